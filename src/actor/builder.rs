@@ -1,0 +1,167 @@
+//! Starting a lock manager: in an arbiter of its own, supervised.
+
+use std::{cell::Cell, collections::HashMap, fmt, rc::Rc, sync::Arc, time::Duration};
+
+use actix::{Addr, Context, System, dev::channel};
+use actix_rt::Arbiter;
+
+use crate::{
+    actor::{
+        LockManager, Settings, StartError,
+        shutdown::Progress,
+        stats::Recorder,
+        supervisor::{Death, Pacing, supervise},
+        waiters::Waiters,
+    },
+    store::{Metadata, Store},
+    world::{Clock, Dice, Roll, SystemClock, SystemDice},
+};
+
+/// How many messages wait in the mailbox before `send` waits; `do_send` and fresh addresses are not bound by it.
+const MAILBOX: usize = 1024;
+
+/// A manager that lived this long between two deaths does not count them as deaths in a row.
+const LIVED_WELL: Duration = Duration::from_secs(60);
+
+/// Sets up a [`LockManager`].
+#[must_use = "nothing happens before it is started"]
+pub struct LockManagerBuilder {
+    store: Arc<dyn Store>,
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+    dice: Arc<dyn Dice>,
+}
+
+impl LockManager {
+    /// A manager of the locks in this store. Many managers, in many processes, share one store.
+    pub fn builder(store: Arc<dyn Store>) -> LockManagerBuilder {
+        LockManagerBuilder {
+            store,
+            settings: Settings::default(),
+            clock: Arc::new(SystemClock),
+            dice: Arc::new(SystemDice),
+        }
+    }
+}
+
+impl LockManagerBuilder {
+    /// What the manager assumes where a request does not say. Default: [`Settings::default`].
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The clock that validity is counted on. Default: [`SystemClock`]. Tests in virtual time take
+    /// [`RuntimeClock`](crate::world::RuntimeClock) and [`start_here`](Self::start_here).
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Where tokens and jitter come from. Default: [`SystemDice`].
+    pub fn dice(mut self, dice: Arc<dyn Dice>) -> Self {
+        self.dice = dice;
+        self
+    }
+
+    /// Starts the manager in an arbiter of its own, so that leases are renewed whatever the application's threads do.
+    ///
+    /// # Errors
+    /// [`StartError`] when a setting is invalid, when no actix system runs on this thread, or when the thread cannot
+    /// be started. The store is not needed for it.
+    pub fn start(self) -> Result<Addr<LockManager>, StartError> {
+        self.settings.check()?;
+        if System::try_current().is_none() {
+            return Err(StartError::NoSystem);
+        }
+        let arbiter = Arbiter::try_new().map_err(StartError::Arbiter)?;
+        let (sender, receiver) = channel::channel(MAILBOX);
+        arbiter.spawn_fn(move || {
+            let running = self.run(Context::with_receiver(receiver));
+            actix_rt::spawn(async move {
+                running.await;
+                Arbiter::current().stop();
+            });
+        });
+        Ok(Addr::new(sender))
+    }
+
+    /// Starts the manager in the arbiter of the caller: for tests in virtual time. An application whose handlers block
+    /// this arbiter loses its leases.
+    ///
+    /// # Errors
+    /// [`StartError::Invalid`] when a setting is invalid.
+    ///
+    /// # Panics
+    /// When it is called outside of a tokio `LocalSet`, as every actix arbiter is one.
+    pub fn start_here(self) -> Result<Addr<LockManager>, StartError> {
+        self.settings.check()?;
+        let (sender, receiver) = channel::channel(MAILBOX);
+        actix_rt::spawn(self.run(Context::with_receiver(receiver)));
+        Ok(Addr::new(sender))
+    }
+
+    /// The life of the manager, from here to its shutdown.
+    fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
+        let Self {
+            store,
+            settings,
+            clock,
+            dice,
+        } = self;
+        let stats = Arc::new(Recorder::new());
+        let mut pacing = Pacing::new(settings.restart_pause, settings.max_restart_pause);
+        let done = Rc::new(Cell::new(false));
+        let (counted, rolled, clock_of_deaths) = (Arc::clone(&stats), Arc::clone(&dice), Arc::clone(&clock));
+        let manager = LockManager {
+            store,
+            clock,
+            dice,
+            settings: Arc::new(settings),
+            stats,
+            about: about_this_process(),
+            waiters: Waiters::default(),
+            leases: HashMap::new(),
+            shutdown: Progress::new(Rc::clone(&done)),
+        };
+        let mut last_death = clock_of_deaths.now();
+        let died = move |death: Death| {
+            counted.manager_restarted();
+            let now = clock_of_deaths.now();
+            if last_death.elapsed(now) > LIVED_WELL {
+                pacing.well();
+            }
+            last_death = now;
+            let pause = pacing.next().mul_f64(1.0 - rolled.roll(Roll::Restart) / 10.0);
+            tracing::error!(?death, ?pause, "the lock manager died; starting it again");
+            pause
+        };
+        supervise(context.into_future(manager), move || done.get(), died)
+    }
+}
+
+/// What every holder of this process tells about itself.
+fn about_this_process() -> Metadata {
+    let pid = ("pid".to_owned(), std::process::id().to_string());
+    let host = host_name().map(|host| ("host".to_owned(), host));
+    std::iter::once(pid).chain(host).collect()
+}
+
+#[cfg(unix)]
+fn host_name() -> Option<String> {
+    Some(rustix::system::uname().nodename().to_string_lossy().into_owned())
+}
+
+#[cfg(not(unix))]
+fn host_name() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
+}
+
+impl fmt::Debug for LockManagerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockManagerBuilder")
+            .field("store", &self.store)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,154 @@
+//! What can go wrong for a caller, one enum an operation; each variant says what the caller may believe now.
+
+use std::time::Duration;
+
+use crate::{
+    protocol::{Invalid, LossReason},
+    store::{Holder, StoreError},
+};
+
+/// Why there is no lease.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// A value of the request cannot be right. Nothing was sent.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// Somebody else holds the resource. The caller certainly holds nothing.
+    #[error("held by {} for another {remaining:?}; gave up after {attempts} attempts and {waited:?}", name(.by))]
+    Held {
+        /// A holder that was in the way at the last attempt.
+        by: Box<Holder>,
+        /// How long holders had then until they end on their own; they may renew.
+        remaining: Duration,
+        /// How many attempts were made.
+        attempts: u32,
+        /// How long the caller waited.
+        waited: Duration,
+    },
+    /// The manager has as many pending requests as it may have. Nothing was sent.
+    #[error("the lock manager is busy: {pending} requests are pending; try again later")]
+    Busy {
+        /// How many requests are pending.
+        pending: usize,
+    },
+    /// The store gave no certain answer, or can never grant this. The caller holds nothing that it could use; what
+    /// the store may still grant is given back by the library.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The answer came after the lease that it granted had run out. It is given back.
+    #[error("granted, but the answer took longer than the ttl of {ttl:?}; use a longer ttl")]
+    TooLate {
+        /// The TTL that was asked for.
+        ttl: Duration,
+    },
+    /// The manager is shutting down and takes no new requests. The caller holds nothing.
+    #[error("the lock manager is shutting down")]
+    ShuttingDown,
+    /// The manager crashed while this request was pending, and was started again. The caller holds nothing; what the
+    /// store may have granted is given back by the library. Ask again.
+    #[error("the lock manager was restarted; ask again")]
+    Restarted,
+}
+
+impl AcquireError {
+    /// A short name for counters and logs.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "invalid",
+            Self::Held { .. } => "held",
+            Self::Busy { .. } => "busy",
+            Self::Store(error) => error.kind(),
+            Self::TooLate { .. } => "too_late",
+            Self::ShuttingDown => "shutting_down",
+            Self::Restarted => "restarted",
+        }
+    }
+}
+
+/// A holder in a sentence: its owner, else what it told about itself, else its token.
+fn name(holder: &Holder) -> String {
+    let known = |key: &str| holder.metadata.get(key).map(String::as_str);
+    match (&holder.owner, known("purpose"), known("host"), known("pid")) {
+        (Some(owner), ..) => owner.to_string(),
+        (None, Some(purpose), ..) => purpose.to_owned(),
+        (None, None, Some(host), Some(pid)) => format!("process {pid} on {host}"),
+        _ => format!("token {}", holder.token),
+    }
+}
+
+/// Why a lease could not be given back.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReleaseError {
+    /// A value of the request cannot be right. Nothing was sent.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// This token holds nothing: it was released before, it expired, or it never held. Nothing was changed.
+    #[error("not the holder: this token holds nothing (it was released, or it expired)")]
+    NotHolder,
+    /// The lease had been lost before it was given back: work done since may have run beside that of another holder.
+    /// Whatever the store still held for it has been given back.
+    #[error("the lease was lost before it was released: {reason}")]
+    Lost {
+        /// Why it was lost.
+        reason: LossReason,
+    },
+    /// The store gave no certain answer. The lease is over for this process; the library goes on giving it back until
+    /// its end, at which it is over in any case.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a lease was not renewed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenewError {
+    /// The lease is over. Nothing was sent, or the store said that it is not held.
+    #[error("the lease is lost: {reason}")]
+    Lost {
+        /// Why it was lost.
+        reason: LossReason,
+    },
+    /// This manager knows no lease of this token. Nothing was sent.
+    #[error("this lock manager holds no lease of that token")]
+    Unknown,
+    /// The store gave no certain answer. The lease is valid until the end that it had before.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The lease was lost, and with it the right to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the lease was lost: {reason}")]
+pub struct LeaseLost {
+    /// Why.
+    pub reason: LossReason,
+}
+
+/// Why a question about locks has no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InspectError {
+    /// A value of the question cannot be right. Nothing was sent.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The store gave no certain answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a lock manager does not start. It never needs the store for that.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A setting cannot be right.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// There is no actix system to run in: start it inside `#[actix::main]`, `#[actix_web::main]` or a `System`.
+    #[error("no actix system is running on this thread; start the lock manager inside one")]
+    NoSystem,
+    /// The arbiter's thread could not be started.
+    #[error("the arbiter of the lock manager could not be started")]
+    Arbiter(#[source] std::io::Error),
+}

@@ -1,0 +1,61 @@
+//! Gives a token back until it certainly is: what keeps an unknown outcome from becoming a ghost lease.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    actor::{ask::ask, stats::Recorder},
+    protocol::Moment,
+    store::{Hold, Released, Store},
+    world::Clock,
+};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Whether the acquisition whose token is given back has been executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Executed {
+    /// The store granted it.
+    Certainly,
+    /// It may be executed now, or later.
+    Perhaps,
+}
+
+/// What it takes to give a token back.
+pub(crate) struct Giver {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) stats: Arc<Recorder>,
+}
+
+impl Giver {
+    /// Releases `hold` again and again until that is certain, or until `end`, at which its TTL has ended it anyway.
+    ///
+    /// An acquisition that was perhaps executed may be executed *after* a release that found nothing: a server that
+    /// was stopped works off what stands in its sockets. So "not held" is an end only if it was certainly executed
+    /// before.
+    pub(crate) async fn give_back(self, hold: Hold, executed: Executed, end: Moment) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match ask("release", self.store.release(&hold, Duration::ZERO)).await {
+                Ok(Released::Freed | Released::StillHeld { .. }) => return self.given_back(&hold),
+                Ok(Released::NotHeld { .. }) if executed == Executed::Certainly => return,
+                Ok(Released::NotHeld { .. }) => {}
+                Err(error) => tracing::warn!(
+                    resource = %hold.resource, token = %hold.token.prefix(), error = &error as &dyn std::error::Error,
+                    "could not give the token back; trying again until its end"
+                ),
+            }
+            if self.clock.now() + pause >= end {
+                return;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn given_back(&self, hold: &Hold) {
+        self.stats.given_back();
+        tracing::debug!(resource = %hold.resource, token = %hold.token.prefix(), "gave the token back");
+    }
+}

@@ -1,0 +1,174 @@
+//! The lease: what a caller holds while it holds a lock.
+
+use std::{fmt, future::Future, sync::Arc, time::Duration};
+
+use actix::{Addr, MailboxError};
+
+use crate::{
+    actor::{LeaseLost, LockManager, Release, ReleaseError, Released, Renew, RenewError, state::LeaseState},
+    protocol::{Fence, LossReason, Mode, ResourceName, Standing, Token},
+    store::StoreError,
+};
+
+/// A held lock, with an end.
+///
+/// It is renewed until it is released, dropped or lost. **It can be lost**: when the store cannot be reached for too
+/// long, when somebody takes it away by force, when the store forgets. The holder is told before anybody else can be
+/// granted the resource ([`lost`](Self::lost), [`run`](Self::run), [`is_valid`](Self::is_valid)), unless its process
+/// is frozen; for that there is the [`fence`](Self::fence).
+///
+/// Dropping a lease gives it back, without an answer; [`release`](Self::release) answers.
+#[must_use = "a lease that is dropped is given back"]
+pub struct Lease {
+    state: Arc<LeaseState>,
+    manager: Addr<LockManager>,
+    released: bool,
+}
+
+impl Lease {
+    pub(crate) const fn new(state: Arc<LeaseState>, manager: Addr<LockManager>) -> Self {
+        Self {
+            state,
+            manager,
+            released: false,
+        }
+    }
+
+    /// What is held.
+    pub fn resource(&self) -> &ResourceName {
+        &self.state.hold.resource
+    }
+
+    /// The secret of this acquisition. Whoever has it can release the lease.
+    pub fn token(&self) -> Token {
+        self.state.hold.token
+    }
+
+    /// How much of the resource is held.
+    pub fn mode(&self) -> Mode {
+        self.state.mode
+    }
+
+    /// The fencing number: larger than that of every earlier grant of the resource (a re-entry has that of the first
+    /// hold). `None` on stores that cannot give one.
+    pub fn fence(&self) -> Option<Fence> {
+        self.state.fence
+    }
+
+    /// How many holds the owner had of the resource when this one was granted, this one included.
+    pub fn holds(&self) -> u64 {
+        self.state.holds
+    }
+
+    /// Whether the lease certainly holds at this moment. Asks nobody but the clock. `false` means that it may not.
+    pub fn is_valid(&self) -> bool {
+        self.state.is_valid()
+    }
+
+    /// How long the lease certainly holds, if no renewal succeeds; zero when it is over.
+    pub fn remaining(&self) -> Duration {
+        self.state.remaining()
+    }
+
+    /// Where the lease stands at this moment. Asks nobody but the clock.
+    pub fn standing(&self) -> Standing {
+        self.state.standing()
+    }
+
+    /// Waits until the lease is lost, and says why. Also wakes without network and without the manager, by a timer of
+    /// the runtime it is awaited in.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a loss is told to everybody who asks afterwards.
+    pub async fn lost(&self) -> LossReason {
+        match self.state.over().await {
+            Standing::Lost(reason) => reason,
+            // Somebody else released it by its token: for the holder of this handle it is gone.
+            Standing::Released | Standing::Held | Standing::AtRisk => LossReason::NotHeld,
+        }
+    }
+
+    /// Runs `work` while the lease holds, and stops it (drops its future at the next await) when the lease is lost.
+    ///
+    /// # Errors
+    /// [`LeaseLost`] when the lease was lost before `work` was done. What it had begun may be half done; if others
+    /// must be kept from seeing that, give them the [`fence`](Self::fence).
+    ///
+    /// # Cancel safety
+    /// As `work` is. The lease is not released by cancelling.
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLost> {
+        tokio::select! {
+            biased;
+            reason = self.lost() => Err(LeaseLost { reason }),
+            done = work => Ok(done),
+        }
+    }
+
+    /// The worker reports in: see [`Request::heartbeat`](super::Request::heartbeat).
+    pub fn heartbeat(&self) {
+        self.state.beat();
+    }
+
+    /// Renews the lease now, and answers how long it is certainly valid. Needed only with
+    /// [`no_renew`](super::Request::no_renew).
+    ///
+    /// # Errors
+    /// [`RenewError::Lost`] when it is over; [`RenewError::Store`] when the store gave no certain answer: the lease is
+    /// then valid until the end that it had before.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the renewal counts if it is confirmed.
+    pub async fn renew(&self) -> Result<Duration, RenewError> {
+        match self.manager.send(Renew::new(self.token())).await {
+            Ok(answer) => answer,
+            Err(error) => Err(RenewError::Store(manager_gone("renew", error))),
+        }
+    }
+
+    /// Gives the lease back, and answers what that did.
+    ///
+    /// # Errors
+    /// [`ReleaseError::Lost`] when the lease had been lost before; [`ReleaseError::Store`] when the store gave no
+    /// certain answer: the lease is over for this process all the same, and the library goes on giving it back.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the lease is released in any case.
+    pub async fn release(mut self) -> Result<Released, ReleaseError> {
+        let lost = match self.standing() {
+            Standing::Lost(reason) => Some(reason),
+            Standing::Held | Standing::AtRisk | Standing::Released => None,
+        };
+        let answer = self
+            .manager
+            .send(Release::new(self.resource().as_bytes(), self.token()))
+            .await;
+        // Not before the answer: a message whose sender has gone is never handled, and then `Drop` must send another.
+        self.released = true;
+        if let Some(reason) = lost {
+            return Err(ReleaseError::Lost { reason });
+        }
+        answer.unwrap_or_else(|error| Err(ReleaseError::Store(manager_gone("release", error))))
+    }
+}
+
+fn manager_gone(verb: &str, error: MailboxError) -> StoreError {
+    StoreError::Lost {
+        doing: format!("{verb}: the lock manager is gone"),
+        source: Some(Arc::new(error)),
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if !self.released {
+            self.manager
+                .do_send(Release::new(self.resource().as_bytes(), self.token()));
+        }
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.state.fmt(f)
+    }
+}

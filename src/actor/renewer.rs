@@ -1,0 +1,179 @@
+//! The renewer: one small actor a lease, which sends the manager timed `Renew` messages.
+//!
+//! It holds nothing that must survive it. Whatever it knows stands in the [`LeaseState`]; when it dies, its keeper
+//! starts it again, and it takes up where the state says.
+
+use std::{sync::Arc, time::Duration};
+
+use actix::{
+    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, MailboxError, Supervised, WrapFuture,
+};
+
+use crate::{
+    actor::{
+        LockManager, Renew, RenewError,
+        messages::Release,
+        request::LifeSign,
+        settings::Settings,
+        state::LeaseState,
+        supervisor::{Death, Pacing, supervise},
+    },
+    protocol::spread,
+    world::{Dice, Roll},
+};
+
+/// How often the owner actor of a bound lease is looked at.
+const LOOK_AT_OWNER: Duration = Duration::from_millis(100);
+
+/// Sends `Renew` for one lease until that is over.
+pub(crate) struct Renewer {
+    lease: Arc<LeaseState>,
+    manager: Addr<LockManager>,
+    dice: Arc<dyn Dice>,
+    interval: Duration,
+    missed_in_a_row: u32,
+}
+
+impl Renewer {
+    /// Waits until the next renewal is due, counted from when the last confirmed request was sent.
+    fn schedule(&mut self, ctx: &mut Context<Self>) {
+        let pause = spread(self.interval, self.dice.roll(Roll::Renewal));
+        let since = self.lease.confirmed().elapsed(self.lease.clock.now());
+        ctx.run_later(pause.saturating_sub(since), Self::renew);
+    }
+
+    /// Tries again after a miss: soon, then less often, always within what is left of the lease.
+    fn retry(&mut self, ctx: &mut Context<Self>) {
+        let first = (self.interval / 16).max(Duration::from_millis(5));
+        let grown = first.saturating_mul(1 << self.missed_in_a_row.min(8));
+        let pause = grown
+            .min(self.interval)
+            .min(self.lease.remaining() / 4)
+            .max(Duration::from_millis(1));
+        self.missed_in_a_row += 1;
+        ctx.run_later(spread(pause, self.dice.roll(Roll::Renewal)), Self::renew);
+    }
+
+    fn renew(&mut self, ctx: &mut Context<Self>) {
+        if self.lease.is_over() {
+            return ctx.stop();
+        }
+        if !self.lease.may_renew() {
+            return self.retry(ctx);
+        }
+        let answer = self.manager.send(Renew::new(self.lease.hold.token));
+        ctx.spawn(
+            answer
+                .into_actor(self)
+                .map(|answer, this, ctx| this.answered(answer, ctx)),
+        );
+    }
+
+    fn answered(
+        &mut self,
+        answer: Result<Result<Duration, RenewError>, MailboxError>,
+        ctx: &mut Context<Self>,
+    ) {
+        match answer {
+            Ok(Ok(_)) => {
+                self.missed_in_a_row = 0;
+                self.schedule(ctx);
+            }
+            Ok(Err(RenewError::Lost { .. } | RenewError::Unknown)) => ctx.stop(),
+            // The store did not confirm it, or the manager was being restarted.
+            Ok(Err(_)) | Err(_) => self.retry(ctx),
+        }
+    }
+}
+
+impl Actor for Renewer {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.schedule(ctx);
+    }
+}
+
+impl Supervised for Renewer {}
+
+/// Keeps a lease: its renewer alive, its end told, its owner watched. Completes when the lease is over.
+pub(crate) async fn keep(
+    lease: Arc<LeaseState>,
+    manager: Addr<LockManager>,
+    dice: Arc<dyn Dice>,
+    settings: Arc<Settings>,
+    bound_to: Option<LifeSign>,
+) {
+    let renewing = renewing(&lease, &manager, dice, &settings);
+    let unbound = owner_died(bound_to);
+    tokio::select! {
+        _ = lease.over() => {}
+        () = renewing => {}
+        () = unbound => {
+            tracing::debug!(
+                resource = %lease.hold.resource, token = %lease.hold.token.prefix(),
+                "the actor that the lease is bound to died; giving it back"
+            );
+            manager.do_send(Release { resource: lease.hold.resource.as_bytes().to_vec(), token: lease.hold.token });
+        }
+    }
+    if !lease.is_valid() {
+        lease.expire();
+    }
+}
+
+/// Runs the renewer, and starts it again when it dies. Completes never: the lease decides when it is over.
+async fn renewing(
+    lease: &Arc<LeaseState>,
+    manager: &Addr<LockManager>,
+    dice: Arc<dyn Dice>,
+    settings: &Settings,
+) {
+    let Some(interval) = lease.plan.interval else {
+        return std::future::pending().await;
+    };
+    let context = Context::new();
+    // Without an address its context would stop as soon as it has nothing to do.
+    let _address = context.address();
+    let (lease, manager) = (Arc::clone(lease), manager.clone());
+    let dice_of_pauses = Arc::clone(&dice);
+    let state = Arc::clone(&lease);
+    let renewer = Renewer {
+        lease: Arc::clone(&lease),
+        manager,
+        dice,
+        interval,
+        missed_in_a_row: 0,
+    };
+    let mut pacing = Pacing::new(settings.restart_pause, settings.max_restart_pause);
+    let mut renewals_at_death = 0;
+    let died = move |death: Death| {
+        if state.renewals() > renewals_at_death {
+            pacing.well();
+        }
+        renewals_at_death = state.renewals();
+        state.renewer_died();
+        state.stats.renewer_restarted();
+        let pause = spread(
+            pacing.next().min(state.remaining() / 4),
+            dice_of_pauses.roll(Roll::Restart),
+        );
+        tracing::warn!(
+            resource = %state.hold.resource, token = %state.hold.token.prefix(), ?death, ?pause,
+            "the renewer died; starting it again"
+        );
+        pause
+    };
+    supervise(context.into_future(renewer), || lease.is_over(), died).await;
+    std::future::pending().await
+}
+
+/// Completes when the owner actor has died; never without one.
+async fn owner_died(bound_to: Option<LifeSign>) {
+    let Some(lives) = bound_to else {
+        return std::future::pending().await;
+    };
+    while lives() {
+        tokio::time::sleep(LOOK_AT_OWNER).await;
+    }
+}

@@ -1,0 +1,95 @@
+//! The way back to a caller that waits for its answer.
+
+use std::{
+    cell::RefCell,
+    fmt,
+    future::Future,
+    rc::Rc,
+    task::{Context, Poll},
+};
+
+use actix::{
+    Actor, Message,
+    dev::{MessageResponse, OneshotSender},
+};
+
+/// The way back to one caller. The manager keeps it beside the waiter instead of a future in its context, so that
+/// thousands can wait at no cost (every pending future of a context is polled at each of its wakes).
+pub(crate) struct ReplyTo<T>(Rc<RefCell<Way<T>>>);
+
+/// The response of a handler that answers later, through the [`ReplyTo`] it was made with.
+pub struct Later<T>(ReplyTo<T>);
+
+enum Way<T> {
+    /// The handler has not returned yet, so actix has not handed over the caller.
+    Opening,
+    /// Answered before the handler returned.
+    Early(T),
+    /// The caller waits.
+    Open(OneshotSender<T>),
+    /// Answered, or asked by somebody who wants no answer.
+    Closed,
+}
+
+impl<T> ReplyTo<T> {
+    /// A way back, and the response that opens it.
+    pub(crate) fn new() -> (Self, Later<T>) {
+        let way = Rc::new(RefCell::new(Way::Opening));
+        (Self(Rc::clone(&way)), Later(Self(way)))
+    }
+
+    /// Answers the caller. Gives the answer back when the caller has gone.
+    pub(crate) fn send(&self, answer: T) -> Result<(), T> {
+        let way = self.0.replace(Way::Closed);
+        match way {
+            Way::Opening => {
+                self.0.replace(Way::Early(answer));
+                Ok(())
+            }
+            Way::Open(caller) => caller.send(answer),
+            Way::Early(_) | Way::Closed => Err(answer),
+        }
+    }
+
+    /// Whether the caller has gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        match &*self.0.borrow() {
+            Way::Open(caller) => caller.is_closed(),
+            Way::Opening => false,
+            Way::Early(_) | Way::Closed => true,
+        }
+    }
+
+    /// Completes when the caller has gone.
+    pub(crate) fn caller_gone(&self) -> impl Future<Output = ()> + use<T> {
+        let way = Rc::clone(&self.0);
+        std::future::poll_fn(move |cx: &mut Context<'_>| match &mut *way.borrow_mut() {
+            Way::Open(caller) => caller.poll_closed(cx),
+            Way::Opening | Way::Early(_) | Way::Closed => Poll::Ready(()),
+        })
+    }
+}
+
+impl<A, M> MessageResponse<A, M> for Later<M::Result>
+where
+    A: Actor,
+    M: Message,
+{
+    fn handle(self, _: &mut A::Context, caller: Option<OneshotSender<M::Result>>) {
+        let way = self.0.0.replace(Way::Closed);
+        match (way, caller) {
+            (Way::Opening, Some(caller)) => {
+                self.0.0.replace(Way::Open(caller));
+            }
+            // A caller that has gone needs no answer.
+            (Way::Early(answer), Some(caller)) => drop(caller.send(answer)),
+            _ => {}
+        }
+    }
+}
+
+impl<T> fmt::Debug for Later<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Later")
+    }
+}

@@ -1,0 +1,249 @@
+//! What a caller asks for: `Acquire`, `ReadLock`, `WriteLock`.
+
+use std::{fmt, marker::PhantomData, time::Duration};
+
+use actix::{Actor, Addr, Message, Recipient};
+
+use crate::{
+    actor::{AcquireError, Lease, LeaseEvent},
+    protocol::Backoff,
+    store::Metadata,
+};
+
+/// Asks for a lease. Sent to a [`LockManager`](super::LockManager), it is answered with a [`Lease`] or an
+/// [`AcquireError`].
+///
+/// The three kinds [`Acquire`], [`ReadLock`] and [`WriteLock`] differ in how much they take and have the same options.
+/// What an option does not say comes from the manager's [`Settings`](super::Settings). Values are checked when the
+/// message arrives, before anything is sent.
+///
+/// # Cancel safety
+/// A caller that drops the future of `send` gives up: the request leaves the queue, and a grant that was on its way is
+/// given back.
+#[must_use = "a request does nothing until it is sent to a LockManager"]
+pub struct Request<Kind> {
+    pub(crate) resource: Vec<u8>,
+    pub(crate) takes: Takes,
+    pub(crate) options: Options,
+    kind: PhantomData<fn() -> Kind>,
+}
+
+/// Takes the whole resource, or with [`permits`](Request::permits) a part of it; re-entrant with an
+/// [`owner`](Request::owner).
+pub type Acquire = Request<kind::Exclusive>;
+
+/// Takes the resource together with other readers, against writers.
+///
+/// With an [`owner`](Request::owner), asking for the write lock while reading is an error at once instead of a wait
+/// for oneself.
+pub type ReadLock = Request<kind::Read>;
+
+/// Takes the whole resource against readers and writers. Not re-entrant.
+pub type WriteLock = Request<kind::Write>;
+
+/// The kinds of [`Request`], as types.
+pub mod kind {
+    /// See [`Acquire`](super::Acquire).
+    #[derive(Debug)]
+    pub enum Exclusive {}
+    /// See [`ReadLock`](super::ReadLock).
+    #[derive(Debug)]
+    pub enum Read {}
+    /// See [`WriteLock`](super::WriteLock).
+    #[derive(Debug)]
+    pub enum Write {}
+}
+
+/// How much is taken, as asked and not yet checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Everything { reentrant: bool },
+    OneOfUnlimited,
+    Permits { count: u32, of: u32 },
+}
+
+/// The options of a request, as asked and not yet checked.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) owner: Option<String>,
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) backoff: Option<Backoff>,
+    pub(crate) attempts: Option<u32>,
+    pub(crate) no_renew: bool,
+    pub(crate) renew_every: Option<Duration>,
+    pub(crate) max_renewals: Option<u32>,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) min_hold: Duration,
+    pub(crate) lock_delay: Duration,
+    pub(crate) heartbeat: Option<Duration>,
+    pub(crate) bound_to: Option<LifeSign>,
+    pub(crate) events: Option<Recipient<LeaseEvent>>,
+    pub(crate) metadata: Metadata,
+}
+
+/// Tells whether the actor that a lease is bound to still lives.
+pub(crate) type LifeSign = Box<dyn Fn() -> bool + Send>;
+
+impl Acquire {
+    /// Asks for the resource of this name, 1 to 512 bytes, exclusively.
+    pub fn new(resource: impl AsRef<[u8]>) -> Self {
+        Self::taking(resource, Takes::Everything { reentrant: true })
+    }
+
+    /// Asks for `count` of the `of` permits that the resource has. All who use the resource must name the same `of`.
+    pub fn permits(mut self, count: u32, of: u32) -> Self {
+        self.takes = Takes::Permits { count, of };
+        self
+    }
+}
+
+impl ReadLock {
+    /// Asks to read the resource of this name, 1 to 512 bytes.
+    pub fn new(resource: impl AsRef<[u8]>) -> Self {
+        Self::taking(resource, Takes::OneOfUnlimited)
+    }
+}
+
+impl WriteLock {
+    /// Asks to write the resource of this name, 1 to 512 bytes.
+    pub fn new(resource: impl AsRef<[u8]>) -> Self {
+        Self::taking(resource, Takes::Everything { reentrant: false })
+    }
+}
+
+impl<Kind> Request<Kind> {
+    fn taking(resource: impl AsRef<[u8]>, takes: Takes) -> Self {
+        let resource = resource.as_ref().to_vec();
+        Self {
+            resource,
+            takes,
+            options: Options::default(),
+            kind: PhantomData,
+        }
+    }
+
+    /// Who asks, 1 to 512 bytes of text. The same owner may take an exclusive lock again and again, and gives each
+    /// hold back by itself. Default: nobody.
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.options.owner = Some(owner.into());
+        self
+    }
+
+    /// How long the store keeps the lease unless it is renewed; at least 50 ms. Default: `lease.ttl`, 30 s.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.options.ttl = Some(ttl);
+        self
+    }
+
+    /// How long to wait while others hold the resource. Zero is a try: one attempt. Default: `wait.timeout`, zero;
+    /// with [`attempts`](Self::attempts) as long as these take.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.options.wait = Some(wait);
+        self
+    }
+
+    /// The pauses between attempts. Default: `backoff`, 100 ms doubled up to 1 s.
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.options.backoff = Some(backoff);
+        self
+    }
+
+    /// How many attempts are made at most, the first included. Default: as many as the wait allows.
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.options.attempts = Some(attempts);
+        self
+    }
+
+    /// The lease is not renewed by itself: it ends with its TTL, or when somebody calls [`Lease::renew`] no more.
+    pub fn no_renew(mut self) -> Self {
+        self.options.no_renew = true;
+        self
+    }
+
+    /// How often the lease is renewed; less than half of its TTL. Default: a third of the TTL (in the proportion of
+    /// `lease.renewal_interval` to `lease.ttl`).
+    pub fn renew_every(mut self, interval: Duration) -> Self {
+        self.options.renew_every = Some(interval);
+        self
+    }
+
+    /// How many times the lease is renewed at most; then it runs out. Default: without end.
+    pub fn max_renewals(mut self, renewals: u32) -> Self {
+        self.options.max_renewals = Some(renewals);
+        self
+    }
+
+    /// How long the lease is held at most, renewals included; then it is lost to its holder, and the resource opens
+    /// within one TTL. Default: without end.
+    pub fn max_hold(mut self, hold: Duration) -> Self {
+        self.options.max_hold = Some(hold);
+        self
+    }
+
+    /// A cool-down: a release before this time only shortens what is left, so that the resource opens this long after
+    /// the grant at the earliest. Default: zero.
+    pub fn min_hold(mut self, hold: Duration) -> Self {
+        self.options.min_hold = hold;
+        self
+    }
+
+    /// How much longer the resource stays closed if the lease *expires* instead of being released: time for a holder
+    /// that died, or was cut off, to come to rest. Default: zero.
+    pub fn lock_delay(mut self, delay: Duration) -> Self {
+        self.options.lock_delay = delay;
+        self
+    }
+
+    /// The lease is renewed only while the worker calls [`Lease::heartbeat`] at least this often, which proves that
+    /// it makes progress. Default: no proof is asked for.
+    pub fn heartbeat(mut self, every: Duration) -> Self {
+        self.options.heartbeat = Some(every);
+        self
+    }
+
+    /// The lease is given back when this actor dies, however it dies. Looked at ten times a second.
+    pub fn bound_to<A: Actor>(mut self, actor: &Addr<A>) -> Self
+    where
+        A::Context: Send,
+    {
+        let actor = actor.downgrade();
+        self.options.bound_to = Some(Box::new(move || {
+            actor.upgrade().is_some_and(|actor| actor.connected())
+        }));
+        self
+    }
+
+    /// Who is told what happens to the lease.
+    pub fn events(mut self, listener: Recipient<LeaseEvent>) -> Self {
+        self.options.events = Some(listener);
+        self
+    }
+
+    /// What the lease is for, in a few words: shown by `Inspect` and to those who are refused.
+    pub fn purpose(self, purpose: impl Into<String>) -> Self {
+        self.metadata("purpose", purpose)
+    }
+
+    /// Tells something about the holder, a trace id for instance. Host and process id are told anyway. All keys and
+    /// values together have at most 1,024 bytes.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.options.metadata.insert(key.into(), value.into());
+        self
+    }
+}
+
+impl<Kind: 'static> Message for Request<Kind> {
+    type Result = Result<Lease, AcquireError>;
+}
+
+impl<Kind> fmt::Debug for Request<Kind> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("resource", &String::from_utf8_lossy(&self.resource))
+            .field("takes", &self.takes)
+            .field("ttl", &self.options.ttl)
+            .field("wait", &self.options.wait)
+            .finish_non_exhaustive()
+    }
+}

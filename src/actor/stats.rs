@@ -1,0 +1,258 @@
+//! What a lock manager counts, and the sums that its counters obey.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use hdrhistogram::Histogram;
+
+use crate::protocol::LossReason;
+
+/// A snapshot of what a lock manager has counted since it was started.
+///
+/// All counters are taken at one moment, and obey at every moment:
+///
+/// * `requests = granted + refused + timed_out + cancelled + failed (all kinds) + pending`
+/// * `granted = released + lost (all reasons) + held`
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Requests for a lease, of whatever mode.
+    pub requests: u64,
+    /// Attempts that were sent to the store for them.
+    pub attempts: u64,
+    /// Requests that got their lease.
+    pub granted: u64,
+    /// Requests that were told `Held` because it was a try, or their attempts were used up.
+    pub refused: u64,
+    /// Requests that were told `Held` because their wait was over.
+    pub timed_out: u64,
+    /// Requests whose caller went away first.
+    pub cancelled: u64,
+    /// Requests that failed otherwise, by [kind of error](super::AcquireError::kind).
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Requests that have no answer yet.
+    pub pending: u64,
+    /// Leases that are held.
+    pub held: u64,
+    /// Leases that were given back.
+    pub released: u64,
+    /// Leases that were lost, by reason.
+    pub lost: BTreeMap<LossKind, u64>,
+    /// Renewals that were confirmed.
+    pub renewals: u64,
+    /// Renewals that failed, or whose outcome was unknown.
+    pub missed_renewals: u64,
+    /// Renewals that were confirmed after one or more had been missed: leases that nearly were lost.
+    pub near_misses: u64,
+    /// Renewers that died and were started again.
+    pub renewer_restarts: u64,
+    /// How often the manager itself died and was started again.
+    pub manager_restarts: u64,
+    /// Tokens that were given back after an unknown outcome, or after their caller had gone.
+    pub given_back: u64,
+    /// How often granted requests had to retry: attempts less one.
+    pub retries: Distribution,
+    /// How long granted requests had waited, in microseconds.
+    pub waited: Distribution,
+    /// How long leases that are over had been held, in microseconds.
+    pub held_for: Distribution,
+}
+
+/// A [`LossReason`] as a key of a table: it sorts and prints as its short name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LossKind(&'static str);
+
+impl LossKind {
+    /// The short name.
+    pub const fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl From<LossReason> for LossKind {
+    fn from(reason: LossReason) -> Self {
+        Self(match reason {
+            LossReason::NotHeld => "not_held",
+            LossReason::Expired => "expired",
+            LossReason::MaxRenewals => "max_renewals",
+            LossReason::MaxHold => "max_hold",
+            LossReason::HeartbeatMissed => "heartbeat_missed",
+            LossReason::RenewerDied => "renewer_died",
+            LossReason::ShutDown => "shut_down",
+        })
+    }
+}
+
+impl Statistics {
+    /// How many of the requests that have an answer got their lease; 1 when none has one.
+    pub fn success_rate(&self) -> f64 {
+        match self.requests - self.pending {
+            0 => 1.0,
+            answered => self.granted as f64 / answered as f64,
+        }
+    }
+}
+
+/// How values are distributed, exact to two digits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Distribution {
+    /// How many values there are.
+    pub count: u64,
+    /// The average.
+    pub mean: f64,
+    /// Half of the values are at most this.
+    pub p50: u64,
+    /// Nine of ten values are at most this.
+    pub p90: u64,
+    /// 99 of a hundred values are at most this.
+    pub p99: u64,
+    /// The largest value.
+    pub max: u64,
+}
+
+impl Distribution {
+    fn of(histogram: &Histogram<u64>) -> Self {
+        Self {
+            count: histogram.len(),
+            mean: histogram.mean(),
+            p50: histogram.value_at_quantile(0.5),
+            p90: histogram.value_at_quantile(0.9),
+            p99: histogram.value_at_quantile(0.99),
+            max: histogram.max(),
+        }
+    }
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestEnd {
+    Granted { attempts: u32, waited: Duration },
+    Refused,
+    TimedOut,
+    Cancelled,
+    Failed(&'static str),
+}
+
+/// Counts. One lock guards all of it, so that a snapshot obeys its sums.
+#[derive(Debug)]
+pub(crate) struct Recorder(Mutex<Counts>);
+
+#[derive(Debug)]
+struct Counts {
+    stats: Statistics,
+    retries: Histogram<u64>,
+    waited: Histogram<u64>,
+    held_for: Histogram<u64>,
+}
+
+impl Recorder {
+    pub(crate) fn new() -> Self {
+        // What is longer than a week, which no setting allows, is counted as a week.
+        const WEEK_IN_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
+        const DIGITS: u8 = 2;
+        let histogram =
+            || Histogram::new_with_max(WEEK_IN_MICROS, DIGITS).expect("constants within its bounds");
+        let (retries, waited, held_for) = (histogram(), histogram(), histogram());
+        Self(Mutex::new(Counts {
+            stats: Statistics::default(),
+            retries,
+            waited,
+            held_for,
+        }))
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        // Counting cannot panic half-way, so a poisoned lock holds nothing broken.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn requested(&self) {
+        let stats = &mut self.counts().stats;
+        stats.requests += 1;
+        stats.pending += 1;
+    }
+
+    pub(crate) fn attempted(&self) {
+        self.counts().stats.attempts += 1;
+    }
+
+    pub(crate) fn ended(&self, end: RequestEnd) {
+        let mut counts = self.counts();
+        counts.stats.pending -= 1;
+        match end {
+            RequestEnd::Granted { attempts, waited } => {
+                counts.stats.granted += 1;
+                counts.stats.held += 1;
+                counts
+                    .retries
+                    .saturating_record(u64::from(attempts.saturating_sub(1)));
+                counts.waited.saturating_record(micros(waited));
+            }
+            RequestEnd::Refused => counts.stats.refused += 1,
+            RequestEnd::TimedOut => counts.stats.timed_out += 1,
+            RequestEnd::Cancelled => counts.stats.cancelled += 1,
+            RequestEnd::Failed(kind) => *counts.stats.failed.entry(kind).or_default() += 1,
+        }
+    }
+
+    pub(crate) fn renewed(&self, near_miss: bool) {
+        let stats = &mut self.counts().stats;
+        stats.renewals += 1;
+        stats.near_misses += u64::from(near_miss);
+    }
+
+    pub(crate) fn missed(&self) {
+        self.counts().stats.missed_renewals += 1;
+    }
+
+    pub(crate) fn released(&self, held_for: Duration) {
+        let mut counts = self.counts();
+        counts.stats.held -= 1;
+        counts.stats.released += 1;
+        counts.held_for.saturating_record(micros(held_for));
+    }
+
+    pub(crate) fn lost(&self, reason: LossReason, held_for: Duration) {
+        let mut counts = self.counts();
+        counts.stats.held -= 1;
+        *counts.stats.lost.entry(reason.into()).or_default() += 1;
+        counts.held_for.saturating_record(micros(held_for));
+    }
+
+    /// A lease that was counted as released had been lost before.
+    pub(crate) fn found_lost(&self, reason: LossReason) {
+        let stats = &mut self.counts().stats;
+        stats.released -= 1;
+        *stats.lost.entry(reason.into()).or_default() += 1;
+    }
+
+    pub(crate) fn renewer_restarted(&self) {
+        self.counts().stats.renewer_restarts += 1;
+    }
+
+    pub(crate) fn manager_restarted(&self) {
+        self.counts().stats.manager_restarts += 1;
+    }
+
+    pub(crate) fn given_back(&self) {
+        self.counts().stats.given_back += 1;
+    }
+
+    pub(crate) fn snapshot(&self) -> Statistics {
+        let counts = self.counts();
+        Statistics {
+            retries: Distribution::of(&counts.retries),
+            waited: Distribution::of(&counts.waited),
+            held_for: Distribution::of(&counts.held_for),
+            ..counts.stats.clone()
+        }
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,45 @@
+//! The refusal of a value that cannot be right: which field, what it was, what is allowed.
+
+use std::{error, fmt};
+
+/// A value from outside that is refused before anything is sent to a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Invalid {
+    /// The name of the field, as it stands in the API or in `config.toml` (`lease.ttl`).
+    pub field: String,
+    /// The value that was given, shortened where it is long.
+    pub value: String,
+    /// What would have been accepted, in words.
+    pub allowed: String,
+}
+
+impl Invalid {
+    /// Names the field, the value and what is allowed. Values longer than 80 characters are cut.
+    pub fn new(field: impl Into<String>, value: impl fmt::Display, allowed: impl Into<String>) -> Self {
+        const SHOWN: usize = 80;
+        let value = value.to_string();
+        let value = match value.char_indices().nth(SHOWN) {
+            Some((cut, _)) => format!("{}…", &value[..cut]),
+            None => value,
+        };
+        Self {
+            field: field.into(),
+            value,
+            allowed: allowed.into(),
+        }
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            field,
+            value,
+            allowed,
+        } = self;
+        write!(f, "invalid {field}: {value} (allowed: {allowed})")
+    }
+}
+
+impl error::Error for Invalid {}

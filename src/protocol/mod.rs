@@ -1,0 +1,21 @@
+//! Decisions only: names, modes, the life of a lease, pauses between attempts.
+//!
+//! **Invariant:** nothing in this folder imports anything but `std` and itself. It reads no clock and throws no
+//! dice; it is told the [`Moment`] and the roll. So every decision of the library can be understood, and tested,
+//! without a world around it.
+
+mod backoff;
+mod invalid;
+mod mode;
+mod moment;
+mod name;
+mod validity;
+
+pub use self::{
+    backoff::{Backoff, Jitter},
+    invalid::Invalid,
+    mode::Mode,
+    moment::Moment,
+    name::{Fence, Owner, ResourceName, Token, TokenPrefix},
+    validity::{LossReason, Standing, Validity, drift_allowance, guard_band, spread},
+};

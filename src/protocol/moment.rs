@@ -1,0 +1,54 @@
+//! A point in time on one process's own clock.
+
+use std::{
+    fmt,
+    ops::{Add, Sub},
+    time::Duration,
+};
+
+/// A point in time, counted from an origin that only the clock that gave it knows.
+///
+/// Moments of two clocks, or of two machines, must never be compared; there is therefore no way to send one.
+/// Unlike [`std::time::Instant`] it can be made up, which is what tests in virtual time need, and it may come
+/// from a clock that goes on while the machine is suspended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(Duration);
+
+impl Moment {
+    /// The moment this long after the clock's origin.
+    pub const fn since_origin(elapsed: Duration) -> Self {
+        Self(elapsed)
+    }
+
+    /// How much time is left from `now` until this moment; zero if it has passed.
+    pub const fn remaining(self, now: Self) -> Duration {
+        self.0.saturating_sub(now.0)
+    }
+
+    /// How much time has gone by from this moment until `now`; zero if it is still to come.
+    pub const fn elapsed(self, now: Self) -> Duration {
+        now.remaining(self)
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Self;
+
+    fn add(self, by: Duration) -> Self {
+        Self(self.0.saturating_add(by))
+    }
+}
+
+impl Sub<Duration> for Moment {
+    type Output = Self;
+
+    fn sub(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(by))
+    }
+}
+
+impl fmt::Debug for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "+{:?}", self.0)
+    }
+}

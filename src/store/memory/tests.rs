@@ -1,0 +1,198 @@
+//! What only the memory store has: faults, handles, whole milliseconds, and nothing left behind.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+use crate::{
+    protocol::{Mode, Token},
+    store::Metadata,
+};
+
+#[derive(Debug, Default)]
+struct Hands(AtomicU64);
+
+impl Hands {
+    fn turn(&self, by: Duration) {
+        self.0
+            .fetch_add(u64::try_from(by.as_micros()).unwrap(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for Hands {
+    fn now(&self) -> Moment {
+        Moment::since_origin(Duration::from_micros(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+fn store() -> (MemoryStore, Arc<Hands>) {
+    let hands = Arc::new(Hands::default());
+    (MemoryStore::new(hands.clone()), hands)
+}
+
+fn exclusive(name: &str, token: u128) -> Acquisition {
+    Acquisition {
+        hold: Hold {
+            resource: ResourceName::new(name).unwrap(),
+            token: Token::from_bits(token),
+            owner: None,
+        },
+        mode: Mode::Exclusive,
+        reentrant: false,
+        ttl: Duration::from_secs(10),
+        lock_delay: Duration::ZERO,
+        metadata: Metadata::new(),
+    }
+}
+
+async fn fence(store: &MemoryStore, asked: &Acquisition) -> u64 {
+    match store.acquire(asked).await.unwrap() {
+        Acquired::Granted(grant) => grant.fence.unwrap().get(),
+        Acquired::Refused(refusal) => panic!("{refusal:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_verb_that_fails_is_not_executed() {
+    let (store, _) = store();
+    let asked = exclusive("orders/42", 1);
+    store.fail_next(1);
+    let error = store.acquire(&asked).await.unwrap_err();
+    assert_eq!(error.kind(), "unavailable");
+    assert!(!store.is_held(&asked.hold).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_verb_whose_reply_is_lost_is_executed() {
+    let (store, _) = store();
+    let asked = exclusive("orders/42", 1);
+    store.lose_next_replies(1);
+    let error = store.acquire(&asked).await.unwrap_err();
+    assert_eq!(error.kind(), "lost");
+    assert!(store.is_held(&asked.hold).await.unwrap());
+}
+
+#[tokio::test]
+async fn faults_come_in_the_order_they_were_asked_for() {
+    let (store, _) = store();
+    let resource = ResourceName::new("orders/42").unwrap();
+    store.lose_next_replies(1);
+    store.fail_next(2);
+    for kind in ["lost", "unavailable", "unavailable"] {
+        assert_eq!(store.inspect(&resource, 1).await.unwrap_err().kind(), kind);
+    }
+    assert!(store.inspect(&resource, 1).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stalled_verb_is_executed_after_its_pause_and_not_at_all_if_nobody_waits() {
+    let (store, _) = store();
+    let pause = Duration::from_secs(2);
+    store.stall_next(2, pause);
+
+    let given_up = exclusive("a", 1);
+    let waited = tokio::time::timeout(pause / 2, store.acquire(&given_up)).await;
+    assert!(waited.is_err());
+
+    let before = tokio::time::Instant::now();
+    let asked = exclusive("b", 2);
+    fence(&store, &asked).await;
+    assert_eq!(before.elapsed(), pause);
+    assert!(store.is_held(&asked.hold).await.unwrap());
+    assert!(!store.is_held(&given_up.hold).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_cleared_store_holds_nothing_and_its_fences_go_on() {
+    let (store, _) = store();
+    let first = fence(&store, &exclusive("orders/42", 1)).await;
+    store.clear();
+    let second = fence(&store, &exclusive("orders/42", 2)).await;
+    assert!(second > first);
+}
+
+#[tokio::test]
+async fn clones_are_handles_to_one_store() {
+    let (store, _) = store();
+    let asked = exclusive("orders/42", 1);
+    fence(&store.clone(), &asked).await;
+    assert!(store.is_held(&asked.hold).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_fence_is_the_time_in_microseconds_unless_that_has_been_issued() {
+    let (store, hands) = store();
+    hands.turn(Duration::from_secs(5));
+    assert_eq!(fence(&store, &exclusive("a", 1)).await, 5_000_000);
+    assert_eq!(fence(&store, &exclusive("b", 2)).await, 5_000_001);
+    hands.turn(Duration::from_millis(1));
+    assert_eq!(fence(&store, &exclusive("c", 3)).await, 5_001_000);
+}
+
+#[tokio::test]
+async fn times_are_rounded_down_to_milliseconds_and_a_ttl_up_to_one() {
+    let (store, hands) = store();
+    let ttl = Duration::from_micros(2_900);
+    let asked = Acquisition {
+        ttl,
+        ..exclusive("orders/42", 1)
+    };
+    fence(&store, &asked).await;
+    hands.turn(Duration::from_millis(1));
+    assert!(store.is_held(&asked.hold).await.unwrap());
+
+    let renewed = store.renew(&asked.hold, Duration::from_nanos(1)).await.unwrap();
+    assert_eq!(renewed, Renewed::Extended);
+    assert!(store.is_held(&asked.hold).await.unwrap());
+    hands.turn(Duration::from_millis(1));
+    assert!(!store.is_held(&asked.hold).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_ttl_without_measure_does_not_overflow() {
+    let (store, hands) = store();
+    hands.turn(Duration::from_secs(1));
+    let asked = Acquisition {
+        ttl: Duration::MAX,
+        lock_delay: Duration::MAX,
+        ..exclusive("orders/42", 1)
+    };
+    fence(&store, &asked).await;
+    assert!(store.is_held(&asked.hold).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_resource_that_is_free_is_not_kept() {
+    let (store, _) = store();
+    let asked = exclusive("orders/42", 1);
+    fence(&store, &asked).await;
+    let _ = store.release(&asked.hold, Duration::ZERO).await.unwrap();
+    assert!(store.state().resources.is_empty());
+}
+
+#[tokio::test]
+async fn leases_that_ended_and_are_never_asked_for_again_do_not_pile_up() {
+    let (store, hands) = store();
+    for turn in 0..5_000 {
+        fence(&store, &exclusive(&format!("job/{turn}"), turn)).await;
+        hands.turn(Duration::from_millis(100));
+    }
+    // 100 leases live at a time.
+    let kept = store.state().resources.len();
+    assert!(kept <= 400, "{kept} resources are kept");
+}
+
+#[tokio::test]
+async fn verbs_about_a_free_resource_leave_nothing_behind() {
+    let (store, _) = store();
+    let asked = exclusive("orders/42", 1);
+    assert_eq!(
+        store.release(&asked.hold, Duration::ZERO).await.unwrap(),
+        Released::NotHeld { count: 0 }
+    );
+    assert_eq!(
+        store.renew(&asked.hold, asked.ttl).await.unwrap(),
+        Renewed::NotHeld
+    );
+    assert_eq!(store.force_release(&asked.hold.resource).await.unwrap(), 0);
+    assert!(store.state().resources.is_empty());
+}

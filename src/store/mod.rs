@@ -1,0 +1,221 @@
+//! Where locks live: the contract that every store keeps.
+//!
+//! **Invariant:** nothing in this folder knows an actor. A store decides who holds what; it does not wait, does not
+//! renew by itself, and does not remember callers.
+
+mod error;
+pub mod memory;
+pub mod redis;
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use futures_util::future::BoxFuture;
+
+pub use self::{
+    error::{Certainty, Source, StoreError},
+    memory::MemoryStore,
+    redis::RedisStore,
+};
+use crate::protocol::{Fence, Mode, Owner, ResourceName, Token, TokenPrefix};
+
+/// What a holder tells about itself: host, process id, purpose, trace id… Shown by `Inspect`, and to those who are
+/// refused.
+pub type Metadata = BTreeMap<String, String>;
+
+/// The answer of a store, on its way.
+pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// Where locks live.
+///
+/// # The contract
+///
+/// **Atomic.** Every verb happens as a whole at one moment, or not at all.
+///
+/// **Three answers.** `Ok` is certain, whether it grants or refuses. An `Err` says by its [`Certainty`] whether the
+/// verb was certainly not executed, or whether that is unknown; in the second case it may also be executed later. A
+/// store never turns a failure into a refusal. Every answer comes within a time that the store bounds by itself.
+///
+/// **Idempotent per token.** A verb that is repeated with the same token changes nothing that the first did not:
+/// an acquisition that holds already is granted again with the same fence, its end counted anew; a release of
+/// what is gone answers [`Released::NotHeld`]. So after "unknown" a repeat is safe, and so is giving the token back.
+///
+/// **Ends of its own.** Each holder has its own end, kept by the store's own clock and never by a caller's. A holder
+/// past its end holds nothing, even if the store has not cleaned it away. No record stays without an end.
+///
+/// **Nobody else's.** A token that does not hold can neither renew nor release.
+///
+/// **Conflicts.** [`Mode::Exclusive`] conflicts with every other holder; [`Mode::Shared`] with exclusive ones;
+/// [`Mode::Permits`] when the sum would exceed the capacity. Three cases are errors and not refusals, because waiting
+/// could not cure them:
+/// * permits of one capacity on a resource whose holders named another, or shared beside permits:
+///   [`StoreError::CapacityMismatch`];
+/// * an owner asks exclusively for what it holds shared or in permits (an upgrade), or shared or without
+///   [`reentrant`](Acquisition::reentrant) for what it holds exclusively: it would wait for itself, so
+///   [`StoreError::Deadlock`]. (Shared beside its own shared is fine.)
+/// * something in the store that is not ours: [`StoreError::Corrupt`].
+///
+/// An exclusive acquisition that is `reentrant` is granted while the same owner alone holds the resource exclusively;
+/// it is a hold of its own, with its own token and end and with the *same* fence.
+///
+/// **Fences.** Every grant that is not a re-entry or a repeat has a larger fence than every earlier one of the
+/// resource: `max(last + 1, the store's time in µs)`. `last` is kept for a retention time after the last grant; then
+/// the time is larger anyway.
+///
+/// **Closed after the end.** With [`lock_delay`](Acquisition::lock_delay) a lease that *expires* keeps its resource
+/// closed that much longer, though its holder can no longer renew it; a release opens at once. A release with
+/// `closed_for` opens that much later. What keeps a resource closed shows up in [`Inspection`] as
+/// [`HolderState::Closed`].
+///
+/// **Never a scan.** The work of acquire, renew and release is at most logarithmic in the number of holders (cleaning
+/// away dead ones is paid for by their acquisition). Only [`list`](Self::list) walks over names.
+pub trait Store: fmt::Debug + Send + Sync + 'static {
+    /// Takes what is asked, if it is free.
+    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired>;
+
+    /// Counts the end of a hold anew: `ttl` from now. Only a live holder is renewed.
+    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed>;
+
+    /// Gives a hold back. The resource opens after `closed_for`, which is usually zero.
+    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released>;
+
+    /// Whether this token holds, at this moment.
+    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool>;
+
+    /// Who holds the resource: at most `limit` holders, those that end first.
+    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection>;
+
+    /// The resources that are not free and whose name starts with `prefix`: at most `limit`, in order of name.
+    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing>;
+
+    /// Takes a resource away from all its holders, and opens it. Answers how many holders there were.
+    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64>;
+}
+
+/// One acquisition as the store knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// What is held.
+    pub resource: ResourceName,
+    /// The secret of this acquisition.
+    pub token: Token,
+    /// Who re-enters, if anybody.
+    pub owner: Option<Owner>,
+}
+
+/// What is asked of [`Store::acquire`].
+#[derive(Clone, Debug)]
+pub struct Acquisition {
+    /// Resource, token and owner.
+    pub hold: Hold,
+    /// How much of the resource.
+    pub mode: Mode,
+    /// Whether an exclusive acquisition is granted when the same owner has the resource already.
+    pub reentrant: bool,
+    /// How long it holds unless it is renewed, from when the store executes it. At least 1 ms.
+    pub ttl: Duration,
+    /// How much longer the resource stays closed if this hold expires instead of being released.
+    pub lock_delay: Duration,
+    /// What the holder tells about itself.
+    pub metadata: Metadata,
+}
+
+/// The certain answers to [`Store::acquire`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Acquired {
+    /// It holds.
+    Granted(Grant),
+    /// It does not hold, and nothing was changed.
+    Refused(Refusal),
+}
+
+/// What was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The fencing number; the same for all holds of one re-entered resource. `None` on stores that cannot give one.
+    pub fence: Option<Fence>,
+    /// How many holds this owner has of the resource now, this one included; 1 without an owner.
+    pub holds: u64,
+}
+
+/// Why it was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// A holder that is in the way.
+    pub by: Holder,
+    /// The time until holders may have ended on their own so that a new attempt is worth while: the first end for
+    /// permits, else the last.
+    pub remaining: Duration,
+}
+
+/// The certain answers to [`Store::renew`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewed {
+    /// The end is counted anew.
+    Extended,
+    /// This token holds nothing.
+    NotHeld,
+}
+
+/// The certain answers to [`Store::release`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a release may find that the lease was lost before"]
+pub enum Released {
+    /// Given back, and the owner holds nothing of the resource any more.
+    Freed,
+    /// Given back, and the same owner still holds the resource this many times.
+    StillHeld {
+        /// The holds that are left, 1 or more.
+        count: u64,
+    },
+    /// This token held nothing: it expired, was taken away, or was given back before.
+    NotHeld {
+        /// How many holds the same owner has all the same; 0 without an owner.
+        count: u64,
+    },
+}
+
+/// One who holds (or keeps closed) a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The first digits of its token.
+    pub token: TokenPrefix,
+    /// How much it takes.
+    pub mode: Mode,
+    /// Whether it holds, or only keeps the resource closed.
+    pub state: HolderState,
+    /// Who re-enters, if anybody.
+    pub owner: Option<Owner>,
+    /// Its fencing number.
+    pub fence: Option<Fence>,
+    /// How long until its end; for [`HolderState::Closed`] until the resource opens.
+    pub remaining: Duration,
+    /// What it told about itself.
+    pub metadata: Metadata,
+}
+
+/// Whether a holder holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HolderState {
+    /// It holds.
+    Holding,
+    /// It holds no more, but keeps the resource closed: by its lock delay, or by its minimum hold.
+    Closed,
+}
+
+/// Who holds a resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// Those that end first, at most as many as were asked for, in order of their end.
+    pub holders: Vec<Holder>,
+    /// How many there are.
+    pub total: u64,
+}
+
+/// The resources that are not free.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// In order of name.
+    pub resources: Vec<ResourceName>,
+    /// Whether these are all; if not, the limit was reached.
+    pub complete: bool,
+}

@@ -1,0 +1,35 @@
+//! Every store does what the contract says: one suite, stamped for each of them.
+
+#[macro_use]
+#[path = "support/acceptance/mod.rs"]
+mod acceptance;
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use leasehold::store::{MemoryStore, Store};
+
+use self::{acceptance::World, support::clock::TestClock};
+
+struct MemoryWorld {
+    clock: Arc<TestClock>,
+    store: MemoryStore,
+}
+
+impl World for MemoryWorld {
+    async fn start() -> Self {
+        let clock = Arc::new(TestClock::new());
+        let store = MemoryStore::new(clock.clone());
+        Self { clock, store }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(self.store.clone())
+    }
+
+    async fn pass(&self, time: Duration) {
+        self.clock.advance(time);
+    }
+}
+
+acceptance!(memory: MemoryWorld);

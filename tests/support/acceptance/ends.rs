@@ -1,0 +1,179 @@
+//! How a hold ends, and what stays closed after it.
+
+use leasehold::store::HolderState;
+
+use super::*;
+
+pub(crate) async fn a_lease_ends_by_itself<W: World>(scene: Scene<W>) {
+    for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
+        let fence = scene.fence(&asked).await;
+        scene.pass(TTL - secs(2)).await;
+        assert!(scene.is_held(&asked).await);
+        scene.pass(secs(3)).await;
+        assert!(!scene.is_held(&asked).await);
+        assert_eq!(scene.renew(&asked).await, Renewed::NotHeld);
+        assert_eq!(scene.release(&asked).await, Released::NotHeld { count: 0 });
+        assert_eq!(scene.inspect().await, Inspection::default());
+
+        let next = scene.exclusive();
+        assert!(scene.fence(&next).await > fence);
+        assert_eq!(scene.release(&next).await, Released::Freed);
+    }
+}
+
+pub(crate) async fn a_lock_delay_keeps_an_expired_resource_closed<W: World>(scene: Scene<W>) {
+    let asked = Acquisition {
+        lock_delay: secs(20),
+        ..owned("worker", scene.exclusive())
+    };
+    scene.granted(&asked).await;
+    scene.pass(TTL + secs(5)).await;
+    let refusal = scene.refused(&scene.exclusive()).await;
+    assert_eq!(refusal.by.state, HolderState::Closed);
+    assert_eq!(refusal.by.token, asked.hold.token.prefix());
+    assert_about(refusal.by.remaining, secs(15));
+    assert_about(refusal.remaining, secs(15));
+    let inspection = scene.inspect().await;
+    assert_eq!(inspection.total, 1);
+    assert_eq!(inspection.holders[0].state, HolderState::Closed);
+    scene.pass(secs(16)).await;
+    scene.granted(&scene.exclusive()).await;
+}
+
+pub(crate) async fn a_release_before_the_end_knows_no_lock_delay<W: World>(scene: Scene<W>) {
+    for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
+        let asked = Acquisition {
+            lock_delay: secs(20),
+            ..asked
+        };
+        scene.granted(&asked).await;
+        assert_eq!(scene.release(&asked).await, Released::Freed);
+        assert_eq!(scene.inspect().await.total, 0);
+    }
+}
+
+pub(crate) async fn a_renewal_keeps_the_lock_delay<W: World>(scene: Scene<W>) {
+    for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
+        let asked = Acquisition {
+            lock_delay: secs(20),
+            ..asked
+        };
+        scene.granted(&asked).await;
+        scene.pass(secs(5)).await;
+        assert_eq!(scene.renew(&asked).await, Renewed::Extended);
+        scene.pass(TTL - secs(3)).await;
+        assert!(scene.is_held(&asked).await);
+        scene.pass(secs(8)).await;
+        assert!(!scene.is_held(&asked).await);
+        assert_about(scene.refused(&scene.exclusive()).await.remaining, secs(15));
+        scene.pass(secs(16)).await;
+        assert_eq!(scene.inspect().await.total, 0);
+    }
+}
+
+pub(crate) async fn an_expired_holder_is_no_holder_during_its_lock_delay<W: World>(scene: Scene<W>) {
+    for asked in [scene.exclusive(), scene.shared(), scene.permits(1, 2)] {
+        let asked = Acquisition {
+            lock_delay: secs(20),
+            ..owned("worker", asked)
+        };
+        scene.granted(&asked).await;
+        scene.pass(TTL + secs(5)).await;
+        assert!(!scene.is_held(&asked).await);
+        assert_eq!(scene.renew(&asked).await, Renewed::NotHeld);
+        assert_eq!(scene.release(&asked).await, Released::NotHeld { count: 0 });
+        // It does not hold, so it does not re-enter and would not wait for itself; it is closed for it as for others.
+        scene.refused(&scene.reentrant("worker")).await;
+        scene.refused(&owned("worker", scene.exclusive())).await;
+        assert_eq!(scene.inspect().await.holders[0].state, HolderState::Closed);
+        scene.pass(secs(20)).await;
+    }
+}
+
+pub(crate) async fn a_lock_delay_of_a_reader_keeps_writers_out<W: World>(scene: Scene<W>) {
+    let dead = Acquisition {
+        lock_delay: secs(20),
+        ..owned("worker", scene.shared())
+    };
+    scene.granted(&dead).await;
+    scene.pass(TTL + secs(5)).await;
+    let reader = owned("worker", scene.shared());
+    assert_eq!(scene.granted(&reader).await.holds, 1);
+    assert_eq!(scene.release(&reader).await, Released::Freed);
+    assert_about(scene.refused(&scene.exclusive()).await.remaining, secs(15));
+    scene.pass(secs(16)).await;
+    scene.granted(&scene.exclusive()).await;
+}
+
+pub(crate) async fn a_lock_delay_keeps_permits_taken<W: World>(scene: Scene<W>) {
+    scene
+        .granted(&Acquisition {
+            lock_delay: secs(20),
+            ..scene.permits(2, 3)
+        })
+        .await;
+    scene.pass(TTL + secs(5)).await;
+    scene.refused(&scene.permits(2, 3)).await;
+    scene
+        .granted(&Acquisition {
+            ttl: secs(60),
+            ..scene.permits(1, 3)
+        })
+        .await;
+    scene.pass(secs(16)).await;
+    scene.granted(&scene.permits(2, 3)).await;
+}
+
+pub(crate) async fn a_release_may_open_later<W: World>(scene: Scene<W>) {
+    for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
+        scene.granted(&asked).await;
+        assert_eq!(scene.release_closed_for(&asked, secs(30)).await, Released::Freed);
+        assert!(!scene.is_held(&asked).await);
+        assert_eq!(scene.renew(&asked).await, Renewed::NotHeld);
+        assert_eq!(scene.release(&asked).await, Released::NotHeld { count: 0 });
+
+        let refusal = scene.refused(&scene.exclusive()).await;
+        assert_eq!(
+            (refusal.by.state, refusal.by.mode),
+            (HolderState::Closed, asked.mode)
+        );
+        assert_about(refusal.remaining, secs(30));
+        let inspection = scene.inspect().await;
+        assert_eq!(inspection.total, 1);
+        assert_about(inspection.holders[0].remaining, secs(30));
+
+        scene.pass(secs(31)).await;
+        assert_eq!(scene.inspect().await.total, 0);
+    }
+}
+
+pub(crate) async fn a_closed_resource_is_closed_to_its_last_holder_too<W: World>(scene: Scene<W>) {
+    let asked = scene.reentrant("worker");
+    scene.granted(&asked).await;
+    assert_eq!(scene.release_closed_for(&asked, secs(30)).await, Released::Freed);
+    let refusal = scene.refused(&scene.reentrant("worker")).await;
+    assert_eq!((refusal.by.state, refusal.by.owner), (HolderState::Closed, None));
+    scene.refused(&asked).await;
+    scene.refused(&owned("worker", scene.shared())).await;
+}
+
+pub(crate) async fn permits_that_open_later_stay_taken<W: World>(scene: Scene<W>) {
+    let asked = scene.permits(2, 3);
+    scene.granted(&asked).await;
+    assert_eq!(scene.release_closed_for(&asked, secs(5)).await, Released::Freed);
+    scene.refused(&scene.permits(2, 3)).await;
+    scene.granted(&scene.permits(1, 3)).await;
+    scene.refused(&scene.permits(1, 3)).await;
+    scene.pass(secs(6)).await;
+    scene.granted(&scene.permits(2, 3)).await;
+}
+
+pub(crate) async fn a_reader_that_opens_later_keeps_writers_out<W: World>(scene: Scene<W>) {
+    let asked = scene.shared();
+    scene.granted(&asked).await;
+    assert_eq!(scene.release_closed_for(&asked, secs(20)).await, Released::Freed);
+    let reader = scene.shared();
+    scene.granted(&reader).await;
+    assert_eq!(scene.release(&reader).await, Released::Freed);
+    assert_about(scene.refused(&scene.exclusive()).await.remaining, secs(20));
+}

@@ -1,0 +1,165 @@
+//! One exclusive holder: the verbs, their repetition, and fences.
+
+use leasehold::store::HolderState;
+
+use super::*;
+
+pub(crate) async fn an_exclusive_holder_keeps_everybody_else_out<W: World>(scene: Scene<W>) {
+    let holder = scene.exclusive();
+    let grant = scene.granted(&holder).await;
+    assert_eq!(grant.holds, 1);
+    assert!(scene.is_held(&holder).await);
+    for other in [
+        scene.exclusive(),
+        scene.reentrant("somebody"),
+        scene.shared(),
+        scene.permits(1, 2),
+    ] {
+        let refusal = scene.refused(&other).await;
+        assert_eq!(refusal.by.token, holder.hold.token.prefix());
+        assert!(!scene.is_held(&other).await);
+    }
+}
+
+pub(crate) async fn a_release_opens_at_once<W: World>(scene: Scene<W>) {
+    let (first, second) = (scene.exclusive(), scene.exclusive());
+    scene.granted(&first).await;
+    assert_eq!(scene.release(&first).await, Released::Freed);
+    assert!(!scene.is_held(&first).await);
+    scene.granted(&second).await;
+    assert!(scene.is_held(&second).await);
+}
+
+pub(crate) async fn a_stranger_can_neither_renew_nor_release<W: World>(scene: Scene<W>) {
+    for holder in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
+        scene.granted(&holder).await;
+        let stranger = scene.ask(holder.mode);
+        assert_eq!(scene.renew(&stranger).await, Renewed::NotHeld);
+        assert_eq!(scene.release(&stranger).await, Released::NotHeld { count: 0 });
+        assert!(scene.is_held(&holder).await);
+        assert_eq!(scene.release(&holder).await, Released::Freed);
+    }
+}
+
+pub(crate) async fn a_repeated_acquisition_has_the_same_fence_and_a_new_end<W: World>(scene: Scene<W>) {
+    for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 3)] {
+        let first = scene.granted(&asked).await;
+        scene.pass(secs(6)).await;
+        assert_eq!(scene.granted(&asked).await, first);
+        scene.pass(secs(6)).await;
+        assert!(scene.is_held(&asked).await);
+        assert_eq!(scene.inspect().await.total, 1);
+        assert_eq!(scene.release(&asked).await, Released::Freed);
+    }
+}
+
+pub(crate) async fn a_repeated_release_finds_nothing_and_harms_nobody<W: World>(scene: Scene<W>) {
+    for asked in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
+        scene.granted(&asked).await;
+        assert_eq!(scene.release(&asked).await, Released::Freed);
+        let next = scene.ask(asked.mode);
+        scene.granted(&next).await;
+        assert_eq!(scene.release(&asked).await, Released::NotHeld { count: 0 });
+        assert_eq!(scene.renew(&asked).await, Renewed::NotHeld);
+        assert_eq!(scene.release(&next).await, Released::Freed);
+    }
+}
+
+pub(crate) async fn giving_back_what_was_never_granted_is_harmless<W: World>(scene: Scene<W>) {
+    let asked = scene.exclusive();
+    assert_eq!(scene.release(&asked).await, Released::NotHeld { count: 0 });
+    assert_eq!(
+        scene.release_closed_for(&asked, secs(5)).await,
+        Released::NotHeld { count: 0 }
+    );
+    assert_eq!(scene.inspect().await.total, 0);
+    scene.granted(&asked).await;
+}
+
+pub(crate) async fn a_renewal_counts_the_end_from_now<W: World>(scene: Scene<W>) {
+    for asked in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
+        scene.granted(&asked).await;
+        scene.pass(secs(6)).await;
+        assert_eq!(scene.renew(&asked).await, Renewed::Extended);
+        assert_about(scene.inspect().await.holders[0].remaining, TTL);
+        scene.pass(secs(6)).await;
+        assert!(scene.is_held(&asked).await);
+
+        let shorter = Acquisition {
+            ttl: secs(3),
+            ..asked
+        };
+        assert_eq!(scene.renew(&shorter).await, Renewed::Extended);
+        assert_about(scene.inspect().await.holders[0].remaining, secs(3));
+        scene.pass(secs(4)).await;
+        assert!(!scene.is_held(&shorter).await);
+        assert_eq!(scene.inspect().await.total, 0);
+    }
+}
+
+pub(crate) async fn a_refusal_changes_nothing<W: World>(scene: Scene<W>) {
+    let holder = scene.exclusive();
+    scene.granted(&holder).await;
+    scene.pass(secs(4)).await;
+    scene
+        .refused(&Acquisition {
+            ttl: secs(60),
+            ..scene.exclusive()
+        })
+        .await;
+    let inspection = scene.inspect().await;
+    assert_eq!(inspection.total, 1);
+    assert_eq!(inspection.holders[0].token, holder.hold.token.prefix());
+    assert_about(inspection.holders[0].remaining, secs(6));
+}
+
+pub(crate) async fn a_refusal_names_who_is_in_the_way_and_for_how_long<W: World>(scene: Scene<W>) {
+    let holder = Acquisition {
+        lock_delay: secs(5),
+        ..owned("worker 7", scene.exclusive())
+    };
+    let fence = scene.fence(&holder).await;
+    scene.pass(secs(3)).await;
+
+    let Refusal { by, remaining } = scene.refused(&scene.exclusive()).await;
+    assert_eq!(by.token, holder.hold.token.prefix());
+    assert_eq!(by.mode, Mode::Exclusive);
+    assert_eq!(by.state, HolderState::Holding);
+    assert_eq!(by.owner, holder.hold.owner);
+    assert_eq!(by.fence, Some(fence));
+    assert_eq!(by.metadata, holder.metadata);
+    assert_about(by.remaining, secs(7));
+    // If it expires, the resource opens only after its lock delay.
+    assert_about(remaining, secs(12));
+}
+
+pub(crate) async fn a_later_grant_has_the_larger_fence<W: World>(scene: Scene<W>) {
+    let mut last = None;
+    for asked in [
+        scene.exclusive(),
+        scene.shared(),
+        scene.exclusive(),
+        scene.permits(1, 1),
+        scene.reentrant("a"),
+        scene.reentrant("a"),
+    ] {
+        let fence = scene.fence(&asked).await;
+        assert!(Some(fence) > last, "{fence:?} after {last:?}");
+        last = Some(fence);
+        assert_eq!(scene.release(&asked).await, Released::Freed);
+    }
+    scene.granted(&scene.exclusive()).await;
+    scene.pass(TTL + secs(1)).await;
+    assert!(Some(scene.fence(&scene.shared()).await) > last);
+}
+
+pub(crate) async fn a_token_holds_only_where_it_was_granted<W: World>(scene: Scene<W>) {
+    let asked = scene.exclusive();
+    scene.granted(&asked).await;
+    let mut elsewhere = asked.clone();
+    elsewhere.hold.resource = ResourceName::new(unique("fact/")).unwrap();
+    assert!(!scene.is_held(&elsewhere).await);
+    assert_eq!(scene.renew(&elsewhere).await, Renewed::NotHeld);
+    assert_eq!(scene.release(&elsewhere).await, Released::NotHeld { count: 0 });
+    assert!(scene.is_held(&asked).await);
+}

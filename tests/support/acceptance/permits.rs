@@ -1,0 +1,108 @@
+//! Permits: k of n.
+
+use super::*;
+
+pub(crate) async fn permits_are_granted_up_to_the_capacity<W: World>(scene: Scene<W>) {
+    for count in [2, 2, 1] {
+        scene.granted(&scene.permits(count, 5)).await;
+    }
+    scene.refused(&scene.permits(1, 5)).await;
+    assert_eq!(scene.inspect().await.total, 3);
+}
+
+pub(crate) async fn a_large_request_waits_while_a_small_one_fits<W: World>(scene: Scene<W>) {
+    scene.granted(&scene.permits(3, 5)).await;
+    scene.refused(&scene.permits(3, 5)).await;
+    scene.refused(&scene.permits(5, 5)).await;
+    scene.granted(&scene.permits(2, 5)).await;
+}
+
+pub(crate) async fn permits_come_back_with_a_release_and_with_an_end<W: World>(scene: Scene<W>) {
+    let released = scene.permits(2, 4);
+    scene.granted(&released).await;
+    scene
+        .granted(&Acquisition {
+            ttl: secs(3),
+            ..scene.permits(2, 4)
+        })
+        .await;
+    scene.refused(&scene.permits(1, 4)).await;
+    assert_eq!(scene.release(&released).await, Released::Freed);
+    scene.granted(&scene.permits(2, 4)).await;
+    scene.refused(&scene.permits(2, 4)).await;
+    scene.pass(secs(4)).await;
+    scene.granted(&scene.permits(2, 4)).await;
+    scene.refused(&scene.permits(1, 4)).await;
+}
+
+pub(crate) async fn a_refusal_of_permits_names_the_first_end<W: World>(scene: Scene<W>) {
+    let first = Acquisition {
+        ttl: secs(5),
+        ..scene.permits(1, 2)
+    };
+    scene.granted(&scene.permits(1, 2)).await;
+    scene.granted(&first).await;
+    let refusal = scene.refused(&scene.permits(1, 2)).await;
+    assert_eq!(refusal.by.token, first.hold.token.prefix());
+    assert_eq!(refusal.by.mode, first.mode);
+    assert_about(refusal.remaining, secs(5));
+    // Who wants everything waits for the last.
+    assert_about(scene.refused(&scene.exclusive()).await.remaining, TTL);
+}
+
+pub(crate) async fn repeated_permits_are_taken_once<W: World>(scene: Scene<W>) {
+    let asked = scene.permits(2, 4);
+    let grant = scene.granted(&asked).await;
+    assert_eq!(scene.granted(&asked).await, grant);
+    let rest = scene.permits(2, 4);
+    scene.granted(&rest).await;
+    assert_eq!(scene.release(&asked).await, Released::Freed);
+    assert_eq!(scene.release(&asked).await, Released::NotHeld { count: 0 });
+    scene.refused(&scene.permits(3, 4)).await;
+    scene.granted(&scene.permits(2, 4)).await;
+}
+
+pub(crate) async fn another_capacity_is_an_error<W: World>(scene: Scene<W>) {
+    let holder = scene.permits(1, 3);
+    scene.granted(&holder).await;
+    let other = scene.permits(1, 4);
+    let StoreError::CapacityMismatch { asked, used } = scene.failed(&other).await else {
+        panic!("not a mismatch")
+    };
+    assert_eq!((asked, used), (other.mode, holder.mode));
+    assert!(!scene.is_held(&other).await);
+    scene.granted(&scene.permits(2, 3)).await;
+}
+
+pub(crate) async fn permits_and_an_exclusive_holder_exclude_each_other<W: World>(scene: Scene<W>) {
+    let (some, all) = (scene.permits(1, 3), scene.exclusive());
+    scene.granted(&some).await;
+    assert_eq!(scene.refused(&all).await.by.mode, some.mode);
+    assert_eq!(scene.release(&some).await, Released::Freed);
+    scene.granted(&all).await;
+    assert_eq!(scene.refused(&some).await.by.mode, Mode::Exclusive);
+}
+
+pub(crate) async fn no_permit_is_lost_in_a_hundred_turns<W: World>(scene: Scene<W>) {
+    for turn in 0..100 {
+        let (some, rest) = (
+            scene.permits(1 + turn % 3, 4),
+            scene.permits(4 - (1 + turn % 3), 4),
+        );
+        scene.granted(&some).await;
+        scene.granted(&rest).await;
+        assert_eq!(scene.release(&some).await, Released::Freed);
+        scene.refused(&scene.permits(2 + turn % 3, 4)).await;
+        assert_eq!(scene.release(&rest).await, Released::Freed);
+    }
+    scene.granted(&scene.permits(4, 4)).await;
+}
+
+pub(crate) async fn a_free_resource_may_be_used_with_another_capacity<W: World>(scene: Scene<W>) {
+    let asked = scene.permits(1, 3);
+    scene.granted(&asked).await;
+    assert_eq!(scene.release(&asked).await, Released::Freed);
+    scene.granted(&scene.permits(4, 4)).await;
+    scene.pass(TTL + secs(1)).await;
+    scene.granted(&scene.shared()).await;
+}

@@ -1,0 +1,29 @@
+//! A clock that a test sets.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use leasehold::{protocol::Moment, world::Clock};
+
+/// Stands still until it is told how much time has passed.
+#[derive(Debug)]
+pub(crate) struct TestClock(Mutex<Duration>);
+
+impl TestClock {
+    /// One hour after its origin.
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(Duration::from_secs(3600)))
+    }
+
+    pub(crate) fn advance(&self, by: Duration) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) += by;
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Moment {
+        Moment::since_origin(*self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
