@@ -1,7 +1,8 @@
-//! lib
+//! A distributed lock manager that actix applications embed as actors, on Redis.
 #![forbid(unsafe_code)]
 
 pub mod actor;
+pub mod config;
 pub mod protocol;
 pub mod store;
 pub mod world;
@@ -12,6 +13,7 @@ pub use self::{
         LeaseLost, List, LockManager, LockManagerBuilder, ReadLock, Release, ReleaseError, Released, Renew, RenewError,
         Request, Settings, Shutdown, StartError, Statistics, Stats, WriteLock,
     },
+    config::{Config, ConfigError},
     protocol::{
         Backoff, Fence, Invalid, Jitter, LossReason, Mode, Moment, Owner, ResourceName, Standing, Token, TokenPrefix,
     },

@@ -39,7 +39,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The clock of the tokio runtime it is asked in: it stands still and jumps with [`tokio::time::pause`].
+/// The clock of the tokio runtime it is asked in: it stands still and jumps with `tokio::time::pause`.
 ///
 /// For tests in virtual time. The manager and the store must then run in that same runtime.
 #[derive(Clone, Copy, Debug)]
@@ -50,9 +50,7 @@ pub struct RuntimeClock {
 impl RuntimeClock {
     /// A clock that starts now. Call it inside a tokio runtime.
     pub fn start() -> Self {
-        Self {
-            origin: tokio::time::Instant::now(),
-        }
+        Self { origin: tokio::time::Instant::now() }
     }
 }
 

@@ -7,9 +7,12 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::store::{MemoryStore, Store};
+use leasehold::store::{MemoryStore, RedisStore, Store};
 
-use self::{acceptance::World, support::clock::TestClock};
+use self::{
+    acceptance::World,
+    support::{clock::TestClock, redis_server::RedisServer},
+};
 
 struct MemoryWorld {
     clock: Arc<TestClock>,
@@ -32,4 +35,26 @@ impl World for MemoryWorld {
     }
 }
 
+struct RedisWorld {
+    server: RedisServer,
+    store: Arc<RedisStore>,
+}
+
+impl World for RedisWorld {
+    async fn start() -> Self {
+        let server = RedisServer::with_clock();
+        let store = Arc::new(RedisStore::open(&server.url()).unwrap());
+        Self { server, store }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    async fn pass(&self, time: Duration) {
+        self.server.advance(time);
+    }
+}
+
 acceptance!(memory: MemoryWorld);
+acceptance!(redis: RedisWorld);

@@ -103,12 +103,7 @@ impl LockManagerBuilder {
 
     /// The life of the manager, from here to its shutdown.
     fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
-        let Self {
-            store,
-            settings,
-            clock,
-            dice,
-        } = self;
+        let Self { store, settings, clock, dice } = self;
         let stats = Arc::new(Recorder::new());
         let mut pacing = Pacing::new(settings.restart_pause, settings.max_restart_pause);
         let done = Rc::new(Cell::new(false));

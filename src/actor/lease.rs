@@ -27,11 +27,7 @@ pub struct Lease {
 
 impl Lease {
     pub(crate) const fn new(state: Arc<LeaseState>, manager: Addr<LockManager>) -> Self {
-        Self {
-            state,
-            manager,
-            released: false,
-        }
+        Self { state, manager, released: false }
     }
 
     /// What is held.
@@ -138,10 +134,7 @@ impl Lease {
             Standing::Lost(reason) => Some(reason),
             Standing::Held | Standing::AtRisk | Standing::Released => None,
         };
-        let answer = self
-            .manager
-            .send(Release::new(self.resource().as_bytes(), self.token()))
-            .await;
+        let answer = self.manager.send(Release::new(self.resource().as_bytes(), self.token())).await;
         // Not before the answer: a message whose sender has gone is never handled, and then `Drop` must send another.
         self.released = true;
         if let Some(reason) = lost {
@@ -152,17 +145,13 @@ impl Lease {
 }
 
 fn manager_gone(verb: &str, error: MailboxError) -> StoreError {
-    StoreError::Lost {
-        doing: format!("{verb}: the lock manager is gone"),
-        source: Some(Arc::new(error)),
-    }
+    StoreError::Lost { doing: format!("{verb}: the lock manager is gone"), source: Some(Arc::new(error)) }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         if !self.released {
-            self.manager
-                .do_send(Release::new(self.resource().as_bytes(), self.token()));
+            self.manager.do_send(Release::new(self.resource().as_bytes(), self.token()));
         }
     }
 }

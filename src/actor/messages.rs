@@ -24,10 +24,7 @@ pub struct Release {
 impl Release {
     /// Gives back what this token holds of this resource.
     pub fn new(resource: impl AsRef<[u8]>, token: Token) -> Self {
-        Self {
-            resource: resource.as_ref().to_vec(),
-            token,
-        }
+        Self { resource: resource.as_ref().to_vec(), token }
     }
 }
 
@@ -69,10 +66,7 @@ pub struct Inspect {
 impl Inspect {
     /// Asks for at most 100 holders of this resource, those that end first.
     pub fn new(resource: impl AsRef<[u8]>) -> Self {
-        Self {
-            resource: resource.as_ref().to_vec(),
-            limit: 100,
-        }
+        Self { resource: resource.as_ref().to_vec(), limit: 100 }
     }
 
     /// How many holders are told at most; 1 to 10,000. Default: 100.
@@ -93,10 +87,7 @@ pub struct IsHeld {
 impl IsHeld {
     /// Asks for this resource and this token.
     pub fn new(resource: impl AsRef<[u8]>, token: Token) -> Self {
-        Self {
-            resource: resource.as_ref().to_vec(),
-            token,
-        }
+        Self { resource: resource.as_ref().to_vec(), token }
     }
 }
 
@@ -111,10 +102,7 @@ pub struct List {
 impl List {
     /// Asks for at most 1,000 resources whose name starts with `prefix`; an empty one matches all.
     pub fn new(prefix: impl AsRef<[u8]>) -> Self {
-        Self {
-            prefix: prefix.as_ref().to_vec(),
-            limit: 1_000,
-        }
+        Self { prefix: prefix.as_ref().to_vec(), limit: 1_000 }
     }
 
     /// How many resources are told at most; 1 to 10,000. Default: 1,000.
@@ -135,9 +123,7 @@ pub struct ForceRelease {
 impl ForceRelease {
     /// Takes away this resource.
     pub fn new(resource: impl AsRef<[u8]>) -> Self {
-        Self {
-            resource: resource.as_ref().to_vec(),
-        }
+        Self { resource: resource.as_ref().to_vec() }
     }
 }
 

@@ -1,11 +1,12 @@
 //! Who owns what: the manager, its waiters, the renewer of each lease, and the handle that a caller holds.
 //!
 //! # Layout
-//! Read in this order: [`Request`] (what is asked), `plan` (the same, checked), [`LockManager`] with `waiters` (who
-//! waits), `state` (what a lease is), `renewer` and `supervisor` (what keeps it), [`Lease`] (what the caller holds),
+//! Read in this order: [`Request`] (what is asked), `plan` (the same, checked), [`LockManager`] with `attempts`
+//! and `waiters` (who waits), `state` (what a lease is), `renewer` and `supervisor` (what keeps it), [`Lease`] (what the caller holds),
 //! `verbs` (release, renew, questions), `give_back` (after an unknown outcome), `shutdown`.
 
 mod ask;
+mod attempts;
 mod builder;
 mod errors;
 mod event;

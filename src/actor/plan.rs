@@ -38,12 +38,7 @@ impl Plan {
         settings: &Settings,
         about: &Metadata,
     ) -> Result<Self, Invalid> {
-        let Request {
-            resource,
-            takes,
-            options,
-            ..
-        } = request;
+        let Request { resource, takes, options, .. } = request;
         let owner = options.owner.as_ref().map(Owner::new).transpose()?;
         let (mode, reentrant) = match takes {
             Takes::Everything { reentrant } => (Mode::Exclusive, reentrant && owner.is_some()),
@@ -58,11 +53,7 @@ impl Plan {
         let renewal = renewal(&options, ttl, settings)?;
         Ok(Self {
             acquisition: Acquisition {
-                hold: Hold {
-                    resource: ResourceName::new(resource)?,
-                    token,
-                    owner,
-                },
+                hold: Hold { resource: ResourceName::new(resource)?, token, owner },
                 mode,
                 reentrant,
                 ttl,
@@ -95,32 +86,17 @@ fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff)
 }
 
 fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<RenewalPlan, Invalid> {
-    let Options {
-        no_renew,
-        renew_every,
-        max_renewals,
-        max_hold,
-        heartbeat,
-        ..
-    } = *options;
+    let Options { no_renew, renew_every, max_renewals, max_hold, heartbeat, .. } = *options;
     let contradicting = [
         ("renew_every", renew_every.is_some()),
         ("max_renewals", max_renewals.is_some()),
         ("heartbeat", heartbeat.is_some()),
     ];
     if let Some((field, _)) = contradicting.iter().find(|(_, given)| no_renew && *given) {
-        return Err(Invalid::new(
-            *field,
-            "given together with no_renew",
-            "one of the two",
-        ));
+        return Err(Invalid::new(*field, "given together with no_renew", "one of the two"));
     }
     if max_renewals == Some(0) {
-        return Err(Invalid::new(
-            "max_renewals",
-            0,
-            "1 or more; use no_renew for none",
-        ));
+        return Err(Invalid::new("max_renewals", 0, "1 or more; use no_renew for none"));
     }
     if let Some(every) = renew_every.filter(|every| every.is_zero() || *every >= ttl / 2) {
         let allowed = format!("more than zero, and less than half of ttl ({ttl:?})");
@@ -134,12 +110,7 @@ fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<Rene
         return Err(Invalid::new("max_hold", format_args!("{most:?}"), allowed));
     }
     let interval = renew_every.unwrap_or_else(|| settings.renewal_interval_of(ttl));
-    Ok(RenewalPlan {
-        interval: (!no_renew).then_some(interval),
-        max_renewals,
-        max_hold,
-        heartbeat,
-    })
+    Ok(RenewalPlan { interval: (!no_renew).then_some(interval), max_renewals, max_hold, heartbeat })
 }
 
 fn metadata(told: Metadata, about: &Metadata) -> Result<Metadata, Invalid> {

@@ -25,6 +25,9 @@ use crate::{
 /// How often the owner actor of a bound lease is looked at.
 const LOOK_AT_OWNER: Duration = Duration::from_millis(100);
 
+/// However little is left of a lease: attempts to renew it are at least this far apart.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+
 /// Sends `Renew` for one lease until that is over.
 pub(crate) struct Renewer {
     lease: Arc<LeaseState>,
@@ -44,12 +47,9 @@ impl Renewer {
 
     /// Tries again after a miss: soon, then less often, always within what is left of the lease.
     fn retry(&mut self, ctx: &mut Context<Self>) {
-        let first = (self.interval / 16).max(Duration::from_millis(5));
+        let first = (self.interval / 16).max(SHORTEST_PAUSE);
         let grown = first.saturating_mul(1 << self.missed_in_a_row.min(8));
-        let pause = grown
-            .min(self.interval)
-            .min(self.lease.remaining() / 4)
-            .max(Duration::from_millis(1));
+        let pause = grown.min(self.interval).min(self.lease.remaining() / 4).max(SHORTEST_PAUSE);
         self.missed_in_a_row += 1;
         ctx.run_later(spread(pause, self.dice.roll(Roll::Renewal)), Self::renew);
     }
@@ -62,11 +62,7 @@ impl Renewer {
             return self.retry(ctx);
         }
         let answer = self.manager.send(Renew::new(self.lease.hold.token));
-        ctx.spawn(
-            answer
-                .into_actor(self)
-                .map(|answer, this, ctx| this.answered(answer, ctx)),
-        );
+        ctx.spawn(answer.into_actor(self).map(|answer, this, ctx| this.answered(answer, ctx)));
     }
 
     fn answered(
@@ -138,15 +134,9 @@ async fn renewing(
     let (lease, manager) = (Arc::clone(lease), manager.clone());
     let dice_of_pauses = Arc::clone(&dice);
     let state = Arc::clone(&lease);
-    let renewer = Renewer {
-        lease: Arc::clone(&lease),
-        manager,
-        dice,
-        interval,
-        missed_in_a_row: 0,
-    };
+    let renewer = Renewer { lease: Arc::clone(&lease), manager, dice, interval, missed_in_a_row: 0 };
     let mut pacing = Pacing::new(settings.restart_pause, settings.max_restart_pause);
-    let mut renewals_at_death = 0;
+    let (mut renewals_at_death, shortest) = (0, settings.restart_pause);
     let died = move |death: Death| {
         if state.renewals() > renewals_at_death {
             pacing.well();
@@ -154,10 +144,7 @@ async fn renewing(
         renewals_at_death = state.renewals();
         state.renewer_died();
         state.stats.renewer_restarted();
-        let pause = spread(
-            pacing.next().min(state.remaining() / 4),
-            dice_of_pauses.roll(Roll::Restart),
-        );
+        let pause = spread(pacing.next().min((state.remaining() / 4).max(shortest)), dice_of_pauses.roll(Roll::Restart));
         tracing::warn!(
             resource = %state.hold.resource, token = %state.hold.token.prefix(), ?death, ?pause,
             "the renewer died; starting it again"

@@ -115,12 +115,7 @@ impl WriteLock {
 impl<Kind> Request<Kind> {
     fn taking(resource: impl AsRef<[u8]>, takes: Takes) -> Self {
         let resource = resource.as_ref().to_vec();
-        Self {
-            resource,
-            takes,
-            options: Options::default(),
-            kind: PhantomData,
-        }
+        Self { resource, takes, options: Options::default(), kind: PhantomData }
     }
 
     /// Who asks, 1 to 512 bytes of text. The same owner may take an exclusive lock again and again, and gives each
@@ -203,14 +198,10 @@ impl<Kind> Request<Kind> {
     }
 
     /// The lease is given back when this actor dies, however it dies. Looked at ten times a second.
-    pub fn bound_to<A: Actor>(mut self, actor: &Addr<A>) -> Self
-    where
-        A::Context: Send,
-    {
+    pub fn bound_to<A: Actor>(mut self, actor: &Addr<A>) -> Self {
         let actor = actor.downgrade();
-        self.options.bound_to = Some(Box::new(move || {
-            actor.upgrade().is_some_and(|actor| actor.connected())
-        }));
+        self.options.bound_to =
+            Some(Box::new(move || actor.upgrade().is_some_and(|actor| actor.connected())));
         self
     }
 

@@ -53,18 +53,8 @@ impl Settings {
     /// # Errors
     /// The first [`Invalid`], named as in `config.toml`; a broken relation names both settings.
     pub fn check(&self) -> Result<(), Invalid> {
-        in_range(
-            "limits.max_ttl",
-            self.max_ttl,
-            SHORTEST_TTL,
-            Duration::from_secs(7 * 24 * 3600),
-        )?;
-        in_range(
-            "limits.max_wait",
-            self.max_wait,
-            Duration::ZERO,
-            Duration::from_secs(7 * 24 * 3600),
-        )?;
+        in_range("limits.max_ttl", self.max_ttl, SHORTEST_TTL, Duration::from_secs(7 * 24 * 3600))?;
+        in_range("limits.max_wait", self.max_wait, Duration::ZERO, Duration::from_secs(7 * 24 * 3600))?;
         in_range("lease.ttl", self.ttl, SHORTEST_TTL, self.max_ttl)?;
         in_range("wait.timeout", self.wait, Duration::ZERO, self.max_wait)?;
         if self.renewal_interval.is_zero() || self.renewal_interval >= self.ttl / 2 {
@@ -102,9 +92,5 @@ pub(crate) fn in_range(field: &str, value: Duration, least: Duration, most: Dura
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(Invalid::new(
-        field,
-        format_args!("{value:?}"),
-        format!("{least:?} to {most:?}"),
-    ))
+    Err(Invalid::new(field, format_args!("{value:?}"), format!("{least:?} to {most:?}")))
 }

@@ -22,11 +22,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Running; `done` becomes true when the manager is to stop for good.
     pub(crate) fn new(done: Rc<Cell<bool>>) -> Self {
-        Self {
-            begun: false,
-            all_over: Rc::default(),
-            done,
-        }
+        Self { begun: false, all_over: Rc::default(), done }
     }
 
     pub(crate) fn has_begun(&self) -> bool {
@@ -45,11 +41,7 @@ impl Handler<Shutdown> for LockManager {
     fn handle(&mut self, shutdown: Shutdown, _: &mut Context<Self>) -> Self::Result {
         self.shutdown.begun = true;
         for token in self.waiters.tokens() {
-            self.refuse(
-                token,
-                RequestEnd::Failed("shutting_down"),
-                AcquireError::ShuttingDown,
-            );
+            self.refuse(token, RequestEnd::Failed("shutting_down"), AcquireError::ShuttingDown);
         }
         let held = self.leases.len();
         tracing::info!(held, drain = ?shutdown.drain, "shutting down");
@@ -68,27 +60,15 @@ impl Handler<Shutdown> for LockManager {
             this.shutdown.done.set(true);
             ctx.stop();
             tracing::info!(revoked, unconfirmed, "shut down");
-            Drained {
-                finished: held.saturating_sub(revoked),
-                revoked,
-                unconfirmed,
-            }
+            Drained { finished: held.saturating_sub(revoked), revoked, unconfirmed }
         }))
     }
 }
 
 /// Takes leases away: first their holders are told, then the store releases them, all at once.
 async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseState>>) -> (usize, usize) {
-    let revoked: Vec<_> = leases
-        .into_iter()
-        .filter(|lease| lease.lose(LossReason::ShutDown))
-        .collect();
-    let releases = revoked
-        .iter()
-        .map(|lease| ask("release", store.release(&lease.hold, lease.closed_for())));
+    let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
+    let releases = revoked.iter().map(|lease| ask("release", store.release(&lease.hold, lease.closed_for())));
     let answers = join_all(releases).await;
-    (
-        revoked.len(),
-        answers.iter().filter(|answer| answer.is_err()).count(),
-    )
+    (revoked.len(), answers.iter().filter(|answer| answer.is_err()).count())
 }

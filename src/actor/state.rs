@@ -131,17 +131,12 @@ impl LeaseState {
     pub(crate) fn remaining(&self) -> Duration {
         let now = self.clock.now();
         let validity = self.present().validity.remaining(now);
-        self.plan.max_hold.map_or(validity, |most| {
-            validity.min((self.granted_at + most).remaining(now))
-        })
+        self.plan.max_hold.map_or(validity, |most| validity.min((self.granted_at + most).remaining(now)))
     }
 
     /// Whether the holder has been told that it is over: no question to the clock.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(
-            self.present().validity.standing(),
-            Standing::Lost(_) | Standing::Released
-        )
+        matches!(self.present().validity.standing(), Standing::Lost(_) | Standing::Released)
     }
 
     /// Completes when the lease is over, be it by an answer or by the clock of this process alone.
@@ -198,14 +193,8 @@ impl LeaseState {
     pub(crate) fn may_renew(&self) -> bool {
         let now = self.clock.now();
         let mut present = self.present();
-        let used_up = self
-            .plan
-            .max_renewals
-            .is_some_and(|most| present.renewals >= most);
-        let silent = self
-            .plan
-            .heartbeat
-            .is_some_and(|most| present.heartbeat.elapsed(now) > most);
+        let used_up = self.plan.max_renewals.is_some_and(|most| present.renewals >= most);
+        let silent = self.plan.heartbeat.is_some_and(|most| present.heartbeat.elapsed(now) > most);
         present.withheld = match (used_up, silent) {
             (true, _) => Some(LossReason::MaxRenewals),
             (false, true) => Some(LossReason::HeartbeatMissed),
@@ -305,9 +294,7 @@ impl LeaseState {
     }
 
     fn held_out(&self, now: Moment) -> bool {
-        self.plan
-            .max_hold
-            .is_some_and(|most| self.granted_at.elapsed(now) >= most)
+        self.plan.max_hold.is_some_and(|most| self.granted_at.elapsed(now) >= most)
     }
 
     fn reason(&self, present: &Present, now: Moment) -> LossReason {

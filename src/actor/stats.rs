@@ -157,12 +157,7 @@ impl Recorder {
         let histogram =
             || Histogram::new_with_max(WEEK_IN_MICROS, DIGITS).expect("constants within its bounds");
         let (retries, waited, held_for) = (histogram(), histogram(), histogram());
-        Self(Mutex::new(Counts {
-            stats: Statistics::default(),
-            retries,
-            waited,
-            held_for,
-        }))
+        Self(Mutex::new(Counts { stats: Statistics::default(), retries, waited, held_for }))
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
@@ -187,9 +182,7 @@ impl Recorder {
             RequestEnd::Granted { attempts, waited } => {
                 counts.stats.granted += 1;
                 counts.stats.held += 1;
-                counts
-                    .retries
-                    .saturating_record(u64::from(attempts.saturating_sub(1)));
+                counts.retries.saturating_record(u64::from(attempts.saturating_sub(1)));
                 counts.waited.saturating_record(micros(waited));
             }
             RequestEnd::Refused => counts.stats.refused += 1,

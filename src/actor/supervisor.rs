@@ -55,9 +55,7 @@ where
 /// What a panic said.
 pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
-        .to_owned()
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
 }
 
 /// The pause before the next restart: doubled with each death in a row, up to a maximum.
@@ -70,11 +68,7 @@ pub(crate) struct Pacing {
 
 impl Pacing {
     pub(crate) const fn new(first: Duration, longest: Duration) -> Self {
-        Self {
-            first,
-            longest,
-            in_a_row: 0,
-        }
+        Self { first, longest, in_a_row: 0 }
     }
 
     /// The actor has shown that it works.
@@ -84,10 +78,150 @@ impl Pacing {
 
     /// The pause after one more death.
     pub(crate) fn next(&mut self) -> Duration {
-        let doubled = self
-            .first
-            .saturating_mul(1_u32.checked_shl(self.in_a_row).unwrap_or(u32::MAX));
+        let doubled = self.first.saturating_mul(1_u32.checked_shl(self.in_a_row).unwrap_or(u32::MAX));
         self.in_a_row = self.in_a_row.saturating_add(1);
         doubled.min(self.longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::RefCell, rc::Rc};
+
+    use actix::{ActorContext, AsyncContext, Handler, Message, WrapFuture};
+
+    use super::*;
+
+    /// How a [`Mortal`] is to die.
+    #[derive(Clone, Copy, Message)]
+    #[rtype(result = "()")]
+    enum Die {
+        InHandler,
+        InTimer,
+        InSpawnedFuture,
+        InWait,
+        WhileStarting,
+        ByStopping,
+        ByTerminating,
+    }
+
+    #[derive(Message)]
+    #[rtype(result = "u32")]
+    struct Lives;
+
+    #[derive(Default)]
+    struct Mortal {
+        lives: u32,
+        dies_at_next_start: bool,
+    }
+
+    impl Actor for Mortal {
+        type Context = Context<Self>;
+
+        fn started(&mut self, _: &mut Self::Context) {
+            assert!(!std::mem::take(&mut self.dies_at_next_start), "while starting");
+            self.lives += 1;
+        }
+    }
+
+    impl Supervised for Mortal {}
+
+    impl Handler<Die> for Mortal {
+        type Result = ();
+
+        fn handle(&mut self, die: Die, ctx: &mut Self::Context) {
+            match die {
+                Die::InHandler => panic!("in a handler"),
+                Die::InTimer => drop(ctx.run_later(Duration::from_millis(5), |_, _| panic!("in a timer"))),
+                Die::InSpawnedFuture => drop(ctx.spawn(async { panic!("in a future") }.into_actor(self))),
+                Die::InWait => ctx.wait(async { panic!("in a wait") }.into_actor(self)),
+                Die::WhileStarting => {
+                    self.dies_at_next_start = true;
+                    ctx.stop();
+                }
+                Die::ByStopping => ctx.stop(),
+                Die::ByTerminating => ctx.terminate(),
+            }
+        }
+    }
+
+    impl Handler<Lives> for Mortal {
+        type Result = u32;
+
+        fn handle(&mut self, _: Lives, _: &mut Self::Context) -> u32 {
+            self.lives
+        }
+    }
+
+    /// Lets an actor die once, and answers the deaths and how many lives it had when it answered again.
+    fn dies(die: Die) -> (Vec<Death>, u32) {
+        let runtime =
+            || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        actix::System::with_tokio_rt(runtime).block_on(async {
+            let deaths = Rc::new(RefCell::new(Vec::new()));
+            let context = Context::new();
+            let address = context.address();
+            let mut pacing = Pacing::new(Duration::from_millis(10), Duration::from_secs(1));
+            let seen = Rc::clone(&deaths);
+            let died = move |death| {
+                seen.borrow_mut().push(death);
+                pacing.next()
+            };
+            actix_rt::spawn(supervise(context.into_future(Mortal::default()), || false, died));
+            address.do_send(die);
+            while deaths.borrow().is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            // Queued before the restart: the mailbox survives, and so does every address.
+            let lives = address.send(Lives).await.unwrap();
+            (deaths.take(), lives)
+        })
+    }
+
+    fn panicked(message: &str) -> Vec<Death> {
+        vec![Death::Panicked(message.to_owned())]
+    }
+
+    #[test]
+    fn a_panic_in_a_handler_is_survived() {
+        assert_eq!(dies(Die::InHandler), (panicked("in a handler"), 2));
+    }
+
+    #[test]
+    fn a_panic_in_a_timer_is_survived() {
+        assert_eq!(dies(Die::InTimer), (panicked("in a timer"), 2));
+    }
+
+    #[test]
+    fn a_panic_in_a_spawned_future_is_survived() {
+        assert_eq!(dies(Die::InSpawnedFuture), (panicked("in a future"), 2));
+    }
+
+    #[test]
+    fn a_panic_in_a_future_that_is_waited_for_is_survived() {
+        assert_eq!(dies(Die::InWait), (panicked("in a wait"), 2));
+    }
+
+    #[test]
+    fn a_panic_while_starting_is_survived() {
+        let (deaths, lives) = dies(Die::WhileStarting);
+        assert_eq!(deaths, [Death::Stopped, Death::Panicked("while starting".to_owned())]);
+        assert_eq!(lives, 2);
+    }
+
+    #[test]
+    fn a_stop_that_nobody_asked_for_is_survived() {
+        assert_eq!(dies(Die::ByStopping), (vec![Death::Stopped], 2));
+        assert_eq!(dies(Die::ByTerminating), (vec![Death::Stopped], 2));
+    }
+
+    #[test]
+    fn pauses_double_with_deaths_in_a_row_up_to_the_longest() {
+        let mut pacing = Pacing::new(Duration::from_millis(10), Duration::from_millis(50));
+        let mut pauses = || pacing.next().as_millis();
+        assert_eq!([pauses(), pauses(), pauses(), pauses()], [10, 20, 40, 50]);
+        (0..100).for_each(|_| assert_eq!(pauses(), 50));
+        pacing.well();
+        assert_eq!(pacing.next().as_millis(), 10);
     }
 }

@@ -23,17 +23,10 @@ impl Handler<Release> for LockManager {
             Ok(resource) => resource,
             Err(error) => return Box::pin(async { Err(error.into()) }),
         };
-        let ours = self
-            .leases
-            .get(&token)
-            .is_some_and(|lease| lease.hold.resource == resource);
+        let ours = self.leases.get(&token).is_some_and(|lease| lease.hold.resource == resource);
         match ours.then(|| self.forget(token)).flatten() {
             Some(lease) => self.release_ours(lease),
-            None => self.release_unknown(Hold {
-                resource,
-                token,
-                owner: None,
-            }),
+            None => self.release_unknown(Hold { resource, token, owner: None }),
         }
     }
 }
@@ -62,9 +55,7 @@ impl LockManager {
                 store::Released::StillHeld { count } => Ok(Released::StillHeld { count }),
                 store::Released::NotHeld { .. } => {
                     lease.found_lost();
-                    Err(ReleaseError::Lost {
-                        reason: LossReason::NotHeld,
-                    })
+                    Err(ReleaseError::Lost { reason: LossReason::NotHeld })
                 }
             }
         })
@@ -96,14 +87,10 @@ impl Handler<Renew> for LockManager {
             let answer = tokio::time::timeout(patience, asked).await;
             match answer.unwrap_or(Err(StoreError::TimedOut { within: patience })) {
                 Ok(store::Renewed::Extended) if lease.renewed(sent) => Ok(lease.remaining()),
-                Ok(store::Renewed::Extended) => Err(RenewError::Lost {
-                    reason: reason_of(lease.standing()),
-                }),
+                Ok(store::Renewed::Extended) => Err(RenewError::Lost { reason: reason_of(lease.standing()) }),
                 Ok(store::Renewed::NotHeld) => {
                     lease.lose(LossReason::NotHeld);
-                    Err(RenewError::Lost {
-                        reason: reason_of(lease.standing()),
-                    })
+                    Err(RenewError::Lost { reason: reason_of(lease.standing()) })
                 }
                 Err(error) => {
                     lease.missed(&error);
@@ -143,11 +130,7 @@ impl Handler<IsHeld> for LockManager {
         let store = Arc::clone(&self.store);
         Box::pin(async move {
             let resource = ResourceName::new(question.resource)?;
-            let hold = Hold {
-                resource,
-                token: question.token,
-                owner: None,
-            };
+            let hold = Hold { resource, token: question.token, owner: None };
             Ok(ask("is_held", store.is_held(&hold)).await?)
         })
     }

@@ -57,24 +57,12 @@ impl Backoff {
         const LONGEST: Duration = Duration::from_secs(3600);
         if initial.is_zero() || initial > max {
             let allowed = format!("more than zero, and at most backoff.max ({max:?})");
-            return Err(Invalid::new(
-                "backoff.initial",
-                format_args!("{initial:?}"),
-                allowed,
-            ));
+            return Err(Invalid::new("backoff.initial", format_args!("{initial:?}"), allowed));
         }
         if max > LONGEST {
-            return Err(Invalid::new(
-                "backoff.max",
-                format_args!("{max:?}"),
-                "at most 3600s",
-            ));
+            return Err(Invalid::new("backoff.max", format_args!("{max:?}"), "at most 3600s"));
         }
-        Ok(Self {
-            initial,
-            max,
-            ..Self::DEFAULT
-        })
+        Ok(Self { initial, max, ..Self::DEFAULT })
     }
 
     /// The factor from one pause to the next; 2 unless told.
@@ -142,11 +130,7 @@ mod tests {
     use super::*;
 
     fn pauses(backoff: Backoff, roll: f64) -> Vec<u128> {
-        (1..)
-            .map_while(|made| backoff.pause(made, roll))
-            .take(8)
-            .map(|pause| pause.as_millis())
-            .collect()
+        (1..).map_while(|made| backoff.pause(made, roll)).take(8).map(|pause| pause.as_millis()).collect()
     }
 
     #[test]
@@ -154,10 +138,7 @@ mod tests {
         let exact = |backoff: Backoff| pauses(backoff.jitter(Jitter::None), 0.3);
         assert_eq!(exact(Backoff::FLASH_SALE), [80, 160]);
         assert_eq!(exact(Backoff::SCHEDULED_JOB), [150, 300, 600, 1200]);
-        assert_eq!(
-            exact(Backoff::DEFAULT),
-            [100, 200, 400, 800, 1000, 1000, 1000, 1000]
-        );
+        assert_eq!(exact(Backoff::DEFAULT), [100, 200, 400, 800, 1000, 1000, 1000, 1000]);
     }
 
     #[test]

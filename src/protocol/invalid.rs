@@ -23,21 +23,13 @@ impl Invalid {
             Some((cut, _)) => format!("{}…", &value[..cut]),
             None => value,
         };
-        Self {
-            field: field.into(),
-            value,
-            allowed: allowed.into(),
-        }
+        Self { field: field.into(), value, allowed: allowed.into() }
     }
 }
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            field,
-            value,
-            allowed,
-        } = self;
+        let Self { field, value, allowed } = self;
         write!(f, "invalid {field}: {value} (allowed: {allowed})")
     }
 }

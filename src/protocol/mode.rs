@@ -28,17 +28,12 @@ impl Mode {
     /// [`Invalid`] when one of them is zero, or `count` is larger than `of`.
     pub fn permits(count: u32, of: u32) -> Result<Self, Invalid> {
         let wrong = || {
-            Invalid::new(
-                "permits",
-                format_args!("{count} of {of}"),
-                "1 or more, and at most the capacity",
-            )
+            Invalid::new("permits", format_args!("{count} of {of}"), "1 or more, and at most the capacity")
         };
         match (NonZeroU32::new(count), NonZeroU32::new(of)) {
-            (Some(taken), Some(capacity)) if taken <= capacity => Ok(Self::Permits {
-                count: taken,
-                of: capacity,
-            }),
+            (Some(taken), Some(capacity)) if taken <= capacity => {
+                Ok(Self::Permits { count: taken, of: capacity })
+            }
             _ => Err(wrong()),
         }
     }

@@ -116,13 +116,8 @@ impl FromStr for Token {
     fn from_str(hex: &str) -> Result<Self, Invalid> {
         let digits =
             hex.len() == Self::HEX_LEN && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        let bits = if digits {
-            u128::from_str_radix(hex, 16).ok()
-        } else {
-            None
-        };
-        bits.map(Self)
-            .ok_or_else(|| Invalid::new("token", hex, "32 lower-case hexadecimal digits"))
+        let bits = if digits { u128::from_str_radix(hex, 16).ok() } else { None };
+        bits.map(Self).ok_or_else(|| Invalid::new("token", hex, "32 lower-case hexadecimal digits"))
     }
 }
 
@@ -153,11 +148,7 @@ fn checked(field: &str, bytes: &[u8]) -> Result<Box<[u8]>, Invalid> {
     match bytes.len() {
         0 => Err(Invalid::new(field, "an empty name", ALLOWED)),
         1..=LONGEST => Ok(bytes.into()),
-        more => Err(Invalid::new(
-            field,
-            format_args!("a name of {more} bytes"),
-            ALLOWED,
-        )),
+        more => Err(Invalid::new(field, format_args!("a name of {more} bytes"), ALLOWED)),
     }
 }
 
@@ -190,11 +181,7 @@ fn decode(field: &str, encoded: &str) -> Result<Vec<u8>, Invalid> {
         let (high, low) = (digit().ok_or_else(wrong)?, digit().ok_or_else(wrong)?);
         out.push((high * 16 + low) as u8);
     }
-    if encode(&out) == encoded {
-        Ok(out)
-    } else {
-        Err(wrong())
-    }
+    if encode(&out) == encoded { Ok(out) } else { Err(wrong()) }
 }
 
 impl fmt::Display for ResourceName {
@@ -243,13 +230,8 @@ impl FromStr for TokenPrefix {
     type Err = Invalid;
 
     fn from_str(hex: &str) -> Result<Self, Invalid> {
-        let bits = if hex.len() == 8 {
-            u32::from_str_radix(hex, 16).ok()
-        } else {
-            None
-        };
-        bits.map(Self)
-            .ok_or_else(|| Invalid::new("token prefix", hex, "8 hexadecimal digits"))
+        let bits = if hex.len() == 8 { u32::from_str_radix(hex, 16).ok() } else { None };
+        bits.map(Self).ok_or_else(|| Invalid::new("token prefix", hex, "8 hexadecimal digits"))
     }
 }
 
@@ -272,15 +254,7 @@ mod tests {
     #[test]
     fn an_encoded_name_reads_back_whatever_its_bytes() {
         let every_byte: Vec<u8> = (0..=255).collect();
-        for name in [
-            &every_byte[..],
-            b"orders/42",
-            b"{}",
-            b"}{z}",
-            b"%41",
-            "köln ☃".as_bytes(),
-            b"\0",
-        ] {
+        for name in [&every_byte[..], b"orders/42", b"{}", b"}{z}", b"%41", "köln ☃".as_bytes(), b"\0"] {
             let name = ResourceName::new(name).unwrap();
             assert_eq!(ResourceName::decode(&name.encoded()).unwrap(), name);
         }
@@ -326,12 +300,7 @@ mod tests {
         let token = Token::from_bits(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
         assert_eq!(token.to_hex().parse::<Token>().unwrap(), token);
         assert_eq!(format!("{token:?}"), "Token(01234567…)");
-        for wrong in [
-            "",
-            "0123",
-            "+1234567890123456789012345678901",
-            "0123456789ABCDEF0123456789ABCDEF",
-        ] {
+        for wrong in ["", "0123", "+1234567890123456789012345678901", "0123456789ABCDEF0123456789ABCDEF"] {
             assert!(wrong.parse::<Token>().is_err(), "{wrong}");
         }
     }

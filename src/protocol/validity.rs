@@ -97,11 +97,7 @@ pub struct Validity {
 impl Validity {
     /// The validity of a grant that was asked for at `sent`. It may have passed when the answer comes.
     pub fn granted(sent: Moment, ttl: Duration) -> Self {
-        Self {
-            ttl,
-            until: Self::end(sent, ttl),
-            standing: Standing::Held,
-        }
+        Self { ttl, until: Self::end(sent, ttl), standing: Standing::Held }
     }
 
     fn end(sent: Moment, ttl: Duration) -> Moment {
@@ -139,11 +135,7 @@ impl Validity {
 
     /// How long the lease certainly holds from `now`, if nobody renews it.
     pub fn remaining(&self, now: Moment) -> Duration {
-        if self.is_valid(now) {
-            self.until.remaining(now)
-        } else {
-            Duration::ZERO
-        }
+        if self.is_valid(now) { self.until.remaining(now) } else { Duration::ZERO }
     }
 
     /// A renewal sent at `sent` was confirmed at `now`. It counts only while the lease is valid: a lease whose time
@@ -221,10 +213,7 @@ mod tests {
     fn a_renewal_confirmed_after_the_end_does_not_revive_the_lease() {
         let mut validity = Validity::granted(at(0), TTL);
         assert!(!validity.renewed(at(9_000), at(9_800)));
-        assert_eq!(
-            validity.standing_at(at(9_800)),
-            Standing::Lost(LossReason::Expired)
-        );
+        assert_eq!(validity.standing_at(at(9_800)), Standing::Lost(LossReason::Expired));
     }
 
     #[test]

@@ -3,3 +3,5 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod clock;
+pub(crate) mod redis_server;
+pub(crate) mod virtual_time;

@@ -30,15 +30,9 @@ impl Faults {
 }
 
 pub(super) fn unavailable() -> StoreError {
-    StoreError::Unavailable {
-        reason: "a scripted fault".into(),
-        source: None,
-    }
+    StoreError::Unavailable { reason: "a scripted fault".into(), source: None }
 }
 
 pub(super) fn lost() -> StoreError {
-    StoreError::Lost {
-        doing: "a scripted fault".into(),
-        source: None,
-    }
+    StoreError::Lost { doing: "a scripted fault".into(), source: None }
 }

@@ -16,7 +16,6 @@ use std::{
 
 use self::{
     faults::{Fault, Faults},
-    record::whole_millis,
     resource::Resource,
 };
 use crate::{
@@ -51,10 +50,7 @@ struct State {
 impl MemoryStore {
     /// A store whose time is that of `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            clock,
-            state: Arc::default(),
-        }
+        Self { clock, state: Arc::default() }
     }
 
     /// The next `verbs` verbs, whichever they are, are not executed, and answer [`StoreError::Unavailable`].
@@ -104,11 +100,7 @@ impl MemoryStore {
                 Some(Fault::LoseReply) | None => {}
             }
             let answer = self.execute(verb);
-            if fault == Some(Fault::LoseReply) {
-                Err(faults::lost())
-            } else {
-                answer
-            }
+            if fault == Some(Fault::LoseReply) { Err(faults::lost()) } else { answer }
         })
     }
 
@@ -130,15 +122,11 @@ impl Store for MemoryStore {
     }
 
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        self.answer_about(&hold.resource, move |resource, now| {
-            resource.renew(hold, ttl, now)
-        })
+        self.answer_about(&hold.resource, move |resource, now| resource.renew(hold, ttl, now))
     }
 
     fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
-        self.answer_about(&hold.resource, move |resource, now| {
-            resource.release(hold, closed_for, now)
-        })
+        self.answer_about(&hold.resource, move |resource, now| resource.release(hold, closed_for, now))
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
@@ -194,15 +182,9 @@ impl State {
             resource.settle(now);
             !resource.is_free()
         });
-        let mut matching = self
-            .resources
-            .keys()
-            .filter(|name| name.as_bytes().starts_with(prefix));
+        let mut matching = self.resources.keys().filter(|name| name.as_bytes().starts_with(prefix));
         let resources = matching.by_ref().take(limit).cloned().collect();
-        Listing {
-            resources,
-            complete: matching.next().is_none(),
-        }
+        Listing { resources, complete: matching.next().is_none() }
     }
 
     /// Looks at the next two resources in line, so that those that nobody asks for any more do not pile up: each new
@@ -224,8 +206,10 @@ impl State {
     }
 }
 
+/// The time as a server keeps it.
 fn in_whole_millis(now: Moment) -> Moment {
-    Moment::since_origin(whole_millis(since_origin(now)))
+    let since = since_origin(now);
+    now - Duration::from_nanos(u64::from(since.subsec_nanos() % 1_000_000))
 }
 
 fn since_origin(moment: Moment) -> Duration {
@@ -241,8 +225,6 @@ impl Default for MemoryStore {
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStore")
-            .field("clock", &self.clock)
-            .finish_non_exhaustive()
+        f.debug_struct("MemoryStore").field("clock", &self.clock).finish_non_exhaustive()
     }
 }

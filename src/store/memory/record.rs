@@ -4,56 +4,77 @@ use std::time::Duration;
 
 use crate::{
     protocol::{Fence, Mode, Moment, Owner, Token},
-    store::{Holder, HolderState, Metadata},
+    store::{Acquisition, Holder, HolderState, Metadata},
 };
 
-/// One who holds, or keeps closed, a resource.
+/// One who holds a resource, or keeps it closed after that.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) token: Token,
     pub(super) owner: Option<Owner>,
     pub(super) mode: Mode,
     pub(super) fence: Fence,
-    /// When it stops to hold.
-    pub(super) end: Moment,
-    pub(super) lock_delay: Duration,
+    pub(super) state: HolderState,
+    end: Moment,
+    lock_delay: Duration,
     /// When the resource is free of it.
     pub(super) opening: Moment,
-    pub(super) metadata: Metadata,
+    metadata: Metadata,
 }
 
 impl Record {
-    pub(super) fn permits(&self) -> u64 {
+    pub(super) fn new(asked: &Acquisition, fence: Fence, now: Moment) -> Self {
+        let mut record = Self {
+            token: asked.hold.token,
+            owner: asked.hold.owner.clone(),
+            mode: asked.mode,
+            fence,
+            state: HolderState::Holding,
+            end: now,
+            lock_delay: whole_millis(asked.lock_delay),
+            opening: now,
+            metadata: asked.metadata.clone(),
+        };
+        record.extend(asked.ttl, now);
+        record
+    }
+
+    pub(super) fn extend(&mut self, ttl: Duration, now: Moment) {
+        self.end = now + whole_millis(ttl).max(Duration::from_millis(1));
+        self.opening = self.end + self.lock_delay;
+    }
+
+    pub(super) fn holds(&self) -> bool {
+        self.state == HolderState::Holding
+    }
+
+    /// When something becomes of it by itself: its end, and after that its opening.
+    pub(super) fn due(&self) -> Moment {
+        if self.holds() { self.end } else { self.opening }
+    }
+
+    pub(super) fn permits(&self) -> u32 {
         match self.mode {
-            Mode::Permits { count, .. } => u64::from(count.get()),
+            Mode::Permits { count, .. } => count.get(),
             Mode::Exclusive | Mode::Shared => 0,
         }
     }
 
     pub(super) fn describe(&self, now: Moment) -> Holder {
-        let (state, ends) = if now < self.end {
-            (HolderState::Holding, self.end)
-        } else {
-            (HolderState::Closed, self.opening)
-        };
         Holder {
             token: self.token.prefix(),
             mode: self.mode,
-            state,
+            state: self.state,
             owner: self.owner.clone(),
             fence: Some(self.fence),
-            remaining: ends.remaining(now),
+            remaining: self.due().remaining(now),
             metadata: self.metadata.clone(),
         }
     }
 }
 
-/// A duration as a server keeps it: in whole milliseconds, rounded down.
+/// A duration as a server keeps it: in whole milliseconds, rounded up, so that nothing is kept shorter than asked.
 pub(super) fn whole_millis(duration: Duration) -> Duration {
-    Duration::new(duration.as_secs(), duration.subsec_millis() * 1_000_000)
-}
-
-/// A hold lasts 1 ms at least.
-pub(super) fn lifetime(ttl: Duration) -> Duration {
-    whole_millis(ttl).max(Duration::from_millis(1))
+    let millis = duration.as_nanos().div_ceil(1_000_000);
+    u64::try_from(millis).map_or(Duration::MAX, Duration::from_millis)
 }

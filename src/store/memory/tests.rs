@@ -13,8 +13,7 @@ struct Hands(AtomicU64);
 
 impl Hands {
     fn turn(&self, by: Duration) {
-        self.0
-            .fetch_add(u64::try_from(by.as_micros()).unwrap(), Ordering::Relaxed);
+        self.0.fetch_add(u64::try_from(by.as_micros()).unwrap(), Ordering::Relaxed);
     }
 }
 
@@ -129,33 +128,28 @@ async fn a_fence_is_the_time_in_microseconds_unless_that_has_been_issued() {
 }
 
 #[tokio::test]
-async fn times_are_rounded_down_to_milliseconds_and_a_ttl_up_to_one() {
+async fn a_hold_lasts_whole_milliseconds_and_never_less_than_asked() {
     let (store, hands) = store();
-    let ttl = Duration::from_micros(2_900);
-    let asked = Acquisition {
-        ttl,
-        ..exclusive("orders/42", 1)
-    };
+    let ttl = Duration::from_micros(1_100);
+    let asked = Acquisition { ttl, ..exclusive("orders/42", 1) };
     fence(&store, &asked).await;
-    hands.turn(Duration::from_millis(1));
+    hands.turn(Duration::from_micros(1_999));
     assert!(store.is_held(&asked.hold).await.unwrap());
-
-    let renewed = store.renew(&asked.hold, Duration::from_nanos(1)).await.unwrap();
-    assert_eq!(renewed, Renewed::Extended);
-    assert!(store.is_held(&asked.hold).await.unwrap());
-    hands.turn(Duration::from_millis(1));
+    hands.turn(Duration::from_micros(1));
     assert!(!store.is_held(&asked.hold).await.unwrap());
+
+    let none = Acquisition { ttl: Duration::ZERO, ..asked };
+    fence(&store, &none).await;
+    assert!(store.is_held(&none.hold).await.unwrap());
+    hands.turn(Duration::from_millis(1));
+    assert!(!store.is_held(&none.hold).await.unwrap());
 }
 
 #[tokio::test]
 async fn a_ttl_without_measure_does_not_overflow() {
     let (store, hands) = store();
     hands.turn(Duration::from_secs(1));
-    let asked = Acquisition {
-        ttl: Duration::MAX,
-        lock_delay: Duration::MAX,
-        ..exclusive("orders/42", 1)
-    };
+    let asked = Acquisition { ttl: Duration::MAX, lock_delay: Duration::MAX, ..exclusive("orders/42", 1) };
     fence(&store, &asked).await;
     assert!(store.is_held(&asked.hold).await.unwrap());
 }
@@ -185,14 +179,8 @@ async fn leases_that_ended_and_are_never_asked_for_again_do_not_pile_up() {
 async fn verbs_about_a_free_resource_leave_nothing_behind() {
     let (store, _) = store();
     let asked = exclusive("orders/42", 1);
-    assert_eq!(
-        store.release(&asked.hold, Duration::ZERO).await.unwrap(),
-        Released::NotHeld { count: 0 }
-    );
-    assert_eq!(
-        store.renew(&asked.hold, asked.ttl).await.unwrap(),
-        Renewed::NotHeld
-    );
+    assert_eq!(store.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::NotHeld { count: 0 });
+    assert_eq!(store.renew(&asked.hold, asked.ttl).await.unwrap(), Renewed::NotHeld);
     assert_eq!(store.force_release(&asked.hold.resource).await.unwrap(), 0);
     assert!(store.state().resources.is_empty());
 }

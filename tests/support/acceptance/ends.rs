@@ -22,10 +22,7 @@ pub(crate) async fn a_lease_ends_by_itself<W: World>(scene: Scene<W>) {
 }
 
 pub(crate) async fn a_lock_delay_keeps_an_expired_resource_closed<W: World>(scene: Scene<W>) {
-    let asked = Acquisition {
-        lock_delay: secs(20),
-        ..owned("worker", scene.exclusive())
-    };
+    let asked = Acquisition { lock_delay: secs(20), ..owned("worker", scene.exclusive()) };
     scene.granted(&asked).await;
     scene.pass(TTL + secs(5)).await;
     let refusal = scene.refused(&scene.exclusive()).await;
@@ -42,10 +39,7 @@ pub(crate) async fn a_lock_delay_keeps_an_expired_resource_closed<W: World>(scen
 
 pub(crate) async fn a_release_before_the_end_knows_no_lock_delay<W: World>(scene: Scene<W>) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
-        let asked = Acquisition {
-            lock_delay: secs(20),
-            ..asked
-        };
+        let asked = Acquisition { lock_delay: secs(20), ..asked };
         scene.granted(&asked).await;
         assert_eq!(scene.release(&asked).await, Released::Freed);
         assert_eq!(scene.inspect().await.total, 0);
@@ -54,10 +48,7 @@ pub(crate) async fn a_release_before_the_end_knows_no_lock_delay<W: World>(scene
 
 pub(crate) async fn a_renewal_keeps_the_lock_delay<W: World>(scene: Scene<W>) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
-        let asked = Acquisition {
-            lock_delay: secs(20),
-            ..asked
-        };
+        let asked = Acquisition { lock_delay: secs(20), ..asked };
         scene.granted(&asked).await;
         scene.pass(secs(5)).await;
         assert_eq!(scene.renew(&asked).await, Renewed::Extended);
@@ -73,10 +64,7 @@ pub(crate) async fn a_renewal_keeps_the_lock_delay<W: World>(scene: Scene<W>) {
 
 pub(crate) async fn an_expired_holder_is_no_holder_during_its_lock_delay<W: World>(scene: Scene<W>) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(1, 2)] {
-        let asked = Acquisition {
-            lock_delay: secs(20),
-            ..owned("worker", asked)
-        };
+        let asked = Acquisition { lock_delay: secs(20), ..owned("worker", asked) };
         scene.granted(&asked).await;
         scene.pass(TTL + secs(5)).await;
         assert!(!scene.is_held(&asked).await);
@@ -91,10 +79,7 @@ pub(crate) async fn an_expired_holder_is_no_holder_during_its_lock_delay<W: Worl
 }
 
 pub(crate) async fn a_lock_delay_of_a_reader_keeps_writers_out<W: World>(scene: Scene<W>) {
-    let dead = Acquisition {
-        lock_delay: secs(20),
-        ..owned("worker", scene.shared())
-    };
+    let dead = Acquisition { lock_delay: secs(20), ..owned("worker", scene.shared()) };
     scene.granted(&dead).await;
     scene.pass(TTL + secs(5)).await;
     let reader = owned("worker", scene.shared());
@@ -106,20 +91,10 @@ pub(crate) async fn a_lock_delay_of_a_reader_keeps_writers_out<W: World>(scene: 
 }
 
 pub(crate) async fn a_lock_delay_keeps_permits_taken<W: World>(scene: Scene<W>) {
-    scene
-        .granted(&Acquisition {
-            lock_delay: secs(20),
-            ..scene.permits(2, 3)
-        })
-        .await;
+    scene.granted(&Acquisition { lock_delay: secs(20), ..scene.permits(2, 3) }).await;
     scene.pass(TTL + secs(5)).await;
     scene.refused(&scene.permits(2, 3)).await;
-    scene
-        .granted(&Acquisition {
-            ttl: secs(60),
-            ..scene.permits(1, 3)
-        })
-        .await;
+    scene.granted(&Acquisition { ttl: secs(60), ..scene.permits(1, 3) }).await;
     scene.pass(secs(16)).await;
     scene.granted(&scene.permits(2, 3)).await;
 }
@@ -133,10 +108,7 @@ pub(crate) async fn a_release_may_open_later<W: World>(scene: Scene<W>) {
         assert_eq!(scene.release(&asked).await, Released::NotHeld { count: 0 });
 
         let refusal = scene.refused(&scene.exclusive()).await;
-        assert_eq!(
-            (refusal.by.state, refusal.by.mode),
-            (HolderState::Closed, asked.mode)
-        );
+        assert_eq!((refusal.by.state, refusal.by.mode), (HolderState::Closed, asked.mode));
         assert_about(refusal.remaining, secs(30));
         let inspection = scene.inspect().await;
         assert_eq!(inspection.total, 1);
@@ -176,4 +148,23 @@ pub(crate) async fn a_reader_that_opens_later_keeps_writers_out<W: World>(scene:
     scene.granted(&reader).await;
     assert_eq!(scene.release(&reader).await, Released::Freed);
     assert_about(scene.refused(&scene.exclusive()).await.remaining, secs(20));
+}
+
+pub(crate) async fn a_late_repeat_does_not_bring_a_closed_hold_back<W: World>(scene: Scene<W>) {
+    let owner = scene.reentrant("worker");
+    scene.granted(&owner).await;
+    for asked in [scene.reentrant("worker"), scene.shared(), scene.permits(1, 3)] {
+        let owner_left = asked.mode == Mode::Exclusive;
+        scene.granted(&asked).await;
+        let _ = scene.release_closed_for(&asked, secs(5)).await;
+        let refusal = scene.refused(&asked).await;
+        assert_eq!(refusal.by.token, asked.hold.token.prefix());
+        assert_eq!(refusal.by.state, HolderState::Closed);
+        if owner_left {
+            assert_eq!(scene.release(&owner).await, Released::Freed);
+        }
+        scene.pass(secs(6)).await;
+        scene.granted(&asked).await;
+        assert_eq!(scene.release(&asked).await, Released::Freed);
+    }
 }

@@ -1,5 +1,6 @@
 //! One exclusive holder: the verbs, their repetition, and fences.
 
+use futures_util::future::join_all;
 use leasehold::store::HolderState;
 
 use super::*;
@@ -9,16 +10,19 @@ pub(crate) async fn an_exclusive_holder_keeps_everybody_else_out<W: World>(scene
     let grant = scene.granted(&holder).await;
     assert_eq!(grant.holds, 1);
     assert!(scene.is_held(&holder).await);
-    for other in [
-        scene.exclusive(),
-        scene.reentrant("somebody"),
-        scene.shared(),
-        scene.permits(1, 2),
-    ] {
+    for other in [scene.exclusive(), scene.reentrant("somebody"), scene.shared(), scene.permits(1, 2)] {
         let refusal = scene.refused(&other).await;
         assert_eq!(refusal.by.token, holder.hold.token.prefix());
         assert!(!scene.is_held(&other).await);
     }
+}
+
+pub(crate) async fn of_many_at_once_one_is_granted<W: World>(scene: Scene<W>) {
+    let many: Vec<_> = (0..50).map(|_| scene.exclusive()).collect();
+    let answers = join_all(many.iter().map(|asked| scene.store.acquire(asked))).await;
+    let granted = answers.iter().filter(|answer| matches!(answer, Ok(Acquired::Granted(_)))).count();
+    let refused = answers.iter().filter(|answer| matches!(answer, Ok(Acquired::Refused(_)))).count();
+    assert_eq!((granted, refused), (1, 49));
 }
 
 pub(crate) async fn a_release_opens_at_once<W: World>(scene: Scene<W>) {
@@ -68,10 +72,7 @@ pub(crate) async fn a_repeated_release_finds_nothing_and_harms_nobody<W: World>(
 pub(crate) async fn giving_back_what_was_never_granted_is_harmless<W: World>(scene: Scene<W>) {
     let asked = scene.exclusive();
     assert_eq!(scene.release(&asked).await, Released::NotHeld { count: 0 });
-    assert_eq!(
-        scene.release_closed_for(&asked, secs(5)).await,
-        Released::NotHeld { count: 0 }
-    );
+    assert_eq!(scene.release_closed_for(&asked, secs(5)).await, Released::NotHeld { count: 0 });
     assert_eq!(scene.inspect().await.total, 0);
     scene.granted(&asked).await;
 }
@@ -85,10 +86,7 @@ pub(crate) async fn a_renewal_counts_the_end_from_now<W: World>(scene: Scene<W>)
         scene.pass(secs(6)).await;
         assert!(scene.is_held(&asked).await);
 
-        let shorter = Acquisition {
-            ttl: secs(3),
-            ..asked
-        };
+        let shorter = Acquisition { ttl: secs(3), ..asked };
         assert_eq!(scene.renew(&shorter).await, Renewed::Extended);
         assert_about(scene.inspect().await.holders[0].remaining, secs(3));
         scene.pass(secs(4)).await;
@@ -101,12 +99,7 @@ pub(crate) async fn a_refusal_changes_nothing<W: World>(scene: Scene<W>) {
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     scene.pass(secs(4)).await;
-    scene
-        .refused(&Acquisition {
-            ttl: secs(60),
-            ..scene.exclusive()
-        })
-        .await;
+    scene.refused(&Acquisition { ttl: secs(60), ..scene.exclusive() }).await;
     let inspection = scene.inspect().await;
     assert_eq!(inspection.total, 1);
     assert_eq!(inspection.holders[0].token, holder.hold.token.prefix());
@@ -114,10 +107,7 @@ pub(crate) async fn a_refusal_changes_nothing<W: World>(scene: Scene<W>) {
 }
 
 pub(crate) async fn a_refusal_names_who_is_in_the_way_and_for_how_long<W: World>(scene: Scene<W>) {
-    let holder = Acquisition {
-        lock_delay: secs(5),
-        ..owned("worker 7", scene.exclusive())
-    };
+    let holder = Acquisition { lock_delay: secs(5), ..owned("worker 7", scene.exclusive()) };
     let fence = scene.fence(&holder).await;
     scene.pass(secs(3)).await;
 
@@ -148,9 +138,12 @@ pub(crate) async fn a_later_grant_has_the_larger_fence<W: World>(scene: Scene<W>
         last = Some(fence);
         assert_eq!(scene.release(&asked).await, Released::Freed);
     }
-    scene.granted(&scene.exclusive()).await;
+    let forced = scene.fence(&scene.exclusive()).await;
+    assert_eq!(scene.store.force_release(&scene.name).await.unwrap(), 1);
+    let expired = scene.fence(&scene.exclusive()).await;
+    assert!(expired > forced);
     scene.pass(TTL + secs(1)).await;
-    assert!(Some(scene.fence(&scene.shared()).await) > last);
+    assert!(scene.fence(&scene.shared()).await > expired);
 }
 
 pub(crate) async fn a_token_holds_only_where_it_was_granted<W: World>(scene: Scene<W>) {

@@ -11,12 +11,7 @@ pub(crate) async fn a_free_resource_has_no_holders<W: World>(scene: Scene<W>) {
 
 pub(crate) async fn holders_are_shown_in_order_of_their_end<W: World>(scene: Scene<W>) {
     for ttl in [30, 10, 40, 20] {
-        scene
-            .granted(&Acquisition {
-                ttl: secs(ttl),
-                ..scene.permits(1, 4)
-            })
-            .await;
+        scene.granted(&Acquisition { ttl: secs(ttl), ..scene.permits(1, 4) }).await;
     }
     let all = scene.inspect().await;
     assert_eq!(all.total, 4);
@@ -41,10 +36,7 @@ pub(crate) async fn owner_and_metadata_read_back_whatever_their_bytes<W: World>(
         ("number".to_owned(), "-1 s 2 x".to_owned()),
     ]);
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 3)] {
-        let asked = Acquisition {
-            metadata: metadata.clone(),
-            ..owned(ugly, asked)
-        };
+        let asked = Acquisition { metadata: metadata.clone(), ..owned(ugly, asked) };
         let fence = scene.fence(&asked).await;
         let holder = &scene.inspect().await.holders[0];
         assert_eq!(holder.owner, asked.hold.owner);
@@ -100,9 +92,7 @@ pub(crate) async fn a_list_has_what_is_not_free_in_order_of_name<W: World>(scene
     assert_eq!(scene.release(&freed).await, Released::Freed);
 
     let listing = scene.store.list(beginning.as_bytes(), 100).await.unwrap();
-    let names: Vec<_> = ["a", "b", "c", "d"]
-        .map(|name| named(scene.exclusive(), name).hold.resource)
-        .into();
+    let names: Vec<_> = ["a", "b", "c", "d"].map(|name| named(scene.exclusive(), name).hold.resource).into();
     assert_eq!(listing.resources, names);
     assert!(listing.complete);
 }
@@ -122,11 +112,7 @@ pub(crate) async fn a_list_is_bounded_and_says_so<W: World>(scene: Scene<W>) {
 
 pub(crate) async fn a_list_forgets_what_ended<W: World>(scene: Scene<W>) {
     let beginning = unique("list/");
-    for (name, asked) in [
-        ("a", scene.exclusive()),
-        ("b", scene.shared()),
-        ("c", scene.permits(1, 2)),
-    ] {
+    for (name, asked) in [("a", scene.exclusive()), ("b", scene.shared()), ("c", scene.permits(1, 2))] {
         scene.granted(&at(&beginning, name, asked)).await;
     }
     scene.pass(TTL + secs(1)).await;

@@ -56,20 +56,9 @@ impl<W: World> Scene<W> {
     }
 
     fn ask(&self, mode: Mode) -> Acquisition {
-        let hold = Hold {
-            resource: self.name.clone(),
-            token: SystemDice.token(),
-            owner: None,
-        };
+        let hold = Hold { resource: self.name.clone(), token: SystemDice.token(), owner: None };
         let metadata = Metadata::from([("purpose".to_owned(), "acceptance".to_owned())]);
-        Acquisition {
-            hold,
-            mode,
-            reentrant: false,
-            ttl: TTL,
-            lock_delay: Duration::ZERO,
-            metadata,
-        }
+        Acquisition { hold, mode, reentrant: false, ttl: TTL, lock_delay: Duration::ZERO, metadata }
     }
 
     fn exclusive(&self) -> Acquisition {
@@ -77,10 +66,7 @@ impl<W: World> Scene<W> {
     }
 
     fn reentrant(&self, owner: &str) -> Acquisition {
-        Acquisition {
-            reentrant: true,
-            ..owned(owner, self.exclusive())
-        }
+        Acquisition { reentrant: true, ..owned(owner, self.exclusive()) }
     }
 
     fn shared(&self) -> Acquisition {
@@ -192,6 +178,7 @@ macro_rules! facts_of {
     (exclusive: $world:ty) => {
         facts! { $world:
             an_exclusive_holder_keeps_everybody_else_out
+            of_many_at_once_one_is_granted
             a_release_opens_at_once
             a_stranger_can_neither_renew_nor_release
             a_repeated_acquisition_has_the_same_fence_and_a_new_end
@@ -214,6 +201,7 @@ macro_rules! facts_of {
             a_repeated_re_entry_is_counted_once
             an_owner_that_does_not_re_enter_would_wait_for_itself
             an_upgrade_would_wait_for_itself
+            a_deadlock_names_all_that_the_owner_holds
             an_owner_cannot_read_what_it_holds_exclusively
             an_owner_whose_lease_ended_does_not_wait_for_itself
             a_new_session_of_an_owner_has_a_larger_fence
@@ -223,6 +211,7 @@ macro_rules! facts_of {
     (shared: $world:ty) => {
         facts! { $world:
             readers_hold_together_and_a_writer_waits_for_the_last
+            a_writer_waits_for_the_lock_delay_of_the_last_reader
             each_reader_has_its_own_fence
             a_reader_that_died_ages_out_alone
             a_repeated_reader_is_one_reader
@@ -234,6 +223,7 @@ macro_rules! facts_of {
     (permits: $world:ty) => {
         facts! { $world:
             permits_are_granted_up_to_the_capacity
+            of_many_at_once_as_many_are_granted_as_fit
             a_large_request_waits_while_a_small_one_fits
             permits_come_back_with_a_release_and_with_an_end
             a_refusal_of_permits_names_the_first_end
@@ -257,6 +247,7 @@ macro_rules! facts_of {
             a_closed_resource_is_closed_to_its_last_holder_too
             permits_that_open_later_stay_taken
             a_reader_that_opens_later_keeps_writers_out
+            a_late_repeat_does_not_bring_a_closed_hold_back
         }
     };
     (inspection: $world:ty) => {

@@ -19,10 +19,7 @@ fn strange_names() -> Vec<ResourceName> {
         long.resize(512, filler);
         names.push(long);
     }
-    names
-        .into_iter()
-        .map(|name| ResourceName::new(name).unwrap())
-        .collect()
+    names.into_iter().map(|name| ResourceName::new(name).unwrap()).collect()
 }
 
 pub(crate) async fn strange_names_are_locks_of_their_own<W: World>(scene: Scene<W>) {
@@ -35,18 +32,10 @@ pub(crate) async fn strange_names_are_locks_of_their_own<W: World>(scene: Scene<
     }
     for asked in &holders {
         assert!(scene.is_held(asked).await);
-        assert_eq!(
-            scene.store.inspect(&asked.hold.resource, 10).await.unwrap().total,
-            1
-        );
+        assert_eq!(scene.store.inspect(&asked.hold.resource, 10).await.unwrap().total, 1);
     }
     for asked in &holders {
-        assert_eq!(
-            scene.release(asked).await,
-            Released::Freed,
-            "{}",
-            asked.hold.resource
-        );
+        assert_eq!(scene.release(asked).await, Released::Freed, "{}", asked.hold.resource);
     }
 }
 
@@ -67,7 +56,7 @@ pub(crate) async fn strange_names_work_with_every_verb_and_mode<W: World>(scene:
             assert_eq!(scene.renew(&first).await, Renewed::Extended);
             assert!(scene.is_held(&second).await);
             let listing = scene.store.list(resource.as_bytes(), 100).await.unwrap();
-            assert_eq!(listing.resources, [resource.clone()]);
+            assert_eq!(listing.resources, std::slice::from_ref(&resource));
             assert_eq!(scene.store.force_release(&resource).await.unwrap(), 2);
         }
     }
@@ -80,21 +69,9 @@ pub(crate) async fn a_prefix_is_no_pattern<W: World>(scene: Scene<W>) {
         asked.hold.resource = ResourceName::new(format!("{beginning}{name}")).unwrap();
         scene.granted(&asked).await;
     }
-    for (prefix, found) in [
-        ("a", 3),
-        ("a*", 1),
-        ("a?", 0),
-        ("a{", 1),
-        ("[x]", 1),
-        ("[a]", 0),
-        ("", 4),
-    ] {
+    for (prefix, found) in [("a", 3), ("a*", 1), ("a?", 0), ("a{", 1), ("[x]", 1), ("[a]", 0), ("", 4)] {
         let prefix = format!("{beginning}{prefix}");
         let listing = scene.store.list(prefix.as_bytes(), 100).await.unwrap();
-        assert_eq!(
-            (listing.resources.len(), listing.complete),
-            (found, true),
-            "{prefix}"
-        );
+        assert_eq!((listing.resources.len(), listing.complete), (found, true), "{prefix}");
     }
 }

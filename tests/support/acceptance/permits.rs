@@ -1,5 +1,7 @@
 //! Permits: k of n.
 
+use futures_util::future::join_all;
+
 use super::*;
 
 pub(crate) async fn permits_are_granted_up_to_the_capacity<W: World>(scene: Scene<W>) {
@@ -8,6 +10,14 @@ pub(crate) async fn permits_are_granted_up_to_the_capacity<W: World>(scene: Scen
     }
     scene.refused(&scene.permits(1, 5)).await;
     assert_eq!(scene.inspect().await.total, 3);
+}
+
+pub(crate) async fn of_many_at_once_as_many_are_granted_as_fit<W: World>(scene: Scene<W>) {
+    let many: Vec<_> = (0..50).map(|_| scene.permits(2, 7)).collect();
+    let answers = join_all(many.iter().map(|asked| scene.store.acquire(asked))).await;
+    let granted = answers.iter().filter(|answer| matches!(answer, Ok(Acquired::Granted(_)))).count();
+    assert_eq!(granted, 3);
+    assert!(answers.iter().all(Result::is_ok));
 }
 
 pub(crate) async fn a_large_request_waits_while_a_small_one_fits<W: World>(scene: Scene<W>) {
@@ -20,12 +30,7 @@ pub(crate) async fn a_large_request_waits_while_a_small_one_fits<W: World>(scene
 pub(crate) async fn permits_come_back_with_a_release_and_with_an_end<W: World>(scene: Scene<W>) {
     let released = scene.permits(2, 4);
     scene.granted(&released).await;
-    scene
-        .granted(&Acquisition {
-            ttl: secs(3),
-            ..scene.permits(2, 4)
-        })
-        .await;
+    scene.granted(&Acquisition { ttl: secs(3), ..scene.permits(2, 4) }).await;
     scene.refused(&scene.permits(1, 4)).await;
     assert_eq!(scene.release(&released).await, Released::Freed);
     scene.granted(&scene.permits(2, 4)).await;
@@ -36,10 +41,7 @@ pub(crate) async fn permits_come_back_with_a_release_and_with_an_end<W: World>(s
 }
 
 pub(crate) async fn a_refusal_of_permits_names_the_first_end<W: World>(scene: Scene<W>) {
-    let first = Acquisition {
-        ttl: secs(5),
-        ..scene.permits(1, 2)
-    };
+    let first = Acquisition { ttl: secs(5), ..scene.permits(1, 2) };
     scene.granted(&scene.permits(1, 2)).await;
     scene.granted(&first).await;
     let refusal = scene.refused(&scene.permits(1, 2)).await;
@@ -85,10 +87,7 @@ pub(crate) async fn permits_and_an_exclusive_holder_exclude_each_other<W: World>
 
 pub(crate) async fn no_permit_is_lost_in_a_hundred_turns<W: World>(scene: Scene<W>) {
     for turn in 0..100 {
-        let (some, rest) = (
-            scene.permits(1 + turn % 3, 4),
-            scene.permits(4 - (1 + turn % 3), 4),
-        );
+        let (some, rest) = (scene.permits(1 + turn % 3, 4), scene.permits(4 - (1 + turn % 3), 4));
         scene.granted(&some).await;
         scene.granted(&rest).await;
         assert_eq!(scene.release(&some).await, Released::Freed);

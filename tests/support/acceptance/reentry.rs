@@ -13,11 +13,7 @@ pub(crate) async fn an_owner_enters_again_with_the_same_fence<W: World>(scene: S
 }
 
 pub(crate) async fn an_owner_leaves_as_often_as_it_entered<W: World>(scene: Scene<W>) {
-    let holds = [
-        scene.reentrant("worker"),
-        scene.reentrant("worker"),
-        scene.reentrant("worker"),
-    ];
+    let holds = [scene.reentrant("worker"), scene.reentrant("worker"), scene.reentrant("worker")];
     for hold in &holds {
         scene.granted(hold).await;
     }
@@ -31,10 +27,7 @@ pub(crate) async fn an_owner_leaves_as_often_as_it_entered<W: World>(scene: Scen
 
 pub(crate) async fn each_hold_of_an_owner_ends_alone<W: World>(scene: Scene<W>) {
     let long = scene.reentrant("worker");
-    let short = Acquisition {
-        ttl: secs(3),
-        ..scene.reentrant("worker")
-    };
+    let short = Acquisition { ttl: secs(3), ..scene.reentrant("worker") };
     scene.granted(&long).await;
     scene.granted(&short).await;
     scene.pass(secs(5)).await;
@@ -46,10 +39,7 @@ pub(crate) async fn each_hold_of_an_owner_ends_alone<W: World>(scene: Scene<W>) 
 }
 
 pub(crate) async fn a_lost_hold_tells_how_many_its_owner_has_left<W: World>(scene: Scene<W>) {
-    let short = Acquisition {
-        ttl: secs(3),
-        ..scene.reentrant("worker")
-    };
+    let short = Acquisition { ttl: secs(3), ..scene.reentrant("worker") };
     scene.granted(&scene.reentrant("worker")).await;
     scene.granted(&short).await;
     scene.pass(secs(5)).await;
@@ -63,10 +53,7 @@ pub(crate) async fn nobody_else_enters_what_an_owner_holds<W: World>(scene: Scen
         for other in [
             scene.reentrant("another"),
             scene.exclusive(),
-            Acquisition {
-                reentrant: true,
-                ..scene.exclusive()
-            },
+            Acquisition { reentrant: true, ..scene.exclusive() },
             owned("another", scene.shared()),
         ] {
             assert_eq!(scene.refused(&other).await.by.owner, holder.hold.owner);
@@ -110,14 +97,20 @@ pub(crate) async fn an_upgrade_would_wait_for_itself<W: World>(scene: Scene<W>) 
     }
 }
 
+pub(crate) async fn a_deadlock_names_all_that_the_owner_holds<W: World>(scene: Scene<W>) {
+    scene.granted(&scene.permits(1, 9)).await;
+    for count in [2, 3] {
+        scene.granted(&owned("worker", scene.permits(count, 9))).await;
+    }
+    let error = scene.failed(&scene.reentrant("worker")).await;
+    assert_deadlock(&error, Mode::Exclusive, Mode::permits(5, 9).unwrap());
+}
+
 pub(crate) async fn an_owner_cannot_read_what_it_holds_exclusively<W: World>(scene: Scene<W>) {
     scene.granted(&scene.reentrant("worker")).await;
     for _ in 0..2 {
         for asked in [scene.shared(), scene.permits(1, 2)] {
-            let asked = Acquisition {
-                reentrant: true,
-                ..owned("worker", asked)
-            };
+            let asked = Acquisition { reentrant: true, ..owned("worker", asked) };
             let error = scene.failed(&asked).await;
             assert_deadlock(&error, asked.mode, Mode::Exclusive);
         }
@@ -156,8 +149,6 @@ pub(crate) async fn an_owner_re_enters_beside_its_own_closed_hold<W: World>(scen
 
 #[track_caller]
 fn assert_deadlock(error: &StoreError, wanted: Mode, has: Mode) {
-    let StoreError::Deadlock { asked, held } = error else {
-        panic!("not a deadlock: {error}")
-    };
+    let StoreError::Deadlock { asked, held } = error else { panic!("not a deadlock: {error}") };
     assert_eq!((*asked, *held), (wanted, has));
 }

@@ -4,10 +4,7 @@ use super::*;
 
 pub(crate) async fn readers_hold_together_and_a_writer_waits_for_the_last<W: World>(scene: Scene<W>) {
     let readers = [scene.shared(), scene.shared(), scene.shared()];
-    let long = Acquisition {
-        ttl: secs(20),
-        ..scene.shared()
-    };
+    let long = Acquisition { ttl: secs(20), ..scene.shared() };
     scene.granted(&long).await;
     for reader in &readers {
         scene.granted(reader).await;
@@ -25,6 +22,14 @@ pub(crate) async fn readers_hold_together_and_a_writer_waits_for_the_last<W: Wor
     scene.granted(&scene.exclusive()).await;
 }
 
+pub(crate) async fn a_writer_waits_for_the_lock_delay_of_the_last_reader<W: World>(scene: Scene<W>) {
+    scene.granted(&Acquisition { lock_delay: secs(30), ..scene.shared() }).await;
+    scene.granted(&Acquisition { ttl: secs(20), ..scene.shared() }).await;
+    let refusal = scene.refused(&scene.exclusive()).await;
+    assert_about(refusal.by.remaining, TTL);
+    assert_about(refusal.remaining, TTL + secs(30));
+}
+
 pub(crate) async fn each_reader_has_its_own_fence<W: World>(scene: Scene<W>) {
     let first = scene.fence(&scene.shared()).await;
     let second = scene.fence(&scene.shared()).await;
@@ -32,13 +37,7 @@ pub(crate) async fn each_reader_has_its_own_fence<W: World>(scene: Scene<W>) {
 }
 
 pub(crate) async fn a_reader_that_died_ages_out_alone<W: World>(scene: Scene<W>) {
-    let (alive, dead) = (
-        scene.shared(),
-        Acquisition {
-            ttl: secs(4),
-            ..scene.shared()
-        },
-    );
+    let (alive, dead) = (scene.shared(), Acquisition { ttl: secs(4), ..scene.shared() });
     scene.granted(&alive).await;
     scene.granted(&dead).await;
     scene.pass(secs(5)).await;
@@ -71,10 +70,7 @@ pub(crate) async fn an_owner_may_read_twice<W: World>(scene: Scene<W>) {
 }
 
 pub(crate) async fn readers_and_permits_do_not_mix<W: World>(scene: Scene<W>) {
-    for (holder, other) in [
-        (scene.shared(), scene.permits(1, 2)),
-        (scene.permits(1, 2), scene.shared()),
-    ] {
+    for (holder, other) in [(scene.shared(), scene.permits(1, 2)), (scene.permits(1, 2), scene.shared())] {
         scene.granted(&holder).await;
         let StoreError::CapacityMismatch { asked, used } = scene.failed(&other).await else {
             panic!("not a mismatch")
@@ -86,12 +82,7 @@ pub(crate) async fn readers_and_permits_do_not_mix<W: World>(scene: Scene<W>) {
 
 pub(crate) async fn a_thousand_readers_hold_at_once<W: World>(scene: Scene<W>) {
     let ttl = secs(60);
-    let readers: Vec<_> = (0..1_000)
-        .map(|_| Acquisition {
-            ttl,
-            ..scene.shared()
-        })
-        .collect();
+    let readers: Vec<_> = (0..1_000).map(|_| Acquisition { ttl, ..scene.shared() }).collect();
     for reader in &readers {
         scene.granted(reader).await;
     }

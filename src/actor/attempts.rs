@@ -1,0 +1,220 @@
+//! The attempts of those who wait: sent to the store, answered, scheduled again, given up.
+
+use std::{sync::Arc, time::Duration};
+
+use actix::{AsyncContext, Context, Handler, Message, StreamHandler};
+
+use crate::{
+    actor::{
+        AcquireError, Lease, LockManager,
+        ask::ask,
+        give_back::Executed,
+        state::{LeaseState, Terms},
+        stats::RequestEnd,
+        waiters::{Last, Waiter, Wake},
+    },
+    protocol::{Moment, Token},
+    store::{Acquired, Acquisition, Certainty, Grant, StoreError},
+    world::Roll,
+};
+
+/// However soon a holder ends: attempts of one waiter are at least this far apart.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+
+impl LockManager {
+    /// Sends one attempt of a waiter to the store, in a task of its own.
+    pub(crate) fn attempt(&mut self, token: Token, ctx: &mut Context<Self>) {
+        let Some(waiter) = self.waiters.get_mut(token) else {
+            return;
+        };
+        waiter.attempts += 1;
+        waiter.in_flight = true;
+        self.stats.attempted();
+        let (manager, store) = (ctx.address(), Arc::clone(&self.store));
+        let acquisition = waiter.plan.acquisition.clone();
+        // Validity counts from here: before anything is queued or sent.
+        let sent = self.clock.now();
+        actix_rt::spawn(async move {
+            let outcome = ask("acquire", store.acquire(&acquisition)).await;
+            manager.do_send(Attempted { acquisition, sent, outcome });
+        });
+    }
+
+    fn granted(&mut self, token: Token, grant: Grant, sent: Moment, ctx: &mut Context<Self>) {
+        let Some(waiter) = self.waiters.remove(token) else {
+            return;
+        };
+        let Waiter { plan, reply, attempts, asked, perhaps_until, .. } = waiter;
+        let (hold, ttl) = (plan.acquisition.hold.clone(), plan.acquisition.ttl);
+        let terms = Terms {
+            hold: plan.acquisition.hold,
+            mode: plan.acquisition.mode,
+            ttl,
+            plan: plan.renewal,
+            min_hold: plan.min_hold,
+            perhaps_until,
+            events: plan.events,
+        };
+        if reply.is_closed() {
+            self.give_back(hold, Executed::Certainly, sent + ttl);
+            return self.stats.ended(RequestEnd::Cancelled);
+        }
+        let (clock, stats) = (Arc::clone(&self.clock), Arc::clone(&self.stats));
+        let Some(state) = LeaseState::granted(terms, sent, (grant.fence, grant.holds), clock, stats) else {
+            self.give_back(hold, Executed::Certainly, sent + ttl);
+            self.stats.ended(RequestEnd::Failed("too_late"));
+            return drop(reply.send(Err(AcquireError::TooLate { ttl })));
+        };
+        let state = Arc::new(state);
+        let waited = asked.elapsed(self.clock.now());
+        self.stats.ended(RequestEnd::Granted { attempts, waited });
+        tracing::debug!(
+            resource = %hold.resource, token = %token.prefix(), mode = %state.mode, fence = state.fence.map(|f| f.get()),
+            attempts, ?waited, "granted"
+        );
+        state.tell_granted();
+        self.leases.insert(token, Arc::clone(&state));
+        self.start_keeper(Arc::clone(&state), plan.bound_to, ctx.address());
+        // If the caller has gone, the lease comes back unsent, and dropping it gives it back.
+        drop(reply.send(Ok(Lease::new(state, ctx.address()))));
+    }
+
+    /// Decides what a waiter does after an attempt that got it nothing: pause and attempt again, or give up.
+    fn not_granted(&mut self, token: Token) {
+        let roll = self.dice.roll(Roll::Attempt);
+        let now = self.clock.now();
+        let Some(waiter) = self.waiters.get_mut(token) else {
+            return;
+        };
+        let left = waiter.deadline().remaining(now);
+        let pause = waiter.plan.backoff.pause(waiter.attempts, roll);
+        let Some(pause) = pause.filter(|_| !left.is_zero()) else {
+            let timed_out = left.is_zero() && !waiter.plan.wait.is_zero();
+            return self.give_up(token, if timed_out { RequestEnd::TimedOut } else { RequestEnd::Refused });
+        };
+        // A holder that ends on its own before the pause is over is worth an attempt just after its end.
+        let pause = match &waiter.last {
+            Last::Refused(refusal) => pause.min(refusal.remaining + pause.mul_f64(roll / 8.0)),
+            Last::Failed(_) | Last::Nothing => pause,
+        };
+        self.waiters.wake_after(token, pause.max(SHORTEST_PAUSE).min(left));
+    }
+
+    /// Answers a waiter whose wait, or whose attempts, are used up, with what it was told last.
+    fn give_up(&mut self, token: Token, end: RequestEnd) {
+        let Some(waiter) = self.waiters.get_mut(token) else {
+            return;
+        };
+        let waited = waiter.asked.elapsed(self.clock.now());
+        let (end, error) = match std::mem::replace(&mut waiter.last, Last::Nothing) {
+            Last::Refused(refusal) => {
+                let (by, remaining) = (Box::new(refusal.by), refusal.remaining);
+                (end, AcquireError::Held { by, remaining, attempts: waiter.attempts, waited })
+            }
+            Last::Failed(error) => (RequestEnd::Failed(error.kind()), AcquireError::Store(error)),
+            Last::Nothing => {
+                let error = StoreError::TimedOut { within: waited };
+                (RequestEnd::Failed(error.kind()), AcquireError::Store(error))
+            }
+        };
+        self.refuse(token, end, error);
+    }
+
+    /// Takes a waiter out and answers it.
+    pub(crate) fn refuse(&mut self, token: Token, end: RequestEnd, error: AcquireError) {
+        let Some(waiter) = self.dismiss(token, end) else {
+            return;
+        };
+        let hold = &waiter.plan.acquisition.hold;
+        tracing::debug!(
+            resource = %hold.resource, token = %token.prefix(), attempts = waiter.attempts, %error, "not granted"
+        );
+        // A caller that has gone needs no answer.
+        drop(waiter.reply.send(Err(error)));
+    }
+
+    /// Takes a waiter out. What the store may have granted to it is given back; an attempt that is still on its way
+    /// is when its answer comes.
+    fn dismiss(&mut self, token: Token, end: RequestEnd) -> Option<Waiter> {
+        let waiter = self.waiters.remove(token)?;
+        if let Some(end_in_store) = waiter.perhaps_until {
+            self.give_back(waiter.plan.acquisition.hold.clone(), Executed::Perhaps, end_in_store);
+        }
+        self.stats.ended(end);
+        Some(waiter)
+    }
+}
+
+/// The answer to one attempt, back from the store.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Attempted {
+    acquisition: Acquisition,
+    sent: Moment,
+    outcome: Result<Acquired, StoreError>,
+}
+
+impl Handler<Attempted> for LockManager {
+    type Result = ();
+
+    fn handle(&mut self, attempted: Attempted, ctx: &mut Self::Context) {
+        let Attempted { acquisition, sent, outcome } = attempted;
+        let token = acquisition.hold.token;
+        let end_in_store = sent + acquisition.ttl;
+        let Some(waiter) = self.waiters.get_mut(token) else {
+            // Whoever asked has been answered, or has gone.
+            return match outcome {
+                Ok(Acquired::Granted(_)) => {
+                    self.give_back(acquisition.hold, Executed::Certainly, end_in_store)
+                }
+                Err(error) if error.certainty() == Certainty::Unknown => {
+                    self.give_back(acquisition.hold, Executed::Perhaps, end_in_store);
+                }
+                Ok(Acquired::Refused(_)) | Err(_) => {}
+            };
+        };
+        waiter.in_flight = false;
+        match outcome {
+            Ok(Acquired::Granted(grant)) => return self.granted(token, grant, sent, ctx),
+            Ok(Acquired::Refused(refusal)) => waiter.last = Last::Refused(refusal),
+            Err(error) => {
+                if error.certainty() == Certainty::Unknown {
+                    waiter.perhaps_until = Some(end_in_store);
+                }
+                if !error.is_transient() {
+                    return self.refuse(token, RequestEnd::Failed(error.kind()), AcquireError::Store(error));
+                }
+                waiter.last = Last::Failed(error);
+            }
+        }
+        self.not_granted(token);
+    }
+}
+
+impl StreamHandler<Wake> for LockManager {
+    fn handle(&mut self, wake: Wake, ctx: &mut Self::Context) {
+        match wake {
+            Wake::CallerGone(token) => drop(self.dismiss(token, RequestEnd::Cancelled)),
+            Wake::Attempt(token) => {
+                self.waiters.timer_fired(token);
+                let now = self.clock.now();
+                let Some(waiter) = self.waiters.get_mut(token) else {
+                    return;
+                };
+                let left = waiter.deadline().remaining(now);
+                if left.is_zero() {
+                    return self.give_up(token, RequestEnd::TimedOut);
+                }
+                let in_flight = waiter.in_flight;
+                // While an attempt is on its way, the end of the wait still stands.
+                self.waiters.wake_after(token, left);
+                if !in_flight {
+                    self.attempt(token, ctx);
+                }
+            }
+        }
+    }
+
+    /// The wakes have no end.
+    fn finished(&mut self, _: &mut Self::Context) {}
+}

@@ -1,0 +1,41 @@
+//! Why a configuration is refused.
+
+use std::{io, path::PathBuf};
+
+use crate::{actor::StartError, protocol::Invalid};
+
+/// A configuration that cannot be used. Nothing was started, and nothing was sent to a store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// One setting is unknown or makes no sense, whatever the others are.
+    #[error("{origin}: {message}")]
+    Parse {
+        /// The file, or the environment variable.
+        origin: String,
+        /// Which setting, what was found, and what is allowed. One line.
+        message: String,
+    },
+    /// A setting is out of its bounds, or contradicts another one.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The configuration is fine, but the lock manager does not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+impl ConfigError {
+    /// A setting that makes no sense, in one line.
+    pub(super) fn parse(origin: &str, message: impl Into<String>) -> Self {
+        Self::Parse { origin: origin.to_owned(), message: message.into().replace('\n', " ") }
+    }
+}

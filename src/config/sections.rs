@@ -1,0 +1,147 @@
+//! The sections of `config.toml` as values, one struct each.
+
+use std::time::Duration;
+
+use humantime_serde::Serde;
+use serde::{Deserialize, Deserializer, de::Error};
+use toml::Value;
+
+use super::StoreUrl;
+use crate::protocol::{Backoff, Invalid, Jitter};
+
+/// `[store]`: where locks live.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct StoreConfig {
+    /// The address: `memory://`, `redis://`, `rediss://` or `redis+unix://`. Default: `memory://`.
+    pub url: StoreUrl,
+    /// What every key in Redis begins with. Default: `leasehold`.
+    pub prefix: String,
+    /// How long connecting may take. Default: 1 s.
+    #[serde(deserialize_with = "duration")]
+    pub connect_timeout: Duration,
+    /// How long an answer may take before it counts as unknown. At most half of what lies between
+    /// [`LeaseConfig::renewal_interval`] and [`LeaseConfig::ttl`]. Default: 500 ms.
+    #[serde(deserialize_with = "duration")]
+    pub response_timeout: Duration,
+    /// How long the last fence of a resource is remembered after its last grant. Default: 1 h.
+    #[serde(deserialize_with = "duration")]
+    pub fence_retention: Duration,
+}
+
+/// `[lease]`: how long a lease holds.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct LeaseConfig {
+    /// How long a lease holds unless it is renewed. Default: 30 s.
+    #[serde(deserialize_with = "duration")]
+    pub ttl: Duration,
+    /// How often it is renewed; less than half of [`ttl`](Self::ttl). Default: 10 s.
+    #[serde(deserialize_with = "duration")]
+    pub renewal_interval: Duration,
+}
+
+/// `[wait]`: how long a request waits.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct WaitConfig {
+    /// How long a request waits for a resource that is held. Zero is a try. Default: zero.
+    #[serde(deserialize_with = "duration")]
+    pub timeout: Duration,
+}
+
+/// `[backoff]`: the pauses between the attempts of a request.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct BackoffConfig {
+    /// All of the section in one word; the other fields are not looked at then. Default: none.
+    pub preset: Option<Preset>,
+    /// The first pause; at most [`max`](Self::max). Default: 100 ms.
+    #[serde(deserialize_with = "duration")]
+    pub initial: Duration,
+    /// The longest pause. Default: 1 s.
+    #[serde(deserialize_with = "duration")]
+    pub max: Duration,
+    /// The factor from one pause to the next. Default: 2.
+    pub multiplier: f64,
+    /// How many attempts are made at most. Default: as many as the wait allows.
+    pub attempts: Option<u32>,
+    /// How pauses are spread by chance. Default: equal.
+    #[serde(with = "JitterName")]
+    pub jitter: Jitter,
+}
+
+/// The pauses for a well-known kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Preset {
+    /// [`Backoff::FLASH_SALE`].
+    FlashSale,
+    /// [`Backoff::SCHEDULED_JOB`].
+    ScheduledJob,
+}
+
+/// The names of [`Jitter`] in a configuration.
+#[derive(Deserialize)]
+#[serde(remote = "Jitter", rename_all = "snake_case")]
+enum JitterName {
+    None,
+    Equal,
+    Full,
+}
+
+impl BackoffConfig {
+    /// The pauses that this section describes.
+    pub(super) fn backoff(&self) -> Result<Backoff, Invalid> {
+        let Self { preset, initial, max, multiplier, attempts, jitter } = *self;
+        match preset {
+            Some(Preset::FlashSale) => return Ok(Backoff::FLASH_SALE),
+            Some(Preset::ScheduledJob) => return Ok(Backoff::SCHEDULED_JOB),
+            None => {}
+        }
+        let backoff = Backoff::new(initial, max)?.multiplier(multiplier)?.jitter(jitter);
+        attempts.map_or(Ok(backoff), |attempts| backoff.attempts(attempts))
+    }
+}
+
+/// `[limits]`: the bounds of what a request may ask for.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct LimitsConfig {
+    /// The longest TTL. Default: 24 h.
+    #[serde(deserialize_with = "duration")]
+    pub max_ttl: Duration,
+    /// The longest wait. Default: 24 h.
+    #[serde(deserialize_with = "duration")]
+    pub max_wait: Duration,
+    /// How many requests may be pending in one manager. Default: 100,000.
+    pub max_pending: usize,
+}
+
+/// `[supervision]`: how crashed actors are started again.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SupervisionConfig {
+    /// The pause before the first restart; doubled with each crash in a row. Default: 10 ms.
+    #[serde(deserialize_with = "duration")]
+    pub restart_pause: Duration,
+    /// The longest such pause. Default: 1 s.
+    #[serde(deserialize_with = "duration")]
+    pub max_restart_pause: Duration,
+}
+
+/// A duration with its unit. Says how to write one, which `humantime_serde` does not.
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let parsed: Result<Serde<Duration>, _> = value.try_into();
+    parsed.map(Serde::into_inner).map_err(|error: toml::de::Error| {
+        D::Error::custom(format_args!("{}, such as \"30s\" or \"500ms\"", error.message()))
+    })
+}

@@ -1,0 +1,145 @@
+//! Where settings come from: the embedded defaults, then a text, then environment variables.
+
+use std::ffi::OsString;
+
+use toml::{Table, Value};
+
+use super::{Config, ConfigError};
+
+const VARIABLE_PREFIX: &str = "LEASEHOLD_";
+
+/// What the sources said so far; a later one wins.
+pub(super) struct Sources {
+    merged: Table,
+    config: Config,
+}
+
+/// One setting, as one source gives it.
+struct Setting {
+    origin: String,
+    section: String,
+    key: String,
+    value: Value,
+}
+
+impl Sources {
+    /// The embedded `config.toml`.
+    pub(super) fn defaults() -> Self {
+        const VALID: &str = "the embedded config.toml is tested to be valid";
+        let merged: Table = toml::from_str(Config::DEFAULT_TOML).expect(VALID);
+        let config = merged.clone().try_into().expect(VALID);
+        Self { merged, config }
+    }
+
+    /// Adds what a text says.
+    pub(super) fn text(mut self, origin: &str, text: &str) -> Result<Self, ConfigError> {
+        let table: Table = toml::from_str(text).map_err(|error| {
+            // The rendered error would show the line itself, which may contain a password.
+            let before = error.span().and_then(|span| text.as_bytes().get(..span.start)).unwrap_or_default();
+            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            ConfigError::parse(origin, format!("line {line}: {}", error.message()))
+        })?;
+        let mut settings = Vec::new();
+        for (section, body) in table {
+            if !self.merged.contains_key(&section) {
+                return Err(ConfigError::parse(origin, format!("{section}: {}", self.no_section(&section))));
+            }
+            let Value::Table(body) = body else {
+                let message = format!("{section}: a section [{section}] was expected, not a value");
+                return Err(ConfigError::parse(origin, message));
+            };
+            settings.extend(body.into_iter().map(|(key, value)| Setting {
+                origin: origin.to_owned(),
+                section: section.clone(),
+                key,
+                value,
+            }));
+        }
+        self.apply(settings)?;
+        Ok(self)
+    }
+
+    /// Adds what variables named `LEASEHOLD_…` say; others are passed over.
+    pub(super) fn variables(
+        mut self,
+        variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
+    ) -> Result<Self, ConfigError> {
+        let named = variables.into_iter().map(|(name, value)| {
+            let name: OsString = name.into();
+            (name.to_string_lossy().into_owned(), value.into())
+        });
+        let mut ours: Vec<(String, OsString)> =
+            named.filter(|(name, _)| name.starts_with(VARIABLE_PREFIX)).collect();
+        // The environment has no order; which error is shown should not depend on it.
+        ours.sort();
+        let settings: Result<Vec<Setting>, ConfigError> =
+            ours.into_iter().map(|(name, value)| self.variable(name, value)).collect();
+        self.apply(settings?)?;
+        Ok(self)
+    }
+
+    /// All that was said, later sources over earlier ones.
+    pub(super) fn config(self) -> Config {
+        self.config
+    }
+
+    fn variable(&self, name: String, value: OsString) -> Result<Setting, ConfigError> {
+        let path = &name[VARIABLE_PREFIX.len()..];
+        let Some((section, key)) = path.split_once('_').filter(|_| !path.contains(char::is_lowercase)) else {
+            let message = "unknown variable, expected LEASEHOLD_<SECTION>_<KEY> as in LEASEHOLD_LEASE_TTL";
+            return Err(ConfigError::parse(&name, message));
+        };
+        let (section, key) = (section.to_lowercase(), key.to_lowercase());
+        let Ok(text) = value.into_string() else {
+            return Err(ConfigError::parse(&name, format!("{section}.{key}: the value is not valid UTF-8")));
+        };
+        // A variable has no type, and no setting takes both a number and a string.
+        let value = match number(&text) {
+            Some(number) if self.with(&section, &key, number.clone()).is_ok() => number,
+            _ => Value::String(text),
+        };
+        Ok(Setting { origin: name, section, key, value })
+    }
+
+    /// Adds the settings of one source, and refuses those that contradict each other.
+    fn apply(&mut self, settings: Vec<Setting>) -> Result<(), ConfigError> {
+        let mut backoff_key = None;
+        for Setting { origin, section, key, value } in settings {
+            *self = self
+                .with(&section, &key, value)
+                .map_err(|message| ConfigError::parse(&origin, format!("{section}.{key}: {message}")))?;
+            if section == "backoff" && key != "preset" {
+                backoff_key.get_or_insert((origin, key));
+            }
+        }
+        match (backoff_key, self.merged["backoff"].get("preset")) {
+            (Some((origin, key)), Some(preset)) => {
+                let message =
+                    format!("backoff.{key} contradicts backoff.preset = {preset}; set one or the other");
+                Err(ConfigError::parse(&origin, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same with one more setting. It is tried alone, so that an error can only be about this one.
+    fn with(&self, section: &str, key: &str, value: Value) -> Result<Self, String> {
+        let mut merged = self.merged.clone();
+        let Some(Value::Table(body)) = merged.get_mut(section) else {
+            return Err(self.no_section(section));
+        };
+        body.insert(key.to_owned(), value);
+        let config =
+            merged.clone().try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+        Ok(Self { merged, config })
+    }
+
+    fn no_section(&self, section: &str) -> String {
+        let sections: Vec<&str> = self.merged.keys().map(String::as_str).collect();
+        format!("unknown section `{section}`, expected one of {}", sections.join(", "))
+    }
+}
+
+fn number(text: &str) -> Option<Value> {
+    text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float)).ok()
+}

@@ -1,0 +1,88 @@
+//! The address of a store, which may contain a password and therefore never shows itself whole.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+/// The address of a store. [`Debug`](fmt::Debug) and [`Display`](fmt::Display) leave out everything that may be a
+/// secret; [`reveal`](Self::reveal) does not.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub struct StoreUrl(String);
+
+impl StoreUrl {
+    /// The whole address, password included.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether locks live in this process only.
+    pub fn is_memory(&self) -> bool {
+        self.0 == "memory://"
+    }
+
+    /// What can be shown: scheme, host, port and path. Where it is not certain which part is which, only the scheme.
+    fn shown(&self) -> Option<(&str, &str)> {
+        let (scheme, rest) = self.0.split_once("://")?;
+        let known = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        if !scheme.chars().all(known) {
+            return None;
+        }
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+        let port = host.split('/').next().and_then(|host| host.rsplit_once(':')).map_or("", |(_, port)| port);
+        // A question mark inside of a password, or a password without the `@` that ends it.
+        let unclear = query.contains('@') || !port.bytes().all(|byte| byte.is_ascii_digit());
+        Some((scheme, if unclear { "***" } else { host }))
+    }
+}
+
+impl<T: Into<String>> From<T> for StoreUrl {
+    fn from(url: T) -> Self {
+        Self(url.into())
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.shown() {
+            Some((scheme, place)) => write!(f, "{scheme}://{place}"),
+            None => f.write_str("***"),
+        }
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_shows_everything_but_its_secrets() {
+        let cases = [
+            ("memory://", "memory://"),
+            ("redis://localhost", "redis://localhost"),
+            ("redis://10.0.0.1:6379/2", "redis://10.0.0.1:6379/2"),
+            ("redis://user:hunter2@host:6379/2", "redis://host:6379/2"),
+            ("rediss://:hunter2@host", "rediss://host"),
+            ("redis://:hun@ter2@host", "redis://host"),
+            ("redis://:hunter2/@host", "redis://host"),
+            ("redis+unix:///run/redis.sock?db=1&pass=hunter2", "redis+unix:///run/redis.sock"),
+            ("redis+unix:///run/redis.sock?pass=@hunter2", "redis+unix://***"),
+            ("redis://:hunter?2@host", "redis://***"),
+            ("redis://:hunter2", "redis://***"),
+            ("hunter2@redis://host", "***"),
+            ("hunter2", "***"),
+            ("", "***"),
+        ];
+        for (url, shown) in cases {
+            assert_eq!(StoreUrl::from(url).to_string(), shown, "{url}");
+            assert_eq!(format!("{:?}", StoreUrl::from(url)), format!("\"{shown}\""));
+        }
+    }
+}

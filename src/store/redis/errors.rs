@@ -1,0 +1,153 @@
+//! What an error of the client library means for the verb that got it.
+//!
+//! Servers and versions differ in their sentences and agree in the code in front of them, so the code decides. Where
+//! a sentence has to be matched, the reason stands there.
+
+use std::sync::Arc;
+
+use redis::{ErrorKind, RedisError};
+
+use crate::store::StoreError;
+
+/// What went wrong before the verb was sent. It was certainly not executed.
+pub(super) fn before_sending(error: RedisError) -> StoreError {
+    let text = error.to_string();
+    if error.kind() == ErrorKind::AuthenticationFailed || is_tls_refusal(&error, &text) {
+        return StoreError::Denied { reason: text };
+    }
+    match answered(&error) {
+        Some(known) => known,
+        None => StoreError::Unavailable { reason: text, source: Some(Arc::new(error)) },
+    }
+}
+
+/// What went wrong after the verb was sent. Only an answer of the server is certain.
+pub(super) fn after_sending(error: RedisError) -> StoreError {
+    match answered(&error) {
+        Some(known) => known,
+        None => StoreError::Lost { doing: error.category().to_owned(), source: Some(Arc::new(error)) },
+    }
+}
+
+/// Whether another connection may do better than the one that gave this error.
+pub(super) fn wants_new_connection(error: &RedisError) -> bool {
+    // A replica answers READONLY: the master's name may lead to another machine by now.
+    error.is_io_error()
+        || error.is_unrecoverable_error()
+        || matches!(error.code(), Some("READONLY" | "MASTERDOWN"))
+}
+
+/// The class of an answer by which the server refused the verb; `None` for all else, which leaves the outcome open.
+fn answered(error: &RedisError) -> Option<StoreError> {
+    let code = error.code()?;
+    let text = error.to_string();
+    let detail = error.detail().unwrap_or_default();
+    class(code, detail, &text).or_else(|| class(code_within(detail)?, "", &text))
+}
+
+fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
+    let reason = text.to_owned();
+    Some(match code {
+        "OOM" => StoreError::Full { reason },
+        "NOAUTH" | "WRONGPASS" | "NOPERM" | "CROSSSLOT" => StoreError::Denied { reason },
+        "WRONGTYPE" => StoreError::Corrupt { reason },
+        "NOREPLICAS" | "MISCONF" | "BUSY" | "LOADING" | "READONLY" | "MASTERDOWN" | "CLUSTERDOWN"
+        | "TRYAGAIN" | "MOVED" | "ASK" | "NOSCRIPT" => StoreError::Unavailable { reason, source: None },
+        "ERR" if is_denied_within(detail) => StoreError::Denied { reason },
+        "ERR" if detail.starts_with("max number of clients") => {
+            StoreError::Unavailable { reason, source: None }
+        }
+        _ => return None,
+    })
+}
+
+/// A command refused by the rights of the user *inside* a script has no code of its own, only these sentences.
+fn is_denied_within(detail: &str) -> bool {
+    detail.starts_with("The user executing the script can't") || detail.starts_with("ACL failure in script")
+}
+
+/// Redis before 7.0 wraps an error inside a script: `ERR Error running script (…): @user_script: 5: -OOM command…`.
+fn code_within(detail: &str) -> Option<&str> {
+    let (_, inner) = detail.split_once(": -")?;
+    let code = inner.split(' ').next()?;
+    code.bytes().all(|b| b.is_ascii_uppercase()).then_some(code)
+}
+
+/// A wrong certificate comes as an error of input and output like a broken cable does; only the words of rustls tell.
+fn is_tls_refusal(error: &RedisError, text: &str) -> bool {
+    const WORDS: [&str; 3] = ["invalid peer certificate", "received fatal alert", "peer is incompatible"];
+    error.is_io_error() && WORDS.iter().any(|words| text.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use redis::Value;
+
+    use super::*;
+    use crate::store::Certainty;
+
+    fn server_says(line: &str) -> RedisError {
+        let reply = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        let Value::ServerError(error) = reply else { panic!("{line} is no error") };
+        error.into()
+    }
+
+    fn kind(line: &str) -> &'static str {
+        let error = server_says(line);
+        let (before, after) = (before_sending(error.clone()), after_sending(error));
+        assert!(after.certainty() == Certainty::Unknown || before.kind() == after.kind(), "{line}");
+        after.kind()
+    }
+
+    #[test]
+    fn the_code_in_front_decides() {
+        for (code, expected) in [
+            ("OOM", "full"),
+            ("NOREPLICAS", "unavailable"),
+            ("MISCONF", "unavailable"),
+            ("BUSY", "unavailable"),
+            ("LOADING", "unavailable"),
+            ("READONLY", "unavailable"),
+            ("MASTERDOWN", "unavailable"),
+            ("CLUSTERDOWN", "unavailable"),
+            ("TRYAGAIN", "unavailable"),
+            ("NOAUTH", "denied"),
+            ("WRONGPASS", "denied"),
+            ("NOPERM", "denied"),
+            ("WRONGTYPE", "corrupt"),
+            ("UNKILLABLE", "lost"),
+            ("SOMETHING", "lost"),
+        ] {
+            assert_eq!(kind(&format!("{code} some words")), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn an_error_inside_a_script_is_recognised() {
+        let old = "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: ";
+        assert_eq!(kind(&format!("{old}-OOM command not allowed")), "full");
+        assert_eq!(kind(&format!("{old}-READONLY You can't write")), "unavailable");
+        assert_eq!(kind("ERR The user executing the script can't run this command or subcommand"), "denied");
+        assert_eq!(kind("ERR ACL failure in script: User has no permissions"), "denied");
+    }
+
+    #[test]
+    fn a_killed_script_leaves_the_outcome_open() {
+        assert_eq!(kind("ERR Error running script: Script killed by user with SCRIPT KILL"), "lost");
+    }
+
+    #[test]
+    fn a_connection_that_breaks_is_harmless_before_sending_and_open_after() {
+        let broken = || RedisError::from(io::Error::from(io::ErrorKind::ConnectionReset));
+        assert_eq!(before_sending(broken()).certainty(), Certainty::NotExecuted);
+        assert_eq!(after_sending(broken()).certainty(), Certainty::Unknown);
+    }
+
+    #[test]
+    fn a_wrong_certificate_is_a_refusal() {
+        let error = RedisError::from(io::Error::other("invalid peer certificate: UnknownIssuer"));
+        assert_eq!(before_sending(error).kind(), "denied");
+    }
+}

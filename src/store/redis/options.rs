@@ -1,0 +1,166 @@
+//! Where the server is and how it is spoken to: the settings of a Redis store, checked.
+
+use std::time::Duration;
+
+use redis::{Client, ConnectionInfo, IntoConnectionInfo};
+
+use crate::protocol::Invalid;
+
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How a [`RedisStore`](super::RedisStore) uses its server.
+///
+/// # Default
+/// Prefix `leasehold`, 1 s to connect, 500 ms for an answer, fences kept for 1 h.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedisOptions {
+    /// What all keys start with: 1 to 64 of `A-Z a-z 0-9 _ . : -`. All who share locks must name the same. Default:
+    /// `leasehold`.
+    pub prefix: String,
+    /// How long to wait for a connection, TLS and password included. From 1 ms to 1 minute. Default: 1 s.
+    pub connect_timeout: Duration,
+    /// How long to wait for the answer to a verb. From 1 ms to 1 minute. Should be well below a third of the shortest
+    /// TTL, so that a renewal can be tried again. Default: 500 ms.
+    pub response_timeout: Duration,
+    /// How long the last fencing number is kept. It matters only if the server's clock steps back: by less than
+    /// this, fences still grow. From 1 s to 365 days. Default: 1 h.
+    pub fence_retention: Duration,
+}
+
+impl Default for RedisOptions {
+    fn default() -> Self {
+        Self {
+            prefix: "leasehold".into(),
+            connect_timeout: SECOND,
+            response_timeout: Duration::from_millis(500),
+            fence_retention: 3600 * SECOND,
+        }
+    }
+}
+
+impl RedisOptions {
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        let Self { prefix, connect_timeout, response_timeout, fence_retention } = self;
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.:-".contains(&b);
+        if !(1..=64).contains(&prefix.len()) || !prefix.bytes().all(plain) {
+            return Err(Invalid::new(
+                "store.prefix",
+                format_args!("{prefix:?}"),
+                "1 to 64 of A-Z a-z 0-9 _ . : -",
+            ));
+        }
+        let millisecond = Duration::from_millis(1);
+        within("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
+        within("store.response_timeout", *response_timeout, millisecond, 60 * SECOND)?;
+        within("store.fence_retention", *fence_retention, SECOND, 365 * DAY)
+    }
+}
+
+fn within(field: &str, value: Duration, least: Duration, most: Duration) -> Result<(), Invalid> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Invalid::new(field, format_args!("{value:?}"), format!("{least:?} to {most:?}")))
+}
+
+/// Reads the URL. Nothing is sent.
+///
+/// Of a wrong one the error shows only the scheme: who cannot read it cannot know where in it the password stands.
+pub(super) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invalid> {
+    const ALLOWED: &str = "redis://[user:password@]host[:port][/db], the same with rediss:// for TLS, \
+                           or redis+unix:///path[?db=…&user=…&pass=…]";
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    let known = scheme.filter(|scheme| ["redis", "rediss", "redis+unix", "unix"].contains(scheme));
+    let Some(scheme) = known else {
+        return Err(Invalid::new("store.url", "a URL of another kind", ALLOWED));
+    };
+    if scheme == "rediss" && !cfg!(feature = "tls") {
+        return Err(Invalid::new(
+            "store.url",
+            "rediss://…",
+            "redis://… unless built with the cargo feature `tls`",
+        ));
+    }
+    let wrong = |_| Invalid::new("store.url", format_args!("{scheme}://…"), ALLOWED);
+    let info = url.into_connection_info().map_err(wrong)?;
+    install_crypto();
+    Client::open(tuned(info, options)).map_err(wrong)
+}
+
+fn tuned(info: ConnectionInfo, options: &RedisOptions) -> ConnectionInfo {
+    let tcp = info.tcp_settings().clone().set_nodelay(true);
+    // A server that has vanished without a word would else be noticed after a quarter of a minute or later. A server
+    // that only stalls is not affected: its kernel still confirms what it receives.
+    #[cfg(target_os = "linux")]
+    let tcp = tcp.set_user_timeout(SECOND.max(options.connect_timeout + options.response_timeout));
+    #[cfg(not(target_os = "linux"))]
+    let _ = options;
+    // The name of the client library is not worth a right that a restricted user may not have.
+    let redis = info.redis_settings().clone().set_skip_set_lib_name();
+    info.set_tcp_settings(tcp).set_redis_settings(redis)
+}
+
+/// The client library panics at the first TLS connection unless the process has a crypto provider.
+#[cfg(feature = "tls")]
+fn install_crypto() {
+    use rustls::crypto::{CryptoProvider, ring};
+    if CryptoProvider::get_default().is_none() {
+        // It fails only if another thread was faster, which is as good.
+        let _ = ring::default_provider().install_default();
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+fn install_crypto() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(url: &str) -> String {
+        client(url, &RedisOptions::default()).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_wrong_url_does_not_show_the_password() {
+        for url in [
+            "redis://user:s3cret@host:port",
+            "redis://:s3cret:6379",
+            "rediss://:s3cret@host/notanumber",
+            "unix://s3cret",
+            "redis:s3cret@host",
+            "s3cret",
+            "http://user:s3cret@host",
+            "redis+unix:///run/redis.sock?pass=s3cret&db=x",
+        ] {
+            let text = refusal(url);
+            assert!(text.starts_with("invalid store.url: ") && !text.contains("s3cret"), "{text}");
+        }
+    }
+
+    #[test]
+    fn urls_of_every_kind_are_read_without_a_server() {
+        for url in
+            ["redis://127.0.0.1:1", "redis://u:p@h/3", "unix:///run/r.sock", "redis+unix:///run/r.sock?db=2"]
+        {
+            assert!(client(url, &RedisOptions::default()).is_ok(), "{url}");
+        }
+        assert_eq!(client("rediss://h", &RedisOptions::default()).is_ok(), cfg!(feature = "tls"));
+    }
+
+    #[test]
+    fn each_option_is_checked_by_name() {
+        let good = RedisOptions::default;
+        assert_eq!(good().check(), Ok(()));
+        for (field, wrong) in [
+            ("store.prefix", RedisOptions { prefix: "a{b}".into(), ..good() }),
+            ("store.prefix", RedisOptions { prefix: String::new(), ..good() }),
+            ("store.connect_timeout", RedisOptions { connect_timeout: Duration::ZERO, ..good() }),
+            ("store.response_timeout", RedisOptions { response_timeout: 61 * SECOND, ..good() }),
+            ("store.fence_retention", RedisOptions { fence_retention: Duration::ZERO, ..good() }),
+        ] {
+            assert_eq!(wrong.check().unwrap_err().field, field);
+        }
+    }
+}

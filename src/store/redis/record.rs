@@ -1,0 +1,138 @@
+//! A holder as a line of text: what stands in the store about it.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use crate::{
+    protocol::{Fence, Mode, Owner},
+    store::{Acquisition, Metadata},
+};
+
+/// What the store knows of a holder besides its token and its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) fence: Fence,
+    pub(super) mode: Mode,
+    pub(super) owner: Option<Owner>,
+    pub(super) metadata: Metadata,
+}
+
+/// The record of what is asked, without the fence, which the server puts in front with a blank.
+pub(super) fn asked(asked: &Acquisition) -> String {
+    let owner = asked.hold.owner.as_ref().map(Owner::encoded).unwrap_or_default();
+    let metadata = serde_json::to_string(&asked.metadata).expect("a map of texts has a JSON form");
+    format!("{} {} {} {owner} {metadata}", letter(asked.mode), permits(asked.mode), millis(asked.lock_delay))
+}
+
+/// Reads a record; the capacity of permits stands elsewhere. `None` if it is not ours.
+pub(super) fn read(record: &str, capacity: &str) -> Option<Record> {
+    let mut fields = record.splitn(6, ' ');
+    let fence = fields.next()?.parse().ok()?;
+    let mode = mode(fields.next()?, fields.next()?, capacity)?;
+    let _lock_delay: u64 = fields.next()?.parse().ok()?;
+    let owner = match fields.next()? {
+        "" => None,
+        encoded => Some(Owner::decode(encoded).ok()?),
+    };
+    let metadata = serde_json::from_str(fields.next()?).ok()?;
+    Some(Record { fence: Fence::new(fence), mode, owner, metadata })
+}
+
+/// Puts a mode together from how the scripts write it.
+pub(super) fn mode(letter: &str, permits: &str, capacity: &str) -> Option<Mode> {
+    match letter {
+        "x" => Some(Mode::Exclusive),
+        "s" => Some(Mode::Shared),
+        "p" => Mode::permits(permits.parse().ok()?, capacity.parse().ok()?).ok(),
+        _ => None,
+    }
+}
+
+pub(super) fn letter(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "x",
+        Mode::Shared => "s",
+        Mode::Permits { .. } => "p",
+    }
+}
+
+pub(super) fn permits(mode: Mode) -> u32 {
+    match mode {
+        Mode::Exclusive | Mode::Shared => 1,
+        Mode::Permits { count, .. } => count.get(),
+    }
+}
+
+pub(super) fn capacity(mode: Mode) -> Option<NonZeroU32> {
+    match mode {
+        Mode::Exclusive | Mode::Shared => None,
+        Mode::Permits { of, .. } => Some(of),
+    }
+}
+
+/// Whole milliseconds, rounded up: the store may keep something a little longer, but never shorter than asked. More
+/// than 30 years are cut to that, so that a point in time stays a number that a script can count with.
+pub(super) fn millis(duration: Duration) -> u64 {
+    const LONGEST: u64 = 1_000_000_000_000;
+    let millis = duration.as_nanos().div_ceil(1_000_000);
+    u64::try_from(millis).map_or(LONGEST, |millis| millis.min(LONGEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        protocol::{ResourceName, Token},
+        store::Hold,
+    };
+
+    fn acquisition(mode: Mode, owner: Option<&str>) -> Acquisition {
+        Acquisition {
+            hold: Hold {
+                resource: ResourceName::new("r").unwrap(),
+                token: Token::from_bits(7),
+                owner: owner.map(|owner| Owner::new(owner).unwrap()),
+            },
+            mode,
+            reentrant: false,
+            ttl: Duration::from_secs(1),
+            lock_delay: Duration::from_millis(250),
+            metadata: Metadata::from([("why \"ü\"\n".into(), "a  b".into())]),
+        }
+    }
+
+    #[test]
+    fn a_record_reads_back() {
+        for mode in [Mode::Exclusive, Mode::Shared, Mode::permits(2, 5).unwrap()] {
+            for owner in [None, Some("worker 7 {ü}")] {
+                let wanted = acquisition(mode, owner);
+                let read = read(&format!("9 {}", asked(&wanted)), "5").unwrap();
+                assert_eq!(
+                    read,
+                    Record {
+                        fence: Fence::new(9),
+                        mode,
+                        owner: wanted.hold.owner,
+                        metadata: wanted.metadata
+                    }
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_not_read() {
+        for text in
+            ["", "9 x 1 0", "9 y 1 0  {}", "x x 1 0  {}", "9 p 6 0  {}", "9 x 1 0  []", "9 x 1 0 %zz {}"]
+        {
+            assert_eq!(read(text, "5"), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn durations_are_rounded_up_and_bounded() {
+        assert_eq!(millis(Duration::ZERO), 0);
+        assert_eq!(millis(Duration::from_nanos(1)), 1);
+        assert_eq!(millis(Duration::from_millis(1_500)), 1_500);
+        assert_eq!(millis(Duration::MAX), 1_000_000_000_000);
+    }
+}

@@ -1,0 +1,204 @@
+//! What a configuration may say, and the exact words with which the rest is refused.
+
+use std::{fs, time::Duration};
+
+use leasehold::{
+    actor::Settings,
+    config::{Config, ConfigError, Preset},
+    protocol::{Backoff, Jitter},
+};
+
+fn refused(text: &str, variables: &[(&str, &str)]) -> ConfigError {
+    match Config::from_sources("my.toml", text, variables.iter().copied()) {
+        Ok(config) => panic!("accepted {text:?} {variables:?}: {config:?}"),
+        Err(error) => error,
+    }
+}
+
+fn with_variables(text: &str, variables: &[(&str, &str)]) -> Config {
+    Config::from_sources("my.toml", text, variables.iter().copied()).unwrap()
+}
+
+#[test]
+fn the_embedded_file_says_what_the_code_assumes() {
+    let settings = Config::default().settings().unwrap();
+    assert_eq!(format!("{settings:?}"), format!("{:?}", Settings::default()));
+    assert_eq!(Config::from_toml("").unwrap(), Config::default());
+    assert_eq!(Config::from_toml(Config::DEFAULT_TOML).unwrap(), Config::default());
+}
+
+#[test]
+fn every_key_is_explained_right_above_it() {
+    let lines: Vec<&str> = Config::DEFAULT_TOML.lines().collect();
+    let is_key = |line: &str| {
+        let name = line.trim_start_matches("# ").split_once(" = ").map(|(name, _)| name);
+        name.is_some_and(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+    };
+    let keys: Vec<usize> = (0..lines.len()).filter(|&at| is_key(lines[at])).collect();
+    assert_eq!(keys.len(), 19, "{keys:?}");
+    for at in keys {
+        let above = lines[at - 1];
+        assert!(
+            above.starts_with("# ") && above.ends_with('.') && !is_key(above),
+            "no comment above {}",
+            lines[at]
+        );
+    }
+}
+
+#[test]
+fn every_key_that_is_commented_out_can_be_set() {
+    let set = |line: &str| Config::from_toml(&format!("[backoff]\n{line}"));
+    let comments = Config::DEFAULT_TOML.lines().filter_map(|line| line.strip_prefix("# "));
+    let out: Vec<&str> = comments
+        .filter(|line| ["preset = ", "attempts = "].iter().any(|key| line.starts_with(key)))
+        .collect();
+    assert_eq!(out.len(), 2);
+    for line in out {
+        assert_ne!(set(line).unwrap(), Config::default(), "{line}");
+    }
+}
+
+#[test]
+fn a_text_changes_what_it_says_and_nothing_else() {
+    let config = Config::from_toml(
+        "[lease]\nttl = '1m 30s'\n[backoff]\njitter = 'full'\nattempts = 4\nmultiplier = 3",
+    )
+    .unwrap();
+    let mut expected = Config::default();
+    expected.lease.ttl = Duration::from_secs(90);
+    expected.backoff.jitter = Jitter::Full;
+    expected.backoff.attempts = Some(4);
+    expected.backoff.multiplier = 3.0;
+    assert_eq!(config, expected);
+    assert_eq!(config.settings().unwrap().backoff.max_attempts(), Some(4));
+}
+
+#[test]
+fn a_variable_wins_over_the_text_whatever_its_type() {
+    let text = "[lease]\nttl = '20s'\n[store]\nprefix = 'shop'";
+    let config = with_variables(
+        text,
+        &[
+            ("LEASEHOLD_LEASE_TTL", "40s"),
+            ("LEASEHOLD_LEASE_RENEWAL_INTERVAL", "4s"),
+            ("LEASEHOLD_STORE_URL", "redis://host"),
+            ("LEASEHOLD_STORE_PREFIX", "42"),
+            ("LEASEHOLD_BACKOFF_MULTIPLIER", "3"),
+            ("LEASEHOLD_BACKOFF_ATTEMPTS", "7"),
+            ("LEASEHOLD_BACKOFF_JITTER", "none"),
+            ("LEASEHOLD_LIMITS_MAX_PENDING", "5"),
+            ("PATH", "/bin"),
+            ("leasehold_other", "not ours"),
+        ],
+    );
+    assert_eq!(config.lease.ttl, Duration::from_secs(40));
+    assert_eq!(config.lease.renewal_interval, Duration::from_secs(4));
+    assert_eq!(config.store.url.reveal(), "redis://host");
+    assert_eq!(config.store.prefix, "42");
+    assert_eq!(config.backoff.multiplier, 3.0);
+    assert_eq!(config.backoff.attempts, Some(7));
+    assert_eq!(config.backoff.jitter, Jitter::None);
+    assert_eq!(config.limits.max_pending, 5);
+}
+
+#[test]
+fn a_preset_replaces_what_earlier_sources_said_of_the_pauses() {
+    let config = Config::from_toml("backoff.preset = 'scheduled_job'").unwrap();
+    assert_eq!(config.settings().unwrap().backoff, Backoff::SCHEDULED_JOB);
+
+    let config = with_variables("backoff.max = '2s'", &[("LEASEHOLD_BACKOFF_PRESET", "flash_sale")]);
+    assert_eq!(config.backoff.preset, Some(Preset::FlashSale));
+    assert_eq!(config.settings().unwrap().backoff, Backoff::FLASH_SALE);
+}
+
+#[test]
+fn a_file_is_read_and_a_missing_one_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("my.toml");
+    fs::write(&path, "lease.ttl = '25s'").unwrap();
+    assert_eq!(Config::from_file(&path).unwrap().lease.ttl, Duration::from_secs(25));
+
+    let missing = folder.path().join("missing.toml");
+    let error = Config::from_file(&missing).unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot read the configuration {}", missing.display()));
+    assert!(matches!(error, ConfigError::Io { .. }));
+}
+
+#[test]
+fn no_server_is_needed_to_open_a_store() {
+    let config = with_variables("", &[("LEASEHOLD_STORE_URL", "redis://127.0.0.1:1")]);
+    config.open_store().unwrap();
+    Config::default().open_store().unwrap();
+}
+
+#[test]
+fn who_misspells_an_address_is_told_all_kinds_of_addresses() {
+    let error = refused("store.url = 'memory:/'", &[]).to_string();
+    assert!(
+        error.starts_with("invalid store.url: ") && error.contains("(allowed: memory://, redis://"),
+        "{error}"
+    );
+}
+
+#[test]
+fn values_that_code_put_in_are_checked_too() {
+    let mut config = Config::default();
+    config.lease.ttl = Duration::ZERO;
+    let error = config.check().unwrap_err();
+    assert!(matches!(&error, ConfigError::Invalid(invalid) if invalid.field == "lease.ttl"), "{error}");
+    assert!(config.settings().is_err());
+}
+
+#[test]
+fn everything_that_is_wrong_is_refused_with_these_words() {
+    // Two lines a case: a text (`↵` is a line break) or variables, and below it the error.
+    let table: Vec<&str> = include_str!("config/refused.txt").lines().collect();
+    assert!(table.len().is_multiple_of(2) && table.len() >= 100, "{} lines", table.len());
+    for case in table.chunks(2) {
+        let (wrong, expected) = (case[0], case[1]);
+        let (text, variables) = wrong.split_at(wrong.find("LEASEHOLD_").unwrap_or(wrong.len()));
+        let variables: Vec<_> = variables.split_whitespace().filter_map(|set| set.split_once('=')).collect();
+        let error = refused(&text.replace('↵', "\n"), &variables);
+        assert_eq!(error.to_string(), expected.trim_start(), "for {wrong}");
+    }
+}
+
+#[test]
+fn no_password_is_ever_shown() {
+    let wrong = [
+        "url = redis://:hunter2@host",
+        "url = 'redis://:hunter2@host",
+        "url = 'redis://:hunter2@host' 5",
+        "url = \"redis://:\\hunter2@host\"",
+        "url 'redis://:hunter2@host'",
+        "url = ['redis://:hunter2@host']",
+        "url = { 'redis://:hunter2@host' = 1 }",
+        "uri = 'redis://:hunter2@host'",
+        "url = 'http://:hunter2@host'",
+        "url = 'http://:hunter2'",
+        "url = ':hunter2@host'",
+        "url = 'redis://:hunter2@host'\nresponse_timeout = '1h'",
+    ];
+    for text in wrong {
+        let error = refused(&format!("[store]\n{text}"), &[]);
+        let shown = format!("{error} {error:?}");
+        assert!(!shown.contains("hunter2"), "{shown}");
+        assert_eq!(error.to_string().lines().count(), 1, "{error}");
+    }
+    let right = Config::from_toml("store.url = 'redis://user:hunter2@host:6379/1'").unwrap();
+    let shown = format!("{right:?} {} {:?}", right.store.url, right.open_store());
+    assert!(shown.contains("redis://host:6379/1") && !shown.contains("hunter2"), "{shown}");
+}
+
+#[test]
+fn no_manager_starts_outside_of_an_actix_system() {
+    let error = Config::default().start().unwrap_err();
+    assert!(matches!(error, ConfigError::Start(_)), "{error}");
+}
+
+#[actix::test]
+async fn a_manager_starts_without_a_server() {
+    let config = Config::from_toml("store.url = 'redis://127.0.0.1:1'").unwrap();
+    assert!(config.start().unwrap().connected());
+}

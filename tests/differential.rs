@@ -1,0 +1,54 @@
+//! The Redis store and the memory store, side by side: whatever is done to both, they answer the same.
+//!
+//! Time passes by jumps of whole seconds, and whatever ends by itself ends half a second beside them; so it does not
+//! matter that the server's clock also runs while a case runs. `PROPTEST_CASES` tells how many cases are tried.
+
+mod differential {
+    pub(crate) mod case;
+    pub(crate) mod pair;
+}
+mod support;
+
+use std::{env, time::Instant};
+
+use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
+
+use self::{
+    differential::{
+        case::{Case, cases},
+        pair::{Found, Pair, SLACK},
+    },
+    support::redis_server::RedisServer,
+};
+
+/// Runs a case; again if the machine was so busy that the server's own clock blurred it.
+async fn compare(server: &RedisServer, case: &Case) -> Found {
+    const TRIES: usize = 20;
+    let mut found = Ok(());
+    for _ in 0..TRIES {
+        let started = Instant::now();
+        found = Pair::new(server).run(case).await;
+        if found.is_ok() || started.elapsed() < SLACK {
+            break;
+        }
+    }
+    found
+}
+
+#[test]
+fn the_redis_store_answers_as_the_memory_store_does() {
+    const CASES: u32 = 2_000;
+    let mut config = Config { failure_persistence: None, ..Config::default() };
+    if env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = CASES;
+    }
+    let server = RedisServer::with_clock();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let tried = TestRunner::new(config)
+        .run(&cases(), |case| runtime.block_on(compare(&server, &case)).map_err(TestCaseError::fail));
+    match tried {
+        Ok(()) => {}
+        Err(TestError::Fail(found, case)) => panic!("{found}\n{case:?}"),
+        Err(TestError::Abort(reason)) => panic!("{reason}"),
+    }
+}

@@ -1,0 +1,103 @@
+//! A random sequence of verbs, on so few resources, owners and tokens that they meet.
+
+use std::{
+    fmt::{self, Debug},
+    time::Duration,
+};
+
+use leasehold::{
+    protocol::{Mode, Owner, ResourceName, Token},
+    store::{Acquisition, Hold, Metadata},
+};
+use proptest::{collection::vec, prelude::*};
+
+const RESOURCES: usize = 2;
+const ASKED: usize = 7;
+const OPS: usize = 40;
+
+/// Acquisitions that may be asked for, and what is done with them.
+#[derive(Clone)]
+pub(crate) struct Case {
+    pub(crate) asked: Vec<Acquisition>,
+    pub(crate) ops: Vec<Op>,
+}
+
+/// What is done to both stores.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    /// The first number is the place in `Case::asked`.
+    Acquire(usize, Duration),
+    Renew(usize, Duration),
+    Release(usize, Duration),
+    IsHeld(usize),
+    Inspect(usize, usize),
+    List(usize),
+    ForceRelease(usize),
+    Pass(Duration),
+}
+
+impl Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, asked) in self.asked.iter().enumerate() {
+            let Acquisition { hold, mode, reentrant, lock_delay, .. } = asked;
+            let Hold { resource, owner, .. } = hold;
+            writeln!(f, "{number}: {mode} of {resource} by {owner:?}, {reentrant}, {lock_delay:?}")?;
+        }
+        self.ops.iter().try_for_each(|op| writeln!(f, "{op:?}"))
+    }
+}
+
+pub(crate) fn cases() -> impl Strategy<Value = Case> {
+    let asked = vec(asked(), ASKED).prop_map(|mut asked| {
+        for (token, asked) in (1..).zip(&mut asked) {
+            // Eight digits are shown of a token; let them differ.
+            asked.hold.token = Token::from_bits(token << 100 | token);
+        }
+        asked
+    });
+    (asked, vec(op(), 1..=OPS)).prop_map(|(asked, ops)| Case { asked, ops })
+}
+
+fn asked() -> impl Strategy<Value = Acquisition> {
+    let mode = prop_oneof![
+        4 => Just(Mode::Exclusive),
+        2 => Just(Mode::Shared),
+        3 => (1..=3_u32).prop_map(|count| Mode::permits(count, 3).unwrap()),
+        1 => Just(Mode::permits(1, 4).unwrap()),
+    ];
+    let owner = prop_oneof![2 => Just(None), 3 => Just(Some("a")), 1 => Just(Some("b {%}"))];
+    let lock_delay = prop_oneof![3 => Just(0), 1 => 1..6_u64].prop_map(Duration::from_secs);
+    (0..RESOURCES, mode, owner, prop::bool::weighted(0.8), lock_delay).prop_map(
+        |(resource, mode, owner, reentrant, lock_delay)| Acquisition {
+            hold: Hold {
+                resource: name(resource),
+                token: Token::from_bits(0),
+                owner: owner.map(|owner| Owner::new(owner).unwrap()),
+            },
+            mode,
+            reentrant,
+            ttl: Duration::ZERO,
+            lock_delay,
+            metadata: Metadata::from([("purpose".to_owned(), format!("{mode}"))]),
+        },
+    )
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let lasting = || (1..9_u64).prop_map(|seconds| Duration::from_millis(seconds * 1_000 + 500));
+    let closed_for = prop_oneof![4 => Just(Duration::ZERO), 1 => lasting()];
+    prop_oneof![
+        14 => (0..ASKED, lasting()).prop_map(|(asked, ttl)| Op::Acquire(asked, ttl)),
+        4 => (0..ASKED, lasting()).prop_map(|(asked, ttl)| Op::Renew(asked, ttl)),
+        7 => (0..ASKED, closed_for).prop_map(|(asked, closed_for)| Op::Release(asked, closed_for)),
+        3 => (0..ASKED).prop_map(Op::IsHeld),
+        4 => (0..RESOURCES, 0..5_usize).prop_map(|(resource, limit)| Op::Inspect(resource, limit)),
+        1 => (0..RESOURCES + 1).prop_map(Op::List),
+        1 => (0..RESOURCES).prop_map(Op::ForceRelease),
+        6 => (1..5_u64).prop_map(|seconds| Op::Pass(Duration::from_secs(seconds))),
+    ]
+}
+
+pub(crate) fn name(resource: usize) -> ResourceName {
+    ResourceName::new(format!("job {{{resource}}}")).unwrap()
+}

@@ -1,0 +1,190 @@
+//! What only real time, real threads and a real server can show.
+
+mod support;
+
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use actix::{Actor, Addr, Arbiter, Context, Handler, Message};
+use leasehold::{
+    Acquire, AcquireError, IsHeld, Lease, LeaseChange, List, LockManager, LossReason, MemoryStore, ReadLock,
+    RedisStore, Stats, Store,
+};
+use support::{
+    redis_server::RedisServer,
+    virtual_time::{Listener, millis, secs},
+};
+use tokio::time::sleep;
+
+fn manager_of(server: &RedisServer) -> Addr<LockManager> {
+    let store = RedisStore::open(&server.url()).unwrap();
+    LockManager::builder(Arc::new(store)).start().unwrap()
+}
+
+/// Waits until a condition holds, for at most `most`.
+async fn until(most: Duration, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let start = Instant::now();
+    while !holds().await {
+        assert!(start.elapsed() < most, "not within {most:?}: {what}");
+        sleep(millis(10)).await;
+    }
+}
+
+/// A worker whose handler blocks its arbiter.
+struct Blocking {
+    lease: Lease,
+}
+
+#[derive(Message)]
+#[rtype(result = "bool")]
+struct BlockFor(Duration);
+
+impl Actor for Blocking {
+    type Context = Context<Self>;
+}
+
+impl Handler<BlockFor> for Blocking {
+    type Result = bool;
+
+    /// Answers whether the lease is still valid after it.
+    fn handle(&mut self, BlockFor(time): BlockFor, _: &mut Self::Context) -> bool {
+        thread::sleep(time);
+        self.lease.is_valid()
+    }
+}
+
+const TTL: Duration = millis(300);
+
+async fn lease_of_a_blocked_worker(locks: &Addr<LockManager>, asked: Acquire) -> bool {
+    let lease = locks.send(asked.ttl(TTL)).await.unwrap().unwrap();
+    let worker = Blocking::start_in_arbiter(&Arbiter::new().handle(), |_| Blocking { lease });
+    worker.send(BlockFor(TTL * 10)).await.unwrap()
+}
+
+fn every_store() -> Vec<(&'static str, Arc<dyn Store>, Option<RedisServer>)> {
+    let server = RedisServer::start();
+    let redis = RedisStore::open(&server.url()).unwrap();
+    vec![("memory", Arc::new(MemoryStore::default()), None), ("redis", Arc::new(redis), Some(server))]
+}
+
+#[actix::test]
+async fn a_blocked_arbiter_does_not_lose_its_lease() {
+    for (name, store, _server) in every_store() {
+        let locks = LockManager::builder(store).start().unwrap();
+        assert!(lease_of_a_blocked_worker(&locks, Acquire::new("r")).await, "{name}");
+        let stats = locks.send(Stats).await.unwrap();
+        assert!(stats.renewals >= 25, "{name}: {stats:?}");
+        assert!(stats.lost.is_empty(), "{name}: {stats:?}");
+    }
+}
+
+#[actix::test]
+async fn a_blocked_arbiter_with_heartbeat_loses_its_lease_and_is_told() {
+    for (name, store, _server) in every_store() {
+        let locks = LockManager::builder(store).start().unwrap();
+        let listener = Listener::default();
+        let events = listener.clone().start().recipient();
+        let asked = Acquire::new("r").heartbeat(TTL).events(events);
+        let blocked = lease_of_a_blocked_worker(&locks, asked);
+        let start = Instant::now();
+        let told = until(TTL * 4, "told while the worker is still blocked", async || {
+            listener.has_heard(LeaseChange::Lost(LossReason::HeartbeatMissed))
+        });
+        let (valid, ()) = tokio::join!(blocked, told);
+        assert!(!valid, "{name}");
+        assert!(start.elapsed() >= TTL * 10);
+    }
+}
+
+#[actix::test]
+async fn a_server_that_stops_for_longer_than_the_ttl_loses_the_lease_in_time() {
+    const TTL: Duration = secs(1);
+    let server = RedisServer::start();
+    let (locks, others) = (manager_of(&server), manager_of(&server));
+    let lease = locks.send(Acquire::new("r").ttl(TTL)).await.unwrap().unwrap();
+    let fence = lease.fence().unwrap();
+    let of_the_stop = Instant::now();
+    server.pause();
+    let reason = lease.lost().await;
+    assert_eq!(reason, LossReason::Expired);
+    assert!(of_the_stop.elapsed() < TTL, "told {:?} after the stop", of_the_stop.elapsed());
+    assert!(!lease.is_valid());
+    // Refused or unknown while the server stands still; whatever it executes when it wakes is given back.
+    let meanwhile = others.send(Acquire::new("r").ttl(TTL)).await.unwrap();
+    assert!(matches!(meanwhile, Err(AcquireError::Store(_))), "{meanwhile:?}");
+    sleep(TTL * 2).await;
+    server.resume();
+    let next = others.send(Acquire::new("r").ttl(TTL).wait(secs(5))).await.unwrap().unwrap();
+    assert!(next.fence().unwrap() > fence);
+    assert!(!locks.send(IsHeld::new("r", lease.token())).await.unwrap().unwrap());
+    assert!(server.keys().iter().all(|(_, pttl)| *pttl > 0), "without an end: {:?}", server.keys());
+    next.release().await.unwrap();
+    drop(lease);
+    until(secs(3), "only the fence is left", async || server.keys().len() == 1).await;
+    assert_eq!(server.keys()[0].0, "leasehold:fence");
+}
+
+#[actix::test]
+async fn callers_that_go_leave_no_key_behind() {
+    let server = RedisServer::start();
+    let locks = manager_of(&server);
+    let mut callers = Vec::new();
+    for caller in 0..200_u64 {
+        let locks = locks.clone();
+        // Some go before the first attempt is answered, some while they wait, some with the answer on its way.
+        let patience = Duration::from_micros(caller * 97);
+        callers.push(actix_rt::spawn(async move {
+            let name = format!("r{}", caller % 10);
+            let asked = Acquire::new(&name).wait(secs(60));
+            let answer = tokio::time::timeout(patience, locks.send(asked)).await;
+            if let Ok(lease) = answer {
+                let lease = lease.unwrap().unwrap();
+                sleep(millis(3)).await;
+                drop(lease);
+            }
+            let reading = locks.send(ReadLock::new(format!("s{}", caller % 10)).wait(secs(60)));
+            drop(tokio::time::timeout(patience / 2, reading).await);
+        }));
+    }
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    until(secs(5), "nothing but the fence is left", async || {
+        server.keys().iter().all(|(key, _)| key == "leasehold:fence")
+    })
+    .await;
+    let stats = locks.send(Stats).await.unwrap();
+    assert!(stats.cancelled > 0 && stats.granted > 0, "{stats:?}");
+    assert_eq!((stats.pending, stats.held), (0, 0), "{stats:?}");
+}
+
+#[actix::test]
+async fn a_manager_starts_without_a_server_and_serves_when_there_is_one() {
+    let mut server = RedisServer::start();
+    server.kill();
+    let locks = manager_of(&server);
+    let refused = locks.send(Acquire::new("r")).await.unwrap();
+    assert!(matches!(refused, Err(AcquireError::Store(_))), "{refused:?}");
+    let waiting = locks.send(Acquire::new("r").wait(secs(30)));
+    server.restart();
+    assert!(waiting.await.unwrap().unwrap().is_valid());
+    assert!(locks.send(List::new("")).await.unwrap().unwrap().complete);
+}
+
+#[actix::test]
+async fn a_lease_survives_a_restarted_connection_and_a_flushed_script_cache() {
+    let server = RedisServer::start();
+    let locks = manager_of(&server);
+    let lease = locks.send(Acquire::new("r").ttl(secs(2))).await.unwrap().unwrap();
+    for _ in 0..5 {
+        server.command(&["SCRIPT", "FLUSH"]);
+        server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+        let renewals = locks.send(Stats).await.unwrap().renewals;
+        until(secs(2), "renewed", async || locks.send(Stats).await.unwrap().renewals > renewals).await;
+    }
+    assert!(lease.is_valid());
+    lease.release().await.unwrap();
+}

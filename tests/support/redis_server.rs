@@ -1,0 +1,228 @@
+//! A redis-server of a test's own: a process on a free port, with a clock that can be moved, gone with its value.
+
+use std::{
+    fs::{self, File},
+    net::TcpListener,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::OnceLock,
+    thread,
+    time::{Duration, Instant},
+};
+
+use redis::{Connection, ConnectionLike, Value};
+use tempfile::TempDir;
+
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// A running redis-server without persistence, killed when dropped.
+pub(crate) struct RedisServer {
+    directory: TempDir,
+    port: u16,
+    arguments: Vec<String>,
+    clock: Option<ServerClock>,
+    process: Child,
+}
+
+impl RedisServer {
+    /// Starts a server and waits until it answers.
+    pub(crate) fn start() -> Self {
+        Self::launch(&[], None)
+    }
+
+    /// Starts a server with these command line arguments besides the usual ones.
+    pub(crate) fn with_args(arguments: &[&str]) -> Self {
+        Self::launch(arguments, None)
+    }
+
+    /// Starts a server whose wall clock [`advance`](Self::advance) can move.
+    pub(crate) fn with_clock() -> Self {
+        Self::launch(&[], Some(()))
+    }
+
+    fn launch(arguments: &[&str], clock: Option<()>) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let clock = clock.map(|()| ServerClock::new(directory.path()));
+        let arguments = arguments.iter().map(ToString::to_string).collect::<Vec<_>>();
+        // Another test may take a port that was free a moment ago: the server then ends at once, and another is tried.
+        for _ in 0..20 {
+            let port = free_port();
+            let mut process = spawn(directory.path(), port, &arguments, clock.as_ref());
+            if wait_until_ready(port, &mut process) {
+                return Self { directory, port, arguments, clock, process };
+            }
+        }
+        let log = fs::read_to_string(directory.path().join("log")).unwrap_or_default();
+        panic!("redis-server does not start: {log}");
+    }
+
+    /// The URL of the server.
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The URL of the server for a user with a password.
+    pub(crate) fn url_for(&self, user: &str, password: &str) -> String {
+        format!("redis://{user}:{password}@127.0.0.1:{}", self.port)
+    }
+
+    /// Moves the server's wall clock forward.
+    pub(crate) fn advance(&self, by: Duration) {
+        self.clock.as_ref().expect("a server that was started by `with_clock`").advance(by);
+    }
+
+    /// Stops the process where it stands (SIGSTOP): connections stay open and nothing is answered.
+    pub(crate) fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets the process go on (SIGCONT), with what has arrived meanwhile.
+    pub(crate) fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    /// Kills the process and waits until it is gone. Its memory is lost.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().expect("a process that can be killed");
+        self.process.wait().expect("a process that ends");
+    }
+
+    /// Kills the process if it still runs, and starts an empty one on the same port.
+    pub(crate) fn restart(&mut self) {
+        self.kill();
+        self.process = spawn(self.directory.path(), self.port, &self.arguments, self.clock.as_ref());
+        assert!(wait_until_ready(self.port, &mut self.process), "the server does not come back");
+    }
+
+    /// Sends one command on a connection of its own.
+    pub(crate) fn command(&self, words: &[&str]) -> Value {
+        self.try_command(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    fn try_command(&self, words: &[&str]) -> redis::RedisResult<Value> {
+        let mut command = redis::cmd(words[0]);
+        command.arg(&words[1..]);
+        command.query(&mut connect(self.port)?)
+    }
+
+    /// All keys with the milliseconds they have left (-1: no end), in order of name.
+    pub(crate) fn keys(&self) -> Vec<(String, i64)> {
+        let names: Vec<String> =
+            redis::from_redis_value(self.command(&["KEYS", "*"])).expect("a list of keys");
+        let left = |name: &str| redis::from_redis_value(self.command(&["PTTL", name])).expect("a number");
+        let mut keys: Vec<_> = names.into_iter().map(|name| (name.clone(), left(&name))).collect();
+        // A key may have ended between the two questions.
+        keys.retain(|(_, left)| *left != -2);
+        keys.sort();
+        keys
+    }
+
+    fn signal(&self, signal: &str) {
+        let pid = self.process.id().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status().expect("the program `kill`");
+        assert!(sent.success(), "kill {signal} {pid}");
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        // SIGKILL ends a stopped process as well. Both fail only if the process has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn spawn(directory: &Path, port: u16, arguments: &[String], clock: Option<&ServerClock>) -> Child {
+    let log = File::options().create(true).append(true).open(directory.join("log")).expect("a log file");
+    let mut command = Command::new("redis-server");
+    command
+        .current_dir(directory)
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+        .args(["--enable-debug-command", "local"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().expect("a second handle of the log file"))
+        .stderr(log);
+    if let Some(clock) = clock {
+        command.env("LD_PRELOAD", clock_library()).env("CLOCKSHIM", &clock.path);
+    }
+    command.spawn().expect("redis-server must be installed (Debian: apt-get install redis-server)")
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("a bound address").port()
+}
+
+fn wait_until_ready(port: u16, process: &mut Child) -> bool {
+    let give_up = Instant::now() + READY_WITHIN;
+    while Instant::now() < give_up {
+        if process.try_wait().expect("the state of a child").is_some() {
+            return false;
+        }
+        if answers(port) {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    // Killed here so that the next try does not leave it behind.
+    let _ = process.kill();
+    let _ = process.wait();
+    false
+}
+
+fn answers(port: u16) -> bool {
+    // A server that asks for a password answers as well.
+    match connect(port).and_then(|mut connection| connection.req_command(&redis::cmd("PING"))) {
+        Ok(_) => true,
+        Err(error) => error.code() == Some("NOAUTH"),
+    }
+}
+
+fn connect(port: u16) -> redis::RedisResult<Connection> {
+    redis::Client::open(("127.0.0.1", port))?.get_connection()
+}
+
+/// How far the server's wall clock is ahead: a number in a file that the server maps.
+struct ServerClock {
+    path: PathBuf,
+    file: File,
+}
+
+impl ServerClock {
+    fn new(directory: &Path) -> Self {
+        let path = directory.join("clock");
+        let file = File::options().create_new(true).read(true).write(true).open(&path).expect("a clock file");
+        file.write_all_at(&0_i64.to_ne_bytes(), 0).expect("a clock that starts at zero");
+        Self { path, file }
+    }
+
+    fn advance(&self, by: Duration) {
+        let mut nanos = [0; 8];
+        self.file.read_exact_at(&mut nanos, 0).expect("a clock that can be read");
+        let by = i64::try_from(by.as_nanos()).expect("less than 292 years");
+        let ahead = i64::from_ne_bytes(nanos) + by;
+        self.file.write_all_at(&ahead.to_ne_bytes(), 0).expect("a clock that can be set");
+    }
+}
+
+/// Compiles the clock once a process.
+fn clock_library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/clockshim.c");
+        let (unfinished, library) =
+            (directory.join(format!("clockshim-{}", std::process::id())), directory.join("clockshim.so"));
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&unfinished).arg(source);
+        assert!(
+            compiler.status().expect("a C compiler must be installed").success(),
+            "the clock must compile"
+        );
+        // Renamed as a whole: another test binary may be starting a server with it at this moment.
+        fs::rename(&unfinished, &library).expect("a library that can be renamed");
+        library
+    })
+}

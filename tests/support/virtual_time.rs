@@ -1,0 +1,115 @@
+//! Actors in virtual time: a runtime whose clock jumps to the next timer whenever nothing else is to do.
+//!
+//! Time is a source of non-determinism. Here hours pass in milliseconds, and a test that fails fails again.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use actix::{Actor, Addr, Context, Handler};
+use leasehold::{
+    LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, Token,
+    world::{Dice, Roll, RuntimeClock},
+};
+
+/// Runs a test in an actix system whose time is paused.
+pub(crate) fn in_virtual_time<F: Future<Output = ()>>(test: impl FnOnce() -> F) {
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    actix::System::with_tokio_rt(runtime).block_on(test());
+}
+
+/// A memory store, and managers on it that see the same virtual time.
+pub(crate) struct World {
+    pub(crate) store: MemoryStore,
+    clock: Arc<RuntimeClock>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let clock = Arc::new(RuntimeClock::start());
+        Self { store: MemoryStore::new(clock.clone()), clock }
+    }
+
+    pub(crate) fn builder(&self) -> LockManagerBuilder {
+        LockManager::builder(Arc::new(self.store.clone())).clock(self.clock.clone())
+    }
+
+    pub(crate) fn manager(&self) -> Addr<LockManager> {
+        self.manager_with(Loaded::new(|_| false))
+    }
+
+    pub(crate) fn manager_with(&self, dice: impl Dice) -> Addr<LockManager> {
+        self.builder().dice(Arc::new(dice)).start_here().unwrap()
+    }
+}
+
+/// Dice that answer 0.5, and panic when they are told to.
+pub(crate) struct Loaded {
+    panics: Box<dyn Fn(Roll) -> bool + Send + Sync>,
+}
+
+impl Loaded {
+    /// Panics when `panics` says so of what is rolled for.
+    pub(crate) fn new(panics: impl Fn(Roll) -> bool + Send + Sync + 'static) -> Self {
+        Self { panics: Box::new(panics) }
+    }
+}
+
+impl Dice for Loaded {
+    fn roll(&self, what: Roll) -> f64 {
+        assert!(!(self.panics)(what), "the dice were told to panic");
+        0.5
+    }
+
+    fn token(&self) -> Token {
+        // One sequence for all: two managers of one store must not give the same token.
+        static TOKENS: AtomicU64 = AtomicU64::new(1);
+        Token::from_bits(u128::from(TOKENS.fetch_add(1, Ordering::Relaxed)) << 96)
+    }
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Loaded")
+    }
+}
+
+/// An actor that writes down the events it is told.
+#[derive(Clone, Default)]
+pub(crate) struct Listener(Arc<Mutex<Vec<LeaseChange>>>);
+
+impl Listener {
+    pub(crate) fn heard(&self) -> Vec<LeaseChange> {
+        self.0.lock().unwrap().clone()
+    }
+
+    pub(crate) fn has_heard(&self, change: LeaseChange) -> bool {
+        self.heard().contains(&change)
+    }
+}
+
+impl Actor for Listener {
+    type Context = Context<Self>;
+}
+
+impl Handler<LeaseEvent> for Listener {
+    type Result = ();
+
+    fn handle(&mut self, event: LeaseEvent, _: &mut Self::Context) {
+        self.0.lock().unwrap().push(event.change);
+    }
+}
+
+pub(crate) const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+pub(crate) const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
