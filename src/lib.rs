@@ -9,13 +9,14 @@ pub mod world;
 
 pub use self::{
     actor::{
-        Acquire, AcquireError, Drained, ForceRelease, Inspect, InspectError, IsHeld, Lease, LeaseChange, LeaseEvent,
-        LeaseLost, List, LockManager, LockManagerBuilder, ReadLock, Release, ReleaseError, Released, Renew, RenewError,
-        Request, Settings, Shutdown, StartError, Statistics, Stats, WriteLock,
+        Acquire, AcquireError, Drained, ForceRelease, Inspect, InspectError, IsHeld, Lease, LeaseChange,
+        LeaseEvent, LeaseLost, List, LockManager, LockManagerBuilder, ReadLock, Release, ReleaseError,
+        Released, Renew, RenewError, Request, Settings, Shutdown, StartError, Statistics, Stats, WriteLock,
     },
     config::{Config, ConfigError},
     protocol::{
-        Backoff, Fence, Invalid, Jitter, LossReason, Mode, Moment, Owner, ResourceName, Standing, Token, TokenPrefix,
+        Backoff, Fence, Invalid, Jitter, LossReason, Mode, Moment, Owner, ResourceName, Standing, Token,
+        TokenPrefix,
     },
     store::{MemoryStore, RedisStore, Store, StoreError},
 };

@@ -5,8 +5,8 @@ mod support;
 use std::time::Duration;
 
 use leasehold::{
-    Acquire, AcquireError, Backoff, ForceRelease, Inspect, InspectError, IsHeld, List, ReadLock, RedisStore, Release,
-    Request, Stats, Token, WriteLock,
+    Acquire, AcquireError, Backoff, ForceRelease, Inspect, InspectError, IsHeld, List, ReadLock, RedisStore,
+    Release, Request, Stats, Token, WriteLock,
 };
 use support::virtual_time::{World, in_virtual_time, millis, secs};
 
@@ -117,7 +117,9 @@ fn a_wrong_backoff_gets_an_exact_error() {
 
 #[test]
 fn a_wrong_address_is_refused_without_showing_its_password() {
-    for url in ["", "redis://", "http://user:secret@host", "redis://:secret@host:port", "redis://h/notanumber"] {
+    for url in
+        ["", "redis://", "http://user:secret@host", "redis://:secret@host:port", "redis://h/notanumber"]
+    {
         let error = RedisStore::open(url).unwrap_err();
         assert_eq!(error.field, "store.url", "{url}: {error}");
         assert!(!error.to_string().contains("secret"), "{error}");

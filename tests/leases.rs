@@ -4,8 +4,8 @@ mod support;
 
 use actix::Actor;
 use leasehold::{
-    Acquire, AcquireError, Backoff, ForceRelease, Inspect, IsHeld, LeaseChange, List, LossReason, ReadLock, Release,
-    ReleaseError, Released, RenewError, Standing, Stats, StoreError, WriteLock,
+    Acquire, AcquireError, Backoff, ForceRelease, Inspect, IsHeld, LeaseChange, List, LossReason, ReadLock,
+    Release, ReleaseError, Released, RenewError, Standing, Stats, StoreError, WriteLock,
 };
 use support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};

@@ -12,7 +12,8 @@ use std::{
 
 use actix::Actor;
 use leasehold::{
-    Acquire, AcquireError, Drained, IsHeld, LeaseChange, List, LossReason, Shutdown, Standing, Stats, world::Roll,
+    Acquire, AcquireError, Drained, IsHeld, LeaseChange, List, LossReason, Shutdown, Standing, Stats,
+    world::Roll,
 };
 use support::virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
@@ -33,7 +34,9 @@ fn a_renewer_that_panics_at_every_second_renewal_keeps_its_lease_for_100_renewal
     in_virtual_time(|| async {
         let world = World::new();
         let rolls = AtomicU64::new(0);
-        let locks = world.manager_with(Loaded::new(move |what| what == Roll::Renewal && rolls.fetch_add(1, Ordering::Relaxed) % 2 == 1));
+        let locks = world.manager_with(Loaded::new(move |what| {
+            what == Roll::Renewal && rolls.fetch_add(1, Ordering::Relaxed) % 2 == 1
+        }));
         let lease = locks.send(Acquire::new("r").ttl(secs(3))).await.unwrap().unwrap();
         let (token, fence) = (lease.token(), lease.fence());
         loop {
@@ -61,7 +64,10 @@ fn a_renewer_that_always_panics_ends_in_a_told_loss_before_the_store_ends_the_le
         let lease = locks.send(Acquire::new("r").ttl(secs(3)).events(events)).await.unwrap().unwrap();
         assert_eq!(lease.lost().await, LossReason::RenewerDied);
         assert!(start.elapsed() < secs(3));
-        assert!(locks.send(IsHeld::new("r", lease.token())).await.unwrap().unwrap(), "the store has not ended it");
+        assert!(
+            locks.send(IsHeld::new("r", lease.token())).await.unwrap().unwrap(),
+            "the store has not ended it"
+        );
         sleep(millis(1)).await;
         assert_eq!(listener.heard(), [LeaseChange::Granted, LeaseChange::Lost(LossReason::RenewerDied)]);
         let restarts = locks.send(Stats).await.unwrap().renewer_restarts;

@@ -9,6 +9,7 @@ use crate::{
         AcquireError, Lease, LockManager,
         ask::ask,
         give_back::Executed,
+        shutdown::Errand,
         state::{LeaseState, Terms},
         stats::RequestEnd,
         waiters::{Last, Waiter, Wake},
@@ -31,12 +32,12 @@ impl LockManager {
         waiter.in_flight = true;
         self.stats.attempted();
         let (manager, store) = (ctx.address(), Arc::clone(&self.store));
-        let acquisition = waiter.plan.acquisition.clone();
+        let (acquisition, errand) = (waiter.plan.acquisition.clone(), self.shutdown.errand());
         // Validity counts from here: before anything is queued or sent.
         let sent = self.clock.now();
         actix_rt::spawn(async move {
             let outcome = ask("acquire", store.acquire(&acquisition)).await;
-            manager.do_send(Attempted { acquisition, sent, outcome });
+            manager.do_send(Attempted { acquisition, sent, outcome, errand });
         });
     }
 
@@ -152,13 +153,14 @@ struct Attempted {
     acquisition: Acquisition,
     sent: Moment,
     outcome: Result<Acquired, StoreError>,
+    errand: Errand,
 }
 
 impl Handler<Attempted> for LockManager {
     type Result = ();
 
     fn handle(&mut self, attempted: Attempted, ctx: &mut Self::Context) {
-        let Attempted { acquisition, sent, outcome } = attempted;
+        let Attempted { acquisition, sent, outcome, errand: _until_handled } = attempted;
         let token = acquisition.hold.token;
         let end_in_store = sent + acquisition.ttl;
         let Some(waiter) = self.waiters.get_mut(token) else {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    actor::{ask::ask, stats::Recorder},
+    actor::{ask::ask, shutdown::Errand, stats::Recorder},
     protocol::Moment,
     store::{Hold, Released, Store},
     world::Clock,
@@ -26,6 +26,8 @@ pub(crate) struct Giver {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
+    /// A shutdown waits for it.
+    pub(crate) _errand: Errand,
 }
 
 impl Giver {

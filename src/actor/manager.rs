@@ -120,7 +120,7 @@ impl LockManager {
     pub(crate) fn giver(&self) -> Giver {
         let (store, clock, stats) =
             (Arc::clone(&self.store), Arc::clone(&self.clock), Arc::clone(&self.stats));
-        Giver { store, clock, stats }
+        Giver { store, clock, stats, _errand: self.shutdown.errand() }
     }
 }
 

@@ -144,7 +144,10 @@ async fn renewing(
         renewals_at_death = state.renewals();
         state.renewer_died();
         state.stats.renewer_restarted();
-        let pause = spread(pacing.next().min((state.remaining() / 4).max(shortest)), dice_of_pauses.roll(Roll::Restart));
+        let pause = spread(
+            pacing.next().min((state.remaining() / 4).max(shortest)),
+            dice_of_pauses.roll(Roll::Restart),
+        );
         tracing::warn!(
             resource = %state.hold.resource, token = %state.hold.token.prefix(), ?death, ?pause,
             "the renewer died; starting it again"

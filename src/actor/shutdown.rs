@@ -1,10 +1,10 @@
 //! The end of a manager: no new requests, time to finish, then everything is released.
 
-use std::{cell::Cell, rc::Rc, sync::Arc};
+use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
 use actix::{ActorContext, ActorFutureExt, Context, Handler, ResponseActFuture, WrapFuture};
 use futures_util::future::join_all;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::{
     actor::{AcquireError, Drained, LockManager, Shutdown, ask::ask, state::LeaseState, stats::RequestEnd},
@@ -12,17 +12,27 @@ use crate::{
     store::Store,
 };
 
+/// How long the manager stays for errands when everything else is done: a store that answers at all has answered then.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// How far the shutdown of a manager has come.
 pub(crate) struct Progress {
     begun: bool,
     all_over: Rc<Notify>,
+    errands: watch::Sender<usize>,
     done: Rc<Cell<bool>>,
 }
 
 impl Progress {
     /// Running; `done` becomes true when the manager is to stop for good.
     pub(crate) fn new(done: Rc<Cell<bool>>) -> Self {
-        Self { begun: false, all_over: Rc::default(), done }
+        Self { begun: false, all_over: Rc::default(), errands: watch::Sender::default(), done }
+    }
+
+    /// Something is on its way to the store. Until the errand is dropped, the manager stays.
+    pub(crate) fn errand(&self) -> Errand {
+        self.errands.send_modify(|errands| *errands += 1);
+        Errand(self.errands.clone())
     }
 
     pub(crate) fn has_begun(&self) -> bool {
@@ -32,6 +42,15 @@ impl Progress {
     /// No lease is held any more.
     pub(crate) fn all_over(&self) {
         self.all_over.notify_one();
+    }
+}
+
+/// A question to the store whose answer may still have to be acted on: a release, an attempt, a token to give back.
+pub(crate) struct Errand(watch::Sender<usize>);
+
+impl Drop for Errand {
+    fn drop(&mut self) {
+        self.0.send_modify(|errands| *errands -= 1);
     }
 }
 
@@ -54,7 +73,15 @@ impl Handler<Shutdown> for LockManager {
         };
         let revoked = drained.into_actor(self).then(|(), this, _| {
             let left: Vec<_> = this.leases.drain().map(|(_, lease)| lease).collect();
-            revoke(Arc::clone(&this.store), left).into_actor(this)
+            let mut errands = this.shutdown.errands.subscribe();
+            let revoked = revoke(Arc::clone(&this.store), left);
+            let all = async move {
+                let revoked = revoked.await;
+                // Giving back after an unknown outcome may take a whole TTL, which nobody wants to wait for.
+                let _ = tokio::time::timeout(FAREWELL, errands.wait_for(|errands| *errands == 0)).await;
+                revoked
+            };
+            all.into_actor(this)
         });
         Box::pin(revoked.map(move |(revoked, unconfirmed), this, ctx| {
             this.shutdown.done.set(true);

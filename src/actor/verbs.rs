@@ -62,8 +62,9 @@ impl LockManager {
     }
 
     fn release_unknown(&self, hold: Hold) -> ResponseFuture<Result<Released, ReleaseError>> {
-        let store = Arc::clone(&self.store);
+        let (store, errand) = (Arc::clone(&self.store), self.shutdown.errand());
         Box::pin(async move {
+            let _until_answered = errand;
             match ask("release", store.release(&hold, Duration::ZERO)).await? {
                 store::Released::Freed => Ok(Released::Freed),
                 store::Released::StillHeld { count } => Ok(Released::StillHeld { count }),

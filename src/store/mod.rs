@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 pub use self::{
     error::{Certainty, Source, StoreError},
     memory::MemoryStore,
-    redis::RedisStore,
+    redis::{RedisOptions, RedisStore},
 };
 use crate::protocol::{Fence, Mode, Owner, ResourceName, Token, TokenPrefix};
 
@@ -37,7 +37,8 @@ pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 ///
 /// **Idempotent per token.** A verb that is repeated with the same token changes nothing that the first did not:
 /// an acquisition that holds already is granted again with the same fence, its end counted anew; a release of
-/// what is gone answers [`Released::NotHeld`]. So after "unknown" a repeat is safe, and so is giving the token back.
+/// what is gone answers [`Released::NotHeld`]. A hold that is over but still keeps its resource closed refuses a late
+/// repeat of its own acquisition. So after "unknown" a repeat is safe, and so is giving the token back.
 ///
 /// **Ends of its own.** Each holder has its own end, kept by the store's own clock and never by a caller's. A holder
 /// past its end holds nothing, even if the store has not cleaned it away. No record stays without an end.
