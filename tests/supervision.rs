@@ -137,6 +137,8 @@ fn a_shutdown_lets_holders_finish_and_then_takes_the_rest_away() {
     in_virtual_time(|| async {
         let world = World::new();
         let (locks, other) = (world.manager(), world.manager());
+        // That nothing was held at an earlier moment does not count.
+        locks.send(Acquire::new("earlier")).await.unwrap().unwrap().release().await.unwrap();
         let finishing = locks.send(Acquire::new("finishing")).await.unwrap().unwrap();
         let staying = locks.send(Acquire::new("staying")).await.unwrap().unwrap();
         let waiting = actix_rt::spawn(locks.send(Acquire::new("staying").wait(secs(60))));

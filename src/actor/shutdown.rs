@@ -18,7 +18,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// How far the shutdown of a manager has come.
 pub(crate) struct Progress {
     begun: bool,
-    all_over: Rc<Notify>,
+    all_over: Arc<Notify>,
     errands: watch::Sender<usize>,
     done: Rc<Cell<bool>>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Running; `done` becomes true when the manager is to stop for good.
     pub(crate) fn new(done: Rc<Cell<bool>>) -> Self {
-        Self { begun: false, all_over: Rc::default(), errands: watch::Sender::default(), done }
+        Self { begun: false, all_over: Arc::default(), errands: watch::Sender::default(), done }
     }
 
     /// Something is on its way to the store. Until the errand is dropped, the manager stays.
@@ -41,7 +41,7 @@ impl Progress {
 
     /// No lease is held any more.
     pub(crate) fn all_over(&self) {
-        self.all_over.notify_one();
+        self.all_over.notify_waiters();
     }
 }
 
@@ -64,11 +64,11 @@ impl Handler<Shutdown> for LockManager {
         }
         let held = self.leases.len();
         tracing::info!(held, drain = ?shutdown.drain, "shutting down");
-        let all_over = Rc::clone(&self.shutdown.all_over);
+        let all_over = Arc::clone(&self.shutdown.all_over).notified_owned();
         let drained = async move {
             if held > 0 {
                 // Over the deadline: what is still held is taken away below.
-                let _ = tokio::time::timeout(shutdown.drain, all_over.notified()).await;
+                let _ = tokio::time::timeout(shutdown.drain, all_over).await;
             }
         };
         let revoked = drained.into_actor(self).then(|(), this, _| {
