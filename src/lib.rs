@@ -1,4 +1,12 @@
 //! A distributed lock manager that actix applications embed as actors, on Redis.
+//!
+#![doc = include_str!("../README.md")]
+//!
+//! # Layout
+//! [`protocol`] decides, and is told time and chance; [`world`] gives them; [`store`] says where locks live and what
+//! every store promises; [`actor`] owns, renews and answers; [`config`] is `config.toml` as a value. Each imports only
+//! those before it.
+#![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
 
 pub mod actor;

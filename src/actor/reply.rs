@@ -17,7 +17,7 @@ use actix::{
 /// thousands can wait at no cost (every pending future of a context is polled at each of its wakes).
 pub(crate) struct ReplyTo<T>(Rc<RefCell<Way<T>>>);
 
-/// The response of a handler that answers later, through the [`ReplyTo`] it was made with.
+/// The response of a handler that answers later, through the `ReplyTo` it was made with.
 pub struct Later<T>(ReplyTo<T>);
 
 enum Way<T> {

@@ -1,0 +1,103 @@
+//! A compiled example, run as a process: its lines are read as they come.
+
+use std::{
+    env,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Longer than any example needs, on a machine that is busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running example, killed when dropped.
+pub(crate) struct Program {
+    child: Child,
+    lines: Receiver<String>,
+    said: Vec<String>,
+}
+
+impl Program {
+    pub(crate) fn start(name: &str, arguments: &[&str]) -> Self {
+        Self::start_with(name, arguments, &[])
+    }
+
+    /// Starts an example with these environment variables.
+    pub(crate) fn start_with(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut child = Command::new(example(name))
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .args(arguments)
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name}: {error}; `cargo test` builds the examples"));
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Self { child, lines, said: Vec::new() }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the next line that contains these words.
+    pub(crate) fn hears(&mut self, words: &str) -> String {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            match self.lines.recv_timeout(give_up.saturating_duration_since(Instant::now())) {
+                Ok(line) => {
+                    self.said.push(line.clone());
+                    if line.contains(words) {
+                        return line;
+                    }
+                }
+                Err(end) => panic!("never said `{words}` ({end}): {:#?}", self.said),
+            }
+        }
+    }
+
+    /// Waits for its end. Answers everything that it, and the processes it started, have said.
+    pub(crate) fn ends(mut self) -> (ExitStatus, Vec<String>) {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            match self.lines.recv_timeout(give_up.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.said.push(line),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("does not end: {:#?}", self.said),
+            }
+        }
+        (self.child.wait().unwrap(), std::mem::take(&mut self.said))
+    }
+
+    /// Runs it to its end, which must be a good one.
+    pub(crate) fn succeeds(self) -> Vec<String> {
+        let (status, said) = self.ends();
+        assert!(status.success(), "{status}: {said:#?}");
+        said
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal, by its name, to a process.
+pub(crate) fn signal(name: &str, pid: u32) {
+    let sent = Command::new("kill").arg(format!("-{name}")).arg(pid.to_string()).status().unwrap();
+    assert!(sent.success(), "kill -{name} {pid}");
+}
+
+/// Examples lie beside the folder of the test binaries.
+fn example(name: &str) -> PathBuf {
+    let this = env::current_exe().unwrap();
+    this.ancestors().nth(2).map(Path::to_owned).unwrap().join("examples").join(name)
+}
