@@ -10,8 +10,8 @@ use crate::{
 };
 
 /// Waits for the answer of a store. A store that panics has given none: the outcome is unknown.
-pub(crate) async fn ask<T>(verb: &str, reply: Reply<'_, T>) -> Result<T, StoreError> {
-    AssertUnwindSafe(reply).catch_unwind().await.unwrap_or_else(|panic| {
+pub(crate) async fn ask<'a, T>(verb: &str, question: impl FnOnce() -> Reply<'a, T>) -> Result<T, StoreError> {
+    AssertUnwindSafe(async { question().await }).catch_unwind().await.unwrap_or_else(|panic| {
         let doing = format!("{verb}: the store panicked: {}", message_of(panic.as_ref()));
         Err(StoreError::Lost { doing, source: None })
     })

@@ -36,7 +36,7 @@ impl LockManager {
         // Validity counts from here: before anything is queued or sent.
         let sent = self.clock.now();
         actix_rt::spawn(async move {
-            let outcome = ask("acquire", store.acquire(&acquisition)).await;
+            let outcome = ask("acquire", || store.acquire(&acquisition)).await;
             manager.do_send(Attempted { acquisition, sent, outcome, errand });
         });
     }

@@ -131,7 +131,7 @@ impl LockManagerBuilder {
             tracing::error!(?death, ?pause, "the lock manager died; starting it again");
             pause
         };
-        supervise(context.into_future(manager), move || done.get(), died)
+        supervise(Box::new(context.into_future(manager)), move || done.get(), died)
     }
 }
 

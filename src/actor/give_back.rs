@@ -10,7 +10,6 @@ use crate::{
 };
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Whether the acquisition whose token is given back has been executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +35,16 @@ impl Giver {
     /// An acquisition that was perhaps executed may be executed *after* a release that found nothing: a server that
     /// was stopped works off what stands in its sockets. So "not held" is an end only if it was certainly executed
     /// before.
-    pub(crate) async fn give_back(self, hold: Hold, executed: Executed, end: Moment) {
+    pub(crate) async fn give_back(self, hold: Hold, opening: Moment, executed: Executed, end: Moment) {
         let mut pause = FIRST_PAUSE;
         loop {
-            match ask("release", self.store.release(&hold, Duration::ZERO)).await {
-                Ok(Released::Freed | Released::StillHeld { .. }) => return self.given_back(&hold),
+            match ask("release", || self.store.release(&hold, opening.remaining(self.clock.now()))).await {
+                Ok(Released::Freed | Released::StillHeld { .. }) => {
+                    self.given_back(&hold);
+                    if executed == Executed::Certainly {
+                        return;
+                    }
+                }
                 Ok(Released::NotHeld { .. }) if executed == Executed::Certainly => return,
                 Ok(Released::NotHeld { .. }) => {}
                 Err(error) => tracing::warn!(
@@ -52,7 +56,7 @@ impl Giver {
                 return;
             }
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause *= 2;
         }
     }
 

@@ -1,6 +1,6 @@
 //! The lease: what a caller holds while it holds a lock.
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{fmt, future::{Future, poll_fn}, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use actix::{Addr, MailboxError};
 
@@ -93,10 +93,16 @@ impl Lease {
     /// # Cancel safety
     /// As `work` is. The lease is not released by cancelling.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLost> {
+        let mut work = pin!(work);
+        // The clock is asked at each turn: the timer of `lost` stands still while the machine is suspended.
+        let while_valid = poll_fn(|turn| match self.standing() {
+            Standing::Lost(reason) => Poll::Ready(Err(LeaseLost { reason })),
+            _ => work.as_mut().poll(turn).map(Ok),
+        });
         tokio::select! {
             biased;
             reason = self.lost() => Err(LeaseLost { reason }),
-            done = work => Ok(done),
+            done = while_valid => done,
         }
     }
 

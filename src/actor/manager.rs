@@ -64,8 +64,13 @@ impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
         self.stats.requested();
         match self.admit(request, token) {
             Ok(plan) => {
+                let wait = plan.wait;
                 self.waiters.insert(token, Waiter::new(plan, reply, self.clock.now()));
                 self.attempt(token, ctx);
+                if !wait.is_zero() {
+                    // The end of the wait, and the end of its caller, stand during the first attempt too.
+                    self.waiters.wake_after(token, wait);
+                }
             }
             Err(error) => {
                 tracing::debug!(%error, "a request was refused");
@@ -107,14 +112,12 @@ impl LockManager {
     /// Takes a lease that is over out of the table.
     pub(crate) fn forget(&mut self, token: Token) -> Option<Arc<LeaseState>> {
         let lease = self.leases.remove(&token);
-        if self.leases.is_empty() {
-            self.shutdown.all_over();
-        }
+        self.shutdown.held(self.leases.len());
         lease
     }
 
     pub(crate) fn give_back(&self, hold: Hold, executed: Executed, end: Moment) {
-        actix_rt::spawn(self.giver().give_back(hold, executed, end));
+        actix_rt::spawn(self.giver().give_back(hold, self.clock.now(), executed, end));
     }
 
     pub(crate) fn giver(&self) -> Giver {

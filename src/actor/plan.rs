@@ -78,7 +78,9 @@ fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff)
     };
     let wait = match (options.wait, options.attempts) {
         (Some(wait), _) => wait,
+        // Attempts that are counted, here or in a backoff that was named, are an end of their own.
         (None, Some(_)) => settings.max_wait,
+        (None, None) if options.backoff.is_some_and(|backoff| backoff.max_attempts().is_some()) => settings.max_wait,
         (None, None) => settings.wait,
     };
     in_range("wait", wait, Duration::ZERO, settings.max_wait)?;

@@ -9,6 +9,8 @@ use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, MailboxError, Supervised, WrapFuture,
 };
 
+use futures_util::{FutureExt, future::LocalBoxFuture};
+
 use crate::{
     actor::{
         LockManager, Renew, RenewError,
@@ -100,7 +102,11 @@ pub(crate) async fn keep(
     settings: Arc<Settings>,
     bound_to: Option<LifeSign>,
 ) {
-    let renewing = renewing(&lease, &manager, dice, &settings);
+    // Boxed: a lease that is not renewed pays nothing for it.
+    let renewing: LocalBoxFuture<'_, ()> = match lease.plan.interval {
+        Some(interval) => renewing(interval, &lease, &manager, dice, &settings).boxed_local(),
+        None => std::future::pending().boxed_local(),
+    };
     let unbound = owner_died(bound_to);
     tokio::select! {
         _ = lease.over() => {}
@@ -120,14 +126,12 @@ pub(crate) async fn keep(
 
 /// Runs the renewer, and starts it again when it dies. Completes never: the lease decides when it is over.
 async fn renewing(
+    interval: Duration,
     lease: &Arc<LeaseState>,
     manager: &Addr<LockManager>,
     dice: Arc<dyn Dice>,
     settings: &Settings,
 ) {
-    let Some(interval) = lease.plan.interval else {
-        return std::future::pending().await;
-    };
     let context = Context::new();
     // Without an address its context would stop as soon as it has nothing to do.
     let _address = context.address();
@@ -154,7 +158,7 @@ async fn renewing(
         );
         pause
     };
-    supervise(context.into_future(renewer), || lease.is_over(), died).await;
+    supervise(Box::new(context.into_future(renewer)), || lease.is_over(), died).await;
     std::future::pending().await
 }
 

@@ -4,7 +4,7 @@ use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
 use actix::{ActorContext, ActorFutureExt, Context, Handler, ResponseActFuture, WrapFuture};
 use futures_util::future::join_all;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use crate::{
     actor::{AcquireError, Drained, LockManager, Shutdown, ask::ask, state::LeaseState, stats::RequestEnd},
@@ -17,8 +17,10 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How far the shutdown of a manager has come.
 pub(crate) struct Progress {
+    /// Shutdowns that have begun and not ended; a later one can only bring the end forward.
+    running: usize,
     begun: bool,
-    all_over: Arc<Notify>,
+    held: watch::Sender<usize>,
     errands: watch::Sender<usize>,
     done: Rc<Cell<bool>>,
 }
@@ -26,7 +28,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Running; `done` becomes true when the manager is to stop for good.
     pub(crate) fn new(done: Rc<Cell<bool>>) -> Self {
-        Self { begun: false, all_over: Arc::default(), errands: watch::Sender::default(), done }
+        Self { running: 0, begun: false, held: watch::Sender::default(), errands: watch::Sender::default(), done }
     }
 
     /// Something is on its way to the store. Until the errand is dropped, the manager stays.
@@ -39,9 +41,9 @@ impl Progress {
         self.begun
     }
 
-    /// No lease is held any more.
-    pub(crate) fn all_over(&self) {
-        self.all_over.notify_waiters();
+    /// So many leases are held now.
+    pub(crate) fn held(&self, held: usize) {
+        self.held.send_replace(held);
     }
 }
 
@@ -59,24 +61,27 @@ impl Handler<Shutdown> for LockManager {
 
     fn handle(&mut self, shutdown: Shutdown, _: &mut Context<Self>) -> Self::Result {
         self.shutdown.begun = true;
+        self.shutdown.running += 1;
         for token in self.waiters.tokens() {
             self.refuse(token, RequestEnd::Failed("shutting_down"), AcquireError::ShuttingDown);
         }
         let held = self.leases.len();
         tracing::info!(held, drain = ?shutdown.drain, "shutting down");
-        let all_over = Arc::clone(&self.shutdown.all_over).notified_owned();
+        self.shutdown.held(held);
+        let mut left = self.shutdown.held.subscribe();
         let drained = async move {
-            if held > 0 {
-                // Over the deadline: what is still held is taken away below.
-                let _ = tokio::time::timeout(shutdown.drain, all_over).await;
-            }
+            // Over the deadline: what is still held is taken away below.
+            let _ = tokio::time::timeout(shutdown.drain, left.wait_for(|left| *left == 0)).await;
         };
         let revoked = drained.into_actor(self).then(|(), this, _| {
             let left: Vec<_> = this.leases.drain().map(|(_, lease)| lease).collect();
+            this.shutdown.held(0);
+            let errand = this.shutdown.errand();
             let mut errands = this.shutdown.errands.subscribe();
             let revoked = revoke(Arc::clone(&this.store), left);
             let all = async move {
                 let revoked = revoked.await;
+                drop(errand);
                 // Giving back after an unknown outcome may take a whole TTL, which nobody wants to wait for.
                 let _ = tokio::time::timeout(FAREWELL, errands.wait_for(|errands| *errands == 0)).await;
                 revoked
@@ -84,8 +89,11 @@ impl Handler<Shutdown> for LockManager {
             all.into_actor(this)
         });
         Box::pin(revoked.map(move |(revoked, unconfirmed), this, ctx| {
-            this.shutdown.done.set(true);
-            ctx.stop();
+            this.shutdown.running -= 1;
+            if this.shutdown.running == 0 {
+                this.shutdown.done.set(true);
+                ctx.stop();
+            }
             tracing::info!(revoked, unconfirmed, "shut down");
             Drained { finished: held.saturating_sub(revoked), revoked, unconfirmed }
         }))
@@ -95,7 +103,7 @@ impl Handler<Shutdown> for LockManager {
 /// Takes leases away: first their holders are told, then the store releases them, all at once.
 async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseState>>) -> (usize, usize) {
     let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
-    let releases = revoked.iter().map(|lease| ask("release", store.release(&lease.hold, lease.closed_for())));
+    let releases = revoked.iter().map(|lease| ask("release", || store.release(&lease.hold, lease.closed_for())));
     let answers = join_all(releases).await;
     (revoked.len(), answers.iter().filter(|answer| answer.is_err()).count())
 }

@@ -21,14 +21,15 @@ pub(crate) enum Death {
 /// Runs an actor until it stops after `is_done` has become true, and starts it again after every other death, at the
 /// pause that `died` answers. The value of the actor survives; its timers and futures do not.
 pub(crate) async fn supervise<A>(
-    mut context: ContextFut<A, Context<A>>,
+    // Boxed: it would be copied into every future around this one.
+    mut context: Box<ContextFut<A, Context<A>>>,
     is_done: impl Fn() -> bool,
     mut died: impl FnMut(Death) -> Duration,
 ) where
     A: Actor<Context = Context<A>> + Supervised,
 {
     loop {
-        let life = poll_fn(|cx| Pin::new(&mut context).poll(cx));
+        let life = poll_fn(|cx| Pin::new(&mut *context).poll(cx));
         // After a panic the actor's fields may be half changed; `Supervised::restarting` is where it repairs them.
         let death = match AssertUnwindSafe(life).catch_unwind().await {
             Ok(()) => Death::Stopped,
@@ -167,7 +168,7 @@ mod tests {
                 seen.borrow_mut().push(death);
                 pacing.next()
             };
-            actix_rt::spawn(supervise(context.into_future(Mortal::default()), || false, died));
+            actix_rt::spawn(supervise(Box::new(context.into_future(Mortal::default())), || false, died));
             address.do_send(die);
             while deaths.borrow().is_empty() {
                 tokio::time::sleep(Duration::from_millis(1)).await;

@@ -37,15 +37,15 @@ impl LockManager {
         let closed_for = lease.closed_for();
         let before = lease.release();
         Box::pin(async move {
-            let answer = ask("release", store.release(&lease.hold, closed_for)).await;
+            let answer = ask("release", || store.release(&lease.hold, closed_for)).await;
             // While an unknown attempt may still be executed, one release is not the last word.
             let (executed, until) = match lease.perhaps_until {
                 Some(perhaps_until) => (Executed::Perhaps, lease.end_in_store().max(perhaps_until)),
                 None => (Executed::Certainly, lease.end_in_store()),
             };
-            // With a minimum hold the end in the store is wanted, and not earlier.
-            if closed_for.is_zero() && (answer.is_err() || executed == Executed::Perhaps) {
-                actix_rt::spawn(giver.give_back(lease.hold.clone(), executed, until));
+            if answer.is_err() || executed == Executed::Perhaps {
+                let opening = lease.clock.now() + lease.closed_for();
+                actix_rt::spawn(giver.give_back(lease.hold.clone(), opening, executed, until));
             }
             if let Standing::Lost(reason) = before {
                 return Err(ReleaseError::Lost { reason });
@@ -65,7 +65,7 @@ impl LockManager {
         let (store, errand) = (Arc::clone(&self.store), self.shutdown.errand());
         Box::pin(async move {
             let _until_answered = errand;
-            match ask("release", store.release(&hold, Duration::ZERO)).await? {
+            match ask("release", || store.release(&hold, Duration::ZERO)).await? {
                 store::Released::Freed => Ok(Released::Freed),
                 store::Released::StillHeld { count } => Ok(Released::StillHeld { count }),
                 store::Released::NotHeld { .. } => Err(ReleaseError::NotHolder),
@@ -81,14 +81,21 @@ impl Handler<Renew> for LockManager {
         let (lease, store) = (self.leases.get(&renew.token).cloned(), Arc::clone(&self.store));
         Box::pin(async move {
             let lease = lease.ok_or(RenewError::Unknown)?;
+            if !lease.is_valid() {
+                lease.expire();
+                return Err(RenewError::Lost { reason: reason_of(lease.standing()) });
+            }
             // Half of what is left: if no answer comes, there is time to ask again.
             let patience = lease.remaining() / 2;
             let sent = lease.clock.now();
-            let asked = ask("renew", store.renew(&lease.hold, lease.ttl()));
+            let asked = ask("renew", || store.renew(&lease.hold, lease.ttl()));
             let answer = tokio::time::timeout(patience, asked).await;
             match answer.unwrap_or(Err(StoreError::TimedOut { within: patience })) {
                 Ok(store::Renewed::Extended) if lease.renewed(sent) => Ok(lease.remaining()),
-                Ok(store::Renewed::Extended) => Err(RenewError::Lost { reason: reason_of(lease.standing()) }),
+                Ok(store::Renewed::Extended) => {
+                    lease.expire();
+                    Err(RenewError::Lost { reason: reason_of(lease.standing()) })
+                }
                 Ok(store::Renewed::NotHeld) => {
                     lease.lose(LossReason::NotHeld);
                     Err(RenewError::Lost { reason: reason_of(lease.standing()) })
@@ -119,7 +126,7 @@ impl Handler<Inspect> for LockManager {
         Box::pin(async move {
             let resource = ResourceName::new(inspect.resource)?;
             let limit = check_limit(inspect.limit)?;
-            Ok(ask("inspect", store.inspect(&resource, limit)).await?)
+            Ok(ask("inspect", || store.inspect(&resource, limit)).await?)
         })
     }
 }
@@ -132,7 +139,7 @@ impl Handler<IsHeld> for LockManager {
         Box::pin(async move {
             let resource = ResourceName::new(question.resource)?;
             let hold = Hold { resource, token: question.token, owner: None };
-            Ok(ask("is_held", store.is_held(&hold)).await?)
+            Ok(ask("is_held", || store.is_held(&hold)).await?)
         })
     }
 }
@@ -144,7 +151,7 @@ impl Handler<List> for LockManager {
         let store = Arc::clone(&self.store);
         Box::pin(async move {
             let limit = check_limit(list.limit)?;
-            Ok(ask("list", store.list(&list.prefix, limit)).await?)
+            Ok(ask("list", || store.list(&list.prefix, limit)).await?)
         })
     }
 }
@@ -156,7 +163,7 @@ impl Handler<ForceRelease> for LockManager {
         let store = Arc::clone(&self.store);
         Box::pin(async move {
             let resource = ResourceName::new(force.resource)?;
-            let dropped = ask("force_release", store.force_release(&resource)).await?;
+            let dropped = ask("force_release", || store.force_release(&resource)).await?;
             tracing::info!(%resource, dropped, "released by force");
             Ok(dropped)
         })

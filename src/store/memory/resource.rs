@@ -69,11 +69,16 @@ impl Resource {
     pub(super) fn release(&mut self, hold: &Hold, closed_for: Duration, now: Moment) -> Released {
         self.settle(now);
         let held = self.holds(hold.token);
+        // Whoever brings the token may not know whose it is.
+        let owner = match self.records.get(&hold.token) {
+            Some(record) if held => record.owner.clone(),
+            _ => hold.owner.clone(),
+        };
         if held {
             self.close(hold.token, now + whole_millis(closed_for));
             self.settle(now);
         }
-        match (held, self.holds_of(hold.owner.as_ref())) {
+        match (held, self.holds_of(owner.as_ref())) {
             (false, count) => Released::NotHeld { count },
             (true, 0) => Released::Freed,
             (true, count) => Released::StillHeld { count },

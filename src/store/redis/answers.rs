@@ -75,7 +75,7 @@ pub(super) fn opened(answer: Value) -> Result<u64, StoreError> {
 }
 
 /// A cursor and the keys of one step of a walk over all keys.
-pub(super) fn scanned(answer: Value) -> Result<(u64, Vec<String>), StoreError> {
+pub(super) fn scanned(answer: Value) -> Result<(u64, Vec<Vec<u8>>), StoreError> {
     redis::from_redis_value(answer).map_err(|_| senseless("no cursor with keys"))
 }
 

@@ -78,7 +78,9 @@ impl RedisStore {
         let mut complete = true;
         loop {
             let (cursor, keys) = answers::scanned(self.connection.send(&scan).await?.value)?;
-            found.extend(keys.iter().filter_map(|key| keys::resource(&self.prefix, key)));
+            // A key that is not even text is not ours.
+            let ours = keys.iter().filter_map(|key| keys::resource(&self.prefix, str::from_utf8(key).ok()?));
+            found.extend(ours);
             while found.len() > limit {
                 found.pop_last();
                 complete = false;
