@@ -134,8 +134,8 @@ async fn callers_that_go_leave_no_key_behind() {
     let mut callers = Vec::new();
     for caller in 0..200_u64 {
         let locks = locks.clone();
-        // Some go before the first attempt is answered, some while they wait, some with the answer on its way.
-        let patience = Duration::from_micros(caller * 97);
+        // Some stay; some go before the first attempt is answered, some while they wait, some with the answer on its way.
+        let patience = if caller % 4 == 0 { secs(60) } else { Duration::from_micros(caller * 97) };
         callers.push(actix_rt::spawn(async move {
             let name = format!("r{}", caller % 10);
             let asked = Acquire::new(&name).wait(secs(60));
@@ -187,4 +187,30 @@ async fn a_lease_survives_a_restarted_connection_and_a_flushed_script_cache() {
     }
     assert!(lease.is_valid());
     lease.release().await.unwrap();
+}
+
+#[actix::test]
+async fn a_release_after_the_server_forgot_everything_does_not_say_freed() {
+    let mut server = RedisServer::start();
+    let (locks, others) = (manager_of(&server), manager_of(&server));
+    let lease = locks.send(Acquire::new("r").ttl(secs(30))).await.unwrap().unwrap();
+    server.restart();
+    let _second = others.send(Acquire::new("r").wait(secs(5))).await.unwrap().unwrap();
+    let answer = lease.release().await;
+    assert!(answer.is_err(), "{answer:?}");
+}
+
+#[actix::test]
+async fn a_foreign_key_does_not_break_the_list() {
+    let server = RedisServer::start();
+    let locks = manager_of(&server);
+    let _lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+    let client = redis::Client::open(server.url()).unwrap();
+    let foreign = [&b"leasehold:{\xff}"[..], b"leasehold:{ }", b"leasehold:{}"];
+    for key in foreign {
+        let set = redis::cmd("SET").arg(key).arg(1).exec(&mut client.get_connection().unwrap());
+        set.unwrap();
+    }
+    let listed = locks.send(List::new("")).await.unwrap().unwrap();
+    assert_eq!((listed.resources.len(), listed.complete), (1, true), "{listed:?}");
 }

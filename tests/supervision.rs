@@ -28,6 +28,13 @@ fn quietly() {
     }));
 }
 
+/// Dice that bring the manager down at its next refusal after they were armed.
+fn armed_dice() -> (Loaded, Arc<AtomicBool>) {
+    let armed = Arc::new(AtomicBool::new(false));
+    let trigger = Arc::clone(&armed);
+    (Loaded::new(move |what| what == Roll::Attempt && trigger.swap(false, Ordering::Relaxed)), armed)
+}
+
 #[test]
 fn a_renewer_that_panics_at_every_second_renewal_keeps_its_lease_for_100_renewals() {
     quietly();
@@ -80,11 +87,7 @@ fn a_crash_of_the_manager_leaves_valid_leases_alone_and_tells_pending_callers() 
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
-        let armed = Arc::new(AtomicBool::new(false));
-        let dice = {
-            let armed = Arc::clone(&armed);
-            Loaded::new(move |what| what == Roll::Attempt && armed.swap(false, Ordering::Relaxed))
-        };
+        let (dice, armed) = armed_dice();
         let locks = world.manager_with(dice);
         let lease = locks.send(Acquire::new("r").ttl(secs(3))).await.unwrap().unwrap();
         let waiting: Vec<_> = (0..10).map(|_| locks.send(Acquire::new("r").wait(secs(60)))).collect();
@@ -111,11 +114,7 @@ fn a_crash_of_the_manager_gives_back_what_was_on_its_way() {
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
-        let armed = Arc::new(AtomicBool::new(false));
-        let dice = {
-            let armed = Arc::clone(&armed);
-            Loaded::new(move |what| what == Roll::Attempt && armed.swap(false, Ordering::Relaxed))
-        };
+        let (dice, armed) = armed_dice();
         let locks = world.manager_with(dice);
         let _held = locks.send(Acquire::new("held")).await.unwrap().unwrap();
         // Its grant is on its way while the refusal of the other brings the manager down.

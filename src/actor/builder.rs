@@ -65,6 +65,7 @@ impl LockManagerBuilder {
     }
 
     /// Starts the manager in an arbiter of its own, so that leases are renewed whatever the application's threads do.
+    /// It lives until it gets [`Shutdown`](super::Shutdown), also when no address of it is left.
     ///
     /// # Errors
     /// [`StartError`] when a setting is invalid, when no actix system runs on this thread, or when the thread cannot

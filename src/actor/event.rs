@@ -30,7 +30,8 @@ pub enum LeaseChange {
     Renewed,
     /// A renewal was missed. The lease is still valid, and renewing is tried again.
     AtRisk,
-    /// It is over, for this reason; told before anybody else could be granted the resource.
+    /// It is over, for this reason; told before anybody else could be granted the resource,
+    /// except with [`LossReason::NotHeld`].
     Lost(LossReason),
     /// It was given back.
     Released,

@@ -1,6 +1,13 @@
 //! The lease: what a caller holds while it holds a lock.
 
-use std::{fmt, future::{Future, poll_fn}, pin::pin, sync::Arc, task::Poll, time::Duration};
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
 use actix::{Addr, MailboxError};
 
@@ -15,7 +22,8 @@ use crate::{
 /// It is renewed until it is released, dropped or lost. **It can be lost**: when the store cannot be reached for too
 /// long, when somebody takes it away by force, when the store forgets. The holder is told before anybody else can be
 /// granted the resource ([`lost`](Self::lost), [`run`](Self::run), [`is_valid`](Self::is_valid)), unless its process
-/// is frozen; for that there is the [`fence`](Self::fence).
+/// is frozen, or the store itself took the lease away ([`LossReason::NotHeld`]: told at the next renewal); for these
+/// there is the [`fence`](Self::fence).
 ///
 /// Dropping a lease gives it back, without an answer; [`release`](Self::release) answers.
 #[must_use = "a lease that is dropped is given back"]
@@ -79,8 +87,7 @@ impl Lease {
     pub async fn lost(&self) -> LossReason {
         match self.state.over().await {
             Standing::Lost(reason) => reason,
-            // Somebody else released it by its token: for the holder of this handle it is gone.
-            Standing::Released | Standing::Held | Standing::AtRisk => LossReason::NotHeld,
+            Standing::Released | Standing::Held | Standing::AtRisk => LossReason::Released,
         }
     }
 

@@ -3,7 +3,11 @@
 //! It never awaits the store in its own context: every operation runs in a task of its own and comes back as a
 //! message. So it serves thousands of waiters, and a store that hangs holds nobody else up.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervised};
+use futures_util::FutureExt;
+use tokio::time::Instant;
 
 use crate::{
     actor::{
@@ -21,7 +25,18 @@ use crate::{
     store::{Hold, Metadata, Store},
     world::{Clock, Dice},
 };
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervised};
+
+/// How often the clock is compared with the runtime's.
+const LOOK_AT_CLOCKS: Duration = Duration::from_secs(1);
+
+/// By how much they must have come apart to count.
+const STOOD_STILL: Duration = Duration::from_millis(50);
+
+/// The two clocks at one moment.
+struct Clocks {
+    runtime: Instant,
+    ours: Moment,
+}
 
 /// The lock manager. Make one with [`LockManager::builder`] and share its address.
 pub struct LockManager {
@@ -42,6 +57,8 @@ impl Actor for LockManager {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.add_stream(self.waiters.wakes());
+        let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
+        ctx.run_interval(LOOK_AT_CLOCKS, move |this, _| this.look_at_clocks(&mut clocks));
     }
 }
 
@@ -52,6 +69,7 @@ impl Supervised for LockManager {
         for token in self.waiters.tokens() {
             self.refuse(token, RequestEnd::Failed("restarted"), AcquireError::Restarted);
         }
+        self.shutdown.interrupted();
     }
 }
 
@@ -104,9 +122,27 @@ impl LockManager {
         let (dice, settings) = (Arc::clone(&self.dice), Arc::clone(&self.settings));
         actix_rt::spawn(async move {
             let token = state.hold.token;
-            keep(state, manager.clone(), dice, settings, bound_to).await;
+            let kept = keep(Arc::clone(&state), manager.clone(), dice, settings, bound_to);
+            if AssertUnwindSafe(kept).catch_unwind().await.is_err() {
+                // What the application hands in (dice, its actor's address) may panic. Then nobody renews, but the end
+                // is told all the same.
+                state.over().await;
+                state.expire();
+            }
             manager.do_send(LeaseOver { token });
         });
+    }
+
+    /// After a time in which the runtime's timers stood still (the machine was suspended), everybody who waits for the
+    /// end of a lease has to look at the clock instead of at a timer.
+    fn look_at_clocks(&self, seen: &mut Clocks) {
+        let now = Clocks { runtime: Instant::now(), ours: self.clock.now() };
+        let stood_still = seen.ours.elapsed(now.ours).saturating_sub(now.runtime - seen.runtime);
+        *seen = now;
+        if stood_still > STOOD_STILL {
+            tracing::warn!(?stood_still, "the machine was suspended; looking at every lease");
+            self.leases.values().for_each(|lease| lease.look_again());
+        }
     }
 
     /// Takes a lease that is over out of the table.

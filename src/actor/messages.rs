@@ -135,7 +135,11 @@ pub struct Stats;
 /// Ends the manager: new requests are refused and pending ones answered at once; holders may finish until the
 /// deadline, renewed as ever; what is still held then is lost to its holder (told), and released.
 ///
-/// The manager's actor stops when it has answered.
+/// The manager's actor stops when it has answered, which may take 2 s longer than `drain` where something is still on its
+/// way to the store. A second shutdown can bring the deadline forward, not back; the manager stops after the last.
+///
+/// # Cancel safety
+/// A shutdown that was received goes on if its sender goes.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Drained")]
 pub struct Shutdown {

@@ -36,5 +36,5 @@ pub use self::{
     reply::Later,
     request::{Acquire, ReadLock, Request, WriteLock, kind},
     settings::{SHORTEST_TTL, Settings},
-    stats::{Distribution, LossKind, Statistics},
+    stats::{Distribution, Statistics},
 };

@@ -9,9 +9,8 @@ use crate::{
         LeaseEvent, Request, Settings,
         request::{LifeSign, Options, Takes},
         settings::{SHORTEST_TTL, in_range},
-        state::RenewalPlan,
     },
-    protocol::{Backoff, Invalid, Mode, Owner, ResourceName, Token},
+    protocol::{Backoff, Invalid, Mode, Owner, RenewalPlan, ResourceName, Token},
     store::{Acquisition, Hold, Metadata},
 };
 
@@ -76,13 +75,10 @@ fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff)
         Some(attempts) => backoff.attempts(attempts)?,
         None => backoff,
     };
-    let wait = match (options.wait, options.attempts) {
-        (Some(wait), _) => wait,
-        // Attempts that are counted, here or in a backoff that was named, are an end of their own.
-        (None, Some(_)) => settings.max_wait,
-        (None, None) if options.backoff.is_some_and(|backoff| backoff.max_attempts().is_some()) => settings.max_wait,
-        (None, None) => settings.wait,
-    };
+    // Attempts that are counted are an end of their own.
+    let asked_to_count = options.attempts.is_some() || options.backoff.is_some();
+    let counts = backoff.max_attempts().is_some() && (asked_to_count || settings.wait.is_zero());
+    let wait = options.wait.unwrap_or(if counts { settings.max_wait } else { settings.wait });
     in_range("wait", wait, Duration::ZERO, settings.max_wait)?;
     Ok((wait, backoff))
 }

@@ -177,7 +177,7 @@ impl<Kind> Request<Kind> {
     }
 
     /// A cool-down: a release before this time only shortens what is left, so that the resource opens this long after
-    /// the grant at the earliest. Default: zero.
+    /// the grant at the earliest. A lease that is lost opens with its TTL, or when its holder drops it. Default: zero.
     pub fn min_hold(mut self, hold: Duration) -> Self {
         self.options.min_hold = hold;
         self
@@ -191,7 +191,8 @@ impl<Kind> Request<Kind> {
     }
 
     /// The lease is renewed only while the worker calls [`Lease::heartbeat`] at least this often, which proves that
-    /// it makes progress. Default: no proof is asked for.
+    /// it makes progress. A silent worker loses the lease at most one TTL after the last renewal that was still allowed.
+    /// Default: no proof is asked for.
     pub fn heartbeat(mut self, every: Duration) -> Self {
         self.options.heartbeat = Some(every);
         self

@@ -28,13 +28,25 @@ pub(crate) struct Progress {
 impl Progress {
     /// Running; `done` becomes true when the manager is to stop for good.
     pub(crate) fn new(done: Rc<Cell<bool>>) -> Self {
-        Self { running: 0, begun: false, held: watch::Sender::default(), errands: watch::Sender::default(), done }
+        Self {
+            running: 0,
+            begun: false,
+            held: watch::Sender::default(),
+            errands: watch::Sender::default(),
+            done,
+        }
     }
 
     /// Something is on its way to the store. Until the errand is dropped, the manager stays.
     pub(crate) fn errand(&self) -> Errand {
         self.errands.send_modify(|errands| *errands += 1);
         Errand(self.errands.clone())
+    }
+
+    /// The manager died, and with it the shutdowns that were running. It still refuses new requests, and can be told to
+    /// shut down again.
+    pub(crate) fn interrupted(&mut self) {
+        self.running = 0;
     }
 
     pub(crate) fn has_begun(&self) -> bool {
@@ -103,7 +115,8 @@ impl Handler<Shutdown> for LockManager {
 /// Takes leases away: first their holders are told, then the store releases them, all at once.
 async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseState>>) -> (usize, usize) {
     let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
-    let releases = revoked.iter().map(|lease| ask("release", || store.release(&lease.hold, lease.closed_for())));
+    let releases =
+        revoked.iter().map(|lease| ask("release", || store.release(&lease.hold, lease.closed_for())));
     let answers = join_all(releases).await;
     (revoked.len(), answers.iter().filter(|answer| answer.is_err()).count())
 }

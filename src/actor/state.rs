@@ -14,23 +14,10 @@ use crate::{
         event::{LeaseChange, LeaseEvent},
         stats::Recorder,
     },
-    protocol::{Fence, LossReason, Mode, Moment, Standing, Validity},
+    protocol::{Fence, LossReason, Mode, Moment, RenewalPlan, Renewals, Standing, Validity},
     store::{Hold, StoreError},
     world::Clock,
 };
-
-/// How a lease is renewed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RenewalPlan {
-    /// How often; `None` is never.
-    pub(crate) interval: Option<Duration>,
-    /// How many renewals at most.
-    pub(crate) max_renewals: Option<u32>,
-    /// How long it is held at most.
-    pub(crate) max_hold: Option<Duration>,
-    /// How old the worker's last report may be.
-    pub(crate) heartbeat: Option<Duration>,
-}
 
 /// Everything about a lease that must survive the death of its renewer, and of its manager.
 pub(crate) struct LeaseState {
@@ -53,12 +40,11 @@ pub(crate) struct LeaseState {
 /// The part of a lease that changes.
 struct Present {
     validity: Validity,
+    renewals: Renewals,
     /// When the request was sent that the store confirmed last.
     confirmed: Moment,
-    renewals: u32,
-    heartbeat: Moment,
-    /// Why the lease will be lost, if nothing changes: what keeps it from being renewed.
-    withheld: Option<LossReason>,
+    /// When the last request was sent that may have moved the end in the store.
+    asked: Moment,
 }
 
 /// What is needed to make a [`LeaseState`] beside the answer of the store.
@@ -97,10 +83,9 @@ impl LeaseState {
             granted_at,
             now: Mutex::new(Present {
                 validity,
+                renewals: Renewals::new(terms.plan, granted_at),
                 confirmed: sent,
-                renewals: 0,
-                heartbeat: granted_at,
-                withheld: None,
+                asked: sent,
             }),
             changed: Notify::new(),
         })
@@ -116,8 +101,8 @@ impl LeaseState {
         let now = self.clock.now();
         let present = self.present();
         match present.validity.standing() {
-            Standing::Held | Standing::AtRisk if self.held_out(now) || !present.validity.is_valid(now) => {
-                Standing::Lost(self.reason(&present, now))
+            Standing::Held | Standing::AtRisk if !present.is_valid(now) => {
+                Standing::Lost(present.renewals.reason(now))
             }
             standing => standing,
         }
@@ -130,8 +115,9 @@ impl LeaseState {
     /// How long the lease certainly holds, if nobody renews it.
     pub(crate) fn remaining(&self) -> Duration {
         let now = self.clock.now();
-        let validity = self.present().validity.remaining(now);
-        self.plan.max_hold.map_or(validity, |most| validity.min((self.granted_at + most).remaining(now)))
+        let present = self.present();
+        let validity = present.validity.remaining(now);
+        present.renewals.hold_left(now).map_or(validity, |hold| hold.min(validity))
     }
 
     /// Whether the holder has been told that it is over: no question to the clock.
@@ -164,10 +150,11 @@ impl LeaseState {
         self.min_hold.saturating_sub(self.held_for())
     }
 
-    /// The moment at which the store, too, has ended the lease, if nobody renews it.
+    /// The moment at which the store, too, has ended the lease, if nobody renews it: also if a renewal that was never
+    /// confirmed was executed.
     pub(crate) fn end_in_store(&self) -> Moment {
         let present = self.present();
-        present.confirmed + present.validity.ttl()
+        present.asked + present.validity.ttl()
     }
 
     pub(crate) fn ttl(&self) -> Duration {
@@ -181,31 +168,31 @@ impl LeaseState {
 
     /// How many renewals were confirmed.
     pub(crate) fn renewals(&self) -> u32 {
-        self.present().renewals
+        self.present().renewals.made()
     }
 
     /// The worker reports in.
     pub(crate) fn beat(&self) {
-        self.present().heartbeat = self.clock.now();
+        let now = self.clock.now();
+        self.present().renewals.beat(now);
     }
 
     /// Whether the lease may be renewed by itself now. If not, that is remembered as the reason of the loss to come.
     pub(crate) fn may_renew(&self) -> bool {
         let now = self.clock.now();
-        let mut present = self.present();
-        let used_up = self.plan.max_renewals.is_some_and(|most| present.renewals >= most);
-        let silent = self.plan.heartbeat.is_some_and(|most| present.heartbeat.elapsed(now) > most);
-        present.withheld = match (used_up, silent) {
-            (true, _) => Some(LossReason::MaxRenewals),
-            (false, true) => Some(LossReason::HeartbeatMissed),
-            (false, false) => None,
-        };
-        present.withheld.is_none()
+        self.present().renewals.may_renew(now)
+    }
+
+    /// A renewal is about to be sent: the moment from which it counts.
+    pub(crate) fn asks(&self) -> Moment {
+        let now = self.clock.now();
+        self.present().asked = now;
+        now
     }
 
     /// The renewer died; if it cannot be kept alive, that will be why the lease is lost.
     pub(crate) fn renewer_died(&self) {
-        self.present().withheld.get_or_insert(LossReason::RenewerDied);
+        self.present().renewals.renewer_died();
     }
 
     /// The store confirmed a renewal that was sent at `sent`. Answers whether it came in time to count.
@@ -213,12 +200,11 @@ impl LeaseState {
         let now = self.clock.now();
         let mut present = self.present();
         let near_miss = present.validity.standing() == Standing::AtRisk;
-        if self.held_out(now) || !present.validity.renewed(sent, now) {
+        if !present.is_valid(now) || !present.validity.renewed(sent, now) {
             return false;
         }
         present.confirmed = present.confirmed.max(sent);
-        present.renewals += 1;
-        present.withheld = None;
+        present.renewals.confirmed();
         drop(present);
         self.stats.renewed(near_miss);
         self.tell(LeaseChange::Renewed);
@@ -258,7 +244,7 @@ impl LeaseState {
     /// Its time has run out by the clock: it is lost, for whatever kept it from being renewed.
     pub(crate) fn expire(&self) {
         let now = self.clock.now();
-        let reason = self.reason(&self.present(), now);
+        let reason = self.present().renewals.reason(now);
         self.lose(reason);
     }
 
@@ -293,15 +279,9 @@ impl LeaseState {
         self.tell(LeaseChange::Granted);
     }
 
-    fn held_out(&self, now: Moment) -> bool {
-        self.plan.max_hold.is_some_and(|most| self.granted_at.elapsed(now) >= most)
-    }
-
-    fn reason(&self, present: &Present, now: Moment) -> LossReason {
-        if self.held_out(now) {
-            return LossReason::MaxHold;
-        }
-        present.withheld.unwrap_or(LossReason::Expired)
+    /// Whoever waits for the end looks at the clock again, which may have jumped while timers stood still.
+    pub(crate) fn look_again(&self) {
+        self.changed.notify_waiters();
     }
 
     fn tell(&self, change: LeaseChange) {
@@ -312,6 +292,12 @@ impl LeaseState {
             fence: self.fence,
             change,
         });
+    }
+}
+
+impl Present {
+    fn is_valid(&self, now: Moment) -> bool {
+        self.validity.is_valid(now) && !self.renewals.held_out(now)
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Statistics {
     /// Leases that were given back.
     pub released: u64,
     /// Leases that were lost, by reason.
-    pub lost: BTreeMap<LossKind, u64>,
+    pub lost: BTreeMap<LossReason, u64>,
     /// Renewals that were confirmed.
     pub renewals: u64,
     /// Renewals that failed, or whose outcome was unknown.
@@ -51,7 +51,7 @@ pub struct Statistics {
     pub renewer_restarts: u64,
     /// How often the manager itself died and was started again.
     pub manager_restarts: u64,
-    /// Tokens that were given back after an unknown outcome, or after their caller had gone.
+    /// How often something was given back after an unknown outcome, or after its caller had gone.
     pub given_back: u64,
     /// How often granted requests had to retry: attempts less one.
     pub retries: Distribution,
@@ -59,31 +59,6 @@ pub struct Statistics {
     pub waited: Distribution,
     /// How long leases that are over had been held, in microseconds.
     pub held_for: Distribution,
-}
-
-/// A [`LossReason`] as a key of a table: it sorts and prints as its short name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LossKind(&'static str);
-
-impl LossKind {
-    /// The short name.
-    pub const fn as_str(self) -> &'static str {
-        self.0
-    }
-}
-
-impl From<LossReason> for LossKind {
-    fn from(reason: LossReason) -> Self {
-        Self(match reason {
-            LossReason::NotHeld => "not_held",
-            LossReason::Expired => "expired",
-            LossReason::MaxRenewals => "max_renewals",
-            LossReason::MaxHold => "max_hold",
-            LossReason::HeartbeatMissed => "heartbeat_missed",
-            LossReason::RenewerDied => "renewer_died",
-            LossReason::ShutDown => "shut_down",
-        })
-    }
 }
 
 impl Statistics {
@@ -212,7 +187,7 @@ impl Recorder {
     pub(crate) fn lost(&self, reason: LossReason, held_for: Duration) {
         let mut counts = self.counts();
         counts.stats.held -= 1;
-        *counts.stats.lost.entry(reason.into()).or_default() += 1;
+        *counts.stats.lost.entry(reason).or_default() += 1;
         counts.held_for.saturating_record(micros(held_for));
     }
 
@@ -220,7 +195,7 @@ impl Recorder {
     pub(crate) fn found_lost(&self, reason: LossReason) {
         let stats = &mut self.counts().stats;
         stats.released -= 1;
-        *stats.lost.entry(reason.into()).or_default() += 1;
+        *stats.lost.entry(reason).or_default() += 1;
     }
 
     pub(crate) fn renewer_restarted(&self) {

@@ -4,10 +4,19 @@
 //! restarts it, so the mailbox, its queued messages and every `Addr` survive. A program built with `panic = "abort"`
 //! has no supervision: there a panic ends the process, and leases end with their TTL.
 
-use std::{any::Any, future::poll_fn, panic::AssertUnwindSafe, pin::Pin, time::Duration};
+use std::{
+    any::Any,
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    time::Duration,
+};
 
 use actix::{Actor, Context, Supervised, dev::ContextFut};
 use futures_util::FutureExt;
+
+/// The pause before a restart when whatever chooses it panics itself.
+const AFTER_A_PANIC_IN_DIED: Duration = Duration::from_secs(1);
 
 /// How an actor died.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +47,8 @@ pub(crate) async fn supervise<A>(
         if is_done() {
             return;
         }
-        tokio::time::sleep(died(death)).await;
+        let pause = catch_unwind(AssertUnwindSafe(|| died(death)));
+        tokio::time::sleep(pause.unwrap_or(AFTER_A_PANIC_IN_DIED)).await;
         if is_done() || !restart(&mut context) {
             return;
         }
@@ -50,7 +60,7 @@ fn restart<A>(context: &mut ContextFut<A, Context<A>>) -> bool
 where
     A: Actor<Context = Context<A>> + Supervised,
 {
-    std::panic::catch_unwind(AssertUnwindSafe(|| context.restart())).unwrap_or(true)
+    catch_unwind(AssertUnwindSafe(|| context.restart())).unwrap_or(true)
 }
 
 /// What a panic said.

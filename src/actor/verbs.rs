@@ -62,10 +62,15 @@ impl LockManager {
     }
 
     fn release_unknown(&self, hold: Hold) -> ResponseFuture<Result<Released, ReleaseError>> {
-        let (store, errand) = (Arc::clone(&self.store), self.shutdown.errand());
+        let (store, giver) = (Arc::clone(&self.store), self.giver());
+        let now = self.clock.now();
+        let end_at_the_latest = now + self.settings.max_ttl;
         Box::pin(async move {
-            let _until_answered = errand;
-            match ask("release", || store.release(&hold, Duration::ZERO)).await? {
+            let answer = ask("release", || store.release(&hold, Duration::ZERO)).await;
+            if answer.is_err() {
+                actix_rt::spawn(giver.give_back(hold, now, Executed::Certainly, end_at_the_latest));
+            }
+            match answer? {
                 store::Released::Freed => Ok(Released::Freed),
                 store::Released::StillHeld { count } => Ok(Released::StillHeld { count }),
                 store::Released::NotHeld { .. } => Err(ReleaseError::NotHolder),
@@ -87,7 +92,7 @@ impl Handler<Renew> for LockManager {
             }
             // Half of what is left: if no answer comes, there is time to ask again.
             let patience = lease.remaining() / 2;
-            let sent = lease.clock.now();
+            let sent = lease.asks();
             let asked = ask("renew", || store.renew(&lease.hold, lease.ttl()));
             let answer = tokio::time::timeout(patience, asked).await;
             match answer.unwrap_or(Err(StoreError::TimedOut { within: patience })) {
@@ -113,8 +118,7 @@ impl Handler<Renew> for LockManager {
 fn reason_of(standing: Standing) -> LossReason {
     match standing {
         Standing::Lost(reason) => reason,
-        // It was released meanwhile.
-        Standing::Released | Standing::Held | Standing::AtRisk => LossReason::NotHeld,
+        Standing::Released | Standing::Held | Standing::AtRisk => LossReason::Released,
     }
 }
 

@@ -9,6 +9,7 @@ mod invalid;
 mod mode;
 mod moment;
 mod name;
+mod renewal;
 mod validity;
 
 pub use self::{
@@ -17,5 +18,6 @@ pub use self::{
     mode::Mode,
     moment::Moment,
     name::{Fence, Owner, ResourceName, Token, TokenPrefix},
+    renewal::{RenewalPlan, Renewals},
     validity::{LossReason, Standing, Validity, drift_allowance, guard_band, spread},
 };

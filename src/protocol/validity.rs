@@ -23,7 +23,7 @@ pub fn spread(interval: Duration, roll: f64) -> Duration {
 }
 
 /// Why a lease was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum LossReason {
     /// The store said that this token holds nothing: expired there, released by force, deleted, or the store came
@@ -41,19 +41,24 @@ pub enum LossReason {
     RenewerDied,
     /// The manager was shut down before the holder was done.
     ShutDown,
+    /// Somebody else gave it back: by its token, or because the actor died that it is bound to.
+    Released,
 }
 
 impl LossReason {
-    /// Every reason, in the order of the enum: for tables and counters.
-    pub const ALL: [Self; 7] = [
-        Self::NotHeld,
-        Self::Expired,
-        Self::MaxRenewals,
-        Self::MaxHold,
-        Self::HeartbeatMissed,
-        Self::RenewerDied,
-        Self::ShutDown,
-    ];
+    /// A short name for counters and logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotHeld => "not_held",
+            Self::Expired => "expired",
+            Self::MaxRenewals => "max_renewals",
+            Self::MaxHold => "max_hold",
+            Self::HeartbeatMissed => "heartbeat_missed",
+            Self::RenewerDied => "renewer_died",
+            Self::ShutDown => "shut_down",
+            Self::Released => "released",
+        }
+    }
 }
 
 impl fmt::Display for LossReason {
@@ -66,6 +71,7 @@ impl fmt::Display for LossReason {
             Self::HeartbeatMissed => "the worker's heartbeat stopped",
             Self::RenewerDied => "its renewer could not be kept alive",
             Self::ShutDown => "the lock manager was shut down",
+            Self::Released => "it was released by somebody else",
         })
     }
 }
@@ -77,7 +83,7 @@ pub enum Standing {
     Held,
     /// Still valid, but a renewal was missed.
     AtRisk,
-    /// Over: told before anybody else could be granted the resource.
+    /// Over: told before anybody else could be granted the resource, except with [`LossReason::NotHeld`].
     Lost(LossReason),
     /// Over: given back.
     Released,

@@ -38,7 +38,12 @@ pub(crate) fn run(url: &str, file: &Path, seed: u64) {
             let caller = Caller { locks: locks.clone(), owner, dice, report: Rc::clone(&report) };
             actix_rt::spawn(caller.run(until))
         });
-        for caller in callers.collect::<Vec<_>>() {
+        let callers = callers.collect::<Vec<_>>();
+        while Instant::now() < until {
+            sums_hold(&locks.send(Stats).await.unwrap());
+            sleep(Duration::from_millis(100)).await;
+        }
+        for caller in callers {
             caller.await.unwrap();
         }
         let report = report.take();

@@ -3,5 +3,6 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod clock;
+pub(crate) mod odd_store;
 pub(crate) mod redis_server;
 pub(crate) mod virtual_time;

@@ -13,7 +13,7 @@ use std::{
 
 use actix::{Actor, Addr, Context, Handler};
 use leasehold::{
-    LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, Token,
+    LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, Store, Token,
     world::{Dice, Roll, RuntimeClock},
 };
 
@@ -37,7 +37,11 @@ impl World {
     }
 
     pub(crate) fn builder(&self) -> LockManagerBuilder {
-        LockManager::builder(Arc::new(self.store.clone())).clock(self.clock.clone())
+        self.builder_on(Arc::new(self.store.clone()))
+    }
+
+    pub(crate) fn builder_on(&self, store: Arc<dyn Store>) -> LockManagerBuilder {
+        LockManager::builder(store).clock(self.clock.clone())
     }
 
     pub(crate) fn manager(&self) -> Addr<LockManager> {

@@ -119,8 +119,14 @@ impl Store for RedisStore {
         async move {
             let call = scripts::release(&self.keys(&hold.resource), hold, closed_for);
             let answer = self.connection.send(&call).await?;
-            let released = answers::released(answer.value)?;
-            Ok(if answer.repeated { as_done_by_the_first_try(released) } else { released })
+            match answers::released(answer.value)? {
+                // The first try may have given it back; or the server may have lost it before that.
+                Released::NotHeld { .. } if answer.repeated => {
+                    let doing = "release: an earlier try of it was lost, and now it is not held".to_owned();
+                    Err(StoreError::Lost { doing, source: None })
+                }
+                released => Ok(released),
+            }
         }
         .boxed()
     }
@@ -152,20 +158,6 @@ impl Store for RedisStore {
             answers::opened(self.connection.send_once(&call).await?)
         }
         .boxed()
-    }
-}
-
-/// What a release means that found nothing, after an earlier try of it was lost.
-///
-/// Two things can have taken the hold away: that first try, or its end before it. The first try was sent a moment
-/// ago by somebody who believed to hold, so it is by far the likelier, and for who only wants the resource to be free
-/// the difference does not matter. Answering "not held" would report a loss for nearly every release that met
-/// a broken connection.
-fn as_done_by_the_first_try(released: Released) -> Released {
-    match released {
-        Released::NotHeld { count: 0 } => Released::Freed,
-        Released::NotHeld { count } => Released::StillHeld { count },
-        done => done,
     }
 }
 
@@ -202,16 +194,6 @@ impl Request for Scan {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_repeated_release_that_finds_nothing_was_done_by_the_first_try() {
-        assert_eq!(as_done_by_the_first_try(Released::NotHeld { count: 0 }), Released::Freed);
-        assert_eq!(
-            as_done_by_the_first_try(Released::NotHeld { count: 2 }),
-            Released::StillHeld { count: 2 }
-        );
-        assert_eq!(as_done_by_the_first_try(Released::Freed), Released::Freed);
-    }
 
     #[test]
     fn a_store_is_made_without_a_runtime_and_shows_no_password() {

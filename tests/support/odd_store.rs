@@ -1,0 +1,90 @@
+//! A store in memory whose acquisitions may be executed late, or panic, and that counts what it is asked.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use leasehold::{
+    MemoryStore, ResourceName, Store, StoreError,
+    store::{Acquired, Acquisition, Hold, Inspection, Listing, Released, Renewed, Reply},
+};
+
+#[derive(Clone, Debug)]
+pub(crate) struct OddStore {
+    inner: MemoryStore,
+    late: Arc<Mutex<VecDeque<Duration>>>,
+    panics: Arc<AtomicBool>,
+    renewals: Arc<AtomicU64>,
+    releases: Arc<AtomicU64>,
+}
+
+impl OddStore {
+    pub(crate) fn new(inner: MemoryStore) -> Self {
+        let (late, panics) = (Arc::default(), Arc::default());
+        Self { inner, late, panics, renewals: Arc::default(), releases: Arc::default() }
+    }
+
+    /// The next acquisition is answered "timed out" at once, and executed after `delay`.
+    pub(crate) fn execute_late(&self, delay: Duration) {
+        self.late.lock().unwrap().push_back(delay);
+    }
+
+    /// Acquisitions panic before they have a future.
+    pub(crate) fn panic_from_now_on(&self) {
+        self.panics.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn renewals(&self) -> u64 {
+        self.renewals.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn releases(&self) -> u64 {
+        self.releases.load(Ordering::Relaxed)
+    }
+}
+
+impl Store for OddStore {
+    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
+        assert!(!self.panics.load(Ordering::Relaxed), "the store was told to panic");
+        let Some(delay) = self.late.lock().unwrap().pop_front() else {
+            return self.inner.acquire(asked);
+        };
+        let (inner, asked) = (self.inner.clone(), asked.clone());
+        actix_rt::spawn(async move {
+            tokio::time::sleep(delay).await;
+            inner.acquire(&asked).await
+        });
+        Box::pin(async { Err(StoreError::TimedOut { within: Duration::ZERO }) })
+    }
+
+    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
+        self.renewals.fetch_add(1, Ordering::Relaxed);
+        self.inner.renew(hold, ttl)
+    }
+
+    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
+        self.releases.fetch_add(1, Ordering::Relaxed);
+        self.inner.release(hold, closed_for)
+    }
+
+    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
+        self.inner.is_held(hold)
+    }
+
+    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
+        self.inner.inspect(resource, limit)
+    }
+
+    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
+        self.inner.list(prefix, limit)
+    }
+
+    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
+        self.inner.force_release(resource)
+    }
+}
