@@ -32,21 +32,24 @@ pub(crate) struct Giver {
 impl Giver {
     /// Releases `hold` again and again until that is certain, or until `end`, at which its TTL has ended it anyway.
     ///
-    /// An acquisition that was perhaps executed may be executed *after* a release that found nothing: a server that
-    /// was stopped works off what stands in its sockets. So "not held" is an end only if it was certainly executed
-    /// before.
+    /// An acquisition that was perhaps executed may be executed *after* a release: a server that was stopped works off
+    /// what stands in its sockets. So no answer is the last word unless it was certainly executed before; not even
+    /// that something was given back, for of two attempts with the same token the other may still be on its way. The
+    /// pauses double, so that a TTL of a day costs two dozen releases; a ghost lives for about as long as it was late.
+    ///
+    /// The resource opens at `opening`, or at once if that has passed.
     pub(crate) async fn give_back(self, hold: Hold, opening: Moment, executed: Executed, end: Moment) {
         let mut pause = FIRST_PAUSE;
         loop {
             match ask("release", || self.store.release(&hold, opening.remaining(self.clock.now()))).await {
-                Ok(Released::Freed | Released::StillHeld { .. }) => {
-                    self.given_back(&hold);
+                Ok(answer) => {
+                    if !matches!(answer, Released::NotHeld { .. }) {
+                        self.given_back(&hold);
+                    }
                     if executed == Executed::Certainly {
                         return;
                     }
                 }
-                Ok(Released::NotHeld { .. }) if executed == Executed::Certainly => return,
-                Ok(Released::NotHeld { .. }) => {}
                 Err(error) => tracing::warn!(
                     resource = %hold.resource, token = %hold.token.prefix(), error = &error as &dyn std::error::Error,
                     "could not give the token back; trying again until its end"

@@ -109,6 +109,7 @@ pub(crate) async fn keep(
     };
     let unbound = owner_died(bound_to);
     tokio::select! {
+        biased;
         _ = lease.over() => {}
         () = renewing => {}
         () = unbound => {

@@ -134,6 +134,7 @@ impl LeaseState {
                 over => return over,
             }
             tokio::select! {
+                biased;
                 () = changed => {}
                 () = tokio::time::sleep(self.remaining()) => {}
             }

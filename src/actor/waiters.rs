@@ -104,7 +104,10 @@ impl Waiters {
     }
 
     pub(crate) fn tokens(&self) -> Vec<Token> {
-        self.table.keys().copied().collect()
+        let mut tokens: Vec<_> = self.table.keys().copied().collect();
+        // In an order of their own, and not the table's, so that a simulated world replays from its seed.
+        tokens.sort_unstable();
+        tokens
     }
 
     /// Takes a waiter out, with its timer and the watch over its caller.

@@ -1,0 +1,296 @@
+//! Bugs that are planted on purpose, to see that the simulation finds them.
+//!
+//! One copy of the crate is made, with every bug in it, each behind a question to the environment; it is compiled once
+//! and its simulation runs once a bug. A simulation that finds nothing in a world that has nothing wrong proves
+//! little; this proves that it looks.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    time::Instant,
+};
+
+/// What is put in place of what, in which file, and the properties of which one must notice it.
+struct Bug {
+    name: &'static str,
+    file: &'static str,
+    /// Must stand in the file exactly once.
+    right: &'static str,
+    wrong: &'static str,
+    caught_by: &'static [&'static str],
+}
+
+const BUGS: &[Bug] = &[
+    Bug {
+        name: "validity counted from the reply to an acquisition",
+        file: "src/actor/attempts.rs",
+        right: "            let outcome = ask(\"acquire\", store.acquire(&acquisition)).await;
+",
+        wrong: "            let asked = tokio::time::Instant::now();
+            let outcome = ask(\"acquire\", store.acquire(&acquisition)).await;
+            let sent = if crate::planted(NAME) { sent + asked.elapsed() } else { sent };
+",
+        caught_by: &["P1", "P10", "P11"],
+    },
+    Bug {
+        name: "validity counted from the reply to a renewal",
+        file: "src/actor/verbs.rs",
+        right: "if lease.renewed(sent) =>",
+        wrong: "if lease.renewed(if crate::planted(NAME) { lease.clock.now() } else { sent }) =>",
+        caught_by: &["P1", "P10", "P11"],
+    },
+    Bug {
+        name: "release without a look at the token",
+        file: "src/store/memory/resource.rs",
+        right: "        let held = self.holds(hold.token);
+        if held {
+            self.close(hold.token, now + whole_millis(closed_for));",
+        wrong: "        let first = self.due.first().map(|(_, token)| *token).filter(|_| crate::planted(NAME));
+        let token = first.unwrap_or(hold.token);
+        let held = self.holds(token);
+        if held {
+            self.close(token, now + whole_millis(closed_for));",
+        caught_by: &["P12"],
+    },
+    Bug {
+        name: "renewal without a look at the token",
+        file: "src/store/memory/resource.rs",
+        right: "if self.extend(hold.token, ttl, now) { Renewed::Extended",
+        wrong: "let first = self.due.first().map(|(_, token)| *token).filter(|_| crate::planted(NAME));
+        if self.extend(first.unwrap_or(hold.token), ttl, now) { Renewed::Extended",
+        caught_by: &["P12"],
+    },
+    Bug {
+        name: "a fence that expires",
+        file: "src/store/memory/mod.rs",
+        right: "*last = (*last + 1).max(micros);",
+        wrong: "let idle = micros.saturating_sub(*last) > 1_000_000;
+            *last = if crate::planted(NAME) { if idle { 1 } else { *last + 1 } } else { (*last + 1).max(micros) };",
+        caught_by: &["P2"],
+    },
+    Bug {
+        name: "a retry that counts twice",
+        file: "src/store/memory/resource.rs",
+        right: "            return Ok(self.granted(&self.records[&asked.hold.token]));",
+        wrong: "            if let Some(owner) = asked.hold.owner.as_ref().filter(|_| crate::planted(NAME)) {
+                self.shares.entry(owner.clone()).or_default().holds += 1;
+            }
+            return Ok(self.granted(&self.records[&asked.hold.token]));",
+        caught_by: &["P5"],
+    },
+    Bug {
+        name: "a loss that is told late",
+        file: "src/protocol/validity.rs",
+        right: "sent + ttl.saturating_sub(drift_allowance(ttl) + guard_band(ttl))",
+        wrong: "if crate::planted(NAME) { sent + ttl + guard_band(ttl) } else {
+            sent + ttl.saturating_sub(drift_allowance(ttl) + guard_band(ttl))
+        }",
+        caught_by: &["P1", "P10", "P11"],
+    },
+    Bug {
+        name: "a renewer that goes on after the release",
+        file: "src/actor/verbs.rs",
+        right: "match ours.then(|| self.forget(token)).flatten() {",
+        wrong: "if let Some(lease) = self.leases.get(&token).cloned().filter(|_| crate::planted(NAME)) {
+            let store = Arc::clone(&self.store);
+            actix_rt::spawn(async move {
+                loop {
+                    tokio::time::sleep(lease.ttl() / 3).await;
+                    let _ = store.renew(&lease.hold, lease.ttl()).await;
+                }
+            });
+        }
+        match ours.then(|| self.forget(token)).flatten() {",
+        caught_by: &["P15"],
+    },
+    Bug {
+        name: "the grant of a caller that went away is kept",
+        file: "src/actor/attempts.rs",
+        right: "        if reply.is_closed() {
+            self.give_back(hold, Executed::Certainly, sent + ttl);",
+        wrong: "        if reply.is_closed() {
+            if !crate::planted(NAME) { self.give_back(hold, Executed::Certainly, sent + ttl); }",
+        caught_by: &["P18"],
+    },
+    Bug {
+        name: "the first release is the last word, though an attempt is still on its way",
+        file: "src/actor/give_back.rs",
+        right: "if executed == Executed::Certainly {",
+        wrong: "if executed == Executed::Certainly || crate::planted(NAME) {",
+        caught_by: &["P18"],
+    },
+    Bug {
+        name: "a waiter is forgotten when the manager restarts",
+        file: "src/actor/manager.rs",
+        right: "        for token in self.waiters.tokens() {
+            self.refuse(token, RequestEnd::Failed(\"restarted\"), AcquireError::Restarted);",
+        wrong: "        for token in self.waiters.tokens() {
+            if crate::planted(NAME) { continue }
+            self.refuse(token, RequestEnd::Failed(\"restarted\"), AcquireError::Restarted);",
+        caught_by: &["P14", "P16"],
+    },
+    Bug {
+        name: "a reader beside a writer",
+        file: "src/store/memory/resource.rs",
+        right: "(Mode::Exclusive, _) | (_, Mode::Exclusive) => Ok(Verdict::InTheWay(last)),",
+        wrong: "(Mode::Shared, Mode::Exclusive) if crate::planted(NAME) => Ok(Verdict::Free),
+            (Mode::Exclusive, _) | (_, Mode::Exclusive) => Ok(Verdict::InTheWay(last)),",
+        caught_by: &["P6"],
+    },
+];
+
+const HELPER: &str = r#"
+/// Whether this bug is planted.
+pub(crate) fn planted(bug: &str) -> bool {
+    static PLANTED: std::sync::LazyLock<Option<String>> =
+        std::sync::LazyLock::new(|| std::env::var("LEASEHOLD_PLANTED").ok());
+    PLANTED.as_deref() == Some(bug)
+}
+"#;
+
+/// How many seeds each bug has to be found in.
+const SEEDS: &str = "16";
+
+#[test]
+fn every_planted_bug_is_caught() {
+    let began = Instant::now();
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("planted");
+    copy_crate(&copy);
+    for bug in BUGS {
+        plant(&copy, bug);
+    }
+    let helped = copy.join("src/lib.rs");
+    let lib = fs::read_to_string(&helped).unwrap();
+    fs::write(&helped, lib + HELPER).unwrap();
+    let simulation = compile(&copy);
+    println!("compiled after {:?}", began.elapsed());
+    let (healthy, output) = simulate(&simulation, "");
+    assert!(healthy, "without a bug the simulation must find nothing:\n{output}");
+    for bug in BUGS {
+        let (healthy, output) = simulate(&simulation, bug.name);
+        assert!(!healthy, "not caught: {}", bug.name);
+        let caught: Vec<_> = bug
+            .caught_by
+            .iter()
+            .filter(|property| {
+                let named = format!("{property:?}");
+                output.lines().any(|line| line.starts_with("seed ") && line.contains(&named))
+            })
+            .collect();
+        assert!(!caught.is_empty(), "{} was not caught by {:?}:\n{output}", bug.name, bug.caught_by);
+        println!("{caught:?} caught: {}", bug.name);
+    }
+    println!("{} bugs caught, {:?}", BUGS.len(), began.elapsed());
+}
+
+/// Copies what makes the library and its simulation.
+fn copy_crate(to: &Path) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if to.exists() {
+        fs::remove_dir_all(to).unwrap();
+    }
+    fs::create_dir_all(to.join("tests")).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    for tree in ["src", "tests/sim"] {
+        copy_tree(&from.join(tree), &to.join(tree));
+    }
+    fs::copy(from.join("tests/simulation.rs"), to.join("tests/simulation.rs")).unwrap();
+    call_it_another_version(to);
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let to = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_tree(&path, &to);
+        } else {
+            fs::copy(&path, &to).unwrap();
+        }
+    }
+}
+
+/// As a version of its own, the copy shares compiled dependencies with the crate and overwrites nothing that was compiled
+/// of the crate itself. Tests, examples, benches and binaries that the manifest names are not in the copy.
+fn call_it_another_version(copy: &Path) {
+    const VERSION: &str = "0.0.0";
+    let manifest = copy.join("Cargo.toml");
+    let mut table: toml::Table = fs::read_to_string(&manifest).unwrap().parse().unwrap();
+    for targets in ["test", "example", "bench", "bin"] {
+        table.remove(targets);
+    }
+    let package = table["package"].as_table_mut().unwrap();
+    package.insert("autobins".to_owned(), false.into());
+    let before = package.insert("version".to_owned(), VERSION.into()).unwrap();
+    fs::write(manifest, toml::to_string(&table).unwrap()).unwrap();
+
+    let lock = copy.join("Cargo.lock");
+    let text = fs::read_to_string(&lock).unwrap();
+    let entry = |version: &str| format!("name = \"leasehold\"\nversion = \"{version}\"");
+    fs::write(lock, text.replace(&entry(before.as_str().unwrap()), &entry(VERSION))).unwrap();
+}
+
+fn plant(copy: &Path, bug: &Bug) {
+    let path = copy.join(bug.file);
+    let text = fs::read_to_string(&path).unwrap();
+    let found = text.matches(bug.right).count();
+    assert_eq!(found, 1, "{}: its place in {} has changed:\n{}", bug.name, bug.file, bug.right);
+    let wrong = bug.wrong.replace("NAME", &format!("{:?}", bug.name));
+    fs::write(path, text.replace(bug.right, &wrong)).unwrap();
+}
+
+/// Compiles the copy beside the crate itself, whose dependencies it shares, and answers the simulation's executable.
+fn compile(copy: &Path) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    // What cargo tells a test about its crate would make build scripts of dependencies run again.
+    for (name, _) in env::vars().filter(|(name, _)| name.starts_with("CARGO") && name != "CARGO_HOME") {
+        cargo.env_remove(name);
+    }
+    let output = cargo
+        .args([
+            "test",
+            "--offline",
+            "--locked",
+            "--no-run",
+            "--test",
+            "simulation",
+            "--message-format",
+            "json",
+        ])
+        .env("CARGO_TARGET_DIR", target)
+        .current_dir(copy)
+        .output()
+        .unwrap();
+    let messages = text_of(&output);
+    assert!(output.status.success(), "the copy does not compile:\n{messages}");
+    let mut built = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let simulation = built.find_map(|message| match message["target"]["name"] == "simulation" {
+        true => message["executable"].as_str().map(PathBuf::from),
+        false => None,
+    });
+    simulation.expect("cargo names what it has built")
+}
+
+/// Runs the simulation with this bug; answers whether it found nothing, and what it said.
+fn simulate(simulation: &Path, bug: &str) -> (bool, String) {
+    let output = Command::new(simulation)
+        .args(["every_seed_keeps_every_promise", "--nocapture"])
+        .env("LEASEHOLD_PLANTED", bug)
+        .env("LEASEHOLD_SIM_SEEDS", SEEDS)
+        .env_remove("LEASEHOLD_SIM_SEED")
+        .output()
+        .unwrap();
+    (output.status.success(), text_of(&output))
+}
+
+fn text_of(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}

@@ -1,0 +1,237 @@
+//! Judges a history: every property that is broken, and the event that broke it.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
+
+use leasehold::Token;
+
+use super::{
+    history::{Event, Held, What},
+    model::{Model, Verdict, conflict, property_of},
+    store::PATIENCE,
+};
+
+/// How long a manager may need to be started again, at most, in a simulated world.
+pub(crate) const RESTART: Duration = Duration::from_millis(300);
+/// How soon a token that nobody has any use for is given back: several attempts, through the worst of the weather.
+const GIVEN_BACK: Duration = Duration::from_secs(8);
+
+/// A property that was broken by the event of this number.
+pub(crate) struct Violation {
+    pub(crate) property: &'static str,
+    pub(crate) event: usize,
+    pub(crate) details: String,
+    /// The token and the request that it is about, if a later event than their own shows it.
+    pub(crate) about: Option<(Token, u64)>,
+}
+
+/// What was found.
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) grants: u64,
+    pub(crate) checks: u64,
+}
+
+#[derive(Default)]
+struct Resource {
+    model: Model,
+    /// Those who believe that they hold, and until when if they do not listen.
+    believed: Vec<(Held, Option<Duration>)>,
+    largest_told: u64,
+    /// The last grant that worked, in the order of grants.
+    worked: u64,
+}
+
+/// Replays a history.
+pub(crate) struct Checker {
+    calm_from: Duration,
+    resources: BTreeMap<usize, Resource>,
+    asked: HashMap<u64, Asked>,
+    /// The request of a token, and when the store granted it last.
+    tokens: HashMap<Token, (u64, Duration)>,
+    /// When nobody had any use for a token any more, and whether it must be given back.
+    over: HashMap<Token, (Duration, bool)>,
+    with_min_hold: Vec<Token>,
+    findings: Findings,
+}
+
+struct Asked {
+    at: Duration,
+    wait: Duration,
+    /// The largest fence that anybody had been told before.
+    floor: u64,
+    failed: Option<Duration>,
+}
+
+impl Checker {
+    /// Judges the events of a world that had no faults from `calm_from` on.
+    pub(crate) fn check(events: &[Event], calm_from: Duration) -> Findings {
+        let mut checker = Self {
+            calm_from,
+            resources: BTreeMap::new(),
+            asked: HashMap::new(),
+            tokens: HashMap::new(),
+            over: HashMap::new(),
+            with_min_hold: Vec::new(),
+            findings: Findings::default(),
+        };
+        for (number, event) in events.iter().enumerate() {
+            let verdict = checker.see(event);
+            checker.findings.checks += 1;
+            if let Err((property, details)) = verdict {
+                checker.findings.violations.push(Violation { property, event: number, details, about: None });
+            }
+        }
+        checker.ghosts(events.len().saturating_sub(1));
+        checker.findings
+    }
+
+    fn see(&mut self, event: &Event) -> Verdict {
+        let (now, resource) = (event.at, self.resources.entry(event.resource).or_default());
+        match &event.what {
+            What::Asked { request, wait } => {
+                let floor = resource.largest_told;
+                self.asked.insert(*request, Asked { at: now, wait: *wait, floor, failed: None });
+                Ok(())
+            }
+            What::Failed { request, kind } => self.failed(*request, kind, now),
+            What::Cancelled { request } => {
+                self.asked.get_mut(request).into_iter().for_each(|asked| asked.failed = Some(now));
+                Ok(())
+            }
+            What::Granted { grant, until, min_hold } => {
+                if *min_hold {
+                    self.with_min_hold.push(grant.token);
+                }
+                self.granted(event.resource, grant, *until, now)
+            }
+            What::LetGo { token } => {
+                resource.believed.retain(|(held, _)| held.token != *token);
+                self.over.entry(*token).or_insert((now, true));
+                Ok(())
+            }
+            What::Answered { .. } => Ok(()),
+            What::LossTold { token, reason } => {
+                resource.believed.retain(|(held, _)| held.token != *token);
+                self.over.entry(*token).or_insert((now, false));
+                told_in_time(&resource.model, *token, now)
+                    .map_err(|details| ("P10", format!("{reason}: {details}")))
+            }
+            What::Looked { token, valid } => match *valid && !resource.model.is_live(*token, now) {
+                true => Err(("P11", format!("{token:?} believes in its lease, but holds nothing"))),
+                false => Ok(()),
+            },
+            What::Worked { token, fence, accepted } => {
+                let order = resource.model.order.get(token).copied().unwrap_or(0);
+                let should = order >= resource.worked;
+                resource.worked = resource.worked.max(order);
+                match *accepted == should {
+                    true => Ok(()),
+                    false if should => {
+                        Err(("P3", format!("work with {fence:?} was refused, though nobody came after")))
+                    }
+                    false => {
+                        Err(("P4", format!("work with {fence:?} was accepted after that of a later holder")))
+                    }
+                }
+            }
+            What::RenewalSent { token } => match self.over.get(token) {
+                Some((over, _)) if now > *over + RESTART => {
+                    Err(("P15", format!("{token:?} was renewed {:?} after its end", now - *over)))
+                }
+                _ => Ok(()),
+            },
+            What::Acquired { asked, answer } => {
+                let verdict = resource.model.acquired(asked, answer, now);
+                if resource.model.is_live(asked.token, now) {
+                    self.tokens.insert(asked.token, (asked.request, now));
+                }
+                verdict
+            }
+            What::Renewed { token, ttl, answer } => resource.model.renewed(*token, *ttl, *answer, now),
+            What::Released { token, owner, closed_for, answer } => {
+                resource.model.released(*token, (owner.as_ref(), *closed_for), *answer, now)
+            }
+            What::Wrong { property, details } => Err((*property, details.clone())),
+        }
+    }
+
+    fn failed(&mut self, request: u64, kind: &str, now: Duration) -> Verdict {
+        let Some(asked) = self.asked.get_mut(&request) else {
+            return Err(("P16", "an answer to nobody".to_owned()));
+        };
+        asked.failed = Some(now);
+        if asked.at >= self.calm_from {
+            return Err(("P16", format!("request {request} got nothing in quiet times: {kind}")));
+        }
+        answered_in_time(request, asked, now)
+    }
+
+    fn granted(&mut self, number: usize, grant: &Held, until: Option<Duration>, now: Duration) -> Verdict {
+        self.findings.grants += 1;
+        let resource = self.resources.entry(number).or_default();
+        resource.believed.retain(|(_, until)| until.is_none_or(|until| until > now));
+        let others =
+            resource.believed.iter().filter(|(held, _)| held.owner.is_none() || held.owner != grant.owner);
+        let overlap = conflict(grant.mode, others.map(|(held, _)| (held, held.mode))).map(|held| held.token);
+        let reentered =
+            resource.believed.iter().find(|(held, _)| held.owner.is_some() && held.owner == grant.owner);
+        let expected = reentered.map(|(held, _)| held.fence);
+        resource.believed.push((grant.clone(), until));
+        let asked = self.asked.get(&grant.request);
+        let floor = asked.map_or(0, |asked| asked.floor);
+        resource.largest_told = resource.largest_told.max(grant.fence.get());
+        if let Some(other) = overlap {
+            return Err((property_of(grant.mode), format!("{:?} believes beside {other:?}", grant.token)));
+        }
+        let fence = grant.fence;
+        match expected {
+            Some(expected) if expected != fence => {
+                return Err(("P2", format!("re-entered: {fence:?} is not {expected:?}")));
+            }
+            None if grant.owner.is_none() && fence.get() <= floor => {
+                return Err(("P2", format!("{fence:?}, but {floor} was known before it was asked for")));
+            }
+            _ => {}
+        }
+        asked.map_or(Ok(()), |asked| answered_in_time(grant.request, asked, now))
+    }
+
+    /// What the store held for tokens of which nobody had any use any more.
+    fn ghosts(&mut self, last: usize) {
+        for (token, (request, granted)) in &self.tokens {
+            let failed = self.asked.get(request).and_then(|asked| asked.failed);
+            let let_go = self.over.get(token).filter(|(_, gives_back)| *gives_back).map(|(at, _)| *at);
+            let Some(over) = failed.or(let_go).filter(|_| !self.with_min_hold.contains(token)) else {
+                continue;
+            };
+            let end = self.resources.values().find_map(|resource| resource.model.ends.get(token).copied());
+            let held_on = end.unwrap_or_default().saturating_sub(over.max(*granted));
+            self.findings.checks += 1;
+            if held_on > GIVEN_BACK {
+                let details =
+                    format!("{token:?} of request {request} held on for {held_on:?} after {over:?}");
+                let about = Some((*token, *request));
+                self.findings.violations.push(Violation { property: "P18", event: last, details, about });
+            }
+        }
+    }
+}
+
+fn told_in_time(model: &Model, token: Token, now: Duration) -> Result<(), String> {
+    match model.ends.get(&token) {
+        Some(end) if now <= *end => Ok(()),
+        end => Err(format!("{token:?} was told at {now:?}, but its end was {end:?}")),
+    }
+}
+
+fn answered_in_time(request: u64, asked: &Asked, now: Duration) -> Verdict {
+    let latest = asked.at + asked.wait + PATIENCE + RESTART;
+    match now <= latest {
+        true => Ok(()),
+        false => Err(("P16", format!("request {request} was answered at {now:?} instead of {latest:?}"))),
+    }
+}

@@ -1,0 +1,49 @@
+//! Chance that comes from a seed, and now and then a panic.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use leasehold::{
+    Token,
+    world::{Dice, Roll},
+};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+/// What the planned panics say; the panic hook keeps quiet about them.
+pub(crate) const PLANNED: &str = "the dice were told to panic";
+
+/// Seeded dice: a roll for a renewal may kill the renewer, one for an attempt the manager.
+#[derive(Debug)]
+pub(crate) struct SeededDice {
+    rng: Mutex<StdRng>,
+    calm: Arc<AtomicBool>,
+}
+
+impl SeededDice {
+    /// Dice that panic now and then, until it is `calm`.
+    pub(crate) fn new(seed: u64, calm: Arc<AtomicBool>) -> Self {
+        Self { rng: Mutex::new(StdRng::seed_from_u64(seed)), calm }
+    }
+}
+
+impl Dice for SeededDice {
+    fn roll(&self, what: Roll) -> f64 {
+        let (roll, fate): (f64, f64) = {
+            let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
+            (rng.random(), rng.random())
+        };
+        let deadly = match what {
+            Roll::Renewal => 0.01,
+            Roll::Attempt => 0.002,
+            _ => 0.0,
+        };
+        assert!(fate >= deadly || self.calm.load(Ordering::Relaxed), "{PLANNED}");
+        roll
+    }
+
+    fn token(&self) -> Token {
+        Token::from_bits(self.rng.lock().unwrap_or_else(PoisonError::into_inner).random())
+    }
+}

@@ -1,0 +1,144 @@
+//! What happened in a simulated world: one line an event, in the order in which it happened.
+
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use leasehold::{
+    Fence, LossReason, Mode, Owner, Token,
+    store::{Acquired, Released, Renewed, StoreError},
+};
+use tokio::time::Instant;
+
+/// Something that happened.
+pub(crate) struct Event {
+    /// Since the world began.
+    pub(crate) at: Duration,
+    /// The number of the resource.
+    pub(crate) resource: usize,
+    pub(crate) what: What,
+}
+
+/// What happened: first to clients, then in the store.
+#[derive(Debug)]
+pub(crate) enum What {
+    /// A client asks.
+    Asked { request: u64, wait: Duration },
+    /// It got nothing.
+    Failed { request: u64, kind: &'static str },
+    /// It gave up before the answer came.
+    Cancelled { request: u64 },
+    /// It got a lease, and believes in it until it is told, or until the given time.
+    Granted { grant: Held, until: Option<Duration>, min_hold: bool },
+    /// It lets go: by a release, or by dropping the lease.
+    LetGo { token: Token },
+    /// Its release was answered.
+    #[expect(dead_code, reason = "the answer is only shown in reports")]
+    Answered { token: Token, answer: String },
+    /// It was told that the lease is lost.
+    LossTold { token: Token, reason: LossReason },
+    /// It looked at its lease.
+    Looked { token: Token, valid: bool },
+    /// It worked on what the resource protects, which looks at the fence.
+    Worked { token: Token, fence: Fence, accepted: bool },
+    /// The store was asked to renew.
+    RenewalSent { token: Token },
+    /// The store executed an acquisition.
+    Acquired { asked: Wanted, answer: Result<Acquired, StoreError> },
+    /// The store executed a renewal.
+    Renewed { token: Token, ttl: Duration, answer: Renewed },
+    /// The store executed a release.
+    Released { token: Token, owner: Option<Owner>, closed_for: Duration, answer: Released },
+    /// A sum that does not hold, or something that is left over at the end.
+    Wrong { property: &'static str, details: String },
+}
+
+/// A lease as its holder sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) request: u64,
+    pub(crate) token: Token,
+    pub(crate) owner: Option<Owner>,
+    pub(crate) mode: Mode,
+    pub(crate) fence: Fence,
+}
+
+/// An acquisition as the store sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) request: u64,
+    pub(crate) token: Token,
+    pub(crate) owner: Option<Owner>,
+    pub(crate) mode: Mode,
+    pub(crate) reentrant: bool,
+    pub(crate) ttl: Duration,
+    pub(crate) lock_delay: Duration,
+}
+
+/// Collects events.
+#[derive(Debug)]
+pub(crate) struct History {
+    began: Instant,
+    events: Mutex<Vec<Event>>,
+}
+
+impl History {
+    pub(crate) fn start() -> Self {
+        Self { began: Instant::now(), events: Mutex::default() }
+    }
+
+    /// How old the world is.
+    pub(crate) fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub(crate) fn add(&self, resource: usize, what: What) {
+        let event = Event { at: self.now(), resource, what };
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    /// All events so far, which are then forgotten.
+    pub(crate) fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut self.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// One number for a whole history: two that differ have different ones.
+pub(crate) fn hash(events: &[Event]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for event in events {
+        format!("{event:?}").hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+impl What {
+    /// Whether it is about this token or this request.
+    pub(crate) fn is_about(&self, token: Token, of: u64) -> bool {
+        match self {
+            Self::Asked { request, .. } | Self::Failed { request, .. } | Self::Cancelled { request } => {
+                *request == of
+            }
+            Self::Granted { grant, .. } => grant.token == token,
+            Self::Acquired { asked, .. } => asked.token == token,
+            Self::LetGo { token: its }
+            | Self::Answered { token: its, .. }
+            | Self::LossTold { token: its, .. }
+            | Self::Looked { token: its, .. }
+            | Self::Worked { token: its, .. }
+            | Self::RenewalSent { token: its }
+            | Self::Renewed { token: its, .. }
+            | Self::Released { token: its, .. } => *its == token,
+            Self::Wrong { .. } => false,
+        }
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>7.3} r{} {:?}", self.at.as_secs_f64(), self.resource, self.what)
+    }
+}
