@@ -138,8 +138,11 @@ impl Model {
     ) -> Verdict {
         let live = self.holds.iter_mut().find(|hold| hold.token == token && hold.end > now);
         let was_live = live.is_some();
+        // Whoever brings the token of a hold may not know whose it is.
+        let mut owner = owner.cloned();
         if let Some(hold) = live {
             (hold.end, hold.opening) = (now, now + closed_for);
+            owner.clone_from(&hold.owner);
             self.ends.insert(token, now);
         }
         let (told_live, told_count) = match answer {
@@ -150,7 +153,7 @@ impl Model {
         if was_live != told_live {
             return broken("P12", format!("{answer:?} was told, but holding was {was_live}"));
         }
-        match owner.map_or(0, |owner| self.count(owner, now)) {
+        match owner.map_or(0, |owner| self.count(&owner, now)) {
             count if count == told_count => Ok(()),
             count => broken("P5", format!("{answer:?} was told, but {count} are left")),
         }
