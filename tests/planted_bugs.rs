@@ -25,10 +25,10 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "validity counted from the reply to an acquisition",
         file: "src/actor/attempts.rs",
-        right: "            let outcome = ask(\"acquire\", store.acquire(&acquisition)).await;
+        right: "            let outcome = ask(\"acquire\", || store.acquire(&acquisition)).await;
 ",
         wrong: "            let asked = tokio::time::Instant::now();
-            let outcome = ask(\"acquire\", store.acquire(&acquisition)).await;
+            let outcome = ask(\"acquire\", || store.acquire(&acquisition)).await;
             let sent = if crate::planted(NAME) { sent + asked.elapsed() } else { sent };
 ",
         caught_by: &["P1", "P10", "P11"],
@@ -44,13 +44,11 @@ const BUGS: &[Bug] = &[
         name: "release without a look at the token",
         file: "src/store/memory/resource.rs",
         right: "        let held = self.holds(hold.token);
-        if held {
-            self.close(hold.token, now + whole_millis(closed_for));",
+        // Whoever brings",
         wrong: "        let first = self.due.first().map(|(_, token)| *token).filter(|_| crate::planted(NAME));
-        let token = first.unwrap_or(hold.token);
-        let held = self.holds(token);
-        if held {
-            self.close(token, now + whole_millis(closed_for));",
+        let hold = &Hold { token: first.unwrap_or(hold.token), ..hold.clone() };
+        let held = self.holds(hold.token);
+        // Whoever brings",
         caught_by: &["P12"],
     },
     Bug {
