@@ -17,14 +17,15 @@ pub mod world;
 
 pub use self::{
     actor::{
-        Acquire, AcquireError, Drained, ForceRelease, Inspect, InspectError, IsHeld, Lease, LeaseChange,
-        LeaseEvent, LeaseLost, List, LockManager, LockManagerBuilder, ReadLock, Release, ReleaseError,
-        Released, Renew, RenewError, Request, Settings, Shutdown, StartError, Statistics, Stats, WriteLock,
+        Acquire, AcquireError, Distribution, Drained, ForceRelease, Inspect, InspectError, IsHeld, Lease,
+        LeaseChange, LeaseEvent, LeaseLost, List, LockManager, LockManagerBuilder, ReadLock, Release,
+        ReleaseError, Released, Renew, RenewError, Request, SetBackoff, Settings, Shutdown, StartError,
+        Statistics, Stats, WriteLock,
     },
     config::{Config, ConfigError},
     protocol::{
         Backoff, Fence, Invalid, Jitter, LossReason, Mode, Moment, Owner, ResourceName, Standing, Token,
         TokenPrefix,
     },
-    store::{MemoryStore, RedisStore, Store, StoreError},
+    store::{Holder, Inspection, Listing, MemoryStore, RedisStore, Store, StoreError},
 };

@@ -5,7 +5,7 @@ mod support;
 use actix::Actor;
 use leasehold::{
     Acquire, AcquireError, Backoff, ForceRelease, Inspect, IsHeld, LeaseChange, List, LossReason, ReadLock,
-    Release, ReleaseError, Released, RenewError, Standing, Stats, StoreError, WriteLock,
+    Release, ReleaseError, Released, RenewError, SetBackoff, Standing, Stats, StoreError, WriteLock,
 };
 use support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
@@ -532,5 +532,24 @@ fn a_question_names_holders_owners_and_what_they_told() {
         assert_eq!(holder.metadata["pid"], std::process::id().to_string());
         let listed = locks.send(List::new("r")).await.unwrap().unwrap();
         assert_eq!((listed.resources.len(), listed.complete), (1, true));
+    });
+}
+
+#[test]
+fn the_pauses_between_attempts_can_be_changed_while_running() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let _lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+        let attempts_in_a_minute = async || match locks.send(Acquire::new("r").wait(secs(60))).await.unwrap()
+        {
+            Err(AcquireError::Held { attempts, .. }) => attempts,
+            other => panic!("{other:?}"),
+        };
+        let before = attempts_in_a_minute().await;
+        let slow = Backoff::new(secs(10), secs(10)).unwrap();
+        assert_eq!(locks.send(SetBackoff(slow)).await.unwrap(), Backoff::DEFAULT);
+        let after = attempts_in_a_minute().await;
+        assert!(after < before / 4, "{before} and then {after}");
+        assert_eq!(locks.send(SetBackoff(Backoff::DEFAULT)).await.unwrap(), slow);
     });
 }

@@ -6,7 +6,7 @@ use actix::Message;
 
 use crate::{
     actor::{InspectError, ReleaseError, RenewError, Statistics},
-    protocol::{Invalid, Token},
+    protocol::{Backoff, Invalid, Token},
     store::{Inspection, Listing},
 };
 
@@ -131,6 +131,18 @@ impl ForceRelease {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Statistics")]
 pub struct Stats;
+
+/// Changes the pauses between attempts that the manager assumes where a request does not say: for requests that come
+/// after it. Answered with those that it assumed before.
+///
+/// For whoever adapts while running: longer pauses and fewer attempts when the server is loaded or [`Statistics`] show
+/// a falling success rate, the reverse when it is idle.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Backoff")]
+pub struct SetBackoff(
+    /// What is assumed from now on.
+    pub Backoff,
+);
 
 /// Ends the manager: new requests are refused and pending ones answered at once; holders may finish until the
 /// deadline, renewed as ever; what is still held then is lost to its holder (told), and released.

@@ -32,7 +32,9 @@ pub use self::{
     event::{LeaseChange, LeaseEvent},
     lease::Lease,
     manager::LockManager,
-    messages::{Drained, ForceRelease, Inspect, IsHeld, List, Release, Released, Renew, Shutdown, Stats},
+    messages::{
+        Drained, ForceRelease, Inspect, IsHeld, List, Release, Released, Renew, SetBackoff, Shutdown, Stats,
+    },
     reply::Later,
     request::{Acquire, ReadLock, Request, WriteLock, kind},
     settings::{SHORTEST_TTL, Settings},

@@ -7,8 +7,8 @@ use actix::{Handler, MessageResult, ResponseFuture};
 use crate::{
     actor::{
         ForceRelease, Inspect, InspectError, IsHeld, List, LockManager, Release, ReleaseError, Released,
-        Renew, RenewError, Statistics, Stats, ask::ask, give_back::Executed, messages::check_limit,
-        state::LeaseState,
+        Renew, RenewError, SetBackoff, Statistics, Stats, ask::ask, give_back::Executed,
+        messages::check_limit, state::LeaseState,
     },
     protocol::{LossReason, ResourceName, Standing},
     store::{self, Hold, Inspection, Listing, StoreError},
@@ -180,5 +180,19 @@ impl Handler<Stats> for LockManager {
     fn handle(&mut self, _: Stats, _: &mut Self::Context) -> MessageResult<Stats> {
         let snapshot: Statistics = self.stats.snapshot();
         MessageResult(snapshot)
+    }
+}
+
+impl Handler<SetBackoff> for LockManager {
+    type Result = MessageResult<SetBackoff>;
+
+    fn handle(
+        &mut self,
+        SetBackoff(backoff): SetBackoff,
+        _: &mut Self::Context,
+    ) -> MessageResult<SetBackoff> {
+        let assumed = &mut Arc::make_mut(&mut self.settings).backoff;
+        tracing::info!(from = ?assumed, to = ?backoff, "other pauses between attempts");
+        MessageResult(std::mem::replace(assumed, backoff))
     }
 }
