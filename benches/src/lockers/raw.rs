@@ -1,0 +1,104 @@
+//! redis-rs used directly, as most would write it: `SET NX PX`, a compare-and-delete script, one multiplexed
+//! connection, and another try every millisecond.
+
+use std::{sync::Arc, time::Duration};
+
+use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, Script, aio::MultiplexedConnection};
+
+use crate::{Failure, workloads::TTL};
+
+const AGAIN_AFTER: Duration = Duration::from_millis(1);
+
+const RELEASE: &str = "\
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return redis.call('DEL', KEYS[1])
+end
+return 0";
+
+const RENEW: &str = "\
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return 0";
+
+pub(crate) struct Raw {
+    connection: MultiplexedConnection,
+    release: Script,
+    renew: Arc<Script>,
+}
+
+pub(crate) struct Held {
+    resource: String,
+    token: String,
+}
+
+/// A multiplexed connection without delays and without a limit to the time for an answer.
+pub(super) async fn connection(url: &str) -> Result<MultiplexedConnection, Failure> {
+    let info = url.into_connection_info()?;
+    let tcp = info.tcp_settings().clone().set_nodelay(true);
+    let client = Client::open(info.set_tcp_settings(tcp))?;
+    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    Ok(client.get_multiplexed_async_connection_with_config(&config).await?)
+}
+
+/// 128 random bits, in digits.
+pub(super) fn token() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}
+
+/// How long a task waits before it first renews what it just got, so that tasks do not renew all at once.
+pub(super) fn first_renewal() -> Duration {
+    (TTL / 3).mul_f64(0.5 + rand::random::<f64>() / 2.0)
+}
+
+impl Raw {
+    pub(crate) async fn connect(url: &str) -> Result<Self, Failure> {
+        Ok(Self {
+            connection: connection(url).await?,
+            release: Script::new(RELEASE),
+            renew: Arc::new(Script::new(RENEW)),
+        })
+    }
+
+    pub(crate) async fn acquire(&self, resource: &str) -> Result<Held, Failure> {
+        let held = Held { resource: resource.to_owned(), token: token() };
+        while !self.attempt(&held).await? {
+            tokio::time::sleep(AGAIN_AFTER).await;
+        }
+        Ok(held)
+    }
+
+    async fn attempt(&self, held: &Held) -> Result<bool, Failure> {
+        let mut set = redis::cmd("SET");
+        set.arg(&held.resource).arg(&held.token).arg("NX").arg("PX").arg(TTL.as_millis() as u64);
+        let done: Option<String> = set.query_async(&mut self.connection.clone()).await?;
+        Ok(done.is_some())
+    }
+
+    pub(crate) async fn release(&self, held: Held) -> Result<(), Failure> {
+        let mut call = self.release.key(held.resource);
+        match call.arg(held.token).invoke_async(&mut self.connection.clone()).await? {
+            1 => Ok(()),
+            _ => Err("the lock was not held".into()),
+        }
+    }
+
+    pub(crate) async fn keep(&self, resource: &str) -> Result<(), Failure> {
+        let held = self.acquire(resource).await?;
+        let (mut connection, renew) = (self.connection.clone(), Arc::clone(&self.renew));
+        actix_rt::spawn(async move {
+            let mut pause = first_renewal();
+            loop {
+                tokio::time::sleep(pause).await;
+                pause = TTL / 3;
+                let mut call = renew.key(&held.resource);
+                call.arg(&held.token).arg(TTL.as_millis() as u64);
+                // A lease that is not renewed ends, and is counted as lost.
+                if call.invoke_async(&mut connection).await != Ok(1) {
+                    return;
+                }
+            }
+        });
+        Ok(())
+    }
+}

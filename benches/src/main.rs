@@ -1,0 +1,139 @@
+//! Measures leasehold beside other locks on one redis-server, and prints what it found as a table.
+//!
+//! # Layout
+//! Read in this order: [`plan`] (what is measured), [`workloads`] (what a worker does), [`lockers`] (with what),
+//! [`worker`] (a process that does it), [`coordinator`] (starts workers and looks at the server), [`summary`]
+//! (repetitions made one), [`report`] and [`svg`] (what is shown).
+//!
+//! Every measurement has worker processes of its own and an empty server. The lockers take turns, so that whatever
+//! else the machine does meets all of them alike.
+
+mod coordinator;
+mod lockers;
+mod meters;
+mod monitor;
+mod plan;
+mod referee;
+mod report;
+mod sample;
+mod server;
+mod summary;
+mod svg;
+mod worker;
+mod workloads;
+
+use std::{error::Error, fs, path::PathBuf, process::ExitCode, time::Duration};
+
+use clap::{Parser, Subcommand};
+
+use self::{coordinator::Coordinator, lockers::Kind, plan::Measured, summary::Summary};
+
+/// Whatever stops a measurement.
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Measures leasehold beside redis-rs used directly (raw), rslock, and a lock with Redisson's commands.
+#[derive(Parser)]
+struct Options {
+    /// Only workloads with this in their name; may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    only: Vec<String>,
+    /// Only these lockers, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    lockers: Vec<Kind>,
+    /// How often each measurement is repeated
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: u32,
+    /// How long each measurement takes; renewed leases take one TTL
+    #[arg(long, default_value_t = 2.0, value_parser = positive)]
+    seconds: f64,
+    /// Leave out what takes longest: 100,000 renewed leases
+    #[arg(long)]
+    quick: bool,
+    /// Draw the ratios to raw
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write every figure
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// What the benchmark starts by itself: a process that does the work of one measurement
+    #[command(hide = true)]
+    Worker { job: String },
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.05..=600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("must be 0.05 to 600".to_owned()),
+    }
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let done = match &options.command {
+        Some(Command::Worker { job }) => worker::run(job).map(|()| true),
+        None => measure(&options),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("leasehold-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Measures all that is asked for. Answers whether mutual exclusion was never broken and no lease lost.
+fn measure(options: &Options) -> Result<bool, Failure> {
+    let lockers = if options.lockers.is_empty() { Kind::ALL.to_vec() } else { options.lockers.clone() };
+    let mut coordinator = Coordinator::start()?;
+    let mut summaries = Vec::new();
+    for measured in plan::measured(&options.only, options.quick) {
+        let length = Duration::from_secs_f64(options.seconds);
+        let summary = repeat(&mut coordinator, &measured, &lockers, options.repetitions, length)?;
+        println!("{}", report::table(&summary));
+        summaries.push(summary);
+    }
+    if summaries.is_empty() {
+        return Err("no workload has such a name".into());
+    }
+    if let Some(path) = &options.json {
+        fs::write(path, serde_json::to_string_pretty(&summaries)?)?;
+    }
+    if let Some(path) = &options.svg {
+        fs::write(path, svg::chart(&summaries))?;
+    }
+    let faults: u64 = summaries.iter().map(Summary::faults).sum();
+    if faults > 0 {
+        eprintln!("{faults} times mutual exclusion was broken or a lease was lost");
+    }
+    Ok(faults == 0)
+}
+
+fn repeat(
+    coordinator: &mut Coordinator,
+    measured: &Measured,
+    lockers: &[Kind],
+    repetitions: u32,
+    length: Duration,
+) -> Result<Summary, Failure> {
+    let mut summary = Summary::new(measured, lockers);
+    for repetition in 0..measured.repetitions(repetitions) {
+        eprintln!("{}: repetition {}", measured.name, repetition + 1);
+        // Whoever comes first meets a processor that is cool; so everybody does in turn.
+        for turn in 0..lockers.len() {
+            let place = (turn + repetition as usize) % lockers.len();
+            summary.add(place, coordinator.measure(lockers[place], measured, length)?)?;
+        }
+    }
+    for (place, locker) in lockers.iter().enumerate() {
+        summary.count_commands(place, coordinator.commands_per_turn(*locker, measured)?);
+    }
+    Ok(summary)
+}

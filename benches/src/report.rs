@@ -1,0 +1,124 @@
+//! Tables of what was found, in Markdown that is aligned for the eye as well.
+
+use crate::summary::{Row, Summary, median, spread};
+
+const TURNS: [&str; 10] = [
+    "",
+    "turns/s (min–max)",
+    "× raw",
+    "p50 µs",
+    "p99 µs",
+    "longest ms",
+    "commands/turn",
+    "client µs/turn",
+    "server µs/turn",
+    "turns of a caller, × mean",
+];
+
+const RENEWED: [&str; 5] = ["", "lost", "KiB/lease", "client cores", "server cores"];
+
+/// A workload as a headline and a table.
+pub(crate) fn table(summary: &Summary) -> String {
+    let head = if summary.renewed { RENEWED.as_slice() } else { &TURNS };
+    let line = if summary.renewed { renewed } else { turns };
+    let mut cells = vec![head.iter().map(ToString::to_string).collect()];
+    cells.extend(summary.lockers.iter().map(|row| line(summary, row)));
+    let mut text = format!("### {}: {}\n\n{}", summary.name, summary.about, aligned(&cells));
+    for row in summary.lockers.iter().filter(|row| row.violations + row.failures > 0) {
+        let Row { locker, violations, failures, first_failure, .. } = row;
+        let first = first_failure.as_deref().unwrap_or("-");
+        let name = locker.name();
+        text +=
+            &format!("\n{name}: {violations} violations of exclusion, {failures} failures, first: {first}\n");
+    }
+    text
+}
+
+fn turns(summary: &Summary, row: &Row) -> Vec<String> {
+    let (least, most) = spread(&row.turns_a_second);
+    let fewest = number(median(&row.fewest));
+    vec![
+        row.locker.name().to_owned(),
+        format!("{} ({}–{})", number(median(&row.turns_a_second)), number(least), number(most)),
+        optional(summary.ratio_to_raw(row)),
+        number(median(&row.p50_us)),
+        number(median(&row.p99_us)),
+        number(median(&row.longest_us) / 1e3),
+        optional(row.commands),
+        number(median(&row.client_us)),
+        number(median(&row.server_us)),
+        format!("{fewest}–{}", number(median(&row.most))),
+    ]
+}
+
+fn renewed(_: &Summary, row: &Row) -> Vec<String> {
+    vec![
+        row.locker.name().to_owned(),
+        row.lost.to_string(),
+        number(median(&row.bytes_a_lease) / 1024.0),
+        format!("{:.4}", median(&row.client_cores)),
+        format!("{:.4}", median(&row.server_cores)),
+    ]
+}
+
+fn optional(figure: Option<f64>) -> String {
+    number(figure.unwrap_or(f64::NAN))
+}
+
+/// Three digits that count, or all of a whole number, with commas.
+fn number(figure: f64) -> String {
+    match figure {
+        _ if figure.is_nan() => "-".to_owned(),
+        _ if figure >= 100.0 => grouped(format!("{figure:.0}")),
+        _ if figure >= 10.0 => format!("{figure:.1}"),
+        _ => format!("{figure:.2}"),
+    }
+}
+
+fn grouped(mut digits: String) -> String {
+    let mut place = digits.len();
+    while place > 3 {
+        place -= 3;
+        digits.insert(place, ',');
+    }
+    digits
+}
+
+fn aligned(cells: &[Vec<String>]) -> String {
+    let columns = cells.first().map_or(0, Vec::len);
+    let width = |column: usize| cells.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).max(2)).collect();
+    let line = |cells: &[String]| {
+        let first = format!("| {:<1$} ", cells[0], widths[0]);
+        let others = cells.iter().zip(&widths).skip(1).map(|(cell, width)| format!("| {cell:>width$} "));
+        first + &others.collect::<String>() + "|\n"
+    };
+    let rule: String = widths
+        .iter()
+        .enumerate()
+        .map(|(column, width)| match column {
+            0 => format!("|{}", "-".repeat(width + 2)),
+            _ => format!("|{}:", "-".repeat(width + 1)),
+        })
+        .collect();
+    let body: String = cells.iter().skip(1).map(|cells| line(cells)).collect();
+    format!("{}{rule}|\n{body}", line(&cells[0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_that_count() {
+        let shown = [1_234_567.8, 999.6, 12.34, 1.234, 0.0].map(number);
+        assert_eq!(shown, ["1,234,568", "1,000", "12.3", "1.23", "0.00"]);
+        assert_eq!(number(f64::NAN), "-");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let cells = [["", "a"], ["name", "1.00"]].map(|line| line.map(ToOwned::to_owned).to_vec());
+        assert_eq!(aligned(&cells), "|      |    a |\n|------|-----:|\n| name | 1.00 |\n");
+    }
+}

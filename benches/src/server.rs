@@ -1,0 +1,85 @@
+//! A redis-server of our own: started on a free port, without persistence, killed at the end.
+
+use std::{
+    collections::HashMap,
+    net::TcpListener,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use redis::{Client, Connection};
+
+use crate::Failure;
+
+/// How long a server may take to start.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// A server, and a connection to ask it questions.
+pub(crate) struct Server {
+    process: Child,
+    port: u16,
+    connection: Connection,
+}
+
+impl Server {
+    pub(crate) fn start() -> Result<Self, Failure> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let mut process = Command::new("redis-server")
+            .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("redis-server must be installed: {error}"))?;
+        match connected(port) {
+            Ok(connection) => Ok(Self { process, port, connection }),
+            Err(error) => {
+                process.kill()?;
+                process.wait()?;
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn empty(&mut self) -> Result<(), Failure> {
+        Ok(redis::cmd("FLUSHALL").exec(&mut self.connection)?)
+    }
+
+    /// The seconds of processor time that it has used.
+    pub(crate) fn processor(&mut self) -> Result<f64, Failure> {
+        let info: String = redis::cmd("INFO").arg("cpu").query(&mut self.connection)?;
+        let fields: HashMap<_, _> = info.lines().filter_map(|line| line.trim().split_once(':')).collect();
+        let field = |name| -> Result<f64, Failure> {
+            Ok(fields.get(name).ok_or("INFO tells no processor time")?.parse()?)
+        };
+        Ok(field("used_cpu_user")? + field("used_cpu_sys")?)
+    }
+}
+
+fn connected(port: u16) -> Result<Connection, Failure> {
+    let client = Client::open(("127.0.0.1", port))?;
+    let give_up = Instant::now() + READY_WITHIN;
+    loop {
+        match client.get_connection() {
+            Ok(connection) => return Ok(connection),
+            Err(error) if Instant::now() > give_up => return Err(error.into()),
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

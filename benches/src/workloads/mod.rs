@@ -1,0 +1,14 @@
+//! What the callers of a worker do.
+
+pub(crate) mod contended;
+pub(crate) mod readers;
+pub(crate) mod renewed;
+pub(crate) mod uncontended;
+
+use std::time::Duration;
+
+/// The TTL of every lease.
+pub(crate) const TTL: Duration = Duration::from_secs(30);
+
+/// A caller that failed does not try again at once: a server that is gone would keep the processor busy.
+const AFTER_FAILURE: Duration = Duration::from_millis(10);

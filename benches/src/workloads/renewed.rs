@@ -1,0 +1,63 @@
+//! Leases that are held and renewed, and nothing else: what they cost in memory and processor time.
+
+use std::{
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use redis::Client;
+
+use super::TTL;
+use crate::{
+    Failure,
+    lockers::{Kept, Locker},
+    meters,
+    sample::{Leases, Sample},
+    worker::{report, told_to_go},
+};
+
+/// How many leases are acquired at a time.
+const AT_ONCE: usize = 256;
+
+/// Holds the leases for one TTL, so that whatever is not renewed has ended when it is over.
+pub(crate) async fn run(locker: &Rc<Locker>, url: &str, leases: usize) -> Result<(), Failure> {
+    let _first = locker.keep("bench/kept/first").await?;
+    let empty = meters::memory()?;
+    let _kept: Vec<Kept> = stream::iter(0..leases)
+        .map(|lease| async move { locker.keep(&format!("bench/kept/{lease}")).await })
+        .buffer_unordered(AT_ONCE)
+        .try_collect()
+        .await?;
+    // What acquiring them has left to do is not part of keeping them.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    told_to_go().await?;
+    let (start, before) = (Instant::now(), meters::processor_time());
+    tokio::time::sleep(TTL).await;
+    let (seconds, processor) = (start.elapsed(), meters::processor_time() - before);
+    let bytes_each = meters::memory()?.saturating_sub(empty) as f64 / leases as f64;
+    let lost = leases as u64 - on_server(url)?.min(leases as u64);
+    report(&Sample {
+        seconds: seconds.as_secs_f64(),
+        processor: processor.as_secs_f64(),
+        leases: Some(Leases { bytes_each, lost }),
+        ..Sample::default()
+    })
+}
+
+/// How many leases the server knows, whatever the locker calls them.
+fn on_server(url: &str) -> Result<u64, Failure> {
+    let mut connection = Client::open(url)?.get_connection()?;
+    let (mut cursor, mut found) = (0_u64, 0);
+    loop {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg("*bench*kept*").arg("COUNT").arg(1_000);
+        let (next, keys): (u64, Vec<String>) = scan.query(&mut connection)?;
+        found += keys.len() as u64;
+        cursor = next;
+        if cursor == 0 {
+            // All but the very first, which is not counted.
+            return Ok(found.saturating_sub(1));
+        }
+    }
+}
