@@ -3,15 +3,18 @@
 mod support;
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use actix::{Actor, Addr};
 use leasehold::{
     Acquire, AcquireError, Backoff, Inspect, LeaseChange, LockManager, LossReason, Moment, Release, Released,
-    RenewError, Settings, Shutdown, Stats,
-    world::{Clock, Roll, RuntimeClock},
+    RenewError, Settings, Shutdown, Stats, Token,
+    world::{Clock, Dice, Roll, RuntimeClock},
 };
 use support::{
     odd_store::OddStore,
@@ -281,22 +284,39 @@ fn a_second_shutdown_does_not_cut_the_first_short() {
     });
 }
 
+/// Dice whose tokens bring the manager down while it is armed.
+#[derive(Debug)]
+struct Deadly {
+    inner: Loaded,
+    armed: Arc<AtomicBool>,
+}
+
+impl Dice for Deadly {
+    fn roll(&self, what: Roll) -> f64 {
+        self.inner.roll(what)
+    }
+
+    fn token(&self) -> Token {
+        assert!(!self.armed.swap(false, Ordering::Relaxed), "the dice were told to panic");
+        self.inner.token()
+    }
+}
+
 #[test]
 fn a_shutdown_after_a_crash_in_the_first_one_still_ends_the_manager() {
     in_virtual_time(|| async {
-        let world = World::new();
-        let locks = world.manager_with(Loaded::new(|what| what == Roll::Attempt));
+        let armed = Arc::new(AtomicBool::new(false));
+        let locks = World::new().manager_with(Deadly { inner: Loaded::new(|_| false), armed: armed.clone() });
         let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
-        // Its refusal brings the manager down while the shutdown drains.
-        world.store.stall_next(1, millis(100));
-        let refused = actix_rt::spawn(locks.send(Acquire::new("r")));
+        let first = actix_rt::spawn(locks.send(Shutdown { drain: secs(60) }));
         sleep(millis(1)).await;
-        let first = locks.send(Shutdown { drain: secs(60) });
-        let first = timeout(secs(3), first).await;
-        drop((refused, first));
-        drop(lease);
-        let again = locks.send(Shutdown { drain: secs(1) }).await;
-        assert!(again.is_ok(), "{again:?}");
+        armed.store(true, Ordering::Relaxed);
+        assert!(locks.send(Acquire::new("other")).await.is_err(), "it died with this request");
+        assert!(first.await.unwrap().is_err(), "and with the shutdown that was running");
+        assert_eq!(locks.send(Stats).await.unwrap().manager_restarts, 1);
+        assert!(lease.is_valid());
+        let again = locks.send(Shutdown { drain: secs(1) }).await.unwrap();
+        assert_eq!(again.revoked, 1);
         assert!(locks.send(Stats).await.is_err(), "it has stopped");
     });
 }

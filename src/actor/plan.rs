@@ -20,7 +20,7 @@ const LONGEST_METADATA: usize = 1024;
 /// A request that has been checked.
 pub(crate) struct Plan {
     pub(crate) acquisition: Acquisition,
-    /// `None` is a try, or one attempt after the other until they are used up.
+    /// Zero is a try.
     pub(crate) wait: Duration,
     pub(crate) backoff: Backoff,
     pub(crate) renewal: RenewalPlan,

@@ -8,7 +8,6 @@ use std::{sync::Arc, time::Duration};
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, MailboxError, Supervised, WrapFuture,
 };
-
 use futures_util::{FutureExt, future::LocalBoxFuture};
 
 use crate::{
