@@ -39,6 +39,16 @@ use sim::{
     history_of,
 };
 
+/// Seeds that once broke a promise by chance; what each of them found.
+const KNOWN: [u64; 4] = [
+    // P3: the repeat of an acquisition, executed after the end of its hold, made the checker forget the earlier grant
+    // to the same token.
+    1_784_440_709,
+    // P1, P10, P10: a renewal by hand waited for a manager that was being started again, beyond the end of its lease.
+    3_056_942_909,
+    2_855_521_779,
+    4_293_621_220,
+];
 const FIXED: u64 = 200;
 const RANDOM: u64 = 200;
 
@@ -65,7 +75,7 @@ fn seeds() -> Vec<u64> {
     }
     let first = rand::random::<u32>().into();
     println!("random seeds: {first} to {}", first + RANDOM - 1);
-    (0..FIXED).chain(first..first + RANDOM).collect()
+    KNOWN.into_iter().chain(0..FIXED).chain(first..first + RANDOM).collect()
 }
 
 fn report(seed: u64, events: &[Event], findings: &Findings) {

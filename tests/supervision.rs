@@ -12,8 +12,8 @@ use std::{
 
 use actix::Actor;
 use leasehold::{
-    Acquire, AcquireError, Drained, IsHeld, LeaseChange, List, LossReason, Shutdown, Standing, Stats,
-    world::Roll,
+    Acquire, AcquireError, Drained, IsHeld, LeaseChange, List, LossReason, RenewError, Settings, Shutdown,
+    Standing, Stats, world::Roll,
 };
 use support::virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
@@ -106,6 +106,29 @@ fn a_crash_of_the_manager_leaves_valid_leases_alone_and_tells_pending_callers() 
         assert!(locks.send(List::new("")).await.unwrap().unwrap().resources.is_empty());
         let next = locks.send(Acquire::new("r")).await.unwrap().unwrap();
         assert!(next.is_valid(), "the restarted manager serves as before");
+    });
+}
+
+#[test]
+fn a_renewal_by_hand_does_not_wait_for_a_crashed_manager_beyond_the_end_of_the_lease() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (dice, armed) = armed_dice();
+        let slow = Settings { restart_pause: secs(5), max_restart_pause: secs(5), ..Settings::default() };
+        let locks = world.builder().settings(slow).dice(Arc::new(dice)).start_here().unwrap();
+        let start = Instant::now();
+        let lease = locks.send(Acquire::new("r").ttl(secs(1)).no_renew()).await.unwrap().unwrap();
+        armed.store(true, Ordering::Relaxed);
+        let refused = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(1))));
+        while armed.load(Ordering::Relaxed) {
+            sleep(millis(1)).await;
+        }
+        let error = lease.renew().await.unwrap_err();
+        assert!(matches!(error, RenewError::Lost { reason: LossReason::Expired }), "{error}");
+        assert!(start.elapsed() < secs(1), "told before the store ends it: {:?}", start.elapsed());
+        assert!(matches!(refused.await.unwrap().unwrap(), Err(AcquireError::Restarted)));
+        assert!(start.elapsed() > secs(4), "the manager was down all the time: {:?}", start.elapsed());
     });
 }
 

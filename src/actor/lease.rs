@@ -122,15 +122,20 @@ impl Lease {
     /// [`no_renew`](super::Request::no_renew).
     ///
     /// # Errors
-    /// [`RenewError::Lost`] when it is over; [`RenewError::Store`] when the store gave no certain answer: the lease is
-    /// then valid until the end that it had before.
+    /// [`RenewError::Lost`] when it is over, and no later than that, even if the manager does not answer;
+    /// [`RenewError::Store`] when the store gave no certain answer: the lease is then valid until the end that it had
+    /// before.
     ///
     /// # Cancel safety
     /// Cancel safe: the renewal counts if it is confirmed.
     pub async fn renew(&self) -> Result<Duration, RenewError> {
-        match self.manager.send(Renew::new(self.token())).await {
-            Ok(answer) => answer,
-            Err(error) => Err(RenewError::Store(manager_gone("renew", error))),
+        // A manager that is being started again answers late, and whoever waits for it does not wait for `lost`.
+        tokio::select! {
+            biased;
+            reason = self.lost() => Err(RenewError::Lost { reason }),
+            answer = self.manager.send(Renew::new(self.token())) => {
+                answer.unwrap_or_else(|error| Err(RenewError::Store(manager_gone("renew", error))))
+            }
         }
     }
 

@@ -125,7 +125,7 @@ impl Checker {
                 false => Ok(()),
             },
             What::Worked { token, fence, accepted } => {
-                let order = resource.model.order.get(token).copied().unwrap_or(0);
+                let order = resource.model.order.get(&(*token, *fence)).copied().unwrap_or(0);
                 let should = order >= resource.worked;
                 resource.worked = resource.worked.max(order);
                 match *accepted == should {

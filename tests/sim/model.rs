@@ -16,8 +16,9 @@ pub(crate) struct Model {
     holds: Vec<Hold>,
     /// The end of every token that ever held: the past ones as they were, the others if nothing happens.
     pub(crate) ends: HashMap<Token, Duration>,
-    /// How many grants came before that of a token; a re-entry counts as its first hold.
-    pub(crate) order: HashMap<Token, u64>,
+    /// Which grant it was, counted in their order, that gave a token this fence; a re-entry counts as its first hold.
+    /// Not by the token alone: a repeat that is executed after the end of the hold is another grant to the same token.
+    pub(crate) order: HashMap<(Token, Fence), u64>,
     grants: u64,
     last_fence: Option<Fence>,
 }
@@ -28,6 +29,8 @@ struct Hold {
     owner: Option<Owner>,
     mode: Mode,
     fence: Fence,
+    /// See [`Model::order`].
+    order: u64,
     end: Duration,
     /// Until when it keeps the resource closed.
     opening: Duration,
@@ -66,16 +69,20 @@ impl Model {
         let Some(fence) = grant.fence else {
             return broken("P2", "a grant without a fence");
         };
-        let verdict = match &live {
-            Some(hold) if hold.fence == fence => Ok(()),
-            Some(hold) => broken("P2", format!("granted again with {fence:?} and not {:?}", hold.fence)),
+        let (order, verdict) = match &live {
+            Some(hold) if hold.fence == fence => (hold.order, Ok(())),
+            Some(hold) => {
+                let details = format!("granted again with {fence:?} and not {:?}", hold.fence);
+                (hold.order, broken("P2", details))
+            }
             None => self.admitted(asked, fence, now),
         };
+        self.order.insert((asked.token, fence), order);
         self.holds.retain(|hold| hold.token != asked.token);
         let (end, opening) = (now + asked.ttl, now + asked.ttl + asked.lock_delay);
         let (token, owner, mode, lock_delay) =
             (asked.token, asked.owner.clone(), asked.mode, asked.lock_delay);
-        self.holds.push(Hold { token, owner, mode, fence, end, opening, lock_delay });
+        self.holds.push(Hold { token, owner, mode, fence, order, end, opening, lock_delay });
         self.ends.insert(token, end);
         verdict?;
         match asked.owner.as_ref().map_or(1, |owner| self.count(owner, now)) {
@@ -84,8 +91,8 @@ impl Model {
         }
     }
 
-    /// A new hold: whether nobody was in its way, and whether its fence is right.
-    fn admitted(&mut self, asked: &Wanted, fence: Fence, now: Duration) -> Verdict {
+    /// A new hold: which grant it is, whether nobody was in its way, and whether its fence is right.
+    fn admitted(&mut self, asked: &Wanted, fence: Fence, now: Duration) -> (u64, Verdict) {
         let mut own = self.holds.iter().filter(|hold| hold.end > now && hold.owner == asked.owner);
         let first = own.next().filter(|hold| {
             asked.owner.is_some()
@@ -93,14 +100,18 @@ impl Model {
                 && (hold.mode, asked.mode) == (Mode::Exclusive, Mode::Exclusive)
         });
         if let Some(first) = first {
-            self.order.insert(asked.token, self.order[&first.token]);
-            return match first.fence == fence {
+            let verdict = match first.fence == fence {
                 true => Ok(()),
                 false => broken("P2", format!("re-entered with {fence:?} and not {:?}", first.fence)),
             };
+            return (first.order, verdict);
         }
         self.grants += 1;
-        self.order.insert(asked.token, self.grants);
+        (self.grants, self.admitted_first(asked, fence))
+    }
+
+    /// A hold that enters no other.
+    fn admitted_first(&mut self, asked: &Wanted, fence: Fence) -> Verdict {
         let last = self.last_fence.replace(self.last_fence.map_or(fence, |last| last.max(fence)));
         if let Some(hold) = conflict(asked.mode, self.holds.iter().map(|hold| (hold, hold.mode))) {
             let property = property_of(asked.mode);
