@@ -9,7 +9,7 @@ pub mod redis;
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use futures_util::future::BoxFuture;
+use futures_util::{future::BoxFuture, stream::BoxStream};
 
 pub use self::{
     error::{Certainty, Source, StoreError},
@@ -67,6 +67,20 @@ pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// `closed_for` opens that much later. What keeps a resource closed shows up in [`Inspection`] as
 /// [`HolderState::Closed`].
 ///
+/// **The queue.** An acquisition with a [`Place`] that finds somebody in its way is put at the end of its resource's
+/// queue. There it stays until it is granted, until its token is released, or until its place has not been refreshed,
+/// by repeating the acquisition, for [`Place::patience`]. A repeat keeps the place.
+/// * Whenever a release, an end or a waiter that is gone makes room, the heads of the queue that fit are *handed over*
+///   what they asked for, in the order of their arrival, each with a new fence, an end after its
+///   [`Place::grant_window`], and no lock delay yet. This happens in the verb that made the room, or that found it
+///   (every acquire, release and force-release looks; an end alone does nothing). Each hand-over is announced once to
+///   the inbox that the place names ([`listen`](Self::listen)); an announcement may be lost.
+/// * A waiter takes up what it was handed over by repeating its acquisition, which then counts its end anew with its own
+///   TTL and lock delay.
+/// * Nobody overtakes: while somebody waits, whoever is not a re-entry, and not a reader whose owner reads already, is
+///   in nobody's way only if it is the head; a try (without a place) is refused, also if it would fit.
+/// * A resource has at most [`Place::max_waiters`] waiters; one more is [`Acquired::Full`].
+///
 /// **Never a scan.** The work of acquire, renew and release is at most logarithmic in the number of holders (cleaning
 /// away dead ones is paid for by their acquisition). Only [`list`](Self::list) walks over names.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
@@ -88,8 +102,42 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// The resources that are not free and whose name starts with `prefix`: at most `limit`, in order of name.
     fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing>;
 
-    /// Takes a resource away from all its holders, and opens it. Answers how many holders there were.
+    /// Takes a resource away from all its holders, and opens it to those who wait. Answers how many holders there were.
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64>;
+
+    /// The announcements to this inbox, without an end. It connects by itself, again and again.
+    fn listen(&self, inbox: &Inbox) -> Announcements;
+}
+
+/// See [`Store::listen`].
+pub type Announcements = BoxStream<'static, Announcement>;
+
+/// Where hand-overs are announced: one for each lock manager, named by 128 random bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Inbox(pub Token);
+
+/// What an inbox is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// This token was handed over what it waits for.
+    HandedOver(Token),
+    /// From here on announcements arrive; earlier ones may have been lost. All who wait should attempt now.
+    Listening,
+    /// No announcement will arrive until [`Listening`](Self::Listening) is told, for this reason; attempts alone go on.
+    Deaf(StoreError),
+}
+
+/// How an acquisition waits in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where its hand-over is announced.
+    pub inbox: Inbox,
+    /// How long its place is kept after the last time the acquisition was repeated.
+    pub patience: Duration,
+    /// How long what it is handed over is kept for it to take up. At least 1 ms.
+    pub grant_window: Duration,
+    /// How many may wait for the resource, this one included.
+    pub max_waiters: u32,
 }
 
 /// One acquisition as the store knows it.
@@ -118,6 +166,8 @@ pub struct Acquisition {
     pub lock_delay: Duration,
     /// What the holder tells about itself.
     pub metadata: Metadata,
+    /// How it waits if somebody is in its way; `None` is a try, which leaves nothing behind.
+    pub place: Option<Place>,
 }
 
 /// The certain answers to [`Store::acquire`].
@@ -125,8 +175,20 @@ pub struct Acquisition {
 pub enum Acquired {
     /// It holds.
     Granted(Grant),
-    /// It does not hold, and nothing was changed.
+    /// It does not hold, and does not wait.
     Refused(Refusal),
+    /// It does not hold, and waits with this many ahead of it.
+    Queued {
+        /// Who is in the way.
+        refusal: Refusal,
+        /// How many wait ahead of it; 0 is the head of the queue.
+        ahead: u64,
+    },
+    /// It does not hold, and cannot wait: the queue is as long as it may be.
+    Full {
+        /// How many wait.
+        waiters: u64,
+    },
 }
 
 /// What was granted.
@@ -141,7 +203,7 @@ pub struct Grant {
 /// Why it was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// A holder that is in the way.
+    /// A holder that is in the way, or kept the resource busy while others wait ahead.
     pub by: Holder,
     /// The time until holders may have ended on their own so that a new attempt is worth while: the first end for
     /// permits, else the last.
@@ -210,6 +272,8 @@ pub struct Inspection {
     pub holders: Vec<Holder>,
     /// How many there are.
     pub total: u64,
+    /// How many wait in the queue.
+    pub waiting: u64,
 }
 
 /// The resources that are not free.
