@@ -14,10 +14,13 @@ use crate::{
         stats::RequestEnd,
         waiters::{Last, Waiter, Wake},
     },
-    protocol::{Moment, Token},
+    protocol::{Moment, Token, spread},
     store::{Acquired, Acquisition, Certainty, Grant, StoreError},
     world::Roll,
 };
+
+/// How long after one another those that wait look for a holder that died.
+const BETWEEN_WAITERS: Duration = Duration::from_millis(20);
 
 /// However soon a holder ends: attempts of one waiter are at least this far apart.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
@@ -39,6 +42,33 @@ impl LockManager {
             let outcome = ask("acquire", || store.acquire(&acquisition)).await;
             manager.do_send(Attempted { acquisition, sent, outcome, errand });
         });
+    }
+
+    /// The next attempt is due, or the wait is over.
+    fn attempt_or_give_up(&mut self, token: Token, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        let Some(waiter) = self.waiters.get_mut(token) else {
+            return;
+        };
+        let left = waiter.deadline().remaining(now);
+        if left.is_zero() {
+            return self.give_up(token, RequestEnd::TimedOut);
+        }
+        let in_flight = waiter.in_flight;
+        // While an attempt is on its way, the end of the wait still stands.
+        self.waiters.wake_after(token, left);
+        if !in_flight {
+            self.attempt(token, ctx);
+        }
+    }
+
+    /// There is news for a waiter: it attempts now, or as soon as the attempt that is on its way has its answer.
+    pub(crate) fn attempt_now(&mut self, token: Token, ctx: &mut Context<Self>) {
+        let Some(waiter) = self.waiters.get_mut(token) else {
+            return;
+        };
+        waiter.again = waiter.in_flight;
+        self.attempt_or_give_up(token, ctx);
     }
 
     fn granted(&mut self, token: Token, grant: Grant, sent: Moment, ctx: &mut Context<Self>) {
@@ -81,7 +111,7 @@ impl LockManager {
     }
 
     /// Decides what a waiter does after an attempt that got it nothing: pause and attempt again, or give up.
-    fn not_granted(&mut self, token: Token) {
+    pub(crate) fn not_granted(&mut self, token: Token) {
         let roll = self.dice.roll(Roll::Attempt);
         let now = self.clock.now();
         let Some(waiter) = self.waiters.get_mut(token) else {
@@ -93,9 +123,15 @@ impl LockManager {
             let timed_out = left.is_zero() && !waiter.plan.wait.is_zero();
             return self.give_up(token, if timed_out { RequestEnd::TimedOut } else { RequestEnd::Refused });
         };
-        // A holder that ends on its own before the pause is over is worth an attempt just after its end.
         let pause = match &waiter.last {
-            Last::Refused(refusal) => pause.min(refusal.remaining + pause.mul_f64(roll / 8.0)),
+            // Its turn will be announced. Attempts only refresh its place, and find a holder or a head that died: just
+            // after the end, one after the other.
+            Last::Refused(refusal, Some(ahead)) if self.hears && waiter.plan.backoff.max_attempts().is_none() => {
+                let in_turn = BETWEEN_WAITERS.mul_f64(*ahead as f64 + roll);
+                (refusal.remaining + in_turn).min(spread(self.settings.patience / 3, roll))
+            }
+            // A holder that ends on its own before the pause is over is worth an attempt just after its end.
+            Last::Refused(refusal, _) => pause.min(refusal.remaining + pause.mul_f64(roll / 8.0)),
             Last::Failed(_) | Last::Nothing => pause,
         };
         self.waiters.wake_after(token, pause.max(SHORTEST_PAUSE).min(left));
@@ -108,9 +144,9 @@ impl LockManager {
         };
         let waited = waiter.asked.elapsed(self.clock.now());
         let (end, error) = match std::mem::replace(&mut waiter.last, Last::Nothing) {
-            Last::Refused(refusal) => {
+            Last::Refused(refusal, ahead) => {
                 let (by, remaining) = (Box::new(refusal.by), refusal.remaining);
-                (end, AcquireError::Held { by, remaining, attempts: waiter.attempts, waited })
+                (end, AcquireError::Held { by, remaining, ahead, attempts: waiter.attempts, waited })
             }
             Last::Failed(error) => (RequestEnd::Failed(error.kind()), AcquireError::Store(error)),
             Last::Nothing => {
@@ -134,12 +170,17 @@ impl LockManager {
         drop(waiter.reply.send(Err(error)));
     }
 
-    /// Takes a waiter out. What the store may have granted to it is given back; an attempt that is still on its way
-    /// is when its answer comes.
+    /// Takes a waiter out. Its place in the queue, and what the store may have granted to it, is given back; an attempt
+    /// that is still on its way is when its answer comes.
     fn dismiss(&mut self, token: Token, end: RequestEnd) -> Option<Waiter> {
         let waiter = self.waiters.remove(token)?;
-        if let Some(end_in_store) = waiter.perhaps_until {
-            self.give_back(waiter.plan.acquisition.hold.clone(), Executed::Perhaps, end_in_store);
+        let hold = waiter.plan.acquisition.hold.clone();
+        match waiter.perhaps_until {
+            Some(end_in_store) => self.give_back(hold, Executed::Perhaps, end_in_store),
+            None if waiter.placed => {
+                self.give_back(hold, Executed::Certainly, self.clock.now() + self.settings.patience);
+            }
+            None => {}
         }
         self.stats.ended(end);
         Some(waiter)
@@ -166,19 +207,24 @@ impl Handler<Attempted> for LockManager {
         let Some(waiter) = self.waiters.get_mut(token) else {
             // Whoever asked has been answered, or has gone.
             return match outcome {
-                Ok(Acquired::Granted(_)) => {
-                    self.give_back(acquisition.hold, Executed::Certainly, end_in_store)
+                Ok(Acquired::Granted(_) | Acquired::Queued { .. }) => {
+                    self.give_back(acquisition.hold, Executed::Certainly, end_in_store);
                 }
                 Err(error) if error.certainty() == Certainty::Unknown => {
                     self.give_back(acquisition.hold, Executed::Perhaps, end_in_store);
                 }
-                Ok(Acquired::Refused(_)) | Err(_) => {}
+                Ok(Acquired::Refused(_) | Acquired::Full { .. }) | Err(_) => {}
             };
         };
         waiter.in_flight = false;
         match outcome {
             Ok(Acquired::Granted(grant)) => return self.granted(token, grant, sent, ctx),
-            Ok(Acquired::Refused(refusal)) => waiter.last = Last::Refused(refusal),
+            Ok(Acquired::Refused(refusal)) => waiter.last = Last::Refused(refusal, None),
+            Ok(Acquired::Queued { refusal, ahead }) => waiter.queued(refusal, ahead),
+            Ok(Acquired::Full { waiters }) => {
+                let error = AcquireError::QueueFull { waiters };
+                return self.refuse(token, RequestEnd::Failed(error.kind()), error);
+            }
             Err(error) => {
                 if error.certainty() == Certainty::Unknown {
                     waiter.perhaps_until = Some(end_in_store);
@@ -188,6 +234,9 @@ impl Handler<Attempted> for LockManager {
                 }
                 waiter.last = Last::Failed(error);
             }
+        }
+        if std::mem::take(&mut waiter.again) {
+            return self.attempt(token, ctx);
         }
         self.not_granted(token);
     }
@@ -199,20 +248,7 @@ impl StreamHandler<Wake> for LockManager {
             Wake::CallerGone(token) => drop(self.dismiss(token, RequestEnd::Cancelled)),
             Wake::Attempt(token) => {
                 self.waiters.timer_fired(token);
-                let now = self.clock.now();
-                let Some(waiter) = self.waiters.get_mut(token) else {
-                    return;
-                };
-                let left = waiter.deadline().remaining(now);
-                if left.is_zero() {
-                    return self.give_up(token, RequestEnd::TimedOut);
-                }
-                let in_flight = waiter.in_flight;
-                // While an attempt is on its way, the end of the wait still stands.
-                self.waiters.wake_after(token, left);
-                if !in_flight {
-                    self.attempt(token, ctx);
-                }
+                self.attempt_or_give_up(token, ctx);
             }
         }
     }

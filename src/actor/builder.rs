@@ -13,7 +13,7 @@ use crate::{
         supervisor::{Death, Pacing, supervise},
         waiters::Waiters,
     },
-    store::{Metadata, Store},
+    store::{Inbox, Metadata, Store},
     world::{Clock, Dice, Roll, SystemClock, SystemDice},
 };
 
@@ -109,6 +109,7 @@ impl LockManagerBuilder {
         let mut pacing = Pacing::new(settings.restart_pause, settings.max_restart_pause);
         let done = Rc::new(Cell::new(false));
         let (counted, rolled, clock_of_deaths) = (Arc::clone(&stats), Arc::clone(&dice), Arc::clone(&clock));
+        let inbox = Inbox(dice.token());
         let manager = LockManager {
             store,
             clock,
@@ -117,6 +118,8 @@ impl LockManagerBuilder {
             stats,
             about: about_this_process(),
             waiters: Waiters::default(),
+            inbox,
+            hears: false,
             leases: HashMap::new(),
             shutdown: Progress::new(Rc::clone(&done)),
         };

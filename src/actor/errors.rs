@@ -21,10 +21,18 @@ pub enum AcquireError {
         by: Box<Holder>,
         /// How long holders had then until they end on their own; they may renew.
         remaining: Duration,
+        /// How many waited ahead of the caller when it was told last; `None` if it did not wait in the queue.
+        ahead: Option<u64>,
         /// How many attempts were made.
         attempts: u32,
         /// How long the caller waited.
         waited: Duration,
+    },
+    /// As many as may be wait for this resource already. The caller certainly holds nothing, and does not wait.
+    #[error("{waiters} others wait for it already; try again later")]
+    QueueFull {
+        /// How many wait.
+        waiters: u64,
     },
     /// The manager has as many pending requests as it may have. Nothing was sent.
     #[error("the lock manager is busy: {pending} requests are pending; try again later")]
@@ -57,6 +65,7 @@ impl AcquireError {
         match self {
             Self::Invalid(_) => "invalid",
             Self::Held { .. } => "held",
+            Self::QueueFull { .. } => "queue_full",
             Self::Busy { .. } => "busy",
             Self::Store(error) => error.kind(),
             Self::TooLate { .. } => "too_late",

@@ -24,6 +24,11 @@ pub struct LeaseEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseChange {
+    /// It waits, with this many ahead of it: told when it begins to wait, and when that number has changed.
+    Queued {
+        /// How many wait ahead of it.
+        ahead: u64,
+    },
     /// It was granted.
     Granted,
     /// A renewal was confirmed; the lease may have been at risk before.

@@ -22,7 +22,7 @@ use crate::{
         waiters::{Waiter, Waiters},
     },
     protocol::{Moment, Token},
-    store::{Hold, Metadata, Store},
+    store::{Hold, Inbox, Metadata, Store},
     world::{Clock, Dice},
 };
 
@@ -48,6 +48,10 @@ pub struct LockManager {
     /// What every holder of this manager tells about itself.
     pub(crate) about: Metadata,
     pub(crate) waiters: Waiters,
+    /// Where the store tells of hand-overs to the waiters.
+    pub(crate) inbox: Inbox,
+    /// Whether what the inbox is told arrives.
+    pub(crate) hears: bool,
     pub(crate) leases: HashMap<Token, Arc<LeaseState>>,
     pub(crate) shutdown: Progress,
 }
@@ -59,6 +63,8 @@ impl Actor for LockManager {
         ctx.add_stream(self.waiters.wakes());
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
         ctx.run_interval(LOOK_AT_CLOCKS, move |this, _| this.look_at_clocks(&mut clocks));
+        self.hears = false;
+        ctx.add_stream(self.store.listen(&self.inbox));
     }
 }
 
@@ -105,7 +111,7 @@ impl LockManager {
         if self.shutdown.has_begun() {
             return Err(AcquireError::ShuttingDown);
         }
-        let plan = Plan::check(request, token, &self.settings, &self.about)?;
+        let plan = Plan::check(request, token, &self.settings, (&self.about, self.inbox))?;
         match self.waiters.len() {
             pending if pending >= self.settings.max_pending => Err(AcquireError::Busy { pending }),
             _ => Ok(plan),

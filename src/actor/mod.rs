@@ -11,6 +11,7 @@ mod builder;
 mod errors;
 mod event;
 mod give_back;
+mod inbox;
 mod lease;
 mod manager;
 mod messages;

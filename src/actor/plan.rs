@@ -11,7 +11,7 @@ use crate::{
         settings::{SHORTEST_TTL, in_range},
     },
     protocol::{Backoff, Invalid, Mode, Owner, RenewalPlan, ResourceName, Token},
-    store::{Acquisition, Hold, Metadata},
+    store::{Acquisition, Hold, Inbox, Metadata, Place},
 };
 
 /// How much a holder may tell about itself, in bytes.
@@ -30,12 +30,13 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Checks a request against the settings; `about` is what every holder of this manager tells about itself.
+    /// Checks a request against the settings; `about` is what every holder of this manager tells about itself, and
+    /// `inbox` where its waiters are told of a hand-over.
     pub(crate) fn check<Kind>(
         request: Request<Kind>,
         token: Token,
         settings: &Settings,
-        about: &Metadata,
+        (about, inbox): (&Metadata, Inbox),
     ) -> Result<Self, Invalid> {
         let Request { resource, takes, options, .. } = request;
         let owner = options.owner.as_ref().map(Owner::new).transpose()?;
@@ -49,6 +50,12 @@ impl Plan {
         in_range("lock_delay", options.lock_delay, Duration::ZERO, settings.max_ttl)?;
         in_range("min_hold", options.min_hold, Duration::ZERO, settings.max_ttl)?;
         let (wait, backoff) = waiting(&options, settings)?;
+        let place = (!wait.is_zero()).then_some(Place {
+            inbox,
+            patience: settings.patience,
+            grant_window: settings.grant_window,
+            max_waiters: settings.max_waiters,
+        });
         let renewal = renewal(&options, ttl, settings)?;
         Ok(Self {
             acquisition: Acquisition {
@@ -58,6 +65,7 @@ impl Plan {
                 ttl,
                 lock_delay: options.lock_delay,
                 metadata: metadata(options.metadata, about)?,
+                place,
             },
             wait,
             backoff,

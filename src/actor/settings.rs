@@ -23,6 +23,14 @@ pub struct Settings {
     pub max_ttl: Duration,
     /// The longest wait that a request may ask for. Default: 24 h.
     pub max_wait: Duration,
+    /// How long the store keeps the place of a waiter in the queue after the last time the manager refreshed it, which
+    /// it does three times as often. Default: 30 s.
+    pub patience: Duration,
+    /// How long a lease that is handed over to a waiter waits for it to take it up: what a dead waiter at the head of
+    /// the queue costs. Default: 1 s.
+    pub grant_window: Duration,
+    /// How many may wait for one resource; one more is answered `QueueFull` at once. Default: 10,000.
+    pub max_waiters: u32,
     /// How many requests may be pending in one manager; one more is answered `Busy` at once. Default: 100,000.
     pub max_pending: usize,
     /// The pause before a crashed actor is started again; doubled with each crash in a row. Default: 10 ms.
@@ -40,6 +48,9 @@ impl Default for Settings {
             backoff: Backoff::DEFAULT,
             max_ttl: Duration::from_secs(24 * 3600),
             max_wait: Duration::from_secs(24 * 3600),
+            patience: Duration::from_secs(30),
+            grant_window: Duration::from_secs(1),
+            max_waiters: 10_000,
             max_pending: 100_000,
             restart_pause: Duration::from_millis(10),
             max_restart_pause: Duration::from_secs(1),
@@ -61,6 +72,11 @@ impl Settings {
             let allowed = format!("more than zero, and less than half of lease.ttl ({:?})", self.ttl);
             let value = format_args!("{:?}", self.renewal_interval);
             return Err(Invalid::new("lease.renewal_interval", value, allowed));
+        }
+        in_range("wait.patience", self.patience, Duration::from_secs(1), Duration::from_secs(3600))?;
+        in_range("wait.grant_window", self.grant_window, SHORTEST_TTL, self.patience)?;
+        if self.max_waiters == 0 {
+            return Err(Invalid::new("limits.max_waiters", self.max_waiters, "1 or more"));
         }
         if self.max_pending == 0 {
             return Err(Invalid::new("limits.max_pending", self.max_pending, "1 or more"));

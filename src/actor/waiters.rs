@@ -17,7 +17,7 @@ use futures_util::{
 use tokio_util::time::{DelayQueue, delay_queue::Key};
 
 use crate::{
-    actor::{AcquireError, Lease, plan::Plan, reply::ReplyTo},
+    actor::{AcquireError, Lease, LeaseChange, LeaseEvent, plan::Plan, reply::ReplyTo},
     protocol::{Moment, Token},
     store::{Refusal, StoreError},
 };
@@ -30,8 +30,12 @@ pub(crate) struct Waiter {
     pub(crate) attempts: u32,
     /// Whether an attempt is on its way.
     pub(crate) in_flight: bool,
+    /// Whether there was news while an attempt was on its way, so that another has to follow it at once.
+    pub(crate) again: bool,
     /// What the last attempt was told.
     pub(crate) last: Last,
+    /// Whether it has a place in the queue of the store.
+    pub(crate) placed: bool,
     /// Until when the store may hold something for this token after an attempt with an unknown outcome.
     pub(crate) perhaps_until: Option<Moment>,
     timer: Option<Key>,
@@ -41,7 +45,8 @@ pub(crate) struct Waiter {
 /// What the last attempt was told.
 pub(crate) enum Last {
     Nothing,
-    Refused(Refusal),
+    /// Somebody is in the way; in the queue there are so many ahead.
+    Refused(Refusal, Option<u64>),
     Failed(StoreError),
 }
 
@@ -53,11 +58,29 @@ impl Waiter {
             asked,
             attempts: 0,
             in_flight: false,
+            again: false,
             last: Last::Nothing,
+            placed: false,
             perhaps_until: None,
             timer: None,
             watch: None,
         }
+    }
+
+    /// The store has put it into the queue, or found it there.
+    pub(crate) fn queued(&mut self, refusal: Refusal, ahead: u64) {
+        let news = !matches!(self.last, Last::Refused(_, Some(before)) if before == ahead);
+        if let (true, Some(listener)) = (news, &self.plan.events) {
+            let hold = &self.plan.acquisition.hold;
+            listener.do_send(LeaseEvent {
+                resource: hold.resource.clone(),
+                token: hold.token.prefix(),
+                fence: None,
+                change: LeaseChange::Queued { ahead },
+            });
+        }
+        self.placed = true;
+        self.last = Last::Refused(refusal, Some(ahead));
     }
 
     /// When its wait is over.
@@ -108,6 +131,11 @@ impl Waiters {
         // In an order of their own, and not the table's, so that a simulated world replays from its seed.
         tokens.sort_unstable();
         tokens
+    }
+
+    /// Those that have a place in the queue of the store.
+    pub(crate) fn placed(&self) -> Vec<Token> {
+        self.table.iter().filter(|(_, waiter)| waiter.placed).map(|(token, _)| *token).collect()
     }
 
     /// Takes a waiter out, with its timer and the watch over its caller.

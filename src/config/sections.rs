@@ -51,6 +51,12 @@ pub struct WaitConfig {
     /// How long a request waits for a resource that is held. Zero is a try. Default: zero.
     #[serde(deserialize_with = "duration")]
     pub timeout: Duration,
+    /// How long the store keeps a waiter's place after it was refreshed last. Default: 30 s.
+    #[serde(deserialize_with = "duration")]
+    pub patience: Duration,
+    /// How long a lease that is handed over waits to be taken up. Default: 1 s.
+    #[serde(deserialize_with = "duration")]
+    pub grant_window: Duration,
 }
 
 /// `[backoff]`: the pauses between the attempts of a request.
@@ -120,6 +126,8 @@ pub struct LimitsConfig {
     /// The longest wait. Default: 24 h.
     #[serde(deserialize_with = "duration")]
     pub max_wait: Duration,
+    /// How many may wait for one resource. Default: 10,000.
+    pub max_waiters: u32,
     /// How many requests may be pending in one manager. Default: 100,000.
     pub max_pending: usize,
 }

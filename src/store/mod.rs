@@ -117,7 +117,7 @@ pub type Announcements = BoxStream<'static, Announcement>;
 pub struct Inbox(pub Token);
 
 /// What an inbox is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Announcement {
     /// This token was handed over what it waits for.
     HandedOver(Token),

@@ -1,26 +1,36 @@
 //! A store in the memory of one process: the contract at its plainest, and faults on demand.
 
 mod faults;
+mod holders;
+mod inboxes;
+mod queue;
 mod record;
 mod resource;
+mod state;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 use std::{
-    collections::BTreeMap,
     fmt,
-    ops::Bound,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use futures_util::StreamExt;
+
 use self::{
-    faults::{Fault, Faults},
+    faults::Fault,
     resource::Resource,
+    state::State,
+    turn::{Turn, since_origin},
 };
 use crate::{
-    protocol::{Fence, Moment, ResourceName},
-    store::{Acquired, Acquisition, Hold, Inspection, Listing, Released, Renewed, Reply, Store, StoreError},
+    protocol::{Moment, ResourceName},
+    store::{
+        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Reply,
+        Store, StoreError,
+    },
     world::{Clock, SystemClock},
 };
 
@@ -36,15 +46,6 @@ use crate::{
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     state: Arc<Mutex<State>>,
-}
-
-#[derive(Default)]
-struct State {
-    /// Those that are not free, and some that nobody has asked for since they became free.
-    resources: BTreeMap<ResourceName, Resource>,
-    last_fence: u64,
-    swept: Option<ResourceName>,
-    faults: Faults,
 }
 
 impl MemoryStore {
@@ -71,7 +72,18 @@ impl MemoryStore {
         self.state().faults.script(Fault::Stall(pause), verbs);
     }
 
-    /// Forgets all holders, as a server that lost its data and came back empty. Fences go on growing.
+    /// From now on announcements get lost on their way, and nobody is told; until this is called with `false`.
+    pub fn lose_announcements(&self, lose: bool) {
+        self.state().inboxes.lose(lose);
+    }
+
+    /// Whoever listens is told [`Announcement::Deaf`](crate::store::Announcement::Deaf), and nothing more; until this is
+    /// called with `false`, which is told as [`Listening`](crate::store::Announcement::Listening).
+    pub fn deafen(&self, deaf: bool) {
+        self.state().inboxes.deafen(deaf);
+    }
+
+    /// Forgets all holders and waiters, as a server that lost its data and came back empty. Fences go on growing.
     pub fn clear(&self) {
         self.state().resources.clear();
     }
@@ -107,9 +119,9 @@ impl MemoryStore {
     fn answer_about<'a, T: Send + 'a>(
         &'a self,
         name: &'a ResourceName,
-        verb: impl FnOnce(&mut Resource, Moment) -> T + Send + 'a,
+        verb: impl FnOnce(&mut Resource, &mut Turn<'_>) -> Result<T, StoreError> + Send + 'a,
     ) -> Reply<'a, T> {
-        self.answer(move |state, now| Ok(state.with(name, |resource| verb(resource, now))))
+        self.answer(move |state, now| state.with(name, now, verb))
     }
 }
 
@@ -117,24 +129,24 @@ impl Store for MemoryStore {
     fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
         self.answer(move |state, now| {
             state.sweep(now);
-            state.acquire(asked, now)
+            state.with(&asked.hold.resource, now, |resource, turn| resource.acquire(asked, turn))
         })
     }
 
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        self.answer_about(&hold.resource, move |resource, now| resource.renew(hold, ttl, now))
+        self.answer_about(&hold.resource, move |resource, turn| Ok(resource.renew(hold, ttl, turn.now)))
     }
 
     fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
-        self.answer_about(&hold.resource, move |resource, now| resource.release(hold, closed_for, now))
+        self.answer_about(&hold.resource, move |resource, turn| Ok(resource.release(hold, closed_for, turn)))
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        self.answer_about(&hold.resource, move |resource, now| resource.is_held(hold, now))
+        self.answer_about(&hold.resource, move |resource, turn| Ok(resource.is_held(hold, turn.now)))
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
-        self.answer_about(resource, move |resource, now| resource.inspect(limit, now))
+        self.answer_about(resource, move |resource, turn| Ok(resource.inspect(limit, turn.now)))
     }
 
     fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
@@ -142,67 +154,11 @@ impl Store for MemoryStore {
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
-        self.answer_about(resource, move |resource, now| {
-            resource.settle(now);
-            std::mem::take(resource).total()
-        })
-    }
-}
-
-impl State {
-    fn acquire(&mut self, asked: &Acquisition, now: Moment) -> Result<Acquired, StoreError> {
-        let name = &asked.hold.resource;
-        let resource = self.resources.entry(name.clone()).or_default();
-        let last = &mut self.last_fence;
-        let answer = resource.acquire(asked, now, || {
-            let micros = u64::try_from(since_origin(now).as_micros()).unwrap_or(u64::MAX);
-            *last = (*last + 1).max(micros);
-            Fence::new(*last)
-        });
-        if resource.is_free() {
-            self.resources.remove(name);
-        }
-        answer
+        self.answer_about(resource, move |resource, turn| Ok(resource.force_release(turn)))
     }
 
-    /// Runs a verb on a resource that may be free; one that is free afterwards is not kept.
-    fn with<T>(&mut self, name: &ResourceName, verb: impl FnOnce(&mut Resource) -> T) -> T {
-        let Some(resource) = self.resources.get_mut(name) else {
-            return verb(&mut Resource::default());
-        };
-        let answer = verb(resource);
-        if resource.is_free() {
-            self.resources.remove(name);
-        }
-        answer
-    }
-
-    fn list(&mut self, prefix: &[u8], limit: usize, now: Moment) -> Listing {
-        self.resources.retain(|_, resource| {
-            resource.settle(now);
-            !resource.is_free()
-        });
-        let mut matching = self.resources.keys().filter(|name| name.as_bytes().starts_with(prefix));
-        let resources = matching.by_ref().take(limit).cloned().collect();
-        Listing { resources, complete: matching.next().is_none() }
-    }
-
-    /// Looks at the next two resources in line, so that those that nobody asks for any more do not pile up: each new
-    /// one pays for more than itself.
-    fn sweep(&mut self, now: Moment) {
-        const AT_ONCE: usize = 2;
-        for _ in 0..AT_ONCE {
-            let after = self.swept.take().map_or(Bound::Unbounded, Bound::Excluded);
-            let Some((name, resource)) = self.resources.range_mut((after, Bound::Unbounded)).next() else {
-                return;
-            };
-            resource.settle(now);
-            let (name, free) = (name.clone(), resource.is_free());
-            if free {
-                self.resources.remove(&name);
-            }
-            self.swept = Some(name);
-        }
+    fn listen(&self, inbox: &Inbox) -> Announcements {
+        self.state().inboxes.listen(*inbox).boxed()
     }
 }
 
@@ -210,10 +166,6 @@ impl State {
 fn in_whole_millis(now: Moment) -> Moment {
     let since = since_origin(now);
     now - Duration::from_nanos(u64::from(since.subsec_nanos() % 1_000_000))
-}
-
-fn since_origin(moment: Moment) -> Duration {
-    Moment::since_origin(Duration::ZERO).elapsed(moment)
 }
 
 impl Default for MemoryStore {

@@ -24,19 +24,25 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn new(asked: &Acquisition, fence: Fence, now: Moment) -> Self {
-        let mut record = Self {
+        let mut record = Self::handed_over(asked, fence, now);
+        record.extend(asked.ttl, now);
+        record
+    }
+
+    /// A hold that nobody has taken up yet: no lock delay keeps the resource closed after its end. The first
+    /// [`extend`](Self::extend) takes it up.
+    pub(super) fn handed_over(asked: &Acquisition, fence: Fence, end: Moment) -> Self {
+        Self {
             token: asked.hold.token,
             owner: asked.hold.owner.clone(),
             mode: asked.mode,
             fence,
             state: HolderState::Holding,
-            end: now,
+            end,
             lock_delay: whole_millis(asked.lock_delay),
-            opening: now,
+            opening: end,
             metadata: asked.metadata.clone(),
-        };
-        record.extend(asked.ttl, now);
-        record
+        }
     }
 
     pub(super) fn extend(&mut self, ttl: Duration, now: Moment) {

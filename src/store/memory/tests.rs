@@ -40,13 +40,14 @@ fn exclusive(name: &str, token: u128) -> Acquisition {
         ttl: Duration::from_secs(10),
         lock_delay: Duration::ZERO,
         metadata: Metadata::new(),
+        place: None,
     }
 }
 
 async fn fence(store: &MemoryStore, asked: &Acquisition) -> u64 {
     match store.acquire(asked).await.unwrap() {
         Acquired::Granted(grant) => grant.fence.unwrap().get(),
-        Acquired::Refused(refusal) => panic!("{refusal:?}"),
+        kept_out => panic!("{kept_out:?}"),
     }
 }
 

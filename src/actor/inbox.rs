@@ -1,0 +1,41 @@
+//! What the store announces to the manager: hand-overs to its waiters, and whether it can hear of them at all.
+
+use actix::{Context, StreamHandler};
+
+use crate::{actor::LockManager, store::Announcement};
+
+impl StreamHandler<Announcement> for LockManager {
+    fn handle(&mut self, announcement: Announcement, ctx: &mut Context<Self>) {
+        match announcement {
+            Announcement::HandedOver(token) => self.attempt_now(token, ctx),
+            Announcement::Listening => {
+                self.hears = true;
+                // What was announced before is lost.
+                for token in self.waiters.placed() {
+                    self.attempt_now(token, ctx);
+                }
+            }
+            Announcement::Deaf(error) => self.deaf(&error),
+        }
+    }
+
+    /// A store that announces nothing any more leaves the scheduled attempts.
+    fn finished(&mut self, _: &mut Context<Self>) {
+        self.hears = false;
+    }
+}
+
+impl LockManager {
+    /// Nothing is heard any more: those that wait attempt as often as their backoff says.
+    fn deaf(&mut self, error: &crate::store::StoreError) {
+        if std::mem::take(&mut self.hears) || !error.is_transient() {
+            let error: &dyn std::error::Error = error;
+            tracing::warn!(error, "hand-overs are not heard of; waiting goes on with scheduled attempts alone");
+        }
+        for token in self.waiters.placed() {
+            if self.waiters.get_mut(token).is_some_and(|waiter| !waiter.in_flight) {
+                self.not_granted(token);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Who listens for hand-overs, and how they are told.
+
+use std::{
+    collections::BTreeMap,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use futures_util::Stream;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::faults;
+use crate::{
+    protocol::Token,
+    store::{Announcement, Inbox},
+};
+
+/// All who listen. A clone is another handle to the same inboxes.
+#[derive(Clone, Default)]
+pub(super) struct Inboxes(Arc<Mutex<Listeners>>);
+
+#[derive(Default)]
+struct Listeners {
+    listening: BTreeMap<Inbox, Vec<UnboundedSender<Announcement>>>,
+    losing: bool,
+    deaf: bool,
+}
+
+/// The announcements to one who listens, and its entry among the listeners as long as it lives.
+struct Listener {
+    inbox: Inbox,
+    inboxes: Inboxes,
+    announcements: UnboundedReceiver<Announcement>,
+}
+
+impl Inboxes {
+    pub(super) fn listen(&self, inbox: Inbox) -> impl Stream<Item = Announcement> + Send + use<> {
+        let (sender, announcements) = unbounded_channel();
+        let mut listeners = self.listeners();
+        tell(&sender, listeners.beginning());
+        listeners.listening.entry(inbox).or_default().push(sender);
+        Listener { inbox, inboxes: self.clone(), announcements }
+    }
+
+    pub(super) fn announce(&self, inbox: Inbox, handed_over: Token) {
+        let listeners = self.listeners();
+        if listeners.losing || listeners.deaf {
+            return;
+        }
+        for listener in listeners.listening.get(&inbox).into_iter().flatten() {
+            tell(listener, Announcement::HandedOver(handed_over));
+        }
+    }
+
+    pub(super) fn lose(&self, losing: bool) {
+        self.listeners().losing = losing;
+    }
+
+    pub(super) fn deafen(&self, deaf: bool) {
+        let mut listeners = self.listeners();
+        if listeners.deaf == deaf {
+            return;
+        }
+        listeners.deaf = deaf;
+        for listener in listeners.listening.values().flatten() {
+            tell(listener, listeners.beginning());
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.listeners().listening.values().map(Vec::len).sum()
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Listeners> {
+        // Nothing that can panic is done while this is locked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listeners {
+    /// What a listener is told first, and again when it changes.
+    fn beginning(&self) -> Announcement {
+        if self.deaf { Announcement::Deaf(faults::unavailable()) } else { Announcement::Listening }
+    }
+}
+
+impl Stream for Listener {
+    type Item = Announcement;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Announcement>> {
+        self.announcements.poll_recv(context)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.announcements.close();
+        let mut listeners = self.inboxes.listeners();
+        if let Some(senders) = listeners.listening.get_mut(&self.inbox) {
+            senders.retain(|sender| !sender.is_closed());
+            if senders.is_empty() {
+                listeners.listening.remove(&self.inbox);
+            }
+        }
+    }
+}
+
+fn tell(listener: &UnboundedSender<Announcement>, announcement: Announcement) {
+    // Who just stops listening does not want to know.
+    let _ = listener.send(announcement);
+}

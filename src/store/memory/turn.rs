@@ -1,0 +1,36 @@
+//! What a verb works with: the time, new fences, and the inboxes that it may announce to.
+
+use std::time::Duration;
+
+use super::inboxes::Inboxes;
+use crate::{
+    protocol::{Fence, Moment, Token},
+    store::Inbox,
+};
+
+/// One verb's turn at the store.
+pub(super) struct Turn<'a> {
+    pub(super) now: Moment,
+    last_fence: &'a mut u64,
+    inboxes: &'a Inboxes,
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn new(now: Moment, last_fence: &'a mut u64, inboxes: &'a Inboxes) -> Self {
+        Self { now, last_fence, inboxes }
+    }
+
+    pub(super) fn new_fence(&mut self) -> Fence {
+        let micros = u64::try_from(since_origin(self.now).as_micros()).unwrap_or(u64::MAX);
+        *self.last_fence = (*self.last_fence + 1).max(micros);
+        Fence::new(*self.last_fence)
+    }
+
+    pub(super) fn announce(&self, inbox: Inbox, handed_over: Token) {
+        self.inboxes.announce(inbox, handed_over);
+    }
+}
+
+pub(super) fn since_origin(moment: Moment) -> Duration {
+    Moment::since_origin(Duration::ZERO).elapsed(moment)
+}
