@@ -6,6 +6,7 @@
 mod differential {
     pub(crate) mod case;
     pub(crate) mod pair;
+    pub(crate) mod told;
 }
 mod support;
 
@@ -27,7 +28,7 @@ async fn compare(server: &RedisServer, case: &Case) -> Found {
     let mut found = Ok(());
     for _ in 0..TRIES {
         let started = Instant::now();
-        found = Pair::new(server).run(case).await;
+        found = Pair::new(server).await.run(case).await;
         if found.is_ok() || started.elapsed() < SLACK {
             break;
         }

@@ -7,12 +7,13 @@ use std::{
 
 use leasehold::{
     protocol::{Mode, Owner, ResourceName, Token},
-    store::{Acquisition, Hold, Metadata},
+    store::{Acquisition, Hold, Inbox, Metadata, Place},
 };
-use proptest::{collection::vec, prelude::*};
+use proptest::{collection::vec, option, prelude::*};
 
-const RESOURCES: usize = 2;
-const ASKED: usize = 7;
+pub(crate) const RESOURCES: usize = 2;
+pub(crate) const INBOXES: usize = 2;
+const ASKED: usize = 8;
 const OPS: usize = 40;
 
 /// Acquisitions that may be asked for, and what is done with them.
@@ -27,6 +28,8 @@ pub(crate) struct Case {
 pub(crate) enum Op {
     /// The first number is the place in `Case::asked`.
     Acquire(usize, Duration),
+    /// The same, without a place in the queue.
+    Try(usize, Duration),
     Renew(usize, Duration),
     Release(usize, Duration),
     IsHeld(usize),
@@ -39,9 +42,12 @@ pub(crate) enum Op {
 impl Debug for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, asked) in self.asked.iter().enumerate() {
-            let Acquisition { hold, mode, reentrant, lock_delay, .. } = asked;
+            let Acquisition { hold, mode, reentrant, lock_delay, place, .. } = asked;
             let Hold { resource, owner, .. } = hold;
-            writeln!(f, "{number}: {mode} of {resource} by {owner:?}, {reentrant}, {lock_delay:?}")?;
+            writeln!(
+                f,
+                "{number}: {mode} of {resource} by {owner:?}, {reentrant}, {lock_delay:?}, {place:?}"
+            )?;
         }
         self.ops.iter().try_for_each(|op| writeln!(f, "{op:?}"))
     }
@@ -60,15 +66,17 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
 
 fn asked() -> impl Strategy<Value = Acquisition> {
     let mode = prop_oneof![
-        4 => Just(Mode::Exclusive),
-        2 => Just(Mode::Shared),
+        6 => Just(Mode::Exclusive),
+        3 => Just(Mode::Shared),
         3 => (1..=3_u32).prop_map(|count| Mode::permits(count, 3).unwrap()),
         1 => Just(Mode::permits(1, 4).unwrap()),
     ];
     let owner = prop_oneof![2 => Just(None), 3 => Just(Some("a")), 1 => Just(Some("b {%}"))];
     let lock_delay = prop_oneof![3 => Just(0), 1 => 1..6_u64].prop_map(Duration::from_secs);
-    (0..RESOURCES, mode, owner, prop::bool::weighted(0.8), lock_delay).prop_map(
-        |(resource, mode, owner, reentrant, lock_delay)| Acquisition {
+    // Most of them meet on one resource, so that more than one waits.
+    let resource = prop_oneof![3 => Just(0), 1 => 0..RESOURCES];
+    (resource, mode, owner, prop::bool::weighted(0.8), lock_delay, option::weighted(0.8, place())).prop_map(
+        |(resource, mode, owner, reentrant, lock_delay, place)| Acquisition {
             hold: Hold {
                 resource: name(resource),
                 token: Token::from_bits(0),
@@ -79,23 +87,45 @@ fn asked() -> impl Strategy<Value = Acquisition> {
             ttl: Duration::ZERO,
             lock_delay,
             metadata: Metadata::from([("purpose".to_owned(), format!("{mode}"))]),
+            place,
+        },
+    )
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    let max_waiters = prop_oneof![1 => 0..3_u32, 2 => Just(10)];
+    (0..INBOXES, lasting(8), lasting(4), max_waiters).prop_map(
+        |(number, patience, grant_window, max_waiters)| Place {
+            inbox: inbox(number),
+            patience,
+            grant_window,
+            max_waiters,
         },
     )
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let lasting = || (1..9_u64).prop_map(|seconds| Duration::from_millis(seconds * 1_000 + 500));
-    let closed_for = prop_oneof![4 => Just(Duration::ZERO), 1 => lasting()];
+    let closed_for = prop_oneof![4 => Just(Duration::ZERO), 1 => lasting(8)];
     prop_oneof![
-        14 => (0..ASKED, lasting()).prop_map(|(asked, ttl)| Op::Acquire(asked, ttl)),
-        4 => (0..ASKED, lasting()).prop_map(|(asked, ttl)| Op::Renew(asked, ttl)),
-        7 => (0..ASKED, closed_for).prop_map(|(asked, closed_for)| Op::Release(asked, closed_for)),
+        18 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Acquire(asked, ttl)),
+        4 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Try(asked, ttl)),
+        4 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Renew(asked, ttl)),
+        12 => (0..ASKED, closed_for).prop_map(|(asked, closed_for)| Op::Release(asked, closed_for)),
         3 => (0..ASKED).prop_map(Op::IsHeld),
         4 => (0..RESOURCES, 0..5_usize).prop_map(|(resource, limit)| Op::Inspect(resource, limit)),
         1 => (0..RESOURCES + 1).prop_map(Op::List),
         1 => (0..RESOURCES).prop_map(Op::ForceRelease),
         6 => (1..5_u64).prop_map(|seconds| Op::Pass(Duration::from_secs(seconds))),
     ]
+}
+
+/// Half a second beside the whole ones.
+fn lasting(most_seconds: u64) -> impl Strategy<Value = Duration> {
+    (1..=most_seconds).prop_map(|seconds| Duration::from_millis(seconds * 1_000 + 500))
+}
+
+pub(crate) fn inbox(number: usize) -> Inbox {
+    Inbox(Token::from_bits(1_000 + number as u128))
 }
 
 pub(crate) fn name(resource: usize) -> ResourceName {

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Debug,
+    ops::Bound::{Excluded, Unbounded},
     sync::Arc,
     time::Duration,
 };
@@ -10,12 +11,15 @@ use std::{
 use leasehold::{
     protocol::{Fence, Mode, ResourceName},
     store::{
-        Acquired, Acquisition, Grant, Holder, HolderState, Inspection, MemoryStore, RedisStore, Refusal,
-        Store, StoreError,
+        Acquired, Acquisition, Holder, HolderState, Inspection, MemoryStore, RedisStore, Refusal, Store,
+        StoreError,
     },
 };
 
-use super::case::{Case, Op, name};
+use super::{
+    case::{Case, Op, RESOURCES, name},
+    told::Told,
+};
 use crate::support::{clock::TestClock, redis_server::RedisServer};
 
 /// More than the server's clock moves by itself in a case, and less than the half second.
@@ -34,30 +38,39 @@ pub(crate) struct Pair<'a> {
     memory: MemoryStore,
     /// The fences of the one store by those of the other.
     fences: BTreeMap<Fence, Fence>,
+    told: Told,
 }
 
 impl<'a> Pair<'a> {
-    pub(crate) fn new(server: &'a RedisServer) -> Self {
+    pub(crate) async fn new(server: &'a RedisServer) -> Self {
         server.command(&["FLUSHALL"]);
         let clock = Arc::new(TestClock::new());
         let memory = MemoryStore::new(clock.clone());
         let redis = RedisStore::open(&server.url()).unwrap();
-        Self { server, redis, clock, memory, fences: BTreeMap::new() }
+        let told = Told::listen(&memory, &redis).await;
+        Self { server, redis, clock, memory, fences: BTreeMap::new(), told }
     }
 
     pub(crate) async fn run(&mut self, case: &Case) -> Found {
         for (step, op) in case.ops.iter().enumerate() {
             self.step(case, op).await.map_err(|found| format!("step {step}, {op:?}: {found}"))?;
         }
+        self.told.compare(&self.memory, &self.redis).await?;
         self.compare_keys().await?;
         self.pass(LONG_AFTER);
-        self.compare_keys().await
+        same(
+            Ok(vec![]),
+            Ok(self.server.keys().into_iter().filter(|(key, _)| key != "leasehold:fence").collect()),
+        )
     }
 
     async fn step(&mut self, case: &Case, op: &Op) -> Found {
         match *op {
             Op::Acquire(asked, ttl) => {
                 self.acquire(case, &Acquisition { ttl, ..case.asked[asked].clone() }).await
+            }
+            Op::Try(asked, ttl) => {
+                self.acquire(case, &Acquisition { ttl, place: None, ..case.asked[asked].clone() }).await
             }
             Op::Renew(asked, ttl) => {
                 let hold = &case.asked[asked].hold;
@@ -90,9 +103,16 @@ impl<'a> Pair<'a> {
         match (self.memory.acquire(asked).await, self.redis.acquire(asked).await) {
             (Ok(Acquired::Granted(model)), Ok(Acquired::Granted(real))) => {
                 same(Ok(model.holds), Ok(real.holds))?;
-                self.compare_fences(model, real)
+                self.compare_fences(model.fence, real.fence)
             }
             (Ok(Acquired::Refused(model)), Ok(Acquired::Refused(real))) => {
+                self.compare_refusals(case, asked, &model, &real).await
+            }
+            (
+                Ok(Acquired::Queued { refusal: model, ahead: model_ahead }),
+                Ok(Acquired::Queued { refusal: real, ahead }),
+            ) => {
+                same(Ok(model_ahead), Ok(ahead))?;
                 self.compare_refusals(case, asked, &model, &real).await
             }
             (
@@ -107,24 +127,26 @@ impl<'a> Pair<'a> {
     }
 
     /// The numbers are each store's own, but their order is the same.
-    fn compare_fences(&mut self, model: Grant, real: Grant) -> Found {
-        let (Some(model), Some(real)) = (model.fence, real.fence) else {
-            return Err(format!("a grant without a fence: {model:?}, {real:?}"));
+    fn compare_fences(&mut self, model: Option<Fence>, real: Option<Fence>) -> Found {
+        let (Some(model), Some(real)) = (model, real) else {
+            return Err(format!("without a fence: {model:?}, {real:?}"));
         };
-        if let Some(before) = self.fences.get(&model) {
-            return same(Ok(*before), Ok(real));
+        if let Some(before) = self.fences.insert(model, real) {
+            return same(Ok(before), Ok(real));
         }
-        let last = self.fences.last_key_value();
-        if last.is_some_and(|(&model_last, &real_last)| model <= model_last || real <= real_last) {
-            return Err(format!("a new fence is not the largest: {model} and {real} after {last:?}"));
+        let (earlier, later) =
+            (self.fences.range(..model).next_back(), self.fences.range((Excluded(model), Unbounded)).next());
+        if earlier.is_some_and(|(_, &earlier)| earlier >= real)
+            || later.is_some_and(|(_, &later)| later <= real)
+        {
+            return Err(format!("{real} for {model} is not between {earlier:?} and {later:?}"));
         }
-        self.fences.insert(model, real);
         Ok(())
     }
 
     /// Of those that end, or open, in the same second each store may name another.
     async fn compare_refusals(
-        &self,
+        &mut self,
         case: &Case,
         asked: &Acquisition,
         model: &Refusal,
@@ -135,19 +157,26 @@ impl<'a> Pair<'a> {
         } else {
             about(model.remaining, real.remaining)?;
         }
-        let named = case.asked.iter().find(|asked| asked.hold.token.prefix() == real.by.token);
-        let lock_delay = named.map_or(Duration::ZERO, |asked| asked.lock_delay);
-        let closed = if real.by.state == HolderState::Holding { lock_delay } else { Duration::ZERO };
-        same(Ok(real.by.remaining + closed), Ok(real.remaining))?;
+        let closed = real.remaining - real.by.remaining;
+        if model.by.token == real.by.token {
+            same(Ok(model.remaining - model.by.remaining), Ok(closed))?;
+        } else {
+            let named = case.asked.iter().find(|asked| asked.hold.token.prefix() == real.by.token);
+            let lock_delay = named.map_or(Duration::ZERO, |asked| asked.lock_delay);
+            // What was handed over and not yet taken up has none.
+            let delayed = real.by.state == HolderState::Holding && closed == lock_delay;
+            same(Ok(true), Ok(delayed || closed.is_zero()))?;
+        }
         let all =
             self.memory.inspect(&asked.hold.resource, usize::MAX).await.map_err(|error| error.to_string())?;
         self.find(&all, &real.by)
     }
 
-    async fn inspect(&self, resource: &ResourceName, limit: usize) -> Found {
+    async fn inspect(&mut self, resource: &ResourceName, limit: usize) -> Found {
         let all = self.memory.inspect(resource, usize::MAX).await.map_err(|error| error.to_string())?;
         let real = self.redis.inspect(resource, limit).await.map_err(|error| error.to_string())?;
-        same(Ok((all.total, all.holders.len().min(limit))), Ok((real.total, real.holders.len())))?;
+        same(Ok((all.total, all.waiting)), Ok((real.total, real.waiting)))?;
+        same(Ok(all.holders.len().min(limit)), Ok(real.holders.len()))?;
         for (model, real) in all.holders.iter().zip(&real.holders) {
             about(model.remaining, real.remaining)?;
             self.find(&all, real)?;
@@ -156,13 +185,13 @@ impl<'a> Pair<'a> {
         same(Ok(different.len()), Ok(real.holders.len()))
     }
 
-    fn find(&self, all: &Inspection, real: &Holder) -> Found {
+    fn find(&mut self, all: &Inspection, real: &Holder) -> Found {
         let Some(model) = all.holders.iter().find(|holder| holder.token == real.token) else {
             return Err(format!("{real:?} is not among {:?}", all.holders));
         };
         about(model.remaining, real.remaining)?;
-        let fence = model.fence.and_then(|fence| self.fences.get(&fence).copied());
-        let expected = Holder { fence, remaining: real.remaining, ..model.clone() };
+        self.compare_fences(model.fence, real.fence)?;
+        let expected = Holder { fence: real.fence, remaining: real.remaining, ..model.clone() };
         same(Ok(&expected), Ok(real))
     }
 
@@ -171,20 +200,30 @@ impl<'a> Pair<'a> {
         self.server.advance(time);
     }
 
-    /// Every key has an end, and belongs to a resource that is not free, or is the counter of fences.
+    /// Every key has an end, and belongs to a resource that is held or waited for, or is the counter of fences.
     async fn compare_keys(&self) -> Found {
-        let mut with_key = BTreeSet::new();
+        let (mut held, mut waited_for) = (BTreeSet::new(), BTreeSet::new());
         for (key, left) in self.server.keys() {
             if left <= 0 {
                 return Err(format!("{key} has no end"));
             }
-            if key != "leasehold:fence" {
-                let encoded = key.split(['{', '}']).nth(1).unwrap_or_default();
-                with_key.insert(ResourceName::decode(encoded).map_err(|error| error.to_string())?);
-            }
+            let Some((encoded, part)) = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')) else {
+                same(Ok("leasehold:fence"), Ok(key.as_str()))?;
+                continue;
+            };
+            let resources = if [":q", ":w", ":p"].contains(&part) { &mut waited_for } else { &mut held };
+            resources.insert(ResourceName::decode(encoded).map_err(|error| error.to_string())?);
         }
         let listing = self.memory.list(b"", usize::MAX).await.map_err(|error| error.to_string())?;
-        same(Ok(listing.resources), Ok(with_key.into_iter().collect()))
+        same(Ok(listing.resources), Ok(held.into_iter().collect()))?;
+        for name in (0..RESOURCES).map(name) {
+            let found = self.memory.inspect(&name, 0).await.map_err(|error| error.to_string())?;
+            // Where somebody waited longest who is gone, the keys stay that long.
+            if found.waiting > 0 && !waited_for.contains(&name) {
+                return Err(format!("{} wait for {name}, and there is no key", found.waiting));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -195,7 +234,7 @@ fn capacity(mode: Mode) -> Option<u32> {
     }
 }
 
-fn same<T: Debug>(model: Result<T, StoreError>, real: Result<T, StoreError>) -> Found {
+pub(crate) fn same<T: Debug>(model: Result<T, StoreError>, real: Result<T, StoreError>) -> Found {
     let (model, real) = (format!("{model:?}"), format!("{real:?}"));
     if model == real { Ok(()) } else { Err(format!("memory: {model}\n redis: {real}")) }
 }

@@ -81,16 +81,6 @@ async fn an_exclusive_lock_is_one_key_and_few_commands() {
     assert_eq!(calls(&server, &["get", "del", "evalsha"]), [3, 1, 2]);
 }
 
-/// How often each of these commands was called, in scripts or not.
-fn calls(server: &RedisServer, commands: &[&str]) -> Vec<u64> {
-    let stats: String = redis::from_redis_value(server.command(&["INFO", "commandstats"])).unwrap();
-    let of = |command: &&str| {
-        let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")))?;
-        line.split(',').next()?.parse().ok()
-    };
-    commands.iter().map(|command| of(command).unwrap_or(0)).collect()
-}
-
 #[tokio::test]
 async fn ten_thousand_dead_holders_are_cleared_away() {
     let server = RedisServer::with_clock();

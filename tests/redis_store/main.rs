@@ -3,12 +3,14 @@
 //! What a lock does in general is in `acceptance.rs`, for every store.
 
 mod broken;
+mod inbox;
 mod kept;
 mod proxy;
 #[path = "../support/redis_server.rs"]
 #[allow(dead_code, reason = "each test binary uses its own part")]
 mod redis_server;
 mod refused;
+mod waiting;
 
 use std::{
     path::Path,
@@ -18,8 +20,8 @@ use std::{
 use leasehold::{
     protocol::{Fence, Mode, Owner, ResourceName, Token},
     store::{
-        Acquired, Acquisition, Certainty, Hold, Metadata, RedisStore, Released, Renewed, Store, StoreError,
-        redis::RedisOptions,
+        Acquired, Acquisition, Certainty, Hold, Inbox, Metadata, RedisStore, Released, Renewed, Store,
+        StoreError, redis::RedisOptions,
     },
 };
 use redis::Value;
@@ -27,6 +29,7 @@ use redis::Value;
 use crate::redis_server::RedisServer;
 
 const TTL: Duration = Duration::from_secs(30);
+const INBOX: Inbox = Inbox(Token::from_bits(7));
 
 fn store(server: &RedisServer) -> RedisStore {
     RedisStore::open(&server.url()).unwrap()
@@ -51,6 +54,7 @@ fn exclusive(hold: &Hold) -> Acquisition {
         ttl: TTL,
         lock_delay: Duration::ZERO,
         metadata: Metadata::from([("host".into(), "a b".into())]),
+        place: None,
     }
 }
 
@@ -76,7 +80,7 @@ fn one_of_each() -> Vec<Acquisition> {
 async fn granted(store: &RedisStore, asked: &Acquisition) -> Fence {
     match store.acquire(asked).await.unwrap() {
         Acquired::Granted(grant) => grant.fence.unwrap(),
-        Acquired::Refused(refusal) => panic!("{asked:?} was refused: {refusal:?}"),
+        kept_out => panic!("{asked:?} was not granted: {kept_out:?}"),
     }
 }
 
@@ -88,4 +92,14 @@ fn assert_all_end(server: &RedisServer) {
     for (name, left) in server.keys() {
         assert!(left >= 0, "{name} has no end");
     }
+}
+
+/// How often each of these commands was called, in scripts or not.
+fn calls(server: &RedisServer, commands: &[&str]) -> Vec<u64> {
+    let stats: String = redis::from_redis_value(server.command(&["INFO", "commandstats"])).unwrap();
+    let of = |command: &&str| {
+        let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")))?;
+        line.split(',').next()?.parse().ok()
+    };
+    commands.iter().map(|command| of(command).unwrap_or(0)).collect()
 }

@@ -1,5 +1,8 @@
 //! What the server refuses, and as which error it is told.
 
+use futures_util::StreamExt;
+use leasehold::store::{Announcement, Place};
+
 use crate::*;
 
 #[tokio::test]
@@ -81,9 +84,11 @@ async fn a_user_without_the_rights_is_denied() {
 #[tokio::test]
 async fn a_user_with_just_the_rights_it_needs_is_served() {
     let server = RedisServer::start();
-    let commands = "+evalsha +script|load +scan +get +set +del +time +pttl +pexpire +pexpireat +hset +hget +hdel \
-                    +hlen +hincrby +zadd +zrem +zcard +zscore +zrange +zrevrange +zrangebyscore +zremrangebyscore";
-    let mut words = vec!["ACL", "SETUSER", "locker", "on", ">s3cret", "~leasehold:*", "-@all"];
+    let commands = "+evalsha +script|load +scan +get +set +setrange +del +exists +time +pttl +pexpire +pexpireat \
+                    +hset +hget +hdel +hlen +hincrby +zadd +zrem +zcard +zcount +zscore +zrank +zrange +zrevrange \
+                    +zrangebyscore +zremrangebyscore +publish +subscribe +ping";
+    let mut words =
+        vec!["ACL", "SETUSER", "locker", "on", ">s3cret", "~leasehold:*", "&leasehold:inbox:*", "-@all"];
     words.extend(commands.split_whitespace());
     server.command(&words);
     let store = RedisStore::open(&server.url_for("locker", "s3cret")).unwrap();
@@ -93,7 +98,22 @@ async fn a_user_with_just_the_rights_it_needs_is_served() {
         store.inspect(&asked.hold.resource, 10).await.unwrap();
     }
     assert_eq!(store.list(b"", 10).await.unwrap().resources.len(), 5);
+    let mut announcements = store.listen(&INBOX);
+    assert!(matches!(announcements.next().await, Some(Announcement::Listening)));
+    let resources = ["plain", "delayed", "shared", "permits", "twice"];
+    let waiter = |name| {
+        let place = Place { inbox: INBOX, patience: TTL, grant_window: TTL, max_waiters: 10 };
+        Acquisition { place: Some(place), ..exclusive(&hold(name, 7)) }
+    };
+    for asked in resources.map(waiter) {
+        assert!(matches!(store.acquire(&asked).await.unwrap(), Acquired::Queued { .. }));
+    }
     for asked in one_of_each() {
+        let _ = store.release(&asked.hold, Duration::ZERO).await.unwrap();
+    }
+    for asked in resources.map(waiter) {
+        assert!(matches!(announcements.next().await, Some(Announcement::HandedOver(_))));
+        granted(&store, &asked).await;
         let _ = store.release(&asked.hold, Duration::ZERO).await.unwrap();
     }
     assert_eq!(store.list(b"", 10).await.unwrap().resources, []);

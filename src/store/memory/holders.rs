@@ -127,6 +127,11 @@ impl Holders {
         self.get(token).is_some_and(Record::holds)
     }
 
+    /// Whose this hold is; `None` also for what is no hold.
+    pub(super) fn owner_of(&self, token: Token) -> Option<Owner> {
+        self.get(token).filter(|record| record.holds()).and_then(|record| record.owner.clone())
+    }
+
     pub(super) fn holds_of(&self, owner: Option<&Owner>) -> u64 {
         self.share_of(owner).map_or(0, |share| share.holds)
     }

@@ -64,6 +64,8 @@ impl Resource {
         let now = turn.now;
         self.settle(now);
         let held = self.holders.holds(hold.token);
+        // Whoever brings the token of a hold may not know whose it is.
+        let owner = self.holders.owner_of(hold.token).or_else(|| hold.owner.clone());
         if held {
             self.holders.close(hold.token, now + whole_millis(closed_for));
             self.settle(now);
@@ -71,7 +73,7 @@ impl Resource {
             self.queue.leave(hold.token);
         }
         // Counted before the hand-over, which may be to the same owner: it is about what this release leaves.
-        let left = self.holders.holds_of(hold.owner.as_ref());
+        let left = self.holders.holds_of(owner.as_ref());
         self.hand_over(None, turn);
         match (held, left) {
             (false, count) => Released::NotHeld { count },

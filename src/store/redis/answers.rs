@@ -18,6 +18,11 @@ pub(super) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreErro
             Ok(Acquired::Granted(Grant { fence, holds: rest.number()? }))
         }
         "refused" => rest.refusal().map(Acquired::Refused),
+        "queued" => {
+            let ahead = rest.number()?;
+            Ok(Acquired::Queued { refusal: rest.refusal()?, ahead })
+        }
+        "full" => Ok(Acquired::Full { waiters: rest.number()? }),
         "deadlock" => Err(StoreError::Deadlock { asked, held: rest.mode()? }),
         "mismatch" => Err(StoreError::CapacityMismatch { asked, used: rest.mode()? }),
         other => Err(rest.otherwise(other)),
@@ -57,13 +62,13 @@ pub(super) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
     if verdict != "holders" {
         return Err(rest.otherwise(&verdict));
     }
-    let (total, capacity) = (rest.number()?, rest.text()?);
+    let (total, waiting, capacity) = (rest.number()?, rest.number()?, rest.text()?);
     let mut holders = Vec::new();
     while !rest.is_empty() {
         let (token, state, remaining) = (rest.text()?, rest.text()?, rest.duration()?);
         holders.push(holder(&token, &state, remaining, &rest.text()?, &capacity)?);
     }
-    Ok(Inspection { holders, total })
+    Ok(Inspection { holders, total, waiting })
 }
 
 pub(super) fn opened(answer: Value) -> Result<u64, StoreError> {
@@ -170,15 +175,22 @@ mod tests {
 
     #[test]
     fn an_answer_that_makes_no_sense_is_never_a_verdict() {
-        for fields in
-            [&[][..], &["yes"], &["granted"], &["granted", "x", "1"], &["refused", "0"], &["deadlock", "x"]]
-        {
+        for fields in [
+            &[][..],
+            &["yes"],
+            &["granted"],
+            &["granted", "x", "1"],
+            &["refused", "0"],
+            &["queued", "0"],
+            &["full"],
+            &["deadlock", "x"],
+        ] {
             let error = acquired(answer(fields), Mode::Exclusive).unwrap_err();
             assert_eq!(error.kind(), "lost", "{fields:?}");
         }
         assert_eq!(renewed(Value::Nil).unwrap_err().kind(), "lost");
         assert_eq!(released(answer(&["not_held"])).unwrap_err().kind(), "lost");
-        assert_eq!(inspected(answer(&["holders", "1", "", "00"])).unwrap_err().kind(), "lost");
+        assert_eq!(inspected(answer(&["holders", "1", "0", "", "00"])).unwrap_err().kind(), "lost");
     }
 
     #[test]

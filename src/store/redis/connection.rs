@@ -19,7 +19,7 @@ use redis::{
 };
 use tokio::time::timeout;
 
-use super::{errors, options::RedisOptions};
+use super::{errors, inbox::Listener, options::RedisOptions};
 use crate::store::StoreError;
 
 /// What is sent: knows how to send itself, and which answers are to it.
@@ -87,6 +87,11 @@ impl Connection {
 
     pub(super) const fn response_timeout(&self) -> Duration {
         self.response_timeout
+    }
+
+    /// A listener to this channel, on connections of its own.
+    pub(super) fn listener(&self, channel: String) -> Listener {
+        Listener::new(self.client.clone(), channel, self.connect_timeout, self.response_timeout)
     }
 
     /// Sends a request that may be executed twice without harm.

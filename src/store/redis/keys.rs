@@ -1,6 +1,6 @@
-//! The names of the keys in which a resource is kept.
+//! The names of the keys in which a resource is kept, and of the channels on which hand-overs are announced.
 
-use crate::protocol::ResourceName;
+use crate::{protocol::ResourceName, store::Inbox};
 
 /// The keys of one resource. All but the fence share one hash tag.
 pub(super) struct Keys {
@@ -14,6 +14,12 @@ pub(super) struct Keys {
     pub(super) counts: String,
     /// The last fencing number: one counter for all resources of a server.
     pub(super) fence: String,
+    /// Who waits, in order of arrival. Exists exactly while somebody waits.
+    pub(super) queue: String,
+    /// What those who wait asked for.
+    pub(super) waiters: String,
+    /// Until when those who wait have a place.
+    pub(super) places: String,
 }
 
 impl Keys {
@@ -24,9 +30,17 @@ impl Keys {
             records: format!("{main}:d"),
             counts: format!("{main}:o"),
             fence: format!("{prefix}:fence"),
+            queue: format!("{main}:q"),
+            waiters: format!("{main}:w"),
+            places: format!("{main}:p"),
             main,
         }
     }
+}
+
+/// The channel on which an inbox is told of hand-overs.
+pub(super) fn channel(prefix: &str, inbox: &Inbox) -> String {
+    format!("{prefix}:inbox:{}", inbox.0.to_hex())
 }
 
 /// The pattern that matches the main keys of all resources whose name starts like this, and no other key.
@@ -50,7 +64,8 @@ mod tests {
             let name = ResourceName::new(name).unwrap();
             let keys = Keys::of("leasehold", &name);
             assert_eq!(resource("leasehold", &keys.main), Some(name));
-            for other in [keys.ends, keys.records, keys.counts, keys.fence] {
+            let Keys { main: _, ends, records, counts, fence, queue, waiters, places } = keys;
+            for other in [ends, records, counts, fence, queue, waiters, places] {
                 assert_eq!(resource("leasehold", &other), None, "{other}");
             }
         }
@@ -61,6 +76,7 @@ mod tests {
         let keys = Keys::of("p", &ResourceName::new("a}b").unwrap());
         assert_eq!(keys.main, "p:{a%7Db}");
         assert_eq!([keys.ends, keys.records, keys.counts], ["p:{a%7Db}:h", "p:{a%7Db}:d", "p:{a%7Db}:o"]);
+        assert_eq!([keys.queue, keys.waiters, keys.places], ["p:{a%7Db}:q", "p:{a%7Db}:w", "p:{a%7Db}:p"]);
         assert_eq!(pattern("p", b"a}"), "p:{a%7D*}");
     }
 }

@@ -1,10 +1,11 @@
 //! Locks on one Redis or Valkey server, 6.2 or newer: every verb is one Lua script.
 //!
-//! How a resource is kept is told at the top of `lua/holders.lua`.
+//! How a resource is kept is told at the top of `lua/holders.lua`, and how it is waited for in `lua/queue.lua`.
 
 mod answers;
 mod connection;
 mod errors;
+mod inbox;
 mod keys;
 mod options;
 mod record;
@@ -12,7 +13,7 @@ mod scripts;
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, StreamExt};
 use redis::{RedisResult, Value, aio::MultiplexedConnection};
 use tokio::time::Instant;
 
@@ -21,7 +22,10 @@ use self::{
     connection::{Connection, Request},
     keys::Keys,
 };
-use super::{Acquired, Acquisition, Hold, Inspection, Listing, Released, Renewed, Reply, Store, StoreError};
+use super::{
+    Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Reply, Store,
+    StoreError,
+};
 use crate::protocol::{Invalid, ResourceName};
 
 /// Locks on one Redis or Valkey server.
@@ -35,7 +39,13 @@ use crate::protocol::{Invalid, ResourceName};
 /// a replica that lags forgets locks. Its clock must not jump.
 ///
 /// # A full server
-/// At `maxmemory` an acquisition is [`StoreError::Full`]. Renewing and releasing still work.
+/// At `maxmemory` an acquisition is [`StoreError::Full`], unless it waits already. Renewing, releasing and handing over
+/// still work.
+///
+/// # Listening
+/// [`listen`](Store::listen) uses a connection of its own, and needs the right to subscribe to the channels
+/// `<prefix>:inbox:*`. Who releases needs the right to publish there; without it the hand-over happens all the same, but
+/// nobody is told.
 pub struct RedisStore {
     connection: Connection,
     prefix: String,
@@ -101,7 +111,9 @@ impl RedisStore {
 impl Store for RedisStore {
     fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
         async move {
-            let call = scripts::acquire(&self.keys(&asked.hold.resource), asked, self.fence_retention);
+            let channel = |inbox: &Inbox| keys::channel(&self.prefix, inbox);
+            let keys = self.keys(&asked.hold.resource);
+            let call = scripts::acquire(&keys, asked, self.fence_retention, channel);
             answers::acquired(self.connection.send(&call).await?.value, asked.mode)
         }
         .boxed()
@@ -117,7 +129,8 @@ impl Store for RedisStore {
 
     fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
         async move {
-            let call = scripts::release(&self.keys(&hold.resource), hold, closed_for);
+            let keys = self.keys(&hold.resource);
+            let call = scripts::release(&keys, hold, self.fence_retention, closed_for);
             let answer = self.connection.send(&call).await?;
             match answers::released(answer.value)? {
                 // The first try may have given it back; or the server may have lost it before that.
@@ -154,10 +167,15 @@ impl Store for RedisStore {
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         async move {
             // Sent once: a second try could take the resource from somebody who got it after the first.
-            let call = scripts::force_release(&self.keys(resource));
+            let call = scripts::force_release(&self.keys(resource), self.fence_retention);
             answers::opened(self.connection.send_once(&call).await?)
         }
         .boxed()
+    }
+
+    fn listen(&self, inbox: &Inbox) -> Announcements {
+        let channel = keys::channel(&self.prefix, inbox);
+        self.connection.listener(channel).announcements().boxed()
     }
 }
 

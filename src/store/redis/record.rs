@@ -28,7 +28,9 @@ pub(super) fn read(record: &str, capacity: &str) -> Option<Record> {
     let mut fields = record.splitn(6, ' ');
     let fence = fields.next()?.parse().ok()?;
     let mode = mode(fields.next()?, fields.next()?, capacity)?;
-    let _lock_delay: u64 = fields.next()?.parse().ok()?;
+    let lock_delay = fields.next()?;
+    // What is handed over and not yet taken up is marked there.
+    let _: u64 = lock_delay.strip_prefix('!').unwrap_or(lock_delay).parse().ok()?;
     let owner = match fields.next()? {
         "" => None,
         encoded => Some(Owner::decode(encoded).ok()?),
@@ -97,6 +99,7 @@ mod tests {
             ttl: Duration::from_secs(1),
             lock_delay: Duration::from_millis(250),
             metadata: Metadata::from([("why \"ü\"\n".into(), "a  b".into())]),
+            place: None,
         }
     }
 

@@ -20,18 +20,26 @@ use super::{
 };
 use crate::{
     protocol::{Owner, Token},
-    store::{Acquisition, Hold},
+    store::{Acquisition, Hold, Inbox, Place},
 };
 
 macro_rules! script {
     ($name:ident, $file:literal) => {
-        static $name: LazyLock<Script> = LazyLock::new(|| Script::new(&with_holders(include_str!($file))));
+        static $name: LazyLock<Script> = LazyLock::new(|| Script::new(&whole(include_str!($file))));
     };
 }
 
-/// Puts the part that all scripts share into the place where a script includes it.
-fn with_holders(verb: &str) -> String {
-    verb.replace("-- include holders.lua\n", include_str!("lua/holders.lua"))
+/// A script as it is sent: with the parts that it shares where it includes them, and without comments.
+fn whole(verb: &str) -> String {
+    let parts = [
+        ("-- include fence.lua\n", include_str!("lua/fence.lua")),
+        ("-- include holders.lua\n", include_str!("lua/holders.lua")),
+        ("-- include admission.lua\n", include_str!("lua/admission.lua")),
+        ("-- include queue.lua\n", include_str!("lua/queue.lua")),
+    ];
+    let text = parts.iter().fold(verb.to_owned(), |text, (place, part)| text.replace(place, part));
+    let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("--"));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 script!(ACQUIRE, "lua/acquire.lua");
@@ -96,10 +104,16 @@ impl Request for Call {
     }
 }
 
-pub(super) fn acquire(keys: &Keys, asked: &Acquisition, fence_retention: Duration) -> Call {
-    let Acquisition { hold, mode, reentrant, ttl, lock_delay, metadata: _ } = asked;
-    let Keys { main, ends, records, counts, fence } = keys;
-    Call::new(&ACQUIRE, &[main, ends, records, counts, fence])
+/// `channel` is where the hand-over to an acquisition with a place is announced.
+pub(super) fn acquire(
+    keys: &Keys,
+    asked: &Acquisition,
+    fence_retention: Duration,
+    channel: impl FnOnce(&Inbox) -> String,
+) -> Call {
+    let Acquisition { hold, mode, reentrant, ttl, lock_delay, metadata: _, place } = asked;
+    let call = on_all(&ACQUIRE, keys)
+        .arg(millis(fence_retention))
         .arg(hold.token.to_hex())
         .arg(record::letter(*mode))
         .arg(u8::from(*reentrant))
@@ -108,17 +122,26 @@ pub(super) fn acquire(keys: &Keys, asked: &Acquisition, fence_retention: Duratio
         .arg(positive_millis(*ttl))
         .arg(millis(*lock_delay))
         .arg(encoded(hold.owner.as_ref()))
-        .arg(record::asked(asked))
-        .arg(millis(fence_retention))
+        .arg(record::asked(asked));
+    let Some(Place { inbox, patience, grant_window, max_waiters }) = place else {
+        return call;
+    };
+    call.arg(channel(inbox))
+        .arg(positive_millis(*patience))
+        .arg(positive_millis(*grant_window))
+        .arg(*max_waiters)
 }
 
 pub(super) fn renew(keys: &Keys, hold: &Hold, ttl: Duration) -> Call {
     on_holders(&RENEW, keys).arg(hold.token.to_hex()).arg(positive_millis(ttl))
 }
 
-pub(super) fn release(keys: &Keys, hold: &Hold, closed_for: Duration) -> Call {
-    let owner = encoded(hold.owner.as_ref());
-    on_holders(&RELEASE, keys).arg(hold.token.to_hex()).arg(owner).arg(millis(closed_for))
+pub(super) fn release(keys: &Keys, hold: &Hold, fence_retention: Duration, closed_for: Duration) -> Call {
+    on_all(&RELEASE, keys)
+        .arg(millis(fence_retention))
+        .arg(hold.token.to_hex())
+        .arg(encoded(hold.owner.as_ref()))
+        .arg(millis(closed_for))
 }
 
 pub(super) fn is_held(keys: &Keys, token: Token) -> Call {
@@ -128,13 +151,19 @@ pub(super) fn is_held(keys: &Keys, token: Token) -> Call {
 pub(super) fn inspect(keys: &Keys, limit: usize) -> Call {
     // More than this would not fit into one answer anyway.
     const MOST: usize = 100_000;
-    on_holders(&INSPECT, keys).arg(limit.min(MOST))
+    on_all(&INSPECT, keys).arg(limit.min(MOST))
 }
 
-pub(super) fn force_release(keys: &Keys) -> Call {
-    on_holders(&FORCE_RELEASE, keys)
+pub(super) fn force_release(keys: &Keys, fence_retention: Duration) -> Call {
+    on_all(&FORCE_RELEASE, keys).arg(millis(fence_retention))
 }
 
+fn on_all(script: &'static Script, keys: &Keys) -> Call {
+    let Keys { main, ends, records, counts, fence, queue, waiters, places } = keys;
+    Call::new(script, &[main, ends, records, counts, fence, queue, waiters, places])
+}
+
+/// For what does not look at the queue.
 fn on_holders(script: &'static Script, keys: &Keys) -> Call {
     Call::new(script, &[&keys.main, &keys.ends, &keys.records, &keys.counts])
 }
@@ -155,6 +184,17 @@ mod tests {
 
     fn answer(first: &str) -> Value {
         Value::Array(vec![Value::BulkString(first.into()), Value::BulkString("yes".into())])
+    }
+
+    #[test]
+    fn scripts_may_be_sent_by_who_has_not_said_the_password_yet() {
+        // To more than this a server does not answer that it wants a password: it closes the connection.
+        const MOST: usize = 16_384;
+        for verb in [include_str!("lua/acquire.lua"), include_str!("lua/release.lua")] {
+            let script = whole(verb);
+            assert!(script.len() < MOST, "{}", script.len());
+            assert!(!script.contains("-- ") && !script.contains("include"), "{script}");
+        }
     }
 
     #[test]

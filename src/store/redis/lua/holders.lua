@@ -2,7 +2,8 @@
 -- most frequent stands above that line, so that it does not pay for defining the functions.
 --
 -- KEYS[1] main     exists exactly while the resource is not free. One exclusive holder is a string, its token first:
---                    <token>-<record>     and with a lock delay <token>+<record>
+--                    <token>-<record>     nobody waits, and it has no lock delay: its end is the end of the key
+--                    <token>+<record>     somebody may wait, or it has a lock delay
 --                    ~<token>-<record>    nobody holds it, but it is kept closed
 --                  All else is a marker, and the holders are in the other keys:
 --                    *s   shared          *p<capacity>   permits          *x<fence>   re-entered by one owner
@@ -13,6 +14,7 @@
 -- ARGV[1] echo     every answer starts with it, so that an answer to something else is noticed
 --
 -- record: <fence> <mode: x, s or p> <permits> <lock delay ms> <owner or nothing> <metadata>
+--         A '!' before the lock delay: it was handed over and not yet taken up, and has no lock delay until then.
 local main, ends, records, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local echo = ARGV[1]
 
@@ -29,9 +31,14 @@ local function corrupt(what)
   return { echo, 'corrupt', what or 'a value that is no lock' }
 end
 
--- fence, mode, permits, lock delay, owner, metadata
+-- fence, mode, permits, the lock delay that counts now, owner
 local function fields(record)
-  return string.match(record, '^(%d+) (%a) (%d+) (%d+) (%S*) (.*)$')
+  local fence, mode, permits, pending, delay, owner = string.match(record, '^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+  return fence, mode, permits, pending == '' and delay or '0', owner
+end
+
+local function taken_up(record)
+  return (string.gsub(record, '^(%d+ %a %d+ )!', '%1'))
 end
 
 -- The kind (s, p or x) of a marker, and its number; nil if the value is no marker of ours.
@@ -53,14 +60,31 @@ local function single(value)
   delay = tonumber(delay)
   local holds = closed == '' and left > delay
   return {
-    token = token, mark = mark, record = record, fence = fence, delay = delay, owner = owner,
+    token = token, closed = closed ~= '', mark = mark, record = record, fence = fence, delay = delay, owner = owner,
     holds = holds, opens = left, left = holds and left - delay or left,
   }
 end
 
+-- A value of main as a state: empty if the resource is free, else
+--   kind     x, s or p           number   of the marker: the capacity of permits
+--   holder   the one of the string form
+--   fence    which a re-entry shares
+-- nil if the value is not ours.
+local function read(value)
+  if not value then
+    return {}
+  end
+  if string.sub(value, 1, 1) ~= '*' then
+    local holder = single(value)
+    return holder and { kind = 'x', number = '', holder = holder, fence = holder.fence }
+  end
+  local kind, number = marker(value)
+  return kind and { kind = kind, number = number, fence = kind == 'x' and number or nil }
+end
+
 -- The record of a holder that holds no more, but keeps its place: nobody's.
 local function disowned(record)
-  return (string.gsub(record, '^(%d+ %a %d+ %d+) %S* ', '%1  '))
+  return (string.gsub(record, '^(%d+ %a %d+ !?%d+) %S* ', '%1  '))
 end
 
 local function count(field, by)
@@ -68,11 +92,17 @@ local function count(field, by)
   if number <= 0 then
     redis.call('HDEL', counts, field)
   end
-  return number
 end
 
-local function holds_of(owner)
-  return owner ~= '' and tonumber(redis.call('HGET', counts, 'o' .. owner) or 0) or 0
+-- How many holds an owner has.
+local function holds_of(state, owner)
+  if owner == '' then
+    return 0
+  end
+  if state.holder then
+    return state.holder.holds and state.holder.owner == owner and 1 or 0
+  end
+  return tonumber(redis.call('HGET', counts, 'o' .. owner) or 0)
 end
 
 -- A hold is over; its place may still be kept.
@@ -95,11 +125,15 @@ local function give_back(token, record)
   redis.call('HDEL', records, token)
 end
 
--- Clears away what is over. Answers whether anything is left; if not, the keys are gone.
+local function clear()
+  redis.call('DEL', main, ends, records, counts)
+end
+
+-- Clears away which of several holders are over. Answers whether anything is left; if not, the keys are gone.
 local function purge(now)
   local latest = redis.call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2]
   if not latest or tonumber(latest) <= now then
-    redis.call('DEL', main, ends, records, counts)
+    clear()
     return false
   end
   local over = redis.call('ZRANGEBYSCORE', ends, '-inf', now)
@@ -123,6 +157,23 @@ local function purge(now)
   return true
 end
 
+-- The state, with what is over cleared away; nil if the value is not ours.
+local function settled(value, now)
+  local state = read(value)
+  if state and state.kind and not state.holder and not purge(now) then
+    return {}
+  end
+  return state
+end
+
+-- Whether a token holds, in a settled state.
+local function holds(state, token)
+  if state.holder then
+    return state.holder.holds and state.holder.token == token
+  end
+  return state.kind and redis.call('ZSCORE', ends, token)
+end
+
 local function keep(token, until_ms, delay)
   redis.call('ZADD', ends, until_ms, token)
   if delay > 0 then
@@ -130,27 +181,38 @@ local function keep(token, until_ms, delay)
   end
 end
 
--- No key outlives the last holder.
+-- No key outlives the last of several holders.
 local function expire_all()
   local latest = redis.call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2]
-  redis.call('PEXPIREAT', main, latest)
-  redis.call('PEXPIREAT', ends, latest)
-  redis.call('PEXPIREAT', records, latest)
-  redis.call('PEXPIREAT', counts, latest)
+  for _, key in ipairs({ main, ends, records, counts }) do
+    redis.call('PEXPIREAT', key, latest)
+  end
 end
 
--- Counts the end of a live hold anew. Answers its fence and its owner.
-local function extend(token, ttl, now)
-  local fence, _, _, delay, owner = fields(redis.call('HGET', records, token))
+-- Counts the end of a live hold anew, and takes it up if it was handed over. Answers its fence and its owner.
+local function extend(state, token, ttl, now)
+  local before = state.holder and state.holder.record or redis.call('HGET', records, token)
+  local record = taken_up(before)
+  local fence, _, _, delay, owner = fields(record)
+  delay = tonumber(delay)
   -- A server without memory refuses a script whose first write takes some; this one takes none, and lets the rest pass.
-  redis.call('PEXPIREAT', main, now + ttl + delay)
-  keep(token, now + ttl, tonumber(delay))
+  redis.call('PEXPIRE', main, ttl + delay)
+  if state.holder then
+    if record ~= before then
+      redis.call('SET', main, token .. '+' .. record, 'PX', ttl + delay)
+    end
+    return fence, owner
+  end
+  if record ~= before then
+    redis.call('HSET', records, token, record)
+  end
+  keep(token, now + ttl, delay)
   expire_all()
   return fence, owner
 end
 
--- How a holder is told to others: the first digits of its token, whether it holds, the ms until it ends and until
--- its place is free, its record.
+-- How one of several holders is told to others: the first digits of its token, whether it holds, the ms until it ends
+-- and until its place is free, its record.
 local function describe(member, now)
   local token = string.sub(member, -32)
   local held = redis.call('ZSCORE', ends, token)

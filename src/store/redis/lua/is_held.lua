@@ -8,20 +8,13 @@
 
 local token = ARGV[2]
 
-local function answer(holds)
-  return { echo, holds and 'yes' or 'no' }
-end
-
-local value = redis.call('GET', main)
-if not value then
-  return answer(false)
-end
-if string.sub(value, 1, 1) == '*' then
-  local held = redis.call('ZSCORE', ends, token)
-  return answer(held and tonumber(held) > millis(micros()))
-end
-local holder = single(value)
-if not holder then
+local state = read(redis.call('GET', main))
+if not state then
   return corrupt()
 end
-return answer(holder.holds and holder.token == token)
+local held = holds(state, token)
+if held and not state.holder then
+  -- It may be over and not cleared away yet.
+  held = tonumber(held) > millis(micros())
+end
+return { echo, held and 'yes' or 'no' }

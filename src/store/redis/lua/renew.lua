@@ -16,21 +16,15 @@ end
 
 -- include holders.lua
 
-if string.sub(value, 1, 1) ~= '*' then
-  local holder = single(value)
-  if not holder then
-    return corrupt()
-  end
-  if not holder.holds or holder.token ~= token then
-    return { echo, 'not_held' }
-  end
-  redis.call('PEXPIRE', main, ttl + holder.delay)
-  return { echo, 'extended' }
+local state = read(value)
+if not state then
+  return corrupt()
 end
 local now = millis(micros())
-local held = redis.call('ZSCORE', ends, token)
-if not held or tonumber(held) <= now then
+local held = holds(state, token)
+-- One of several may be over and not cleared away yet.
+if not held or not state.holder and tonumber(held) <= now then
   return { echo, 'not_held' }
 end
-extend(token, ttl, now)
+extend(state, token, ttl, now)
 return { echo, 'extended' }

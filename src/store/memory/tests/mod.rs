@@ -1,5 +1,7 @@
 //! What only the memory store has: faults, handles, whole milliseconds, and nothing left behind.
 
+mod queue;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;

@@ -1,0 +1,139 @@
+//! Announcements of hand-overs: a subscription on a connection of its own, opened again and again.
+//!
+//! It shares nothing with the connection of the verbs: there, a message that the server sends unasked could be taken
+//! for the answer to a verb.
+
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt, stream};
+use redis::{
+    Client, Msg, RedisResult, Value,
+    aio::{PubSubSink, PubSubStream},
+};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::errors;
+use crate::{
+    protocol::Token,
+    store::{Announcement, StoreError},
+};
+
+/// How often the server is asked whether it is still there: a connection whose other end has vanished says nothing.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Who is denied is denied until somebody changes the configuration.
+const PAUSE_IF_DENIED: Duration = Duration::from_secs(30);
+
+/// Listens to one channel for as long as its stream is there.
+pub(super) struct Listener {
+    client: Client,
+    channel: String,
+    connect_timeout: Duration,
+    response_timeout: Duration,
+    line: Option<Line>,
+    /// How long to wait before the line is opened.
+    pause: Duration,
+    /// Why it is deaf, as far as that was told.
+    told: Option<&'static str>,
+}
+
+/// An open subscription.
+struct Line {
+    sink: PubSubSink,
+    messages: PubSubStream,
+    next_heartbeat: Instant,
+}
+
+impl Listener {
+    pub(super) const fn new(
+        client: Client,
+        channel: String,
+        connect_timeout: Duration,
+        response_timeout: Duration,
+    ) -> Self {
+        let pause = Duration::ZERO;
+        Self { client, channel, connect_timeout, response_timeout, line: None, pause, told: None }
+    }
+
+    /// What happens from now on, without an end. All is done while it is polled, and ends when it is dropped.
+    pub(super) fn announcements(self) -> impl Stream<Item = Announcement> + Send {
+        stream::unfold(self, |mut listener| async { Some((listener.next().await, listener)) })
+    }
+
+    async fn next(&mut self) -> Announcement {
+        loop {
+            if let Some(line) = &mut self.line {
+                if let Some(token) = line.next(self.connect_timeout + self.response_timeout).await {
+                    return Announcement::HandedOver(token);
+                }
+                self.line = None;
+                self.pause = FIRST_PAUSE;
+            }
+            sleep(self.pause).await;
+            match self.open().await {
+                Ok(line) => {
+                    self.line = Some(line);
+                    self.told = None;
+                    return Announcement::Listening;
+                }
+                Err(error) => {
+                    self.pause = match error {
+                        StoreError::Denied { .. } => PAUSE_IF_DENIED,
+                        _ => (2 * self.pause).clamp(FIRST_PAUSE, LONGEST_PAUSE),
+                    };
+                    // Once: the next try is likely to say the same.
+                    if self.told.replace(error.kind()) != Some(error.kind()) {
+                        return Announcement::Deaf(error);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn open(&self) -> Result<Line, StoreError> {
+        let within = self.connect_timeout + self.response_timeout;
+        match timeout(within, Line::open(&self.client, &self.channel)).await {
+            Ok(opened) => opened.map_err(errors::before_sending),
+            Err(_) => {
+                let reason = format!("no subscription within {within:?}");
+                Err(StoreError::Unavailable { reason, source: None })
+            }
+        }
+    }
+}
+
+impl Line {
+    async fn open(client: &Client, channel: &str) -> RedisResult<Self> {
+        let (mut sink, messages) = client.get_async_pubsub().await?.split();
+        sink.subscribe(channel).await?;
+        Ok(Self { sink, messages, next_heartbeat: Instant::now() + HEARTBEAT })
+    }
+
+    /// The next token that is announced; `None` if the connection is gone.
+    async fn next(&mut self, patience: Duration) -> Option<Token> {
+        loop {
+            tokio::select! {
+                message = self.messages.next() => {
+                    if let Some(token) = token(&message?) {
+                        return Some(token);
+                    }
+                }
+                () = sleep_until(self.next_heartbeat) => self.beat(patience).await?,
+            }
+        }
+    }
+
+    /// Asks the server whether it is still there. A refusal is an answer as well.
+    async fn beat(&mut self, patience: Duration) -> Option<()> {
+        let answer = timeout(patience, self.sink.ping::<Value>()).await.ok()?;
+        self.next_heartbeat = Instant::now() + HEARTBEAT;
+        let gone = answer.is_err_and(|error| errors::wants_new_connection(&error));
+        (!gone).then_some(())
+    }
+}
+
+/// What is announced; `None` for a message that this library does not send.
+fn token(message: &Msg) -> Option<Token> {
+    message.get_payload::<String>().ok()?.parse().ok()
+}

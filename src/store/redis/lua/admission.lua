@@ -1,0 +1,99 @@
+-- How a request is judged against the holders and becomes one of them. Every script that grants has this text where it
+-- says `include admission.lua`, below holders.lua and fence.lua.
+--
+-- request: token, mode, reentrant, permits, capacity, owner, record (without its fence), ttl, delay (the lock delay that
+--          counts from the start), mark (of the string form)
+
+-- What a request means to the holders; the queue is not looked at.
+--   fits              passes: it fits, whoever waits
+--   in_the_way        somebody is, and has to be waited for
+--   deadlock, mismatch: waiting would not help; with mode, permits and capacity of what is held
+local function judge(request, state)
+  local mode, kind, number = request.mode, state.kind, state.number
+  if not kind then
+    return 'fits'
+  end
+  if holds_of(state, request.owner) > 0 then
+    if kind == 'x' and mode == 'x' and request.reentrant or kind == 's' and mode == 's' then
+      return 'passes'
+    elseif kind == 'x' then
+      return 'deadlock', 'x', 1, ''
+    elseif mode == 'x' then
+      return 'deadlock', kind, redis.call('HGET', counts, 'p' .. request.owner) or 1, number
+    end
+  end
+  if mode == 'x' or kind == 'x' then
+    return 'in_the_way'
+  end
+  if mode ~= kind or request.capacity ~= number then
+    local first = redis.call('ZRANGE', ends, 0, 0)[1]
+    local _, _, used = fields(redis.call('HGET', records, string.sub(first, -32)))
+    return 'mismatch', kind, used, number
+  end
+  local used = kind == 'p' and redis.call('HGET', counts, 'used') or 0
+  return (kind == 's' or used + request.permits <= tonumber(number)) and 'fits' or 'in_the_way'
+end
+
+-- The fence of a request that fits; nil if there is none to give.
+local function fence_for(state, time)
+  return state.fence or next_fence(time)
+end
+
+-- What is left of holders after the main key is gone, which only another program can leave.
+local function clear_leftovers()
+  if redis.call('ZCARD', ends) + redis.call('HLEN', records) + redis.call('HLEN', counts) > 0 then
+    redis.call('DEL', ends, records, counts)
+  end
+end
+
+-- Makes one exclusive holder the first of several.
+local function convert(holder, now)
+  clear_leftovers()
+  redis.call('SET', main, '*x' .. holder.fence, 'PX', holder.opens)
+  redis.call('HSET', records, holder.token, holder.record)
+  keep(holder.token, now + holder.left, holder.delay)
+  count('o' .. holder.owner, 1)
+end
+
+local function enter_alone(request, fence)
+  local ttl, delay, record = request.ttl, request.delay, fence .. ' ' .. request.record
+  redis.call('SET', main, request.token .. request.mark .. record, 'PX', ttl + delay)
+  local holder = {
+    token = request.token, closed = false, mark = request.mark, record = record, fence = fence, delay = delay,
+    owner = request.owner, holds = true, opens = ttl + delay, left = ttl,
+  }
+  return { kind = 'x', number = '', holder = holder, fence = fence }
+end
+
+-- Makes a request that fits a holder. Answers the state after it. If there are several holders then, the ends of the keys
+-- are still to be set, by expire_all.
+local function enter(request, state, fence, now)
+  local token, owner = request.token, request.owner
+  if fence ~= state.fence then
+    keep_fence(fence)
+  end
+  if not state.kind and request.mode == 'x' then
+    return enter_alone(request, fence)
+  end
+  if state.holder then
+    convert(state.holder, now)
+  elseif not state.kind then
+    clear_leftovers()
+    redis.call('SET', main, '*' .. request.mode .. request.capacity, 'PX', request.ttl + request.delay)
+  end
+  keep(token, now + request.ttl, request.delay)
+  redis.call('HSET', records, token, fence .. ' ' .. request.record)
+  if request.mode == 'p' then
+    count('used', request.permits)
+  end
+  if owner ~= '' then
+    count('o' .. owner, 1)
+    if request.mode == 'p' then
+      count('p' .. owner, request.permits)
+    end
+  end
+  if request.mode == 'x' then
+    return { kind = 'x', number = fence, fence = fence }
+  end
+  return { kind = request.mode, number = request.capacity }
+end

@@ -1,0 +1,97 @@
+//! What the inboxes of both stores are told, and the comparison of it.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use leasehold::{
+    protocol::{Mode, ResourceName, Token},
+    store::{
+        Acquisition, Announcement, Announcements, Hold, MemoryStore, Metadata, Place, RedisStore, Released,
+        Store,
+    },
+};
+
+use super::{
+    case::{INBOXES, inbox},
+    pair::{Found, same},
+};
+
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// The announcements of both stores to each inbox.
+pub(crate) struct Told(Vec<[Announcements; 2]>);
+
+impl Told {
+    pub(crate) async fn listen(memory: &MemoryStore, redis: &RedisStore) -> Self {
+        let mut inboxes = Vec::new();
+        for number in 0..INBOXES {
+            let mut announcements = [memory.listen(&inbox(number)), redis.listen(&inbox(number))];
+            for announcements in &mut announcements {
+                let first = next(announcements).await;
+                assert!(matches!(first, Ok(Announcement::Listening)), "{first:?}");
+            }
+            inboxes.push(announcements);
+        }
+        Self(inboxes)
+    }
+
+    /// Each inbox was told of the same hand-overs, in the same order.
+    pub(crate) async fn compare(&mut self, memory: &MemoryStore, redis: &RedisStore) -> Found {
+        for (number, [model, real]) in self.0.iter_mut().enumerate() {
+            let told = [told(memory, number, model).await?, told(redis, number, real).await?];
+            let [model, real] = told.map(|tokens| tokens.into_iter().map(Token::prefix).collect::<Vec<_>>());
+            same(Ok((number, model)), Ok((number, real)))?;
+        }
+        Ok(())
+    }
+}
+
+/// All that has been announced until now: what comes before a last hand-over that is made for this.
+async fn told(
+    store: &dyn Store,
+    number: usize,
+    announcements: &mut Announcements,
+) -> Result<Vec<Token>, String> {
+    let last = hand_over(store, number).await?;
+    let mut told = Vec::new();
+    loop {
+        match next(announcements).await? {
+            Announcement::HandedOver(token) if token == last => return Ok(told),
+            Announcement::HandedOver(token) => told.push(token),
+            other => return Err(format!("{other:?} was announced")),
+        }
+    }
+}
+
+/// Hands a token over to this inbox, and takes it back.
+async fn hand_over(store: &dyn Store, number: usize) -> Result<Token, String> {
+    let [holder, waiter] = [1, 2].map(|token| last(number, Token::from_bits(token)));
+    for asked in [&holder, &waiter] {
+        store.acquire(asked).await.map_err(|error| error.to_string())?;
+    }
+    for asked in [&holder, &waiter] {
+        let released = store.release(&asked.hold, Duration::ZERO).await.map_err(|error| error.to_string())?;
+        same(Ok(Released::Freed), Ok(released))?;
+    }
+    Ok(waiter.hold.token)
+}
+
+fn last(number: usize, token: Token) -> Acquisition {
+    const LONG: Duration = Duration::from_secs(60);
+    let resource = ResourceName::new(format!("last/{number}")).expect("a name");
+    let place = Place { inbox: inbox(number), patience: LONG, grant_window: LONG, max_waiters: 1 };
+    Acquisition {
+        hold: Hold { resource, token, owner: None },
+        mode: Mode::Exclusive,
+        reentrant: false,
+        ttl: LONG,
+        lock_delay: Duration::ZERO,
+        metadata: Metadata::new(),
+        place: Some(place),
+    }
+}
+
+async fn next(announcements: &mut Announcements) -> Result<Announcement, String> {
+    let next = tokio::time::timeout(WITHIN, announcements.next()).await;
+    next.ok().flatten().ok_or_else(|| "an announcement is missing".to_owned())
+}
