@@ -126,7 +126,9 @@ impl LockManager {
         let pause = match &waiter.last {
             // Its turn will be announced. Attempts only refresh its place, and find a holder or a head that died: just
             // after the end, one after the other.
-            Last::Refused(refusal, Some(ahead)) if self.hears && waiter.plan.backoff.max_attempts().is_none() => {
+            Last::Refused(refusal, Some(ahead))
+                if self.hears && waiter.plan.backoff.max_attempts().is_none() =>
+            {
                 let in_turn = BETWEEN_WAITERS.mul_f64(*ahead as f64 + roll);
                 (refusal.remaining + in_turn).min(spread(self.settings.patience / 3, roll))
             }

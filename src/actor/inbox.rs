@@ -30,7 +30,10 @@ impl LockManager {
     fn deaf(&mut self, error: &crate::store::StoreError) {
         if std::mem::take(&mut self.hears) || !error.is_transient() {
             let error: &dyn std::error::Error = error;
-            tracing::warn!(error, "hand-overs are not heard of; waiting goes on with scheduled attempts alone");
+            tracing::warn!(
+                error,
+                "hand-overs are not heard of; waiting goes on with scheduled attempts alone"
+            );
         }
         for token in self.waiters.placed() {
             if self.waiters.get_mut(token).is_some_and(|waiter| !waiter.in_flight) {

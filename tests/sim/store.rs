@@ -10,7 +10,9 @@ use std::{
 
 use leasehold::{
     MemoryStore, ResourceName, Store, StoreError,
-    store::{Acquired, Acquisition, Hold, Inspection, Listing, Released, Renewed, Reply},
+    store::{
+        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Reply,
+    },
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::{sync::oneshot, time};
@@ -112,7 +114,8 @@ impl FaultyStore {
 
 impl Store for FaultyStore {
     fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
-        let asked = asked.clone();
+        // The model knows no queue yet: those that wait attempt again and again.
+        let asked = Acquisition { place: None, ..asked.clone() };
         self.send(async move |store, history| {
             let answer = store.acquire(&asked).await;
             let resource = number(&asked.hold.resource);
@@ -156,6 +159,10 @@ impl Store for FaultyStore {
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         self.inner.force_release(resource)
+    }
+
+    fn listen(&self, _: &Inbox) -> Announcements {
+        Box::pin(futures_util::stream::pending())
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use leasehold::{
     MemoryStore, ResourceName, Store, StoreError,
-    store::{Acquired, Acquisition, Hold, Inspection, Listing, Released, Renewed, Reply},
+    store::{Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Reply},
 };
 
 #[derive(Clone, Debug)]
@@ -86,5 +86,9 @@ impl Store for OddStore {
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         self.inner.force_release(resource)
+    }
+
+    fn listen(&self, inbox: &Inbox) -> Announcements {
+        self.inner.listen(inbox)
     }
 }

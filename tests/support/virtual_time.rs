@@ -13,7 +13,7 @@ use std::{
 
 use actix::{Actor, Addr, Context, Handler};
 use leasehold::{
-    LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, Store, Token,
+    LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, ResourceName, Store, Token,
     world::{Dice, Roll, RuntimeClock},
 };
 
@@ -50,6 +50,17 @@ impl World {
 
     pub(crate) fn manager_with(&self, dice: impl Dice) -> Addr<LockManager> {
         self.builder().dice(Arc::new(dice)).start_here().unwrap()
+    }
+}
+
+impl World {
+    /// How many resources are not free, or waited for, when everything that is on its way has arrived.
+    pub(crate) async fn left(&self) -> usize {
+        tokio::time::sleep(millis(1)).await;
+        let listed = self.store.list(b"", 100).await.unwrap().resources.len();
+        let waited_for = ResourceName::new("r").unwrap();
+        let waiting = self.store.inspect(&waited_for, 1).await.unwrap().waiting;
+        listed + usize::try_from(waiting).unwrap()
     }
 }
 

@@ -127,9 +127,9 @@ impl Holders {
         self.get(token).is_some_and(Record::holds)
     }
 
-    /// Whose this hold is; `None` also for what is no hold.
+    /// Whose this hold is.
     pub(super) fn owner_of(&self, token: Token) -> Option<Owner> {
-        self.get(token).filter(|record| record.holds()).and_then(|record| record.owner.clone())
+        self.get(token).and_then(|record| record.owner.clone())
     }
 
     pub(super) fn holds_of(&self, owner: Option<&Owner>) -> u64 {

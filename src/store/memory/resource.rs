@@ -65,7 +65,7 @@ impl Resource {
         self.settle(now);
         let held = self.holders.holds(hold.token);
         // Whoever brings the token of a hold may not know whose it is.
-        let owner = self.holders.owner_of(hold.token).or_else(|| hold.owner.clone());
+        let owner = if held { self.holders.owner_of(hold.token) } else { hold.owner.clone() };
         if held {
             self.holders.close(hold.token, now + whole_millis(closed_for));
             self.settle(now);

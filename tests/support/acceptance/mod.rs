@@ -5,10 +5,14 @@
 //! acceptance!(quorum: QuorumWorld, exclusive, shared);    // those of some groups
 //! ```
 
+#[macro_use]
+mod facts;
 mod ends;
 mod exclusive;
 mod hand_over;
+mod heads;
 mod inspection;
+mod leaving;
 mod names;
 mod permits;
 mod queue;
@@ -28,7 +32,8 @@ use leasehold::{
 };
 
 pub(crate) use self::{
-    ends::*, exclusive::*, hand_over::*, inspection::*, names::*, permits::*, queue::*, reentry::*, shared::*,
+    ends::*, exclusive::*, hand_over::*, heads::*, inspection::*, leaving::*, names::*, permits::*, queue::*,
+    reentry::*, shared::*,
 };
 
 /// A store, and the time that passes for it.
@@ -231,177 +236,4 @@ const SLACK: Duration = Duration::from_secs(2);
 fn assert_about(actual: Duration, expected: Duration) {
     let within = actual <= expected && actual + SLACK > expected;
     assert!(within, "{actual:?} is not about {expected:?}");
-}
-
-/// Stamps a test for each fact, against one world.
-macro_rules! acceptance {
-    ($store:ident: $world:ty) => {
-        acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, hand_over);
-    };
-    ($store:ident: $world:ty, $($group:ident),+) => {
-        mod $store {
-            use super::*;
-            $(facts_of!($group: $world);)+
-        }
-    };
-}
-
-macro_rules! facts {
-    ($world:ty: $($fact:ident)+) => {
-        $(
-            #[tokio::test]
-            async fn $fact() {
-                acceptance::$fact(acceptance::Scene::<$world>::set().await).await;
-            }
-        )+
-    };
-}
-
-macro_rules! facts_of {
-    (exclusive: $world:ty) => {
-        facts! { $world:
-            an_exclusive_holder_keeps_everybody_else_out
-            of_many_at_once_one_is_granted
-            a_release_opens_at_once
-            a_stranger_can_neither_renew_nor_release
-            a_repeated_acquisition_has_the_same_fence_and_a_new_end
-            a_repeated_release_finds_nothing_and_harms_nobody
-            giving_back_what_was_never_granted_is_harmless
-            a_renewal_counts_the_end_from_now
-            a_refusal_changes_nothing
-            a_refusal_names_who_is_in_the_way_and_for_how_long
-            a_later_grant_has_the_larger_fence
-            a_token_holds_only_where_it_was_granted
-        }
-    };
-    (reentry: $world:ty) => {
-        facts! { $world:
-            an_owner_enters_again_with_the_same_fence
-            an_owner_leaves_as_often_as_it_entered
-            each_hold_of_an_owner_ends_alone
-            a_lost_hold_tells_how_many_its_owner_has_left
-            nobody_else_enters_what_an_owner_holds
-            a_repeated_re_entry_is_counted_once
-            an_owner_that_does_not_re_enter_would_wait_for_itself
-            an_upgrade_would_wait_for_itself
-            a_deadlock_names_all_that_the_owner_holds
-            an_owner_cannot_read_what_it_holds_exclusively
-            an_owner_whose_lease_ended_does_not_wait_for_itself
-            a_new_session_of_an_owner_has_a_larger_fence
-            an_owner_re_enters_beside_its_own_closed_hold
-        }
-    };
-    (shared: $world:ty) => {
-        facts! { $world:
-            readers_hold_together_and_a_writer_waits_for_the_last
-            a_writer_waits_for_the_lock_delay_of_the_last_reader
-            each_reader_has_its_own_fence
-            a_reader_that_died_ages_out_alone
-            a_repeated_reader_is_one_reader
-            an_owner_may_read_twice
-            readers_and_permits_do_not_mix
-            a_thousand_readers_hold_at_once
-        }
-    };
-    (permits: $world:ty) => {
-        facts! { $world:
-            permits_are_granted_up_to_the_capacity
-            of_many_at_once_as_many_are_granted_as_fit
-            a_large_request_waits_while_a_small_one_fits
-            permits_come_back_with_a_release_and_with_an_end
-            a_refusal_of_permits_names_the_first_end
-            repeated_permits_are_taken_once
-            another_capacity_is_an_error
-            permits_and_an_exclusive_holder_exclude_each_other
-            no_permit_is_lost_in_a_hundred_turns
-            a_free_resource_may_be_used_with_another_capacity
-        }
-    };
-    (ends: $world:ty) => {
-        facts! { $world:
-            a_lease_ends_by_itself
-            a_lock_delay_keeps_an_expired_resource_closed
-            a_release_before_the_end_knows_no_lock_delay
-            a_renewal_keeps_the_lock_delay
-            an_expired_holder_is_no_holder_during_its_lock_delay
-            a_lock_delay_of_a_reader_keeps_writers_out
-            a_lock_delay_keeps_permits_taken
-            a_release_may_open_later
-            a_closed_resource_is_closed_to_its_last_holder_too
-            permits_that_open_later_stay_taken
-            a_reader_that_opens_later_keeps_writers_out
-            a_late_repeat_does_not_bring_a_closed_hold_back
-        }
-    };
-    (inspection: $world:ty) => {
-        facts! { $world:
-            a_free_resource_has_no_holders
-            holders_are_shown_in_order_of_their_end
-            owner_and_metadata_read_back_whatever_their_bytes
-            a_forced_release_takes_from_all_and_opens
-            a_forced_release_opens_what_is_closed
-            a_list_has_what_is_not_free_in_order_of_name
-            a_list_is_bounded_and_says_so
-            a_list_forgets_what_ended
-        }
-    };
-    (queue: $world:ty) => {
-        facts! { $world:
-            waiters_are_served_in_the_order_of_arrival
-            of_many_at_once_one_is_granted_and_the_others_wait_in_a_row
-            a_repeat_keeps_the_place
-            a_position_is_the_number_of_those_ahead
-            a_waiter_is_told_who_is_in_the_way
-            a_try_is_refused_while_somebody_waits
-            a_try_of_a_waiter_gives_its_place_up
-            a_newcomer_waits_behind_those_who_wait_though_it_would_fit
-            a_waiting_writer_holds_back_the_readers_behind_it
-            a_writer_gets_in_though_readers_keep_coming
-            a_waiter_that_does_not_repeat_is_gone_after_its_patience
-            a_waiter_that_is_gone_makes_room_for_those_behind_it
-            a_repeat_refreshes_the_patience
-            a_waiter_that_leaves_makes_room_for_those_behind_it
-            who_has_left_is_handed_nothing
-            a_full_queue_takes_nobody_more
-            those_who_are_gone_do_not_fill_a_queue
-            a_re_entry_passes_the_queue
-            a_reader_whose_owner_reads_passes_the_queue
-            a_waiter_that_would_wait_for_itself_gives_its_place_up
-            a_waiter_of_another_capacity_gives_its_place_up_when_it_asks
-            a_late_repeat_of_a_closed_hold_does_not_wait
-            a_thousand_waiters_are_served_in_order_with_two_verbs_each
-        }
-    };
-    (hand_over: $world:ty) => {
-        facts! { $world:
-            a_release_hands_over_to_the_head_alone_and_tells_it_once
-            a_hand_over_is_told_to_the_inbox_of_its_waiter
-            a_hand_over_holds_for_its_grant_window
-            who_takes_a_hand_over_up_holds_for_its_own_ttl
-            a_hand_over_shows_who_it_is
-            a_hand_over_that_nobody_takes_up_passes_to_the_next
-            a_head_that_asks_is_granted_and_not_told
-            a_newcomer_hands_what_a_dead_holder_left_to_the_head
-            a_stranger_that_releases_hands_what_a_dead_holder_left_to_the_head
-            all_readers_at_the_head_are_handed_over_together
-            permits_are_handed_to_as_many_heads_as_fit
-            a_hold_that_opens_later_is_not_handed_over_before
-            a_lock_delay_counts_only_after_a_hand_over_is_taken_up
-            a_renewal_takes_a_hand_over_up
-            a_hand_over_can_be_given_back_untaken
-            a_forced_release_hands_over
-            a_forced_release_takes_a_hand_over_away
-            an_owner_that_waits_twice_is_handed_both
-            a_release_to_a_waiter_of_the_same_owner_leaves_nothing_held
-            an_inbox_may_be_listened_to_twice
-            a_waiter_may_be_served_without_anybody_listening
-        }
-    };
-    (names: $world:ty) => {
-        facts! { $world:
-            strange_names_are_locks_of_their_own
-            strange_names_work_with_every_verb_and_mode
-            a_prefix_is_no_pattern
-        }
-    };
 }

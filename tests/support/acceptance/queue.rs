@@ -93,15 +93,6 @@ pub(crate) async fn a_try_is_refused_while_somebody_waits<W: World>(scene: Scene
     assert_eq!((inspection.total, inspection.waiting), (1, 1));
 }
 
-pub(crate) async fn a_try_of_a_waiter_gives_its_place_up<W: World>(scene: Scene<W>) {
-    let mut announcements = scene.listen().await;
-    scene.granted(&scene.shared()).await;
-    let [writer, reader] = scene.line_up([scene.exclusive(), scene.shared()]).await;
-    scene.refused(&Acquisition { place: None, ..writer.clone() }).await;
-    assert_eq!(scene.told(&mut announcements).await, tokens([&reader]));
-    assert_eq!(scene.waiters().await, 0);
-}
-
 pub(crate) async fn a_newcomer_waits_behind_those_who_wait_though_it_would_fit<W: World>(scene: Scene<W>) {
     let holder = scene.permits(1, 3);
     scene.granted(&holder).await;
@@ -139,71 +130,6 @@ pub(crate) async fn a_writer_gets_in_though_readers_keep_coming<W: World>(scene:
         assert_eq!(scene.release(&reader).await, Released::Freed);
     }
     assert!(scene.is_held(&writer).await);
-}
-
-pub(crate) async fn a_waiter_that_does_not_repeat_is_gone_after_its_patience<W: World>(scene: Scene<W>) {
-    let holder = Acquisition { ttl: PATIENCE + TTL, ..scene.exclusive() };
-    scene.granted(&holder).await;
-    let [dead] = scene.line_up([scene.exclusive()]).await;
-    scene.pass(secs(10)).await;
-    let [alive] = scene.line_up([scene.exclusive()]).await;
-    assert_eq!(scene.waiters().await, 2);
-    scene.pass(PATIENCE - secs(5)).await;
-    assert_eq!(scene.waiters().await, 1);
-    assert_eq!(scene.queued(&alive).await, 0);
-    // It comes back as a newcomer.
-    assert_eq!(scene.queued(&dead).await, 1);
-}
-
-pub(crate) async fn a_waiter_that_is_gone_makes_room_for_those_behind_it<W: World>(scene: Scene<W>) {
-    let mut announcements = scene.listen().await;
-    scene.granted(&Acquisition { ttl: PATIENCE + TTL, ..scene.shared() }).await;
-    scene.line_up([scene.exclusive()]).await;
-    scene.pass(secs(10)).await;
-    let [first, second] = scene.line_up([scene.shared(), scene.shared()]).await;
-    scene.pass(PATIENCE - secs(5)).await;
-    assert!(!scene.is_held(&first).await, "an end alone does nothing");
-    scene.granted(&scene.shared()).await;
-    assert_eq!(scene.told(&mut announcements).await, tokens([&first, &second]));
-}
-
-pub(crate) async fn a_repeat_refreshes_the_patience<W: World>(scene: Scene<W>) {
-    let holder = Acquisition { ttl: 4 * PATIENCE, ..scene.exclusive() };
-    scene.granted(&holder).await;
-    let [waiter] = scene.line_up([scene.exclusive()]).await;
-    for _ in 0..3 {
-        scene.pass(PATIENCE - secs(5)).await;
-        assert_eq!(scene.queued(&waiter).await, 0);
-    }
-    scene.pass(PATIENCE - secs(5)).await;
-    assert_eq!(scene.waiters().await, 1);
-    scene.pass(secs(6)).await;
-    assert_eq!(scene.waiters().await, 0);
-}
-
-pub(crate) async fn a_waiter_that_leaves_makes_room_for_those_behind_it<W: World>(scene: Scene<W>) {
-    let mut announcements = scene.listen().await;
-    let reading = owned("worker", scene.shared());
-    scene.granted(&reading).await;
-    let [writer, reader] = scene.line_up([scene.exclusive(), scene.shared()]).await;
-    // What it leaves with is about its owner, who holds something else.
-    let leaving = owned("worker", writer);
-    assert_eq!(scene.release(&leaving).await, Released::NotHeld { count: 1 });
-    assert_eq!(scene.told(&mut announcements).await, tokens([&reader]));
-    assert_eq!(scene.waiters().await, 0);
-}
-
-pub(crate) async fn who_has_left_is_handed_nothing<W: World>(scene: Scene<W>) {
-    let mut announcements = scene.listen().await;
-    let holder = scene.exclusive();
-    scene.granted(&holder).await;
-    let [first, second] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
-    for _ in 0..2 {
-        assert_eq!(scene.release(&first).await, Released::NotHeld { count: 0 });
-    }
-    assert_eq!(scene.release(&holder).await, Released::Freed);
-    assert_eq!(scene.told(&mut announcements).await, tokens([&second]));
-    assert!(!scene.is_held(&first).await);
 }
 
 pub(crate) async fn a_full_queue_takes_nobody_more<W: World>(scene: Scene<W>) {
@@ -251,35 +177,6 @@ pub(crate) async fn a_reader_whose_owner_reads_passes_the_queue<W: World>(scene:
     }
     assert_eq!(scene.queued(&stranger).await, 1);
     assert_eq!(scene.waiters().await, 2);
-}
-
-pub(crate) async fn a_waiter_that_would_wait_for_itself_gives_its_place_up<W: World>(scene: Scene<W>) {
-    let mut announcements = scene.listen().await;
-    let holder = scene.exclusive();
-    scene.granted(&holder).await;
-    let [reading, upgrade, behind] = scene
-        .line_up([scene.shared(), scene.exclusive(), scene.shared()].map(|it| owned("worker", it)))
-        .await;
-    assert_eq!(scene.release(&holder).await, Released::Freed);
-    let error = scene.failed(&upgrade).await;
-    assert!(matches!(error, StoreError::Deadlock { .. }), "{error:?}");
-    assert_eq!(scene.told(&mut announcements).await, tokens([&reading, &behind]));
-    assert_eq!(scene.waiters().await, 0);
-}
-
-pub(crate) async fn a_waiter_of_another_capacity_gives_its_place_up_when_it_asks<W: World>(scene: Scene<W>) {
-    let mut announcements = scene.listen().await;
-    let holder = scene.exclusive();
-    scene.granted(&holder).await;
-    let [first, other, last] =
-        scene.line_up([scene.permits(1, 3), scene.permits(1, 4), scene.permits(1, 3)]).await;
-    assert_eq!(scene.release(&holder).await, Released::Freed);
-    assert_eq!(scene.told(&mut announcements).await, tokens([&first]));
-    assert_eq!(scene.queued(&last).await, 1);
-    let error = scene.failed(&other).await;
-    assert!(matches!(error, StoreError::CapacityMismatch { .. }), "{error:?}");
-    assert_eq!(scene.told(&mut announcements).await, tokens([&last]));
-    assert_eq!(scene.waiters().await, 0);
 }
 
 pub(crate) async fn a_late_repeat_of_a_closed_hold_does_not_wait<W: World>(scene: Scene<W>) {
