@@ -116,7 +116,7 @@ impl LockManagerBuilder {
             dice,
             settings: Arc::new(settings),
             stats,
-            about: about_this_process(),
+            about: Arc::new(about_this_process()),
             waiters: Waiters::default(),
             inbox,
             hears: false,

@@ -8,6 +8,7 @@ impl StreamHandler<Announcement> for LockManager {
     fn handle(&mut self, announcement: Announcement, ctx: &mut Context<Self>) {
         match announcement {
             Announcement::HandedOver(token) => self.attempt_now(token, ctx),
+            Announcement::Next(token) => self.waiters.wake_after(token, self.settings.grant_window),
             Announcement::Listening => {
                 self.hears = true;
                 // What was announced before is lost.

@@ -46,7 +46,7 @@ pub struct LockManager {
     pub(crate) settings: Arc<Settings>,
     pub(crate) stats: Arc<Recorder>,
     /// What every holder of this manager tells about itself.
-    pub(crate) about: Metadata,
+    pub(crate) about: Arc<Metadata>,
     pub(crate) waiters: Waiters,
     /// Where the store tells of hand-overs to the waiters.
     pub(crate) inbox: Inbox,

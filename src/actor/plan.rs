@@ -1,6 +1,6 @@
 //! A request that has been checked: every value in its bounds, every default filled in.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use actix::Recipient;
 
@@ -36,7 +36,7 @@ impl Plan {
         request: Request<Kind>,
         token: Token,
         settings: &Settings,
-        (about, inbox): (&Metadata, Inbox),
+        (about, inbox): (&Arc<Metadata>, Inbox),
     ) -> Result<Self, Invalid> {
         let Request { resource, takes, options, .. } = request;
         let owner = options.owner.as_ref().map(Owner::new).transpose()?;
@@ -119,13 +119,16 @@ fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<Rene
     Ok(RenewalPlan { interval: (!no_renew).then_some(interval), max_renewals, max_hold, heartbeat })
 }
 
-fn metadata(told: Metadata, about: &Metadata) -> Result<Metadata, Invalid> {
+fn metadata(told: Metadata, about: &Arc<Metadata>) -> Result<Arc<Metadata>, Invalid> {
+    if told.is_empty() {
+        return Ok(Arc::clone(about));
+    }
     let bytes: usize = told.iter().map(|(key, value)| key.len() + value.len()).sum();
     if bytes > LONGEST_METADATA {
         let allowed = format!("at most {LONGEST_METADATA} bytes, keys and values together");
         return Err(Invalid::new("metadata", format_args!("{bytes} bytes"), allowed));
     }
-    let mut metadata = about.clone();
+    let mut metadata = Metadata::clone(about);
     metadata.extend(told);
-    Ok(metadata)
+    Ok(Arc::new(metadata))
 }

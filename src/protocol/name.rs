@@ -1,6 +1,6 @@
 //! Names and numbers that cannot be wrong: resource, owner, token, fence.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use super::Invalid;
 
@@ -13,7 +13,7 @@ const ALLOWED: &str = "1 to 512 bytes";
 /// In a key the name stands [encoded](Self::encoded), so that no byte of it can break out of the key's hash tag
 /// or be taken for a pattern.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ResourceName(Box<[u8]>);
+pub struct ResourceName(Arc<[u8]>);
 
 impl ResourceName {
     /// Takes a name of 1 to 512 bytes.
@@ -21,7 +21,7 @@ impl ResourceName {
     /// # Errors
     /// [`Invalid`] naming the length when it is empty or longer.
     pub fn new(name: impl AsRef<[u8]>) -> Result<Self, Invalid> {
-        checked("resource", name.as_ref()).map(Self)
+        checked("resource", name.as_ref()).map(|name| Self(name.into()))
     }
 
     /// The bytes of the name.
@@ -51,7 +51,7 @@ impl ResourceName {
 
 /// Who re-enters: a text of 1 to 512 bytes that one party of the application uses for itself alone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Owner(Box<str>);
+pub struct Owner(Arc<str>);
 
 impl Owner {
     /// Takes a text of 1 to 512 bytes.
@@ -144,10 +144,10 @@ impl Fence {
     }
 }
 
-fn checked(field: &str, bytes: &[u8]) -> Result<Box<[u8]>, Invalid> {
+fn checked<'a>(field: &str, bytes: &'a [u8]) -> Result<&'a [u8], Invalid> {
     match bytes.len() {
         0 => Err(Invalid::new(field, "an empty name", ALLOWED)),
-        1..=LONGEST => Ok(bytes.into()),
+        1..=LONGEST => Ok(bytes),
         more => Err(Invalid::new(field, format_args!("a name of {more} bytes"), ALLOWED)),
     }
 }

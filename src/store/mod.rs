@@ -7,9 +7,13 @@ mod error;
 pub mod memory;
 pub mod redis;
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
-use futures_util::{future::BoxFuture, stream::BoxStream};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+    stream::BoxStream,
+};
 
 pub use self::{
     error::{Certainty, Source, StoreError},
@@ -24,6 +28,9 @@ pub type Metadata = BTreeMap<String, String>;
 
 /// The answer of a store, on its way.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// The answers of a store to several verbs, in their order, on their way.
+pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 
 /// Where locks live.
 ///
@@ -75,11 +82,20 @@ pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 ///   [`Place::grant_window`], and no lock delay yet. This happens in the verb that made the room, or that found it
 ///   (every acquire, release and force-release looks; an end alone does nothing). Each hand-over is announced once to
 ///   the inbox that the place names ([`listen`](Self::listen)); an announcement may be lost.
+/// * A verb that handed over to somebody else, and leaves somebody waiting, announces [`Announcement::Next`] to the first
+///   of those that wait: it looks again after a grant window, in case whoever was handed the resource is dead. If the
+///   store can tell that nobody listens to that inbox, it tells the one behind it, and so on for at most
+///   [`NEXT_AT_MOST`].
 /// * A waiter takes up what it was handed over by repeating its acquisition, which then counts its end anew with its own
 ///   TTL and lock delay.
 /// * Nobody overtakes: while somebody waits, whoever is not a re-entry, and not a reader whose owner reads already, is
 ///   in nobody's way only if it is the head; a try (without a place) is refused, also if it would fit.
 /// * A resource has at most [`Place::max_waiters`] waiters; one more is [`Acquired::Full`].
+///
+/// **Several at once.** The verbs that end in `_each` do the same verb several times, and cost less than so many
+/// calls. Each of them is a verb of its own: atomic by itself, with an answer of its own, and whether one is refused,
+/// fails, or has an unknown outcome is no harm to its neighbours (unless what they have in common fails, the connection
+/// for instance). They are executed in their order. A store splits what is too much for one go.
 ///
 /// **Never a scan.** The work of acquire, renew and release is at most logarithmic in the number of holders (cleaning
 /// away dead ones is paid for by their acquisition). Only [`list`](Self::list) walks over names.
@@ -105,6 +121,37 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Takes a resource away from all its holders, and opens it to those who wait. Answers how many holders there were.
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64>;
 
+    /// [`acquire`](Self::acquire) for each of these.
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        join_all(asked.iter().map(|asked| self.acquire(asked))).boxed()
+    }
+
+    /// [`renew`](Self::renew) for each of these, with its TTL.
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+        join_all(renewals.iter().map(|(hold, ttl)| self.renew(hold, *ttl))).boxed()
+    }
+
+    /// [`release`](Self::release) for each of these, with how long its resource stays closed.
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
+        join_all(releases.iter().map(|(hold, closed_for)| self.release(hold, *closed_for))).boxed()
+    }
+
+    /// Releases `from`, and acquires `to`, which asks for the same resource exclusively: as the two verbs would, but at
+    /// one moment, so that nobody comes in between. If `overtake`, `to` comes before all who wait; a place that it had
+    /// in the queue is given up.
+    ///
+    /// A store that cannot do both at one moment does one after the other, and does not let `to` overtake.
+    fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
+        let _ = overtake;
+        async move {
+            let released = self.release(from, Duration::ZERO).await?;
+            let acquired = self.acquire(to).await;
+            let others_wait = !matches!(acquired, Ok(Acquired::Granted(_)));
+            Ok(Passed { released, acquired, others_wait })
+        }
+        .boxed()
+    }
+
     /// The announcements to this inbox, without an end. It connects by itself, again and again.
     fn listen(&self, inbox: &Inbox) -> Announcements;
 }
@@ -121,11 +168,17 @@ pub struct Inbox(pub Token);
 pub enum Announcement {
     /// This token was handed over what it waits for.
     HandedOver(Token),
+    /// What this token waits for was handed over to somebody else, and it is the next: it should look again when the
+    /// grant window is over.
+    Next(Token),
     /// From here on announcements arrive; earlier ones may have been lost. All who wait should attempt now.
     Listening,
     /// No announcement will arrive until [`Listening`](Self::Listening) is told, for this reason; attempts alone go on.
     Deaf(StoreError),
 }
+
+/// How many waiters a store tells at most that they are next, until it finds one that listens.
+pub const NEXT_AT_MOST: usize = 8;
 
 /// How an acquisition waits in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +218,7 @@ pub struct Acquisition {
     /// How much longer the resource stays closed if this hold expires instead of being released.
     pub lock_delay: Duration,
     /// What the holder tells about itself.
-    pub metadata: Metadata,
+    pub metadata: Arc<Metadata>,
     /// How it waits if somebody is in its way; `None` is a try, which leaves nothing behind.
     pub place: Option<Place>,
 }
@@ -235,6 +288,17 @@ pub enum Released {
         /// How many holds the same owner has all the same; 0 without an owner.
         count: u64,
     },
+}
+
+/// The certain answers to [`Store::pass`].
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// What the release did.
+    pub released: Released,
+    /// What the acquisition was told; it may have an unknown outcome though the release has none.
+    pub acquired: Result<Acquired, StoreError>,
+    /// Whether anybody else waits for the resource now, as far as the store can tell.
+    pub others_wait: bool,
 }
 
 /// One who holds (or keeps closed) a resource.

@@ -86,7 +86,7 @@ fn asked() -> impl Strategy<Value = Acquisition> {
             reentrant,
             ttl: Duration::ZERO,
             lock_delay,
-            metadata: Metadata::from([("purpose".to_owned(), format!("{mode}"))]),
+            metadata: Metadata::from([("purpose".to_owned(), format!("{mode}"))]).into(),
             place,
         },
     )

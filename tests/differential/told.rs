@@ -86,7 +86,7 @@ fn last(number: usize, token: Token) -> Acquisition {
         reentrant: false,
         ttl: LONG,
         lock_delay: Duration::ZERO,
-        metadata: Metadata::new(),
+        metadata: Metadata::new().into(),
         place: Some(place),
     }
 }

@@ -53,7 +53,7 @@ fn exclusive(hold: &Hold) -> Acquisition {
         reentrant: false,
         ttl: TTL,
         lock_delay: Duration::ZERO,
-        metadata: Metadata::from([("host".into(), "a b".into())]),
+        metadata: Metadata::from([("host".into(), "a b".into())]).into(),
         place: None,
     }
 }

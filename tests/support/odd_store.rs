@@ -11,7 +11,9 @@ use std::{
 
 use leasehold::{
     MemoryStore, ResourceName, Store, StoreError,
-    store::{Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Reply},
+    store::{
+        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Reply,
+    },
 };
 
 #[derive(Clone, Debug)]

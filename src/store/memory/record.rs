@@ -1,6 +1,6 @@
 //! What is kept of one hold.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     protocol::{Fence, Mode, Moment, Owner, Token},
@@ -19,7 +19,7 @@ pub(super) struct Record {
     lock_delay: Duration,
     /// When the resource is free of it.
     pub(super) opening: Moment,
-    metadata: Metadata,
+    metadata: Arc<Metadata>,
 }
 
 impl Record {
@@ -41,7 +41,7 @@ impl Record {
             end,
             lock_delay: whole_millis(asked.lock_delay),
             opening: end,
-            metadata: asked.metadata.clone(),
+            metadata: Arc::clone(&asked.metadata),
         }
     }
 
@@ -74,7 +74,7 @@ impl Record {
             owner: self.owner.clone(),
             fence: Some(self.fence),
             remaining: self.due().remaining(now),
-            metadata: self.metadata.clone(),
+            metadata: Metadata::clone(&self.metadata),
         }
     }
 }

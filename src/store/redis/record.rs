@@ -19,7 +19,7 @@ pub(super) struct Record {
 /// The record of what is asked, without the fence, which the server puts in front with a blank.
 pub(super) fn asked(asked: &Acquisition) -> String {
     let owner = asked.hold.owner.as_ref().map(Owner::encoded).unwrap_or_default();
-    let metadata = serde_json::to_string(&asked.metadata).expect("a map of texts has a JSON form");
+    let metadata = serde_json::to_string(&*asked.metadata).expect("a map of texts has a JSON form");
     format!("{} {} {} {owner} {metadata}", letter(asked.mode), permits(asked.mode), millis(asked.lock_delay))
 }
 
@@ -98,7 +98,7 @@ mod tests {
             reentrant: false,
             ttl: Duration::from_secs(1),
             lock_delay: Duration::from_millis(250),
-            metadata: Metadata::from([("why \"ü\"\n".into(), "a  b".into())]),
+            metadata: Metadata::from([("why \"ü\"\n".into(), "a  b".into())]).into(),
             place: None,
         }
     }
@@ -115,7 +115,7 @@ mod tests {
                         fence: Fence::new(9),
                         mode,
                         owner: wanted.hold.owner,
-                        metadata: wanted.metadata
+                        metadata: Metadata::clone(&wanted.metadata)
                     }
                 );
             }

@@ -117,7 +117,7 @@ pub(crate) async fn a_refusal_names_who_is_in_the_way_and_for_how_long<W: World>
     assert_eq!(by.state, HolderState::Holding);
     assert_eq!(by.owner, holder.hold.owner);
     assert_eq!(by.fence, Some(fence));
-    assert_eq!(by.metadata, holder.metadata);
+    assert_eq!(by.metadata, *holder.metadata);
     assert_about(by.remaining, secs(7));
     // If it expires, the resource opens only after its lock delay.
     assert_about(remaining, secs(12));

@@ -70,7 +70,7 @@ pub(crate) async fn who_takes_a_hand_over_up_holds_for_its_own_ttl<W: World>(sce
 pub(crate) async fn a_hand_over_shows_who_it_is<W: World>(scene: Scene<W>) {
     let metadata = Metadata::from([("why \"ü\"\n".to_owned(), "a  b {%} 1 x".to_owned())]);
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(2, 3)] {
-        let waiter = Acquisition { metadata: metadata.clone(), ..owned("a b {%}", waiter) };
+        let waiter = Acquisition { metadata: metadata.clone().into(), ..owned("a b {%}", waiter) };
         let holder = scene.exclusive();
         scene.granted(&holder).await;
         let [waiter] = scene.line_up([waiter]).await;

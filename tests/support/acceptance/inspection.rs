@@ -36,7 +36,7 @@ pub(crate) async fn owner_and_metadata_read_back_whatever_their_bytes<W: World>(
         ("number".to_owned(), "-1 s 2 x".to_owned()),
     ]);
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 3)] {
-        let asked = Acquisition { metadata: metadata.clone(), ..owned(ugly, asked) };
+        let asked = Acquisition { metadata: metadata.clone().into(), ..owned(ugly, asked) };
         let fence = scene.fence(&asked).await;
         let holder = &scene.inspect().await.holders[0];
         assert_eq!(holder.owner, asked.hold.owner);

@@ -72,7 +72,7 @@ impl<W: World> Scene<W> {
 
     fn ask(&self, mode: Mode) -> Acquisition {
         let hold = Hold { resource: self.name.clone(), token: SystemDice.token(), owner: None };
-        let metadata = Metadata::from([("purpose".to_owned(), "acceptance".to_owned())]);
+        let metadata = Metadata::from([("purpose".to_owned(), "acceptance".to_owned())]).into();
         Acquisition {
             hold,
             mode,

@@ -41,7 +41,7 @@ fn exclusive(name: &str, token: u128) -> Acquisition {
         reentrant: false,
         ttl: Duration::from_secs(10),
         lock_delay: Duration::ZERO,
-        metadata: Metadata::new(),
+        metadata: Metadata::new().into(),
         place: None,
     }
 }

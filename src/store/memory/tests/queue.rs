@@ -38,6 +38,7 @@ fn heard(announcements: &mut Announcements) -> Vec<String> {
     while let Some(next) = announcements.next().now_or_never() {
         heard.push(match next.unwrap() {
             Announcement::HandedOver(token) => token.to_hex().trim_start_matches('0').to_owned(),
+            Announcement::Next(token) => format!("next: {}", token.to_hex().trim_start_matches('0')),
             Announcement::Listening => "listening".to_owned(),
             Announcement::Deaf(error) => format!("deaf: {}", error.kind()),
         });
