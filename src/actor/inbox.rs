@@ -2,13 +2,13 @@
 
 use actix::{Context, StreamHandler};
 
-use crate::{actor::LockManager, store::Announcement};
+use crate::{actor::LockManager, protocol::Token, store::Announcement};
 
 impl StreamHandler<Announcement> for LockManager {
     fn handle(&mut self, announcement: Announcement, ctx: &mut Context<Self>) {
         match announcement {
             Announcement::HandedOver(token) => self.attempt_now(token, ctx),
-            Announcement::Next(token) => self.waiters.wake_after(token, self.settings.grant_window),
+            Announcement::Next(token) => self.next_in_line(token),
             Announcement::Listening => {
                 self.hears = true;
                 // What was announced before is lost.
@@ -27,6 +27,21 @@ impl StreamHandler<Announcement> for LockManager {
 }
 
 impl LockManager {
+    /// Somebody else was handed what this waiter is the next for: if that one is dead, this one finds out.
+    fn next_in_line(&mut self, token: Token) {
+        let now = self.clock.now();
+        let Some(waiter) = self.waiters.get_mut(token) else {
+            return;
+        };
+        if waiter.in_flight {
+            // What it will be told may be older than this.
+            waiter.again = true;
+            return;
+        }
+        let left = waiter.deadline().remaining(now);
+        self.waiters.wake_after(token, self.settings.grant_window.min(left));
+    }
+
     /// Nothing is heard any more: those that wait attempt as often as their backoff says.
     fn deaf(&mut self, error: &crate::store::StoreError) {
         if std::mem::take(&mut self.hears) || !error.is_transient() {

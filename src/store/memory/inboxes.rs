@@ -1,4 +1,4 @@
-//! Who listens for hand-overs, and how they are told.
+//! Who listens for announcements, and how they are told.
 
 use std::{
     collections::BTreeMap,
@@ -11,10 +11,7 @@ use futures_util::Stream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::faults;
-use crate::{
-    protocol::Token,
-    store::{Announcement, Inbox},
-};
+use crate::store::{Announcement, Inbox};
 
 /// All who listen. A clone is another handle to the same inboxes.
 #[derive(Clone, Default)]
@@ -43,14 +40,16 @@ impl Inboxes {
         Listener { inbox, inboxes: self.clone(), announcements }
     }
 
-    pub(super) fn announce(&self, inbox: Inbox, handed_over: Token) {
+    /// Answers whether anybody listens, as far as it can be told: what gets lost on its way was sent to somebody.
+    pub(super) fn announce(&self, inbox: Inbox, announcement: &Announcement) -> bool {
         let listeners = self.listeners();
-        if listeners.losing || listeners.deaf {
-            return;
+        let Some(listening) = listeners.listening.get(&inbox).filter(|_| !listeners.deaf) else {
+            return false;
+        };
+        if !listeners.losing {
+            listening.iter().for_each(|listener| tell(listener, announcement.clone()));
         }
-        for listener in listeners.listening.get(&inbox).into_iter().flatten() {
-            tell(listener, Announcement::HandedOver(handed_over));
-        }
+        true
     }
 
     pub(super) fn lose(&self, losing: bool) {

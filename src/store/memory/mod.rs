@@ -28,8 +28,8 @@ use self::{
 use crate::{
     protocol::{Moment, ResourceName},
     store::{
-        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Reply,
-        Store, StoreError,
+        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Passed, Released, Renewed,
+        Reply, Store, StoreError,
     },
     world::{Clock, SystemClock},
 };
@@ -155,6 +155,13 @@ impl Store for MemoryStore {
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         self.answer_about(resource, move |resource, turn| Ok(resource.force_release(turn)))
+    }
+
+    fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
+        self.answer(move |state, now| {
+            state.sweep(now);
+            state.with(&from.resource, now, |resource, turn| Ok(resource.pass(from, to, overtake, turn)))
+        })
     }
 
     fn listen(&self, inbox: &Inbox) -> Announcements {

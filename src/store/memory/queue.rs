@@ -46,6 +46,10 @@ pub(super) enum Standing {
 }
 
 impl Waiter {
+    pub(super) fn token(&self) -> Token {
+        self.asked.hold.token
+    }
+
     /// How long what it is handed over is kept for it.
     pub(super) fn window(&self) -> Duration {
         whole_millis(self.place.grant_window).max(Duration::from_millis(1))
@@ -62,7 +66,15 @@ impl Queue {
     }
 
     pub(super) fn head(&self) -> Option<&Waiter> {
-        self.waiters.first_key_value().map(|(_, waiter)| waiter)
+        self.in_order_of_arrival().next()
+    }
+
+    pub(super) fn in_order_of_arrival(&self) -> impl Iterator<Item = &Waiter> {
+        self.waiters.values()
+    }
+
+    pub(super) fn holds_a_place_for(&self, token: Token) -> bool {
+        self.arrivals.contains_key(&token)
     }
 
     pub(super) fn take_head(&mut self) -> Option<Waiter> {

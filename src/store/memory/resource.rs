@@ -10,7 +10,10 @@ use super::{
 };
 use crate::{
     protocol::{Fence, Moment, Owner, Token},
-    store::{Acquired, Acquisition, Grant, Hold, Inspection, Refusal, Released, Renewed, StoreError},
+    store::{
+        Acquired, Acquisition, Announcement, Grant, Hold, Inspection, NEXT_AT_MOST, Passed, Refusal,
+        Released, Renewed, StoreError,
+    },
 };
 
 /// A resource that is not free, or that somebody waits for.
@@ -50,9 +53,7 @@ impl Resource {
                 return Err(error);
             }
         };
-        self.queue.leave(token);
-        self.holders.admit(Record::new(asked, fence, now));
-        Ok(self.granted(fence, owner))
+        Ok(self.grant(asked, fence, now))
     }
 
     pub(super) fn renew(&mut self, hold: &Hold, ttl: Duration, now: Moment) -> Renewed {
@@ -61,25 +62,25 @@ impl Resource {
     }
 
     pub(super) fn release(&mut self, hold: &Hold, closed_for: Duration, turn: &mut Turn<'_>) -> Released {
-        let now = turn.now;
-        self.settle(now);
-        let held = self.holders.holds(hold.token);
-        // Whoever brings the token of a hold may not know whose it is.
-        let owner = if held { self.holders.owner_of(hold.token) } else { hold.owner.clone() };
-        if held {
-            self.holders.close(hold.token, now + whole_millis(closed_for));
-            self.settle(now);
-        } else {
-            self.queue.leave(hold.token);
-        }
-        // Counted before the hand-over, which may be to the same owner: it is about what this release leaves.
-        let left = self.holders.holds_of(owner.as_ref());
+        let released = self.give_back(hold, closed_for, turn.now);
         self.hand_over(None, turn);
-        match (held, left) {
-            (false, count) => Released::NotHeld { count },
-            (true, 0) => Released::Freed,
-            (true, count) => Released::StillHeld { count },
-        }
+        released
+    }
+
+    pub(super) fn pass(
+        &mut self,
+        from: &Hold,
+        to: &Acquisition,
+        overtake: bool,
+        turn: &mut Turn<'_>,
+    ) -> Passed {
+        let released = self.give_back(from, Duration::ZERO, turn.now);
+        // Who held nothing has nothing to pass on before all who wait.
+        let overtakes = overtake && !matches!(released, Released::NotHeld { .. });
+        let overtaken = overtakes.then(|| self.overtake(to, turn)).flatten();
+        let acquired = overtaken.map_or_else(|| self.acquire(to, turn), Ok);
+        let own_place = u64::from(self.queue.holds_a_place_for(to.hold.token));
+        Passed { released, acquired, others_wait: self.queue.len() > own_place }
     }
 
     pub(super) fn force_release(&mut self, turn: &mut Turn<'_>) -> u64 {
@@ -120,6 +121,46 @@ impl Resource {
         self.queue.settle(now);
     }
 
+    /// Ends a hold, or gives a place up; nobody gets what is free then yet.
+    fn give_back(&mut self, hold: &Hold, closed_for: Duration, now: Moment) -> Released {
+        self.settle(now);
+        let held = self.holders.holds(hold.token);
+        // Whoever brings the token of a hold may not know whose it is.
+        let owner = if held { self.holders.owner_of(hold.token) } else { hold.owner.clone() };
+        if held {
+            self.holders.close(hold.token, now + whole_millis(closed_for));
+            self.settle(now);
+        } else {
+            self.queue.leave(hold.token);
+        }
+        // Counted before the hand-over, which may be to the same owner: it is about what this release leaves.
+        let left = self.holders.holds_of(owner.as_ref());
+        match (held, left) {
+            (false, count) => Released::NotHeld { count },
+            (true, 0) => Released::Freed,
+            (true, count) => Released::StillHeld { count },
+        }
+    }
+
+    /// Grants what nobody holds, or what its owner holds alone, whoever waits for it; `None` if that is not so.
+    fn overtake(&mut self, asked: &Acquisition, turn: &mut Turn<'_>) -> Option<Acquired> {
+        if self.holders.get(asked.hold.token).is_some() {
+            return None;
+        }
+        let fence = match self.holders.judge(asked) {
+            Ok(Verdict::ReEntry(fence)) => fence,
+            Ok(Verdict::Fits(None)) => turn.new_fence(),
+            _ => return None,
+        };
+        Some(self.grant(asked, fence, turn.now))
+    }
+
+    fn grant(&mut self, asked: &Acquisition, fence: Fence, now: Moment) -> Acquired {
+        self.queue.leave(asked.hold.token);
+        self.holders.admit(Record::new(asked, fence, now));
+        self.granted(fence, asked.hold.owner.as_ref())
+    }
+
     fn granted(&self, fence: Fence, owner: Option<&Owner>) -> Acquired {
         // Without an owner nothing is counted, but this hold is one.
         let holds = self.holders.holds_of(owner).max(1);
@@ -129,20 +170,34 @@ impl Resource {
     /// Gives the heads of the queue what they wait for, as long as it fits. The one who asks is not told by an
     /// announcement: it gets its answer.
     fn hand_over(&mut self, asking: Option<Token>, turn: &mut Turn<'_>) {
+        let mut to_others = false;
         while let Some(head) = self.queue.head() {
             let fence = match self.holders.judge(&head.asked) {
                 Ok(Verdict::ReEntry(fence)) => fence,
                 Ok(Verdict::Fits(_) | Verdict::BesideItsOwn) => turn.new_fence(),
                 // The head is told its error when it asks itself.
-                Ok(Verdict::InTheWay(_)) | Err(_) => return,
+                Ok(Verdict::InTheWay(_)) | Err(_) => break,
             };
             let Some(head) = self.queue.take_head() else {
-                return;
+                break;
             };
-            let token = head.asked.hold.token;
             self.holders.admit(Record::handed_over(&head.asked, fence, turn.now + head.window()));
-            if asking != Some(token) {
-                turn.announce(head.place.inbox, token);
+            if asking != Some(head.token()) {
+                turn.announce(head.place.inbox, &Announcement::HandedOver(head.token()));
+                to_others = true;
+            }
+        }
+        if to_others {
+            self.tell_who_is_next(asking, turn);
+        }
+    }
+
+    /// Somebody has to look again if those who were handed the resource are dead.
+    fn tell_who_is_next(&self, asking: Option<Token>, turn: &Turn<'_>) {
+        let others = self.queue.in_order_of_arrival().filter(|waiter| asking != Some(waiter.token()));
+        for waiter in others.take(NEXT_AT_MOST) {
+            if turn.announce(waiter.place.inbox, &Announcement::Next(waiter.token())) {
+                return;
             }
         }
     }

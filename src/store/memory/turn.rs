@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::inboxes::Inboxes;
 use crate::{
-    protocol::{Fence, Moment, Token},
-    store::Inbox,
+    protocol::{Fence, Moment},
+    store::{Announcement, Inbox},
 };
 
 /// One verb's turn at the store.
@@ -26,8 +26,9 @@ impl<'a> Turn<'a> {
         Fence::new(*self.last_fence)
     }
 
-    pub(super) fn announce(&self, inbox: Inbox, handed_over: Token) {
-        self.inboxes.announce(inbox, handed_over);
+    /// Answers whether anybody listens.
+    pub(super) fn announce(&self, inbox: Inbox, announcement: &Announcement) -> bool {
+        self.inboxes.announce(inbox, announcement)
     }
 }
 

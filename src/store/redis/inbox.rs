@@ -13,10 +13,7 @@ use redis::{
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::errors;
-use crate::{
-    protocol::Token,
-    store::{Announcement, StoreError},
-};
+use crate::store::{Announcement, StoreError};
 
 /// How often the server is asked whether it is still there: a connection whose other end has vanished says nothing.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -64,8 +61,8 @@ impl Listener {
     async fn next(&mut self) -> Announcement {
         loop {
             if let Some(line) = &mut self.line {
-                if let Some(token) = line.next(self.connect_timeout + self.response_timeout).await {
-                    return Announcement::HandedOver(token);
+                if let Some(announced) = line.next(self.connect_timeout + self.response_timeout).await {
+                    return announced;
                 }
                 self.line = None;
                 self.pause = FIRST_PAUSE;
@@ -110,13 +107,13 @@ impl Line {
         Ok(Self { sink, messages, next_heartbeat: Instant::now() + HEARTBEAT })
     }
 
-    /// The next token that is announced; `None` if the connection is gone.
-    async fn next(&mut self, patience: Duration) -> Option<Token> {
+    /// What is announced next; `None` if the connection is gone.
+    async fn next(&mut self, patience: Duration) -> Option<Announcement> {
         loop {
             tokio::select! {
                 message = self.messages.next() => {
-                    if let Some(token) = token(&message?) {
-                        return Some(token);
+                    if let Some(announced) = announced(&message?) {
+                        return Some(announced);
                     }
                 }
                 () = sleep_until(self.next_heartbeat) => self.beat(patience).await?,
@@ -134,6 +131,10 @@ impl Line {
 }
 
 /// What is announced; `None` for a message that this library does not send.
-fn token(message: &Msg) -> Option<Token> {
-    message.get_payload::<String>().ok()?.parse().ok()
+fn announced(message: &Msg) -> Option<Announcement> {
+    let payload: String = message.get_payload().ok()?;
+    match payload.strip_prefix('?') {
+        Some(token) => token.parse().ok().map(Announcement::Next),
+        None => payload.parse().ok().map(Announcement::HandedOver),
+    }
 }

@@ -160,6 +160,7 @@ impl<W: World> Scene<W> {
             match next(announcements).await {
                 Announcement::HandedOver(token) if token == last.hold.token => return told,
                 Announcement::HandedOver(token) => told.push(token),
+                Announcement::Next(_) => {}
                 other => panic!("{other:?} was announced"),
             }
         }

@@ -45,10 +45,22 @@ local function request_of(token)
   }
 end
 
+-- Tells the first of those that wait, and of whose inbox somebody hears, that it is next: what was handed over may have
+-- gone to the dead. At most as many as NEXT_AT_MOST says in the contract.
+local function tell_who_is_next(asking)
+  for _, token in ipairs(redis.call('ZRANGE', queue, 0, 7)) do
+    local request = token ~= asking and request_of(token)
+    local heard = request and redis.pcall('PUBLISH', request.inbox, '?' .. token)
+    if type(heard) == 'number' and heard > 0 then
+      return
+    end
+  end
+end
+
 -- Gives the heads of the queue what they wait for, as long as it fits, and announces it; not to the one who asks, which
 -- gets its answer. Answers the state after it.
 local function hand_over(state, time, asking)
-  local now, served = millis(time), false
+  local now, served, to_others = millis(time), false, false
   while true do
     -- Beside a holder without an owner nobody fits.
     if state.holder and state.holder.owner == '' then
@@ -77,8 +89,12 @@ local function hand_over(state, time, asking)
       if head ~= asking then
         -- Who may not publish hands over all the same: the waiter finds it at its next attempt.
         redis.pcall('PUBLISH', request.inbox, head)
+        to_others = true
       end
     end
+  end
+  if to_others then
+    tell_who_is_next(asking)
   end
   if served and not state.holder then
     expire_all()
