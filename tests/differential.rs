@@ -4,6 +4,7 @@
 //! matter that the server's clock also runs while a case runs. `PROPTEST_CASES` tells how many cases are tried.
 
 mod differential {
+    pub(crate) mod answers;
     pub(crate) mod case;
     pub(crate) mod pair;
     pub(crate) mod told;
@@ -16,8 +17,9 @@ use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
 use self::{
     differential::{
+        answers::{Found, SLACK},
         case::{Case, cases},
-        pair::{Found, Pair, SLACK},
+        pair::Pair,
     },
     support::redis_server::RedisServer,
 };

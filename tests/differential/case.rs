@@ -12,9 +12,11 @@ use leasehold::{
 use proptest::{collection::vec, option, prelude::*};
 
 pub(crate) const RESOURCES: usize = 2;
+/// The inboxes that somebody listens to; there is one more.
 pub(crate) const INBOXES: usize = 2;
 const ASKED: usize = 8;
 const OPS: usize = 40;
+const BATCH: usize = 5;
 
 /// Acquisitions that may be asked for, and what is done with them.
 #[derive(Clone)]
@@ -36,7 +38,47 @@ pub(crate) enum Op {
     Inspect(usize, usize),
     List(usize),
     ForceRelease(usize),
-    Pass(Duration),
+    /// From the first number to the first that may take over from it: see `Case::heir`.
+    Pass(usize, usize, Duration, bool),
+    AcquireEach(Vec<Request>),
+    RenewEach(Vec<(usize, Duration)>),
+    ReleaseEach(Vec<(usize, Duration)>),
+    Elapse(Duration),
+}
+
+/// One acquisition of several.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    asked: usize,
+    ttl: Duration,
+    /// Without a place in the queue.
+    is_try: bool,
+}
+
+impl Case {
+    pub(crate) fn acquisition(&self, asked: usize, ttl: Duration) -> Acquisition {
+        Acquisition { ttl, ..self.asked[asked].clone() }
+    }
+
+    pub(crate) fn requested(&self, request: &Request) -> Acquisition {
+        let asked = self.acquisition(request.asked, request.ttl);
+        Acquisition { place: asked.place.filter(|_| !request.is_try), ..asked }
+    }
+
+    /// The first from this place on that asks exclusively for the same resource as the other.
+    pub(crate) fn heir(&self, from: usize, at: usize, ttl: Duration) -> Option<Acquisition> {
+        let may = |asked: &usize| {
+            let [from, to] = [&self.asked[from], &self.asked[*asked]];
+            to.mode == Mode::Exclusive
+                && to.hold.resource == from.hold.resource
+                && to.hold.token != from.hold.token
+        };
+        (at..ASKED).chain(0..at).find(may).map(|asked| self.acquisition(asked, ttl))
+    }
+
+    pub(crate) fn holds(&self, asked: &[(usize, Duration)]) -> Vec<(&Hold, Duration)> {
+        asked.iter().map(|&(asked, time)| (&self.asked[asked].hold, time)).collect()
+    }
 }
 
 impl Debug for Case {
@@ -94,7 +136,7 @@ fn asked() -> impl Strategy<Value = Acquisition> {
 
 fn place() -> impl Strategy<Value = Place> {
     let max_waiters = prop_oneof![1 => 0..3_u32, 2 => Just(10)];
-    (0..INBOXES, lasting(8), lasting(4), max_waiters).prop_map(
+    (0..=INBOXES, lasting(8), lasting(4), max_waiters).prop_map(
         |(number, patience, grant_window, max_waiters)| Place {
             inbox: inbox(number),
             patience,
@@ -105,18 +147,32 @@ fn place() -> impl Strategy<Value = Place> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let closed_for = prop_oneof![4 => Just(Duration::ZERO), 1 => lasting(8)];
     prop_oneof![
         18 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Acquire(asked, ttl)),
         4 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Try(asked, ttl)),
         4 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Renew(asked, ttl)),
-        12 => (0..ASKED, closed_for).prop_map(|(asked, closed_for)| Op::Release(asked, closed_for)),
+        12 => (0..ASKED, closed_for()).prop_map(|(asked, closed_for)| Op::Release(asked, closed_for)),
         3 => (0..ASKED).prop_map(Op::IsHeld),
         4 => (0..RESOURCES, 0..5_usize).prop_map(|(resource, limit)| Op::Inspect(resource, limit)),
         1 => (0..RESOURCES + 1).prop_map(Op::List),
         1 => (0..RESOURCES).prop_map(Op::ForceRelease),
-        6 => (1..5_u64).prop_map(|seconds| Op::Pass(Duration::from_secs(seconds))),
+        6 => (1..5_u64).prop_map(|seconds| Op::Elapse(Duration::from_secs(seconds))),
+        6 => (0..ASKED, 0..ASKED, lasting(8), any::<bool>())
+            .prop_map(|(from, to, ttl, overtake)| Op::Pass(from, to, ttl, overtake)),
+        6 => batch((0..ASKED, lasting(8), prop::bool::weighted(0.2)).prop_map(|(asked, ttl, is_try)| {
+            Request { asked, ttl, is_try }
+        })).prop_map(Op::AcquireEach),
+        2 => batch((0..ASKED, lasting(8))).prop_map(Op::RenewEach),
+        4 => batch((0..ASKED, closed_for())).prop_map(Op::ReleaseEach),
     ]
+}
+
+fn batch<T: Strategy>(of: T) -> impl Strategy<Value = Vec<T::Value>> {
+    vec(of, 1..=BATCH)
+}
+
+fn closed_for() -> impl Strategy<Value = Duration> {
+    prop_oneof![4 => Just(Duration::ZERO), 1 => lasting(8)]
 }
 
 /// Half a second beside the whole ones.

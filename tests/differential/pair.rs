@@ -1,34 +1,21 @@
-//! Two stores side by side, and the comparison of their answers.
+//! Two stores side by side, and what is done to both.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Debug,
-    ops::Bound::{Excluded, Unbounded},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use leasehold::{
-    protocol::{Fence, Mode, ResourceName},
-    store::{
-        Acquired, Acquisition, Holder, HolderState, Inspection, MemoryStore, RedisStore, Refusal, Store,
-        StoreError,
-    },
+    protocol::ResourceName,
+    store::{Acquisition, Hold, MemoryStore, RedisStore, Store},
 };
 
 use super::{
-    case::{Case, Op, RESOURCES, name},
+    answers::{Expected, Fences, Found, same},
+    case::{Case, Op, RESOURCES, Request, name},
     told::Told,
 };
 use crate::support::{clock::TestClock, redis_server::RedisServer};
 
-/// More than the server's clock moves by itself in a case, and less than the half second.
-pub(crate) const SLACK: Duration = Duration::from_millis(400);
 /// After this much time nothing is left of any hold.
 const LONG_AFTER: Duration = Duration::from_secs(60);
-
-/// What was found to differ, or to be wrong.
-pub(crate) type Found = Result<(), String>;
 
 /// Two stores and their times.
 pub(crate) struct Pair<'a> {
@@ -36,8 +23,7 @@ pub(crate) struct Pair<'a> {
     redis: RedisStore,
     clock: Arc<TestClock>,
     memory: MemoryStore,
-    /// The fences of the one store by those of the other.
-    fences: BTreeMap<Fence, Fence>,
+    fences: Fences,
     told: Told,
 }
 
@@ -48,7 +34,7 @@ impl<'a> Pair<'a> {
         let memory = MemoryStore::new(clock.clone());
         let redis = RedisStore::open(&server.url()).unwrap();
         let told = Told::listen(&memory, &redis).await;
-        Self { server, redis, clock, memory, fences: BTreeMap::new(), told }
+        Self { server, redis, clock, memory, fences: Fences::default(), told }
     }
 
     pub(crate) async fn run(&mut self, case: &Case) -> Found {
@@ -57,7 +43,7 @@ impl<'a> Pair<'a> {
         }
         self.told.compare(&self.memory, &self.redis).await?;
         self.compare_keys().await?;
-        self.pass(LONG_AFTER);
+        self.elapse(LONG_AFTER);
         same(
             Ok(vec![]),
             Ok(self.server.keys().into_iter().filter(|(key, _)| key != "leasehold:fence").collect()),
@@ -65,137 +51,96 @@ impl<'a> Pair<'a> {
     }
 
     async fn step(&mut self, case: &Case, op: &Op) -> Found {
-        match *op {
-            Op::Acquire(asked, ttl) => {
-                self.acquire(case, &Acquisition { ttl, ..case.asked[asked].clone() }).await
+        match op {
+            &Op::Acquire(asked, ttl) => self.acquire(case, case.acquisition(asked, ttl)).await,
+            &Op::Try(asked, ttl) => {
+                self.acquire(case, Acquisition { place: None, ..case.acquisition(asked, ttl) }).await
             }
-            Op::Try(asked, ttl) => {
-                self.acquire(case, &Acquisition { ttl, place: None, ..case.asked[asked].clone() }).await
-            }
-            Op::Renew(asked, ttl) => {
+            &Op::Renew(asked, ttl) => {
                 let hold = &case.asked[asked].hold;
                 same(self.memory.renew(hold, ttl).await, self.redis.renew(hold, ttl).await)
             }
-            Op::Release(asked, closed_for) => {
+            &Op::Release(asked, closed_for) => {
                 let hold = &case.asked[asked].hold;
                 same(self.memory.release(hold, closed_for).await, self.redis.release(hold, closed_for).await)
             }
-            Op::IsHeld(asked) => {
+            &Op::IsHeld(asked) => {
                 let hold = &case.asked[asked].hold;
                 same(self.memory.is_held(hold).await, self.redis.is_held(hold).await)
             }
-            Op::Inspect(resource, limit) => self.inspect(&name(resource), limit).await,
-            Op::List(limit) => {
+            &Op::Inspect(resource, limit) => self.inspect(&name(resource), limit).await,
+            &Op::List(limit) => {
                 same(self.memory.list(b"job ", limit).await, self.redis.list(b"job ", limit).await)
             }
-            Op::ForceRelease(resource) => {
+            &Op::ForceRelease(resource) => {
                 let name = name(resource);
                 same(self.memory.force_release(&name).await, self.redis.force_release(&name).await)
             }
-            Op::Pass(time) => {
-                self.pass(time);
+            &Op::Pass(from, to, ttl, overtake) => match case.heir(from, to, ttl) {
+                Some(to) => self.pass(case, &case.asked[from].hold, to, overtake).await,
+                None => Ok(()),
+            },
+            Op::AcquireEach(requests) => self.acquire_each(case, requests).await,
+            Op::RenewEach(renewals) => self.renew_each(&case.holds(renewals)).await,
+            Op::ReleaseEach(releases) => self.release_each(&case.holds(releases)).await,
+            &Op::Elapse(time) => {
+                self.elapse(time);
                 Ok(())
             }
         }
     }
 
-    async fn acquire(&mut self, case: &Case, asked: &Acquisition) -> Found {
-        match (self.memory.acquire(asked).await, self.redis.acquire(asked).await) {
-            (Ok(Acquired::Granted(model)), Ok(Acquired::Granted(real))) => {
-                same(Ok(model.holds), Ok(real.holds))?;
-                self.compare_fences(model.fence, real.fence)
-            }
-            (Ok(Acquired::Refused(model)), Ok(Acquired::Refused(real))) => {
-                self.compare_refusals(case, asked, &model, &real).await
-            }
-            (
-                Ok(Acquired::Queued { refusal: model, ahead: model_ahead }),
-                Ok(Acquired::Queued { refusal: real, ahead }),
-            ) => {
-                same(Ok(model_ahead), Ok(ahead))?;
-                self.compare_refusals(case, asked, &model, &real).await
-            }
-            (
-                Err(StoreError::CapacityMismatch { asked: model_asked, used: model }),
-                Err(StoreError::CapacityMismatch { asked, used }),
-            ) => {
-                // Which of those that end in the same second is named is not told.
-                same(Ok((model_asked, capacity(model))), Ok((asked, capacity(used))))
+    async fn acquire(&mut self, case: &Case, asked: Acquisition) -> Found {
+        let expected = Expected::from(&self.memory, asked.clone()).await?;
+        self.fences.compare_answers(case, expected, self.redis.acquire(&asked).await)
+    }
+
+    /// In memory they are acquired one after the other, and so it is known who held what in between.
+    async fn acquire_each(&mut self, case: &Case, requests: &[Request]) -> Found {
+        let asked: Vec<_> = requests.iter().map(|request| Arc::new(case.requested(request))).collect();
+        let mut expected = Vec::new();
+        for asked in &asked {
+            expected.push(Expected::from(&self.memory, Acquisition::clone(asked)).await?);
+        }
+        let real = self.redis.acquire_each(&asked).await;
+        same(Ok(expected.len()), Ok(real.len()))?;
+        for (number, (expected, real)) in expected.into_iter().zip(real).enumerate() {
+            let found = self.fences.compare_answers(case, expected, real);
+            found.map_err(|found| format!("number {number}: {found}"))?;
+        }
+        Ok(())
+    }
+
+    async fn renew_each(&self, renewals: &[(&Hold, Duration)]) -> Found {
+        let (model, real) = (self.memory.renew_each(renewals).await, self.redis.renew_each(renewals).await);
+        same(Ok(model), Ok(real))
+    }
+
+    async fn release_each(&self, releases: &[(&Hold, Duration)]) -> Found {
+        let (model, real) =
+            (self.memory.release_each(releases).await, self.redis.release_each(releases).await);
+        same(Ok(model), Ok(real))
+    }
+
+    async fn pass(&mut self, case: &Case, from: &Hold, to: Acquisition, overtake: bool) -> Found {
+        let passed = self.memory.pass(from, &to, overtake).await;
+        match (passed, self.redis.pass(from, &to, overtake).await) {
+            (Ok(model), Ok(real)) => {
+                same(Ok((model.released, model.others_wait)), Ok((real.released, real.others_wait)))?;
+                let expected = Expected::of(&self.memory, to, model.acquired).await?;
+                self.fences.compare_answers(case, expected, real.acquired)
             }
             (model, real) => same(model, real),
         }
     }
 
-    /// The numbers are each store's own, but their order is the same.
-    fn compare_fences(&mut self, model: Option<Fence>, real: Option<Fence>) -> Found {
-        let (Some(model), Some(real)) = (model, real) else {
-            return Err(format!("without a fence: {model:?}, {real:?}"));
-        };
-        if let Some(before) = self.fences.insert(model, real) {
-            return same(Ok(before), Ok(real));
-        }
-        let (earlier, later) =
-            (self.fences.range(..model).next_back(), self.fences.range((Excluded(model), Unbounded)).next());
-        if earlier.is_some_and(|(_, &earlier)| earlier >= real)
-            || later.is_some_and(|(_, &later)| later <= real)
-        {
-            return Err(format!("{real} for {model} is not between {earlier:?} and {later:?}"));
-        }
-        Ok(())
-    }
-
-    /// Of those that end, or open, in the same second each store may name another.
-    async fn compare_refusals(
-        &mut self,
-        case: &Case,
-        asked: &Acquisition,
-        model: &Refusal,
-        real: &Refusal,
-    ) -> Found {
-        if capacity(asked.mode).is_some() && capacity(real.by.mode).is_some() {
-            about(model.by.remaining, real.by.remaining)?;
-        } else {
-            about(model.remaining, real.remaining)?;
-        }
-        let closed = real.remaining - real.by.remaining;
-        if model.by.token == real.by.token {
-            same(Ok(model.remaining - model.by.remaining), Ok(closed))?;
-        } else {
-            let named = case.asked.iter().find(|asked| asked.hold.token.prefix() == real.by.token);
-            let lock_delay = named.map_or(Duration::ZERO, |asked| asked.lock_delay);
-            // What was handed over and not yet taken up has none.
-            let delayed = real.by.state == HolderState::Holding && closed == lock_delay;
-            same(Ok(true), Ok(delayed || closed.is_zero()))?;
-        }
-        let all =
-            self.memory.inspect(&asked.hold.resource, usize::MAX).await.map_err(|error| error.to_string())?;
-        self.find(&all, &real.by)
-    }
-
     async fn inspect(&mut self, resource: &ResourceName, limit: usize) -> Found {
         let all = self.memory.inspect(resource, usize::MAX).await.map_err(|error| error.to_string())?;
         let real = self.redis.inspect(resource, limit).await.map_err(|error| error.to_string())?;
-        same(Ok((all.total, all.waiting)), Ok((real.total, real.waiting)))?;
-        same(Ok(all.holders.len().min(limit)), Ok(real.holders.len()))?;
-        for (model, real) in all.holders.iter().zip(&real.holders) {
-            about(model.remaining, real.remaining)?;
-            self.find(&all, real)?;
-        }
-        let different: BTreeSet<_> = real.holders.iter().map(|holder| holder.token).collect();
-        same(Ok(different.len()), Ok(real.holders.len()))
+        self.fences.compare_inspections(&all, &real, limit)
     }
 
-    fn find(&mut self, all: &Inspection, real: &Holder) -> Found {
-        let Some(model) = all.holders.iter().find(|holder| holder.token == real.token) else {
-            return Err(format!("{real:?} is not among {:?}", all.holders));
-        };
-        about(model.remaining, real.remaining)?;
-        self.compare_fences(model.fence, real.fence)?;
-        let expected = Holder { fence: real.fence, remaining: real.remaining, ..model.clone() };
-        same(Ok(&expected), Ok(real))
-    }
-
-    fn pass(&self, time: Duration) {
+    fn elapse(&self, time: Duration) {
         self.clock.advance(time);
         self.server.advance(time);
     }
@@ -225,21 +170,4 @@ impl<'a> Pair<'a> {
         }
         Ok(())
     }
-}
-
-fn capacity(mode: Mode) -> Option<u32> {
-    match mode {
-        Mode::Permits { of, .. } => Some(of.get()),
-        _ => None,
-    }
-}
-
-pub(crate) fn same<T: Debug>(model: Result<T, StoreError>, real: Result<T, StoreError>) -> Found {
-    let (model, real) = (format!("{model:?}"), format!("{real:?}"));
-    if model == real { Ok(()) } else { Err(format!("memory: {model}\n redis: {real}")) }
-}
-
-fn about(model: Duration, real: Duration) -> Found {
-    let near = real <= model && real + SLACK >= model;
-    if near { Ok(()) } else { Err(format!("{real:?} is left in redis, and {model:?} in memory")) }
 }

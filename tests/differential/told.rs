@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use leasehold::{
-    protocol::{Mode, ResourceName, Token},
+    protocol::{Mode, ResourceName, Token, TokenPrefix},
     store::{
         Acquisition, Announcement, Announcements, Hold, MemoryStore, Metadata, Place, RedisStore, Released,
         Store,
@@ -12,11 +12,14 @@ use leasehold::{
 };
 
 use super::{
+    answers::{Found, same},
     case::{INBOXES, inbox},
-    pair::{Found, same},
 };
 
 const WITHIN: Duration = Duration::from_secs(2);
+
+/// What an inbox was told, and about whom.
+type Heard = (&'static str, TokenPrefix);
 
 /// The announcements of both stores to each inbox.
 pub(crate) struct Told(Vec<[Announcements; 2]>);
@@ -35,11 +38,11 @@ impl Told {
         Self(inboxes)
     }
 
-    /// Each inbox was told of the same hand-overs, in the same order.
+    /// Each inbox was told of the same hand-overs and of the same who are next, in the same order.
     pub(crate) async fn compare(&mut self, memory: &MemoryStore, redis: &RedisStore) -> Found {
         for (number, [model, real]) in self.0.iter_mut().enumerate() {
             let told = [told(memory, number, model).await?, told(redis, number, real).await?];
-            let [model, real] = told.map(|tokens| tokens.into_iter().map(Token::prefix).collect::<Vec<_>>());
+            let [model, real] = told;
             same(Ok((number, model)), Ok((number, real)))?;
         }
         Ok(())
@@ -51,14 +54,14 @@ async fn told(
     store: &dyn Store,
     number: usize,
     announcements: &mut Announcements,
-) -> Result<Vec<Token>, String> {
+) -> Result<Vec<Heard>, String> {
     let last = hand_over(store, number).await?;
     let mut told = Vec::new();
     loop {
         match next(announcements).await? {
             Announcement::HandedOver(token) if token == last => return Ok(told),
-            Announcement::HandedOver(token) => told.push(token),
-            Announcement::Next(_) => {}
+            Announcement::HandedOver(token) => told.push(("handed over", token.prefix())),
+            Announcement::Next(token) => told.push(("next", token.prefix())),
             other => return Err(format!("{other:?} was announced")),
         }
     }

@@ -1,6 +1,7 @@
 //! The queue: what it costs, what is kept of it, and what comes to it in the way.
 
-use leasehold::store::Place;
+use futures_util::StreamExt;
+use leasehold::store::{Announcement, Place};
 
 use crate::*;
 
@@ -32,6 +33,8 @@ async fn freed(store: &RedisStore, asked: &Acquisition) {
 async fn a_hand_over_is_one_release_and_one_acquisition() {
     let server = RedisServer::start();
     let store = store(&server);
+    let mut announcements = store.listen(&INBOX);
+    assert!(matches!(announcements.next().await, Some(Announcement::Listening)));
     let waiters: Vec<_> = (0..100).map(waiter).collect();
     for asked in &waiters {
         let _ = store.acquire(asked).await.unwrap();
@@ -41,7 +44,7 @@ async fn a_hand_over_is_one_release_and_one_acquisition() {
         freed(&store, &pair[0]).await;
         granted(&store, &pair[1]).await;
     }
-    assert_eq!(calls(&server, &["evalsha", "publish"]), [2 * 99, 99]);
+    assert_eq!(calls(&server, &["evalsha", "publish"]), [2 * 99, 99 + 98], "the last has none behind it");
 
     server.command(&["CONFIG", "RESETSTAT"]);
     granted(&store, &waiters[99]).await;

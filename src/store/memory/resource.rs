@@ -76,9 +76,12 @@ impl Resource {
     ) -> Passed {
         let released = self.give_back(from, Duration::ZERO, turn.now);
         // Who held nothing has nothing to pass on before all who wait.
-        let overtakes = overtake && !matches!(released, Released::NotHeld { .. });
-        let overtaken = overtakes.then(|| self.overtake(to, turn)).flatten();
-        let acquired = overtaken.map_or_else(|| self.acquire(to, turn), Ok);
+        let acquired = if overtake && released == Released::Freed && self.is_free() {
+            let fence = turn.new_fence();
+            Ok(self.grant(to, fence, turn.now))
+        } else {
+            self.acquire(to, turn)
+        };
         let own_place = u64::from(self.queue.holds_a_place_for(to.hold.token));
         Passed { released, acquired, others_wait: self.queue.len() > own_place }
     }
@@ -140,19 +143,6 @@ impl Resource {
             (true, 0) => Released::Freed,
             (true, count) => Released::StillHeld { count },
         }
-    }
-
-    /// Grants what nobody holds, or what its owner holds alone, whoever waits for it; `None` if that is not so.
-    fn overtake(&mut self, asked: &Acquisition, turn: &mut Turn<'_>) -> Option<Acquired> {
-        if self.holders.get(asked.hold.token).is_some() {
-            return None;
-        }
-        let fence = match self.holders.judge(asked) {
-            Ok(Verdict::ReEntry(fence)) => fence,
-            Ok(Verdict::Fits(None)) => turn.new_fence(),
-            _ => return None,
-        };
-        Some(self.grant(asked, fence, turn.now))
     }
 
     fn grant(&mut self, asked: &Acquisition, fence: Fence, now: Moment) -> Acquired {

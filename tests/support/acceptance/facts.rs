@@ -3,7 +3,7 @@
 /// Stamps a test for each fact, against one world.
 macro_rules! acceptance {
     ($store:ident: $world:ty) => {
-        acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads);
+        acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, batches, passing, overtaking);
     };
     ($store:ident: $world:ty, $($group:ident),+) => {
         mod $store {
@@ -170,6 +170,56 @@ macro_rules! facts_of {
             an_owner_that_waits_twice_is_handed_both
             a_release_to_a_waiter_of_the_same_owner_leaves_nothing_held
             a_head_that_asks_is_granted_and_not_told
+        }
+    };
+    (next: $world:ty) => {
+        facts! { $world:
+            the_first_of_those_left_waiting_is_told_that_it_is_next
+            nobody_is_next_when_nobody_is_left_waiting
+            who_is_next_is_told_once_after_several_hand_overs
+            who_asks_is_not_told_that_it_is_next
+            a_head_that_asks_tells_nobody_who_is_next
+            whoever_makes_room_tells_who_is_next
+            a_waiter_whose_inbox_nobody_listens_to_is_skipped
+            only_so_many_are_skipped
+        }
+    };
+    (batches: $world:ty) => {
+        facts! { $world:
+            the_answers_of_a_batch_are_in_its_order
+            waiters_of_a_batch_stand_in_its_order
+            a_resource_may_be_named_twice_in_one_batch
+            one_that_is_kept_out_of_a_batch_harms_no_neighbour
+            a_batch_may_mix_modes
+            each_of_a_batch_is_renewed_for_its_own_ttl
+            each_of_a_batch_is_released_and_hands_over
+            a_batch_of_nothing_is_answered
+            a_batch_may_be_large
+        }
+    };
+    (passing: $world:ty) => {
+        facts! { $world:
+            a_pass_that_nobody_waits_for_grants_with_a_larger_fence
+            a_pass_serves_those_who_wait_before
+            a_pass_to_the_head_is_granted_and_not_told
+            a_pass_to_who_does_not_wait_leaves_it_out
+            a_pass_of_what_is_not_held_acquires_as_usual
+            a_pass_of_a_place_gives_the_place_up
+            a_pass_of_one_of_several_holds_frees_nothing
+            a_pass_within_an_owner_re_enters
+            a_pass_releases_though_the_acquisition_is_an_error
+            a_pass_knows_no_lock_delay_of_the_one_and_keeps_that_of_the_other
+            a_repeated_pass_grants_the_same_fence
+        }
+    };
+    (overtaking: $world:ty) => {
+        facts! { $world:
+            who_overtakes_is_granted_before_all_who_wait
+            who_overtakes_gives_its_place_up
+            who_overtakes_alone_leaves_nobody_waiting
+            the_last_of_several_holds_may_be_passed_before_all_who_wait
+            a_lost_hold_overtakes_nobody
+            who_cannot_be_granted_does_not_overtake
         }
     };
     (names: $world:ty) => {

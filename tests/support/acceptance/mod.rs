@@ -7,6 +7,8 @@
 
 #[macro_use]
 mod facts;
+mod batches;
+mod ears;
 mod ends;
 mod exclusive;
 mod hand_over;
@@ -14,6 +16,9 @@ mod heads;
 mod inspection;
 mod leaving;
 mod names;
+mod next;
+mod overtaking;
+mod passing;
 mod permits;
 mod queue;
 mod reentry;
@@ -21,19 +26,19 @@ mod shared;
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::StreamExt;
 use leasehold::{
     protocol::{Fence, Mode, Owner, ResourceName, Token},
     store::{
-        Acquired, Acquisition, Announcement, Announcements, Grant, Hold, Inbox, Inspection, Metadata, Place,
-        Refusal, Released, Renewed, Store, StoreError,
+        Acquired, Acquisition, Announcement, Announcements, Grant, Hold, Inbox, Inspection, Metadata, Passed,
+        Place, Refusal, Released, Renewed, Store, StoreError,
     },
     world::{Dice, SystemDice},
 };
 
+use self::ears::{Heard, next, unheard};
 pub(crate) use self::{
-    ends::*, exclusive::*, hand_over::*, heads::*, inspection::*, leaving::*, names::*, permits::*, queue::*,
-    reentry::*, shared::*,
+    batches::*, ends::*, exclusive::*, hand_over::*, heads::*, inspection::*, leaving::*, names::*, next::*,
+    overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*,
 };
 
 /// A store, and the time that passes for it.
@@ -137,35 +142,6 @@ impl<W: World> Scene<W> {
         asked
     }
 
-    /// Begins to listen to the inbox of all who wait here.
-    async fn listen(&self) -> Announcements {
-        let mut announcements = self.store.listen(&self.inbox);
-        match next(&mut announcements).await {
-            Announcement::Listening => announcements,
-            other => panic!("{other:?} was announced first"),
-        }
-    }
-
-    /// Whom the inbox was told of until now: all that comes before a hand-over that is made for this.
-    async fn told(&self, announcements: &mut Announcements) -> Vec<Token> {
-        let elsewhere = ResourceName::new(unique("fact/")).unwrap();
-        let [mut holder, mut last] = [self.exclusive(), self.waiting(self.exclusive())];
-        holder.hold.resource = elsewhere.clone();
-        last.hold.resource = elsewhere;
-        self.granted(&holder).await;
-        self.queued(&last).await;
-        assert_eq!(self.release(&holder).await, Released::Freed);
-        let mut told = Vec::new();
-        loop {
-            match next(announcements).await {
-                Announcement::HandedOver(token) if token == last.hold.token => return told,
-                Announcement::HandedOver(token) => told.push(token),
-                Announcement::Next(_) => {}
-                other => panic!("{other:?} was announced"),
-            }
-        }
-    }
-
     async fn waiters(&self) -> u64 {
         self.inspect().await.waiting
     }
@@ -193,6 +169,11 @@ impl<W: World> Scene<W> {
         self.store.release(&asked.hold, closed_for).await.unwrap()
     }
 
+    /// Passes a hold on.
+    async fn passed(&self, from: &Acquisition, to: &Acquisition, overtake: bool) -> Passed {
+        self.store.pass(&from.hold, to, overtake).await.unwrap()
+    }
+
     async fn is_held(&self, asked: &Acquisition) -> bool {
         self.store.is_held(&asked.hold).await.unwrap()
     }
@@ -206,6 +187,12 @@ impl<W: World> Scene<W> {
     }
 }
 
+/// The same, of a resource that nobody else has.
+fn elsewhere(mut asked: Acquisition) -> Acquisition {
+    asked.hold.resource = ResourceName::new(unique("fact/")).unwrap();
+    asked
+}
+
 fn owned(owner: &str, mut asked: Acquisition) -> Acquisition {
     asked.hold.owner = Some(Owner::new(owner).unwrap());
     asked
@@ -213,12 +200,6 @@ fn owned(owner: &str, mut asked: Acquisition) -> Acquisition {
 
 fn tokens<'a>(asked: impl IntoIterator<Item = &'a Acquisition>) -> Vec<Token> {
     asked.into_iter().map(|asked| asked.hold.token).collect()
-}
-
-async fn next(announcements: &mut Announcements) -> Announcement {
-    const WITHIN: Duration = Duration::from_secs(10);
-    let next = tokio::time::timeout(WITHIN, announcements.next()).await;
-    next.expect("an announcement in time").expect("announcements without an end")
 }
 
 const fn secs(count: u64) -> Duration {

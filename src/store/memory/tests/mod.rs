@@ -74,6 +74,25 @@ async fn a_verb_whose_reply_is_lost_is_executed() {
 }
 
 #[tokio::test]
+async fn a_pass_is_one_verb_to_a_fault() {
+    let (store, _) = store();
+    let (from, to) = (exclusive("orders/42", 1), exclusive("orders/42", 2));
+    fence(&store, &from).await;
+    store.fail_next(1);
+    store.lose_next_replies(1);
+    let error = store.pass(&from.hold, &to, false).await.unwrap_err();
+    assert_eq!(error.kind(), "unavailable");
+    assert!(store.state().faults.next().is_some_and(|fault| fault == Fault::LoseReply));
+    assert!(store.is_held(&from.hold).await.unwrap());
+
+    store.lose_next_replies(1);
+    let error = store.pass(&from.hold, &to, false).await.unwrap_err();
+    assert_eq!(error.kind(), "lost");
+    assert!(!store.is_held(&from.hold).await.unwrap());
+    assert!(store.is_held(&to.hold).await.unwrap());
+}
+
+#[tokio::test]
 async fn faults_come_in_the_order_they_were_asked_for() {
     let (store, _) = store();
     let resource = ResourceName::new("orders/42").unwrap();

@@ -57,6 +57,36 @@ async fn announcements_get_lost_when_they_are_told_to() {
     assert_eq!(heard(&mut announcements), ["listening", "2"]);
 }
 
+/// Hands over to 1, while 2 waits.
+async fn leave_one_waiting(store: &MemoryStore) {
+    let holder = exclusive("orders/42", 1_000);
+    fence(store, &holder).await;
+    for token in [1, 2] {
+        ahead(store, &waiting("orders/42", token)).await;
+    }
+    assert_eq!(store.release(&holder.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+}
+
+#[tokio::test]
+async fn who_is_next_is_lost_with_other_announcements() {
+    for (lost, told) in [(false, &["listening", "1", "next: 2"][..]), (true, &["listening"])] {
+        let (store, _) = store();
+        let mut announcements = store.listen(&INBOX);
+        store.lose_announcements(lost);
+        leave_one_waiting(&store).await;
+        assert_eq!(heard(&mut announcements), told);
+    }
+}
+
+#[tokio::test]
+async fn who_is_deaf_is_not_told_that_it_is_next() {
+    let (store, _) = store();
+    let mut announcements = store.listen(&INBOX);
+    store.deafen(true);
+    leave_one_waiting(&store).await;
+    assert_eq!(heard(&mut announcements), ["listening", "deaf: unavailable"]);
+}
+
 #[tokio::test]
 async fn who_listens_is_told_when_it_is_deaf_and_when_it_hears_again() {
     let (store, _) = store();

@@ -1,0 +1,162 @@
+//! What the memory store answered, and how an answer of the Redis store may differ from it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Debug,
+    ops::Bound::{Excluded, Unbounded},
+    time::Duration,
+};
+
+use leasehold::{
+    protocol::{Fence, Mode},
+    store::{
+        Acquired, Acquisition, Holder, HolderState, Inspection, MemoryStore, Refusal, Store, StoreError,
+    },
+};
+
+use super::case::Case;
+
+/// More than the server's clock moves by itself in a case, and less than the half second.
+pub(crate) const SLACK: Duration = Duration::from_millis(400);
+
+/// What was found to differ, or to be wrong.
+pub(crate) type Found = Result<(), String>;
+
+/// What an acquisition was answered by the memory store, and who held the resource then.
+pub(crate) struct Expected {
+    asked: Acquisition,
+    answer: Result<Acquired, StoreError>,
+    then: Inspection,
+}
+
+impl Expected {
+    pub(crate) async fn of(
+        memory: &MemoryStore,
+        asked: Acquisition,
+        answer: Result<Acquired, StoreError>,
+    ) -> Result<Self, String> {
+        let then = memory.inspect(&asked.hold.resource, usize::MAX).await;
+        Ok(Self { asked, answer, then: then.map_err(|error| error.to_string())? })
+    }
+
+    /// The answer of the memory store, and what it leaves.
+    pub(crate) async fn from(memory: &MemoryStore, asked: Acquisition) -> Result<Self, String> {
+        let answer = memory.acquire(&asked).await;
+        Self::of(memory, asked, answer).await
+    }
+}
+
+/// The fences of the one store by those of the other.
+#[derive(Default)]
+pub(crate) struct Fences(BTreeMap<Fence, Fence>);
+
+impl Fences {
+    pub(crate) fn compare_answers(
+        &mut self,
+        case: &Case,
+        expected: Expected,
+        real: Result<Acquired, StoreError>,
+    ) -> Found {
+        let Expected { asked, answer, then } = expected;
+        match (answer, real) {
+            (Ok(Acquired::Granted(model)), Ok(Acquired::Granted(real))) => {
+                same(Ok(model.holds), Ok(real.holds))?;
+                self.compare(model.fence, real.fence)
+            }
+            (Ok(Acquired::Refused(model)), Ok(Acquired::Refused(real))) => {
+                compare_refusals(case, &asked, &model, &real)?;
+                self.find(&then, &real.by)
+            }
+            (
+                Ok(Acquired::Queued { refusal: model, ahead: model_ahead }),
+                Ok(Acquired::Queued { refusal: real, ahead }),
+            ) => {
+                same(Ok(model_ahead), Ok(ahead))?;
+                compare_refusals(case, &asked, &model, &real)?;
+                self.find(&then, &real.by)
+            }
+            (
+                Err(StoreError::CapacityMismatch { asked: model_asked, used: model }),
+                Err(StoreError::CapacityMismatch { asked, used }),
+            ) => {
+                // Which of those that end in the same second is named is not told.
+                same(Ok((model_asked, capacity(model))), Ok((asked, capacity(used))))
+            }
+            (model, real) => same(model, real),
+        }
+    }
+
+    pub(crate) fn compare_inspections(&mut self, all: &Inspection, real: &Inspection, limit: usize) -> Found {
+        same(Ok((all.total, all.waiting)), Ok((real.total, real.waiting)))?;
+        same(Ok(all.holders.len().min(limit)), Ok(real.holders.len()))?;
+        for (model, real) in all.holders.iter().zip(&real.holders) {
+            about(model.remaining, real.remaining)?;
+            self.find(all, real)?;
+        }
+        let different: BTreeSet<_> = real.holders.iter().map(|holder| holder.token).collect();
+        same(Ok(different.len()), Ok(real.holders.len()))
+    }
+
+    fn find(&mut self, all: &Inspection, real: &Holder) -> Found {
+        let Some(model) = all.holders.iter().find(|holder| holder.token == real.token) else {
+            return Err(format!("{real:?} is not among {:?}", all.holders));
+        };
+        about(model.remaining, real.remaining)?;
+        self.compare(model.fence, real.fence)?;
+        let expected = Holder { fence: real.fence, remaining: real.remaining, ..model.clone() };
+        same(Ok(&expected), Ok(real))
+    }
+
+    /// The numbers are each store's own, but their order is the same.
+    fn compare(&mut self, model: Option<Fence>, real: Option<Fence>) -> Found {
+        let (Some(model), Some(real)) = (model, real) else {
+            return Err(format!("without a fence: {model:?}, {real:?}"));
+        };
+        if let Some(before) = self.0.insert(model, real) {
+            return same(Ok(before), Ok(real));
+        }
+        let (earlier, later) =
+            (self.0.range(..model).next_back(), self.0.range((Excluded(model), Unbounded)).next());
+        if earlier.is_some_and(|(_, &earlier)| earlier >= real)
+            || later.is_some_and(|(_, &later)| later <= real)
+        {
+            return Err(format!("{real} for {model} is not between {earlier:?} and {later:?}"));
+        }
+        Ok(())
+    }
+}
+
+/// Of those that end, or open, in the same second each store may name another.
+fn compare_refusals(case: &Case, asked: &Acquisition, model: &Refusal, real: &Refusal) -> Found {
+    if capacity(asked.mode).is_some() && capacity(real.by.mode).is_some() {
+        about(model.by.remaining, real.by.remaining)?;
+    } else {
+        about(model.remaining, real.remaining)?;
+    }
+    let closed = real.remaining - real.by.remaining;
+    if model.by.token == real.by.token {
+        return same(Ok(model.remaining - model.by.remaining), Ok(closed));
+    }
+    let named = case.asked.iter().find(|asked| asked.hold.token.prefix() == real.by.token);
+    let lock_delay = named.map_or(Duration::ZERO, |asked| asked.lock_delay);
+    // What was handed over and not yet taken up has none.
+    let delayed = real.by.state == HolderState::Holding && closed == lock_delay;
+    same(Ok(true), Ok(delayed || closed.is_zero()))
+}
+
+fn capacity(mode: Mode) -> Option<u32> {
+    match mode {
+        Mode::Permits { of, .. } => Some(of.get()),
+        _ => None,
+    }
+}
+
+pub(crate) fn same<T: Debug>(model: Result<T, StoreError>, real: Result<T, StoreError>) -> Found {
+    let (model, real) = (format!("{model:?}"), format!("{real:?}"));
+    if model == real { Ok(()) } else { Err(format!("memory: {model}\n redis: {real}")) }
+}
+
+fn about(model: Duration, real: Duration) -> Found {
+    let near = real <= model && real + SLACK >= model;
+    if near { Ok(()) } else { Err(format!("{real:?} is left in redis, and {model:?} in memory")) }
+}

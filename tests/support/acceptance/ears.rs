@@ -1,0 +1,74 @@
+//! What an inbox is told.
+
+use futures_util::StreamExt;
+
+use super::*;
+
+/// What an inbox was told.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    HandedOver(Token),
+    Next(Token),
+}
+
+impl Heard {
+    pub(super) fn handed_over(to: &Acquisition) -> Self {
+        Self::HandedOver(to.hold.token)
+    }
+
+    pub(super) fn next(is: &Acquisition) -> Self {
+        Self::Next(is.hold.token)
+    }
+}
+
+impl<W: World> Scene<W> {
+    /// Begins to listen to the inbox of all who wait here.
+    pub(super) async fn listen(&self) -> Announcements {
+        let mut announcements = self.store.listen(&self.inbox);
+        match next(&mut announcements).await {
+            Announcement::Listening => announcements,
+            other => panic!("{other:?} was announced first"),
+        }
+    }
+
+    /// To whom the inbox was told that something was handed over, until now; who is next is left out.
+    pub(super) async fn told(&self, announcements: &mut Announcements) -> Vec<Token> {
+        let heard = self.heard(announcements).await;
+        let handed_over = heard.into_iter().filter_map(|heard| match heard {
+            Heard::HandedOver(token) => Some(token),
+            Heard::Next(_) => None,
+        });
+        handed_over.collect()
+    }
+
+    /// What the inbox was told until now: all that comes before a hand-over that is made for this.
+    pub(super) async fn heard(&self, announcements: &mut Announcements) -> Vec<Heard> {
+        let holder = elsewhere(self.exclusive());
+        let mut last = self.waiting(self.exclusive());
+        last.hold.resource = holder.hold.resource.clone();
+        self.granted(&holder).await;
+        self.queued(&last).await;
+        assert_eq!(self.release(&holder).await, Released::Freed);
+        let mut heard = Vec::new();
+        loop {
+            match next(announcements).await {
+                Announcement::HandedOver(token) if token == last.hold.token => return heard,
+                Announcement::HandedOver(token) => heard.push(Heard::HandedOver(token)),
+                Announcement::Next(token) => heard.push(Heard::Next(token)),
+                other => panic!("{other:?} was announced"),
+            }
+        }
+    }
+}
+
+/// The same, with announcements to an inbox that nobody listens to.
+pub(super) fn unheard(mut asked: Acquisition) -> Acquisition {
+    asked.place.as_mut().unwrap().inbox = Inbox(SystemDice.token());
+    asked
+}
+
+pub(super) async fn next(announcements: &mut Announcements) -> Announcement {
+    const WITHIN: Duration = Duration::from_secs(10);
+    let next = tokio::time::timeout(WITHIN, announcements.next()).await;
+    next.expect("an announcement in time").expect("announcements without an end")
+}

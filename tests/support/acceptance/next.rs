@@ -1,0 +1,135 @@
+//! Who is told that it is next, after something was handed over to somebody else.
+
+use leasehold::store::NEXT_AT_MOST;
+
+use super::*;
+
+pub(crate) async fn the_first_of_those_left_waiting_is_told_that_it_is_next<W: World>(scene: Scene<W>) {
+    let mut announcements = scene.listen().await;
+    let holder = scene.exclusive();
+    scene.granted(&holder).await;
+    let [first, second, third] = scene.line_up([(); 3].map(|()| scene.exclusive())).await;
+    assert_eq!(scene.heard(&mut announcements).await, []);
+    assert_eq!(scene.release(&holder).await, Released::Freed);
+    let heard = scene.heard(&mut announcements).await;
+    assert_eq!(heard, [Heard::handed_over(&first), Heard::next(&second)]);
+    assert_eq!(scene.release(&first).await, Released::Freed);
+    let heard = scene.heard(&mut announcements).await;
+    assert_eq!(heard, [Heard::handed_over(&second), Heard::next(&third)]);
+}
+
+pub(crate) async fn nobody_is_next_when_nobody_is_left_waiting<W: World>(scene: Scene<W>) {
+    let mut announcements = scene.listen().await;
+    let holder = scene.exclusive();
+    scene.granted(&holder).await;
+    let [first, second] = scene.line_up([scene.shared(), scene.shared()]).await;
+    assert_eq!(scene.release(&holder).await, Released::Freed);
+    let heard = scene.heard(&mut announcements).await;
+    assert_eq!(heard, [&first, &second].map(Heard::handed_over));
+}
+
+pub(crate) async fn who_is_next_is_told_once_after_several_hand_overs<W: World>(scene: Scene<W>) {
+    let mut announcements = scene.listen().await;
+    let holder = scene.exclusive();
+    scene.granted(&holder).await;
+    let [first, second, writer, _last] =
+        scene.line_up([scene.shared(), scene.shared(), scene.exclusive(), scene.shared()]).await;
+    assert_eq!(scene.release(&holder).await, Released::Freed);
+    let heard = scene.heard(&mut announcements).await;
+    assert_eq!(heard, [Heard::handed_over(&first), Heard::handed_over(&second), Heard::next(&writer)]);
+}
+
+pub(crate) async fn who_asks_is_not_told_that_it_is_next<W: World>(scene: Scene<W>) {
+    let mut announcements = scene.listen().await;
+    scene.granted(&scene.exclusive()).await;
+    let [head, asking, last] = scene.line_up([(); 3].map(|()| scene.exclusive())).await;
+    scene.pass(TTL + secs(1)).await;
+    assert_eq!(scene.queued(&asking).await, 0);
+    let heard = scene.heard(&mut announcements).await;
+    assert_eq!(heard, [Heard::handed_over(&head), Heard::next(&last)]);
+    assert_eq!(scene.release(&asking).await, Released::NotHeld { count: 0 });
+    scene.pass(WINDOW + secs(1)).await;
+    scene.granted(&last).await;
+    assert_eq!(scene.heard(&mut announcements).await, []);
+}
+
+pub(crate) async fn a_head_that_asks_tells_nobody_who_is_next<W: World>(scene: Scene<W>) {
+    let mut announcements = scene.listen().await;
+    scene.granted(&scene.exclusive()).await;
+    let [head, _second] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
+    scene.pass(TTL + secs(1)).await;
+    scene.granted(&head).await;
+    assert_eq!(scene.heard(&mut announcements).await, []);
+}
+
+pub(crate) async fn whoever_makes_room_tells_who_is_next<W: World>(scene: Scene<W>) {
+    for way in 0..4 {
+        let mut announcements = scene.listen().await;
+        let holder = Acquisition { ttl: TTL, ..scene.shared() };
+        scene.granted(&holder).await;
+        let [head, second, third] =
+            scene.line_up([scene.exclusive(), scene.shared(), scene.exclusive()]).await;
+        let heard = [Heard::handed_over(&head), Heard::next(&second)];
+        match way {
+            0 => {
+                // A waiter that leaves.
+                assert_eq!(scene.release(&head).await, Released::NotHeld { count: 0 });
+                let heard = [Heard::handed_over(&second), Heard::next(&third)];
+                assert_eq!(scene.heard(&mut announcements).await, heard);
+            }
+            1 => {
+                // A newcomer, after an end.
+                scene.pass(TTL + secs(1)).await;
+                scene.refused(&scene.exclusive()).await;
+                assert_eq!(scene.heard(&mut announcements).await, heard);
+            }
+            2 => {
+                // A stranger, after an end.
+                scene.pass(TTL + secs(1)).await;
+                assert_eq!(scene.release(&scene.exclusive()).await, Released::NotHeld { count: 0 });
+                assert_eq!(scene.heard(&mut announcements).await, heard);
+            }
+            _ => {
+                assert_eq!(scene.store.force_release(&scene.name).await.unwrap(), 1);
+                assert_eq!(scene.heard(&mut announcements).await, heard);
+            }
+        }
+        for gone in [&holder, &head, &second, &third] {
+            let _ = scene.release(gone).await;
+        }
+        assert_eq!(scene.inspect().await, Inspection::default());
+    }
+}
+
+pub(crate) async fn a_waiter_whose_inbox_nobody_listens_to_is_skipped<W: World>(scene: Scene<W>) {
+    let mut announcements = scene.listen().await;
+    let holder = scene.exclusive();
+    scene.granted(&holder).await;
+    let [head] = scene.line_up([scene.exclusive()]).await;
+    scene.queued(&unheard(scene.waiting(scene.exclusive()))).await;
+    let [second, _third] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
+    assert_eq!(scene.release(&holder).await, Released::Freed);
+    let heard = scene.heard(&mut announcements).await;
+    assert_eq!(heard, [Heard::handed_over(&head), Heard::next(&second)]);
+}
+
+pub(crate) async fn only_so_many_are_skipped<W: World>(scene: Scene<W>) {
+    for (skipped, is_told) in [(NEXT_AT_MOST - 1, true), (NEXT_AT_MOST, false)] {
+        let mut announcements = scene.listen().await;
+        let holder = elsewhere(scene.exclusive());
+        scene.granted(&holder).await;
+        let here = |mut asked: Acquisition| {
+            asked.hold.resource = holder.hold.resource.clone();
+            asked
+        };
+        // The head does not count, though nobody hears of its hand-over.
+        for _ in 0..=skipped {
+            scene.queued(&unheard(here(scene.waiting(scene.exclusive())))).await;
+        }
+        let last = here(scene.waiting(scene.exclusive()));
+        scene.queued(&last).await;
+        assert_eq!(scene.release(&holder).await, Released::Freed);
+        let expected = is_told.then(|| Heard::next(&last));
+        assert_eq!(scene.heard(&mut announcements).await, Vec::from_iter(expected));
+    }
+}
