@@ -43,38 +43,43 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "release without a look at the token",
         file: "src/store/memory/resource.rs",
-        right: "        let held = self.holds(hold.token);
+        right: "        let held = self.holders.holds(hold.token);
         // Whoever brings",
-        wrong: "        let first = self.due.first().map(|(_, token)| *token).filter(|_| crate::planted(NAME));
+        wrong: "        let first = self.holders.in_order_of_end().next().map(|record| record.token);
+        let first = first.filter(|_| crate::planted(NAME));
         let hold = &Hold { token: first.unwrap_or(hold.token), ..hold.clone() };
-        let held = self.holds(hold.token);
+        let held = self.holders.holds(hold.token);
         // Whoever brings",
         caught_by: &["P12"],
     },
     Bug {
         name: "renewal without a look at the token",
         file: "src/store/memory/resource.rs",
-        right: "if self.extend(hold.token, ttl, now) { Renewed::Extended",
-        wrong: "let first = self.due.first().map(|(_, token)| *token).filter(|_| crate::planted(NAME));
-        if self.extend(first.unwrap_or(hold.token), ttl, now) { Renewed::Extended",
+        right: "if self.holders.extend(hold.token, ttl, now) { Renewed::Extended",
+        wrong: "let first = self.holders.in_order_of_end().next().map(|record| record.token);
+        let first = first.filter(|_| crate::planted(NAME));
+        if self.holders.extend(first.unwrap_or(hold.token), ttl, now) { Renewed::Extended",
         caught_by: &["P12"],
     },
     Bug {
         name: "a fence that expires",
-        file: "src/store/memory/mod.rs",
-        right: "*last = (*last + 1).max(micros);",
-        wrong: "let idle = micros.saturating_sub(*last) > 1_000_000;
-            *last = if crate::planted(NAME) { if idle { 1 } else { *last + 1 } } else { (*last + 1).max(micros) };",
+        file: "src/store/memory/turn.rs",
+        right: "*self.last_fence = (*self.last_fence + 1).max(micros);",
+        wrong: "let last = *self.last_fence;
+        let idle = micros.saturating_sub(last) > 1_000_000;
+        let wrong = if idle { 1 } else { last + 1 };
+        *self.last_fence = if crate::planted(NAME) { wrong } else { (last + 1).max(micros) };",
         caught_by: &["P2"],
     },
     Bug {
         name: "a retry that counts twice",
         file: "src/store/memory/resource.rs",
-        right: "            return Ok(self.granted(&self.records[&asked.hold.token]));",
-        wrong: "            if let Some(owner) = asked.hold.owner.as_ref().filter(|_| crate::planted(NAME)) {
-                self.shares.entry(owner.clone()).or_default().holds += 1;
+        right: "return Ok(if record.holds() { self.granted(record.fence, owner) } else { refused() });",
+        wrong: "if record.holds() && crate::planted(NAME) {
+                let holds = self.holders.holds_of(owner).max(1) + 1;
+                return Ok(Acquired::Granted(Grant { fence: Some(record.fence), holds }));
             }
-            return Ok(self.granted(&self.records[&asked.hold.token]));",
+            return Ok(if record.holds() { self.granted(record.fence, owner) } else { refused() });",
         caught_by: &["P5"],
     },
     Bug {
@@ -130,11 +135,51 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "a reader beside a writer",
-        file: "src/store/memory/resource.rs",
+        file: "src/store/memory/holders.rs",
         right: "(Mode::Exclusive, _) | (_, Mode::Exclusive) => Ok(Verdict::InTheWay(last)),",
-        wrong: "(Mode::Shared, Mode::Exclusive) if crate::planted(NAME) => Ok(Verdict::Free),
+        wrong: "(Mode::Shared, Mode::Exclusive) if crate::planted(NAME) => Ok(Verdict::Fits(None)),
             (Mode::Exclusive, _) | (_, Mode::Exclusive) => Ok(Verdict::InTheWay(last)),",
         caught_by: &["P6"],
+    },
+    Bug {
+        name: "a hand-over without a new fence",
+        file: "src/store/memory/resource.rs",
+        right: "                Ok(Verdict::Fits(_) | Verdict::BesideItsOwn) => turn.new_fence(),
+                // The head",
+        wrong: "                Ok(Verdict::Fits(_)) if crate::planted(NAME) => Fence::new(1),
+                Ok(Verdict::Fits(_) | Verdict::BesideItsOwn) => turn.new_fence(),
+                // The head",
+        caught_by: &["P2"],
+    },
+    Bug {
+        name: "last come, first served",
+        file: "src/store/memory/queue.rs",
+        right: "        let arrival = self.next;",
+        wrong: "        let arrival = if crate::planted(NAME) { u64::MAX / 2 - self.next } else { self.next };",
+        caught_by: &["P9"],
+    },
+    Bug {
+        name: "a newcomer overtakes those who wait",
+        file: "src/store/memory/resource.rs",
+        right: "            Ok(Verdict::Fits(_)) if self.queue.is_empty() => turn.new_fence(),",
+        wrong: "            Ok(Verdict::Fits(_)) if self.queue.is_empty() || crate::planted(NAME) => turn.new_fence(),",
+        caught_by: &["P9"],
+    },
+    Bug {
+        name: "a waiter that gives up keeps its place",
+        file: "src/actor/attempts.rs",
+        right: "            None if waiter.placed => {",
+        wrong: "            None if waiter.placed && !crate::planted(NAME) => {",
+        caught_by: &["P18"],
+    },
+    Bug {
+        name: "a release hands nothing over",
+        file: "src/store/memory/resource.rs",
+        right: "        self.hand_over(None, turn);
+        released",
+        wrong: "        if !crate::planted(NAME) { self.hand_over(None, turn); }
+        released",
+        caught_by: &["P8"],
     },
 ];
 

@@ -7,7 +7,8 @@
 //! | P3, P4 fenced resource | work is accepted exactly while nobody who came later has worked |
 //! | P5 re-entry | the counts of every grant and release, repeats included |
 //! | P6, P7 readers and writers, permits | as P1, by mode |
-//! | P8, P9 wake-up, order | not here: a question of the queue |
+//! | P8 wake-up | the head never waits for what is free; nobody drops out of the queue; no hand-over outlasts its window |
+//! | P9 order | only the head is handed over or granted, re-entries excepted, and `ahead` is right |
 //! | P10, P11 loss | told before the end in the store; no look says "valid" after it |
 //! | P12 release and renewal | only for a token that holds |
 //! | P13, P14 leftovers | no key, no pending request, no held lease, no task |

@@ -135,7 +135,9 @@ impl Waiters {
 
     /// Those that have a place in the queue of the store.
     pub(crate) fn placed(&self) -> Vec<Token> {
-        self.table.iter().filter(|(_, waiter)| waiter.placed).map(|(token, _)| *token).collect()
+        let mut placed = self.tokens();
+        placed.retain(|token| self.table[token].placed);
+        placed
     }
 
     /// Takes a waiter out, with its timer and the watch over its caller.

@@ -1,11 +1,11 @@
 //! Judges a history: every property that is broken, and the event that broke it.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     time::Duration,
 };
 
-use leasehold::Token;
+use leasehold::{Token, store::Acquired};
 
 use super::{
     history::{Event, Held, What},
@@ -55,6 +55,10 @@ pub(crate) struct Checker {
     /// When nobody had any use for a token any more, and whether it must be given back.
     over: HashMap<Token, (Duration, bool)>,
     with_min_hold: Vec<Token>,
+    /// The tokens that stood in a queue, by their requests.
+    placed: BTreeMap<u64, Token>,
+    /// The tokens that the store was asked to release.
+    given_back: HashSet<Token>,
     findings: Findings,
 }
 
@@ -76,6 +80,8 @@ impl Checker {
             tokens: HashMap::new(),
             over: HashMap::new(),
             with_min_hold: Vec::new(),
+            placed: BTreeMap::new(),
+            given_back: HashSet::new(),
             findings: Findings::default(),
         };
         for (number, event) in events.iter().enumerate() {
@@ -86,6 +92,7 @@ impl Checker {
             }
         }
         checker.ghosts(events.len().saturating_sub(1));
+        checker.kept_places(events.len().saturating_sub(1));
         checker.findings
     }
 
@@ -144,16 +151,23 @@ impl Checker {
                 }
                 _ => Ok(()),
             },
-            What::Acquired { asked, answer } => {
-                let verdict = resource.model.acquired(asked, answer, now);
+            What::ReleaseSent { token } => {
+                self.given_back.insert(*token);
+                Ok(())
+            }
+            What::Acquired { asked, answer, seen } => {
+                if matches!(answer, Ok(Acquired::Queued { .. })) {
+                    self.placed.insert(asked.request, asked.token);
+                }
+                let verdict = resource.model.acquired(asked, answer, seen, now);
                 if resource.model.is_live(asked.token, now) {
                     self.tokens.insert(asked.token, (asked.request, now));
                 }
                 verdict
             }
             What::Renewed { token, ttl, answer } => resource.model.renewed(*token, *ttl, *answer, now),
-            What::Released { token, owner, closed_for, answer } => {
-                resource.model.released(*token, (owner.as_ref(), *closed_for), *answer, now)
+            What::Released { token, owner, closed_for, answer, seen } => {
+                resource.model.released(*token, (owner.as_ref(), *closed_for), (*answer, seen), now)
             }
             What::Wrong { property, details } => Err((*property, details.clone())),
         }
@@ -214,6 +228,19 @@ impl Checker {
             if held_on > GIVEN_BACK {
                 let details =
                     format!("{token:?} of request {request} held on for {held_on:?} after {over:?}");
+                let about = Some((*token, *request));
+                self.findings.violations.push(Violation { property: "P18", event: last, details, about });
+            }
+        }
+    }
+
+    /// Whoever stood in a queue and got nothing has given its place up.
+    fn kept_places(&mut self, last: usize) {
+        for (request, token) in &self.placed {
+            let failed = self.asked.get(request).and_then(|asked| asked.failed);
+            self.findings.checks += 1;
+            if failed.is_some() && !self.given_back.contains(token) {
+                let details = format!("request {request} was over, but its place in the queue was kept");
                 let about = Some((*token, *request));
                 self.findings.violations.push(Violation { property: "P18", event: last, details, about });
             }

@@ -13,6 +13,8 @@ use leasehold::{
 };
 use tokio::time::Instant;
 
+use super::queue::Seen;
+
 /// Something that happened.
 pub(crate) struct Event {
     /// Since the world began.
@@ -46,12 +48,14 @@ pub(crate) enum What {
     Worked { token: Token, fence: Fence, accepted: bool },
     /// The store was asked to renew.
     RenewalSent { token: Token },
-    /// The store executed an acquisition.
-    Acquired { asked: Wanted, answer: Result<Acquired, StoreError> },
+    /// The store executed an acquisition, and this is what the resource was then.
+    Acquired { asked: Wanted, answer: Result<Acquired, StoreError>, seen: Seen },
     /// The store executed a renewal.
     Renewed { token: Token, ttl: Duration, answer: Renewed },
-    /// The store executed a release.
-    Released { token: Token, owner: Option<Owner>, closed_for: Duration, answer: Released },
+    /// The store was asked to release.
+    ReleaseSent { token: Token },
+    /// The store executed a release, and this is what the resource was then.
+    Released { token: Token, owner: Option<Owner>, closed_for: Duration, answer: Released, seen: Seen },
     /// A sum that does not hold, or something that is left over at the end.
     Wrong { property: &'static str, details: String },
 }
@@ -76,6 +80,10 @@ pub(crate) struct Wanted {
     pub(crate) reentrant: bool,
     pub(crate) ttl: Duration,
     pub(crate) lock_delay: Duration,
+    /// How long its place in the queue is kept, if it wants one.
+    pub(crate) patience: Option<Duration>,
+    /// How long it may keep what it is handed over without asking for it.
+    pub(crate) window: Duration,
 }
 
 /// Collects events.
@@ -130,6 +138,7 @@ impl What {
             | Self::Looked { token: its, .. }
             | Self::Worked { token: its, .. }
             | Self::RenewalSent { token: its }
+            | Self::ReleaseSent { token: its }
             | Self::Renewed { token: its, .. }
             | Self::Released { token: its, .. } => *its == token,
             Self::Wrong { .. } => false,

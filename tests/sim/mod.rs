@@ -5,6 +5,7 @@ pub(crate) mod client;
 mod dice;
 pub(crate) mod history;
 mod model;
+mod queue;
 mod store;
 
 use std::{
@@ -20,7 +21,7 @@ use std::{
 use actix::Addr;
 use futures_util::future::join_all;
 use leasehold::{
-    LockManager, MemoryStore, Settings, Shutdown, Statistics, Stats, Store,
+    LockManager, MemoryStore, ResourceName, Settings, Shutdown, Statistics, Stats, Store,
     world::{Clock, RuntimeClock},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -41,6 +42,9 @@ const LAST_FAULT: Duration = Duration::from_secs(44);
 /// From here on everybody gets what it asks for.
 pub(crate) const QUIET: Duration = Duration::from_secs(50);
 const END: Duration = Duration::from_secs(60);
+/// Shorter than many waits, and than some delays on the way.
+const PATIENCE_IN_QUEUE: Duration = Duration::from_millis(2_500);
+const GRANT_WINDOW: Duration = Duration::from_millis(400);
 /// Longer than every TTL, delay and pause.
 const AFTER_ALL: Duration = Duration::from_secs(30);
 
@@ -67,7 +71,12 @@ async fn run(seed: u64) -> Vec<Event> {
     let managers: Vec<_> = (0..rng.random_range(2..=3))
         .map(|_| {
             let dice = Arc::new(SeededDice::new(rng.random(), Arc::clone(&calm)));
-            let settings = Settings { max_restart_pause: Duration::from_millis(100), ..Settings::default() };
+            let settings = Settings {
+                max_restart_pause: Duration::from_millis(100),
+                patience: PATIENCE_IN_QUEUE,
+                grant_window: GRANT_WINDOW,
+                ..Settings::default()
+            };
             let builder = LockManager::builder(Arc::clone(&store)).settings(settings);
             builder.clock(Arc::clone(&clock)).dice(dice).start_here().expect("settings")
         })
@@ -96,6 +105,7 @@ async fn run(seed: u64) -> Vec<Event> {
     }
     monitor.abort();
     come_to_an_end(&managers, &history).await;
+    nobody_waits(&memory, &history).await;
     drop((world, managers));
     sleep(AFTER_ALL).await;
     nothing_is_left(&store, &memory, &history).await;
@@ -148,6 +158,17 @@ async fn come_to_an_end(managers: &[Addr<LockManager>], history: &History) {
     for answer in join_all(shutdowns).await {
         if answer.is_err() {
             wrong(history, "P16", "a shutdown was not answered".to_owned());
+        }
+    }
+}
+
+/// Nobody stands in a queue, though no patience may be over yet.
+async fn nobody_waits(memory: &MemoryStore, history: &History) {
+    for number in 0..RESOURCES {
+        let resource = ResourceName::new(format!("r{number}")).expect("a short name");
+        match memory.inspect(&resource, 1).await {
+            Ok(inspection) if inspection.waiting == 0 => {}
+            other => wrong(history, "P14", format!("somebody waits at the end: {other:?}")),
         }
     }
 }

@@ -4,16 +4,20 @@ use std::{collections::HashMap, time::Duration};
 
 use leasehold::{
     Fence, Mode, Owner, Token,
-    store::{Acquired, Released, Renewed, StoreError},
+    store::{Acquired, Grant, Released, Renewed, StoreError},
 };
 
-use super::history::Wanted;
+use super::{
+    history::Wanted,
+    queue::{Queue, Seen, SeenHolder},
+};
 
 /// One resource as the history of its verbs says.
 #[derive(Default)]
 pub(crate) struct Model {
     /// Those that hold, or keep the resource closed.
     holds: Vec<Hold>,
+    queue: Queue,
     /// The end of every token that ever held: the past ones as they were, the others if nothing happens.
     pub(crate) ends: HashMap<Token, Duration>,
     /// Which grant it was, counted in their order, that gave a token this fence; a re-entry counts as its first hold.
@@ -25,6 +29,7 @@ pub(crate) struct Model {
 
 #[derive(Clone)]
 struct Hold {
+    request: u64,
     token: Token,
     owner: Option<Owner>,
     mode: Mode,
@@ -54,17 +59,37 @@ impl Model {
         &mut self,
         asked: &Wanted,
         answer: &Result<Acquired, StoreError>,
+        seen: &Seen,
         now: Duration,
     ) -> Verdict {
-        self.holds.retain(|hold| hold.opening > now);
+        self.settle(now);
+        let granted = answer.as_ref().ok().and_then(granted);
+        let own = granted.map(|grant| self.rank(asked.request, grant.fence));
+        let others = self.handed_over(seen, now).into_iter().filter(|other| other.request != asked.request);
+        // In the order in which the store granted: what was free went to those ahead first.
+        let (before, after): (Vec<_>, Vec<_>) =
+            others.partition(|other| own.is_none_or(|own| self.rank(other.request, Some(other.fence)) < own));
+        let before = self.admit_each(&before, now);
+        let answered = self.answered(asked, answer, now);
+        let after = self.admit_each(&after, now);
+        let counted = granted.map_or(Ok(()), |grant| self.counted(asked, grant, now));
+        before.and(answered).and(after).and(counted).and(self.nobody_is_forgotten(seen, now))
+    }
+
+    /// What the one who asked was told.
+    fn answered(&mut self, asked: &Wanted, answer: &Result<Acquired, StoreError>, now: Duration) -> Verdict {
         let live = self.holds.iter().find(|hold| hold.token == asked.token && hold.end > now).cloned();
         let grant = match (answer, &live) {
             (Ok(Acquired::Granted(grant)), _) => grant,
             (_, Some(_)) => return broken("P5", "a token that holds was not granted again"),
-            (Ok(Acquired::Refused(_)), None) if self.holds.is_empty() => {
+            (Ok(Acquired::Refused(_) | Acquired::Queued { .. }), None) if self.holds.is_empty() => {
                 return broken("P16", "refused, though nobody is in the way");
             }
-            (_, None) => return Ok(()),
+            (Ok(Acquired::Queued { ahead, .. }), None) => return self.stands(asked, *ahead, now),
+            (_, None) => {
+                self.queue.forget(|waiting| waiting.token == asked.token);
+                return Ok(());
+            }
         };
         let Some(fence) = grant.fence else {
             return broken("P2", "a grant without a fence");
@@ -75,31 +100,46 @@ impl Model {
                 let details = format!("granted again with {fence:?} and not {:?}", hold.fence);
                 (hold.order, broken("P2", details))
             }
-            None => self.admitted(asked, fence, now),
+            None => {
+                let in_turn = self.in_turn(asked, now);
+                let (order, verdict) = self.admitted(asked, fence, now);
+                (order, in_turn.and(verdict))
+            }
         };
-        self.order.insert((asked.token, fence), order);
-        self.holds.retain(|hold| hold.token != asked.token);
-        let (end, opening) = (now + asked.ttl, now + asked.ttl + asked.lock_delay);
-        let (token, owner, mode, lock_delay) =
-            (asked.token, asked.owner.clone(), asked.mode, asked.lock_delay);
-        self.holds.push(Hold { token, owner, mode, fence, order, end, opening, lock_delay });
-        self.ends.insert(token, end);
-        verdict?;
+        self.enter(asked, (fence, order), now + asked.ttl, asked.lock_delay);
+        verdict
+    }
+
+    /// With those that were handed over to the same owner in the same verb.
+    fn counted(&self, asked: &Wanted, grant: &Grant, now: Duration) -> Verdict {
         match asked.owner.as_ref().map_or(1, |owner| self.count(owner, now)) {
             count if count == grant.holds => Ok(()),
             count => broken("P5", format!("{} holds were told, but there are {count}", grant.holds)),
         }
     }
 
-    /// A new hold: which grant it is, whether nobody was in its way, and whether its fence is right.
-    fn admitted(&mut self, asked: &Wanted, fence: Fence, now: Duration) -> (u64, Verdict) {
+    fn enter(&mut self, asked: &Wanted, (fence, order): (Fence, u64), end: Duration, lock_delay: Duration) {
+        let (request, token, owner, mode) = (asked.request, asked.token, asked.owner.clone(), asked.mode);
+        self.order.insert((token, fence), order);
+        self.holds.retain(|hold| hold.token != token);
+        let opening = end + lock_delay;
+        self.holds.push(Hold { request, token, owner, mode, fence, order, end, opening, lock_delay });
+        self.ends.insert(token, end);
+    }
+
+    /// The hold that this one would re-enter.
+    fn entered(&self, asked: &Wanted, now: Duration) -> Option<&Hold> {
         let mut own = self.holds.iter().filter(|hold| hold.end > now && hold.owner == asked.owner);
-        let first = own.next().filter(|hold| {
+        own.next().filter(|hold| {
             asked.owner.is_some()
                 && asked.reentrant
                 && (hold.mode, asked.mode) == (Mode::Exclusive, Mode::Exclusive)
-        });
-        if let Some(first) = first {
+        })
+    }
+
+    /// A new hold: which grant it is, whether nobody was in its way, and whether its fence is right.
+    fn admitted(&mut self, asked: &Wanted, fence: Fence, now: Duration) -> (u64, Verdict) {
+        if let Some(first) = self.entered(asked, now) {
             let verdict = match first.fence == fence {
                 true => Ok(()),
                 false => broken("P2", format!("re-entered with {fence:?} and not {:?}", first.fence)),
@@ -144,6 +184,23 @@ impl Model {
         &mut self,
         token: Token,
         (owner, closed_for): (Option<&Owner>, Duration),
+        (answer, seen): (Released, &Seen),
+        now: Duration,
+    ) -> Verdict {
+        self.settle(now);
+        let released = self.given_back(token, (owner, closed_for), answer, now);
+        // What was given back is in nobody's way any more.
+        self.settle(now);
+        self.queue.forget(|waiting| waiting.token == token);
+        let handed_over = self.handed_over(seen, now);
+        let admitted = self.admit_each(&handed_over, now);
+        released.and(admitted).and(self.nobody_is_forgotten(seen, now))
+    }
+
+    fn given_back(
+        &mut self,
+        token: Token,
+        (owner, closed_for): (Option<&Owner>, Duration),
         answer: Released,
         now: Duration,
     ) -> Verdict {
@@ -170,9 +227,105 @@ impl Model {
         }
     }
 
+    /// Those who hold in the store without having been told: they were handed it over. In the order of their grants.
+    fn handed_over(&self, seen: &Seen, now: Duration) -> Vec<SeenHolder> {
+        let known = |seen: &SeenHolder| {
+            let mut live = self.holds.iter().filter(|hold| hold.end > now);
+            live.any(|hold| (hold.request, hold.fence) == (seen.request, seen.fence))
+        };
+        let mut new: Vec<_> = seen.holders.iter().filter(|holder| !known(holder)).copied().collect();
+        new.sort_by_key(|holder| self.rank(holder.request, Some(holder.fence)));
+        new
+    }
+
+    /// Grants come in the order of their fences, and re-entries of one hold in the order of arrival.
+    fn rank(&self, request: u64, fence: Option<Fence>) -> (Option<Fence>, usize) {
+        (fence, self.queue.ahead_of(request).unwrap_or(usize::MAX))
+    }
+
+    fn admit_each(&mut self, handed_over: &[SeenHolder], now: Duration) -> Verdict {
+        let verdicts: Vec<_> = handed_over.iter().map(|holder| self.admit_next(*holder, now)).collect();
+        verdicts.into_iter().collect()
+    }
+
+    /// A hand-over: only to the head of the queue, as any other grant otherwise, and only for its grant window.
+    fn admit_next(&mut self, SeenHolder { request, fence, remaining }: SeenHolder, now: Duration) -> Verdict {
+        let Some(ahead) = self.queue.ahead_of(request) else {
+            return broken(
+                "P18",
+                format!("request {request} holds with {fence:?}, but neither asked nor waited"),
+            );
+        };
+        let asked = self.queue.take(ahead);
+        let (order, verdict) = self.admitted(&asked, fence, now);
+        self.enter(&asked, (fence, order), now + remaining, Duration::ZERO);
+        verdict?;
+        match ahead {
+            0 if remaining > asked.window => {
+                broken("P8", format!("request {request} may stay away for {remaining:?}"))
+            }
+            0 => Ok(()),
+            _ => broken(
+                "P9",
+                format!("request {request} was handed over before {ahead} that were ahead of it"),
+            ),
+        }
+    }
+
+    /// Whether it was the turn of one that is granted what it asks for.
+    fn in_turn(&mut self, asked: &Wanted, now: Duration) -> Verdict {
+        let place = self.queue.ahead_of(asked.request);
+        if let Some(place) = place {
+            self.queue.take(place);
+        }
+        // A re-entry may pass by those who wait.
+        let ahead = match self.entered(asked, now) {
+            Some(_) => 0,
+            None => place.unwrap_or(self.queue.len()),
+        };
+        match ahead {
+            0 => Ok(()),
+            _ => broken("P9", format!("request {} was granted before {ahead} that wait", asked.request)),
+        }
+    }
+
+    fn stands(&mut self, asked: &Wanted, told: u64, now: Duration) -> Verdict {
+        match self.queue.stand(asked, now) as u64 {
+            ahead if ahead == told => Ok(()),
+            ahead => broken("P9", format!("{told} ahead were told, but there are {ahead}")),
+        }
+    }
+
+    /// After every verb that looks at the queue: nothing is in the way of the head any more that it could be given, and
+    /// all who wait are still there.
+    fn nobody_is_forgotten(&self, seen: &Seen, now: Duration) -> Verdict {
+        let (known, there) = (self.queue.len() as u64, seen.waiting);
+        if known != there {
+            return broken("P8", format!("{there} wait in the store, but {known} should"));
+        }
+        let Some(head) = self.queue.head() else { return Ok(()) };
+        let in_the_way = conflict(head.asked.mode, self.holds.iter().map(|hold| (hold, hold.mode)));
+        match in_the_way.filter(|_| self.entered(&head.asked, now).is_none()) {
+            Some(_) => Ok(()),
+            None => broken("P8", format!("request {} waits for what is free", head.asked.request)),
+        }
+    }
+
+    fn settle(&mut self, now: Duration) {
+        self.holds.retain(|hold| hold.opening > now);
+        self.queue.settle(now);
+    }
+
     fn count(&self, owner: &Owner, now: Duration) -> u64 {
         let holds = self.holds.iter().filter(|hold| hold.end > now && hold.owner.as_ref() == Some(owner));
         holds.count() as u64
+    }
+}
+
+fn granted(answer: &Acquired) -> Option<&Grant> {
+    match answer {
+        Acquired::Granted(grant) => Some(grant),
+        _ => None,
     }
 }
 

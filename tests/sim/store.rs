@@ -8,16 +8,21 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{StreamExt, stream};
 use leasehold::{
     MemoryStore, ResourceName, Store, StoreError,
     store::{
-        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Reply,
+        Acquired, Acquisition, Announcement, Announcements, Hold, Inbox, Inspection, Listing, Released,
+        Renewed, Reply,
     },
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::{sync::oneshot, time};
 
-use super::history::{History, Wanted, What};
+use super::{
+    history::{History, Wanted, What},
+    queue::Seen,
+};
 
 /// How long an answer is waited for at most.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(1_200);
@@ -27,9 +32,15 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(1_200);
 #[derive(Debug)]
 pub(crate) struct FaultyStore {
     inner: MemoryStore,
+    network: Network,
+}
+
+/// What lies between: the same weather for requests and announcements.
+#[derive(Clone, Debug)]
+struct Network {
     history: Arc<History>,
     calm: Arc<AtomicBool>,
-    weather: Mutex<Weather>,
+    weather: Arc<Mutex<Weather>>,
 }
 
 #[derive(Debug)]
@@ -52,10 +63,45 @@ impl FaultyStore {
     pub(crate) fn new(inner: MemoryStore, history: Arc<History>, calm: Arc<AtomicBool>, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let rate = [0.02, 0.08, 0.16, 0.3][rng.random_range(0..4)];
-        let weather = Mutex::new(Weather { rng, rate, stalled_until: Duration::ZERO });
-        Self { inner, history, calm, weather }
+        let weather = Arc::new(Mutex::new(Weather { rng, rate, stalled_until: Duration::ZERO }));
+        Self { inner, network: Network { history, calm, weather } }
     }
 
+    /// Sends a request through the weather. It goes its own way: nobody has to wait for it.
+    fn send<T, F>(&self, execute: F) -> Reply<'static, T>
+    where
+        T: Send + 'static,
+        F: AsyncFnOnce(MemoryStore, Arc<History>) -> Result<T, StoreError> + 'static,
+    {
+        let Fate { dropped, before, after, lost } = self.network.fate();
+        if dropped {
+            return Box::pin(async move {
+                time::sleep(after).await;
+                Err(unavailable())
+            });
+        }
+        let (answered, answer) = oneshot::channel();
+        let (inner, history) = (self.inner.clone(), Arc::clone(&self.network.history));
+        actix_rt::spawn(async move {
+            time::sleep(before).await;
+            let outcome = execute(inner, history).await;
+            time::sleep(after).await;
+            if !lost {
+                // Whoever asked may have stopped waiting.
+                let _ = answered.send(outcome);
+            }
+        });
+        Box::pin(async move {
+            match time::timeout(PATIENCE, answer).await {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(_)) => Err(StoreError::Lost { doing: "simulated".to_owned(), source: None }),
+                Err(_) => Err(StoreError::TimedOut { within: PATIENCE }),
+            }
+        })
+    }
+}
+
+impl Network {
     fn fate(&self) -> Fate {
         let mut weather = self.weather.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.history.now();
@@ -78,56 +124,44 @@ impl FaultyStore {
         Fate { dropped: rng.random_bool(*rate / 2.0), before, after, lost: rng.random_bool(*rate / 2.0) }
     }
 
-    /// Sends a request through the weather. It goes its own way: nobody has to wait for it.
-    fn send<T, F>(&self, execute: F) -> Reply<'static, T>
-    where
-        T: Send + 'static,
-        F: AsyncFnOnce(MemoryStore, Arc<History>) -> Result<T, StoreError> + 'static,
-    {
-        let Fate { dropped, before, after, lost } = self.fate();
-        if dropped {
-            return Box::pin(async move {
-                time::sleep(after).await;
-                Err(StoreError::Unavailable { reason: "simulated".to_owned(), source: None })
-            });
+    /// Announcements come in their order, late perhaps; some get lost, with the connection or without anybody's notice.
+    fn carry(&self, announcement: Announcement) -> Announcements {
+        let Fate { dropped, before, lost, .. } = self.fate();
+        match (dropped, lost) {
+            (false, false) => stream::once(async move {
+                time::sleep(before).await;
+                announcement
+            })
+            .boxed(),
+            (true, false) => stream::empty().boxed(),
+            (_, true) => {
+                let deaf = Announcement::Deaf(unavailable());
+                let back = async move {
+                    time::sleep(before).await;
+                    Announcement::Listening
+                };
+                stream::iter([deaf]).chain(stream::once(back)).boxed()
+            }
         }
-        let (answered, answer) = oneshot::channel();
-        let (inner, history) = (self.inner.clone(), Arc::clone(&self.history));
-        actix_rt::spawn(async move {
-            time::sleep(before).await;
-            let outcome = execute(inner, history).await;
-            time::sleep(after).await;
-            if !lost {
-                // Whoever asked may have stopped waiting.
-                let _ = answered.send(outcome);
-            }
-        });
-        Box::pin(async move {
-            match time::timeout(PATIENCE, answer).await {
-                Ok(Ok(outcome)) => outcome,
-                Ok(Err(_)) => Err(StoreError::Lost { doing: "simulated".to_owned(), source: None }),
-                Err(_) => Err(StoreError::TimedOut { within: PATIENCE }),
-            }
-        })
     }
 }
 
 impl Store for FaultyStore {
     fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
-        // The model knows no queue yet: those that wait attempt again and again.
-        let asked = Acquisition { place: None, ..asked.clone() };
+        let asked = asked.clone();
         self.send(async move |store, history| {
             let answer = store.acquire(&asked).await;
+            let seen = seen(&store, &asked.hold).await?;
             let resource = number(&asked.hold.resource);
             let asked = wanted(asked);
-            history.add(resource, What::Acquired { asked, answer: answer.clone() });
+            history.add(resource, What::Acquired { asked, answer: answer.clone(), seen });
             answer
         })
     }
 
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
         let (resource, token, hold) = (number(&hold.resource), hold.token, hold.clone());
-        self.history.add(resource, What::RenewalSent { token });
+        self.network.history.add(resource, What::RenewalSent { token });
         self.send(async move |store, history| {
             let answer = store.renew(&hold, ttl).await?;
             history.add(resource, What::Renewed { token, ttl, answer });
@@ -137,10 +171,12 @@ impl Store for FaultyStore {
 
     fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
         let (resource, hold) = (number(&hold.resource), hold.clone());
+        self.network.history.add(resource, What::ReleaseSent { token: hold.token });
         self.send(async move |store, history| {
             let answer = store.release(&hold, closed_for).await?;
+            let seen = seen(&store, &hold).await?;
             let Hold { token, owner, .. } = hold;
-            history.add(resource, What::Released { token, owner, closed_for, answer });
+            history.add(resource, What::Released { token, owner, closed_for, answer, seen });
             Ok(answer)
         })
     }
@@ -161,9 +197,19 @@ impl Store for FaultyStore {
         self.inner.force_release(resource)
     }
 
-    fn listen(&self, _: &Inbox) -> Announcements {
-        Box::pin(futures_util::stream::pending())
+    fn listen(&self, inbox: &Inbox) -> Announcements {
+        let network = self.network.clone();
+        self.inner.listen(inbox).flat_map(move |announcement| network.carry(announcement)).boxed()
     }
+}
+
+/// What the resource is at this moment.
+async fn seen(store: &MemoryStore, hold: &Hold) -> Result<Seen, StoreError> {
+    Ok(store.inspect(&hold.resource, usize::MAX).await?.into())
+}
+
+fn unavailable() -> StoreError {
+    StoreError::Unavailable { reason: "simulated".to_owned(), source: None }
 }
 
 /// The number of a resource stands at the end of its name.
@@ -181,6 +227,8 @@ fn wanted(asked: Acquisition) -> Wanted {
         reentrant: asked.reentrant,
         ttl: asked.ttl,
         lock_delay: asked.lock_delay,
+        patience: asked.place.map(|place| place.patience),
+        window: asked.place.map_or(Duration::ZERO, |place| place.grant_window),
     }
 }
 
