@@ -24,7 +24,7 @@ pub(crate) type Found = Result<(), String>;
 
 /// What an acquisition was answered by the memory store, and who held the resource then.
 pub(crate) struct Expected {
-    asked: Acquisition,
+    pub(crate) asked: Acquisition,
     answer: Result<Acquired, StoreError>,
     then: Inspection,
 }

@@ -4,13 +4,35 @@ use std::{time::Duration, vec};
 
 use redis::Value;
 
-use super::record;
+use super::{errors, record};
 use crate::{
     protocol::{Fence, Mode},
-    store::{Acquired, Grant, Holder, HolderState, Inspection, Refusal, Released, Renewed, StoreError},
+    store::{
+        Acquired, Grant, Holder, HolderState, Inspection, Passed, Refusal, Released, Renewed, StoreError,
+    },
 };
 
+/// What each of so many requests of a batch was answered, in their order.
+pub(super) fn each<T>(
+    answered: Result<Value, StoreError>,
+    requests: usize,
+    read: impl Fn(usize, Value) -> Result<T, StoreError>,
+) -> Vec<Result<T, StoreError>> {
+    let all = |error: StoreError| (0..requests).map(|_| Err(error.clone())).collect();
+    match answered {
+        Ok(Value::Array(values)) if values.len() == 1 + requests => {
+            values.into_iter().skip(1).enumerate().map(|(number, value)| read(number, value)).collect()
+        }
+        Ok(_) => all(senseless("not one for each request")),
+        Err(error) => all(error),
+    }
+}
+
 pub(super) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreError> {
+    if let Value::Int(fence) = answer {
+        let fence = u64::try_from(fence).map_err(|_| senseless("a fence below zero"))?;
+        return Ok(Acquired::Granted(Grant { fence: Some(Fence::new(fence)), holds: 1 }));
+    }
     let (verdict, mut rest) = Fields::of(answer)?;
     match verdict.as_str() {
         "granted" => {
@@ -30,26 +52,36 @@ pub(super) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreErro
 }
 
 pub(super) fn renewed(answer: Value) -> Result<Renewed, StoreError> {
-    let (verdict, mut rest) = Fields::of(answer)?;
-    match verdict.as_str() {
-        "extended" => Ok(Renewed::Extended),
-        "not_held" => Ok(Renewed::NotHeld),
-        other => Err(rest.otherwise(other)),
+    match answer {
+        Value::Int(1) => Ok(Renewed::Extended),
+        Value::Int(0) => Ok(Renewed::NotHeld),
+        other => Err(no_verdict(other)),
     }
 }
 
 pub(super) fn released(answer: Value) -> Result<Released, StoreError> {
+    match answer {
+        Value::Int(1) => return Ok(Released::Freed),
+        Value::Int(0) => return Ok(Released::NotHeld { count: 0 }),
+        _ => {}
+    }
     let (verdict, mut rest) = Fields::of(answer)?;
     match verdict.as_str() {
-        "freed" => Ok(Released::Freed),
         "still_held" => Ok(Released::StillHeld { count: rest.number()? }),
         "not_held" => Ok(Released::NotHeld { count: rest.number()? }),
         other => Err(rest.otherwise(other)),
     }
 }
 
+pub(super) fn passed(answer: Value, asked: Mode) -> Result<Passed, StoreError> {
+    let mut parts = parts(answer)?;
+    let released = released(parts.value("what the release did")?)?;
+    let acquired = acquired(parts.value("what was acquired")?, asked);
+    Ok(Passed { released, acquired, others_wait: parts.number()? > 0 })
+}
+
 pub(super) fn is_held(answer: Value) -> Result<bool, StoreError> {
-    let (verdict, mut rest) = Fields::of(answer)?;
+    let (verdict, mut rest) = only(answer)?;
     match verdict.as_str() {
         "yes" => Ok(true),
         "no" => Ok(false),
@@ -58,7 +90,7 @@ pub(super) fn is_held(answer: Value) -> Result<bool, StoreError> {
 }
 
 pub(super) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
-    let (verdict, mut rest) = Fields::of(answer)?;
+    let (verdict, mut rest) = only(answer)?;
     if verdict != "holders" {
         return Err(rest.otherwise(&verdict));
     }
@@ -72,7 +104,7 @@ pub(super) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
 }
 
 pub(super) fn opened(answer: Value) -> Result<u64, StoreError> {
-    let (verdict, mut rest) = Fields::of(answer)?;
+    let (verdict, mut rest) = only(answer)?;
     match verdict.as_str() {
         "opened" => rest.number(),
         other => Err(rest.otherwise(other)),
@@ -103,16 +135,40 @@ fn senseless(what: &str) -> StoreError {
     StoreError::Lost { doing: format!("the answer makes no sense: {what}"), source: None }
 }
 
-/// What follows the echo and the verdict in an answer.
+/// What follows the echo in the answer to a call.
+fn parts(answer: Value) -> Result<Fields, StoreError> {
+    let mut parts = Fields::new(answer)?;
+    parts.value("the echo is missing")?;
+    Ok(parts)
+}
+
+/// The verdict on the only request of a call, and what follows it.
+fn only(answer: Value) -> Result<(String, Fields), StoreError> {
+    Fields::of(parts(answer)?.value("the answer is missing")?)
+}
+
+/// An answer that is no verdict of its verb.
+fn no_verdict(answer: Value) -> StoreError {
+    match Fields::of(answer) {
+        Ok((verdict, mut rest)) => rest.otherwise(&verdict),
+        Err(error) => error,
+    }
+}
+
+/// What is left of a list in an answer.
 struct Fields(vec::IntoIter<Value>);
 
 impl Fields {
-    fn of(answer: Value) -> Result<(String, Self), StoreError> {
-        let Value::Array(values) = answer else {
-            return Err(senseless("not a list"));
-        };
-        let mut fields = Self(values.into_iter());
-        fields.0.next();
+    fn new(list: Value) -> Result<Self, StoreError> {
+        match list {
+            Value::Array(values) => Ok(Self(values.into_iter())),
+            _ => Err(senseless("not a list")),
+        }
+    }
+
+    /// The verdict in front, and what follows it.
+    fn of(list: Value) -> Result<(String, Self), StoreError> {
+        let mut fields = Self::new(list)?;
         Ok((fields.text()?, fields))
     }
 
@@ -120,9 +176,12 @@ impl Fields {
         self.0.len() == 0
     }
 
+    fn value(&mut self, what: &str) -> Result<Value, StoreError> {
+        self.0.next().ok_or_else(|| senseless(what))
+    }
+
     fn next<T: redis::FromRedisValue>(&mut self, what: &str) -> Result<T, StoreError> {
-        let value = self.0.next().ok_or_else(|| senseless(what))?;
-        redis::from_redis_value(value).map_err(|_| senseless(what))
+        redis::from_redis_value(self.value(what)?).map_err(|_| senseless(what))
     }
 
     fn text(&mut self) -> Result<String, StoreError> {
@@ -152,13 +211,12 @@ impl Fields {
 
     /// A verdict that every verb may get, or none that is known.
     fn otherwise(&mut self, verdict: &str) -> StoreError {
-        if verdict != "corrupt" {
-            return senseless("an unknown verdict");
-        }
-        match self.text() {
-            Ok(reason) => StoreError::Corrupt { reason },
-            Err(error) => error,
-        }
+        let read = match verdict {
+            "corrupt" => self.text().map(|reason| StoreError::Corrupt { reason }),
+            "error" => self.text().map(|reason| errors::within_script(&reason)),
+            _ => Err(senseless("an unknown verdict")),
+        };
+        read.unwrap_or_else(|error| error)
     }
 }
 
@@ -166,11 +224,12 @@ impl Fields {
 mod tests {
     use super::*;
 
-    fn answer(fields: &[&str]) -> Value {
-        let echo = Value::BulkString("7".into());
-        Value::Array(
-            std::iter::once(echo).chain(fields.iter().map(|f| Value::BulkString((*f).into()))).collect(),
-        )
+    fn list(fields: &[&str]) -> Value {
+        Value::Array(fields.iter().map(|field| Value::BulkString((*field).into())).collect())
+    }
+
+    fn call(answers: impl IntoIterator<Item = Value>) -> Value {
+        Value::Array(std::iter::once(list(&[])).chain(answers).collect())
     }
 
     #[test]
@@ -184,19 +243,55 @@ mod tests {
             &["queued", "0"],
             &["full"],
             &["deadlock", "x"],
+            &["corrupt"],
         ] {
-            let error = acquired(answer(fields), Mode::Exclusive).unwrap_err();
+            let error = acquired(list(fields), Mode::Exclusive).unwrap_err();
             assert_eq!(error.kind(), "lost", "{fields:?}");
         }
-        assert_eq!(renewed(Value::Nil).unwrap_err().kind(), "lost");
-        assert_eq!(released(answer(&["not_held"])).unwrap_err().kind(), "lost");
-        assert_eq!(inspected(answer(&["holders", "1", "0", "", "00"])).unwrap_err().kind(), "lost");
+        assert_eq!(acquired(Value::Int(-1), Mode::Exclusive).unwrap_err().kind(), "lost");
+        for value in [Value::Nil, Value::Int(2), list(&["granted", "1", "1"])] {
+            assert_eq!(renewed(value.clone()).unwrap_err().kind(), "lost", "{value:?}");
+            assert_eq!(released(value.clone()).unwrap_err().kind(), "lost", "{value:?}");
+            assert_eq!(
+                passed(call([value.clone()]), Mode::Exclusive).unwrap_err().kind(),
+                "lost",
+                "{value:?}"
+            );
+        }
+        assert_eq!(released(list(&["not_held"])).unwrap_err().kind(), "lost");
+        let inspection = call([list(&["holders", "1", "0", "", "00"])]);
+        assert_eq!(inspected(inspection).unwrap_err().kind(), "lost");
     }
 
     #[test]
     fn a_foreign_record_is_corrupt() {
         let fields = ["refused", "00000007", "holding", "5", "5", "", "hello"];
-        assert_eq!(acquired(answer(&fields), Mode::Exclusive).unwrap_err().kind(), "corrupt");
-        assert_eq!(opened(answer(&["corrupt", "a value that is no lock"])).unwrap_err().kind(), "corrupt");
+        assert_eq!(acquired(list(&fields), Mode::Exclusive).unwrap_err().kind(), "corrupt");
+        let foreign = || list(&["corrupt", "a value that is no lock"]);
+        assert_eq!(opened(call([foreign()])).unwrap_err().kind(), "corrupt");
+        assert_eq!(passed(call([foreign()]), Mode::Exclusive).unwrap_err().kind(), "corrupt");
+    }
+
+    #[test]
+    fn a_batch_with_too_few_or_too_many_answers_is_lost_as_a_whole() {
+        let renewals = |answers: &[i64]| {
+            let values = answers.iter().map(|&answer| Value::Int(answer));
+            each(Ok(call(values)), 2, |_, answer| renewed(answer))
+        };
+        for answers in [&[][..], &[1], &[1, 1, 1]] {
+            let told = renewals(answers);
+            assert_eq!(told.len(), 2);
+            assert!(told.iter().all(|told| told.as_ref().is_err_and(|error| error.kind() == "lost")));
+        }
+        let told: Vec<_> = renewals(&[1, 0]).into_iter().map(Result::unwrap).collect();
+        assert_eq!(told, [Renewed::Extended, Renewed::NotHeld]);
+    }
+
+    #[test]
+    fn an_error_of_one_request_is_an_answer_to_it_alone() {
+        let answers = [Value::Int(7), list(&["error", "WRONGTYPE of another kind"]), Value::Int(8)];
+        let told = each(Ok(call(answers)), 3, |_, answer| acquired(answer, Mode::Exclusive));
+        assert!(matches!(told[1], Err(StoreError::Corrupt { .. })), "{told:?}");
+        assert!(told[0].is_ok() && told[2].is_ok(), "{told:?}");
     }
 }

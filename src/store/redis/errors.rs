@@ -29,6 +29,16 @@ pub(super) fn after_sending(error: RedisError) -> StoreError {
     }
 }
 
+/// What went wrong with one request of a batch, in the words in which its script caught it. What was done before is open
+/// unless the server refused a command.
+pub(super) fn within_script(text: &str) -> StoreError {
+    let (code, detail) = text.split_once(' ').unwrap_or((text, ""));
+    let known = class(code, detail, text).or_else(|| class(code_within(text)?, "", text));
+    known
+        .or_else(|| class("ERR", text, text))
+        .unwrap_or_else(|| StoreError::Lost { doing: format!("a script failed: {text}"), source: None })
+}
+
 /// Whether another connection may do better than the one that gave this error.
 pub(super) fn wants_new_connection(error: &RedisError) -> bool {
     // A replica answers READONLY: the master's name may lead to another machine by now.
@@ -63,7 +73,7 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
 
 /// A command refused by the rights of the user *inside* a script has no code of its own, only these sentences.
 fn is_denied_within(detail: &str) -> bool {
-    detail.starts_with("The user executing the script can't") || detail.starts_with("ACL failure in script")
+    detail.contains("The user executing the script can't") || detail.starts_with("ACL failure in script")
 }
 
 /// Redis before 7.0 wraps an error inside a script: `ERR Error running script (…): @user_script: 5: -OOM command…`.
@@ -131,6 +141,21 @@ mod tests {
         assert_eq!(kind(&format!("{old}-READONLY You can't write")), "unavailable");
         assert_eq!(kind("ERR The user executing the script can't run this command or subcommand"), "denied");
         assert_eq!(kind("ERR ACL failure in script: User has no permissions"), "denied");
+    }
+
+    #[test]
+    fn an_error_of_one_request_of_a_batch_is_recognised() {
+        for (text, expected) in [
+            ("WRONGTYPE Operation against a key holding the wrong kind of value", "corrupt"),
+            ("OOM command not allowed when used memory > 'maxmemory'.", "full"),
+            ("@user_script: 5: -OOM command not allowed when used memory > 'maxmemory'.", "full"),
+            ("ERR ACL failure in script: No permissions to access a key", "denied"),
+            ("@user_script: 5: The user executing the script can't run this command or subcommand", "denied"),
+            ("user_script:7: attempt to index a nil value", "lost"),
+            ("", "lost"),
+        ] {
+            assert_eq!(within_script(text).kind(), expected, "{text}");
+        }
     }
 
     #[test]

@@ -2,45 +2,30 @@
 
 use crate::{protocol::ResourceName, store::Inbox};
 
-/// The keys of one resource. All but the fence share one hash tag.
-pub(super) struct Keys {
-    /// Exists exactly while the resource is not free.
-    pub(super) main: String,
-    /// The ends of several holders.
-    pub(super) ends: String,
-    /// The records of several holders.
-    pub(super) records: String,
-    /// Permits taken and holds an owner.
-    pub(super) counts: String,
-    /// The last fencing number: one counter for all resources of a server.
-    pub(super) fence: String,
-    /// Who waits, in order of arrival. Exists exactly while somebody waits.
-    pub(super) queue: String,
-    /// What those who wait asked for.
-    pub(super) waiters: String,
-    /// Until when those who wait have a place.
-    pub(super) places: String,
+/// Puts the main key of a resource behind this text. The scripts make all other keys of the resource from it.
+pub(super) fn push_main(text: &mut String, prefix: &str, resource: &ResourceName) {
+    for part in [prefix, ":{", &resource.encoded(), "}"] {
+        text.push_str(part);
+    }
 }
 
-impl Keys {
-    pub(super) fn of(prefix: &str, resource: &ResourceName) -> Self {
-        let main = format!("{prefix}:{{{}}}", resource.encoded());
-        Self {
-            ends: format!("{main}:h"),
-            records: format!("{main}:d"),
-            counts: format!("{main}:o"),
-            fence: format!("{prefix}:fence"),
-            queue: format!("{main}:q"),
-            waiters: format!("{main}:w"),
-            places: format!("{main}:p"),
-            main,
-        }
-    }
+/// Where the last fencing number is kept: one counter for all resources of a server.
+pub(super) fn fence(prefix: &str) -> String {
+    format!("{prefix}:fence")
 }
 
 /// The channel on which an inbox is told of hand-overs.
 pub(super) fn channel(prefix: &str, inbox: &Inbox) -> String {
-    format!("{prefix}:inbox:{}", inbox.0.to_hex())
+    let mut channel = String::new();
+    push_channel(&mut channel, prefix, inbox);
+    channel
+}
+
+/// Puts the channel of an inbox behind this text.
+pub(super) fn push_channel(text: &mut String, prefix: &str, inbox: &Inbox) {
+    for part in [prefix, ":inbox:", &inbox.0.to_hex()] {
+        text.push_str(part);
+    }
 }
 
 /// The pattern that matches the main keys of all resources whose name starts like this, and no other key.
@@ -58,25 +43,27 @@ pub(super) fn resource(prefix: &str, key: &str) -> Option<ResourceName> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_main_key_reads_back_whatever_the_name() {
-        for name in [&b"orders/42"[..], b"}{", b"a*b", b"\xff\0", &[b'x'; 512]] {
-            let name = ResourceName::new(name).unwrap();
-            let keys = Keys::of("leasehold", &name);
-            assert_eq!(resource("leasehold", &keys.main), Some(name));
-            let Keys { main: _, ends, records, counts, fence, queue, waiters, places } = keys;
-            for other in [ends, records, counts, fence, queue, waiters, places] {
-                assert_eq!(resource("leasehold", &other), None, "{other}");
-            }
-        }
+    fn main(prefix: &str, name: &[u8]) -> String {
+        let mut key = String::new();
+        push_main(&mut key, prefix, &ResourceName::new(name).unwrap());
+        key
     }
 
     #[test]
-    fn the_keys_of_a_resource_share_one_hash_tag() {
-        let keys = Keys::of("p", &ResourceName::new("a}b").unwrap());
-        assert_eq!(keys.main, "p:{a%7Db}");
-        assert_eq!([keys.ends, keys.records, keys.counts], ["p:{a%7Db}:h", "p:{a%7Db}:d", "p:{a%7Db}:o"]);
-        assert_eq!([keys.queue, keys.waiters, keys.places], ["p:{a%7Db}:q", "p:{a%7Db}:w", "p:{a%7Db}:p"]);
+    fn the_main_key_reads_back_whatever_the_name() {
+        for name in [&b"orders/42"[..], b"}{", b"a*b", b"\xff\0", &[b'x'; 512]] {
+            let key = main("leasehold", name);
+            assert_eq!(resource("leasehold", &key), Some(ResourceName::new(name).unwrap()));
+            for other in ["h", "d", "o", "q", "w", "p"].map(|part| format!("{key}:{part}")) {
+                assert_eq!(resource("leasehold", &other), None, "{other}");
+            }
+        }
+        assert_eq!(resource("leasehold", &fence("leasehold")), None);
+    }
+
+    #[test]
+    fn a_name_cannot_break_out_of_its_key() {
+        assert_eq!(main("p", b"a}b"), "p:{a%7Db}");
         assert_eq!(pattern("p", b"a}"), "p:{a%7D*}");
     }
 }

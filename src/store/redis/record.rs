@@ -1,6 +1,10 @@
 //! A holder as a line of text: what stands in the store about it.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{
+    fmt::{self, Write as _},
+    num::NonZeroU32,
+    time::Duration,
+};
 
 use crate::{
     protocol::{Fence, Mode, Owner},
@@ -16,11 +20,25 @@ pub(super) struct Record {
     pub(super) metadata: Metadata,
 }
 
-/// The record of what is asked, without the fence, which the server puts in front with a blank.
-pub(super) fn asked(asked: &Acquisition) -> String {
-    let owner = asked.hold.owner.as_ref().map(Owner::encoded).unwrap_or_default();
-    let metadata = serde_json::to_string(&*asked.metadata).expect("a map of texts has a JSON form");
-    format!("{} {} {} {owner} {metadata}", letter(asked.mode), permits(asked.mode), millis(asked.lock_delay))
+/// Puts the record of what is asked behind this text: all but the fence, which the server puts in front with a blank, and
+/// the metadata.
+pub(super) fn put_terms(text: &mut String, asked: &Acquisition) {
+    let &Acquisition { ref hold, mode, lock_delay, .. } = asked;
+    put(text, format_args!("{} {} {} ", letter(mode), permits(mode), millis(lock_delay)));
+    if let Some(owner) = &hold.owner {
+        text.push_str(&owner.encoded());
+    }
+    text.push(' ');
+}
+
+/// Puts this behind the text.
+pub(super) fn put(text: &mut String, what: fmt::Arguments<'_>) {
+    text.write_fmt(what).expect("a text takes all that is written");
+}
+
+/// The metadata as it stands in a record.
+pub(super) fn metadata(metadata: &Metadata) -> String {
+    serde_json::to_string(metadata).expect("a map of texts has a JSON form")
 }
 
 /// Reads a record; the capacity of permits stands elsewhere. `None` if it is not ours.
@@ -49,7 +67,7 @@ pub(super) fn mode(letter: &str, permits: &str, capacity: &str) -> Option<Mode> 
     }
 }
 
-pub(super) fn letter(mode: Mode) -> &'static str {
+fn letter(mode: Mode) -> &'static str {
     match mode {
         Mode::Exclusive => "x",
         Mode::Shared => "s",
@@ -57,7 +75,7 @@ pub(super) fn letter(mode: Mode) -> &'static str {
     }
 }
 
-pub(super) fn permits(mode: Mode) -> u32 {
+fn permits(mode: Mode) -> u32 {
     match mode {
         Mode::Exclusive | Mode::Shared => 1,
         Mode::Permits { count, .. } => count.get(),
@@ -108,7 +126,9 @@ mod tests {
         for mode in [Mode::Exclusive, Mode::Shared, Mode::permits(2, 5).unwrap()] {
             for owner in [None, Some("worker 7 {ü}")] {
                 let wanted = acquisition(mode, owner);
-                let read = read(&format!("9 {}", asked(&wanted)), "5").unwrap();
+                let mut terms = String::new();
+                put_terms(&mut terms, &wanted);
+                let read = read(&format!("9 {terms}{}", metadata(&wanted.metadata)), "5").unwrap();
                 assert_eq!(
                     read,
                     Record {

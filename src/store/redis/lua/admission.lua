@@ -35,8 +35,13 @@ local function judge(request, state)
 end
 
 -- The fence of a request that fits; nil if there is none to give.
-local function fence_for(state, time)
-  return state.fence or next_fence(time)
+local function fence_for(state)
+  local fence = state.fence or next_fence()
+  return fence and (state.fence or string.format('%.0f', fence))
+end
+
+local function no_fence()
+  return corrupt('the fence counter is not a number that can grow')
 end
 
 -- What is left of holders after the main key is gone, which only another program can leave.
@@ -70,7 +75,7 @@ end
 local function enter(request, state, fence, now)
   local token, owner = request.token, request.owner
   if fence ~= state.fence then
-    keep_fence(fence)
+    keep_fence(tonumber(fence))
   end
   if not state.kind and request.mode == 'x' then
     return enter_alone(request, fence)

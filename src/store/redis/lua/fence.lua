@@ -1,22 +1,29 @@
--- How fences are given out. Every script that grants has this text where it says `include fence.lua`.
+-- How fences are given out. Every script that grants has this text where it says `include fence.lua`, below time.lua.
 --
--- KEYS[5] fence    the last fencing number given out
--- ARGV[2]          for how many ms it is kept
+-- the last of KEYS   the last fencing number given out, or a larger one
+-- the last of ARGV   for how many ms it is kept
+local counter, last, kept = KEYS[#KEYS], nil, 0
 
--- The next fencing number, given the server's time in µs; nil if the last one is no number that can grow.
-local function next_fence(time)
-  -- What is of another type is no number either; a release must not fail half-way because of it.
-  local last = tonumber(redis.pcall('GET', KEYS[5]) or 0)
-  if not last or not (last < 9007199254740991) then
-    return nil
+-- The next fencing number; nil if the last one is no number that can grow.
+local function next_fence()
+  if not last then
+    -- What is of another type is no number either; a release must not fail half-way because of it.
+    local before = tonumber(redis.pcall('GET', counter) or 0)
+    if not before or not (before < 9007199254740991) then
+      return nil
+    end
+    last = math.max(before, micros() - 1)
   end
-  return string.format('%.0f', math.max(last + 1, time))
+  return last + 1
 end
 
+-- To be called before the fence is given out. One write is enough for a batch: it keeps the numbers of the requests that
+-- are still to come as well.
 local function keep_fence(fence)
-  redis.call('SET', KEYS[5], fence, 'PX', ARGV[2])
-end
-
-local function no_fence()
-  return { ARGV[1], 'corrupt', 'the fence counter is not a number that can grow' }
+  if fence > kept then
+    local enough = fence + #KEYS - 2
+    redis.call('SET', counter, enough, 'PX', ARGV[#ARGV])
+    kept = enough
+  end
+  last = fence
 end

@@ -1,20 +1,21 @@
 -- force_release: takes a resource away from all its holders, and gives it to those who wait.
 --
--- KEYS     1-4 as in holders.lua, 5 as in fence.lua, 6-8 as in queue.lua
--- ARGV     [2] fence retention ms
+-- KEYS     [1] main key, [2] as in fence.lua
+-- ARGV     [2] as in fence.lua
 -- answers  opened holders-that-there-were · corrupt reason
 
+-- include time.lua
 -- include fence.lua
 -- include holders.lua
 -- include admission.lua
 -- include queue.lua
 
-local time = micros()
-local now = millis(time)
+on(KEYS[1])
+local now = millis(micros())
 
 local state = settled(redis.call('GET', main), now)
 if not state then
-  return corrupt()
+  return { ARGV[1], corrupt() }
 end
 local holders = 0
 if state.kind then
@@ -22,6 +23,6 @@ if state.kind then
   clear()
 end
 if anybody_waits(now) then
-  hand_over({}, time)
+  hand_over({}, now)
 end
-return { echo, 'opened', holders }
+return { ARGV[1], { 'opened', holders } }

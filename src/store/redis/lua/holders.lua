@@ -1,34 +1,36 @@
--- How the holders of a resource are kept. Every script has this text where it says `include holders.lua`; what is
--- most frequent stands above that line, so that it does not pay for defining the functions.
+-- How the holders of a resource are kept. Every script has this text where it says `include holders.lua`, below
+-- time.lua; what is most frequent stands above that line, so that it does not pay for defining the functions.
 --
--- KEYS[1] main     exists exactly while the resource is not free. One exclusive holder is a string, its token first:
+-- A caller names a resource by its main key alone: the other keys are that and a letter, so they share its hash tag, and
+-- a batch of many resources stays short.
+--
+-- main             exists exactly while the resource is not free. One exclusive holder is a string, its token first:
 --                    <token>-<record>     nobody waits, and it has no lock delay: its end is the end of the key
 --                    <token>+<record>     somebody may wait, or it has a lock delay
 --                    ~<token>-<record>    nobody holds it, but it is kept closed
 --                  All else is a marker, and the holders are in the other keys:
 --                    *s   shared          *p<capacity>   permits          *x<fence>   re-entered by one owner
--- KEYS[2] ends     sorted set: a token, by the ms at which its hold ends;
+-- main:h  ends     sorted set: a token, by the ms at which its hold ends;
 --                  '~' and a token, by the ms at which what it keeps closed after its hold opens
--- KEYS[3] records  hash: token -> record
--- KEYS[4] counts   hash: 'used' -> permits taken, 'o<owner>' -> its live holds, 'p<owner>' -> the permits of these
--- ARGV[1] echo     every answer starts with it, so that an answer to something else is noticed
+-- main:d  records  hash: token -> record
+-- main:o  counts   hash: 'used' -> permits taken, 'o<owner>' -> its live holds, 'p<owner>' -> the permits of these
+-- main:q, main:w and main:p are told of in queue.lua.
+--
+-- ARGV[1] echo     every answer is a list that starts with it, so that an answer to something else is noticed; what
+--                  follows is told at the script
 --
 -- record: <fence> <mode: x, s or p> <permits> <lock delay ms> <owner or nothing> <metadata>
 --         A '!' before the lock delay: it was handed over and not yet taken up, and has no lock delay until then.
-local main, ends, records, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local echo = ARGV[1]
+local main, ends, records, counts, queue, waiters, places
 
-local function micros()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
-end
-
-local function millis(us)
-  return math.floor(us / 1000)
+-- All below is about the resource of this main key from now on.
+local function on(key)
+  main, ends, records, counts = key, key .. ':h', key .. ':d', key .. ':o'
+  queue, waiters, places = key .. ':q', key .. ':w', key .. ':p'
 end
 
 local function corrupt(what)
-  return { echo, 'corrupt', what or 'a value that is no lock' }
+  return { 'corrupt', what or 'a value that is no lock' }
 end
 
 -- fence, mode, permits, the lock delay that counts now, owner
@@ -80,11 +82,6 @@ local function read(value)
   end
   local kind, number = marker(value)
   return kind and { kind = kind, number = number, fence = kind == 'x' and number or nil }
-end
-
--- The record of a holder that holds no more, but keeps its place: nobody's.
-local function disowned(record)
-  return (string.gsub(record, '^(%d+ %a %d+ !?%d+) %S* ', '%1  '))
 end
 
 local function count(field, by)

@@ -1,23 +1,25 @@
 -- inspect: who holds a resource, those that end first, and how many wait for it.
 --
--- KEYS     1-4 as in holders.lua, 5 as in fence.lua, 6-8 as in queue.lua
+-- KEYS     [1] main key
 -- ARGV     [2] the most holders to tell of
 -- answers  holders total waiting capacity, then for each: token-prefix state ms-left record
 --          corrupt reason
 
+-- include time.lua
 -- include holders.lua
 
+on(KEYS[1])
 local limit = tonumber(ARGV[2])
 local now = millis(micros())
 
 local state = settled(redis.call('GET', main), now)
 if not state then
-  return corrupt()
+  return { ARGV[1], corrupt() }
 end
 local holder = state.holder
 local total = state.kind and (holder and 1 or redis.call('HLEN', records)) or 0
-local waiting = redis.call('ZCOUNT', KEYS[8], '(' .. string.format('%.0f', now), '+inf')
-local answer = { echo, 'holders', total, waiting, state.number or '' }
+local waiting = redis.call('ZCOUNT', places, '(' .. string.format('%.0f', now), '+inf')
+local answer = { 'holders', total, waiting, state.number or '' }
 local before = #answer
 
 local function tell(prefix, it_is, left, record)
@@ -42,4 +44,4 @@ elseif state.kind then
     end
   end
 end
-return answer
+return { ARGV[1], answer }

@@ -1,20 +1,22 @@
 -- is_held: whether a token holds at this moment. Writes nothing.
 --
--- KEYS     1-4 as in holders.lua
+-- KEYS     [1] main key
 -- ARGV     [2] token
 -- answers  yes · no · corrupt reason
 
+-- include time.lua
 -- include holders.lua
 
+on(KEYS[1])
 local token = ARGV[2]
 
 local state = read(redis.call('GET', main))
 if not state then
-  return corrupt()
+  return { ARGV[1], corrupt() }
 end
 local held = holds(state, token)
 if held and not state.holder then
   -- It may be over and not cleared away yet.
   held = tonumber(held) > millis(micros())
 end
-return { echo, held and 'yes' or 'no' }
+return { ARGV[1], { held and 'yes' or 'no' } }

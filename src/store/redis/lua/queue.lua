@@ -1,12 +1,11 @@
 -- How those who wait for a resource are kept and served. Every script that looks at the queue has this text where it
 -- says `include queue.lua`, below admission.lua.
 --
--- KEYS[6] queue    sorted set: a token, by the number of its arrival. No resource is waited for without it
--- KEYS[7] waiters  hash: token -> <inbox> <grant window ms> <capacity or nothing> <1 if re-entrant, else 0> <record
+-- main:q  queue    sorted set: a token, by the number of its arrival. No resource is waited for without it
+-- main:w  waiters  hash: token -> <inbox> <grant window ms> <capacity or nothing> <1 if re-entrant, else 0> <record
 --                  without its fence>
--- KEYS[8] places   sorted set: a token, by the ms at which its place is gone
+-- main:p  places   sorted set: a token, by the ms at which its place is gone
 -- All three end with the last place.
-local queue, waiters, places = KEYS[6], KEYS[7], KEYS[8]
 
 -- Takes a token out of the queue. Answers whether it waited.
 local function leave(token)
@@ -59,8 +58,8 @@ end
 
 -- Gives the heads of the queue what they wait for, as long as it fits, and announces it; not to the one who asks, which
 -- gets its answer. Answers the state after it.
-local function hand_over(state, time, asking)
-  local now, served, to_others = millis(time), false, false
+local function hand_over(state, now, asking)
+  local served, to_others = false, false
   while true do
     -- Beside a holder without an owner nobody fits.
     if state.holder and state.holder.owner == '' then
@@ -75,7 +74,7 @@ local function hand_over(state, time, asking)
       leave(head)
     else
       local verdict = judge(request, state)
-      local fence = (verdict == 'fits' or verdict == 'passes') and fence_for(state, time)
+      local fence = (verdict == 'fits' or verdict == 'passes') and fence_for(state)
       if not fence then
         break
       end

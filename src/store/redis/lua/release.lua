@@ -1,79 +1,77 @@
--- release: gives a hold, or a place in the queue, back.
+-- release: gives each hold, or place in a queue, back.
 --
--- KEYS     1-4 as in holders.lua, 5 as in fence.lua, 6-8 as in queue.lua
--- ARGV     [2] fence retention ms, [3] token, [4] owner or nothing, [5] ms for which its place stays closed
--- answers  freed · still_held holds-of-the-owner · not_held holds-of-the-owner · corrupt reason
-local token, owner, closed_for = ARGV[3], ARGV[4], tonumber(ARGV[5])
+-- KEYS     the main key of each request; the last as in fence.lua
+-- ARGV     [2] on: for each request a token, behind it '-', or '~' if its place stays closed · owner or nothing · ms for
+--          which its place stays closed; the last as in fence.lua
+-- answers  for each request as in giving_back.lua, corrupt reason, or in short 0: not held, nor is anything else
+local size, answers, put_off = 3, { ARGV[1] }, {}
 
-local value = redis.call('GET', KEYS[1])
-if not value and redis.call('EXISTS', KEYS[6]) == 0 then
-  return { ARGV[1], 'not_held', 0 }
+for i = 1, #KEYS - 1 do
+  local main, answer = KEYS[i], nil
+  if not put_off[main] then
+    local start = redis.pcall('GETRANGE', main, '0', '32')
+    if start == ARGV[2 + size * (i - 1)] then
+      answer = redis.pcall('DEL', main) == 1 and 1
+    elseif start == '' then
+      answer = redis.pcall('EXISTS', main, main .. ':q') == 0 and 0
+    end
+  end
+  if answer then
+    answers[i + 1] = answer
+  else
+    -- What comes later for the same resource has to wait for this.
+    put_off[#put_off + 1], put_off[main] = i, true
+  end
 end
-if value and closed_for == 0 and string.sub(value, 1, 33) == token .. '-' then
-  redis.call('DEL', KEYS[1])
-  return { ARGV[1], 'freed' }
+if not put_off[1] then
+  return answers
 end
 
+-- include time.lua
 -- include fence.lua
 -- include holders.lua
 -- include admission.lua
 -- include queue.lua
+-- include giving_back.lua
 
-local time = micros()
-local now = millis(time)
-
--- Ends the hold of the string form. Answers the state after it.
-local function release_one(state)
-  if closed_for == 0 then
-    redis.call('DEL', main)
-    return {}
-  end
-  -- First a write that takes no memory: see extend.
-  redis.call('PEXPIRE', main, closed_for)
-  local closed = '~' .. token .. '-' .. disowned(state.holder.record)
-  redis.call('SET', main, closed, 'PX', closed_for)
-  return read(closed)
+-- The record of a holder that holds no more, but keeps its place: nobody's.
+local function disowned(record)
+  return (string.gsub(record, '^(%d+ %a %d+ !?%d+) %S* ', '%1  '))
 end
 
--- Ends one of several holds. Answers the state after it.
-local function release_of_several(state)
-  local record = redis.call('HGET', records, token)
-  redis.call('ZREM', ends, token, '~' .. token)
+-- Ends a hold whose place stays closed for so many ms. Answers the state after it.
+local function close(state, token, record, closed_for, now)
+  if state.holder then
+    -- First a write that takes no memory: see extend.
+    redis.call('PEXPIRE', main, closed_for)
+    local closed = '~' .. token .. '-' .. disowned(record)
+    redis.call('SET', main, closed, 'PX', closed_for)
+    return read(closed)
+  end
+  redis.call('ZREM', ends, token)
   end_hold(record)
-  if closed_for > 0 then
-    redis.call('ZADD', ends, now + closed_for, '~' .. token)
-    redis.call('HSET', records, token, disowned(record))
-  else
-    give_back(token, record)
-  end
-  if redis.call('ZCARD', ends) == 0 then
-    clear()
-    return {}
-  end
+  redis.call('ZADD', ends, now + closed_for, '~' .. token)
+  redis.call('HSET', records, token, disowned(record))
   expire_all()
   return state
 end
 
-local state = settled(value, now)
-if not state then
-  return corrupt()
+local function serve(first)
+  local token, owner, closed_for = string.sub(ARGV[first], 1, 32), ARGV[first + 1], tonumber(ARGV[first + 2])
+  local now = millis(micros())
+  local state = settled(redis.call('GET', main), now)
+  if not state then
+    return corrupt()
+  end
+  local waiting = anybody_waits(now)
+  local answer
+  answer, state = release(state, token, owner, closed_for == 0 and open or function(held, _, record)
+    return close(held, token, record, closed_for, now)
+  end)
+  if waiting then
+    hand_over(state, now)
+  end
+  return answer
 end
-local waiting = anybody_waits(now)
-local held = holds(state, token)
-if held then
-  -- Whoever brings the token may not know whose it is.
-  local _, _, _, _, its_owner = fields(state.holder and state.holder.record or redis.call('HGET', records, token))
-  owner = its_owner
-  state = state.holder and release_one(state) or release_of_several(state)
-elseif waiting then
-  leave(token)
-end
--- Counted before the hand-over, which may be to the same owner: it is about what this release leaves.
-local left = holds_of(state, owner)
-if waiting then
-  hand_over(state, time)
-end
-if not held then
-  return { echo, 'not_held', left }
-end
-return left > 0 and { echo, 'still_held', left } or { echo, 'freed' }
+
+-- include batch.lua

@@ -1,30 +1,48 @@
--- renew: counts the end of a live hold anew.
+-- renew: counts the end of each live hold anew.
 --
--- KEYS     1-4 as in holders.lua
--- ARGV     [2] token, [3] ttl ms
--- answers  extended · not_held · corrupt reason
-local token, ttl = ARGV[2], tonumber(ARGV[3])
+-- KEYS     the main key of each request
+-- ARGV     [2] on: for each request a token and '-' · ttl ms
+-- answers  for each request 1: extended · 0: not held · corrupt reason
+local size, answers, put_off = 2, { ARGV[1] }, {}
 
-local value = redis.call('GET', KEYS[1])
-if not value then
-  return { ARGV[1], 'not_held' }
+for i = 1, #KEYS do
+  local main, first, answer = KEYS[i], 2 + size * (i - 1), nil
+  if not put_off[main] then
+    local start = redis.pcall('GETRANGE', main, '0', '32')
+    if start == ARGV[first] then
+      answer = redis.pcall('PEXPIRE', main, ARGV[first + 1]) == 1 and 1
+    elseif start == '' then
+      answer = redis.pcall('EXISTS', main) == 0 and 0
+    end
+  end
+  if answer then
+    answers[i + 1] = answer
+  else
+    -- What comes later for the same resource has to wait for this.
+    put_off[#put_off + 1], put_off[main] = i, true
+  end
 end
-if string.sub(value, 1, 33) == token .. '-' then
-  redis.call('PEXPIRE', KEYS[1], ttl)
-  return { ARGV[1], 'extended' }
+if not put_off[1] then
+  return answers
 end
 
+-- include time.lua
 -- include holders.lua
 
-local state = read(value)
-if not state then
-  return corrupt()
+local function serve(first)
+  local token = string.sub(ARGV[first], 1, 32)
+  local state = read(redis.call('GET', main))
+  if not state then
+    return corrupt()
+  end
+  local now = millis(micros())
+  local held = holds(state, token)
+  -- One of several may be over and not cleared away yet.
+  if not held or not state.holder and tonumber(held) <= now then
+    return 0
+  end
+  extend(state, token, tonumber(ARGV[first + 1]), now)
+  return 1
 end
-local now = millis(micros())
-local held = holds(state, token)
--- One of several may be over and not cleared away yet.
-if not held or not state.holder and tonumber(held) <= now then
-  return { echo, 'not_held' }
-end
-extend(state, token, ttl, now)
-return { echo, 'extended' }
+
+-- include batch.lua

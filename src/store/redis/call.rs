@@ -1,0 +1,269 @@
+//! Each verb as one call of its script: keys and arguments in the order in which the script's header names them.
+
+use std::{
+    borrow::Borrow,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use redis::{
+    Cmd, ErrorKind, RedisResult, Script, ServerErrorKind, ToRedisArgs, Value, aio::MultiplexedConnection,
+};
+
+use super::{
+    connection::Request,
+    keys,
+    record::{self, millis, put},
+    scripts,
+};
+use crate::{
+    protocol::{Mode, Owner, ResourceName, Token},
+    store::{Acquisition, Hold, Metadata, Place},
+};
+
+/// One call of a script.
+pub(super) struct Call {
+    script: &'static Script,
+    command: Cmd,
+    echo: String,
+    /// Where an argument is put together, again and again.
+    text: String,
+}
+
+impl Request for Call {
+    async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        let answer = self.command.query_async(connection).await;
+        match answer {
+            // Somebody emptied the server's cache. It has executed nothing.
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                self.script.load_async(connection).await?;
+                self.command.query_async(connection).await
+            }
+            answer => answer,
+        }
+    }
+
+    fn is_answered_by(&self, answer: &Value) -> bool {
+        let Value::Array(values) = answer else {
+            return false;
+        };
+        matches!(values.first(), Some(Value::BulkString(echo)) if echo == self.echo.as_bytes())
+    }
+}
+
+/// Makes the calls.
+pub(super) struct Caller {
+    prefix: String,
+    /// The key of the fence counter.
+    fence: String,
+    fence_retention: u64,
+}
+
+impl Caller {
+    pub(super) fn new(prefix: String, fence_retention: Duration) -> Self {
+        Self { fence: keys::fence(&prefix), prefix, fence_retention: millis(fence_retention) }
+    }
+
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub(super) fn acquire<A: Borrow<Acquisition>>(&self, asked: &[A]) -> Call {
+        let mut call =
+            self.granting(&scripts::ACQUIRE, asked.iter().map(|asked| &asked.borrow().hold.resource));
+        let mut metadata = Written::default();
+        for asked in asked {
+            self.acquisition(&mut call, asked.borrow(), &mut metadata);
+        }
+        self.granted(call)
+    }
+
+    pub(super) fn renew(&self, renewals: &[(&Hold, Duration)]) -> Call {
+        let mut call = self.call(&scripts::RENEW, renewals.iter().map(|(hold, _)| &hold.resource), None);
+        for (hold, ttl) in renewals {
+            call.token(hold.token, "-").arg(positive_millis(*ttl));
+        }
+        call
+    }
+
+    pub(super) fn release(&self, releases: &[(&Hold, Duration)]) -> Call {
+        let mut call = self.granting(&scripts::RELEASE, releases.iter().map(|(hold, _)| &hold.resource));
+        for (hold, closed_for) in releases {
+            let behind = if closed_for.is_zero() { "-" } else { "~" };
+            call.token(hold.token, behind).owner(hold.owner.as_ref()).arg(millis(*closed_for));
+        }
+        self.granted(call)
+    }
+
+    pub(super) fn pass(&self, from: &Hold, to: &Acquisition, overtake: bool) -> Call {
+        let mut call = self.granting(&scripts::PASS, [&from.resource]);
+        self.acquisition(&mut call, to, &mut Written::default());
+        call.token(from.token, "").owner(from.owner.as_ref()).arg(u8::from(overtake));
+        self.granted(call)
+    }
+
+    pub(super) fn is_held(&self, hold: &Hold) -> Call {
+        let mut call = self.call(&scripts::IS_HELD, [&hold.resource], None);
+        call.token(hold.token, "");
+        call
+    }
+
+    pub(super) fn inspect(&self, resource: &ResourceName, limit: usize) -> Call {
+        // More than this would not fit into one answer anyway.
+        const MOST: usize = 100_000;
+        let mut call = self.call(&scripts::INSPECT, [resource], None);
+        call.arg(limit.min(MOST));
+        call
+    }
+
+    pub(super) fn force_release(&self, resource: &ResourceName) -> Call {
+        self.granted(self.granting(&scripts::FORCE_RELEASE, [resource]))
+    }
+
+    /// A call that may grant: its last key is the fence counter. It ends with [`granted`](Self::granted).
+    fn granting<'a>(&self, script: &'static Script, resources: impl Resources<'a>) -> Call {
+        self.call(script, resources, Some(&self.fence))
+    }
+
+    fn granted(&self, mut call: Call) -> Call {
+        call.arg(self.fence_retention);
+        call
+    }
+
+    fn call<'a>(
+        &self,
+        script: &'static Script,
+        resources: impl Resources<'a>,
+        last_key: Option<&str>,
+    ) -> Call {
+        // Unlike a token this number is never used twice, so even the answer to an earlier verb of the same lease is
+        // told from the answer to this one.
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let resources = resources.into_iter();
+        let requests = resources.len();
+        let mut call = Call {
+            script,
+            command: Cmd::with_capacity(6 + 5 * requests, 128 + 256 * requests),
+            echo: NEXT.fetch_add(1, Ordering::Relaxed).to_string(),
+            text: String::new(),
+        };
+        call.arg("EVALSHA").arg(script.get_hash()).arg(requests + usize::from(last_key.is_some()));
+        for resource in resources {
+            call.texted(|text| keys::push_main(text, &self.prefix, resource));
+        }
+        call.command.arg(last_key).arg(&call.echo);
+        call
+    }
+
+    /// The four arguments of one who acquires.
+    fn acquisition<'a>(&self, call: &mut Call, asked: &'a Acquisition, metadata: &mut Written<'a>) {
+        let &Acquisition { ref hold, mode, reentrant, ttl, lock_delay, ref place, .. } = asked;
+        let mark = match (mode, lock_delay.is_zero()) {
+            (Mode::Exclusive, true) => "-",
+            (Mode::Exclusive, false) => "+",
+            _ => "",
+        };
+        call.token(hold.token, mark).arg(positive_millis(ttl) + millis(lock_delay));
+        call.texted(|text| {
+            record::put_terms(text, asked);
+            text.push_str(metadata.text_of(&asked.metadata));
+        });
+        call.texted(|text| {
+            text.push_str(if reentrant { "1 " } else { "0 " });
+            if let Some(capacity) = record::capacity(mode) {
+                put(text, format_args!("{capacity}"));
+            }
+            if let &Some(Place { ref inbox, patience, grant_window, max_waiters }) = place {
+                let (patience, window) = (positive_millis(patience), positive_millis(grant_window));
+                text.push(' ');
+                keys::push_channel(text, &self.prefix, inbox);
+                put(text, format_args!(" {window} {patience} {max_waiters}"));
+            }
+        });
+    }
+}
+
+impl Call {
+    fn arg(&mut self, arg: impl ToRedisArgs) -> &mut Self {
+        self.command.arg(arg);
+        self
+    }
+
+    fn texted(&mut self, put_together: impl FnOnce(&mut String)) -> &mut Self {
+        self.text.clear();
+        put_together(&mut self.text);
+        self.command.arg(&self.text);
+        self
+    }
+
+    fn token(&mut self, token: Token, behind: &str) -> &mut Self {
+        self.texted(|text| {
+            text.push_str(&token.to_hex());
+            text.push_str(behind);
+        })
+    }
+
+    fn owner(&mut self, owner: Option<&Owner>) -> &mut Self {
+        match owner {
+            Some(owner) => self.arg(owner.encoded()),
+            None => self.arg(""),
+        }
+    }
+}
+
+/// The metadata that was written last. Those of one manager are usually the same.
+#[derive(Default)]
+struct Written<'a> {
+    metadata: Option<&'a Arc<Metadata>>,
+    text: String,
+}
+
+impl<'a> Written<'a> {
+    fn text_of(&mut self, metadata: &'a Arc<Metadata>) -> &str {
+        if !self.metadata.is_some_and(|written| Arc::ptr_eq(written, metadata)) {
+            self.metadata = Some(metadata);
+            self.text = record::metadata(metadata);
+        }
+        &self.text
+    }
+}
+
+/// The resources of the requests in a call.
+trait Resources<'a>: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator> {}
+
+impl<'a, T: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator>> Resources<'a> for T {}
+
+/// A server takes an expiry of zero for a deletion.
+fn positive_millis(ttl: Duration) -> u64 {
+    millis(ttl).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(first: &str) -> Value {
+        Value::Array(vec![Value::BulkString(first.into()), Value::BulkString("yes".into())])
+    }
+
+    #[test]
+    fn only_the_answer_that_carries_its_own_echo_answers_a_call() {
+        let hold =
+            Hold { resource: ResourceName::new("r").unwrap(), token: Token::from_bits(1), owner: None };
+        let caller = Caller::new("p".to_owned(), Duration::from_secs(1));
+        let (earlier, call) = (caller.is_held(&hold), caller.is_held(&hold));
+        assert!(call.is_answered_by(&answer(&call.echo)));
+        for wrong in [
+            answer(&earlier.echo),
+            answer(&hold.token.to_hex()),
+            Value::Array(vec![]),
+            Value::Nil,
+            Value::Okay,
+        ] {
+            assert!(!call.is_answered_by(&wrong), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+-- How a hold, or a place in the queue, is given back. Every script that releases has this text where it says
+-- `include giving_back.lua`, below queue.lua.
+--
+-- answers  1: freed · still_held holds-of-the-owner · not_held holds-of-the-owner
+
+-- Ends a hold whose place is free from now on. Answers the state after it.
+local function open(state, token, record)
+  if state.holder then
+    redis.call('DEL', main)
+    return {}
+  end
+  redis.call('ZREM', ends, token, '~' .. token)
+  end_hold(record)
+  give_back(token, record)
+  if redis.call('ZCARD', ends) == 0 then
+    clear()
+    return {}
+  end
+  expire_all()
+  return state
+end
+
+-- Ends a hold in this way, or gives a place up. Answers what became of it, and the state after it; what has become free
+-- is not handed over yet.
+local function release(state, token, owner, end_it)
+  if not holds(state, token) then
+    leave(token)
+    return { 'not_held', holds_of(state, owner) }, state
+  end
+  local record = state.holder and state.holder.record or redis.call('HGET', records, token)
+  -- Whoever brings the token may not know whose it is.
+  local _, _, _, _, its_owner = fields(record)
+  state = end_it(state, token, record)
+  local left = holds_of(state, its_owner)
+  return left > 0 and { 'still_held', left } or 1, state
+end

@@ -1,0 +1,70 @@
+-- pass: gives a hold back and its resource, exclusively, to another token, at one moment.
+--
+-- KEYS     [1] main key, [2] as in fence.lua
+-- ARGV     [2]-[5] who acquires, as in attempt.lua, [6] token that gives back, [7] its owner or nothing, [8] '1' if who
+--          acquires comes before all who wait, [9] as in fence.lua
+-- answers  as in giving_back.lua · as in attempt.lua, in short the fence, or error reason · 1 if others wait, else 0
+--          corrupt reason
+local from = ARGV[6]
+
+-- include time.lua
+-- include fence.lua
+
+local value = redis.call('GET', KEYS[1])
+if
+  value
+  and #ARGV[2] == 33
+  and string.sub(value, 1, 32) == from
+  and string.find(value, '^[-+]%d+ x 1 0 ', 33)
+  and redis.call('EXISTS', KEYS[1] .. ':q') == 0
+then
+  local fence = next_fence()
+  if fence and pcall(keep_fence, fence) then
+    redis.call('SET', KEYS[1], ARGV[2] .. string.format('%.0f', fence) .. ' ' .. ARGV[4], 'PX', ARGV[3])
+    return { ARGV[1], 1, fence, 0 }
+  end
+end
+
+-- include holders.lua
+-- include admission.lua
+-- include queue.lua
+-- include attempt.lua
+-- include giving_back.lua
+
+on(KEYS[1])
+
+-- Takes what is free before all who wait.
+local function overtake(request)
+  local fence = fence_for({})
+  if not fence then
+    return no_fence()
+  end
+  leave(request.token)
+  if redis.call('EXISTS', queue) == 1 then
+    request.mark = '+'
+  end
+  return take(request, {}, fence)
+end
+
+local function acquire(released, state)
+  local request = request_at(2)
+  -- Who held nothing has nothing to pass on before all who wait.
+  if ARGV[8] == '1' and released == 1 and not state.kind then
+    return overtake(request)
+  end
+  return attempt(request)
+end
+
+local state = settled(value, now)
+if not state then
+  return { ARGV[1], corrupt() }
+end
+anybody_waits(now)
+local released
+released, state = release(state, from, ARGV[7], open)
+local done, acquired = pcall(acquire, released, state)
+if not done then
+  acquired = { 'error', type(acquired) == 'table' and acquired.err or acquired }
+end
+local others = redis.call('ZCARD', queue) - (redis.call('ZSCORE', queue, string.sub(ARGV[2], 1, 32)) and 1 or 0)
+return { ARGV[1], released, acquired, others > 0 and 1 or 0 }
