@@ -8,7 +8,7 @@ use std::{
 };
 
 use leasehold::{
-    protocol::{Fence, Mode},
+    protocol::{Fence, Mode, ResourceName},
     store::{
         Acquired, Acquisition, Holder, HolderState, Inspection, MemoryStore, Refusal, Store, StoreError,
     },
@@ -24,7 +24,7 @@ pub(crate) type Found = Result<(), String>;
 
 /// What an acquisition was answered by the memory store, and who held the resource then.
 pub(crate) struct Expected {
-    pub(crate) asked: Acquisition,
+    asked: Acquisition,
     answer: Result<Acquired, StoreError>,
     then: Inspection,
 }
@@ -46,9 +46,9 @@ impl Expected {
     }
 }
 
-/// The fences of the one store by those of the other.
+/// The fences that the memory store gave out for each resource, and those of the Redis store beside them.
 #[derive(Default)]
-pub(crate) struct Fences(BTreeMap<Fence, Fence>);
+pub(crate) struct Fences(BTreeMap<ResourceName, BTreeMap<Fence, Fence>>);
 
 impl Fences {
     pub(crate) fn compare_answers(
@@ -61,11 +61,11 @@ impl Fences {
         match (answer, real) {
             (Ok(Acquired::Granted(model)), Ok(Acquired::Granted(real))) => {
                 same(Ok(model.holds), Ok(real.holds))?;
-                self.compare(model.fence, real.fence)
+                self.compare(&asked.hold.resource, model.fence, real.fence)
             }
             (Ok(Acquired::Refused(model)), Ok(Acquired::Refused(real))) => {
                 compare_refusals(case, &asked, &model, &real)?;
-                self.find(&then, &real.by)
+                self.find(&asked.hold.resource, &then, &real.by)
             }
             (
                 Ok(Acquired::Queued { refusal: model, ahead: model_ahead }),
@@ -73,7 +73,7 @@ impl Fences {
             ) => {
                 same(Ok(model_ahead), Ok(ahead))?;
                 compare_refusals(case, &asked, &model, &real)?;
-                self.find(&then, &real.by)
+                self.find(&asked.hold.resource, &then, &real.by)
             }
             (
                 Err(StoreError::CapacityMismatch { asked: model_asked, used: model }),
@@ -86,37 +86,44 @@ impl Fences {
         }
     }
 
-    pub(crate) fn compare_inspections(&mut self, all: &Inspection, real: &Inspection, limit: usize) -> Found {
+    pub(crate) fn compare_inspections(
+        &mut self,
+        resource: &ResourceName,
+        all: &Inspection,
+        real: &Inspection,
+        limit: usize,
+    ) -> Found {
         same(Ok((all.total, all.waiting)), Ok((real.total, real.waiting)))?;
         same(Ok(all.holders.len().min(limit)), Ok(real.holders.len()))?;
         for (model, real) in all.holders.iter().zip(&real.holders) {
             about(model.remaining, real.remaining)?;
-            self.find(all, real)?;
+            self.find(resource, all, real)?;
         }
         let different: BTreeSet<_> = real.holders.iter().map(|holder| holder.token).collect();
         same(Ok(different.len()), Ok(real.holders.len()))
     }
 
-    fn find(&mut self, all: &Inspection, real: &Holder) -> Found {
+    fn find(&mut self, resource: &ResourceName, all: &Inspection, real: &Holder) -> Found {
         let Some(model) = all.holders.iter().find(|holder| holder.token == real.token) else {
             return Err(format!("{real:?} is not among {:?}", all.holders));
         };
         about(model.remaining, real.remaining)?;
-        self.compare(model.fence, real.fence)?;
+        self.compare(resource, model.fence, real.fence)?;
         let expected = Holder { fence: real.fence, remaining: real.remaining, ..model.clone() };
         same(Ok(&expected), Ok(real))
     }
 
-    /// The numbers are each store's own, but their order is the same.
-    fn compare(&mut self, model: Option<Fence>, real: Option<Fence>) -> Found {
+    /// The numbers are each store's own, but those of one resource are in the same order.
+    fn compare(&mut self, resource: &ResourceName, model: Option<Fence>, real: Option<Fence>) -> Found {
         let (Some(model), Some(real)) = (model, real) else {
             return Err(format!("without a fence: {model:?}, {real:?}"));
         };
-        if let Some(before) = self.0.insert(model, real) {
+        let fences = self.0.entry(resource.clone()).or_default();
+        if let Some(before) = fences.insert(model, real) {
             return same(Ok(before), Ok(real));
         }
         let (earlier, later) =
-            (self.0.range(..model).next_back(), self.0.range((Excluded(model), Unbounded)).next());
+            (fences.range(..model).next_back(), fences.range((Excluded(model), Unbounded)).next());
         if earlier.is_some_and(|(_, &earlier)| earlier >= real)
             || later.is_some_and(|(_, &later)| later <= real)
         {

@@ -1,10 +1,6 @@
 //! Two stores side by side, and what is done to both.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use leasehold::{
     protocol::ResourceName,
@@ -27,8 +23,7 @@ pub(crate) struct Pair<'a> {
     redis: RedisStore,
     clock: Arc<TestClock>,
     memory: MemoryStore,
-    /// Those of different resources have no order that is promised.
-    fences: HashMap<ResourceName, Fences>,
+    fences: Fences,
     told: Told,
 }
 
@@ -39,7 +34,7 @@ impl<'a> Pair<'a> {
         let memory = MemoryStore::new(clock.clone());
         let redis = RedisStore::open(&server.url()).unwrap();
         let told = Told::listen(&memory, &redis).await;
-        Self { server, redis, clock, memory, fences: HashMap::new(), told }
+        Self { server, redis, clock, memory, fences: Fences::default(), told }
     }
 
     pub(crate) async fn run(&mut self, case: &Case) -> Found {
@@ -97,8 +92,7 @@ impl<'a> Pair<'a> {
 
     async fn acquire(&mut self, case: &Case, asked: Acquisition) -> Found {
         let expected = Expected::from(&self.memory, asked.clone()).await?;
-        let real = self.redis.acquire(&asked).await;
-        self.fences(&asked.hold.resource).compare_answers(case, expected, real)
+        self.fences.compare_answers(case, expected, self.redis.acquire(&asked).await)
     }
 
     /// In memory they are acquired one after the other, and so it is known who held what in between.
@@ -111,8 +105,7 @@ impl<'a> Pair<'a> {
         let real = self.redis.acquire_each(&asked).await;
         same(Ok(expected.len()), Ok(real.len()))?;
         for (number, (expected, real)) in expected.into_iter().zip(real).enumerate() {
-            let resource = expected.asked.hold.resource.clone();
-            let found = self.fences(&resource).compare_answers(case, expected, real);
+            let found = self.fences.compare_answers(case, expected, real);
             found.map_err(|found| format!("number {number}: {found}"))?;
         }
         Ok(())
@@ -135,7 +128,7 @@ impl<'a> Pair<'a> {
             (Ok(model), Ok(real)) => {
                 same(Ok((model.released, model.others_wait)), Ok((real.released, real.others_wait)))?;
                 let expected = Expected::of(&self.memory, to, model.acquired).await?;
-                self.fences(&from.resource).compare_answers(case, expected, real.acquired)
+                self.fences.compare_answers(case, expected, real.acquired)
             }
             (model, real) => same(model, real),
         }
@@ -144,11 +137,7 @@ impl<'a> Pair<'a> {
     async fn inspect(&mut self, resource: &ResourceName, limit: usize) -> Found {
         let all = self.memory.inspect(resource, usize::MAX).await.map_err(|error| error.to_string())?;
         let real = self.redis.inspect(resource, limit).await.map_err(|error| error.to_string())?;
-        self.fences(resource).compare_inspections(&all, &real, limit)
-    }
-
-    fn fences(&mut self, resource: &ResourceName) -> &mut Fences {
-        self.fences.entry(resource.clone()).or_default()
+        self.fences.compare_inspections(resource, &all, &real, limit)
     }
 
     fn elapse(&self, time: Duration) {

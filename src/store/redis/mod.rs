@@ -267,34 +267,3 @@ mod tests {
         );
     }
 }
-impl RedisStore {
-    /// x
-    pub fn h4(&self, a: &[Arc<Acquisition>], r: &[(&Hold, Duration)]) -> (f64, f64, f64, f64) {
-        let n = 20_000;
-        let t = std::time::Instant::now();
-        for _ in 0..n {
-            std::hint::black_box(self.caller.acquire(a));
-        }
-        let x = t.elapsed().as_nanos() as f64 / n as f64 / a.len() as f64;
-        let t = std::time::Instant::now();
-        for _ in 0..n {
-            std::hint::black_box(self.caller.release(r));
-        }
-        let y = t.elapsed().as_nanos() as f64 / n as f64 / a.len() as f64;
-        let t = std::time::Instant::now();
-        for _ in 0..n {
-            for h in r {
-                std::hint::black_box(h.0.token.to_hex());
-            }
-        }
-        let z = t.elapsed().as_nanos() as f64 / n as f64 / a.len() as f64;
-        let t = std::time::Instant::now();
-        for _ in 0..n {
-            for h in r {
-                std::hint::black_box(h.0.resource.encoded());
-            }
-        }
-        let w = t.elapsed().as_nanos() as f64 / n as f64 / a.len() as f64;
-        (x, y, z, w)
-    }
-}
