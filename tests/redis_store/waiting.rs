@@ -50,8 +50,8 @@ async fn a_hand_over_is_one_release_and_one_acquisition() {
     granted(&store, &waiters[99]).await;
     assert_eq!(
         calls(&server, &["get", "pexpire", "exists", "time"]),
-        [1, 1, 0, 0],
-        "taking up is two commands"
+        [1, 1, 1, 0],
+        "taking up is three commands"
     );
 }
 
