@@ -2,12 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use actix::{AsyncContext, Context, Handler, Message, StreamHandler};
+use actix::{Handler, Message, StreamHandler};
 
 use crate::{
     actor::{
         AcquireError, Lease, LockManager,
-        ask::ask,
         give_back::Executed,
         shutdown::Errand,
         state::{LeaseState, Terms},
@@ -26,26 +25,22 @@ const BETWEEN_WAITERS: Duration = Duration::from_millis(20);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
 impl LockManager {
-    /// Sends one attempt of a waiter to the store, in a task of its own.
-    pub(crate) fn attempt(&mut self, token: Token, ctx: &mut Context<Self>) {
+    /// Sends one attempt of a waiter to the store.
+    pub(crate) fn attempt(&mut self, token: Token) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
         waiter.attempts += 1;
         waiter.in_flight = true;
         self.stats.attempted();
-        let (manager, store) = (ctx.address(), Arc::clone(&self.store));
-        let (acquisition, errand) = (waiter.plan.acquisition.clone(), self.shutdown.errand());
+        let (acquisition, errand) = (Arc::clone(&waiter.plan.acquisition), self.shutdown.errand());
         // Validity counts from here: before anything is queued or sent.
         let sent = self.clock.now();
-        actix_rt::spawn(async move {
-            let outcome = ask("acquire", || store.acquire(&acquisition)).await;
-            manager.do_send(Attempted { acquisition, sent, outcome, errand });
-        });
+        self.lanes.attempts.push(Attempt { acquisition, sent, errand });
     }
 
     /// The next attempt is due, or the wait is over.
-    fn attempt_or_give_up(&mut self, token: Token, ctx: &mut Context<Self>) {
+    fn attempt_or_give_up(&mut self, token: Token) {
         let now = self.clock.now();
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
@@ -58,27 +53,27 @@ impl LockManager {
         // While an attempt is on its way, the end of the wait still stands.
         self.waiters.wake_after(token, left);
         if !in_flight {
-            self.attempt(token, ctx);
+            self.attempt(token);
         }
     }
 
     /// There is news for a waiter: it attempts now, or as soon as the attempt that is on its way has its answer.
-    pub(crate) fn attempt_now(&mut self, token: Token, ctx: &mut Context<Self>) {
+    pub(crate) fn attempt_now(&mut self, token: Token) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
         waiter.again = waiter.in_flight;
-        self.attempt_or_give_up(token, ctx);
+        self.attempt_or_give_up(token);
     }
 
-    fn granted(&mut self, token: Token, grant: Grant, sent: Moment, ctx: &mut Context<Self>) {
+    fn granted(&mut self, token: Token, grant: Grant, sent: Moment) {
         let Some(waiter) = self.waiters.remove(token) else {
             return;
         };
         let Waiter { plan, reply, attempts, asked, perhaps_until, .. } = waiter;
         let (hold, ttl) = (plan.acquisition.hold.clone(), plan.acquisition.ttl);
         let terms = Terms {
-            hold: plan.acquisition.hold,
+            hold: plan.acquisition.hold.clone(),
             mode: plan.acquisition.mode,
             ttl,
             plan: plan.renewal,
@@ -104,10 +99,9 @@ impl LockManager {
             attempts, ?waited, "granted"
         );
         state.tell_granted();
-        self.leases.insert(token, Arc::clone(&state));
-        self.start_keeper(Arc::clone(&state), plan.bound_to, ctx.address());
+        self.leases.insert(Arc::clone(&state), plan.bound_to);
         // If the caller has gone, the lease comes back unsent, and dropping it gives it back.
-        drop(reply.send(Ok(Lease::new(state, ctx.address()))));
+        drop(reply.send(Ok(Lease::new(state, Arc::clone(&self.address)))));
     }
 
     /// Decides what a waiter does after an attempt that got it nothing: pause and attempt again, or give up.
@@ -189,38 +183,48 @@ impl LockManager {
     }
 }
 
-/// The answer to one attempt, back from the store.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Attempted {
-    acquisition: Acquisition,
+/// One attempt on its way.
+pub(crate) struct Attempt {
+    pub(crate) acquisition: Arc<Acquisition>,
     sent: Moment,
-    outcome: Result<Acquired, StoreError>,
     errand: Errand,
 }
+
+/// Attempts that travelled together, back from the store.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Attempted(pub(crate) Vec<(Attempt, Result<Acquired, StoreError>)>);
 
 impl Handler<Attempted> for LockManager {
     type Result = ();
 
-    fn handle(&mut self, attempted: Attempted, ctx: &mut Self::Context) {
-        let Attempted { acquisition, sent, outcome, errand: _until_handled } = attempted;
+    fn handle(&mut self, Attempted(attempts): Attempted, _: &mut Self::Context) {
+        for (attempt, outcome) in attempts {
+            self.attempted(attempt, outcome);
+        }
+    }
+}
+
+impl LockManager {
+    fn attempted(&mut self, attempt: Attempt, outcome: Result<Acquired, StoreError>) {
+        let Attempt { acquisition, sent, errand: _until_handled } = attempt;
         let token = acquisition.hold.token;
         let end_in_store = sent + acquisition.ttl;
         let Some(waiter) = self.waiters.get_mut(token) else {
             // Whoever asked has been answered, or has gone.
             return match outcome {
                 Ok(Acquired::Granted(_) | Acquired::Queued { .. }) => {
-                    self.give_back(acquisition.hold, Executed::Certainly, end_in_store);
+                    self.give_back(acquisition.hold.clone(), Executed::Certainly, end_in_store);
                 }
                 Err(error) if error.certainty() == Certainty::Unknown => {
-                    self.give_back(acquisition.hold, Executed::Perhaps, end_in_store);
+                    self.give_back(acquisition.hold.clone(), Executed::Perhaps, end_in_store);
                 }
                 Ok(Acquired::Refused(_) | Acquired::Full { .. }) | Err(_) => {}
             };
         };
         waiter.in_flight = false;
         match outcome {
-            Ok(Acquired::Granted(grant)) => return self.granted(token, grant, sent, ctx),
+            Ok(Acquired::Granted(grant)) => return self.granted(token, grant, sent),
             Ok(Acquired::Refused(refusal)) => waiter.last = Last::Refused(refusal, None),
             Ok(Acquired::Queued { refusal, ahead }) => waiter.queued(refusal, ahead),
             Ok(Acquired::Full { waiters }) => {
@@ -238,19 +242,19 @@ impl Handler<Attempted> for LockManager {
             }
         }
         if std::mem::take(&mut waiter.again) {
-            return self.attempt(token, ctx);
+            return self.attempt(token);
         }
         self.not_granted(token);
     }
 }
 
 impl StreamHandler<Wake> for LockManager {
-    fn handle(&mut self, wake: Wake, ctx: &mut Self::Context) {
+    fn handle(&mut self, wake: Wake, _: &mut Self::Context) {
         match wake {
             Wake::CallerGone(token) => drop(self.dismiss(token, RequestEnd::Cancelled)),
             Wake::Attempt(token) => {
                 self.waiters.timer_fired(token);
-                self.attempt_or_give_up(token, ctx);
+                self.attempt_or_give_up(token);
             }
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! # Layout
 //! Read in this order: [`Request`] (what is asked), `plan` (the same, checked), [`LockManager`] with `attempts`
-//! and `waiters` (who waits), `state` (what a lease is), `renewer` and `supervisor` (what keeps it), [`Lease`] (what the caller holds),
-//! `verbs` (release, renew, questions), `give_back` (after an unknown outcome), `shutdown`.
+//! and `waiters` (who waits), `lane` and `lanes` (how verbs travel), `state` (what a lease is), `leases`, `renewer` and
+//! `supervisor` (what keeps it), [`Lease`] (what the caller holds), `verbs` (release, renew, questions), `give_back` (after
+//! an unknown outcome), `shutdown`.
 
 mod ask;
 mod attempts;
@@ -12,7 +13,10 @@ mod errors;
 mod event;
 mod give_back;
 mod inbox;
+mod lane;
+mod lanes;
 mod lease;
+mod leases;
 mod manager;
 mod messages;
 mod plan;

@@ -51,6 +51,11 @@ impl<T> ReplyTo<T> {
         }
     }
 
+    /// Answers the caller, if it still wants to know.
+    pub(crate) fn answer(&self, answer: T) {
+        drop(self.send(answer));
+    }
+
     /// Whether the caller has gone.
     pub(crate) fn is_closed(&self) -> bool {
         match &*self.0.borrow() {

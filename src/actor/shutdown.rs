@@ -3,11 +3,12 @@
 use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
 use actix::{ActorContext, ActorFutureExt, Context, Handler, ResponseActFuture, WrapFuture};
-use futures_util::future::join_all;
 use tokio::sync::watch;
 
 use crate::{
-    actor::{AcquireError, Drained, LockManager, Shutdown, ask::ask, state::LeaseState, stats::RequestEnd},
+    actor::{
+        AcquireError, Drained, LockManager, Shutdown, ask::ask_each, state::LeaseState, stats::RequestEnd,
+    },
     protocol::LossReason,
     store::Store,
 };
@@ -86,7 +87,7 @@ impl Handler<Shutdown> for LockManager {
             let _ = tokio::time::timeout(shutdown.drain, left.wait_for(|left| *left == 0)).await;
         };
         let revoked = drained.into_actor(self).then(|(), this, _| {
-            let left: Vec<_> = this.leases.drain().map(|(_, lease)| lease).collect();
+            let left = this.leases.take_all();
             this.shutdown.held(0);
             let errand = this.shutdown.errand();
             let mut errands = this.shutdown.errands.subscribe();
@@ -115,8 +116,7 @@ impl Handler<Shutdown> for LockManager {
 /// Takes leases away: first their holders are told, then the store releases them, all at once.
 async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseState>>) -> (usize, usize) {
     let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
-    let releases =
-        revoked.iter().map(|lease| ask("release", || store.release(&lease.hold, lease.closed_for())));
-    let answers = join_all(releases).await;
+    let releases: Vec<_> = revoked.iter().map(|lease| (&lease.hold, lease.closed_for())).collect();
+    let answers = ask_each("release", releases.len(), || store.release_each(&releases)).await;
     (revoked.len(), answers.iter().filter(|answer| answer.is_err()).count())
 }

@@ -242,6 +242,22 @@ impl LeaseState {
         news
     }
 
+    /// When the renewer is to be there, if the lease is renewed by itself: long before the first renewal, and long after
+    /// most leases are released.
+    pub(crate) fn renewer_due(&self) -> Option<Duration> {
+        let interval = self.plan.interval?;
+        Some((interval / 2).saturating_sub(self.confirmed().elapsed(self.clock.now())))
+    }
+
+    /// Whether its time has run out by the clock; then it is lost.
+    pub(crate) fn expired(&self) -> bool {
+        let over = !self.is_valid();
+        if over {
+            self.expire();
+        }
+        over
+    }
+
     /// Its time has run out by the clock: it is lost, for whatever kept it from being renewed.
     pub(crate) fn expire(&self) {
         let now = self.clock.now();
