@@ -82,7 +82,7 @@ pub trait Dice: fmt::Debug + Send + Sync + 'static {
     fn token(&self) -> Token;
 }
 
-/// The random numbers of the operating system, through [`uuid`].
+/// Random numbers that cannot be guessed, through [`uuid`]: from a generator that the operating system seeds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemDice;
 

@@ -3,7 +3,9 @@
 //! **Invariant:** nothing in this folder knows an actor. A store decides who holds what; it does not wait, does not
 //! renew by itself, and does not remember callers.
 
+mod all;
 mod error;
+mod inspection;
 pub mod memory;
 pub mod redis;
 
@@ -16,11 +18,13 @@ use futures_util::{
 };
 
 pub use self::{
+    all::{ALL_AT_MOST, AcquiredAll},
     error::{Certainty, Source, StoreError},
+    inspection::{Holder, HolderState, Inspection, Listing},
     memory::MemoryStore,
     redis::{RedisOptions, RedisStore},
 };
-use crate::protocol::{Fence, Mode, Owner, ResourceName, Token, TokenPrefix};
+use crate::protocol::{Fence, Mode, Owner, ResourceName, Token};
 
 /// What a holder tells about itself: host, process id, purpose, trace id… Shown by `Inspect`, and to those who are
 /// refused.
@@ -97,6 +101,8 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 /// fails, or has an unknown outcome is no harm to its neighbours (unless what they have in common fails, the connection
 /// for instance). They are executed in their order. A store splits what is too much for one go.
 ///
+/// **All or none.** [`acquire_all`](Self::acquire_all) takes several resources at once, each for a token of its own.
+///
 /// **Never a scan.** The work of acquire, renew and release is at most logarithmic in the number of holders (cleaning
 /// away dead ones is paid for by their acquisition). Only [`list`](Self::list) walks over names.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
@@ -150,6 +156,19 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
             Ok(Passed { released, acquired, others_wait })
         }
         .boxed()
+    }
+
+    /// Takes all of these, at one moment, or none of them: each as a try, whose [`place`](Acquisition::place) is not
+    /// looked at. At most [`ALL_AT_MOST`], for the store serves nobody else meanwhile. If one cannot be granted, those
+    /// that this call has granted are taken back; what a token held before is left to it.
+    ///
+    /// An error, unless it is certain that nothing was executed, leaves each token either holding or not: give all of
+    /// them back.
+    ///
+    /// A store that cannot do it at one moment acquires one after the other, and if one cannot be granted gives all
+    /// back, also what a token held before.
+    fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
+        all::one_after_the_other(self, asked).boxed()
     }
 
     /// The announcements to this inbox, without an end. It connects by itself, again and again.
@@ -299,52 +318,4 @@ pub struct Passed {
     pub acquired: Result<Acquired, StoreError>,
     /// Whether anybody else waits for the resource now, as far as the store can tell.
     pub others_wait: bool,
-}
-
-/// One who holds (or keeps closed) a resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
-    /// The first digits of its token.
-    pub token: TokenPrefix,
-    /// How much it takes.
-    pub mode: Mode,
-    /// Whether it holds, or only keeps the resource closed.
-    pub state: HolderState,
-    /// Who re-enters, if anybody.
-    pub owner: Option<Owner>,
-    /// Its fencing number.
-    pub fence: Option<Fence>,
-    /// How long until its end; for [`HolderState::Closed`] until the resource opens.
-    pub remaining: Duration,
-    /// What it told about itself.
-    pub metadata: Metadata,
-}
-
-/// Whether a holder holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HolderState {
-    /// It holds.
-    Holding,
-    /// It holds no more, but keeps the resource closed: by its lock delay, or by its minimum hold.
-    Closed,
-}
-
-/// Who holds a resource.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Inspection {
-    /// Those that end first, at most as many as were asked for, in order of their end.
-    pub holders: Vec<Holder>,
-    /// How many there are.
-    pub total: u64,
-    /// How many wait in the queue.
-    pub waiting: u64,
-}
-
-/// The resources that are not free.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
-    /// In order of name.
-    pub resources: Vec<ResourceName>,
-    /// Whether these are all; if not, the limit was reached.
-    pub complete: bool,
 }

@@ -28,8 +28,8 @@ use self::{
 use crate::{
     protocol::{Moment, ResourceName},
     store::{
-        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Passed, Released, Renewed,
-        Reply, Store, StoreError,
+        Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Passed,
+        Released, Renewed, Reply, Store, StoreError,
     },
     world::{Clock, SystemClock},
 };
@@ -161,6 +161,13 @@ impl Store for MemoryStore {
         self.answer(move |state, now| {
             state.sweep(now);
             state.with(&from.resource, now, |resource, turn| Ok(resource.pass(from, to, overtake, turn)))
+        })
+    }
+
+    fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
+        self.answer(move |state, now| {
+            state.sweep(now);
+            state.acquire_all(asked, now)
         })
     }
 

@@ -1,11 +1,11 @@
 //! All that the store keeps.
 
-use std::{collections::BTreeMap, ops::Bound};
+use std::{collections::BTreeMap, ops::Bound, sync::Arc, time::Duration};
 
 use super::{faults::Faults, inboxes::Inboxes, resource::Resource, turn::Turn};
 use crate::{
     protocol::{Moment, ResourceName},
-    store::Listing,
+    store::{Acquired, AcquiredAll, Acquisition, Hold, Listing, StoreError, all::as_try},
 };
 
 #[derive(Default)]
@@ -40,6 +40,42 @@ impl State {
             self.resources.remove(name);
         }
         answer
+    }
+
+    /// Takes all of these, or none.
+    pub(super) fn acquire_all(
+        &mut self,
+        asked: &[Arc<Acquisition>],
+        now: Moment,
+    ) -> Result<AcquiredAll, StoreError> {
+        let (mut grants, mut granted_now) = (Vec::with_capacity(asked.len()), Vec::new());
+        for (which, asked) in asked.iter().enumerate() {
+            let hold = &asked.hold;
+            let (held_before, answer) = self.with(&hold.resource, now, |resource, turn| {
+                (resource.is_held(hold, now), resource.acquire(&as_try(asked), turn))
+            });
+            let kept_out = match answer {
+                Ok(Acquired::Granted(grant)) => {
+                    grants.push(grant);
+                    granted_now.extend((!held_before).then_some(hold));
+                    continue;
+                }
+                Ok(Acquired::Refused(refusal)) => AcquiredAll::Refused { which, refusal },
+                Ok(other) => unreachable!("a try was answered {other:?}"),
+                Err(error) => AcquiredAll::Failed { which, error },
+            };
+            self.take_back(&granted_now, now);
+            return Ok(kept_out);
+        }
+        Ok(AcquiredAll::Granted(grants))
+    }
+
+    fn take_back(&mut self, granted: &[&Hold], now: Moment) {
+        for hold in granted.iter().rev() {
+            // It was granted at this very moment, so there is nothing to find out.
+            let _released =
+                self.with(&hold.resource, now, |resource, turn| resource.release(hold, Duration::ZERO, turn));
+        }
     }
 
     pub(super) fn list(&mut self, prefix: &[u8], limit: usize, now: Moment) -> Listing {

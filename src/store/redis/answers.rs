@@ -1,6 +1,6 @@
 //! The answers of the Lua scripts, read into values; what makes no sense is an answer that was lost.
 
-use std::{time::Duration, vec};
+use std::{sync::Arc, time::Duration, vec};
 
 use redis::Value;
 
@@ -8,7 +8,8 @@ use super::{errors, record};
 use crate::{
     protocol::{Fence, Mode},
     store::{
-        Acquired, Grant, Holder, HolderState, Inspection, Passed, Refusal, Released, Renewed, StoreError,
+        Acquired, AcquiredAll, Acquisition, Certainty, Grant, Holder, HolderState, Inspection, Passed,
+        Refusal, Released, Renewed, StoreError,
     },
 };
 
@@ -48,6 +49,23 @@ pub(super) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreErro
         "deadlock" => Err(StoreError::Deadlock { asked, held: rest.mode()? }),
         "mismatch" => Err(StoreError::CapacityMismatch { asked, used: rest.mode()? }),
         other => Err(rest.otherwise(other)),
+    }
+}
+
+/// What was answered to all of these: what each of them was granted, or the one that was not.
+pub(super) fn acquired_all(answer: Value, asked: &[Arc<Acquisition>]) -> Result<AcquiredAll, StoreError> {
+    let mut parts = parts(answer)?;
+    let not_granted = parts.number()?;
+    let Some(which) = not_granted.checked_sub(1).map(|which| which as usize) else {
+        let grants = asked.iter().map(|asked| parts.granted(asked.mode)).collect::<Result<_, _>>()?;
+        return Ok(AcquiredAll::Granted(grants));
+    };
+    let mode = asked.get(which).ok_or_else(|| senseless("nobody has this number"))?.mode;
+    match acquired(parts.value("why one is not granted")?, mode) {
+        Ok(Acquired::Refused(refusal)) => Ok(AcquiredAll::Refused { which, refusal }),
+        Ok(_) => Err(senseless("not the refusal of a try")),
+        Err(error) if error.certainty() == Certainty::NotExecuted => Ok(AcquiredAll::Failed { which, error }),
+        Err(error) => Err(error),
     }
 }
 
@@ -200,6 +218,13 @@ impl Fields {
     fn mode(&mut self) -> Result<Mode, StoreError> {
         let (letter, permits, capacity) = (self.text()?, self.text()?, self.text()?);
         record::mode(&letter, &permits, &capacity).ok_or_else(|| senseless("a mode is missing"))
+    }
+
+    fn granted(&mut self, asked: Mode) -> Result<Grant, StoreError> {
+        match acquired(self.value("what was granted")?, asked)? {
+            Acquired::Granted(grant) => Ok(grant),
+            _ => Err(senseless("one of all is not granted")),
+        }
     }
 
     fn refusal(&mut self) -> Result<Refusal, StoreError> {

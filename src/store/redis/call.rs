@@ -72,8 +72,15 @@ impl Caller {
     }
 
     pub(super) fn acquire<A: Borrow<Acquisition>>(&self, asked: &[A]) -> Call {
-        let mut call =
-            self.granting(&scripts::ACQUIRE, asked.iter().map(|asked| &asked.borrow().hold.resource));
+        self.acquiring(&scripts::ACQUIRE, asked)
+    }
+
+    pub(super) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {
+        self.acquiring(&scripts::ACQUIRE_ALL, asked)
+    }
+
+    fn acquiring<A: Borrow<Acquisition>>(&self, script: &'static Script, asked: &[A]) -> Call {
+        let mut call = self.granting(script, asked.iter().map(|asked| &asked.borrow().hold.resource));
         let mut metadata = Written::default();
         for asked in asked {
             self.acquisition(&mut call, asked.borrow(), &mut metadata);

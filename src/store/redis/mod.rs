@@ -25,8 +25,8 @@ use self::{
     connection::{Connection, Request},
 };
 use super::{
-    Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Metadata, Passed, Released,
-    Renewed, Replies, Reply, Store, StoreError,
+    Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Metadata, Passed,
+    Released, Renewed, Replies, Reply, Store, StoreError,
 };
 use crate::protocol::{Invalid, ResourceName};
 
@@ -77,7 +77,10 @@ impl RedisStore {
     }
 
     /// [`Store::acquire`] for each of these, in one call.
-    async fn acquire_all<A: Borrow<Acquisition>>(&self, asked: &[A]) -> Vec<Result<Acquired, StoreError>> {
+    async fn acquire_in_one_call<A: Borrow<Acquisition>>(
+        &self,
+        asked: &[A],
+    ) -> Vec<Result<Acquired, StoreError>> {
         let answered = self.connection.send(&self.caller.acquire(asked)).await;
         answers::each(answered.map(|answered| answered.value), asked.len(), |number, answer| {
             answers::acquired(answer, asked[number].borrow().mode)
@@ -85,14 +88,14 @@ impl RedisStore {
     }
 
     /// [`Store::renew`] for each of these, in one call.
-    async fn renew_all(&self, renewals: &[(&Hold, Duration)]) -> Vec<Result<Renewed, StoreError>> {
+    async fn renew_in_one_call(&self, renewals: &[(&Hold, Duration)]) -> Vec<Result<Renewed, StoreError>> {
         let answered = self.connection.send(&self.caller.renew(renewals)).await;
         let value = answered.map(|answered| answered.value);
         answers::each(value, renewals.len(), |_, answer| answers::renewed(answer))
     }
 
     /// [`Store::release`] for each of these, in one call.
-    async fn release_all(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
+    async fn release_in_one_call(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
         let answered = self.connection.send(&self.caller.release(releases)).await;
         let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
         let value = answered.map(|answered| answered.value);
@@ -131,30 +134,30 @@ impl RedisStore {
 
 impl Store for RedisStore {
     fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
-        async move { only(self.acquire_all(slice::from_ref(asked)).await) }.boxed()
+        async move { only(self.acquire_in_one_call(slice::from_ref(asked)).await) }.boxed()
     }
 
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        async move { only(self.renew_all(&[(hold, ttl)]).await) }.boxed()
+        async move { only(self.renew_in_one_call(&[(hold, ttl)]).await) }.boxed()
     }
 
     fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
-        async move { only(self.release_all(&[(hold, closed_for)]).await) }.boxed()
+        async move { only(self.release_in_one_call(&[(hold, closed_for)]).await) }.boxed()
     }
 
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
         let calls = batch::split(asked, |asked| bytes(&asked.hold) + bytes_of_metadata(&asked.metadata));
-        batch::together(calls.into_iter().map(|asked| self.acquire_all(asked))).boxed()
+        batch::together(calls.into_iter().map(|asked| self.acquire_in_one_call(asked))).boxed()
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
         let calls = batch::split(renewals, |(hold, _)| bytes(hold));
-        batch::together(calls.into_iter().map(|renewals| self.renew_all(renewals))).boxed()
+        batch::together(calls.into_iter().map(|renewals| self.renew_in_one_call(renewals))).boxed()
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
         let calls = batch::split(releases, |(hold, _)| bytes(hold));
-        batch::together(calls.into_iter().map(|releases| self.release_all(releases))).boxed()
+        batch::together(calls.into_iter().map(|releases| self.release_in_one_call(releases))).boxed()
     }
 
     fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
@@ -162,6 +165,19 @@ impl Store for RedisStore {
             let answer = self.connection.send(&self.caller.pass(from, to, overtake)).await?;
             let passed = answers::passed(answer.value, to.mode)?;
             Ok(Passed { released: certain(passed.released, answer.repeated)?, ..passed })
+        }
+        .boxed()
+    }
+
+    fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
+        async move {
+            let answer = self.connection.send(&self.caller.acquire_all(asked)).await?;
+            match answers::acquired_all(answer.value, asked)? {
+                granted @ AcquiredAll::Granted(_) => Ok(granted),
+                // What the first try may have granted was held before this one, and has been left as it is.
+                _ if answer.repeated => Err(repeated_in_vain("acquire_all", "not granted")),
+                kept_out => Ok(kept_out),
+            }
         }
         .boxed()
     }
@@ -211,12 +227,14 @@ impl fmt::Debug for RedisStore {
 fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
     match released {
         // The first try may have given it back; or the server may have lost it before that.
-        Released::NotHeld { .. } if repeated => {
-            let doing = "release: an earlier try of it was lost, and now it is not held".to_owned();
-            Err(StoreError::Lost { doing, source: None })
-        }
+        Released::NotHeld { .. } if repeated => Err(repeated_in_vain("release", "not held")),
         released => Ok(released),
     }
+}
+
+fn repeated_in_vain(verb: &str, now: &str) -> StoreError {
+    let doing = format!("{verb}: an earlier try of it was lost, and now it is {now}");
+    StoreError::Lost { doing, source: None }
 }
 
 fn only<T>(mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {

@@ -23,6 +23,7 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE = "lua/acquire.lua";
+    ACQUIRE_ALL = "lua/acquire_all.lua";
     RENEW = "lua/renew.lua";
     RELEASE = "lua/release.lua";
     PASS = "lua/pass.lua";

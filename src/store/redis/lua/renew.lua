@@ -5,14 +5,16 @@
 -- answers  for each request 1: extended · 0: not held · corrupt reason
 local size, answers, put_off = 2, { ARGV[1] }, {}
 
+-- What has another form than a string is nil.
+local values = redis.pcall('MGET', unpack(KEYS))
 for i = 1, #KEYS do
   local main, first, answer = KEYS[i], 2 + size * (i - 1), nil
   if not put_off[main] then
-    local start = redis.pcall('GETRANGE', main, '0', '32')
-    if start == ARGV[first] then
-      answer = redis.pcall('PEXPIRE', main, ARGV[first + 1]) == 1 and 1
-    elseif start == '' then
+    local value = values[i]
+    if not value then
       answer = redis.pcall('EXISTS', main) == 0 and 0
+    elseif string.sub(value, 1, 33) == ARGV[first] then
+      answer = redis.pcall('PEXPIRE', main, ARGV[first + 1]) == 1 and 1
     end
   end
   if answer then

@@ -1,0 +1,76 @@
+//! Several resources at once, all or none.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{Acquired, Acquisition, Certainty, Grant, Refusal, Store, StoreError};
+
+/// How many resources [`Store::acquire_all`] takes at most.
+pub const ALL_AT_MOST: usize = 64;
+
+/// The certain answers to [`Store::acquire_all`].
+#[derive(Clone, Debug)]
+pub enum AcquiredAll {
+    /// All of them hold: what was granted, in their order.
+    Granted(Vec<Grant>),
+    /// Nothing was granted, because somebody is in the way of one of them.
+    Refused {
+        /// Which one: its place among those that were asked for.
+        which: usize,
+        /// Who is in its way.
+        refusal: Refusal,
+    },
+    /// Nothing was granted, because one of them failed, certainly without being executed.
+    Failed {
+        /// Which one: its place among those that were asked for.
+        which: usize,
+        /// How it failed.
+        error: StoreError,
+    },
+}
+
+/// The same acquisition as a try.
+pub(super) fn as_try(asked: &Acquisition) -> Acquisition {
+    Acquisition { place: None, ..asked.clone() }
+}
+
+/// [`Store::acquire_all`] for stores that cannot do it at one moment.
+pub(super) async fn one_after_the_other<S: Store + ?Sized>(
+    store: &S,
+    asked: &[Arc<Acquisition>],
+) -> Result<AcquiredAll, StoreError> {
+    let mut grants = Vec::with_capacity(asked.len());
+    for (which, one) in asked.iter().enumerate() {
+        let kept_out = match store.acquire(&as_try(one)).await {
+            Ok(Acquired::Granted(grant)) => {
+                grants.push(grant);
+                continue;
+            }
+            Ok(Acquired::Refused(refusal)) => Ok(AcquiredAll::Refused { which, refusal }),
+            Ok(other) => {
+                let doing = format!("acquire: a try was answered {other:?}");
+                Err(StoreError::Lost { doing, source: None })
+            }
+            Err(error) if error.certainty() == Certainty::NotExecuted => {
+                Ok(AcquiredAll::Failed { which, error })
+            }
+            Err(error) => Err(error),
+        };
+        give_back(store, &asked[..which]).await?;
+        return kept_out;
+    }
+    Ok(AcquiredAll::Granted(grants))
+}
+
+async fn give_back<S: Store + ?Sized>(store: &S, granted: &[Arc<Acquisition>]) -> Result<(), StoreError> {
+    let releases: Vec<_> = granted.iter().map(|granted| (&granted.hold, Duration::ZERO)).collect();
+    let failed = |error| StoreError::Lost {
+        doing: "acquire_all: one was not granted, and another could not be given back".to_owned(),
+        source: Some(Arc::new(error)),
+    };
+    store
+        .release_each(&releases)
+        .await
+        .into_iter()
+        .find_map(Result::err)
+        .map_or(Ok(()), |error| Err(failed(error)))
+}
