@@ -17,10 +17,10 @@ pub mod world;
 
 pub use self::{
     actor::{
-        Acquire, AcquireError, Distribution, Drained, ForceRelease, Inspect, InspectError, IsHeld, Lease,
-        LeaseChange, LeaseEvent, LeaseLost, List, LockManager, LockManagerBuilder, ReadLock, Release,
-        ReleaseError, Released, Renew, RenewError, Request, SetBackoff, Settings, Shutdown, StartError,
-        Statistics, Stats, WriteLock,
+        Acquire, AcquireAll, AcquireError, Distribution, Drained, ForceRelease, Inspect, InspectError,
+        IsHeld, Lease, LeaseChange, LeaseEvent, LeaseLost, LeaseSet, List, LockManager, LockManagerBuilder,
+        ReadLock, Release, ReleaseError, ReleaseSetError, Released, Renew, RenewError, Request, SetBackoff,
+        SetLost, Settings, Shutdown, StartError, Statistics, Stats, WriteLock,
     },
     config::{Config, ConfigError},
     protocol::{

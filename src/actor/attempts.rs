@@ -2,20 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use actix::{AsyncContext, Context, Handler, Message, StreamHandler};
+use actix::{Addr, Handler, Message, StreamHandler};
 
 use crate::{
     actor::{
-        AcquireError, Lease, LockManager,
-        ask::ask,
-        give_back::Executed,
-        shutdown::Errand,
-        state::{LeaseState, Terms},
-        stats::RequestEnd,
-        waiters::{Last, Waiter, Wake},
+        AcquireError, LockManager, give_back::Executed, shutdown::Errand, stats::RequestEnd, waiters::Last,
+        wakes::Wake,
     },
     protocol::{Moment, Token, spread},
-    store::{Acquired, Acquisition, Certainty, Grant, StoreError},
+    store::{Acquired, Acquisition, Certainty, StoreError},
     world::Roll,
 };
 
@@ -26,88 +21,57 @@ const BETWEEN_WAITERS: Duration = Duration::from_millis(20);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
 impl LockManager {
-    /// Sends one attempt of a waiter to the store, in a task of its own.
-    pub(crate) fn attempt(&mut self, token: Token, ctx: &mut Context<Self>) {
-        let Some(waiter) = self.waiters.get_mut(token) else {
-            return;
-        };
+    /// Sends one attempt of a waiter to the store.
+    pub(crate) fn attempt(&mut self, token: Token) {
+        if let Some(attempt) = self.set_out(token) {
+            self.lanes.attempts.push(attempt);
+        }
+    }
+
+    /// An attempt of a waiter, which is to be sent at once.
+    pub(crate) fn set_out(&mut self, token: Token) -> Option<Attempt> {
+        let waiter = self.waiters.get_mut(token)?;
+        let acquisition = Arc::clone(&waiter.plan.acquisition);
         waiter.attempts += 1;
         waiter.in_flight = true;
+        if !std::mem::replace(&mut waiter.stands, true) && waiter.arrival.is_some() {
+            self.lines.stand(&acquisition.hold.resource, token);
+        }
         self.stats.attempted();
-        let (manager, store) = (ctx.address(), Arc::clone(&self.store));
-        let (acquisition, errand) = (waiter.plan.acquisition.clone(), self.shutdown.errand());
         // Validity counts from here: before anything is queued or sent.
-        let sent = self.clock.now();
-        actix_rt::spawn(async move {
-            let outcome = ask("acquire", || store.acquire(&acquisition)).await;
-            manager.do_send(Attempted { acquisition, sent, outcome, errand });
-        });
+        Some(Attempt {
+            acquisition,
+            sent: self.clock.now(),
+            overtook: false,
+            _errand: self.shutdown.errand(),
+        })
     }
 
     /// The next attempt is due, or the wait is over.
-    fn attempt_or_give_up(&mut self, token: Token, ctx: &mut Context<Self>) {
+    fn attempt_or_give_up(&mut self, token: Token) {
         let now = self.clock.now();
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
-        let left = waiter.deadline().remaining(now);
+        let left = waiter.left(now);
         if left.is_zero() {
             return self.give_up(token, RequestEnd::TimedOut);
         }
-        let in_flight = waiter.in_flight;
+        let waits = waiter.in_flight || !waiter.stands;
         // While an attempt is on its way, the end of the wait still stands.
         self.waiters.wake_after(token, left);
-        if !in_flight {
-            self.attempt(token, ctx);
+        if !waits {
+            self.attempt(token);
         }
     }
 
     /// There is news for a waiter: it attempts now, or as soon as the attempt that is on its way has its answer.
-    pub(crate) fn attempt_now(&mut self, token: Token, ctx: &mut Context<Self>) {
+    pub(crate) fn attempt_now(&mut self, token: Token) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
         waiter.again = waiter.in_flight;
-        self.attempt_or_give_up(token, ctx);
-    }
-
-    fn granted(&mut self, token: Token, grant: Grant, sent: Moment, ctx: &mut Context<Self>) {
-        let Some(waiter) = self.waiters.remove(token) else {
-            return;
-        };
-        let Waiter { plan, reply, attempts, asked, perhaps_until, .. } = waiter;
-        let (hold, ttl) = (plan.acquisition.hold.clone(), plan.acquisition.ttl);
-        let terms = Terms {
-            hold: plan.acquisition.hold,
-            mode: plan.acquisition.mode,
-            ttl,
-            plan: plan.renewal,
-            min_hold: plan.min_hold,
-            perhaps_until,
-            events: plan.events,
-        };
-        if reply.is_closed() {
-            self.give_back(hold, Executed::Certainly, sent + ttl);
-            return self.stats.ended(RequestEnd::Cancelled);
-        }
-        let (clock, stats) = (Arc::clone(&self.clock), Arc::clone(&self.stats));
-        let Some(state) = LeaseState::granted(terms, sent, (grant.fence, grant.holds), clock, stats) else {
-            self.give_back(hold, Executed::Certainly, sent + ttl);
-            self.stats.ended(RequestEnd::Failed("too_late"));
-            return drop(reply.send(Err(AcquireError::TooLate { ttl })));
-        };
-        let state = Arc::new(state);
-        let waited = asked.elapsed(self.clock.now());
-        self.stats.ended(RequestEnd::Granted { attempts, waited });
-        tracing::debug!(
-            resource = %hold.resource, token = %token.prefix(), mode = %state.mode, fence = state.fence.map(|f| f.get()),
-            attempts, ?waited, "granted"
-        );
-        state.tell_granted();
-        self.leases.insert(token, Arc::clone(&state));
-        self.start_keeper(Arc::clone(&state), plan.bound_to, ctx.address());
-        // If the caller has gone, the lease comes back unsent, and dropping it gives it back.
-        drop(reply.send(Ok(Lease::new(state, ctx.address()))));
+        self.attempt_or_give_up(token);
     }
 
     /// Decides what a waiter does after an attempt that got it nothing: pause and attempt again, or give up.
@@ -117,7 +81,7 @@ impl LockManager {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
-        let left = waiter.deadline().remaining(now);
+        let left = waiter.left(now);
         let pause = waiter.plan.backoff.pause(waiter.attempts, roll);
         let Some(pause) = pause.filter(|_| !left.is_zero()) else {
             let timed_out = left.is_zero() && !waiter.plan.wait.is_zero();
@@ -134,93 +98,82 @@ impl LockManager {
             }
             // A holder that ends on its own before the pause is over is worth an attempt just after its end.
             Last::Refused(refusal, _) => pause.min(refusal.remaining + pause.mul_f64(roll / 8.0)),
-            Last::Failed(_) | Last::Nothing => pause,
+            Last::Failed(_) | Last::Behind(_) | Last::Nothing => pause,
         };
         self.waiters.wake_after(token, pause.max(SHORTEST_PAUSE).min(left));
     }
-
-    /// Answers a waiter whose wait, or whose attempts, are used up, with what it was told last.
-    fn give_up(&mut self, token: Token, end: RequestEnd) {
-        let Some(waiter) = self.waiters.get_mut(token) else {
-            return;
-        };
-        let waited = waiter.asked.elapsed(self.clock.now());
-        let (end, error) = match std::mem::replace(&mut waiter.last, Last::Nothing) {
-            Last::Refused(refusal, ahead) => {
-                let (by, remaining) = (Box::new(refusal.by), refusal.remaining);
-                (end, AcquireError::Held { by, remaining, ahead, attempts: waiter.attempts, waited })
-            }
-            Last::Failed(error) => (RequestEnd::Failed(error.kind()), AcquireError::Store(error)),
-            Last::Nothing => {
-                let error = StoreError::TimedOut { within: waited };
-                (RequestEnd::Failed(error.kind()), AcquireError::Store(error))
-            }
-        };
-        self.refuse(token, end, error);
-    }
-
-    /// Takes a waiter out and answers it.
-    pub(crate) fn refuse(&mut self, token: Token, end: RequestEnd, error: AcquireError) {
-        let Some(waiter) = self.dismiss(token, end) else {
-            return;
-        };
-        let hold = &waiter.plan.acquisition.hold;
-        tracing::debug!(
-            resource = %hold.resource, token = %token.prefix(), attempts = waiter.attempts, %error, "not granted"
-        );
-        // A caller that has gone needs no answer.
-        drop(waiter.reply.send(Err(error)));
-    }
-
-    /// Takes a waiter out. Its place in the queue, and what the store may have granted to it, is given back; an attempt
-    /// that is still on its way is when its answer comes.
-    fn dismiss(&mut self, token: Token, end: RequestEnd) -> Option<Waiter> {
-        let waiter = self.waiters.remove(token)?;
-        let hold = waiter.plan.acquisition.hold.clone();
-        match waiter.perhaps_until {
-            Some(end_in_store) => self.give_back(hold, Executed::Perhaps, end_in_store),
-            None if waiter.placed => {
-                self.give_back(hold, Executed::Certainly, self.clock.now() + self.settings.patience);
-            }
-            None => {}
-        }
-        self.stats.ended(end);
-        Some(waiter)
-    }
 }
 
-/// The answer to one attempt, back from the store.
+/// One attempt on its way.
+pub(crate) struct Attempt {
+    pub(crate) acquisition: Arc<Acquisition>,
+    sent: Moment,
+    /// Whether it was passed the resource, though others waited for it.
+    pub(crate) overtook: bool,
+    /// A shutdown waits until its answer has been acted on.
+    _errand: Errand,
+}
+
+/// Attempts that travelled together, back from the store.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Attempted {
-    acquisition: Acquisition,
-    sent: Moment,
-    outcome: Result<Acquired, StoreError>,
-    errand: Errand,
-}
+pub(crate) struct Attempted(pub(crate) Vec<(Attempt, Result<Acquired, StoreError>)>);
 
 impl Handler<Attempted> for LockManager {
     type Result = ();
 
-    fn handle(&mut self, attempted: Attempted, ctx: &mut Self::Context) {
-        let Attempted { acquisition, sent, outcome, errand: _until_handled } = attempted;
+    fn handle(&mut self, Attempted(attempts): Attempted, _: &mut Self::Context) {
+        let mut handling =
+            Handling { attempts: attempts.into_iter(), current: None, manager: Arc::clone(&self.address) };
+        for (attempt, outcome) in handling.attempts.by_ref() {
+            let attempt = handling.current.insert(attempt);
+            self.attempted(attempt, outcome);
+            handling.current = None;
+        }
+    }
+}
+
+/// Attempts that are being handled. If that panics, they come back to the manager when it has been started again: what
+/// the store granted is not forgotten.
+struct Handling {
+    attempts: std::vec::IntoIter<(Attempt, Result<Acquired, StoreError>)>,
+    current: Option<Attempt>,
+    manager: Arc<Addr<LockManager>>,
+}
+
+impl Drop for Handling {
+    fn drop(&mut self) {
+        if let Some(current) = self.current.take() {
+            let lost =
+                StoreError::Lost { doing: "acquire: the lock manager panicked".to_owned(), source: None };
+            let left = std::iter::once((current, Err(lost))).chain(self.attempts.by_ref()).collect();
+            self.manager.do_send(Attempted(left));
+        }
+    }
+}
+
+impl LockManager {
+    fn attempted(&mut self, attempt: &Attempt, outcome: Result<Acquired, StoreError>) {
+        let Attempt { acquisition, sent, overtook, .. } = attempt;
+        let sent = *sent;
         let token = acquisition.hold.token;
         let end_in_store = sent + acquisition.ttl;
         let Some(waiter) = self.waiters.get_mut(token) else {
             // Whoever asked has been answered, or has gone.
             return match outcome {
-                Ok(Acquired::Granted(_) | Acquired::Queued { .. }) => {
-                    self.give_back(acquisition.hold, Executed::Certainly, end_in_store);
+                Ok(Acquired::Granted(_)) => self.relinquish(acquisition, sent, None),
+                Ok(Acquired::Queued { .. }) => {
+                    self.give_back(acquisition.hold.clone(), Executed::Certainly, end_in_store);
                 }
                 Err(error) if error.certainty() == Certainty::Unknown => {
-                    self.give_back(acquisition.hold, Executed::Perhaps, end_in_store);
+                    self.give_back(acquisition.hold.clone(), Executed::Perhaps, end_in_store);
                 }
                 Ok(Acquired::Refused(_) | Acquired::Full { .. }) | Err(_) => {}
             };
         };
         waiter.in_flight = false;
         match outcome {
-            Ok(Acquired::Granted(grant)) => return self.granted(token, grant, sent, ctx),
+            Ok(Acquired::Granted(grant)) => return self.granted(token, grant, (sent, *overtook)),
             Ok(Acquired::Refused(refusal)) => waiter.last = Last::Refused(refusal, None),
             Ok(Acquired::Queued { refusal, ahead }) => waiter.queued(refusal, ahead),
             Ok(Acquired::Full { waiters }) => {
@@ -238,19 +191,22 @@ impl Handler<Attempted> for LockManager {
             }
         }
         if std::mem::take(&mut waiter.again) {
-            return self.attempt(token, ctx);
+            return self.attempt(token);
         }
         self.not_granted(token);
     }
 }
 
 impl StreamHandler<Wake> for LockManager {
-    fn handle(&mut self, wake: Wake, ctx: &mut Self::Context) {
+    fn handle(&mut self, wake: Wake, _: &mut Self::Context) {
         match wake {
-            Wake::CallerGone(token) => drop(self.dismiss(token, RequestEnd::Cancelled)),
+            // The caller of an orphan is known to have gone.
+            Wake::CallerGone(token) if self.waiters.is_orphaned(token) => {}
+            Wake::CallerGone(token) => self.dismiss(token, RequestEnd::Cancelled),
+            Wake::Grown => self.waiters.watch_grown(self.clock.now()),
             Wake::Attempt(token) => {
                 self.waiters.timer_fired(token);
-                self.attempt_or_give_up(token, ctx);
+                self.attempt_or_give_up(token);
             }
         }
     }

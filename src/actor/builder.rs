@@ -1,13 +1,18 @@
 //! Starting a lock manager: in an arbiter of its own, supervised.
 
-use std::{cell::Cell, collections::HashMap, fmt, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::Cell, fmt, rc::Rc, sync::Arc, time::Duration};
 
-use actix::{Addr, Context, System, dev::channel};
+use actix::{Addr, AsyncContext, Context, System, dev::channel};
 use actix_rt::Arbiter;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     actor::{
         LockManager, Settings, StartError,
+        lanes::Lanes,
+        leases::{Keeper, Leases},
+        lines::Lines,
+        sets::Sets,
         shutdown::Progress,
         stats::Recorder,
         supervisor::{Death, Pacing, supervise},
@@ -110,17 +115,29 @@ impl LockManagerBuilder {
         let done = Rc::new(Cell::new(false));
         let (counted, rolled, clock_of_deaths) = (Arc::clone(&stats), Arc::clone(&dice), Arc::clone(&clock));
         let inbox = Inbox(dice.token());
+        let (address, leases, settings) = (context.address(), Leases::default(), Arc::new(settings));
+        let keeper = Keeper {
+            leases: leases.clone(),
+            manager: address.clone(),
+            dice: Arc::clone(&dice),
+            settings: Arc::clone(&settings),
+        };
+        let lanes = Rc::new(Lanes::open(&store, address.clone()));
         let manager = LockManager {
             store,
             clock,
             dice,
-            settings: Arc::new(settings),
+            settings,
             stats,
             about: Arc::new(about_this_process()),
             waiters: Waiters::default(),
+            lines: Lines::default(),
+            sets: Sets::default(),
             inbox,
             hears: false,
-            leases: HashMap::new(),
+            leases,
+            lanes,
+            address: Arc::new(address),
             shutdown: Progress::new(Rc::clone(&done)),
         };
         let mut last_death = clock_of_deaths.now();
@@ -135,7 +152,11 @@ impl LockManagerBuilder {
             tracing::error!(?death, ?pause, "the lock manager died; starting it again");
             pause
         };
-        supervise(Box::new(context.into_future(manager)), move || done.get(), died)
+        let life = supervise(Box::new(context.into_future(manager)), move || done.get(), died);
+        async move {
+            let _keeper = AbortOnDropHandle::new(actix_rt::spawn(keeper.keep()));
+            life.await;
+        }
     }
 }
 

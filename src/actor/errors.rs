@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    protocol::{Invalid, LossReason},
+    protocol::{Invalid, LossReason, ResourceName},
     store::{Holder, StoreError},
 };
 
@@ -50,6 +50,15 @@ pub enum AcquireError {
         /// The TTL that was asked for.
         ttl: Duration,
     },
+    /// This resource of several is why there is none of them. The caller holds nothing of the set.
+    #[error("{resource}: {error}")]
+    OneOfSet {
+        /// Which one.
+        resource: ResourceName,
+        /// Why it was not granted.
+        #[source]
+        error: Box<AcquireError>,
+    },
     /// The manager is shutting down and takes no new requests. The caller holds nothing.
     #[error("the lock manager is shutting down")]
     ShuttingDown,
@@ -69,8 +78,25 @@ impl AcquireError {
             Self::Busy { .. } => "busy",
             Self::Store(error) => error.kind(),
             Self::TooLate { .. } => "too_late",
+            Self::OneOfSet { error, .. } => error.kind(),
             Self::ShuttingDown => "shutting_down",
             Self::Restarted => "restarted",
+        }
+    }
+
+    /// The error itself, whichever resource of several it is about.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::OneOfSet { error, .. } => error.cause(),
+            error => error,
+        }
+    }
+
+    /// The same, if it is about a resource: of this one of several.
+    pub(crate) fn of(self, resource: &ResourceName) -> Self {
+        match self {
+            Self::Invalid(_) | Self::Busy { .. } | Self::ShuttingDown | Self::Restarted => self,
+            error => Self::OneOfSet { resource: resource.clone(), error: Box::new(error) },
         }
     }
 }
@@ -133,6 +159,26 @@ pub enum RenewError {
 pub struct LeaseLost {
     /// Why.
     pub reason: LossReason,
+}
+
+/// One of several leases that are held together was lost, and with it the right to go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the lease of {resource} was lost: {reason}")]
+pub struct SetLost {
+    /// Which one: the first that was found lost.
+    pub resource: ResourceName,
+    /// Why.
+    pub reason: LossReason,
+}
+
+/// Not all of a set was given back as it should be. The set is over for this process all the same, and the library goes
+/// on giving it back.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("of the set {} could not be given back as it should be; {}: {}", failed.len(), failed[0].0, failed[0].1)]
+#[non_exhaustive]
+pub struct ReleaseSetError {
+    /// Each resource that was not released, and why, in the order of their names. At least one.
+    pub failed: Vec<(ResourceName, ReleaseError)>,
 }
 
 /// Why a question about locks has no answer.

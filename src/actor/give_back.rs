@@ -1,11 +1,11 @@
 //! Gives a token back until it certainly is: what keeps an unknown outcome from becoming a ghost lease.
 
-use std::{sync::Arc, time::Duration};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use crate::{
-    actor::{ask::ask, shutdown::Errand, stats::Recorder},
+    actor::{lanes::Lanes, shutdown::Errand, stats::Recorder},
     protocol::Moment,
-    store::{Hold, Released, Store},
+    store::{Hold, Released},
     world::Clock,
 };
 
@@ -22,7 +22,7 @@ pub(crate) enum Executed {
 
 /// What it takes to give a token back.
 pub(crate) struct Giver {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) lanes: Rc<Lanes>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
     /// A shutdown waits for it.
@@ -41,7 +41,7 @@ impl Giver {
     pub(crate) async fn give_back(self, hold: Hold, opening: Moment, executed: Executed, end: Moment) {
         let mut pause = FIRST_PAUSE;
         loop {
-            match ask("release", || self.store.release(&hold, opening.remaining(self.clock.now()))).await {
+            match self.lanes.release(hold.clone(), opening.remaining(self.clock.now())).await {
                 Ok(answer) => {
                     if !matches!(answer, Released::NotHeld { .. }) {
                         self.given_back(&hold);

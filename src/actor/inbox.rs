@@ -5,15 +5,15 @@ use actix::{Context, StreamHandler};
 use crate::{actor::LockManager, protocol::Token, store::Announcement};
 
 impl StreamHandler<Announcement> for LockManager {
-    fn handle(&mut self, announcement: Announcement, ctx: &mut Context<Self>) {
+    fn handle(&mut self, announcement: Announcement, _: &mut Context<Self>) {
         match announcement {
-            Announcement::HandedOver(token) => self.attempt_now(token, ctx),
+            Announcement::HandedOver(token) => self.attempt_now(token),
             Announcement::Next(token) => self.next_in_line(token),
             Announcement::Listening => {
                 self.hears = true;
                 // What was announced before is lost.
                 for token in self.waiters.placed() {
-                    self.attempt_now(token, ctx);
+                    self.attempt_now(token);
                 }
             }
             Announcement::Deaf(error) => self.deaf(&error),
@@ -38,7 +38,7 @@ impl LockManager {
             waiter.again = true;
             return;
         }
-        let left = waiter.deadline().remaining(now);
+        let left = waiter.left(now);
         self.waiters.wake_after(token, self.settings.grant_window.min(left));
     }
 

@@ -29,13 +29,18 @@ use crate::{
 #[must_use = "a lease that is dropped is given back"]
 pub struct Lease {
     state: Arc<LeaseState>,
-    manager: Addr<LockManager>,
+    manager: Arc<Addr<LockManager>>,
     released: bool,
 }
 
 impl Lease {
-    pub(crate) const fn new(state: Arc<LeaseState>, manager: Addr<LockManager>) -> Self {
+    pub(crate) const fn new(state: Arc<LeaseState>, manager: Arc<Addr<LockManager>>) -> Self {
         Self { state, manager, released: false }
+    }
+
+    /// It is renewed together with these from now on.
+    pub(crate) fn join(&self, set: &Arc<[Token]>) {
+        self.state.joined.get_or_init(|| Arc::clone(set));
     }
 
     /// What is held.
@@ -152,7 +157,7 @@ impl Lease {
             Standing::Lost(reason) => Some(reason),
             Standing::Held | Standing::AtRisk | Standing::Released => None,
         };
-        let answer = self.manager.send(Release::new(self.resource().as_bytes(), self.token())).await;
+        let answer = self.manager.send(Release::of(&self.state.hold)).await;
         // Not before the answer: a message whose sender has gone is never handled, and then `Drop` must send another.
         self.released = true;
         if let Some(reason) = lost {
@@ -169,7 +174,7 @@ fn manager_gone(verb: &str, error: MailboxError) -> StoreError {
 impl Drop for Lease {
     fn drop(&mut self) {
         if !self.released {
-            self.manager.do_send(Release::new(self.resource().as_bytes(), self.token()));
+            self.manager.do_send(Release::of(&self.state.hold));
         }
     }
 }

@@ -1,21 +1,23 @@
 //! The lock manager: the one actor that owns the store, and answers everybody who wants a lock.
 //!
-//! It never awaits the store in its own context: every operation runs in a task of its own and comes back as a
-//! message. So it serves thousands of waiters, and a store that hangs holds nobody else up.
+//! It never awaits the store in its own context: verbs travel in lanes, and come back as a message. So it serves
+//! thousands of waiters, and a store that hangs holds nobody else up.
 
-use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervised};
-use futures_util::FutureExt;
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Supervised};
 use tokio::time::Instant;
 
 use crate::{
     actor::{
         AcquireError, Lease, Request, Settings,
         give_back::{Executed, Giver},
+        lanes::Lanes,
+        leases::{LeaseOver, Leases},
+        lines::Lines,
         plan::Plan,
-        renewer::keep,
         reply::{Later, ReplyTo},
+        sets::Sets,
         shutdown::Progress,
         state::LeaseState,
         stats::{Recorder, RequestEnd},
@@ -48,11 +50,17 @@ pub struct LockManager {
     /// What every holder of this manager tells about itself.
     pub(crate) about: Arc<Metadata>,
     pub(crate) waiters: Waiters,
+    pub(crate) lines: Lines,
+    pub(crate) sets: Sets,
     /// Where the store tells of hand-overs to the waiters.
     pub(crate) inbox: Inbox,
     /// Whether what the inbox is told arrives.
     pub(crate) hears: bool,
-    pub(crate) leases: HashMap<Token, Arc<LeaseState>>,
+    pub(crate) leases: Leases,
+    /// How verbs get to the store.
+    pub(crate) lanes: Rc<Lanes>,
+    /// The address of this manager, which every lease has too.
+    pub(crate) address: Arc<Addr<Self>>,
     pub(crate) shutdown: Progress,
 }
 
@@ -72,9 +80,11 @@ impl Supervised for LockManager {
     /// After a crash: leases that are valid go on (their keepers live in tasks of their own); callers that were
     /// pending are told, and what they may have been granted is given back.
     fn restarting(&mut self, _: &mut Self::Context) {
+        self.lines.clear();
         for token in self.waiters.tokens() {
             self.refuse(token, RequestEnd::Failed("restarted"), AcquireError::Restarted);
         }
+        self.refuse_sets(&AcquireError::Restarted);
         self.shutdown.interrupted();
     }
 }
@@ -82,18 +92,22 @@ impl Supervised for LockManager {
 impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
     type Result = Later<Result<Lease, AcquireError>>;
 
-    fn handle(&mut self, request: Request<Kind>, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, request: Request<Kind>, _: &mut Self::Context) -> Self::Result {
         let (reply, later) = ReplyTo::new();
         let token = self.dice.token();
         self.stats.requested();
         match self.admit(request, token) {
             Ok(plan) => {
-                let wait = plan.wait;
+                let (wait, lines_up) = (plan.wait, self.lines_up(&plan));
                 self.waiters.insert(token, Waiter::new(plan, reply, self.clock.now()));
-                self.attempt(token, ctx);
+                if lines_up {
+                    self.line_up(token);
+                } else {
+                    self.attempt(token);
+                }
+                // The end of the wait, and the end of its caller, stand during the first attempt too.
                 if !wait.is_zero() {
-                    // The end of the wait, and the end of its caller, stand during the first attempt too.
-                    self.waiters.wake_after(token, wait);
+                    self.waiters.watch(token, wait);
                 }
             }
             Err(error) => {
@@ -118,27 +132,6 @@ impl LockManager {
         }
     }
 
-    /// Starts what keeps a lease: its renewer, its end, its owner.
-    pub(crate) fn start_keeper(
-        &self,
-        state: Arc<LeaseState>,
-        bound_to: Option<super::request::LifeSign>,
-        manager: Addr<Self>,
-    ) {
-        let (dice, settings) = (Arc::clone(&self.dice), Arc::clone(&self.settings));
-        actix_rt::spawn(async move {
-            let token = state.hold.token;
-            let kept = keep(Arc::clone(&state), manager.clone(), dice, settings, bound_to);
-            if AssertUnwindSafe(kept).catch_unwind().await.is_err() {
-                // What the application hands in (dice, its actor's address) may panic. Then nobody renews, but the end
-                // is told all the same.
-                state.over().await;
-                state.expire();
-            }
-            manager.do_send(LeaseOver { token });
-        });
-    }
-
     /// After a time in which the runtime's timers stood still (the machine was suspended), everybody who waits for the
     /// end of a lease has to look at the clock instead of at a timer.
     fn look_at_clocks(&self, seen: &mut Clocks) {
@@ -147,15 +140,23 @@ impl LockManager {
         *seen = now;
         if stood_still > STOOD_STILL {
             tracing::warn!(?stood_still, "the machine was suspended; looking at every lease");
-            self.leases.values().for_each(|lease| lease.look_again());
+            self.leases.look_at_all();
         }
     }
 
     /// Takes a lease that is over out of the table.
-    pub(crate) fn forget(&mut self, token: Token) -> Option<Arc<LeaseState>> {
-        let lease = self.leases.remove(&token);
+    pub(crate) fn forget(&mut self, token: Token) {
+        if let Some(lease) = self.take(token) {
+            self.keep_in_line(&lease.hold.resource);
+        }
+    }
+
+    /// Takes a lease out of the table. Those who wait for it in a line are to be seen to.
+    pub(crate) fn take(&mut self, token: Token) -> Option<Arc<LeaseState>> {
+        let lease = self.leases.take(token)?;
         self.shutdown.held(self.leases.len());
-        lease
+        self.lines.over(&lease.hold.resource, token);
+        Some(lease)
     }
 
     pub(crate) fn give_back(&self, hold: Hold, executed: Executed, end: Moment) {
@@ -163,17 +164,9 @@ impl LockManager {
     }
 
     pub(crate) fn giver(&self) -> Giver {
-        let (store, clock, stats) =
-            (Arc::clone(&self.store), Arc::clone(&self.clock), Arc::clone(&self.stats));
-        Giver { store, clock, stats, _errand: self.shutdown.errand() }
+        let (clock, stats) = (Arc::clone(&self.clock), Arc::clone(&self.stats));
+        Giver { lanes: Rc::clone(&self.lanes), clock, stats, _errand: self.shutdown.errand() }
     }
-}
-
-/// The keeper of a lease has seen its end.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct LeaseOver {
-    token: Token,
 }
 
 impl Handler<LeaseOver> for LockManager {

@@ -6,8 +6,8 @@ use actix::Message;
 
 use crate::{
     actor::{InspectError, ReleaseError, RenewError, Statistics},
-    protocol::{Backoff, Invalid, Token},
-    store::{Inspection, Listing},
+    protocol::{Backoff, Invalid, ResourceName, Token},
+    store::{Hold, Inspection, Listing},
 };
 
 /// Gives a lease back by its token. [`Lease::release`](super::Lease::release) sends it, and so does dropping a lease.
@@ -17,14 +17,18 @@ use crate::{
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Released, ReleaseError>")]
 pub struct Release {
-    pub(crate) resource: Vec<u8>,
+    pub(crate) resource: Result<ResourceName, Invalid>,
     pub(crate) token: Token,
 }
 
 impl Release {
     /// Gives back what this token holds of this resource.
     pub fn new(resource: impl AsRef<[u8]>, token: Token) -> Self {
-        Self { resource: resource.as_ref().to_vec(), token }
+        Self { resource: ResourceName::new(resource), token }
+    }
+
+    pub(crate) fn of(hold: &Hold) -> Self {
+        Self { resource: Ok(hold.resource.clone()), token: hold.token }
     }
 }
 

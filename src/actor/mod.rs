@@ -2,23 +2,34 @@
 //!
 //! # Layout
 //! Read in this order: [`Request`] (what is asked), `plan` (the same, checked), [`LockManager`] with `attempts`
-//! and `waiters` (who waits), `state` (what a lease is), `renewer` and `supervisor` (what keeps it), [`Lease`] (what the caller holds),
-//! `verbs` (release, renew, questions), `give_back` (after an unknown outcome), `shutdown`.
+//! and `waiters` (who waits), `lines` and `local` (who waits behind another one), `lane` and `lanes` (how verbs travel), `state` (what a lease is), `leases`, `renewer` and
+//! `supervisor` (what keeps it), [`Lease`] (what the caller holds), `verbs` (release, renew, questions), `give_back` (after
+//! an unknown outcome), `shutdown`; `sets` and [`LeaseSet`] (several resources at once).
 
+mod answers;
 mod ask;
 mod attempts;
 mod builder;
 mod errors;
 mod event;
 mod give_back;
+mod grant;
 mod inbox;
+mod lane;
+mod lanes;
 mod lease;
+mod lease_set;
+mod leases;
+mod lines;
+mod local;
 mod manager;
 mod messages;
+mod one_by_one;
 mod plan;
 mod renewer;
 mod reply;
 mod request;
+mod sets;
 mod settings;
 mod shutdown;
 mod state;
@@ -26,18 +37,22 @@ mod stats;
 mod supervisor;
 mod verbs;
 mod waiters;
+mod wakes;
 
 pub use self::{
     builder::LockManagerBuilder,
-    errors::{AcquireError, InspectError, LeaseLost, ReleaseError, RenewError, StartError},
+    errors::{
+        AcquireError, InspectError, LeaseLost, ReleaseError, ReleaseSetError, RenewError, SetLost, StartError,
+    },
     event::{LeaseChange, LeaseEvent},
     lease::Lease,
+    lease_set::LeaseSet,
     manager::LockManager,
     messages::{
         Drained, ForceRelease, Inspect, IsHeld, List, Release, Released, Renew, SetBackoff, Shutdown, Stats,
     },
     reply::Later,
-    request::{Acquire, ReadLock, Request, WriteLock, kind},
+    request::{Acquire, AcquireAll, ReadLock, Request, WriteLock, kind},
     settings::{SHORTEST_TTL, Settings},
     stats::{Distribution, Statistics},
 };

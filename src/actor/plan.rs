@@ -19,7 +19,7 @@ const LONGEST_METADATA: usize = 1024;
 
 /// A request that has been checked.
 pub(crate) struct Plan {
-    pub(crate) acquisition: Acquisition,
+    pub(crate) acquisition: Arc<Acquisition>,
     /// Zero is a try.
     pub(crate) wait: Duration,
     pub(crate) backoff: Backoff,
@@ -58,7 +58,7 @@ impl Plan {
         });
         let renewal = renewal(&options, ttl, settings)?;
         Ok(Self {
-            acquisition: Acquisition {
+            acquisition: Arc::new(Acquisition {
                 hold: Hold { resource: ResourceName::new(resource)?, token, owner },
                 mode,
                 reentrant,
@@ -66,7 +66,7 @@ impl Plan {
                 lock_delay: options.lock_delay,
                 metadata: metadata(options.metadata, about)?,
                 place,
-            },
+            }),
             wait,
             backoff,
             renewal,

@@ -8,13 +8,10 @@ use std::{sync::Arc, time::Duration};
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, MailboxError, Supervised, WrapFuture,
 };
-use futures_util::{FutureExt, future::LocalBoxFuture};
 
 use crate::{
     actor::{
         LockManager, Renew, RenewError,
-        messages::Release,
-        request::LifeSign,
         settings::Settings,
         state::LeaseState,
         supervisor::{Death, Pacing, supervise},
@@ -22,9 +19,6 @@ use crate::{
     protocol::spread,
     world::{Dice, Roll},
 };
-
-/// How often the owner actor of a bound lease is looked at.
-const LOOK_AT_OWNER: Duration = Duration::from_millis(100);
 
 /// However little is left of a lease: attempts to renew it are at least this far apart.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
@@ -41,9 +35,16 @@ pub(crate) struct Renewer {
 impl Renewer {
     /// Waits until the next renewal is due, counted from when the last confirmed request was sent.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
-        let pause = spread(self.interval, self.dice.roll(Roll::Renewal));
-        let since = self.lease.confirmed().elapsed(self.lease.clock.now());
-        ctx.run_later(pause.saturating_sub(since), Self::renew);
+        let mut pause = spread(self.interval, self.dice.roll(Roll::Renewal));
+        if self.lease.set().first().is_some_and(|first| *first != self.lease.hold.token) {
+            // The first of a set takes the others along; they look a little later whether it did.
+            pause += self.interval / 8;
+        }
+        ctx.run_later(pause.saturating_sub(self.since_confirmed()), Self::renew);
+    }
+
+    fn since_confirmed(&self) -> Duration {
+        self.lease.confirmed().elapsed(self.lease.clock.now())
     }
 
     /// Tries again after a miss: soon, then less often, always within what is left of the lease.
@@ -58,6 +59,9 @@ impl Renewer {
     fn renew(&mut self, ctx: &mut Context<Self>) {
         if self.lease.is_over() {
             return ctx.stop();
+        }
+        if self.since_confirmed() < self.interval / 2 {
+            return self.schedule(ctx);
         }
         if !self.lease.may_renew() {
             return self.retry(ctx);
@@ -93,49 +97,17 @@ impl Actor for Renewer {
 
 impl Supervised for Renewer {}
 
-/// Keeps a lease: its renewer alive, its end told, its owner watched. Completes when the lease is over.
-pub(crate) async fn keep(
+/// The life of a lease's renewer, which is started again when it dies. The lease decides when it is over.
+pub(crate) fn renewing(
+    interval: Duration,
     lease: Arc<LeaseState>,
     manager: Addr<LockManager>,
     dice: Arc<dyn Dice>,
-    settings: Arc<Settings>,
-    bound_to: Option<LifeSign>,
-) {
-    // Boxed: a lease that is not renewed pays nothing for it.
-    let renewing: LocalBoxFuture<'_, ()> = match lease.plan.interval {
-        Some(interval) => renewing(interval, &lease, &manager, dice, &settings).boxed_local(),
-        None => std::future::pending().boxed_local(),
-    };
-    let unbound = owner_died(bound_to);
-    tokio::select! {
-        biased;
-        _ = lease.over() => {}
-        () = renewing => {}
-        () = unbound => {
-            tracing::debug!(
-                resource = %lease.hold.resource, token = %lease.hold.token.prefix(),
-                "the actor that the lease is bound to died; giving it back"
-            );
-            manager.do_send(Release { resource: lease.hold.resource.as_bytes().to_vec(), token: lease.hold.token });
-        }
-    }
-    if !lease.is_valid() {
-        lease.expire();
-    }
-}
-
-/// Runs the renewer, and starts it again when it dies. Completes never: the lease decides when it is over.
-async fn renewing(
-    interval: Duration,
-    lease: &Arc<LeaseState>,
-    manager: &Addr<LockManager>,
-    dice: Arc<dyn Dice>,
     settings: &Settings,
-) {
+) -> impl Future<Output = ()> + use<> {
     let context = Context::new();
     // Without an address its context would stop as soon as it has nothing to do.
-    let _address = context.address();
-    let (lease, manager) = (Arc::clone(lease), manager.clone());
+    let address = context.address();
     let dice_of_pauses = Arc::clone(&dice);
     let state = Arc::clone(&lease);
     let renewer = Renewer { lease: Arc::clone(&lease), manager, dice, interval, missed_in_a_row: 0 };
@@ -158,16 +130,9 @@ async fn renewing(
         );
         pause
     };
-    supervise(Box::new(context.into_future(renewer)), || lease.is_over(), died).await;
-    std::future::pending().await
-}
-
-/// Completes when the owner actor has died; never without one.
-async fn owner_died(bound_to: Option<LifeSign>) {
-    let Some(lives) = bound_to else {
-        return std::future::pending().await;
-    };
-    while lives() {
-        tokio::time::sleep(LOOK_AT_OWNER).await;
+    let life = supervise(Box::new(context.into_future(renewer)), move || lease.is_over(), died);
+    async move {
+        let _address = address;
+        life.await;
     }
 }

@@ -51,6 +51,11 @@ impl<T> ReplyTo<T> {
         }
     }
 
+    /// Answers the caller, if it still wants to know.
+    pub(crate) fn answer(&self, answer: T) {
+        drop(self.send(answer));
+    }
+
     /// Whether the caller has gone.
     pub(crate) fn is_closed(&self) -> bool {
         match &*self.0.borrow() {
@@ -67,6 +72,13 @@ impl<T> ReplyTo<T> {
             Way::Open(caller) => caller.poll_closed(cx),
             Way::Opening | Way::Early(_) | Way::Closed => Poll::Ready(()),
         })
+    }
+}
+
+/// Another handle to the same way.
+impl<T> Clone for ReplyTo<T> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
     }
 }
 

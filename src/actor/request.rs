@@ -1,19 +1,20 @@
-//! What a caller asks for: `Acquire`, `ReadLock`, `WriteLock`.
+//! What a caller asks for: `Acquire`, `ReadLock`, `WriteLock`, `AcquireAll`.
 
-use std::{fmt, marker::PhantomData, time::Duration};
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr, Message, Recipient};
 
 use crate::{
-    actor::{AcquireError, Lease, LeaseEvent},
-    protocol::Backoff,
+    actor::{AcquireError, Lease, LeaseEvent, LeaseSet},
+    protocol::{Backoff, ResourceName},
     store::Metadata,
 };
 
 /// Asks for a lease. Sent to a [`LockManager`](super::LockManager), it is answered with a [`Lease`] or an
 /// [`AcquireError`].
 ///
-/// The three kinds [`Acquire`], [`ReadLock`] and [`WriteLock`] differ in how much they take and have the same options.
+/// The kinds [`Acquire`], [`ReadLock`] and [`WriteLock`] differ in how much they take and have the same options, which
+/// [`AcquireAll`] has too.
 /// What an option does not say comes from the manager's [`Settings`](super::Settings). Values are checked when the
 /// message arrives, before anything is sent.
 ///
@@ -21,8 +22,8 @@ use crate::{
 /// A caller that drops the future of `send` gives up: the request leaves the queue, and a grant that was on its way is
 /// given back.
 #[must_use = "a request does nothing until it is sent to a LockManager"]
-pub struct Request<Kind> {
-    pub(crate) resource: Vec<u8>,
+pub struct Request<Kind, Names = Vec<u8>> {
+    pub(crate) resource: Names,
     pub(crate) takes: Takes,
     pub(crate) options: Options,
     kind: PhantomData<fn() -> Kind>,
@@ -40,6 +41,31 @@ pub type ReadLock = Request<kind::Read>;
 
 /// Takes the whole resource against readers and writers. Not re-entrant.
 pub type WriteLock = Request<kind::Write>;
+
+/// Takes several resources as a whole, all of them or none; answered with a [`LeaseSet`] or an [`AcquireError`], which
+/// names the resource that is to blame ([`OneOfSet`](AcquireError::OneOfSet)).
+///
+/// If all are free they are taken at one moment. Else, if there is time to [`wait`](Request::wait), they are taken one
+/// after the other in the order of their names, whatever the order in which they were given; those that are taken are
+/// held and renewed while the others are waited for, and given back if one cannot be had in time. So callers that want
+/// the same resources never wait for each other in a circle, as long as each asks for all that it needs at once.
+/// Each resource counts as one request in [`Statistics`](super::Statistics).
+///
+/// ```
+/// # use std::time::Duration;
+/// # use leasehold::{AcquireAll, LockManager, MemoryStore};
+/// # #[actix::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let locks = LockManager::builder(std::sync::Arc::new(MemoryStore::default())).start()?;
+/// let ask = AcquireAll::new(["accounts/7", "accounts/3"]).wait(Duration::from_secs(2));
+/// let both = locks.send(ask).await??;
+/// println!("from {:?} to {:?}", both.fence("accounts/7"), both.fence("accounts/3"));
+/// both.run(async { "the transfer" }).await?; // stopped if one of them is lost
+/// both.release().await?;
+/// # Ok(())
+/// # }
+/// ```
+pub type AcquireAll = Request<kind::Exclusive, Vec<Vec<u8>>>;
 
 /// The kinds of [`Request`], as types.
 pub mod kind {
@@ -63,7 +89,7 @@ pub(crate) enum Takes {
 }
 
 /// The options of a request, as asked and not yet checked.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Options {
     pub(crate) owner: Option<String>,
     pub(crate) ttl: Option<Duration>,
@@ -83,12 +109,16 @@ pub(crate) struct Options {
 }
 
 /// Tells whether the actor that a lease is bound to still lives.
-pub(crate) type LifeSign = Box<dyn Fn() -> bool + Send>;
+pub(crate) type LifeSign = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl Acquire {
     /// Asks for the resource of this name, 1 to 512 bytes, exclusively.
     pub fn new(resource: impl AsRef<[u8]>) -> Self {
         Self::taking(resource, Takes::Everything { reentrant: true })
+    }
+
+    pub(crate) fn with(resource: &ResourceName, options: Options) -> Self {
+        Self { options, ..Self::new(resource.as_bytes()) }
     }
 
     /// Asks for `count` of the `of` permits that the resource has. All who use the resource must name the same `of`.
@@ -112,12 +142,24 @@ impl WriteLock {
     }
 }
 
+impl AcquireAll {
+    /// Asks for these resources exclusively: 1 to 64 names of 1 to 512 bytes. Their order does not matter, and a
+    /// name that is repeated counts once.
+    pub fn new(resources: impl IntoIterator<Item: AsRef<[u8]>>) -> Self {
+        let resource = resources.into_iter().map(|name| name.as_ref().to_vec()).collect();
+        let takes = Takes::Everything { reentrant: true };
+        Self { resource, takes, options: Options::default(), kind: PhantomData }
+    }
+}
+
 impl<Kind> Request<Kind> {
     fn taking(resource: impl AsRef<[u8]>, takes: Takes) -> Self {
         let resource = resource.as_ref().to_vec();
         Self { resource, takes, options: Options::default(), kind: PhantomData }
     }
+}
 
+impl<Kind, Names> Request<Kind, Names> {
     /// Who asks, 1 to 512 bytes of text. The same owner may take an exclusive lock again and again, and gives each
     /// hold back by itself. Default: nobody.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
@@ -202,7 +244,7 @@ impl<Kind> Request<Kind> {
     pub fn bound_to<A: Actor>(mut self, actor: &Addr<A>) -> Self {
         let actor = actor.downgrade();
         self.options.bound_to =
-            Some(Box::new(move || actor.upgrade().is_some_and(|actor| actor.connected())));
+            Some(Arc::new(move || actor.upgrade().is_some_and(|actor| actor.connected())));
         self
     }
 
@@ -229,10 +271,27 @@ impl<Kind: 'static> Message for Request<Kind> {
     type Result = Result<Lease, AcquireError>;
 }
 
+impl Message for AcquireAll {
+    type Result = Result<LeaseSet, AcquireError>;
+}
+
 impl<Kind> fmt::Debug for Request<Kind> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(&String::from_utf8_lossy(&self.resource), f)
+    }
+}
+
+impl fmt::Debug for AcquireAll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.resource.iter().map(|name| String::from_utf8_lossy(name)).collect();
+        self.show(&names, f)
+    }
+}
+
+impl<Kind, Names> Request<Kind, Names> {
+    fn show(&self, names: &dyn fmt::Debug, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
-            .field("resource", &String::from_utf8_lossy(&self.resource))
+            .field("resource", names)
             .field("takes", &self.takes)
             .field("ttl", &self.options.ttl)
             .field("wait", &self.options.wait)

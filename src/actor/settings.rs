@@ -24,13 +24,17 @@ pub struct Settings {
     /// The longest wait that a request may ask for. Default: 24 h.
     pub max_wait: Duration,
     /// How long the store keeps the place of a waiter in the queue after the last time the manager refreshed it, which
-    /// it does three times as often. Default: 30 s.
+    /// it does three times as often. Default: 20 s.
     pub patience: Duration,
     /// How long a lease that is handed over to a waiter waits for it to take it up: what a dead waiter at the head of
     /// the queue costs. Default: 1 s.
     pub grant_window: Duration,
     /// How many may wait for one resource; one more is answered `QueueFull` at once. Default: 10,000.
     pub max_waiters: u32,
+    /// How often in a row one manager passes a resource on among its own waiters while others wait for it in the store.
+    /// Passing on takes one command and wakes nobody, so it is the fastest there is, and the less fair the higher this
+    /// is; 0 is strictly the order of arrival, in all managers together. Default: 16.
+    pub local_handover_limit: u32,
     /// How many requests may be pending in one manager; one more is answered `Busy` at once. Default: 100,000.
     pub max_pending: usize,
     /// The pause before a crashed actor is started again; doubled with each crash in a row. Default: 10 ms.
@@ -48,9 +52,10 @@ impl Default for Settings {
             backoff: Backoff::DEFAULT,
             max_ttl: Duration::from_secs(24 * 3600),
             max_wait: Duration::from_secs(24 * 3600),
-            patience: Duration::from_secs(30),
+            patience: Duration::from_secs(20),
             grant_window: Duration::from_secs(1),
             max_waiters: 10_000,
+            local_handover_limit: 16,
             max_pending: 100_000,
             restart_pause: Duration::from_millis(10),
             max_restart_pause: Duration::from_secs(1),

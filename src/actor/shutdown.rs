@@ -3,11 +3,13 @@
 use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
 use actix::{ActorContext, ActorFutureExt, Context, Handler, ResponseActFuture, WrapFuture};
-use futures_util::future::join_all;
 use tokio::sync::watch;
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
 use crate::{
-    actor::{AcquireError, Drained, LockManager, Shutdown, ask::ask, state::LeaseState, stats::RequestEnd},
+    actor::{
+        AcquireError, Drained, LockManager, Shutdown, ask::ask_each, state::LeaseState, stats::RequestEnd,
+    },
     protocol::LossReason,
     store::Store,
 };
@@ -21,26 +23,19 @@ pub(crate) struct Progress {
     running: usize,
     begun: bool,
     held: watch::Sender<usize>,
-    errands: watch::Sender<usize>,
+    errands: TaskTracker,
     done: Rc<Cell<bool>>,
 }
 
 impl Progress {
     /// Running; `done` becomes true when the manager is to stop for good.
     pub(crate) fn new(done: Rc<Cell<bool>>) -> Self {
-        Self {
-            running: 0,
-            begun: false,
-            held: watch::Sender::default(),
-            errands: watch::Sender::default(),
-            done,
-        }
+        Self { running: 0, begun: false, held: watch::Sender::default(), errands: TaskTracker::new(), done }
     }
 
     /// Something is on its way to the store. Until the errand is dropped, the manager stays.
     pub(crate) fn errand(&self) -> Errand {
-        self.errands.send_modify(|errands| *errands += 1);
-        Errand(self.errands.clone())
+        Errand(self.errands.token())
     }
 
     /// The manager died, and with it the shutdowns that were running. It still refuses new requests, and can be told to
@@ -55,18 +50,15 @@ impl Progress {
 
     /// So many leases are held now.
     pub(crate) fn held(&self, held: usize) {
-        self.held.send_replace(held);
+        // Until then nobody waits for it.
+        if self.begun {
+            self.held.send_replace(held);
+        }
     }
 }
 
 /// A question to the store whose answer may still have to be acted on: a release, an attempt, a token to give back.
-pub(crate) struct Errand(watch::Sender<usize>);
-
-impl Drop for Errand {
-    fn drop(&mut self) {
-        self.0.send_modify(|errands| *errands -= 1);
-    }
-}
+pub(crate) struct Errand(#[expect(dead_code, reason = "it is there to be dropped")] TaskTrackerToken);
 
 impl Handler<Shutdown> for LockManager {
     type Result = ResponseActFuture<Self, Drained>;
@@ -74,9 +66,11 @@ impl Handler<Shutdown> for LockManager {
     fn handle(&mut self, shutdown: Shutdown, _: &mut Context<Self>) -> Self::Result {
         self.shutdown.begun = true;
         self.shutdown.running += 1;
+        self.lines.clear();
         for token in self.waiters.tokens() {
             self.refuse(token, RequestEnd::Failed("shutting_down"), AcquireError::ShuttingDown);
         }
+        self.refuse_sets(&AcquireError::ShuttingDown);
         let held = self.leases.len();
         tracing::info!(held, drain = ?shutdown.drain, "shutting down");
         self.shutdown.held(held);
@@ -86,16 +80,17 @@ impl Handler<Shutdown> for LockManager {
             let _ = tokio::time::timeout(shutdown.drain, left.wait_for(|left| *left == 0)).await;
         };
         let revoked = drained.into_actor(self).then(|(), this, _| {
-            let left: Vec<_> = this.leases.drain().map(|(_, lease)| lease).collect();
+            let left = this.leases.take_all();
             this.shutdown.held(0);
             let errand = this.shutdown.errand();
-            let mut errands = this.shutdown.errands.subscribe();
+            this.shutdown.errands.close();
+            let errands = this.shutdown.errands.clone();
             let revoked = revoke(Arc::clone(&this.store), left);
             let all = async move {
                 let revoked = revoked.await;
                 drop(errand);
                 // Giving back after an unknown outcome may take a whole TTL, which nobody wants to wait for.
-                let _ = tokio::time::timeout(FAREWELL, errands.wait_for(|errands| *errands == 0)).await;
+                let _ = tokio::time::timeout(FAREWELL, errands.wait()).await;
                 revoked
             };
             all.into_actor(this)
@@ -115,8 +110,7 @@ impl Handler<Shutdown> for LockManager {
 /// Takes leases away: first their holders are told, then the store releases them, all at once.
 async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseState>>) -> (usize, usize) {
     let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
-    let releases =
-        revoked.iter().map(|lease| ask("release", || store.release(&lease.hold, lease.closed_for())));
-    let answers = join_all(releases).await;
+    let releases: Vec<_> = revoked.iter().map(|lease| (&lease.hold, lease.closed_for())).collect();
+    let answers = ask_each("release", releases.len(), || store.release_each(&releases)).await;
     (revoked.len(), answers.iter().filter(|answer| answer.is_err()).count())
 }

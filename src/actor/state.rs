@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -14,8 +14,8 @@ use crate::{
         event::{LeaseChange, LeaseEvent},
         stats::Recorder,
     },
-    protocol::{Fence, LossReason, Mode, Moment, RenewalPlan, Renewals, Standing, Validity},
-    store::{Hold, StoreError},
+    protocol::{Fence, LossReason, Mode, Moment, RenewalPlan, Renewals, Standing, Token, Validity},
+    store::{Hold, Metadata, StoreError},
     world::Clock,
 };
 
@@ -27,12 +27,15 @@ pub(crate) struct LeaseState {
     pub(crate) holds: u64,
     pub(crate) plan: RenewalPlan,
     pub(crate) min_hold: Duration,
+    pub(crate) metadata: Arc<Metadata>,
     /// Until when an attempt whose outcome is unknown may still be executed for this token.
     pub(crate) perhaps_until: Option<Moment>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
     events: Option<Recipient<LeaseEvent>>,
     granted_at: Moment,
+    /// All that are renewed together with it, if it is one of several. A lease joins one set, once.
+    pub(crate) joined: OnceLock<Arc<[Token]>>,
     now: Mutex<Present>,
     changed: Notify,
 }
@@ -54,6 +57,7 @@ pub(crate) struct Terms {
     pub(crate) ttl: Duration,
     pub(crate) plan: RenewalPlan,
     pub(crate) min_hold: Duration,
+    pub(crate) metadata: Arc<Metadata>,
     pub(crate) perhaps_until: Option<Moment>,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
 }
@@ -76,11 +80,13 @@ impl LeaseState {
             holds,
             plan: terms.plan,
             min_hold: terms.min_hold,
+            metadata: terms.metadata,
             perhaps_until: terms.perhaps_until,
             clock,
             stats,
             events: terms.events,
             granted_at,
+            joined: OnceLock::new(),
             now: Mutex::new(Present {
                 validity,
                 renewals: Renewals::new(terms.plan, granted_at),
@@ -184,6 +190,19 @@ impl LeaseState {
         self.present().renewals.may_renew(now)
     }
 
+    /// All of its set in their order, itself included; nobody if it is alone.
+    pub(crate) fn set(&self) -> &[Token] {
+        self.joined.get().map_or(&[], |set| set)
+    }
+
+    /// Whether it is renewed when another of its set is.
+    pub(crate) fn may_come_along(&self) -> bool {
+        let since = self.present().asked.elapsed(self.clock.now());
+        self.plan.interval.is_some_and(|interval| since >= interval / 2)
+            && !self.is_over()
+            && self.may_renew()
+    }
+
     /// A renewal is about to be sent: the moment from which it counts.
     pub(crate) fn asks(&self) -> Moment {
         let now = self.clock.now();
@@ -240,6 +259,22 @@ impl LeaseState {
             self.changed.notify_waiters();
         }
         news
+    }
+
+    /// When the renewer is to be there, if the lease is renewed by itself: long before the first renewal, and long after
+    /// most leases are released.
+    pub(crate) fn renewer_due(&self) -> Option<Duration> {
+        let interval = self.plan.interval?;
+        Some((interval / 2).saturating_sub(self.confirmed().elapsed(self.clock.now())))
+    }
+
+    /// Whether its time has run out by the clock; then it is lost.
+    pub(crate) fn expired(&self) -> bool {
+        let over = !self.is_valid();
+        if over {
+            self.expire();
+        }
+        over
     }
 
     /// Its time has run out by the clock: it is lost, for whatever kept it from being renewed.

@@ -1,4 +1,4 @@
-//! How the manager answers release, renew, and questions: each in a task of its own.
+//! How the manager answers release, renew, and questions.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,37 +7,46 @@ use actix::{Handler, MessageResult, ResponseFuture};
 use crate::{
     actor::{
         ForceRelease, Inspect, InspectError, IsHeld, List, LockManager, Release, ReleaseError, Released,
-        Renew, RenewError, SetBackoff, Statistics, Stats, ask::ask, give_back::Executed,
-        messages::check_limit, state::LeaseState,
+        Renew, RenewError, SetBackoff, Statistics, Stats,
+        ask::ask,
+        attempts::Attempt,
+        give_back::Executed,
+        lanes::{Passing, Releasing, Renewing},
+        leases::LeaseOver,
+        local::is_alone,
+        messages::check_limit,
+        reply::{Later, ReplyTo},
+        state::LeaseState,
     },
     protocol::{LossReason, ResourceName, Standing},
     store::{self, Hold, Inspection, Listing, StoreError},
 };
 
 impl Handler<Release> for LockManager {
-    type Result = ResponseFuture<Result<Released, ReleaseError>>;
+    type Result = Later<Result<Released, ReleaseError>>;
 
-    fn handle(&mut self, release: Release, _: &mut Self::Context) -> Self::Result {
-        let Release { resource, token } = release;
-        let resource = match ResourceName::new(resource) {
-            Ok(resource) => resource,
-            Err(error) => return Box::pin(async { Err(error.into()) }),
-        };
-        let ours = self.leases.get(&token).is_some_and(|lease| lease.hold.resource == resource);
-        match ours.then(|| self.forget(token)).flatten() {
-            Some(lease) => self.release_ours(lease),
-            None => self.release_unknown(Hold { resource, token, owner: None }),
+    fn handle(&mut self, Release { resource, token }: Release, _: &mut Self::Context) -> Self::Result {
+        let (reply, later) = ReplyTo::new();
+        match resource {
+            Ok(resource) => {
+                let ours = self.leases.get(token).is_some_and(|lease| lease.hold.resource == resource);
+                match ours.then(|| self.take(token)).flatten() {
+                    Some(lease) => self.release_ours(lease, reply),
+                    None => self.release_unknown(Hold { resource, token, owner: None }, reply),
+                }
+            }
+            Err(error) => reply.answer(Err(error.into())),
         }
+        later
     }
 }
 
 impl LockManager {
-    fn release_ours(&self, lease: Arc<LeaseState>) -> ResponseFuture<Result<Released, ReleaseError>> {
-        let (store, giver) = (Arc::clone(&self.store), self.giver());
-        let closed_for = lease.closed_for();
+    fn release_ours(&mut self, lease: Arc<LeaseState>, reply: ReplyTo<Result<Released, ReleaseError>>) {
+        let (giver, hold, closed_for) = (self.giver(), lease.hold.clone(), lease.closed_for());
         let before = lease.release();
-        Box::pin(async move {
-            let answer = ask("release", || store.release(&lease.hold, closed_for)).await;
+        let next = self.next_after(&lease, before);
+        let then = move |answer: Result<store::Released, StoreError>| {
             // While an unknown attempt may still be executed, one release is not the last word.
             let (executed, until) = match lease.perhaps_until {
                 Some(perhaps_until) => (Executed::Perhaps, lease.end_in_store().max(perhaps_until)),
@@ -47,70 +56,94 @@ impl LockManager {
                 let opening = lease.clock.now() + lease.closed_for();
                 actix_rt::spawn(giver.give_back(lease.hold.clone(), opening, executed, until));
             }
-            if let Standing::Lost(reason) = before {
-                return Err(ReleaseError::Lost { reason });
-            }
-            match answer? {
-                store::Released::Freed => Ok(Released::Freed),
-                store::Released::StillHeld { count } => Ok(Released::StillHeld { count }),
-                store::Released::NotHeld { .. } => {
+            reply.answer(match (before, answer) {
+                (Standing::Lost(reason), _) => Err(ReleaseError::Lost { reason }),
+                (_, Ok(store::Released::NotHeld { .. })) => {
                     lease.found_lost();
                     Err(ReleaseError::Lost { reason: LossReason::NotHeld })
                 }
-            }
-        })
+                (_, answer) => answer.map_err(ReleaseError::Store).and_then(released),
+            });
+        };
+        if let Some((attempt, overtake)) = next {
+            self.lanes.passes.push(Passing { from: hold, attempt, overtake, then: Box::new(then) });
+        } else {
+            let resource = hold.resource.clone();
+            self.lanes.releases.push(Releasing { hold, closed_for, then: Box::new(then) });
+            self.keep_in_line(&resource);
+        }
     }
 
-    fn release_unknown(&self, hold: Hold) -> ResponseFuture<Result<Released, ReleaseError>> {
-        let (store, giver) = (Arc::clone(&self.store), self.giver());
-        let now = self.clock.now();
+    /// Who is passed what a lease held that is being released, instead of giving it back first.
+    fn next_after(&mut self, lease: &LeaseState, before: Standing) -> Option<(Attempt, bool)> {
+        let held = matches!(before, Standing::Held | Standing::AtRisk);
+        let for_good = lease.closed_for().is_zero() && lease.perhaps_until.is_none();
+        let passes = held && for_good && is_alone(lease.mode, &lease.hold);
+        passes.then(|| self.set_out_next(&lease.hold.resource)).flatten()
+    }
+
+    fn release_unknown(&self, hold: Hold, reply: ReplyTo<Result<Released, ReleaseError>>) {
+        let (giver, now, given) = (self.giver(), self.clock.now(), hold.clone());
         let end_at_the_latest = now + self.settings.max_ttl;
-        Box::pin(async move {
-            let answer = ask("release", || store.release(&hold, Duration::ZERO)).await;
+        let then = move |answer: Result<store::Released, StoreError>| {
             if answer.is_err() {
-                actix_rt::spawn(giver.give_back(hold, now, Executed::Certainly, end_at_the_latest));
+                actix_rt::spawn(giver.give_back(given, now, Executed::Certainly, end_at_the_latest));
             }
-            match answer? {
-                store::Released::Freed => Ok(Released::Freed),
-                store::Released::StillHeld { count } => Ok(Released::StillHeld { count }),
-                store::Released::NotHeld { .. } => Err(ReleaseError::NotHolder),
-            }
-        })
+            reply.answer(answer.map_err(ReleaseError::Store).and_then(released));
+        };
+        self.lanes.releases.push(Releasing { hold, closed_for: Duration::ZERO, then: Box::new(then) });
+    }
+}
+
+fn released(released: store::Released) -> Result<Released, ReleaseError> {
+    match released {
+        store::Released::Freed => Ok(Released::Freed),
+        store::Released::StillHeld { count } => Ok(Released::StillHeld { count }),
+        store::Released::NotHeld { .. } => Err(ReleaseError::NotHolder),
     }
 }
 
 impl Handler<Renew> for LockManager {
-    type Result = ResponseFuture<Result<Duration, RenewError>>;
+    type Result = Later<Result<Duration, RenewError>>;
 
     fn handle(&mut self, renew: Renew, _: &mut Self::Context) -> Self::Result {
-        let (lease, store) = (self.leases.get(&renew.token).cloned(), Arc::clone(&self.store));
-        Box::pin(async move {
-            let lease = lease.ok_or(RenewError::Unknown)?;
-            if !lease.is_valid() {
-                lease.expire();
-                return Err(RenewError::Lost { reason: reason_of(lease.standing()) });
+        let (reply, later) = ReplyTo::new();
+        match self.leases.get(renew.token) {
+            None => reply.answer(Err(RenewError::Unknown)),
+            Some(lease) if lease.expired() => {
+                self.forget(renew.token);
+                reply.answer(Err(RenewError::Lost { reason: reason_of(lease.standing()) }));
             }
-            // Half of what is left: if no answer comes, there is time to ask again.
-            let patience = lease.remaining() / 2;
-            let sent = lease.asks();
-            let asked = ask("renew", || store.renew(&lease.hold, lease.ttl()));
-            let answer = tokio::time::timeout(patience, asked).await;
-            match answer.unwrap_or(Err(StoreError::TimedOut { within: patience })) {
-                Ok(store::Renewed::Extended) if lease.renewed(sent) => Ok(lease.remaining()),
-                Ok(store::Renewed::Extended) => {
-                    lease.expire();
-                    Err(RenewError::Lost { reason: reason_of(lease.standing()) })
+            Some(lease) => {
+                self.renew_its_set(&lease);
+                self.renew(lease, reply);
+            }
+        }
+        later
+    }
+}
+
+impl LockManager {
+    pub(crate) fn renew(&self, lease: Arc<LeaseState>, reply: ReplyTo<Result<Duration, RenewError>>) {
+        // Half of what is left: if no answer comes, there is time to ask again.
+        let (hold, ttl, patience) = (lease.hold.clone(), lease.ttl(), lease.remaining() / 2);
+        let (sent, manager) = (lease.asks(), Arc::clone(&self.address));
+        let then = move |answer: Result<store::Renewed, StoreError>| {
+            match answer {
+                Ok(store::Renewed::Extended) if lease.renewed(sent) => {
+                    return reply.answer(Ok(lease.remaining()));
                 }
-                Ok(store::Renewed::NotHeld) => {
-                    lease.lose(LossReason::NotHeld);
-                    Err(RenewError::Lost { reason: reason_of(lease.standing()) })
-                }
+                Ok(store::Renewed::Extended) => lease.expire(),
+                Ok(store::Renewed::NotHeld) => drop(lease.lose(LossReason::NotHeld)),
                 Err(error) => {
                     lease.missed(&error);
-                    Err(RenewError::Store(error))
+                    return reply.answer(Err(RenewError::Store(error)));
                 }
             }
-        })
+            manager.do_send(LeaseOver { token: lease.hold.token });
+            reply.answer(Err(RenewError::Lost { reason: reason_of(lease.standing()) }));
+        };
+        self.lanes.renewals.push(Renewing { hold, ttl, patience, then: Box::new(then) });
     }
 }
 

@@ -1,23 +1,17 @@
-//! Those who wait for an answer, and the one queue of timers that wakes them.
+//! Those who wait for an answer, by the token that they will get.
 
-use std::{
-    cell::RefCell,
-    collections::HashMap,
-    pin::Pin,
-    rc::Rc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
-use futures_util::{
-    Stream,
-    future::{AbortHandle, Abortable, LocalBoxFuture},
-    stream::FuturesUnordered,
-};
-use tokio_util::time::{DelayQueue, delay_queue::Key};
+use futures_util::future::AbortHandle;
+use tokio_util::time::delay_queue::Key;
 
 use crate::{
-    actor::{AcquireError, Lease, LeaseChange, LeaseEvent, plan::Plan, reply::ReplyTo},
+    actor::{
+        AcquireError, Lease, LeaseChange, LeaseEvent,
+        plan::Plan,
+        reply::ReplyTo,
+        wakes::{Wakes, YOUNG},
+    },
     protocol::{Moment, Token},
     store::{Refusal, StoreError},
 };
@@ -38,6 +32,12 @@ pub(crate) struct Waiter {
     pub(crate) placed: bool,
     /// Until when the store may hold something for this token after an attempt with an unknown outcome.
     pub(crate) perhaps_until: Option<Moment>,
+    /// When it joined the line of those of this manager who want the same, if it waits in one.
+    pub(crate) arrival: Option<u64>,
+    /// Whether it makes attempts: alone, or for its line. Who does not waits for its turn.
+    pub(crate) stands: bool,
+    /// Whether its caller has been answered, or has gone, and it stays to keep its place for the others of its line.
+    pub(crate) orphaned: bool,
     timer: Option<Key>,
     watch: Option<AbortHandle>,
 }
@@ -45,6 +45,8 @@ pub(crate) struct Waiter {
 /// What the last attempt was told.
 pub(crate) enum Last {
     Nothing,
+    /// It has made none: it waits in a line of this manager, with so many ahead.
+    Behind(u64),
     /// Somebody is in the way; in the queue there are so many ahead.
     Refused(Refusal, Option<u64>),
     Failed(StoreError),
@@ -62,6 +64,9 @@ impl Waiter {
             last: Last::Nothing,
             placed: false,
             perhaps_until: None,
+            arrival: None,
+            stands: false,
+            orphaned: false,
             timer: None,
             watch: None,
         }
@@ -69,8 +74,30 @@ impl Waiter {
 
     /// The store has put it into the queue, or found it there.
     pub(crate) fn queued(&mut self, refusal: Refusal, ahead: u64) {
-        let news = !matches!(self.last, Last::Refused(_, Some(before)) if before == ahead);
-        if let (true, Some(listener)) = (news, &self.plan.events) {
+        if self.ahead() != Some(ahead) {
+            self.tell_queued(ahead);
+        }
+        self.placed = true;
+        self.last = Last::Refused(refusal, Some(ahead));
+    }
+
+    /// It waits behind others of its line.
+    pub(crate) fn waits_behind(&mut self, ahead: u64) {
+        self.tell_queued(ahead);
+        self.last = Last::Behind(ahead);
+    }
+
+    /// How many were ahead of it when it was told last.
+    pub(crate) const fn ahead(&self) -> Option<u64> {
+        match self.last {
+            Last::Refused(_, ahead) => ahead,
+            Last::Behind(ahead) => Some(ahead),
+            Last::Nothing | Last::Failed(_) => None,
+        }
+    }
+
+    fn tell_queued(&self, ahead: u64) {
+        if let Some(listener) = &self.plan.events {
             let hold = &self.plan.acquisition.hold;
             listener.do_send(LeaseEvent {
                 resource: hold.resource.clone(),
@@ -79,38 +106,21 @@ impl Waiter {
                 change: LeaseChange::Queued { ahead },
             });
         }
-        self.placed = true;
-        self.last = Last::Refused(refusal, Some(ahead));
     }
 
-    /// When its wait is over.
-    pub(crate) fn deadline(&self) -> Moment {
-        self.asked + self.plan.wait
+    /// How much is left of its wait.
+    pub(crate) fn left(&self, now: Moment) -> Duration {
+        let place = self.plan.acquisition.place.filter(|_| self.orphaned);
+        // An orphan waits for those behind it, for as long as there are any.
+        place.map_or_else(|| (self.asked + self.plan.wait).remaining(now), |place| place.patience)
     }
-}
-
-/// What wakes a waiter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wake {
-    /// Its timer: the scheduled attempt is due, or its wait is over.
-    Attempt(Token),
-    /// Its caller has gone.
-    CallerGone(Token),
 }
 
 /// Those who wait, by the token that they will get. One timer each, in one queue; no future and no task.
 #[derive(Default)]
 pub(crate) struct Waiters {
     table: HashMap<Token, Waiter>,
-    wakes: Rc<RefCell<Sources>>,
-}
-
-/// Where wakes come from.
-#[derive(Default)]
-struct Sources {
-    timers: DelayQueue<Token>,
-    callers: FuturesUnordered<Abortable<LocalBoxFuture<'static, Token>>>,
-    waker: Option<std::task::Waker>,
+    wakes: Wakes,
 }
 
 impl Waiters {
@@ -124,6 +134,10 @@ impl Waiters {
 
     pub(crate) fn get_mut(&mut self, token: Token) -> Option<&mut Waiter> {
         self.table.get_mut(&token)
+    }
+
+    pub(crate) fn is_orphaned(&self, token: Token) -> bool {
+        self.table.get(&token).is_some_and(|waiter| waiter.orphaned)
     }
 
     pub(crate) fn tokens(&self) -> Vec<Token> {
@@ -144,7 +158,7 @@ impl Waiters {
     pub(crate) fn remove(&mut self, token: Token) -> Option<Waiter> {
         let waiter = self.table.remove(&token)?;
         if let Some(timer) = &waiter.timer {
-            self.wakes.borrow_mut().timers.try_remove(timer);
+            self.wakes.remove_timer(timer);
         }
         if let Some(watch) = &waiter.watch {
             watch.abort();
@@ -157,57 +171,39 @@ impl Waiters {
         let Some(waiter) = self.table.get_mut(&token) else {
             return;
         };
-        let mut wakes = self.wakes.borrow_mut();
-        match &waiter.timer {
-            Some(timer) => wakes.timers.reset(timer, pause),
-            None => waiter.timer = Some(wakes.timers.insert(token, pause)),
-        }
+        self.wakes.set_timer(&mut waiter.timer, token, pause);
         if waiter.watch.is_none() {
-            let gone = waiter.reply.caller_gone();
-            let (watch, registration) = AbortHandle::new_pair();
-            let gone: LocalBoxFuture<'static, Token> = Box::pin(async move {
-                gone.await;
-                token
-            });
-            wakes.callers.push(Abortable::new(gone, registration));
-            waiter.watch = Some(watch);
+            waiter.watch = Some(self.wakes.watch(token, waiter.reply.caller_gone()));
         }
-        if let Some(waker) = wakes.waker.take() {
-            waker.wake();
+    }
+
+    /// Wakes a new waiter after `wait`, and as soon as its caller goes; while it is young perhaps a little later.
+    pub(crate) fn watch(&mut self, token: Token, wait: Duration) {
+        if wait <= YOUNG || self.get_mut(token).is_none_or(|waiter| !waiter.stands) {
+            return self.wake_after(token, wait);
+        }
+        self.wakes.add_young(token);
+    }
+
+    /// Watches those who are not young any more.
+    pub(crate) fn watch_grown(&mut self, now: Moment) {
+        for token in self.wakes.grown() {
+            if let Some(left) = self.table.get(&token).filter(|it| it.timer.is_none()).map(|it| it.left(now))
+            {
+                self.wake_after(token, left);
+            }
         }
     }
 
     /// The wakes of all waiters, as one stream without an end.
     pub(crate) fn wakes(&self) -> Wakes {
-        Wakes(Rc::clone(&self.wakes))
+        self.wakes.clone()
     }
 
     /// The timer of this waiter has fired, and is no more.
     pub(crate) fn timer_fired(&mut self, token: Token) {
         if let Some(waiter) = self.table.get_mut(&token) {
             waiter.timer = None;
-        }
-    }
-}
-
-/// See [`Waiters::wakes`].
-pub(crate) struct Wakes(Rc<RefCell<Sources>>);
-
-impl Stream for Wakes {
-    type Item = Wake;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Wake>> {
-        let mut sources = self.0.borrow_mut();
-        // Both sources answer "ended" while they are empty, and do not wake when something is put in.
-        sources.waker = Some(cx.waker().clone());
-        while let Poll::Ready(Some(gone)) = Pin::new(&mut sources.callers).poll_next(cx) {
-            if let Ok(token) = gone {
-                return Poll::Ready(Some(Wake::CallerGone(token)));
-            }
-        }
-        match sources.timers.poll_expired(cx) {
-            Poll::Ready(Some(due)) => Poll::Ready(Some(Wake::Attempt(due.into_inner()))),
-            Poll::Ready(None) | Poll::Pending => Poll::Pending,
         }
     }
 }

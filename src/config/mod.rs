@@ -128,6 +128,7 @@ impl Config {
             max_ttl: limits.max_ttl,
             max_wait: limits.max_wait,
             max_waiters: limits.max_waiters,
+            local_handover_limit: wait.local_handover_limit,
             max_pending: limits.max_pending,
             restart_pause: supervision.restart_pause,
             max_restart_pause: supervision.max_restart_pause,

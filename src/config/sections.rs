@@ -51,12 +51,14 @@ pub struct WaitConfig {
     /// How long a request waits for a resource that is held. Zero is a try. Default: zero.
     #[serde(deserialize_with = "duration")]
     pub timeout: Duration,
-    /// How long the store keeps a waiter's place after it was refreshed last. Default: 30 s.
+    /// How long the store keeps a waiter's place after it was refreshed last. Default: 20 s.
     #[serde(deserialize_with = "duration")]
     pub patience: Duration,
     /// How long a lease that is handed over waits to be taken up. Default: 1 s.
     #[serde(deserialize_with = "duration")]
     pub grant_window: Duration,
+    /// How often in a row one manager passes a resource on among its own waiters while others wait. Default: 16.
+    pub local_handover_limit: u32,
 }
 
 /// `[backoff]`: the pauses between the attempts of a request.

@@ -1,0 +1,138 @@
+//! The lanes of a manager: what each carries to the store, and what becomes of the answers.
+
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use actix::Addr;
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use crate::{
+    actor::{
+        LockManager,
+        ask::{ask, ask_each},
+        attempts::{Attempt, Attempted},
+        lane::Lane,
+        supervisor::message_of,
+    },
+    store::{Hold, Released, Renewed, Store, StoreError},
+};
+
+/// What is done with an answer.
+pub(crate) type Then<T> = Box<dyn FnOnce(Result<T, StoreError>)>;
+
+/// A release on its way.
+pub(crate) struct Releasing {
+    pub(crate) hold: Hold,
+    pub(crate) closed_for: Duration,
+    pub(crate) then: Then<Released>,
+}
+
+/// A renewal on its way.
+pub(crate) struct Renewing {
+    pub(crate) hold: Hold,
+    pub(crate) ttl: Duration,
+    /// How long the answer is waited for.
+    pub(crate) patience: Duration,
+    pub(crate) then: Then<Renewed>,
+}
+
+/// A lock that is passed on to the next waiter, on its way.
+pub(crate) struct Passing {
+    pub(crate) from: Hold,
+    /// Of the one that it is passed to.
+    pub(crate) attempt: Attempt,
+    /// Whether that one comes before all who wait in the store.
+    pub(crate) overtake: bool,
+    /// What is done with the answer to the release.
+    pub(crate) then: Then<Released>,
+}
+
+/// All verbs that many callers may want at the same time have a lane.
+pub(crate) struct Lanes {
+    pub(crate) attempts: Lane<Attempt>,
+    pub(crate) releases: Lane<Releasing>,
+    pub(crate) renewals: Lane<Renewing>,
+    pub(crate) passes: Lane<Passing>,
+}
+
+impl Lanes {
+    /// The lanes to this store; attempts come back to this manager.
+    pub(crate) fn open(store: &Arc<dyn Store>, manager: Addr<LockManager>) -> Self {
+        let (attempting, releasing, renewing, passing) =
+            (Arc::clone(store), Arc::clone(store), Arc::clone(store), Arc::clone(store));
+        let passed = manager.clone();
+        Self {
+            attempts: Lane::open(move |batch| attempt(Arc::clone(&attempting), manager.clone(), batch)),
+            releases: Lane::open(move |batch| release(Arc::clone(&releasing), batch)),
+            renewals: Lane::open(move |batch| renew(Arc::clone(&renewing), batch)),
+            passes: Lane::open(move |batch| pass(Arc::clone(&passing), passed.clone(), batch)),
+        }
+    }
+
+    /// Releases, and waits for the answer.
+    pub(crate) async fn release(&self, hold: Hold, closed_for: Duration) -> Result<Released, StoreError> {
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        // Who does not wait for the answer any more does not want it.
+        let then = Box::new(|released| drop(answer.send(released)));
+        self.releases.push(Releasing { hold, closed_for, then });
+        let gone =
+            |_| Err(StoreError::Lost { doing: "release: its arbiter has ended".to_owned(), source: None });
+        answered.await.unwrap_or_else(gone)
+    }
+}
+
+async fn attempt(store: Arc<dyn Store>, manager: Addr<LockManager>, batch: Vec<Attempt>) {
+    let asked: Vec<_> = batch.iter().map(|attempt| Arc::clone(&attempt.acquisition)).collect();
+    let outcomes = ask_each("acquire", asked.len(), || store.acquire_each(&asked)).await;
+    manager.do_send(Attempted(batch.into_iter().zip(outcomes).collect()));
+}
+
+async fn release(store: Arc<dyn Store>, batch: Vec<Releasing>) {
+    let asked: Vec<_> = batch.iter().map(|release| (&release.hold, release.closed_for)).collect();
+    let answers = ask_each("release", asked.len(), || store.release_each(&asked)).await;
+    batch.into_iter().zip(answers).for_each(|(release, answer)| hand(release.then, answer));
+}
+
+/// Those whose patience is alike travel together, so that nobody has to wait as long as another one can.
+async fn renew(store: Arc<dyn Store>, batch: Vec<Renewing>) {
+    let mut alike = BTreeMap::<_, Vec<_>>::new();
+    for renewal in batch {
+        let patience = u64::try_from(renewal.patience.as_millis()).unwrap_or(u64::MAX).max(1).ilog2();
+        alike.entry(patience).or_default().push(renewal);
+    }
+    join_all(alike.into_values().map(|batch| renew_alike(&*store, batch))).await;
+}
+
+async fn renew_alike(store: &dyn Store, batch: Vec<Renewing>) {
+    let within = batch.iter().map(|renewal| renewal.patience).min().unwrap_or_default();
+    let asked: Vec<_> = batch.iter().map(|renewal| (&renewal.hold, renewal.ttl)).collect();
+    let asked = ask_each("renew", asked.len(), || store.renew_each(&asked));
+    let answers = timeout(within, asked).await;
+    let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::TimedOut { within }); batch.len()]);
+    batch.into_iter().zip(answers).for_each(|(renewal, answer)| hand(renewal.then, answer));
+}
+
+/// Each resource is passed on by at most one at a time, so there is nothing to gather.
+async fn pass(store: Arc<dyn Store>, manager: Addr<LockManager>, batch: Vec<Passing>) {
+    let pass_one = async |passing: Passing| {
+        let Passing { from, mut attempt, overtake, then } = passing;
+        let answer = ask("pass", || store.pass(&from, &attempt.acquisition, overtake)).await;
+        let (released, acquired) = match answer {
+            Ok(passed) => {
+                attempt.overtook = overtake && passed.others_wait;
+                (Ok(passed.released), passed.acquired)
+            }
+            Err(error) => (Err(error.clone()), Err(error)),
+        };
+        manager.do_send(Attempted(vec![(attempt, acquired)]));
+        hand(then, released);
+    };
+    join_all(batch.into_iter().map(pass_one)).await;
+}
+
+/// What the application hands in (its clock) may panic, which must not cost the neighbours their answers.
+fn hand<T>(then: Then<T>, answer: Result<T, StoreError>) {
+    if let Err(panic) = std::panic::catch_unwind(AssertUnwindSafe(|| then(answer))) {
+        tracing::error!(panic = message_of(panic.as_ref()), "an answer of the store could not be acted on");
+    }
+}

@@ -1,0 +1,203 @@
+//! The leases of a manager, and their keeper, the one task that sees to the end of each.
+//!
+//! It also looks at the owner actor of a lease, and starts its renewer when that is due.
+//! The keeper is no part of the manager: leases end in time, and this is told, while the manager is being restarted.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use actix::{Addr, Message};
+use tokio_util::{
+    task::AbortOnDropHandle,
+    time::{DelayQueue, delay_queue::Key},
+};
+
+use crate::{
+    actor::{
+        LockManager, Release, renewer::renewing, request::LifeSign, settings::Settings, state::LeaseState,
+        supervisor::message_of,
+    },
+    protocol::Token,
+    world::Dice,
+};
+
+/// How often the owner actor of a bound lease is looked at.
+const LOOK_AT_OWNER: Duration = Duration::from_millis(100);
+
+/// When a lease is looked at again whose look panicked.
+const AFTER_A_PANIC: Duration = Duration::from_millis(100);
+
+/// The leases of a manager. A clone is another handle to the same table.
+#[derive(Clone, Default)]
+pub(crate) struct Leases(Rc<RefCell<Table>>);
+
+#[derive(Default)]
+struct Table {
+    kept: HashMap<Token, Kept>,
+    looks: DelayQueue<Token>,
+    keeper: Option<Waker>,
+}
+
+struct Kept {
+    lease: Arc<LeaseState>,
+    look: Key,
+    bound_to: Option<LifeSign>,
+    renewer: Option<AbortOnDropHandle<()>>,
+}
+
+impl Leases {
+    pub(crate) fn insert(&self, lease: Arc<LeaseState>, bound_to: Option<LifeSign>) {
+        let mut table = self.0.borrow_mut();
+        let token = lease.hold.token;
+        let pause = next_look(&lease, bound_to.is_some(), false);
+        let look = table.looks.insert(token, pause);
+        table.kept.insert(token, Kept { lease, look, bound_to, renewer: None });
+        // A queue of timers that was empty does not wake when something is put in.
+        if table.kept.len() == 1
+            && let Some(keeper) = table.keeper.take()
+        {
+            keeper.wake();
+        }
+    }
+
+    pub(crate) fn get(&self, token: Token) -> Option<Arc<LeaseState>> {
+        self.0.borrow().kept.get(&token).map(|kept| Arc::clone(&kept.lease))
+    }
+
+    /// Takes a lease out; nobody sees to it any more.
+    pub(crate) fn take(&self, token: Token) -> Option<Arc<LeaseState>> {
+        let mut table = self.0.borrow_mut();
+        let kept = table.kept.remove(&token)?;
+        table.looks.try_remove(&kept.look);
+        Some(kept.lease)
+    }
+
+    pub(crate) fn take_all(&self) -> Vec<Arc<LeaseState>> {
+        let tokens = self.tokens();
+        tokens.into_iter().filter_map(|token| self.take(token)).collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.borrow().kept.len()
+    }
+
+    /// The timers stood still: every lease is looked at now, by whoever waits for its end.
+    pub(crate) fn look_at_all(&self) {
+        for token in self.tokens() {
+            self.look_after(token, Duration::ZERO);
+            self.get(token).iter().for_each(|lease| lease.look_again());
+        }
+    }
+
+    fn tokens(&self) -> Vec<Token> {
+        let mut tokens: Vec<_> = self.0.borrow().kept.keys().copied().collect();
+        // In an order of their own, and not the table's, so that a simulated world replays from its seed.
+        tokens.sort_unstable();
+        tokens
+    }
+
+    fn look_after(&self, token: Token, pause: Duration) {
+        let mut table = self.0.borrow_mut();
+        let Table { kept, looks, keeper } = &mut *table;
+        if let Some(kept) = kept.get_mut(&token) {
+            looks.try_remove(&kept.look);
+            kept.look = looks.insert(token, pause);
+            if let Some(keeper) = keeper.take() {
+                keeper.wake();
+            }
+        }
+    }
+
+    fn poll_due(&self, cx: &mut Context<'_>) -> Poll<Token> {
+        let mut table = self.0.borrow_mut();
+        match table.looks.poll_expired(cx) {
+            Poll::Ready(Some(due)) => Poll::Ready(due.into_inner()),
+            Poll::Ready(None) | Poll::Pending => {
+                table.keeper = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// When there is something to see to, if nothing happens to the lease before that.
+fn next_look(lease: &LeaseState, bound: bool, renewing: bool) -> Duration {
+    let end = lease.remaining();
+    let owner = if bound { LOOK_AT_OWNER } else { end };
+    let renewer = if renewing { end } else { lease.renewer_due().unwrap_or(end) };
+    end.min(owner).min(renewer)
+}
+
+/// Sees to the leases of a manager, for as long as it is polled.
+pub(crate) struct Keeper {
+    pub(crate) leases: Leases,
+    pub(crate) manager: Addr<LockManager>,
+    pub(crate) dice: Arc<dyn Dice>,
+    pub(crate) settings: Arc<Settings>,
+}
+
+impl Keeper {
+    pub(crate) async fn keep(self) {
+        loop {
+            let token = poll_fn(|cx| self.leases.poll_due(cx)).await;
+            // What the application hands in (its clock, its actor's address) may panic. The end is told all the same.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.look_at(token))) {
+                tracing::error!(token = %token.prefix(), panic = message_of(panic.as_ref()), "could not look at a lease");
+                self.leases.look_after(token, AFTER_A_PANIC);
+            }
+        }
+    }
+
+    fn look_at(&self, token: Token) {
+        let Some(lease) = self.leases.get(token) else {
+            return;
+        };
+        if lease.expired() {
+            return self.manager.do_send(LeaseOver { token });
+        }
+        let bound_to = self.with(token, |kept| kept.bound_to.take());
+        if bound_to.as_ref().is_some_and(|lives| !lives()) {
+            let resource = &lease.hold.resource;
+            tracing::debug!(
+                %resource, token = %token.prefix(), "the actor that the lease is bound to died; giving it back"
+            );
+            return self.manager.do_send(Release::of(&lease.hold));
+        }
+        let renewer = self.with(token, |kept| kept.renewer.take());
+        let renewer = renewer.or_else(|| self.renewer_if_due(&lease));
+        let pause = next_look(&lease, bound_to.is_some(), renewer.is_some());
+        self.with(token, move |kept| {
+            (kept.bound_to, kept.renewer) = (bound_to, renewer);
+            None::<()>
+        });
+        self.leases.look_after(token, pause);
+    }
+
+    /// Most leases are released before their first renewal is due: they never have a renewer.
+    fn renewer_if_due(&self, lease: &Arc<LeaseState>) -> Option<AbortOnDropHandle<()>> {
+        let interval =
+            lease.plan.interval.filter(|_| lease.renewer_due().is_some_and(|due| due.is_zero()))?;
+        let (manager, dice) = (self.manager.clone(), Arc::clone(&self.dice));
+        let life = renewing(interval, Arc::clone(lease), manager, dice, &self.settings);
+        Some(AbortOnDropHandle::new(actix_rt::spawn(life)))
+    }
+
+    fn with<T>(&self, token: Token, change: impl FnOnce(&mut Kept) -> Option<T>) -> Option<T> {
+        self.leases.0.borrow_mut().kept.get_mut(&token).and_then(change)
+    }
+}
+
+/// The keeper, or an answer of the store, has seen the end of a lease.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct LeaseOver {
+    pub(crate) token: Token,
+}

@@ -1,0 +1,130 @@
+//! Local hand-over: how those who wait in a line of this manager are served, by passing the resource on.
+
+use std::time::Duration;
+
+use crate::{
+    actor::{
+        AcquireError, LockManager, attempts::Attempt, give_back::Executed, lanes::Passing, lines::Lack,
+        plan::Plan, stats::RequestEnd, waiters::Last,
+    },
+    protocol::{Mode, Moment, ResourceName, Token},
+    store::{Acquisition, Hold, Holder, HolderState, Refusal, StoreError},
+};
+
+/// Whether a release can hand what this one holds to the next exclusive one, and everything that is left with it.
+pub(crate) fn is_alone(mode: Mode, hold: &Hold) -> bool {
+    mode == Mode::Exclusive && hold.owner.is_none()
+}
+
+impl LockManager {
+    /// Whether a request waits in a line.
+    pub(crate) fn lines_up(&self, plan: &Plan) -> bool {
+        let Acquisition { mode, hold, place, .. } = &*plan.acquisition;
+        // Attempts that are counted are an end of their own, which nobody else can reach for it.
+        let counts = plan.backoff.max_attempts().is_some();
+        self.settings.local_handover_limit > 0 && is_alone(*mode, hold) && place.is_some() && !counts
+    }
+
+    /// Puts a waiter into the line for what it wants.
+    pub(crate) fn line_up(&mut self, token: Token) {
+        let Some(waiter) = self.waiters.get_mut(token) else {
+            return;
+        };
+        let resource = waiter.plan.acquisition.hold.resource.clone();
+        let (arrival, ahead) = self.lines.join(&resource, token);
+        waiter.arrival = Some(arrival);
+        let waiters = ahead as u64;
+        if waiters >= u64::from(self.settings.max_waiters) {
+            let error = AcquireError::QueueFull { waiters };
+            return self.refuse(token, RequestEnd::Failed(error.kind()), error);
+        }
+        self.keep_in_line(&resource);
+        let ahead_of_all = self.lines.standing(&resource).and_then(|standing| self.waiters.get_mut(standing));
+        let ahead_of_all = ahead_of_all.and_then(|standing| standing.ahead()).unwrap_or(0);
+        if let Some(waiter) = self.waiters.get_mut(token).filter(|waiter| !waiter.stands) {
+            waiter.waits_behind(waiters + ahead_of_all);
+        }
+    }
+
+    /// After something has changed about a line: somebody stands for it, or nobody does in vain.
+    pub(crate) fn keep_in_line(&mut self, resource: &ResourceName) {
+        while let Some(lack) = self.lines.lack(resource) {
+            match lack {
+                Lack::Standing(first) => return self.attempt(first),
+                Lack::Members(orphan) => drop(self.take_out(orphan)),
+            }
+        }
+    }
+
+    /// The next of the line for this resource sets out for it.
+    pub(crate) fn set_out_next(&mut self, resource: &ResourceName) -> Option<(Attempt, bool)> {
+        let (first, may_overtake) = self.lines.first(resource, self.settings.local_handover_limit)?;
+        // With two attempts on their way it would not be clear which answer is the last.
+        let in_flight = self.waiters.get_mut(first).is_none_or(|waiter| waiter.in_flight);
+        let attempt = (!in_flight).then(|| self.set_out(first)).flatten()?;
+        Some((attempt, may_overtake))
+    }
+
+    /// Nobody takes up what was granted: it goes to the next of the line, or back. Until `perhaps_until` the store may
+    /// execute another attempt with its token.
+    pub(crate) fn relinquish(&mut self, granted: &Acquisition, sent: Moment, perhaps_until: Option<Moment>) {
+        let (from, end) = (granted.hold.clone(), sent + granted.ttl);
+        if let Some(perhaps_until) = perhaps_until {
+            self.give_back(from.clone(), Executed::Perhaps, end.max(perhaps_until));
+            return self.keep_in_line(&from.resource);
+        }
+        let next = is_alone(granted.mode, &from).then(|| self.set_out_next(&from.resource)).flatten();
+        let Some((attempt, overtake)) = next else {
+            self.give_back(from.clone(), Executed::Certainly, end);
+            return self.keep_in_line(&from.resource);
+        };
+        let (giver, hold, opening) = (self.giver(), from.clone(), self.clock.now());
+        let then = Box::new(move |answer: Result<_, StoreError>| {
+            if answer.is_err() {
+                actix_rt::spawn(giver.give_back(hold, opening, Executed::Certainly, end));
+            }
+        });
+        self.lanes.passes.push(Passing { from, attempt, overtake, then });
+    }
+
+    /// What keeps those who wait in a line from the resource, as far as is known.
+    pub(crate) fn in_the_way(&mut self, resource: &ResourceName) -> Option<Result<Refusal, StoreError>> {
+        if let Some(lease) = self.lines.holder(resource).and_then(|holder| self.leases.get(holder)) {
+            let remaining = lease.remaining();
+            let by = Holder {
+                token: lease.hold.token.prefix(),
+                mode: lease.mode,
+                state: HolderState::Holding,
+                owner: None,
+                fence: lease.fence,
+                remaining,
+                metadata: (*lease.metadata).clone(),
+            };
+            return Some(Ok(Refusal { by, remaining }));
+        }
+        let standing = self.lines.standing(resource)?;
+        match &self.waiters.get_mut(standing)?.last {
+            Last::Refused(refusal, _) => Some(Ok(refusal.clone())),
+            Last::Failed(error) => Some(Err(error.clone())),
+            Last::Nothing | Last::Behind(_) => None,
+        }
+    }
+
+    /// A caller has its answer, or has gone. Answers whether its waiter stays all the same, because others of its line
+    /// rely on its place.
+    pub(crate) fn orphaned(&mut self, token: Token) -> bool {
+        let Some(waiter) = self.waiters.get_mut(token).filter(|waiter| waiter.placed || waiter.in_flight)
+        else {
+            return false;
+        };
+        let resource = &waiter.plan.acquisition.hold.resource;
+        let Some(arrival) = waiter.arrival.filter(|_| self.lines.relies_on(resource, token)) else {
+            return false;
+        };
+        self.lines.orphan(resource, arrival);
+        (waiter.arrival, waiter.orphaned) = (None, true);
+        // Its timer was about the end of its wait, perhaps. From now on it is about the place alone.
+        self.waiters.wake_after(token, Duration::ZERO);
+        true
+    }
+}
