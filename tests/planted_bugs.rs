@@ -25,11 +25,9 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "validity counted from the reply to an acquisition",
         file: "src/actor/attempts.rs",
-        right: "            let outcome = ask(\"acquire\", || store.acquire(&acquisition)).await;
+        right: "        let sent = *sent;
 ",
-        wrong: "            let asked = tokio::time::Instant::now();
-            let outcome = ask(\"acquire\", || store.acquire(&acquisition)).await;
-            let sent = if crate::planted(NAME) { sent + asked.elapsed() } else { sent };
+        wrong: "        let sent = if crate::planted(NAME) { self.clock.now() } else { *sent };
 ",
         caught_by: &["P1", "P10", "P11"],
     },
@@ -94,8 +92,8 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "a renewer that goes on after the release",
         file: "src/actor/verbs.rs",
-        right: "match ours.then(|| self.forget(token)).flatten() {",
-        wrong: "if let Some(lease) = self.leases.get(&token).cloned().filter(|_| crate::planted(NAME)) {
+        right: "match ours.then(|| self.take(token)).flatten() {",
+        wrong: "if let Some(lease) = self.leases.get(token).filter(|_| crate::planted(NAME)) {
             let store = Arc::clone(&self.store);
             actix_rt::spawn(async move {
                 loop {
@@ -104,16 +102,19 @@ const BUGS: &[Bug] = &[
                 }
             });
         }
-        match ours.then(|| self.forget(token)).flatten() {",
+        match ours.then(|| self.take(token)).flatten() {",
         caught_by: &["P15"],
     },
     Bug {
         name: "the grant of a caller that went away is kept",
-        file: "src/actor/attempts.rs",
-        right: "        if reply.is_closed() {
-            self.give_back(hold, Executed::Certainly, sent + ttl);",
-        wrong: "        if reply.is_closed() {
-            if !crate::planted(NAME) { self.give_back(hold, Executed::Certainly, sent + ttl); }",
+        file: "src/actor/answers.rs",
+        right: "            return self.relinquish(&plan.acquisition, sent, perhaps_until);
+        }
+        let acquisition",
+        wrong: "            if crate::planted(NAME) { return; }
+            return self.relinquish(&plan.acquisition, sent, perhaps_until);
+        }
+        let acquisition",
         caught_by: &["P18"],
     },
     Bug {
@@ -129,9 +130,16 @@ const BUGS: &[Bug] = &[
         right: "        for token in self.waiters.tokens() {
             self.refuse(token, RequestEnd::Failed(\"restarted\"), AcquireError::Restarted);",
         wrong: "        for token in self.waiters.tokens() {
-            if crate::planted(NAME) { continue }
+            if crate::planted(NAME) { drop(self.waiters.remove(token)); continue }
             self.refuse(token, RequestEnd::Failed(\"restarted\"), AcquireError::Restarted);",
-        caught_by: &["P14", "P16"],
+        caught_by: &["P14", "P16", "P18", "sums"],
+    },
+    Bug {
+        name: "a resource is passed on without a limit",
+        file: "src/actor/lines.rs",
+        right: "Some((*first, line.overtaken < limit))",
+        wrong: "Some((*first, line.overtaken < limit || crate::planted(NAME)))",
+        caught_by: &["P9"],
     },
     Bug {
         name: "a reader beside a writer",
@@ -167,9 +175,9 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "a waiter that gives up keeps its place",
-        file: "src/actor/attempts.rs",
-        right: "            None if waiter.placed => {",
-        wrong: "            None if waiter.placed && !crate::planted(NAME) => {",
+        file: "src/actor/answers.rs",
+        right: "            None if placed => {",
+        wrong: "            None if placed && !crate::planted(NAME) => {",
         caught_by: &["P18"],
     },
     Bug {

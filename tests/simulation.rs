@@ -41,7 +41,7 @@ use sim::{
 };
 
 /// Seeds that once broke a promise by chance; what each of them found.
-const KNOWN: [u64; 4] = [
+const KNOWN: [u64; 7] = [
     // P3: the repeat of an acquisition, executed after the end of its hold, made the checker forget the earlier grant
     // to the same token.
     1_784_440_709,
@@ -49,6 +49,11 @@ const KNOWN: [u64; 4] = [
     3_056_942_909,
     2_855_521_779,
     4_293_621_220,
+    // P18: a grant that nobody took up was passed on, though another attempt for its token was still on its way.
+    1_280_130_582,
+    // P18: answers that travelled together were forgotten when the manager panicked over one of them.
+    1_623_233_132,
+    3_595_129_792,
 ];
 const FIXED: u64 = 200;
 const RANDOM: u64 = 200;

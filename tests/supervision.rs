@@ -12,8 +12,8 @@ use std::{
 
 use actix::Actor;
 use leasehold::{
-    Acquire, AcquireError, Drained, IsHeld, LeaseChange, List, LossReason, RenewError, Settings, Shutdown,
-    Standing, Stats, world::Roll,
+    Acquire, AcquireError, Drained, IsHeld, LeaseChange, List, LossReason, RenewError, ResourceName,
+    Settings, Shutdown, Standing, Stats, Store, world::Roll,
 };
 use support::virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
@@ -200,12 +200,34 @@ fn a_shutdown_ends_as_soon_as_nothing_is_held() {
 }
 
 #[test]
+fn what_the_store_granted_is_not_forgotten_when_the_manager_panics_over_another_answer() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let _held = world.manager().send(Acquire::new("held")).await.unwrap().unwrap();
+        let locks = world.manager_with(Loaded::new(|what| what == Roll::Attempt));
+        // All of them travel together, and the first answer that comes back is the one that panics.
+        let refused = locks.send(Acquire::new("held").wait(secs(60)));
+        let granted: Vec<_> =
+            (0..9).map(|number| locks.send(Acquire::new(format!("free/{number}")).wait(secs(60)))).collect();
+        let (refused, granted) = tokio::join!(refused, futures_util::future::join_all(granted));
+        for answer in granted.into_iter().chain([refused]) {
+            assert!(matches!(answer.unwrap(), Err(AcquireError::Restarted)));
+        }
+        sleep(millis(100)).await;
+        let left = world.store.list(b"", 100).await.unwrap().resources;
+        assert_eq!(left, [ResourceName::new("held").unwrap()]);
+    });
+}
+
+#[test]
 fn restarts_are_paced() {
     quietly();
     in_virtual_time(|| async {
         let locks = World::new().manager_with(Loaded::new(|what| what == Roll::Renewal));
         let lease = locks.send(Acquire::new("r").ttl(Duration::from_secs(600))).await.unwrap().unwrap();
-        sleep(secs(60)).await;
+        // A renewer is there from half of the first interval on.
+        sleep(secs(100 + 60)).await;
         let restarts = locks.send(Stats).await.unwrap().renewer_restarts;
         assert!((55..80).contains(&restarts), "10 ms doubled up to 1 s: {restarts}");
         drop(lease);

@@ -45,7 +45,7 @@ fn numbers(served: &Served) -> Vec<u32> {
 fn waiters_of_many_managers_are_served_in_the_order_of_arrival_without_polling() {
     in_virtual_time(|| async {
         let world = World::new();
-        let managers: Vec<_> = (0..4).map(|_| world.manager()).collect();
+        let managers: Vec<_> = (0..4).map(|_| world.strict_manager()).collect();
         let lease = managers[0].send(Acquire::new("r")).await.unwrap().unwrap();
         let served = Served::default();
         let mut waiters = Vec::new();
@@ -119,7 +119,7 @@ fn a_dead_head_costs_its_grant_window_and_no_more() {
 fn a_waiter_that_gives_up_leaves_the_queue_and_does_not_hold_it_up() {
     in_virtual_time(|| async {
         let world = World::new();
-        let locks = world.manager();
+        let locks = world.strict_manager();
         let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
         let gone = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(600))));
         let impatient = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(1))));

@@ -41,6 +41,7 @@ pub(crate) enum Op {
     /// From the first number to the first that may take over from it: see `Case::heir`.
     Pass(usize, usize, Duration, bool),
     AcquireEach(Vec<Request>),
+    AcquireAll(Vec<Request>),
     RenewEach(Vec<(usize, Duration)>),
     ReleaseEach(Vec<(usize, Duration)>),
     Elapse(Duration),
@@ -159,12 +160,16 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (1..5_u64).prop_map(|seconds| Op::Elapse(Duration::from_secs(seconds))),
         6 => (0..ASKED, 0..ASKED, lasting(8), any::<bool>())
             .prop_map(|(from, to, ttl, overtake)| Op::Pass(from, to, ttl, overtake)),
-        6 => batch((0..ASKED, lasting(8), prop::bool::weighted(0.2)).prop_map(|(asked, ttl, is_try)| {
-            Request { asked, ttl, is_try }
-        })).prop_map(Op::AcquireEach),
+        6 => batch(request()).prop_map(Op::AcquireEach),
+        6 => batch(request()).prop_map(Op::AcquireAll),
         2 => batch((0..ASKED, lasting(8))).prop_map(Op::RenewEach),
         4 => batch((0..ASKED, closed_for())).prop_map(Op::ReleaseEach),
     ]
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let request = (0..ASKED, lasting(8), prop::bool::weighted(0.2));
+    request.prop_map(|(asked, ttl, is_try)| Request { asked, ttl, is_try })
 }
 
 fn batch<T: Strategy>(of: T) -> impl Strategy<Value = Vec<T::Value>> {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use leasehold::{
     protocol::ResourceName,
-    store::{Acquisition, Hold, MemoryStore, RedisStore, Store},
+    store::{Acquired, AcquiredAll, Acquisition, Hold, MemoryStore, RedisStore, Refusal, Store},
 };
 
 use super::{
@@ -81,6 +81,7 @@ impl<'a> Pair<'a> {
                 None => Ok(()),
             },
             Op::AcquireEach(requests) => self.acquire_each(case, requests).await,
+            Op::AcquireAll(requests) => self.acquire_all(case, requests).await,
             Op::RenewEach(renewals) => self.renew_each(&case.holds(renewals)).await,
             Op::ReleaseEach(releases) => self.release_each(&case.holds(releases)).await,
             &Op::Elapse(time) => {
@@ -107,6 +108,44 @@ impl<'a> Pair<'a> {
         for (number, (expected, real)) in expected.into_iter().zip(real).enumerate() {
             let found = self.fences.compare_answers(case, expected, real);
             found.map_err(|found| format!("number {number}: {found}"))?;
+        }
+        Ok(())
+    }
+
+    async fn acquire_all(&mut self, case: &Case, requests: &[Request]) -> Found {
+        let asked: Vec<_> = requests.iter().map(|request| Arc::new(case.requested(request))).collect();
+        let answers = (self.memory.acquire_all(&asked).await, self.redis.acquire_all(&asked).await);
+        let answers = match answers {
+            (Ok(AcquiredAll::Granted(model)), Ok(AcquiredAll::Granted(real))) => {
+                same(Ok((model.len(), asked.len())), Ok((real.len(), asked.len())))?;
+                let granted = |grant| Ok(Acquired::Granted(grant));
+                (0..).zip(model.into_iter().map(granted).zip(real.into_iter().map(granted))).collect()
+            }
+            (
+                Ok(AcquiredAll::Refused { which: model_which, refusal: model }),
+                Ok(AcquiredAll::Refused { which, refusal: real }),
+            ) => {
+                same(Ok(model_which), Ok(which))?;
+                let taken_back = |refusal: &Refusal| {
+                    asked[..which].iter().any(|asked| asked.hold.token.prefix() == refusal.by.token)
+                };
+                // One of those that are taken back may have been in the way: it is not there any more.
+                let compared = !taken_back(&model) && !taken_back(&real);
+                let both = (Ok(Acquired::Refused(model)), Ok(Acquired::Refused(real)));
+                if compared { vec![(which, both)] } else { vec![] }
+            }
+            (
+                Ok(AcquiredAll::Failed { which: model_which, error: model }),
+                Ok(AcquiredAll::Failed { which, error: real }),
+            ) => {
+                same(Ok(model_which), Ok(which))?;
+                vec![(which, (Err(model), Err(real)))]
+            }
+            (model, real) => return same(model, real),
+        };
+        for (which, (model, real)) in answers {
+            let expected = Expected::of(&self.memory, Acquisition::clone(&asked[which]), model).await?;
+            self.fences.compare_answers(case, expected, real)?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ mod proxy;
 #[allow(dead_code, reason = "each test binary uses its own part")]
 mod redis_server;
 mod refused;
+mod together;
 mod waiting;
 
 use std::{

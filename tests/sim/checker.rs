@@ -169,6 +169,16 @@ impl Checker {
             What::Released { token, owner, closed_for, answer, seen } => {
                 resource.model.released(*token, (owner.as_ref(), *closed_for), (*answer, seen), now)
             }
+            What::Passed { from, to, overtake, limit, answer, seen } => {
+                if matches!(answer.acquired, Ok(Acquired::Queued { .. })) {
+                    self.placed.insert(to.request, to.token);
+                }
+                let verdict = resource.model.passed(*from, to, (*overtake, *limit), (answer, seen), now);
+                if resource.model.is_live(to.token, now) {
+                    self.tokens.insert(to.token, (to.request, now));
+                }
+                verdict
+            }
             What::Wrong { property, details } => Err((*property, details.clone())),
         }
     }

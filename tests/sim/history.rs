@@ -9,7 +9,7 @@ use std::{
 
 use leasehold::{
     Fence, LossReason, Mode, Owner, Token,
-    store::{Acquired, Released, Renewed, StoreError},
+    store::{Acquired, Passed, Released, Renewed, StoreError},
 };
 use tokio::time::Instant;
 
@@ -56,6 +56,8 @@ pub(crate) enum What {
     ReleaseSent { token: Token },
     /// The store executed a release, and this is what the resource was then.
     Released { token: Token, owner: Option<Owner>, closed_for: Duration, answer: Released, seen: Seen },
+    /// The store released one hold and gave what it held to another, and this is what the resource was then.
+    Passed { from: Token, to: Wanted, overtake: bool, limit: u32, answer: Passed, seen: Seen },
     /// A sum that does not hold, or something that is left over at the end.
     Wrong { property: &'static str, details: String },
 }
@@ -132,6 +134,7 @@ impl What {
             }
             Self::Granted { grant, .. } => grant.token == token,
             Self::Acquired { asked, .. } => asked.token == token,
+            Self::Passed { from, to, .. } => *from == token || to.token == token,
             Self::LetGo { token: its }
             | Self::Answered { token: its, .. }
             | Self::LossTold { token: its, .. }

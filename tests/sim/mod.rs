@@ -65,8 +65,10 @@ async fn run(seed: u64) -> Vec<Event> {
     let history = Arc::new(History::start());
     let calm = Arc::new(AtomicBool::new(false));
     let clock: Arc<dyn Clock> = Arc::new(RuntimeClock::start());
+    let limit = [0, 1, 3, 16][seed as usize % 4];
     let memory = MemoryStore::new(Arc::clone(&clock));
-    let weather = FaultyStore::new(memory.clone(), Arc::clone(&history), Arc::clone(&calm), rng.random());
+    let weather =
+        FaultyStore::new(memory.clone(), Arc::clone(&history), Arc::clone(&calm), (rng.random(), limit));
     let store: Arc<dyn Store> = Arc::new(weather);
     let managers: Vec<_> = (0..rng.random_range(2..=3))
         .map(|_| {
@@ -75,6 +77,7 @@ async fn run(seed: u64) -> Vec<Event> {
                 max_restart_pause: Duration::from_millis(100),
                 patience: PATIENCE_IN_QUEUE,
                 grant_window: GRANT_WINDOW,
+                local_handover_limit: limit,
                 ..Settings::default()
             };
             let builder = LockManager::builder(Arc::clone(&store)).settings(settings);

@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use leasehold::{
     Fence, Mode, Owner, Token,
-    store::{Acquired, Grant, Released, Renewed, StoreError},
+    store::{Acquired, Grant, Passed, Released, Renewed, StoreError},
 };
 
 use super::{
@@ -25,6 +25,8 @@ pub(crate) struct Model {
     pub(crate) order: HashMap<(Token, Fence), u64>,
     grants: u64,
     last_fence: Option<Fence>,
+    /// How often in a row it was passed on though others waited.
+    overtaken: u32,
 }
 
 #[derive(Clone)]
@@ -147,6 +149,7 @@ impl Model {
             return (first.order, verdict);
         }
         self.grants += 1;
+        self.overtaken = 0;
         (self.grants, self.admitted_first(asked, fence))
     }
 
@@ -224,6 +227,55 @@ impl Model {
         match owner.map_or(0, |owner| self.count(&owner, now)) {
             count if count == told_count => Ok(()),
             count => broken("P5", format!("{answer:?} was told, but {count} are left")),
+        }
+    }
+
+    /// Given back by one and taken by another, at one moment.
+    pub(crate) fn passed(
+        &mut self,
+        from: Token,
+        to: &Wanted,
+        (overtake, limit): (bool, u32),
+        (answer, seen): (&Passed, &Seen),
+        now: Duration,
+    ) -> Verdict {
+        self.settle(now);
+        let released = self.given_back(from, (None, Duration::ZERO), answer.released, now);
+        self.settle(now);
+        self.queue.forget(|waiting| waiting.token == from);
+        let acquired = if overtake && answer.released == Released::Freed && self.holds.is_empty() {
+            self.overtook(to, &answer.acquired, (limit, now)).and(self.nobody_is_forgotten(seen, now))
+        } else {
+            self.acquired(to, &answer.acquired, seen, now)
+        };
+        let others = self.queue.len() - usize::from(self.queue.ahead_of(to.request).is_some());
+        let told = match answer.others_wait == (others > 0) {
+            true => Ok(()),
+            false => broken("P9", format!("{others} others wait, but {} was told", answer.others_wait)),
+        };
+        released.and(acquired).and(told)
+    }
+
+    fn overtook(
+        &mut self,
+        to: &Wanted,
+        answer: &Result<Acquired, StoreError>,
+        (limit, now): (u32, Duration),
+    ) -> Verdict {
+        let before = self.overtaken;
+        let Some(fence) = answer.as_ref().ok().and_then(granted).and_then(|grant| grant.fence) else {
+            return broken("P16", "what was passed on was not granted");
+        };
+        if let Some(place) = self.queue.ahead_of(to.request) {
+            self.queue.take(place);
+        }
+        let (order, verdict) = self.admitted(to, fence, now);
+        self.enter(to, (fence, order), now + to.ttl, to.lock_delay);
+        self.overtaken = if self.queue.len() > 0 { before + 1 } else { 0 };
+        // A manager that is started again has forgotten how often it was.
+        match self.overtaken > 2 * limit + 1 {
+            true => broken("P9", format!("passed on {} times though others waited", self.overtaken)),
+            false => verdict,
         }
     }
 

@@ -12,8 +12,8 @@ use futures_util::{StreamExt, stream};
 use leasehold::{
     MemoryStore, ResourceName, Store, StoreError,
     store::{
-        Acquired, Acquisition, Announcement, Announcements, Hold, Inbox, Inspection, Listing, Released,
-        Renewed, Reply,
+        Acquired, Acquisition, Announcement, Announcements, Hold, Inbox, Inspection, Listing, Passed,
+        Released, Renewed, Reply,
     },
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -33,6 +33,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(1_200);
 pub(crate) struct FaultyStore {
     inner: MemoryStore,
     network: Network,
+    /// How often in a row its managers pass a resource on.
+    limit: u32,
 }
 
 /// What lies between: the same weather for requests and announcements.
@@ -60,11 +62,16 @@ struct Fate {
 }
 
 impl FaultyStore {
-    pub(crate) fn new(inner: MemoryStore, history: Arc<History>, calm: Arc<AtomicBool>, seed: u64) -> Self {
+    pub(crate) fn new(
+        inner: MemoryStore,
+        history: Arc<History>,
+        calm: Arc<AtomicBool>,
+        (seed, limit): (u64, u32),
+    ) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let rate = [0.02, 0.08, 0.16, 0.3][rng.random_range(0..4)];
         let weather = Arc::new(Mutex::new(Weather { rng, rate, stalled_until: Duration::ZERO }));
-        Self { inner, network: Network { history, calm, weather } }
+        Self { inner, network: Network { history, calm, weather }, limit }
     }
 
     /// Sends a request through the weather. It goes its own way: nobody has to wait for it.
@@ -177,6 +184,18 @@ impl Store for FaultyStore {
             let seen = seen(&store, &hold).await?;
             let Hold { token, owner, .. } = hold;
             history.add(resource, What::Released { token, owner, closed_for, answer, seen });
+            Ok(answer)
+        })
+    }
+
+    fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
+        let (resource, from, to, limit) = (number(&from.resource), from.clone(), to.clone(), self.limit);
+        self.network.history.add(resource, What::ReleaseSent { token: from.token });
+        self.send(async move |store, history| {
+            let answer = store.pass(&from, &to, overtake).await?;
+            let seen = seen(&store, &from).await?;
+            let (from, to) = (from.token, wanted(to));
+            history.add(resource, What::Passed { from, to, overtake, limit, answer: answer.clone(), seen });
             Ok(answer)
         })
     }

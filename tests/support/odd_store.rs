@@ -9,10 +9,12 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{FutureExt, future::join_all};
 use leasehold::{
     MemoryStore, ResourceName, Store, StoreError,
     store::{
-        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Reply,
+        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Replies,
+        Reply,
     },
 };
 
@@ -23,12 +25,14 @@ pub(crate) struct OddStore {
     panics: Arc<AtomicBool>,
     renewals: Arc<AtomicU64>,
     releases: Arc<AtomicU64>,
+    batches: Arc<Mutex<Vec<(&'static str, usize)>>>,
 }
 
 impl OddStore {
     pub(crate) fn new(inner: MemoryStore) -> Self {
         let (late, panics) = (Arc::default(), Arc::default());
-        Self { inner, late, panics, renewals: Arc::default(), releases: Arc::default() }
+        let (renewals, releases, batches) = (Arc::default(), Arc::default(), Arc::default());
+        Self { inner, late, panics, renewals, releases, batches }
     }
 
     /// The next acquisition is answered "timed out" at once, and executed after `delay`.
@@ -43,6 +47,11 @@ impl OddStore {
 
     pub(crate) fn renewals(&self) -> u64 {
         self.renewals.load(Ordering::Relaxed)
+    }
+
+    /// The renewals and releases that came together, since this was asked last: which verb, and how many of it.
+    pub(crate) fn batches(&self) -> Vec<(&'static str, usize)> {
+        std::mem::take(&mut self.batches.lock().unwrap())
     }
 
     pub(crate) fn releases(&self) -> u64 {
@@ -72,6 +81,16 @@ impl Store for OddStore {
     fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
         self.releases.fetch_add(1, Ordering::Relaxed);
         self.inner.release(hold, closed_for)
+    }
+
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+        self.batches.lock().unwrap().push(("renew", renewals.len()));
+        join_all(renewals.iter().map(|(hold, ttl)| self.renew(hold, *ttl))).boxed()
+    }
+
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
+        self.batches.lock().unwrap().push(("release", releases.len()));
+        join_all(releases.iter().map(|(hold, closed_for)| self.release(hold, *closed_for))).boxed()
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {

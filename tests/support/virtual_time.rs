@@ -13,7 +13,8 @@ use std::{
 
 use actix::{Actor, Addr, Context, Handler};
 use leasehold::{
-    LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, ResourceName, Store, Token,
+    LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, ResourceName, Settings, Store,
+    Token,
     world::{Dice, Roll, RuntimeClock},
 };
 
@@ -46,6 +47,17 @@ impl World {
 
     pub(crate) fn manager(&self) -> Addr<LockManager> {
         self.manager_with(Loaded::new(|_| false))
+    }
+
+    /// A manager whose waiters all stand in the queue of the store.
+    pub(crate) fn strict_manager(&self) -> Addr<LockManager> {
+        self.passing_manager(0)
+    }
+
+    /// A manager with this `local_handover_limit`.
+    pub(crate) fn passing_manager(&self, local_handover_limit: u32) -> Addr<LockManager> {
+        let settings = Settings { local_handover_limit, ..Settings::default() };
+        self.builder().settings(settings).dice(Arc::new(Loaded::new(|_| false))).start_here().unwrap()
     }
 
     pub(crate) fn manager_with(&self, dice: impl Dice) -> Addr<LockManager> {

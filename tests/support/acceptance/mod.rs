@@ -23,6 +23,7 @@ mod permits;
 mod queue;
 mod reentry;
 mod shared;
+mod together;
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,7 +39,7 @@ use leasehold::{
 use self::ears::{Heard, next, unheard};
 pub(crate) use self::{
     batches::*, ends::*, exclusive::*, hand_over::*, heads::*, inspection::*, leaving::*, names::*, next::*,
-    overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*,
+    overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*, together::*,
 };
 
 /// A store, and the time that passes for it.

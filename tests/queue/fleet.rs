@@ -1,0 +1,178 @@
+//! The processes of a test: started, told what to do, heard, killed.
+
+use std::{
+    env,
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    process::{SETUP, TEST},
+    redis_server::RedisServer,
+    talk::{Do, Setup, Told, Turn},
+};
+
+/// How long anything may take that has no bound of its own.
+const MOST: Duration = Duration::from_secs(30);
+
+/// What a process has told.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) asked: usize,
+    /// How many times all who had asked waited.
+    pub(crate) waiting: usize,
+    pub(crate) holding: bool,
+    pub(crate) turns: Vec<Turn>,
+    pub(crate) refused: Vec<(u64, String)>,
+    ended: Option<(u64, u64)>,
+}
+
+pub(crate) struct Fleet {
+    processes: Vec<Child>,
+    heard: Vec<Heard>,
+    told: Receiver<(usize, Told)>,
+    /// Tests that measure time, one at a time.
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Fleet {
+    pub(crate) fn start(setup: &Setup, processes: usize) -> Self {
+        static ALONE: Mutex<()> = Mutex::new(());
+        // What a failed test leaves behind is gone with it.
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tell, told) = channel();
+        let start_one = |number| {
+            let mut child = start(setup);
+            let (stdout, tell) = (child.stdout.take().unwrap(), tell.clone());
+            thread::spawn(move || listen(number, stdout, &tell));
+            child
+        };
+        let processes: Vec<Child> = (0..processes).map(start_one).collect();
+        let heard = processes.iter().map(|_| Heard::default()).collect();
+        Self { processes, heard, told, _alone }
+    }
+
+    pub(crate) fn tell(&mut self, process: usize, what: Do) {
+        let mut line = serde_json::to_vec(&what).unwrap();
+        line.push(b'\n');
+        self.processes[process].stdin.as_mut().unwrap().write_all(&line).unwrap();
+    }
+
+    /// Callers of this process ask, and wait when this returns: behind all who have asked before.
+    pub(crate) fn ask(&mut self, process: usize, callers: usize) {
+        let asked_before = self.heard[process].waiting;
+        self.heard[process].asked += callers;
+        self.tell(process, Do::Ask(callers));
+        self.until(&format!("{callers} callers wait"), |fleet| fleet.heard[process].waiting > asked_before);
+    }
+
+    /// A caller of this process has the resource when this returns.
+    pub(crate) fn hold(&mut self, process: usize) {
+        self.tell(process, Do::Hold);
+        self.until("holding", |fleet| fleet.heard[process].holding);
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(&mut self, process: usize) {
+        self.processes[process].kill().unwrap();
+        self.processes[process].wait().unwrap();
+    }
+
+    /// Hears what processes tell until a condition holds.
+    pub(crate) fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + MOST;
+        while !holds(self) {
+            let Ok((process, told)) = self.told.recv_timeout(end.saturating_duration_since(Instant::now()))
+            else {
+                let served: Vec<_> =
+                    self.heard.iter().map(|heard| (heard.asked, heard.turns.len())).collect();
+                panic!("not within {MOST:?}: {what}; asked and served by process: {served:?}");
+            };
+            let heard = &mut self.heard[process];
+            match told {
+                Told::Waiting => heard.waiting += 1,
+                Told::Holding => heard.holding = true,
+                Told::Served(turn) => heard.turns.push(turn),
+                Told::Refused(at, reason) => heard.refused.push((at, reason)),
+                Told::Ended(pending, held) => heard.ended = Some((pending, held)),
+            }
+        }
+    }
+
+    pub(crate) fn until_served(&mut self, callers: usize) {
+        self.until(&format!("{callers} are served"), |fleet| fleet.turns().count() >= callers);
+    }
+
+    /// Waits until every caller of these processes was served or told.
+    pub(crate) fn until_all_are_answered(&mut self, processes: &[usize]) {
+        let answered = |heard: &Heard| heard.turns.len() + heard.refused.len() == heard.asked;
+        self.until("all are answered", |fleet| {
+            processes.iter().all(|process| answered(&fleet.heard[*process]))
+        });
+    }
+
+    pub(crate) fn of(&self, process: usize) -> &Heard {
+        &self.heard[process]
+    }
+
+    /// All turns, each with the number of its process.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = (usize, &Turn)> {
+        let heard = self.heard.iter().enumerate();
+        heard.flat_map(|(process, heard)| heard.turns.iter().map(move |turn| (process, turn)))
+    }
+
+    /// Ends these processes in good order: nothing is left in them, and no key on the server within this time.
+    pub(crate) fn end(mut self, processes: &[usize], server: &RedisServer, within: Duration) {
+        for process in processes {
+            self.tell(*process, Do::End);
+            self.until("ended", |fleet| fleet.heard[*process].ended.is_some());
+            assert_eq!(self.heard[*process].ended, Some((0, 0)), "pending and held in process {process}");
+        }
+        let start = Instant::now();
+        loop {
+            let left: Vec<_> =
+                server.keys().into_iter().filter(|(key, _)| key != "leasehold:fence").collect();
+            if left.is_empty() {
+                return;
+            }
+            assert!(start.elapsed() < within, "keys left over: {left:?}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            // Both fail only if it has ended already.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+fn start(setup: &Setup) -> Child {
+    Command::new(env::current_exe().unwrap())
+        .args(["--exact", TEST, "--ignored", "--nocapture", "--quiet"])
+        .env(SETUP, serde_json::to_string(setup).unwrap())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// What the test harness prints between the values is not meant for us.
+fn listen(process: usize, stdout: ChildStdout, tell: &Sender<(usize, Told)>) {
+    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+        if let Ok(told) = serde_json::from_str(&line) {
+            // Nobody listens any more when the test is over.
+            drop(tell.send((process, told)));
+        }
+    }
+}
