@@ -179,7 +179,7 @@ impl Waiters {
 
     /// Wakes a new waiter after `wait`, and as soon as its caller goes; while it is young perhaps a little later.
     pub(crate) fn watch(&mut self, token: Token, wait: Duration) {
-        if wait <= YOUNG || self.get_mut(token).is_none_or(|waiter| !waiter.stands) {
+        if wait <= 2 * YOUNG || self.get_mut(token).is_none_or(|waiter| !waiter.stands) {
             return self.wake_after(token, wait);
         }
         self.wakes.add_young(token);

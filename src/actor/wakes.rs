@@ -19,7 +19,7 @@ use tokio_util::time::{DelayQueue, delay_queue::Key};
 use crate::protocol::Token;
 
 /// Most first attempts have their answer before this is over; then nothing had to be watched about them.
-pub(crate) const YOUNG: Duration = Duration::from_millis(5);
+pub(crate) const YOUNG: Duration = Duration::from_millis(50);
 
 /// What wakes a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
