@@ -1,8 +1,9 @@
-//! This crate: a lock manager in its own arbiter, asked by messages, with the settings that it comes with.
+//! This crate: a lock manager in its own arbiter, asked by messages, with the settings that it comes with, except for
+//! those that the environment names (`LEASEHOLD_WAIT_LOCAL_HANDOVER_LIMIT=0`).
 
 use std::{sync::Arc, time::Duration};
 
-use ::leasehold::{Acquire, Lease, LockManager, ReadLock, RedisStore, WriteLock};
+use ::leasehold::{Acquire, Config, Lease, LockManager, ReadLock, RedisStore, WriteLock};
 use actix::Addr;
 
 use crate::{Failure, workloads::TTL};
@@ -17,7 +18,8 @@ pub(crate) struct Leasehold(Addr<LockManager>);
 
 impl Leasehold {
     pub(crate) fn start(url: &str) -> Result<Self, Failure> {
-        Ok(Self(LockManager::builder(Arc::new(RedisStore::open(url)?)).start()?))
+        let settings = Config::from_env()?.settings()?;
+        Ok(Self(LockManager::builder(Arc::new(RedisStore::open(url)?)).settings(settings).start()?))
     }
 
     pub(crate) async fn acquire(&self, resource: &str) -> Result<Held, Failure> {
