@@ -115,14 +115,15 @@ impl LockManagerBuilder {
         let done = Rc::new(Cell::new(false));
         let (counted, rolled, clock_of_deaths) = (Arc::clone(&stats), Arc::clone(&dice), Arc::clone(&clock));
         let inbox = Inbox(dice.token());
-        let (address, leases, settings) = (context.address(), Leases::default(), Arc::new(settings));
+        let (address, leases, settings) =
+            (Arc::new(context.address()), Leases::default(), Arc::new(settings));
         let keeper = Keeper {
             leases: leases.clone(),
-            manager: address.clone(),
+            manager: Arc::clone(&address),
             dice: Arc::clone(&dice),
             settings: Arc::clone(&settings),
         };
-        let lanes = Rc::new(Lanes::open(&store, address.clone()));
+        let lanes = Rc::new(Lanes::open(&store, Addr::clone(&address)));
         let manager = LockManager {
             store,
             clock,
@@ -137,7 +138,7 @@ impl LockManagerBuilder {
             hears: false,
             leases,
             lanes,
-            address: Arc::new(address),
+            address,
             shutdown: Progress::new(Rc::clone(&done)),
         };
         let mut last_death = clock_of_deaths.now();

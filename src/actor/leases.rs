@@ -139,7 +139,7 @@ fn next_look(lease: &LeaseState, bound: bool, renewing: bool) -> Duration {
 /// Sees to the leases of a manager, for as long as it is polled.
 pub(crate) struct Keeper {
     pub(crate) leases: Leases,
-    pub(crate) manager: Addr<LockManager>,
+    pub(crate) manager: Arc<Addr<LockManager>>,
     pub(crate) dice: Arc<dyn Dice>,
     pub(crate) settings: Arc<Settings>,
 }
@@ -185,7 +185,7 @@ impl Keeper {
     fn renewer_if_due(&self, lease: &Arc<LeaseState>) -> Option<AbortOnDropHandle<()>> {
         let interval =
             lease.plan.interval.filter(|_| lease.renewer_due().is_some_and(|due| due.is_zero()))?;
-        let (manager, dice) = (self.manager.clone(), Arc::clone(&self.dice));
+        let (manager, dice) = (Arc::clone(&self.manager), Arc::clone(&self.dice));
         let life = renewing(interval, Arc::clone(lease), manager, dice, &self.settings);
         Some(AbortOnDropHandle::new(actix_rt::spawn(life)))
     }

@@ -23,10 +23,13 @@ use crate::{
 /// However little is left of a lease: attempts to renew it are at least this far apart.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
+/// How many times in an interval leases are renewed: with 10 s, every 39 ms.
+const BEATS: u32 = 256;
+
 /// Sends `Renew` for one lease until that is over.
 pub(crate) struct Renewer {
     lease: Arc<LeaseState>,
-    manager: Addr<LockManager>,
+    manager: Arc<Addr<LockManager>>,
     dice: Arc<dyn Dice>,
     interval: Duration,
     missed_in_a_row: u32,
@@ -40,7 +43,10 @@ impl Renewer {
             // The first of a set takes the others along; they look a little later whether it did.
             pause += self.interval / 8;
         }
-        ctx.run_later(pause.saturating_sub(self.since_confirmed()), Self::renew);
+        let now = self.lease.clock.now();
+        // Renewals that come at the same beat travel together.
+        let due = (self.lease.confirmed() + pause).on_beat(self.interval / BEATS);
+        ctx.run_later(due.remaining(now), Self::renew);
     }
 
     fn since_confirmed(&self) -> Duration {
@@ -101,7 +107,7 @@ impl Supervised for Renewer {}
 pub(crate) fn renewing(
     interval: Duration,
     lease: Arc<LeaseState>,
-    manager: Addr<LockManager>,
+    manager: Arc<Addr<LockManager>>,
     dice: Arc<dyn Dice>,
     settings: &Settings,
 ) -> impl Future<Output = ()> + use<> {

@@ -25,6 +25,12 @@ impl Moment {
         self.0.saturating_sub(now.0)
     }
 
+    /// This moment, or the last one before it that lies a multiple of `beat` after the clock's origin.
+    pub(crate) fn on_beat(self, beat: Duration) -> Self {
+        let over = self.0.as_nanos() % beat.as_nanos().max(1);
+        self - Duration::from_nanos(u64::try_from(over).unwrap_or(0))
+    }
+
     /// How much time has gone by from this moment until `now`; zero if it is still to come.
     pub const fn elapsed(self, now: Self) -> Duration {
         now.remaining(self)
