@@ -12,8 +12,8 @@ use std::{
 
 use actix::{Actor, Addr};
 use leasehold::{
-    Acquire, AcquireError, Backoff, Inspect, LeaseChange, LockManager, LossReason, Moment, Release, Released,
-    RenewError, Settings, Shutdown, Stats, Token,
+    Acquire, AcquireError, Backoff, Inspect, Lease, LeaseChange, LockManager, LossReason, Moment, Release,
+    Released, RenewError, Settings, Shutdown, Stats, Token,
     world::{Clock, Dice, Roll, RuntimeClock},
 };
 use support::{
@@ -319,4 +319,34 @@ fn a_shutdown_after_a_crash_in_the_first_one_still_ends_the_manager() {
         assert_eq!(again.revoked, 1);
         assert!(locks.send(Stats).await.is_err(), "it has stopped");
     });
+}
+
+#[test]
+fn a_lease_that_ends_takes_no_other_with_it() {
+    for sooner in [false, true] {
+        in_virtual_time(async || {
+            let world = World::new();
+            let locks = world.manager();
+            // Moves the keeper's timer behind those of the grants, so that both orders of the two are seen.
+            let ends_sooner = Acquire::new("sooner").ttl(millis(500)).no_renew();
+            let _ends_sooner =
+                if sooner { Some(locks.send(ends_sooner).await.unwrap().unwrap()) } else { None };
+            let ending = Acquire::new("ending").ttl(secs(1)).no_renew();
+            let ending = locks.send(ending).await.unwrap().unwrap();
+            let end = Instant::now() + ending.remaining();
+            // Some are granted just when the keeper tells the manager of the end.
+            let mut asking = Vec::new();
+            for late in 0..4 {
+                world.store.stall_next(1, end + millis(late) - Instant::now());
+                asking.push(actix_rt::spawn(locks.send(Acquire::new(format!("r{late}")))));
+                sleep(millis(1)).await;
+            }
+            let mut leases = Vec::new();
+            for asking in asking {
+                leases.push(asking.await.unwrap().unwrap().unwrap());
+            }
+            sleep(secs(120)).await;
+            assert!(leases.iter().all(Lease::is_valid), "{leases:?}");
+        });
+    }
 }

@@ -5,7 +5,9 @@ mod support;
 use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr};
-use leasehold::{Acquire, AcquireError, Inspect, LeaseChange, LockManager, ReadLock, Settings, Stats};
+use leasehold::{
+    Acquire, AcquireError, ForceRelease, Inspect, LeaseChange, LockManager, ReadLock, Settings, Stats,
+};
 use support::{
     odd_store::OddStore,
     virtual_time::{Listener, World, in_virtual_time, millis, secs},
@@ -146,6 +148,24 @@ fn a_place_is_given_up_when_all_of_its_line_have_gone() {
 }
 
 #[test]
+fn a_place_is_given_up_when_the_last_of_its_line_has_been_passed_the_resource() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let locks = world.manager();
+        let first = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+        let impatient = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(1))));
+        let patient = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(600))));
+        impatient.await.unwrap().unwrap().unwrap_err();
+        assert_eq!(waiting(&locks).await, 1, "its place is kept for the other");
+        drop(first);
+        let second = patient.await.unwrap().unwrap().unwrap();
+        assert_eq!(waiting(&locks).await, 0);
+        drop(second);
+        assert_eq!(world.left().await, 0);
+    });
+}
+
+#[test]
 fn those_behind_a_lease_that_is_lost_attempt_when_it_is() {
     in_virtual_time(|| async {
         let world = World::new();
@@ -159,6 +179,24 @@ fn those_behind_a_lease_that_is_lost_attempt_when_it_is() {
         next.await.unwrap();
         assert!((secs(1)..millis(2_300)).contains(&start.elapsed()), "{:?}", start.elapsed());
         drop(lease);
+        assert_eq!(world.left().await, 0);
+    });
+}
+
+#[test]
+fn those_behind_a_lease_that_is_taken_away_by_force_are_served_at_once() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let locks = world.manager();
+        let lease = locks.send(Acquire::new("r").wait(secs(1))).await.unwrap().unwrap();
+        let served = Served::default();
+        let start = Instant::now();
+        let waiters: Vec<_> = (0..3).map(|number| waiter(&locks, number, &served)).collect();
+        assert_eq!(waiting(&locks).await, 0, "while the manager holds it, nobody has to stand");
+        assert_eq!(locks.send(ForceRelease::new("r")).await.unwrap().unwrap(), 1);
+        all(waiters).await;
+        assert!(start.elapsed() < millis(100), "{:?}", start.elapsed());
+        lease.release().await.unwrap_err();
         assert_eq!(world.left().await, 0);
     });
 }

@@ -5,15 +5,16 @@ mod support;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use actix::Actor;
+use actix::{Actor, Context};
 use leasehold::{
-    Acquire, AcquireError, Drained, IsHeld, LeaseChange, List, LossReason, RenewError, ResourceName,
-    Settings, Shutdown, Standing, Stats, Store, world::Roll,
+    Acquire, AcquireError, Drained, IsHeld, LeaseChange, List, LossReason, Moment, RenewError, ResourceName,
+    Settings, Shutdown, Standing, Stats, Store,
+    world::{Clock, Roll, RuntimeClock},
 };
 use support::virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
@@ -232,4 +233,42 @@ fn restarts_are_paced() {
         assert!((55..80).contains(&restarts), "10 ms doubled up to 1 s: {restarts}");
         drop(lease);
     });
+}
+
+/// A clock that panics once, when it has been asked so many times.
+#[derive(Debug)]
+struct PanicsAfter(RuntimeClock, AtomicI64);
+
+impl Clock for PanicsAfter {
+    fn now(&self) -> Moment {
+        assert!(self.1.fetch_sub(1, Ordering::Relaxed) != 0, "the dice were told to panic");
+        self.0.now()
+    }
+}
+
+struct Worker;
+
+impl Actor for Worker {
+    type Context = Context<Self>;
+}
+
+#[test]
+fn a_panic_over_a_lease_does_not_untie_it_from_its_actor() {
+    quietly();
+    for questions in 0..8 {
+        in_virtual_time(async || {
+            let world = World::new();
+            let clock = Arc::new(PanicsAfter(RuntimeClock::start(), AtomicI64::new(-1)));
+            let locks = world.builder().clock(clock.clone()).start_here().unwrap();
+            let worker = Worker.start();
+            let lease = locks.send(Acquire::new("r").bound_to(&worker)).await.unwrap().unwrap();
+            sleep(millis(150)).await;
+            clock.1.store(questions, Ordering::Relaxed);
+            sleep(millis(1_500)).await;
+            assert!(lease.is_valid());
+            drop(worker);
+            sleep(secs(1)).await;
+            assert_eq!(world.left().await, 0, "after {questions} questions");
+        });
+    }
 }

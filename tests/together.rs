@@ -289,6 +289,22 @@ fn a_missed_renewal_of_one_is_made_up_for() {
 }
 
 #[test]
+fn the_end_of_the_wait_stands_while_the_store_does_not_answer() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let locks = world.manager();
+        world.store.stall_next(1, secs(20));
+        let start = Instant::now();
+        let error = refused(&locks, AcquireAll::new(["a", "b"]).wait(secs(2))).await;
+        assert_eq!((error.kind(), start.elapsed()), ("timed_out", secs(2)), "{error:?}");
+        sleep(secs(20)).await;
+        assert_eq!(world.left().await, 0, "what was granted later is given back");
+        let stats = locks.send(Stats).await.unwrap();
+        assert_eq!((stats.pending, stats.failed["timed_out"]), (0, 2));
+    });
+}
+
+#[test]
 fn who_gives_up_leaves_nothing_behind() {
     in_virtual_time(|| async {
         let world = World::new();

@@ -49,6 +49,7 @@ impl LockManager {
         );
         // If the caller has gone, the lease comes back unsent, and dropping it gives it back.
         reply.answer(Ok(lease));
+        self.keep_in_line(&hold.resource);
     }
 
     /// Answers a waiter whose wait, or whose attempts, are used up, with what it was told last.

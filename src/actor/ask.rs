@@ -1,12 +1,12 @@
 //! Questions to a store, whatever the store does.
 
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 
 use crate::{
     actor::supervisor::message_of,
-    store::{Replies, Reply, StoreError},
+    store::{AcquiredAll, Acquisition, Replies, Reply, Store, StoreError},
 };
 
 /// Waits for the answer of a store. A store that panics has given none: the outcome is unknown.
@@ -31,6 +31,43 @@ pub(crate) async fn ask_each<'a, T>(
     (0..count).map(|_| Err(lost(doing.clone()))).collect()
 }
 
+/// Asks a store for several resources at once. An answer that is not about them is none.
+pub(crate) async fn ask_for_all(
+    store: &dyn Store,
+    asked: &[Arc<Acquisition>],
+) -> Result<AcquiredAll, StoreError> {
+    let answer = ask("acquire_all", || store.acquire_all(asked)).await?;
+    match doubt(&answer, asked.len()) {
+        None => Ok(answer),
+        Some(gave) => Err(lost(format!("acquire_all: the store gave {gave} for {} resources", asked.len()))),
+    }
+}
+
+/// What is wrong with an answer about so many resources.
+fn doubt(answer: &AcquiredAll, asked: usize) -> Option<String> {
+    match answer {
+        AcquiredAll::Granted(grants) => (grants.len() != asked).then(|| format!("{} grants", grants.len())),
+        AcquiredAll::Refused { which, .. } | AcquiredAll::Failed { which, .. } => {
+            (*which >= asked).then(|| format!("an answer about number {which}"))
+        }
+    }
+}
+
 fn lost(doing: String) -> StoreError {
     StoreError::Lost { doing, source: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Grant;
+
+    #[test]
+    fn an_answer_that_is_not_about_what_was_asked_is_in_doubt() {
+        let granted = |count| AcquiredAll::Granted(vec![Grant { fence: None, holds: 1 }; count]);
+        let failed = |which| AcquiredAll::Failed { which, error: lost(String::new()) };
+        assert_eq!((doubt(&granted(2), 2), doubt(&failed(1), 2)), (None, None));
+        assert_eq!(doubt(&granted(1), 2).as_deref(), Some("1 grants"));
+        assert_eq!(doubt(&failed(2), 2).as_deref(), Some("an answer about number 2"));
+    }
 }

@@ -157,7 +157,9 @@ impl LockManager {
         let Attempt { acquisition, sent, overtook, .. } = attempt;
         let sent = *sent;
         let token = acquisition.hold.token;
-        let end_in_store = sent + acquisition.ttl;
+        // A place may outlive what it is a place for.
+        let patience = acquisition.place.map_or(Duration::ZERO, |place| place.patience);
+        let end_in_store = sent + acquisition.ttl.max(patience);
         let Some(waiter) = self.waiters.get_mut(token) else {
             // Whoever asked has been answered, or has gone.
             return match outcome {

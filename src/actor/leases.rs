@@ -48,7 +48,8 @@ struct Table {
 
 struct Kept {
     lease: Arc<LeaseState>,
-    look: Key,
+    /// Its timer. None once that has fired: the queue gives the key to the next that is put in.
+    look: Option<Key>,
     bound_to: Option<LifeSign>,
     renewer: Option<AbortOnDropHandle<()>>,
 }
@@ -58,7 +59,7 @@ impl Leases {
         let mut table = self.0.borrow_mut();
         let token = lease.hold.token;
         let pause = next_look(&lease, bound_to.is_some(), false);
-        let look = table.looks.insert(token, pause);
+        let look = Some(table.looks.insert(token, pause));
         table.kept.insert(token, Kept { lease, look, bound_to, renewer: None });
         // A queue of timers that was empty does not wake when something is put in.
         if table.kept.len() == 1
@@ -76,7 +77,9 @@ impl Leases {
     pub(crate) fn take(&self, token: Token) -> Option<Arc<LeaseState>> {
         let mut table = self.0.borrow_mut();
         let kept = table.kept.remove(&token)?;
-        table.looks.try_remove(&kept.look);
+        if let Some(look) = kept.look {
+            table.looks.remove(&look);
+        }
         Some(kept.lease)
     }
 
@@ -108,8 +111,10 @@ impl Leases {
         let mut table = self.0.borrow_mut();
         let Table { kept, looks, keeper } = &mut *table;
         if let Some(kept) = kept.get_mut(&token) {
-            looks.try_remove(&kept.look);
-            kept.look = looks.insert(token, pause);
+            match &kept.look {
+                Some(look) => looks.reset(look, pause),
+                None => kept.look = Some(looks.insert(token, pause)),
+            }
             if let Some(keeper) = keeper.take() {
                 keeper.wake();
             }
@@ -118,10 +123,17 @@ impl Leases {
 
     fn poll_due(&self, cx: &mut Context<'_>) -> Poll<Token> {
         let mut table = self.0.borrow_mut();
-        match table.looks.poll_expired(cx) {
-            Poll::Ready(Some(due)) => Poll::Ready(due.into_inner()),
+        let Table { kept, looks, keeper } = &mut *table;
+        match looks.poll_expired(cx) {
+            Poll::Ready(Some(due)) => {
+                let token = due.into_inner();
+                if let Some(kept) = kept.get_mut(&token) {
+                    kept.look = None;
+                }
+                Poll::Ready(token)
+            }
             Poll::Ready(None) | Poll::Pending => {
-                table.keeper = Some(cx.waker().clone());
+                *keeper = Some(cx.waker().clone());
                 Poll::Pending
             }
         }
@@ -163,7 +175,7 @@ impl Keeper {
         if lease.expired() {
             return self.manager.do_send(LeaseOver { token });
         }
-        let bound_to = self.with(token, |kept| kept.bound_to.take());
+        let bound_to = self.with(token, |kept| kept.bound_to.clone()).flatten();
         if bound_to.as_ref().is_some_and(|lives| !lives()) {
             let resource = &lease.hold.resource;
             tracing::debug!(
@@ -171,13 +183,12 @@ impl Keeper {
             );
             return self.manager.do_send(Release::of(&lease.hold));
         }
-        let renewer = self.with(token, |kept| kept.renewer.take());
-        let renewer = renewer.or_else(|| self.renewer_if_due(&lease));
-        let pause = next_look(&lease, bound_to.is_some(), renewer.is_some());
-        self.with(token, move |kept| {
-            (kept.bound_to, kept.renewer) = (bound_to, renewer);
-            None::<()>
-        });
+        let mut renewing = self.with(token, |kept| kept.renewer.is_some()).unwrap_or_default();
+        if !renewing && let Some(renewer) = self.renewer_if_due(&lease) {
+            self.with(token, |kept| kept.renewer = Some(renewer));
+            renewing = true;
+        }
+        let pause = next_look(&lease, bound_to.is_some(), renewing);
         self.leases.look_after(token, pause);
     }
 
@@ -190,8 +201,8 @@ impl Keeper {
         Some(AbortOnDropHandle::new(actix_rt::spawn(life)))
     }
 
-    fn with<T>(&self, token: Token, change: impl FnOnce(&mut Kept) -> Option<T>) -> Option<T> {
-        self.leases.0.borrow_mut().kept.get_mut(&token).and_then(change)
+    fn with<T>(&self, token: Token, change: impl FnOnce(&mut Kept) -> T) -> Option<T> {
+        self.leases.0.borrow_mut().kept.get_mut(&token).map(change)
     }
 }
 

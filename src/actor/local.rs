@@ -56,6 +56,15 @@ impl LockManager {
         }
     }
 
+    /// A resource was taken away from whoever held it. A lease of ours learns that with its next renewal, for which its
+    /// line does not wait.
+    pub(crate) fn opened(&mut self, resource: &ResourceName) {
+        if let Some(holder) = self.lines.holder(resource) {
+            self.lines.over(resource, holder);
+            self.keep_in_line(resource);
+        }
+    }
+
     /// The next of the line for this resource sets out for it.
     pub(crate) fn set_out_next(&mut self, resource: &ResourceName) -> Option<(Attempt, bool)> {
         let (first, may_overtake) = self.lines.first(resource, self.settings.local_handover_limit)?;

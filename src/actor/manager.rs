@@ -147,6 +147,9 @@ impl LockManager {
     /// Takes a lease that is over out of the table.
     pub(crate) fn forget(&mut self, token: Token) {
         if let Some(lease) = self.take(token) {
+            if let Some(perhaps_until) = lease.perhaps_until {
+                self.give_back(lease.hold.clone(), Executed::Perhaps, perhaps_until);
+            }
             self.keep_in_line(&lease.hold.resource);
         }
     }

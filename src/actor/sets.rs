@@ -2,14 +2,15 @@
 //!
 //! Everybody takes them in the same order, so nobody waits for somebody who waits for them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
 use actix::{Handler, Message};
+use tokio::time::timeout;
 
 use crate::{
     actor::{
         Acquire, AcquireAll, AcquireError, LeaseSet, LockManager,
-        ask::ask,
+        ask::ask_for_all,
         give_back::Executed,
         local::is_alone,
         one_by_one::one_by_one,
@@ -37,7 +38,7 @@ pub(crate) struct Set {
 }
 
 /// The first try of a set, back from the store.
-#[derive(Clone, Message)]
+#[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct TriedAll {
     tried: Arc<[Arc<Acquisition>]>,
@@ -82,6 +83,9 @@ impl LockManager {
     }
 
     fn try_all(&mut self, set: Set) {
+        let wait = set.plans[0].wait;
+        // The end of the wait stands during the first try too.
+        let patience = if wait.is_zero() { Duration::MAX } else { wait };
         let tried: Arc<[_]> = set.plans.iter().map(|plan| Arc::clone(&plan.acquisition)).collect();
         self.sets.insert(tried[0].hold.token, set);
         self.stats.attempted();
@@ -90,16 +94,19 @@ impl LockManager {
         // Validity counts from here: before anything is sent.
         let sent = self.clock.now();
         actix_rt::spawn(async move {
-            let outcome = ask("acquire_all", || store.acquire_all(&tried)).await;
-            let doing = "acquire_all: the lock manager panicked".to_owned();
-            let forgotten = TriedAll {
-                tried: Arc::clone(&tried),
-                sent,
-                outcome: Err(StoreError::Lost { doing, source: None }),
-                _errand: Arc::clone(&errand),
+            let tried_all =
+                |outcome| TriedAll { tried: Arc::clone(&tried), sent, outcome, _errand: Arc::clone(&errand) };
+            let mut asking = pin!(ask_for_all(&*store, &tried));
+            let outcome = match timeout(patience, &mut asking).await {
+                Ok(outcome) => outcome,
+                Err(_) => {
+                    manager.do_send(tried_all(Err(StoreError::TimedOut { within: patience })));
+                    asking.await
+                }
             };
-            if manager.send(TriedAll { tried, sent, outcome, _errand: errand }).await.is_err() {
-                manager.do_send(forgotten);
+            let doing = "acquire_all: the lock manager panicked".to_owned();
+            if manager.send(tried_all(outcome)).await.is_err() {
+                manager.do_send(tried_all(Err(StoreError::Lost { doing, source: None })));
             }
         });
     }
@@ -148,7 +155,8 @@ impl Handler<TriedAll> for LockManager {
             }
         };
         let Plan { wait, backoff, .. } = &set.plans[0];
-        if !wait.is_zero() && backoff.max_attempts() != Some(1) {
+        let left = (set.asked + *wait).remaining(self.clock.now());
+        if !left.is_zero() && backoff.max_attempts() != Some(1) {
             // What cannot be cured by waiting is said again at once.
             return self.one_after_the_other(set);
         }

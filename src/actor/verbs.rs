@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use actix::{Handler, MessageResult, ResponseFuture};
+use actix::{ActorFutureExt, Handler, MessageResult, ResponseActFuture, ResponseFuture, WrapFuture};
 
 use crate::{
     actor::{
@@ -194,16 +194,21 @@ impl Handler<List> for LockManager {
 }
 
 impl Handler<ForceRelease> for LockManager {
-    type Result = ResponseFuture<Result<u64, InspectError>>;
+    type Result = ResponseActFuture<Self, Result<u64, InspectError>>;
 
     fn handle(&mut self, force: ForceRelease, _: &mut Self::Context) -> Self::Result {
         let store = Arc::clone(&self.store);
-        Box::pin(async move {
+        let forced = async move {
             let resource = ResourceName::new(force.resource)?;
             let dropped = ask("force_release", || store.force_release(&resource)).await?;
+            Ok((resource, dropped))
+        };
+        Box::pin(forced.into_actor(self).map(|forced: Result<_, InspectError>, this, _| {
+            let (resource, dropped) = forced?;
             tracing::info!(%resource, dropped, "released by force");
+            this.opened(&resource);
             Ok(dropped)
-        })
+        }))
     }
 }
 

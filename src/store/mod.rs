@@ -99,7 +99,9 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 /// **Several at once.** The verbs that end in `_each` do the same verb several times, and cost less than so many
 /// calls. Each of them is a verb of its own: atomic by itself, with an answer of its own, and whether one is refused,
 /// fails, or has an unknown outcome is no harm to its neighbours (unless what they have in common fails, the connection
-/// for instance). They are executed in their order. A store splits what is too much for one go.
+/// for instance, or a right that one of the resources needs). Those of one resource are executed in their order, and
+/// their fences grow in it; between resources there is no order, and the fences of two have none either. A store splits
+/// what is too much for one go; if an answer is lost on the way, what is sent again may come after what was behind it.
 ///
 /// **All or none.** [`acquire_all`](Self::acquire_all) takes several resources at once, each for a token of its own.
 ///
@@ -196,7 +198,8 @@ pub enum Announcement {
     Deaf(StoreError),
 }
 
-/// How many waiters a store tells at most that they are next, until it finds one that listens.
+/// How many waiters a store tells at most that they are next, until it finds one that listens. The one that asks is not
+/// one of them.
 pub const NEXT_AT_MOST: usize = 8;
 
 /// How an acquisition waits in the store.

@@ -2,6 +2,7 @@
 //!
 //! What a lock does in general is in `acceptance.rs`, for every store.
 
+mod batches;
 mod broken;
 mod inbox;
 mod kept;

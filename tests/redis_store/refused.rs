@@ -84,7 +84,7 @@ async fn a_user_without_the_rights_is_denied() {
 #[tokio::test]
 async fn a_user_with_just_the_rights_it_needs_is_served() {
     let server = RedisServer::start();
-    let commands = "+evalsha +script|load +scan +get +set +setrange +del +exists +time +pttl +pexpire +pexpireat \
+    let commands = "+evalsha +script|load +scan +get +mget +set +setrange +del +exists +time +pttl +pexpire +pexpireat \
                     +hset +hget +hdel +hlen +hincrby +zadd +zrem +zcard +zcount +zscore +zrank +zrange +zrevrange \
                     +zrangebyscore +zremrangebyscore +publish +subscribe +ping";
     let mut words =
@@ -117,6 +117,8 @@ async fn a_user_with_just_the_rights_it_needs_is_served() {
         let _ = store.release(&asked.hold, Duration::ZERO).await.unwrap();
     }
     assert_eq!(store.list(b"", 10).await.unwrap().resources, []);
+    // What a script is refused and can do without shows only here.
+    assert_eq!(server.command(&["ACL", "LOG"]), Value::Array(Vec::new()));
 }
 
 #[tokio::test]

@@ -68,3 +68,15 @@ async fn a_full_server_and_what_is_foreign_fail_the_whole_and_leave_nothing() {
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
     fences(&store, &both).await;
 }
+
+#[tokio::test]
+async fn what_could_not_be_taken_back_is_unknown() {
+    let server = RedisServer::start();
+    server.command(&["ACL", "SETUSER", "keeper", "on", ">s3cret", "~*", "&*", "+@all", "-del"]);
+    let store = RedisStore::open(&server.url_for("keeper", "s3cret")).unwrap();
+    granted(&store, &exclusive(&hold("b", 9))).await;
+    let both = asked(&[("a", 1), ("b", 2)]);
+    let error = store.acquire_all(&both).await.unwrap_err();
+    assert_eq!(error.certainty(), Certainty::Unknown, "{error}");
+    assert!(store.is_held(&both[0].hold).await.unwrap());
+}

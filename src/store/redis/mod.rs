@@ -9,21 +9,17 @@ mod connection;
 mod errors;
 mod inbox;
 mod keys;
+mod listing;
 mod options;
 mod record;
 mod scripts;
 
-use std::{borrow::Borrow, collections::BTreeSet, fmt, slice, sync::Arc, time::Duration};
+use std::{borrow::Borrow, fmt, slice, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt};
-use redis::{RedisResult, Value, aio::MultiplexedConnection};
-use tokio::time::Instant;
 
 pub use self::options::RedisOptions;
-use self::{
-    call::Caller,
-    connection::{Connection, Request},
-};
+use self::{call::Caller, connection::Connection};
 use super::{
     Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Metadata, Passed,
     Released, Renewed, Replies, Reply, Store, StoreError,
@@ -41,8 +37,16 @@ use crate::protocol::{Invalid, ResourceName};
 /// a replica that lags forgets locks. Its clock must not jump.
 ///
 /// # A full server
-/// At `maxmemory` an acquisition is [`StoreError::Full`], unless it waits already. Renewing, releasing and handing over
-/// still work.
+/// At `maxmemory` an acquisition is [`StoreError::Full`], unless it holds or waits already, or goes out in one call with
+/// one that does. Renewing, releasing and handing over still work.
+///
+/// # Rights
+/// A user of the server needs the keys `<prefix>:*`, all of them, the channels `<prefix>:inbox:*`, and the commands
+/// `EVALSHA`, `SCRIPT LOAD`, `GET`, `MGET`, `SET`, `SETRANGE`, `DEL`, `EXISTS`, `TIME`, `PTTL`, `PEXPIRE`, `PEXPIREAT`,
+/// `HSET`, `HGET`, `HDEL`, `HLEN`, `HINCRBY`, `ZADD`, `ZREM`, `ZCARD`, `ZCOUNT`, `ZSCORE`, `ZRANK`, `ZRANGE`, `ZREVRANGE`,
+/// `ZRANGEBYSCORE`, `ZREMRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and `PING`; to list resources `SCAN` too. With some of them a
+/// verb may stop half-way, answer [`StoreError::Denied`], and have done a part all the same; and one name that is out of
+/// bounds denies all that goes out in one call with it.
 ///
 /// # Listening
 /// [`listen`](Store::listen) uses a connection of its own, and needs the right to subscribe to the channels
@@ -100,35 +104,6 @@ impl RedisStore {
         let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
         let value = answered.map(|answered| answered.value);
         answers::each(value, releases.len(), |_, answer| certain(answers::released(answer)?, repeated))
-    }
-
-    async fn list_all(&self, start: &[u8], limit: usize) -> Result<Listing, StoreError> {
-        // A walk over millions of keys takes a while; it is cut off rather than bounded by the answer to one step.
-        const STEPS: u32 = 10;
-        let give_up = Instant::now() + STEPS * self.connection.response_timeout();
-        let mut scan = Scan { pattern: keys::pattern(self.caller.prefix(), start), cursor: 0 };
-        let mut found = BTreeSet::new();
-        let mut complete = true;
-        loop {
-            let (cursor, keys) = answers::scanned(self.connection.send(&scan).await?.value)?;
-            // A key that is not even text is not ours.
-            let ours =
-                keys.iter().filter_map(|key| keys::resource(self.caller.prefix(), str::from_utf8(key).ok()?));
-            found.extend(ours);
-            while found.len() > limit {
-                found.pop_last();
-                complete = false;
-            }
-            scan.cursor = cursor;
-            if cursor == 0 {
-                break;
-            }
-            if Instant::now() >= give_up {
-                complete = false;
-                break;
-            }
-        }
-        Ok(Listing { resources: found.into_iter().collect(), complete })
     }
 }
 
@@ -195,7 +170,7 @@ impl Store for RedisStore {
     }
 
     fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        self.list_all(prefix, limit).boxed()
+        listing::list(&self.connection, self.caller.prefix(), prefix, limit).boxed()
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
@@ -249,26 +224,6 @@ fn bytes(hold: &Hold) -> usize {
 
 fn bytes_of_metadata(metadata: &Metadata) -> usize {
     metadata.iter().map(|(name, text)| name.len() + text.len() + 6).sum()
-}
-
-/// One step of a walk over all keys.
-struct Scan {
-    pattern: String,
-    cursor: u64,
-}
-
-impl Request for Scan {
-    async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
-        const KEYS_A_STEP: u32 = 1_000;
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(self.cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(KEYS_A_STEP);
-        scan.query_async(connection).await
-    }
-
-    fn is_answered_by(&self, answer: &Value) -> bool {
-        // The server has no way to carry a mark here, but no script answers with a list of two whose second is a list.
-        matches!(answer, Value::Array(parts) if matches!(parts[..], [_, Value::Array(_)]))
-    }
 }
 
 #[cfg(test)]

@@ -182,6 +182,7 @@ macro_rules! facts_of {
             whoever_makes_room_tells_who_is_next
             a_waiter_whose_inbox_nobody_listens_to_is_skipped
             only_so_many_are_skipped
+            who_asks_is_not_one_of_those_that_are_skipped
         }
     };
     (batches: $world:ty) => {

@@ -133,3 +133,29 @@ pub(crate) async fn only_so_many_are_skipped<W: World>(scene: Scene<W>) {
         assert_eq!(scene.heard(&mut announcements).await, Vec::from_iter(expected));
     }
 }
+
+pub(crate) async fn who_asks_is_not_one_of_those_that_are_skipped<W: World>(scene: Scene<W>) {
+    for (skipped, is_told) in [(NEXT_AT_MOST - 1, true), (NEXT_AT_MOST, false)] {
+        let mut announcements = scene.listen().await;
+        let here = elsewhere(scene.exclusive()).hold.resource;
+        let waiting = || {
+            let mut asked = scene.waiting(scene.exclusive());
+            asked.hold.resource = here.clone();
+            asked
+        };
+        scene.granted(&waiting()).await;
+        let asking = waiting();
+        for asked in [&unheard(waiting()), &asking] {
+            scene.queued(asked).await;
+        }
+        for _ in 0..skipped {
+            scene.queued(&unheard(waiting())).await;
+        }
+        let last = waiting();
+        scene.queued(&last).await;
+        scene.pass(TTL + secs(1)).await;
+        assert_eq!(scene.queued(&asking).await, 0, "the head was handed it");
+        let expected = is_told.then(|| Heard::next(&last));
+        assert_eq!(scene.heard(&mut announcements).await, Vec::from_iter(expected));
+    }
+}

@@ -3,7 +3,8 @@
 -- KEYS     the main key of each request; the last as in fence.lua
 -- ARGV     [2] on: for each request as in attempt.lua; the last as in fence.lua
 -- answers  0, and for each request as in attempt.lua
---          the number of the one that is not granted, and for it as in attempt.lua, or error reason
+--          the number of the one that is not granted, and for it as in attempt.lua, or error reason; an error without a
+--          code says that others may still hold
 local size, answers, held_before = 4, { ARGV[1], 0 }, {}
 
 -- include time.lua
@@ -45,8 +46,9 @@ for i = 1, #KEYS - 1 do
   end
   if answer[1] ~= 'granted' then
     for before = i - 1, 1, -1 do
-      if not held_before[before] then
-        take_back(before)
+      if not held_before[before] and not pcall(take_back, before) then
+        -- Not in the words of the server: it is not certain any more that nothing was granted.
+        answer = { 'error', 'what was granted could not be taken back' }
       end
     end
     return { ARGV[1], i, answer }

@@ -9,7 +9,8 @@ local function next_fence()
   if not last then
     -- What is of another type is no number either; a release must not fail half-way because of it.
     local before = tonumber(redis.pcall('GET', counter) or 0)
-    if not before or not (before < 9007199254740991) then
+    -- Far enough below 2^53 that all fences of a batch are numbers that can be told apart: the year 2255, in µs.
+    if not before or not (before < 9000000000000000) then
       return nil
     end
     last = math.max(before, micros() - 1)

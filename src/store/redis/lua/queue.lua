@@ -45,13 +45,17 @@ local function request_of(token)
 end
 
 -- Tells the first of those that wait, and of whose inbox somebody hears, that it is next: what was handed over may have
--- gone to the dead. At most as many as NEXT_AT_MOST says in the contract.
+-- gone to the dead. At most as many as NEXT_AT_MOST says in the contract; the one who asks is not one of them.
 local function tell_who_is_next(asking)
-  for _, token in ipairs(redis.call('ZRANGE', queue, 0, 7)) do
-    local request = token ~= asking and request_of(token)
-    local heard = request and redis.pcall('PUBLISH', request.inbox, '?' .. token)
-    if type(heard) == 'number' and heard > 0 then
-      return
+  local tries = 8
+  for _, token in ipairs(redis.call('ZRANGE', queue, 0, tries)) do
+    if token ~= asking and tries > 0 then
+      tries = tries - 1
+      local request = request_of(token)
+      local heard = request and redis.pcall('PUBLISH', request.inbox, '?' .. token)
+      if type(heard) == 'number' and heard > 0 then
+        return
+      end
     end
   end
 end
