@@ -113,7 +113,9 @@ async fn a_second_attempt_is_not_undone_by_what_the_first_one_gives_back() {
     }
     refused(&quorum.store, &asked).await;
     tokio::time::sleep(Duration::from_millis(5)).await;
-    for node in &quorum.nodes[..3] {
+    assert_eq!(quorum.nodes[0].release(&holder.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+    refused(&quorum.store, &asked).await;
+    for node in &quorum.nodes[1..3] {
         assert_eq!(node.release(&holder.hold, Duration::ZERO).await.unwrap(), Released::Freed);
     }
     granted(&quorum.store, &asked).await;
@@ -160,6 +162,8 @@ async fn a_release_is_repeated_on_a_node_that_failed() {
     let asked = exclusive();
     granted(&quorum.store, &asked).await;
     quorum.until_held_by(&asked.hold, &[0, 1, 2, 3, 4]).await;
+    // One answers before the decision, one after it.
+    quorum.nodes[0].fail_next(3);
     quorum.nodes[4].fail_next(3);
     assert_eq!(quorum.store.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::Freed);
     tokio::time::sleep(LONG).await;
