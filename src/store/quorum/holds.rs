@@ -182,7 +182,7 @@ pub(super) async fn release(
     };
     for which in 0..releases.len() {
         for (node, _) in round.on(which).enumerate().filter(|(_, answer)| matches!(answer, Some(Err(_)))) {
-            let _ = (&owe, node);
+            owe(node, which);
         }
     }
     while let Some((node, answers)) = round.late().await {
