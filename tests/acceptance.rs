@@ -11,7 +11,13 @@ use leasehold::store::{MemoryStore, RedisStore, Store};
 
 use self::{
     acceptance::World,
-    support::{clock::TestClock, redis_server::RedisServer},
+    support::{
+        clock::TestClock,
+        cluster::RedisCluster,
+        redis_server::RedisServer,
+        sentinels::Sentinels,
+        shared::{Shared, Turn},
+    },
 };
 
 struct MemoryWorld {
@@ -56,5 +62,52 @@ impl World for RedisWorld {
     }
 }
 
+struct SentinelWorld {
+    servers: Turn<Sentinels>,
+    store: Arc<RedisStore>,
+}
+
+impl World for SentinelWorld {
+    async fn start() -> Self {
+        static SERVERS: Shared<Sentinels> = Shared::new();
+        let servers = SERVERS.turn(Sentinels::start);
+        let store = Arc::new(RedisStore::open(&servers.value.url()).unwrap());
+        Self { servers, store }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    async fn pass(&self, time: Duration) {
+        self.servers.value.advance(time);
+    }
+}
+
+struct ClusterWorld {
+    cluster: Turn<RedisCluster>,
+    store: Arc<RedisStore>,
+}
+
+impl World for ClusterWorld {
+    async fn start() -> Self {
+        static CLUSTER: Shared<RedisCluster> = Shared::new();
+        let cluster = CLUSTER.turn(RedisCluster::with_clock);
+        let store = Arc::new(RedisStore::open(&cluster.value.url()).unwrap());
+        Self { cluster, store }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    async fn pass(&self, time: Duration) {
+        self.cluster.value.advance(time);
+    }
+}
+
 acceptance!(memory: MemoryWorld);
 acceptance!(redis: RedisWorld);
+acceptance!(sentinel: SentinelWorld);
+// Resources in different slots are not taken at one moment.
+acceptance!(cluster: ClusterWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, batches, passing, overtaking, together);

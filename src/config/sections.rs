@@ -14,7 +14,8 @@ use crate::protocol::{Backoff, Invalid, Jitter};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// The address: `memory://`, `redis://`, `rediss://` or `redis+unix://`. Default: `memory://`.
+    /// The address: `memory://`, `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://` or `redis+cluster://`. Default:
+    /// `memory://`.
     pub url: StoreUrl,
     /// What every key in Redis begins with. Default: `leasehold`.
     pub prefix: String,

@@ -99,7 +99,7 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 /// **Several at once.** The verbs that end in `_each` do the same verb several times, and cost less than so many
 /// calls. Each of them is a verb of its own: atomic by itself, with an answer of its own, and whether one is refused,
 /// fails, or has an unknown outcome is no harm to its neighbours (unless what they have in common fails, the connection
-/// for instance). They are executed in their order. A store splits what is too much for one go.
+/// for instance). Those of one resource are executed in their order. A store splits what is too much for one go.
 ///
 /// **All or none.** [`acquire_all`](Self::acquire_all) takes several resources at once, each for a token of its own.
 ///

@@ -3,6 +3,9 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod clock;
+pub(crate) mod cluster;
 pub(crate) mod odd_store;
 pub(crate) mod redis_server;
+pub(crate) mod sentinels;
+pub(crate) mod shared;
 pub(crate) mod virtual_time;

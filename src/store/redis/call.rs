@@ -29,6 +29,8 @@ pub(super) struct Call {
     script: &'static Script,
     command: Cmd,
     echo: String,
+    /// Where all keys are, on a cluster.
+    slot: Option<u16>,
     /// Where an argument is put together, again and again.
     text: String,
 }
@@ -52,19 +54,49 @@ impl Request for Call {
         };
         matches!(values.first(), Some(Value::BulkString(echo)) if echo == self.echo.as_bytes())
     }
+
+    fn slot(&self) -> Option<u16> {
+        self.slot
+    }
+
+    fn command(&self) -> Option<&Cmd> {
+        Some(&self.command)
+    }
+}
+
+/// Where fences are counted.
+enum Fence {
+    /// One counter for all resources, whose key begins like this.
+    Server(String),
+    /// One for each slot.
+    Slot,
 }
 
 /// Makes the calls.
 pub(super) struct Caller {
     prefix: String,
-    /// The key of the fence counter.
-    fence: String,
+    /// The beginning of the key of the fence counter; on a cluster each slot has one.
+    fence: Fence,
     fence_retention: u64,
 }
 
 impl Caller {
     pub(super) fn new(prefix: String, fence_retention: Duration) -> Self {
-        Self { fence: keys::fence(&prefix), prefix, fence_retention: millis(fence_retention) }
+        let fence = Fence::Server(keys::fence(&prefix, None));
+        Self { fence, prefix, fence_retention: millis(fence_retention) }
+    }
+
+    /// The same, for a cluster: all keys of a call are in one slot, so all its resources have to be.
+    pub(super) fn on_slots(self) -> Self {
+        Self { fence: Fence::Slot, ..self }
+    }
+
+    /// The slot of a resource, on a cluster.
+    pub(super) fn slot(&self, resource: &ResourceName) -> Option<u16> {
+        match self.fence {
+            Fence::Server(_) => None,
+            Fence::Slot => Some(keys::slot(resource)),
+        }
     }
 
     pub(super) fn prefix(&self) -> &str {
@@ -89,7 +121,7 @@ impl Caller {
     }
 
     pub(super) fn renew(&self, renewals: &[(&Hold, Duration)]) -> Call {
-        let mut call = self.call(&scripts::RENEW, renewals.iter().map(|(hold, _)| &hold.resource), None);
+        let mut call = self.call(&scripts::RENEW, renewals.iter().map(|(hold, _)| &hold.resource), false);
         for (hold, ttl) in renewals {
             call.token(hold.token, "-").arg(positive_millis(*ttl));
         }
@@ -113,7 +145,7 @@ impl Caller {
     }
 
     pub(super) fn is_held(&self, hold: &Hold) -> Call {
-        let mut call = self.call(&scripts::IS_HELD, [&hold.resource], None);
+        let mut call = self.call(&scripts::IS_HELD, [&hold.resource], true);
         call.token(hold.token, "");
         call
     }
@@ -121,7 +153,7 @@ impl Caller {
     pub(super) fn inspect(&self, resource: &ResourceName, limit: usize) -> Call {
         // More than this would not fit into one answer anyway.
         const MOST: usize = 100_000;
-        let mut call = self.call(&scripts::INSPECT, [resource], None);
+        let mut call = self.call(&scripts::INSPECT, [resource], true);
         call.arg(limit.min(MOST));
         call
     }
@@ -132,7 +164,7 @@ impl Caller {
 
     /// A call that may grant: its last key is the fence counter. It ends with [`granted`](Self::granted).
     fn granting<'a>(&self, script: &'static Script, resources: impl Resources<'a>) -> Call {
-        self.call(script, resources, Some(&self.fence))
+        self.call(script, resources, true)
     }
 
     fn granted(&self, mut call: Call) -> Call {
@@ -140,28 +172,32 @@ impl Caller {
         call
     }
 
-    fn call<'a>(
-        &self,
-        script: &'static Script,
-        resources: impl Resources<'a>,
-        last_key: Option<&str>,
-    ) -> Call {
+    /// A call that needs all keys of its resources at one place ends its keys with the one that says so.
+    fn call<'a>(&self, script: &'static Script, resources: impl Resources<'a>, whole: bool) -> Call {
         // Unlike a token this number is never used twice, so even the answer to an earlier verb of the same lease is
         // told from the answer to this one.
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let resources = resources.into_iter();
+        let mut resources = resources.into_iter().peekable();
+        let slot = resources.peek().and_then(|resource| self.slot(resource));
         let requests = resources.len();
         let mut call = Call {
             script,
             command: Cmd::with_capacity(6 + 5 * requests, 128 + 256 * requests),
             echo: NEXT.fetch_add(1, Ordering::Relaxed).to_string(),
+            slot,
             text: String::new(),
         };
-        call.arg("EVALSHA").arg(script.get_hash()).arg(requests + usize::from(last_key.is_some()));
+        call.arg("EVALSHA").arg(script.get_hash()).arg(requests + usize::from(whole));
         for resource in resources {
             call.texted(|text| keys::push_main(text, &self.prefix, resource));
         }
-        call.command.arg(last_key).arg(&call.echo);
+        if whole {
+            match &self.fence {
+                Fence::Server(fence) => call.arg(fence),
+                Fence::Slot => call.arg(keys::fence(&self.prefix, slot)),
+            };
+        }
+        call.command.arg(&call.echo);
         call
     }
 

@@ -1,10 +1,11 @@
-//! Locks on one Redis or Valkey server, 6.2 or newer: every verb is one Lua script.
+//! Locks on Redis or Valkey, 6.2 or newer: every verb is one Lua script.
 //!
 //! How a resource is kept is told at the top of `lua/holders.lua`, and how it is waited for in `lua/queue.lua`.
 
 mod answers;
 mod batch;
 mod call;
+mod cluster;
 mod connection;
 mod errors;
 mod inbox;
@@ -12,10 +13,14 @@ mod keys;
 mod options;
 mod record;
 mod scripts;
+mod sentinel;
+mod servers;
+mod target;
+mod urls;
 
 use std::{borrow::Borrow, collections::BTreeSet, fmt, slice, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::FutureExt;
 use redis::{RedisResult, Value, aio::MultiplexedConnection};
 use tokio::time::Instant;
 
@@ -23,14 +28,15 @@ pub use self::options::RedisOptions;
 use self::{
     call::Caller,
     connection::{Connection, Request},
+    servers::Servers,
 };
 use super::{
     Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Metadata, Passed,
-    Released, Renewed, Replies, Reply, Store, StoreError,
+    Released, Renewed, Replies, Reply, Store, StoreError, all,
 };
 use crate::protocol::{Invalid, ResourceName};
 
-/// Locks on one Redis or Valkey server.
+/// Locks on one Redis or Valkey server, on the master that sentinels name, or on a cluster.
 ///
 /// Making one needs neither a server nor a runtime: the first verb opens the connection, and every verb opens it
 /// again if it broke. A verb takes at most the time to connect and the time for an answer, and twice that if its
@@ -39,6 +45,17 @@ use crate::protocol::{Invalid, ResourceName};
 /// # What the server has to promise
 /// It must keep what it acknowledged: a server that restarts without persistence, evicts keys or fails over to
 /// a replica that lags forgets locks. Its clock must not jump.
+///
+/// # Sentinel
+/// A connection is opened to the server that the sentinel with the latest failover names, and only if that says itself that it is
+/// a master. The sentinels are asked again, once a second and whenever the connection breaks or a replica answers; until
+/// there is a new master, verbs are [`StoreError::Unavailable`] or, if they were on their way, unknown.
+///
+/// # A cluster
+/// All keys of a resource are in one slot, and so is the counter of its fences. What is refused because of a failover or a
+/// move is sent again until a verb has taken the time to connect and the time for an answer. While a slot moves, nothing in
+/// it is granted or released; renewals go on for exclusive holds. Resources in different slots are not taken at one moment
+/// ([`Store::acquire_all`]).
 ///
 /// # A full server
 /// At `maxmemory` an acquisition is [`StoreError::Full`], unless it waits already. Renewing, releasing and handing over
@@ -49,15 +66,19 @@ use crate::protocol::{Invalid, ResourceName};
 /// `<prefix>:inbox:*`. Who releases needs the right to publish there; without it the hand-over happens all the same, but
 /// nobody is told.
 pub struct RedisStore {
-    connection: Connection,
+    servers: Servers,
     caller: Caller,
+    response_timeout: Duration,
 }
 
 impl RedisStore {
     /// A store on the server at this URL, with the default [`RedisOptions`].
     ///
     /// The URL is `redis://[user:password@]host[:port][/db]`, the same with `rediss://` for TLS (cargo feature `tls`),
-    /// or `redis+unix:///path`.
+    /// or `redis+unix:///path`. Several servers are named by
+    /// `redis+sentinel://[user:password@]host[:port],…/service[/db][?sentinel_user=…&sentinel_password=…]`, where the hosts
+    /// are the sentinels, and by `redis+cluster://[user:password@]host[:port],…`, where they are some of the nodes;
+    /// `rediss+…` is the same over TLS.
     ///
     /// # Errors
     /// [`Invalid`] when it is none of these. It shows no password.
@@ -71,9 +92,11 @@ impl RedisStore {
     /// [`Invalid`] when the URL or an option is wrong, naming it as in `config.toml`: `store.url`, `store.prefix`, …
     pub fn with_options(url: &str, options: RedisOptions) -> Result<Self, Invalid> {
         options.check()?;
-        let connection = Connection::new(options::client(url, &options)?, scripts::loading(), &options);
-        let RedisOptions { prefix, fence_retention, connect_timeout: _, response_timeout: _ } = options;
-        Ok(Self { connection, caller: Caller::new(prefix, fence_retention) })
+        let servers = Servers::new(url, scripts::loading(), &options)?;
+        let RedisOptions { prefix, fence_retention, connect_timeout: _, response_timeout } = options;
+        let caller = Caller::new(prefix, fence_retention);
+        let caller = if servers.is_cluster() { caller.on_slots() } else { caller };
+        Ok(Self { servers, caller, response_timeout })
     }
 
     /// [`Store::acquire`] for each of these, in one call.
@@ -81,7 +104,7 @@ impl RedisStore {
         &self,
         asked: &[A],
     ) -> Vec<Result<Acquired, StoreError>> {
-        let answered = self.connection.send(&self.caller.acquire(asked)).await;
+        let answered = self.servers.send(&self.caller.acquire(asked)).await;
         answers::each(answered.map(|answered| answered.value), asked.len(), |number, answer| {
             answers::acquired(answer, asked[number].borrow().mode)
         })
@@ -89,14 +112,14 @@ impl RedisStore {
 
     /// [`Store::renew`] for each of these, in one call.
     async fn renew_in_one_call(&self, renewals: &[(&Hold, Duration)]) -> Vec<Result<Renewed, StoreError>> {
-        let answered = self.connection.send(&self.caller.renew(renewals)).await;
+        let answered = self.servers.send(&self.caller.renew(renewals)).await;
         let value = answered.map(|answered| answered.value);
         answers::each(value, renewals.len(), |_, answer| answers::renewed(answer))
     }
 
     /// [`Store::release`] for each of these, in one call.
     async fn release_in_one_call(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
-        let answered = self.connection.send(&self.caller.release(releases)).await;
+        let answered = self.servers.send(&self.caller.release(releases)).await;
         let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
         let value = answered.map(|answered| answered.value);
         answers::each(value, releases.len(), |_, answer| certain(answers::released(answer)?, repeated))
@@ -105,30 +128,42 @@ impl RedisStore {
     async fn list_all(&self, start: &[u8], limit: usize) -> Result<Listing, StoreError> {
         // A walk over millions of keys takes a while; it is cut off rather than bounded by the answer to one step.
         const STEPS: u32 = 10;
-        let give_up = Instant::now() + STEPS * self.connection.response_timeout();
+        let give_up = Instant::now() + STEPS * self.response_timeout;
+        let mut found = Found { names: BTreeSet::new(), limit, complete: true };
+        for server in self.servers.each().await? {
+            self.list_on(&server, start, give_up, &mut found).await?;
+        }
+        Ok(Listing { resources: found.names.into_iter().collect(), complete: found.complete })
+    }
+
+    async fn list_on(
+        &self,
+        server: &Connection,
+        start: &[u8],
+        give_up: Instant,
+        found: &mut Found,
+    ) -> Result<(), StoreError> {
         let mut scan = Scan { pattern: keys::pattern(self.caller.prefix(), start), cursor: 0 };
-        let mut found = BTreeSet::new();
-        let mut complete = true;
         loop {
-            let (cursor, keys) = answers::scanned(self.connection.send(&scan).await?.value)?;
+            let (cursor, keys) = answers::scanned(server.send(&scan).await?.value)?;
             // A key that is not even text is not ours.
             let ours =
                 keys.iter().filter_map(|key| keys::resource(self.caller.prefix(), str::from_utf8(key).ok()?));
-            found.extend(ours);
-            while found.len() > limit {
-                found.pop_last();
-                complete = false;
-            }
+            found.add(ours);
             scan.cursor = cursor;
             if cursor == 0 {
-                break;
+                return Ok(());
             }
             if Instant::now() >= give_up {
-                complete = false;
-                break;
+                found.complete = false;
+                return Ok(());
             }
         }
-        Ok(Listing { resources: found.into_iter().collect(), complete })
+    }
+
+    /// The slot of what a hold is of, on a cluster.
+    fn slot(&self, hold: &Hold) -> Option<u16> {
+        self.caller.slot(&hold.resource)
     }
 }
 
@@ -146,23 +181,34 @@ impl Store for RedisStore {
     }
 
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
-        let calls = batch::split(asked, |asked| bytes(&asked.hold) + bytes_of_metadata(&asked.metadata));
-        batch::together(calls.into_iter().map(|asked| self.acquire_in_one_call(asked))).boxed()
+        let answer = async move |asked: Vec<Arc<Acquisition>>| {
+            let calls = batch::split(&asked, |asked| bytes(&asked.hold) + bytes_of_metadata(&asked.metadata));
+            batch::together(calls.into_iter().map(|asked| self.acquire_in_one_call(asked))).await
+        };
+        batch::by_slot(asked, |asked| self.slot(&asked.hold), answer).boxed()
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        let calls = batch::split(renewals, |(hold, _)| bytes(hold));
+        // A node that gives a slot away refuses calls of which part is gone already; one that asks for a single key it
+        // sends to the other node. So leases survive a move that takes longer than they hold.
+        let calls = match self.servers.is_cluster() {
+            true => renewals.chunks(1).collect(),
+            false => batch::split(renewals, |(hold, _)| bytes(hold)),
+        };
         batch::together(calls.into_iter().map(|renewals| self.renew_in_one_call(renewals))).boxed()
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
-        let calls = batch::split(releases, |(hold, _)| bytes(hold));
-        batch::together(calls.into_iter().map(|releases| self.release_in_one_call(releases))).boxed()
+        let answer = async move |releases: Vec<(&Hold, Duration)>| {
+            let calls = batch::split(&releases, |(hold, _)| bytes(hold));
+            batch::together(calls.into_iter().map(|releases| self.release_in_one_call(releases))).await
+        };
+        batch::by_slot(releases, |(hold, _)| self.slot(hold), answer).boxed()
     }
 
     fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
         async move {
-            let answer = self.connection.send(&self.caller.pass(from, to, overtake)).await?;
+            let answer = self.servers.send(&self.caller.pass(from, to, overtake)).await?;
             let passed = answers::passed(answer.value, to.mode)?;
             Ok(Passed { released: certain(passed.released, answer.repeated)?, ..passed })
         }
@@ -170,8 +216,14 @@ impl Store for RedisStore {
     }
 
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
+        let at_one_place = asked
+            .first()
+            .is_some_and(|first| asked.iter().all(|asked| self.slot(&asked.hold) == self.slot(&first.hold)));
+        if !at_one_place {
+            return all::one_after_the_other(self, asked).boxed();
+        }
         async move {
-            let answer = self.connection.send(&self.caller.acquire_all(asked)).await?;
+            let answer = self.servers.send(&self.caller.acquire_all(asked)).await?;
             match answers::acquired_all(answer.value, asked)? {
                 granted @ AcquiredAll::Granted(_) => Ok(granted),
                 // What the first try may have granted was held before this one, and has been left as it is.
@@ -183,13 +235,13 @@ impl Store for RedisStore {
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        async move { answers::is_held(self.connection.send(&self.caller.is_held(hold)).await?.value) }.boxed()
+        async move { answers::is_held(self.servers.send(&self.caller.is_held(hold)).await?.value) }.boxed()
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
         async move {
             let call = self.caller.inspect(resource, limit);
-            answers::inspected(self.connection.send(&call).await?.value)
+            answers::inspected(self.servers.send(&call).await?.value)
         }
         .boxed()
     }
@@ -202,22 +254,22 @@ impl Store for RedisStore {
         async move {
             // Sent once: a second try could take the resource from somebody who got it after the first.
             let call = self.caller.force_release(resource);
-            answers::opened(self.connection.send_once(&call).await?)
+            answers::opened(self.servers.send_once(&call).await?)
         }
         .boxed()
     }
 
     fn listen(&self, inbox: &Inbox) -> Announcements {
         let channel = keys::channel(self.caller.prefix(), inbox);
-        self.connection.listener(channel).announcements().boxed()
+        self.servers.announcements(channel)
     }
 }
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { connection, caller } = self;
+        let Self { servers, caller, response_timeout: _ } = self;
         f.debug_struct("RedisStore")
-            .field("connection", connection)
+            .field("servers", servers)
             .field("prefix", &caller.prefix())
             .finish_non_exhaustive()
     }
@@ -249,6 +301,23 @@ fn bytes(hold: &Hold) -> usize {
 
 fn bytes_of_metadata(metadata: &Metadata) -> usize {
     metadata.iter().map(|(name, text)| name.len() + text.len() + 6).sum()
+}
+
+/// What a walk over all keys has found so far.
+struct Found {
+    names: BTreeSet<ResourceName>,
+    limit: usize,
+    complete: bool,
+}
+
+impl Found {
+    fn add(&mut self, names: impl Iterator<Item = ResourceName>) {
+        self.names.extend(names);
+        while self.names.len() > self.limit {
+            self.names.pop_last();
+            self.complete = false;
+        }
+    }
 }
 
 /// One step of a walk over all keys.
