@@ -7,13 +7,16 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::store::{MemoryStore, RedisStore, Store};
+use leasehold::{
+    protocol::ResourceName,
+    store::{MemoryStore, RedisStore, Store},
+};
 
 use self::{
-    acceptance::World,
+    acceptance::{World, unique},
     support::{
         clock::TestClock,
-        cluster::RedisCluster,
+        cluster::{RedisCluster, one_on_each_master},
         redis_server::RedisServer,
         sentinels::Sentinels,
         shared::{Shared, Turn},
@@ -103,6 +106,11 @@ impl World for ClusterWorld {
 
     async fn pass(&self, time: Duration) {
         self.cluster.value.advance(time);
+    }
+
+    fn everywhere(&self) -> Vec<ResourceName> {
+        let names = one_on_each_master(|| unique("fact/"));
+        names.iter().map(|name| ResourceName::new(name).unwrap()).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use leasehold::store::{Released, Renewed};
 
 use crate::{
     callers::{RESOURCES, TTL as SHORT_TTL, name, work_while},
-    support::cluster::RedisCluster,
+    support::cluster::{RedisCluster, slot_of_tag},
     *,
 };
 
@@ -124,15 +124,8 @@ async fn a_list_has_what_is_on_all_masters() {
 fn in_slot(cluster: &RedisCluster, slot: u16) -> String {
     let taken: Vec<_> = (0..RESOURCES).map(name).collect();
     let names = (0..1_000_000).map(|number| format!("n{number}"));
-    let is_in = |name: &String| !taken.contains(name) && crc16(name.as_bytes()) % 16_384 == slot;
+    let is_in = |name: &String| !taken.contains(name) && slot_of_tag(name) == slot;
     let found = names.into_iter().find(is_in).unwrap();
     assert_eq!(slot_of(cluster, &found), slot);
     found
-}
-
-fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0, |crc: u16, &byte| {
-        let crc = crc ^ (u16::from(byte) << 8);
-        (0..8).fold(crc, |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 })
-    })
 }

@@ -158,6 +158,23 @@ impl Moving<'_> {
     }
 }
 
+/// The slot of a hash tag.
+pub(crate) fn slot_of_tag(tag: &str) -> u16 {
+    let crc = tag.bytes().fold(0, |crc: u16, byte| {
+        let crc = crc ^ (u16::from(byte) << 8);
+        (0..8).fold(crc, |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 })
+    });
+    crc % SLOTS as u16
+}
+
+/// Of these names one in a slot of each master, as a cluster has them when it starts.
+pub(crate) fn one_on_each_master(mut names: impl FnMut() -> String) -> Vec<String> {
+    let on = |number: usize, name: &str| usize::from(slot_of_tag(name)) * MASTERS / SLOTS == number;
+    (0..MASTERS)
+        .filter_map(|number| std::iter::repeat_with(&mut names).find(|name| on(number, name)))
+        .collect()
+}
+
 fn ranges_without_replicas(answer: Value) -> Value {
     let ranges: Vec<Vec<Value>> = read(answer);
     Value::Array(ranges.into_iter().map(|range| Value::Array(masters_of(range))).collect())
