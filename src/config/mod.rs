@@ -24,7 +24,7 @@ pub use self::{
 use crate::{
     actor::{LockManager, Settings},
     protocol::Invalid,
-    store::{MemoryStore, RedisStore, Store, redis::RedisOptions},
+    store::{MemoryStore, RedisStore, Store},
 };
 
 /// Everything that can be configured.
@@ -158,17 +158,12 @@ impl Config {
     }
 
     fn store(&self) -> Result<Arc<dyn Store>, Invalid> {
-        let StoreConfig { url, prefix, connect_timeout, response_timeout, fence_retention } = &self.store;
+        let url = &self.store.url;
         if url.is_memory() {
             return Ok(Arc::new(MemoryStore::default()));
         }
         self.check_response_timeout()?;
-        let options = RedisOptions {
-            prefix: prefix.clone(),
-            connect_timeout: *connect_timeout,
-            response_timeout: *response_timeout,
-            fence_retention: *fence_retention,
-        };
+        let options = self.store.redis_options();
         let store =
             RedisStore::with_options(url.reveal(), options).map_err(|invalid| match &*invalid.field {
                 // A Redis store does not know that there is another one.

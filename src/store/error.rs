@@ -79,6 +79,28 @@ pub enum StoreError {
         /// What the owner has.
         held: Mode,
     },
+    /// The store does not have what was asked for, in whatever state it is. Nothing was sent.
+    #[error("this store has no {asked}: {reason}")]
+    Unsupported {
+        /// What was asked for.
+        asked: String,
+        /// Why the store does not have it, and what to use instead.
+        reason: String,
+    },
+    /// Fewer replicas than were asked for confirmed in time what the master did. An acquisition that is `undone` holds
+    /// nothing. A renewal is never undone: the lease is valid until the end that it had before.
+    #[error("only {reached} of {wanted} replicas confirmed it in time{}", if *undone { ", so it was given back" } else { "" })]
+    Unacknowledged {
+        /// How many replicas must confirm.
+        wanted: u32,
+        /// How many did.
+        reached: u32,
+        /// Whether what the master did was certainly taken back.
+        undone: bool,
+        /// What went wrong underneath, if the master could not even be asked.
+        #[source]
+        source: Option<Source>,
+    },
     /// What stands in the store under this name was not written by this library. Nothing was changed.
     #[error("the store holds something foreign: {reason}; use another prefix, or remove it")]
     Corrupt {
@@ -91,12 +113,16 @@ impl StoreError {
     /// Whether the verb may have been executed.
     pub const fn certainty(&self) -> Certainty {
         match self {
-            Self::TimedOut { .. } | Self::Lost { .. } => Certainty::Unknown,
+            Self::TimedOut { .. } | Self::Lost { .. } | Self::Unacknowledged { undone: false, .. } => {
+                Certainty::Unknown
+            }
             Self::Unavailable { .. }
             | Self::Full { .. }
             | Self::Denied { .. }
             | Self::CapacityMismatch { .. }
             | Self::Deadlock { .. }
+            | Self::Unsupported { .. }
+            | Self::Unacknowledged { undone: true, .. }
             | Self::Corrupt { .. } => Certainty::NotExecuted,
         }
     }
@@ -104,10 +130,15 @@ impl StoreError {
     /// Whether the same verb may succeed later without anybody changing anything.
     pub const fn is_transient(&self) -> bool {
         match self {
-            Self::TimedOut { .. } | Self::Lost { .. } | Self::Unavailable { .. } | Self::Full { .. } => true,
+            Self::TimedOut { .. }
+            | Self::Lost { .. }
+            | Self::Unavailable { .. }
+            | Self::Full { .. }
+            | Self::Unacknowledged { .. } => true,
             Self::Denied { .. }
             | Self::CapacityMismatch { .. }
             | Self::Deadlock { .. }
+            | Self::Unsupported { .. }
             | Self::Corrupt { .. } => false,
         }
     }
@@ -122,6 +153,8 @@ impl StoreError {
             Self::Denied { .. } => "denied",
             Self::CapacityMismatch { .. } => "capacity_mismatch",
             Self::Deadlock { .. } => "deadlock",
+            Self::Unsupported { .. } => "unsupported",
+            Self::Unacknowledged { .. } => "unacknowledged",
             Self::Corrupt { .. } => "corrupt",
         }
     }

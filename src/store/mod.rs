@@ -8,6 +8,7 @@ mod error;
 mod inspection;
 pub mod memory;
 pub mod redis;
+mod safety;
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -23,6 +24,7 @@ pub use self::{
     inspection::{Holder, HolderState, Inspection, Listing},
     memory::MemoryStore,
     redis::{RedisOptions, RedisStore},
+    safety::Safety,
 };
 use crate::protocol::{Fence, Mode, Owner, ResourceName, Token};
 
@@ -65,6 +67,9 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 ///   [`reentrant`](Acquisition::reentrant) for what it holds exclusively: it would wait for itself, so
 ///   [`StoreError::Deadlock`]. (Shared beside its own shared is fine.)
 /// * something in the store that is not ours: [`StoreError::Corrupt`].
+///
+/// What a store does not have at all, a mode or the owner of a hold, it refuses with [`StoreError::Unsupported`]. A store
+/// without a queue does not look at a [`Place`], and refuses whoever it cannot grant at once.
 ///
 /// An exclusive acquisition that is `reentrant` is granted while the same owner alone holds the resource exclusively;
 /// it is a hold of its own, with its own token and end and with the *same* fence.
@@ -149,13 +154,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// A store that cannot do both at one moment does one after the other, and does not let `to` overtake.
     fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
         let _ = overtake;
-        async move {
-            let released = self.release(from, Duration::ZERO).await?;
-            let acquired = self.acquire(to).await;
-            let others_wait = !matches!(acquired, Ok(Acquired::Granted(_)));
-            Ok(Passed { released, acquired, others_wait })
-        }
-        .boxed()
+        all::release_then_acquire(self, from, to).boxed()
     }
 
     /// Takes all of these, at one moment, or none of them: each as a try, whose [`place`](Acquisition::place) is not
@@ -171,8 +170,14 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         all::one_after_the_other(self, asked).boxed()
     }
 
-    /// The announcements to this inbox, without an end. It connects by itself, again and again.
+    /// The announcements to this inbox, without an end. It connects by itself, again and again. A store without a queue
+    /// has nothing to announce, and its announcements end at once.
     fn listen(&self, inbox: &Inbox) -> Announcements;
+
+    /// How much has to be lost before this store forgets a hold that it granted or renewed. It holds for all of them.
+    fn safety(&self) -> Safety {
+        Safety::OneCopy
+    }
 }
 
 /// See [`Store::listen`].

@@ -23,6 +23,7 @@ mod permits;
 mod queue;
 mod reentry;
 mod shared;
+mod textbook;
 mod together;
 
 use std::{sync::Arc, time::Duration};
@@ -39,7 +40,7 @@ use leasehold::{
 use self::ears::{Heard, next, unheard};
 pub(crate) use self::{
     batches::*, ends::*, exclusive::*, hand_over::*, heads::*, inspection::*, leaving::*, names::*, next::*,
-    overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*, together::*,
+    overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*, textbook::*, together::*,
 };
 
 /// A store, and the time that passes for it.
