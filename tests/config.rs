@@ -35,7 +35,7 @@ fn every_key_is_explained_right_above_it() {
         name.is_some_and(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
     };
     let keys: Vec<usize> = (0..lines.len()).filter(|&at| is_key(lines[at])).collect();
-    assert_eq!(keys.len(), 23, "{keys:?}");
+    assert_eq!(keys.len(), 25, "{keys:?}");
     for at in keys {
         let above = lines[at - 1];
         assert!(
@@ -139,6 +139,37 @@ fn who_misspells_an_address_is_told_all_kinds_of_addresses() {
         error.starts_with("invalid store.url: ") && error.contains("(allowed: memory://, redis://"),
         "{error}"
     );
+}
+
+#[test]
+fn a_quorum_is_opened_from_its_address() {
+    let config =
+        Config::from_toml("store.url = 'quorum://[redis://:hunter2@a:1, redis://b,redis+unix:///c]'")
+            .unwrap();
+    let shown = format!("{:?}", config.open_store().unwrap());
+    for node in ["redis://a:1", "redis://b", "redis+unix:///c"] {
+        assert!(shown.contains(node) && !shown.contains("hunter2"), "{shown}");
+    }
+}
+
+#[test]
+fn an_address_of_a_quorum_that_cannot_be_right_is_refused_with_the_reason() {
+    for (url, reason) in [
+        ("redis://a,redis://b", "quorum:// without [ and ]"),
+        ("[]", "the node "),
+        ("[redis://:hunter2@a]", "a quorum of 1"),
+        ("[redis://a,redis://b,redis://a]", "redis://a twice"),
+        ("[redis://a,memory://]", "the node memory://"),
+        ("[redis://a,quorum://[redis://b,redis://c]]", "the node quorum://"),
+        ("[redis://a,redis://:hunter2]", "redis://"),
+    ] {
+        let error = refused(&format!("store.url = 'quorum://{url}'"), &[]).to_string();
+        assert!(error.starts_with("invalid store.url: ") && error.contains(reason), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    let error =
+        refused("store.url = 'quorum://[redis://a,redis://b]'\nstore.node_timeout = '0s'", &[]).to_string();
+    assert!(error.starts_with("invalid store.node_timeout: "), "{error}");
 }
 
 #[test]

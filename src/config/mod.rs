@@ -4,6 +4,7 @@
 //! `LEASEHOLD_<SECTION>_<KEY>`. A setting that is unknown, in whatever source, is an error and not a shrug.
 
 mod error;
+mod quorum;
 mod sections;
 mod sources;
 mod url;
@@ -158,11 +159,21 @@ impl Config {
     }
 
     fn store(&self) -> Result<Arc<dyn Store>, Invalid> {
-        let StoreConfig { url, prefix, connect_timeout, response_timeout, fence_retention } = &self.store;
+        let url = &self.store.url;
         if url.is_memory() {
             return Ok(Arc::new(MemoryStore::default()));
         }
         self.check_response_timeout()?;
+        match url.nodes()? {
+            Some(nodes) => Ok(Arc::new(self.quorum(&nodes)?)),
+            None => self.server(url),
+        }
+    }
+
+    /// A store on one server.
+    fn server(&self, url: &StoreUrl) -> Result<Arc<dyn Store>, Invalid> {
+        let StoreConfig { url: _, prefix, connect_timeout, response_timeout, fence_retention, .. } =
+            &self.store;
         let options = RedisOptions {
             prefix: prefix.clone(),
             connect_timeout: *connect_timeout,
@@ -172,7 +183,13 @@ impl Config {
         let store =
             RedisStore::with_options(url.reveal(), options).map_err(|invalid| match &*invalid.field {
                 // A Redis store does not know that there is another one.
-                "store.url" => Invalid { allowed: format!("memory://, {}", invalid.allowed), ..invalid },
+                "store.url" => Invalid {
+                    allowed: format!(
+                        "memory://, {}, or quorum://[url,url,…] of these servers",
+                        invalid.allowed
+                    ),
+                    ..invalid
+                },
                 _ => invalid,
             })?;
         Ok(Arc::new(store))

@@ -14,7 +14,8 @@ use crate::protocol::{Backoff, Invalid, Jitter};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// The address: `memory://`, `redis://`, `rediss://` or `redis+unix://`. Default: `memory://`.
+    /// The address: `memory://`, `redis://`, `rediss://`, `redis+unix://`, or `quorum://[url,url,…]` of several of these
+    /// servers. Default: `memory://`.
     pub url: StoreUrl,
     /// What every key in Redis begins with. Default: `leasehold`.
     pub prefix: String,
@@ -28,6 +29,11 @@ pub struct StoreConfig {
     /// How long the last fence of a resource is remembered after its last grant. Default: 1 h.
     #[serde(deserialize_with = "duration")]
     pub fence_retention: Duration,
+    /// How long a node of a quorum is waited for; never longer than a twentieth of the TTL. Default: 50 ms.
+    #[serde(deserialize_with = "duration")]
+    pub node_timeout: Duration,
+    /// Whether the nodes of a quorum may vote however young they are when they are first met. Default: no.
+    pub fresh_start: bool,
 }
 
 /// `[lease]`: how long a lease holds.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// secret; [`reveal`](Self::reveal) does not.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
-pub struct StoreUrl(String);
+pub struct StoreUrl(pub(super) String);
 
 impl StoreUrl {
     /// The whole address, password included.
@@ -24,6 +24,9 @@ impl StoreUrl {
     /// What can be shown: scheme, host, port and path. Where it is not certain which part is which, only the scheme.
     fn shown(&self) -> Option<(&str, &str)> {
         let (scheme, rest) = self.0.split_once("://")?;
+        if scheme == "quorum" {
+            return Some((scheme, "***"));
+        }
         let known = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
         if !scheme.chars().all(known) {
             return None;
@@ -45,6 +48,10 @@ impl<T: Into<String>> From<T> for StoreUrl {
 
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(nodes) = self.as_quorum() {
+            let nodes: Vec<String> = nodes.map(|node| node.to_string()).collect();
+            return write!(f, "quorum://[{}]", nodes.join(","));
+        }
         match self.shown() {
             Some((scheme, place)) => write!(f, "{scheme}://{place}"),
             None => f.write_str("***"),
@@ -77,6 +84,9 @@ mod tests {
             ("redis://:hunter?2@host", "redis://***"),
             ("redis://:hunter2", "redis://***"),
             ("hunter2@redis://host", "***"),
+            ("quorum://[redis://:hunter2@a:1,redis://b]", "quorum://[redis://a:1,redis://b]"),
+            ("quorum://[redis://:hun,ter2@a:1,redis://b]", "quorum://[redis://***,***,redis://b]"),
+            ("quorum://redis://:hunter2@a", "quorum://***"),
             ("hunter2", "***"),
             ("", "***"),
         ];

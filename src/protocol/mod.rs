@@ -9,6 +9,7 @@ mod invalid;
 mod mode;
 mod moment;
 mod name;
+mod quorum;
 mod renewal;
 mod validity;
 
@@ -18,6 +19,7 @@ pub use self::{
     mode::Mode,
     moment::Moment,
     name::{Fence, Owner, ResourceName, Token, TokenPrefix},
+    quorum::{Tally, Verdict, abstains_for, majority, validity_left},
     renewal::{RenewalPlan, Renewals},
     validity::{LossReason, Standing, Validity, drift_allowance, guard_band, spread},
 };

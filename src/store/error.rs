@@ -2,6 +2,7 @@
 
 use std::{error::Error, sync::Arc, time::Duration};
 
+use super::NodeFailure;
 use crate::protocol::Mode;
 
 /// Whether a verb that failed may have been executed.
@@ -79,6 +80,24 @@ pub enum StoreError {
         /// What the owner has.
         held: Mode,
     },
+    /// This store cannot do that, whatever its state. Nothing was executed.
+    #[error("this store cannot do that: {reason}")]
+    Unsupported {
+        /// What it cannot do, and why.
+        reason: String,
+    },
+    /// Too few nodes of a quorum have a say. What some of them did is given back, as far as they can be reached.
+    #[error("no majority: {needed} of {of} nodes are needed{}", NodeFailure::list(failures))]
+    NoQuorum {
+        /// How many nodes make a majority.
+        needed: usize,
+        /// How many nodes there are.
+        of: usize,
+        /// Those that have no say, and why.
+        failures: Vec<NodeFailure>,
+        /// Whether the verb may have been executed on a majority all the same.
+        certainty: Certainty,
+    },
     /// What stands in the store under this name was not written by this library. Nothing was changed.
     #[error("the store holds something foreign: {reason}; use another prefix, or remove it")]
     Corrupt {
@@ -92,11 +111,13 @@ impl StoreError {
     pub const fn certainty(&self) -> Certainty {
         match self {
             Self::TimedOut { .. } | Self::Lost { .. } => Certainty::Unknown,
+            Self::NoQuorum { certainty, .. } => *certainty,
             Self::Unavailable { .. }
             | Self::Full { .. }
             | Self::Denied { .. }
             | Self::CapacityMismatch { .. }
             | Self::Deadlock { .. }
+            | Self::Unsupported { .. }
             | Self::Corrupt { .. } => Certainty::NotExecuted,
         }
     }
@@ -104,10 +125,15 @@ impl StoreError {
     /// Whether the same verb may succeed later without anybody changing anything.
     pub const fn is_transient(&self) -> bool {
         match self {
-            Self::TimedOut { .. } | Self::Lost { .. } | Self::Unavailable { .. } | Self::Full { .. } => true,
+            Self::TimedOut { .. }
+            | Self::Lost { .. }
+            | Self::Unavailable { .. }
+            | Self::Full { .. }
+            | Self::NoQuorum { .. } => true,
             Self::Denied { .. }
             | Self::CapacityMismatch { .. }
             | Self::Deadlock { .. }
+            | Self::Unsupported { .. }
             | Self::Corrupt { .. } => false,
         }
     }
@@ -122,6 +148,8 @@ impl StoreError {
             Self::Denied { .. } => "denied",
             Self::CapacityMismatch { .. } => "capacity_mismatch",
             Self::Deadlock { .. } => "deadlock",
+            Self::Unsupported { .. } => "unsupported",
+            Self::NoQuorum { .. } => "no_quorum",
             Self::Corrupt { .. } => "corrupt",
         }
     }

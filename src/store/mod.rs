@@ -6,7 +6,9 @@
 mod all;
 mod error;
 mod inspection;
+mod instance;
 pub mod memory;
+pub mod quorum;
 pub mod redis;
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
@@ -21,7 +23,9 @@ pub use self::{
     all::{ALL_AT_MOST, AcquiredAll},
     error::{Certainty, Source, StoreError},
     inspection::{Holder, HolderState, Inspection, Listing},
+    instance::Instance,
     memory::MemoryStore,
+    quorum::{NodeFailure, QuorumOptions, QuorumStore},
     redis::{RedisOptions, RedisStore},
 };
 use crate::protocol::{Fence, Mode, Owner, ResourceName, Token};
@@ -173,7 +177,25 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         all::one_after_the_other(self, asked).boxed()
     }
 
-    /// The announcements to this inbox, without an end. It connects by itself, again and again.
+    /// Gives each of these live holds this fence, and makes every later fence of its resource larger than that. Answers
+    /// for each whether its token holds; if not, nothing is changed.
+    ///
+    /// It is what a quorum needs of its nodes: they issue fences of their own, and the largest is written back.
+    fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
+        let refused = || StoreError::Unsupported { reason: "its fences cannot be raised".to_owned() };
+        async move { raises.iter().map(|_| Err(refused())).collect() }.boxed()
+    }
+
+    /// Which life of the store answers now. A verb that was answered before this is asked was answered by this life, or
+    /// by an earlier one.
+    fn instance(&self) -> Reply<'_, Instance> {
+        let refused =
+            || StoreError::Unsupported { reason: "it does not tell when it was started".to_owned() };
+        async move { Err(refused()) }.boxed()
+    }
+
+    /// The announcements to this inbox, without an end. It connects by itself, again and again. A store that has no
+    /// queue announces nothing, and ends the stream at once.
     fn listen(&self, inbox: &Inbox) -> Announcements;
 }
 

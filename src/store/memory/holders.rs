@@ -108,6 +108,18 @@ impl Holders {
         held
     }
 
+    /// Answers whether the token holds; if so, it has this fence, and if it is exclusive all who re-entered with it.
+    pub(super) fn raise_fence(&mut self, token: Token, fence: Fence) -> bool {
+        let Some(record) = self.records.get_mut(&token).filter(|record| record.holds()) else {
+            return false;
+        };
+        record.fence = fence;
+        if record.mode == Mode::Exclusive {
+            self.records.values_mut().for_each(|record| record.fence = fence);
+        }
+        true
+    }
+
     /// Ends a hold before its time; until `opening` it keeps its place, which is nobody's.
     pub(super) fn close(&mut self, token: Token, opening: Moment) {
         self.stop_holding(token);

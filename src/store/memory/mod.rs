@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt, future::join_all};
 
 use self::{
     faults::Fault,
@@ -26,10 +26,10 @@ use self::{
     turn::{Turn, since_origin},
 };
 use crate::{
-    protocol::{Moment, ResourceName},
+    protocol::{Fence, Moment, ResourceName},
     store::{
-        Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Passed,
-        Released, Renewed, Reply, Store, StoreError,
+        Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing,
+        Passed, Released, Renewed, Replies, Reply, Store, StoreError,
     },
     world::{Clock, SystemClock},
 };
@@ -51,7 +51,8 @@ pub struct MemoryStore {
 impl MemoryStore {
     /// A store whose time is that of `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Arc::default() }
+        let state = State::started(clock.now());
+        Self { clock, state: Arc::new(Mutex::new(state)) }
     }
 
     /// The next `verbs` verbs, whichever they are, are not executed, and answer [`StoreError::Unavailable`].
@@ -86,6 +87,13 @@ impl MemoryStore {
     /// Forgets all holders and waiters, as a server that lost its data and came back empty. Fences go on growing.
     pub fn clear(&self) {
         self.state().resources.clear();
+    }
+
+    /// Forgets everything, fences too, as a server without persistence that was killed and started again: another
+    /// [`Instance`]. Faults that wait in line, and those who listen, stay.
+    pub fn restart(&self) {
+        let now = self.clock.now();
+        self.state().restart(now);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -169,6 +177,20 @@ impl Store for MemoryStore {
             state.sweep(now);
             state.acquire_all(asked, now)
         })
+    }
+
+    fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
+        let raise = |(hold, fence): &(&'a Hold, Fence)| {
+            let (hold, fence) = (*hold, *fence);
+            self.answer_about(&hold.resource, move |resource, turn| {
+                Ok(resource.raise_fence(hold, fence, turn))
+            })
+        };
+        join_all(raises.iter().map(raise)).boxed()
+    }
+
+    fn instance(&self) -> Reply<'_, Instance> {
+        self.answer(|state, now| Ok(state.instance(now)))
     }
 
     fn listen(&self, inbox: &Inbox) -> Announcements {

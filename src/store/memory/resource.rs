@@ -98,6 +98,15 @@ impl Resource {
         self.holders.holds(hold.token)
     }
 
+    pub(super) fn raise_fence(&mut self, hold: &Hold, fence: Fence, turn: &mut Turn<'_>) -> bool {
+        self.settle(turn.now);
+        let held = self.holders.raise_fence(hold.token, fence);
+        if held {
+            turn.raise_fence(fence);
+        }
+        held
+    }
+
     pub(super) fn inspect(&mut self, limit: usize, now: Moment) -> Inspection {
         self.settle(now);
         let holders = self.holders.in_order_of_end().take(limit);

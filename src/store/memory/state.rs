@@ -5,10 +5,9 @@ use std::{collections::BTreeMap, ops::Bound, sync::Arc, time::Duration};
 use super::{faults::Faults, inboxes::Inboxes, resource::Resource, turn::Turn};
 use crate::{
     protocol::{Moment, ResourceName},
-    store::{Acquired, AcquiredAll, Acquisition, Hold, Listing, StoreError, all::as_try},
+    store::{Acquired, AcquiredAll, Acquisition, Hold, Instance, Listing, StoreError, all::as_try},
 };
 
-#[derive(Default)]
 pub(super) struct State {
     /// Those that are held or waited for, and some that nobody has asked for since they became free.
     pub(super) resources: BTreeMap<ResourceName, Resource>,
@@ -16,9 +15,35 @@ pub(super) struct State {
     swept: Option<ResourceName>,
     pub(super) inboxes: Inboxes,
     pub(super) faults: Faults,
+    started: Moment,
+    restarts: u64,
 }
 
 impl State {
+    pub(super) fn started(now: Moment) -> Self {
+        Self {
+            resources: BTreeMap::new(),
+            last_fence: 0,
+            swept: None,
+            inboxes: Inboxes::default(),
+            faults: Faults::default(),
+            started: now,
+            restarts: 0,
+        }
+    }
+
+    /// What is lost with the memory of a server.
+    pub(super) fn restart(&mut self, now: Moment) {
+        self.resources.clear();
+        self.last_fence = 0;
+        self.started = now;
+        self.restarts += 1;
+    }
+
+    pub(super) fn instance(&self, now: Moment) -> Instance {
+        Instance { id: self.restarts.to_string(), age: self.started.elapsed(now), durable: false }
+    }
+
     /// Runs a verb on a resource that may be new; one of which nothing is left afterwards is not kept.
     pub(super) fn with<T>(
         &mut self,

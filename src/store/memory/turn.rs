@@ -26,6 +26,11 @@ impl<'a> Turn<'a> {
         Fence::new(*self.last_fence)
     }
 
+    /// Fences that are given out from now on are larger than this.
+    pub(super) fn raise_fence(&mut self, fence: Fence) {
+        *self.last_fence = (*self.last_fence).max(fence.get());
+    }
+
     /// Answers whether anybody listens.
     pub(super) fn announce(&self, inbox: Inbox, announcement: &Announcement) -> bool {
         self.inboxes.announce(inbox, announcement)

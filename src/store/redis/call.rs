@@ -20,7 +20,7 @@ use super::{
     scripts,
 };
 use crate::{
-    protocol::{Mode, Owner, ResourceName, Token},
+    protocol::{Fence, Mode, Owner, ResourceName, Token},
     store::{Acquisition, Hold, Metadata, Place},
 };
 
@@ -101,6 +101,14 @@ impl Caller {
         for (hold, closed_for) in releases {
             let behind = if closed_for.is_zero() { "-" } else { "~" };
             call.token(hold.token, behind).owner(hold.owner.as_ref()).arg(millis(*closed_for));
+        }
+        self.granted(call)
+    }
+
+    pub(super) fn raise(&self, raises: &[(&Hold, Fence)]) -> Call {
+        let mut call = self.granting(&scripts::RAISE, raises.iter().map(|(hold, _)| &hold.resource));
+        for (hold, fence) in raises {
+            call.token(hold.token, "").arg(fence.get());
         }
         self.granted(call)
     }

@@ -111,6 +111,11 @@ impl Connection {
         }
     }
 
+    /// Which connection it is, counted from 0. A request that is sent afterwards goes out on this one or a later one.
+    pub(super) async fn number(&self) -> Result<u64, StoreError> {
+        self.open().await.map(|(generation, _)| generation)
+    }
+
     /// Sends a request that must not be executed twice.
     pub(super) async fn send_once(&self, request: &impl Request) -> Result<Value, StoreError> {
         self.attempt(request).await.map_err(Failure::into_error)

@@ -8,6 +8,7 @@ mod call;
 mod connection;
 mod errors;
 mod inbox;
+mod instance;
 mod keys;
 mod listing;
 mod options;
@@ -19,12 +20,12 @@ use std::{borrow::Borrow, fmt, slice, sync::Arc, time::Duration};
 use futures_util::{FutureExt, StreamExt};
 
 pub use self::options::RedisOptions;
-use self::{call::Caller, connection::Connection};
+use self::{call::Caller, connection::Connection, instance::Known};
 use super::{
-    Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Metadata, Passed,
-    Released, Renewed, Replies, Reply, Store, StoreError,
+    Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Metadata,
+    Passed, Released, Renewed, Replies, Reply, Store, StoreError,
 };
-use crate::protocol::{Invalid, ResourceName};
+use crate::protocol::{Fence, Invalid, ResourceName};
 
 /// Locks on one Redis or Valkey server.
 ///
@@ -55,6 +56,7 @@ use crate::protocol::{Invalid, ResourceName};
 pub struct RedisStore {
     connection: Connection,
     caller: Caller,
+    known: Known,
 }
 
 impl RedisStore {
@@ -77,7 +79,7 @@ impl RedisStore {
         options.check()?;
         let connection = Connection::new(options::client(url, &options)?, scripts::loading(), &options);
         let RedisOptions { prefix, fence_retention, connect_timeout: _, response_timeout: _ } = options;
-        Ok(Self { connection, caller: Caller::new(prefix, fence_retention) })
+        Ok(Self { connection, caller: Caller::new(prefix, fence_retention), known: Known::default() })
     }
 
     /// [`Store::acquire`] for each of these, in one call.
@@ -104,6 +106,15 @@ impl RedisStore {
         let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
         let value = answered.map(|answered| answered.value);
         answers::each(value, releases.len(), |_, answer| certain(answers::released(answer)?, repeated))
+    }
+
+    /// [`Store::raise_fences`] for each of these, in one call.
+    async fn raise_in_one_call(&self, raises: &[(&Hold, Fence)]) -> Vec<Result<bool, StoreError>> {
+        let answered = self.connection.send(&self.caller.raise(raises)).await;
+        let value = answered.map(|answered| answered.value);
+        answers::each(value, raises.len(), |_, answer| {
+            answers::renewed(answer).map(|renewed| renewed == Renewed::Extended)
+        })
     }
 }
 
@@ -182,6 +193,15 @@ impl Store for RedisStore {
         .boxed()
     }
 
+    fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
+        let calls = batch::split(raises, |(hold, _)| bytes(hold));
+        batch::together(calls.into_iter().map(|raises| self.raise_in_one_call(raises))).boxed()
+    }
+
+    fn instance(&self) -> Reply<'_, Instance> {
+        self.known.instance(&self.connection).boxed()
+    }
+
     fn listen(&self, inbox: &Inbox) -> Announcements {
         let channel = keys::channel(self.caller.prefix(), inbox);
         self.connection.listener(channel).announcements().boxed()
@@ -190,7 +210,7 @@ impl Store for RedisStore {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { connection, caller } = self;
+        let Self { connection, caller, known: _ } = self;
         f.debug_struct("RedisStore")
             .field("connection", connection)
             .field("prefix", &caller.prefix())

@@ -30,6 +30,7 @@ scripts! {
     IS_HELD = "lua/is_held.lua";
     INSPECT = "lua/inspect.lua";
     FORCE_RELEASE = "lua/force_release.lua";
+    RAISE = "lua/raise.lua";
 }
 
 /// A script with the parts that it shares where it includes them, without comments, and with short names for what is

@@ -3,7 +3,7 @@
 /// Stamps a test for each fact, against one world.
 macro_rules! acceptance {
     ($store:ident: $world:ty) => {
-        acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, batches, passing, overtaking, together);
+        acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, batches, passing, overtaking, together, fences);
     };
     ($store:ident: $world:ty, $($group:ident),+) => {
         mod $store {
@@ -51,7 +51,6 @@ macro_rules! facts_of {
             a_repeated_re_entry_is_counted_once
             an_owner_that_does_not_re_enter_would_wait_for_itself
             an_upgrade_would_wait_for_itself
-            a_deadlock_names_all_that_the_owner_holds
             an_owner_cannot_read_what_it_holds_exclusively
             an_owner_whose_lease_ended_does_not_wait_for_itself
             a_new_session_of_an_owner_has_a_larger_fence
@@ -66,7 +65,6 @@ macro_rules! facts_of {
             a_reader_that_died_ages_out_alone
             a_repeated_reader_is_one_reader
             an_owner_may_read_twice
-            readers_and_permits_do_not_mix
             a_thousand_readers_hold_at_once
         }
     };
@@ -82,6 +80,10 @@ macro_rules! facts_of {
             permits_and_an_exclusive_holder_exclude_each_other
             no_permit_is_lost_in_a_hundred_turns
             a_free_resource_may_be_used_with_another_capacity
+            readers_and_permits_do_not_mix
+            a_lock_delay_keeps_permits_taken
+            permits_that_open_later_stay_taken
+            a_deadlock_names_all_that_the_owner_holds
         }
     };
     (ends: $world:ty) => {
@@ -92,10 +94,8 @@ macro_rules! facts_of {
             a_renewal_keeps_the_lock_delay
             an_expired_holder_is_no_holder_during_its_lock_delay
             a_lock_delay_of_a_reader_keeps_writers_out
-            a_lock_delay_keeps_permits_taken
             a_release_may_open_later
             a_closed_resource_is_closed_to_its_last_holder_too
-            permits_that_open_later_stay_taken
             a_reader_that_opens_later_keeps_writers_out
             a_late_repeat_does_not_bring_a_closed_hold_back
         }
@@ -236,6 +236,15 @@ macro_rules! facts_of {
             one_resource_named_twice_is_in_its_own_way
             a_re_entry_that_is_taken_back_leaves_the_first_hold
             as_many_as_may_be_are_granted_together
+        }
+    };
+    (fences: $world:ty) => {
+        facts! { $world:
+            a_raised_fence_is_that_of_its_hold_and_later_ones_are_larger
+            who_re_enters_has_the_raised_fence
+            who_does_not_hold_raises_nothing
+            each_of_a_batch_is_raised_to_its_own_fence
+            a_life_keeps_its_name
         }
     };
     (names: $world:ty) => {

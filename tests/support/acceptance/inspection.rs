@@ -17,7 +17,7 @@ pub(crate) async fn holders_are_shown_in_order_of_their_end<W: World>(scene: Sce
     assert_eq!(all.total, 4);
     for (holder, ttl) in all.holders.iter().zip([10, 20, 30, 40]) {
         assert_about(holder.remaining, secs(ttl));
-        assert_eq!(holder.mode, Mode::permits(1, 4).unwrap());
+        assert_eq!(holder.mode, scene.permits(1, 4).mode);
     }
     let some = scene.store.inspect(&scene.name, 2).await.unwrap();
     assert_eq!(some.total, 4);

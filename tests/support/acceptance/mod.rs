@@ -11,6 +11,7 @@ mod batches;
 mod ears;
 mod ends;
 mod exclusive;
+mod fences;
 mod hand_over;
 mod heads;
 mod inspection;
@@ -38,12 +39,15 @@ use leasehold::{
 
 use self::ears::{Heard, next, unheard};
 pub(crate) use self::{
-    batches::*, ends::*, exclusive::*, hand_over::*, heads::*, inspection::*, leaving::*, names::*, next::*,
-    overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*, together::*,
+    batches::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
+    names::*, next::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*, together::*,
 };
 
 /// A store, and the time that passes for it.
 pub(crate) trait World {
+    /// Whether the store has permits. Where it has not, facts that are about every mode take one more reader instead.
+    const PERMITS: bool = true;
+
     /// Starts a store. It may be shared with other facts: each works on resources of its own.
     async fn start() -> Self;
 
@@ -103,7 +107,8 @@ impl<W: World> Scene<W> {
     }
 
     fn permits(&self, count: u32, of: u32) -> Acquisition {
-        self.ask(Mode::permits(count, of).unwrap())
+        let permits = Mode::permits(count, of).unwrap();
+        self.ask(if W::PERMITS { permits } else { Mode::Shared })
     }
 
     async fn granted(&self, asked: &Acquisition) -> Grant {

@@ -1,0 +1,52 @@
+//! The address of a quorum, `quorum://[url,url,…]`, and the store that it leads to.
+
+use std::sync::Arc;
+
+use super::{Config, StoreUrl};
+use crate::{
+    protocol::Invalid,
+    store::{QuorumOptions, QuorumStore, Store},
+};
+
+const SCHEME: &str = "quorum://";
+const ALLOWED: &str = "quorum://[url,url,…] with the addresses of 2 or more servers, better 3 or 5: redis://, rediss:// \
+                       or redis+unix://";
+
+impl StoreUrl {
+    /// The addresses between the brackets.
+    pub(super) fn as_quorum(&self) -> Option<impl Iterator<Item = Self> + '_> {
+        let inner = self.0.strip_prefix(SCHEME)?.strip_prefix('[')?.strip_suffix(']')?;
+        Some(inner.split(',').map(|url| Self(url.trim().to_owned())))
+    }
+
+    /// The nodes of a quorum; `None` if it is none.
+    pub(super) fn nodes(&self) -> Result<Option<Vec<Self>>, Invalid> {
+        if !self.0.starts_with(SCHEME) {
+            return Ok(None);
+        }
+        let wrong = |found: &str| Invalid::new("store.url", format_args!("{found}"), ALLOWED);
+        let nodes: Vec<Self> = self.as_quorum().ok_or_else(|| wrong("quorum:// without [ and ]"))?.collect();
+        for node in &nodes {
+            let is_server = ["redis://", "rediss://", "redis+unix://", "unix://"]
+                .iter()
+                .any(|scheme| node.0.starts_with(scheme));
+            if !is_server {
+                return Err(wrong(&format!("the node {node}")));
+            }
+        }
+        Ok(Some(nodes))
+    }
+}
+
+impl Config {
+    pub(super) fn quorum(&self, nodes: &[StoreUrl]) -> Result<QuorumStore, Invalid> {
+        let open = |url: &StoreUrl| Ok((url.to_string(), self.server(url)?));
+        let nodes = nodes.iter().map(open).collect::<Result<Vec<(String, Arc<dyn Store>)>, Invalid>>()?;
+        let options = QuorumOptions {
+            node_timeout: self.store.node_timeout,
+            max_ttl: self.limits.max_ttl,
+            fresh_start: self.store.fresh_start,
+        };
+        QuorumStore::new(nodes, options)
+    }
+}

@@ -1,0 +1,301 @@
+//! Acquisitions by a majority: the votes, the fence that is written back, and what happens to the rest.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::FutureExt;
+use tokio::sync::oneshot;
+
+use super::{
+    core::Core,
+    ledger::{Debt, Granted},
+    node::{Ballot, Node, counted},
+    round::Round,
+};
+use crate::{
+    protocol::{Fence, Moment, Tally, Verdict, validity_left},
+    store::{Acquired, Acquisition, Certainty, Grant, Hold, Refusal, StoreError, all::as_try},
+};
+
+type Answer = Result<Acquired, StoreError>;
+
+/// One attempt of several tokens.
+struct Attempt {
+    core: Arc<Core>,
+    asked: Arc<[Arc<Acquisition>]>,
+    number: u64,
+    sent: Moment,
+    within: Duration,
+}
+
+/// Votes on all of these, and replies as soon as there is a decision on each.
+pub(super) async fn acquire(
+    core: Arc<Core>,
+    asked: Vec<Arc<Acquisition>>,
+    reply: oneshot::Sender<Vec<Answer>>,
+) {
+    let asked: Arc<[_]> = asked.iter().map(|asked| Arc::new(as_try(asked))).collect();
+    let sent = core.now();
+    let number = core.ledger.begin(&asked, sent);
+    let shortest = asked.iter().map(|asked| asked.ttl).min().unwrap_or_default();
+    let within = core.options.patience(shortest);
+    let attempt = Attempt { core, asked, number, sent, within };
+    let mut votes = attempt.vote();
+    votes
+        .gather(within, |votes| {
+            attempt.requests().all(|which| tally(votes, which).on_request() != Verdict::Open)
+        })
+        .await;
+    let mut answers: Vec<Answer> = attempt.requests().map(|which| attempt.count(&votes, which)).collect();
+    let unknown = attempt.unknown_fences(&votes, &answers);
+    attempt.write_back(unknown, &mut answers).await;
+    attempt.book(&mut answers);
+    let granted: Vec<Option<Grant>> = answers.iter().map(grant_of).collect();
+    let granted = match reply.send(answers) {
+        Ok(()) => granted,
+        // Nobody knows of the grants.
+        Err(_) => attempt.disown(),
+    };
+    attempt.tidy_up(votes, &granted).await;
+}
+
+fn tally(votes: &Round<Ballot>, which: usize) -> Tally {
+    let ballots = votes.on(which);
+    let mut tally = Tally::new(ballots.len());
+    for ballot in ballots {
+        match ballot {
+            None => {}
+            Some(Ballot::Yes(_)) => tally.yes(),
+            Some(Ballot::No(_) | Ballot::Never(_)) => tally.no(),
+            Some(Ballot::Abstains(_) | Ballot::Failed(_)) => tally.silent(),
+        }
+    }
+    tally
+}
+
+fn grant_of(answer: &Answer) -> Option<Grant> {
+    match answer {
+        Ok(Acquired::Granted(grant)) => Some(*grant),
+        _ => None,
+    }
+}
+
+impl Attempt {
+    fn requests(&self) -> std::ops::Range<usize> {
+        0..self.asked.len()
+    }
+
+    fn vote(&self) -> Round<Ballot> {
+        Round::ask(&self.core.nodes, |which, node| {
+            let (core, asked) = (Arc::clone(&self.core), Arc::clone(&self.asked));
+            async move { vote(&core, which, &node, &asked).await }.boxed()
+        })
+    }
+
+    /// What the votes on one request come to; a grant has the largest fence of those that voted for it.
+    fn count(&self, votes: &Round<Ballot>, which: usize) -> Answer {
+        let tally = tally(votes, which);
+        let (mut grants, mut refusals, mut never) = (Vec::new(), Vec::new(), Vec::new());
+        for ballot in votes.on(which).flatten() {
+            match ballot {
+                Ballot::Yes(grant) => grants.push(*grant),
+                Ballot::No(refusal) => refusals.push(refusal),
+                Ballot::Never(error) => never.push(error),
+                Ballot::Abstains(_) | Ballot::Failed(_) => {}
+            }
+        }
+        match tally.on_request() {
+            Verdict::Yes => {
+                let spent = self.sent.elapsed(self.core.now());
+                if validity_left(self.asked[which].ttl, spent).is_zero() {
+                    return Err(StoreError::TimedOut { within: spent });
+                }
+                let fence = grants.iter().filter_map(|grant| grant.fence).max();
+                Ok(Acquired::Granted(Grant { fence, holds: median(grants.iter().map(|grant| grant.holds)) }))
+            }
+            Verdict::No => match never.first() {
+                Some(&error) if never.len() > refusals.len() => Err(error.clone()),
+                _ => Ok(Acquired::Refused(self.refusal(refusals, grants.len()))),
+            },
+            Verdict::Open | Verdict::Short => Err(self.no_quorum(votes, which, grants.len())),
+        }
+    }
+
+    /// The refusal whose holder has to go until a majority is free.
+    fn refusal(&self, mut refusals: Vec<&Refusal>, free: usize) -> Refusal {
+        refusals.sort_by_key(|refusal| refusal.remaining);
+        let missing = self.core.needed() - free;
+        refusals[missing.min(refusals.len()) - 1].clone()
+    }
+
+    fn no_quorum(&self, votes: &Round<Ballot>, which: usize, yes: usize) -> StoreError {
+        let reason = |(node, ballot): (&Arc<Node>, Option<&Ballot>)| match ballot {
+            None => Some(node.failure(StoreError::TimedOut { within: self.within })),
+            Some(Ballot::Abstains(error) | Ballot::Failed(error)) => Some(node.failure(error.clone())),
+            Some(Ballot::Yes(_) | Ballot::No(_) | Ballot::Never(_)) => None,
+        };
+        let failures: Vec<_> = self.core.nodes.iter().zip(votes.on(which)).filter_map(reason).collect();
+        let perhaps = failures.iter().filter(|failure| failure.is_unknown()).count();
+        let certainty =
+            if yes + perhaps >= self.core.needed() { Certainty::Unknown } else { Certainty::NotExecuted };
+        self.core.no_quorum(failures, certainty)
+    }
+
+    /// The fences that are not known to a majority of the holders.
+    fn unknown_fences(&self, votes: &Round<Ballot>, answers: &[Answer]) -> Arc<[(usize, Fence)]> {
+        let knows =
+            |ballot: &Ballot, fence| matches!(ballot, Ballot::Yes(grant) if grant.fence == Some(fence));
+        let fences = answers.iter().enumerate();
+        let fences = fences.filter_map(|(which, answer)| Some((which, grant_of(answer)?.fence?)));
+        fences
+            .filter(|&(which, fence)| {
+                votes.on(which).flatten().filter(|ballot| knows(ballot, fence)).count() < self.core.needed()
+            })
+            .collect()
+    }
+
+    /// Fences stay monotonic only if a majority of the holders knows the one that is given out.
+    async fn write_back(&self, raises: Arc<[(usize, Fence)]>, answers: &mut [Answer]) {
+        if raises.is_empty() {
+            return;
+        }
+        let mut raised = Round::ask(&self.core.nodes, |_, node| {
+            let (asked, raises) = (Arc::clone(&self.asked), Arc::clone(&raises));
+            async move { raise(&node, &asked, &raises).await }.boxed()
+        });
+        let verdict = |raised: &Round<Result<bool, StoreError>>, at| {
+            let mut tally = Tally::new(self.core.nodes.len());
+            for answer in raised.on(at).flatten() {
+                match answer {
+                    Ok(true) => tally.yes(),
+                    // It may be executed there later than this.
+                    Ok(false) | Err(_) => tally.silent(),
+                }
+            }
+            tally.on_state()
+        };
+        raised
+            .gather(self.within, |raised| (0..raises.len()).all(|at| verdict(raised, at) != Verdict::Open))
+            .await;
+        for (at, (which, _)) in raises.iter().enumerate() {
+            if verdict(&raised, at) != Verdict::Yes {
+                answers[*which] = Err(self.not_raised(&raised, at));
+            }
+        }
+        // Those that are late are raised all the same.
+        tokio::spawn(async move { while raised.late().await.is_some() {} });
+    }
+
+    fn not_raised(&self, raised: &Round<Result<bool, StoreError>>, at: usize) -> StoreError {
+        let reason = |(node, answer): (&Arc<Node>, Option<&Result<bool, StoreError>>)| match answer {
+            None => Some(node.failure(StoreError::TimedOut { within: self.within })),
+            Some(Err(error)) => Some(node.failure(error.clone())),
+            Some(Ok(_)) => None,
+        };
+        let failures = self.core.nodes.iter().zip(raised.on(at)).filter_map(reason).collect();
+        self.core.no_quorum(failures, Certainty::Unknown)
+    }
+
+    /// Writes down what is granted. A token that was released meanwhile is not.
+    fn book(&self, answers: &mut [Answer]) {
+        for (asked, answer) in self.asked.iter().zip(answers) {
+            let Some(grant) = grant_of(answer) else {
+                continue;
+            };
+            let granted = Granted { asked: Arc::clone(asked), fence: grant.fence };
+            if !self.core.ledger.grant(self.number, granted) {
+                let doing = "acquire: it was released or asked for again meanwhile".to_owned();
+                *answer = Err(StoreError::Lost { doing, source: None });
+            }
+        }
+    }
+
+    fn disown(&self) -> Vec<Option<Grant>> {
+        self.core.ledger.forget(self.asked.iter().map(|asked| &asked.hold));
+        vec![None; self.asked.len()]
+    }
+
+    /// Gives back what was not granted, and tells the fences to nodes that have others; also to those that answer late.
+    async fn tidy_up(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>]) {
+        for (which, grant) in granted.iter().enumerate() {
+            for (node, ballot) in votes.on(which).enumerate() {
+                let owes = ballot.is_some_and(|ballot| !matches!(ballot, Ballot::No(_) | Ballot::Never(_)));
+                if grant.is_none() && owes {
+                    self.owe(node, which);
+                }
+            }
+        }
+        self.core.ledger.finish(self.number, &self.asked);
+        while let Some((node, ballots)) = votes.late().await {
+            let mut raises = Vec::new();
+            for (which, _) in ballots.iter().enumerate().filter(|(_, ballot)| ballot.may_hold()) {
+                match granted[which] {
+                    Some(grant) if self.core.ledger.is_granted(self.asked[which].hold.token) => {
+                        raises.extend(grant.fence.map(|fence| (which, fence)));
+                    }
+                    // Not granted, or released already, which this node may have done first.
+                    _ => self.owe(node, which),
+                }
+            }
+            self.raise_late(node, &raises).await;
+        }
+    }
+
+    async fn raise_late(&self, node: usize, raises: &[(usize, Fence)]) {
+        if raises.is_empty() {
+            return;
+        }
+        let node = &self.core.nodes[node];
+        for error in raise(node, &self.asked, raises).await.into_iter().filter_map(Result::err) {
+            tracing::debug!(
+                node = node.name,
+                error = &error as &dyn std::error::Error,
+                "a late fence was not written"
+            );
+        }
+    }
+
+    fn owe(&self, node: usize, which: usize) {
+        let Acquisition { hold, ttl, .. } = &*self.asked[which];
+        let now = self.core.now();
+        let debt = Debt { hold: hold.clone(), opening: now, end: now + *ttl, attempt: self.number };
+        self.core.owe(node, debt);
+    }
+}
+
+/// Asks one node, except for what it is giving back at this moment.
+async fn vote(core: &Core, which: usize, node: &Node, asked: &[Arc<Acquisition>]) -> Vec<Ballot> {
+    let too_late = core.ledger.want_again(which, asked);
+    if !too_late.contains(&true) {
+        return node.vote(asked, &core.options).await;
+    }
+    let fit: Vec<_> =
+        asked.iter().zip(&too_late).filter(|(_, late)| !**late).map(|(asked, _)| Arc::clone(asked)).collect();
+    let mut ballots = node.vote(&fit, &core.options).await.into_iter();
+    let given_back = || StoreError::Unavailable {
+        reason: "what an earlier attempt left there is still being given back".to_owned(),
+        source: None,
+    };
+    let ballot = |late| if late { None } else { ballots.next() };
+    too_late
+        .into_iter()
+        .map(ballot)
+        .map(|ballot| ballot.unwrap_or_else(|| Ballot::Failed(given_back())))
+        .collect()
+}
+
+async fn raise(
+    node: &Node,
+    asked: &[Arc<Acquisition>],
+    raises: &[(usize, Fence)],
+) -> Vec<Result<bool, StoreError>> {
+    let raises: Vec<(&Hold, Fence)> =
+        raises.iter().map(|(which, fence)| (&asked[*which].hold, *fence)).collect();
+    counted(raises.len(), node.store.raise_fences(&raises).await)
+}
+
+/// The one in the middle: what most of them are about.
+pub(super) fn median(counts: impl Iterator<Item = u64>) -> u64 {
+    let mut counts: Vec<u64> = counts.collect();
+    counts.sort_unstable();
+    counts.get(counts.len() / 2).copied().unwrap_or_default()
+}

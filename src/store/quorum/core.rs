@@ -1,0 +1,86 @@
+//! What all verbs of a quorum share: its nodes, its ledger, and the giving back of what nobody wants.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::oneshot;
+
+use super::{
+    NodeFailure, QuorumOptions,
+    ledger::{Debt, Ledger},
+    node::{Node, counted, lost},
+};
+use crate::{
+    protocol::{Moment, majority},
+    store::{Certainty, StoreError},
+    world::Clock,
+};
+
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) nodes: Vec<Arc<Node>>,
+    pub(super) options: QuorumOptions,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ledger: Ledger,
+}
+
+impl Core {
+    pub(super) fn needed(&self) -> usize {
+        majority(self.nodes.len())
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// What it means that these nodes have no say.
+    pub(super) fn no_quorum(&self, failures: Vec<NodeFailure>, certainty: Certainty) -> StoreError {
+        StoreError::NoQuorum { needed: self.needed(), of: self.nodes.len(), failures, certainty }
+    }
+
+    /// Has a hold given back on a node, in the background and again and again, until that is certain or it has ended.
+    pub(super) fn owe(self: &Arc<Self>, node: usize, debt: Debt) {
+        if self.ledger.owe(node, debt) {
+            tokio::spawn(work_off(Arc::clone(self), node));
+        }
+    }
+}
+
+/// Gives back what is owed on a node until nothing is.
+async fn work_off(core: Arc<Core>, node: usize) {
+    const AT_ONCE: usize = 256;
+    const FIRST_PAUSE: Duration = Duration::from_millis(20);
+    const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let now = core.now();
+        let debts = core.ledger.take(node, AT_ONCE, now);
+        if debts.is_empty() {
+            return;
+        }
+        let releases: Vec<_> = debts.iter().map(|debt| (&debt.hold, debt.opening.remaining(now))).collect();
+        let answers = counted(debts.len(), core.nodes[node].store.release_each(&releases).await);
+        let failed = answers.iter().any(Result::is_err);
+        for (debt, answer) in debts.into_iter().zip(answers) {
+            core.ledger.settle(node, debt, answer.is_ok());
+        }
+        if failed {
+            tokio::time::sleep(pause).await;
+        }
+        pause = if failed { LONGEST_PAUSE.min(2 * pause) } else { FIRST_PAUSE };
+    }
+}
+
+/// Runs a verb in a task of its own, which goes on after it has replied: it takes care of late answers.
+pub(super) async fn in_background<T, Verb>(
+    count: usize,
+    verb: impl FnOnce(oneshot::Sender<Vec<Result<T, StoreError>>>) -> Verb,
+) -> Vec<Result<T, StoreError>>
+where
+    Verb: Future<Output = ()> + Send + 'static,
+{
+    let (reply, answers) = oneshot::channel();
+    tokio::spawn(verb(reply));
+    let ended =
+        |_| (0..count).map(|_| Err(lost("the task that counts the votes ended".to_owned()))).collect();
+    answers.await.unwrap_or_else(ended)
+}

@@ -1,0 +1,226 @@
+//! Renewals and releases by a majority, and the repair of nodes that lost a lease.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::FutureExt;
+use tokio::sync::oneshot;
+
+use super::{
+    acquire::median,
+    core::Core,
+    ledger::Debt,
+    node::{Ballot, Node, counted},
+    round::Round,
+};
+use crate::{
+    protocol::{Tally, Verdict},
+    store::{Certainty, Hold, Released, Renewed, StoreError},
+};
+
+/// How long a release is tried again on a node that failed. What is left then ends by itself.
+const TRIED_FOR: Duration = Duration::from_secs(60);
+
+/// Whether a node says that the token held.
+trait Held {
+    fn held(&self) -> bool;
+}
+
+impl Held for Renewed {
+    fn held(&self) -> bool {
+        *self == Self::Extended
+    }
+}
+
+impl Held for Released {
+    fn held(&self) -> bool {
+        !matches!(self, Self::NotHeld { .. })
+    }
+}
+
+impl Held for bool {
+    fn held(&self) -> bool {
+        *self
+    }
+}
+
+type Said<T> = Result<T, StoreError>;
+
+fn verdict<T: Held + 'static>(round: &Round<Said<T>>, which: usize) -> Verdict {
+    let answers = round.on(which);
+    let mut tally = Tally::new(answers.len());
+    for answer in answers.flatten() {
+        match answer {
+            Ok(answer) if answer.held() => tally.yes(),
+            Ok(_) => tally.no(),
+            Err(_) => tally.silent(),
+        }
+    }
+    tally.on_state()
+}
+
+/// Why there is no majority.
+pub(super) fn short<T: 'static>(
+    core: &Core,
+    round: &Round<Said<T>>,
+    which: usize,
+    within: Duration,
+) -> StoreError {
+    let reason = |(node, answer): (&Arc<Node>, Option<&Said<T>>)| match answer {
+        None => Some(node.failure(StoreError::TimedOut { within })),
+        Some(Err(error)) => Some(node.failure(error.clone())),
+        Some(Ok(_)) => None,
+    };
+    let failures: Vec<_> = core.nodes.iter().zip(round.on(which)).filter_map(reason).collect();
+    let executed = failures.len() < core.nodes.len() || failures.iter().any(|failure| failure.is_unknown());
+    core.no_quorum(failures, if executed { Certainty::Unknown } else { Certainty::NotExecuted })
+}
+
+/// Waits until the answers of the nodes come to something for each question.
+async fn decide<T: Held + 'static>(round: &mut Round<Said<T>>, questions: usize, within: Duration) {
+    round.gather(within, |round| (0..questions).all(|which| verdict(round, which) != Verdict::Open)).await;
+}
+
+/// Renews on every node. A node that lost the lease is repaired, which does not count: somebody else may have held it
+/// there in between.
+pub(super) async fn renew(
+    core: Arc<Core>,
+    renewals: Vec<(Hold, Duration)>,
+    reply: oneshot::Sender<Vec<Said<Renewed>>>,
+) {
+    let (sent, renewals): (_, Arc<[_]>) = (core.now(), renewals.into());
+    let mut round = Round::ask(&core.nodes, |_, node| {
+        let renewals = Arc::clone(&renewals);
+        async move {
+            let renewals: Vec<_> = renewals.iter().map(|(hold, ttl)| (hold, *ttl)).collect();
+            counted(renewals.len(), node.store.renew_each(&renewals).await)
+        }
+        .boxed()
+    });
+    let shortest = renewals.iter().map(|(_, ttl)| *ttl).min().unwrap_or_default();
+    let within = core.options.patience(shortest);
+    decide(&mut round, renewals.len(), within).await;
+    let answer = |which| match verdict(&round, which) {
+        Verdict::Yes => Ok(Renewed::Extended),
+        Verdict::No => Ok(Renewed::NotHeld),
+        Verdict::Open | Verdict::Short => Err(short(&core, &round, which, within)),
+    };
+    let answers: Vec<_> = (0..renewals.len()).map(answer).collect();
+    let extended: Vec<bool> = answers.iter().map(|answer| matches!(answer, Ok(Renewed::Extended))).collect();
+    // Nobody may wait for it any more; what a node lost is repaired all the same.
+    drop(reply.send(answers));
+    for (which, (hold, ttl)) in renewals.iter().enumerate().filter(|(which, _)| extended[*which]) {
+        let Some(_) = core.ledger.renewed(hold.token, sent + *ttl) else {
+            continue;
+        };
+        for (node, answer) in round.on(which).enumerate() {
+            if matches!(answer, Some(Ok(Renewed::NotHeld))) {
+                tokio::spawn(repair(Arc::clone(&core), node, hold.clone(), *ttl));
+            }
+        }
+    }
+    while let Some((node, answers)) = round.late().await {
+        for (which, answer) in answers.iter().enumerate() {
+            if extended[which] && matches!(answer, Ok(Renewed::NotHeld)) {
+                let (hold, ttl) = renewals[which].clone();
+                tokio::spawn(repair(Arc::clone(&core), node, hold, ttl));
+            }
+        }
+    }
+}
+
+/// Takes a lease again on a node that lost it.
+async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
+    let Some(granted) = core.ledger.renewed(hold.token, core.now() + ttl) else {
+        return;
+    };
+    let asked = [granted.asked];
+    if core.ledger.want_again(which, &asked).contains(&true) {
+        return;
+    }
+    let node = &core.nodes[which];
+    let ballots = node.vote(&asked, &core.options).await;
+    if !ballots.iter().all(Ballot::may_hold) {
+        return;
+    }
+    tracing::debug!(node = node.name, resource = %hold.resource, "a node had lost a lease, and has it again");
+    if let Some(fence) = granted.fence {
+        // If that fails the node has a larger fence, which harms nobody.
+        let _raised = node.store.raise_fences(&[(&hold, fence)]).await;
+    }
+    if !core.ledger.is_granted(hold.token) {
+        // It was released while it was being repaired.
+        let (now, attempt) = (core.now(), core.ledger.forget([]));
+        core.owe(which, Debt { hold, opening: now, end: now + ttl, attempt });
+    }
+}
+
+/// Releases on every node; again and again where that fails.
+pub(super) async fn release(
+    core: Arc<Core>,
+    releases: Vec<(Hold, Duration)>,
+    reply: oneshot::Sender<Vec<Said<Released>>>,
+) {
+    let (sent, releases): (_, Arc<[_]>) = (core.now(), releases.into());
+    let attempt = core.ledger.forget(releases.iter().map(|(hold, _)| hold));
+    let mut round = Round::ask(&core.nodes, |_, node| {
+        let releases = Arc::clone(&releases);
+        async move {
+            let releases: Vec<_> = releases.iter().map(|(hold, closed_for)| (hold, *closed_for)).collect();
+            counted(releases.len(), node.store.release_each(&releases).await)
+        }
+        .boxed()
+    });
+    let within = core.options.node_timeout;
+    decide(&mut round, releases.len(), within).await;
+    drop(reply.send((0..releases.len()).map(|which| released(&core, &round, which, within)).collect()));
+    let owe = |node, which: usize| {
+        let (hold, closed_for) = releases[which].clone();
+        core.owe(
+            node,
+            Debt { hold, opening: sent + closed_for, end: sent + closed_for + TRIED_FOR, attempt },
+        );
+    };
+    for which in 0..releases.len() {
+        for (node, _) in round.on(which).enumerate().filter(|(_, answer)| matches!(answer, Some(Err(_)))) {
+            owe(node, which);
+        }
+    }
+    while let Some((node, answers)) = round.late().await {
+        for (which, _) in answers.iter().enumerate().filter(|(_, answer)| answer.is_err()) {
+            owe(node, which);
+        }
+    }
+}
+
+fn released(core: &Core, round: &Round<Said<Released>>, which: usize, within: Duration) -> Said<Released> {
+    let held = match verdict(round, which) {
+        Verdict::Yes => true,
+        Verdict::No => false,
+        Verdict::Open | Verdict::Short => return Err(short(core, round, which, within)),
+    };
+    let left = |released: &Released| match *released {
+        Released::Freed => 0,
+        Released::StillHeld { count } | Released::NotHeld { count } => count,
+    };
+    let alike = round.on(which).flatten().flatten().filter(|released| released.held() == held);
+    Ok(match (held, median(alike.map(left))) {
+        (true, 0) => Released::Freed,
+        (true, count) => Released::StillHeld { count },
+        (false, count) => Released::NotHeld { count },
+    })
+}
+
+/// Whether the token holds on a majority.
+pub(super) async fn is_held(core: &Core, hold: &Hold) -> Result<bool, StoreError> {
+    let mut round = Round::ask(&core.nodes, |_, node| {
+        let hold = hold.clone();
+        async move { vec![node.store.is_held(&hold).await] }.boxed()
+    });
+    let within = core.options.node_timeout;
+    decide(&mut round, 1, within).await;
+    match verdict(&round, 0) {
+        Verdict::Yes => Ok(true),
+        Verdict::No => Ok(false),
+        Verdict::Open | Verdict::Short => Err(short(core, &round, 0, within)),
+    }
+}

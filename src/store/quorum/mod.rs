@@ -1,0 +1,204 @@
+//! A majority of independent stores as one store: locks outlive the loss of the minority.
+//!
+//! **Invariant:** nothing in this folder knows what kind of store a node is.
+
+mod acquire;
+mod core;
+mod failure;
+mod holds;
+mod ledger;
+mod node;
+mod options;
+mod round;
+mod views;
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, StreamExt, stream};
+
+use self::{
+    core::{Core, in_background},
+    ledger::Ledger,
+    node::Node,
+};
+pub use self::{failure::NodeFailure, options::QuorumOptions};
+use super::{
+    Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Replies,
+    Reply, Store, StoreError,
+};
+use crate::{
+    protocol::{Invalid, Mode, ResourceName},
+    world::{Clock, SystemClock},
+};
+
+/// Locks on a majority of independent stores, its nodes: usually five Redis masters that know nothing of one another.
+///
+/// Every verb is sent to all nodes at once and answered as soon as a majority has decided it. What the others answer
+/// later is looked at in the background: what a node granted to an attempt that failed is given back there.
+///
+/// # What it promises
+/// A lease is valid only while its token is on a majority of *all* nodes. So two conflicting leases exclude each other as
+/// long as no more than the minority forgets what it acknowledged within one TTL. A node that was started less than
+/// [`max_ttl`](QuorumOptions::max_ttl) ago may have forgotten, and does not vote, unless its
+/// [`Instance`](super::Instance) is durable. The clocks of the nodes must run at about the same rate, and must not jump.
+///
+/// # Fences
+/// The largest one of the majority is written back to a majority of the holders before a grant is answered. Readers that
+/// are granted at the same moment may have the same fence.
+///
+/// # What it has not
+/// Permits: with two permits on three nodes, three holders can each have a majority. A queue: the nodes have no common
+/// order of arrival. Both come back as certain answers: permits as [`StoreError::Unsupported`], and who would wait in a
+/// queue as [`Acquired::Refused`]; it attempts again as its backoff says, and writers are not protected from readers
+/// that keep coming.
+///
+/// # Errors
+/// [`StoreError::NoQuorum`] when too few nodes have a say; it names each of the others with its reason. A request for
+/// more than the longest TTL is [`StoreError::Unsupported`].
+///
+/// # Cancel safety
+/// A verb that is dropped goes on; what it is granted is given back. If its answer was on its way already, the lease ends
+/// with its TTL.
+#[derive(Debug)]
+pub struct QuorumStore(Arc<Core>);
+
+impl QuorumStore {
+    /// A store on these nodes, each with the name that errors call it. Nothing is sent.
+    ///
+    /// # Errors
+    /// [`Invalid`] when there are fewer than two nodes, two of one name, or an option is out of its bounds.
+    pub fn new(
+        nodes: impl IntoIterator<Item = (String, Arc<dyn Store>)>,
+        options: QuorumOptions,
+    ) -> Result<Self, Invalid> {
+        Self::with_clock(nodes, options, Arc::new(SystemClock))
+    }
+
+    /// The same, with a clock of its own. The timers are those of the tokio runtime.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn with_clock(
+        nodes: impl IntoIterator<Item = (String, Arc<dyn Store>)>,
+        options: QuorumOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Invalid> {
+        options.check()?;
+        let nodes: Vec<_> = nodes.into_iter().map(|(name, store)| Arc::new(Node::new(name, store))).collect();
+        let twice = nodes
+            .iter()
+            .enumerate()
+            .find(|(at, node)| nodes[..*at].iter().any(|other| other.name == node.name));
+        if let Some((_, node)) = twice {
+            return Err(Invalid::new("store.url", format_args!("{} twice", node.name), "each node once"));
+        }
+        if nodes.len() < 2 {
+            let found = format_args!("a quorum of {}", nodes.len()).to_string();
+            return Err(Invalid::new("store.url", found, "2 or more nodes, better 3 or 5"));
+        }
+        if nodes.len() % 2 == 0 {
+            tracing::warn!(
+                nodes = nodes.len(),
+                "one node less would survive as many failures: choose an odd number"
+            );
+        }
+        let ledger = Ledger::new(nodes.len());
+        Ok(Self(Arc::new(Core { nodes, options, clock, ledger })))
+    }
+
+    async fn acquire_together(&self, asked: &[Arc<Acquisition>]) -> Vec<Result<Acquired, StoreError>> {
+        let refused: Vec<_> = asked.iter().map(|asked| self.refused(asked.mode, asked.ttl)).collect();
+        let fit = asked.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
+        let fit: Vec<_> = fit.map(|(asked, _)| Arc::clone(asked)).collect();
+        if fit.is_empty() {
+            return refused.into_iter().flatten().map(Err).collect();
+        }
+        let core = Arc::clone(&self.0);
+        let answers = in_background(fit.len(), |reply| acquire::acquire(core, fit, reply)).await;
+        let mut answers = answers.into_iter();
+        refused.into_iter().filter_map(|refused| refused.map(Err).or_else(|| answers.next())).collect()
+    }
+
+    /// Why this can never be granted here.
+    fn refused(&self, mode: Mode, ttl: Duration) -> Option<StoreError> {
+        if matches!(mode, Mode::Permits { .. }) {
+            let reason = "permits need one store that counts them all; of 2 permits on 3 nodes, 3 holders could each \
+                          have a majority";
+            return Some(StoreError::Unsupported { reason: reason.to_owned() });
+        }
+        let max_ttl = self.0.options.max_ttl;
+        (ttl > max_ttl).then(|| StoreError::Unsupported {
+            reason: format!(
+                "a TTL of {ttl:?}, when nodes vote again {max_ttl:?} after a restart (limits.max_ttl)"
+            ),
+        })
+    }
+
+    async fn renew_together(&self, renewals: &[(&Hold, Duration)]) -> Vec<Result<Renewed, StoreError>> {
+        let refused = renewals.iter().find_map(|(_, ttl)| self.refused(Mode::Exclusive, *ttl));
+        if let Some(error) = refused {
+            return renewals.iter().map(|_| Err(error.clone())).collect();
+        }
+        let (core, renewals) = (Arc::clone(&self.0), owned(renewals));
+        in_background(renewals.len(), |reply| holds::renew(core, renewals, reply)).await
+    }
+
+    async fn release_together(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
+        let (core, releases) = (Arc::clone(&self.0), owned(releases));
+        in_background(releases.len(), |reply| holds::release(core, releases, reply)).await
+    }
+}
+
+impl Store for QuorumStore {
+    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
+        async move { only(self.acquire_together(&[Arc::new(asked.clone())]).await) }.boxed()
+    }
+
+    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
+        async move { only(self.renew_together(&[(hold, ttl)]).await) }.boxed()
+    }
+
+    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
+        async move { only(self.release_together(&[(hold, closed_for)]).await) }.boxed()
+    }
+
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        self.acquire_together(asked).boxed()
+    }
+
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+        self.renew_together(renewals).boxed()
+    }
+
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
+        self.release_together(releases).boxed()
+    }
+
+    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
+        holds::is_held(&self.0, hold).boxed()
+    }
+
+    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
+        views::inspect(&self.0, resource, limit).boxed()
+    }
+
+    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
+        views::list(&self.0, prefix, limit).boxed()
+    }
+
+    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
+        views::force_release(&self.0, resource).boxed()
+    }
+
+    fn listen(&self, _: &Inbox) -> Announcements {
+        stream::empty().boxed()
+    }
+}
+
+fn owned(asked: &[(&Hold, Duration)]) -> Vec<(Hold, Duration)> {
+    asked.iter().map(|(hold, time)| ((*hold).clone(), *time)).collect()
+}
+
+fn only<T>(mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
+    answers.pop().unwrap_or_else(|| Err(node::lost("no answer to a question".to_owned())))
+}

@@ -1,0 +1,106 @@
+//! One node of a quorum: a store, and whether it may vote.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use super::{NodeFailure, QuorumOptions};
+use crate::{
+    protocol::abstains_for,
+    store::{Acquired, Acquisition, Grant, Refusal, Store, StoreError},
+};
+
+pub(super) struct Node {
+    pub(super) name: String,
+    pub(super) store: Arc<dyn Store>,
+    /// The life in which it was met first.
+    first: OnceLock<String>,
+}
+
+/// What a node says to an acquisition.
+pub(super) enum Ballot {
+    Yes(Grant),
+    /// It granted, but that does not count, for this reason.
+    Abstains(StoreError),
+    No(Refusal),
+    /// It is refused because waiting would not help.
+    Never(StoreError),
+    Failed(StoreError),
+}
+
+impl Ballot {
+    /// Whether the token may hold there.
+    pub(super) fn may_hold(&self) -> bool {
+        match self {
+            Self::Yes(_) | Self::Abstains(_) => true,
+            Self::No(_) | Self::Never(_) => false,
+            Self::Failed(error) => error.certainty() == crate::store::Certainty::Unknown,
+        }
+    }
+}
+
+impl Node {
+    pub(super) fn new(name: String, store: Arc<dyn Store>) -> Self {
+        Self { name, store, first: OnceLock::new() }
+    }
+
+    pub(super) fn failure(&self, error: StoreError) -> NodeFailure {
+        NodeFailure { node: self.name.clone(), error }
+    }
+
+    /// Asks for all of these, as tries. What is granted counts only if the node may vote *afterwards*: it was restarted
+    /// before it voted, if at all.
+    pub(super) async fn vote(&self, asked: &[Arc<Acquisition>], options: &QuorumOptions) -> Vec<Ballot> {
+        let answers = counted(asked.len(), self.store.acquire_each(asked).await);
+        let granted = |answer: &Result<Acquired, _>| matches!(answer, Ok(Acquired::Granted(_)));
+        let abstains = match answers.iter().any(granted) {
+            true => self.may_vote(options).await.err(),
+            false => None,
+        };
+        let ballot = |answer| match (answer, &abstains) {
+            (Ok(Acquired::Granted(_)), Some(reason)) => Ballot::Abstains(reason.clone()),
+            (Ok(Acquired::Granted(grant)), None) => Ballot::Yes(grant),
+            (Ok(Acquired::Refused(refusal)), _) => Ballot::No(refusal),
+            (Ok(other), _) => Ballot::Failed(lost(format!("acquire: a try was answered {other:?}"))),
+            (Err(error @ (StoreError::Deadlock { .. } | StoreError::CapacityMismatch { .. })), _) => {
+                Ballot::Never(error)
+            }
+            (Err(error), _) => Ballot::Failed(error),
+        };
+        answers.into_iter().map(ballot).collect()
+    }
+
+    async fn may_vote(&self, options: &QuorumOptions) -> Result<(), StoreError> {
+        let instance = self.store.instance().await?;
+        let first = self.first.get_or_init(|| instance.id.clone());
+        let left = abstains_for(instance.age, options.max_ttl);
+        if instance.durable || left.is_zero() || options.fresh_start && *first == instance.id {
+            return Ok(());
+        }
+        let age = instance.age;
+        let reason = format!(
+            "started {age:.0?} ago, it may have forgotten leases and does not vote for another {left:.0?}"
+        );
+        Err(StoreError::Unavailable { reason, source: None })
+    }
+}
+
+/// The answers, if there are as many as there were questions.
+pub(super) fn counted<T>(count: usize, answers: Vec<Result<T, StoreError>>) -> Vec<Result<T, StoreError>> {
+    if answers.len() == count {
+        return answers;
+    }
+    let doing = format!("{} answers to {count} questions", answers.len());
+    (0..count).map(|_| Err(lost(doing.clone()))).collect()
+}
+
+pub(super) fn lost(doing: String) -> StoreError {
+    StoreError::Lost { doing, source: None }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

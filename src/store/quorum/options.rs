@@ -1,0 +1,51 @@
+//! How a quorum uses its nodes: its settings, checked.
+
+use std::time::Duration;
+
+use crate::protocol::Invalid;
+
+/// How a [`QuorumStore`](super::QuorumStore) uses its nodes.
+///
+/// # Default
+/// 50 ms for the answer of a node, TTLs up to 24 h, no fresh start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuorumOptions {
+    /// How long a node is waited for when the others have not decided yet; never longer than a twentieth of the TTL. A
+    /// node that answers later is not lost: what it granted is given back. From 1 ms to 10 s. Default: 50 ms.
+    pub node_timeout: Duration,
+    /// The longest TTL that may be asked for, which is how long a node abstains after it was started: until then leases
+    /// may be valid that it has forgotten. All who share locks must name the same. From 50 ms to 365 days. Default: 24 h.
+    pub max_ttl: Duration,
+    /// Whether nodes may vote however young they are when they are first met: for the first start of a deployment, when
+    /// there is nothing yet that they could have forgotten. A restart that is noticed later makes a node abstain all the
+    /// same. Default: no.
+    pub fresh_start: bool,
+}
+
+impl Default for QuorumOptions {
+    fn default() -> Self {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        Self { node_timeout: Duration::from_millis(50), max_ttl: DAY, fresh_start: false }
+    }
+}
+
+impl QuorumOptions {
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        let Self { node_timeout, max_ttl, fresh_start: _ } = self;
+        let bounds = [
+            ("store.node_timeout", node_timeout, Duration::from_millis(1), Duration::from_secs(10)),
+            ("limits.max_ttl", max_ttl, Duration::from_millis(50), Duration::from_secs(365 * 24 * 60 * 60)),
+        ];
+        for (field, value, least, most) in bounds {
+            if !(least..=most).contains(value) {
+                return Err(Invalid::new(field, format_args!("{value:?}"), format!("{least:?} to {most:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// How long nodes are waited for when a lease of this TTL is at stake.
+    pub(super) fn patience(&self, ttl: Duration) -> Duration {
+        self.node_timeout.min(ttl / 20).max(Duration::from_millis(1))
+    }
+}

@@ -1,0 +1,11 @@
+//! A quorum when its nodes fail: on memory stores in virtual time, and on servers that are killed.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod fences;
+mod managers;
+mod nodes;
+mod repair;
+mod restarts;
+mod votes;

@@ -1,0 +1,104 @@
+//! A quorum of memory stores in virtual time, and what is asked of it.
+
+use std::{sync::Arc, time::Duration};
+
+use leasehold::{
+    protocol::{Fence, Mode, ResourceName},
+    store::{
+        Acquired, Acquisition, Hold, MemoryStore, Metadata, QuorumOptions, QuorumStore, Store, StoreError,
+    },
+    world::{Dice, RuntimeClock, SystemDice},
+};
+
+pub(crate) const TTL: Duration = Duration::from_secs(10);
+
+pub(crate) struct Quorum {
+    pub(crate) nodes: Vec<MemoryStore>,
+    pub(crate) store: QuorumStore,
+    clock: Arc<RuntimeClock>,
+}
+
+impl Quorum {
+    /// Five nodes that have been up for long.
+    pub(crate) async fn of_five() -> Self {
+        let clock = Arc::new(RuntimeClock::start());
+        let nodes: Vec<_> = (0..5).map(|_| MemoryStore::new(clock.clone())).collect();
+        tokio::time::sleep(2 * TTL).await;
+        let store = quorum_of(&nodes, &clock, QuorumOptions { max_ttl: TTL, ..QuorumOptions::default() });
+        Self { nodes, store, clock }
+    }
+
+    /// Another client of the same nodes.
+    pub(crate) fn another(&self) -> QuorumStore {
+        self.another_with(QuorumOptions { max_ttl: TTL, ..QuorumOptions::default() })
+    }
+
+    pub(crate) fn another_with(&self, options: QuorumOptions) -> QuorumStore {
+        quorum_of(&self.nodes, &self.clock, options)
+    }
+
+    /// On which nodes the token holds, counted from 0.
+    pub(crate) async fn holders(&self, hold: &Hold) -> Vec<usize> {
+        let mut holders = Vec::new();
+        for (which, node) in self.nodes.iter().enumerate() {
+            if node.is_held(hold).await.unwrap() {
+                holders.push(which);
+            }
+        }
+        holders
+    }
+
+    /// Waits until exactly these nodes hold it.
+    pub(crate) async fn until_held_by(&self, hold: &Hold, nodes: &[usize]) {
+        for _ in 0..2_000 {
+            if self.holders(hold).await == nodes {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("held by {:?} and not by {nodes:?}", self.holders(hold).await);
+    }
+}
+
+fn quorum_of(nodes: &[MemoryStore], clock: &Arc<RuntimeClock>, options: QuorumOptions) -> QuorumStore {
+    let named = nodes.iter().enumerate().map(|(which, node)| {
+        let store: Arc<dyn Store> = Arc::new(node.clone());
+        (format!("node {which}"), store)
+    });
+    QuorumStore::with_clock(named, options, clock.clone()).unwrap()
+}
+
+pub(crate) fn ask(mode: Mode) -> Acquisition {
+    let hold = Hold { resource: ResourceName::new("r").unwrap(), token: SystemDice.token(), owner: None };
+    let metadata = Arc::new(Metadata::new());
+    Acquisition { hold, mode, reentrant: false, ttl: TTL, lock_delay: Duration::ZERO, metadata, place: None }
+}
+
+pub(crate) fn exclusive() -> Acquisition {
+    ask(Mode::Exclusive)
+}
+
+pub(crate) async fn granted(store: &impl Store, asked: &Acquisition) -> Fence {
+    match store.acquire(asked).await {
+        Ok(Acquired::Granted(grant)) => grant.fence.unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) async fn refused(store: &impl Store, asked: &Acquisition) {
+    match store.acquire(asked).await {
+        Ok(Acquired::Refused(_)) => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The nodes without a say that the error names, with what it says of all of them.
+pub(crate) async fn short_of(store: &impl Store, asked: &Acquisition) -> (Vec<String>, StoreError) {
+    match store.acquire(asked).await {
+        Err(error @ StoreError::NoQuorum { .. }) => {
+            let StoreError::NoQuorum { failures, .. } = &error else { unreachable!() };
+            (failures.iter().map(|failure| failure.node.clone()).collect(), error)
+        }
+        other => panic!("{other:?}"),
+    }
+}
