@@ -27,5 +27,5 @@ pub use self::{
         Backoff, Fence, Invalid, Jitter, LossReason, Mode, Moment, Owner, ResourceName, Standing, Token,
         TokenPrefix,
     },
-    store::{Holder, Inspection, Listing, MemoryStore, RedisStore, Store, StoreError},
+    store::{Holder, Inspection, Listing, MemoryStore, RedisStore, Safety, Store, StoreError},
 };

@@ -3,6 +3,8 @@
 #[macro_use]
 #[path = "support/acceptance/mod.rs"]
 mod acceptance;
+#[path = "acceptance/servers.rs"]
+mod servers;
 mod support;
 
 use std::{sync::Arc, time::Duration};
@@ -11,6 +13,7 @@ use leasehold::store::{MemoryStore, QuorumOptions, QuorumStore, RedisStore, Stor
 
 use self::{
     acceptance::World,
+    servers::{AclWorld, PlainAclWorld, PlainWorld, ReplicatedWorld, TlsWorld},
     support::{clock::TestClock, redis_server::RedisServer},
 };
 
@@ -119,3 +122,8 @@ acceptance!(memory: MemoryWorld);
 acceptance!(redis: RedisWorld);
 acceptance!(quorum: QuorumWorld, exclusive, reentry, shared, ends, inspection, names);
 acceptance!(redis_quorum: RedisQuorumWorld, exclusive, reentry, shared, ends, inspection, names);
+acceptance!(acl: AclWorld);
+acceptance!(tls: TlsWorld);
+acceptance!(replicated: ReplicatedWorld, passing, batches, together);
+acceptance!(plain: PlainWorld, textbook);
+acceptance!(plain_acl: PlainAclWorld, textbook);

@@ -6,6 +6,7 @@ use leasehold::{
     actor::Settings,
     config::{Config, ConfigError, Preset},
     protocol::{Backoff, Jitter},
+    store::{Safety, redis::Layout},
 };
 
 fn refused(text: &str, variables: &[(&str, &str)]) -> ConfigError {
@@ -35,7 +36,7 @@ fn every_key_is_explained_right_above_it() {
         name.is_some_and(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
     };
     let keys: Vec<usize> = (0..lines.len()).filter(|&at| is_key(lines[at])).collect();
-    assert_eq!(keys.len(), 25, "{keys:?}");
+    assert_eq!(keys.len(), 30, "{keys:?}");
     for at in keys {
         let above = lines[at - 1];
         assert!(
@@ -110,6 +111,15 @@ fn a_preset_replaces_what_earlier_sources_said_of_the_pauses() {
     let config = with_variables("backoff.max = '2s'", &[("LEASEHOLD_BACKOFF_PRESET", "flash_sale")]);
     assert_eq!(config.backoff.preset, Some(Preset::FlashSale));
     assert_eq!(config.settings().unwrap().backoff, Backoff::FLASH_SALE);
+}
+
+#[test]
+fn the_layout_and_the_replicas_of_a_store_are_set_by_name() {
+    let text = "store.url = 'redis://host'\nstore.layout = 'plain'\nstore.prefix = ''";
+    let config = with_variables(text, &[("LEASEHOLD_STORE_REPLICAS_ACK", "2")]);
+    assert_eq!((config.store.layout, config.store.replicas_ack), (Layout::Plain, 2));
+    assert_eq!(config.open_store().unwrap().safety(), Safety::Replicated { replicas: 2 });
+    assert_eq!(Config::default().open_store().unwrap().safety(), Safety::OneCopy);
 }
 
 #[test]

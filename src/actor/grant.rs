@@ -35,6 +35,6 @@ impl LockManager {
         let state = Arc::new(LeaseState::granted(terms, sent, (grant.fence, grant.holds), clock, stats)?);
         state.tell_granted();
         self.leases.insert(Arc::clone(&state), plan.bound_to);
-        Some(Lease::new(state, Arc::clone(&self.address)))
+        Some(Lease::new(state, Arc::clone(&self.address), self.store.safety()))
     }
 }

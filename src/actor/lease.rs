@@ -14,7 +14,7 @@ use actix::{Addr, MailboxError};
 use crate::{
     actor::{LeaseLost, LockManager, Release, ReleaseError, Released, Renew, RenewError, state::LeaseState},
     protocol::{Fence, LossReason, Mode, ResourceName, Standing, Token},
-    store::StoreError,
+    store::{Safety, StoreError},
 };
 
 /// A held lock, with an end.
@@ -30,12 +30,13 @@ use crate::{
 pub struct Lease {
     state: Arc<LeaseState>,
     manager: Arc<Addr<LockManager>>,
+    safety: Safety,
     released: bool,
 }
 
 impl Lease {
-    pub(crate) const fn new(state: Arc<LeaseState>, manager: Arc<Addr<LockManager>>) -> Self {
-        Self { state, manager, released: false }
+    pub(crate) const fn new(state: Arc<LeaseState>, manager: Arc<Addr<LockManager>>, safety: Safety) -> Self {
+        Self { state, manager, safety, released: false }
     }
 
     /// It is renewed together with these from now on.
@@ -67,6 +68,11 @@ impl Lease {
     /// How many holds the owner had of the resource when this one was granted, this one included.
     pub fn holds(&self) -> u64 {
         self.state.holds
+    }
+
+    /// What stands behind the grant and every renewal that counted: how much the store has to lose before it forgets them.
+    pub fn safety(&self) -> Safety {
+        self.safety
     }
 
     /// Whether the lease certainly holds at this moment. Asks nobody but the clock. `false` means that it may not.

@@ -25,7 +25,7 @@ pub use self::{
 use crate::{
     actor::{LockManager, Settings},
     protocol::Invalid,
-    store::{MemoryStore, RedisStore, Store, redis::RedisOptions},
+    store::{MemoryStore, RedisStore, Store},
 };
 
 /// Everything that can be configured.
@@ -172,14 +172,7 @@ impl Config {
 
     /// A store on one server.
     fn server(&self, url: &StoreUrl) -> Result<Arc<dyn Store>, Invalid> {
-        let StoreConfig { url: _, prefix, connect_timeout, response_timeout, fence_retention, .. } =
-            &self.store;
-        let options = RedisOptions {
-            prefix: prefix.clone(),
-            connect_timeout: *connect_timeout,
-            response_timeout: *response_timeout,
-            fence_retention: *fence_retention,
-        };
+        let options = self.store.redis_options();
         let store =
             RedisStore::with_options(url.reveal(), options).map_err(|invalid| match &*invalid.field {
                 // A Redis store does not know that there is another one.

@@ -1,13 +1,19 @@
 //! The sections of `config.toml` as values, one struct each.
 
-use std::time::Duration;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use humantime_serde::Serde;
 use serde::{Deserialize, Deserializer, de::Error};
 use toml::Value;
 
 use super::StoreUrl;
-use crate::protocol::{Backoff, Invalid, Jitter};
+use crate::{
+    protocol::{Backoff, Invalid, Jitter},
+    store::redis::{Layout, RedisOptions, TlsFiles},
+};
 
 /// `[store]`: where locks live.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -19,6 +25,17 @@ pub struct StoreConfig {
     pub url: StoreUrl,
     /// What every key in Redis begins with. Default: `leasehold`.
     pub prefix: String,
+    /// How locks are kept in Redis. Default: full.
+    #[serde(with = "LayoutName")]
+    pub layout: Layout,
+    /// How many replicas must confirm a grant or a renewal. Default: 0.
+    pub replicas_ack: u32,
+    /// The authorities that may vouch for a server with TLS. Default: empty, the public ones.
+    pub tls_ca: PathBuf,
+    /// The certificate that the client shows. Default: empty, none.
+    pub tls_certificate: PathBuf,
+    /// The private key of [`tls_certificate`](Self::tls_certificate). Default: empty, none.
+    pub tls_key: PathBuf,
     /// How long connecting may take. Default: 1 s.
     #[serde(deserialize_with = "duration")]
     pub connect_timeout: Duration,
@@ -34,6 +51,34 @@ pub struct StoreConfig {
     pub node_timeout: Duration,
     /// Whether the nodes of a quorum may vote however young they are when they are first met. Default: no.
     pub fresh_start: bool,
+}
+
+/// The names of [`Layout`] in a configuration.
+#[derive(Deserialize)]
+#[serde(remote = "Layout", rename_all = "snake_case")]
+enum LayoutName {
+    Full,
+    Plain,
+}
+
+impl StoreConfig {
+    /// How this section uses a Redis server.
+    pub(super) fn redis_options(&self) -> RedisOptions {
+        let given = |file: &Path| (!file.as_os_str().is_empty()).then(|| file.to_owned());
+        RedisOptions {
+            prefix: self.prefix.clone(),
+            layout: self.layout,
+            replicas_ack: self.replicas_ack,
+            tls: TlsFiles {
+                ca: given(&self.tls_ca),
+                certificate: given(&self.tls_certificate),
+                key: given(&self.tls_key),
+            },
+            connect_timeout: self.connect_timeout,
+            response_timeout: self.response_timeout,
+            fence_retention: self.fence_retention,
+        }
+    }
 }
 
 /// `[lease]`: how long a lease holds.

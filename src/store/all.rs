@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Acquired, Acquisition, Certainty, Grant, Refusal, Store, StoreError};
+use super::{Acquired, Acquisition, Certainty, Grant, Hold, Passed, Refusal, Store, StoreError};
 
 /// How many resources [`Store::acquire_all`] takes at most.
 pub const ALL_AT_MOST: usize = 64;
@@ -31,6 +31,18 @@ pub enum AcquiredAll {
 /// The same acquisition as a try.
 pub(super) fn as_try(asked: &Acquisition) -> Acquisition {
     Acquisition { place: None, ..asked.clone() }
+}
+
+/// [`Store::pass`] for stores that cannot do both at one moment.
+pub(super) async fn release_then_acquire<S: Store + ?Sized>(
+    store: &S,
+    from: &Hold,
+    to: &Acquisition,
+) -> Result<Passed, StoreError> {
+    let released = store.release(from, Duration::ZERO).await?;
+    let acquired = store.acquire(to).await;
+    let others_wait = !matches!(acquired, Ok(Acquired::Granted(_)));
+    Ok(Passed { released, acquired, others_wait })
 }
 
 /// [`Store::acquire_all`] for stores that cannot do it at one moment.

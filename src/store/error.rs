@@ -80,10 +80,12 @@ pub enum StoreError {
         /// What the owner has.
         held: Mode,
     },
-    /// This store cannot do that, whatever its state. Nothing was executed.
-    #[error("this store cannot do that: {reason}")]
+    /// The store does not have what was asked for, in whatever state it is. Nothing was sent.
+    #[error("this store has no {asked}: {reason}")]
     Unsupported {
-        /// What it cannot do, and why.
+        /// What was asked for.
+        asked: String,
+        /// Why the store does not have it, and what to use instead.
         reason: String,
     },
     /// Too few nodes of a quorum have a say. What some of them did is given back, as far as they can be reached.
@@ -98,6 +100,20 @@ pub enum StoreError {
         /// Whether the verb may have been executed on a majority all the same.
         certainty: Certainty,
     },
+    /// Fewer replicas than were asked for confirmed in time what the master did. An acquisition that is `undone` holds
+    /// nothing. A renewal is never undone: the lease is valid until the end that it had before.
+    #[error("only {reached} of {wanted} replicas confirmed it in time{}", if *undone { ", so it was given back" } else { "" })]
+    Unacknowledged {
+        /// How many replicas must confirm.
+        wanted: u32,
+        /// How many did.
+        reached: u32,
+        /// Whether what the master did was certainly taken back.
+        undone: bool,
+        /// What went wrong underneath, if the master could not even be asked.
+        #[source]
+        source: Option<Source>,
+    },
     /// What stands in the store under this name was not written by this library. Nothing was changed.
     #[error("the store holds something foreign: {reason}; use another prefix, or remove it")]
     Corrupt {
@@ -110,7 +126,9 @@ impl StoreError {
     /// Whether the verb may have been executed.
     pub const fn certainty(&self) -> Certainty {
         match self {
-            Self::TimedOut { .. } | Self::Lost { .. } => Certainty::Unknown,
+            Self::TimedOut { .. } | Self::Lost { .. } | Self::Unacknowledged { undone: false, .. } => {
+                Certainty::Unknown
+            }
             Self::NoQuorum { certainty, .. } => *certainty,
             Self::Unavailable { .. }
             | Self::Full { .. }
@@ -118,6 +136,7 @@ impl StoreError {
             | Self::CapacityMismatch { .. }
             | Self::Deadlock { .. }
             | Self::Unsupported { .. }
+            | Self::Unacknowledged { undone: true, .. }
             | Self::Corrupt { .. } => Certainty::NotExecuted,
         }
     }
@@ -129,7 +148,8 @@ impl StoreError {
             | Self::Lost { .. }
             | Self::Unavailable { .. }
             | Self::Full { .. }
-            | Self::NoQuorum { .. } => true,
+            | Self::NoQuorum { .. }
+            | Self::Unacknowledged { .. } => true,
             Self::Denied { .. }
             | Self::CapacityMismatch { .. }
             | Self::Deadlock { .. }
@@ -150,6 +170,7 @@ impl StoreError {
             Self::Deadlock { .. } => "deadlock",
             Self::Unsupported { .. } => "unsupported",
             Self::NoQuorum { .. } => "no_quorum",
+            Self::Unacknowledged { .. } => "unacknowledged",
             Self::Corrupt { .. } => "corrupt",
         }
     }

@@ -10,6 +10,7 @@ mod instance;
 pub mod memory;
 pub mod quorum;
 pub mod redis;
+mod safety;
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -27,6 +28,7 @@ pub use self::{
     memory::MemoryStore,
     quorum::{NodeFailure, QuorumOptions, QuorumStore},
     redis::{RedisOptions, RedisStore},
+    safety::Safety,
 };
 use crate::protocol::{Fence, Mode, Owner, ResourceName, Token};
 
@@ -69,6 +71,9 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 ///   [`reentrant`](Acquisition::reentrant) for what it holds exclusively: it would wait for itself, so
 ///   [`StoreError::Deadlock`]. (Shared beside its own shared is fine.)
 /// * something in the store that is not ours: [`StoreError::Corrupt`].
+///
+/// What a store does not have at all, a mode or the owner of a hold, it refuses with [`StoreError::Unsupported`]. A store
+/// without a queue does not look at a [`Place`], and refuses whoever it cannot grant at once.
 ///
 /// An exclusive acquisition that is `reentrant` is granted while the same owner alone holds the resource exclusively;
 /// it is a hold of its own, with its own token and end and with the *same* fence.
@@ -155,13 +160,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// A store that cannot do both at one moment does one after the other, and does not let `to` overtake.
     fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
         let _ = overtake;
-        async move {
-            let released = self.release(from, Duration::ZERO).await?;
-            let acquired = self.acquire(to).await;
-            let others_wait = !matches!(acquired, Ok(Acquired::Granted(_)));
-            Ok(Passed { released, acquired, others_wait })
-        }
-        .boxed()
+        all::release_then_acquire(self, from, to).boxed()
     }
 
     /// Takes all of these, at one moment, or none of them: each as a try, whose [`place`](Acquisition::place) is not
@@ -182,21 +181,31 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     ///
     /// It is what a quorum needs of its nodes: they issue fences of their own, and the largest is written back.
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
-        let refused = || StoreError::Unsupported { reason: "its fences cannot be raised".to_owned() };
+        let refused = || StoreError::Unsupported {
+            asked: "raising of fences".to_owned(),
+            reason: "it issues them in its own order".to_owned(),
+        };
         async move { raises.iter().map(|_| Err(refused())).collect() }.boxed()
     }
 
     /// Which life of the store answers now. A verb that was answered before this is asked was answered by this life, or
     /// by an earlier one.
     fn instance(&self) -> Reply<'_, Instance> {
-        let refused =
-            || StoreError::Unsupported { reason: "it does not tell when it was started".to_owned() };
+        let refused = || StoreError::Unsupported {
+            asked: "lives to tell apart".to_owned(),
+            reason: "it does not say when it was started".to_owned(),
+        };
         async move { Err(refused()) }.boxed()
     }
 
-    /// The announcements to this inbox, without an end. It connects by itself, again and again. A store that has no
-    /// queue announces nothing, and ends the stream at once.
+    /// The announcements to this inbox, without an end. It connects by itself, again and again. A store without a queue
+    /// has nothing to announce, and its announcements end at once.
     fn listen(&self, inbox: &Inbox) -> Announcements;
+
+    /// How much has to be lost before this store forgets a hold that it granted or renewed. It holds for all of them.
+    fn safety(&self) -> Safety {
+        Safety::OneCopy
+    }
 }
 
 /// See [`Store::listen`].

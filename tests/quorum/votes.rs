@@ -189,7 +189,7 @@ async fn permits_and_ttls_that_are_too_long_are_refused_with_the_reason_and_harm
     let permits = ask(Mode::permits(1, 2).unwrap());
     let asked = [permits, exclusive(), long].map(std::sync::Arc::new);
     let answers = quorum.store.acquire_each(&asked).await;
-    let [Err(StoreError::Unsupported { reason: of_permits }), Ok(Acquired::Granted(_)), Err(of_ttl)] =
+    let [Err(StoreError::Unsupported { reason: of_permits, .. }), Ok(Acquired::Granted(_)), Err(of_ttl)] =
         &answers[..]
     else {
         panic!("{answers:?}")

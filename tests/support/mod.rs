@@ -2,7 +2,10 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod acl;
 pub(crate) mod clock;
 pub(crate) mod odd_store;
 pub(crate) mod redis_server;
+pub(crate) mod replicas;
+pub(crate) mod tls;
 pub(crate) mod virtual_time;

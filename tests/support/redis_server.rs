@@ -62,6 +62,11 @@ impl RedisServer {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
+    /// The port of the server.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The URL of the server for a user with a password.
     pub(crate) fn url_for(&self, user: &str, password: &str) -> String {
         format!("redis://{user}:{password}@127.0.0.1:{}", self.port)
@@ -101,7 +106,7 @@ impl RedisServer {
         self.try_command(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
-    fn try_command(&self, words: &[&str]) -> redis::RedisResult<Value> {
+    pub(crate) fn try_command(&self, words: &[&str]) -> redis::RedisResult<Value> {
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);
         command.query(&mut connect(self.port)?)
@@ -123,6 +128,12 @@ impl RedisServer {
         let pid = self.process.id().to_string();
         let sent = Command::new("kill").args([signal, &pid]).status().expect("the program `kill`");
         assert!(sent.success(), "kill {signal} {pid}");
+    }
+}
+
+impl AsRef<RedisServer> for RedisServer {
+    fn as_ref(&self) -> &RedisServer {
+        self
     }
 }
 

@@ -124,13 +124,12 @@ impl QuorumStore {
         if matches!(mode, Mode::Permits { .. }) {
             let reason = "permits need one store that counts them all; of 2 permits on 3 nodes, 3 holders could each \
                           have a majority";
-            return Some(StoreError::Unsupported { reason: reason.to_owned() });
+            return Some(StoreError::Unsupported { asked: "permits".to_owned(), reason: reason.to_owned() });
         }
         let max_ttl = self.0.options.max_ttl;
         (ttl > max_ttl).then(|| StoreError::Unsupported {
-            reason: format!(
-                "a TTL of {ttl:?}, when nodes vote again {max_ttl:?} after a restart (limits.max_ttl)"
-            ),
+            asked: format!("TTL of {ttl:?}"),
+            reason: format!("its nodes vote again {max_ttl:?} after a restart (limits.max_ttl)"),
         })
     }
 

@@ -37,7 +37,7 @@ pub(super) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreErro
     let (verdict, mut rest) = Fields::of(answer)?;
     match verdict.as_str() {
         "granted" => {
-            let fence = Some(Fence::new(rest.number()?));
+            let fence = record::fence(&rest.text()?).ok_or_else(|| senseless("a fence that is no number"))?;
             Ok(Acquired::Granted(Grant { fence, holds: rest.number()? }))
         }
         "refused" => rest.refusal().map(Acquired::Refused),
@@ -146,7 +146,7 @@ fn holder(
         record::read(record, capacity).ok_or_else(foreign)?;
     let token = token.parse().map_err(|_| foreign())?;
     let state = if state == "holding" { HolderState::Holding } else { HolderState::Closed };
-    Ok(Holder { token, mode, state, owner, fence: Some(fence), remaining, metadata })
+    Ok(Holder { token, mode, state, owner, fence, remaining, metadata })
 }
 
 fn senseless(what: &str) -> StoreError {

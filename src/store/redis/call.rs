@@ -10,12 +10,15 @@ use std::{
 };
 
 use redis::{
-    Cmd, ErrorKind, RedisResult, Script, ServerErrorKind, ToRedisArgs, Value, aio::MultiplexedConnection,
+    Cmd, ErrorKind, RedisError, RedisResult, Script, ServerErrorKind, ToRedisArgs, Value,
+    aio::MultiplexedConnection,
 };
 
 use super::{
     connection::Request,
     keys,
+    options::Layout,
+    plain,
     record::{self, millis, put},
     scripts,
 };
@@ -37,9 +40,8 @@ impl Request for Call {
     async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
         let answer = self.command.query_async(connection).await;
         match answer {
-            // Somebody emptied the server's cache. It has executed nothing.
-            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                self.script.load_async(connection).await?;
+            Err(error) => {
+                self.load_if_missing(error, connection).await?;
                 self.command.query_async(connection).await
             }
             answer => answer,
@@ -56,6 +58,7 @@ impl Request for Call {
 
 /// Makes the calls.
 pub(super) struct Caller {
+    layout: Layout,
     prefix: String,
     /// The key of the fence counter.
     fence: String,
@@ -63,8 +66,12 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    pub(super) fn new(prefix: String, fence_retention: Duration) -> Self {
-        Self { fence: keys::fence(&prefix), prefix, fence_retention: millis(fence_retention) }
+    pub(super) fn new(layout: Layout, prefix: String, fence_retention: Duration) -> Self {
+        Self { layout, fence: keys::fence(&prefix), prefix, fence_retention: millis(fence_retention) }
+    }
+
+    pub(super) const fn layout(&self) -> Layout {
+        self.layout
     }
 
     pub(super) fn prefix(&self) -> &str {
@@ -72,7 +79,7 @@ impl Caller {
     }
 
     pub(super) fn acquire<A: Borrow<Acquisition>>(&self, asked: &[A]) -> Call {
-        self.acquiring(&scripts::ACQUIRE, asked)
+        self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked)
     }
 
     pub(super) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {
@@ -89,16 +96,22 @@ impl Caller {
     }
 
     pub(super) fn renew(&self, renewals: &[(&Hold, Duration)]) -> Call {
-        let mut call = self.call(&scripts::RENEW, renewals.iter().map(|(hold, _)| &hold.resource), None);
+        let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
+        let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), None);
         for (hold, ttl) in renewals {
-            call.token(hold.token, "-").arg(positive_millis(*ttl));
+            call.token(hold.token, if self.is_plain() { "" } else { "-" }).arg(positive_millis(*ttl));
         }
         call
     }
 
     pub(super) fn release(&self, releases: &[(&Hold, Duration)]) -> Call {
-        let mut call = self.granting(&scripts::RELEASE, releases.iter().map(|(hold, _)| &hold.resource));
+        let script = self.either(&scripts::RELEASE, &scripts::PLAIN_RELEASE);
+        let mut call = self.granting(script, releases.iter().map(|(hold, _)| &hold.resource));
         for (hold, closed_for) in releases {
+            if self.is_plain() {
+                call.token(hold.token, "").arg(millis(*closed_for));
+                continue;
+            }
             let behind = if closed_for.is_zero() { "-" } else { "~" };
             call.token(hold.token, behind).owner(hold.owner.as_ref()).arg(millis(*closed_for));
         }
@@ -121,7 +134,8 @@ impl Caller {
     }
 
     pub(super) fn is_held(&self, hold: &Hold) -> Call {
-        let mut call = self.call(&scripts::IS_HELD, [&hold.resource], None);
+        let script = self.either(&scripts::IS_HELD, &scripts::PLAIN_IS_HELD);
+        let mut call = self.call(script, [&hold.resource], None);
         call.token(hold.token, "");
         call
     }
@@ -129,22 +143,36 @@ impl Caller {
     pub(super) fn inspect(&self, resource: &ResourceName, limit: usize) -> Call {
         // More than this would not fit into one answer anyway.
         const MOST: usize = 100_000;
-        let mut call = self.call(&scripts::INSPECT, [resource], None);
+        let script = self.either(&scripts::INSPECT, &scripts::PLAIN_INSPECT);
+        let mut call = self.call(script, [resource], None);
         call.arg(limit.min(MOST));
         call
     }
 
     pub(super) fn force_release(&self, resource: &ResourceName) -> Call {
-        self.granted(self.granting(&scripts::FORCE_RELEASE, [resource]))
+        let script = self.either(&scripts::FORCE_RELEASE, &scripts::PLAIN_FORCE_RELEASE);
+        self.granted(self.granting(script, [resource]))
     }
 
-    /// A call that may grant: its last key is the fence counter. It ends with [`granted`](Self::granted).
+    const fn is_plain(&self) -> bool {
+        matches!(self.layout, Layout::Plain)
+    }
+
+    /// The script of the layout.
+    fn either(&self, full: &'static Script, plain: &'static Script) -> &'static Script {
+        if self.is_plain() { plain } else { full }
+    }
+
+    /// A call that may grant: its last key is the fence counter, if there is one. It ends with
+    /// [`granted`](Self::granted).
     fn granting<'a>(&self, script: &'static Script, resources: impl Resources<'a>) -> Call {
-        self.call(script, resources, Some(&self.fence))
+        self.call(script, resources, (!self.is_plain()).then_some(&*self.fence))
     }
 
     fn granted(&self, mut call: Call) -> Call {
-        call.arg(self.fence_retention);
+        if !self.is_plain() {
+            call.arg(self.fence_retention);
+        }
         call
     }
 
@@ -167,15 +195,22 @@ impl Caller {
         };
         call.arg("EVALSHA").arg(script.get_hash()).arg(requests + usize::from(last_key.is_some()));
         for resource in resources {
-            call.texted(|text| keys::push_main(text, &self.prefix, resource));
+            match self.layout {
+                Layout::Full => call.texted(|text| keys::push_main(text, &self.prefix, resource)),
+                Layout::Plain => call.arg(plain::key(&self.prefix, resource)),
+            };
         }
         call.command.arg(last_key).arg(&call.echo);
         call
     }
 
-    /// The four arguments of one who acquires.
+    /// The arguments of one who acquires: four, in the plain layout two.
     fn acquisition<'a>(&self, call: &mut Call, asked: &'a Acquisition, metadata: &mut Written<'a>) {
         let &Acquisition { ref hold, mode, reentrant, ttl, lock_delay, ref place, .. } = asked;
+        if self.is_plain() {
+            call.token(hold.token, "").arg(positive_millis(ttl));
+            return;
+        }
         let mark = match (mode, lock_delay.is_zero()) {
             (Mode::Exclusive, true) => "-",
             (Mode::Exclusive, false) => "+",
@@ -202,6 +237,24 @@ impl Caller {
 }
 
 impl Call {
+    pub(super) const fn command(&self) -> &Cmd {
+        &self.command
+    }
+
+    /// Loads the script again if this error says that somebody emptied the server's cache: then nothing was executed, and
+    /// the call can be sent once more. Answers any other error.
+    pub(super) async fn load_if_missing(
+        &self,
+        error: RedisError,
+        connection: &mut MultiplexedConnection,
+    ) -> RedisResult<()> {
+        if error.kind() != ErrorKind::Server(ServerErrorKind::NoScript) {
+            return Err(error);
+        }
+        self.script.load_async(connection).await?;
+        Ok(())
+    }
+
     fn arg(&mut self, arg: impl ToRedisArgs) -> &mut Self {
         self.command.arg(arg);
         self
@@ -268,7 +321,7 @@ mod tests {
     fn only_the_answer_that_carries_its_own_echo_answers_a_call() {
         let hold =
             Hold { resource: ResourceName::new("r").unwrap(), token: Token::from_bits(1), owner: None };
-        let caller = Caller::new("p".to_owned(), Duration::from_secs(1));
+        let caller = Caller::new(Layout::Full, "p".to_owned(), Duration::from_secs(1));
         let (earlier, call) = (caller.is_held(&hold), caller.is_held(&hold));
         assert!(call.is_answered_by(&answer(&call.echo)));
         for wrong in [

@@ -6,15 +6,19 @@ use redis::{RedisResult, Value, aio::MultiplexedConnection};
 use tokio::time::Instant;
 
 use super::{
-    answers,
+    Layout, answers,
     connection::{Connection, Request},
-    keys,
+    keys, plain,
 };
-use crate::store::{Listing, StoreError};
+use crate::{
+    protocol::ResourceName,
+    store::{Listing, StoreError},
+};
 
 /// The resources that are not free and whose name starts like this: at most `limit`, in order of name.
 pub(super) async fn list(
     connection: &Connection,
+    layout: Layout,
     prefix: &str,
     start: &[u8],
     limit: usize,
@@ -22,14 +26,12 @@ pub(super) async fn list(
     // A walk over millions of keys takes a while; it is cut off rather than bounded by the answer to one step.
     const STEPS: u32 = 10;
     let give_up = Instant::now() + STEPS * connection.response_timeout();
-    let mut scan = Scan { prefix, pattern: keys::pattern(prefix, start), cursor: 0 };
+    let mut scan = Scan::new(layout, prefix, start);
     let mut found = BTreeSet::new();
     let mut complete = true;
     loop {
         let (cursor, keys) = answers::scanned(connection.send(&scan).await?.value)?;
-        // A key that is not even text is not ours.
-        let ours = keys.iter().filter_map(|key| keys::resource(prefix, str::from_utf8(key).ok()?));
-        found.extend(ours);
+        found.extend(keys.iter().filter_map(|key| scan.resource(key)));
         while found.len() > limit {
             found.pop_last();
             complete = false;
@@ -48,9 +50,36 @@ pub(super) async fn list(
 
 /// One step of the walk.
 struct Scan<'a> {
+    layout: Layout,
     prefix: &'a str,
-    pattern: String,
+    pattern: Vec<u8>,
     cursor: u64,
+}
+
+impl<'a> Scan<'a> {
+    fn new(layout: Layout, prefix: &'a str, start: &[u8]) -> Self {
+        let pattern = match layout {
+            Layout::Full => keys::pattern(prefix, start).into_bytes(),
+            Layout::Plain => plain::pattern(prefix, start),
+        };
+        Self { layout, prefix, pattern, cursor: 0 }
+    }
+
+    /// Whose key this is; `None` for a key that is not ours.
+    fn resource(&self, key: &[u8]) -> Option<ResourceName> {
+        match self.layout {
+            Layout::Full => keys::resource(self.prefix, str::from_utf8(key).ok()?),
+            Layout::Plain => plain::resource(self.prefix, key),
+        }
+    }
+
+    /// What each key begins with that the pattern matches.
+    fn start(&self) -> Vec<u8> {
+        match self.layout {
+            Layout::Full => format!("{}:{{", self.prefix).into_bytes(),
+            Layout::Plain => plain::before_name(self.prefix),
+        }
+    }
 }
 
 impl Request for Scan<'_> {
@@ -58,15 +87,18 @@ impl Request for Scan<'_> {
         const KEYS_A_STEP: u32 = 1_000;
         let mut scan = redis::cmd("SCAN");
         scan.arg(self.cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(KEYS_A_STEP);
+        if self.layout == Layout::Plain {
+            // All else is no lock of this layout.
+            scan.arg("TYPE").arg("string");
+        }
         scan.query_async(connection).await
     }
 
     fn is_answered_by(&self, answer: &Value) -> bool {
         // The server has no way to carry a mark here. A script may answer with a list of two whose second is a list, but
-        // that one begins with a verdict, which is no key that the pattern matches.
-        let start = format!("{}:{{", self.prefix);
-        let matches =
-            |key: &Value| matches!(key, Value::BulkString(key) if key.starts_with(start.as_bytes()));
+        // that one begins with a verdict, which is no key that the pattern matches, unless the prefix is empty.
+        let start = self.start();
+        let matches = |key: &Value| matches!(key, Value::BulkString(key) if key.starts_with(&start));
         match answer {
             Value::Array(parts) => {
                 matches!(&parts[..], [_, Value::Array(keys)] if keys.iter().all(matches))
@@ -87,7 +119,7 @@ mod tests {
 
     #[test]
     fn the_answer_to_a_verb_is_no_step_of_a_walk() {
-        let scan = Scan { prefix: "p", pattern: keys::pattern("p", b""), cursor: 0 };
+        let scan = Scan::new(Layout::Full, "p", b"");
         assert!(scan.is_answered_by(&answer("7", &["p:{a}", "p:{b}"])));
         assert!(scan.is_answered_by(&answer("0", &[])));
         for verdict in [&["yes"][..], &["opened", "1"], &["granted", "7", "1"], &["holders", "0", "0", ""]] {

@@ -12,18 +12,29 @@ mod instance;
 mod keys;
 mod listing;
 mod options;
+mod plain;
 mod record;
+mod replicas;
 mod scripts;
+mod tls;
 
 use std::{borrow::Borrow, fmt, slice, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, StreamExt, stream};
 
-pub use self::options::RedisOptions;
-use self::{call::Caller, connection::Connection, instance::Known};
+use self::{
+    call::{Call, Caller},
+    connection::Connection,
+    instance::Known,
+    replicas::{Confirmed, Replicas},
+};
+pub use self::{
+    options::{Layout, RedisOptions},
+    tls::TlsFiles,
+};
 use super::{
     Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Metadata,
-    Passed, Released, Renewed, Replies, Reply, Store, StoreError,
+    Passed, Released, Renewed, Replies, Reply, Safety, Store, StoreError, all,
 };
 use crate::protocol::{Fence, Invalid, ResourceName};
 
@@ -49,12 +60,20 @@ use crate::protocol::{Fence, Invalid, ResourceName};
 /// verb may stop half-way, answer [`StoreError::Denied`], and have done a part all the same; and one name that is out of
 /// bounds denies all that goes out in one call with it.
 ///
+/// # Replicas
+/// With [`replicas_ack`](RedisOptions::replicas_ack) a grant or a renewal counts only when so many replicas have confirmed
+/// it. What falls short is [`StoreError::Unacknowledged`]: a grant has then been given back (if that is certain, it says
+/// `undone`), and a renewal, which has moved the end on the master, must not be relied on. It costs a round trip to the
+/// replicas, and connections of its own.
+///
 /// # Listening
 /// [`listen`](Store::listen) uses a connection of its own, and needs the right to subscribe to the channels
 /// `<prefix>:inbox:*`. Who releases needs the right to publish there; without it the hand-over happens all the same, but
 /// nobody is told.
 pub struct RedisStore {
     connection: Connection,
+    /// What grants or renews is sent by it, if replicas must confirm that.
+    replicas: Option<Replicas>,
     caller: Caller,
     known: Known,
 }
@@ -77,9 +96,33 @@ impl RedisStore {
     /// [`Invalid`] when the URL or an option is wrong, naming it as in `config.toml`: `store.url`, `store.prefix`, …
     pub fn with_options(url: &str, options: RedisOptions) -> Result<Self, Invalid> {
         options.check()?;
-        let connection = Connection::new(options::client(url, &options)?, scripts::loading(), &options);
-        let RedisOptions { prefix, fence_retention, connect_timeout: _, response_timeout: _ } = options;
-        Ok(Self { connection, caller: Caller::new(prefix, fence_retention), known: Known::default() })
+        let client = options::client(url, &options)?;
+        let replicas = (options.replicas_ack > 0).then(|| Replicas::new(client.clone(), options.clone()));
+        let connection = Connection::new(client, scripts::loading(), &options);
+        let RedisOptions { prefix, layout, fence_retention, .. } = options;
+        let caller = Caller::new(layout, prefix, fence_retention);
+        Ok(Self { connection, replicas, caller, known: Known::default() })
+    }
+
+    fn is_plain(&self) -> bool {
+        self.caller.layout() == Layout::Plain
+    }
+
+    /// Sends what grants or renews.
+    async fn send_counting(&self, call: &Call) -> Result<Confirmed, StoreError> {
+        match &self.replicas {
+            None => self.connection.send(call).await.map(Confirmed::from),
+            Some(replicas) => replicas.send(call).await,
+        }
+    }
+
+    /// The answers of calls that grant or renew and are executed in their order.
+    async fn in_order<T>(&self, calls: impl Iterator<Item = impl Future<Output = Vec<T>>>) -> Vec<T> {
+        match self.replicas {
+            None => batch::together(calls).await,
+            // Each takes a connection of its own, so that one of several on their way could overtake another.
+            Some(_) => stream::iter(calls).then(|call| call).concat().await,
+        }
     }
 
     /// [`Store::acquire`] for each of these, in one call.
@@ -87,17 +130,37 @@ impl RedisStore {
         &self,
         asked: &[A],
     ) -> Vec<Result<Acquired, StoreError>> {
-        let answered = self.connection.send(&self.caller.acquire(asked)).await;
-        answers::each(answered.map(|answered| answered.value), asked.len(), |number, answer| {
+        let (answered, shortfall) = replicas::parted(self.send_counting(&self.caller.acquire(asked)).await);
+        let mut answers = answers::each(answered, asked.len(), |number, answer| {
             answers::acquired(answer, asked[number].borrow().mode)
-        })
+        });
+        if let Some(shortfall) = shortfall {
+            let holds = asked.iter().map(|asked| &asked.borrow().hold);
+            let granted =
+                holds.zip(&mut answers).filter(|(_, answer)| matches!(answer, Ok(Acquired::Granted(_))));
+            let (holds, granted): (Vec<_>, Vec<_>) = granted.unzip();
+            let undone = self.take_back(holds).await;
+            granted
+                .into_iter()
+                .zip(undone)
+                .for_each(|(answer, undone)| *answer = Err(shortfall.error(undone)));
+        }
+        answers
+    }
+
+    /// Releases what replicas did not confirm. Answers of each whether it is certain.
+    async fn take_back(&self, holds: Vec<&Hold>) -> Vec<bool> {
+        let releases: Vec<_> = holds.into_iter().map(|hold| (hold, Duration::ZERO)).collect();
+        self.release_each(&releases).await.into_iter().map(|released| released.is_ok()).collect()
     }
 
     /// [`Store::renew`] for each of these, in one call.
     async fn renew_in_one_call(&self, renewals: &[(&Hold, Duration)]) -> Vec<Result<Renewed, StoreError>> {
-        let answered = self.connection.send(&self.caller.renew(renewals)).await;
-        let value = answered.map(|answered| answered.value);
-        answers::each(value, renewals.len(), |_, answer| answers::renewed(answer))
+        let (answered, shortfall) = replicas::parted(self.send_counting(&self.caller.renew(renewals)).await);
+        answers::each(answered, renewals.len(), |_, answer| match (answers::renewed(answer)?, &shortfall) {
+            (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
+            (renewed, _) => Ok(renewed),
+        })
     }
 
     /// [`Store::release`] for each of these, in one call.
@@ -120,7 +183,13 @@ impl RedisStore {
 
 impl Store for RedisStore {
     fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
-        async move { only(self.acquire_in_one_call(slice::from_ref(asked)).await) }.boxed()
+        async move {
+            match plain::lacks(asked).filter(|_| self.is_plain()) {
+                Some(error) => Err(error),
+                None => only(self.acquire_in_one_call(slice::from_ref(asked)).await),
+            }
+        }
+        .boxed()
     }
 
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
@@ -132,13 +201,16 @@ impl Store for RedisStore {
     }
 
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        if self.is_plain() && asked.iter().any(|asked| plain::lacks(asked).is_some()) {
+            return plain::acquire_each(self, asked).boxed();
+        }
         let calls = batch::split(asked, |asked| bytes(&asked.hold) + bytes_of_metadata(&asked.metadata));
-        batch::together(calls.into_iter().map(|asked| self.acquire_in_one_call(asked))).boxed()
+        self.in_order(calls.into_iter().map(|asked| self.acquire_in_one_call(asked))).boxed()
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
         let calls = batch::split(renewals, |(hold, _)| bytes(hold));
-        batch::together(calls.into_iter().map(|renewals| self.renew_in_one_call(renewals))).boxed()
+        self.in_order(calls.into_iter().map(|renewals| self.renew_in_one_call(renewals))).boxed()
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
@@ -147,22 +219,39 @@ impl Store for RedisStore {
     }
 
     fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
+        if self.is_plain() {
+            // Not at one moment: else those of other libraries, who can only ask again and again, would never get it.
+            return all::release_then_acquire(self, from, to).boxed();
+        }
         async move {
-            let answer = self.connection.send(&self.caller.pass(from, to, overtake)).await?;
-            let passed = answers::passed(answer.value, to.mode)?;
-            Ok(Passed { released: certain(passed.released, answer.repeated)?, ..passed })
+            let Confirmed { answered, shortfall } =
+                self.send_counting(&self.caller.pass(from, to, overtake)).await?;
+            let mut passed = answers::passed(answered.value, to.mode)?;
+            if let (Some(shortfall), Ok(Acquired::Granted(_))) = (shortfall, &passed.acquired) {
+                let undone = self.take_back(vec![&to.hold]).await;
+                passed.acquired = Err(shortfall.error(undone == [true]));
+            }
+            Ok(Passed { released: certain(passed.released, answered.repeated)?, ..passed })
         }
         .boxed()
     }
 
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
+        if self.is_plain() {
+            return all::one_after_the_other(self, asked).boxed();
+        }
         async move {
-            let answer = self.connection.send(&self.caller.acquire_all(asked)).await?;
-            match answers::acquired_all(answer.value, asked)? {
-                granted @ AcquiredAll::Granted(_) => Ok(granted),
+            let Confirmed { answered, shortfall } =
+                self.send_counting(&self.caller.acquire_all(asked)).await?;
+            match (answers::acquired_all(answered.value, asked)?, shortfall) {
+                (AcquiredAll::Granted(_), Some(shortfall)) => {
+                    let undone = self.take_back(asked.iter().map(|asked| &asked.hold).collect()).await;
+                    Err(shortfall.error(!undone.contains(&false)))
+                }
+                (granted @ AcquiredAll::Granted(_), None) => Ok(granted),
                 // What the first try may have granted was held before this one, and has been left as it is.
-                _ if answer.repeated => Err(repeated_in_vain("acquire_all", "not granted")),
-                kept_out => Ok(kept_out),
+                _ if answered.repeated => Err(repeated_in_vain("acquire_all", "not granted")),
+                (kept_out, _) => Ok(kept_out),
             }
         }
         .boxed()
@@ -181,7 +270,7 @@ impl Store for RedisStore {
     }
 
     fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        listing::list(&self.connection, self.caller.prefix(), prefix, limit).boxed()
+        listing::list(&self.connection, self.caller.layout(), self.caller.prefix(), prefix, limit).boxed()
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
@@ -203,14 +292,21 @@ impl Store for RedisStore {
     }
 
     fn listen(&self, inbox: &Inbox) -> Announcements {
+        if self.is_plain() {
+            return stream::empty().boxed();
+        }
         let channel = keys::channel(self.caller.prefix(), inbox);
         self.connection.listener(channel).announcements().boxed()
+    }
+
+    fn safety(&self) -> Safety {
+        self.replicas.as_ref().map_or(Safety::OneCopy, Replicas::safety)
     }
 }
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { connection, caller, known: _ } = self;
+        let Self { connection, replicas: _, caller, known: _ } = self;
         f.debug_struct("RedisStore")
             .field("connection", connection)
             .field("prefix", &caller.prefix())

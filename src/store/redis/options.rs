@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use redis::{Client, ConnectionInfo, IntoConnectionInfo};
 
+use super::tls::{self, TlsFiles};
 use crate::protocol::Invalid;
 
 const SECOND: Duration = Duration::from_secs(1);
+const MOST_REPLICAS: u32 = 100;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How a [`RedisStore`](super::RedisStore) uses its server.
@@ -16,8 +18,16 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisOptions {
     /// What all keys start with: 1 to 64 of `A-Z a-z 0-9 _ . : -`. All who share locks must name the same. Default:
-    /// `leasehold`.
+    /// `leasehold`. In the plain layout it may be empty.
     pub prefix: String,
+    /// How locks are kept. All who share locks must name the same. Default: [`Layout::Full`].
+    pub layout: Layout,
+    /// How many replicas must confirm a grant or a renewal before it counts, 0 to 100; see
+    /// [`Safety`](crate::store::Safety). They have half of [`response_timeout`](Self::response_timeout) for it. Default:
+    /// 0, which asks none.
+    pub replicas_ack: u32,
+    /// What a `rediss://` URL is trusted by, and trusts. Default: the public authorities, and no client certificate.
+    pub tls: TlsFiles,
     /// How long to wait for a connection, TLS and password included. From 1 ms to 1 minute. Default: 1 s.
     pub connect_timeout: Duration,
     /// How long to wait for the answer to a verb. From 1 ms to 1 minute. Should be well below a third of the shortest
@@ -28,10 +38,32 @@ pub struct RedisOptions {
     pub fence_retention: Duration,
 }
 
+/// How locks are kept on a Redis server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Everything that this library has.
+    #[default]
+    Full,
+    /// The textbook lock: `SET key token NX PX ttl`, compare and delete, compare and pexpire. It is shared with redis-py's
+    /// `Lock`, node-redlock, rslock, redsync and others that keep a lock as one string with a random value.
+    ///
+    /// The key is the name of the resource, byte by byte, behind the prefix and a colon; with an empty prefix the name
+    /// alone, which is what these libraries write. The value is the token as 32 hex digits.
+    ///
+    /// Only exclusive locks without owner and lock delay; all else is
+    /// [`Unsupported`](crate::store::StoreError::Unsupported). There are no fences, no metadata, and no queue: whoever waits
+    /// attempts again and again. With an empty prefix a list is a list of all strings of the database.
+    Plain,
+}
+
 impl Default for RedisOptions {
     fn default() -> Self {
         Self {
             prefix: "leasehold".into(),
+            layout: Layout::Full,
+            replicas_ack: 0,
+            tls: TlsFiles::default(),
             connect_timeout: SECOND,
             response_timeout: Duration::from_millis(500),
             fence_retention: 3600 * SECOND,
@@ -41,14 +73,18 @@ impl Default for RedisOptions {
 
 impl RedisOptions {
     pub(super) fn check(&self) -> Result<(), Invalid> {
-        let Self { prefix, connect_timeout, response_timeout, fence_retention } = self;
+        let Self { prefix, layout, replicas_ack, connect_timeout, response_timeout, fence_retention, tls: _ } =
+            self;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.:-".contains(&b);
-        if !(1..=64).contains(&prefix.len()) || !prefix.bytes().all(plain) {
-            return Err(Invalid::new(
-                "store.prefix",
-                format_args!("{prefix:?}"),
-                "1 to 64 of A-Z a-z 0-9 _ . : -",
-            ));
+        let (shortest, allowed) = match layout {
+            Layout::Full => (1, "1 to 64 of A-Z a-z 0-9 _ . : -"),
+            Layout::Plain => (0, "0 to 64 of A-Z a-z 0-9 _ . : -"),
+        };
+        if !(shortest..=64).contains(&prefix.len()) || !prefix.bytes().all(plain) {
+            return Err(Invalid::new("store.prefix", format_args!("{prefix:?}"), allowed));
+        }
+        if *replicas_ack > MOST_REPLICAS {
+            return Err(Invalid::new("store.replicas_ack", replicas_ack, format!("0 to {MOST_REPLICAS}")));
         }
         let millisecond = Duration::from_millis(1);
         within("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
@@ -84,8 +120,7 @@ pub(super) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invali
     }
     let wrong = |_| Invalid::new("store.url", format_args!("{scheme}://…"), ALLOWED);
     let info = url.into_connection_info().map_err(wrong)?;
-    install_crypto();
-    Client::open(tuned(info, options)).map_err(wrong)
+    tls::client(tuned(info, options), &options.tls, scheme == "rediss")?.map_err(wrong)
 }
 
 fn tuned(info: ConnectionInfo, options: &RedisOptions) -> ConnectionInfo {
@@ -100,19 +135,6 @@ fn tuned(info: ConnectionInfo, options: &RedisOptions) -> ConnectionInfo {
     let redis = info.redis_settings().clone().set_skip_set_lib_name();
     info.set_tcp_settings(tcp).set_redis_settings(redis)
 }
-
-/// The client library panics at the first TLS connection unless the process has a crypto provider.
-#[cfg(feature = "tls")]
-fn install_crypto() {
-    use rustls::crypto::{CryptoProvider, ring};
-    if CryptoProvider::get_default().is_none() {
-        // It fails only if another thread was faster, which is as good.
-        let _ = ring::default_provider().install_default();
-    }
-}
-
-#[cfg(not(feature = "tls"))]
-fn install_crypto() {}
 
 #[cfg(test)]
 mod tests {
@@ -153,9 +175,13 @@ mod tests {
     fn each_option_is_checked_by_name() {
         let good = RedisOptions::default;
         assert_eq!(good().check(), Ok(()));
+        let plain = RedisOptions { prefix: String::new(), layout: Layout::Plain, ..good() };
+        assert_eq!(plain.check(), Ok(()));
         for (field, wrong) in [
             ("store.prefix", RedisOptions { prefix: "a{b}".into(), ..good() }),
             ("store.prefix", RedisOptions { prefix: String::new(), ..good() }),
+            ("store.prefix", RedisOptions { prefix: "a b".into(), layout: Layout::Plain, ..good() }),
+            ("store.replicas_ack", RedisOptions { replicas_ack: 101, ..good() }),
             ("store.connect_timeout", RedisOptions { connect_timeout: Duration::ZERO, ..good() }),
             ("store.response_timeout", RedisOptions { response_timeout: 61 * SECOND, ..good() }),
             ("store.fence_retention", RedisOptions { fence_retention: Duration::ZERO, ..good() }),

@@ -14,7 +14,8 @@ use crate::{
 /// What the store knows of a holder besides its token and its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
-    pub(super) fence: Fence,
+    /// `None` in the plain layout.
+    pub(super) fence: Option<Fence>,
     pub(super) mode: Mode,
     pub(super) owner: Option<Owner>,
     pub(super) metadata: Metadata,
@@ -44,7 +45,7 @@ pub(super) fn metadata(metadata: &Metadata) -> String {
 /// Reads a record; the capacity of permits stands elsewhere. `None` if it is not ours.
 pub(super) fn read(record: &str, capacity: &str) -> Option<Record> {
     let mut fields = record.splitn(6, ' ');
-    let fence = fields.next()?.parse().ok()?;
+    let fence = fence(fields.next()?)?;
     let mode = mode(fields.next()?, fields.next()?, capacity)?;
     let lock_delay = fields.next()?;
     // What is handed over and not yet taken up is marked there.
@@ -54,7 +55,15 @@ pub(super) fn read(record: &str, capacity: &str) -> Option<Record> {
         encoded => Some(Owner::decode(encoded).ok()?),
     };
     let metadata = serde_json::from_str(fields.next()?).ok()?;
-    Some(Record { fence: Fence::new(fence), mode, owner, metadata })
+    Some(Record { fence, mode, owner, metadata })
+}
+
+/// A fence as the scripts write it: nothing where there is none. `None` if it is no such text.
+pub(super) fn fence(text: &str) -> Option<Option<Fence>> {
+    match text {
+        "" => Some(None),
+        number => number.parse().ok().map(|number| Some(Fence::new(number))),
+    }
 }
 
 /// Puts a mode together from how the scripts write it.
@@ -132,7 +141,7 @@ mod tests {
                 assert_eq!(
                     read,
                     Record {
-                        fence: Fence::new(9),
+                        fence: Some(Fence::new(9)),
                         mode,
                         owner: wanted.hold.owner,
                         metadata: Metadata::clone(&wanted.metadata)

@@ -1,4 +1,4 @@
-//! The Lua scripts as they are sent: one for each verb, put together from the files in `lua`.
+//! The Lua scripts as they are sent: one for each verb and layout, put together from the files in `lua`.
 
 use std::sync::LazyLock;
 
@@ -31,6 +31,12 @@ scripts! {
     INSPECT = "lua/inspect.lua";
     FORCE_RELEASE = "lua/force_release.lua";
     RAISE = "lua/raise.lua";
+    PLAIN_ACQUIRE = "lua/plain/acquire.lua";
+    PLAIN_RENEW = "lua/plain/renew.lua";
+    PLAIN_RELEASE = "lua/plain/release.lua";
+    PLAIN_IS_HELD = "lua/plain/is_held.lua";
+    PLAIN_INSPECT = "lua/plain/inspect.lua";
+    PLAIN_FORCE_RELEASE = "lua/plain/force_release.lua";
 }
 
 /// A script with the parts that it shares where it includes them, without comments, and with short names for what is
@@ -44,6 +50,7 @@ fn whole(verb: &str) -> String {
         ("-- include queue.lua\n", include_str!("lua/queue.lua")),
         ("-- include attempt.lua\n", include_str!("lua/attempt.lua")),
         ("-- include giving_back.lua\n", include_str!("lua/giving_back.lua")),
+        ("-- include plain/holder.lua\n", include_str!("lua/plain/holder.lua")),
         ("-- include batch.lua\n", include_str!("lua/batch.lua")),
     ];
     let text = parts.iter().fold(verb.to_owned(), |text, (place, part)| text.replace(place, part));

@@ -247,6 +247,32 @@ macro_rules! facts_of {
             a_life_keeps_its_name
         }
     };
+    // What the plain layout has: one exclusive holder without owner, fence and queue.
+    (textbook: $world:ty) => {
+        facts! { $world:
+            a_textbook_lock_excludes_ends_and_opens
+            a_textbook_lock_is_taken_again_by_its_own_token_alone
+            a_textbook_lock_has_neither_fence_nor_queue
+            a_textbook_lock_is_renewed_from_now
+            a_textbook_lock_may_open_later
+            a_textbook_lock_is_shown_and_taken_by_force
+            what_a_textbook_lock_has_not_is_refused_and_harms_no_neighbour
+            a_textbook_lock_is_passed_on
+            several_textbook_locks_are_all_granted_or_none
+            textbook_locks_of_any_name_are_listed
+            of_many_at_once_one_is_granted
+            a_release_opens_at_once
+            giving_back_what_was_never_granted_is_harmless
+            a_refusal_changes_nothing
+            a_token_holds_only_where_it_was_granted
+            a_free_resource_has_no_holders
+            a_list_is_bounded_and_says_so
+            the_answers_of_a_batch_are_in_its_order
+            a_batch_of_nothing_is_answered
+            strange_names_are_locks_of_their_own
+            a_prefix_is_no_pattern
+        }
+    };
     (names: $world:ty) => {
         facts! { $world:
             strange_names_are_locks_of_their_own

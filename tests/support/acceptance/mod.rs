@@ -24,6 +24,7 @@ mod permits;
 mod queue;
 mod reentry;
 mod shared;
+mod textbook;
 mod together;
 
 use std::{sync::Arc, time::Duration};
@@ -40,7 +41,8 @@ use leasehold::{
 use self::ears::{Heard, next, unheard};
 pub(crate) use self::{
     batches::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
-    names::*, next::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*, together::*,
+    names::*, next::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*, textbook::*,
+    together::*,
 };
 
 /// A store, and the time that passes for it.

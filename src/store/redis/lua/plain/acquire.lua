@@ -1,0 +1,23 @@
+-- acquire, plain layout: gives each resource to a token if nobody has it.
+--
+-- KEYS     the main key of each request
+-- ARGV     [2] on: for each request a token · ttl ms
+-- answers  for each request: granted nothing 1 · refused token-prefix state ms-left ms-left nothing record · error reason
+local size = 2
+
+-- include plain/holder.lua
+
+local function serve(first)
+  local token, ttl = ARGV[first], ARGV[first + 1]
+  if not redis.call('SET', main, token, 'NX', 'PX', ttl) then
+    local value = redis.call('GET', main)
+    if value ~= token then
+      local prefix, it_is, left, record = describe(value)
+      return { 'refused', prefix, it_is, left, left, '', record }
+    end
+    redis.call('PEXPIRE', main, ttl)
+  end
+  return { 'granted', '', 1 }
+end
+
+-- include batch.lua

@@ -1,0 +1,34 @@
+-- How a resource is kept in the plain layout: as the textbook lock, which other libraries read and write too. Every script
+-- of the layout has this text where it says `include plain/holder.lua`.
+--
+-- main     exists exactly while the resource is not free:
+--            <token>     it is held until the end of the key
+--            <token>~    nobody holds it, but it is kept closed
+--            all else    it is held by somebody who uses another library
+--
+-- ARGV[1]  echo: every answer is a list that starts with it; what follows is told at the script
+local main, answers, put_off = nil, { ARGV[1] }, {}
+for i = 1, #KEYS do
+  put_off[i] = i
+end
+
+local function on(key)
+  main = key
+end
+
+-- token-prefix state ms-left record of the holder with this value. The value of another library need not be hex.
+local function describe(value)
+  local prefix = string.match(value, '^%x%x%x%x%x%x%x%x')
+  if not prefix then
+    prefix = string.gsub(string.sub(value .. '\0\0\0\0', 1, 4), '.', function(char)
+      return string.format('%02x', string.byte(char))
+    end)
+  end
+  local closed = #value == 33 and string.sub(value, 33) == '~'
+  local left = redis.call('PTTL', main)
+  if left < 0 then
+    -- Whoever wrote it set no end: 30 years, which is what the longest ends are cut to.
+    left = 1000000000000
+  end
+  return string.lower(prefix), closed and 'closed' or 'holding', left, ' x 1 0  {}'
+end

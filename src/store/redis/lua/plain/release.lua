@@ -1,0 +1,24 @@
+-- release, plain layout: gives each hold back.
+--
+-- KEYS     the main key of each request
+-- ARGV     [2] on: for each request a token · ms for which the resource stays closed
+-- answers  for each request 1: freed · 0: not held · error reason
+local size = 2
+
+-- include plain/holder.lua
+
+local function serve(first)
+  local token, closed_for = ARGV[first], ARGV[first + 1]
+  if redis.call('GET', main) ~= token then
+    return 0
+  end
+  if closed_for == '0' then
+    return redis.call('DEL', main)
+  end
+  -- First a write that takes no memory: after it a full server lets a script go on.
+  redis.call('PEXPIRE', main, closed_for)
+  redis.call('SET', main, token .. '~', 'PX', closed_for)
+  return 1
+end
+
+-- include batch.lua

@@ -1,0 +1,92 @@
+//! One Redis server in every way in which it can be run: another layout, few rights, TLS, replicas.
+
+use std::{sync::Arc, time::Duration};
+
+use leasehold::store::{
+    RedisOptions, RedisStore, Store,
+    redis::{Layout, TlsFiles},
+};
+
+use crate::{
+    acceptance::World,
+    support::{acl, redis_server::RedisServer, replicas::Replicated, tls::TlsServer},
+};
+
+/// A server of some kind, whose clock can be moved, and a store on it.
+pub(crate) struct OnServer<Server> {
+    server: Server,
+    store: Arc<RedisStore>,
+}
+
+impl<Server: AsRef<RedisServer>> OnServer<Server> {
+    fn open(server: Server, url: &str, options: RedisOptions) -> Self {
+        Self { server, store: Arc::new(RedisStore::with_options(url, options).unwrap()) }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    fn pass(&self, time: Duration) {
+        self.server.as_ref().advance(time);
+    }
+}
+
+/// Stamps a world: its name, and how its server and its store are made.
+macro_rules! world {
+    ($world:ident, $server:ty, $open:expr) => {
+        pub(crate) struct $world(OnServer<$server>);
+
+        impl World for $world {
+            async fn start() -> Self {
+                Self($open)
+            }
+
+            fn store(&self) -> Arc<dyn Store> {
+                self.0.store()
+            }
+
+            async fn pass(&self, time: Duration) {
+                self.0.pass(time);
+            }
+        }
+    };
+}
+
+world!(PlainWorld, RedisServer, plain("", None));
+world!(PlainAclWorld, RedisServer, plain("locks", Some("plain-locker")));
+world!(AclWorld, RedisServer, acl());
+world!(TlsWorld, TlsServer, tls());
+world!(ReplicatedWorld, Replicated, replicated());
+
+fn plain(prefix: &str, user: Option<&str>) -> OnServer<RedisServer> {
+    let server = RedisServer::with_clock();
+    let url = user.map_or_else(|| server.url(), |user| acl::url_of(&server, user));
+    let options =
+        RedisOptions { layout: Layout::Plain, prefix: prefix.to_owned(), ..RedisOptions::default() };
+    OnServer::open(server, &url, options)
+}
+
+fn acl() -> OnServer<RedisServer> {
+    let server = RedisServer::with_clock();
+    let url = acl::url_of(&server, "locker");
+    OnServer::open(server, &url, RedisOptions::default())
+}
+
+fn tls() -> OnServer<TlsServer> {
+    let server = TlsServer::start();
+    let (url, tls): (_, TlsFiles) = (server.url(), server.certificates.trust());
+    OnServer::open(server, &url, RedisOptions { tls, ..RedisOptions::default() })
+}
+
+fn replicated() -> OnServer<Replicated> {
+    let server = Replicated::start(1);
+    let url = acl::url_of(&server.master, "replicated-locker");
+    // On a busy machine a replica may need a while.
+    let response_timeout = Duration::from_secs(4);
+    OnServer::open(
+        server,
+        &url,
+        RedisOptions { replicas_ack: 1, response_timeout, ..RedisOptions::default() },
+    )
+}
