@@ -20,8 +20,8 @@ use crate::{
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// The address: `memory://`, `redis://`, `rediss://`, `redis+unix://`, or `quorum://[url,url,…]` of several of these
-    /// servers. Default: `memory://`.
+    /// The address: `memory://`, `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://`, or
+    /// `quorum://[url,url,…]` of several single servers. Default: `memory://`.
     pub url: StoreUrl,
     /// What every key in Redis begins with. Default: `leasehold`.
     pub prefix: String,

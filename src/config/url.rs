@@ -83,6 +83,11 @@ mod tests {
             ("redis+unix:///run/redis.sock?pass=@hunter2", "redis+unix://***"),
             ("redis://:hunter?2@host", "redis://***"),
             ("redis://:hunter2", "redis://***"),
+            (
+                "redis+sentinel://u:hunter2@a:1,b:2/svc/3?sentinel_password=hunter2",
+                "redis+sentinel://a:1,b:2/svc/3",
+            ),
+            ("redis+cluster://u:hunter2@a:1,b:2", "redis+cluster://a:1,b:2"),
             ("hunter2@redis://host", "***"),
             ("quorum://[redis://:hunter2@a:1,redis://b]", "quorum://[redis://a:1,redis://b]"),
             ("quorum://[redis://:hun,ter2@a:1,redis://b]", "quorum://[redis://***,***,redis://b]"),

@@ -41,6 +41,11 @@ impl RedisServer {
         Self::launch(&[], Some(()))
     }
 
+    /// Starts a server with these command line arguments and a clock that [`advance`](Self::advance) can move.
+    pub(crate) fn with_clock_and_args(arguments: &[&str]) -> Self {
+        Self::launch(arguments, Some(()))
+    }
+
     fn launch(arguments: &[&str], clock: Option<()>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let clock = clock.map(|()| ServerClock::new(directory.path()));
@@ -62,8 +67,8 @@ impl RedisServer {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// The port of the server.
-    pub(crate) fn port(&self) -> u16 {
+    /// The port of the server, on 127.0.0.1.
+    pub(crate) const fn port(&self) -> u16 {
         self.port
     }
 
@@ -106,6 +111,7 @@ impl RedisServer {
         self.try_command(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
+    /// Sends one command on a connection of its own, which may fail.
     pub(crate) fn try_command(&self, words: &[&str]) -> redis::RedisResult<Value> {
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);
@@ -164,7 +170,7 @@ fn spawn(directory: &Path, port: u16, arguments: &[String], clock: Option<&Serve
     command.spawn().expect("redis-server must be installed (Debian: apt-get install redis-server)")
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("a bound address").port()
 }

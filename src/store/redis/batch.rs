@@ -1,4 +1,6 @@
-//! How many requests go out in one call.
+//! Which requests go out in one call.
+
+use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 
@@ -30,8 +32,32 @@ pub(super) async fn together<T>(calls: impl Iterator<Item = impl Future<Output =
     join_all(calls).await.into_iter().flatten().collect()
 }
 
+/// Lets the requests of each slot be answered together, those of different slots at the same time. The answers are in the
+/// order of the requests.
+pub(super) async fn by_slot<T, R, F>(
+    requests: &[T],
+    slot: impl Fn(&T) -> Option<u16>,
+    answer: impl Fn(Vec<T>) -> F,
+) -> Vec<R>
+where
+    T: Clone,
+    F: Future<Output = Vec<R>>,
+{
+    let mut slots: BTreeMap<Option<u16>, Vec<usize>> = BTreeMap::new();
+    for (place, request) in requests.iter().enumerate() {
+        slots.entry(slot(request)).or_default().push(place);
+    }
+    let asked = slots.values().map(|places| answer(places.iter().map(|&at| requests[at].clone()).collect()));
+    let answers = together(asked).await;
+    let places = slots.values().flatten().copied();
+    let in_order: BTreeMap<usize, R> = places.zip(answers).collect();
+    in_order.into_values().collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     fn sizes(bytes: &[usize]) -> Vec<usize> {
@@ -45,5 +71,16 @@ mod tests {
         assert_eq!(sizes(&[1; 600]), [256, 256, 88]);
         assert_eq!(sizes(&[MOST_BYTES / 3; 7]), [3, 3, 1]);
         assert_eq!(sizes(&[1, 2 * MOST_BYTES, 1, 1]), [1, 1, 2]);
+    }
+
+    #[test]
+    fn answers_of_several_slots_are_in_the_order_of_the_requests() {
+        let requests = [(3, 'a'), (1, 'b'), (3, 'c'), (2, 'd'), (1, 'e')];
+        let answer = async |requests: Vec<(u16, char)>| {
+            let together = requests.len();
+            requests.into_iter().map(|(_, name)| (name, together)).collect()
+        };
+        let answered = by_slot(&requests, |(slot, _)| Some(*slot), answer).now_or_never().unwrap();
+        assert_eq!(answered, [('a', 2), ('b', 2), ('c', 2), ('d', 1), ('e', 2)]);
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Call {
     script: &'static Script,
     command: Cmd,
     echo: String,
+    /// Where all keys are, on a cluster.
+    slot: Option<u16>,
     /// Where an argument is put together, again and again.
     text: String,
 }
@@ -54,20 +56,55 @@ impl Request for Call {
         };
         matches!(values.first(), Some(Value::BulkString(echo)) if echo == self.echo.as_bytes())
     }
+
+    fn slot(&self) -> Option<u16> {
+        self.slot
+    }
+
+    async fn send_asking(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        // Both in one pipeline: the word counts only for the command that follows it.
+        let mut both = redis::pipe();
+        both.cmd("ASKING").ignore().add_command(self.command.clone());
+        let [answer]: [Value; 1] = both.query_async(connection).await?;
+        Ok(answer)
+    }
+}
+
+/// Where fences are counted.
+enum Counter {
+    /// One counter for all resources, whose key begins like this.
+    Server(String),
+    /// One for each slot.
+    Slot,
 }
 
 /// Makes the calls.
 pub(super) struct Caller {
     layout: Layout,
     prefix: String,
-    /// The key of the fence counter.
-    fence: String,
+    /// The beginning of the key of the fence counter; on a cluster each slot has one.
+    fence: Counter,
     fence_retention: u64,
 }
 
 impl Caller {
     pub(super) fn new(layout: Layout, prefix: String, fence_retention: Duration) -> Self {
-        Self { layout, fence: keys::fence(&prefix), prefix, fence_retention: millis(fence_retention) }
+        let fence = Counter::Server(keys::fence(&prefix, None));
+        Self { layout, fence, prefix, fence_retention: millis(fence_retention) }
+    }
+
+    /// The same, for a cluster: all keys of a call are in one slot, so all its resources have to be.
+    pub(super) fn on_slots(self) -> Self {
+        Self { fence: Counter::Slot, ..self }
+    }
+
+    /// The slot of a resource, on a cluster.
+    pub(super) fn slot(&self, resource: &ResourceName) -> Option<u16> {
+        match (&self.fence, self.layout) {
+            (Counter::Server(_), _) => None,
+            (Counter::Slot, Layout::Full) => Some(keys::slot(resource)),
+            (Counter::Slot, Layout::Plain) => Some(plain::slot(&self.prefix, resource)),
+        }
     }
 
     pub(super) const fn layout(&self) -> Layout {
@@ -97,7 +134,7 @@ impl Caller {
 
     pub(super) fn renew(&self, renewals: &[(&Hold, Duration)]) -> Call {
         let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
-        let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), None);
+        let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), false);
         for (hold, ttl) in renewals {
             call.token(hold.token, if self.is_plain() { "" } else { "-" }).arg(positive_millis(*ttl));
         }
@@ -135,7 +172,7 @@ impl Caller {
 
     pub(super) fn is_held(&self, hold: &Hold) -> Call {
         let script = self.either(&scripts::IS_HELD, &scripts::PLAIN_IS_HELD);
-        let mut call = self.call(script, [&hold.resource], None);
+        let mut call = self.call(script, [&hold.resource], true);
         call.token(hold.token, "");
         call
     }
@@ -144,7 +181,7 @@ impl Caller {
         // More than this would not fit into one answer anyway.
         const MOST: usize = 100_000;
         let script = self.either(&scripts::INSPECT, &scripts::PLAIN_INSPECT);
-        let mut call = self.call(script, [resource], None);
+        let mut call = self.call(script, [resource], true);
         call.arg(limit.min(MOST));
         call
     }
@@ -163,10 +200,9 @@ impl Caller {
         if self.is_plain() { plain } else { full }
     }
 
-    /// A call that may grant: its last key is the fence counter, if there is one. It ends with
-    /// [`granted`](Self::granted).
+    /// A call that may grant. It ends with [`granted`](Self::granted).
     fn granting<'a>(&self, script: &'static Script, resources: impl Resources<'a>) -> Call {
-        self.call(script, resources, (!self.is_plain()).then_some(&*self.fence))
+        self.call(script, resources, true)
     }
 
     fn granted(&self, mut call: Call) -> Call {
@@ -176,31 +212,37 @@ impl Caller {
         call
     }
 
-    fn call<'a>(
-        &self,
-        script: &'static Script,
-        resources: impl Resources<'a>,
-        last_key: Option<&str>,
-    ) -> Call {
+    /// A call that needs all keys of its resources at one place ends its keys with the one that says so. In the plain
+    /// layout a resource is a single key.
+    fn call<'a>(&self, script: &'static Script, resources: impl Resources<'a>, whole: bool) -> Call {
+        let whole = whole && !self.is_plain();
         // Unlike a token this number is never used twice, so even the answer to an earlier verb of the same lease is
         // told from the answer to this one.
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let resources = resources.into_iter();
+        let mut resources = resources.into_iter().peekable();
+        let slot = resources.peek().and_then(|resource| self.slot(resource));
         let requests = resources.len();
         let mut call = Call {
             script,
             command: Cmd::with_capacity(6 + 5 * requests, 128 + 256 * requests),
             echo: NEXT.fetch_add(1, Ordering::Relaxed).to_string(),
+            slot,
             text: String::new(),
         };
-        call.arg("EVALSHA").arg(script.get_hash()).arg(requests + usize::from(last_key.is_some()));
+        call.arg("EVALSHA").arg(script.get_hash()).arg(requests + usize::from(whole));
         for resource in resources {
             match self.layout {
                 Layout::Full => call.texted(|text| keys::push_main(text, &self.prefix, resource)),
                 Layout::Plain => call.arg(plain::key(&self.prefix, resource)),
             };
         }
-        call.command.arg(last_key).arg(&call.echo);
+        if whole {
+            match &self.fence {
+                Counter::Server(fence) => call.arg(fence),
+                Counter::Slot => call.arg(keys::fence(&self.prefix, slot)),
+            };
+        }
+        call.command.arg(&call.echo);
         call
     }
 

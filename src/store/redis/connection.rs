@@ -19,7 +19,7 @@ use redis::{
 };
 use tokio::time::timeout;
 
-use super::{errors, inbox::Listener, options::RedisOptions};
+use super::{errors, inbox::Listener, options::RedisOptions, target::Target, urls::Node};
 use crate::store::StoreError;
 
 /// What is sent: knows how to send itself, and which answers are to it.
@@ -30,6 +30,19 @@ pub(super) trait Request: Sync {
 
     /// Whether this is an answer to this request, and not to another one.
     fn is_answered_by(&self, answer: &Value) -> bool;
+
+    /// The slot of a cluster that all its keys are in; `None` for what any node can answer.
+    fn slot(&self) -> Option<u16> {
+        None
+    }
+
+    /// Sends it to a node that is still receiving the slot, and waits for the answer.
+    fn send_asking(
+        &self,
+        connection: &mut MultiplexedConnection,
+    ) -> impl Future<Output = RedisResult<Value>> + Send {
+        self.send(connection)
+    }
 }
 
 /// An answer, and what it cost to get it.
@@ -40,14 +53,21 @@ pub(super) struct Answered {
 }
 
 pub(super) struct Connection {
-    client: Client,
+    target: Target,
     greeting: Arc<Pipeline>,
     connect_timeout: Duration,
     response_timeout: Duration,
     link: Mutex<Link>,
 }
 
-type Opening = Shared<BoxFuture<'static, Result<MultiplexedConnection, StoreError>>>;
+type Opening = Shared<BoxFuture<'static, Result<Opened, StoreError>>>;
+
+#[derive(Clone)]
+struct Opened {
+    connection: MultiplexedConnection,
+    /// The master that the sentinels named for it.
+    master: Option<Node>,
+}
 
 /// The connection of today, open or being opened.
 #[derive(Default)]
@@ -57,16 +77,46 @@ struct Link {
     opening: Option<Opening>,
 }
 
-enum Failure {
+/// How a try failed, as far as it matters to where and when the next one goes.
+pub(super) enum Failure {
     /// The connection is gone; whether the request was executed is open.
     Gone(StoreError),
+    /// There was no connection. Nothing was sent.
+    Unreachable(StoreError),
+    /// The server did not execute it, and says who would: `host:port`; if it is `asked`, only this once.
+    Elsewhere {
+        node: String,
+        asked: bool,
+        error: StoreError,
+    },
+    /// The server did not execute it, and may do so in a moment.
+    Later(StoreError),
     Other(StoreError),
 }
 
 impl Failure {
-    fn into_error(self) -> StoreError {
+    pub(super) fn into_error(self) -> StoreError {
         match self {
-            Self::Gone(error) | Self::Other(error) => error,
+            Self::Elsewhere { error, .. }
+            | Self::Gone(error)
+            | Self::Unreachable(error)
+            | Self::Later(error)
+            | Self::Other(error) => error,
+        }
+    }
+
+    fn of(error: RedisError) -> Self {
+        if error.is_io_error() {
+            return Self::Gone(errors::after_sending(error));
+        }
+        let redirect = error.redirect_node().map(|(node, _)| node.to_owned());
+        let asked = error.code() == Some("ASK");
+        let later = errors::is_worth_a_moment(&error);
+        let error = errors::after_sending(error);
+        match redirect {
+            Some(node) => Self::Elsewhere { node, asked, error },
+            None if later => Self::Later(error),
+            None => Self::Other(error),
         }
     }
 }
@@ -74,24 +124,21 @@ impl Failure {
 impl Connection {
     /// A connection that begins with this `greeting`. A server that is full, asks for a password or speaks something
     /// else lets us connect and says so afterwards; by the greeting that is known before a verb is sent.
-    pub(super) fn new(client: Client, greeting: Pipeline, options: &RedisOptions) -> Self {
+    pub(super) fn new(target: Target, greeting: Arc<Pipeline>, options: &RedisOptions) -> Self {
         let &RedisOptions { connect_timeout, response_timeout, .. } = options;
-        Self {
-            client,
-            greeting: Arc::new(greeting),
-            connect_timeout,
-            response_timeout,
-            link: Mutex::default(),
-        }
+        Self { target, greeting, connect_timeout, response_timeout, link: Mutex::default() }
     }
 
-    pub(super) const fn response_timeout(&self) -> Duration {
-        self.response_timeout
+    /// Another connection to the same server.
+    pub(super) fn beside(&self) -> Self {
+        let &Self { ref target, ref greeting, connect_timeout, response_timeout, link: _ } = self;
+        let (target, greeting) = (target.clone(), Arc::clone(greeting));
+        Self { target, greeting, connect_timeout, response_timeout, link: Mutex::default() }
     }
 
     /// A listener to this channel, on connections of its own.
     pub(super) fn listener(&self, channel: String) -> Listener {
-        Listener::new(self.client.clone(), channel, self.connect_timeout, self.response_timeout)
+        Listener::new(self.target.clone(), channel, self.connect_timeout, self.response_timeout)
     }
 
     /// Sends a request that may be executed twice without harm.
@@ -102,7 +149,7 @@ impl Connection {
         let lost = match self.attempt(request).await {
             Ok(value) => return Ok(Answered { value, repeated: false }),
             Err(Failure::Gone(error)) => error,
-            Err(Failure::Other(error)) => return Err(error),
+            Err(other) => return Err(other.into_error()),
         };
         match self.attempt(request).await {
             Ok(value) => Ok(Answered { value, repeated: true }),
@@ -121,15 +168,21 @@ impl Connection {
         self.attempt(request).await.map_err(Failure::into_error)
     }
 
-    async fn attempt(&self, request: &impl Request) -> Result<Value, Failure> {
-        let (generation, mut connection) = self.open().await.map_err(Failure::Other)?;
+    /// Sends a request, once.
+    pub(super) async fn attempt(&self, request: &impl Request) -> Result<Value, Failure> {
+        let (generation, mut connection) = self.open().await.map_err(Failure::Unreachable)?;
         let within = self.response_timeout;
         let Ok(outcome) = timeout(within, request.send(&mut connection)).await else {
             // The connection is kept: what is sent on it next (giving the token back) is executed after this request.
             return Err(Failure::Other(StoreError::TimedOut { within }));
         };
         match outcome {
-            Ok(answer) if request.is_answered_by(&answer) => Ok(answer),
+            Ok(answer) if request.is_answered_by(&answer) => {
+                if errors::is_of_a_replica(&answer) {
+                    self.give_up(generation);
+                }
+                Ok(answer)
+            }
             Ok(_) => {
                 self.give_up(generation);
                 let doing = "the connection gave the answer to another request".to_owned();
@@ -143,26 +196,28 @@ impl Connection {
         if errors::wants_new_connection(&error) {
             self.give_up(generation);
         }
-        let gone = error.is_io_error();
-        let error = errors::after_sending(error);
-        if gone { Failure::Gone(error) } else { Failure::Other(error) }
+        Failure::of(error)
+    }
+
+    /// The connection of today, to the server of today.
+    async fn open(&self) -> Result<(u64, MultiplexedConnection), StoreError> {
+        let (generation, opened) = self.opened().await?;
+        if !self.target.has_moved(opened.master.as_ref()) {
+            return Ok((generation, opened.connection));
+        }
+        self.give_up(generation);
+        self.opened().await.map(|(generation, opened)| (generation, opened.connection))
     }
 
     /// The connection of today. All who come while it is being opened wait for the same attempt.
-    async fn open(&self) -> Result<(u64, MultiplexedConnection), StoreError> {
+    async fn opened(&self) -> Result<(u64, Opened), StoreError> {
         let (generation, opening) = {
             let mut link = self.link();
-            let start = || open(self.client.clone(), Arc::clone(&self.greeting), self.connect_timeout);
+            let start = || open(self.target.clone(), Arc::clone(&self.greeting), self.connect_timeout);
             let opening = link.opening.get_or_insert_with(start).clone();
             (link.generation, opening)
         };
-        match opening.await {
-            Ok(connection) => Ok((generation, connection)),
-            Err(error) => {
-                self.give_up(generation);
-                Err(error)
-            }
-        }
+        opening.await.map(|opened| (generation, opened)).inspect_err(|_| self.give_up(generation))
     }
 
     /// The next request opens a new connection. Requests in flight on the old one keep it until they are done.
@@ -180,10 +235,10 @@ impl Connection {
 }
 
 /// Opens a connection in a task of its own, so that a caller that gives up does not stop it for the others.
-fn open(client: Client, greeting: Arc<Pipeline>, within: Duration) -> Opening {
+fn open(target: Target, greeting: Arc<Pipeline>, within: Duration) -> Opening {
     let task = tokio::spawn(async move {
-        match timeout(within, connect(&client, &greeting)).await {
-            Ok(connected) => connected.map_err(errors::before_sending),
+        match timeout(within, find_and_connect(&target, &greeting)).await {
+            Ok(connected) => connected,
             Err(_) => Err(unavailable(format!("no connection within {within:?}"))),
         }
     });
@@ -194,10 +249,22 @@ fn open(client: Client, greeting: Arc<Pipeline>, within: Duration) -> Opening {
     opening.boxed().shared()
 }
 
-async fn connect(client: &Client, greeting: &Pipeline) -> RedisResult<MultiplexedConnection> {
+async fn find_and_connect(target: &Target, greeting: &Pipeline) -> Result<Opened, StoreError> {
+    let found = target.find().await?;
+    let connected = connect(target, &found.client, greeting).await;
+    let connection = connected.map_err(errors::before_sending)?;
+    Ok(Opened { connection, master: found.master })
+}
+
+async fn connect(
+    target: &Target,
+    client: &Client,
+    greeting: &Pipeline,
+) -> RedisResult<MultiplexedConnection> {
     // Times are kept here and not by the client library, so that there is one kind of timeout and not two.
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+    target.check(&mut connection).await?;
     match greeting.exec_async(&mut connection).await {
         Ok(()) => Ok(connection),
         Err(error) => Err(first_of_many(error)),
@@ -216,8 +283,6 @@ fn unavailable(reason: String) -> StoreError {
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The client knows the password: only the address is shown.
-        let address = self.client.get_connection_info().addr().to_string();
-        f.debug_struct("Connection").field("address", &address).finish_non_exhaustive()
+        f.debug_struct("Connection").field("to", &self.target).finish_non_exhaustive()
     }
 }

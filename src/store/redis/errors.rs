@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use redis::{ErrorKind, RedisError};
+use redis::{ErrorKind, RedisError, Value};
 
 use crate::store::StoreError;
 
@@ -45,6 +45,25 @@ pub(super) fn wants_new_connection(error: &RedisError) -> bool {
     error.is_io_error()
         || error.is_unrecoverable_error()
         || matches!(error.code(), Some("READONLY" | "MASTERDOWN"))
+}
+
+/// Whether the server refused because of what is over in a moment: a slot on its way to another node, a failover, a start.
+pub(super) fn is_worth_a_moment(error: &RedisError) -> bool {
+    matches!(error.code(), Some("TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING" | "READONLY"))
+}
+
+/// Whether a script says of any of its requests that the server is a replica. As the answer to a script this is no error
+/// of the connection.
+pub(super) fn is_of_a_replica(answer: &Value) -> bool {
+    match answer {
+        Value::Array(parts) => match &parts[..] {
+            [Value::BulkString(verdict), Value::BulkString(reason)] if verdict == b"error" => {
+                reason.windows(8).any(|word| word == b"READONLY")
+            }
+            parts => parts.iter().any(is_of_a_replica),
+        },
+        _ => false,
+    }
 }
 
 /// The class of an answer by which the server refused the verb; `None` for all else, which leaves the outcome open.
@@ -92,8 +111,6 @@ fn is_tls_refusal(error: &RedisError, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io;
-
-    use redis::Value;
 
     use super::*;
     use crate::store::Certainty;
@@ -156,6 +173,18 @@ mod tests {
         ] {
             assert_eq!(within_script(text).kind(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_replica_is_recognised_by_any_answer_of_a_batch() {
+        let text = |text: &str| Value::BulkString(text.into());
+        let answer = |reason: &str| {
+            Value::Array(vec![text("7"), Value::Int(1), Value::Array(vec![text("error"), text(reason)])])
+        };
+        assert!(is_of_a_replica(&answer("READONLY You can't write against a read only replica.")));
+        assert!(is_of_a_replica(&answer("@user_script: 5: -READONLY You can't write")));
+        assert!(!is_of_a_replica(&answer("OOM command not allowed")));
+        assert!(!is_of_a_replica(&Value::Array(vec![text("READONLY")])));
     }
 
     #[test]

@@ -12,7 +12,11 @@ use redis::{
 };
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::errors;
+use super::{
+    errors,
+    target::{Found, Target},
+    urls::Node,
+};
 use crate::store::{Announcement, StoreError};
 
 /// How often the server is asked whether it is still there: a connection whose other end has vanished says nothing.
@@ -24,7 +28,7 @@ const PAUSE_IF_DENIED: Duration = Duration::from_secs(30);
 
 /// Listens to one channel for as long as its stream is there.
 pub(super) struct Listener {
-    client: Client,
+    target: Target,
     channel: String,
     connect_timeout: Duration,
     response_timeout: Duration,
@@ -40,17 +44,19 @@ struct Line {
     sink: PubSubSink,
     messages: PubSubStream,
     next_heartbeat: Instant,
+    /// The master that the sentinels named for it.
+    master: Option<Node>,
 }
 
 impl Listener {
     pub(super) const fn new(
-        client: Client,
+        target: Target,
         channel: String,
         connect_timeout: Duration,
         response_timeout: Duration,
     ) -> Self {
         let pause = Duration::ZERO;
-        Self { client, channel, connect_timeout, response_timeout, line: None, pause, told: None }
+        Self { target, channel, connect_timeout, response_timeout, line: None, pause, told: None }
     }
 
     /// What happens from now on, without an end. All is done while it is polled, and ends when it is dropped.
@@ -61,7 +67,8 @@ impl Listener {
     async fn next(&mut self) -> Announcement {
         loop {
             if let Some(line) = &mut self.line {
-                if let Some(announced) = line.next(self.connect_timeout + self.response_timeout).await {
+                let patience = self.connect_timeout + self.response_timeout;
+                if let Some(announced) = line.next(&self.target, patience).await {
                     return announced;
                 }
                 self.line = None;
@@ -90,8 +97,8 @@ impl Listener {
 
     async fn open(&self) -> Result<Line, StoreError> {
         let within = self.connect_timeout + self.response_timeout;
-        match timeout(within, Line::open(&self.client, &self.channel)).await {
-            Ok(opened) => opened.map_err(errors::before_sending),
+        match timeout(within, Line::find_and_open(&self.target, &self.channel)).await {
+            Ok(opened) => opened,
             Err(_) => {
                 let reason = format!("no subscription within {within:?}");
                 Err(StoreError::Unavailable { reason, source: None })
@@ -101,14 +108,19 @@ impl Listener {
 }
 
 impl Line {
-    async fn open(client: &Client, channel: &str) -> RedisResult<Self> {
-        let (mut sink, messages) = client.get_async_pubsub().await?.split();
-        sink.subscribe(channel).await?;
-        Ok(Self { sink, messages, next_heartbeat: Instant::now() + HEARTBEAT })
+    async fn find_and_open(target: &Target, channel: &str) -> Result<Self, StoreError> {
+        let Found { client, master } = target.find().await?;
+        Self::open(&client, channel, master).await.map_err(errors::before_sending)
     }
 
-    /// What is announced next; `None` if the connection is gone.
-    async fn next(&mut self, patience: Duration) -> Option<Announcement> {
+    async fn open(client: &Client, channel: &str, master: Option<Node>) -> RedisResult<Self> {
+        let (mut sink, messages) = client.get_async_pubsub().await?.split();
+        sink.subscribe(channel).await?;
+        Ok(Self { sink, messages, next_heartbeat: Instant::now() + HEARTBEAT, master })
+    }
+
+    /// What is announced next; `None` if the connection is gone, or leads to who is not the master any more.
+    async fn next(&mut self, target: &Target, patience: Duration) -> Option<Announcement> {
         loop {
             tokio::select! {
                 message = self.messages.next() => {
@@ -116,7 +128,13 @@ impl Line {
                         return Some(announced);
                     }
                 }
-                () = sleep_until(self.next_heartbeat) => self.beat(patience).await?,
+                () = target.moved(self.master.as_ref()) => return None,
+                () = sleep_until(self.next_heartbeat) => {
+                    if target.has_moved(self.master.as_ref()) {
+                        return None;
+                    }
+                    self.beat(patience).await?;
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The names of the keys in which a resource is kept, and of the channels on which hand-overs are announced.
 
+use super::cluster::slot;
 use crate::{protocol::ResourceName, store::Inbox};
 
 /// Puts the main key of a resource behind this text. The scripts make all other keys of the resource from it.
@@ -9,9 +10,18 @@ pub(super) fn push_main(text: &mut String, prefix: &str, resource: &ResourceName
     }
 }
 
-/// Where the last fencing number is kept: one counter for all resources of a server.
-pub(super) fn fence(prefix: &str) -> String {
-    format!("{prefix}:fence")
+/// The key of the last fencing number, without the word `fence` at its end: one counter for all resources of a server, or
+/// of a slot.
+pub(super) fn fence(prefix: &str, slot: Option<u16>) -> String {
+    match slot {
+        None => format!("{prefix}:"),
+        Some(slot) => format!("{prefix}:{{{}}}:", slot::tag(slot)),
+    }
+}
+
+/// The slot of a cluster in which all keys of a resource are.
+pub(super) fn slot(resource: &ResourceName) -> u16 {
+    slot::of_tag(resource.encoded().as_bytes())
 }
 
 /// The channel on which an inbox is told of hand-overs.
@@ -58,7 +68,9 @@ mod tests {
                 assert_eq!(resource("leasehold", &other), None, "{other}");
             }
         }
-        assert_eq!(resource("leasehold", &fence("leasehold")), None);
+        for slot in [None, Some(7)] {
+            assert_eq!(resource("leasehold", &(fence("leasehold", slot) + "fence")), None);
+        }
     }
 
     #[test]

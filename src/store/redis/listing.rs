@@ -1,14 +1,16 @@
 //! The walk over all keys that lists the resources.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use redis::{RedisResult, Value, aio::MultiplexedConnection};
 use tokio::time::Instant;
 
 use super::{
     Layout, answers,
+    call::Caller,
     connection::{Connection, Request},
     keys, plain,
+    servers::Servers,
 };
 use crate::{
     protocol::ResourceName,
@@ -17,35 +19,58 @@ use crate::{
 
 /// The resources that are not free and whose name starts like this: at most `limit`, in order of name.
 pub(super) async fn list(
-    connection: &Connection,
-    layout: Layout,
-    prefix: &str,
+    servers: &Servers,
+    caller: &Caller,
+    response_timeout: Duration,
     start: &[u8],
     limit: usize,
 ) -> Result<Listing, StoreError> {
     // A walk over millions of keys takes a while; it is cut off rather than bounded by the answer to one step.
     const STEPS: u32 = 10;
-    let give_up = Instant::now() + STEPS * connection.response_timeout();
-    let mut scan = Scan::new(layout, prefix, start);
-    let mut found = BTreeSet::new();
-    let mut complete = true;
+    let give_up = Instant::now() + STEPS * response_timeout;
+    let mut found = Found { names: BTreeSet::new(), limit, complete: true };
+    for server in servers.each().await? {
+        let scan = Scan::new(caller.layout(), caller.prefix(), start);
+        list_on(&server, scan, give_up, &mut found).await?;
+    }
+    Ok(Listing { resources: found.names.into_iter().collect(), complete: found.complete })
+}
+
+async fn list_on(
+    server: &Connection,
+    mut scan: Scan<'_>,
+    give_up: Instant,
+    found: &mut Found,
+) -> Result<(), StoreError> {
     loop {
-        let (cursor, keys) = answers::scanned(connection.send(&scan).await?.value)?;
-        found.extend(keys.iter().filter_map(|key| scan.resource(key)));
-        while found.len() > limit {
-            found.pop_last();
-            complete = false;
-        }
+        let (cursor, keys) = answers::scanned(server.send(&scan).await?.value)?;
+        found.add(keys.iter().filter_map(|key| scan.resource(key)));
         scan.cursor = cursor;
         if cursor == 0 {
-            break;
+            return Ok(());
         }
         if Instant::now() >= give_up {
-            complete = false;
-            break;
+            found.complete = false;
+            return Ok(());
         }
     }
-    Ok(Listing { resources: found.into_iter().collect(), complete })
+}
+
+/// What the walk has found so far.
+struct Found {
+    names: BTreeSet<ResourceName>,
+    limit: usize,
+    complete: bool,
+}
+
+impl Found {
+    fn add(&mut self, names: impl Iterator<Item = ResourceName>) {
+        self.names.extend(names);
+        while self.names.len() > self.limit {
+            self.names.pop_last();
+            self.complete = false;
+        }
+    }
 }
 
 /// One step of the walk.

@@ -1,10 +1,11 @@
-//! Locks on one Redis or Valkey server, 6.2 or newer: every verb is one Lua script.
+//! Locks on Redis or Valkey, 6.2 or newer: every verb is one Lua script.
 //!
 //! How a resource is kept is told at the top of `lua/holders.lua`, and how it is waited for in `lua/queue.lua`.
 
 mod answers;
 mod batch;
 mod call;
+mod cluster;
 mod connection;
 mod errors;
 mod inbox;
@@ -16,7 +17,11 @@ mod plain;
 mod record;
 mod replicas;
 mod scripts;
+mod sentinel;
+mod servers;
+mod target;
 mod tls;
+mod urls;
 
 use std::{borrow::Borrow, fmt, slice, sync::Arc, time::Duration};
 
@@ -24,9 +29,9 @@ use futures_util::{FutureExt, StreamExt, stream};
 
 use self::{
     call::{Call, Caller},
-    connection::Connection,
     instance::Known,
     replicas::{Confirmed, Replicas},
+    servers::Servers,
 };
 pub use self::{
     options::{Layout, RedisOptions},
@@ -38,7 +43,7 @@ use super::{
 };
 use crate::protocol::{Fence, Invalid, ResourceName};
 
-/// Locks on one Redis or Valkey server.
+/// Locks on one Redis or Valkey server, on the master that sentinels name, or on a cluster.
 ///
 /// Making one needs neither a server nor a runtime: the first verb opens the connection, and every verb opens it
 /// again if it broke. A verb takes at most the time to connect and the time for an answer, and twice that if its
@@ -47,6 +52,17 @@ use crate::protocol::{Fence, Invalid, ResourceName};
 /// # What the server has to promise
 /// It must keep what it acknowledged: a server that restarts without persistence, evicts keys or fails over to
 /// a replica that lags forgets locks. Its clock must not jump.
+///
+/// # Sentinel
+/// A connection is opened to the server that the sentinel with the latest failover names, and only if that says itself that it is
+/// a master. The sentinels are asked again, once a second and whenever the connection breaks or a replica answers; until
+/// there is a new master, verbs are [`StoreError::Unavailable`] or, if they were on their way, unknown.
+///
+/// # A cluster
+/// All keys of a resource are in one slot, and so is the counter of its fences. What is refused because of a failover or a
+/// move is sent again until a verb has taken the time to connect and the time for an answer. While a slot moves, nothing in
+/// it is granted or released; renewals go on for exclusive holds. Resources in different slots are not taken at one moment
+/// ([`Store::acquire_all`]).
 ///
 /// # A full server
 /// At `maxmemory` an acquisition is [`StoreError::Full`], unless it holds or waits already, or goes out in one call with
@@ -71,18 +87,22 @@ use crate::protocol::{Fence, Invalid, ResourceName};
 /// `<prefix>:inbox:*`. Who releases needs the right to publish there; without it the hand-over happens all the same, but
 /// nobody is told.
 pub struct RedisStore {
-    connection: Connection,
+    servers: Servers,
     /// What grants or renews is sent by it, if replicas must confirm that.
     replicas: Option<Replicas>,
     caller: Caller,
     known: Known,
+    response_timeout: Duration,
 }
 
 impl RedisStore {
     /// A store on the server at this URL, with the default [`RedisOptions`].
     ///
     /// The URL is `redis://[user:password@]host[:port][/db]`, the same with `rediss://` for TLS (cargo feature `tls`),
-    /// or `redis+unix:///path`.
+    /// or `redis+unix:///path`. Several servers are named by
+    /// `redis+sentinel://[user:password@]host[:port],…/service[/db][?sentinel_user=…&sentinel_password=…]`, where the hosts
+    /// are the sentinels, and by `redis+cluster://[user:password@]host[:port],…`, where they are some of the nodes;
+    /// `rediss+…` is the same over TLS.
     ///
     /// # Errors
     /// [`Invalid`] when it is none of these. It shows no password.
@@ -96,33 +116,43 @@ impl RedisStore {
     /// [`Invalid`] when the URL or an option is wrong, naming it as in `config.toml`: `store.url`, `store.prefix`, …
     pub fn with_options(url: &str, options: RedisOptions) -> Result<Self, Invalid> {
         options.check()?;
-        let client = options::client(url, &options)?;
-        let replicas = (options.replicas_ack > 0).then(|| Replicas::new(client.clone(), options.clone()));
-        let connection = Connection::new(client, scripts::loading(), &options);
-        let RedisOptions { prefix, layout, fence_retention, .. } = options;
+        let servers = Servers::new(url, scripts::loading(), &options)?;
+        let replicas = (options.replicas_ack > 0).then(|| Replicas::new(servers.beside(), &options));
+        let RedisOptions { prefix, layout, fence_retention, response_timeout, .. } = options;
         let caller = Caller::new(layout, prefix, fence_retention);
-        Ok(Self { connection, replicas, caller, known: Known::default() })
+        let caller = if servers.is_cluster() { caller.on_slots() } else { caller };
+        Ok(Self { servers, replicas, caller, known: Known::default(), response_timeout })
     }
 
     fn is_plain(&self) -> bool {
         self.caller.layout() == Layout::Plain
     }
 
+    /// The slot of what a hold is of, on a cluster.
+    fn slot(&self, hold: &Hold) -> Option<u16> {
+        self.caller.slot(&hold.resource)
+    }
+
     /// Sends what grants or renews.
     async fn send_counting(&self, call: &Call) -> Result<Confirmed, StoreError> {
         match &self.replicas {
-            None => self.connection.send(call).await.map(Confirmed::from),
+            None => self.servers.send(call).await.map(Confirmed::from),
             Some(replicas) => replicas.send(call).await,
         }
     }
 
-    /// The answers of calls that grant or renew and are executed in their order.
-    async fn in_order<T>(&self, calls: impl Iterator<Item = impl Future<Output = Vec<T>>>) -> Vec<T> {
-        match self.replicas {
-            None => batch::together(calls).await,
-            // Each takes a connection of its own, so that one of several on their way could overtake another.
-            Some(_) => stream::iter(calls).then(|call| call).concat().await,
+    /// [`Store::acquire`] for each of these, in calls that are executed in their order.
+    async fn acquire_in_order(&self, asked: Vec<Arc<Acquisition>>) -> Vec<Result<Acquired, StoreError>> {
+        let calls = batch::split(&asked, |asked| bytes(&asked.hold) + bytes_of_metadata(&asked.metadata));
+        if self.replicas.is_none() {
+            return batch::together(calls.into_iter().map(|asked| self.acquire_in_one_call(asked))).await;
         }
+        // Each takes a connection of its own, so that one of several on their way could overtake another.
+        let mut answers = Vec::with_capacity(asked.len());
+        for asked in calls {
+            answers.extend(self.acquire_in_one_call(asked).await);
+        }
+        answers
     }
 
     /// [`Store::acquire`] for each of these, in one call.
@@ -165,7 +195,7 @@ impl RedisStore {
 
     /// [`Store::release`] for each of these, in one call.
     async fn release_in_one_call(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
-        let answered = self.connection.send(&self.caller.release(releases)).await;
+        let answered = self.servers.send(&self.caller.release(releases)).await;
         let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
         let value = answered.map(|answered| answered.value);
         answers::each(value, releases.len(), |_, answer| certain(answers::released(answer)?, repeated))
@@ -173,7 +203,7 @@ impl RedisStore {
 
     /// [`Store::raise_fences`] for each of these, in one call.
     async fn raise_in_one_call(&self, raises: &[(&Hold, Fence)]) -> Vec<Result<bool, StoreError>> {
-        let answered = self.connection.send(&self.caller.raise(raises)).await;
+        let answered = self.servers.send(&self.caller.raise(raises)).await;
         let value = answered.map(|answered| answered.value);
         answers::each(value, raises.len(), |_, answer| {
             answers::renewed(answer).map(|renewed| renewed == Renewed::Extended)
@@ -204,18 +234,25 @@ impl Store for RedisStore {
         if self.is_plain() && asked.iter().any(|asked| plain::lacks(asked).is_some()) {
             return plain::acquire_each(self, asked).boxed();
         }
-        let calls = batch::split(asked, |asked| bytes(&asked.hold) + bytes_of_metadata(&asked.metadata));
-        self.in_order(calls.into_iter().map(|asked| self.acquire_in_one_call(asked))).boxed()
+        batch::by_slot(asked, |asked| self.slot(&asked.hold), |asked| self.acquire_in_order(asked)).boxed()
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        let calls = batch::split(renewals, |(hold, _)| bytes(hold));
-        self.in_order(calls.into_iter().map(|renewals| self.renew_in_one_call(renewals))).boxed()
+        // A node that gives a slot away refuses calls of which part is gone already; one that asks for a single key it
+        // sends to the other node. So leases survive a move that takes longer than they hold.
+        let calls = match self.servers.is_cluster() {
+            true => renewals.chunks(1).collect(),
+            false => batch::split(renewals, |(hold, _)| bytes(hold)),
+        };
+        batch::together(calls.into_iter().map(|renewals| self.renew_in_one_call(renewals))).boxed()
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
-        let calls = batch::split(releases, |(hold, _)| bytes(hold));
-        batch::together(calls.into_iter().map(|releases| self.release_in_one_call(releases))).boxed()
+        let answer = async move |releases: Vec<(&Hold, Duration)>| {
+            let calls = batch::split(&releases, |(hold, _)| bytes(hold));
+            batch::together(calls.into_iter().map(|releases| self.release_in_one_call(releases))).await
+        };
+        batch::by_slot(releases, |(hold, _)| self.slot(hold), answer).boxed()
     }
 
     fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
@@ -237,7 +274,10 @@ impl Store for RedisStore {
     }
 
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
-        if self.is_plain() {
+        let at_one_place = asked
+            .first()
+            .is_some_and(|first| asked.iter().all(|asked| self.slot(&asked.hold) == self.slot(&first.hold)));
+        if self.is_plain() || !at_one_place {
             return all::one_after_the_other(self, asked).boxed();
         }
         async move {
@@ -258,37 +298,47 @@ impl Store for RedisStore {
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        async move { answers::is_held(self.connection.send(&self.caller.is_held(hold)).await?.value) }.boxed()
+        async move { answers::is_held(self.servers.send(&self.caller.is_held(hold)).await?.value) }.boxed()
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
         async move {
             let call = self.caller.inspect(resource, limit);
-            answers::inspected(self.connection.send(&call).await?.value)
+            answers::inspected(self.servers.send(&call).await?.value)
         }
         .boxed()
     }
 
     fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        listing::list(&self.connection, self.caller.layout(), self.caller.prefix(), prefix, limit).boxed()
+        listing::list(&self.servers, &self.caller, self.response_timeout, prefix, limit).boxed()
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         async move {
             // Sent once: a second try could take the resource from somebody who got it after the first.
             let call = self.caller.force_release(resource);
-            answers::opened(self.connection.send_once(&call).await?)
+            answers::opened(self.servers.send_once(&call).await?)
         }
         .boxed()
     }
 
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
-        let calls = batch::split(raises, |(hold, _)| bytes(hold));
-        batch::together(calls.into_iter().map(|raises| self.raise_in_one_call(raises))).boxed()
+        let answer = async move |raises: Vec<(&Hold, Fence)>| {
+            let calls = batch::split(&raises, |(hold, _)| bytes(hold));
+            batch::together(calls.into_iter().map(|raises| self.raise_in_one_call(raises))).await
+        };
+        batch::by_slot(raises, |(hold, _)| self.slot(hold), answer).boxed()
     }
 
     fn instance(&self) -> Reply<'_, Instance> {
-        self.known.instance(&self.connection).boxed()
+        async move {
+            let Servers::One(connection) = &self.servers else {
+                let reason = "it is on a cluster, whose servers start one by one".to_owned();
+                return Err(StoreError::Unsupported { asked: "lives to tell apart".to_owned(), reason });
+            };
+            self.known.instance(connection).await
+        }
+        .boxed()
     }
 
     fn listen(&self, inbox: &Inbox) -> Announcements {
@@ -296,7 +346,7 @@ impl Store for RedisStore {
             return stream::empty().boxed();
         }
         let channel = keys::channel(self.caller.prefix(), inbox);
-        self.connection.listener(channel).announcements().boxed()
+        self.servers.announcements(channel)
     }
 
     fn safety(&self) -> Safety {
@@ -306,9 +356,9 @@ impl Store for RedisStore {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { connection, replicas: _, caller, known: _ } = self;
+        let Self { servers, replicas: _, caller, known: _, response_timeout: _ } = self;
         f.debug_struct("RedisStore")
-            .field("connection", connection)
+            .field("servers", servers)
             .field("prefix", &caller.prefix())
             .finish_non_exhaustive()
     }

@@ -105,7 +105,8 @@ fn within(field: &str, value: Duration, least: Duration, most: Duration) -> Resu
 /// Of a wrong one the error shows only the scheme: who cannot read it cannot know where in it the password stands.
 pub(super) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invalid> {
     const ALLOWED: &str = "redis://[user:password@]host[:port][/db], the same with rediss:// for TLS, \
-                           or redis+unix:///path[?db=…&user=…&pass=…]";
+                           redis+unix:///path[?db=…&user=…&pass=…], \
+                           redis+sentinel://host[:port],…/service[/db], or redis+cluster://host[:port],…";
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     let known = scheme.filter(|scheme| ["redis", "rediss", "redis+unix", "unix"].contains(scheme));
     let Some(scheme) = known else {

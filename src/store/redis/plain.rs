@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::cluster::slot;
 use crate::{
     protocol::{Mode, ResourceName},
     store::{Acquired, Acquisition, Store, StoreError},
@@ -14,6 +15,11 @@ pub(super) fn key(prefix: &str, resource: &ResourceName) -> Vec<u8> {
     let mut key = before_name(prefix);
     key.extend_from_slice(resource.as_bytes());
     key
+}
+
+/// The slot of a cluster in which the key of a resource is.
+pub(super) fn slot(prefix: &str, resource: &ResourceName) -> u16 {
+    slot::of_key(&key(prefix, resource))
 }
 
 /// The resource of a key; `None` for a key with another prefix, or one that is too long for a name.

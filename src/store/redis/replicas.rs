@@ -8,15 +8,15 @@ use std::{
     time::Duration,
 };
 
-use redis::{Client, RedisError, RedisResult, Value, aio::MultiplexedConnection};
+use redis::{Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection};
 use tokio::{sync::Semaphore, time::timeout};
 
 use super::{
     call::Call,
-    connection::{Answered, Connection, Request},
+    connection::{Answered, Request},
     options::RedisOptions,
     record::millis,
-    scripts,
+    servers::Servers,
 };
 use crate::store::{Safety, StoreError};
 
@@ -26,9 +26,11 @@ const MOST_AT_ONCE: usize = 64;
 
 /// Sends what must be confirmed by replicas.
 pub(super) struct Replicas {
-    client: Client,
-    options: RedisOptions,
-    idle: Mutex<Vec<Connection>>,
+    servers: Servers,
+    wanted: u32,
+    response_timeout: Duration,
+    /// Connections to these servers.
+    idle: Mutex<Vec<Servers>>,
     seats: Semaphore,
 }
 
@@ -74,26 +76,26 @@ pub(super) fn parted(
 }
 
 impl Replicas {
-    pub(super) fn new(client: Client, options: RedisOptions) -> Self {
-        Self { client, options, idle: Mutex::default(), seats: Semaphore::new(MOST_AT_ONCE) }
+    pub(super) fn new(servers: Servers, options: &RedisOptions) -> Self {
+        let &RedisOptions { replicas_ack: wanted, response_timeout, .. } = options;
+        let (idle, seats) = (Mutex::default(), Semaphore::new(MOST_AT_ONCE));
+        Self { servers, wanted, response_timeout, idle, seats }
     }
 
     pub(super) fn safety(&self) -> Safety {
-        Safety::Replicated { replicas: self.options.replicas_ack }
+        Safety::Replicated { replicas: self.wanted }
     }
 
     /// Sends a call that may be executed twice without harm, and asks how many replicas have it.
     pub(super) async fn send(&self, call: &Call) -> Result<Confirmed, StoreError> {
-        let RedisOptions { replicas_ack: wanted, response_timeout, .. } = self.options;
+        let &Self { wanted, response_timeout, .. } = self;
         let Ok(Ok(_seat)) = timeout(response_timeout, self.seats.acquire()).await else {
             let reason = format!("{MOST_AT_ONCE} calls wait for replicas already");
             return Err(StoreError::Unavailable { reason, source: None });
         };
         // A connection on which something failed, or that whoever asked has left, is not used again: a `WAIT` may still
         // hold it up.
-        let connection = self
-            .idle(Vec::pop)
-            .unwrap_or_else(|| Connection::new(self.client.clone(), scripts::loading(), &self.options));
+        let connection = self.idle(Vec::pop).unwrap_or_else(|| self.servers.beside());
         let request = WithWait { call, wanted, within: response_timeout / 2 };
         let Answered { value, repeated } = connection.send(&request).await?;
         self.idle(|idle| idle.push(connection));
@@ -101,7 +103,7 @@ impl Replicas {
         Ok(Confirmed { answered: Answered { value, repeated }, shortfall })
     }
 
-    fn idle<T>(&self, change: impl FnOnce(&mut Vec<Connection>) -> T) -> T {
+    fn idle<T>(&self, change: impl FnOnce(&mut Vec<Servers>) -> T) -> T {
         // Nothing under this lock panics half-way.
         change(&mut self.idle.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -115,6 +117,18 @@ struct WithWait<'a> {
 }
 
 impl WithWait<'_> {
+    /// Sends both behind what a pipeline has already.
+    async fn send_behind(
+        &self,
+        mut pipeline: Pipeline,
+        connection: &mut MultiplexedConnection,
+    ) -> RedisResult<Option<(Value, Value)>> {
+        // What `WAIT` fails with does not change that the call was executed.
+        pipeline.add_command(self.call.command().clone()).ignore_errors();
+        pipeline.cmd("WAIT").arg(self.wanted).arg(millis(self.within).max(1));
+        pipeline.query_async(connection).await.map(pair)
+    }
+
     /// The answer to the call, and what it lacks.
     fn counted(&self, answers: Value) -> Result<(Value, Option<Shortfall>), StoreError> {
         let (answer, count) = pair(answers).ok_or_else(|| StoreError::Lost {
@@ -134,26 +148,36 @@ impl WithWait<'_> {
 
 impl Request for WithWait<'_> {
     async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
-        let mut both = redis::pipe();
-        // What `WAIT` fails with does not change that the call was executed.
-        both.add_command(self.call.command().clone()).ignore_errors();
-        both.cmd("WAIT").arg(self.wanted).arg(millis(self.within).max(1));
-        let (answer, count) = match both.query_async(connection).await.map(pair)? {
+        let answers = match self.send_behind(redis::pipe(), connection).await? {
             Some((Value::ServerError(error), _)) => {
                 self.call.load_if_missing(error.into(), connection).await?;
-                both.query_async(connection).await.map(pair)?
+                self.send_behind(redis::pipe(), connection).await?
             }
             answers => answers,
-        }
-        .unwrap_or((Value::Nil, Value::Nil));
-        match answer {
-            Value::ServerError(error) => Err(error.into()),
-            answer => Ok(Value::Array(vec![answer, count])),
-        }
+        };
+        as_one(answers)
+    }
+
+    async fn send_asking(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        let mut asking = redis::pipe();
+        asking.cmd("ASKING").ignore();
+        as_one(self.send_behind(asking, connection).await?)
     }
 
     fn is_answered_by(&self, answer: &Value) -> bool {
         matches!(answer, Value::Array(both) if both.first().is_some_and(|answer| self.call.is_answered_by(answer)))
+    }
+
+    fn slot(&self) -> Option<u16> {
+        self.call.slot()
+    }
+}
+
+/// Both answers as one, or the error of the call.
+fn as_one(answers: Option<(Value, Value)>) -> RedisResult<Value> {
+    match answers.unwrap_or((Value::Nil, Value::Nil)) {
+        (Value::ServerError(error), _) => Err(error.into()),
+        (answer, count) => Ok(Value::Array(vec![answer, count])),
     }
 }
 

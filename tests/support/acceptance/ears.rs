@@ -41,23 +41,32 @@ impl<W: World> Scene<W> {
         handed_over.collect()
     }
 
-    /// What the inbox was told until now: all that comes before a hand-over that is made for this.
+    /// What the inbox was told until now: all that comes before a hand-over that is made for this, on each server.
     pub(super) async fn heard(&self, announcements: &mut Announcements) -> Vec<Heard> {
-        let holder = elsewhere(self.exclusive());
-        let mut last = self.waiting(self.exclusive());
-        last.hold.resource = holder.hold.resource.clone();
-        self.granted(&holder).await;
-        self.queued(&last).await;
-        assert_eq!(self.release(&holder).await, Released::Freed);
+        let mut last = Vec::new();
+        for name in self.world.everywhere() {
+            last.push(self.hand_over_there(name).await);
+        }
         let mut heard = Vec::new();
-        loop {
+        while !last.is_empty() {
             match next(announcements).await {
-                Announcement::HandedOver(token) if token == last.hold.token => return heard,
+                Announcement::HandedOver(token) if last.contains(&token) => last.retain(|it| *it != token),
                 Announcement::HandedOver(token) => heard.push(Heard::HandedOver(token)),
                 Announcement::Next(token) => heard.push(Heard::Next(token)),
                 other => panic!("{other:?} was announced"),
             }
         }
+        heard
+    }
+
+    /// Lets somebody who waits be handed a resource. Answers who it is.
+    async fn hand_over_there(&self, name: ResourceName) -> Token {
+        let [mut holder, mut waiter] = [self.exclusive(), self.waiting(self.exclusive())];
+        (holder.hold.resource, waiter.hold.resource) = (name.clone(), name);
+        self.granted(&holder).await;
+        self.queued(&waiter).await;
+        assert_eq!(self.release(&holder).await, Released::Freed);
+        waiter.hold.token
     }
 }
 

@@ -57,6 +57,12 @@ pub(crate) trait World {
 
     /// Lets time pass for the store.
     async fn pass(&self, time: Duration);
+
+    /// Names of resources of which nobody else knows, at least one on each server that announces by itself: what two of
+    /// them say may arrive in any order.
+    fn everywhere(&self) -> Vec<ResourceName> {
+        vec![ResourceName::new(unique("fact/")).unwrap()]
+    }
 }
 
 /// One fact under test: a store, and a resource of which nobody else knows.
@@ -215,7 +221,7 @@ const fn secs(count: u64) -> Duration {
 }
 
 /// A text that nobody else has.
-fn unique(beginning: &str) -> String {
+pub(crate) fn unique(beginning: &str) -> String {
     format!("{beginning}{}", SystemDice.token().to_hex())
 }
 

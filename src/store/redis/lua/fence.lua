@@ -1,8 +1,10 @@
 -- How fences are given out. Every script that grants has this text where it says `include fence.lua`, below time.lua.
 --
--- the last of KEYS   the last fencing number given out, or a larger one
+-- the last of KEYS   without the word 'fence': the last fencing number given out, or a larger one.
+--                    No key has this shorter name. So a cluster refuses the call while it moves the slot to another node:
+--                    part of the keys of a resource may be there already, and all that is missing would look free
 -- the last of ARGV   for how many ms it is kept
-local counter, last, kept = KEYS[#KEYS], nil, 0
+local counter, last, kept = KEYS[#KEYS] .. 'fence', nil, 0
 
 -- The next fencing number; nil if the last one is no number that can grow.
 local function next_fence()

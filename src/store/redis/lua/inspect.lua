@@ -1,6 +1,6 @@
 -- inspect: who holds a resource, those that end first, and how many wait for it.
 --
--- KEYS     [1] main key
+-- KEYS     [1] main key, [2] as in fence.lua
 -- ARGV     [2] the most holders to tell of
 -- answers  holders total waiting capacity, then for each: token-prefix state ms-left record
 --          corrupt reason

@@ -1,6 +1,6 @@
 -- is_held: whether a token holds at this moment. Writes nothing.
 --
--- KEYS     [1] main key
+-- KEYS     [1] main key, [2] as in fence.lua
 -- ARGV     [2] token
 -- answers  yes · no · corrupt reason
 

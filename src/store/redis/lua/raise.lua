@@ -11,7 +11,7 @@ end
 -- include time.lua
 -- include holders.lua
 
-local counter = KEYS[#KEYS]
+local counter = KEYS[#KEYS] .. 'fence'
 
 local function with_fence(record, fence)
   return (string.gsub(record, '^%d+', fence))

@@ -39,6 +39,10 @@ local function serve(first)
   end
   local now = millis(micros())
   local held = holds(state, token)
+  -- A slot of a cluster moves to another node key by key. A marker alone says nothing of who holds.
+  if not held and state.kind and not state.holder and redis.call('EXISTS', ends) == 0 then
+    error({ err = 'TRYAGAIN part of it is on another node' })
+  end
   -- One of several may be over and not cleared away yet.
   if not held or not state.holder and tonumber(held) <= now then
     return 0

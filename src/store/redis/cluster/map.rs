@@ -1,0 +1,101 @@
+//! Which node of a cluster has which slots, as one of them told it.
+
+use std::collections::BTreeSet;
+
+use redis::{RedisResult, Value, aio::MultiplexedConnection};
+use tokio::time::Instant;
+
+use super::slot::SLOTS;
+use crate::store::redis::{connection::Request, urls::Node};
+
+/// The masters of a cluster and their slots.
+#[derive(Default)]
+pub(super) struct Map {
+    /// Counts how often it was read, so that many who find it wrong read it once.
+    pub(super) version: u64,
+    pub(super) read_at: Option<Instant>,
+    masters: Vec<Node>,
+    /// For each slot a place in `masters`; nothing before it was read.
+    slots: Vec<Option<u16>>,
+}
+
+impl Map {
+    /// The node that has this slot, if any is known.
+    pub(super) fn node(&self, slot: u16) -> Option<&Node> {
+        let place = (*self.slots.get(usize::from(slot))?)?;
+        self.masters.get(usize::from(place))
+    }
+
+    /// A node has told that this slot is elsewhere.
+    pub(super) fn moved(&mut self, slot: u16, to: &Node) {
+        let place = self.place(to);
+        if let Some(slot) = self.slots.get_mut(usize::from(slot)) {
+            *slot = place;
+        }
+    }
+
+    /// All nodes that have slots.
+    pub(super) fn masters(&self) -> BTreeSet<Node> {
+        let mut places: Vec<u16> = self.slots.iter().flatten().copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        places.into_iter().map(|place| self.masters[usize::from(place)].clone()).collect()
+    }
+
+    fn place(&mut self, node: &Node) -> Option<u16> {
+        let known = self.masters.iter().position(|known| known == node);
+        let place = known.unwrap_or_else(|| {
+            self.masters.push(node.clone());
+            self.masters.len() - 1
+        });
+        u16::try_from(place).ok()
+    }
+
+    /// Reads the answer of `asked` to [`Slots`]; `None` if it makes no sense.
+    pub(super) fn read(answer: Value, asked: &Node, version: u64) -> Option<Self> {
+        let mut map = Self {
+            version,
+            read_at: Some(Instant::now()),
+            masters: Vec::new(),
+            slots: vec![None; usize::from(SLOTS)],
+        };
+        let ranges: Vec<Vec<Value>> = redis::from_redis_value(answer).ok()?;
+        for range in ranges {
+            let [first, last, master, ..] = &range[..] else { return None };
+            let (first, last) = (slot(first)?, slot(last)?);
+            let place = map.place(&node(master, asked)?);
+            map.slots.get_mut(first..=last)?.fill(place);
+        }
+        Some(map)
+    }
+}
+
+fn slot(value: &Value) -> Option<usize> {
+    match value {
+        Value::Int(number) => usize::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+/// An address as nodes tell it: one that does not know its own name is where it was asked.
+fn node(value: &Value, asked: &Node) -> Option<Node> {
+    let Value::Array(parts) = value else { return None };
+    let [host, Value::Int(port), ..] = &parts[..] else { return None };
+    let host: Option<String> = redis::from_redis_value_ref(host).ok()?;
+    let host = host.filter(|host| !host.is_empty() && host != "?").unwrap_or_else(|| asked.host().to_owned());
+    Some(Node::new(host, u16::try_from(*port).ok()?))
+}
+
+/// The question for the map.
+pub(super) struct Slots;
+
+impl Request for Slots {
+    async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        redis::cmd("CLUSTER").arg("SLOTS").query_async(connection).await
+    }
+
+    fn is_answered_by(&self, answer: &Value) -> bool {
+        // No script answers with a list of lists.
+        matches!(answer, Value::Array(ranges) if ranges.iter().all(|range| matches!(range, Value::Array(_))))
+    }
+}

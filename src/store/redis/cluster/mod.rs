@@ -1,0 +1,280 @@
+//! A cluster: each request goes to the node that has its slot, and follows the slot when it moves.
+//!
+//! The client library's own connection to a cluster has no bound on the time of a call, does not say whether a failed call
+//! was sent, and mixes subscriptions with commands. So requests are routed here, over one connection a node.
+
+mod inbox;
+mod map;
+pub(super) mod slot;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use redis::{Pipeline, RedisResult, Value, aio::MultiplexedConnection};
+use tokio::{
+    sync::{Mutex as AsyncMutex, watch},
+    time::{Instant, sleep},
+};
+
+use self::map::{Map, Slots};
+use super::{
+    connection::{Answered, Connection, Failure, Request},
+    options::RedisOptions,
+    target::Target,
+    urls::{Node, Nodes},
+};
+use crate::store::StoreError;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// The map is read again only after this.
+const FRESH: Duration = Duration::from_millis(20);
+
+/// A cluster. Clones share everything.
+#[derive(Clone)]
+pub(super) struct Cluster(Arc<Shared>);
+
+struct Shared {
+    seeds: Vec<Node>,
+    nodes: Nodes,
+    greeting: Arc<Pipeline>,
+    options: RedisOptions,
+    map: Arc<watch::Sender<Map>>,
+    /// Held by the one who reads the map.
+    reading: Arc<AsyncMutex<()>>,
+    connections: Mutex<BTreeMap<Node, Arc<Connection>>>,
+}
+
+/// Where one try of a request went, and what became of it.
+struct Tried {
+    node: Option<Node>,
+    /// The version of the map by which it went there.
+    version: u64,
+    outcome: Result<Value, Failure>,
+}
+
+impl Cluster {
+    pub(super) fn new(seeds: Vec<Node>, nodes: Nodes, greeting: Pipeline, options: &RedisOptions) -> Self {
+        Self(Arc::new(Shared {
+            seeds,
+            nodes,
+            greeting: Arc::new(greeting),
+            options: options.clone(),
+            map: Arc::default(),
+            reading: Arc::default(),
+            connections: Mutex::default(),
+        }))
+    }
+
+    /// The same cluster with the same map, on connections of their own.
+    pub(super) fn beside(&self) -> Self {
+        let Shared { seeds, nodes, greeting, options, map, reading, connections: _ } = &*self.0;
+        Self(Arc::new(Shared {
+            seeds: seeds.clone(),
+            nodes: nodes.clone(),
+            greeting: Arc::clone(greeting),
+            options: options.clone(),
+            map: Arc::clone(map),
+            reading: Arc::clone(reading),
+            connections: Mutex::default(),
+        }))
+    }
+
+    /// Sends a request to the node that has its slot.
+    ///
+    /// What a node refuses because its slot moves, or because there is a failover, is sent again after a pause, until the
+    /// time to connect and the time for an answer are both over. If `again`, so is what was lost.
+    pub(super) async fn send(&self, request: &impl Request, again: bool) -> Result<Answered, StoreError> {
+        let RedisOptions { connect_timeout, response_timeout, .. } = self.0.options;
+        let give_up = Instant::now() + connect_timeout + response_timeout;
+        let slot = request.slot();
+        let (mut lost, mut pause, mut ask) = (None, Duration::ZERO, None);
+        loop {
+            let Tried { node, version, outcome } = match ask.take() {
+                Some(node) => self.try_asking(node, request).await,
+                None => self.try_once(slot, request).await,
+            };
+            let error = match outcome {
+                Ok(value) => return Ok(Answered { value, repeated: lost.is_some() }),
+                Err(Failure::Elsewhere { node: to, asked, error }) => {
+                    let to = node.and_then(|from| Node::of_redirect(&to, &from));
+                    match (to, slot) {
+                        (Some(to), _) if asked => ask = Some(to),
+                        (Some(to), Some(slot)) => self.moved(slot, &to, version),
+                        _ => {}
+                    }
+                    error
+                }
+                Err(Failure::Gone(error)) if again => {
+                    self.read_map(version).await;
+                    lost.get_or_insert(error).clone()
+                }
+                Err(Failure::Unreachable(error)) if error.is_transient() => {
+                    self.read_map(version).await;
+                    error
+                }
+                Err(Failure::Later(error)) => {
+                    self.read_map_meanwhile(version);
+                    error
+                }
+                Err(other) => {
+                    // Whatever became of it: the next one should know of a failover.
+                    self.read_map_meanwhile(version);
+                    return Err(lost.unwrap_or_else(|| other.into_error()));
+                }
+            };
+            if Instant::now() + pause >= give_up {
+                self.read_map_meanwhile(version);
+                // Whatever the last try says of itself, a lost one may have been executed.
+                return Err(lost.unwrap_or(error));
+            }
+            if ask.is_none() {
+                sleep(pause).await;
+                pause = (2 * pause).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+            }
+        }
+    }
+
+    async fn try_once(&self, slot: Option<u16>, request: &impl Request) -> Tried {
+        let mut found = self.find(slot);
+        if found.1.is_none() {
+            self.read_map(found.0).await;
+            found = self.find(slot);
+        }
+        let (version, Some(node)) = found else {
+            let reason = "no node of the cluster says who has the slot".to_owned();
+            let error = StoreError::Unavailable { reason, source: None };
+            return Tried { node: None, version: found.0, outcome: Err(Failure::Unreachable(error)) };
+        };
+        let outcome = match self.connection(&node) {
+            Ok(connection) => connection.attempt(request).await,
+            Err(error) => Err(Failure::Unreachable(error)),
+        };
+        Tried { node: Some(node), version, outcome }
+    }
+
+    /// Sends a request to a node that is still receiving its slot.
+    async fn try_asking(&self, node: Node, request: &impl Request) -> Tried {
+        let outcome = match self.connection(&node) {
+            Ok(connection) => connection.attempt(&Asking(request)).await,
+            Err(error) => Err(Failure::Unreachable(error)),
+        };
+        Tried { node: Some(node), version: self.0.map.borrow().version, outcome }
+    }
+
+    /// The version of the map, and the node that has this slot; any node if there is none.
+    fn find(&self, slot: Option<u16>) -> (u64, Option<Node>) {
+        let map = self.0.map.borrow();
+        let node = match slot {
+            Some(slot) => map.node(slot).cloned(),
+            None => map.masters().pop_first(),
+        };
+        (map.version, node)
+    }
+
+    /// The connections to all masters.
+    pub(super) async fn masters(&self) -> Result<Vec<Arc<Connection>>, StoreError> {
+        let version = self.0.map.borrow().version;
+        // Not from memory: to leave one out would be an answer that is wrong.
+        let reading = self.read_map(version).await;
+        let masters = self.0.map.borrow().masters();
+        if masters.is_empty() {
+            let reason = "no node of the cluster answers".to_owned();
+            return Err(reading.unwrap_or(StoreError::Unavailable { reason, source: None }));
+        }
+        masters.iter().map(|node| self.connection(node)).collect()
+    }
+
+    fn moved(&self, slot: u16, to: &Node, version: u64) {
+        self.0.map.send_modify(|map| map.moved(slot, to));
+        self.read_map_meanwhile(version);
+    }
+
+    fn read_map_meanwhile(&self, version: u64) {
+        let cluster = self.clone();
+        // What it finds is kept; a failure changes nothing.
+        tokio::spawn(async move { drop(cluster.read_map(version).await) });
+    }
+
+    /// Reads the map from whichever node answers first, unless somebody did so since this version. Answers why not.
+    async fn read_map(&self, version: u64) -> Option<StoreError> {
+        let _reading = self.0.reading.lock().await;
+        let known = {
+            let map = self.0.map.borrow();
+            if map.version != version || map.read_at.is_some_and(|at| Instant::now() < at + FRESH) {
+                return None;
+            }
+            map.masters()
+        };
+        let asked: BTreeSet<Node> = known.into_iter().chain(self.0.seeds.iter().cloned()).collect();
+        let mut answers: FuturesUnordered<_> =
+            asked.iter().map(|node| self.read_map_from(node, version + 1)).collect();
+        let mut failure = None;
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(map) => {
+                    drop(answers);
+                    self.keep(map);
+                    return None;
+                }
+                // Who is denied learns more from that than from a node that is down.
+                Err(error) if matches!(error, StoreError::Denied { .. }) => failure = Some(error),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        failure
+    }
+
+    async fn read_map_from(&self, node: &Node, version: u64) -> Result<Map, StoreError> {
+        let answer = self.connection(node)?.attempt(&Slots).await.map_err(Failure::into_error)?;
+        let map = Map::read(answer, node, version).filter(|map| !map.masters().is_empty());
+        map.ok_or_else(|| StoreError::Unavailable { reason: format!("{node} knows no slots"), source: None })
+    }
+
+    fn keep(&self, map: Map) {
+        let masters = map.masters();
+        self.connections().retain(|node, _| masters.contains(node) || self.0.seeds.contains(node));
+        self.0.map.send_replace(map);
+    }
+
+    fn connection(&self, node: &Node) -> Result<Arc<Connection>, StoreError> {
+        if let Some(known) = self.connections().get(node) {
+            return Ok(Arc::clone(known));
+        }
+        let Shared { nodes, greeting, options, .. } = &*self.0;
+        let target = Target::Fixed(Box::new(nodes.client_at(node)?));
+        let connection = Arc::new(Connection::new(target, Arc::clone(greeting), options));
+        Ok(Arc::clone(self.connections().entry(node.clone()).or_insert(connection)))
+    }
+
+    fn connections(&self) -> MutexGuard<'_, BTreeMap<Node, Arc<Connection>>> {
+        // Nothing under this lock panics half-way.
+        self.0.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seeds: Vec<_> = self.0.seeds.iter().map(ToString::to_string).collect();
+        write!(f, "the cluster of {}", seeds.join(","))
+    }
+}
+
+/// A request to a node that has not got the whole slot yet.
+struct Asking<'a, R>(&'a R);
+
+impl<R: Request> Request for Asking<'_, R> {
+    async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        self.0.send_asking(connection).await
+    }
+
+    fn is_answered_by(&self, answer: &Value) -> bool {
+        self.0.is_answered_by(answer)
+    }
+}

@@ -1,0 +1,76 @@
+//! Which server a connection leads to: always the same one, or the master that the sentinels name today.
+
+use std::{fmt, future, sync::Arc};
+
+use redis::{Client, RedisResult, Value, aio::MultiplexedConnection};
+
+use super::{sentinel::Sentinels, urls::Node};
+use crate::store::StoreError;
+
+/// Where a connection leads.
+#[derive(Clone)]
+pub(super) enum Target {
+    Fixed(Box<Client>),
+    Master(Arc<Sentinels>),
+}
+
+/// The server of today.
+pub(super) struct Found {
+    pub(super) client: Client,
+    /// The master that the sentinels named.
+    pub(super) master: Option<Node>,
+}
+
+impl Target {
+    pub(super) async fn find(&self) -> Result<Found, StoreError> {
+        match self {
+            Self::Fixed(client) => Ok(Found { client: (**client).clone(), master: None }),
+            Self::Master(sentinels) => {
+                let master = sentinels.ask().await?;
+                Ok(Found { client: sentinels.client(&master)?, master: Some(master) })
+            }
+        }
+    }
+
+    /// Makes sure that what was found is a master: the sentinels may know less than the server itself.
+    pub(super) async fn check(&self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
+        if matches!(self, Self::Fixed(_)) {
+            return Ok(());
+        }
+        match redis::cmd("ROLE").query_async::<Vec<Value>>(connection).await?.first() {
+            Some(Value::BulkString(role)) if role == b"master" => Ok(()),
+            // An error of this kind is of the network, and therefore transient.
+            _ => Err(std::io::Error::other("the server that the sentinels name is no master (yet)").into()),
+        }
+    }
+
+    /// Whether the master is another one by now, as far as that is known. Asks the sentinels in the background now and
+    /// then: a master that was replaced may go on answering for seconds.
+    pub(super) fn has_moved(&self, from: Option<&Node>) -> bool {
+        match self {
+            Self::Fixed(_) => false,
+            Self::Master(sentinels) => {
+                sentinels.look();
+                sentinels.known().as_ref() != from
+            }
+        }
+    }
+
+    /// Comes back when the master is another one.
+    pub(super) async fn moved(&self, from: Option<&Node>) {
+        match self {
+            Self::Fixed(_) => future::pending().await,
+            Self::Master(sentinels) => sentinels.moved(from).await,
+        }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // The client knows the password: only the address is shown.
+            Self::Fixed(client) => write!(f, "{}", client.get_connection_info().addr()),
+            Self::Master(sentinels) => write!(f, "{sentinels:?}"),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Sentinel and Cluster while servers fail, are replaced, or give slots away: the work goes on.
+
+mod callers;
+mod cluster;
+mod sentinel;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use leasehold::{
+    protocol::{Mode, ResourceName},
+    store::{Acquired, Acquisition, Hold, RedisStore, Store, StoreError},
+    world::{Dice, SystemDice},
+};
+
+const TTL: Duration = Duration::from_secs(30);
+
+fn open(url: &str) -> Arc<RedisStore> {
+    Arc::new(RedisStore::open(url).unwrap())
+}
+
+/// A try for this resource.
+fn asked(name: &str, mode: Mode) -> Acquisition {
+    Acquisition {
+        hold: Hold { resource: ResourceName::new(name).unwrap(), token: SystemDice.token(), owner: None },
+        mode,
+        reentrant: false,
+        ttl: TTL,
+        lock_delay: Duration::ZERO,
+        metadata: Arc::default(),
+        place: None,
+    }
+}
+
+async fn granted(store: &RedisStore, asked: &Acquisition) {
+    let answer = store.acquire(asked).await;
+    assert!(matches!(answer, Ok(Acquired::Granted(_))), "{answer:?}");
+}
+
+fn is_unavailable<T>(answer: &Result<T, StoreError>) -> bool {
+    matches!(answer, Err(StoreError::Unavailable { .. }))
+}

@@ -1,0 +1,145 @@
+//! A master that dies, is replaced, freezes; and a sentinel that is wrong.
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+use crate::{
+    callers::{TTL, work_while},
+    support::{redis_server::RedisServer, sentinels::Sentinels},
+    *,
+};
+
+/// The name of the counter that stays.
+const FENCE: &str = "leasehold:fence";
+
+fn wait_until_only_the_fence_is_left(server: &RedisServer) {
+    let start = std::time::Instant::now();
+    loop {
+        let left: Vec<_> = server.keys().into_iter().filter(|(key, _)| key != FENCE).collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(start.elapsed() < 2 * TTL, "keys left over: {left:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until another server is the master, and checks that only the two were spoken to.
+fn is_replaced(servers: &Sentinels, before: usize) {
+    servers.wait("another master", || servers.master() != before);
+}
+
+fn nobody_spoke_to_the_other(servers: &Sentinels, masters: [usize; 2]) {
+    for (number, server) in servers.servers.iter().enumerate() {
+        if !masters.contains(&number) {
+            assert_eq!(Sentinels::scripts_called(server), 0, "server {number} was always a replica");
+        }
+    }
+}
+
+#[actix::test]
+async fn when_the_master_is_killed_locks_are_granted_by_the_next_one() {
+    let mut servers = Sentinels::start();
+    let before = servers.master();
+    let (report, servers) = work_while(&servers.url(), move || {
+        servers.servers[before].kill();
+        is_replaced(&servers, before);
+        servers
+    })
+    .await;
+    println!("sentinel, master killed: {report}");
+    let after = servers.master();
+    nobody_spoke_to_the_other(&servers, [before, after]);
+    wait_until_only_the_fence_is_left(&servers.servers[after]);
+}
+
+#[actix::test]
+async fn when_the_master_is_replaced_on_purpose_the_work_goes_on() {
+    let servers = Sentinels::start();
+    let before = servers.master();
+    let (report, servers) = work_while(&servers.url(), move || {
+        servers.fail_over();
+        is_replaced(&servers, before);
+        servers
+    })
+    .await;
+    println!("sentinel, planned failover: {report}");
+    let after = servers.master();
+    nobody_spoke_to_the_other(&servers, [before, after]);
+    wait_until_only_the_fence_is_left(&servers.servers[after]);
+}
+
+#[actix::test]
+async fn a_master_that_is_frozen_is_left_for_the_next_one() {
+    let servers = Sentinels::start();
+    let before = servers.master();
+    let (report, servers) = work_while(&servers.url(), move || {
+        servers.servers[before].pause();
+        is_replaced(&servers, before);
+        servers
+    })
+    .await;
+    println!("sentinel, master frozen: {report}");
+    let after = servers.master();
+    nobody_spoke_to_the_other(&servers, [before, after]);
+    wait_until_only_the_fence_is_left(&servers.servers[after]);
+}
+
+#[tokio::test]
+async fn a_replica_that_a_sentinel_takes_for_the_master_is_not_spoken_to() {
+    let master = RedisServer::start();
+    let replica = RedisServer::with_args(&["--replicaof", "127.0.0.1", &master.port().to_string()]);
+    let store = open(&sentinel_that_names(replica.port()).await);
+    let answer = store.acquire(&asked("r", Mode::Exclusive)).await;
+    assert!(is_unavailable(&answer), "{answer:?}");
+    assert!(answer.unwrap_err().to_string().contains("no master"));
+    assert_eq!(Sentinels::scripts_called(&replica), 0);
+}
+
+#[tokio::test]
+async fn a_service_that_no_sentinel_knows_is_named() {
+    let store = open(&sentinel_that_names(0).await);
+    let error = store.acquire(&asked("r", Mode::Exclusive)).await.unwrap_err().to_string();
+    assert!(error.contains("\"locks\"") && error.contains("unknown service"), "{error}");
+}
+
+#[tokio::test]
+async fn sentinels_have_a_password_of_their_own() {
+    let master = RedisServer::with_args(&["--requirepass", "of-master"]);
+    let url = sentinel_that_names(master.port()).await;
+    let url = url.replace("://", "://:of-master@") + "?sentinel_user=me&sentinel_password=of-sentinels";
+    granted(&open(&url), &asked("r", Mode::Exclusive)).await;
+}
+
+/// A sentinel that says the same to everybody: this port, or that it knows no service if that is zero.
+async fn sentinel_that_names(port: u16) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("redis+sentinel://{}/locks", listener.local_addr().unwrap());
+    let digits = port.to_string();
+    let address = match port {
+        0 => "*-1\r\n".to_owned(),
+        _ => format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{digits}\r\n", digits.len()),
+    };
+    tokio::spawn(async move {
+        while let Ok((mut caller, _)) = listener.accept().await {
+            let address = address.clone();
+            tokio::spawn(async move {
+                let mut heard = [0; 4096];
+                while let Ok(length @ 1..) = caller.read(&mut heard).await {
+                    let asked = String::from_utf8_lossy(&heard[..length]).into_owned();
+                    let answer = if asked.contains("GET-MASTER-ADDR-BY-NAME") {
+                        &address
+                    } else if asked.contains("MASTER") {
+                        "*2\r\n$12\r\nconfig-epoch\r\n$1\r\n0\r\n"
+                    } else {
+                        "+OK\r\n"
+                    };
+                    caller.write_all(answer.as_bytes()).await.unwrap();
+                }
+            });
+        }
+    });
+    url
+}

@@ -1,0 +1,208 @@
+//! A cluster of three masters and three replicas of a test's own, gone with its value.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use redis::{FromRedisValue, Value};
+
+use super::redis_server::RedisServer;
+
+const MASTERS: usize = 3;
+const SLOTS: usize = 16_384;
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// A running cluster.
+pub(crate) struct RedisCluster {
+    /// The masters first, then a replica of each.
+    pub(crate) nodes: Vec<RedisServer>,
+}
+
+impl RedisCluster {
+    /// Starts a cluster that takes a node for dead after a second.
+    pub(crate) fn start() -> Self {
+        Self::launch("1000", RedisServer::with_args)
+    }
+
+    /// Starts a cluster whose clocks [`advance`](Self::advance) can move, and which takes nobody for dead therefore.
+    pub(crate) fn with_clock() -> Self {
+        Self::launch("1000000000", RedisServer::with_clock_and_args)
+    }
+
+    fn launch(node_timeout: &str, start: impl Fn(&[&str]) -> RedisServer) -> Self {
+        let arguments = ["--cluster-enabled", "yes", "--cluster-node-timeout", node_timeout];
+        let more = ["--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"];
+        let forever = ["--repl-timeout", "86400"];
+        let arguments = [&arguments[..], &more, &forever].concat();
+        let nodes: Vec<_> = (0..2 * MASTERS).map(|_| start(&arguments)).collect();
+        for (number, node) in nodes.iter().enumerate() {
+            node.command(&["CLUSTER", "SET-CONFIG-EPOCH", &(number + 1).to_string()]);
+            node.command(&["CLUSTER", "MEET", "127.0.0.1", &nodes[0].port().to_string()]);
+        }
+        let this = Self { nodes };
+        for (number, master) in this.nodes[..MASTERS].iter().enumerate() {
+            let slots = number * SLOTS / MASTERS..(number + 1) * SLOTS / MASTERS;
+            let slots: Vec<_> = slots.map(|slot| slot.to_string()).collect();
+            let words = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots.iter().map(String::as_str));
+            master.command(&words.collect::<Vec<_>>());
+        }
+        for (master, replica) in this.nodes[..MASTERS].iter().zip(&this.nodes[MASTERS..]) {
+            let id = id(master);
+            this.wait("a replica follows", || replica.try_command(&["CLUSTER", "REPLICATE", &id]).is_ok());
+        }
+        this.wait_until_whole();
+        this
+    }
+
+    /// Waits until every node that runs agrees that all slots are served, and each has its replica.
+    pub(crate) fn wait_until_whole(&self) {
+        self.wait("all slots are served", || {
+            self.nodes.iter().all(|node| {
+                let info = text(node, &["CLUSTER", "INFO"]);
+                let roles = text(node, &["CLUSTER", "NODES"]);
+                let replication = text(node, &["INFO", "replication"]);
+                info.contains("cluster_state:ok")
+                    && info.contains("cluster_known_nodes:6")
+                    && roles.matches("slave").count() == MASTERS
+                    && (replication.contains("state=online") || replication.contains("link_status:up"))
+            })
+        });
+    }
+
+    /// The URL of the cluster, by two of its nodes.
+    pub(crate) fn url(&self) -> String {
+        format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", self.nodes[0].port(), self.nodes[4].port())
+    }
+
+    /// Moves the clocks of all nodes forward.
+    pub(crate) fn advance(&self, by: Duration) {
+        self.nodes.iter().for_each(|node| node.advance(by));
+    }
+
+    /// All keys on all masters.
+    pub(crate) fn keys(&self) -> Vec<(String, i64)> {
+        let masters = self.nodes.iter().filter(|node| is_master(node));
+        masters.flat_map(|master| master.keys()).collect()
+    }
+
+    /// Has the replica of a master take its place, as an operator does, and waits until it has.
+    pub(crate) fn fail_over(&self, replica: usize) {
+        let replica = &self.nodes[replica];
+        replica.command(&["CLUSTER", "FAILOVER"]);
+        self.wait("the replica is the master", || is_master(replica));
+    }
+
+    /// Waits until a replica has taken its master's place by itself.
+    pub(crate) fn wait_until_master(&self, replica: usize) {
+        self.wait("the replica is the master", || is_master(&self.nodes[replica]));
+    }
+
+    /// The place of the master that has this slot.
+    pub(crate) fn master_of(&self, slot: u16) -> usize {
+        let answer = self.nodes[0].command(&["CLUSTER", "SLOTS"]);
+        let ranges: Vec<(u16, u16, (String, u16, String))> = read(ranges_without_replicas(answer));
+        let range = ranges.iter().find(|(first, last, _)| (*first..=*last).contains(&slot));
+        let port = range.expect("a slot that is served").2.1;
+        self.nodes.iter().position(|node| node.port() == port).expect("one of the nodes")
+    }
+
+    /// Moves a slot key by key, as `redis-cli --cluster reshard` does, with a pause after each key.
+    pub(crate) fn move_slot(&self, slot: u16, to: usize, pause: Duration) {
+        self.begin_to_move(slot, to).finish(pause);
+    }
+
+    /// Lets a slot begin to move, without any key of it.
+    pub(crate) fn begin_to_move(&self, slot: u16, to: usize) -> Moving<'_> {
+        let (source, target) = (&self.nodes[self.master_of(slot)], &self.nodes[to]);
+        let moving = Moving { source, target, slot: slot.to_string() };
+        target.command(&["CLUSTER", "SETSLOT", &moving.slot, "IMPORTING", &id(source)]);
+        source.command(&["CLUSTER", "SETSLOT", &moving.slot, "MIGRATING", &id(target)]);
+        moving
+    }
+
+    fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < READY_WITHIN, "not in time: {what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A slot on its way.
+pub(crate) struct Moving<'a> {
+    source: &'a RedisServer,
+    target: &'a RedisServer,
+    slot: String,
+}
+
+impl Moving<'_> {
+    /// Moves one key.
+    pub(crate) fn move_key(&self, key: &str) {
+        let port = self.target.port().to_string();
+        self.source.command(&["MIGRATE", "127.0.0.1", &port, key, "0", "5000"]);
+    }
+
+    /// Moves what is left, with a pause after each key, and then the slot itself.
+    pub(crate) fn finish(self, pause: Duration) {
+        loop {
+            let keys: Vec<String> = read(self.source.command(&["CLUSTER", "GETKEYSINSLOT", &self.slot, "1"]));
+            let [key] = &keys[..] else { break };
+            self.move_key(key);
+            thread::sleep(pause);
+        }
+        for node in [self.target, self.source] {
+            node.command(&["CLUSTER", "SETSLOT", &self.slot, "NODE", &id(self.target)]);
+        }
+    }
+}
+
+/// The slot of a hash tag.
+pub(crate) fn slot_of_tag(tag: &str) -> u16 {
+    let crc = tag.bytes().fold(0, |crc: u16, byte| {
+        let crc = crc ^ (u16::from(byte) << 8);
+        (0..8).fold(crc, |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 })
+    });
+    crc % SLOTS as u16
+}
+
+/// Of these names one in a slot of each master, as a cluster has them when it starts.
+pub(crate) fn one_on_each_master(mut names: impl FnMut() -> String) -> Vec<String> {
+    let on = |number: usize, name: &str| usize::from(slot_of_tag(name)) * MASTERS / SLOTS == number;
+    (0..MASTERS)
+        .filter_map(|number| std::iter::repeat_with(&mut names).find(|name| on(number, name)))
+        .collect()
+}
+
+fn ranges_without_replicas(answer: Value) -> Value {
+    let ranges: Vec<Vec<Value>> = read(answer);
+    Value::Array(ranges.into_iter().map(|range| Value::Array(masters_of(range))).collect())
+}
+
+fn masters_of(mut range: Vec<Value>) -> Vec<Value> {
+    range.truncate(3);
+    if let Some(Value::Array(node)) = range.get_mut(2) {
+        node.truncate(3);
+    }
+    range
+}
+
+/// Whether a node runs and is a master.
+fn is_master(node: &RedisServer) -> bool {
+    let role = node.try_command(&["ROLE"]).ok();
+    matches!(role, Some(Value::Array(parts)) if parts.first() == Some(&Value::BulkString(b"master".to_vec())))
+}
+
+fn id(node: &RedisServer) -> String {
+    text(node, &["CLUSTER", "MYID"])
+}
+
+/// What a node answers; nothing if it does not run.
+fn text(node: &RedisServer, words: &[&str]) -> String {
+    node.try_command(words).map(read).unwrap_or_default()
+}
+
+fn read<T: FromRedisValue>(value: Value) -> T {
+    redis::from_redis_value(value).expect("an answer of this kind")
+}

@@ -1,0 +1,155 @@
+//! A master, two replicas and three sentinels of a test's own, gone with their value.
+
+use std::{
+    fs::{self, File},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use redis::Value;
+use tempfile::TempDir;
+
+use super::redis_server::{RedisServer, free_port};
+
+/// The name of the service.
+const SERVICE: &str = "locks";
+const READY_WITHIN: Duration = Duration::from_secs(30);
+/// After this without an answer a sentinel takes the master for dead.
+const DOWN_AFTER: &str = "1000";
+/// Replicas follow at once, and are not given up when a test moves their clocks.
+const SERVER: [&str; 4] = ["--repl-diskless-sync-delay", "0", "--repl-timeout", "86400"];
+
+/// A running service with its sentinels.
+pub(crate) struct Sentinels {
+    pub(crate) servers: Vec<RedisServer>,
+    sentinels: Vec<Sentinel>,
+}
+
+impl Sentinels {
+    /// Starts all of them, and waits until they know each other.
+    pub(crate) fn start() -> Self {
+        let master = RedisServer::with_clock_and_args(&SERVER);
+        let port = master.port().to_string();
+        let replica = || {
+            let follows = ["--replicaof", "127.0.0.1", &port];
+            RedisServer::with_clock_and_args(&[&SERVER[..], &follows].concat())
+        };
+        let servers = vec![replica(), replica(), master];
+        let sentinels = (0..3).map(|_| Sentinel::start(&port)).collect();
+        let this = Self { servers, sentinels };
+        this.wait("they know each other", || {
+            this.sentinels.iter().all(|sentinel| {
+                let table = sentinel.table();
+                field(&table, "num-slaves") == "2" && field(&table, "num-other-sentinels") == "2"
+            }) && replicas_online(&this.servers[2]) == 2
+        });
+        this
+    }
+
+    /// The URL of the service.
+    pub(crate) fn url(&self) -> String {
+        let hosts: Vec<_> = self.sentinels.iter().map(|it| format!("127.0.0.1:{}", it.port)).collect();
+        format!("redis+sentinel://{}/{SERVICE}", hosts.join(","))
+    }
+
+    /// The place of the master in `servers`, as the first sentinel that answers says.
+    pub(crate) fn master(&self) -> usize {
+        let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE];
+        let answer = self.sentinels.iter().find_map(|sentinel| sentinel.command(&words).ok());
+        let (_, port): (String, u16) =
+            redis::from_redis_value(answer.expect("a sentinel")).expect("an address");
+        self.servers.iter().position(|server| server.port() == port).expect("one of the servers")
+    }
+
+    /// Has the first sentinel make a replica the master, as an operator does.
+    pub(crate) fn fail_over(&self) {
+        self.sentinels[0].command(&["SENTINEL", "FAILOVER", SERVICE]).expect("a failover that begins");
+    }
+
+    /// Moves the clocks of all servers forward.
+    pub(crate) fn advance(&self, by: Duration) {
+        self.servers.iter().for_each(|server| server.advance(by));
+    }
+
+    /// How often somebody called a script of this server.
+    pub(crate) fn scripts_called(server: &RedisServer) -> u64 {
+        let info: String =
+            redis::from_redis_value(server.command(&["INFO", "commandstats"])).expect("a text");
+        let calls = info.lines().filter_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+        calls.filter_map(|calls| calls.split(',').next()?.parse::<u64>().ok()).sum()
+    }
+
+    /// Waits until something is so.
+    pub(crate) fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < READY_WITHIN, "not in time: {what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn replicas_online(master: &RedisServer) -> usize {
+    let info: String = redis::from_redis_value(master.command(&["INFO", "replication"])).expect("a text");
+    info.matches("state=online").count()
+}
+
+fn field<'a>(table: &'a [String], name: &str) -> &'a str {
+    let at = table.iter().position(|field| field == name);
+    at.and_then(|at| table.get(at + 1)).map_or("", String::as_str)
+}
+
+struct Sentinel {
+    _directory: TempDir,
+    port: u16,
+    process: Child,
+}
+
+impl Sentinel {
+    fn start(master: &str) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let config = directory.path().join("sentinel.conf");
+        // Another test may take a port that was free a moment ago.
+        for _ in 0..20 {
+            let port = free_port();
+            let text = format!(
+                "port {port}\nbind 127.0.0.1\nsentinel monitor {SERVICE} 127.0.0.1 {master} 2\n\
+                 sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER}\n\
+                 sentinel failover-timeout {SERVICE} 3000\n"
+            );
+            fs::write(&config, text).expect("a file");
+            let log = File::create(directory.path().join("log")).expect("a log file");
+            let mut command = Command::new("redis-server");
+            command.current_dir(directory.path()).arg(&config).arg("--sentinel");
+            command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(log);
+            let mut process = command.spawn().expect("redis-server must be installed");
+            while process.try_wait().expect("the state of a child").is_none() {
+                let log = fs::read_to_string(directory.path().join("log")).unwrap_or_default();
+                if log.contains("+monitor master") {
+                    return Self { _directory: directory, port, process };
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        panic!("no sentinel starts");
+    }
+
+    fn command(&self, words: &[&str]) -> redis::RedisResult<Value> {
+        let mut connection = redis::Client::open(("127.0.0.1", self.port))?.get_connection()?;
+        redis::cmd(words[0]).arg(&words[1..]).query(&mut connection)
+    }
+
+    fn table(&self) -> Vec<String> {
+        let answer = self.command(&["SENTINEL", "MASTER", SERVICE]).expect("a sentinel that answers");
+        redis::from_redis_value(answer).expect("a list of fields")
+    }
+}
+
+impl Drop for Sentinel {
+    fn drop(&mut self) {
+        // Both fail only if the process has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
