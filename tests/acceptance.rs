@@ -16,7 +16,7 @@ use leasehold::{
 
 use self::{
     acceptance::{World, unique},
-    servers::{AclWorld, PlainAclWorld, PlainWorld, ReplicatedWorld, TlsWorld},
+    servers::{AclWorld, OldWorld, PlainAclWorld, PlainWorld, ReplicatedWorld, TlsWorld, ValkeyWorld},
     support::{
         clock::TestClock,
         cluster::{RedisCluster, one_on_each_master},
@@ -180,6 +180,8 @@ acceptance!(memory: MemoryWorld);
 acceptance!(redis: RedisWorld);
 acceptance!(quorum: QuorumWorld, exclusive, reentry, shared, ends, inspection, names);
 acceptance!(redis_quorum: RedisQuorumWorld, exclusive, reentry, shared, ends, inspection, names);
+acceptance!(redis_6_2: OldWorld);
+acceptance!(valkey_9: ValkeyWorld);
 acceptance!(acl: AclWorld);
 acceptance!(tls: TlsWorld);
 acceptance!(replicated: ReplicatedWorld, passing, batches, together);

@@ -1,15 +1,17 @@
 //! One Redis server in every way in which it can be run: another layout, few rights, TLS, replicas.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, thread, time::Duration};
 
 use leasehold::store::{
     RedisOptions, RedisStore, Store,
     redis::{Layout, TlsFiles},
 };
 
+use redis::Value;
+
 use crate::{
     acceptance::World,
-    support::{acl, redis_server::RedisServer, replicas::Replicated, tls::TlsServer},
+    support::{acl, programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer},
 };
 
 /// A server of some kind, whose clock can be moved, and a store on it.
@@ -27,8 +29,16 @@ impl<Server: AsRef<RedisServer>> OnServer<Server> {
         self.store.clone()
     }
 
+    /// Moves the clock, and waits until the server has seen it: some look at it only now and then.
     fn pass(&self, time: Duration) {
-        self.server.as_ref().advance(time);
+        const PROBE: &str = "clock-probe";
+        let server = self.server.as_ref();
+        let half = (time.as_millis() / 2).max(1);
+        server.command(&["SET", PROBE, "", "PX", &half.to_string()]);
+        server.advance(time);
+        while server.command(&["EXISTS", PROBE]) == Value::Int(1) {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -58,6 +68,8 @@ world!(PlainAclWorld, RedisServer, plain("locks", Some("plain-locker")));
 world!(AclWorld, RedisServer, acl());
 world!(TlsWorld, TlsServer, tls());
 world!(ReplicatedWorld, Replicated, replicated());
+world!(OldWorld, RedisServer, of(programs::redis_6_2()));
+world!(ValkeyWorld, RedisServer, of(programs::valkey_9()));
 
 fn plain(prefix: &str, user: Option<&str>) -> OnServer<RedisServer> {
     let server = RedisServer::with_clock();
@@ -70,6 +82,12 @@ fn plain(prefix: &str, user: Option<&str>) -> OnServer<RedisServer> {
 fn acl() -> OnServer<RedisServer> {
     let server = RedisServer::with_clock();
     let url = acl::url_of(&server, "locker");
+    OnServer::open(server, &url, RedisOptions::default())
+}
+
+fn of(program: PathBuf) -> OnServer<RedisServer> {
+    let server = RedisServer::of(program);
+    let url = server.url();
     OnServer::open(server, &url, RedisOptions::default())
 }
 

@@ -1,8 +1,6 @@
 //! leasehold and redis-py's `Lock` fight for one resource.
 
 use std::{
-    env, fs,
-    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::Arc,
     time::{Duration, Instant},
@@ -11,9 +9,12 @@ use std::{
 use leasehold::{Acquire, Backoff, LockManager};
 use redis::Value;
 
-use crate::{plain::store, support::redis_server::RedisServer};
+use crate::{
+    plain::store,
+    support::{pypi, redis_server::RedisServer},
+};
 
-const VERSION: &str = "redis==8.1.0";
+const PACKAGE: &str = "redis==8.1.0";
 const TURNS: u64 = 100;
 const GIVE_UP: Duration = Duration::from_secs(60);
 
@@ -39,7 +40,7 @@ while True:
 
 #[actix::test]
 async fn leasehold_and_redis_py_exclude_each_other_and_both_get_on() {
-    let Some(python) = python_with_redis() else { return };
+    let python = pypi::python(&pypi::environment(PACKAGE));
     let server = RedisServer::start();
     let theirs = Command::new(python)
         .args(["-c", PYTHON, &server.port().to_string(), WORK, LEAVE, &TURNS.to_string()])
@@ -80,34 +81,4 @@ impl Drop for Theirs {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// A python with redis-py in a virtual environment, which is made at the first run.
-fn python_with_redis() -> Option<PathBuf> {
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let environment = directory.join(VERSION.replace("==", "-py-"));
-    let python = |environment: &PathBuf| environment.join("bin/python");
-    if environment.exists() {
-        return Some(python(&environment));
-    }
-    let unfinished = tempfile::tempdir_in(&directory).expect("a temporary directory");
-    let made = unfinished.path().join("environment");
-    run(Command::new("python3").args(["-m", "venv"]).arg(&made))?;
-    run(Command::new(python(&made)).args(["-m", "pip", "install", "--quiet", VERSION]))?;
-    // The scripts of an environment know where it was made, its python does not. Another run may have been faster.
-    if let Err(error) = fs::rename(&made, &environment) {
-        assert!(environment.exists(), "{error}");
-    }
-    Some(python(&environment))
-}
-
-/// Runs a step; if it fails there is no python, or no network, and the test says so instead of failing.
-fn run(step: &mut Command) -> Option<()> {
-    let why = match step.stdin(Stdio::null()).output() {
-        Ok(done) if done.status.success() => return Some(()),
-        Ok(done) => String::from_utf8_lossy(&done.stderr).trim().to_owned(),
-        Err(error) => error.to_string(),
-    };
-    println!("skipped, for want of redis-py: {step:?}: {why}");
-    None
 }

@@ -20,6 +20,7 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct RedisServer {
     directory: TempDir,
     port: u16,
+    program: PathBuf,
     arguments: Vec<String>,
     clock: Option<ServerClock>,
     process: Child,
@@ -28,34 +29,45 @@ pub(crate) struct RedisServer {
 impl RedisServer {
     /// Starts a server and waits until it answers.
     pub(crate) fn start() -> Self {
-        Self::launch(&[], None)
+        Self::installed(&[], None)
     }
 
     /// Starts a server with these command line arguments besides the usual ones.
     pub(crate) fn with_args(arguments: &[&str]) -> Self {
-        Self::launch(arguments, None)
+        Self::installed(arguments, None)
     }
 
     /// Starts a server whose wall clock [`advance`](Self::advance) can move.
     pub(crate) fn with_clock() -> Self {
-        Self::launch(&[], Some(()))
+        Self::installed(&[], Some(()))
     }
 
     /// Starts a server with these command line arguments and a clock that [`advance`](Self::advance) can move.
     pub(crate) fn with_clock_and_args(arguments: &[&str]) -> Self {
-        Self::launch(arguments, Some(()))
+        Self::installed(arguments, Some(()))
     }
 
-    fn launch(arguments: &[&str], clock: Option<()>) -> Self {
+    /// Starts another program than the installed redis-server, with a clock that [`advance`](Self::advance) can move.
+    pub(crate) fn of(program: PathBuf) -> Self {
+        Self::launch(program, &[], Some(()))
+    }
+
+    fn installed(arguments: &[&str], clock: Option<()>) -> Self {
+        let arguments: Vec<_> =
+            ["--enable-debug-command", "local"].iter().chain(arguments).copied().collect();
+        Self::launch("redis-server".into(), &arguments, clock)
+    }
+
+    fn launch(program: PathBuf, arguments: &[&str], clock: Option<()>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let clock = clock.map(|()| ServerClock::new(directory.path()));
         let arguments = arguments.iter().map(ToString::to_string).collect::<Vec<_>>();
         // Another test may take a port that was free a moment ago: the server then ends at once, and another is tried.
         for _ in 0..20 {
             let port = free_port();
-            let mut process = spawn(directory.path(), port, &arguments, clock.as_ref());
+            let mut process = spawn(&program, directory.path(), port, &arguments, clock.as_ref());
             if wait_until_ready(directory.path(), &mut process) {
-                return Self { directory, port, arguments, clock, process };
+                return Self { directory, port, program, arguments, clock, process };
             }
         }
         let log = fs::read_to_string(directory.path().join("log")).unwrap_or_default();
@@ -101,7 +113,8 @@ impl RedisServer {
     /// Kills the process if it still runs, and starts an empty one on the same port.
     pub(crate) fn restart(&mut self) {
         self.kill();
-        self.process = spawn(self.directory.path(), self.port, &self.arguments, self.clock.as_ref());
+        let Self { directory, port, program, arguments, clock, process: _ } = &*self;
+        self.process = spawn(program, directory.path(), *port, arguments, clock.as_ref());
         let ready = wait_until_ready(self.directory.path(), &mut self.process);
         assert!(ready, "the server does not come back");
     }
@@ -151,15 +164,20 @@ impl Drop for RedisServer {
     }
 }
 
-fn spawn(directory: &Path, port: u16, arguments: &[String], clock: Option<&ServerClock>) -> Child {
+fn spawn(
+    program: &Path,
+    directory: &Path,
+    port: u16,
+    arguments: &[String],
+    clock: Option<&ServerClock>,
+) -> Child {
     let path = directory.join("log");
     fs::write(&path, "").expect("an empty log file");
     let log = File::options().append(true).open(path).expect("a log file");
-    let mut command = Command::new("redis-server");
+    let mut command = Command::new(program);
     command
         .current_dir(directory)
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-        .args(["--enable-debug-command", "local"])
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("a second handle of the log file"))
