@@ -117,8 +117,9 @@ fn a_wrong_backoff_gets_an_exact_error() {
 
 #[test]
 fn a_wrong_address_gets_an_exact_error_that_shows_no_password() {
-    let allowed = "redis://[user:password@]host[:port][/db], the same with rediss:// for TLS, or \
-                   redis+unix:///path[?db=…&user=…&pass=…]";
+    let allowed = "redis://[user:password@]host[:port][/db], the same with rediss:// for TLS, \
+                   redis+unix:///path[?db=…&user=…&pass=…], \
+                   redis+sentinel://host[:port],…/service[/db], or redis+cluster://host[:port],…";
     let table = [
         ("", "a URL of another kind"),
         ("localhost:6379", "a URL of another kind"),
