@@ -110,7 +110,7 @@ pub enum StoreError {
         reached: u32,
         /// Whether what the master did was certainly taken back.
         undone: bool,
-        /// What went wrong underneath, if the master could not even be asked.
+        /// What the master said instead of a number, if it did.
         #[source]
         source: Option<Source>,
     },

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leasehold::{
     Acquire, AcquireError, LockManager,
-    protocol::Token,
+    protocol::{Fence, Token},
     store::{
         Acquired, Inbox, Inspection, RedisOptions, RedisStore, Released, Renewed, Store, StoreError,
         redis::Layout,
@@ -64,6 +64,9 @@ async fn what_another_library_holds_is_refused_shown_and_left_alone() {
     server.command(&["SET", "r", "endless"]);
     let Inspection { holders, .. } = store.inspect(&exclusive("r", 1).hold.resource, 1).await.unwrap();
     assert!(holders[0].remaining > 1_000_000 * TTL, "{holders:?}");
+    let Acquired::Refused(refusal) = store.acquire(&exclusive("r", 1)).await.unwrap() else { panic!() };
+    assert!(refusal.remaining > 1_000_000 * TTL, "{refusal:?}");
+    assert_eq!(server.keys(), [("r".to_owned(), -1)]);
 }
 
 #[tokio::test]
@@ -84,6 +87,14 @@ async fn what_is_no_lock_is_left_alone() {
     }
     assert!(store.list(b"", 10).await.unwrap().resources.is_empty());
     assert_eq!(server.command(&["EXISTS", "r"]), Value::Int(1));
+}
+
+#[tokio::test]
+async fn there_is_no_fence_to_raise() {
+    let server = RedisServer::start();
+    let held = exclusive("r", 1).hold;
+    let raised = store(&server).raise_fences(&[(&held, Fence::new(1))]).await.remove(0);
+    assert!(matches!(raised, Err(StoreError::Unsupported { .. })), "{raised:?}");
 }
 
 #[tokio::test]

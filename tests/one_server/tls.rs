@@ -93,6 +93,7 @@ fn wrong_files_are_refused_by_name() {
             TlsFiles { certificate: own("client.key"), key: own("client.key"), ..none() },
         ),
         ("store.tls_key", TlsFiles { certificate: own("client.crt"), key: own("client.crt"), ..none() }),
+        ("store.tls_key", TlsFiles { certificate: own("client.crt"), key: own("server.key"), ..none() }),
         ("store.tls_key", TlsFiles { certificate: own("client.crt"), ..none() }),
         ("store.tls_certificate", TlsFiles { key: own("client.key"), ..none() }),
     ];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis::{Client, ConnectionInfo, IntoConnectionInfo};
+use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
 use super::tls::{self, TlsFiles};
 use crate::protocol::Invalid;
@@ -121,6 +121,10 @@ pub(super) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invali
     }
     let wrong = |_| Invalid::new("store.url", format_args!("{scheme}://…"), ALLOWED);
     let info = url.into_connection_info().map_err(wrong)?;
+    if matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
+        let allowed = "rediss://… without it; whoever vouches for the server is named by store.tls_ca";
+        return Err(Invalid::new("store.url", "rediss://…#insecure", allowed));
+    }
     tls::client(tuned(info, options), &options.tls, scheme == "rediss")?.map_err(wrong)
 }
 
@@ -156,6 +160,7 @@ mod tests {
             "s3cret",
             "http://user:s3cret@host",
             "redis+unix:///run/redis.sock?pass=s3cret&db=x",
+            "rediss://:s3cret@host#insecure",
         ] {
             let text = refusal(url);
             assert!(text.starts_with("invalid store.url: ") && !text.contains("s3cret"), "{text}");

@@ -57,8 +57,12 @@ pub(super) fn lacks(asked: &Acquisition) -> Option<StoreError> {
         Mode::Exclusive if !lock_delay.is_zero() => "lock delay",
         Mode::Exclusive => return None,
     };
+    Some(unsupported(what))
+}
+
+pub(super) fn unsupported(what: &str) -> StoreError {
     let reason = "its layout is plain, for exclusive locks alone; use store.layout = \"full\"";
-    Some(StoreError::Unsupported { asked: what.to_owned(), reason: reason.to_owned() })
+    StoreError::Unsupported { asked: what.to_owned(), reason: reason.to_owned() }
 }
 
 /// [`Store::acquire_each`] for acquisitions of which the layout lacks some: these are refused, and not sent.

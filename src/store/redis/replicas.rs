@@ -14,6 +14,7 @@ use tokio::{sync::Semaphore, time::timeout};
 use super::{
     call::Call,
     connection::{Answered, Request},
+    errors,
     options::RedisOptions,
     record::millis,
     servers::Servers,
@@ -50,9 +51,15 @@ pub(super) struct Shortfall {
 }
 
 impl Shortfall {
-    /// The error of a request that was executed by the master, and perhaps `undone` since.
+    /// The error of a request that was executed by the master, and perhaps `undone` since. Without the right to ask
+    /// replicas it is no shortfall: no later try would do better.
     pub(super) fn error(&self, undone: bool) -> StoreError {
         let &Self { wanted, reached, ref refused } = self;
+        if let Some(refused) = refused.as_deref().filter(|_| undone)
+            && let denied @ StoreError::Denied { .. } = errors::after_sending(refused.clone())
+        {
+            return denied;
+        }
         let source = refused.clone().map(|refused| refused as _);
         StoreError::Unacknowledged { wanted, reached, undone, source }
     }

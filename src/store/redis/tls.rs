@@ -2,11 +2,17 @@
 
 use std::path::PathBuf;
 #[cfg(feature = "tls")]
-use std::{fs, path::Path};
+use std::{fmt, fs, path::Path};
 
 use redis::{Client, ConnectionInfo, RedisResult};
 #[cfg(feature = "tls")]
-use redis::{ClientTlsConfig, TlsCertificates};
+use redis::{ClientTlsConfig, RedisError, TlsCertificates};
+#[cfg(feature = "tls")]
+use rustls::{
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    sign::CertifiedKey,
+};
 
 use crate::protocol::Invalid;
 
@@ -52,27 +58,20 @@ pub(super) fn client(
     is_tls: bool,
 ) -> Result<RedisResult<Client>, Invalid> {
     files.check(is_tls)?;
-    install_crypto();
+    if !is_tls {
+        return Ok(Client::open(info));
+    }
+    crypto();
     let TlsFiles { ca, certificate, key } = files;
     let ca = ca.as_deref().map(|file| read("store.tls_ca", file, CERTIFICATE)).transpose()?;
     let client_tls = match (certificate, key) {
-        (Some(certificate), Some(key)) => Some(ClientTlsConfig {
-            client_cert: read("store.tls_certificate", certificate, CERTIFICATE)?,
-            client_key: read("store.tls_key", key, KEY)?,
-        }),
+        (Some(certificate), Some(key)) => Some(pair(certificate, key)?),
         _ => None,
     };
     if ca.is_none() && client_tls.is_none() {
         return Ok(Client::open(info));
     }
-    // What is wrong with a file beyond its reading is known only here, and the words of rustls show nothing of a key.
-    let wrong = |error: redis::RedisError| {
-        Invalid::new(
-            "store.tls_ca, store.tls_certificate or store.tls_key",
-            error,
-            "certificates and a key in PEM form",
-        )
-    };
+    let wrong = |error: RedisError| Invalid::new("store.tls_ca", error, "certificates in PEM form");
     Client::build_with_tls(info, TlsCertificates { client_tls, root_cert: ca }).map(Ok).map_err(wrong)
 }
 
@@ -105,12 +104,38 @@ fn read(field: &str, file: &Path, part: &str) -> Result<Vec<u8>, Invalid> {
     Err(Invalid::new(field, format_args!("{shown}, which has none"), allowed()))
 }
 
-/// The client library panics at the first TLS connection unless the process has a crypto provider.
+/// A certificate and its key. The client library would find out only at each connection that they do not belong together.
 #[cfg(feature = "tls")]
-fn install_crypto() {
-    use rustls::crypto::{CryptoProvider, ring};
+fn pair(certificate: &Path, key: &Path) -> Result<ClientTlsConfig, Invalid> {
+    let client_cert = read("store.tls_certificate", certificate, CERTIFICATE)?;
+    let client_key = read("store.tls_key", key, KEY)?;
+    // The words of rustls show nothing of a key.
+    let wrong = |field: &str, file: &Path, error: &dyn fmt::Display, allowed: &str| {
+        Invalid::new(field, format_args!("{}: {error}", file.display()), allowed)
+    };
+    let chain = CertificateDer::pem_slice_iter(&client_cert).collect::<Result<Vec<_>, _>>();
+    let chain = chain.map_err(|error| {
+        wrong(
+            "store.tls_certificate",
+            certificate,
+            &error,
+            "certificates in PEM form, the client's own first",
+        )
+    })?;
+    let wrong_key = |error: &dyn fmt::Display| {
+        wrong("store.tls_key", key, error, "the key of store.tls_certificate, in PEM form and not encrypted")
+    };
+    let private = PrivateKeyDer::from_pem_slice(&client_key).map_err(|error| wrong_key(&error))?;
+    CertifiedKey::from_der(chain, private, crypto()).map_err(|error| wrong_key(&error))?;
+    Ok(ClientTlsConfig { client_cert, client_key })
+}
+
+/// The cryptography of the process. The client library panics at the first TLS connection unless there is one.
+#[cfg(feature = "tls")]
+fn crypto() -> &'static CryptoProvider {
     if CryptoProvider::get_default().is_none() {
         // It fails only if another thread was faster, which is as good.
         let _ = ring::default_provider().install_default();
     }
+    CryptoProvider::get_default().expect("installed, and never taken away")
 }

@@ -1,0 +1,79 @@
+//! What grants or renews: in calls that count only when replicas have confirmed them, if that was asked for.
+
+use std::{borrow::Borrow, sync::Arc, time::Duration};
+
+use super::{
+    RedisStore, answers, batch,
+    call::Call,
+    replicas::{self, Confirmed},
+    verbs::{bytes, bytes_of_metadata},
+};
+use crate::store::{Acquired, Acquisition, Hold, Renewed, Store, StoreError};
+
+impl RedisStore {
+    /// Sends what grants or renews.
+    pub(super) async fn send_counting(&self, call: &Call) -> Result<Confirmed, StoreError> {
+        match &self.replicas {
+            None => self.servers.send(call).await.map(Confirmed::from),
+            Some(replicas) => replicas.send(call).await,
+        }
+    }
+
+    /// [`Store::acquire`] for each of these, in calls that are executed in their order.
+    pub(super) async fn acquire_in_order(
+        &self,
+        asked: Vec<Arc<Acquisition>>,
+    ) -> Vec<Result<Acquired, StoreError>> {
+        let calls = batch::split(&asked, |asked| bytes(&asked.hold) + bytes_of_metadata(&asked.metadata));
+        if self.replicas.is_none() {
+            return batch::together(calls.into_iter().map(|asked| self.acquire_in_one_call(asked))).await;
+        }
+        // Each takes a connection of its own, so that one of several on their way could overtake another.
+        let mut answers = Vec::with_capacity(asked.len());
+        for asked in calls {
+            answers.extend(self.acquire_in_one_call(asked).await);
+        }
+        answers
+    }
+
+    /// [`Store::acquire`] for each of these, in one call.
+    pub(super) async fn acquire_in_one_call<A: Borrow<Acquisition>>(
+        &self,
+        asked: &[A],
+    ) -> Vec<Result<Acquired, StoreError>> {
+        let (answered, shortfall) = replicas::parted(self.send_counting(&self.caller.acquire(asked)).await);
+        let mut answers = answers::each(answered, asked.len(), |number, answer| {
+            answers::acquired(answer, asked[number].borrow().mode)
+        });
+        if let Some(shortfall) = shortfall {
+            let holds = asked.iter().map(|asked| &asked.borrow().hold);
+            let granted =
+                holds.zip(&mut answers).filter(|(_, answer)| matches!(answer, Ok(Acquired::Granted(_))));
+            let (holds, granted): (Vec<_>, Vec<_>) = granted.unzip();
+            let undone = self.take_back(holds).await;
+            granted
+                .into_iter()
+                .zip(undone)
+                .for_each(|(answer, undone)| *answer = Err(shortfall.error(undone)));
+        }
+        answers
+    }
+
+    /// Releases what replicas did not confirm. Answers of each whether it is certain.
+    pub(super) async fn take_back(&self, holds: Vec<&Hold>) -> Vec<bool> {
+        let releases: Vec<_> = holds.into_iter().map(|hold| (hold, Duration::ZERO)).collect();
+        self.release_each(&releases).await.into_iter().map(|released| released.is_ok()).collect()
+    }
+
+    /// [`Store::renew`] for each of these, in one call.
+    pub(super) async fn renew_in_one_call(
+        &self,
+        renewals: &[(&Hold, Duration)],
+    ) -> Vec<Result<Renewed, StoreError>> {
+        let (answered, shortfall) = replicas::parted(self.send_counting(&self.caller.renew(renewals)).await);
+        answers::each(answered, renewals.len(), |_, answer| match (answers::renewed(answer)?, &shortfall) {
+            (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
+            (renewed, _) => Ok(renewed),
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! The verbs of a Redis store, each as calls of its script.
+
+use std::{slice, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, StreamExt, stream};
+
+use super::{
+    RedisStore, answers, batch, keys, listing, plain,
+    replicas::{Confirmed, Replicas},
+    servers::Servers,
+};
+use crate::{
+    protocol::{Fence, ResourceName},
+    store::{
+        Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing,
+        Metadata, Passed, Released, Renewed, Replies, Reply, Safety, Store, StoreError, all,
+    },
+};
+
+impl Store for RedisStore {
+    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
+        async move {
+            match plain::lacks(asked).filter(|_| self.is_plain()) {
+                Some(error) => Err(error),
+                None => only(self.acquire_in_one_call(slice::from_ref(asked)).await),
+            }
+        }
+        .boxed()
+    }
+
+    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
+        async move { only(self.renew_in_one_call(&[(hold, ttl)]).await) }.boxed()
+    }
+
+    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
+        async move { only(self.release_in_one_call(&[(hold, closed_for)]).await) }.boxed()
+    }
+
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        if self.is_plain() && asked.iter().any(|asked| plain::lacks(asked).is_some()) {
+            return plain::acquire_each(self, asked).boxed();
+        }
+        batch::by_slot(asked, |asked| self.slot(&asked.hold), |asked| self.acquire_in_order(asked)).boxed()
+    }
+
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+        // A node that gives a slot away refuses calls of which part is gone already; one that asks for a single key it
+        // sends to the other node. So leases survive a move that takes longer than they hold.
+        let calls = match self.servers.is_cluster() {
+            true => renewals.chunks(1).collect(),
+            false => batch::split(renewals, |(hold, _)| bytes(hold)),
+        };
+        batch::together(calls.into_iter().map(|renewals| self.renew_in_one_call(renewals))).boxed()
+    }
+
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
+        let answer = async move |releases: Vec<(&Hold, Duration)>| {
+            let calls = batch::split(&releases, |(hold, _)| bytes(hold));
+            batch::together(calls.into_iter().map(|releases| self.release_in_one_call(releases))).await
+        };
+        batch::by_slot(releases, |(hold, _)| self.slot(hold), answer).boxed()
+    }
+
+    fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
+        if self.is_plain() {
+            // Not at one moment: else those of other libraries, who can only ask again and again, would never get it.
+            return all::release_then_acquire(self, from, to).boxed();
+        }
+        async move {
+            let Confirmed { answered, shortfall } =
+                self.send_counting(&self.caller.pass(from, to, overtake)).await?;
+            let mut passed = answers::passed(answered.value, to.mode)?;
+            if let (Some(shortfall), Ok(Acquired::Granted(_))) = (shortfall, &passed.acquired) {
+                let undone = self.take_back(vec![&to.hold]).await;
+                passed.acquired = Err(shortfall.error(undone == [true]));
+            }
+            Ok(Passed { released: certain(passed.released, answered.repeated)?, ..passed })
+        }
+        .boxed()
+    }
+
+    fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
+        let at_one_place = asked
+            .first()
+            .is_some_and(|first| asked.iter().all(|asked| self.slot(&asked.hold) == self.slot(&first.hold)));
+        if self.is_plain() || !at_one_place {
+            return all::one_after_the_other(self, asked).boxed();
+        }
+        async move {
+            let Confirmed { answered, shortfall } =
+                self.send_counting(&self.caller.acquire_all(asked)).await?;
+            match (answers::acquired_all(answered.value, asked)?, shortfall) {
+                (AcquiredAll::Granted(_), Some(shortfall)) => {
+                    let undone = self.take_back(asked.iter().map(|asked| &asked.hold).collect()).await;
+                    Err(shortfall.error(!undone.contains(&false)))
+                }
+                (granted @ AcquiredAll::Granted(_), None) => Ok(granted),
+                // What the first try may have granted was held before this one, and has been left as it is.
+                _ if answered.repeated => Err(repeated_in_vain("acquire_all", "not granted")),
+                (kept_out, _) => Ok(kept_out),
+            }
+        }
+        .boxed()
+    }
+
+    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
+        async move { answers::is_held(self.servers.send(&self.caller.is_held(hold)).await?.value) }.boxed()
+    }
+
+    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
+        async move {
+            let call = self.caller.inspect(resource, limit);
+            answers::inspected(self.servers.send(&call).await?.value)
+        }
+        .boxed()
+    }
+
+    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
+        listing::list(&self.servers, &self.caller, self.response_timeout, prefix, limit).boxed()
+    }
+
+    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
+        async move {
+            // Sent once: a second try could take the resource from somebody who got it after the first.
+            let call = self.caller.force_release(resource);
+            answers::opened(self.servers.send_once(&call).await?)
+        }
+        .boxed()
+    }
+
+    fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
+        if self.is_plain() {
+            return async move { raises.iter().map(|_| Err(plain::unsupported("fences"))).collect() }.boxed();
+        }
+        let answer = async move |raises: Vec<(&Hold, Fence)>| {
+            let calls = batch::split(&raises, |(hold, _)| bytes(hold));
+            batch::together(calls.into_iter().map(|raises| self.raise_in_one_call(raises))).await
+        };
+        batch::by_slot(raises, |(hold, _)| self.slot(hold), answer).boxed()
+    }
+
+    fn instance(&self) -> Reply<'_, Instance> {
+        async move {
+            let Servers::One(connection) = &self.servers else {
+                let reason = "it is on a cluster, whose servers start one by one".to_owned();
+                return Err(StoreError::Unsupported { asked: "lives to tell apart".to_owned(), reason });
+            };
+            self.known.instance(connection).await
+        }
+        .boxed()
+    }
+
+    fn listen(&self, inbox: &Inbox) -> Announcements {
+        if self.is_plain() {
+            return stream::empty().boxed();
+        }
+        let channel = keys::channel(self.caller.prefix(), inbox);
+        self.servers.announcements(channel)
+    }
+
+    fn safety(&self) -> Safety {
+        self.replicas.as_ref().map_or(Safety::OneCopy, Replicas::safety)
+    }
+}
+
+impl RedisStore {
+    /// [`Store::release`] for each of these, in one call.
+    async fn release_in_one_call(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
+        let answered = self.servers.send(&self.caller.release(releases)).await;
+        let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
+        let value = answered.map(|answered| answered.value);
+        answers::each(value, releases.len(), |_, answer| certain(answers::released(answer)?, repeated))
+    }
+
+    /// [`Store::raise_fences`] for each of these, in one call.
+    async fn raise_in_one_call(&self, raises: &[(&Hold, Fence)]) -> Vec<Result<bool, StoreError>> {
+        let answered = self.servers.send(&self.caller.raise(raises)).await;
+        let value = answered.map(|answered| answered.value);
+        answers::each(value, raises.len(), |_, answer| {
+            answers::renewed(answer).map(|renewed| renewed == Renewed::Extended)
+        })
+    }
+}
+
+/// What a release did, if that is certain.
+fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
+    match released {
+        // The first try may have given it back; or the server may have lost it before that.
+        Released::NotHeld { .. } if repeated => Err(repeated_in_vain("release", "not held")),
+        released => Ok(released),
+    }
+}
+
+fn repeated_in_vain(verb: &str, now: &str) -> StoreError {
+    let doing = format!("{verb}: an earlier try of it was lost, and now it is {now}");
+    StoreError::Lost { doing, source: None }
+}
+
+fn only<T>(mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
+    answers.pop().expect("one answer for one request")
+}
+
+/// About how many bytes a request takes.
+pub(super) fn bytes(hold: &Hold) -> usize {
+    const REST: usize = 256;
+    REST + hold.resource.as_bytes().len() + hold.owner.as_ref().map_or(0, |owner| owner.as_str().len())
+}
+
+pub(super) fn bytes_of_metadata(metadata: &Metadata) -> usize {
+    metadata.iter().map(|(name, text)| name.len() + text.len() + 6).sum()
+}
