@@ -4,13 +4,14 @@
 //!
 //! # Layout
 //! [`protocol`] decides, and is told time and chance; [`world`] gives them; [`store`] says where locks live and what
-//! every store promises; [`actor`] owns, renews and answers; [`config`] is `config.toml` as a value. Each imports only
-//! those before it.
+//! every store promises; [`actor`] owns, renews and answers; [`config`] is `config.toml` as a value; [`doctor`] looks at
+//! what it leads to. Each imports only those before it.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
 
 pub mod actor;
 pub mod config;
+pub mod doctor;
 pub mod protocol;
 pub mod store;
 pub mod world;

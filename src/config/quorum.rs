@@ -20,7 +20,7 @@ impl StoreUrl {
     }
 
     /// The nodes of a quorum; `None` if it is none.
-    pub(super) fn nodes(&self) -> Result<Option<Vec<Self>>, Invalid> {
+    pub(crate) fn nodes(&self) -> Result<Option<Vec<Self>>, Invalid> {
         if !self.0.starts_with(SCHEME) {
             return Ok(None);
         }

@@ -63,7 +63,7 @@ enum LayoutName {
 
 impl StoreConfig {
     /// How this section uses a Redis server.
-    pub(super) fn redis_options(&self) -> RedisOptions {
+    pub(crate) fn redis_options(&self) -> RedisOptions {
         let given = |file: &Path| (!file.as_os_str().is_empty()).then(|| file.to_owned());
         RedisOptions {
             prefix: self.prefix.clone(),

@@ -5,8 +5,15 @@ use std::fs;
 use super::text::{code_of, paths_of};
 
 /// From left to right; those in one row do not know each other.
-const LAYERS: [&[&str]; 6] =
-    [&["protocol"], &["world"], &["store"], &["actor"], &["config", "web", "election"], &["bin"]];
+const LAYERS: [&[&str]; 7] = [
+    &["protocol"],
+    &["world"],
+    &["store"],
+    &["actor"],
+    &["config", "web", "election"],
+    &["doctor"],
+    &["bin"],
+];
 const LONGEST: usize = 350;
 
 /// The crates that the manifest names, as they are written in code.

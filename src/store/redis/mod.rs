@@ -5,6 +5,7 @@
 mod answers;
 mod batch;
 mod call;
+pub(crate) mod checkup;
 mod cluster;
 mod confirmed;
 mod connection;

@@ -1,0 +1,63 @@
+//! The clocks of the servers, beside one another and beside the one of this machine.
+//!
+//! No promise compares two clocks. But a replica keeps the ends of leases as points in time, so after a failover they come
+//! by its own clock; and a clock that is far off is one that somebody may set right by a step.
+
+use std::time::Duration;
+
+use super::{Severity, finding::Findings};
+use crate::store::redis::checkup::{Directory, Reading, Seen};
+
+/// Between servers that replace one another.
+const OF_REPLICAS: Duration = Duration::from_millis(500);
+/// Between servers that know nothing of one another.
+const OF_MEMBERS: Duration = Duration::from_secs(1);
+/// Between a server and this machine.
+const OF_THIS_MACHINE: Duration = Duration::from_secs(10);
+
+/// What the clock of a server showed when the examination began, since 1970.
+struct Shown<'a> {
+    server: &'a str,
+    at_start: Duration,
+    /// By how much it may be wrong: half of the round trip.
+    doubt: Duration,
+}
+
+pub(super) fn judge(is_quorum: bool, members: &[Seen], now: Duration, findings: &mut Findings) {
+    let mut clocks: Vec<Shown<'_>> = members
+        .iter()
+        .flat_map(|seen| &seen.servers)
+        .filter_map(|server| {
+            let facts = server.facts.as_ref().ok()?;
+            let Reading { at, shown } = *facts.clock.as_ref().ok()?;
+            let (at_start, doubt) = (shown.saturating_sub(at), facts.round_trip / 2);
+            Some(Shown { server: &server.address, at_start, doubt })
+        })
+        .collect();
+    clocks.sort_by_key(|clock| clock.at_start);
+    // The one in the middle, so that of three the one that is off is named.
+    let Some(middle) = clocks.get(clocks.len().saturating_sub(1) / 2) else { return };
+    let replicate = members.iter().any(|seen| !matches!(seen.directory, Directory::None));
+    for clock in &clocks {
+        let off = clock.at_start.abs_diff(middle.at_start);
+        let doubt = clock.doubt + middle.doubt;
+        if replicate && !is_quorum && off > OF_REPLICAS + doubt {
+            findings.warning("clock-offset", Some(clock.server)).because(
+                format!("its clock is {off:.1?} from that of {}: after a failover between two such servers leases end that much earlier or later", middle.server),
+                "let all servers follow the same time servers (NTP)",
+            );
+        } else if is_quorum && off > OF_MEMBERS + doubt {
+            findings.add(Severity::Notice, "clock-offset", Some(clock.server)).because(
+                format!("its clock is {off:.1?} from that of {}: no lease depends on that, unless somebody sets it right by a step", middle.server),
+                "let it follow a time server (NTP), and slew it instead of stepping it",
+            );
+        }
+    }
+    let off = middle.at_start.abs_diff(now);
+    if off > OF_THIS_MACHINE + middle.doubt {
+        findings.notice("clock-offset", Some(middle.server)).because(
+            format!("its clock is {off:.1?} from that of this machine: no lease depends on that, unless somebody sets it right by a step"),
+            "find out which of the two is wrong, and slew it instead of stepping it",
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! A finding: what was seen where, how bad it is, and what to do.
+
+use std::fmt;
+
+/// The names of all checks, as [`Finding::check`] has them, in alphabetical order. A name keeps its meaning; later versions
+/// may add some.
+pub const CHECKS: &[&str] = &[
+    "clock-offset",
+    "cluster-state",
+    "disk",
+    "even-quorum",
+    "eviction",
+    "failover",
+    "failover-time",
+    "fresh-start",
+    "hand-overs",
+    "memory-full",
+    "memory-only",
+    "min-replicas",
+    "no-replica",
+    "persistence",
+    "plain-layout",
+    "refused",
+    "replicas-ack",
+    "rights",
+    "role",
+    "round-trip",
+    "same-server",
+    "sentinels",
+    "slots",
+    "trial",
+    "unchecked",
+    "unknown-command",
+    "unreachable",
+    "version",
+    "votes",
+    "wrong-mode",
+];
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Severity {
+    /// Good to know; nothing has to be done.
+    Notice,
+    /// Locks work, and something that may well happen takes them away or stops them.
+    Warning,
+    /// Locks do not work, or are lost in normal operation.
+    Critical,
+}
+
+impl Severity {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One thing that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Which check found it: one of [`CHECKS`].
+    pub check: &'static str,
+    /// Where that server listens, without user and password; `None` if it is about the deployment as a whole.
+    pub server: Option<String>,
+    /// What was seen, and what it leads to.
+    pub found: String,
+    /// What to do.
+    pub advice: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { severity, check, server, found, advice } = self;
+        let at = server.as_ref().map(|server| format!(" at {server}")).unwrap_or_default();
+        write!(f, "{severity}: {check}{at}: {found}; {advice}")
+    }
+}
+
+/// So many of these.
+pub(super) fn counted(count: u64, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub(super) struct Findings(Vec<Finding>);
+
+/// A finding that still needs its words.
+#[must_use]
+pub(super) struct Wordless<'a> {
+    findings: &'a mut Findings,
+    severity: Severity,
+    check: &'static str,
+    server: Option<&'a str>,
+}
+
+impl Findings {
+    pub(super) fn notice<'a>(&'a mut self, check: &'static str, server: Option<&'a str>) -> Wordless<'a> {
+        self.add(Severity::Notice, check, server)
+    }
+
+    pub(super) fn warning<'a>(&'a mut self, check: &'static str, server: Option<&'a str>) -> Wordless<'a> {
+        self.add(Severity::Warning, check, server)
+    }
+
+    pub(super) fn critical<'a>(&'a mut self, check: &'static str, server: Option<&'a str>) -> Wordless<'a> {
+        self.add(Severity::Critical, check, server)
+    }
+
+    pub(super) fn add<'a>(
+        &'a mut self,
+        severity: Severity,
+        check: &'static str,
+        server: Option<&'a str>,
+    ) -> Wordless<'a> {
+        debug_assert!(CHECKS.contains(&check), "{check} is not in the list");
+        Wordless { findings: self, severity, check, server }
+    }
+
+    /// Whether one of these was found.
+    pub(super) fn any(&self, is_it: impl Fn(&Finding) -> bool) -> bool {
+        self.0.iter().any(is_it)
+    }
+
+    /// All of them, the worst first.
+    pub(super) fn sorted(mut self) -> Vec<Finding> {
+        self.0.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        self.0
+    }
+}
+
+impl Wordless<'_> {
+    pub(super) fn because(self, found: impl Into<String>, advice: impl Into<String>) {
+        let Self { findings, severity, check, server } = self;
+        let server = server.map(str::to_owned);
+        findings.0.push(Finding { severity, check, server, found: found.into(), advice: advice.into() });
+    }
+}

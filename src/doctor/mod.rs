@@ -1,0 +1,110 @@
+//! The doctor looks at a deployment before locks have to rely on it, and says what is wrong and what to do.
+//!
+//! ```no_run
+//! # async fn look() -> Result<(), leasehold::ConfigError> {
+//! let config = leasehold::Config::from_file("config.toml")?;
+//! let diagnosis = leasehold::doctor::examine(&config).await?;
+//! println!("{diagnosis}");
+//! # Ok(())
+//! # }
+//! # let _ = look;
+//! ```
+//!
+//! It asks every server that the configuration leads to (`INFO`, `CONFIG GET`, `TIME`, and of sentinels and clusters who
+//! is who), tries each command that locks need on a key that is not there, and at last takes, hands over and gives back a
+//! lock, all of it below the prefix `<store.prefix>:inbox:doctor`, where no application looks. What it may not ask is a
+//! notice, and what does not answer a finding.
+//!
+//! **Invariant:** what is found is a function of what was seen and of the configuration; only `examine` and `trial` talk.
+
+mod clocks;
+mod cluster;
+mod diagnosis;
+mod finding;
+mod quorum;
+mod rights;
+mod sentinel;
+mod server;
+mod trial;
+
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::try_join_all;
+use tokio::time::Instant;
+
+use self::finding::Findings;
+pub use self::{
+    diagnosis::Diagnosis,
+    finding::{CHECKS, Finding, Severity},
+};
+use crate::{
+    config::{Config, ConfigError},
+    store::redis::{
+        Layout,
+        checkup::{self, Directory, Seen},
+    },
+};
+
+/// Examines the deployment that a configuration leads to.
+///
+/// It must be called in a tokio runtime, which every actix system is. All servers are asked at the same time, each for at
+/// most the time to connect and six times the time for an answer (`store.connect_timeout`, `store.response_timeout`); of
+/// sentinels and clusters twice that. Trying a lock takes at most six times both together, on a cluster for each master.
+/// Nothing is left behind: what it writes is removed, and ends by itself within seconds if that fails.
+///
+/// # Errors
+/// [`ConfigError`] when the configuration itself cannot be right. Nothing was sent then. A server that is down, refuses
+/// the password or does not answer is no error but a [`Finding`].
+///
+/// # Cancel safety
+/// Dropping it is harmless; what it wrote ends by itself within seconds.
+pub async fn examine(config: &Config) -> Result<Diagnosis, ConfigError> {
+    config.check()?;
+    let url = &config.store.url;
+    let mut findings = Findings::default();
+    if url.is_memory() {
+        findings.notice("memory-only", None).because(
+            "store.url is memory://, so locks exclude nobody outside of this process",
+            "name a server in store.url as soon as there are two processes",
+        );
+        return Ok(Diagnosis::new(url.to_string(), Vec::new(), findings));
+    }
+    let options = config.store.redis_options();
+    let members = url.nodes()?;
+    let is_quorum = members.is_some();
+    let members = members.unwrap_or_else(|| vec![url.clone()]);
+    let (began, now) = (Instant::now(), SystemTime::now().duration_since(SystemTime::UNIX_EPOCH));
+    let looks = members.iter().map(|member| checkup::look(member.reveal(), &options, began));
+    let seen = try_join_all(looks).await?;
+    judge(config, is_quorum, &seen, now.unwrap_or_default(), &mut findings);
+    let (resources, places): (Vec<_>, Vec<_>) = trial::places(config, &seen).into_iter().unzip();
+    for (trial, server) in trial::run(config, &resources).await?.into_iter().zip(places) {
+        trial::judge(trial, server.as_deref(), &mut findings);
+    }
+    let servers = seen.into_iter().flat_map(|seen| seen.servers).map(|server| server.address);
+    Ok(Diagnosis::new(url.to_string(), servers.collect(), findings))
+}
+
+/// What is wrong by what was seen of each member. `now` is the time of this machine when the examination began.
+fn judge(config: &Config, is_quorum: bool, members: &[Seen], now: Duration, findings: &mut Findings) {
+    if config.store.layout == Layout::Plain {
+        findings.notice("plain-layout", None).because(
+            "store.layout is plain: there are no fences, and who waits is served in no order",
+            "use store.layout = \"full\" once no other library shares the locks",
+        );
+    }
+    if is_quorum {
+        quorum::judge(config, members, findings);
+    }
+    for seen in members {
+        for server in &seen.servers {
+            server::judge(config, is_quorum, server, findings);
+        }
+        match &seen.directory {
+            Directory::None => {}
+            Directory::Sentinels(sentinels) => sentinel::judge(config, sentinels, &seen.servers, findings),
+            Directory::Cluster(cluster) => cluster::judge(config, cluster, &seen.servers, findings),
+        }
+    }
+    clocks::judge(is_quorum, members, now, findings);
+}

@@ -1,0 +1,74 @@
+//! What the user may not do, and what could not be looked at therefore.
+
+use super::{Severity, finding::Findings};
+use crate::store::redis::checkup::{Facts, Lack, Purpose, Server};
+
+pub(super) fn judge(is_quorum: bool, server: &Server, facts: &Facts, findings: &mut Findings) {
+    let at = Some(&*server.address);
+    let mut lacks = facts.lacks.clone();
+    if is_quorum && facts.info.is_err() {
+        // A node that does not say when it was started does not vote.
+        lacks.push(Lack { right: "+info".to_owned(), unknown: false, purpose: Purpose::Locks });
+    }
+    for purpose in [Purpose::Locks, Purpose::HandOvers, Purpose::Lists] {
+        let of_purpose = |unknown: bool| {
+            let those = lacks.iter().filter(|lack| lack.purpose == purpose && lack.unknown == unknown);
+            those.map(|lack| &*lack.right).collect::<Vec<_>>().join(" ")
+        };
+        let (severity, effect) = match purpose {
+            // Its rights count only after a failover.
+            Purpose::Locks if server.is_replica => {
+                (Severity::Warning, "locks do not work once it is the master")
+            }
+            Purpose::Locks => (Severity::Critical, "locks do not work"),
+            Purpose::HandOvers => {
+                (Severity::Warning, "who waits is not told, and attempts by its backoff alone")
+            }
+            Purpose::Lists => (Severity::Notice, "resources cannot be listed"),
+        };
+        let (denied, unknown) = (of_purpose(false), of_purpose(true));
+        if !denied.is_empty() {
+            findings.add(severity, "rights", at).because(
+                format!("the user lacks {denied}: {effect}"),
+                format!("on this server: ACL SETUSER <user> {denied}"),
+            );
+        }
+        if !unknown.is_empty() {
+            let commands = unknown.replace('+', "").replace('|', " ").to_uppercase();
+            findings.add(severity, "unknown-command", at).because(
+                format!("the server does not know {commands}: {effect}"),
+                "undo rename-command in its configuration, or use a server that has it",
+            );
+        }
+    }
+    unchecked(is_quorum, facts, at, findings);
+}
+
+/// What could not be asked. It is no harm to locks.
+fn unchecked(is_quorum: bool, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+    let Facts { round_trip: _, clock, info, config, cluster, lacks } = facts;
+    let known = |right: &str| lacks.iter().any(|lack| lack.right == right);
+    let asked = [
+        (
+            info.as_ref().err().filter(|_| !is_quorum),
+            "+info",
+            "version, eviction, persistence, role, replicas",
+        ),
+        (config.as_ref().err(), "+config|get", "how often the append-only file is written, snapshots"),
+        (clock.as_ref().err().filter(|_| !known("+time")), "+time", "its clock"),
+        (
+            cluster.as_ref().err().filter(|error| error.starts_with("NOPERM")),
+            "+cluster|info",
+            "the state of the cluster",
+        ),
+    ];
+    let missed: Vec<_> =
+        asked.iter().filter_map(|(error, right, what)| error.map(|error| (error, right, what))).collect();
+    let Some((error, ..)) = missed.first() else { return };
+    let what: Vec<&str> = missed.iter().map(|(_, _, what)| **what).collect();
+    let rights: Vec<&str> = missed.iter().map(|(_, right, _)| **right).collect();
+    findings.notice("unchecked", at).because(
+        format!("could not look at {} ({error})", what.join(", ")),
+        format!("let a user ask who may: ACL SETUSER <user> {}", rights.join(" ")),
+    );
+}

@@ -1,0 +1,160 @@
+//! The sentinels of a service: enough of them, of one mind, and with something to fail over to.
+
+use std::time::Duration;
+
+use super::{
+    Severity,
+    finding::{Findings, counted},
+    server,
+};
+use crate::{
+    config::Config,
+    store::redis::checkup::{Opinion, SentinelSeen, Server},
+};
+
+/// With fewer, one that fails leaves no majority.
+const ENOUGH: usize = 3;
+/// What a failover takes beside the time in which the master is taken for dead.
+const ELECTION: Duration = Duration::from_secs(2);
+
+pub(super) fn judge(
+    config: &Config,
+    sentinels: &[SentinelSeen],
+    servers: &[Server],
+    findings: &mut Findings,
+) {
+    reach(sentinels, findings);
+    let opinions: Vec<(&str, &Opinion)> = sentinels
+        .iter()
+        .filter_map(|seen| Some((&*seen.address, seen.said.as_ref().ok()?.as_ref()?)))
+        .collect();
+    agreement(&opinions, findings);
+    let Some((_, best)) = opinions.iter().max_by_key(|(_, opinion)| opinion.epoch) else { return };
+    if best.others + 1 < ENOUGH {
+        findings.warning("sentinels", None).because(
+            format!(
+                "there is no more than {}: when one fails, nobody takes the place of a dead master",
+                counted(best.others as u64 + 1, "sentinel")
+            ),
+            "run at least 3, on different machines",
+        );
+    }
+    if servers.iter().all(|server| !server.is_replica) {
+        findings.warning("no-replica", Some(&best.master)).because(
+            "the master has no replica: there is nothing to fail over to",
+            "add at least one replica, better two",
+        );
+    }
+    failover_time(config, best.down_after, "down-after-milliseconds", findings);
+}
+
+fn reach(sentinels: &[SentinelSeen], findings: &mut Findings) {
+    let reached = sentinels.iter().filter(|seen| seen.said.is_ok()).count();
+    let severity = if reached > 0 { Severity::Warning } else { Severity::Critical };
+    for SentinelSeen { address, said } in sentinels {
+        match said {
+            Err(error) => server::unreachable(error, severity, Some(address), findings),
+            Ok(None) => findings.critical("sentinels", Some(address)).because(
+                "this sentinel does not know the service that store.url names",
+                "check the name behind the slash in store.url, and `sentinel monitor` in its configuration",
+            ),
+            Ok(Some(_)) => {}
+        }
+    }
+}
+
+fn agreement(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
+    let mut masters: Vec<&str> = opinions.iter().map(|(_, opinion)| &*opinion.master).collect();
+    masters.sort_unstable();
+    masters.dedup();
+    if masters.len() > 1 {
+        findings.critical("sentinels", None).because(
+            format!("the sentinels name different masters: {}", masters.join(", ")),
+            "if this is not a failover that ends in a moment: check that they reach one another, and what they monitor",
+        );
+    }
+    for (sentinel, opinion) in opinions {
+        match &opinion.could_fail_over {
+            Err(reason) if reason.starts_with("NOQUORUM") => {
+                findings.warning("failover", Some(sentinel)).because(
+                    format!("no failover would happen now: {reason}"),
+                    "bring the other sentinels back; a majority of all that are known has to agree",
+                )
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether leases live on through a failover: one that was renewed just after the last time has this long.
+pub(super) fn failover_time(
+    config: &Config,
+    taken_for_dead: Duration,
+    setting: &str,
+    findings: &mut Findings,
+) {
+    let left = config.lease.ttl.saturating_sub(config.lease.renewal_interval);
+    let takes = taken_for_dead + ELECTION;
+    if takes > left {
+        findings.warning("failover-time", None).because(
+            format!(
+                "a failover takes about {takes:.0?} ({setting} is {taken_for_dead:.0?}), and a lease that is not renewed \
+                 may have only {left:?} left: leases are lost in it"
+            ),
+            format!("lower {setting} to a few seconds, or raise lease.ttl"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{doctor::Diagnosis, store::StoreError};
+
+    fn opinion(master: &str) -> Opinion {
+        let (others, down_after) = (2, Duration::from_secs(5));
+        Opinion { master: master.to_owned(), epoch: 1, others, down_after, could_fail_over: Ok(()) }
+    }
+
+    fn judged(opinions: [Opinion; 3]) -> Vec<(Severity, &'static str)> {
+        let seen =
+            opinions.map(|opinion| SentinelSeen { address: "s:1".to_owned(), said: Ok(Some(opinion)) });
+        let replica = Server {
+            address: "r:1".to_owned(),
+            is_replica: true,
+            facts: Err(StoreError::TimedOut { within: Duration::ZERO }),
+        };
+        let mut findings = Findings::default();
+        judge(&Config::default(), &seen, &[replica], &mut findings);
+        let findings = Diagnosis::new(String::new(), Vec::new(), findings).findings;
+        findings.iter().map(|finding| (finding.severity, finding.check)).collect()
+    }
+
+    #[test]
+    fn three_sentinels_of_one_mind_are_no_finding() {
+        assert_eq!(judged([(); 3].map(|()| opinion("m:1"))), []);
+    }
+
+    #[test]
+    fn sentinels_that_name_different_masters_are_critical() {
+        let found = judged([opinion("m:1"), opinion("m:2"), opinion("m:1")]);
+        assert_eq!(found, [(Severity::Critical, "sentinels")]);
+    }
+
+    #[test]
+    fn too_few_sentinels_and_too_few_that_are_reached_are_warnings() {
+        let alone = || Opinion { others: 0, ..opinion("m:1") };
+        assert_eq!(judged([(); 3].map(|()| alone())), [(Severity::Warning, "sentinels")]);
+        let without =
+            Opinion { could_fail_over: Err("NOQUORUM 2 usable Sentinels".to_owned()), ..opinion("m:1") };
+        assert_eq!(judged([without, opinion("m:1"), opinion("m:1")]), [(Severity::Warning, "failover")]);
+        let denied = Opinion { could_fail_over: Err("NOPERM no".to_owned()), ..opinion("m:1") };
+        assert_eq!(judged([denied, opinion("m:1"), opinion("m:1")]), []);
+    }
+
+    #[test]
+    fn the_usual_time_to_take_a_master_for_dead_is_longer_than_the_usual_lease() {
+        let slow = || Opinion { down_after: Duration::from_secs(30), ..opinion("m:1") };
+        assert_eq!(judged([(); 3].map(|()| slow())), [(Severity::Warning, "failover-time")]);
+    }
+}

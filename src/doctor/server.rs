@@ -1,0 +1,226 @@
+//! One server: version, memory, persistence, replication, distance, rights.
+
+use std::time::Duration;
+
+use super::{
+    Severity,
+    finding::{Findings, counted},
+    rights,
+};
+use crate::{
+    config::Config,
+    store::{
+        StoreError,
+        redis::checkup::{Facts, Server},
+    },
+};
+
+/// A node that may not vote for longer than this after a restart is missed.
+const LONG_ABSENCE: Duration = Duration::from_secs(600);
+const OLDEST: (u64, u64) = (6, 2);
+/// Above this share of `maxmemory`, in percent.
+const NEARLY_FULL: u64 = 90;
+
+pub(super) fn judge(config: &Config, is_quorum: bool, server: &Server, findings: &mut Findings) {
+    let at = Some(&*server.address);
+    let facts = match &server.facts {
+        Ok(facts) => facts,
+        // What the majority does without is told there.
+        Err(_) if is_quorum => return,
+        Err(error) => {
+            let severity = if server.is_replica { Severity::Warning } else { Severity::Critical };
+            return unreachable(error, severity, at, findings);
+        }
+    };
+    if is_of_another_kind(config, facts, at, findings) {
+        return;
+    }
+    version(facts, at, findings);
+    eviction(facts, at, findings);
+    persistence(config, is_quorum, facts, at, findings);
+    disk(facts, at, findings);
+    rights::judge(is_quorum, server, facts, findings);
+    if !server.is_replica {
+        memory(facts, at, findings);
+        role(facts, at, findings);
+        replication(config, facts, at, findings);
+        distance(config, is_quorum, facts, at, findings);
+    }
+}
+
+/// A server that does not answer, or does not want to.
+pub(super) fn unreachable(error: &StoreError, severity: Severity, at: Option<&str>, findings: &mut Findings) {
+    match error {
+        StoreError::Denied { reason } => findings
+            .add(severity, "refused", at)
+            .because(reason, "check user, password and certificates in store.url and store.tls_*"),
+        error => findings.add(severity, "unreachable", at).because(
+            error.to_string(),
+            "check that it runs, and that this machine reaches it at this address",
+        ),
+    }
+}
+
+fn is_of_another_kind(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut Findings) -> bool {
+    let is_cluster = config.store.url.reveal().contains("+cluster://");
+    let advice = match facts.text("redis_mode") {
+        Some("sentinel") => "name the sentinels in store.url as redis+sentinel://host,host,host/service",
+        Some("cluster") if !is_cluster => "use redis+cluster:// in store.url",
+        Some("standalone") if is_cluster => "use redis:// in store.url",
+        _ => return false,
+    };
+    let mode = facts.text("redis_mode").unwrap_or_default();
+    findings
+        .critical("wrong-mode", at)
+        .because(format!("the server runs as {mode}, which store.url does not say"), advice);
+    true
+}
+
+fn version(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+    let Some(version) = facts.text("redis_version") else { return };
+    let mut numbers = version.split('.').map(|number| number.parse::<u64>().unwrap_or(0));
+    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if found < OLDEST {
+        findings.critical("version", at).because(
+            format!("version {version}, older than 6.2: scripts may fail half-way"),
+            "update the server to 6.2 or newer, or to Valkey",
+        );
+    }
+}
+
+fn eviction(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+    let (Some(policy), Some(most)) = (facts.text("maxmemory_policy"), facts.number("maxmemory")) else {
+        return;
+    };
+    if policy == "noeviction" {
+        return;
+    }
+    let (severity, when) = match most {
+        0 => (Severity::Warning, "as soon as somebody sets maxmemory, locks are".to_owned()),
+        most => (Severity::Critical, format!("at {most} bytes (maxmemory), locks are")),
+    };
+    findings.add(severity, "eviction", at).because(
+        format!("maxmemory-policy is {policy}: {when} evicted like cache entries, while their holders believe in them"),
+        "set maxmemory-policy noeviction, or keep locks on a server of their own",
+    );
+}
+
+fn memory(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+    let (Some(used), Some(most)) = (facts.number("used_memory"), facts.number("maxmemory")) else { return };
+    let evicts = facts.text("maxmemory_policy") != Some("noeviction");
+    if most > 0 && !evicts && used.saturating_mul(100) > most.saturating_mul(NEARLY_FULL) {
+        findings.warning("memory-full", at).because(
+            format!("{used} of {most} bytes are used: at the limit new locks are refused"),
+            "raise maxmemory, or remove what else is kept there",
+        );
+    }
+}
+
+fn persistence(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+    let Some(append_only) = facts.text("aof_enabled").map(|enabled| enabled == "1") else { return };
+    let fsync = facts.setting("appendfsync");
+    if is_quorum {
+        let absence = config.limits.max_ttl;
+        if absence > LONG_ABSENCE && !(append_only && fsync == Some("always")) {
+            findings.warning("persistence", at).because(
+                format!(
+                    "it may forget the last grants when it restarts, so after a restart it does not vote for \
+                     {absence:?} (limits.max_ttl)"
+                ),
+                "set appendonly yes and appendfsync always, or limits.max_ttl to what you need, such as \"1m\"",
+            );
+        }
+        return;
+    }
+    let found = match (append_only, fsync, facts.setting("save")) {
+        (true, Some("no"), _) => {
+            "appendfsync is no: after a power loss half a minute of locks may be forgotten"
+        }
+        (true, ..) => return,
+        (false, _, Some("")) => "there is no persistence: after a restart all locks are free at once",
+        (false, ..) => "there are snapshots at most: a restart forgets all locks since the last one",
+    };
+    findings.warning("persistence", at).because(
+        found,
+        "set appendonly yes, with appendfsync everysec or always; and check fences where you write",
+    );
+}
+
+fn disk(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+    let failed = |name| facts.text(name) == Some("err");
+    let snapshots = facts.setting("save").is_some_and(|save| !save.is_empty());
+    let stops = facts.setting("stop-writes-on-bgsave-error") == Some("yes");
+    let found = if failed("aof_last_write_status") {
+        "the append-only file cannot be written"
+    } else if failed("rdb_last_bgsave_status") && snapshots && stops {
+        "the last snapshot failed"
+    } else {
+        return;
+    };
+    findings.critical("disk", at).because(
+        format!("{found}, so the server refuses every write"),
+        "look into its log and at its disk: space, rights, the folder in `dir`",
+    );
+}
+
+fn role(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+    if facts.text("role") != Some("slave") {
+        return;
+    }
+    let part = |name| facts.text(name).unwrap_or("?");
+    findings.critical("role", at).because(
+        format!("it is a replica of {}:{}, and refuses writes", part("master_host"), part("master_port")),
+        "name its master in store.url, or the sentinels (redis+sentinel://), which know who that is",
+    );
+}
+
+fn replication(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+    let Some(connected) = facts.number("connected_slaves") else { return };
+    let wanted = u64::from(config.store.replicas_ack);
+    if wanted > connected {
+        findings.critical("replicas-ack", at).because(
+            format!(
+                "store.replicas_ack is {wanted}, and only {} connected: nothing is granted",
+                are(connected)
+            ),
+            "bring the replicas back, or lower store.replicas_ack",
+        );
+    }
+    // Told only if the server asks for some.
+    let good = facts.number("min_slaves_good_slaves");
+    let least = facts.setting("min-replicas-to-write").and_then(|least| least.parse::<u64>().ok());
+    match (good, least) {
+        (Some(good), Some(least)) if good < least => findings.critical("min-replicas", at).because(
+            format!("min-replicas-to-write is {least}, and only {} up to date: every write is refused", are(good)),
+            "bring the replicas back, or lower min-replicas-to-write",
+        ),
+        (None, _) if connected > 0 => findings.warning("min-replicas", at).because(
+            format!(
+                "{} connected, and min-replicas-to-write is 0: a master that is cut off goes on granting locks that \
+                 the next master does not know",
+                are(connected)
+            ),
+            "set min-replicas-to-write to 1 or more, and min-replicas-max-lag to a few seconds",
+        ),
+        _ => {}
+    }
+}
+
+fn are(replicas: u64) -> String {
+    format!("{} {}", counted(replicas, "replica"), if replicas == 1 { "is" } else { "are" })
+}
+
+/// How long an answer takes, beside how long it is waited for.
+fn distance(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+    let round_trip = facts.round_trip;
+    let (setting, within, share) = match is_quorum {
+        true => ("store.node_timeout", config.store.node_timeout.min(config.lease.ttl / 20), 2),
+        false => ("store.response_timeout", config.store.response_timeout, 4),
+    };
+    if round_trip > within / share {
+        findings.warning("round-trip", at).because(
+            format!("a round trip takes {round_trip:.1?}, and {setting} waits {within:?}: answers will come too late"),
+            format!("raise {setting}, and lease.ttl with it; or run the server nearer"),
+        );
+    }
+}

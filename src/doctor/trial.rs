@@ -1,0 +1,240 @@
+//! A lock that is taken, handed over and given back, to see that the whole of it works.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::StreamExt;
+use tokio::time::timeout;
+
+use super::{Severity, finding::Findings};
+use crate::{
+    config::{Config, ConfigError},
+    protocol::{Mode, ResourceName},
+    store::{
+        Acquired, Acquisition, Announcement, Announcements, Hold, Inbox, Metadata, Place, Released, Renewed,
+        Store, StoreError,
+        redis::checkup::{self, ClusterSeen, Directory, Range, Seen},
+    },
+    world::{Dice, SystemDice},
+};
+
+/// How long what is left behind lasts, if giving it back fails.
+const TTL: Duration = Duration::from_secs(5);
+/// The first attempt pays for connections and scripts, which may take longer than the members of a quorum are waited for.
+const ATTEMPTS: u32 = 3;
+/// How many names are tried to find one on each master of a cluster.
+const NAMES: usize = 10_000;
+
+/// What became of it.
+#[derive(Debug, Default)]
+pub(super) struct Trial {
+    /// The verb that failed, and how.
+    failed: Option<Failed>,
+    /// Why hand-overs are not heard of.
+    deaf: Option<String>,
+    /// The same, because the user lacks a right.
+    may_not_listen: bool,
+}
+
+/// A verb, and how it failed.
+type Failed = (&'static str, StoreError);
+
+/// The same configuration, where it harms nobody.
+fn harmless(config: &Config) -> Config {
+    let mut own = config.clone();
+    own.store.prefix = checkup::prefix(&config.store.prefix);
+    // The counter of fences is the only key that outlives a lock.
+    own.store.fence_retention = Duration::from_secs(1);
+    // A prefix that is almost too long does not get longer.
+    if own.check().is_ok() { own } else { config.clone() }
+}
+
+/// What to take: one resource, or one on each master of a cluster, and where that is.
+pub(super) fn places(config: &Config, seen: &[Seen]) -> Vec<(ResourceName, Option<String>)> {
+    let [only] = seen else {
+        return vec![(name(), None)];
+    };
+    let reached = |place: usize| only.servers.get(place).filter(|server| server.facts.is_ok());
+    match &only.directory {
+        Directory::Cluster(ClusterSeen { ranges: Ok(ranges) }) => {
+            let mut masters: Vec<usize> = ranges.iter().map(|range| range.master).collect();
+            masters.sort_unstable();
+            masters.dedup();
+            let on =
+                |master| Some((name_on(config, ranges, master)?, Some(reached(master)?.address.clone())));
+            masters.into_iter().filter_map(on).collect()
+        }
+        // The first is the master, if there are several.
+        _ => reached(0).map(|server| (name(), Some(server.address.clone()))).into_iter().collect(),
+    }
+}
+
+fn name() -> ResourceName {
+    ResourceName::new(SystemDice.token().to_hex()).expect("32 bytes are a name")
+}
+
+/// A name in a slot of this master.
+fn name_on(config: &Config, ranges: &[Range], master: usize) -> Option<ResourceName> {
+    let prefix = checkup::prefix(&config.store.prefix);
+    std::iter::repeat_with(name).take(NAMES).find(|name| {
+        let slot = checkup::slot(config.store.layout, &prefix, name);
+        ranges.iter().any(|range| range.master == master && (range.first..=range.last).contains(&slot))
+    })
+}
+
+/// Takes all of these, one after the other.
+pub(super) async fn run(config: &Config, resources: &[ResourceName]) -> Result<Vec<Trial>, ConfigError> {
+    let config = harmless(config);
+    let store = config.open_store()?;
+    let mut trials = Vec::new();
+    let patience = config.store.connect_timeout + config.store.response_timeout;
+    let within = 2 * ATTEMPTS * patience;
+    for resource in resources {
+        let acting = Acting { store: &*store, resource, ttl: TTL.min(config.lease.ttl), patience };
+        let late =
+            |_| Trial { failed: Some(("a lock", StoreError::TimedOut { within })), ..Trial::default() };
+        trials.push(timeout(within, acting.act_again()).await.unwrap_or_else(late));
+    }
+    Ok(trials)
+}
+
+struct Acting<'a> {
+    store: &'a dyn Store,
+    resource: &'a ResourceName,
+    ttl: Duration,
+    patience: Duration,
+}
+
+impl Acting<'_> {
+    async fn act_again(&self) -> Trial {
+        let mut trial = self.act().await;
+        for _ in 1..ATTEMPTS {
+            if trial.failed.as_ref().is_none_or(|(_, error)| !error.is_transient()) {
+                break;
+            }
+            trial = self.act().await;
+        }
+        trial
+    }
+
+    async fn act(&self) -> Trial {
+        let inbox = Inbox(SystemDice.token());
+        let (first, second) = (self.asked(None), self.asked(Some(inbox)));
+        let mut trial = Trial::default();
+        let mut announcements = self.store.listen(&inbox);
+        let hears = self.listens(&mut announcements, &mut trial).await;
+        let taken = self.take_and_pass(&first, &second, hears, announcements, &mut trial).await;
+        trial.failed = taken.err();
+        if trial.failed.is_some() {
+            // What failed may have been executed.
+            for asked in [&first, &second] {
+                // If this fails too, it ends by itself.
+                let _ = self.store.release(&asked.hold, Duration::ZERO).await;
+            }
+        }
+        trial
+    }
+
+    /// Whether announcements arrive. A store without a queue has none.
+    async fn listens(&self, announcements: &mut Announcements, trial: &mut Trial) -> bool {
+        let deaf = match timeout(self.patience, announcements.next()).await {
+            Ok(None) => return false,
+            Ok(Some(Announcement::Deaf(error))) => {
+                trial.may_not_listen = matches!(error, StoreError::Denied { .. });
+                error.to_string()
+            }
+            Ok(Some(_)) => return true,
+            Err(_) => format!("no subscription within {:?}", self.patience),
+        };
+        trial.deaf = Some(deaf);
+        false
+    }
+
+    async fn take_and_pass(
+        &self,
+        first: &Acquisition,
+        second: &Acquisition,
+        hears: bool,
+        mut announcements: Announcements,
+        trial: &mut Trial,
+    ) -> Result<(), Failed> {
+        let &Self { store, resource, ttl, patience } = self;
+        match store.acquire(first).await.map_err(|error| ("acquire", error))? {
+            Acquired::Granted(_) => {}
+            other => return Err(("acquire", odd(format!("a free resource was not granted: {other:?}")))),
+        }
+        match store.renew(&first.hold, ttl).await.map_err(|error| ("renew", error))? {
+            Renewed::Extended => {}
+            Renewed::NotHeld => return Err(("renew", odd("the lock was gone at once".to_owned()))),
+        }
+        store.inspect(resource, 1).await.map_err(|error| ("inspect", error))?;
+        let waits = hears && {
+            let asked = store.acquire(second).await.map_err(|error| ("acquire", error))?;
+            matches!(asked, Acquired::Queued { .. })
+        };
+        match store.release(&first.hold, Duration::ZERO).await.map_err(|error| ("release", error))? {
+            Released::Freed => {}
+            other => return Err(("release", odd(format!("what was held was not given back: {other:?}")))),
+        }
+        if waits {
+            let handed_over = async {
+                while let Some(announced) = announcements.next().await {
+                    if matches!(announced, Announcement::HandedOver(token) if token == second.hold.token) {
+                        break;
+                    }
+                }
+            };
+            if timeout(patience, handed_over).await.is_err() {
+                trial.deaf = Some(format!("a hand-over was not announced within {patience:?}"));
+            }
+            // Whether it was handed over or waits still.
+            let _: Released =
+                store.release(&second.hold, Duration::ZERO).await.map_err(|error| ("release", error))?;
+        }
+        Ok(())
+    }
+
+    fn asked(&self, inbox: Option<Inbox>) -> Acquisition {
+        let (patience, grant_window) = (self.ttl, self.ttl);
+        Acquisition {
+            hold: Hold { resource: self.resource.clone(), token: SystemDice.token(), owner: None },
+            mode: Mode::Exclusive,
+            reentrant: false,
+            ttl: self.ttl,
+            lock_delay: Duration::ZERO,
+            metadata: Arc::new(Metadata::from([("purpose".to_owned(), "doctor".to_owned())])),
+            place: inbox.map(|inbox| Place { inbox, patience, grant_window, max_waiters: 1 }),
+        }
+    }
+}
+
+fn odd(doing: String) -> StoreError {
+    StoreError::Lost { doing, source: None }
+}
+
+/// What a trial at this server adds to what was found already.
+pub(super) fn judge(trial: Trial, at: Option<&str>, findings: &mut Findings) {
+    let Trial { failed, deaf, may_not_listen } = trial;
+    // What was found may be the reason, at whichever server it was.
+    let explained = findings.any(|found| {
+        found.severity == Severity::Critical && !["eviction", "version", "same-server"].contains(&found.check)
+    });
+    if let Some((verb, error)) = failed.filter(|_| !explained) {
+        findings.critical("trial", at).because(
+            format!("{verb} failed when it was tried: {error}"),
+            "locks will fail in the same way; the reason is in the words of the server",
+        );
+    }
+    let known = |check: &str| findings.any(|found| found.check == check && found.server.as_deref() == at);
+    match deaf {
+        None => {}
+        Some(_) if explained || known("rights") || known("unknown-command") && !may_not_listen => {}
+        Some(error) if may_not_listen => findings.warning("rights", at).because(
+            format!("the user may not subscribe ({error}): who waits is not told, and attempts by its backoff alone"),
+            "on this server: ACL SETUSER <user> +subscribe",
+        ),
+        Some(error) => findings.warning("hand-overs", at).because(
+            format!("{error}: who waits is not told, and attempts by its backoff alone"),
+            "look for a proxy between here and the server that does not pass publishing and subscribing on",
+        ),
+    }
+}

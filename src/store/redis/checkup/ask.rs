@@ -1,0 +1,87 @@
+//! What one server is asked, in a few round trips.
+
+use std::time::Duration;
+
+use redis::{Client, Pipeline, Value};
+use tokio::time::Instant;
+
+use super::{
+    Answer, Facts, Reading, Table,
+    exchange::{Line, lines, next, read},
+    rights,
+};
+use crate::store::{StoreError, redis::options::RedisOptions};
+
+/// Settings that `INFO` does not tell.
+const SETTINGS: [&str; 5] =
+    ["appendfsync", "save", "stop-writes-on-bgsave-error", "min-replicas-to-write", "cluster-node-timeout"];
+/// The first look at a clock pays for much that has nothing to do with the network.
+const LOOKS: usize = 3;
+
+/// How servers are asked.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) options: &'a RedisOptions,
+    pub(super) began: Instant,
+    /// Whether it is a node of a cluster.
+    pub(super) cluster: bool,
+    /// Whether sentinels say who is the master.
+    pub(super) sentinel: bool,
+}
+
+impl Asking<'_> {
+    pub(super) async fn line(&self, client: &Client) -> Result<Line, StoreError> {
+        Line::open(client, self.options.connect_timeout, self.options.response_timeout).await
+    }
+
+    pub(super) async fn ask(&self, client: &Client) -> Result<Facts, StoreError> {
+        let mut line = self.line(client).await?;
+        let (round_trip, clock) = self.clock(&mut line).await?;
+        let mut answers = line.send(self.questions()).await?.into_iter();
+        let info = lines(next(&mut answers));
+        let cluster = if self.cluster { lines(next(&mut answers)) } else { Ok(Table::new()) };
+        let config = settings(answers);
+        let lacks = rights::lacks(self, &mut line).await?;
+        Ok(Facts { round_trip, clock, info, config, cluster, lacks })
+    }
+
+    /// The look at the clock that took the shortest time, and how long.
+    async fn clock(&self, line: &mut Line) -> Result<(Duration, Answer<Reading>), StoreError> {
+        let mut best: Option<(Duration, Answer<Reading>)> = None;
+        for _ in 0..LOOKS {
+            let (sent, mut time) = (Instant::now(), redis::pipe());
+            time.cmd("TIME");
+            let answer = next(&mut line.send(time).await?.into_iter());
+            let took = sent.elapsed();
+            if best.as_ref().is_none_or(|(shortest, _)| took < *shortest) {
+                let at = sent.duration_since(self.began) + took / 2;
+                let reading = read::<(u64, u64)>(answer).map(|(seconds, micros)| Reading {
+                    at,
+                    shown: Duration::from_secs(seconds) + Duration::from_micros(micros),
+                });
+                best = Some((took, reading));
+            }
+        }
+        Ok(best.unwrap_or_else(|| (Duration::ZERO, Err("it was not asked".to_owned()))))
+    }
+
+    fn questions(&self) -> Pipeline {
+        let mut questions = redis::pipe();
+        questions.cmd("INFO");
+        if self.cluster {
+            questions.cmd("CLUSTER").arg("INFO");
+        }
+        for setting in SETTINGS {
+            questions.cmd("CONFIG").arg("GET").arg(setting);
+        }
+        questions
+    }
+}
+
+fn settings(answers: impl Iterator<Item = Value>) -> Answer<Table> {
+    let mut settings = Table::new();
+    for answer in answers {
+        settings.extend(read::<Table>(answer)?);
+    }
+    Ok(settings)
+}

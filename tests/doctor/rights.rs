@@ -1,0 +1,78 @@
+//! Users that lack a right: the doctor names it as an ACL rule does.
+
+use leasehold::doctor::{Diagnosis, Severity};
+
+use crate::{
+    GOOD, address, examine, found,
+    support::{acl, redis_server::RedisServer},
+    wait_until_empty,
+};
+
+/// The rule of the guide for this user, with all that the doctor asks besides, changed.
+fn make_user(server: &RedisServer, change: &[&str]) -> String {
+    let mut rule = acl::rule("locker");
+    rule[2] = "examined";
+    rule.extend(["+info", "+config|get", "+wait"]);
+    rule.extend(change);
+    server.command(&["ACL", "DELUSER", "examined"]);
+    server.command(&rule);
+    server.url_for("examined", "change-me")
+}
+
+async fn without(server: &RedisServer, change: &[&str]) -> Diagnosis {
+    examine(&make_user(server, change), "").await
+}
+
+#[tokio::test]
+async fn each_right_of_the_guide_is_missed_by_its_name() {
+    let server = RedisServer::with_args(&GOOD);
+    let rule = acl::rule("locker");
+    let rights = rule.iter().filter_map(|word| word.strip_prefix('+'));
+    let mut tried = 0;
+    for right in rights {
+        let diagnosis = without(&server, &[&format!("-{right}")]).await;
+        let severity = match right {
+            "scan" => Severity::Notice,
+            "subscribe" | "publish" | "ping" => Severity::Warning,
+            _ => Severity::Critical,
+        };
+        let finding = found(&diagnosis, severity, "rights", Some(&address(&server)));
+        let named = finding.advice.split(' ').any(|word| word == format!("+{right}"));
+        assert!(named && diagnosis.findings.len() == 1, "{right}: {diagnosis}");
+        tried += 1;
+    }
+    assert!(tried > 25, "only {tried} rights");
+    wait_until_empty(&server).await;
+}
+
+#[tokio::test]
+async fn keys_and_channels_out_of_bounds_are_named() {
+    let server = RedisServer::with_args(&GOOD);
+    for (change, severity, right) in [
+        (["resetkeys", "~other:*"], Severity::Critical, "~leasehold:*"),
+        (["resetchannels", "&other:*"], Severity::Warning, "&leasehold:inbox:*"),
+    ] {
+        let diagnosis = without(&server, &change).await;
+        let finding = found(&diagnosis, severity, "rights", Some(&address(&server)));
+        assert!(finding.advice.ends_with(right) && diagnosis.findings.len() == 1, "{diagnosis}");
+    }
+}
+
+#[tokio::test]
+async fn waiting_for_replicas_is_missed_only_if_they_must_confirm() {
+    let server = RedisServer::with_args(&[&GOOD[..], &["--min-replicas-to-write", "0"]].concat());
+    assert_eq!(without(&server, &["-wait"]).await.findings, []);
+    let diagnosis = examine(&make_user(&server, &["-wait"]), "store.replicas_ack = 1").await;
+    let finding = found(&diagnosis, Severity::Critical, "rights", Some(&address(&server)));
+    assert!(finding.advice.ends_with("+wait"), "{finding}");
+}
+
+#[tokio::test]
+async fn several_rights_are_one_finding() {
+    let server = RedisServer::with_args(&GOOD);
+    let diagnosis = without(&server, &["-zadd", "-hset", "-set"]).await;
+    assert_eq!(diagnosis.findings.len(), 1, "{diagnosis}");
+    let finding = found(&diagnosis, Severity::Critical, "rights", Some(&address(&server)));
+    assert!(finding.found.contains("+zadd") && finding.found.contains("+set"), "{finding}");
+    wait_until_empty(&server).await;
+}
