@@ -3,27 +3,21 @@
 #[macro_use]
 #[path = "support/acceptance/mod.rs"]
 mod acceptance;
+#[path = "acceptance/clusters.rs"]
+mod clusters;
 #[path = "acceptance/servers.rs"]
 mod servers;
 mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::{
-    protocol::ResourceName,
-    store::{MemoryStore, QuorumOptions, QuorumStore, RedisStore, Store},
-};
+use leasehold::store::{MemoryStore, QuorumOptions, QuorumStore, RedisStore, Store};
 
 use self::{
-    acceptance::{World, unique},
+    acceptance::World,
+    clusters::{ClusterWorld, PlainClusterWorld, PlainSentinelWorld, SentinelWorld},
     servers::{AclWorld, OldWorld, PlainAclWorld, PlainWorld, ReplicatedWorld, TlsWorld, ValkeyWorld},
-    support::{
-        clock::TestClock,
-        cluster::{RedisCluster, one_on_each_master},
-        redis_server::RedisServer,
-        sentinels::Sentinels,
-        shared::{Shared, Turn},
-    },
+    support::{clock::TestClock, redis_server::RedisServer},
 };
 
 struct MemoryWorld {
@@ -127,66 +121,20 @@ impl World for RedisQuorumWorld {
     }
 }
 
-struct SentinelWorld {
-    servers: Turn<Sentinels>,
-    store: Arc<RedisStore>,
-}
-
-impl World for SentinelWorld {
-    async fn start() -> Self {
-        static SERVERS: Shared<Sentinels> = Shared::new();
-        let servers = SERVERS.turn(Sentinels::start);
-        let store = Arc::new(RedisStore::open(&servers.value.url()).unwrap());
-        Self { servers, store }
-    }
-
-    fn store(&self) -> Arc<dyn Store> {
-        self.store.clone()
-    }
-
-    async fn pass(&self, time: Duration) {
-        self.servers.value.advance(time);
-    }
-}
-
-struct ClusterWorld {
-    cluster: Turn<RedisCluster>,
-    store: Arc<RedisStore>,
-}
-
-impl World for ClusterWorld {
-    async fn start() -> Self {
-        static CLUSTER: Shared<RedisCluster> = Shared::new();
-        let cluster = CLUSTER.turn(RedisCluster::with_clock);
-        let store = Arc::new(RedisStore::open(&cluster.value.url()).unwrap());
-        Self { cluster, store }
-    }
-
-    fn store(&self) -> Arc<dyn Store> {
-        self.store.clone()
-    }
-
-    async fn pass(&self, time: Duration) {
-        self.cluster.value.advance(time);
-    }
-
-    fn everywhere(&self) -> Vec<ResourceName> {
-        let names = one_on_each_master(|| unique("fact/"));
-        names.iter().map(|name| ResourceName::new(name).unwrap()).collect()
-    }
-}
-
 acceptance!(memory: MemoryWorld);
 acceptance!(redis: RedisWorld);
 acceptance!(quorum: QuorumWorld, exclusive, reentry, shared, ends, inspection, names);
 acceptance!(redis_quorum: RedisQuorumWorld, exclusive, reentry, shared, ends, inspection, names);
 acceptance!(redis_6_2: OldWorld);
 acceptance!(valkey_9: ValkeyWorld);
-acceptance!(acl: AclWorld);
+// Its user may not ask which life of the server it is.
+acceptance!(acl: AclWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, batches, passing, overtaking, together, at_one_moment, fences);
 acceptance!(tls: TlsWorld);
 acceptance!(replicated: ReplicatedWorld, passing, batches, together);
 acceptance!(plain: PlainWorld, textbook);
 acceptance!(plain_acl: PlainAclWorld, textbook);
 acceptance!(sentinel: SentinelWorld);
 // Resources in different slots are not taken at one moment.
-acceptance!(cluster: ClusterWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, batches, passing, overtaking, together);
+acceptance!(cluster: ClusterWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, batches, passing, overtaking, together, fences);
+acceptance!(plain_sentinel: PlainSentinelWorld, textbook);
+acceptance!(plain_cluster: PlainClusterWorld, textbook);

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use leasehold::store::{Released, Renewed};
+use leasehold::store::{Released, Renewed, redis::Layout};
 
 use crate::{
     callers::{RESOURCES, TTL as SHORT_TTL, name, work_while},
@@ -23,8 +23,15 @@ fn wait_until_only_fences_are_left(cluster: &RedisCluster) {
 }
 
 fn slot_of(cluster: &RedisCluster, name: &str) -> u16 {
-    let key = format!("leasehold:{{{name}}}");
-    redis::from_redis_value(cluster.nodes[0].command(&["CLUSTER", "KEYSLOT", &key])).unwrap()
+    slot_of_key(cluster, &format!("leasehold:{{{name}}}"))
+}
+
+fn slot_of_key(cluster: &RedisCluster, key: &str) -> u16 {
+    redis::from_redis_value(cluster.nodes[0].command(&["CLUSTER", "KEYSLOT", key])).unwrap()
+}
+
+fn main_key(resource: &ResourceName) -> String {
+    format!("leasehold:{{{}}}", resource.encoded())
 }
 
 #[actix::test]
@@ -79,32 +86,59 @@ async fn when_a_slot_moves_the_work_goes_on_and_what_is_held_stays_held() {
 #[tokio::test]
 async fn a_slot_that_has_moved_in_part_grants_nothing_and_ends_nothing() {
     let cluster = RedisCluster::start();
-    let store = open(&cluster.url());
-    let [alone, crowd] = [asked("alone", Mode::Exclusive), asked("crowd", Mode::Shared)];
-    for held in [&alone, &crowd] {
-        granted(&store, held).await;
-        let name = String::from_utf8_lossy(held.hold.resource.as_bytes()).into_owned();
-        let slot = slot_of(&cluster, &name);
-        let source = cluster.master_of(slot);
-        let target = (source + 1) % 3;
-        let moving = cluster.begin_to_move(slot, target);
-        // The marker is there already, and who holds is not.
-        moving.move_key(&format!("leasehold:{{{name}}}"));
-        let intruder = asked(&name, Mode::Exclusive);
-        let answer = store.acquire(&intruder).await;
-        assert!(is_unavailable(&answer), "{answer:?}");
-        let renewed = store.renew(&held.hold, TTL).await;
-        if held.mode == Mode::Exclusive {
-            assert_eq!(renewed.unwrap(), Renewed::Extended, "one key is all of it");
-        } else {
-            assert!(is_unavailable(&renewed), "{renewed:?}");
-        }
-        let inspected = store.inspect(&held.hold.resource, 9).await;
-        assert!(is_unavailable(&inspected), "{inspected:?}");
-        moving.finish(Duration::ZERO);
-        assert!(store.is_held(&held.hold).await.unwrap());
-        assert_eq!(store.release(&held.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+    for (replicas_ack, name, mode) in
+        [(0, "alone", Mode::Exclusive), (0, "crowd", Mode::Shared), (1, "confirmed", Mode::Exclusive)]
+    {
+        let response_timeout = Duration::from_secs(1);
+        let options = RedisOptions { replicas_ack, response_timeout, ..RedisOptions::default() };
+        moved_in_part(&cluster, &with(&cluster.url(), options), &asked(name, mode)).await;
     }
+}
+
+/// Lets the slot of this move while it is held.
+async fn moved_in_part(cluster: &RedisCluster, store: &RedisStore, held: &Acquisition) {
+    granted(store, held).await;
+    let key = main_key(&held.hold.resource);
+    let slot = slot_of_key(cluster, &key);
+    let moving = cluster.begin_to_move(slot, (cluster.master_of(slot) + 1) % 3);
+    // The marker is there already, and who holds is not.
+    moving.move_key(&key);
+    let hold = Hold { token: SystemDice.token(), ..held.hold.clone() };
+    let answer = store.acquire(&Acquisition { hold, mode: Mode::Exclusive, ..held.clone() }).await;
+    assert!(is_unavailable(&answer), "{answer:?}");
+    let renewed = store.renew(&held.hold, TTL).await;
+    if held.mode == Mode::Exclusive {
+        assert_eq!(renewed.unwrap(), Renewed::Extended, "one key is all of it");
+    } else {
+        assert!(is_unavailable(&renewed), "{renewed:?}");
+    }
+    let inspected = store.inspect(&held.hold.resource, 9).await;
+    assert!(is_unavailable(&inspected), "{inspected:?}");
+    moving.finish(Duration::ZERO);
+    assert!(store.is_held(&held.hold).await.unwrap());
+    assert_eq!(store.release(&held.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+}
+
+#[tokio::test]
+async fn a_node_that_has_not_heard_yet_that_it_receives_a_slot_is_asked_again() {
+    let cluster = RedisCluster::start();
+    // In this layout a resource is one key, which the node that gives the slot away sends on.
+    let store = with(&cluster.url(), RedisOptions { layout: Layout::Plain, ..patient() });
+    let slot = slot_of_key(&cluster, "leasehold:r");
+    let target = (cluster.master_of(slot) + 1) % 3;
+    let moving = cluster.begin_to_move(slot, target);
+    moving.tell_target(false);
+    let acquiring = tokio::spawn(async move { granted(&store, &asked("r", Mode::Exclusive)).await });
+    let refused = || {
+        let errors: String =
+            redis::from_redis_value(cluster.nodes[target].command(&["INFO", "errorstats"])).unwrap();
+        errors.contains("errorstat_MOVED")
+    };
+    while !refused() && !acquiring.is_finished() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    moving.tell_target(true);
+    acquiring.await.unwrap();
 }
 
 #[tokio::test]

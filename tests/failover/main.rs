@@ -1,7 +1,9 @@
 //! Sentinel and Cluster while servers fail, are replaced, or give slots away: the work goes on.
 
+mod addresses;
 mod callers;
 mod cluster;
+mod confirmed;
 mod sentinel;
 #[path = "../support/mod.rs"]
 mod support;
@@ -10,14 +12,23 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     protocol::{Mode, ResourceName},
-    store::{Acquired, Acquisition, Hold, RedisStore, Store, StoreError},
+    store::{Acquired, Acquisition, Hold, RedisOptions, RedisStore, Store, StoreError},
     world::{Dice, SystemDice},
 };
 
 const TTL: Duration = Duration::from_secs(30);
 
 fn open(url: &str) -> Arc<RedisStore> {
-    Arc::new(RedisStore::open(url).unwrap())
+    with(url, RedisOptions::default())
+}
+
+fn with(url: &str, options: RedisOptions) -> Arc<RedisStore> {
+    Arc::new(RedisStore::with_options(url, options).unwrap())
+}
+
+/// On a busy machine a server may need a while, and a replica half of that.
+fn patient() -> RedisOptions {
+    RedisOptions { response_timeout: Duration::from_secs(4), ..RedisOptions::default() }
 }
 
 /// A try for this resource.

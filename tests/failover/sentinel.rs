@@ -1,5 +1,8 @@
 //! A master that dies, is replaced, freezes; and a sentinel that is wrong.
 
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use futures_util::future::join_all;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -7,7 +10,7 @@ use tokio::{
 
 use crate::{
     callers::{TTL, work_while},
-    support::{redis_server::RedisServer, sentinels::Sentinels},
+    support::{redis_server::RedisServer, replicas::Replicated, sentinels::Sentinels},
     *,
 };
 
@@ -113,28 +116,77 @@ async fn sentinels_have_a_password_of_their_own() {
     granted(&open(&url), &asked("r", Mode::Exclusive)).await;
 }
 
+#[tokio::test]
+async fn a_master_that_becomes_a_replica_is_left_at_its_first_refusal() {
+    for replicas_ack in [0, 1] {
+        let servers = Replicated::start(1);
+        let url = sentinel_that_names(servers.master.port()).await;
+        let store = with(&url, RedisOptions { replicas_ack, ..patient() });
+        granted(&store, &asked("before", Mode::Exclusive)).await;
+        // Unlike a sentinel nobody closes the connections.
+        servers.master.command(&["REPLICAOF", "127.0.0.1", &servers.replicas[0].port().to_string()]);
+        let refused = store.acquire(&asked("r", Mode::Exclusive)).await;
+        assert!(is_unavailable(&refused), "{refused:?}");
+        let before = Sentinels::scripts_called(&servers.master);
+        let error = store.acquire(&asked("r", Mode::Exclusive)).await.unwrap_err().to_string();
+        assert!(error.contains("no master"), "{error}");
+        assert_eq!(Sentinels::scripts_called(&servers.master), before);
+    }
+}
+
+#[tokio::test]
+async fn a_master_that_was_replaced_is_not_used_again_though_it_answers() {
+    for replicas_ack in [0, 1] {
+        let [old, new] = [(); 2].map(|()| Replicated::start(1));
+        let named = Arc::new(AtomicU16::new(old.master.port()));
+        let store =
+            with(&sentinel_that_says(Arc::clone(&named)).await, RedisOptions { replicas_ack, ..patient() });
+        several_at_once(&store).await;
+        named.store(new.master.port(), Ordering::Relaxed);
+        let start = std::time::Instant::now();
+        while Sentinels::scripts_called(&new.master) == 0 {
+            assert!(start.elapsed() < TTL * 5, "the new master is never spoken to");
+            granted(&store, &asked("meanwhile", Mode::Shared)).await;
+        }
+        let before = Sentinels::scripts_called(&old.master);
+        several_at_once(&store).await;
+        assert_eq!(Sentinels::scripts_called(&old.master), before);
+    }
+}
+
+/// Where replicas confirm, each has a connection of its own.
+async fn several_at_once(store: &RedisStore) {
+    let asked: Vec<_> = (0..8).map(|number| asked(&format!("r{number}"), Mode::Shared)).collect();
+    for answer in join_all(asked.iter().map(|asked| store.acquire(asked))).await {
+        assert!(matches!(answer, Ok(Acquired::Granted(_))), "{answer:?}");
+    }
+}
+
 /// A sentinel that says the same to everybody: this port, or that it knows no service if that is zero.
 async fn sentinel_that_names(port: u16) -> String {
+    sentinel_that_says(Arc::new(AtomicU16::new(port))).await
+}
+
+/// The same, for what the port is at the time.
+async fn sentinel_that_says(port: Arc<AtomicU16>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("redis+sentinel://{}/locks", listener.local_addr().unwrap());
-    let digits = port.to_string();
-    let address = match port {
-        0 => "*-1\r\n".to_owned(),
-        _ => format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{digits}\r\n", digits.len()),
-    };
     tokio::spawn(async move {
         while let Ok((mut caller, _)) = listener.accept().await {
-            let address = address.clone();
+            let port = Arc::clone(&port);
             tokio::spawn(async move {
                 let mut heard = [0; 4096];
                 while let Ok(length @ 1..) = caller.read(&mut heard).await {
                     let asked = String::from_utf8_lossy(&heard[..length]).into_owned();
-                    let answer = if asked.contains("GET-MASTER-ADDR-BY-NAME") {
-                        &address
-                    } else if asked.contains("MASTER") {
-                        "*2\r\n$12\r\nconfig-epoch\r\n$1\r\n0\r\n"
-                    } else {
-                        "+OK\r\n"
+                    let answer = match port.load(Ordering::Relaxed) {
+                        _ if !asked.contains("GET-MASTER-ADDR-BY-NAME") => "+OK\r\n".to_owned(),
+                        0 => "*-1\r\n-ERR No such master with that name\r\n".to_owned(),
+                        port => {
+                            let digits = port.to_string();
+                            let address =
+                                format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{digits}\r\n", digits.len());
+                            address + "*2\r\n$12\r\nconfig-epoch\r\n$1\r\n0\r\n"
+                        }
                     };
                     caller.write_all(answer.as_bytes()).await.unwrap();
                 }

@@ -9,7 +9,7 @@ use redis::{FromRedisValue, Value};
 
 use super::redis_server::RedisServer;
 
-const MASTERS: usize = 3;
+pub(crate) const MASTERS: usize = 3;
 const SLOTS: usize = 16_384;
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
@@ -101,10 +101,18 @@ impl RedisCluster {
     /// The place of the master that has this slot.
     pub(crate) fn master_of(&self, slot: u16) -> usize {
         let answer = self.nodes[0].command(&["CLUSTER", "SLOTS"]);
-        let ranges: Vec<(u16, u16, (String, u16, String))> = read(ranges_without_replicas(answer));
+        let ranges: Vec<(u16, u16, Address)> = read(ranges_without_replicas(answer));
         let range = ranges.iter().find(|(first, last, _)| (*first..=*last).contains(&slot));
         let port = range.expect("a slot that is served").2.1;
         self.nodes.iter().position(|node| node.port() == port).expect("one of the nodes")
+    }
+
+    /// The host names of all nodes, as this one knows them; an empty one for who has none.
+    pub(crate) fn names(&self, node: &RedisServer) -> Vec<String> {
+        let table = text(node, &["CLUSTER", "NODES"]);
+        // An address is `ip:port@bus`, and behind a comma the name.
+        let addresses = table.lines().filter_map(|line| line.split(' ').nth(1));
+        addresses.map(|address| address.split(',').nth(1).unwrap_or_default().to_owned()).collect()
     }
 
     /// Moves a slot key by key, as `redis-cli --cluster reshard` does, with a pause after each key.
@@ -121,7 +129,8 @@ impl RedisCluster {
         moving
     }
 
-    fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
+    /// Waits until something is so.
+    pub(crate) fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
         let start = Instant::now();
         while !is_so() {
             assert!(start.elapsed() < READY_WITHIN, "not in time: {what}");
@@ -138,6 +147,13 @@ pub(crate) struct Moving<'a> {
 }
 
 impl Moving<'_> {
+    /// Has the node that receives the slot know of it, or not.
+    pub(crate) fn tell_target(&self, know: bool) {
+        let source = id(self.source);
+        let state = if know { &["IMPORTING", &source][..] } else { &["STABLE"] };
+        self.target.command(&[&["CLUSTER", "SETSLOT", &self.slot], state].concat());
+    }
+
     /// Moves one key.
     pub(crate) fn move_key(&self, key: &str) {
         let port = self.target.port().to_string();
@@ -167,13 +183,21 @@ pub(crate) fn slot_of_tag(tag: &str) -> u16 {
     crc % SLOTS as u16
 }
 
+/// The place of the master that has a hash tag when the cluster starts.
+pub(crate) fn place_of_tag(tag: &str) -> usize {
+    let slot = usize::from(slot_of_tag(tag));
+    (1..MASTERS).filter(|number| slot >= number * SLOTS / MASTERS).count()
+}
+
 /// Of these names one in a slot of each master, as a cluster has them when it starts.
 pub(crate) fn one_on_each_master(mut names: impl FnMut() -> String) -> Vec<String> {
-    let on = |number: usize, name: &str| usize::from(slot_of_tag(name)) * MASTERS / SLOTS == number;
     (0..MASTERS)
-        .filter_map(|number| std::iter::repeat_with(&mut names).find(|name| on(number, name)))
+        .filter_map(|number| std::iter::repeat_with(&mut names).find(|name| place_of_tag(name) == number))
         .collect()
 }
+
+/// Host, port and id; the host may be left out.
+type Address = (Option<String>, u16, String);
 
 fn ranges_without_replicas(answer: Value) -> Value {
     let ranges: Vec<Vec<Value>> = read(answer);

@@ -73,6 +73,16 @@ impl TlsServer {
         Self::on(RedisServer::start(), "yes")
     }
 
+    /// A cluster of one node, which says that it is where it speaks TLS.
+    pub(crate) fn of_cluster() -> Self {
+        let this = Self::on(RedisServer::with_args(&["--cluster-enabled", "yes"]), "no");
+        this.server.command(&["CONFIG", "SET", "cluster-announce-port", &this.port.to_string()]);
+        let slots: Vec<_> = (0..16_384).map(|slot: u16| slot.to_string()).collect();
+        let words = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots.iter().map(String::as_str));
+        this.server.command(&words.collect::<Vec<_>>());
+        this
+    }
+
     fn on(server: RedisServer, auth_clients: &str) -> Self {
         let certificates = Certificates::new();
         let file = |name| path(&certificates.path(name));

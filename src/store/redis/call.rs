@@ -19,12 +19,12 @@ use super::{
     keys,
     options::Layout,
     plain,
-    record::{self, millis, put},
+    record::{self, Written, millis, positive_millis, put},
     scripts,
 };
 use crate::{
     protocol::{Fence, Mode, Owner, ResourceName, Token},
-    store::{Acquisition, Hold, Metadata, Place},
+    store::{Acquisition, Hold, Place},
 };
 
 /// One call of a script.
@@ -64,9 +64,10 @@ impl Request for Call {
     async fn send_asking(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
         // Both in one pipeline: the word counts only for the command that follows it.
         let mut both = redis::pipe();
-        both.cmd("ASKING").ignore().add_command(self.command.clone());
+        both.cmd("ASKING").ignore().add_command(self.command.clone()).ignore_errors();
         let [answer]: [Value; 1] = both.query_async(connection).await?;
-        Ok(answer)
+        // The error of a pipeline would not tell all that the server said.
+        answer.extract_error()
     }
 }
 
@@ -324,32 +325,10 @@ impl Call {
     }
 }
 
-/// The metadata that was written last. Those of one manager are usually the same.
-#[derive(Default)]
-struct Written<'a> {
-    metadata: Option<&'a Arc<Metadata>>,
-    text: String,
-}
-
-impl<'a> Written<'a> {
-    fn text_of(&mut self, metadata: &'a Arc<Metadata>) -> &str {
-        if !self.metadata.is_some_and(|written| Arc::ptr_eq(written, metadata)) {
-            self.metadata = Some(metadata);
-            self.text = record::metadata(metadata);
-        }
-        &self.text
-    }
-}
-
 /// The resources of the requests in a call.
 trait Resources<'a>: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator> {}
 
 impl<'a, T: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator>> Resources<'a> for T {}
-
-/// A server takes an expiry of zero for a deletion.
-fn positive_millis(ttl: Duration) -> u64 {
-    millis(ttl).max(1)
-}
 
 #[cfg(test)]
 mod tests {

@@ -183,6 +183,9 @@ mod tests {
         };
         assert!(is_of_a_replica(&answer("READONLY You can't write against a read only replica.")));
         assert!(is_of_a_replica(&answer("@user_script: 5: -READONLY You can't write")));
+        let with_count = |reason| Value::Array(vec![answer(reason), Value::Int(0)]);
+        assert!(is_of_a_replica(&with_count("READONLY You can't write against a read only replica.")));
+        assert!(!is_of_a_replica(&with_count("OOM command not allowed")));
         assert!(!is_of_a_replica(&answer("OOM command not allowed")));
         assert!(!is_of_a_replica(&Value::Array(vec![text("READONLY")])));
     }

@@ -66,9 +66,9 @@ use crate::{protocol::Invalid, store::Hold};
 /// A user of the server needs the keys `<prefix>:*`, all of them, the channels `<prefix>:inbox:*`, and the commands
 /// `EVALSHA`, `SCRIPT LOAD`, `GET`, `MGET`, `SET`, `SETRANGE`, `DEL`, `EXISTS`, `TIME`, `PTTL`, `PEXPIRE`, `PEXPIREAT`,
 /// `HSET`, `HGET`, `HDEL`, `HLEN`, `HINCRBY`, `ZADD`, `ZREM`, `ZCARD`, `ZCOUNT`, `ZSCORE`, `ZRANK`, `ZRANGE`, `ZREVRANGE`,
-/// `ZRANGEBYSCORE`, `ZREMRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and `PING`; to list resources `SCAN` too; with
-/// `replicas_ack` `WAIT`, behind sentinels `ROLE`, on a cluster `CLUSTER SLOTS` and `ASKING`, in a quorum
-/// `INFO`. With some of them a verb may stop half-way, answer [`StoreError::Denied`], and have done a part all the same; and one name that is out of
+/// `ZRANGEBYSCORE`, `ZREMRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and `PING`; to list resources `SCAN` too, with replicas that
+/// must confirm `WAIT`, with Sentinel `ROLE`, on a cluster `CLUSTER SLOTS` and `ASKING`, and in a quorum `INFO`. With some of
+/// them a verb may stop half-way, answer [`StoreError::Denied`], and have done a part all the same; and one name that is out of
 /// bounds denies all that goes out in one call with it.
 ///
 /// # Replicas
@@ -97,7 +97,8 @@ impl RedisStore {
     /// or `redis+unix:///path`. Several servers are named by
     /// `redis+sentinel://[user:password@]host[:port],…/service[/db][?sentinel_user=…&sentinel_password=…]`, where the hosts
     /// are the sentinels, and by `redis+cluster://[user:password@]host[:port],…`, where they are some of the nodes;
-    /// `rediss+…` is the same over TLS.
+    /// `rediss+…` is the same over TLS. There, `/`, `?`, `#` and `@` within a user or a password are written `%2F`, `%3F`, `%23`
+    /// and `%40`.
     ///
     /// # Errors
     /// [`Invalid`] when it is none of these. It shows no password.

@@ -3,6 +3,7 @@
 use std::{
     fmt::{self, Write as _},
     num::NonZeroU32,
+    sync::Arc,
     time::Duration,
 };
 
@@ -104,6 +105,28 @@ pub(super) fn millis(duration: Duration) -> u64 {
     const LONGEST: u64 = 1_000_000_000_000;
     let millis = duration.as_nanos().div_ceil(1_000_000);
     u64::try_from(millis).map_or(LONGEST, |millis| millis.min(LONGEST))
+}
+
+/// A server takes an expiry of zero for a deletion.
+pub(super) fn positive_millis(ttl: Duration) -> u64 {
+    millis(ttl).max(1)
+}
+
+/// The metadata that was written last. Those of one manager are usually the same.
+#[derive(Default)]
+pub(super) struct Written<'a> {
+    metadata: Option<&'a Arc<Metadata>>,
+    text: String,
+}
+
+impl<'a> Written<'a> {
+    pub(super) fn text_of(&mut self, metadata: &'a Arc<Metadata>) -> &str {
+        if !self.metadata.is_some_and(|written| Arc::ptr_eq(written, metadata)) {
+            self.metadata = Some(metadata);
+            self.text = self::metadata(metadata);
+        }
+        &self.text
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use redis::{AsyncConnectionConfig, Client, RedisResult};
+use redis::{AsyncConnectionConfig, Client, RedisResult, Value};
 use tokio::{
     sync::watch,
     time::{Instant, timeout},
@@ -52,7 +52,7 @@ impl Sentinels {
     }
 
     pub(super) fn client(&self, master: &Node) -> Result<Client, StoreError> {
-        self.nodes.client_at(master)
+        self.nodes.client(master).map_err(errors::before_sending)
     }
 
     /// The master that was named last.
@@ -114,15 +114,15 @@ impl Sentinels {
 async fn opinion(sentinel: &Client, service: &str) -> RedisResult<Option<Opinion>> {
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     let mut connection = sentinel.get_multiplexed_async_connection_with_config(&config).await?;
-    // This one names the new master as soon as it is promoted; the table does so only when the replicas follow it.
-    let address: Option<(String, u16)> = redis::cmd("SENTINEL")
-        .arg("GET-MASTER-ADDR-BY-NAME")
-        .arg(service)
-        .query_async(&mut connection)
-        .await?;
+    // The address is that of the new master as soon as it is promoted; the table names it only when the replicas follow. Both
+    // are asked for at once: the old address with the new epoch would be believed.
+    let mut both = redis::pipe();
+    both.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(service);
+    both.cmd("SENTINEL").arg("MASTER").arg(service).ignore_errors();
+    let (address, table): (Value, Value) = both.query_async(&mut connection).await?;
+    let address: Option<(String, u16)> = redis::from_redis_value(address.extract_error()?)?;
     let Some((host, port)) = address else { return Ok(None) };
-    let table: HashMap<String, String> =
-        redis::cmd("SENTINEL").arg("MASTER").arg(service).query_async(&mut connection).await?;
+    let table: HashMap<String, String> = redis::from_redis_value(table.extract_error()?)?;
     let epoch = table.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
     Ok(Some(Opinion { master: Node::new(host, port), epoch }))
 }

@@ -16,7 +16,8 @@ use rustls::{
 
 use crate::protocol::Invalid;
 
-/// The files that a `rediss://` URL needs beside itself, all in PEM form. They are read once, when the store is opened.
+/// The files that a `rediss://` URL needs beside itself, all in PEM form. They are read once, when the store is opened, also
+/// for servers of which it hears later.
 ///
 /// # Default
 /// None of them.

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use redis::Client;
+use redis::{Client, ConnectionAddr, ConnectionInfo, RedisResult};
 
 use super::options::{self, RedisOptions};
-use crate::{protocol::Invalid, store::StoreError};
+use crate::protocol::Invalid;
 
 const SENTINEL: &str = "redis+sentinel://[user:password@]host[:port],…/service[/db]\
                         [?sentinel_user=…&sentinel_password=…]";
@@ -23,11 +23,15 @@ impl Node {
         Self { host, port }
     }
 
-    /// Reads `host:port`, where an address of version 6 may stand in brackets; without a host it is that of `near`.
+    /// Reads `host:port`, where an address of version 6 may stand in brackets; without a host it is that of `near`. A host
+    /// that is not known is a question mark, and answers `None`.
     pub(super) fn of_redirect(text: &str, near: &Self) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        let host = if host.is_empty() { &near.host } else { host };
+        let host = match host.trim_start_matches('[').trim_end_matches(']') {
+            "?" => return None,
+            "" => &near.host,
+            host => host,
+        };
         Some(Self::new(host.to_owned(), port.parse().ok()?))
     }
 
@@ -45,25 +49,30 @@ impl fmt::Display for Node {
 
 /// How the servers are spoken to, wherever they are. It knows the password, so it is not shown.
 #[derive(Clone)]
-pub(super) struct Nodes {
-    scheme: &'static str,
-    /// `user:password@`, or nothing.
-    user: String,
-    /// `/db`, or nothing.
-    db: String,
-    options: RedisOptions,
-}
+pub(super) struct Nodes(ConnectionInfo);
 
 impl Nodes {
-    fn client(&self, node: &Node) -> Result<Client, Invalid> {
-        let Self { scheme, user, db, options } = self;
-        options::client(&format!("{scheme}://{user}{node}{db}"), options)
+    /// Those that are spoken to like this one; `user` is `user:password@` or nothing, and `db` `/db` or nothing. All that is
+    /// needed of files is read here, once.
+    fn like(
+        node: &Node,
+        (scheme, user, db): (&str, &str, &str),
+        options: &RedisOptions,
+    ) -> Result<Self, Invalid> {
+        let client = options::client(&format!("{scheme}://{user}{node}{db}"), options)?;
+        Ok(Self(client.get_connection_info().clone()))
     }
 
-    /// A client of a server whose address a server has told.
-    pub(super) fn client_at(&self, node: &Node) -> Result<Client, StoreError> {
-        let unusable = |_| StoreError::Unavailable { reason: format!("{node} is no address"), source: None };
-        self.client(node).map_err(unusable)
+    /// A client of one of them. Nothing is sent.
+    pub(super) fn client(&self, node: &Node) -> RedisResult<Client> {
+        let Node { host, port } = node.clone();
+        let addr = match self.0.addr().clone() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+                ConnectionAddr::TcpTls { host, port, insecure, tls_params }
+            }
+            _ => ConnectionAddr::Tcp(host, port),
+        };
+        Client::open(self.0.clone().set_addr(addr))
     }
 }
 
@@ -78,44 +87,55 @@ pub(super) enum Named {
 pub(super) fn named(url: &str, options: &RedisOptions) -> Result<Named, Invalid> {
     let (kind, rest) = url.split_once("://").unwrap_or_default();
     let (scheme, kind) = kind.split_once('+').unwrap_or_default();
-    let (scheme, kind) = match (scheme, kind) {
-        ("redis", kind) => ("redis", kind),
-        ("rediss", kind) => ("rediss", kind),
-        _ => return options::client(url, options).map(|client| Named::One(Box::new(client))),
-    };
+    let known = matches!(scheme, "redis" | "rediss");
     match kind {
-        "sentinel" => sentinel(scheme, rest, options)
-            .ok_or_else(|| Invalid::new("store.url", format_args!("{scheme}+sentinel://…"), SENTINEL))?,
-        "cluster" => cluster(scheme, rest, options)
-            .ok_or_else(|| Invalid::new("store.url", format_args!("{scheme}+cluster://…"), CLUSTER))?,
+        "sentinel" if known => sentinel(scheme, rest, options),
+        "cluster" if known => cluster(scheme, rest, options),
         _ => options::client(url, options).map(|client| Named::One(Box::new(client))),
     }
 }
 
-fn cluster(scheme: &'static str, rest: &str, options: &RedisOptions) -> Option<Result<Named, Invalid>> {
-    let (user, hosts) = split_user(rest);
-    let seeds = nodes(hosts.strip_suffix('/').unwrap_or(hosts), 6379)?;
-    let nodes = Nodes { scheme, user, db: String::new(), options: options.clone() };
-    let readable = seeds.iter().try_for_each(|seed| nodes.client(seed).map(drop)).is_ok();
-    readable.then_some(Ok(Named::Cluster { seeds, nodes }))
+fn cluster(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, Invalid> {
+    let wrong = || Invalid::new("store.url", format_args!("{scheme}+cluster://…"), CLUSTER);
+    let (user, hosts) = split_user(rest).ok_or_else(wrong)?;
+    let seeds = nodes(hosts.strip_suffix('/').unwrap_or(hosts), 6379).ok_or_else(wrong)?;
+    let nodes = Nodes::like(&seeds[0], (scheme, &user, ""), options)?;
+    Ok(Named::Cluster { seeds, nodes })
 }
 
-fn sentinel(scheme: &'static str, rest: &str, options: &RedisOptions) -> Option<Result<Named, Invalid>> {
-    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let (user, place) = split_user(place);
-    let (hosts, path) = place.split_once('/')?;
-    let (service, db) = path.split_once('/').unwrap_or((path, ""));
-    let plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
-    if service.is_empty() || !service.chars().all(plain) {
-        return None;
+fn sentinel(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, Invalid> {
+    let wrong = || Invalid::new("store.url", format_args!("{scheme}+sentinel://…"), SENTINEL);
+    let Service { hosts, of_sentinels, user, name, db } = Service::read(rest).ok_or_else(wrong)?;
+    let nodes = Nodes::like(&hosts[0], (scheme, &user, &db), options)?;
+    let of_sentinels = Nodes::like(&hosts[0], (scheme, &of_sentinels, ""), options)?;
+    let sentinels: RedisResult<_> = hosts.iter().map(|sentinel| of_sentinels.client(sentinel)).collect();
+    Ok(Named::Sentinel { sentinels: sentinels.map_err(|_| wrong())?, service: name, nodes })
+}
+
+/// What stands behind `redis+sentinel://`.
+struct Service {
+    hosts: Vec<Node>,
+    /// `user:password@` of the sentinels, or nothing.
+    of_sentinels: String,
+    user: String,
+    name: String,
+    db: String,
+}
+
+impl Service {
+    fn read(text: &str) -> Option<Self> {
+        let (place, query) = text.split_once('?').unwrap_or((text, ""));
+        let (user, place) = split_user(place)?;
+        let (hosts, path) = place.split_once('/')?;
+        let (name, db) = path.split_once('/').unwrap_or((path, ""));
+        let plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+        if name.is_empty() || !name.chars().all(plain) {
+            return None;
+        }
+        let db = if db.is_empty() { String::new() } else { format!("/{}", db.parse::<u32>().ok()?) };
+        let (hosts, of_sentinels) = (nodes(hosts, 26379)?, sentinel_user(query)?);
+        Some(Self { hosts, of_sentinels, user, name: name.to_owned(), db })
     }
-    let db = if db.is_empty() { String::new() } else { format!("/{}", db.parse::<u32>().ok()?) };
-    let of_sentinels =
-        Nodes { scheme, user: sentinel_user(query)?, db: String::new(), options: options.clone() };
-    let sentinels: Result<Vec<_>, _> =
-        nodes(hosts, 26379)?.iter().map(|sentinel| of_sentinels.client(sentinel)).collect();
-    let nodes = Nodes { scheme, user, db, options: options.clone() };
-    Some(Ok(Named::Sentinel { sentinels: sentinels.ok()?, service: service.to_owned(), nodes }))
 }
 
 /// `user:password@` of the sentinels themselves, or nothing.
@@ -129,16 +149,22 @@ fn sentinel_user(query: &str) -> Option<String> {
         }
     }
     match password {
-        Some(password) => Some(format!("{user}:{password}@")),
+        Some(password) => Some(format!("{user}:{password}@")).filter(|user| is_encoded(user)),
         None => user.is_empty().then(String::new),
     }
 }
 
-fn split_user(text: &str) -> (String, &str) {
+/// `user:password@`, or nothing, and the rest.
+fn split_user(text: &str) -> Option<(String, &str)> {
     match text.rsplit_once('@') {
-        Some((user, rest)) => (format!("{user}@"), rest),
-        None => (String::new(), text),
+        Some((user, rest)) => Some((format!("{user}@"), rest)).filter(|(user, _)| is_encoded(user)),
+        None => Some((String::new(), text)),
     }
+}
+
+/// Whether a URL with this user cannot be read in another way: what ends a user or a host stands there as `%40` and the like.
+fn is_encoded(user: &str) -> bool {
+    user.find(['/', '?', '#', '@']) == user.len().checked_sub(1)
 }
 
 fn nodes(hosts: &str, usual_port: u16) -> Option<Vec<Node>> {
@@ -159,6 +185,8 @@ fn node(text: &str, usual_port: u16) -> Option<Node> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "tls")]
+    use crate::store::redis::TlsFiles;
 
     fn hosts(url: &str) -> String {
         match named(url, &RedisOptions::default()) {
@@ -166,7 +194,8 @@ mod tests {
             Ok(Named::Sentinel { sentinels, service, nodes }) => {
                 let hosts: Vec<_> =
                     sentinels.iter().map(|it| it.get_connection_info().addr().to_string()).collect();
-                format!("{} for {service}{}", hosts.join(" "), nodes.db)
+                let db = nodes.0.redis_settings().db();
+                format!("{} for {service}/{db}", hosts.join(" "))
             }
             Ok(Named::Cluster { seeds, .. }) => {
                 seeds.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
@@ -179,7 +208,7 @@ mod tests {
     fn a_url_names_several_servers() {
         for (url, expected) in [
             ("redis://h", "one h:6379"),
-            ("redis+sentinel://a,b:1/locks", "a:26379 b:1 for locks"),
+            ("redis+sentinel://a,b:1/locks", "a:26379 b:1 for locks/0"),
             ("redis+sentinel://u:p@a/my-locks/3?sentinel_password=x", "a:26379 for my-locks/3"),
             ("redis+cluster://u:p@a,[::1]:7000", "a:6379 [::1]:7000"),
             ("redis+cluster://a:7000/", "a:7000"),
@@ -201,6 +230,10 @@ mod tests {
             ("redis+cluster://:s3cret@a:1/2", CLUSTER),
             ("redis+cluster://a?s3cret", CLUSTER),
             ("rediss+cluster://:s3cret", CLUSTER),
+            ("redis+cluster://:s3cret@a,:s3cret@b", CLUSTER),
+            ("redis+cluster://u:12?s3cret@a", CLUSTER),
+            ("redis+sentinel://u:12#s3cret@a/locks", SENTINEL),
+            ("redis+sentinel://a/locks?sentinel_password=12/s3cret", SENTINEL),
         ] {
             let text = hosts(url);
             assert!(text.starts_with("invalid store.url") && text.contains(kind), "{text}");
@@ -216,6 +249,34 @@ mod tests {
         {
             assert_eq!(Node::of_redirect(text, &near).unwrap().to_string(), expected);
         }
-        assert!(Node::of_redirect("far", &near).is_none());
+        for unknown in ["far", "?:7"] {
+            assert!(Node::of_redirect(unknown, &near).is_none());
+        }
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn a_wrong_file_is_told_by_its_name_however_many_servers_there_are() {
+        let tls = TlsFiles { ca: Some("missing.crt".into()), ..TlsFiles::default() };
+        let options = RedisOptions { tls, ..RedisOptions::default() };
+        for url in ["rediss://a", "rediss+sentinel://a,b/locks", "rediss+cluster://a,b"] {
+            let Err(error) = named(url, &options) else { panic!("{url}") };
+            assert!(error.field == "store.tls_ca" && error.to_string().contains("missing.crt"), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_node_is_spoken_to_as_the_url_says() {
+        let Ok(Named::Cluster { nodes, .. }) = named("redis+cluster://u:p@a,b", &RedisOptions::default())
+        else {
+            panic!("no cluster")
+        };
+        let client = nodes.client(&Node::new("::1".to_owned(), 7)).unwrap();
+        let info = client.get_connection_info();
+        assert_eq!(*info.addr(), ConnectionAddr::Tcp("::1".to_owned(), 7));
+        assert_eq!(
+            (info.redis_settings().username(), info.redis_settings().password()),
+            (Some("u"), Some("p"))
+        );
     }
 }

@@ -3,7 +3,7 @@
 /// Stamps a test for each fact, against one world.
 macro_rules! acceptance {
     ($store:ident: $world:ty) => {
-        acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, batches, passing, overtaking, together, at_one_moment, fences);
+        acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, batches, passing, overtaking, together, at_one_moment, fences, lives);
     };
     ($store:ident: $world:ty, $($group:ident),+) => {
         mod $store {
@@ -248,6 +248,10 @@ macro_rules! facts_of {
             who_re_enters_has_the_raised_fence
             who_does_not_hold_raises_nothing
             each_of_a_batch_is_raised_to_its_own_fence
+        }
+    };
+    (lives: $world:ty) => {
+        facts! { $world:
             a_life_keeps_its_name
         }
     };

@@ -73,7 +73,7 @@ pub(crate) async fn each_of_a_batch_is_raised_to_its_own_fence<W: World>(scene: 
     for (asked, raised) in &raises {
         assert_eq!(scene.fence(asked).await, *raised);
     }
-    assert!(scene.fence(&elsewhere(scene.exclusive())).await > raises[0].1);
+    assert!(scene.fence(&scene.shared()).await > raises[0].1);
     assert!(raise(&scene, &[]).await.is_empty());
 }
 

@@ -36,7 +36,7 @@ pub(super) async fn look(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) ->
     }
     let (named, ranges) = placed(best.as_deref().unwrap_or_default());
     let servers = join_all(named.iter().map(async |(node, is_replica)| {
-        let facts = match nodes.client_at(node) {
+        let facts = match nodes.client(node) {
             Ok(client) => asking.ask(&client).await,
             Err(error) => Err(error),
         };
@@ -75,7 +75,7 @@ fn placed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
 }
 
 async fn tell(asking: Asking<'_>, seed: &Node, nodes: &Nodes) -> Result<Vec<Told>, StoreError> {
-    let mut line = asking.line(&nodes.client_at(seed)?).await?;
+    let mut line = asking.line(&nodes.client(seed)?).await?;
     let mut question = redis::pipe();
     question.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("NODES");
     let mut answers = line.send(question).await?.into_iter();

@@ -31,7 +31,7 @@ pub(super) async fn look(asking: Asking<'_>, sentinels: Vec<Client>, service: &s
         [(&best.master, false)].into_iter().chain(replicas).collect()
     });
     let servers = join_all(named.into_iter().map(async |(node, is_replica)| {
-        let facts = match nodes.client_at(node) {
+        let facts = match nodes.client(node) {
             Ok(client) => asking.ask(&client).await,
             Err(error) => Err(error),
         };

@@ -99,7 +99,7 @@ impl Inbox {
             Some((node, announced)) = lines.next() => Event::Announced(node, announced),
             () = tokio::time::sleep_until(*next_look) => {
                 *next_look = Instant::now() + PERIOD;
-                cluster.read_map_meanwhile(map.borrow().version);
+                cluster.read_map_meanwhile(map.borrow().version, None);
                 Event::Map
             }
         }
@@ -109,7 +109,7 @@ impl Inbox {
     async fn look(&mut self) -> Option<Announcement> {
         const PAUSE: Duration = Duration::from_millis(200);
         let version = self.map.borrow().version;
-        let error: StoreError = self.cluster.read_map(version).await?;
+        let error: StoreError = self.cluster.read_map(version, None).await?;
         if !self.deaf {
             self.deaf = true;
             return Some(Announcement::Deaf(error));
@@ -125,7 +125,7 @@ impl Inbox {
         self.open.retain(|node, _| masters.contains(node));
         for node in masters {
             if !self.open.contains_key(&node)
-                && let Ok(client) = self.cluster.0.nodes.client_at(&node)
+                && let Ok(client) = self.cluster.0.nodes.client(&node)
             {
                 let options = &self.cluster.0.options;
                 let (connect, response) = (options.connect_timeout, options.response_timeout);
@@ -156,7 +156,7 @@ impl Inbox {
         // The line of who is no master any more may have had a last word.
         *self.open.get_mut(&node)? = Some(opened);
         if !opened {
-            self.cluster.read_map_meanwhile(self.map.borrow().version);
+            self.cluster.read_map_meanwhile(self.map.borrow().version, Some(node));
         }
         if self.open.values().any(Option::is_none) {
             return None;

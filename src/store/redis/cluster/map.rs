@@ -1,6 +1,6 @@
 //! Which node of a cluster has which slots, as one of them told it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use redis::{RedisResult, Value, aio::MultiplexedConnection};
 use tokio::time::Instant;
@@ -77,13 +77,23 @@ fn slot(value: &Value) -> Option<usize> {
     }
 }
 
-/// An address as nodes tell it: one that does not know its own name is where it was asked.
+/// An address as nodes tell it. One that does not know its own is where it was asked; one that should tell a name and has
+/// none, of which it says `?`, tells its address behind.
 fn node(value: &Value, asked: &Node) -> Option<Node> {
     let Value::Array(parts) = value else { return None };
-    let [host, Value::Int(port), ..] = &parts[..] else { return None };
+    let [host, Value::Int(port), more @ ..] = &parts[..] else { return None };
     let host: Option<String> = redis::from_redis_value_ref(host).ok()?;
-    let host = host.filter(|host| !host.is_empty() && host != "?").unwrap_or_else(|| asked.host().to_owned());
+    let host = match host.as_deref() {
+        Some("?") => more.get(1).and_then(address_behind),
+        _ => host,
+    };
+    let host = host.filter(|host| !host.is_empty()).unwrap_or_else(|| asked.host().to_owned());
     Some(Node::new(host, u16::try_from(*port).ok()?))
+}
+
+fn address_behind(more: &Value) -> Option<String> {
+    let mut more: HashMap<String, String> = redis::from_redis_value_ref(more).ok()?;
+    more.remove("ip")
 }
 
 /// The question for the map.
@@ -97,5 +107,39 @@ impl Request for Slots {
     fn is_answered_by(&self, answer: &Value) -> bool {
         // No script answers with a list of lists.
         matches!(answer, Value::Array(ranges) if ranges.iter().all(|range| matches!(range, Value::Array(_))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    /// The map of a cluster of one node that tells this of where it is.
+    fn masters(host: Value, more: Vec<Value>) -> Vec<String> {
+        let node = [vec![host, Value::Int(7), text("id")], more].concat();
+        let range = vec![Value::Int(0), Value::Int(16_383), Value::Array(node)];
+        let answer = Value::Array(vec![Value::Array(range)]);
+        let map = Map::read(answer, &Node::new("asked".to_owned(), 1), 1).unwrap();
+        map.masters().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_node_is_where_it_says_or_else_where_it_was_asked() {
+        let behind = |name: &str, is: &str| vec![Value::Array(vec![text(name), text(is)])];
+        for (host, more, expected) in [
+            (text("10.0.0.1"), vec![], "10.0.0.1:7"),
+            (text("::1"), vec![], "[::1]:7"),
+            (text("a.test"), behind("ip", "10.0.0.1"), "a.test:7"),
+            (text("?"), behind("ip", "10.0.0.1"), "10.0.0.1:7"),
+            (text("?"), vec![], "asked:7"),
+            (text(""), behind("hostname", "a.test"), "asked:7"),
+            (Value::Nil, behind("ip", "10.0.0.1"), "asked:7"),
+        ] {
+            assert_eq!(masters(host, more), [expected]);
+        }
     }
 }

@@ -18,12 +18,13 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use redis::{Pipeline, RedisResult, Value, aio::MultiplexedConnection};
 use tokio::{
     sync::{Mutex as AsyncMutex, watch},
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout_at},
 };
 
 use self::map::{Map, Slots};
 use super::{
     connection::{Answered, Connection, Failure, Request},
+    errors,
     options::RedisOptions,
     target::Target,
     urls::{Node, Nodes},
@@ -46,8 +47,8 @@ struct Shared {
     greeting: Arc<Pipeline>,
     options: RedisOptions,
     map: Arc<watch::Sender<Map>>,
-    /// Held by the one who reads the map.
-    reading: Arc<AsyncMutex<()>>,
+    /// Held by the one who reads the map, with when and how that failed last.
+    reading: Arc<AsyncMutex<Option<(Instant, StoreError)>>>,
     connections: Mutex<BTreeMap<Node, Arc<Connection>>>,
 }
 
@@ -98,7 +99,7 @@ impl Cluster {
         loop {
             let Tried { node, version, outcome } = match ask.take() {
                 Some(node) => self.try_asking(node, request).await,
-                None => self.try_once(slot, request).await,
+                None => self.try_once(slot, request, give_up).await,
             };
             let error = match outcome {
                 Ok(value) => return Ok(Answered { value, repeated: lost.is_some() }),
@@ -107,30 +108,30 @@ impl Cluster {
                     match (to, slot) {
                         (Some(to), _) if asked => ask = Some(to),
                         (Some(to), Some(slot)) => self.moved(slot, &to, version),
-                        _ => {}
+                        _ => self.read_map_meanwhile(version, None),
                     }
                     error
                 }
                 Err(Failure::Gone(error)) if again => {
-                    self.read_map(version).await;
+                    self.read_map_until(give_up, version, node.as_ref()).await;
                     lost.get_or_insert(error).clone()
                 }
                 Err(Failure::Unreachable(error)) if error.is_transient() => {
-                    self.read_map(version).await;
+                    self.read_map_until(give_up, version, node.as_ref()).await;
                     error
                 }
                 Err(Failure::Later(error)) => {
-                    self.read_map_meanwhile(version);
+                    self.read_map_meanwhile(version, node);
                     error
                 }
                 Err(other) => {
                     // Whatever became of it: the next one should know of a failover.
-                    self.read_map_meanwhile(version);
+                    self.read_map_meanwhile(version, node);
                     return Err(lost.unwrap_or_else(|| other.into_error()));
                 }
             };
             if Instant::now() + pause >= give_up {
-                self.read_map_meanwhile(version);
+                self.read_map_meanwhile(version, None);
                 // Whatever the last try says of itself, a lost one may have been executed.
                 return Err(lost.unwrap_or(error));
             }
@@ -141,15 +142,15 @@ impl Cluster {
         }
     }
 
-    async fn try_once(&self, slot: Option<u16>, request: &impl Request) -> Tried {
-        let mut found = self.find(slot);
+    async fn try_once(&self, slot: Option<u16>, request: &impl Request, give_up: Instant) -> Tried {
+        let (mut found, mut failure) = (self.find(slot), None);
         if found.1.is_none() {
-            self.read_map(found.0).await;
+            failure = self.read_map_until(give_up, found.0, None).await;
             found = self.find(slot);
         }
         let (version, Some(node)) = found else {
             let reason = "no node of the cluster says who has the slot".to_owned();
-            let error = StoreError::Unavailable { reason, source: None };
+            let error = failure.unwrap_or(StoreError::Unavailable { reason, source: None });
             return Tried { node: None, version: found.0, outcome: Err(Failure::Unreachable(error)) };
         };
         let outcome = match self.connection(&node) {
@@ -182,7 +183,7 @@ impl Cluster {
     pub(super) async fn masters(&self) -> Result<Vec<Arc<Connection>>, StoreError> {
         let version = self.0.map.borrow().version;
         // Not from memory: to leave one out would be an answer that is wrong.
-        let reading = self.read_map(version).await;
+        let reading = self.read_map(version, None).await;
         let masters = self.0.map.borrow().masters();
         if masters.is_empty() {
             let reason = "no node of the cluster answers".to_owned();
@@ -193,18 +194,32 @@ impl Cluster {
 
     fn moved(&self, slot: u16, to: &Node, version: u64) {
         self.0.map.send_modify(|map| map.moved(slot, to));
-        self.read_map_meanwhile(version);
+        self.read_map_meanwhile(version, None);
     }
 
-    fn read_map_meanwhile(&self, version: u64) {
+    fn read_map_meanwhile(&self, version: u64, doubted: Option<Node>) {
         let cluster = self.clone();
         // What it finds is kept; a failure changes nothing.
-        tokio::spawn(async move { drop(cluster.read_map(version).await) });
+        tokio::spawn(async move { drop(cluster.read_map(version, doubted.as_ref()).await) });
+    }
+
+    /// Reads the map, as long as there is time. Answers why not, if that is known.
+    async fn read_map_until(
+        &self,
+        give_up: Instant,
+        version: u64,
+        doubted: Option<&Node>,
+    ) -> Option<StoreError> {
+        timeout_at(give_up, self.read_map(version, doubted)).await.ok().flatten()
     }
 
     /// Reads the map from whichever node answers first, unless somebody did so since this version. Answers why not.
-    async fn read_map(&self, version: u64) -> Option<StoreError> {
-        let _reading = self.0.reading.lock().await;
+    ///
+    /// One that is `doubted` is not asked as long as there are others: a node that is cut off from them goes on telling
+    /// what it knew.
+    async fn read_map(&self, version: u64, doubted: Option<&Node>) -> Option<StoreError> {
+        let came = Instant::now();
+        let mut reading = self.0.reading.lock().await;
         let known = {
             let map = self.0.map.borrow();
             if map.version != version || map.read_at.is_some_and(|at| Instant::now() < at + FRESH) {
@@ -212,7 +227,14 @@ impl Cluster {
             }
             map.masters()
         };
-        let asked: BTreeSet<Node> = known.into_iter().chain(self.0.seeds.iter().cloned()).collect();
+        // Those who stood in line meanwhile would only wait for the same nodes again, one after the other.
+        if let Some((_, error)) = reading.as_ref().filter(|(failed, _)| came < *failed) {
+            return Some(error.clone());
+        }
+        let mut asked: BTreeSet<Node> = known.into_iter().chain(self.0.seeds.iter().cloned()).collect();
+        if let Some(doubted) = doubted.filter(|_| asked.len() > 1) {
+            asked.remove(doubted);
+        }
         let mut answers: FuturesUnordered<_> =
             asked.iter().map(|node| self.read_map_from(node, version + 1)).collect();
         let mut failure = None;
@@ -228,6 +250,7 @@ impl Cluster {
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
+        *reading = failure.clone().map(|error| (Instant::now(), error));
         failure
     }
 
@@ -248,7 +271,7 @@ impl Cluster {
             return Ok(Arc::clone(known));
         }
         let Shared { nodes, greeting, options, .. } = &*self.0;
-        let target = Target::Fixed(Box::new(nodes.client_at(node)?));
+        let target = Target::Fixed(Box::new(nodes.client(node).map_err(errors::before_sending)?));
         let connection = Arc::new(Connection::new(target, Arc::clone(greeting), options));
         Ok(Arc::clone(self.connections().entry(node.clone()).or_insert(connection)))
     }
