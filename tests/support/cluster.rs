@@ -154,10 +154,15 @@ impl Moving<'_> {
         self.target.command(&[&["CLUSTER", "SETSLOT", &self.slot], state].concat());
     }
 
-    /// Moves one key.
+    /// Moves one key. On a machine that is busy, nodes take each other for dead for a moment, and it is tried again.
     pub(crate) fn move_key(&self, key: &str) {
         let port = self.target.port().to_string();
-        self.source.command(&["MIGRATE", "127.0.0.1", &port, key, "0", "5000"]);
+        let words = ["MIGRATE", "127.0.0.1", &port, key, "0", "5000"];
+        let start = Instant::now();
+        while let Err(error) = self.source.try_command(&words) {
+            assert!(start.elapsed() < READY_WITHIN, "{key} does not move: {error}");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Moves what is left, with a pause after each key, and then the slot itself.

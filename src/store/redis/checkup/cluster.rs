@@ -11,7 +11,10 @@ use super::{
 };
 use crate::store::{
     StoreError,
-    redis::urls::{Node, Nodes},
+    redis::{
+        errors,
+        urls::{Node, Nodes},
+    },
 };
 
 /// Slots, the master that serves them, and its replicas.
@@ -38,7 +41,7 @@ pub(super) async fn look(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) ->
     let servers = join_all(named.iter().map(async |(node, is_replica)| {
         let facts = match nodes.client(node) {
             Ok(client) => asking.ask(&client).await,
-            Err(error) => Err(error),
+            Err(error) => Err(errors::before_sending(error)),
         };
         Server { address: node.to_string(), is_replica: *is_replica, facts }
     }));
@@ -75,7 +78,7 @@ fn placed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
 }
 
 async fn tell(asking: Asking<'_>, seed: &Node, nodes: &Nodes) -> Result<Vec<Told>, StoreError> {
-    let mut line = asking.line(&nodes.client(seed)?).await?;
+    let mut line = asking.line(&nodes.client(seed).map_err(errors::before_sending)?).await?;
     let mut question = redis::pipe();
     question.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("NODES");
     let mut answers = line.send(question).await?.into_iter();

@@ -12,7 +12,10 @@ use super::{
 };
 use crate::store::{
     StoreError,
-    redis::urls::{Node, Nodes},
+    redis::{
+        errors,
+        urls::{Node, Nodes},
+    },
 };
 
 /// What one sentinel says, with the addresses as they are connected to.
@@ -33,7 +36,7 @@ pub(super) async fn look(asking: Asking<'_>, sentinels: Vec<Client>, service: &s
     let servers = join_all(named.into_iter().map(async |(node, is_replica)| {
         let facts = match nodes.client(node) {
             Ok(client) => asking.ask(&client).await,
-            Err(error) => Err(error),
+            Err(error) => Err(errors::before_sending(error)),
         };
         Server { address: node.to_string(), is_replica, facts }
     }));

@@ -1,0 +1,53 @@
+//! Five masters that know nothing of one another, of which two fail.
+
+use std::{thread, time::Duration};
+
+use crate::{
+    load::Kind,
+    scenario::{Conflicts, Keys, Rig, Scenario},
+    single::{FROZEN, names},
+    support::redis_server::RedisServer,
+};
+
+/// How long two of five are down.
+const DOWN: Duration = Duration::from_secs(4);
+
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    let scenario = |name, rig| Scenario { name, conflicts: Conflicts::Never, rig };
+    vec![
+        scenario("quorum_two_of_five_killed_and_restarted_empty", killed),
+        scenario("quorum_two_of_five_frozen", frozen),
+    ]
+}
+
+fn killed() -> Rig {
+    rig(|servers| {
+        servers[..2].iter_mut().for_each(RedisServer::kill);
+        thread::sleep(DOWN);
+        servers[..2].iter_mut().for_each(RedisServer::restart);
+    })
+}
+
+fn frozen() -> Rig {
+    rig(|servers| {
+        servers[..2].iter().for_each(RedisServer::pause);
+        thread::sleep(FROZEN);
+        servers[..2].iter().for_each(RedisServer::resume);
+    })
+}
+
+fn rig(happens: fn(&mut [RedisServer])) -> Rig {
+    let mut servers: Vec<_> = (0..5).map(|_| RedisServer::start()).collect();
+    let urls: Vec<_> = servers.iter().map(RedisServer::url).collect();
+    Rig {
+        store: format!(
+            "url = \"quorum://[{}]\"\nfresh_start = true\nnode_timeout = \"150ms\"",
+            urls.join(",")
+        ),
+        kinds: vec![Kind::Exclusive, Kind::ReadWrite, Kind::ReEntrant],
+        outage: Box::new(move || {
+            happens(&mut servers);
+            Box::new(move || servers.iter().flat_map(names).collect()) as Keys
+        }),
+    }
+}

@@ -1,0 +1,34 @@
+//! One server that is frozen.
+
+use std::{thread, time::Duration};
+
+use crate::{
+    scenario::{Conflicts, Keys, Rig, Scenario, all_kinds},
+    support::redis_server::RedisServer,
+};
+
+/// How long a frozen server is frozen.
+pub(crate) const FROZEN: Duration = Duration::from_secs(10);
+
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    vec![Scenario { name: "single_server_frozen", conflicts: Conflicts::Never, rig: frozen }]
+}
+
+fn frozen() -> Rig {
+    let server = RedisServer::start();
+    Rig {
+        store: format!("url = {:?}", server.url()),
+        kinds: all_kinds(),
+        outage: Box::new(move || {
+            server.pause();
+            thread::sleep(FROZEN);
+            server.resume();
+            Box::new(move || names(&server)) as Keys
+        }),
+    }
+}
+
+/// The names of the keys of a server.
+pub(crate) fn names(server: &RedisServer) -> Vec<String> {
+    server.keys().into_iter().map(|(name, _)| name).collect()
+}

@@ -1,0 +1,53 @@
+//! What must hold after a scenario.
+
+use crate::{
+    load::{self, Conflict, Held},
+    scenario::{Conflicts, FIRST_KEPT, GRACE, LONGEST_TTL, RESOURCES, Scenario, Seen},
+};
+
+impl Seen {
+    /// The leases of a resource.
+    pub(crate) fn held(&self, resource: usize) -> Vec<&Held> {
+        let all = self.reports.iter().flat_map(|report| &report.held);
+        all.filter(|held| held.resource == resource).collect()
+    }
+
+    pub(crate) fn conflicts(&self) -> Vec<Conflict> {
+        (0..RESOURCES).flat_map(|resource| load::conflicts(&self.held(resource))).collect()
+    }
+
+    pub(crate) fn told_late(&self) -> Vec<&Held> {
+        self.reports.iter().flat_map(load::told_late).collect()
+    }
+
+    /// When the last thing that the outage may have forgotten has ended.
+    fn forgotten_until(&self) -> u64 {
+        self.outage.1 + (LONGEST_TTL + GRACE).as_micros() as u64
+    }
+}
+
+/// Everything that must not have been.
+pub(crate) fn violations(scenario: &Scenario, seen: &Seen) -> Vec<String> {
+    let mut found = Vec::new();
+    let around = seen.outage.0..seen.forgotten_until();
+    let is_allowed = |conflict: &Conflict| {
+        scenario.conflicts == Conflicts::AroundTheOutage && around.contains(&conflict.from)
+    };
+    for conflict in seen.conflicts().iter().filter(|conflict| !is_allowed(conflict)) {
+        let after = (conflict.from as f64 - seen.outage.0 as f64) / 1e6;
+        found.push(format!("{after:+.3} s from the beginning of the outage: {}", conflict.what));
+    }
+    for resource in 0..RESOURCES {
+        let held = seen.held(resource);
+        found.extend(load::fences(&held));
+        let is_granted_again = held.iter().any(|held| held.granted > seen.outage.1);
+        if resource < FIRST_KEPT && !is_granted_again {
+            found.push(format!("resource {resource} is not granted again after the outage"));
+        }
+    }
+    found.extend(seen.told_late().iter().map(|late| format!("told too late: {late:?}")));
+    if !seen.left.is_empty() {
+        found.push(format!("keys left over: {:?}", seen.left));
+    }
+    found
+}

@@ -1,0 +1,205 @@
+//! One caller: it takes, holds, loses, drops and releases leases, and writes down what it held.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use actix::Addr;
+use leasehold::{
+    Acquire, AcquireError, Lease, LockManager, ReadLock, Request, Standing, WriteLock, protocol::guard_band,
+};
+use rand::{RngExt, rngs::StdRng};
+use tokio::time::{sleep, timeout};
+
+use super::{
+    PERMITS,
+    history::{Held, Loss, Report, Taken},
+    micros, name,
+    plan::{Kind, Plan},
+};
+
+/// How often a holder looks how long its lease holds, and whether it is done.
+const LOOK: Duration = Duration::from_millis(5);
+
+pub(super) struct Caller {
+    pub(super) plan: Rc<Plan>,
+    pub(super) keeps: bool,
+    pub(super) locks: Addr<LockManager>,
+    pub(super) owner: String,
+    pub(super) dice: StdRng,
+    pub(super) report: Rc<RefCell<Report>>,
+    pub(super) stop: Rc<Cell<bool>>,
+}
+
+impl Caller {
+    pub(super) async fn run(mut self) {
+        while !self.stop.get() {
+            let (first_kept, all) = (self.plan.first_kept(), self.plan.resources);
+            let mine = if self.keeps { first_kept..all } else { 0..first_kept };
+            let resource = self.dice.random_range(mine);
+            match self.plan.kind(resource) {
+                Kind::Exclusive => self.hold(resource, Taken::Everything, Acquire::new(name(resource))).await,
+                Kind::ReadWrite if self.dice.random_bool(0.8) => {
+                    self.hold(resource, Taken::Shared, ReadLock::new(name(resource))).await;
+                }
+                Kind::ReadWrite => {
+                    self.hold(resource, Taken::Everything, WriteLock::new(name(resource))).await;
+                }
+                Kind::Permits => {
+                    let count = self.dice.random_range(1..=3);
+                    let asked = Acquire::new(name(resource)).permits(count, PERMITS);
+                    self.hold(resource, Taken::Permits(count), asked).await;
+                }
+                Kind::ReEntrant => self.re_enter(resource).await,
+            }
+            sleep(self.up_to(self.plan.pause)).await;
+        }
+    }
+
+    fn up_to(&mut self, most: Duration) -> Duration {
+        self.dice.random_range(Duration::ZERO..=most)
+    }
+
+    fn time_to_hold(&mut self) -> Duration {
+        let long = 2 * self.plan.longest_ttl();
+        if self.keeps {
+            return self.up_to(long);
+        }
+        if self.dice.random_bool(self.plan.long) {
+            return long;
+        }
+        match self.dice.random_bool(0.1) {
+            true => Duration::from_millis(200),
+            false => self.up_to(Duration::from_millis(10)),
+        }
+    }
+
+    /// Takes a lease, holds it in one of several ways, and gives it up in one of several ways.
+    async fn hold<Asked: 'static>(&mut self, resource: usize, taken: Taken, asked: Request<Asked>) {
+        if let Some((lease, held)) = self.acquire(resource, taken, asked).await {
+            let time = self.time_to_hold();
+            self.work(lease, held, time).await;
+        }
+    }
+
+    /// Takes a lease, and the same again while it has it.
+    async fn re_enter(&mut self, resource: usize) {
+        let owner = self.owner.clone();
+        let asked = || Acquire::new(name(resource)).owner(owner.clone());
+        let Some((outer, held)) = self.acquire(resource, Taken::Everything, asked()).await else {
+            return;
+        };
+        let (fence, done) = (held.fence, Cell::new(false));
+        let again = async {
+            if let Some((inner, held)) = self.acquire(resource, Taken::Everything, asked()).await {
+                // If the outer one was lost meanwhile, this is a grant of its own.
+                assert!(held.fence >= fence, "{held:?} has a smaller fence than the hold before it: {fence}");
+                let time = self.time_to_hold();
+                self.work(inner, held, time).await;
+            }
+            done.set(true);
+        };
+        let (held, ()) = tokio::join!(watched(&outer, held, || done.get()), again);
+        self.give_up(outer, held).await;
+    }
+
+    async fn acquire<Asked: 'static>(
+        &mut self,
+        resource: usize,
+        taken: Taken,
+        asked: Request<Asked>,
+    ) -> Option<(Lease, Held)> {
+        let (shortest, longest) = self.plan.ttl;
+        let ttl = self.dice.random_range(shortest..=longest);
+        let asked = asked.ttl(ttl).wait(Duration::from_millis(self.dice.random_range(0..2_000)));
+        let asked = if self.dice.random_bool(self.plan.not_renewed) { asked.no_renew() } else { asked };
+        let patience = match self.dice.random_bool(0.1) {
+            true => Duration::from_millis(self.dice.random_range(0..100)),
+            false => Duration::from_secs(60),
+        };
+        let asked_at = micros();
+        let Ok(answer) = timeout(patience, self.locks.send(asked)).await else {
+            self.report.borrow_mut().cancelled += 1;
+            return None;
+        };
+        let lease = match answer.unwrap() {
+            Ok(lease) => lease,
+            Err(AcquireError::Held { .. }) => {
+                self.report.borrow_mut().refused += 1;
+                return None;
+            }
+            Err(error) => {
+                *self.report.borrow_mut().errors.entry(error.kind().to_owned()).or_default() += 1;
+                return None;
+            }
+        };
+        let granted = micros();
+        let held = Held {
+            resource,
+            taken,
+            owner: (self.plan.kind(resource) == Kind::ReEntrant).then(|| self.owner.clone()),
+            re_entered: lease.holds() > 1,
+            fence: lease.fence().unwrap().get(),
+            ttl,
+            asked: asked_at,
+            granted,
+            ended: granted,
+            lost: None,
+        };
+        Some((lease, held))
+    }
+
+    /// Holds a lease for `time` or until it is lost, then drops or releases it.
+    async fn work(&mut self, lease: Lease, held: Held, time: Duration) {
+        let (start, stop) = (Instant::now(), Rc::clone(&self.stop));
+        let held = watched(&lease, held, || start.elapsed() >= time || stop.get()).await;
+        self.give_up(lease, held).await;
+    }
+
+    async fn give_up(&mut self, lease: Lease, held: Held) {
+        self.report.borrow_mut().held.push(held);
+        if self.dice.random_bool(0.5) {
+            drop(lease);
+        } else {
+            // Lost, or released: both are in the statistics that are checked at the end.
+            drop(lease.release().await);
+        }
+    }
+}
+
+/// Looks at a lease until its holder is done with it or is told of its loss, and answers what is to be written down.
+async fn watched(lease: &Lease, mut held: Held, is_done: impl Fn() -> bool) -> Held {
+    let believed_until = Cell::new(held.granted);
+    let working = async {
+        while !is_done() {
+            let left = lease.remaining();
+            if !left.is_zero() {
+                believed_until.set(micros() + left.as_micros() as u64);
+            }
+            sleep(LOOK).await;
+        }
+    };
+    let told = tokio::select! {
+        biased;
+        reason = lease.lost() => Some(reason),
+        () = working => None,
+    };
+    let lost = match lease.standing() {
+        Standing::Lost(reason) => told.or(Some(reason)),
+        _ => None,
+    };
+    let (now, believed_until) = (micros(), believed_until.get());
+    // Taken after the question: a lease that was valid then may be believed in until now, but no longer than it was
+    // said to hold when it was lost.
+    held.ended = if lost.is_none() { now } else { now.min(believed_until) };
+    held.lost = lost.map(|reason| Loss {
+        reason: reason.as_str().to_owned(),
+        told: now,
+        due: believed_until,
+        // The holder is told earlier than its validity ends, for a timer that fires late.
+        valid_until: believed_until + guard_band(held.ttl).as_micros() as u64,
+    });
+    held
+}

@@ -1,0 +1,46 @@
+//! Callers in processes of their own that fight for locks, and the check of what they wrote down.
+//!
+//! Each process writes down what it held and when; afterwards the histories are put together and checked. (One host has one
+//! clock since its start, so the moments of its processes can be compared; the library never does that.)
+
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
+
+mod caller;
+mod checker;
+mod crew;
+mod history;
+mod plan;
+mod worker;
+
+use std::time::Duration;
+
+use leasehold::{
+    Moment,
+    world::{Clock, SystemClock},
+};
+
+pub(crate) use self::{
+    checker::{Conflict, conflicts, fences, re_entries, told_late},
+    crew::{Crew, work_if_asked},
+    history::{Held, Report, Taken},
+    plan::{Kind, Plan},
+};
+
+/// The capacity of a resource of which permits are taken.
+pub(crate) const PERMITS: u32 = 5;
+
+/// The name of a resource.
+pub(crate) fn name(resource: usize) -> String {
+    format!("load/{resource}")
+}
+
+/// Microseconds since the host was started.
+pub(crate) fn micros() -> u64 {
+    Moment::since_origin(Duration::ZERO).elapsed(SystemClock.now()).as_micros() as u64
+}
+
+/// Whether this test program was asked for something of this name: by a filter on its command line, or by none.
+pub(crate) fn is_meant(arguments: &[String], name: &str) -> bool {
+    let mut filters = arguments.iter().filter(|argument| !argument.starts_with('-')).peekable();
+    filters.peek().is_none() || filters.any(|filter| name.contains(filter.as_str()))
+}

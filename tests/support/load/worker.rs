@@ -1,0 +1,103 @@
+//! One process: its managers and callers, and the sums of its counters.
+
+use std::{
+    cell::{Cell, RefCell},
+    io::Read,
+    path::Path,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use actix::Addr;
+use leasehold::{Config, LockManager, Statistics, Stats};
+use rand::{SeedableRng, rngs::StdRng};
+use tokio::time::sleep;
+
+use super::{caller::Caller, history::Report, micros, plan::Plan};
+
+/// How often the thread of the callers is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+/// A look that comes so much later than the one before is a stall.
+const STALL: u64 = 15_000;
+
+/// Runs the callers of one process until its input is closed, and writes the report to `file`.
+pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
+    actix::System::new().block_on(async {
+        let plan = Rc::new(plan);
+        let config = Config::from_toml(&plan.config).unwrap();
+        let managers: Vec<_> = (0..plan.managers).map(|_| config.start().unwrap()).collect();
+        let report = Rc::new(RefCell::new(Report::default()));
+        let stop = Rc::new(Cell::new(false));
+        let callers = (0..plan.callers).map(|caller| {
+            let caller = Caller {
+                plan: Rc::clone(&plan),
+                keeps: caller < plan.keepers,
+                locks: managers[caller % managers.len()].clone(),
+                owner: format!("caller {caller} of process {seed}"),
+                dice: StdRng::seed_from_u64(seed * 1_000 + caller as u64),
+                report: Rc::clone(&report),
+                stop: Rc::clone(&stop),
+            };
+            actix_rt::spawn(caller.run())
+        });
+        let callers = callers.collect::<Vec<_>>();
+        let witness = actix_rt::spawn(look_for_stalls(Rc::clone(&report)));
+        let closed = watch_input();
+        while !closed.load(Ordering::Relaxed) {
+            sums_hold(&managers).await;
+            sleep(Duration::from_millis(100)).await;
+        }
+        stop.set(true);
+        for caller in callers {
+            caller.await.unwrap();
+        }
+        sums_hold(&managers).await;
+        witness.abort();
+        report.take().write(file);
+    });
+}
+
+/// Becomes true when whoever started this process closes its input, or dies.
+fn watch_input() -> Arc<AtomicBool> {
+    let closed = Arc::new(AtomicBool::new(false));
+    let close = Arc::clone(&closed);
+    thread::spawn(move || {
+        // An input that cannot be read is as good as closed.
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        close.store(true, Ordering::Relaxed);
+    });
+    closed
+}
+
+async fn look_for_stalls(report: Rc<RefCell<Report>>) {
+    loop {
+        let before = micros();
+        sleep(LOOK).await;
+        let now = micros();
+        if now - before > STALL {
+            report.borrow_mut().stalls.push((before, now));
+        }
+    }
+}
+
+async fn sums_hold(managers: &[Addr<LockManager>]) {
+    for manager in managers {
+        sums_of_one_hold(&manager.send(Stats).await.unwrap());
+    }
+}
+
+/// The sums that the counters promise to obey.
+fn sums_of_one_hold(stats: &Statistics) {
+    let failed: u64 = stats.failed.values().sum();
+    let answered = stats.granted + stats.refused + stats.timed_out + stats.cancelled + failed;
+    assert_eq!(stats.requests, answered + stats.pending, "{stats:?}");
+    let over = stats.released + stats.lost.values().sum::<u64>();
+    assert_eq!(stats.granted, over + stats.held, "{stats:?}");
+    assert_eq!(stats.retries.count, stats.granted, "{stats:?}");
+    assert_eq!(stats.held_for.count, over, "{stats:?}");
+}
