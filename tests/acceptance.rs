@@ -5,17 +5,20 @@
 mod acceptance;
 #[path = "acceptance/clusters.rs"]
 mod clusters;
+#[path = "acceptance/quorums.rs"]
+mod quorums;
 #[path = "acceptance/servers.rs"]
 mod servers;
 mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::store::{MemoryStore, QuorumOptions, QuorumStore, RedisStore, Store};
+use leasehold::store::{MemoryStore, RedisStore, Store};
 
 use self::{
     acceptance::World,
     clusters::{ClusterWorld, PlainClusterWorld, PlainSentinelWorld, SentinelWorld},
+    quorums::{QuorumWorld, RedisQuorumWorld},
     servers::{AclWorld, OldWorld, PlainAclWorld, PlainWorld, ReplicatedWorld, TlsWorld, ValkeyWorld},
     support::{clock::TestClock, redis_server::RedisServer},
 };
@@ -62,69 +65,10 @@ impl World for RedisWorld {
     }
 }
 
-/// How the quorums under test use their nodes, which have just been started. Nodes may be slow on a busy machine.
-fn fresh() -> QuorumOptions {
-    QuorumOptions { node_timeout: Duration::from_secs(5), fresh_start: true, ..QuorumOptions::default() }
-}
-
-struct QuorumWorld {
-    clock: Arc<TestClock>,
-    store: Arc<QuorumStore>,
-}
-
-impl World for QuorumWorld {
-    const PERMITS: bool = false;
-
-    async fn start() -> Self {
-        let clock = Arc::new(TestClock::new());
-        let node = |number: u32| {
-            let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock.clone()));
-            (format!("memory {number}"), store)
-        };
-        let store = QuorumStore::with_clock((1..=5).map(node), fresh(), clock.clone()).unwrap();
-        Self { clock, store: Arc::new(store) }
-    }
-
-    fn store(&self) -> Arc<dyn Store> {
-        self.store.clone()
-    }
-
-    async fn pass(&self, time: Duration) {
-        self.clock.advance(time);
-    }
-}
-
-struct RedisQuorumWorld {
-    servers: Vec<RedisServer>,
-    store: Arc<QuorumStore>,
-}
-
-impl World for RedisQuorumWorld {
-    const PERMITS: bool = false;
-
-    async fn start() -> Self {
-        let servers: Vec<_> = (0..5).map(|_| RedisServer::with_clock()).collect();
-        let node = |server: &RedisServer| {
-            let store: Arc<dyn Store> = Arc::new(RedisStore::open(&server.url()).unwrap());
-            (server.url(), store)
-        };
-        let store = QuorumStore::new(servers.iter().map(node), fresh()).unwrap();
-        Self { servers, store: Arc::new(store) }
-    }
-
-    fn store(&self) -> Arc<dyn Store> {
-        self.store.clone()
-    }
-
-    async fn pass(&self, time: Duration) {
-        self.servers.iter().for_each(|server| server.advance(time));
-    }
-}
-
 acceptance!(memory: MemoryWorld);
 acceptance!(redis: RedisWorld);
-acceptance!(quorum: QuorumWorld, exclusive, reentry, shared, ends, inspection, names);
-acceptance!(redis_quorum: RedisQuorumWorld, exclusive, reentry, shared, ends, inspection, names);
+acceptance!(quorum: QuorumWorld, exclusive, reentry, shared, ends, inspection, names, several);
+acceptance!(redis_quorum: RedisQuorumWorld, exclusive, reentry, shared, ends, inspection, names, several);
 acceptance!(redis_6_2: OldWorld);
 acceptance!(valkey_9: ValkeyWorld);
 // Its user may not ask which life of the server it is.

@@ -3,7 +3,8 @@
 //! # Layout
 //! Read in this order: [`plan`] (what is measured), [`workloads`] (what a worker does), [`lockers`] (with what),
 //! [`worker`] (a process that does it), [`coordinator`] (starts workers and looks at the server), [`summary`]
-//! (repetitions made one), [`report`] and [`svg`] (what is shown).
+//! (repetitions made one), [`report`] and [`svg`] (what is shown). Apart from them stands [`quorum`], a comparison of its
+//! own.
 //!
 //! Every measurement has worker processes of its own and an empty server. The lockers take turns, so that whatever
 //! else the machine does meets all of them alike.
@@ -13,6 +14,7 @@ mod lockers;
 mod meters;
 mod monitor;
 mod plan;
+mod quorum;
 mod referee;
 mod report;
 mod sample;
@@ -61,6 +63,8 @@ struct Options {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Five servers as a quorum, of which two are killed, or stopped; --seconds is for each of the eight that are compared
+    Quorum,
     /// What the benchmark starts by itself: a process that does the work of one measurement
     #[command(hide = true)]
     Worker { job: String },
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let done = match &options.command {
         Some(Command::Worker { job }) => worker::run(job).map(|()| true),
+        Some(Command::Quorum) => quorum(&options).map(|()| true),
         None => measure(&options),
     };
     match done {
@@ -87,6 +92,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn quorum(options: &Options) -> Result<(), Failure> {
+    println!("{}", quorum::measure(Duration::from_secs_f64(options.seconds))?);
+    Ok(())
 }
 
 /// Measures all that is asked for. Answers whether mutual exclusion was never broken and no lease lost.

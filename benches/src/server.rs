@@ -64,6 +64,21 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Ends it (SIGKILL). Connections to it are refused.
+    pub(crate) fn kill(&mut self) -> Result<(), Failure> {
+        self.process.kill()?;
+        self.process.wait()?;
+        Ok(())
+    }
+
+    /// Stops it where it stands (SIGSTOP): connections stay open and nothing is answered.
+    pub(crate) fn stop(&mut self) -> Result<(), Failure> {
+        let sent = Command::new("kill").args(["-STOP", &self.process.id().to_string()]).status()?;
+        if sent.success() { Ok(()) } else { Err("the server cannot be stopped".into()) }
+    }
+}
+
 fn connected(port: u16) -> Result<Connection, Failure> {
     let client = Client::open(("127.0.0.1", port))?;
     let give_up = Instant::now() + READY_WITHIN;

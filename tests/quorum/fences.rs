@@ -2,9 +2,17 @@
 
 use std::time::Duration;
 
-use leasehold::{Fence, Store};
+use leasehold::{
+    Fence, Store,
+    store::{Acquired, QuorumOptions, QuorumStore, RedisStore},
+};
+use tokio::time::{Instant, sleep};
 
-use crate::nodes::{Quorum, TTL, exclusive, granted};
+use crate::{
+    nodes::{Quorum, TTL, exclusive, granted},
+    restarts::{PATIENT, on_servers},
+    support::redis_server::RedisServer,
+};
 
 #[tokio::test(start_paused = true)]
 async fn fences_grow_over_a_thousand_acquisitions_while_nodes_are_restarted_empty() {
@@ -64,4 +72,53 @@ async fn a_fence_that_cannot_be_written_back_is_not_given_out() {
     assert_eq!(error.kind(), "no_quorum");
     tokio::time::sleep(Duration::from_millis(100)).await;
     quorum.until_held_by(&asked.hold, &[]).await;
+}
+
+/// Acquires and releases, again where there is no quorum for a moment. Fences have to grow.
+async fn turns(clients: &[QuorumStore], ttl: Duration, count: usize, last: &mut Fence) {
+    let give_up = Instant::now() + Duration::from_secs(20);
+    let mut granted = 0;
+    for client in clients.iter().cycle() {
+        assert!(Instant::now() < give_up, "no more than {granted} of {count}");
+        let mut asked = exclusive();
+        asked.ttl = ttl;
+        if let Ok(Acquired::Granted(grant)) = client.acquire(&asked).await {
+            let fence = grant.fence.unwrap();
+            assert!(fence > *last, "{fence} after {last}");
+            *last = fence;
+            granted += 1;
+        }
+        drop(client.release(&asked.hold, Duration::ZERO).await);
+        if granted == count {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn fences_grow_over_a_thousand_acquisitions_on_servers_that_are_killed_and_come_back_empty() {
+    const ROUNDS: usize = 10;
+    let max_ttl = Duration::from_secs(1);
+    let mut servers: Vec<_> = (0..5).map(|_| RedisServer::with_clock()).collect();
+    // Their clocks are minutes apart, so that a fence goes back unless it is written to a majority.
+    for (minutes, server) in servers.iter().enumerate() {
+        server.advance(Duration::from_secs(60 * minutes as u64));
+    }
+    let options = QuorumOptions { node_timeout: PATIENT, max_ttl, fresh_start: true };
+    let clients = [on_servers(&servers, options.clone()), on_servers(&servers, options)];
+    let mut last = Fence::new(0);
+    for round in 0..ROUNDS {
+        // From the one with the largest fences on.
+        let victim = servers.len() - 1 - round % servers.len();
+        servers[victim].kill();
+        turns(&clients, max_ttl, 33, &mut last).await;
+        servers[victim].restart();
+        turns(&clients, max_ttl, 33, &mut last).await;
+        // One at a time: this one must be able to vote again before the next is killed.
+        let back = RedisStore::open(&servers[victim].url()).unwrap();
+        while back.instance().await.unwrap().age < max_ttl + max_ttl / 20 {
+            sleep(Duration::from_millis(50)).await;
+        }
+        turns(&clients, max_ttl, 34, &mut last).await;
+    }
 }

@@ -4,8 +4,10 @@
 mod support;
 
 mod fences;
+mod health;
 mod managers;
 mod nodes;
+mod plain;
 mod repair;
 mod restarts;
 mod votes;

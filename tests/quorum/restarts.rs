@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::store::{QuorumOptions, QuorumStore, RedisStore, Store};
+use leasehold::store::{QuorumOptions, QuorumStore, RedisOptions, RedisStore, Store};
 
 use crate::{
     nodes::{Quorum, TTL, exclusive, granted, refused, short_of},
@@ -49,15 +49,23 @@ async fn a_fresh_start_lets_young_nodes_vote_until_they_are_restarted() {
     assert_eq!(named, ["node 0", "node 1", "node 2"]);
 }
 
-fn on_servers(servers: &[RedisServer], options: QuorumOptions) -> QuorumStore {
+pub(crate) fn on_servers(servers: &[RedisServer], options: QuorumOptions) -> QuorumStore {
+    with_options(servers, &RedisOptions::default(), options)
+}
+
+pub(crate) fn with_options(
+    servers: &[RedisServer],
+    redis: &RedisOptions,
+    options: QuorumOptions,
+) -> QuorumStore {
     let node = |server: &RedisServer| {
-        let store: Arc<dyn Store> = Arc::new(RedisStore::open(&server.url()).unwrap());
+        let store: Arc<dyn Store> = Arc::new(RedisStore::with_options(&server.url(), redis.clone()).unwrap());
         (server.url(), store)
     };
     QuorumStore::new(servers.iter().map(node), options).unwrap()
 }
 
-const PATIENT: Duration = Duration::from_secs(5);
+pub(crate) const PATIENT: Duration = Duration::from_secs(5);
 
 #[tokio::test]
 async fn a_server_that_was_killed_does_not_vote_though_its_connection_is_opened_again_unnoticed() {

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::{
     core::Core,
     ledger::{Debt, Granted},
-    node::{Ballot, Node, counted},
+    node::{Ballot, Node},
     round::Round,
 };
 use crate::{
@@ -120,11 +120,16 @@ impl Attempt {
         }
     }
 
-    /// The refusal whose holder has to go until a majority is free.
+    /// Who is in the way on most nodes, and when so many have opened that a majority is free.
     fn refusal(&self, mut refusals: Vec<&Refusal>, free: usize) -> Refusal {
         refusals.sort_by_key(|refusal| refusal.remaining);
         let missing = self.core.needed() - free;
-        refusals[missing.min(refusals.len()) - 1].clone()
+        let remaining = refusals[missing.min(refusals.len()) - 1].remaining;
+        let named =
+            |refusal: &Refusal| refusals.iter().filter(|other| other.by.token == refusal.by.token).count();
+        // Some node may have let in somebody else for a moment, who was granted nothing.
+        let most = refusals.iter().max_by_key(|refusal| (named(refusal), refusal.remaining <= remaining));
+        most.map_or_else(|| refusals[0].clone(), |most| Refusal { remaining, ..(*most).clone() })
     }
 
     fn no_quorum(&self, votes: &Round<Ballot>, which: usize, yes: usize) -> StoreError {
@@ -159,8 +164,9 @@ impl Attempt {
             return;
         }
         let mut raised = Round::ask(&self.core.nodes, |_, node| {
-            let (asked, raises) = (Arc::clone(&self.asked), Arc::clone(&raises));
-            async move { raise(&node, &asked, &raises).await }.boxed()
+            let (core, asked, raises) =
+                (Arc::clone(&self.core), Arc::clone(&self.asked), Arc::clone(&raises));
+            async move { raise(&core, &node, &asked, &raises).await }.boxed()
         });
         let verdict = |raised: &Round<Result<bool, StoreError>>, at| {
             let mut tally = Tally::new(self.core.nodes.len());
@@ -245,7 +251,7 @@ impl Attempt {
             return;
         }
         let node = &self.core.nodes[node];
-        for error in raise(node, &self.asked, raises).await.into_iter().filter_map(Result::err) {
+        for error in raise(&self.core, node, &self.asked, raises).await.into_iter().filter_map(Result::err) {
             tracing::debug!(
                 node = node.name,
                 error = &error as &dyn std::error::Error,
@@ -284,13 +290,14 @@ async fn vote(core: &Core, which: usize, node: &Node, asked: &[Arc<Acquisition>]
 }
 
 async fn raise(
+    core: &Core,
     node: &Node,
     asked: &[Arc<Acquisition>],
     raises: &[(usize, Fence)],
 ) -> Vec<Result<bool, StoreError>> {
     let raises: Vec<(&Hold, Fence)> =
         raises.iter().map(|(which, fence)| (&asked[*which].hold, *fence)).collect();
-    counted(raises.len(), node.store.raise_fences(&raises).await)
+    node.ask(raises.len(), &core.options, node.store.raise_fences(&raises)).await
 }
 
 /// The one in the middle: what most of them are about.

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use super::{
     NodeFailure, QuorumOptions,
     ledger::{Debt, Ledger},
-    node::{Node, counted, lost},
+    node::{Node, lost},
 };
 use crate::{
     protocol::{Moment, majority},
@@ -50,23 +50,43 @@ async fn work_off(core: Arc<Core>, node: usize) {
     const AT_ONCE: usize = 256;
     const FIRST_PAUSE: Duration = Duration::from_millis(20);
     const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-    let mut pause = FIRST_PAUSE;
+    let (mut pause, mut taken) = (FIRST_PAUSE, Taken { core: &core, node, debts: Vec::new(), done: false });
     loop {
         let now = core.now();
-        let debts = core.ledger.take(node, AT_ONCE, now);
-        if debts.is_empty() {
+        taken.debts = core.ledger.take(node, AT_ONCE, now);
+        if taken.debts.is_empty() {
+            taken.done = true;
             return;
         }
+        let debts = &taken.debts;
         let releases: Vec<_> = debts.iter().map(|debt| (&debt.hold, debt.opening.remaining(now))).collect();
-        let answers = counted(debts.len(), core.nodes[node].store.release_each(&releases).await);
+        let to = &core.nodes[node];
+        let answers = to.insist(debts.len(), to.store.release_each(&releases)).await;
         let failed = answers.iter().any(Result::is_err);
-        for (debt, answer) in debts.into_iter().zip(answers) {
+        for (debt, answer) in std::mem::take(&mut taken.debts).into_iter().zip(answers) {
             core.ledger.settle(node, debt, answer.is_ok());
         }
         if failed {
             tokio::time::sleep(pause).await;
         }
         pause = if failed { LONGEST_PAUSE.min(2 * pause) } else { FIRST_PAUSE };
+    }
+}
+
+/// What is being given back. If the runtime ends meanwhile and the task with it, it is still owed, and whoever owes
+/// more begins again.
+struct Taken<'a> {
+    core: &'a Core,
+    node: usize,
+    debts: Vec<Debt>,
+    done: bool,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.core.ledger.abandon(self.node, std::mem::take(&mut self.debts));
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     acquire::median,
     core::Core,
     ledger::Debt,
-    node::{Ballot, Node, counted},
+    node::{Ballot, Node},
     round::Round,
 };
 use crate::{
@@ -89,10 +89,10 @@ pub(super) async fn renew(
 ) {
     let (sent, renewals): (_, Arc<[_]>) = (core.now(), renewals.into());
     let mut round = Round::ask(&core.nodes, |_, node| {
-        let renewals = Arc::clone(&renewals);
+        let (core, renewals) = (Arc::clone(&core), Arc::clone(&renewals));
         async move {
             let renewals: Vec<_> = renewals.iter().map(|(hold, ttl)| (hold, *ttl)).collect();
-            counted(renewals.len(), node.store.renew_each(&renewals).await)
+            node.ask(renewals.len(), &core.options, node.store.renew_each(&renewals)).await
         }
         .boxed()
     });
@@ -163,10 +163,10 @@ pub(super) async fn release(
     let (sent, releases): (_, Arc<[_]>) = (core.now(), releases.into());
     let attempt = core.ledger.forget(releases.iter().map(|(hold, _)| hold));
     let mut round = Round::ask(&core.nodes, |_, node| {
-        let releases = Arc::clone(&releases);
+        let (core, releases) = (Arc::clone(&core), Arc::clone(&releases));
         async move {
             let releases: Vec<_> = releases.iter().map(|(hold, closed_for)| (hold, *closed_for)).collect();
-            counted(releases.len(), node.store.release_each(&releases).await)
+            node.ask(releases.len(), &core.options, node.store.release_each(&releases)).await
         }
         .boxed()
     });

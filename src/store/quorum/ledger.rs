@@ -169,6 +169,14 @@ impl Ledger {
         }
     }
 
+    /// Nobody works off any more what is owed on this node, and these that were taken are not settled.
+    pub(super) fn abandon(&self, node: usize, taken: Vec<Debt>) {
+        for debt in taken {
+            self.settle(node, debt, false);
+        }
+        self.books().owed[node].worked_off = false;
+    }
+
     fn books(&self) -> MutexGuard<'_, Books> {
         // Nothing under this lock panics half-way.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

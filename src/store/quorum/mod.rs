@@ -5,6 +5,7 @@
 mod acquire;
 mod core;
 mod failure;
+mod health;
 mod holds;
 mod ledger;
 mod node;
@@ -54,7 +55,7 @@ use crate::{
 ///
 /// # Errors
 /// [`StoreError::NoQuorum`] when too few nodes have a say; it names each of the others with its reason. A request for
-/// more than the longest TTL is [`StoreError::Unsupported`].
+/// more than the longest TTL, its lock delay included, is [`StoreError::Unsupported`].
 ///
 /// # Cancel safety
 /// A verb that is dropped goes on; what it is granted is given back. If its answer was on its way already, the lease ends
@@ -107,7 +108,9 @@ impl QuorumStore {
     }
 
     async fn acquire_together(&self, asked: &[Arc<Acquisition>]) -> Vec<Result<Acquired, StoreError>> {
-        let refused: Vec<_> = asked.iter().map(|asked| self.refused(asked.mode, asked.ttl)).collect();
+        let refused =
+            asked.iter().map(|asked| self.refused(asked.mode, asked.ttl.saturating_add(asked.lock_delay)));
+        let refused: Vec<_> = refused.collect();
         let fit = asked.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
         let fit: Vec<_> = fit.map(|(asked, _)| Arc::clone(asked)).collect();
         if fit.is_empty() {
@@ -119,7 +122,7 @@ impl QuorumStore {
         refused.into_iter().filter_map(|refused| refused.map(Err).or_else(|| answers.next())).collect()
     }
 
-    /// Why this can never be granted here.
+    /// Why this can never be granted here, for a resource that is kept closed so long.
     fn refused(&self, mode: Mode, ttl: Duration) -> Option<StoreError> {
         if matches!(mode, Mode::Permits { .. }) {
             let reason = "permits need one store that counts them all; of 2 permits on 3 nodes, 3 holders could each \
@@ -128,7 +131,7 @@ impl QuorumStore {
         }
         let max_ttl = self.0.options.max_ttl;
         (ttl > max_ttl).then(|| StoreError::Unsupported {
-            asked: format!("TTL of {ttl:?}"),
+            asked: format!("TTL (with its lock delay) of {ttl:?}"),
             reason: format!("its nodes vote again {max_ttl:?} after a restart (limits.max_ttl)"),
         })
     }

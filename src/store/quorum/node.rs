@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::{NodeFailure, QuorumOptions};
+use super::{NodeFailure, QuorumOptions, health::Health};
 use crate::{
     protocol::abstains_for,
     store::{Acquired, Acquisition, Grant, Refusal, Store, StoreError},
@@ -16,6 +16,7 @@ pub(super) struct Node {
     pub(super) store: Arc<dyn Store>,
     /// The life in which it was met first.
     first: OnceLock<String>,
+    health: Health,
 }
 
 /// What a node says to an acquisition.
@@ -42,17 +43,45 @@ impl Ballot {
 
 impl Node {
     pub(super) fn new(name: String, store: Arc<dyn Store>) -> Self {
-        Self { name, store, first: OnceLock::new() }
+        Self { name, store, first: OnceLock::new(), health: Health::default() }
     }
 
     pub(super) fn failure(&self, error: StoreError) -> NodeFailure {
         NodeFailure { node: self.name.clone(), error }
     }
 
+    /// Makes this call of so many questions, unless the node is left alone.
+    pub(super) async fn ask<T>(
+        &self,
+        count: usize,
+        options: &QuorumOptions,
+        call: impl Future<Output = Vec<Result<T, StoreError>>>,
+    ) -> Vec<Result<T, StoreError>> {
+        let under_way = match self.health.admit(options.silence()) {
+            Ok(under_way) => under_way,
+            Err(error) => return (0..count).map(|_| Err(error.clone())).collect(),
+        };
+        let answers = counted(count, call.await);
+        under_way.ended(&answers);
+        answers
+    }
+
+    /// Makes this call of so many questions however the node does.
+    pub(super) async fn insist<T>(
+        &self,
+        count: usize,
+        call: impl Future<Output = Vec<Result<T, StoreError>>>,
+    ) -> Vec<Result<T, StoreError>> {
+        let under_way = self.health.watch();
+        let answers = counted(count, call.await);
+        under_way.ended(&answers);
+        answers
+    }
+
     /// Asks for all of these, as tries. What is granted counts only if the node may vote *afterwards*: it was restarted
     /// before it voted, if at all.
     pub(super) async fn vote(&self, asked: &[Arc<Acquisition>], options: &QuorumOptions) -> Vec<Ballot> {
-        let answers = counted(asked.len(), self.store.acquire_each(asked).await);
+        let answers = self.ask(asked.len(), options, self.store.acquire_each(asked)).await;
         let granted = |answer: &Result<Acquired, _>| matches!(answer, Ok(Acquired::Granted(_)));
         let abstains = match answers.iter().any(granted) {
             true => self.may_vote(options).await.err(),
@@ -87,7 +116,7 @@ impl Node {
 }
 
 /// The answers, if there are as many as there were questions.
-pub(super) fn counted<T>(count: usize, answers: Vec<Result<T, StoreError>>) -> Vec<Result<T, StoreError>> {
+fn counted<T>(count: usize, answers: Vec<Result<T, StoreError>>) -> Vec<Result<T, StoreError>> {
     if answers.len() == count {
         return answers;
     }

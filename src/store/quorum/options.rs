@@ -11,7 +11,8 @@ use crate::protocol::Invalid;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuorumOptions {
     /// How long a node is waited for when the others have not decided yet; never longer than a twentieth of the TTL. A
-    /// node that answers later is not lost: what it granted is given back. From 1 ms to 10 s. Default: 50 ms.
+    /// node that answers later is not lost: what it granted is given back. One that has not answered for four times as long
+    /// is asked for nothing more until it does, or its call has failed. From 1 ms to 10 s. Default: 50 ms.
     pub node_timeout: Duration,
     /// The longest TTL that may be asked for, which is how long a node abstains after it was started: until then leases
     /// may be valid that it has forgotten. All who share locks must name the same. From 50 ms to 365 days. Default: 24 h.
@@ -42,6 +43,11 @@ impl QuorumOptions {
             }
         }
         Ok(())
+    }
+
+    /// After how long without an answer a node is not asked for more.
+    pub(super) fn silence(&self) -> Duration {
+        4 * self.node_timeout
     }
 
     /// How long nodes are waited for when a lease of this TTL is at stake.

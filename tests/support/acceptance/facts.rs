@@ -237,6 +237,21 @@ macro_rules! facts_of {
             as_many_as_may_be_are_granted_together
         }
     };
+    // What the groups before have for stores without permits and without a queue.
+    (several: $world:ty) => {
+        facts! { $world:
+            the_answers_of_a_batch_are_in_its_order
+            each_of_a_batch_is_renewed_for_its_own_ttl
+            a_batch_of_nothing_is_answered
+            a_batch_may_be_large
+            all_are_granted_if_all_are_free
+            if_one_is_in_the_way_none_is_granted
+            a_repeat_grants_all_again_with_the_same_fences
+            one_resource_named_twice_is_in_its_own_way
+            a_re_entry_that_is_taken_back_leaves_the_first_hold
+            as_many_as_may_be_are_granted_together
+        }
+    };
     (at_one_moment: $world:ty) => {
         facts! { $world:
             what_a_token_held_before_is_left_to_it

@@ -1,0 +1,127 @@
+//! Whether a node is worth asking: one that is down or silent is left alone, and asked now and then.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::store::StoreError;
+
+/// After so many failed calls in a row a node rests.
+const FAILURES: u32 = 3;
+const FIRST_REST: Duration = Duration::from_millis(50);
+const LONGEST_REST: Duration = Duration::from_secs(1);
+
+/// How the calls to one node went.
+#[derive(Debug, Default)]
+pub(super) struct Health(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    under_way: usize,
+    /// When it answered last, or was asked after that. Counts only while calls are under way.
+    quiet_since: Option<Instant>,
+    failures: u32,
+    rest: Duration,
+    rests_until: Option<Instant>,
+}
+
+/// A call that is under way; one that is dropped has told nothing.
+pub(super) struct UnderWay<'a> {
+    health: &'a Health,
+    /// It tries whether a rest may end.
+    tries: bool,
+    ended: bool,
+}
+
+impl Health {
+    /// Admits a call, unless the node has been silent for `silence` with calls under way, or rests. When a rest is over
+    /// one call is let through to try it.
+    pub(super) fn admit(&self, silence: Duration) -> Result<UnderWay<'_>, StoreError> {
+        let now = Instant::now();
+        let mut state = self.state();
+        let quiet = state.quiet_since.filter(|_| state.under_way > 0).map(|since| now.duration_since(since));
+        if let Some(quiet) = quiet.filter(|quiet| *quiet > silence) {
+            return Err(left_alone(format!("it has been silent for {quiet:.0?}")));
+        }
+        let Some(until) = state.rests_until else {
+            return Ok(self.begin(&mut state, false));
+        };
+        if now < until {
+            return Err(left_alone(format!("{} calls failed in a row", state.failures)));
+        }
+        // The others wait for how this one ends.
+        state.rests_until = Some(now + state.rest);
+        Ok(self.begin(&mut state, true))
+    }
+
+    /// A call that is sent however the node does.
+    pub(super) fn watch(&self) -> UnderWay<'_> {
+        self.begin(&mut self.state(), false)
+    }
+
+    fn begin(&self, state: &mut State, tries: bool) -> UnderWay<'_> {
+        if state.under_way == 0 {
+            state.quiet_since = Some(Instant::now());
+        }
+        state.under_way += 1;
+        UnderWay { health: self, tries, ended: false }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing under this lock panics half-way.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn answered(&mut self, now: Instant) {
+        self.quiet_since = Some(now);
+        (self.failures, self.rest, self.rests_until) = (0, Duration::ZERO, None);
+    }
+
+    fn failed(&mut self, now: Instant, tried: bool) {
+        self.failures = self.failures.saturating_add(1);
+        // Those that were under way together fail together, which is no reason to rest longer.
+        if self.failures >= FAILURES && (tried || self.rests_until.is_none()) {
+            self.rest = (2 * self.rest).clamp(FIRST_REST, LONGEST_REST);
+            self.rests_until = Some(now + self.rest);
+        }
+    }
+}
+
+impl UnderWay<'_> {
+    /// What came of it: it is a failure of the node if nothing but that was answered.
+    pub(super) fn ended<T>(mut self, answers: &[Result<T, StoreError>]) {
+        let now = Instant::now();
+        let mut state = self.health.state();
+        if !answers.is_empty() && answers.iter().all(is_down) {
+            state.failed(now, self.tries);
+        } else {
+            state.answered(now);
+        }
+        state.under_way -= 1;
+        self.ended = true;
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.health.state().under_way -= 1;
+        }
+    }
+}
+
+fn is_down<T>(answer: &Result<T, StoreError>) -> bool {
+    matches!(
+        answer,
+        Err(StoreError::Unavailable { .. } | StoreError::TimedOut { .. } | StoreError::Lost { .. })
+    )
+}
+
+fn left_alone(why: String) -> StoreError {
+    StoreError::Unavailable { reason: format!("it is left alone for a moment, for {why}"), source: None }
+}
