@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{
     Layout, answers,
-    call::Caller,
+    caller::Caller,
     connection::{Connection, Request},
     keys, plain,
     servers::Servers,

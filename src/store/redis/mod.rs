@@ -5,6 +5,7 @@
 mod answers;
 mod batch;
 mod call;
+mod caller;
 pub(crate) mod checkup;
 mod cluster;
 mod confirmed;
@@ -28,7 +29,7 @@ mod verbs;
 
 use std::{fmt, time::Duration};
 
-use self::{call::Caller, instance::Known, replicas::Replicas, servers::Servers};
+use self::{caller::Caller, instance::Known, replicas::Replicas, servers::Servers};
 pub use self::{
     options::{Layout, RedisOptions},
     tls::TlsFiles,

@@ -1,0 +1,222 @@
+//! Each verb as a call of its script: keys and arguments in the order in which the script's header names them.
+
+use std::{borrow::Borrow, sync::Arc, time::Duration};
+
+use redis::Script;
+
+use super::{
+    call::Call,
+    keys,
+    options::Layout,
+    plain,
+    record::{self, Written, millis, positive_millis, put},
+    scripts,
+};
+use crate::{
+    protocol::{Fence, Mode, ResourceName},
+    store::{Acquisition, Hold, Place},
+};
+
+/// Where fences are counted.
+enum Counter {
+    /// One counter for all resources, whose key begins like this.
+    Server(String),
+    /// One for each slot.
+    Slot,
+}
+
+/// Makes the calls.
+pub(super) struct Caller {
+    layout: Layout,
+    prefix: String,
+    /// The beginning of the key of the fence counter; on a cluster each slot has one.
+    fence: Counter,
+    fence_retention: u64,
+}
+
+impl Caller {
+    pub(super) fn new(layout: Layout, prefix: String, fence_retention: Duration) -> Self {
+        let fence = Counter::Server(keys::fence(&prefix, None));
+        Self { layout, fence, prefix, fence_retention: millis(fence_retention) }
+    }
+
+    /// The same, for a cluster: all keys of a call are in one slot, so all its resources have to be.
+    pub(super) fn on_slots(self) -> Self {
+        Self { fence: Counter::Slot, ..self }
+    }
+
+    /// The slot of a resource, on a cluster.
+    pub(super) fn slot(&self, resource: &ResourceName) -> Option<u16> {
+        match (&self.fence, self.layout) {
+            (Counter::Server(_), _) => None,
+            (Counter::Slot, Layout::Full) => Some(keys::slot(resource)),
+            (Counter::Slot, Layout::Plain) => Some(plain::slot(&self.prefix, resource)),
+        }
+    }
+
+    pub(super) const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub(super) fn acquire<A: Borrow<Acquisition>>(&self, asked: &[A]) -> Call {
+        self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked)
+    }
+
+    pub(super) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {
+        self.acquiring(&scripts::ACQUIRE_ALL, asked)
+    }
+
+    fn acquiring<A: Borrow<Acquisition>>(&self, script: &'static Script, asked: &[A]) -> Call {
+        let mut call = self.granting(script, asked.iter().map(|asked| &asked.borrow().hold.resource));
+        let mut metadata = Written::default();
+        for asked in asked {
+            self.acquisition(&mut call, asked.borrow(), &mut metadata);
+        }
+        self.granted(call)
+    }
+
+    pub(super) fn renew(&self, renewals: &[(&Hold, Duration)]) -> Call {
+        let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
+        let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), false);
+        for (hold, ttl) in renewals {
+            call.token(hold.token, if self.is_plain() { "" } else { "-" }).arg(positive_millis(*ttl));
+        }
+        call
+    }
+
+    pub(super) fn release(&self, releases: &[(&Hold, Duration)]) -> Call {
+        let script = self.either(&scripts::RELEASE, &scripts::PLAIN_RELEASE);
+        let mut call = self.granting(script, releases.iter().map(|(hold, _)| &hold.resource));
+        for (hold, closed_for) in releases {
+            if self.is_plain() {
+                call.token(hold.token, "").arg(millis(*closed_for));
+                continue;
+            }
+            let behind = if closed_for.is_zero() { "-" } else { "~" };
+            call.token(hold.token, behind).owner(hold.owner.as_ref()).arg(millis(*closed_for));
+        }
+        self.granted(call)
+    }
+
+    pub(super) fn raise(&self, raises: &[(&Hold, Fence)]) -> Call {
+        let mut call = self.granting(&scripts::RAISE, raises.iter().map(|(hold, _)| &hold.resource));
+        for (hold, fence) in raises {
+            call.token(hold.token, "").arg(fence.get());
+        }
+        self.granted(call)
+    }
+
+    pub(super) fn pass(&self, from: &Hold, to: &Acquisition, overtake: bool) -> Call {
+        let mut call = self.granting(&scripts::PASS, [&from.resource]);
+        self.acquisition(&mut call, to, &mut Written::default());
+        call.token(from.token, "").owner(from.owner.as_ref()).arg(u8::from(overtake));
+        self.granted(call)
+    }
+
+    pub(super) fn is_held(&self, hold: &Hold) -> Call {
+        let script = self.either(&scripts::IS_HELD, &scripts::PLAIN_IS_HELD);
+        let mut call = self.call(script, [&hold.resource], true);
+        call.token(hold.token, "");
+        call
+    }
+
+    pub(super) fn inspect(&self, resource: &ResourceName, limit: usize) -> Call {
+        // More than this would not fit into one answer anyway.
+        const MOST: usize = 100_000;
+        let script = self.either(&scripts::INSPECT, &scripts::PLAIN_INSPECT);
+        let mut call = self.call(script, [resource], true);
+        call.arg(limit.min(MOST));
+        call
+    }
+
+    pub(super) fn force_release(&self, resource: &ResourceName) -> Call {
+        let script = self.either(&scripts::FORCE_RELEASE, &scripts::PLAIN_FORCE_RELEASE);
+        self.granted(self.granting(script, [resource]))
+    }
+
+    const fn is_plain(&self) -> bool {
+        matches!(self.layout, Layout::Plain)
+    }
+
+    /// The script of the layout.
+    fn either(&self, full: &'static Script, plain: &'static Script) -> &'static Script {
+        if self.is_plain() { plain } else { full }
+    }
+
+    /// A call that may grant. It ends with [`granted`](Self::granted).
+    fn granting<'a>(&self, script: &'static Script, resources: impl Resources<'a>) -> Call {
+        self.call(script, resources, true)
+    }
+
+    fn granted(&self, mut call: Call) -> Call {
+        if !self.is_plain() {
+            call.arg(self.fence_retention);
+        }
+        call
+    }
+
+    /// A call that needs all keys of its resources at one place ends its keys with the one that says so. In the plain
+    /// layout a resource is a single key.
+    fn call<'a>(&self, script: &'static Script, resources: impl Resources<'a>, whole: bool) -> Call {
+        let whole = whole && !self.is_plain();
+        let mut resources = resources.into_iter().peekable();
+        let slot = resources.peek().and_then(|resource| self.slot(resource));
+        let requests = resources.len();
+        let mut call = Call::new(script, slot, requests);
+        call.arg(requests + usize::from(whole));
+        for resource in resources {
+            match self.layout {
+                Layout::Full => call.texted(|text| keys::push_main(text, &self.prefix, resource)),
+                Layout::Plain => call.arg(plain::key(&self.prefix, resource)),
+            };
+        }
+        if whole {
+            match &self.fence {
+                Counter::Server(fence) => call.arg(fence),
+                Counter::Slot => call.arg(keys::fence(&self.prefix, slot)),
+            };
+        }
+        call.echo();
+        call
+    }
+
+    /// The arguments of one who acquires: four, in the plain layout two.
+    fn acquisition<'a>(&self, call: &mut Call, asked: &'a Acquisition, metadata: &mut Written<'a>) {
+        let &Acquisition { ref hold, mode, reentrant, ttl, lock_delay, ref place, .. } = asked;
+        if self.is_plain() {
+            call.token(hold.token, "").arg(positive_millis(ttl));
+            return;
+        }
+        let mark = match (mode, lock_delay.is_zero()) {
+            (Mode::Exclusive, true) => "-",
+            (Mode::Exclusive, false) => "+",
+            _ => "",
+        };
+        call.token(hold.token, mark).arg(positive_millis(ttl) + millis(lock_delay));
+        call.texted(|text| {
+            record::put_terms(text, asked);
+            text.push_str(metadata.text_of(&asked.metadata));
+        });
+        call.texted(|text| {
+            text.push_str(if reentrant { "1 " } else { "0 " });
+            if let Some(capacity) = record::capacity(mode) {
+                put(text, format_args!("{capacity}"));
+            }
+            if let &Some(Place { ref inbox, patience, grant_window, max_waiters }) = place {
+                let (patience, window) = (positive_millis(patience), positive_millis(grant_window));
+                text.push(' ');
+                keys::push_channel(text, &self.prefix, inbox);
+                put(text, format_args!(" {window} {patience} {max_waiters}"));
+            }
+        });
+    }
+}
+
+/// The resources of the requests in a call.
+trait Resources<'a>: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator> {}
+
+impl<'a, T: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator>> Resources<'a> for T {}
