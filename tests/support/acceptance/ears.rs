@@ -21,7 +21,7 @@ impl Heard {
     }
 }
 
-impl<W: World> Scene<W> {
+impl Scene {
     /// Begins to listen to the inbox of all who wait here.
     pub(super) async fn listen(&self) -> Announcements {
         let mut announcements = self.store.listen(&self.inbox);

@@ -4,7 +4,7 @@ use leasehold::store::HolderState;
 
 use super::*;
 
-pub(crate) async fn a_lease_ends_by_itself<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_lease_ends_by_itself(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
         let fence = scene.fence(&asked).await;
         scene.pass(TTL - secs(2)).await;
@@ -21,7 +21,7 @@ pub(crate) async fn a_lease_ends_by_itself<W: World>(scene: Scene<W>) {
     }
 }
 
-pub(crate) async fn a_lock_delay_keeps_an_expired_resource_closed<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_lock_delay_keeps_an_expired_resource_closed(scene: Scene) {
     let asked = Acquisition { lock_delay: secs(20), ..owned("worker", scene.exclusive()) };
     scene.granted(&asked).await;
     scene.pass(TTL + secs(5)).await;
@@ -37,7 +37,7 @@ pub(crate) async fn a_lock_delay_keeps_an_expired_resource_closed<W: World>(scen
     scene.granted(&scene.exclusive()).await;
 }
 
-pub(crate) async fn a_release_before_the_end_knows_no_lock_delay<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_release_before_the_end_knows_no_lock_delay(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
         let asked = Acquisition { lock_delay: secs(20), ..asked };
         scene.granted(&asked).await;
@@ -46,7 +46,7 @@ pub(crate) async fn a_release_before_the_end_knows_no_lock_delay<W: World>(scene
     }
 }
 
-pub(crate) async fn a_renewal_keeps_the_lock_delay<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_renewal_keeps_the_lock_delay(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
         let asked = Acquisition { lock_delay: secs(20), ..asked };
         scene.granted(&asked).await;
@@ -62,7 +62,7 @@ pub(crate) async fn a_renewal_keeps_the_lock_delay<W: World>(scene: Scene<W>) {
     }
 }
 
-pub(crate) async fn an_expired_holder_is_no_holder_during_its_lock_delay<W: World>(scene: Scene<W>) {
+pub(crate) async fn an_expired_holder_is_no_holder_during_its_lock_delay(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(1, 2)] {
         let asked = Acquisition { lock_delay: secs(20), ..owned("worker", asked) };
         scene.granted(&asked).await;
@@ -78,7 +78,7 @@ pub(crate) async fn an_expired_holder_is_no_holder_during_its_lock_delay<W: Worl
     }
 }
 
-pub(crate) async fn a_lock_delay_of_a_reader_keeps_writers_out<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_lock_delay_of_a_reader_keeps_writers_out(scene: Scene) {
     let dead = Acquisition { lock_delay: secs(20), ..owned("worker", scene.shared()) };
     scene.granted(&dead).await;
     scene.pass(TTL + secs(5)).await;
@@ -90,7 +90,7 @@ pub(crate) async fn a_lock_delay_of_a_reader_keeps_writers_out<W: World>(scene: 
     scene.granted(&scene.exclusive()).await;
 }
 
-pub(crate) async fn a_lock_delay_keeps_permits_taken<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_lock_delay_keeps_permits_taken(scene: Scene) {
     scene.granted(&Acquisition { lock_delay: secs(20), ..scene.permits(2, 3) }).await;
     scene.pass(TTL + secs(5)).await;
     scene.refused(&scene.permits(2, 3)).await;
@@ -99,7 +99,7 @@ pub(crate) async fn a_lock_delay_keeps_permits_taken<W: World>(scene: Scene<W>) 
     scene.granted(&scene.permits(2, 3)).await;
 }
 
-pub(crate) async fn a_release_may_open_later<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_release_may_open_later(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
         scene.granted(&asked).await;
         assert_eq!(scene.release_closed_for(&asked, secs(30)).await, Released::Freed);
@@ -119,7 +119,7 @@ pub(crate) async fn a_release_may_open_later<W: World>(scene: Scene<W>) {
     }
 }
 
-pub(crate) async fn a_closed_resource_is_closed_to_its_last_holder_too<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_closed_resource_is_closed_to_its_last_holder_too(scene: Scene) {
     let asked = scene.reentrant("worker");
     scene.granted(&asked).await;
     assert_eq!(scene.release_closed_for(&asked, secs(30)).await, Released::Freed);
@@ -129,7 +129,7 @@ pub(crate) async fn a_closed_resource_is_closed_to_its_last_holder_too<W: World>
     scene.refused(&owned("worker", scene.shared())).await;
 }
 
-pub(crate) async fn permits_that_open_later_stay_taken<W: World>(scene: Scene<W>) {
+pub(crate) async fn permits_that_open_later_stay_taken(scene: Scene) {
     let asked = scene.permits(2, 3);
     scene.granted(&asked).await;
     assert_eq!(scene.release_closed_for(&asked, secs(5)).await, Released::Freed);
@@ -140,7 +140,7 @@ pub(crate) async fn permits_that_open_later_stay_taken<W: World>(scene: Scene<W>
     scene.granted(&scene.permits(2, 3)).await;
 }
 
-pub(crate) async fn a_reader_that_opens_later_keeps_writers_out<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_reader_that_opens_later_keeps_writers_out(scene: Scene) {
     let asked = scene.shared();
     scene.granted(&asked).await;
     assert_eq!(scene.release_closed_for(&asked, secs(20)).await, Released::Freed);
@@ -150,7 +150,7 @@ pub(crate) async fn a_reader_that_opens_later_keeps_writers_out<W: World>(scene:
     assert_about(scene.refused(&scene.exclusive()).await.remaining, secs(20));
 }
 
-pub(crate) async fn a_late_repeat_does_not_bring_a_closed_hold_back<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_late_repeat_does_not_bring_a_closed_hold_back(scene: Scene) {
     let owner = scene.reentrant("worker");
     scene.granted(&owner).await;
     for asked in [scene.reentrant("worker"), scene.shared(), scene.permits(1, 3)] {

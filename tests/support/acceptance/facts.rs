@@ -16,9 +16,9 @@ macro_rules! acceptance {
 macro_rules! facts {
     ($world:ty: $($fact:ident)+) => {
         $(
-            #[tokio::test]
-            async fn $fact() {
-                acceptance::$fact(acceptance::Scene::<$world>::set().await).await;
+            #[test]
+            fn $fact() {
+                acceptance::show::<$world>(|scene| Box::pin(acceptance::$fact(scene)));
             }
         )+
     };

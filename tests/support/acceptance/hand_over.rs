@@ -4,7 +4,7 @@ use leasehold::store::HolderState;
 
 use super::*;
 
-pub(crate) async fn a_release_hands_over_to_the_head_alone_and_tells_it_once<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_release_hands_over_to_the_head_alone_and_tells_it_once(scene: Scene) {
     let mut announcements = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -19,7 +19,7 @@ pub(crate) async fn a_release_hands_over_to_the_head_alone_and_tells_it_once<W: 
     assert_eq!(scene.told(&mut announcements).await, tokens([&head]));
 }
 
-pub(crate) async fn a_hand_over_is_told_to_the_inbox_of_its_waiter<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_hand_over_is_told_to_the_inbox_of_its_waiter(scene: Scene) {
     let mut announcements = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -37,7 +37,7 @@ pub(crate) async fn a_hand_over_is_told_to_the_inbox_of_its_waiter<W: World>(sce
     }
 }
 
-pub(crate) async fn a_hand_over_holds_for_its_grant_window<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_hand_over_holds_for_its_grant_window(scene: Scene) {
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         let holder = scene.exclusive();
         scene.granted(&holder).await;
@@ -51,7 +51,7 @@ pub(crate) async fn a_hand_over_holds_for_its_grant_window<W: World>(scene: Scen
     }
 }
 
-pub(crate) async fn who_takes_a_hand_over_up_holds_for_its_own_ttl<W: World>(scene: Scene<W>) {
+pub(crate) async fn who_takes_a_hand_over_up_holds_for_its_own_ttl(scene: Scene) {
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         let holder = scene.exclusive();
         let before = scene.fence(&holder).await;
@@ -67,7 +67,7 @@ pub(crate) async fn who_takes_a_hand_over_up_holds_for_its_own_ttl<W: World>(sce
     }
 }
 
-pub(crate) async fn a_hand_over_shows_who_it_is<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_hand_over_shows_who_it_is(scene: Scene) {
     let metadata = Metadata::from([("why \"ü\"\n".to_owned(), "a  b {%} 1 x".to_owned())]);
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(2, 3)] {
         let waiter = Acquisition { metadata: metadata.clone().into(), ..owned("a b {%}", waiter) };
@@ -87,7 +87,7 @@ pub(crate) async fn a_hand_over_shows_who_it_is<W: World>(scene: Scene<W>) {
     }
 }
 
-pub(crate) async fn a_hand_over_that_nobody_takes_up_passes_to_the_next<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_hand_over_that_nobody_takes_up_passes_to_the_next(scene: Scene) {
     let mut announcements = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -101,7 +101,7 @@ pub(crate) async fn a_hand_over_that_nobody_takes_up_passes_to_the_next<W: World
     assert_eq!(scene.told(&mut announcements).await, tokens([&dead, &next]));
 }
 
-pub(crate) async fn a_lock_delay_counts_only_after_a_hand_over_is_taken_up<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_lock_delay_counts_only_after_a_hand_over_is_taken_up(scene: Scene) {
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         let waiter = Acquisition { lock_delay: secs(60), ..waiter };
         let holder = scene.exclusive();
@@ -122,7 +122,7 @@ pub(crate) async fn a_lock_delay_counts_only_after_a_hand_over_is_taken_up<W: Wo
     }
 }
 
-pub(crate) async fn a_renewal_takes_a_hand_over_up<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_renewal_takes_a_hand_over_up(scene: Scene) {
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         let holder = scene.exclusive();
         scene.granted(&holder).await;
@@ -136,7 +136,7 @@ pub(crate) async fn a_renewal_takes_a_hand_over_up<W: World>(scene: Scene<W>) {
     }
 }
 
-pub(crate) async fn a_hand_over_can_be_given_back_untaken<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_hand_over_can_be_given_back_untaken(scene: Scene) {
     let mut announcements = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -150,7 +150,7 @@ pub(crate) async fn a_hand_over_can_be_given_back_untaken<W: World>(scene: Scene
     assert_eq!(scene.inspect().await, Inspection::default());
 }
 
-pub(crate) async fn an_inbox_may_be_listened_to_twice<W: World>(scene: Scene<W>) {
+pub(crate) async fn an_inbox_may_be_listened_to_twice(scene: Scene) {
     let mut first = scene.listen().await;
     {
         let mut second = scene.listen().await;
@@ -163,7 +163,7 @@ pub(crate) async fn an_inbox_may_be_listened_to_twice<W: World>(scene: Scene<W>)
     assert_eq!(scene.told(&mut first).await, []);
 }
 
-pub(crate) async fn a_waiter_may_be_served_without_anybody_listening<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_waiter_may_be_served_without_anybody_listening(scene: Scene) {
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let [waiter] = scene.line_up([scene.exclusive()]).await;

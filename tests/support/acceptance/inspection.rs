@@ -4,12 +4,12 @@ use leasehold::store::HolderState;
 
 use super::*;
 
-pub(crate) async fn a_free_resource_has_no_holders<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_free_resource_has_no_holders(scene: Scene) {
     assert_eq!(scene.inspect().await, Inspection::default());
     assert_eq!(scene.store.force_release(&scene.name).await.unwrap(), 0);
 }
 
-pub(crate) async fn holders_are_shown_in_order_of_their_end<W: World>(scene: Scene<W>) {
+pub(crate) async fn holders_are_shown_in_order_of_their_end(scene: Scene) {
     for ttl in [30, 10, 40, 20] {
         scene.granted(&Acquisition { ttl: secs(ttl), ..scene.permits(1, 4) }).await;
     }
@@ -27,7 +27,7 @@ pub(crate) async fn holders_are_shown_in_order_of_their_end<W: World>(scene: Sce
     assert_eq!((none.holders.len(), none.total), (0, 4));
 }
 
-pub(crate) async fn owner_and_metadata_read_back_whatever_their_bytes<W: World>(scene: Scene<W>) {
+pub(crate) async fn owner_and_metadata_read_back_whatever_their_bytes(scene: Scene) {
     let ugly = "a b\"c\\d\0e\nf\r\tg%41{h}*é☃ \u{1f512}";
     let metadata = Metadata::from([
         (String::new(), String::new()),
@@ -48,7 +48,7 @@ pub(crate) async fn owner_and_metadata_read_back_whatever_their_bytes<W: World>(
     }
 }
 
-pub(crate) async fn a_forced_release_takes_from_all_and_opens<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_forced_release_takes_from_all_and_opens(scene: Scene) {
     let readers = [scene.shared(), scene.shared(), scene.shared()];
     for reader in &readers {
         scene.granted(reader).await;
@@ -65,7 +65,7 @@ pub(crate) async fn a_forced_release_takes_from_all_and_opens<W: World>(scene: S
     assert_eq!(scene.store.force_release(&scene.name).await.unwrap(), 0);
 }
 
-pub(crate) async fn a_forced_release_opens_what_is_closed<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_forced_release_opens_what_is_closed(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
         scene.granted(&asked).await;
         assert_eq!(scene.release_closed_for(&asked, secs(60)).await, Released::Freed);
@@ -74,7 +74,7 @@ pub(crate) async fn a_forced_release_opens_what_is_closed<W: World>(scene: Scene
     }
 }
 
-pub(crate) async fn a_list_has_what_is_not_free_in_order_of_name<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_list_has_what_is_not_free_in_order_of_name(scene: Scene) {
     let beginning = unique("list/");
     let named = |asked: Acquisition, name: &str| at(&beginning, name, asked);
     let closed = named(scene.exclusive(), "c");
@@ -97,7 +97,7 @@ pub(crate) async fn a_list_has_what_is_not_free_in_order_of_name<W: World>(scene
     assert!(listing.complete);
 }
 
-pub(crate) async fn a_list_is_bounded_and_says_so<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_list_is_bounded_and_says_so(scene: Scene) {
     let beginning = unique("list/");
     for name in ["a", "b", "c"] {
         scene.granted(&at(&beginning, name, scene.exclusive())).await;
@@ -110,7 +110,7 @@ pub(crate) async fn a_list_is_bounded_and_says_so<W: World>(scene: Scene<W>) {
     assert!(all.complete);
 }
 
-pub(crate) async fn a_list_forgets_what_ended<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_list_forgets_what_ended(scene: Scene) {
     let beginning = unique("list/");
     for (name, asked) in [("a", scene.exclusive()), ("b", scene.shared()), ("c", scene.permits(1, 2))] {
         scene.granted(&at(&beginning, name, asked)).await;

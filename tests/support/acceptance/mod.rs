@@ -29,6 +29,7 @@ mod together;
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::{FutureExt, future::LocalBoxFuture};
 use leasehold::{
     protocol::{Fence, Mode, Owner, ResourceName, Token},
     store::{
@@ -37,6 +38,7 @@ use leasehold::{
     },
     world::{Dice, SystemDice},
 };
+use tokio::runtime::Builder;
 
 use self::ears::{Heard, next, unheard};
 pub(crate) use self::{
@@ -65,12 +67,36 @@ pub(crate) trait World {
     }
 }
 
+/// A world of any kind. With it each fact is compiled once, and not once for each world.
+trait AnyWorld {
+    fn pass(&self, time: Duration) -> LocalBoxFuture<'_, ()>;
+
+    fn everywhere(&self) -> Vec<ResourceName>;
+}
+
+impl<W: World> AnyWorld for W {
+    fn pass(&self, time: Duration) -> LocalBoxFuture<'_, ()> {
+        World::pass(self, time).boxed_local()
+    }
+
+    fn everywhere(&self) -> Vec<ResourceName> {
+        World::everywhere(self)
+    }
+}
+
 /// One fact under test: a store, and a resource of which nobody else knows.
-pub(crate) struct Scene<W> {
-    world: W,
+pub(crate) struct Scene {
+    world: Box<dyn AnyWorld>,
+    has_permits: bool,
     store: Arc<dyn Store>,
     name: ResourceName,
     inbox: Inbox,
+}
+
+/// Shows that a fact holds in a world.
+pub(crate) fn show<W: World + 'static>(fact: fn(Scene) -> LocalBoxFuture<'static, ()>) {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { fact(Scene::set::<W>().await).await });
 }
 
 /// The TTL of every acquisition that does not say another.
@@ -80,12 +106,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long what is handed over is kept.
 const WINDOW: Duration = Duration::from_secs(4);
 
-impl<W: World> Scene<W> {
-    pub(crate) async fn set() -> Self {
+impl Scene {
+    async fn set<W: World + 'static>() -> Self {
         let world = W::start().await;
         let store = world.store();
         let name = ResourceName::new(unique("fact/")).unwrap();
-        Self { world, store, name, inbox: Inbox(SystemDice.token()) }
+        let inbox = Inbox(SystemDice.token());
+        Self { world: Box::new(world), has_permits: W::PERMITS, store, name, inbox }
     }
 
     fn ask(&self, mode: Mode) -> Acquisition {
@@ -116,7 +143,7 @@ impl<W: World> Scene<W> {
 
     fn permits(&self, count: u32, of: u32) -> Acquisition {
         let permits = Mode::permits(count, of).unwrap();
-        self.ask(if W::PERMITS { permits } else { Mode::Shared })
+        self.ask(if self.has_permits { permits } else { Mode::Shared })
     }
 
     async fn granted(&self, asked: &Acquisition) -> Grant {

@@ -4,7 +4,7 @@ use leasehold::store::NEXT_AT_MOST;
 
 use super::*;
 
-pub(crate) async fn the_first_of_those_left_waiting_is_told_that_it_is_next<W: World>(scene: Scene<W>) {
+pub(crate) async fn the_first_of_those_left_waiting_is_told_that_it_is_next(scene: Scene) {
     let mut announcements = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -18,7 +18,7 @@ pub(crate) async fn the_first_of_those_left_waiting_is_told_that_it_is_next<W: W
     assert_eq!(heard, [Heard::handed_over(&second), Heard::next(&third)]);
 }
 
-pub(crate) async fn nobody_is_next_when_nobody_is_left_waiting<W: World>(scene: Scene<W>) {
+pub(crate) async fn nobody_is_next_when_nobody_is_left_waiting(scene: Scene) {
     let mut announcements = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -28,7 +28,7 @@ pub(crate) async fn nobody_is_next_when_nobody_is_left_waiting<W: World>(scene: 
     assert_eq!(heard, [&first, &second].map(Heard::handed_over));
 }
 
-pub(crate) async fn who_is_next_is_told_once_after_several_hand_overs<W: World>(scene: Scene<W>) {
+pub(crate) async fn who_is_next_is_told_once_after_several_hand_overs(scene: Scene) {
     let mut announcements = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -39,7 +39,7 @@ pub(crate) async fn who_is_next_is_told_once_after_several_hand_overs<W: World>(
     assert_eq!(heard, [Heard::handed_over(&first), Heard::handed_over(&second), Heard::next(&writer)]);
 }
 
-pub(crate) async fn who_asks_is_not_told_that_it_is_next<W: World>(scene: Scene<W>) {
+pub(crate) async fn who_asks_is_not_told_that_it_is_next(scene: Scene) {
     let mut announcements = scene.listen().await;
     scene.granted(&scene.exclusive()).await;
     let [head, asking, last] = scene.line_up([(); 3].map(|()| scene.exclusive())).await;
@@ -53,7 +53,7 @@ pub(crate) async fn who_asks_is_not_told_that_it_is_next<W: World>(scene: Scene<
     assert_eq!(scene.heard(&mut announcements).await, []);
 }
 
-pub(crate) async fn a_head_that_asks_tells_nobody_who_is_next<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_head_that_asks_tells_nobody_who_is_next(scene: Scene) {
     let mut announcements = scene.listen().await;
     scene.granted(&scene.exclusive()).await;
     let [head, _second] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
@@ -62,7 +62,7 @@ pub(crate) async fn a_head_that_asks_tells_nobody_who_is_next<W: World>(scene: S
     assert_eq!(scene.heard(&mut announcements).await, []);
 }
 
-pub(crate) async fn whoever_makes_room_tells_who_is_next<W: World>(mut scene: Scene<W>) {
+pub(crate) async fn whoever_makes_room_tells_who_is_next(mut scene: Scene) {
     for way in 0..4 {
         // What the way before has left to be heard is not for this one.
         scene.inbox = Inbox(SystemDice.token());
@@ -103,7 +103,7 @@ pub(crate) async fn whoever_makes_room_tells_who_is_next<W: World>(mut scene: Sc
     }
 }
 
-pub(crate) async fn a_waiter_whose_inbox_nobody_listens_to_is_skipped<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_waiter_whose_inbox_nobody_listens_to_is_skipped(scene: Scene) {
     let mut announcements = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -115,7 +115,7 @@ pub(crate) async fn a_waiter_whose_inbox_nobody_listens_to_is_skipped<W: World>(
     assert_eq!(heard, [Heard::handed_over(&head), Heard::next(&second)]);
 }
 
-pub(crate) async fn only_so_many_are_skipped<W: World>(scene: Scene<W>) {
+pub(crate) async fn only_so_many_are_skipped(scene: Scene) {
     for (skipped, is_told) in [(NEXT_AT_MOST - 1, true), (NEXT_AT_MOST, false)] {
         let mut announcements = scene.listen().await;
         let holder = elsewhere(scene.exclusive());
@@ -136,7 +136,7 @@ pub(crate) async fn only_so_many_are_skipped<W: World>(scene: Scene<W>) {
     }
 }
 
-pub(crate) async fn who_asks_is_not_one_of_those_that_are_skipped<W: World>(scene: Scene<W>) {
+pub(crate) async fn who_asks_is_not_one_of_those_that_are_skipped(scene: Scene) {
     for (skipped, is_told) in [(NEXT_AT_MOST - 1, true), (NEXT_AT_MOST, false)] {
         let mut announcements = scene.listen().await;
         let here = elsewhere(scene.exclusive()).hold.resource;

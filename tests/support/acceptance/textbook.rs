@@ -6,7 +6,7 @@ use super::*;
 
 const GRANT: Grant = Grant { fence: None, holds: 1 };
 
-pub(crate) async fn a_textbook_lock_excludes_ends_and_opens<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_textbook_lock_excludes_ends_and_opens(scene: Scene) {
     let (first, second) = (scene.exclusive(), scene.exclusive());
     assert_eq!(scene.granted(&first).await, GRANT);
     scene.pass(secs(4)).await;
@@ -25,7 +25,7 @@ pub(crate) async fn a_textbook_lock_excludes_ends_and_opens<W: World>(scene: Sce
     assert_eq!(scene.inspect().await, Inspection::default());
 }
 
-pub(crate) async fn a_textbook_lock_is_taken_again_by_its_own_token_alone<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_textbook_lock_is_taken_again_by_its_own_token_alone(scene: Scene) {
     let (holder, stranger) = (scene.exclusive(), scene.exclusive());
     scene.granted(&holder).await;
     assert_eq!(scene.renew(&stranger).await, Renewed::NotHeld);
@@ -40,14 +40,14 @@ pub(crate) async fn a_textbook_lock_is_taken_again_by_its_own_token_alone<W: Wor
     assert!(scene.is_held(&stranger).await);
 }
 
-pub(crate) async fn a_textbook_lock_has_neither_fence_nor_queue<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_textbook_lock_has_neither_fence_nor_queue(scene: Scene) {
     assert_eq!(scene.granted(&scene.waiting(scene.exclusive())).await, GRANT);
     scene.refused(&scene.waiting(scene.exclusive())).await;
     let inspection = scene.inspect().await;
     assert_eq!((inspection.waiting, inspection.holders[0].fence), (0, None));
 }
 
-pub(crate) async fn a_textbook_lock_is_renewed_from_now<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_textbook_lock_is_renewed_from_now(scene: Scene) {
     let asked = scene.exclusive();
     scene.granted(&asked).await;
     for ttl in [10, 3] {
@@ -60,7 +60,7 @@ pub(crate) async fn a_textbook_lock_is_renewed_from_now<W: World>(scene: Scene<W
     assert!(!scene.is_held(&asked).await);
 }
 
-pub(crate) async fn a_textbook_lock_may_open_later<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_textbook_lock_may_open_later(scene: Scene) {
     let asked = scene.exclusive();
     scene.granted(&asked).await;
     assert_eq!(scene.release_closed_for(&asked, secs(20)).await, Released::Freed);
@@ -74,7 +74,7 @@ pub(crate) async fn a_textbook_lock_may_open_later<W: World>(scene: Scene<W>) {
     scene.granted(&scene.exclusive()).await;
 }
 
-pub(crate) async fn a_textbook_lock_is_shown_and_taken_by_force<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_textbook_lock_is_shown_and_taken_by_force(scene: Scene) {
     let asked = scene.exclusive();
     scene.granted(&asked).await;
     let Inspection { holders, total: 1, waiting: 0 } = scene.inspect().await else {
@@ -89,9 +89,7 @@ pub(crate) async fn a_textbook_lock_is_shown_and_taken_by_force<W: World>(scene:
     assert_eq!(scene.store.force_release(&scene.name).await.unwrap(), 0);
 }
 
-pub(crate) async fn what_a_textbook_lock_has_not_is_refused_and_harms_no_neighbour<W: World>(
-    scene: Scene<W>,
-) {
+pub(crate) async fn what_a_textbook_lock_has_not_is_refused_and_harms_no_neighbour(scene: Scene) {
     let lacking = [
         scene.shared(),
         scene.permits(1, 2),
@@ -119,7 +117,7 @@ pub(crate) async fn what_a_textbook_lock_has_not_is_refused_and_harms_no_neighbo
     }
 }
 
-pub(crate) async fn a_textbook_lock_is_passed_on<W: World>(scene: Scene<W>) {
+pub(crate) async fn a_textbook_lock_is_passed_on(scene: Scene) {
     let [first, second, third] = [(); 3].map(|()| scene.exclusive());
     scene.granted(&first).await;
     let Passed { released, acquired, .. } = scene.passed(&first, &second, true).await;
@@ -130,7 +128,7 @@ pub(crate) async fn a_textbook_lock_is_passed_on<W: World>(scene: Scene<W>) {
     assert!(scene.is_held(&second).await);
 }
 
-pub(crate) async fn several_textbook_locks_are_all_granted_or_none<W: World>(scene: Scene<W>) {
+pub(crate) async fn several_textbook_locks_are_all_granted_or_none(scene: Scene) {
     let all = [(); 3].map(|()| Arc::new(elsewhere(scene.exclusive())));
     let mut holder = scene.exclusive();
     holder.hold.resource = all[1].hold.resource.clone();
@@ -149,7 +147,7 @@ pub(crate) async fn several_textbook_locks_are_all_granted_or_none<W: World>(sce
     }
 }
 
-pub(crate) async fn textbook_locks_of_any_name_are_listed<W: World>(scene: Scene<W>) {
+pub(crate) async fn textbook_locks_of_any_name_are_listed(scene: Scene) {
     let beginning = unique("");
     let names = ["", "*", "[x]", "\0\n", "{b}", "☃"].map(|tail| format!("{beginning}{tail}"));
     let mut expected: Vec<_> = names.map(|name| ResourceName::new(name).unwrap()).into();
