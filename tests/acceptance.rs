@@ -19,7 +19,9 @@ use self::{
     acceptance::World,
     clusters::{ClusterWorld, PlainClusterWorld, PlainSentinelWorld, SentinelWorld},
     quorums::{QuorumWorld, RedisQuorumWorld},
-    servers::{AclWorld, OldWorld, PlainAclWorld, PlainWorld, ReplicatedWorld, TlsWorld, ValkeyWorld},
+    servers::{
+        AclWorld, OldWorld, PlainAclWorld, PlainWorld, ReplicatedWorld, TlsWorld, ValkeyWorld, patient,
+    },
     support::{clock::TestClock, redis_server::RedisServer},
 };
 
@@ -52,7 +54,7 @@ struct RedisWorld {
 impl World for RedisWorld {
     async fn start() -> Self {
         let server = RedisServer::with_clock();
-        let store = Arc::new(RedisStore::open(&server.url()).unwrap());
+        let store = Arc::new(RedisStore::with_options(&server.url(), patient()).unwrap());
         Self { server, store }
     }
 

@@ -9,6 +9,7 @@ use leasehold::{
 
 use crate::{
     acceptance::{World, unique},
+    servers::patient,
     support::{
         cluster::{RedisCluster, one_on_each_master},
         sentinels::Sentinels,
@@ -17,12 +18,8 @@ use crate::{
 };
 
 /// On a busy machine a server may need a while.
-fn full() -> RedisOptions {
-    RedisOptions { response_timeout: Duration::from_secs(4), ..RedisOptions::default() }
-}
-
 fn plain() -> RedisOptions {
-    RedisOptions { layout: Layout::Plain, prefix: "locks".to_owned(), ..full() }
+    RedisOptions { layout: Layout::Plain, prefix: "locks".to_owned(), ..patient() }
 }
 
 /// Servers, and a store on them.
@@ -74,12 +71,12 @@ macro_rules! world {
     };
 }
 
-world!(SentinelWorld, Sentinels, sentinels(full()));
+world!(SentinelWorld, Sentinels, sentinels(patient()));
 world!(PlainSentinelWorld, Sentinels, sentinels(plain()));
 world!(
     ClusterWorld,
     RedisCluster,
-    cluster(full()),
+    cluster(patient()),
     fn everywhere(&self) -> Vec<ResourceName> {
         let names = one_on_each_master(|| unique("fact/"));
         names.iter().map(|name| ResourceName::new(name).unwrap()).collect()

@@ -9,6 +9,7 @@ use leasehold::{
 
 use crate::{
     acceptance::{World, unique},
+    servers::patient,
     support::{clock::TestClock, redis_server::RedisServer},
 };
 
@@ -58,7 +59,7 @@ impl World for RedisQuorumWorld {
         let servers: Vec<_> = (0..5).map(|_| RedisServer::with_clock()).collect();
         let mut nodes = Vec::new();
         for server in &servers {
-            let store: Arc<dyn Store> = Arc::new(RedisStore::open(&server.url()).unwrap());
+            let store: Arc<dyn Store> = Arc::new(RedisStore::with_options(&server.url(), patient()).unwrap());
             // Connected before the first fact, or verbs that are sent at once might arrive in another order on each.
             store.instance().await.unwrap();
             nodes.push((server.url(), store));

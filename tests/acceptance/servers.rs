@@ -71,40 +71,39 @@ world!(ReplicatedWorld, Replicated, replicated());
 world!(OldWorld, RedisServer, of(programs::redis_6_2()));
 world!(ValkeyWorld, RedisServer, of(programs::valkey_9()));
 
+/// Many facts are shown at the same time, so that a server may need a while.
+pub(crate) fn patient() -> RedisOptions {
+    let (connect_timeout, response_timeout) = (Duration::from_secs(10), Duration::from_secs(5));
+    RedisOptions { connect_timeout, response_timeout, ..RedisOptions::default() }
+}
+
 fn plain(prefix: &str, user: Option<&str>) -> OnServer<RedisServer> {
     let server = RedisServer::with_clock();
     let url = user.map_or_else(|| server.url(), |user| acl::url_of(&server, user));
-    let options =
-        RedisOptions { layout: Layout::Plain, prefix: prefix.to_owned(), ..RedisOptions::default() };
+    let options = RedisOptions { layout: Layout::Plain, prefix: prefix.to_owned(), ..patient() };
     OnServer::open(server, &url, options)
 }
 
 fn acl() -> OnServer<RedisServer> {
     let server = RedisServer::with_clock();
     let url = acl::url_of(&server, "locker");
-    OnServer::open(server, &url, RedisOptions::default())
+    OnServer::open(server, &url, patient())
 }
 
 fn of(program: PathBuf) -> OnServer<RedisServer> {
     let server = RedisServer::of(program);
     let url = server.url();
-    OnServer::open(server, &url, RedisOptions::default())
+    OnServer::open(server, &url, patient())
 }
 
 fn tls() -> OnServer<TlsServer> {
     let server = TlsServer::start();
     let (url, tls): (_, TlsFiles) = (server.url(), server.certificates.trust());
-    OnServer::open(server, &url, RedisOptions { tls, ..RedisOptions::default() })
+    OnServer::open(server, &url, RedisOptions { tls, ..patient() })
 }
 
 fn replicated() -> OnServer<Replicated> {
     let server = Replicated::start(1);
     let url = acl::url_of(&server.master, "replicated-locker");
-    // On a busy machine a replica may need a while.
-    let response_timeout = Duration::from_secs(4);
-    OnServer::open(
-        server,
-        &url,
-        RedisOptions { replicas_ack: 1, response_timeout, ..RedisOptions::default() },
-    )
+    OnServer::open(server, &url, RedisOptions { replicas_ack: 1, ..patient() })
 }
