@@ -11,8 +11,17 @@ use crate::{
 const SLOTS: u16 = 16_384;
 
 pub(super) fn judge(config: &Config, cluster: &ClusterSeen, servers: &[Server], findings: &mut Findings) {
-    // If nobody tells, that is a finding of each server.
-    let Ok(ranges) = &cluster.ranges else { return };
+    let ranges = match &cluster.ranges {
+        Ok(ranges) => ranges,
+        // What was found at a server says why.
+        Err(_) if findings.any(|found| found.severity == Severity::Critical) => return,
+        Err(error) => {
+            return findings.critical("slots", None).because(
+                format!("no node tells which slots are served: {error}"),
+                "ask one: redis-cli cluster slots; and check that the hosts in store.url are nodes of a cluster",
+            );
+        }
+    };
     let gaps = gaps(ranges);
     if !gaps.is_empty() {
         let missing: u32 = gaps.iter().map(|(first, last)| u32::from(last - first) + 1).sum();

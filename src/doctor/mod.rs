@@ -48,8 +48,9 @@ use crate::{
 /// Examines the deployment that a configuration leads to.
 ///
 /// It must be called in a tokio runtime, which every actix system is. All servers are asked at the same time, each for at
-/// most the time to connect and six times the time for an answer (`store.connect_timeout`, `store.response_timeout`); of
-/// sentinels and clusters twice that. Trying a lock takes at most six times both together, on a cluster for each master.
+/// most the time to connect and five times the time for an answer (`store.connect_timeout`, `store.response_timeout`); of
+/// sentinels and clusters twice that. Trying a lock, unless what was found stops all of them, takes at most six times both
+/// together, on a cluster for each master.
 /// Nothing is left behind: what it writes is removed, and ends by itself within seconds if that fails.
 ///
 /// # Errors
@@ -77,7 +78,8 @@ pub async fn examine(config: &Config) -> Result<Diagnosis, ConfigError> {
     let looks = members.iter().map(|member| checkup::look(member.reveal(), &options, began));
     let seen = try_join_all(looks).await?;
     judge(config, is_quorum, &seen, now.unwrap_or_default(), &mut findings);
-    let (resources, places): (Vec<_>, Vec<_>) = trial::places(config, &seen).into_iter().unzip();
+    let places = if trial::is_explained(&findings) { Vec::new() } else { trial::places(config, &seen) };
+    let (resources, places): (Vec<_>, Vec<_>) = places.into_iter().unzip();
     for (trial, server) in trial::run(config, &resources).await?.into_iter().zip(places) {
         trial::judge(trial, server.as_deref(), &mut findings);
     }

@@ -23,7 +23,7 @@ pub(super) fn judge(config: &Config, members: &[Seen], findings: &mut Findings) 
     for server in &servers {
         if let Err(error) = &server.facts {
             let severity = if reached >= needed { Severity::Warning } else { Severity::Critical };
-            server::unreachable(error, severity, Some(&server.address), findings);
+            server::unreachable(error, severity, Some(&server.address), false, findings);
         }
     }
     same_server(&servers, findings);

@@ -62,13 +62,19 @@ fn unchecked(is_quorum: bool, facts: &Facts, at: Option<&str>, findings: &mut Fi
             "the state of the cluster",
         ),
     ];
-    let missed: Vec<_> =
-        asked.iter().filter_map(|(error, right, what)| error.map(|error| (error, right, what))).collect();
-    let Some((error, ..)) = missed.first() else { return };
-    let what: Vec<&str> = missed.iter().map(|(_, _, what)| **what).collect();
-    let rights: Vec<&str> = missed.iter().map(|(_, right, _)| **right).collect();
-    findings.notice("unchecked", at).because(
-        format!("could not look at {} ({error})", what.join(", ")),
-        format!("let a user ask who may: ACL SETUSER <user> {}", rights.join(" ")),
-    );
+    let missed = asked.iter().filter_map(|(error, right, what)| error.map(|error| (error, *right, *what)));
+    let (denied, absent): (Vec<_>, Vec<_>) = missed.partition(|(error, ..)| error.starts_with("NOPERM"));
+    for missed in [&denied, &absent] {
+        let Some((error, ..)) = missed.first() else { continue };
+        let what: Vec<&str> = missed.iter().map(|(.., what)| *what).collect();
+        let rights: Vec<&str> = missed.iter().map(|(_, right, _)| *right).collect();
+        let advice = match error.starts_with("NOPERM") {
+            true => format!("let a user ask who may: ACL SETUSER <user> {}", rights.join(" ")),
+            // Rented servers are like that.
+            false => "see for yourself, in its configuration file or where its provider shows it".to_owned(),
+        };
+        findings
+            .notice("unchecked", at)
+            .because(format!("could not look at {} ({error})", what.join(", ")), advice);
+    }
 }

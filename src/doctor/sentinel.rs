@@ -9,7 +9,10 @@ use super::{
 };
 use crate::{
     config::Config,
-    store::redis::checkup::{Opinion, SentinelSeen, Server},
+    store::{
+        StoreError,
+        redis::checkup::{Answer, Opinion, SentinelSeen, Server},
+    },
 };
 
 /// With fewer, one that fails leaves no majority.
@@ -29,17 +32,18 @@ pub(super) fn judge(
         .filter_map(|seen| Some((&*seen.address, seen.said.as_ref().ok()?.as_ref()?)))
         .collect();
     agreement(&opinions, findings);
+    unchecked(&opinions, findings);
     let Some((_, best)) = opinions.iter().max_by_key(|(_, opinion)| opinion.epoch) else { return };
-    if best.others + 1 < ENOUGH {
+    if best.others.saturating_add(1) < ENOUGH {
         findings.warning("sentinels", None).because(
             format!(
                 "there is no more than {}: when one fails, nobody takes the place of a dead master",
-                counted(best.others as u64 + 1, "sentinel")
+                counted(best.others.saturating_add(1) as u64, "sentinel")
             ),
             "run at least 3, on different machines",
         );
     }
-    if servers.iter().all(|server| !server.is_replica) {
+    if best.replicas == 0 && servers.iter().all(|server| !server.is_replica) {
         findings.warning("no-replica", Some(&best.master)).because(
             "the master has no replica: there is nothing to fail over to",
             "add at least one replica, better two",
@@ -53,7 +57,13 @@ fn reach(sentinels: &[SentinelSeen], findings: &mut Findings) {
     let severity = if reached > 0 { Severity::Warning } else { Severity::Critical };
     for SentinelSeen { address, said } in sentinels {
         match said {
-            Err(error) => server::unreachable(error, severity, Some(address), findings),
+            Err(StoreError::Unavailable { reason, .. }) if reason.contains("unknown command") => {
+                findings.critical("wrong-mode", Some(address)).because(
+                    "this server is no sentinel, which store.url says",
+                    "name the sentinels in store.url, whose usual port is 26379; or use redis:// for one server",
+                );
+            }
+            Err(error) => server::unreachable(error, severity, Some(address), false, findings),
             Ok(None) => findings.critical("sentinels", Some(address)).because(
                 "this sentinel does not know the service that store.url names",
                 "check the name behind the slash in store.url, and `sentinel monitor` in its configuration",
@@ -86,6 +96,27 @@ fn agreement(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
     }
 }
 
+/// What the user of the sentinels may not ask. It is no harm to locks.
+fn unchecked(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
+    for (sentinel, opinion) in opinions {
+        let asked = [
+            (&opinion.listed, "+sentinel|replicas", "the replicas"),
+            (&opinion.could_fail_over, "+sentinel|ckquorum", "whether a failover could happen"),
+        ];
+        let denied = |answer: &Answer<()>| answer.as_ref().is_err_and(|error| error.starts_with("NOPERM"));
+        let missed: Vec<_> = asked.iter().filter(|(answer, ..)| denied(answer)).collect();
+        if missed.is_empty() {
+            continue;
+        }
+        let rights: Vec<&str> = missed.iter().map(|(_, right, _)| *right).collect();
+        let what: Vec<&str> = missed.iter().map(|(.., what)| *what).collect();
+        findings.notice("unchecked", Some(sentinel)).because(
+            format!("could not look at {}: its user lacks rights", what.join(", ")),
+            format!("let a user ask who may: ACL SETUSER <user> {}, on each sentinel", rights.join(" ")),
+        );
+    }
+}
+
 /// Whether leases live on through a failover: one that was renewed just after the last time has this long.
 pub(super) fn failover_time(
     config: &Config,
@@ -109,11 +140,19 @@ pub(super) fn failover_time(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{doctor::Diagnosis, store::StoreError};
+    use crate::doctor::Diagnosis;
 
     fn opinion(master: &str) -> Opinion {
         let (others, down_after) = (2, Duration::from_secs(5));
-        Opinion { master: master.to_owned(), epoch: 1, others, down_after, could_fail_over: Ok(()) }
+        Opinion {
+            master: master.to_owned(),
+            epoch: 1,
+            others,
+            replicas: 1,
+            listed: Ok(()),
+            down_after,
+            could_fail_over: Ok(()),
+        }
     }
 
     fn judged(opinions: [Opinion; 3]) -> Vec<(Severity, &'static str)> {
@@ -149,7 +188,7 @@ mod tests {
             Opinion { could_fail_over: Err("NOQUORUM 2 usable Sentinels".to_owned()), ..opinion("m:1") };
         assert_eq!(judged([without, opinion("m:1"), opinion("m:1")]), [(Severity::Warning, "failover")]);
         let denied = Opinion { could_fail_over: Err("NOPERM no".to_owned()), ..opinion("m:1") };
-        assert_eq!(judged([denied, opinion("m:1"), opinion("m:1")]), []);
+        assert_eq!(judged([denied, opinion("m:1"), opinion("m:1")]), [(Severity::Notice, "unchecked")]);
     }
 
     #[test]

@@ -29,16 +29,16 @@ pub(super) fn judge(config: &Config, is_quorum: bool, server: &Server, findings:
         Err(_) if is_quorum => return,
         Err(error) => {
             let severity = if server.is_replica { Severity::Warning } else { Severity::Critical };
-            return unreachable(error, severity, at, findings);
+            return unreachable(error, severity, at, server.is_replica, findings);
         }
     };
     if is_of_another_kind(config, facts, at, findings) {
         return;
     }
     version(facts, at, findings);
-    eviction(facts, at, findings);
+    eviction(server, facts, at, findings);
     persistence(config, is_quorum, facts, at, findings);
-    disk(facts, at, findings);
+    disk(server, facts, at, findings);
     rights::judge(is_quorum, server, facts, findings);
     if !server.is_replica {
         memory(facts, at, findings);
@@ -49,38 +49,62 @@ pub(super) fn judge(config: &Config, is_quorum: bool, server: &Server, findings:
 }
 
 /// A server that does not answer, or does not want to.
-pub(super) fn unreachable(error: &StoreError, severity: Severity, at: Option<&str>, findings: &mut Findings) {
+pub(super) fn unreachable(
+    error: &StoreError,
+    severity: Severity,
+    at: Option<&str>,
+    is_replica: bool,
+    findings: &mut Findings,
+) {
+    let of_replicas = |more: &'static str| if is_replica { more } else { "" };
     match error {
-        StoreError::Denied { reason } => findings
-            .add(severity, "refused", at)
-            .because(reason, "check user, password and certificates in store.url and store.tls_*"),
+        StoreError::Denied { reason } if reason.starts_with("NOPERM") => findings
+            .add(severity, "rights", at)
+            .because(reason, "give the user this right; docs/operations.md has the smallest rules"),
+        StoreError::Denied { reason } => findings.add(severity, "refused", at).because(
+            reason,
+            format!(
+                "check user, password and certificates in store.url and store.tls_*{}",
+                of_replicas("; a replica does not get the users and passwords of its master")
+            ),
+        ),
         error => findings.add(severity, "unreachable", at).because(
             error.to_string(),
-            "check that it runs, and that this machine reaches it at this address",
+            format!(
+                "check that it runs, and that this machine reaches it at this address{}",
+                of_replicas("; if it is gone for good, forget it: SENTINEL RESET, or CLUSTER FORGET")
+            ),
         ),
     }
 }
 
 fn is_of_another_kind(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut Findings) -> bool {
     let is_cluster = config.store.url.reveal().contains("+cluster://");
-    let advice = match facts.text("redis_mode") {
-        Some("sentinel") => "name the sentinels in store.url as redis+sentinel://host,host,host/service",
-        Some("cluster") if !is_cluster => "use redis+cluster:// in store.url",
-        Some("standalone") if is_cluster => "use redis:// in store.url",
+    // Valkey has another name for it.
+    let mode = facts.text("redis_mode").or_else(|| facts.text("server_mode")).unwrap_or_default();
+    let advice = match mode {
+        "sentinel" => "name the sentinels in store.url as redis+sentinel://host,host,host/service",
+        "cluster" if !is_cluster => "use redis+cluster:// in store.url",
+        // Some services serve slots and call themselves this all the same.
+        "standalone" if is_cluster && has_no_slots(facts) => "use redis:// in store.url",
         _ => return false,
     };
-    let mode = facts.text("redis_mode").unwrap_or_default();
     findings
         .critical("wrong-mode", at)
         .because(format!("the server runs as {mode}, which store.url does not say"), advice);
     true
 }
 
+fn has_no_slots(facts: &Facts) -> bool {
+    facts.cluster.as_ref().is_err_and(|error| !error.starts_with("NOPERM"))
+}
+
 fn version(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     let Some(version) = facts.text("redis_version") else { return };
-    let mut numbers = version.split('.').map(|number| number.parse::<u64>().unwrap_or(0));
-    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if found < OLDEST {
+    let mut numbers = version.split('.').map(|number| number.parse::<u64>().ok());
+    // What is no number is of somebody who counts in another way.
+    let (Some(Some(major)), Some(Some(minor))) = (numbers.next(), numbers.next()) else { return };
+    if (major, minor) < OLDEST {
         findings.critical("version", at).because(
             format!("version {version}, older than 6.2: scripts may fail half-way"),
             "update the server to 6.2 or newer, or to Valkey",
@@ -88,7 +112,7 @@ fn version(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     }
 }
 
-fn eviction(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+fn eviction(server: &Server, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     let (Some(policy), Some(most)) = (facts.text("maxmemory_policy"), facts.number("maxmemory")) else {
         return;
     };
@@ -97,6 +121,9 @@ fn eviction(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     }
     let (severity, when) = match most {
         0 => (Severity::Warning, "as soon as somebody sets maxmemory, locks are".to_owned()),
+        most if server.is_replica => {
+            (Severity::Warning, format!("once it is the master, at {most} bytes (maxmemory), locks are"))
+        }
         most => (Severity::Critical, format!("at {most} bytes (maxmemory), locks are")),
     };
     findings.add(severity, "eviction", at).because(
@@ -146,7 +173,7 @@ fn persistence(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>
     );
 }
 
-fn disk(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+fn disk(server: &Server, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     let failed = |name| facts.text(name) == Some("err");
     let snapshots = facts.setting("save").is_some_and(|save| !save.is_empty());
     let stops = facts.setting("stop-writes-on-bgsave-error") == Some("yes");
@@ -157,8 +184,12 @@ fn disk(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     } else {
         return;
     };
-    findings.critical("disk", at).because(
-        format!("{found}, so the server refuses every write"),
+    let (severity, effect) = match server.is_replica {
+        true => (Severity::Warning, "it would refuse every write once it is the master"),
+        false => (Severity::Critical, "the server refuses every write"),
+    };
+    findings.add(severity, "disk", at).because(
+        format!("{found}, so {effect}"),
         "look into its log and at its disk: space, rights, the folder in `dir`",
     );
 }

@@ -211,13 +211,17 @@ fn odd(doing: String) -> StoreError {
     StoreError::Lost { doing, source: None }
 }
 
+/// Whether what was found already stops locks, at whichever server it was. A trial would only say so again.
+pub(super) fn is_explained(findings: &Findings) -> bool {
+    findings.any(|found| {
+        found.severity == Severity::Critical && !["eviction", "version", "same-server"].contains(&found.check)
+    })
+}
+
 /// What a trial at this server adds to what was found already.
 pub(super) fn judge(trial: Trial, at: Option<&str>, findings: &mut Findings) {
     let Trial { failed, deaf, may_not_listen } = trial;
-    // What was found may be the reason, at whichever server it was.
-    let explained = findings.any(|found| {
-        found.severity == Severity::Critical && !["eviction", "version", "same-server"].contains(&found.check)
-    });
+    let explained = is_explained(findings);
     if let Some((verb, error)) = failed.filter(|_| !explained) {
         findings.critical("trial", at).because(
             format!("{verb} failed when it was tried: {error}"),

@@ -1,6 +1,11 @@
 //! One Redis server in every way in which it can be run: another layout, few rights, TLS, replicas.
 
-use std::{path::PathBuf, sync::Arc, thread, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use leasehold::store::{
     RedisOptions, RedisStore, Store,
@@ -13,6 +18,9 @@ use crate::{
     acceptance::World,
     support::{acl, programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer},
 };
+
+/// How long a server may take to see that its clock was moved.
+const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server of some kind, whose clock can be moved, and a store on it.
 pub(crate) struct OnServer<Server> {
@@ -36,7 +44,9 @@ impl<Server: AsRef<RedisServer>> OnServer<Server> {
         let half = (time.as_millis() / 2).max(1);
         server.command(&["SET", PROBE, "", "PX", &half.to_string()]);
         server.advance(time);
+        let start = Instant::now();
         while server.command(&["EXISTS", PROBE]) == Value::Int(1) {
+            assert!(start.elapsed() < SEEN_WITHIN, "the server does not see that its clock was moved");
             thread::sleep(Duration::from_millis(1));
         }
     }

@@ -1,12 +1,14 @@
 //! Deployments that are as they should be, of every kind: there is nothing to find, and nothing is left behind.
 
+use std::path::PathBuf;
+
 use leasehold::doctor::Severity;
 
 use crate::{
     GOOD, address, config, examine, nothing, only,
     support::{
-        acl, cluster::RedisCluster, redis_server::RedisServer, replicas::Replicated, sentinels::Sentinels,
-        tls::TlsServer,
+        acl, cluster::RedisCluster, programs, redis_server::RedisServer, replicas::Replicated,
+        sentinels::Sentinels, tls::TlsServer,
     },
     wait_until_empty,
 };
@@ -26,6 +28,36 @@ async fn one_server_with_an_append_only_file() {
     nothing(&diagnosis);
     assert_eq!(diagnosis.servers, [address(&server)]);
     assert_eq!(diagnosis.to_string(), format!("{}: 1 server looked at, nothing found\n", server.url()));
+    wait_until_empty(&server).await;
+}
+
+/// A server of another program, where there must be nothing to find.
+async fn good_server_of(program: PathBuf) {
+    let server = RedisServer::of(program);
+    server.command(&["CONFIG", "SET", "appendonly", "yes"]);
+    nothing(&examine(&server.url(), "").await);
+    wait_until_empty(&server).await;
+}
+
+#[tokio::test]
+async fn one_server_of_redis_6_2() {
+    good_server_of(programs::redis_6_2()).await;
+}
+
+#[tokio::test]
+async fn one_server_of_valkey_9() {
+    good_server_of(programs::valkey_9()).await;
+}
+
+#[tokio::test]
+async fn a_server_behind_a_unix_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let socket = socket.to_str().unwrap();
+    let server = RedisServer::with_args(&[&GOOD[..], &["--unixsocket", socket]].concat());
+    let diagnosis = examine(&format!("redis+unix://{socket}"), "").await;
+    nothing(&diagnosis);
+    assert_eq!(diagnosis.servers, [socket]);
     wait_until_empty(&server).await;
 }
 

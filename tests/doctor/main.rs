@@ -37,6 +37,12 @@ async fn examine(url: &str, more: &str) -> Diagnosis {
     doctor::examine(&config(url, more)).await.unwrap()
 }
 
+#[test]
+fn an_examination_can_run_on_any_thread() {
+    fn is_send(_: impl Send) {}
+    is_send(doctor::examine(&Config::default()));
+}
+
 /// The address of a server, as findings name it.
 fn address(server: &RedisServer) -> String {
     format!("127.0.0.1:{}", server.port())

@@ -3,8 +3,8 @@
 use leasehold::doctor::{Diagnosis, Severity};
 
 use crate::{
-    GOOD, address, examine, found,
-    support::{acl, redis_server::RedisServer},
+    GOOD, address, examine, found, only,
+    support::{acl, programs, redis_server::RedisServer},
     wait_until_empty,
 };
 
@@ -56,6 +56,29 @@ async fn keys_and_channels_out_of_bounds_are_named() {
         let finding = found(&diagnosis, severity, "rights", Some(&address(&server)));
         assert!(finding.advice.ends_with(right) && diagnosis.findings.len() == 1, "{diagnosis}");
     }
+}
+
+#[tokio::test]
+async fn a_user_who_is_called_after_keys_is_not_said_to_lack_them() {
+    // It names the user when it refuses; older ones do not.
+    let server = RedisServer::of(programs::valkey_9());
+    server.command(&["CONFIG", "SET", "appendonly", "yes"]);
+    let mut rule = acl::rule("locker");
+    rule[2] = "keys-and-channels";
+    rule.extend(["+info", "+config|get", "-zadd"]);
+    server.command(&rule);
+    let diagnosis = examine(&server.url_for("keys-and-channels", "change-me"), "").await;
+    let finding = only(&diagnosis, Severity::Critical, "rights", Some(&address(&server)));
+    assert!(finding.advice.ends_with(" +zadd"), "{finding}");
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_ask_any_node_of_a_cluster_for_slots() {
+    let server = RedisServer::with_args(&[&GOOD[..], &["--cluster-enabled", "yes"]].concat());
+    server.command(&["ACL", "SETUSER", "default", "-cluster|slots"]);
+    let diagnosis = examine(&format!("redis+cluster://{}", address(&server)), "").await;
+    let finding = only(&diagnosis, Severity::Critical, "rights", Some(&address(&server)));
+    assert!(finding.advice.ends_with(" +cluster|slots"), "{finding}");
 }
 
 #[tokio::test]

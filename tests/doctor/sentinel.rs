@@ -4,7 +4,13 @@ use std::time::Duration;
 
 use leasehold::doctor::Severity;
 
-use crate::{address, examine, found, support::sentinels::Sentinels};
+use crate::{address, examine, found, only, support::sentinels::Sentinels};
+
+/// Sends one command to a sentinel.
+fn command(address: &str, words: &[&str]) {
+    let mut connection = redis::Client::open(format!("redis://{address}")).unwrap().get_connection().unwrap();
+    redis::cmd(words[0]).arg(&words[1..]).exec(&mut connection).unwrap();
+}
 
 #[tokio::test]
 async fn faults_of_a_service_are_found_at_the_server_that_has_them() {
@@ -21,8 +27,30 @@ async fn faults_of_a_service_are_found_at_the_server_that_has_them() {
     found(&diagnosis, Severity::Warning, "failover-time", None);
     assert_eq!(diagnosis.findings.len(), 1, "{diagnosis}");
 
+    // One sentinel is asked where a server should be.
+    let hosts = kit.url().replace("redis+sentinel://", "").replace("/locks", "");
+    let sentinels: Vec<_> = hosts.split(',').map(str::to_owned).collect();
+    let diagnosis = examine(&format!("redis://{}", sentinels[0]), "").await;
+    only(&diagnosis, Severity::Critical, "wrong-mode", Some(&sentinels[0]));
+
+    // The smallest rights on sentinels, and on one of them less.
+    for sentinel in &sentinels {
+        command(sentinel, &["ACL", "SETUSER", "default", "-sentinel|replicas", "-sentinel|ckquorum"]);
+    }
+    let diagnosis = examine(&kit.url(), "").await;
+    for sentinel in &sentinels {
+        let finding = found(&diagnosis, Severity::Notice, "unchecked", Some(sentinel));
+        assert!(finding.advice.contains("+sentinel|replicas +sentinel|ckquorum"), "{finding}");
+    }
+    assert_eq!(diagnosis.findings.len(), 3, "{diagnosis}");
+    command(&sentinels[1], &["ACL", "SETUSER", "default", "-sentinel|master"]);
+    found(&examine(&kit.url(), "").await, Severity::Warning, "rights", Some(&sentinels[1]));
+    for sentinel in &sentinels {
+        command(sentinel, &["ACL", "SETUSER", "default", "+@all"]);
+    }
+
     kit.servers[0].advance(Duration::from_secs(5));
-    kit.servers[1].command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    kit.servers[1].command(&["CONFIG", "SET", "maxmemory", "1gb", "maxmemory-policy", "allkeys-lru"]);
     kit.servers[1].command(&["ACL", "SETUSER", "default", "-zadd"]);
     let diagnosis = examine(&kit.url(), "").await;
     found(&diagnosis, Severity::Warning, "clock-offset", Some(&fast));

@@ -6,7 +6,7 @@ use leasehold::doctor::Severity;
 
 use crate::{
     GOOD, address, examine, found, only,
-    support::{redis_server::RedisServer, replicas::Replicated, tls::TlsServer},
+    support::{programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer},
     wait_until_empty,
 };
 
@@ -161,6 +161,26 @@ async fn a_server_that_has_no_scripts() {
     let diagnosis = examine(&server.url(), "").await;
     let finding = only(&diagnosis, Severity::Critical, "unknown-command", Some(&address(&server)));
     assert!(finding.found.contains("EVALSHA"), "{finding}");
+}
+
+#[tokio::test]
+async fn a_server_that_tells_nobody_its_settings_is_no_matter_of_rights() {
+    let server = with(&["--rename-command", "CONFIG", ""]);
+    let diagnosis = examine(&server.url(), "").await;
+    let finding = only(&diagnosis, Severity::Notice, "unchecked", Some(&address(&server)));
+    assert!(!finding.advice.contains("ACL SETUSER"), "{finding}");
+}
+
+#[tokio::test]
+async fn a_server_of_its_own_that_is_taken_for_a_node_of_a_cluster_or_for_a_sentinel() {
+    // Valkey says in another way what it is.
+    for server in [with(&[]), RedisServer::of(programs::valkey_9())] {
+        let cluster = format!("redis+cluster://{}", address(&server));
+        let sentinel = format!("redis+sentinel://{}/locks", address(&server));
+        for url in [cluster, sentinel] {
+            only(&examine(&url, "").await, Severity::Critical, "wrong-mode", Some(&address(&server)));
+        }
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{thread, time::Duration};
 use crate::{
     load::Kind,
     scenario::{Conflicts, Keys, Rig, Scenario},
-    single::{FROZEN, names},
+    single::FROZEN,
     support::redis_server::RedisServer,
 };
 
@@ -47,7 +47,7 @@ fn rig(happens: fn(&mut [RedisServer])) -> Rig {
         kinds: vec![Kind::Exclusive, Kind::ReadWrite, Kind::ReEntrant],
         outage: Box::new(move || {
             happens(&mut servers);
-            Box::new(move || servers.iter().flat_map(names).collect()) as Keys
+            Box::new(move || servers.iter().flat_map(RedisServer::keys).collect()) as Keys
         }),
     }
 }

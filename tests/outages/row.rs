@@ -81,7 +81,8 @@ fn losses(reports: &[Report]) -> String {
     for (_, loss) in reports.iter().flat_map(Report::lost) {
         *reasons.entry(loss.reason.clone()).or_default() += 1;
     }
-    counts(&reasons)
+    let found: u64 = reports.iter().map(|report| report.found_lost).sum();
+    counts(reasons.iter().chain((found > 0).then_some((&"found lost when given back".to_owned(), &found))))
 }
 
 /// The sums of these, with their names.

@@ -56,7 +56,8 @@ pub(crate) struct Rig {
 
 /// Makes it happen, waits until it is over, and answers how to list the keys afterwards.
 pub(crate) type Outage = Box<dyn FnOnce() -> Keys>;
-pub(crate) type Keys = Box<dyn Fn() -> Vec<String>>;
+/// The names of keys, with the milliseconds they have left (-1: no end).
+pub(crate) type Keys = Box<dyn Fn() -> Vec<(String, i64)>>;
 
 /// What there is on a server that has queues.
 pub(crate) fn all_kinds() -> Vec<Kind> {
@@ -70,8 +71,8 @@ pub(crate) struct Seen {
     pub(crate) outage: (u64, u64),
     /// When the load began and ended.
     pub(crate) load: (u64, u64),
-    /// The keys that were left over.
-    pub(crate) left: Vec<String>,
+    /// The keys that were left over, with the milliseconds they have left (-1: no end).
+    pub(crate) left: Vec<(String, i64)>,
 }
 
 impl Scenario {
@@ -118,11 +119,13 @@ fn plan(rig: &Rig) -> Plan {
     }
 }
 
-/// Waits until no key is left but the counters of fences, for as long as a lease can last; answers what is left then.
-fn left_over(keys: &Keys) -> Vec<String> {
+/// Waits until no key is left but the counters of fences, which must have an end, for as long as a lease can last; answers
+/// what is left then.
+fn left_over(keys: &Keys) -> Vec<(String, i64)> {
     let start = Instant::now();
     loop {
-        let left: Vec<_> = keys().into_iter().filter(|key| !key.ends_with(":fence")).collect();
+        let left: Vec<_> =
+            keys().into_iter().filter(|(key, left)| !key.ends_with(":fence") || *left == -1).collect();
         if left.is_empty() || start.elapsed() > LONGEST_TTL + GRACE {
             return left;
         }

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     scenario::{Conflicts, Keys, Rig, Scenario, all_kinds},
-    single::{FROZEN, names},
+    single::FROZEN,
     support::{redis_server::RedisServer, sentinels::Sentinels},
 };
 
@@ -61,7 +61,7 @@ fn rig(replicas_ack: u32, happens: fn(&mut Sentinels, usize)) -> Rig {
         outage: Box::new(move || {
             let master = servers.master();
             happens(&mut servers, master);
-            Box::new(move || names(&servers.servers[servers.master()])) as Keys
+            Box::new(move || servers.servers[servers.master()].keys()) as Keys
         }),
     }
 }
@@ -85,9 +85,18 @@ pub(crate) fn kill_ahead_of(master: &mut RedisServer, replicas: &[&RedisServer])
     // What is on its way when a replica is stopped it will read later; so the connection has to go as well.
     replicas.iter().for_each(|replica| replica.pause());
     master.command(&["CLIENT", "KILL", "TYPE", "replica"]);
+    let last_heard = written(master);
     thread::sleep(BEHIND);
+    assert!(written(master) > last_heard, "nothing was written that the replicas did not hear of");
     master.kill();
     replicas.iter().for_each(|replica| replica.resume());
+}
+
+/// How much a master has written for its replicas.
+fn written(master: &RedisServer) -> u64 {
+    let info: String = redis::from_redis_value(master.command(&["INFO", "replication"])).expect("a text");
+    let offset = info.lines().find_map(|line| line.strip_prefix("master_repl_offset:"));
+    offset.and_then(|offset| offset.trim_end().parse().ok()).expect("a number")
 }
 
 fn wait_for_another(servers: &Sentinels, master: usize) {

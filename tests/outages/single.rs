@@ -23,12 +23,7 @@ fn frozen() -> Rig {
             server.pause();
             thread::sleep(FROZEN);
             server.resume();
-            Box::new(move || names(&server)) as Keys
+            Box::new(move || server.keys()) as Keys
         }),
     }
-}
-
-/// The names of the keys of a server.
-pub(crate) fn names(server: &RedisServer) -> Vec<String> {
-    server.keys().into_iter().map(|(name, _)| name).collect()
 }

@@ -37,6 +37,10 @@ pub(crate) fn violations(scenario: &Scenario, seen: &Seen) -> Vec<String> {
         let after = (conflict.from as f64 - seen.outage.0 as f64) / 1e6;
         found.push(format!("{after:+.3} s from the beginning of the outage: {}", conflict.what));
     }
+    let mut all = seen.reports.iter().flat_map(|report| &report.held);
+    if !all.any(|held| held.granted < seen.outage.0) {
+        found.push("nothing was granted before the outage".to_owned());
+    }
     for resource in 0..RESOURCES {
         let held = seen.held(resource);
         found.extend(load::fences(&held));

@@ -115,9 +115,12 @@ impl RedisCluster {
         addresses.map(|address| address.split(',').nth(1).unwrap_or_default().to_owned()).collect()
     }
 
-    /// Moves a slot key by key, as `redis-cli --cluster reshard` does, with a pause after each key.
-    pub(crate) fn move_slot(&self, slot: u16, to: usize, pause: Duration) {
-        self.begin_to_move(slot, to).finish(pause);
+    /// Moves a slot key by key, as `redis-cli --cluster reshard` does, with a pause after each key. Answers which keys.
+    pub(crate) fn move_slot(&self, slot: u16, to: usize, pause: Duration) -> Vec<String> {
+        let moved = self.begin_to_move(slot, to).finish(pause);
+        // Only two nodes were told; who asks a third for the master must not be sent back.
+        self.wait("the slot has moved for all", || self.master_of(slot) == to);
+        moved
     }
 
     /// Lets a slot begin to move, without any key of it.
@@ -165,17 +168,20 @@ impl Moving<'_> {
         }
     }
 
-    /// Moves what is left, with a pause after each key, and then the slot itself.
-    pub(crate) fn finish(self, pause: Duration) {
+    /// Moves what is left, with a pause after each key, and then the slot itself. Answers which keys that were.
+    pub(crate) fn finish(self, pause: Duration) -> Vec<String> {
+        let mut moved = Vec::new();
         loop {
             let keys: Vec<String> = read(self.source.command(&["CLUSTER", "GETKEYSINSLOT", &self.slot, "1"]));
-            let [key] = &keys[..] else { break };
-            self.move_key(key);
+            let Some(key) = keys.into_iter().next() else { break };
+            self.move_key(&key);
+            moved.push(key);
             thread::sleep(pause);
         }
         for node in [self.target, self.source] {
             node.command(&["CLUSTER", "SETSLOT", &self.slot, "NODE", &id(self.target)]);
         }
+        moved
     }
 }
 

@@ -172,12 +172,17 @@ impl Caller {
 /// Looks at a lease until its holder is done with it or is told of its loss, and answers what is to be written down.
 async fn watched(lease: &Lease, mut held: Held, is_done: impl Fn() -> bool) -> Held {
     let believed_until = Cell::new(held.granted);
+    let look = || {
+        // Before the question, for the answer may wait for a turn on a processor.
+        let now = micros();
+        let left = lease.remaining();
+        if !left.is_zero() {
+            believed_until.set(now + left.as_micros() as u64);
+        }
+    };
     let working = async {
         while !is_done() {
-            let left = lease.remaining();
-            if !left.is_zero() {
-                believed_until.set(micros() + left.as_micros() as u64);
-            }
+            look();
             sleep(LOOK).await;
         }
     };
@@ -186,14 +191,14 @@ async fn watched(lease: &Lease, mut held: Held, is_done: impl Fn() -> bool) -> H
         reason = lease.lost() => Some(reason),
         () = working => None,
     };
+    look();
     let lost = match lease.standing() {
         Standing::Lost(reason) => told.or(Some(reason)),
         _ => None,
     };
     let (now, believed_until) = (micros(), believed_until.get());
-    // Taken after the question: a lease that was valid then may be believed in until now, but no longer than it was
-    // said to hold when it was lost.
-    held.ended = if lost.is_none() { now } else { now.min(believed_until) };
+    // Taken after the question: the lease may be believed in until now, but no longer than it was said to hold.
+    held.ended = now.min(believed_until);
     held.lost = lost.map(|reason| Loss {
         reason: reason.as_str().to_owned(),
         told: now,

@@ -50,6 +50,8 @@ pub(crate) struct Report {
     pub(crate) refused: u64,
     pub(crate) cancelled: u64,
     pub(crate) errors: BTreeMap<String, u64>,
+    /// Leases that were lost, of which their holders were told only when they gave them back.
+    pub(crate) found_lost: u64,
     /// When nobody had a turn on the thread of the callers: from when to when.
     pub(crate) stalls: Vec<(u64, u64)>,
 }
@@ -58,6 +60,11 @@ impl Report {
     /// The leases that were lost.
     pub(crate) fn lost(&self) -> impl Iterator<Item = (&Held, &Loss)> {
         self.held.iter().filter_map(|held| Some((held, held.lost.as_ref()?)))
+    }
+
+    /// How many leases were lost for this reason, and their holders were told.
+    pub(crate) fn lost_as(&self, reason: &str) -> u64 {
+        self.lost().filter(|(_, loss)| loss.reason == reason).count() as u64
     }
 
     pub(crate) fn write(&self, file: &Path) {

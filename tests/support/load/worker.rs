@@ -14,7 +14,7 @@ use std::{
 };
 
 use actix::Addr;
-use leasehold::{Config, LockManager, Statistics, Stats};
+use leasehold::{Config, LockManager, LossReason, Statistics, Stats};
 use rand::{SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
@@ -58,6 +58,9 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
         }
         sums_hold(&managers).await;
         witness.abort();
+        let (gone, told) = (not_held(&managers).await, report.borrow().lost_as(LossReason::NotHeld.as_str()));
+        // Some are of callers that had gone before they saw the lease.
+        report.borrow_mut().found_lost = gone.saturating_sub(told);
         report.take().write(file);
     });
 }
@@ -89,6 +92,15 @@ async fn sums_hold(managers: &[Addr<LockManager>]) {
     for manager in managers {
         sums_of_one_hold(&manager.send(Stats).await.unwrap());
     }
+}
+
+/// How many leases the store did not hold any more when it was asked to renew or to release them.
+async fn not_held(managers: &[Addr<LockManager>]) -> u64 {
+    let mut count = 0;
+    for manager in managers {
+        count += manager.send(Stats).await.unwrap().lost.get(&LossReason::NotHeld).copied().unwrap_or(0);
+    }
+    count
 }
 
 /// The sums that the counters promise to obey.

@@ -57,7 +57,7 @@ impl Asking<'_> {
                 let at = sent.duration_since(self.began) + took / 2;
                 let reading = read::<(u64, u64)>(answer).map(|(seconds, micros)| Reading {
                     at,
-                    shown: Duration::from_secs(seconds) + Duration::from_micros(micros),
+                    shown: Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros)),
                 });
                 best = Some((took, reading));
             }

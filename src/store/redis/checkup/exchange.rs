@@ -64,6 +64,20 @@ pub(super) fn read<T: redis::FromRedisValue>(answer: Value) -> Answer<T> {
     redis::from_redis_value(answer).map_err(|_| "the answer makes no sense".to_owned())
 }
 
+/// The same for an answer without which nothing can be done: what the server refuses is told from what is broken.
+pub(super) fn needed<T: redis::FromRedisValue>(answer: Value) -> Result<T, StoreError> {
+    match answer {
+        Value::ServerError(error) => {
+            let error = RedisError::from(error);
+            Err(match errors::before_sending(error.clone()) {
+                StoreError::Denied { .. } => StoreError::Denied { reason: words(&error) },
+                other => other,
+            })
+        }
+        answer => read(answer).map_err(unavailable),
+    }
+}
+
 /// Lines of `name:value`.
 pub(super) fn lines(answer: Value) -> Answer<Table> {
     let text: String = read(answer)?;

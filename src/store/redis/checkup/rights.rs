@@ -23,6 +23,9 @@ const BOTH: &[Try] = &[
     (Locks, "GET KEY"),
     (Locks, "PTTL KEY"),
     (Locks, "PEXPIRE KEY 1"),
+    // An end that is no time.
+    (Locks, "SET KEY EMPTY PX 0"),
+    (Locks, "DEL KEY"),
 ];
 const FULL: &[Try] = &[
     (Locks, "TIME"),
@@ -32,6 +35,8 @@ const FULL: &[Try] = &[
     (Locks, "EXISTS KEY"),
     (Locks, "PEXPIREAT KEY 1"),
     (Locks, "HGET KEY f"),
+    // A field without a value.
+    (Locks, "HSET KEY f v g"),
     (Locks, "HDEL KEY f"),
     (Locks, "HLEN KEY"),
     (Locks, "HINCRBY KEY f no-number"),
@@ -52,24 +57,23 @@ const LIST: Try = (Lists, "SCAN 0 MATCH KEY COUNT 1");
 const WAIT: Try = (Locks, "WAIT 0 1");
 const ROLE: Try = (Locks, "ROLE");
 const SLOTS: Try = (Locks, "CLUSTER SLOTS");
-/// It makes the key a string with an end, so that nothing can be put into it as a hash.
-const SET: Try = (Locks, "SET KEY EMPTY PX 2000");
-const HSET: Try = (Locks, "HSET KEY f v");
-const DEL: Try = (Locks, "DEL KEY");
+/// It is about the command after it, so it comes last.
 const ASKING: Try = (Locks, "ASKING");
 
 /// Tries everything that is needed, under a name that nobody uses.
 pub(super) async fn lacks(asking: &Asking<'_>, line: &mut Line) -> Result<Vec<Lack>, StoreError> {
     let full = asking.options.layout == Layout::Full;
-    let wanted = [(full, FULL), (asking.options.replicas_ack > 0, &[WAIT]), (asking.sentinel, &[ROLE])];
-    let also = wanted.into_iter().chain([(asking.cluster, &[SLOTS][..]), (true, &[LIST, SET])]);
-    let also = also.filter(|(is_wanted, _)| *is_wanted).flat_map(|(_, tries)| tries);
+    let wanted: [(bool, &[Try]); 6] = [
+        (true, BOTH),
+        (full, FULL),
+        (asking.options.replicas_ack > 0, &[WAIT]),
+        (asking.sentinel, &[ROLE]),
+        (true, &[LIST]),
+        (asking.cluster, &[SLOTS, ASKING]),
+    ];
+    let tries = wanted.into_iter().filter(|(is_wanted, _)| *is_wanted).flat_map(|(_, tries)| tries);
     let mut trying = Trying::new(asking);
-    trying.each(line, BOTH.iter().chain(also).copied()).await?;
-    // Who may not SET has no string in the way of a hash.
-    let hash = (full && trying.lacks.iter().all(|lack| lack.right != "+set")).then_some(HSET);
-    let last = asking.cluster.then_some(ASKING);
-    trying.each(line, hash.into_iter().chain([DEL]).chain(last)).await?;
+    trying.each(line, tries.copied()).await?;
     Ok(trying.lacks)
 }
 
@@ -128,6 +132,8 @@ impl Trying {
         let said = error.details().unwrap_or_default();
         let unknown = said.starts_with("unknown command") || said.starts_with("unknown subcommand");
         let right = match error.code() {
+            // These words stand behind the name of the user, who may be called after keys.
+            "NOPERM" if said.contains("permissions to run") => right(command),
             "NOPERM" if said.contains("channel") => self.channels.clone(),
             "NOPERM" if said.contains("key") && !self.own_keys => return None,
             "NOPERM" if said.contains("key") => self.keys.clone(),

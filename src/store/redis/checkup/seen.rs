@@ -92,10 +92,14 @@ pub(crate) struct Opinion {
     pub(crate) epoch: u64,
     /// How many other sentinels it knows.
     pub(crate) others: usize,
+    /// How many replicas it knows.
+    pub(crate) replicas: u64,
+    /// Whether it told where they are; else its words.
+    pub(crate) listed: Answer<()>,
     /// After how long without an answer it takes the master for dead.
     pub(crate) down_after: Duration,
     /// Whether enough sentinels could agree on a failover now; else its words.
-    pub(crate) could_fail_over: Result<(), String>,
+    pub(crate) could_fail_over: Answer<()>,
 }
 
 /// What a cluster says of its slots.

@@ -8,7 +8,7 @@ use redis::Client;
 use super::{
     Directory, Opinion, Seen, SentinelSeen, Server, Table,
     ask::Asking,
-    exchange::{next, read},
+    exchange::{needed, next, read},
 };
 use crate::store::{
     StoreError,
@@ -55,22 +55,24 @@ async fn tell(asking: Asking<'_>, sentinel: &Client, service: &str) -> Result<Op
         questions.cmd("SENTINEL").arg(question).arg(service);
     }
     let mut answers = line.send(questions).await?.into_iter();
-    let master = read::<Option<(String, u16)>>(next(&mut answers)).map_err(super::unavailable)?;
+    let master = needed::<Option<(String, u16)>>(next(&mut answers))?;
     let Some((host, port)) = master else { return Ok(None) };
     let master = Node::new(host, port);
-    let table: Table = read(next(&mut answers)).unwrap_or_default();
-    let replicas: Vec<Table> = read(next(&mut answers)).unwrap_or_default();
+    let table: Table = needed(next(&mut answers))?;
+    let replicas = read::<Vec<Table>>(next(&mut answers));
     let could_fail_over = read::<String>(next(&mut answers)).map(drop);
     let opinion = Opinion {
         master: master.to_string(),
         epoch: number(&table, "config-epoch"),
         others: usize::try_from(number(&table, "num-other-sentinels")).unwrap_or(0),
+        replicas: number(&table, "num-slaves"),
+        listed: replicas.as_ref().map(drop).map_err(Clone::clone),
         down_after: Duration::from_millis(number(&table, "down-after-milliseconds")),
         could_fail_over,
     };
     let replica =
         |table: &Table| Some(Node::new(table.get("ip")?.clone(), u16::try_from(number(table, "port")).ok()?));
-    let replicas = replicas.iter().filter_map(replica).collect();
+    let replicas = replicas.unwrap_or_default().iter().filter_map(replica).collect();
     Ok(Some(Told { opinion, master, replicas }))
 }
 

@@ -79,7 +79,7 @@ fn slot(value: &Value) -> Option<usize> {
 
 /// An address as nodes tell it. One that does not know its own is where it was asked; one that should tell a name and has
 /// none, of which it says `?`, tells its address behind.
-fn node(value: &Value, asked: &Node) -> Option<Node> {
+pub(in crate::store::redis) fn node(value: &Value, asked: &Node) -> Option<Node> {
     let Value::Array(parts) = value else { return None };
     let [host, Value::Int(port), more @ ..] = &parts[..] else { return None };
     let host: Option<String> = redis::from_redis_value_ref(host).ok()?;

@@ -21,6 +21,7 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
+pub(super) use self::map::node;
 use self::map::{Map, Slots};
 use super::{
     connection::{Answered, Connection, Failure, Request},
