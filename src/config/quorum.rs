@@ -44,6 +44,7 @@ impl Config {
         let nodes = nodes.iter().map(open).collect::<Result<Vec<(String, Arc<dyn Store>)>, Invalid>>()?;
         let options = QuorumOptions {
             node_timeout: self.store.node_timeout,
+            connect_timeout: self.store.connect_timeout,
             max_ttl: self.limits.max_ttl,
             fresh_start: self.store.fresh_start,
         };

@@ -8,6 +8,7 @@ mod error;
 mod inspection;
 mod instance;
 pub mod memory;
+mod paced;
 pub mod quorum;
 pub mod redis;
 mod safety;
@@ -27,6 +28,7 @@ pub use self::{
     inspection::{Holder, HolderState, Inspection, Listing},
     instance::Instance,
     memory::MemoryStore,
+    paced::{AHEAD_AT_MOST, Paced},
     quorum::{NodeFailure, QuorumOptions, QuorumStore},
     redis::{RedisOptions, RedisStore},
     safety::Safety,
@@ -139,6 +141,17 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// [`acquire`](Self::acquire) for each of these.
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
         join_all(asked.iter().map(|asked| self.acquire(asked))).boxed()
+    }
+
+    /// [`acquire_each`](Self::acquire_each), but the fence of a new grant to the i-th of them, counted from 0, is at least
+    /// `first + i`. A `first` that lies more than [`AHEAD_AT_MOST`] past the store's own time, or more than half of the time
+    /// for which it keeps its last fence, counts as that.
+    ///
+    /// By it the nodes of a quorum give out the same fences, so that none has to be raised. A store that cannot do it takes
+    /// no notice of `first`, and does not tell its time.
+    fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
+        let _ = first;
+        self.acquire_each(asked).map(Paced::without_clock).boxed()
     }
 
     /// [`renew`](Self::renew) for each of these, with its TTL.

@@ -12,4 +12,11 @@ pub enum Safety {
         /// How many at least; 1 or more.
         replicas: u32,
     },
+    /// A majority of independent nodes certainly knows of it: it survives the loss of all the others.
+    Majority {
+        /// How many nodes know of the grant and of every renewal that counts, at least.
+        nodes: usize,
+        /// How many nodes there are.
+        of: usize,
+    },
 }

@@ -104,7 +104,8 @@ async fn fences_grow_over_a_thousand_acquisitions_on_servers_that_are_killed_and
     for (minutes, server) in servers.iter().enumerate() {
         server.advance(Duration::from_secs(60 * minutes as u64));
     }
-    let options = QuorumOptions { node_timeout: PATIENT, max_ttl, fresh_start: true };
+    let options =
+        QuorumOptions { node_timeout: PATIENT, max_ttl, fresh_start: true, ..QuorumOptions::default() };
     let clients = [on_servers(&servers, options.clone()), on_servers(&servers, options)];
     let mut last = Fence::new(0);
     for round in 0..ROUNDS {

@@ -28,6 +28,13 @@ impl Quorum {
         Self { nodes, store, clock }
     }
 
+    /// The same after each node has answered once, so that none is waited for until it is connected.
+    pub(crate) async fn of_five_met() -> Self {
+        let quorum = Self::of_five().await;
+        assert!(quorum.store.list(b"", 1).await.unwrap().complete);
+        quorum
+    }
+
     /// Another client of the same nodes.
     pub(crate) fn another(&self) -> QuorumStore {
         self.another_with(QuorumOptions { max_ttl: TTL, ..QuorumOptions::default() })

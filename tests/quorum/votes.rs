@@ -49,7 +49,7 @@ async fn without_a_majority_each_node_is_named_and_what_was_granted_is_given_bac
 async fn when_a_majority_is_silent_the_outcome_is_unknown_in_time_and_given_back() {
     let faults: [fn(&MemoryStore); 2] = [|node| node.stall_next(1, LONG), |node| node.lose_next_replies(1)];
     for fault in faults {
-        let quorum = Quorum::of_five().await;
+        let quorum = Quorum::of_five_met().await;
         quorum.nodes[2..].iter().for_each(fault);
         let (asked, started) = (exclusive(), Instant::now());
         let (named, error) = short_of(&quorum.store, &asked).await;
@@ -62,7 +62,7 @@ async fn when_a_majority_is_silent_the_outcome_is_unknown_in_time_and_given_back
 
 #[tokio::test(start_paused = true)]
 async fn a_node_is_waited_for_at_most_a_twentieth_of_the_ttl() {
-    let quorum = Quorum::of_five().await;
+    let quorum = Quorum::of_five_met().await;
     quorum.nodes[2..].iter().for_each(|node| node.stall_next(1, LONG));
     let (mut asked, started) = (exclusive(), Instant::now());
     asked.ttl = Duration::from_millis(200);
@@ -125,7 +125,7 @@ async fn a_second_attempt_is_not_undone_by_what_the_first_one_gives_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_late_grant_of_a_first_attempt_is_left_to_the_second() {
-    let quorum = Quorum::of_five().await;
+    let quorum = Quorum::of_five_met().await;
     let asked = exclusive();
     quorum.nodes[2..].iter().for_each(|node| node.stall_next(1, LONG));
     short_of(&quorum.store, &asked).await;

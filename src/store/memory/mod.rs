@@ -17,7 +17,10 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt, StreamExt, future::join_all};
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, join_all},
+};
 
 use self::{
     faults::Fault,
@@ -28,7 +31,7 @@ use self::{
 use crate::{
     protocol::{Fence, Moment, ResourceName},
     store::{
-        Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing,
+        Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Paced,
         Passed, Released, Renewed, Replies, Reply, Store, StoreError,
     },
     world::{Clock, SystemClock},
@@ -177,6 +180,25 @@ impl Store for MemoryStore {
             state.sweep(now);
             state.acquire_all(asked, now)
         })
+    }
+
+    fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
+        let acquire = |(number, asked): (u64, &'a Arc<Acquisition>)| {
+            let least = Fence::new(first.get().saturating_add(number));
+            self.answer(move |state, now| {
+                state.sweep(now);
+                state.with(&asked.hold.resource, now, |resource, turn| {
+                    turn.begin_at(least);
+                    Ok((resource.acquire(asked, turn), turn.clock()))
+                })
+            })
+        };
+        let paced = |answers: Vec<Result<_, _>>| {
+            let clock = answers.iter().flatten().map(|(_, clock)| *clock).max();
+            let answers = answers.into_iter().map(|answer| answer.and_then(|(acquired, _)| acquired));
+            Paced { answers: answers.collect(), clock }
+        };
+        join_all((0..).zip(asked).map(acquire)).map(paced).boxed()
     }
 
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {

@@ -5,25 +5,35 @@ use std::time::Duration;
 use super::inboxes::Inboxes;
 use crate::{
     protocol::{Fence, Moment},
-    store::{Announcement, Inbox},
+    store::{AHEAD_AT_MOST, Announcement, Inbox},
 };
 
 /// One verb's turn at the store.
 pub(super) struct Turn<'a> {
     pub(super) now: Moment,
     last_fence: &'a mut u64,
+    least_fence: u64,
     inboxes: &'a Inboxes,
 }
 
 impl<'a> Turn<'a> {
     pub(super) fn new(now: Moment, last_fence: &'a mut u64, inboxes: &'a Inboxes) -> Self {
-        Self { now, last_fence, inboxes }
+        Self { now, last_fence, least_fence: 0, inboxes }
     }
 
     pub(super) fn new_fence(&mut self) -> Fence {
-        let micros = u64::try_from(since_origin(self.now).as_micros()).unwrap_or(u64::MAX);
-        *self.last_fence = (*self.last_fence + 1).max(micros);
+        *self.last_fence = (*self.last_fence + 1).max(self.clock().get()).max(self.least_fence);
         Fence::new(*self.last_fence)
+    }
+
+    /// The next fence is at least this one, or what is as far past the time as it may be.
+    pub(super) fn begin_at(&mut self, fence: Fence) {
+        self.least_fence = fence.min(micros(self.now + AHEAD_AT_MOST)).get();
+    }
+
+    /// The time, as the smallest fence that could be given out.
+    pub(super) fn clock(&self) -> Fence {
+        micros(self.now)
     }
 
     /// Fences that are given out from now on are larger than this.
@@ -35,6 +45,10 @@ impl<'a> Turn<'a> {
     pub(super) fn announce(&self, inbox: Inbox, announcement: &Announcement) -> bool {
         self.inboxes.announce(inbox, announcement)
     }
+}
+
+fn micros(moment: Moment) -> Fence {
+    Fence::new(u64::try_from(since_origin(moment).as_micros()).unwrap_or(u64::MAX))
 }
 
 pub(super) fn since_origin(moment: Moment) -> Duration {

@@ -1,19 +1,27 @@
 //! Acquisitions by a majority: the votes, the fence that is written back, and what happens to the rest.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
-use futures_util::FutureExt;
+use futures_util::{
+    FutureExt,
+    future::{join, join_all},
+};
 use tokio::sync::oneshot;
 
 use super::{
+    asking::{median, raise, vote},
     core::Core,
     ledger::{Debt, Granted},
     node::{Ballot, Node},
+    options::Patience,
     round::Round,
 };
 use crate::{
     protocol::{Fence, Moment, Tally, Verdict, validity_left},
-    store::{Acquired, Acquisition, Certainty, Grant, Hold, Refusal, StoreError, all::as_try},
+    store::{Acquired, Acquisition, Certainty, Grant, Refusal, StoreError, all::as_try},
 };
 
 type Answer = Result<Acquired, StoreError>;
@@ -23,8 +31,14 @@ struct Attempt {
     core: Arc<Core>,
     asked: Arc<[Arc<Acquisition>]>,
     number: u64,
+    /// The fences of the live holds that are repeated or re-entered.
+    expected: Vec<Option<Fence>>,
+    /// The fence that is proposed for the first.
+    first: Fence,
+    /// The latest that the clock of a node read, in µs.
+    clock: Arc<AtomicU64>,
     sent: Moment,
-    within: Duration,
+    patience: Patience,
 }
 
 /// Votes on all of these, and replies as soon as there is a decision on each.
@@ -35,19 +49,17 @@ pub(super) async fn acquire(
 ) {
     let asked: Arc<[_]> = asked.iter().map(|asked| Arc::new(as_try(asked))).collect();
     let sent = core.now();
-    let number = core.ledger.begin(&asked, sent);
+    let (number, expected) = core.ledger.begin(&asked, sent);
     let shortest = asked.iter().map(|asked| asked.ttl).min().unwrap_or_default();
-    let within = core.options.patience(shortest);
-    let attempt = Attempt { core, asked, number, sent, within };
+    let patience = core.options.patience_for(shortest);
+    let (first, clock) = (core.pace.propose(asked.len(), sent), Arc::default());
+    let attempt = Attempt { core, asked, number, expected, first, clock, sent, patience };
     let mut votes = attempt.vote();
-    votes
-        .gather(within, |votes| {
-            attempt.requests().all(|which| tally(votes, which).on_request() != Verdict::Open)
-        })
-        .await;
+    votes.gather(patience, |votes| attempt.requests().all(|which| attempt.is_decided(votes, which))).await;
+    attempt.keep_pace(&votes);
     let mut answers: Vec<Answer> = attempt.requests().map(|which| attempt.count(&votes, which)).collect();
     let unknown = attempt.unknown_fences(&votes, &answers);
-    attempt.write_back(unknown, &mut answers).await;
+    attempt.write_back(Arc::clone(&unknown), &mut answers).await;
     attempt.book(&mut answers);
     let granted: Vec<Option<Grant>> = answers.iter().map(grant_of).collect();
     let granted = match reply.send(answers) {
@@ -55,7 +67,7 @@ pub(super) async fn acquire(
         // Nobody knows of the grants.
         Err(_) => attempt.disown(),
     };
-    attempt.tidy_up(votes, &granted).await;
+    attempt.tidy_up(votes, &granted, &unknown).await;
 }
 
 fn tally(votes: &Round<Ballot>, which: usize) -> Tally {
@@ -70,6 +82,11 @@ fn tally(votes: &Round<Ballot>, which: usize) -> Tally {
         }
     }
     tally
+}
+
+/// How many of those that voted for a request have given it this fence.
+fn knowing(votes: &Round<Ballot>, which: usize, fence: Fence) -> usize {
+    votes.on(which).flatten().filter(|ballot| ballot.fence() == Some(fence)).count()
 }
 
 fn grant_of(answer: &Answer) -> Option<Grant> {
@@ -87,11 +104,44 @@ impl Attempt {
     fn vote(&self) -> Round<Ballot> {
         Round::ask(&self.core.nodes, |which, node| {
             let (core, asked) = (Arc::clone(&self.core), Arc::clone(&self.asked));
-            async move { vote(&core, which, &node, &asked).await }.boxed()
+            let (first, clock) = (self.first, Arc::clone(&self.clock));
+            async move { vote(&core, which, &node, &asked, first, &clock).await }.boxed()
         })
     }
 
-    /// What the votes on one request come to; a grant has the largest fence of those that voted for it.
+    /// Whether nothing is to be waited for: not even nodes that may still know the fence that is expected.
+    fn is_decided(&self, votes: &Round<Ballot>, which: usize) -> bool {
+        let verdict = tally(votes, which).on_request();
+        let (Verdict::Yes, Some(fence)) = (verdict, self.expected[which]) else {
+            return verdict != Verdict::Open;
+        };
+        let (know, needed) = (knowing(votes, which, fence), self.core.needed());
+        let open = votes.on(which).filter(Option::is_none).count();
+        know >= needed || know + open < needed
+    }
+
+    /// Takes the clocks and the fences of the nodes for what is proposed next.
+    fn keep_pace(&self, votes: &Round<Ballot>) {
+        let pace = &self.core.pace;
+        match self.clock.load(Ordering::Relaxed) {
+            0 => {}
+            clock => pace.follow(Fence::new(clock), self.sent),
+        }
+        let fences = self.requests().flat_map(|which| votes.on(which).flatten().filter_map(Ballot::fence));
+        if let Some(largest) = fences.max() {
+            pace.seen(largest);
+        }
+    }
+
+    /// The fence of a grant: the expected one if a majority of the holders has it, else the largest.
+    fn fence(&self, votes: &Round<Ballot>, which: usize) -> Option<Fence> {
+        let expected = self.expected[which];
+        expected
+            .filter(|fence| knowing(votes, which, *fence) >= self.core.needed())
+            .or_else(|| votes.on(which).flatten().filter_map(Ballot::fence).max())
+    }
+
+    /// What the votes on one request come to.
     fn count(&self, votes: &Round<Ballot>, which: usize) -> Answer {
         let tally = tally(votes, which);
         let (mut grants, mut refusals, mut never) = (Vec::new(), Vec::new(), Vec::new());
@@ -109,7 +159,7 @@ impl Attempt {
                 if validity_left(self.asked[which].ttl, spent).is_zero() {
                     return Err(StoreError::TimedOut { within: spent });
                 }
-                let fence = grants.iter().filter_map(|grant| grant.fence).max();
+                let fence = self.fence(votes, which);
                 Ok(Acquired::Granted(Grant { fence, holds: median(grants.iter().map(|grant| grant.holds)) }))
             }
             Verdict::No => match never.first() {
@@ -134,7 +184,7 @@ impl Attempt {
 
     fn no_quorum(&self, votes: &Round<Ballot>, which: usize, yes: usize) -> StoreError {
         let reason = |(node, ballot): (&Arc<Node>, Option<&Ballot>)| match ballot {
-            None => Some(node.failure(StoreError::TimedOut { within: self.within })),
+            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met })),
             Some(Ballot::Abstains(error) | Ballot::Failed(error)) => Some(node.failure(error.clone())),
             Some(Ballot::Yes(_) | Ballot::No(_) | Ballot::Never(_)) => None,
         };
@@ -147,15 +197,9 @@ impl Attempt {
 
     /// The fences that are not known to a majority of the holders.
     fn unknown_fences(&self, votes: &Round<Ballot>, answers: &[Answer]) -> Arc<[(usize, Fence)]> {
-        let knows =
-            |ballot: &Ballot, fence| matches!(ballot, Ballot::Yes(grant) if grant.fence == Some(fence));
         let fences = answers.iter().enumerate();
         let fences = fences.filter_map(|(which, answer)| Some((which, grant_of(answer)?.fence?)));
-        fences
-            .filter(|&(which, fence)| {
-                votes.on(which).flatten().filter(|ballot| knows(ballot, fence)).count() < self.core.needed()
-            })
-            .collect()
+        fences.filter(|&(which, fence)| knowing(votes, which, fence) < self.core.needed()).collect()
     }
 
     /// Fences stay monotonic only if a majority of the holders knows the one that is given out.
@@ -180,7 +224,7 @@ impl Attempt {
             tally.on_state()
         };
         raised
-            .gather(self.within, |raised| (0..raises.len()).all(|at| verdict(raised, at) != Verdict::Open))
+            .gather(self.patience, |raised| (0..raises.len()).all(|at| verdict(raised, at) != Verdict::Open))
             .await;
         for (at, (which, _)) in raises.iter().enumerate() {
             if verdict(&raised, at) != Verdict::Yes {
@@ -193,7 +237,7 @@ impl Attempt {
 
     fn not_raised(&self, raised: &Round<Result<bool, StoreError>>, at: usize) -> StoreError {
         let reason = |(node, answer): (&Arc<Node>, Option<&Result<bool, StoreError>>)| match answer {
-            None => Some(node.failure(StoreError::TimedOut { within: self.within })),
+            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met })),
             Some(Err(error)) => Some(node.failure(error.clone())),
             Some(Ok(_)) => None,
         };
@@ -221,7 +265,7 @@ impl Attempt {
     }
 
     /// Gives back what was not granted, and tells the fences to nodes that have others; also to those that answer late.
-    async fn tidy_up(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>]) {
+    async fn tidy_up(&self, votes: Round<Ballot>, granted: &[Option<Grant>], written: &[(usize, Fence)]) {
         for (which, grant) in granted.iter().enumerate() {
             for (node, ballot) in votes.on(which).enumerate() {
                 let owes = ballot.is_some_and(|ballot| !matches!(ballot, Ballot::No(_) | Ballot::Never(_)));
@@ -231,12 +275,19 @@ impl Attempt {
             }
         }
         self.core.ledger.finish(self.number, &self.asked);
+        let others = self.other_fences(&votes, granted, written);
+        let told = join_all(others.iter().map(|(node, raises)| self.raise_late(*node, raises)));
+        join(told, self.await_late(votes, granted)).await;
+    }
+
+    async fn await_late(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>]) {
         while let Some((node, ballots)) = votes.late().await {
             let mut raises = Vec::new();
-            for (which, _) in ballots.iter().enumerate().filter(|(_, ballot)| ballot.may_hold()) {
+            for (which, ballot) in ballots.iter().enumerate().filter(|(_, ballot)| ballot.may_hold()) {
                 match granted[which] {
                     Some(grant) if self.core.ledger.is_granted(self.asked[which].hold.token) => {
-                        raises.extend(grant.fence.map(|fence| (which, fence)));
+                        let other = grant.fence.filter(|_| ballot.fence() != grant.fence);
+                        raises.extend(other.map(|fence| (which, fence)));
                     }
                     // Not granted, or released already, which this node may have done first.
                     _ => self.owe(node, which),
@@ -244,6 +295,28 @@ impl Attempt {
             }
             self.raise_late(node, &raises).await;
         }
+    }
+
+    /// What is to be told to nodes that have answered with another fence than the one that was given out, without having
+    /// been asked to write that.
+    fn other_fences(
+        &self,
+        votes: &Round<Ballot>,
+        granted: &[Option<Grant>],
+        written: &[(usize, Fence)],
+    ) -> Vec<(usize, Vec<(usize, Fence)>)> {
+        let unwritten =
+            granted.iter().enumerate().filter_map(|(which, grant)| Some((which, (*grant)?.fence?)));
+        let unwritten: Vec<_> = unwritten.filter(|raise| !written.contains(raise)).collect();
+        let others = |node| {
+            let differs = |&(which, fence): &(usize, Fence)| {
+                let said = votes.on(which).nth(node).flatten().and_then(Ballot::fence);
+                said.is_some_and(|said| said != fence)
+            };
+            unwritten.iter().copied().filter(differs).collect::<Vec<_>>()
+        };
+        let nodes = (0..self.core.nodes.len()).map(|node| (node, others(node)));
+        nodes.filter(|(_, raises)| !raises.is_empty()).collect()
     }
 
     async fn raise_late(&self, node: usize, raises: &[(usize, Fence)]) {
@@ -266,43 +339,4 @@ impl Attempt {
         let debt = Debt { hold: hold.clone(), opening: now, end: now + *ttl, attempt: self.number };
         self.core.owe(node, debt);
     }
-}
-
-/// Asks one node, except for what it is giving back at this moment.
-async fn vote(core: &Core, which: usize, node: &Node, asked: &[Arc<Acquisition>]) -> Vec<Ballot> {
-    let too_late = core.ledger.want_again(which, asked);
-    if !too_late.contains(&true) {
-        return node.vote(asked, &core.options).await;
-    }
-    let fit: Vec<_> =
-        asked.iter().zip(&too_late).filter(|(_, late)| !**late).map(|(asked, _)| Arc::clone(asked)).collect();
-    let mut ballots = node.vote(&fit, &core.options).await.into_iter();
-    let given_back = || StoreError::Unavailable {
-        reason: "what an earlier attempt left there is still being given back".to_owned(),
-        source: None,
-    };
-    let ballot = |late| if late { None } else { ballots.next() };
-    too_late
-        .into_iter()
-        .map(ballot)
-        .map(|ballot| ballot.unwrap_or_else(|| Ballot::Failed(given_back())))
-        .collect()
-}
-
-async fn raise(
-    core: &Core,
-    node: &Node,
-    asked: &[Arc<Acquisition>],
-    raises: &[(usize, Fence)],
-) -> Vec<Result<bool, StoreError>> {
-    let raises: Vec<(&Hold, Fence)> =
-        raises.iter().map(|(which, fence)| (&asked[*which].hold, *fence)).collect();
-    node.ask(raises.len(), &core.options, node.store.raise_fences(&raises)).await
-}
-
-/// The one in the middle: what most of them are about.
-pub(super) fn median(counts: impl Iterator<Item = u64>) -> u64 {
-    let mut counts: Vec<u64> = counts.collect();
-    counts.sort_unstable();
-    counts.get(counts.len() / 2).copied().unwrap_or_default()
 }

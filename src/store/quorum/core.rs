@@ -8,6 +8,7 @@ use super::{
     NodeFailure, QuorumOptions,
     ledger::{Debt, Ledger},
     node::{Node, lost},
+    pace::Pace,
 };
 use crate::{
     protocol::{Moment, majority},
@@ -21,6 +22,7 @@ pub(super) struct Core {
     pub(super) options: QuorumOptions,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) ledger: Ledger,
+    pub(super) pace: Pace,
 }
 
 impl Core {

@@ -6,14 +6,15 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use super::{
-    acquire::median,
+    asking::median,
     core::Core,
     ledger::Debt,
     node::{Ballot, Node},
+    options::Patience,
     round::Round,
 };
 use crate::{
-    protocol::{Tally, Verdict},
+    protocol::{Fence, Moment, Tally, Verdict},
     store::{Certainty, Hold, Released, Renewed, StoreError},
 };
 
@@ -76,8 +77,8 @@ pub(super) fn short<T: 'static>(
 }
 
 /// Waits until the answers of the nodes come to something for each question.
-async fn decide<T: Held + 'static>(round: &mut Round<Said<T>>, questions: usize, within: Duration) {
-    round.gather(within, |round| (0..questions).all(|which| verdict(round, which) != Verdict::Open)).await;
+async fn decide<T: Held + 'static>(round: &mut Round<Said<T>>, questions: usize, patience: Patience) {
+    round.gather(patience, |round| (0..questions).all(|which| verdict(round, which) != Verdict::Open)).await;
 }
 
 /// Renews on every node. A node that lost the lease is repaired, which does not count: somebody else may have held it
@@ -96,13 +97,12 @@ pub(super) async fn renew(
         }
         .boxed()
     });
-    let shortest = renewals.iter().map(|(_, ttl)| *ttl).min().unwrap_or_default();
-    let within = core.options.patience(shortest);
-    decide(&mut round, renewals.len(), within).await;
+    let patience = patience(&core, &renewals, sent);
+    decide(&mut round, renewals.len(), patience).await;
     let answer = |which| match verdict(&round, which) {
         Verdict::Yes => Ok(Renewed::Extended),
         Verdict::No => Ok(Renewed::NotHeld),
-        Verdict::Open | Verdict::Short => Err(short(&core, &round, which, within)),
+        Verdict::Open | Verdict::Short => Err(short(&core, &round, which, patience.met)),
     };
     let answers: Vec<_> = (0..renewals.len()).map(answer).collect();
     let extended: Vec<bool> = answers.iter().map(|answer| matches!(answer, Ok(Renewed::Extended))).collect();
@@ -128,6 +128,17 @@ pub(super) async fn renew(
     }
 }
 
+/// How long a renewal waits for a majority: for a part of what is left of the lease that ends first.
+fn patience(core: &Core, renewals: &[(Hold, Duration)], now: Moment) -> Patience {
+    let left = |(hold, ttl): &(Hold, Duration)| match core.ledger.end(hold.token) {
+        Some(end) => core.options.patience_with(end.remaining(now).min(*ttl)),
+        None => core.options.patience_for(*ttl),
+    };
+    let usual = core.options.patience();
+    let shortest = renewals.iter().map(left).min_by_key(|patience| patience.met);
+    shortest.unwrap_or(usual)
+}
+
 /// Takes a lease again on a node that lost it.
 async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
     let Some(granted) = core.ledger.renewed(hold.token, core.now() + ttl) else {
@@ -138,7 +149,7 @@ async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
         return;
     }
     let node = &core.nodes[which];
-    let ballots = node.vote(&asked, &core.options).await;
+    let (ballots, _) = node.vote(&asked, Fence::new(0), &core.options).await;
     if !ballots.iter().all(Ballot::may_hold) {
         return;
     }
@@ -170,9 +181,9 @@ pub(super) async fn release(
         }
         .boxed()
     });
-    let within = core.options.node_timeout;
-    decide(&mut round, releases.len(), within).await;
-    drop(reply.send((0..releases.len()).map(|which| released(&core, &round, which, within)).collect()));
+    let patience = core.options.patience();
+    decide(&mut round, releases.len(), patience).await;
+    drop(reply.send((0..releases.len()).map(|which| released(&core, &round, which, patience.met)).collect()));
     let owe = |node, which: usize| {
         let (hold, closed_for) = releases[which].clone();
         core.owe(
@@ -214,13 +225,13 @@ fn released(core: &Core, round: &Round<Said<Released>>, which: usize, within: Du
 pub(super) async fn is_held(core: &Core, hold: &Hold) -> Result<bool, StoreError> {
     let mut round = Round::ask(&core.nodes, |_, node| {
         let hold = hold.clone();
-        async move { vec![node.store.is_held(&hold).await] }.boxed()
+        async move { node.insist(1, node.store.is_held(&hold).map(|held| vec![held])).await }.boxed()
     });
-    let within = core.options.node_timeout;
-    decide(&mut round, 1, within).await;
+    let patience = core.options.patience();
+    decide(&mut round, 1, patience).await;
     match verdict(&round, 0) {
         Verdict::Yes => Ok(true),
         Verdict::No => Ok(false),
-        Verdict::Open | Verdict::Short => Err(short(core, &round, 0, within)),
+        Verdict::Open | Verdict::Short => Err(short(core, &round, 0, patience.met)),
     }
 }

@@ -4,13 +4,13 @@
 //! later attempt wants it, and a later one does not count on a node that is giving it back at that moment.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use crate::{
-    protocol::{Fence, Moment, Token},
+    protocol::{Fence, Mode, Moment, Owner, ResourceName, Token},
     store::{Acquisition, Hold},
 };
 
@@ -23,13 +23,15 @@ pub(super) struct Ledger(Mutex<Books>);
 #[derive(Debug)]
 struct Books {
     attempts: u64,
-    tokens: HashMap<Token, Entry>,
+    tokens: HashMap<Token, Attempted>,
+    /// Who was granted a resource exclusively, with the tokens of its holds.
+    owners: HashMap<(ResourceName, Owner), Vec<Token>>,
     sweep_at: usize,
     owed: Vec<Owed>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct Attempted {
     attempt: u64,
     end: Moment,
     granted: Option<Granted>,
@@ -65,20 +67,29 @@ pub(super) struct Debt {
 impl Ledger {
     pub(super) fn new(nodes: usize) -> Self {
         let owed = (0..nodes).map(|_| Owed::default()).collect();
-        Self(Mutex::new(Books { attempts: 0, tokens: HashMap::new(), sweep_at: 1_024, owed }))
+        Self(Mutex::new(Books {
+            attempts: 0,
+            tokens: HashMap::new(),
+            owners: HashMap::new(),
+            sweep_at: 1_024,
+            owed,
+        }))
     }
 
-    /// These are attempted now; from now on earlier attempts of the same tokens give nothing back.
-    pub(super) fn begin(&self, asked: &[Arc<Acquisition>], now: Moment) -> u64 {
+    /// These are attempted now; from now on earlier attempts of the same tokens give nothing back. Answers for each also
+    /// the fence that it should be granted with: that of the live hold that it repeats or re-enters.
+    pub(super) fn begin(&self, asked: &[Arc<Acquisition>], now: Moment) -> (u64, Vec<Option<Fence>>) {
         let mut books = self.books();
         books.sweep(now);
         books.attempts += 1;
         let attempt = books.attempts;
-        for asked in asked {
-            let entry = Entry { attempt, end: now + asked.ttl, granted: None };
+        let begin = |asked: &Arc<Acquisition>| {
+            let fence = books.fence_of(asked, now);
+            let entry = Attempted { attempt, end: now + asked.ttl, granted: None };
             books.tokens.insert(asked.hold.token, entry);
-        }
-        attempt
+            fence
+        };
+        (attempt, asked.iter().map(begin).collect())
     }
 
     /// A node is asked for these: what it owes of them is wanted again. Answers for each whether it is too late for that.
@@ -96,8 +107,25 @@ impl Ledger {
     /// An attempt is granted, unless its token was released meanwhile, which is answered.
     pub(super) fn grant(&self, attempt: u64, granted: Granted) -> bool {
         let mut books = self.books();
-        let entry = books.tokens.get_mut(&granted.asked.hold.token).filter(|entry| entry.attempt == attempt);
-        entry.map(|entry| entry.granted = Some(granted)).is_some()
+        let Acquisition { hold, mode, .. } = &*granted.asked;
+        let (token, key) = (hold.token, key(hold).filter(|_| *mode == Mode::Exclusive));
+        let Some(entry) = books.tokens.get_mut(&token).filter(|entry| entry.attempt == attempt) else {
+            return false;
+        };
+        entry.granted = Some(granted);
+        if let Some(key) = key {
+            let tokens = books.owners.entry(key).or_default();
+            if !tokens.contains(&token) {
+                tokens.push(token);
+            }
+        }
+        true
+    }
+
+    /// Until when this token holds at least, if nothing was forgotten; `None` if it was not granted.
+    pub(super) fn end(&self, token: Token) -> Option<Moment> {
+        let books = self.books();
+        books.tokens.get(&token).filter(|entry| entry.granted.is_some()).map(|entry| entry.end)
     }
 
     /// What is granted to this token; its end is counted anew.
@@ -116,7 +144,7 @@ impl Ledger {
     pub(super) fn forget<'a>(&self, holds: impl IntoIterator<Item = &'a Hold>) -> u64 {
         let mut books = self.books();
         for hold in holds {
-            books.tokens.remove(&hold.token);
+            books.remove(hold);
         }
         books.attempts
     }
@@ -131,7 +159,7 @@ impl Ledger {
                 .get(&token)
                 .is_some_and(|entry| entry.attempt == attempt && entry.granted.is_none())
             {
-                books.tokens.remove(&token);
+                books.remove(&asked.hold);
             }
         }
     }
@@ -183,7 +211,38 @@ impl Ledger {
     }
 }
 
+/// Under which the holds of an owner are found.
+fn key(hold: &Hold) -> Option<(ResourceName, Owner)> {
+    hold.owner.as_ref().map(|owner| (hold.resource.clone(), owner.clone()))
+}
+
 impl Books {
+    /// The fence of the live hold that this repeats, or re-enters.
+    fn fence_of(&self, asked: &Acquisition, now: Moment) -> Option<Fence> {
+        let fence = |token| {
+            let entry = self.tokens.get(token).filter(|entry| entry.end > now)?;
+            entry.granted.as_ref()?.fence
+        };
+        fence(&asked.hold.token).or_else(|| {
+            let re_enters = asked.reentrant && asked.mode == Mode::Exclusive;
+            let tokens = self.owners.get(&key(&asked.hold).filter(|_| re_enters)?)?;
+            tokens.iter().find_map(fence)
+        })
+    }
+
+    fn remove(&mut self, hold: &Hold) {
+        self.tokens.remove(&hold.token);
+        let Some(key) = key(hold) else {
+            return;
+        };
+        if let Entry::Occupied(mut tokens) = self.owners.entry(key) {
+            tokens.get_mut().retain(|token| *token != hold.token);
+            if tokens.get().is_empty() {
+                tokens.remove();
+            }
+        }
+    }
+
     fn want(&self, debt: &Debt) -> bool {
         self.tokens.get(&debt.hold.token).is_some_and(|entry| entry.attempt > debt.attempt)
     }
@@ -205,6 +264,11 @@ impl Books {
         const AFTER: Duration = Duration::from_secs(60);
         if self.tokens.len() >= self.sweep_at {
             self.tokens.retain(|_, entry| entry.end + AFTER > now);
+            let live = &self.tokens;
+            self.owners.retain(|_, tokens| {
+                tokens.retain(|token| live.contains_key(token));
+                !tokens.is_empty()
+            });
             self.sweep_at = LEAST.max(2 * self.tokens.len());
         }
     }

@@ -3,6 +3,7 @@
 //! **Invariant:** nothing in this folder knows what kind of store a node is.
 
 mod acquire;
+mod asking;
 mod core;
 mod failure;
 mod health;
@@ -10,6 +11,7 @@ mod holds;
 mod ledger;
 mod node;
 mod options;
+mod pace;
 mod round;
 mod views;
 
@@ -21,11 +23,12 @@ use self::{
     core::{Core, in_background},
     ledger::Ledger,
     node::Node,
+    pace::Pace,
 };
 pub use self::{failure::NodeFailure, options::QuorumOptions};
 use super::{
     Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Replies,
-    Reply, Store, StoreError,
+    Reply, Safety, Store, StoreError,
 };
 use crate::{
     protocol::{Invalid, Mode, ResourceName},
@@ -104,7 +107,7 @@ impl QuorumStore {
             );
         }
         let ledger = Ledger::new(nodes.len());
-        Ok(Self(Arc::new(Core { nodes, options, clock, ledger })))
+        Ok(Self(Arc::new(Core { nodes, options, clock, ledger, pace: Pace::default() })))
     }
 
     async fn acquire_together(&self, asked: &[Arc<Acquisition>]) -> Vec<Result<Acquired, StoreError>> {
@@ -194,6 +197,10 @@ impl Store for QuorumStore {
 
     fn listen(&self, _: &Inbox) -> Announcements {
         stream::empty().boxed()
+    }
+
+    fn safety(&self) -> Safety {
+        Safety::Majority { nodes: self.0.needed(), of: self.0.nodes.len() }
     }
 }
 

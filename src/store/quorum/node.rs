@@ -2,13 +2,19 @@
 
 use std::{
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use super::{NodeFailure, QuorumOptions, health::Health};
+use super::{
+    NodeFailure, QuorumOptions,
+    health::{Health, UnderWay},
+};
 use crate::{
-    protocol::abstains_for,
-    store::{Acquired, Acquisition, Grant, Refusal, Store, StoreError},
+    protocol::{Fence, abstains_for},
+    store::{Acquired, Acquisition, Grant, Paced, Refusal, Store, StoreError},
 };
 
 pub(super) struct Node {
@@ -16,6 +22,8 @@ pub(super) struct Node {
     pub(super) store: Arc<dyn Store>,
     /// The life in which it was met first.
     first: OnceLock<String>,
+    /// Whether a call to it has ended, in whatever way.
+    met: AtomicBool,
     health: Health,
 }
 
@@ -31,6 +39,14 @@ pub(super) enum Ballot {
 }
 
 impl Ballot {
+    /// The fence that it voted for it with.
+    pub(super) fn fence(&self) -> Option<Fence> {
+        match self {
+            Self::Yes(grant) => grant.fence,
+            _ => None,
+        }
+    }
+
     /// Whether the token may hold there.
     pub(super) fn may_hold(&self) -> bool {
         match self {
@@ -43,11 +59,20 @@ impl Ballot {
 
 impl Node {
     pub(super) fn new(name: String, store: Arc<dyn Store>) -> Self {
-        Self { name, store, first: OnceLock::new(), health: Health::default() }
+        Self { name, store, first: OnceLock::new(), met: AtomicBool::new(false), health: Health::default() }
     }
 
     pub(super) fn failure(&self, error: StoreError) -> NodeFailure {
         NodeFailure { node: self.name.clone(), error }
+    }
+
+    /// Whether no call to it has ended yet: it may have to be connected first, which takes longer than an answer.
+    pub(super) fn is_new(&self) -> bool {
+        !self.met.load(Ordering::Relaxed)
+    }
+
+    fn meet(&self) {
+        self.met.store(true, Ordering::Relaxed);
     }
 
     /// Makes this call of so many questions, unless the node is left alone.
@@ -57,12 +82,13 @@ impl Node {
         options: &QuorumOptions,
         call: impl Future<Output = Vec<Result<T, StoreError>>>,
     ) -> Vec<Result<T, StoreError>> {
-        let under_way = match self.health.admit(options.silence()) {
+        let under_way = match self.admit(options) {
             Ok(under_way) => under_way,
             Err(error) => return (0..count).map(|_| Err(error.clone())).collect(),
         };
         let answers = counted(count, call.await);
         under_way.ended(&answers);
+        self.meet();
         answers
     }
 
@@ -75,13 +101,40 @@ impl Node {
         let under_way = self.health.watch();
         let answers = counted(count, call.await);
         under_way.ended(&answers);
+        self.meet();
         answers
     }
 
-    /// Asks for all of these, as tries. What is granted counts only if the node may vote *afterwards*: it was restarted
-    /// before it voted, if at all.
-    pub(super) async fn vote(&self, asked: &[Arc<Acquisition>], options: &QuorumOptions) -> Vec<Ballot> {
-        let answers = self.ask(asked.len(), options, self.store.acquire_each(asked)).await;
+    fn admit(&self, options: &QuorumOptions) -> Result<UnderWay<'_>, StoreError> {
+        let silence = options.silence();
+        self.health.admit(if self.is_new() { silence.max(options.connect_timeout) } else { silence })
+    }
+
+    /// Asks for all of these, as tries, with fences from this one on. What is granted counts only if the node may vote
+    /// *afterwards*: it was restarted before it voted, if at all. Answers also the clock that it had then.
+    pub(super) async fn vote(
+        &self,
+        asked: &[Arc<Acquisition>],
+        first: Fence,
+        options: &QuorumOptions,
+    ) -> (Vec<Ballot>, Option<Fence>) {
+        let under_way = match self.admit(options) {
+            Ok(under_way) => under_way,
+            Err(error) => return (asked.iter().map(|_| Ballot::Failed(error.clone())).collect(), None),
+        };
+        let Paced { answers, clock } = self.store.acquire_each_from(asked, first).await;
+        let answers = counted(asked.len(), answers);
+        under_way.ended(&answers);
+        let ballots = self.ballots(answers, options).await;
+        self.meet();
+        (ballots, clock)
+    }
+
+    async fn ballots(
+        &self,
+        answers: Vec<Result<Acquired, StoreError>>,
+        options: &QuorumOptions,
+    ) -> Vec<Ballot> {
         let granted = |answer: &Result<Acquired, _>| matches!(answer, Ok(Acquired::Granted(_)));
         let abstains = match answers.iter().any(granted) {
             true => self.may_vote(options).await.err(),

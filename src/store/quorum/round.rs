@@ -1,16 +1,17 @@
 //! One round of questions: every node is asked at once, and answers are waited for until there are enough.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc};
 
 use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
-use super::node::Node;
+use super::{node::Node, options::Patience};
 
 /// What is asked of every node, and what those answered that have; each answers all questions of the round together.
 pub(super) struct Round<T> {
     calls: FuturesUnordered<BoxFuture<'static, (usize, Vec<T>)>>,
     answers: Vec<Option<Vec<T>>>,
+    nodes: Vec<Arc<Node>>,
 }
 
 impl<T: 'static> Round<T> {
@@ -24,18 +25,35 @@ impl<T: 'static> Round<T> {
             Box::pin(async move { (which, answer.await) }) as BoxFuture<'static, _>
         };
         let calls = nodes.iter().enumerate().map(call).collect();
-        Self { calls, answers: nodes.iter().map(|_| None).collect() }
+        Self { calls, answers: nodes.iter().map(|_| None).collect(), nodes: nodes.to_vec() }
     }
 
     /// Waits until the answers are enough, or all are there, or the time is over.
-    pub(super) async fn gather(&mut self, within: Duration, enough: impl Fn(&Self) -> bool) {
-        let end = Instant::now() + within;
-        while !enough(self) {
-            let Ok(Some((which, answers))) = timeout_at(end, self.calls.next()).await else {
-                return;
-            };
-            self.answers[which] = Some(answers);
+    pub(super) async fn gather(&mut self, patience: Patience, enough: impl Fn(&Self) -> bool) {
+        let started = Instant::now();
+        let mut over = pin!(sleep_until(started + patience.met));
+        let mut only_new = false;
+        while !enough(self) && (!only_new || self.awaits_a_new_node()) {
+            tokio::select! {
+                biased;
+                answered = self.calls.next() => match answered {
+                    Some((which, answers)) => self.answers[which] = Some(answers),
+                    None => return,
+                },
+                () = &mut over => {
+                    if only_new {
+                        return;
+                    }
+                    only_new = true;
+                    over.as_mut().reset(started + patience.new);
+                }
+            }
         }
+    }
+
+    /// Whether one has not answered because it may still be being connected.
+    fn awaits_a_new_node(&self) -> bool {
+        self.nodes.iter().zip(&self.answers).any(|(node, answers)| answers.is_none() && node.is_new())
     }
 
     /// The next node to answer that had not.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::FutureExt;
 
-use super::{acquire::median, core::Core, holds::short, round::Round};
+use super::{asking::median, core::Core, holds::short, round::Round};
 use crate::{
     protocol::{ResourceName, TokenPrefix},
     store::{Holder, HolderState, Inspection, Listing, Reply, Store, StoreError},
@@ -19,13 +19,14 @@ async fn all<T: Send + 'static>(
     question: impl Fn(Arc<dyn Store>) -> Reply<'static, T>,
 ) -> Said<(Vec<T>, usize)> {
     let mut round = Round::ask(&core.nodes, |_, node| {
-        question(Arc::clone(&node.store)).map(|answer| vec![answer]).boxed()
+        let answer = question(Arc::clone(&node.store)).map(|answer| vec![answer]);
+        async move { node.insist(1, answer).await }.boxed()
     });
-    let within = core.options.node_timeout;
-    round.gather(within, |_| false).await;
+    let patience = core.options.patience();
+    round.gather(patience, |_| false).await;
     let answered = round.on(0).flatten().flatten().count();
     if answered < core.needed() {
-        return Err(short(core, &round, 0, within));
+        return Err(short(core, &round, 0, patience.met));
     }
     let silent = core.nodes.len() - answered;
     let enough = core.needed().saturating_sub(silent).max(1);

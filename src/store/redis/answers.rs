@@ -29,6 +29,17 @@ pub(super) fn each<T>(
     }
 }
 
+/// What is answered if a first fence was named: the usual, and the server's time in µs.
+pub(super) fn with_clock(answer: Value) -> Result<(Value, Fence), StoreError> {
+    let Value::Array(mut values) = answer else {
+        return Err(senseless("not a list"));
+    };
+    match values.pop().map(redis::from_redis_value::<u64>) {
+        Some(Ok(micros)) => Ok((Value::Array(values), Fence::new(micros))),
+        _ => Err(senseless("the time is missing")),
+    }
+}
+
 pub(super) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreError> {
     if let Value::Int(fence) = answer {
         let fence = u64::try_from(fence).map_err(|_| senseless("a fence below zero"))?;

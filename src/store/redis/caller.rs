@@ -63,18 +63,31 @@ impl Caller {
     }
 
     pub(super) fn acquire<A: Borrow<Acquisition>>(&self, asked: &[A]) -> Call {
-        self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked)
+        self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked, None)
+    }
+
+    /// In the full layout: the fence of the first is at least this one.
+    pub(super) fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Call {
+        self.acquiring(&scripts::ACQUIRE, asked, Some(first))
     }
 
     pub(super) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {
-        self.acquiring(&scripts::ACQUIRE_ALL, asked)
+        self.acquiring(&scripts::ACQUIRE_ALL, asked, None)
     }
 
-    fn acquiring<A: Borrow<Acquisition>>(&self, script: &'static Script, asked: &[A]) -> Call {
+    fn acquiring<A: Borrow<Acquisition>>(
+        &self,
+        script: &'static Script,
+        asked: &[A],
+        first: Option<Fence>,
+    ) -> Call {
         let mut call = self.granting(script, asked.iter().map(|asked| &asked.borrow().hold.resource));
         let mut metadata = Written::default();
         for asked in asked {
             self.acquisition(&mut call, asked.borrow(), &mut metadata);
+        }
+        if let Some(first) = first {
+            call.arg(first.get());
         }
         self.granted(call)
     }

@@ -2,13 +2,19 @@
 
 use std::{borrow::Borrow, sync::Arc, time::Duration};
 
+use futures_util::future::{Either, join_all, ready};
+use redis::Value;
+
 use super::{
     RedisStore, answers, batch,
     call::Call,
-    replicas::{self, Confirmed},
+    replicas::{self, Confirmed, Shortfall},
     verbs::{bytes, bytes_of_metadata},
 };
-use crate::store::{Acquired, Acquisition, Hold, Renewed, Store, StoreError};
+use crate::{
+    protocol::Fence,
+    store::{Acquired, Acquisition, Hold, Paced, Renewed, Store, StoreError},
+};
 
 impl RedisStore {
     /// Sends what grants or renews.
@@ -42,6 +48,45 @@ impl RedisStore {
         asked: &[A],
     ) -> Vec<Result<Acquired, StoreError>> {
         let (answered, shortfall) = replicas::parted(self.send_counting(&self.caller.acquire(asked)).await);
+        self.acquired(asked, answered, shortfall).await
+    }
+
+    /// [`Store::acquire_each_from`], on one server and in the full layout.
+    pub(super) async fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Paced {
+        let calls = batch::split(asked, |asked| bytes(&asked.hold) + bytes_of_metadata(&asked.metadata));
+        let mut first = first.get();
+        let mut sent = Vec::with_capacity(calls.len());
+        for asked in calls {
+            let answered = self.acquire_in_one_call_from(asked, Fence::new(first));
+            first = first.saturating_add(asked.len() as u64);
+            // As in `acquire_in_order`.
+            match self.replicas {
+                None => sent.push(Either::Left(answered)),
+                Some(_) => sent.push(Either::Right(ready(answered.await))),
+            }
+        }
+        let answered = join_all(sent).await;
+        let clock = answered.iter().filter_map(|paced| paced.clock).max();
+        Paced { answers: answered.into_iter().flat_map(|paced| paced.answers).collect(), clock }
+    }
+
+    async fn acquire_in_one_call_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Paced {
+        let call = self.caller.acquire_from(asked, first);
+        let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
+        let (answered, clock) = match answered.and_then(answers::with_clock) {
+            Ok((answered, clock)) => (Ok(answered), Some(clock)),
+            Err(error) => (Err(error), None),
+        };
+        Paced { answers: self.acquired(asked, answered, shortfall).await, clock }
+    }
+
+    /// What the requests of one call are answered. What replicas did not confirm is taken back.
+    async fn acquired<A: Borrow<Acquisition>>(
+        &self,
+        asked: &[A],
+        answered: Result<Value, StoreError>,
+        shortfall: Option<Shortfall>,
+    ) -> Vec<Result<Acquired, StoreError>> {
         let mut answers = answers::each(answered, asked.len(), |number, answer| {
             answers::acquired(answer, asked[number].borrow().mode)
         });

@@ -2,7 +2,7 @@
 
 use std::{slice, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 
 use super::{
     RedisStore, answers, batch, keys, listing, plain,
@@ -13,7 +13,7 @@ use crate::{
     protocol::{Fence, ResourceName},
     store::{
         Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing,
-        Metadata, Passed, Released, Renewed, Replies, Reply, Safety, Store, StoreError, all,
+        Metadata, Paced, Passed, Released, Renewed, Replies, Reply, Safety, Store, StoreError, all,
     },
 };
 
@@ -41,6 +41,14 @@ impl Store for RedisStore {
             return plain::acquire_each(self, asked).boxed();
         }
         batch::by_slot(asked, |asked| self.slot(&asked.hold), |asked| self.acquire_in_order(asked)).boxed()
+    }
+
+    fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
+        if self.is_plain() || self.servers.is_cluster() {
+            // Without fences, or with one counter for each slot.
+            return self.acquire_each(asked).map(Paced::without_clock).boxed();
+        }
+        self.acquire_from(asked, first).boxed()
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {

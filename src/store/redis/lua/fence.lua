@@ -4,10 +4,12 @@
 --                    No key has this shorter name. So a cluster refuses the call while it moves the slot to another node:
 --                    part of the keys of a resource may be there already, and all that is missing would look free
 -- the last of ARGV   for how many ms it is kept
-local counter, last, kept = KEYS[#KEYS] .. 'fence', nil, 0
+-- at                 which request it is, and
+-- pace               that the fence of request i is at least pace + i: both only if the script sets them
+local counter, last, kept, at, pace = KEYS[#KEYS] .. 'fence', nil, 0, nil, nil
 
 -- The next fencing number; nil if the last one is no number that can grow.
-local function next_fence()
+local function next_fence(i)
   if not last then
     -- What is of another type is no number either; a release must not fail half-way because of it.
     local before = tonumber(redis.pcall('GET', counter) or 0)
@@ -17,7 +19,7 @@ local function next_fence()
     end
     last = math.max(before, micros() - 1)
   end
-  return last + 1
+  return pace and math.max(last + 1, pace + (i or at)) or last + 1
 end
 
 -- To be called before the fence is given out. One write is enough for a batch: it keeps the numbers of the requests that

@@ -1,0 +1,70 @@
+//! What an acquisition asks of one node: its vote, and to write down a fence.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use super::{
+    core::Core,
+    node::{Ballot, Node},
+};
+use crate::{
+    protocol::Fence,
+    store::{Acquisition, Hold, StoreError},
+};
+
+/// Asks one node, except for what it is giving back at this moment.
+pub(super) async fn vote(
+    core: &Core,
+    which: usize,
+    node: &Node,
+    asked: &[Arc<Acquisition>],
+    first: Fence,
+    clock: &AtomicU64,
+) -> Vec<Ballot> {
+    let vote = async |asked: &[_]| {
+        let (ballots, read) = node.vote(asked, first, &core.options).await;
+        if let Some(read) = read {
+            clock.fetch_max(read.get(), Ordering::Relaxed);
+            core.pace.at_least(read, core.now());
+        }
+        ballots
+    };
+    let too_late = core.ledger.want_again(which, asked);
+    if !too_late.contains(&true) {
+        return vote(asked).await;
+    }
+    let fit: Vec<_> =
+        asked.iter().zip(&too_late).filter(|(_, late)| !**late).map(|(asked, _)| Arc::clone(asked)).collect();
+    let mut ballots = vote(&fit).await.into_iter();
+    let given_back = || StoreError::Unavailable {
+        reason: "what an earlier attempt left there is still being given back".to_owned(),
+        source: None,
+    };
+    let ballot = |late| if late { None } else { ballots.next() };
+    too_late
+        .into_iter()
+        .map(ballot)
+        .map(|ballot| ballot.unwrap_or_else(|| Ballot::Failed(given_back())))
+        .collect()
+}
+
+/// Writes these fences to one node.
+pub(super) async fn raise(
+    core: &Core,
+    node: &Node,
+    asked: &[Arc<Acquisition>],
+    raises: &[(usize, Fence)],
+) -> Vec<Result<bool, StoreError>> {
+    let raises: Vec<(&Hold, Fence)> =
+        raises.iter().map(|(which, fence)| (&asked[*which].hold, *fence)).collect();
+    node.ask(raises.len(), &core.options, node.store.raise_fences(&raises)).await
+}
+
+/// The one in the middle: what most of them are about.
+pub(super) fn median(counts: impl Iterator<Item = u64>) -> u64 {
+    let mut counts: Vec<u64> = counts.collect();
+    counts.sort_unstable();
+    counts.get(counts.len() / 2).copied().unwrap_or_default()
+}
