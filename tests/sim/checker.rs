@@ -5,12 +5,13 @@ use std::{
     time::Duration,
 };
 
-use leasehold::{Token, store::Acquired};
+use leasehold::{Fence, Token, store::Acquired};
 
 use super::{
+    agreed::Agreed,
     history::{Event, Held, What},
     model::{Model, Verdict, conflict, property_of},
-    store::PATIENCE,
+    network::PATIENCE,
 };
 
 /// How long a manager may need to be started again, at most, in a simulated world.
@@ -38,6 +39,8 @@ pub(crate) struct Findings {
 #[derive(Default)]
 struct Resource {
     model: Model,
+    /// The same of a quorum; a world has either one store or many nodes.
+    agreed: Agreed,
     /// Those who believe that they hold, and until when if they do not listen.
     believed: Vec<(Held, Option<Duration>)>,
     largest_told: u64,
@@ -45,9 +48,31 @@ struct Resource {
     worked: u64,
 }
 
+impl Resource {
+    fn is_live(&self, token: Token, nodes: usize, now: Duration) -> bool {
+        self.model.is_live(token, now) || self.agreed.is_live(token, nodes, now)
+    }
+
+    fn end_of(&self, token: Token, nodes: usize) -> Option<Duration> {
+        self.model.ends.get(&token).copied().or_else(|| self.agreed.end_of(token, nodes))
+    }
+
+    /// Until when anything in the store keeps it for this token.
+    fn last_end_of(&self, token: Token, nodes: usize) -> Option<Duration> {
+        self.model.ends.get(&token).copied().or_else(|| self.agreed.last_end_of(token, nodes))
+    }
+
+    /// Which grant it was that gave a token this fence, counted in their order.
+    fn order_of(&self, token: Token, fence: Fence) -> u64 {
+        let order = self.model.order.get(&(token, fence)).copied();
+        order.or_else(|| self.agreed.order_of(fence)).unwrap_or(0)
+    }
+}
+
 /// Replays a history.
 pub(crate) struct Checker {
     calm_from: Duration,
+    nodes: usize,
     resources: BTreeMap<usize, Resource>,
     asked: HashMap<u64, Asked>,
     /// The request of a token, and when the store granted it last.
@@ -75,6 +100,7 @@ impl Checker {
     pub(crate) fn check(events: &[Event], calm_from: Duration) -> Findings {
         let mut checker = Self {
             calm_from,
+            nodes: 0,
             resources: BTreeMap::new(),
             asked: HashMap::new(),
             tokens: HashMap::new(),
@@ -124,15 +150,15 @@ impl Checker {
             What::LossTold { token, reason } => {
                 resource.believed.retain(|(held, _)| held.token != *token);
                 self.over.entry(*token).or_insert((now, false));
-                told_in_time(&resource.model, *token, now)
+                told_in_time(resource.end_of(*token, self.nodes), *token, now)
                     .map_err(|details| ("P10", format!("{reason}: {details}")))
             }
-            What::Looked { token, valid } => match *valid && !resource.model.is_live(*token, now) {
+            What::Looked { token, valid } => match *valid && !resource.is_live(*token, self.nodes, now) {
                 true => Err(("P11", format!("{token:?} believes in its lease, but holds nothing"))),
                 false => Ok(()),
             },
             What::Worked { token, fence, accepted } => {
-                let order = resource.model.order.get(&(*token, *fence)).copied().unwrap_or(0);
+                let order = resource.order_of(*token, *fence);
                 let should = order >= resource.worked;
                 resource.worked = resource.worked.max(order);
                 match *accepted == should {
@@ -152,6 +178,7 @@ impl Checker {
                 _ => Ok(()),
             },
             What::ReleaseSent { token } => {
+                resource.agreed.let_go(*token);
                 self.given_back.insert(*token);
                 Ok(())
             }
@@ -179,6 +206,29 @@ impl Checker {
                 }
                 verdict
             }
+            What::Nodes { count } => {
+                self.nodes = *count;
+                Ok(())
+            }
+            What::OnNode { node, token, request, end } => {
+                resource.agreed.on_node(*node, *token, *end);
+                if let Some(request) = request {
+                    self.tokens.insert(*token, (*request, now));
+                }
+                Ok(())
+            }
+            What::OffNode { node, token } => {
+                resource.agreed.off_node(*node, *token, now);
+                Ok(())
+            }
+            What::Forgot { node } => {
+                self.resources.values_mut().for_each(|resource| resource.agreed.forgot(*node, now));
+                Ok(())
+            }
+            What::Promised { asked, fence, sent } => {
+                resource.agreed.granted(asked, *fence, (*sent, now), self.nodes)
+            }
+            What::Extended { token, until } => resource.agreed.renewed(*token, *until, self.nodes, now),
             What::Wrong { property, details } => Err((*property, details.clone())),
         }
     }
@@ -213,7 +263,8 @@ impl Checker {
         }
         let fence = grant.fence;
         match expected {
-            Some(expected) if expected != fence => {
+            // A quorum promises less: each of two that enter at once may have met another node first.
+            Some(expected) if expected != fence && self.nodes == 0 => {
                 return Err(("P2", format!("re-entered: {fence:?} is not {expected:?}")));
             }
             None if grant.owner.is_none() && fence.get() <= floor => {
@@ -232,7 +283,7 @@ impl Checker {
             let Some(over) = failed.or(let_go).filter(|_| !self.with_min_hold.contains(token)) else {
                 continue;
             };
-            let end = self.resources.values().find_map(|resource| resource.model.ends.get(token).copied());
+            let end = self.resources.values().find_map(|resource| resource.last_end_of(*token, self.nodes));
             let held_on = end.unwrap_or_default().saturating_sub(over.max(*granted));
             self.findings.checks += 1;
             if held_on > GIVEN_BACK {
@@ -258,9 +309,9 @@ impl Checker {
     }
 }
 
-fn told_in_time(model: &Model, token: Token, now: Duration) -> Result<(), String> {
-    match model.ends.get(&token) {
-        Some(end) if now <= *end => Ok(()),
+fn told_in_time(end: Option<Duration>, token: Token, now: Duration) -> Result<(), String> {
+    match end {
+        Some(end) if now <= end => Ok(()),
         end => Err(format!("{token:?} was told at {now:?}, but its end was {end:?}")),
     }
 }

@@ -23,6 +23,9 @@ const COLD: usize = 4;
 pub(crate) struct World {
     pub(crate) managers: Vec<Addr<LockManager>>,
     pub(crate) history: Arc<History>,
+    /// Whether one store decides. A quorum has no permits: what they are for is exclusive there. Nor have all re-entries
+    /// of an owner one fence there.
+    pub(crate) one_store: bool,
     /// What the resources protect: each remembers the largest fence of an exclusive holder.
     pub(crate) protected: RefCell<[u64; RESOURCES]>,
     pub(crate) requests: RefCell<u64>,
@@ -156,7 +159,7 @@ impl Client {
             (_, Some(owner)) => self.send(Acquire::new(name).owner(owner.as_str()), ask).await,
             (READ_WRITE, _) if self.rng.random_bool(0.3) => self.send(WriteLock::new(name), ask).await,
             (READ_WRITE, _) => self.send(ReadLock::new(name), ask).await,
-            (PERMITS, _) => {
+            (PERMITS, _) if self.world.one_store => {
                 let count = self.rng.random_range(1..=3);
                 self.send(Acquire::new(name).permits(count, 5), ask).await
             }
@@ -295,9 +298,10 @@ impl Client {
 
     /// Works on what only a holder may touch, and what refuses a fence that is too small.
     fn work(&self, resource: usize, lease: &Lease) {
-        let Some(fence) = lease.fence().filter(|_| ![READ_WRITE, PERMITS].contains(&resource)) else {
+        let Some(fence) = lease.fence() else { return };
+        if [READ_WRITE, PERMITS].contains(&resource) || resource == REENTRANT && !self.world.one_store {
             return;
-        };
+        }
         let largest = &mut self.world.protected.borrow_mut()[resource];
         let accepted = fence.get() >= *largest;
         *largest = fence.get().max(*largest);

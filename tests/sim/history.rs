@@ -58,6 +58,18 @@ pub(crate) enum What {
     Released { token: Token, owner: Option<Owner>, closed_for: Duration, answer: Released, seen: Seen },
     /// The store released one hold and gave what it held to another, and this is what the resource was then.
     Passed { from: Token, to: Wanted, overtake: bool, limit: u32, answer: Passed, seen: Seen },
+    /// The world has this many nodes, of which a majority decides.
+    Nodes { count: usize },
+    /// A node granted or renewed: the token holds there until then. An acquisition tells whose it is.
+    OnNode { node: usize, token: Token, request: Option<u64>, end: Duration },
+    /// A node executed a release, whether the token held there or not.
+    OffNode { node: usize, token: Token },
+    /// A node was started again, empty.
+    Forgot { node: usize },
+    /// The majority granted what it was asked for at `sent`.
+    Promised { asked: Wanted, fence: Fence, sent: Duration },
+    /// The majority renewed; nobody may believe in it for longer than that.
+    Extended { token: Token, until: Duration },
     /// A sum that does not hold, or something that is left over at the end.
     Wrong { property: &'static str, details: String },
 }
@@ -133,7 +145,7 @@ impl What {
                 *request == of
             }
             Self::Granted { grant, .. } => grant.token == token,
-            Self::Acquired { asked, .. } => asked.token == token,
+            Self::Acquired { asked, .. } | Self::Promised { asked, .. } => asked.token == token,
             Self::Passed { from, to, .. } => *from == token || to.token == token,
             Self::LetGo { token: its }
             | Self::Answered { token: its, .. }
@@ -143,7 +155,11 @@ impl What {
             | Self::RenewalSent { token: its }
             | Self::ReleaseSent { token: its }
             | Self::Renewed { token: its, .. }
-            | Self::Released { token: its, .. } => *its == token,
+            | Self::Released { token: its, .. }
+            | Self::OnNode { token: its, .. }
+            | Self::OffNode { token: its, .. }
+            | Self::Extended { token: its, .. } => *its == token,
+            Self::Nodes { .. } | Self::Forgot { .. } => true,
             Self::Wrong { .. } => false,
         }
     }

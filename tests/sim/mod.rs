@@ -1,12 +1,18 @@
 //! A world that comes from a seed: managers, clients and a store in one thread, in virtual time.
 
+mod agreed;
 pub(crate) mod checker;
 pub(crate) mod client;
 mod dice;
 pub(crate) mod history;
 mod model;
+mod network;
+mod node;
 mod queue;
+mod quorum;
 mod store;
+mod stores;
+mod witness;
 
 use std::{
     cell::RefCell,
@@ -21,7 +27,7 @@ use std::{
 use actix::Addr;
 use futures_util::future::join_all;
 use leasehold::{
-    LockManager, MemoryStore, ResourceName, Settings, Shutdown, Statistics, Stats, Store,
+    LockManager, ResourceName, Settings, Shutdown, Statistics, Stats,
     world::{Clock, RuntimeClock},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -31,8 +37,8 @@ pub(crate) use self::dice::PLANNED;
 use self::{
     client::{Client, RESOURCES, World},
     dice::SeededDice,
-    history::{Event, History, What},
-    store::FaultyStore,
+    history::{Event, History},
+    stores::{Stores, wrong},
 };
 
 /// Clients begin nothing with a trick in it after that.
@@ -48,8 +54,17 @@ const GRANT_WINDOW: Duration = Duration::from_millis(400);
 /// Longer than every TTL, delay and pause.
 const AFTER_ALL: Duration = Duration::from_secs(30);
 
+/// Where the locks of a world live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// In one store.
+    OneStore,
+    /// On a majority of nodes; every manager has a quorum of its own.
+    Quorum,
+}
+
 /// Runs the world of this seed, and answers what happened in it.
-pub(crate) fn history_of(seed: u64) -> Vec<Event> {
+pub(crate) fn history_of(kind: Kind, seed: u64) -> Vec<Event> {
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -57,21 +72,19 @@ pub(crate) fn history_of(seed: u64) -> Vec<Event> {
             .build()
             .expect("a runtime")
     };
-    actix::System::with_tokio_rt(runtime).block_on(run(seed))
+    actix::System::with_tokio_rt(runtime).block_on(run(kind, seed))
 }
 
-async fn run(seed: u64) -> Vec<Event> {
+async fn run(kind: Kind, seed: u64) -> Vec<Event> {
     let mut rng = StdRng::seed_from_u64(seed);
     let history = Arc::new(History::start());
     let calm = Arc::new(AtomicBool::new(false));
     let clock: Arc<dyn Clock> = Arc::new(RuntimeClock::start());
     let limit = [0, 1, 3, 16][seed as usize % 4];
-    let memory = MemoryStore::new(Arc::clone(&clock));
-    let weather =
-        FaultyStore::new(memory.clone(), Arc::clone(&history), Arc::clone(&calm), (rng.random(), limit));
-    let store: Arc<dyn Store> = Arc::new(weather);
+    let mut stores = Stores::new((kind, rng.random(), limit), &clock, &history, &calm);
     let managers: Vec<_> = (0..rng.random_range(2..=3))
         .map(|_| {
+            let store = stores.of_a_manager();
             let dice = Arc::new(SeededDice::new(rng.random(), Arc::clone(&calm)));
             let settings = Settings {
                 max_restart_pause: Duration::from_millis(100),
@@ -80,13 +93,17 @@ async fn run(seed: u64) -> Vec<Event> {
                 local_handover_limit: limit,
                 ..Settings::default()
             };
-            let builder = LockManager::builder(Arc::clone(&store)).settings(settings);
+            let builder = LockManager::builder(store).settings(settings);
             builder.clock(Arc::clone(&clock)).dice(dice).start_here().expect("settings")
         })
         .collect();
+    if let Stores::Quorum(nodes) = &mut stores {
+        actix_rt::spawn(nodes.storms());
+    }
     let world = Rc::new(World {
         managers: managers.clone(),
         history: Arc::clone(&history),
+        one_store: kind == Kind::OneStore,
         protected: RefCell::new([0; RESOURCES]),
         requests: RefCell::default(),
     });
@@ -108,10 +125,10 @@ async fn run(seed: u64) -> Vec<Event> {
     }
     monitor.abort();
     come_to_an_end(&managers, &history).await;
-    nobody_waits(&memory, &history).await;
+    stores.nobody_waits(&history).await;
     drop((world, managers));
     sleep(AFTER_ALL).await;
-    nothing_is_left(&store, &memory, &history).await;
+    stores.nothing_is_left(&history).await;
     history.take()
 }
 
@@ -131,10 +148,6 @@ async fn count_up(managers: Vec<Addr<LockManager>>, history: Arc<History>) {
         }
         sleep(Duration::from_millis(700)).await;
     }
-}
-
-fn wrong(history: &History, property: &'static str, details: String) {
-    history.add(0, What::Wrong { property, details });
 }
 
 fn check_sums(stats: &Statistics, history: &History) -> bool {
@@ -165,25 +178,6 @@ async fn come_to_an_end(managers: &[Addr<LockManager>], history: &History) {
     }
 }
 
-/// Nobody stands in a queue, though no patience may be over yet.
-async fn nobody_waits(memory: &MemoryStore, history: &History) {
-    for number in 0..RESOURCES {
-        let resource = ResourceName::new(format!("r{number}")).expect("a short name");
-        match memory.inspect(&resource, 1).await {
-            Ok(inspection) if inspection.waiting == 0 => {}
-            other => wrong(history, "P14", format!("somebody waits at the end: {other:?}")),
-        }
-    }
-}
-
-/// No key, and no task that still has the store.
-async fn nothing_is_left(store: &Arc<dyn Store>, memory: &MemoryStore, history: &History) {
-    match memory.list(b"", 100).await {
-        Ok(listing) if listing.resources.is_empty() => {}
-        other => wrong(history, "P13", format!("still there: {other:?}")),
-    }
-    let users = Arc::strong_count(store) - 1;
-    if users > 0 {
-        wrong(history, "P14", format!("{users} tasks or actors are still there"));
-    }
+fn resource(number: usize) -> ResourceName {
+    ResourceName::new(format!("r{number}")).expect("a short name")
 }

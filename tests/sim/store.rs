@@ -1,34 +1,23 @@
-//! The network between the managers and the store: it drops, delays, reorders and loses, and at times stands still.
+//! One store behind the network: what it executes goes into the history.
 
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use futures_util::{StreamExt, stream};
+use futures_util::StreamExt;
 use leasehold::{
     MemoryStore, ResourceName, Store, StoreError,
     store::{
-        Acquired, Acquisition, Announcement, Announcements, Hold, Inbox, Inspection, Listing, Passed,
-        Released, Renewed, Reply,
+        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Passed, Released, Renewed,
+        Reply,
     },
 };
-use rand::{RngExt, SeedableRng, rngs::StdRng};
-use tokio::{sync::oneshot, time};
 
 use super::{
     history::{History, Wanted, What},
+    network::Network,
     queue::Seen,
 };
 
-/// How long an answer is waited for at most.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(1_200);
-
-/// The store as it is seen through a bad network. Every request that is not dropped is executed, late perhaps: after
-/// its answer has been given up, and after requests that were sent later.
+/// The store as it is seen through a bad network.
 #[derive(Debug)]
 pub(crate) struct FaultyStore {
     inner: MemoryStore,
@@ -37,119 +26,19 @@ pub(crate) struct FaultyStore {
     limit: u32,
 }
 
-/// What lies between: the same weather for requests and announcements.
-#[derive(Clone, Debug)]
-struct Network {
-    history: Arc<History>,
-    calm: Arc<AtomicBool>,
-    weather: Arc<Mutex<Weather>>,
-}
-
-#[derive(Debug)]
-struct Weather {
-    rng: StdRng,
-    /// How often something goes wrong.
-    rate: f64,
-    stalled_until: Duration,
-}
-
-/// What happens to one request.
-struct Fate {
-    dropped: bool,
-    before: Duration,
-    after: Duration,
-    lost: bool,
-}
-
 impl FaultyStore {
-    pub(crate) fn new(
-        inner: MemoryStore,
-        history: Arc<History>,
-        calm: Arc<AtomicBool>,
-        (seed, limit): (u64, u32),
-    ) -> Self {
-        let mut rng = StdRng::seed_from_u64(seed);
-        let rate = [0.02, 0.08, 0.16, 0.3][rng.random_range(0..4)];
-        let weather = Arc::new(Mutex::new(Weather { rng, rate, stalled_until: Duration::ZERO }));
-        Self { inner, network: Network { history, calm, weather }, limit }
+    pub(crate) const fn new(inner: MemoryStore, network: Network, limit: u32) -> Self {
+        Self { inner, network, limit }
     }
 
-    /// Sends a request through the weather. It goes its own way: nobody has to wait for it.
     fn send<T, F>(&self, execute: F) -> Reply<'static, T>
     where
         T: Send + 'static,
         F: AsyncFnOnce(MemoryStore, Arc<History>) -> Result<T, StoreError> + 'static,
     {
-        let Fate { dropped, before, after, lost } = self.network.fate();
-        if dropped {
-            return Box::pin(async move {
-                time::sleep(after).await;
-                Err(unavailable())
-            });
-        }
-        let (answered, answer) = oneshot::channel();
-        let (inner, history) = (self.inner.clone(), Arc::clone(&self.network.history));
-        actix_rt::spawn(async move {
-            time::sleep(before).await;
-            let outcome = execute(inner, history).await;
-            time::sleep(after).await;
-            if !lost {
-                // Whoever asked may have stopped waiting.
-                let _ = answered.send(outcome);
-            }
-        });
-        Box::pin(async move {
-            match time::timeout(PATIENCE, answer).await {
-                Ok(Ok(outcome)) => outcome,
-                Ok(Err(_)) => Err(StoreError::Lost { doing: "simulated".to_owned(), source: None }),
-                Err(_) => Err(StoreError::TimedOut { within: PATIENCE }),
-            }
-        })
-    }
-}
-
-impl Network {
-    fn fate(&self) -> Fate {
-        let mut weather = self.weather.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.history.now();
-        let Weather { rng, rate, stalled_until } = &mut *weather;
-        let mut before = millis(rng.random_range(0..4));
-        let mut after = millis(rng.random_range(0..4));
-        if self.calm.load(Ordering::Relaxed) {
-            return Fate { dropped: false, before, after, lost: false };
-        }
-        if rng.random_bool(*rate / 50.0) {
-            *stalled_until = now + millis(rng.random_range(100..3_000));
-        }
-        if rng.random_bool(*rate) {
-            before += millis(rng.random_range(0..1_500));
-        }
-        if rng.random_bool(*rate) {
-            after += millis(rng.random_range(0..1_100));
-        }
-        before = before.max(stalled_until.saturating_sub(now));
-        Fate { dropped: rng.random_bool(*rate / 2.0), before, after, lost: rng.random_bool(*rate / 2.0) }
-    }
-
-    /// Announcements come in their order, late perhaps; some get lost, with the connection or without anybody's notice.
-    fn carry(&self, announcement: Announcement) -> Announcements {
-        let Fate { dropped, before, lost, .. } = self.fate();
-        match (dropped, lost) {
-            (false, false) => stream::once(async move {
-                time::sleep(before).await;
-                announcement
-            })
-            .boxed(),
-            (true, false) => stream::empty().boxed(),
-            (_, true) => {
-                let deaf = Announcement::Deaf(unavailable());
-                let back = async move {
-                    time::sleep(before).await;
-                    Announcement::Listening
-                };
-                stream::iter([deaf]).chain(stream::once(back)).boxed()
-            }
-        }
+        let (way, reply) = self.network.send(execute(self.inner.clone(), Arc::clone(&self.network.history)));
+        actix_rt::spawn(way);
+        reply
     }
 }
 
@@ -227,16 +116,12 @@ async fn seen(store: &MemoryStore, hold: &Hold) -> Result<Seen, StoreError> {
     Ok(store.inspect(&hold.resource, usize::MAX).await?.into())
 }
 
-fn unavailable() -> StoreError {
-    StoreError::Unavailable { reason: "simulated".to_owned(), source: None }
-}
-
 /// The number of a resource stands at the end of its name.
-fn number(resource: &ResourceName) -> usize {
+pub(crate) fn number(resource: &ResourceName) -> usize {
     usize::from(resource.as_bytes().last().map_or(0, |digit| digit - b'0'))
 }
 
-fn wanted(asked: Acquisition) -> Wanted {
+pub(crate) fn wanted(asked: Acquisition) -> Wanted {
     let request = asked.metadata.get("request").and_then(|number| number.parse().ok());
     Wanted {
         request: request.expect("every simulated request tells its number"),
@@ -249,8 +134,4 @@ fn wanted(asked: Acquisition) -> Wanted {
         patience: asked.place.map(|place| place.patience),
         window: asked.place.map_or(Duration::ZERO, |place| place.grant_window),
     }
-}
-
-const fn millis(millis: u64) -> Duration {
-    Duration::from_millis(millis)
 }

@@ -1,8 +1,11 @@
 //! Acquisitions by a majority: the votes, the fence that is written back, and what happens to the rest.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use futures_util::{
@@ -268,9 +271,8 @@ impl Attempt {
     async fn tidy_up(&self, votes: Round<Ballot>, granted: &[Option<Grant>], written: &[(usize, Fence)]) {
         for (which, grant) in granted.iter().enumerate() {
             for (node, ballot) in votes.on(which).enumerate() {
-                let owes = ballot.is_some_and(|ballot| !matches!(ballot, Ballot::No(_) | Ballot::Never(_)));
-                if grant.is_none() && owes {
-                    self.owe(node, which);
+                if let Some(ballot) = ballot.filter(|ballot| grant.is_none() && ballot.leaves_a_debt()) {
+                    self.owe(node, which, ballot);
                 }
             }
         }
@@ -283,14 +285,15 @@ impl Attempt {
     async fn await_late(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>]) {
         while let Some((node, ballots)) = votes.late().await {
             let mut raises = Vec::new();
-            for (which, ballot) in ballots.iter().enumerate().filter(|(_, ballot)| ballot.may_hold()) {
+            for (which, ballot) in ballots.iter().enumerate().filter(|(_, ballot)| ballot.leaves_a_debt()) {
                 match granted[which] {
                     Some(grant) if self.core.ledger.is_granted(self.asked[which].hold.token) => {
-                        let other = grant.fence.filter(|_| ballot.fence() != grant.fence);
+                        let other =
+                            grant.fence.filter(|_| ballot.may_hold() && ballot.fence() != grant.fence);
                         raises.extend(other.map(|fence| (which, fence)));
                     }
                     // Not granted, or released already, which this node may have done first.
-                    _ => self.owe(node, which),
+                    _ => self.owe(node, which, ballot),
                 }
             }
             self.raise_late(node, &raises).await;
@@ -333,10 +336,12 @@ impl Attempt {
         }
     }
 
-    fn owe(&self, node: usize, which: usize) {
+    fn owe(&self, node: usize, which: usize, ballot: &Ballot) {
+        const FIRST_PAUSE: Duration = Duration::from_millis(50);
         let Acquisition { hold, ttl, .. } = &*self.asked[which];
         let now = self.core.now();
-        let debt = Debt { hold: hold.clone(), opening: now, end: now + *ttl, attempt: self.number };
+        let again = matches!(ballot, Ballot::Failed(_)).then_some(FIRST_PAUSE);
+        let debt = Debt { hold: hold.clone(), opening: now, end: now + *ttl, attempt: self.number, again };
         self.core.owe(node, debt);
     }
 }

@@ -31,7 +31,7 @@ pub(super) async fn vote(
         }
         ballots
     };
-    let too_late = core.ledger.want_again(which, asked);
+    let too_late = core.ledger.want_again(which, asked, core.now());
     if !too_late.contains(&true) {
         return vote(asked).await;
     }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     protocol::{Moment, majority},
-    store::{Certainty, StoreError},
+    store::{Certainty, Released, StoreError},
     world::Clock,
 };
 
@@ -45,6 +45,19 @@ impl Core {
             tokio::spawn(work_off(Arc::clone(self), node));
         }
     }
+
+    /// What was not held when it was released may be an acquisition that is still to be executed: so it is released once
+    /// more after a while, again and again.
+    fn owe_later(self: &Arc<Self>, node: usize, debt: Debt) {
+        let Some(pause) = debt.again.filter(|pause| *pause < debt.end.remaining(self.now())) else {
+            return;
+        };
+        let core = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(pause).await;
+            core.owe(node, Debt { again: Some(2 * pause), ..debt });
+        });
+    }
 }
 
 /// Gives back what is owed on a node until nothing is.
@@ -66,7 +79,15 @@ async fn work_off(core: Arc<Core>, node: usize) {
         let answers = to.insist(debts.len(), to.store.release_each(&releases)).await;
         let failed = answers.iter().any(Result::is_err);
         for (debt, answer) in std::mem::take(&mut taken.debts).into_iter().zip(answers) {
-            core.ledger.settle(node, debt, answer.is_ok());
+            match answer {
+                Ok(released) => {
+                    core.ledger.settled(node, &debt);
+                    if matches!(released, Released::NotHeld { .. }) {
+                        core.owe_later(node, debt);
+                    }
+                }
+                Err(_) => core.ledger.failed(node, debt),
+            }
         }
         if failed {
             tokio::time::sleep(pause).await;

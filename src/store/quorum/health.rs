@@ -95,9 +95,13 @@ impl State {
 impl UnderWay<'_> {
     /// What came of it: it is a failure of the node if nothing but that was answered.
     pub(super) fn ended<T>(mut self, answers: &[Result<T, StoreError>]) {
+        if answers.is_empty() {
+            // Nothing was asked, which shows nothing.
+            return;
+        }
         let now = Instant::now();
         let mut state = self.health.state();
-        if !answers.is_empty() && answers.iter().all(is_down) {
+        if answers.iter().all(is_down) {
             state.failed(now, self.tries);
         } else {
             state.answered(now);

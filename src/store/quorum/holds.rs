@@ -145,7 +145,7 @@ async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
         return;
     };
     let asked = [granted.asked];
-    if core.ledger.want_again(which, &asked).contains(&true) {
+    if core.ledger.want_again(which, &asked, core.now()).contains(&true) {
         return;
     }
     let node = &core.nodes[which];
@@ -161,7 +161,7 @@ async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
     if !core.ledger.is_granted(hold.token) {
         // It was released while it was being repaired.
         let (now, attempt) = (core.now(), core.ledger.forget([]));
-        core.owe(which, Debt { hold, opening: now, end: now + ttl, attempt });
+        core.owe(which, Debt { hold, opening: now, end: now + ttl, attempt, again: None });
     }
 }
 
@@ -188,7 +188,13 @@ pub(super) async fn release(
         let (hold, closed_for) = releases[which].clone();
         core.owe(
             node,
-            Debt { hold, opening: sent + closed_for, end: sent + closed_for + TRIED_FOR, attempt },
+            Debt {
+                hold,
+                opening: sent + closed_for,
+                end: sent + closed_for + TRIED_FOR,
+                attempt,
+                again: None,
+            },
         );
     };
     for which in 0..releases.len() {

@@ -4,7 +4,7 @@
 //! later attempt wants it, and a later one does not count on a node that is giving it back at that moment.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, hash_map::Entry},
+    collections::{BTreeMap, HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -13,6 +13,9 @@ use crate::{
     protocol::{Fence, Mode, Moment, Owner, ResourceName, Token},
     store::{Acquisition, Hold},
 };
+
+/// How long after the end of a token something that was sent for it may still arrive.
+const AFTER: Duration = Duration::from_secs(60);
 
 /// More than this is left to its TTL.
 const MOST_DEBTS: usize = 10_000;
@@ -48,7 +51,8 @@ pub(super) struct Granted {
 #[derive(Debug, Default)]
 struct Owed {
     debts: BTreeMap<Token, Debt>,
-    on_their_way: HashSet<Token>,
+    /// Tokens whose release may still be executed, and until when that is reckoned with.
+    on_their_way: HashMap<Token, Moment>,
     worked_off: bool,
 }
 
@@ -62,6 +66,8 @@ pub(super) struct Debt {
     pub(super) end: Moment,
     /// The latest attempt that left it; a later one wants it again.
     pub(super) attempt: u64,
+    /// After what pause it is released again if it is not held: for an acquisition that may still be executed.
+    pub(super) again: Option<Duration>,
 }
 
 impl Ledger {
@@ -93,13 +99,13 @@ impl Ledger {
     }
 
     /// A node is asked for these: what it owes of them is wanted again. Answers for each whether it is too late for that.
-    pub(super) fn want_again(&self, node: usize, asked: &[Arc<Acquisition>]) -> Vec<bool> {
+    pub(super) fn want_again(&self, node: usize, asked: &[Arc<Acquisition>], now: Moment) -> Vec<bool> {
         let mut books = self.books();
         let owed = &mut books.owed[node];
         let want = |asked: &Arc<Acquisition>| {
             let token = asked.hold.token;
             owed.debts.remove(&token);
-            owed.on_their_way.contains(&token)
+            owed.on_their_way.get(&token).is_some_and(|end| *end > now)
         };
         asked.iter().map(want).collect()
     }
@@ -177,30 +183,33 @@ impl Ledger {
         let mut books = self.books();
         let owed = &mut books.owed[node];
         owed.debts.retain(|_, debt| debt.end > now);
+        owed.on_their_way.retain(|_, end| *end > now);
         let due: Vec<Debt> = owed.debts.values().take(most).cloned().collect();
         for debt in &due {
             owed.debts.remove(&debt.hold.token);
-            owed.on_their_way.insert(debt.hold.token);
+            owed.on_their_way.insert(debt.hold.token, debt.end + AFTER);
         }
         owed.worked_off = !due.is_empty();
         due
     }
 
-    /// What came of a debt: it is settled, or still owed.
-    pub(super) fn settle(&self, node: usize, debt: Debt, settled: bool) {
+    /// A debt is settled: the node has answered its release, and executes none that was sent before.
+    pub(super) fn settled(&self, node: usize, debt: &Debt) {
+        self.books().owed[node].on_their_way.remove(&debt.hold.token);
+    }
+
+    /// The release of a debt has failed, and may still be executed: it stays on its way, and is owed all the same.
+    pub(super) fn failed(&self, node: usize, debt: Debt) {
         let mut books = self.books();
-        let wanted = books.want(&debt);
-        let owed = &mut books.owed[node];
-        owed.on_their_way.remove(&debt.hold.token);
-        if !settled && !wanted {
-            owed.debts.insert(debt.hold.token, debt);
+        if !books.want(&debt) {
+            books.owed[node].debts.insert(debt.hold.token, debt);
         }
     }
 
     /// Nobody works off any more what is owed on this node, and these that were taken are not settled.
     pub(super) fn abandon(&self, node: usize, taken: Vec<Debt>) {
         for debt in taken {
-            self.settle(node, debt, false);
+            self.failed(node, debt);
         }
         self.books().owed[node].worked_off = false;
     }
@@ -260,8 +269,6 @@ impl Books {
     /// Forgets tokens that ended unreleased, when there are twice as many as were left the last time.
     fn sweep(&mut self, now: Moment) {
         const LEAST: usize = 1_024;
-        /// A late answer may still belong to a token that has ended.
-        const AFTER: Duration = Duration::from_secs(60);
         if self.tokens.len() >= self.sweep_at {
             self.tokens.retain(|_, entry| entry.end + AFTER > now);
             let live = &self.tokens;

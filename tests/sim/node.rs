@@ -1,0 +1,124 @@
+//! One node of a quorum, as one manager sees it through its own bad network.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::FutureExt;
+use leasehold::{
+    Fence, MemoryStore, ResourceName, Store, StoreError,
+    store::{
+        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Released, Renewed,
+        Replies, Reply,
+    },
+};
+
+use super::{
+    history::What,
+    network::Network,
+    store::{number, wanted},
+};
+
+/// The way of one manager to one node. Until when a token holds there goes into the history.
+#[derive(Debug)]
+pub(crate) struct Link {
+    node: usize,
+    inner: MemoryStore,
+    network: Network,
+}
+
+impl Link {
+    pub(crate) const fn new(node: usize, inner: MemoryStore, network: Network) -> Self {
+        Self { node, inner, network }
+    }
+
+    fn send<T: Send + 'static>(
+        &self,
+        execute: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Reply<'static, T> {
+        let (way, reply) = self.network.send(execute);
+        // The tasks of a quorum are those of the runtime, and not of one arbiter.
+        tokio::spawn(way);
+        reply
+    }
+
+    /// Writes down until when a token holds here, and whose it is if that is new.
+    fn notes(&self, hold: &Hold, request: Option<u64>) -> impl Fn(Duration) + Send + use<> {
+        let (node, token, resource) = (self.node, hold.token, number(&hold.resource));
+        let history = Arc::clone(&self.network.history);
+        move |ttl| history.add(resource, What::OnNode { node, token, request, end: history.now() + ttl })
+    }
+}
+
+impl Store for Link {
+    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
+        let (store, asked) = (self.inner.clone(), asked.clone());
+        let notes = self.notes(&asked.hold, Some(wanted(asked.clone()).request));
+        self.send(async move {
+            let answer = store.acquire(&asked).await?;
+            if matches!(answer, Acquired::Granted(_)) {
+                notes(asked.ttl);
+            }
+            Ok(answer)
+        })
+    }
+
+    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
+        let (store, notes, hold) = (self.inner.clone(), self.notes(hold, None), hold.clone());
+        self.send(async move {
+            let answer = store.renew(&hold, ttl).await?;
+            if answer == Renewed::Extended {
+                notes(ttl);
+            }
+            Ok(answer)
+        })
+    }
+
+    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
+        let (store, node, hold) = (self.inner.clone(), self.node, hold.clone());
+        let history = Arc::clone(&self.network.history);
+        self.send(async move {
+            let answer = store.release(&hold, closed_for).await?;
+            history.add(number(&hold.resource), What::OffNode { node, token: hold.token });
+            Ok(answer)
+        })
+    }
+
+    fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
+        let count = raises.len();
+        let raises: Vec<_> = raises.iter().map(|(hold, fence)| ((*hold).clone(), *fence)).collect();
+        let store = self.inner.clone();
+        let reply = self.send(async move {
+            let raises: Vec<_> = raises.iter().map(|(hold, fence)| (hold, *fence)).collect();
+            Ok(store.raise_fences(&raises).await)
+        });
+        reply
+            .map(move |answer| {
+                answer.unwrap_or_else(|error| (0..count).map(|_| Err(error.clone())).collect())
+            })
+            .boxed()
+    }
+
+    fn instance(&self) -> Reply<'_, Instance> {
+        let store = self.inner.clone();
+        self.send(async move { store.instance().await })
+    }
+
+    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
+        self.inner.is_held(hold)
+    }
+
+    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
+        self.inner.inspect(resource, limit)
+    }
+
+    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
+        self.inner.list(prefix, limit)
+    }
+
+    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
+        self.inner.force_release(resource)
+    }
+
+    fn listen(&self, inbox: &Inbox) -> Announcements {
+        self.inner.listen(inbox)
+    }
+}

@@ -1,0 +1,105 @@
+//! What one manager asks of its quorum, and what it is promised.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::FutureExt;
+use leasehold::{
+    ResourceName, Store, StoreError,
+    store::{
+        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, QuorumStore, Released,
+        Renewed, Replies, Reply,
+    },
+};
+
+use super::{
+    history::{History, What},
+    store::{number, wanted},
+};
+
+/// Writes down what a quorum is asked for and what it promises.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    pub(crate) inner: QuorumStore,
+    pub(crate) history: Arc<History>,
+}
+
+impl Witness {
+    fn promised(&self, asked: &Acquisition, answer: &Result<Acquired, StoreError>, sent: Duration) {
+        let Ok(Acquired::Granted(grant)) = answer else { return };
+        let what = match grant.fence {
+            Some(fence) => What::Promised { asked: wanted(asked.clone()), fence, sent },
+            None => What::Wrong { property: "P2", details: format!("{asked:?} has no fence") },
+        };
+        self.history.add(number(&asked.hold.resource), what);
+    }
+}
+
+impl Store for Witness {
+    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
+        async move { only(self.acquire_each(&[Arc::new(asked.clone())]).await) }.boxed()
+    }
+
+    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
+        async move { only(self.renew_each(&[(hold, ttl)]).await) }.boxed()
+    }
+
+    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
+        async move { only(self.release_each(&[(hold, closed_for)]).await) }.boxed()
+    }
+
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        let sent = self.history.now();
+        let answers = self.inner.acquire_each(asked);
+        let note = move |answers: &Vec<_>| {
+            asked.iter().zip(answers).for_each(|(asked, answer)| self.promised(asked, answer, sent));
+        };
+        answers.inspect(note).boxed()
+    }
+
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+        let sent = self.history.now();
+        for (hold, _) in renewals {
+            self.history.add(number(&hold.resource), What::RenewalSent { token: hold.token });
+        }
+        let note = move |answers: &Vec<_>| {
+            for ((hold, ttl), answer) in renewals.iter().zip(answers) {
+                if matches!(answer, Ok(Renewed::Extended)) {
+                    let what = What::Extended { token: hold.token, until: sent + *ttl };
+                    self.history.add(number(&hold.resource), what);
+                }
+            }
+        };
+        self.inner.renew_each(renewals).inspect(note).boxed()
+    }
+
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
+        for (hold, _) in releases {
+            self.history.add(number(&hold.resource), What::ReleaseSent { token: hold.token });
+        }
+        self.inner.release_each(releases)
+    }
+
+    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
+        self.inner.is_held(hold)
+    }
+
+    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
+        self.inner.inspect(resource, limit)
+    }
+
+    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
+        self.inner.list(prefix, limit)
+    }
+
+    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
+        self.inner.force_release(resource)
+    }
+
+    fn listen(&self, inbox: &Inbox) -> Announcements {
+        self.inner.listen(inbox)
+    }
+}
+
+fn only<T>(mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
+    answers.pop().expect("an answer to each question")
+}
