@@ -72,6 +72,9 @@ pub(crate) fn measure(length: Duration) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// What happens to a server.
+type Fault = fn(&mut Server) -> Result<(), Failure>;
+
 async fn compare(callers: usize, length: Duration) -> Result<Vec<Found>, Failure> {
     let mut subjects = Vec::new();
     let mut ones = Vec::new();
@@ -84,7 +87,7 @@ async fn compare(callers: usize, length: Duration) -> Result<Vec<Found>, Failure
         subjects.push(Subject::new(name, Load::Store(single(&server)?), vec![server])?);
     }
     subjects.push(Subject::new("third of five by hand", Load::ThirdOf(ones), Vec::new())?);
-    let faults: [(&str, fn(&mut Server) -> Result<(), Failure>); 3] =
+    let faults: [(&str, Fault); 3] =
         [("five up", |_| Ok(())), ("two killed", Server::kill), ("two stopped", Server::stop)];
     for (name, fault) in faults {
         let mut servers = (0..SERVERS).map(|_| Server::start()).collect::<Result<Vec<_>, _>>()?;

@@ -5,6 +5,7 @@ mod support;
 
 mod fences;
 mod health;
+mod late;
 mod managers;
 mod nodes;
 mod pace;

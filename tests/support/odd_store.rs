@@ -66,7 +66,7 @@ impl Store for OddStore {
             return self.inner.acquire(asked);
         };
         let (inner, asked) = (self.inner.clone(), asked.clone());
-        actix_rt::spawn(async move {
+        tokio::spawn(async move {
             tokio::time::sleep(delay).await;
             inner.acquire(&asked).await
         });
