@@ -25,9 +25,16 @@ impl Scene {
     /// Begins to listen to the inbox of all who wait here.
     pub(super) async fn listen(&self) -> Announcements {
         let mut announcements = self.store.listen(&self.inbox);
-        // The nodes of a cluster may still be passing on what an earlier listener was told.
-        while !matches!(next(&mut announcements).await, Announcement::Listening) {}
-        announcements
+        match next(&mut announcements).await {
+            Announcement::Listening => announcements,
+            other => panic!("{other:?} was announced first"),
+        }
+    }
+
+    /// The same with another inbox: the nodes of a cluster may still be passing on what was told to the one before.
+    pub(super) async fn listen_anew(&mut self) -> Announcements {
+        self.inbox = Inbox(SystemDice.token());
+        self.listen().await
     }
 
     /// To whom the inbox was told that something was handed over, until now; who is next is left out.

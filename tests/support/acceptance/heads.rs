@@ -2,9 +2,9 @@
 
 use super::*;
 
-pub(crate) async fn a_head_that_asks_is_granted_and_not_told(scene: Scene) {
+pub(crate) async fn a_head_that_asks_is_granted_and_not_told(mut scene: Scene) {
     for head in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
-        let mut announcements = scene.listen().await;
+        let mut announcements = scene.listen_anew().await;
         scene.granted(&scene.exclusive()).await;
         let [head] = scene.line_up([head]).await;
         scene.pass(TTL + secs(1)).await;
@@ -15,9 +15,9 @@ pub(crate) async fn a_head_that_asks_is_granted_and_not_told(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_newcomer_hands_what_a_dead_holder_left_to_the_head(scene: Scene) {
+pub(crate) async fn a_newcomer_hands_what_a_dead_holder_left_to_the_head(mut scene: Scene) {
     for place in [false, true] {
-        let mut announcements = scene.listen().await;
+        let mut announcements = scene.listen_anew().await;
         scene.granted(&scene.exclusive()).await;
         let [head] = scene.line_up([scene.exclusive()]).await;
         scene.pass(TTL + secs(1)).await;
@@ -31,9 +31,9 @@ pub(crate) async fn a_newcomer_hands_what_a_dead_holder_left_to_the_head(scene: 
     }
 }
 
-pub(crate) async fn a_stranger_that_releases_hands_what_a_dead_holder_left_to_the_head(scene: Scene) {
+pub(crate) async fn a_stranger_that_releases_hands_what_a_dead_holder_left_to_the_head(mut scene: Scene) {
     for dead in [scene.exclusive(), scene.shared()] {
-        let mut announcements = scene.listen().await;
+        let mut announcements = scene.listen_anew().await;
         scene.granted(&dead).await;
         let [head] = scene.line_up([scene.exclusive()]).await;
         scene.pass(TTL + secs(1)).await;
@@ -91,9 +91,9 @@ pub(crate) async fn a_hold_that_opens_later_is_not_handed_over_before(scene: Sce
     }
 }
 
-pub(crate) async fn a_forced_release_hands_over(scene: Scene) {
+pub(crate) async fn a_forced_release_hands_over(mut scene: Scene) {
     for holders in [vec![scene.exclusive()], vec![scene.shared(), scene.shared()]] {
-        let mut announcements = scene.listen().await;
+        let mut announcements = scene.listen_anew().await;
         for holder in &holders {
             scene.granted(holder).await;
         }

@@ -64,9 +64,7 @@ pub(crate) async fn a_head_that_asks_tells_nobody_who_is_next(scene: Scene) {
 
 pub(crate) async fn whoever_makes_room_tells_who_is_next(mut scene: Scene) {
     for way in 0..4 {
-        // What the way before has left to be heard is not for this one.
-        scene.inbox = Inbox(SystemDice.token());
-        let mut announcements = scene.listen().await;
+        let mut announcements = scene.listen_anew().await;
         let holder = Acquisition { ttl: TTL, ..scene.shared() };
         scene.granted(&holder).await;
         let [head, second, third] =
@@ -115,9 +113,9 @@ pub(crate) async fn a_waiter_whose_inbox_nobody_listens_to_is_skipped(scene: Sce
     assert_eq!(heard, [Heard::handed_over(&head), Heard::next(&second)]);
 }
 
-pub(crate) async fn only_so_many_are_skipped(scene: Scene) {
+pub(crate) async fn only_so_many_are_skipped(mut scene: Scene) {
     for (skipped, is_told) in [(NEXT_AT_MOST - 1, true), (NEXT_AT_MOST, false)] {
-        let mut announcements = scene.listen().await;
+        let mut announcements = scene.listen_anew().await;
         let holder = elsewhere(scene.exclusive());
         scene.granted(&holder).await;
         let here = |mut asked: Acquisition| {
@@ -136,9 +134,9 @@ pub(crate) async fn only_so_many_are_skipped(scene: Scene) {
     }
 }
 
-pub(crate) async fn who_asks_is_not_one_of_those_that_are_skipped(scene: Scene) {
+pub(crate) async fn who_asks_is_not_one_of_those_that_are_skipped(mut scene: Scene) {
     for (skipped, is_told) in [(NEXT_AT_MOST - 1, true), (NEXT_AT_MOST, false)] {
-        let mut announcements = scene.listen().await;
+        let mut announcements = scene.listen_anew().await;
         let here = elsewhere(scene.exclusive()).hold.resource;
         let waiting = || {
             let mut asked = scene.waiting(scene.exclusive());
