@@ -34,6 +34,8 @@ pub use self::{
     safety::Safety,
     verbs::{Acquired, Acquisition, Grant, Hold, Metadata, Passed, Place, Refusal, Released, Renewed},
 };
+#[cfg(doc)]
+use crate::protocol::Mode;
 use crate::protocol::{Fence, ResourceName, Token};
 
 /// The answer of a store, on its way.
