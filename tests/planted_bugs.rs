@@ -62,11 +62,12 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "a fence that expires",
         file: "src/store/memory/turn.rs",
-        right: "*self.last_fence = (*self.last_fence + 1).max(micros);",
-        wrong: "let last = *self.last_fence;
+        right: "*self.last_fence = (*self.last_fence + 1).max(self.clock().get()).max(self.least_fence);",
+        wrong: "let (last, micros) = (*self.last_fence, self.clock().get());
         let idle = micros.saturating_sub(last) > 1_000_000;
         let wrong = if idle { 1 } else { last + 1 };
-        *self.last_fence = if crate::planted(NAME) { wrong } else { (last + 1).max(micros) };",
+        let right = (last + 1).max(micros).max(self.least_fence);
+        *self.last_fence = if crate::planted(NAME) { wrong } else { right };",
         caught_by: &["P2"],
     },
     Bug {
