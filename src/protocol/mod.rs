@@ -10,6 +10,7 @@ mod mode;
 mod moment;
 mod name;
 mod quorum;
+mod recovery;
 mod renewal;
 mod validity;
 
@@ -20,6 +21,7 @@ pub use self::{
     moment::Moment,
     name::{Fence, Owner, ResourceName, Token, TokenPrefix},
     quorum::{Tally, Verdict, abstains_for, majority, validity_left},
+    recovery::{AHEAD_AT_MOST, Instance, NotYet, Recovered, Report, lessons},
     renewal::{RenewalPlan, Renewals},
     validity::{LossReason, Standing, Validity, drift_allowance, guard_band, spread},
 };

@@ -52,6 +52,11 @@ impl Tally {
         self.silent += 1;
     }
 
+    /// The votes for it.
+    pub const fn yes_votes(&self) -> usize {
+        self.yes
+    }
+
     /// What the votes come to if they are on a request, which each node grants or refuses. It is refused when it cannot
     /// be granted any more and a majority has a say: two requests may each be granted by less than a majority, and
     /// then both are refused.

@@ -6,7 +6,6 @@
 mod all;
 mod error;
 mod inspection;
-mod instance;
 pub mod memory;
 mod paced;
 pub mod quorum;
@@ -26,9 +25,8 @@ pub use self::{
     all::{ALL_AT_MOST, AcquiredAll},
     error::{Certainty, Source, StoreError},
     inspection::{Holder, HolderState, Inspection, Listing},
-    instance::Instance,
     memory::MemoryStore,
-    paced::{AHEAD_AT_MOST, Paced},
+    paced::Paced,
     quorum::{NodeFailure, QuorumOptions, QuorumStore},
     redis::{RedisOptions, RedisStore},
     safety::Safety,
@@ -37,6 +35,7 @@ pub use self::{
 #[cfg(doc)]
 use crate::protocol::Mode;
 use crate::protocol::{Fence, ResourceName, Token};
+pub use crate::protocol::{AHEAD_AT_MOST, Instance, Recovered, Report};
 
 /// The answer of a store, on its way.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -147,10 +146,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// [`acquire_each`](Self::acquire_each), but the fence of a new grant to the i-th of them, counted from 0, is at least
     /// `first + i`. A `first` that lies more than [`AHEAD_AT_MOST`] past the store's own time, or more than half of the time
-    /// for which it keeps its last fence, counts as that.
+    /// for which it keeps its last fence if that ends, counts as that. The answer also tells the store's time, and what the
+    /// store had written down of its recovery ([`teach`](Self::teach)), both at the moment of the acquisitions.
     ///
     /// By it the nodes of a quorum give out the same fences, so that none has to be raised. A store that cannot do it takes
-    /// no notice of `first`, and does not tell its time.
+    /// no notice of `first`, and tells neither.
     fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
         let _ = first;
         self.acquire_each(asked).map(Paced::without_clock).boxed()
@@ -189,8 +189,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         all::one_after_the_other(self, asked).boxed()
     }
 
-    /// Gives each of these live holds this fence, and makes every later fence of its resource larger than that. Answers
-    /// for each whether its token holds; if not, nothing is changed.
+    /// Gives each of these live holds this fence, unless its own is larger, and makes every later fence of its resource larger
+    /// than that. Nothing lowers a fence. Answers for each whether its token holds; if not, nothing is changed.
     ///
     /// It is what a quorum needs of its nodes: they issue fences of their own, and the largest is written back.
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
@@ -201,14 +201,22 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         async move { raises.iter().map(|_| Err(refused())).collect() }.boxed()
     }
 
-    /// Which life of the store answers now. A verb that was answered before this is asked was answered by this life, or
+    /// The incarnation of the store that answers now. A verb that was answered before this is asked was answered by it, or
     /// by an earlier one.
     fn instance(&self) -> Reply<'_, Instance> {
-        let refused = || StoreError::Unsupported {
-            asked: "lives to tell apart".to_owned(),
-            reason: "it does not say when it was started".to_owned(),
-        };
-        async move { Err(refused()) }.boxed()
+        async move { Err(no_recovery()) }.boxed()
+    }
+
+    /// What a quorum has to know of a node that may have forgotten: all of it as of one moment.
+    fn report(&self) -> Reply<'_, Report> {
+        async move { Err(no_recovery()) }.boxed()
+    }
+
+    /// Makes every later fence larger than the one that is taught, and writes down what was taught. It is forgotten with
+    /// everything else. A lesson of the incarnation that is written down already never lowers its fence.
+    fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
+        let _ = lesson;
+        async move { Err(no_recovery()) }.boxed()
     }
 
     /// The announcements to this inbox, without an end. It connects by itself, again and again. A store without a queue
@@ -240,6 +248,13 @@ pub enum Announcement {
     Listening,
     /// No announcement will arrive until [`Listening`](Self::Listening) is told, for this reason; attempts alone go on.
     Deaf(StoreError),
+}
+
+fn no_recovery() -> StoreError {
+    StoreError::Unsupported {
+        asked: "incarnations to tell apart".to_owned(),
+        reason: "it does not say when it was started, nor what it may have forgotten".to_owned(),
+    }
 }
 
 /// How many waiters a store tells at most that they are next, until it finds one that listens. The one that asks is not

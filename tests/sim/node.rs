@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::BoxFuture};
 use leasehold::{
     Fence, MemoryStore, ResourceName, Store, StoreError,
     store::{
-        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Released, Renewed,
-        Replies, Reply,
+        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Paced, Recovered, Released,
+        Renewed, Replies, Reply, Report,
     },
 };
 
@@ -59,6 +59,37 @@ impl Store for Link {
             }
             Ok(answer)
         })
+    }
+
+    fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
+        let (count, store, asked) = (asked.len(), self.inner.clone(), asked.to_vec());
+        let notes: Vec<_> = asked
+            .iter()
+            .map(|asked| (self.notes(&asked.hold, Some(wanted(Acquisition::clone(asked)).request)), asked.ttl))
+            .collect();
+        let reply = self.send(async move {
+            let paced = store.acquire_each_from(&asked, first).await;
+            for (answer, (note, ttl)) in paced.answers.iter().zip(notes) {
+                if matches!(answer, Ok(Acquired::Granted(_))) {
+                    note(ttl);
+                }
+            }
+            Ok(paced)
+        });
+        let failed = move |error: StoreError| {
+            Paced::without_clock((0..count).map(|_| Err(error.clone())).collect())
+        };
+        reply.map(move |paced| paced.unwrap_or_else(failed)).boxed()
+    }
+
+    fn report(&self) -> Reply<'_, Report> {
+        let store = self.inner.clone();
+        self.send(async move { store.report().await })
+    }
+
+    fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
+        let (store, lesson) = (self.inner.clone(), lesson.clone());
+        self.send(async move { store.teach(&lesson).await })
     }
 
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {

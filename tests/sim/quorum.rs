@@ -100,7 +100,7 @@ impl Nodes {
         let (history, calm) = (Arc::clone(&self.history), Arc::clone(&self.calm));
         let mut rng = StdRng::seed_from_u64(self.rng.random());
         let minority = (memories.len() - 1) / 2;
-        let mut restarts: Vec<Duration> = Vec::new();
+        let mut restarts: Vec<(Duration, usize)> = Vec::new();
         async move {
             loop {
                 sleep(millis(rng.random_range(50..2_500))).await;
@@ -114,11 +114,18 @@ impl Nodes {
                 sleep(lasts).await;
                 // Those that were away have missed what others may forget now.
                 let now = history.now();
-                restarts.retain(|then| *then + MAX_TTL.mul_f64(1.1) > now);
+                let mut forgetful = Vec::new();
+                for (then, node) in restarts {
+                    let recovered = memories[node].report().await.is_ok_and(|it| it.recovered.is_some());
+                    if !recovered || then + MAX_TTL.mul_f64(1.1) > now {
+                        forgetful.push((then, node));
+                    }
+                }
+                restarts = forgetful;
                 if restarts.len() < minority && rng.random_bool(0.6) {
                     let node = rng.random_range(0..memories.len());
                     memories[node].restart();
-                    restarts.push(now);
+                    restarts.push((now, node));
                     history.add(0, What::Forgot { node });
                 }
             }

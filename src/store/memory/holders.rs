@@ -108,14 +108,14 @@ impl Holders {
         held
     }
 
-    /// Answers whether the token holds; if so, it has this fence, and if it is exclusive all who re-entered with it.
+    /// Answers whether the token holds; if so, it has at least this fence, and if it is exclusive all who re-entered with it.
     pub(super) fn raise_fence(&mut self, token: Token, fence: Fence) -> bool {
         let Some(record) = self.records.get_mut(&token).filter(|record| record.holds()) else {
             return false;
         };
-        record.fence = fence;
+        record.fence = record.fence.max(fence);
         if record.mode == Mode::Exclusive {
-            self.records.values_mut().for_each(|record| record.fence = fence);
+            self.records.values_mut().for_each(|record| record.fence = record.fence.max(fence));
         }
         true
     }

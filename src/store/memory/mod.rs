@@ -26,13 +26,13 @@ use self::{
     faults::Fault,
     resource::Resource,
     state::State,
-    turn::{Turn, since_origin},
+    turn::{Turn, micros, since_origin},
 };
 use crate::{
     protocol::{Fence, Moment, ResourceName},
     store::{
         Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Paced,
-        Passed, Released, Renewed, Replies, Reply, Store, StoreError,
+        Passed, Recovered, Released, Report, Renewed, Replies, Reply, Store, StoreError,
     },
     world::{Clock, SystemClock},
 };
@@ -187,16 +187,18 @@ impl Store for MemoryStore {
             let least = Fence::new(first.get().saturating_add(number));
             self.answer(move |state, now| {
                 state.sweep(now);
-                state.with(&asked.hold.resource, now, |resource, turn| {
+                let answer = state.with(&asked.hold.resource, now, |resource, turn| {
                     turn.begin_at(least);
-                    Ok((resource.acquire(asked, turn), turn.clock()))
-                })
+                    resource.acquire(asked, turn)
+                });
+                Ok((answer, micros(now), state.recovered.clone()))
             })
         };
-        let paced = |answers: Vec<Result<_, _>>| {
-            let clock = answers.iter().flatten().map(|(_, clock)| *clock).max();
-            let answers = answers.into_iter().map(|answer| answer.and_then(|(acquired, _)| acquired));
-            Paced { answers: answers.collect(), clock }
+        let paced = |answers: Vec<Result<(_, Fence, Option<Recovered>), _>>| {
+            let clock = answers.iter().flatten().map(|(_, clock, _)| *clock).max();
+            let recovered = answers.iter().flatten().next().and_then(|(.., recovered)| recovered.clone());
+            let answers = answers.into_iter().map(|answer| answer.and_then(|(acquired, ..)| acquired));
+            Paced { answers: answers.collect(), clock, recovered }
         };
         join_all((0..).zip(asked).map(acquire)).map(paced).boxed()
     }
@@ -213,6 +215,17 @@ impl Store for MemoryStore {
 
     fn instance(&self) -> Reply<'_, Instance> {
         self.answer(|state, now| Ok(state.instance(now)))
+    }
+
+    fn report(&self) -> Reply<'_, Report> {
+        self.answer(|state, now| Ok(state.report(now)))
+    }
+
+    fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
+        self.answer(move |state, _| {
+            state.teach(lesson);
+            Ok(())
+        })
     }
 
     fn listen(&self, inbox: &Inbox) -> Announcements {

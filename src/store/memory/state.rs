@@ -2,10 +2,17 @@
 
 use std::{collections::BTreeMap, ops::Bound, sync::Arc, time::Duration};
 
-use super::{faults::Faults, inboxes::Inboxes, resource::Resource, turn::Turn};
+use super::{
+    faults::Faults,
+    inboxes::Inboxes,
+    resource::Resource,
+    turn::{self, Turn},
+};
 use crate::{
-    protocol::{Moment, ResourceName},
-    store::{Acquired, AcquiredAll, Acquisition, Hold, Instance, Listing, StoreError, all::as_try},
+    protocol::{Fence, Moment, ResourceName},
+    store::{
+        Acquired, AcquiredAll, Acquisition, Hold, Instance, Listing, Recovered, Report, StoreError, all::as_try,
+    },
 };
 
 pub(super) struct State {
@@ -17,6 +24,7 @@ pub(super) struct State {
     pub(super) faults: Faults,
     started: Moment,
     restarts: u64,
+    pub(super) recovered: Option<Recovered>,
 }
 
 impl State {
@@ -29,6 +37,7 @@ impl State {
             faults: Faults::default(),
             started: now,
             restarts: 0,
+            recovered: None,
         }
     }
 
@@ -36,12 +45,29 @@ impl State {
     pub(super) fn restart(&mut self, now: Moment) {
         self.resources.clear();
         self.last_fence = 0;
+        self.recovered = None;
         self.started = now;
         self.restarts += 1;
     }
 
     pub(super) fn instance(&self, now: Moment) -> Instance {
         Instance { id: self.restarts.to_string(), age: self.started.elapsed(now), durable: false }
+    }
+
+    pub(super) fn report(&self, now: Moment) -> Report {
+        Report {
+            instance: self.instance(now),
+            recovered: self.recovered.clone(),
+            last: Fence::new(self.last_fence),
+            clock: turn::micros(now),
+        }
+    }
+
+    pub(super) fn teach(&mut self, lesson: &Recovered) {
+        self.last_fence = self.last_fence.max(lesson.fence.get());
+        let before = self.recovered.take().filter(|before| before.instance == lesson.instance);
+        let fence = before.map_or(lesson.fence, |before| before.fence.max(lesson.fence));
+        self.recovered = Some(Recovered { fence, ..lesson.clone() });
     }
 
     /// Runs a verb on a resource that may be new; one of which nothing is left afterwards is not kept.

@@ -47,7 +47,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-fn micros(moment: Moment) -> Fence {
+pub(super) fn micros(moment: Moment) -> Fence {
     Fence::new(u64::try_from(since_origin(moment).as_micros()).unwrap_or(u64::MAX))
 }
 

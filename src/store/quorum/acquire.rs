@@ -12,7 +12,7 @@ use futures_util::{
     FutureExt,
     future::{join, join_all},
 };
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     asking::{median, raise, vote},
@@ -20,6 +20,7 @@ use super::{
     ledger::{Debt, Granted},
     node::{Ballot, Node},
     options::Patience,
+    recovery,
     round::Round,
 };
 use crate::{
@@ -57,8 +58,7 @@ pub(super) async fn acquire(
     let patience = core.options.patience_for(shortest);
     let (first, clock) = (core.pace.propose(asked.len(), sent), Arc::default());
     let attempt = Attempt { core, asked, number, expected, first, clock, sent, patience };
-    let mut votes = attempt.vote();
-    votes.gather(patience, |votes| attempt.requests().all(|which| attempt.is_decided(votes, which))).await;
+    let votes = attempt.votes().await;
     attempt.keep_pace(&votes);
     let mut answers: Vec<Answer> = attempt.requests().map(|which| attempt.count(&votes, which)).collect();
     let unknown = attempt.unknown_fences(&votes, &answers);
@@ -87,6 +87,10 @@ fn tally(votes: &Round<Ballot>, which: usize) -> Tally {
     tally
 }
 
+fn abstentions(votes: &Round<Ballot>, which: usize) -> usize {
+    votes.on(which).flatten().filter(|ballot| matches!(ballot, Ballot::Abstains(_))).count()
+}
+
 /// How many of those that voted for a request have given it this fence.
 fn knowing(votes: &Round<Ballot>, which: usize, fence: Fence) -> usize {
     votes.on(which).flatten().filter(|ballot| ballot.fence() == Some(fence)).count()
@@ -102,6 +106,31 @@ fn grant_of(answer: &Answer) -> Option<Grant> {
 impl Attempt {
     fn requests(&self) -> std::ops::Range<usize> {
         0..self.asked.len()
+    }
+
+    /// The votes of the nodes; once more if nodes that abstained have recovered in time, and are needed.
+    async fn votes(&self) -> Round<Ballot> {
+        let voted = Instant::now();
+        let votes = self.gathered(self.patience).await;
+        if !self.requests().any(|which| abstentions(&votes, which) > 0) {
+            return votes;
+        }
+        recovery::recover_later(&self.core, voted);
+        let short = |which| {
+            let yes = tally(&votes, which).yes_votes();
+            yes < self.core.needed() && yes + abstentions(&votes, which) >= self.core.needed()
+        };
+        let left = self.patience.left(voted.elapsed());
+        if self.requests().any(short) && recovery::recovered(&self.core, voted, left.new).await {
+            return self.gathered(self.patience.left(voted.elapsed())).await;
+        }
+        votes
+    }
+
+    async fn gathered(&self, patience: Patience) -> Round<Ballot> {
+        let mut votes = self.vote();
+        votes.gather(patience, |votes| self.requests().all(|which| self.is_decided(votes, which))).await;
+        votes
     }
 
     fn vote(&self) -> Round<Ballot> {
@@ -158,10 +187,7 @@ impl Attempt {
         }
         match tally.on_request() {
             Verdict::Yes => {
-                let spent = self.sent.elapsed(self.core.now());
-                if validity_left(self.asked[which].ttl, spent).is_zero() {
-                    return Err(StoreError::TimedOut { within: spent });
-                }
+                self.in_time(which)?;
                 let fence = self.fence(votes, which);
                 Ok(Acquired::Granted(Grant { fence, holds: median(grants.iter().map(|grant| grant.holds)) }))
             }
@@ -170,6 +196,16 @@ impl Attempt {
                 _ => Ok(Acquired::Refused(self.refusal(refusals, grants.len()))),
             },
             Verdict::Open | Verdict::Short => Err(self.no_quorum(votes, which, grants.len())),
+        }
+    }
+
+    /// A grant is given out only while it is valid. Recovery relies on that: when a node is taught, all that its earlier
+    /// incarnation helped to grant was given out.
+    fn in_time(&self, which: usize) -> Result<(), StoreError> {
+        let spent = self.sent.elapsed(self.core.now());
+        match validity_left(self.asked[which].ttl, spent).is_zero() {
+            true => Err(StoreError::TimedOut { within: spent }),
+            false => Ok(()),
         }
     }
 
@@ -232,6 +268,8 @@ impl Attempt {
         for (at, (which, _)) in raises.iter().enumerate() {
             if verdict(&raised, at) != Verdict::Yes {
                 answers[*which] = Err(self.not_raised(&raised, at));
+            } else if let Err(error) = self.in_time(*which) {
+                answers[*which] = Err(error);
             }
         }
         // Those that are late are raised all the same.
@@ -287,12 +325,12 @@ impl Attempt {
             let mut raises = Vec::new();
             for (which, ballot) in ballots.iter().enumerate().filter(|(_, ballot)| ballot.leaves_a_debt()) {
                 match granted[which] {
-                    Some(grant) if self.core.ledger.is_granted(self.asked[which].hold.token) => {
+                    Some(grant) if self.core.ledger.holds(self.asked[which].hold.token, self.core.now()) => {
                         let other =
                             grant.fence.filter(|_| ballot.may_hold() && ballot.fence() != grant.fence);
                         raises.extend(other.map(|fence| (which, fence)));
                     }
-                    // Not granted, or released already, which this node may have done first.
+                    // Not granted, or over already: released, which this node may have done first, or ended.
                     _ => self.owe(node, which, ballot),
                 }
             }

@@ -9,6 +9,7 @@ use super::{
     ledger::{Debt, Ledger},
     node::{Node, lost},
     pace::Pace,
+    recovery::Recovery,
 };
 use crate::{
     protocol::{Moment, majority},
@@ -23,6 +24,7 @@ pub(super) struct Core {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) ledger: Ledger,
     pub(super) pace: Pace,
+    pub(super) recovery: Recovery,
 }
 
 impl Core {

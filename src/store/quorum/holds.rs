@@ -109,9 +109,9 @@ pub(super) async fn renew(
     // Nobody may wait for it any more; what a node lost is repaired all the same.
     drop(reply.send(answers));
     for (which, (hold, ttl)) in renewals.iter().enumerate().filter(|(which, _)| extended[*which]) {
-        let Some(_) = core.ledger.renewed(hold.token, sent + *ttl) else {
+        if !core.ledger.renewed(hold.token, sent + *ttl) {
             continue;
-        };
+        }
         for (node, answer) in round.on(which).enumerate() {
             if matches!(answer, Some(Ok(Renewed::NotHeld))) {
                 tokio::spawn(repair(Arc::clone(&core), node, hold.clone(), *ttl));
@@ -141,7 +141,7 @@ fn patience(core: &Core, renewals: &[(Hold, Duration)], now: Moment) -> Patience
 
 /// Takes a lease again on a node that lost it.
 async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
-    let Some(granted) = core.ledger.renewed(hold.token, core.now() + ttl) else {
+    let Some(granted) = core.ledger.granted(hold.token, core.now()) else {
         return;
     };
     let asked = [granted.asked];
@@ -155,11 +155,11 @@ async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
     }
     tracing::debug!(node = node.name, resource = %hold.resource, "a node had lost a lease, and has it again");
     if let Some(fence) = granted.fence {
-        // If that fails the node has a larger fence, which harms nobody.
+        // The node's own may be larger, which harms nobody.
         let _raised = node.store.raise_fences(&[(&hold, fence)]).await;
     }
-    if !core.ledger.is_granted(hold.token) {
-        // It was released while it was being repaired.
+    if !core.ledger.holds(hold.token, core.now()) {
+        // It was released, or has ended, while it was being repaired.
         let (now, attempt) = (core.now(), core.ledger.forget([]));
         core.owe(which, Debt { hold, opening: now, end: now + ttl, attempt, again: None });
     }

@@ -134,16 +134,24 @@ impl Ledger {
         books.tokens.get(&token).filter(|entry| entry.granted.is_some()).map(|entry| entry.end)
     }
 
-    /// What is granted to this token; its end is counted anew.
-    pub(super) fn renewed(&self, token: Token, end: Moment) -> Option<Granted> {
+    /// The end of this token is counted anew. Answers whether it is granted.
+    pub(super) fn renewed(&self, token: Token, end: Moment) -> bool {
         let mut books = self.books();
-        let entry = books.tokens.get_mut(&token)?;
+        let Some(entry) = books.tokens.get_mut(&token) else {
+            return false;
+        };
         entry.end = entry.end.max(end);
-        entry.granted.clone()
+        entry.granted.is_some()
     }
 
-    pub(super) fn is_granted(&self, token: Token) -> bool {
-        self.books().tokens.get(&token).is_some_and(|entry| entry.granted.is_some())
+    /// What is granted to this token, until its end.
+    pub(super) fn granted(&self, token: Token, now: Moment) -> Option<Granted> {
+        self.books().tokens.get(&token).filter(|entry| entry.end > now)?.granted.clone()
+    }
+
+    /// Whether this token is granted, and has not ended.
+    pub(super) fn holds(&self, token: Token, now: Moment) -> bool {
+        self.granted(token, now).is_some()
     }
 
     /// Nobody wants these any more. Answers the latest attempt until now.

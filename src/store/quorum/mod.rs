@@ -12,6 +12,7 @@ mod ledger;
 mod node;
 mod options;
 mod pace;
+mod recovery;
 mod round;
 mod views;
 
@@ -24,6 +25,7 @@ use self::{
     ledger::Ledger,
     node::Node,
     pace::Pace,
+    recovery::Recovery,
 };
 pub use self::{failure::NodeFailure, options::QuorumOptions};
 use super::{
@@ -107,7 +109,14 @@ impl QuorumStore {
             );
         }
         let ledger = Ledger::new(nodes.len());
-        Ok(Self(Arc::new(Core { nodes, options, clock, ledger, pace: Pace::default() })))
+        Ok(Self(Arc::new(Core {
+            nodes,
+            options,
+            clock,
+            ledger,
+            pace: Pace::default(),
+            recovery: Recovery::default(),
+        })))
     }
 
     async fn acquire_together(&self, asked: &[Arc<Acquisition>]) -> Vec<Result<Acquired, StoreError>> {

@@ -14,13 +14,13 @@ use super::{
 };
 use crate::{
     protocol::{Fence, abstains_for},
-    store::{Acquired, Acquisition, Grant, Paced, Refusal, Store, StoreError},
+    store::{Acquired, Acquisition, Grant, Instance, Paced, Recovered, Refusal, Store, StoreError},
 };
 
 pub(super) struct Node {
     pub(super) name: String,
     pub(super) store: Arc<dyn Store>,
-    /// The life in which it was met first.
+    /// The incarnation in which it was met first.
     first: OnceLock<String>,
     /// Whether a call to it has ended, in whatever way.
     met: AtomicBool,
@@ -30,7 +30,7 @@ pub(super) struct Node {
 /// What a node says to an acquisition.
 pub(super) enum Ballot {
     Yes(Grant),
-    /// It granted, but that does not count, for this reason.
+    /// It granted, but may have forgotten what speaks against that. So it does not count, for this reason.
     Abstains(StoreError),
     No(Refusal),
     /// It is refused because waiting would not help.
@@ -115,8 +115,8 @@ impl Node {
         self.health.admit(if self.is_new() { silence.max(options.connect_timeout) } else { silence })
     }
 
-    /// Asks for all of these, as tries, with fences from this one on. What is granted counts only if the node may vote
-    /// *afterwards*: it was restarted before it voted, if at all. Answers also the clock that it had then.
+    /// Asks for all of these, as tries, with fences from this one on. What is granted counts only if the node has recovered,
+    /// which is looked at *afterwards*: it was restarted before it voted, if at all. Answers also the clock that it had then.
     pub(super) async fn vote(
         &self,
         asked: &[Arc<Acquisition>],
@@ -127,50 +127,76 @@ impl Node {
             Ok(under_way) => under_way,
             Err(error) => return (asked.iter().map(|_| Ballot::Failed(error.clone())).collect(), None),
         };
-        let Paced { answers, clock } = self.store.acquire_each_from(asked, first).await;
+        let Paced { answers, clock, recovered } = self.store.acquire_each_from(asked, first).await;
         let answers = counted(asked.len(), answers);
         under_way.ended(&answers);
-        let ballots = self.ballots(answers, options).await;
-        self.meet();
-        (ballots, clock)
-    }
-
-    async fn ballots(
-        &self,
-        answers: Vec<Result<Acquired, StoreError>>,
-        options: &QuorumOptions,
-    ) -> Vec<Ballot> {
         let granted = |answer: &Result<Acquired, _>| matches!(answer, Ok(Acquired::Granted(_)));
-        let abstains = match answers.iter().any(granted) {
-            true => self.may_vote(options).await.err(),
-            false => None,
+        let memory = match answers.iter().any(granted) {
+            true => self.memory(recovered, options).await,
+            false => Ok(Memory::Leases),
         };
-        let ballot = |answer| match (answer, &abstains) {
-            (Ok(Acquired::Granted(_)), Some(reason)) => Ballot::Abstains(reason.clone()),
-            (Ok(Acquired::Granted(grant)), None) => Ballot::Yes(grant),
-            (Ok(Acquired::Refused(refusal)), _) => Ballot::No(refusal),
-            (Ok(other), _) => Ballot::Failed(lost(format!("acquire: a try was answered {other:?}"))),
-            (Err(error @ (StoreError::Deadlock { .. } | StoreError::CapacityMismatch { .. })), _) => {
-                Ballot::Never(error)
-            }
-            (Err(error), _) => Ballot::Failed(error),
-        };
-        answers.into_iter().map(ballot).collect()
+        self.meet();
+        (answers.into_iter().map(|answer| ballot(answer, &memory)).collect(), clock)
     }
 
-    async fn may_vote(&self, options: &QuorumOptions) -> Result<(), StoreError> {
+    /// What it certainly has not forgotten; an error if that may be anything.
+    async fn memory(&self, recovered: Option<Recovered>, options: &QuorumOptions) -> Result<Memory, StoreError> {
         let instance = self.store.instance().await?;
         let first = self.first.get_or_init(|| instance.id.clone());
-        let left = abstains_for(instance.age, options.max_ttl);
-        if instance.durable || left.is_zero() || options.fresh_start && *first == instance.id {
-            return Ok(());
+        match recovered.filter(|recovered| instance.has_recovered(Some(recovered))) {
+            Some(recovered) => Ok(Memory::Fences(recovered)),
+            None if options.fresh_start && *first == instance.id => Ok(Memory::Leases),
+            None => old_enough(&instance, options).map(|()| Memory::Leases),
         }
-        let age = instance.age;
-        let reason = format!(
-            "started {age:.0?} ago, it may have forgotten leases and does not vote for another {left:.0?}"
-        );
-        Err(StoreError::Unavailable { reason, source: None })
     }
+}
+
+/// What a node knows as well as the others.
+enum Memory {
+    /// All leases that may be valid, and the fences that it was taught.
+    Fences(Recovered),
+    /// All leases that may be valid: enough where there are no fences.
+    Leases,
+}
+
+impl Memory {
+    fn covers(&self, grant: &Grant) -> bool {
+        match self {
+            Self::Fences(recovered) => recovered.covers(grant.fence),
+            Self::Leases => grant.fence.is_none(),
+        }
+    }
+}
+
+fn ballot(answer: Result<Acquired, StoreError>, memory: &Result<Memory, StoreError>) -> Ballot {
+    match (answer, memory) {
+        (Ok(Acquired::Granted(_)), Err(reason)) => Ballot::Abstains(reason.clone()),
+        (Ok(Acquired::Granted(grant)), Ok(memory)) if memory.covers(&grant) => Ballot::Yes(grant),
+        (Ok(Acquired::Granted(_)), Ok(_)) => Ballot::Abstains(forgetful()),
+        (Ok(Acquired::Refused(refusal)), _) => Ballot::No(refusal),
+        (Ok(other), _) => Ballot::Failed(lost(format!("acquire: a try was answered {other:?}"))),
+        (Err(error @ (StoreError::Deadlock { .. } | StoreError::CapacityMismatch { .. })), _) => {
+            Ballot::Never(error)
+        }
+        (Err(error), _) => Ballot::Failed(error),
+    }
+}
+
+fn old_enough(instance: &Instance, options: &QuorumOptions) -> Result<(), StoreError> {
+    let left = abstains_for(instance.age, options.max_ttl);
+    if left.is_zero() {
+        return Ok(());
+    }
+    let age = instance.age;
+    let reason =
+        format!("started {age:.0?} ago, it may have forgotten leases and does not vote for another {left:.0?}");
+    Err(StoreError::Unavailable { reason, source: None })
+}
+
+fn forgetful() -> StoreError {
+    let reason = "it may have forgotten fences, and votes when it was taught them: by a majority that has not, or when all \
+                  nodes answer";
+    StoreError::Unavailable { reason: reason.to_owned(), source: None }
 }
 
 /// The answers, if there are as many as there were questions.

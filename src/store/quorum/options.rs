@@ -88,3 +88,11 @@ pub(super) struct Patience {
     /// For those that have yet to be connected.
     pub(super) new: Duration,
 }
+
+impl Patience {
+    /// As much of it as is left after some of it was spent: at least the usual while the longest is not over.
+    pub(super) fn left(self, spent: Duration) -> Self {
+        let new = self.new.saturating_sub(spent);
+        Self { met: self.met.min(new), new }
+    }
+}

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     protocol::{Fence, Mode, ResourceName},
-    store::{Acquisition, Hold, Place},
+    store::{Acquisition, Hold, Place, Recovered},
 };
 
 /// Where fences are counted.
@@ -123,6 +123,19 @@ impl Caller {
         self.granted(call)
     }
 
+    /// In the full layout, on one server.
+    pub(super) fn report(&self) -> Call {
+        self.call(&scripts::REPORT, [], true)
+    }
+
+    /// In the full layout, on one server.
+    pub(super) fn teach(&self, lesson: &Recovered) -> Call {
+        let Recovered { instance, durable, fence } = lesson;
+        let mut call = self.call(&scripts::TEACH, [], true);
+        call.arg(fence.get()).arg(instance).arg(u8::from(*durable));
+        call
+    }
+
     pub(super) fn pass(&self, from: &Hold, to: &Acquisition, overtake: bool) -> Call {
         let mut call = self.granting(&scripts::PASS, [&from.resource]);
         self.acquisition(&mut call, to, &mut Written::default());
@@ -167,7 +180,11 @@ impl Caller {
 
     fn granted(&self, mut call: Call) -> Call {
         if !self.is_plain() {
-            call.arg(self.fence_retention);
+            // A counter that is one key for all resources may stay. Where there is one for each slot, they end.
+            call.arg(match self.fence {
+                Counter::Server(_) => 0,
+                Counter::Slot => self.fence_retention,
+            });
         }
         call
     }

@@ -67,17 +67,20 @@ impl RedisStore {
         }
         let answered = join_all(sent).await;
         let clock = answered.iter().filter_map(|paced| paced.clock).max();
-        Paced { answers: answered.into_iter().flat_map(|paced| paced.answers).collect(), clock }
+        let mut recovered = answered.iter().map(|paced| paced.recovered.clone());
+        // What is not true of all of them is true of none.
+        let recovered = recovered.next().flatten().filter(|first| recovered.all(|other| other.as_ref() == Some(first)));
+        Paced { answers: answered.into_iter().flat_map(|paced| paced.answers).collect(), clock, recovered }
     }
 
     async fn acquire_in_one_call_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Paced {
         let call = self.caller.acquire_from(asked, first);
         let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
-        let (answered, clock) = match answered.and_then(answers::with_clock) {
-            Ok((answered, clock)) => (Ok(answered), Some(clock)),
-            Err(error) => (Err(error), None),
+        let (answered, clock, recovered) = match answered.and_then(answers::with_clock) {
+            Ok((answered, clock, recovered)) => (Ok(answered), Some(clock), recovered),
+            Err(error) => (Err(error), None, None),
         };
-        Paced { answers: self.acquired(asked, answered, shortfall).await, clock }
+        Paced { answers: self.acquired(asked, answered, shortfall).await, clock, recovered }
     }
 
     /// What the requests of one call are answered. What replicas did not confirm is taken back.

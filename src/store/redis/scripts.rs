@@ -31,6 +31,8 @@ scripts! {
     INSPECT = "lua/inspect.lua";
     FORCE_RELEASE = "lua/force_release.lua";
     RAISE = "lua/raise.lua";
+    REPORT = "lua/report.lua";
+    TEACH = "lua/teach.lua";
     PLAIN_ACQUIRE = "lua/plain/acquire.lua";
     PLAIN_RENEW = "lua/plain/renew.lua";
     PLAIN_RELEASE = "lua/plain/release.lua";

@@ -5,7 +5,7 @@ use std::{slice, sync::Arc, time::Duration};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 
 use super::{
-    RedisStore, answers, batch, keys, listing, plain,
+    RedisStore, answers, batch, connection::Connection, instance::Known, keys, listing, plain,
     replicas::{Confirmed, Replicas},
     servers::Servers,
 };
@@ -13,7 +13,7 @@ use crate::{
     protocol::{Fence, ResourceName},
     store::{
         Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing,
-        Metadata, Paced, Passed, Released, Renewed, Replies, Reply, Safety, Store, StoreError, all,
+        Metadata, Paced, Passed, Recovered, Released, Renewed, Replies, Report, Reply, Safety, Store, StoreError, all,
     },
 };
 
@@ -149,11 +149,31 @@ impl Store for RedisStore {
 
     fn instance(&self) -> Reply<'_, Instance> {
         async move {
-            let Servers::One(connection) = &self.servers else {
-                let reason = "it is on a cluster, whose servers start one by one".to_owned();
-                return Err(StoreError::Unsupported { asked: "lives to tell apart".to_owned(), reason });
-            };
-            self.known.instance(connection).await
+            self.this_instance(self.single()?).await
+        }
+        .boxed()
+    }
+
+    fn report(&self) -> Reply<'_, Report> {
+        async move {
+            let connection = self.single()?;
+            let (number, instance) = (connection.number().await?, self.this_instance(connection).await?);
+            let report =
+                answers::reported(self.servers.send(&self.caller.report()).await?.value, instance)?;
+            // What two connections told may be of two incarnations.
+            if connection.number().await? == number {
+                return Ok(report);
+            }
+            let reason = "its connection broke while it was asked whether it has recovered".to_owned();
+            Err(StoreError::Unavailable { reason, source: None })
+        }
+        .boxed()
+    }
+
+    fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
+        async move {
+            self.single()?;
+            answers::taught(self.servers.send(&self.caller.teach(lesson)).await?.value)
         }
         .boxed()
     }
@@ -172,6 +192,25 @@ impl Store for RedisStore {
 }
 
 impl RedisStore {
+    /// What is known of a connection says nothing of those on which replicas confirm: then it is asked again each time.
+    async fn this_instance(&self, connection: &Connection) -> Result<Instance, StoreError> {
+        match self.replicas {
+            None => self.known.instance(connection).await,
+            Some(_) => Known::default().instance(connection).await,
+        }
+    }
+
+    /// The connection of a store that can be a node of a quorum with fences.
+    fn single(&self) -> Result<&Connection, StoreError> {
+        match &self.servers {
+            Servers::One(connection) => Ok(connection),
+            Servers::Cluster(_) => Err(StoreError::Unsupported {
+                asked: "incarnations to tell apart".to_owned(),
+                reason: "it is on a cluster, whose servers start one by one".to_owned(),
+            }),
+        }
+    }
+
     /// [`Store::release`] for each of these, in one call.
     async fn release_in_one_call(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
         let answered = self.servers.send(&self.caller.release(releases)).await;

@@ -4,7 +4,7 @@
 -- ARGV     [2] on: for each request as in attempt.lua; perhaps which fence the first of them shall have at least, the next
 --          one more, and so on; the last as in fence.lua
 -- answers  for each request as in attempt.lua, or in short the fence of one whose owner has no other hold; if a fence was
---          named also the server's time in µs
+--          named also the server's time in µs, and what is written down of its recovery (teach.lua) or nothing
 local size, answers, put_off = 4, { ARGV[1] }, {}
 
 -- include time.lua
@@ -12,9 +12,11 @@ local size, answers, put_off = 4, { ARGV[1] }, {}
 
 if #ARGV > 2 + size * (#KEYS - 1) then
   -- Never far from the time: a fence ahead of it goes back if the counter is lost, or ends.
-  local most = micros() + math.min(1000000, 500 * ARGV[#ARGV])
-  pace = math.min(ARGV[#ARGV - 1], most) - 1
+  local ahead = ARGV[#ARGV] == '0' and 1000000 or math.min(1000000, 500 * ARGV[#ARGV])
+  pace = math.min(ARGV[#ARGV - 1], micros() + ahead) - 1
   answers[#KEYS + 1] = micros()
+  local written = redis.pcall('GET', KEYS[#KEYS] .. 'recovered')
+  answers[#KEYS + 2] = type(written) == 'string' and written or ''
 end
 
 -- Mostly all of them are free, which one question tells.

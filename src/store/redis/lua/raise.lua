@@ -1,4 +1,4 @@
--- raise: gives each live hold another fence, and makes later ones larger.
+-- raise: gives each live hold a fence, unless its own is larger, and makes later ones larger. Nothing lowers a fence.
 --
 -- KEYS     the main key of each request; the last as in fence.lua
 -- ARGV     [2] on: for each request a token · its fence; the last as in fence.lua
@@ -14,7 +14,8 @@ end
 local counter = KEYS[#KEYS] .. 'fence'
 
 local function with_fence(record, fence)
-  return (string.gsub(record, '^%d+', fence))
+  local before = string.match(record, '^%d+')
+  return tonumber(fence) > tonumber(before) and (string.gsub(record, '^%d+', fence)) or record
 end
 
 local function serve(first)
@@ -30,14 +31,18 @@ local function serve(first)
   end
   -- The counter first: a fence that is given out must never be larger than what the counter knows of.
   if tonumber(fence) > (tonumber(redis.call('GET', counter) or 0) or 0) then
-    redis.call('SET', counter, fence, 'PX', ARGV[#ARGV])
+    if ARGV[#ARGV] == '0' then
+      redis.call('SET', counter, fence)
+    else
+      redis.call('SET', counter, fence, 'PX', ARGV[#ARGV])
+    end
   end
   if state.holder then
     redis.call('SET', main, token .. state.holder.mark .. with_fence(state.holder.record, fence), 'KEEPTTL')
     return 1
   end
   redis.call('HSET', records, token, with_fence(redis.call('HGET', records, token), fence))
-  if state.kind == 'x' then
+  if state.kind == 'x' and tonumber(fence) > tonumber(state.number) then
     redis.call('SET', main, '*x' .. fence, 'KEEPTTL')
   end
   return 1

@@ -1,0 +1,103 @@
+//! The recovery of nodes that may have forgotten: they are asked what they know, and taught what they are to know.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, future::join_all};
+use tokio::{
+    sync::{Mutex, watch},
+    time::{Instant, sleep},
+};
+
+use super::{core::Core, round::Round};
+use crate::{
+    protocol::{NotYet, Report, lessons},
+    store::StoreError,
+};
+
+/// Nodes are not asked more often than this.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Nodes that are too young are asked at least this often.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// When nodes were taught last, and when they may be asked again.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    taught: watch::Sender<Option<Instant>>,
+    /// Locked while they are asked.
+    next: Arc<Mutex<Option<Instant>>>,
+}
+
+impl Default for Recovery {
+    fn default() -> Self {
+        Self { taught: watch::Sender::new(None), next: Arc::default() }
+    }
+}
+
+/// Has the nodes asked and taught, in the background, unless that is being done or was done a moment ago.
+pub(super) fn recover_later(core: &Arc<Core>, voted: Instant) {
+    let Ok(mut next) = Arc::clone(&core.recovery.next).try_lock_owned() else {
+        return;
+    };
+    let taught = core.recovery.taught.borrow().is_some_and(|taught| taught >= voted);
+    if taught || next.is_some_and(|next| next > Instant::now()) {
+        return;
+    }
+    let core = Arc::clone(core);
+    tokio::spawn(async move {
+        let pause = match teach(&core).await {
+            Ok(true) => {
+                core.recovery.taught.send_replace(Some(Instant::now()));
+                PAUSE
+            }
+            Ok(false) | Err(NotYet::Missing) => PAUSE,
+            Err(NotYet::Young(left)) => left.clamp(PAUSE, LONGEST_PAUSE),
+        };
+        *next = Some(Instant::now() + pause);
+    });
+}
+
+/// Waits until nodes have been taught since `voted`, so that another vote may come to more; answers whether it was in time.
+pub(super) async fn recovered(core: &Core, voted: Instant, within: Duration) -> bool {
+    let mut taught = core.recovery.taught.subscribe();
+    let since = |taught: &Option<Instant>| taught.is_some_and(|taught| taught >= voted);
+    let over = async { drop(core.recovery.next.lock().await) };
+    tokio::select! {
+        biased;
+        _ = taught.wait_for(since) => true,
+        () = over => since(&core.recovery.taught.borrow()),
+        () = sleep(within) => false,
+    }
+}
+
+/// Asks all nodes, and teaches those that may be taught. Answers whether any was.
+async fn teach(core: &Core) -> Result<bool, NotYet> {
+    let asked = core.now();
+    let mut round = Round::ask(&core.nodes, |_, node| {
+        async move { node.insist(1, node.store.report().map(|report| vec![report])).await }.boxed()
+    });
+    let knowing = |report: &Report| report.instance.has_recovered(report.recovered.as_ref());
+    let enough = |round: &Round<Result<Report, StoreError>>| {
+        let told = || round.on(0).flatten().flatten();
+        told().filter(|report| knowing(report)).count() >= core.needed() && told().any(|report| !knowing(report))
+    };
+    round.gather(core.options.patience(), enough).await;
+    let reports: Vec<Option<Report>> =
+        round.on(0).map(|answer| answer.and_then(|answer| answer.as_ref().ok()).cloned()).collect();
+    let spent = asked.elapsed(core.now());
+    let lessons = lessons(&reports, spent, core.options.max_ttl, core.options.fresh_start)?;
+    let taught = lessons.iter().map(async |(which, lesson)| {
+        let node = &core.nodes[*which];
+        let taught = node.insist(1, node.store.teach(lesson).map(|taught| vec![taught])).await;
+        let failed = taught.into_iter().find_map(Result::err);
+        match &failed {
+            None => tracing::info!(node = node.name, fence = lesson.fence.get(), "a node counts from now on"),
+            Some(error) => tracing::debug!(
+                node = node.name,
+                error = error as &dyn std::error::Error,
+                "a node could not be taught"
+            ),
+        }
+        failed.is_none()
+    });
+    Ok(join_all(taught).await.contains(&true))
+}
