@@ -20,7 +20,7 @@ pub use self::{
     mode::Mode,
     moment::Moment,
     name::{Fence, Owner, ResourceName, Token, TokenPrefix},
-    quorum::{Tally, Verdict, abstains_for, majority, validity_left},
+    quorum::{Tally, Verdict, abstains_for, granted_fence, is_known, majority, validity_left},
     recovery::{AHEAD_AT_MOST, Instance, NotYet, Recovered, Report, lessons},
     renewal::{RenewalPlan, Renewals},
     validity::{LossReason, Standing, Validity, drift_allowance, guard_band, spread},

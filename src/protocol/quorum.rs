@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::drift_allowance;
+use super::{Fence, drift_allowance};
 
 /// How many of so many nodes are more than half.
 pub const fn majority(of: usize) -> usize {
@@ -95,6 +95,22 @@ impl Tally {
     const fn open(&self) -> usize {
         self.of - self.yes - self.no - self.silent
     }
+}
+
+/// Whether a majority of `of` nodes has said this fence. Only then may it be given out: each later majority shares a node
+/// with this one, whose next fence is larger.
+pub fn is_known(fence: Fence, said: impl Iterator<Item = Fence>, of: usize) -> bool {
+    said.filter(|said| *said == fence).count() >= majority(of)
+}
+
+/// The fence of a grant, of those that the nodes have said: the one of the live hold that it repeats or re-enters, if a
+/// majority of `of` nodes has said that; else the largest.
+pub fn granted_fence(
+    expected: Option<Fence>,
+    said: impl Iterator<Item = Fence> + Clone,
+    of: usize,
+) -> Option<Fence> {
+    expected.filter(|fence| is_known(*fence, said.clone(), of)).or_else(|| said.max())
 }
 
 /// How much of a TTL a holder may believe in after its votes have been counted, `spent` after they were asked for.

@@ -201,8 +201,7 @@ mod tests {
     #[test]
     fn a_durable_node_counts_after_a_restart_unless_it_is_empty() {
         let after = Instance { id: "later".to_owned(), age: Duration::ZERO, durable: true };
-        let written =
-            |durable| Recovered { instance: "earlier".to_owned(), durable, fence: Fence::new(7) };
+        let written = |durable| Recovered { instance: "earlier".to_owned(), durable, fence: Fence::new(7) };
         assert!(after.has_recovered(Some(&written(true))));
         assert!(!after.has_recovered(Some(&written(false))));
         assert!(!after.has_recovered(None));

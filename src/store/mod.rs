@@ -34,8 +34,8 @@ pub use self::{
 };
 #[cfg(doc)]
 use crate::protocol::Mode;
-use crate::protocol::{Fence, ResourceName, Token};
 pub use crate::protocol::{AHEAD_AT_MOST, Instance, Recovered, Report};
+use crate::protocol::{Fence, ResourceName, Token};
 
 /// The answer of a store, on its way.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;

@@ -6,10 +6,11 @@ use leasehold::{
     Fence, Store,
     store::{Acquired, QuorumOptions, QuorumStore, RedisStore},
 };
+use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    nodes::{Quorum, TTL, exclusive, granted},
+    nodes::{Quorum, TTL, begin, exclusive, granted},
     restarts::{PATIENT, on_servers},
     support::redis_server::RedisServer,
 };
@@ -96,9 +97,11 @@ async fn turns(clients: &[QuorumStore], ttl: Duration, count: usize, last: &mut 
 }
 
 #[tokio::test]
-async fn fences_grow_over_a_thousand_acquisitions_on_servers_that_are_killed_and_come_back_empty() {
-    const ROUNDS: usize = 10;
+async fn fences_grow_over_5_000_acquisitions_on_servers_that_come_back_empty_while_others_are_away() {
+    const ROUNDS: usize = 20;
+    const SEED: u64 = 16;
     let max_ttl = Duration::from_secs(1);
+    let mut rng = StdRng::seed_from_u64(SEED);
     let mut servers: Vec<_> = (0..5).map(|_| RedisServer::with_clock()).collect();
     // Their clocks are minutes apart, so that a fence goes back unless it is written to a majority.
     for (minutes, server) in servers.iter().enumerate() {
@@ -107,19 +110,31 @@ async fn fences_grow_over_a_thousand_acquisitions_on_servers_that_are_killed_and
     let options =
         QuorumOptions { node_timeout: PATIENT, max_ttl, fresh_start: true, ..QuorumOptions::default() };
     let clients = [on_servers(&servers, options.clone()), on_servers(&servers, options)];
+    begin(&clients[0]).await;
     let mut last = Fence::new(0);
-    for round in 0..ROUNDS {
-        // From the one with the largest fences on.
-        let victim = servers.len() - 1 - round % servers.len();
+    for _ in 0..ROUNDS {
+        let victim = rng.random_range(0..servers.len());
+        let away = (victim + rng.random_range(1..servers.len())) % servers.len();
         servers[victim].kill();
-        turns(&clients, max_ttl, 33, &mut last).await;
+        turns(&clients, max_ttl, 80, &mut last).await;
         servers[victim].restart();
-        turns(&clients, max_ttl, 33, &mut last).await;
-        // One at a time: this one must be able to vote again before the next is killed.
+        turns(&clients, max_ttl, 50, &mut last).await;
+        // One at a time: this one must count again before the next is killed. Meanwhile another one is away.
+        servers[away].pause();
+        turns(&clients, max_ttl, 50, &mut last).await;
+        servers[away].resume();
         let back = RedisStore::open(&servers[victim].url()).unwrap();
-        while back.instance().await.unwrap().age < max_ttl + max_ttl / 20 {
-            sleep(Duration::from_millis(50)).await;
+        loop {
+            turns(&clients, max_ttl, 1, &mut last).await;
+            let report = back.report().await.unwrap();
+            if report.instance.has_recovered(report.recovered.as_ref()) {
+                break;
+            }
+            sleep(Duration::from_millis(20)).await;
         }
-        turns(&clients, max_ttl, 34, &mut last).await;
+        // It counts, and another one that knows more is away.
+        servers[away].pause();
+        turns(&clients, max_ttl, 80, &mut last).await;
+        servers[away].resume();
     }
 }

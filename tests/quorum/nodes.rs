@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use leasehold::{
     protocol::{Fence, Mode, ResourceName},
     store::{
-        Acquired, Acquisition, Hold, MemoryStore, Metadata, QuorumOptions, QuorumStore, Store, StoreError,
+        AHEAD_AT_MOST, Acquired, Acquisition, Hold, MemoryStore, Metadata, QuorumOptions, QuorumStore, Store,
+        StoreError,
     },
     world::{Dice, RuntimeClock, SystemDice},
 };
@@ -24,6 +25,9 @@ impl Quorum {
         let clock = Arc::new(RuntimeClock::start());
         let nodes: Vec<_> = (0..5).map(|_| MemoryStore::new(clock.clone())).collect();
         tokio::time::sleep(2 * TTL).await;
+        begin(&quorum_of(&nodes, &clock, QuorumOptions { max_ttl: TTL, ..QuorumOptions::default() })).await;
+        // What they were taught is ahead of their clocks.
+        tokio::time::sleep(2 * AHEAD_AT_MOST).await;
         let store = quorum_of(&nodes, &clock, QuorumOptions { max_ttl: TTL, ..QuorumOptions::default() });
         Self { nodes, store, clock }
     }
@@ -65,6 +69,16 @@ impl Quorum {
         }
         panic!("held by {:?} and not by {nodes:?}", self.holders(hold).await);
     }
+}
+
+/// The first acquisition of a deployment, for which all nodes must answer.
+pub(crate) async fn begin(store: &QuorumStore) {
+    let mut first = exclusive();
+    first.hold.resource = ResourceName::new("first").unwrap();
+    let _fence = granted(store, &first).await;
+    let _released = store.release(&first.hold, Duration::ZERO).await.unwrap();
+    // The others have answered too.
+    tokio::time::sleep(Duration::from_millis(10)).await;
 }
 
 fn quorum_of(nodes: &[MemoryStore], clock: &Arc<RuntimeClock>, options: QuorumOptions) -> QuorumStore {

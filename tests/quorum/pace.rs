@@ -14,7 +14,7 @@ use leasehold::{
     protocol::{Mode, Moment},
     store::{
         AHEAD_AT_MOST, Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing,
-        Paced, QuorumOptions, QuorumStore, RedisOptions, RedisStore, Released, Renewed, Replies, Reply,
+        Paced, QuorumOptions, QuorumStore, Recovered, RedisStore, Released, Renewed, Replies, Reply, Report,
         Store,
     },
     world::{Clock, RuntimeClock},
@@ -22,7 +22,7 @@ use leasehold::{
 use tokio::time::sleep;
 
 use crate::{
-    nodes::{TTL, ask, exclusive, granted},
+    nodes::{TTL, ask, begin, exclusive, granted},
     support::redis_server::RedisServer,
 };
 
@@ -72,6 +72,14 @@ impl Store for Counting {
         self.0.instance()
     }
 
+    fn report(&self) -> Reply<'_, Report> {
+        self.0.report()
+    }
+
+    fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
+        self.0.teach(lesson)
+    }
+
     fn listen(&self, inbox: &Inbox) -> Announcements {
         self.0.listen(inbox)
     }
@@ -113,7 +121,11 @@ impl Five {
         let clock = RuntimeClock::start();
         let nodes = millis.map(|millis| MemoryStore::new(Arc::new(Ahead::by(clock, millis)))).to_vec();
         sleep(2 * TTL).await;
-        Self { clock, nodes, raises: Arc::default() }
+        let five = Self { clock, nodes, raises: Arc::default() };
+        begin(&five.client(&Ahead::by(clock, 0))).await;
+        // What they were taught is ahead of their clocks.
+        sleep(2 * AHEAD_AT_MOST).await;
+        five
     }
 
     fn client(&self, clock: &Ahead) -> QuorumStore {
@@ -238,13 +250,6 @@ async fn a_store_is_led_by_a_fence_but_never_far_ahead_of_its_time() {
     keeps_to_what_it_is_led_to(&MemoryStore::default(), most).await;
     let server = RedisServer::start();
     keeps_to_what_it_is_led_to(&RedisStore::open(&server.url()).unwrap(), most).await;
-    let forgetful = RedisOptions {
-        prefix: "short".to_owned(),
-        fence_retention: Duration::from_secs(1),
-        ..RedisOptions::default()
-    };
-    let forgetful = RedisStore::with_options(&server.url(), forgetful).unwrap();
-    keeps_to_what_it_is_led_to(&forgetful, 500_000).await;
 }
 
 #[tokio::test]

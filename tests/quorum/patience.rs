@@ -6,7 +6,7 @@ use leasehold::store::{QuorumOptions, Released, Renewed, Safety, Store};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    nodes::{Quorum, TTL, exclusive, granted, short_of},
+    nodes::{Quorum, TTL, begin, exclusive, granted, short_of},
     restarts::on_servers,
     support::redis_server::RedisServer,
 };
@@ -22,6 +22,7 @@ async fn the_first_verb_waits_until_its_servers_are_connected() {
         fresh_start: true,
         ..QuorumOptions::default()
     };
+    begin(&on_servers(&servers, options.clone())).await;
     let quorum = on_servers(&servers, options);
     servers[..4].iter().for_each(RedisServer::pause);
     let mut asked = exclusive();

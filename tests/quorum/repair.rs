@@ -17,7 +17,8 @@ async fn a_node_that_lost_a_lease_has_it_again_after_a_renewal() {
     quorum.until_held_by(&asked.hold, &[0, 1, 2, 3, 4]).await;
     tokio::time::sleep(Duration::from_millis(1)).await;
     let holder = &quorum.nodes[0].inspect(&asked.hold.resource, 1).await.unwrap().holders[0];
-    assert_eq!(holder.fence, Some(fence));
+    // The node cannot know that nobody else was granted it meanwhile, so its own fence stays.
+    assert!(holder.fence >= Some(fence), "{holder:?}");
 }
 
 #[tokio::test(start_paused = true)]

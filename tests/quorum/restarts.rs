@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::store::{QuorumOptions, QuorumStore, RedisOptions, RedisStore, Store};
+use leasehold::{
+    ResourceName,
+    store::{QuorumOptions, QuorumStore, RedisOptions, RedisStore, Store},
+};
 
 use crate::{
     nodes::{Quorum, TTL, exclusive, granted, refused, short_of},
@@ -72,11 +75,7 @@ async fn a_server_that_was_killed_does_not_vote_though_its_connection_is_opened_
     let mut servers: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
     let options = QuorumOptions { node_timeout: PATIENT, fresh_start: true, ..QuorumOptions::default() };
     let quorum = on_servers(&servers, options);
-    let asked = exclusive();
-    // So that the other two are met.
-    servers[2].pause();
-    granted(&quorum, &asked).await;
-    servers[2].resume();
+    granted(&quorum, &exclusive()).await;
     servers[0].restart();
     servers[1].restart();
     let (named, error) = short_of(&quorum, &exclusive()).await;
@@ -85,18 +84,36 @@ async fn a_server_that_was_killed_does_not_vote_though_its_connection_is_opened_
 }
 
 #[tokio::test]
-async fn a_server_that_forgets_nothing_votes_however_young_it_is() {
+async fn a_server_that_forgets_nothing_votes_however_young_it_is_unless_it_is_empty() {
     let durable = ["--appendonly", "yes", "--appendfsync", "always"];
     let lazy = ["--appendonly", "yes", "--appendfsync", "everysec"];
     let options = || QuorumOptions { node_timeout: PATIENT, ..QuorumOptions::default() };
-    let mut servers: Vec<_> = (0..3).map(|_| RedisServer::with_args(&durable)).collect();
-    let quorum = on_servers(&servers, options());
-    let holder = exclusive();
-    granted(&quorum, &holder).await;
-    servers.iter_mut().for_each(RedisServer::restart);
-    refused(&quorum, &exclusive()).await;
-    assert!(quorum.is_held(&holder.hold).await.unwrap());
-
-    let servers: Vec<_> = (0..3).map(|_| RedisServer::with_args(&lazy)).collect();
-    assert_eq!(short_of(&on_servers(&servers, options()), &exclusive()).await.0.len(), 3);
+    for (args, forgets) in [(durable, false), (lazy, true)] {
+        let mut servers: Vec<_> = (0..3).map(|_| RedisServer::with_args(&args)).collect();
+        // Nothing tells a new server from one whose disk was wiped.
+        assert_eq!(short_of(&on_servers(&servers, options()), &exclusive()).await.0.len(), 3);
+        let mut holder = exclusive();
+        if forgets {
+            holder.hold.resource = ResourceName::new("another").unwrap();
+        }
+        granted(&on_servers(&servers, QuorumOptions { fresh_start: true, ..options() }), &holder).await;
+        servers.iter_mut().for_each(RedisServer::restart);
+        let quorum = on_servers(&servers, options());
+        if forgets {
+            assert_eq!(short_of(&quorum, &exclusive()).await.0.len(), 3);
+            continue;
+        }
+        refused(&quorum, &exclusive()).await;
+        assert!(quorum.is_held(&holder.hold).await.unwrap());
+        // One that comes back without its data counts for nothing, durable or not.
+        let _released = quorum.release(&holder.hold, Duration::ZERO).await.unwrap();
+        let mut direct = redis::Client::open(servers[0].url()).unwrap().get_connection().unwrap();
+        let () = redis::cmd("FLUSHALL").query(&mut direct).unwrap();
+        servers[0].restart();
+        servers[1].pause();
+        let (named, error) = short_of(&quorum, &exclusive()).await;
+        assert_eq!(named, [servers[0].url(), servers[1].url()], "{error}");
+        assert!(error.to_string().contains("does not vote"), "{error}");
+        servers[1].resume();
+    }
 }

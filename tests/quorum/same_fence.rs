@@ -38,10 +38,10 @@ async fn a_re_entry_has_the_fence_of_the_first_hold_though_nodes_missed_that_and
         assert_eq!(granted(&quorum.store, &again).await, fence, "round {round}");
         quorum.until_held_by(&again.hold, &[0, 1, 2, 3, 4]).await;
         sleep(Duration::from_millis(10)).await;
-        // Those that had another one are told.
+        // Those that had a smaller one are told; nothing lowers a larger one.
         for node in &quorum.nodes {
             let inspection = node.inspect(&again.hold.resource, 9).await.unwrap();
-            assert!(inspection.holders.iter().all(|holder| holder.fence == Some(fence)), "{inspection:?}");
+            assert!(inspection.holders.iter().all(|holder| holder.fence >= Some(fence)), "{inspection:?}");
         }
     }
     assert!(matches!(

@@ -6,8 +6,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 use leasehold::{
     Fence, MemoryStore, ResourceName, Store, StoreError,
     store::{
-        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Paced, Recovered, Released,
-        Renewed, Replies, Reply, Report,
+        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Paced, Recovered,
+        Released, Renewed, Replies, Reply, Report,
     },
 };
 
@@ -65,7 +65,9 @@ impl Store for Link {
         let (count, store, asked) = (asked.len(), self.inner.clone(), asked.to_vec());
         let notes: Vec<_> = asked
             .iter()
-            .map(|asked| (self.notes(&asked.hold, Some(wanted(Acquisition::clone(asked)).request)), asked.ttl))
+            .map(|asked| {
+                (self.notes(&asked.hold, Some(wanted(Acquisition::clone(asked)).request)), asked.ttl)
+            })
             .collect();
         let reply = self.send(async move {
             let paced = store.acquire_each_from(&asked, first).await;
@@ -76,9 +78,8 @@ impl Store for Link {
             }
             Ok(paced)
         });
-        let failed = move |error: StoreError| {
-            Paced::without_clock((0..count).map(|_| Err(error.clone())).collect())
-        };
+        let failed =
+            move |error: StoreError| Paced::without_clock((0..count).map(|_| Err(error.clone())).collect());
         reply.map(move |paced| paced.unwrap_or_else(failed)).boxed()
     }
 

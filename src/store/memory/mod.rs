@@ -32,7 +32,7 @@ use crate::{
     protocol::{Fence, Moment, ResourceName},
     store::{
         Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Paced,
-        Passed, Recovered, Released, Report, Renewed, Replies, Reply, Store, StoreError,
+        Passed, Recovered, Released, Renewed, Replies, Reply, Report, Store, StoreError,
     },
     world::{Clock, SystemClock},
 };

@@ -11,7 +11,8 @@ use super::{
 use crate::{
     protocol::{Fence, Moment, ResourceName},
     store::{
-        Acquired, AcquiredAll, Acquisition, Hold, Instance, Listing, Recovered, Report, StoreError, all::as_try,
+        Acquired, AcquiredAll, Acquisition, Hold, Instance, Listing, Recovered, Report, StoreError,
+        all::as_try,
     },
 };
 

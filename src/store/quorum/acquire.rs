@@ -24,8 +24,8 @@ use super::{
     round::Round,
 };
 use crate::{
-    protocol::{Fence, Moment, Tally, Verdict, validity_left},
-    store::{Acquired, Acquisition, Certainty, Grant, Refusal, StoreError, all::as_try},
+    protocol::{Fence, Moment, Tally, Verdict, granted_fence, is_known, validity_left},
+    store::{Acquired, Acquisition, Certainty, Grant, Hold, Refusal, StoreError, all::as_try},
 };
 
 type Answer = Result<Acquired, StoreError>;
@@ -91,9 +91,10 @@ fn abstentions(votes: &Round<Ballot>, which: usize) -> usize {
     votes.on(which).flatten().filter(|ballot| matches!(ballot, Ballot::Abstains(_))).count()
 }
 
-/// How many of those that voted for a request have given it this fence.
-fn knowing(votes: &Round<Ballot>, which: usize, fence: Fence) -> usize {
-    votes.on(which).flatten().filter(|ballot| ballot.fence() == Some(fence)).count()
+/// The fences that the nodes have said to a request.
+fn said(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = Fence> + Clone {
+    let said: Vec<Fence> = votes.on(which).flatten().filter_map(Ballot::fence).collect();
+    said.into_iter()
 }
 
 fn grant_of(answer: &Answer) -> Option<Grant> {
@@ -122,9 +123,39 @@ impl Attempt {
         };
         let left = self.patience.left(voted.elapsed());
         if self.requests().any(short) && recovery::recovered(&self.core, voted, left.new).await {
+            let abstained = self.abstained(&votes);
+            drop(votes);
+            self.take_back(&abstained, self.patience.left(voted.elapsed())).await;
             return self.gathered(self.patience.left(voted.elapsed())).await;
         }
         votes
+    }
+
+    /// What each node has granted without its vote counting.
+    fn abstained(&self, votes: &Round<Ballot>) -> Vec<Vec<Hold>> {
+        let abstained =
+            |node, which: &usize| matches!(votes.on(*which).nth(node).flatten(), Some(Ballot::Abstains(_)));
+        let holds = |node| {
+            let requests = self.requests().filter(|which| abstained(node, which));
+            requests.map(|which| self.asked[which].hold.clone()).collect()
+        };
+        (0..self.core.nodes.len()).map(holds).collect()
+    }
+
+    /// What a node granted before it had recovered never counts. So it is given back before the next vote.
+    async fn take_back(&self, holds: &[Vec<Hold>], patience: Patience) {
+        let mut released = Round::ask(&self.core.nodes, |which, node| {
+            let holds = holds[which].clone();
+            async move {
+                let releases: Vec<_> = holds.iter().map(|hold| (hold, Duration::ZERO)).collect();
+                match releases.is_empty() {
+                    true => Vec::new(),
+                    false => node.insist(releases.len(), node.store.release_each(&releases)).await,
+                }
+            }
+            .boxed()
+        });
+        released.gather(patience, |_| false).await;
     }
 
     async fn gathered(&self, patience: Patience) -> Round<Ballot> {
@@ -147,7 +178,8 @@ impl Attempt {
         let (Verdict::Yes, Some(fence)) = (verdict, self.expected[which]) else {
             return verdict != Verdict::Open;
         };
-        let (know, needed) = (knowing(votes, which, fence), self.core.needed());
+        let know = said(votes, which).filter(|said| *said == fence).count();
+        let needed = self.core.needed();
         let open = votes.on(which).filter(Option::is_none).count();
         know >= needed || know + open < needed
     }
@@ -165,14 +197,6 @@ impl Attempt {
         }
     }
 
-    /// The fence of a grant: the expected one if a majority of the holders has it, else the largest.
-    fn fence(&self, votes: &Round<Ballot>, which: usize) -> Option<Fence> {
-        let expected = self.expected[which];
-        expected
-            .filter(|fence| knowing(votes, which, *fence) >= self.core.needed())
-            .or_else(|| votes.on(which).flatten().filter_map(Ballot::fence).max())
-    }
-
     /// What the votes on one request come to.
     fn count(&self, votes: &Round<Ballot>, which: usize) -> Answer {
         let tally = tally(votes, which);
@@ -188,7 +212,7 @@ impl Attempt {
         match tally.on_request() {
             Verdict::Yes => {
                 self.in_time(which)?;
-                let fence = self.fence(votes, which);
+                let fence = granted_fence(self.expected[which], said(votes, which), self.core.nodes.len());
                 Ok(Acquired::Granted(Grant { fence, holds: median(grants.iter().map(|grant| grant.holds)) }))
             }
             Verdict::No => match never.first() {
@@ -238,7 +262,8 @@ impl Attempt {
     fn unknown_fences(&self, votes: &Round<Ballot>, answers: &[Answer]) -> Arc<[(usize, Fence)]> {
         let fences = answers.iter().enumerate();
         let fences = fences.filter_map(|(which, answer)| Some((which, grant_of(answer)?.fence?)));
-        fences.filter(|&(which, fence)| knowing(votes, which, fence) < self.core.needed()).collect()
+        let of = self.core.nodes.len();
+        fences.filter(|&(which, fence)| !is_known(fence, said(votes, which), of)).collect()
     }
 
     /// Fences stay monotonic only if a majority of the holders knows the one that is given out.

@@ -140,7 +140,11 @@ impl Node {
     }
 
     /// What it certainly has not forgotten; an error if that may be anything.
-    async fn memory(&self, recovered: Option<Recovered>, options: &QuorumOptions) -> Result<Memory, StoreError> {
+    async fn memory(
+        &self,
+        recovered: Option<Recovered>,
+        options: &QuorumOptions,
+    ) -> Result<Memory, StoreError> {
         let instance = self.store.instance().await?;
         let first = self.first.get_or_init(|| instance.id.clone());
         match recovered.filter(|recovered| instance.has_recovered(Some(recovered))) {
@@ -188,8 +192,9 @@ fn old_enough(instance: &Instance, options: &QuorumOptions) -> Result<(), StoreE
         return Ok(());
     }
     let age = instance.age;
-    let reason =
-        format!("started {age:.0?} ago, it may have forgotten leases and does not vote for another {left:.0?}");
+    let reason = format!(
+        "started {age:.0?} ago, it may have forgotten leases and does not vote for another {left:.0?}"
+    );
     Err(StoreError::Unavailable { reason, source: None })
 }
 

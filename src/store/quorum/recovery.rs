@@ -78,7 +78,8 @@ async fn teach(core: &Core) -> Result<bool, NotYet> {
     let knowing = |report: &Report| report.instance.has_recovered(report.recovered.as_ref());
     let enough = |round: &Round<Result<Report, StoreError>>| {
         let told = || round.on(0).flatten().flatten();
-        told().filter(|report| knowing(report)).count() >= core.needed() && told().any(|report| !knowing(report))
+        told().filter(|report| knowing(report)).count() >= core.needed()
+            && told().any(|report| !knowing(report))
     };
     round.gather(core.options.patience(), enough).await;
     let reports: Vec<Option<Report>> =

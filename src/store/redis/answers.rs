@@ -7,7 +7,10 @@ use redis::Value;
 use super::{errors, record};
 use crate::{
     protocol::{Fence, Mode},
-    store::{Acquired, AcquiredAll, Acquisition, Certainty, Grant, Holder, HolderState, Inspection, Instance, Passed, Recovered, Refusal, Released, Renewed, Report, StoreError},
+    store::{
+        Acquired, AcquiredAll, Acquisition, Certainty, Grant, Holder, HolderState, Inspection, Instance,
+        Passed, Recovered, Refusal, Released, Renewed, Report, StoreError,
+    },
 };
 
 /// What each of so many requests of a batch was answered, in their order.

@@ -69,7 +69,8 @@ impl RedisStore {
         let clock = answered.iter().filter_map(|paced| paced.clock).max();
         let mut recovered = answered.iter().map(|paced| paced.recovered.clone());
         // What is not true of all of them is true of none.
-        let recovered = recovered.next().flatten().filter(|first| recovered.all(|other| other.as_ref() == Some(first)));
+        let recovered =
+            recovered.next().flatten().filter(|first| recovered.all(|other| other.as_ref() == Some(first)));
         Paced { answers: answered.into_iter().flat_map(|paced| paced.answers).collect(), clock, recovered }
     }
 

@@ -5,7 +5,10 @@ use std::{slice, sync::Arc, time::Duration};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 
 use super::{
-    RedisStore, answers, batch, connection::Connection, instance::Known, keys, listing, plain,
+    RedisStore, answers, batch,
+    connection::Connection,
+    instance::Known,
+    keys, listing, plain,
     replicas::{Confirmed, Replicas},
     servers::Servers,
 };
@@ -13,7 +16,8 @@ use crate::{
     protocol::{Fence, ResourceName},
     store::{
         Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing,
-        Metadata, Paced, Passed, Recovered, Released, Renewed, Replies, Report, Reply, Safety, Store, StoreError, all,
+        Metadata, Paced, Passed, Recovered, Released, Renewed, Replies, Reply, Report, Safety, Store,
+        StoreError, all,
     },
 };
 
@@ -148,18 +152,14 @@ impl Store for RedisStore {
     }
 
     fn instance(&self) -> Reply<'_, Instance> {
-        async move {
-            self.this_instance(self.single()?).await
-        }
-        .boxed()
+        async move { self.this_instance(self.single()?).await }.boxed()
     }
 
     fn report(&self) -> Reply<'_, Report> {
         async move {
             let connection = self.single()?;
             let (number, instance) = (connection.number().await?, self.this_instance(connection).await?);
-            let report =
-                answers::reported(self.servers.send(&self.caller.report()).await?.value, instance)?;
+            let report = answers::reported(self.servers.send(&self.caller.report()).await?.value, instance)?;
             // What two connections told may be of two incarnations.
             if connection.number().await? == number {
                 return Ok(report);

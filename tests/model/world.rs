@@ -1,0 +1,441 @@
+//! What can happen to three nodes and two clients, one step at a time.
+
+use std::{collections::VecDeque, time::Duration};
+
+use leasehold::{
+    Fence,
+    protocol::{Instance, Recovered, Report, granted_fence, is_known, lessons, majority},
+};
+use stateright::{Model, Property};
+
+const NODES: usize = 3;
+const CLIENTS: usize = 2;
+const MAX_TTL: Duration = Duration::from_secs(1);
+const OLD: Duration = Duration::from_secs(10);
+
+/// Which rules hold: those of the library, or some that it had before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// A node that was restarted counts when it was taught; else when all that it may have forgotten has ended.
+    pub(crate) teaches: bool,
+    /// A raise may lower the fence of a hold, and is sent for a lease that has ended.
+    pub(crate) lowers: bool,
+}
+
+/// How much can happen.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    rules: Rules,
+    /// How often each client asks.
+    asks: [u8; CLIENTS],
+    restarts: u8,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
+pub(crate) struct State {
+    nodes: [Node; NODES],
+    clients: [Client; CLIENTS],
+    restarts: u8,
+    next_token: u8,
+    /// The largest fence that was given out, and to whom.
+    largest: (u64, usize),
+    went_back: bool,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
+struct Node {
+    incarnation: u8,
+    recovered: Option<(u8, u64)>,
+    last: u64,
+    hold: Option<Hold>,
+    /// Whose leases, begun before it was restarted, may be valid.
+    forgot: [bool; CLIENTS],
+}
+
+/// One client's tokens on a node, with the fence that they share.
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
+struct Hold {
+    client: usize,
+    tokens: u8,
+    fence: u64,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
+struct Client {
+    asks: u8,
+    stage: Stage,
+    /// What it was granted last and has not given back, though it may have ended.
+    granted: Option<(u8, u64)>,
+    /// On their way to each node, in order.
+    sent: [VecDeque<Verb>; NODES],
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    /// What each node said, and whether it counts; what had been given out when it asked.
+    Voting {
+        token: u8,
+        floor: (u64, usize),
+        said: [Option<Said>; NODES],
+    },
+    Raising {
+        token: u8,
+        floor: (u64, usize),
+        fence: u64,
+        acks: u8,
+    },
+    Holding {
+        token: u8,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+enum Said {
+    Yes(u64),
+    Abstains,
+    No,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
+enum Verb {
+    Acquire(u8),
+    Raise(u8, u64),
+    Release(u8),
+    Teach(u8, u64),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    Ask(usize),
+    /// A node executes the next verb of a client, late perhaps.
+    Execute(usize, usize),
+    Decide(usize),
+    GiveUp(usize),
+    Release(usize),
+    /// A lease ends by itself.
+    End(usize),
+    /// The same on a node.
+    Expire(usize),
+    Restart(usize),
+    /// A client asks who has recovered; one node does not answer, or all do.
+    Recover(usize, Option<usize>),
+}
+
+impl World {
+    pub(crate) fn with_a_restart(rules: Rules) -> Self {
+        Self { rules, asks: [1, 1], restarts: 1 }
+    }
+
+    pub(crate) fn with_a_re_entry(rules: Rules) -> Self {
+        Self { rules, asks: [2, 1], restarts: 0 }
+    }
+}
+
+fn clock(node: usize) -> u64 {
+    [100, 0, 0][node]
+}
+
+fn bit(token: u8) -> u8 {
+    1 << token
+}
+
+impl Node {
+    fn report(&self, node: usize) -> Report {
+        let young = self.forgot.contains(&true);
+        let named = |incarnation: u8| incarnation.to_string();
+        let recovered = self.recovered.map(|(incarnation, fence)| Recovered {
+            instance: named(incarnation),
+            durable: false,
+            fence: Fence::new(fence),
+        });
+        let age = if young { Duration::ZERO } else { OLD };
+        let instance = Instance { id: named(self.incarnation), age, durable: false };
+        Report { instance, recovered, last: Fence::new(self.last), clock: Fence::new(clock(node)) }
+    }
+
+    /// Whether a grant of this fence counts.
+    fn covers(&self, node: usize, rules: Rules, fence: u64) -> bool {
+        let report = self.report(node);
+        match report.recovered {
+            _ if !rules.teaches => !self.forgot.contains(&true),
+            Some(it) if report.instance.has_recovered(Some(&it)) => it.covers(Some(Fence::new(fence))),
+            _ => false,
+        }
+    }
+
+    fn acquire(&mut self, node: usize, client: usize, token: u8) -> Option<u64> {
+        match &mut self.hold {
+            Some(hold) if hold.client != client => return None,
+            Some(hold) => hold.tokens |= bit(token),
+            None => {
+                self.last = (self.last + 1).max(clock(node));
+                self.hold = Some(Hold { client, tokens: bit(token), fence: self.last });
+            }
+        }
+        self.hold.as_ref().map(|hold| hold.fence)
+    }
+
+    fn raise(&mut self, token: u8, fence: u64, lowers: bool) -> bool {
+        let Some(hold) = self.hold.as_mut().filter(|hold| hold.tokens & bit(token) != 0) else {
+            return false;
+        };
+        hold.fence = if lowers { fence } else { hold.fence.max(fence) };
+        self.last = self.last.max(fence);
+        true
+    }
+
+    fn release(&mut self, tokens: u8) {
+        if let Some(hold) = &mut self.hold {
+            hold.tokens &= !tokens;
+        }
+        self.hold = self.hold.take().filter(|hold| hold.tokens != 0);
+    }
+
+    fn teach(&mut self, incarnation: u8, fence: u64) {
+        self.last = self.last.max(fence);
+        let before =
+            self.recovered.filter(|(before, _)| *before == incarnation).map_or(0, |(_, fence)| fence);
+        self.recovered = Some((incarnation, fence.max(before)));
+    }
+}
+
+impl Client {
+    fn send(&mut self, verb: &Verb) {
+        self.sent.iter_mut().for_each(|way| way.push_back(verb.clone()));
+    }
+
+    fn holds(&self, token: u8) -> bool {
+        matches!(self.stage, Stage::Holding { token: held } if held == token)
+    }
+
+    /// Whether it may come to believe in this token, or does.
+    fn wants(&self, token: u8) -> bool {
+        match &self.stage {
+            Stage::Idle => false,
+            Stage::Voting { token: wanted, .. }
+            | Stage::Raising { token: wanted, .. }
+            | Stage::Holding { token: wanted } => *wanted == token,
+        }
+    }
+}
+
+impl State {
+    fn ask(&mut self, which: usize) {
+        let (token, floor) = (self.next_token, self.largest);
+        self.next_token += 1;
+        let client = &mut self.clients[which];
+        client.asks -= 1;
+        client.stage = Stage::Voting { token, floor, said: [None; NODES] };
+        client.send(&Verb::Acquire(token));
+    }
+
+    fn execute(&mut self, which: usize, node: usize, rules: Rules) {
+        let client = &mut self.clients[which];
+        let Some(verb) = client.sent[node].pop_front() else { return };
+        let it = &mut self.nodes[node];
+        match verb {
+            Verb::Acquire(token) => {
+                let answer = match it.acquire(node, which, token) {
+                    Some(fence) if it.covers(node, rules, fence) => Said::Yes(fence),
+                    Some(_) => Said::Abstains,
+                    None => Said::No,
+                };
+                let holds = client.holds(token);
+                match (&mut client.stage, client.granted) {
+                    (Stage::Voting { token: asked, said, .. }, _) if *asked == token => {
+                        said[node] = Some(answer)
+                    }
+                    (_, Some((granted, fence))) if granted == token && (rules.lowers || holds) => {
+                        client.sent[node].push_back(Verb::Raise(token, fence));
+                    }
+                    _ if client.wants(token) => {}
+                    _ => client.sent[node].push_back(Verb::Release(token)),
+                }
+            }
+            Verb::Raise(token, fence) => {
+                let raised = it.raise(token, fence, rules.lowers);
+                if let Stage::Raising { token: asked, fence: wanted, acks, .. } = &mut client.stage {
+                    *acks |= u8::from(raised && *asked == token && *wanted == fence) << node;
+                }
+            }
+            Verb::Release(token) => it.release(bit(token)),
+            Verb::Teach(incarnation, fence) => it.teach(incarnation, fence),
+        }
+    }
+
+    /// A client counts; whether there is something to count is known.
+    fn decide(&mut self, which: usize) -> bool {
+        match self.clients[which].stage.clone() {
+            Stage::Voting { token, floor, said } => {
+                let fences: Vec<Fence> = said
+                    .iter()
+                    .filter_map(|said| {
+                        if let Some(Said::Yes(fence)) = said { Some(Fence::new(*fence)) } else { None }
+                    })
+                    .collect();
+                if fences.len() < majority(NODES) {
+                    return false;
+                }
+                let expected = None;
+                let Some(fence) = granted_fence(expected, fences.iter().copied(), NODES) else {
+                    return false;
+                };
+                if is_known(fence, fences.iter().copied(), NODES) {
+                    self.grant(which, token, fence.get(), floor);
+                } else {
+                    let client = &mut self.clients[which];
+                    client.stage = Stage::Raising { token, floor, fence: fence.get(), acks: 0 };
+                    client.send(&Verb::Raise(token, fence.get()));
+                }
+                true
+            }
+            Stage::Raising { token, floor, fence, acks } if acks.count_ones() as usize >= majority(NODES) => {
+                self.grant(which, token, fence, floor);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn grant(&mut self, which: usize, token: u8, fence: u64, (floor, _): (u64, usize)) {
+        self.went_back |= fence <= floor;
+        if fence > self.largest.0 {
+            self.largest = (fence, which);
+        }
+        let client = &mut self.clients[which];
+        client.stage = Stage::Holding { token };
+        client.granted = Some((token, fence));
+    }
+
+    /// Nobody believes any more in what this client had, or wanted.
+    fn idle(&mut self, which: usize) {
+        self.clients[which].stage = Stage::Idle;
+        self.nodes.iter_mut().for_each(|node| node.forgot[which] = false);
+    }
+
+    fn release(&mut self, which: usize) {
+        let client = &mut self.clients[which];
+        if let Stage::Voting { token, .. } | Stage::Raising { token, .. } | Stage::Holding { token } =
+            client.stage
+        {
+            client.granted = None;
+            client.send(&Verb::Release(token));
+        }
+        self.idle(which);
+    }
+
+    /// The tokens on a node that nobody believes in.
+    fn over(&self, node: usize) -> u8 {
+        let Some(hold) = &self.nodes[node].hold else { return 0 };
+        let client = &self.clients[hold.client];
+        (0..8).filter(|token| hold.tokens & bit(*token) != 0 && !client.wants(*token)).map(bit).sum()
+    }
+
+    fn restart(&mut self, node: usize) {
+        let forgot = self.clients.each_ref().map(|client| client.stage != Stage::Idle);
+        let incarnation = self.nodes[node].incarnation + 1;
+        self.nodes[node] = Node { incarnation, recovered: None, last: 0, hold: None, forgot };
+        self.restarts -= 1;
+    }
+
+    fn recover(&mut self, which: usize, silent: Option<usize>) -> bool {
+        let reports: Vec<Option<Report>> =
+            (0..NODES).map(|node| (Some(node) != silent).then(|| self.nodes[node].report(node))).collect();
+        let lessons = lessons(&reports, Duration::ZERO, MAX_TTL, false).unwrap_or_default();
+        for (node, lesson) in &lessons {
+            let incarnation = self.nodes[*node].incarnation;
+            let way = &mut self.clients[which].sent[*node];
+            if !way.iter().any(|verb| matches!(verb, Verb::Teach(..))) {
+                way.push_back(Verb::Teach(incarnation, lesson.fence.get()));
+            }
+        }
+        !lessons.is_empty()
+    }
+}
+
+impl Model for World {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let node =
+            Node { incarnation: 0, recovered: Some((0, 0)), last: 0, hold: None, forgot: [false; CLIENTS] };
+        let client = |asks| Client { asks, stage: Stage::Idle, granted: None, sent: Default::default() };
+        vec![State {
+            nodes: [node.clone(), node.clone(), node],
+            clients: self.asks.map(client),
+            restarts: self.restarts,
+            next_token: 0,
+            largest: (0, 0),
+            went_back: false,
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        for (which, client) in state.clients.iter().enumerate() {
+            match client.stage {
+                Stage::Idle if client.asks > 0 => actions.push(Action::Ask(which)),
+                Stage::Idle => {}
+                Stage::Voting { .. } | Stage::Raising { .. } => {
+                    actions.extend([Action::Decide(which), Action::GiveUp(which)]);
+                }
+                Stage::Holding { .. } => actions.extend([Action::Release(which), Action::End(which)]),
+            }
+            let waiting = (0..NODES).filter(|node| !client.sent[*node].is_empty());
+            actions.extend(waiting.map(|node| Action::Execute(which, node)));
+        }
+        for (node, it) in state.nodes.iter().enumerate() {
+            if state.over(node) != 0 {
+                actions.push(Action::Expire(node));
+            }
+            if state.restarts > 0 {
+                actions.push(Action::Restart(node));
+            }
+            if self.rules.teaches
+                && !it.report(node).instance.has_recovered(it.report(node).recovered.as_ref())
+            {
+                let silent = (0..NODES).filter(|silent| *silent != node).map(Some).chain([None]);
+                actions.extend(silent.map(|silent| Action::Recover(0, silent)));
+            }
+        }
+    }
+
+    fn next_state(&self, before: &State, action: Action) -> Option<State> {
+        let mut state = before.clone();
+        let changed = match action {
+            Action::Ask(which) => {
+                state.ask(which);
+                true
+            }
+            Action::Execute(which, node) => {
+                state.execute(which, node, self.rules);
+                true
+            }
+            Action::Decide(which) => state.decide(which),
+            Action::GiveUp(which) | Action::Release(which) => {
+                state.release(which);
+                true
+            }
+            Action::End(which) => {
+                state.idle(which);
+                true
+            }
+            Action::Expire(node) => {
+                let over = state.over(node);
+                state.nodes[node].release(over);
+                true
+            }
+            Action::Restart(node) => {
+                state.restart(node);
+                true
+            }
+            Action::Recover(which, silent) => state.recover(which, silent),
+        };
+        changed.then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always("fences grow", |_, state: &State| !state.went_back)]
+    }
+}
