@@ -10,7 +10,9 @@ mod mode;
 mod moment;
 mod name;
 mod quorum;
+mod readable;
 mod renewal;
+mod span;
 mod validity;
 
 pub use self::{
@@ -22,4 +24,8 @@ pub use self::{
     quorum::{Tally, Verdict, abstains_for, majority, validity_left},
     renewal::{RenewalPlan, Renewals},
     validity::{LossReason, Standing, Validity, drift_allowance, guard_band, spread},
+};
+pub(crate) use self::{
+    readable::{readable, readable_debug},
+    span::{exact, rough},
 };

@@ -160,7 +160,7 @@ impl Attempt {
             Verdict::Yes => {
                 let spent = self.sent.elapsed(self.core.now());
                 if validity_left(self.asked[which].ttl, spent).is_zero() {
-                    return Err(StoreError::TimedOut { within: spent });
+                    return Err(StoreError::TimedOut { within: spent, server: None });
                 }
                 let fence = self.fence(votes, which);
                 Ok(Acquired::Granted(Grant { fence, holds: median(grants.iter().map(|grant| grant.holds)) }))
@@ -187,7 +187,7 @@ impl Attempt {
 
     fn no_quorum(&self, votes: &Round<Ballot>, which: usize, yes: usize) -> StoreError {
         let reason = |(node, ballot): (&Arc<Node>, Option<&Ballot>)| match ballot {
-            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met })),
+            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met, server: None })),
             Some(Ballot::Abstains(error) | Ballot::Failed(error)) => Some(node.failure(error.clone())),
             Some(Ballot::Yes(_) | Ballot::No(_) | Ballot::Never(_)) => None,
         };
@@ -240,7 +240,7 @@ impl Attempt {
 
     fn not_raised(&self, raised: &Round<Result<bool, StoreError>>, at: usize) -> StoreError {
         let reason = |(node, answer): (&Arc<Node>, Option<&Result<bool, StoreError>>)| match answer {
-            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met })),
+            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met, server: None })),
             Some(Err(error)) => Some(node.failure(error.clone())),
             Some(Ok(_)) => None,
         };

@@ -4,6 +4,7 @@
 
 mod answers;
 mod batch;
+mod belief;
 mod call;
 mod caller;
 pub(crate) mod checkup;
@@ -22,8 +23,10 @@ mod replicas;
 mod scripts;
 mod sentinel;
 mod servers;
+mod silence;
 mod target;
 mod tls;
+mod url_faults;
 mod urls;
 mod verbs;
 
