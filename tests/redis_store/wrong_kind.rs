@@ -58,7 +58,7 @@ async fn a_database_that_the_server_does_not_have_is_told() {
     let place = format!("127.0.0.1:{}", server.port());
     assert_eq!(
         told(&format!("{}/99", server.url())).await,
-        format!("store.url does not fit the server: {place} has no database 99 (DB index is out of range)")
+        format!("store.url does not fit the server: {place} refuses database 99 (DB index is out of range)")
     );
 }
 

@@ -19,7 +19,9 @@ use redis::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::{errors, inbox::Listener, options::RedisOptions, silence::Silence, target::Target, urls::Node};
+use super::{
+    errors, inbox::Listener, options::RedisOptions, plain_port, silence::Silence, target::Target, urls::Node,
+};
 use crate::{protocol::rough, store::StoreError};
 
 /// What is sent: knows how to send itself, and which answers are to it.
@@ -295,9 +297,12 @@ async fn find_and_connect(target: &Target, greeting: &Pipeline) -> Result<Opened
     let found = target.find().await?;
     let info = found.client.get_connection_info();
     let address: Arc<str> = info.addr().to_string().into();
-    let connected = connect(target, &found.client, greeting).await;
-    let connection =
-        connected.map_err(|error| errors::connecting(error, &address, info.redis_settings().db()))?;
+    let connection = tokio::select! {
+        connected = connect(target, &found.client, greeting) => {
+            connected.map_err(|error| errors::connecting(error, &address, info.redis_settings().db()))?
+        }
+        () = plain_port::answers(info) => return Err(errors::at(&address, errors::without_tls())),
+    };
     Ok(Opened { connection, address, master: found.master })
 }
 

@@ -26,7 +26,7 @@ pub(super) fn connecting(error: RedisError, address: &str, database: i64) -> Sto
     let text = error.to_string();
     let detail = error.detail().unwrap_or_default();
     let told = if error.is_io_error() && text.contains("received corrupt message") {
-        misconfigured("seems not to speak TLS; use redis://, or the port that speaks TLS")
+        without_tls()
     } else if text.contains("refused to switch database") && is_about_the_database(detail) {
         misconfigured(&format!("refuses database {database} ({detail})"))
     } else {
@@ -38,6 +38,11 @@ pub(super) fn connecting(error: RedisError, address: &str, database: i64) -> Sto
 /// The client library keeps the sentence of a refused `SELECT`, and loses the code: a server that is busy refuses it too.
 fn is_about_the_database(detail: &str) -> bool {
     ["DB index", "not allowed in cluster mode", "no permissions"].iter().any(|words| detail.contains(words))
+}
+
+/// The error of a server that should speak TLS.
+pub(super) fn without_tls() -> StoreError {
+    misconfigured("seems not to speak TLS; use redis://, or the port that speaks TLS")
 }
 
 /// The error of a server that should have all keys, and has some of them.

@@ -18,6 +18,7 @@ mod keys;
 mod listing;
 mod options;
 mod plain;
+mod plain_port;
 mod record;
 mod replicas;
 mod scripts;
