@@ -65,7 +65,7 @@ impl LockManager {
             Last::Behind(_) => self.in_the_way(&resource),
             Last::Nothing => None,
         };
-        let (end, error) = match told.unwrap_or(Err(StoreError::TimedOut { within: waited })) {
+        let (end, error) = match told.unwrap_or(Err(StoreError::TimedOut { within: waited, server: None })) {
             Ok(Refusal { by, remaining }) => {
                 (end, AcquireError::Held { by: Box::new(by), remaining, ahead, attempts, waited })
             }

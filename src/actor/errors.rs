@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use crate::{
-    protocol::{Invalid, LossReason, ResourceName},
+    protocol::{Invalid, LossReason, ResourceName, exact, readable_debug, rough},
     store::{Holder, StoreError},
 };
 
 /// Why there is no lease.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
     /// A value of the request cannot be right. Nothing was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
     /// Somebody else holds the resource. The caller certainly holds nothing.
-    #[error("held by {} for another {remaining:?}; gave up after {attempts} attempts and {waited:?}", name(.by))]
+    #[error("held by {} for another {}; gave up after {attempts} attempts and {}", name(.by), rough(*.remaining), rough(*.waited))]
     Held {
         /// A holder that was in the way at the last attempt.
         by: Box<Holder>,
@@ -45,7 +45,7 @@ pub enum AcquireError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The answer came after the lease that it granted had run out. It is given back.
-    #[error("granted, but the answer took longer than the ttl of {ttl:?}; use a longer ttl")]
+    #[error("granted, but the answer took longer than the ttl of {}; use a longer ttl", exact(*ttl))]
     TooLate {
         /// The TTL that was asked for.
         ttl: Duration,
@@ -101,19 +101,21 @@ impl AcquireError {
     }
 }
 
-/// A holder in a sentence: its owner, else what it told about itself, else its token.
+/// A holder in a sentence: its owner or else its token, and what it told about its purpose and its process.
 fn name(holder: &Holder) -> String {
     let known = |key: &str| holder.metadata.get(key).map(String::as_str);
-    match (&holder.owner, known("purpose"), known("host"), known("pid")) {
-        (Some(owner), ..) => owner.to_string(),
-        (None, Some(purpose), ..) => purpose.to_owned(),
-        (None, None, Some(host), Some(pid)) => format!("process {pid} on {host}"),
-        _ => format!("token {}", holder.token),
-    }
+    let who = match &holder.owner {
+        Some(owner) => format!("owner {owner}"),
+        None => format!("token {}", holder.token),
+    };
+    let host = known("host").map(|host| format!("host {host}"));
+    let pid = known("pid").map(|pid| format!("pid {pid}"));
+    let about: Vec<_> = [known("purpose").map(str::to_owned), host, pid].into_iter().flatten().collect();
+    if about.is_empty() { who } else { format!("{who} ({})", about.join(", ")) }
 }
 
 /// Why a lease could not be given back.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseError {
     /// A value of the request cannot be right. Nothing was sent.
@@ -136,7 +138,7 @@ pub enum ReleaseError {
 }
 
 /// Why a lease was not renewed.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenewError {
     /// The lease is over. Nothing was sent, or the store said that it is not held.
@@ -154,7 +156,7 @@ pub enum RenewError {
 }
 
 /// The lease was lost, and with it the right to go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the lease was lost: {reason}")]
 pub struct LeaseLost {
     /// Why.
@@ -162,7 +164,7 @@ pub struct LeaseLost {
 }
 
 /// One of several leases that are held together was lost, and with it the right to go on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the lease of {resource} was lost: {reason}")]
 pub struct SetLost {
     /// Which one: the first that was found lost.
@@ -173,7 +175,7 @@ pub struct SetLost {
 
 /// Not all of a set was given back as it should be. The set is over for this process all the same, and the library goes
 /// on giving it back.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[error("of the set {} could not be given back as it should be; {}: {}", failed.len(), failed[0].0, failed[0].1)]
 #[non_exhaustive]
 pub struct ReleaseSetError {
@@ -182,7 +184,7 @@ pub struct ReleaseSetError {
 }
 
 /// Why a question about locks has no answer.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InspectError {
     /// A value of the question cannot be right. Nothing was sent.
@@ -194,7 +196,7 @@ pub enum InspectError {
 }
 
 /// Why a lock manager does not start. It never needs the store for that.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// A setting cannot be right.
@@ -206,4 +208,52 @@ pub enum StartError {
     /// The arbiter's thread could not be started.
     #[error("the arbiter of the lock manager could not be started")]
     Arbiter(#[source] std::io::Error),
+}
+
+readable_debug!(
+    AcquireError,
+    ReleaseError,
+    RenewError,
+    LeaseLost,
+    SetLost,
+    ReleaseSetError,
+    InspectError,
+    StartError,
+);
+
+#[cfg(test)]
+mod tests {
+    use std::{error::Error, io, sync::Arc};
+
+    use super::*;
+
+    #[test]
+    fn what_main_prints_of_an_error_can_be_read() {
+        let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+        let source = Some(Arc::new(refused()) as _);
+        let gone = StoreError::Unavailable { reason: "10.0.0.1:6379: no route".to_owned(), source };
+        for (error, expected) in [
+            (
+                Box::<dyn Error>::from(AcquireError::from(gone.clone())),
+                "AcquireError(the store is not available: 10.0.0.1:6379: no route: connection refused)",
+            ),
+            (
+                ReleaseError::Lost { reason: LossReason::NotHeld }.into(),
+                "ReleaseError(the lease was lost before it was released: the store says it is not held)",
+            ),
+            (
+                StartError::Arbiter(refused()).into(),
+                "StartError(the arbiter of the lock manager could not be started: connection refused)",
+            ),
+            (
+                AcquireError::Invalid(Invalid::new("ttl", "0s", "more")).into(),
+                "AcquireError(invalid ttl: 0s (allowed: more))",
+            ),
+        ] {
+            assert_eq!(format!("{error:?}"), expected);
+        }
+        let twice =
+            StoreError::Unavailable { reason: refused().to_string(), source: Some(Arc::new(refused())) };
+        assert_eq!(format!("{twice:?}"), "StoreError(the store is not available: connection refused)");
+    }
 }

@@ -108,7 +108,8 @@ async fn renew_alike(store: &dyn Store, batch: Vec<Renewing>) {
     let asked: Vec<_> = batch.iter().map(|renewal| (&renewal.hold, renewal.ttl)).collect();
     let asked = ask_each("renew", asked.len(), || store.renew_each(&asked));
     let answers = timeout(within, asked).await;
-    let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::TimedOut { within }); batch.len()]);
+    let answers =
+        answers.unwrap_or_else(|_| vec![Err(StoreError::TimedOut { within, server: None }); batch.len()]);
     batch.into_iter().zip(answers).for_each(|(renewal, answer)| hand(renewal.then, answer));
 }
 

@@ -10,7 +10,7 @@ use crate::{
         request::{LifeSign, Options, Takes},
         settings::{SHORTEST_TTL, in_range},
     },
-    protocol::{Backoff, Invalid, Mode, Owner, RenewalPlan, ResourceName, Token},
+    protocol::{Backoff, Invalid, Mode, Owner, RenewalPlan, ResourceName, Token, exact},
     store::{Acquisition, Hold, Inbox, Metadata, Place},
 };
 
@@ -105,15 +105,15 @@ fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<Rene
         return Err(Invalid::new("max_renewals", 0, "1 or more; use no_renew for none"));
     }
     if let Some(every) = renew_every.filter(|every| every.is_zero() || *every >= ttl / 2) {
-        let allowed = format!("more than zero, and less than half of ttl ({ttl:?})");
-        return Err(Invalid::new("renew_every", format_args!("{every:?}"), allowed));
+        let allowed = format!("more than zero, and less than half of ttl ({})", exact(ttl));
+        return Err(Invalid::new("renew_every", exact(every), allowed));
     }
     if heartbeat.is_some_and(|every| every.is_zero()) {
-        return Err(Invalid::new("heartbeat", "0ns", "more than zero"));
+        return Err(Invalid::new("heartbeat", "0s", "more than zero"));
     }
     if let Some(most) = max_hold.filter(|most| most.is_zero() || *most < options.min_hold) {
-        let allowed = format!("more than zero, and at least min_hold ({:?})", options.min_hold);
-        return Err(Invalid::new("max_hold", format_args!("{most:?}"), allowed));
+        let allowed = format!("more than zero, and at least min_hold ({})", exact(options.min_hold));
+        return Err(Invalid::new("max_hold", exact(most), allowed));
     }
     let interval = renew_every.unwrap_or_else(|| settings.renewal_interval_of(ttl));
     Ok(RenewalPlan { interval: (!no_renew).then_some(interval), max_renewals, max_hold, heartbeat })

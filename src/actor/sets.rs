@@ -100,7 +100,7 @@ impl LockManager {
             let outcome = match timeout(patience, &mut asking).await {
                 Ok(outcome) => outcome,
                 Err(_) => {
-                    manager.do_send(tried_all(Err(StoreError::TimedOut { within: patience })));
+                    manager.do_send(tried_all(Err(StoreError::TimedOut { within: patience, server: None })));
                     asking.await
                 }
             };

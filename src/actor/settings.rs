@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::protocol::{Backoff, Invalid};
+use crate::protocol::{Backoff, Invalid, exact};
 
 /// The shortest TTL that leaves room for the drift allowance, the guard band and a renewal.
 pub const SHORTEST_TTL: Duration = Duration::from_millis(50);
@@ -74,9 +74,8 @@ impl Settings {
         in_range("lease.ttl", self.ttl, SHORTEST_TTL, self.max_ttl)?;
         in_range("wait.timeout", self.wait, Duration::ZERO, self.max_wait)?;
         if self.renewal_interval.is_zero() || self.renewal_interval >= self.ttl / 2 {
-            let allowed = format!("more than zero, and less than half of lease.ttl ({:?})", self.ttl);
-            let value = format_args!("{:?}", self.renewal_interval);
-            return Err(Invalid::new("lease.renewal_interval", value, allowed));
+            let allowed = format!("more than zero, and less than half of lease.ttl ({})", exact(self.ttl));
+            return Err(Invalid::new("lease.renewal_interval", exact(self.renewal_interval), allowed));
         }
         in_range("wait.patience", self.patience, Duration::from_secs(1), Duration::from_secs(3600))?;
         in_range("wait.grant_window", self.grant_window, SHORTEST_TTL, self.patience)?;
@@ -88,11 +87,10 @@ impl Settings {
         }
         if self.restart_pause.is_zero() || self.restart_pause > self.max_restart_pause {
             let allowed = format!(
-                "more than zero, and at most supervision.max_restart_pause ({:?})",
-                self.max_restart_pause
+                "more than zero, and at most supervision.max_restart_pause ({})",
+                exact(self.max_restart_pause)
             );
-            let value = format_args!("{:?}", self.restart_pause);
-            return Err(Invalid::new("supervision.restart_pause", value, allowed));
+            return Err(Invalid::new("supervision.restart_pause", exact(self.restart_pause), allowed));
         }
         in_range(
             "supervision.max_restart_pause",
@@ -113,5 +111,5 @@ pub(crate) fn in_range(field: &str, value: Duration, least: Duration, most: Dura
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(Invalid::new(field, format_args!("{value:?}"), format!("{least:?} to {most:?}")))
+    Err(Invalid::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
 }

@@ -2,10 +2,13 @@
 
 use std::{io, path::PathBuf};
 
-use crate::{actor::StartError, protocol::Invalid};
+use crate::{
+    actor::StartError,
+    protocol::{Invalid, readable_debug},
+};
 
 /// A configuration that cannot be used. Nothing was started, and nothing was sent to a store.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -39,3 +42,5 @@ impl ConfigError {
         Self::Parse { origin: origin.to_owned(), message: message.into().replace('\n', " ") }
     }
 }
+
+readable_debug!(ConfigError);

@@ -24,7 +24,7 @@ pub use self::{
 };
 use crate::{
     actor::{LockManager, Settings},
-    protocol::Invalid,
+    protocol::{Invalid, exact},
     store::{MemoryStore, RedisStore, Store},
 };
 
@@ -196,9 +196,11 @@ impl Config {
             return Ok(());
         }
         let allowed = format!(
-            "at most half of what lies between lease.renewal_interval ({renewal_interval:?}) and lease.ttl ({ttl:?})"
+            "at most half of what lies between lease.renewal_interval ({}) and lease.ttl ({})",
+            exact(renewal_interval),
+            exact(ttl)
         );
-        Err(Invalid::new("store.response_timeout", format_args!("{timeout:?}"), allowed))
+        Err(Invalid::new("store.response_timeout", exact(timeout), allowed))
     }
 }
 

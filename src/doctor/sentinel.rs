@@ -57,7 +57,7 @@ fn reach(sentinels: &[SentinelSeen], findings: &mut Findings) {
     let severity = if reached > 0 { Severity::Warning } else { Severity::Critical };
     for SentinelSeen { address, said } in sentinels {
         match said {
-            Err(StoreError::Unavailable { reason, .. }) if reason.contains("unknown command") => {
+            Err(StoreError::Misconfigured { reason }) if reason.contains("no sentinel") => {
                 findings.critical("wrong-mode", Some(address)).because(
                     "this server is no sentinel, which store.url says",
                     "name the sentinels in store.url, whose usual port is 26379; or use redis:// for one server",
@@ -161,7 +161,7 @@ mod tests {
         let replica = Server {
             address: "r:1".to_owned(),
             is_replica: true,
-            facts: Err(StoreError::TimedOut { within: Duration::ZERO }),
+            facts: Err(StoreError::TimedOut { within: Duration::ZERO, server: None }),
         };
         let mut findings = Findings::default();
         judge(&Config::default(), &seen, &[replica], &mut findings);

@@ -68,6 +68,9 @@ pub(super) fn unreachable(
                 of_replicas("; a replica does not get the users and passwords of its master")
             ),
         ),
+        StoreError::Misconfigured { reason } => {
+            findings.add(severity, "wrong-mode", at).because(reason, "correct store.url");
+        }
         error => findings.add(severity, "unreachable", at).because(
             error.to_string(),
             format!(

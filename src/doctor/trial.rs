@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::{Severity, finding::Findings};
 use crate::{
     config::{Config, ConfigError},
-    protocol::{Mode, ResourceName},
+    protocol::{Mode, ResourceName, rough},
     store::{
         Acquired, Acquisition, Announcement, Announcements, Hold, Inbox, Metadata, Place, Released, Renewed,
         Store, StoreError,
@@ -90,8 +90,10 @@ pub(super) async fn run(config: &Config, resources: &[ResourceName]) -> Result<V
     let within = 2 * ATTEMPTS * patience;
     for resource in resources {
         let acting = Acting { store: &*store, resource, ttl: TTL.min(config.lease.ttl), patience };
-        let late =
-            |_| Trial { failed: Some(("a lock", StoreError::TimedOut { within })), ..Trial::default() };
+        let late = |_| Trial {
+            failed: Some(("a lock", StoreError::TimedOut { within, server: None })),
+            ..Trial::default()
+        };
         trials.push(timeout(within, acting.act_again()).await.unwrap_or_else(late));
     }
     Ok(trials)
@@ -143,7 +145,7 @@ impl Acting<'_> {
                 error.to_string()
             }
             Ok(Some(_)) => return true,
-            Err(_) => format!("no subscription within {:?}", self.patience),
+            Err(_) => format!("no subscription within {}", rough(self.patience)),
         };
         trial.deaf = Some(deaf);
         false
@@ -184,7 +186,7 @@ impl Acting<'_> {
                 }
             };
             if timeout(patience, handed_over).await.is_err() {
-                trial.deaf = Some(format!("a hand-over was not announced within {patience:?}"));
+                trial.deaf = Some(format!("a hand-over was not announced within {}", rough(patience)));
             }
             // Whether it was handed over or waits still.
             let _: Released =

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Invalid;
+use super::{Invalid, exact};
 
 /// How a pause is spread by chance, so that waiters that failed together do not come back together.
 ///
@@ -56,11 +56,11 @@ impl Backoff {
     pub fn new(initial: Duration, max: Duration) -> Result<Self, Invalid> {
         const LONGEST: Duration = Duration::from_secs(3600);
         if initial.is_zero() || initial > max {
-            let allowed = format!("more than zero, and at most backoff.max ({max:?})");
-            return Err(Invalid::new("backoff.initial", format_args!("{initial:?}"), allowed));
+            let allowed = format!("more than zero, and at most backoff.max ({})", exact(max));
+            return Err(Invalid::new("backoff.initial", exact(initial), allowed));
         }
         if max > LONGEST {
-            return Err(Invalid::new("backoff.max", format_args!("{max:?}"), "at most 3600s"));
+            return Err(Invalid::new("backoff.max", exact(max), format!("at most {}", exact(LONGEST))));
         }
         Ok(Self { initial, max, ..Self::DEFAULT })
     }

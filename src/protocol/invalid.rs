@@ -3,7 +3,7 @@
 use std::{error, fmt};
 
 /// A value from outside that is refused before anything is sent to a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Invalid {
     /// The name of the field, as it stands in the API or in `config.toml` (`lease.ttl`).
@@ -35,3 +35,5 @@ impl fmt::Display for Invalid {
 }
 
 impl error::Error for Invalid {}
+
+super::readable_debug!(Invalid);

@@ -11,7 +11,9 @@ mod moment;
 mod name;
 mod quorum;
 mod recovery;
+mod readable;
 mod renewal;
+mod span;
 mod validity;
 
 pub use self::{
@@ -24,4 +26,8 @@ pub use self::{
     recovery::{AHEAD_AT_MOST, Instance, NotYet, Recovered, Report, lessons},
     renewal::{RenewalPlan, Renewals},
     validity::{LossReason, Standing, Validity, drift_allowance, guard_band, spread},
+};
+pub(crate) use self::{
+    readable::{readable, readable_debug},
+    span::{exact, rough},
 };

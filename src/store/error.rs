@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc, time::Duration};
 
 use super::NodeFailure;
-use crate::protocol::Mode;
+use crate::protocol::{Mode, readable_debug, rough};
 
 /// Whether a verb that failed may have been executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,14 +18,16 @@ pub enum Certainty {
 pub type Source = Arc<dyn Error + Send + Sync>;
 
 /// A verb that has no certain answer, or that can never be granted.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// No answer in time. The verb may be executed, now or later.
-    #[error("the store did not answer within {within:?}; the outcome is unknown")]
+    #[error("{} did not answer within {}; the outcome is unknown", server.as_deref().unwrap_or("the store"), rough(*within))]
     TimedOut {
         /// How long it was waited for.
         within: Duration,
+        /// The address of the server that was asked, if it was one.
+        server: Option<Arc<str>>,
     },
     /// The connection broke, or the answer made no sense, after the request was sent. The verb may have been executed.
     #[error("the store's answer was lost ({doing}); the outcome is unknown")]
@@ -57,6 +59,13 @@ pub enum StoreError {
     #[error("the store denies access: {reason}")]
     Denied {
         /// What the store said, without any password.
+        reason: String,
+    },
+    /// The server is of another kind than the URL says, or does not have the database that it names. Nothing was executed,
+    /// and nothing will be until somebody changes the configuration.
+    #[error("store.url does not fit the server: {reason}")]
+    Misconfigured {
+        /// What does not fit, and what to use instead.
         reason: String,
     },
     /// The resource is in use with another capacity. Nothing was executed.
@@ -133,6 +142,7 @@ impl StoreError {
             Self::Unavailable { .. }
             | Self::Full { .. }
             | Self::Denied { .. }
+            | Self::Misconfigured { .. }
             | Self::CapacityMismatch { .. }
             | Self::Deadlock { .. }
             | Self::Unsupported { .. }
@@ -151,6 +161,7 @@ impl StoreError {
             | Self::NoQuorum { .. }
             | Self::Unacknowledged { .. } => true,
             Self::Denied { .. }
+            | Self::Misconfigured { .. }
             | Self::CapacityMismatch { .. }
             | Self::Deadlock { .. }
             | Self::Unsupported { .. }
@@ -166,6 +177,7 @@ impl StoreError {
             Self::Unavailable { .. } => "unavailable",
             Self::Full { .. } => "full",
             Self::Denied { .. } => "denied",
+            Self::Misconfigured { .. } => "misconfigured",
             Self::CapacityMismatch { .. } => "capacity_mismatch",
             Self::Deadlock { .. } => "deadlock",
             Self::Unsupported { .. } => "unsupported",
@@ -175,3 +187,5 @@ impl StoreError {
         }
     }
 }
+
+readable_debug!(StoreError);

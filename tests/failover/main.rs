@@ -4,6 +4,8 @@ mod addresses;
 mod callers;
 mod cluster;
 mod confirmed;
+mod epochs;
+mod fake_sentinel;
 mod sentinel;
 #[path = "../support/mod.rs"]
 mod support;

@@ -3,13 +3,10 @@
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use futures_util::future::join_all;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpListener,
-};
 
 use crate::{
     callers::{TTL, work_while},
+    fake_sentinel::{FakeSentinel, url_of},
     support::{redis_server::RedisServer, replicas::Replicated, sentinels::Sentinels},
     *,
 };
@@ -169,29 +166,6 @@ async fn sentinel_that_names(port: u16) -> String {
 
 /// The same, for what the port is at the time.
 async fn sentinel_that_says(port: Arc<AtomicU16>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("redis+sentinel://{}/locks", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        while let Ok((mut caller, _)) = listener.accept().await {
-            let port = Arc::clone(&port);
-            tokio::spawn(async move {
-                let mut heard = [0; 4096];
-                while let Ok(length @ 1..) = caller.read(&mut heard).await {
-                    let asked = String::from_utf8_lossy(&heard[..length]).into_owned();
-                    let answer = match port.load(Ordering::Relaxed) {
-                        _ if !asked.contains("GET-MASTER-ADDR-BY-NAME") => "+OK\r\n".to_owned(),
-                        0 => "*-1\r\n-ERR No such master with that name\r\n".to_owned(),
-                        port => {
-                            let digits = port.to_string();
-                            let address =
-                                format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{digits}\r\n", digits.len());
-                            address + "*2\r\n$12\r\nconfig-epoch\r\n$1\r\n0\r\n"
-                        }
-                    };
-                    caller.write_all(answer.as_bytes()).await.unwrap();
-                }
-            });
-        }
-    });
-    url
+    let sentinel = FakeSentinel { port, ..FakeSentinel::default() };
+    url_of(&[sentinel.listen().await])
 }

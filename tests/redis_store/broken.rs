@@ -1,6 +1,6 @@
 //! The connection: none yet, lost, stalled, of another kind.
 
-use crate::{proxy::Proxy, *};
+use crate::{proxy::Proxy, replicas::Replicated, *};
 
 #[tokio::test]
 async fn a_server_that_lost_its_scripts_gets_them_again() {
@@ -114,15 +114,6 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-#[cfg(feature = "tls")]
-#[tokio::test]
-async fn tls_towards_a_plain_server_is_unavailable() {
-    let server = RedisServer::start();
-    let store = impatient(&server.url().replace("redis://", "rediss://"));
-    let error = store.acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
-    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
-}
-
 #[tokio::test]
 async fn a_lost_reply_changes_no_answer_to_a_verb_that_can_be_repeated() {
     let server = RedisServer::start();
@@ -151,4 +142,77 @@ async fn a_release_whose_reply_is_lost_is_done_and_unknown() {
     assert_eq!(error.certainty(), Certainty::Unknown);
     assert_eq!(store.release(&plain, Duration::ZERO).await.unwrap(), Released::NotHeld { count: 0 });
     assert_eq!(server.keys().len(), 1, "only the fence: {:?}", server.keys());
+}
+
+#[tokio::test]
+async fn a_connection_that_a_proxy_forgot_is_given_up_after_a_few_silent_calls() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let store = impatient(&proxy.url());
+    let plain = hold("r", 1);
+    granted(&store, &exclusive(&plain)).await;
+    for _ in 0..2 {
+        proxy.forget_connections();
+        let started = Instant::now();
+        let mut silent = 0;
+        while let Err(error) = store.renew(&plain, TTL).await {
+            assert!(matches!(error, StoreError::TimedOut { .. }), "{error}");
+            assert_eq!(error.certainty(), Certainty::Unknown);
+            silent += 1;
+            assert!(started.elapsed() < Duration::from_secs(10), "no other connection after {silent} calls");
+        }
+        assert!(silent >= 2, "given up after {silent} silent calls");
+    }
+}
+
+#[tokio::test]
+async fn a_store_whose_replicas_confirm_leaves_forgotten_connections_too() {
+    let servers = Replicated::start(1);
+    let proxy = Proxy::start(&servers.master).await;
+    let patience = Duration::from_secs(2);
+    let options = RedisOptions { replicas_ack: 1, response_timeout: patience, ..RedisOptions::default() };
+    let store = RedisStore::with_options(&proxy.url(), options).unwrap();
+    let asked: Vec<_> = (1..9).map(|token| exclusive(&hold(&format!("r{token}"), token))).collect();
+    for answer in futures_util::future::join_all(asked.iter().map(|asked| store.acquire(asked))).await {
+        assert!(matches!(answer, Ok(Acquired::Granted(_))), "{answer:?}");
+    }
+    proxy.forget_connections();
+    let mut silent = 0;
+    while let Err(error) = store.renew(&asked[0].hold, TTL).await {
+        assert_eq!(error.certainty(), Certainty::Unknown, "{error}");
+        silent += 1;
+        assert!(silent < 2, "{silent} calls went out on connections that were open before");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_only_stalls_keeps_its_connection() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let store = impatient(&proxy.url());
+    let plain = hold("r", 1);
+    granted(&store, &exclusive(&plain)).await;
+    let number =
+        |client: &str| client.lines().next().and_then(|line| line.split(' ').next()).map(str::to_owned);
+    let id = |server: &RedisServer| {
+        let clients: String = redis::from_redis_value(server.command(&["CLIENT", "LIST"])).unwrap();
+        number(&clients)
+    };
+    let before = id(&server);
+    server.pause();
+    // The first connection, and two that were tried beside it. Then the next try is seconds away.
+    let mut calls = 0;
+    while proxy.opened() < 3 {
+        let error = store.renew(&plain, TTL).await.unwrap_err();
+        assert!(matches!(error, StoreError::TimedOut { .. }), "{error}");
+        calls += 1;
+    }
+    assert!(calls >= 6, "the second try came after {calls} calls");
+    // Long enough for the last try to end.
+    for _ in 0..2 {
+        store.renew(&plain, TTL).await.unwrap_err();
+    }
+    server.resume();
+    assert_eq!(store.renew(&plain, TTL).await.unwrap(), Renewed::Extended);
+    assert_eq!(id(&server), before, "the connection of before is in use");
 }

@@ -11,8 +11,12 @@ mod proxy;
 #[allow(dead_code, reason = "each test binary uses its own part")]
 mod redis_server;
 mod refused;
+#[path = "../support/replicas.rs"]
+#[allow(dead_code, reason = "each test binary uses its own part")]
+mod replicas;
 mod together;
 mod waiting;
+mod wrong_kind;
 
 use std::{
     path::Path,

@@ -1,8 +1,8 @@
-//! A relay between a store and its server that can lose an answer.
+//! A relay between a store and its server that can lose an answer, or forget the connections that it has.
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use tokio::{
@@ -16,6 +16,10 @@ use crate::redis_server::RedisServer;
 pub(crate) struct Proxy {
     port: u16,
     lose: Arc<AtomicBool>,
+    /// How many connections there were so far.
+    opened: Arc<AtomicUsize>,
+    /// How many of them, from the first on, are forgotten.
+    forgotten: Arc<AtomicUsize>,
 }
 
 impl Proxy {
@@ -24,14 +28,28 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let address = server.url().replace("redis://", "");
         let lose = Arc::new(AtomicBool::new(false));
-        let losing = Arc::clone(&lose);
+        let (opened, forgotten) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let proxy = Self { port, lose, opened, forgotten };
+        let (lose, opened, forgotten) =
+            (Arc::clone(&proxy.lose), Arc::clone(&proxy.opened), Arc::clone(&proxy.forgotten));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(&address).await.unwrap();
-                tokio::spawn(relay(client, server, Arc::clone(&losing)));
+                let number = opened.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(relay(client, server, Arc::clone(&lose), number, Arc::clone(&forgotten)));
             }
         });
-        Self { port, lose }
+        proxy
+    }
+
+    /// From now on, what comes on today's connections is accepted and goes nowhere.
+    pub(crate) fn forget_connections(&self) {
+        self.forgotten.store(self.opened(), Ordering::Relaxed);
+    }
+
+    /// How many connections there were so far.
+    pub(crate) fn opened(&self) -> usize {
+        self.opened.load(Ordering::Relaxed)
     }
 
     pub(crate) fn url(&self) -> String {
@@ -43,11 +61,21 @@ impl Proxy {
     }
 }
 
-async fn relay(mut client: TcpStream, mut server: TcpStream, lose: Arc<AtomicBool>) {
+async fn relay(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    lose: Arc<AtomicBool>,
+    number: usize,
+    forgotten: Arc<AtomicUsize>,
+) {
+    let is_forgotten = || number < forgotten.load(Ordering::Relaxed);
     let (mut requests, mut replies) = (vec![0; 65_536], vec![0; 65_536]);
     loop {
         let relayed = tokio::select! {
-            Ok(length) = client.read(&mut requests) => server.write_all(&requests[..length]).await.map(|()| length),
+            Ok(length) = client.read(&mut requests) => match is_forgotten() {
+                true => Ok(length),
+                false => server.write_all(&requests[..length]).await.map(|()| length),
+            },
             Ok(length) = server.read(&mut replies) => {
                 if lose.swap(false, Ordering::Relaxed) {
                     return;

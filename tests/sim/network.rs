@@ -117,7 +117,7 @@ impl Network {
             match time::timeout(PATIENCE, answer).await {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(_)) => Err(StoreError::Lost { doing: "simulated".to_owned(), source: None }),
-                Err(_) => Err(StoreError::TimedOut { within: PATIENCE }),
+                Err(_) => Err(StoreError::TimedOut { within: PATIENCE, server: None }),
             }
         };
         (way, Box::pin(reply))

@@ -70,7 +70,7 @@ impl Store for OddStore {
             tokio::time::sleep(delay).await;
             inner.acquire(&asked).await
         });
-        Box::pin(async { Err(StoreError::TimedOut { within: Duration::ZERO }) })
+        Box::pin(async { Err(StoreError::TimedOut { within: Duration::ZERO, server: None }) })
     }
 
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {

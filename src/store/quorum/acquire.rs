@@ -228,7 +228,7 @@ impl Attempt {
     fn in_time(&self, which: usize) -> Result<(), StoreError> {
         let spent = self.sent.elapsed(self.core.now());
         match validity_left(self.asked[which].ttl, spent).is_zero() {
-            true => Err(StoreError::TimedOut { within: spent }),
+            true => Err(StoreError::TimedOut { within: spent, server: None }),
             false => Ok(()),
         }
     }
@@ -247,7 +247,7 @@ impl Attempt {
 
     fn no_quorum(&self, votes: &Round<Ballot>, which: usize, yes: usize) -> StoreError {
         let reason = |(node, ballot): (&Arc<Node>, Option<&Ballot>)| match ballot {
-            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met })),
+            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met, server: None })),
             Some(Ballot::Abstains(error) | Ballot::Failed(error)) => Some(node.failure(error.clone())),
             Some(Ballot::Yes(_) | Ballot::No(_) | Ballot::Never(_)) => None,
         };
@@ -303,7 +303,7 @@ impl Attempt {
 
     fn not_raised(&self, raised: &Round<Result<bool, StoreError>>, at: usize) -> StoreError {
         let reason = |(node, answer): (&Arc<Node>, Option<&Result<bool, StoreError>>)| match answer {
-            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met })),
+            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met, server: None })),
             Some(Err(error)) => Some(node.failure(error.clone())),
             Some(Ok(_)) => None,
         };

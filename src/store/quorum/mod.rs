@@ -33,7 +33,7 @@ use super::{
     Reply, Safety, Store, StoreError,
 };
 use crate::{
-    protocol::{Invalid, Mode, ResourceName},
+    protocol::{Invalid, Mode, ResourceName, exact},
     world::{Clock, SystemClock},
 };
 
@@ -143,8 +143,8 @@ impl QuorumStore {
         }
         let max_ttl = self.0.options.max_ttl;
         (ttl > max_ttl).then(|| StoreError::Unsupported {
-            asked: format!("TTL (with its lock delay) of {ttl:?}"),
-            reason: format!("its nodes vote again {max_ttl:?} after a restart (limits.max_ttl)"),
+            asked: format!("TTL (with its lock delay) of {}", exact(ttl)),
+            reason: format!("its nodes vote again {} after a restart (limits.max_ttl)", exact(max_ttl)),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::protocol::Invalid;
+use crate::protocol::{Invalid, exact};
 
 /// How a [`QuorumStore`](super::QuorumStore) uses its nodes.
 ///
@@ -50,7 +50,11 @@ impl QuorumOptions {
         ];
         for (field, value, least, most) in bounds {
             if !(least..=most).contains(value) {
-                return Err(Invalid::new(field, format_args!("{value:?}"), format!("{least:?} to {most:?}")));
+                return Err(Invalid::new(
+                    field,
+                    exact(*value),
+                    format!("{} to {}", exact(least), exact(most)),
+                ));
             }
         }
         Ok(())

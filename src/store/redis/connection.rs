@@ -17,10 +17,12 @@ use futures_util::{
 use redis::{
     AsyncConnectionConfig, Client, Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection,
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use super::{errors, inbox::Listener, options::RedisOptions, target::Target, urls::Node};
-use crate::store::StoreError;
+use super::{
+    errors, inbox::Listener, options::RedisOptions, plain_port, silence::Silence, target::Target, urls::Node,
+};
+use crate::{protocol::rough, store::StoreError};
 
 /// What is sent: knows how to send itself, and which answers are to it.
 pub(super) trait Request: Sync {
@@ -57,7 +59,7 @@ pub(super) struct Connection {
     greeting: Arc<Pipeline>,
     connect_timeout: Duration,
     response_timeout: Duration,
-    link: Mutex<Link>,
+    link: Arc<Mutex<Link>>,
 }
 
 type Opening = Shared<BoxFuture<'static, Result<Opened, StoreError>>>;
@@ -65,6 +67,8 @@ type Opening = Shared<BoxFuture<'static, Result<Opened, StoreError>>>;
 #[derive(Clone)]
 struct Opened {
     connection: MultiplexedConnection,
+    /// Where it leads.
+    address: Arc<str>,
     /// The master that the sentinels named for it.
     master: Option<Node>,
 }
@@ -75,6 +79,7 @@ struct Link {
     /// Counts the connections, so that one that broke is given up once and not its successor as well.
     generation: u64,
     opening: Option<Opening>,
+    silence: Silence,
 }
 
 /// How a try failed, as far as it matters to where and when the next one goes.
@@ -105,14 +110,15 @@ impl Failure {
         }
     }
 
-    fn of(error: RedisError) -> Self {
+    fn of(error: RedisError, address: &str) -> Self {
+        let told = errors::at(address, errors::after_sending(error.clone()));
         if error.is_io_error() {
-            return Self::Gone(errors::after_sending(error));
+            return Self::Gone(told);
         }
         let redirect = error.redirect_node().map(|(node, _)| node.to_owned());
         let asked = error.code() == Some("ASK");
         let later = errors::is_worth_a_moment(&error);
-        let error = errors::after_sending(error);
+        let error = told;
         match redirect {
             Some(node) => Self::Elsewhere { node, asked, error },
             None if later => Self::Later(error),
@@ -126,14 +132,14 @@ impl Connection {
     /// else lets us connect and says so afterwards; by the greeting that is known before a verb is sent.
     pub(super) fn new(target: Target, greeting: Arc<Pipeline>, options: &RedisOptions) -> Self {
         let &RedisOptions { connect_timeout, response_timeout, .. } = options;
-        Self { target, greeting, connect_timeout, response_timeout, link: Mutex::default() }
+        Self { target, greeting, connect_timeout, response_timeout, link: Arc::default() }
     }
 
     /// Another connection to the same server.
     pub(super) fn beside(&self) -> Self {
         let &Self { ref target, ref greeting, connect_timeout, response_timeout, link: _ } = self;
         let (target, greeting) = (target.clone(), Arc::clone(greeting));
-        Self { target, greeting, connect_timeout, response_timeout, link: Mutex::default() }
+        Self { target, greeting, connect_timeout, response_timeout, link: Arc::default() }
     }
 
     /// A listener to this channel, on connections of its own.
@@ -149,7 +155,7 @@ impl Connection {
         let lost = match self.attempt(request).await {
             Ok(value) => return Ok(Answered { value, repeated: false }),
             Err(Failure::Gone(error)) => error,
-            Err(other) => return Err(other.into_error()),
+            Err(other) => return Err(self.alone(other)),
         };
         match self.attempt(request).await {
             Ok(value) => Ok(Answered { value, repeated: true }),
@@ -165,19 +171,30 @@ impl Connection {
 
     /// Sends a request that must not be executed twice.
     pub(super) async fn send_once(&self, request: &impl Request) -> Result<Value, StoreError> {
-        self.attempt(request).await.map_err(Failure::into_error)
+        self.attempt(request).await.map_err(|failure| self.alone(failure))
+    }
+
+    /// The error of what this server alone should have done.
+    fn alone(&self, failure: Failure) -> StoreError {
+        match failure {
+            Failure::Elsewhere { .. } => errors::at(&format!("{:?}", self.target), errors::of_a_cluster()),
+            other => other.into_error(),
+        }
     }
 
     /// Sends a request, once.
     pub(super) async fn attempt(&self, request: &impl Request) -> Result<Value, Failure> {
-        let (generation, mut connection) = self.open().await.map_err(Failure::Unreachable)?;
-        let within = self.response_timeout;
+        let (generation, Opened { mut connection, address, .. }) =
+            self.open().await.map_err(Failure::Unreachable)?;
+        let (sent, within) = (Instant::now(), self.response_timeout);
         let Ok(outcome) = timeout(within, request.send(&mut connection)).await else {
             // The connection is kept: what is sent on it next (giving the token back) is executed after this request.
-            return Err(Failure::Other(StoreError::TimedOut { within }));
+            self.unanswered(generation, sent);
+            return Err(Failure::Other(StoreError::TimedOut { within, server: Some(address) }));
         };
         match outcome {
             Ok(answer) if request.is_answered_by(&answer) => {
+                self.answered(generation);
                 if errors::is_of_a_replica(&answer) {
                     self.give_up(generation);
                 }
@@ -185,34 +202,61 @@ impl Connection {
             }
             Ok(_) => {
                 self.give_up(generation);
-                let doing = "the connection gave the answer to another request".to_owned();
+                let doing = format!("{address}: the connection gave the answer to another request");
                 Err(Failure::Other(StoreError::Lost { doing, source: None }))
             }
-            Err(error) => Err(self.failed(generation, error)),
+            Err(error) => {
+                self.answered(generation);
+                if errors::wants_new_connection(&error) {
+                    self.give_up(generation);
+                }
+                Err(Failure::of(error, &address))
+            }
         }
     }
 
-    fn failed(&self, generation: u64, error: RedisError) -> Failure {
-        if errors::wants_new_connection(&error) {
-            self.give_up(generation);
+    fn answered(&self, generation: u64) {
+        let mut link = lock(&self.link);
+        if link.generation == generation {
+            link.silence.answered();
         }
-        Failure::of(error)
+    }
+
+    /// A call has no answer. After some of them another connection is opened in the background, and takes the place of this
+    /// one; if it does not open, the server is as silent as the connection, and nothing changes.
+    fn unanswered(&self, generation: u64, sent: Instant) {
+        let mut link = lock(&self.link);
+        if link.generation != generation || !link.silence.unanswered(sent, Instant::now()) {
+            return;
+        }
+        drop(link);
+        let opening = open(self.target.clone(), Arc::clone(&self.greeting), self.connect_timeout);
+        let link = Arc::clone(&self.link);
+        tokio::spawn(async move {
+            let Ok(opened) = opening.clone().await else { return };
+            let mut link = lock(&link);
+            if link.generation == generation && link.silence.is_long() {
+                tracing::warn!(server = %opened.address, "a connection that answers no more was replaced");
+                let silence = link.silence.of_successor();
+                *link = Link { generation: generation + 1, opening: Some(opening), silence };
+            }
+        });
     }
 
     /// The connection of today, to the server of today.
-    async fn open(&self) -> Result<(u64, MultiplexedConnection), StoreError> {
+    async fn open(&self) -> Result<(u64, Opened), StoreError> {
         let (generation, opened) = self.opened().await?;
         if !self.target.has_moved(opened.master.as_ref()) {
-            return Ok((generation, opened.connection));
+            return Ok((generation, opened));
         }
         self.give_up(generation);
-        self.opened().await.map(|(generation, opened)| (generation, opened.connection))
+        self.opened().await
     }
 
     /// The connection of today. All who come while it is being opened wait for the same attempt.
     async fn opened(&self) -> Result<(u64, Opened), StoreError> {
         let (generation, opening) = {
-            let mut link = self.link();
+            let mut link = lock(&self.link);
             let start = || open(self.target.clone(), Arc::clone(&self.greeting), self.connect_timeout);
             let opening = link.opening.get_or_insert_with(start).clone();
             (link.generation, opening)
@@ -222,16 +266,16 @@ impl Connection {
 
     /// The next request opens a new connection. Requests in flight on the old one keep it until they are done.
     fn give_up(&self, generation: u64) {
-        let mut link = self.link();
+        let mut link = lock(&self.link);
         if link.generation == generation {
-            *link = Link { generation: generation + 1, opening: None };
+            *link = Link { generation: generation + 1, ..Link::default() };
         }
     }
+}
 
-    fn link(&self) -> MutexGuard<'_, Link> {
-        // Nothing under this lock panics half-way, so what a panic elsewhere left behind is whole.
-        self.link.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(link: &Mutex<Link>) -> MutexGuard<'_, Link> {
+    // Nothing under this lock panics half-way, so what a panic elsewhere left behind is whole.
+    link.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Opens a connection in a task of its own, so that a caller that gives up does not stop it for the others.
@@ -239,7 +283,7 @@ fn open(target: Target, greeting: Arc<Pipeline>, within: Duration) -> Opening {
     let task = tokio::spawn(async move {
         match timeout(within, find_and_connect(&target, &greeting)).await {
             Ok(connected) => connected,
-            Err(_) => Err(unavailable(format!("no connection within {within:?}"))),
+            Err(_) => Err(unavailable(format!("{target:?}: no connection within {}", rough(within)))),
         }
     });
     let opening = async move {
@@ -251,9 +295,15 @@ fn open(target: Target, greeting: Arc<Pipeline>, within: Duration) -> Opening {
 
 async fn find_and_connect(target: &Target, greeting: &Pipeline) -> Result<Opened, StoreError> {
     let found = target.find().await?;
-    let connected = connect(target, &found.client, greeting).await;
-    let connection = connected.map_err(errors::before_sending)?;
-    Ok(Opened { connection, master: found.master })
+    let info = found.client.get_connection_info();
+    let address: Arc<str> = info.addr().to_string().into();
+    let connection = tokio::select! {
+        connected = connect(target, &found.client, greeting) => {
+            connected.map_err(|error| errors::connecting(error, &address, info.redis_settings().db()))?
+        }
+        () = plain_port::answers(info) => return Err(errors::at(&address, errors::without_tls())),
+    };
+    Ok(Opened { connection, address, master: found.master })
 }
 
 async fn connect(

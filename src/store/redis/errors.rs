@@ -21,6 +21,55 @@ pub(super) fn before_sending(error: RedisError) -> StoreError {
     }
 }
 
+/// What went wrong while a connection to this server and its database was opened.
+pub(super) fn connecting(error: RedisError, address: &str, database: i64) -> StoreError {
+    let text = error.to_string();
+    let detail = error.detail().unwrap_or_default();
+    let told = if error.is_io_error() && text.contains("received corrupt message") {
+        without_tls()
+    } else if text.contains("refused to switch database") && is_about_the_database(detail) {
+        misconfigured(&format!("refuses database {database} ({detail})"))
+    } else {
+        before_sending(error)
+    };
+    at(address, told)
+}
+
+/// The client library keeps the sentence of a refused `SELECT`, and loses the code: a server that is busy refuses it too.
+fn is_about_the_database(detail: &str) -> bool {
+    ["DB index", "not allowed in cluster mode", "no permissions"].iter().any(|words| detail.contains(words))
+}
+
+/// The error of a server that should speak TLS.
+pub(super) fn without_tls() -> StoreError {
+    misconfigured("seems not to speak TLS; use redis://, or the port that speaks TLS")
+}
+
+/// The error of a server that should have all keys, and has some of them.
+pub(super) fn of_a_cluster() -> StoreError {
+    misconfigured("is a node of a cluster; use redis+cluster://")
+}
+
+fn misconfigured(reason: &str) -> StoreError {
+    StoreError::Misconfigured { reason: reason.to_owned() }
+}
+
+/// The same error, with where it happened.
+pub(super) fn at(address: &str, error: StoreError) -> StoreError {
+    let here = |text: String| format!("{address}: {text}");
+    match error {
+        StoreError::Lost { doing, source } => StoreError::Lost { doing: here(doing), source },
+        StoreError::Unavailable { reason, source } => {
+            StoreError::Unavailable { reason: here(reason), source }
+        }
+        StoreError::Full { reason } => StoreError::Full { reason: here(reason) },
+        StoreError::Denied { reason } => StoreError::Denied { reason: here(reason) },
+        StoreError::Corrupt { reason } => StoreError::Corrupt { reason: here(reason) },
+        StoreError::Misconfigured { reason } => misconfigured(&format!("{address} {reason}")),
+        other => other,
+    }
+}
+
 /// What went wrong after the verb was sent. Only an answer of the server is certain.
 pub(super) fn after_sending(error: RedisError) -> StoreError {
     match answered(&error) {
@@ -78,10 +127,16 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
     let reason = text.to_owned();
     Some(match code {
         "OOM" => StoreError::Full { reason },
-        "NOAUTH" | "WRONGPASS" | "NOPERM" | "CROSSSLOT" => StoreError::Denied { reason },
+        "CROSSSLOT" => of_a_cluster(),
+        "NOAUTH" | "WRONGPASS" | "NOPERM" => StoreError::Denied { reason },
         "WRONGTYPE" => StoreError::Corrupt { reason },
         "NOREPLICAS" | "MISCONF" | "BUSY" | "LOADING" | "READONLY" | "MASTERDOWN" | "CLUSTERDOWN"
         | "TRYAGAIN" | "MOVED" | "ASK" | "NOSCRIPT" => StoreError::Unavailable { reason, source: None },
+        "ERR" if detail.contains("cluster support disabled") => {
+            misconfigured("is no cluster (its cluster support is disabled); use redis://")
+        }
+        "ERR" if is_unknown(detail, "sentinel") => misconfigured("is no sentinel; use redis://"),
+        "ERR" if is_unknown(detail, "script") => misconfigured("has no scripts: it may be a sentinel"),
         "ERR" if is_denied_within(detail) => StoreError::Denied { reason },
         "ERR" if detail.starts_with("max number of clients") => {
             StoreError::Unavailable { reason, source: None }
@@ -93,6 +148,13 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
 /// A command refused by the rights of the user *inside* a script has no code of its own, only these sentences.
 fn is_denied_within(detail: &str) -> bool {
     detail.contains("The user executing the script can't") || detail.starts_with("ACL failure in script")
+}
+
+/// Whether the server does not have this command.
+fn is_unknown(detail: &str, command: &str) -> bool {
+    let detail = detail.to_ascii_lowercase();
+    let named = detail.strip_prefix("unknown command ").map(|rest| rest.trim_start_matches(['\'', '`']));
+    named.is_some_and(|named| named.starts_with(command))
 }
 
 /// Redis before 7.0 wraps an error inside a script: `ERR Error running script (…): @user_script: 5: -OOM command…`.
@@ -143,6 +205,10 @@ mod tests {
             ("NOAUTH", "denied"),
             ("WRONGPASS", "denied"),
             ("NOPERM", "denied"),
+            ("CROSSSLOT", "misconfigured"),
+            ("ERR This instance has cluster support disabled; hear", "misconfigured"),
+            ("ERR unknown command 'SENTINEL', with args beginning with", "misconfigured"),
+            ("ERR unknown command `SCRIPT`, with args beginning with", "misconfigured"),
             ("WRONGTYPE", "corrupt"),
             ("UNKILLABLE", "lost"),
             ("SOMETHING", "lost"),

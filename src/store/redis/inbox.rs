@@ -17,14 +17,17 @@ use super::{
     target::{Found, Target},
     urls::Node,
 };
-use crate::store::{Announcement, StoreError};
+use crate::{
+    protocol::rough,
+    store::{Announcement, StoreError},
+};
 
 /// How often the server is asked whether it is still there: a connection whose other end has vanished says nothing.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Who is denied is denied until somebody changes the configuration.
-const PAUSE_IF_DENIED: Duration = Duration::from_secs(30);
+/// Who is denied, or asks the wrong server, is so until somebody changes the configuration.
+const PAUSE_IF_WRONG: Duration = Duration::from_secs(30);
 
 /// Listens to one channel for as long as its stream is there.
 pub(super) struct Listener {
@@ -82,9 +85,9 @@ impl Listener {
                     return Announcement::Listening;
                 }
                 Err(error) => {
-                    self.pause = match error {
-                        StoreError::Denied { .. } => PAUSE_IF_DENIED,
-                        _ => (2 * self.pause).clamp(FIRST_PAUSE, LONGEST_PAUSE),
+                    self.pause = match error.is_transient() {
+                        true => (2 * self.pause).clamp(FIRST_PAUSE, LONGEST_PAUSE),
+                        false => PAUSE_IF_WRONG,
                     };
                     // Once: the next try is likely to say the same.
                     if self.told.replace(error.kind()) != Some(error.kind()) {
@@ -100,7 +103,7 @@ impl Listener {
         match timeout(within, Line::find_and_open(&self.target, &self.channel)).await {
             Ok(opened) => opened,
             Err(_) => {
-                let reason = format!("no subscription within {within:?}");
+                let reason = format!("{:?}: no subscription within {}", self.target, rough(within));
                 Err(StoreError::Unavailable { reason, source: None })
             }
         }
@@ -110,7 +113,10 @@ impl Listener {
 impl Line {
     async fn find_and_open(target: &Target, channel: &str) -> Result<Self, StoreError> {
         let Found { client, master } = target.find().await?;
-        Self::open(&client, channel, master).await.map_err(errors::before_sending)
+        let info = client.get_connection_info();
+        let (address, database) = (info.addr().to_string(), info.redis_settings().db());
+        let opened = Self::open(&client, channel, master).await;
+        opened.map_err(|error| errors::connecting(error, &address, database))
     }
 
     async fn open(client: &Client, channel: &str, master: Option<Node>) -> RedisResult<Self> {

@@ -4,6 +4,7 @@
 
 mod answers;
 mod batch;
+mod belief;
 mod call;
 mod caller;
 pub(crate) mod checkup;
@@ -17,13 +18,16 @@ mod keys;
 mod listing;
 mod options;
 mod plain;
+mod plain_port;
 mod record;
 mod replicas;
 mod scripts;
 mod sentinel;
 mod servers;
+mod silence;
 mod target;
 mod tls;
+mod url_faults;
 mod urls;
 mod verbs;
 

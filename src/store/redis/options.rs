@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
-use super::tls::{self, TlsFiles};
-use crate::protocol::Invalid;
+use super::{
+    tls::{self, TlsFiles},
+    url_faults,
+};
+use crate::protocol::{Invalid, exact};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MOST_REPLICAS: u32 = 100;
@@ -97,12 +100,12 @@ fn within(field: &str, value: Duration, least: Duration, most: Duration) -> Resu
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(Invalid::new(field, format_args!("{value:?}"), format!("{least:?} to {most:?}")))
+    Err(Invalid::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
 }
 
 /// Reads the URL. Nothing is sent.
 ///
-/// Of a wrong one the error shows only the scheme: who cannot read it cannot know where in it the password stands.
+/// Of a wrong one the error shows the scheme and what is wrong, and nothing of which it is not certain that it is no password.
 pub(super) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invalid> {
     const ALLOWED: &str = "redis://[user:password@]host[:port][/db], the same with rediss:// for TLS, \
                            redis+unix:///path[?db=…&user=…&pass=…], \
@@ -110,7 +113,7 @@ pub(super) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invali
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     let known = scheme.filter(|scheme| ["redis", "rediss", "redis+unix", "unix"].contains(scheme));
     let Some(scheme) = known else {
-        return Err(Invalid::new("store.url", "a URL of another kind", ALLOWED));
+        return Err(Invalid::new("store.url", url_faults::of_scheme(url), ALLOWED));
     };
     if scheme == "rediss" && !cfg!(feature = "tls") {
         return Err(Invalid::new(
@@ -119,7 +122,11 @@ pub(super) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invali
             "redis://… unless built with the cargo feature `tls`",
         ));
     }
-    let wrong = |_| Invalid::new("store.url", format_args!("{scheme}://…"), ALLOWED);
+    let rest = &url[scheme.len() + "://".len()..];
+    let wrong = |_| {
+        let fault = url_faults::of(scheme, rest);
+        Invalid::new("store.url", format_args!("{scheme}://… {fault}"), ALLOWED)
+    };
     let info = url.into_connection_info().map_err(wrong)?;
     if matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
         let allowed = "rediss://… without it; whoever vouches for the server is named by store.tls_ca";

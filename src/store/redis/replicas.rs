@@ -104,7 +104,12 @@ impl Replicas {
         // hold it up.
         let connection = self.idle(Vec::pop).unwrap_or_else(|| self.servers.beside());
         let request = WithWait { call, wanted, within: response_timeout / 2 };
-        let Answered { value, repeated } = connection.send(&request).await?;
+        let Answered { value, repeated } = connection.send(&request).await.inspect_err(|error| {
+            // A proxy that has forgotten one of them is likely to have forgotten all.
+            if matches!(error, StoreError::TimedOut { .. }) {
+                self.idle(Vec::clear);
+            }
+        })?;
         self.idle(|idle| idle.push(connection));
         let (value, shortfall) = request.counted(value)?;
         Ok(Confirmed { answered: Answered { value, repeated }, shortfall })

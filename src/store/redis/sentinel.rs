@@ -15,10 +15,11 @@ use tokio::{
 };
 
 use super::{
+    belief::{self, Opinion, Term},
     errors,
     urls::{Node, Nodes},
 };
-use crate::store::StoreError;
+use crate::{protocol::rough, store::StoreError};
 
 /// How often the sentinels are asked while all is well.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -29,15 +30,9 @@ pub(super) struct Sentinels {
     nodes: Nodes,
     /// How long one of them may take. One that is dead must not use up the time to connect.
     within: Duration,
-    known: watch::Sender<Option<Node>>,
+    /// The master of the latest epoch that was told, for as long as the store is there.
+    known: watch::Sender<Option<Term>>,
     looked: Mutex<Option<Instant>>,
-}
-
-/// What one sentinel says.
-struct Opinion {
-    master: Node,
-    /// Of two opinions the one of the later failover counts: a sentinel that was cut off does not know of it.
-    epoch: u64,
 }
 
 impl Sentinels {
@@ -57,13 +52,14 @@ impl Sentinels {
 
     /// The master that was named last.
     pub(super) fn known(&self) -> Option<Node> {
-        self.known.borrow().clone()
+        self.known.borrow().as_ref().map(|known| known.master.clone())
     }
 
     /// Comes back when another master than this one is named.
     pub(super) async fn moved(&self, from: Option<&Node>) {
         // It fails only if the sender is gone, which this value owns.
-        let _ = self.known.subscribe().wait_for(|known| known.as_ref() != from).await;
+        let _ =
+            self.known.subscribe().wait_for(|known| known.as_ref().map(|known| &known.master) != from).await;
     }
 
     /// Asks in the background, if that is long ago.
@@ -80,33 +76,63 @@ impl Sentinels {
 
     /// Asks all of them for the master of today.
     pub(super) async fn ask(&self) -> Result<Node, StoreError> {
+        let before = self.known.borrow().clone();
         let asked = self.sentinels.iter().map(|sentinel| async {
             match timeout(self.within, opinion(sentinel, &self.service)).await {
-                Ok(answer) => answer.map_err(errors::before_sending),
-                Err(_) => Err(unavailable(format!("no answer within {:?}", self.within))),
+                Ok(answer) => answer.map_err(|error| errors::connecting(error, &address(sentinel), 0)),
+                Err(_) => {
+                    let reason = format!("{}: no answer within {}", address(sentinel), rough(self.within));
+                    Err(unavailable(reason))
+                }
             }
         });
-        let (mut best, mut denied, mut reasons) = (None::<Opinion>, None, Vec::new());
+        let (mut told, mut wrong, mut reasons) = (Vec::new(), None, Vec::new());
         for (sentinel, answer) in self.sentinels.iter().zip(join_all(asked).await) {
             match answer {
-                Ok(Some(opinion)) if best.as_ref().is_none_or(|best| best.epoch < opinion.epoch) => {
-                    best = Some(opinion);
-                }
-                Ok(Some(_)) => {}
+                Ok(Some(opinion)) => told.push(opinion),
                 Ok(None) => reasons.push(format!("{}: unknown service", address(sentinel))),
                 Err(error) => {
-                    reasons.push(format!("{}: {error}", address(sentinel)));
-                    denied = denied.or(matches!(error, StoreError::Denied { .. }).then_some(error));
+                    reasons.push(error.to_string());
+                    wrong = wrong.or((!error.is_transient()).then_some(error));
                 }
             }
         }
-        let Some(Opinion { master, .. }) = best else {
-            let reason =
-                format!("no sentinel names the master of {:?} ({})", self.service, reasons.join("; "));
-            return Err(denied.unwrap_or_else(|| unavailable(reason)));
-        };
-        self.known.send_if_modified(|known| known.replace(master.clone()).as_ref() != Some(&master));
-        Ok(master)
+        let reasons = reasons.join("; ");
+        if told.is_empty() {
+            let reason = format!("no sentinel names the master of {:?} ({reasons})", self.service);
+            return Err(wrong.unwrap_or_else(|| unavailable(reason)));
+        }
+        self.learn(&told, before).map_err(|doubt| {
+            let reasons = if reasons.is_empty() { reasons } else { format!(" ({reasons})") };
+            let service = &self.service;
+            unavailable(format!(
+                "the sentinels are not believed about the master of {service:?}: {doubt}{reasons}"
+            ))
+        })
+    }
+
+    /// Keeps what may be believed of this, and answers the master by that; `before` was known when they were asked.
+    fn learn(&self, told: &[Opinion], before: Option<Term>) -> Result<Node, belief::Doubt> {
+        let mut learnt = Err(belief::Doubt::Minority { told: 0, of: self.sentinels.len() });
+        self.known.send_if_modified(|known| {
+            learnt = belief::believed(told, self.sentinels.len(), known.as_ref());
+            let Ok(term) = &learnt else { return false };
+            if let Some(known) = known.as_ref().filter(|known| term.epoch < known.epoch) {
+                // Another question was answered meanwhile: these answers are from before the failover that it told of.
+                if before.as_ref() != Some(known) {
+                    learnt = Err(belief::Doubt::Older { told: term.clone(), known: known.clone() });
+                    return false;
+                }
+                tracing::warn!(
+                    service = %self.service, known = %known.master, known_epoch = known.epoch, now = %term.master,
+                    epoch = term.epoch, "all sentinels agree on an older epoch: taken as set up anew"
+                );
+            }
+            let is_other = known.as_ref().map(|known| &known.master) != Some(&term.master);
+            *known = Some(term.clone());
+            is_other
+        });
+        learnt.map(|term| term.master)
     }
 }
 
@@ -123,8 +149,10 @@ async fn opinion(sentinel: &Client, service: &str) -> RedisResult<Option<Opinion
     let address: Option<(String, u16)> = redis::from_redis_value(address.extract_error()?)?;
     let Some((host, port)) = address else { return Ok(None) };
     let table: HashMap<String, String> = redis::from_redis_value(table.extract_error()?)?;
-    let epoch = table.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
-    Ok(Some(Opinion { master: Node::new(host, port), epoch }))
+    let number = |field| table.get(field).and_then(|number| number.parse().ok()).unwrap_or(0);
+    let term = Term { epoch: number("config-epoch"), master: Node::new(host, port) };
+    let others = usize::try_from(number("num-other-sentinels")).unwrap_or(usize::MAX);
+    Ok(Some(Opinion { term, others }))
 }
 
 fn address(sentinel: &Client) -> String {

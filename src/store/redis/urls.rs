@@ -4,7 +4,10 @@ use std::fmt;
 
 use redis::{Client, ConnectionAddr, ConnectionInfo, RedisResult};
 
-use super::options::{self, RedisOptions};
+use super::{
+    options::{self, RedisOptions},
+    url_faults,
+};
 use crate::protocol::Invalid;
 
 const SENTINEL: &str = "redis+sentinel://[user:password@]host[:port],…/service[/db]\
@@ -83,7 +86,7 @@ pub(super) enum Named {
     Cluster { seeds: Vec<Node>, nodes: Nodes },
 }
 
-/// Reads a URL of any kind. Nothing is sent, and of a wrong one only the scheme is shown.
+/// Reads a URL of any kind. Nothing is sent, and of a wrong one no password is shown.
 pub(super) fn named(url: &str, options: &RedisOptions) -> Result<Named, Invalid> {
     let (kind, rest) = url.split_once("://").unwrap_or_default();
     let (scheme, kind) = kind.split_once('+').unwrap_or_default();
@@ -96,7 +99,13 @@ pub(super) fn named(url: &str, options: &RedisOptions) -> Result<Named, Invalid>
 }
 
 fn cluster(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, Invalid> {
-    let wrong = || Invalid::new("store.url", format_args!("{scheme}+cluster://…"), CLUSTER);
+    let wrong = || {
+        Invalid::new(
+            "store.url",
+            format_args!("{scheme}+cluster://… {}", url_faults::of("redis+cluster", rest)),
+            CLUSTER,
+        )
+    };
     let (user, hosts) = split_user(rest).ok_or_else(wrong)?;
     let seeds = nodes(hosts.strip_suffix('/').unwrap_or(hosts), 6379).ok_or_else(wrong)?;
     let nodes = Nodes::like(&seeds[0], (scheme, &user, ""), options)?;
@@ -104,7 +113,13 @@ fn cluster(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, In
 }
 
 fn sentinel(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, Invalid> {
-    let wrong = || Invalid::new("store.url", format_args!("{scheme}+sentinel://…"), SENTINEL);
+    let wrong = || {
+        Invalid::new(
+            "store.url",
+            format_args!("{scheme}+sentinel://… {}", url_faults::of("redis+sentinel", rest)),
+            SENTINEL,
+        )
+    };
     let Service { hosts, of_sentinels, user, name, db } = Service::read(rest).ok_or_else(wrong)?;
     let nodes = Nodes::like(&hosts[0], (scheme, &user, &db), options)?;
     let of_sentinels = Nodes::like(&hosts[0], (scheme, &of_sentinels, ""), options)?;

@@ -8,7 +8,10 @@ use redis::{
 use tokio::time::timeout;
 
 use super::{Answer, Table, unavailable};
-use crate::store::{StoreError, redis::errors};
+use crate::{
+    protocol::rough,
+    store::{StoreError, redis::errors},
+};
 
 /// A connection that is used for questions alone.
 pub(super) struct Line {
@@ -27,7 +30,7 @@ impl Line {
         match timeout(connect_within, opening).await {
             Ok(Ok(connection)) => Ok(Self { connection, within: answer_within }),
             Ok(Err(error)) => Err(errors::before_sending(error)),
-            Err(_) => Err(unavailable(format!("no connection within {connect_within:?}"))),
+            Err(_) => Err(unavailable(format!("no connection within {}", rough(connect_within)))),
         }
     }
 
@@ -45,7 +48,7 @@ impl Line {
             },
             Ok(Ok(_)) => Err(unavailable("the answers make no sense")),
             Ok(Err(error)) => Err(errors::before_sending(error)),
-            Err(_) => Err(unavailable(format!("no answer within {within:?}"))),
+            Err(_) => Err(unavailable(format!("no answer within {}", rough(within)))),
         }
     }
 }

@@ -246,8 +246,8 @@ impl Cluster {
                     self.keep(map);
                     return None;
                 }
-                // Who is denied learns more from that than from a node that is down.
-                Err(error) if matches!(error, StoreError::Denied { .. }) => failure = Some(error),
+                // Who is denied, or asks the wrong server, learns more from that than from a node that is down.
+                Err(error) if !error.is_transient() => failure = Some(error),
                 Err(error) => failure = failure.or(Some(error)),
             }
         }

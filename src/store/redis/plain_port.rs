@@ -1,0 +1,36 @@
+//! TLS towards a port that does not speak it.
+//!
+//! Redis takes the first message of TLS for the beginning of a command and waits for the rest. So nothing is said until
+//! the time to connect is over, and that looks like a server that stalls. One that does answer is asked without TLS.
+
+use std::{future, time::Duration};
+
+use redis::{AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo};
+use tokio::time::sleep;
+
+/// A handshake that takes no longer is not doubted.
+const UNDOUBTED: Duration = Duration::from_millis(200);
+
+/// Comes back if the server that this connects to over TLS answers without it. Only a `PING` is sent, and no password.
+pub(super) async fn answers(info: &ConnectionInfo) {
+    if let ConnectionAddr::TcpTls { host, port, .. } = info.addr() {
+        sleep(UNDOUBTED).await;
+        if answers_ping(host, *port).await {
+            return;
+        }
+    }
+    future::pending().await
+}
+
+async fn answers_ping(host: &str, port: u16) -> bool {
+    let Ok(client) = Client::open((host, port)) else { return false };
+    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    let Ok(mut connection) = client.get_multiplexed_async_connection_with_config(&config).await else {
+        return false;
+    };
+    match redis::cmd("PING").exec_async(&mut connection).await {
+        Ok(()) => true,
+        // Whatever the server says, it says it without TLS.
+        Err(error) => matches!(error.code(), Some("ERR" | "NOAUTH" | "DENIED" | "NOPERM" | "LOADING")),
+    }
+}
