@@ -1,33 +1,37 @@
-//! A long-running worker, one in the whole fleet, that stops when its lease is lost and starts again.
+//! A long-running worker, one in the whole fleet, that ends when its lease is lost, and is started again however it ended.
 //!
 //! ```console
-//! cargo run --example worker -- --for 10s
+//! cargo run --example worker -- --for 15s
 //! ```
 //!
 //! After its fifth report this worker hangs (`--hang-after`), as a worker in an endless loop would. It promised to report
-//! in once a second (`heartbeat`), so its lease is renewed no more, and another one can take over.
+//! in once a second (`heartbeat`), so its lease is renewed no more, and another one can take over. After its tenth report
+//! it panics (`--panic-after`). `actix::Supervisor` does not start an actor again that has panicked; here whoever started
+//! the worker hears of its end by a link, and starts another one.
 //!
 //! With a Redis server, start it in two terminals and kill the one that works:
 //!
 //! ```console
-//! cargo run --example worker -- --store redis://127.0.0.1:6379 --hang-after 1000 --for 10m
+//! cargo run --example worker -- --store redis://127.0.0.1:6379 --hang-after 1000 --panic-after 1000 --for 10m
 //! ```
 
 mod common;
 
-use std::{error::Error, process, rc::Rc, time::Duration};
+use std::{cell::Cell, convert::Infallible, error::Error, process, rc::Rc, time::Duration};
 
-use actix::{
-    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, Supervised,
-    Supervisor, WrapFuture,
-};
+use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, WrapFuture};
 use clap::Parser;
 use leasehold::{Acquire, Fence, Lease, LockManager, Shutdown};
+use tokio::sync::oneshot;
 
 use crate::common::Common;
 
 const TTL: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The pause before a worker is started again; doubled with each one in a row that has written nothing.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A worker that runs only while it holds its lease.
 #[derive(Debug, Parser)]
@@ -35,8 +39,15 @@ struct Args {
     #[command(flatten)]
     common: Common,
     /// How long the program runs.
-    #[arg(long = "for", default_value = "10s", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", default_value = "15s", value_parser = humantime::parse_duration)]
     runs_for: Duration,
+    #[command(flatten)]
+    habits: Habits,
+}
+
+/// How a worker behaves.
+#[derive(Clone, Debug, clap::Args)]
+struct Habits {
     /// How often the worker does a piece of work.
     #[arg(long, default_value = "500ms", value_parser = humantime::parse_duration)]
     every: Duration,
@@ -46,55 +57,86 @@ struct Args {
     /// After how many pieces of work it hangs, once.
     #[arg(long, default_value_t = 5)]
     hang_after: u32,
+    /// After how many pieces of work it panics, once.
+    #[arg(long, default_value_t = 10)]
+    panic_after: u32,
 }
 
-/// Works while it holds its lease, and stops when it does not; the supervisor starts it again.
+/// What survives a worker: it lies outside of it.
+#[derive(Debug, Default)]
+struct Work {
+    written: Cell<u32>,
+    has_hung: Cell<bool>,
+    has_panicked: Cell<bool>,
+}
+
+/// Works while it holds its lease, and ends when it does not.
 struct Worker {
     locks: Addr<LockManager>,
-    every: Duration,
-    heartbeat: Duration,
-    hang_after: Option<u32>,
-    hangs: bool,
-    written: u32,
+    habits: Habits,
+    work: Rc<Work>,
+    link: Option<Link>,
     lease: Option<Rc<Lease>>,
+    hangs: bool,
+}
+
+/// The worker's end of a link to whoever started it. It is dropped with the worker, however that ends, which tells the
+/// other end; and if the other end is dropped, the worker is no longer wanted.
+type Link = oneshot::Sender<Infallible>;
+
+/// Starts a worker, and another one whenever it has ended, until this is dropped.
+async fn keep_working(locks: &Addr<LockManager>, habits: &Habits) -> Infallible {
+    let work = Rc::new(Work::default());
+    let mut pause = PAUSE;
+    loop {
+        let (link, end) = oneshot::channel();
+        let written = work.written.get();
+        let (locks, habits, work) = (locks.clone(), habits.clone(), Rc::clone(&work));
+        Worker { locks, habits, work: Rc::clone(&work), link: Some(link), lease: None, hangs: false }.start();
+        match end.await {
+            Ok(never) => return never,
+            Err(_) => println!("the worker has ended; another one starts in {pause:?}"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = if work.written.get() > written { PAUSE } else { LONGEST_PAUSE.min(pause * 2) };
+    }
 }
 
 impl Actor for Worker {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
+        if let Some(mut link) = self.link.take() {
+            let unwanted = async move { link.closed().await };
+            ctx.spawn(unwanted.into_actor(self).map(|(), _, ctx| {
+                println!("the worker is done");
+                ctx.stop();
+            }));
+        }
         println!("the worker asks for its lease");
         let ask = Acquire::new("reports/nightly").purpose("writes reports").ttl(TTL).wait(PATIENCE);
-        let ask = ask.heartbeat(self.heartbeat).bound_to(&ctx.address());
+        let ask = ask.heartbeat(self.habits.heartbeat).bound_to(&ctx.address());
         ctx.spawn(self.locks.send(ask).into_actor(self).map(|answer, worker, ctx| match answer {
             Ok(Ok(lease)) => worker.work(lease, ctx),
-            Ok(Err(error)) => worker.try_again(&error, ctx),
-            Err(error) => worker.try_again(&error, ctx),
+            Ok(Err(error)) => give_up(&error, ctx),
+            Err(error) => give_up(&error, ctx),
         }));
     }
 }
 
-impl Supervised for Worker {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        // Dropping a lease gives it back.
-        self.lease = None;
-        self.hangs = false;
-    }
+fn give_up(error: &dyn Error, ctx: &mut Context<Worker>) {
+    println!("the worker has no lease: {error}");
+    ctx.stop();
 }
 
 impl Worker {
-    fn try_again(&self, error: &dyn Error, ctx: &mut Context<Self>) {
-        println!("the worker has no lease: {error}");
-        ctx.run_later(self.every, |_, ctx| ctx.stop());
-    }
-
     /// Works until the lease is lost: an actor that stops loses its timers, so nothing goes on after that.
     fn work(&mut self, lease: Lease, ctx: &mut Context<Self>) {
         let fence = lease.fence().map_or(0, Fence::get);
         println!("the worker works (pid {}, fence {fence})", process::id());
         let lease = Rc::new(lease);
         self.lease = Some(Rc::clone(&lease));
-        ctx.run_interval(self.every, Self::write_a_report);
+        ctx.run_interval(self.habits.every, Self::write_a_report);
         let lost = async move { lease.lost().await };
         ctx.spawn(lost.into_actor(self).map(|reason, _, ctx| {
             println!("the worker stops: its lease is lost, {reason}");
@@ -103,31 +145,20 @@ impl Worker {
     }
 
     fn write_a_report(&mut self, _: &mut Context<Self>) {
-        if self.hang_after.take_if(|after| *after == self.written).is_some() {
+        let (work, written) = (&self.work, self.work.written.get());
+        if written == self.habits.hang_after && !work.has_hung.replace(true) {
             println!("the worker hangs");
             self.hangs = true;
         }
         let Some(lease) = self.lease.as_ref().filter(|_| !self.hangs) else {
             return;
         };
-        self.written += 1;
-        println!("the worker has written report {}", self.written);
+        if written == self.habits.panic_after && !work.has_panicked.replace(true) {
+            panic!("the worker panics, as it was told to");
+        }
+        work.written.set(written + 1);
+        println!("the worker has written report {}", written + 1);
         lease.heartbeat();
-    }
-}
-
-/// Asks the worker to end for good.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Finish;
-
-impl Handler<Finish> for Worker {
-    type Result = ();
-
-    fn handle(&mut self, _: Finish, ctx: &mut Self::Context) {
-        println!("the worker is done");
-        // Nobody has its address any more, so the supervisor lets it go.
-        ctx.stop();
     }
 }
 
@@ -136,22 +167,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     common::log();
     let args = Args::parse();
     let locks = args.common.start()?;
-    let worker = Worker {
-        locks: locks.clone(),
-        every: args.every,
-        heartbeat: args.heartbeat,
-        hang_after: Some(args.hang_after),
-        hangs: false,
-        written: 0,
-        lease: None,
-    };
-    let worker = Supervisor::start(|_| worker);
     tokio::select! {
+        never = keep_working(&locks, &args.habits) => match never {},
         () = tokio::time::sleep(args.runs_for) => {}
         stopped = common::asked_to_stop() => stopped?,
     }
-    worker.do_send(Finish);
-    drop(worker);
     let drained = locks.send(Shutdown { drain: TTL }).await?;
     println!("given back: {}, taken away: {}", drained.finished, drained.revoked);
     Ok(())

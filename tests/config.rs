@@ -1,8 +1,10 @@
 //! What a configuration may say, and the exact words with which the rest is refused.
 
-use std::{fs, time::Duration};
+use std::{fs, sync::Arc, time::Duration};
 
+use actix::Addr;
 use leasehold::{
+    Acquire, AcquireError, Lease, LockManager, MemoryStore,
     actor::Settings,
     config::{Config, ConfigError, Preset},
     protocol::{Backoff, Jitter},
@@ -49,14 +51,19 @@ fn every_key_is_explained_right_above_it() {
 
 #[test]
 fn every_key_that_is_commented_out_can_be_set() {
-    let set = |line: &str| Config::from_toml(&format!("[backoff]\n{line}"));
-    let comments = Config::DEFAULT_TOML.lines().filter_map(|line| line.strip_prefix("# "));
-    let out: Vec<&str> = comments
-        .filter(|line| ["preset = ", "attempts = "].iter().any(|key| line.starts_with(key)))
-        .collect();
-    assert_eq!(out.len(), 2);
-    for line in out {
-        assert_ne!(set(line).unwrap(), Config::default(), "{line}");
+    let (mut section, mut out) = ("", Vec::new());
+    for line in Config::DEFAULT_TOML.lines() {
+        let keys = ["preset = ", "attempts = ", "renewal_interval = ", "response_timeout = "];
+        match line.strip_prefix("# ") {
+            Some(line) if keys.iter().any(|key| line.starts_with(key)) => out.push((section, line)),
+            _ if line.starts_with('[') => section = line,
+            _ => {}
+        }
+    }
+    assert_eq!(out.len(), 4);
+    for (section, line) in out {
+        let set = Config::from_toml(&format!("{section}\n{line}")).unwrap();
+        assert_ne!(set, Config::default(), "{line}");
     }
 }
 
@@ -94,13 +101,53 @@ fn a_variable_wins_over_the_text_whatever_its_type() {
         ],
     );
     assert_eq!(config.lease.ttl, Duration::from_secs(40));
-    assert_eq!(config.lease.renewal_interval, Duration::from_secs(4));
+    assert_eq!(config.renewal_interval(), Duration::from_secs(4));
     assert_eq!(config.store.url.reveal(), "redis://host");
     assert_eq!(config.store.prefix, "42");
     assert_eq!(config.backoff.multiplier, 3.0);
     assert_eq!(config.backoff.attempts, Some(7));
     assert_eq!(config.backoff.jitter, Jitter::None);
     assert_eq!(config.limits.max_pending, 5);
+}
+
+#[test]
+fn what_is_not_set_follows_what_is() {
+    let millis = Duration::from_millis;
+    let config =
+        with_variables("", &[("LEASEHOLD_LEASE_TTL", "10s"), ("LEASEHOLD_STORE_URL", "redis://host")]);
+    assert_eq!(config.settings().unwrap().ttl, millis(10_000));
+    assert_eq!(config.settings().unwrap().renewal_interval, millis(10_000) / 3);
+    assert_eq!(config.response_timeout(), millis(500));
+
+    let config = with_variables("store.url = 'redis://host'", &[("LEASEHOLD_LEASE_TTL", "900ms")]);
+    assert_eq!((config.renewal_interval(), config.response_timeout()), (millis(300), millis(300)));
+    let mut config = Config::from_toml("store.url = 'redis://host'").unwrap();
+    config.lease.ttl = millis(900);
+    config.check().unwrap();
+    assert_eq!(config.response_timeout(), millis(300), "also what code has set is followed");
+
+    let config = Config::from_toml("limits.max_ttl = '20s'\nwait.grant_window = '30s'").unwrap();
+    assert_eq!((config.lease.ttl, config.wait.patience), (millis(20_000), millis(30_000)));
+    let config = Config::from_toml("backoff.initial = '2s'\nsupervision.restart_pause = '3s'").unwrap();
+    assert_eq!((config.backoff.max, config.supervision.max_restart_pause), (millis(2_000), millis(3_000)));
+    let config = Config::from_toml("backoff.max = '20ms'\nsupervision.max_restart_pause = '3ms'").unwrap();
+    assert_eq!((config.backoff.initial, config.supervision.restart_pause), (millis(20), millis(3)));
+}
+
+#[test]
+fn variables_of_others_do_not_stop_the_start() {
+    let foreign = [
+        ("LEASEHOLD_SERVICE_HOST", "10.0.0.1"),
+        ("LEASEHOLD_SERVICE_PORT", "6379"),
+        ("LEASEHOLD_PORT", "tcp://10.0.0.1:6379"),
+        ("LEASEHOLD_PORT_6379_TCP", "tcp://10.0.0.1:6379"),
+        ("LEASEHOLD_PORT_6379_TCP_ADDR", "10.0.0.1"),
+        ("LEASEHOLD_STORE_PORT", "tcp://10.0.0.1:6379"),
+        ("LEASEHOLD_DEBUG", "1"),
+        ("LEASEHOLD_", "1"),
+        ("LEASEHOLD_CONFIG", "/read/by/load.toml"),
+    ];
+    assert_eq!(with_variables("", &foreign), Config::default());
 }
 
 #[test]
@@ -140,6 +187,39 @@ fn no_server_is_needed_to_open_a_store() {
     let config = with_variables("", &[("LEASEHOLD_STORE_URL", "redis://127.0.0.1:1")]);
     config.open_store().unwrap();
     Config::default().open_store().unwrap();
+}
+
+/// Asks for `r` once, without waiting.
+async fn asks(locks: &Addr<LockManager>) -> Result<Lease, AcquireError> {
+    locks.send(Acquire::new("r")).await.unwrap()
+}
+
+#[actix::test]
+async fn managers_of_one_process_share_the_memory_of_one_name() {
+    let start = |text: &str| Config::from_toml(text).unwrap().start().unwrap();
+    let first = start("store.url = 'memory://shared'");
+    let lease = asks(&first).await.unwrap();
+    let second = start("store.url = 'memory://shared'");
+    assert!(matches!(asks(&second).await, Err(AcquireError::Held { .. })));
+
+    let elsewhere = ["memory://other", "memory://shared'\nstore.prefix = 'other"];
+    for store in elsewhere {
+        let lease = asks(&start(&format!("store.url = '{store}'"))).await.unwrap();
+        lease.release().await.unwrap();
+    }
+    let of_its_own = LockManager::builder(Arc::new(MemoryStore::default())).start().unwrap();
+    asks(&of_its_own).await.unwrap().release().await.unwrap();
+
+    lease.release().await.unwrap();
+    asks(&second).await.unwrap().release().await.unwrap();
+}
+
+#[actix::test]
+async fn the_memory_without_a_name_is_one_store_too() {
+    let first = asks(&Config::default().start().unwrap()).await.unwrap();
+    let second = asks(&Config::default().start().unwrap()).await;
+    assert!(matches!(second, Err(AcquireError::Held { .. })), "{second:?}");
+    first.release().await.unwrap();
 }
 
 #[test]

@@ -1,6 +1,8 @@
-//! What the examples share: the store that the command line names, and the wish to stop.
+//! What the examples share: the configuration that the command line names, and the wish to stop.
 
 #![allow(dead_code, reason = "each example uses its own part")]
+
+use std::path::PathBuf;
 
 use actix::Addr;
 use leasehold::{
@@ -12,17 +14,30 @@ use tracing_subscriber::EnvFilter;
 /// What every example can be told.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Common {
-    /// Where locks live: memory:// for this process alone, or redis://127.0.0.1:6379
-    #[arg(long, default_value = "memory://")]
-    pub(crate) store: String,
+    /// The configuration of the locks. Without it: the file in LEASEHOLD_CONFIG, or config.toml if it is there
+    #[arg(long)]
+    pub(crate) config: Option<PathBuf>,
+    /// Where locks live, whatever the configuration says: memory:// for this process alone, or redis://127.0.0.1:6379
+    #[arg(long)]
+    pub(crate) store: Option<String>,
 }
 
 impl Common {
-    /// Starts a lock manager on that store. The store need not be there yet.
+    /// The configuration, with the environment over the file and the command line over both.
+    pub(crate) fn config(&self) -> Result<Config, ConfigError> {
+        let mut config = match &self.config {
+            Some(file) => Config::from_file(file)?,
+            None => Config::load()?,
+        };
+        if let Some(url) = &self.store {
+            config.store.url = url.as_str().into();
+        }
+        Ok(config)
+    }
+
+    /// Starts a lock manager. The store need not be there yet.
     pub(crate) fn start(&self) -> Result<Addr<LockManager>, ConfigError> {
-        let mut config = Config::default();
-        config.store.url = self.store.as_str().into();
-        config.start()
+        self.config()?.start()
     }
 }
 

@@ -1,9 +1,13 @@
 //! One instance of the lottery: draws if it is elected, and watches whoever was if it is not.
 
-use std::{error::Error, fmt, process, time::Duration};
+use std::{
+    error::Error,
+    fmt, process,
+    time::{Duration, Instant},
+};
 
 use actix::Addr;
-use leasehold::{Acquire, AcquireError, Lease, LockManager, ReleaseError, Shutdown, store::Holder};
+use leasehold::{Acquire, AcquireError, Lease, LockManager, Shutdown, StoreError, store::Holder};
 
 use crate::{
     Draw,
@@ -11,7 +15,7 @@ use crate::{
     results::{Results, Verdict},
 };
 
-/// How long a watcher waits for the lease before it looks for the winners again.
+/// How long a watcher waits for the lease, or for the store, before it looks for the winners again.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// One of those that compete.
@@ -49,7 +53,7 @@ impl Instance {
         draw: &Draw,
         results: &Results,
     ) -> Result<(), Box<dyn Error>> {
-        let mut watching = false;
+        let (mut watching, mut silent_since) = (false, None);
         loop {
             if let Some(by) = results.drawn_by()? {
                 if !watching {
@@ -61,12 +65,26 @@ impl Instance {
             let ask = ask.metadata("instance", self.0.to_string());
             // The first request is a try. Then it waits: when the one that was elected dies, this one takes over.
             match locks.send(ask.wait(if watching { LOOK_EVERY } else { Duration::ZERO })).await? {
-                Ok(lease) => watching |= self.draw(lease, draw, results).await?,
+                Ok(lease) => {
+                    watching |= self.draw(lease, draw, results).await?;
+                    silent_since = None;
+                }
                 Err(AcquireError::Held { by, .. }) => {
                     if !watching {
                         println!("{self} is not elected: {} holds the lease", describe(&by));
                     }
                     watching = true;
+                    silent_since = None;
+                }
+                Err(error) if may_pass(&error) => {
+                    let since = *silent_since.get_or_insert_with(|| {
+                        println!("{self} waits for the store: {error}");
+                        Instant::now()
+                    });
+                    if since.elapsed() > draw.patience {
+                        return Err(error.into());
+                    }
+                    tokio::time::sleep(LOOK_EVERY).await;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -96,11 +114,32 @@ impl Instance {
             Verdict::Accepted => println!("{me} has drawn {winners:?}"),
             Verdict::AlreadyDrawn | Verdict::Stale => println!("{me} was too late, and is turned away"),
         }
-        match lease.release().await {
-            // What was written counts: the guard of the file let it through.
-            Ok(_) | Err(ReleaseError::Lost { .. }) => Ok(true),
-            Err(error) => Err(error.into()),
+        // What was written counts, whatever becomes of the lease: the guard of the file let it through.
+        if let Err(error) = lease.release().await {
+            println!("{me} has no answer to its release: {error}");
         }
+        Ok(true)
+    }
+}
+
+/// Tells errors after which asking again may help: the store was away, or its answer was.
+const fn may_pass(error: &AcquireError) -> bool {
+    use StoreError::{Full, Lost, NoQuorum, TimedOut, Unacknowledged, Unavailable};
+    match error {
+        AcquireError::Store(error) => matches!(
+            error,
+            TimedOut { .. }
+                | Lost { .. }
+                | Unavailable { .. }
+                | Full { .. }
+                | NoQuorum { .. }
+                | Unacknowledged { .. }
+        ),
+        AcquireError::Busy { .. }
+        | AcquireError::QueueFull { .. }
+        | AcquireError::TooLate { .. }
+        | AcquireError::Restarted => true,
+        _ => false,
     }
 }
 

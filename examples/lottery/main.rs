@@ -13,7 +13,8 @@
 //! ```
 //!
 //! With `--think 5s` there is time to `kill -9` the process that was elected: another one draws within one TTL, with a
-//! larger fence. The same with `kill -STOP`; whoever wakes up later is turned away.
+//! larger fence. The same with `kill -STOP`; whoever wakes up later is turned away. If the server goes away, the instances
+//! wait for it, each up to `--patience`. The program fails if nothing was drawn.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -23,15 +24,13 @@ mod results;
 use std::{
     env,
     error::Error,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 
 use clap::Parser;
 use futures_util::future::{join_all, try_join_all};
-use leasehold::{LockManager, MemoryStore};
 use tokio::process::{Child, Command};
 
 use crate::{common::Common, instance::Instance, results::Results};
@@ -69,6 +68,9 @@ struct Draw {
     /// How soon another instance takes over from one that died.
     #[arg(long, default_value = "2s", value_parser = humantime::parse_duration)]
     ttl: Duration,
+    /// How long an instance goes on asking a store that does not answer.
+    #[arg(long, default_value = "30s", value_parser = humantime::parse_duration)]
+    patience: Duration,
 }
 
 impl Draw {
@@ -90,23 +92,23 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let scratch = tempfile::tempdir()?;
     let out = args.out.clone().unwrap_or_else(|| scratch.path().join("winners"));
-    if args.common.store == "memory://" {
+    if args.common.config()?.store.url.is_memory() {
         compete_in_this_process(&args, &Results::new(&out)).await?;
     } else {
         compete_as_processes(&args, &out).await?;
     }
-    match fs::read_to_string(&out) {
-        Ok(winners) => println!("the winners: {}", winners.lines().collect::<Vec<_>>().join(", ")),
-        Err(_) => println!("nothing was drawn"),
-    }
+    let winners = match fs::read_to_string(&out) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err("nothing was drawn".into()),
+        winners => winners?,
+    };
+    println!("the winners: {}", winners.lines().collect::<Vec<_>>().join(", "));
     Ok(())
 }
 
-/// Every instance has a lock manager of its own, as if it were a process of its own.
+/// Every instance has a lock manager of its own, as if it were a process of its own. They share the locks of `memory://`.
 async fn compete_in_this_process(args: &Args, results: &Results) -> Result<(), Box<dyn Error>> {
-    let store = MemoryStore::default();
     let instances = (1..=args.instances).map(async |number| {
-        let locks = LockManager::builder(Arc::new(store.clone())).start()?;
+        let locks = args.common.start()?;
         Instance(number).run(locks, &args.draw, results).await
     });
     try_join_all(instances).await?;

@@ -25,7 +25,9 @@ use crate::{
 /// is frozen, or the store itself took the lease away ([`LossReason::NotHeld`]: told at the next renewal); for these
 /// there is the [`fence`](Self::fence).
 ///
-/// Dropping a lease gives it back, without an answer; [`release`](Self::release) answers.
+/// Dropping a lease gives it back, without an answer; [`release`](Self::release) answers. A drop only tells the manager, and
+/// what the manager has not sent when the process ends is never sent: the lease then ends with its TTL. So send
+/// [`Shutdown`](super::Shutdown) as the last line of `main`, or release and await it.
 #[must_use = "a lease that is dropped is given back"]
 pub struct Lease {
     state: Arc<LeaseState>,

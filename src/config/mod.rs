@@ -1,15 +1,20 @@
 //! `config.toml` as a value: parsed, its relations checked, turned into a store and settings.
 //!
 //! Later sources win over earlier ones: the embedded file ([`Config::DEFAULT_TOML`]), a file, variables named
-//! `LEASEHOLD_<SECTION>_<KEY>`. A setting that is unknown, in whatever source, is an error and not a shrug.
+//! `LEASEHOLD_<SECTION>_<KEY>`. A key of a file that is unknown is an error, and so is a variable that nearly names a
+//! setting; other variables are of somebody else. [`Config::load`] reads them all.
 
 mod error;
+mod follow;
+mod memory;
 mod quorum;
 mod sections;
 mod sources;
+mod store;
 mod url;
+mod variables;
 
-use std::{env, ffi::OsString, fs, path::Path, sync::Arc};
+use std::{env, ffi::OsString, fs, io, path::Path, time::Duration};
 
 use actix::Addr;
 use serde::Deserialize;
@@ -22,19 +27,16 @@ pub use self::{
     },
     url::StoreUrl,
 };
-use crate::{
-    actor::{LockManager, Settings},
-    protocol::{Invalid, exact},
-    store::{MemoryStore, RedisStore, Store},
-};
+use crate::actor::{LockManager, Settings};
 
 /// Everything that can be configured.
 ///
 /// ```
 /// use leasehold::config::Config;
 ///
-/// let config = Config::from_toml("lease.ttl = '10s'\nlease.renewal_interval = '3s'")?;
-/// assert_eq!(config.lease.ttl.as_secs(), 10);
+/// let config = Config::from_toml("lease.ttl = '12s'")?;
+/// assert_eq!(config.lease.ttl.as_secs(), 12);
+/// assert_eq!(config.renewal_interval().as_secs(), 4); // left out, so it follows the ttl
 ///
 /// let error = Config::from_toml("lease.ttl = 10").unwrap_err().to_string();
 /// assert!(error.starts_with("config: lease.ttl: invalid type: integer `10`, expected a duration"));
@@ -62,6 +64,29 @@ impl Config {
     /// The `config.toml` at the root of the project: every setting, explained, at its default.
     pub const DEFAULT_TOML: &str = include_str!("../../config.toml");
 
+    /// Reads the configuration from where one looks for it: the one way to start that suits most applications.
+    ///
+    /// The file is the one that the variable `LEASEHOLD_CONFIG` names. Without that variable it is `config.toml` in the
+    /// working directory, if it is there. What it leaves out has its default, and variables named
+    /// `LEASEHOLD_<SECTION>_<KEY>` win over it. An application that has a `config.toml` of its own, for something else,
+    /// names another file, or takes [`from_file`](Self::from_file) or [`from_env`](Self::from_env).
+    ///
+    /// # Errors
+    /// [`ConfigError`] when a file that is named or there cannot be read, or what it and the environment say cannot be
+    /// right.
+    pub fn load() -> Result<Self, ConfigError> {
+        const USUAL: &str = "config.toml";
+        if let Some(path) = env::var_os(variables::FILE) {
+            return Self::from_file(path);
+        }
+        match Self::from_file(USUAL) {
+            Err(ConfigError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Self::from_env()
+            }
+            config => config,
+        }
+    }
+
     /// Reads a file; the environment of the process has the last word.
     ///
     /// # Errors
@@ -73,7 +98,7 @@ impl Config {
         Self::from_sources(&path.display().to_string(), &text, env::vars_os())
     }
 
-    /// Reads the environment of the process; what it does not say has its default.
+    /// Reads the environment of the process and no file; what it does not say has its default.
     ///
     /// # Errors
     /// [`ConfigError`] when what the environment says cannot be right.
@@ -109,7 +134,7 @@ impl Config {
     /// [`ConfigError::Invalid`], naming the setting; a broken relation names both.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.settings()?;
-        self.store()?;
+        self.check_store()?;
         Ok(())
     }
 
@@ -121,7 +146,7 @@ impl Config {
         let Self { store: _, lease, wait, backoff, limits, supervision } = self;
         let settings = Settings {
             ttl: lease.ttl,
-            renewal_interval: lease.renewal_interval,
+            renewal_interval: self.renewal_interval(),
             wait: wait.timeout,
             patience: wait.patience,
             grant_window: wait.grant_window,
@@ -138,16 +163,21 @@ impl Config {
         Ok(settings)
     }
 
-    /// The store. It connects when it is first used, so it may be unreachable now.
-    ///
-    /// # Errors
-    /// [`ConfigError::Invalid`] when a setting is out of its bounds, or contradicts another one.
-    pub fn open_store(&self) -> Result<Arc<dyn Store>, ConfigError> {
-        let store = self.store()?;
-        if self.store.url.is_memory() {
-            tracing::warn!("store.url is memory://, so locks exclude nobody outside of this process");
-        }
-        Ok(store)
+    /// How often a lease of the configured TTL is renewed: as set, or every third of the TTL.
+    pub fn renewal_interval(&self) -> Duration {
+        self.lease.renewal_interval.unwrap_or(self.lease.ttl / 3)
+    }
+
+    /// How long an answer may take before it counts as unknown: as set, or 500 ms, and less where a short TTL would
+    /// leave no time for a repetition.
+    pub fn response_timeout(&self) -> Duration {
+        const USUAL: Duration = Duration::from_millis(500);
+        self.store.response_timeout.unwrap_or_else(|| USUAL.min(self.time_to_repeat()))
+    }
+
+    /// Half of what lies between a renewal and the end of its lease.
+    fn time_to_repeat(&self) -> Duration {
+        self.lease.ttl.saturating_sub(self.renewal_interval()) / 2
     }
 
     /// Starts a lock manager, in an arbiter of its own. The store is not needed for it.
@@ -156,51 +186,6 @@ impl Config {
     /// [`ConfigError::Invalid`] as for [`check`](Self::check); [`ConfigError::Start`] outside of an actix system.
     pub fn start(&self) -> Result<Addr<LockManager>, ConfigError> {
         Ok(LockManager::builder(self.open_store()?).settings(self.settings()?).start()?)
-    }
-
-    fn store(&self) -> Result<Arc<dyn Store>, Invalid> {
-        let url = &self.store.url;
-        if url.is_memory() {
-            return Ok(Arc::new(MemoryStore::default()));
-        }
-        self.check_response_timeout()?;
-        match url.nodes()? {
-            Some(nodes) => Ok(Arc::new(self.quorum(&nodes)?)),
-            None => self.server(url),
-        }
-    }
-
-    /// A store on one server.
-    fn server(&self, url: &StoreUrl) -> Result<Arc<dyn Store>, Invalid> {
-        let options = self.store.redis_options();
-        let store =
-            RedisStore::with_options(url.reveal(), options).map_err(|invalid| match &*invalid.field {
-                // A Redis store does not know that there is another one.
-                "store.url" => Invalid {
-                    allowed: format!(
-                        "memory://, {}, or quorum://[url,url,…] of these servers",
-                        invalid.allowed
-                    ),
-                    ..invalid
-                },
-                _ => invalid,
-            })?;
-        Ok(Arc::new(store))
-    }
-
-    /// A renewal that is not answered must leave time for a repetition, or one lost answer costs the lease.
-    fn check_response_timeout(&self) -> Result<(), Invalid> {
-        let LeaseConfig { ttl, renewal_interval } = self.lease;
-        let timeout = self.store.response_timeout;
-        if timeout <= ttl.saturating_sub(renewal_interval) / 2 {
-            return Ok(());
-        }
-        let allowed = format!(
-            "at most half of what lies between lease.renewal_interval ({}) and lease.ttl ({})",
-            exact(renewal_interval),
-            exact(ttl)
-        );
-        Err(Invalid::new("store.response_timeout", exact(timeout), allowed))
     }
 }
 

@@ -1,9 +1,6 @@
 //! The sections of `config.toml` as values, one struct each.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use humantime_serde::Serde;
 use serde::{Deserialize, Deserializer, de::Error};
@@ -12,7 +9,7 @@ use toml::Value;
 use super::StoreUrl;
 use crate::{
     protocol::{Backoff, Invalid, Jitter},
-    store::redis::{Layout, RedisOptions, TlsFiles},
+    store::redis::Layout,
 };
 
 /// `[store]`: where locks live.
@@ -20,7 +17,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// The address: `memory://`, `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://`, or
+    /// The address: `memory://[name]`, `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://`, or
     /// `quorum://[url,url,…]` of several single servers. Default: `memory://`.
     pub url: StoreUrl,
     /// What every key in Redis begins with. Default: `leasehold`.
@@ -40,9 +37,9 @@ pub struct StoreConfig {
     #[serde(deserialize_with = "duration")]
     pub connect_timeout: Duration,
     /// How long an answer may take before it counts as unknown. At most half of what lies between
-    /// [`LeaseConfig::renewal_interval`] and [`LeaseConfig::ttl`]. Default: 500 ms.
-    #[serde(deserialize_with = "duration")]
-    pub response_timeout: Duration,
+    /// [`LeaseConfig::renewal_interval`] and [`LeaseConfig::ttl`]. `None`: see [`Config::response_timeout`](super::Config::response_timeout).
+    #[serde(default, deserialize_with = "given_duration")]
+    pub response_timeout: Option<Duration>,
     /// How long the last fence of a resource is remembered after its last grant. Default: 1 h.
     #[serde(deserialize_with = "duration")]
     pub fence_retention: Duration,
@@ -61,26 +58,6 @@ enum LayoutName {
     Plain,
 }
 
-impl StoreConfig {
-    /// How this section uses a Redis server.
-    pub(crate) fn redis_options(&self) -> RedisOptions {
-        let given = |file: &Path| (!file.as_os_str().is_empty()).then(|| file.to_owned());
-        RedisOptions {
-            prefix: self.prefix.clone(),
-            layout: self.layout,
-            replicas_ack: self.replicas_ack,
-            tls: TlsFiles {
-                ca: given(&self.tls_ca),
-                certificate: given(&self.tls_certificate),
-                key: given(&self.tls_key),
-            },
-            connect_timeout: self.connect_timeout,
-            response_timeout: self.response_timeout,
-            fence_retention: self.fence_retention,
-        }
-    }
-}
-
 /// `[lease]`: how long a lease holds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -89,9 +66,9 @@ pub struct LeaseConfig {
     /// How long a lease holds unless it is renewed. Default: 30 s.
     #[serde(deserialize_with = "duration")]
     pub ttl: Duration,
-    /// How often it is renewed; less than half of [`ttl`](Self::ttl). Default: 10 s.
-    #[serde(deserialize_with = "duration")]
-    pub renewal_interval: Duration,
+    /// How often it is renewed; less than half of [`ttl`](Self::ttl). `None`: see [`Config::renewal_interval`](super::Config::renewal_interval).
+    #[serde(default, deserialize_with = "given_duration")]
+    pub renewal_interval: Option<Duration>,
 }
 
 /// `[wait]`: how long a request waits.
@@ -196,6 +173,11 @@ pub struct SupervisionConfig {
     /// The longest such pause. Default: 1 s.
     #[serde(deserialize_with = "duration")]
     pub max_restart_pause: Duration,
+}
+
+/// A duration that may be left out.
+fn given_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    duration(deserializer).map(Some)
 }
 
 /// A duration with its unit. Says how to write one, which `humantime_serde` does not.

@@ -1,17 +1,21 @@
 //! Where settings come from: the embedded defaults, then a text, then environment variables.
 
-use std::ffi::OsString;
+use std::{collections::BTreeSet, ffi::OsString};
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError};
-
-const VARIABLE_PREFIX: &str = "LEASEHOLD_";
+use super::{
+    Config, ConfigError,
+    follow::follow,
+    variables::{self, Meaning, meaning},
+};
 
 /// What the sources said so far; a later one wins.
 pub(super) struct Sources {
     merged: Table,
     config: Config,
+    /// The settings that a source named, as `lease.ttl`; the embedded file does not count.
+    said: BTreeSet<String>,
 }
 
 /// One setting, as one source gives it.
@@ -28,7 +32,7 @@ impl Sources {
         const VALID: &str = "the embedded config.toml is tested to be valid";
         let merged: Table = toml::from_str(Config::DEFAULT_TOML).expect(VALID);
         let config = merged.clone().try_into().expect(VALID);
-        Self { merged, config }
+        Self { merged, config, said: BTreeSet::new() }
     }
 
     /// Adds what a text says.
@@ -59,7 +63,7 @@ impl Sources {
         Ok(self)
     }
 
-    /// Adds what variables named `LEASEHOLD_…` say; others are passed over.
+    /// Adds what variables named `LEASEHOLD_<SECTION>_<KEY>` say; others are passed over.
     pub(super) fn variables(
         mut self,
         variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
@@ -69,36 +73,52 @@ impl Sources {
             (name.to_string_lossy().into_owned(), value.into())
         });
         let mut ours: Vec<(String, OsString)> =
-            named.filter(|(name, _)| name.starts_with(VARIABLE_PREFIX)).collect();
+            named.filter(|(name, _)| name.starts_with(variables::PREFIX)).collect();
         // The environment has no order; which error is shown should not depend on it.
         ours.sort();
-        let settings: Result<Vec<Setting>, ConfigError> =
-            ours.into_iter().map(|(name, value)| self.variable(name, value)).collect();
-        self.apply(settings?)?;
+        let (mut settings, mut foreign) = (Vec::new(), Vec::new());
+        for (name, value) in ours {
+            match meaning(&name) {
+                Meaning::Setting(section, key) => settings.push(self.variable(name, section, key, value)?),
+                Meaning::Misspelt(likely) => {
+                    return Err(ConfigError::parse(
+                        &name,
+                        format!("unknown variable; did you mean {likely}?"),
+                    ));
+                }
+                Meaning::File => {}
+                Meaning::Foreign => foreign.push(name),
+            }
+        }
+        if !foreign.is_empty() {
+            tracing::debug!(variables = foreign.join(" "), "passing over variables that name no setting");
+        }
+        self.apply(settings)?;
         Ok(self)
     }
 
     /// All that was said, later sources over earlier ones.
-    pub(super) fn config(self) -> Config {
+    pub(super) fn config(mut self) -> Config {
+        follow(&mut self.config, |setting| self.said.contains(setting));
         self.config
     }
 
-    fn variable(&self, name: String, value: OsString) -> Result<Setting, ConfigError> {
-        let path = &name[VARIABLE_PREFIX.len()..];
-        let Some((section, key)) = path.split_once('_').filter(|_| !path.contains(char::is_lowercase)) else {
-            let message = "unknown variable, expected LEASEHOLD_<SECTION>_<KEY> as in LEASEHOLD_LEASE_TTL";
-            return Err(ConfigError::parse(&name, message));
-        };
-        let (section, key) = (section.to_lowercase(), key.to_lowercase());
+    fn variable(
+        &self,
+        name: String,
+        section: &str,
+        key: &str,
+        value: OsString,
+    ) -> Result<Setting, ConfigError> {
         let Ok(text) = value.into_string() else {
             return Err(ConfigError::parse(&name, format!("{section}.{key}: the value is not valid UTF-8")));
         };
         // A variable has no type, and no setting takes both a number and a string.
         let value = match number(&text) {
-            Some(number) if self.with(&section, &key, number.clone()).is_ok() => number,
+            Some(number) if self.with(section, key, number.clone()).is_ok() => number,
             _ => Value::String(text),
         };
-        Ok(Setting { origin: name, section, key, value })
+        Ok(Setting { origin: name, section: section.to_owned(), key: key.to_owned(), value })
     }
 
     /// Adds the settings of one source, and refuses those that contradict each other.
@@ -131,7 +151,9 @@ impl Sources {
         body.insert(key.to_owned(), value);
         let config =
             merged.clone().try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
-        Ok(Self { merged, config })
+        let mut said = self.said.clone();
+        said.insert(format!("{section}.{key}"));
+        Ok(Self { merged, config, said })
     }
 
     fn no_section(&self, section: &str) -> String {

@@ -16,11 +16,6 @@ impl StoreUrl {
         &self.0
     }
 
-    /// Whether locks live in this process only.
-    pub fn is_memory(&self) -> bool {
-        self.0 == "memory://"
-    }
-
     /// What can be shown: scheme, host, port and path. Where it is not certain which part is which, only the scheme.
     fn shown(&self) -> Option<(&str, &str)> {
         let (scheme, rest) = self.0.split_once("://")?;
@@ -73,6 +68,7 @@ mod tests {
     fn an_address_shows_everything_but_its_secrets() {
         let cases = [
             ("memory://", "memory://"),
+            ("memory://shop", "memory://shop"),
             ("redis://localhost", "redis://localhost"),
             ("redis://10.0.0.1:6379/2", "redis://10.0.0.1:6379/2"),
             ("redis://user:hunter2@host:6379/2", "redis://host:6379/2"),

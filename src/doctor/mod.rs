@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! # async fn look() -> Result<(), leasehold::ConfigError> {
-//! let config = leasehold::Config::from_file("config.toml")?;
+//! let config = leasehold::Config::load()?;
 //! let diagnosis = leasehold::doctor::examine(&config).await?;
 //! println!("{diagnosis}");
 //! # Ok(())
@@ -70,7 +70,7 @@ pub async fn examine(config: &Config) -> Result<Diagnosis, ConfigError> {
         );
         return Ok(Diagnosis::new(url.to_string(), Vec::new(), findings));
     }
-    let options = config.store.redis_options();
+    let options = config.redis_options();
     let members = url.nodes()?;
     let is_quorum = members.is_some();
     let members = members.unwrap_or_else(|| vec![url.clone()]);

@@ -249,7 +249,7 @@ fn distance(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>, f
     let round_trip = facts.round_trip;
     let (setting, within, share) = match is_quorum {
         true => ("store.node_timeout", config.store.node_timeout.min(config.lease.ttl / 20), 2),
-        false => ("store.response_timeout", config.store.response_timeout, 4),
+        false => ("store.response_timeout", config.response_timeout(), 4),
     };
     if round_trip > within / share {
         findings.warning("round-trip", at).because(

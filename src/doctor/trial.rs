@@ -86,7 +86,7 @@ pub(super) async fn run(config: &Config, resources: &[ResourceName]) -> Result<V
     let config = harmless(config);
     let store = config.open_store()?;
     let mut trials = Vec::new();
-    let patience = config.store.connect_timeout + config.store.response_timeout;
+    let patience = config.store.connect_timeout + config.response_timeout();
     let within = 2 * ATTEMPTS * patience;
     for resource in resources {
         let acting = Acting { store: &*store, resource, ttl: TTL.min(config.lease.ttl), patience };

@@ -27,8 +27,18 @@ impl Program {
 
     /// Starts an example with these environment variables.
     pub(crate) fn start_with(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::start_in(Path::new(env!("CARGO_MANIFEST_DIR")), name, arguments, variables)
+    }
+
+    /// Starts an example in this directory, with these environment variables.
+    pub(crate) fn start_in(
+        directory: &Path,
+        name: &str,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let mut child = Command::new(example(name))
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .current_dir(directory)
             .args(arguments)
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
@@ -97,7 +107,7 @@ pub(crate) fn signal(name: &str, pid: u32) {
 }
 
 /// Examples lie beside the folder of the test binaries.
-fn example(name: &str) -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     let this = env::current_exe().unwrap();
     this.ancestors().nth(2).map(Path::to_owned).unwrap().join("examples").join(name)
 }

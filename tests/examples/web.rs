@@ -4,9 +4,11 @@ use std::{
     io::{Read, Write},
     net::TcpStream,
     thread,
+    time::{Duration, Instant},
 };
 
 use super::program::{Program, signal};
+use crate::support::redis_server::RedisServer;
 
 /// The running application.
 struct Shop {
@@ -16,8 +18,13 @@ struct Shop {
 
 impl Shop {
     fn open(payment: &str, store: &str) -> Self {
-        let arguments = ["--listen", "127.0.0.1:0", "--payment", payment];
-        let mut program = Program::start_with("web_orders", &arguments, &[("LEASEHOLD_STORE_URL", store)]);
+        Self::open_with(payment, store, &[])
+    }
+
+    fn open_with(payment: &str, store: &str, options: &[&str]) -> Self {
+        let usual = ["--listen", "127.0.0.1:0", "--payment", payment];
+        let (arguments, variables) = ([&usual, options].concat(), [("LEASEHOLD_STORE_URL", store)]);
+        let mut program = Program::start_with("web_orders", &arguments, &variables);
         let line = program.hears("listening at http://");
         let address = line.trim_start_matches("listening at http://").to_owned();
         Self { program, address }
@@ -49,6 +56,14 @@ fn ask(address: &str, request: &str) -> String {
     answer
 }
 
+/// The number of the receipt in an answer, which must be a good one.
+fn receipt(answer: &str, already_paid: bool) -> u64 {
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains(&format!(r#""already_paid":{already_paid}"#)), "{answer}");
+    let (_, number) = answer.split_once(r#""receipt":"#).unwrap();
+    number.trim_end_matches('}').parse().unwrap()
+}
+
 #[test]
 fn an_order_that_is_being_paid_is_locked_until_it_is_paid() {
     let shop = Shop::open("2s", "memory://");
@@ -59,17 +74,55 @@ fn an_order_that_is_being_paid_is_locked_until_it_is_paid() {
     let seconds: u32 = after.lines().next().unwrap().parse().unwrap();
     assert!((1..=11).contains(&seconds), "{refused}");
     assert!(
-        refused.contains(r#"{"error":"the order is locked by somebody who takes a payment"}"#),
+        refused.contains(r#""error":"the order is locked by somebody who takes a payment""#),
         "{refused}"
     );
 
     let other = shop.begin_to_pay(43);
     for paid in [first, other] {
-        let answer = paid.join().unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        receipt(&paid.join().unwrap(), false);
     }
-    let again = shop.pay(42);
-    assert!(again.starts_with("HTTP/1.1 200 OK\r\n"), "{again}");
+}
+
+#[test]
+fn a_second_payment_is_answered_with_the_receipt_of_the_first() {
+    let shop = Shop::open("10ms", "memory://second-payment");
+    let first = receipt(&shop.pay(42), false);
+    assert_eq!(receipt(&shop.pay(42), true), first);
+    assert_ne!(receipt(&shop.pay(43), false), first);
+}
+
+#[test]
+fn what_was_paid_is_answered_as_paid_when_the_store_is_killed_meanwhile() {
+    let mut server = RedisServer::start();
+    let shop = Shop::open("2s", &server.url());
+    let payment = shop.begin_to_pay(42);
+    server.kill();
+    let first = receipt(&payment.join().unwrap(), false);
+    assert_eq!(receipt(&shop.pay(42), true), first, "and it is not paid again");
+    let other = shop.pay(43);
+    assert!(other.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{other}");
+    assert!(other.contains("nothing was paid by this request"), "{other}");
+}
+
+#[test]
+fn a_payment_that_loses_its_lock_is_answered_as_unknown_and_can_be_asked_for_again() {
+    let server = RedisServer::start();
+    let shop = Shop::open_with("3s", &server.url(), &["--ttl", "1s"]);
+    let payment = shop.begin_to_pay(42);
+    server.pause();
+    let answer = payment.join().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{answer}");
+    assert!(answer.contains("the outcome is unknown: the lease was lost"), "{answer}");
+    assert!(answer.contains("retry-after: ") && answer.contains("ask again: "), "{answer}");
+    server.resume();
+    let give_up = Instant::now() + Duration::from_secs(30);
+    let mut again = shop.pay(42);
+    while !again.starts_with("HTTP/1.1 200 OK\r\n") {
+        assert!(Instant::now() < give_up, "{again}");
+        again = shop.pay(42);
+    }
+    receipt(&again, false);
 }
 
 #[test]

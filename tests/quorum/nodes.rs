@@ -74,7 +74,7 @@ impl Quorum {
 /// The first acquisition of a deployment, for which all nodes must answer.
 pub(crate) async fn begin(store: &QuorumStore) {
     let mut first = exclusive();
-    first.hold.resource = ResourceName::new("first").unwrap();
+    (first.hold.resource, first.ttl) = (ResourceName::new("first").unwrap(), Duration::from_secs(1));
     let _fence = granted(store, &first).await;
     let _released = store.release(&first.hold, Duration::ZERO).await.unwrap();
     // The others have answered too.

@@ -1,0 +1,96 @@
+//! The store that a configuration leads to.
+
+use std::{path::Path, sync::Arc};
+
+use super::{Config, ConfigError, StoreUrl, memory};
+use crate::{
+    protocol::{Invalid, exact},
+    store::{
+        RedisStore, Store,
+        redis::{RedisOptions, TlsFiles},
+    },
+};
+
+impl Config {
+    /// The store. It connects when it is first used, so it may be unreachable now.
+    ///
+    /// `memory://` and `memory://name` are one store a process, name and [`prefix`](super::StoreConfig::prefix): all who
+    /// open them share its locks. A store of one's own is a [`MemoryStore::default()`](crate::store::MemoryStore).
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] when a setting is out of its bounds, or contradicts another one.
+    pub fn open_store(&self) -> Result<Arc<dyn Store>, ConfigError> {
+        match self.store.url.memory_name()? {
+            Some(name) => Ok(Arc::new(memory::shared(name, &self.store.prefix))),
+            None => Ok(self.store_outside()?),
+        }
+    }
+
+    /// Checks that there is a store to open, and opens none in memory.
+    pub(super) fn check_store(&self) -> Result<(), Invalid> {
+        match self.store.url.memory_name()? {
+            Some(_) => Ok(()),
+            None => self.store_outside().map(drop),
+        }
+    }
+
+    /// How a Redis server is used.
+    pub(crate) fn redis_options(&self) -> RedisOptions {
+        let given = |file: &Path| (!file.as_os_str().is_empty()).then(|| file.to_owned());
+        let store = &self.store;
+        RedisOptions {
+            prefix: store.prefix.clone(),
+            layout: store.layout,
+            replicas_ack: store.replicas_ack,
+            tls: TlsFiles {
+                ca: given(&store.tls_ca),
+                certificate: given(&store.tls_certificate),
+                key: given(&store.tls_key),
+            },
+            connect_timeout: store.connect_timeout,
+            response_timeout: self.response_timeout(),
+            fence_retention: store.fence_retention,
+        }
+    }
+
+    /// A store that is not in the memory of this process.
+    fn store_outside(&self) -> Result<Arc<dyn Store>, Invalid> {
+        self.check_response_timeout()?;
+        match self.store.url.nodes()? {
+            Some(nodes) => Ok(Arc::new(self.quorum(&nodes)?)),
+            None => self.server(&self.store.url),
+        }
+    }
+
+    /// A store on one server.
+    pub(super) fn server(&self, url: &StoreUrl) -> Result<Arc<dyn Store>, Invalid> {
+        let options = self.redis_options();
+        let store =
+            RedisStore::with_options(url.reveal(), options).map_err(|invalid| match &*invalid.field {
+                // A Redis store does not know that there is another one.
+                "store.url" => Invalid {
+                    allowed: format!(
+                        "memory://, {}, or quorum://[url,url,…] of these servers",
+                        invalid.allowed
+                    ),
+                    ..invalid
+                },
+                _ => invalid,
+            })?;
+        Ok(Arc::new(store))
+    }
+
+    /// A renewal that is not answered must leave time for a repetition, or one lost answer costs the lease.
+    fn check_response_timeout(&self) -> Result<(), Invalid> {
+        let (timeout, interval, ttl) = (self.response_timeout(), self.renewal_interval(), self.lease.ttl);
+        if timeout <= self.time_to_repeat() {
+            return Ok(());
+        }
+        let allowed = format!(
+            "at most half of what lies between lease.renewal_interval ({}) and lease.ttl ({})",
+            exact(interval),
+            exact(ttl)
+        );
+        Err(Invalid::new("store.response_timeout", exact(timeout), allowed))
+    }
+}

@@ -1,0 +1,65 @@
+//! The directory that an example is run from, and the configuration that it finds there.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use super::program::{Program, example};
+
+/// Runs the lottery in this directory, to its end.
+fn lottery(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(example("lottery"));
+    let usual = ["--instances", "2", "--think", "10ms", "--patience", "0s"];
+    command.current_dir(directory).args(usual).args(arguments).env_remove("LEASEHOLD_CONFIG");
+    command.envs(variables.iter().copied()).output().unwrap()
+}
+
+/// The error with which a program ended.
+fn refused(output: &Output) -> String {
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && error.contains("Error: "), "{output:?}");
+    error
+}
+
+#[test]
+fn the_examples_run_in_a_directory_without_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, arguments) in
+        [("lottery", &[][..]), ("readers", &["--for", "100ms"]), ("worker", &["--for", "100ms"])]
+    {
+        Program::start_in(directory.path(), name, arguments, &[]).succeeds();
+    }
+    let shop = ["--listen", "127.0.0.1:0"];
+    Program::start_in(directory.path(), "web_orders", &shop, &[]).hears("listening at http://");
+}
+
+#[test]
+fn the_file_in_the_working_directory_is_read_and_the_environment_wins() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("config.toml"), "store.url = 'redis://127.0.0.1:1'").unwrap();
+    let told = lottery(directory.path(), &[], &[]);
+    assert!(String::from_utf8_lossy(&told.stdout).contains("waits for the store"), "{told:?}");
+    let told = lottery(directory.path(), &[], &[("LEASEHOLD_STORE_URL", "memory://")]);
+    assert!(told.status.success(), "{told:?}");
+
+    fs::write(directory.path().join("config.toml"), "lease.ttl = 10").unwrap();
+    let error = refused(&lottery(directory.path(), &[], &[]));
+    assert!(error.contains("config.toml") && error.contains("lease.ttl"), "{error}");
+}
+
+#[test]
+fn another_file_is_named_by_a_variable_and_must_be_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let variable = [("LEASEHOLD_CONFIG", "mine.toml")];
+    fs::write(directory.path().join("config.toml"), "of.another = 'program'").unwrap();
+    let error = refused(&lottery(directory.path(), &[], &variable));
+    assert!(error.contains("mine.toml"), "{error}");
+
+    fs::write(directory.path().join("mine.toml"), "lease.ttl = '10s'").unwrap();
+    let told = lottery(directory.path(), &[], &variable);
+    assert!(told.status.success(), "{told:?}");
+    let told = lottery(directory.path(), &["--config", "mine.toml"], &[]);
+    assert!(told.status.success(), "{told:?}");
+}
