@@ -1,10 +1,11 @@
 //! Bugs that are planted on purpose, to see that the simulation finds them.
 //!
 //! One copy of the crate is made, with every bug in it, each behind a question to the environment; it is compiled once
-//! and its simulation runs once a bug. A simulation that finds nothing in a world that has nothing wrong proves
+//! and its simulation runs once a bug, or the test that looks at what no simulated client can see. A simulation that finds nothing in a world that has nothing wrong proves
 //! little; this proves that it looks.
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -18,6 +19,7 @@ struct Bug {
     /// Must stand in the file exactly once.
     right: &'static str,
     wrong: &'static str,
+    /// Properties of the simulation, or one test: `file::name`.
     caught_by: &'static [&'static str],
 }
 
@@ -124,6 +126,25 @@ const BUGS: &[Bug] = &[
         right: "if executed == Executed::Certainly {",
         wrong: "if executed == Executed::Certainly || crate::planted(NAME) {",
         caught_by: &["P18"],
+    },
+    Bug {
+        name: "what is given back of a lost lease cuts its lock delay short",
+        file: "src/actor/manager.rs",
+        right: "let (giver, opening) = (self.giver(), lease.opens_by_itself());",
+        wrong: "let (giver, mut opening) = (self.giver(), lease.opens_by_itself());
+                if crate::planted(NAME) { opening = self.clock.now(); }",
+        caught_by: &[
+            "keeping_closed::a_lock_delay_holds_also_while_an_unknown_attempt_may_still_be_executed",
+        ],
+    },
+    Bug {
+        name: "a part of a set that was not granted is closed for its minimum hold",
+        file: "src/actor/opening.rs",
+        right: "_ if !self.is_handed_out() => Duration::ZERO,",
+        wrong: "_ if !self.is_handed_out() && !crate::planted(NAME) => Duration::ZERO,",
+        caught_by: &[
+            "keeping_closed::the_parts_of_a_set_that_was_not_granted_open_at_once_whatever_their_minimum_hold",
+        ],
     },
     Bug {
         name: "a waiter is forgotten when the manager restarts",
@@ -256,6 +277,9 @@ pub(crate) fn planted(bug: &str) -> bool {
 /// How many seeds each bug has to be found in.
 const SEEDS: &str = "16";
 
+/// The files of tests that look for bugs.
+const TESTS: [&str; 2] = ["simulation", "keeping_closed"];
+
 /// The tests that simulate worlds.
 const ONE_STORE: &str = "every_seed_keeps_every_promise";
 const QUORUM: &str = "every_seed_of_a_quorum_keeps_every_promise";
@@ -272,15 +296,21 @@ fn every_planted_bug_is_caught() {
     let helped = copy.join("src/lib.rs");
     let lib = fs::read_to_string(&helped).unwrap();
     fs::write(&helped, lib + HELPER).unwrap();
-    let simulation = compile(&copy);
+    let tests = compile(&copy);
     println!("compiled after {:?}", began.elapsed());
     for world in [ONE_STORE, QUORUM] {
-        let (healthy, output) = simulate(&simulation, world, "");
+        let (healthy, output) = run(&tests["simulation"], world, "");
         assert!(healthy, "without a bug the simulation must find nothing:\n{output}");
     }
     for bug in BUGS {
+        if let Some((file, test)) = bug.caught_by.iter().find_map(|test| test.split_once("::")) {
+            assert!(run(&tests[file], test, "").0, "{test} fails without a bug");
+            assert!(!run(&tests[file], test, bug.name).0, "not caught: {}", bug.name);
+            println!("{test} caught: {}", bug.name);
+            continue;
+        }
         let world = if bug.file.contains("quorum") { QUORUM } else { ONE_STORE };
-        let (healthy, output) = simulate(&simulation, world, bug.name);
+        let (healthy, output) = run(&tests["simulation"], world, bug.name);
         assert!(!healthy, "not caught: {}", bug.name);
         let caught: Vec<_> = bug
             .caught_by
@@ -296,7 +326,7 @@ fn every_planted_bug_is_caught() {
     println!("{} bugs caught, {:?}", BUGS.len(), began.elapsed());
 }
 
-/// Copies what makes the library and its simulation.
+/// Copies what makes the library and the tests that look for bugs.
 fn copy_crate(to: &Path) {
     let from = Path::new(env!("CARGO_MANIFEST_DIR"));
     if to.exists() {
@@ -309,10 +339,13 @@ fn copy_crate(to: &Path) {
             fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
         }
     }
-    for tree in ["src", "tests/sim"] {
+    for tree in ["src", "tests/sim", "tests/support"] {
         copy_tree(&from.join(tree), &to.join(tree));
     }
-    fs::copy(from.join("tests/simulation.rs"), to.join("tests/simulation.rs")).unwrap();
+    for test in TESTS {
+        let file = format!("tests/{test}.rs");
+        fs::copy(from.join(&file), to.join(&file)).unwrap();
+    }
     call_it_another_version(to);
 }
 
@@ -367,8 +400,8 @@ fn plant(copy: &Path, bug: &Bug) {
     fs::write(path, text.replace(bug.right, &wrong)).unwrap();
 }
 
-/// Compiles the copy beside the crate itself, whose dependencies it shares, and answers the simulation's executable.
-fn compile(copy: &Path) -> PathBuf {
+/// Compiles the copy beside the crate itself, whose dependencies it shares, and answers the executable of each test.
+fn compile(copy: &Path) -> BTreeMap<&'static str, PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let mut cargo = Command::new(env!("CARGO"));
     // What cargo tells a test about its crate would make build scripts of dependencies run again.
@@ -376,25 +409,26 @@ fn compile(copy: &Path) -> PathBuf {
         cargo.env_remove(name);
     }
     let output = cargo
-        .args(["test", "--offline", "--no-run", "--test", "simulation", "--message-format", "json"])
+        .args(["test", "--offline", "--no-run", "--message-format", "json"])
+        .args(TESTS.iter().flat_map(|test| ["--test", test]))
         .env("CARGO_TARGET_DIR", target)
         .current_dir(copy)
         .output()
         .unwrap();
     let messages = text_of(&output);
     assert!(output.status.success(), "the copy does not compile:\n{messages}");
-    let mut built = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let simulation = built.find_map(|message| match message["target"]["name"] == "simulation" {
-        true => message["executable"].as_str().map(PathBuf::from),
-        false => None,
+    let built = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let executables = built.filter_map(|message| {
+        let test = TESTS.into_iter().find(|test| message["target"]["name"] == *test)?;
+        Some((test, PathBuf::from(message["executable"].as_str()?)))
     });
-    simulation.expect("cargo names what it has built")
+    executables.collect()
 }
 
-/// Runs the simulation of this world with this bug; answers whether it found nothing, and what it said.
-fn simulate(simulation: &Path, world: &str, bug: &str) -> (bool, String) {
-    let output = Command::new(simulation)
-        .args([world, "--nocapture"])
+/// Runs a test, or the simulation of a world, with this bug; answers whether it found nothing, and what it said.
+fn run(executable: &Path, test: &str, bug: &str) -> (bool, String) {
+    let output = Command::new(executable)
+        .args([test, "--exact", "--nocapture"])
         .env("LEASEHOLD_PLANTED", bug)
         .env("LEASEHOLD_SIM_SEEDS", SEEDS)
         .env_remove("LEASEHOLD_SIM_SEED")
