@@ -95,8 +95,9 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "a renewer that goes on after the release",
         file: "src/actor/verbs.rs",
-        right: "match ours.then(|| self.take(token)).flatten() {",
-        wrong: "if let Some(lease) = self.leases.get(token).filter(|_| crate::planted(NAME)) {
+        right: "let (lease, token) = (release.lease.clone(), release.token);",
+        wrong: "let (lease, token) = (release.lease.clone(), release.token);
+        if let Some(lease) = lease.clone().filter(|_| crate::planted(NAME)) {
             let store = Arc::clone(&self.store);
             actix_rt::spawn(async move {
                 loop {
@@ -104,8 +105,7 @@ const BUGS: &[Bug] = &[
                     let _ = store.renew(&lease.hold, lease.ttl()).await;
                 }
             });
-        }
-        match ours.then(|| self.take(token)).flatten() {",
+        }",
         caught_by: &["P15"],
     },
     Bug {

@@ -7,6 +7,7 @@
 //! (what keeps it), [`Lease`] (what the caller holds), `verbs` (release, renew, questions), `give_back` (after an
 //! unknown outcome), `shutdown`; `sets` and [`LeaseSet`] (several resources at once); `outage` (what the log says).
 
+mod again;
 mod answers;
 mod ask;
 mod attempts;

@@ -2,12 +2,13 @@
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
-use actix::{ActorFutureExt, Addr, Handler, MessageResult, ResponseActFuture, ResponseFuture, WrapFuture};
+use actix::{ActorFutureExt, Handler, MessageResult, ResponseActFuture, ResponseFuture, WrapFuture};
 
 use crate::{
     actor::{
         ForceRelease, Inspect, InspectError, IsHeld, List, LockManager, Release, ReleaseError, Released,
         Renew, RenewError, SetBackoff, Statistics, Stats,
+        again::Again,
         ask::ask,
         attempts::Attempt,
         give_back::{Executed, Giver},
@@ -32,7 +33,7 @@ impl Handler<Release> for LockManager {
                 let ours = self.leases.get(release.token).filter(|lease| lease.hold.resource == resource);
                 release.lease = ours.or(release.lease);
                 let (lease, token) = (release.lease.clone(), release.token);
-                let again = Again { release: Some(release), manager: Arc::clone(&self.address) };
+                let again = Again::of(release, &self.address);
                 match lease {
                     Some(lease) => self.release_ours(lease, reply, again),
                     None => self.release_unknown(Hold { resource, token, owner: None }, reply, again),
@@ -41,31 +42,6 @@ impl Handler<Release> for LockManager {
             Err(error) => reply.answer(Err(error.into())),
         }
         later
-    }
-}
-
-/// How often a release is tried whose handling panics.
-const PANICS_AT_MOST: u32 = 8;
-
-/// A release that comes back to the manager if handling it, or its answer, panics.
-struct Again {
-    release: Option<Release>,
-    manager: Arc<Addr<LockManager>>,
-}
-
-impl Again {
-    /// It has been seen to.
-    fn not(mut self) {
-        self.release = None;
-    }
-}
-
-impl Drop for Again {
-    fn drop(&mut self) {
-        if let Some(mut release) = self.release.take().filter(|release| release.panics < PANICS_AT_MOST) {
-            release.panics += 1;
-            self.manager.do_send(release);
-        }
     }
 }
 
