@@ -83,13 +83,17 @@ mod tests {
         Duration::from_secs(secs)
     }
 
+    fn none() -> RefCell<Timers<u32>> {
+        RefCell::default()
+    }
+
     async fn next(timers: &RefCell<Timers<u32>>) -> u32 {
         poll_fn(|cx| timers.borrow_mut().poll_due(cx)).await
     }
 
     #[tokio::test(start_paused = true)]
     async fn timers_fire_in_the_order_of_their_ends_and_each_at_its_own() {
-        let (timers, start) = (RefCell::default(), Instant::now());
+        let (timers, start) = (none(), Instant::now());
         for number in [3, 1, 2] {
             timers.borrow_mut().set(number, secs(number.into()));
         }
@@ -102,7 +106,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_timer_that_is_set_while_another_is_waited_for_can_come_first() {
-        let (timers, start) = (RefCell::default(), Instant::now());
+        let (timers, start) = (none(), Instant::now());
         timers.borrow_mut().set(1, secs(60));
         let later = async {
             tokio::time::sleep(secs(1)).await;
@@ -114,7 +118,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_timer_that_is_set_while_there_is_none_wakes_who_waits() {
-        let timers = RefCell::default();
+        let timers = none();
         let later = async {
             tokio::time::sleep(secs(1)).await;
             timers.borrow_mut().set(1, secs(1));
@@ -124,7 +128,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_timer_that_was_taken_out_does_not_fire() {
-        let (timers, start) = (RefCell::default(), Instant::now());
+        let (timers, start) = (none(), Instant::now());
         let first = timers.borrow_mut().set(1, secs(1));
         let second = timers.borrow_mut().set(2, secs(2));
         assert_eq!(timers.borrow_mut().remove(&first), Some(1));
