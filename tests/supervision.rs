@@ -12,8 +12,8 @@ use std::{
 
 use actix::{Actor, Context};
 use leasehold::{
-    Acquire, AcquireError, Drained, IsHeld, LeaseChange, List, LossReason, Moment, RenewError, ResourceName,
-    Settings, Shutdown, Standing, Stats, Store,
+    Acquire, AcquireAll, AcquireError, Drained, IsHeld, LeaseChange, List, LossReason, Moment, RenewError,
+    ResourceName, Settings, Shutdown, Standing, Stats, Store,
     world::{Clock, Roll, RuntimeClock},
 };
 use support::virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs};
@@ -243,6 +243,54 @@ impl Clock for PanicsAfter {
     fn now(&self) -> Moment {
         assert!(self.1.fetch_sub(1, Ordering::Relaxed) != 0, "the dice were told to panic");
         self.0.now()
+    }
+}
+
+/// What is given back in one of two ways.
+#[derive(Clone, Copy, Debug)]
+enum Back {
+    Dropped,
+    Released,
+}
+
+#[test]
+fn a_lease_is_given_back_also_if_the_manager_panics_over_its_release() {
+    quietly();
+    for (questions, back) in (0..12).flat_map(|at| [(at, Back::Dropped), (at, Back::Released)]) {
+        in_virtual_time(async || {
+            let world = World::new();
+            let clock = Arc::new(PanicsAfter(RuntimeClock::start(), AtomicI64::new(-1)));
+            let locks = world.builder().clock(clock.clone()).start_here().unwrap();
+            let lease = locks.send(Acquire::new("r").ttl(secs(600))).await.unwrap().unwrap();
+            clock.1.store(questions, Ordering::Relaxed);
+            match back {
+                Back::Dropped => drop(lease),
+                // The holder asks the clock too.
+                Back::Released => drop(actix_rt::spawn(lease.release()).await),
+            }
+            sleep(secs(3)).await;
+            assert_eq!(world.left().await, 0, "{back:?} after {questions} questions");
+            let stats = locks.send(Stats).await.unwrap();
+            assert_eq!((stats.held, stats.releases_unconfirmed, stats.released), (0, 0, 1), "{stats:?}");
+        });
+    }
+}
+
+#[test]
+fn a_set_is_given_back_also_if_the_manager_panics_over_the_release_of_a_part() {
+    quietly();
+    for questions in 0..24 {
+        in_virtual_time(async || {
+            let world = World::new();
+            let clock = Arc::new(PanicsAfter(RuntimeClock::start(), AtomicI64::new(-1)));
+            let locks = world.builder().clock(clock.clone()).start_here().unwrap();
+            let asked = AcquireAll::new(["r", "s", "t"]).ttl(secs(600));
+            let set = locks.send(asked).await.unwrap().unwrap();
+            clock.1.store(questions, Ordering::Relaxed);
+            drop(actix_rt::spawn(set.release()).await);
+            sleep(secs(3)).await;
+            assert_eq!(world.left().await, 0, "after {questions} questions");
+        });
     }
 }
 

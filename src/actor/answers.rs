@@ -47,8 +47,10 @@ impl LockManager {
             resource = %hold.resource, token = %token.prefix(), mode = %lease.mode(), fence = lease.fence().map(|f| f.get()),
             attempts, ?waited, "granted"
         );
-        // If the caller has gone, the lease comes back unsent, and dropping it gives it back.
-        reply.answer(Ok(lease));
+        // If the caller has gone, the lease comes back unsent.
+        if let Err(Ok(lease)) = reply.send(Ok(lease)) {
+            lease.return_unused();
+        }
         self.keep_in_line(&hold.resource);
     }
 

@@ -12,6 +12,7 @@ use crate::{
         lanes::Lanes,
         leases::{Keeper, Leases},
         lines::Lines,
+        outage::Outage,
         sets::Sets,
         shutdown::Progress,
         stats::Recorder,
@@ -123,7 +124,13 @@ impl LockManagerBuilder {
             dice: Arc::clone(&dice),
             settings: Arc::clone(&settings),
         };
-        let lanes = Rc::new(Lanes::open(&store, Addr::clone(&address)));
+        let outage = Rc::new(Outage::new(Arc::clone(&stats)));
+        let lanes = Rc::new(Lanes::open(&store, &outage, Addr::clone(&address)));
+        tracing::info!(
+            store = store.describe(),
+            version = env!("CARGO_PKG_VERSION"),
+            "the lock manager starts"
+        );
         let manager = LockManager {
             store,
             clock,
@@ -137,6 +144,7 @@ impl LockManagerBuilder {
             inbox,
             hears: false,
             leases,
+            outage,
             lanes,
             address,
             shutdown: Progress::new(Rc::clone(&done)),

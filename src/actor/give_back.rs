@@ -3,7 +3,12 @@
 use std::{rc::Rc, sync::Arc, time::Duration};
 
 use crate::{
-    actor::{lanes::Lanes, shutdown::Errand, stats::Recorder},
+    actor::{
+        lanes::Lanes,
+        outage::told,
+        shutdown::Errand,
+        stats::{Recorder, Unconfirmed},
+    },
     protocol::Moment,
     store::{Hold, Released},
     world::Clock,
@@ -25,6 +30,8 @@ pub(crate) struct Giver {
     pub(crate) lanes: Rc<Lanes>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
+    /// The lease whose release this is, if it is one's.
+    pub(crate) unconfirmed: Option<Unconfirmed>,
     /// A shutdown waits for it.
     pub(crate) _errand: Errand,
 }
@@ -38,11 +45,12 @@ impl Giver {
     /// pauses double, so that a TTL of a day costs two dozen releases; a ghost lives for about as long as it was late.
     ///
     /// The resource opens at `opening`, or at once if that has passed.
-    pub(crate) async fn give_back(self, hold: Hold, opening: Moment, executed: Executed, end: Moment) {
+    pub(crate) async fn give_back(mut self, hold: Hold, opening: Moment, executed: Executed, end: Moment) {
         let mut pause = FIRST_PAUSE;
         loop {
             match self.lanes.release(hold.clone(), opening.remaining(self.clock.now())).await {
                 Ok(answer) => {
+                    drop(self.unconfirmed.take());
                     if !matches!(answer, Released::NotHeld { .. }) {
                         self.given_back(&hold);
                     }
@@ -50,8 +58,8 @@ impl Giver {
                         return;
                     }
                 }
-                Err(error) => tracing::warn!(
-                    resource = %hold.resource, token = %hold.token.prefix(), error = &error as &dyn std::error::Error,
+                Err(error) => tracing::debug!(
+                    resource = %hold.resource, token = %hold.token.prefix(), error = told(&error),
                     "could not give the token back; trying again until its end"
                 ),
             }

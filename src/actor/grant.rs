@@ -1,16 +1,28 @@
 //! What a grant becomes: a lease, and its place in the table of leases.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+
+use actix::Recipient;
 
 use crate::{
-    actor::{
-        Lease, LockManager,
-        plan::Plan,
-        state::{LeaseState, Terms},
-    },
-    protocol::Moment,
-    store::Grant,
+    actor::{Lease, LeaseEvent, LockManager, plan::Plan, state::LeaseState},
+    protocol::{Mode, Moment, RenewalPlan},
+    store::{Grant, Hold, Metadata},
 };
+
+/// What is needed to make a [`LeaseState`] beside the answer of the store.
+pub(crate) struct Terms {
+    pub(crate) hold: Hold,
+    pub(crate) mode: Mode,
+    pub(crate) ttl: Duration,
+    pub(crate) plan: RenewalPlan,
+    pub(crate) min_hold: Duration,
+    pub(crate) lock_delay: Duration,
+    pub(crate) metadata: Arc<Metadata>,
+    pub(crate) perhaps_until: Option<Moment>,
+    pub(crate) handed_out: bool,
+    pub(crate) events: Option<Recipient<LeaseEvent>>,
+}
 
 impl LockManager {
     /// The lease that was asked for at `sent` and is granted now; `None` if its time has run out already.
@@ -27,8 +39,10 @@ impl LockManager {
             ttl: plan.acquisition.ttl,
             plan: plan.renewal,
             min_hold: plan.min_hold,
+            lock_delay: plan.acquisition.lock_delay,
             metadata: Arc::clone(&plan.acquisition.metadata),
             perhaps_until,
+            handed_out: !plan.for_a_set,
             events: plan.events,
         };
         let (clock, stats) = (Arc::clone(&self.clock), Arc::clone(&self.stats));

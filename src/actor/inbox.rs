@@ -2,7 +2,11 @@
 
 use actix::{Context, StreamHandler};
 
-use crate::{actor::LockManager, protocol::Token, store::Announcement};
+use crate::{
+    actor::{LockManager, outage::told},
+    protocol::Token,
+    store::{Announcement, StoreError},
+};
 
 impl StreamHandler<Announcement> for LockManager {
     fn handle(&mut self, announcement: Announcement, _: &mut Context<Self>) {
@@ -11,6 +15,7 @@ impl StreamHandler<Announcement> for LockManager {
             Announcement::Next(token) => self.next_in_line(token),
             Announcement::Listening => {
                 self.hears = true;
+                self.outage.listening();
                 // What was announced before is lost.
                 for token in self.waiters.placed() {
                     self.attempt_now(token);
@@ -43,14 +48,13 @@ impl LockManager {
     }
 
     /// Nothing is heard any more: those that wait attempt as often as their backoff says.
-    fn deaf(&mut self, error: &crate::store::StoreError) {
-        if std::mem::take(&mut self.hears) || !error.is_transient() {
-            let error: &dyn std::error::Error = error;
-            tracing::warn!(
-                error,
-                "hand-overs are not heard of; waiting goes on with scheduled attempts alone"
-            );
-        }
+    fn deaf(&mut self, error: &StoreError) {
+        self.hears = false;
+        self.outage.deaf(error);
+        tracing::debug!(
+            error = told(error),
+            "hand-overs are not heard of; waiting goes on with scheduled attempts alone"
+        );
         for token in self.waiters.placed() {
             if self.waiters.get_mut(token).is_some_and(|waiter| !waiter.in_flight) {
                 self.not_granted(token);

@@ -1,6 +1,6 @@
 //! The lanes of a manager: what each carries to the store, and what becomes of the answers.
 
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Duration};
 
 use actix::Addr;
 use futures_util::future::join_all;
@@ -12,6 +12,7 @@ use crate::{
         ask::{ask, ask_each},
         attempts::{Attempt, Attempted},
         lane::Lane,
+        outage::Outage,
         supervisor::message_of,
     },
     store::{Hold, Released, Renewed, Store, StoreError},
@@ -57,15 +58,15 @@ pub(crate) struct Lanes {
 
 impl Lanes {
     /// The lanes to this store; attempts come back to this manager.
-    pub(crate) fn open(store: &Arc<dyn Store>, manager: Addr<LockManager>) -> Self {
-        let (attempting, releasing, renewing, passing) =
-            (Arc::clone(store), Arc::clone(store), Arc::clone(store), Arc::clone(store));
+    pub(crate) fn open(store: &Arc<dyn Store>, outage: &Rc<Outage>, manager: Addr<LockManager>) -> Self {
+        let end = End { store: Arc::clone(store), outage: Rc::clone(outage) };
+        let (attempting, releasing, renewing, passing) = (end.clone(), end.clone(), end.clone(), end);
         let passed = manager.clone();
         Self {
-            attempts: Lane::open(move |batch| attempt(Arc::clone(&attempting), manager.clone(), batch)),
-            releases: Lane::open(move |batch| release(Arc::clone(&releasing), batch)),
-            renewals: Lane::open(move |batch| renew(Arc::clone(&renewing), batch)),
-            passes: Lane::open(move |batch| pass(Arc::clone(&passing), passed.clone(), batch)),
+            attempts: Lane::open(move |batch| attempt(attempting.clone(), manager.clone(), batch)),
+            releases: Lane::open(move |batch| release(releasing.clone(), batch)),
+            renewals: Lane::open(move |batch| renew(renewing.clone(), batch)),
+            passes: Lane::open(move |batch| pass(passing.clone(), passed.clone(), batch)),
         }
     }
 
@@ -81,44 +82,54 @@ impl Lanes {
     }
 }
 
-async fn attempt(store: Arc<dyn Store>, manager: Addr<LockManager>, batch: Vec<Attempt>) {
+/// The end of every lane: the store, and the eye on how it answers.
+#[derive(Clone)]
+struct End {
+    store: Arc<dyn Store>,
+    outage: Rc<Outage>,
+}
+
+async fn attempt(end: End, manager: Addr<LockManager>, batch: Vec<Attempt>) {
     let asked: Vec<_> = batch.iter().map(|attempt| Arc::clone(&attempt.acquisition)).collect();
-    let outcomes = ask_each("acquire", asked.len(), || store.acquire_each(&asked)).await;
+    let outcomes = ask_each("acquire", asked.len(), || end.store.acquire_each(&asked)).await;
+    let outcomes = end.outage.seen_each("acquire", outcomes);
     manager.do_send(Attempted(batch.into_iter().zip(outcomes).collect()));
 }
 
-async fn release(store: Arc<dyn Store>, batch: Vec<Releasing>) {
+async fn release(end: End, batch: Vec<Releasing>) {
     let asked: Vec<_> = batch.iter().map(|release| (&release.hold, release.closed_for)).collect();
-    let answers = ask_each("release", asked.len(), || store.release_each(&asked)).await;
+    let answers = ask_each("release", asked.len(), || end.store.release_each(&asked)).await;
+    let answers = end.outage.seen_each("release", answers);
     batch.into_iter().zip(answers).for_each(|(release, answer)| hand(release.then, answer));
 }
 
 /// Those whose patience is alike travel together, so that nobody has to wait as long as another one can.
-async fn renew(store: Arc<dyn Store>, batch: Vec<Renewing>) {
+async fn renew(end: End, batch: Vec<Renewing>) {
     let mut alike = BTreeMap::<_, Vec<_>>::new();
     for renewal in batch {
         let patience = u64::try_from(renewal.patience.as_millis()).unwrap_or(u64::MAX).max(1).ilog2();
         alike.entry(patience).or_default().push(renewal);
     }
-    join_all(alike.into_values().map(|batch| renew_alike(&*store, batch))).await;
+    join_all(alike.into_values().map(|batch| renew_alike(&end, batch))).await;
 }
 
-async fn renew_alike(store: &dyn Store, batch: Vec<Renewing>) {
+async fn renew_alike(end: &End, batch: Vec<Renewing>) {
     let within = batch.iter().map(|renewal| renewal.patience).min().unwrap_or_default();
     let asked: Vec<_> = batch.iter().map(|renewal| (&renewal.hold, renewal.ttl)).collect();
-    let asked = ask_each("renew", asked.len(), || store.renew_each(&asked));
+    let asked = ask_each("renew", asked.len(), || end.store.renew_each(&asked));
     let answers = timeout(within, asked).await;
     let answers =
         answers.unwrap_or_else(|_| vec![Err(StoreError::TimedOut { within, server: None }); batch.len()]);
+    let answers = end.outage.seen_each("renew", answers);
     batch.into_iter().zip(answers).for_each(|(renewal, answer)| hand(renewal.then, answer));
 }
 
 /// Each resource is passed on by at most one at a time, so there is nothing to gather.
-async fn pass(store: Arc<dyn Store>, manager: Addr<LockManager>, batch: Vec<Passing>) {
+async fn pass(end: End, manager: Addr<LockManager>, batch: Vec<Passing>) {
     let pass_one = async |passing: Passing| {
         let Passing { from, mut attempt, overtake, then } = passing;
-        let answer = ask("pass", || store.pass(&from, &attempt.acquisition, overtake)).await;
-        let (released, acquired) = match answer {
+        let answer = ask("pass", || end.store.pass(&from, &attempt.acquisition, overtake)).await;
+        let (released, acquired) = match end.outage.seen("pass", answer) {
             Ok(passed) => {
                 attempt.overtook = overtake && passed.others_wait;
                 (Ok(passed.released), passed.acquired)

@@ -46,6 +46,16 @@ impl Lease {
         self.state.joined.get_or_init(|| Arc::clone(set));
     }
 
+    /// It is in the hands of whoever asked for it.
+    pub(crate) fn hand_out(&self) {
+        self.state.hand_out(true);
+    }
+
+    /// Gives it back, which nobody has had in hands: no minimum hold counts.
+    pub(crate) fn return_unused(self) {
+        self.state.hand_out(false);
+    }
+
     /// What is held.
     pub fn resource(&self) -> &ResourceName {
         &self.state.hold.resource
@@ -147,7 +157,7 @@ impl Lease {
             biased;
             reason = self.lost() => Err(RenewError::Lost { reason }),
             answer = self.manager.send(Renew::new(self.token())) => {
-                answer.unwrap_or_else(|error| Err(RenewError::Store(manager_gone("renew", error))))
+                answer.unwrap_or_else(|error| Err(RenewError::Store(no_answer("renew", error))))
             }
         }
     }
@@ -165,24 +175,26 @@ impl Lease {
             Standing::Lost(reason) => Some(reason),
             Standing::Held | Standing::AtRisk | Standing::Released => None,
         };
-        let answer = self.manager.send(Release::of(&self.state.hold)).await;
-        // Not before the answer: a message whose sender has gone is never handled, and then `Drop` must send another.
-        self.released = true;
+        let answer = self.manager.send(Release::of(&self.state)).await;
+        // Only an answer says that it was handled: a message whose sender has gone never is, and a manager that panics may
+        // not have done it. Then `Drop` sends another.
+        self.released = answer.is_ok();
         if let Some(reason) = lost {
             return Err(ReleaseError::Lost { reason });
         }
-        answer.unwrap_or_else(|error| Err(ReleaseError::Store(manager_gone("release", error))))
+        answer.unwrap_or_else(|error| Err(ReleaseError::Store(no_answer("release", error))))
     }
 }
 
-fn manager_gone(verb: &str, error: MailboxError) -> StoreError {
-    StoreError::Lost { doing: format!("{verb}: the lock manager is gone"), source: Some(Arc::new(error)) }
+fn no_answer(verb: &str, error: MailboxError) -> StoreError {
+    let doing = format!("{verb}: the lock manager gave no answer");
+    StoreError::Lost { doing, source: Some(Arc::new(error)) }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         if !self.released {
-            self.manager.do_send(Release::of(&self.state.hold));
+            self.manager.do_send(Release::of(&self.state));
         }
     }
 }

@@ -40,6 +40,16 @@ impl LeaseSet {
         Self { leases }
     }
 
+    /// It is in the hands of whoever asked for it.
+    pub(crate) fn hand_out(&self) {
+        self.leases.iter().for_each(Lease::hand_out);
+    }
+
+    /// Gives all of it back, which nobody has had in hands.
+    pub(crate) fn return_unused(self) {
+        self.leases.into_iter().for_each(Lease::return_unused);
+    }
+
     /// The lease of each resource, in the order of their names. With [`no_renew`](super::Request::no_renew) each is
     /// renewed by [`Lease::renew`].
     pub fn leases(&self) -> &[Lease] {

@@ -10,20 +10,22 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
     sync::Arc,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
     time::Duration,
 };
 
 use actix::{Addr, Message};
-use tokio_util::{
-    task::AbortOnDropHandle,
-    time::{DelayQueue, delay_queue::Key},
-};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     actor::{
-        LockManager, Release, renewer::renewing, request::LifeSign, settings::Settings, state::LeaseState,
+        LockManager, Release,
+        renewer::renewing,
+        request::LifeSign,
+        settings::Settings,
+        state::LeaseState,
         supervisor::message_of,
+        timers::{Timer, Timers},
     },
     protocol::Token,
     world::Dice,
@@ -42,14 +44,12 @@ pub(crate) struct Leases(Rc<RefCell<Table>>);
 #[derive(Default)]
 struct Table {
     kept: HashMap<Token, Kept>,
-    looks: DelayQueue<Token>,
-    keeper: Option<Waker>,
+    looks: Timers<Token>,
 }
 
 struct Kept {
     lease: Arc<LeaseState>,
-    /// Its timer. None once that has fired: the queue gives the key to the next that is put in.
-    look: Option<Key>,
+    look: Timer,
     bound_to: Option<LifeSign>,
     renewer: Option<AbortOnDropHandle<()>>,
 }
@@ -59,14 +59,8 @@ impl Leases {
         let mut table = self.0.borrow_mut();
         let token = lease.hold.token;
         let pause = next_look(&lease, bound_to.is_some(), false);
-        let look = Some(table.looks.insert(token, pause));
+        let look = table.looks.set(token, pause);
         table.kept.insert(token, Kept { lease, look, bound_to, renewer: None });
-        // A queue of timers that was empty does not wake when something is put in.
-        if table.kept.len() == 1
-            && let Some(keeper) = table.keeper.take()
-        {
-            keeper.wake();
-        }
     }
 
     pub(crate) fn get(&self, token: Token) -> Option<Arc<LeaseState>> {
@@ -77,9 +71,7 @@ impl Leases {
     pub(crate) fn take(&self, token: Token) -> Option<Arc<LeaseState>> {
         let mut table = self.0.borrow_mut();
         let kept = table.kept.remove(&token)?;
-        if let Some(look) = kept.look {
-            table.looks.remove(&look);
-        }
+        table.looks.remove(&kept.look);
         Some(kept.lease)
     }
 
@@ -109,34 +101,15 @@ impl Leases {
 
     fn look_after(&self, token: Token, pause: Duration) {
         let mut table = self.0.borrow_mut();
-        let Table { kept, looks, keeper } = &mut *table;
+        let Table { kept, looks } = &mut *table;
         if let Some(kept) = kept.get_mut(&token) {
-            match &kept.look {
-                Some(look) => looks.reset(look, pause),
-                None => kept.look = Some(looks.insert(token, pause)),
-            }
-            if let Some(keeper) = keeper.take() {
-                keeper.wake();
-            }
+            looks.remove(&kept.look);
+            kept.look = looks.set(token, pause);
         }
     }
 
     fn poll_due(&self, cx: &mut Context<'_>) -> Poll<Token> {
-        let mut table = self.0.borrow_mut();
-        let Table { kept, looks, keeper } = &mut *table;
-        match looks.poll_expired(cx) {
-            Poll::Ready(Some(due)) => {
-                let token = due.into_inner();
-                if let Some(kept) = kept.get_mut(&token) {
-                    kept.look = None;
-                }
-                Poll::Ready(token)
-            }
-            Poll::Ready(None) | Poll::Pending => {
-                *keeper = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
+        self.0.borrow_mut().looks.poll_due(cx)
     }
 }
 
@@ -181,7 +154,7 @@ impl Keeper {
             tracing::debug!(
                 %resource, token = %token.prefix(), "the actor that the lease is bound to died; giving it back"
             );
-            return self.manager.do_send(Release::of(&lease.hold));
+            return self.manager.do_send(Release::of(&lease));
         }
         let mut renewing = self.with(token, |kept| kept.renewer.is_some()).unwrap_or_default();
         if !renewing && let Some(renewer) = self.renewer_if_due(&lease) {

@@ -15,6 +15,7 @@ use crate::{
         lanes::Lanes,
         leases::{LeaseOver, Leases},
         lines::Lines,
+        outage::Outage,
         plan::Plan,
         reply::{Later, ReplyTo},
         sets::Sets,
@@ -57,6 +58,7 @@ pub struct LockManager {
     /// Whether what the inbox is told arrives.
     pub(crate) hears: bool,
     pub(crate) leases: Leases,
+    pub(crate) outage: Rc<Outage>,
     /// How verbs get to the store.
     pub(crate) lanes: Rc<Lanes>,
     /// The address of this manager, which every lease has too.
@@ -70,7 +72,10 @@ impl Actor for LockManager {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.add_stream(self.waiters.wakes());
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
-        ctx.run_interval(LOOK_AT_CLOCKS, move |this, _| this.look_at_clocks(&mut clocks));
+        ctx.run_interval(LOOK_AT_CLOCKS, move |this, _| {
+            this.look_at_clocks(&mut clocks);
+            this.outage.look();
+        });
         self.hears = false;
         ctx.add_stream(self.store.listen(&self.inbox));
     }
@@ -144,11 +149,18 @@ impl LockManager {
         }
     }
 
-    /// Takes a lease that is over out of the table.
+    /// Takes a lease that is over out of the table. What the store may still grant to its token is given back, which does
+    /// not open the resource earlier than the end of the lease and its lock delay do.
     pub(crate) fn forget(&mut self, token: Token) {
         if let Some(lease) = self.take(token) {
-            if let Some(perhaps_until) = lease.perhaps_until {
-                self.give_back(lease.hold.clone(), Executed::Perhaps, perhaps_until);
+            if let Some(perhaps_until) = lease.perhaps_until() {
+                let (giver, opening) = (self.giver(), lease.opens_by_itself());
+                actix_rt::spawn(giver.give_back(
+                    lease.hold.clone(),
+                    opening,
+                    Executed::Perhaps,
+                    perhaps_until,
+                ));
             }
             self.keep_in_line(&lease.hold.resource);
         }
@@ -168,7 +180,8 @@ impl LockManager {
 
     pub(crate) fn giver(&self) -> Giver {
         let (clock, stats) = (Arc::clone(&self.clock), Arc::clone(&self.stats));
-        Giver { lanes: Rc::clone(&self.lanes), clock, stats, _errand: self.shutdown.errand() }
+        let lanes = Rc::clone(&self.lanes);
+        Giver { lanes, clock, stats, unconfirmed: None, _errand: self.shutdown.errand() }
     }
 }
 

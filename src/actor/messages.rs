@@ -1,13 +1,13 @@
 //! The other messages that a lock manager takes: release, renew, questions, shutdown.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use actix::Message;
 
 use crate::{
-    actor::{InspectError, ReleaseError, RenewError, Statistics},
+    actor::{InspectError, ReleaseError, RenewError, Statistics, state::LeaseState},
     protocol::{Backoff, Invalid, ResourceName, Token},
-    store::{Hold, Inspection, Listing},
+    store::{Inspection, Listing},
 };
 
 /// Gives a lease back by its token. [`Lease::release`](super::Lease::release) sends it, and so does dropping a lease.
@@ -19,16 +19,21 @@ use crate::{
 pub struct Release {
     pub(crate) resource: Result<ResourceName, Invalid>,
     pub(crate) token: Token,
+    /// The lease itself, which the manager may have forgotten because it was lost.
+    pub(crate) lease: Option<Arc<LeaseState>>,
+    /// How often handling it panicked.
+    pub(crate) panics: u32,
 }
 
 impl Release {
     /// Gives back what this token holds of this resource.
     pub fn new(resource: impl AsRef<[u8]>, token: Token) -> Self {
-        Self { resource: ResourceName::new(resource), token }
+        Self { resource: ResourceName::new(resource), token, lease: None, panics: 0 }
     }
 
-    pub(crate) fn of(hold: &Hold) -> Self {
-        Self { resource: Ok(hold.resource.clone()), token: hold.token }
+    pub(crate) fn of(lease: &Arc<LeaseState>) -> Self {
+        let (resource, token) = (Ok(lease.hold.resource.clone()), lease.hold.token);
+        Self { resource, token, lease: Some(Arc::clone(lease)), panics: 0 }
     }
 }
 

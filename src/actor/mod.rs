@@ -1,11 +1,13 @@
 //! Who owns what: the manager, its waiters, the renewer of each lease, and the handle that a caller holds.
 //!
 //! # Layout
-//! Read in this order: [`Request`] (what is asked), `plan` (the same, checked), [`LockManager`] with `attempts`
-//! and `waiters` (who waits), `lines` and `local` (who waits behind another one), `lane` and `lanes` (how verbs travel), `state` (what a lease is), `leases`, `renewer` and
-//! `supervisor` (what keeps it), [`Lease`] (what the caller holds), `verbs` (release, renew, questions), `give_back` (after
-//! an unknown outcome), `shutdown`; `sets` and [`LeaseSet`] (several resources at once).
+//! Read in this order: [`Request`] (what is asked), `plan` (the same, checked), [`LockManager`] with `attempts` and
+//! `waiters` (who waits), `lines` and `local` (who waits behind another one), `lane` and `lanes` (how verbs travel),
+//! `state` and `opening` (what a lease is, and what opens after it), `leases`, `timers`, `renewer` and `supervisor`
+//! (what keeps it), [`Lease`] (what the caller holds), `verbs` (release, renew, questions), `give_back` (after an
+//! unknown outcome), `shutdown`; `sets` and [`LeaseSet`] (several resources at once); `outage` (what the log says).
 
+mod again;
 mod answers;
 mod ask;
 mod attempts;
@@ -25,6 +27,8 @@ mod local;
 mod manager;
 mod messages;
 mod one_by_one;
+mod opening;
+mod outage;
 mod plan;
 mod renewer;
 mod reply;
@@ -35,6 +39,7 @@ mod shutdown;
 mod state;
 mod stats;
 mod supervisor;
+mod timers;
 mod verbs;
 mod waiters;
 mod wakes;

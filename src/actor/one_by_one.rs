@@ -33,7 +33,8 @@ pub(crate) async fn one_by_one(
         for plan in plans {
             let name = &plan.acquisition.hold.resource;
             let wait = Some(deadline.remaining(clock.now()));
-            let asking = manager.send(Acquire::with(name, Options { wait, ..options.clone() }));
+            let asking =
+                manager.send(Acquire::with(name, Options { wait, for_a_set: true, ..options.clone() }));
             let answer = tokio::select! {
                 biased;
                 answer = asking => answer.unwrap_or(Err(AcquireError::Restarted)),

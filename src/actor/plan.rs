@@ -25,6 +25,8 @@ pub(crate) struct Plan {
     pub(crate) backoff: Backoff,
     pub(crate) renewal: RenewalPlan,
     pub(crate) min_hold: Duration,
+    /// Whether it is a part of a set, which is handed out as a whole or not at all.
+    pub(crate) for_a_set: bool,
     pub(crate) bound_to: Option<LifeSign>,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
 }
@@ -71,6 +73,7 @@ impl Plan {
             backoff,
             renewal,
             min_hold: options.min_hold,
+            for_a_set: options.for_a_set,
             bound_to: options.bound_to,
             events: options.events,
         })

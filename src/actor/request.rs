@@ -106,6 +106,8 @@ pub(crate) struct Options {
     pub(crate) bound_to: Option<LifeSign>,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
     pub(crate) metadata: Metadata,
+    /// Whether the library asks for it, as a part of a set.
+    pub(crate) for_a_set: bool,
 }
 
 /// Tells whether the actor that a lease is bound to still lives.
@@ -219,14 +221,17 @@ impl<Kind, Names> Request<Kind, Names> {
     }
 
     /// A cool-down: a release before this time only shortens what is left, so that the resource opens this long after
-    /// the grant at the earliest. A lease that is lost opens with its TTL, or when its holder drops it. Default: zero.
+    /// the grant at the earliest. A lease that is lost opens with its TTL, or when its holder drops it; one that was never
+    /// handed to the caller, because that had gone or because another part of its set was not granted, opens at once.
+    /// Default: zero.
     pub fn min_hold(mut self, hold: Duration) -> Self {
         self.options.min_hold = hold;
         self
     }
 
     /// How much longer the resource stays closed if the lease *expires* instead of being released: time for a holder
-    /// that died, or was cut off, to come to rest. Default: zero.
+    /// that died, or was cut off, to come to rest. A lease that was lost does not open earlier by being dropped or
+    /// released afterwards. Default: zero.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.options.lock_delay = delay;
         self

@@ -2,7 +2,7 @@
 //!
 //! Everybody takes them in the same order, so nobody waits for somebody who waits for them.
 
-use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, pin::pin, rc::Rc, sync::Arc, time::Duration};
 
 use actix::{Handler, Message};
 use tokio::time::timeout;
@@ -91,6 +91,7 @@ impl LockManager {
         self.stats.attempted();
         let (store, manager, errand) =
             (Arc::clone(&self.store), Arc::clone(&self.address), Arc::new(self.shutdown.errand()));
+        let outage = Rc::clone(&self.outage);
         // Validity counts from here: before anything is sent.
         let sent = self.clock.now();
         actix_rt::spawn(async move {
@@ -98,10 +99,10 @@ impl LockManager {
                 |outcome| TriedAll { tried: Arc::clone(&tried), sent, outcome, _errand: Arc::clone(&errand) };
             let mut asking = pin!(ask_for_all(&*store, &tried));
             let outcome = match timeout(patience, &mut asking).await {
-                Ok(outcome) => outcome,
+                Ok(outcome) => outage.seen("acquire_all", outcome),
                 Err(_) => {
                     manager.do_send(tried_all(Err(StoreError::TimedOut { within: patience, server: None })));
-                    asking.await
+                    outage.seen("acquire_all", asking.await)
                 }
             };
             let doing = "acquire_all: the lock manager panicked".to_owned();
@@ -206,11 +207,14 @@ impl LockManager {
                 self.count(1, RequestEnd::Failed("too_late"));
             }
         }
-        // Leases that nobody takes give themselves back.
-        reply.answer(match too_late {
-            None => Ok(LeaseSet::of(leases)),
-            Some(error) => Err(error),
-        });
+        let set = LeaseSet::of(leases);
+        match too_late {
+            None => hand_out(set, &reply),
+            Some(error) => {
+                set.return_unused();
+                reply.answer(Err(error));
+            }
+        }
     }
 
     fn one_after_the_other(&self, set: Set) {
@@ -224,7 +228,10 @@ impl LockManager {
                 biased;
                 // What has been taken gives itself back.
                 () = reply.caller_gone() => {}
-                answer = taking => reply.answer(answer),
+                answer = taking => match answer {
+                    Ok(set) => hand_out(set, &reply),
+                    Err(error) => reply.answer(Err(error)),
+                },
             }
             drop(errand);
         });
@@ -238,6 +245,14 @@ impl LockManager {
                 self.renew(other, reply);
             }
         }
+    }
+}
+
+/// Hands a set to whoever asked for it. If that one has gone, it is given back.
+fn hand_out(set: LeaseSet, reply: &ReplyTo<Result<LeaseSet, AcquireError>>) {
+    set.hand_out();
+    if let Err(Ok(set)) = reply.send(Ok(set)) {
+        set.return_unused();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -12,7 +12,9 @@ use tokio::sync::Notify;
 use crate::{
     actor::{
         event::{LeaseChange, LeaseEvent},
-        stats::Recorder,
+        grant::Terms,
+        outage::told,
+        stats::{Recorder, Unconfirmed},
     },
     protocol::{Fence, LossReason, Mode, Moment, RenewalPlan, Renewals, Standing, Token, Validity},
     store::{Hold, Metadata, StoreError},
@@ -27,9 +29,12 @@ pub(crate) struct LeaseState {
     pub(crate) holds: u64,
     pub(crate) plan: RenewalPlan,
     pub(crate) min_hold: Duration,
+    pub(crate) lock_delay: Duration,
     pub(crate) metadata: Arc<Metadata>,
-    /// Until when an attempt whose outcome is unknown may still be executed for this token.
+    /// Until when the store may hold something for this token after an attempt with an unknown outcome.
     pub(crate) perhaps_until: Option<Moment>,
+    /// Whether it is in the hands of whoever asked for it, or was.
+    pub(crate) handed_out: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
     events: Option<Recipient<LeaseEvent>>,
@@ -50,18 +55,6 @@ struct Present {
     asked: Moment,
 }
 
-/// What is needed to make a [`LeaseState`] beside the answer of the store.
-pub(crate) struct Terms {
-    pub(crate) hold: Hold,
-    pub(crate) mode: Mode,
-    pub(crate) ttl: Duration,
-    pub(crate) plan: RenewalPlan,
-    pub(crate) min_hold: Duration,
-    pub(crate) metadata: Arc<Metadata>,
-    pub(crate) perhaps_until: Option<Moment>,
-    pub(crate) events: Option<Recipient<LeaseEvent>>,
-}
-
 impl LeaseState {
     /// The state of a lease that was asked for at `sent` and is granted now; `None` if its time has run out already.
     pub(crate) fn granted(
@@ -80,8 +73,10 @@ impl LeaseState {
             holds,
             plan: terms.plan,
             min_hold: terms.min_hold,
+            lock_delay: terms.lock_delay,
             metadata: terms.metadata,
             perhaps_until: terms.perhaps_until,
+            handed_out: AtomicBool::new(terms.handed_out),
             clock,
             stats,
             events: terms.events,
@@ -150,11 +145,6 @@ impl LeaseState {
     /// How long ago the lease was granted.
     pub(crate) fn held_for(&self) -> Duration {
         self.granted_at.elapsed(self.clock.now())
-    }
-
-    /// How much of its minimum hold is left.
-    pub(crate) fn closed_for(&self) -> Duration {
-        self.min_hold.saturating_sub(self.held_for())
     }
 
     /// The moment at which the store, too, has ended the lease, if nobody renews it: also if a renewal that was never
@@ -237,8 +227,8 @@ impl LeaseState {
         let news = self.present().validity.missed();
         let left = self.remaining();
         if news {
-            tracing::warn!(
-                resource = %self.hold.resource, token = %self.hold.token.prefix(), ?left, error = error as &dyn std::error::Error,
+            tracing::debug!(
+                resource = %self.hold.resource, token = %self.hold.token.prefix(), ?left, error = told(error),
                 "a renewal was missed; the lease is at risk"
             );
             self.tell(LeaseChange::AtRisk);
@@ -247,9 +237,10 @@ impl LeaseState {
 
     /// The lease is over for this reason. Answers whether that is news.
     pub(crate) fn lose(&self, reason: LossReason) -> bool {
+        // Nothing may panic between the news and what is counted of it.
+        let held_for = self.held_for();
         let news = self.present().validity.lose(reason);
         if news {
-            let held_for = self.held_for();
             self.stats.lost(reason, held_for);
             tracing::warn!(
                 resource = %self.hold.resource, token = %self.hold.token.prefix(), ?held_for, %reason,
@@ -284,25 +275,30 @@ impl LeaseState {
         self.lose(reason);
     }
 
-    /// The holder gives the lease back. Answers where the lease stood before that.
-    pub(crate) fn release(&self) -> Standing {
+    /// The holder gives the lease back. Answers where the lease stood before that, and what is to be confirmed if it was
+    /// not over.
+    pub(crate) fn release(&self) -> (Standing, Option<Unconfirmed>) {
         if !self.is_over() && !self.is_valid() {
             self.expire();
         }
+        // Nothing may panic between the news and what is counted of it.
+        let held_for = self.held_for();
         let mut present = self.present();
         let before = present.validity.standing();
-        if present.validity.release() {
-            drop(present);
-            self.stats.released(self.held_for());
+        let news = present.validity.release();
+        drop(present);
+        let unconfirmed = news.then(|| {
+            let unconfirmed = Recorder::released(&self.stats, held_for);
             self.tell(LeaseChange::Released);
             self.changed.notify_waiters();
-        }
-        before
+            unconfirmed
+        });
+        (before, unconfirmed)
     }
 
     /// The store says that it held nothing when it was to be given back: it had been lost without a sign.
-    pub(crate) fn found_lost(&self) {
-        self.stats.found_lost(LossReason::NotHeld);
+    pub(crate) fn found_lost(&self, released: Option<Unconfirmed>) {
+        released.into_iter().for_each(|released| released.found_lost(LossReason::NotHeld));
         tracing::warn!(
             resource = %self.hold.resource, token = %self.hold.token.prefix(),
             "the lease had been lost before it was released: the store says it is not held"

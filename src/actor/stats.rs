@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -15,7 +15,7 @@ use crate::protocol::LossReason;
 /// All counters are taken at one moment, and obey at every moment:
 ///
 /// * `requests = granted + refused + timed_out + cancelled + failed (all kinds) + pending`
-/// * `granted = released + lost (all reasons) + held`
+/// * `granted = released + releases_unconfirmed + lost (all reasons) + held`
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -37,8 +37,11 @@ pub struct Statistics {
     pub pending: u64,
     /// Leases that are held.
     pub held: u64,
-    /// Leases that were given back.
+    /// Leases that were given back: the store has confirmed it, or their TTL has ended since.
     pub released: u64,
+    /// Leases that were given back, which the store has not confirmed yet. The library goes on until it does, or until
+    /// their TTL has ended.
+    pub releases_unconfirmed: u64,
     /// Leases that were lost, by reason.
     pub lost: BTreeMap<LossReason, u64>,
     /// Renewals that were confirmed.
@@ -177,11 +180,17 @@ impl Recorder {
         self.counts().stats.missed_renewals += 1;
     }
 
-    pub(crate) fn released(&self, held_for: Duration) {
-        let mut counts = self.counts();
+    /// A lease is given back. It is not released before that is confirmed.
+    pub(crate) fn released(recorder: &Arc<Self>, held_for: Duration) -> Unconfirmed {
+        let mut counts = recorder.counts();
         counts.stats.held -= 1;
-        counts.stats.released += 1;
+        counts.stats.releases_unconfirmed += 1;
         counts.held_for.saturating_record(micros(held_for));
+        Unconfirmed(Some(Arc::clone(recorder)))
+    }
+
+    pub(crate) fn releases_unconfirmed(&self) -> u64 {
+        self.counts().stats.releases_unconfirmed
     }
 
     pub(crate) fn lost(&self, reason: LossReason, held_for: Duration) {
@@ -189,13 +198,6 @@ impl Recorder {
         counts.stats.held -= 1;
         *counts.stats.lost.entry(reason).or_default() += 1;
         counts.held_for.saturating_record(micros(held_for));
-    }
-
-    /// A lease that was counted as released had been lost before.
-    pub(crate) fn found_lost(&self, reason: LossReason) {
-        let stats = &mut self.counts().stats;
-        stats.released -= 1;
-        *stats.lost.entry(reason).or_default() += 1;
     }
 
     pub(crate) fn renewer_restarted(&self) {
@@ -217,6 +219,31 @@ impl Recorder {
             waited: Distribution::of(&counts.waited),
             held_for: Distribution::of(&counts.held_for),
             ..counts.stats.clone()
+        }
+    }
+}
+
+/// A release that the store has not confirmed yet. It counts as one that is when this is dropped: nobody waits for it any
+/// more, because it was confirmed, or because the TTL has ended the lease.
+pub(crate) struct Unconfirmed(Option<Arc<Recorder>>);
+
+impl Unconfirmed {
+    /// The lease had been lost before it was given back.
+    pub(crate) fn found_lost(mut self, reason: LossReason) {
+        if let Some(recorder) = self.0.take() {
+            let stats = &mut recorder.counts().stats;
+            stats.releases_unconfirmed -= 1;
+            *stats.lost.entry(reason).or_default() += 1;
+        }
+    }
+}
+
+impl Drop for Unconfirmed {
+    fn drop(&mut self) {
+        if let Some(recorder) = &self.0 {
+            let stats = &mut recorder.counts().stats;
+            stats.releases_unconfirmed -= 1;
+            stats.released += 1;
         }
     }
 }

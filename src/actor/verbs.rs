@@ -1,6 +1,6 @@
 //! How the manager answers release, renew, and questions.
 
-use std::{sync::Arc, time::Duration};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use actix::{ActorFutureExt, Handler, MessageResult, ResponseActFuture, ResponseFuture, WrapFuture};
 
@@ -8,9 +8,10 @@ use crate::{
     actor::{
         ForceRelease, Inspect, InspectError, IsHeld, List, LockManager, Release, ReleaseError, Released,
         Renew, RenewError, SetBackoff, Statistics, Stats,
+        again::Again,
         ask::ask,
         attempts::Attempt,
-        give_back::Executed,
+        give_back::{Executed, Giver},
         lanes::{Passing, Releasing, Renewing},
         leases::LeaseOver,
         local::is_alone,
@@ -25,14 +26,17 @@ use crate::{
 impl Handler<Release> for LockManager {
     type Result = Later<Result<Released, ReleaseError>>;
 
-    fn handle(&mut self, Release { resource, token }: Release, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, mut release: Release, _: &mut Self::Context) -> Self::Result {
         let (reply, later) = ReplyTo::new();
-        match resource {
+        match release.resource.clone() {
             Ok(resource) => {
-                let ours = self.leases.get(token).is_some_and(|lease| lease.hold.resource == resource);
-                match ours.then(|| self.take(token)).flatten() {
-                    Some(lease) => self.release_ours(lease, reply),
-                    None => self.release_unknown(Hold { resource, token, owner: None }, reply),
+                let ours = self.leases.get(release.token).filter(|lease| lease.hold.resource == resource);
+                release.lease = ours.or(release.lease);
+                let (lease, token) = (release.lease.clone(), release.token);
+                let again = Again::of(release, &self.address);
+                match lease {
+                    Some(lease) => self.release_ours(lease, reply, again),
+                    None => self.release_unknown(Hold { resource, token, owner: None }, reply, again),
                 }
             }
             Err(error) => reply.answer(Err(error.into())),
@@ -42,28 +46,40 @@ impl Handler<Release> for LockManager {
 }
 
 impl LockManager {
-    fn release_ours(&mut self, lease: Arc<LeaseState>, reply: ReplyTo<Result<Released, ReleaseError>>) {
+    fn release_ours(
+        &mut self,
+        lease: Arc<LeaseState>,
+        reply: ReplyTo<Result<Released, ReleaseError>>,
+        again: Again,
+    ) {
         let (giver, hold, closed_for) = (self.giver(), lease.hold.clone(), lease.closed_for());
-        let before = lease.release();
+        let (before, mut unconfirmed) = lease.release();
         let next = self.next_after(&lease, before);
+        // Not before everything that may panic: then the lease is still in the table.
+        self.take(hold.token);
         let then = move |answer: Result<store::Released, StoreError>| {
             // While an unknown attempt may still be executed, one release is not the last word.
-            let (executed, until) = match lease.perhaps_until {
+            let (executed, until) = match lease.perhaps_until() {
                 Some(perhaps_until) => (Executed::Perhaps, lease.end_in_store().max(perhaps_until)),
                 None => (Executed::Certainly, lease.end_in_store()),
             };
             if answer.is_err() || executed == Executed::Perhaps {
                 let opening = lease.clock.now() + lease.closed_for();
+                let unconfirmed = unconfirmed.take_if(|_| answer.is_err());
+                let giver = Giver { unconfirmed, ..giver };
                 actix_rt::spawn(giver.give_back(lease.hold.clone(), opening, executed, until));
             }
-            reply.answer(match (before, answer) {
+            let answer = match (before, answer) {
                 (Standing::Lost(reason), _) => Err(ReleaseError::Lost { reason }),
-                (_, Ok(store::Released::NotHeld { .. })) => {
-                    lease.found_lost();
+                (Standing::Held | Standing::AtRisk, Ok(store::Released::NotHeld { .. })) => {
+                    lease.found_lost(unconfirmed.take());
                     Err(ReleaseError::Lost { reason: LossReason::NotHeld })
                 }
                 (_, answer) => answer.map_err(ReleaseError::Store).and_then(released),
-            });
+            };
+            drop(unconfirmed);
+            again.not();
+            reply.answer(answer);
         };
         if let Some((attempt, overtake)) = next {
             self.lanes.passes.push(Passing { from: hold, attempt, overtake, then: Box::new(then) });
@@ -77,18 +93,19 @@ impl LockManager {
     /// Who is passed what a lease held that is being released, instead of giving it back first.
     fn next_after(&mut self, lease: &LeaseState, before: Standing) -> Option<(Attempt, bool)> {
         let held = matches!(before, Standing::Held | Standing::AtRisk);
-        let for_good = lease.closed_for().is_zero() && lease.perhaps_until.is_none();
+        let for_good = lease.closed_for().is_zero() && lease.perhaps_until().is_none();
         let passes = held && for_good && is_alone(lease.mode, &lease.hold);
         passes.then(|| self.set_out_next(&lease.hold.resource)).flatten()
     }
 
-    fn release_unknown(&self, hold: Hold, reply: ReplyTo<Result<Released, ReleaseError>>) {
+    fn release_unknown(&self, hold: Hold, reply: ReplyTo<Result<Released, ReleaseError>>, again: Again) {
         let (giver, now, given) = (self.giver(), self.clock.now(), hold.clone());
         let end_at_the_latest = now + self.settings.max_ttl;
         let then = move |answer: Result<store::Released, StoreError>| {
             if answer.is_err() {
                 actix_rt::spawn(giver.give_back(given, now, Executed::Certainly, end_at_the_latest));
             }
+            again.not();
             reply.answer(answer.map_err(ReleaseError::Store).and_then(released));
         };
         self.lanes.releases.push(Releasing { hold, closed_for: Duration::ZERO, then: Box::new(then) });
@@ -159,11 +176,12 @@ impl Handler<Inspect> for LockManager {
     type Result = ResponseFuture<Result<Inspection, InspectError>>;
 
     fn handle(&mut self, inspect: Inspect, _: &mut Self::Context) -> Self::Result {
-        let store = Arc::clone(&self.store);
+        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
         Box::pin(async move {
             let resource = ResourceName::new(inspect.resource)?;
             let limit = check_limit(inspect.limit)?;
-            Ok(ask("inspect", || store.inspect(&resource, limit)).await?)
+            let answer = ask("inspect", || store.inspect(&resource, limit)).await;
+            Ok(outage.seen("inspect", answer)?)
         })
     }
 }
@@ -172,11 +190,12 @@ impl Handler<IsHeld> for LockManager {
     type Result = ResponseFuture<Result<bool, InspectError>>;
 
     fn handle(&mut self, question: IsHeld, _: &mut Self::Context) -> Self::Result {
-        let store = Arc::clone(&self.store);
+        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
         Box::pin(async move {
             let resource = ResourceName::new(question.resource)?;
             let hold = Hold { resource, token: question.token, owner: None };
-            Ok(ask("is_held", || store.is_held(&hold)).await?)
+            let answer = ask("is_held", || store.is_held(&hold)).await;
+            Ok(outage.seen("is_held", answer)?)
         })
     }
 }
@@ -185,10 +204,11 @@ impl Handler<List> for LockManager {
     type Result = ResponseFuture<Result<Listing, InspectError>>;
 
     fn handle(&mut self, list: List, _: &mut Self::Context) -> Self::Result {
-        let store = Arc::clone(&self.store);
+        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
         Box::pin(async move {
             let limit = check_limit(list.limit)?;
-            Ok(ask("list", || store.list(&list.prefix, limit)).await?)
+            let answer = ask("list", || store.list(&list.prefix, limit)).await;
+            Ok(outage.seen("list", answer)?)
         })
     }
 }
@@ -197,11 +217,11 @@ impl Handler<ForceRelease> for LockManager {
     type Result = ResponseActFuture<Self, Result<u64, InspectError>>;
 
     fn handle(&mut self, force: ForceRelease, _: &mut Self::Context) -> Self::Result {
-        let store = Arc::clone(&self.store);
+        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
         let forced = async move {
             let resource = ResourceName::new(force.resource)?;
-            let dropped = ask("force_release", || store.force_release(&resource)).await?;
-            Ok((resource, dropped))
+            let answer = ask("force_release", || store.force_release(&resource)).await;
+            Ok((resource, outage.seen("force_release", answer)?))
         };
         Box::pin(forced.into_actor(self).map(|forced: Result<_, InspectError>, this, _| {
             let (resource, dropped) = forced?;

@@ -3,13 +3,13 @@
 use std::{collections::HashMap, time::Duration};
 
 use futures_util::future::AbortHandle;
-use tokio_util::time::delay_queue::Key;
 
 use crate::{
     actor::{
         AcquireError, Lease, LeaseChange, LeaseEvent,
         plan::Plan,
         reply::ReplyTo,
+        timers::Timer,
         wakes::{Wakes, YOUNG},
     },
     protocol::{Moment, Token},
@@ -38,7 +38,7 @@ pub(crate) struct Waiter {
     pub(crate) stands: bool,
     /// Whether its caller has been answered, or has gone, and it stays to keep its place for the others of its line.
     pub(crate) orphaned: bool,
-    timer: Option<Key>,
+    timer: Option<Timer>,
     watch: Option<AbortHandle>,
 }
 

@@ -14,9 +14,11 @@ use futures_util::{
     stream::FuturesUnordered,
 };
 use tokio::time::{Sleep, sleep};
-use tokio_util::time::{DelayQueue, delay_queue::Key};
 
-use crate::protocol::Token;
+use crate::{
+    actor::timers::{Timer, Timers},
+    protocol::Token,
+};
 
 /// Most first attempts have their answer before this is over; then nothing had to be watched about them.
 pub(crate) const YOUNG: Duration = Duration::from_millis(50);
@@ -38,7 +40,7 @@ pub(crate) struct Wakes(Rc<RefCell<Sources>>);
 
 #[derive(Default)]
 struct Sources {
-    timers: DelayQueue<Token>,
+    timers: Timers<Token>,
     callers: FuturesUnordered<Abortable<LocalBoxFuture<'static, Token>>>,
     /// Those who came since the timer fired last, and those who had come before it did.
     young: (Vec<Token>, Vec<Token>),
@@ -48,17 +50,15 @@ struct Sources {
 
 impl Wakes {
     /// Sets the timer of a waiter, which it may have already.
-    pub(crate) fn set_timer(&self, timer: &mut Option<Key>, token: Token, pause: Duration) {
-        let mut sources = self.0.borrow_mut();
-        match timer {
-            Some(timer) => sources.timers.reset(timer, pause),
-            None => *timer = Some(sources.timers.insert(token, pause)),
+    pub(crate) fn set_timer(&self, timer: &mut Option<Timer>, token: Token, pause: Duration) {
+        let timers = &mut self.0.borrow_mut().timers;
+        if let Some(before) = timer.replace(timers.set(token, pause)) {
+            timers.remove(&before);
         }
-        sources.wake();
     }
 
-    pub(crate) fn remove_timer(&self, timer: &Key) {
-        self.0.borrow_mut().timers.try_remove(timer);
+    pub(crate) fn remove_timer(&self, timer: &Timer) {
+        self.0.borrow_mut().timers.remove(timer);
     }
 
     /// Wakes the waiter when its caller has gone.
@@ -117,9 +117,6 @@ impl Stream for Wakes {
             sources.growing = None;
             return Poll::Ready(Some(Wake::Grown));
         }
-        match sources.timers.poll_expired(cx) {
-            Poll::Ready(Some(due)) => Poll::Ready(Some(Wake::Attempt(due.into_inner()))),
-            Poll::Ready(None) | Poll::Pending => Poll::Pending,
-        }
+        sources.timers.poll_due(cx).map(|token| Some(Wake::Attempt(token)))
     }
 }

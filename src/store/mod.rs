@@ -223,6 +223,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// has nothing to announce, and its announcements end at once.
     fn listen(&self, inbox: &Inbox) -> Announcements;
 
+    /// Where the locks are, in one line for a log: an address, without user and password.
+    fn describe(&self) -> String {
+        std::any::type_name::<Self>().to_owned()
+    }
+
     /// How much has to be lost before this store forgets a hold that it granted or renewed. It holds for all of them.
     fn safety(&self) -> Safety {
         Safety::OneCopy

@@ -4,6 +4,7 @@
 mod support;
 
 mod fences;
+mod forgotten;
 mod health;
 mod late;
 mod managers;

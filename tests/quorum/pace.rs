@@ -87,10 +87,10 @@ impl Store for Counting {
 
 /// The clock of the runtime, so many ms ahead of it.
 #[derive(Clone, Debug)]
-struct Ahead(RuntimeClock, Arc<AtomicU64>);
+pub(crate) struct Ahead(RuntimeClock, Arc<AtomicU64>);
 
 impl Ahead {
-    fn by(clock: RuntimeClock, millis: u64) -> Self {
+    pub(crate) fn by(clock: RuntimeClock, millis: u64) -> Self {
         Self(clock, Arc::new(AtomicU64::new(millis)))
     }
 

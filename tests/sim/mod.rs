@@ -154,8 +154,8 @@ fn check_sums(stats: &Statistics, history: &History) -> bool {
     let failed: u64 = stats.failed.values().sum();
     let lost: u64 = stats.lost.values().sum();
     let ended = stats.granted + stats.refused + stats.timed_out + stats.cancelled + failed;
-    let right =
-        stats.requests == ended + stats.pending && stats.granted == stats.released + lost + stats.held;
+    let given_back = stats.released + stats.releases_unconfirmed;
+    let right = stats.requests == ended + stats.pending && stats.granted == given_back + lost + stats.held;
     if !right {
         wrong(history, "sums", format!("{stats:?}"));
     }

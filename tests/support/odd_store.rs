@@ -1,4 +1,4 @@
-//! A store in memory whose acquisitions may be executed late, or panic, and that counts what it is asked.
+//! A store in memory whose acquisitions may be executed late, or panic, that can be away, and that counts what it is asked.
 
 use std::{
     collections::VecDeque,
@@ -23,6 +23,7 @@ pub(crate) struct OddStore {
     inner: MemoryStore,
     late: Arc<Mutex<VecDeque<Duration>>>,
     panics: Arc<AtomicBool>,
+    down: Arc<AtomicBool>,
     renewals: Arc<AtomicU64>,
     releases: Arc<AtomicU64>,
     batches: Arc<Mutex<Vec<(&'static str, usize)>>>,
@@ -30,9 +31,9 @@ pub(crate) struct OddStore {
 
 impl OddStore {
     pub(crate) fn new(inner: MemoryStore) -> Self {
-        let (late, panics) = (Arc::default(), Arc::default());
+        let (late, panics, down) = (Arc::default(), Arc::default(), Arc::default());
         let (renewals, releases, batches) = (Arc::default(), Arc::default(), Arc::default());
-        Self { inner, late, panics, renewals, releases, batches }
+        Self { inner, late, panics, down, renewals, releases, batches }
     }
 
     /// The next acquisition is answered "timed out" at once, and executed after `delay`.
@@ -43,6 +44,20 @@ impl OddStore {
     /// Acquisitions panic before they have a future.
     pub(crate) fn panic_from_now_on(&self) {
         self.panics.store(true, Ordering::Relaxed);
+    }
+
+    /// Nothing is executed while it is down.
+    pub(crate) fn go_down(&self, down: bool) {
+        self.down.store(down, Ordering::Relaxed);
+    }
+
+    /// What it answers instead of executing a verb.
+    fn away<'a, T: Send + 'a>(&self) -> Option<Reply<'a, T>> {
+        self.down.load(Ordering::Relaxed).then(|| {
+            let source = Some(Arc::new(std::io::Error::other("connection refused")) as _);
+            let reason = "nowhere: connection refused".to_owned();
+            async { Err(StoreError::Unavailable { reason, source }) }.boxed()
+        })
     }
 
     pub(crate) fn renewals(&self) -> u64 {
@@ -62,6 +77,9 @@ impl OddStore {
 impl Store for OddStore {
     fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
         assert!(!self.panics.load(Ordering::Relaxed), "the store was told to panic");
+        if let Some(away) = self.away() {
+            return away;
+        }
         let Some(delay) = self.late.lock().unwrap().pop_front() else {
             return self.inner.acquire(asked);
         };
@@ -75,12 +93,12 @@ impl Store for OddStore {
 
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
         self.renewals.fetch_add(1, Ordering::Relaxed);
-        self.inner.renew(hold, ttl)
+        self.away().unwrap_or_else(|| self.inner.renew(hold, ttl))
     }
 
     fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
         self.releases.fetch_add(1, Ordering::Relaxed);
-        self.inner.release(hold, closed_for)
+        self.away().unwrap_or_else(|| self.inner.release(hold, closed_for))
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {

@@ -231,6 +231,10 @@ impl Store for MemoryStore {
     fn listen(&self, inbox: &Inbox) -> Announcements {
         self.state().inboxes.listen(*inbox).boxed()
     }
+
+    fn describe(&self) -> String {
+        "memory".to_owned()
+    }
 }
 
 /// The time as a server keeps it.

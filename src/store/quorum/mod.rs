@@ -208,6 +208,11 @@ impl Store for QuorumStore {
         stream::empty().boxed()
     }
 
+    fn describe(&self) -> String {
+        let nodes: Vec<_> = self.0.nodes.iter().map(|node| node.store.describe()).collect();
+        format!("a quorum of {}: {}", nodes.len(), nodes.join("; "))
+    }
+
     fn safety(&self) -> Safety {
         Safety::Majority { nodes: self.0.needed(), of: self.0.nodes.len() }
     }

@@ -38,8 +38,10 @@ pub use self::{
     options::{Layout, RedisOptions},
     tls::TlsFiles,
 };
+#[cfg(any(doc, test))]
+use crate::store::Store;
 #[cfg(doc)]
-use crate::store::{Store, StoreError};
+use crate::store::StoreError;
 use crate::{protocol::Invalid, store::Hold};
 
 /// Locks on one Redis or Valkey server, on the master that sentinels name, or on a cluster.
@@ -93,6 +95,8 @@ pub struct RedisStore {
     caller: Caller,
     known: Known,
     response_timeout: Duration,
+    /// The URL without user and password.
+    address: String,
 }
 
 impl RedisStore {
@@ -122,7 +126,8 @@ impl RedisStore {
         let RedisOptions { prefix, layout, fence_retention, response_timeout, .. } = options;
         let caller = Caller::new(layout, prefix, fence_retention);
         let caller = if servers.is_cluster() { caller.on_slots() } else { caller };
-        Ok(Self { servers, replicas, caller, known: Known::default(), response_timeout })
+        let address = without_user(url);
+        Ok(Self { servers, replicas, caller, known: Known::default(), response_timeout, address })
     }
 
     fn is_plain(&self) -> bool {
@@ -137,12 +142,19 @@ impl RedisStore {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { servers, replicas: _, caller, known: _, response_timeout: _ } = self;
+        let Self { servers, caller, .. } = self;
         f.debug_struct("RedisStore")
             .field("servers", servers)
             .field("prefix", &caller.prefix())
             .finish_non_exhaustive()
     }
+}
+
+/// A URL that was found right, without user, password and options.
+fn without_user(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("redis", url));
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    format!("{scheme}://{}", rest.rsplit('@').next().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -157,5 +169,13 @@ mod tests {
             shown.contains("127.0.0.1:1") && !shown.contains("s3cret") && !shown.contains("user"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn a_store_describes_itself_by_its_address_and_prefix_without_a_password() {
+        let described = |url| RedisStore::open(url).unwrap().describe();
+        assert_eq!(described("redis://user:s3cret@host:1/2"), "redis://host:1/2, prefix leasehold");
+        let sentinel = "redis+sentinel://u:s3cret@a:1,b/orders?sentinel_user=u&sentinel_password=s3cret";
+        assert_eq!(described(sentinel), "redis+sentinel://a:1,b/orders, prefix leasehold");
     }
 }

@@ -186,6 +186,10 @@ impl Store for RedisStore {
         self.servers.announcements(channel)
     }
 
+    fn describe(&self) -> String {
+        format!("{}, prefix {}", self.address, self.caller.prefix())
+    }
+
     fn safety(&self) -> Safety {
         self.replicas.as_ref().map_or(Safety::OneCopy, Replicas::safety)
     }

@@ -108,7 +108,7 @@ fn sums_of_one_hold(stats: &Statistics) {
     let failed: u64 = stats.failed.values().sum();
     let answered = stats.granted + stats.refused + stats.timed_out + stats.cancelled + failed;
     assert_eq!(stats.requests, answered + stats.pending, "{stats:?}");
-    let over = stats.released + stats.lost.values().sum::<u64>();
+    let over = stats.released + stats.releases_unconfirmed + stats.lost.values().sum::<u64>();
     assert_eq!(stats.granted, over + stats.held, "{stats:?}");
     assert_eq!(stats.retries.count, stats.granted, "{stats:?}");
     assert_eq!(stats.held_for.count, over, "{stats:?}");

@@ -1,0 +1,157 @@
+//! What the log says of an outage: little, and all that matters.
+
+mod support;
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use leasehold::{Acquire, LockManager, RedisStore, Stats};
+use support::{
+    odd_store::OddStore,
+    redis_server::{RedisServer, free_port},
+    virtual_time::{World, in_virtual_time, millis, secs},
+};
+use tokio::time::sleep;
+use tracing::subscriber::DefaultGuard;
+
+/// What was logged at info and above.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn begin() -> (Self, DefaultGuard) {
+        let log = Self::default();
+        let written = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::INFO)
+            .with_writer(move || written.clone())
+            .without_time()
+            .with_ansi(false)
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        text.lines().filter(|line| line.contains("leasehold")).map(|line| line.trim().to_owned()).collect()
+    }
+
+    /// The first line that has this in it, as soon as it is there.
+    async fn line_with(&self, text: &str) -> String {
+        for _ in 0..1_000 {
+            if let Some(line) = self.lines().into_iter().find(|line| line.contains(text)) {
+                return line;
+            }
+            sleep(millis(10)).await;
+        }
+        panic!("no line with {text:?}: {:#?}", self.lines());
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+const LEASES: usize = 500;
+
+#[test]
+fn an_outage_is_told_when_it_begins_once_a_minute_and_when_it_ends() {
+    in_virtual_time(|| async {
+        let (log, _logging) = Log::begin();
+        let world = World::new();
+        let store = OddStore::new(world.store.clone());
+        let locks = world.builder_on(Arc::new(store.clone())).start_here().unwrap();
+        let asks = (0..LEASES).map(|number| locks.send(Acquire::new(format!("r{number}")).ttl(secs(600))));
+        let leases: Vec<_> = join_all(asks).await.into_iter().map(|lease| lease.unwrap().unwrap()).collect();
+        store.go_down(true);
+        drop(leases);
+        sleep(secs(150)).await;
+        let stats = locks.send(Stats).await.unwrap();
+        assert_eq!((stats.held, stats.released, stats.releases_unconfirmed), (0, 0, LEASES as u64));
+        store.go_down(false);
+        sleep(secs(300)).await;
+        let stats = locks.send(Stats).await.unwrap();
+        assert_eq!((stats.held, stats.released, stats.releases_unconfirmed), (0, LEASES as u64, 0));
+
+        let lines = log.lines();
+        let expected = [
+            " INFO leasehold::actor::builder: the lock manager starts",
+            " WARN leasehold::actor::outage: the store fails",
+            " WARN leasehold::actor::outage: the store still fails",
+            " WARN leasehold::actor::outage: the store still fails",
+            " INFO leasehold::actor::outage: the store serves again",
+        ];
+        assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+        for (line, expected) in lines.iter().zip(expected) {
+            assert!(line.starts_with(expected.trim()), "{line}");
+        }
+        for line in &lines[1..4] {
+            assert_eq!(line.matches("connection refused").count(), 1, "{line}");
+        }
+        assert!(lines[2].contains("releases_unconfirmed=500"), "{}", lines[2]);
+        assert!(lines[4].contains("releases_unconfirmed=0"), "{}", lines[4]);
+        assert!(!lines[4].contains("verbs_failed=0"), "{}", lines[4]);
+    });
+}
+
+#[test]
+fn a_verb_that_is_refused_for_what_it_asks_is_no_outage() {
+    in_virtual_time(|| async {
+        let (log, _logging) = Log::begin();
+        let locks = World::new().manager();
+        let _part = locks.send(Acquire::new("r").permits(1, 3)).await.unwrap().unwrap();
+        assert!(locks.send(Acquire::new("r").permits(1, 4)).await.unwrap().is_err());
+        assert!(locks.send(Acquire::new("r")).await.unwrap().is_err());
+        sleep(secs(120)).await;
+        assert_eq!(log.lines().len(), 1, "{:#?}", log.lines());
+    });
+}
+
+#[actix::test]
+async fn a_server_that_is_down_at_the_start_is_told_though_nobody_has_asked_for_a_lock() {
+    let (log, _logging) = Log::begin();
+    let port = free_port();
+    let store = RedisStore::open(&format!("redis://user:s3cret@127.0.0.1:{port}")).unwrap();
+    let _locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
+    let line = log.line_with("the store fails").await;
+    assert!(line.contains("verb=\"listen\"") && line.contains("refused"), "{line}");
+    let begin = log.line_with("the lock manager starts").await;
+    assert!(begin.contains(&format!("redis://127.0.0.1:{port}, prefix leasehold")), "{begin}");
+    assert!(begin.contains(&format!("version=\"{}\"", env!("CARGO_PKG_VERSION"))), "{begin}");
+    assert!(!log.lines().concat().contains("s3cret"), "{:#?}", log.lines());
+}
+
+#[actix::test]
+async fn a_wrong_password_is_told_at_the_start() {
+    let (log, _logging) = Log::begin();
+    let server = RedisServer::start();
+    server.command(&["ACL", "SETUSER", "worker", "on", ">right", "~*", "&*", "+@all"]);
+    let store = RedisStore::open(&server.url_for("worker", "s3cret")).unwrap();
+    let _locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
+    let line = log.line_with("the store denies access; look at the user, its password").await;
+    assert!(line.contains("authentication failed") && !line.contains("s3cret"), "{line}");
+}
+
+#[actix::test]
+async fn the_end_of_an_outage_is_told_though_nobody_asks_for_a_lock() {
+    let (log, _logging) = Log::begin();
+    let mut server = RedisServer::start();
+    let _locks =
+        LockManager::builder(Arc::new(RedisStore::open(&server.url()).unwrap())).start_here().unwrap();
+    sleep(Duration::from_millis(300)).await;
+    server.kill();
+    log.line_with("the store fails").await;
+    server.restart();
+    log.line_with("the store serves again").await;
+}

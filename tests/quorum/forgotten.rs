@@ -1,0 +1,123 @@
+//! Nodes that have forgotten fences, and nodes that learn of them late.
+
+use std::{sync::Arc, time::Duration};
+
+use leasehold::{
+    Fence, MemoryStore, Store,
+    protocol::Owner,
+    store::{Acquired, Acquisition, QuorumOptions, QuorumStore},
+    world::RuntimeClock,
+};
+use tokio::time::sleep;
+
+use crate::{
+    nodes::{begin, exclusive, granted, short_of},
+    pace::Ahead,
+};
+
+const MAX_TTL: Duration = Duration::from_secs(60);
+
+/// Three nodes, the first of which has a clock so many ms ahead of the others, after the first acquisition.
+struct Three {
+    clock: Arc<RuntimeClock>,
+    nodes: Vec<MemoryStore>,
+}
+
+impl Three {
+    async fn with_one_ahead_by(millis: u64) -> Self {
+        let clock = Arc::new(RuntimeClock::start());
+        let node = |ahead| MemoryStore::new(Arc::new(Ahead::by(*clock, ahead)));
+        let three = Self { nodes: [millis, 0, 0].map(node).to_vec(), clock };
+        sleep(2 * MAX_TTL).await;
+        begin(&three.client()).await;
+        sleep(Duration::from_secs(20)).await;
+        three
+    }
+
+    fn client(&self) -> QuorumStore {
+        let named = self.nodes.iter().enumerate().map(|(which, node)| {
+            let store: Arc<dyn Store> = Arc::new(node.clone());
+            (format!("node {which}"), store)
+        });
+        let options = QuorumOptions { max_ttl: MAX_TTL, ..QuorumOptions::default() };
+        QuorumStore::with_clock(named, options, self.clock.clone()).unwrap()
+    }
+
+    /// A client that has met its nodes.
+    async fn client_that_knows_its_nodes(&self) -> QuorumStore {
+        let client = self.client();
+        assert!(client.list(b"", 1).await.unwrap().complete);
+        client
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_forgot_fences_counts_for_nothing_until_it_is_taught() {
+    let three = Three::with_one_ahead_by(300_000).await;
+    let client = three.client();
+    // One node does not hear of the first fence; another one, which does, forgets it.
+    three.nodes[2].fail_next(2);
+    let asked = exclusive();
+    let first = granted(&client, &asked).await;
+    three.nodes[2].fail_next(2);
+    let _released = client.release(&asked.hold, Duration::ZERO).await.unwrap();
+    sleep(Duration::from_secs(5)).await;
+    three.nodes[1].restart();
+    sleep(MAX_TTL + Duration::from_secs(10)).await;
+    // All leases that it forgot are over, but the only one that remembers the fence does not answer.
+    three.nodes[0].fail_next(4);
+    let (named, error) = short_of(&client, &exclusive()).await;
+    assert_eq!(named, ["node 0", "node 1"]);
+    assert!(error.to_string().contains("may have forgotten fences"), "{error}");
+    // When that one answers, the other is taught, and then it is enough without the first.
+    sleep(Duration::from_secs(5)).await;
+    let _listed = client.list(b"", 1).await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    let asked = exclusive();
+    let taught = granted(&client, &asked).await;
+    assert!(taught > first, "{taught} after {first}");
+    let _released = client.release(&asked.hold, Duration::ZERO).await.unwrap();
+    sleep(Duration::from_secs(5)).await;
+    three.nodes[0].fail_next(4);
+    let last = granted(&client, &exclusive()).await;
+    assert!(last > taught, "{last} after {taught}");
+}
+
+fn of(owner: Option<&str>) -> Acquisition {
+    let mut asked = exclusive();
+    asked.hold.owner = owner.map(|owner| Owner::new(owner).unwrap());
+    (asked.reentrant, asked.ttl) = (owner.is_some(), Duration::from_secs(1));
+    asked
+}
+
+async fn fence_after_a_late_hold(ahead: u64) -> (Fence, Fence) {
+    let three = Three::with_one_ahead_by(ahead).await;
+    let (re_enters, other) =
+        (three.client_that_knows_its_nodes().await, three.client_that_knows_its_nodes().await);
+    three.nodes[0].stall_next(1, Duration::from_millis(1_500));
+    let first = of(Some("owner"));
+    granted(&re_enters, &first).await;
+    // The lease ends everywhere, and somebody else is granted one, before the first node executes the acquisition.
+    sleep(Duration::from_millis(1_100)).await;
+    three.nodes[2].fail_next(1);
+    let second = of(None);
+    let between = granted(&other, &second).await;
+    three.nodes[2].fail_next(1);
+    let _released = other.release(&second.hold, Duration::ZERO).await.unwrap();
+    sleep(Duration::from_millis(600)).await;
+    three.nodes[1].fail_next(1);
+    let mut again = of(Some("owner"));
+    again.ttl = Duration::from_secs(2);
+    match re_enters.acquire(&again).await {
+        Ok(Acquired::Granted(grant)) => (between, grant.fence.unwrap()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_raise_that_comes_late_lowers_no_fence() {
+    for ahead in [300_000, 2_000, 0] {
+        let (between, last) = fence_after_a_late_hold(ahead).await;
+        assert!(last > between, "with a clock {ahead} ms ahead: {last} after {between}");
+    }
+}
