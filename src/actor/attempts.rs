@@ -87,7 +87,9 @@ impl LockManager {
             let timed_out = left.is_zero() && !waiter.plan.wait.is_zero();
             return self.give_up(token, if timed_out { RequestEnd::TimedOut } else { RequestEnd::Refused });
         };
+        let looks_again = std::mem::take(&mut waiter.looks_again);
         let pause = match &waiter.last {
+            Last::Refused(_, Some(_)) if looks_again => self.settings.grant_window,
             // Its turn will be announced. Attempts only refresh its place, and find a holder or a head that died: just
             // after the end, one after the other.
             Last::Refused(refusal, Some(ahead))

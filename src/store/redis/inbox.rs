@@ -17,7 +17,10 @@ use super::{
     target::{Found, Target},
     urls::Node,
 };
-use crate::store::{Announcement, StoreError};
+use crate::{
+    protocol::Token,
+    store::{Announcement, StoreError},
+};
 
 /// How often the server is asked whether it is still there: a connection whose other end has vanished says nothing.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -151,8 +154,10 @@ impl Line {
 /// What is announced; `None` for a message that this library does not send.
 fn announced(message: &Msg) -> Option<Announcement> {
     let payload: String = message.get_payload().ok()?;
-    match payload.strip_prefix('?') {
-        Some(token) => token.parse().ok().map(Announcement::Next),
-        None => payload.parse().ok().map(Announcement::HandedOver),
-    }
+    let (told, token): (fn(Token) -> Announcement, &str) = match payload.split_at_checked(1)? {
+        ("?", token) => (Announcement::Next, token),
+        ("!", token) => (Announcement::GoOn, token),
+        _ => (Announcement::HandedOver, &payload),
+    };
+    token.parse().ok().map(told)
 }
