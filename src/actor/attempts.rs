@@ -96,7 +96,9 @@ impl LockManager {
                 if self.hears && waiter.plan.backoff.max_attempts().is_none() =>
             {
                 let in_turn = BETWEEN_WAITERS.mul_f64(*ahead as f64 + roll);
-                (refusal.remaining + in_turn).min(spread(self.settings.patience / 3, roll))
+                // All who are ahead may be dead.
+                let at_most = self.settings.grant_window.mul_f64(0.5 + roll / 2.0);
+                (refusal.remaining + in_turn.min(at_most)).min(spread(self.settings.patience / 3, roll))
             }
             // A holder that ends on its own before the pause is over is worth an attempt just after its end.
             Last::Refused(refusal, _) => pause.min(refusal.remaining + pause.mul_f64(roll / 8.0)),

@@ -100,6 +100,7 @@ pub(crate) async fn who_came_back_is_handed_over_though_nobody_hears_it(scene: S
 }
 
 pub(crate) async fn those_who_vanished_cost_two_windows_however_many(mut scene: Scene) {
+    let mut kept = Vec::new();
     for many in [1, 8, 30, 200] {
         let (holder, _) = vanished(&scene, many).await;
         let mut announcements = scene.listen_anew().await;
@@ -118,6 +119,8 @@ pub(crate) async fn those_who_vanished_cost_two_windows_however_many(mut scene: 
         assert_eq!(scene.release(&alive).await, Released::Freed);
         scene.granted(&scene.exclusive()).await;
         assert_eq!(scene.store.force_release(&scene.name).await.unwrap(), 1);
+        // Those of the next turn wait there.
+        kept.push(announcements);
     }
 }
 
