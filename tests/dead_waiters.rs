@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep};
 
 const DEAD: [u64; 4] = [1, 8, 30, 300];
 const WINDOW: Duration = secs(1);
-/// What timers are late.
-const LATE: Duration = millis(100);
+/// How far attempts are spread by chance.
+const LATE: Duration = millis(300);
 
 fn asked(number: u64, ttl: Duration, place: Option<Place>) -> Acquisition {
     let token = Token::from_bits(u128::from(number) << 64);

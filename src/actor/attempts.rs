@@ -97,7 +97,7 @@ impl LockManager {
             {
                 let in_turn = BETWEEN_WAITERS.mul_f64(*ahead as f64 + roll);
                 // All who are ahead may be dead.
-                let at_most = self.settings.grant_window.mul_f64(0.5 + roll / 2.0);
+                let at_most = self.settings.grant_window.mul_f64(roll / 4.0);
                 (refusal.remaining + in_turn.min(at_most)).min(spread(self.settings.patience / 3, roll))
             }
             // A holder that ends on its own before the pause is over is worth an attempt just after its end.
