@@ -213,7 +213,7 @@ impl Queue {
 
     /// The first waiters, so many, have been called.
     pub(super) fn called(&mut self, most: usize) {
-        let up_to = self.waiters.keys().take(most).last().copied();
+        let up_to = self.waiters.keys().take(most).copied().max();
         if let (Some(roll), Some(up_to)) = (&mut self.roll, up_to) {
             roll.up_to = up_to;
         }

@@ -1,5 +1,7 @@
 //! What waiters of dead processes cost those who live: of whose inbox nobody hears, or that is heard and not answered.
 
+use leasehold::store::STEPS_AT_MOST;
+
 use super::*;
 
 /// A holder, and behind it so many waiters whose process is gone.
@@ -188,4 +190,32 @@ pub(crate) async fn the_last_is_told_too_if_it_is_elsewhere(mut scene: Scene) {
         assert_eq!(scene.release(gone).await, Released::Freed);
         assert_eq!(scene.heard(&mut elsewhere).await, [Heard::next(&last)]);
     }
+}
+
+pub(crate) async fn one_verb_hands_over_to_so_many_and_the_rest_go_on_at_once(scene: Scene) {
+    const READERS: usize = 250;
+    let mut announcements = scene.listen().await;
+    let holder = scene.exclusive();
+    scene.granted(&holder).await;
+    let readers: Vec<_> = (0..READERS).map(|_| scene.waiting(scene.shared())).collect();
+    for reader in &readers {
+        scene.queued(reader).await;
+    }
+    assert_eq!(scene.release(&holder).await, Released::Freed);
+    assert_eq!(scene.inspect().await.total, u64::from(STEPS_AT_MOST / 4));
+    let mut verbs = 0;
+    loop {
+        let heard = scene.heard(&mut announcements).await;
+        let told = heard.iter().find_map(|heard| match heard {
+            Heard::GoOn(token) => Some(*token),
+            _ => None,
+        });
+        let Some(token) = told else { break };
+        let going_on = readers.iter().find(|reader| reader.hold.token == token).unwrap();
+        scene.granted(going_on).await;
+        verbs += 1;
+    }
+    assert_eq!(verbs, 2);
+    let inspection = scene.inspect().await;
+    assert_eq!((inspection.total, inspection.waiting), (READERS as u64, 0));
 }

@@ -197,6 +197,7 @@ macro_rules! facts_of {
             the_roll_is_called_once_for_what_was_not_taken_up
             a_hand_over_that_was_taken_up_calls_no_roll
             the_last_is_told_too_if_it_is_elsewhere
+            one_verb_hands_over_to_so_many_and_the_rest_go_on_at_once
         }
     };
     (batches: $world:ty) => {
