@@ -117,7 +117,7 @@ async fn run(kind: Kind, seed: u64) -> Vec<Event> {
     calm.store(true, Ordering::Relaxed);
     sleep(QUIET.saturating_sub(history.now())).await;
     if let Stores::One { faulty, .. } = &stores {
-        fleet::is_killed(faulty, &managers[0], &history, seed % 2 == 0).await;
+        fleet::is_killed(faulty, &managers[0], &history, seed.is_multiple_of(2)).await;
     }
     sleep(END.saturating_sub(history.now())).await;
     for client in clients {
