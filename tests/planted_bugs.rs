@@ -174,11 +174,10 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "a hand-over without a new fence",
         file: "src/store/memory/resource.rs",
-        right: "                Ok(Verdict::Fits(_) | Verdict::BesideItsOwn) => turn.new_fence(),
-                // The head",
-        wrong: "                Ok(Verdict::Fits(_)) if crate::planted(NAME) => Fence::new(1),
-                Ok(Verdict::Fits(_) | Verdict::BesideItsOwn) => turn.new_fence(),
-                // The head",
+        right: "let fence = re_entered.unwrap_or_else(|| turn.new_fence());",
+        wrong: "let fence = re_entered.unwrap_or_else(|| {
+                if crate::planted(NAME) { Fence::new(1) } else { turn.new_fence() }
+            });",
         caught_by: &["P2"],
     },
     Bug {
@@ -210,6 +209,13 @@ const BUGS: &[Bug] = &[
         wrong: "        if !crate::planted(NAME) { self.hand_over(None, turn); }
         released",
         caught_by: &["P8"],
+    },
+    Bug {
+        name: "the dead are handed over one after the other",
+        file: "src/store/memory/resource.rs",
+        right: "|| !self.reaches_head(inbox, turn)) {",
+        wrong: "|| !self.reaches_head(inbox, turn)) && !crate::planted(NAME) {",
+        caught_by: &["P16"],
     },
     Bug {
         name: "a majority of half",

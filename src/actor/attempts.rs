@@ -87,14 +87,18 @@ impl LockManager {
             let timed_out = left.is_zero() && !waiter.plan.wait.is_zero();
             return self.give_up(token, if timed_out { RequestEnd::TimedOut } else { RequestEnd::Refused });
         };
+        let looks_again = std::mem::take(&mut waiter.looks_again);
         let pause = match &waiter.last {
+            Last::Refused(_, Some(_)) if looks_again => self.settings.grant_window,
             // Its turn will be announced. Attempts only refresh its place, and find a holder or a head that died: just
             // after the end, one after the other.
             Last::Refused(refusal, Some(ahead))
                 if self.hears && waiter.plan.backoff.max_attempts().is_none() =>
             {
                 let in_turn = BETWEEN_WAITERS.mul_f64(*ahead as f64 + roll);
-                (refusal.remaining + in_turn).min(spread(self.settings.patience / 3, roll))
+                // All who are ahead may be dead.
+                let at_most = self.settings.grant_window.mul_f64(roll / 4.0);
+                (refusal.remaining + in_turn.min(at_most)).min(spread(self.settings.patience / 3, roll))
             }
             // A holder that ends on its own before the pause is over is worth an attempt just after its end.
             Last::Refused(refusal, _) => pause.min(refusal.remaining + pause.mul_f64(roll / 8.0)),

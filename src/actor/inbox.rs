@@ -13,6 +13,7 @@ impl StreamHandler<Announcement> for LockManager {
         match announcement {
             Announcement::HandedOver(token) => self.attempt_now(token),
             Announcement::Next(token) => self.next_in_line(token),
+            Announcement::GoOn(token) => self.go_on(token),
             Announcement::Listening => {
                 self.hears = true;
                 self.outage.listening();
@@ -45,6 +46,15 @@ impl LockManager {
         }
         let left = waiter.left(now);
         self.waiters.wake_after(token, self.settings.grant_window.min(left));
+    }
+
+    /// The store wants to hear of this waiter at once: it may be its turn, or somebody ahead of it is dead. In the second
+    /// case it has to look again when the grant window of the next one is over.
+    fn go_on(&mut self, token: Token) {
+        if let Some(waiter) = self.waiters.get_mut(token) {
+            waiter.looks_again = true;
+            self.attempt_now(token);
+        }
     }
 
     /// Nothing is heard any more: those that wait attempt as often as their backoff says.

@@ -26,6 +26,8 @@ pub(crate) struct Waiter {
     pub(crate) in_flight: bool,
     /// Whether there was news while an attempt was on its way, so that another has to follow it at once.
     pub(crate) again: bool,
+    /// Whether it looks again after a grant window, if it is not granted now.
+    pub(crate) looks_again: bool,
     /// What the last attempt was told.
     pub(crate) last: Last,
     /// Whether it has a place in the queue of the store.
@@ -61,6 +63,7 @@ impl Waiter {
             attempts: 0,
             in_flight: false,
             again: false,
+            looks_again: false,
             last: Last::Nothing,
             placed: false,
             perhaps_until: None,

@@ -96,10 +96,22 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 ///   [`Place::grant_window`], and no lock delay yet. This happens in the verb that made the room, or that found it
 ///   (every acquire, release and force-release looks; an end alone does nothing). Each hand-over is announced once to
 ///   the inbox that the place names ([`listen`](Self::listen)); an announcement may be lost.
+/// * A waiter is *taken for dead* when its turn comes and the store can tell that nobody listens to its inbox, or when it
+///   was called (below) and did not repeat its acquisition. Who was handed over something and does not take it up counts as
+///   dead too. The dead do not wait: nobody waits behind them, they do not fill the queue, and no try is refused because
+///   of them. But their places are remembered for their patience: one that repeats its acquisition stands where it stood,
+///   and from then on it is handed over to even if nobody hears its inbox.
 /// * A verb that handed over to somebody else, and leaves somebody waiting, announces [`Announcement::Next`] to the first
 ///   of those that wait: it looks again after a grant window, in case whoever was handed the resource is dead. If the
 ///   store can tell that nobody listens to that inbox, it tells the one behind it, and so on for at most
-///   [`NEXT_AT_MOST`].
+///   [`NEXT_AT_MOST`]. The last of those that wait is told too, unless its inbox is the one that was told.
+/// * A verb that finds that something handed over was not taken up *calls the roll*: the first [`CALLED_AT_MOST`] of those
+///   that wait are told [`Announcement::GoOn`], and repeat their acquisitions. If the next hand-over is not taken up
+///   either, who was called and has not repeated its acquisition since is taken for dead. So all the dead together cost two
+///   grant windows at most, from when somebody looks.
+/// * A verb serves [`STEPS_AT_MOST`] of the queue. If more could be handed over, the same who would be told that they are
+///   next are told [`Announcement::GoOn`], and their verbs hand over the rest. If all that it looked at are dead and the
+///   resource is still free, whoever asks is granted it.
 /// * A waiter takes up what it was handed over by repeating its acquisition, which then counts its end anew with its own
 ///   TTL and lock delay.
 /// * Nobody overtakes: while somebody waits, whoever is not a re-entry, and not a reader whose owner reads already, is
@@ -115,8 +127,9 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 ///
 /// **All or none.** [`acquire_all`](Self::acquire_all) takes several resources at once, each for a token of its own.
 ///
-/// **Never a scan.** The work of acquire, renew and release is at most logarithmic in the number of holders (cleaning
-/// away dead ones is paid for by their acquisition). Only [`list`](Self::list) walks over names.
+/// **Never a scan.** The work of acquire, renew and release is at most logarithmic in the number of holders, and bounded in
+/// the number of those that have ended and are cleared away: what is left over is cleared away by later verbs, and holds
+/// nothing meanwhile; permits may come free that much later. Only [`list`](Self::list) walks over names.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Takes what is asked, if it is free.
     fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired>;
@@ -249,6 +262,9 @@ pub enum Announcement {
     /// What this token waits for was handed over to somebody else, and it is the next: it should look again when the
     /// grant window is over.
     Next(Token),
+    /// This token should look at once, and again when the grant window is over: there was more to hand over than one verb
+    /// hands over, or something that was handed over has not been taken up, and those who live are to show it.
+    GoOn(Token),
     /// From here on announcements arrive; earlier ones may have been lost. All who wait should attempt now.
     Listening,
     /// No announcement will arrive until [`Listening`](Self::Listening) is told, for this reason; attempts alone go on.
@@ -265,3 +281,11 @@ fn no_recovery() -> StoreError {
 /// How many waiters a store tells at most that they are next, until it finds one that listens. The one that asks is not
 /// one of them.
 pub const NEXT_AT_MOST: usize = 8;
+
+/// How many waiters a store tells at most at one moment to show that they are alive.
+pub const CALLED_AT_MOST: usize = 320;
+
+/// How much of the queue one verb of a store serves at most: a hand-over counts as 4 steps, and a waiter that is passed
+/// over because it is taken for dead as one. In a batch on one server all verbs together have so many, and each of them
+/// at least 4.
+pub const STEPS_AT_MOST: u32 = 400;

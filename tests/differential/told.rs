@@ -62,6 +62,7 @@ async fn told(
             Announcement::HandedOver(token) if token == last => return Ok(told),
             Announcement::HandedOver(token) => told.push(("handed over", token.prefix())),
             Announcement::Next(token) => told.push(("next", token.prefix())),
+            Announcement::GoOn(token) => told.push(("go on", token.prefix())),
             other => return Err(format!("{other:?} was announced")),
         }
     }

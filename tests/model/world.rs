@@ -105,7 +105,7 @@ enum Verb {
     Teach(u8, u64),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Ask(usize),
     /// A node executes the next verb of a client, late perhaps.
@@ -241,7 +241,7 @@ impl State {
                     Some(_) => Said::Abstains,
                     None => Said::No,
                 };
-                let holds = client.holds(token);
+                let (holds, wants) = (client.holds(token), client.wants(token));
                 match (&mut client.stage, client.granted) {
                     (Stage::Voting { token: asked, said, .. }, _) if *asked == token => {
                         said[node] = Some(answer)
@@ -249,7 +249,7 @@ impl State {
                     (_, Some((granted, fence))) if granted == token && (rules.lowers || holds) => {
                         client.sent[node].push_back(Verb::Raise(token, fence));
                     }
-                    _ if client.wants(token) => {}
+                    _ if wants => {}
                     _ => client.sent[node].push_back(Verb::Release(token)),
                 }
             }

@@ -84,6 +84,12 @@ impl Fleet {
         self.processes[process].wait().unwrap();
     }
 
+    /// SIGSTOP: its connections stay open.
+    pub(crate) fn freeze(&mut self, process: usize) {
+        let id = self.processes[process].id().to_string();
+        assert!(Command::new("kill").args(["-STOP", &id]).status().unwrap().success());
+    }
+
     /// Hears what processes tell until a condition holds.
     pub(crate) fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
         let end = Instant::now() + MOST;

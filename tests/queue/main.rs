@@ -5,6 +5,7 @@
 //! library never does that.)
 
 mod arrival;
+mod dead;
 mod faults;
 mod fleet;
 mod monitor;

@@ -4,6 +4,7 @@ mod agreed;
 pub(crate) mod checker;
 pub(crate) mod client;
 mod dice;
+mod fleet;
 pub(crate) mod history;
 mod model;
 mod network;
@@ -114,6 +115,10 @@ async fn run(kind: Kind, seed: u64) -> Vec<Event> {
         .collect();
     sleep(LAST_FAULT).await;
     calm.store(true, Ordering::Relaxed);
+    sleep(QUIET.saturating_sub(history.now())).await;
+    if let Stores::One { faulty, .. } = &stores {
+        fleet::is_killed(faulty, &managers[0], &history, seed.is_multiple_of(2)).await;
+    }
     sleep(END.saturating_sub(history.now())).await;
     for client in clients {
         if client.is_finished() {

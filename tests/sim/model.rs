@@ -65,6 +65,9 @@ impl Model {
         now: Duration,
     ) -> Verdict {
         self.settle(now);
+        if !self.is_live(asked.token, now) {
+            self.queue.come_back(asked.request);
+        }
         let granted = answer.as_ref().ok().and_then(granted);
         let own = granted.map(|grant| self.rank(asked.request, grant.fence));
         let others = self.handed_over(seen, now).into_iter().filter(|other| other.request != asked.request);
@@ -96,6 +99,10 @@ impl Model {
         let Some(fence) = grant.fence else {
             return broken("P2", "a grant without a fence");
         };
+        if live.is_some() {
+            // What it was handed over is taken up.
+            self.queue.forget(|waiting| waiting.token == asked.token);
+        }
         let (order, verdict) = match &live {
             Some(hold) if hold.fence == fence => (hold.order, Ok(())),
             Some(hold) => {
@@ -266,9 +273,7 @@ impl Model {
         let Some(fence) = answer.as_ref().ok().and_then(granted).and_then(|grant| grant.fence) else {
             return broken("P16", "what was passed on was not granted");
         };
-        if let Some(place) = self.queue.ahead_of(to.request) {
-            self.queue.take(place);
-        }
+        self.queue.forget(|waiting| waiting.request == to.request);
         let (order, verdict) = self.admitted(to, fence, now);
         self.enter(to, (fence, order), now + to.ttl, to.lock_delay);
         self.overtaken = if self.queue.len() > 0 { before + 1 } else { 0 };
@@ -308,52 +313,55 @@ impl Model {
                 format!("request {request} holds with {fence:?}, but neither asked nor waited"),
             );
         };
-        let asked = self.queue.take(ahead);
+        let passed_over = self.passed_over(ahead, now);
+        let Some(asked) = self.queue.hand_over(request) else {
+            return broken("P18", format!("request {request} does not wait"));
+        };
         let (order, verdict) = self.admitted(&asked, fence, now);
         self.enter(&asked, (fence, order), now + remaining, Duration::ZERO);
         verdict?;
-        match ahead {
-            0 if remaining > asked.window => {
-                broken("P8", format!("request {request} may stay away for {remaining:?}"))
-            }
-            0 => Ok(()),
-            _ => broken(
-                "P9",
-                format!("request {request} was handed over before {ahead} that were ahead of it"),
-            ),
+        match remaining > asked.window {
+            true => broken("P8", format!("request {request} may stay away for {remaining:?}")),
+            false => passed_over,
+        }
+    }
+
+    /// So many at the head were passed over: that is for the dead.
+    fn passed_over(&mut self, so_many: usize, now: Duration) -> Verdict {
+        match self.queue.pass_over(so_many, now) {
+            None => Ok(()),
+            Some(alive) => broken("P9", format!("request {alive}, which is alive, was passed over")),
         }
     }
 
     /// Whether it was the turn of one that is granted what it asks for.
     fn in_turn(&mut self, asked: &Wanted, now: Duration) -> Verdict {
         let place = self.queue.ahead_of(asked.request);
-        if let Some(place) = place {
-            self.queue.take(place);
-        }
         // A re-entry may pass by those who wait.
         let ahead = match self.entered(asked, now) {
             Some(_) => 0,
             None => place.unwrap_or(self.queue.len()),
         };
-        match ahead {
-            0 => Ok(()),
-            _ => broken("P9", format!("request {} was granted before {ahead} that wait", asked.request)),
-        }
+        let passed_over = self.passed_over(ahead, now);
+        self.queue.forget(|waiting| waiting.request == asked.request);
+        passed_over
     }
 
     fn stands(&mut self, asked: &Wanted, told: u64, now: Duration) -> Verdict {
-        match self.queue.stand(asked, now) as u64 {
-            ahead if ahead == told => Ok(()),
-            ahead => broken("P9", format!("{told} ahead were told, but there are {ahead}")),
+        let (ahead, told) = (self.queue.stand(asked, now), told as usize);
+        match ahead.checked_sub(told) {
+            Some(dead) => self.passed_over(dead, now),
+            None => broken("P9", format!("{told} ahead were told, but there are {ahead}")),
         }
     }
 
     /// After every verb that looks at the queue: nothing is in the way of the head any more that it could be given, and
     /// all who wait are still there.
-    fn nobody_is_forgotten(&self, seen: &Seen, now: Duration) -> Verdict {
-        let (known, there) = (self.queue.len() as u64, seen.waiting);
-        if known != there {
-            return broken("P8", format!("{there} wait in the store, but {known} should"));
+    fn nobody_is_forgotten(&mut self, seen: &Seen, now: Duration) -> Verdict {
+        let (known, there) = (self.queue.len(), seen.waiting as usize);
+        match known.checked_sub(there) {
+            Some(dead) => self.passed_over(dead, now)?,
+            None => return broken("P8", format!("{there} wait in the store, but {known} should")),
         }
         let Some(head) = self.queue.head() else { return Ok(()) };
         let in_the_way = conflict(head.asked.mode, self.holds.iter().map(|hold| (hold, hold.mode)));

@@ -11,8 +11,8 @@ use super::{
 use crate::{
     protocol::{Fence, Moment, Owner, Token},
     store::{
-        Acquired, Acquisition, Announcement, Grant, Hold, Inspection, NEXT_AT_MOST, Passed, Refusal,
-        Released, Renewed, StoreError,
+        Acquired, Acquisition, Announcement, CALLED_AT_MOST, Grant, Hold, Inbox, Inspection, NEXT_AT_MOST,
+        Passed, Refusal, Released, Renewed, StoreError,
     },
 };
 
@@ -30,9 +30,14 @@ impl Resource {
         turn: &mut Turn<'_>,
     ) -> Result<Acquired, StoreError> {
         let (token, owner, now) = (asked.hold.token, asked.hold.owner.as_ref(), turn.now);
-        self.settle(now);
+        self.look(turn);
+        if !self.holders.holds(token) {
+            self.queue.come_back(token);
+        }
         self.hand_over(Some(token), turn);
-        self.holders.extend(token, asked.ttl, now);
+        if self.holders.extend(token, asked.ttl, now) {
+            self.queue.leave(token);
+        }
         if let Some(record) = self.holders.get(token) {
             // A late repeat of an acquisition whose hold is over does not bring it back.
             let refused = || Acquired::Refused(refusal(record, now));
@@ -42,7 +47,7 @@ impl Resource {
             Ok(Verdict::ReEntry(fence)) => fence,
             Ok(Verdict::BesideItsOwn) => turn.new_fence(),
             Ok(Verdict::Fits(_)) if self.queue.is_empty() => turn.new_fence(),
-            // Whoever waits for what nobody holds has just been handed it.
+            // Those who wait are taken for dead, or there are more dead ones ahead than one verb looks at.
             Ok(Verdict::Fits(None)) => turn.new_fence(),
             Ok(Verdict::Fits(Some(busy)) | Verdict::InTheWay(busy)) => {
                 let refusal = refusal(busy, now);
@@ -62,7 +67,7 @@ impl Resource {
     }
 
     pub(super) fn release(&mut self, hold: &Hold, closed_for: Duration, turn: &mut Turn<'_>) -> Released {
-        let released = self.give_back(hold, closed_for, turn.now);
+        let released = self.give_back(hold, closed_for, turn);
         self.hand_over(None, turn);
         released
     }
@@ -74,7 +79,7 @@ impl Resource {
         overtake: bool,
         turn: &mut Turn<'_>,
     ) -> Passed {
-        let released = self.give_back(from, Duration::ZERO, turn.now);
+        let released = self.give_back(from, Duration::ZERO, turn);
         // Who held nothing has nothing to pass on before all who wait.
         let acquired = if overtake && released == Released::Freed && self.is_free() {
             let fence = turn.new_fence();
@@ -87,7 +92,7 @@ impl Resource {
     }
 
     pub(super) fn force_release(&mut self, turn: &mut Turn<'_>) -> u64 {
-        self.settle(turn.now);
+        self.look(turn);
         let taken_away = std::mem::take(&mut self.holders).total();
         self.hand_over(None, turn);
         taken_away
@@ -108,12 +113,12 @@ impl Resource {
     }
 
     pub(super) fn inspect(&mut self, limit: usize, now: Moment) -> Inspection {
-        self.settle(now);
+        self.holders.settle(now);
         let holders = self.holders.in_order_of_end().take(limit);
         Inspection {
             holders: holders.map(|record| record.describe(now)).collect(),
             total: self.holders.total(),
-            waiting: self.queue.len(),
+            waiting: self.queue.waiting(now),
         }
     }
 
@@ -124,7 +129,7 @@ impl Resource {
 
     /// Whether nothing is to be kept of it.
     pub(super) fn is_forgotten(&self) -> bool {
-        self.holders.is_empty() && self.queue.is_empty()
+        self.holders.is_empty() && self.queue.is_forgotten()
     }
 
     /// Brings holders and waiters up to `now`. Whatever else is asked of a resource, this comes first.
@@ -133,18 +138,24 @@ impl Resource {
         self.queue.settle(now);
     }
 
+    /// The same for a verb that serves those who wait.
+    fn look(&mut self, turn: &mut Turn<'_>) {
+        self.settle(turn.now);
+        turn.found_unclaimed |= self.queue.finds_unclaimed(turn.now);
+    }
+
     /// Ends a hold, or gives a place up; nobody gets what is free then yet.
-    fn give_back(&mut self, hold: &Hold, closed_for: Duration, now: Moment) -> Released {
-        self.settle(now);
+    fn give_back(&mut self, hold: &Hold, closed_for: Duration, turn: &mut Turn<'_>) -> Released {
+        self.look(turn);
+        let now = turn.now;
         let held = self.holders.holds(hold.token);
         // Whoever brings the token of a hold may not know whose it is.
         let owner = if held { self.holders.owner_of(hold.token) } else { hold.owner.clone() };
         if held {
             self.holders.close(hold.token, now + whole_millis(closed_for));
             self.settle(now);
-        } else {
-            self.queue.leave(hold.token);
         }
+        self.queue.leave(hold.token);
         // Counted before the hand-over, which may be to the same owner: it is about what this release leaves.
         let left = self.holders.holds_of(owner.as_ref());
         match (held, left) {
@@ -166,38 +177,83 @@ impl Resource {
         Acquired::Granted(Grant { fence: Some(fence), holds })
     }
 
-    /// Gives the heads of the queue what they wait for, as long as it fits. The one who asks is not told by an
-    /// announcement: it gets its answer.
+    /// Gives the heads of the queue what they wait for, as long as it fits, and sets those aside that are taken for dead.
+    /// The one who asks is not told by an announcement: it gets its answer.
     fn hand_over(&mut self, asking: Option<Token>, turn: &mut Turn<'_>) {
-        let mut to_others = false;
+        let calls = std::mem::take(&mut turn.found_unclaimed);
+        if calls {
+            self.queue.call_the_roll(turn.now);
+        }
+        let (mut to_others, mut left_over) = (false, false);
         while let Some(head) = self.queue.head() {
-            let fence = match self.holders.judge(&head.asked) {
-                Ok(Verdict::ReEntry(fence)) => fence,
-                Ok(Verdict::Fits(_) | Verdict::BesideItsOwn) => turn.new_fence(),
+            let re_entered = match self.holders.judge(&head.asked) {
+                Ok(Verdict::ReEntry(fence)) => Some(fence),
+                Ok(Verdict::Fits(_) | Verdict::BesideItsOwn) => None,
                 // The head is told its error when it asks itself.
                 Ok(Verdict::InTheWay(_)) | Err(_) => break,
             };
-            let Some(head) = self.queue.take_head() else {
+            if turn.is_used_up() {
+                left_over = true;
+                break;
+            }
+            let (token, inbox) = (head.token(), head.place.inbox);
+            let asks = asking == Some(token);
+            if !asks && (self.queue.head_is_taken_for_dead() || !self.reaches_head(inbox, turn)) {
+                self.queue.set_head_aside(None);
+                turn.passed_over();
+                continue;
+            }
+            turn.handed_over();
+            let fence = re_entered.unwrap_or_else(|| turn.new_fence());
+            let Some(head) = self.queue.head() else {
                 break;
             };
-            self.holders.admit(Record::handed_over(&head.asked, fence, turn.now + head.window()));
-            if asking != Some(head.token()) {
-                turn.announce(head.place.inbox, &Announcement::HandedOver(head.token()));
+            let offered = (turn.now, turn.now + head.window());
+            self.holders.admit(Record::handed_over(&head.asked, fence, offered.1));
+            if asks {
+                self.queue.leave(token);
+            } else {
+                self.queue.set_head_aside(Some(offered));
                 to_others = true;
             }
         }
-        if to_others {
-            self.tell_who_is_next(asking, turn);
+        if calls {
+            self.call_the_roll(asking, turn);
+        } else if left_over {
+            self.tell_who_is_next(asking, Announcement::GoOn, turn);
+        } else if to_others {
+            self.tell_who_is_next(asking, Announcement::Next, turn);
         }
     }
 
-    /// Somebody has to look again if those who were handed the resource are dead.
-    fn tell_who_is_next(&self, asking: Option<Token>, turn: &Turn<'_>) {
-        let others = self.queue.in_order_of_arrival().filter(|waiter| asking != Some(waiter.token()));
-        for waiter in others.take(NEXT_AT_MOST) {
-            if turn.announce(waiter.place.inbox, &Announcement::Next(waiter.token())) {
-                return;
+    /// Announces the hand-over to the head. Answers whether it is likely to take it up: somebody hears it, or it asks
+    /// without hearing.
+    fn reaches_head(&self, inbox: Inbox, turn: &Turn<'_>) -> bool {
+        self.queue.head().is_some_and(|head| {
+            turn.announce(inbox, &Announcement::HandedOver(head.token())) || head.came_back
+        })
+    }
+
+    /// Something that was handed over was not taken up: those who live are to show it, all at once.
+    fn call_the_roll(&mut self, asking: Option<Token>, turn: &Turn<'_>) {
+        for waiter in self.queue.in_order_of_arrival().take(CALLED_AT_MOST) {
+            if asking != Some(waiter.token()) {
+                turn.announce(waiter.place.inbox, &Announcement::GoOn(waiter.token()));
             }
+        }
+        self.queue.called(CALLED_AT_MOST);
+    }
+
+    /// Tells the first who hears it, and the last, if it is told elsewhere: one of them finds out if those who were handed
+    /// the resource are dead.
+    fn tell_who_is_next(&self, asking: Option<Token>, tell: fn(Token) -> Announcement, turn: &Turn<'_>) {
+        let others = self.queue.in_order_of_arrival().filter(|waiter| asking != Some(waiter.token()));
+        let mut others = others.take(NEXT_AT_MOST);
+        let told = others.find(|waiter| turn.announce(waiter.place.inbox, &tell(waiter.token())));
+        let told = told.map(|waiter| waiter.place.inbox);
+        let last = self.queue.last().filter(|last| asking != Some(last.token()));
+        if let Some(last) = last.filter(|last| told != Some(last.place.inbox)) {
+            turn.announce(last.place.inbox, &tell(last.token()));
         }
     }
 

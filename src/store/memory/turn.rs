@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::inboxes::Inboxes;
 use crate::{
     protocol::{Fence, Moment},
-    store::{AHEAD_AT_MOST, Announcement, Inbox},
+    store::{AHEAD_AT_MOST, Announcement, Inbox, STEPS_AT_MOST},
 };
 
 /// One verb's turn at the store.
@@ -14,11 +14,14 @@ pub(super) struct Turn<'a> {
     last_fence: &'a mut u64,
     least_fence: u64,
     inboxes: &'a Inboxes,
+    steps: u32,
+    /// Whether the verb found something handed over that was not taken up, and has not acted on it yet.
+    pub(super) found_unclaimed: bool,
 }
 
 impl<'a> Turn<'a> {
     pub(super) fn new(now: Moment, last_fence: &'a mut u64, inboxes: &'a Inboxes) -> Self {
-        Self { now, last_fence, least_fence: 0, inboxes }
+        Self { now, last_fence, least_fence: 0, inboxes, steps: 0, found_unclaimed: false }
     }
 
     pub(super) fn new_fence(&mut self) -> Fence {
@@ -39,6 +42,20 @@ impl<'a> Turn<'a> {
     /// Fences that are given out from now on are larger than this.
     pub(super) fn raise_fence(&mut self, fence: Fence) {
         *self.last_fence = (*self.last_fence).max(fence.get());
+    }
+
+    /// Whether the verb has served as many as one may.
+    pub(super) const fn is_used_up(&self) -> bool {
+        self.steps >= STEPS_AT_MOST
+    }
+
+    pub(super) const fn handed_over(&mut self) {
+        const STEPS: u32 = 4;
+        self.steps += STEPS;
+    }
+
+    pub(super) const fn passed_over(&mut self) {
+        self.steps += 1;
     }
 
     /// Answers whether anybody listens.

@@ -9,7 +9,7 @@ use super::{
     RedisStore, answers, batch,
     call::Call,
     replicas::{self, Confirmed, Shortfall},
-    verbs::{bytes, bytes_of_metadata},
+    verbs::weight,
 };
 use crate::{
     protocol::Fence,
@@ -30,7 +30,7 @@ impl RedisStore {
         &self,
         asked: Vec<Arc<Acquisition>>,
     ) -> Vec<Result<Acquired, StoreError>> {
-        let calls = batch::split(&asked, |asked| bytes(&asked.hold) + bytes_of_metadata(&asked.metadata));
+        let calls = batch::split(&asked, |asked| weight(asked));
         if self.replicas.is_none() {
             return batch::together(calls.into_iter().map(|asked| self.acquire_in_one_call(asked))).await;
         }
@@ -53,7 +53,7 @@ impl RedisStore {
 
     /// [`Store::acquire_each_from`], on one server and in the full layout.
     pub(super) async fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Paced {
-        let calls = batch::split(asked, |asked| bytes(&asked.hold) + bytes_of_metadata(&asked.metadata));
+        let calls = batch::split(asked, |asked| weight(asked));
         let mut first = first.get();
         let mut sent = Vec::with_capacity(calls.len());
         for asked in calls {

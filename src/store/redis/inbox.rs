@@ -18,7 +18,7 @@ use super::{
     urls::Node,
 };
 use crate::{
-    protocol::rough,
+    protocol::{Token, rough},
     store::{Announcement, StoreError},
 };
 
@@ -157,8 +157,10 @@ impl Line {
 /// What is announced; `None` for a message that this library does not send.
 fn announced(message: &Msg) -> Option<Announcement> {
     let payload: String = message.get_payload().ok()?;
-    match payload.strip_prefix('?') {
-        Some(token) => token.parse().ok().map(Announcement::Next),
-        None => payload.parse().ok().map(Announcement::HandedOver),
-    }
+    let (told, token): (fn(Token) -> Announcement, &str) = match payload.split_at_checked(1)? {
+        ("?", token) => (Announcement::Next, token),
+        ("!", token) => (Announcement::GoOn, token),
+        _ => (Announcement::HandedOver, &payload),
+    };
+    token.parse().ok().map(told)
 }

@@ -71,9 +71,9 @@ use crate::{protocol::Invalid, store::Hold};
 ///
 /// # Rights
 /// A user of the server needs the keys `<prefix>:*`, all of them, the channels `<prefix>:inbox:*`, and the commands
-/// `EVALSHA`, `SCRIPT LOAD`, `GET`, `MGET`, `SET`, `SETRANGE`, `DEL`, `EXISTS`, `TIME`, `PTTL`, `PEXPIRE`, `PEXPIREAT`,
+/// `EVALSHA`, `SCRIPT LOAD`, `GET`, `MGET`, `SET`, `SETRANGE`, `DEL`, `UNLINK`, `EXISTS`, `TIME`, `PTTL`, `PEXPIRE`, `PEXPIREAT`,
 /// `HSET`, `HGET`, `HDEL`, `HLEN`, `HINCRBY`, `ZADD`, `ZREM`, `ZCARD`, `ZCOUNT`, `ZSCORE`, `ZRANK`, `ZRANGE`, `ZREVRANGE`,
-/// `ZRANGEBYSCORE`, `ZREMRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and `PING`; to list resources `SCAN` too, with replicas that
+/// `ZRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and `PING`; to list resources `SCAN` too, with replicas that
 /// must confirm `WAIT`, with Sentinel `ROLE`, on a cluster `CLUSTER SLOTS` and `ASKING`, and in a quorum `INFO`. With some of
 /// them a verb may stop half-way, answer [`StoreError::Denied`], and have done a part all the same; and one name that is out of
 /// bounds denies all that goes out in one call with it.

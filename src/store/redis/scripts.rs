@@ -1,6 +1,6 @@
 //! The Lua scripts as they are sent: one for each verb and layout, put together from the files in `lua`.
 
-use std::sync::LazyLock;
+use std::{collections::HashMap, sync::LazyLock};
 
 use redis::{Pipeline, Script};
 
@@ -41,8 +41,7 @@ scripts! {
     PLAIN_FORCE_RELEASE = "lua/plain/force_release.lua";
 }
 
-/// A script with the parts that it shares where it includes them, without comments, and with short names for what is
-/// called most.
+/// A script with the parts that it shares where it includes them, without comments, and with short names.
 fn whole(verb: &str) -> String {
     let parts = [
         ("-- include time.lua\n", include_str!("lua/time.lua")),
@@ -59,7 +58,58 @@ fn whole(verb: &str) -> String {
     let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("--"));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
     let text = text.replace("redis.call(", "call(").replace("redis.pcall(", "try(");
-    format!("local call, try = redis.call, redis.pcall\n{text}")
+    shortened(&format!("local call, try = redis.call, redis.pcall\n{text}"))
+}
+
+/// Names that are not ours.
+const NAMES_OF_LUA: &str = "and break do else elseif end false for function if in local nil not or repeat return then true \
+    until while error ipairs math ceil floor max min pcall string byte find format gsub lower match sub table concat tonumber type unpack \
+    redis call err KEYS ARGV";
+
+/// The same with names of one or two letters, and without needless blanks. What stands in quotes stays as it is.
+fn shortened(text: &str) -> String {
+    let mut names: HashMap<&str, String> =
+        NAMES_OF_LUA.split_whitespace().map(|name| (name, name.to_owned())).collect();
+    let known = names.len();
+    let mut short = String::new();
+    for (number, part) in text.split('\'').enumerate() {
+        if number > 0 {
+            short.push('\'');
+        }
+        if number % 2 == 1 {
+            short.push_str(part);
+            continue;
+        }
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut left = part;
+        while let Some(first) = left.chars().next() {
+            let end = if is_word(first) { left.find(|c| !is_word(c)) } else { Some(1) };
+            let (word, rest) = left.split_at(end.unwrap_or(left.len()));
+            left = rest;
+            let before = short.chars().next_back().unwrap_or(' ');
+            if word == " " {
+                let between_words = is_word(before) && rest.starts_with(is_word);
+                if between_words || before.is_ascii_digit() && rest.starts_with('.') {
+                    short.push(' ');
+                }
+            } else if word.len() < 3 || first.is_ascii_digit() {
+                short.push_str(word);
+            } else {
+                let next = names.len() - known;
+                short.push_str(names.entry(word).or_insert_with(|| short_name(next)));
+            }
+        }
+    }
+    short
+}
+
+/// Names of our own begin with a small letter.
+fn short_name(number: usize) -> String {
+    let letter = |first: u8, number: usize| char::from(first + (number % 26) as u8);
+    match number.checked_sub(26) {
+        None => letter(b'A', number).to_string(),
+        Some(more) => [letter(b'A', more / 26), letter(b'a', more)].iter().collect(),
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::{
     servers::Servers,
 };
 use crate::{
-    protocol::{Fence, ResourceName},
+    protocol::{Fence, Mode, ResourceName},
     store::{
         Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing,
         Metadata, Paced, Passed, Recovered, Released, Renewed, Replies, Reply, Report, Safety, Store,
@@ -257,6 +257,15 @@ pub(super) fn bytes(hold: &Hold) -> usize {
     REST + hold.resource.as_bytes().len() + hold.owner.as_ref().map_or(0, |owner| owner.as_str().len())
 }
 
-pub(super) fn bytes_of_metadata(metadata: &Metadata) -> usize {
+/// The same of an acquisition. What takes the server longer, because it is not exclusive or has an owner, counts as more: it
+/// serves nobody else while it executes a call.
+pub(super) fn weight(asked: &Acquisition) -> usize {
+    const AT_LEAST: usize = 2_048;
+    let bytes = bytes(&asked.hold) + bytes_of_metadata(&asked.metadata);
+    let is_simple = asked.mode == Mode::Exclusive && asked.hold.owner.is_none();
+    if is_simple { bytes } else { bytes.max(AT_LEAST) }
+}
+
+fn bytes_of_metadata(metadata: &Metadata) -> usize {
     metadata.iter().map(|(name, text)| name.len() + text.len() + 6).sum()
 }

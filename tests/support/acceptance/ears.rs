@@ -9,6 +9,7 @@ use super::*;
 pub(super) enum Heard {
     HandedOver(Token),
     Next(Token),
+    GoOn(Token),
 }
 
 impl Heard {
@@ -19,9 +20,22 @@ impl Heard {
     pub(super) fn next(is: &Acquisition) -> Self {
         Self::Next(is.hold.token)
     }
+
+    pub(super) fn go_on(who: &Acquisition) -> Self {
+        Self::GoOn(who.hold.token)
+    }
 }
 
 impl Scene {
+    /// Those who wait here are taken for alive: their inbox is heard, as long as the fact is under test.
+    pub(super) async fn somebody_hears(&self) {
+        let mut announcements = self.store.listen(&self.inbox);
+        // A store without a queue has none.
+        if announcements.next().await.is_some() {
+            tokio::spawn(announcements.for_each(async |_| {}));
+        }
+    }
+
     /// Begins to listen to the inbox of all who wait here.
     pub(super) async fn listen(&self) -> Announcements {
         let mut announcements = self.store.listen(&self.inbox);
@@ -42,7 +56,7 @@ impl Scene {
         let heard = self.heard(announcements).await;
         let handed_over = heard.into_iter().filter_map(|heard| match heard {
             Heard::HandedOver(token) => Some(token),
-            Heard::Next(_) => None,
+            Heard::Next(_) | Heard::GoOn(_) => None,
         });
         handed_over.collect()
     }
@@ -59,6 +73,7 @@ impl Scene {
                 Announcement::HandedOver(token) if last.contains(&token) => last.retain(|it| *it != token),
                 Announcement::HandedOver(token) => heard.push(Heard::HandedOver(token)),
                 Announcement::Next(token) => heard.push(Heard::Next(token)),
+                Announcement::GoOn(token) => heard.push(Heard::GoOn(token)),
                 other => panic!("{other:?} was announced"),
             }
         }

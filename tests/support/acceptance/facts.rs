@@ -3,7 +3,7 @@
 /// Stamps a test for each fact, against one world.
 macro_rules! acceptance {
     ($store:ident: $world:ty) => {
-        acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, batches, passing, overtaking, together, at_one_moment, fences, lives);
+        acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, fences, lives);
     };
     ($store:ident: $world:ty, $($group:ident),+) => {
         mod $store {
@@ -183,6 +183,21 @@ macro_rules! facts_of {
             a_waiter_whose_inbox_nobody_listens_to_is_skipped
             only_so_many_are_skipped
             who_asks_is_not_one_of_those_that_are_skipped
+        }
+    };
+    (dead: $world:ty) => {
+        facts! { $world:
+            the_dead_are_passed_over_at_once
+            a_try_is_not_refused_because_of_the_dead
+            the_dead_do_not_fill_a_queue
+            who_was_taken_for_dead_stands_where_it_stood
+            who_came_back_is_handed_over_though_nobody_hears_it
+            those_who_vanished_cost_two_windows_however_many
+            who_answers_the_roll_keeps_its_place
+            the_roll_is_called_once_for_what_was_not_taken_up
+            a_hand_over_that_was_taken_up_calls_no_roll
+            the_last_is_told_too_if_it_is_elsewhere
+            one_verb_hands_over_to_so_many_and_the_rest_go_on_at_once
         }
     };
     (batches: $world:ty) => {

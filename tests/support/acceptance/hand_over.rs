@@ -96,8 +96,9 @@ pub(crate) async fn a_hand_over_that_nobody_takes_up_passes_to_the_next(scene: S
     scene.pass(WINDOW + secs(1)).await;
     assert_eq!(scene.queued(&last).await, 0);
     assert!(scene.is_held(&next).await);
-    // It comes back as a newcomer.
-    assert_eq!(scene.queued(&dead).await, 1);
+    // It comes back to where it stood.
+    assert_eq!(scene.queued(&dead).await, 0);
+    assert_eq!(scene.queued(&last).await, 1);
     assert_eq!(scene.told(&mut announcements).await, tokens([&dead, &next]));
 }
 
@@ -166,7 +167,8 @@ pub(crate) async fn an_inbox_may_be_listened_to_twice(scene: Scene) {
 pub(crate) async fn a_waiter_may_be_served_without_anybody_listening(scene: Scene) {
     let holder = scene.exclusive();
     scene.granted(&holder).await;
-    let [waiter] = scene.line_up([scene.exclusive()]).await;
+    let waiter = unheard(scene.waiting(scene.exclusive()));
+    scene.queued(&waiter).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);
     scene.granted(&waiter).await;
 }

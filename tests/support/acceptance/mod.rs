@@ -8,6 +8,7 @@
 #[macro_use]
 mod facts;
 mod batches;
+mod dead;
 mod ears;
 mod ends;
 mod exclusive;
@@ -42,7 +43,7 @@ use tokio::runtime::Builder;
 
 use self::ears::{Heard, next, unheard};
 pub(crate) use self::{
-    batches::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
+    batches::*, dead::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
     names::*, next::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*, textbook::*,
     together::*,
 };
@@ -111,8 +112,15 @@ impl Scene {
         let world = W::start().await;
         let store = world.store();
         let name = ResourceName::new(unique("fact/")).unwrap();
-        let inbox = Inbox(SystemDice.token());
-        Self { world: Box::new(world), has_permits: W::PERMITS, store, name, inbox }
+        let scene = Self {
+            world: Box::new(world),
+            has_permits: W::PERMITS,
+            store,
+            name,
+            inbox: Inbox(SystemDice.token()),
+        };
+        scene.somebody_hears().await;
+        scene
     }
 
     fn ask(&self, mode: Mode) -> Acquisition {

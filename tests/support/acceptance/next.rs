@@ -122,15 +122,18 @@ pub(crate) async fn only_so_many_are_skipped(mut scene: Scene) {
             asked.hold.resource = holder.hold.resource.clone();
             asked
         };
-        // The head does not count, though nobody hears of its hand-over.
-        for _ in 0..=skipped {
+        let [head, next] = [(); 2].map(|()| here(scene.waiting(scene.exclusive())));
+        scene.queued(&head).await;
+        for _ in 0..skipped {
             scene.queued(&unheard(here(scene.waiting(scene.exclusive())))).await;
         }
-        let last = here(scene.waiting(scene.exclusive()));
-        scene.queued(&last).await;
+        scene.queued(&next).await;
+        // The last is told in any case, if it hears.
+        scene.queued(&unheard(here(scene.waiting(scene.exclusive())))).await;
         assert_eq!(scene.release(&holder).await, Released::Freed);
-        let expected = is_told.then(|| Heard::next(&last));
-        assert_eq!(scene.heard(&mut announcements).await, Vec::from_iter(expected));
+        let mut expected = vec![Heard::handed_over(&head)];
+        expected.extend(is_told.then(|| Heard::next(&next)));
+        assert_eq!(scene.heard(&mut announcements).await, expected);
     }
 }
 
@@ -144,18 +147,20 @@ pub(crate) async fn who_asks_is_not_one_of_those_that_are_skipped(mut scene: Sce
             asked
         };
         scene.granted(&waiting()).await;
-        let asking = waiting();
-        for asked in [&unheard(waiting()), &asking] {
+        let [head, asking, next] = [waiting(), waiting(), waiting()];
+        for asked in [&head, &asking] {
             scene.queued(asked).await;
         }
         for _ in 0..skipped {
             scene.queued(&unheard(waiting())).await;
         }
-        let last = waiting();
-        scene.queued(&last).await;
+        for asked in [&next, &unheard(waiting())] {
+            scene.queued(asked).await;
+        }
         scene.pass(TTL + secs(1)).await;
         assert_eq!(scene.queued(&asking).await, 0, "the head was handed it");
-        let expected = is_told.then(|| Heard::next(&last));
-        assert_eq!(scene.heard(&mut announcements).await, Vec::from_iter(expected));
+        let mut expected = vec![Heard::handed_over(&head)];
+        expected.extend(is_told.then(|| Heard::next(&next)));
+        assert_eq!(scene.heard(&mut announcements).await, expected);
     }
 }

@@ -39,6 +39,7 @@ fn heard(announcements: &mut Announcements) -> Vec<String> {
         heard.push(match next.unwrap() {
             Announcement::HandedOver(token) => token.to_hex().trim_start_matches('0').to_owned(),
             Announcement::Next(token) => format!("next: {}", token.to_hex().trim_start_matches('0')),
+            Announcement::GoOn(token) => format!("go on: {}", token.to_hex().trim_start_matches('0')),
             Announcement::Listening => "listening".to_owned(),
             Announcement::Deaf(error) => format!("deaf: {}", error.kind()),
         });

@@ -32,6 +32,7 @@ const FULL: &[Try] = &[
     (Locks, "MGET KEY"),
     // Of nothing, nothing is made.
     (Locks, "SETRANGE KEY 0 EMPTY"),
+    (Locks, "UNLINK KEY"),
     (Locks, "EXISTS KEY"),
     (Locks, "PEXPIREAT KEY 1"),
     (Locks, "HGET KEY f"),
@@ -49,7 +50,6 @@ const FULL: &[Try] = &[
     (Locks, "ZRANGE KEY 0 0"),
     (Locks, "ZREVRANGE KEY 0 0"),
     (Locks, "ZRANGEBYSCORE KEY 0 0"),
-    (Locks, "ZREMRANGEBYSCORE KEY 0 0"),
     (HandOvers, "PUBLISH CHANNEL EMPTY"),
     (HandOvers, "PING"),
 ];

@@ -146,7 +146,7 @@ impl Inbox {
 
     fn hear(&mut self, node: Node, announced: Announcement) -> Option<Announcement> {
         let opened = match announced {
-            Announcement::HandedOver(token) | Announcement::Next(token) => {
+            Announcement::HandedOver(token) | Announcement::Next(token) | Announcement::GoOn(token) => {
                 let first = self.heard.is_first((token, discriminant(&announced)), &node);
                 return first.then_some(announced);
             }

@@ -22,7 +22,7 @@ end
 -- Mostly all of them are free, which one question tells.
 local names = {}
 for i = 1, #KEYS - 1 do
-  names[2 * i - 1], names[2 * i] = KEYS[i], KEYS[i] .. ':q'
+  names[2 * i - 1], names[2 * i] = KEYS[i], KEYS[i] .. ':p'
 end
 local all_free, taken = redis.pcall('EXISTS', unpack(names)) == 0, {}
 
@@ -31,7 +31,7 @@ local function is_free(main)
     return not taken[main]
   end
   -- Of a single one the answer is known.
-  return #KEYS > 2 and redis.pcall('EXISTS', main, main .. ':q') == 0
+  return #KEYS > 2 and redis.pcall('EXISTS', main, main .. ':p') == 0
 end
 
 local rounded, high
@@ -58,8 +58,15 @@ for i = 1, #KEYS - 1 do
       -- wait.
       local value = redis.pcall('GET', main)
       if type(value) == 'string' and string.sub(value, 1, 32) == string.sub(start, 1, 32) then
-        local fence = string.match(value, '^[-+](%d+) x 1 0  ', 33)
+        local mark, fence = string.match(value, '^([-+])(%d+) x 1 0  ', 33)
         answer = fence and redis.pcall('PEXPIRE', main, ARGV[first + 1]) == 1 and tonumber(fence)
+        if answer and mark == '+' then
+          -- Perhaps it waited for this.
+          local token = string.sub(start, 1, 32)
+          if redis.pcall('ZREM', main .. ':p', token, '!' .. token) ~= 0 then
+            redis.pcall('HDEL', main .. ':w', token)
+          end
+        end
       end
     end
   end

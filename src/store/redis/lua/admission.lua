@@ -13,7 +13,8 @@ local function judge(request, state)
   if not kind then
     return 'fits'
   end
-  if holds_of(state, request.owner) > 0 then
+  -- While some of what is over still counts, nobody is told that waiting would not help.
+  if not some_are_over and holds_of(state, request.owner) > 0 then
     if kind == 'x' and mode == 'x' and request.reentrant or kind == 's' and mode == 's' then
       return 'passes'
     elseif kind == 'x' then
@@ -26,7 +27,7 @@ local function judge(request, state)
     return 'in_the_way'
   end
   if mode ~= kind or request.capacity ~= number then
-    local first = redis.call('ZRANGE', ends, 0, 0)[1]
+    local first = first_of_all(millis(micros()))
     local _, _, used = fields(redis.call('HGET', records, string.sub(first, -32)))
     return 'mismatch', kind, used, number
   end
@@ -47,7 +48,7 @@ end
 -- What is left of holders after the main key is gone, which only another program can leave.
 local function clear_leftovers()
   if redis.call('ZCARD', ends) + redis.call('HLEN', records) + redis.call('HLEN', counts) > 0 then
-    redis.call('DEL', ends, records, counts)
+    redis.call('UNLINK', ends, records, counts)
   end
 end
 

@@ -43,9 +43,15 @@ local function kept_out(answer, request, state, itself)
     local it_is = holder.holds and 'holding' or 'closed'
     told = { string.sub(holder.token, 1, 8), it_is, holder.left, holder.opens, '', holder.record }
   else
-    local order = request.mode == 'p' and state.kind == 'p' and 'ZRANGE' or 'ZREVRANGE'
-    local member = itself and '~' .. request.token or redis.call(order, ends, 0, 0)[1]
+    local permits = request.mode == 'p' and state.kind == 'p'
+    local member = itself and '~' .. request.token
+      or permits and first_of_all(now)
+      or redis.call('ZREVRANGE', ends, 0, 0)[1]
     local prefix, it_is, left, opens, record = describe(member, now)
+    if permits and some_are_over then
+      -- Some permits are free already.
+      opens = 0
+    end
     told = { prefix, it_is, left, opens, state.number, record }
   end
   for _, field in ipairs(told) do
@@ -61,17 +67,39 @@ local function give_up(request, state)
   end
 end
 
--- Puts the token at the end of the queue.
-local function stand(request, state)
-  local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', queue, math.max(last + 1, micros()), request.token)
-  local reentrant = request.reentrant and '1' or '0'
-  local waits = { request.inbox, request.window, request.capacity, reentrant, request.record }
-  redis.call('HSET', waiters, request.token, table.concat(waits, ' '))
+-- From now on somebody waits.
+local function leave_a_mark(state)
   if state.holder and state.holder.mark == '-' and not state.holder.closed then
     -- From now on its release has to look at the queue.
     redis.call('SETRANGE', main, 32, '+')
   end
+end
+
+-- Puts the token at the end of the queue.
+local function stand(request, state)
+  local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0
+  local arrival = string.format('%.0f', math.max(last + 1, micros()))
+  redis.call('ZADD', queue, arrival, request.token)
+  local reentrant = request.reentrant and '1' or '0'
+  local waits = {
+    arrival, '0', request.inbox, request.window, request.patience, request.capacity, reentrant, request.record,
+  }
+  redis.call('HSET', waiters, request.token, table.concat(waits, ' '))
+  leave_a_mark(state)
+end
+
+-- Lets a token that was set aside stand where it stood: it asks.
+local function come_back(token, state)
+  if redis.call('ZSCORE', queue, token) or not redis.call('ZSCORE', places, token) or holds(state, token) then
+    return
+  end
+  -- First a write that takes no memory: see extend.
+  redis.call('ZREM', places, '!' .. token)
+  local arrival, rest = string.match(redis.call('HGET', waiters, token), '^(%d+) %d (.*)$')
+  redis.call('HSET', waiters, token, arrival .. ' 1 ' .. rest)
+  redis.call('ZADD', queue, arrival, token)
+  redis.call('PEXPIREAT', queue, redis.call('ZREVRANGE', places, 0, 0, 'WITHSCORES')[2])
+  leave_a_mark(state)
 end
 
 -- Keeps the place for as long as the waiter's patience from now.
@@ -88,7 +116,7 @@ local function wait(request, state, waiting)
   if ahead then
     -- First a write that takes no memory: see extend.
     redis.call('PEXPIRE', queue, request.patience)
-  elseif waiting >= request.most then
+  elseif waiting >= request.most and not some_are_gone then
     return { 'full', waiting }
   else
     ahead = waiting
@@ -109,7 +137,7 @@ end
 
 local function attempt(request)
   local token = request.token
-  local state = settled(redis.call('GET', main), now)
+  local state = settled(redis.call('GET', main), now, token)
   if not state then
     return corrupt()
   end
@@ -117,12 +145,18 @@ local function attempt(request)
     return corrupt('a lock without an end')
   end
   local waiting = 0
-  if anybody_waits(now) then
+  local places_are_kept = anybody_waits(now)
+  if places_are_kept then
+    come_back(token, state)
     state = hand_over(state, now, token)
     waiting = redis.call('ZCARD', queue)
   end
   if holds(state, token) then
-    return granted(state, extend(state, token, request.ttl, now))
+    local fence, owner = extend(state, token, request.ttl, now)
+    if places_are_kept then
+      leave(token)
+    end
+    return granted(state, fence, owner)
   end
   if came_late(state, token) then
     return kept_out({ 'refused' }, request, state, true)
@@ -132,7 +166,8 @@ local function attempt(request)
     give_up(request, state)
     return { verdict, held_mode, held_permits, held_capacity }
   end
-  if verdict == 'passes' or verdict == 'fits' and waiting == 0 then
+  -- What is free though somebody waits: there are more dead ones ahead than one call looks at.
+  if verdict == 'passes' or verdict == 'fits' and (waiting == 0 or not state.kind) then
     local fence = fence_for(state)
     if not fence then
       return no_fence()
@@ -141,10 +176,6 @@ local function attempt(request)
       leave(token)
     end
     return take(request, state, fence)
-  end
-  if not state.kind then
-    -- Only for want of a fence the head was not handed over what is free.
-    return no_fence()
   end
   if request.inbox then
     return wait(request, state, waiting)

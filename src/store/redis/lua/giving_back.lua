@@ -23,8 +23,8 @@ end
 -- Ends a hold in this way, or gives a place up. Answers what became of it, and the state after it; what has become free
 -- is not handed over yet.
 local function release(state, token, owner, end_it)
+  leave(token)
   if not holds(state, token) then
-    leave(token)
     return { 'not_held', holds_of(state, owner) }, state
   end
   local record = state.holder and state.holder.record or redis.call('HGET', records, token)

@@ -23,8 +23,15 @@
 --         A '!' before the lock delay: it was handed over and not yet taken up, and has no lock delay until then.
 local main, ends, records, counts, queue, waiters, places
 
+-- How many steps this call may still take (STEPS_AT_MOST in the contract): the server serves nobody else meanwhile.
+-- some_are_over    holders, and
+-- some_are_gone    places are still to be cleared away
+-- found_unclaimed  something was handed over and not taken up, and that was not acted on yet
+local budget, some_are_over, some_are_gone, found_unclaimed = 400, false, false, false
+
 -- All below is about the resource of this main key from now on.
 local function on(key)
+  budget, some_are_over, some_are_gone, found_unclaimed = math.max(budget, 4), false, false, false
   main, ends, records, counts = key, key .. ':h', key .. ':d', key .. ':o'
   queue, waiters, places = key .. ':q', key .. ':w', key .. ':p'
 end
@@ -123,47 +130,69 @@ local function give_back(token, record)
 end
 
 local function clear()
-  redis.call('DEL', main, ends, records, counts)
+  -- There may be many holders.
+  redis.call('UNLINK', main, ends, records, counts)
 end
 
--- Clears away which of several holders are over. Answers whether anything is left; if not, the keys are gone.
+-- Clears one away that is over: a hold, or ('~' and a token) what it kept closed.
+local function end_member(member)
+  local token = string.sub(member, -32)
+  local record = redis.call('HGET', records, token)
+  local held = member == token
+  if record then
+    local _, _, _, delay = fields(record)
+    if held then
+      end_hold(record)
+    end
+    if not held or delay == '0' then
+      give_back(token, record)
+    end
+  end
+end
+
+-- Clears away which of several holders are over, as many as this call may. Answers whether anything is left; if not, the
+-- keys are gone.
 local function purge(now)
   local latest = redis.call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2]
   if not latest or tonumber(latest) <= now then
     clear()
     return false
   end
-  local over = redis.call('ZRANGEBYSCORE', ends, '-inf', now)
-  if #over > 0 then
-    redis.call('ZREMRANGEBYSCORE', ends, '-inf', now)
+  -- Each takes several commands.
+  local most = math.max(1, math.ceil(budget / 2))
+  local over = redis.call('ZRANGEBYSCORE', ends, '-inf', now, 'LIMIT', 0, most)
+  if over[1] then
+    redis.call('ZREM', ends, unpack(over))
+    some_are_over = #over == most
+    budget = budget - 2 * #over
   end
   for _, member in ipairs(over) do
-    local token = string.sub(member, -32)
-    local record = redis.call('HGET', records, token)
-    local held = member == token
-    if record then
-      local _, _, _, delay = fields(record)
-      if held then
-        end_hold(record)
-      end
-      if not held or delay == '0' then
-        give_back(token, record)
-      end
-    end
+    end_member(member)
   end
   return true
 end
 
--- The state, with what is over cleared away; nil if the value is not ours.
-local function settled(value, now)
+-- The state, with what is over cleared away, and what is over of this token in any case; nil if the value is not ours.
+local function settled(value, now, token)
   local state = read(value)
-  if state and state.kind and not state.holder and not purge(now) then
-    return {}
+  if state and state.kind and not state.holder then
+    if not purge(now) then
+      return {}
+    end
+    if some_are_over and token then
+      for _, member in ipairs({ token, '~' .. token }) do
+        local ended = redis.call('ZSCORE', ends, member)
+        if ended and tonumber(ended) <= now then
+          redis.call('ZREM', ends, member)
+          end_member(member)
+        end
+      end
+    end
   end
   return state
 end
 
--- Whether a token holds, in a settled state.
+-- Whether a token holds, in a state that is settled for it.
 local function holds(state, token)
   if state.holder then
     return state.holder.holds and state.holder.token == token
@@ -206,6 +235,11 @@ local function extend(state, token, ttl, now)
   keep(token, now + ttl, delay)
   expire_all()
   return fence, owner
+end
+
+-- The first of several that is not over.
+local function first_of_all(now)
+  return redis.call('ZRANGEBYSCORE', ends, '(' .. string.format('%.0f', now), '+inf', 'LIMIT', 0, 1)[1]
 end
 
 -- How one of several holders is told to others: the first digits of its token, whether it holds, the ms until it ends

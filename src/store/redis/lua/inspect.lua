@@ -18,7 +18,17 @@ if not state then
 end
 local holder = state.holder
 local total = state.kind and (holder and 1 or redis.call('HLEN', records)) or 0
-local waiting = redis.call('ZCOUNT', places, '(' .. string.format('%.0f', now), '+inf')
+if some_are_over then
+  -- What is over and not cleared away holds nothing; one that keeps its place closed may be counted too little.
+  total = math.max(0, total - redis.call('ZCOUNT', ends, '-inf', now))
+end
+local waiting = redis.call('ZCARD', queue)
+for _, token in ipairs(redis.call('ZRANGEBYSCORE', places, '-inf', now, 'LIMIT', 0, math.max(1, budget))) do
+  -- Its place is gone, and not cleared away yet.
+  if redis.call('ZSCORE', queue, token) then
+    waiting = waiting - 1
+  end
+end
 local answer = { 'holders', total, waiting, state.number or '' }
 local before = #answer
 
@@ -35,7 +45,7 @@ if holder then
 elseif state.kind then
   local told = {}
   -- A holder with a lock delay stands there twice.
-  for _, member in ipairs(redis.call('ZRANGE', ends, 0, 2 * limit)) do
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', ends, '(' .. string.format('%.0f', now), '+inf', 'LIMIT', 0, 2 * limit + 1)) do
     local token = string.sub(member, -32)
     if not told[token] then
       told[token] = true

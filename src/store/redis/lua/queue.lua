@@ -2,36 +2,61 @@
 -- says `include queue.lua`, below admission.lua.
 --
 -- main:q  queue    sorted set: a token, by the number of its arrival. No resource is waited for without it
--- main:w  waiters  hash: token -> <inbox> <grant window ms> <capacity or nothing> <1 if re-entrant, else 0> <record
---                  without its fence>
--- main:p  places   sorted set: a token, by the ms at which its place is gone
--- All three end with the last place.
+-- main:w  waiters  hash: token -> <number of its arrival> <1 if it came back after it was set aside, else 0> <inbox>
+--                  <grant window ms> <patience ms> <capacity or nothing> <1 if re-entrant, else 0> <record without its
+--                  fence>; also '?' -> see the_roll
+-- main:p  places   sorted set: a token, by the ms at which its place is gone;
+--                  '!' and a token, by the ms until which what it was handed over can be taken up
+-- All three end with the last place. Who was handed over what it waits for, or is taken for dead, is set aside: it is not
+-- in the queue, but its place is remembered, and if it asks it stands there again.
 
--- Takes a token out of the queue. Answers whether it waited.
+-- Takes a token out for good. Answers whether it stood in the queue.
 local function leave(token)
-  local waited = redis.call('ZREM', queue, token) == 1
-  if waited then
-    redis.call('ZREM', places, token)
-    redis.call('HDEL', waiters, token)
-  end
-  return waited
-end
-
--- Whether anybody may wait, after those are gone who have no place any more.
-local function anybody_waits(now)
-  if redis.call('EXISTS', queue) == 0 then
+  if redis.call('ZREM', places, token, '!' .. token) == 0 then
     return false
   end
-  for _, token in ipairs(redis.call('ZRANGEBYSCORE', places, '-inf', now)) do
-    leave(token)
+  redis.call('HDEL', waiters, token)
+  return redis.call('ZREM', queue, token) == 1
+end
+
+-- When the roll was called last (ms), and the arrival of the last one who was called; the same of the one before if what
+-- was handed over after it was not taken up either: who has not answered that one is taken for dead.
+local function the_roll()
+  return string.match(redis.call('HGET', waiters, '?') or '0 0 0 0', '(%d+) (%d+) (%d+) (%d+)')
+end
+
+-- Clears away the places that are gone, and notices what was handed over since the roll was called and not taken up.
+-- Answers whether anybody has a place.
+local function anybody_waits(now)
+  if redis.call('EXISTS', places) == 0 then
+    return false
+  end
+  local most = math.max(1, budget)
+  local over = redis.call('ZRANGEBYSCORE', places, '-inf', now, 'LIMIT', 0, most)
+  some_are_gone = #over == most
+  budget = budget - #over
+  for _, member in ipairs(over) do
+    local token = string.match(member, '^!(.*)')
+    if not token then
+      leave(member)
+    else
+      local gone = redis.call('ZSCORE', places, token)
+      if gone and tonumber(gone) > now then
+        local window = string.match(redis.call('HGET', waiters, token), '^%d+ %d %S+ (%d+)')
+        local begun = redis.call('ZSCORE', places, member) - window
+        found_unclaimed = found_unclaimed or begun >= tonumber((the_roll()))
+      end
+      redis.call('ZREM', places, member)
+    end
   end
   return true
 end
 
 -- What a waiter asked for, to be held for its grant window and without its lock delay; nil if it is not known.
 local function request_of(token)
-  local inbox, window, capacity, reentrant, record =
-    string.match(redis.call('HGET', waiters, token) or '', '^(%S+) (%d+) (%d*) ([01]) (.*)$')
+  local arrival, came_back, inbox, window, patience, capacity, reentrant, record = string.match(
+    redis.call('HGET', waiters, token) or '', '^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+  )
   if not inbox then
     return nil
   end
@@ -40,30 +65,71 @@ local function request_of(token)
   return {
     token = token, mode = mode, reentrant = reentrant == '1', permits = permits, capacity = capacity, owner = owner,
     record = string.format('%s %s %s%s %s ', mode, permits, delayed and '!' or '', delay, owner) .. rest,
-    ttl = tonumber(window), delay = 0, mark = delayed and '+' or '-', inbox = inbox,
+    ttl = tonumber(window), delay = 0, mark = delayed and '+' or '-', inbox = inbox, arrival = tonumber(arrival),
+    patience = tonumber(patience), came_back = came_back == '1',
   }
 end
 
--- Tells the first of those that wait, and of whose inbox somebody hears, that it is next: what was handed over may have
--- gone to the dead. At most as many as NEXT_AT_MOST says in the contract; the one who asks is not one of them.
-local function tell_who_is_next(asking)
-  local tries = 8
+-- Answers whether somebody hears it, as far as that can be known.
+local function publish(inbox, what)
+  local heard = redis.pcall('PUBLISH', inbox, what)
+  return type(heard) ~= 'number' or heard > 0
+end
+
+local function inbox_and_arrival_of(token)
+  local arrival, inbox = string.match(redis.call('HGET', waiters, token) or '', '^(%d+) %d (%S+)')
+  return inbox, arrival
+end
+
+-- Tells the first of those that wait, and of whose inbox somebody hears, and the last if that is elsewhere: what was
+-- handed over may have gone to the dead. At most as many as NEXT_AT_MOST says in the contract; the one who asks is not
+-- one of them.
+local function tell_who_is_next(asking, what)
+  local tries, told = 8, nil
   for _, token in ipairs(redis.call('ZRANGE', queue, 0, tries)) do
     if token ~= asking and tries > 0 then
       tries = tries - 1
-      local request = request_of(token)
-      local heard = request and redis.pcall('PUBLISH', request.inbox, '?' .. token)
-      if type(heard) == 'number' and heard > 0 then
-        return
+      local inbox = inbox_and_arrival_of(token)
+      if inbox and publish(inbox, what .. token) then
+        told = inbox
+        break
       end
     end
   end
+  local last = redis.call('ZREVRANGE', queue, 0, 0)[1]
+  local inbox = last and last ~= asking and inbox_and_arrival_of(last)
+  if inbox and inbox ~= told then
+    publish(inbox, what .. last)
+  end
+end
+
+-- Calls as many as CALLED_AT_MOST says in the contract: something that was handed over was not taken up, and those who
+-- live are to show it.
+local function call_the_roll(asking, now, before)
+  local up_to = 0
+  for _, token in ipairs(redis.call('ZRANGE', queue, 0, 319)) do
+    local inbox, arrival = inbox_and_arrival_of(token)
+    if inbox then
+      up_to = arrival
+      if token ~= asking then
+        publish(inbox, '!' .. token)
+      end
+    end
+  end
+  redis.call('HSET', waiters, '?', string.format('%.0f %s %s', now, up_to, before))
 end
 
 -- Gives the heads of the queue what they wait for, as long as it fits, and announces it; not to the one who asks, which
--- gets its answer. Answers the state after it.
+-- gets its answer. Sets those aside that are taken for dead: of whose inbox nobody hears, unless they have come back; and
+-- who were called and did not answer. Answers the state after it.
 local function hand_over(state, now, asking)
-  local served, to_others = false, false
+  local calls, served, to_others, left_over = found_unclaimed, false, false, false
+  local roll, called, dead_since, dead_up_to = the_roll()
+  if calls then
+    found_unclaimed, dead_since, dead_up_to = false, roll, called
+  end
+  local before = dead_since .. ' ' .. dead_up_to
+  dead_since, dead_up_to = tonumber(dead_since), tonumber(dead_up_to)
   while true do
     -- Beside a holder without an owner nobody fits.
     if state.holder and state.holder.owner == '' then
@@ -74,7 +140,9 @@ local function hand_over(state, now, asking)
       break
     end
     local request = request_of(head)
-    if not request then
+    local gone = request and (some_are_gone or request.arrival <= dead_up_to) and redis.call('ZSCORE', places, head)
+    if not request or some_are_gone and gone and tonumber(gone) <= now then
+      redis.call('ZREM', queue, head)
       leave(head)
     else
       local verdict = judge(request, state)
@@ -82,22 +150,41 @@ local function hand_over(state, now, asking)
       if not fence then
         break
       end
-      if next_one then
-        request.mark = '+'
+      if budget <= 0 then
+        left_over = true
+        break
       end
       -- First a write that takes no memory: see extend.
-      leave(head)
-      state = enter(request, state, fence, now)
-      served = true
-      if head ~= asking then
+      redis.call('ZREM', queue, head)
+      local heard = head == asking
+      if not heard and not (request.arrival <= dead_up_to and gone - request.patience < dead_since) then
         -- Who may not publish hands over all the same: the waiter finds it at its next attempt.
-        redis.pcall('PUBLISH', request.inbox, head)
-        to_others = true
+        heard = publish(request.inbox, head) or request.came_back
+      end
+      if not heard then
+        budget = budget - 1
+      else
+        budget = budget - 4
+        if head == asking then
+          leave(head)
+        else
+          redis.call('ZADD', places, now + request.ttl, '!' .. head)
+          to_others = true
+        end
+        if next_one or to_others then
+          request.mark = '+'
+        end
+        state = enter(request, state, fence, now)
+        served = true
       end
     end
   end
-  if to_others then
-    tell_who_is_next(asking)
+  if calls then
+    call_the_roll(asking, now, before)
+  elseif left_over then
+    tell_who_is_next(asking, '!')
+  elseif to_others then
+    tell_who_is_next(asking, '?')
   end
   if served and not state.holder then
     expire_all()

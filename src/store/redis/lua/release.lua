@@ -14,7 +14,7 @@ for i = 1, #KEYS - 1 do
   if not put_off[main] then
     local value = values[i]
     if not value then
-      answer = redis.pcall('EXISTS', main, main .. ':q') == 0 and 0
+      answer = redis.pcall('EXISTS', main, main .. ':p') == 0 and 0
     elseif string.sub(value, 1, 33) == ARGV[2 + size * (i - 1)] then
       -- Whoever releases it once more, in the same batch, is to find that it is not held.
       answer, put_off[main], freed[#freed + 1] = 1, true, main
@@ -66,7 +66,7 @@ end
 local function serve(first)
   local token, owner, closed_for = string.sub(ARGV[first], 1, 32), ARGV[first + 1], tonumber(ARGV[first + 2])
   local now = millis(micros())
-  local state = settled(redis.call('GET', main), now)
+  local state = settled(redis.call('GET', main), now, token)
   if not state then
     return corrupt()
   end
