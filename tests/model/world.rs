@@ -29,6 +29,8 @@ pub(crate) struct World {
     /// How often each client asks.
     asks: [u8; CLIENTS],
     restarts: u8,
+    /// Whether the first client begins with a lease, granted by the last two nodes, and a request on its way to the first.
+    begins_late: bool,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
@@ -124,11 +126,11 @@ pub(crate) enum Action {
 
 impl World {
     pub(crate) fn with_a_restart(rules: Rules) -> Self {
-        Self { rules, asks: [1, 1], restarts: 1 }
+        Self { rules, asks: [1, 1], restarts: 1, begins_late: false }
     }
 
     pub(crate) fn with_a_re_entry(rules: Rules) -> Self {
-        Self { rules, asks: [2, 1], restarts: 0 }
+        Self { rules, asks: [2, 1], restarts: 0, begins_late: true }
     }
 }
 
@@ -203,6 +205,15 @@ impl Node {
 impl Client {
     fn send(&mut self, verb: &Verb) {
         self.sent.iter_mut().for_each(|way| way.push_back(verb.clone()));
+    }
+
+    /// Whether something speaks against its request; else it waits for more answers.
+    fn may_give_up(&self) -> bool {
+        match &self.stage {
+            Stage::Voting { said, .. } => said.iter().flatten().any(|said| !matches!(said, Said::Yes(_))),
+            Stage::Raising { .. } => true,
+            Stage::Idle | Stage::Holding { .. } => false,
+        }
     }
 
     fn holds(&self, token: u8) -> bool {
@@ -314,6 +325,14 @@ impl State {
         self.nodes.iter_mut().for_each(|node| node.forgot[which] = false);
     }
 
+    /// A lease ends by itself, on all nodes that have it by now.
+    fn end(&mut self, which: usize) {
+        if let Stage::Holding { token } = self.clients[which].stage {
+            self.nodes.iter_mut().for_each(|node| node.release(bit(token)));
+        }
+        self.idle(which);
+    }
+
     fn release(&mut self, which: usize) {
         let client = &mut self.clients[which];
         if let Stage::Voting { token, .. } | Stage::Raising { token, .. } | Stage::Holding { token } =
@@ -362,23 +381,32 @@ impl Model for World {
         let node =
             Node { incarnation: 0, recovered: Some((0, 0)), last: 0, hold: None, forgot: [false; CLIENTS] };
         let client = |asks| Client { asks, stage: Stage::Idle, granted: None, sent: Default::default() };
-        vec![State {
+        let mut state = State {
             nodes: [node.clone(), node.clone(), node],
             clients: self.asks.map(client),
             restarts: self.restarts,
             next_token: 0,
             largest: (0, 0),
             went_back: false,
-        }]
+        };
+        if self.begins_late {
+            state.ask(0);
+            (1..NODES).for_each(|node| state.execute(0, node, self.rules));
+            assert!(state.decide(0), "two nodes have granted it");
+        }
+        vec![state]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let begun = state.largest.0 > 0;
         for (which, client) in state.clients.iter().enumerate() {
             match client.stage {
-                Stage::Idle if client.asks > 0 => actions.push(Action::Ask(which)),
+                // What the second client asks before anything was given out has nothing to be compared with.
+                Stage::Idle if client.asks > 0 && (which == 0 || begun) => actions.push(Action::Ask(which)),
                 Stage::Idle => {}
                 Stage::Voting { .. } | Stage::Raising { .. } => {
-                    actions.extend([Action::Decide(which), Action::GiveUp(which)]);
+                    actions.push(Action::Decide(which));
+                    actions.extend(client.may_give_up().then_some(Action::GiveUp(which)));
                 }
                 Stage::Holding { .. } => actions.extend([Action::Release(which), Action::End(which)]),
             }
@@ -389,7 +417,7 @@ impl Model for World {
             if state.over(node) != 0 {
                 actions.push(Action::Expire(node));
             }
-            if state.restarts > 0 {
+            if state.restarts > 0 && begun {
                 actions.push(Action::Restart(node));
             }
             if self.rules.teaches
@@ -418,7 +446,7 @@ impl Model for World {
                 true
             }
             Action::End(which) => {
-                state.idle(which);
+                state.end(which);
                 true
             }
             Action::Expire(node) => {

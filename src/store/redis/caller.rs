@@ -25,6 +25,9 @@ enum Counter {
     Slot,
 }
 
+/// In place of a retention time: the counter has no end.
+const FOR_EVER: u64 = 0;
+
 /// Makes the calls.
 pub(super) struct Caller {
     layout: Layout,
@@ -66,7 +69,8 @@ impl Caller {
         self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked, None)
     }
 
-    /// In the full layout: the fence of the first is at least this one.
+    /// In the full layout: the fence of the first is at least this one. The counter stays, for it is one key a server: the
+    /// clocks of a quorum's nodes may be further apart than a retention time.
     pub(super) fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Call {
         self.acquiring(&scripts::ACQUIRE, asked, Some(first))
     }
@@ -86,10 +90,13 @@ impl Caller {
         for asked in asked {
             self.acquisition(&mut call, asked.borrow(), &mut metadata);
         }
-        if let Some(first) = first {
-            call.arg(first.get());
+        match first {
+            Some(first) => {
+                call.arg(first.get()).arg(FOR_EVER);
+                call
+            }
+            None => self.granted(call),
         }
-        self.granted(call)
     }
 
     pub(super) fn renew(&self, renewals: &[(&Hold, Duration)]) -> Call {
@@ -120,7 +127,8 @@ impl Caller {
         for (hold, fence) in raises {
             call.token(hold.token, "").arg(fence.get());
         }
-        self.granted(call)
+        call.arg(FOR_EVER);
+        call
     }
 
     /// In the full layout, on one server.
@@ -180,11 +188,7 @@ impl Caller {
 
     fn granted(&self, mut call: Call) -> Call {
         if !self.is_plain() {
-            // A counter that is one key for all resources may stay. Where there is one for each slot, they end.
-            call.arg(match self.fence {
-                Counter::Server(_) => 0,
-                Counter::Slot => self.fence_retention,
-            });
+            call.arg(self.fence_retention);
         }
         call
     }

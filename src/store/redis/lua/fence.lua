@@ -3,7 +3,7 @@
 -- the last of KEYS   without the word 'fence': the last fencing number given out, or a larger one.
 --                    No key has this shorter name. So a cluster refuses the call while it moves the slot to another node:
 --                    part of the keys of a resource may be there already, and all that is missing would look free
--- the last of ARGV   for how many ms it is kept; 0: for ever, where it is one key for all resources of a server
+-- the last of ARGV   for how many ms it is kept; 0: for ever, on the nodes of a quorum
 -- at                 which request it is, and
 -- pace               that the fence of request i is at least pace + i: both only if the script sets them
 local counter, last, kept, at, pace = KEYS[#KEYS] .. 'fence', nil, 0, nil, nil
