@@ -247,8 +247,8 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "what a node grants to a failed attempt is left there",
         file: "src/store/quorum/acquire.rs",
-        right: "ballot.filter(|ballot| grant.is_none() && ballot.leaves_a_debt())",
-        wrong: "ballot.filter(|ballot| grant.is_none() && ballot.leaves_a_debt() && !crate::planted(NAME))",
+        right: "ballot.filter(|_| grant.is_none())",
+        wrong: "ballot.filter(|_| grant.is_none() && !crate::planted(NAME))",
         caught_by: &["P18"],
     },
     Bug {

@@ -33,7 +33,8 @@
 //! | P18 | on a majority, and on every node that has executed no release of the token |
 //! | P5, P7, P8, P9 | not there: counts are those of most nodes, and there are no permits and no queue |
 //!
-//! `LEASEHOLD_SIM_SEED=7` runs one seed, `LEASEHOLD_SIM_SEEDS=12` the first twelve of the fixed ones.
+//! `LEASEHOLD_SIM_SEED=7` runs one seed, `LEASEHOLD_SIM_SEEDS=12` the first twelve, `LEASEHOLD_SIM_FROM=1000` as many from
+//! there on. The seeds of a run of all tests are fixed: random ones belong to `tests/soak`.
 
 mod sim;
 
@@ -70,17 +71,32 @@ const KNOWN: [u64; 7] = [
     1_623_233_132,
     3_595_129_792,
 ];
-const FIXED: u64 = 200;
-const RANDOM: u64 = 200;
 /// The same of quorums.
-const KNOWN_OF_A_QUORUM: [u64; 2] = [
+const KNOWN_OF_A_QUORUM: [u64; 18] = [
     // P10, P11: a release of an attempt that had failed was executed after a later attempt of its token was granted.
     3_923_184_641,
     // P18: a token was left on a node.
     3_923_184_616,
+    // P2, P3: a node that came back empty had forgotten fences that were written back to it, or a late raise lowered one.
+    423,
+    606,
+    743,
+    799,
+    823,
+    840,
+    877,
+    926,
+    975,
+    1_115,
+    1_187,
+    1_202,
+    1_216,
+    1_335,
+    1_423,
+    603_137_488,
 ];
-const FIXED_OF_A_QUORUM: u64 = 60;
-const RANDOM_OF_A_QUORUM: u64 = 40;
+/// Besides those, the seeds from 0 on.
+const FIXED: u64 = 400;
 
 /// The panics of the simulation are wanted; their messages would only hide a real one.
 fn quietly() {
@@ -96,16 +112,15 @@ fn number_from(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|text| text.parse().expect("a number"))
 }
 
-fn seeds(known: &[u64], fixed: u64, random: u64) -> Vec<u64> {
+fn seeds(known: &[u64]) -> Vec<u64> {
     if let Some(seed) = number_from("LEASEHOLD_SIM_SEED") {
         return vec![seed];
     }
-    if let Some(few) = number_from("LEASEHOLD_SIM_SEEDS") {
-        return (0..few).collect();
+    if let Some(many) = number_from("LEASEHOLD_SIM_SEEDS") {
+        let from = number_from("LEASEHOLD_SIM_FROM").unwrap_or_default();
+        return (from..from + many).collect();
     }
-    let first = rand::random::<u32>().into();
-    println!("random seeds: {first} to {}", first + random - 1);
-    known.iter().copied().chain(0..fixed).chain(first..first + random).collect()
+    known.iter().copied().chain(0..FIXED).collect()
 }
 
 fn report(seed: u64, events: &[Event], findings: &Findings) {
@@ -154,12 +169,12 @@ fn judge(kind: Kind, seeds: &[u64]) {
 
 #[test]
 fn every_seed_keeps_every_promise() {
-    judge(Kind::OneStore, &seeds(&KNOWN, FIXED, RANDOM));
+    judge(Kind::OneStore, &seeds(&KNOWN));
 }
 
 #[test]
 fn every_seed_of_a_quorum_keeps_every_promise() {
-    judge(Kind::Quorum, &seeds(&KNOWN_OF_A_QUORUM, FIXED_OF_A_QUORUM, RANDOM_OF_A_QUORUM));
+    judge(Kind::Quorum, &seeds(&KNOWN_OF_A_QUORUM));
 }
 
 #[test]

@@ -73,11 +73,11 @@ async fn a_configuration_names_the_files() {
 }
 
 #[tokio::test]
-async fn a_port_without_tls_is_not_available_over_it() {
+async fn a_port_without_tls_is_the_wrong_kind_of_server() {
     let server = RedisServer::start();
     let store = open(&server.url().replace("redis://", "rediss://"), TlsFiles::default());
     let error = store.acquire(&exclusive("r", 1)).await.unwrap_err();
-    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    assert!(matches!(error, StoreError::Misconfigured { .. }), "{error}");
 }
 
 #[test]

@@ -1,10 +1,7 @@
 //! Acquisitions by a majority: the votes, the fence that is written back, and what happens to the rest.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -12,38 +9,22 @@ use futures_util::{
     FutureExt,
     future::{join, join_all},
 };
-use tokio::{sync::oneshot, time::Instant};
+use tokio::sync::oneshot;
 
 use super::{
-    asking::{median, raise, vote},
+    asking::{median, raise},
     core::Core,
     ledger::{Debt, Granted},
     node::{Ballot, Node},
-    options::Patience,
-    recovery,
     round::Round,
+    voting::{Attempt, said, tally},
 };
 use crate::{
-    protocol::{Fence, Moment, Tally, Verdict, granted_fence, is_known, validity_left},
-    store::{Acquired, Acquisition, Certainty, Grant, Hold, Refusal, StoreError, all::as_try},
+    protocol::{Fence, Tally, Verdict, granted_fence, is_known, validity_left},
+    store::{Acquired, Acquisition, Certainty, Grant, Refusal, StoreError, all::as_try},
 };
 
 type Answer = Result<Acquired, StoreError>;
-
-/// One attempt of several tokens.
-struct Attempt {
-    core: Arc<Core>,
-    asked: Arc<[Arc<Acquisition>]>,
-    number: u64,
-    /// The fences of the live holds that are repeated or re-entered.
-    expected: Vec<Option<Fence>>,
-    /// The fence that is proposed for the first.
-    first: Fence,
-    /// The latest that the clock of a node read, in µs.
-    clock: Arc<AtomicU64>,
-    sent: Moment,
-    patience: Patience,
-}
 
 /// Votes on all of these, and replies as soon as there is a decision on each.
 pub(super) async fn acquire(
@@ -73,30 +54,6 @@ pub(super) async fn acquire(
     attempt.tidy_up(votes, &granted, &unknown).await;
 }
 
-fn tally(votes: &Round<Ballot>, which: usize) -> Tally {
-    let ballots = votes.on(which);
-    let mut tally = Tally::new(ballots.len());
-    for ballot in ballots {
-        match ballot {
-            None => {}
-            Some(Ballot::Yes(_)) => tally.yes(),
-            Some(Ballot::No(_) | Ballot::Never(_)) => tally.no(),
-            Some(Ballot::Abstains(_) | Ballot::Failed(_)) => tally.silent(),
-        }
-    }
-    tally
-}
-
-fn abstentions(votes: &Round<Ballot>, which: usize) -> usize {
-    votes.on(which).flatten().filter(|ballot| matches!(ballot, Ballot::Abstains(_))).count()
-}
-
-/// The fences that the nodes have said to a request.
-fn said(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = Fence> + Clone {
-    let said: Vec<Fence> = votes.on(which).flatten().filter_map(Ballot::fence).collect();
-    said.into_iter()
-}
-
 fn grant_of(answer: &Answer) -> Option<Grant> {
     match answer {
         Ok(Acquired::Granted(grant)) => Some(*grant),
@@ -105,85 +62,6 @@ fn grant_of(answer: &Answer) -> Option<Grant> {
 }
 
 impl Attempt {
-    fn requests(&self) -> std::ops::Range<usize> {
-        0..self.asked.len()
-    }
-
-    /// The votes of the nodes; once more if nodes that abstained have recovered in time, and are needed.
-    async fn votes(&self) -> Round<Ballot> {
-        let voted = Instant::now();
-        let votes = self.gathered(self.patience).await;
-        if !self.requests().any(|which| abstentions(&votes, which) > 0) {
-            return votes;
-        }
-        recovery::recover_later(&self.core, voted);
-        let short = |which| {
-            let yes = tally(&votes, which).yes_votes();
-            yes < self.core.needed() && yes + abstentions(&votes, which) >= self.core.needed()
-        };
-        let left = self.patience.left(voted.elapsed());
-        if self.requests().any(short) && recovery::recovered(&self.core, voted, left.new).await {
-            let abstained = self.abstained(&votes);
-            drop(votes);
-            self.take_back(&abstained, self.patience.left(voted.elapsed())).await;
-            return self.gathered(self.patience.left(voted.elapsed())).await;
-        }
-        votes
-    }
-
-    /// What each node has granted without its vote counting.
-    fn abstained(&self, votes: &Round<Ballot>) -> Vec<Vec<Hold>> {
-        let abstained =
-            |node, which: &usize| matches!(votes.on(*which).nth(node).flatten(), Some(Ballot::Abstains(_)));
-        let holds = |node| {
-            let requests = self.requests().filter(|which| abstained(node, which));
-            requests.map(|which| self.asked[which].hold.clone()).collect()
-        };
-        (0..self.core.nodes.len()).map(holds).collect()
-    }
-
-    /// What a node granted before it had recovered never counts. So it is given back before the next vote.
-    async fn take_back(&self, holds: &[Vec<Hold>], patience: Patience) {
-        let mut released = Round::ask(&self.core.nodes, |which, node| {
-            let holds = holds[which].clone();
-            async move {
-                let releases: Vec<_> = holds.iter().map(|hold| (hold, Duration::ZERO)).collect();
-                match releases.is_empty() {
-                    true => Vec::new(),
-                    false => node.insist(releases.len(), node.store.release_each(&releases)).await,
-                }
-            }
-            .boxed()
-        });
-        released.gather(patience, |_| false).await;
-    }
-
-    async fn gathered(&self, patience: Patience) -> Round<Ballot> {
-        let mut votes = self.vote();
-        votes.gather(patience, |votes| self.requests().all(|which| self.is_decided(votes, which))).await;
-        votes
-    }
-
-    fn vote(&self) -> Round<Ballot> {
-        Round::ask(&self.core.nodes, |which, node| {
-            let (core, asked) = (Arc::clone(&self.core), Arc::clone(&self.asked));
-            let (first, clock) = (self.first, Arc::clone(&self.clock));
-            async move { vote(&core, which, &node, &asked, first, &clock).await }.boxed()
-        })
-    }
-
-    /// Whether nothing is to be waited for: not even nodes that may still know the fence that is expected.
-    fn is_decided(&self, votes: &Round<Ballot>, which: usize) -> bool {
-        let verdict = tally(votes, which).on_request();
-        let (Verdict::Yes, Some(fence)) = (verdict, self.expected[which]) else {
-            return verdict != Verdict::Open;
-        };
-        let know = said(votes, which).filter(|said| *said == fence).count();
-        let needed = self.core.needed();
-        let open = votes.on(which).filter(Option::is_none).count();
-        know >= needed || know + open < needed
-    }
-
     /// Takes the clocks and the fences of the nodes for what is proposed next.
     fn keep_pace(&self, votes: &Round<Ballot>) {
         let pace = &self.core.pace;
@@ -334,7 +212,7 @@ impl Attempt {
     async fn tidy_up(&self, votes: Round<Ballot>, granted: &[Option<Grant>], written: &[(usize, Fence)]) {
         for (which, grant) in granted.iter().enumerate() {
             for (node, ballot) in votes.on(which).enumerate() {
-                if let Some(ballot) = ballot.filter(|ballot| grant.is_none() && ballot.leaves_a_debt()) {
+                if let Some(ballot) = ballot.filter(|_| grant.is_none()) {
                     self.owe(node, which, ballot);
                 }
             }
@@ -348,7 +226,7 @@ impl Attempt {
     async fn await_late(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>]) {
         while let Some((node, ballots)) = votes.late().await {
             let mut raises = Vec::new();
-            for (which, ballot) in ballots.iter().enumerate().filter(|(_, ballot)| ballot.leaves_a_debt()) {
+            for (which, ballot) in ballots.iter().enumerate() {
                 match granted[which] {
                     Some(grant) if self.core.ledger.holds(self.asked[which].hold.token, self.core.now()) => {
                         let other =
@@ -399,9 +277,17 @@ impl Attempt {
         }
     }
 
+    /// Has given back what a ballot of a request that is not granted may have left on its node. One that was certainly not
+    /// executed has left nothing, but what an earlier attempt left there is owed again.
     fn owe(&self, node: usize, which: usize, ballot: &Ballot) {
         const FIRST_PAUSE: Duration = Duration::from_millis(50);
         let Acquisition { hold, ttl, .. } = &*self.asked[which];
+        if !ballot.may_hold() {
+            if matches!(ballot, Ballot::Failed(_)) {
+                self.core.owe_again(node, hold.token, self.number);
+            }
+            return;
+        }
         let now = self.core.now();
         let again = matches!(ballot, Ballot::Failed(_)).then_some(FIRST_PAUSE);
         let debt = Debt { hold: hold.clone(), opening: now, end: now + *ttl, attempt: self.number, again };

@@ -12,7 +12,7 @@ use super::{
     recovery::Recovery,
 };
 use crate::{
-    protocol::{Moment, majority},
+    protocol::{Moment, Token, majority},
     store::{Certainty, Released, StoreError},
     world::Clock,
 };
@@ -44,6 +44,13 @@ impl Core {
     /// Has a hold given back on a node, in the background and again and again, until that is certain or it has ended.
     pub(super) fn owe(self: &Arc<Self>, node: usize, debt: Debt) {
         if self.ledger.owe(node, debt) {
+            tokio::spawn(work_off(Arc::clone(self), node));
+        }
+    }
+
+    /// The same for what an earlier attempt left on a node that was not reached by this one.
+    pub(super) fn owe_again(self: &Arc<Self>, node: usize, token: Token, attempt: u64) {
+        if self.ledger.owe_again(node, token, attempt) {
             tokio::spawn(work_off(Arc::clone(self), node));
         }
     }

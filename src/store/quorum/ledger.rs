@@ -51,6 +51,8 @@ pub(super) struct Granted {
 #[derive(Debug, Default)]
 struct Owed {
     debts: BTreeMap<Token, Debt>,
+    /// Those whose token is wanted again, until it is known whether the node was reached.
+    wanted: HashMap<Token, Debt>,
     /// Tokens whose release may still be executed, and until when that is reckoned with.
     on_their_way: HashMap<Token, Moment>,
     worked_off: bool,
@@ -104,7 +106,9 @@ impl Ledger {
         let owed = &mut books.owed[node];
         let want = |asked: &Arc<Acquisition>| {
             let token = asked.hold.token;
-            owed.debts.remove(&token);
+            if let Some(debt) = owed.debts.remove(&token) {
+                owed.wanted.insert(token, debt);
+            }
             owed.on_their_way.get(&token).is_some_and(|end| *end > now)
         };
         asked.iter().map(want).collect()
@@ -186,11 +190,25 @@ impl Ledger {
         !books.want(&debt) && books.owe(node, debt)
     }
 
+    /// A node was not reached for this token: what an earlier attempt left there is owed again, by this one. Answers whether
+    /// somebody has to begin with that.
+    #[must_use]
+    pub(super) fn owe_again(&self, node: usize, token: Token, attempt: u64) -> bool {
+        let mut books = self.books();
+        match books.owed[node].wanted.remove(&token) {
+            Some(debt) => {
+                !books.want(&Debt { attempt, ..debt.clone() }) && books.owe(node, Debt { attempt, ..debt })
+            }
+            None => false,
+        }
+    }
+
     /// Takes up to `most` of what is owed on a node; nothing means that whoever works it off is done.
     pub(super) fn take(&self, node: usize, most: usize, now: Moment) -> Vec<Debt> {
         let mut books = self.books();
         let owed = &mut books.owed[node];
         owed.debts.retain(|_, debt| debt.end > now);
+        owed.wanted.retain(|_, debt| debt.end > now);
         owed.on_their_way.retain(|_, end| *end > now);
         let due: Vec<Debt> = owed.debts.values().take(most).cloned().collect();
         for debt in &due {
@@ -308,6 +326,25 @@ mod tests {
             metadata: Arc::new(Metadata::new()),
             place: None,
         })
+    }
+
+    #[test]
+    fn what_an_earlier_attempt_left_is_owed_again_if_the_node_was_not_reached() {
+        let (ledger, now, asked) = (Ledger::new(1), Moment::since_origin(Duration::ZERO), [asked()]);
+        let token = asked[0].hold.token;
+        let begin = || {
+            let (attempt, _) = ledger.begin(&asked, now);
+            let _late = ledger.want_again(0, &asked, now);
+            attempt
+        };
+        let first = begin();
+        assert!(!ledger.owe_again(0, token, first), "nothing was left");
+        let hold = asked[0].hold.clone();
+        assert!(ledger.owe(0, Debt { hold, opening: now, end: now + TTL, attempt: first, again: None }));
+        let second = begin();
+        assert!(ledger.take(0, 1, now).is_empty(), "it is wanted again");
+        assert!(ledger.owe_again(0, token, second));
+        assert_eq!(ledger.take(0, 1, now).len(), 1);
     }
 
     #[test]

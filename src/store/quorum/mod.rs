@@ -15,6 +15,7 @@ mod pace;
 mod recovery;
 mod round;
 mod views;
+mod voting;
 
 use std::{sync::Arc, time::Duration};
 

@@ -47,11 +47,6 @@ impl Ballot {
         }
     }
 
-    /// Whether the token, or what an earlier attempt for it left there, may have to be given back.
-    pub(super) fn leaves_a_debt(&self) -> bool {
-        !matches!(self, Self::No(_) | Self::Never(_))
-    }
-
     /// Whether the token may hold there.
     pub(super) fn may_hold(&self) -> bool {
         match self {

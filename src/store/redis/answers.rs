@@ -8,8 +8,8 @@ use super::{errors, record};
 use crate::{
     protocol::{Fence, Mode},
     store::{
-        Acquired, AcquiredAll, Acquisition, Certainty, Grant, Holder, HolderState, Inspection, Instance,
-        Passed, Recovered, Refusal, Released, Renewed, Report, StoreError,
+        Acquired, AcquiredAll, Acquisition, Certainty, Grant, Holder, HolderState, Inspection, Passed,
+        Refusal, Released, Renewed, StoreError,
     },
 };
 
@@ -27,41 +27,6 @@ pub(super) fn each<T>(
         Ok(_) => all(senseless("not one for each request")),
         Err(error) => all(error),
     }
-}
-
-/// What is answered if a first fence was named: the usual, the server's time in µs, and what it has written down.
-pub(super) fn with_clock(answer: Value) -> Result<(Value, Fence, Option<Recovered>), StoreError> {
-    let Value::Array(mut values) = answer else {
-        return Err(senseless("not a list"));
-    };
-    let (written, micros) = (values.pop(), values.pop());
-    let read = |value: Option<Value>| value.ok_or_else(|| senseless("the time is missing"));
-    let micros: u64 = redis::from_redis_value(read(micros)?).map_err(|_| senseless("the time is missing"))?;
-    let written: String = redis::from_redis_value(read(written)?).map_err(|_| senseless("no text"))?;
-    Ok((Value::Array(values), Fence::new(micros), recovered(&written)))
-}
-
-/// What a server has written down of its recovery: nothing, unless it is ours.
-fn recovered(written: &str) -> Option<Recovered> {
-    let mut words = written.split(' ');
-    let (instance, durable, fence) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
-    let durable = durable == "1";
-    Some(Recovered { instance: instance.to_owned(), durable, fence: Fence::new(fence) })
-}
-
-/// The report of this incarnation.
-pub(super) fn reported(answer: Value, instance: Instance) -> Result<Report, StoreError> {
-    let (verdict, mut rest) = only(answer)?;
-    if verdict != "report" {
-        return Err(rest.otherwise(&verdict));
-    }
-    let (last, clock) = (Fence::new(rest.number()?), Fence::new(rest.number()?));
-    Ok(Report { instance, recovered: recovered(&rest.text()?), last, clock })
-}
-
-pub(super) fn taught(answer: Value) -> Result<(), StoreError> {
-    let (verdict, mut rest) = only(answer)?;
-    if verdict == "taught" { Ok(()) } else { Err(rest.otherwise(&verdict)) }
 }
 
 pub(super) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreError> {
@@ -184,7 +149,7 @@ fn holder(
     Ok(Holder { token, mode, state, owner, fence, remaining, metadata })
 }
 
-fn senseless(what: &str) -> StoreError {
+pub(super) fn senseless(what: &str) -> StoreError {
     StoreError::Lost { doing: format!("the answer makes no sense: {what}"), source: None }
 }
 
@@ -196,7 +161,7 @@ fn parts(answer: Value) -> Result<Fields, StoreError> {
 }
 
 /// The verdict on the only request of a call, and what follows it.
-fn only(answer: Value) -> Result<(String, Fields), StoreError> {
+pub(super) fn only(answer: Value) -> Result<(String, Fields), StoreError> {
     Fields::of(parts(answer)?.value("the answer is missing")?)
 }
 
@@ -209,7 +174,7 @@ fn no_verdict(answer: Value) -> StoreError {
 }
 
 /// What is left of a list in an answer.
-struct Fields(vec::IntoIter<Value>);
+pub(super) struct Fields(vec::IntoIter<Value>);
 
 impl Fields {
     fn new(list: Value) -> Result<Self, StoreError> {
@@ -237,11 +202,11 @@ impl Fields {
         redis::from_redis_value(self.value(what)?).map_err(|_| senseless(what))
     }
 
-    fn text(&mut self) -> Result<String, StoreError> {
+    pub(super) fn text(&mut self) -> Result<String, StoreError> {
         self.next("a text is missing")
     }
 
-    fn number(&mut self) -> Result<u64, StoreError> {
+    pub(super) fn number(&mut self) -> Result<u64, StoreError> {
         self.next("a number is missing")
     }
 
@@ -270,7 +235,7 @@ impl Fields {
     }
 
     /// A verdict that every verb may get, or none that is known.
-    fn otherwise(&mut self, verdict: &str) -> StoreError {
+    pub(super) fn otherwise(&mut self, verdict: &str) -> StoreError {
         let read = match verdict {
             "corrupt" => self.text().map(|reason| StoreError::Corrupt { reason }),
             "error" => self.text().map(|reason| errors::within_script(&reason)),

@@ -8,6 +8,7 @@ use redis::Value;
 use super::{
     RedisStore, answers, batch,
     call::Call,
+    lessons,
     replicas::{self, Confirmed, Shortfall},
     verbs::weight,
 };
@@ -77,7 +78,7 @@ impl RedisStore {
     async fn acquire_in_one_call_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Paced {
         let call = self.caller.acquire_from(asked, first);
         let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
-        let (answered, clock, recovered) = match answered.and_then(answers::with_clock) {
+        let (answered, clock, recovered) = match answered.and_then(lessons::with_clock) {
             Ok((answered, clock, recovered)) => (Ok(answered), Some(clock), recovered),
             Err(error) => (Err(error), None, None),
         };

@@ -15,6 +15,7 @@ mod errors;
 mod inbox;
 mod instance;
 mod keys;
+mod lessons;
 mod listing;
 mod options;
 mod plain;

@@ -8,7 +8,7 @@ use super::{
     RedisStore, answers, batch,
     connection::Connection,
     instance::Known,
-    keys, listing, plain,
+    keys, lessons, listing, plain,
     replicas::{Confirmed, Replicas},
     servers::Servers,
 };
@@ -159,7 +159,7 @@ impl Store for RedisStore {
         async move {
             let connection = self.single()?;
             let (number, instance) = (connection.number().await?, self.this_instance(connection).await?);
-            let report = answers::reported(self.servers.send(&self.caller.report()).await?.value, instance)?;
+            let report = lessons::reported(self.servers.send(&self.caller.report()).await?.value, instance)?;
             // What two connections told may be of two incarnations.
             if connection.number().await? == number {
                 return Ok(report);
@@ -173,7 +173,7 @@ impl Store for RedisStore {
     fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
         async move {
             self.single()?;
-            answers::taught(self.servers.send(&self.caller.teach(lesson)).await?.value)
+            lessons::taught(self.servers.send(&self.caller.teach(lesson)).await?.value)
         }
         .boxed()
     }

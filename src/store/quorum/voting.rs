@@ -1,0 +1,138 @@
+//! The vote of the nodes on an attempt, and a second one when nodes have recovered meanwhile.
+
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use futures_util::FutureExt;
+use tokio::time::Instant;
+
+use super::{asking::vote, core::Core, node::Ballot, options::Patience, recovery, round::Round};
+use crate::{
+    protocol::{Fence, Moment, Tally, Verdict},
+    store::{Acquisition, Hold},
+};
+
+/// One attempt of several tokens.
+pub(super) struct Attempt {
+    pub(super) core: Arc<Core>,
+    pub(super) asked: Arc<[Arc<Acquisition>]>,
+    pub(super) number: u64,
+    /// The fences of the live holds that are repeated or re-entered.
+    pub(super) expected: Vec<Option<Fence>>,
+    /// The fence that is proposed for the first.
+    pub(super) first: Fence,
+    /// The latest that the clock of a node read, in µs.
+    pub(super) clock: Arc<AtomicU64>,
+    pub(super) sent: Moment,
+    pub(super) patience: Patience,
+}
+
+pub(super) fn tally(votes: &Round<Ballot>, which: usize) -> Tally {
+    let ballots = votes.on(which);
+    let mut tally = Tally::new(ballots.len());
+    for ballot in ballots {
+        match ballot {
+            None => {}
+            Some(Ballot::Yes(_)) => tally.yes(),
+            Some(Ballot::No(_) | Ballot::Never(_)) => tally.no(),
+            Some(Ballot::Abstains(_) | Ballot::Failed(_)) => tally.silent(),
+        }
+    }
+    tally
+}
+
+fn abstentions(votes: &Round<Ballot>, which: usize) -> usize {
+    votes.on(which).flatten().filter(|ballot| matches!(ballot, Ballot::Abstains(_))).count()
+}
+
+/// The fences that the nodes have said to a request.
+pub(super) fn said(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = Fence> + Clone {
+    let said: Vec<Fence> = votes.on(which).flatten().filter_map(Ballot::fence).collect();
+    said.into_iter()
+}
+
+impl Attempt {
+    pub(super) fn requests(&self) -> std::ops::Range<usize> {
+        0..self.asked.len()
+    }
+
+    /// The votes of the nodes; once more if nodes that abstained have recovered in time, and are needed.
+    pub(super) async fn votes(&self) -> Round<Ballot> {
+        let voted = Instant::now();
+        let votes = self.gathered(self.patience).await;
+        if !self.requests().any(|which| abstentions(&votes, which) > 0) {
+            return votes;
+        }
+        recovery::recover_later(&self.core, voted);
+        let short = |which| {
+            let yes = tally(&votes, which).yes_votes();
+            yes < self.core.needed() && yes + abstentions(&votes, which) >= self.core.needed()
+        };
+        let left = self.patience.left(voted.elapsed());
+        if self.requests().any(short) && recovery::recovered(&self.core, voted, left.new).await {
+            let abstained = self.abstained(&votes);
+            if self.take_back(&abstained, self.patience.left(voted.elapsed())).await {
+                return self.gathered(self.patience.left(voted.elapsed())).await;
+            }
+        }
+        votes
+    }
+
+    /// What each node has granted without its vote counting.
+    fn abstained(&self, votes: &Round<Ballot>) -> Vec<Vec<Hold>> {
+        let abstained =
+            |node, which: &usize| matches!(votes.on(*which).nth(node).flatten(), Some(Ballot::Abstains(_)));
+        let holds = |node| {
+            let requests = self.requests().filter(|which| abstained(node, which));
+            requests.map(|which| self.asked[which].hold.clone()).collect()
+        };
+        (0..self.core.nodes.len()).map(holds).collect()
+    }
+
+    /// What a node granted before it had recovered never counts. So it is given back before the next vote; answers whether
+    /// that is certain. A release that may come later could take the next vote away.
+    async fn take_back(&self, holds: &[Vec<Hold>], patience: Patience) -> bool {
+        let mut released = Round::ask(&self.core.nodes, |which, node| {
+            let holds = holds[which].clone();
+            async move {
+                let releases: Vec<_> = holds.iter().map(|hold| (hold, Duration::ZERO)).collect();
+                match releases.is_empty() {
+                    true => Vec::new(),
+                    false => node.insist(releases.len(), node.store.release_each(&releases)).await,
+                }
+            }
+            .boxed()
+        });
+        released.gather(patience, |_| false).await;
+        let answered: usize = released.into_answers().filter(Result::is_ok).count();
+        answered == holds.iter().flatten().count()
+    }
+
+    async fn gathered(&self, patience: Patience) -> Round<Ballot> {
+        let mut votes = self.vote();
+        votes.gather(patience, |votes| self.requests().all(|which| self.is_decided(votes, which))).await;
+        votes
+    }
+
+    fn vote(&self) -> Round<Ballot> {
+        Round::ask(&self.core.nodes, |which, node| {
+            let (core, asked) = (Arc::clone(&self.core), Arc::clone(&self.asked));
+            let (first, clock) = (self.first, Arc::clone(&self.clock));
+            async move { vote(&core, which, &node, &asked, first, &clock).await }.boxed()
+        })
+    }
+
+    /// Whether nothing is to be waited for: not even nodes that may still know the fence that is expected.
+    fn is_decided(&self, votes: &Round<Ballot>, which: usize) -> bool {
+        let verdict = tally(votes, which).on_request();
+        let (Verdict::Yes, Some(fence)) = (verdict, self.expected[which]) else {
+            return verdict != Verdict::Open;
+        };
+        let know = said(votes, which).filter(|said| *said == fence).count();
+        let needed = self.core.needed();
+        let open = votes.on(which).filter(Option::is_none).count();
+        know >= needed || know + open < needed
+    }
+}
