@@ -55,7 +55,8 @@ impl<'a> Turn<'a> {
     }
 
     pub(super) const fn passed_over(&mut self) {
-        self.steps += 1;
+        const STEPS: u32 = 2;
+        self.steps += STEPS;
     }
 
     /// Answers whether anybody listens.

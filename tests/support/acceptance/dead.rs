@@ -215,7 +215,7 @@ pub(crate) async fn one_verb_hands_over_to_so_many_and_the_rest_go_on_at_once(sc
         scene.granted(going_on).await;
         verbs += 1;
     }
-    assert_eq!(verbs, 2);
+    assert_eq!(verbs, 4);
     let inspection = scene.inspect().await;
     assert_eq!((inspection.total, inspection.waiting), (READERS as u64, 0));
 }

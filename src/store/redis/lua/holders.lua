@@ -27,7 +27,7 @@ local main, ends, records, counts, queue, waiters, places
 -- some_are_over    holders, and
 -- some_are_gone    places are still to be cleared away
 -- found_unclaimed  something was handed over and not taken up, and that was not acted on yet
-local budget, some_are_over, some_are_gone, found_unclaimed = 400, false, false, false
+local budget, some_are_over, some_are_gone, found_unclaimed = 200, false, false, false
 
 -- All below is about the resource of this main key from now on.
 local function on(key)
