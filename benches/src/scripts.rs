@@ -42,10 +42,14 @@ struct Timed {
     found: Vec<Found>,
 }
 
-/// The longest script of one kind.
+/// The scripts of one kind.
 struct Found {
     what: &'static str,
     how_many: String,
+    /// How many took longer than a tenth of a ms.
+    scripts: usize,
+    /// What 99 of 100 of these did not exceed: less of a matter of chance than the longest on a busy machine.
+    most: Duration,
     longest: Duration,
 }
 
@@ -64,9 +68,12 @@ pub(crate) fn measure() -> Result<(String, bool), Failure> {
         timed.one_batch().await?;
         Ok::<_, Failure>(timed.found)
     })?;
-    let mut text = "| What | How many | Longest script, ms |\n|---|---:|---:|\n".to_owned();
-    for Found { what, how_many, longest } in &found {
-        writeln!(text, "| {what} | {how_many} | {:.1} |", longest.as_secs_f64() * 1e3)?;
+    let mut text =
+        "| What | How many | Scripts | 99 % within, ms | Longest, ms |\n|---|---:|---:|---:|---:|\n"
+            .to_owned();
+    let millis = |time: &Duration| time.as_secs_f64() * 1e3;
+    for Found { what, how_many, scripts, most, longest } in &found {
+        writeln!(text, "| {what} | {how_many} | {scripts} | {:.1} | {:.1} |", millis(most), millis(longest))?;
     }
     Ok((text, found.iter().all(|found| found.longest <= LONGEST)))
 }
@@ -108,10 +115,14 @@ impl Timed {
             Some(Value::Int(micros)) => u64::try_from(*micros).ok(),
             _ => None,
         });
-        let longest = Duration::from_micros(micros.max().unwrap_or(0));
+        let mut micros: Vec<_> = micros.collect();
+        micros.sort_unstable();
+        let at = |place: usize| Duration::from_micros(micros.get(place).copied().unwrap_or(0));
+        let scripts = micros.len();
+        let (most, longest) = (at((scripts * 99).div_ceil(100).max(1) - 1), at(scripts.max(1) - 1));
         let how_many = how_many.to_string();
         eprintln!("{what}, {how_many}: {longest:?}");
-        self.found.push(Found { what, how_many, longest });
+        self.found.push(Found { what, how_many, scripts, most, longest });
         Ok(redis::cmd("SLOWLOG").arg("RESET").exec(&mut self.asking)?)
     }
 
