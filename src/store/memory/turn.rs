@@ -50,13 +50,12 @@ impl<'a> Turn<'a> {
     }
 
     pub(super) const fn handed_over(&mut self) {
-        const STEPS: u32 = 4;
+        const STEPS: u32 = 5;
         self.steps += STEPS;
     }
 
     pub(super) const fn passed_over(&mut self) {
-        const STEPS: u32 = 2;
-        self.steps += STEPS;
+        self.steps += 1;
     }
 
     /// Answers whether anybody listens.

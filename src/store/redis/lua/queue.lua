@@ -127,7 +127,7 @@ local function hand_over(state, now, asking)
   local roll, called, dead_since, dead_up_to = the_roll()
   if calls then
     -- To call takes time as well.
-    budget = math.max(4, budget - 160)
+    budget = math.max(5, budget - 260)
     found_unclaimed, dead_since, dead_up_to = false, roll, called
   end
   local before = dead_since .. ' ' .. dead_up_to
@@ -169,9 +169,9 @@ local function hand_over(state, now, asking)
         heard = publish(request.inbox, head) or request.came_back
       end
       if not heard then
-        budget = budget - 2
+        budget = budget - 1
       else
-        budget = budget - 4
+        budget = budget - 5
         if head == asking then
           leave(head)
         else
