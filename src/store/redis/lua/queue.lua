@@ -105,10 +105,9 @@ end
 -- Calls as many as CALLED_AT_MOST says in the contract: something that was handed over was not taken up, and those who
 -- live are to show it.
 local function call_the_roll(asking, now, before)
-  local up_to, tokens = 0, redis.call('ZRANGE', queue, 0, 319)
-  local known = tokens[1] and redis.call('HMGET', waiters, unpack(tokens)) or {}
-  for i, token in ipairs(tokens) do
-    local arrival, inbox = string.match(known[i] or '', '^(%d+) %d (%S+)')
+  local up_to = 0
+  for _, token in ipairs(redis.call('ZRANGE', queue, 0, 319)) do
+    local arrival, inbox = string.match(redis.call('HGET', waiters, token) or '', '^(%d+) %d (%S+)')
     if inbox then
       up_to = arrival
       if token ~= asking then
