@@ -3,8 +3,8 @@
 //! # Layout
 //! Read in this order: [`plan`] (what is measured), [`workloads`] (what a worker does), [`lockers`] (with what),
 //! [`worker`] (a process that does it), [`coordinator`] (starts workers and looks at the server), [`summary`]
-//! (repetitions made one), [`report`] and [`svg`] (what is shown). Apart from them stands [`quorum`], a comparison of its
-//! own.
+//! (repetitions made one), [`report`] and [`svg`] (what is shown). Apart from them stand [`quorum`], a comparison of its
+//! own, and [`scripts`], the longest scripts.
 //!
 //! Every measurement has worker processes of its own and an empty server. The lockers take turns, so that whatever
 //! else the machine does meets all of them alike.
@@ -18,6 +18,7 @@ mod quorum;
 mod referee;
 mod report;
 mod sample;
+mod scripts;
 mod server;
 mod summary;
 mod svg;
@@ -65,6 +66,8 @@ struct Options {
 enum Command {
     /// Five servers as a quorum, of which two are killed, or stopped; --seconds is for each of the eight that are compared
     Quorum,
+    /// The longest script when very many read, wait, have ended or are dead; fails above 5 ms
+    Scripts,
     /// What the benchmark starts by itself: a process that does the work of one measurement
     #[command(hide = true)]
     Worker { job: String },
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
     let done = match &options.command {
         Some(Command::Worker { job }) => worker::run(job).map(|()| true),
         Some(Command::Quorum) => quorum(&options).map(|()| true),
+        Some(Command::Scripts) => scripts(),
         None => measure(&options),
     };
     match done {
@@ -97,6 +101,16 @@ fn main() -> ExitCode {
 fn quorum(options: &Options) -> Result<(), Failure> {
     println!("{}", quorum::measure(Duration::from_secs_f64(options.seconds))?);
     Ok(())
+}
+
+/// Answers whether no script took too long.
+fn scripts() -> Result<bool, Failure> {
+    let (table, in_bounds) = scripts::measure()?;
+    println!("{table}");
+    if !in_bounds {
+        eprintln!("a script kept the server for more than 5 ms");
+    }
+    Ok(in_bounds)
 }
 
 /// Measures all that is asked for. Answers whether mutual exclusion was never broken and no lease lost.

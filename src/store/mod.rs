@@ -285,7 +285,7 @@ pub const NEXT_AT_MOST: usize = 8;
 /// How many waiters a store tells at most at one moment to show that they are alive.
 pub const CALLED_AT_MOST: usize = 320;
 
-/// How much of the queue one verb of a store serves at most: a hand-over counts as 4 steps, and a waiter that is passed
-/// over because it is taken for dead as one. In a batch on one server all verbs together have so many, and each of them
-/// at least 4.
-pub const STEPS_AT_MOST: u32 = 400;
+/// How much of the queue one verb of a store serves at most: a hand-over counts as 5 steps, and a waiter that is passed
+/// over because it is taken for dead as one. In a batch on one server the verbs that a call serves have so many together, and
+/// each of them at least 5.
+pub const STEPS_AT_MOST: u32 = 320;

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use leasehold::store::Place;
+use futures_util::StreamExt;
+use leasehold::store::{Announcement, Place};
 
 use crate::{proxy::Proxy, *};
 
@@ -61,7 +62,7 @@ async fn what_is_foreign_in_a_batch_harms_no_neighbour() {
         &["RPUSH", "leasehold:{c}", "hello"],
         &["SET", "leasehold:{c}", "hello"],
         &["HSET", "leasehold:{c}", "field", "value"],
-        &["SET", "leasehold:{c}:q", "hello"],
+        &["SET", "leasehold:{c}:p", "hello"],
     ];
     let server = RedisServer::start();
     let store = store(&server);
@@ -198,6 +199,9 @@ async fn what_is_named_twice_is_served_in_order() {
 async fn a_batch_that_frees_what_it_waits_for_hands_it_over_in_order() {
     let server = RedisServer::start();
     let store = store(&server);
+    // To whom nobody listens nothing is handed over.
+    let mut announcements = store.listen(&INBOX);
+    assert!(matches!(announcements.next().await, Some(Announcement::Listening)));
     let place = Place { inbox: INBOX, patience: TTL, grant_window: TTL, max_waiters: 10 };
     let waiter = |token| Arc::new(Acquisition { place: Some(place), ..exclusive(&hold("r", token)) });
     let asked = [1, 2, 3].map(waiter);

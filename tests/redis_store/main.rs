@@ -3,6 +3,7 @@
 //! What a lock does in general is in `acceptance.rs`, for every store.
 
 mod batches;
+mod bounded;
 mod broken;
 mod inbox;
 mod kept;

@@ -108,8 +108,13 @@ async fn ten_thousand_waiters_that_died_are_cleared_away() {
     server.advance(PATIENCE / 2);
     assert_eq!(queued(&store, &waiter(20_000)).await, 10_000);
     server.advance(PATIENCE / 2);
+    // Each verb clears so many away, and no more.
+    let mut verbs = 1;
+    while queued(&store, &waiter(20_000)).await > 0 && verbs < 1_000 {
+        verbs += 1;
+    }
+    assert!((25..200).contains(&verbs), "{verbs}");
     assert_eq!(store.inspect(&hold("r", 1).resource, 1).await.unwrap().waiting, 1);
-    assert_eq!(queued(&store, &waiter(20_000)).await, 0);
     for (command, key) in [("ZCARD", "q"), ("HLEN", "w"), ("ZCARD", "p")] {
         assert_eq!(number(server.command(&[command, &format!("leasehold:{{r}}:{key}")])), 1);
     }

@@ -50,7 +50,7 @@ impl<'a> Turn<'a> {
     }
 
     pub(super) const fn handed_over(&mut self) {
-        const STEPS: u32 = 4;
+        const STEPS: u32 = 5;
         self.steps += STEPS;
     }
 

@@ -13,20 +13,27 @@ use crate::{
     },
 };
 
-/// What each of so many requests of a batch was answered, in their order.
+/// What each of so many requests of a batch was answered, in their order; `None` for one that was certainly not served, and is
+/// to be sent once more.
 pub(super) fn each<T>(
     answered: Result<Value, StoreError>,
     requests: usize,
     read: impl Fn(usize, Value) -> Result<T, StoreError>,
-) -> Vec<Result<T, StoreError>> {
-    let all = |error: StoreError| (0..requests).map(|_| Err(error.clone())).collect();
+) -> Vec<Option<Result<T, StoreError>>> {
+    let all = |error: StoreError| (0..requests).map(|_| Some(Err(error.clone()))).collect();
+    let read = |(number, value)| (!is_later(&value)).then(|| read(number, value));
     match answered {
         Ok(Value::Array(values)) if values.len() == 1 + requests => {
-            values.into_iter().skip(1).enumerate().map(|(number, value)| read(number, value)).collect()
+            values.into_iter().skip(1).enumerate().map(read).collect()
         }
         Ok(_) => all(senseless("not one for each request")),
         Err(error) => all(error),
     }
+}
+
+/// Whether a script has served as many requests as one call serves, and not this one.
+fn is_later(answer: &Value) -> bool {
+    matches!(answer, Value::BulkString(word) if word == b"later")
 }
 
 pub(super) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreError> {
@@ -301,7 +308,8 @@ mod tests {
     fn a_batch_with_too_few_or_too_many_answers_is_lost_as_a_whole() {
         let renewals = |answers: &[i64]| {
             let values = answers.iter().map(|&answer| Value::Int(answer));
-            each(Ok(call(values)), 2, |_, answer| renewed(answer))
+            let told = each(Ok(call(values)), 2, |_, answer| renewed(answer));
+            told.into_iter().map(Option::unwrap).collect::<Vec<_>>()
         };
         for answers in [&[][..], &[1], &[1, 1, 1]] {
             let told = renewals(answers);
@@ -316,7 +324,16 @@ mod tests {
     fn an_error_of_one_request_is_an_answer_to_it_alone() {
         let answers = [Value::Int(7), list(&["error", "WRONGTYPE of another kind"]), Value::Int(8)];
         let told = each(Ok(call(answers)), 3, |_, answer| acquired(answer, Mode::Exclusive));
-        assert!(matches!(told[1], Err(StoreError::Corrupt { .. })), "{told:?}");
-        assert!(told[0].is_ok() && told[2].is_ok(), "{told:?}");
+        assert!(
+            matches!(told[..], [Some(Ok(_)), Some(Err(StoreError::Corrupt { .. })), Some(Ok(_))]),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn what_was_left_for_later_has_no_answer_yet() {
+        let answers = [Value::Int(7), Value::BulkString("later".into())];
+        let told = each(Ok(call(answers)), 2, |_, answer| acquired(answer, Mode::Exclusive));
+        assert!(matches!(told[..], [Some(Ok(_)), None]), "{told:?}");
     }
 }

@@ -1,12 +1,17 @@
 //! Which requests go out in one call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use futures_util::future::join_all;
+
+use super::answers::senseless;
+use crate::{protocol::ResourceName, store::StoreError};
 
 /// A server serves nobody else while it executes a call.
 const MOST_REQUESTS: usize = 256;
 const MOST_BYTES: usize = 128 * 1024;
+/// How many of those that a call has left for later go out in one: a few more than a call serves of their kind.
+const MOST_AGAIN: usize = 32;
 
 /// Cuts requests, in their order, into what goes out in one call each. `bytes` tells how large one is, roughly; one that
 /// is larger than a call goes alone.
@@ -25,6 +30,101 @@ pub(super) fn split<T>(requests: &[T], bytes: impl Fn(&T) -> usize) -> Vec<&[T]>
         calls.push(&requests[first..]);
     }
     calls
+}
+
+/// The requests of one call that have no answer yet.
+pub(super) struct Open<'a, T> {
+    /// In their order.
+    pub(super) requests: Vec<&'a T>,
+    /// Which place the last of them has among all requests of the call.
+    last: usize,
+}
+
+impl<T> Open<'_, T> {
+    /// How much later than those of the whole call their fences begin, so that none is smaller than it would have been.
+    pub(super) fn ahead(&self) -> u64 {
+        (self.last + 1 - self.requests.len()) as u64
+    }
+}
+
+/// Sends requests in one call, and what it leaves for later in further calls, one after the other, until all have an answer.
+/// The order is kept: a call that leaves one for later leaves all behind it.
+pub(super) async fn until_served<'a, T, R, F>(
+    requests: &'a [T],
+    call: impl Fn(Open<'a, T>) -> F,
+) -> Vec<Result<R, StoreError>>
+where
+    F: Future<Output = Vec<Option<Result<R, StoreError>>>>,
+{
+    let mut answers: Vec<_> = requests.iter().map(|_| None).collect();
+    let mut open: Vec<usize> = (0..requests.len()).collect();
+    while let Some(&last) = open.last() {
+        let sent = Open { requests: open.iter().map(|&at| &requests[at]).collect(), last };
+        let told = call(sent).await;
+        let failure = failure(&told);
+        for (at, answer) in open.into_iter().zip(told) {
+            answers[at] = answer;
+        }
+        if let Some(error) = failure {
+            // Nor would the next call do better.
+            let open = answers.iter_mut().filter(|answer| answer.is_none());
+            open.for_each(|answer| *answer = Some(Err(error.clone())));
+        }
+        open = (0..requests.len()).filter(|&at| answers[at].is_none()).take(MOST_AGAIN).collect();
+    }
+    answers.into_iter().flatten().collect()
+}
+
+/// Why a call as a whole did nothing, or may have.
+fn failure<R>(told: &[Option<Result<R, StoreError>>]) -> Option<StoreError> {
+    let is_of_all = |told: &Option<_>| match told {
+        Some(Err(error)) => {
+            use StoreError::{Lost, TimedOut, Unavailable};
+            matches!(error, Lost { .. } | TimedOut { .. } | Unavailable { .. })
+        }
+        Some(Ok(_)) => false,
+        None => true,
+    };
+    let error = told.iter().flatten().find_map(|answer| answer.as_ref().err().cloned());
+    told.iter().all(is_of_all).then(|| error.unwrap_or_else(|| senseless("nothing was served")))
+}
+
+/// Lets calls be answered at the same time, unless they have a resource in common: then the later one has to wait, because
+/// the earlier one may not serve all its requests at once. The answers are in the order of the calls.
+pub(super) async fn in_order<'a, T, R, F>(
+    calls: Vec<&'a [T]>,
+    resource: impl Fn(&'a T) -> &'a ResourceName,
+    answer: impl Fn(&'a [T]) -> F,
+) -> Vec<R>
+where
+    F: Future<Output = Vec<R>>,
+{
+    let mut answers = Vec::new();
+    for round in rounds(calls, resource) {
+        answers.extend(together(round.into_iter().map(&answer)).await);
+    }
+    answers
+}
+
+/// Calls parted, in their order, into those that have no resource in common.
+pub(super) fn rounds<'a, T>(
+    calls: Vec<&'a [T]>,
+    resource: impl Fn(&'a T) -> &'a ResourceName,
+) -> Vec<Vec<&'a [T]>> {
+    if calls.len() < 2 {
+        return vec![calls];
+    }
+    let (mut rounds, mut round, mut met) = (Vec::new(), Vec::new(), HashSet::new());
+    for call in calls {
+        if call.iter().any(|request| met.contains(resource(request))) {
+            rounds.push(std::mem::take(&mut round));
+            met.clear();
+        }
+        met.extend(call.iter().map(&resource));
+        round.push(call);
+    }
+    rounds.push(round);
+    rounds
 }
 
 /// The answers of calls that are sent at the same time, in the order of the calls.

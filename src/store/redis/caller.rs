@@ -65,13 +65,13 @@ impl Caller {
         &self.prefix
     }
 
-    pub(super) fn acquire<A: Borrow<Acquisition>>(&self, asked: &[A]) -> Call {
+    pub(super) fn acquire(&self, asked: &[&Acquisition]) -> Call {
         self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked, None)
     }
 
     /// In the full layout: the fence of the first is at least this one. The counter stays, for it is one key a server: the
     /// clocks of a quorum's nodes may be further apart than a retention time.
-    pub(super) fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Call {
+    pub(super) fn acquire_from(&self, asked: &[&Acquisition], first: Fence) -> Call {
         self.acquiring(&scripts::ACQUIRE, asked, Some(first))
     }
 
@@ -99,7 +99,7 @@ impl Caller {
         }
     }
 
-    pub(super) fn renew(&self, renewals: &[(&Hold, Duration)]) -> Call {
+    pub(super) fn renew(&self, renewals: &[&(&Hold, Duration)]) -> Call {
         let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
         let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), false);
         for (hold, ttl) in renewals {
@@ -108,7 +108,7 @@ impl Caller {
         call
     }
 
-    pub(super) fn release(&self, releases: &[(&Hold, Duration)]) -> Call {
+    pub(super) fn release(&self, releases: &[&(&Hold, Duration)]) -> Call {
         let script = self.either(&scripts::RELEASE, &scripts::PLAIN_RELEASE);
         let mut call = self.granting(script, releases.iter().map(|(hold, _)| &hold.resource));
         for (hold, closed_for) in releases {
@@ -122,7 +122,7 @@ impl Caller {
         self.granted(call)
     }
 
-    pub(super) fn raise(&self, raises: &[(&Hold, Fence)]) -> Call {
+    pub(super) fn raise(&self, raises: &[&(&Hold, Fence)]) -> Call {
         let mut call = self.granting(&scripts::RAISE, raises.iter().map(|(hold, _)| &hold.resource));
         for (hold, fence) in raises {
             call.token(hold.token, "").arg(fence.get());

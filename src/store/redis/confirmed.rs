@@ -1,6 +1,10 @@
 //! What grants or renews: in calls that count only when replicas have confirmed them, if that was asked for.
 
-use std::{borrow::Borrow, sync::Arc, time::Duration};
+use std::{
+    borrow::Borrow,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use futures_util::future::{Either, join_all, ready};
 use redis::Value;
@@ -14,7 +18,7 @@ use super::{
 };
 use crate::{
     protocol::Fence,
-    store::{Acquired, Acquisition, Hold, Paced, Renewed, Store, StoreError},
+    store::{Acquired, Acquisition, Hold, Paced, Recovered, Renewed, Store, StoreError},
 };
 
 impl RedisStore {
@@ -33,78 +37,101 @@ impl RedisStore {
     ) -> Vec<Result<Acquired, StoreError>> {
         let calls = batch::split(&asked, |asked| weight(asked));
         if self.replicas.is_none() {
-            return batch::together(calls.into_iter().map(|asked| self.acquire_in_one_call(asked))).await;
+            let answer = |asked| self.acquire_in_calls(asked);
+            return batch::in_order(calls, |asked| &asked.hold.resource, answer).await;
         }
         // Each takes a connection of its own, so that one of several on their way could overtake another.
         let mut answers = Vec::with_capacity(asked.len());
         for asked in calls {
-            answers.extend(self.acquire_in_one_call(asked).await);
+            answers.extend(self.acquire_in_calls(asked).await);
         }
         answers
     }
 
-    /// [`Store::acquire`] for each of these, in one call.
-    pub(super) async fn acquire_in_one_call<A: Borrow<Acquisition>>(
+    /// [`Store::acquire`] for each of these, in one call if the server serves all of them in one.
+    pub(super) async fn acquire_in_calls<A: Borrow<Acquisition>>(
         &self,
         asked: &[A],
     ) -> Vec<Result<Acquired, StoreError>> {
-        let (answered, shortfall) = replicas::parted(self.send_counting(&self.caller.acquire(asked)).await);
-        self.acquired(asked, answered, shortfall).await
+        batch::until_served(asked, |open| async move {
+            let asked: Vec<_> = open.requests.into_iter().map(Borrow::borrow).collect();
+            let call = self.caller.acquire(&asked);
+            let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
+            self.acquired(&asked, answered, shortfall).await
+        })
+        .await
     }
 
     /// [`Store::acquire_each_from`], on one server and in the full layout.
     pub(super) async fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Paced {
         let calls = batch::split(asked, |asked| weight(asked));
         let mut first = first.get();
-        let mut sent = Vec::with_capacity(calls.len());
-        for asked in calls {
-            let answered = self.acquire_in_one_call_from(asked, Fence::new(first));
-            first = first.saturating_add(asked.len() as u64);
-            // As in `acquire_in_order`.
-            match self.replicas {
-                None => sent.push(Either::Left(answered)),
-                Some(_) => sent.push(Either::Right(ready(answered.await))),
+        let mut answered = Vec::with_capacity(calls.len());
+        for round in batch::rounds(calls, |asked| &asked.hold.resource) {
+            let mut sent = Vec::with_capacity(round.len());
+            for asked in round {
+                let answer = self.acquire_in_calls_from(asked, Fence::new(first));
+                first = first.saturating_add(asked.len() as u64);
+                // As in `acquire_in_order`.
+                match self.replicas {
+                    None => sent.push(Either::Left(answer)),
+                    Some(_) => sent.push(Either::Right(ready(answer.await))),
+                }
             }
+            answered.extend(join_all(sent).await);
         }
-        let answered = join_all(sent).await;
         let clock = answered.iter().filter_map(|paced| paced.clock).max();
-        let mut recovered = answered.iter().map(|paced| paced.recovered.clone());
-        // What is not true of all of them is true of none.
-        let recovered =
-            recovered.next().flatten().filter(|first| recovered.all(|other| other.as_ref() == Some(first)));
+        let recovered = common(answered.iter().map(|paced| paced.recovered.clone()));
         Paced { answers: answered.into_iter().flat_map(|paced| paced.answers).collect(), clock, recovered }
     }
 
-    async fn acquire_in_one_call_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Paced {
-        let call = self.caller.acquire_from(asked, first);
-        let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
-        let (answered, clock, recovered) = match answered.and_then(lessons::with_clock) {
-            Ok((answered, clock, recovered)) => (Ok(answered), Some(clock), recovered),
-            Err(error) => (Err(error), None, None),
-        };
-        Paced { answers: self.acquired(asked, answered, shortfall).await, clock, recovered }
+    async fn acquire_in_calls_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Paced {
+        let clocks = Mutex::new(Vec::new());
+        let answers = batch::until_served(asked, |open| {
+            let (clocks, first) = (&clocks, first.get().saturating_add(open.ahead()));
+            async move {
+                let asked: Vec<_> = open.requests.into_iter().map(Borrow::borrow).collect();
+                let call = self.caller.acquire_from(&asked, Fence::new(first));
+                let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
+                let (answered, clock) = match answered.and_then(lessons::with_clock) {
+                    Ok((answered, clock, recovered)) => (Ok(answered), (Some(clock), recovered)),
+                    Err(error) => (Err(error), (None, None)),
+                };
+                // Nothing under this lock panics half-way.
+                clocks.lock().unwrap_or_else(PoisonError::into_inner).push(clock);
+                self.acquired(&asked, answered, shortfall).await
+            }
+        })
+        .await;
+        let (clocks, recovered) = clocks
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .into_iter()
+            .unzip::<_, _, Vec<_>, Vec<_>>();
+        Paced { answers, clock: clocks.into_iter().flatten().max(), recovered: common(recovered) }
     }
 
     /// What the requests of one call are answered. What replicas did not confirm is taken back.
-    async fn acquired<A: Borrow<Acquisition>>(
+    async fn acquired(
         &self,
-        asked: &[A],
+        asked: &[&Acquisition],
         answered: Result<Value, StoreError>,
         shortfall: Option<Shortfall>,
-    ) -> Vec<Result<Acquired, StoreError>> {
+    ) -> Vec<Option<Result<Acquired, StoreError>>> {
         let mut answers = answers::each(answered, asked.len(), |number, answer| {
-            answers::acquired(answer, asked[number].borrow().mode)
+            answers::acquired(answer, asked[number].mode)
         });
         if let Some(shortfall) = shortfall {
-            let holds = asked.iter().map(|asked| &asked.borrow().hold);
-            let granted =
-                holds.zip(&mut answers).filter(|(_, answer)| matches!(answer, Ok(Acquired::Granted(_))));
+            let holds = asked.iter().map(|asked| &asked.hold);
+            let granted = holds
+                .zip(&mut answers)
+                .filter(|(_, answer)| matches!(answer, Some(Ok(Acquired::Granted(_)))));
             let (holds, granted): (Vec<_>, Vec<_>) = granted.unzip();
             let undone = self.take_back(holds).await;
             granted
                 .into_iter()
                 .zip(undone)
-                .for_each(|(answer, undone)| *answer = Err(shortfall.error(undone)));
+                .for_each(|(answer, undone)| *answer = Some(Err(shortfall.error(undone))));
         }
         answers
     }
@@ -115,15 +142,28 @@ impl RedisStore {
         self.release_each(&releases).await.into_iter().map(|released| released.is_ok()).collect()
     }
 
-    /// [`Store::renew`] for each of these, in one call.
-    pub(super) async fn renew_in_one_call(
+    /// [`Store::renew`] for each of these, in one call if the server serves all of them in one.
+    pub(super) async fn renew_in_calls(
         &self,
         renewals: &[(&Hold, Duration)],
     ) -> Vec<Result<Renewed, StoreError>> {
-        let (answered, shortfall) = replicas::parted(self.send_counting(&self.caller.renew(renewals)).await);
-        answers::each(answered, renewals.len(), |_, answer| match (answers::renewed(answer)?, &shortfall) {
-            (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
-            (renewed, _) => Ok(renewed),
+        batch::until_served(renewals, |open| async move {
+            let renewals = open.requests;
+            let call = self.caller.renew(&renewals);
+            let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
+            answers::each(answered, renewals.len(), |_, answer| {
+                match (answers::renewed(answer)?, &shortfall) {
+                    (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
+                    (renewed, _) => Ok(renewed),
+                }
+            })
         })
+        .await
     }
+}
+
+/// What several calls were told alike of the server's recovery: what is not true of all of them is true of none.
+fn common(told: impl IntoIterator<Item = Option<Recovered>>) -> Option<Recovered> {
+    let mut told = told.into_iter();
+    told.next().flatten().filter(|first| told.all(|other| other.as_ref() == Some(first)))
 }

@@ -26,18 +26,18 @@ impl Store for RedisStore {
         async move {
             match plain::lacks(asked).filter(|_| self.is_plain()) {
                 Some(error) => Err(error),
-                None => only(self.acquire_in_one_call(slice::from_ref(asked)).await),
+                None => only(self.acquire_in_calls(slice::from_ref(asked)).await),
             }
         }
         .boxed()
     }
 
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        async move { only(self.renew_in_one_call(&[(hold, ttl)]).await) }.boxed()
+        async move { only(self.renew_in_calls(&[(hold, ttl)]).await) }.boxed()
     }
 
     fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
-        async move { only(self.release_in_one_call(&[(hold, closed_for)]).await) }.boxed()
+        async move { only(self.release_in_calls(&[(hold, closed_for)]).await) }.boxed()
     }
 
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
@@ -58,17 +58,20 @@ impl Store for RedisStore {
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
         // A node that gives a slot away refuses calls of which part is gone already; one that asks for a single key it
         // sends to the other node. So leases survive a move that takes longer than they hold.
-        let calls = match self.servers.is_cluster() {
-            true => renewals.chunks(1).collect(),
-            false => batch::split(renewals, |(hold, _)| bytes(hold)),
-        };
-        batch::together(calls.into_iter().map(|renewals| self.renew_in_one_call(renewals))).boxed()
+        if self.servers.is_cluster() {
+            // A call always serves its first request, so the order is kept.
+            return batch::together(renewals.chunks(1).map(|renewal| self.renew_in_calls(renewal))).boxed();
+        }
+        let calls = batch::split(renewals, |(hold, _)| bytes(hold));
+        let answer = |renewals| self.renew_in_calls(renewals);
+        batch::in_order(calls, |(hold, _)| &hold.resource, answer).boxed()
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
         let answer = async move |releases: Vec<(&Hold, Duration)>| {
             let calls = batch::split(&releases, |(hold, _)| bytes(hold));
-            batch::together(calls.into_iter().map(|releases| self.release_in_one_call(releases))).await
+            let answer = |releases| self.release_in_calls(releases);
+            batch::in_order(calls, |(hold, _)| &hold.resource, answer).await
         };
         batch::by_slot(releases, |(hold, _)| self.slot(hold), answer).boxed()
     }
@@ -146,7 +149,8 @@ impl Store for RedisStore {
         }
         let answer = async move |raises: Vec<(&Hold, Fence)>| {
             let calls = batch::split(&raises, |(hold, _)| bytes(hold));
-            batch::together(calls.into_iter().map(|raises| self.raise_in_one_call(raises))).await
+            let answer = |raises| self.raise_in_calls(raises);
+            batch::in_order(calls, |(hold, _)| &hold.resource, answer).await
         };
         batch::by_slot(raises, |(hold, _)| self.slot(hold), answer).boxed()
     }
@@ -215,21 +219,29 @@ impl RedisStore {
         }
     }
 
-    /// [`Store::release`] for each of these, in one call.
-    async fn release_in_one_call(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
-        let answered = self.servers.send(&self.caller.release(releases)).await;
-        let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
-        let value = answered.map(|answered| answered.value);
-        answers::each(value, releases.len(), |_, answer| certain(answers::released(answer)?, repeated))
+    /// [`Store::release`] for each of these, in one call if the server serves all of them in one.
+    async fn release_in_calls(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
+        batch::until_served(releases, |open| async move {
+            let answered = self.servers.send(&self.caller.release(&open.requests)).await;
+            let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
+            let value = answered.map(|answered| answered.value);
+            answers::each(value, open.requests.len(), |_, answer| {
+                certain(answers::released(answer)?, repeated)
+            })
+        })
+        .await
     }
 
-    /// [`Store::raise_fences`] for each of these, in one call.
-    async fn raise_in_one_call(&self, raises: &[(&Hold, Fence)]) -> Vec<Result<bool, StoreError>> {
-        let answered = self.servers.send(&self.caller.raise(raises)).await;
-        let value = answered.map(|answered| answered.value);
-        answers::each(value, raises.len(), |_, answer| {
-            answers::renewed(answer).map(|renewed| renewed == Renewed::Extended)
+    /// [`Store::raise_fences`] for each of these, in one call if the server serves all of them in one.
+    async fn raise_in_calls(&self, raises: &[(&Hold, Fence)]) -> Vec<Result<bool, StoreError>> {
+        batch::until_served(raises, |open| async move {
+            let answered = self.servers.send(&self.caller.raise(&open.requests)).await;
+            let value = answered.map(|answered| answered.value);
+            answers::each(value, open.requests.len(), |_, answer| {
+                answers::renewed(answer).map(|renewed| renewed == Renewed::Extended)
+            })
         })
+        .await
     }
 }
 

@@ -27,11 +27,11 @@ local main, ends, records, counts, queue, waiters, places
 -- some_are_over    holders, and
 -- some_are_gone    places are still to be cleared away
 -- found_unclaimed  something was handed over and not taken up, and that was not acted on yet
-local budget, some_are_over, some_are_gone, found_unclaimed = 400, false, false, false
+local budget, some_are_over, some_are_gone, found_unclaimed = 320, false, false, false
 
 -- All below is about the resource of this main key from now on.
 local function on(key)
-  budget, some_are_over, some_are_gone, found_unclaimed = math.max(budget, 4), false, false, false
+  budget, some_are_over, some_are_gone, found_unclaimed = math.max(budget, 5), false, false, false
   main, ends, records, counts = key, key .. ':h', key .. ':d', key .. ':o'
   queue, waiters, places = key .. ':q', key .. ':w', key .. ':p'
 end
@@ -159,12 +159,12 @@ local function purge(now)
     return false
   end
   -- Each takes several commands.
-  local most = math.max(1, math.ceil(budget / 2))
+  local most = math.max(1, math.ceil(budget / 3))
   local over = redis.call('ZRANGEBYSCORE', ends, '-inf', now, 'LIMIT', 0, most)
   if over[1] then
     redis.call('ZREM', ends, unpack(over))
     some_are_over = #over == most
-    budget = budget - 2 * #over
+    budget = budget - 3 * #over
   end
   for _, member in ipairs(over) do
     end_member(member)

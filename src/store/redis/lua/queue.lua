@@ -76,9 +76,8 @@ local function publish(inbox, what)
   return type(heard) ~= 'number' or heard > 0
 end
 
-local function inbox_and_arrival_of(token)
-  local arrival, inbox = string.match(redis.call('HGET', waiters, token) or '', '^(%d+) %d (%S+)')
-  return inbox, arrival
+local function inbox_of(token)
+  return string.match(redis.call('HGET', waiters, token) or '', '^%d+ %d (%S+)')
 end
 
 -- Tells the first of those that wait, and of whose inbox somebody hears, and the last if that is elsewhere: what was
@@ -89,7 +88,7 @@ local function tell_who_is_next(asking, what)
   for _, token in ipairs(redis.call('ZRANGE', queue, 0, tries)) do
     if token ~= asking and tries > 0 then
       tries = tries - 1
-      local inbox = inbox_and_arrival_of(token)
+      local inbox = inbox_of(token)
       if inbox and publish(inbox, what .. token) then
         told = inbox
         break
@@ -97,7 +96,7 @@ local function tell_who_is_next(asking, what)
     end
   end
   local last = redis.call('ZREVRANGE', queue, 0, 0)[1]
-  local inbox = last and last ~= asking and inbox_and_arrival_of(last)
+  local inbox = last and last ~= asking and inbox_of(last)
   if inbox and inbox ~= told then
     publish(inbox, what .. last)
   end
@@ -108,7 +107,7 @@ end
 local function call_the_roll(asking, now, before)
   local up_to = 0
   for _, token in ipairs(redis.call('ZRANGE', queue, 0, 319)) do
-    local inbox, arrival = inbox_and_arrival_of(token)
+    local arrival, inbox = string.match(redis.call('HGET', waiters, token) or '', '^(%d+) %d (%S+)')
     if inbox then
       up_to = arrival
       if token ~= asking then
@@ -126,6 +125,8 @@ local function hand_over(state, now, asking)
   local calls, served, to_others, left_over = found_unclaimed, false, false, false
   local roll, called, dead_since, dead_up_to = the_roll()
   if calls then
+    -- To call takes time as well.
+    budget = math.max(5, budget - 260)
     found_unclaimed, dead_since, dead_up_to = false, roll, called
   end
   local before = dead_since .. ' ' .. dead_up_to
@@ -142,6 +143,11 @@ local function hand_over(state, now, asking)
     local request = request_of(head)
     local gone = request and (some_are_gone or request.arrival <= dead_up_to) and redis.call('ZSCORE', places, head)
     if not request or some_are_gone and gone and tonumber(gone) <= now then
+      if budget <= 0 then
+        left_over = true
+        break
+      end
+      budget = budget - 1
       redis.call('ZREM', queue, head)
       leave(head)
     else
@@ -164,7 +170,7 @@ local function hand_over(state, now, asking)
       if not heard then
         budget = budget - 1
       else
-        budget = budget - 4
+        budget = budget - 5
         if head == asking then
           leave(head)
         else

@@ -1,0 +1,296 @@
+//! How long a script keeps the server from serving anybody else, when very many read, wait, have ended or are dead.
+//!
+//! A server counts in its slow log how long each script took, by the clock on the wall: on a busy machine also the time in
+//! which it did not get a processor.
+
+use std::{fmt::Write, iter, sync::Arc, time::Duration};
+
+use futures_util::StreamExt;
+use leasehold::{
+    ResourceName,
+    protocol::{Mode, Token},
+    store::{
+        Acquired, Acquisition, Hold, Inbox, Place, RedisOptions, RedisStore, Released, Renewed, Store,
+        StoreError,
+    },
+};
+use redis::{Client, Connection, Value};
+use tokio::time::Instant;
+
+use crate::{Failure, server::Server};
+
+/// How long a script may take.
+const LONGEST: Duration = Duration::from_millis(5);
+/// How many requests go to the store at a time, as those of a busy manager do.
+const AT_A_TIME: usize = 2_560;
+const READERS: [usize; 3] = [1_000, 10_000, 50_000];
+const EXPIRED: usize = 100_000;
+const DEAD: usize = 10_000;
+const RESOURCES: usize = 20;
+const READERS_OF_EACH: usize = 5_000;
+const LONG: Duration = Duration::from_secs(600);
+/// Until when all that end together have come.
+const END: Duration = Duration::from_secs(30);
+
+/// A server whose scripts are timed, and a store on it.
+struct Timed {
+    server: Server,
+    asking: Connection,
+    store: RedisStore,
+    /// Where announcements are heard.
+    inbox: Inbox,
+    found: Vec<Found>,
+}
+
+/// The scripts of one kind.
+struct Found {
+    what: &'static str,
+    how_many: String,
+    /// How many took longer than a tenth of a ms.
+    scripts: usize,
+    /// What 99 of 100 of these did not exceed: less of a matter of chance than the longest on a busy machine.
+    most: Duration,
+    longest: Duration,
+}
+
+/// Measures all of them. Answers a table, and whether no script took too long.
+pub(crate) fn measure() -> Result<(String, bool), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let found = runtime.block_on(async {
+        let mut timed = Timed::start().await?;
+        for readers in READERS {
+            timed.many_readers(readers).await?;
+        }
+        timed.many_that_ended().await?;
+        timed.many_killed().await?;
+        timed.many_frozen().await?;
+        timed.many_gone().await?;
+        timed.one_batch().await?;
+        Ok::<_, Failure>(timed.found)
+    })?;
+    let mut text =
+        "| What | How many | Scripts | 99 % within, ms | Longest, ms |\n|---|---:|---:|---:|---:|\n"
+            .to_owned();
+    let millis = |time: &Duration| time.as_secs_f64() * 1e3;
+    for Found { what, how_many, scripts, most, longest } in &found {
+        writeln!(text, "| {what} | {how_many} | {scripts} | {:.1} | {:.1} |", millis(most), millis(longest))?;
+    }
+    Ok((text, found.iter().all(|found| found.longest <= LONGEST)))
+}
+
+impl Timed {
+    async fn start() -> Result<Self, Failure> {
+        let server = Server::start()?;
+        let options = RedisOptions { response_timeout: END, ..RedisOptions::default() };
+        let store = RedisStore::with_options(&server.url(), options)?;
+        let mut asking = Client::open(server.url())?.get_connection()?;
+        for (setting, value) in [("slowlog-log-slower-than", 100), ("slowlog-max-len", 1_000_000)] {
+            redis::cmd("CONFIG").arg("SET").arg(setting).arg(value).exec(&mut asking)?;
+        }
+        let inbox = Inbox(Token::from_bits(rand::random()));
+        let mut announcements = store.listen(&inbox);
+        announcements.next().await.ok_or("there are no announcements")?;
+        tokio::spawn(async move { while announcements.next().await.is_some() {} });
+        Ok(Self { server, asking, store, inbox, found: Vec::new() })
+    }
+
+    /// A place of one that hears what it is told.
+    fn alive(&self) -> Option<Place> {
+        Some(place(self.inbox, LONG))
+    }
+
+    fn forget(&mut self) -> Result<(), Failure> {
+        self.server.empty()?;
+        Ok(redis::cmd("SLOWLOG").arg("RESET").exec(&mut self.asking)?)
+    }
+
+    /// Notes the longest script since the last note.
+    fn note(&mut self, what: &'static str, how_many: impl ToString) -> Result<(), Failure> {
+        let slow: Vec<Vec<Value>> = redis::cmd("SLOWLOG").arg("GET").arg(-1).query(&mut self.asking)?;
+        let is_script = |entry: &&Vec<Value>| match entry.get(3) {
+            Some(Value::Array(words)) => words.first() == Some(&Value::BulkString("EVALSHA".into())),
+            _ => false,
+        };
+        let micros = slow.iter().filter(is_script).filter_map(|entry| match entry.get(2) {
+            Some(Value::Int(micros)) => u64::try_from(*micros).ok(),
+            _ => None,
+        });
+        let mut micros: Vec<_> = micros.collect();
+        micros.sort_unstable();
+        let at = |place: usize| Duration::from_micros(micros.get(place).copied().unwrap_or(0));
+        let scripts = micros.len();
+        let (most, longest) = (at((scripts * 99).div_ceil(100).max(1) - 1), at(scripts.max(1) - 1));
+        let how_many = how_many.to_string();
+        eprintln!("{what}, {how_many}: {longest:?}");
+        self.found.push(Found { what, how_many, scripts, most, longest });
+        Ok(redis::cmd("SLOWLOG").arg("RESET").exec(&mut self.asking)?)
+    }
+
+    async fn acquire(&self, asked: &[Arc<Acquisition>]) -> Result<Vec<Acquired>, StoreError> {
+        let mut answers = Vec::with_capacity(asked.len());
+        for asked in asked.chunks(AT_A_TIME) {
+            answers.extend(self.store.acquire_each(asked).await);
+        }
+        answers.into_iter().collect()
+    }
+
+    /// Lets all of them queue, and answers an error if one did not have to.
+    async fn queue(&self, waiters: &[Arc<Acquisition>]) -> Result<(), Failure> {
+        let queued = |answer: &Acquired| matches!(answer, Acquired::Queued { .. });
+        expected(self.acquire(waiters).await?.iter().all(queued), "somebody did not queue")
+    }
+
+    async fn take(&self, holders: &[Arc<Acquisition>]) -> Result<(), Failure> {
+        let granted = |answer: &Acquired| matches!(answer, Acquired::Granted(_));
+        expected(self.acquire(holders).await?.iter().all(granted), "somebody was not granted")
+    }
+
+    async fn release(&self, holders: &[Arc<Acquisition>]) -> Result<(), Failure> {
+        for holders in holders.chunks(AT_A_TIME) {
+            let releases: Vec<_> = holders.iter().map(|asked| (&asked.hold, Duration::ZERO)).collect();
+            for released in self.store.release_each(&releases).await {
+                expected(released? == Released::Freed, "somebody held nothing")?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn many_readers(&mut self, readers: usize) -> Result<(), Failure> {
+        self.forget()?;
+        let writer = [ask("r", Mode::Exclusive, LONG, None)?];
+        self.take(&writer).await?;
+        let waiting = several(readers, || ask("r", Mode::Shared, LONG, self.alive()))?;
+        self.queue(&waiting).await?;
+        self.note("readers queue", readers)?;
+        self.queue(&waiting).await?;
+        self.note("they ask again", readers)?;
+        self.release(&writer).await?;
+        self.note("the release that hands over to them", readers)?;
+        self.take(&waiting).await?;
+        self.note("they take up", readers)?;
+        for waiting in waiting.chunks(AT_A_TIME) {
+            let renewals: Vec<_> = waiting.iter().map(|asked| (&asked.hold, LONG)).collect();
+            for renewed in self.store.renew_each(&renewals).await {
+                expected(renewed? == Renewed::Extended, "somebody was not renewed")?;
+            }
+        }
+        self.note("they renew", readers)?;
+        self.release(&waiting).await?;
+        self.note("they release", readers)
+    }
+
+    async fn many_that_ended(&mut self) -> Result<(), Failure> {
+        self.forget()?;
+        self.take(&[ask("r", Mode::Shared, LONG, None)?]).await?;
+        let end = Instant::now() + END;
+        let mut left = EXPIRED;
+        while left > 0 {
+            let together = left.min(AT_A_TIME);
+            let ttl = end.saturating_duration_since(Instant::now());
+            self.take(&several(together, || ask("r", Mode::Shared, ttl, None))?).await?;
+            left -= together;
+        }
+        self.note("readers read", EXPIRED)?;
+        expected(Instant::now() < end, "the machine is too slow to let so many read at once")?;
+        tokio::time::sleep_until(end + Duration::from_secs(1)).await;
+        self.take(&[ask("r", Mode::Shared, LONG, None)?]).await?;
+        self.note("the first acquisition after they ended", EXPIRED)?;
+        self.take(&several(1_000, || ask("r", Mode::Shared, LONG, None))?).await?;
+        self.note("a thousand more", EXPIRED)
+    }
+
+    /// Waiters whose processes were killed, so that nobody hears their inboxes.
+    async fn many_killed(&mut self) -> Result<(), Failure> {
+        self.forget()?;
+        let writer = self.writer_and_dead(Some(unheard(LONG))).await?;
+        self.note("writers queue", DEAD)?;
+        let alive = [ask("r", Mode::Exclusive, LONG, self.alive())?];
+        self.queue(&alive).await?;
+        self.release(&writer).await?;
+        self.note("the release past them, when they were killed", DEAD)?;
+        self.take(&alive).await?;
+        self.note("the next acquisition", DEAD)
+    }
+
+    /// Waiters whose processes hear what they are told, and do nothing.
+    async fn many_frozen(&mut self) -> Result<(), Failure> {
+        self.forget()?;
+        let grant_window = Duration::from_millis(100);
+        let frozen = self.alive().map(|place| Place { grant_window, ..place });
+        let writer = self.writer_and_dead(frozen).await?;
+        let alive = [ask("r", Mode::Exclusive, LONG, self.alive())?];
+        self.queue(&alive).await?;
+        self.release(&writer).await?;
+        for _ in 0..2 {
+            tokio::time::sleep(2 * grant_window).await;
+            self.acquire(&alive).await?;
+        }
+        self.note("the roll is called, and those who do not answer are passed over", DEAD)
+    }
+
+    /// Waiters whose patience is over.
+    async fn many_gone(&mut self) -> Result<(), Failure> {
+        self.forget()?;
+        let patience = END / 3;
+        let writer = self.writer_and_dead(Some(unheard(patience))).await?;
+        let alive = [ask("r", Mode::Exclusive, LONG, self.alive())?];
+        self.queue(&alive).await?;
+        tokio::time::sleep(patience + Duration::from_secs(1)).await;
+        self.note("they queue again", DEAD)?;
+        self.release(&writer).await?;
+        self.note("the release past them, when their places are gone", DEAD)?;
+        self.take(&alive).await?;
+        self.note("the next acquisition", DEAD)
+    }
+
+    async fn writer_and_dead(&self, place: Option<Place>) -> Result<[Arc<Acquisition>; 1], Failure> {
+        let writer = [ask("r", Mode::Exclusive, LONG, None)?];
+        self.take(&writer).await?;
+        let dead = several(DEAD, || ask("r", Mode::Exclusive, LONG, place))?;
+        self.queue(&dead).await?;
+        Ok(writer)
+    }
+
+    async fn one_batch(&mut self) -> Result<(), Failure> {
+        self.forget()?;
+        let how_many = format!("{RESOURCES} × {READERS_OF_EACH}");
+        let names: Vec<_> = (0..RESOURCES).map(|number| format!("r{number}")).collect();
+        let writers =
+            names.iter().map(|name| ask(name, Mode::Exclusive, LONG, None)).collect::<Result<Vec<_>, _>>()?;
+        self.take(&writers).await?;
+        for name in &names {
+            let waiting = several(READERS_OF_EACH, || ask(name, Mode::Shared, LONG, self.alive()))?;
+            self.queue(&waiting).await?;
+        }
+        self.note("readers queue", &how_many)?;
+        self.release(&writers).await?;
+        self.note("one batch of releases that hand over", how_many)
+    }
+}
+
+fn expected(is_so: bool, otherwise: &str) -> Result<(), Failure> {
+    if is_so { Ok(()) } else { Err(otherwise.into()) }
+}
+
+fn ask(name: &str, mode: Mode, ttl: Duration, place: Option<Place>) -> Result<Arc<Acquisition>, Failure> {
+    let hold =
+        Hold { resource: ResourceName::new(name)?, token: Token::from_bits(rand::random()), owner: None };
+    let (reentrant, lock_delay) = (false, Duration::ZERO);
+    Ok(Arc::new(Acquisition { hold, mode, reentrant, ttl, lock_delay, metadata: Arc::default(), place }))
+}
+
+fn place(inbox: Inbox, patience: Duration) -> Place {
+    Place { inbox, patience, grant_window: LONG, max_waiters: 1_000_000 }
+}
+
+/// A place in whose inbox nobody hears anything.
+fn unheard(patience: Duration) -> Place {
+    place(Inbox(Token::from_bits(rand::random())), patience)
+}
+
+fn several(
+    how_many: usize,
+    ask: impl Fn() -> Result<Arc<Acquisition>, Failure>,
+) -> Result<Vec<Arc<Acquisition>>, Failure> {
+    iter::repeat_with(ask).take(how_many).collect()
+}
