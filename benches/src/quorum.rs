@@ -115,7 +115,7 @@ async fn compare(callers: usize, length: Duration) -> Result<Vec<Found>, Failure
     Ok(subjects.iter().map(Subject::found).collect())
 }
 
-/// Whether all nodes have written down that they have recovered.
+/// Asks all nodes whether they have written down that they have recovered.
 async fn all_count(nodes: &[(String, Arc<dyn Store>)]) -> Result<bool, Failure> {
     let mut all = true;
     for (_, node) in nodes {

@@ -12,9 +12,9 @@
 //!
 //! It asks every server that the configuration leads to (`INFO`, `CONFIG GET`, `TIME`, and of sentinels and clusters who
 //! is who), tries each command that locks need on a key that is not there, and at last takes, hands over and gives back a
-//! lock, all of it below the prefix `<store.prefix>:inbox:doctor`, where no application looks. A quorum counts for one prefix,
-//! so there the lock has a random name below `store.prefix` itself; as the first lock would, it begins a deployment that may
-//! begin. What it may not ask is a notice, and what does not answer a finding.
+//! lock, all of it below the prefix `<store.prefix>:inbox:doctor`, where no application looks. The members of a quorum have
+//! recovered for one prefix alone, so there the lock has a random name below `store.prefix` itself, and begins a deployment
+//! that may begin, as the first lock would. What it may not ask is a notice, and what does not answer a finding.
 //!
 //! **Invariant:** what is found is a function of what was seen and of the configuration; only `examine` and `trial` talk.
 

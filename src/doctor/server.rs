@@ -169,7 +169,7 @@ fn persistence(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>
     );
 }
 
-/// How long a member of a quorum is missed after a restart.
+/// Judges the time for which a member of a quorum is missed after a restart.
 fn absence(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     let absence = config.limits.max_ttl;
     // Without fences nothing proves that it came back with its data.

@@ -1,4 +1,4 @@
-//! Which members of a quorum count, by what they have written down, and what the others wait for.
+//! The members of a quorum that count, by what they have written down, and what the others wait for.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Whether the members that do not count yet leave a majority.
+/// Names the members that do not count yet, worse if they leave no majority.
 pub(super) fn judge(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
     match config.store.layout {
         Layout::Full => by_what_is_written(config, servers, needed, findings),
@@ -21,63 +21,66 @@ pub(super) fn judge(config: &Config, servers: &[&Server], needed: usize, finding
 }
 
 fn by_what_is_written(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
+    let (max_ttl, is_fresh) = (config.limits.max_ttl, config.store.fresh_start);
     let reports: Vec<Option<Report>> =
         servers.iter().map(|server| report(server.facts.as_ref().ok()?)).collect();
     let knows = |report: &Report| report.instance.has_recovered(report.recovered.as_ref());
     let knowing = reports.iter().flatten().filter(|report| knows(report)).count();
-    if config.store.fresh_start && knowing > 0 {
+    if is_fresh && knowing > 0 {
         fresh_start(
             "the deployment has begun, so it does nothing but harm if all members forget at once",
             findings,
         );
     }
-    let max_ttl = config.limits.max_ttl;
     // The next lock has these taught.
-    let taught = lessons(&reports, Duration::ZERO, max_ttl, config.store.fresh_start).unwrap_or_default();
-    let waits = |place: usize| !taught.iter().any(|(which, _)| *which == place);
-    let waiting = || {
-        let members = (0..).zip(servers).zip(&reports);
-        members.filter_map(|((place, server), report)| {
-            let report = report.as_ref().filter(|report| !knows(report) && waits(place))?;
-            Some((*server, report, abstains_for(report.instance.age, max_ttl)))
-        })
-    };
-    let counting = knowing + taught.len();
-    let severity = if counting >= needed { Severity::Warning } else { Severity::Critical };
-    let all = reports.iter().all(Option::is_some);
-    let has_teachers = knowing >= needed || all;
+    let taught = lessons(&reports, Duration::ZERO, max_ttl, is_fresh).unwrap_or_default();
+    let severity = if knowing + taught.len() >= needed { Severity::Warning } else { Severity::Critical };
     let is_first = reports.iter().flatten().all(|report| report.recovered.is_none());
-    for (server, report, left) in waiting() {
-        let state = match (is_first, &report.recovered) {
-            (true, _) => "nothing is written down on any member, as at a first start",
-            (false, None) => "it is new, or came back without its data",
-            (false, Some(_)) => "it was restarted, and may have forgotten what it acknowledged",
+    let has_teachers = knowing >= needed || reports.iter().all(Option::is_some);
+    for ((place, server), report) in (0..).zip(servers).zip(&reports) {
+        let is_taught = taught.iter().any(|(which, _)| *which == place);
+        let Some(report) = report.as_ref().filter(|report| !knows(report) && !is_taught) else {
+            continue;
         };
-        let mut until = Vec::new();
-        if !left.is_zero() {
-            until.push(format!("for another {left:.0?}"));
-        }
-        if !has_teachers {
-            until.push(
-                "until it is taught the largest fence, for which all members have to answer, or a majority \
-                        that has not forgotten"
-                    .to_owned(),
-            );
-        }
-        let advice = match (is_first, has_teachers) {
-            (true, true) => "wait; or set store.fresh_start, if there are no locks yet",
-            (true, false) => "start all members: the first start needs each of them once",
-            (false, true) => {
-                "wait. A smaller limits.max_ttl, or appendfsync always, makes it shorter next time"
-            }
-            (false, false) => "bring the other members back",
-        };
-        let found = format!("{state}: it does not count {}", until.join(", and not "));
-        findings.add(severity, "votes", Some(&server.address)).because(found, advice);
+        let left = abstains_for(report.instance.age, max_ttl);
+        let reason = reason(is_first, report);
+        findings.add(severity, "votes", Some(&server.address)).because(
+            format!("{reason}: it does not count {}", until(left, has_teachers)),
+            advice(is_first, has_teachers),
+        );
     }
 }
 
-/// What a member would report; `None` if that is not known, and then it does not count.
+/// The reason for which a member does not count.
+fn reason(is_first: bool, report: &Report) -> &'static str {
+    match (is_first, &report.recovered) {
+        (true, _) => "nothing is written down on any member, as at a first start",
+        (false, None) => "it is new, or came back without its data",
+        (false, Some(_)) => "it was restarted, and may have forgotten what it acknowledged",
+    }
+}
+
+/// The time and the event that it waits for.
+fn until(left: Duration, has_teachers: bool) -> String {
+    const TAUGHT: &str = "until it is taught the largest fence, for which all members have to answer, or a majority that \
+                          has not forgotten";
+    match (left, has_teachers) {
+        (Duration::ZERO, _) => TAUGHT.to_owned(),
+        (left, true) => format!("for another {left:.0?}"),
+        (left, false) => format!("for another {left:.0?}, and not {TAUGHT}"),
+    }
+}
+
+fn advice(is_first: bool, has_teachers: bool) -> &'static str {
+    match (is_first, has_teachers) {
+        (true, true) => "wait; or set store.fresh_start, if there are no locks yet",
+        (true, false) => "start all members: the first start needs each of them once",
+        (false, true) => "wait. A smaller limits.max_ttl, or appendfsync always, makes it shorter next time",
+        (false, false) => "bring the other members back",
+    }
+}
+
+/// The report of a member; `None` if it is not known, and then the member does not count.
 fn report(facts: &Facts) -> Option<Report> {
     let recovered: Option<Recovered> = facts.recovered.clone().ok()?;
     let instance =
@@ -86,7 +89,7 @@ fn report(facts: &Facts) -> Option<Report> {
     Some(Report { instance, recovered, last: Fence::new(0), clock: Fence::new(0) })
 }
 
-/// Without fences nothing is written down.
+/// Goes by the age alone: without fences nothing is written down.
 fn by_age(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
     let left = |server: &Server| Some(abstains_for(age(server.facts.as_ref().ok()?)?, config.limits.max_ttl));
     let lives: Vec<(&Server, Duration)> =
@@ -120,7 +123,7 @@ fn age(facts: &Facts) -> Option<Duration> {
     Some(Duration::from_secs(facts.number("uptime_in_seconds")?.saturating_sub(1)))
 }
 
-/// Whether it forgets nothing that it acknowledged, unless its disk is lost.
+/// Tells a server that forgets nothing it acknowledged, unless its disk is lost.
 pub(super) fn is_durable(facts: &Facts) -> bool {
     facts.text("aof_enabled") == Some("1") && facts.setting("appendfsync") == Some("always")
 }

@@ -106,7 +106,7 @@ async fn members_that_nobody_can_teach_are_told_to_wait_for_the_others() {
     assert_eq!(votes.filter(|it| it.severity == Severity::Critical).count(), 0, "{diagnosis}");
 }
 
-/// What is found of the votes of a server, once it has been up for long enough.
+/// The finding about the votes of a server, once it has been up for long enough.
 async fn votes_once_old(url: &str, settings: &str, server: &RedisServer) -> String {
     for _ in 0..300 {
         let diagnosis = examine(url, settings).await;

@@ -52,7 +52,7 @@ fn rig(happens: fn(&mut [RedisServer])) -> Rig {
     }
 }
 
-/// What is left but the two keys that each node of a quorum keeps for ever.
+/// The keys but for the two that each node of a quorum keeps for ever.
 fn keys_of_locks(server: &RedisServer) -> Vec<(String, i64)> {
     let kept = ["leasehold:fence", "leasehold:recovered"];
     server.keys().into_iter().filter(|(key, _)| !kept.contains(&&**key)).collect()
