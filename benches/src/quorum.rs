@@ -96,9 +96,11 @@ async fn compare(callers: usize, length: Duration) -> Result<Vec<Found>, Failure
             .map(|server| Ok((server.url(), single(server)?)))
             .collect::<Result<Vec<_>, Failure>>()?;
         let options = QuorumOptions { fresh_start: true, ..QuorumOptions::default() };
-        let load = Load::Store(Arc::new(QuorumStore::new(nodes, options)?));
-        // All of them have been met before two are lost.
-        run(&load, callers, SLICE, |_| {}).await;
+        let load = Load::Store(Arc::new(QuorumStore::new(nodes.clone(), options)?));
+        // A first start needs all of them, and all have been met before two are lost.
+        while !all_count(&nodes).await? {
+            run(&load, callers, SLICE, |_| {}).await;
+        }
         servers[..DOWN].iter_mut().try_for_each(fault)?;
         subjects.push(Subject::new(name, load, servers)?);
     }
@@ -111,6 +113,16 @@ async fn compare(callers: usize, length: Duration) -> Result<Vec<Found>, Failure
         }
     }
     Ok(subjects.iter().map(Subject::found).collect())
+}
+
+/// Asks all nodes whether they have written down that they have recovered.
+async fn all_count(nodes: &[(String, Arc<dyn Store>)]) -> Result<bool, Failure> {
+    let mut all = true;
+    for (_, node) in nodes {
+        let report = node.report().await?;
+        all &= report.instance.has_recovered(report.recovered.as_ref());
+    }
+    Ok(all)
 }
 
 fn single(server: &Server) -> Result<Arc<dyn Store>, Failure> {

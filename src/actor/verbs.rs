@@ -52,8 +52,10 @@ impl LockManager {
         reply: ReplyTo<Result<Released, ReleaseError>>,
         again: Again,
     ) {
-        let (giver, hold, closed_for) = (self.giver(), lease.hold.clone(), lease.closed_for());
+        let (giver, hold) = (self.giver(), lease.hold.clone());
         let (before, mut unconfirmed) = lease.release();
+        // Not earlier: a lease that is lost meanwhile keeps its lock delay.
+        let closed_for = lease.closed_for();
         let next = self.next_after(&lease, before);
         // Not before everything that may panic: then the lease is still in the table.
         self.take(hold.token);

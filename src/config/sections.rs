@@ -40,13 +40,15 @@ pub struct StoreConfig {
     /// [`LeaseConfig::renewal_interval`] and [`LeaseConfig::ttl`]. `None`: see [`Config::response_timeout`](super::Config::response_timeout).
     #[serde(default, deserialize_with = "given_duration")]
     pub response_timeout: Option<Duration>,
-    /// How long the last fence of a resource is remembered after its last grant. Default: 1 h.
+    /// How long the last fence of a resource is remembered after its last grant; on the nodes of a quorum for ever.
+    /// Default: 1 h.
     #[serde(deserialize_with = "duration")]
     pub fence_retention: Duration,
     /// How long a node of a quorum is waited for; never longer than a twentieth of the TTL. Default: 50 ms.
     #[serde(deserialize_with = "duration")]
     pub node_timeout: Duration,
-    /// Whether the nodes of a quorum may vote however young they are when they are first met. Default: no.
+    /// Whether the nodes of a quorum may count however young they are: for the first start, see
+    /// [`QuorumOptions::fresh_start`](crate::store::QuorumOptions::fresh_start). Default: no.
     pub fresh_start: bool,
 }
 
@@ -150,7 +152,8 @@ impl BackoffConfig {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LimitsConfig {
-    /// The longest TTL. Default: 24 h.
+    /// The longest TTL; also how long a node of a quorum that may have forgotten has to be up before it counts again.
+    /// Default: 24 h.
     #[serde(deserialize_with = "duration")]
     pub max_ttl: Duration,
     /// The longest wait. Default: 24 h.

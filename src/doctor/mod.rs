@@ -12,8 +12,9 @@
 //!
 //! It asks every server that the configuration leads to (`INFO`, `CONFIG GET`, `TIME`, and of sentinels and clusters who
 //! is who), tries each command that locks need on a key that is not there, and at last takes, hands over and gives back a
-//! lock, all of it below the prefix `<store.prefix>:inbox:doctor`, where no application looks. What it may not ask is a
-//! notice, and what does not answer a finding.
+//! lock, all of it below the prefix `<store.prefix>:inbox:doctor`, where no application looks. The members of a quorum have
+//! recovered for one prefix alone, so there the lock has a random name below `store.prefix` itself, and begins a deployment
+//! that may begin, as the first lock would. What it may not ask is a notice, and what does not answer a finding.
 //!
 //! **Invariant:** what is found is a function of what was seen and of the configuration; only `examine` and `trial` talk.
 
@@ -26,6 +27,7 @@ mod rights;
 mod sentinel;
 mod server;
 mod trial;
+mod votes;
 
 use std::time::{Duration, SystemTime};
 
@@ -51,7 +53,8 @@ use crate::{
 /// most the time to connect and five times the time for an answer (`store.connect_timeout`, `store.response_timeout`); of
 /// sentinels and clusters twice that. Trying a lock, unless what was found stops all of them, takes at most six times both
 /// together, on a cluster for each master.
-/// Nothing is left behind: what it writes is removed, and ends by itself within seconds if that fails.
+/// Nothing is left behind: what it writes is removed, and ends by itself within seconds if that fails. Only a quorum that
+/// begins, or whose members are taught, has that written down: two keys a server, as by any lock.
 ///
 /// # Errors
 /// [`ConfigError`] when the configuration itself cannot be right. Nothing was sent then. A server that is down, refuses

@@ -1,12 +1,9 @@
 //! The members of a quorum: enough that vote, each a server of its own.
 
-use std::time::Duration;
-
-use super::{Severity, finding::Findings, server};
+use super::{Severity, finding::Findings, server, votes};
 use crate::{
     config::Config,
-    protocol::abstains_for,
-    store::redis::checkup::{Facts, Seen, Server},
+    store::redis::checkup::{Seen, Server},
 };
 
 pub(super) fn judge(config: &Config, members: &[Seen], findings: &mut Findings) {
@@ -27,7 +24,7 @@ pub(super) fn judge(config: &Config, members: &[Seen], findings: &mut Findings) 
         }
     }
     same_server(&servers, findings);
-    votes(config, &servers, needed, findings);
+    votes::judge(config, &servers, needed, findings);
 }
 
 /// Two addresses of one server are two votes of one that may fail.
@@ -46,38 +43,4 @@ fn same_server(servers: &[&Server], findings: &mut Findings) {
             );
         }
     }
-}
-
-/// Whether those that were started lately leave a majority.
-fn votes(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
-    let lives: Vec<(&Server, Duration)> = servers
-        .iter()
-        .filter_map(|server| Some((*server, abstention(config, server.facts.as_ref().ok()?)?)))
-        .collect();
-    let abstaining = lives.iter().filter(|(_, left)| !left.is_zero());
-    if config.store.fresh_start {
-        if !lives.is_empty() && abstaining.count() == 0 {
-            findings.notice("fresh-start", None).because(
-                "store.fresh_start is set, and all members may vote without it",
-                "remove it: it is for the first start alone",
-            );
-        }
-        return;
-    }
-    let voting = lives.iter().filter(|(_, left)| left.is_zero()).count();
-    for (server, left) in abstaining {
-        let severity = if voting >= needed { Severity::Warning } else { Severity::Critical };
-        findings.add(severity, "votes", Some(&server.address)).because(
-            format!("it was started lately, may have forgotten leases, and does not vote for another {left:.0?}"),
-            "wait; or for the very first start set store.fresh_start. A smaller limits.max_ttl, or appendfsync always, \
-             shortens it",
-        );
-    }
-}
-
-/// How long a member does not vote yet.
-fn abstention(config: &Config, facts: &Facts) -> Option<Duration> {
-    let age = Duration::from_secs(facts.number("uptime_in_seconds")?.saturating_sub(1));
-    let durable = facts.text("aof_enabled") == Some("1") && facts.setting("appendfsync") == Some("always");
-    Some(if durable { Duration::ZERO } else { abstains_for(age, config.limits.max_ttl) })
 }

@@ -46,7 +46,7 @@ pub(super) fn judge(is_quorum: bool, server: &Server, facts: &Facts, findings: &
 
 /// What could not be asked. It is no harm to locks.
 fn unchecked(is_quorum: bool, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
-    let Facts { round_trip: _, clock, info, config, cluster, lacks } = facts;
+    let Facts { round_trip: _, clock, info, config, cluster, recovered: _, lacks } = facts;
     let known = |right: &str| lacks.iter().any(|lack| lack.right == right);
     let asked = [
         (

@@ -5,13 +5,16 @@ use std::time::Duration;
 use super::{
     Severity,
     finding::{Findings, counted},
-    rights,
+    rights, votes,
 };
 use crate::{
     config::Config,
     store::{
         StoreError,
-        redis::checkup::{Facts, Server},
+        redis::{
+            Layout,
+            checkup::{Facts, Server},
+        },
     },
 };
 
@@ -150,17 +153,7 @@ fn persistence(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>
     let Some(append_only) = facts.text("aof_enabled").map(|enabled| enabled == "1") else { return };
     let fsync = facts.setting("appendfsync");
     if is_quorum {
-        let absence = config.limits.max_ttl;
-        if absence > LONG_ABSENCE && !(append_only && fsync == Some("always")) {
-            findings.warning("persistence", at).because(
-                format!(
-                    "it may forget the last grants when it restarts, so after a restart it does not vote for \
-                     {absence:?} (limits.max_ttl)"
-                ),
-                "set appendonly yes and appendfsync always, or limits.max_ttl to what you need, such as \"1m\"",
-            );
-        }
-        return;
+        return absence(config, facts, at, findings);
     }
     let found = match (append_only, fsync, facts.setting("save")) {
         (true, Some("no"), _) => {
@@ -174,6 +167,28 @@ fn persistence(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>
         found,
         "set appendonly yes, with appendfsync everysec or always; and check fences where you write",
     );
+}
+
+/// Judges the time for which a member of a quorum is missed after a restart.
+fn absence(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+    let absence = config.limits.max_ttl;
+    // Without fences nothing proves that it came back with its data.
+    let advice = match config.store.layout {
+        Layout::Full if votes::is_durable(facts) => return,
+        Layout::Full => {
+            "set appendonly yes and appendfsync always, or limits.max_ttl to what you need, such as \"1m\""
+        }
+        Layout::Plain => "set limits.max_ttl to what you need, such as \"1m\"",
+    };
+    if absence > LONG_ABSENCE {
+        findings.warning("persistence", at).because(
+            format!(
+                "it may forget the last grants when it restarts, so after a restart it does not vote for {absence:?} \
+                 (limits.max_ttl)"
+            ),
+            advice,
+        );
+    }
 }
 
 fn disk(server: &Server, facts: &Facts, at: Option<&str>, findings: &mut Findings) {

@@ -78,7 +78,7 @@ impl Recovered {
 /// A fence that was given out is known to a majority. So a majority of nodes that have not forgotten knows the largest. Where
 /// there is none, but *every* node answers, no fence can be past the fastest of all clocks, and as far as a node may be led
 /// past its own. That is also how a deployment begins; only then, and only if `fresh_start` says that there is nothing to
-/// forget, nodes count that have just been started.
+/// forget and none has written anything down, nodes count that have just been started.
 ///
 /// Nodes must have been up for `max_ttl` *before* they were asked: what an earlier incarnation has helped to grant was given
 /// out by then, and is known to the others.
@@ -95,7 +95,7 @@ pub fn lessons(
     let knows = |report: &&Report| report.instance.has_recovered(report.recovered.as_ref());
     let knowing = answered().filter(knows).count();
     let all = answered().count() == reports.len();
-    let first_start = fresh_start && all && knowing == 0;
+    let first_start = fresh_start && all && answered().all(|report| report.recovered.is_none());
     let left = |report: &Report| match first_start {
         true => Duration::ZERO,
         false => abstains_for(report.instance.age.saturating_sub(spent), max_ttl),

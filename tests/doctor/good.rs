@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use leasehold::doctor::Severity;
 
 use crate::{
-    GOOD, address, config, examine, nothing, only,
+    GOOD, address, begin, config, examine, nothing, only,
     support::{
         acl, cluster::RedisCluster, programs, redis_server::RedisServer, replicas::Replicated,
         sentinels::Sentinels, tls::TlsServer,
     },
-    wait_until_empty,
+    wait_until_empty, wait_until_left,
 };
 
 /// What makes the servers of a kit good ones.
@@ -114,9 +114,12 @@ async fn a_quorum_whose_members_write_always() {
     let arguments = [&GOOD[..], &["--appendfsync", "always"]].concat();
     let members = [(); 3].map(|()| RedisServer::with_args(&arguments));
     let urls = members.each_ref().map(RedisServer::url).join(",");
-    nothing(&examine(&format!("quorum://[{urls}]"), "").await);
+    let url = format!("quorum://[{urls}]");
+    begin(&url).await;
+    nothing(&examine(&url, "").await);
+    // What the quorum goes by, which is there once a server.
     for member in &members {
-        wait_until_empty(member).await;
+        wait_until_left(member, &["leasehold:fence", "leasehold:recovered"]).await;
     }
 }
 

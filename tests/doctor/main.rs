@@ -75,10 +75,28 @@ fn the_guide_explains_every_check_in_order() {
     assert_eq!(rows.collect::<Vec<_>>(), doctor::CHECKS);
 }
 
+/// The settings of a quorum's first start.
+const FRESH: &str = "store.fresh_start = true";
+
+/// Has a quorum begin, which a trial does as the first lock would.
+async fn begin(url: &str) {
+    nothing(&examine(url, &format!("{FRESH}\nlimits.max_ttl = \"1m\"")).await);
+}
+
 /// Waits until no key is left: the counter of fences ends by itself, a second later.
 async fn wait_until_empty(server: &RedisServer) {
+    wait_until_left(server, &[]).await;
+}
+
+/// Waits until only these keys are left.
+async fn wait_until_left(server: &RedisServer, expected: &[&str]) {
+    let left = || {
+        let mut names: Vec<String> = server.keys().into_iter().map(|(name, _)| name).collect();
+        names.sort();
+        names
+    };
     for _ in 0..500 {
-        if server.keys().is_empty() {
+        if left() == expected {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

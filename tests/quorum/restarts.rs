@@ -7,6 +7,8 @@ use leasehold::{
     store::{QuorumOptions, QuorumStore, RedisOptions, RedisStore, Store},
 };
 
+use tokio::time::sleep;
+
 use crate::{
     nodes::{Quorum, TTL, exclusive, granted, refused, short_of},
     support::redis_server::RedisServer,
@@ -50,6 +52,11 @@ async fn a_fresh_start_lets_young_nodes_vote_until_they_are_restarted() {
     quorum.nodes[..3].iter().for_each(leasehold::MemoryStore::restart);
     let (named, _) = short_of(&fresh, &exclusive()).await;
     assert_eq!(named, ["node 0", "node 1", "node 2"]);
+    // Nor when all of them forget: what they forgot may still be valid.
+    quorum.nodes.iter().for_each(leasehold::MemoryStore::restart);
+    sleep(Duration::from_millis(200)).await;
+    let (named, _) = short_of(&fresh, &exclusive()).await;
+    assert_eq!(named.len(), 5);
 }
 
 pub(crate) fn on_servers(servers: &[RedisServer], options: QuorumOptions) -> QuorumStore {

@@ -45,13 +45,22 @@ use crate::{
 ///
 /// # What it promises
 /// A lease is valid only while its token is on a majority of *all* nodes. So two conflicting leases exclude each other as
-/// long as no more than the minority forgets what it acknowledged within one TTL. A node that was started less than
-/// [`max_ttl`](QuorumOptions::max_ttl) ago may have forgotten, and does not vote, unless its
-/// [`Instance`](super::Instance) is durable. The clocks of the nodes must run at about the same rate, and must not jump.
+/// long as no more than the minority forgets what it acknowledged within one TTL. The clocks of the nodes must run at about
+/// the same rate, and must not jump.
+///
+/// # Which nodes count
+/// A node counts while it has written down that it has recovered: [`Recovered`](super::Recovered). After a restart it may
+/// have forgotten, and counts again when it has been up for [`max_ttl`](QuorumOptions::max_ttl) and was taught the largest
+/// fence that a majority knows which has not forgotten. Without such a majority all nodes have to answer. So does a first
+/// start, for which [`fresh_start`](QuorumOptions::fresh_start) spares the wait. A node whose
+/// [`Instance`](super::Instance) is durable counts at once after a restart, unless it has come back empty.
+///
+/// Nodes without fences write nothing down. They vote when they have been up for `max_ttl`, or by `fresh_start`.
 ///
 /// # Fences
 /// The largest one of the majority is written back to a majority of the holders before a grant is answered. Readers that
-/// are granted at the same moment may have the same fence.
+/// are granted at the same moment may have the same fence. Nothing lowers a fence, so a node that was repaired may keep a
+/// larger one, and a re-entry may then be told a larger fence than the hold before it. The counters of the nodes do not end.
 ///
 /// # What it has not
 /// Permits: with two permits on three nodes, three holders can each have a majority. A queue: the nodes have no common

@@ -134,6 +134,11 @@ impl Node {
         (answers.into_iter().map(|answer| ballot(answer, &memory)).collect(), clock)
     }
 
+    /// Whether this is the incarnation in which it was met first.
+    pub(super) fn is_first(&self, instance: &Instance) -> bool {
+        *self.first.get_or_init(|| instance.id.clone()) == instance.id
+    }
+
     /// What it certainly has not forgotten; an error if that may be anything.
     async fn memory(
         &self,
@@ -141,10 +146,10 @@ impl Node {
         options: &QuorumOptions,
     ) -> Result<Memory, StoreError> {
         let instance = self.store.instance().await?;
-        let first = self.first.get_or_init(|| instance.id.clone());
+        let is_first = self.is_first(&instance);
         match recovered.filter(|recovered| instance.has_recovered(Some(recovered))) {
             Some(recovered) => Ok(Memory::Fences(recovered)),
-            None if options.fresh_start && *first == instance.id => Ok(Memory::Leases),
+            None if options.fresh_start && is_first => Ok(Memory::Leases),
             None => old_enough(&instance, options).map(|()| Memory::Leases),
         }
     }

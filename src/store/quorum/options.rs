@@ -18,12 +18,14 @@ pub struct QuorumOptions {
     /// lease has plenty of time left. Never longer than a quarter of the TTL, or of what is left, and never once a majority
     /// has decided. As `store.connect_timeout`: from 1 ms to 60 s. Default: 1 s.
     pub connect_timeout: Duration,
-    /// The longest TTL that may be asked for, which is how long a node abstains after it was started: until then leases
-    /// may be valid that it has forgotten. All who share locks must name the same. From 50 ms to 365 days. Default: 24 h.
+    /// The longest TTL that may be asked for. A node that may have forgotten abstains at least for this long after it was
+    /// started: until then leases may be valid that it has forgotten. Afterwards it counts once it was taught the largest
+    /// fence. All who share locks must name the same. From 50 ms to 365 days. Default: 24 h.
     pub max_ttl: Duration,
-    /// Whether nodes may vote however young they are when they are first met: for the first start of a deployment, when
-    /// there is nothing yet that they could have forgotten. A restart that is noticed later makes a node abstain all the
-    /// same. Default: no.
+    /// Whether nodes may count however young they are: for the first start of a deployment, when there is nothing yet that
+    /// they could have forgotten. It needs all nodes, as every first start does, and means nothing while any of them counts;
+    /// but if all forget at once it has them grant what may still be held, so remove it afterwards. Nodes without fences vote
+    /// with it in the incarnation in which they are met first. Default: no.
     pub fresh_start: bool,
 }
 

@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{core::Core, round::Round};
+use super::{core::Core, node::Node, round::Round};
 use crate::{
     protocol::{NotYet, Report, lessons},
     store::StoreError,
@@ -85,7 +85,12 @@ async fn teach(core: &Core) -> Result<bool, NotYet> {
     let reports: Vec<Option<Report>> =
         round.on(0).map(|answer| answer.and_then(|answer| answer.as_ref().ok()).cloned()).collect();
     let spent = asked.elapsed(core.now());
-    let lessons = lessons(&reports, spent, core.options.max_ttl, core.options.fresh_start)?;
+    // A restart that this client has noticed is none of a deployment that begins.
+    let first = |(node, report): (&Arc<Node>, &Option<Report>)| {
+        report.as_ref().is_none_or(|report| node.is_first(&report.instance))
+    };
+    let fresh_start = core.options.fresh_start && core.nodes.iter().zip(&reports).all(first);
+    let lessons = lessons(&reports, spent, core.options.max_ttl, fresh_start)?;
     let taught = lessons.iter().map(async |(which, lesson)| {
         let node = &core.nodes[*which];
         let taught = node.insist(1, node.store.teach(lesson).map(|taught| vec![taught])).await;

@@ -21,7 +21,7 @@ pub(super) fn with_clock(answer: Value) -> Result<(Value, Fence, Option<Recovere
 }
 
 /// What a server has written down of its recovery: nothing, unless it is ours.
-fn recovered(written: &str) -> Option<Recovered> {
+pub(super) fn recovered(written: &str) -> Option<Recovered> {
     let mut words = written.split(' ');
     let (instance, durable, fence) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
     let durable = durable == "1";

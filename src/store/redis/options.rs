@@ -37,7 +37,7 @@ pub struct RedisOptions {
     /// TTL, so that a renewal can be tried again. Default: 500 ms.
     pub response_timeout: Duration,
     /// How long the last fencing number is kept. It matters only if the server's clock steps back: by less than
-    /// this, fences still grow. From 1 s to 365 days. Default: 1 h.
+    /// this, fences still grow. A node of a quorum keeps it for ever. From 1 s to 365 days. Default: 1 h.
     pub fence_retention: Duration,
 }
 

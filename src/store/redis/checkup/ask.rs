@@ -10,7 +10,10 @@ use super::{
     exchange::{Line, lines, next, read},
     rights,
 };
-use crate::store::{StoreError, redis::options::RedisOptions};
+use crate::store::{
+    StoreError,
+    redis::{keys, lessons, options::RedisOptions},
+};
 
 /// Settings that `INFO` does not tell.
 const SETTINGS: [&str; 5] =
@@ -40,9 +43,11 @@ impl Asking<'_> {
         let mut answers = line.send(self.questions()).await?.into_iter();
         let info = lines(next(&mut answers));
         let cluster = if self.cluster { lines(next(&mut answers)) } else { Ok(Table::new()) };
+        let written = if self.cluster { Ok(None) } else { read::<Option<String>>(next(&mut answers)) };
+        let recovered = written.map(|written| lessons::recovered(&written?));
         let config = settings(answers);
         let lacks = rights::lacks(self, &mut line).await?;
-        Ok(Facts { round_trip, clock, info, config, cluster, lacks })
+        Ok(Facts { round_trip, clock, info, config, cluster, recovered, lacks })
     }
 
     /// The look at the clock that took the shortest time, and how long.
@@ -70,6 +75,8 @@ impl Asking<'_> {
         questions.cmd("INFO");
         if self.cluster {
             questions.cmd("CLUSTER").arg("INFO");
+        } else {
+            questions.cmd("GET").arg(keys::fence(&self.options.prefix, None) + "recovered");
         }
         for setting in SETTINGS {
             questions.cmd("CONFIG").arg("GET").arg(setting);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::store::StoreError;
+use crate::{protocol::Recovered, store::StoreError};
 
 /// Names and values, as `INFO` and `CONFIG GET` tell them.
 pub(crate) type Table = BTreeMap<String, String>;
@@ -45,6 +45,8 @@ pub(crate) struct Facts {
     pub(crate) config: Answer<Table>,
     /// `CLUSTER INFO` of a node of a cluster, else nothing.
     pub(crate) cluster: Answer<Table>,
+    /// What it has written down as a node of a quorum, if anything.
+    pub(crate) recovered: Answer<Option<Recovered>>,
     /// What the user may not do, and would have to.
     pub(crate) lacks: Vec<Lack>,
 }

@@ -105,6 +105,10 @@ end
 -- Calls as many as CALLED_AT_MOST says in the contract: something that was handed over was not taken up, and those who
 -- live are to show it.
 local function call_the_roll(asking, now, before)
+  local last_place = redis.call('ZREVRANGE', places, 0, 0, 'WITHSCORES')[2]
+  if not last_place then
+    return
+  end
   local up_to = 0
   for _, token in ipairs(redis.call('ZRANGE', queue, 0, 319)) do
     local arrival, inbox = string.match(redis.call('HGET', waiters, token) or '', '^(%d+) %d (%S+)')
@@ -116,6 +120,8 @@ local function call_the_roll(asking, now, before)
     end
   end
   redis.call('HSET', waiters, '?', string.format('%.0f %s %s', now, up_to, before))
+  -- It is a new key if all who waited have left.
+  redis.call('PEXPIREAT', waiters, last_place)
 end
 
 -- Gives the heads of the queue what they wait for, as long as it fits, and announces it; not to the one who asks, which
@@ -129,6 +135,8 @@ local function hand_over(state, now, asking)
     budget = math.max(5, budget - 260)
     found_unclaimed, dead_since, dead_up_to = false, roll, called
   end
+  -- However much of the call went into clearing away: a living head is not passed by for that.
+  budget = math.max(5, budget)
   local before = dead_since .. ' ' .. dead_up_to
   dead_since, dead_up_to = tonumber(dead_since), tonumber(dead_up_to)
   while true do
