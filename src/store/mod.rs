@@ -108,7 +108,8 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 /// * A verb that finds that something handed over was not taken up *calls the roll*: the first [`CALLED_AT_MOST`] of those
 ///   that wait are told [`Announcement::GoOn`], and repeat their acquisitions. If the next hand-over is not taken up
 ///   either, who was called and has not repeated its acquisition since is taken for dead. So all the dead together cost two
-///   grant windows at most, from when somebody looks.
+///   grant windows at most, from when somebody looks; where more of them than that stand in one queue and their connections
+///   look alive, each further [`CALLED_AT_MOST`] cost one more.
 /// * A verb serves [`STEPS_AT_MOST`] of the queue. If more could be handed over, the same who would be told that they are
 ///   next are told [`Announcement::GoOn`], and their verbs hand over the rest. If all that it looked at are dead and the
 ///   resource is still free, whoever asks is granted it.

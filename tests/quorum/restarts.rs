@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     ResourceName,
-    store::{QuorumOptions, QuorumStore, RedisOptions, RedisStore, Store},
+    store::{Acquisition, QuorumOptions, QuorumStore, RedisOptions, RedisStore, Store},
 };
 
 use tokio::time::sleep;
@@ -90,6 +90,13 @@ async fn a_server_that_was_killed_does_not_vote_though_its_connection_is_opened_
     assert!(error.to_string().contains("does not vote"), "{error}");
 }
 
+/// An exclusive acquisition of a resource that no other step is still giving back.
+fn on(name: &str) -> Acquisition {
+    let mut asked = exclusive();
+    asked.hold.resource = ResourceName::new(name).unwrap();
+    asked
+}
+
 #[tokio::test]
 async fn a_server_that_forgets_nothing_votes_however_young_it_is_unless_it_is_empty() {
     let durable = ["--appendonly", "yes", "--appendfsync", "always"];
@@ -98,19 +105,16 @@ async fn a_server_that_forgets_nothing_votes_however_young_it_is_unless_it_is_em
     for (args, forgets) in [(durable, false), (lazy, true)] {
         let mut servers: Vec<_> = (0..3).map(|_| RedisServer::with_args(&args)).collect();
         // Nothing tells a new server from one whose disk was wiped.
-        assert_eq!(short_of(&on_servers(&servers, options()), &exclusive()).await.0.len(), 3);
-        let mut holder = exclusive();
-        if forgets {
-            holder.hold.resource = ResourceName::new("another").unwrap();
-        }
+        assert_eq!(short_of(&on_servers(&servers, options()), &on("new")).await.0.len(), 3);
+        let holder = on("held");
         granted(&on_servers(&servers, QuorumOptions { fresh_start: true, ..options() }), &holder).await;
         servers.iter_mut().for_each(RedisServer::restart);
         let quorum = on_servers(&servers, options());
         if forgets {
-            assert_eq!(short_of(&quorum, &exclusive()).await.0.len(), 3);
+            assert_eq!(short_of(&quorum, &on("lazy")).await.0.len(), 3);
             continue;
         }
-        refused(&quorum, &exclusive()).await;
+        refused(&quorum, &on("held")).await;
         assert!(quorum.is_held(&holder.hold).await.unwrap());
         // One that comes back without its data counts for nothing, durable or not.
         let _released = quorum.release(&holder.hold, Duration::ZERO).await.unwrap();
@@ -118,7 +122,7 @@ async fn a_server_that_forgets_nothing_votes_however_young_it_is_unless_it_is_em
         let () = redis::cmd("FLUSHALL").query(&mut direct).unwrap();
         servers[0].restart();
         servers[1].pause();
-        let (named, error) = short_of(&quorum, &exclusive()).await;
+        let (named, error) = short_of(&quorum, &on("empty")).await;
         assert_eq!(named, [servers[0].url(), servers[1].url()], "{error}");
         assert!(error.to_string().contains("does not vote"), "{error}");
         servers[1].resume();

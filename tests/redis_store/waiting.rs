@@ -76,6 +76,9 @@ async fn who_waits_costs_the_holder_nothing_but_a_look_at_its_release() {
 async fn all_that_is_kept_of_waiters_ends_with_their_patience() {
     let server = RedisServer::with_clock();
     let store = store(&server);
+    // Of whose inbox nobody hears is taken for dead.
+    let mut told = store.listen(&INBOX);
+    assert!(matches!(told.next().await, Some(Announcement::Listening)));
     for asked in one_of_each() {
         granted(&store, &Acquisition { lock_delay: Duration::ZERO, ..asked.clone() }).await;
         for token in 100..103 {
@@ -95,6 +98,28 @@ async fn all_that_is_kept_of_waiters_ends_with_their_patience() {
     server.advance(PATIENCE + Duration::from_millis(1));
     let left = server.keys();
     assert!(left.iter().all(|(name, _)| name == "leasehold:fence"), "{left:?}");
+}
+
+#[tokio::test]
+async fn the_only_waiter_that_is_late_leaves_no_key_without_an_end() {
+    for takes_up in [true, false] {
+        let server = RedisServer::with_clock();
+        let store = store(&server);
+        let mut told = store.listen(&INBOX);
+        assert!(matches!(told.next().await, Some(Announcement::Listening)));
+        let (holder, late) = (exclusive(&hold("r", 1)), waiter(2));
+        granted(&store, &holder).await;
+        queued(&store, &late).await;
+        let _ = store.release(&holder.hold, Duration::ZERO).await.unwrap();
+        assert!(matches!(told.next().await, Some(Announcement::HandedOver(_))));
+        // Its process pauses for longer than its grant window.
+        server.advance(WINDOW + Duration::from_millis(1));
+        if takes_up {
+            granted(&store, &late).await;
+        }
+        let _ = store.release(&late.hold, Duration::ZERO).await.unwrap();
+        assert_all_end(&server);
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,8 @@
 --            all else    it is held by somebody who uses another library
 --
 -- ARGV[1]  echo: every answer is a list that starts with it; what follows is told at the script
-local main, answers, put_off = nil, { ARGV[1] }, {}
+-- All requests of a call are served: each is a command or two.
+local main, answers, put_off, budget = nil, { ARGV[1] }, {}, math.huge
 for i = 1, #KEYS do
   put_off[i] = i
 end

@@ -1,0 +1,59 @@
+//! What the ledger of a quorum owes, and when.
+
+use super::*;
+use crate::store::Metadata;
+
+const TTL: Duration = Duration::from_secs(10);
+
+fn asked() -> Arc<Acquisition> {
+    let hold = Hold { resource: ResourceName::new("r").unwrap(), token: Token::from_bits(1), owner: None };
+    Arc::new(Acquisition {
+        hold,
+        mode: Mode::Exclusive,
+        reentrant: false,
+        ttl: TTL,
+        lock_delay: Duration::ZERO,
+        metadata: Arc::new(Metadata::new()),
+        place: None,
+    })
+}
+
+#[test]
+fn what_an_earlier_attempt_left_is_owed_again_if_the_node_was_not_reached() {
+    let (ledger, now, asked) = (Ledger::new(1), Moment::since_origin(Duration::ZERO), [asked()]);
+    let token = asked[0].hold.token;
+    let begin = || {
+        let (attempt, _) = ledger.begin(&asked, now);
+        let _late = ledger.want_again(0, &asked, now);
+        attempt
+    };
+    let first = begin();
+    assert!(!ledger.owe_again(0, token, first), "nothing was left");
+    let hold = asked[0].hold.clone();
+    assert!(ledger.owe(0, Debt { hold, opening: now, end: now + TTL, attempt: first, again: None }));
+    let second = begin();
+    assert!(ledger.take(0, 1, now).is_empty(), "it is wanted again");
+    assert!(ledger.owe_again(0, token, second));
+    assert_eq!(ledger.take(0, 1, now).len(), 1);
+}
+
+#[test]
+fn a_release_that_failed_stays_on_its_way_until_one_is_answered() {
+    let (ledger, now, asked) = (Ledger::new(1), Moment::since_origin(Duration::ZERO), [asked()]);
+    let fail = || {
+        let (attempt, _) = ledger.begin(&asked, now);
+        let late = ledger.want_again(0, &asked, now);
+        ledger.finish(attempt, &asked);
+        let hold = asked[0].hold.clone();
+        let _begin = ledger.owe(0, Debt { hold, opening: now, end: now + TTL, attempt, again: None });
+        (late, ledger.take(0, 1, now).pop().unwrap())
+    };
+    let (late, first) = fail();
+    assert_eq!(late, [false]);
+    ledger.failed(0, first);
+    let (late, second) = fail();
+    assert_eq!(late, [true], "it might take the second attempt's vote away");
+    ledger.settled(0, &second);
+    let (late, _) = fail();
+    assert_eq!(late, [false]);
+}
