@@ -374,7 +374,7 @@ fn copy_crate(to: &Path) {
             fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
         }
     }
-    for tree in ["src", "tests/sim", "tests/support"] {
+    for tree in ["src", "docs", "tests/sim", "tests/support"] {
         copy_tree(&from.join(tree), &to.join(tree));
     }
     for test in TESTS {
