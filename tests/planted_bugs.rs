@@ -275,13 +275,13 @@ const BUGS: &[Bug] = &[
         caught_by: &["quorum::forgotten::a_node_that_forgot_fences_counts_for_nothing_until_it_is_taught"],
     },
     Bug {
-        name: "a late raise lowers a fence",
+        name: "a raise lowers a fence",
         file: "src/store/memory/holders.rs",
         right: "        record.fence = record.fence.max(fence);
         if record.mode == Mode::Exclusive {",
         wrong: "        record.fence = if crate::planted(NAME) { fence } else { record.fence.max(fence) };
         if record.mode == Mode::Exclusive && !crate::planted(NAME) {",
-        caught_by: &["quorum::forgotten::a_raise_that_comes_late_lowers_no_fence"],
+        caught_by: &["quorum::forgotten::a_smaller_fence_is_not_written"],
     },
     Bug {
         name: "the largest epoch counts per question",

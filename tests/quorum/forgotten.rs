@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use leasehold::{
     Fence, MemoryStore, Store,
     protocol::Owner,
-    store::{Acquired, Acquisition, QuorumOptions, QuorumStore},
+    store::{Acquired, Acquisition, QuorumOptions, QuorumStore, RedisStore},
     world::RuntimeClock,
 };
 use tokio::time::sleep;
@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use crate::{
     nodes::{begin, exclusive, granted, short_of},
     pace::Ahead,
+    support::redis_server::RedisServer,
 };
 
 const MAX_TTL: Duration = Duration::from_secs(60);
@@ -119,5 +120,19 @@ async fn a_raise_that_comes_late_lowers_no_fence() {
     for ahead in [300_000, 2_000, 0] {
         let (between, last) = fence_after_a_late_hold(ahead).await;
         assert!(last > between, "with a clock {ahead} ms ahead: {last} after {between}");
+    }
+}
+
+#[tokio::test]
+async fn a_smaller_fence_is_not_written() {
+    let server = RedisServer::start();
+    let stores: [Arc<dyn Store>; 2] =
+        [Arc::new(MemoryStore::default()), Arc::new(RedisStore::open(&server.url()).unwrap())];
+    for store in stores {
+        let asked = exclusive();
+        let Ok(Acquired::Granted(grant)) = store.acquire(&asked).await else { panic!("it is free") };
+        let raises = [(&asked.hold, Fence::new(grant.fence.unwrap().get() - 1))];
+        assert!(store.raise_fences(&raises).await.remove(0).unwrap());
+        assert_eq!(store.acquire(&asked).await.unwrap(), Acquired::Granted(grant));
     }
 }

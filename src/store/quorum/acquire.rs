@@ -210,6 +210,8 @@ impl Attempt {
 
     /// Gives back what was not granted, and tells the fences to nodes that have others; also to those that answer late.
     async fn tidy_up(&self, votes: Round<Ballot>, granted: &[Option<Grant>], written: &[(usize, Fence)]) {
+        // First: nothing is set aside any more for this attempt.
+        self.core.ledger.finish(self.number, &self.asked);
         for (which, grant) in granted.iter().enumerate() {
             for (node, ballot) in votes.on(which).enumerate() {
                 if let Some(ballot) = ballot.filter(|_| grant.is_none()) {
@@ -217,7 +219,6 @@ impl Attempt {
                 }
             }
         }
-        self.core.ledger.finish(self.number, &self.asked);
         let others = self.other_fences(&votes, granted, written);
         let told = join_all(others.iter().map(|(node, raises)| self.raise_late(*node, raises)));
         join(told, self.await_late(votes, granted)).await;

@@ -186,8 +186,7 @@ impl Ledger {
     /// that.
     #[must_use]
     pub(super) fn owe(&self, node: usize, debt: Debt) -> bool {
-        let mut books = self.books();
-        !books.want(&debt) && books.owe(node, debt)
+        self.books().owe_unless_wanted(node, debt)
     }
 
     /// A node was not reached for this token: what an earlier attempt left there is owed again, by this one. Answers whether
@@ -195,12 +194,8 @@ impl Ledger {
     #[must_use]
     pub(super) fn owe_again(&self, node: usize, token: Token, attempt: u64) -> bool {
         let mut books = self.books();
-        match books.owed[node].wanted.remove(&token) {
-            Some(debt) => {
-                !books.want(&Debt { attempt, ..debt.clone() }) && books.owe(node, Debt { attempt, ..debt })
-            }
-            None => false,
-        }
+        let debt = books.owed[node].wanted.remove(&token);
+        debt.is_some_and(|debt| books.owe_unless_wanted(node, Debt { attempt, ..debt }))
     }
 
     /// Takes up to `most` of what is owed on a node; nothing means that whoever works it off is done.
@@ -227,9 +222,11 @@ impl Ledger {
     /// The release of a debt has failed, and may still be executed: it stays on its way, and is owed all the same.
     pub(super) fn failed(&self, node: usize, debt: Debt) {
         let mut books = self.books();
-        if !books.want(&debt) {
-            books.owed[node].debts.insert(debt.hold.token, debt);
-        }
+        let token = debt.hold.token;
+        match books.want(&debt) {
+            true => books.owed[node].wanted.insert(token, debt),
+            false => books.owed[node].debts.insert(token, debt),
+        };
     }
 
     /// Nobody works off any more what is owed on this node, and these that were taken are not settled.
@@ -280,6 +277,15 @@ impl Books {
 
     fn want(&self, debt: &Debt) -> bool {
         self.tokens.get(&debt.hold.token).is_some_and(|entry| entry.attempt > debt.attempt)
+    }
+
+    /// A debt whose token a later attempt wants is set aside until that one has ended.
+    fn owe_unless_wanted(&mut self, node: usize, debt: Debt) -> bool {
+        if self.want(&debt) {
+            self.owed[node].wanted.insert(debt.hold.token, debt);
+            return false;
+        }
+        self.owe(node, debt)
     }
 
     fn owe(&mut self, node: usize, debt: Debt) -> bool {

@@ -8,7 +8,7 @@
 --
 -- ARGV[1]  echo: every answer is a list that starts with it; what follows is told at the script
 -- All requests of a call are served: each is a command or two.
-local main, answers, put_off, budget = nil, { ARGV[1] }, {}, math.huge
+local main, answers, put_off, budget = nil, { ARGV[1] }, {}, 1000000
 for i = 1, #KEYS do
   put_off[i] = i
 end
