@@ -1,7 +1,10 @@
 //! Acquisitions by a majority: the votes, the fence that is written back, and what happens to the rest.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -38,7 +41,8 @@ pub(super) async fn acquire(
     let shortest = asked.iter().map(|asked| asked.ttl).min().unwrap_or_default();
     let patience = core.options.patience_for(shortest);
     let (first, clock) = (core.pace.propose(asked.len(), sent), Arc::default());
-    let attempt = Attempt { core, asked, number, expected, first, clock, sent, patience };
+    let voted_twice = AtomicBool::new(false);
+    let attempt = Attempt { core, asked, number, expected, first, clock, sent, patience, voted_twice };
     let votes = attempt.votes().await;
     attempt.keep_pace(&votes);
     let mut answers: Vec<Answer> = attempt.requests().map(|which| attempt.count(&votes, which)).collect();
@@ -283,14 +287,16 @@ impl Attempt {
     fn owe(&self, node: usize, which: usize, ballot: &Ballot) {
         const FIRST_PAUSE: Duration = Duration::from_millis(50);
         let Acquisition { hold, ttl, .. } = &*self.asked[which];
-        if !ballot.may_hold() {
-            if matches!(ballot, Ballot::Failed(_)) {
+        let failed = matches!(ballot, Ballot::Failed(_));
+        // A node that the second vote did not reach may have granted the first.
+        if !ballot.may_hold() && !(failed && self.voted_twice.load(Ordering::Relaxed)) {
+            if failed {
                 self.core.owe_again(node, hold.token, self.number);
             }
             return;
         }
         let now = self.core.now();
-        let again = matches!(ballot, Ballot::Failed(_)).then_some(FIRST_PAUSE);
+        let again = failed.then_some(FIRST_PAUSE);
         let debt = Debt { hold: hold.clone(), opening: now, end: now + *ttl, attempt: self.number, again };
         self.core.owe(node, debt);
     }

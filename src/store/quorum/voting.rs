@@ -1,7 +1,10 @@
 //! The vote of the nodes on an attempt, and a second one when nodes have recovered meanwhile.
 
 use std::{
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -27,6 +30,8 @@ pub(super) struct Attempt {
     pub(super) clock: Arc<AtomicU64>,
     pub(super) sent: Moment,
     pub(super) patience: Patience,
+    /// Whether nodes recovered meanwhile, and all were asked again.
+    pub(super) voted_twice: AtomicBool,
 }
 
 pub(super) fn tally(votes: &Round<Ballot>, which: usize) -> Tally {
@@ -73,6 +78,7 @@ impl Attempt {
         let left = self.patience.left(voted.elapsed());
         if self.requests().any(short) && recovery::recovered(&self.core, voted, left.new).await {
             let abstained = self.abstained(&votes);
+            self.voted_twice.store(true, Ordering::Relaxed);
             if self.take_back(&abstained, self.patience.left(voted.elapsed())).await {
                 return self.gathered(self.patience.left(voted.elapsed())).await;
             }
