@@ -289,7 +289,8 @@ impl Attempt {
         let Acquisition { hold, ttl, .. } = &*self.asked[which];
         let failed = matches!(ballot, Ballot::Failed(_));
         // A node that the second vote did not reach may have granted the first.
-        if !ballot.may_hold() && !(failed && self.voted_twice.load(Ordering::Relaxed)) {
+        let granted_first = failed && self.voted_twice.load(Ordering::Relaxed);
+        if !ballot.may_hold() && !granted_first {
             if failed {
                 self.core.owe_again(node, hold.token, self.number);
             }
