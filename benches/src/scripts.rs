@@ -1,4 +1,4 @@
-//! How long a script keeps the server from serving anybody else, when very many read, wait, have ended or are dead.
+//! The time for which one script keeps the server from serving anybody else, with very many readers, waiters, ended or dead ones.
 //!
 //! A server counts in its slow log how long each script took, by the clock on the wall: on a busy machine also the time in
 //! which it did not get a processor.
@@ -19,9 +19,9 @@ use tokio::time::Instant;
 
 use crate::{Failure, server::Server};
 
-/// How long a script may take.
+/// The longest time that a script may take.
 const LONGEST: Duration = Duration::from_millis(5);
-/// How many requests go to the store at a time, as those of a busy manager do.
+/// The requests that go to the store at a time, as those of a busy manager do.
 const AT_A_TIME: usize = 2_560;
 const READERS: [usize; 3] = [1_000, 10_000, 50_000];
 const EXPIRED: usize = 100_000;
@@ -37,7 +37,7 @@ struct Timed {
     server: Server,
     asking: Connection,
     store: RedisStore,
-    /// Where announcements are heard.
+    /// The inbox whose announcements are heard.
     inbox: Inbox,
     found: Vec<Found>,
 }
@@ -46,9 +46,9 @@ struct Timed {
 struct Found {
     what: &'static str,
     how_many: String,
-    /// How many took longer than a tenth of a ms.
+    /// The number that took longer than a tenth of a ms.
     scripts: usize,
-    /// What 99 of 100 of these did not exceed: less of a matter of chance than the longest on a busy machine.
+    /// The time that 99 of 100 of these did not exceed: less of a matter of chance than the longest on a busy machine.
     most: Duration,
     longest: Duration,
 }

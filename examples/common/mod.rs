@@ -1,4 +1,4 @@
-//! What the examples share: the configuration that the command line names, and the wish to stop.
+//! The shared part of the examples: the configuration that the command line names, and the wish to stop.
 
 #![allow(dead_code, reason = "each example uses its own part")]
 
