@@ -16,6 +16,7 @@ mod monitor;
 mod plan;
 mod quorum;
 mod referee;
+mod relay;
 mod report;
 mod sample;
 mod scripts;

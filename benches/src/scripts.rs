@@ -1,7 +1,5 @@
-//! The time for which one script keeps the server from serving anybody else, with very many readers, waiters, ended or dead ones.
-//!
-//! A server counts in its slow log how long each script took, by the clock on the wall: on a busy machine also the time in
-//! which it did not get a processor.
+//! The time for which one script keeps the server from serving anybody else, with very many readers, waiters, ended or
+//! dead ones.
 
 use std::{fmt::Write, iter, sync::Arc, time::Duration};
 
@@ -14,13 +12,16 @@ use leasehold::{
         StoreError,
     },
 };
-use redis::{Client, Connection, Value};
 use tokio::time::Instant;
 
-use crate::{Failure, server::Server};
+use crate::{Failure, relay::Costs, server::Server};
 
 /// The longest time that a script may take.
 const LONGEST: Duration = Duration::from_millis(5);
+/// The runs at most. What a script costs by itself, it costs in every run; what the machine adds comes at another place each time.
+const RUNS: usize = 5;
+/// How far apart the places of a script in two runs may be: a call more or less is made before it.
+const NEAR: usize = 8;
 /// The requests that go to the store at a time, as those of a busy manager do.
 const AT_A_TIME: usize = 2_560;
 const READERS: [usize; 3] = [1_000, 10_000, 50_000];
@@ -35,7 +36,7 @@ const END: Duration = Duration::from_secs(30);
 /// A server whose scripts are timed, and a store on it.
 struct Timed {
     server: Server,
-    asking: Connection,
+    costs: Costs,
     store: RedisStore,
     /// The inbox whose announcements are heard.
     inbox: Inbox,
@@ -46,17 +47,36 @@ struct Timed {
 struct Found {
     what: &'static str,
     how_many: String,
-    /// The number that took longer than a tenth of a ms.
-    scripts: usize,
-    /// The time that 99 of 100 of these did not exceed: less of a matter of chance than the longest on a busy machine.
-    most: Duration,
-    longest: Duration,
+    /// What each cost, in their order.
+    costs: Vec<Duration>,
 }
 
-/// Measures all of them. Answers a table, and whether no script took too long.
+/// Measures all of them. Returns a table, and whether no script took too long.
 pub(crate) fn measure() -> Result<(String, bool), Failure> {
+    let mut found = measure_once()?;
+    for _ in 1..RUNS {
+        if found.iter().all(Found::is_short) {
+            break;
+        }
+        for (known, again) in found.iter_mut().zip(measure_once()?) {
+            known.bound_by(&again);
+        }
+    }
+    let mut text =
+        "| What | How many | Scripts | 99 % within, ms | Longest, ms |\n|---|---:|---:|---:|---:|\n"
+            .to_owned();
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    for row in &found {
+        let (most, longest) = (millis(row.within(99)), millis(row.within(100)));
+        let Found { what, how_many, costs } = row;
+        writeln!(text, "| {what} | {how_many} | {} | {most:.1} | {longest:.1} |", costs.len())?;
+    }
+    Ok((text, found.iter().all(Found::is_short)))
+}
+
+fn measure_once() -> Result<Vec<Found>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let found = runtime.block_on(async {
+    runtime.block_on(async {
         let mut timed = Timed::start().await?;
         for readers in READERS {
             timed.many_readers(readers).await?;
@@ -66,32 +86,44 @@ pub(crate) fn measure() -> Result<(String, bool), Failure> {
         timed.many_frozen().await?;
         timed.many_gone().await?;
         timed.one_batch().await?;
-        Ok::<_, Failure>(timed.found)
-    })?;
-    let mut text =
-        "| What | How many | Scripts | 99 % within, ms | Longest, ms |\n|---|---:|---:|---:|---:|\n"
-            .to_owned();
-    let millis = |time: &Duration| time.as_secs_f64() * 1e3;
-    for Found { what, how_many, scripts, most, longest } in &found {
-        writeln!(text, "| {what} | {how_many} | {scripts} | {:.1} | {:.1} |", millis(most), millis(longest))?;
+        Ok(timed.found)
+    })
+}
+
+impl Found {
+    /// The time that so many percent of the scripts did not exceed.
+    fn within(&self, percent: usize) -> Duration {
+        let mut costs = self.costs.clone();
+        costs.sort_unstable();
+        costs[(costs.len() * percent).div_ceil(100) - 1]
     }
-    Ok((text, found.iter().all(|found| found.longest <= LONGEST)))
+
+    fn is_short(&self) -> bool {
+        self.within(100) <= LONGEST
+    }
+
+    /// Lowers the cost of each script to the largest that scripts at about the same place had in another run.
+    fn bound_by(&mut self, other: &Self) {
+        let (own, others) = (self.costs.len(), &other.costs);
+        for (at, cost) in self.costs.iter_mut().enumerate() {
+            let there = at * others.len() / own;
+            let near = &others[there.saturating_sub(NEAR)..others.len().min(there + NEAR + 1)];
+            *cost = near.iter().copied().max().unwrap_or(*cost).min(*cost);
+        }
+    }
 }
 
 impl Timed {
     async fn start() -> Result<Self, Failure> {
         let server = Server::start()?;
+        let (port, costs) = Costs::relay(server.port(), server.process()).await?;
         let options = RedisOptions { response_timeout: END, ..RedisOptions::default() };
-        let store = RedisStore::with_options(&server.url(), options)?;
-        let mut asking = Client::open(server.url())?.get_connection()?;
-        for (setting, value) in [("slowlog-log-slower-than", 100), ("slowlog-max-len", 1_000_000)] {
-            redis::cmd("CONFIG").arg("SET").arg(setting).arg(value).exec(&mut asking)?;
-        }
+        let store = RedisStore::with_options(&format!("redis://127.0.0.1:{port}"), options)?;
         let inbox = Inbox(Token::from_bits(rand::random()));
         let mut announcements = store.listen(&inbox);
         announcements.next().await.ok_or("there are no announcements")?;
         tokio::spawn(async move { while announcements.next().await.is_some() {} });
-        Ok(Self { server, asking, store, inbox, found: Vec::new() })
+        Ok(Self { server, costs, store, inbox, found: Vec::new() })
     }
 
     /// A place of one that hears what it is told.
@@ -99,31 +131,20 @@ impl Timed {
         Some(place(self.inbox, LONG))
     }
 
-    fn forget(&mut self) -> Result<(), Failure> {
+    async fn forget(&mut self) -> Result<(), Failure> {
         self.server.empty()?;
-        Ok(redis::cmd("SLOWLOG").arg("RESET").exec(&mut self.asking)?)
+        drop(self.costs.take().await?);
+        Ok(())
     }
 
-    /// Notes the longest script since the last note.
-    fn note(&mut self, what: &'static str, how_many: impl ToString) -> Result<(), Failure> {
-        let slow: Vec<Vec<Value>> = redis::cmd("SLOWLOG").arg("GET").arg(-1).query(&mut self.asking)?;
-        let is_script = |entry: &&Vec<Value>| match entry.get(3) {
-            Some(Value::Array(words)) => words.first() == Some(&Value::BulkString("EVALSHA".into())),
-            _ => false,
-        };
-        let micros = slow.iter().filter(is_script).filter_map(|entry| match entry.get(2) {
-            Some(Value::Int(micros)) => u64::try_from(*micros).ok(),
-            _ => None,
-        });
-        let mut micros: Vec<_> = micros.collect();
-        micros.sort_unstable();
-        let at = |place: usize| Duration::from_micros(micros.get(place).copied().unwrap_or(0));
-        let scripts = micros.len();
-        let (most, longest) = (at((scripts * 99).div_ceil(100).max(1) - 1), at(scripts.max(1) - 1));
-        let how_many = how_many.to_string();
-        eprintln!("{what}, {how_many}: {longest:?}");
-        self.found.push(Found { what, how_many, scripts, most, longest });
-        Ok(redis::cmd("SLOWLOG").arg("RESET").exec(&mut self.asking)?)
+    /// Notes what the scripts since the last note took.
+    async fn note(&mut self, what: &'static str, how_many: impl ToString) -> Result<(), Failure> {
+        let costs = self.costs.take().await?;
+        expected(!costs.is_empty(), "no script was seen")?;
+        let found = Found { what, how_many: how_many.to_string(), costs };
+        eprintln!("{what}, {}: {:.1?}", found.how_many, found.within(100));
+        self.found.push(found);
+        Ok(())
     }
 
     async fn acquire(&self, asked: &[Arc<Acquisition>]) -> Result<Vec<Acquired>, StoreError> {
@@ -156,31 +177,31 @@ impl Timed {
     }
 
     async fn many_readers(&mut self, readers: usize) -> Result<(), Failure> {
-        self.forget()?;
+        self.forget().await?;
         let writer = [ask("r", Mode::Exclusive, LONG, None)?];
         self.take(&writer).await?;
         let waiting = several(readers, || ask("r", Mode::Shared, LONG, self.alive()))?;
         self.queue(&waiting).await?;
-        self.note("readers queue", readers)?;
+        self.note("readers queue", readers).await?;
         self.queue(&waiting).await?;
-        self.note("they ask again", readers)?;
+        self.note("they ask again", readers).await?;
         self.release(&writer).await?;
-        self.note("the release that hands over to them", readers)?;
+        self.note("the release that hands over to them", readers).await?;
         self.take(&waiting).await?;
-        self.note("they take up", readers)?;
+        self.note("they take up", readers).await?;
         for waiting in waiting.chunks(AT_A_TIME) {
             let renewals: Vec<_> = waiting.iter().map(|asked| (&asked.hold, LONG)).collect();
             for renewed in self.store.renew_each(&renewals).await {
                 expected(renewed? == Renewed::Extended, "somebody was not renewed")?;
             }
         }
-        self.note("they renew", readers)?;
+        self.note("they renew", readers).await?;
         self.release(&waiting).await?;
-        self.note("they release", readers)
+        self.note("they release", readers).await
     }
 
     async fn many_that_ended(&mut self) -> Result<(), Failure> {
-        self.forget()?;
+        self.forget().await?;
         self.take(&[ask("r", Mode::Shared, LONG, None)?]).await?;
         let end = Instant::now() + END;
         let mut left = EXPIRED;
@@ -190,31 +211,31 @@ impl Timed {
             self.take(&several(together, || ask("r", Mode::Shared, ttl, None))?).await?;
             left -= together;
         }
-        self.note("readers read", EXPIRED)?;
+        self.note("readers read", EXPIRED).await?;
         expected(Instant::now() < end, "the machine is too slow to let so many read at once")?;
         tokio::time::sleep_until(end + Duration::from_secs(1)).await;
         self.take(&[ask("r", Mode::Shared, LONG, None)?]).await?;
-        self.note("the first acquisition after they ended", EXPIRED)?;
+        self.note("the first acquisition after they ended", EXPIRED).await?;
         self.take(&several(1_000, || ask("r", Mode::Shared, LONG, None))?).await?;
-        self.note("a thousand more", EXPIRED)
+        self.note("a thousand more", EXPIRED).await
     }
 
     /// Waiters whose processes were killed, so that nobody hears their inboxes.
     async fn many_killed(&mut self) -> Result<(), Failure> {
-        self.forget()?;
+        self.forget().await?;
         let writer = self.writer_and_dead(Some(unheard(LONG))).await?;
-        self.note("writers queue", DEAD)?;
+        self.note("writers queue", DEAD).await?;
         let alive = [ask("r", Mode::Exclusive, LONG, self.alive())?];
         self.queue(&alive).await?;
         self.release(&writer).await?;
-        self.note("the release past them, when they were killed", DEAD)?;
+        self.note("the release past them, when they were killed", DEAD).await?;
         self.take(&alive).await?;
-        self.note("the next acquisition", DEAD)
+        self.note("the next acquisition", DEAD).await
     }
 
     /// Waiters whose processes hear what they are told, and do nothing.
     async fn many_frozen(&mut self) -> Result<(), Failure> {
-        self.forget()?;
+        self.forget().await?;
         let grant_window = Duration::from_millis(100);
         let frozen = self.alive().map(|place| Place { grant_window, ..place });
         let writer = self.writer_and_dead(frozen).await?;
@@ -225,22 +246,22 @@ impl Timed {
             tokio::time::sleep(2 * grant_window).await;
             self.acquire(&alive).await?;
         }
-        self.note("the roll is called, and those who do not answer are passed over", DEAD)
+        self.note("the roll is called, and those who do not answer are passed over", DEAD).await
     }
 
     /// Waiters whose patience is over.
     async fn many_gone(&mut self) -> Result<(), Failure> {
-        self.forget()?;
+        self.forget().await?;
         let patience = END / 3;
         let writer = self.writer_and_dead(Some(unheard(patience))).await?;
         let alive = [ask("r", Mode::Exclusive, LONG, self.alive())?];
         self.queue(&alive).await?;
         tokio::time::sleep(patience + Duration::from_secs(1)).await;
-        self.note("they queue again", DEAD)?;
+        self.note("they queue again", DEAD).await?;
         self.release(&writer).await?;
-        self.note("the release past them, when their places are gone", DEAD)?;
+        self.note("the release past them, when their places are gone", DEAD).await?;
         self.take(&alive).await?;
-        self.note("the next acquisition", DEAD)
+        self.note("the next acquisition", DEAD).await
     }
 
     async fn writer_and_dead(&self, place: Option<Place>) -> Result<[Arc<Acquisition>; 1], Failure> {
@@ -252,7 +273,7 @@ impl Timed {
     }
 
     async fn one_batch(&mut self) -> Result<(), Failure> {
-        self.forget()?;
+        self.forget().await?;
         let how_many = format!("{RESOURCES} × {READERS_OF_EACH}");
         let names: Vec<_> = (0..RESOURCES).map(|number| format!("r{number}")).collect();
         let writers =
@@ -262,9 +283,9 @@ impl Timed {
             let waiting = several(READERS_OF_EACH, || ask(name, Mode::Shared, LONG, self.alive()))?;
             self.queue(&waiting).await?;
         }
-        self.note("readers queue", &how_many)?;
+        self.note("readers queue", &how_many).await?;
         self.release(&writers).await?;
-        self.note("one batch of releases that hand over", how_many)
+        self.note("one batch of releases that hand over", how_many).await
     }
 }
 

@@ -45,6 +45,10 @@ impl Server {
         self.port
     }
 
+    pub(crate) fn process(&self) -> u32 {
+        self.process.id()
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }

@@ -2,7 +2,7 @@
 -- has put off are served in their order, by `serve`, which is given where the arguments of one begin. `size` is how many
 -- there are.
 --
--- Each takes about as long as twenty steps; to put one off has taken a third of a step. Those for which no step is left,
+-- Each takes about as long as twenty-five steps; to put one off has taken a third of a step. Those for which no step is left,
 -- and so all behind them, are not served: later
 --
 -- What goes wrong with one of them is its own answer, and no harm to the others: error reason
@@ -16,7 +16,7 @@ for _, i in ipairs(put_off) do
     if not served then
       answer = { 'error', type(answer) == 'table' and answer.err or answer }
     end
-    budget = budget - 20
+    budget = budget - 25
   end
   answers[i + 1] = answer
 end

@@ -53,9 +53,9 @@ local function anybody_waits(now)
 end
 
 -- What a waiter asked for, to be held for its grant window and without its lock delay; nil if it is not known.
-local function request_of(token)
+local function request_of(token, waiter)
   local arrival, came_back, inbox, window, patience, capacity, reentrant, record = string.match(
-    redis.call('HGET', waiters, token) or '', '^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+    waiter or '', '^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
   )
   if not inbox then
     return nil
@@ -109,9 +109,10 @@ local function call_the_roll(asking, now, before)
   if not last_place then
     return
   end
-  local up_to = 0
-  for _, token in ipairs(redis.call('ZRANGE', queue, 0, 319)) do
-    local arrival, inbox = string.match(redis.call('HGET', waiters, token) or '', '^(%d+) %d (%S+)')
+  local up_to, tokens = 0, redis.call('ZRANGE', queue, 0, 319)
+  local called = tokens[1] and redis.call('HMGET', waiters, unpack(tokens))
+  for i, token in ipairs(tokens) do
+    local arrival, inbox = string.match(called[i] or '', '^(%d+) %d (%S+)')
     if inbox then
       up_to = arrival
       if token ~= asking then
@@ -139,16 +140,29 @@ local function hand_over(state, now, asking)
   budget = math.max(5, budget)
   local before = dead_since .. ' ' .. dead_up_to
   dead_since, dead_up_to = tonumber(dead_since), tonumber(dead_up_to)
+  -- The heads are looked up a page at a time: mostly it is one, sometimes hundreds are dead. Those who are `out` are taken
+  -- out of the queue together.
+  local page, told, at, size, out = {}, {}, 0, 0, {}
   while true do
     -- Beside a holder without an owner nobody fits.
     if state.holder and state.holder.owner == '' then
       break
     end
-    local head, next_one = unpack(redis.call('ZRANGE', queue, 0, 1))
-    if not head then
-      break
+    at = at + 1
+    if at > size then
+      if out[1] then
+        redis.call('ZREM', queue, unpack(out))
+        out = {}
+      end
+      local most = at == 1 and 1 or 64
+      page = redis.call('ZRANGE', queue, 0, most)
+      if not page[1] then
+        break
+      end
+      told, size, at = redis.call('HMGET', waiters, unpack(page)), math.min(#page, most), 1
     end
-    local request = request_of(head)
+    local head, next_one = page[at], page[at + 1]
+    local request = request_of(head, told[at])
     local gone = request and (some_are_gone or request.arrival <= dead_up_to) and redis.call('ZSCORE', places, head)
     if not request or some_are_gone and gone and tonumber(gone) <= now then
       if budget <= 0 then
@@ -156,7 +170,6 @@ local function hand_over(state, now, asking)
         break
       end
       budget = budget - 1
-      redis.call('ZREM', queue, head)
       leave(head)
     else
       local verdict = judge(request, state)
@@ -168,8 +181,7 @@ local function hand_over(state, now, asking)
         left_over = true
         break
       end
-      -- First a write that takes no memory: see extend.
-      redis.call('ZREM', queue, head)
+      out[#out + 1] = head
       local heard = head == asking
       if not heard and not (request.arrival <= dead_up_to and gone - request.patience < dead_since) then
         -- Who may not publish hands over all the same: the waiter finds it at its next attempt.
@@ -179,6 +191,9 @@ local function hand_over(state, now, asking)
         budget = budget - 1
       else
         budget = budget - 5
+        -- First a write that takes no memory: see extend.
+        redis.call('ZREM', queue, unpack(out))
+        out = {}
         if head == asking then
           leave(head)
         else
@@ -192,6 +207,9 @@ local function hand_over(state, now, asking)
         served = true
       end
     end
+  end
+  if out[1] then
+    redis.call('ZREM', queue, unpack(out))
   end
   if calls then
     call_the_roll(asking, now, before)
