@@ -1,45 +1,45 @@
-//! The answers to those who wait: granted, given up, refused.
+//! The answers to waiters: a lease, or the reason for none.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     actor::{
-        AcquireError, LockManager,
-        give_back::Executed,
-        local::is_alone,
-        stats::RequestEnd,
-        waiters::{Last, Waiter},
+        AcquireError, Lease, LockManager, local::is_alone, reply::ReplyTo, stats::RequestEnd, waiters::Waiter,
     },
-    protocol::{Moment, ResourceName, Token},
+    protocol::{End, Executed, Moment, Token, Told},
     store::{Grant, Refusal, StoreError},
 };
 
+/// A caller, and the error that it is to be told.
+type Refused = (ReplyTo<Result<Lease, AcquireError>>, AcquireError);
+
 impl LockManager {
-    /// A waiter has got what it asked for.
+    /// Hands a waiter the lease that it was granted.
     pub(crate) fn granted(&mut self, token: Token, grant: Grant, (sent, overtook): (Moment, bool)) {
         let Some(waiter) = self.waiters.remove(token) else {
             return;
         };
-        let Waiter { plan, reply, attempts, asked, perhaps_until, arrival, orphaned, .. } = waiter;
+        let Waiter { plan, reply, waiting, asked, arrival, .. } = waiter;
+        let (attempts, unknown_until) = (waiting.attempts(), waiting.unknown_until());
         let (hold, ttl) = (plan.acquisition.hold.clone(), plan.acquisition.ttl);
-        self.lines.leave(&hold.resource, token, arrival);
+        self.cohorts.leave(&hold.resource, token, arrival);
         if is_alone(plan.acquisition.mode, &hold) {
             // What was perhaps done before may have been to overtake.
-            self.lines.granted(&hold.resource, token, overtook || perhaps_until.is_some());
+            self.cohorts.granted(&hold.resource, token, overtook || unknown_until.is_some());
         }
         if reply.is_closed() {
-            if !orphaned {
+            if !waiting.is_abandoned() {
                 self.stats.ended(RequestEnd::Cancelled);
             }
-            self.lines.over(&hold.resource, token);
-            return self.relinquish(&plan.acquisition, sent, perhaps_until);
+            self.cohorts.released(&hold.resource, token);
+            return self.relinquish(&plan.acquisition, sent, unknown_until);
         }
         let acquisition = Arc::clone(&plan.acquisition);
-        let Some(lease) = self.lease(plan, perhaps_until, sent, grant) else {
+        let Some(lease) = self.lease(plan, unknown_until, sent, grant) else {
             self.stats.ended(RequestEnd::Failed("too_late"));
             reply.answer(Err(AcquireError::TooLate { ttl }));
-            self.lines.over(&hold.resource, token);
-            return self.relinquish(&acquisition, sent, perhaps_until);
+            self.cohorts.released(&hold.resource, token);
+            return self.relinquish(&acquisition, sent, unknown_until);
         };
         let waited = asked.elapsed(self.clock.now());
         self.stats.ended(RequestEnd::Granted { attempts, waited });
@@ -54,71 +54,67 @@ impl LockManager {
         self.keep_in_line(&hold.resource);
     }
 
-    /// Answers a waiter whose wait, or whose attempts, are used up, with what it was told last.
-    pub(crate) fn give_up(&mut self, token: Token, end: RequestEnd) {
-        let Some(waiter) = self.waiters.get_mut(token) else {
-            return;
+    /// Counts the end of a request. Returns the caller and its error; the caller is told last of all.
+    pub(crate) fn ended(&mut self, token: Token, end: End, failure: Option<AcquireError>) -> Option<Refused> {
+        if end == End::Cancelled {
+            self.stats.ended(RequestEnd::Cancelled);
+            return None;
+        }
+        let (counted, error) = match failure {
+            Some(error) => (RequestEnd::Failed(error.kind()), error),
+            None => self.last_answer(token, end)?,
         };
-        let (attempts, waited) = (waiter.attempts, waiter.asked.elapsed(self.clock.now()));
-        let (ahead, resource) = (waiter.ahead(), waiter.plan.acquisition.hold.resource.clone());
-        let told = match &waiter.last {
-            Last::Refused(refusal, _) => Some(Ok(refusal.clone())),
-            Last::Failed(error) => Some(Err(error.clone())),
-            Last::Behind(_) => self.in_the_way(&resource),
-            Last::Nothing => None,
+        let waiter = self.waiters.get_mut(token)?;
+        let (hold, attempts) = (&waiter.plan.acquisition.hold, waiter.waiting.attempts());
+        tracing::debug!(resource = %hold.resource, token = %token.prefix(), attempts, %error, "not granted");
+        let reply = waiter.reply.clone();
+        self.stats.ended(counted);
+        Some((reply, error))
+    }
+
+    /// The error of a waiter whose wait, or whose attempts, are used up: the last that it was told.
+    fn last_answer(&mut self, token: Token, end: End) -> Option<(RequestEnd, AcquireError)> {
+        let waited_until = self.clock.now();
+        let waiter = self.waiters.get_mut(token)?;
+        let (attempts, waited) = (waiter.waiting.attempts(), waiter.asked.elapsed(waited_until));
+        let (ahead, answer) = (waiter.waiting.ahead(), waiter.answer.clone());
+        let answer = match waiter.waiting.told() {
+            Told::Behind(_) => {
+                let resource = waiter.plan.acquisition.hold.resource.clone();
+                self.in_the_way(&resource)
+            }
+            Told::Nothing | Told::Refused { .. } | Told::Failed => answer,
         };
-        let (end, error) = match told.unwrap_or(Err(StoreError::TimedOut { within: waited, server: None })) {
+        Some(match answer.unwrap_or(Err(StoreError::TimedOut { within: waited, server: None })) {
             Ok(Refusal { by, remaining }) => {
+                let end = if end == End::TimedOut { RequestEnd::TimedOut } else { RequestEnd::Refused };
                 (end, AcquireError::Held { by: Box::new(by), remaining, ahead, attempts, waited })
             }
             Err(error) => (RequestEnd::Failed(error.kind()), AcquireError::Store(error)),
-        };
-        self.refuse(token, end, error);
+        })
     }
 
-    /// Answers a waiter, and takes it out.
-    pub(crate) fn refuse(&mut self, token: Token, end: RequestEnd, error: AcquireError) {
+    /// Leaves the place of a waiter in the queue, without its caller, to its cohort.
+    pub(crate) fn abandon(&mut self, token: Token, wake_after: Duration) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
-        let (hold, attempts) = (&waiter.plan.acquisition.hold, waiter.attempts);
-        tracing::debug!(resource = %hold.resource, token = %token.prefix(), attempts, %error, "not granted");
-        // The reply goes after the end is counted.
-        let reply = waiter.reply.clone();
-        self.dismiss(token, end);
-        reply.answer(Err(error));
+        if let Some(arrival) = waiter.arrival.take() {
+            self.cohorts.abandon(&waiter.plan.acquisition.hold.resource, arrival);
+        }
+        self.waiters.wake_after(token, wake_after);
     }
 
-    /// The request of a waiter has come to an end; it is taken out, unless others rely on its place.
-    pub(crate) fn dismiss(&mut self, token: Token, end: RequestEnd) {
-        let Some(waiter) = self.waiters.get_mut(token) else {
+    /// Takes a waiter out, and gives back what the store may hold for it.
+    pub(crate) fn take_out(&mut self, token: Token, reclaim: Option<(Executed, Moment)>) {
+        let Some(Waiter { plan, arrival, .. }) = self.waiters.remove(token) else {
             return;
         };
-        if !waiter.orphaned {
-            self.stats.ended(end);
-            if self.orphaned(token) {
-                return;
-            }
+        let hold = &plan.acquisition.hold;
+        self.cohorts.leave(&hold.resource, token, arrival);
+        if let Some((executed, until)) = reclaim {
+            self.give_back(hold.clone(), executed, until);
         }
-        if let Some(resource) = self.take_out(token) {
-            self.keep_in_line(&resource);
-        }
-    }
-
-    /// Takes a waiter out, of its line too. Its place in the queue, and what the store may have granted to it, is given
-    /// back; an attempt that is still on its way is when its answer comes. Answers what it waited for.
-    pub(crate) fn take_out(&mut self, token: Token) -> Option<ResourceName> {
-        let Waiter { plan, perhaps_until, placed, arrival, .. } = self.waiters.remove(token)?;
-        let hold = plan.acquisition.hold.clone();
-        let resource = hold.resource.clone();
-        self.lines.leave(&resource, token, arrival);
-        match perhaps_until {
-            Some(end_in_store) => self.give_back(hold, Executed::Perhaps, end_in_store),
-            None if placed => {
-                self.give_back(hold, Executed::Certainly, self.clock.now() + self.settings.patience);
-            }
-            None => {}
-        }
-        Some(resource)
+        self.keep_in_line(&hold.resource);
     }
 }

@@ -1,112 +1,14 @@
-//! The attempts of those who wait: sent to the store, answered, scheduled again, given up.
+//! The attempts of waiters: sent to the store, and answered.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use actix::{Addr, Handler, Message, StreamHandler};
+use actix::{Addr, Handler, Message};
 
 use crate::{
-    actor::{
-        AcquireError, LockManager, give_back::Executed, shutdown::Errand, stats::RequestEnd, waiters::Last,
-        wakes::Wake,
-    },
-    protocol::{Moment, Token, spread},
+    actor::{AcquireError, LockManager, shutdown::Errand},
+    protocol::{Answer, Event, Executed, Moment, Token},
     store::{Acquired, Acquisition, Certainty, StoreError},
-    world::Roll,
 };
-
-/// How long after one another those that wait look for a holder that died.
-const BETWEEN_WAITERS: Duration = Duration::from_millis(20);
-
-/// However soon a holder ends: attempts of one waiter are at least this far apart.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
-
-impl LockManager {
-    /// Sends one attempt of a waiter to the store.
-    pub(crate) fn attempt(&mut self, token: Token) {
-        if let Some(attempt) = self.set_out(token) {
-            self.lanes.attempts.push(attempt);
-        }
-    }
-
-    /// An attempt of a waiter, which is to be sent at once.
-    pub(crate) fn set_out(&mut self, token: Token) -> Option<Attempt> {
-        let waiter = self.waiters.get_mut(token)?;
-        let acquisition = Arc::clone(&waiter.plan.acquisition);
-        waiter.attempts += 1;
-        waiter.in_flight = true;
-        if !std::mem::replace(&mut waiter.stands, true) && waiter.arrival.is_some() {
-            self.lines.stand(&acquisition.hold.resource, token);
-        }
-        self.stats.attempted();
-        // Validity counts from here: before anything is queued or sent.
-        Some(Attempt {
-            acquisition,
-            sent: self.clock.now(),
-            overtook: false,
-            _errand: self.shutdown.errand(),
-        })
-    }
-
-    /// The next attempt is due, or the wait is over.
-    fn attempt_or_give_up(&mut self, token: Token) {
-        let now = self.clock.now();
-        let Some(waiter) = self.waiters.get_mut(token) else {
-            return;
-        };
-        let left = waiter.left(now);
-        if left.is_zero() {
-            return self.give_up(token, RequestEnd::TimedOut);
-        }
-        let waits = waiter.in_flight || !waiter.stands;
-        // While an attempt is on its way, the end of the wait still stands.
-        self.waiters.wake_after(token, left);
-        if !waits {
-            self.attempt(token);
-        }
-    }
-
-    /// There is news for a waiter: it attempts now, or as soon as the attempt that is on its way has its answer.
-    pub(crate) fn attempt_now(&mut self, token: Token) {
-        let Some(waiter) = self.waiters.get_mut(token) else {
-            return;
-        };
-        waiter.again = waiter.in_flight;
-        self.attempt_or_give_up(token);
-    }
-
-    /// Decides what a waiter does after an attempt that got it nothing: pause and attempt again, or give up.
-    pub(crate) fn not_granted(&mut self, token: Token) {
-        let roll = self.dice.roll(Roll::Attempt);
-        let now = self.clock.now();
-        let Some(waiter) = self.waiters.get_mut(token) else {
-            return;
-        };
-        let left = waiter.left(now);
-        let pause = waiter.plan.backoff.pause(waiter.attempts, roll);
-        let Some(pause) = pause.filter(|_| !left.is_zero()) else {
-            let timed_out = left.is_zero() && !waiter.plan.wait.is_zero();
-            return self.give_up(token, if timed_out { RequestEnd::TimedOut } else { RequestEnd::Refused });
-        };
-        let looks_again = std::mem::take(&mut waiter.looks_again);
-        let pause = match &waiter.last {
-            Last::Refused(_, Some(_)) if looks_again => self.settings.grant_window,
-            // Its turn will be announced. Attempts only refresh its place, and find a holder or a head that died: just
-            // after the end, one after the other.
-            Last::Refused(refusal, Some(ahead))
-                if self.hears && waiter.plan.backoff.max_attempts().is_none() =>
-            {
-                let in_turn = BETWEEN_WAITERS.mul_f64(*ahead as f64 + roll);
-                // All who are ahead may be dead.
-                let at_most = self.settings.grant_window.mul_f64(roll / 4.0);
-                (refusal.remaining + in_turn.min(at_most)).min(spread(self.settings.patience / 3, roll))
-            }
-            // A holder that ends on its own before the pause is over is worth an attempt just after its end.
-            Last::Refused(refusal, _) => pause.min(refusal.remaining + pause.mul_f64(roll / 8.0)),
-            Last::Failed(_) | Last::Behind(_) | Last::Nothing => pause,
-        };
-        self.waiters.wake_after(token, pause.max(SHORTEST_PAUSE).min(left));
-    }
-}
 
 /// One attempt on its way.
 pub(crate) struct Attempt {
@@ -122,6 +24,25 @@ pub(crate) struct Attempt {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Attempted(pub(crate) Vec<(Attempt, Result<Acquired, StoreError>)>);
+
+impl LockManager {
+    /// The attempt of a waiter that decided to ask. If it `followed` until now, it leads its cohort from now on.
+    pub(crate) fn set_out(&mut self, token: Token, followed: bool) -> Option<Attempt> {
+        let waiter = self.waiters.get_mut(token)?;
+        let acquisition = Arc::clone(&waiter.plan.acquisition);
+        if followed && waiter.arrival.is_some() {
+            self.cohorts.lead(&acquisition.hold.resource, token);
+        }
+        self.stats.attempted();
+        // Validity counts from here: before anything is queued or sent.
+        Some(Attempt {
+            acquisition,
+            sent: self.clock.now(),
+            overtook: false,
+            _errand: self.shutdown.errand(),
+        })
+    }
+}
 
 impl Handler<Attempted> for LockManager {
     type Result = ();
@@ -158,65 +79,61 @@ impl Drop for Handling {
 
 impl LockManager {
     fn attempted(&mut self, attempt: &Attempt, outcome: Result<Acquired, StoreError>) {
-        let Attempt { acquisition, sent, overtook, .. } = attempt;
-        let sent = *sent;
-        let token = acquisition.hold.token;
-        // A place may outlive what it is a place for.
-        let patience = acquisition.place.map_or(Duration::ZERO, |place| place.patience);
-        let end_in_store = sent + acquisition.ttl.max(patience);
+        let (token, sent) = (attempt.acquisition.hold.token, attempt.sent);
         let Some(waiter) = self.waiters.get_mut(token) else {
-            // Whoever asked has been answered, or has gone.
-            return match outcome {
-                Ok(Acquired::Granted(_)) => self.relinquish(acquisition, sent, None),
-                Ok(Acquired::Queued { .. }) => {
-                    self.give_back(acquisition.hold.clone(), Executed::Certainly, end_in_store);
-                }
-                Err(error) if error.certainty() == Certainty::Unknown => {
-                    self.give_back(acquisition.hold.clone(), Executed::Perhaps, end_in_store);
-                }
-                Ok(Acquired::Refused(_) | Acquired::Full { .. }) | Err(_) => {}
-            };
+            return self.too_late(attempt, &outcome);
         };
-        waiter.in_flight = false;
-        match outcome {
-            Ok(Acquired::Granted(grant)) => return self.granted(token, grant, (sent, *overtook)),
-            Ok(Acquired::Refused(refusal)) => waiter.last = Last::Refused(refusal, None),
-            Ok(Acquired::Queued { refusal, ahead }) => waiter.queued(refusal, ahead),
+        let mut failure = None;
+        let answer = match outcome {
+            Ok(Acquired::Granted(grant)) => return self.granted(token, grant, (sent, attempt.overtook)),
+            Ok(Acquired::Refused(refusal)) => {
+                let remaining = refusal.remaining;
+                waiter.answer = Some(Ok(refusal));
+                Answer::Refused { remaining, ahead: None }
+            }
+            Ok(Acquired::Queued { refusal, ahead }) => {
+                if waiter.waiting.ahead() != Some(ahead) {
+                    waiter.tell_queued(ahead);
+                }
+                let remaining = refusal.remaining;
+                waiter.answer = Some(Ok(refusal));
+                Answer::Refused { remaining, ahead: Some(ahead) }
+            }
             Ok(Acquired::Full { waiters }) => {
-                let error = AcquireError::QueueFull { waiters };
-                return self.refuse(token, RequestEnd::Failed(error.kind()), error);
+                failure = Some(AcquireError::QueueFull { waiters });
+                Answer::QueueFull
             }
             Err(error) => {
-                if error.certainty() == Certainty::Unknown {
-                    waiter.perhaps_until = Some(end_in_store);
+                let unknown = error.certainty() == Certainty::Unknown;
+                let transient = error.is_transient();
+                if !transient {
+                    failure = Some(AcquireError::Store(error.clone()));
                 }
-                if !error.is_transient() {
-                    return self.refuse(token, RequestEnd::Failed(error.kind()), AcquireError::Store(error));
-                }
-                waiter.last = Last::Failed(error);
+                waiter.answer = Some(Err(error));
+                Answer::Failed { unknown, transient }
             }
-        }
-        if std::mem::take(&mut waiter.again) {
-            return self.attempt(token);
-        }
-        self.not_granted(token);
-    }
-}
-
-impl StreamHandler<Wake> for LockManager {
-    fn handle(&mut self, wake: Wake, _: &mut Self::Context) {
-        match wake {
-            // The caller of an orphan is known to have gone.
-            Wake::CallerGone(token) if self.waiters.is_orphaned(token) => {}
-            Wake::CallerGone(token) => self.dismiss(token, RequestEnd::Cancelled),
-            Wake::Grown => self.waiters.watch_grown(self.clock.now()),
-            Wake::Attempt(token) => {
-                self.waiters.timer_fired(token);
-                self.attempt_or_give_up(token);
-            }
-        }
+        };
+        self.on_or_fail(token, Event::Answered { sent, answer }, failure);
     }
 
-    /// The wakes have no end.
-    fn finished(&mut self, _: &mut Self::Context) {}
+    /// The answer to an attempt whose caller has been answered, or has gone.
+    fn too_late(
+        &mut self,
+        Attempt { acquisition, sent, .. }: &Attempt,
+        outcome: &Result<Acquired, StoreError>,
+    ) {
+        // A place may outlive what it is a place for.
+        let ticket_ttl = acquisition.place.map_or(std::time::Duration::ZERO, |place| place.patience);
+        let end_in_store = *sent + acquisition.ttl.max(ticket_ttl);
+        match outcome {
+            Ok(Acquired::Granted(_)) => self.relinquish(acquisition, *sent, None),
+            Ok(Acquired::Queued { .. }) => {
+                self.give_back(acquisition.hold.clone(), Executed::Certainly, end_in_store);
+            }
+            Err(error) if error.certainty() == Certainty::Unknown => {
+                self.give_back(acquisition.hold.clone(), Executed::Perhaps, end_in_store);
+            }
+            Ok(Acquired::Refused(_) | Acquired::Full { .. }) | Err(_) => {}
+        }
+    }
 }

@@ -9,9 +9,9 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     actor::{
         LockManager, Settings, StartError,
+        cohorts::Cohorts,
         lanes::Lanes,
         leases::{Keeper, Leases},
-        lines::Lines,
         outage::Outage,
         sets::Sets,
         shutdown::Progress,
@@ -139,7 +139,7 @@ impl LockManagerBuilder {
             stats,
             about: Arc::new(about_this_process()),
             waiters: Waiters::default(),
-            lines: Lines::default(),
+            cohorts: Cohorts::default(),
             sets: Sets::default(),
             inbox,
             hears: false,

@@ -9,21 +9,12 @@ use crate::{
         shutdown::Errand,
         stats::{Recorder, Unconfirmed},
     },
-    protocol::Moment,
+    protocol::{Executed, Moment},
     store::{Hold, Released},
     world::Clock,
 };
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-
-/// Whether the acquisition whose token is given back has been executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Executed {
-    /// The store granted it.
-    Certainly,
-    /// It may be executed now, or later.
-    Perhaps,
-}
 
 /// What it takes to give a token back.
 pub(crate) struct Giver {

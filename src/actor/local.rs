@@ -1,13 +1,8 @@
 //! Local hand-over: how those who wait in a line of this manager are served, by passing the resource on.
 
-use std::time::Duration;
-
 use crate::{
-    actor::{
-        AcquireError, LockManager, attempts::Attempt, give_back::Executed, lanes::Passing, lines::Lack,
-        plan::Plan, stats::RequestEnd, waiters::Last,
-    },
-    protocol::{Mode, Moment, ResourceName, Token},
+    actor::{AcquireError, LockManager, attempts::Attempt, lanes::Passing, plan::Plan},
+    protocol::{Event, Executed, Lack, Mode, Moment, ResourceName, Token},
     store::{Acquisition, Hold, Holder, HolderState, Refusal, StoreError},
 };
 
@@ -25,33 +20,33 @@ impl LockManager {
         self.settings.local_handover_limit > 0 && is_alone(*mode, hold) && place.is_some() && !counts
     }
 
-    /// Puts a waiter into the line for what it wants.
+    /// Puts a waiter into the cohort for what it wants.
     pub(crate) fn line_up(&mut self, token: Token) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
         let resource = waiter.plan.acquisition.hold.resource.clone();
-        let (arrival, ahead) = self.lines.join(&resource, token);
+        let (arrival, ahead) = self.cohorts.join(&resource, token);
         waiter.arrival = Some(arrival);
         let waiters = ahead as u64;
         if waiters >= u64::from(self.settings.max_waiters) {
-            let error = AcquireError::QueueFull { waiters };
-            return self.refuse(token, RequestEnd::Failed(error.kind()), error);
+            return self.on_or_fail(token, Event::Dismissed, Some(AcquireError::QueueFull { waiters }));
         }
         self.keep_in_line(&resource);
-        let ahead_of_all = self.lines.standing(&resource).and_then(|standing| self.waiters.get_mut(standing));
-        let ahead_of_all = ahead_of_all.and_then(|standing| standing.ahead()).unwrap_or(0);
-        if let Some(waiter) = self.waiters.get_mut(token).filter(|waiter| !waiter.stands) {
-            waiter.waits_behind(waiters + ahead_of_all);
+        let leader = self.cohorts.leader(&resource).and_then(|leader| self.waiters.get_mut(leader));
+        let ahead_of_all = leader.and_then(|leader| leader.waiting.ahead()).unwrap_or(0);
+        if let Some(waiter) = self.waiters.get_mut(token).filter(|waiter| waiter.waiting.is_following()) {
+            waiter.tell_queued(waiters + ahead_of_all);
+            self.on(token, Event::Follow(waiters + ahead_of_all));
         }
     }
 
-    /// After something has changed about a line: somebody stands for it, or nobody does in vain.
+    /// Mends a cohort after it has changed: somebody leads it, or nobody does in vain.
     pub(crate) fn keep_in_line(&mut self, resource: &ResourceName) {
-        while let Some(lack) = self.lines.lack(resource) {
+        while let Some(lack) = self.cohorts.lack(resource) {
             match lack {
-                Lack::Standing(first) => return self.attempt(first),
-                Lack::Members(orphan) => drop(self.take_out(orphan)),
+                Lack::Leader(first) => return self.on(first, Event::Lead),
+                Lack::Members(abandoned) => self.on(abandoned, Event::LeftAlone),
             }
         }
     }
@@ -59,19 +54,22 @@ impl LockManager {
     /// A resource was taken away from whoever held it. A lease of ours learns that with its next renewal, for which its
     /// line does not wait.
     pub(crate) fn opened(&mut self, resource: &ResourceName) {
-        if let Some(holder) = self.lines.holder(resource) {
-            self.lines.over(resource, holder);
+        if let Some(holder) = self.cohorts.holder(resource) {
+            self.cohorts.released(resource, holder);
             self.keep_in_line(resource);
         }
     }
 
-    /// The next of the line for this resource sets out for it.
+    /// The attempt of the next member of the cohort, and whether it may be served ahead of other processes.
     pub(crate) fn set_out_next(&mut self, resource: &ResourceName) -> Option<(Attempt, bool)> {
-        let (first, may_overtake) = self.lines.first(resource, self.settings.local_handover_limit)?;
-        // With two attempts on their way it would not be clear which answer is the last.
-        let in_flight = self.waiters.get_mut(first).is_none_or(|waiter| waiter.in_flight);
-        let attempt = (!in_flight).then(|| self.set_out(first)).flatten()?;
-        Some((attempt, may_overtake))
+        let (next, may_overtake) = self.cohorts.next(resource, self.settings.local_handover_limit)?;
+        let followed = match self.waiters.get_mut(next) {
+            // With two attempts on their way it would not be clear which answer is the last.
+            Some(waiter) if !waiter.waiting.is_asking() => waiter.waiting.is_following(),
+            _ => return None,
+        };
+        self.on(next, Event::HandOff);
+        Some((self.set_out(next, followed)?, may_overtake))
     }
 
     /// Nobody takes up what was granted: it goes to the next of the line, or back. Until `perhaps_until` the store may
@@ -98,7 +96,7 @@ impl LockManager {
 
     /// What keeps those who wait in a line from the resource, as far as is known.
     pub(crate) fn in_the_way(&mut self, resource: &ResourceName) -> Option<Result<Refusal, StoreError>> {
-        if let Some(lease) = self.lines.holder(resource).and_then(|holder| self.leases.get(holder)) {
+        if let Some(lease) = self.cohorts.holder(resource).and_then(|holder| self.leases.get(holder)) {
             let remaining = lease.remaining();
             let by = Holder {
                 token: lease.hold.token.prefix(),
@@ -111,29 +109,7 @@ impl LockManager {
             };
             return Some(Ok(Refusal { by, remaining }));
         }
-        let standing = self.lines.standing(resource)?;
-        match &self.waiters.get_mut(standing)?.last {
-            Last::Refused(refusal, _) => Some(Ok(refusal.clone())),
-            Last::Failed(error) => Some(Err(error.clone())),
-            Last::Nothing | Last::Behind(_) => None,
-        }
-    }
-
-    /// A caller has its answer, or has gone. Answers whether its waiter stays all the same, because others of its line
-    /// rely on its place.
-    pub(crate) fn orphaned(&mut self, token: Token) -> bool {
-        let Some(waiter) = self.waiters.get_mut(token).filter(|waiter| waiter.placed || waiter.in_flight)
-        else {
-            return false;
-        };
-        let resource = &waiter.plan.acquisition.hold.resource;
-        let Some(arrival) = waiter.arrival.filter(|_| self.lines.relies_on(resource, token)) else {
-            return false;
-        };
-        self.lines.orphan(resource, arrival);
-        (waiter.arrival, waiter.orphaned) = (None, true);
-        // Its timer was about the end of its wait, perhaps. From now on it is about the place alone.
-        self.waiters.wake_after(token, Duration::ZERO);
-        true
+        let leader = self.cohorts.leader(resource)?;
+        self.waiters.get_mut(leader)?.answer.clone()
     }
 }

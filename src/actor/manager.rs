@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use crate::{
     actor::{
         AcquireError, Lease, Request, Settings,
-        give_back::{Executed, Giver},
+        cohorts::Cohorts,
+        give_back::Giver,
         lanes::Lanes,
         leases::{LeaseOver, Leases},
-        lines::Lines,
         outage::Outage,
         plan::Plan,
         reply::{Later, ReplyTo},
@@ -24,7 +24,7 @@ use crate::{
         stats::{Recorder, RequestEnd},
         waiters::{Waiter, Waiters},
     },
-    protocol::{Moment, Token},
+    protocol::{Event, Executed, Moment, Token},
     store::{Hold, Inbox, Metadata, Store},
     world::{Clock, Dice},
 };
@@ -51,7 +51,7 @@ pub struct LockManager {
     /// What every holder of this manager tells about itself.
     pub(crate) about: Arc<Metadata>,
     pub(crate) waiters: Waiters,
-    pub(crate) lines: Lines,
+    pub(crate) cohorts: Cohorts,
     pub(crate) sets: Sets,
     /// Where the store tells of hand-overs to the waiters.
     pub(crate) inbox: Inbox,
@@ -85,9 +85,9 @@ impl Supervised for LockManager {
     /// After a crash: leases that are valid go on (their keepers live in tasks of their own); callers that were
     /// pending are told, and what they may have been granted is given back.
     fn restarting(&mut self, _: &mut Self::Context) {
-        self.lines.clear();
+        self.cohorts.clear();
         for token in self.waiters.tokens() {
-            self.refuse(token, RequestEnd::Failed("restarted"), AcquireError::Restarted);
+            self.on_or_fail(token, Event::Dismissed, Some(AcquireError::Restarted));
         }
         self.refuse_sets(&AcquireError::Restarted);
         self.shutdown.interrupted();
@@ -104,11 +104,12 @@ impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
         match self.admit(request, token) {
             Ok(plan) => {
                 let (wait, lines_up) = (plan.wait, self.lines_up(&plan));
-                self.waiters.insert(token, Waiter::new(plan, reply, self.clock.now()));
+                let waiter = Waiter::new(plan, reply, self.clock.now(), self.settings.grant_window);
+                self.waiters.insert(token, waiter);
                 if lines_up {
                     self.line_up(token);
                 } else {
-                    self.attempt(token);
+                    self.on(token, Event::Lead);
                 }
                 // The end of the wait, and the end of its caller, stand during the first attempt too.
                 if !wait.is_zero() {
@@ -170,7 +171,7 @@ impl LockManager {
     pub(crate) fn take(&mut self, token: Token) -> Option<Arc<LeaseState>> {
         let lease = self.leases.take(token)?;
         self.shutdown.held(self.leases.len());
-        self.lines.over(&lease.hold.resource, token);
+        self.cohorts.released(&lease.hold.resource, token);
         Some(lease)
     }
 

@@ -1,8 +1,9 @@
 //! Who owns what: the manager, its waiters, the renewer of each lease, and the handle that a caller holds.
 //!
 //! # Layout
-//! Read in this order: [`Request`] (what is asked), `plan` (the same, checked), [`LockManager`] with `attempts` and
-//! `waiters` (who waits), `lines` and `local` (who waits behind another one), `lane` and `lanes` (how verbs travel),
+//! Read in this order: [`Request`] (what is asked), `plan` (the same, checked), [`LockManager`] with `waiters`, `waiting` (the
+//! shell around the decisions about waiting), `attempts` and `answers`, `cohorts` and `local` (waiters behind a leader), `lane`
+//! and `lanes` (how verbs travel),
 //! `state` and `opening` (what a lease is, and what opens after it), `leases`, `timers`, `renewer` and `supervisor`
 //! (what keeps it), [`Lease`] (what the caller holds), `verbs` (release, renew, questions), `give_back` (after an
 //! unknown outcome), `shutdown`; `sets` and [`LeaseSet`] (several resources at once); `outage` (what the log says).
@@ -12,17 +13,16 @@ mod answers;
 mod ask;
 mod attempts;
 mod builder;
+mod cohorts;
 mod errors;
 mod event;
 mod give_back;
 mod grant;
-mod inbox;
 mod lane;
 mod lanes;
 mod lease;
 mod lease_set;
 mod leases;
-mod lines;
 mod local;
 mod manager;
 mod messages;
@@ -42,6 +42,7 @@ mod supervisor;
 mod timers;
 mod verbs;
 mod waiters;
+mod waiting;
 mod wakes;
 
 pub use self::{

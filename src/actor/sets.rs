@@ -11,7 +11,6 @@ use crate::{
     actor::{
         Acquire, AcquireAll, AcquireError, LeaseSet, LockManager,
         ask::ask_for_all,
-        give_back::Executed,
         local::is_alone,
         one_by_one::one_by_one,
         plan::Plan,
@@ -21,7 +20,7 @@ use crate::{
         state::LeaseState,
         stats::RequestEnd,
     },
-    protocol::{Invalid, Moment, ResourceName, Token},
+    protocol::{Executed, Invalid, Moment, ResourceName, Token},
     store::{ALL_AT_MOST, AcquiredAll, Acquisition, Certainty, Grant, StoreError},
 };
 
@@ -197,7 +196,7 @@ impl LockManager {
             let alone = is_alone(plan.acquisition.mode, &hold);
             if let Some(lease) = self.lease(plan, None, sent, grant) {
                 if alone {
-                    self.lines.granted(&hold.resource, hold.token, false);
+                    self.cohorts.granted(&hold.resource, hold.token, false);
                 }
                 self.count(1, RequestEnd::Granted { attempts: 1, waited });
                 leases.push(lease);

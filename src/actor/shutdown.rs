@@ -7,10 +7,8 @@ use tokio::sync::watch;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
 use crate::{
-    actor::{
-        AcquireError, Drained, LockManager, Shutdown, ask::ask_each, state::LeaseState, stats::RequestEnd,
-    },
-    protocol::LossReason,
+    actor::{AcquireError, Drained, LockManager, Shutdown, ask::ask_each, state::LeaseState},
+    protocol::{Event, LossReason},
     store::Store,
 };
 
@@ -66,9 +64,9 @@ impl Handler<Shutdown> for LockManager {
     fn handle(&mut self, shutdown: Shutdown, _: &mut Context<Self>) -> Self::Result {
         self.shutdown.begun = true;
         self.shutdown.running += 1;
-        self.lines.clear();
+        self.cohorts.clear();
         for token in self.waiters.tokens() {
-            self.refuse(token, RequestEnd::Failed("shutting_down"), AcquireError::ShuttingDown);
+            self.on_or_fail(token, Event::Dismissed, Some(AcquireError::ShuttingDown));
         }
         self.refuse_sets(&AcquireError::ShuttingDown);
         let held = self.leases.len();

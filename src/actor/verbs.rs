@@ -11,7 +11,7 @@ use crate::{
         again::Again,
         ask::ask,
         attempts::Attempt,
-        give_back::{Executed, Giver},
+        give_back::Giver,
         lanes::{Passing, Releasing, Renewing},
         leases::LeaseOver,
         local::is_alone,
@@ -19,7 +19,7 @@ use crate::{
         reply::{Later, ReplyTo},
         state::LeaseState,
     },
-    protocol::{LossReason, ResourceName, Standing},
+    protocol::{Executed, LossReason, ResourceName, Standing},
     store::{self, Hold, Inspection, Listing, StoreError},
 };
 

@@ -1,4 +1,4 @@
-//! Those who wait for an answer, by the token that they will get.
+//! The waiters of a manager, by the token that each will get.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
         timers::Timer,
         wakes::{Wakes, YOUNG},
     },
-    protocol::{Moment, Token},
+    protocol::{Moment, Terms, Token, Waiting},
     store::{Refusal, StoreError},
 };
 
@@ -21,85 +21,36 @@ pub(crate) struct Waiter {
     pub(crate) plan: Plan,
     pub(crate) reply: ReplyTo<Result<Lease, AcquireError>>,
     pub(crate) asked: Moment,
-    pub(crate) attempts: u32,
-    /// Whether an attempt is on its way.
-    pub(crate) in_flight: bool,
-    /// Whether there was news while an attempt was on its way, so that another has to follow it at once.
-    pub(crate) again: bool,
-    /// Whether it looks again after a grant window, if it is not granted now.
-    pub(crate) looks_again: bool,
-    /// What the last attempt was told.
-    pub(crate) last: Last,
-    /// Whether it has a place in the queue of the store.
-    pub(crate) placed: bool,
-    /// Until when the store may hold something for this token after an attempt with an unknown outcome.
-    pub(crate) perhaps_until: Option<Moment>,
-    /// When it joined the line of those of this manager who want the same, if it waits in one.
+    /// The decisions about it.
+    pub(crate) waiting: Waiting,
+    /// The last answer of the store.
+    pub(crate) answer: Option<Result<Refusal, StoreError>>,
+    /// Its arrival in the cohort of those of this manager that want the same, if it waits in one.
     pub(crate) arrival: Option<u64>,
-    /// Whether it makes attempts: alone, or for its line. Who does not waits for its turn.
-    pub(crate) stands: bool,
-    /// Whether its caller has been answered, or has gone, and it stays to keep its place for the others of its line.
-    pub(crate) orphaned: bool,
     timer: Option<Timer>,
     watch: Option<AbortHandle>,
 }
 
-/// What the last attempt was told.
-pub(crate) enum Last {
-    Nothing,
-    /// It has made none: it waits in a line of this manager, with so many ahead.
-    Behind(u64),
-    /// Somebody is in the way; in the queue there are so many ahead.
-    Refused(Refusal, Option<u64>),
-    Failed(StoreError),
-}
-
 impl Waiter {
-    pub(crate) fn new(plan: Plan, reply: ReplyTo<Result<Lease, AcquireError>>, asked: Moment) -> Self {
-        Self {
-            plan,
-            reply,
+    pub(crate) fn new(
+        plan: Plan,
+        reply: ReplyTo<Result<Lease, AcquireError>>,
+        asked: Moment,
+        grant_window: Duration,
+    ) -> Self {
+        let waiting = Waiting::new(Terms {
             asked,
-            attempts: 0,
-            in_flight: false,
-            again: false,
-            looks_again: false,
-            last: Last::Nothing,
-            placed: false,
-            perhaps_until: None,
-            arrival: None,
-            stands: false,
-            orphaned: false,
-            timer: None,
-            watch: None,
-        }
+            wait: plan.wait,
+            backoff: plan.backoff,
+            ttl: plan.acquisition.ttl,
+            ticket_ttl: plan.acquisition.place.map_or(Duration::ZERO, |place| place.patience),
+            grant_window,
+        });
+        Self { plan, reply, asked, waiting, answer: None, arrival: None, timer: None, watch: None }
     }
 
-    /// The store has put it into the queue, or found it there.
-    pub(crate) fn queued(&mut self, refusal: Refusal, ahead: u64) {
-        if self.ahead() != Some(ahead) {
-            self.tell_queued(ahead);
-        }
-        self.placed = true;
-        self.last = Last::Refused(refusal, Some(ahead));
-    }
-
-    /// It waits behind others of its line.
-    pub(crate) fn waits_behind(&mut self, ahead: u64) {
-        self.tell_queued(ahead);
-        self.last = Last::Behind(ahead);
-    }
-
-    /// How many were ahead of it when it was told last.
-    pub(crate) const fn ahead(&self) -> Option<u64> {
-        match self.last {
-            Last::Refused(_, ahead) => ahead,
-            Last::Behind(ahead) => Some(ahead),
-            Last::Nothing | Last::Failed(_) => None,
-        }
-    }
-
-    fn tell_queued(&self, ahead: u64) {
+    /// Tells the caller's listener that so many waiters are ahead.
+    pub(crate) fn tell_queued(&self, ahead: u64) {
         if let Some(listener) = &self.plan.events {
             let hold = &self.plan.acquisition.hold;
             listener.do_send(LeaseEvent {
@@ -110,16 +61,9 @@ impl Waiter {
             });
         }
     }
-
-    /// How much is left of its wait.
-    pub(crate) fn left(&self, now: Moment) -> Duration {
-        let place = self.plan.acquisition.place.filter(|_| self.orphaned);
-        // An orphan waits for those behind it, for as long as there are any.
-        place.map_or_else(|| (self.asked + self.plan.wait).remaining(now), |place| place.patience)
-    }
 }
 
-/// Those who wait, by the token that they will get. One timer each, in one queue; no future and no task.
+/// The waiters of a manager, by the token that each will get. Each has a timer in one queue; none has a future or a task.
 #[derive(Default)]
 pub(crate) struct Waiters {
     table: HashMap<Token, Waiter>,
@@ -139,10 +83,6 @@ impl Waiters {
         self.table.get_mut(&token)
     }
 
-    pub(crate) fn is_orphaned(&self, token: Token) -> bool {
-        self.table.get(&token).is_some_and(|waiter| waiter.orphaned)
-    }
-
     pub(crate) fn tokens(&self) -> Vec<Token> {
         let mut tokens: Vec<_> = self.table.keys().copied().collect();
         // In an order of their own, and not the table's, so that a simulated world replays from its seed.
@@ -150,10 +90,10 @@ impl Waiters {
         tokens
     }
 
-    /// Those that have a place in the queue of the store.
+    /// The waiters that have a place in the queue of the store.
     pub(crate) fn placed(&self) -> Vec<Token> {
         let mut placed = self.tokens();
-        placed.retain(|token| self.table[token].placed);
+        placed.retain(|token| self.table[token].waiting.has_ticket());
         placed
     }
 
@@ -180,19 +120,19 @@ impl Waiters {
         }
     }
 
-    /// Wakes a new waiter after `wait`, and as soon as its caller goes; while it is young perhaps a little later.
+    /// Wakes a new waiter after `wait`, and as soon as its caller goes; while its timer is deferred perhaps a little later.
     pub(crate) fn watch(&mut self, token: Token, wait: Duration) {
-        if wait <= 2 * YOUNG || self.get_mut(token).is_none_or(|waiter| !waiter.stands) {
+        if wait <= 2 * YOUNG || self.get_mut(token).is_none_or(|waiter| waiter.waiting.is_following()) {
             return self.wake_after(token, wait);
         }
         self.wakes.add_young(token);
     }
 
-    /// Watches those who are not young any more.
+    /// Sets the timers that were deferred.
     pub(crate) fn watch_grown(&mut self, now: Moment) {
         for token in self.wakes.grown() {
-            if let Some(left) = self.table.get(&token).filter(|it| it.timer.is_none()).map(|it| it.left(now))
-            {
+            let left = self.table.get(&token).filter(|it| it.timer.is_none()).map(|it| it.waiting.left(now));
+            if let Some(left) = left {
                 self.wake_after(token, left);
             }
         }
@@ -203,7 +143,7 @@ impl Waiters {
         self.wakes.clone()
     }
 
-    /// The timer of this waiter has fired, and is no more.
+    /// Notes that the timer of this waiter has fired, and is no more.
     pub(crate) fn timer_fired(&mut self, token: Token) {
         if let Some(waiter) = self.table.get_mut(&token) {
             waiter.timer = None;

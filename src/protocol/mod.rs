@@ -4,7 +4,9 @@
 //! dice; it is told the [`Moment`] and the roll. So every decision of the library can be understood, and tested,
 //! without a world around it.
 
+mod acquisition;
 mod backoff;
+mod cohort;
 mod invalid;
 mod mode;
 mod moment;
@@ -16,6 +18,12 @@ mod renewal;
 mod span;
 mod validity;
 
+pub(crate) use self::{
+    acquisition::{Answer, End, Event, Executed, Situation, Terms, Told, Waiting},
+    cohort::{Cohort, Lack},
+    readable::{readable, readable_debug},
+    span::{exact, rough},
+};
 pub use self::{
     backoff::{Backoff, Jitter},
     invalid::Invalid,
@@ -26,8 +34,4 @@ pub use self::{
     recovery::{AHEAD_AT_MOST, Instance, NotYet, Recovered, Report, lessons},
     renewal::{RenewalPlan, Renewals},
     validity::{LossReason, Standing, Validity, drift_allowance, guard_band, spread},
-};
-pub(crate) use self::{
-    readable::{readable, readable_debug},
-    span::{exact, rough},
 };
