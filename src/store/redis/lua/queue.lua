@@ -109,10 +109,9 @@ local function call_the_roll(asking, now, before)
   if not last_place then
     return
   end
-  local up_to, tokens = 0, redis.call('ZRANGE', queue, 0, 319)
-  local called = tokens[1] and redis.call('HMGET', waiters, unpack(tokens))
-  for i, token in ipairs(tokens) do
-    local arrival, inbox = string.match(called[i] or '', '^(%d+) %d (%S+)')
+  local up_to = 0
+  for _, token in ipairs(redis.call('ZRANGE', queue, 0, 319)) do
+    local arrival, inbox = string.match(redis.call('HGET', waiters, token) or '', '^(%d+) %d (%S+)')
     if inbox then
       up_to = arrival
       if token ~= asking then
@@ -140,9 +139,9 @@ local function hand_over(state, now, asking)
   budget = math.max(5, budget)
   local before = dead_since .. ' ' .. dead_up_to
   dead_since, dead_up_to = tonumber(dead_since), tonumber(dead_up_to)
-  -- The heads are looked up a page at a time: mostly it is one, sometimes hundreds are dead. Those who are `out` are taken
-  -- out of the queue together.
-  local page, told, at, size, out = {}, {}, 0, 0, {}
+  -- Mostly one head is looked at; but hundreds may be dead in a row. So the more were passed over since the last one that was
+  -- not, the more are looked up at once, and those who are `out` leave the queue together.
+  local page, told, at, size, passed_over, out = {}, {}, 0, 0, 0, {}
   while true do
     -- Beside a holder without an owner nobody fits.
     if state.holder and state.holder.owner == '' then
@@ -154,22 +153,26 @@ local function hand_over(state, now, asking)
         redis.call('ZREM', queue, unpack(out))
         out = {}
       end
-      local most = at == 1 and 1 or 64
+      local most = math.min(math.max(passed_over, 1), 64)
       page = redis.call('ZRANGE', queue, 0, most)
       if not page[1] then
         break
       end
-      told, size, at = redis.call('HMGET', waiters, unpack(page)), math.min(#page, most), 1
+      size, at = math.min(#page, most), 1
+      told = redis.call('HMGET', waiters, unpack(page, 1, size))
     end
     local head, next_one = page[at], page[at + 1]
     local request = request_of(head, told[at])
+    -- A long record takes longer.
+    local length = math.floor(#(told[at] or '') / 256)
     local gone = request and (some_are_gone or request.arrival <= dead_up_to) and redis.call('ZSCORE', places, head)
     if not request or some_are_gone and gone and tonumber(gone) <= now then
       if budget <= 0 then
         left_over = true
         break
       end
-      budget = budget - 1
+      budget = budget - 1 - length
+      out[#out + 1] = head
       leave(head)
     else
       local verdict = judge(request, state)
@@ -181,19 +184,26 @@ local function hand_over(state, now, asking)
         left_over = true
         break
       end
-      out[#out + 1] = head
+      if passed_over == 0 then
+        -- First a write that takes no memory (see extend), and before anybody is told of what may be refused.
+        redis.call('ZREM', queue, head)
+      else
+        out[#out + 1] = head
+      end
       local heard = head == asking
-      if not heard and not (request.arrival <= dead_up_to and gone - request.patience < dead_since) then
+      local is_called = request.arrival <= dead_up_to and gone
+      if not heard and not (is_called and gone - request.patience < dead_since) then
         -- Who may not publish hands over all the same: the waiter finds it at its next attempt.
         heard = publish(request.inbox, head) or request.came_back
       end
       if not heard then
-        budget = budget - 1
+        budget, passed_over = budget - 1 - length, passed_over + 1
       else
-        budget = budget - 5
-        -- First a write that takes no memory: see extend.
-        redis.call('ZREM', queue, unpack(out))
-        out = {}
+        budget, passed_over = budget - 5 - length, 0
+        if out[1] then
+          redis.call('ZREM', queue, unpack(out))
+          out = {}
+        end
         if head == asking then
           leave(head)
         else
