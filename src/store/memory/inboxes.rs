@@ -108,6 +108,6 @@ impl Drop for Listener {
 }
 
 fn tell(listener: &UnboundedSender<Announcement>, announcement: Announcement) {
-    // A subscriber that is just leaving does not need it.
+    // A subscriber that is just leaving does not need the notification.
     let _ = listener.send(announcement);
 }

@@ -50,7 +50,7 @@ impl<T> Open<'_, T> {
 }
 
 /// Sends requests in one call, and those that it leaves for later in further calls, one after the other, until all have
-/// an answer. The order is kept: a call that leaves one for later leaves all behind it.
+/// an answer. The order is kept: a call that leaves one for later leaves all that follow it.
 pub(super) async fn until_served<'a, T, R, F>(
     requests: &'a [T],
     call: impl Fn(Open<'a, T>) -> F,

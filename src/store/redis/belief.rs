@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::urls::Node;
 
-/// The master, and the epoch of the failover since which it is.
+/// The master, and the epoch of the failover that made it the master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Term {
     pub(super) epoch: u64,

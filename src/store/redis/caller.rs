@@ -69,8 +69,8 @@ impl Caller {
         self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked, None)
     }
 
-    /// Encodes acquisitions of which the first has at least this fence, in the full layout. The counter has no end, for
-    /// it is one key a server: the clocks of a quorum's nodes may be further apart than a retention time.
+    /// Encodes acquisitions of which the first has at least this fence, in the full layout. The counter has no end: the
+    /// clocks of a quorum's nodes may be further apart than a retention time, and it is only one key a server.
     pub(super) fn acquire_from(&self, asked: &[&Acquisition], first: Fence) -> Call {
         self.acquiring(&scripts::ACQUIRE, asked, Some(first))
     }

@@ -189,7 +189,7 @@ impl Connection {
             self.open().await.map_err(Failure::Unreachable)?;
         let (sent, within) = (Instant::now(), self.response_timeout);
         let Ok(outcome) = timeout(within, request.send(&mut connection)).await else {
-            // The connection is kept: what is sent on it next (giving the token back) is executed after this request.
+            // The connection is kept: what is sent on it next (the release of the token) is executed after this request.
             self.unanswered(generation, sent);
             return Err(Failure::Other(StoreError::TimedOut { within, server: Some(address) }));
         };

@@ -79,8 +79,8 @@ pub(super) fn after_sending(error: RedisError) -> StoreError {
     }
 }
 
-/// Translates the error of one request of a batch, in the words in which its script caught it. It is open what was done
-/// before, unless the server refused a command.
+/// Translates the error of one request of a batch, in the words in which its script caught it. What was done before is
+/// unknown, unless the server refused a command.
 pub(super) fn within_script(text: &str) -> StoreError {
     let (code, detail) = text.split_once(' ').unwrap_or((text, ""));
     let known = class(code, detail, text).or_else(|| class(code_within(text)?, "", text));

@@ -1,4 +1,4 @@
-//! The incarnation of the server that a connection leads to: asked once a connection, for a restart breaks them all.
+//! The incarnation of the server that a connection leads to: asked once a connection, because a restart breaks them all.
 
 use std::{
     sync::{Mutex, PoisonError},

@@ -51,7 +51,7 @@ use crate::{protocol::Invalid, store::Hold};
 /// again if it broke. A verb takes at most the time to connect and the time for an answer, and twice that if its
 /// connection turned out to be gone.
 ///
-/// # Requirements on the server
+/// # Requirements for the server
 /// The server must keep what it acknowledged: a server that restarts without persistence, evicts keys, or fails over to
 /// a replica that lags forgets locks. Its clock must not jump.
 ///
@@ -106,12 +106,13 @@ pub struct RedisStore {
 impl RedisStore {
     /// Creates a store on the server at this URL, with the default [`RedisOptions`].
     ///
-    /// The URL is `redis://[user:password@]host[:port][/db]`, the same with `rediss://` for TLS (cargo feature `tls`),
-    /// or `redis+unix:///path`. Several servers are named by
-    /// `redis+sentinel://[user:password@]host[:port],…/service[/db][?sentinel_user=…&sentinel_password=…]`, where the hosts
-    /// are the sentinels, and by `redis+cluster://[user:password@]host[:port],…`, where they are some of the nodes;
-    /// `rediss+…` is the same over TLS. There, `/`, `?`, `#` and `@` within a user or a password are written `%2F`, `%3F`, `%23`
-    /// and `%40`.
+    /// The URL is `redis://[user:password@]host[:port][/db]`, the same with `rediss://` for TLS (cargo feature
+    /// `tls`), or `redis+unix:///path`.
+    ///
+    /// Two kinds of URL name several servers. In
+    /// `redis+sentinel://[user:password@]host[:port],…/service[/db][?sentinel_user=…&sentinel_password=…]` the hosts are
+    /// the sentinels. In `redis+cluster://[user:password@]host[:port],…` they are some of the nodes. `rediss+…` is the same
+    /// over TLS. In these URLs `/`, `?`, `#` and `@` within a user or a password are written `%2F`, `%3F`, `%23` and `%40`.
     ///
     /// # Errors
     /// [`Invalid`] if the URL is none of these. The error shows no password.

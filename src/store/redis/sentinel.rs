@@ -141,8 +141,8 @@ impl Sentinels {
 async fn opinion(sentinel: &Client, service: &str) -> RedisResult<Option<Opinion>> {
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     let mut connection = sentinel.get_multiplexed_async_connection_with_config(&config).await?;
-    // The address is that of the new master as soon as it is promoted; the table names it only when the replicas follow. Both
-    // are asked for at once: the old address with the new epoch would be believed.
+    // The address is that of the new master as soon as it is promoted; the table names it only when the replicas
+    // follow. Both are asked for at once: the old address with the new epoch would be believed.
     let mut both = redis::pipe();
     both.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(service);
     both.cmd("SENTINEL").arg("MASTER").arg(service).ignore_errors();

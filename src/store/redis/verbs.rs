@@ -250,7 +250,7 @@ impl RedisStore {
 /// Returns the result of a release, if it is certain.
 fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
     match released {
-        // The first try may have given it back; or the server may have lost it before that.
+        // The first try may have released it, or the server may have lost it before that.
         Released::NotHeld { .. } if repeated => Err(repeated_in_vain("release", "not held")),
         released => Ok(released),
     }

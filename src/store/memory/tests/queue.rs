@@ -133,7 +133,7 @@ async fn waiters_that_are_gone_and_never_asked_for_again_do_not_pile_up() {
         ahead(&store, &waiting(&name, 10_000 + turn)).await;
         hands.turn(Duration::from_millis(10));
     }
-    // 100 places are kept at a time.
+    // 100 tickets are kept at a time.
     let kept = store.state().resources.len();
     assert!(kept <= 400, "{kept} resources are kept");
 }

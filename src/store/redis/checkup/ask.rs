@@ -50,7 +50,7 @@ impl Asking<'_> {
         Ok(Facts { round_trip, clock, info, config, cluster, recovered, lacks })
     }
 
-    /// Returns the look at the clock that took the shortest time, behind that time.
+    /// Looks at the clock several times. Returns the time of the shortest look, and its answer.
     async fn clock(&self, line: &mut Line) -> Result<(Duration, Answer<Reading>), StoreError> {
         let mut best: Option<(Duration, Answer<Reading>)> = None;
         for _ in 0..LOOKS {

@@ -187,7 +187,7 @@ impl Heard {
         let heard = self.first.entry(message.0).or_default();
         match heard.iter_mut().find(|(known, ..)| *known == message) {
             Some((_, first, at)) if now < *at + COPIES_WITHIN => {
-                // The same message from the same node is another one.
+                // A repeat from the same node is a new message, and no copy.
                 first == node
             }
             Some((_, first, at)) => {
