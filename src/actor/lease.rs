@@ -115,8 +115,8 @@ impl Lease {
         }
     }
 
-    /// Runs `work` while the lease holds. When the lease is lost, `work` is stopped: its future
-    /// is dropped at the next await.
+    /// Runs `work` while the lease holds. When the lease is lost, `work` is stopped: its future is dropped at the
+    /// next await.
     ///
     /// # Errors
     /// [`LeaseLost`] when the lease was lost before `work` was done. What `work` had begun may be half done. If

@@ -1,7 +1,7 @@
 //! The leases of a manager, and the lease monitor, the one task that handles the end of each.
 //!
 //! The monitor also checks the owner actor of a lease, and starts the renewer of the lease when that is due. It is
-//! not part of the manager: leases end in time, and this is told, while the manager is being restarted.
+//! not part of the manager: leases end in time, and their holders are told, while the manager is being restarted.
 
 use std::{
     cell::RefCell,
@@ -133,7 +133,8 @@ impl Keeper {
     pub(crate) async fn keep(self) {
         loop {
             let token = poll_fn(|cx| self.leases.poll_due(cx)).await;
-            // Code of the application (its clock, its actor's address) may panic. The end is told all the same.
+            // Code of the application (its clock, its actor's address) may panic. The end of the lease is reported
+            // all the same.
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.look_at(token))) {
                 tracing::error!(token = %token.prefix(), panic = message_of(panic.as_ref()), "could not look at a lease");
                 self.leases.look_after(token, AFTER_A_PANIC);

@@ -11,8 +11,8 @@ use crate::{
     store::{Acquisition, Hold, Holder, HolderState, Refusal, StoreError},
 };
 
-/// Returns true if the release of this hold frees all of the resource, which can then be handed
-/// to the next exclusive waiter.
+/// Returns true if the release of this hold frees all of the resource, which can then be handed to the next exclusive
+/// waiter.
 pub(crate) fn is_alone(mode: Mode, hold: &Hold) -> bool {
     mode == Mode::Exclusive && hold.owner.is_none()
 }
@@ -21,7 +21,7 @@ impl LockManager {
     /// Returns true if a request waits in a cohort.
     pub(crate) fn lines_up(&self, plan: &Plan) -> bool {
         let Acquisition { mode, hold, place, .. } = &*plan.acquisition;
-        // A limited number of attempts is an end of its own, which nobody else can reach for it.
+        // A limited number of attempts ends the wait by itself. Another waiter cannot use them up for it.
         let counts = plan.backoff.max_attempts().is_some();
         self.settings.local_handover_limit > 0 && is_alone(*mode, hold) && place.is_some() && !counts
     }

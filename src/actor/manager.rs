@@ -1,4 +1,4 @@
-//! The lock manager: the one actor that owns the store, and answers everybody who wants a lock.
+//! The lock manager: the one actor that owns the store, and answers every request for a lock.
 //!
 //! It never awaits the store in its own context: operations travel in batchers, and their results return as messages.
 //! It therefore serves thousands of waiters, and a store that hangs holds nobody else up.
@@ -82,7 +82,7 @@ impl Actor for LockManager {
 }
 
 impl Supervised for LockManager {
-    /// Cleans up after a crash. Valid leases go on, because they are monitored in a task of its own. Pending callers
+    /// Cleans up after a crash. Valid leases go on, because their monitor runs in a task of its own. Pending callers
     /// are told, and what they may have been granted is reclaimed.
     fn restarting(&mut self, _: &mut Self::Context) {
         self.lines.clear();
@@ -166,7 +166,7 @@ impl LockManager {
         }
     }
 
-    /// Removes a lease from the table. The caller must then see to the cohort that waits for it.
+    /// Removes a lease from the table. The cohort that waits for it is not served yet.
     pub(crate) fn take(&mut self, token: Token) -> Option<Arc<LeaseState>> {
         let lease = self.leases.take(token)?;
         self.shutdown.held(self.leases.len());

@@ -122,7 +122,7 @@ impl List {
 }
 
 /// Takes a resource away from all its holders: an operator's last resort. Holders learn of it at their next renewal;
-/// until then two may believe that they hold it. The answer is the number of holders that there were.
+/// until then two may believe that they hold it. The answer is the number of holders that it had.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<u64, InspectError>")]
 pub struct ForceRelease {
@@ -141,8 +141,8 @@ impl ForceRelease {
 #[rtype(result = "Statistics")]
 pub struct Stats;
 
-/// Changes the manager's default pauses between attempts, for requests that come after it. The
-/// answer is the previous default.
+/// Changes the manager's default pauses between attempts, for requests that come after it. The answer is the previous
+/// default.
 ///
 /// It is meant for applications that adapt while running: longer pauses and fewer attempts when the server is loaded
 /// or [`Statistics`] show a falling success rate, the reverse when it is idle.
@@ -153,8 +153,9 @@ pub struct SetBackoff(
     pub Backoff,
 );
 
-/// Ends the manager. New requests are refused, and pending ones are answered at once. Holders may finish until the deadline,
-/// and their leases are renewed as before. What is still held then is lost to its holder (who is told), and released.
+/// Shuts the manager down. New requests are refused, and pending ones are answered at once. Holders may finish
+/// until the deadline, and their leases are renewed as before. What is still held then is lost to its holder
+/// (who is told), and released.
 ///
 /// The manager's actor stops when it has answered. That may take 2 s longer than `drain` if something is still in
 /// flight to the store. A second shutdown can bring the deadline forward, not back; the manager stops after the last.

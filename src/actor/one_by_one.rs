@@ -14,7 +14,7 @@ use crate::{
     world::Clock,
 };
 
-/// The interval between the reports of a worker that need not report.
+/// The interval between reports when the request requires no heartbeat.
 const NO_HEARTBEAT: Duration = Duration::from_secs(3600);
 
 /// Takes the resources of these plans, which are in order, each with what is left of the wait. Resources that are

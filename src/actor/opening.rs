@@ -34,14 +34,15 @@ impl LeaseState {
     /// Returns the moment at which the resource opens if the lease was lost and nobody releases it.
     pub(crate) fn opens_by_itself(&self) -> Moment {
         match self.standing() {
-            // The store has ended it, and keeps closed what it has to.
+            // The store has ended it, and keeps the resource closed for as long as it has to.
             Standing::Lost(LossReason::NotHeld) => self.clock.now(),
             _ if !self.is_handed_out() => self.clock.now(),
             _ => self.end_in_store() + self.lock_delay,
         }
     }
 
-    /// Returns the moment until which an attempt with an unknown outcome may still matter, if it may.
+    /// Returns the moment until which an attempt with an unknown outcome may still matter. `None` if there is no such
+    /// attempt.
     pub(crate) fn perhaps_until(&self) -> Option<Moment> {
         self.perhaps_until.filter(|until| *until > self.clock.now())
     }

@@ -44,7 +44,7 @@ impl Outage {
     pub(crate) fn seen<T>(&self, verb: &str, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         match &answer {
             Err(error) if is_outage(error) => self.failed(verb, error).verbs_failed += 1,
-            // An operation that was never sent says nothing.
+            // An operation that was never sent says nothing about the store.
             Err(StoreError::Unsupported { .. }) => {}
             Ok(_) | Err(_) => self.served(false),
         }

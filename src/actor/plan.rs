@@ -86,7 +86,7 @@ fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff)
         Some(attempts) => backoff.attempts(attempts)?,
         None => backoff,
     };
-    // A limited number of attempts is an end of its own.
+    // A limited number of attempts ends the wait by itself.
     let asked_to_count = options.attempts.is_some() || options.backoff.is_some();
     let counts = backoff.max_attempts().is_some() && (asked_to_count || settings.wait.is_zero());
     let wait = options.wait.unwrap_or(if counts { settings.max_wait } else { settings.wait });

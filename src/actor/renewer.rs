@@ -23,7 +23,7 @@ use crate::{
 /// The minimum time between two attempts to renew a lease, however little is left of it.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
-/// The number of ticks in an interval, at which leases are renewed: with 10 s, one every 39 ms.
+/// The number of ticks in an interval. Leases are renewed at ticks: with 10 s, one every 39 ms.
 const BEATS: u32 = 256;
 
 /// The actor that sends `Renew` for one lease until that is over.

@@ -30,13 +30,13 @@ pub struct Request<Kind, Names = Vec<u8>> {
 /// an [`owner`](Request::owner).
 pub type Acquire = Request<kind::Exclusive>;
 
-/// A request for the resource together with other readers, against writers.
+/// A request for the resource together with other readers, excluding writers.
 ///
-/// With an [`owner`](Request::owner), asking for the write lock while reading is an error at once
-/// instead of a wait for oneself.
+/// With an [`owner`](Request::owner), asking for the write lock while reading is an error at once instead of a wait
+/// for oneself.
 pub type ReadLock = Request<kind::Read>;
 
-/// A request for the whole resource, against readers and writers. It is not re-entrant.
+/// A request for the whole resource, excluding readers and writers. It is not re-entrant.
 pub type WriteLock = Request<kind::Write>;
 
 /// A request for several resources as a whole, all of them or none. The answer is a [`LeaseSet`], or an
@@ -166,8 +166,8 @@ impl<Kind, Names> Request<Kind, Names> {
         self
     }
 
-    /// Sets the TTL: the time for which the store keeps the lease unless it is renewed. At least 50
-    /// ms. Default: `lease.ttl`, 30 s.
+    /// Sets the TTL: the time for which the store keeps the lease unless it is renewed. At least 50 ms. Default:
+    /// `lease.ttl`, 30 s.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = Some(ttl);
         self
@@ -218,10 +218,10 @@ impl<Kind, Names> Request<Kind, Names> {
         self
     }
 
-    /// Sets a cool-down: a release before this time only shortens what is left, so that the resource opens this
-    /// long after the grant at the earliest. A lease that is lost opens with its TTL, or when its holder drops it.
-    /// A lease that was never handed to the caller opens at once: the caller had gone, or another part of its set
-    /// was not granted. Default: zero.
+    /// Sets a minimum hold: a release before this time only shortens what is left, so that the resource opens this
+    /// long after the grant at the earliest. If the lease is lost, the resource opens with its TTL, or when its
+    /// holder drops it. If the lease was never handed to the caller, because the caller had gone or another part of
+    /// its set was not granted, the resource opens at once. Default: zero.
     pub fn min_hold(mut self, hold: Duration) -> Self {
         self.options.min_hold = hold;
         self
@@ -243,8 +243,8 @@ impl<Kind, Names> Request<Kind, Names> {
         self
     }
 
-    /// Binds the lease to this actor: it is released when the actor dies, however it dies. This
-    /// is checked ten times a second.
+    /// Binds the lease to this actor: it is released when the actor dies, however it dies. This is checked ten times
+    /// a second.
     pub fn bound_to<A: Actor>(mut self, actor: &Addr<A>) -> Self {
         let actor = actor.downgrade();
         self.options.bound_to =

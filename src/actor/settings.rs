@@ -31,9 +31,9 @@ pub struct Settings {
     pub grant_window: Duration,
     /// The maximum number of waiters for one resource; one more is answered `QueueFull` at once. Default: 10,000.
     pub max_waiters: u32,
-    /// The maximum number of hand-offs in a row among the waiters of one manager while others wait in the store. A
-    /// hand-off takes one command and wakes nobody. It is therefore the fastest way, and the less fair the higher
-    /// this limit is. 0 is strictly the order of arrival, in all managers together. Default: 16.
+    /// The maximum number of hand-offs in a row among the waiters of one manager while others wait in the store. A hand-off
+    /// takes one command and wakes nobody. It is therefore the fastest way to serve a waiter. The higher this limit, the
+    /// less fair the order. 0 is strictly the order of arrival, in all managers together. Default: 16.
     pub local_handover_limit: u32,
     /// The maximum number of pending requests in one manager; one more is answered `Busy` at once. Default: 100,000.
     pub max_pending: usize,

@@ -39,7 +39,7 @@ impl Progress {
         Errand(self.errands.token())
     }
 
-    /// Resets the shutdowns that were running, because the manager died and they with it. It still refuses new
+    /// Resets the count of running shutdowns, which ended with the death of the manager. It still refuses new
     /// requests, and can be told to shut down again.
     pub(crate) fn interrupted(&mut self) {
         self.running = 0;
@@ -51,7 +51,7 @@ impl Progress {
 
     /// Records the number of leases that are held now.
     pub(crate) fn held(&self, held: usize) {
-        // Nobody waits for it before a shutdown has begun.
+        // Nobody waits for the number before a shutdown has begun.
         if self.begun {
             self.held.send_replace(held);
         }

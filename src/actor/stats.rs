@@ -25,9 +25,9 @@ pub struct Statistics {
     pub attempts: u64,
     /// Requests that got their lease.
     pub granted: u64,
-    /// Requests that were told `Held` because they were a try, or their attempts were used up.
+    /// Requests that were answered `Held` because they were a try, or their attempts were used up.
     pub refused: u64,
-    /// Requests that were told `Held` because their wait was over.
+    /// Requests that were answered `Held` because their wait was over.
     pub timed_out: u64,
     /// Requests whose caller went away first.
     pub cancelled: u64,

@@ -46,8 +46,8 @@ impl<T> Timers<T> {
         self.queue.remove(timer)
     }
 
-    /// Returns the next timer that has fired, the one that ends first coming first. It is pending while there is
-    /// none, even if there is no timer at all.
+    /// Returns the next timer that has fired, in the order of their ends. It is pending while there is none, even
+    /// if there is no timer at all.
     pub(crate) fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<T> {
         loop {
             if let Some(armed) = &mut self.armed {

@@ -26,7 +26,7 @@ pub(crate) struct Waiter {
     pub(crate) in_flight: bool,
     /// Set if there was news while an attempt was in flight, so that another has to follow it at once.
     pub(crate) again: bool,
-    /// Set if it is to check again after a grant window, if it is not granted now.
+    /// Set if it is to check again after a grant window, unless it is granted now.
     pub(crate) looks_again: bool,
     /// The result of the last attempt.
     pub(crate) last: Last,
@@ -38,8 +38,8 @@ pub(crate) struct Waiter {
     pub(crate) arrival: Option<u64>,
     /// Set if it makes attempts, alone or as the leader of its cohort. The others wait for their turn.
     pub(crate) stands: bool,
-    /// Set if it is abandoned: its caller has been answered, or has gone. It stays to keep its ticket
-    /// for the others of its cohort.
+    /// Set if it is abandoned: its caller has been answered, or has gone. It stays to keep its ticket for the others
+    /// of its cohort.
     pub(crate) orphaned: bool,
     timer: Option<Timer>,
     watch: Option<AbortHandle>,
@@ -50,7 +50,7 @@ pub(crate) enum Last {
     Nothing,
     /// It has made none: it waits in a cohort of this manager, with this many ahead.
     Behind(u64),
-    /// Somebody is in the way; in the queue this many are ahead.
+    /// Another holder is in the way; in the queue this many waiters are ahead.
     Refused(Refusal, Option<u64>),
     Failed(StoreError),
 }

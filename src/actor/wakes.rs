@@ -43,7 +43,7 @@ pub(crate) struct Wakes(Rc<RefCell<Sources>>);
 struct Sources {
     timers: Timers<Token>,
     callers: FuturesUnordered<Abortable<LocalBoxFuture<'static, Token>>>,
-    /// The deferred waiters: those who came since the timer last fired, and those who had come before it did.
+    /// The deferred waiters: those that came since the timer last fired, and those that had come before it did.
     young: (Vec<Token>, Vec<Token>),
     growing: Option<Pin<Box<Sleep>>>,
     waker: Option<Waker>,

@@ -1,4 +1,4 @@
-//! Defaults that give way: settings that nobody set keep within those that somebody did.
+//! Defaults that give way: settings that were not set keep within those that were.
 
 use std::time::Duration;
 

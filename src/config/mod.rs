@@ -72,8 +72,8 @@ impl Config {
     /// else, names another file, or takes [`from_file`](Self::from_file) or [`from_env`](Self::from_env).
     ///
     /// # Errors
-    /// [`ConfigError`] when a file that is named, or is there, cannot be read, or when a value in it or
-    /// in the environment is invalid.
+    /// [`ConfigError`] when a file that is named, or is there, cannot be read, or when its content or the environment
+    /// is invalid.
     pub fn load() -> Result<Self, ConfigError> {
         const USUAL: &str = "config.toml";
         if let Some(path) = env::var_os(variables::FILE) {
@@ -90,7 +90,7 @@ impl Config {
     /// Reads a file. The environment of the process overrides it.
     ///
     /// # Errors
-    /// [`ConfigError`] when the file cannot be read, or when a value in it or in the environment is invalid.
+    /// [`ConfigError`] when the file cannot be read, or when its content or the environment is invalid.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let text =
@@ -101,7 +101,7 @@ impl Config {
     /// Reads the environment of the process and no file. Settings that it leaves out have their defaults.
     ///
     /// # Errors
-    /// [`ConfigError`] when a value in the environment is invalid.
+    /// [`ConfigError`] when the environment is invalid.
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::from_sources("", "", env::vars_os())
     }
@@ -109,7 +109,7 @@ impl Config {
     /// Reads a text. Settings that it leaves out have their defaults. The environment is not read.
     ///
     /// # Errors
-    /// [`ConfigError`] when a value in the text is invalid.
+    /// [`ConfigError`] when the text is invalid.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
         Self::from_sources("config", text, [("", ""); 0])
     }
@@ -117,7 +117,7 @@ impl Config {
     /// Reads a text, which errors call `origin`, and these variables instead of the environment.
     ///
     /// # Errors
-    /// [`ConfigError`] when a value in them is invalid.
+    /// [`ConfigError`] when they are invalid.
     pub fn from_sources(
         origin: &str,
         text: &str,

@@ -72,7 +72,7 @@ fn settings() -> Vec<(String, &'static str, &'static str)> {
 /// Returns the names of a struct's fields, as they are read.
 fn keys_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     let mut keys = Keys(&[]);
-    // It takes the names down and then always returns an error.
+    // It records the names and then always returns an error.
     let _ = T::deserialize(&mut keys);
     keys.0
 }
