@@ -55,7 +55,7 @@ fn misconfigured(reason: &str) -> StoreError {
     StoreError::Misconfigured { reason: reason.to_owned() }
 }
 
-/// Adds the address where it happened to an error.
+/// Adds to an error the address where it happened.
 pub(super) fn at(address: &str, error: StoreError) -> StoreError {
     let here = |text: String| format!("{address}: {text}");
     match error {

@@ -123,7 +123,7 @@ impl RedisStore {
     /// Creates a store on the server at this URL, with these options.
     ///
     /// # Errors
-    /// [`Invalid`] if the URL or an option is wrong. It is named as in `config.toml`: `store.url`, `store.prefix`, …
+    /// [`Invalid`] if the URL or an option is wrong. The error names it as in `config.toml`: `store.url`, `store.prefix`, …
     pub fn with_options(url: &str, options: RedisOptions) -> Result<Self, Invalid> {
         options.check()?;
         let servers = Servers::new(url, scripts::loading(), &options)?;
