@@ -1,4 +1,4 @@
-//! The answers to those who wait: granted, given up, refused.
+//! Answers to waiting requests: granted, given up, refused.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::{
 };
 
 impl LockManager {
-    /// A waiter has got what it asked for.
+    /// Turns a grant into a lease and answers the caller with it. If the caller has gone, or the lease has run out
+    /// already, the grant goes to the next member of the cohort or is released.
     pub(crate) fn granted(&mut self, token: Token, grant: Grant, (sent, overtook): (Moment, bool)) {
         let Some(waiter) = self.waiters.remove(token) else {
             return;
@@ -24,7 +25,7 @@ impl LockManager {
         let (hold, ttl) = (plan.acquisition.hold.clone(), plan.acquisition.ttl);
         self.lines.leave(&hold.resource, token, arrival);
         if is_alone(plan.acquisition.mode, &hold) {
-            // What was perhaps done before may have been to overtake.
+            // An earlier attempt with an unknown outcome may have overtaken others.
             self.lines.granted(&hold.resource, token, overtook || perhaps_until.is_some());
         }
         if reply.is_closed() {
@@ -47,14 +48,14 @@ impl LockManager {
             resource = %hold.resource, token = %token.prefix(), mode = %lease.mode(), fence = lease.fence().map(|f| f.get()),
             attempts, ?waited, "granted"
         );
-        // If the caller has gone, the lease comes back unsent.
+        // If the caller has gone, `send` returns the lease.
         if let Err(Ok(lease)) = reply.send(Ok(lease)) {
             lease.return_unused();
         }
         self.keep_in_line(&hold.resource);
     }
 
-    /// Answers a waiter whose wait, or whose attempts, are used up, with what it was told last.
+    /// Answers a waiter whose wait, or whose attempts, are used up, with the last result that it got.
     pub(crate) fn give_up(&mut self, token: Token, end: RequestEnd) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
@@ -76,20 +77,20 @@ impl LockManager {
         self.refuse(token, end, error);
     }
 
-    /// Answers a waiter, and takes it out.
+    /// Answers a waiter with an error, and removes it.
     pub(crate) fn refuse(&mut self, token: Token, end: RequestEnd, error: AcquireError) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
         let (hold, attempts) = (&waiter.plan.acquisition.hold, waiter.attempts);
         tracing::debug!(resource = %hold.resource, token = %token.prefix(), attempts, %error, "not granted");
-        // The reply goes after the end is counted.
+        // The end is counted before the reply is sent.
         let reply = waiter.reply.clone();
         self.dismiss(token, end);
         reply.answer(Err(error));
     }
 
-    /// The request of a waiter has come to an end; it is taken out, unless others rely on its place.
+    /// Ends the request of a waiter. The waiter is removed, unless others rely on its queue ticket.
     pub(crate) fn dismiss(&mut self, token: Token, end: RequestEnd) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
@@ -105,8 +106,8 @@ impl LockManager {
         }
     }
 
-    /// Takes a waiter out, of its line too. Its place in the queue, and what the store may have granted to it, is given
-    /// back; an attempt that is still on its way is when its answer comes. Answers what it waited for.
+    /// Removes a waiter, also from its cohort, and returns the resource that it waited for. Its queue ticket, and what the
+    /// store may have granted to it, are released. An attempt that is still in flight is released when its answer arrives.
     pub(crate) fn take_out(&mut self, token: Token) -> Option<ResourceName> {
         let Waiter { plan, perhaps_until, placed, arrival, .. } = self.waiters.remove(token)?;
         let hold = plan.acquisition.hold.clone();

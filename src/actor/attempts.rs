@@ -1,4 +1,4 @@
-//! The attempts of those who wait: sent to the store, answered, scheduled again, given up.
+//! The attempts of waiting requests: sent to the store, answered, scheduled again, given up.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,10 +14,10 @@ use crate::{
     world::Roll,
 };
 
-/// How long after one another those that wait look for a holder that died.
+/// The time between two waiters of one queue that check for a dead holder one after the other.
 const BETWEEN_WAITERS: Duration = Duration::from_millis(20);
 
-/// However soon a holder ends: attempts of one waiter are at least this far apart.
+/// The minimum time between two attempts of one waiter, however soon a holder ends.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
 impl LockManager {
@@ -28,7 +28,7 @@ impl LockManager {
         }
     }
 
-    /// An attempt of a waiter, which is to be sent at once.
+    /// Creates an attempt of a waiter, which is to be sent at once.
     pub(crate) fn set_out(&mut self, token: Token) -> Option<Attempt> {
         let waiter = self.waiters.get_mut(token)?;
         let acquisition = Arc::clone(&waiter.plan.acquisition);
@@ -47,7 +47,7 @@ impl LockManager {
         })
     }
 
-    /// The next attempt is due, or the wait is over.
+    /// Makes the next attempt if it is due, or gives up if the wait is over.
     fn attempt_or_give_up(&mut self, token: Token) {
         let now = self.clock.now();
         let Some(waiter) = self.waiters.get_mut(token) else {
@@ -58,14 +58,14 @@ impl LockManager {
             return self.give_up(token, RequestEnd::TimedOut);
         }
         let waits = waiter.in_flight || !waiter.stands;
-        // While an attempt is on its way, the end of the wait still stands.
+        // The wait can end while an attempt is in flight.
         self.waiters.wake_after(token, left);
         if !waits {
             self.attempt(token);
         }
     }
 
-    /// There is news for a waiter: it attempts now, or as soon as the attempt that is on its way has its answer.
+    /// Attempts now because there is news for the waiter, or as soon as the attempt in flight is answered.
     pub(crate) fn attempt_now(&mut self, token: Token) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
@@ -74,7 +74,7 @@ impl LockManager {
         self.attempt_or_give_up(token);
     }
 
-    /// Decides what a waiter does after an attempt that got it nothing: pause and attempt again, or give up.
+    /// Schedules the next attempt of a waiter after one that was not granted, or gives up.
     pub(crate) fn not_granted(&mut self, token: Token) {
         let roll = self.dice.roll(Roll::Attempt);
         let now = self.clock.now();
@@ -90,13 +90,13 @@ impl LockManager {
         let looks_again = std::mem::take(&mut waiter.looks_again);
         let pause = match &waiter.last {
             Last::Refused(_, Some(_)) if looks_again => self.settings.grant_window,
-            // Its turn will be announced. Attempts only refresh its place, and find a holder or a head that died: just
-            // after the end, one after the other.
+            // A notification will announce its turn. Attempts only refresh its queue ticket, and detect a dead holder
+            // or head: just after the end, one waiter after the other.
             Last::Refused(refusal, Some(ahead))
                 if self.hears && waiter.plan.backoff.max_attempts().is_none() =>
             {
                 let in_turn = BETWEEN_WAITERS.mul_f64(*ahead as f64 + roll);
-                // All who are ahead may be dead.
+                // All waiters ahead may be dead.
                 let at_most = self.settings.grant_window.mul_f64(roll / 4.0);
                 (refusal.remaining + in_turn.min(at_most)).min(spread(self.settings.patience / 3, roll))
             }
@@ -108,17 +108,17 @@ impl LockManager {
     }
 }
 
-/// One attempt on its way.
+/// One attempt in flight.
 pub(crate) struct Attempt {
     pub(crate) acquisition: Arc<Acquisition>,
     sent: Moment,
-    /// Whether it was passed the resource, though others waited for it.
+    /// True if it was handed the resource although others waited for it.
     pub(crate) overtook: bool,
-    /// A shutdown waits until its answer has been acted on.
+    /// Keeps a shutdown waiting until the answer has been handled.
     _errand: Errand,
 }
 
-/// Attempts that travelled together, back from the store.
+/// Attempts that travelled together, with their outcomes from the store.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Attempted(pub(crate) Vec<(Attempt, Result<Acquired, StoreError>)>);
@@ -137,8 +137,8 @@ impl Handler<Attempted> for LockManager {
     }
 }
 
-/// Attempts that are being handled. If that panics, they come back to the manager when it has been started again: what
-/// the store granted is not forgotten.
+/// Attempts that are being handled. If that panics, they are sent again to the manager, which is restarted: no
+/// grant of the store is forgotten.
 struct Handling {
     attempts: std::vec::IntoIter<(Attempt, Result<Acquired, StoreError>)>,
     current: Option<Attempt>,
@@ -161,11 +161,11 @@ impl LockManager {
         let Attempt { acquisition, sent, overtook, .. } = attempt;
         let sent = *sent;
         let token = acquisition.hold.token;
-        // A place may outlive what it is a place for.
+        // A queue ticket may outlive the TTL of the lease that it is for.
         let patience = acquisition.place.map_or(Duration::ZERO, |place| place.patience);
         let end_in_store = sent + acquisition.ttl.max(patience);
         let Some(waiter) = self.waiters.get_mut(token) else {
-            // Whoever asked has been answered, or has gone.
+            // The caller has been answered, or has gone.
             return match outcome {
                 Ok(Acquired::Granted(_)) => self.relinquish(acquisition, sent, None),
                 Ok(Acquired::Queued { .. }) => {
@@ -206,7 +206,7 @@ impl LockManager {
 impl StreamHandler<Wake> for LockManager {
     fn handle(&mut self, wake: Wake, _: &mut Self::Context) {
         match wake {
-            // The caller of an orphan is known to have gone.
+            // The caller of an abandoned waiter is known to have gone.
             Wake::CallerGone(token) if self.waiters.is_orphaned(token) => {}
             Wake::CallerGone(token) => self.dismiss(token, RequestEnd::Cancelled),
             Wake::Grown => self.waiters.watch_grown(self.clock.now()),
@@ -217,6 +217,6 @@ impl StreamHandler<Wake> for LockManager {
         }
     }
 
-    /// The wakes have no end.
+    /// Does nothing: the stream of wakes has no end.
     fn finished(&mut self, _: &mut Self::Context) {}
 }

@@ -1,4 +1,4 @@
-//! What the store announces to the manager: hand-overs to its waiters, and whether it can hear of them at all.
+//! The store's notifications to the manager: hand-overs to its waiters, and the state of the subscription.
 
 use actix::{Context, StreamHandler};
 
@@ -17,7 +17,7 @@ impl StreamHandler<Announcement> for LockManager {
             Announcement::Listening => {
                 self.hears = true;
                 self.outage.listening();
-                // What was announced before is lost.
+                // Earlier notifications are lost.
                 for token in self.waiters.placed() {
                     self.attempt_now(token);
                 }
@@ -26,21 +26,22 @@ impl StreamHandler<Announcement> for LockManager {
         }
     }
 
-    /// A store that announces nothing any more leaves the scheduled attempts.
+    /// Falls back to the scheduled attempts when the store sends no notifications any more.
     fn finished(&mut self, _: &mut Context<Self>) {
         self.hears = false;
     }
 }
 
 impl LockManager {
-    /// Somebody else was handed what this waiter is the next for: if that one is dead, this one finds out.
+    /// Schedules a check for a waiter that is next. What it waits for was handed to another one: if that
+    /// is dead, this one finds out.
     fn next_in_line(&mut self, token: Token) {
         let now = self.clock.now();
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
         if waiter.in_flight {
-            // What it will be told may be older than this.
+            // The answer to the attempt in flight may be older than this.
             waiter.again = true;
             return;
         }
@@ -48,8 +49,8 @@ impl LockManager {
         self.waiters.wake_after(token, self.settings.grant_window.min(left));
     }
 
-    /// The store wants to hear of this waiter at once: it may be its turn, or somebody ahead of it is dead. In the second
-    /// case it has to look again when the grant window of the next one is over.
+    /// Makes the waiter attempt at once, because the store asks for it: it may be its turn, or somebody ahead of it
+    /// is dead. In the second case it has to check again when the grant window of the next one is over.
     fn go_on(&mut self, token: Token) {
         if let Some(waiter) = self.waiters.get_mut(token) {
             waiter.looks_again = true;
@@ -57,7 +58,7 @@ impl LockManager {
         }
     }
 
-    /// Nothing is heard any more: those that wait attempt as often as their backoff says.
+    /// Falls back to the scheduled attempts when the inbox is disconnected: waiters attempt as often as their backoff says.
     fn deaf(&mut self, error: &StoreError) {
         self.hears = false;
         self.outage.deaf(error);

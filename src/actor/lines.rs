@@ -1,14 +1,14 @@
-//! The lines of a manager: its waiters that want the same resource exclusively stand behind one of them.
+//! The cohorts of a manager: waiters that want the same resource exclusively, behind one leader.
 //!
-//! One of a line *stands*: it has a place in the store's queue, or an attempt on its way there. The others wait here,
-//! and cost the store nothing. While a lease of this manager holds the resource nobody needs to stand: its release
-//! passes the resource on. This is the bookkeeping alone.
+//! The *leader* has a ticket in the store's queue, or an attempt in flight that asks for one. The other members wait in this
+//! process, and cost the store nothing. While a lease of this manager holds the resource no leader is needed: its release
+//! hands the resource off. The technique is known as lock cohorting. This module is the bookkeeping alone.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::protocol::{ResourceName, Token};
 
-/// The lines of a manager, by resource.
+/// The cohorts of a manager, by resource.
 #[derive(Default)]
 pub(crate) struct Lines {
     table: HashMap<ResourceName, Line>,
@@ -17,27 +17,27 @@ pub(crate) struct Lines {
 
 #[derive(Default)]
 struct Line {
-    /// Those that wait, in the order of their arrival.
+    /// The members, in the order of their arrival.
     members: BTreeMap<u64, Token>,
-    /// Those that stand: members, and orphans that keep their place for the members.
+    /// The leaders: members, and abandoned waiters that keep their ticket for the members.
     standing: Vec<Token>,
     /// The lease of this manager that holds the resource.
     holder: Option<Token>,
-    /// How often in a row the resource was passed on while others waited for it.
+    /// The number of hand-offs in a row while others waited for the resource.
     overtaken: u32,
 }
 
-/// What a line lacks.
+/// Something that a cohort lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lack {
-    /// Somebody who stands: this is the first.
+    /// A leader: this is the first member.
     Standing(Token),
-    /// Anybody whom this orphan's place is kept for.
+    /// Members, for whom this abandoned waiter would keep its ticket.
     Members(Token),
 }
 
 impl Lines {
-    /// Puts a waiter at the end. Answers when it arrived, and how many of the line are ahead of it.
+    /// Adds a waiter at the end. Returns its arrival number, and the number of members ahead of it.
     pub(crate) fn join(&mut self, resource: &ResourceName, token: Token) -> (u64, usize) {
         self.arrivals += 1;
         let members = &mut self.table.entry(resource.clone()).or_default().members;
@@ -46,21 +46,21 @@ impl Lines {
         (self.arrivals, ahead)
     }
 
-    /// This one stands from now on.
+    /// Makes this waiter a leader.
     pub(crate) fn stand(&mut self, resource: &ResourceName, token: Token) {
         if let Some(line) = self.table.get_mut(resource) {
             line.standing.push(token);
         }
     }
 
-    /// Takes out who arrived then; its place, if it stands, is kept.
+    /// Removes the member with this arrival number. If it is a leader, its ticket is kept.
     pub(crate) fn orphan(&mut self, resource: &ResourceName, arrival: u64) {
         if let Some(line) = self.table.get_mut(resource) {
             line.members.remove(&arrival);
         }
     }
 
-    /// Takes a waiter out, and with it its place.
+    /// Removes a waiter, also as a leader.
     pub(crate) fn leave(&mut self, resource: &ResourceName, token: Token, arrival: Option<u64>) {
         if let Some(line) = self.table.get_mut(resource) {
             line.standing.retain(|standing| *standing != token);
@@ -70,7 +70,7 @@ impl Lines {
         }
     }
 
-    /// The resource was granted to somebody of this manager; by passing it on though others waited, or in its turn.
+    /// Records a grant of the resource to a waiter of this manager, by a hand-off although others waited, or in its turn.
     pub(crate) fn granted(&mut self, resource: &ResourceName, token: Token, overtook: bool) {
         if let Some(line) = self.table.get_mut(resource) {
             line.holder = Some(token);
@@ -78,37 +78,36 @@ impl Lines {
         }
     }
 
-    /// The lease of this token is over.
+    /// Records the end of the lease with this token.
     pub(crate) fn over(&mut self, resource: &ResourceName, token: Token) {
         if let Some(line) = self.table.get_mut(resource) {
             line.holder.take_if(|holder| *holder == token);
         }
     }
 
-    /// Whose turn is next, and whether the resource may be passed on to it though others wait, if that may happen so
-    /// often in a row.
+    /// Returns the next member, and whether it may be served ahead of other processes (at most `limit` hand-offs in a row).
     pub(crate) fn first(&self, resource: &ResourceName, limit: u32) -> Option<(Token, bool)> {
         let line = self.table.get(resource)?;
         let (_, first) = line.members.first_key_value()?;
         Some((*first, line.overtaken < limit))
     }
 
-    /// The one that stands for the others.
+    /// Returns the leader.
     pub(crate) fn standing(&self, resource: &ResourceName) -> Option<Token> {
         self.table.get(resource)?.standing.first().copied()
     }
 
-    /// The lease of this manager that holds the resource.
+    /// Returns the lease of this manager that holds the resource.
     pub(crate) fn holder(&self, resource: &ResourceName) -> Option<Token> {
         self.table.get(resource)?.holder
     }
 
-    /// Whether this one stands alone for others.
+    /// Returns true if this waiter is the only leader and others rely on it.
     pub(crate) fn relies_on(&self, resource: &ResourceName, token: Token) -> bool {
         self.table.get(resource).is_some_and(|line| line.standing == [token] && line.members.len() > 1)
     }
 
-    /// What the line lacks after something has changed. An empty one is forgotten.
+    /// Returns what the cohort lacks after a change. An empty cohort is removed.
     pub(crate) fn lack(&mut self, resource: &ResourceName) -> Option<Lack> {
         let line = self.table.get(resource)?;
         match (line.members.first_key_value(), line.standing.first()) {
@@ -120,7 +119,7 @@ impl Lines {
         None
     }
 
-    /// Forgets all of them.
+    /// Removes all cohorts.
     pub(crate) fn clear(&mut self) {
         self.table.clear();
     }

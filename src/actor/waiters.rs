@@ -1,4 +1,4 @@
-//! Those who wait for an answer, by the token that they will get.
+//! Pending requests, by the token that they will get.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -22,34 +22,35 @@ pub(crate) struct Waiter {
     pub(crate) reply: ReplyTo<Result<Lease, AcquireError>>,
     pub(crate) asked: Moment,
     pub(crate) attempts: u32,
-    /// Whether an attempt is on its way.
+    /// Set while an attempt is in flight.
     pub(crate) in_flight: bool,
-    /// Whether there was news while an attempt was on its way, so that another has to follow it at once.
+    /// Set if there was news while an attempt was in flight, so that another has to follow it at once.
     pub(crate) again: bool,
-    /// Whether it looks again after a grant window, if it is not granted now.
+    /// Set if it is to check again after a grant window, unless it is granted now.
     pub(crate) looks_again: bool,
-    /// What the last attempt was told.
+    /// The result of the last attempt.
     pub(crate) last: Last,
-    /// Whether it has a place in the queue of the store.
+    /// True if it has a ticket in the queue of the store.
     pub(crate) placed: bool,
-    /// Until when the store may hold something for this token after an attempt with an unknown outcome.
+    /// The moment until which the store may hold something for this token after an attempt with an unknown outcome.
     pub(crate) perhaps_until: Option<Moment>,
-    /// When it joined the line of those of this manager who want the same, if it waits in one.
+    /// The arrival number in the cohort of this manager's waiters for the same resource, if it waits in one.
     pub(crate) arrival: Option<u64>,
-    /// Whether it makes attempts: alone, or for its line. Who does not waits for its turn.
+    /// Set if it makes attempts, alone or as the leader of its cohort. The others wait for their turn.
     pub(crate) stands: bool,
-    /// Whether its caller has been answered, or has gone, and it stays to keep its place for the others of its line.
+    /// Set if it is abandoned: its caller has been answered, or has gone. It stays to keep its ticket for the others
+    /// of its cohort.
     pub(crate) orphaned: bool,
     timer: Option<Timer>,
     watch: Option<AbortHandle>,
 }
 
-/// What the last attempt was told.
+/// The result of the last attempt.
 pub(crate) enum Last {
     Nothing,
-    /// It has made none: it waits in a line of this manager, with so many ahead.
+    /// It has made none: it waits in a cohort of this manager, with this many ahead.
     Behind(u64),
-    /// Somebody is in the way; in the queue there are so many ahead.
+    /// Another holder is in the way; in the queue this many waiters are ahead.
     Refused(Refusal, Option<u64>),
     Failed(StoreError),
 }
@@ -75,7 +76,7 @@ impl Waiter {
         }
     }
 
-    /// The store has put it into the queue, or found it there.
+    /// Records that the store has put it into the queue, or found it there.
     pub(crate) fn queued(&mut self, refusal: Refusal, ahead: u64) {
         if self.ahead() != Some(ahead) {
             self.tell_queued(ahead);
@@ -84,13 +85,13 @@ impl Waiter {
         self.last = Last::Refused(refusal, Some(ahead));
     }
 
-    /// It waits behind others of its line.
+    /// Records that it waits behind others of its cohort.
     pub(crate) fn waits_behind(&mut self, ahead: u64) {
         self.tell_queued(ahead);
         self.last = Last::Behind(ahead);
     }
 
-    /// How many were ahead of it when it was told last.
+    /// Returns the number of waiters ahead of it, as last reported.
     pub(crate) const fn ahead(&self) -> Option<u64> {
         match self.last {
             Last::Refused(_, ahead) => ahead,
@@ -111,15 +112,15 @@ impl Waiter {
         }
     }
 
-    /// How much is left of its wait.
+    /// Returns the rest of its wait.
     pub(crate) fn left(&self, now: Moment) -> Duration {
         let place = self.plan.acquisition.place.filter(|_| self.orphaned);
-        // An orphan waits for those behind it, for as long as there are any.
+        // An abandoned waiter waits for those behind it, for as long as there are any.
         place.map_or_else(|| (self.asked + self.plan.wait).remaining(now), |place| place.patience)
     }
 }
 
-/// Those who wait, by the token that they will get. One timer each, in one queue; no future and no task.
+/// The pending requests, by the token that they will get. Each has one timer, all in one queue; none has a task.
 #[derive(Default)]
 pub(crate) struct Waiters {
     table: HashMap<Token, Waiter>,
@@ -145,19 +146,19 @@ impl Waiters {
 
     pub(crate) fn tokens(&self) -> Vec<Token> {
         let mut tokens: Vec<_> = self.table.keys().copied().collect();
-        // In an order of their own, and not the table's, so that a simulated world replays from its seed.
+        // In the order of the tokens and not of the table, so that a simulation replays from its seed.
         tokens.sort_unstable();
         tokens
     }
 
-    /// Those that have a place in the queue of the store.
+    /// Returns the waiters that have a ticket in the queue of the store.
     pub(crate) fn placed(&self) -> Vec<Token> {
         let mut placed = self.tokens();
         placed.retain(|token| self.table[token].placed);
         placed
     }
 
-    /// Takes a waiter out, with its timer and the watch over its caller.
+    /// Removes a waiter, with its timer and the watch over its caller.
     pub(crate) fn remove(&mut self, token: Token) -> Option<Waiter> {
         let waiter = self.table.remove(&token)?;
         if let Some(timer) = &waiter.timer {
@@ -169,7 +170,7 @@ impl Waiters {
         Some(waiter)
     }
 
-    /// Wakes the waiter after `pause`, instead of whenever it was to be woken before, and as soon as its caller goes.
+    /// Wakes the waiter after `pause`, which replaces any earlier time, and as soon as its caller goes.
     pub(crate) fn wake_after(&mut self, token: Token, pause: Duration) {
         let Some(waiter) = self.table.get_mut(&token) else {
             return;
@@ -180,7 +181,7 @@ impl Waiters {
         }
     }
 
-    /// Wakes a new waiter after `wait`, and as soon as its caller goes; while it is young perhaps a little later.
+    /// Wakes a new waiter after `wait`, and as soon as its caller goes. The watch may be deferred, and wake a little later.
     pub(crate) fn watch(&mut self, token: Token, wait: Duration) {
         if wait <= 2 * YOUNG || self.get_mut(token).is_none_or(|waiter| !waiter.stands) {
             return self.wake_after(token, wait);
@@ -188,7 +189,7 @@ impl Waiters {
         self.wakes.add_young(token);
     }
 
-    /// Watches those who are not young any more.
+    /// Starts the watches that were deferred long enough.
     pub(crate) fn watch_grown(&mut self, now: Moment) {
         for token in self.wakes.grown() {
             if let Some(left) = self.table.get(&token).filter(|it| it.timer.is_none()).map(|it| it.left(now))
@@ -198,12 +199,12 @@ impl Waiters {
         }
     }
 
-    /// The wakes of all waiters, as one stream without an end.
+    /// Returns the wakes of all waiters, as one stream without an end.
     pub(crate) fn wakes(&self) -> Wakes {
         self.wakes.clone()
     }
 
-    /// The timer of this waiter has fired, and is no more.
+    /// Clears the timer of this waiter, which has fired.
     pub(crate) fn timer_fired(&mut self, token: Token) {
         if let Some(waiter) = self.table.get_mut(&token) {
             waiter.timer = None;
