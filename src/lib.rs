@@ -3,9 +3,10 @@
 #![doc = include_str!("../README.md")]
 //!
 //! # Layout
-//! [`protocol`] decides, and is told time and chance; [`world`] gives them; [`store`] says where locks live and what
-//! every store promises; [`actor`] owns, renews and answers; [`config`] is `config.toml` as a value; [`doctor`] looks at
-//! what it leads to. Each imports only those before it.
+//! [`protocol`] makes the decisions, from the time and the random numbers that it is given. [`world`] supplies both.
+//! [`store`] defines where locks live and what every store guarantees. [`actor`] owns and renews leases and answers
+//! requests. [`config`] is `config.toml` as a value. [`doctor`] checks the deployment that a configuration leads to.
+//! Each module imports only those named before it.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
 

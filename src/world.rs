@@ -1,23 +1,23 @@
-//! The two things that come from outside: time and chance.
+//! The two inputs from outside: time and randomness.
 
 use std::{fmt, time::Duration};
 
 use crate::protocol::{Moment, Token};
 
-/// Tells the time of this process.
+/// The clock of this process.
 ///
-/// It must never go back, should go on while the machine is suspended, and must run at the same rate as the timers
-/// of the runtime.
+/// It must never go back, should go on while the machine is suspended, and must run at the same rate as the timers of
+/// the runtime.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The present moment. Must not block.
+    /// Returns the present moment. Must not block.
     fn now(&self) -> Moment;
 }
 
-/// `CLOCK_BOOTTIME`: the time since the machine started, suspended time included (elsewhere than on Linux
-/// [`std::time::Instant`]).
+/// `CLOCK_BOOTTIME`: the time since the machine started, including suspended time. On systems other than Linux
+/// it is [`std::time::Instant`].
 ///
-/// [`std::time::Instant`] reads `CLOCK_MONOTONIC` on Linux, which stands still while the machine is suspended: a
-/// laptop that wakes up would believe in a lease that is long gone.
+/// [`std::time::Instant`] reads `CLOCK_MONOTONIC` on Linux, which stops while the machine is suspended. A laptop that
+/// wakes up would believe in a lease that ended long ago.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -25,7 +25,7 @@ impl Clock for SystemClock {
     #[cfg(target_os = "linux")]
     fn now(&self) -> Moment {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        // The kernel counts both from zero and keeps nanoseconds below a second.
+        // The kernel counts both from zero, and keeps nanoseconds below a second.
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
         let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
         Moment::since_origin(Duration::new(seconds, nanos))
@@ -39,16 +39,16 @@ impl Clock for SystemClock {
     }
 }
 
-/// The clock of the tokio runtime it is asked in: it stands still and jumps with `tokio::time::pause`.
+/// The clock of the tokio runtime in which it is read. With `tokio::time::pause` it stops and jumps.
 ///
-/// For tests in virtual time. The manager and the store must then run in that same runtime.
+/// Meant for tests in virtual time. The manager and the store must then run in that same runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct RuntimeClock {
     origin: tokio::time::Instant,
 }
 
 impl RuntimeClock {
-    /// A clock that starts now. Call it inside a tokio runtime.
+    /// Creates a clock that starts now. Must be called inside a tokio runtime.
     pub fn start() -> Self {
         Self { origin: tokio::time::Instant::now() }
     }
@@ -61,28 +61,28 @@ impl Clock for RuntimeClock {
     }
 }
 
-/// What a roll of the dice decides.
+/// The purpose of a random draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Roll {
-    /// How long a caller pauses before its next attempt.
+    /// The pause of a caller before its next attempt.
     Attempt,
-    /// How early a lease is renewed.
+    /// The jitter of a renewal, which makes it earlier.
     Renewal,
-    /// How long a supervisor waits before it starts a crashed actor again.
+    /// The pause of a supervisor before it restarts a crashed actor.
     Restart,
 }
 
-/// Gives tokens and chance.
+/// A source of tokens and random numbers.
 pub trait Dice: fmt::Debug + Send + Sync + 'static {
-    /// A number in `0.0..1.0`.
+    /// Returns a random number in `0.0..1.0`.
     fn roll(&self, what: Roll) -> f64;
 
-    /// A token that nobody has had and nobody can guess: 128 random bits, of which a UUID v4 gives 122.
+    /// Returns a token that is unique and cannot be guessed: 128 random bits, of which a UUID v4 gives 122.
     fn token(&self) -> Token;
 }
 
-/// Random numbers that cannot be guessed, through [`uuid`]: from a generator that the operating system seeds.
+/// Random numbers that cannot be guessed, from [`uuid`]. The operating system seeds their generator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemDice;
 

@@ -305,7 +305,7 @@ pub(crate) fn planted(bug: &str) -> bool {
 }
 "#;
 
-/// Each bug has to be found in this many seeds.
+/// A bug has to show in one of this many seeds.
 const SEEDS: usize = 128;
 /// So many are simulated at once; most bugs are found in the first.
 const AT_ONCE: usize = 16;

@@ -1,4 +1,4 @@
-//! What brings a release back that the manager panicked over.
+//! A guard that resends a release if the manager panics over it.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use actix::Addr;
 
 use crate::actor::{LockManager, Release};
 
-/// How often a release is tried whose handling panics.
+/// The maximum number of times that a release is resent because its handling panicked.
 const PANICS_AT_MOST: u32 = 8;
 
-/// A release that comes back to the manager if handling it, or its answer, panics.
+/// A release that is sent to the manager again if handling it, or its answer, panics.
 pub(crate) struct Again {
     release: Option<Release>,
     manager: Arc<Addr<LockManager>>,
@@ -20,7 +20,7 @@ impl Again {
         Self { release: Some(release), manager: Arc::clone(manager) }
     }
 
-    /// It has been seen to.
+    /// Marks the release as handled: it is not sent again.
     pub(crate) fn not(mut self) {
         self.release = None;
     }

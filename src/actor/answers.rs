@@ -14,7 +14,8 @@ use crate::{
 type Refused = (ReplyTo<Result<Lease, AcquireError>>, AcquireError);
 
 impl LockManager {
-    /// Hands a waiter the lease that it was granted.
+    /// Turns a grant into a lease and answers the caller with it. If the caller has gone, or the lease has run out
+    /// already, the grant goes to the next member of the cohort or is released.
     pub(crate) fn granted(&mut self, token: Token, grant: Grant, (sent, overtook): (Moment, bool)) {
         let Some(waiter) = self.waiters.remove(token) else {
             return;
@@ -72,7 +73,7 @@ impl LockManager {
         Some((reply, error))
     }
 
-    /// The error of a waiter whose wait, or whose attempts, are used up: the last that it was told.
+    /// Returns the error of a waiter whose wait, or whose attempts, are used up: the last result that it got.
     fn last_answer(&mut self, token: Token, end: End) -> Option<(RequestEnd, AcquireError)> {
         let waited_until = self.clock.now();
         let waiter = self.waiters.get_mut(token)?;
@@ -94,7 +95,7 @@ impl LockManager {
         })
     }
 
-    /// Leaves the place of a waiter in the queue, without its caller, to its cohort.
+    /// Leaves the queue ticket of a waiter, without its caller, to its cohort.
     pub(crate) fn abandon(&mut self, token: Token, wake_after: Duration) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
@@ -105,7 +106,8 @@ impl LockManager {
         self.waiters.wake_after(token, wake_after);
     }
 
-    /// Takes a waiter out, and gives back what the store may hold for it.
+    /// Removes a waiter, also from its cohort, and releases what the store may hold for it. An attempt that is still in
+    /// flight is released when its answer arrives.
     pub(crate) fn take_out(&mut self, token: Token, reclaim: Option<(Executed, Moment)>) {
         let Some(Waiter { plan, arrival, .. }) = self.waiters.remove(token) else {
             return;

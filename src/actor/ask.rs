@@ -1,4 +1,4 @@
-//! Questions to a store, whatever the store does.
+//! Calls to a store that survive its panics and its malformed answers.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     store::{AcquiredAll, Acquisition, Replies, Reply, Store, StoreError},
 };
 
-/// Waits for the answer of a store. A store that panics has given none: the outcome is unknown.
+/// Waits for the answer of a store. A store that panics gives no answer: the outcome is unknown.
 pub(crate) async fn ask<'a, T>(verb: &str, question: impl FnOnce() -> Reply<'a, T>) -> Result<T, StoreError> {
     AssertUnwindSafe(async { question().await }).catch_unwind().await.unwrap_or_else(|panic| {
         Err(lost(format!("{verb}: the store panicked: {}", message_of(panic.as_ref()))))
@@ -31,7 +31,7 @@ pub(crate) async fn ask_each<'a, T>(
     (0..count).map(|_| Err(lost(doing.clone()))).collect()
 }
 
-/// Asks a store for several resources at once. An answer that is not about them is none.
+/// Asks a store for several resources at once. A malformed answer counts as a lost reply.
 pub(crate) async fn ask_for_all(
     store: &dyn Store,
     asked: &[Arc<Acquisition>],
@@ -43,7 +43,7 @@ pub(crate) async fn ask_for_all(
     }
 }
 
-/// What is wrong with an answer about so many resources.
+/// Describes what is wrong with an answer about `asked` resources, if anything is.
 fn doubt(answer: &AcquiredAll, asked: usize) -> Option<String> {
     match answer {
         AcquiredAll::Granted(grants) => (grants.len() != asked).then(|| format!("{} grants", grants.len())),

@@ -1,6 +1,6 @@
 //! The attempts of waiters: sent to the store, and answered.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use actix::{Addr, Handler, Message};
 
@@ -10,23 +10,23 @@ use crate::{
     store::{Acquired, Acquisition, Certainty, StoreError},
 };
 
-/// One attempt on its way.
+/// One attempt in flight.
 pub(crate) struct Attempt {
     pub(crate) acquisition: Arc<Acquisition>,
     sent: Moment,
-    /// Whether it was passed the resource, though others waited for it.
+    /// True if it was handed the resource although others waited for it.
     pub(crate) overtook: bool,
-    /// A shutdown waits until its answer has been acted on.
+    /// Keeps a shutdown waiting until the answer has been handled.
     _errand: Errand,
 }
 
-/// Attempts that travelled together, back from the store.
+/// Attempts that travelled together, with their outcomes from the store.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Attempted(pub(crate) Vec<(Attempt, Result<Acquired, StoreError>)>);
 
 impl LockManager {
-    /// The attempt of a waiter that decided to ask. If it `followed` until now, it leads its cohort from now on.
+    /// Creates the attempt of a waiter that decided to ask. If it `followed` until now, it leads its cohort from now on.
     pub(crate) fn set_out(&mut self, token: Token, followed: bool) -> Option<Attempt> {
         let waiter = self.waiters.get_mut(token)?;
         let acquisition = Arc::clone(&waiter.plan.acquisition);
@@ -58,8 +58,8 @@ impl Handler<Attempted> for LockManager {
     }
 }
 
-/// Attempts that are being handled. If that panics, they come back to the manager when it has been started again: what
-/// the store granted is not forgotten.
+/// Attempts that are being handled. If that panics, they are sent again to the manager, which is restarted: no
+/// grant of the store is forgotten.
 struct Handling {
     attempts: std::vec::IntoIter<(Attempt, Result<Acquired, StoreError>)>,
     current: Option<Attempt>,
@@ -116,14 +116,14 @@ impl LockManager {
         self.on_or_fail(token, Event::Answered { sent, answer }, failure);
     }
 
-    /// The answer to an attempt whose caller has been answered, or has gone.
+    /// Gives back what an attempt got whose caller has been answered, or has gone.
     fn too_late(
         &mut self,
         Attempt { acquisition, sent, .. }: &Attempt,
         outcome: &Result<Acquired, StoreError>,
     ) {
         // A place may outlive what it is a place for.
-        let ticket_ttl = acquisition.place.map_or(std::time::Duration::ZERO, |place| place.patience);
+        let ticket_ttl = acquisition.place.map_or(Duration::ZERO, |place| place.patience);
         let end_in_store = *sent + acquisition.ttl.max(ticket_ttl);
         match outcome {
             Ok(Acquired::Granted(_)) => self.relinquish(acquisition, *sent, None),

@@ -1,4 +1,4 @@
-//! Starting a lock manager: in an arbiter of its own, supervised.
+//! The builder of a lock manager, which runs supervised in an arbiter of its own.
 
 use std::{cell::Cell, fmt, rc::Rc, sync::Arc, time::Duration};
 
@@ -23,13 +23,14 @@ use crate::{
     world::{Clock, Dice, Roll, SystemClock, SystemDice},
 };
 
-/// How many messages wait in the mailbox before `send` waits; `do_send` and fresh addresses are not bound by it.
+/// The capacity of the mailbox: `send` waits while this many messages are queued. `do_send` and fresh
+/// addresses are not bound by it.
 const MAILBOX: usize = 1024;
 
-/// A manager that lived this long between two deaths does not count them as deaths in a row.
+/// The time that a manager has to live for its next death not to count as one in a row.
 const LIVED_WELL: Duration = Duration::from_secs(60);
 
-/// Sets up a [`LockManager`].
+/// The builder of a [`LockManager`].
 #[must_use = "nothing happens before it is started"]
 pub struct LockManagerBuilder {
     store: Arc<dyn Store>,
@@ -39,7 +40,7 @@ pub struct LockManagerBuilder {
 }
 
 impl LockManager {
-    /// A manager of the locks in this store. Many managers, in many processes, share one store.
+    /// Returns the builder of a manager of the locks in this store. Many managers, in many processes, share one store.
     pub fn builder(store: Arc<dyn Store>) -> LockManagerBuilder {
         LockManagerBuilder {
             store,
@@ -51,31 +52,31 @@ impl LockManager {
 }
 
 impl LockManagerBuilder {
-    /// What the manager assumes where a request does not say. Default: [`Settings::default`].
+    /// Sets the defaults and limits for requests. Default: [`Settings::default`].
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// The clock that validity is counted on. Default: [`SystemClock`]. Tests in virtual time take
+    /// Sets the clock that measures validity. Default: [`SystemClock`]. Tests in virtual time use
     /// [`RuntimeClock`](crate::world::RuntimeClock) and [`start_here`](Self::start_here).
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Where tokens and jitter come from. Default: [`SystemDice`].
+    /// Sets the source of tokens and jitter. Default: [`SystemDice`].
     pub fn dice(mut self, dice: Arc<dyn Dice>) -> Self {
         self.dice = dice;
         self
     }
 
     /// Starts the manager in an arbiter of its own, so that leases are renewed whatever the application's threads do.
-    /// It lives until it gets [`Shutdown`](super::Shutdown), also when no address of it is left.
+    /// The manager lives until it receives [`Shutdown`](super::Shutdown), even when no address of it is left.
     ///
     /// # Errors
     /// [`StartError`] when a setting is invalid, when no actix system runs on this thread, or when the thread cannot
-    /// be started. The store is not needed for it.
+    /// be started. Starting does not need the store.
     pub fn start(self) -> Result<Addr<LockManager>, StartError> {
         self.settings.check()?;
         if System::try_current().is_none() {
@@ -93,14 +94,14 @@ impl LockManagerBuilder {
         Ok(Addr::new(sender))
     }
 
-    /// Starts the manager in the arbiter of the caller: for tests in virtual time. An application whose handlers block
-    /// this arbiter loses its leases.
+    /// Starts the manager in the arbiter of the caller, for tests in virtual time. An application whose handlers
+    /// block this arbiter loses its leases.
     ///
     /// # Errors
     /// [`StartError::Invalid`] when a setting is invalid.
     ///
     /// # Panics
-    /// When it is called outside of a tokio `LocalSet`, as every actix arbiter is one.
+    /// When it is called outside of a tokio `LocalSet`. Every actix arbiter is one.
     pub fn start_here(self) -> Result<Addr<LockManager>, StartError> {
         self.settings.check()?;
         let (sender, receiver) = channel::channel(MAILBOX);
@@ -108,7 +109,7 @@ impl LockManagerBuilder {
         Ok(Addr::new(sender))
     }
 
-    /// The life of the manager, from here to its shutdown.
+    /// Runs the manager until its shutdown, and restarts it when it dies.
     fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
         let Self { store, settings, clock, dice } = self;
         let stats = Arc::new(Recorder::new());
@@ -169,7 +170,7 @@ impl LockManagerBuilder {
     }
 }
 
-/// What every holder of this process tells about itself.
+/// Returns the metadata that every holder of this process reports about itself.
 fn about_this_process() -> Metadata {
     let pid = ("pid".to_owned(), std::process::id().to_string());
     let host = host_name().map(|host| ("host".to_owned(), host));

@@ -1,4 +1,4 @@
-//! What can go wrong for a caller, one enum an operation; each variant says what the caller may believe now.
+//! The errors of each operation, one enum each; every variant says what the caller may believe now.
 
 use std::time::Duration;
 
@@ -7,69 +7,69 @@ use crate::{
     store::{Holder, StoreError},
 };
 
-/// Why there is no lease.
+/// The reason why a request got no lease.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// A value of the request cannot be right. Nothing was sent.
+    /// A value of the request is invalid. Nothing was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// Somebody else holds the resource. The caller certainly holds nothing.
+    /// Another holder has the resource. The caller certainly holds nothing.
     #[error("held by {} for another {}; gave up after {attempts} attempts and {}", name(.by), rough(*.remaining), rough(*.waited))]
     Held {
         /// A holder that was in the way at the last attempt.
         by: Box<Holder>,
-        /// How long holders had then until they end on their own; they may renew.
+        /// The time after which the holders would have ended on their own, as of that attempt. They may renew.
         remaining: Duration,
-        /// How many waited ahead of the caller when it was told last; `None` if it did not wait in the queue.
+        /// The number of waiters ahead of the caller, as last reported. `None` if it did not wait in the queue.
         ahead: Option<u64>,
-        /// How many attempts were made.
+        /// The number of attempts that were made.
         attempts: u32,
-        /// How long the caller waited.
+        /// The time that the caller waited.
         waited: Duration,
     },
-    /// As many as may be wait for this resource already. The caller certainly holds nothing, and does not wait.
+    /// This resource has as many waiters as it may have. The caller certainly holds nothing, and does not wait.
     #[error("{waiters} others wait for it already; try again later")]
     QueueFull {
-        /// How many wait.
+        /// The number of waiters.
         waiters: u64,
     },
     /// The manager has as many pending requests as it may have. Nothing was sent.
     #[error("the lock manager is busy: {pending} requests are pending; try again later")]
     Busy {
-        /// How many requests are pending.
+        /// The number of pending requests.
         pending: usize,
     },
-    /// The store gave no certain answer, or can never grant this. The caller holds nothing that it could use; what
-    /// the store may still grant is given back by the library.
+    /// The store gave no certain answer, or can never grant this. The caller holds nothing that it could use. The
+    /// library reclaims what the store may still grant.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The answer came after the lease that it granted had run out. It is given back.
+    /// The answer came after the lease that it granted had run out. The lease is released.
     #[error("granted, but the answer took longer than the ttl of {}; use a longer ttl", exact(*ttl))]
     TooLate {
-        /// The TTL that was asked for.
+        /// The TTL of the request.
         ttl: Duration,
     },
-    /// This resource of several is why there is none of them. The caller holds nothing of the set.
+    /// One resource of a set was not granted, so none is. The caller holds nothing of the set.
     #[error("{resource}: {error}")]
     OneOfSet {
-        /// Which one.
+        /// The resource that was not granted.
         resource: ResourceName,
-        /// Why it was not granted.
+        /// The reason why it was not granted.
         #[source]
         error: Box<AcquireError>,
     },
-    /// The manager is shutting down and takes no new requests. The caller holds nothing.
+    /// The manager is shutting down and accepts no new requests. The caller holds nothing.
     #[error("the lock manager is shutting down")]
     ShuttingDown,
-    /// The manager crashed while this request was pending, and was started again. The caller holds nothing; what the
-    /// store may have granted is given back by the library. Ask again.
+    /// The manager crashed while this request was pending, and was restarted. The caller holds nothing. The library
+    /// reclaims what the store may have granted. Ask again.
     #[error("the lock manager was restarted; ask again")]
     Restarted,
 }
 
 impl AcquireError {
-    /// A short name for counters and logs.
+    /// Returns a short name for counters and logs.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "invalid",
@@ -84,7 +84,7 @@ impl AcquireError {
         }
     }
 
-    /// The error itself, whichever resource of several it is about.
+    /// Returns the error itself, without the resource of a set that it is about.
     pub fn cause(&self) -> &Self {
         match self {
             Self::OneOfSet { error, .. } => error.cause(),
@@ -92,7 +92,7 @@ impl AcquireError {
         }
     }
 
-    /// The same, if it is about a resource: of this one of several.
+    /// Returns the same error as one of this resource of a set, if it is about a resource.
     pub(crate) fn of(self, resource: &ResourceName) -> Self {
         match self {
             Self::Invalid(_) | Self::Busy { .. } | Self::ShuttingDown | Self::Restarted => self,
@@ -101,7 +101,7 @@ impl AcquireError {
     }
 }
 
-/// A holder in a sentence: its owner or else its token, and what it told about its purpose and its process.
+/// Describes a holder in a sentence: its owner or else its token, and what it reported about its purpose and its process.
 fn name(holder: &Holder) -> String {
     let known = |key: &str| holder.metadata.get(key).map(String::as_str);
     let who = match &holder.owner {
@@ -114,40 +114,40 @@ fn name(holder: &Holder) -> String {
     if about.is_empty() { who } else { format!("{who} ({})", about.join(", ")) }
 }
 
-/// Why a lease could not be given back.
+/// The reason why a lease could not be released.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseError {
-    /// A value of the request cannot be right. Nothing was sent.
+    /// A value of the request is invalid. Nothing was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// This token holds nothing: it was released before, it expired, or it never held. Nothing was changed.
+    /// The token holds nothing: it was released before, it expired, or it never held. Nothing was changed.
     #[error("not the holder: this token holds nothing (it was released, or it expired)")]
     NotHolder,
-    /// The lease had been lost before it was given back: work done since may have run beside that of another holder.
-    /// Whatever the store still held for it has been given back.
+    /// The lease had been lost before it was released. Work done since may have run beside that of another holder.
+    /// Whatever the store still held for it has been released.
     #[error("the lease was lost before it was released: {reason}")]
     Lost {
-        /// Why it was lost.
+        /// The reason of the loss.
         reason: LossReason,
     },
-    /// The store gave no certain answer. The lease is over for this process; the library goes on giving it back until
-    /// its end, at which it is over in any case.
+    /// The store gave no certain answer. The lease is over for this process. The library retries the release until
+    /// the end of the lease, at which it is over in any case.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Why a lease was not renewed.
+/// The reason why a lease was not renewed.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenewError {
     /// The lease is over. Nothing was sent, or the store said that it is not held.
     #[error("the lease is lost: {reason}")]
     Lost {
-        /// Why it was lost.
+        /// The reason of the loss.
         reason: LossReason,
     },
-    /// This manager knows no lease of this token. Nothing was sent.
+    /// This manager knows no lease with this token. Nothing was sent.
     #[error("this lock manager holds no lease of that token")]
     Unknown,
     /// The store gave no certain answer. The lease is valid until the end that it had before.
@@ -155,39 +155,38 @@ pub enum RenewError {
     Store(#[from] StoreError),
 }
 
-/// The lease was lost, and with it the right to go on.
+/// The loss of a lease, and with it of the right to go on.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the lease was lost: {reason}")]
 pub struct LeaseLost {
-    /// Why.
+    /// The reason of the loss.
     pub reason: LossReason,
 }
 
-/// One of several leases that are held together was lost, and with it the right to go on.
+/// The loss of one of several leases that are held together, and with it of the right to go on.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the lease of {resource} was lost: {reason}")]
 pub struct SetLost {
-    /// Which one: the first that was found lost.
+    /// The resource of the lease that was first found lost.
     pub resource: ResourceName,
-    /// Why.
+    /// The reason of the loss.
     pub reason: LossReason,
 }
 
-/// Not all of a set was given back as it should be. The set is over for this process all the same, and the library goes
-/// on giving it back.
+/// An incomplete release of a set. The set is over for this process all the same, and the library keeps releasing it.
 #[derive(Clone, thiserror::Error)]
 #[error("of the set {} could not be given back as it should be; {}: {}", failed.len(), failed[0].0, failed[0].1)]
 #[non_exhaustive]
 pub struct ReleaseSetError {
-    /// Each resource that was not released, and why, in the order of their names. At least one.
+    /// Each resource that was not released, with the reason, in the order of their names. At least one.
     pub failed: Vec<(ResourceName, ReleaseError)>,
 }
 
-/// Why a question about locks has no answer.
+/// The reason why a query about locks has no answer.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InspectError {
-    /// A value of the question cannot be right. Nothing was sent.
+    /// A value of the query is invalid. Nothing was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
     /// The store gave no certain answer.
@@ -195,17 +194,17 @@ pub enum InspectError {
     Store(#[from] StoreError),
 }
 
-/// Why a lock manager does not start. It never needs the store for that.
+/// The reason why a lock manager does not start. Starting never needs the store.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// A setting cannot be right.
+    /// A setting is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// There is no actix system to run in: start it inside `#[actix::main]`, `#[actix_web::main]` or a `System`.
+    /// There is no actix system to run in. Start it inside `#[actix::main]`, `#[actix_web::main]` or a `System`.
     #[error("no actix system is running on this thread; start the lock manager inside one")]
     NoSystem,
-    /// The arbiter's thread could not be started.
+    /// The thread of the arbiter could not be started.
     #[error("the arbiter of the lock manager could not be started")]
     Arbiter(#[source] std::io::Error),
 }

@@ -1,43 +1,42 @@
-//! What happens to a lease, told to whoever wants to hear it.
+//! The events of a lease, sent to the listener that its request named.
 
 use actix::Message;
 
 use crate::protocol::{Fence, LossReason, ResourceName, TokenPrefix};
 
-/// Something happened to a lease; sent to the `Recipient` that its request named with
-/// [`events`](super::Request::events).
+/// An event of a lease, sent to the `Recipient` that its request named with [`events`](super::Request::events).
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 #[non_exhaustive]
 pub struct LeaseEvent {
-    /// What is, or was, held.
+    /// The resource that is, or was, held.
     pub resource: ResourceName,
     /// The first digits of the lease's token.
     pub token: TokenPrefix,
-    /// The fencing number, where the store gives one.
+    /// The fencing number, if the store issues one.
     pub fence: Option<Fence>,
-    /// What happened.
+    /// The change that happened.
     pub change: LeaseChange,
 }
 
-/// What happened to a lease.
+/// A change of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseChange {
-    /// It waits, with this many ahead of it: told when it begins to wait, and when that number has changed.
+    /// The request waits. Sent when it begins to wait, and when the number of waiters ahead has changed.
     Queued {
-        /// How many wait ahead of it.
+        /// The number of waiters ahead of it.
         ahead: u64,
     },
-    /// It was granted.
+    /// The lease was granted.
     Granted,
-    /// A renewal was confirmed; the lease may have been at risk before.
+    /// A renewal was confirmed. The lease may have been at risk before.
     Renewed,
-    /// A renewal was missed. The lease is still valid, and renewing is tried again.
+    /// A renewal was missed. The lease is still valid, and the renewal is retried.
     AtRisk,
-    /// It is over, for this reason; told before anybody else could be granted the resource,
-    /// except with [`LossReason::NotHeld`].
+    /// The lease is over, for this reason. Sent before anybody else could be granted the resource, except
+    /// with [`LossReason::NotHeld`].
     Lost(LossReason),
-    /// It was given back.
+    /// The lease was released.
     Released,
 }

@@ -1,4 +1,4 @@
-//! Gives a token back until it certainly is: what keeps an unknown outcome from becoming a ghost lease.
+//! The reclaim of a token, repeated until it is certain, so that an unknown outcome does not become a ghost lease.
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
@@ -16,24 +16,24 @@ use crate::{
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
-/// What it takes to give a token back.
+/// Everything that is needed to reclaim a token.
 pub(crate) struct Giver {
     pub(crate) lanes: Rc<Lanes>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
-    /// The lease whose release this is, if it is one's.
+    /// The unconfirmed release of the lease, if the token belongs to one.
     pub(crate) unconfirmed: Option<Unconfirmed>,
-    /// A shutdown waits for it.
+    /// Keeps a shutdown waiting.
     pub(crate) _errand: Errand,
 }
 
 impl Giver {
     /// Releases `hold` again and again until that is certain, or until `end`, at which its TTL has ended it anyway.
     ///
-    /// An acquisition that was perhaps executed may be executed *after* a release: a server that was stopped works off
-    /// what stands in its sockets. So no answer is the last word unless it was certainly executed before; not even
-    /// that something was given back, for of two attempts with the same token the other may still be on its way. The
-    /// pauses double, so that a TTL of a day costs two dozen releases; a ghost lives for about as long as it was late.
+    /// An acquisition with an unknown outcome may be executed *after* a release: a server that was stopped works off what is
+    /// left in its sockets. An answer is therefore final only if the acquisition was certainly executed before. Even a
+    /// confirmed release is not final: of two attempts with the same token, the other may still be in flight. The pauses
+    /// double, so that a TTL of a day costs two dozen releases. A ghost lives for about as long as it was late.
     ///
     /// The resource opens at `opening`, or at once if that has passed.
     pub(crate) async fn give_back(mut self, hold: Hold, opening: Moment, executed: Executed, end: Moment) {

@@ -1,4 +1,4 @@
-//! What a grant becomes: a lease, and its place in the table of leases.
+//! The step from a grant to a lease, with an entry in the table of leases.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     store::{Grant, Hold, Metadata},
 };
 
-/// What is needed to make a [`LeaseState`] beside the answer of the store.
+/// Everything that is needed to make a [`LeaseState`] besides the answer of the store.
 pub(crate) struct Terms {
     pub(crate) hold: Hold,
     pub(crate) mode: Mode,
@@ -25,7 +25,7 @@ pub(crate) struct Terms {
 }
 
 impl LockManager {
-    /// The lease that was asked for at `sent` and is granted now; `None` if its time has run out already.
+    /// Creates the lease that was requested at `sent` and is granted now. Returns `None` if its time has run out already.
     pub(crate) fn lease(
         &self,
         plan: Plan,

@@ -1,4 +1,4 @@
-//! The way of verbs to the store: what has gathered in one turn travels together, several batches at a time.
+//! The batcher of operations for the store: what gathers in one turn travels together, several batches at a time.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -10,24 +10,24 @@ use tokio::{
     time::timeout,
 };
 
-/// How many verbs travel together at most: what more would gain is lost by holding up those behind.
+/// The maximum size of a batch. What a larger one would gain is lost by holding up those behind.
 const AT_ONCE: usize = 256;
 
-/// How many batches of one lane are on their way at a time. With more of them batches get smaller, with fewer the
+/// The maximum number of batches of one batcher in flight. With more of them batches get smaller; with fewer the
 /// store has nothing to do while an answer travels.
 const IN_FLIGHT: usize = 4;
 
-/// A batch that takes longer does not hold up those behind it any more.
+/// The time after which a batch does not hold up those behind it any more.
 const STALLED: Duration = Duration::from_millis(50);
 
-/// A lane for verbs of one kind. What is pushed travels with what others push until the lane's task has its turn; a
-/// verb that is alone does not wait for company.
+/// A batcher for operations of one kind. An operation travels with all that are pushed until the task of the batcher
+/// has its turn. A single operation does not wait for others.
 ///
-/// The task is no part of the actor that pushes, and survives its death; it ends with its lane.
+/// The task is not part of the actor that pushes, and survives the death of that actor. It ends with its batcher.
 pub(crate) struct Lane<Verb>(UnboundedSender<Verb>);
 
 impl<Verb: 'static> Lane<Verb> {
-    /// A lane whose batches are carried by `carry`. Call it in an arbiter.
+    /// Opens a batcher whose batches are sent by `carry`. Must be called in an arbiter.
     pub(crate) fn open<Carried>(carry: impl Fn(Vec<Verb>) -> Carried + 'static) -> Self
     where
         Carried: Future<Output = ()> + 'static,
@@ -38,7 +38,7 @@ impl<Verb: 'static> Lane<Verb> {
     }
 
     pub(crate) fn push(&self, verb: Verb) {
-        // The task ends only when its arbiter does, and then nobody waits for an answer any more.
+        // The task ends only when its arbiter does. Nobody waits for an answer any more then.
         drop(self.0.send(verb));
     }
 }
@@ -76,8 +76,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs in virtual time, with a lane whose batches take as many ms as their first verb says; what is pushed comes
-    /// out in the batches in which it travelled.
+    /// Runs a test in virtual time, with a batcher whose batches take as many ms as their first operation says.
+    /// Returns the batches in which the operations travelled.
     fn batches_of<F: Future<Output = ()>>(test: impl FnOnce(Lane<u64>) -> F) -> Vec<Vec<u64>> {
         let runtime =
             || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();

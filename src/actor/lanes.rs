@@ -1,4 +1,4 @@
-//! The lanes of a manager: what each carries to the store, and what becomes of the answers.
+//! The batchers of a manager: what each sends to the store, and what becomes of the answers.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Duration};
 
@@ -18,37 +18,37 @@ use crate::{
     store::{Hold, Released, Renewed, Store, StoreError},
 };
 
-/// What is done with an answer.
+/// The continuation that handles an answer.
 pub(crate) type Then<T> = Box<dyn FnOnce(Result<T, StoreError>)>;
 
-/// A release on its way.
+/// A release in flight.
 pub(crate) struct Releasing {
     pub(crate) hold: Hold,
     pub(crate) closed_for: Duration,
     pub(crate) then: Then<Released>,
 }
 
-/// A renewal on its way.
+/// A renewal in flight.
 pub(crate) struct Renewing {
     pub(crate) hold: Hold,
     pub(crate) ttl: Duration,
-    /// How long the answer is waited for.
+    /// The time to wait for the answer.
     pub(crate) patience: Duration,
     pub(crate) then: Then<Renewed>,
 }
 
-/// A lock that is passed on to the next waiter, on its way.
+/// A hand-off of a lock to the next waiter, in flight.
 pub(crate) struct Passing {
     pub(crate) from: Hold,
-    /// Of the one that it is passed to.
+    /// The attempt of the waiter to which the lock is handed off.
     pub(crate) attempt: Attempt,
-    /// Whether that one comes before all who wait in the store.
+    /// True if that waiter comes before all who wait in the store.
     pub(crate) overtake: bool,
-    /// What is done with the answer to the release.
+    /// The continuation that handles the answer to the release.
     pub(crate) then: Then<Released>,
 }
 
-/// All verbs that many callers may want at the same time have a lane.
+/// The batchers, one for each operation that many callers may want at the same time.
 pub(crate) struct Lanes {
     pub(crate) attempts: Lane<Attempt>,
     pub(crate) releases: Lane<Releasing>,
@@ -57,7 +57,7 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// The lanes to this store; attempts come back to this manager.
+    /// Opens the batchers to this store. The outcomes of attempts are sent to this manager.
     pub(crate) fn open(store: &Arc<dyn Store>, outage: &Rc<Outage>, manager: Addr<LockManager>) -> Self {
         let end = End { store: Arc::clone(store), outage: Rc::clone(outage) };
         let (attempting, releasing, renewing, passing) = (end.clone(), end.clone(), end.clone(), end);
@@ -70,10 +70,10 @@ impl Lanes {
         }
     }
 
-    /// Releases, and waits for the answer.
+    /// Releases a hold, and waits for the answer.
     pub(crate) async fn release(&self, hold: Hold, closed_for: Duration) -> Result<Released, StoreError> {
         let (answer, answered) = tokio::sync::oneshot::channel();
-        // Who does not wait for the answer any more does not want it.
+        // A caller that no longer waits does not want the answer.
         let then = Box::new(|released| drop(answer.send(released)));
         self.releases.push(Releasing { hold, closed_for, then });
         let gone =
@@ -82,7 +82,7 @@ impl Lanes {
     }
 }
 
-/// The end of every lane: the store, and the eye on how it answers.
+/// The far end of every batcher: the store, and the log of its outages.
 #[derive(Clone)]
 struct End {
     store: Arc<dyn Store>,
@@ -103,7 +103,7 @@ async fn release(end: End, batch: Vec<Releasing>) {
     batch.into_iter().zip(answers).for_each(|(release, answer)| hand(release.then, answer));
 }
 
-/// Those whose patience is alike travel together, so that nobody has to wait as long as another one can.
+/// Groups renewals by remaining time, so that an urgent one never waits for a relaxed one.
 async fn renew(end: End, batch: Vec<Renewing>) {
     let mut alike = BTreeMap::<_, Vec<_>>::new();
     for renewal in batch {
@@ -124,7 +124,7 @@ async fn renew_alike(end: &End, batch: Vec<Renewing>) {
     batch.into_iter().zip(answers).for_each(|(renewal, answer)| hand(renewal.then, answer));
 }
 
-/// Each resource is passed on by at most one at a time, so there is nothing to gather.
+/// Sends each hand-off by itself. A resource has at most one at a time, so there is nothing to gather.
 async fn pass(end: End, manager: Addr<LockManager>, batch: Vec<Passing>) {
     let pass_one = async |passing: Passing| {
         let Passing { from, mut attempt, overtake, then } = passing;
@@ -142,7 +142,8 @@ async fn pass(end: End, manager: Addr<LockManager>, batch: Vec<Passing>) {
     join_all(batch.into_iter().map(pass_one)).await;
 }
 
-/// What the application hands in (its clock) may panic, which must not cost the neighbours their answers.
+/// Calls the continuation and catches its panic. Code of the application (its clock) may panic, which must not cost
+/// the neighbours their answers.
 fn hand<T>(then: Then<T>, answer: Result<T, StoreError>) {
     if let Err(panic) = std::panic::catch_unwind(AssertUnwindSafe(|| then(answer))) {
         tracing::error!(panic = message_of(panic.as_ref()), "an answer of the store could not be acted on");

@@ -1,4 +1,4 @@
-//! The lease: what a caller holds while it holds a lock.
+//! The lease: the handle of a caller that holds a lock.
 
 use std::{
     fmt,
@@ -21,13 +21,13 @@ use crate::{
 ///
 /// It is renewed until it is released, dropped or lost. **It can be lost**: when the store cannot be reached for too
 /// long, when somebody takes it away by force, when the store forgets. The holder is told before anybody else can be
-/// granted the resource ([`lost`](Self::lost), [`run`](Self::run), [`is_valid`](Self::is_valid)), unless its process
-/// is frozen, or the store itself took the lease away ([`LossReason::NotHeld`]: told at the next renewal); for these
-/// there is the [`fence`](Self::fence).
+/// granted the resource ([`lost`](Self::lost), [`run`](Self::run), [`is_valid`](Self::is_valid)). There are two
+/// exceptions: its process is frozen, or the store itself took the lease away ([`LossReason::NotHeld`], told at the
+/// next renewal). The [`fence`](Self::fence) guards against both.
 ///
-/// Dropping a lease gives it back, without an answer; [`release`](Self::release) answers. A drop only tells the manager, and
-/// what the manager has not sent when the process ends is never sent: the lease then ends with its TTL. So send
-/// [`Shutdown`](super::Shutdown) as the last line of `main`, or release and await it.
+/// Dropping a lease releases it without an answer; [`release`](Self::release) answers. A drop only tells the manager.
+/// What the manager has not sent when the process ends is never sent, and the lease then ends with its TTL. Therefore
+/// send [`Shutdown`](super::Shutdown) as the last line of `main`, or release and await it.
 #[must_use = "a lease that is dropped is given back"]
 pub struct Lease {
     state: Arc<LeaseState>,
@@ -41,72 +41,73 @@ impl Lease {
         Self { state, manager, safety, released: false }
     }
 
-    /// It is renewed together with these from now on.
+    /// Adds the lease to a set: it is renewed together with these from now on.
     pub(crate) fn join(&self, set: &Arc<[Token]>) {
         self.state.joined.get_or_init(|| Arc::clone(set));
     }
 
-    /// It is in the hands of whoever asked for it.
+    /// Marks the lease as handed to its caller.
     pub(crate) fn hand_out(&self) {
         self.state.hand_out(true);
     }
 
-    /// Gives it back, which nobody has had in hands: no minimum hold counts.
+    /// Releases a lease that was never handed to its caller. No minimum hold counts.
     pub(crate) fn return_unused(self) {
         self.state.hand_out(false);
     }
 
-    /// What is held.
+    /// Returns the resource that is held.
     pub fn resource(&self) -> &ResourceName {
         &self.state.hold.resource
     }
 
-    /// The secret of this acquisition. Whoever has it can release the lease.
+    /// Returns the secret of this acquisition. Anybody who has it can release the lease.
     pub fn token(&self) -> Token {
         self.state.hold.token
     }
 
-    /// How much of the resource is held.
+    /// Returns how much of the resource is held.
     pub fn mode(&self) -> Mode {
         self.state.mode
     }
 
-    /// The fencing number: larger than that of every earlier grant of the resource (a re-entry has that of the first
-    /// hold). `None` on stores that cannot give one.
+    /// Returns the fencing number, which is larger than that of every earlier grant of the resource. A re-entry has
+    /// the number of the first hold. `None` on stores that cannot issue one.
     pub fn fence(&self) -> Option<Fence> {
         self.state.fence
     }
 
-    /// How many holds the owner had of the resource when this one was granted, this one included.
+    /// Returns the number of holds that the owner had of the resource when this one was granted, this one included.
     pub fn holds(&self) -> u64 {
         self.state.holds
     }
 
-    /// What stands behind the grant and every renewal that counted: how much the store has to lose before it forgets them.
+    /// Returns the durability of the grant and of every renewal that counted: how much the store has to
+    /// lose before it forgets them.
     pub fn safety(&self) -> Safety {
         self.safety
     }
 
-    /// Whether the lease certainly holds at this moment. Asks nobody but the clock. `false` means that it may not.
+    /// Returns true if the lease certainly holds at this moment. Only the clock is read. `false` means that it may not hold.
     pub fn is_valid(&self) -> bool {
         self.state.is_valid()
     }
 
-    /// How long the lease certainly holds, if no renewal succeeds; zero when it is over.
+    /// Returns the time for which the lease certainly holds if no renewal succeeds. Zero when it is over.
     pub fn remaining(&self) -> Duration {
         self.state.remaining()
     }
 
-    /// Where the lease stands at this moment. Asks nobody but the clock.
+    /// Returns the status of the lease at this moment. Only the clock is read.
     pub fn standing(&self) -> Standing {
         self.state.standing()
     }
 
-    /// Waits until the lease is lost, and says why. Also wakes without network and without the manager, by a timer of
-    /// the runtime it is awaited in.
+    /// Waits until the lease is lost, and returns the reason. It also wakes without network and without the manager,
+    /// by a timer of the runtime in which it is awaited.
     ///
     /// # Cancel safety
-    /// Cancel safe: a loss is told to everybody who asks afterwards.
+    /// Cancel safe: every later call returns the loss too.
     pub async fn lost(&self) -> LossReason {
         match self.state.over().await {
             Standing::Lost(reason) => reason,
@@ -114,17 +115,18 @@ impl Lease {
         }
     }
 
-    /// Runs `work` while the lease holds, and stops it (drops its future at the next await) when the lease is lost.
+    /// Runs `work` while the lease holds. When the lease is lost, `work` is stopped: its future is dropped at the
+    /// next await.
     ///
     /// # Errors
-    /// [`LeaseLost`] when the lease was lost before `work` was done. What it had begun may be half done; if others
-    /// must be kept from seeing that, give them the [`fence`](Self::fence).
+    /// [`LeaseLost`] when the lease was lost before `work` was done. What `work` had begun may be half done. If
+    /// others must be kept from seeing that, give them the [`fence`](Self::fence).
     ///
     /// # Cancel safety
-    /// As `work` is. The lease is not released by cancelling.
+    /// The same as that of `work`. Cancelling does not release the lease.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLost> {
         let mut work = pin!(work);
-        // The clock is asked at each turn: the timer of `lost` stands still while the machine is suspended.
+        // The clock is read at each poll: the timer of `lost` stops while the machine is suspended.
         let while_valid = poll_fn(|turn| match self.standing() {
             Standing::Lost(reason) => Poll::Ready(Err(LeaseLost { reason })),
             _ => work.as_mut().poll(turn).map(Ok),
@@ -136,23 +138,23 @@ impl Lease {
         }
     }
 
-    /// The worker reports in: see [`Request::heartbeat`](super::Request::heartbeat).
+    /// Reports progress of the worker: see [`Request::heartbeat`](super::Request::heartbeat).
     pub fn heartbeat(&self) {
         self.state.beat();
     }
 
-    /// Renews the lease now, and answers how long it is certainly valid. Needed only with
+    /// Renews the lease now, and returns the time for which it is certainly valid. Needed only with
     /// [`no_renew`](super::Request::no_renew).
     ///
     /// # Errors
-    /// [`RenewError::Lost`] when it is over, and no later than that, even if the manager does not answer;
-    /// [`RenewError::Store`] when the store gave no certain answer: the lease is then valid until the end that it had
-    /// before.
+    /// [`RenewError::Lost`] when the lease is over. It is returned at the end of the lease at the latest, even if the
+    /// manager does not answer. [`RenewError::Store`] when the store gave no certain answer: the lease is then valid
+    /// until the end that it had before.
     ///
     /// # Cancel safety
     /// Cancel safe: the renewal counts if it is confirmed.
     pub async fn renew(&self) -> Result<Duration, RenewError> {
-        // A manager that is being started again answers late, and whoever waits for it does not wait for `lost`.
+        // A manager that is being restarted answers late. Waiting for it alone would not notice the loss in time.
         tokio::select! {
             biased;
             reason = self.lost() => Err(RenewError::Lost { reason }),
@@ -162,11 +164,11 @@ impl Lease {
         }
     }
 
-    /// Gives the lease back, and answers what that did.
+    /// Releases the lease, and returns what that did.
     ///
     /// # Errors
-    /// [`ReleaseError::Lost`] when the lease had been lost before; [`ReleaseError::Store`] when the store gave no
-    /// certain answer: the lease is over for this process all the same, and the library goes on giving it back.
+    /// [`ReleaseError::Lost`] when the lease had been lost before. [`ReleaseError::Store`] when the store gave no
+    /// certain answer: the lease is over for this process all the same, and the library keeps releasing it.
     ///
     /// # Cancel safety
     /// Cancel safe: the lease is released in any case.
@@ -176,8 +178,8 @@ impl Lease {
             Standing::Held | Standing::AtRisk | Standing::Released => None,
         };
         let answer = self.manager.send(Release::of(&self.state)).await;
-        // Only an answer says that it was handled: a message whose sender has gone never is, and a manager that panics may
-        // not have done it. Then `Drop` sends another.
+        // Only an answer proves that the message was handled. A message whose sender has gone never is, and a manager
+        // that panics may not have done it. In both cases `Drop` sends another.
         self.released = answer.is_ok();
         if let Some(reason) = lost {
             return Err(ReleaseError::Lost { reason });

@@ -1,4 +1,4 @@
-//! The lease of several resources: what the caller holds who asked for all of them.
+//! The lease of several resources: the handle of a caller that asked for all of them.
 
 use std::{
     fmt,
@@ -19,83 +19,86 @@ use crate::{
     protocol::{Fence, ResourceName, Standing},
 };
 
-/// Several held locks, with one handle: the answer to [`AcquireAll`](super::AcquireAll).
+/// Several held locks with one handle: the answer to [`AcquireAll`](super::AcquireAll).
 ///
-/// They are renewed and released together. As soon as one of them is lost, the set is: [`lost`](Self::lost),
+/// They are renewed and released together. As soon as one of them is lost, the set is lost: [`lost`](Self::lost),
 /// [`run`](Self::run) and [`is_valid`](Self::is_valid) say so under the same conditions as those of a [`Lease`]. The
-/// others are held until the set is dropped or released, so that the holder can come to rest.
+/// others are held until the set is dropped or released, so that the holder has time to stop.
 ///
-/// Dropping a set gives all of it back, without an answer; [`release`](Self::release) answers.
+/// Dropping a set releases all of it without an answer; [`release`](Self::release) answers.
 #[must_use = "a set of leases that is dropped is given back"]
 pub struct LeaseSet {
-    /// In the order of the names of their resources.
+    /// The leases, in the order of the names of their resources.
     leases: Vec<Lease>,
 }
 
 impl LeaseSet {
-    /// One handle for these leases, which are renewed together from now on.
+    /// Returns one handle for these leases, which are renewed together from now on.
     pub(crate) fn of(leases: Vec<Lease>) -> Self {
         let tokens: Arc<[_]> = leases.iter().map(Lease::token).collect();
         leases.iter().for_each(|lease| lease.join(&tokens));
         Self { leases }
     }
 
-    /// It is in the hands of whoever asked for it.
+    /// Marks the set as handed to its caller.
     pub(crate) fn hand_out(&self) {
         self.leases.iter().for_each(Lease::hand_out);
     }
 
-    /// Gives all of it back, which nobody has had in hands.
+    /// Releases a set that was never handed to its caller.
     pub(crate) fn return_unused(self) {
         self.leases.into_iter().for_each(Lease::return_unused);
     }
 
-    /// The lease of each resource, in the order of their names. With [`no_renew`](super::Request::no_renew) each is
-    /// renewed by [`Lease::renew`].
+    /// Returns the lease of each resource, in the order of their names. With [`no_renew`](super::Request::no_renew)
+    /// each is renewed by [`Lease::renew`].
     pub fn leases(&self) -> &[Lease] {
         &self.leases
     }
 
-    /// What is held, in the order of the names.
+    /// Returns the resources that are held, in the order of their names.
     pub fn resources(&self) -> impl Iterator<Item = &ResourceName> {
         self.leases.iter().map(Lease::resource)
     }
 
-    /// The [`fence`](Lease::fence) of this resource. `None` if it is none of the set, or if the store cannot give one.
+    /// Returns the [`fence`](Lease::fence) of this resource. `None` if it is not part of the set, or if the store
+    /// cannot issue one.
     pub fn fence(&self, resource: impl AsRef<[u8]>) -> Option<Fence> {
         let at = self.leases.binary_search_by(|lease| lease.resource().as_bytes().cmp(resource.as_ref()));
         self.leases[at.ok()?].fence()
     }
 
-    /// Whether all of it certainly holds at this moment. Asks nobody but the clock. `false` means that it may not.
+    /// Returns true if all of the set certainly holds at this moment. Only the clock is read. `false` means that it
+    /// may not hold.
     pub fn is_valid(&self) -> bool {
         self.leases.iter().all(Lease::is_valid)
     }
 
-    /// How long all of it certainly holds, if no renewal succeeds; zero when a part is over.
+    /// Returns the time for which all of the set certainly holds if no renewal succeeds. Zero when a part is over.
     pub fn remaining(&self) -> Duration {
         self.leases.iter().map(Lease::remaining).min().unwrap_or_default()
     }
 
-    /// Waits until a part is lost, and says which and why: see [`Lease::lost`].
+    /// Waits until a part is lost, and returns which one and the reason: see [`Lease::lost`].
     ///
     /// # Cancel safety
-    /// Cancel safe: a loss is told to everybody who asks afterwards.
+    /// Cancel safe: every later call returns the loss too.
     pub async fn lost(&self) -> SetLost {
         first_lost(&self.leases).await
     }
 
-    /// Runs `work` while all of the set holds, and stops it (drops its future at the next await) when a part is lost.
+    /// Runs `work` while all of the set holds. When a part is lost, `work` is stopped: its future is dropped at the
+    /// next await.
     ///
     /// # Errors
-    /// [`SetLost`] when a part was lost before `work` was done. What it had begun may be half done; if others must be
-    /// kept from seeing that, give them the [`fence`](Self::fence)s.
+    /// [`SetLost`] when a part was lost before `work` was done. What `work` had begun may be half done. If others
+    /// must be kept from seeing that, give them the [`fence`](Self::fence)s.
     ///
     /// # Cancel safety
-    /// As `work` is. The set is not released by cancelling.
+    /// The same as that of `work`. Cancelling does not release the set.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, SetLost> {
         let mut work = pin!(work);
-        // The clock is asked at each turn: the timer of `lost` stands still while the machine is suspended.
+        // The clock is read at each poll: the timer of `lost` stops while the machine is suspended.
         let while_valid = poll_fn(|turn| match self.loss() {
             Some(lost) => Poll::Ready(Err(lost)),
             None => work.as_mut().poll(turn).map(Ok),
@@ -107,16 +110,16 @@ impl LeaseSet {
         }
     }
 
-    /// The worker reports in: see [`Request::heartbeat`](super::Request::heartbeat).
+    /// Reports progress of the worker: see [`Request::heartbeat`](super::Request::heartbeat).
     pub fn heartbeat(&self) {
         self.leases.iter().for_each(Lease::heartbeat);
     }
 
-    /// Gives all of it back, together.
+    /// Releases all of the set, together.
     ///
     /// # Errors
-    /// [`ReleaseSetError`] names each part that had been lost before, or of which the store gave no certain answer. The
-    /// set is over for this process all the same, and the library goes on giving it back.
+    /// [`ReleaseSetError`] names each part that had been lost before, or for which the store gave no certain answer.
+    /// The set is over for this process all the same, and the library keeps releasing it.
     ///
     /// # Cancel safety
     /// Cancel safe: the set is released in any case.
@@ -137,7 +140,7 @@ impl LeaseSet {
     }
 }
 
-/// Waits until one of these, of which there is at least one, is lost.
+/// Waits until one of these leases is lost. There must be at least one.
 pub(crate) async fn first_lost(leases: &[Lease]) -> SetLost {
     let each = leases.iter().map(|lease| {
         let lost = async { SetLost { resource: lease.resource().clone(), reason: lease.lost().await } };

@@ -1,7 +1,7 @@
-//! The leases of a manager, and their keeper, the one task that sees to the end of each.
+//! The leases of a manager, and the lease monitor, the one task that handles the end of each.
 //!
-//! It also looks at the owner actor of a lease, and starts its renewer when that is due.
-//! The keeper is no part of the manager: leases end in time, and this is told, while the manager is being restarted.
+//! The monitor also checks the owner actor of a lease, and starts the renewer of the lease when that is due. It is
+//! not part of the manager: leases end in time, and their holders are told, while the manager is being restarted.
 
 use std::{
     cell::RefCell,
@@ -31,10 +31,10 @@ use crate::{
     world::Dice,
 };
 
-/// How often the owner actor of a bound lease is looked at.
+/// The interval between checks of the owner actor of a bound lease.
 const LOOK_AT_OWNER: Duration = Duration::from_millis(100);
 
-/// When a lease is looked at again whose look panicked.
+/// The pause before a lease is checked again after its check panicked.
 const AFTER_A_PANIC: Duration = Duration::from_millis(100);
 
 /// The leases of a manager. A clone is another handle to the same table.
@@ -67,7 +67,7 @@ impl Leases {
         self.0.borrow().kept.get(&token).map(|kept| Arc::clone(&kept.lease))
     }
 
-    /// Takes a lease out; nobody sees to it any more.
+    /// Removes a lease, which is not monitored any more.
     pub(crate) fn take(&self, token: Token) -> Option<Arc<LeaseState>> {
         let mut table = self.0.borrow_mut();
         let kept = table.kept.remove(&token)?;
@@ -84,7 +84,7 @@ impl Leases {
         self.0.borrow().kept.len()
     }
 
-    /// The timers stood still: every lease is looked at now, by whoever waits for its end.
+    /// Makes everybody who waits for the end of a lease check it now, because the timers stood still.
     pub(crate) fn look_at_all(&self) {
         for token in self.tokens() {
             self.look_after(token, Duration::ZERO);
@@ -94,7 +94,7 @@ impl Leases {
 
     fn tokens(&self) -> Vec<Token> {
         let mut tokens: Vec<_> = self.0.borrow().kept.keys().copied().collect();
-        // In an order of their own, and not the table's, so that a simulated world replays from its seed.
+        // In the order of the tokens and not of the table, so that a simulation replays from its seed.
         tokens.sort_unstable();
         tokens
     }
@@ -113,7 +113,7 @@ impl Leases {
     }
 }
 
-/// When there is something to see to, if nothing happens to the lease before that.
+/// Returns the time after which the lease has to be checked, if nothing happens to it before that.
 fn next_look(lease: &LeaseState, bound: bool, renewing: bool) -> Duration {
     let end = lease.remaining();
     let owner = if bound { LOOK_AT_OWNER } else { end };
@@ -121,7 +121,7 @@ fn next_look(lease: &LeaseState, bound: bool, renewing: bool) -> Duration {
     end.min(owner).min(renewer)
 }
 
-/// Sees to the leases of a manager, for as long as it is polled.
+/// The lease monitor of a manager, which works for as long as it is polled.
 pub(crate) struct Keeper {
     pub(crate) leases: Leases,
     pub(crate) manager: Arc<Addr<LockManager>>,
@@ -133,7 +133,8 @@ impl Keeper {
     pub(crate) async fn keep(self) {
         loop {
             let token = poll_fn(|cx| self.leases.poll_due(cx)).await;
-            // What the application hands in (its clock, its actor's address) may panic. The end is told all the same.
+            // Code of the application (its clock, its actor's address) may panic. The end of the lease is reported
+            // all the same.
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.look_at(token))) {
                 tracing::error!(token = %token.prefix(), panic = message_of(panic.as_ref()), "could not look at a lease");
                 self.leases.look_after(token, AFTER_A_PANIC);
@@ -165,7 +166,7 @@ impl Keeper {
         self.leases.look_after(token, pause);
     }
 
-    /// Most leases are released before their first renewal is due: they never have a renewer.
+    /// Starts the renewer of a lease if it is due. Most leases are released before their first renewal and never have one.
     fn renewer_if_due(&self, lease: &Arc<LeaseState>) -> Option<AbortOnDropHandle<()>> {
         let interval =
             lease.plan.interval.filter(|_| lease.renewer_due().is_some_and(|due| due.is_zero()))?;
@@ -179,7 +180,7 @@ impl Keeper {
     }
 }
 
-/// The keeper, or an answer of the store, has seen the end of a lease.
+/// The end of a lease, which the monitor or an answer of the store has shown.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct LeaseOver {

@@ -1,4 +1,4 @@
-//! Local hand-over: how those who wait in a line of this manager are served, by passing the resource on.
+//! Local hand-off: a release passes the resource on to the next member of the cohort.
 
 use crate::{
     actor::{AcquireError, LockManager, attempts::Attempt, lanes::Passing, plan::Plan},
@@ -6,21 +6,22 @@ use crate::{
     store::{Acquisition, Hold, Holder, HolderState, Refusal, StoreError},
 };
 
-/// Whether a release can hand what this one holds to the next exclusive one, and everything that is left with it.
+/// Returns true if the release of this hold frees all of the resource, which can then be handed to the next exclusive
+/// waiter.
 pub(crate) fn is_alone(mode: Mode, hold: &Hold) -> bool {
     mode == Mode::Exclusive && hold.owner.is_none()
 }
 
 impl LockManager {
-    /// Whether a request waits in a line.
+    /// Returns true if a request waits in a cohort.
     pub(crate) fn lines_up(&self, plan: &Plan) -> bool {
         let Acquisition { mode, hold, place, .. } = &*plan.acquisition;
-        // Attempts that are counted are an end of their own, which nobody else can reach for it.
+        // A limited number of attempts ends the wait by itself. Another waiter cannot use them up for it.
         let counts = plan.backoff.max_attempts().is_some();
         self.settings.local_handover_limit > 0 && is_alone(*mode, hold) && place.is_some() && !counts
     }
 
-    /// Puts a waiter into the cohort for what it wants.
+    /// Adds a waiter to the cohort for its resource.
     pub(crate) fn line_up(&mut self, token: Token) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
@@ -41,7 +42,7 @@ impl LockManager {
         }
     }
 
-    /// Mends a cohort after it has changed: somebody leads it, or nobody does in vain.
+    /// Mends a cohort after a change, so that it has a leader, and no abandoned waiter leads it in vain.
     pub(crate) fn keep_in_line(&mut self, resource: &ResourceName) {
         while let Some(lack) = self.cohorts.lack(resource) {
             match lack {
@@ -51,8 +52,8 @@ impl LockManager {
         }
     }
 
-    /// A resource was taken away from whoever held it. A lease of ours learns that with its next renewal, for which its
-    /// line does not wait.
+    /// Handles a resource that was taken away from its holder. A lease of this manager learns that with its next
+    /// renewal, for which its cohort does not wait.
     pub(crate) fn opened(&mut self, resource: &ResourceName) {
         if let Some(holder) = self.cohorts.holder(resource) {
             self.cohorts.released(resource, holder);
@@ -60,11 +61,11 @@ impl LockManager {
         }
     }
 
-    /// The attempt of the next member of the cohort, and whether it may be served ahead of other processes.
+    /// Returns an attempt of the next member of the cohort for this resource, and whether it may overtake others.
     pub(crate) fn set_out_next(&mut self, resource: &ResourceName) -> Option<(Attempt, bool)> {
         let (next, may_overtake) = self.cohorts.next(resource, self.settings.local_handover_limit)?;
         let followed = match self.waiters.get_mut(next) {
-            // With two attempts on their way it would not be clear which answer is the last.
+            // With two attempts in flight it would not be clear which answer is the last.
             Some(waiter) if !waiter.waiting.is_asking() => waiter.waiting.is_following(),
             _ => return None,
         };
@@ -72,8 +73,8 @@ impl LockManager {
         Some((self.set_out(next, followed)?, may_overtake))
     }
 
-    /// Nobody takes up what was granted: it goes to the next of the line, or back. Until `perhaps_until` the store may
-    /// execute another attempt with its token.
+    /// Hands off a grant that nobody takes up to the next member of the cohort, or releases it. Until `perhaps_until`
+    /// the store may execute another attempt with its token.
     pub(crate) fn relinquish(&mut self, granted: &Acquisition, sent: Moment, perhaps_until: Option<Moment>) {
         let (from, end) = (granted.hold.clone(), sent + granted.ttl);
         if let Some(perhaps_until) = perhaps_until {
@@ -94,7 +95,7 @@ impl LockManager {
         self.lanes.passes.push(Passing { from, attempt, overtake, then });
     }
 
-    /// What keeps those who wait in a line from the resource, as far as is known.
+    /// Returns what keeps the members of a cohort from the resource, as far as is known.
     pub(crate) fn in_the_way(&mut self, resource: &ResourceName) -> Option<Result<Refusal, StoreError>> {
         if let Some(lease) = self.cohorts.holder(resource).and_then(|holder| self.leases.get(holder)) {
             let remaining = lease.remaining();

@@ -1,7 +1,7 @@
-//! The lock manager: the one actor that owns the store, and answers everybody who wants a lock.
+//! The lock manager: the one actor that owns the store, and answers every request for a lock.
 //!
-//! It never awaits the store in its own context: verbs travel in lanes, and come back as a message. So it serves
-//! thousands of waiters, and a store that hangs holds nobody else up.
+//! It never awaits the store in its own context: operations travel in batchers, and their results return as messages.
+//! It therefore serves thousands of waiters, and a store that hangs holds nobody else up.
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
@@ -29,10 +29,10 @@ use crate::{
     world::{Clock, Dice},
 };
 
-/// How often the clock is compared with the runtime's.
+/// The interval between comparisons of the manager's clock with the runtime's.
 const LOOK_AT_CLOCKS: Duration = Duration::from_secs(1);
 
-/// By how much they must have come apart to count.
+/// The minimum divergence of the two clocks that counts.
 const STOOD_STILL: Duration = Duration::from_millis(50);
 
 /// The two clocks at one moment.
@@ -41,25 +41,25 @@ struct Clocks {
     ours: Moment,
 }
 
-/// The lock manager. Make one with [`LockManager::builder`] and share its address.
+/// The lock manager. Create one with [`LockManager::builder`] and share its address.
 pub struct LockManager {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) dice: Arc<dyn Dice>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) stats: Arc<Recorder>,
-    /// What every holder of this manager tells about itself.
+    /// The metadata that every holder of this manager reports about itself.
     pub(crate) about: Arc<Metadata>,
     pub(crate) waiters: Waiters,
     pub(crate) cohorts: Cohorts,
     pub(crate) sets: Sets,
-    /// Where the store tells of hand-overs to the waiters.
+    /// The inbox in which the store announces hand-overs to the waiters.
     pub(crate) inbox: Inbox,
-    /// Whether what the inbox is told arrives.
+    /// Set while the inbox is subscribed, so that notifications arrive.
     pub(crate) hears: bool,
     pub(crate) leases: Leases,
     pub(crate) outage: Rc<Outage>,
-    /// How verbs get to the store.
+    /// The batchers that send operations to the store.
     pub(crate) lanes: Rc<Lanes>,
     /// The address of this manager, which every lease has too.
     pub(crate) address: Arc<Addr<Self>>,
@@ -82,8 +82,8 @@ impl Actor for LockManager {
 }
 
 impl Supervised for LockManager {
-    /// After a crash: leases that are valid go on (their keepers live in tasks of their own); callers that were
-    /// pending are told, and what they may have been granted is given back.
+    /// Cleans up after a crash. Valid leases go on, because their monitor runs in a task of its own. Pending callers
+    /// are told, and what they may have been granted is reclaimed.
     fn restarting(&mut self, _: &mut Self::Context) {
         self.cohorts.clear();
         for token in self.waiters.tokens() {
@@ -111,7 +111,7 @@ impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
                 } else {
                     self.on(token, Event::Lead);
                 }
-                // The end of the wait, and the end of its caller, stand during the first attempt too.
+                // The end of the wait, and the departure of the caller, count during the first attempt too.
                 if !wait.is_zero() {
                     self.waiters.watch(token, wait);
                 }
@@ -138,8 +138,8 @@ impl LockManager {
         }
     }
 
-    /// After a time in which the runtime's timers stood still (the machine was suspended), everybody who waits for the
-    /// end of a lease has to look at the clock instead of at a timer.
+    /// Compares the two clocks. After a time in which the runtime's timers stood still (the machine was suspended),
+    /// everybody who waits for the end of a lease has to check the clock instead of a timer.
     fn look_at_clocks(&self, seen: &mut Clocks) {
         let now = Clocks { runtime: Instant::now(), ours: self.clock.now() };
         let stood_still = seen.ours.elapsed(now.ours).saturating_sub(now.runtime - seen.runtime);
@@ -150,8 +150,8 @@ impl LockManager {
         }
     }
 
-    /// Takes a lease that is over out of the table. What the store may still grant to its token is given back, which does
-    /// not open the resource earlier than the end of the lease and its lock delay do.
+    /// Removes a lease that is over from the table. What the store may still grant to its token is reclaimed, which
+    /// does not open the resource earlier than the end of the lease and its lock delay do.
     pub(crate) fn forget(&mut self, token: Token) {
         if let Some(lease) = self.take(token) {
             if let Some(perhaps_until) = lease.perhaps_until() {
@@ -167,7 +167,7 @@ impl LockManager {
         }
     }
 
-    /// Takes a lease out of the table. Those who wait for it in a line are to be seen to.
+    /// Removes a lease from the table. The cohort that waits for it is not served yet.
     pub(crate) fn take(&mut self, token: Token) -> Option<Arc<LeaseState>> {
         let lease = self.leases.take(token)?;
         self.shutdown.held(self.leases.len());

@@ -1,4 +1,4 @@
-//! The other messages that a lock manager takes: release, renew, questions, shutdown.
+//! The other messages of a lock manager: release, renew, queries, shutdown.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,23 +10,23 @@ use crate::{
     store::{Inspection, Listing},
 };
 
-/// Gives a lease back by its token. [`Lease::release`](super::Lease::release) sends it, and so does dropping a lease.
+/// Releases a lease by its token. [`Lease::release`](super::Lease::release) sends it, and so does dropping a lease.
 ///
-/// A token that this manager does not know is looked for in the store: a lease may be released by another process
-/// than the one that acquired it, if that hands over resource and token.
+/// A token that this manager does not know is looked up in the store. Another process than the one that acquired a
+/// lease can release it, if it is given the resource and the token.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Released, ReleaseError>")]
 pub struct Release {
     pub(crate) resource: Result<ResourceName, Invalid>,
     pub(crate) token: Token,
-    /// The lease itself, which the manager may have forgotten because it was lost.
+    /// The lease itself, which the manager may have removed because it was lost.
     pub(crate) lease: Option<Arc<LeaseState>>,
-    /// How often handling it panicked.
+    /// The number of times that handling it panicked.
     pub(crate) panics: u32,
 }
 
 impl Release {
-    /// Gives back what this token holds of this resource.
+    /// Releases what this token holds of this resource.
     pub fn new(resource: impl AsRef<[u8]>, token: Token) -> Self {
         Self { resource: ResourceName::new(resource), token, lease: None, panics: 0 }
     }
@@ -37,20 +37,20 @@ impl Release {
     }
 }
 
-/// What a release did.
+/// The result of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// The owner holds nothing of the resource any more. (With a `min_hold` it opens when that is over.)
+    /// The owner holds nothing of the resource any more. With a `min_hold` the resource opens when that is over.
     Freed,
-    /// The same owner still holds the resource this many times: it had re-entered.
+    /// The same owner still holds the resource this many times, because it had re-entered.
     StillHeld {
-        /// The holds that are left, 1 or more.
+        /// The number of holds that are left, 1 or more.
         count: u64,
     },
 }
 
-/// Renews a lease of this manager now. The lease's renewer sends it; for a lease with `no_renew` the holder does,
-/// through [`Lease::renew`](super::Lease::renew). Answered with how long the lease is certainly valid.
+/// Renews a lease of this manager now. The renewer of the lease sends it. For a lease with `no_renew` the holder does,
+/// through [`Lease::renew`](super::Lease::renew). The answer is the time for which the lease is certainly valid.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Duration, RenewError>")]
 pub struct Renew {
@@ -58,13 +58,13 @@ pub struct Renew {
 }
 
 impl Renew {
-    /// Renews the lease of this token.
+    /// Renews the lease with this token.
     pub const fn new(token: Token) -> Self {
         Self { token }
     }
 }
 
-/// Asks who holds a resource.
+/// Asks for the holders of a resource.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Inspection, InspectError>")]
 pub struct Inspect {
@@ -78,7 +78,7 @@ impl Inspect {
         Self { resource: resource.as_ref().to_vec(), limit: 100 }
     }
 
-    /// How many holders are told at most; 1 to 10,000. Default: 100.
+    /// Sets the maximum number of holders in the answer, 1 to 10,000. Default: 100.
     pub const fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
@@ -94,13 +94,13 @@ pub struct IsHeld {
 }
 
 impl IsHeld {
-    /// Asks for this resource and this token.
+    /// Asks about this resource and this token.
     pub fn new(resource: impl AsRef<[u8]>, token: Token) -> Self {
         Self { resource: resource.as_ref().to_vec(), token }
     }
 }
 
-/// Asks for the resources that are not free. The only question that walks over names: not for hot paths.
+/// Asks for the resources that are not free. This is the only query that scans names, and not meant for hot paths.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Listing, InspectError>")]
 pub struct List {
@@ -109,20 +109,20 @@ pub struct List {
 }
 
 impl List {
-    /// Asks for at most 1,000 resources whose name starts with `prefix`; an empty one matches all.
+    /// Asks for at most 1,000 resources whose name starts with `prefix`. An empty prefix matches all.
     pub fn new(prefix: impl AsRef<[u8]>) -> Self {
         Self { prefix: prefix.as_ref().to_vec(), limit: 1_000 }
     }
 
-    /// How many resources are told at most; 1 to 10,000. Default: 1,000.
+    /// Sets the maximum number of resources in the answer, 1 to 10,000. Default: 1,000.
     pub const fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 }
 
-/// Takes a resource away from whoever holds it: an operator's last resort. Holders learn of it at their next renewal;
-/// until then two may believe that they hold it. Answered with how many holders there were.
+/// Takes a resource away from all its holders: an operator's last resort. Holders learn of it at their next renewal;
+/// until then two may believe that they hold it. The answer is the number of holders that it had.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<u64, InspectError>")]
 pub struct ForceRelease {
@@ -136,46 +136,47 @@ impl ForceRelease {
     }
 }
 
-/// Asks what the manager has counted.
+/// Asks for the manager's counters.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Statistics")]
 pub struct Stats;
 
-/// Changes the pauses between attempts that the manager assumes where a request does not say: for requests that come
-/// after it. Answered with those that it assumed before.
+/// Changes the manager's default pauses between attempts, for requests that come after it. The answer is the previous
+/// default.
 ///
-/// For whoever adapts while running: longer pauses and fewer attempts when the server is loaded or [`Statistics`] show
-/// a falling success rate, the reverse when it is idle.
+/// It is meant for applications that adapt while running: longer pauses and fewer attempts when the server is loaded
+/// or [`Statistics`] show a falling success rate, the reverse when it is idle.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Backoff")]
 pub struct SetBackoff(
-    /// What is assumed from now on.
+    /// The new default.
     pub Backoff,
 );
 
-/// Ends the manager: new requests are refused and pending ones answered at once; holders may finish until the
-/// deadline, renewed as ever; what is still held then is lost to its holder (told), and released.
+/// Shuts the manager down. New requests are refused, and pending ones are answered at once. Holders may finish
+/// until the deadline, and their leases are renewed as before. What is still held then is lost to its holder
+/// (who is told), and released.
 ///
-/// The manager's actor stops when it has answered, which may take 2 s longer than `drain` where something is still on its
-/// way to the store. A second shutdown can bring the deadline forward, not back; the manager stops after the last.
+/// The manager's actor stops when it has answered. That may take 2 s longer than `drain` if something is still in
+/// flight to the store. A second shutdown can bring the deadline forward, not back; the manager stops after the last.
 ///
 /// # Cancel safety
 /// A shutdown that was received goes on if its sender goes.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Drained")]
 pub struct Shutdown {
-    /// How long holders may take to finish; zero takes everything away at once.
+    /// The time that holders have to finish. Zero takes everything away at once.
     pub drain: Duration,
 }
 
-/// How a shutdown went.
+/// The result of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drained {
-    /// Leases that were held when the shutdown began and were given back in time, or ended by themselves.
+    /// Leases that were held when the shutdown began and were released in time, or ended by themselves.
     pub finished: usize,
     /// Leases that were taken away at the deadline.
     pub revoked: usize,
-    /// How many of these the store has not confirmed: they end with their TTL.
+    /// The number of these whose release the store has not confirmed. They end with their TTL.
     pub unconfirmed: usize,
 }
 

@@ -1,12 +1,12 @@
-//! Who owns what: the manager, its waiters, the renewer of each lease, and the handle that a caller holds.
+//! The actors and what each owns: the manager, its waiters, the renewer of each lease, and the caller's handle.
 //!
 //! # Layout
-//! Read in this order: [`Request`] (what is asked), `plan` (the same, checked), [`LockManager`] with `waiters`, `waiting` (the
-//! shell around the decisions about waiting), `attempts` and `answers`, `cohorts` and `local` (waiters behind a leader), `lane`
-//! and `lanes` (how verbs travel),
-//! `state` and `opening` (what a lease is, and what opens after it), `leases`, `timers`, `renewer` and `supervisor`
-//! (what keeps it), [`Lease`] (what the caller holds), `verbs` (release, renew, questions), `give_back` (after an
-//! unknown outcome), `shutdown`; `sets` and [`LeaseSet`] (several resources at once); `outage` (what the log says).
+//! Read in this order: [`Request`] (the request), `plan` (the same, validated), [`LockManager`] with `waiters`
+//! (pending requests), `waiting` (the shell around the decisions about them), `attempts` and `answers`, `cohorts` and `local`
+//! (requests that wait behind another one of this manager), `lane` and `lanes` (batches of operations for the store), `state` and `opening` (the state of a lease,
+//! and the moment at which its resource opens afterwards), `leases`, `timers`, `renewer` and `supervisor` (which keep
+//! a lease alive), [`Lease`] (the caller's handle), `verbs` (release, renew, queries), `give_back` (reclaim after an
+//! unknown outcome), `shutdown`; `sets` and [`LeaseSet`] (several resources at once); `outage` (the log of outages).
 
 mod again;
 mod answers;

@@ -14,12 +14,12 @@ use crate::{
     world::Clock,
 };
 
-/// How often a worker reports in that need not.
+/// The interval between reports when the request requires no heartbeat.
 const NO_HEARTBEAT: Duration = Duration::from_secs(3600);
 
-/// Takes the resources of these plans, which are in order, each with what is left of the wait. Those that are taken are
-/// held and renewed, and given back if one is not granted. If one is lost while the others are waited for, all are taken
-/// again from the beginning.
+/// Takes the resources of these plans, which are in order, each with what is left of the wait. Resources that are
+/// taken are held and renewed. They are released if one is not granted. If one is lost while the others are waited
+/// for, all are taken again from the beginning.
 pub(crate) async fn one_by_one(
     manager: &Addr<LockManager>,
     clock: &dyn Clock,
@@ -47,7 +47,7 @@ pub(crate) async fn one_by_one(
     }
 }
 
-/// Reports in for the worker, which does not hold what it waits for yet.
+/// Reports progress for the worker, which does not hold yet what it waits for.
 async fn report(leases: &[Lease], every: Duration) -> Infallible {
     loop {
         leases.iter().for_each(Lease::heartbeat);

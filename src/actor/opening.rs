@@ -1,4 +1,4 @@
-//! When a resource opens after its lease: at once, or later by `min_hold` and `lock_delay`.
+//! The moment at which a resource opens after its lease: at once, or later by `min_hold` and `lock_delay`.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl LeaseState {
-    /// Whoever asked for it has it in its hands from now on, or never had it.
+    /// Records that the lease was handed to its caller, or that it never was.
     pub(crate) fn hand_out(&self, handed_out: bool) {
         self.handed_out.store(handed_out, Ordering::Relaxed);
     }
@@ -17,8 +17,8 @@ impl LeaseState {
         self.handed_out.load(Ordering::Relaxed)
     }
 
-    /// How long the resource stays closed when the lease is given back now: for the rest of its minimum hold; if it was
-    /// lost, for as long as its end and its lock delay would keep it closed, provided that it has a delay.
+    /// Returns the cooldown: the time that the resource stays closed when the lease is released now. It is the rest of the
+    /// minimum hold. If the lease was lost and has a lock delay, it is the time until its end and its lock delay are over.
     pub(crate) fn closed_for(&self) -> Duration {
         if self.min_hold.is_zero() && self.lock_delay.is_zero() {
             return Duration::ZERO;
@@ -31,17 +31,18 @@ impl LeaseState {
         }
     }
 
-    /// When the resource opens if the lease was lost and nobody gives it back.
+    /// Returns the moment at which the resource opens if the lease was lost and nobody releases it.
     pub(crate) fn opens_by_itself(&self) -> Moment {
         match self.standing() {
-            // The store has ended it, and keeps closed what it has to.
+            // The store has ended it, and keeps the resource closed for as long as it has to.
             Standing::Lost(LossReason::NotHeld) => self.clock.now(),
             _ if !self.is_handed_out() => self.clock.now(),
             _ => self.end_in_store() + self.lock_delay,
         }
     }
 
-    /// Until when an attempt with an unknown outcome may still matter, if it may.
+    /// Returns the moment until which an attempt with an unknown outcome may still matter. `None` if there is no such
+    /// attempt.
     pub(crate) fn perhaps_until(&self) -> Option<Moment> {
         self.perhaps_until.filter(|until| *until > self.clock.now())
     }

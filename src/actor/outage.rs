@@ -1,6 +1,6 @@
 //! The log of outages: a line when the store begins to fail, one a minute while it does, and one when it serves again.
 //!
-//! What fails are thousands of attempts, renewals and releases; each of them is logged at debug alone.
+//! An outage makes thousands of attempts, renewals and releases fail. Each of these failures is logged at debug level only.
 
 use std::{cell::RefCell, error::Error, sync::Arc, time::Duration};
 
@@ -8,13 +8,13 @@ use tokio::time::Instant;
 
 use crate::{actor::stats::Recorder, store::StoreError};
 
-/// How often an outage is told while it lasts.
+/// The interval between two lines about an outage that lasts.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// For how long nothing may have failed before the store is said to serve again.
+/// The time without a failure after which the store is said to serve again.
 const CALM: Duration = Duration::from_secs(1);
 
-/// What is seen of the store by the answers to all verbs, and by whether it announces hand-overs.
+/// The state of the store, as seen from the answers to all operations and from the subscription to hand-overs.
 pub(crate) struct Outage {
     running: RefCell<Option<Running>>,
     stats: Arc<Recorder>,
@@ -24,14 +24,14 @@ pub(crate) struct Outage {
 struct Running {
     began: Instant,
     last_failure: Instant,
-    /// Whether a verb was served since.
+    /// Set if an operation was served since the last failure.
     served: bool,
-    /// Whether hand-overs are not heard of.
+    /// Set while hand-overs are not announced, because the inbox is disconnected.
     deaf: bool,
     verbs_failed: u64,
     last_error: String,
     next_line: Instant,
-    /// Whether anything has failed since the last line.
+    /// Set if anything has failed since the last line.
     news: bool,
 }
 
@@ -40,18 +40,18 @@ impl Outage {
         Self { running: RefCell::new(None), stats }
     }
 
-    /// Takes note of the answer to a verb, which comes back unchanged.
+    /// Records the answer to an operation, and returns it unchanged.
     pub(crate) fn seen<T>(&self, verb: &str, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         match &answer {
             Err(error) if is_outage(error) => self.failed(verb, error).verbs_failed += 1,
-            // What was never sent says nothing.
+            // An operation that was never sent says nothing about the store.
             Err(StoreError::Unsupported { .. }) => {}
             Ok(_) | Err(_) => self.served(false),
         }
         answer
     }
 
-    /// Takes note of the answers to verbs that travelled together.
+    /// Records the answers to operations that travelled together, and returns them unchanged.
     pub(crate) fn seen_each<T>(
         &self,
         verb: &str,
@@ -60,12 +60,12 @@ impl Outage {
         answers.into_iter().map(|answer| self.seen(verb, answer)).collect()
     }
 
-    /// Hand-overs are not heard of any more, or not yet.
+    /// Records that the inbox is disconnected: hand-overs are not announced any more, or not yet.
     pub(crate) fn deaf(&self, error: &StoreError) {
         self.failed("listen", error).deaf = true;
     }
 
-    /// Hand-overs are heard of.
+    /// Records that the inbox is subscribed: hand-overs are announced.
     pub(crate) fn listening(&self) {
         self.served(true);
     }
@@ -89,7 +89,7 @@ impl Outage {
         })
     }
 
-    /// Tells what there is to tell. To be called about once a second.
+    /// Logs the state of the outage, if a line is due. To be called about once a second.
     pub(crate) fn look(&self) {
         let now = Instant::now();
         let mut outage = self.running.borrow_mut();
@@ -122,7 +122,7 @@ impl Outage {
     }
 }
 
-/// Tells that an outage has begun.
+/// Logs that an outage has begun, and returns its record.
 fn begin(verb: &str, error: &StoreError, now: Instant) -> Running {
     let last_error = told(error);
     match error {
@@ -145,7 +145,7 @@ fn begin(verb: &str, error: &StoreError, now: Instant) -> Running {
     }
 }
 
-/// Whether the store did not serve. Other errors are about what was asked.
+/// Returns true if the store did not serve. Other errors are about what was asked.
 const fn is_outage(error: &StoreError) -> bool {
     error.is_transient() || matches!(error, StoreError::Denied { .. })
 }
@@ -154,7 +154,7 @@ fn whole_millis(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// An error in one line, with each of its sources that it does not tell itself.
+/// Returns an error in one line, with each of its sources that it does not mention itself.
 pub(crate) fn told(error: &dyn Error) -> String {
     let mut told = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! A request that has been checked: every value in its bounds, every default filled in.
+//! A validated request: every value in its bounds, every default filled in.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,26 +14,26 @@ use crate::{
     store::{Acquisition, Hold, Inbox, Metadata, Place},
 };
 
-/// How much a holder may tell about itself, in bytes.
+/// The maximum size of what a holder reports about itself, in bytes.
 const LONGEST_METADATA: usize = 1024;
 
-/// A request that has been checked.
+/// A validated request.
 pub(crate) struct Plan {
     pub(crate) acquisition: Arc<Acquisition>,
-    /// Zero is a try.
+    /// The time to wait. Zero is a try.
     pub(crate) wait: Duration,
     pub(crate) backoff: Backoff,
     pub(crate) renewal: RenewalPlan,
     pub(crate) min_hold: Duration,
-    /// Whether it is a part of a set, which is handed out as a whole or not at all.
+    /// True if the lease is part of a set, which is handed out as a whole or not at all.
     pub(crate) for_a_set: bool,
     pub(crate) bound_to: Option<LifeSign>,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
 }
 
 impl Plan {
-    /// Checks a request against the settings; `about` is what every holder of this manager tells about itself, and
-    /// `inbox` where its waiters are told of a hand-over.
+    /// Validates a request against the settings. `about` is what every holder of this manager reports about itself.
+    /// `inbox` is notified of hand-overs to its waiters.
     pub(crate) fn check<Kind>(
         request: Request<Kind>,
         token: Token,
@@ -86,7 +86,7 @@ fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff)
         Some(attempts) => backoff.attempts(attempts)?,
         None => backoff,
     };
-    // Attempts that are counted are an end of their own.
+    // A limited number of attempts ends the wait by itself.
     let asked_to_count = options.attempts.is_some() || options.backoff.is_some();
     let counts = backoff.max_attempts().is_some() && (asked_to_count || settings.wait.is_zero());
     let wait = options.wait.unwrap_or(if counts { settings.max_wait } else { settings.wait });

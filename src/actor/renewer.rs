@@ -1,7 +1,7 @@
-//! The renewer: one small actor a lease, which sends the manager timed `Renew` messages.
+//! The renewer: one small actor for each lease, which sends the manager timed `Renew` messages.
 //!
-//! It holds nothing that must survive it. Whatever it knows stands in the [`LeaseState`]; when it dies, its keeper
-//! starts it again, and it takes up where the state says.
+//! It holds nothing that must survive it. All that it knows is in the [`LeaseState`]. When it dies, it is restarted
+//! and goes on from that state.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,13 +20,13 @@ use crate::{
     world::{Dice, Roll},
 };
 
-/// However little is left of a lease: attempts to renew it are at least this far apart.
+/// The minimum time between two attempts to renew a lease, however little is left of it.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
-/// How many times in an interval leases are renewed: with 10 s, every 39 ms.
+/// The number of ticks in an interval. Leases are renewed at ticks: with 10 s, one every 39 ms.
 const BEATS: u32 = 256;
 
-/// Sends `Renew` for one lease until that is over.
+/// The actor that sends `Renew` for one lease until that is over.
 pub(crate) struct Renewer {
     lease: Arc<LeaseState>,
     manager: Arc<Addr<LockManager>>,
@@ -36,15 +36,15 @@ pub(crate) struct Renewer {
 }
 
 impl Renewer {
-    /// Waits until the next renewal is due, counted from when the last confirmed request was sent.
+    /// Schedules the next renewal, counted from the moment at which the last confirmed request was sent.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
         let mut pause = spread(self.interval, self.dice.roll(Roll::Renewal));
         if self.lease.set().first().is_some_and(|first| *first != self.lease.hold.token) {
-            // The first of a set takes the others along; they look a little later whether it did.
+            // The first of a set takes the others along. They check a little later whether it did.
             pause += self.interval / 8;
         }
         let now = self.lease.clock.now();
-        // Renewals that come at the same beat travel together.
+        // Renewals at the same tick travel together.
         let due = (self.lease.confirmed() + pause).on_beat(self.interval / BEATS);
         ctx.run_later(due.remaining(now), Self::renew);
     }
@@ -53,7 +53,7 @@ impl Renewer {
         self.lease.confirmed().elapsed(self.lease.clock.now())
     }
 
-    /// Tries again after a miss: soon, then less often, always within what is left of the lease.
+    /// Retries after a miss: soon, then less often, always within what is left of the lease.
     fn retry(&mut self, ctx: &mut Context<Self>) {
         let first = (self.interval / 16).max(SHORTEST_PAUSE);
         let grown = first.saturating_mul(1 << self.missed_in_a_row.min(8));
@@ -103,7 +103,7 @@ impl Actor for Renewer {
 
 impl Supervised for Renewer {}
 
-/// The life of a lease's renewer, which is started again when it dies. The lease decides when it is over.
+/// Runs the renewer of a lease, and restarts it when it dies. The lease decides when it is over.
 pub(crate) fn renewing(
     interval: Duration,
     lease: Arc<LeaseState>,
@@ -112,7 +112,7 @@ pub(crate) fn renewing(
     settings: &Settings,
 ) -> impl Future<Output = ()> + use<> {
     let context = Context::new();
-    // Without an address its context would stop as soon as it has nothing to do.
+    // Without an address, the context would stop as soon as it has nothing to do.
     let address = context.address();
     let dice_of_pauses = Arc::clone(&dice);
     let state = Arc::clone(&lease);

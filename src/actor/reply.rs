@@ -1,4 +1,4 @@
-//! The way back to a caller that waits for its answer.
+//! The responder: the way back to a caller that waits for its answer.
 
 use std::{
     cell::RefCell,
@@ -13,11 +13,11 @@ use actix::{
     dev::{MessageResponse, OneshotSender},
 };
 
-/// The way back to one caller. The manager keeps it beside the waiter instead of a future in its context, so that
-/// thousands can wait at no cost (every pending future of a context is polled at each of its wakes).
+/// The responder of one caller. The manager keeps it beside the waiter instead of a future in its context, so that
+/// thousands can wait at no cost: every pending future of a context is polled at each of its wakes.
 pub(crate) struct ReplyTo<T>(Rc<RefCell<Way<T>>>);
 
-/// The response of a handler that answers later, through the `ReplyTo` it was made with.
+/// The deferred reply of a handler, which answers later through the `ReplyTo` it was made with.
 pub struct Later<T>(ReplyTo<T>);
 
 enum Way<T> {
@@ -27,18 +27,18 @@ enum Way<T> {
     Early(T),
     /// The caller waits.
     Open(OneshotSender<T>),
-    /// Answered, or asked by somebody who wants no answer.
+    /// Answered, or asked by a sender that wants no answer.
     Closed,
 }
 
 impl<T> ReplyTo<T> {
-    /// A way back, and the response that opens it.
+    /// Returns a responder, and the deferred reply that connects it to its caller.
     pub(crate) fn new() -> (Self, Later<T>) {
         let way = Rc::new(RefCell::new(Way::Opening));
         (Self(Rc::clone(&way)), Later(Self(way)))
     }
 
-    /// Answers the caller. Gives the answer back when the caller has gone.
+    /// Answers the caller. Returns the answer if the caller has gone.
     pub(crate) fn send(&self, answer: T) -> Result<(), T> {
         let way = self.0.replace(Way::Closed);
         match way {
@@ -51,12 +51,12 @@ impl<T> ReplyTo<T> {
         }
     }
 
-    /// Answers the caller, if it still wants to know.
+    /// Answers the caller, if it still waits.
     pub(crate) fn answer(&self, answer: T) {
         drop(self.send(answer));
     }
 
-    /// Whether the caller has gone.
+    /// Returns true if the caller has gone, or has been answered.
     pub(crate) fn is_closed(&self) -> bool {
         match &*self.0.borrow() {
             Way::Open(caller) => caller.is_closed(),
@@ -75,7 +75,7 @@ impl<T> ReplyTo<T> {
     }
 }
 
-/// Another handle to the same way.
+/// A clone is another handle to the same caller.
 impl<T> Clone for ReplyTo<T> {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))

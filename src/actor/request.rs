@@ -1,4 +1,4 @@
-//! What a caller asks for: `Acquire`, `ReadLock`, `WriteLock`, `AcquireAll`.
+//! The requests of a caller: `Acquire`, `ReadLock`, `WriteLock`, `AcquireAll`.
 
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
@@ -10,17 +10,14 @@ use crate::{
     store::Metadata,
 };
 
-/// Asks for a lease. Sent to a [`LockManager`](super::LockManager), it is answered with a [`Lease`] or an
-/// [`AcquireError`].
+/// A request for a lease. A [`LockManager`](super::LockManager) answers it with a [`Lease`] or an [`AcquireError`].
 ///
-/// The kinds [`Acquire`], [`ReadLock`] and [`WriteLock`] differ in how much they take and have the same options, which
-/// [`AcquireAll`] has too.
-/// What an option does not say comes from the manager's [`Settings`](super::Settings). Values are checked when the
-/// message arrives, before anything is sent.
+/// The kinds [`Acquire`], [`ReadLock`] and [`WriteLock`] differ in how much they take. They have the same options,
+/// which [`AcquireAll`] has too. Options that are not set come from the manager's [`Settings`](super::Settings).
+/// Values are checked when the message arrives, before anything is sent.
 ///
 /// # Cancel safety
-/// A caller that drops the future of `send` gives up: the request leaves the queue, and a grant that was on its way is
-/// given back.
+/// A caller that drops the future of `send` gives up: the request leaves the queue, and a grant in flight is released.
 #[must_use = "a request does nothing until it is sent to a LockManager"]
 pub struct Request<Kind, Names = Vec<u8>> {
     pub(crate) resource: Names,
@@ -29,27 +26,27 @@ pub struct Request<Kind, Names = Vec<u8>> {
     kind: PhantomData<fn() -> Kind>,
 }
 
-/// Takes the whole resource, or with [`permits`](Request::permits) a part of it; re-entrant with an
-/// [`owner`](Request::owner).
+/// A request for the whole resource, or with [`permits`](Request::permits) for a part of it. It is re-entrant with
+/// an [`owner`](Request::owner).
 pub type Acquire = Request<kind::Exclusive>;
 
-/// Takes the resource together with other readers, against writers.
+/// A request for the resource together with other readers, excluding writers.
 ///
 /// With an [`owner`](Request::owner), asking for the write lock while reading is an error at once instead of a wait
 /// for oneself.
 pub type ReadLock = Request<kind::Read>;
 
-/// Takes the whole resource against readers and writers. Not re-entrant.
+/// A request for the whole resource, excluding readers and writers. It is not re-entrant.
 pub type WriteLock = Request<kind::Write>;
 
-/// Takes several resources as a whole, all of them or none; answered with a [`LeaseSet`] or an [`AcquireError`], which
-/// names the resource that is to blame ([`OneOfSet`](AcquireError::OneOfSet)).
+/// A request for several resources as a whole, all of them or none. The answer is a [`LeaseSet`], or an
+/// [`AcquireError`] that names the resource to blame ([`OneOfSet`](AcquireError::OneOfSet)).
 ///
-/// If all are free they are taken at one moment. Else, if there is time to [`wait`](Request::wait), they are taken one
-/// after the other in the order of their names, whatever the order in which they were given; those that are taken are
-/// held and renewed while the others are waited for, and given back if one cannot be had in time. So callers that want
-/// the same resources never wait for each other in a circle, as long as each asks for all that it needs at once.
-/// Each resource counts as one request in [`Statistics`](super::Statistics).
+/// If all are free, they are taken at one moment. Otherwise, if there is time to [`wait`](Request::wait), they are
+/// taken one after the other in the order of their names, whatever the order in which they were given. Resources that
+/// are taken are held and renewed while the others are waited for, and released if one cannot be had in time. Callers
+/// that want the same resources therefore never wait for each other in a circle, as long as each asks for all that it
+/// needs at once. Each resource counts as one request in [`Statistics`](super::Statistics).
 ///
 /// ```
 /// # use std::time::Duration;
@@ -80,7 +77,7 @@ pub mod kind {
     pub enum Write {}
 }
 
-/// How much is taken, as asked and not yet checked.
+/// The amount that is taken, as requested and not yet checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     Everything { reentrant: bool },
@@ -88,7 +85,7 @@ pub(crate) enum Takes {
     Permits { count: u32, of: u32 },
 }
 
-/// The options of a request, as asked and not yet checked.
+/// The options of a request, as given and not yet checked.
 #[derive(Clone, Default)]
 pub(crate) struct Options {
     pub(crate) owner: Option<String>,
@@ -106,15 +103,15 @@ pub(crate) struct Options {
     pub(crate) bound_to: Option<LifeSign>,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
     pub(crate) metadata: Metadata,
-    /// Whether the library asks for it, as a part of a set.
+    /// True if the library itself sends the request, for a part of a set.
     pub(crate) for_a_set: bool,
 }
 
-/// Tells whether the actor that a lease is bound to still lives.
+/// A function that returns true while the actor that a lease is bound to lives.
 pub(crate) type LifeSign = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl Acquire {
-    /// Asks for the resource of this name, 1 to 512 bytes, exclusively.
+    /// Creates a request for the resource of this name, 1 to 512 bytes, exclusively.
     pub fn new(resource: impl AsRef<[u8]>) -> Self {
         Self::taking(resource, Takes::Everything { reentrant: true })
     }
@@ -123,7 +120,7 @@ impl Acquire {
         Self { options, ..Self::new(resource.as_bytes()) }
     }
 
-    /// Asks for `count` of the `of` permits that the resource has. All who use the resource must name the same `of`.
+    /// Asks for `count` of the `of` permits that the resource has. All users of the resource must name the same `of`.
     pub fn permits(mut self, count: u32, of: u32) -> Self {
         self.takes = Takes::Permits { count, of };
         self
@@ -131,22 +128,22 @@ impl Acquire {
 }
 
 impl ReadLock {
-    /// Asks to read the resource of this name, 1 to 512 bytes.
+    /// Creates a request to read the resource of this name, 1 to 512 bytes.
     pub fn new(resource: impl AsRef<[u8]>) -> Self {
         Self::taking(resource, Takes::OneOfUnlimited)
     }
 }
 
 impl WriteLock {
-    /// Asks to write the resource of this name, 1 to 512 bytes.
+    /// Creates a request to write the resource of this name, 1 to 512 bytes.
     pub fn new(resource: impl AsRef<[u8]>) -> Self {
         Self::taking(resource, Takes::Everything { reentrant: false })
     }
 }
 
 impl AcquireAll {
-    /// Asks for these resources exclusively: 1 to 64 names of 1 to 512 bytes. Their order does not matter, and a
-    /// name that is repeated counts once.
+    /// Creates a request for these resources exclusively: 1 to 64 names of 1 to 512 bytes. Their order does not
+    /// matter. A repeated name counts once.
     pub fn new(resources: impl IntoIterator<Item: AsRef<[u8]>>) -> Self {
         let resource = resources.into_iter().map(|name| name.as_ref().to_vec()).collect();
         let takes = Takes::Everything { reentrant: true };
@@ -162,90 +159,92 @@ impl<Kind> Request<Kind> {
 }
 
 impl<Kind, Names> Request<Kind, Names> {
-    /// Who asks, 1 to 512 bytes of text. The same owner may take an exclusive lock again and again, and gives each
-    /// hold back by itself. Default: nobody.
+    /// Sets the owner, 1 to 512 bytes of text. The same owner may take an exclusive lock again and again, and
+    /// releases each hold by itself. Default: none.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.options.owner = Some(owner.into());
         self
     }
 
-    /// How long the store keeps the lease unless it is renewed; at least 50 ms. Default: `lease.ttl`, 30 s.
+    /// Sets the TTL: the time for which the store keeps the lease unless it is renewed. At least 50 ms. Default:
+    /// `lease.ttl`, 30 s.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = Some(ttl);
         self
     }
 
-    /// How long to wait while others hold the resource. Zero is a try: one attempt. Default: `wait.timeout`, zero;
-    /// with [`attempts`](Self::attempts) as long as these take.
+    /// Sets the time to wait while others hold the resource. Zero is a try: one attempt. Default: `wait.timeout`,
+    /// zero; with [`attempts`](Self::attempts) as long as these take.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.options.wait = Some(wait);
         self
     }
 
-    /// The pauses between attempts. Default: `backoff`, 100 ms doubled up to 1 s.
+    /// Sets the pauses between attempts. Default: `backoff`, 100 ms doubled up to 1 s.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.options.backoff = Some(backoff);
         self
     }
 
-    /// How many attempts are made at most, the first included. Default: as many as the wait allows.
+    /// Sets the maximum number of attempts, the first included. Default: as many as the wait allows.
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.options.attempts = Some(attempts);
         self
     }
 
-    /// The lease is not renewed by itself: it ends with its TTL, or when somebody calls [`Lease::renew`] no more.
+    /// Turns off automatic renewal: the lease ends with its TTL, or with the TTL after the last call of [`Lease::renew`].
     pub fn no_renew(mut self) -> Self {
         self.options.no_renew = true;
         self
     }
 
-    /// How often the lease is renewed; less than half of its TTL. Default: a third of the TTL (in the proportion of
-    /// `lease.renewal_interval` to `lease.ttl`).
+    /// Sets the interval between renewals; less than half of the TTL. Default: a third of the TTL (in the proportion
+    /// of `lease.renewal_interval` to `lease.ttl`).
     pub fn renew_every(mut self, interval: Duration) -> Self {
         self.options.renew_every = Some(interval);
         self
     }
 
-    /// How many times the lease is renewed at most; then it runs out. Default: without end.
+    /// Sets the maximum number of renewals, after which the lease runs out. Default: without end.
     pub fn max_renewals(mut self, renewals: u32) -> Self {
         self.options.max_renewals = Some(renewals);
         self
     }
 
-    /// How long the lease is held at most, renewals included; then it is lost to its holder, and the resource opens
-    /// within one TTL. Default: without end.
+    /// Sets the maximum time for which the lease is held, renewals included. Then it is lost to its holder, and the
+    /// resource opens within one TTL. Default: without end.
     pub fn max_hold(mut self, hold: Duration) -> Self {
         self.options.max_hold = Some(hold);
         self
     }
 
-    /// A cool-down: a release before this time only shortens what is left, so that the resource opens this long after
-    /// the grant at the earliest. A lease that is lost opens with its TTL, or when its holder drops it; one that was never
-    /// handed to the caller, because that had gone or because another part of its set was not granted, opens at once.
-    /// Default: zero.
+    /// Sets a minimum hold: a release before this time only shortens what is left, so that the resource opens this
+    /// long after the grant at the earliest. If the lease is lost, the resource opens with its TTL, or when its
+    /// holder drops it. If the lease was never handed to the caller, because the caller had gone or another part of
+    /// its set was not granted, the resource opens at once. Default: zero.
     pub fn min_hold(mut self, hold: Duration) -> Self {
         self.options.min_hold = hold;
         self
     }
 
-    /// How much longer the resource stays closed if the lease *expires* instead of being released: time for a holder
-    /// that died, or was cut off, to come to rest. A lease that was lost does not open earlier by being dropped or
+    /// Sets the extra time that the resource stays closed if the lease *expires* instead of being released: time to
+    /// stop for a holder that died, or was cut off. A lease that was lost does not open earlier by being dropped or
     /// released afterwards. Default: zero.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.options.lock_delay = delay;
         self
     }
 
-    /// The lease is renewed only while the worker calls [`Lease::heartbeat`] at least this often, which proves that
-    /// it makes progress. A silent worker loses the lease at most one TTL after the last renewal that was still allowed.
-    /// Default: no proof is asked for.
+    /// Requires a heartbeat: the lease is renewed only while the worker calls [`Lease::heartbeat`] at least this
+    /// often, which proves that it makes progress. A silent worker loses the lease at most one TTL after the last
+    /// renewal that was still allowed. Default: no heartbeat is required.
     pub fn heartbeat(mut self, every: Duration) -> Self {
         self.options.heartbeat = Some(every);
         self
     }
 
-    /// The lease is given back when this actor dies, however it dies. Looked at ten times a second.
+    /// Binds the lease to this actor: it is released when the actor dies, however it dies. This is checked ten times
+    /// a second.
     pub fn bound_to<A: Actor>(mut self, actor: &Addr<A>) -> Self {
         let actor = actor.downgrade();
         self.options.bound_to =
@@ -253,18 +252,18 @@ impl<Kind, Names> Request<Kind, Names> {
         self
     }
 
-    /// Who is told what happens to the lease.
+    /// Sets the listener for the events of the lease.
     pub fn events(mut self, listener: Recipient<LeaseEvent>) -> Self {
         self.options.events = Some(listener);
         self
     }
 
-    /// What the lease is for, in a few words: shown by `Inspect` and to those who are refused.
+    /// Sets the purpose of the lease, in a few words. It is shown by `Inspect` and to callers that are refused.
     pub fn purpose(self, purpose: impl Into<String>) -> Self {
         self.metadata("purpose", purpose)
     }
 
-    /// Tells something about the holder, a trace id for instance. Host and process id are told anyway. All keys and
+    /// Adds metadata about the holder, a trace id for instance. Host and process id are reported anyway. All keys and
     /// values together have at most 1,024 bytes.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.options.metadata.insert(key.into(), value.into());

@@ -1,6 +1,6 @@
 //! Several resources at once: all together if they are free, else one after the other, in the order of their names.
 //!
-//! Everybody takes them in the same order, so nobody waits for somebody who waits for them.
+//! All callers take them in the same order, so that they never wait for each other in a circle.
 
 use std::{collections::BTreeMap, pin::pin, rc::Rc, sync::Arc, time::Duration};
 
@@ -24,19 +24,19 @@ use crate::{
     store::{ALL_AT_MOST, AcquiredAll, Acquisition, Certainty, Grant, StoreError},
 };
 
-/// The sets whose first try is on its way, by the token of the first resource.
+/// The sets whose first try is in flight, by the token of the first resource.
 pub(crate) type Sets = BTreeMap<Token, Set>;
 
 /// A request for several resources that has no answer yet.
 pub(crate) struct Set {
-    /// In the order of the names, each once.
+    /// The plans in the order of the names, each name once.
     plans: Vec<Plan>,
     options: Options,
     reply: ReplyTo<Result<LeaseSet, AcquireError>>,
     asked: Moment,
 }
 
-/// The first try of a set, back from the store.
+/// The first try of a set, with its outcome from the store.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct TriedAll {
@@ -83,7 +83,7 @@ impl LockManager {
 
     fn try_all(&mut self, set: Set) {
         let wait = set.plans[0].wait;
-        // The end of the wait stands during the first try too.
+        // The end of the wait counts during the first try too.
         let patience = if wait.is_zero() { Duration::MAX } else { wait };
         let tried: Arc<[_]> = set.plans.iter().map(|plan| Arc::clone(&plan.acquisition)).collect();
         self.sets.insert(tried[0].hold.token, set);
@@ -111,7 +111,7 @@ impl LockManager {
         });
     }
 
-    /// Answers all sets whose first try is on its way.
+    /// Answers all sets whose first try is in flight with this error.
     pub(crate) fn refuse_sets(&mut self, error: &AcquireError) {
         for set in std::mem::take(&mut self.sets).into_values() {
             self.count(set.plans.len(), RequestEnd::Failed(error.kind()));
@@ -119,7 +119,7 @@ impl LockManager {
         }
     }
 
-    /// Each resource of a set counts as a request.
+    /// Counts each resource of a set as a request.
     fn count(&self, requests: usize, end: RequestEnd) {
         for _ in 0..requests {
             self.stats.requested();
@@ -133,7 +133,7 @@ impl Handler<TriedAll> for LockManager {
 
     fn handle(&mut self, TriedAll { tried, sent, outcome, _errand }: TriedAll, _: &mut Self::Context) {
         let Some(set) = self.sets.remove(&tried[0].hold.token) else {
-            // Whoever asked has been answered.
+            // The caller has been answered.
             return self.give_all_back(&tried, &outcome, sent);
         };
         if set.reply.is_closed() {
@@ -157,7 +157,7 @@ impl Handler<TriedAll> for LockManager {
         let Plan { wait, backoff, .. } = &set.plans[0];
         let left = (set.asked + *wait).remaining(self.clock.now());
         if !left.is_zero() && backoff.max_attempts() != Some(1) {
-            // What cannot be cured by waiting is said again at once.
+            // An error that waiting cannot cure comes back at once.
             return self.one_after_the_other(set);
         }
         let refused = matches!(error.cause(), AcquireError::Held { .. });
@@ -225,7 +225,7 @@ impl LockManager {
             let taking = one_by_one(&manager, &*clock, &plans, &options, deadline);
             tokio::select! {
                 biased;
-                // What has been taken gives itself back.
+                // Leases that have been taken are released by being dropped.
                 () = reply.caller_gone() => {}
                 answer = taking => match answer {
                     Ok(set) => hand_out(set, &reply),
@@ -247,7 +247,7 @@ impl LockManager {
     }
 }
 
-/// Hands a set to whoever asked for it. If that one has gone, it is given back.
+/// Hands a set to its caller. If the caller has gone, the set is released.
 fn hand_out(set: LeaseSet, reply: &ReplyTo<Result<LeaseSet, AcquireError>>) {
     set.hand_out();
     if let Err(Ok(set)) = reply.send(Ok(set)) {
@@ -255,7 +255,7 @@ fn hand_out(set: LeaseSet, reply: &ReplyTo<Result<LeaseSet, AcquireError>>) {
     }
 }
 
-/// The names in their order, each once.
+/// Returns the names in their order, each once.
 fn names(given: &[Vec<u8>]) -> Result<Vec<ResourceName>, Invalid> {
     let mut names = given.iter().map(ResourceName::new).collect::<Result<Vec<_>, _>>()?;
     names.sort_unstable();

@@ -1,4 +1,4 @@
-//! What a lock manager assumes where a request does not say.
+//! Defaults and limits for requests.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use crate::protocol::{Backoff, Invalid, exact};
 /// The shortest TTL that leaves room for the drift allowance, the guard band and a renewal.
 pub const SHORTEST_TTL: Duration = Duration::from_millis(50);
 
-/// What a lock manager assumes where a request does not say, and the bounds of what a request may say.
+/// The defaults of a lock manager for requests, and the limits of what a request may ask for.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The TTL of a lease. Default: 30 s.
     pub ttl: Duration,
-    /// How often a lease with that TTL is renewed; another TTL is renewed in the same proportion. Must be less than
-    /// half of [`ttl`](Self::ttl), so that one renewal may fail. Default: 10 s.
+    /// The interval between renewals of a lease with that TTL. Another TTL is renewed in the same proportion. Must be
+    /// less than half of [`ttl`](Self::ttl), so that one renewal may fail. Default: 10 s.
     pub renewal_interval: Duration,
-    /// How long a request waits for a resource that is held. Zero is a try. Default: zero.
+    /// The time that a request waits for a resource that is held. Zero is a try. Default: zero.
     pub wait: Duration,
     /// The pauses between attempts. Default: [`Backoff::DEFAULT`].
     pub backoff: Backoff,
@@ -23,21 +23,21 @@ pub struct Settings {
     pub max_ttl: Duration,
     /// The longest wait that a request may ask for. Default: 24 h.
     pub max_wait: Duration,
-    /// How long the store keeps the place of a waiter in the queue after the last time the manager refreshed it, which
-    /// it does three times as often. Default: 20 s.
+    /// The TTL of a queue ticket: the time for which the store keeps the place of a waiter after the manager last
+    /// refreshed it. The manager refreshes it three times as often. Default: 20 s.
     pub patience: Duration,
-    /// How long a lease that is handed over to a waiter waits for it to take it up: what a dead waiter at the head of
+    /// The time that a waiter has to take up a lease that is handed over to it: what a dead waiter at the head of
     /// the queue costs. Default: 1 s.
     pub grant_window: Duration,
-    /// How many may wait for one resource; one more is answered `QueueFull` at once. Default: 10,000.
+    /// The maximum number of waiters for one resource; one more is answered `QueueFull` at once. Default: 10,000.
     pub max_waiters: u32,
-    /// How often in a row one manager passes a resource on among its own waiters while others wait for it in the store.
-    /// Passing on takes one command and wakes nobody, so it is the fastest there is, and the less fair the higher this
-    /// is; 0 is strictly the order of arrival, in all managers together. Default: 16.
+    /// The maximum number of hand-offs in a row among the waiters of one manager while others wait in the store. A hand-off
+    /// takes one command and wakes nobody. It is therefore the fastest way to serve a waiter. The higher this limit, the
+    /// less fair the order. 0 is strictly the order of arrival, in all managers together. Default: 16.
     pub local_handover_limit: u32,
-    /// How many requests may be pending in one manager; one more is answered `Busy` at once. Default: 100,000.
+    /// The maximum number of pending requests in one manager; one more is answered `Busy` at once. Default: 100,000.
     pub max_pending: usize,
-    /// The pause before a crashed actor is started again; doubled with each crash in a row. Default: 10 ms.
+    /// The pause before a crashed actor is restarted; doubled with each crash in a row. Default: 10 ms.
     pub restart_pause: Duration,
     /// The longest such pause. Default: 1 s.
     pub max_restart_pause: Duration,
@@ -100,7 +100,7 @@ impl Settings {
         )
     }
 
-    /// How often a lease of this TTL is renewed.
+    /// Returns the interval between renewals of a lease with this TTL.
     pub(crate) fn renewal_interval_of(&self, ttl: Duration) -> Duration {
         ttl.mul_f64(self.renewal_interval.as_secs_f64() / self.ttl.as_secs_f64())
     }

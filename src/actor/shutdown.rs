@@ -1,4 +1,4 @@
-//! The end of a manager: no new requests, time to finish, then everything is released.
+//! The shutdown of a manager: no new requests, time to finish, then everything is released.
 
 use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
@@ -12,12 +12,13 @@ use crate::{
     store::Store,
 };
 
-/// How long the manager stays for errands when everything else is done: a store that answers at all has answered then.
+/// The time that the manager stays for operations in flight when everything else is done. A store that answers
+/// at all has answered by then.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How far the shutdown of a manager has come.
+/// The progress of a manager's shutdown.
 pub(crate) struct Progress {
-    /// Shutdowns that have begun and not ended; a later one can only bring the end forward.
+    /// The number of shutdowns that have begun and not ended. A later one can only bring the end forward.
     running: usize,
     begun: bool,
     held: watch::Sender<usize>,
@@ -26,18 +27,18 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Running; `done` becomes true when the manager is to stop for good.
+    /// Returns the progress of a manager that runs. `done` becomes true when the manager is to stop for good.
     pub(crate) fn new(done: Rc<Cell<bool>>) -> Self {
         Self { running: 0, begun: false, held: watch::Sender::default(), errands: TaskTracker::new(), done }
     }
 
-    /// Something is on its way to the store. Until the errand is dropped, the manager stays.
+    /// Registers an operation in flight to the store. The manager stays until the errand is dropped.
     pub(crate) fn errand(&self) -> Errand {
         Errand(self.errands.token())
     }
 
-    /// The manager died, and with it the shutdowns that were running. It still refuses new requests, and can be told to
-    /// shut down again.
+    /// Resets the count of running shutdowns, which ended with the death of the manager. It still refuses new
+    /// requests, and can be told to shut down again.
     pub(crate) fn interrupted(&mut self) {
         self.running = 0;
     }
@@ -46,16 +47,16 @@ impl Progress {
         self.begun
     }
 
-    /// So many leases are held now.
+    /// Records the number of leases that are held now.
     pub(crate) fn held(&self, held: usize) {
-        // Until then nobody waits for it.
+        // Nobody waits for the number before a shutdown has begun.
         if self.begun {
             self.held.send_replace(held);
         }
     }
 }
 
-/// A question to the store whose answer may still have to be acted on: a release, an attempt, a token to give back.
+/// An operation in flight whose answer may still have to be handled: a release, an attempt, a reclaim.
 pub(crate) struct Errand(#[expect(dead_code, reason = "it is there to be dropped")] TaskTrackerToken);
 
 impl Handler<Shutdown> for LockManager {
@@ -74,7 +75,7 @@ impl Handler<Shutdown> for LockManager {
         self.shutdown.held(held);
         let mut left = self.shutdown.held.subscribe();
         let drained = async move {
-            // Over the deadline: what is still held is taken away below.
+            // Past the deadline: what is still held is taken away below.
             let _ = tokio::time::timeout(shutdown.drain, left.wait_for(|left| *left == 0)).await;
         };
         let revoked = drained.into_actor(self).then(|(), this, _| {
@@ -87,7 +88,7 @@ impl Handler<Shutdown> for LockManager {
             let all = async move {
                 let revoked = revoked.await;
                 drop(errand);
-                // Giving back after an unknown outcome may take a whole TTL, which nobody wants to wait for.
+                // A reclaim after an unknown outcome may take a whole TTL, which nobody wants to wait for.
                 let _ = tokio::time::timeout(FAREWELL, errands.wait()).await;
                 revoked
             };
@@ -105,7 +106,8 @@ impl Handler<Shutdown> for LockManager {
     }
 }
 
-/// Takes leases away: first their holders are told, then the store releases them, all at once.
+/// Takes leases away: first their holders are told, then the store releases them, all at once. Returns the number of
+/// leases that were taken away, and of those whose release is unconfirmed.
 async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseState>>) -> (usize, usize) {
     let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
     let releases: Vec<_> = revoked.iter().map(|lease| (&lease.hold, lease.closed_for())).collect();

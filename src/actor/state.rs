@@ -1,4 +1,4 @@
-//! What a lease is at this moment: shared by the holder's handle, the renewer and the manager, owned by none of them.
+//! The state of a lease at this moment: shared by the holder's handle, the renewer and the manager, owned by none of them.
 
 use std::{
     fmt,
@@ -31,15 +31,15 @@ pub(crate) struct LeaseState {
     pub(crate) min_hold: Duration,
     pub(crate) lock_delay: Duration,
     pub(crate) metadata: Arc<Metadata>,
-    /// Until when the store may hold something for this token after an attempt with an unknown outcome.
+    /// The moment until which the store may hold something for this token after an attempt with an unknown outcome.
     pub(crate) perhaps_until: Option<Moment>,
-    /// Whether it is in the hands of whoever asked for it, or was.
+    /// True if the lease is, or was, in the hands of the caller.
     pub(crate) handed_out: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
     events: Option<Recipient<LeaseEvent>>,
     granted_at: Moment,
-    /// All that are renewed together with it, if it is one of several. A lease joins one set, once.
+    /// All leases that are renewed together with it, if it is one of several. A lease joins one set, once.
     pub(crate) joined: OnceLock<Arc<[Token]>>,
     now: Mutex<Present>,
     changed: Notify,
@@ -49,14 +49,14 @@ pub(crate) struct LeaseState {
 struct Present {
     validity: Validity,
     renewals: Renewals,
-    /// When the request was sent that the store confirmed last.
+    /// The moment at which the request was sent that the store confirmed last.
     confirmed: Moment,
-    /// When the last request was sent that may have moved the end in the store.
+    /// The moment at which the last request was sent that may have moved the end in the store.
     asked: Moment,
 }
 
 impl LeaseState {
-    /// The state of a lease that was asked for at `sent` and is granted now; `None` if its time has run out already.
+    /// Creates the state of a lease that was requested at `sent` and is granted now. Returns `None` if its time has run out.
     pub(crate) fn granted(
         terms: Terms,
         sent: Moment,
@@ -97,7 +97,7 @@ impl LeaseState {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the lease stands, by the clock.
+    /// Returns the status of the lease, by the clock.
     pub(crate) fn standing(&self) -> Standing {
         let now = self.clock.now();
         let present = self.present();
@@ -113,7 +113,7 @@ impl LeaseState {
         matches!(self.standing(), Standing::Held | Standing::AtRisk)
     }
 
-    /// How long the lease certainly holds, if nobody renews it.
+    /// Returns the time for which the lease certainly holds if nobody renews it.
     pub(crate) fn remaining(&self) -> Duration {
         let now = self.clock.now();
         let present = self.present();
@@ -121,7 +121,7 @@ impl LeaseState {
         present.renewals.hold_left(now).map_or(validity, |hold| hold.min(validity))
     }
 
-    /// Whether the holder has been told that it is over: no question to the clock.
+    /// Returns true if the holder has been told that the lease is over. The clock is not read.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.present().validity.standing(), Standing::Lost(_) | Standing::Released)
     }
@@ -142,13 +142,13 @@ impl LeaseState {
         }
     }
 
-    /// How long ago the lease was granted.
+    /// Returns the time since the lease was granted.
     pub(crate) fn held_for(&self) -> Duration {
         self.granted_at.elapsed(self.clock.now())
     }
 
-    /// The moment at which the store, too, has ended the lease, if nobody renews it: also if a renewal that was never
-    /// confirmed was executed.
+    /// Returns the moment at which the store, too, has ended the lease if nobody renews it. It allows for a renewal
+    /// that was executed but never confirmed.
     pub(crate) fn end_in_store(&self) -> Moment {
         let present = self.present();
         present.asked + present.validity.ttl()
@@ -158,34 +158,34 @@ impl LeaseState {
         self.present().validity.ttl()
     }
 
-    /// The moment from which the next renewal is counted: when the last confirmed request was sent.
+    /// Returns the moment from which the next renewal is counted: when the last confirmed request was sent.
     pub(crate) fn confirmed(&self) -> Moment {
         self.present().confirmed
     }
 
-    /// How many renewals were confirmed.
+    /// Returns the number of renewals that were confirmed.
     pub(crate) fn renewals(&self) -> u32 {
         self.present().renewals.made()
     }
 
-    /// The worker reports in.
+    /// Records that the worker reports progress.
     pub(crate) fn beat(&self) {
         let now = self.clock.now();
         self.present().renewals.beat(now);
     }
 
-    /// Whether the lease may be renewed by itself now. If not, that is remembered as the reason of the loss to come.
+    /// Returns true if the lease may be renewed by itself now. If not, that is remembered as the reason of the loss to come.
     pub(crate) fn may_renew(&self) -> bool {
         let now = self.clock.now();
         self.present().renewals.may_renew(now)
     }
 
-    /// All of its set in their order, itself included; nobody if it is alone.
+    /// Returns the tokens of its set in their order, its own included. Empty if it is not part of a set.
     pub(crate) fn set(&self) -> &[Token] {
         self.joined.get().map_or(&[], |set| set)
     }
 
-    /// Whether it is renewed when another of its set is.
+    /// Returns true if it is to be renewed when another of its set is.
     pub(crate) fn may_come_along(&self) -> bool {
         let since = self.present().asked.elapsed(self.clock.now());
         self.plan.interval.is_some_and(|interval| since >= interval / 2)
@@ -193,19 +193,19 @@ impl LeaseState {
             && self.may_renew()
     }
 
-    /// A renewal is about to be sent: the moment from which it counts.
+    /// Records that a renewal is about to be sent, and returns the moment from which it counts.
     pub(crate) fn asks(&self) -> Moment {
         let now = self.clock.now();
         self.present().asked = now;
         now
     }
 
-    /// The renewer died; if it cannot be kept alive, that will be why the lease is lost.
+    /// Records that the renewer died. If it cannot be kept alive, that will be the reason of the loss.
     pub(crate) fn renewer_died(&self) {
         self.present().renewals.renewer_died();
     }
 
-    /// The store confirmed a renewal that was sent at `sent`. Answers whether it came in time to count.
+    /// Records that the store confirmed a renewal that was sent at `sent`. Returns true if it came in time to count.
     pub(crate) fn renewed(&self, sent: Moment) -> bool {
         let now = self.clock.now();
         let mut present = self.present();
@@ -221,7 +221,7 @@ impl LeaseState {
         true
     }
 
-    /// A renewal failed, or its outcome is unknown.
+    /// Records a renewal that failed, or whose outcome is unknown.
     pub(crate) fn missed(&self, error: &StoreError) {
         self.stats.missed();
         let news = self.present().validity.missed();
@@ -235,9 +235,9 @@ impl LeaseState {
         }
     }
 
-    /// The lease is over for this reason. Answers whether that is news.
+    /// Ends the lease for this reason. Returns true if it was not over before.
     pub(crate) fn lose(&self, reason: LossReason) -> bool {
-        // Nothing may panic between the news and what is counted of it.
+        // Nothing may panic between the change and the counting of it.
         let held_for = self.held_for();
         let news = self.present().validity.lose(reason);
         if news {
@@ -252,14 +252,14 @@ impl LeaseState {
         news
     }
 
-    /// When the renewer is to be there, if the lease is renewed by itself: long before the first renewal, and long after
-    /// most leases are released.
+    /// Returns the time until the renewer has to be there, if the lease is renewed by itself: long before the first
+    /// renewal, and long after most leases are released.
     pub(crate) fn renewer_due(&self) -> Option<Duration> {
         let interval = self.plan.interval?;
         Some((interval / 2).saturating_sub(self.confirmed().elapsed(self.clock.now())))
     }
 
-    /// Whether its time has run out by the clock; then it is lost.
+    /// Returns true if the time of the lease has run out by the clock. Then it is lost.
     pub(crate) fn expired(&self) -> bool {
         let over = !self.is_valid();
         if over {
@@ -268,20 +268,20 @@ impl LeaseState {
         over
     }
 
-    /// Its time has run out by the clock: it is lost, for whatever kept it from being renewed.
+    /// Ends the lease because its time has run out by the clock. The reason is what kept it from being renewed.
     pub(crate) fn expire(&self) {
         let now = self.clock.now();
         let reason = self.present().renewals.reason(now);
         self.lose(reason);
     }
 
-    /// The holder gives the lease back. Answers where the lease stood before that, and what is to be confirmed if it was
-    /// not over.
+    /// Ends the lease because its holder releases it. Returns the status before that, and the release to be
+    /// confirmed if the lease was not over.
     pub(crate) fn release(&self) -> (Standing, Option<Unconfirmed>) {
         if !self.is_over() && !self.is_valid() {
             self.expire();
         }
-        // Nothing may panic between the news and what is counted of it.
+        // Nothing may panic between the change and the counting of it.
         let held_for = self.held_for();
         let mut present = self.present();
         let before = present.validity.standing();
@@ -296,7 +296,7 @@ impl LeaseState {
         (before, unconfirmed)
     }
 
-    /// The store says that it held nothing when it was to be given back: it had been lost without a sign.
+    /// Records that the store held nothing when the lease was to be released: it had been lost without a sign.
     pub(crate) fn found_lost(&self, released: Option<Unconfirmed>) {
         released.into_iter().for_each(|released| released.found_lost(LossReason::NotHeld));
         tracing::warn!(
@@ -306,12 +306,12 @@ impl LeaseState {
         self.tell(LeaseChange::Lost(LossReason::NotHeld));
     }
 
-    /// The lease was granted: tells it.
+    /// Tells the listener that the lease was granted.
     pub(crate) fn tell_granted(&self) {
         self.tell(LeaseChange::Granted);
     }
 
-    /// Whoever waits for the end looks at the clock again, which may have jumped while timers stood still.
+    /// Makes everybody who waits for the end read the clock again, which may have jumped while timers stood still.
     pub(crate) fn look_again(&self) {
         self.changed.notify_waiters();
     }

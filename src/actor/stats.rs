@@ -1,4 +1,4 @@
-//! What a lock manager counts, and the sums that its counters obey.
+//! The counters of a lock manager, and the sums that they obey.
 
 use std::{
     collections::BTreeMap,
@@ -10,37 +10,37 @@ use hdrhistogram::Histogram;
 
 use crate::protocol::LossReason;
 
-/// A snapshot of what a lock manager has counted since it was started.
+/// A snapshot of a lock manager's counters since it was started.
 ///
-/// All counters are taken at one moment, and obey at every moment:
+/// All counters are taken at one moment. At every moment they obey:
 ///
 /// * `requests = granted + refused + timed_out + cancelled + failed (all kinds) + pending`
 /// * `granted = released + releases_unconfirmed + lost (all reasons) + held`
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Requests for a lease, of whatever mode.
+    /// Requests for a lease, of any mode.
     pub requests: u64,
     /// Attempts that were sent to the store for them.
     pub attempts: u64,
     /// Requests that got their lease.
     pub granted: u64,
-    /// Requests that were told `Held` because it was a try, or their attempts were used up.
+    /// Requests that were answered `Held` because they were a try, or their attempts were used up.
     pub refused: u64,
-    /// Requests that were told `Held` because their wait was over.
+    /// Requests that were answered `Held` because their wait was over.
     pub timed_out: u64,
     /// Requests whose caller went away first.
     pub cancelled: u64,
-    /// Requests that failed otherwise, by [kind of error](super::AcquireError::kind).
+    /// Requests that failed for another reason, by [kind of error](super::AcquireError::kind).
     pub failed: BTreeMap<&'static str, u64>,
     /// Requests that have no answer yet.
     pub pending: u64,
     /// Leases that are held.
     pub held: u64,
-    /// Leases that were given back: the store has confirmed it, or their TTL has ended since.
+    /// Leases that were released: the store has confirmed it, or their TTL has ended since.
     pub released: u64,
-    /// Leases that were given back, which the store has not confirmed yet. The library goes on until it does, or until
-    /// their TTL has ended.
+    /// Leases that were released, which the store has not confirmed yet. The library goes on until it does,
+    /// or until their TTL has ended.
     pub releases_unconfirmed: u64,
     /// Leases that were lost, by reason.
     pub lost: BTreeMap<LossReason, u64>,
@@ -48,24 +48,24 @@ pub struct Statistics {
     pub renewals: u64,
     /// Renewals that failed, or whose outcome was unknown.
     pub missed_renewals: u64,
-    /// Renewals that were confirmed after one or more had been missed: leases that nearly were lost.
+    /// Renewals that were confirmed after one or more had been missed: leases that were nearly lost.
     pub near_misses: u64,
     /// Renewers that died and were started again.
     pub renewer_restarts: u64,
-    /// How often the manager itself died and was started again.
+    /// Restarts of the manager itself after it died.
     pub manager_restarts: u64,
-    /// How often something was given back after an unknown outcome, or after its caller had gone.
+    /// Reclaims: releases after an unknown outcome, or after the caller had gone.
     pub given_back: u64,
-    /// How often granted requests had to retry: attempts less one.
+    /// Retries of granted requests: attempts less one.
     pub retries: Distribution,
-    /// How long granted requests had waited, in microseconds.
+    /// Waiting times of granted requests, in microseconds.
     pub waited: Distribution,
-    /// How long leases that are over had been held, in microseconds.
+    /// Holding times of leases that are over, in microseconds.
     pub held_for: Distribution,
 }
 
 impl Statistics {
-    /// How many of the requests that have an answer got their lease; 1 when none has one.
+    /// Returns the share of the answered requests that got their lease; 1 when none has an answer.
     pub fn success_rate(&self) -> f64 {
         match self.requests - self.pending {
             0 => 1.0,
@@ -74,19 +74,19 @@ impl Statistics {
     }
 }
 
-/// How values are distributed, exact to two digits.
+/// A distribution of values, exact to two digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Distribution {
-    /// How many values there are.
+    /// The number of values.
     pub count: u64,
     /// The average.
     pub mean: f64,
-    /// Half of the values are at most this.
+    /// The median: half of the values are at most this.
     pub p50: u64,
-    /// Nine of ten values are at most this.
+    /// The 90th percentile: nine of ten values are at most this.
     pub p90: u64,
-    /// 99 of a hundred values are at most this.
+    /// The 99th percentile: 99 of a hundred values are at most this.
     pub p99: u64,
     /// The largest value.
     pub max: u64,
@@ -105,7 +105,7 @@ impl Distribution {
     }
 }
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestEnd {
     Granted { attempts: u32, waited: Duration },
@@ -115,7 +115,7 @@ pub(crate) enum RequestEnd {
     Failed(&'static str),
 }
 
-/// Counts. One lock guards all of it, so that a snapshot obeys its sums.
+/// The recorder of the counters. One lock guards all of them, so that a snapshot obeys its sums.
 #[derive(Debug)]
 pub(crate) struct Recorder(Mutex<Counts>);
 
@@ -129,7 +129,7 @@ struct Counts {
 
 impl Recorder {
     pub(crate) fn new() -> Self {
-        // What is longer than a week, which no setting allows, is counted as a week.
+        // A time longer than a week, which no setting allows, is counted as a week.
         const WEEK_IN_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
         const DIGITS: u8 = 2;
         let histogram =
@@ -180,7 +180,7 @@ impl Recorder {
         self.counts().stats.missed_renewals += 1;
     }
 
-    /// A lease is given back. It is not released before that is confirmed.
+    /// Counts a release that has begun. The lease does not count as released before that is confirmed.
     pub(crate) fn released(recorder: &Arc<Self>, held_for: Duration) -> Unconfirmed {
         let mut counts = recorder.counts();
         counts.stats.held -= 1;
@@ -223,12 +223,12 @@ impl Recorder {
     }
 }
 
-/// A release that the store has not confirmed yet. It counts as one that is when this is dropped: nobody waits for it any
-/// more, because it was confirmed, or because the TTL has ended the lease.
+/// A release that the store has not confirmed yet. Dropping it counts the lease as released: nobody waits for the
+/// confirmation any more, because it has come, or because the TTL has ended the lease.
 pub(crate) struct Unconfirmed(Option<Arc<Recorder>>);
 
 impl Unconfirmed {
-    /// The lease had been lost before it was given back.
+    /// Counts the lease as lost instead, because it had been lost before it was released.
     pub(crate) fn found_lost(mut self, reason: LossReason) {
         if let Some(recorder) = self.0.take() {
             let stats = &mut recorder.counts().stats;

@@ -1,4 +1,4 @@
-//! Keeps an actor alive: a panic, or a stop that nobody asked for, starts it again.
+//! A supervisor that keeps an actor alive: a panic, or a stop that nobody asked for, restarts it.
 //!
 //! [`actix::Supervisor`] does not survive a panic. This one polls the actor's context inside `catch_unwind` and
 //! restarts it, so the mailbox, its queued messages and every `Addr` survive. A program built with `panic = "abort"`
@@ -15,20 +15,20 @@ use std::{
 use actix::{Actor, Context, Supervised, dev::ContextFut};
 use futures_util::FutureExt;
 
-/// The pause before a restart when whatever chooses it panics itself.
+/// The pause before a restart if choosing the pause panics itself.
 const AFTER_A_PANIC_IN_DIED: Duration = Duration::from_secs(1);
 
-/// How an actor died.
+/// The cause of an actor's death.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Death {
-    /// It panicked, in a handler, a timer, or a future of its context.
+    /// A panic in a handler, a timer, or a future of its context.
     Panicked(String),
-    /// It stopped unasked.
+    /// A stop that nobody asked for.
     Stopped,
 }
 
-/// Runs an actor until it stops after `is_done` has become true, and starts it again after every other death, at the
-/// pause that `died` answers. The value of the actor survives; its timers and futures do not.
+/// Runs an actor until it stops after `is_done` has become true. After every other death the actor is restarted, with
+/// the pause that `died` returns. The value of the actor survives; its timers and futures do not.
 pub(crate) async fn supervise<A>(
     // Boxed: it would be copied into every future around this one.
     mut context: Box<ContextFut<A, Context<A>>>,
@@ -39,7 +39,7 @@ pub(crate) async fn supervise<A>(
 {
     loop {
         let life = poll_fn(|cx| Pin::new(&mut *context).poll(cx));
-        // After a panic the actor's fields may be half changed; `Supervised::restarting` is where it repairs them.
+        // After a panic the actor's fields may be half changed. `Supervised::restarting` is where it repairs them.
         let death = match AssertUnwindSafe(life).catch_unwind().await {
             Ok(()) => Death::Stopped,
             Err(panic) => Death::Panicked(message_of(panic.as_ref())),
@@ -55,7 +55,7 @@ pub(crate) async fn supervise<A>(
     }
 }
 
-/// Restarts the context; a panic in `restarting` counts as one more death, at the next poll.
+/// Restarts the context. A panic in `restarting` counts as one more death, at the next poll.
 fn restart<A>(context: &mut ContextFut<A, Context<A>>) -> bool
 where
     A: Actor<Context = Context<A>> + Supervised,
@@ -63,7 +63,7 @@ where
     catch_unwind(AssertUnwindSafe(|| context.restart())).unwrap_or(true)
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
@@ -82,12 +82,12 @@ impl Pacing {
         Self { first, longest, in_a_row: 0 }
     }
 
-    /// The actor has shown that it works.
+    /// Resets the pause, because the actor has shown that it works.
     pub(crate) const fn well(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// The pause after one more death.
+    /// Returns the pause after one more death.
     pub(crate) fn next(&mut self) -> Duration {
         let doubled = self.first.saturating_mul(1_u32.checked_shl(self.in_a_row).unwrap_or(u32::MAX));
         self.in_a_row = self.in_a_row.saturating_add(1);
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// How a [`Mortal`] is to die.
+    /// The way in which a [`Mortal`] is to die.
     #[derive(Clone, Copy, Message)]
     #[rtype(result = "()")]
     enum Die {
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Lets an actor die once, and answers the deaths and how many lives it had when it answered again.
+    /// Lets an actor die once. Returns the deaths, and the number of its lives when it answered again.
     fn dies(die: Die) -> (Vec<Death>, u32) {
         let runtime =
             || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();

@@ -1,4 +1,4 @@
-//! Timers for many: one queue in the order of their ends, and one timer of the runtime for the first of them.
+//! A queue of timers in the order of their ends, driven by one timer of the runtime for the first of them.
 
 use std::{
     collections::BTreeMap,
@@ -9,10 +9,10 @@ use std::{
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Timers, each with what it is about. What a timer costs does not depend on how many there are, but for the logarithm.
+/// A queue of timers, each with its subject. The cost of a timer grows only with the logarithm of their number.
 pub(crate) struct Timers<T> {
     queue: BTreeMap<Timer, T>,
-    /// The timer of the runtime. It may fire too early, for a timer that is gone by then, and never too late.
+    /// The timer of the runtime. It may fire too early, for a timer that has been removed, and never too late.
     armed: Option<Pin<Box<Sleep>>>,
     waker: Option<Waker>,
     set: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Timers<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timer {
     end: Instant,
-    /// Tells timers of the same end apart: the order in which they were set.
+    /// The order in which timers were set, which tells timers of the same end apart.
     number: u64,
 }
 
@@ -41,13 +41,13 @@ impl<T> Timers<T> {
         timer
     }
 
-    /// Takes a timer out. One that has fired is gone already.
+    /// Removes a timer. One that has fired is gone already.
     pub(crate) fn remove(&mut self, timer: &Timer) -> Option<T> {
         self.queue.remove(timer)
     }
 
-    /// The next timer that has fired, those that end first coming first. It is pending while there is none, also if there
-    /// is no timer at all.
+    /// Returns the next timer that has fired, in the order of their ends. It is pending while there is none, even
+    /// if there is no timer at all.
     pub(crate) fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<T> {
         loop {
             if let Some(armed) = &mut self.armed {

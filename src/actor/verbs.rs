@@ -1,4 +1,4 @@
-//! How the manager answers release, renew, and questions.
+//! The manager's handlers of release, renew, and queries.
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
@@ -57,10 +57,10 @@ impl LockManager {
         // Not earlier: a lease that is lost meanwhile keeps its lock delay.
         let closed_for = lease.closed_for();
         let next = self.next_after(&lease, before);
-        // Not before everything that may panic: then the lease is still in the table.
+        // Only after everything that may panic: until here the lease is still in the table.
         self.take(hold.token);
         let then = move |answer: Result<store::Released, StoreError>| {
-            // While an unknown attempt may still be executed, one release is not the last word.
+            // While an attempt with an unknown outcome may still be executed, one release is not final.
             let (executed, until) = match lease.perhaps_until() {
                 Some(perhaps_until) => (Executed::Perhaps, lease.end_in_store().max(perhaps_until)),
                 None => (Executed::Certainly, lease.end_in_store()),
@@ -92,7 +92,8 @@ impl LockManager {
         }
     }
 
-    /// Who is passed what a lease held that is being released, instead of giving it back first.
+    /// Returns the attempt to which a released lease is handed off, instead of being released in the store first, and
+    /// whether the attempt may overtake others.
     fn next_after(&mut self, lease: &LeaseState, before: Standing) -> Option<(Attempt, bool)> {
         let held = matches!(before, Standing::Held | Standing::AtRisk);
         let for_good = lease.closed_for().is_zero() && lease.perhaps_until().is_none();
@@ -166,7 +167,7 @@ impl LockManager {
     }
 }
 
-/// Why a lease that cannot be renewed is over.
+/// Returns the reason why a lease that cannot be renewed is over.
 fn reason_of(standing: Standing) -> LossReason {
     match standing {
         Standing::Lost(reason) => reason,

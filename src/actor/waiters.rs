@@ -1,4 +1,4 @@
-//! The waiters of a manager, by the token that each will get.
+//! Pending requests, by the token that they will get.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -21,11 +21,11 @@ pub(crate) struct Waiter {
     pub(crate) plan: Plan,
     pub(crate) reply: ReplyTo<Result<Lease, AcquireError>>,
     pub(crate) asked: Moment,
-    /// The decisions about it.
+    /// The decisions about it, and what they depend on.
     pub(crate) waiting: Waiting,
-    /// The last answer of the store.
+    /// The result of the last attempt.
     pub(crate) answer: Option<Result<Refusal, StoreError>>,
-    /// Its arrival in the cohort of those of this manager that want the same, if it waits in one.
+    /// The arrival number in the cohort of this manager's waiters for the same resource, if it waits in one.
     pub(crate) arrival: Option<u64>,
     timer: Option<Timer>,
     watch: Option<AbortHandle>,
@@ -49,7 +49,7 @@ impl Waiter {
         Self { plan, reply, asked, waiting, answer: None, arrival: None, timer: None, watch: None }
     }
 
-    /// Tells the caller's listener that so many waiters are ahead.
+    /// Tells the caller's listener that this many waiters are ahead.
     pub(crate) fn tell_queued(&self, ahead: u64) {
         if let Some(listener) = &self.plan.events {
             let hold = &self.plan.acquisition.hold;
@@ -63,7 +63,7 @@ impl Waiter {
     }
 }
 
-/// The waiters of a manager, by the token that each will get. Each has a timer in one queue; none has a future or a task.
+/// The pending requests, by the token that they will get. Each has one timer, all in one queue; none has a task.
 #[derive(Default)]
 pub(crate) struct Waiters {
     table: HashMap<Token, Waiter>,
@@ -90,14 +90,14 @@ impl Waiters {
         tokens
     }
 
-    /// The waiters that have a place in the queue of the store.
+    /// Returns the waiters that have a ticket in the queue of the store.
     pub(crate) fn placed(&self) -> Vec<Token> {
         let mut placed = self.tokens();
         placed.retain(|token| self.table[token].waiting.has_ticket());
         placed
     }
 
-    /// Takes a waiter out, with its timer and the watch over its caller.
+    /// Removes a waiter, with its timer and the watch over its caller.
     pub(crate) fn remove(&mut self, token: Token) -> Option<Waiter> {
         let waiter = self.table.remove(&token)?;
         if let Some(timer) = &waiter.timer {
@@ -109,7 +109,7 @@ impl Waiters {
         Some(waiter)
     }
 
-    /// Wakes the waiter after `pause`, instead of whenever it was to be woken before, and as soon as its caller goes.
+    /// Wakes the waiter after `pause`, which replaces any earlier time, and as soon as its caller goes.
     pub(crate) fn wake_after(&mut self, token: Token, pause: Duration) {
         let Some(waiter) = self.table.get_mut(&token) else {
             return;
@@ -120,7 +120,7 @@ impl Waiters {
         }
     }
 
-    /// Wakes a new waiter after `wait`, and as soon as its caller goes; while its timer is deferred perhaps a little later.
+    /// Wakes a new waiter after `wait`, and as soon as its caller goes. The watch may be deferred, and wake a little later.
     pub(crate) fn watch(&mut self, token: Token, wait: Duration) {
         if wait <= 2 * YOUNG || self.get_mut(token).is_none_or(|waiter| waiter.waiting.is_following()) {
             return self.wake_after(token, wait);
@@ -128,7 +128,7 @@ impl Waiters {
         self.wakes.add_young(token);
     }
 
-    /// Sets the timers that were deferred.
+    /// Starts the watches that were deferred long enough.
     pub(crate) fn watch_grown(&mut self, now: Moment) {
         for token in self.wakes.grown() {
             let left = self.table.get(&token).filter(|it| it.timer.is_none()).map(|it| it.waiting.left(now));
@@ -138,12 +138,12 @@ impl Waiters {
         }
     }
 
-    /// The wakes of all waiters, as one stream without an end.
+    /// Returns the wakes of all waiters, as one stream without an end.
     pub(crate) fn wakes(&self) -> Wakes {
         self.wakes.clone()
     }
 
-    /// Notes that the timer of this waiter has fired, and is no more.
+    /// Clears the timer of this waiter, which has fired.
     pub(crate) fn timer_fired(&mut self, token: Token) {
         if let Some(waiter) = self.table.get_mut(&token) {
             waiter.timer = None;

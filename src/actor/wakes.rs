@@ -1,4 +1,4 @@
-//! What wakes those who wait: one queue of timers, and one watch over all callers.
+//! The wakes of waiting requests: one queue of timers, and one watch over all callers.
 
 use std::{
     cell::RefCell,
@@ -20,21 +20,22 @@ use crate::{
     protocol::Token,
 };
 
-/// Most first attempts have their answer before this is over; then nothing had to be watched about them.
+/// The time for which a watch is deferred. Most first attempts are answered within it, and never need a
+/// timer or a cancellation watch.
 pub(crate) const YOUNG: Duration = Duration::from_millis(50);
 
-/// What wakes a waiter.
+/// The cause for which a waiter is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
-    /// Its timer: the scheduled attempt is due, or its wait is over.
+    /// The timer of this waiter: the scheduled attempt is due, or the wait is over.
     Attempt(Token),
-    /// Its caller has gone.
+    /// The caller of this waiter has gone.
     CallerGone(Token),
-    /// Some are not young any more.
+    /// Some watches have been deferred long enough.
     Grown,
 }
 
-/// The wakes of all waiters, as one stream without an end. A clone is another handle to the same.
+/// The wakes of all waiters, as one stream without an end. A clone is another handle to the same stream.
 #[derive(Clone, Default)]
 pub(crate) struct Wakes(Rc<RefCell<Sources>>);
 
@@ -42,14 +43,14 @@ pub(crate) struct Wakes(Rc<RefCell<Sources>>);
 struct Sources {
     timers: Timers<Token>,
     callers: FuturesUnordered<Abortable<LocalBoxFuture<'static, Token>>>,
-    /// Those who came since the timer fired last, and those who had come before it did.
+    /// The deferred waiters: those that came since the timer last fired, and those that had come before it did.
     young: (Vec<Token>, Vec<Token>),
     growing: Option<Pin<Box<Sleep>>>,
     waker: Option<Waker>,
 }
 
 impl Wakes {
-    /// Sets the timer of a waiter, which it may have already.
+    /// Sets the timer of a waiter, and replaces an earlier one.
     pub(crate) fn set_timer(&self, timer: &mut Option<Timer>, token: Token, pause: Duration) {
         let timers = &mut self.0.borrow_mut().timers;
         if let Some(before) = timer.replace(timers.set(token, pause)) {
@@ -74,7 +75,8 @@ impl Wakes {
         watch
     }
 
-    /// Wakes once for this one and all that came at about the same time, when none of them is young any more.
+    /// Defers the watch over this waiter. One wake serves all that came at about the same time, when all
+    /// have been deferred long enough.
     pub(crate) fn add_young(&self, token: Token) {
         let mut sources = self.0.borrow_mut();
         sources.young.0.push(token);
@@ -84,7 +86,7 @@ impl Wakes {
         }
     }
 
-    /// Those who are not young any more.
+    /// Returns the waiters that have been deferred long enough.
     pub(crate) fn grown(&self) -> Vec<Token> {
         let mut sources = self.0.borrow_mut();
         let came = std::mem::take(&mut sources.young.0);
@@ -94,7 +96,7 @@ impl Wakes {
 }
 
 impl Sources {
-    /// Sources that are empty answer "ended", and do not wake when something is put in.
+    /// Wakes the task that polls. Empty sources answer "ended", and do not wake when something is put in.
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();

@@ -1,4 +1,4 @@
-//! Why a configuration is refused.
+//! The reasons why a configuration is refused.
 
 use std::{io, path::PathBuf};
 
@@ -14,30 +14,30 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read the configuration {}", path.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The reason why it cannot be read.
         #[source]
         source: io::Error,
     },
-    /// One setting is unknown or makes no sense, whatever the others are.
+    /// One setting is unknown or invalid, whatever the others are.
     #[error("{origin}: {message}")]
     Parse {
         /// The file, or the environment variable.
         origin: String,
-        /// Which setting, what was found, and what is allowed. One line.
+        /// The setting, what was found, and what is allowed. One line.
         message: String,
     },
     /// A setting is out of its bounds, or contradicts another one.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The configuration is fine, but the lock manager does not start.
+    /// The configuration is valid, but the lock manager does not start.
     #[error(transparent)]
     Start(#[from] StartError),
 }
 
 impl ConfigError {
-    /// A setting that makes no sense, in one line.
+    /// Creates the error of an invalid setting, in one line.
     pub(super) fn parse(origin: &str, message: impl Into<String>) -> Self {
         Self::Parse { origin: origin.to_owned(), message: message.into().replace('\n', " ") }
     }

@@ -1,4 +1,4 @@
-//! Defaults that give way: what nobody set keeps within what somebody did.
+//! Defaults that give way: settings that were not set keep within those that were.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use super::Config;
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Moves what was not said out of the way of what was, so that only settings which were said can contradict each other.
-/// `is_said` is told settings as `lease.ttl`.
+/// Moves the settings that were not set out of the way of those that were, so that only settings that were set can
+/// contradict each other. `is_said` is given names such as `lease.ttl`.
 ///
-/// The bounds in `limits` stay where they are until they are said: they are there to refuse.
+/// The bounds in `limits` stay where they are until they are set: they are there to refuse.
 pub(super) fn follow(config: &mut Config, is_said: impl Fn(&str) -> bool) {
     let Config { lease, wait, backoff, limits, supervision, store: _ } = config;
     lower("lease.ttl", &mut lease.ttl, limits.max_ttl, &is_said);
@@ -22,7 +22,7 @@ pub(super) fn follow(config: &mut Config, is_said: impl Fn(&str) -> bool) {
     lower("supervision.restart_pause", pause, *longest, &is_said);
 }
 
-/// A bound that was not said is at least `value`, up to the most that it may be.
+/// Raises a bound that was not set to at least `value`, up to `most`.
 fn raise(
     setting: &str,
     bound: &mut Duration,
@@ -35,7 +35,7 @@ fn raise(
     }
 }
 
-/// A value that was not said is at most `bound`. A bound of zero is refused, and nothing is to follow it.
+/// Lowers a value that was not set to at most `bound`. A bound of zero is refused, and nothing is to follow it.
 fn lower(setting: &str, value: &mut Duration, bound: Duration, is_said: &impl Fn(&str) -> bool) {
     if !is_said(setting) && !bound.is_zero() {
         *value = (*value).min(bound);

@@ -1,4 +1,4 @@
-//! The stores in the memory of this process: one a name, shared by all who open it.
+//! The stores in the memory of this process: one for each name, shared by all who open it.
 
 use std::{
     collections::BTreeMap,
@@ -11,11 +11,11 @@ use crate::{protocol::Invalid, store::MemoryStore};
 const SCHEME: &str = "memory://";
 const LONGEST_NAME: usize = 64;
 
-/// By name and prefix. A store lives as long as the process, as a server would: what is held in it stays held until its
-/// end, also when the manager that took it is gone.
+/// The stores, by name and prefix. A store lives as long as the process, as a server would. What is held in it stays
+/// held until its end, even when the manager that took it is gone.
 static STORES: Mutex<BTreeMap<(String, String), MemoryStore>> = Mutex::new(BTreeMap::new());
 
-/// The store of this name. Another prefix is another store, for on a server it would see none of the same keys.
+/// Returns the store of this name. Another prefix is another store, because on a server it would see none of the same keys.
 pub(super) fn shared(name: &str, prefix: &str) -> MemoryStore {
     // An insertion that panics leaves the map as it was.
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -27,12 +27,12 @@ pub(super) fn shared(name: &str, prefix: &str) -> MemoryStore {
 }
 
 impl StoreUrl {
-    /// Whether locks live in this process only.
+    /// Returns true if locks live in this process only.
     pub fn is_memory(&self) -> bool {
         self.0.starts_with(SCHEME)
     }
 
-    /// The name of a store in memory, empty in `memory://`; `None` if locks live elsewhere.
+    /// Returns the name of a store in memory, empty for `memory://`. `None` if locks live elsewhere.
     pub(super) fn memory_name(&self) -> Result<Option<&str>, Invalid> {
         let Some(name) = self.0.strip_prefix(SCHEME) else { return Ok(None) };
         let known = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);

@@ -1,8 +1,8 @@
 //! `config.toml` as a value: parsed, its relations checked, turned into a store and settings.
 //!
-//! Later sources win over earlier ones: the embedded file ([`Config::DEFAULT_TOML`]), a file, variables named
-//! `LEASEHOLD_<SECTION>_<KEY>`. A key of a file that is unknown is an error, and so is a variable that nearly names a
-//! setting; other variables are of somebody else. [`Config::load`] reads them all.
+//! Later sources override earlier ones: the embedded file ([`Config::DEFAULT_TOML`]), a file, variables named
+//! `LEASEHOLD_<SECTION>_<KEY>`. An unknown key of a file is an error, and so is a variable that nearly names a
+//! setting. Other variables belong to somebody else. [`Config::load`] reads all sources.
 
 mod error;
 mod follow;
@@ -46,17 +46,17 @@ use crate::actor::{LockManager, Settings};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where locks live.
+    /// The place where locks live.
     pub store: StoreConfig,
-    /// How long a lease holds.
+    /// The lifetime of a lease.
     pub lease: LeaseConfig,
-    /// How long a request waits.
+    /// The waiting time of a request.
     pub wait: WaitConfig,
     /// The pauses between the attempts of a request.
     pub backoff: BackoffConfig,
-    /// The bounds of what a request may ask for.
+    /// The limits of what a request may ask for.
     pub limits: LimitsConfig,
-    /// How crashed actors are started again.
+    /// The restarts of crashed actors.
     pub supervision: SupervisionConfig,
 }
 
@@ -64,16 +64,16 @@ impl Config {
     /// The `config.toml` at the root of the project: every setting, explained, at its default.
     pub const DEFAULT_TOML: &str = include_str!("../../config.toml");
 
-    /// Reads the configuration from where one looks for it: the one way to start that suits most applications.
+    /// Reads the configuration from the usual places: the one way to start that suits most applications.
     ///
-    /// The file is the one that the variable `LEASEHOLD_CONFIG` names. Without that variable it is `config.toml` in the
-    /// working directory, if it is there. What it leaves out has its default, and variables named
-    /// `LEASEHOLD_<SECTION>_<KEY>` win over it. An application that has a `config.toml` of its own, for something else,
-    /// names another file, or takes [`from_file`](Self::from_file) or [`from_env`](Self::from_env).
+    /// The file is the one that the variable `LEASEHOLD_CONFIG` names. Without that variable it is `config.toml` in
+    /// the working directory, if it is there. Settings that it leaves out have their defaults, and variables named
+    /// `LEASEHOLD_<SECTION>_<KEY>` override it. An application that has a `config.toml` of its own, for something
+    /// else, names another file, or takes [`from_file`](Self::from_file) or [`from_env`](Self::from_env).
     ///
     /// # Errors
-    /// [`ConfigError`] when a file that is named or there cannot be read, or what it and the environment say cannot be
-    /// right.
+    /// [`ConfigError`] when a file that is named, or is there, cannot be read, or when its content or the environment
+    /// is invalid.
     pub fn load() -> Result<Self, ConfigError> {
         const USUAL: &str = "config.toml";
         if let Some(path) = env::var_os(variables::FILE) {
@@ -87,10 +87,10 @@ impl Config {
         }
     }
 
-    /// Reads a file; the environment of the process has the last word.
+    /// Reads a file. The environment of the process overrides it.
     ///
     /// # Errors
-    /// [`ConfigError`] when the file cannot be read, or what it and the environment say cannot be right.
+    /// [`ConfigError`] when the file cannot be read, or when its content or the environment is invalid.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let text =
@@ -98,18 +98,18 @@ impl Config {
         Self::from_sources(&path.display().to_string(), &text, env::vars_os())
     }
 
-    /// Reads the environment of the process and no file; what it does not say has its default.
+    /// Reads the environment of the process and no file. Settings that it leaves out have their defaults.
     ///
     /// # Errors
-    /// [`ConfigError`] when what the environment says cannot be right.
+    /// [`ConfigError`] when the environment is invalid.
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::from_sources("", "", env::vars_os())
     }
 
-    /// Reads a text; what it leaves out has its default. The environment is not looked at.
+    /// Reads a text. Settings that it leaves out have their defaults. The environment is not read.
     ///
     /// # Errors
-    /// [`ConfigError`] when what it says cannot be right.
+    /// [`ConfigError`] when the text is invalid.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
         Self::from_sources("config", text, [("", ""); 0])
     }
@@ -117,7 +117,7 @@ impl Config {
     /// Reads a text, which errors call `origin`, and these variables instead of the environment.
     ///
     /// # Errors
-    /// [`ConfigError`] when what they say cannot be right.
+    /// [`ConfigError`] when they are invalid.
     pub fn from_sources(
         origin: &str,
         text: &str,
@@ -138,7 +138,7 @@ impl Config {
         Ok(())
     }
 
-    /// What the lock manager assumes where a request does not say.
+    /// Returns the lock manager's defaults and limits for requests.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] when a setting is out of its bounds, or contradicts another one.
@@ -163,24 +163,24 @@ impl Config {
         Ok(settings)
     }
 
-    /// How often a lease of the configured TTL is renewed: as set, or every third of the TTL.
+    /// Returns the interval between renewals of a lease with the configured TTL: as set, or a third of the TTL.
     pub fn renewal_interval(&self) -> Duration {
         self.lease.renewal_interval.unwrap_or(self.lease.ttl / 3)
     }
 
-    /// How long an answer may take before it counts as unknown: as set, or 500 ms, and less where a short TTL would
-    /// leave no time for a repetition.
+    /// Returns the time that an answer may take before it counts as unknown: as set, or 500 ms, and less where a
+    /// short TTL would leave no time for a repetition.
     pub fn response_timeout(&self) -> Duration {
         const USUAL: Duration = Duration::from_millis(500);
         self.store.response_timeout.unwrap_or_else(|| USUAL.min(self.time_to_repeat()))
     }
 
-    /// Half of what lies between a renewal and the end of its lease.
+    /// Returns half of the time between a renewal and the end of its lease.
     fn time_to_repeat(&self) -> Duration {
         self.lease.ttl.saturating_sub(self.renewal_interval()) / 2
     }
 
-    /// Starts a lock manager, in an arbiter of its own. The store is not needed for it.
+    /// Starts a lock manager in an arbiter of its own. Starting does not need the store.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] as for [`check`](Self::check); [`ConfigError::Start`] outside of an actix system.
@@ -190,7 +190,7 @@ impl Config {
 }
 
 impl Default for Config {
-    /// The embedded [`DEFAULT_TOML`](Self::DEFAULT_TOML).
+    /// Returns the embedded [`DEFAULT_TOML`](Self::DEFAULT_TOML).
     fn default() -> Self {
         Sources::defaults().config()
     }

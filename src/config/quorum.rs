@@ -13,13 +13,13 @@ const ALLOWED: &str = "quorum://[url,url,…] with the addresses of 2 or more se
                        or redis+unix://";
 
 impl StoreUrl {
-    /// The addresses between the brackets.
+    /// Returns the addresses between the brackets.
     pub(super) fn as_quorum(&self) -> Option<impl Iterator<Item = Self> + '_> {
         let inner = self.0.strip_prefix(SCHEME)?.strip_prefix('[')?.strip_suffix(']')?;
         Some(inner.split(',').map(|url| Self(url.trim().to_owned())))
     }
 
-    /// The nodes of a quorum; `None` if it is none.
+    /// Returns the nodes of a quorum. `None` if the address is not that of a quorum.
     pub(crate) fn nodes(&self) -> Result<Option<Vec<Self>>, Invalid> {
         if !self.0.starts_with(SCHEME) {
             return Ok(None);

@@ -20,12 +20,12 @@ pub struct StoreConfig {
     /// The address: `memory://[name]`, `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://`, or
     /// `quorum://[url,url,…]` of several single servers. Default: `memory://`.
     pub url: StoreUrl,
-    /// What every key in Redis begins with. Default: `leasehold`.
+    /// The beginning of every key in Redis. Default: `leasehold`.
     pub prefix: String,
-    /// How locks are kept in Redis. Default: full.
+    /// The layout of locks in Redis. Default: full.
     #[serde(with = "LayoutName")]
     pub layout: Layout,
-    /// How many replicas must confirm a grant or a renewal. Default: 0.
+    /// The number of replicas that must confirm a grant or a renewal. Default: 0.
     pub replicas_ack: u32,
     /// The authorities that may vouch for a server with TLS. Default: empty, the public ones.
     pub tls_ca: PathBuf,
@@ -33,21 +33,22 @@ pub struct StoreConfig {
     pub tls_certificate: PathBuf,
     /// The private key of [`tls_certificate`](Self::tls_certificate). Default: empty, none.
     pub tls_key: PathBuf,
-    /// How long connecting may take. Default: 1 s.
+    /// The time that connecting may take. Default: 1 s.
     #[serde(deserialize_with = "duration")]
     pub connect_timeout: Duration,
-    /// How long an answer may take before it counts as unknown. At most half of what lies between
-    /// [`LeaseConfig::renewal_interval`] and [`LeaseConfig::ttl`]. `None`: see [`Config::response_timeout`](super::Config::response_timeout).
+    /// The time that an answer may take before it counts as unknown. At most half of the time between
+    /// [`LeaseConfig::renewal_interval`] and [`LeaseConfig::ttl`]. `None`: see
+    /// [`Config::response_timeout`](super::Config::response_timeout).
     #[serde(default, deserialize_with = "given_duration")]
     pub response_timeout: Option<Duration>,
-    /// How long the last fence of a resource is remembered after its last grant; on the nodes of a quorum for ever.
-    /// Default: 1 h.
+    /// The time for which the last fence of a resource is remembered after its last grant; on the nodes of a
+    /// quorum for ever. Default: 1 h.
     #[serde(deserialize_with = "duration")]
     pub fence_retention: Duration,
-    /// How long a node of a quorum is waited for; never longer than a twentieth of the TTL. Default: 50 ms.
+    /// The time to wait for a node of a quorum; never longer than a twentieth of the TTL. Default: 50 ms.
     #[serde(deserialize_with = "duration")]
     pub node_timeout: Duration,
-    /// Whether the nodes of a quorum may count however young they are: for the first start, see
+    /// True if the nodes of a quorum may count however young they are, which is for the first start: see
     /// [`QuorumOptions::fresh_start`](crate::store::QuorumOptions::fresh_start). Default: no.
     pub fresh_start: bool,
 }
@@ -60,34 +61,35 @@ enum LayoutName {
     Plain,
 }
 
-/// `[lease]`: how long a lease holds.
+/// `[lease]`: the lifetime of a lease.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LeaseConfig {
-    /// How long a lease holds unless it is renewed. Default: 30 s.
+    /// The TTL: the time for which a lease holds unless it is renewed. Default: 30 s.
     #[serde(deserialize_with = "duration")]
     pub ttl: Duration,
-    /// How often it is renewed; less than half of [`ttl`](Self::ttl). `None`: see [`Config::renewal_interval`](super::Config::renewal_interval).
+    /// The interval between renewals; less than half of [`ttl`](Self::ttl). `None`: see
+    /// [`Config::renewal_interval`](super::Config::renewal_interval).
     #[serde(default, deserialize_with = "given_duration")]
     pub renewal_interval: Option<Duration>,
 }
 
-/// `[wait]`: how long a request waits.
+/// `[wait]`: the waiting time of a request.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct WaitConfig {
-    /// How long a request waits for a resource that is held. Zero is a try. Default: zero.
+    /// The time that a request waits for a resource that is held. Zero is a try. Default: zero.
     #[serde(deserialize_with = "duration")]
     pub timeout: Duration,
-    /// How long the store keeps a waiter's place after it was refreshed last. Default: 20 s.
+    /// The TTL of a queue ticket: the time for which the store keeps a waiter's place after the last refresh. Default: 20 s.
     #[serde(deserialize_with = "duration")]
     pub patience: Duration,
-    /// How long a lease that is handed over waits to be taken up. Default: 1 s.
+    /// The time that a waiter has to take up a lease that is handed over to it. Default: 1 s.
     #[serde(deserialize_with = "duration")]
     pub grant_window: Duration,
-    /// How often in a row one manager passes a resource on among its own waiters while others wait. Default: 16.
+    /// The maximum number of hand-offs in a row among the waiters of one manager while others wait. Default: 16.
     pub local_handover_limit: u32,
 }
 
@@ -96,7 +98,7 @@ pub struct WaitConfig {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct BackoffConfig {
-    /// All of the section in one word; the other fields are not looked at then. Default: none.
+    /// All of the section in one word. The other fields are ignored then. Default: none.
     pub preset: Option<Preset>,
     /// The first pause; at most [`max`](Self::max). Default: 100 ms.
     #[serde(deserialize_with = "duration")]
@@ -106,9 +108,9 @@ pub struct BackoffConfig {
     pub max: Duration,
     /// The factor from one pause to the next. Default: 2.
     pub multiplier: f64,
-    /// How many attempts are made at most. Default: as many as the wait allows.
+    /// The maximum number of attempts. Default: as many as the wait allows.
     pub attempts: Option<u32>,
-    /// How pauses are spread by chance. Default: equal.
+    /// The jitter of the pauses. Default: equal.
     #[serde(with = "JitterName")]
     pub jitter: Jitter,
 }
@@ -134,7 +136,7 @@ enum JitterName {
 }
 
 impl BackoffConfig {
-    /// The pauses that this section describes.
+    /// Returns the pauses that this section describes.
     pub(super) fn backoff(&self) -> Result<Backoff, Invalid> {
         let Self { preset, initial, max, multiplier, attempts, jitter } = *self;
         match preset {
@@ -147,25 +149,25 @@ impl BackoffConfig {
     }
 }
 
-/// `[limits]`: the bounds of what a request may ask for.
+/// `[limits]`: the limits of what a request may ask for.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LimitsConfig {
-    /// The longest TTL; also how long a node of a quorum that may have forgotten has to be up before it counts again.
-    /// Default: 24 h.
+    /// The longest TTL. Also the time that a node of a quorum that may have forgotten has to be up before it
+    /// counts again. Default: 24 h.
     #[serde(deserialize_with = "duration")]
     pub max_ttl: Duration,
     /// The longest wait. Default: 24 h.
     #[serde(deserialize_with = "duration")]
     pub max_wait: Duration,
-    /// How many may wait for one resource. Default: 10,000.
+    /// The maximum number of waiters for one resource. Default: 10,000.
     pub max_waiters: u32,
-    /// How many requests may be pending in one manager. Default: 100,000.
+    /// The maximum number of pending requests in one manager. Default: 100,000.
     pub max_pending: usize,
 }
 
-/// `[supervision]`: how crashed actors are started again.
+/// `[supervision]`: the restarts of crashed actors.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -178,12 +180,12 @@ pub struct SupervisionConfig {
     pub max_restart_pause: Duration,
 }
 
-/// A duration that may be left out.
+/// Reads a duration that may be left out.
 fn given_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     duration(deserializer).map(Some)
 }
 
-/// A duration with its unit. Says how to write one, which `humantime_serde` does not.
+/// Reads a duration with its unit. The error says how to write one, which that of `humantime_serde` does not.
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let parsed: Result<Serde<Duration>, _> = value.try_into();

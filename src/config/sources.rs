@@ -1,4 +1,4 @@
-//! Where settings come from: the embedded defaults, then a text, then environment variables.
+//! The sources of settings: the embedded defaults, then a text, then environment variables.
 
 use std::{collections::BTreeSet, ffi::OsString};
 
@@ -10,11 +10,11 @@ use super::{
     variables::{self, Meaning, meaning},
 };
 
-/// What the sources said so far; a later one wins.
+/// The settings of all sources so far. A later source overrides an earlier one.
 pub(super) struct Sources {
     merged: Table,
     config: Config,
-    /// The settings that a source named, as `lease.ttl`; the embedded file does not count.
+    /// The settings that a source named, such as `lease.ttl`. The embedded file does not count.
     said: BTreeSet<String>,
 }
 
@@ -27,7 +27,7 @@ struct Setting {
 }
 
 impl Sources {
-    /// The embedded `config.toml`.
+    /// Returns the settings of the embedded `config.toml`.
     pub(super) fn defaults() -> Self {
         const VALID: &str = "the embedded config.toml is tested to be valid";
         let merged: Table = toml::from_str(Config::DEFAULT_TOML).expect(VALID);
@@ -35,7 +35,7 @@ impl Sources {
         Self { merged, config, said: BTreeSet::new() }
     }
 
-    /// Adds what a text says.
+    /// Adds the settings of a text.
     pub(super) fn text(mut self, origin: &str, text: &str) -> Result<Self, ConfigError> {
         let table: Table = toml::from_str(text).map_err(|error| {
             // The rendered error would show the line itself, which may contain a password.
@@ -63,7 +63,7 @@ impl Sources {
         Ok(self)
     }
 
-    /// Adds what variables named `LEASEHOLD_<SECTION>_<KEY>` say; others are passed over.
+    /// Adds the settings of variables named `LEASEHOLD_<SECTION>_<KEY>`. Others are ignored.
     pub(super) fn variables(
         mut self,
         variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
@@ -74,7 +74,7 @@ impl Sources {
         });
         let mut ours: Vec<(String, OsString)> =
             named.filter(|(name, _)| name.starts_with(variables::PREFIX)).collect();
-        // The environment has no order; which error is shown should not depend on it.
+        // The environment has no order, and the error that is shown should not depend on it.
         ours.sort();
         let (mut settings, mut foreign) = (Vec::new(), Vec::new());
         for (name, value) in ours {
@@ -97,7 +97,7 @@ impl Sources {
         Ok(self)
     }
 
-    /// All that was said, later sources over earlier ones.
+    /// Returns the configuration of all sources, later ones over earlier ones.
     pub(super) fn config(mut self) -> Config {
         follow(&mut self.config, |setting| self.said.contains(setting));
         self.config
@@ -142,7 +142,7 @@ impl Sources {
         }
     }
 
-    /// The same with one more setting. It is tried alone, so that an error can only be about this one.
+    /// Returns the same with one more setting. It is tried alone, so that an error can only be about this one.
     fn with(&self, section: &str, key: &str, value: Value) -> Result<Self, String> {
         let mut merged = self.merged.clone();
         let Some(Value::Table(body)) = merged.get_mut(section) else {

@@ -12,10 +12,11 @@ use crate::{
 };
 
 impl Config {
-    /// The store. It connects when it is first used, so it may be unreachable now.
+    /// Returns the store. It connects when it is first used, so it may be unreachable now.
     ///
-    /// `memory://` and `memory://name` are one store a process, name and [`prefix`](super::StoreConfig::prefix): all who
-    /// open them share its locks. A store of one's own is a [`MemoryStore::default()`](crate::store::MemoryStore).
+    /// `memory://` and `memory://name` are one store for each process, name and
+    /// [`prefix`](super::StoreConfig::prefix): all who open them share its locks. A store of one's own is a
+    /// [`MemoryStore::default()`](crate::store::MemoryStore).
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] when a setting is out of its bounds, or contradicts another one.
@@ -34,7 +35,7 @@ impl Config {
         }
     }
 
-    /// How a Redis server is used.
+    /// Returns the options for a Redis server.
     pub(crate) fn redis_options(&self) -> RedisOptions {
         let given = |file: &Path| (!file.as_os_str().is_empty()).then(|| file.to_owned());
         let store = &self.store;
@@ -53,7 +54,7 @@ impl Config {
         }
     }
 
-    /// A store that is not in the memory of this process.
+    /// Returns a store that is not in the memory of this process.
     fn store_outside(&self) -> Result<Arc<dyn Store>, Invalid> {
         self.check_response_timeout()?;
         match self.store.url.nodes()? {
@@ -62,12 +63,12 @@ impl Config {
         }
     }
 
-    /// A store on one server.
+    /// Returns a store on one server.
     pub(super) fn server(&self, url: &StoreUrl) -> Result<Arc<dyn Store>, Invalid> {
         let options = self.redis_options();
         let store =
             RedisStore::with_options(url.reveal(), options).map_err(|invalid| match &*invalid.field {
-                // A Redis store does not know that there is another one.
+                // A Redis store does not know that there are others.
                 "store.url" => Invalid {
                     allowed: format!(
                         "memory://, {}, or quorum://[url,url,…] of these servers",
@@ -80,7 +81,7 @@ impl Config {
         Ok(Arc::new(store))
     }
 
-    /// A renewal that is not answered must leave time for a repetition, or one lost answer costs the lease.
+    /// Checks that a renewal that is not answered leaves time for a repetition. Otherwise one lost answer costs the lease.
     fn check_response_timeout(&self) -> Result<(), Invalid> {
         let (timeout, interval, ttl) = (self.response_timeout(), self.renewal_interval(), self.lease.ttl);
         if timeout <= self.time_to_repeat() {

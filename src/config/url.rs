@@ -1,4 +1,4 @@
-//! The address of a store, which may contain a password and therefore never shows itself whole.
+//! The address of a store, which may contain a password and is therefore never shown whole.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ use serde::Deserialize;
 pub struct StoreUrl(pub(super) String);
 
 impl StoreUrl {
-    /// The whole address, password included.
+    /// Returns the whole address, password included.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// What can be shown: scheme, host, port and path. Where it is not certain which part is which, only the scheme.
+    /// Returns what can be shown: scheme, host, port and path. If it is not certain which part is which, only the scheme.
     fn shown(&self) -> Option<(&str, &str)> {
         let (scheme, rest) = self.0.split_once("://")?;
         if scheme == "quorum" {

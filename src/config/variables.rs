@@ -14,10 +14,10 @@ use super::{BackoffConfig, Config, LeaseConfig, LimitsConfig, StoreConfig, Super
 
 pub(super) const PREFIX: &str = "LEASEHOLD_";
 
-/// The variable that names the file.
+/// The variable that names the configuration file.
 pub(super) const FILE: &str = "LEASEHOLD_CONFIG";
 
-/// How many letters may be wrong, missing, superfluous or swapped in a name that was meant for a setting.
+/// The maximum number of letters that may be wrong, missing, superfluous or swapped in a name that was meant for a setting.
 const SLIPS: usize = 2;
 
 /// The meaning of a variable.
@@ -25,7 +25,7 @@ const SLIPS: usize = 2;
 pub(super) enum Meaning {
     /// This key of this section.
     Setting(&'static str, &'static str),
-    /// The file, which was read before.
+    /// The configuration file, which was read before.
     File,
     /// A misspelling of this variable.
     Misspelt(String),
@@ -51,7 +51,7 @@ pub(super) fn meaning(name: &str) -> Meaning {
     }
 }
 
-/// Every setting: the name of its variable, its section and its key.
+/// Returns every setting: the name of its variable, its section and its key.
 fn settings() -> Vec<(String, &'static str, &'static str)> {
     let sections = keys_of::<Config>().iter().flat_map(|section| {
         let keys = match *section {
@@ -69,15 +69,15 @@ fn settings() -> Vec<(String, &'static str, &'static str)> {
     sections.map(named).collect()
 }
 
-/// The names of a struct's fields, as they are read.
+/// Returns the names of a struct's fields, as they are read.
 fn keys_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     let mut keys = Keys(&[]);
-    // It takes the names down and then answers an error, always.
+    // It records the names and then always returns an error.
     let _ = T::deserialize(&mut keys);
     keys.0
 }
 
-/// A source of values that only listens to which ones are asked for.
+/// A source of values that only records which ones are asked for.
 struct Keys(&'static [&'static str]);
 
 impl<'de> Deserializer<'de> for &mut Keys {

@@ -1,25 +1,25 @@
-//! The clocks of the servers, beside one another and beside the one of this machine.
+//! The clocks of the servers, compared with one another and with the clock of this machine.
 //!
-//! No promise compares two clocks. But a replica keeps the ends of leases as points in time, so after a failover they come
-//! by its own clock; and a clock that is far off is one that somebody may set right by a step.
+//! No promise compares two clocks. However, a replica keeps the ends of leases as points in time, so after a failover
+//! leases end by the replica's own clock. Moreover, a clock that is far off may be corrected by a step.
 
 use std::time::Duration;
 
 use super::{Severity, finding::Findings};
 use crate::store::redis::checkup::{Directory, Reading, Seen};
 
-/// Between servers that replace one another.
+/// The largest offset between servers that replace one another.
 const OF_REPLICAS: Duration = Duration::from_millis(500);
-/// Between servers that know nothing of one another.
+/// The largest offset between servers that know nothing of one another.
 const OF_MEMBERS: Duration = Duration::from_secs(1);
-/// Between a server and this machine.
+/// The largest offset between a server and this machine.
 const OF_THIS_MACHINE: Duration = Duration::from_secs(10);
 
-/// What the clock of a server showed when the examination began, since 1970.
+/// The clock reading of a server at the start of the examination, counted from 1970.
 struct Shown<'a> {
     server: &'a str,
     at_start: Duration,
-    /// By how much it may be wrong: half of the round trip.
+    /// The uncertainty of the reading: half of the round trip.
     doubt: Duration,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn judge(is_quorum: bool, members: &[Seen], now: Duration, findings: 
         })
         .collect();
     clocks.sort_by_key(|clock| clock.at_start);
-    // The one in the middle, so that of three the one that is off is named.
+    // The median, so that among three servers the one that is off is named.
     let Some(middle) = clocks.get(clocks.len().saturating_sub(1) / 2) else { return };
     let replicate = members.iter().any(|seen| !matches!(seen.directory, Directory::None));
     for clock in &clocks {

@@ -13,7 +13,7 @@ const SLOTS: u16 = 16_384;
 pub(super) fn judge(config: &Config, cluster: &ClusterSeen, servers: &[Server], findings: &mut Findings) {
     let ranges = match &cluster.ranges {
         Ok(ranges) => ranges,
-        // What was found at a server says why.
+        // The findings of a server give the reason.
         Err(_) if findings.any(|found| found.severity == Severity::Critical) => return,
         Err(error) => {
             return findings.critical("slots", None).because(
@@ -62,7 +62,7 @@ fn node_timeout(server: &Server) -> Option<Duration> {
     Some(Duration::from_millis(millis))
 }
 
-/// What lies between the ranges that are served.
+/// Returns the gaps between the ranges that are served.
 fn gaps(ranges: &[Range]) -> Vec<(u16, u16)> {
     let mut ranges = ranges.to_vec();
     ranges.sort_by_key(|range| range.first);

@@ -1,4 +1,4 @@
-//! All that an examination found.
+//! The result of an examination.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use super::{
     finding::{Findings, counted},
 };
 
-/// What was found wrong with a deployment. Its [`Display`](fmt::Display) is a table for people.
+/// The findings of an examination of a deployment. Its [`Display`](fmt::Display) is a table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnosis {
     /// The URL of the store, without user and password.
     pub deployment: String,
-    /// Where the servers listen that were looked at; those that did not answer are among them, sentinels are not.
+    /// The addresses of the examined servers, including those that did not answer, without sentinels.
     pub servers: Vec<String>,
-    /// What is not as it should be, the worst first. Empty: there is nothing to do.
+    /// The findings, the worst first. Empty if there is nothing to do.
     pub findings: Vec<Finding>,
 }
 
@@ -24,12 +24,12 @@ impl Diagnosis {
         Self { deployment, servers, findings: findings.sorted() }
     }
 
-    /// How bad the worst finding is; `None` if there is none.
+    /// Returns the severity of the worst finding; `None` if there is none.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }
 
-    /// How many findings are this bad.
+    /// Returns the number of findings of this severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }

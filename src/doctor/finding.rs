@@ -1,9 +1,9 @@
-//! A finding: what was seen where, how bad it is, and what to do.
+//! A finding: the observation, its place, its severity, and the advice.
 
 use std::fmt;
 
-/// The names of all checks, as [`Finding::check`] has them, in alphabetical order. A name keeps its meaning; later versions
-/// may add some.
+/// The names of all checks, as used in [`Finding::check`], in alphabetical order. A name keeps its meaning. Later
+/// versions may add names.
 pub const CHECKS: &[&str] = &[
     "clock-offset",
     "cluster-state",
@@ -37,20 +37,20 @@ pub const CHECKS: &[&str] = &[
     "wrong-mode",
 ];
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Severity {
     /// Good to know; nothing has to be done.
     Notice,
-    /// Locks work, and something that may well happen takes them away or stops them.
+    /// Locks work, but a likely event takes them away or stops them.
     Warning,
     /// Locks do not work, or are lost in normal operation.
     Critical,
 }
 
 impl Severity {
-    /// The word for it.
+    /// Returns the word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Notice => "notice",
@@ -70,15 +70,15 @@ impl fmt::Display for Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// Which check found it: one of [`CHECKS`].
+    /// The name of the check that found it: one of [`CHECKS`].
     pub check: &'static str,
-    /// Where that server listens, without user and password; `None` if it is about the deployment as a whole.
+    /// The address of the server, without user and password; `None` if the finding is about the deployment as a whole.
     pub server: Option<String>,
-    /// What was seen, and what it leads to.
+    /// The observation, and its effect.
     pub found: String,
-    /// What to do.
+    /// The advice.
     pub advice: String,
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// So many of these.
+/// Formats a count with its noun, in the plural unless the count is 1.
 pub(super) fn counted(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
@@ -98,11 +98,11 @@ pub(super) fn counted(count: u64, what: &str) -> String {
     }
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Debug, Default)]
 pub(super) struct Findings(Vec<Finding>);
 
-/// A finding that still needs its words.
+/// A finding that still needs its text.
 #[must_use]
 pub(super) struct Wordless<'a> {
     findings: &'a mut Findings,
@@ -134,12 +134,12 @@ impl Findings {
         Wordless { findings: self, severity, check, server }
     }
 
-    /// Whether one of these was found.
+    /// Returns true if one of these was found.
     pub(super) fn any(&self, is_it: impl Fn(&Finding) -> bool) -> bool {
         self.0.iter().any(is_it)
     }
 
-    /// All of them, the worst first.
+    /// Returns all of them, the worst first.
     pub(super) fn sorted(mut self) -> Vec<Finding> {
         self.0.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         self.0

@@ -1,4 +1,4 @@
-//! The doctor looks at a deployment before locks have to rely on it, and says what is wrong and what to do.
+//! The doctor: it examines a deployment before locks have to rely on it, and reports problems with advice.
 //!
 //! ```no_run
 //! # async fn look() -> Result<(), leasehold::ConfigError> {
@@ -10,13 +10,15 @@
 //! # let _ = look;
 //! ```
 //!
-//! It asks every server that the configuration leads to (`INFO`, `CONFIG GET`, `TIME`, and of sentinels and clusters who
-//! is who), tries each command that locks need on a key that is not there, and at last takes, hands over and gives back a
-//! lock, all of it below the prefix `<store.prefix>:inbox:doctor`, where no application looks. The members of a quorum have
-//! recovered for one prefix alone, so there the lock has a random name below `store.prefix` itself, and begins a deployment
-//! that may begin, as the first lock would. What it may not ask is a notice, and what does not answer a finding.
+//! It asks every server that the configuration leads to (`INFO`, `CONFIG GET`, `TIME`, and the members of sentinel and
+//! cluster deployments). It tries each command that locks need on a key that does not exist. Finally it takes, hands over
+//! and releases a lock. All of this happens below the prefix `<store.prefix>:inbox:doctor`, which no application uses.
+//! The members of a quorum have recovered for one prefix alone, so there the lock has a random name directly below
+//! `store.prefix`. It begins a deployment that may begin, as the first lock would. A question that the user may not ask
+//! becomes a notice, and a server that does not answer becomes a finding.
 //!
-//! **Invariant:** what is found is a function of what was seen and of the configuration; only `examine` and `trial` talk.
+//! **Invariant:** the findings are a function of the observations and of the configuration. Only `examine` and `trial` do
+//! I/O.
 
 mod clocks;
 mod cluster;
@@ -49,19 +51,21 @@ use crate::{
 
 /// Examines the deployment that a configuration leads to.
 ///
-/// It must be called in a tokio runtime, which every actix system is. All servers are asked at the same time, each for at
-/// most the time to connect and five times the time for an answer (`store.connect_timeout`, `store.response_timeout`); of
-/// sentinels and clusters twice that. Trying a lock, unless what was found stops all of them, takes at most six times both
-/// together, on a cluster for each master.
-/// Nothing is left behind: what it writes is removed, and ends by itself within seconds if that fails. Only a quorum that
-/// begins, or whose members are taught, has that written down: two keys a server, as by any lock.
+/// It must be called in a tokio runtime, which every actix system is. All servers are asked at the same time. The limit
+/// for each is the time to connect and five times the time for an answer (`store.connect_timeout`,
+/// `store.response_timeout`), and twice that for sentinels and clusters. The trial of a lock, which is skipped if a
+/// finding already stops all locks, takes at most six times the sum of both times, on a cluster for each master.
+///
+/// Nothing is left behind. What the examination writes is removed, and ends by itself within seconds if the removal
+/// fails. The only exception is a quorum that begins or whose members are taught: it keeps a record of that, two keys a
+/// server, as after any lock.
 ///
 /// # Errors
-/// [`ConfigError`] when the configuration itself cannot be right. Nothing was sent then. A server that is down, refuses
-/// the password or does not answer is no error but a [`Finding`].
+/// [`ConfigError`] when the configuration itself cannot be right. Nothing was sent in that case. A server that is down,
+/// refuses the password or does not answer is not an error but a [`Finding`].
 ///
 /// # Cancel safety
-/// Dropping it is harmless; what it wrote ends by itself within seconds.
+/// Dropping the future is harmless. What it wrote ends by itself within seconds.
 pub async fn examine(config: &Config) -> Result<Diagnosis, ConfigError> {
     config.check()?;
     let url = &config.store.url;
@@ -90,7 +94,8 @@ pub async fn examine(config: &Config) -> Result<Diagnosis, ConfigError> {
     Ok(Diagnosis::new(url.to_string(), servers.collect(), findings))
 }
 
-/// What is wrong by what was seen of each member. `now` is the time of this machine when the examination began.
+/// Judges the deployment by the observations of each member. `now` is the time of this machine when the examination
+/// began.
 fn judge(config: &Config, is_quorum: bool, members: &[Seen], now: Duration, findings: &mut Findings) {
     if config.store.layout == Layout::Plain {
         findings.notice("plain-layout", None).because(

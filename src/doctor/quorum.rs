@@ -1,4 +1,4 @@
-//! The members of a quorum: enough that vote, each a server of its own.
+//! The members of a quorum: a majority that votes, each member on its own server.
 
 use super::{Severity, finding::Findings, server, votes};
 use crate::{
@@ -27,7 +27,7 @@ pub(super) fn judge(config: &Config, members: &[Seen], findings: &mut Findings) 
     votes::judge(config, &servers, needed, findings);
 }
 
-/// Two addresses of one server are two votes of one that may fail.
+/// Finds members that are one server under two addresses: they have two votes, and fail together.
 fn same_server(servers: &[&Server], findings: &mut Findings) {
     let life = |server: &&Server| server.facts.as_ref().ok()?.text("run_id").map(str::to_owned);
     for (number, server) in servers.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What the user may not do, and what could not be looked at therefore.
+//! The missing rights of the user, and the checks that they prevent.
 
 use super::{Severity, finding::Findings};
 use crate::store::redis::checkup::{Facts, Lack, Purpose, Server};
@@ -7,7 +7,7 @@ pub(super) fn judge(is_quorum: bool, server: &Server, facts: &Facts, findings: &
     let at = Some(&*server.address);
     let mut lacks = facts.lacks.clone();
     if is_quorum && facts.info.is_err() {
-        // A node that does not say when it was started does not vote.
+        // A node that does not report its start time does not vote.
         lacks.push(Lack { right: "+info".to_owned(), unknown: false, purpose: Purpose::Locks });
     }
     for purpose in [Purpose::Locks, Purpose::HandOvers, Purpose::Lists] {
@@ -44,7 +44,7 @@ pub(super) fn judge(is_quorum: bool, server: &Server, facts: &Facts, findings: &
     unchecked(is_quorum, facts, at, findings);
 }
 
-/// What could not be asked. It is no harm to locks.
+/// Adds a notice for the questions that could not be asked. Locks work without them.
 fn unchecked(is_quorum: bool, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     let Facts { round_trip: _, clock, info, config, cluster, recovered: _, lacks } = facts;
     let known = |right: &str| lacks.iter().any(|lack| lack.right == right);
@@ -70,7 +70,7 @@ fn unchecked(is_quorum: bool, facts: &Facts, at: Option<&str>, findings: &mut Fi
         let rights: Vec<&str> = missed.iter().map(|(_, right, _)| *right).collect();
         let advice = match error.starts_with("NOPERM") {
             true => format!("let a user ask who may: ACL SETUSER <user> {}", rights.join(" ")),
-            // Rented servers are like that.
+            // Rented servers often lack such commands.
             false => "see for yourself, in its configuration file or where its provider shows it".to_owned(),
         };
         findings

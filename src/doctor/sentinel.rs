@@ -1,4 +1,4 @@
-//! The sentinels of a service: enough of them, of one mind, and with something to fail over to.
+//! The sentinels of a service: their number, their agreement, and the replicas for a failover.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::{
     },
 };
 
-/// With fewer, one that fails leaves no majority.
+/// The smallest number of sentinels of which one may fail and leave a majority.
 const ENOUGH: usize = 3;
-/// What a failover takes beside the time in which the master is taken for dead.
+/// The duration of a failover beyond the time until the master is considered dead.
 const ELECTION: Duration = Duration::from_secs(2);
 
 pub(super) fn judge(
@@ -96,7 +96,7 @@ fn agreement(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
     }
 }
 
-/// What the user of the sentinels may not ask. It is no harm to locks.
+/// Adds a notice for the questions that the user of the sentinels may not ask. Locks work without them.
 fn unchecked(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
     for (sentinel, opinion) in opinions {
         let asked = [
@@ -117,7 +117,8 @@ fn unchecked(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
     }
 }
 
-/// Whether leases live on through a failover: one that was renewed just after the last time has this long.
+/// Checks that leases survive a failover. A lease whose next renewal is due just as the failover begins has only the TTL
+/// less the renewal interval left.
 pub(super) fn failover_time(
     config: &Config,
     taken_for_dead: Duration,

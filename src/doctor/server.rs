@@ -18,17 +18,17 @@ use crate::{
     },
 };
 
-/// A node that may not vote for longer than this after a restart is missed.
+/// The longest time without a vote after a restart for which there is no warning.
 const LONG_ABSENCE: Duration = Duration::from_secs(600);
 const OLDEST: (u64, u64) = (6, 2);
-/// Above this share of `maxmemory`, in percent.
+/// The share of `maxmemory`, in percent, above which memory is nearly full.
 const NEARLY_FULL: u64 = 90;
 
 pub(super) fn judge(config: &Config, is_quorum: bool, server: &Server, findings: &mut Findings) {
     let at = Some(&*server.address);
     let facts = match &server.facts {
         Ok(facts) => facts,
-        // What the majority does without is told there.
+        // `quorum::judge` reports the members that do not answer.
         Err(_) if is_quorum => return,
         Err(error) => {
             let severity = if server.is_replica { Severity::Warning } else { Severity::Critical };
@@ -51,7 +51,7 @@ pub(super) fn judge(config: &Config, is_quorum: bool, server: &Server, findings:
     }
 }
 
-/// A server that does not answer, or does not want to.
+/// Adds the finding for a server that does not answer or refuses to.
 pub(super) fn unreachable(
     error: &StoreError,
     severity: Severity,
@@ -86,12 +86,12 @@ pub(super) fn unreachable(
 
 fn is_of_another_kind(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut Findings) -> bool {
     let is_cluster = config.store.url.reveal().contains("+cluster://");
-    // Valkey has another name for it.
+    // Valkey has another name for the field.
     let mode = facts.text("redis_mode").or_else(|| facts.text("server_mode")).unwrap_or_default();
     let advice = match mode {
         "sentinel" => "name the sentinels in store.url as redis+sentinel://host,host,host/service",
         "cluster" if !is_cluster => "use redis+cluster:// in store.url",
-        // Some services serve slots and call themselves this all the same.
+        // Some services serve slots and still report this mode.
         "standalone" if is_cluster && has_no_slots(facts) => "use redis:// in store.url",
         _ => return false,
     };
@@ -108,7 +108,7 @@ fn has_no_slots(facts: &Facts) -> bool {
 fn version(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     let Some(version) = facts.text("redis_version") else { return };
     let mut numbers = version.split('.').map(|number| number.parse::<u64>().ok());
-    // What is no number is of somebody who counts in another way.
+    // A version that is not made of numbers belongs to a server with another numbering.
     let (Some(Some(major)), Some(Some(minor))) = (numbers.next(), numbers.next()) else { return };
     if (major, minor) < OLDEST {
         findings.critical("version", at).because(
@@ -169,10 +169,10 @@ fn persistence(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>
     );
 }
 
-/// Judges the time for which a member of a quorum is missed after a restart.
+/// Judges the time for which a member of a quorum does not vote after a restart.
 fn absence(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     let absence = config.limits.max_ttl;
-    // Without fences nothing proves that it came back with its data.
+    // Without fences nothing proves that the member came back with its data.
     let advice = match config.store.layout {
         Layout::Full if votes::is_durable(facts) => return,
         Layout::Full => {
@@ -235,7 +235,7 @@ fn replication(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut 
             "bring the replicas back, or lower store.replicas_ack",
         );
     }
-    // Told only if the server asks for some.
+    // The server reports it only if `min-replicas-to-write` is set.
     let good = facts.number("min_slaves_good_slaves");
     let least = facts.setting("min-replicas-to-write").and_then(|least| least.parse::<u64>().ok());
     match (good, least) {
@@ -259,7 +259,7 @@ fn are(replicas: u64) -> String {
     format!("{} {}", counted(replicas, "replica"), if replicas == 1 { "is" } else { "are" })
 }
 
-/// How long an answer takes, beside how long it is waited for.
+/// Compares the duration of a round trip with the timeout for it.
 fn distance(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     let round_trip = facts.round_trip;
     let (setting, within, share) = match is_quorum {

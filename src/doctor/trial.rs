@@ -1,4 +1,4 @@
-//! A lock that is taken, handed over and given back, to see that the whole of it works.
+//! The trial: a lock that is taken, handed over and released, to check the whole path.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,29 +17,30 @@ use crate::{
     world::{Dice, SystemDice},
 };
 
-/// How long what is left behind lasts, if giving it back fails.
+/// The time after which leftovers end by themselves, if their release fails.
 const TTL: Duration = Duration::from_secs(5);
-/// The first attempt pays for connections and scripts, which may take longer than the members of a quorum are waited for.
+/// The number of attempts. The first pays for connections and scripts, which may take longer than the timeout for the
+/// members of a quorum.
 const ATTEMPTS: u32 = 3;
-/// How many names are tried to find one on each master of a cluster.
+/// The largest number of names that are tried to find one on each master of a cluster.
 const NAMES: usize = 10_000;
 
-/// What became of it.
+/// The result of a trial.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     /// The verb that failed, and how.
     failed: Option<Failed>,
-    /// Why hand-overs are not heard of.
+    /// The reason why hand-overs are not announced, if they are not.
     deaf: Option<String>,
-    /// The same, because the user lacks a right.
+    /// True if the reason is a right that the user lacks.
     may_not_listen: bool,
 }
 
-/// A verb, and how it failed.
+/// A verb, and its error.
 type Failed = (&'static str, StoreError);
 
-/// The same configuration, where it harms nobody. The members of a quorum have recovered for one prefix alone, so there it
-/// stays: a random name is nobody's.
+/// Returns the same configuration with a prefix that no application uses. The members of a quorum have recovered for one
+/// prefix alone, so theirs stays: a random name belongs to nobody.
 fn harmless(config: &Config) -> Config {
     if matches!(config.store.url.nodes(), Ok(Some(_))) {
         return config.clone();
@@ -48,11 +49,11 @@ fn harmless(config: &Config) -> Config {
     own.store.prefix = checkup::prefix(&config.store.prefix);
     // The counter of fences is the only key that outlives a lock.
     own.store.fence_retention = Duration::from_secs(1);
-    // A prefix that is almost too long does not get longer.
+    // A prefix that is almost too long is not extended.
     if own.check().is_ok() { own } else { config.clone() }
 }
 
-/// What to take: one resource, or one on each master of a cluster, and where that is.
+/// Returns the resources to take, each with the address of its server: one resource, or one on each master of a cluster.
 pub(super) fn places(config: &Config, seen: &[Seen]) -> Vec<(ResourceName, Option<String>)> {
     let [only] = seen else {
         return vec![(name(), None)];
@@ -67,7 +68,7 @@ pub(super) fn places(config: &Config, seen: &[Seen]) -> Vec<(ResourceName, Optio
                 |master| Some((name_on(config, ranges, master)?, Some(reached(master)?.address.clone())));
             masters.into_iter().filter_map(on).collect()
         }
-        // The first is the master, if there are several.
+        // If there are several servers, the first is the master.
         _ => reached(0).map(|server| (name(), Some(server.address.clone()))).into_iter().collect(),
     }
 }
@@ -76,7 +77,7 @@ fn name() -> ResourceName {
     ResourceName::new(SystemDice.token().to_hex()).expect("32 bytes are a name")
 }
 
-/// A name in a slot of this master.
+/// Returns a name in a slot of this master.
 fn name_on(config: &Config, ranges: &[Range], master: usize) -> Option<ResourceName> {
     let prefix = checkup::prefix(&config.store.prefix);
     std::iter::repeat_with(name).take(NAMES).find(|name| {
@@ -85,7 +86,7 @@ fn name_on(config: &Config, ranges: &[Range], master: usize) -> Option<ResourceN
     })
 }
 
-/// Takes all of these, one after the other.
+/// Runs a trial on each of these, one after the other.
 pub(super) async fn run(config: &Config, resources: &[ResourceName]) -> Result<Vec<Trial>, ConfigError> {
     let config = harmless(config);
     let store = config.open_store()?;
@@ -131,16 +132,16 @@ impl Acting<'_> {
         let taken = self.take_and_pass(&first, &second, hears, announcements, &mut trial).await;
         trial.failed = taken.err();
         if trial.failed.is_some() {
-            // What failed may have been executed.
+            // The failed verb may have been executed.
             for asked in [&first, &second] {
-                // If this fails too, it ends by itself.
+                // If the release fails too, the hold ends by itself.
                 let _ = self.store.release(&asked.hold, Duration::ZERO).await;
             }
         }
         trial
     }
 
-    /// Whether announcements arrive. A store without a queue has none.
+    /// Returns true if announcements arrive. A store without a queue has none.
     async fn listens(&self, announcements: &mut Announcements, trial: &mut Trial) -> bool {
         let deaf = match timeout(self.patience, announcements.next()).await {
             Ok(None) => return false,
@@ -192,7 +193,7 @@ impl Acting<'_> {
             if timeout(patience, handed_over).await.is_err() {
                 trial.deaf = Some(format!("a hand-over was not announced within {}", rough(patience)));
             }
-            // Whether it was handed over or waits still.
+            // The release is right either way: it was handed over, or it still waits.
             let _: Released =
                 store.release(&second.hold, Duration::ZERO).await.map_err(|error| ("release", error))?;
         }
@@ -217,14 +218,14 @@ fn odd(doing: String) -> StoreError {
     StoreError::Lost { doing, source: None }
 }
 
-/// Whether what was found already stops locks, at whichever server it was. A trial would only say so again.
+/// Returns true if a finding at any server already stops locks. A trial would only repeat it.
 pub(super) fn is_explained(findings: &Findings) -> bool {
     findings.any(|found| {
         found.severity == Severity::Critical && !["eviction", "version", "same-server"].contains(&found.check)
     })
 }
 
-/// What a trial at this server adds to what was found already.
+/// Adds the findings of a trial at this server to the earlier ones.
 pub(super) fn judge(trial: Trial, at: Option<&str>, findings: &mut Findings) {
     let Trial { failed, deaf, may_not_listen } = trial;
     let explained = is_explained(findings);

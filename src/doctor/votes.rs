@@ -1,4 +1,4 @@
-//! The members of a quorum that count, by what they have written down, and what the others wait for.
+//! The members of a quorum that count, according to their records, and the conditions that the others wait for.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Names the members that do not count yet, worse if they leave no majority.
+/// Reports the members that do not count yet. The severity is higher if the rest is no majority.
 pub(super) fn judge(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
     match config.store.layout {
         Layout::Full => by_what_is_written(config, servers, needed, findings),
@@ -32,7 +32,7 @@ fn by_what_is_written(config: &Config, servers: &[&Server], needed: usize, findi
             findings,
         );
     }
-    // The next lock has these taught.
+    // The next lock has these members taught.
     let taught = lessons(&reports, Duration::ZERO, max_ttl, is_fresh).unwrap_or_default();
     let severity = if knowing + taught.len() >= needed { Severity::Warning } else { Severity::Critical };
     let is_first = reports.iter().flatten().all(|report| report.recovered.is_none());
@@ -51,7 +51,7 @@ fn by_what_is_written(config: &Config, servers: &[&Server], needed: usize, findi
     }
 }
 
-/// The reason for which a member does not count.
+/// Returns the reason why a member does not count.
 fn reason(is_first: bool, report: &Report) -> &'static str {
     match (is_first, &report.recovered) {
         (true, _) => "nothing is written down on any member, as at a first start",
@@ -60,7 +60,7 @@ fn reason(is_first: bool, report: &Report) -> &'static str {
     }
 }
 
-/// The time and the event that it waits for.
+/// Returns the time and the event that the member waits for.
 fn until(left: Duration, has_teachers: bool) -> String {
     const TAUGHT: &str = "until it is taught the largest fence, for which all members have to answer, or a majority that \
                           has not forgotten";
@@ -80,16 +80,16 @@ fn advice(is_first: bool, has_teachers: bool) -> &'static str {
     }
 }
 
-/// The report of a member; `None` if it is not known, and then the member does not count.
+/// Returns the report of a member; `None` if it is unknown, in which case the member does not count.
 fn report(facts: &Facts) -> Option<Report> {
     let recovered: Option<Recovered> = facts.recovered.clone().ok()?;
     let instance =
         Instance { id: facts.text("run_id")?.to_owned(), age: age(facts)?, durable: is_durable(facts) };
-    // Which fence it is taught makes no difference here.
+    // The value of the fence makes no difference here.
     Some(Report { instance, recovered, last: Fence::new(0), clock: Fence::new(0) })
 }
 
-/// Goes by the age alone: without fences nothing is written down.
+/// Judges by age alone: without fences the members keep no record.
 fn by_age(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
     let left = |server: &Server| Some(abstains_for(age(server.facts.as_ref().ok()?)?, config.limits.max_ttl));
     let lives: Vec<(&Server, Duration)> =
@@ -118,12 +118,12 @@ fn fresh_start(why: &str, findings: &mut Findings) {
     );
 }
 
-/// The time since it was started; rather too little than too much.
+/// Returns the time since the start of the server, never overstated.
 fn age(facts: &Facts) -> Option<Duration> {
     Some(Duration::from_secs(facts.number("uptime_in_seconds")?.saturating_sub(1)))
 }
 
-/// Tells a server that forgets nothing it acknowledged, unless its disk is lost.
+/// Returns true if the server forgets nothing that it acknowledged unless its disk is lost.
 pub(super) fn is_durable(facts: &Facts) -> bool {
     facts.text("aof_enabled") == Some("1") && facts.setting("appendfsync") == Some("always")
 }

@@ -1,24 +1,25 @@
-//! The pause between two attempts: exponential, bounded, spread by chance.
+//! The pause between two attempts: exponential, bounded, with jitter.
 
 use std::time::Duration;
 
 use super::{Invalid, exact};
 
-/// How a pause is spread by chance, so that waiters that failed together do not come back together.
+/// The jitter of a pause, so that waiters that failed together do not come back together.
 ///
 /// The names and formulas are those of Marc Brooker, "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jitter {
     /// The computed pause, exactly.
     None,
-    /// Half of the pause is certain, the other half is chance.
+    /// Half of the pause is fixed, the other half is random.
     #[default]
     Equal,
-    /// Anything between nothing and the pause.
+    /// A random time between zero and the pause.
     Full,
 }
 
-/// When to attempt again: the first pause, doubled (or as told) up to a maximum, a number of times.
+/// The backoff between attempts: the first pause, doubled (or multiplied by another factor) up to a maximum, for a number
+/// of attempts.
 ///
 /// # Default
 /// 100 ms, at most 1 s, multiplier 2, equal jitter, as many attempts as the wait allows.
@@ -32,11 +33,11 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A flash sale: 80 ms, at most 500 ms, 3 attempts; then the user is told at once.
+    /// The preset for a flash sale: 80 ms, at most 500 ms, 3 attempts. After that the user is told at once.
     pub const FLASH_SALE: Self = Self::preset(80, 500, Some(3));
-    /// A scheduled job: 150 ms, at most 3 s, 5 attempts; then log, alert, compensate.
+    /// The preset for a scheduled job: 150 ms, at most 3 s, 5 attempts. After that log, alert, compensate.
     pub const SCHEDULED_JOB: Self = Self::preset(150, 3_000, Some(5));
-    /// 100 ms, at most 1 s, as many attempts as the wait allows.
+    /// The default: 100 ms, at most 1 s, as many attempts as the wait allows.
     pub const DEFAULT: Self = Self::preset(100, 1_000, None);
 
     const fn preset(initial_ms: u64, max_ms: u64, attempts: Option<u32>) -> Self {
@@ -49,7 +50,7 @@ impl Backoff {
         }
     }
 
-    /// Pauses that start at `initial` and double up to `max`.
+    /// Creates a backoff with pauses that start at `initial` and double up to `max`.
     ///
     /// # Errors
     /// [`Invalid`] when `initial` is zero or larger than `max`, or `max` is over an hour.
@@ -65,7 +66,7 @@ impl Backoff {
         Ok(Self { initial, max, ..Self::DEFAULT })
     }
 
-    /// The factor from one pause to the next; 2 unless told.
+    /// Sets the factor from one pause to the next. Default: 2.
     ///
     /// # Errors
     /// [`Invalid`] unless it is between 1 and 10.
@@ -77,7 +78,7 @@ impl Backoff {
         Ok(self)
     }
 
-    /// How many attempts are made at most, the first included; unlimited unless told.
+    /// Sets the largest number of attempts, the first included. Default: unlimited.
     ///
     /// # Errors
     /// [`Invalid`] when it is zero.
@@ -89,19 +90,19 @@ impl Backoff {
         Ok(self)
     }
 
-    /// How the pauses are spread; [`Jitter::Equal`] unless told.
+    /// Sets the jitter of the pauses. Default: [`Jitter::Equal`].
     pub const fn jitter(mut self, jitter: Jitter) -> Self {
         self.jitter = jitter;
         self
     }
 
-    /// How many attempts are made at most; `None` is unlimited.
+    /// Returns the largest number of attempts; `None` is unlimited.
     pub const fn max_attempts(&self) -> Option<u32> {
         self.attempts
     }
 
-    /// The pause after the `made`-th attempt (1 is the first), given a `roll` in `0.0..1.0`.
-    /// `None` when that was the last attempt.
+    /// Returns the pause after the `made`-th attempt (1 is the first), given a `roll` in `0.0..1.0`. Returns `None` if
+    /// that was the last attempt.
     pub fn pause(&self, made: u32, roll: f64) -> Option<Duration> {
         if self.attempts.is_some_and(|most| made >= most) {
             return None;

@@ -1,4 +1,4 @@
-//! The refusal of a value that cannot be right: which field, what it was, what is allowed.
+//! The refusal of an invalid value: its field, the value, and the allowed values.
 
 use std::{error, fmt};
 
@@ -6,16 +6,16 @@ use std::{error, fmt};
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Invalid {
-    /// The name of the field, as it stands in the API or in `config.toml` (`lease.ttl`).
+    /// The name of the field, as written in the API or in `config.toml` (`lease.ttl`).
     pub field: String,
-    /// The value that was given, shortened where it is long.
+    /// The given value, shortened if it is long.
     pub value: String,
-    /// What would have been accepted, in words.
+    /// The allowed values, in words.
     pub allowed: String,
 }
 
 impl Invalid {
-    /// Names the field, the value and what is allowed. Values longer than 80 characters are cut.
+    /// Creates a refusal from the field, the value and the allowed values. A value longer than 80 characters is cut.
     pub fn new(field: impl Into<String>, value: impl fmt::Display, allowed: impl Into<String>) -> Self {
         const SHOWN: usize = 80;
         let value = value.to_string();

@@ -1,8 +1,8 @@
-//! Decisions only: names, modes, the life of a lease, pauses between attempts.
+//! The decisions of the library: names, modes, the life of a lease, pauses between attempts.
 //!
-//! **Invariant:** nothing in this folder imports anything but `std` and itself. It reads no clock and throws no
-//! dice; it is told the [`Moment`] and the roll. So every decision of the library can be understood, and tested,
-//! without a world around it.
+//! **Invariant:** nothing in this folder imports anything but `std` and itself. It reads no clock and draws no random
+//! numbers: the caller passes the [`Moment`] and the roll. Every decision of the library can therefore be understood and
+//! tested without its environment.
 
 mod acquisition;
 mod backoff;

@@ -1,28 +1,28 @@
-//! How much of a resource is taken.
+//! The mode of a lease: the share of a resource that it takes.
 
 use std::{fmt, num::NonZeroU32};
 
 use super::Invalid;
 
-/// How much of its resource a lease takes. As in `tokio::sync`, every lock is a semaphore.
+/// The share of its resource that a lease takes. As in `tokio::sync`, every lock is a semaphore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
-    /// Everything: conflicts with every other holder, of whatever mode.
+    /// The whole resource: conflicts with every other holder, of any mode.
     Exclusive,
-    /// One of unlimited: conflicts with exclusive holders.
+    /// One of an unlimited number of shares: conflicts with exclusive holders.
     Shared,
     /// `count` of the `of` permits that the resource has: conflicts when the sum of all holders would exceed `of`.
     Permits {
-        /// How many are taken.
+        /// The number of permits that are taken.
         count: NonZeroU32,
-        /// How many there are. All who use the resource must name the same number.
+        /// The number of permits of the resource. All users of the resource must name the same number.
         of: NonZeroU32,
     },
 }
 
 impl Mode {
-    /// `count` permits of `of`.
+    /// Creates a mode of `count` permits out of `of`.
     ///
     /// # Errors
     /// [`Invalid`] when one of them is zero, or `count` is larger than `of`.

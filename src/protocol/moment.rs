@@ -6,32 +6,32 @@ use std::{
     time::Duration,
 };
 
-/// A point in time, counted from an origin that only the clock that gave it knows.
+/// A point in time, counted from an origin that is known only to the clock that returned it.
 ///
-/// Moments of two clocks, or of two machines, must never be compared; there is therefore no way to send one.
-/// Unlike [`std::time::Instant`] it can be made up, which is what tests in virtual time need, and it may come
-/// from a clock that goes on while the machine is suspended.
+/// Moments of two clocks, or of two machines, must never be compared. There is therefore no way to send one. Unlike
+/// [`std::time::Instant`], a moment can be made up, which tests in virtual time need. It may also come from a clock that
+/// goes on while the machine is suspended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(Duration);
 
 impl Moment {
-    /// The moment this long after the clock's origin.
+    /// Returns the moment this long after the clock's origin.
     pub const fn since_origin(elapsed: Duration) -> Self {
         Self(elapsed)
     }
 
-    /// How much time is left from `now` until this moment; zero if it has passed.
+    /// Returns the time left from `now` until this moment; zero if it has passed.
     pub const fn remaining(self, now: Self) -> Duration {
         self.0.saturating_sub(now.0)
     }
 
-    /// This moment, or the last one before it that lies a multiple of `beat` after the clock's origin.
+    /// Returns this moment, or the last one before it that lies a multiple of the tick `beat` after the clock's origin.
     pub(crate) fn on_beat(self, beat: Duration) -> Self {
         let over = self.0.as_nanos() % beat.as_nanos().max(1);
         self - Duration::from_nanos(u64::try_from(over).unwrap_or(0))
     }
 
-    /// How much time has gone by from this moment until `now`; zero if it is still to come.
+    /// Returns the time from this moment until `now`; zero if this moment is still to come.
     pub const fn elapsed(self, now: Self) -> Duration {
         now.remaining(self)
     }

@@ -1,4 +1,4 @@
-//! Names and numbers that cannot be wrong: resource, owner, token, fence.
+//! Names and numbers that are valid by construction: resource, owner, token, fence.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -8,33 +8,33 @@ use super::Invalid;
 const LONGEST: usize = 512;
 const ALLOWED: &str = "1 to 512 bytes";
 
-/// What is locked: a name of 1 to 512 arbitrary bytes.
+/// The name of a resource: 1 to 512 arbitrary bytes.
 ///
-/// In a key the name stands [encoded](Self::encoded), so that no byte of it can break out of the key's hash tag
-/// or be taken for a pattern.
+/// Keys contain the name [encoded](Self::encoded), so that no byte of it can end the key's hash tag or be taken for a
+/// pattern.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceName(Arc<[u8]>);
 
 impl ResourceName {
-    /// Takes a name of 1 to 512 bytes.
+    /// Creates a name of 1 to 512 bytes.
     ///
     /// # Errors
-    /// [`Invalid`] naming the length when it is empty or longer.
+    /// [`Invalid`] naming the length when the name is empty or longer.
     pub fn new(name: impl AsRef<[u8]>) -> Result<Self, Invalid> {
         checked("resource", name.as_ref()).map(|name| Self(name.into()))
     }
 
-    /// The bytes of the name.
+    /// Returns the bytes of the name.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The name as it stands in keys: printable ASCII, everything else and ``%{}*?[]^\" `` as `%XX`.
+    /// Returns the name as keys contain it: printable ASCII, with ``%{}*?[]^\" `` and every other byte as `%XX`.
     pub fn encoded(&self) -> String {
         encode(&self.0)
     }
 
-    /// Reads an encoded name back.
+    /// Decodes an encoded name.
     ///
     /// # Errors
     /// [`Invalid`] when the text is not what [`encoded`](Self::encoded) writes.
@@ -42,38 +42,38 @@ impl ResourceName {
         decode("resource", encoded).and_then(Self::new)
     }
 
-    /// Encodes the beginning of a name, so that it matches the beginning of every [encoded](Self::encoded) name
-    /// that starts with these bytes. An empty beginning matches all.
+    /// Encodes the beginning of a name, so that it matches the beginning of every [encoded](Self::encoded) name that
+    /// starts with these bytes. An empty beginning matches every name.
     pub fn encode_prefix(prefix: &[u8]) -> String {
         encode(prefix)
     }
 }
 
-/// Who re-enters: a text of 1 to 512 bytes that one party of the application uses for itself alone.
+/// The owner of re-entrant holds: a text of 1 to 512 bytes that one party of the application uses for itself alone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(Arc<str>);
 
 impl Owner {
-    /// Takes a text of 1 to 512 bytes.
+    /// Creates an owner from a text of 1 to 512 bytes.
     ///
     /// # Errors
-    /// [`Invalid`] naming the length when it is empty or longer.
+    /// [`Invalid`] naming the length when the text is empty or longer.
     pub fn new(owner: impl AsRef<str>) -> Result<Self, Invalid> {
         checked("owner", owner.as_ref().as_bytes())?;
         Ok(Self(owner.as_ref().into()))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The owner as it stands in the store, in the encoding of [`ResourceName::encoded`].
+    /// Returns the owner as the store contains it, in the encoding of [`ResourceName::encoded`].
     pub fn encoded(&self) -> String {
         encode(self.0.as_bytes())
     }
 
-    /// Reads an encoded owner back.
+    /// Decodes an encoded owner.
     ///
     /// # Errors
     /// [`Invalid`] when the text is not what [`encoded`](Self::encoded) writes.
@@ -84,24 +84,24 @@ impl Owner {
     }
 }
 
-/// The secret of one acquisition: 128 random bits. Whoever has it can renew and release.
+/// The secret of one acquisition: 128 random bits. Anyone who has it can renew and release.
 ///
 /// `Debug` and logs show only its [prefix](Token::prefix).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(u128);
 
 impl Token {
-    /// How many characters [`to_hex`](Self::to_hex) writes.
+    /// The number of characters that [`to_hex`](Self::to_hex) writes.
     pub const HEX_LEN: usize = 32;
 
-    /// A token of these bits; they must come from a good source of random numbers.
+    /// Creates a token from these bits, which must come from a good source of random numbers.
     pub const fn from_bits(bits: u128) -> Self {
         Self(bits)
     }
 
-    /// The whole token as 32 lower-case hexadecimal digits, as it stands in the store.
+    /// Returns the whole token as 32 lower-case hexadecimal digits, as the store contains it.
     pub fn to_hex(self) -> String {
-        // Written for every verb, and formatting takes several times as long.
+        // Every verb writes a token, and formatting would take several times as long.
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let digits = self.0.to_be_bytes().into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
         let mut hex = String::with_capacity(Self::HEX_LEN);
@@ -109,7 +109,7 @@ impl Token {
         hex
     }
 
-    /// The first 8 digits: enough to recognise a token, too little to use it.
+    /// Returns the first 8 digits: enough to recognise a token, too little to use it.
     pub fn prefix(self) -> TokenPrefix {
         TokenPrefix((self.0 >> 96) as u32)
     }
@@ -126,24 +126,24 @@ impl FromStr for Token {
     }
 }
 
-/// The first 8 digits of a [`Token`]: what is shown of it.
+/// The first 8 digits of a [`Token`], for logs and views.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TokenPrefix(u32);
 
-/// The fencing number of a grant: of one resource, a later grant always has the larger one.
+/// The fencing number of a grant. A later grant of the same resource always has a larger one.
 ///
-/// Hand it to what the lock protects, and let that refuse a number smaller than the largest it has seen: only so
-/// is a holder harmless that was frozen longer than its lease.
+/// Pass it to whatever the lock protects, and have that refuse a number smaller than the largest it has seen. Only then
+/// is a holder harmless that was frozen for longer than its lease.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fence(u64);
 
 impl Fence {
-    /// A fence of this number.
+    /// Creates a fence of this number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> u64 {
         self.0
     }

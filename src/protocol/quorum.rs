@@ -1,24 +1,24 @@
-//! A majority of nodes: what their votes come to, who may vote, and how much of a TTL is left after counting.
+//! A majority of nodes: the result of their votes, the right to vote, and the validity left after counting.
 
 use std::time::Duration;
 
 use super::{Fence, drift_allowance};
 
-/// How many of so many nodes are more than half.
+/// Returns the smallest majority of `of` nodes.
 pub const fn majority(of: usize) -> usize {
     of / 2 + 1
 }
 
-/// What votes come to.
+/// The result of votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Votes are missing that may decide.
+    /// The missing votes may still decide.
     Open,
     /// A majority says yes.
     Yes,
-    /// Enough say no.
+    /// Enough nodes say no.
     No,
-    /// Too few have a say at all: neither yes nor no is certain.
+    /// Too few nodes have a vote: neither yes nor no is certain.
     Short,
 }
 
@@ -32,34 +32,34 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// No votes yet, of so many nodes.
+    /// Creates a tally of `of` nodes without votes.
     pub const fn new(of: usize) -> Self {
         Self { of, yes: 0, no: 0, silent: 0 }
     }
 
-    /// One more says yes.
+    /// Counts a vote of yes.
     pub const fn yes(&mut self) {
         self.yes += 1;
     }
 
-    /// One more says no.
+    /// Counts a vote of no.
     pub const fn no(&mut self) {
         self.no += 1;
     }
 
-    /// One more has no say: it failed, or abstains.
+    /// Counts a node without a vote: it failed, or abstains.
     pub const fn silent(&mut self) {
         self.silent += 1;
     }
 
-    /// The votes for it.
+    /// Returns the number of yes votes.
     pub const fn yes_votes(&self) -> usize {
         self.yes
     }
 
-    /// What the votes come to if they are on a request, which each node grants or refuses. It is refused when it cannot
-    /// be granted any more and a majority has a say: two requests may each be granted by less than a majority, and
-    /// then both are refused.
+    /// Returns the result of votes on a request, which each node grants or refuses. The request is refused when it can no
+    /// longer be granted and a majority has voted. Two requests may each be granted by less than a majority; then both
+    /// are refused.
     pub const fn on_request(&self) -> Verdict {
         let (needed, open) = (majority(self.of), self.open());
         let say = self.yes + self.no;
@@ -70,15 +70,16 @@ impl Tally {
         } else if say >= needed {
             Verdict::No
         } else if open > 0 {
-            // Waited for also if it cannot decide, so that nobody is said to be silent who was not listened to.
+            // Open votes are awaited even if they cannot decide, so that a node is reported as silent only if it had time
+            // to answer.
             Verdict::Open
         } else {
             Verdict::Short
         }
     }
 
-    /// What the votes come to if they are on something that is so, or is not so, on a majority: nodes without a say
-    /// count for neither.
+    /// Returns the result of votes on a state that holds, or does not hold, on a majority. Nodes without a vote count for
+    /// neither side.
     pub const fn on_state(&self) -> Verdict {
         let needed = majority(self.of);
         if self.yes >= needed {
@@ -97,14 +98,14 @@ impl Tally {
     }
 }
 
-/// Whether a majority of `of` nodes has said this fence. Only then may it be given out: each later majority shares a node
-/// with this one, whose next fence is larger.
+/// Returns true if a majority of `of` nodes has given this fence. Only then may it be given out: each later majority
+/// shares a node with this one, and the next fence of that node is larger.
 pub fn is_known(fence: Fence, said: impl Iterator<Item = Fence>, of: usize) -> bool {
     said.filter(|said| *said == fence).count() >= majority(of)
 }
 
-/// The fence of a grant, of those that the nodes have said: the one of the live hold that it repeats or re-enters, if a
-/// majority of `of` nodes has said that; else the largest.
+/// Returns the fence of a grant, chosen from the fences that the nodes gave. It is that of the live hold that the grant
+/// repeats or re-enters, if a majority of `of` nodes gave that fence; otherwise the largest.
 pub fn granted_fence(
     expected: Option<Fence>,
     said: impl Iterator<Item = Fence> + Clone,
@@ -113,13 +114,14 @@ pub fn granted_fence(
     expected.filter(|fence| is_known(*fence, said.clone(), of)).or_else(|| said.max())
 }
 
-/// How much of a TTL a holder may believe in after its votes have been counted, `spent` after they were asked for.
+/// Returns the part of a TTL on which a holder may rely once its votes have been counted, `spent` after they were
+/// requested.
 pub fn validity_left(ttl: Duration, spent: Duration) -> Duration {
     ttl.saturating_sub(drift_allowance(ttl)).saturating_sub(spent)
 }
 
-/// How much longer a node that has been up for `age` abstains, because it may have forgotten leases when it started.
-/// Whoever held one then has ended after `max_ttl`, and after the drift of its clock.
+/// Returns the time for which a node that has been up for `age` still abstains, because it may have forgotten leases when
+/// it started. A lease of that time has ended after `max_ttl` and the drift of its holder's clock.
 pub fn abstains_for(age: Duration, max_ttl: Duration) -> Duration {
     (max_ttl + drift_allowance(max_ttl)).saturating_sub(age)
 }

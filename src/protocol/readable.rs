@@ -1,8 +1,8 @@
-//! What errors print where a program shows them with `{:?}`: what people can read.
+//! Readable `Debug` output for errors, for programs that print them with `{:?}`.
 
 use std::{error::Error, fmt};
 
-/// The name of the type, and in brackets what the error and its sources say; nothing twice.
+/// Writes the name of the type, and in brackets the messages of the error and its sources, none of them twice.
 pub(crate) fn readable(f: &mut fmt::Formatter<'_>, name: &str, error: &dyn Error) -> fmt::Result {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -16,10 +16,11 @@ pub(crate) fn readable(f: &mut fmt::Formatter<'_>, name: &str, error: &dyn Error
     write!(f, "{name}({text})")
 }
 
-/// `Debug` for error types, as [`readable`] text.
+/// Implements `Debug` for error types, as [`readable`] text.
 macro_rules! readable_debug {
     ($($error:ident),+ $(,)?) => {$(
-        /// What `main` prints of it: the name, and the text of [`Display`](std::fmt::Display) with those of its sources.
+        /// Writes the output that `main` shows for a returned error: the name, and the text of
+        /// [`Display`](std::fmt::Display) with those of its sources.
         impl std::fmt::Debug for $error {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 $crate::protocol::readable(f, stringify!($error), self)

@@ -1,87 +1,90 @@
-//! Recovery of a quorum's node: when one that may have forgotten counts again, and what it has to be taught before.
+//! Recovery of a quorum's node: the conditions under which one that may have forgotten counts again, and its lessons.
 //!
-//! It follows the recovery of Viewstamped Replication (Liskov and Cowling, "Viewstamped Replication Revisited", 2012, §4.3):
-//! a node that may have forgotten counts for nothing until it knows again what a majority of the others know. Here that is
-//! one number, the largest fence. Leases need no teaching: they end by themselves within the longest TTL.
+//! It follows the recovery of Viewstamped Replication (Liskov and Cowling, "Viewstamped Replication Revisited", 2012,
+//! §4.3): a node that may have forgotten does not count until it knows again what a majority of the others know. Here
+//! that is one number, the largest fence. Leases need no teaching, because they end by themselves within the longest TTL.
 //!
-//! A node writes down that it has recovered. So every client sees it, and sees with every vote whether it still holds.
+//! A node keeps a record of its recovery. Every client therefore sees the recovery, and sees with every vote that the
+//! record is still there.
 
 use std::time::Duration;
 
 use super::{Fence, abstains_for, majority};
 
-/// How far a fence that a node gives out may be ahead of the node's own time.
+/// The largest lead of a fence that a node gives out over the node's own time.
 pub const AHEAD_AT_MOST: Duration = Duration::from_secs(1);
 
-/// One incarnation of a node: a restart begins another one, which may have forgotten what was acknowledged before.
+/// One incarnation of a node. A restart begins another one, which may have forgotten acknowledged writes of the earlier
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Instance {
-    /// Another one after each start.
+    /// The identifier, different after each start.
     pub id: String,
-    /// The time since its start; rather too little than too much.
+    /// The time since its start, never overstated.
     pub age: Duration,
-    /// Whether it forgets nothing that it acknowledged, however it ends. It proves that it has not been emptied by what it
-    /// has written down: see [`Recovered`].
+    /// True if it forgets nothing that it acknowledged, however it ends. Its record of recovery proves that it has not
+    /// been emptied: see [`Recovered`].
     pub durable: bool,
 }
 
-/// What a node writes down when it has recovered. It is gone when the node forgets.
+/// The record that a node keeps of its recovery. It is gone when the node forgets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Recovered {
     /// The incarnation that was taught.
     pub instance: String,
-    /// Whether that incarnation was durable.
+    /// True if that incarnation was durable.
     pub durable: bool,
-    /// The fence that it was taught. What it gave out up to this one, it gave out before it had recovered.
+    /// The fence that it was taught. Fences up to this one were given out before the recovery.
     pub fence: Fence,
 }
 
-/// What a node tells when it is asked whether it has recovered.
+/// The report of a node on its recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Report {
-    /// Its present incarnation.
+    /// The current incarnation.
     pub instance: Instance,
-    /// What it has written down, if anything.
+    /// The record of its recovery, if any.
     pub recovered: Option<Recovered>,
     /// The last fence that it gave out or was told, or a larger one.
     pub last: Fence,
-    /// Its time, as the smallest fence that it could give out.
+    /// The node's time, as the smallest fence that it could give out.
     pub clock: Fence,
 }
 
-/// Why nothing can be taught yet.
+/// The reason why no node can be taught yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotYet {
     /// The nodes that may have forgotten have not been up for long enough: leases that they forgot may still be valid.
+    /// Carries the shortest time left.
     Young(Duration),
-    /// Fewer than a majority have not forgotten, and not all of the others have answered either.
+    /// The nodes that have not forgotten are no majority, and not all of the others have answered.
     Missing,
 }
 
 impl Instance {
-    /// Whether this incarnation knows all that it ever knew, given what is written down.
+    /// Returns true if this incarnation knows all that it ever knew, according to its record.
     pub fn has_recovered(&self, written: Option<&Recovered>) -> bool {
         written.is_some_and(|written| written.instance == self.id || written.durable && self.durable)
     }
 }
 
 impl Recovered {
-    /// Whether a grant of this fence counts: it was given out after the recovery.
+    /// Returns true if a grant of this fence counts, because it was given out after the recovery.
     pub fn covers(&self, fence: Option<Fence>) -> bool {
         fence.is_none_or(|fence| fence > self.fence)
     }
 }
 
-/// Which nodes are to be taught now, and what. `None` stands for a node that has not answered; `spent` is the time since
-/// they were asked. Nothing to teach is an empty list.
+/// Returns the nodes to teach now, each with its lesson. `None` stands for a node that has not answered, and `spent` is
+/// the time since the nodes were asked. The list is empty if there is nothing to teach.
 ///
-/// A fence that was given out is known to a majority. So a majority of nodes that have not forgotten knows the largest. Where
-/// there is none, but *every* node answers, no fence can be past the fastest of all clocks, and as far as a node may be led
-/// past its own. That is also how a deployment begins; only then, and only if `fresh_start` says that there is nothing to
-/// forget and none has written anything down, nodes count that have just been started.
+/// A fence that was given out is known to a majority. Every majority of nodes that have not forgotten therefore knows the
+/// largest. Without such a majority, but with an answer of *every* node, no fence can be larger than the fastest of all
+/// clocks plus the largest lead of a node over its own clock. A deployment also begins in that way. Nodes that have just
+/// been started count only then, and only if `fresh_start` says that there is nothing to forget and no node has a record.
 ///
-/// Nodes must have been up for `max_ttl` *before* they were asked: what an earlier incarnation has helped to grant was given
-/// out by then, and is known to the others.
+/// Nodes must have been up for `max_ttl` *before* they were asked. Everything that an earlier incarnation helped to grant
+/// was given out by then, and is known to the others.
 ///
 /// # Errors
 /// [`NotYet`] when a node may have forgotten, and none can be taught yet.
@@ -124,11 +127,11 @@ pub fn lessons(
 
 fn lesson(report: &Report, fence: Fence) -> Recovered {
     let Instance { id, durable, .. } = &report.instance;
-    // What it has given out by itself does not count either.
+    // Grants that the node has already given out by itself do not count either.
     Recovered { instance: id.clone(), durable: *durable, fence: fence.max(report.last) }
 }
 
-/// The largest fence that a node with this clock may have given out without having been told a larger one.
+/// Returns the largest fence that a node with this clock may have given out without having been told a larger one.
 fn led(clock: Fence) -> Fence {
     let ahead = u64::try_from(AHEAD_AT_MOST.as_micros()).unwrap_or(u64::MAX);
     Fence::new(clock.get().saturating_add(ahead))

@@ -1,23 +1,23 @@
-//! Whether a lease may be renewed, how long it may be held, and what will be to blame when it runs out.
+//! The renewal rules of a lease: its permission, the longest hold, and the reason when the lease runs out.
 
 use std::time::Duration;
 
 use super::{LossReason, Moment};
 
-/// How a lease is renewed.
+/// The plan by which a lease is renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenewalPlan {
-    /// How often; `None` is never by itself.
+    /// The interval between renewals; `None` means that the lease is never renewed by itself.
     pub interval: Option<Duration>,
-    /// How many renewals at most; `None` is without end.
+    /// The largest number of renewals; `None` is unlimited.
     pub max_renewals: Option<u32>,
-    /// How long it is held at most; `None` is without end.
+    /// The longest time for which the lease is held; `None` is unlimited.
     pub max_hold: Option<Duration>,
-    /// How old the worker's last report may be for a renewal; `None` asks for none.
+    /// The largest age of the worker's last report at a renewal; `None` requires no report.
     pub heartbeat: Option<Duration>,
 }
 
-/// The renewals of one lease: its plan, and what has become of it.
+/// The renewals of one lease: its plan, and its progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Renewals {
     plan: RenewalPlan,
@@ -28,22 +28,23 @@ pub struct Renewals {
 }
 
 impl Renewals {
-    /// Of a lease that was granted at this moment, which counts as the worker's first report.
+    /// Creates the renewals of a lease that was granted at this moment, which counts as the worker's first report.
     pub const fn new(plan: RenewalPlan, granted: Moment) -> Self {
         Self { plan, granted, made: 0, heartbeat: granted, withheld: None }
     }
 
-    /// How many were confirmed.
+    /// Returns the number of confirmed renewals.
     pub const fn made(&self) -> u32 {
         self.made
     }
 
-    /// The worker reports in.
+    /// Records a report of the worker.
     pub const fn beat(&mut self, now: Moment) {
         self.heartbeat = now;
     }
 
-    /// Whether the lease may be renewed by itself now. If not, that is remembered as the reason of the loss to come.
+    /// Returns true if the lease may be renewed by itself now. If not, the reason is kept as the reason of the coming
+    /// loss.
     pub fn may_renew(&mut self, now: Moment) -> bool {
         let used_up = self.plan.max_renewals.is_some_and(|most| self.made >= most);
         let silent = self.plan.heartbeat.is_some_and(|most| self.heartbeat.elapsed(now) > most);
@@ -55,28 +56,28 @@ impl Renewals {
         self.withheld.is_none()
     }
 
-    /// A renewal was confirmed.
+    /// Records a confirmed renewal.
     pub const fn confirmed(&mut self) {
         self.made += 1;
         self.withheld = None;
     }
 
-    /// The renewer died; if it cannot be kept alive, that will be why the lease is lost.
+    /// Records the death of the renewer. If the renewer cannot be kept alive, that is the reason when the lease is lost.
     pub fn renewer_died(&mut self) {
         self.withheld.get_or_insert(LossReason::RenewerDied);
     }
 
-    /// How much longer the lease may be held; `None` is without end.
+    /// Returns the time for which the lease may still be held; `None` is unlimited.
     pub fn hold_left(&self, now: Moment) -> Option<Duration> {
         self.plan.max_hold.map(|most| (self.granted + most).remaining(now))
     }
 
-    /// Whether the lease has been held as long as it may.
+    /// Returns true if the lease has been held for as long as it may.
     pub fn held_out(&self, now: Moment) -> bool {
         self.hold_left(now).is_some_and(|left| left.is_zero())
     }
 
-    /// Why the lease is lost, if its time has run out now.
+    /// Returns the reason of the loss if the lease runs out now.
     pub fn reason(&self, now: Moment) -> LossReason {
         if self.held_out(now) { LossReason::MaxHold } else { self.withheld.unwrap_or(LossReason::Expired) }
     }

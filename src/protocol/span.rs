@@ -12,7 +12,7 @@ const UNITS: [(&str, u128); 7] = [
     ("ns", 1),
 ];
 
-/// All of it, in units that can be written so in `config.toml`: `1d`, `1h 30m`, `250ms`.
+/// Formats the exact duration, in units that `config.toml` accepts: `1d`, `1h 30m`, `250ms`.
 pub(crate) fn exact(span: Duration) -> impl fmt::Display {
     let mut left = span.as_nanos();
     let mut parts = Vec::new();
@@ -25,7 +25,7 @@ pub(crate) fn exact(span: Duration) -> impl fmt::Display {
     if parts.is_empty() { "0s".to_owned() } else { parts.join(" ") }
 }
 
-/// As much of it as a reader needs: `30s` and not `29.999s`, `1.2s`, `340ms`.
+/// Formats the duration as precisely as a reader needs: `30s` and not `29.999s`, `1.2s`, `340ms`.
 pub(crate) fn rough(span: Duration) -> impl fmt::Display {
     const SECOND: u128 = 1_000_000_000;
     let nanos = span.as_nanos();

@@ -1,35 +1,37 @@
-//! The life of a lease as its holder may believe in it: held, at risk, lost.
+//! The life of a lease from its holder's point of view: held, at risk, lost.
 
 use std::{fmt, time::Duration};
 
 use super::Moment;
 
-/// What is taken off the TTL for two clocks that do not run at quite the same rate: 1 % of it and 2 ms.
+/// Returns the part of the TTL that is deducted for two clocks with slightly different rates: 1 % of it and 2 ms.
 ///
-/// The figure is that of the Redlock page of the Redis documentation's reference implementations (`drift =
-/// ttl × 0.01 + 2 ms`).
+/// The figure is that of the Redlock page of the Redis documentation's reference implementations (`drift = ttl × 0.01 + 2
+/// ms`).
 pub fn drift_allowance(ttl: Duration) -> Duration {
     ttl / 100 + Duration::from_millis(2)
 }
 
-/// How much before the end the holder is told, for a timer that fires late: 1 % of the TTL, at least 10 ms.
+/// Returns the time before the end at which the holder is told, in case a timer fires late: 1 % of the TTL, at least 10
+/// ms.
 pub fn guard_band(ttl: Duration) -> Duration {
     (ttl / 100).max(Duration::from_millis(10))
 }
 
-/// An interval shortened by up to a tenth, given a `roll` in `0.0..1.0`, so that what started together drifts apart.
+/// Applies jitter to an interval: shortens it by up to a tenth, given a `roll` in `0.0..1.0`, so that leases that started
+/// together drift apart.
 pub fn spread(interval: Duration, roll: f64) -> Duration {
     interval.mul_f64(1.0 - roll.clamp(0.0, 1.0) / 10.0)
 }
 
-/// Why a lease was lost.
+/// The reason why a lease was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// The store said that this token holds nothing: expired there, released by force, deleted, or the store came
-    /// back empty. Somebody else may hold the resource already.
+    /// The store reported that this token holds nothing: it expired there, was released by force or deleted, or the store
+    /// came back empty. Another token may already hold the resource.
     NotHeld,
-    /// No renewal was confirmed in time. The store may still hold the lease for this token for a moment longer.
+    /// No renewal was confirmed in time. The store may still hold the lease for this token for a moment.
     Expired,
     /// The lease was renewed as often as its `max_renewals` allows, and its time ran out.
     MaxRenewals,
@@ -41,12 +43,12 @@ pub enum LossReason {
     RenewerDied,
     /// The manager was shut down before the holder was done.
     ShutDown,
-    /// Somebody else gave it back: by its token, or because the actor died that it is bound to.
+    /// Somebody else released it: by its token, or because the actor that it is bound to died.
     Released,
 }
 
 impl LossReason {
-    /// A short name for counters and logs.
+    /// Returns a short name for counters and logs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotHeld => "not_held",
@@ -76,23 +78,24 @@ impl fmt::Display for LossReason {
     }
 }
 
-/// Where a lease stands.
+/// The status of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Confirmed by the store, and no renewal has failed since.
     Held,
     /// Still valid, but a renewal was missed.
     AtRisk,
-    /// Over: told before anybody else could be granted the resource, except with [`LossReason::NotHeld`].
+    /// Over. The holder is told before the resource could be granted to another token, except with
+    /// [`LossReason::NotHeld`].
     Lost(LossReason),
-    /// Over: given back.
+    /// Over: released.
     Released,
 }
 
-/// How long a holder may believe in its lease, counted from when the request that got it was *sent*.
+/// The time for which a holder may rely on its lease, counted from when the acquiring request was *sent*.
 ///
-/// The end is early by the [drift allowance](drift_allowance) and the [guard band](guard_band): whoever stops at
-/// the end has stopped before the store, whose count started later, gives the resource to somebody else.
+/// The end is early by the [drift allowance](drift_allowance) and the [guard band](guard_band). A holder that stops at
+/// this end has stopped before the store, which started to count later, grants the resource to another token.
 #[derive(Clone, Copy, Debug)]
 pub struct Validity {
     ttl: Duration,
@@ -101,7 +104,7 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// The validity of a grant that was asked for at `sent`. It may have passed when the answer comes.
+    /// Returns the validity of a grant that was requested at `sent`. It may have passed when the answer comes.
     pub fn granted(sent: Moment, ttl: Duration) -> Self {
         Self { ttl, until: Self::end(sent, ttl), standing: Standing::Held }
     }
@@ -110,18 +113,18 @@ impl Validity {
         sent + ttl.saturating_sub(drift_allowance(ttl) + guard_band(ttl))
     }
 
-    /// The TTL that the lease was granted with.
+    /// Returns the TTL that the lease was granted with.
     pub const fn ttl(&self) -> Duration {
         self.ttl
     }
 
-    /// The moment at which the holder must have stopped.
+    /// Returns the moment at which the holder must have stopped.
     pub const fn until(&self) -> Moment {
         self.until
     }
 
-    /// Where the lease stands at `now`: like [`standing`](Self::standing), but honest about time that has run out
-    /// before anybody noticed.
+    /// Returns the status of the lease at `now`. Unlike [`standing`](Self::standing), it reports an end that nobody has
+    /// noticed yet.
     pub fn standing_at(&self, now: Moment) -> Standing {
         match self.standing {
             Standing::Held | Standing::AtRisk if now >= self.until => Standing::Lost(LossReason::Expired),
@@ -129,23 +132,24 @@ impl Validity {
         }
     }
 
-    /// Where the lease stood when somebody last looked.
+    /// Returns the status of the lease at the last check.
     pub const fn standing(&self) -> Standing {
         self.standing
     }
 
-    /// Whether the lease certainly holds at `now`.
+    /// Returns true if the lease certainly holds at `now`.
     pub fn is_valid(&self, now: Moment) -> bool {
         matches!(self.standing_at(now), Standing::Held | Standing::AtRisk)
     }
 
-    /// How long the lease certainly holds from `now`, if nobody renews it.
+    /// Returns the time for which the lease certainly holds from `now` if it is not renewed.
     pub fn remaining(&self, now: Moment) -> Duration {
         if self.is_valid(now) { self.until.remaining(now) } else { Duration::ZERO }
     }
 
-    /// A renewal sent at `sent` was confirmed at `now`. It counts only while the lease is valid: a lease whose time
-    /// ran out is lost, whatever the store says later, because its holder was told so. Answers whether it counted.
+    /// Records a renewal that was sent at `sent` and confirmed at `now`. It counts only while the lease is valid: a lease
+    /// whose time ran out is lost, whatever the store says later, because its holder was told so. Returns true if it
+    /// counted.
     pub fn renewed(&mut self, sent: Moment, now: Moment) -> bool {
         if !self.is_valid(now) {
             return false;
@@ -155,7 +159,7 @@ impl Validity {
         true
     }
 
-    /// A renewal failed, or its outcome is unknown. Answers whether that is news.
+    /// Records a renewal that failed or whose outcome is unknown. Returns true if that is news.
     pub fn missed(&mut self) -> bool {
         let news = self.standing == Standing::Held;
         if news {
@@ -164,12 +168,12 @@ impl Validity {
         news
     }
 
-    /// The lease is over for this reason. Answers whether that is news: the first end is the one that counts.
+    /// Ends the lease for this reason. Returns true if that is news: the first end is the one that counts.
     pub fn lose(&mut self, reason: LossReason) -> bool {
         self.end_as(Standing::Lost(reason))
     }
 
-    /// The holder gave the lease back. Answers whether that is news.
+    /// Records that the holder released the lease. Returns true if that is news.
     pub fn release(&mut self) -> bool {
         self.end_as(Standing::Released)
     }

@@ -4,36 +4,36 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Acquired, Acquisition, Certainty, Grant, Hold, Passed, Refusal, Store, StoreError};
 
-/// How many resources [`Store::acquire_all`] takes at most.
+/// The largest number of resources that one [`Store::acquire_all`] takes.
 pub const ALL_AT_MOST: usize = 64;
 
 /// The certain answers to [`Store::acquire_all`].
 #[derive(Clone, Debug)]
 pub enum AcquiredAll {
-    /// All of them hold: what was granted, in their order.
+    /// All of them hold. Carries the grants, in the order of the requests.
     Granted(Vec<Grant>),
     /// Nothing was granted, because somebody is in the way of one of them.
     Refused {
-        /// Which one: its place among those that were asked for.
+        /// The index of the refused request.
         which: usize,
-        /// Who is in its way.
+        /// The holder that is in its way.
         refusal: Refusal,
     },
-    /// Nothing was granted, because one of them failed, certainly without being executed.
+    /// Nothing was granted, because one of them failed and was certainly not executed.
     Failed {
-        /// Which one: its place among those that were asked for.
+        /// The index of the failed request.
         which: usize,
-        /// How it failed.
+        /// The error of that request.
         error: StoreError,
     },
 }
 
-/// The same acquisition as a try.
+/// Returns the same acquisition as a try.
 pub(super) fn as_try(asked: &Acquisition) -> Acquisition {
     Acquisition { place: None, ..asked.clone() }
 }
 
-/// [`Store::pass`] for stores that cannot do both at one moment.
+/// Implements [`Store::pass`] for stores that cannot do both at one moment.
 pub(super) async fn release_then_acquire<S: Store + ?Sized>(
     store: &S,
     from: &Hold,
@@ -45,7 +45,7 @@ pub(super) async fn release_then_acquire<S: Store + ?Sized>(
     Ok(Passed { released, acquired, others_wait })
 }
 
-/// [`Store::acquire_all`] for stores that cannot do it at one moment.
+/// Implements [`Store::acquire_all`] for stores that cannot do it at one moment.
 pub(super) async fn one_after_the_other<S: Store + ?Sized>(
     store: &S,
     asked: &[Arc<Acquisition>],

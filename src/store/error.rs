@@ -1,71 +1,71 @@
-//! How a store fails, and what the caller may believe then.
+//! The errors of a store, and the certainty that each leaves to the caller.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
 use super::NodeFailure;
 use crate::protocol::{Mode, readable_debug, rough};
 
-/// Whether a verb that failed may have been executed.
+/// The certainty that a failed verb was not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Certainty {
-    /// It was certainly not executed, and will not be.
+    /// The verb was certainly not executed, and will not be.
     NotExecuted,
-    /// It may have been executed, or may be later. Give the token back, or repeat the verb.
+    /// The verb may have been executed, or may be executed later. Release the token, or repeat the verb.
     Unknown,
 }
 
-/// What went wrong underneath.
+/// The underlying error.
 pub type Source = Arc<dyn Error + Send + Sync>;
 
 /// A verb that has no certain answer, or that can never be granted.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// No answer in time. The verb may be executed, now or later.
+    /// No answer arrived in time. The verb may be executed, now or later.
     #[error("{} did not answer within {}; the outcome is unknown", server.as_deref().unwrap_or("the store"), rough(*within))]
     TimedOut {
-        /// How long it was waited for.
+        /// The time that was waited for the answer.
         within: Duration,
-        /// The address of the server that was asked, if it was one.
+        /// The address of the server that was asked, if a server was asked.
         server: Option<Arc<str>>,
     },
     /// The connection broke, or the answer made no sense, after the request was sent. The verb may have been executed.
     #[error("the store's answer was lost ({doing}); the outcome is unknown")]
     Lost {
-        /// What was going on.
+        /// The step during which the answer was lost.
         doing: String,
-        /// What went wrong underneath, if anything is known of it.
+        /// The underlying error, if one is known.
         #[source]
         source: Option<Source>,
     },
-    /// The store could not be reached, or said that it cannot serve at the moment. Nothing was executed; it may be
-    /// worth while to try again.
+    /// The store could not be reached, or reported that it cannot serve at the moment. Nothing was executed. A retry may
+    /// succeed.
     #[error("the store is not available: {reason}")]
     Unavailable {
-        /// What the store, or the network, said.
+        /// The message of the store or of the network.
         reason: String,
-        /// What went wrong underneath.
+        /// The underlying error.
         #[source]
         source: Option<Source>,
     },
-    /// The store has no memory left for a new holder. Nothing was executed. Renewing and releasing still work.
+    /// The store has no memory left for a new holder. Nothing was executed. Renewals and releases still work.
     #[error("the store is full: {reason}")]
     Full {
-        /// What the store said.
+        /// The message of the store.
         reason: String,
     },
-    /// The store refuses this client: wrong password, missing rights, wrong certificate. Nothing was executed, and
-    /// nothing will be until somebody changes the configuration.
+    /// The store refuses this client because of a wrong password, missing rights or a wrong certificate. Nothing was
+    /// executed, and nothing will be executed until the configuration changes.
     #[error("the store denies access: {reason}")]
     Denied {
-        /// What the store said, without any password.
+        /// The message of the store, without any password.
         reason: String,
     },
-    /// The server is of another kind than the URL says, or does not have the database that it names. Nothing was executed,
-    /// and nothing will be until somebody changes the configuration.
+    /// The server is of another kind than the URL says, or does not have the database that the URL names. Nothing was
+    /// executed, and nothing will be executed until the configuration changes.
     #[error("store.url does not fit the server: {reason}")]
     Misconfigured {
-        /// What does not fit, and what to use instead.
+        /// The mismatch, and the setting to use instead.
         reason: String,
     },
     /// The resource is in use with another capacity. Nothing was executed.
@@ -73,66 +73,67 @@ pub enum StoreError {
         "asked for {asked}, but the resource is in use as {used}; all its users must name the same capacity"
     )]
     CapacityMismatch {
-        /// What was asked.
+        /// The requested mode.
         asked: Mode,
-        /// What one of the holders has.
+        /// The mode of one of the holders.
         used: Mode,
     },
-    /// The owner would wait for itself: it holds the resource in a way that conflicts with what it asks. Nothing was
-    /// executed.
+    /// The owner would wait for itself: it holds the resource in a mode that conflicts with the requested one. Nothing
+    /// was executed.
     #[error(
         "asked for {asked}, but the same owner holds it as {held} and would wait for itself; release that first"
     )]
     Deadlock {
-        /// What was asked.
+        /// The requested mode.
         asked: Mode,
-        /// What the owner has.
+        /// The mode in which the owner holds the resource.
         held: Mode,
     },
-    /// The store does not have what was asked for, in whatever state it is. Nothing was sent.
+    /// The store does not support the request, whatever its state. Nothing was sent.
     #[error("this store has no {asked}: {reason}")]
     Unsupported {
-        /// What was asked for.
+        /// The requested feature.
         asked: String,
-        /// Why the store does not have it, and what to use instead.
+        /// The reason why the store does not support it, and the alternative.
         reason: String,
     },
-    /// Too few nodes of a quorum have a say. What some of them did is given back, as far as they can be reached.
+    /// Too few nodes of a quorum have a vote. Holds that some of them granted are released, as far as the nodes can be
+    /// reached.
     #[error("no majority: {needed} of {of} nodes are needed{}", NodeFailure::list(failures))]
     NoQuorum {
-        /// How many nodes make a majority.
+        /// The number of nodes that make a majority.
         needed: usize,
-        /// How many nodes there are.
+        /// The number of nodes.
         of: usize,
-        /// Those that have no say, and why.
+        /// The nodes that have no vote, each with its reason.
         failures: Vec<NodeFailure>,
-        /// Whether the verb may have been executed on a majority all the same.
+        /// The certainty that the verb was not executed on a majority.
         certainty: Certainty,
     },
-    /// Fewer replicas than were asked for confirmed in time what the master did. An acquisition that is `undone` holds
-    /// nothing. A renewal is never undone: the lease is valid until the end that it had before.
+    /// Fewer replicas than requested confirmed in time what the master did. An acquisition that is `undone` holds
+    /// nothing. A renewal is never undone: the lease is valid until its previous end.
     #[error("only {reached} of {wanted} replicas confirmed it in time{}", if *undone { ", so it was given back" } else { "" })]
     Unacknowledged {
-        /// How many replicas must confirm.
+        /// The number of replicas that must confirm.
         wanted: u32,
-        /// How many did.
+        /// The number of replicas that confirmed.
         reached: u32,
-        /// Whether what the master did was certainly taken back.
+        /// True if the change on the master was certainly undone.
         undone: bool,
-        /// What the master said instead of a number, if it did.
+        /// The error that the master returned in place of a number, if it did.
         #[source]
         source: Option<Source>,
     },
-    /// What stands in the store under this name was not written by this library. Nothing was changed.
+    /// The value in the store under this name was not written by this library. Nothing was changed.
     #[error("the store holds something foreign: {reason}; use another prefix, or remove it")]
     Corrupt {
-        /// What was found.
+        /// A description of the foreign value.
         reason: String,
     },
 }
 
 impl StoreError {
-    /// Whether the verb may have been executed.
+    /// Returns the certainty that the verb was not executed.
     pub const fn certainty(&self) -> Certainty {
         match self {
             Self::TimedOut { .. } | Self::Lost { .. } | Self::Unacknowledged { undone: false, .. } => {
@@ -151,7 +152,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the same verb may succeed later without anybody changing anything.
+    /// Returns true if the same verb may succeed later without any intervention.
     pub const fn is_transient(&self) -> bool {
         match self {
             Self::TimedOut { .. }
@@ -169,7 +170,7 @@ impl StoreError {
         }
     }
 
-    /// A short name for counters and logs.
+    /// Returns a short name for counters and logs.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::TimedOut { .. } => "timed_out",

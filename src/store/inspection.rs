@@ -1,54 +1,54 @@
-//! What a store tells about those who hold.
+//! The holders of a resource, as a store reports them.
 
 use std::time::Duration;
 
 use super::Metadata;
 use crate::protocol::{Fence, Mode, Owner, ResourceName, TokenPrefix};
 
-/// One who holds (or keeps closed) a resource.
+/// A holder of a resource, or one that keeps it closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The first digits of its token.
     pub token: TokenPrefix,
-    /// How much it takes.
+    /// The share of the resource that it takes.
     pub mode: Mode,
-    /// Whether it holds, or only keeps the resource closed.
+    /// The state of the holder: it holds the resource, or only keeps it closed.
     pub state: HolderState,
-    /// Who re-enters, if anybody.
+    /// The owner that may re-enter, if any.
     pub owner: Option<Owner>,
     /// Its fencing number.
     pub fence: Option<Fence>,
-    /// How long until its end; for [`HolderState::Closed`] until the resource opens.
+    /// The time until its end. For [`HolderState::Closed`], the time until the resource opens.
     pub remaining: Duration,
-    /// What it told about itself.
+    /// The metadata that the holder supplied.
     pub metadata: Metadata,
 }
 
-/// Whether a holder holds.
+/// The state of a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HolderState {
     /// It holds.
     Holding,
-    /// It holds no more, but keeps the resource closed: by its lock delay, or by its minimum hold.
+    /// It no longer holds, but keeps the resource closed by its lock delay or by its minimum hold.
     Closed,
 }
 
-/// Who holds a resource.
+/// The holders of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
-    /// Those that end first, at most as many as were asked for, in order of their end.
+    /// The holders that end first, in the order of their end, at most as many as requested.
     pub holders: Vec<Holder>,
-    /// How many there are.
+    /// The number of all holders.
     pub total: u64,
-    /// How many wait in the queue.
+    /// The number of waiters in the queue.
     pub waiting: u64,
 }
 
 /// The resources that are not free.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// In order of name.
+    /// The names, in order.
     pub resources: Vec<ResourceName>,
-    /// Whether these are all; if not, the limit was reached.
+    /// True if these are all the names. False if the limit was reached.
     pub complete: bool,
 }

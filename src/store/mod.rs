@@ -1,7 +1,7 @@
-//! Where locks live: the contract that every store keeps.
+//! The store of locks, and the contract that every implementation keeps.
 //!
-//! **Invariant:** nothing in this folder knows an actor. A store decides who holds what; it does not wait, does not
-//! renew by itself, and does not remember callers.
+//! **Invariant:** nothing in this folder knows an actor. A store decides who holds what. It does not wait, does not renew
+//! by itself, and does not remember callers.
 
 mod all;
 mod error;
@@ -37,152 +37,157 @@ use crate::protocol::Mode;
 pub use crate::protocol::{AHEAD_AT_MOST, Instance, Recovered, Report};
 use crate::protocol::{Fence, ResourceName, Token};
 
-/// The answer of a store, on its way.
+/// The pending answer of a store.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// The answers of a store to several verbs, in their order, on their way.
+/// The pending answers of a store to several verbs, in their order.
 pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 
-/// Where locks live.
+/// A store of locks.
 ///
 /// # The contract
 ///
 /// **Atomic.** Every verb happens as a whole at one moment, or not at all.
 ///
-/// **Three answers.** `Ok` is certain, whether it grants or refuses. An `Err` says by its [`Certainty`] whether the
-/// verb was certainly not executed, or whether that is unknown; in the second case it may also be executed later. A
-/// store never turns a failure into a refusal. Every answer comes within a time that the store bounds by itself.
+/// **Three answers.** `Ok` is certain, whether it grants or refuses. An `Err` carries a [`Certainty`]: the verb was
+/// certainly not executed, or its outcome is unknown. In the second case the verb may also be executed later. A store
+/// never turns a failure into a refusal. Every answer comes within a time that the store itself bounds.
 ///
-/// **Idempotent per token.** A verb that is repeated with the same token changes nothing that the first did not:
-/// an acquisition that holds already is granted again with the same fence, its end counted anew; a release of
-/// what is gone answers [`Released::NotHeld`]. A hold that is over but still keeps its resource closed refuses a late
-/// repeat of its own acquisition. So after "unknown" a repeat is safe, and so is giving the token back.
+/// **Idempotent per token.** A repeat of a verb with the same token changes nothing that the first call did not change.
+/// An acquisition that already holds is granted again with the same fence, and its end is counted anew. A release of a
+/// hold that is gone returns [`Released::NotHeld`]. A hold that is over but still keeps its resource closed refuses a
+/// late repeat of its own acquisition. After an unknown outcome it is therefore safe to repeat the verb, and safe to
+/// release the token.
 ///
-/// **Ends of its own.** Each holder has its own end, kept by the store's own clock and never by a caller's. A holder
-/// past its end holds nothing, even if the store has not cleaned it away. No record stays without an end.
+/// **An end for each holder.** Each holder has its own end, kept by the store's own clock and never by a caller's. A
+/// holder past its end holds nothing, even if the store has not yet removed its record. Every record has an end.
 ///
-/// **Nobody else's.** A token that does not hold can neither renew nor release.
+/// **Only the holder.** A token that does not hold can neither renew nor release.
 ///
-/// **Conflicts.** [`Mode::Exclusive`] conflicts with every other holder; [`Mode::Shared`] with exclusive ones;
-/// [`Mode::Permits`] when the sum would exceed the capacity. Three cases are errors and not refusals, because waiting
-/// could not cure them:
-/// * permits of one capacity on a resource whose holders named another, or shared beside permits:
-///   [`StoreError::CapacityMismatch`];
-/// * an owner asks exclusively for what it holds shared or in permits (an upgrade), or shared or without
-///   [`reentrant`](Acquisition::reentrant) for what it holds exclusively: it would wait for itself, so
-///   [`StoreError::Deadlock`]. (Shared beside its own shared is fine.)
-/// * something in the store that is not ours: [`StoreError::Corrupt`].
+/// **Conflicts.** [`Mode::Exclusive`] conflicts with every other holder. [`Mode::Shared`] conflicts with exclusive
+/// holders. [`Mode::Permits`] conflicts when the sum would exceed the capacity. Three cases are errors and not refusals,
+/// because waiting could not resolve them:
+/// * A request for permits names another capacity than the holders, or mixes permits with shared holders:
+///   [`StoreError::CapacityMismatch`].
+/// * An owner would wait for itself: [`StoreError::Deadlock`]. It asks exclusively for a resource that it holds shared or
+///   in permits (an upgrade), or it asks shared or without [`reentrant`](Acquisition::reentrant) for a resource that it
+///   holds exclusively. A shared request beside the owner's own shared hold is granted.
+/// * The store contains a value that this library did not write: [`StoreError::Corrupt`].
 ///
-/// What a store does not have at all, a mode or the owner of a hold, it refuses with [`StoreError::Unsupported`]. A store
-/// without a queue does not look at a [`Place`], and refuses whoever it cannot grant at once.
+/// A store answers [`StoreError::Unsupported`] to a request for a feature that it does not have, such as a mode or the
+/// owner of a hold. A store without a queue ignores a [`Place`], and refuses every acquisition that it cannot grant at
+/// once.
 ///
-/// An exclusive acquisition that is `reentrant` is granted while the same owner alone holds the resource exclusively;
-/// it is a hold of its own, with its own token and end and with the *same* fence.
+/// An exclusive acquisition that is `reentrant` is granted while the same owner alone holds the resource exclusively. It
+/// is a separate hold with its own token and end, and with the *same* fence.
 ///
-/// **Fences.** Every grant that is not a re-entry or a repeat has a larger fence than every earlier one of the
-/// resource: `max(last + 1, the store's time in µs)`. `last` is kept for a retention time after the last grant; then
-/// the time is larger anyway.
+/// **Fences.** Every grant that is not a re-entry or a repeat has a larger fence than every earlier grant of the
+/// resource: `max(last + 1, the store's time in µs)`. The store keeps `last` for a retention time after the last grant.
+/// After that time the clock alone yields a larger fence.
 ///
-/// **Closed after the end.** With [`lock_delay`](Acquisition::lock_delay) a lease that *expires* keeps its resource
-/// closed that much longer, though its holder can no longer renew it; a release opens at once. A release with
-/// `closed_for` opens that much later. What keeps a resource closed shows up in [`Inspection`] as
+/// **Closed after the end.** With a [`lock_delay`](Acquisition::lock_delay), a lease that *expires* keeps its resource
+/// closed for that additional time, although its holder can no longer renew it. A release opens the resource at once. A
+/// release with `closed_for` opens it after that time. [`Inspection`] shows a holder that keeps the resource closed as
 /// [`HolderState::Closed`].
 ///
-/// **The queue.** An acquisition with a [`Place`] that finds somebody in its way is put at the end of its resource's
-/// queue. There it stays until it is granted, until its token is released, or until its place has not been refreshed,
-/// by repeating the acquisition, for [`Place::patience`]. A repeat keeps the place.
-/// * Whenever a release, an end or a waiter that is gone makes room, the heads of the queue that fit are *handed over*
-///   what they asked for, in the order of their arrival, each with a new fence, an end after its
-///   [`Place::grant_window`], and no lock delay yet. This happens in the verb that made the room, or that found it
-///   (every acquire, release and force-release looks; an end alone does nothing). Each hand-over is announced once to
-///   the inbox that the place names ([`listen`](Self::listen)); an announcement may be lost.
+/// **The queue.** An acquisition that has a [`Place`] and conflicts with a holder or a waiter is appended to the queue of
+/// its resource. It stays there until it is granted, until its token is released, or until its place has not been
+/// refreshed for [`Place::patience`]. A repeat of the acquisition refreshes the place and keeps its position.
+/// * When a release, an end or a waiter that is gone makes room, the heads of the queue that fit are *handed over* what
+///   they requested, in the order of their arrival. Each gets a new fence, an end after its [`Place::grant_window`], and
+///   no lock delay yet. The hand-over happens in the verb that made the room or found it: every acquire, release and
+///   force-release looks for room, and an end alone does nothing. Each hand-over is announced once to the inbox that the
+///   place names ([`listen`](Self::listen)). An announcement may be lost.
 /// * A waiter is *taken for dead* when its turn comes and the store can tell that nobody listens to its inbox, or when it
-///   was called (below) and did not repeat its acquisition. Who was handed over something and does not take it up counts as
-///   dead too. The dead do not wait: nobody waits behind them, they do not fill the queue, and no try is refused because
-///   of them. But their places are remembered for their patience: one that repeats its acquisition stands where it stood,
-///   and from then on it is handed over to even if nobody hears its inbox.
-/// * A verb that handed over to somebody else, and leaves somebody waiting, announces [`Announcement::Next`] to the first
-///   of those that wait: it looks again after a grant window, in case whoever was handed the resource is dead. If the
-///   store can tell that nobody listens to that inbox, it tells the one behind it, and so on for at most
-///   [`NEXT_AT_MOST`]. The last of those that wait is told too, unless its inbox is the one that was told.
-/// * A verb that finds that something handed over was not taken up *calls the roll*: the first [`CALLED_AT_MOST`] of those
-///   that wait are told [`Announcement::GoOn`], and repeat their acquisitions. If the next hand-over is not taken up
-///   either, who was called and has not repeated its acquisition since is taken for dead. So all the dead together cost two
-///   grant windows at most, from when somebody looks; where more of them than that stand in one queue and their connections
-///   look alive, each further [`CALLED_AT_MOST`] cost one more.
-/// * A verb serves [`STEPS_AT_MOST`] of the queue. If more could be handed over, the same who would be told that they are
-///   next are told [`Announcement::GoOn`], and their verbs hand over the rest. If all that it looked at are dead and the
-///   resource is still free, whoever asks is granted it.
-/// * A waiter takes up what it was handed over by repeating its acquisition, which then counts its end anew with its own
-///   TTL and lock delay.
-/// * Nobody overtakes: while somebody waits, whoever is not a re-entry, and not a reader whose owner reads already, is
-///   in nobody's way only if it is the head; a try (without a place) is refused, also if it would fit.
-/// * A resource has at most [`Place::max_waiters`] waiters; one more is [`Acquired::Full`].
+///   was called (below) and did not repeat its acquisition. A waiter that does not take up a hand-over also counts as
+///   dead. Dead waiters do not wait: they block no other waiter, do not fill the queue, and cause no try to be refused.
+///   The store still remembers their places for their patience. A dead waiter that repeats its acquisition gets its old
+///   position back. From then on it is handed over to even if nobody listens to its inbox.
+/// * A verb that handed over to another waiter, and leaves somebody waiting, announces [`Announcement::Next`] to the
+///   first remaining waiter. That waiter looks again after a grant window, in case the receiver of the hand-over is dead.
+///   If the store can tell that nobody listens to that inbox, it tells the next waiter, and so on for at most
+///   [`NEXT_AT_MOST`] waiters. The last waiter in the queue is told too, unless it shares the inbox that was told.
+/// * A verb that finds a hand-over that was not taken up *calls the roll*: the first [`CALLED_AT_MOST`] waiters are told
+///   [`Announcement::GoOn`], and repeat their acquisitions. If the next hand-over is not taken up either, every waiter
+///   that was called and has not repeated its acquisition since is taken for dead. All dead waiters together therefore
+///   cost at most two grant windows, counted from the first verb that looks. If more than [`CALLED_AT_MOST`] dead waiters
+///   are in one queue and their connections look alive, each further [`CALLED_AT_MOST`] cost one more window.
+/// * A verb serves the queue for at most [`STEPS_AT_MOST`] steps. If more could be handed over, it announces
+///   [`Announcement::GoOn`] to the waiters that [`Announcement::Next`] would go to, and their verbs hand over the rest.
+///   If all waiters that it looked at are dead and the resource is still free, the acquisition that asks is granted.
+/// * A waiter takes up a hand-over by repeating its acquisition. The repeat counts the end anew, with the acquisition's
+///   own TTL and lock delay.
+/// * Nobody overtakes. While somebody waits, a free resource is granted only to the head of the queue, to a re-entry, or
+///   to a reader whose owner already reads. A try (an acquisition without a place) is refused even if it would fit.
+/// * A resource has at most [`Place::max_waiters`] waiters. A further one gets [`Acquired::Full`].
 ///
-/// **Several at once.** The verbs that end in `_each` do the same verb several times, and cost less than so many
-/// calls. Each of them is a verb of its own: atomic by itself, with an answer of its own, and whether one is refused,
-/// fails, or has an unknown outcome is no harm to its neighbours (unless what they have in common fails, the connection
-/// for instance, or a right that one of the resources needs). Those of one resource are executed in their order, and
-/// their fences grow in it; between resources there is no order, and the fences of two have none either. A store splits
-/// what is too much for one go; if an answer is lost on the way, what is sent again may come after what was behind it.
+/// **Batches.** A verb that ends in `_each` does the same verb several times, and costs less than that many calls. Each
+/// element is a verb of its own: it is atomic by itself and has its own answer. An element that is refused, fails or has
+/// an unknown outcome does not affect the others, unless something that they share fails, such as the connection or a
+/// right that one of the resources needs. Elements of one resource are executed in their order, and their fences grow in
+/// that order. Between resources there is no order, and neither do the fences of two resources have one. A store splits a
+/// batch that is too large for one call. If an answer is lost on the way, an element that is sent again may be executed
+/// after its successors.
 ///
-/// **All or none.** [`acquire_all`](Self::acquire_all) takes several resources at once, each for a token of its own.
+/// **All or none.** [`acquire_all`](Self::acquire_all) takes several resources at once, each with its own token.
 ///
-/// **Never a scan.** The work of acquire, renew and release is at most logarithmic in the number of holders, and bounded in
-/// the number of those that have ended and are cleared away: what is left over is cleared away by later verbs, and holds
-/// nothing meanwhile; permits may come free that much later. Only [`list`](Self::list) walks over names.
+/// **Never a scan.** The work of acquire, renew and release is at most logarithmic in the number of holders, and it
+/// removes only a bounded number of ended ones. Later verbs remove the rest, which holds nothing meanwhile; permits may
+/// become free that much later. Only [`list`](Self::list) walks over names.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
-    /// Takes what is asked, if it is free.
+    /// Acquires the requested resource if it is free.
     fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired>;
 
-    /// Counts the end of a hold anew: `ttl` from now. Only a live holder is renewed.
+    /// Extends a hold: its end is `ttl` from now. Only a live holder is renewed.
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed>;
 
-    /// Gives a hold back. The resource opens after `closed_for`, which is usually zero.
+    /// Releases a hold. The resource opens after `closed_for`, which is usually zero.
     fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released>;
 
-    /// Whether this token holds, at this moment.
+    /// Returns true if this token holds at this moment.
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool>;
 
-    /// Who holds the resource: at most `limit` holders, those that end first.
+    /// Returns the holders of the resource: at most `limit`, those that end first.
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection>;
 
-    /// The resources that are not free and whose name starts with `prefix`: at most `limit`, in order of name.
+    /// Lists the resources that are not free and whose name starts with `prefix`: at most `limit`, in order of name.
     fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing>;
 
-    /// Takes a resource away from all its holders, and opens it to those who wait. Answers how many holders there were.
+    /// Releases a resource for all its holders, and opens it to the waiters. Returns the number of holders that there
+    /// were.
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64>;
 
-    /// [`acquire`](Self::acquire) for each of these.
+    /// Executes [`acquire`](Self::acquire) for each of these.
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
         join_all(asked.iter().map(|asked| self.acquire(asked))).boxed()
     }
 
-    /// [`acquire_each`](Self::acquire_each), but the fence of a new grant to the i-th of them, counted from 0, is at least
-    /// `first + i`. A `first` that lies more than [`AHEAD_AT_MOST`] past the store's own time, or more than half of the time
-    /// for which it keeps its last fence if that ends, counts as that. The answer also tells the store's time, and what the
-    /// store had written down of its recovery ([`teach`](Self::teach)), both at the moment of the acquisitions.
+    /// Executes [`acquire_each`](Self::acquire_each) with a lower bound on fences: a new grant to the i-th of them,
+    /// counted from 0, has a fence of at least `first + i`. The store limits a `first` that is too far ahead of its own
+    /// time. The limit is [`AHEAD_AT_MOST`] past that time, or half of the time for which the store keeps its last fence,
+    /// if that time ends and the half is shorter. The answer also carries the store's time and its record of recovery
+    /// ([`teach`](Self::teach)), both as of the acquisitions.
     ///
-    /// By it the nodes of a quorum give out the same fences, so that none has to be raised. A store that cannot do it takes
-    /// no notice of `first`, and tells neither.
+    /// A quorum uses it to have its nodes issue the same fences, so that no fence has to be raised. A store that cannot
+    /// do this ignores `first`, and returns neither its time nor its record.
     fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
         let _ = first;
         self.acquire_each(asked).map(Paced::without_clock).boxed()
     }
 
-    /// [`renew`](Self::renew) for each of these, with its TTL.
+    /// Executes [`renew`](Self::renew) for each of these, with its TTL.
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
         join_all(renewals.iter().map(|(hold, ttl)| self.renew(hold, *ttl))).boxed()
     }
 
-    /// [`release`](Self::release) for each of these, with how long its resource stays closed.
+    /// Executes [`release`](Self::release) for each of these, with the time for which its resource stays closed.
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
         join_all(releases.iter().map(|(hold, closed_for)| self.release(hold, *closed_for))).boxed()
     }
 
-    /// Releases `from`, and acquires `to`, which asks for the same resource exclusively: as the two verbs would, but at
-    /// one moment, so that nobody comes in between. If `overtake`, `to` comes before all who wait; a place that it had
-    /// in the queue is given up.
+    /// Releases `from` and acquires `to`, which asks for the same resource exclusively. The effect is that of the two
+    /// verbs, but at one moment, so that nobody comes in between. With `overtake`, `to` goes ahead of all waiters. A
+    /// place that `to` had in the queue is given up.
     ///
     /// A store that cannot do both at one moment does one after the other, and does not let `to` overtake.
     fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
@@ -190,23 +195,23 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         all::release_then_acquire(self, from, to).boxed()
     }
 
-    /// Takes all of these, at one moment, or none of them: each as a try, whose [`place`](Acquisition::place) is not
-    /// looked at. At most [`ALL_AT_MOST`], for the store serves nobody else meanwhile. If one cannot be granted, those
-    /// that this call has granted are taken back; what a token held before is left to it.
+    /// Takes all of these at one moment, or none of them. Each is a try: its [`place`](Acquisition::place) is ignored. At
+    /// most [`ALL_AT_MOST`] are accepted, because the store serves nobody else meanwhile. If one cannot be granted, the
+    /// grants of this call are undone. A hold that a token had before stays.
     ///
-    /// An error, unless it is certain that nothing was executed, leaves each token either holding or not: give all of
-    /// them back.
+    /// After an error whose certainty is not [`Certainty::NotExecuted`], each token may hold or not: release all of them.
     ///
-    /// A store that cannot do it at one moment acquires one after the other, and if one cannot be granted gives all
-    /// back, also what a token held before.
+    /// A store that cannot do it at one moment acquires one after the other. If one cannot be granted, it releases all,
+    /// including holds that a token had before.
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
         all::one_after_the_other(self, asked).boxed()
     }
 
-    /// Gives each of these live holds this fence, unless its own is larger, and makes every later fence of its resource larger
-    /// than that. Nothing lowers a fence. Answers for each whether its token holds; if not, nothing is changed.
+    /// Raises the fence of each of these live holds to the given one, unless its own is larger. Every later fence of the
+    /// resource is larger than that. Nothing lowers a fence. Returns for each whether its token holds; if it does not,
+    /// nothing is changed.
     ///
-    /// It is what a quorum needs of its nodes: they issue fences of their own, and the largest is written back.
+    /// A quorum needs this of its nodes: they issue their own fences, and the largest is written back.
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
         let refused = || StoreError::Unsupported {
             asked: "raising of fences".to_owned(),
@@ -215,60 +220,63 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         async move { raises.iter().map(|_| Err(refused())).collect() }.boxed()
     }
 
-    /// The incarnation of the store that answers now. A verb that was answered before this is asked was answered by it, or
-    /// by an earlier one.
+    /// Returns the current incarnation of the store. A verb that was answered before this call was answered by this
+    /// incarnation or by an earlier one.
     fn instance(&self) -> Reply<'_, Instance> {
         async move { Err(no_recovery()) }.boxed()
     }
 
-    /// What a quorum has to know of a node that may have forgotten: all of it as of one moment.
+    /// Returns the state that a quorum needs of a node that may have forgotten, all of it as of one moment.
     fn report(&self) -> Reply<'_, Report> {
         async move { Err(no_recovery()) }.boxed()
     }
 
-    /// Makes every later fence larger than the one that is taught, and writes down what was taught. It is forgotten with
-    /// everything else. A lesson of the incarnation that is written down already never lowers its fence.
+    /// Makes every later fence larger than the one in the lesson, and stores the lesson. The lesson is forgotten together
+    /// with everything else. A repeated lesson for the recorded incarnation never lowers its fence.
     fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
         let _ = lesson;
         async move { Err(no_recovery()) }.boxed()
     }
 
-    /// The announcements to this inbox, without an end. It connects by itself, again and again. A store without a queue
-    /// has nothing to announce, and its announcements end at once.
+    /// Returns the announcements to this inbox, as a stream without an end. The stream connects and reconnects by itself.
+    /// A store without a queue has nothing to announce, and its stream ends at once.
     fn listen(&self, inbox: &Inbox) -> Announcements;
 
-    /// Where the locks are, in one line for a log: an address, without user and password.
+    /// Returns the location of the locks in one line for a log: an address, without user and password.
     fn describe(&self) -> String {
         std::any::type_name::<Self>().to_owned()
     }
 
-    /// How much has to be lost before this store forgets a hold that it granted or renewed. It holds for all of them.
+    /// Returns the durability of this store: the extent of loss that makes it forget a hold. It applies to every hold
+    /// that the store granted or renewed.
     fn safety(&self) -> Safety {
         Safety::OneCopy
     }
 }
 
-/// See [`Store::listen`].
+/// The stream that [`Store::listen`] returns.
 pub type Announcements = BoxStream<'static, Announcement>;
 
-/// Where hand-overs are announced: one for each lock manager, named by 128 random bits.
+/// The address of hand-over announcements: one for each lock manager, named by 128 random bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Inbox(pub Token);
 
-/// What an inbox is told.
+/// An announcement to an inbox.
 #[derive(Clone, Debug)]
 pub enum Announcement {
-    /// This token was handed over what it waits for.
+    /// The resource that this token waits for was handed over to it.
     HandedOver(Token),
-    /// What this token waits for was handed over to somebody else, and it is the next: it should look again when the
-    /// grant window is over.
+    /// The resource that this token waits for was handed over to another waiter, and this token is the next. It should
+    /// look again when the grant window is over.
     Next(Token),
-    /// This token should look at once, and again when the grant window is over: there was more to hand over than one verb
-    /// hands over, or something that was handed over has not been taken up, and those who live are to show it.
+    /// This token should look at once, and again when the grant window is over. Either there was more to hand over than
+    /// one verb hands over, or a hand-over was not taken up and live waiters have to show that they are alive.
     GoOn(Token),
-    /// From here on announcements arrive; earlier ones may have been lost. All who wait should attempt now.
+    /// Subscribed: announcements arrive from here on, and earlier ones may have been lost. All waiters should attempt
+    /// now.
     Listening,
-    /// No announcement will arrive until [`Listening`](Self::Listening) is told, for this reason; attempts alone go on.
+    /// Disconnected for this reason: no announcement arrives until [`Listening`](Self::Listening). Only the waiters' own
+    /// attempts go on.
     Deaf(StoreError),
 }
 
@@ -279,14 +287,14 @@ fn no_recovery() -> StoreError {
     }
 }
 
-/// How many waiters a store tells at most that they are next, until it finds one that listens. The one that asks is not
-/// one of them.
+/// The largest number of waiters that one verb tells that they are next, until it finds one that listens. The caller's
+/// own waiter is not counted.
 pub const NEXT_AT_MOST: usize = 8;
 
-/// How many waiters a store tells at most at one moment to show that they are alive.
+/// The largest number of waiters that one verb asks to show that they are alive.
 pub const CALLED_AT_MOST: usize = 320;
 
-/// How much of the queue one verb of a store serves at most: a hand-over counts as 5 steps, and a waiter that is passed
-/// over because it is taken for dead as one. In a batch on one server the verbs that a call serves have so many together, and
-/// each of them at least 5.
+/// The budget of one verb for serving the queue, in steps. A hand-over counts as 5 steps, and a waiter that is skipped
+/// because it is taken for dead counts as 1. In a batch on one server, the verbs of one call share this budget, and each
+/// of them has at least 5 steps.
 pub const STEPS_AT_MOST: u32 = 320;

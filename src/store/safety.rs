@@ -1,22 +1,22 @@
-//! How much has to be lost before a store forgets a hold.
+//! The extent of loss that makes a store forget a hold.
 
-/// What stands behind a lease: see [`Store::safety`](super::Store::safety).
+/// The durability of a lease: see [`Store::safety`](super::Store::safety).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Safety {
-    /// One server, or one process, certainly knows of it. It may be forgotten when that one fails, even if there are
-    /// replicas.
+    /// One server, or one process, certainly knows of the lease. The lease may be forgotten when that one fails, even if
+    /// there are replicas.
     OneCopy,
-    /// So many replicas, besides the master, have confirmed the grant and every renewal that counts.
+    /// A number of replicas, besides the master, have confirmed the grant and every renewal that counts.
     Replicated {
-        /// How many at least; 1 or more.
+        /// The smallest number of replicas that confirmed; 1 or more.
         replicas: u32,
     },
-    /// A majority of independent nodes certainly knows of it: it survives the loss of all the others.
+    /// A majority of independent nodes certainly knows of the lease. It survives the loss of all other nodes.
     Majority {
-        /// How many nodes know of the grant and of every renewal that counts, at least.
+        /// The smallest number of nodes that know of the grant and of every renewal that counts.
         nodes: usize,
-        /// How many nodes there are.
+        /// The number of nodes.
         of: usize,
     },
 }

@@ -284,7 +284,9 @@ impl Checker {
                 continue;
             };
             let end = self.resources.values().find_map(|resource| resource.last_end_of(*token, self.nodes));
-            let held_on = end.unwrap_or_default().saturating_sub(over.max(*granted));
+            let begun = self.resources.values().find_map(|resource| resource.model.begun.get(token).copied());
+            let since = over.max(*granted).max(begun.unwrap_or_default());
+            let held_on = end.unwrap_or_default().saturating_sub(since);
             self.findings.checks += 1;
             if held_on > GIVEN_BACK {
                 let details =

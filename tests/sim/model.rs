@@ -20,6 +20,8 @@ pub(crate) struct Model {
     queue: Queue,
     /// The end of every token that ever held: the past ones as they were, the others if nothing happens.
     pub(crate) ends: HashMap<Token, Duration>,
+    /// The beginning of its last hold: a place that is kept for others may be handed the resource more than once.
+    pub(crate) begun: HashMap<Token, Duration>,
     /// Which grant it was, counted in their order, that gave a token this fence; a re-entry counts as its first hold.
     /// Not by the token alone: a repeat that is executed after the end of the hold is another grant to the same token.
     pub(crate) order: HashMap<(Token, Fence), u64>,
@@ -115,7 +117,7 @@ impl Model {
                 (order, in_turn.and(verdict))
             }
         };
-        self.enter(asked, (fence, order), now + asked.ttl, asked.lock_delay);
+        self.enter(asked, (fence, order), (now, now + asked.ttl), asked.lock_delay);
         verdict
     }
 
@@ -127,9 +129,18 @@ impl Model {
         }
     }
 
-    fn enter(&mut self, asked: &Wanted, (fence, order): (Fence, u64), end: Duration, lock_delay: Duration) {
+    fn enter(
+        &mut self,
+        asked: &Wanted,
+        (fence, order): (Fence, u64),
+        (now, end): (Duration, Duration),
+        lock_delay: Duration,
+    ) {
         let (request, token, owner, mode) = (asked.request, asked.token, asked.owner.clone(), asked.mode);
         self.order.insert((token, fence), order);
+        if !self.is_live(token, now) {
+            self.begun.insert(token, now);
+        }
         self.holds.retain(|hold| hold.token != token);
         let opening = end + lock_delay;
         self.holds.push(Hold { request, token, owner, mode, fence, order, end, opening, lock_delay });
@@ -275,7 +286,7 @@ impl Model {
         };
         self.queue.forget(|waiting| waiting.request == to.request);
         let (order, verdict) = self.admitted(to, fence, now);
-        self.enter(to, (fence, order), now + to.ttl, to.lock_delay);
+        self.enter(to, (fence, order), (now, now + to.ttl), to.lock_delay);
         self.overtaken = if self.queue.len() > 0 { before + 1 } else { 0 };
         // A manager that is started again has forgotten how often it was.
         match self.overtaken > 2 * limit + 1 {
@@ -318,7 +329,7 @@ impl Model {
             return broken("P18", format!("request {request} does not wait"));
         };
         let (order, verdict) = self.admitted(&asked, fence, now);
-        self.enter(&asked, (fence, order), now + remaining, Duration::ZERO);
+        self.enter(&asked, (fence, order), (now, now + remaining), Duration::ZERO);
         verdict?;
         match remaining > asked.window {
             true => broken("P8", format!("request {request} may stay away for {remaining:?}")),

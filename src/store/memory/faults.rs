@@ -1,21 +1,21 @@
-//! Faults that a test tells a store to have.
+//! Faults that a test injects into a store.
 
 use std::{collections::VecDeque, iter, time::Duration};
 
 use crate::store::StoreError;
 
-/// What happens to one verb.
+/// The fault of one verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is not executed.
+    /// The verb is not executed.
     Fail,
-    /// It is executed, but the answer gets lost.
+    /// The verb is executed, but its answer gets lost.
     LoseReply,
-    /// It is executed after this pause.
+    /// The verb is executed after this pause.
     Stall(Duration),
 }
 
-/// The faults to come, one a verb.
+/// The faults to come, one for each verb.
 #[derive(Debug, Default)]
 pub(super) struct Faults(VecDeque<Fault>);
 

@@ -1,4 +1,4 @@
-//! Those who hold one resource, or keep it closed, and what that means for those who ask.
+//! The holders of one resource, with those that only keep it closed, and their effect on acquisitions.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -12,36 +12,39 @@ use crate::{
     store::{Acquisition, HolderState, StoreError},
 };
 
-/// The holders of a resource. While there are records, they are all exclusive (of one owner and one fence), or
-/// all shared, or all permits of one capacity; so any of them tells how the resource is in use.
+/// The holders of a resource.
+///
+/// All records are of one kind: exclusive (of one owner and one fence), shared, or permits of one capacity. So any of
+/// them tells how the resource is in use.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     records: HashMap<Token, Record>,
-    /// By when something becomes of them.
+    /// The time at which each record changes by itself.
     due: BTreeSet<(Moment, Token)>,
-    /// By when the resource is free of them.
+    /// The time at which the resource is free of each record.
     openings: BTreeSet<(Moment, Token)>,
-    /// The permits that all records take.
+    /// The permits that all records take together.
     taken: u64,
     shares: HashMap<Owner, Share>,
 }
 
-/// What one owner holds; what it only keeps closed does not count.
+/// The holds of one owner, without those that only keep the resource closed.
 #[derive(Debug, Default)]
 struct Share {
     holds: u64,
     permits: u32,
 }
 
-/// What the holders mean for an acquisition that does not hold yet.
+/// The compatibility of an acquisition that does not hold yet with the holders.
 pub(super) enum Verdict<'a> {
-    /// It fits if nobody waits ahead of it, beside those whom this one ends first or last of.
+    /// Compatible with the current holders, if nobody waits ahead of it. Carries the holder that bounds the wait, if
+    /// any: the one that ends first or last.
     Fits(Option<&'a Record>),
-    /// It is one more hold of the owner that has the resource, with this fence; whoever waits.
+    /// Another hold of the owner that has the resource, with this fence; it does not matter who waits.
     ReEntry(Fence),
-    /// It reads where its owner reads already; whoever waits.
+    /// A shared hold beside those of the same owner; it does not matter who waits.
     BesideItsOwn,
-    /// It does not fit, because of this one.
+    /// Incompatible, because of this holder.
     InTheWay(&'a Record),
 }
 
@@ -98,7 +101,7 @@ impl Holders {
         self.enter(record);
     }
 
-    /// Answers whether the token holds; if so, its end is counted anew.
+    /// Counts the end of a hold anew. Returns true if the token holds.
     pub(super) fn extend(&mut self, token: Token, ttl: Duration, now: Moment) -> bool {
         let held = self.holds(token);
         if held && let Some(mut record) = self.take(token) {
@@ -108,7 +111,8 @@ impl Holders {
         held
     }
 
-    /// Answers whether the token holds; if so, it has at least this fence, and if it is exclusive all who re-entered with it.
+    /// Gives a hold at least this fence; if it is exclusive, also all holds that re-entered with it. Returns true if
+    /// the token holds.
     pub(super) fn raise_fence(&mut self, token: Token, fence: Fence) -> bool {
         let Some(record) = self.records.get_mut(&token).filter(|record| record.holds()) else {
             return false;
@@ -120,7 +124,7 @@ impl Holders {
         true
     }
 
-    /// Ends a hold before its time; until `opening` it keeps its place, which is nobody's.
+    /// Ends a hold before its time. Until `opening` its record stays, without an owner, and keeps the resource closed.
     pub(super) fn close(&mut self, token: Token, opening: Moment) {
         self.stop_holding(token);
         if let Some(mut record) = self.take(token) {
@@ -130,7 +134,7 @@ impl Holders {
         }
     }
 
-    /// The hold, or what is left of it.
+    /// Returns the hold, or the record that keeps the resource closed after it.
     pub(super) fn get(&self, token: Token) -> Option<&Record> {
         self.records.get(&token)
     }
@@ -139,7 +143,7 @@ impl Holders {
         self.get(token).is_some_and(Record::holds)
     }
 
-    /// Whose this hold is.
+    /// Returns the owner of this hold.
     pub(super) fn owner_of(&self, token: Token) -> Option<Owner> {
         self.get(token).and_then(|record| record.owner.clone())
     }
@@ -148,7 +152,7 @@ impl Holders {
         self.share_of(owner).map_or(0, |share| share.holds)
     }
 
-    /// The records; those that end first come first.
+    /// Returns the records, those that end first in front.
     pub(super) fn in_order_of_end(&self) -> impl Iterator<Item = &Record> {
         self.due.iter().map(|(_, token)| &self.records[token])
     }
@@ -194,7 +198,7 @@ impl Holders {
         self.records.insert(record.token, record);
     }
 
-    /// Takes a record out of all orders, to change it or to forget it.
+    /// Removes a record from all orders, to change it or to drop it.
     fn take(&mut self, token: Token) -> Option<Record> {
         let record = self.records.remove(&token)?;
         self.due.remove(&(record.due(), token));
@@ -204,7 +208,7 @@ impl Holders {
 }
 
 impl Share {
-    /// All that the owner holds, given the mode in which the resource is in use.
+    /// Returns all that the owner holds, given the mode in which the resource is in use.
     fn as_mode(&self, in_use: Mode) -> Mode {
         match (in_use, NonZeroU32::new(self.permits)) {
             (Mode::Permits { of, .. }, Some(count)) => Mode::Permits { count, of },

@@ -1,4 +1,4 @@
-//! Who listens for announcements, and how they are told.
+//! The subscribers to notifications, and the delivery to them.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::faults;
 use crate::store::{Announcement, Inbox};
 
-/// All who listen. A clone is another handle to the same inboxes.
+/// All subscribers. A clone is another handle to the same inboxes.
 #[derive(Clone, Default)]
 pub(super) struct Inboxes(Arc<Mutex<Listeners>>);
 
@@ -24,7 +24,7 @@ struct Listeners {
     deaf: bool,
 }
 
-/// The announcements to one who listens, and its entry among the listeners as long as it lives.
+/// The notifications to one subscriber. It has an entry among the listeners for as long as it lives.
 struct Listener {
     inbox: Inbox,
     inboxes: Inboxes,
@@ -40,7 +40,8 @@ impl Inboxes {
         Listener { inbox, inboxes: self.clone(), announcements }
     }
 
-    /// Answers whether anybody listens, as far as it can be told: what gets lost on its way was sent to somebody.
+    /// Sends a notification. Returns true if somebody is subscribed, as far as can be told: a notification that gets
+    /// lost on its way was sent to somebody.
     pub(super) fn announce(&self, inbox: Inbox, announcement: &Announcement) -> bool {
         let listeners = self.listeners();
         let Some(listening) = listeners.listening.get(&inbox).filter(|_| !listeners.deaf) else {
@@ -73,13 +74,13 @@ impl Inboxes {
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
-        // Nothing that can panic is done while this is locked.
+        // Nothing that can panic happens while this is locked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Listeners {
-    /// What a listener is told first, and again when it changes.
+    /// Returns the first notification to a subscriber, which is sent again when it changes.
     fn beginning(&self) -> Announcement {
         if self.deaf { Announcement::Deaf(faults::unavailable()) } else { Announcement::Listening }
     }
@@ -107,6 +108,6 @@ impl Drop for Listener {
 }
 
 fn tell(listener: &UnboundedSender<Announcement>, announcement: Announcement) {
-    // Who just stops listening does not want to know.
+    // A subscriber that is just leaving does not need the notification.
     let _ = listener.send(announcement);
 }

@@ -1,4 +1,4 @@
-//! A store in the memory of one process: the contract at its plainest, and faults on demand.
+//! An in-memory store for one process: the contract in its simplest form, and faults on demand.
 
 mod faults;
 mod holders;
@@ -39,12 +39,12 @@ use crate::{
 
 /// Locks in the memory of one process.
 ///
-/// For trying out, for applications of one process, and for tests: it keeps the whole contract of [`Store`], in
+/// It serves for trials, for applications of one process, and for tests. It keeps the whole contract of [`Store`], in
 /// virtual time too (see [`RuntimeClock`](crate::world::RuntimeClock)), and has faults when it is told to. It is also
 /// the model that other stores are compared with.
 ///
-/// A clone is another handle to the same store. Its fences grow as long as the machine runs: a store that is started
-/// again after a reboot begins with small ones.
+/// A clone is another handle to the same store. Fences grow as long as the machine runs: a store that is started again
+/// after a reboot begins with small ones.
 #[derive(Clone)]
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
@@ -52,55 +52,55 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// A store whose time is that of `clock`.
+    /// Creates a store that takes its time from `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let state = State::started(clock.now());
         Self { clock, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The next `verbs` verbs, whichever they are, are not executed, and answer [`StoreError::Unavailable`].
+    /// Makes the next `verbs` verbs, whichever they are, fail with [`StoreError::Unavailable`]. They are not executed.
     ///
-    /// Faults wait in line: each verb takes the one that was asked for first.
+    /// Faults are taken in the order in which they were asked for, one by each verb.
     pub fn fail_next(&self, verbs: usize) {
         self.state().faults.script(Fault::Fail, verbs);
     }
 
-    /// The next `verbs` verbs are executed, but answer [`StoreError::Lost`].
+    /// Loses the replies to the next `verbs` verbs: they are executed, but answer [`StoreError::Lost`].
     pub fn lose_next_replies(&self, verbs: usize) {
         self.state().faults.script(Fault::LoseReply, verbs);
     }
 
-    /// The next `verbs` verbs are executed and answered only after `pause` (of the tokio runtime's time). One whose
-    /// answer is not waited for that long is not executed.
+    /// Delays the next `verbs` verbs: they are executed and answered only after `pause` (of the tokio runtime's time).
+    /// A verb whose caller stops waiting before that is not executed.
     pub fn stall_next(&self, verbs: usize, pause: Duration) {
         self.state().faults.script(Fault::Stall(pause), verbs);
     }
 
-    /// From now on announcements get lost on their way, and nobody is told; until this is called with `false`.
+    /// Loses all notifications on their way from now on, without telling the subscribers, until it is called with `false`.
     pub fn lose_announcements(&self, lose: bool) {
         self.state().inboxes.lose(lose);
     }
 
-    /// Whoever listens is told [`Announcement::Deaf`](crate::store::Announcement::Deaf), and nothing more; until this is
-    /// called with `false`, which is told as [`Listening`](crate::store::Announcement::Listening).
+    /// Disconnects all subscribers: they are told [`Announcement::Deaf`](crate::store::Announcement::Deaf), and nothing
+    /// more, until this is called with `false`. That is told as [`Listening`](crate::store::Announcement::Listening).
     pub fn deafen(&self, deaf: bool) {
         self.state().inboxes.deafen(deaf);
     }
 
-    /// Forgets all holders and waiters, as a server that lost its data and came back empty. Fences go on growing.
+    /// Forgets all holders and waiters, like a server that lost its data and came back empty. Fences go on growing.
     pub fn clear(&self) {
         self.state().resources.clear();
     }
 
-    /// Forgets everything, fences too, as a server without persistence that was killed and started again: another
-    /// [`Instance`]. Faults that wait in line, and those who listen, stay.
+    /// Forgets everything, fences too, like a server without persistence that was killed and started again: it is
+    /// another [`Instance`]. Faults that are still to come stay, and so do subscribers.
     pub fn restart(&self) {
         let now = self.clock.now();
         self.state().restart(now);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Only a clock of the application can panic while this is locked, and then nothing has been changed yet.
+        // Only a clock of the application can panic while this is locked, and nothing has been changed by then.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -237,14 +237,14 @@ impl Store for MemoryStore {
     }
 }
 
-/// The time as a server keeps it.
+/// Cuts a time to whole milliseconds, as a server keeps it.
 fn in_whole_millis(now: Moment) -> Moment {
     let since = since_origin(now);
     now - Duration::from_nanos(u64::from(since.subsec_nanos() % 1_000_000))
 }
 
 impl Default for MemoryStore {
-    /// A store whose time is that of the machine.
+    /// Creates a store that takes its time from the machine.
     fn default() -> Self {
         Self::new(Arc::new(SystemClock))
     }

@@ -1,4 +1,4 @@
-//! Who waits for one resource, in the order of arrival.
+//! The waiters for one resource, in the order of arrival.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -14,26 +14,27 @@ use crate::{
 /// The number of an arrival; a later one has a larger number.
 type Arrival = u64;
 
-/// How many arrivals are counted together: see [`Queue::ahead`].
+/// The number of arrivals that are counted together: see [`Queue::ahead`].
 const BLOCK: u64 = 256;
 
 /// The waiters of a resource.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiters: BTreeMap<Arrival, Waiter>,
-    /// Those that were handed over what they wait for and have not taken it up, and those that are taken for dead. Their
-    /// arrival is remembered until their patience is over.
+    /// The waiters that were handed over what they wait for and have not taken it up, and those that are taken for
+    /// dead. Their arrival is remembered until their ticket expires.
     aside: BTreeMap<Arrival, Waiter>,
     arrivals: HashMap<Token, Arrival>,
-    /// By when their places are gone.
+    /// The times at which tickets expire.
     patience: BTreeSet<(Moment, Arrival)>,
-    /// By when hand-overs have to be taken up.
+    /// The times by which hand-overs must be taken up.
     offers: BTreeSet<(Moment, Arrival)>,
-    /// When the roll was called last.
+    /// The latest roll call.
     roll: Option<Roll>,
-    /// The one before, if what was handed over after it was not taken up either: who has not answered it is taken for dead.
+    /// The roll call before that, if something handed over after it was not taken up either. A waiter that has not
+    /// answered it is taken for dead.
     sieve: Option<Roll>,
-    /// How many wait of each block of arrivals.
+    /// The number of waiters in each block of arrivals.
     blocks: BTreeMap<u64, u64>,
     next: Arrival,
 }
@@ -42,27 +43,27 @@ pub(super) struct Queue {
 #[derive(Clone, Copy, Debug)]
 struct Roll {
     called: Moment,
-    /// Who came after this one was not called.
+    /// The last arrival that was called.
     up_to: Arrival,
 }
 
-/// One that waits.
+/// One waiter.
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) asked: Acquisition,
     pub(super) place: Place,
     gone: Moment,
-    /// Whether it came back after it had been set aside: it lives, though nobody may hear its inbox.
+    /// True if it came back after it had been set aside: it is alive, though its inbox may have no subscriber.
     pub(super) came_back: bool,
-    /// From when until when it may take up what it was handed over.
+    /// The start and the end of the time in which it may take up what it was handed over.
     offered: Option<(Moment, Moment)>,
 }
 
-/// What becomes of one that wants to wait.
+/// The answer to an acquisition that wants to wait.
 pub(super) enum Standing {
-    /// It waits, with this many ahead.
+    /// It waits, with this many waiters ahead.
     Waits(u64),
-    /// This many wait, and that is as many as may.
+    /// The queue is full: this many wait, and no more may.
     Full(u64),
 }
 
@@ -71,7 +72,7 @@ impl Waiter {
         self.asked.hold.token
     }
 
-    /// How long what it is handed over is kept for it.
+    /// Returns the time for which a hand-over is kept for it.
     pub(super) fn window(&self) -> Duration {
         whole_millis(self.place.grant_window).max(Duration::from_millis(1))
     }
@@ -80,14 +81,14 @@ impl Waiter {
         whole_millis(self.place.patience).max(Duration::from_millis(1))
     }
 
-    /// Whether it has not asked since this roll was called, though it was called.
+    /// Returns true if this roll call included it and it has not asked since.
     fn missed(&self, arrival: Arrival, roll: Roll) -> bool {
         arrival <= roll.up_to && self.gone < roll.called + self.patience()
     }
 }
 
 impl Queue {
-    /// How many stand in it.
+    /// Returns the number of waiters, without those set aside.
     pub(super) fn len(&self) -> u64 {
         self.waiters.len() as u64
     }
@@ -96,12 +97,12 @@ impl Queue {
         self.waiters.is_empty()
     }
 
-    /// Whether nobody stands in it, and nobody's place is remembered.
+    /// Returns true if nobody waits and no ticket is remembered.
     pub(super) fn is_forgotten(&self) -> bool {
         self.arrivals.is_empty()
     }
 
-    /// How many stand in it whose places are not gone.
+    /// Returns the number of waiters whose tickets have not expired.
     pub(super) fn waiting(&self, now: Moment) -> u64 {
         let gone = self.patience.range(..=(now, Arrival::MAX));
         self.len() - gone.filter(|(_, arrival)| self.waiters.contains_key(arrival)).count() as u64
@@ -123,13 +124,14 @@ impl Queue {
         self.arrivals.get(&token).is_some_and(|arrival| self.waiters.contains_key(arrival))
     }
 
-    /// Whether the head was called and has not answered.
+    /// Returns true if the head was called and has not answered.
     pub(super) fn head_is_taken_for_dead(&self) -> bool {
         let head = self.waiters.first_key_value();
         head.zip(self.sieve).is_some_and(|((&arrival, head), roll)| head.missed(arrival, roll))
     }
 
-    /// Sets the head aside: it is handed something over until then, or taken for dead.
+    /// Sets the head aside. Either it was handed over what it waits for, to take up within `offered`, or it is taken
+    /// for dead.
     pub(super) fn set_head_aside(&mut self, offered: Option<(Moment, Moment)>) {
         if let Some((arrival, mut head)) = self.waiters.pop_first() {
             self.counted_out(arrival);
@@ -139,7 +141,7 @@ impl Queue {
         }
     }
 
-    /// Lets one that was set aside stand where it stood: it asks.
+    /// Puts a waiter that was set aside back to where it was, because it asks.
     pub(super) fn come_back(&mut self, token: Token) {
         let Some(&arrival) = self.arrivals.get(&token) else {
             return;
@@ -154,7 +156,7 @@ impl Queue {
         }
     }
 
-    /// Puts an acquisition at the end, or keeps its place if it has one.
+    /// Puts an acquisition at the end of the queue, or keeps its ticket if it has one.
     pub(super) fn stand(&mut self, asked: &Acquisition, place: Place, now: Moment) -> Standing {
         let gone = now + whole_millis(place.patience).max(Duration::from_millis(1));
         if let Some(&arrival) = self.arrivals.get(&asked.hold.token) {
@@ -175,7 +177,7 @@ impl Queue {
         Standing::Waits(waiting)
     }
 
-    /// Takes a token out for good. Answers whether it stood there.
+    /// Removes a token for good. Returns true if it was waiting.
     pub(super) fn leave(&mut self, token: Token) -> bool {
         let stood = self.holds_a_place_for(token);
         if let Some(&arrival) = self.arrivals.get(&token) {
@@ -184,7 +186,7 @@ impl Queue {
         stood
     }
 
-    /// Forgets those whose patience is over.
+    /// Removes all whose tickets have expired.
     pub(super) fn settle(&mut self, now: Moment) {
         while let Some(&(gone, arrival)) = self.patience.first()
             && gone <= now
@@ -193,7 +195,7 @@ impl Queue {
         }
     }
 
-    /// Whether something that was handed over since the roll was called was not taken up in time. It is told once.
+    /// Returns true if a hand-over since the latest roll call was not taken up in time. Each of them is reported once.
     pub(super) fn finds_unclaimed(&mut self, now: Moment) -> bool {
         let mut found = false;
         while let Some(&(end, arrival)) = self.offers.first()
@@ -206,12 +208,12 @@ impl Queue {
         found
     }
 
-    /// Calls the first waiters, who are told by `tell`. Whoever has not answered the roll before this one is dead.
+    /// Begins a roll call. A waiter that has not answered the one before it is taken for dead.
     pub(super) fn call_the_roll(&mut self, now: Moment) {
         self.sieve = self.roll.replace(Roll { called: now, up_to: 0 });
     }
 
-    /// The first waiters, so many, have been called.
+    /// Takes note that the first `most` waiters have been called.
     pub(super) fn called(&mut self, most: usize) {
         let up_to = self.waiters.keys().take(most).copied().max();
         if let (Some(roll), Some(up_to)) = (&mut self.roll, up_to) {
@@ -227,7 +229,8 @@ impl Queue {
         }
     }
 
-    /// How many wait before this arrival. Counted by blocks, so that a long queue is not walked along.
+    /// Returns the number of waiters before this arrival. They are counted by blocks, so that a long queue is not
+    /// walked along.
     fn ahead(&self, arrival: Arrival) -> u64 {
         let block = arrival / BLOCK;
         let before: u64 = self.blocks.range(..block).map(|(_, count)| count).sum();

@@ -1,4 +1,4 @@
-//! What is kept of one hold.
+//! The record of one hold.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use crate::{
     store::{Acquisition, Holder, HolderState, Metadata},
 };
 
-/// One who holds a resource, or keeps it closed after that.
+/// A holder of a resource, which may keep it closed afterwards.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) token: Token,
@@ -17,7 +17,7 @@ pub(super) struct Record {
     pub(super) state: HolderState,
     end: Moment,
     lock_delay: Duration,
-    /// When the resource is free of it.
+    /// The time at which the resource is free of it.
     pub(super) opening: Moment,
     metadata: Arc<Metadata>,
 }
@@ -29,7 +29,7 @@ impl Record {
         record
     }
 
-    /// A hold that nobody has taken up yet: no lock delay keeps the resource closed after its end. The first
+    /// Creates a hold that nobody has taken up yet: no lock delay keeps the resource closed after its end. The first
     /// [`extend`](Self::extend) takes it up.
     pub(super) fn handed_over(asked: &Acquisition, fence: Fence, end: Moment) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Record {
         self.state == HolderState::Holding
     }
 
-    /// When something becomes of it by itself: its end, and after that its opening.
+    /// Returns the time at which it changes by itself: its end, and after that its opening.
     pub(super) fn due(&self) -> Moment {
         if self.holds() { self.end } else { self.opening }
     }
@@ -79,7 +79,7 @@ impl Record {
     }
 }
 
-/// A duration as a server keeps it: in whole milliseconds, rounded up, so that nothing is kept shorter than asked.
+/// Rounds a duration up to whole milliseconds, as a server keeps it, so that nothing is kept shorter than asked.
 pub(super) fn whole_millis(duration: Duration) -> Duration {
     let millis = duration.as_nanos().div_ceil(1_000_000);
     u64::try_from(millis).map_or(Duration::MAX, Duration::from_millis)

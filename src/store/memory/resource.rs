@@ -1,4 +1,4 @@
-//! One resource: the verbs, done to those who hold it and those who wait for it.
+//! One resource, and the verbs on its holders and waiters.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// A resource that is not free, or that somebody waits for.
+/// A resource that is not free, or that has waiters.
 #[derive(Debug, Default)]
 pub(super) struct Resource {
     holders: Holders,
@@ -47,7 +47,7 @@ impl Resource {
             Ok(Verdict::ReEntry(fence)) => fence,
             Ok(Verdict::BesideItsOwn) => turn.new_fence(),
             Ok(Verdict::Fits(_)) if self.queue.is_empty() => turn.new_fence(),
-            // Those who wait are taken for dead, or there are more dead ones ahead than one verb looks at.
+            // The waiters are taken for dead, or there are more dead ones ahead than one verb looks at.
             Ok(Verdict::Fits(None)) => turn.new_fence(),
             Ok(Verdict::Fits(Some(busy)) | Verdict::InTheWay(busy)) => {
                 let refusal = refusal(busy, now);
@@ -80,7 +80,7 @@ impl Resource {
         turn: &mut Turn<'_>,
     ) -> Passed {
         let released = self.give_back(from, Duration::ZERO, turn);
-        // Who held nothing has nothing to pass on before all who wait.
+        // A token that held nothing has nothing to hand off ahead of the waiters.
         let acquired = if overtake && released == Released::Freed && self.is_free() {
             let fence = turn.new_fence();
             Ok(self.grant(to, fence, turn.now))
@@ -122,41 +122,42 @@ impl Resource {
         }
     }
 
-    /// Whether nobody holds it or keeps it closed. Somebody may wait all the same, whom no verb has handed it to yet.
+    /// Returns true if nobody holds it or keeps it closed. It may have waiters all the same, if no verb has handed it
+    /// over to them yet.
     pub(super) fn is_free(&self) -> bool {
         self.holders.is_empty()
     }
 
-    /// Whether nothing is to be kept of it.
+    /// Returns true if nothing of it has to be kept.
     pub(super) fn is_forgotten(&self) -> bool {
         self.holders.is_empty() && self.queue.is_forgotten()
     }
 
-    /// Brings holders and waiters up to `now`. Whatever else is asked of a resource, this comes first.
+    /// Brings holders and waiters up to `now`. This comes before whatever else is asked of a resource.
     pub(super) fn settle(&mut self, now: Moment) {
         self.holders.settle(now);
         self.queue.settle(now);
     }
 
-    /// The same for a verb that serves those who wait.
+    /// Does the same for a verb that serves waiters, and looks for hand-overs that were not taken up in time.
     fn look(&mut self, turn: &mut Turn<'_>) {
         self.settle(turn.now);
         turn.found_unclaimed |= self.queue.finds_unclaimed(turn.now);
     }
 
-    /// Ends a hold, or gives a place up; nobody gets what is free then yet.
+    /// Releases a hold or a queue ticket. It does not hand over yet what that makes free.
     fn give_back(&mut self, hold: &Hold, closed_for: Duration, turn: &mut Turn<'_>) -> Released {
         self.look(turn);
         let now = turn.now;
         let held = self.holders.holds(hold.token);
-        // Whoever brings the token of a hold may not know whose it is.
+        // Whoever brings the token of a hold may not know its owner.
         let owner = if held { self.holders.owner_of(hold.token) } else { hold.owner.clone() };
         if held {
             self.holders.close(hold.token, now + whole_millis(closed_for));
             self.settle(now);
         }
         self.queue.leave(hold.token);
-        // Counted before the hand-over, which may be to the same owner: it is about what this release leaves.
+        // Counted before the hand-over, which may be to the same owner: the count is of what this release leaves.
         let left = self.holders.holds_of(owner.as_ref());
         match (held, left) {
             (false, count) => Released::NotHeld { count },
@@ -172,13 +173,13 @@ impl Resource {
     }
 
     fn granted(&self, fence: Fence, owner: Option<&Owner>) -> Acquired {
-        // Without an owner nothing is counted, but this hold is one.
+        // Without an owner nothing is counted, but this hold itself is one.
         let holds = self.holders.holds_of(owner).max(1);
         Acquired::Granted(Grant { fence: Some(fence), holds })
     }
 
-    /// Gives the heads of the queue what they wait for, as long as it fits, and sets those aside that are taken for dead.
-    /// The one who asks is not told by an announcement: it gets its answer.
+    /// Hands over to the heads of the queue what they wait for, as long as it fits, and sets aside those that are taken
+    /// for dead. The waiter that asks gets no notification: it gets its answer.
     fn hand_over(&mut self, asking: Option<Token>, turn: &mut Turn<'_>) {
         let calls = std::mem::take(&mut turn.found_unclaimed);
         if calls {
@@ -189,7 +190,7 @@ impl Resource {
             let re_entered = match self.holders.judge(&head.asked) {
                 Ok(Verdict::ReEntry(fence)) => Some(fence),
                 Ok(Verdict::Fits(_) | Verdict::BesideItsOwn) => None,
-                // The head is told its error when it asks itself.
+                // The head gets its error when it asks itself.
                 Ok(Verdict::InTheWay(_)) | Err(_) => break,
             };
             if turn.is_used_up() {
@@ -226,15 +227,15 @@ impl Resource {
         }
     }
 
-    /// Announces the hand-over to the head. Answers whether it is likely to take it up: somebody hears it, or it asks
-    /// without hearing.
+    /// Notifies the head of the hand-over. Returns true if the head is likely to take it up: its inbox has a
+    /// subscriber, or it asks without one.
     fn reaches_head(&self, inbox: Inbox, turn: &Turn<'_>) -> bool {
         self.queue.head().is_some_and(|head| {
             turn.announce(inbox, &Announcement::HandedOver(head.token())) || head.came_back
         })
     }
 
-    /// Something that was handed over was not taken up: those who live are to show it, all at once.
+    /// Asks the first waiters, all at once, to show that they are alive, because a hand-over was not taken up.
     fn call_the_roll(&mut self, asking: Option<Token>, turn: &Turn<'_>) {
         for waiter in self.queue.in_order_of_arrival().take(CALLED_AT_MOST) {
             if asking != Some(waiter.token()) {
@@ -244,8 +245,8 @@ impl Resource {
         self.queue.called(CALLED_AT_MOST);
     }
 
-    /// Tells the first who hears it, and the last, if it is told elsewhere: one of them finds out if those who were handed
-    /// the resource are dead.
+    /// Notifies the first waiter whose inbox has a subscriber, and the last waiter if its inbox is another one. One of
+    /// them finds out if those who were handed the resource are dead.
     fn tell_who_is_next(&self, asking: Option<Token>, tell: fn(Token) -> Announcement, turn: &Turn<'_>) {
         let others = self.queue.in_order_of_arrival().filter(|waiter| asking != Some(waiter.token()));
         let mut others = others.take(NEXT_AT_MOST);
@@ -257,14 +258,14 @@ impl Resource {
         }
     }
 
-    /// Gives a place in the queue up, to those behind it.
+    /// Gives up a queue ticket, in favour of the waiters behind it.
     fn leave(&mut self, token: Token, turn: &mut Turn<'_>) {
         if self.queue.leave(token) {
             self.hand_over(None, turn);
         }
     }
 
-    /// Lets it wait, if it may and wants to.
+    /// Lets an acquisition wait, if it wants to and may.
     fn keep_out(&mut self, asked: &Acquisition, refusal: Refusal, turn: &mut Turn<'_>) -> Acquired {
         let Some(place) = asked.place else {
             self.leave(asked.hold.token, turn);

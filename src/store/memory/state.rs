@@ -1,4 +1,4 @@
-//! All that the store keeps.
+//! The state of the store.
 
 use std::{collections::BTreeMap, ops::Bound, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 pub(super) struct State {
-    /// Those that are held or waited for, and some that nobody has asked for since they became free.
+    /// The resources that are held or waited for, and some that nobody has asked for since they became free.
     pub(super) resources: BTreeMap<ResourceName, Resource>,
     last_fence: u64,
     swept: Option<ResourceName>,
@@ -42,7 +42,7 @@ impl State {
         }
     }
 
-    /// What is lost with the memory of a server.
+    /// Drops what a server loses with its memory.
     pub(super) fn restart(&mut self, now: Moment) {
         self.resources.clear();
         self.last_fence = 0;
@@ -71,7 +71,7 @@ impl State {
         self.recovered = Some(Recovered { fence, ..lesson.clone() });
     }
 
-    /// Runs a verb on a resource that may be new; one of which nothing is left afterwards is not kept.
+    /// Runs a verb on a resource, which may be new. If nothing is left of the resource afterwards, it is not kept.
     pub(super) fn with<T>(
         &mut self,
         name: &ResourceName,
@@ -94,7 +94,7 @@ impl State {
         answer
     }
 
-    /// Takes all of these, or none.
+    /// Acquires all of these, or none.
     pub(super) fn acquire_all(
         &mut self,
         asked: &[Arc<Acquisition>],
@@ -124,7 +124,7 @@ impl State {
 
     fn take_back(&mut self, granted: &[&Hold], now: Moment) {
         for hold in granted.iter().rev() {
-            // It was granted at this very moment, so there is nothing to find out.
+            // It was granted at this very moment, so the release cannot find anything new.
             let _released =
                 self.with(&hold.resource, now, |resource, turn| resource.release(hold, Duration::ZERO, turn));
         }
@@ -141,8 +141,8 @@ impl State {
         Listing { resources, complete: matching.next().is_none() }
     }
 
-    /// Looks at the next two resources in line, so that those that nobody asks for any more do not pile up: each new
-    /// one pays for more than itself.
+    /// Cleans up the next two resources in order of name, so that those that nobody asks for any more do not pile up:
+    /// each new one pays for more than itself.
     pub(super) fn sweep(&mut self, now: Moment) {
         const AT_ONCE: usize = 2;
         for _ in 0..AT_ONCE {

@@ -1,4 +1,4 @@
-//! What a verb works with: the time, new fences, and the inboxes that it may announce to.
+//! The environment of a verb: the time, new fences, and the inboxes that it may notify.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) struct Turn<'a> {
     least_fence: u64,
     inboxes: &'a Inboxes,
     steps: u32,
-    /// Whether the verb found something handed over that was not taken up, and has not acted on it yet.
+    /// Set while the verb has found a hand-over that was not taken up, and has not acted on it yet.
     pub(super) found_unclaimed: bool,
 }
 
@@ -29,22 +29,22 @@ impl<'a> Turn<'a> {
         Fence::new(*self.last_fence)
     }
 
-    /// The next fence is at least this one, or what is as far past the time as it may be.
+    /// Makes the next fence at least this one, or as far past the time as it may be, whichever is less.
     pub(super) fn begin_at(&mut self, fence: Fence) {
         self.least_fence = fence.min(micros(self.now + AHEAD_AT_MOST)).get();
     }
 
-    /// The time, as the smallest fence that could be given out.
+    /// Returns the time, as the smallest fence that could be given out.
     pub(super) fn clock(&self) -> Fence {
         micros(self.now)
     }
 
-    /// Fences that are given out from now on are larger than this.
+    /// Makes all fences from now on larger than this one.
     pub(super) fn raise_fence(&mut self, fence: Fence) {
         *self.last_fence = (*self.last_fence).max(fence.get());
     }
 
-    /// Whether the verb has served as many as one may.
+    /// Returns true if the verb has served as many waiters as one verb may.
     pub(super) const fn is_used_up(&self) -> bool {
         self.steps >= STEPS_AT_MOST
     }
@@ -58,7 +58,7 @@ impl<'a> Turn<'a> {
         self.steps += 1;
     }
 
-    /// Answers whether anybody listens.
+    /// Sends a notification. Returns true if somebody is subscribed.
     pub(super) fn announce(&self, inbox: Inbox, announcement: &Announcement) -> bool {
         self.inboxes.announce(inbox, announcement)
     }

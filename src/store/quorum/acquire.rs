@@ -1,4 +1,4 @@
-//! Acquisitions by a majority: the votes, the fence that is written back, and what happens to the rest.
+//! Acquisitions by a majority: the votes, the fence that is written back, and the release of the rest.
 
 use std::{
     sync::{
@@ -29,7 +29,7 @@ use crate::{
 
 type Answer = Result<Acquired, StoreError>;
 
-/// Votes on all of these, and replies as soon as there is a decision on each.
+/// Has the nodes vote on all of these, and replies as soon as each is decided.
 pub(super) async fn acquire(
     core: Arc<Core>,
     asked: Vec<Arc<Acquisition>>,
@@ -52,7 +52,7 @@ pub(super) async fn acquire(
     let granted: Vec<Option<Grant>> = answers.iter().map(grant_of).collect();
     let granted = match reply.send(answers) {
         Ok(()) => granted,
-        // Nobody knows of the grants.
+        // The caller is gone, so nobody knows of the grants.
         Err(_) => attempt.disown(),
     };
     attempt.tidy_up(votes, &granted, &unknown).await;
@@ -66,7 +66,7 @@ fn grant_of(answer: &Answer) -> Option<Grant> {
 }
 
 impl Attempt {
-    /// Takes the clocks and the fences of the nodes for what is proposed next.
+    /// Feeds the clocks and the fences of the nodes into the next proposal.
     fn keep_pace(&self, votes: &Round<Ballot>) {
         let pace = &self.core.pace;
         match self.clock.load(Ordering::Relaxed) {
@@ -79,7 +79,7 @@ impl Attempt {
         }
     }
 
-    /// What the votes on one request come to.
+    /// Returns the result of the votes on one request.
     fn count(&self, votes: &Round<Ballot>, which: usize) -> Answer {
         let tally = tally(votes, which);
         let (mut grants, mut refusals, mut never) = (Vec::new(), Vec::new(), Vec::new());
@@ -105,8 +105,8 @@ impl Attempt {
         }
     }
 
-    /// A grant is given out only while it is valid. Recovery relies on that: when a node is taught, all that its earlier
-    /// incarnation helped to grant was given out.
+    /// Returns an error if the grant is no longer valid, since only a valid grant is given out. Recovery relies on that:
+    /// when a node is taught, every grant that its earlier incarnation contributed to was given out.
     fn in_time(&self, which: usize) -> Result<(), StoreError> {
         let spent = self.sent.elapsed(self.core.now());
         match validity_left(self.asked[which].ttl, spent).is_zero() {
@@ -115,14 +115,15 @@ impl Attempt {
         }
     }
 
-    /// Who is in the way on most nodes, and when so many have opened that a majority is free.
+    /// Returns the holder that is in the way on most nodes, and the time until enough nodes have opened for a majority to
+    /// be free.
     fn refusal(&self, mut refusals: Vec<&Refusal>, free: usize) -> Refusal {
         refusals.sort_by_key(|refusal| refusal.remaining);
         let missing = self.core.needed() - free;
         let remaining = refusals[missing.min(refusals.len()) - 1].remaining;
         let named =
             |refusal: &Refusal| refusals.iter().filter(|other| other.by.token == refusal.by.token).count();
-        // Some node may have let in somebody else for a moment, who was granted nothing.
+        // A node may have admitted another token for a moment, to which the quorum granted nothing.
         let most = refusals.iter().max_by_key(|refusal| (named(refusal), refusal.remaining <= remaining));
         most.map_or_else(|| refusals[0].clone(), |most| Refusal { remaining, ..(*most).clone() })
     }
@@ -140,7 +141,7 @@ impl Attempt {
         self.core.no_quorum(failures, certainty)
     }
 
-    /// The fences that are not known to a majority of the holders.
+    /// Returns the fences that are not known to a majority of the holders.
     fn unknown_fences(&self, votes: &Round<Ballot>, answers: &[Answer]) -> Arc<[(usize, Fence)]> {
         let fences = answers.iter().enumerate();
         let fences = fences.filter_map(|(which, answer)| Some((which, grant_of(answer)?.fence?)));
@@ -148,7 +149,8 @@ impl Attempt {
         fences.filter(|&(which, fence)| !is_known(fence, said(votes, which), of)).collect()
     }
 
-    /// Fences stay monotonic only if a majority of the holders knows the one that is given out.
+    /// Raises fences on the nodes. They stay monotonic only if a majority of the holders knows the fence that is given
+    /// out.
     async fn write_back(&self, raises: Arc<[(usize, Fence)]>, answers: &mut [Answer]) {
         if raises.is_empty() {
             return;
@@ -163,7 +165,7 @@ impl Attempt {
             for answer in raised.on(at).flatten() {
                 match answer {
                     Ok(true) => tally.yes(),
-                    // It may be executed there later than this.
+                    // The node may still execute it later.
                     Ok(false) | Err(_) => tally.silent(),
                 }
             }
@@ -179,7 +181,7 @@ impl Attempt {
                 answers[*which] = Err(error);
             }
         }
-        // Those that are late are raised all the same.
+        // Late nodes are raised all the same.
         tokio::spawn(async move { while raised.late().await.is_some() {} });
     }
 
@@ -193,7 +195,7 @@ impl Attempt {
         self.core.no_quorum(failures, Certainty::Unknown)
     }
 
-    /// Writes down what is granted. A token that was released meanwhile is not.
+    /// Records the grants. A token that was released meanwhile is not recorded.
     fn book(&self, answers: &mut [Answer]) {
         for (asked, answer) in self.asked.iter().zip(answers) {
             let Some(grant) = grant_of(answer) else {
@@ -212,9 +214,10 @@ impl Attempt {
         vec![None; self.asked.len()]
     }
 
-    /// Gives back what was not granted, and tells the fences to nodes that have others; also to those that answer late.
+    /// Releases what was not granted, and raises the fence of nodes that gave another one, also of nodes that answer
+    /// late.
     async fn tidy_up(&self, votes: Round<Ballot>, granted: &[Option<Grant>], written: &[(usize, Fence)]) {
-        // First: nothing is set aside any more for this attempt.
+        // This comes first: from here on no pending release is set aside for this attempt.
         self.core.ledger.finish(self.number, &self.asked);
         for (which, grant) in granted.iter().enumerate() {
             for (node, ballot) in votes.on(which).enumerate() {
@@ -238,7 +241,8 @@ impl Attempt {
                             grant.fence.filter(|_| ballot.may_hold() && ballot.fence() != grant.fence);
                         raises.extend(other.map(|fence| (which, fence)));
                     }
-                    // Not granted, or over already: released, which this node may have done first, or ended.
+                    // Not granted, or already over: it has ended, or was released, and this node may have executed the
+                    // release first.
                     _ => self.owe(node, which, ballot),
                 }
             }
@@ -246,8 +250,8 @@ impl Attempt {
         }
     }
 
-    /// What is to be told to nodes that have answered with another fence than the one that was given out, without having
-    /// been asked to write that.
+    /// Returns the fences to raise on each node: those of nodes that answered with another fence than the granted one and
+    /// were not yet asked to write it.
     fn other_fences(
         &self,
         votes: &Round<Ballot>,
@@ -282,13 +286,13 @@ impl Attempt {
         }
     }
 
-    /// Has given back what a ballot of a request that is not granted may have left on its node. One that was certainly not
-    /// executed has left nothing, but what an earlier attempt left there is owed again.
+    /// Queues the release of a hold that a ballot for a request without a grant may have left on its node. A ballot that
+    /// was certainly not executed has left nothing, but a hold that an earlier attempt left there is pending again.
     fn owe(&self, node: usize, which: usize, ballot: &Ballot) {
         const FIRST_PAUSE: Duration = Duration::from_millis(50);
         let Acquisition { hold, ttl, .. } = &*self.asked[which];
         let failed = matches!(ballot, Ballot::Failed(_));
-        // A node that the second vote did not reach may have granted the first.
+        // A node that the second vote did not reach may have granted in the first.
         let granted_first = failed && self.voted_twice.load(Ordering::Relaxed);
         if !ballot.may_hold() && !granted_first {
             if failed {

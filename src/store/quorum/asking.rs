@@ -1,4 +1,4 @@
-//! What an acquisition asks of one node: its vote, and to write down a fence.
+//! The requests of an acquisition to one node: its vote, and the writing of a fence.
 
 use std::sync::{
     Arc,
@@ -14,7 +14,7 @@ use crate::{
     store::{Acquisition, Hold, StoreError},
 };
 
-/// Asks one node, except for what it is giving back at this moment.
+/// Asks one node for its votes, except on tokens that it is releasing at this moment.
 pub(super) async fn vote(
     core: &Core,
     which: usize,
@@ -62,7 +62,7 @@ pub(super) async fn raise(
     node.ask(raises.len(), &core.options, node.store.raise_fences(&raises)).await
 }
 
-/// The one in the middle: what most of them are about.
+/// Returns the median, which stands for what most of the nodes report.
 pub(super) fn median(counts: impl Iterator<Item = u64>) -> u64 {
     let mut counts: Vec<u64> = counts.collect();
     counts.sort_unstable();

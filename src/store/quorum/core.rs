@@ -1,4 +1,4 @@
-//! What all verbs of a quorum share: its nodes, its ledger, and the giving back of what nobody wants.
+//! The shared state of all verbs of a quorum: its nodes, its ledger, and the pending releases.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,27 +36,27 @@ impl Core {
         self.clock.now()
     }
 
-    /// What it means that these nodes have no say.
+    /// Returns the error that says that these nodes have no vote.
     pub(super) fn no_quorum(&self, failures: Vec<NodeFailure>, certainty: Certainty) -> StoreError {
         StoreError::NoQuorum { needed: self.needed(), of: self.nodes.len(), failures, certainty }
     }
 
-    /// Has a hold given back on a node, in the background and again and again, until that is certain or it has ended.
+    /// Queues the release of a hold on a node. It is tried in the background until it is certain or the hold has ended.
     pub(super) fn owe(self: &Arc<Self>, node: usize, debt: Debt) {
         if self.ledger.owe(node, debt) {
             tokio::spawn(work_off(Arc::clone(self), node));
         }
     }
 
-    /// The same for what an earlier attempt left on a node that was not reached by this one.
+    /// Queues again what an earlier attempt left on a node that this attempt did not reach.
     pub(super) fn owe_again(self: &Arc<Self>, node: usize, token: Token, attempt: u64) {
         if self.ledger.owe_again(node, token, attempt) {
             tokio::spawn(work_off(Arc::clone(self), node));
         }
     }
 
-    /// What was not held when it was released may be an acquisition that is still to be executed: so it is released once
-    /// more after a while, again and again.
+    /// Queues the release once more after a pause, which doubles each time. A hold that was not held when it was released
+    /// may belong to an acquisition that is still to be executed.
     fn owe_later(self: &Arc<Self>, node: usize, debt: Debt) {
         let Some(pause) = debt.again.filter(|pause| *pause < debt.end.remaining(self.now())) else {
             return;
@@ -69,7 +69,7 @@ impl Core {
     }
 }
 
-/// Gives back what is owed on a node until nothing is.
+/// Executes the pending releases of a node until none is left.
 async fn work_off(core: Arc<Core>, node: usize) {
     const AT_ONCE: usize = 256;
     const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -105,8 +105,8 @@ async fn work_off(core: Arc<Core>, node: usize) {
     }
 }
 
-/// What is being given back. If the runtime ends meanwhile and the task with it, it is still owed, and whoever owes
-/// more begins again.
+/// The releases in progress. If the runtime and with it the task end meanwhile, they are pending again, and the next
+/// release that is queued starts the work again.
 struct Taken<'a> {
     core: &'a Core,
     node: usize,
@@ -122,7 +122,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// Runs a verb in a task of its own, which goes on after it has replied: it takes care of late answers.
+/// Runs a verb in a task of its own. The task goes on after it has replied, and takes care of late answers.
 pub(super) async fn in_background<T, Verb>(
     count: usize,
     verb: impl FnOnce(oneshot::Sender<Vec<Result<T, StoreError>>>) -> Verb,

@@ -1,18 +1,18 @@
-//! Why a node of a quorum has no say.
+//! The failures of the nodes of a quorum.
 
 use crate::store::{Certainty, StoreError};
 
-/// A node of a quorum that has no say, and why.
+/// A node of a quorum that has no vote, and the reason.
 #[derive(Clone, Debug)]
 pub struct NodeFailure {
-    /// Its name.
+    /// The name of the node.
     pub node: String,
-    /// What went wrong there.
+    /// The error of the node.
     pub error: StoreError,
 }
 
 impl NodeFailure {
-    /// All of them in one text, which follows what they are the reason of.
+    /// Formats all failures as one text, which is appended to the error that they caused.
     pub(in crate::store) fn list(failures: &[Self]) -> String {
         failures.iter().map(|Self { node, error }| format!("; {node}: {error}")).collect()
     }

@@ -1,4 +1,4 @@
-//! Whether a node is worth asking: one that is down or silent is left alone, and asked now and then.
+//! The circuit breaker of a node: one that is down or silent is left alone, and tried now and then.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -9,36 +9,36 @@ use tokio::time::Instant;
 
 use crate::store::StoreError;
 
-/// After so many failed calls in a row a node rests.
+/// The number of consecutive failed calls after which the circuit of a node opens.
 const FAILURES: u32 = 3;
 const FIRST_REST: Duration = Duration::from_millis(50);
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
-/// How the calls to one node went.
+/// The circuit breaker of one node, fed by the results of its calls.
 #[derive(Debug, Default)]
 pub(super) struct Health(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     under_way: usize,
-    /// When it answered last, or was asked after that. Counts only while calls are under way.
+    /// The time of its last answer, or of the first call after that. It counts only while calls are in flight.
     quiet_since: Option<Instant>,
     failures: u32,
     rest: Duration,
     rests_until: Option<Instant>,
 }
 
-/// A call that is under way; one that is dropped has told nothing.
+/// A call in flight. A call that is dropped says nothing about the node.
 pub(super) struct UnderWay<'a> {
     health: &'a Health,
-    /// It tries whether a rest may end.
+    /// True if the call is a probe that may close the circuit.
     tries: bool,
     ended: bool,
 }
 
 impl Health {
-    /// Admits a call, unless the node has been silent for `silence` with calls under way, or rests. When a rest is over
-    /// one call is let through to try it.
+    /// Admits a call, unless the node has been silent for longer than `silence` with calls in flight, or its circuit is
+    /// open. When the open time is over, the circuit is half-open: one call is let through as a probe.
     pub(super) fn admit(&self, silence: Duration) -> Result<UnderWay<'_>, StoreError> {
         let now = Instant::now();
         let mut state = self.state();
@@ -52,12 +52,12 @@ impl Health {
         if now < until {
             return Err(left_alone(format!("{} calls failed in a row", state.failures)));
         }
-        // The others wait for how this one ends.
+        // The other calls wait for the result of this one.
         state.rests_until = Some(now + state.rest);
         Ok(self.begin(&mut state, true))
     }
 
-    /// A call that is sent however the node does.
+    /// Admits a call whatever the state of the circuit.
     pub(super) fn watch(&self) -> UnderWay<'_> {
         self.begin(&mut self.state(), false)
     }
@@ -71,7 +71,7 @@ impl Health {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing under this lock panics half-way.
+        // No code panics half-way while it holds this lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -84,7 +84,7 @@ impl State {
 
     fn failed(&mut self, now: Instant, tried: bool) {
         self.failures = self.failures.saturating_add(1);
-        // Those that were under way together fail together, which is no reason to rest longer.
+        // Calls that were in flight together fail together, which is no reason to keep the circuit open for longer.
         if self.failures >= FAILURES && (tried || self.rests_until.is_none()) {
             self.rest = (2 * self.rest).clamp(FIRST_REST, LONGEST_REST);
             self.rests_until = Some(now + self.rest);
@@ -93,10 +93,10 @@ impl State {
 }
 
 impl UnderWay<'_> {
-    /// What came of it: it is a failure of the node if nothing but that was answered.
+    /// Records the result of the call. It is a failure of the node if every answer says that the node is down.
     pub(super) fn ended<T>(mut self, answers: &[Result<T, StoreError>]) {
         if answers.is_empty() {
-            // Nothing was asked, which shows nothing.
+            // Nothing was asked, so the result says nothing about the node.
             return;
         }
         let now = Instant::now();

@@ -18,10 +18,10 @@ use crate::{
     store::{Certainty, Hold, Released, Renewed, StoreError},
 };
 
-/// How long a release is tried again on a node that failed. What is left then ends by itself.
+/// The time for which a release is tried again on a node that failed. After that the hold ends by itself.
 const TRIED_FOR: Duration = Duration::from_secs(60);
 
-/// Whether a node says that the token held.
+/// An answer that tells whether the token held.
 trait Held {
     fn held(&self) -> bool;
 }
@@ -59,7 +59,7 @@ fn verdict<T: Held + 'static>(round: &Round<Said<T>>, which: usize) -> Verdict {
     tally.on_state()
 }
 
-/// Why there is no majority.
+/// Returns the error that says why there is no majority.
 pub(super) fn short<T: 'static>(
     core: &Core,
     round: &Round<Said<T>>,
@@ -76,13 +76,13 @@ pub(super) fn short<T: 'static>(
     core.no_quorum(failures, if executed { Certainty::Unknown } else { Certainty::NotExecuted })
 }
 
-/// Waits until the answers of the nodes come to something for each question.
+/// Waits until the answers of the nodes decide each question.
 async fn decide<T: Held + 'static>(round: &mut Round<Said<T>>, questions: usize, patience: Patience) {
     round.gather(patience, |round| (0..questions).all(|which| verdict(round, which) != Verdict::Open)).await;
 }
 
-/// Renews on every node. A node that lost the lease is repaired, which does not count: somebody else may have held it
-/// there in between.
+/// Renews on every node. A node that lost the lease is repaired. The repair does not count as a vote, since somebody else
+/// may have held the lease there in between.
 pub(super) async fn renew(
     core: Arc<Core>,
     renewals: Vec<(Hold, Duration)>,
@@ -106,7 +106,7 @@ pub(super) async fn renew(
     };
     let answers: Vec<_> = (0..renewals.len()).map(answer).collect();
     let extended: Vec<bool> = answers.iter().map(|answer| matches!(answer, Ok(Renewed::Extended))).collect();
-    // Nobody may wait for it any more; what a node lost is repaired all the same.
+    // The caller may be gone. A node that lost the lease is repaired all the same.
     drop(reply.send(answers));
     for (which, (hold, ttl)) in renewals.iter().enumerate().filter(|(which, _)| extended[*which]) {
         if !core.ledger.renewed(hold.token, sent + *ttl) {
@@ -128,7 +128,7 @@ pub(super) async fn renew(
     }
 }
 
-/// How long a renewal waits for a majority: for a part of what is left of the lease that ends first.
+/// Returns the timeout of a renewal: a share of the time that is left of the lease that ends first.
 fn patience(core: &Core, renewals: &[(Hold, Duration)], now: Moment) -> Patience {
     let left = |(hold, ttl): &(Hold, Duration)| match core.ledger.end(hold.token) {
         Some(end) => core.options.patience_with(end.remaining(now).min(*ttl)),
@@ -139,7 +139,7 @@ fn patience(core: &Core, renewals: &[(Hold, Duration)], now: Moment) -> Patience
     shortest.unwrap_or(usual)
 }
 
-/// Takes a lease again on a node that lost it.
+/// Acquires a lease again on a node that lost it.
 async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
     let Some(granted) = core.ledger.granted(hold.token, core.now()) else {
         return;
@@ -155,17 +155,17 @@ async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
     }
     tracing::debug!(node = node.name, resource = %hold.resource, "a node had lost a lease, and has it again");
     if let Some(fence) = granted.fence {
-        // The node's own may be larger, which harms nobody.
+        // The node's own fence may be larger, which harms nobody.
         let _raised = node.store.raise_fences(&[(&hold, fence)]).await;
     }
     if !core.ledger.holds(hold.token, core.now()) {
-        // It was released, or has ended, while it was being repaired.
+        // The lease was released, or has ended, while it was being repaired.
         let (now, attempt) = (core.now(), core.ledger.forget([]));
         core.owe(which, Debt { hold, opening: now, end: now + ttl, attempt, again: None });
     }
 }
 
-/// Releases on every node; again and again where that fails.
+/// Releases on every node, and tries again where that fails.
 pub(super) async fn release(
     core: Arc<Core>,
     releases: Vec<(Hold, Duration)>,
@@ -227,7 +227,7 @@ fn released(core: &Core, round: &Round<Said<Released>>, which: usize, within: Du
     })
 }
 
-/// Whether the token holds on a majority.
+/// Returns true if the token holds on a majority.
 pub(super) async fn is_held(core: &Core, hold: &Hold) -> Result<bool, StoreError> {
     let mut round = Round::ask(&core.nodes, |_, node| {
         let hold = hold.clone();

@@ -1,7 +1,8 @@
-//! What a quorum remembers: which attempt of a token is the latest, what is granted, and what is to be given back where.
+//! The memory of a quorum: the latest attempt of each token, the grants, and the pending releases of each node.
 //!
-//! A token that failed may be tried again at once. So what one attempt left on a node may be given back only while no
-//! later attempt wants it, and a later one does not count on a node that is giving it back at that moment.
+//! A token that failed may be tried again at once. Therefore a hold that one attempt left on a node may be released only
+//! while no later attempt wants it, and the vote of a node that is releasing it at that moment does not count for a later
+//! attempt.
 
 use std::{
     collections::{BTreeMap, HashMap, hash_map::Entry},
@@ -14,10 +15,10 @@ use crate::{
     store::{Acquisition, Hold},
 };
 
-/// How long after the end of a token something that was sent for it may still arrive.
+/// The time after the end of a token during which a message that was sent for it may still arrive.
 const AFTER: Duration = Duration::from_secs(60);
 
-/// More than this is left to its TTL.
+/// The largest number of pending releases of a node. Holds beyond it are left to their TTL.
 const MOST_DEBTS: usize = 10_000;
 
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(super) struct Ledger(Mutex<Books>);
 struct Books {
     attempts: u64,
     tokens: HashMap<Token, Attempted>,
-    /// Who was granted a resource exclusively, with the tokens of its holds.
+    /// The owners that were granted a resource exclusively, with the tokens of their holds.
     owners: HashMap<(ResourceName, Owner), Vec<Token>>,
     sweep_at: usize,
     owed: Vec<Owed>,
@@ -40,35 +41,35 @@ struct Attempted {
     granted: Option<Granted>,
 }
 
-/// What it takes to grant it again on a node that lost it.
+/// The data needed to grant a hold again on a node that lost it.
 #[derive(Clone, Debug)]
 pub(super) struct Granted {
     pub(super) asked: Arc<Acquisition>,
     pub(super) fence: Option<Fence>,
 }
 
-/// What is to be given back on one node.
+/// The pending releases of one node.
 #[derive(Debug, Default)]
 struct Owed {
     debts: BTreeMap<Token, Debt>,
-    /// Those whose token is wanted again, until it is known whether the node was reached.
+    /// Pending releases whose token is wanted again, kept until it is known if the node was reached.
     wanted: HashMap<Token, Debt>,
-    /// Tokens whose release may still be executed, and until when that is reckoned with.
+    /// Tokens whose release may still be executed, and the time until which that is expected.
     on_their_way: HashMap<Token, Moment>,
     worked_off: bool,
 }
 
-/// A hold that nobody wants any more.
+/// A pending release: a hold that nobody wants any more.
 #[derive(Clone, Debug)]
 pub(super) struct Debt {
     pub(super) hold: Hold,
-    /// When its resource opens.
+    /// The time at which its resource opens.
     pub(super) opening: Moment,
-    /// When it has ended by itself.
+    /// The time at which the hold has ended by itself.
     pub(super) end: Moment,
-    /// The latest attempt that left it; a later one wants it again.
+    /// The latest attempt that left the hold; a later one wants it again.
     pub(super) attempt: u64,
-    /// After what pause it is released again if it is not held: for an acquisition that may still be executed.
+    /// The pause after which it is released again if it is not held. Set for an acquisition that may still be executed.
     pub(super) again: Option<Duration>,
 }
 
@@ -84,8 +85,9 @@ impl Ledger {
         }))
     }
 
-    /// These are attempted now; from now on earlier attempts of the same tokens give nothing back. Answers for each also
-    /// the fence that it should be granted with: that of the live hold that it repeats or re-enters.
+    /// Begins an attempt on these requests. From now on earlier attempts of the same tokens release nothing. Returns the
+    /// number of the attempt, and for each request the fence that it should be granted with: that of the live hold that
+    /// it repeats or re-enters.
     pub(super) fn begin(&self, asked: &[Arc<Acquisition>], now: Moment) -> (u64, Vec<Option<Fence>>) {
         let mut books = self.books();
         books.sweep(now);
@@ -100,7 +102,8 @@ impl Ledger {
         (attempt, asked.iter().map(begin).collect())
     }
 
-    /// A node is asked for these: what it owes of them is wanted again. Answers for each whether it is too late for that.
+    /// Marks the tokens of these requests as wanted again on a node that is about to be asked, which holds their pending
+    /// releases back. Returns true for each whose release is already in flight, so that it is too late.
     pub(super) fn want_again(&self, node: usize, asked: &[Arc<Acquisition>], now: Moment) -> Vec<bool> {
         let mut books = self.books();
         let owed = &mut books.owed[node];
@@ -114,7 +117,7 @@ impl Ledger {
         asked.iter().map(want).collect()
     }
 
-    /// An attempt is granted, unless its token was released meanwhile, which is answered.
+    /// Records the grant of an attempt. Returns false, and records nothing, if its token was released meanwhile.
     pub(super) fn grant(&self, attempt: u64, granted: Granted) -> bool {
         let mut books = self.books();
         let Acquisition { hold, mode, .. } = &*granted.asked;
@@ -132,13 +135,13 @@ impl Ledger {
         true
     }
 
-    /// Until when this token holds at least, if nothing was forgotten; `None` if it was not granted.
+    /// Returns the time until which this token holds at least, if no node has forgotten it; `None` if it was not granted.
     pub(super) fn end(&self, token: Token) -> Option<Moment> {
         let books = self.books();
         books.tokens.get(&token).filter(|entry| entry.granted.is_some()).map(|entry| entry.end)
     }
 
-    /// The end of this token is counted anew. Answers whether it is granted.
+    /// Extends the end of this token. Returns true if it is granted.
     pub(super) fn renewed(&self, token: Token, end: Moment) -> bool {
         let mut books = self.books();
         let Some(entry) = books.tokens.get_mut(&token) else {
@@ -148,17 +151,17 @@ impl Ledger {
         entry.granted.is_some()
     }
 
-    /// What is granted to this token, until its end.
+    /// Returns the grant of this token, until its end.
     pub(super) fn granted(&self, token: Token, now: Moment) -> Option<Granted> {
         self.books().tokens.get(&token).filter(|entry| entry.end > now)?.granted.clone()
     }
 
-    /// Whether this token is granted, and has not ended.
+    /// Returns true if this token is granted and has not ended.
     pub(super) fn holds(&self, token: Token, now: Moment) -> bool {
         self.granted(token, now).is_some()
     }
 
-    /// Nobody wants these any more. Answers the latest attempt until now.
+    /// Removes the tokens of these holds, which nobody wants any more. Returns the number of the latest attempt.
     pub(super) fn forget<'a>(&self, holds: impl IntoIterator<Item = &'a Hold>) -> u64 {
         let mut books = self.books();
         for hold in holds {
@@ -167,7 +170,7 @@ impl Ledger {
         books.attempts
     }
 
-    /// An attempt that was not granted is over.
+    /// Ends an attempt, and removes those of its tokens that were not granted.
     pub(super) fn finish(&self, attempt: u64, asked: &[Arc<Acquisition>]) {
         let mut books = self.books();
         for asked in asked {
@@ -182,15 +185,15 @@ impl Ledger {
         }
     }
 
-    /// A hold is to be given back on a node, unless a later attempt wants it. Answers whether somebody has to begin with
-    /// that.
+    /// Queues the release of a hold on a node, unless a later attempt wants the hold. Returns true if the caller has to
+    /// start the work.
     #[must_use]
     pub(super) fn owe(&self, node: usize, debt: Debt) -> bool {
         self.books().owe_unless_wanted(node, debt)
     }
 
-    /// A node was not reached for this token: what an earlier attempt left there is owed again, by this one. Answers whether
-    /// somebody has to begin with that.
+    /// Queues again, in the name of this attempt, what an earlier attempt left on a node that was not reached for this
+    /// token. Returns true if the caller has to start the work.
     #[must_use]
     pub(super) fn owe_again(&self, node: usize, token: Token, attempt: u64) -> bool {
         let mut books = self.books();
@@ -198,7 +201,7 @@ impl Ledger {
         debt.is_some_and(|debt| books.owe_unless_wanted(node, Debt { attempt, ..debt }))
     }
 
-    /// Takes up to `most` of what is owed on a node; nothing means that whoever works it off is done.
+    /// Takes up to `most` pending releases of a node. An empty result means that the work on that node is done.
     pub(super) fn take(&self, node: usize, most: usize, now: Moment) -> Vec<Debt> {
         let mut books = self.books();
         let owed = &mut books.owed[node];
@@ -214,12 +217,12 @@ impl Ledger {
         due
     }
 
-    /// A debt is settled: the node has answered its release, and executes none that was sent before.
+    /// Settles a pending release: the node has answered it, and executes none that was sent before.
     pub(super) fn settled(&self, node: usize, debt: &Debt) {
         self.books().owed[node].on_their_way.remove(&debt.hold.token);
     }
 
-    /// The release of a debt has failed, and may still be executed: it stays on its way, and is owed all the same.
+    /// Puts back a release that has failed and may still be executed. It stays in flight and is pending all the same.
     pub(super) fn failed(&self, node: usize, debt: Debt) {
         let mut books = self.books();
         let token = debt.hold.token;
@@ -229,7 +232,7 @@ impl Ledger {
         };
     }
 
-    /// Nobody works off any more what is owed on this node, and these that were taken are not settled.
+    /// Stops the work on the pending releases of this node, and puts back those that were taken and are not settled.
     pub(super) fn abandon(&self, node: usize, taken: Vec<Debt>) {
         for debt in taken {
             self.failed(node, debt);
@@ -238,18 +241,18 @@ impl Ledger {
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
-        // Nothing under this lock panics half-way.
+        // No code panics half-way while it holds this lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Under which the holds of an owner are found.
+/// Returns the key under which the holds of an owner are found.
 fn key(hold: &Hold) -> Option<(ResourceName, Owner)> {
     hold.owner.as_ref().map(|owner| (hold.resource.clone(), owner.clone()))
 }
 
 impl Books {
-    /// The fence of the live hold that this repeats, or re-enters.
+    /// Returns the fence of the live hold that this request repeats or re-enters.
     fn fence_of(&self, asked: &Acquisition, now: Moment) -> Option<Fence> {
         let fence = |token| {
             let entry = self.tokens.get(token).filter(|entry| entry.end > now)?;
@@ -279,7 +282,7 @@ impl Books {
         self.tokens.get(&debt.hold.token).is_some_and(|entry| entry.attempt > debt.attempt)
     }
 
-    /// A debt whose token a later attempt wants is set aside until that one has ended.
+    /// Queues a pending release, or sets it aside until the later attempt that wants its token has ended.
     fn owe_unless_wanted(&mut self, node: usize, debt: Debt) -> bool {
         if self.want(&debt) {
             self.owed[node].wanted.insert(debt.hold.token, debt);
@@ -298,7 +301,7 @@ impl Books {
         !std::mem::replace(&mut owed.worked_off, true)
     }
 
-    /// Forgets tokens that ended unreleased, when there are twice as many as were left the last time.
+    /// Removes tokens that ended unreleased, when there are twice as many as were left the last time.
     fn sweep(&mut self, now: Moment) {
         const LEAST: usize = 1_024;
         if self.tokens.len() >= self.sweep_at {

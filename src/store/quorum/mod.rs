@@ -40,49 +40,50 @@ use crate::{
 
 /// Locks on a majority of independent stores, its nodes: usually five Redis masters that know nothing of one another.
 ///
-/// Every verb is sent to all nodes at once and answered as soon as a majority has decided it. What the others answer
-/// later is looked at in the background: what a node granted to an attempt that failed is given back there.
+/// Every verb is sent to all nodes at once, and answered as soon as a majority has decided it. Later answers are handled
+/// in the background: a hold that a node granted to a failed attempt is released there.
 ///
 /// # What it promises
-/// A lease is valid only while its token is on a majority of *all* nodes. So two conflicting leases exclude each other as
-/// long as no more than the minority forgets what it acknowledged within one TTL. The clocks of the nodes must run at about
-/// the same rate, and must not jump.
+/// A lease is valid only while its token is on a majority of *all* nodes. Two conflicting leases therefore exclude each
+/// other as long as at most a minority forgets acknowledged writes within one TTL. The clocks of the nodes must run at
+/// about the same rate, and must not jump.
 ///
 /// # Which nodes count
-/// A node counts while it has written down that it has recovered: [`Recovered`](super::Recovered). After a restart it may
-/// have forgotten, and counts again when it has been up for [`max_ttl`](QuorumOptions::max_ttl) and was taught the largest
-/// fence that a majority knows which has not forgotten. Without such a majority all nodes have to answer. So does a first
-/// start, for which [`fresh_start`](QuorumOptions::fresh_start) spares the wait. A node whose
+/// A node counts while it has a record of its recovery: [`Recovered`](super::Recovered). After a restart it may have
+/// forgotten. It counts again when it has been up for [`max_ttl`](QuorumOptions::max_ttl) and was taught the largest
+/// fence known to a majority of nodes that have not forgotten. Without such a majority all nodes have to answer. A first
+/// start needs all nodes too, and [`fresh_start`](QuorumOptions::fresh_start) spares it the wait. A node whose
 /// [`Instance`](super::Instance) is durable counts at once after a restart, unless it has come back empty.
 ///
-/// Nodes without fences write nothing down. They vote when they have been up for `max_ttl`, or by `fresh_start`.
+/// Nodes without fences keep no record. They vote when they have been up for `max_ttl`, or by `fresh_start`.
 ///
 /// # Fences
-/// The largest one of the majority is written back to a majority of the holders before a grant is answered. Readers that
-/// are granted at the same moment may have the same fence. Nothing lowers a fence, so a node that was repaired may keep a
-/// larger one, and a re-entry may then be told a larger fence than the hold before it. The counters of the nodes do not end.
+/// The largest fence of the majority is written back to a majority of the holders before a grant is answered. Readers
+/// that are granted at the same moment may have the same fence. Nothing lowers a fence, so a node that was repaired may
+/// keep a larger one. A re-entry may then be given a larger fence than the hold before it. The fence counters of the
+/// nodes never expire.
 ///
 /// # What it has not
 /// Permits: with two permits on three nodes, three holders can each have a majority. A queue: the nodes have no common
-/// order of arrival. Both come back as certain answers: permits as [`StoreError::Unsupported`], and who would wait in a
-/// queue as [`Acquired::Refused`]; it attempts again as its backoff says, and writers are not protected from readers
-/// that keep coming.
+/// order of arrival. Both get certain answers: permits [`StoreError::Unsupported`], and an acquisition that would wait in
+/// a queue [`Acquired::Refused`]. A refused acquisition attempts again by its backoff, and writers are not protected from
+/// a constant stream of readers.
 ///
 /// # Errors
-/// [`StoreError::NoQuorum`] when too few nodes have a say; it names each of the others with its reason. A request for
-/// more than the longest TTL, its lock delay included, is [`StoreError::Unsupported`].
+/// [`StoreError::NoQuorum`] when too few nodes have a vote. It names each node without a vote, with its reason. A request
+/// for more than the longest TTL, its lock delay included, is [`StoreError::Unsupported`].
 ///
 /// # Cancel safety
-/// A verb that is dropped goes on; what it is granted is given back. If its answer was on its way already, the lease ends
-/// with its TTL.
+/// A verb that is dropped goes on, and its grants are released. If its answer was already on its way, the lease ends with
+/// its TTL.
 #[derive(Debug)]
 pub struct QuorumStore(Arc<Core>);
 
 impl QuorumStore {
-    /// A store on these nodes, each with the name that errors call it. Nothing is sent.
+    /// Creates a store on these nodes, each with the name that errors use for it. Nothing is sent.
     ///
     /// # Errors
-    /// [`Invalid`] when there are fewer than two nodes, two of one name, or an option is out of its bounds.
+    /// [`Invalid`] when there are fewer than two nodes, two nodes have the same name, or an option is out of its bounds.
     pub fn new(
         nodes: impl IntoIterator<Item = (String, Arc<dyn Store>)>,
         options: QuorumOptions,
@@ -90,7 +91,7 @@ impl QuorumStore {
         Self::with_clock(nodes, options, Arc::new(SystemClock))
     }
 
-    /// The same, with a clock of its own. The timers are those of the tokio runtime.
+    /// Creates the same store with its own clock. The timers are those of the tokio runtime.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -144,7 +145,8 @@ impl QuorumStore {
         refused.into_iter().filter_map(|refused| refused.map(Err).or_else(|| answers.next())).collect()
     }
 
-    /// Why this can never be granted here, for a resource that is kept closed so long.
+    /// Returns the reason why this quorum can never grant such a request, if there is one. `ttl` is the whole time for
+    /// which the request may keep the resource closed.
     fn refused(&self, mode: Mode, ttl: Duration) -> Option<StoreError> {
         if matches!(mode, Mode::Permits { .. }) {
             let reason = "permits need one store that counts them all; of 2 permits on 3 nodes, 3 holders could each \

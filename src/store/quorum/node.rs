@@ -1,4 +1,4 @@
-//! One node of a quorum: a store, and whether it may vote.
+//! One node of a quorum: a store, and the state that tells if it may vote.
 
 use std::{
     fmt,
@@ -20,26 +20,27 @@ use crate::{
 pub(super) struct Node {
     pub(super) name: String,
     pub(super) store: Arc<dyn Store>,
-    /// The incarnation in which it was met first.
+    /// The first incarnation that was met.
     first: OnceLock<String>,
-    /// Whether a call to it has ended, in whatever way.
+    /// Set once a call to the node has ended, with or without success.
     met: AtomicBool,
     health: Health,
 }
 
-/// What a node says to an acquisition.
+/// The ballot of a node on an acquisition.
 pub(super) enum Ballot {
     Yes(Grant),
-    /// It granted, but may have forgotten what speaks against that. So it does not count, for this reason.
+    /// It granted, but may have forgotten a lease or a fence that speaks against the grant. The grant does not count, for
+    /// this reason.
     Abstains(StoreError),
     No(Refusal),
-    /// It is refused because waiting would not help.
+    /// It refused because waiting would not help.
     Never(StoreError),
     Failed(StoreError),
 }
 
 impl Ballot {
-    /// The fence that it voted for it with.
+    /// Returns the fence of its vote for the request.
     pub(super) fn fence(&self) -> Option<Fence> {
         match self {
             Self::Yes(grant) => grant.fence,
@@ -47,7 +48,7 @@ impl Ballot {
         }
     }
 
-    /// Whether the token may hold there.
+    /// Returns true if the token may hold there.
     pub(super) fn may_hold(&self) -> bool {
         match self {
             Self::Yes(_) | Self::Abstains(_) => true,
@@ -66,7 +67,7 @@ impl Node {
         NodeFailure { node: self.name.clone(), error }
     }
 
-    /// Whether no call to it has ended yet: it may have to be connected first, which takes longer than an answer.
+    /// Returns true if no call to it has ended yet. It may have to be connected first, which takes longer than an answer.
     pub(super) fn is_new(&self) -> bool {
         !self.met.load(Ordering::Relaxed)
     }
@@ -75,7 +76,7 @@ impl Node {
         self.met.store(true, Ordering::Relaxed);
     }
 
-    /// Makes this call of so many questions, unless the node is left alone.
+    /// Makes a call of `count` questions, unless the node is left alone.
     pub(super) async fn ask<T>(
         &self,
         count: usize,
@@ -92,7 +93,7 @@ impl Node {
         answers
     }
 
-    /// Makes this call of so many questions however the node does.
+    /// Makes a call of `count` questions whatever the state of the node's circuit breaker.
     pub(super) async fn insist<T>(
         &self,
         count: usize,
@@ -110,8 +111,9 @@ impl Node {
         self.health.admit(if self.is_new() { silence.max(options.connect_timeout) } else { silence })
     }
 
-    /// Asks for all of these, as tries, with fences from this one on. What is granted counts only if the node has recovered,
-    /// which is looked at *afterwards*: it was restarted before it voted, if at all. Answers also the clock that it had then.
+    /// Requests all of these as tries, with fences from `first` on. Grants count only if the node has recovered. That is
+    /// checked *afterwards*, because any restart that matters happened before the vote. Also returns the clock of the
+    /// node at the vote.
     pub(super) async fn vote(
         &self,
         asked: &[Arc<Acquisition>],
@@ -134,12 +136,12 @@ impl Node {
         (answers.into_iter().map(|answer| ballot(answer, &memory)).collect(), clock)
     }
 
-    /// Whether this is the incarnation in which it was met first.
+    /// Returns true if this is the first incarnation that was met.
     pub(super) fn is_first(&self, instance: &Instance) -> bool {
         *self.first.get_or_init(|| instance.id.clone()) == instance.id
     }
 
-    /// What it certainly has not forgotten; an error if that may be anything.
+    /// Returns what the node certainly has not forgotten; an error if it may have forgotten anything.
     async fn memory(
         &self,
         recovered: Option<Recovered>,
@@ -155,11 +157,11 @@ impl Node {
     }
 }
 
-/// What a node knows as well as the others.
+/// The knowledge that a node shares with the others.
 enum Memory {
     /// All leases that may be valid, and the fences that it was taught.
     Fences(Recovered),
-    /// All leases that may be valid: enough where there are no fences.
+    /// All leases that may be valid, which is enough where there are no fences.
     Leases,
 }
 
@@ -204,7 +206,7 @@ fn forgetful() -> StoreError {
     StoreError::Unavailable { reason: reason.to_owned(), source: None }
 }
 
-/// The answers, if there are as many as there were questions.
+/// Returns the answers if there are as many as there were questions, otherwise lost answers.
 fn counted<T>(count: usize, answers: Vec<Result<T, StoreError>>) -> Vec<Result<T, StoreError>> {
     if answers.len() == count {
         return answers;

@@ -1,4 +1,4 @@
-//! Which fence a quorum proposes to its nodes, so that all of them give out the same one and none has to be raised.
+//! The fence clock of a quorum: it proposes one fence to all nodes, so that none has to be raised.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -7,25 +7,25 @@ use std::{
 
 use crate::protocol::{Fence, Moment};
 
-/// How far proposals are ahead of what is known of the clocks of the nodes: about what requests differ in how long they are
-/// on their way. It is not added up, for it is the clocks that are followed and not the fences.
+/// The lead of proposals over the known clocks of the nodes: about the variation in the transit time of requests. It does
+/// not accumulate, because proposals follow the clocks and not the fences.
 const LEAD: Duration = Duration::from_millis(5);
 
-/// What is known of the nodes' clocks, and of their fences.
+/// The known clocks and fences of the nodes.
 #[derive(Debug, Default)]
 pub(super) struct Pace(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// What the fastest clock read when it executed a request, less when that was sent, in µs. `None` until a node has told
-    /// its clock.
+    /// The reading of the fastest clock when it executed a request, less the time at which that request was sent, in µs.
+    /// `None` until a node has reported its clock.
     ahead: Option<i64>,
     /// The largest fence that was seen or proposed.
     largest: u64,
 }
 
 impl Pace {
-    /// The fence for the first of so many requests that are sent now; zero if there is nothing to go by.
+    /// Returns the fence for the first of `count` requests that are sent now; zero if no clock is known.
     pub(super) fn propose(&self, count: usize, now: Moment) -> Fence {
         let mut known = self.known();
         let Some(ahead) = known.ahead else {
@@ -36,14 +36,14 @@ impl Pace {
         Fence::new(first)
     }
 
-    /// Nodes gave out fences up to this one.
+    /// Records that nodes gave out fences up to this one.
     pub(super) fn seen(&self, fence: Fence) {
         let mut known = self.known();
         known.largest = known.largest.max(fence.get());
     }
 
-    /// The fastest clock of the nodes read this when it executed what was sent then. A request that took long is
-    /// followed at once, and forgotten slowly.
+    /// Records the reading of the fastest clock when it executed a request that was sent at `sent`. A request that took
+    /// long takes effect at once, and its effect fades slowly.
     pub(super) fn follow(&self, clock: Fence, sent: Moment) {
         const SLOWLY: i64 = 256;
         let now = ahead(clock, sent);
@@ -52,14 +52,14 @@ impl Pace {
         known.ahead = Some(now.max(before - before.saturating_sub(now) / SLOWLY));
     }
 
-    /// A clock read this before now.
+    /// Records that a clock read this before now.
     pub(super) fn at_least(&self, clock: Fence, now: Moment) {
         let mut known = self.known();
         known.ahead = known.ahead.max(Some(ahead(clock, now)));
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // Nothing under this lock panics half-way.
+        // No code panics half-way while it holds this lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -97,7 +97,7 @@ mod tests {
     fn a_request_that_took_long_is_forgotten_slowly() {
         let pace = Pace::default();
         pace.follow(Fence::new(1_000_000), at(1_000));
-        // It was on its way for 30 ms.
+        // The request took 30 ms to arrive.
         pace.follow(Fence::new(1_130_000), at(1_100));
         assert_eq!(pace.propose(1, at(1_200)), Fence::new(1_235_000));
         for turn in 2..4_000 {

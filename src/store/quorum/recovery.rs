@@ -1,4 +1,4 @@
-//! The recovery of nodes that may have forgotten: they are asked what they know, and taught what they are to know.
+//! The recovery of nodes that may have forgotten: they are asked for their reports, and taught the missing fences.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,16 +14,16 @@ use crate::{
     store::StoreError,
 };
 
-/// Nodes are not asked more often than this.
+/// The shortest interval at which nodes are asked.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Nodes that are too young are asked at least this often.
+/// The longest interval at which nodes that are too young are asked.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// When nodes were taught last, and when they may be asked again.
+/// The time of the last lesson, and the time from which nodes may be asked again.
 #[derive(Debug)]
 pub(super) struct Recovery {
     taught: watch::Sender<Option<Instant>>,
-    /// Locked while they are asked.
+    /// Locked while nodes are asked.
     next: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -33,7 +33,7 @@ impl Default for Recovery {
     }
 }
 
-/// Has the nodes asked and taught, in the background, unless that is being done or was done a moment ago.
+/// Asks and teaches the nodes in the background, unless that is in progress or was done a moment ago.
 pub(super) fn recover_later(core: &Arc<Core>, voted: Instant) {
     let Ok(mut next) = Arc::clone(&core.recovery.next).try_lock_owned() else {
         return;
@@ -56,7 +56,8 @@ pub(super) fn recover_later(core: &Arc<Core>, voted: Instant) {
     });
 }
 
-/// Waits until nodes have been taught since `voted`, so that another vote may come to more; answers whether it was in time.
+/// Waits until nodes have been taught since `voted`, so that another vote may be decided. Returns true if that was in
+/// time.
 pub(super) async fn recovered(core: &Core, voted: Instant, within: Duration) -> bool {
     let mut taught = core.recovery.taught.subscribe();
     let since = |taught: &Option<Instant>| taught.is_some_and(|taught| taught >= voted);
@@ -69,7 +70,7 @@ pub(super) async fn recovered(core: &Core, voted: Instant, within: Duration) -> 
     }
 }
 
-/// Asks all nodes, and teaches those that may be taught. Answers whether any was.
+/// Asks all nodes, and teaches those that may be taught. Returns true if any was taught.
 async fn teach(core: &Core) -> Result<bool, NotYet> {
     let asked = core.now();
     let mut round = Round::ask(&core.nodes, |_, node| {
@@ -85,7 +86,7 @@ async fn teach(core: &Core) -> Result<bool, NotYet> {
     let reports: Vec<Option<Report>> =
         round.on(0).map(|answer| answer.and_then(|answer| answer.as_ref().ok()).cloned()).collect();
     let spent = asked.elapsed(core.now());
-    // A restart that this client has noticed is none of a deployment that begins.
+    // A deployment in which this client has noticed a restart is not at its first start.
     let first = |(node, report): (&Arc<Node>, &Option<Report>)| {
         report.as_ref().is_none_or(|report| node.is_first(&report.instance))
     };

@@ -1,4 +1,4 @@
-//! One round of questions: every node is asked at once, and answers are waited for until there are enough.
+//! One round of questions: every node is asked at once, and the round ends when there are enough answers.
 
 use std::{pin::pin, sync::Arc};
 
@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{node::Node, options::Patience};
 
-/// What is asked of every node, and what those answered that have; each answers all questions of the round together.
+/// The questions to every node, and the answers so far. Each node answers all questions of the round together.
 pub(super) struct Round<T> {
     calls: FuturesUnordered<BoxFuture<'static, (usize, Vec<T>)>>,
     answers: Vec<Option<Vec<T>>>,
@@ -15,7 +15,7 @@ pub(super) struct Round<T> {
 }
 
 impl<T: 'static> Round<T> {
-    /// Asks every node. Nothing is sent before the answers are waited for.
+    /// Asks every node. Nothing is sent before the answers are awaited.
     pub(super) fn ask(
         nodes: &[Arc<Node>],
         question: impl Fn(usize, Arc<Node>) -> BoxFuture<'static, Vec<T>>,
@@ -28,7 +28,7 @@ impl<T: 'static> Round<T> {
         Self { calls, answers: nodes.iter().map(|_| None).collect(), nodes: nodes.to_vec() }
     }
 
-    /// Waits until the answers are enough, or all are there, or the time is over.
+    /// Waits until there are enough answers, all nodes have answered, or the time is over.
     pub(super) async fn gather(&mut self, patience: Patience, enough: impl Fn(&Self) -> bool) {
         let started = Instant::now();
         let mut over = pin!(sleep_until(started + patience.met));
@@ -51,22 +51,22 @@ impl<T: 'static> Round<T> {
         }
     }
 
-    /// Whether one has not answered because it may still be being connected.
+    /// Returns true if a node has not answered and may still be connecting.
     fn awaits_a_new_node(&self) -> bool {
         self.nodes.iter().zip(&self.answers).any(|(node, answers)| answers.is_none() && node.is_new())
     }
 
-    /// The next node to answer that had not.
+    /// Returns the next node to answer that had not answered yet, with its answers.
     pub(super) async fn late(&mut self) -> Option<(usize, Vec<T>)> {
         self.calls.next().await
     }
 
-    /// What those said that have answered.
+    /// Returns the answers of the nodes that have answered.
     pub(super) fn into_answers(self) -> impl Iterator<Item = T> {
         self.answers.into_iter().flatten().flatten()
     }
 
-    /// What each node said to one of the questions; `None` from one that has not answered.
+    /// Returns the answer of each node to one question; `None` for a node that has not answered.
     pub(super) fn on(&self, question: usize) -> impl ExactSizeIterator<Item = Option<&T>> {
         self.answers.iter().map(move |answers| answers.as_ref().map(|answers| &answers[question]))
     }

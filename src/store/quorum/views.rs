@@ -1,4 +1,4 @@
-//! What a quorum shows: holders and names as far as a majority of the nodes agrees.
+//! The view of a quorum: the holders and names that a majority of the nodes agrees on.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,8 +12,8 @@ use crate::{
 
 type Said<T> = Result<T, StoreError>;
 
-/// Asks all nodes, and waits for all of them; at least a majority has to answer. Answers also on how many nodes a thing has
-/// to be seen for that it may be on a majority.
+/// Asks all nodes, and waits for all of them. At least a majority has to answer. Also returns the number of nodes on
+/// which an item has to be seen so that it may be on a majority.
 async fn all<T: Send + 'static>(
     core: &Core,
     question: impl Fn(Arc<dyn Store>) -> Reply<'static, T>,
@@ -53,10 +53,10 @@ pub(super) async fn inspect(core: &Core, resource: &ResourceName, limit: usize) 
     Ok(Inspection { holders, total, waiting: 0 })
 }
 
-/// One holder as several nodes see it: it ends when it is on too few of them.
+/// Merges the reports of several nodes on one holder. The holder ends when too few of them have it.
 fn merged(mut holders: Vec<Holder>, enough: usize) -> Holder {
     holders.sort_by_key(|holder| std::cmp::Reverse(holder.remaining));
-    // A node that was late may have another fence than the one that was given out.
+    // A late node may have another fence than the granted one.
     let times = |fence| holders.iter().filter(|holder| holder.fence == fence).count();
     let fence =
         holders.iter().map(|holder| holder.fence).max_by_key(|fence| (times(*fence), *fence)).flatten();

@@ -1,4 +1,4 @@
-//! The vote of the nodes on an attempt, and a second one when nodes have recovered meanwhile.
+//! The vote of the nodes on an attempt, and a second vote when nodes have recovered meanwhile.
 
 use std::{
     sync::{
@@ -17,20 +17,20 @@ use crate::{
     store::{Acquisition, Hold},
 };
 
-/// One attempt of several tokens.
+/// One attempt on several tokens.
 pub(super) struct Attempt {
     pub(super) core: Arc<Core>,
     pub(super) asked: Arc<[Arc<Acquisition>]>,
     pub(super) number: u64,
     /// The fences of the live holds that are repeated or re-entered.
     pub(super) expected: Vec<Option<Fence>>,
-    /// The fence that is proposed for the first.
+    /// The fence that is proposed for the first request.
     pub(super) first: Fence,
-    /// The latest that the clock of a node read, in µs.
+    /// The latest clock reading of any node, in µs.
     pub(super) clock: Arc<AtomicU64>,
     pub(super) sent: Moment,
     pub(super) patience: Patience,
-    /// Whether nodes recovered meanwhile, and all were asked again.
+    /// Set when nodes recovered meanwhile and all were asked again.
     pub(super) voted_twice: AtomicBool,
 }
 
@@ -52,7 +52,7 @@ fn abstentions(votes: &Round<Ballot>, which: usize) -> usize {
     votes.on(which).flatten().filter(|ballot| matches!(ballot, Ballot::Abstains(_))).count()
 }
 
-/// The fences that the nodes have said to a request.
+/// Returns the fences that the nodes gave to a request.
 pub(super) fn said(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = Fence> + Clone {
     let said: Vec<Fence> = votes.on(which).flatten().filter_map(Ballot::fence).collect();
     said.into_iter()
@@ -63,7 +63,7 @@ impl Attempt {
         0..self.asked.len()
     }
 
-    /// The votes of the nodes; once more if nodes that abstained have recovered in time, and are needed.
+    /// Returns the votes of the nodes. Votes again if nodes that abstained have recovered in time and are needed.
     pub(super) async fn votes(&self) -> Round<Ballot> {
         let voted = Instant::now();
         let votes = self.gathered(self.patience).await;
@@ -86,7 +86,7 @@ impl Attempt {
         votes
     }
 
-    /// What each node has granted without its vote counting.
+    /// Returns the holds that each node granted without its vote counting.
     fn abstained(&self, votes: &Round<Ballot>) -> Vec<Vec<Hold>> {
         let abstained =
             |node, which: &usize| matches!(votes.on(*which).nth(node).flatten(), Some(Ballot::Abstains(_)));
@@ -97,8 +97,8 @@ impl Attempt {
         (0..self.core.nodes.len()).map(holds).collect()
     }
 
-    /// What a node granted before it had recovered never counts. So it is given back before the next vote; answers whether
-    /// that is certain. A release that may come later could take the next vote away.
+    /// Releases, before the next vote, what nodes granted before they had recovered, since those grants never count.
+    /// Returns true if all releases are certain. One that is executed later could undo the next vote.
     async fn take_back(&self, holds: &[Vec<Hold>], patience: Patience) -> bool {
         let mut released = Round::ask(&self.core.nodes, |which, node| {
             let holds = holds[which].clone();
@@ -130,7 +130,7 @@ impl Attempt {
         })
     }
 
-    /// Whether nothing is to be waited for: not even nodes that may still know the fence that is expected.
+    /// Returns true if there is nothing left to wait for, not even nodes that may still know the expected fence.
     fn is_decided(&self, votes: &Round<Ballot>, which: usize) -> bool {
         let verdict = tally(votes, which).on_request();
         let (Verdict::Yes, Some(fence)) = (verdict, self.expected[which]) else {

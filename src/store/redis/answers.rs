@@ -1,4 +1,4 @@
-//! The answers of the Lua scripts, read into values; what makes no sense is an answer that was lost.
+//! The decoding of the Lua scripts' answers; a malformed answer counts as a lost reply.
 
 use std::{sync::Arc, time::Duration, vec};
 
@@ -13,8 +13,8 @@ use crate::{
     },
 };
 
-/// What each of so many requests of a batch was answered, in their order; `None` for one that was certainly not served, and is
-/// to be sent once more.
+/// Decodes the answer to a batch into the answers to its requests, in their order. `None` stands for a request that was
+/// certainly not served, and is to be sent once more.
 pub(super) fn each<T>(
     answered: Result<Value, StoreError>,
     requests: usize,
@@ -31,7 +31,7 @@ pub(super) fn each<T>(
     }
 }
 
-/// Whether a script has served as many requests as one call serves, and not this one.
+/// Returns true if a script has left this request for later, because it has served as many as one call serves.
 fn is_later(answer: &Value) -> bool {
     matches!(answer, Value::BulkString(word) if word == b"later")
 }
@@ -59,7 +59,7 @@ pub(super) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreErro
     }
 }
 
-/// What was answered to all of these: what each of them was granted, or the one that was not.
+/// Decodes the answer to all of these: the grant of each, or the one that was not granted.
 pub(super) fn acquired_all(answer: Value, asked: &[Arc<Acquisition>]) -> Result<AcquiredAll, StoreError> {
     let mut parts = parts(answer)?;
     let not_granted = parts.number()?;
@@ -136,7 +136,7 @@ pub(super) fn opened(answer: Value) -> Result<u64, StoreError> {
     }
 }
 
-/// A cursor and the keys of one step of a walk over all keys.
+/// Decodes the answer to one step of a walk over all keys: a cursor and keys.
 pub(super) fn scanned(answer: Value) -> Result<(u64, Vec<Vec<u8>>), StoreError> {
     redis::from_redis_value(answer).map_err(|_| senseless("no cursor with keys"))
 }
@@ -160,19 +160,19 @@ pub(super) fn senseless(what: &str) -> StoreError {
     StoreError::Lost { doing: format!("the answer makes no sense: {what}"), source: None }
 }
 
-/// What follows the echo in the answer to a call.
+/// Returns the fields that follow the echo in the answer to a call.
 fn parts(answer: Value) -> Result<Fields, StoreError> {
     let mut parts = Fields::new(answer)?;
     parts.value("the echo is missing")?;
     Ok(parts)
 }
 
-/// The verdict on the only request of a call, and what follows it.
+/// Returns the verdict on the only request of a call, and the fields that follow it.
 pub(super) fn only(answer: Value) -> Result<(String, Fields), StoreError> {
     Fields::of(parts(answer)?.value("the answer is missing")?)
 }
 
-/// An answer that is no verdict of its verb.
+/// Returns the error of an answer that is no verdict of its verb.
 fn no_verdict(answer: Value) -> StoreError {
     match Fields::of(answer) {
         Ok((verdict, mut rest)) => rest.otherwise(&verdict),
@@ -180,7 +180,7 @@ fn no_verdict(answer: Value) -> StoreError {
     }
 }
 
-/// What is left of a list in an answer.
+/// The remaining fields of a list in an answer.
 pub(super) struct Fields(vec::IntoIter<Value>);
 
 impl Fields {
@@ -191,7 +191,7 @@ impl Fields {
         }
     }
 
-    /// The verdict in front, and what follows it.
+    /// Splits a list into the verdict in front and the fields that follow it.
     fn of(list: Value) -> Result<(String, Self), StoreError> {
         let mut fields = Self::new(list)?;
         Ok((fields.text()?, fields))
@@ -241,7 +241,7 @@ impl Fields {
         Ok(Refusal { by: holder(&token, &state, left, &record, &capacity)?, remaining })
     }
 
-    /// A verdict that every verb may get, or none that is known.
+    /// Returns the error of a verdict that every verb may get, or of an unknown one.
     pub(super) fn otherwise(&mut self, verdict: &str) -> StoreError {
         let read = match verdict {
             "corrupt" => self.text().map(|reason| StoreError::Corrupt { reason }),

@@ -1,4 +1,4 @@
-//! Which requests go out in one call.
+//! The division of requests into calls.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,14 +7,15 @@ use futures_util::future::join_all;
 use super::answers::senseless;
 use crate::{protocol::ResourceName, store::StoreError};
 
-/// A server serves nobody else while it executes a call.
+/// The largest number of requests in a call: a server serves nobody else while it executes one.
 const MOST_REQUESTS: usize = 256;
 const MOST_BYTES: usize = 128 * 1024;
-/// How many of those that a call has left for later go out in one: a few more than a call serves of their kind.
+/// The largest number of requests in a further call, for what a call has left for later: a few more than a call serves
+/// of their kind.
 const MOST_AGAIN: usize = 32;
 
-/// Cuts requests, in their order, into what goes out in one call each. `bytes` tells how large one is, roughly; one that
-/// is larger than a call goes alone.
+/// Divides requests, in their order, into calls. `bytes` returns the rough size of a request; one that is larger than a
+/// call goes alone.
 pub(super) fn split<T>(requests: &[T], bytes: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut calls = Vec::new();
     let (mut first, mut size) = (0, 0);
@@ -34,21 +35,22 @@ pub(super) fn split<T>(requests: &[T], bytes: impl Fn(&T) -> usize) -> Vec<&[T]>
 
 /// The requests of one call that have no answer yet.
 pub(super) struct Open<'a, T> {
-    /// In their order.
+    /// The requests, in their order.
     pub(super) requests: Vec<&'a T>,
-    /// Which place the last of them has among all requests of the call.
+    /// The index of the last of them among all requests of the call.
     last: usize,
 }
 
 impl<T> Open<'_, T> {
-    /// How much later than those of the whole call their fences begin, so that none is smaller than it would have been.
+    /// Returns the distance of their first fence from that of the whole call. With it, no fence is smaller than it
+    /// would have been.
     pub(super) fn ahead(&self) -> u64 {
         (self.last + 1 - self.requests.len()) as u64
     }
 }
 
-/// Sends requests in one call, and what it leaves for later in further calls, one after the other, until all have an answer.
-/// The order is kept: a call that leaves one for later leaves all behind it.
+/// Sends requests in one call, and those that it leaves for later in further calls, one after the other, until all have
+/// an answer. The order is kept: a call that leaves one for later leaves all that follow it.
 pub(super) async fn until_served<'a, T, R, F>(
     requests: &'a [T],
     call: impl Fn(Open<'a, T>) -> F,
@@ -66,7 +68,7 @@ where
             answers[at] = answer;
         }
         if let Some(error) = failure {
-            // Nor would the next call do better.
+            // The next call would not do better either.
             let open = answers.iter_mut().filter(|answer| answer.is_none());
             open.for_each(|answer| *answer = Some(Err(error.clone())));
         }
@@ -75,7 +77,7 @@ where
     answers.into_iter().flatten().collect()
 }
 
-/// Why a call as a whole did nothing, or may have.
+/// Returns the error of a call that as a whole did nothing, or may have done nothing.
 fn failure<R>(told: &[Option<Result<R, StoreError>>]) -> Option<StoreError> {
     let is_of_all = |told: &Option<_>| match told {
         Some(Err(error)) => {
@@ -89,8 +91,8 @@ fn failure<R>(told: &[Option<Result<R, StoreError>>]) -> Option<StoreError> {
     told.iter().all(is_of_all).then(|| error.unwrap_or_else(|| senseless("nothing was served")))
 }
 
-/// Lets calls be answered at the same time, unless they have a resource in common: then the later one has to wait, because
-/// the earlier one may not serve all its requests at once. The answers are in the order of the calls.
+/// Sends calls at the same time, unless they have a resource in common: then the later one has to wait, because the
+/// earlier one may not serve all its requests at once. The answers are in the order of the calls.
 pub(super) async fn in_order<'a, T, R, F>(
     calls: Vec<&'a [T]>,
     resource: impl Fn(&'a T) -> &'a ResourceName,
@@ -106,7 +108,7 @@ where
     answers
 }
 
-/// Calls parted, in their order, into those that have no resource in common.
+/// Divides calls, in their order, into rounds of calls that have no resource in common.
 pub(super) fn rounds<'a, T>(
     calls: Vec<&'a [T]>,
     resource: impl Fn(&'a T) -> &'a ResourceName,
@@ -127,12 +129,12 @@ pub(super) fn rounds<'a, T>(
     rounds
 }
 
-/// The answers of calls that are sent at the same time, in the order of the calls.
+/// Sends calls at the same time. The answers are in the order of the calls.
 pub(super) async fn together<T>(calls: impl Iterator<Item = impl Future<Output = Vec<T>>>) -> Vec<T> {
     join_all(calls).await.into_iter().flatten().collect()
 }
 
-/// Lets the requests of each slot be answered together, those of different slots at the same time. The answers are in the
+/// Sends the requests of each slot together, and those of different slots at the same time. The answers are in the
 /// order of the requests.
 pub(super) async fn by_slot<T, R, F>(
     requests: &[T],

@@ -1,46 +1,46 @@
-//! What may be believed of what sentinels say.
+//! The rules for believing what sentinels say.
 //!
-//! Each failover has an epoch of its own, and a majority of the sentinels agreed to it. So a later epoch is always right
-//! about an earlier one; but that no later one is known to those who answer does not mean that there is none. Two clients
+//! Each failover has an epoch of its own, and a majority of the sentinels agreed to it. So a later epoch is always
+//! right about an earlier one. But if those who answer know of no later one, there may be one all the same. Two clients
 //! that believe two epochs have two masters, and grant the same lock twice.
 
 use std::fmt;
 
 use super::urls::Node;
 
-/// Which server is the master, and since which failover.
+/// The master, and the epoch of the failover that made it the master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Term {
     pub(super) epoch: u64,
     pub(super) master: Node,
 }
 
-/// What one sentinel says of a service.
+/// One sentinel's opinion of a service.
 #[derive(Clone, Debug)]
 pub(super) struct Opinion {
     pub(super) term: Term,
-    /// How many other sentinels it knows.
+    /// The number of other sentinels that it knows.
     pub(super) others: usize,
 }
 
-/// Why the sentinels are not believed.
+/// The reason not to believe the sentinels.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Doubt {
     /// Nothing is known from before, and too few answered.
     Minority { told: usize, of: usize },
-    /// They tell of an epoch that is over.
+    /// They name an epoch that is over.
     Older { told: Term, known: Term },
     /// They name several servers for one epoch.
     Divided { told: Term, other: Node },
 }
 
-/// The term to go by, of what was told by those of `asked` sentinels that know the service, at least one.
+/// Returns the term to go by. `told` are the opinions of those of `asked` sentinels that know the service, at least one.
 ///
 /// - `known` is the latest term so far. One sentinel is enough to confirm it, or to tell of a later one.
-/// - Where nothing is known, a majority has to answer: a failover that is not of this moment is known to one of them.
-/// - An earlier epoch than the known one counts only if the sentinels were set up anew: all that there are were asked, and
+/// - Where nothing is known, a majority has to answer: one of them knows of every failover that is not of this moment.
+/// - An earlier epoch than the known one counts only if the sentinels were set up anew: all that exist were asked, and
 ///   agree. With fewer answers, the one that would know better may be missing.
-/// - One epoch has one master. If it is another one than was known, a majority has to say so.
+/// - One epoch has one master. If it is another one than was known, a majority has to name it.
 pub(super) fn believed(told: &[Opinion], asked: usize, known: Option<&Term>) -> Result<Term, Doubt> {
     let epoch = told.iter().map(|opinion| opinion.term.epoch).max().unwrap_or(0);
     let mut newest = told.iter().map(|opinion| &opinion.term).filter(|term| term.epoch == epoch);
@@ -64,7 +64,7 @@ pub(super) fn believed(told: &[Opinion], asked: usize, known: Option<&Term>) -> 
     }
 }
 
-/// Whether all sentinels that there are were asked and say the same. Behind one name there may be several, of which
+/// Returns true if all existing sentinels were asked and say the same. Behind one name there may be several, of which
 /// another one answers each time.
 fn is_set_up_anew(told: &[Opinion], asked: usize) -> bool {
     let same = told.windows(2).all(|two| two[0].term == two[1].term);
@@ -101,7 +101,7 @@ mod tests {
         Term { epoch, master: Node::new(master.to_owned(), 1) }
     }
 
-    /// What is believed of three sentinels that know one another, as `epoch master`; of a doubt its first word.
+    /// Returns the belief in three sentinels that know one another, as `epoch master`, or the first word of a doubt.
     fn of_three(told: &[(u64, &str)], known: Option<(u64, &str)>) -> String {
         of(told, 3, 2, known)
     }

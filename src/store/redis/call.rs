@@ -1,4 +1,4 @@
-//! One call of a script, and how it is sent.
+//! One call of a script, and the way it is sent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,9 +15,9 @@ pub(super) struct Call {
     script: &'static Script,
     command: Cmd,
     echo: String,
-    /// Where all keys are, on a cluster.
+    /// The slot of all its keys, on a cluster.
     slot: Option<u16>,
-    /// Where an argument is put together, again and again.
+    /// A scratch buffer for building arguments.
     text: String,
 }
 
@@ -45,7 +45,7 @@ impl Request for Call {
     }
 
     async fn send_asking(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
-        // Both in one pipeline: the word counts only for the command that follows it.
+        // Both in one pipeline: `ASKING` counts only for the command that follows it.
         let mut both = redis::pipe();
         both.cmd("ASKING").ignore().add_command(self.command.clone()).ignore_errors();
         let [answer]: [Value; 1] = both.query_async(connection).await?;
@@ -55,9 +55,10 @@ impl Request for Call {
 }
 
 impl Call {
-    /// A call without keys and arguments; with so many requests, whose keys are in this slot of a cluster.
+    /// Creates a call without keys and arguments, with room for this many requests. Their keys are in this slot of a
+    /// cluster.
     pub(super) fn new(script: &'static Script, slot: Option<u16>, requests: usize) -> Self {
-        // Unlike a token this number is never used twice, so even the answer to an earlier verb of the same lease is
+        // Unlike a token, this number is never used twice. So even the answer to an earlier verb of the same lease is
         // told from the answer to this one.
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let mut call = Self {
@@ -71,7 +72,7 @@ impl Call {
         call
     }
 
-    /// Ends the keys and begins the arguments: with what the answer repeats.
+    /// Ends the keys and begins the arguments with the echo, which the answer repeats.
     pub(super) fn echo(&mut self) {
         self.command.arg(&self.echo);
     }
@@ -80,8 +81,8 @@ impl Call {
         &self.command
     }
 
-    /// Loads the script again if this error says that somebody emptied the server's cache: then nothing was executed, and
-    /// the call can be sent once more. Answers any other error.
+    /// Loads the script again if this error says that somebody emptied the server's cache: then nothing was executed,
+    /// and the call can be sent once more. Returns any other error.
     pub(super) async fn load_if_missing(
         &self,
         error: RedisError,

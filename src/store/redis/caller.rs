@@ -1,4 +1,4 @@
-//! Each verb as a call of its script: keys and arguments in the order in which the script's header names them.
+//! The encoding of each verb as a call of its script: keys and arguments in the order of the script's header.
 
 use std::{borrow::Borrow, sync::Arc, time::Duration};
 
@@ -17,18 +17,18 @@ use crate::{
     store::{Acquisition, Hold, Place, Recovered},
 };
 
-/// Where fences are counted.
+/// The counter of fences.
 enum Counter {
     /// One counter for all resources, whose key begins like this.
     Server(String),
-    /// One for each slot.
+    /// One counter for each slot.
     Slot,
 }
 
-/// In place of a retention time: the counter has no end.
+/// The value in place of a retention time for a counter that has no end.
 const FOR_EVER: u64 = 0;
 
-/// Makes the calls.
+/// The encoder of calls.
 pub(super) struct Caller {
     layout: Layout,
     prefix: String,
@@ -43,12 +43,12 @@ impl Caller {
         Self { layout, fence, prefix, fence_retention: millis(fence_retention) }
     }
 
-    /// The same, for a cluster: all keys of a call are in one slot, so all its resources have to be.
+    /// Returns the same encoder for a cluster. All keys of a call are in one slot there, so all its resources must be too.
     pub(super) fn on_slots(self) -> Self {
         Self { fence: Counter::Slot, ..self }
     }
 
-    /// The slot of a resource, on a cluster.
+    /// Returns the slot of a resource, on a cluster.
     pub(super) fn slot(&self, resource: &ResourceName) -> Option<u16> {
         match (&self.fence, self.layout) {
             (Counter::Server(_), _) => None,
@@ -69,8 +69,8 @@ impl Caller {
         self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked, None)
     }
 
-    /// In the full layout: the fence of the first is at least this one. The counter stays, for it is one key a server: the
-    /// clocks of a quorum's nodes may be further apart than a retention time.
+    /// Encodes acquisitions of which the first has at least this fence, in the full layout. The counter has no end: the
+    /// clocks of a quorum's nodes may be further apart than a retention time, and it is only one key a server.
     pub(super) fn acquire_from(&self, asked: &[&Acquisition], first: Fence) -> Call {
         self.acquiring(&scripts::ACQUIRE, asked, Some(first))
     }
@@ -131,12 +131,12 @@ impl Caller {
         call
     }
 
-    /// In the full layout, on one server.
+    /// Encodes the question for a report, in the full layout and on one server.
     pub(super) fn report(&self) -> Call {
         self.call(&scripts::REPORT, [], true)
     }
 
-    /// In the full layout, on one server.
+    /// Encodes a lesson, in the full layout and on one server.
     pub(super) fn teach(&self, lesson: &Recovered) -> Call {
         let Recovered { instance, durable, fence } = lesson;
         let mut call = self.call(&scripts::TEACH, [], true);
@@ -176,12 +176,12 @@ impl Caller {
         matches!(self.layout, Layout::Plain)
     }
 
-    /// The script of the layout.
+    /// Returns the script of the layout.
     fn either(&self, full: &'static Script, plain: &'static Script) -> &'static Script {
         if self.is_plain() { plain } else { full }
     }
 
-    /// A call that may grant. It ends with [`granted`](Self::granted).
+    /// Begins a call that may grant. It ends with [`granted`](Self::granted).
     fn granting<'a>(&self, script: &'static Script, resources: impl Resources<'a>) -> Call {
         self.call(script, resources, true)
     }
@@ -193,8 +193,8 @@ impl Caller {
         call
     }
 
-    /// A call that needs all keys of its resources at one place ends its keys with the one that says so. In the plain
-    /// layout a resource is a single key.
+    /// Begins a call with the keys of its resources. A call that needs all of their keys at one place (`whole`) ends
+    /// its keys with that of the fence counter, which says so. In the plain layout a resource is a single key.
     fn call<'a>(&self, script: &'static Script, resources: impl Resources<'a>, whole: bool) -> Call {
         let whole = whole && !self.is_plain();
         let mut resources = resources.into_iter().peekable();
@@ -218,7 +218,7 @@ impl Caller {
         call
     }
 
-    /// The arguments of one who acquires: four, in the plain layout two.
+    /// Adds the arguments of one acquisition: four, in the plain layout two.
     fn acquisition<'a>(&self, call: &mut Call, asked: &'a Acquisition, metadata: &mut Written<'a>) {
         let &Acquisition { ref hold, mode, reentrant, ttl, lock_delay, ref place, .. } = asked;
         if self.is_plain() {

@@ -1,4 +1,4 @@
-//! What grants or renews: in calls that count only when replicas have confirmed them, if that was asked for.
+//! Grants and renewals, in calls that count only when replicas have confirmed them, if that was asked for.
 
 use std::{
     borrow::Borrow,
@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl RedisStore {
-    /// Sends what grants or renews.
+    /// Sends a call that grants or renews.
     pub(super) async fn send_counting(&self, call: &Call) -> Result<Confirmed, StoreError> {
         match &self.replicas {
             None => self.servers.send(call).await.map(Confirmed::from),
@@ -30,7 +30,7 @@ impl RedisStore {
         }
     }
 
-    /// [`Store::acquire`] for each of these, in calls that are executed in their order.
+    /// Runs [`Store::acquire`] for each of these, in calls that are executed in their order.
     pub(super) async fn acquire_in_order(
         &self,
         asked: Vec<Arc<Acquisition>>,
@@ -40,7 +40,7 @@ impl RedisStore {
             let answer = |asked| self.acquire_in_calls(asked);
             return batch::in_order(calls, |asked| &asked.hold.resource, answer).await;
         }
-        // Each takes a connection of its own, so that one of several on their way could overtake another.
+        // Each call takes a connection of its own, so one of several on their way could overtake another.
         let mut answers = Vec::with_capacity(asked.len());
         for asked in calls {
             answers.extend(self.acquire_in_calls(asked).await);
@@ -48,7 +48,7 @@ impl RedisStore {
         answers
     }
 
-    /// [`Store::acquire`] for each of these, in one call if the server serves all of them in one.
+    /// Runs [`Store::acquire`] for each of these, in one call if the server serves all of them in one.
     pub(super) async fn acquire_in_calls<A: Borrow<Acquisition>>(
         &self,
         asked: &[A],
@@ -62,7 +62,7 @@ impl RedisStore {
         .await
     }
 
-    /// [`Store::acquire_each_from`], on one server and in the full layout.
+    /// Runs [`Store::acquire_each_from`], on one server and in the full layout.
     pub(super) async fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Paced {
         let calls = batch::split(asked, |asked| weight(asked));
         let mut first = first.get();
@@ -111,7 +111,7 @@ impl RedisStore {
         Paced { answers, clock: clocks.into_iter().flatten().max(), recovered: common(recovered) }
     }
 
-    /// What the requests of one call are answered. What replicas did not confirm is taken back.
+    /// Returns the answers to the requests of one call. Grants that replicas did not confirm are released.
     async fn acquired(
         &self,
         asked: &[&Acquisition],
@@ -136,13 +136,13 @@ impl RedisStore {
         answers
     }
 
-    /// Releases what replicas did not confirm. Answers of each whether it is certain.
+    /// Releases grants that replicas did not confirm. Returns true for each whose release is certain.
     pub(super) async fn take_back(&self, holds: Vec<&Hold>) -> Vec<bool> {
         let releases: Vec<_> = holds.into_iter().map(|hold| (hold, Duration::ZERO)).collect();
         self.release_each(&releases).await.into_iter().map(|released| released.is_ok()).collect()
     }
 
-    /// [`Store::renew`] for each of these, in one call if the server serves all of them in one.
+    /// Runs [`Store::renew`] for each of these, in one call if the server serves all of them in one.
     pub(super) async fn renew_in_calls(
         &self,
         renewals: &[(&Hold, Duration)],
@@ -162,7 +162,7 @@ impl RedisStore {
     }
 }
 
-/// What several calls were told alike of the server's recovery: what is not true of all of them is true of none.
+/// Returns what several calls were told alike of the server's recovery: what is not true of all of them is true of none.
 fn common(told: impl IntoIterator<Item = Option<Recovered>>) -> Option<Recovered> {
     let mut told = told.into_iter();
     told.next().flatten().filter(|first| told.all(|other| other.as_ref() == Some(first)))

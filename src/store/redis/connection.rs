@@ -24,16 +24,16 @@ use super::{
 };
 use crate::{protocol::rough, store::StoreError};
 
-/// What is sent: knows how to send itself, and which answers are to it.
+/// A request, which knows how to send itself and which answers are its own.
 pub(super) trait Request: Sync {
     /// Sends it and waits for the answer.
     fn send(&self, connection: &mut MultiplexedConnection)
     -> impl Future<Output = RedisResult<Value>> + Send;
 
-    /// Whether this is an answer to this request, and not to another one.
+    /// Returns true if this is an answer to this request, and not to another one.
     fn is_answered_by(&self, answer: &Value) -> bool;
 
-    /// The slot of a cluster that all its keys are in; `None` for what any node can answer.
+    /// Returns the slot of a cluster that all its keys are in; `None` for a request that any node can answer.
     fn slot(&self) -> Option<u16> {
         None
     }
@@ -47,10 +47,10 @@ pub(super) trait Request: Sync {
     }
 }
 
-/// An answer, and what it cost to get it.
+/// An answer, and whether it took more than one try.
 pub(super) struct Answered {
     pub(super) value: Value,
-    /// Whether an earlier try of the same request was sent and lost: it may have been executed.
+    /// True if an earlier try of the same request was sent and lost: it may have been executed.
     pub(super) repeated: bool,
 }
 
@@ -67,28 +67,28 @@ type Opening = Shared<BoxFuture<'static, Result<Opened, StoreError>>>;
 #[derive(Clone)]
 struct Opened {
     connection: MultiplexedConnection,
-    /// Where it leads.
+    /// The address of the server.
     address: Arc<str>,
     /// The master that the sentinels named for it.
     master: Option<Node>,
 }
 
-/// The connection of today, open or being opened.
+/// The current connection, open or opening.
 #[derive(Default)]
 struct Link {
-    /// Counts the connections, so that one that broke is given up once and not its successor as well.
+    /// The number of the connection, so that one that broke is given up once and not its successor as well.
     generation: u64,
     opening: Option<Opening>,
     silence: Silence,
 }
 
-/// How a try failed, as far as it matters to where and when the next one goes.
+/// The failure of a try, as far as it decides where and when the next one goes.
 pub(super) enum Failure {
     /// The connection is gone; whether the request was executed is open.
     Gone(StoreError),
     /// There was no connection. Nothing was sent.
     Unreachable(StoreError),
-    /// The server did not execute it, and says who would: `host:port`; if it is `asked`, only this once.
+    /// The server did not execute it, and names the node that would, as `host:port`; if `asked`, only this once.
     Elsewhere {
         node: String,
         asked: bool,
@@ -128,29 +128,29 @@ impl Failure {
 }
 
 impl Connection {
-    /// A connection that begins with this `greeting`. A server that is full, asks for a password or speaks something
-    /// else lets us connect and says so afterwards; by the greeting that is known before a verb is sent.
+    /// Creates a connection that begins with this `greeting`. A server that is full, asks for a password or speaks
+    /// something else accepts a connection and says so afterwards; the greeting shows that before a verb is sent.
     pub(super) fn new(target: Target, greeting: Arc<Pipeline>, options: &RedisOptions) -> Self {
         let &RedisOptions { connect_timeout, response_timeout, .. } = options;
         Self { target, greeting, connect_timeout, response_timeout, link: Arc::default() }
     }
 
-    /// Another connection to the same server.
+    /// Returns another connection to the same server.
     pub(super) fn beside(&self) -> Self {
         let &Self { ref target, ref greeting, connect_timeout, response_timeout, link: _ } = self;
         let (target, greeting) = (target.clone(), Arc::clone(greeting));
         Self { target, greeting, connect_timeout, response_timeout, link: Arc::default() }
     }
 
-    /// A listener to this channel, on connections of its own.
+    /// Returns a listener to this channel, on connections of its own.
     pub(super) fn listener(&self, channel: String) -> Listener {
         Listener::new(self.target.clone(), channel, self.connect_timeout, self.response_timeout)
     }
 
     /// Sends a request that may be executed twice without harm.
     ///
-    /// A connection that broke while idle is noticed only by the next request, so a request that finds the
-    /// connection gone is sent once more at once. One that got no answer in time is not: that would double the wait.
+    /// A connection that broke while idle is noticed only by the next request. So a request that finds the connection
+    /// gone is sent once more at once. One that got no answer in time is not: that would double the wait.
     pub(super) async fn send(&self, request: &impl Request) -> Result<Answered, StoreError> {
         let lost = match self.attempt(request).await {
             Ok(value) => return Ok(Answered { value, repeated: false }),
@@ -159,12 +159,13 @@ impl Connection {
         };
         match self.attempt(request).await {
             Ok(value) => Ok(Answered { value, repeated: true }),
-            // Whatever the second try says of itself, the first may have been executed.
+            // Whatever the second try reports, the first may have been executed.
             Err(_) => Err(lost),
         }
     }
 
-    /// Which connection it is, counted from 0. A request that is sent afterwards goes out on this one or a later one.
+    /// Returns the number of the current connection, counted from 0. A request that is sent afterwards goes out on this
+    /// one or a later one.
     pub(super) async fn number(&self) -> Result<u64, StoreError> {
         self.open().await.map(|(generation, _)| generation)
     }
@@ -174,7 +175,7 @@ impl Connection {
         self.attempt(request).await.map_err(|failure| self.alone(failure))
     }
 
-    /// The error of what this server alone should have done.
+    /// Returns the error of a request that this server alone should have executed.
     fn alone(&self, failure: Failure) -> StoreError {
         match failure {
             Failure::Elsewhere { .. } => errors::at(&format!("{:?}", self.target), errors::of_a_cluster()),
@@ -188,7 +189,7 @@ impl Connection {
             self.open().await.map_err(Failure::Unreachable)?;
         let (sent, within) = (Instant::now(), self.response_timeout);
         let Ok(outcome) = timeout(within, request.send(&mut connection)).await else {
-            // The connection is kept: what is sent on it next (giving the token back) is executed after this request.
+            // The connection is kept: what is sent on it next (the release of the token) is executed after this request.
             self.unanswered(generation, sent);
             return Err(Failure::Other(StoreError::TimedOut { within, server: Some(address) }));
         };
@@ -222,8 +223,9 @@ impl Connection {
         }
     }
 
-    /// A call has no answer. After some of them another connection is opened in the background, and takes the place of this
-    /// one; if it does not open, the server is as silent as the connection, and nothing changes.
+    /// Takes note of a call without an answer. After some of them another connection is opened in the background, and
+    /// takes the place of this one. If it does not open, the server is as silent as the connection, and nothing
+    /// changes.
     fn unanswered(&self, generation: u64, sent: Instant) {
         let mut link = lock(&self.link);
         if link.generation != generation || !link.silence.unanswered(sent, Instant::now()) {
@@ -243,7 +245,7 @@ impl Connection {
         });
     }
 
-    /// The connection of today, to the server of today.
+    /// Returns the current connection to the current server.
     async fn open(&self) -> Result<(u64, Opened), StoreError> {
         let (generation, opened) = self.opened().await?;
         if !self.target.has_moved(opened.master.as_ref()) {
@@ -253,7 +255,7 @@ impl Connection {
         self.opened().await
     }
 
-    /// The connection of today. All who come while it is being opened wait for the same attempt.
+    /// Returns the current connection. All who come while it is being opened wait for the same attempt.
     async fn opened(&self) -> Result<(u64, Opened), StoreError> {
         let (generation, opening) = {
             let mut link = lock(&self.link);
@@ -264,7 +266,8 @@ impl Connection {
         opening.await.map(|opened| (generation, opened)).inspect_err(|_| self.give_up(generation))
     }
 
-    /// The next request opens a new connection. Requests in flight on the old one keep it until they are done.
+    /// Gives up a connection: the next request opens a new one. Requests in flight on the old one keep it until they
+    /// are done.
     fn give_up(&self, generation: u64) {
         let mut link = lock(&self.link);
         if link.generation == generation {
@@ -321,7 +324,7 @@ async fn connect(
     }
 }
 
-/// The error of a batch does not show the server's code; the first error in it does.
+/// Returns the first error of a batch: it shows the server's code, which the error of the whole batch does not.
 fn first_of_many(error: RedisError) -> RedisError {
     let errors = error.clone().into_server_errors();
     errors.and_then(|errors| errors.first().map(|(_, first)| first.clone().into())).unwrap_or(error)

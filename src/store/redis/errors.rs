@@ -1,7 +1,7 @@
-//! What an error of the client library means for the verb that got it.
+//! The meaning of the client library's errors for the verb that got one.
 //!
-//! Servers and versions differ in their sentences and agree in the code in front of them, so the code decides. Where
-//! a sentence has to be matched, the reason stands there.
+//! Servers and versions differ in their sentences and agree in the code in front of them, so the code decides. Where a
+//! sentence has to be matched, a comment gives the reason.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use redis::{ErrorKind, RedisError, Value};
 
 use crate::store::StoreError;
 
-/// What went wrong before the verb was sent. It was certainly not executed.
+/// Translates an error from before the verb was sent. The verb was certainly not executed.
 pub(super) fn before_sending(error: RedisError) -> StoreError {
     let text = error.to_string();
     if error.kind() == ErrorKind::AuthenticationFailed || is_tls_refusal(&error, &text) {
@@ -21,7 +21,7 @@ pub(super) fn before_sending(error: RedisError) -> StoreError {
     }
 }
 
-/// What went wrong while a connection to this server and its database was opened.
+/// Translates an error from the opening of a connection to this server and its database.
 pub(super) fn connecting(error: RedisError, address: &str, database: i64) -> StoreError {
     let text = error.to_string();
     let detail = error.detail().unwrap_or_default();
@@ -35,17 +35,18 @@ pub(super) fn connecting(error: RedisError, address: &str, database: i64) -> Sto
     at(address, told)
 }
 
-/// The client library keeps the sentence of a refused `SELECT`, and loses the code: a server that is busy refuses it too.
+/// Returns true if a refused `SELECT` is about the database. The client library keeps the sentence of the refusal, and
+/// loses the code: a server that is busy refuses it too.
 fn is_about_the_database(detail: &str) -> bool {
     ["DB index", "not allowed in cluster mode", "no permissions"].iter().any(|words| detail.contains(words))
 }
 
-/// The error of a server that should speak TLS.
+/// Returns the error of a server that should speak TLS.
 pub(super) fn without_tls() -> StoreError {
     misconfigured("seems not to speak TLS; use redis://, or the port that speaks TLS")
 }
 
-/// The error of a server that should have all keys, and has some of them.
+/// Returns the error of a server that should have all keys, and has some of them.
 pub(super) fn of_a_cluster() -> StoreError {
     misconfigured("is a node of a cluster; use redis+cluster://")
 }
@@ -54,7 +55,7 @@ fn misconfigured(reason: &str) -> StoreError {
     StoreError::Misconfigured { reason: reason.to_owned() }
 }
 
-/// The same error, with where it happened.
+/// Adds to an error the address where it happened.
 pub(super) fn at(address: &str, error: StoreError) -> StoreError {
     let here = |text: String| format!("{address}: {text}");
     match error {
@@ -70,7 +71,7 @@ pub(super) fn at(address: &str, error: StoreError) -> StoreError {
     }
 }
 
-/// What went wrong after the verb was sent. Only an answer of the server is certain.
+/// Translates an error from after the verb was sent. Only an answer of the server is certain.
 pub(super) fn after_sending(error: RedisError) -> StoreError {
     match answered(&error) {
         Some(known) => known,
@@ -78,8 +79,8 @@ pub(super) fn after_sending(error: RedisError) -> StoreError {
     }
 }
 
-/// What went wrong with one request of a batch, in the words in which its script caught it. What was done before is open
-/// unless the server refused a command.
+/// Translates the error of one request of a batch, in the words in which its script caught it. What was done before is
+/// unknown, unless the server refused a command.
 pub(super) fn within_script(text: &str) -> StoreError {
     let (code, detail) = text.split_once(' ').unwrap_or((text, ""));
     let known = class(code, detail, text).or_else(|| class(code_within(text)?, "", text));
@@ -88,7 +89,7 @@ pub(super) fn within_script(text: &str) -> StoreError {
         .unwrap_or_else(|| StoreError::Lost { doing: format!("a script failed: {text}"), source: None })
 }
 
-/// Whether another connection may do better than the one that gave this error.
+/// Returns true if another connection may do better than the one that gave this error.
 pub(super) fn wants_new_connection(error: &RedisError) -> bool {
     // A replica answers READONLY: the master's name may lead to another machine by now.
     error.is_io_error()
@@ -96,13 +97,14 @@ pub(super) fn wants_new_connection(error: &RedisError) -> bool {
         || matches!(error.code(), Some("READONLY" | "MASTERDOWN"))
 }
 
-/// Whether the server refused because of what is over in a moment: a slot on its way to another node, a failover, a start.
+/// Returns true if the server refused for a reason that is over in a moment: a slot on its way to another node, a
+/// failover, a start.
 pub(super) fn is_worth_a_moment(error: &RedisError) -> bool {
     matches!(error.code(), Some("TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING" | "READONLY"))
 }
 
-/// Whether a script says of any of its requests that the server is a replica. As the answer to a script this is no error
-/// of the connection.
+/// Returns true if a script says of any of its requests that the server is a replica. As the answer to a script this is
+/// no error of the connection.
 pub(super) fn is_of_a_replica(answer: &Value) -> bool {
     match answer {
         Value::Array(parts) => match &parts[..] {
@@ -115,7 +117,7 @@ pub(super) fn is_of_a_replica(answer: &Value) -> bool {
     }
 }
 
-/// The class of an answer by which the server refused the verb; `None` for all else, which leaves the outcome open.
+/// Returns the error of an answer by which the server refused the verb; `None` for all else, which leaves the outcome open.
 fn answered(error: &RedisError) -> Option<StoreError> {
     let code = error.code()?;
     let text = error.to_string();
@@ -145,26 +147,29 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
     })
 }
 
-/// A command refused by the rights of the user *inside* a script has no code of its own, only these sentences.
+/// Returns true if the rights of the user refused a command *inside* a script. That has no code of its own, only these
+/// sentences.
 fn is_denied_within(detail: &str) -> bool {
     detail.contains("The user executing the script can't") || detail.starts_with("ACL failure in script")
 }
 
-/// Whether the server does not have this command.
+/// Returns true if the server does not have this command.
 fn is_unknown(detail: &str, command: &str) -> bool {
     let detail = detail.to_ascii_lowercase();
     let named = detail.strip_prefix("unknown command ").map(|rest| rest.trim_start_matches(['\'', '`']));
     named.is_some_and(|named| named.starts_with(command))
 }
 
-/// Redis before 7.0 wraps an error inside a script: `ERR Error running script (…): @user_script: 5: -OOM command…`.
+/// Returns the code of an error inside a script, which Redis before 7.0 wraps:
+/// `ERR Error running script (…): @user_script: 5: -OOM command…`.
 fn code_within(detail: &str) -> Option<&str> {
     let (_, inner) = detail.split_once(": -")?;
     let code = inner.split(' ').next()?;
     code.bytes().all(|b| b.is_ascii_uppercase()).then_some(code)
 }
 
-/// A wrong certificate comes as an error of input and output like a broken cable does; only the words of rustls tell.
+/// Returns true if the error is a wrong certificate. It comes as an error of input and output, like a broken cable;
+/// only the words of rustls tell them apart.
 fn is_tls_refusal(error: &RedisError, text: &str) -> bool {
     const WORDS: [&str; 3] = ["invalid peer certificate", "received fatal alert", "peer is incompatible"];
     error.is_io_error() && WORDS.iter().any(|words| text.contains(words))

@@ -1,4 +1,4 @@
-//! Announcements of hand-overs: a subscription on a connection of its own, opened again and again.
+//! Notifications of hand-overs: a subscription on a connection of its own, opened again and again.
 //!
 //! It shares nothing with the connection of the verbs: there, a message that the server sends unasked could be taken
 //! for the answer to a verb.
@@ -22,23 +22,24 @@ use crate::{
     store::{Announcement, StoreError},
 };
 
-/// How often the server is asked whether it is still there: a connection whose other end has vanished says nothing.
+/// The interval at which the server is asked whether it is still there: a connection whose other end has vanished says
+/// nothing.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Who is denied, or asks the wrong server, is so until somebody changes the configuration.
+/// The pause after a denial or a wrong server: nothing changes until somebody changes the configuration.
 const PAUSE_IF_WRONG: Duration = Duration::from_secs(30);
 
-/// Listens to one channel for as long as its stream is there.
+/// A subscriber to one channel, for as long as its stream is there.
 pub(super) struct Listener {
     target: Target,
     channel: String,
     connect_timeout: Duration,
     response_timeout: Duration,
     line: Option<Line>,
-    /// How long to wait before the line is opened.
+    /// The pause before the subscription is opened.
     pause: Duration,
-    /// Why it is deaf, as far as that was told.
+    /// The kind of error that was told last as the reason why it is disconnected.
     told: Option<&'static str>,
 }
 
@@ -62,7 +63,8 @@ impl Listener {
         Self { target, channel, connect_timeout, response_timeout, line: None, pause, told: None }
     }
 
-    /// What happens from now on, without an end. All is done while it is polled, and ends when it is dropped.
+    /// Returns the notifications from now on, without an end. All work is done while the stream is polled, and ends
+    /// when it is dropped.
     pub(super) fn announcements(self) -> impl Stream<Item = Announcement> + Send {
         stream::unfold(self, |mut listener| async { Some((listener.next().await, listener)) })
     }
@@ -125,7 +127,7 @@ impl Line {
         Ok(Self { sink, messages, next_heartbeat: Instant::now() + HEARTBEAT, master })
     }
 
-    /// What is announced next; `None` if the connection is gone, or leads to who is not the master any more.
+    /// Returns the next notification; `None` if the connection is gone, or leads to a server that is no longer the master.
     async fn next(&mut self, target: &Target, patience: Duration) -> Option<Announcement> {
         loop {
             tokio::select! {
@@ -154,7 +156,7 @@ impl Line {
     }
 }
 
-/// What is announced; `None` for a message that this library does not send.
+/// Decodes a notification; `None` for a message that this library does not send.
 fn announced(message: &Msg) -> Option<Announcement> {
     let payload: String = message.get_payload().ok()?;
     let (told, token): (fn(Token) -> Announcement, &str) = match payload.split_at_checked(1)? {

@@ -1,4 +1,4 @@
-//! Which life of the server a connection leads to: asked once a connection, for a restart breaks them all.
+//! The incarnation of the server that a connection leads to: asked once a connection, because a restart breaks them all.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::connection::{Connection, Request};
 use crate::store::{Instance, StoreError};
 
-/// What was learnt on the connection of this number.
+/// The incarnation that was learnt on the connection of this number.
 #[derive(Clone, Debug)]
 struct Learnt {
     number: u64,
@@ -19,7 +19,7 @@ struct Learnt {
     instance: Instance,
 }
 
-/// What is known of the server.
+/// The known incarnation of the server.
 #[derive(Debug, Default)]
 pub(super) struct Known(Mutex<Option<Learnt>>);
 
@@ -31,7 +31,7 @@ impl Known {
             return Ok(Instance { age, ..known.instance });
         }
         let instance = ask(connection).await?;
-        // What another connection told may be of another life.
+        // Another connection may have told of another incarnation.
         if connection.number().await? == number {
             let learnt = Learnt { number, at: Instant::now(), instance: instance.clone() };
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(learnt);
@@ -54,7 +54,8 @@ async fn ask(connection: &Connection) -> Result<Instance, StoreError> {
     Ok(Instance { id, age, durable: is_durable(connection).await })
 }
 
-/// A user without the right to ask has a server that may forget.
+/// Returns true if the server syncs an append-only file at every write. A server that the user may not ask counts as one
+/// that may forget.
 async fn is_durable(connection: &Connection) -> bool {
     let Ok(Ok(persistence)) = connection.send(&Question::PERSISTENCE).await.map(|answer| text(answer.value))
     else {
@@ -70,7 +71,7 @@ async fn is_durable(connection: &Connection) -> bool {
     said.is_ok_and(|said| said.last().is_some_and(|said| said == "always"))
 }
 
-/// A question that changes nothing, with what its answer starts with.
+/// A question that changes nothing, with the start of its answer.
 struct Question {
     words: &'static [&'static str],
     starts: &'static str,

@@ -3,15 +3,15 @@
 use super::cluster::slot;
 use crate::{protocol::ResourceName, store::Inbox};
 
-/// Puts the main key of a resource behind this text. The scripts make all other keys of the resource from it.
+/// Appends the main key of a resource to this text. The scripts make all other keys of the resource from it.
 pub(super) fn push_main(text: &mut String, prefix: &str, resource: &ResourceName) {
     for part in [prefix, ":{", &resource.encoded(), "}"] {
         text.push_str(part);
     }
 }
 
-/// The key of the last fencing number, without the word `fence` at its end: one counter for all resources of a server, or
-/// of a slot.
+/// Returns the key of the last fencing number, without the word `fence` at its end: one counter for all resources of a
+/// server, or of a slot.
 pub(super) fn fence(prefix: &str, slot: Option<u16>) -> String {
     match slot {
         None => format!("{prefix}:"),
@@ -19,31 +19,31 @@ pub(super) fn fence(prefix: &str, slot: Option<u16>) -> String {
     }
 }
 
-/// The slot of a cluster in which all keys of a resource are.
+/// Returns the slot of a cluster in which all keys of a resource are.
 pub(super) fn slot(resource: &ResourceName) -> u16 {
     slot::of_tag(resource.encoded().as_bytes())
 }
 
-/// The channel on which an inbox is told of hand-overs.
+/// Returns the channel on which an inbox is notified of hand-overs.
 pub(super) fn channel(prefix: &str, inbox: &Inbox) -> String {
     let mut channel = String::new();
     push_channel(&mut channel, prefix, inbox);
     channel
 }
 
-/// Puts the channel of an inbox behind this text.
+/// Appends the channel of an inbox to this text.
 pub(super) fn push_channel(text: &mut String, prefix: &str, inbox: &Inbox) {
     for part in [prefix, ":inbox:", &inbox.0.to_hex()] {
         text.push_str(part);
     }
 }
 
-/// The pattern that matches the main keys of all resources whose name starts like this, and no other key.
+/// Returns the pattern that matches the main keys of all resources whose name starts like this, and no other key.
 pub(super) fn pattern(prefix: &str, start: &[u8]) -> String {
     format!("{prefix}:{{{}*}}", ResourceName::encode_prefix(start))
 }
 
-/// The resource of a main key; `None` for a key that this library does not write.
+/// Returns the resource of a main key; `None` for a key that this library does not write.
 pub(super) fn resource(prefix: &str, key: &str) -> Option<ResourceName> {
     let name = key.strip_prefix(prefix)?.strip_prefix(":{")?.strip_suffix('}')?;
     ResourceName::decode(name).ok()

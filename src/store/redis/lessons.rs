@@ -1,4 +1,4 @@
-//! What a server tells of its recovery, read from the answers of its scripts.
+//! The recovery that a server tells of, read from the answers of its scripts.
 
 use redis::Value;
 
@@ -8,7 +8,7 @@ use crate::{
     store::{Instance, Recovered, Report, StoreError},
 };
 
-/// What is answered if a first fence was named: the usual, the server's time in µs, and what it has written down.
+/// Decodes the answer to a call that named a first fence: the usual, the server's time in µs, and what it has written down.
 pub(super) fn with_clock(answer: Value) -> Result<(Value, Fence, Option<Recovered>), StoreError> {
     let Value::Array(mut values) = answer else {
         return Err(senseless("not a list"));
@@ -20,7 +20,7 @@ pub(super) fn with_clock(answer: Value) -> Result<(Value, Fence, Option<Recovere
     Ok((Value::Array(values), Fence::new(micros), recovered(&written)))
 }
 
-/// What a server has written down of its recovery: nothing, unless it is ours.
+/// Decodes what a server has written down of its recovery: nothing, unless it is ours.
 pub(super) fn recovered(written: &str) -> Option<Recovered> {
     let mut words = written.split(' ');
     let (instance, durable, fence) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
@@ -28,7 +28,7 @@ pub(super) fn recovered(written: &str) -> Option<Recovered> {
     Some(Recovered { instance: instance.to_owned(), durable, fence: Fence::new(fence) })
 }
 
-/// The report of this incarnation.
+/// Decodes the report of this incarnation.
 pub(super) fn reported(answer: Value, instance: Instance) -> Result<Report, StoreError> {
     let (verdict, mut rest) = only(answer)?;
     if verdict != "report" {

@@ -17,7 +17,7 @@ use crate::{
     store::{Listing, StoreError},
 };
 
-/// The resources that are not free and whose name starts like this: at most `limit`, in order of name.
+/// Lists the resources that are not free and whose name starts like this: at most `limit`, in order of name.
 pub(super) async fn list(
     servers: &Servers,
     caller: &Caller,
@@ -25,7 +25,7 @@ pub(super) async fn list(
     start: &[u8],
     limit: usize,
 ) -> Result<Listing, StoreError> {
-    // A walk over millions of keys takes a while; it is cut off rather than bounded by the answer to one step.
+    // A walk over millions of keys takes a while. It ends after this time, and not after the time for one answer.
     const STEPS: u32 = 10;
     let give_up = Instant::now() + STEPS * response_timeout;
     let mut found = Found { names: BTreeSet::new(), limit, complete: true };
@@ -56,7 +56,7 @@ async fn list_on(
     }
 }
 
-/// What the walk has found so far.
+/// The names that the walk has found so far.
 struct Found {
     names: BTreeSet<ResourceName>,
     limit: usize,
@@ -90,7 +90,7 @@ impl<'a> Scan<'a> {
         Self { layout, prefix, pattern, cursor: 0 }
     }
 
-    /// Whose key this is; `None` for a key that is not ours.
+    /// Returns the resource of this key; `None` for a key that is not ours.
     fn resource(&self, key: &[u8]) -> Option<ResourceName> {
         match self.layout {
             Layout::Full => keys::resource(self.prefix, str::from_utf8(key).ok()?),
@@ -98,7 +98,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What each key begins with that the pattern matches.
+    /// Returns the beginning of every key that the pattern matches.
     fn start(&self) -> Vec<u8> {
         match self.layout {
             Layout::Full => format!("{}:{{", self.prefix).into_bytes(),

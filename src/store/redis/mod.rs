@@ -1,6 +1,6 @@
 //! Locks on Redis or Valkey, 6.2 or newer: every verb is one Lua script.
 //!
-//! How a resource is kept is told at the top of `lua/holders.lua`, and how it is waited for in `lua/queue.lua`.
+//! The top of `lua/holders.lua` describes how a resource is kept, and the top of `lua/queue.lua` how it is waited for.
 
 mod answers;
 mod batch;
@@ -47,24 +47,25 @@ use crate::{protocol::Invalid, store::Hold};
 
 /// Locks on one Redis or Valkey server, on the master that sentinels name, or on a cluster.
 ///
-/// Making one needs neither a server nor a runtime: the first verb opens the connection, and every verb opens it
+/// Creating a store needs neither a server nor a runtime: the first verb opens the connection, and every verb opens it
 /// again if it broke. A verb takes at most the time to connect and the time for an answer, and twice that if its
 /// connection turned out to be gone.
 ///
-/// # What the server has to promise
-/// It must keep what it acknowledged: a server that restarts without persistence, evicts keys or fails over to
+/// # Requirements for the server
+/// The server must keep what it acknowledged: a server that restarts without persistence, evicts keys, or fails over to
 /// a replica that lags forgets locks. Its clock must not jump.
 ///
 /// # Sentinel
-/// A connection is opened to the server that the sentinel with the latest failover names, and only if that says itself that it is
-/// a master. The sentinels are asked again, once a second and whenever the connection breaks or a replica answers; until
-/// there is a new master, verbs are [`StoreError::Unavailable`] or, if they were on their way, unknown.
+/// The store connects to the server that the sentinel with the latest failover names, and only if that server says
+/// itself that it is a master. It asks the sentinels again once a second, and whenever the connection breaks or a
+/// replica answers. Until there is a new master, verbs are [`StoreError::Unavailable`]; the outcome of those that were
+/// on their way is unknown.
 ///
 /// # A cluster
-/// All keys of a resource are in one slot, and so is the counter of its fences. What is refused because of a failover or a
-/// move is sent again until a verb has taken the time to connect and the time for an answer. While a slot moves, nothing in
-/// it is granted or released; renewals go on for exclusive holds. Resources in different slots are not taken at one moment
-/// ([`Store::acquire_all`]).
+/// All keys of a resource are in one slot, and so is the counter of its fences. A request that is refused because of a
+/// failover or a move of its slot is sent again until its verb has taken the time to connect and the time for an
+/// answer. While a slot moves, nothing in it is granted or released; renewals go on for exclusive holds. Resources in
+/// different slots are not acquired at one moment ([`Store::acquire_all`]).
 ///
 /// # A full server
 /// At `maxmemory` an acquisition is [`StoreError::Full`], unless it holds or waits already, or goes out in one call with
@@ -72,26 +73,28 @@ use crate::{protocol::Invalid, store::Hold};
 ///
 /// # Rights
 /// A user of the server needs the keys `<prefix>:*`, all of them, the channels `<prefix>:inbox:*`, and the commands
-/// `EVALSHA`, `SCRIPT LOAD`, `GET`, `MGET`, `SET`, `SETRANGE`, `DEL`, `UNLINK`, `EXISTS`, `TIME`, `PTTL`, `PEXPIRE`, `PEXPIREAT`,
-/// `HSET`, `HGET`, `HDEL`, `HLEN`, `HINCRBY`, `ZADD`, `ZREM`, `ZCARD`, `ZCOUNT`, `ZSCORE`, `ZRANK`, `ZRANGE`, `ZREVRANGE`,
-/// `ZRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and `PING`; to list resources `SCAN` too, with replicas that
-/// must confirm `WAIT`, with Sentinel `ROLE`, on a cluster `CLUSTER SLOTS` and `ASKING`, and in a quorum `INFO`. With some of
-/// them a verb may stop half-way, answer [`StoreError::Denied`], and have done a part all the same; and one name that is out of
-/// bounds denies all that goes out in one call with it.
+/// `EVALSHA`, `SCRIPT LOAD`, `GET`, `MGET`, `SET`, `SETRANGE`, `DEL`, `UNLINK`, `EXISTS`, `TIME`, `PTTL`,
+/// `PEXPIRE`, `PEXPIREAT`, `HSET`, `HGET`, `HDEL`, `HLEN`, `HINCRBY`, `ZADD`, `ZREM`, `ZCARD`, `ZCOUNT`, `ZSCORE`,
+/// `ZRANK`, `ZRANGE`, `ZREVRANGE`, `ZRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and
+/// `PING`. Listing resources also needs `SCAN`, confirmation by replicas `WAIT`, Sentinel `ROLE`, a cluster
+/// `CLUSTER SLOTS` and `ASKING`, and a quorum `INFO`.
+///
+/// If some of these rights are missing, a verb may stop half-way, answer [`StoreError::Denied`], and have done a part
+/// all the same. One name that is out of bounds denies everything that goes out in one call with it.
 ///
 /// # Replicas
-/// With [`replicas_ack`](RedisOptions::replicas_ack) a grant or a renewal counts only when so many replicas have confirmed
-/// it. What falls short is [`StoreError::Unacknowledged`]: a grant has then been given back (if that is certain, it says
-/// `undone`), and a renewal, which has moved the end on the master, must not be relied on. It costs a round trip to the
-/// replicas, and connections of its own.
+/// With [`replicas_ack`](RedisOptions::replicas_ack) a grant or a renewal counts only when that many replicas have
+/// confirmed it. Otherwise it is [`StoreError::Unacknowledged`]. A grant has then been released (if that is certain,
+/// the error says `undone`). A renewal has moved the end on the master, and must not be relied on. Confirmation costs a
+/// round trip to the replicas, and connections of its own.
 ///
 /// # Listening
 /// [`listen`](Store::listen) uses a connection of its own, and needs the right to subscribe to the channels
-/// `<prefix>:inbox:*`. Who releases needs the right to publish there; without it the hand-over happens all the same, but
-/// nobody is told.
+/// `<prefix>:inbox:*`. A client that releases needs the right to publish there; without it the hand-over happens all
+/// the same, but nobody is notified.
 pub struct RedisStore {
     servers: Servers,
-    /// What grants or renews is sent by it, if replicas must confirm that.
+    /// The sender of grants and renewals, if replicas must confirm them.
     replicas: Option<Replicas>,
     caller: Caller,
     known: Known,
@@ -101,25 +104,26 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// A store on the server at this URL, with the default [`RedisOptions`].
+    /// Creates a store on the server at this URL, with the default [`RedisOptions`].
     ///
-    /// The URL is `redis://[user:password@]host[:port][/db]`, the same with `rediss://` for TLS (cargo feature `tls`),
-    /// or `redis+unix:///path`. Several servers are named by
-    /// `redis+sentinel://[user:password@]host[:port],…/service[/db][?sentinel_user=…&sentinel_password=…]`, where the hosts
-    /// are the sentinels, and by `redis+cluster://[user:password@]host[:port],…`, where they are some of the nodes;
-    /// `rediss+…` is the same over TLS. There, `/`, `?`, `#` and `@` within a user or a password are written `%2F`, `%3F`, `%23`
-    /// and `%40`.
+    /// The URL is `redis://[user:password@]host[:port][/db]`, the same with `rediss://` for TLS (cargo feature
+    /// `tls`), or `redis+unix:///path`.
+    ///
+    /// Two kinds of URL name several servers. In
+    /// `redis+sentinel://[user:password@]host[:port],…/service[/db][?sentinel_user=…&sentinel_password=…]` the hosts are
+    /// the sentinels. In `redis+cluster://[user:password@]host[:port],…` they are some of the nodes. `rediss+…` is the same
+    /// over TLS. In these URLs `/`, `?`, `#` and `@` within a user or a password are written `%2F`, `%3F`, `%23` and `%40`.
     ///
     /// # Errors
-    /// [`Invalid`] when it is none of these. It shows no password.
+    /// [`Invalid`] if the URL is none of these. The error shows no password.
     pub fn open(url: &str) -> Result<Self, Invalid> {
         Self::with_options(url, RedisOptions::default())
     }
 
-    /// A store on the server at this URL.
+    /// Creates a store on the server at this URL, with these options.
     ///
     /// # Errors
-    /// [`Invalid`] when the URL or an option is wrong, naming it as in `config.toml`: `store.url`, `store.prefix`, …
+    /// [`Invalid`] if the URL or an option is wrong. The error names it as in `config.toml`: `store.url`, `store.prefix`, …
     pub fn with_options(url: &str, options: RedisOptions) -> Result<Self, Invalid> {
         options.check()?;
         let servers = Servers::new(url, scripts::loading(), &options)?;
@@ -135,7 +139,7 @@ impl RedisStore {
         self.caller.layout() == Layout::Plain
     }
 
-    /// The slot of what a hold is of, on a cluster.
+    /// Returns the slot of the resource of a hold, on a cluster.
     fn slot(&self, hold: &Hold) -> Option<u16> {
         self.caller.slot(&hold.resource)
     }
@@ -151,7 +155,7 @@ impl fmt::Debug for RedisStore {
     }
 }
 
-/// A URL that was found right, without user, password and options.
+/// Returns a valid URL without user, password and options.
 fn without_user(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("redis", url));
     let rest = rest.split(['?', '#']).next().unwrap_or_default();

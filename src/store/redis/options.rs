@@ -1,4 +1,4 @@
-//! Where the server is and how it is spoken to: the settings of a Redis store, checked.
+//! The settings of a Redis store, checked: where the server is, and how it is used.
 
 use std::time::Duration;
 
@@ -14,48 +14,48 @@ const SECOND: Duration = Duration::from_secs(1);
 const MOST_REPLICAS: u32 = 100;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How a [`RedisStore`](super::RedisStore) uses its server.
+/// Options of a [`RedisStore`](super::RedisStore).
 ///
 /// # Default
 /// Prefix `leasehold`, 1 s to connect, 500 ms for an answer, fences kept for 1 h.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisOptions {
-    /// What all keys start with: 1 to 64 of `A-Z a-z 0-9 _ . : -`. All who share locks must name the same. Default:
+    /// The start of all keys: 1 to 64 of `A-Z a-z 0-9 _ . : -`. All who share locks must use the same prefix. Default:
     /// `leasehold`. In the plain layout it may be empty.
     pub prefix: String,
-    /// How locks are kept. All who share locks must name the same. Default: [`Layout::Full`].
+    /// The layout of locks. All who share locks must use the same one. Default: [`Layout::Full`].
     pub layout: Layout,
-    /// How many replicas must confirm a grant or a renewal before it counts, 0 to 100; see
-    /// [`Safety`](crate::store::Safety). They have half of [`response_timeout`](Self::response_timeout) for it. Default:
-    /// 0, which asks none.
+    /// The number of replicas that must confirm a grant or a renewal before it counts, 0 to 100; see
+    /// [`Safety`](crate::store::Safety). They have half of [`response_timeout`](Self::response_timeout) for it.
+    /// Default: 0, which asks none.
     pub replicas_ack: u32,
-    /// What a `rediss://` URL is trusted by, and trusts. Default: the public authorities, and no client certificate.
+    /// The certificates of a `rediss://` connection. Default: the public authorities, and no client certificate.
     pub tls: TlsFiles,
-    /// How long to wait for a connection, TLS and password included. From 1 ms to 1 minute. Default: 1 s.
+    /// The longest time to wait for a connection, TLS and password included. From 1 ms to 1 minute. Default: 1 s.
     pub connect_timeout: Duration,
-    /// How long to wait for the answer to a verb. From 1 ms to 1 minute. Should be well below a third of the shortest
-    /// TTL, so that a renewal can be tried again. Default: 500 ms.
+    /// The longest time to wait for the answer to a verb. From 1 ms to 1 minute. It should be well below a third of the
+    /// shortest TTL, so that a renewal can be tried again. Default: 500 ms.
     pub response_timeout: Duration,
-    /// How long the last fencing number is kept. It matters only if the server's clock steps back: by less than
-    /// this, fences still grow. A node of a quorum keeps it for ever. From 1 s to 365 days. Default: 1 h.
+    /// The time for which the last fencing number is kept. It matters only if the server's clock steps back: by less
+    /// than this, fences still grow. A node of a quorum keeps the number for ever. From 1 s to 365 days. Default: 1 h.
     pub fence_retention: Duration,
 }
 
-/// How locks are kept on a Redis server.
+/// The layout of locks on a Redis server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
-    /// Everything that this library has.
+    /// The layout with everything that this library offers.
     #[default]
     Full,
     /// The textbook lock: `SET key token NX PX ttl`, compare and delete, compare and pexpire. It is shared with redis-py's
     /// `Lock`, node-redlock, rslock, redsync and others that keep a lock as one string with a random value.
     ///
-    /// The key is the name of the resource, byte by byte, behind the prefix and a colon; with an empty prefix the name
+    /// The key is the prefix, a colon, and the name of the resource, byte by byte. With an empty prefix it is the name
     /// alone, which is what these libraries write. The value is the token as 32 hex digits.
     ///
-    /// Only exclusive locks without owner and lock delay; all else is
-    /// [`Unsupported`](crate::store::StoreError::Unsupported). There are no fences, no metadata, and no queue: whoever waits
+    /// It has only exclusive locks without owner and lock delay; all else is
+    /// [`Unsupported`](crate::store::StoreError::Unsupported). There are no fences, no metadata, and no queue: a waiter
     /// attempts again and again. With an empty prefix a list is a list of all strings of the database.
     Plain,
 }
@@ -103,9 +103,9 @@ fn within(field: &str, value: Duration, least: Duration, most: Duration) -> Resu
     Err(Invalid::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
 }
 
-/// Reads the URL. Nothing is sent.
+/// Reads the URL of one server. Nothing is sent.
 ///
-/// Of a wrong one the error shows the scheme and what is wrong, and nothing of which it is not certain that it is no password.
+/// The error about a wrong URL shows the scheme and what is wrong, and nothing that may be a password.
 pub(super) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invalid> {
     const ALLOWED: &str = "redis://[user:password@]host[:port][/db], the same with rediss:// for TLS, \
                            redis+unix:///path[?db=…&user=…&pass=…], \
@@ -137,8 +137,8 @@ pub(super) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invali
 
 fn tuned(info: ConnectionInfo, options: &RedisOptions) -> ConnectionInfo {
     let tcp = info.tcp_settings().clone().set_nodelay(true);
-    // A server that has vanished without a word would else be noticed after a quarter of a minute or later. A server
-    // that only stalls is not affected: its kernel still confirms what it receives.
+    // A server that has vanished without a word would otherwise be noticed after a quarter of a minute or later. A
+    // server that only stalls is not affected: its kernel still confirms what it receives.
     #[cfg(target_os = "linux")]
     let tcp = tcp.set_user_timeout(SECOND.max(options.connect_timeout + options.response_timeout));
     #[cfg(not(target_os = "linux"))]

@@ -1,6 +1,6 @@
-//! The plain layout: what it has not, its keys, and what it does one after the other.
+//! The plain layout: the features it lacks, its keys, and the verbs that it does one after the other.
 //!
-//! How a resource is kept in it is told at the top of `lua/plain/holder.lua`.
+//! The top of `lua/plain/holder.lua` describes how a resource is kept in it.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use crate::{
     store::{Acquired, Acquisition, Store, StoreError},
 };
 
-/// The key of a resource, as other libraries write it: the bytes of the name behind the prefix, if there is one.
+/// Returns the key of a resource, as other libraries write it: the bytes of the name behind the prefix, if there is one.
 pub(super) fn key(prefix: &str, resource: &ResourceName) -> Vec<u8> {
     let mut key = before_name(prefix);
     key.extend_from_slice(resource.as_bytes());
     key
 }
 
-/// The slot of a cluster in which the key of a resource is.
+/// Returns the slot of a cluster in which the key of a resource is.
 pub(super) fn slot(prefix: &str, resource: &ResourceName) -> u16 {
     slot::of_key(&key(prefix, resource))
 }
 
-/// The resource of a key; `None` for a key with another prefix, or one that is too long for a name.
+/// Returns the resource of a key; `None` for a key with another prefix, or one that is too long for a name.
 pub(super) fn resource(prefix: &str, key: &[u8]) -> Option<ResourceName> {
     let name = key.strip_prefix(&*before_name(prefix))?;
     ResourceName::new(name).ok()
 }
 
-/// The pattern that matches the keys of all resources whose name starts like this.
+/// Returns the pattern that matches the keys of all resources whose name starts like this.
 pub(super) fn pattern(prefix: &str, start: &[u8]) -> Vec<u8> {
     let mut pattern = before_name(prefix);
     for &byte in start {
@@ -41,13 +41,14 @@ pub(super) fn pattern(prefix: &str, start: &[u8]) -> Vec<u8> {
     pattern
 }
 
-/// What stands before the name of a resource in its key.
+/// Returns the part of a key in front of the name of its resource.
 pub(super) fn before_name(prefix: &str) -> Vec<u8> {
     let colon = if prefix.is_empty() { "" } else { ":" };
     [prefix, colon].concat().into_bytes()
 }
 
-/// What is asked and the layout has not: there is no place for it in a string that other libraries write too.
+/// Returns the error of an acquisition that asks for what the layout lacks: a string that other libraries write too has
+/// no place for it.
 pub(super) fn lacks(asked: &Acquisition) -> Option<StoreError> {
     let &Acquisition { ref hold, mode, lock_delay, .. } = asked;
     let what = match mode {
@@ -65,7 +66,8 @@ pub(super) fn unsupported(what: &str) -> StoreError {
     StoreError::Unsupported { asked: what.to_owned(), reason: reason.to_owned() }
 }
 
-/// [`Store::acquire_each`] for acquisitions of which the layout lacks some: these are refused, and not sent.
+/// Runs [`Store::acquire_each`] for acquisitions some of which ask for what the layout lacks: these are refused, and
+/// not sent.
 pub(super) async fn acquire_each(
     store: &dyn Store,
     asked: &[Arc<Acquisition>],

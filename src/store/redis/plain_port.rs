@@ -1,17 +1,18 @@
-//! TLS towards a port that does not speak it.
+//! The detection of a port that does not speak TLS.
 //!
 //! Redis takes the first message of TLS for the beginning of a command and waits for the rest. So nothing is said until
-//! the time to connect is over, and that looks like a server that stalls. One that does answer is asked without TLS.
+//! the time to connect is over, and that looks like a server that stalls. To tell them apart, the server is asked
+//! without TLS too.
 
 use std::{future, time::Duration};
 
 use redis::{AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo};
 use tokio::time::sleep;
 
-/// A handshake that takes no longer is not doubted.
+/// The time within which a handshake is not doubted.
 const UNDOUBTED: Duration = Duration::from_millis(200);
 
-/// Comes back if the server that this connects to over TLS answers without it. Only a `PING` is sent, and no password.
+/// Completes only if the server that this connects to over TLS answers without it. Only a `PING` is sent, and no password.
 pub(super) async fn answers(info: &ConnectionInfo) {
     if let ConnectionAddr::TcpTls { host, port, .. } = info.addr() {
         sleep(UNDOUBTED).await;

@@ -1,4 +1,4 @@
-//! A holder as a line of text: what stands in the store about it.
+//! The record of a holder in the store, as a line of text.
 
 use std::{
     fmt::{self, Write as _},
@@ -12,7 +12,7 @@ use crate::{
     store::{Acquisition, Metadata},
 };
 
-/// What the store knows of a holder besides its token and its end.
+/// All that the store knows of a holder besides its token and its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
     /// `None` in the plain layout.
@@ -22,8 +22,8 @@ pub(super) struct Record {
     pub(super) metadata: Metadata,
 }
 
-/// Puts the record of what is asked behind this text: all but the fence, which the server puts in front with a blank, and
-/// the metadata.
+/// Appends the record of what is asked to this text: all but the fence, which the server puts in front with a blank,
+/// and the metadata.
 pub(super) fn put_terms(text: &mut String, asked: &Acquisition) {
     let &Acquisition { ref hold, mode, lock_delay, .. } = asked;
     put(text, format_args!("{} {} {} ", letter(mode), permits(mode), millis(lock_delay)));
@@ -33,23 +33,23 @@ pub(super) fn put_terms(text: &mut String, asked: &Acquisition) {
     text.push(' ');
 }
 
-/// Puts this behind the text.
+/// Appends this to the text.
 pub(super) fn put(text: &mut String, what: fmt::Arguments<'_>) {
     text.write_fmt(what).expect("a text takes all that is written");
 }
 
-/// The metadata as it stands in a record.
+/// Returns the metadata as it stands in a record.
 pub(super) fn metadata(metadata: &Metadata) -> String {
     serde_json::to_string(metadata).expect("a map of texts has a JSON form")
 }
 
-/// Reads a record; the capacity of permits stands elsewhere. `None` if it is not ours.
+/// Reads a record; `None` if it is not ours. The `capacity` of permits is not part of the record.
 pub(super) fn read(record: &str, capacity: &str) -> Option<Record> {
     let mut fields = record.splitn(6, ' ');
     let fence = fence(fields.next()?)?;
     let mode = mode(fields.next()?, fields.next()?, capacity)?;
     let lock_delay = fields.next()?;
-    // What is handed over and not yet taken up is marked there.
+    // A `!` marks what is handed over and not yet taken up.
     let _: u64 = lock_delay.strip_prefix('!').unwrap_or(lock_delay).parse().ok()?;
     let owner = match fields.next()? {
         "" => None,
@@ -59,7 +59,7 @@ pub(super) fn read(record: &str, capacity: &str) -> Option<Record> {
     Some(Record { fence, mode, owner, metadata })
 }
 
-/// A fence as the scripts write it: nothing where there is none. `None` if it is no such text.
+/// Reads a fence as the scripts write it: an empty text where there is none. `None` if it is no such text.
 pub(super) fn fence(text: &str) -> Option<Option<Fence>> {
     match text {
         "" => Some(None),
@@ -67,7 +67,7 @@ pub(super) fn fence(text: &str) -> Option<Option<Fence>> {
     }
 }
 
-/// Puts a mode together from how the scripts write it.
+/// Reads a mode from its parts, as the scripts write them.
 pub(super) fn mode(letter: &str, permits: &str, capacity: &str) -> Option<Mode> {
     match letter {
         "x" => Some(Mode::Exclusive),
@@ -99,20 +99,20 @@ pub(super) fn capacity(mode: Mode) -> Option<NonZeroU32> {
     }
 }
 
-/// Whole milliseconds, rounded up: the store may keep something a little longer, but never shorter than asked. More
-/// than 30 years are cut to that, so that a point in time stays a number that a script can count with.
+/// Rounds a duration up to whole milliseconds: the store may keep something a little longer, but never shorter than
+/// asked. More than 30 years are cut to that, so that a point in time stays a number that a script can count with.
 pub(super) fn millis(duration: Duration) -> u64 {
     const LONGEST: u64 = 1_000_000_000_000;
     let millis = duration.as_nanos().div_ceil(1_000_000);
     u64::try_from(millis).map_or(LONGEST, |millis| millis.min(LONGEST))
 }
 
-/// A server takes an expiry of zero for a deletion.
+/// Rounds a TTL up to at least 1 ms: a server takes an expiry of zero for a deletion.
 pub(super) fn positive_millis(ttl: Duration) -> u64 {
     millis(ttl).max(1)
 }
 
-/// The metadata that was written last. Those of one manager are usually the same.
+/// A cache of the metadata that was written last: that of one manager is usually the same.
 #[derive(Default)]
 pub(super) struct Written<'a> {
     metadata: Option<&'a Arc<Metadata>>,

@@ -1,4 +1,4 @@
-//! What counts only when replicas have it: a call with one `WAIT` behind it, on a connection that nobody else uses.
+//! Confirmation by replicas: a call with one `WAIT` behind it, on a connection that nobody else uses.
 //!
 //! `WAIT` asks about the writes of its own connection, and holds up all that comes after it there. So the connections of
 //! this module are not those of the other verbs, and each carries one call at a time.
@@ -21,38 +21,38 @@ use super::{
 };
 use crate::store::{Safety, StoreError};
 
-/// How many calls wait for replicas at a time. A manager has four batches of each verb on their way, and more only while
-/// replicas are slow.
+/// The largest number of calls that wait for replicas at a time. A manager has four batches of each verb on their way,
+/// and more only while replicas are slow.
 const MOST_AT_ONCE: usize = 64;
 
-/// Sends what must be confirmed by replicas.
+/// The sender of calls that replicas must confirm.
 pub(super) struct Replicas {
     servers: Servers,
     wanted: u32,
     response_timeout: Duration,
-    /// Connections to these servers.
+    /// The idle connections to these servers.
     idle: Mutex<Vec<Servers>>,
     seats: Semaphore,
 }
 
-/// An answer, and what it lacks.
+/// An answer, and its missing confirmations.
 pub(super) struct Confirmed {
     pub(super) answered: Answered,
-    /// Why what the master did does not count.
+    /// The reason why the work of the master does not count.
     pub(super) shortfall: Option<Shortfall>,
 }
 
-/// Fewer replicas than must have confirmed.
+/// A confirmation by fewer replicas than required.
 pub(super) struct Shortfall {
     wanted: u32,
     reached: u32,
-    /// What the server said instead of a number.
+    /// The error that the server gave instead of a number.
     refused: Option<Arc<RedisError>>,
 }
 
 impl Shortfall {
-    /// The error of a request that was executed by the master, and perhaps `undone` since. Without the right to ask
-    /// replicas it is no shortfall: no later try would do better.
+    /// Returns the error of a request that was executed by the master, and perhaps `undone` since. A missing right to
+    /// ask replicas is no shortfall: no later try would do better.
     pub(super) fn error(&self, undone: bool) -> StoreError {
         let &Self { wanted, reached, ref refused } = self;
         if let Some(refused) = refused.as_deref().filter(|_| undone)
@@ -66,13 +66,13 @@ impl Shortfall {
 }
 
 impl From<Answered> for Confirmed {
-    /// An answer that nobody needs to confirm.
+    /// Wraps an answer that needs no confirmation.
     fn from(answered: Answered) -> Self {
         Self { answered, shortfall: None }
     }
 }
 
-/// The answer to a call, and what it lacks.
+/// Splits the result of a call into the answer and the shortfall.
 pub(super) fn parted(
     confirmed: Result<Confirmed, StoreError>,
 ) -> (Result<Value, StoreError>, Option<Shortfall>) {
@@ -100,7 +100,7 @@ impl Replicas {
             let reason = format!("{MOST_AT_ONCE} calls wait for replicas already");
             return Err(StoreError::Unavailable { reason, source: None });
         };
-        // A connection on which something failed, or that whoever asked has left, is not used again: a `WAIT` may still
+        // A connection is not used again if something failed on it, or if the caller has left it: a `WAIT` may still
         // hold it up.
         let connection = self.idle(Vec::pop).unwrap_or_else(|| self.servers.beside());
         let request = WithWait { call, wanted, within: response_timeout / 2 };
@@ -129,19 +129,19 @@ struct WithWait<'a> {
 }
 
 impl WithWait<'_> {
-    /// Sends both behind what a pipeline has already.
+    /// Sends both behind the commands that a pipeline has already.
     async fn send_behind(
         &self,
         mut pipeline: Pipeline,
         connection: &mut MultiplexedConnection,
     ) -> RedisResult<Option<(Value, Value)>> {
-        // What `WAIT` fails with does not change that the call was executed.
+        // A failure of `WAIT` does not change that the call was executed.
         pipeline.add_command(self.call.command().clone()).ignore_errors();
         pipeline.cmd("WAIT").arg(self.wanted).arg(millis(self.within).max(1));
         pipeline.query_async(connection).await.map(pair)
     }
 
-    /// The answer to the call, and what it lacks.
+    /// Returns the answer to the call, and the shortfall.
     fn counted(&self, answers: Value) -> Result<(Value, Option<Shortfall>), StoreError> {
         let (answer, count) = pair(answers).ok_or_else(|| StoreError::Lost {
             doing: "the answer makes no sense: not one for the call and one for the replicas".to_owned(),
@@ -185,7 +185,7 @@ impl Request for WithWait<'_> {
     }
 }
 
-/// Both answers as one, or the error of the call.
+/// Returns both answers as one, or the error of the call.
 fn as_one(answers: Option<(Value, Value)>) -> RedisResult<Value> {
     match answers.unwrap_or((Value::Nil, Value::Nil)) {
         (Value::ServerError(error), _) => Err(error.into()),

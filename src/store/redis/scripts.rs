@@ -8,8 +8,9 @@ macro_rules! scripts {
     ($($name:ident = $file:literal;)*) => {
         $(pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::new(&whole(include_str!($file))));)*
 
-        /// Loads all scripts. Sent on every new connection: a call that is executed after its caller gave up can then
-        /// not fail for want of its script, which for a release would leave the lock behind.
+        /// Returns the pipeline that loads all scripts. It is sent on every new connection: a call that is executed
+        /// after its caller gave up then cannot fail for want of its script, which for a release would leave the lock
+        /// behind.
         pub(super) fn loading() -> Pipeline {
             let mut pipeline = redis::pipe();
             $(pipeline.load_script(&$name).ignore();)*
@@ -41,7 +42,7 @@ scripts! {
     PLAIN_FORCE_RELEASE = "lua/plain/force_release.lua";
 }
 
-/// A script with the parts that it shares where it includes them, without comments, and with short names.
+/// Returns a script with its includes replaced by the shared parts, without comments, and with short names.
 fn whole(verb: &str) -> String {
     let parts = [
         ("-- include time.lua\n", include_str!("lua/time.lua")),
@@ -61,12 +62,12 @@ fn whole(verb: &str) -> String {
     shortened(&format!("local call, try = redis.call, redis.pcall\n{text}"))
 }
 
-/// Names that are not ours.
+/// The names that are not ours, and stay as they are.
 const NAMES_OF_LUA: &str = "and break do else elseif end false for function if in local nil not or repeat return then true \
     until while error ipairs math ceil floor max min pcall string byte find format gsub lower match sub table concat tonumber type unpack \
     redis call err KEYS ARGV";
 
-/// The same with names of one or two letters, and without needless blanks. What stands in quotes stays as it is.
+/// Shortens names to one or two letters, and removes needless blanks. Text in quotes stays as it is.
 fn shortened(text: &str) -> String {
     let mut names: HashMap<&str, String> =
         NAMES_OF_LUA.split_whitespace().map(|name| (name, name.to_owned())).collect();
@@ -103,7 +104,7 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// Names of our own begin with a small letter.
+/// Returns a short name. It begins with a capital, because names of our own begin with a small letter.
 fn short_name(number: usize) -> String {
     let letter = |first: u8, number: usize| char::from(first + (number % 26) as u8);
     match number.checked_sub(26) {
@@ -118,7 +119,7 @@ mod tests {
 
     #[test]
     fn scripts_may_be_sent_by_who_has_not_said_the_password_yet() {
-        // To more than this a server does not answer that it wants a password: it closes the connection.
+        // A server that wants a password does not say so if it is sent more than this: it closes the connection.
         const MOST: usize = 16_384;
         for verb in VERBS {
             let script = whole(verb);

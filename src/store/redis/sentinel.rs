@@ -1,4 +1,4 @@
-//! The sentinels, who know which server is the master of a service.
+//! The sentinels, which know the master of a service.
 
 use std::{
     collections::HashMap,
@@ -21,14 +21,14 @@ use super::{
 };
 use crate::{protocol::rough, store::StoreError};
 
-/// How often the sentinels are asked while all is well.
+/// The interval at which the sentinels are asked while all is well.
 const PERIOD: Duration = Duration::from_secs(1);
 
 pub(super) struct Sentinels {
     sentinels: Vec<Client>,
     service: String,
     nodes: Nodes,
-    /// How long one of them may take. One that is dead must not use up the time to connect.
+    /// The time that one of them may take. A dead one must not use up the time to connect.
     within: Duration,
     /// The master of the latest epoch that was told, for as long as the store is there.
     known: watch::Sender<Option<Term>>,
@@ -50,19 +50,19 @@ impl Sentinels {
         self.nodes.client(master).map_err(errors::before_sending)
     }
 
-    /// The master that was named last.
+    /// Returns the master that was named last.
     pub(super) fn known(&self) -> Option<Node> {
         self.known.borrow().as_ref().map(|known| known.master.clone())
     }
 
-    /// Comes back when another master than this one is named.
+    /// Completes when another master than this one is named.
     pub(super) async fn moved(&self, from: Option<&Node>) {
         // It fails only if the sender is gone, which this value owns.
         let _ =
             self.known.subscribe().wait_for(|known| known.as_ref().map(|known| &known.master) != from).await;
     }
 
-    /// Asks in the background, if that is long ago.
+    /// Asks the sentinels in the background, if the last time was long enough ago.
     pub(super) fn look(self: &Arc<Self>) {
         let now = Instant::now();
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +74,7 @@ impl Sentinels {
         }
     }
 
-    /// Asks all of them for the master of today.
+    /// Asks all sentinels for the current master.
     pub(super) async fn ask(&self) -> Result<Node, StoreError> {
         let before = self.known.borrow().clone();
         let asked = self.sentinels.iter().map(|sentinel| async {
@@ -111,7 +111,8 @@ impl Sentinels {
         })
     }
 
-    /// Keeps what may be believed of this, and answers the master by that; `before` was known when they were asked.
+    /// Keeps what may be believed of these opinions, and returns the master according to that. `before` was known when
+    /// the sentinels were asked.
     fn learn(&self, told: &[Opinion], before: Option<Term>) -> Result<Node, belief::Doubt> {
         let mut learnt = Err(belief::Doubt::Minority { told: 0, of: self.sentinels.len() });
         self.known.send_if_modified(|known| {
@@ -136,12 +137,12 @@ impl Sentinels {
     }
 }
 
-/// What a sentinel says of a service; `None` if it does not know it.
+/// Asks a sentinel for its opinion of a service; `None` if it does not know the service.
 async fn opinion(sentinel: &Client, service: &str) -> RedisResult<Option<Opinion>> {
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     let mut connection = sentinel.get_multiplexed_async_connection_with_config(&config).await?;
-    // The address is that of the new master as soon as it is promoted; the table names it only when the replicas follow. Both
-    // are asked for at once: the old address with the new epoch would be believed.
+    // The address is that of the new master as soon as it is promoted; the table names it only when the replicas
+    // follow. Both are asked for at once: the old address with the new epoch would be believed.
     let mut both = redis::pipe();
     both.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(service);
     both.cmd("SENTINEL").arg("MASTER").arg(service).ignore_errors();

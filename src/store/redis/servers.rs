@@ -24,7 +24,7 @@ pub(super) enum Servers {
 }
 
 impl Servers {
-    /// The servers that a URL names, each greeted with this.
+    /// Returns the servers that a URL names, each greeted with this.
     pub(super) fn new(url: &str, greeting: Pipeline, options: &RedisOptions) -> Result<Self, Invalid> {
         let target = match urls::named(url, options)? {
             Named::One(client) => Target::Fixed(client),
@@ -39,7 +39,7 @@ impl Servers {
         Ok(Self::One(Arc::new(Connection::new(target, Arc::new(greeting), options))))
     }
 
-    /// The same servers, on connections of their own.
+    /// Returns the same servers, on connections of their own.
     pub(super) fn beside(&self) -> Self {
         match self {
             Self::One(connection) => Self::One(Arc::new(connection.beside())),
@@ -67,7 +67,7 @@ impl Servers {
         }
     }
 
-    /// One connection to each server that has keys of its own.
+    /// Returns one connection to each server that has keys of its own.
     pub(super) async fn each(&self) -> Result<Vec<Arc<Connection>>, StoreError> {
         match self {
             Self::One(connection) => Ok(vec![Arc::clone(connection)]),
@@ -75,7 +75,7 @@ impl Servers {
         }
     }
 
-    /// What is announced on this channel, heard on connections of their own.
+    /// Returns the notifications on this channel, received on connections of their own.
     pub(super) fn announcements(&self, channel: String) -> Announcements {
         match self {
             Self::One(connection) => connection.listener(channel).announcements().boxed(),

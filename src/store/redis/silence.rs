@@ -1,4 +1,4 @@
-//! A connection that says nothing: when another one is tried in its place.
+//! The silence of a connection, and the decision to try another one in its place.
 //!
 //! A proxy or a firewall may forget a connection, and go on taking what is sent on it. A server that only stalls looks the
 //! same from here, and gains nothing by a new connection. So after a few calls without an answer another connection is
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// After so many calls in a row without an answer another connection is tried.
+/// The number of calls in a row without an answer after which another connection is tried.
 const MOST_UNANSWERED: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// What is known of a connection that does not answer. By default it has answered a moment ago.
+/// The silence of a connection so far. By default it has answered a moment ago.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Silence {
     unanswered: u32,
@@ -23,9 +23,10 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    /// Takes note of a call that was sent at `sent` and has no answer. Answers whether to try another connection now.
+    /// Takes note of a call that was sent at `sent` and has no answer. Returns true if another connection is to be
+    /// tried now.
     ///
-    /// Of calls that wait for their answers at the same time only one counts: one stall is one silence.
+    /// Only one of several calls that wait for their answers at the same time counts: one stall is one silence.
     pub(super) fn unanswered(&mut self, sent: Instant, now: Instant) -> bool {
         if self.counted.is_some_and(|counted| sent < counted) {
             return false;
@@ -45,13 +46,14 @@ impl Silence {
         *self = Self::default();
     }
 
-    /// Whether nothing came for so long that another connection is worth a try.
+    /// Returns true if nothing came for so long that another connection is worth a try.
     pub(super) const fn is_long(&self) -> bool {
         self.unanswered >= MOST_UNANSWERED
     }
 
-    /// The silence of the connection that takes the place of this one: none yet, but as patient. A server that answers
-    /// the greeting alone, and nothing in time, would else be connected to again and again.
+    /// Returns the silence of the connection that takes the place of this one: none yet, but with the same pause before
+    /// the next try. Otherwise a server that answers the greeting alone, and nothing in time, would be connected to
+    /// again and again.
     pub(super) fn of_successor(&self) -> Self {
         Self { unanswered: 0, counted: None, ..*self }
     }
@@ -61,7 +63,8 @@ impl Silence {
 mod tests {
     use super::*;
 
-    /// Calls of 100 ms, one after the other: at which of them another connection is tried.
+    /// Returns the numbers of the calls at which another connection is tried. The calls take 100 ms each, one after the
+    /// other.
     fn tried(silence: &mut Silence, start: Instant, calls: u32) -> Vec<u32> {
         let call = Duration::from_millis(100);
         (1..=calls).filter(|n| silence.unanswered(start + call * (n - 1), start + call * *n)).collect()

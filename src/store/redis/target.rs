@@ -1,4 +1,4 @@
-//! Which server a connection leads to: always the same one, or the master that the sentinels name today.
+//! The endpoint of a connection: always the same server, or the master that the sentinels name now.
 
 use std::{fmt, future, sync::Arc};
 
@@ -7,14 +7,14 @@ use redis::{Client, RedisResult, Value, aio::MultiplexedConnection};
 use super::{sentinel::Sentinels, urls::Node};
 use crate::store::StoreError;
 
-/// Where a connection leads.
+/// The endpoint of a connection.
 #[derive(Clone)]
 pub(super) enum Target {
     Fixed(Box<Client>),
     Master(Arc<Sentinels>),
 }
 
-/// The server of today.
+/// The current server.
 pub(super) struct Found {
     pub(super) client: Client,
     /// The master that the sentinels named.
@@ -32,20 +32,20 @@ impl Target {
         }
     }
 
-    /// Makes sure that what was found is a master: the sentinels may know less than the server itself.
+    /// Makes sure that the server that was found is a master: the sentinels may know less than the server itself.
     pub(super) async fn check(&self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
         if matches!(self, Self::Fixed(_)) {
             return Ok(());
         }
         match redis::cmd("ROLE").query_async::<Vec<Value>>(connection).await?.first() {
             Some(Value::BulkString(role)) if role == b"master" => Ok(()),
-            // An error of this kind is of the network, and therefore transient.
+            // An error of this kind counts as one of the network, and is therefore transient.
             _ => Err(std::io::Error::other("the server that the sentinels name is no master (yet)").into()),
         }
     }
 
-    /// Whether the master is another one by now, as far as that is known. Asks the sentinels in the background now and
-    /// then: a master that was replaced may go on answering for seconds.
+    /// Returns true if the master is another one by now, as far as that is known. Asks the sentinels in the background
+    /// now and then: a master that was replaced may go on answering for seconds.
     pub(super) fn has_moved(&self, from: Option<&Node>) -> bool {
         match self {
             Self::Fixed(_) => false,
@@ -56,7 +56,7 @@ impl Target {
         }
     }
 
-    /// Comes back when the master is another one.
+    /// Completes when the master is another one.
     pub(super) async fn moved(&self, from: Option<&Node>) {
         match self {
             Self::Fixed(_) => future::pending().await,

@@ -1,4 +1,4 @@
-//! TLS: whom a client trusts, and what it shows of itself, from files in PEM form.
+//! TLS from files in PEM form: the authorities that a client trusts, and the certificate that it shows.
 
 use std::path::PathBuf;
 #[cfg(feature = "tls")]
@@ -16,23 +16,23 @@ use rustls::{
 
 use crate::protocol::Invalid;
 
-/// The files that a `rediss://` URL needs beside itself, all in PEM form. They are read once, when the store is opened, also
-/// for servers of which it hears later.
+/// The files that a `rediss://` URL needs beside itself, all in PEM form. They are read once, when the store is opened,
+/// also for servers that become known later.
 ///
 /// # Default
 /// None of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificates of the authorities that may vouch for the server, and no others. Default: the public ones.
+    /// The certificates of the authorities that may vouch for the server; no others may. Default: the public ones.
     pub ca: Option<PathBuf>,
     /// The certificate that the client shows to the server, with those between it and its authority. Default: none.
     pub certificate: Option<PathBuf>,
-    /// The private key of [`certificate`](Self::certificate); one is not given without the other. Default: none.
+    /// The private key of [`certificate`](Self::certificate); neither is given without the other. Default: none.
     pub key: Option<PathBuf>,
 }
 
 impl TlsFiles {
-    /// Refuses what cannot be meant: files for a connection without TLS, and a certificate or a key alone.
+    /// Refuses combinations that cannot be meant: files for a connection without TLS, and a certificate or a key alone.
     fn check(&self, is_tls: bool) -> Result<(), Invalid> {
         let Self { ca, certificate, key } = self;
         let given = [("store.tls_ca", ca), ("store.tls_certificate", certificate), ("store.tls_key", key)];
@@ -51,7 +51,7 @@ impl TlsFiles {
     }
 }
 
-/// The client of a server. The inner error is about the URL.
+/// Creates the client of a server. The inner error is about the URL.
 #[cfg(feature = "tls")]
 pub(super) fn client(
     info: ConnectionInfo,
@@ -76,7 +76,7 @@ pub(super) fn client(
     Client::build_with_tls(info, TlsCertificates { client_tls, root_cert: ca }).map(Ok).map_err(wrong)
 }
 
-/// The client of a server. The inner error is about the URL.
+/// Creates the client of a server. The inner error is about the URL.
 #[cfg(not(feature = "tls"))]
 pub(super) fn client(
     info: ConnectionInfo,
@@ -92,7 +92,8 @@ const CERTIFICATE: &str = "CERTIFICATE-----";
 #[cfg(feature = "tls")]
 const KEY: &str = "PRIVATE KEY-----";
 
-/// A file in PEM form that has at least one `part`: without any, the client library would trust nobody, and show nothing.
+/// Reads a file in PEM form that has at least one `part`: without any, the client library would trust nobody, and show
+/// nothing.
 #[cfg(feature = "tls")]
 fn read(field: &str, file: &Path, part: &str) -> Result<Vec<u8>, Invalid> {
     let allowed = || format!("a file in PEM form with -----BEGIN … {part}");
@@ -105,7 +106,8 @@ fn read(field: &str, file: &Path, part: &str) -> Result<Vec<u8>, Invalid> {
     Err(Invalid::new(field, format_args!("{shown}, which has none"), allowed()))
 }
 
-/// A certificate and its key. The client library would find out only at each connection that they do not belong together.
+/// Reads a certificate and its key. The client library would find out only at each connection that they do not belong
+/// together.
 #[cfg(feature = "tls")]
 fn pair(certificate: &Path, key: &Path) -> Result<ClientTlsConfig, Invalid> {
     let client_cert = read("store.tls_certificate", certificate, CERTIFICATE)?;
@@ -131,7 +133,7 @@ fn pair(certificate: &Path, key: &Path) -> Result<ClientTlsConfig, Invalid> {
     Ok(ClientTlsConfig { client_cert, client_key })
 }
 
-/// The cryptography of the process. The client library panics at the first TLS connection unless there is one.
+/// Returns the cryptography of the process. Without it, the client library panics at the first TLS connection.
 #[cfg(feature = "tls")]
 fn crypto() -> &'static CryptoProvider {
     if CryptoProvider::get_default().is_none() {

@@ -1,6 +1,6 @@
-//! What is wrong with a URL that cannot be read, in words that show nothing that may be a password.
+//! Descriptions of unreadable URLs, in words that show nothing that may be a password.
 
-/// What is wrong with a URL that has this scheme, and this behind it. It reads on from the scheme: `with port 99999, …`.
+/// Describes what is wrong with a URL of this scheme and this rest. The text reads on from the scheme: `with port 99999, …`.
 pub(super) fn of(scheme: &str, rest: &str) -> String {
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     if scheme.ends_with("unix") {
@@ -26,7 +26,7 @@ pub(super) fn of(scheme: &str, rest: &str) -> String {
     })
 }
 
-/// Of what has no scheme of a store.
+/// Describes what is wrong with a text that has no scheme of a store.
 pub(super) fn of_scheme(url: &str) -> String {
     match url.split_once("://") {
         _ if url.is_empty() => "an empty text".to_owned(),
@@ -52,7 +52,7 @@ fn of_host(text: &str) -> Option<String> {
     }
     match port {
         Some(port) if port.parse::<u16>().is_ok() => None,
-        // A number of many digits may be a password behind which the host is missing.
+        // A number of more digits may be a password behind which the host is missing.
         Some(port) if port.len() == 5 && port.bytes().all(|byte| byte.is_ascii_digit()) => {
             Some(format!("with port {port}, which is more than 65535"))
         }
@@ -83,7 +83,7 @@ fn of_path(scheme: &str, path: &str) -> Option<String> {
     }
 }
 
-/// Whether this is short and of letters and digits alone, and can be shown.
+/// Returns true if this is short, has only letters, digits and `+-_`, and can be shown.
 fn is_plain(text: &str) -> bool {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || b"+-_".contains(&byte);
     (1..=20).contains(&text.len()) && text.bytes().all(known)

@@ -14,7 +14,7 @@ const SENTINEL: &str = "redis+sentinel://[user:password@]host[:port],…/service
                         [?sentinel_user=…&sentinel_password=…]";
 const CLUSTER: &str = "redis+cluster://[user:password@]host[:port],…";
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Node {
     host: String,
@@ -26,8 +26,8 @@ impl Node {
         Self { host, port }
     }
 
-    /// Reads `host:port`, where an address of version 6 may stand in brackets; without a host it is that of `near`. A host
-    /// that is not known is a question mark, and answers `None`.
+    /// Reads `host:port`; an IPv6 address may stand in brackets. Without a host, the host is that of `near`. A question
+    /// mark stands for a host that is not known, and returns `None`.
     pub(super) fn of_redirect(text: &str, near: &Self) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         let host = match host.trim_start_matches('[').trim_end_matches(']') {
@@ -50,13 +50,13 @@ impl fmt::Display for Node {
     }
 }
 
-/// How the servers are spoken to, wherever they are. It knows the password, so it is not shown.
+/// The settings for connections to servers, wherever they are. They include the password, so they are not shown.
 #[derive(Clone)]
 pub(super) struct Nodes(ConnectionInfo);
 
 impl Nodes {
-    /// Those that are spoken to like this one; `user` is `user:password@` or nothing, and `db` `/db` or nothing. All that is
-    /// needed of files is read here, once.
+    /// Returns the settings for connections to servers like this one; `user` is `user:password@` or nothing, and
+    /// `db` is `/db` or nothing. All that is needed of files is read here, once.
     fn like(
         node: &Node,
         (scheme, user, db): (&str, &str, &str),
@@ -66,7 +66,7 @@ impl Nodes {
         Ok(Self(client.get_connection_info().clone()))
     }
 
-    /// A client of one of them. Nothing is sent.
+    /// Creates a client of one of them. Nothing is sent.
     pub(super) fn client(&self, node: &Node) -> RedisResult<Client> {
         let Node { host, port } = node.clone();
         let addr = match self.0.addr().clone() {
@@ -79,14 +79,14 @@ impl Nodes {
     }
 }
 
-/// What a URL names.
+/// The servers that a URL names.
 pub(super) enum Named {
     One(Box<Client>),
     Sentinel { sentinels: Vec<Client>, service: String, nodes: Nodes },
     Cluster { seeds: Vec<Node>, nodes: Nodes },
 }
 
-/// Reads a URL of any kind. Nothing is sent, and of a wrong one no password is shown.
+/// Reads a URL of any kind. Nothing is sent, and the error about a wrong one shows no password.
 pub(super) fn named(url: &str, options: &RedisOptions) -> Result<Named, Invalid> {
     let (kind, rest) = url.split_once("://").unwrap_or_default();
     let (scheme, kind) = kind.split_once('+').unwrap_or_default();
@@ -127,7 +127,7 @@ fn sentinel(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, I
     Ok(Named::Sentinel { sentinels: sentinels.map_err(|_| wrong())?, service: name, nodes })
 }
 
-/// What stands behind `redis+sentinel://`.
+/// The part of a URL behind `redis+sentinel://`.
 struct Service {
     hosts: Vec<Node>,
     /// `user:password@` of the sentinels, or nothing.
@@ -153,7 +153,7 @@ impl Service {
     }
 }
 
-/// `user:password@` of the sentinels themselves, or nothing.
+/// Returns `user:password@` of the sentinels themselves, or nothing.
 fn sentinel_user(query: &str) -> Option<String> {
     let (mut user, mut password) = ("", None);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -169,7 +169,7 @@ fn sentinel_user(query: &str) -> Option<String> {
     }
 }
 
-/// `user:password@`, or nothing, and the rest.
+/// Splits a text into `user:password@`, or nothing, and the rest.
 fn split_user(text: &str) -> Option<(String, &str)> {
     match text.rsplit_once('@') {
         Some((user, rest)) => Some((format!("{user}@"), rest)).filter(|(user, _)| is_encoded(user)),
@@ -177,7 +177,8 @@ fn split_user(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Whether a URL with this user cannot be read in another way: what ends a user or a host stands there as `%40` and the like.
+/// Returns true if a URL with this user cannot be read in another way: characters that end a user or a host are written
+/// as `%40` and the like.
 fn is_encoded(user: &str) -> bool {
     user.find(['/', '?', '#', '@']) == user.len().checked_sub(1)
 }
@@ -187,7 +188,7 @@ fn nodes(hosts: &str, usual_port: u16) -> Option<Vec<Node>> {
 }
 
 fn node(text: &str, usual_port: u16) -> Option<Node> {
-    // The colons of an address of version 6 stand in brackets.
+    // The colons of an IPv6 address stand in brackets.
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
         _ => (text, usual_port),

@@ -49,15 +49,15 @@ impl Store for RedisStore {
 
     fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
         if self.is_plain() || self.servers.is_cluster() {
-            // Without fences, or with one counter for each slot.
+            // The layout has no fences, or each slot has its own counter.
             return self.acquire_each(asked).map(Paced::without_clock).boxed();
         }
         self.acquire_from(asked, first).boxed()
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        // A node that gives a slot away refuses calls of which part is gone already; one that asks for a single key it
-        // sends to the other node. So leases survive a move that takes longer than they hold.
+        // A node that gives a slot away refuses calls some of whose keys are gone already, and sends a call for a
+        // single key to the other node. So leases survive a move that takes longer than they hold.
         if self.servers.is_cluster() {
             // A call always serves its first request, so the order is kept.
             return batch::together(renewals.chunks(1).map(|renewal| self.renew_in_calls(renewal))).boxed();
@@ -78,7 +78,8 @@ impl Store for RedisStore {
 
     fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
         if self.is_plain() {
-            // Not at one moment: else those of other libraries, who can only ask again and again, would never get it.
+            // Not at one moment: otherwise clients of other libraries, which can only ask again and again, would never
+            // get it.
             return all::release_then_acquire(self, from, to).boxed();
         }
         async move {
@@ -110,7 +111,7 @@ impl Store for RedisStore {
                     Err(shortfall.error(!undone.contains(&false)))
                 }
                 (granted @ AcquiredAll::Granted(_), None) => Ok(granted),
-                // What the first try may have granted was held before this one, and has been left as it is.
+                // Whatever the first try granted was held before this one, and has been left as it is.
                 _ if answered.repeated => Err(repeated_in_vain("acquire_all", "not granted")),
                 (kept_out, _) => Ok(kept_out),
             }
@@ -164,7 +165,7 @@ impl Store for RedisStore {
             let connection = self.single()?;
             let (number, instance) = (connection.number().await?, self.this_instance(connection).await?);
             let report = lessons::reported(self.servers.send(&self.caller.report()).await?.value, instance)?;
-            // What two connections told may be of two incarnations.
+            // Two connections may have told of two incarnations.
             if connection.number().await? == number {
                 return Ok(report);
             }
@@ -200,7 +201,8 @@ impl Store for RedisStore {
 }
 
 impl RedisStore {
-    /// What is known of a connection says nothing of those on which replicas confirm: then it is asked again each time.
+    /// Returns the incarnation of the server. With confirmation by replicas it is asked for each time: what is known of
+    /// this connection says nothing of those on which replicas confirm.
     async fn this_instance(&self, connection: &Connection) -> Result<Instance, StoreError> {
         match self.replicas {
             None => self.known.instance(connection).await,
@@ -208,7 +210,7 @@ impl RedisStore {
         }
     }
 
-    /// The connection of a store that can be a node of a quorum with fences.
+    /// Returns the connection of a store that can be a node of a quorum with fences.
     fn single(&self) -> Result<&Connection, StoreError> {
         match &self.servers {
             Servers::One(connection) => Ok(connection),
@@ -219,7 +221,7 @@ impl RedisStore {
         }
     }
 
-    /// [`Store::release`] for each of these, in one call if the server serves all of them in one.
+    /// Runs [`Store::release`] for each of these, in one call if the server serves all of them in one.
     async fn release_in_calls(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
         batch::until_served(releases, |open| async move {
             let answered = self.servers.send(&self.caller.release(&open.requests)).await;
@@ -232,7 +234,7 @@ impl RedisStore {
         .await
     }
 
-    /// [`Store::raise_fences`] for each of these, in one call if the server serves all of them in one.
+    /// Runs [`Store::raise_fences`] for each of these, in one call if the server serves all of them in one.
     async fn raise_in_calls(&self, raises: &[(&Hold, Fence)]) -> Vec<Result<bool, StoreError>> {
         batch::until_served(raises, |open| async move {
             let answered = self.servers.send(&self.caller.raise(&open.requests)).await;
@@ -245,10 +247,10 @@ impl RedisStore {
     }
 }
 
-/// What a release did, if that is certain.
+/// Returns the result of a release, if it is certain.
 fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
     match released {
-        // The first try may have given it back; or the server may have lost it before that.
+        // The first try may have released it, or the server may have lost it before that.
         Released::NotHeld { .. } if repeated => Err(repeated_in_vain("release", "not held")),
         released => Ok(released),
     }
@@ -263,14 +265,14 @@ fn only<T>(mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
     answers.pop().expect("one answer for one request")
 }
 
-/// About how many bytes a request takes.
+/// Returns the approximate size of a request in bytes.
 pub(super) fn bytes(hold: &Hold) -> usize {
     const REST: usize = 256;
     REST + hold.resource.as_bytes().len() + hold.owner.as_ref().map_or(0, |owner| owner.as_str().len())
 }
 
-/// The same of an acquisition. What takes the server longer, because it is not exclusive or has an owner, counts as more: it
-/// serves nobody else while it executes a call.
+/// Returns the approximate size of an acquisition in bytes. What takes the server longer, because it is not exclusive
+/// or has an owner, counts as more: the server serves nobody else while it executes a call.
 pub(super) fn weight(asked: &Acquisition) -> usize {
     const AT_LEAST: usize = 2_048;
     let bytes = bytes(&asked.hold) + bytes_of_metadata(&asked.metadata);

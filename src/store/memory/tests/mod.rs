@@ -1,4 +1,4 @@
-//! What only the memory store has: faults, handles, whole milliseconds, and nothing left behind.
+//! Tests of what only the memory store has: faults, handles, whole milliseconds, and nothing left behind.
 
 mod queue;
 

@@ -1,4 +1,4 @@
-//! What only the memory store has of the queue: lost announcements, and nothing left behind.
+//! Tests of the queue for the memory store alone: lost notifications, and nothing left behind.
 
 use futures_util::FutureExt;
 
@@ -32,7 +32,7 @@ async fn hand_over(store: &MemoryStore, token: u128) {
     assert_eq!(store.release(&exclusive(&name, holder).hold, Duration::ZERO).await.unwrap(), Released::Freed);
 }
 
-/// What has arrived: `Deaf`, `Listening`, or a token.
+/// Returns the notifications that have arrived: `Deaf`, `Listening`, or a token.
 fn heard(announcements: &mut Announcements) -> Vec<String> {
     let mut heard = Vec::new();
     while let Some(next) = announcements.next().now_or_never() {
@@ -133,7 +133,7 @@ async fn waiters_that_are_gone_and_never_asked_for_again_do_not_pile_up() {
         ahead(&store, &waiting(&name, 10_000 + turn)).await;
         hands.turn(Duration::from_millis(10));
     }
-    // 100 places are kept at a time.
+    // 100 tickets are kept at a time.
     let kept = store.state().resources.len();
     assert!(kept <= 400, "{kept} resources are kept");
 }

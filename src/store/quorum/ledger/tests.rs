@@ -1,4 +1,4 @@
-//! What the ledger of a quorum owes, and when.
+//! Tests of the pending releases in the ledger of a quorum, and of when they are due.
 
 use super::*;
 use crate::store::Metadata;

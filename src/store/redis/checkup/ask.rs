@@ -1,4 +1,4 @@
-//! What one server is asked, in a few round trips.
+//! The questions to one server, in a few round trips.
 
 use std::time::Duration;
 
@@ -18,17 +18,17 @@ use crate::store::{
 /// Settings that `INFO` does not tell.
 const SETTINGS: [&str; 5] =
     ["appendfsync", "save", "stop-writes-on-bgsave-error", "min-replicas-to-write", "cluster-node-timeout"];
-/// The first look at a clock pays for much that has nothing to do with the network.
+/// The number of looks at a clock. The first one pays for much that has nothing to do with the network.
 const LOOKS: usize = 3;
 
-/// How servers are asked.
+/// The settings for asking servers.
 #[derive(Clone, Copy)]
 pub(super) struct Asking<'a> {
     pub(super) options: &'a RedisOptions,
     pub(super) began: Instant,
-    /// Whether it is a node of a cluster.
+    /// True if the server is a node of a cluster.
     pub(super) cluster: bool,
-    /// Whether sentinels say who is the master.
+    /// True if sentinels name the master.
     pub(super) sentinel: bool,
 }
 
@@ -50,7 +50,7 @@ impl Asking<'_> {
         Ok(Facts { round_trip, clock, info, config, cluster, recovered, lacks })
     }
 
-    /// The look at the clock that took the shortest time, and how long.
+    /// Looks at the clock several times. Returns the time of the shortest look, and its answer.
     async fn clock(&self, line: &mut Line) -> Result<(Duration, Answer<Reading>), StoreError> {
         let mut best: Option<(Duration, Answer<Reading>)> = None;
         for _ in 0..LOOKS {

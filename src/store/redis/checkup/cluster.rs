@@ -1,4 +1,4 @@
-//! What a cluster says of its slots, and what its nodes say.
+//! The probe of a cluster: its slots, and the information of its nodes.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ use crate::store::{
 struct Told {
     first: u16,
     last: u16,
-    /// Each with what it is called within the cluster; the master first.
+    /// Each with its id within the cluster; the master first.
     nodes: Vec<(Option<String>, Node)>,
 }
 
@@ -44,7 +44,8 @@ pub(super) async fn look(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) ->
         (None, Some((_, error))) => Err(error.clone()),
         _ => Ok(ranges),
     };
-    // Who does not tell of slots may be no node of a cluster, or not one for this user: what else it says shows which.
+    // A server that does not tell of slots may be no node of a cluster, or not one for this user: its other answers
+    // show which.
     for (seed, _) in failed {
         if named.iter().all(|(node, _)| node != seed) {
             named.push((seed.clone(), ranges.is_ok()));
@@ -60,12 +61,12 @@ pub(super) async fn look(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) ->
     Seen { servers: servers.await, directory: Directory::Cluster(ClusterSeen { ranges }) }
 }
 
-/// How many slots are served.
+/// Returns the number of slots that are served.
 fn slots(told: &[Told]) -> u32 {
     told.iter().map(|Told { first, last, .. }| u32::from(last - first) + 1).sum()
 }
 
-/// All nodes, each with whether it is a replica, and the slots of the masters by their place among them.
+/// Returns all nodes, each with true if it is a replica, and the slots of the masters by their index among the nodes.
 fn placed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
     let (mut named, mut ranges) = (Vec::<(Node, bool)>::new(), Vec::new());
     for Told { first, last, nodes } in told {
@@ -89,13 +90,13 @@ async fn tell(asking: Asking<'_>, seed: &Node, nodes: &Nodes) -> Result<Vec<Told
     question.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("NODES");
     let mut answers = line.send(question).await?.into_iter();
     let slots: Value = needed(next(&mut answers))?;
-    // Whoever may not ask does without them.
+    // A user who may not ask does without them.
     let nodes: String = read(next(&mut answers)).unwrap_or_default();
     told(slots, &nodes, seed).ok_or_else(|| unavailable("the answer to CLUSTER SLOTS makes no sense"))
 }
 
-/// What the answers of `asked` to `CLUSTER SLOTS` and `CLUSTER NODES` say together. The first leaves out replicas of which
-/// it is not known yet how far they are.
+/// Combines the answers of `asked` to `CLUSTER SLOTS` and `CLUSTER NODES`. The first leaves out replicas of which it is
+/// not known yet how far they are.
 fn told(slots: Value, nodes: &str, asked: &Node) -> Option<Vec<Told>> {
     let ranges: Vec<Vec<Value>> = redis::from_redis_value(slots).ok()?;
     let replicas: Vec<Replica<'_>> = nodes.lines().filter_map(|line| Replica::read(line, asked)).collect();
@@ -105,7 +106,7 @@ fn told(slots: Value, nodes: &str, asked: &Node) -> Option<Vec<Told>> {
         let by_name = master.host().parse::<IpAddr>().is_err();
         for replica in replicas.iter().filter(|replica| replica.master == id) {
             let Replica { id, address, name, .. } = replica;
-            // Nodes of a cluster that goes by names are not reached, or not trusted, by their addresses.
+            // Nodes of a cluster that uses names are not reached, or not trusted, by their addresses.
             let node = name.as_ref().filter(|_| by_name).unwrap_or(address);
             if told.nodes.iter().all(|(known, told)| known.as_deref() != Some(id) && told != node) {
                 told.nodes.push((Some((*id).to_owned()), node.clone()));
@@ -116,18 +117,18 @@ fn told(slots: Value, nodes: &str, asked: &Node) -> Option<Vec<Told>> {
     told.collect()
 }
 
-/// A replica that lives, as a line of `CLUSTER NODES` has it.
+/// A live replica, as a line of `CLUSTER NODES` has it.
 struct Replica<'a> {
     id: &'a str,
-    /// What its master is called.
+    /// The id of its master.
     master: &'a str,
     address: Node,
-    /// The same by a name, if it has one.
+    /// The same address by name, if it has one.
     name: Option<Node>,
 }
 
 impl<'a> Replica<'a> {
-    /// `None` for masters and the dead.
+    /// Reads a line; `None` for masters and dead nodes.
     fn read(line: &'a str, asked: &Node) -> Option<Self> {
         let mut words = line.split(' ');
         let (id, place, flags, master) = (words.next()?, words.next()?, words.next()?, words.next()?);
@@ -173,7 +174,7 @@ mod tests {
         Value::Array(vec![text(host), Value::Int(7), text(id)])
     }
 
-    /// What is said of these slots of a master `m` and these replicas, and of `CLUSTER NODES`.
+    /// Returns the nodes that are told for these slots of a master `m`, these replicas, and this answer to `CLUSTER NODES`.
     fn said(host: &str, slots: (i64, i64), replicas: &[Value], nodes: &str) -> Option<Vec<String>> {
         let range = [&[Value::Int(slots.0), Value::Int(slots.1), node(host, "m")], replicas].concat();
         let answer = Value::Array(vec![Value::Array(range)]);

@@ -34,13 +34,13 @@ impl Line {
         }
     }
 
-    /// Sends some questions at once, and answers what came back for each: a refusal is an answer too.
+    /// Sends some questions at once, and returns the answer to each: a refusal is an answer too.
     pub(super) async fn send(&mut self, mut questions: Pipeline) -> Result<Vec<Value>, StoreError> {
         let within = self.within;
         questions.ignore_errors();
         match timeout(within, questions.query_async(&mut self.connection)).await {
             Ok(Ok(Value::Array(answers))) => match answers.first() {
-                // Whoever has to say a password first is told nothing else.
+                // A user who has to give a password first is told nothing else.
                 Some(Value::ServerError(error)) if error.code() == "NOAUTH" => {
                     Err(errors::before_sending(error.clone().into()))
                 }
@@ -53,12 +53,12 @@ impl Line {
     }
 }
 
-/// The next of these answers.
+/// Returns the next of these answers.
 pub(super) fn next(answers: &mut impl Iterator<Item = Value>) -> Value {
     answers.next().unwrap_or(Value::Nil)
 }
 
-/// What the server said, unless it refused.
+/// Decodes an answer, unless the server refused.
 pub(super) fn read<T: redis::FromRedisValue>(answer: Value) -> Answer<T> {
     let answer = match answer {
         Value::ServerError(error) => return Err(words(&error.into())),
@@ -67,7 +67,7 @@ pub(super) fn read<T: redis::FromRedisValue>(answer: Value) -> Answer<T> {
     redis::from_redis_value(answer).map_err(|_| "the answer makes no sense".to_owned())
 }
 
-/// The same for an answer without which nothing can be done: what the server refuses is told from what is broken.
+/// Decodes an answer without which nothing can be done. Its error tells a refusal of the server from a failure.
 pub(super) fn needed<T: redis::FromRedisValue>(answer: Value) -> Result<T, StoreError> {
     match answer {
         Value::ServerError(error) => {
@@ -81,14 +81,14 @@ pub(super) fn needed<T: redis::FromRedisValue>(answer: Value) -> Result<T, Store
     }
 }
 
-/// Lines of `name:value`.
+/// Decodes lines of `name:value`.
 pub(super) fn lines(answer: Value) -> Answer<Table> {
     let text: String = read(answer)?;
     let fields = text.lines().filter_map(|line| line.split_once(':'));
     Ok(fields.map(|(name, value)| (name.to_owned(), value.trim_end().to_owned())).collect())
 }
 
-/// What the server said in an error.
+/// Returns the words of the server in an error.
 pub(super) fn words(error: &RedisError) -> String {
     match (error.kind(), error.code(), error.detail()) {
         (ErrorKind::Server(_) | ErrorKind::Extension, Some(code), Some(detail)) => format!("{code} {detail}"),

@@ -1,6 +1,6 @@
-//! What can be seen of the servers that a URL names, by questions that change nothing.
+//! A probe of the servers that a URL names, by questions that change nothing.
 //!
-//! **Invariant:** nothing here judges what it sees; `doctor` does. Every server is asked for a bounded time, all at once.
+//! **Invariant:** nothing here judges what it finds; `doctor` does. All servers are asked at once, each for a bounded time.
 
 mod ask;
 mod cluster;
@@ -27,7 +27,7 @@ use crate::{
     store::StoreError,
 };
 
-/// Looks at all servers that this URL leads to. Points in time are counted from `began`.
+/// Probes all servers that this URL leads to. Points in time are counted from `began`.
 pub(crate) async fn look(url: &str, options: &RedisOptions, began: Instant) -> Result<Seen, Invalid> {
     let asking = Asking { options, began, cluster: false, sentinel: false };
     Ok(match urls::named(url, options)? {
@@ -46,7 +46,7 @@ pub(crate) async fn look(url: &str, options: &RedisOptions, began: Instant) -> R
     })
 }
 
-/// The slot of a cluster in which a resource is kept.
+/// Returns the slot of a cluster in which a resource is kept.
 pub(crate) fn slot(layout: Layout, prefix: &str, resource: &ResourceName) -> u16 {
     match layout {
         Layout::Full => keys::slot(resource),
@@ -54,8 +54,8 @@ pub(crate) fn slot(layout: Layout, prefix: &str, resource: &ResourceName) -> u16
     }
 }
 
-/// A prefix of its own, below the usual one: no application uses it, and whoever has the rights to the keys and channels of
-/// `prefix` has them to this one too.
+/// Returns a prefix for the probe alone, below the usual one. No application uses it, and a user who has the rights to
+/// the keys and channels of `prefix` has them to this one too.
 pub(crate) fn prefix(prefix: &str) -> String {
     let before = if prefix.is_empty() { "leasehold" } else { prefix };
     format!("{before}:inbox:doctor")

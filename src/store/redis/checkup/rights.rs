@@ -1,7 +1,8 @@
-//! What the user may not do, found by trying each command in a way that does nothing.
+//! The rights that a user lacks, found by trying each command in a way that does nothing.
 //!
-//! `ACL DRYRUN` would tell the same, but only since Redis 7 and only to users that may ask it. A server looks at the rights
-//! before it looks at anything else but the number of arguments, so a command that fails for another reason is allowed.
+//! `ACL DRYRUN` would tell the same, but only since Redis 7 and only to users who may ask it. A server checks the
+//! rights before it checks anything else but the number of arguments, so a command that fails for another reason is
+//! allowed.
 
 use redis::Value;
 
@@ -23,14 +24,14 @@ const BOTH: &[Try] = &[
     (Locks, "GET KEY"),
     (Locks, "PTTL KEY"),
     (Locks, "PEXPIRE KEY 1"),
-    // An end that is no time.
+    // An expiry that is not valid.
     (Locks, "SET KEY EMPTY PX 0"),
     (Locks, "DEL KEY"),
 ];
 const FULL: &[Try] = &[
     (Locks, "TIME"),
     (Locks, "MGET KEY"),
-    // Of nothing, nothing is made.
+    // An empty text makes no key.
     (Locks, "SETRANGE KEY 0 EMPTY"),
     (Locks, "UNLINK KEY"),
     (Locks, "EXISTS KEY"),
@@ -57,7 +58,7 @@ const LIST: Try = (Lists, "SCAN 0 MATCH KEY COUNT 1");
 const WAIT: Try = (Locks, "WAIT 0 1");
 const ROLE: Try = (Locks, "ROLE");
 const SLOTS: Try = (Locks, "CLUSTER SLOTS");
-/// It is about the command after it, so it comes last.
+/// A try of `ASKING`. It is about the command after it, so it comes last.
 const ASKING: Try = (Locks, "ASKING");
 
 /// Tries everything that is needed, under a name that nobody uses.
@@ -80,10 +81,10 @@ pub(super) async fn lacks(asking: &Asking<'_>, line: &mut Line) -> Result<Vec<La
 struct Trying {
     key: String,
     channel: String,
-    /// What a rule would have to allow.
+    /// The pattern of keys that a rule would have to allow.
     keys: String,
     channels: String,
-    /// Whether it is known which keys the user should have.
+    /// True if it is known which keys the user should have.
     own_keys: bool,
     lacks: Vec<Lack>,
 }
@@ -126,13 +127,13 @@ impl Trying {
         Ok(())
     }
 
-    /// What an answer says of the rights.
+    /// Returns the missing right that an answer shows, if any.
     fn lack(&self, purpose: Purpose, command: &str, answer: &Value) -> Option<Lack> {
         let Value::ServerError(error) = answer else { return None };
         let said = error.details().unwrap_or_default();
         let unknown = said.starts_with("unknown command") || said.starts_with("unknown subcommand");
         let right = match error.code() {
-            // These words stand behind the name of the user, who may be called after keys.
+            // These words stand behind the name of the user, which may itself contain such a word.
             "NOPERM" if said.contains("permissions to run") => right(command),
             "NOPERM" if said.contains("channel") => self.channels.clone(),
             "NOPERM" if said.contains("key") && !self.own_keys => return None,
@@ -140,13 +141,13 @@ impl Trying {
             _ if unknown || error.code() == "NOPERM" => right(command),
             _ => return None,
         };
-        // Keys are needed for everything, whichever command met it first.
+        // Keys are needed for everything, whichever command found that out.
         let purpose = if right == self.keys { Locks } else { purpose };
         Some(Lack { right, unknown, purpose })
     }
 }
 
-/// The right to a command, as a rule names it.
+/// Returns the right to a command, as a rule names it.
 fn right(command: &str) -> String {
     let mut words = command.split(' ');
     let mut right = format!("+{}", words.next().unwrap_or_default());

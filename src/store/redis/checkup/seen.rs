@@ -1,4 +1,4 @@
-//! What was seen, as plain values.
+//! The snapshot of a deployment, as plain values.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,17 +7,17 @@ use crate::{protocol::Recovered, store::StoreError};
 /// Names and values, as `INFO` and `CONFIG GET` tell them.
 pub(crate) type Table = BTreeMap<String, String>;
 
-/// An answer, or why the server did not give it.
+/// An answer, or the reason why the server did not give it.
 pub(crate) type Answer<T> = Result<T, String>;
 
-/// What was seen of a deployment.
+/// The snapshot of a deployment.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) servers: Vec<Server>,
     pub(crate) directory: Directory,
 }
 
-/// What says which servers there are.
+/// The source that says which servers there are.
 #[derive(Debug)]
 pub(crate) enum Directory {
     /// The URL itself.
@@ -30,47 +30,47 @@ pub(crate) enum Directory {
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) address: String,
-    /// Whether it is known as a replica, and not asked for locks today.
+    /// True if it is known as a replica, and not asked for locks now.
     pub(crate) is_replica: bool,
     pub(crate) facts: Result<Facts, StoreError>,
 }
 
-/// What a server said of itself.
+/// The information that a server gave of itself.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    /// The shortest of a few.
+    /// The shortest of a few round trips.
     pub(crate) round_trip: Duration,
     pub(crate) clock: Answer<Reading>,
     pub(crate) info: Answer<Table>,
     pub(crate) config: Answer<Table>,
     /// `CLUSTER INFO` of a node of a cluster, else nothing.
     pub(crate) cluster: Answer<Table>,
-    /// What it has written down as a node of a quorum, if anything.
+    /// The record of its recovery as a node of a quorum, if it has written one down.
     pub(crate) recovered: Answer<Option<Recovered>>,
-    /// What the user may not do, and would have to.
+    /// The rights that the user needs and does not have.
     pub(crate) lacks: Vec<Lack>,
 }
 
 /// One look at the clock of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// When it was looked at, after the examination began: the middle of the round trip.
+    /// The time of the look, counted from the beginning of the probe: the middle of the round trip.
     pub(crate) at: Duration,
-    /// What it showed, since 1970.
+    /// The time that it showed, since 1970.
     pub(crate) shown: Duration,
 }
 
-/// Something that the user may not do.
+/// A right that the user does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lack {
-    /// As in an ACL rule: `+zadd`, `~leasehold:*`, `&leasehold:inbox:*`.
+    /// The right as in an ACL rule: `+zadd`, `~leasehold:*`, `&leasehold:inbox:*`.
     pub(crate) right: String,
-    /// Whether the server has no such command at all, for anybody.
+    /// True if the server has no such command at all, for anybody.
     pub(crate) unknown: bool,
     pub(crate) purpose: Purpose,
 }
 
-/// What a right is for.
+/// The purpose of a right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Purpose {
     Locks,
@@ -82,32 +82,32 @@ pub(crate) enum Purpose {
 #[derive(Debug)]
 pub(crate) struct SentinelSeen {
     pub(crate) address: String,
-    /// What it says of the service; `None` if it does not know it.
+    /// Its opinion of the service; `None` if it does not know the service.
     pub(crate) said: Result<Option<Opinion>, StoreError>,
 }
 
-/// What a sentinel says of a service.
+/// A sentinel's opinion of a service.
 #[derive(Clone, Debug)]
 pub(crate) struct Opinion {
     pub(crate) master: String,
-    /// Of two opinions the one of the later failover counts.
+    /// The epoch of the latest failover. Of two opinions the one of the later failover counts.
     pub(crate) epoch: u64,
-    /// How many other sentinels it knows.
+    /// The number of other sentinels that it knows.
     pub(crate) others: usize,
-    /// How many replicas it knows.
+    /// The number of replicas that it knows.
     pub(crate) replicas: u64,
-    /// Whether it told where they are; else its words.
+    /// `Ok` if it told where the replicas are; else its words.
     pub(crate) listed: Answer<()>,
-    /// After how long without an answer it takes the master for dead.
+    /// The time without an answer after which it takes the master for dead.
     pub(crate) down_after: Duration,
-    /// Whether enough sentinels could agree on a failover now; else its words.
+    /// `Ok` if enough sentinels could agree on a failover now; else its words.
     pub(crate) could_fail_over: Answer<()>,
 }
 
-/// What a cluster says of its slots.
+/// The slots of a cluster, as the cluster tells them.
 #[derive(Debug)]
 pub(crate) struct ClusterSeen {
-    /// The slots that are served, or why nobody tells.
+    /// The slots that are served, or the reason why nobody tells.
     pub(crate) ranges: Result<Vec<Range>, StoreError>,
 }
 
@@ -116,23 +116,23 @@ pub(crate) struct ClusterSeen {
 pub(crate) struct Range {
     pub(crate) first: u16,
     pub(crate) last: u16,
-    /// Its place among the servers.
+    /// The index of the master among the servers.
     pub(crate) master: usize,
     pub(crate) replicas: usize,
 }
 
 impl Facts {
-    /// A number in `INFO`.
+    /// Returns a number in `INFO`.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.text(name)?.parse().ok()
     }
 
-    /// A value in `INFO`.
+    /// Returns a value in `INFO`.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.info.as_ref().ok()?.get(name).map(String::as_str)
     }
 
-    /// A setting.
+    /// Returns a setting.
     pub(crate) fn setting(&self, name: &str) -> Option<&str> {
         self.config.as_ref().ok()?.get(name).map(String::as_str)
     }

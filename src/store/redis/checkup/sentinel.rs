@@ -1,4 +1,4 @@
-//! What sentinels say, and what the servers say that they name.
+//! The probe of sentinels, and of the servers that they name.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::store::{
     },
 };
 
-/// What one sentinel says, with the addresses as they are connected to.
+/// The statement of one sentinel, with the addresses as they are connected to.
 struct Told {
     opinion: Opinion,
     master: Node,

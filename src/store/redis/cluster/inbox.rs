@@ -1,7 +1,8 @@
-//! Announcements on a cluster: a subscription on every master, what comes several times told once.
+//! Notifications on a cluster: a subscription on every master, and each notification once.
 //!
-//! A message that is published on one node reaches the subscribers on all of them, so one subscription would do to hear of
-//! everything. But the scripts skip waiters whose inbox nobody hears, and a node counts only its own subscribers.
+//! A message that is published on one node reaches the subscribers on all of them, so one subscription would be enough
+//! to receive everything. But the scripts skip waiters whose inbox has no subscriber, and a node counts only its own
+//! subscribers.
 
 use std::{collections::BTreeMap, mem::discriminant, time::Duration};
 
@@ -23,23 +24,23 @@ use crate::{
     },
 };
 
-/// Within this time the copies of one message arrive, over all nodes.
+/// The time within which the copies of one message arrive, over all nodes.
 const COPIES_WITHIN: Duration = Duration::from_secs(2);
-/// How often the map is read again while nobody else does so.
+/// The interval at which the map is read again while nobody else does so.
 const PERIOD: Duration = Duration::from_secs(5);
 
 type Lines = SelectAll<BoxStream<'static, (Node, Announcement)>>;
 
-/// Listens to one channel on all masters for as long as its stream is there.
+/// A subscriber to one channel on all masters, for as long as its stream is there.
 struct Inbox {
     cluster: Cluster,
     channel: String,
     map: watch::Receiver<Map>,
     lines: Lines,
-    /// For each master whether its line is open; nothing while that is not known.
+    /// For each master, true if its subscription is open; `None` while that is not known.
     open: BTreeMap<Node, Option<bool>>,
     heard: Heard,
-    /// Whether it was said last that nothing is heard.
+    /// True if the last state that was told is disconnected.
     deaf: bool,
     next_look: Instant,
 }
@@ -105,7 +106,7 @@ impl Inbox {
         }
     }
 
-    /// Reads the map for the first time. Answers if that fails, once.
+    /// Reads the map for the first time. If that fails, it returns the error as a notification, once.
     async fn look(&mut self) -> Option<Announcement> {
         const PAUSE: Duration = Duration::from_millis(200);
         let version = self.map.borrow().version;
@@ -119,7 +120,7 @@ impl Inbox {
         None
     }
 
-    /// Opens a line to every new master; that to one which is none any more ends by itself.
+    /// Opens a subscription to every new master. The subscription to a node that is no longer a master ends by itself.
     fn follow(&mut self) {
         let masters = self.map.borrow_and_update().masters();
         self.open.retain(|node, _| masters.contains(node));
@@ -153,7 +154,7 @@ impl Inbox {
             Announcement::Listening => true,
             Announcement::Deaf(_) => false,
         };
-        // The line of who is no master any more may have had a last word.
+        // The subscription to a node that is no longer a master may have had a last word.
         *self.open.get_mut(&node)? = Some(opened);
         if !opened {
             self.cluster.read_map_meanwhile(self.map.borrow().version, Some(node));
@@ -161,7 +162,7 @@ impl Inbox {
         if self.open.values().any(Option::is_none) {
             return None;
         }
-        // One open line hears all nodes. Each that opens again may have missed what its own node had to say.
+        // One open subscription receives from all nodes. One that opens again may have missed what its own node had to say.
         let hears = self.open.values().any(|open| *open == Some(true));
         let told = if opened || (hears && self.deaf) { Some(Announcement::Listening) } else { None };
         let told = if hears { told } else { (!self.deaf).then_some(announced) };
@@ -172,7 +173,7 @@ impl Inbox {
 
 type Message = (Token, std::mem::Discriminant<Announcement>);
 
-/// What was heard a moment ago, and from which node first: what the others say of it are copies.
+/// The messages of a moment ago, and the node that sent each of them first: those of the other nodes are copies.
 #[derive(Default)]
 struct Heard {
     first: BTreeMap<Token, Vec<(Message, Node, Instant)>>,
@@ -186,7 +187,7 @@ impl Heard {
         let heard = self.first.entry(message.0).or_default();
         match heard.iter_mut().find(|(known, ..)| *known == message) {
             Some((_, first, at)) if now < *at + COPIES_WITHIN => {
-                // The same node says the same again: that is another message.
+                // A repeat from the same node is a new message, and no copy.
                 first == node
             }
             Some((_, first, at)) => {

@@ -1,4 +1,4 @@
-//! Which node of a cluster has which slots, as one of them told it.
+//! The map of a cluster from slots to nodes, as one of the nodes told it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,22 +11,22 @@ use crate::store::redis::{connection::Request, urls::Node};
 /// The masters of a cluster and their slots.
 #[derive(Default)]
 pub(super) struct Map {
-    /// Counts how often it was read, so that many who find it wrong read it once.
+    /// The number of times it was read, so that many who find it wrong read it once.
     pub(super) version: u64,
     pub(super) read_at: Option<Instant>,
     masters: Vec<Node>,
-    /// For each slot a place in `masters`; nothing before it was read.
+    /// For each slot an index into `masters`; nothing before it was read.
     slots: Vec<Option<u16>>,
 }
 
 impl Map {
-    /// The node that has this slot, if any is known.
+    /// Returns the node that has this slot, if any is known.
     pub(super) fn node(&self, slot: u16) -> Option<&Node> {
         let place = (*self.slots.get(usize::from(slot))?)?;
         self.masters.get(usize::from(place))
     }
 
-    /// A node has told that this slot is elsewhere.
+    /// Moves this slot to another node, because a node has told so.
     pub(super) fn moved(&mut self, slot: u16, to: &Node) {
         let place = self.place(to);
         if let Some(slot) = self.slots.get_mut(usize::from(slot)) {
@@ -34,7 +34,7 @@ impl Map {
         }
     }
 
-    /// All nodes that have slots.
+    /// Returns all nodes that have slots.
     pub(super) fn masters(&self) -> BTreeSet<Node> {
         let mut places: Vec<u16> = self.slots.iter().flatten().copied().collect();
         places.sort_unstable();
@@ -77,8 +77,8 @@ fn slot(value: &Value) -> Option<usize> {
     }
 }
 
-/// An address as nodes tell it. One that does not know its own is where it was asked; one that should tell a name and has
-/// none, of which it says `?`, tells its address behind.
+/// Reads an address as nodes tell it. A node that does not know its own address is where it was asked. A node that
+/// should tell a name and has none says `?` in its place, and tells its address behind.
 pub(in crate::store::redis) fn node(value: &Value, asked: &Node) -> Option<Node> {
     let Value::Array(parts) = value else { return None };
     let [host, Value::Int(port), more @ ..] = &parts[..] else { return None };
@@ -96,7 +96,7 @@ fn address_behind(more: &Value) -> Option<String> {
     more.remove("ip")
 }
 
-/// The question for the map.
+/// The request for the map.
 pub(super) struct Slots;
 
 impl Request for Slots {
@@ -118,7 +118,7 @@ mod tests {
         Value::BulkString(text.into())
     }
 
-    /// The map of a cluster of one node that tells this of where it is.
+    /// Returns the masters of a cluster of one node that tells this of where it is.
     fn masters(host: Value, more: Vec<Value>) -> Vec<String> {
         let node = [vec![host, Value::Int(7), text("id")], more].concat();
         let range = vec![Value::Int(0), Value::Int(16_383), Value::Array(node)];

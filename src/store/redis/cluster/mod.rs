@@ -1,7 +1,7 @@
 //! A cluster: each request goes to the node that has its slot, and follows the slot when it moves.
 //!
-//! The client library's own connection to a cluster has no bound on the time of a call, does not say whether a failed call
-//! was sent, and mixes subscriptions with commands. So requests are routed here, over one connection a node.
+//! The client library's own connection to a cluster has no bound on the time of a call, does not say whether a failed
+//! call was sent, and mixes subscriptions with commands. So requests are routed here, over one connection to each node.
 
 mod inbox;
 mod map;
@@ -35,7 +35,7 @@ use crate::store::StoreError;
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The map is read again only after this.
+/// The time after a reading in which the map is not read again.
 const FRESH: Duration = Duration::from_millis(20);
 
 /// A cluster. Clones share everything.
@@ -48,15 +48,15 @@ struct Shared {
     greeting: Arc<Pipeline>,
     options: RedisOptions,
     map: Arc<watch::Sender<Map>>,
-    /// Held by the one who reads the map, with when and how that failed last.
+    /// A lock that is held while the map is read, with the time and the error of the last failure.
     reading: Arc<AsyncMutex<Option<(Instant, StoreError)>>>,
     connections: Mutex<BTreeMap<Node, Arc<Connection>>>,
 }
 
-/// Where one try of a request went, and what became of it.
+/// One try of a request: its node and its outcome.
 struct Tried {
     node: Option<Node>,
-    /// The version of the map by which it went there.
+    /// The version of the map that led to the node.
     version: u64,
     outcome: Result<Value, Failure>,
 }
@@ -74,7 +74,7 @@ impl Cluster {
         }))
     }
 
-    /// The same cluster with the same map, on connections of their own.
+    /// Returns the same cluster with the same map, on connections of their own.
     pub(super) fn beside(&self) -> Self {
         let Shared { seeds, nodes, greeting, options, map, reading, connections: _ } = &*self.0;
         Self(Arc::new(Shared {
@@ -90,8 +90,9 @@ impl Cluster {
 
     /// Sends a request to the node that has its slot.
     ///
-    /// What a node refuses because its slot moves, or because there is a failover, is sent again after a pause, until the
-    /// time to connect and the time for an answer are both over. If `again`, so is what was lost.
+    /// A request that a node refuses because the slot moves, or because there is a failover, is sent again after a
+    /// pause, until the time to connect and the time for an answer are both over. If `again`, a request that was lost
+    /// is sent again too.
     pub(super) async fn send(&self, request: &impl Request, again: bool) -> Result<Answered, StoreError> {
         let RedisOptions { connect_timeout, response_timeout, .. } = self.0.options;
         let give_up = Instant::now() + connect_timeout + response_timeout;
@@ -126,14 +127,14 @@ impl Cluster {
                     error
                 }
                 Err(other) => {
-                    // Whatever became of it: the next one should know of a failover.
+                    // Whatever became of this request, the next one should know of a failover.
                     self.read_map_meanwhile(version, node);
                     return Err(lost.unwrap_or_else(|| other.into_error()));
                 }
             };
             if Instant::now() + pause >= give_up {
                 self.read_map_meanwhile(version, None);
-                // Whatever the last try says of itself, a lost one may have been executed.
+                // Whatever the last try reports, a lost one may have been executed.
                 return Err(lost.unwrap_or(error));
             }
             if ask.is_none() {
@@ -170,7 +171,7 @@ impl Cluster {
         Tried { node: Some(node), version: self.0.map.borrow().version, outcome }
     }
 
-    /// The version of the map, and the node that has this slot; any node if there is none.
+    /// Returns the version of the map, and the node that has this slot; without a slot, any node.
     fn find(&self, slot: Option<u16>) -> (u64, Option<Node>) {
         let map = self.0.map.borrow();
         let node = match slot {
@@ -180,10 +181,10 @@ impl Cluster {
         (map.version, node)
     }
 
-    /// The connections to all masters.
+    /// Returns the connections to all masters.
     pub(super) async fn masters(&self) -> Result<Vec<Arc<Connection>>, StoreError> {
         let version = self.0.map.borrow().version;
-        // Not from memory: to leave one out would be an answer that is wrong.
+        // The map is read anew: an answer that leaves a master out would be wrong.
         let reading = self.read_map(version, None).await;
         let masters = self.0.map.borrow().masters();
         if masters.is_empty() {
@@ -204,7 +205,7 @@ impl Cluster {
         tokio::spawn(async move { drop(cluster.read_map(version, doubted.as_ref()).await) });
     }
 
-    /// Reads the map, as long as there is time. Answers why not, if that is known.
+    /// Reads the map, as long as there is time. Returns the reason of a failure, if it is known.
     async fn read_map_until(
         &self,
         give_up: Instant,
@@ -214,10 +215,11 @@ impl Cluster {
         timeout_at(give_up, self.read_map(version, doubted)).await.ok().flatten()
     }
 
-    /// Reads the map from whichever node answers first, unless somebody did so since this version. Answers why not.
+    /// Reads the map from the node that answers first, unless somebody did so since this version. Returns the reason of
+    /// a failure.
     ///
-    /// One that is `doubted` is not asked as long as there are others: a node that is cut off from them goes on telling
-    /// what it knew.
+    /// A node that is `doubted` is not asked as long as there are others: a node that is cut off from them goes on
+    /// telling what it knew.
     async fn read_map(&self, version: u64, doubted: Option<&Node>) -> Option<StoreError> {
         let came = Instant::now();
         let mut reading = self.0.reading.lock().await;
@@ -228,7 +230,7 @@ impl Cluster {
             }
             map.masters()
         };
-        // Those who stood in line meanwhile would only wait for the same nodes again, one after the other.
+        // Those who waited for this lock meanwhile would only wait for the same nodes again, one after the other.
         if let Some((_, error)) = reading.as_ref().filter(|(failed, _)| came < *failed) {
             return Some(error.clone());
         }
@@ -246,7 +248,7 @@ impl Cluster {
                     self.keep(map);
                     return None;
                 }
-                // Who is denied, or asks the wrong server, learns more from that than from a node that is down.
+                // A denial, or an error of the wrong server, tells more than a node that is down.
                 Err(error) if !error.is_transient() => failure = Some(error),
                 Err(error) => failure = failure.or(Some(error)),
             }
@@ -290,7 +292,7 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// A request to a node that has not got the whole slot yet.
+/// A request to a node that does not have the whole slot yet.
 struct Asking<'a, R>(&'a R);
 
 impl<R: Request> Request for Asking<'_, R> {

@@ -1,17 +1,18 @@
-//! The slots of a cluster: which one a key is in, and a short text for each.
+//! The slots of a cluster: the slot of a key, and a short text for each slot.
 
 use std::sync::LazyLock;
 
-/// How many slots a cluster has.
+/// The number of slots of a cluster.
 pub(in crate::store::redis) const SLOTS: u16 = 16_384;
 
-/// The slot of a hash tag: CRC-16 (XMODEM) of it.
+/// Returns the slot of a hash tag: its CRC-16 (XMODEM), modulo the number of slots.
 pub(in crate::store::redis) fn of_tag(tag: &[u8]) -> u16 {
     tag.iter().fold(0, |crc: u16, &byte| (crc << 8) ^ TABLE[usize::from((crc >> 8) ^ u16::from(byte))])
         % SLOTS
 }
 
-/// The slot of a key: that of what stands between its first `{` and the next `}`, if anything does, or else of all of it.
+/// Returns the slot of a key: that of what stands between its first `{` and the next `}`, if anything does, or else
+/// that of the whole key.
 pub(in crate::store::redis) fn of_key(key: &[u8]) -> u16 {
     let tag = || {
         let start = key.iter().position(|&byte| byte == b'{')? + 1;
@@ -21,7 +22,7 @@ pub(in crate::store::redis) fn of_key(key: &[u8]) -> u16 {
     of_tag(tag().unwrap_or(key))
 }
 
-/// A hash tag that is in this slot: the smallest number in digits.
+/// Returns a hash tag that is in this slot: the smallest number in digits.
 pub(in crate::store::redis) fn tag(slot: u16) -> u32 {
     static TAGS: LazyLock<Vec<u32>> = LazyLock::new(|| {
         let mut tags = vec![None; usize::from(SLOTS)];

@@ -1,8 +1,8 @@
--- acquire: gives each resource to a token if nobody is in the way; else lets it wait, if it has a place.
+-- acquire: gives each resource to a token if nobody is in the way; else lets it wait, if it has a queue ticket.
 --
 -- KEYS     the main key of each request; the last as in fence.lua
--- ARGV     [2] on: for each request as in attempt.lua; perhaps which fence the first of them shall have at least, the next
---          one more, and so on; the last as in fence.lua
+-- ARGV     [2] on: for each request as in attempt.lua; optionally the smallest fence that the first of them may have, one
+--          more for the next, and so on; the last as in fence.lua
 -- answers  for each request as in attempt.lua, or in short the fence of one whose owner has no other hold; if a fence was
 --          named also the server's time in µs, and what is written down of its recovery (teach.lua) or nothing
 local size, answers, put_off = 4, { ARGV[1] }, {}
@@ -11,7 +11,7 @@ local size, answers, put_off = 4, { ARGV[1] }, {}
 -- include fence.lua
 
 if #ARGV > 2 + size * (#KEYS - 1) then
-  -- Never far from the time: a fence ahead of it goes back if the counter is lost, or ends.
+  -- Never far from the time: a fence ahead of the time goes back if the counter is lost, or ends.
   local ahead = ARGV[#ARGV] == '0' and 1000000 or math.min(1000000, 500 * ARGV[#ARGV])
   pace = math.min(ARGV[#ARGV - 1], micros() + ahead) - 1
   answers[#KEYS + 1] = micros()
@@ -19,7 +19,7 @@ if #ARGV > 2 + size * (#KEYS - 1) then
   answers[#KEYS + 2] = type(written) == 'string' and written or ''
 end
 
--- Mostly all of them are free, which one question tells.
+-- Mostly all of them are free, and a single command tells that.
 local names = {}
 for i = 1, #KEYS - 1 do
   names[2 * i - 1], names[2 * i] = KEYS[i], KEYS[i] .. ':p'
@@ -30,7 +30,7 @@ local function is_free(main)
   if all_free then
     return not taken[main]
   end
-  -- Of a single one the answer is known.
+  -- The answer about a single one is known.
   return #KEYS > 2 and redis.pcall('EXISTS', main, main .. ':p') == 0
 end
 
@@ -43,7 +43,7 @@ for i = 1, #KEYS - 1 do
       local fence = last and not pace and last + 1 or next_fence(i)
       if fence and (fence <= kept or pcall(keep_fence, fence)) then
         last, taken[main] = fence, true
-        -- Of the fences of a batch only the low digits differ, and long numbers are slow to write.
+        -- The fences of a batch differ only in their low digits, and long numbers are slow to write.
         local low = fence % 10000
         if fence - low ~= rounded then
           rounded = fence - low
@@ -54,14 +54,14 @@ for i = 1, #KEYS - 1 do
         answer = redis.pcall('SET', main, value, 'PX', ARGV[first + 1]).ok and fence
       end
     else
-      -- Taken up, or repeated, by one without an owner and without a lock delay. Nobody fits beside it: the queue can
-      -- wait.
+      -- Taken up, or repeated, by a token without an owner and without a lock delay. Nobody is compatible with it, so the
+      -- queue can wait.
       local value = redis.pcall('GET', main)
       if type(value) == 'string' and string.sub(value, 1, 32) == string.sub(start, 1, 32) then
         local mark, fence = string.match(value, '^([-+])(%d+) x 1 0  ', 33)
         answer = fence and redis.pcall('PEXPIRE', main, ARGV[first + 1]) == 1 and tonumber(fence)
         if answer and mark == '+' then
-          -- Perhaps it waited for this.
+          -- It may have waited for this.
           local token = string.sub(start, 1, 32)
           if redis.pcall('ZREM', main .. ':p', token, '!' .. token) ~= 0 then
             redis.pcall('HDEL', main .. ':w', token)
@@ -73,7 +73,7 @@ for i = 1, #KEYS - 1 do
   if answer then
     answers[i + 1] = answer
   else
-    -- What comes later for the same resource has to wait for this.
+    -- Later requests for the same resource have to wait for this one.
     put_off[#put_off + 1], put_off[main] = i, true
   end
 end

@@ -1,4 +1,4 @@
--- acquire_all: gives each resource to a token, or none of them. Nobody is let wait.
+-- acquire_all: gives each resource to a token, or none of them. No request waits in the queue.
 --
 -- KEYS     the main key of each request; the last as in fence.lua
 -- ARGV     [2] on: for each request as in attempt.lua; the last as in fence.lua
@@ -47,7 +47,7 @@ for i = 1, #KEYS - 1 do
   if answer[1] ~= 'granted' then
     for before = i - 1, 1, -1 do
       if not held_before[before] and not pcall(take_back, before) then
-        -- Not in the words of the server: it is not certain any more that nothing was granted.
+        -- Not in the words of the server: it is no longer certain that nothing was granted.
         answer = { 'error', 'what was granted could not be taken back' }
       end
     end

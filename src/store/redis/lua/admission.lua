@@ -1,19 +1,19 @@
--- How a request is judged against the holders and becomes one of them. Every script that grants has this text where it
+-- The check of a request against the holders, and its admission to them. Every script that grants has this text where it
 -- says `include admission.lua`, below holders.lua and fence.lua.
 --
 -- request: token, mode, reentrant, permits, capacity, owner, record (without its fence), ttl, delay (the lock delay that
 --          counts from the start), mark (of the string form)
 
--- What a request means to the holders; the queue is not looked at.
---   fits              passes: it fits, whoever waits
---   in_the_way        somebody is, and has to be waited for
+-- Checks a request against the holders; the queue is not looked at.
+--   fits              passes: it fits, and waiters do not matter
+--   in_the_way        a holder is, and has to be waited for
 --   deadlock, mismatch: waiting would not help; with mode, permits and capacity of what is held
 local function judge(request, state)
   local mode, kind, number = request.mode, state.kind, state.number
   if not kind then
     return 'fits'
   end
-  -- While some of what is over still counts, nobody is told that waiting would not help.
+  -- While some holders that are over still count, no request is told that waiting would not help.
   if not some_are_over and holds_of(state, request.owner) > 0 then
     if kind == 'x' and mode == 'x' and request.reentrant or kind == 's' and mode == 's' then
       return 'passes'
@@ -35,7 +35,7 @@ local function judge(request, state)
   return (kind == 's' or used + request.permits <= tonumber(number)) and 'fits' or 'in_the_way'
 end
 
--- The fence of a request that fits; nil if there is none to give.
+-- Returns the fence of a request that fits; nil if there is none to give.
 local function fence_for(state)
   local fence = state.fence or next_fence()
   return fence and (state.fence or string.format('%.0f', fence))
@@ -45,7 +45,7 @@ local function no_fence()
   return corrupt('the fence counter is not a number that can grow')
 end
 
--- What is left of holders after the main key is gone, which only another program can leave.
+-- Removes what is left of holders after the main key is gone, which only another program can leave.
 local function clear_leftovers()
   if redis.call('ZCARD', ends) + redis.call('HLEN', records) + redis.call('HLEN', counts) > 0 then
     redis.call('UNLINK', ends, records, counts)
@@ -71,8 +71,8 @@ local function enter_alone(request, fence)
   return { kind = 'x', number = '', holder = holder, fence = fence }
 end
 
--- Makes a request that fits a holder. Answers the state after it. If there are several holders then, the ends of the keys
--- are still to be set, by expire_all.
+-- Turns a request that fits into a holder. Returns the state after it. If there are several holders then, the ends of the
+-- keys are still to be set, by expire_all.
 local function enter(request, state, fence, now)
   local token, owner = request.token, request.owner
   if fence ~= state.fence then

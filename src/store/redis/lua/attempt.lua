@@ -1,16 +1,16 @@
--- How an acquisition is attempted. Every script that acquires has this text where it says `include attempt.lua`, below
+-- An attempt of an acquisition. Every script that acquires has this text where it says `include attempt.lua`, below
 -- queue.lua.
 --
--- request  four of ARGV: a token, behind it the mark of its string form if it is exclusive · ms until its place is free:
---          ttl and lock delay · record without its fence · <1 if re-entrant, else 0> <capacity, nothing unless permits>,
---          with a place also <inbox> <grant window ms> <patience ms> <the most waiters>
+-- request  four of ARGV: a token, behind it the mark of its string form if it is exclusive · ms until it opens: ttl
+--          and lock delay · record without its fence · <1 if re-entrant, else 0> <capacity, nothing unless permits>,
+--          with a queue ticket also <inbox> <grant window ms> <patience ms> <the most waiters>
 -- answers  granted fence holds
 --          refused <one in the way> · queued ahead <one in the way> · full waiters
 --          deadlock mode permits capacity · mismatch mode permits capacity · corrupt reason
 --          one in the way: token-prefix state ms-to-its-end ms-until-it-opens capacity record
 local now = millis(micros())
 
--- The request whose arguments begin here.
+-- Returns the request whose arguments begin here.
 local function request_at(first)
   local start, opens, record, terms = unpack(ARGV, first, first + 3)
   local mode, permits, delay, owner = string.match(record, '^(%a) (%d+) (%d+) (%S*) ')
@@ -27,7 +27,7 @@ local function granted(state, fence, owner)
   return { 'granted', fence, math.max(1, holds_of(state, owner)) }
 end
 
--- Whether a hold of this token is over and only keeps its place: a repeat that comes late does not bring it back.
+-- Returns true if a hold of this token is over and only keeps the resource closed: a late repeat does not bring it back.
 local function came_late(state, token)
   if state.holder then
     return state.holder.token == token
@@ -35,8 +35,8 @@ local function came_late(state, token)
   return state.kind and redis.call('HGET', records, token)
 end
 
--- Who is in the way, put behind what is answered. Permits may come free with the first that ends; all else has to wait
--- for the last that opens.
+-- Appends the holder that is in the way to an answer. Permits may come free with the first that ends; all else has to
+-- wait for the last that opens.
 local function kept_out(answer, request, state, itself)
   local holder, told = state.holder, nil
   if holder then
@@ -60,17 +60,17 @@ local function kept_out(answer, request, state, itself)
   return answer
 end
 
--- Gives a place in the queue up, to those behind it.
+-- Gives up a queue ticket, in favour of the waiters behind it.
 local function give_up(request, state)
   if leave(request.token) then
     hand_over(state, now)
   end
 end
 
--- From now on somebody waits.
+-- Takes note in the holder that somebody waits from now on.
 local function leave_a_mark(state)
   if state.holder and state.holder.mark == '-' and not state.holder.closed then
-    -- From now on its release has to look at the queue.
+    -- Its release has to look at the queue from now on.
     redis.call('SETRANGE', main, 32, '+')
   end
 end
@@ -88,7 +88,7 @@ local function stand(request, state)
   leave_a_mark(state)
 end
 
--- Lets a token that was set aside stand where it stood: it asks.
+-- Puts a token that was set aside back to where it was, because it asks.
 local function come_back(token, state)
   if redis.call('ZSCORE', queue, token) or not redis.call('ZSCORE', places, token) or holds(state, token) then
     return
@@ -102,7 +102,7 @@ local function come_back(token, state)
   leave_a_mark(state)
 end
 
--- Keeps the place for as long as the waiter's patience from now.
+-- Counts the lifetime of a ticket (`patience`) anew.
 local function refresh(request)
   redis.call('ZADD', places, now + request.patience, request.token)
   local latest = redis.call('ZREVRANGE', places, 0, 0, 'WITHSCORES')[2]
@@ -126,7 +126,7 @@ local function wait(request, state, waiting)
   return kept_out({ 'queued', ahead }, request, state)
 end
 
--- Makes a request that fits a holder, with this fence.
+-- Turns a request that fits into a holder, with this fence.
 local function take(request, state, fence)
   local after = enter(request, state, fence, now)
   if not after.holder then
@@ -166,7 +166,7 @@ local function attempt(request)
     give_up(request, state)
     return { verdict, held_mode, held_permits, held_capacity }
   end
-  -- What is free though somebody waits: there are more dead ones ahead than one call looks at.
+  -- It is free though somebody waits: there are more dead ones ahead than one call looks at.
   if verdict == 'passes' or verdict == 'fits' and (waiting == 0 or not state.kind) then
     local fence = fence_for(state)
     if not fence then

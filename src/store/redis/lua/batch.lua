@@ -1,11 +1,11 @@
--- How a batch of requests is answered, at the end of the script that says `include batch.lua`: those that the fast path
--- has put off are served in their order, by `serve`, which is given where the arguments of one begin. `size` is how many
--- there are.
+-- The answers to a batch of requests, at the end of the script that says `include batch.lua`. The requests that the fast
+-- path has put off are served in their order, by `serve`, which is given the index of the first argument of one. `size` is
+-- the number of its arguments.
 --
--- Each takes about as long as twenty-five steps; to put one off has taken a third of a step. Those for which no step is left,
--- and so all behind them, are not served: later
+-- Each takes about as long as twenty-five steps, and to put one off has taken a third of a step. A request for which no step
+-- is left is not served, and neither are all that follow it: later
 --
--- What goes wrong with one of them is its own answer, and no harm to the others: error reason
+-- A failure of one of them is its own answer, and no harm to the others: error reason
 budget = budget - math.floor(#put_off / 3)
 for _, i in ipairs(put_off) do
   local answer = 'later'

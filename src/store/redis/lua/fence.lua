@@ -1,17 +1,17 @@
--- How fences are given out. Every script that grants has this text where it says `include fence.lua`, below time.lua.
+-- The counter of fences. Every script that grants has this text where it says `include fence.lua`, below time.lua.
 --
 -- the last of KEYS   without the word 'fence': the last fencing number given out, or a larger one.
 --                    No key has this shorter name. So a cluster refuses the call while it moves the slot to another node:
 --                    part of the keys of a resource may be there already, and all that is missing would look free
--- the last of ARGV   for how many ms it is kept; 0: for ever, on the nodes of a quorum
--- at                 which request it is, and
--- pace               that the fence of request i is at least pace + i: both only if the script sets them
+-- the last of ARGV   the ms for which it is kept; 0: for ever, on the nodes of a quorum
+-- at                 the number of the request, if the script sets it
+-- pace               the fence of request i is at least pace + i, if the script sets it
 local counter, last, kept, at, pace = KEYS[#KEYS] .. 'fence', nil, 0, nil, nil
 
--- The next fencing number; nil if the last one is no number that can grow.
+-- Returns the next fencing number; nil if the last one is no number that can grow.
 local function next_fence(i)
   if not last then
-    -- What is of another type is no number either; a release must not fail half-way because of it.
+    -- A value of another type is no number either; a release must not fail half-way because of it.
     local before = tonumber(redis.pcall('GET', counter) or 0)
     -- Far enough below 2^53 that all fences of a batch are numbers that can be told apart: the year 2255, in µs.
     if not before or not (before < 9000000000000000) then
@@ -22,8 +22,8 @@ local function next_fence(i)
   return pace and math.max(last + 1, pace + (i or at)) or last + 1
 end
 
--- To be called before the fence is given out. One write is enough for a batch: it keeps the numbers of the requests that
--- are still to come as well.
+-- Keeps a fence; to be called before the fence is given out. One write is enough for a batch: it keeps the numbers of the
+-- requests that are still to come as well.
 local function keep_fence(fence)
   if fence > kept then
     local enough = fence + #KEYS - 2

@@ -1,9 +1,9 @@
--- How a hold, or a place in the queue, is given back. Every script that releases has this text where it says
+-- The release of a hold or a queue ticket. Every script that releases has this text where it says
 -- `include giving_back.lua`, below queue.lua.
 --
 -- answers  1: freed · still_held holds-of-the-owner · not_held holds-of-the-owner
 
--- Ends a hold whose place is free from now on. Answers the state after it.
+-- Ends a hold that opens at once. Returns the state after it.
 local function open(state, token, record)
   if state.holder then
     redis.call('DEL', main)
@@ -20,15 +20,15 @@ local function open(state, token, record)
   return state
 end
 
--- Ends a hold in this way, or gives a place up. Answers what became of it, and the state after it; what has become free
--- is not handed over yet.
+-- Ends a hold with `end_it`, or gives up a queue ticket. Returns the result, and the state after it; what has become free is
+-- not handed over yet.
 local function release(state, token, owner, end_it)
   leave(token)
   if not holds(state, token) then
     return { 'not_held', holds_of(state, owner) }, state
   end
   local record = state.holder and state.holder.record or redis.call('HGET', records, token)
-  -- Whoever brings the token may not know whose it is.
+  -- The caller that has the token may not know its owner.
   local _, _, _, _, its_owner = fields(record)
   state = end_it(state, token, record)
   local left = holds_of(state, its_owner)

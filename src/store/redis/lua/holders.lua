@@ -1,8 +1,8 @@
--- How the holders of a resource are kept. Every script has this text where it says `include holders.lua`, below
--- time.lua; what is most frequent stands above that line, so that it does not pay for defining the functions.
+-- The holders of a resource and their keys. Every script has this text where it says `include holders.lua`, below time.lua.
+-- The most frequent work stands above that line, so that it does not pay for defining the functions.
 --
--- A caller names a resource by its main key alone: the other keys are that and a letter, so they share its hash tag, and
--- a batch of many resources stays short.
+-- A caller names a resource by its main key alone. The other keys are that and a letter, so they share its hash tag, and a
+-- batch of many resources stays short.
 --
 -- main             exists exactly while the resource is not free. One exclusive holder is a string, its token first:
 --                    <token>-<record>     nobody waits, and it has no lock delay: its end is the end of the key
@@ -14,22 +14,23 @@
 --                  '~' and a token, by the ms at which what it keeps closed after its hold opens
 -- main:d  records  hash: token -> record
 -- main:o  counts   hash: 'used' -> permits taken, 'o<owner>' -> its live holds, 'p<owner>' -> the permits of these
--- main:q, main:w and main:p are told of in queue.lua.
+-- main:q, main:w and main:p are described in queue.lua.
 --
--- ARGV[1] echo     every answer is a list that starts with it, so that an answer to something else is noticed; what
---                  follows is told at the script
+-- ARGV[1] echo     every answer is a list that starts with it, so that an answer to something else is noticed; each
+--                  script describes the rest
 --
 -- record: <fence> <mode: x, s or p> <permits> <lock delay ms> <owner or nothing> <metadata>
 --         A '!' before the lock delay: it was handed over and not yet taken up, and has no lock delay until then.
 local main, ends, records, counts, queue, waiters, places
 
--- How many steps this call may still take (STEPS_AT_MOST in the contract): the server serves nobody else meanwhile.
--- some_are_over    holders, and
--- some_are_gone    places are still to be cleared away
--- found_unclaimed  something was handed over and not taken up, and that was not acted on yet
+-- budget           the steps that this call may still take (STEPS_AT_MOST in the contract): the server serves nobody else
+--                  meanwhile
+-- some_are_over    set while holders that are over are still to be cleared away
+-- some_are_gone    set while tickets that have expired are still to be cleared away
+-- found_unclaimed  set while something was found that was handed over and not taken up, and was not acted on yet
 local budget, some_are_over, some_are_gone, found_unclaimed = 320, false, false, false
 
--- All below is about the resource of this main key from now on.
+-- Makes all functions below work on the resource of this main key from now on.
 local function on(key)
   budget, some_are_over, some_are_gone, found_unclaimed = math.max(budget, 5), false, false, false
   main, ends, records, counts = key, key .. ':h', key .. ':d', key .. ':o'
@@ -40,7 +41,7 @@ local function corrupt(what)
   return { 'corrupt', what or 'a value that is no lock' }
 end
 
--- fence, mode, permits, the lock delay that counts now, owner
+-- Returns the fence, mode, permits, the lock delay that counts now, and the owner.
 local function fields(record)
   local fence, mode, permits, pending, delay, owner = string.match(record, '^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
   return fence, mode, permits, pending == '' and delay or '0', owner
@@ -50,12 +51,12 @@ local function taken_up(record)
   return (string.gsub(record, '^(%d+ %a %d+ )!', '%1'))
 end
 
--- The kind (s, p or x) of a marker, and its number; nil if the value is no marker of ours.
+-- Returns the kind (s, p or x) of a marker, and its number; nil if the value is no marker of ours.
 local function marker(value)
   return string.match(value, '^%*([spx])(%d*)$')
 end
 
--- The string form taken apart; nil if the value is none.
+-- Reads the string form; nil if the value is none.
 local function single(value)
   local closed, token, mark, record = string.match(value, '^(~?)(%x+)([-+])(.*)$')
   if not token or #token ~= 32 then
@@ -74,10 +75,10 @@ local function single(value)
   }
 end
 
--- A value of main as a state: empty if the resource is free, else
+-- Reads a value of main as a state: empty if the resource is free, else
 --   kind     x, s or p           number   of the marker: the capacity of permits
 --   holder   the one of the string form
---   fence    which a re-entry shares
+--   fence    the one that a re-entry shares
 -- nil if the value is not ours.
 local function read(value)
   if not value then
@@ -98,7 +99,7 @@ local function count(field, by)
   end
 end
 
--- How many holds an owner has.
+-- Returns the number of holds of an owner.
 local function holds_of(state, owner)
   if owner == '' then
     return 0
@@ -109,7 +110,7 @@ local function holds_of(state, owner)
   return tonumber(redis.call('HGET', counts, 'o' .. owner) or 0)
 end
 
--- A hold is over; its place may still be kept.
+-- Ends a hold in the counts; it may still keep the resource closed.
 local function end_hold(record)
   local _, mode, permits, _, owner = fields(record)
   if owner ~= '' then
@@ -120,7 +121,7 @@ local function end_hold(record)
   end
 end
 
--- The place of a hold is free again.
+-- Removes the record of a hold, and frees its permits.
 local function give_back(token, record)
   local _, mode, permits = fields(record)
   if mode == 'p' then
@@ -134,7 +135,7 @@ local function clear()
   redis.call('UNLINK', main, ends, records, counts)
 end
 
--- Clears one away that is over: a hold, or ('~' and a token) what it kept closed.
+-- Clears away a member that is over: a hold, or ('~' and a token) what it kept closed.
 local function end_member(member)
   local token = string.sub(member, -32)
   local record = redis.call('HGET', records, token)
@@ -150,8 +151,8 @@ local function end_member(member)
   end
 end
 
--- Clears away which of several holders are over, as many as this call may. Answers whether anything is left; if not, the
--- keys are gone.
+-- Clears away those of several holders that are over, as many as this call may. Returns true if anything is left; if not,
+-- the keys are gone.
 local function purge(now)
   local latest = redis.call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2]
   if not latest or tonumber(latest) <= now then
@@ -172,7 +173,8 @@ local function purge(now)
   return true
 end
 
--- The state, with what is over cleared away, and what is over of this token in any case; nil if the value is not ours.
+-- Returns the state after clearing away what is over, and in any case what is over of this token; nil if the value is not
+-- ours.
 local function settled(value, now, token)
   local state = read(value)
   if state and state.kind and not state.holder then
@@ -192,7 +194,7 @@ local function settled(value, now, token)
   return state
 end
 
--- Whether a token holds, in a state that is settled for it.
+-- Returns true if a token holds, in a state that is settled for it.
 local function holds(state, token)
   if state.holder then
     return state.holder.holds and state.holder.token == token
@@ -207,7 +209,7 @@ local function keep(token, until_ms, delay)
   end
 end
 
--- No key outlives the last of several holders.
+-- Sets the ends of the keys: none outlives the last of several holders.
 local function expire_all()
   local latest = redis.call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2]
   for _, key in ipairs({ main, ends, records, counts }) do
@@ -215,7 +217,7 @@ local function expire_all()
   end
 end
 
--- Counts the end of a live hold anew, and takes it up if it was handed over. Answers its fence and its owner.
+-- Counts the end of a live hold anew, and takes it up if it was handed over. Returns its fence and its owner.
 local function extend(state, token, ttl, now)
   local before = state.holder and state.holder.record or redis.call('HGET', records, token)
   local record = taken_up(before)
@@ -237,13 +239,13 @@ local function extend(state, token, ttl, now)
   return fence, owner
 end
 
--- The first of several that is not over.
+-- Returns the first of several members that is not over.
 local function first_of_all(now)
   return redis.call('ZRANGEBYSCORE', ends, '(' .. string.format('%.0f', now), '+inf', 'LIMIT', 0, 1)[1]
 end
 
--- How one of several holders is told to others: the first digits of its token, whether it holds, the ms until it ends
--- and until its place is free, its record.
+-- Describes one of several holders for others: the first digits of its token, its state, the ms until it ends and until it
+-- opens, its record.
 local function describe(member, now)
   local token = string.sub(member, -32)
   local held = redis.call('ZSCORE', ends, token)

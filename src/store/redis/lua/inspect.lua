@@ -1,4 +1,4 @@
--- inspect: who holds a resource, those that end first, and how many wait for it.
+-- inspect: tells the holders of a resource, those that end first, and the number of its waiters.
 --
 -- KEYS     [1] main key, [2] as in fence.lua
 -- ARGV     [2] the most holders to tell of
@@ -19,12 +19,12 @@ end
 local holder = state.holder
 local total = state.kind and (holder and 1 or redis.call('HLEN', records)) or 0
 if some_are_over then
-  -- What is over and not cleared away holds nothing; one that keeps its place closed may be counted too little.
+  -- A hold that is over and not cleared away holds nothing; one that keeps the resource closed may be missing in the count.
   total = math.max(0, total - redis.call('ZCOUNT', ends, '-inf', now))
 end
 local waiting = redis.call('ZCARD', queue)
 for _, token in ipairs(redis.call('ZRANGEBYSCORE', places, '-inf', now, 'LIMIT', 0, math.max(1, budget))) do
-  -- Its place is gone, and not cleared away yet.
+  -- Its ticket has expired, and is not cleared away yet.
   if redis.call('ZSCORE', queue, token) then
     waiting = waiting - 1
   end
@@ -44,7 +44,7 @@ if holder then
   tell(string.sub(holder.token, 1, 8), holder.holds and 'holding' or 'closed', holder.left, holder.record)
 elseif state.kind then
   local told = {}
-  -- A holder with a lock delay stands there twice.
+  -- A holder with a lock delay is listed there twice.
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', ends, '(' .. string.format('%.0f', now), '+inf', 'LIMIT', 0, 2 * limit + 1)) do
     local token = string.sub(member, -32)
     if not told[token] then

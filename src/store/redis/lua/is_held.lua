@@ -1,4 +1,4 @@
--- is_held: whether a token holds at this moment. Writes nothing.
+-- is_held: tells if a token holds at this moment. Writes nothing.
 --
 -- KEYS     [1] main key, [2] as in fence.lua
 -- ARGV     [2] token

@@ -1,8 +1,8 @@
--- pass: gives a hold back and its resource, exclusively, to another token, at one moment.
+-- pass: releases a hold, and gives its resource exclusively to another token, at one moment.
 --
 -- KEYS     [1] main key, [2] as in fence.lua
--- ARGV     [2]-[5] who acquires, as in attempt.lua, [6] token that gives back, [7] its owner or nothing, [8] '1' if who
---          acquires comes before all who wait, [9] as in fence.lua
+-- ARGV     [2]-[5] the acquisition, as in attempt.lua, [6] token that is released, [7] its owner or nothing, [8] '1' if
+--          the acquisition comes before all waiters, [9] as in fence.lua
 -- answers  as in giving_back.lua · as in attempt.lua, in short the fence, or error reason · 1 if others wait, else 0
 --          corrupt reason
 local from = ARGV[6]
@@ -33,7 +33,7 @@ end
 
 on(KEYS[1])
 
--- Takes what is free before all who wait.
+-- Acquires what is free, ahead of all waiters.
 local function overtake(request)
   local fence = fence_for({})
   if not fence then
@@ -48,7 +48,7 @@ end
 
 local function acquire(released, state)
   local request = request_at(2)
-  -- Who held nothing has nothing to pass on before all who wait.
+  -- A token that held nothing has nothing to hand off ahead of the waiters.
   if ARGV[8] == '1' and released == 1 and not state.kind then
     return overtake(request)
   end

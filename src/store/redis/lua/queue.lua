@@ -1,16 +1,16 @@
--- How those who wait for a resource are kept and served. Every script that looks at the queue has this text where it
+-- The queue of a resource: how waiters are kept and served. Every script that looks at the queue has this text where it
 -- says `include queue.lua`, below admission.lua.
 --
--- main:q  queue    sorted set: a token, by the number of its arrival. No resource is waited for without it
+-- main:q  queue    sorted set: a token, by the number of its arrival. A resource without it has no waiters
 -- main:w  waiters  hash: token -> <number of its arrival> <1 if it came back after it was set aside, else 0> <inbox>
 --                  <grant window ms> <patience ms> <capacity or nothing> <1 if re-entrant, else 0> <record without its
 --                  fence>; also '?' -> see the_roll
--- main:p  places   sorted set: a token, by the ms at which its place is gone;
+-- main:p  places   sorted set of queue tickets: a token, by the ms at which its ticket expires;
 --                  '!' and a token, by the ms until which what it was handed over can be taken up
--- All three end with the last place. Who was handed over what it waits for, or is taken for dead, is set aside: it is not
--- in the queue, but its place is remembered, and if it asks it stands there again.
+-- All three end with the last ticket. A waiter that was handed over what it waits for, or that is taken for dead, is set
+-- aside: it is not in the queue, but its ticket is remembered, and if it asks it returns to where it was.
 
--- Takes a token out for good. Answers whether it stood in the queue.
+-- Removes a token for good. Returns true if it was in the queue.
 local function leave(token)
   if redis.call('ZREM', places, token, '!' .. token) == 0 then
     return false
@@ -19,14 +19,14 @@ local function leave(token)
   return redis.call('ZREM', queue, token) == 1
 end
 
--- When the roll was called last (ms), and the arrival of the last one who was called; the same of the one before if what
--- was handed over after it was not taken up either: who has not answered that one is taken for dead.
+-- Returns the time (ms) of the latest roll call and the last arrival that it called. Returns the same of the roll call
+-- before, if something handed over after it was not taken up either: a waiter that has not answered it is taken for dead.
 local function the_roll()
   return string.match(redis.call('HGET', waiters, '?') or '0 0 0 0', '(%d+) (%d+) (%d+) (%d+)')
 end
 
--- Clears away the places that are gone, and notices what was handed over since the roll was called and not taken up.
--- Answers whether anybody has a place.
+-- Removes the tickets that have expired, and notices what was handed over since the latest roll call and not taken up.
+-- Returns true if anybody has a ticket.
 local function anybody_waits(now)
   if redis.call('EXISTS', places) == 0 then
     return false
@@ -52,7 +52,7 @@ local function anybody_waits(now)
   return true
 end
 
--- What a waiter asked for, to be held for its grant window and without its lock delay; nil if it is not known.
+-- Returns the request of a waiter, to be held for its grant window and without its lock delay; nil if it is not known.
 local function request_of(token, waiter)
   local arrival, came_back, inbox, window, patience, capacity, reentrant, record = string.match(
     waiter or '', '^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
@@ -70,7 +70,7 @@ local function request_of(token, waiter)
   }
 end
 
--- Answers whether somebody hears it, as far as that can be known.
+-- Returns true if somebody is subscribed, as far as that can be known.
 local function publish(inbox, what)
   local heard = redis.pcall('PUBLISH', inbox, what)
   return type(heard) ~= 'number' or heard > 0
@@ -80,9 +80,8 @@ local function inbox_of(token)
   return string.match(redis.call('HGET', waiters, token) or '', '^%d+ %d (%S+)')
 end
 
--- Tells the first of those that wait, and of whose inbox somebody hears, and the last if that is elsewhere: what was
--- handed over may have gone to the dead. At most as many as NEXT_AT_MOST says in the contract; the one who asks is not
--- one of them.
+-- Notifies the first waiter whose inbox has a subscriber, and the last waiter if its inbox is another one: what was handed
+-- over may have gone to the dead. It tries at most NEXT_AT_MOST waiters (see the contract), without the one that asks.
 local function tell_who_is_next(asking, what)
   local tries, told = 8, nil
   for _, token in ipairs(redis.call('ZRANGE', queue, 0, tries)) do
@@ -102,17 +101,16 @@ local function tell_who_is_next(asking, what)
   end
 end
 
--- Calls as many as CALLED_AT_MOST says in the contract: something that was handed over was not taken up, and those who
--- live are to show it.
+-- Calls the first CALLED_AT_MOST waiters (see the contract) to show that they are alive, because something that was handed
+-- over was not taken up.
 local function call_the_roll(asking, now, before)
   local last_place = redis.call('ZREVRANGE', places, 0, 0, 'WITHSCORES')[2]
   if not last_place then
     return
   end
-  local up_to, tokens = 0, redis.call('ZRANGE', queue, 0, 319)
-  local called = tokens[1] and redis.call('HMGET', waiters, unpack(tokens))
-  for i, token in ipairs(tokens) do
-    local arrival, inbox = string.match(called[i] or '', '^(%d+) %d (%S+)')
+  local up_to = 0
+  for _, token in ipairs(redis.call('ZRANGE', queue, 0, 319)) do
+    local arrival, inbox = string.match(redis.call('HGET', waiters, token) or '', '^(%d+) %d (%S+)')
     if inbox then
       up_to = arrival
       if token ~= asking then
@@ -121,30 +119,30 @@ local function call_the_roll(asking, now, before)
     end
   end
   redis.call('HSET', waiters, '?', string.format('%.0f %s %s', now, up_to, before))
-  -- It is a new key if all who waited have left.
+  -- The key is new if all waiters have left.
   redis.call('PEXPIREAT', waiters, last_place)
 end
 
--- Gives the heads of the queue what they wait for, as long as it fits, and announces it; not to the one who asks, which
--- gets its answer. Sets those aside that are taken for dead: of whose inbox nobody hears, unless they have come back; and
--- who were called and did not answer. Answers the state after it.
+-- Hands over to the heads of the queue what they wait for, as long as it fits, and notifies them. The one that asks gets its
+-- answer instead. Sets aside those that are taken for dead: those whose inbox has no subscriber, unless they have come
+-- back, and those that were called and did not answer. Returns the state after it.
 local function hand_over(state, now, asking)
   local calls, served, to_others, left_over = found_unclaimed, false, false, false
   local roll, called, dead_since, dead_up_to = the_roll()
   if calls then
-    -- To call takes time as well.
+    -- The roll call takes time as well.
     budget = math.max(5, budget - 260)
     found_unclaimed, dead_since, dead_up_to = false, roll, called
   end
-  -- However much of the call went into clearing away: a living head is not passed by for that.
+  -- A living head is served, however much of the call went into clearing away.
   budget = math.max(5, budget)
   local before = dead_since .. ' ' .. dead_up_to
   dead_since, dead_up_to = tonumber(dead_since), tonumber(dead_up_to)
-  -- The heads are looked up a page at a time: mostly it is one, sometimes hundreds are dead. Those who are `out` are taken
-  -- out of the queue together.
-  local page, told, at, size, out = {}, {}, 0, 0, {}
+  -- Mostly one head is looked at, sometimes hundreds are dead. The more are passed over in a row, the more are looked up at once;
+  -- those in `out` are removed from the queue together.
+  local page, told, at, size, passed_over, out = {}, {}, 0, 0, 0, {}
   while true do
-    -- Beside a holder without an owner nobody fits.
+    -- Nobody is compatible with a single holder without an owner.
     if state.holder and state.holder.owner == '' then
       break
     end
@@ -154,22 +152,26 @@ local function hand_over(state, now, asking)
         redis.call('ZREM', queue, unpack(out))
         out = {}
       end
-      local most = at == 1 and 1 or 64
+      local most = math.min(math.max(passed_over, 1), 64)
       page = redis.call('ZRANGE', queue, 0, most)
       if not page[1] then
         break
       end
-      told, size, at = redis.call('HMGET', waiters, unpack(page)), math.min(#page, most), 1
+      size, at = math.min(#page, most), 1
+      told = redis.call('HMGET', waiters, unpack(page, 1, size))
     end
     local head, next_one = page[at], page[at + 1]
     local request = request_of(head, told[at])
+    -- A long record takes longer.
+    local length = math.floor(#(told[at] or '') / 256)
     local gone = request and (some_are_gone or request.arrival <= dead_up_to) and redis.call('ZSCORE', places, head)
     if not request or some_are_gone and gone and tonumber(gone) <= now then
       if budget <= 0 then
         left_over = true
         break
       end
-      budget = budget - 1
+      budget = budget - 1 - length
+      out[#out + 1] = head
       leave(head)
     else
       local verdict = judge(request, state)
@@ -181,19 +183,26 @@ local function hand_over(state, now, asking)
         left_over = true
         break
       end
-      out[#out + 1] = head
+      if passed_over == 0 then
+        -- First a write that takes no memory (see extend), and before anybody is told of what may be refused.
+        redis.call('ZREM', queue, head)
+      else
+        out[#out + 1] = head
+      end
       local heard = head == asking
-      if not heard and not (request.arrival <= dead_up_to and gone - request.patience < dead_since) then
-        -- Who may not publish hands over all the same: the waiter finds it at its next attempt.
+      local is_called = request.arrival <= dead_up_to and gone
+      if not heard and not (is_called and gone - request.patience < dead_since) then
+        -- A user that may not publish hands over all the same: the waiter finds it at its next attempt.
         heard = publish(request.inbox, head) or request.came_back
       end
       if not heard then
-        budget = budget - 1
+        budget, passed_over = budget - 1 - length, passed_over + 1
       else
-        budget = budget - 5
-        -- First a write that takes no memory: see extend.
-        redis.call('ZREM', queue, unpack(out))
-        out = {}
+        budget, passed_over = budget - 5 - length, 0
+        if out[1] then
+          redis.call('ZREM', queue, unpack(out))
+          out = {}
+        end
         if head == asking then
           leave(head)
         else

@@ -29,7 +29,7 @@ local function serve(first)
   if not held or not state.holder and tonumber(held) <= millis(micros()) then
     return 0
   end
-  -- The counter first: a fence that is given out must never be larger than what the counter knows of.
+  -- The counter first: a fence that is given out must never be larger than the counter.
   if tonumber(fence) > (tonumber(redis.call('GET', counter) or 0) or 0) then
     if ARGV[#ARGV] == '0' then
       redis.call('SET', counter, fence)

@@ -1,12 +1,12 @@
--- release: gives each hold, or place in a queue, back.
+-- release: releases each hold or queue ticket.
 --
 -- KEYS     the main key of each request; the last as in fence.lua
--- ARGV     [2] on: for each request a token, behind it '-', or '~' if its place stays closed · owner or nothing · ms for
---          which its place stays closed; the last as in fence.lua
+-- ARGV     [2] on: for each request a token, behind it '-', or '~' if the resource stays closed · owner or nothing · ms
+--          for which it stays closed; the last as in fence.lua
 -- answers  for each request as in giving_back.lua, corrupt reason, or in short 0: not held, nor is anything else
 local size, answers, put_off = 3, { ARGV[1] }, {}
 
--- Mostly all of them hold, which one question tells, and one command ends. What has another form than a string is nil.
+-- Mostly all of them hold: one command tells that, and another ends them. A value in another form than a string is nil.
 local values = redis.pcall('MGET', unpack(KEYS, 1, #KEYS - 1))
 local freed = {}
 for i = 1, #KEYS - 1 do
@@ -16,14 +16,14 @@ for i = 1, #KEYS - 1 do
     if not value then
       answer = redis.pcall('EXISTS', main, main .. ':p') == 0 and 0
     elseif string.sub(value, 1, 33) == ARGV[2 + size * (i - 1)] then
-      -- Whoever releases it once more, in the same batch, is to find that it is not held.
+      -- A second release of it in the same batch has to find that it is not held.
       answer, put_off[main], freed[#freed + 1] = 1, true, main
     end
   end
   if answer then
     answers[i + 1] = answer
   else
-    -- What comes later for the same resource has to wait for this.
+    -- Later requests for the same resource have to wait for this one.
     put_off[#put_off + 1], put_off[main] = i, true
   end
 end
@@ -41,12 +41,12 @@ end
 -- include queue.lua
 -- include giving_back.lua
 
--- The record of a holder that holds no more, but keeps its place: nobody's.
+-- Returns the record without its owner, for a holder that holds no more but keeps the resource closed.
 local function disowned(record)
   return (string.gsub(record, '^(%d+ %a %d+ !?%d+) %S* ', '%1  '))
 end
 
--- Ends a hold whose place stays closed for so many ms. Answers the state after it.
+-- Ends a hold that keeps the resource closed for so many ms. Returns the state after it.
 local function close(state, token, record, closed_for, now)
   if state.holder then
     -- First a write that takes no memory: see extend.

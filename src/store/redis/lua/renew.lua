@@ -5,7 +5,7 @@
 -- answers  for each request 1: extended · 0: not held · corrupt reason
 local size, answers, put_off = 2, { ARGV[1] }, {}
 
--- What has another form than a string is nil.
+-- A value in another form than a string is nil.
 local values = redis.pcall('MGET', unpack(KEYS))
 for i = 1, #KEYS do
   local main, first, answer = KEYS[i], 2 + size * (i - 1), nil
@@ -20,7 +20,7 @@ for i = 1, #KEYS do
   if answer then
     answers[i + 1] = answer
   else
-    -- What comes later for the same resource has to wait for this.
+    -- Later requests for the same resource have to wait for this one.
     put_off[#put_off + 1], put_off[main] = i, true
   end
 end
@@ -39,7 +39,7 @@ local function serve(first)
   end
   local now = millis(micros())
   local held = holds(state, token)
-  -- A slot of a cluster moves to another node key by key. A marker alone says nothing of who holds.
+  -- A slot of a cluster moves to another node key by key. A marker alone does not name the holders.
   if not held and state.kind and not state.holder and redis.call('EXISTS', ends) == 0 then
     error({ err = 'TRYAGAIN part of it is on another node' })
   end

@@ -1,4 +1,4 @@
--- report: what a quorum has to know of a server that may have forgotten.
+-- report: tells what a quorum has to know of a server that may have forgotten.
 --
 -- KEYS     [1] as in fence.lua
 -- ARGV     [1] as in holders.lua

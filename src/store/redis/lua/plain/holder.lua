@@ -1,4 +1,4 @@
--- How a resource is kept in the plain layout: as the textbook lock, which other libraries read and write too. Every script
+-- The holder of a resource in the plain layout: the textbook lock, which other libraries read and write too. Every script
 -- of the layout has this text where it says `include plain/holder.lua`.
 --
 -- main     exists exactly while the resource is not free:
@@ -6,7 +6,7 @@
 --            <token>~    nobody holds it, but it is kept closed
 --            all else    it is held by somebody who uses another library
 --
--- ARGV[1]  echo: every answer is a list that starts with it; what follows is told at the script
+-- ARGV[1]  echo: every answer is a list that starts with it; each script describes the rest
 -- All requests of a call are served: each is a command or two.
 local main, answers, put_off, budget = nil, { ARGV[1] }, {}, 1000000
 for i = 1, #KEYS do
@@ -17,7 +17,7 @@ local function on(key)
   main = key
 end
 
--- token-prefix state ms-left record of the holder with this value. The value of another library need not be hex.
+-- Returns token-prefix state ms-left record of the holder with this value. The value of another library need not be hex.
 local function describe(value)
   local prefix = string.match(value, '^%x%x%x%x%x%x%x%x')
   if not prefix then
@@ -28,7 +28,7 @@ local function describe(value)
   local closed = #value == 33 and string.sub(value, 33) == '~'
   local left = redis.call('PTTL', main)
   if left < 0 then
-    -- Whoever wrote it set no end: 30 years, which is what the longest ends are cut to.
+    -- The key was written without an end: 30 years, to which the longest ends are cut.
     left = 1000000000000
   end
   return string.lower(prefix), closed and 'closed' or 'holding', left, ' x 1 0  {}'

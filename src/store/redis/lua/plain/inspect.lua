@@ -1,4 +1,4 @@
--- inspect, plain layout: who holds a resource.
+-- inspect, plain layout: tells the holder of a resource.
 --
 -- KEYS     [1] main key
 -- ARGV     [2] the most holders to tell of

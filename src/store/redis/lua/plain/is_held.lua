@@ -1,4 +1,4 @@
--- is_held, plain layout: whether a token holds at this moment. Writes nothing.
+-- is_held, plain layout: tells if a token holds at this moment. Writes nothing.
 --
 -- KEYS     [1] main key
 -- ARGV     [2] token

@@ -1,4 +1,4 @@
--- release, plain layout: gives each hold back.
+-- release, plain layout: releases each hold.
 --
 -- KEYS     the main key of each request
 -- ARGV     [2] on: for each request a token · ms for which the resource stays closed
