@@ -276,4 +276,6 @@ impl Waiting {
 }
 
 #[cfg(test)]
+mod histories;
+#[cfg(test)]
 mod tests;
