@@ -27,10 +27,9 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "validity counted from the reply to an acquisition",
         file: "src/actor/attempts.rs",
-        right: "        let sent = *sent;
-",
-        wrong: "        let sent = if crate::planted(NAME) { self.clock.now() } else { *sent };
-",
+        right: "(attempt.acquisition.hold.token, attempt.sent);",
+        wrong: "(attempt.acquisition.hold.token, attempt.sent);
+        let sent = if crate::planted(NAME) { self.clock.now() } else { sent };",
         caught_by: &["P1", "P10", "P11"],
     },
     Bug {
@@ -111,11 +110,11 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "the grant of a caller that went away is kept",
         file: "src/actor/answers.rs",
-        right: "            return self.relinquish(&plan.acquisition, sent, perhaps_until);
+        right: "            return self.relinquish(&plan.acquisition, sent, unknown_until);
         }
         let acquisition",
         wrong: "            if crate::planted(NAME) { return; }
-            return self.relinquish(&plan.acquisition, sent, perhaps_until);
+            return self.relinquish(&plan.acquisition, sent, unknown_until);
         }
         let acquisition",
         caught_by: &["P18"],
@@ -150,17 +149,17 @@ const BUGS: &[Bug] = &[
         name: "a waiter is forgotten when the manager restarts",
         file: "src/actor/manager.rs",
         right: "        for token in self.waiters.tokens() {
-            self.refuse(token, RequestEnd::Failed(\"restarted\"), AcquireError::Restarted);",
+            self.on_or_fail(token, Event::Dismissed, Some(AcquireError::Restarted));",
         wrong: "        for token in self.waiters.tokens() {
             if crate::planted(NAME) { drop(self.waiters.remove(token)); continue }
-            self.refuse(token, RequestEnd::Failed(\"restarted\"), AcquireError::Restarted);",
+            self.on_or_fail(token, Event::Dismissed, Some(AcquireError::Restarted));",
         caught_by: &["P14", "P16", "P18", "sums"],
     },
     Bug {
         name: "a resource is passed on without a limit",
-        file: "src/actor/lines.rs",
-        right: "Some((*first, line.overtaken < limit))",
-        wrong: "Some((*first, line.overtaken < limit || crate::planted(NAME)))",
+        file: "src/protocol/cohort.rs",
+        right: "Some((*next, self.hand_offs < limit))",
+        wrong: "Some((*next, self.hand_offs < limit || crate::planted(NAME)))",
         caught_by: &["P9"],
     },
     Bug {
@@ -196,9 +195,9 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "a waiter that gives up keeps its place",
-        file: "src/actor/answers.rs",
-        right: "            None if placed => {",
-        wrong: "            None if placed && !crate::planted(NAME) => {",
+        file: "src/protocol/acquisition.rs",
+        right: "            None => self.ticket.then(",
+        wrong: "            None => (self.ticket && !crate::planted(NAME)).then(",
         caught_by: &["P18"],
     },
     Bug {
