@@ -16,7 +16,7 @@ mod events;
 use std::time::Duration;
 
 pub(crate) use self::events::{Answer, End, Event, Executed, Situation, Steps, Terms, Told};
-use super::{Backoff, Moment, spread};
+use super::{Moment, spread};
 
 /// The distance in time at which waiters look one after the other for a holder that died.
 const BETWEEN_WAITERS: Duration = Duration::from_millis(20);

@@ -1,6 +1,7 @@
 //! Every transition of an acquisition.
 
 use super::*;
+use crate::protocol::Backoff;
 
 const ALONE: Situation = Situation { subscribed: true, relied_on: false };
 const LEADER: Situation = Situation { subscribed: true, relied_on: true };
