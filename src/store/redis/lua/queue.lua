@@ -140,7 +140,7 @@ local function hand_over(state, now, asking)
   dead_since, dead_up_to = tonumber(dead_since), tonumber(dead_up_to)
   -- Mostly one head is looked at, sometimes hundreds are dead. The more are passed over in a row, the more are looked up at once;
   -- those in `out` are removed from the queue together.
-  local page, told, at, size, passed_over, out = {}, {}, 0, 0, 0, {}
+  local page, at, size, passed_over, out = {}, 0, 0, 0, {}
   while true do
     -- Nobody is compatible with a single holder without an owner.
     if state.holder and state.holder.owner == '' then
@@ -158,12 +158,12 @@ local function hand_over(state, now, asking)
         break
       end
       size, at = math.min(#page, most), 1
-      told = redis.call('HMGET', waiters, unpack(page, 1, size))
     end
     local head, next_one = page[at], page[at + 1]
-    local request = request_of(head, told[at])
+    local waiter = redis.call('HGET', waiters, head)
+    local request = request_of(head, waiter)
     -- A long record takes longer.
-    local length = math.floor(#(told[at] or '') / 256)
+    local length = math.floor(#(waiter or '') / 256)
     local gone = request and (some_are_gone or request.arrival <= dead_up_to) and redis.call('ZSCORE', places, head)
     if not request or some_are_gone and gone and tonumber(gone) <= now then
       if budget <= 0 then
