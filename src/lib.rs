@@ -31,3 +31,7 @@ pub use self::{
     },
     store::{Holder, Inspection, Listing, MemoryStore, RedisStore, Safety, Store, StoreError},
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/recipes.md")]
+mod recipes {}
