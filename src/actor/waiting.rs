@@ -1,5 +1,6 @@
-//! The shell around the decisions about waiting: everything that happens to a waiter becomes an event, and the steps that
-//! follow are carried out.
+//! The shell around the decisions about waiting.
+//!
+//! Everything that happens to a waiter becomes an event, and the steps that follow are carried out.
 
 use actix::{Context, StreamHandler};
 
