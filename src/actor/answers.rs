@@ -56,28 +56,32 @@ impl LockManager {
     }
 
     /// Counts the end of a request. Returns the caller and its error; the caller is told last of all.
-    pub(crate) fn ended(&mut self, token: Token, end: End, failure: Option<AcquireError>) -> Option<Refused> {
+    pub(crate) fn ended(
+        &mut self,
+        token: Token,
+        end: End,
+        failure: Option<AcquireError>,
+        now: Moment,
+    ) -> Option<Refused> {
         if end == End::Cancelled {
             self.stats.ended(RequestEnd::Cancelled);
             return None;
         }
         let (counted, error) = match failure {
             Some(error) => (RequestEnd::Failed(error.kind()), error),
-            None => self.last_answer(token, end)?,
+            None => self.last_answer(token, end, now)?,
         };
+        self.stats.ended(counted);
         let waiter = self.waiters.get_mut(token)?;
         let (hold, attempts) = (&waiter.plan.acquisition.hold, waiter.waiting.attempts());
         tracing::debug!(resource = %hold.resource, token = %token.prefix(), attempts, %error, "not granted");
-        let reply = waiter.reply.clone();
-        self.stats.ended(counted);
-        Some((reply, error))
+        Some((waiter.reply.clone(), error))
     }
 
     /// Returns the error of a waiter whose wait, or whose attempts, are used up: the last result that it got.
-    fn last_answer(&mut self, token: Token, end: End) -> Option<(RequestEnd, AcquireError)> {
-        let waited_until = self.clock.now();
+    fn last_answer(&mut self, token: Token, end: End, now: Moment) -> Option<(RequestEnd, AcquireError)> {
         let waiter = self.waiters.get_mut(token)?;
-        let (attempts, waited) = (waiter.waiting.attempts(), waiter.asked.elapsed(waited_until));
+        let (attempts, waited) = (waiter.waiting.attempts(), waiter.asked.elapsed(now));
         let (ahead, answer) = (waiter.waiting.ahead(), waiter.answer.clone());
         let answer = match waiter.waiting.told() {
             Told::Behind(_) => {

@@ -106,10 +106,11 @@ impl LockManager {
             Err(error) => {
                 let unknown = error.certainty() == Certainty::Unknown;
                 let transient = error.is_transient();
-                if !transient {
-                    failure = Some(AcquireError::Store(error.clone()));
+                if transient {
+                    waiter.answer = Some(Err(error));
+                } else {
+                    failure = Some(AcquireError::Store(error));
                 }
-                waiter.answer = Some(Err(error));
                 Answer::Failed { unknown, transient }
             }
         };

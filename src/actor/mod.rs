@@ -2,10 +2,10 @@
 //!
 //! # Layout
 //! Read in this order: [`Request`] (the request), `plan` (the same, validated), [`LockManager`] with `waiters`
-//! (pending requests), `waiting` (the shell around the decisions about them), `attempts` and `answers`, `cohorts` and `local`
-//! (requests that wait behind another one of this manager), `lane` and `lanes` (batches of operations for the store), `state` and `opening` (the state of a lease,
-//! and the moment at which its resource opens afterwards), `leases`, `timers`, `renewer` and `supervisor` (which keep
-//! a lease alive), [`Lease`] (the caller's handle), `verbs` (release, renew, queries), `give_back` (reclaim after an
+//! (pending requests), `waiting` (the shell around the decisions about them), `attempts` and `answers`, `cohorts` and
+//! `local` (requests that wait behind another one of this manager), `lane` and `lanes` (batches of operations for the
+//! store), `state` and `opening` (the state of a lease, and the moment at which its resource opens afterwards), `leases`,
+//! `timers`, `renewer` and `supervisor` (which keep a lease alive), [`Lease`] (the caller's handle), `verbs` (release, renew, queries), `give_back` (reclaim after an
 //! unknown outcome), `shutdown`; `sets` and [`LeaseSet`] (several resources at once); `outage` (the log of outages).
 
 mod again;

@@ -47,20 +47,21 @@ pub(crate) async fn supervise<A>(
         if is_done() {
             return;
         }
-        let pause = catch_unwind(AssertUnwindSafe(|| died(death)));
-        tokio::time::sleep(pause.unwrap_or(AFTER_A_PANIC_IN_DIED)).await;
-        if is_done() || !restart(&mut context) {
+        let mut next = Err(death);
+        // A panic in `restarting` is one more death: what it repairs is repaired only when it has returned.
+        while let Err(death) = next {
+            let pause = catch_unwind(AssertUnwindSafe(|| died(death)));
+            tokio::time::sleep(pause.unwrap_or(AFTER_A_PANIC_IN_DIED)).await;
+            if is_done() {
+                return;
+            }
+            next = catch_unwind(AssertUnwindSafe(|| context.restart()))
+                .map_err(|panic| Death::Panicked(message_of(panic.as_ref())));
+        }
+        if next == Ok(false) {
             return;
         }
     }
-}
-
-/// Restarts the context. A panic in `restarting` counts as one more death, at the next poll.
-fn restart<A>(context: &mut ContextFut<A, Context<A>>) -> bool
-where
-    A: Actor<Context = Context<A>> + Supervised,
-{
-    catch_unwind(AssertUnwindSafe(|| context.restart())).unwrap_or(true)
 }
 
 /// Returns the message of a panic.
@@ -112,6 +113,7 @@ mod tests {
         InSpawnedFuture,
         InWait,
         WhileStarting,
+        WhileRestarting,
         ByStopping,
         ByTerminating,
     }
@@ -124,6 +126,8 @@ mod tests {
     struct Mortal {
         lives: u32,
         dies_at_next_start: bool,
+        dies_when_restarted: bool,
+        restarts: u32,
     }
 
     impl Actor for Mortal {
@@ -135,7 +139,12 @@ mod tests {
         }
     }
 
-    impl Supervised for Mortal {}
+    impl Supervised for Mortal {
+        fn restarting(&mut self, _: &mut Self::Context) {
+            assert!(!std::mem::take(&mut self.dies_when_restarted), "while restarting");
+            self.restarts += 1;
+        }
+    }
 
     impl Handler<Die> for Mortal {
         type Result = ();
@@ -150,6 +159,10 @@ mod tests {
                     self.dies_at_next_start = true;
                     ctx.stop();
                 }
+                Die::WhileRestarting => {
+                    self.dies_when_restarted = true;
+                    ctx.stop();
+                }
                 Die::ByStopping => ctx.stop(),
                 Die::ByTerminating => ctx.terminate(),
             }
@@ -160,6 +173,7 @@ mod tests {
         type Result = u32;
 
         fn handle(&mut self, _: Lives, _: &mut Self::Context) -> u32 {
+            assert_eq!(self.restarts + 1, self.lives, "each restart is repaired by `restarting`");
             self.lives
         }
     }
@@ -217,6 +231,13 @@ mod tests {
     fn a_panic_while_starting_is_survived() {
         let (deaths, lives) = dies(Die::WhileStarting);
         assert_eq!(deaths, [Death::Stopped, Death::Panicked("while starting".to_owned())]);
+        assert_eq!(lives, 2);
+    }
+
+    #[test]
+    fn a_restart_that_panics_is_one_more_death_and_is_made_again() {
+        let (deaths, lives) = dies(Die::WhileRestarting);
+        assert_eq!(deaths, [Death::Stopped, Death::Panicked("while restarting".to_owned())]);
         assert_eq!(lives, 2);
     }
 

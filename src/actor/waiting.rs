@@ -36,7 +36,8 @@ impl LockManager {
         {
             self.lanes.attempts.push(attempt);
         }
-        let answer = steps.end.and_then(|end| self.ended(token, end, failure));
+        // From here to the answer nothing may panic that the application hands in: the decision has been taken.
+        let answer = steps.end.and_then(|end| self.ended(token, end, failure, now));
         if steps.abandon {
             self.abandon(token, steps.wake_after.unwrap_or_default());
         }

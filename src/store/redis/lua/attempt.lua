@@ -93,9 +93,15 @@ local function come_back(token, state)
   if redis.call('ZSCORE', queue, token) or not redis.call('ZSCORE', places, token) or holds(state, token) then
     return
   end
+  local waiter = redis.call('HGET', waiters, token)
+  if not waiter then
+    -- Something else than a lock took it away: it queues anew.
+    leave(token)
+    return
+  end
   -- First a write that takes no memory: see extend.
   redis.call('ZREM', places, '!' .. token)
-  local arrival, rest = string.match(redis.call('HGET', waiters, token), '^(%d+) %d (.*)$')
+  local arrival, rest = string.match(waiter, '^(%d+) %d (.*)$')
   redis.call('HSET', waiters, token, arrival .. ' 1 ' .. rest)
   redis.call('ZADD', queue, arrival, token)
   redis.call('PEXPIREAT', queue, redis.call('ZREVRANGE', places, 0, 0, 'WITHSCORES')[2])

@@ -42,9 +42,9 @@ local function anybody_waits(now)
     else
       local gone = redis.call('ZSCORE', places, token)
       if gone and tonumber(gone) > now then
-        local window = string.match(redis.call('HGET', waiters, token), '^%d+ %d %S+ (%d+)')
-        local begun = redis.call('ZSCORE', places, member) - window
-        found_unclaimed = found_unclaimed or begun >= tonumber((the_roll()))
+        local window = string.match(redis.call('HGET', waiters, token) or '', '^%d+ %d %S+ (%d+)')
+        local begun = window and redis.call('ZSCORE', places, member) - window
+        found_unclaimed = found_unclaimed or begun and begun >= tonumber((the_roll()))
       end
       redis.call('ZREM', places, member)
     end
@@ -138,8 +138,8 @@ local function hand_over(state, now, asking)
   budget = math.max(5, budget)
   local before = dead_since .. ' ' .. dead_up_to
   dead_since, dead_up_to = tonumber(dead_since), tonumber(dead_up_to)
-  -- Mostly one head is looked at, sometimes hundreds are dead. The more are passed over in a row, the more are looked up at once;
-  -- those in `out` are removed from the queue together.
+  -- Mostly one head is looked at, sometimes hundreds are dead. The more are passed over in a row, the more are looked up at
+  -- once; those in `out` are removed from the queue together.
   local page, at, size, passed_over, out = {}, 0, 0, 0, {}
   while true do
     -- Nobody is compatible with a single holder without an owner.
