@@ -173,7 +173,7 @@ mod tests {
         type Result = u32;
 
         fn handle(&mut self, _: Lives, _: &mut Self::Context) -> u32 {
-            assert_eq!(self.restarts + 1, self.lives, "each restart is repaired by `restarting`");
+            assert!(self.restarts + 1 >= self.lives, "nothing is restarted that was not repaired");
             self.lives
         }
     }
