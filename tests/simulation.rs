@@ -182,10 +182,8 @@ fn every_seed_of_a_quorum_keeps_every_promise() {
 #[test]
 fn a_seed_replays_identically() {
     quietly();
-    // About one seed of ten of a quorum does not: 1,002, 1,005 and 1,016 have two histories each, and chance takes one. The cause
-    // is not known yet.
-    let of_each = |kind| [1_003, 1_004, 1_006].map(move |seed| (kind, seed));
-    for (kind, seed) in of_each(Kind::OneStore).into_iter().chain(of_each(Kind::Quorum)) {
+    let of_each = |kind| (1_000..1_006).map(move |seed| (kind, seed));
+    for (kind, seed) in of_each(Kind::OneStore).chain(of_each(Kind::Quorum)) {
         let (first, second) = (history_of(kind, seed), history_of(kind, seed));
         let difference = first.iter().zip(&second).find(|(a, b)| format!("{a:?}") != format!("{b:?}"));
         assert_eq!(history::hash(&first), history::hash(&second), "{kind:?} {seed}: {difference:?}");

@@ -1,6 +1,6 @@
 //! The answers to waiters: a lease, or the reason for none.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use crate::{
     actor::{
@@ -100,14 +100,12 @@ impl LockManager {
     }
 
     /// Leaves the queue ticket of a waiter, without its caller, to its cohort.
-    pub(crate) fn abandon(&mut self, token: Token, wake_after: Duration) {
-        let Some(waiter) = self.waiters.get_mut(token) else {
-            return;
-        };
-        if let Some(arrival) = waiter.arrival.take() {
+    pub(crate) fn abandon(&mut self, token: Token) {
+        if let Some(waiter) = self.waiters.get_mut(token)
+            && let Some(arrival) = waiter.arrival.take()
+        {
             self.cohorts.abandon(&waiter.plan.acquisition.hold.resource, arrival);
         }
-        self.waiters.wake_after(token, wake_after);
     }
 
     /// Removes a waiter, also from its cohort, and releases what the store may hold for it. An attempt that is still in

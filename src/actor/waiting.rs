@@ -28,7 +28,7 @@ impl LockManager {
         let situation = Situation { subscribed: self.hears, relied_on };
         let followed = waiter.waiting.is_following();
         let steps = waiter.waiting.on(event, now, || self.dice.roll(Roll::Attempt), situation);
-        if let Some(pause) = steps.wake_after.filter(|_| !steps.abandon) {
+        if let Some(pause) = steps.wake_after {
             self.waiters.wake_after(token, pause);
         }
         if steps.ask
@@ -39,7 +39,7 @@ impl LockManager {
         // From here to the answer nothing may panic that the application hands in: the decision has been taken.
         let answer = steps.end.and_then(|end| self.ended(token, end, failure, now));
         if steps.abandon {
-            self.abandon(token, steps.wake_after.unwrap_or_default());
+            self.abandon(token);
         }
         if steps.remove {
             self.take_out(token, steps.reclaim);

@@ -176,10 +176,9 @@ impl Waiting {
         if left.is_zero() {
             return self.end(End::TimedOut, now, situation);
         }
-        let asks = self.stage == Stage::Pausing;
+        let steps = if self.stage == Stage::Pausing { self.ask() } else { Steps::default() };
         // While an attempt is on its way, the end of the wait still stands.
-        let steps = Steps::wake_after(left);
-        if asks { Steps { wake_after: steps.wake_after, ..self.ask() } } else { steps }
+        Steps { wake_after: Some(left), ..steps }
     }
 
     /// There is news: it asks now, or as soon as the attempt that is on its way has its answer.

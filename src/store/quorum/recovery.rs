@@ -1,10 +1,13 @@
 //! The recovery of nodes that may have forgotten: they are asked for their reports, and taught the missing fences.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex as StdMutex, PoisonError},
+    time::Duration,
+};
 
 use futures_util::{FutureExt, future::join_all};
 use tokio::{
-    sync::{Mutex, watch},
+    sync::{Mutex, Notify},
     time::{Instant, sleep},
 };
 
@@ -20,16 +23,36 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The time of the last lesson, and the time from which nodes may be asked again.
-#[derive(Debug)]
+///
+/// Attempts that wait for a lesson go on in the order in which they came, which a watch channel would leave to chance.
+#[derive(Debug, Default)]
 pub(super) struct Recovery {
-    taught: watch::Sender<Option<Instant>>,
+    taught: StdMutex<Option<Instant>>,
+    lesson: Notify,
     /// Locked while nodes are asked.
     next: Arc<Mutex<Option<Instant>>>,
 }
 
-impl Default for Recovery {
-    fn default() -> Self {
-        Self { taught: watch::Sender::new(None), next: Arc::default() }
+impl Recovery {
+    fn has_taught_since(&self, voted: Instant) -> bool {
+        let taught = self.taught.lock().unwrap_or_else(PoisonError::into_inner);
+        taught.is_some_and(|taught| taught >= voted)
+    }
+
+    fn taught_now(&self) {
+        *self.taught.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.lesson.notify_waiters();
+    }
+
+    /// Waits until nodes have been taught since `voted`.
+    async fn lesson_since(&self, voted: Instant) {
+        loop {
+            let lesson = self.lesson.notified();
+            if self.has_taught_since(voted) {
+                return;
+            }
+            lesson.await;
+        }
     }
 }
 
@@ -38,15 +61,14 @@ pub(super) fn recover_later(core: &Arc<Core>, voted: Instant) {
     let Ok(mut next) = Arc::clone(&core.recovery.next).try_lock_owned() else {
         return;
     };
-    let taught = core.recovery.taught.borrow().is_some_and(|taught| taught >= voted);
-    if taught || next.is_some_and(|next| next > Instant::now()) {
+    if core.recovery.has_taught_since(voted) || next.is_some_and(|next| next > Instant::now()) {
         return;
     }
     let core = Arc::clone(core);
     tokio::spawn(async move {
         let pause = match teach(&core).await {
             Ok(true) => {
-                core.recovery.taught.send_replace(Some(Instant::now()));
+                core.recovery.taught_now();
                 PAUSE
             }
             Ok(false) | Err(NotYet::Missing) => PAUSE,
@@ -59,13 +81,11 @@ pub(super) fn recover_later(core: &Arc<Core>, voted: Instant) {
 /// Waits until nodes have been taught since `voted`, so that another vote may be decided. Returns true if that was in
 /// time.
 pub(super) async fn recovered(core: &Core, voted: Instant, within: Duration) -> bool {
-    let mut taught = core.recovery.taught.subscribe();
-    let since = |taught: &Option<Instant>| taught.is_some_and(|taught| taught >= voted);
     let over = async { drop(core.recovery.next.lock().await) };
     tokio::select! {
         biased;
-        _ = taught.wait_for(since) => true,
-        () = over => since(&core.recovery.taught.borrow()),
+        () = core.recovery.lesson_since(voted) => true,
+        () = over => core.recovery.has_taught_since(voted),
         () = sleep(within) => false,
     }
 }
