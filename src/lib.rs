@@ -10,25 +10,34 @@
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
 
-pub mod actor;
 pub mod config;
+pub mod core;
 pub mod doctor;
-pub mod protocol;
+pub mod env;
+mod lease;
+mod manager;
+mod request;
+mod runtime;
+mod statistics;
 pub mod store;
-pub mod world;
 
 pub use self::{
-    actor::{
-        Acquire, AcquireAll, AcquireError, Distribution, Drained, ForceRelease, Inspect, InspectError,
-        IsHeld, Lease, LeaseChange, LeaseEvent, LeaseLost, LeaseSet, List, LockManager, LockManagerBuilder,
-        ReadLock, Release, ReleaseError, ReleaseSetError, Released, Renew, RenewError, Request, SetBackoff,
-        SetLost, Settings, Shutdown, StartError, Statistics, Stats, WriteLock,
-    },
     config::{Config, ConfigError},
-    protocol::{
+    core::{
         Backoff, Fence, Invalid, Jitter, LossReason, Mode, Moment, Owner, ResourceName, Standing, Token,
         TokenPrefix,
     },
+    lease::{
+        Lease, LeaseChange, LeaseEvent, LeaseLost, LeaseSet, Release, ReleaseError, ReleaseSetError,
+        Released, Renew, RenewError, SetLost,
+    },
+    manager::{LockManager, LockManagerBuilder},
+    request::{
+        Acquire, AcquireAll, AcquireError, Drained, ForceRelease, Inspect, InspectError, IsHeld, List,
+        ReadLock, Request, SHORTEST_TTL, SetBackoff, Settings, Shutdown, StartError, Stats, WriteLock, kind,
+    },
+    runtime::responder::Later,
+    statistics::{Distribution, Statistics},
     store::{Holder, Inspection, Listing, MemoryStore, RedisStore, Safety, Store, StoreError},
 };
 

@@ -3,8 +3,8 @@
 use std::{io, path::PathBuf};
 
 use crate::{
-    actor::StartError,
-    protocol::{Invalid, readable_debug},
+    core::{Invalid, readable_debug},
+    request::StartError,
 };
 
 /// A configuration that cannot be used. Nothing was started, and nothing was sent to a store.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Config;
+use crate::config::Config;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);

@@ -5,8 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::StoreUrl;
-use crate::{protocol::Invalid, store::MemoryStore};
+use crate::{config::StoreUrl, core::Invalid, store::MemoryStore};
 
 const SCHEME: &str = "memory://";
 const LONGEST_NAME: usize = 64;

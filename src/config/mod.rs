@@ -27,7 +27,7 @@ pub use self::{
     },
     url::StoreUrl,
 };
-use crate::actor::{LockManager, Settings};
+use crate::{manager::LockManager, request::Settings};
 
 /// Everything that can be configured.
 ///

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Config, StoreUrl};
 use crate::{
-    protocol::Invalid,
+    config::{Config, StoreUrl},
+    core::Invalid,
     store::{QuorumOptions, QuorumStore, Store},
 };
 

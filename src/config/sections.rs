@@ -6,9 +6,9 @@ use humantime_serde::Serde;
 use serde::{Deserialize, Deserializer, de::Error};
 use toml::Value;
 
-use super::StoreUrl;
 use crate::{
-    protocol::{Backoff, Invalid, Jitter},
+    config::StoreUrl,
+    core::{Backoff, Invalid, Jitter},
     store::redis::Layout,
 };
 

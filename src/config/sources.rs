@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, ffi::OsString};
 
 use toml::{Table, Value};
 
-use super::{
+use crate::config::{
     Config, ConfigError,
     follow::follow,
     variables::{self, Meaning, meaning},

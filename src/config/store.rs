@@ -2,9 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{Config, ConfigError, StoreUrl, memory};
 use crate::{
-    protocol::{Invalid, exact},
+    config::{Config, ConfigError, StoreUrl, memory},
+    core::{Invalid, exact},
     store::{
         RedisStore, Store,
         redis::{RedisOptions, TlsFiles},

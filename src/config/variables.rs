@@ -10,7 +10,9 @@ use serde::{
 };
 use strsim::damerau_levenshtein;
 
-use super::{BackoffConfig, Config, LeaseConfig, LimitsConfig, StoreConfig, SupervisionConfig, WaitConfig};
+use crate::config::{
+    BackoffConfig, Config, LeaseConfig, LimitsConfig, StoreConfig, SupervisionConfig, WaitConfig,
+};
 
 pub(super) const PREFIX: &str = "LEASEHOLD_";
 

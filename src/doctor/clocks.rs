@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
-use super::{Severity, finding::Findings};
-use crate::store::redis::checkup::{Directory, Reading, Seen};
+use crate::{
+    doctor::{Severity, finding::Findings},
+    store::redis::probe::{Directory, Reading, Seen},
+};
 
 /// The largest offset between servers that replace one another.
 const OF_REPLICAS: Duration = Duration::from_millis(500);

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Severity, finding::Findings, sentinel};
 use crate::{
     config::Config,
-    store::redis::checkup::{ClusterSeen, Range, Server},
+    doctor::{Severity, finding::Findings, sentinel},
+    store::redis::probe::{ClusterSeen, Range, Server},
 };
 
 const SLOTS: u16 = 16_384;

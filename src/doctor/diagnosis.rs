@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{
+use crate::doctor::{
     Finding, Severity,
     finding::{Findings, counted},
 };

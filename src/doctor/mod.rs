@@ -45,7 +45,7 @@ use crate::{
     config::{Config, ConfigError},
     store::redis::{
         Layout,
-        checkup::{self, Directory, Seen},
+        probe::{self, Directory, Seen},
     },
 };
 
@@ -82,7 +82,7 @@ pub async fn examine(config: &Config) -> Result<Diagnosis, ConfigError> {
     let is_quorum = members.is_some();
     let members = members.unwrap_or_else(|| vec![url.clone()]);
     let (began, now) = (Instant::now(), SystemTime::now().duration_since(SystemTime::UNIX_EPOCH));
-    let looks = members.iter().map(|member| checkup::look(member.reveal(), &options, began));
+    let looks = members.iter().map(|member| probe::look(member.reveal(), &options, began));
     let seen = try_join_all(looks).await?;
     judge(config, is_quorum, &seen, now.unwrap_or_default(), &mut findings);
     let places = if trial::is_explained(&findings) { Vec::new() } else { trial::places(config, &seen) };

@@ -1,9 +1,9 @@
 //! The members of a quorum: a majority that votes, each member on its own server.
 
-use super::{Severity, finding::Findings, server, votes};
 use crate::{
     config::Config,
-    store::redis::checkup::{Seen, Server},
+    doctor::{Severity, finding::Findings, server, votes},
+    store::redis::probe::{Seen, Server},
 };
 
 pub(super) fn judge(config: &Config, members: &[Seen], findings: &mut Findings) {

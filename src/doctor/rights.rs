@@ -1,7 +1,9 @@
 //! The missing rights of the user, and the checks that they prevent.
 
-use super::{Severity, finding::Findings};
-use crate::store::redis::checkup::{Facts, Lack, Purpose, Server};
+use crate::{
+    doctor::{Severity, finding::Findings},
+    store::redis::probe::{Facts, Lack, Purpose, Server},
+};
 
 pub(super) fn judge(is_quorum: bool, server: &Server, facts: &Facts, findings: &mut Findings) {
     let at = Some(&*server.address);

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::{
-    Severity,
-    finding::{Findings, counted},
-    server,
-};
 use crate::{
     config::Config,
+    doctor::{
+        Severity,
+        finding::{Findings, counted},
+        server,
+    },
     store::{
         StoreError,
-        redis::checkup::{Answer, Opinion, SentinelSeen, Server},
+        redis::probe::{Answer, Opinion, SentinelSeen, Server},
     },
 };
 

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use super::{
-    Severity,
-    finding::{Findings, counted},
-    rights, votes,
-};
 use crate::{
     config::Config,
+    doctor::{
+        Severity,
+        finding::{Findings, counted},
+        rights, votes,
+    },
     store::{
         StoreError,
         redis::{
             Layout,
-            checkup::{Facts, Server},
+            probe::{Facts, Server},
         },
     },
 };

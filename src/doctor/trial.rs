@@ -5,16 +5,16 @@ use std::{sync::Arc, time::Duration};
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
-use super::{Severity, finding::Findings};
 use crate::{
     config::{Config, ConfigError},
-    protocol::{Mode, ResourceName, rough},
+    core::{Mode, ResourceName, rough},
+    doctor::{Severity, finding::Findings},
+    env::{Dice, SystemDice},
     store::{
         Acquired, Acquisition, Announcement, Announcements, Hold, Inbox, Metadata, Place, Released, Renewed,
         Store, StoreError,
-        redis::checkup::{self, ClusterSeen, Directory, Range, Seen},
+        redis::probe::{self, ClusterSeen, Directory, Range, Seen},
     },
-    world::{Dice, SystemDice},
 };
 
 /// The time after which leftovers end by themselves, if their release fails.
@@ -46,7 +46,7 @@ fn harmless(config: &Config) -> Config {
         return config.clone();
     }
     let mut own = config.clone();
-    own.store.prefix = checkup::prefix(&config.store.prefix);
+    own.store.prefix = probe::prefix(&config.store.prefix);
     // The counter of fences is the only key that outlives a lock.
     own.store.fence_retention = Duration::from_secs(1);
     // A prefix that is almost too long is not extended.
@@ -79,9 +79,9 @@ fn name() -> ResourceName {
 
 /// Returns a name in a slot of this master.
 fn name_on(config: &Config, ranges: &[Range], master: usize) -> Option<ResourceName> {
-    let prefix = checkup::prefix(&config.store.prefix);
+    let prefix = probe::prefix(&config.store.prefix);
     std::iter::repeat_with(name).take(NAMES).find(|name| {
-        let slot = checkup::slot(config.store.layout, &prefix, name);
+        let slot = probe::slot(config.store.layout, &prefix, name);
         ranges.iter().any(|range| range.master == master && (range.first..=range.last).contains(&slot))
     })
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Severity, finding::Findings};
 use crate::{
     config::Config,
-    protocol::{Fence, Instance, Recovered, Report, abstains_for, lessons},
+    core::{Fence, Instance, Recovered, Report, abstains_for, lessons},
+    doctor::{Severity, finding::Findings},
     store::redis::{
         Layout,
-        checkup::{Facts, Server},
+        probe::{Facts, Server},
     },
 };
 

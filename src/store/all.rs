@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Acquired, Acquisition, Certainty, Grant, Hold, Passed, Refusal, Store, StoreError};
+use crate::store::{Acquired, Acquisition, Certainty, Grant, Hold, Passed, Refusal, Store, StoreError};
 
 /// The largest number of resources that one [`Store::acquire_all`] takes.
 pub const ALL_AT_MOST: usize = 64;

@@ -2,8 +2,10 @@
 
 use std::{error::Error, sync::Arc, time::Duration};
 
-use super::NodeFailure;
-use crate::protocol::{Mode, readable_debug, rough};
+use crate::{
+    core::{Mode, readable_debug, rough},
+    store::NodeFailure,
+};
 
 /// The certainty that a failed verb was not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use super::Metadata;
-use crate::protocol::{Fence, Mode, Owner, ResourceName, TokenPrefix};
+use crate::{
+    core::{Fence, Mode, Owner, ResourceName, TokenPrefix},
+    store::Metadata,
+};
 
 /// A holder of a resource, or one that keeps it closed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,15 +3,15 @@
 //! **Invariant:** nothing in this folder knows an actor. A store decides who holds what. It does not wait, does not renew
 //! by itself, and does not remember callers.
 
+mod acquired_from;
 mod all;
+mod durability;
 mod error;
 mod inspection;
 pub mod memory;
-mod paced;
 pub mod quorum;
 pub mod redis;
-mod safety;
-mod verbs;
+mod types;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -22,20 +22,20 @@ use futures_util::{
 };
 
 pub use self::{
+    acquired_from::Paced,
     all::{ALL_AT_MOST, AcquiredAll},
+    durability::Safety,
     error::{Certainty, Source, StoreError},
     inspection::{Holder, HolderState, Inspection, Listing},
     memory::MemoryStore,
-    paced::Paced,
     quorum::{NodeFailure, QuorumOptions, QuorumStore},
     redis::{RedisOptions, RedisStore},
-    safety::Safety,
-    verbs::{Acquired, Acquisition, Grant, Hold, Metadata, Passed, Place, Refusal, Released, Renewed},
+    types::{Acquired, Acquisition, Grant, Hold, Metadata, Passed, Place, Refusal, Released, Renewed},
 };
 #[cfg(doc)]
-use crate::protocol::Mode;
-pub use crate::protocol::{AHEAD_AT_MOST, Instance, Recovered, Report};
-use crate::protocol::{Fence, ResourceName, Token};
+use crate::core::Mode;
+pub use crate::core::{AHEAD_AT_MOST, Instance, Recovered, Report};
+use crate::core::{Fence, ResourceName, Token};
 
 /// The pending answer of a store.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;

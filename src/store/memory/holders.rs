@@ -6,10 +6,9 @@ use std::{
     time::Duration,
 };
 
-use super::record::Record;
 use crate::{
-    protocol::{Fence, Mode, Moment, Owner, Token},
-    store::{Acquisition, HolderState, StoreError},
+    core::{Fence, Mode, Moment, Owner, Token},
+    store::{Acquisition, HolderState, StoreError, memory::record::Record},
 };
 
 /// The holders of a resource.

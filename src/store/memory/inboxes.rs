@@ -10,8 +10,7 @@ use std::{
 use futures_util::Stream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::faults;
-use crate::store::{Announcement, Inbox};
+use crate::store::{Announcement, Inbox, memory::faults};
 
 /// All subscribers. A clone is another handle to the same inboxes.
 #[derive(Clone, Default)]

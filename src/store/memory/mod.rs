@@ -29,12 +29,12 @@ use self::{
     turn::{Turn, micros, since_origin},
 };
 use crate::{
-    protocol::{Fence, Moment, ResourceName},
+    core::{Fence, Moment, ResourceName},
+    env::{Clock, SystemClock},
     store::{
         Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Paced,
         Passed, Recovered, Released, Renewed, Replies, Reply, Report, Store, StoreError,
     },
-    world::{Clock, SystemClock},
 };
 
 /// Locks in the memory of one process.

@@ -5,10 +5,9 @@ use std::{
     time::Duration,
 };
 
-use super::record::whole_millis;
 use crate::{
-    protocol::{Moment, Token},
-    store::{Acquisition, Place},
+    core::{Moment, Token},
+    store::{Acquisition, Place, memory::record::whole_millis},
 };
 
 /// The number of an arrival; a later one has a larger number.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    protocol::{Fence, Mode, Moment, Owner, Token},
+    core::{Fence, Mode, Moment, Owner, Token},
     store::{Acquisition, Holder, HolderState, Metadata},
 };
 

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use super::{
-    holders::{Holders, Verdict},
-    queue::{Queue, Standing},
-    record::{Record, whole_millis},
-    turn::Turn,
-};
 use crate::{
-    protocol::{Fence, Moment, Owner, Token},
+    core::{Fence, Moment, Owner, Token},
     store::{
         Acquired, Acquisition, Announcement, CALLED_AT_MOST, Grant, Hold, Inbox, Inspection, NEXT_AT_MOST,
         Passed, Refusal, Released, Renewed, StoreError,
+        memory::{
+            holders::{Holders, Verdict},
+            queue::{Queue, Standing},
+            record::{Record, whole_millis},
+            turn::Turn,
+        },
     },
 };
 

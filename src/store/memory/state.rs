@@ -2,17 +2,17 @@
 
 use std::{collections::BTreeMap, ops::Bound, sync::Arc, time::Duration};
 
-use super::{
-    faults::Faults,
-    inboxes::Inboxes,
-    resource::Resource,
-    turn::{self, Turn},
-};
 use crate::{
-    protocol::{Fence, Moment, ResourceName},
+    core::{Fence, Moment, ResourceName},
     store::{
         Acquired, AcquiredAll, Acquisition, Hold, Instance, Listing, Recovered, Report, StoreError,
         all::as_try,
+        memory::{
+            faults::Faults,
+            inboxes::Inboxes,
+            resource::Resource,
+            turn::{self, Turn},
+        },
     },
 };
 

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::inboxes::Inboxes;
 use crate::{
-    protocol::{Fence, Moment},
-    store::{AHEAD_AT_MOST, Announcement, Inbox, STEPS_AT_MOST},
+    core::{Fence, Moment},
+    store::{AHEAD_AT_MOST, Announcement, Inbox, STEPS_AT_MOST, memory::inboxes::Inboxes},
 };
 
 /// One verb's turn at the store.

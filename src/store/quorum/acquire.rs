@@ -14,17 +14,20 @@ use futures_util::{
 };
 use tokio::sync::oneshot;
 
-use super::{
-    asking::{median, raise},
-    core::Core,
-    ledger::{Debt, Granted},
-    node::{Ballot, Node},
-    round::Round,
-    voting::{Attempt, said, tally},
-};
 use crate::{
-    protocol::{Fence, Tally, Verdict, granted_fence, is_known, validity_left},
-    store::{Acquired, Acquisition, Certainty, Grant, Refusal, StoreError, all::as_try},
+    core::{Fence, Tally, Verdict, granted_fence, is_known, validity_left},
+    store::{
+        Acquired, Acquisition, Certainty, Grant, Refusal, StoreError,
+        all::as_try,
+        quorum::{
+            asking::{median, raise},
+            core::Core,
+            ledger::{Debt, Granted},
+            node::{Ballot, Node},
+            poll::Round,
+            voting::{Attempt, said, tally},
+        },
+    },
 };
 
 type Answer = Result<Acquired, StoreError>;

@@ -5,13 +5,15 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use super::{
-    core::Core,
-    node::{Ballot, Node},
-};
 use crate::{
-    protocol::Fence,
-    store::{Acquisition, Hold, StoreError},
+    core::Fence,
+    store::{
+        Acquisition, Hold, StoreError,
+        quorum::{
+            core::Core,
+            node::{Ballot, Node},
+        },
+    },
 };
 
 /// Asks one node for its votes, except on tokens that it is releasing at this moment.

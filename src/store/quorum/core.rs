@@ -4,17 +4,19 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
 
-use super::{
-    NodeFailure, QuorumOptions,
-    ledger::{Debt, Ledger},
-    node::{Node, lost},
-    pace::Pace,
-    recovery::Recovery,
-};
 use crate::{
-    protocol::{Moment, Token, majority},
-    store::{Certainty, Released, StoreError},
-    world::Clock,
+    core::{Moment, Token, majority},
+    env::Clock,
+    store::{
+        Certainty, Released, StoreError,
+        quorum::{
+            NodeFailure, QuorumOptions,
+            fence_clock::Pace,
+            ledger::{Debt, Ledger},
+            node::{Node, lost},
+            recovery::Recovery,
+        },
+    },
 };
 
 #[derive(Debug)]

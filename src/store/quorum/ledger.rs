@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    protocol::{Fence, Mode, Moment, Owner, ResourceName, Token},
+    core::{Fence, Mode, Moment, Owner, ResourceName, Token},
     store::{Acquisition, Hold},
 };
 

@@ -4,17 +4,17 @@
 
 mod acquire;
 mod asking;
+mod circuit_breaker;
 mod core;
 mod failure;
-mod health;
-mod holds;
+mod fence_clock;
+mod inspect;
 mod ledger;
 mod node;
 mod options;
-mod pace;
+mod poll;
 mod recovery;
-mod round;
-mod views;
+mod renew_release;
 mod voting;
 
 use std::{sync::Arc, time::Duration};
@@ -23,19 +23,19 @@ use futures_util::{FutureExt, StreamExt, stream};
 
 use self::{
     core::{Core, in_background},
+    fence_clock::Pace,
     ledger::Ledger,
     node::Node,
-    pace::Pace,
     recovery::Recovery,
 };
 pub use self::{failure::NodeFailure, options::QuorumOptions};
-use super::{
-    Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Replies,
-    Reply, Safety, Store, StoreError,
-};
 use crate::{
-    protocol::{Invalid, Mode, ResourceName, exact},
-    world::{Clock, SystemClock},
+    core::{Invalid, Mode, ResourceName, exact},
+    env::{Clock, SystemClock},
+    store::{
+        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Replies,
+        Reply, Safety, Store, StoreError,
+    },
 };
 
 /// Locks on a majority of independent stores, its nodes: usually five Redis masters that know nothing of one another.
@@ -166,12 +166,12 @@ impl QuorumStore {
             return renewals.iter().map(|_| Err(error.clone())).collect();
         }
         let (core, renewals) = (Arc::clone(&self.0), owned(renewals));
-        in_background(renewals.len(), |reply| holds::renew(core, renewals, reply)).await
+        in_background(renewals.len(), |reply| renew_release::renew(core, renewals, reply)).await
     }
 
     async fn release_together(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
         let (core, releases) = (Arc::clone(&self.0), owned(releases));
-        in_background(releases.len(), |reply| holds::release(core, releases, reply)).await
+        in_background(releases.len(), |reply| renew_release::release(core, releases, reply)).await
     }
 }
 
@@ -201,19 +201,19 @@ impl Store for QuorumStore {
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        holds::is_held(&self.0, hold).boxed()
+        renew_release::is_held(&self.0, hold).boxed()
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
-        views::inspect(&self.0, resource, limit).boxed()
+        inspect::inspect(&self.0, resource, limit).boxed()
     }
 
     fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        views::list(&self.0, prefix, limit).boxed()
+        inspect::list(&self.0, prefix, limit).boxed()
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
-        views::force_release(&self.0, resource).boxed()
+        inspect::force_release(&self.0, resource).boxed()
     }
 
     fn listen(&self, _: &Inbox) -> Announcements {

@@ -8,13 +8,15 @@ use std::{
     },
 };
 
-use super::{
-    NodeFailure, QuorumOptions,
-    health::{Health, UnderWay},
-};
 use crate::{
-    protocol::{Fence, abstains_for},
-    store::{Acquired, Acquisition, Grant, Instance, Paced, Recovered, Refusal, Store, StoreError},
+    core::{Fence, abstains_for},
+    store::{
+        Acquired, Acquisition, Grant, Instance, Paced, Recovered, Refusal, Store, StoreError,
+        quorum::{
+            NodeFailure, QuorumOptions,
+            circuit_breaker::{Health, UnderWay},
+        },
+    },
 };
 
 pub(super) struct Node {

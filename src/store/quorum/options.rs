@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::protocol::{Invalid, exact};
+use crate::core::{Invalid, exact};
 
 /// The settings by which a [`QuorumStore`](super::QuorumStore) uses its nodes.
 ///

@@ -11,10 +11,12 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{core::Core, node::Node, round::Round};
 use crate::{
-    protocol::{NotYet, Report, lessons},
-    store::StoreError,
+    core::{NotYet, Report, lessons},
+    store::{
+        StoreError,
+        quorum::{core::Core, node::Node, poll::Round},
+    },
 };
 
 /// The shortest interval at which nodes are asked.

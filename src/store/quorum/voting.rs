@@ -11,10 +11,12 @@ use std::{
 use futures_util::FutureExt;
 use tokio::time::Instant;
 
-use super::{asking::vote, core::Core, node::Ballot, options::Patience, recovery, round::Round};
 use crate::{
-    protocol::{Fence, Moment, Tally, Verdict},
-    store::{Acquisition, Hold},
+    core::{Fence, Moment, Tally, Verdict},
+    store::{
+        Acquisition, Hold,
+        quorum::{asking::vote, core::Core, node::Ballot, options::Patience, poll::Round, recovery},
+    },
 };
 
 /// One attempt on several tokens.

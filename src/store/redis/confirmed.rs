@@ -9,16 +9,17 @@ use std::{
 use futures_util::future::{Either, join_all, ready};
 use redis::Value;
 
-use super::{
-    RedisStore, answers, batch,
-    call::Call,
-    lessons,
-    replicas::{self, Confirmed, Shortfall},
-    verbs::weight,
-};
 use crate::{
-    protocol::Fence,
-    store::{Acquired, Acquisition, Hold, Paced, Recovered, Renewed, Store, StoreError},
+    core::Fence,
+    store::{
+        Acquired, Acquisition, Hold, Paced, Recovered, Renewed, Store, StoreError,
+        redis::{
+            RedisStore,
+            replicas::{self, Confirmed, Shortfall},
+            store::weight,
+            wire::{batch, decode, lessons, script_call::Call},
+        },
+    },
 };
 
 impl RedisStore {
@@ -118,8 +119,8 @@ impl RedisStore {
         answered: Result<Value, StoreError>,
         shortfall: Option<Shortfall>,
     ) -> Vec<Option<Result<Acquired, StoreError>>> {
-        let mut answers = answers::each(answered, asked.len(), |number, answer| {
-            answers::acquired(answer, asked[number].mode)
+        let mut answers = decode::each(answered, asked.len(), |number, answer| {
+            decode::acquired(answer, asked[number].mode)
         });
         if let Some(shortfall) = shortfall {
             let holds = asked.iter().map(|asked| &asked.hold);
@@ -151,11 +152,9 @@ impl RedisStore {
             let renewals = open.requests;
             let call = self.caller.renew(&renewals);
             let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
-            answers::each(answered, renewals.len(), |_, answer| {
-                match (answers::renewed(answer)?, &shortfall) {
-                    (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
-                    (renewed, _) => Ok(renewed),
-                }
+            decode::each(answered, renewals.len(), |_, answer| match (decode::renewed(answer)?, &shortfall) {
+                (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
+                (renewed, _) => Ok(renewed),
             })
         })
         .await

@@ -5,16 +5,19 @@ use std::{collections::BTreeSet, time::Duration};
 use redis::{RedisResult, Value, aio::MultiplexedConnection};
 use tokio::time::Instant;
 
-use super::{
-    Layout, answers,
-    caller::Caller,
-    connection::{Connection, Request},
-    keys, plain,
-    servers::Servers,
-};
 use crate::{
-    protocol::ResourceName,
-    store::{Listing, StoreError},
+    core::ResourceName,
+    store::{
+        Listing, StoreError,
+        redis::{
+            Layout,
+            net::{
+                connection::{Connection, Request},
+                topology::Servers,
+            },
+            wire::{decode, encoder::Caller, keys, plain},
+        },
+    },
 };
 
 /// Lists the resources that are not free and whose name starts like this: at most `limit`, in order of name.
@@ -43,7 +46,7 @@ async fn list_on(
     found: &mut Found,
 ) -> Result<(), StoreError> {
     loop {
-        let (cursor, keys) = answers::scanned(server.send(&scan).await?.value)?;
+        let (cursor, keys) = decode::scanned(server.send(&scan).await?.value)?;
         found.add(keys.iter().filter_map(|key| scan.resource(key)));
         scan.cursor = cursor;
         if cursor == 0 {

@@ -2,48 +2,30 @@
 //!
 //! The top of `lua/holders.lua` describes how a resource is kept, and the top of `lua/queue.lua` how it is waited for.
 
-mod answers;
-mod batch;
-mod belief;
-mod call;
-mod caller;
-pub(crate) mod checkup;
-mod cluster;
 mod confirmed;
-mod connection;
-mod errors;
-mod inbox;
-mod instance;
-mod keys;
-mod lessons;
 mod listing;
-mod options;
-mod plain;
-mod plain_port;
-mod record;
+pub(crate) mod net;
+pub(crate) mod probe;
 mod replicas;
-mod scripts;
-mod sentinel;
-mod servers;
-mod silence;
-mod target;
-mod tls;
-mod url_faults;
-mod urls;
-mod verbs;
+mod store;
+mod wire;
 
 use std::{fmt, time::Duration};
 
-use self::{caller::Caller, instance::Known, replicas::Replicas, servers::Servers};
-pub use self::{
+pub use self::net::{
     options::{Layout, RedisOptions},
     tls::TlsFiles,
+};
+use self::{
+    net::{incarnation::Known, topology::Servers},
+    replicas::Replicas,
+    wire::{encoder::Caller, scripts},
 };
 #[cfg(any(doc, test))]
 use crate::store::Store;
 #[cfg(doc)]
 use crate::store::StoreError;
-use crate::{protocol::Invalid, store::Hold};
+use crate::{core::Invalid, store::Hold};
 
 /// Locks on one Redis or Valkey server, on the master that sentinels name, or on a cluster.
 ///

@@ -11,15 +11,18 @@ use std::{
 use redis::{Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection};
 use tokio::{sync::Semaphore, time::timeout};
 
-use super::{
-    call::Call,
-    connection::{Answered, Request},
-    errors,
-    options::RedisOptions,
-    record::millis,
-    servers::Servers,
+use crate::store::{
+    Safety, StoreError,
+    redis::{
+        net::{
+            connection::{Answered, Request},
+            errors,
+            options::RedisOptions,
+            topology::Servers,
+        },
+        wire::{record::millis, script_call::Call},
+    },
 };
-use crate::store::{Safety, StoreError};
 
 /// The largest number of calls that wait for replicas at a time. A manager has four batches of each verb on their way,
 /// and more only while replicas are slow.

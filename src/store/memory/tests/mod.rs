@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::{
-    protocol::{Mode, Token},
+    core::{Mode, Token},
     store::Metadata,
 };
 

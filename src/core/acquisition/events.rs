@@ -1,0 +1,151 @@
+//! The events of an acquisition, and the steps that follow from them.
+
+use std::time::Duration;
+
+use crate::core::{Backoff, Moment};
+
+/// The values of a request that its waiting depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// The moment of the request.
+    pub(crate) asked: Moment,
+    /// The wait from then on; zero for a try.
+    pub(crate) wait: Duration,
+    /// The pauses between attempts.
+    pub(crate) backoff: Backoff,
+    /// The TTL of the lease.
+    pub(crate) ttl: Duration,
+    /// The time for which the store keeps a place in its queue without hearing of the waiter.
+    pub(crate) ticket_ttl: Duration,
+    /// The time within which a hand-over is to be taken up.
+    pub(crate) grant_window: Duration,
+}
+
+/// The answer that an acquisition was given last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// None so far.
+    Nothing,
+    /// It has not asked the store, and waits behind so many.
+    Behind(u64),
+    /// Somebody is in the way.
+    Refused {
+        /// The time until the holder ends by itself.
+        remaining: Duration,
+        /// The number of waiters ahead, if it has a place in the store's queue.
+        ahead: Option<u64>,
+    },
+    /// The attempt failed.
+    Failed,
+}
+
+/// The store's answer to an attempt, unless the lease is granted: then there is nothing left to decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Somebody is in the way: see [`Told::Refused`].
+    Refused {
+        /// The time until the holder ends by itself.
+        remaining: Duration,
+        /// The number of waiters ahead, if it has a place in the store's queue.
+        ahead: Option<u64>,
+    },
+    /// The queue has no place left.
+    QueueFull,
+    /// The attempt failed.
+    Failed {
+        /// True if it may have been executed, or may be executed later.
+        unknown: bool,
+        /// True if another attempt may succeed.
+        transient: bool,
+    },
+}
+
+/// The reason for which a request ends without a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The wait is over.
+    TimedOut,
+    /// It was a try, or the attempts are used up.
+    Refused,
+    /// The last answer said that no further attempt helps.
+    Failed,
+    /// The caller has gone.
+    Cancelled,
+    /// The manager ends it: it was restarted, or shuts down.
+    Dismissed,
+}
+
+/// Something that happens to an acquisition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// It is alone, or leads its cohort from now on.
+    Lead,
+    /// It waits behind the leader of its cohort, and so many waiters in all.
+    Follow(u64),
+    /// A lease of its cohort is handed off to it: the call that releases the lease asks for it too.
+    HandOff,
+    /// The store answered an attempt.
+    Answered {
+        /// The moment before the attempt was sent.
+        sent: Moment,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Its timer fired.
+    Due,
+    /// It was handed the resource, or can be told so again: the store is to be asked.
+    HandedOver,
+    /// It is the next one after somebody who was handed the resource and may be dead.
+    Next,
+    /// The store wants to hear of it: it may be its turn, or somebody ahead may be dead.
+    GoOn,
+    /// Nothing that the store says arrives any more.
+    Disconnected,
+    /// Its caller has gone.
+    CallerGone,
+    /// The manager ends it.
+    Dismissed,
+    /// Nobody of its cohort relies on its place any more.
+    LeftAlone,
+}
+
+/// The situation that decisions depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Situation {
+    /// True while notifications of the store arrive.
+    pub(crate) subscribed: bool,
+    /// True if others of its cohort rely on its place.
+    pub(crate) relied_on: bool,
+}
+
+/// The certainty that the attempts for a token have been executed before its release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Executed {
+    /// Every attempt has been executed.
+    Certainly,
+    /// An attempt may be executed now, or later.
+    Perhaps,
+}
+
+/// The steps that follow an event, to be carried out in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Steps {
+    /// The timer is set to fire after this, instead of whenever it was to fire before.
+    pub(crate) wake_after: Option<Duration>,
+    /// An attempt is sent.
+    pub(crate) ask: bool,
+    /// The request ends so.
+    pub(crate) end: Option<End>,
+    /// The place in the queue stays without its caller, for its cohort.
+    pub(crate) abandon: bool,
+    /// The record is removed.
+    pub(crate) remove: bool,
+    /// Whatever the store may hold is released until that is certain, or until this moment.
+    pub(crate) reclaim: Option<(Executed, Moment)>,
+}
+
+impl Steps {
+    pub(super) fn wake_after(pause: Duration) -> Self {
+        Self { wake_after: Some(pause), ..Self::default() }
+    }
+}

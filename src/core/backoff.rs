@@ -1,0 +1,167 @@
+//! The pause between two attempts: exponential, bounded, with jitter.
+
+use std::time::Duration;
+
+use crate::core::{Invalid, exact};
+
+/// The jitter of a pause, so that waiters that failed together do not come back together.
+///
+/// The names and formulas are those of Marc Brooker, "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Jitter {
+    /// The computed pause, exactly.
+    None,
+    /// Half of the pause is fixed, the other half is random.
+    #[default]
+    Equal,
+    /// A random time between zero and the pause.
+    Full,
+}
+
+/// The backoff between attempts: the first pause, doubled (or multiplied by another factor) up to a maximum, for a number
+/// of attempts.
+///
+/// # Default
+/// 100 ms, at most 1 s, multiplier 2, equal jitter, as many attempts as the wait allows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Backoff {
+    initial: Duration,
+    max: Duration,
+    multiplier: f64,
+    attempts: Option<u32>,
+    jitter: Jitter,
+}
+
+impl Backoff {
+    /// The preset for a flash sale: 80 ms, at most 500 ms, 3 attempts. After that the user is told at once.
+    pub const FLASH_SALE: Self = Self::preset(80, 500, Some(3));
+    /// The preset for a scheduled job: 150 ms, at most 3 s, 5 attempts. After that log, alert, compensate.
+    pub const SCHEDULED_JOB: Self = Self::preset(150, 3_000, Some(5));
+    /// The default: 100 ms, at most 1 s, as many attempts as the wait allows.
+    pub const DEFAULT: Self = Self::preset(100, 1_000, None);
+
+    const fn preset(initial_ms: u64, max_ms: u64, attempts: Option<u32>) -> Self {
+        Self {
+            initial: Duration::from_millis(initial_ms),
+            max: Duration::from_millis(max_ms),
+            multiplier: 2.0,
+            attempts,
+            jitter: Jitter::Equal,
+        }
+    }
+
+    /// Creates a backoff with pauses that start at `initial` and double up to `max`.
+    ///
+    /// # Errors
+    /// [`Invalid`] when `initial` is zero or larger than `max`, or `max` is over an hour.
+    pub fn new(initial: Duration, max: Duration) -> Result<Self, Invalid> {
+        const LONGEST: Duration = Duration::from_secs(3600);
+        if initial.is_zero() || initial > max {
+            let allowed = format!("more than zero, and at most backoff.max ({})", exact(max));
+            return Err(Invalid::new("backoff.initial", exact(initial), allowed));
+        }
+        if max > LONGEST {
+            return Err(Invalid::new("backoff.max", exact(max), format!("at most {}", exact(LONGEST))));
+        }
+        Ok(Self { initial, max, ..Self::DEFAULT })
+    }
+
+    /// Sets the factor from one pause to the next. Default: 2.
+    ///
+    /// # Errors
+    /// [`Invalid`] unless it is between 1 and 10.
+    pub fn multiplier(mut self, multiplier: f64) -> Result<Self, Invalid> {
+        if !(1.0..=10.0).contains(&multiplier) {
+            return Err(Invalid::new("backoff.multiplier", multiplier, "1 to 10"));
+        }
+        self.multiplier = multiplier;
+        Ok(self)
+    }
+
+    /// Sets the largest number of attempts, the first included. Default: unlimited.
+    ///
+    /// # Errors
+    /// [`Invalid`] when it is zero.
+    pub fn attempts(mut self, attempts: u32) -> Result<Self, Invalid> {
+        if attempts == 0 {
+            return Err(Invalid::new("backoff.attempts", attempts, "1 or more"));
+        }
+        self.attempts = Some(attempts);
+        Ok(self)
+    }
+
+    /// Sets the jitter of the pauses. Default: [`Jitter::Equal`].
+    pub const fn jitter(mut self, jitter: Jitter) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    /// Returns the largest number of attempts; `None` is unlimited.
+    pub const fn max_attempts(&self) -> Option<u32> {
+        self.attempts
+    }
+
+    /// Returns the pause after the `made`-th attempt (1 is the first), given a `roll` in `0.0..1.0`. Returns `None` if
+    /// that was the last attempt.
+    pub fn pause(&self, made: u32, roll: f64) -> Option<Duration> {
+        if self.attempts.is_some_and(|most| made >= most) {
+            return None;
+        }
+        let exponent = i32::try_from(made.saturating_sub(1)).unwrap_or(i32::MAX);
+        // An overflow is infinite and `min` takes it down to the maximum, so the product is always a valid duration.
+        let grown = self.initial.as_secs_f64() * self.multiplier.powi(exponent);
+        let pause = grown.min(self.max.as_secs_f64());
+        let spread = match self.jitter {
+            Jitter::None => pause,
+            Jitter::Equal => pause / 2.0 + pause / 2.0 * roll,
+            Jitter::Full => pause * roll,
+        };
+        Some(Duration::from_secs_f64(spread))
+    }
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pauses(backoff: Backoff, roll: f64) -> Vec<u128> {
+        (1..).map_while(|made| backoff.pause(made, roll)).take(8).map(|pause| pause.as_millis()).collect()
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_maximum_and_end_with_the_attempts() {
+        let exact = |backoff: Backoff| pauses(backoff.jitter(Jitter::None), 0.3);
+        assert_eq!(exact(Backoff::FLASH_SALE), [80, 160]);
+        assert_eq!(exact(Backoff::SCHEDULED_JOB), [150, 300, 600, 1200]);
+        assert_eq!(exact(Backoff::DEFAULT), [100, 200, 400, 800, 1000, 1000, 1000, 1000]);
+    }
+
+    #[test]
+    fn jitter_stays_within_its_bounds() {
+        assert_eq!(pauses(Backoff::FLASH_SALE, 0.0), [40, 80]);
+        assert_eq!(pauses(Backoff::FLASH_SALE, 0.5), [60, 120]);
+        assert_eq!(pauses(Backoff::FLASH_SALE.jitter(Jitter::Full), 0.0), [0, 0]);
+        assert_eq!(pauses(Backoff::FLASH_SALE.jitter(Jitter::Full), 0.5), [40, 80]);
+    }
+
+    #[test]
+    fn the_hundred_thousandth_pause_is_still_the_maximum() {
+        let pause = Backoff::DEFAULT.jitter(Jitter::None).pause(u32::MAX, 0.0);
+        assert_eq!(pause, Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn contradictions_name_both_values() {
+        let error = Backoff::new(Duration::from_secs(2), Duration::from_secs(1)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "invalid backoff.initial: 2s (allowed: more than zero, and at most backoff.max (1s))"
+        );
+    }
+}

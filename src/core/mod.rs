@@ -1,0 +1,37 @@
+//! The decisions of the library: names, modes, the life of a lease, pauses between attempts.
+//!
+//! **Invariant:** nothing in this folder imports anything but `std` and itself. It reads no clock and draws no random
+//! numbers: the caller passes the [`Moment`] and the roll. Every decision of the library can therefore be understood and
+//! tested without its environment.
+
+mod acquisition;
+mod backoff;
+mod cohort;
+mod invalid;
+mod mode;
+mod moment;
+mod name;
+mod readable;
+mod recovery;
+mod renewal;
+mod span;
+mod validity;
+mod vote;
+
+pub(crate) use self::{
+    acquisition::{Answer, End, Event, Executed, Situation, Terms, Told, Waiting},
+    cohort::{Cohort, Lack},
+    readable::{one_line, readable, readable_debug},
+    span::{exact, rough},
+};
+pub use self::{
+    backoff::{Backoff, Jitter},
+    invalid::Invalid,
+    mode::Mode,
+    moment::Moment,
+    name::{Fence, Owner, ResourceName, Token, TokenPrefix},
+    recovery::{AHEAD_AT_MOST, Instance, NotYet, Recovered, Report, lessons},
+    renewal::{RenewalPlan, Renewals},
+    validity::{LossReason, Standing, Validity, drift_allowance, guard_band, spread},
+    vote::{Tally, Verdict, abstains_for, granted_fence, is_known, majority, validity_left},
+};

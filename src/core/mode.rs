@@ -1,0 +1,50 @@
+//! The mode of a lease: the share of a resource that it takes.
+
+use std::{fmt, num::NonZeroU32};
+
+use crate::core::Invalid;
+
+/// The share of its resource that a lease takes. As in `tokio::sync`, every lock is a semaphore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mode {
+    /// The whole resource: conflicts with every other holder, of any mode.
+    Exclusive,
+    /// One of an unlimited number of shares: conflicts with exclusive holders.
+    Shared,
+    /// `count` of the `of` permits that the resource has: conflicts when the sum of all holders would exceed `of`.
+    Permits {
+        /// The number of permits that are taken.
+        count: NonZeroU32,
+        /// The number of permits of the resource. All users of the resource must name the same number.
+        of: NonZeroU32,
+    },
+}
+
+impl Mode {
+    /// Creates a mode of `count` permits out of `of`.
+    ///
+    /// # Errors
+    /// [`Invalid`] when one of them is zero, or `count` is larger than `of`.
+    pub fn permits(count: u32, of: u32) -> Result<Self, Invalid> {
+        let wrong = || {
+            Invalid::new("permits", format_args!("{count} of {of}"), "1 or more, and at most the capacity")
+        };
+        match (NonZeroU32::new(count), NonZeroU32::new(of)) {
+            (Some(taken), Some(capacity)) if taken <= capacity => {
+                Ok(Self::Permits { count: taken, of: capacity })
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exclusive => f.write_str("exclusive"),
+            Self::Shared => f.write_str("shared"),
+            Self::Permits { count, of } => write!(f, "{count} of {of} permits"),
+        }
+    }
+}

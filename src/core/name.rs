@@ -1,0 +1,312 @@
+//! Names and numbers that are valid by construction: resource, owner, token, fence.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use crate::core::Invalid;
+
+/// The longest resource name and the longest owner, in bytes.
+const LONGEST: usize = 512;
+const ALLOWED: &str = "1 to 512 bytes";
+
+/// The name of a resource: 1 to 512 arbitrary bytes.
+///
+/// Keys contain the name [encoded](Self::encoded), so that no byte of it can end the key's hash tag or be taken for a
+/// pattern.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceName(Arc<[u8]>);
+
+impl ResourceName {
+    /// Creates a name of 1 to 512 bytes.
+    ///
+    /// # Errors
+    /// [`Invalid`] naming the length when the name is empty or longer.
+    pub fn new(name: impl AsRef<[u8]>) -> Result<Self, Invalid> {
+        checked("resource", name.as_ref()).map(|name| Self(name.into()))
+    }
+
+    /// Returns the bytes of the name.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Returns the name as keys contain it: printable ASCII, with ``%{}*?[]^\" `` and every other byte as `%XX`.
+    pub fn encoded(&self) -> String {
+        encode(&self.0)
+    }
+
+    /// Decodes an encoded name.
+    ///
+    /// # Errors
+    /// [`Invalid`] when the text is not what [`encoded`](Self::encoded) writes.
+    pub fn decode(encoded: &str) -> Result<Self, Invalid> {
+        decode("resource", encoded).and_then(Self::new)
+    }
+
+    /// Encodes the beginning of a name, so that it matches the beginning of every [encoded](Self::encoded) name that
+    /// starts with these bytes. An empty beginning matches every name.
+    pub fn encode_prefix(prefix: &[u8]) -> String {
+        encode(prefix)
+    }
+}
+
+/// The owner of re-entrant holds: a text of 1 to 512 bytes that one party of the application uses for itself alone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner(Arc<str>);
+
+impl Owner {
+    /// Creates an owner from a text of 1 to 512 bytes.
+    ///
+    /// # Errors
+    /// [`Invalid`] naming the length when the text is empty or longer.
+    pub fn new(owner: impl AsRef<str>) -> Result<Self, Invalid> {
+        checked("owner", owner.as_ref().as_bytes())?;
+        Ok(Self(owner.as_ref().into()))
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the owner as the store contains it, in the encoding of [`ResourceName::encoded`].
+    pub fn encoded(&self) -> String {
+        encode(self.0.as_bytes())
+    }
+
+    /// Decodes an encoded owner.
+    ///
+    /// # Errors
+    /// [`Invalid`] when the text is not what [`encoded`](Self::encoded) writes.
+    pub fn decode(encoded: &str) -> Result<Self, Invalid> {
+        let bytes = decode("owner", encoded)?;
+        let text = String::from_utf8(bytes).map_err(|_| Invalid::new("owner", encoded, "UTF-8 text"))?;
+        Self::new(text)
+    }
+}
+
+/// The secret of one acquisition: 128 random bits. Anyone who has it can renew and release.
+///
+/// `Debug` and logs show only its [prefix](Token::prefix).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(u128);
+
+impl Token {
+    /// The number of characters that [`to_hex`](Self::to_hex) writes.
+    pub const HEX_LEN: usize = 32;
+
+    /// Creates a token from these bits, which must come from a good source of random numbers.
+    pub const fn from_bits(bits: u128) -> Self {
+        Self(bits)
+    }
+
+    /// Returns the whole token as 32 lower-case hexadecimal digits, as the store contains it.
+    pub fn to_hex(self) -> String {
+        // Every verb writes a token, and formatting would take several times as long.
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digits = self.0.to_be_bytes().into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let mut hex = String::with_capacity(Self::HEX_LEN);
+        hex.extend(digits.map(|digit| char::from(DIGITS[usize::from(digit)])));
+        hex
+    }
+
+    /// Returns the first 8 digits: enough to recognise a token, too little to use it.
+    pub fn prefix(self) -> TokenPrefix {
+        TokenPrefix((self.0 >> 96) as u32)
+    }
+}
+
+impl FromStr for Token {
+    type Err = Invalid;
+
+    fn from_str(hex: &str) -> Result<Self, Invalid> {
+        let digits =
+            hex.len() == Self::HEX_LEN && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let bits = if digits { u128::from_str_radix(hex, 16).ok() } else { None };
+        bits.map(Self).ok_or_else(|| Invalid::new("token", hex, "32 lower-case hexadecimal digits"))
+    }
+}
+
+/// The first 8 digits of a [`Token`], for logs and views.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TokenPrefix(u32);
+
+/// The fencing number of a grant. A later grant of the same resource always has a larger one.
+///
+/// Pass it to whatever the lock protects, and have that refuse a number smaller than the largest it has seen. Only then
+/// is a holder harmless that was frozen for longer than its lease.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fence(u64);
+
+impl Fence {
+    /// Creates a fence of this number.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Returns the number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+fn checked<'a>(field: &str, bytes: &'a [u8]) -> Result<&'a [u8], Invalid> {
+    match bytes.len() {
+        0 => Err(Invalid::new(field, "an empty name", ALLOWED)),
+        1..=LONGEST => Ok(bytes),
+        more => Err(Invalid::new(field, format_args!("a name of {more} bytes"), ALLOWED)),
+    }
+}
+
+fn stands_for_itself(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"%{}*?[]^\\\"".contains(&byte)
+}
+
+fn encode(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        if stands_for_itself(byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+fn decode(field: &str, encoded: &str) -> Result<Vec<u8>, Invalid> {
+    let wrong = || Invalid::new(field, encoded, "printable ASCII with %XX for every other byte");
+    let mut bytes = encoded.bytes();
+    let mut out = Vec::with_capacity(encoded.len());
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            out.push(byte);
+            continue;
+        }
+        let mut digit = || bytes.next().and_then(|b| char::from(b).to_digit(16));
+        let (high, low) = (digit().ok_or_else(wrong)?, digit().ok_or_else(wrong)?);
+        out.push((high * 16 + low) as u8);
+    }
+    if encode(&out) == encoded { Ok(out) } else { Err(wrong()) }
+}
+
+impl fmt::Display for ResourceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.encoded())
+    }
+}
+
+impl fmt::Debug for ResourceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ResourceName({self})")
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Owner({:?})", self.0)
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token({}…)", self.prefix())
+    }
+}
+
+impl fmt::Display for TokenPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+impl fmt::Debug for TokenPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl FromStr for TokenPrefix {
+    type Err = Invalid;
+
+    fn from_str(hex: &str) -> Result<Self, Invalid> {
+        let bits = if hex.len() == 8 { u32::from_str_radix(hex, 16).ok() } else { None };
+        bits.map(Self).ok_or_else(|| Invalid::new("token prefix", hex, "8 hexadecimal digits"))
+    }
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fence({})", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encoded_name_reads_back_whatever_its_bytes() {
+        let every_byte: Vec<u8> = (0..=255).collect();
+        for name in [&every_byte[..], b"orders/42", b"{}", b"}{z}", b"%41", "köln ☃".as_bytes(), b"\0"] {
+            let name = ResourceName::new(name).unwrap();
+            assert_eq!(ResourceName::decode(&name.encoded()).unwrap(), name);
+        }
+    }
+
+    #[test]
+    fn an_encoded_name_holds_no_brace_no_pattern_and_no_blank() {
+        let every_byte: Vec<u8> = (0..=255).collect();
+        let encoded = ResourceName::new(every_byte).unwrap().encoded();
+        assert!(encoded.bytes().all(|b| b.is_ascii_graphic()));
+        assert!(!encoded.contains(['{', '}', '*', '?', '[', ']', '\\', '^', '"']));
+    }
+
+    #[test]
+    fn two_ways_to_write_one_name_are_not_both_accepted() {
+        for text in ["%4", "%zz", "%41", "a b", "{", "%7b", ""] {
+            assert!(ResourceName::decode(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn names_and_owners_have_1_to_512_bytes() {
+        assert!(ResourceName::new([0; 512]).is_ok());
+        assert_eq!(
+            ResourceName::new([0; 513]).unwrap_err().to_string(),
+            "invalid resource: a name of 513 bytes (allowed: 1 to 512 bytes)"
+        );
+        assert_eq!(
+            Owner::new("").unwrap_err().to_string(),
+            "invalid owner: an empty name (allowed: 1 to 512 bytes)"
+        );
+    }
+
+    #[test]
+    fn an_owner_reads_back() {
+        let owner = Owner::new("worker 7 {ü}").unwrap();
+        assert_eq!(Owner::decode(&owner.encoded()).unwrap(), owner);
+        assert!(Owner::decode("%FF").is_err());
+    }
+
+    #[test]
+    fn a_token_reads_back_and_shows_only_its_prefix() {
+        let token = Token::from_bits(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+        assert_eq!(token.to_hex().parse::<Token>().unwrap(), token);
+        assert_eq!(format!("{token:?}"), "Token(01234567…)");
+        for wrong in ["", "0123", "+1234567890123456789012345678901", "0123456789ABCDEF0123456789ABCDEF"] {
+            assert!(wrong.parse::<Token>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The life of a lease from its holder's point of view: held, at risk, lost.
+
+use std::{fmt, time::Duration};
+
+use crate::core::Moment;
+
+/// Returns the part of the TTL that is deducted for two clocks with slightly different rates: 1 % of it and 2 ms.
+///
+/// The figure is that of the Redlock page of the Redis documentation's reference implementations (`drift = ttl × 0.01 + 2
+/// ms`).
+pub fn drift_allowance(ttl: Duration) -> Duration {
+    ttl / 100 + Duration::from_millis(2)
+}
+
+/// Returns the time before the end at which the holder is told, in case a timer fires late: 1 % of the TTL, at least 10
+/// ms.
+pub fn guard_band(ttl: Duration) -> Duration {
+    (ttl / 100).max(Duration::from_millis(10))
+}
+
+/// Applies jitter to an interval: shortens it by up to a tenth, given a `roll` in `0.0..1.0`, so that leases that started
+/// together drift apart.
+pub fn spread(interval: Duration, roll: f64) -> Duration {
+    interval.mul_f64(1.0 - roll.clamp(0.0, 1.0) / 10.0)
+}
+
+/// The reason why a lease was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// The store reported that this token holds nothing: it expired there, was released by force or deleted, or the store
+    /// came back empty. Another token may already hold the resource.
+    NotHeld,
+    /// No renewal was confirmed in time. The store may still hold the lease for this token for a moment.
+    Expired,
+    /// The lease was renewed as often as its `max_renewals` allows, and its time ran out.
+    MaxRenewals,
+    /// The lease was held for its `max_hold`.
+    MaxHold,
+    /// The worker stopped reporting in, and the time of its last heartbeat ran out.
+    HeartbeatMissed,
+    /// The renewer died too often to be started again, and the time ran out.
+    RenewerDied,
+    /// The manager was shut down before the holder was done.
+    ShutDown,
+    /// Somebody else released it: by its token, or because the actor that it is bound to died.
+    Released,
+}
+
+impl LossReason {
+    /// Returns a short name for counters and logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotHeld => "not_held",
+            Self::Expired => "expired",
+            Self::MaxRenewals => "max_renewals",
+            Self::MaxHold => "max_hold",
+            Self::HeartbeatMissed => "heartbeat_missed",
+            Self::RenewerDied => "renewer_died",
+            Self::ShutDown => "shut_down",
+            Self::Released => "released",
+        }
+    }
+}
+
+impl fmt::Display for LossReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotHeld => "the store says it is not held",
+            Self::Expired => "no renewal was confirmed in time",
+            Self::MaxRenewals => "it was renewed as often as allowed",
+            Self::MaxHold => "it was held as long as allowed",
+            Self::HeartbeatMissed => "the worker's heartbeat stopped",
+            Self::RenewerDied => "its renewer could not be kept alive",
+            Self::ShutDown => "the lock manager was shut down",
+            Self::Released => "it was released by somebody else",
+        })
+    }
+}
+
+/// The status of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Confirmed by the store, and no renewal has failed since.
+    Held,
+    /// Still valid, but a renewal was missed.
+    AtRisk,
+    /// Over. The holder is told before the resource could be granted to another token, except with
+    /// [`LossReason::NotHeld`].
+    Lost(LossReason),
+    /// Over: released.
+    Released,
+}
+
+/// The time for which a holder may rely on its lease, counted from when the acquiring request was *sent*.
+///
+/// The end is early by the [drift allowance](drift_allowance) and the [guard band](guard_band). A holder that stops at
+/// this end has stopped before the store, which started to count later, grants the resource to another token.
+#[derive(Clone, Copy, Debug)]
+pub struct Validity {
+    ttl: Duration,
+    until: Moment,
+    standing: Standing,
+}
+
+impl Validity {
+    /// Returns the validity of a grant that was requested at `sent`. It may have passed when the answer comes.
+    pub fn granted(sent: Moment, ttl: Duration) -> Self {
+        Self { ttl, until: Self::end(sent, ttl), standing: Standing::Held }
+    }
+
+    fn end(sent: Moment, ttl: Duration) -> Moment {
+        sent + ttl.saturating_sub(drift_allowance(ttl) + guard_band(ttl))
+    }
+
+    /// Returns the TTL that the lease was granted with.
+    pub const fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    /// Returns the moment at which the holder must have stopped.
+    pub const fn until(&self) -> Moment {
+        self.until
+    }
+
+    /// Returns the status of the lease at `now`. Unlike [`standing`](Self::standing), it reports an end that nobody has
+    /// noticed yet.
+    pub fn standing_at(&self, now: Moment) -> Standing {
+        match self.standing {
+            Standing::Held | Standing::AtRisk if now >= self.until => Standing::Lost(LossReason::Expired),
+            standing => standing,
+        }
+    }
+
+    /// Returns the status of the lease at the last check.
+    pub const fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// Returns true if the lease certainly holds at `now`.
+    pub fn is_valid(&self, now: Moment) -> bool {
+        matches!(self.standing_at(now), Standing::Held | Standing::AtRisk)
+    }
+
+    /// Returns the time for which the lease certainly holds from `now` if it is not renewed.
+    pub fn remaining(&self, now: Moment) -> Duration {
+        if self.is_valid(now) { self.until.remaining(now) } else { Duration::ZERO }
+    }
+
+    /// Records a renewal that was sent at `sent` and confirmed at `now`. It counts only while the lease is valid: a lease
+    /// whose time ran out is lost, whatever the store says later, because its holder was told so. Returns true if it
+    /// counted.
+    pub fn renewed(&mut self, sent: Moment, now: Moment) -> bool {
+        if !self.is_valid(now) {
+            return false;
+        }
+        self.until = self.until.max(Self::end(sent, self.ttl));
+        self.standing = Standing::Held;
+        true
+    }
+
+    /// Records a renewal that failed or whose outcome is unknown. Returns true if that is news.
+    pub fn missed(&mut self) -> bool {
+        let news = self.standing == Standing::Held;
+        if news {
+            self.standing = Standing::AtRisk;
+        }
+        news
+    }
+
+    /// Ends the lease for this reason. Returns true if that is news: the first end is the one that counts.
+    pub fn lose(&mut self, reason: LossReason) -> bool {
+        self.end_as(Standing::Lost(reason))
+    }
+
+    /// Records that the holder released the lease. Returns true if that is news.
+    pub fn release(&mut self) -> bool {
+        self.end_as(Standing::Released)
+    }
+
+    fn end_as(&mut self, standing: Standing) -> bool {
+        let news = matches!(self.standing, Standing::Held | Standing::AtRisk);
+        if news {
+            self.standing = standing;
+        }
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(10);
+    /// 10 s less 1 % and 2 ms of drift, less 1 % of guard.
+    const BELIEVED: Duration = Duration::from_millis(9_798);
+
+    fn at(millis: u64) -> Moment {
+        Moment::since_origin(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn validity_counts_from_when_the_request_was_sent() {
+        let validity = Validity::granted(at(500), TTL);
+        assert_eq!(validity.until(), at(500) + BELIEVED);
+        assert!(validity.is_valid(at(500) + BELIEVED - Duration::from_nanos(1)));
+        assert!(!validity.is_valid(at(500) + BELIEVED));
+        assert_eq!(validity.remaining(at(1_500)), BELIEVED - Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_lease_goes_to_at_risk_and_back() {
+        let mut validity = Validity::granted(at(0), TTL);
+        assert!(validity.missed());
+        assert!(!validity.missed(), "no news the second time");
+        assert_eq!(validity.standing_at(at(4_000)), Standing::AtRisk);
+        assert!(validity.renewed(at(4_000), at(4_010)));
+        assert_eq!(validity.standing_at(at(4_010)), Standing::Held);
+        assert_eq!(validity.until(), at(4_000) + BELIEVED);
+    }
+
+    #[test]
+    fn a_renewal_confirmed_after_the_end_does_not_revive_the_lease() {
+        let mut validity = Validity::granted(at(0), TTL);
+        assert!(!validity.renewed(at(9_000), at(9_800)));
+        assert_eq!(validity.standing_at(at(9_800)), Standing::Lost(LossReason::Expired));
+    }
+
+    #[test]
+    fn an_older_renewal_does_not_move_the_end_back() {
+        let mut validity = Validity::granted(at(0), TTL);
+        assert!(validity.renewed(at(5_000), at(5_001)));
+        assert!(validity.renewed(at(4_000), at(5_002)));
+        assert_eq!(validity.until(), at(5_000) + BELIEVED);
+    }
+
+    #[test]
+    fn the_first_end_is_the_one_that_counts() {
+        let mut validity = Validity::granted(at(0), TTL);
+        assert!(validity.lose(LossReason::NotHeld));
+        assert!(!validity.release());
+        assert!(!validity.renewed(at(1), at(2)));
+        assert_eq!(validity.standing(), Standing::Lost(LossReason::NotHeld));
+        assert_eq!(validity.remaining(at(3)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_ttl_shorter_than_its_allowances_is_never_valid() {
+        let validity = Validity::granted(at(0), Duration::from_millis(12));
+        assert!(!validity.is_valid(at(0)));
+    }
+
+    #[test]
+    fn an_interval_is_spread_by_at_most_a_tenth() {
+        assert_eq!(spread(TTL, 0.0), TTL);
+        assert_eq!(spread(TTL, 1.0), Duration::from_secs(9));
+    }
+}

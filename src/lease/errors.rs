@@ -1,0 +1,76 @@
+//! The errors of a lease: its loss, and why it was not renewed or released.
+
+use crate::{
+    core::{Invalid, LossReason, ResourceName, readable_debug},
+    store::StoreError,
+};
+
+/// The reason why a lease could not be released.
+#[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReleaseError {
+    /// A value of the request is invalid. Nothing was sent.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The token holds nothing: it was released before, it expired, or it never held. Nothing was changed.
+    #[error("not the holder: this token holds nothing (it was released, or it expired)")]
+    NotHolder,
+    /// The lease had been lost before it was released. Work done since may have run beside that of another holder.
+    /// Whatever the store still held for it has been released.
+    #[error("the lease was lost before it was released: {reason}")]
+    Lost {
+        /// The reason of the loss.
+        reason: LossReason,
+    },
+    /// The store gave no certain answer. The lease is over for this process. The library retries the release until
+    /// the end of the lease, at which it is over in any case.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The reason why a lease was not renewed.
+#[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenewError {
+    /// The lease is over. Nothing was sent, or the store said that it is not held.
+    #[error("the lease is lost: {reason}")]
+    Lost {
+        /// The reason of the loss.
+        reason: LossReason,
+    },
+    /// This manager knows no lease with this token. Nothing was sent.
+    #[error("this lock manager holds no lease of that token")]
+    Unknown,
+    /// The store gave no certain answer. The lease is valid until the end that it had before.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The loss of a lease, and with it of the right to go on.
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the lease was lost: {reason}")]
+pub struct LeaseLost {
+    /// The reason of the loss.
+    pub reason: LossReason,
+}
+
+/// The loss of one of several leases that are held together, and with it of the right to go on.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the lease of {resource} was lost: {reason}")]
+pub struct SetLost {
+    /// The resource of the lease that was first found lost.
+    pub resource: ResourceName,
+    /// The reason of the loss.
+    pub reason: LossReason,
+}
+
+/// An incomplete release of a set. The set is over for this process all the same, and the library keeps releasing it.
+#[derive(Clone, thiserror::Error)]
+#[error("of the set {} could not be given back as it should be; {}: {}", failed.len(), failed[0].0, failed[0].1)]
+#[non_exhaustive]
+pub struct ReleaseSetError {
+    /// Each resource that was not released, with the reason, in the order of their names. At least one.
+    pub failed: Vec<(ResourceName, ReleaseError)>,
+}
+
+readable_debug!(ReleaseError, RenewError, LeaseLost, SetLost, ReleaseSetError);

@@ -1,0 +1,42 @@
+//! The events of a lease, sent to the listener that its request named.
+
+use actix::Message;
+
+use crate::core::{Fence, LossReason, ResourceName, TokenPrefix};
+
+/// An event of a lease, sent to the `Recipient` that its request named with [`events`](super::Request::events).
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+#[non_exhaustive]
+pub struct LeaseEvent {
+    /// The resource that is, or was, held.
+    pub resource: ResourceName,
+    /// The first digits of the lease's token.
+    pub token: TokenPrefix,
+    /// The fencing number, if the store issues one.
+    pub fence: Option<Fence>,
+    /// The change that happened.
+    pub change: LeaseChange,
+}
+
+/// A change of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeaseChange {
+    /// The request waits. Sent when it begins to wait, and when the number of waiters ahead has changed.
+    Queued {
+        /// The number of waiters ahead of it.
+        ahead: u64,
+    },
+    /// The lease was granted.
+    Granted,
+    /// A renewal was confirmed. The lease may have been at risk before.
+    Renewed,
+    /// A renewal was missed. The lease is still valid, and the renewal is retried.
+    AtRisk,
+    /// The lease is over, for this reason. Sent before anybody else could be granted the resource, except
+    /// with [`LossReason::NotHeld`].
+    Lost(LossReason),
+    /// The lease was released.
+    Released,
+}

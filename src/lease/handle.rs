@@ -1,0 +1,211 @@
+//! The lease: the handle of a caller that holds a lock.
+
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use actix::MailboxError;
+
+use crate::{
+    core::{Fence, LossReason, Mode, ResourceName, Standing, Token},
+    lease::{
+        LeaseLost, Release, ReleaseError, Released, Renew, RenewError, messages::ManagerLink,
+        shared::LeaseState,
+    },
+    store::{Safety, StoreError},
+};
+
+/// A held lock, with an end.
+///
+/// It is renewed until it is released, dropped or lost. **It can be lost**: when the store cannot be reached for too
+/// long, when somebody takes it away by force, when the store forgets. The holder is told before anybody else can be
+/// granted the resource ([`lost`](Self::lost), [`run`](Self::run), [`is_valid`](Self::is_valid)). There are two
+/// exceptions: its process is frozen, or the store itself took the lease away ([`LossReason::NotHeld`], told at the
+/// next renewal). The [`fence`](Self::fence) guards against both.
+///
+/// Dropping a lease releases it without an answer; [`release`](Self::release) answers. A drop only tells the manager.
+/// What the manager has not sent when the process ends is never sent, and the lease then ends with its TTL. Therefore
+/// send [`Shutdown`](super::Shutdown) as the last line of `main`, or release and await it.
+#[must_use = "a lease that is dropped is given back"]
+pub struct Lease {
+    state: Arc<LeaseState>,
+    manager: Arc<ManagerLink>,
+    safety: Safety,
+    released: bool,
+}
+
+impl Lease {
+    pub(crate) const fn new(state: Arc<LeaseState>, manager: Arc<ManagerLink>, safety: Safety) -> Self {
+        Self { state, manager, safety, released: false }
+    }
+
+    /// Adds the lease to a set: it is renewed together with these from now on.
+    pub(crate) fn join(&self, set: &Arc<[Token]>) {
+        self.state.joined.get_or_init(|| Arc::clone(set));
+    }
+
+    /// Marks the lease as handed to its caller.
+    pub(crate) fn hand_out(&self) {
+        self.state.hand_out(true);
+    }
+
+    /// Releases a lease that was never handed to its caller. No minimum hold counts.
+    pub(crate) fn return_unused(self) {
+        self.state.hand_out(false);
+    }
+
+    /// Returns the resource that is held.
+    pub fn resource(&self) -> &ResourceName {
+        &self.state.hold.resource
+    }
+
+    /// Returns the secret of this acquisition. Anybody who has it can release the lease.
+    pub fn token(&self) -> Token {
+        self.state.hold.token
+    }
+
+    /// Returns how much of the resource is held.
+    pub fn mode(&self) -> Mode {
+        self.state.mode
+    }
+
+    /// Returns the fencing number, which is larger than that of every earlier grant of the resource. A re-entry has
+    /// the number of the first hold. `None` on stores that cannot issue one.
+    pub fn fence(&self) -> Option<Fence> {
+        self.state.fence
+    }
+
+    /// Returns the number of holds that the owner had of the resource when this one was granted, this one included.
+    pub fn holds(&self) -> u64 {
+        self.state.holds
+    }
+
+    /// Returns the durability of the grant and of every renewal that counted: how much the store has to
+    /// lose before it forgets them.
+    pub fn safety(&self) -> Safety {
+        self.safety
+    }
+
+    /// Returns true if the lease certainly holds at this moment. Only the clock is read. `false` means that it may not hold.
+    pub fn is_valid(&self) -> bool {
+        self.state.is_valid()
+    }
+
+    /// Returns the time for which the lease certainly holds if no renewal succeeds. Zero when it is over.
+    pub fn remaining(&self) -> Duration {
+        self.state.remaining()
+    }
+
+    /// Returns the status of the lease at this moment. Only the clock is read.
+    pub fn standing(&self) -> Standing {
+        self.state.standing()
+    }
+
+    /// Waits until the lease is lost, and returns the reason. It also wakes without network and without the manager,
+    /// by a timer of the runtime in which it is awaited.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: every later call returns the loss too.
+    pub async fn lost(&self) -> LossReason {
+        match self.state.over().await {
+            Standing::Lost(reason) => reason,
+            Standing::Released | Standing::Held | Standing::AtRisk => LossReason::Released,
+        }
+    }
+
+    /// Runs `work` while the lease holds. When the lease is lost, `work` is stopped: its future is dropped at the
+    /// next await.
+    ///
+    /// # Errors
+    /// [`LeaseLost`] when the lease was lost before `work` was done. What `work` had begun may be half done. If
+    /// others must be kept from seeing that, give them the [`fence`](Self::fence).
+    ///
+    /// # Cancel safety
+    /// The same as that of `work`. Cancelling does not release the lease.
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLost> {
+        let mut work = pin!(work);
+        // The clock is read at each poll: the timer of `lost` stops while the machine is suspended.
+        let while_valid = poll_fn(|turn| match self.standing() {
+            Standing::Lost(reason) => Poll::Ready(Err(LeaseLost { reason })),
+            _ => work.as_mut().poll(turn).map(Ok),
+        });
+        tokio::select! {
+            biased;
+            reason = self.lost() => Err(LeaseLost { reason }),
+            done = while_valid => done,
+        }
+    }
+
+    /// Reports progress of the worker: see [`Request::heartbeat`](super::Request::heartbeat).
+    pub fn heartbeat(&self) {
+        self.state.beat();
+    }
+
+    /// Renews the lease now, and returns the time for which it is certainly valid. Needed only with
+    /// [`no_renew`](super::Request::no_renew).
+    ///
+    /// # Errors
+    /// [`RenewError::Lost`] when the lease is over. It is returned at the end of the lease at the latest, even if the
+    /// manager does not answer. [`RenewError::Store`] when the store gave no certain answer: the lease is then valid
+    /// until the end that it had before.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the renewal counts if it is confirmed.
+    pub async fn renew(&self) -> Result<Duration, RenewError> {
+        // A manager that is being restarted answers late. Waiting for it alone would not notice the loss in time.
+        tokio::select! {
+            biased;
+            reason = self.lost() => Err(RenewError::Lost { reason }),
+            answer = self.manager.renew.send(Renew::new(self.token())) => {
+                answer.unwrap_or_else(|error| Err(RenewError::Store(no_answer("renew", error))))
+            }
+        }
+    }
+
+    /// Releases the lease, and returns what that did.
+    ///
+    /// # Errors
+    /// [`ReleaseError::Lost`] when the lease had been lost before. [`ReleaseError::Store`] when the store gave no
+    /// certain answer: the lease is over for this process all the same, and the library keeps releasing it.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the lease is released in any case.
+    pub async fn release(mut self) -> Result<Released, ReleaseError> {
+        let lost = match self.standing() {
+            Standing::Lost(reason) => Some(reason),
+            Standing::Held | Standing::AtRisk | Standing::Released => None,
+        };
+        let answer = self.manager.release.send(Release::of(&self.state)).await;
+        // Only an answer proves that the message was handled. A message whose sender has gone never is, and a manager
+        // that panics may not have done it. In both cases `Drop` sends another.
+        self.released = answer.is_ok();
+        if let Some(reason) = lost {
+            return Err(ReleaseError::Lost { reason });
+        }
+        answer.unwrap_or_else(|error| Err(ReleaseError::Store(no_answer("release", error))))
+    }
+}
+
+fn no_answer(verb: &str, error: MailboxError) -> StoreError {
+    let doing = format!("{verb}: the lock manager gave no answer");
+    StoreError::Lost { doing, source: Some(Arc::new(error)) }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if !self.released {
+            self.manager.release.do_send(Release::of(&self.state));
+        }
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.state.fmt(f)
+    }
+}

@@ -1,0 +1,78 @@
+//! The messages of a lease to its manager: release, renew, and the end of it.
+
+use std::{sync::Arc, time::Duration};
+
+use actix::{Message, Recipient};
+
+use crate::{
+    core::{Invalid, ResourceName, Token},
+    lease::{ReleaseError, RenewError, shared::LeaseState},
+};
+
+/// Releases a lease by its token. [`Lease::release`](super::Lease::release) sends it, and so does dropping a lease.
+///
+/// A token that this manager does not know is looked up in the store. Another process than the one that acquired a
+/// lease can release it, if it is given the resource and the token.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Released, ReleaseError>")]
+pub struct Release {
+    pub(crate) resource: Result<ResourceName, Invalid>,
+    pub(crate) token: Token,
+    /// The lease itself, which the manager may have removed because it was lost.
+    pub(crate) lease: Option<Arc<LeaseState>>,
+    /// The number of times that handling it panicked.
+    pub(crate) panics: u32,
+}
+
+impl Release {
+    /// Releases what this token holds of this resource.
+    pub fn new(resource: impl AsRef<[u8]>, token: Token) -> Self {
+        Self { resource: ResourceName::new(resource), token, lease: None, panics: 0 }
+    }
+
+    pub(crate) fn of(lease: &Arc<LeaseState>) -> Self {
+        let (resource, token) = (Ok(lease.hold.resource.clone()), lease.hold.token);
+        Self { resource, token, lease: Some(Arc::clone(lease)), panics: 0 }
+    }
+}
+
+/// The result of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// The owner holds nothing of the resource any more. With a `min_hold` the resource opens when that is over.
+    Freed,
+    /// The same owner still holds the resource this many times, because it had re-entered.
+    StillHeld {
+        /// The number of holds that are left, 1 or more.
+        count: u64,
+    },
+}
+
+/// Renews a lease of this manager now. The renewer of the lease sends it. For a lease with `no_renew` the holder does,
+/// through [`Lease::renew`](super::Lease::renew). The answer is the time for which the lease is certainly valid.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<Duration, RenewError>")]
+pub struct Renew {
+    pub(crate) token: Token,
+}
+
+impl Renew {
+    /// Renews the lease with this token.
+    pub const fn new(token: Token) -> Self {
+        Self { token }
+    }
+}
+
+/// The way from a lease to its manager.
+pub(crate) struct ManagerLink {
+    pub(crate) release: Recipient<Release>,
+    pub(crate) renew: Recipient<Renew>,
+    pub(crate) over: Recipient<LeaseOver>,
+}
+
+/// The end of a lease, which the monitor or an answer of the store has shown.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct LeaseOver {
+    pub(crate) token: Token,
+}

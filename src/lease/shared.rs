@@ -1,0 +1,356 @@
+//! The state of a lease at this moment: shared by the holder's handle, the renewer and the manager, owned by none of them.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool},
+    time::Duration,
+};
+
+use actix::Recipient;
+use tokio::sync::Notify;
+
+use crate::{
+    core::{Fence, LossReason, Mode, Moment, RenewalPlan, Renewals, Standing, Token, Validity, one_line},
+    env::Clock,
+    lease::{LeaseChange, LeaseEvent},
+    statistics::{Recorder, Unconfirmed},
+    store::{Hold, Metadata, StoreError},
+};
+
+/// Everything that is needed to make a [`LeaseState`] besides the answer of the store.
+pub(crate) struct LeaseTerms {
+    pub(crate) hold: Hold,
+    pub(crate) mode: Mode,
+    pub(crate) ttl: Duration,
+    pub(crate) plan: RenewalPlan,
+    pub(crate) min_hold: Duration,
+    pub(crate) lock_delay: Duration,
+    pub(crate) metadata: Arc<Metadata>,
+    pub(crate) perhaps_until: Option<Moment>,
+    pub(crate) handed_out: bool,
+    pub(crate) events: Option<Recipient<LeaseEvent>>,
+}
+
+/// Everything about a lease that must survive the death of its renewer, and of its manager.
+pub(crate) struct LeaseState {
+    pub(crate) hold: Hold,
+    pub(crate) mode: Mode,
+    pub(crate) fence: Option<Fence>,
+    pub(crate) holds: u64,
+    pub(crate) plan: RenewalPlan,
+    pub(crate) min_hold: Duration,
+    pub(crate) lock_delay: Duration,
+    pub(crate) metadata: Arc<Metadata>,
+    /// The moment until which the store may hold something for this token after an attempt with an unknown outcome.
+    pub(crate) perhaps_until: Option<Moment>,
+    /// True if the lease is, or was, in the hands of the caller.
+    pub(crate) handed_out: AtomicBool,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) stats: Arc<Recorder>,
+    events: Option<Recipient<LeaseEvent>>,
+    granted_at: Moment,
+    /// All leases that are renewed together with it, if it is one of several. A lease joins one set, once.
+    pub(crate) joined: OnceLock<Arc<[Token]>>,
+    now: Mutex<Present>,
+    changed: Notify,
+}
+
+/// The part of a lease that changes.
+struct Present {
+    validity: Validity,
+    renewals: Renewals,
+    /// The moment at which the request was sent that the store confirmed last.
+    confirmed: Moment,
+    /// The moment at which the last request was sent that may have moved the end in the store.
+    asked: Moment,
+}
+
+impl LeaseState {
+    /// Creates the state of a lease that was requested at `sent` and is granted now. Returns `None` if its time has run out.
+    pub(crate) fn granted(
+        terms: LeaseTerms,
+        sent: Moment,
+        (fence, holds): (Option<Fence>, u64),
+        clock: Arc<dyn Clock>,
+        stats: Arc<Recorder>,
+    ) -> Option<Self> {
+        let granted_at = clock.now();
+        let validity = Validity::granted(sent, terms.ttl);
+        validity.is_valid(granted_at).then(|| Self {
+            hold: terms.hold,
+            mode: terms.mode,
+            fence,
+            holds,
+            plan: terms.plan,
+            min_hold: terms.min_hold,
+            lock_delay: terms.lock_delay,
+            metadata: terms.metadata,
+            perhaps_until: terms.perhaps_until,
+            handed_out: AtomicBool::new(terms.handed_out),
+            clock,
+            stats,
+            events: terms.events,
+            granted_at,
+            joined: OnceLock::new(),
+            now: Mutex::new(Present {
+                validity,
+                renewals: Renewals::new(terms.plan, granted_at),
+                confirmed: sent,
+                asked: sent,
+            }),
+            changed: Notify::new(),
+        })
+    }
+
+    fn present(&self) -> MutexGuard<'_, Present> {
+        // Nothing that runs under this lock can panic half-way.
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the status of the lease, by the clock.
+    pub(crate) fn standing(&self) -> Standing {
+        let now = self.clock.now();
+        let present = self.present();
+        match present.validity.standing() {
+            Standing::Held | Standing::AtRisk if !present.is_valid(now) => {
+                Standing::Lost(present.renewals.reason(now))
+            }
+            standing => standing,
+        }
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        matches!(self.standing(), Standing::Held | Standing::AtRisk)
+    }
+
+    /// Returns the time for which the lease certainly holds if nobody renews it.
+    pub(crate) fn remaining(&self) -> Duration {
+        let now = self.clock.now();
+        let present = self.present();
+        let validity = present.validity.remaining(now);
+        present.renewals.hold_left(now).map_or(validity, |hold| hold.min(validity))
+    }
+
+    /// Returns true if the holder has been told that the lease is over. The clock is not read.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.present().validity.standing(), Standing::Lost(_) | Standing::Released)
+    }
+
+    /// Completes when the lease is over, be it by an answer or by the clock of this process alone.
+    pub(crate) async fn over(&self) -> Standing {
+        loop {
+            let changed = self.changed.notified();
+            match self.standing() {
+                Standing::Held | Standing::AtRisk => {}
+                over => return over,
+            }
+            tokio::select! {
+                biased;
+                () = changed => {}
+                () = tokio::time::sleep(self.remaining()) => {}
+            }
+        }
+    }
+
+    /// Returns the time since the lease was granted.
+    pub(crate) fn held_for(&self) -> Duration {
+        self.granted_at.elapsed(self.clock.now())
+    }
+
+    /// Returns the moment at which the store, too, has ended the lease if nobody renews it. It allows for a renewal
+    /// that was executed but never confirmed.
+    pub(crate) fn end_in_store(&self) -> Moment {
+        let present = self.present();
+        present.asked + present.validity.ttl()
+    }
+
+    pub(crate) fn ttl(&self) -> Duration {
+        self.present().validity.ttl()
+    }
+
+    /// Returns the moment from which the next renewal is counted: when the last confirmed request was sent.
+    pub(crate) fn confirmed(&self) -> Moment {
+        self.present().confirmed
+    }
+
+    /// Returns the number of renewals that were confirmed.
+    pub(crate) fn renewals(&self) -> u32 {
+        self.present().renewals.made()
+    }
+
+    /// Records that the worker reports progress.
+    pub(crate) fn beat(&self) {
+        let now = self.clock.now();
+        self.present().renewals.beat(now);
+    }
+
+    /// Returns true if the lease may be renewed by itself now. If not, that is remembered as the reason of the loss to come.
+    pub(crate) fn may_renew(&self) -> bool {
+        let now = self.clock.now();
+        self.present().renewals.may_renew(now)
+    }
+
+    /// Returns the tokens of its set in their order, its own included. Empty if it is not part of a set.
+    pub(crate) fn set(&self) -> &[Token] {
+        self.joined.get().map_or(&[], |set| set)
+    }
+
+    /// Returns true if it is to be renewed when another of its set is.
+    pub(crate) fn may_come_along(&self) -> bool {
+        let since = self.present().asked.elapsed(self.clock.now());
+        self.plan.interval.is_some_and(|interval| since >= interval / 2)
+            && !self.is_over()
+            && self.may_renew()
+    }
+
+    /// Records that a renewal is about to be sent, and returns the moment from which it counts.
+    pub(crate) fn asks(&self) -> Moment {
+        let now = self.clock.now();
+        self.present().asked = now;
+        now
+    }
+
+    /// Records that the renewer died. If it cannot be kept alive, that will be the reason of the loss.
+    pub(crate) fn renewer_died(&self) {
+        self.present().renewals.renewer_died();
+    }
+
+    /// Records that the store confirmed a renewal that was sent at `sent`. Returns true if it came in time to count.
+    pub(crate) fn renewed(&self, sent: Moment) -> bool {
+        let now = self.clock.now();
+        let mut present = self.present();
+        let near_miss = present.validity.standing() == Standing::AtRisk;
+        if !present.is_valid(now) || !present.validity.renewed(sent, now) {
+            return false;
+        }
+        present.confirmed = present.confirmed.max(sent);
+        present.renewals.confirmed();
+        drop(present);
+        self.stats.renewed(near_miss);
+        self.tell(LeaseChange::Renewed);
+        true
+    }
+
+    /// Records a renewal that failed, or whose outcome is unknown.
+    pub(crate) fn missed(&self, error: &StoreError) {
+        self.stats.missed();
+        let news = self.present().validity.missed();
+        let left = self.remaining();
+        if news {
+            tracing::debug!(
+                resource = %self.hold.resource, token = %self.hold.token.prefix(), ?left, error = one_line(error),
+                "a renewal was missed; the lease is at risk"
+            );
+            self.tell(LeaseChange::AtRisk);
+        }
+    }
+
+    /// Ends the lease for this reason. Returns true if it was not over before.
+    pub(crate) fn lose(&self, reason: LossReason) -> bool {
+        // Nothing may panic between the change and the counting of it.
+        let held_for = self.held_for();
+        let news = self.present().validity.lose(reason);
+        if news {
+            self.stats.lost(reason, held_for);
+            tracing::warn!(
+                resource = %self.hold.resource, token = %self.hold.token.prefix(), ?held_for, %reason,
+                "the lease is lost"
+            );
+            self.tell(LeaseChange::Lost(reason));
+            self.changed.notify_waiters();
+        }
+        news
+    }
+
+    /// Returns the time until the renewer has to be there, if the lease is renewed by itself: long before the first
+    /// renewal, and long after most leases are released.
+    pub(crate) fn renewer_due(&self) -> Option<Duration> {
+        let interval = self.plan.interval?;
+        Some((interval / 2).saturating_sub(self.confirmed().elapsed(self.clock.now())))
+    }
+
+    /// Returns true if the time of the lease has run out by the clock. Then it is lost.
+    pub(crate) fn expired(&self) -> bool {
+        let over = !self.is_valid();
+        if over {
+            self.expire();
+        }
+        over
+    }
+
+    /// Ends the lease because its time has run out by the clock. The reason is what kept it from being renewed.
+    pub(crate) fn expire(&self) {
+        let now = self.clock.now();
+        let reason = self.present().renewals.reason(now);
+        self.lose(reason);
+    }
+
+    /// Ends the lease because its holder releases it. Returns the status before that, and the release to be
+    /// confirmed if the lease was not over.
+    pub(crate) fn release(&self) -> (Standing, Option<Unconfirmed>) {
+        if !self.is_over() && !self.is_valid() {
+            self.expire();
+        }
+        // Nothing may panic between the change and the counting of it.
+        let held_for = self.held_for();
+        let mut present = self.present();
+        let before = present.validity.standing();
+        let news = present.validity.release();
+        drop(present);
+        let unconfirmed = news.then(|| {
+            let unconfirmed = Recorder::released(&self.stats, held_for);
+            self.tell(LeaseChange::Released);
+            self.changed.notify_waiters();
+            unconfirmed
+        });
+        (before, unconfirmed)
+    }
+
+    /// Records that the store held nothing when the lease was to be released: it had been lost without a sign.
+    pub(crate) fn found_lost(&self, released: Option<Unconfirmed>) {
+        released.into_iter().for_each(|released| released.found_lost(LossReason::NotHeld));
+        tracing::warn!(
+            resource = %self.hold.resource, token = %self.hold.token.prefix(),
+            "the lease had been lost before it was released: the store says it is not held"
+        );
+        self.tell(LeaseChange::Lost(LossReason::NotHeld));
+    }
+
+    /// Tells the listener that the lease was granted.
+    pub(crate) fn tell_granted(&self) {
+        self.tell(LeaseChange::Granted);
+    }
+
+    /// Makes everybody who waits for the end read the clock again, which may have jumped while timers stood still.
+    pub(crate) fn look_again(&self) {
+        self.changed.notify_waiters();
+    }
+
+    fn tell(&self, change: LeaseChange) {
+        let Some(listener) = &self.events else { return };
+        listener.do_send(LeaseEvent {
+            resource: self.hold.resource.clone(),
+            token: self.hold.token.prefix(),
+            fence: self.fence,
+            change,
+        });
+    }
+}
+
+impl Present {
+    fn is_valid(&self, now: Moment) -> bool {
+        self.validity.is_valid(now) && !self.renewals.held_out(now)
+    }
+}
+
+impl fmt::Debug for LeaseState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease")
+            .field("resource", &self.hold.resource)
+            .field("token", &self.hold.token.prefix())
+            .field("mode", &self.mode)
+            .field("fence", &self.fence)
+            .field("standing", &self.standing())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,253 @@
+//! Several resources at once: all together if they are free, else one after the other, in the order of their names.
+//!
+//! All callers take them in the same order, so that they never wait for each other in a circle.
+
+use std::{collections::BTreeMap, pin::pin, rc::Rc, sync::Arc, time::Duration};
+
+use actix::{Handler, Message};
+use tokio::time::timeout;
+
+use crate::{
+    core::{Executed, Invalid, Moment, ResourceName, Token},
+    lease::LeaseSet,
+    manager::{
+        LockManager, ask::ask_for_all, one_by_one::one_by_one, shutdown::Errand, waiting::hand_off::is_alone,
+    },
+    request::{Acquire, AcquireAll, AcquireError, acquire::Options, validated::Plan},
+    runtime::responder::{Later, ReplyTo},
+    statistics::RequestEnd,
+    store::{ALL_AT_MOST, AcquiredAll, Acquisition, Certainty, Grant, StoreError},
+};
+
+/// The sets whose first try is in flight, by the token of the first resource.
+pub(crate) type Sets = BTreeMap<Token, Set>;
+
+/// A request for several resources that has no answer yet.
+pub(crate) struct Set {
+    /// The plans in the order of the names, each name once.
+    plans: Vec<Plan>,
+    options: Options,
+    reply: ReplyTo<Result<LeaseSet, AcquireError>>,
+    asked: Moment,
+}
+
+/// The first try of a set, with its outcome from the store.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct TriedAll {
+    tried: Arc<[Arc<Acquisition>]>,
+    sent: Moment,
+    outcome: Result<AcquiredAll, StoreError>,
+    _errand: Arc<Errand>,
+}
+
+impl Handler<AcquireAll> for LockManager {
+    type Result = Later<Result<LeaseSet, AcquireError>>;
+
+    fn handle(&mut self, request: AcquireAll, _: &mut Self::Context) -> Self::Result {
+        let (reply, later) = ReplyTo::new();
+        match self.admit_all(&request) {
+            Ok(plans) => {
+                self.try_all(Set { plans, options: request.options, reply, asked: self.clock.now() });
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a request for several resources was refused");
+                self.count(1, RequestEnd::Failed(error.kind()));
+                reply.answer(Err(error));
+            }
+        }
+        later
+    }
+}
+
+impl LockManager {
+    fn admit_all(&self, request: &AcquireAll) -> Result<Vec<Plan>, AcquireError> {
+        if self.shutdown.has_begun() {
+            return Err(AcquireError::ShuttingDown);
+        }
+        let plan = |name: &ResourceName| {
+            let one = Acquire::with(name, request.options.clone());
+            Plan::check(one, self.dice.token(), &self.settings, (&self.about, self.inbox))
+        };
+        let plans = names(&request.resource)?.iter().map(plan).collect::<Result<_, _>>()?;
+        match self.waiters.len() + self.sets.len() {
+            pending if pending >= self.settings.max_pending => Err(AcquireError::Busy { pending }),
+            _ => Ok(plans),
+        }
+    }
+
+    fn try_all(&mut self, set: Set) {
+        let wait = set.plans[0].wait;
+        // The end of the wait counts during the first try too.
+        let patience = if wait.is_zero() { Duration::MAX } else { wait };
+        let tried: Arc<[_]> = set.plans.iter().map(|plan| Arc::clone(&plan.acquisition)).collect();
+        self.sets.insert(tried[0].hold.token, set);
+        self.stats.attempted();
+        let (store, manager, errand) =
+            (Arc::clone(&self.store), Arc::clone(&self.address), Arc::new(self.shutdown.errand()));
+        let outage = Rc::clone(&self.outage);
+        // Validity counts from here: before anything is sent.
+        let sent = self.clock.now();
+        actix_rt::spawn(async move {
+            let tried_all =
+                |outcome| TriedAll { tried: Arc::clone(&tried), sent, outcome, _errand: Arc::clone(&errand) };
+            let mut asking = pin!(ask_for_all(&*store, &tried));
+            let outcome = match timeout(patience, &mut asking).await {
+                Ok(outcome) => outage.seen("acquire_all", outcome),
+                Err(_) => {
+                    manager.do_send(tried_all(Err(StoreError::TimedOut { within: patience, server: None })));
+                    outage.seen("acquire_all", asking.await)
+                }
+            };
+            let doing = "acquire_all: the lock manager panicked".to_owned();
+            if manager.send(tried_all(outcome)).await.is_err() {
+                manager.do_send(tried_all(Err(StoreError::Lost { doing, source: None })));
+            }
+        });
+    }
+
+    /// Answers all sets whose first try is in flight with this error.
+    pub(crate) fn refuse_sets(&mut self, error: &AcquireError) {
+        for set in std::mem::take(&mut self.sets).into_values() {
+            self.count(set.plans.len(), RequestEnd::Failed(error.kind()));
+            set.reply.answer(Err(error.clone()));
+        }
+    }
+
+    /// Counts each resource of a set as a request.
+    fn count(&self, requests: usize, end: RequestEnd) {
+        for _ in 0..requests {
+            self.stats.requested();
+            self.stats.ended(end);
+        }
+    }
+}
+
+impl Handler<TriedAll> for LockManager {
+    type Result = ();
+
+    fn handle(&mut self, TriedAll { tried, sent, outcome, _errand }: TriedAll, _: &mut Self::Context) {
+        let Some(set) = self.sets.remove(&tried[0].hold.token) else {
+            // The caller has been answered.
+            return self.give_all_back(&tried, &outcome, sent);
+        };
+        if set.reply.is_closed() {
+            self.give_all_back(&tried, &outcome, sent);
+            return self.count(set.plans.len(), RequestEnd::Cancelled);
+        }
+        let blame = |which: usize, error: AcquireError| error.of(&tried[which].hold.resource);
+        let error = match outcome {
+            Ok(AcquiredAll::Granted(grants)) => return self.all_granted(set, grants, sent),
+            Ok(AcquiredAll::Refused { which, refusal }) => {
+                let (by, remaining) = (Box::new(refusal.by), refusal.remaining);
+                let waited = set.asked.elapsed(self.clock.now());
+                blame(which, AcquireError::Held { by, remaining, ahead: None, attempts: 1, waited })
+            }
+            Ok(AcquiredAll::Failed { which, error }) => blame(which, error.into()),
+            Err(error) => {
+                self.give_all_back(&tried, &Err(error.clone()), sent);
+                error.into()
+            }
+        };
+        let Plan { wait, backoff, .. } = &set.plans[0];
+        let left = (set.asked + *wait).remaining(self.clock.now());
+        if !left.is_zero() && backoff.max_attempts() != Some(1) {
+            // An error that waiting cannot cure comes back at once.
+            return self.one_after_the_other(set);
+        }
+        let refused = matches!(error.cause(), AcquireError::Held { .. });
+        let end = if refused { RequestEnd::Refused } else { RequestEnd::Failed(error.kind()) };
+        tracing::debug!(%error, "several resources were not granted");
+        self.count(set.plans.len(), end);
+        set.reply.answer(Err(error));
+    }
+}
+
+impl LockManager {
+    fn give_all_back(
+        &self,
+        tried: &[Arc<Acquisition>],
+        outcome: &Result<AcquiredAll, StoreError>,
+        sent: Moment,
+    ) {
+        let executed = match outcome {
+            Ok(AcquiredAll::Granted(_)) => Executed::Certainly,
+            Err(error) if error.certainty() == Certainty::Unknown => Executed::Perhaps,
+            Ok(_) | Err(_) => return,
+        };
+        for tried in tried {
+            self.give_back(tried.hold.clone(), executed, sent + tried.ttl);
+        }
+    }
+
+    fn all_granted(&mut self, set: Set, grants: Vec<Grant>, sent: Moment) {
+        let Set { plans, reply, asked, .. } = set;
+        let waited = asked.elapsed(self.clock.now());
+        let ttl = plans[0].acquisition.ttl;
+        let mut leases = Vec::with_capacity(plans.len());
+        let mut too_late = None;
+        for (plan, grant) in plans.into_iter().zip(grants) {
+            let hold = plan.acquisition.hold.clone();
+            let alone = is_alone(plan.acquisition.mode, &hold);
+            if let Some(lease) = self.lease(plan, None, sent, grant) {
+                if alone {
+                    self.cohorts.granted(&hold.resource, hold.token, false);
+                }
+                self.count(1, RequestEnd::Granted { attempts: 1, waited });
+                leases.push(lease);
+            } else {
+                too_late = Some(AcquireError::TooLate { ttl }.of(&hold.resource));
+                self.give_back(hold, Executed::Certainly, sent + ttl);
+                self.count(1, RequestEnd::Failed("too_late"));
+            }
+        }
+        let set = LeaseSet::of(leases);
+        match too_late {
+            None => hand_out(set, &reply),
+            Some(error) => {
+                set.return_unused();
+                reply.answer(Err(error));
+            }
+        }
+    }
+
+    fn one_after_the_other(&self, set: Set) {
+        let Set { plans, options, reply, asked } = set;
+        let (manager, clock) = (Arc::clone(&self.address), Arc::clone(&self.clock));
+        let errand = self.shutdown.errand();
+        actix_rt::spawn(async move {
+            let deadline = asked + plans[0].wait;
+            let taking = one_by_one(&manager, &*clock, &plans, &options, deadline);
+            tokio::select! {
+                biased;
+                // Leases that have been taken are released by being dropped.
+                () = reply.caller_gone() => {}
+                answer = taking => match answer {
+                    Ok(set) => hand_out(set, &reply),
+                    Err(error) => reply.answer(Err(error)),
+                },
+            }
+            drop(errand);
+        });
+    }
+}
+
+/// Hands a set to its caller. If the caller has gone, the set is released.
+fn hand_out(set: LeaseSet, reply: &ReplyTo<Result<LeaseSet, AcquireError>>) {
+    set.hand_out();
+    if let Err(Ok(set)) = reply.send(Ok(set)) {
+        set.return_unused();
+    }
+}
+
+/// Returns the names in their order, each once.
+fn names(given: &[Vec<u8>]) -> Result<Vec<ResourceName>, Invalid> {
+    let mut names = given.iter().map(ResourceName::new).collect::<Result<Vec<_>, _>>()?;
+    names.sort_unstable();
+    names.dedup();
+    if !(1..=ALL_AT_MOST).contains(&names.len()) {
+        let allowed = format!("1 to {ALL_AT_MOST} different ones");
+        return Err(Invalid::new("resources", format_args!("{} of them", names.len()), allowed));
+    }
+    Ok(names)
+}

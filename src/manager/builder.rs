@@ -1,0 +1,200 @@
+//! The builder of a lock manager, which runs supervised in an arbiter of its own.
+
+use std::{cell::Cell, fmt, rc::Rc, sync::Arc, time::Duration};
+
+use actix::{Addr, AsyncContext, Context, System, dev::channel};
+use actix_rt::Arbiter;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::{
+    env::{Clock, Dice, Roll, SystemClock, SystemDice},
+    lease::messages::ManagerLink,
+    lease::monitor::{Keeper, Leases},
+    manager::{
+        LockManager,
+        acquire_all::Sets,
+        dispatch::Lanes,
+        outage::Outage,
+        shutdown::Progress,
+        waiting::{cohorts::Cohorts, waiters::Waiters},
+    },
+    request::{Settings, StartError},
+    runtime::supervisor::{Death, Pacing, supervise},
+    statistics::Recorder,
+    store::{Inbox, Metadata, Store},
+};
+
+/// The capacity of the mailbox: `send` waits while this many messages are queued. `do_send` and fresh
+/// addresses are not bound by it.
+const MAILBOX: usize = 1024;
+
+/// The time that a manager has to live for its next death not to count as one in a row.
+const LIVED_WELL: Duration = Duration::from_secs(60);
+
+/// The builder of a [`LockManager`].
+#[must_use = "nothing happens before it is started"]
+pub struct LockManagerBuilder {
+    store: Arc<dyn Store>,
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+    dice: Arc<dyn Dice>,
+}
+
+impl LockManager {
+    /// Returns the builder of a manager of the locks in this store. Many managers, in many processes, share one store.
+    pub fn builder(store: Arc<dyn Store>) -> LockManagerBuilder {
+        LockManagerBuilder {
+            store,
+            settings: Settings::default(),
+            clock: Arc::new(SystemClock),
+            dice: Arc::new(SystemDice),
+        }
+    }
+}
+
+impl LockManagerBuilder {
+    /// Sets the defaults and limits for requests. Default: [`Settings::default`].
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Sets the clock that measures validity. Default: [`SystemClock`]. Tests in virtual time use
+    /// [`RuntimeClock`](crate::world::RuntimeClock) and [`start_here`](Self::start_here).
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets the source of tokens and jitter. Default: [`SystemDice`].
+    pub fn dice(mut self, dice: Arc<dyn Dice>) -> Self {
+        self.dice = dice;
+        self
+    }
+
+    /// Starts the manager in an arbiter of its own, so that leases are renewed whatever the application's threads do.
+    /// The manager lives until it receives [`Shutdown`](super::Shutdown), even when no address of it is left.
+    ///
+    /// # Errors
+    /// [`StartError`] when a setting is invalid, when no actix system runs on this thread, or when the thread cannot
+    /// be started. Starting does not need the store.
+    pub fn start(self) -> Result<Addr<LockManager>, StartError> {
+        self.settings.check()?;
+        if System::try_current().is_none() {
+            return Err(StartError::NoSystem);
+        }
+        let arbiter = Arbiter::try_new().map_err(StartError::Arbiter)?;
+        let (sender, receiver) = channel::channel(MAILBOX);
+        arbiter.spawn_fn(move || {
+            let running = self.run(Context::with_receiver(receiver));
+            actix_rt::spawn(async move {
+                running.await;
+                Arbiter::current().stop();
+            });
+        });
+        Ok(Addr::new(sender))
+    }
+
+    /// Starts the manager in the arbiter of the caller, for tests in virtual time. An application whose handlers
+    /// block this arbiter loses its leases.
+    ///
+    /// # Errors
+    /// [`StartError::Invalid`] when a setting is invalid.
+    ///
+    /// # Panics
+    /// When it is called outside of a tokio `LocalSet`. Every actix arbiter is one.
+    pub fn start_here(self) -> Result<Addr<LockManager>, StartError> {
+        self.settings.check()?;
+        let (sender, receiver) = channel::channel(MAILBOX);
+        actix_rt::spawn(self.run(Context::with_receiver(receiver)));
+        Ok(Addr::new(sender))
+    }
+
+    /// Runs the manager until its shutdown, and restarts it when it dies.
+    fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
+        let Self { store, settings, clock, dice } = self;
+        let stats = Arc::new(Recorder::new());
+        let mut pacing = Pacing::new(settings.restart_pause, settings.max_restart_pause);
+        let done = Rc::new(Cell::new(false));
+        let (counted, rolled, clock_of_deaths) = (Arc::clone(&stats), Arc::clone(&dice), Arc::clone(&clock));
+        let inbox = Inbox(dice.token());
+        let (address, leases, settings) =
+            (Arc::new(context.address()), Leases::default(), Arc::new(settings));
+        let link = Arc::new(ManagerLink {
+            release: Addr::clone(&address).recipient(),
+            renew: Addr::clone(&address).recipient(),
+            over: Addr::clone(&address).recipient(),
+        });
+        let keeper =
+            Keeper { leases: leases.clone(), manager: Arc::clone(&link), dice: Arc::clone(&dice), pacing };
+        let outage = Rc::new(Outage::new(Arc::clone(&stats)));
+        let lanes = Rc::new(Lanes::open(&store, &outage, Addr::clone(&address)));
+        tracing::info!(
+            store = store.describe(),
+            version = env!("CARGO_PKG_VERSION"),
+            "the lock manager starts"
+        );
+        let manager = LockManager {
+            store,
+            clock,
+            dice,
+            settings,
+            stats,
+            about: Arc::new(about_this_process()),
+            waiters: Waiters::default(),
+            cohorts: Cohorts::default(),
+            sets: Sets::default(),
+            inbox,
+            hears: false,
+            leases,
+            outage,
+            lanes,
+            address,
+            link,
+            shutdown: Progress::new(Rc::clone(&done)),
+        };
+        let mut last_death = clock_of_deaths.now();
+        let died = move |death: Death| {
+            counted.manager_restarted();
+            let now = clock_of_deaths.now();
+            if last_death.elapsed(now) > LIVED_WELL {
+                pacing.well();
+            }
+            last_death = now;
+            let pause = pacing.next().mul_f64(1.0 - rolled.roll(Roll::Restart) / 10.0);
+            tracing::error!(?death, ?pause, "the lock manager died; starting it again");
+            pause
+        };
+        let life = supervise(Box::new(context.into_future(manager)), move || done.get(), died);
+        async move {
+            let _keeper = AbortOnDropHandle::new(actix_rt::spawn(keeper.keep()));
+            life.await;
+        }
+    }
+}
+
+/// Returns the metadata that every holder of this process reports about itself.
+fn about_this_process() -> Metadata {
+    let pid = ("pid".to_owned(), std::process::id().to_string());
+    let host = host_name().map(|host| ("host".to_owned(), host));
+    std::iter::once(pid).chain(host).collect()
+}
+
+#[cfg(unix)]
+fn host_name() -> Option<String> {
+    Some(rustix::system::uname().nodename().to_string_lossy().into_owned())
+}
+
+#[cfg(not(unix))]
+fn host_name() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
+}
+
+impl fmt::Debug for LockManagerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockManagerBuilder")
+            .field("store", &self.store)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,150 @@
+//! The batchers of a manager: what each sends to the store, and what becomes of the answers.
+
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Duration};
+
+use actix::Addr;
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use crate::{
+    manager::{
+        LockManager,
+        ask::{ask, ask_each},
+        outage::Outage,
+        waiting::attempts::{Attempt, Attempted},
+    },
+    runtime::{batcher::Lane, supervisor::message_of},
+    store::{Hold, Released, Renewed, Store, StoreError},
+};
+
+/// The continuation that handles an answer.
+pub(crate) type Then<T> = Box<dyn FnOnce(Result<T, StoreError>)>;
+
+/// A release in flight.
+pub(crate) struct Releasing {
+    pub(crate) hold: Hold,
+    pub(crate) closed_for: Duration,
+    pub(crate) then: Then<Released>,
+}
+
+/// A renewal in flight.
+pub(crate) struct Renewing {
+    pub(crate) hold: Hold,
+    pub(crate) ttl: Duration,
+    /// The time to wait for the answer.
+    pub(crate) patience: Duration,
+    pub(crate) then: Then<Renewed>,
+}
+
+/// A hand-off of a lock to the next waiter, in flight.
+pub(crate) struct Passing {
+    pub(crate) from: Hold,
+    /// The attempt of the waiter to which the lock is handed off.
+    pub(crate) attempt: Attempt,
+    /// True if that waiter comes before all who wait in the store.
+    pub(crate) overtake: bool,
+    /// The continuation that handles the answer to the release.
+    pub(crate) then: Then<Released>,
+}
+
+/// The batchers, one for each operation that many callers may want at the same time.
+pub(crate) struct Lanes {
+    pub(crate) attempts: Lane<Attempt>,
+    pub(crate) releases: Lane<Releasing>,
+    pub(crate) renewals: Lane<Renewing>,
+    pub(crate) passes: Lane<Passing>,
+}
+
+impl Lanes {
+    /// Opens the batchers to this store. The outcomes of attempts are sent to this manager.
+    pub(crate) fn open(store: &Arc<dyn Store>, outage: &Rc<Outage>, manager: Addr<LockManager>) -> Self {
+        let end = End { store: Arc::clone(store), outage: Rc::clone(outage) };
+        let (attempting, releasing, renewing, passing) = (end.clone(), end.clone(), end.clone(), end);
+        let passed = manager.clone();
+        Self {
+            attempts: Lane::open(move |batch| attempt(attempting.clone(), manager.clone(), batch)),
+            releases: Lane::open(move |batch| release(releasing.clone(), batch)),
+            renewals: Lane::open(move |batch| renew(renewing.clone(), batch)),
+            passes: Lane::open(move |batch| pass(passing.clone(), passed.clone(), batch)),
+        }
+    }
+
+    /// Releases a hold, and waits for the answer.
+    pub(crate) async fn release(&self, hold: Hold, closed_for: Duration) -> Result<Released, StoreError> {
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        // A caller that no longer waits does not want the answer.
+        let then = Box::new(|released| drop(answer.send(released)));
+        self.releases.push(Releasing { hold, closed_for, then });
+        let gone =
+            |_| Err(StoreError::Lost { doing: "release: its arbiter has ended".to_owned(), source: None });
+        answered.await.unwrap_or_else(gone)
+    }
+}
+
+/// The far end of every batcher: the store, and the log of its outages.
+#[derive(Clone)]
+struct End {
+    store: Arc<dyn Store>,
+    outage: Rc<Outage>,
+}
+
+async fn attempt(end: End, manager: Addr<LockManager>, batch: Vec<Attempt>) {
+    let asked: Vec<_> = batch.iter().map(|attempt| Arc::clone(&attempt.acquisition)).collect();
+    let outcomes = ask_each("acquire", asked.len(), || end.store.acquire_each(&asked)).await;
+    let outcomes = end.outage.seen_each("acquire", outcomes);
+    manager.do_send(Attempted(batch.into_iter().zip(outcomes).collect()));
+}
+
+async fn release(end: End, batch: Vec<Releasing>) {
+    let asked: Vec<_> = batch.iter().map(|release| (&release.hold, release.closed_for)).collect();
+    let answers = ask_each("release", asked.len(), || end.store.release_each(&asked)).await;
+    let answers = end.outage.seen_each("release", answers);
+    batch.into_iter().zip(answers).for_each(|(release, answer)| hand(release.then, answer));
+}
+
+/// Groups renewals by remaining time, so that an urgent one never waits for a relaxed one.
+async fn renew(end: End, batch: Vec<Renewing>) {
+    let mut alike = BTreeMap::<_, Vec<_>>::new();
+    for renewal in batch {
+        let patience = u64::try_from(renewal.patience.as_millis()).unwrap_or(u64::MAX).max(1).ilog2();
+        alike.entry(patience).or_default().push(renewal);
+    }
+    join_all(alike.into_values().map(|batch| renew_alike(&end, batch))).await;
+}
+
+async fn renew_alike(end: &End, batch: Vec<Renewing>) {
+    let within = batch.iter().map(|renewal| renewal.patience).min().unwrap_or_default();
+    let asked: Vec<_> = batch.iter().map(|renewal| (&renewal.hold, renewal.ttl)).collect();
+    let asked = ask_each("renew", asked.len(), || end.store.renew_each(&asked));
+    let answers = timeout(within, asked).await;
+    let answers =
+        answers.unwrap_or_else(|_| vec![Err(StoreError::TimedOut { within, server: None }); batch.len()]);
+    let answers = end.outage.seen_each("renew", answers);
+    batch.into_iter().zip(answers).for_each(|(renewal, answer)| hand(renewal.then, answer));
+}
+
+/// Sends each hand-off by itself. A resource has at most one at a time, so there is nothing to gather.
+async fn pass(end: End, manager: Addr<LockManager>, batch: Vec<Passing>) {
+    let pass_one = async |passing: Passing| {
+        let Passing { from, mut attempt, overtake, then } = passing;
+        let answer = ask("pass", || end.store.pass(&from, &attempt.acquisition, overtake)).await;
+        let (released, acquired) = match end.outage.seen("pass", answer) {
+            Ok(passed) => {
+                attempt.overtook = overtake && passed.others_wait;
+                (Ok(passed.released), passed.acquired)
+            }
+            Err(error) => (Err(error.clone()), Err(error)),
+        };
+        manager.do_send(Attempted(vec![(attempt, acquired)]));
+        hand(then, released);
+    };
+    join_all(batch.into_iter().map(pass_one)).await;
+}
+
+/// Calls the continuation and catches its panic. Code of the application (its clock) may panic, which must not cost
+/// the neighbours their answers.
+fn hand<T>(then: Then<T>, answer: Result<T, StoreError>) {
+    if let Err(panic) = std::panic::catch_unwind(AssertUnwindSafe(|| then(answer))) {
+        tracing::error!(panic = message_of(panic.as_ref()), "an answer of the store could not be acted on");
+    }
+}

@@ -1,0 +1,41 @@
+//! The step from a grant to a lease, with an entry in the table of leases.
+
+use std::sync::Arc;
+
+
+use crate::{
+    core::Moment,
+    lease::{Lease, shared::LeaseState, shared::LeaseTerms},
+    manager::LockManager,
+    request::validated::Plan,
+    store::Grant,
+};
+
+impl LockManager {
+    /// Creates the lease that was requested at `sent` and is granted now. Returns `None` if its time has run out already.
+    pub(crate) fn lease(
+        &self,
+        plan: Plan,
+        perhaps_until: Option<Moment>,
+        sent: Moment,
+        grant: Grant,
+    ) -> Option<Lease> {
+        let terms = LeaseTerms {
+            hold: plan.acquisition.hold.clone(),
+            mode: plan.acquisition.mode,
+            ttl: plan.acquisition.ttl,
+            plan: plan.renewal,
+            min_hold: plan.min_hold,
+            lock_delay: plan.acquisition.lock_delay,
+            metadata: Arc::clone(&plan.acquisition.metadata),
+            perhaps_until,
+            handed_out: !plan.for_a_set,
+            events: plan.events,
+        };
+        let (clock, stats) = (Arc::clone(&self.clock), Arc::clone(&self.stats));
+        let state = Arc::new(LeaseState::granted(terms, sent, (grant.fence, grant.holds), clock, stats)?);
+        state.tell_granted();
+        self.leases.insert(Arc::clone(&state), plan.bound_to);
+        Some(Lease::new(state, Arc::clone(&self.link), self.store.safety()))
+    }
+}

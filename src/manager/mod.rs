@@ -1,0 +1,218 @@
+//! The lock manager: the one actor that owns the store, and answers every request for a lock.
+//!
+//! It never awaits the store in its own context: operations travel in batchers, and their results return as messages.
+//! It therefore serves thousands of waiters, and a store that hangs holds nobody else up.
+
+mod acquire_all;
+mod ask;
+mod builder;
+mod dispatch;
+mod grant;
+mod one_by_one;
+mod outage;
+mod query;
+mod reclaim;
+mod release;
+mod renew;
+mod resend;
+mod shutdown;
+mod waiting;
+
+use std::{rc::Rc, sync::Arc, time::Duration};
+
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Supervised};
+use tokio::time::Instant;
+
+use crate::{
+    core::{Event, Executed, Moment, Token},
+    env::{Clock, Dice},
+    lease::{
+        Lease,
+        messages::{LeaseOver, ManagerLink},
+        monitor::Leases,
+        shared::LeaseState,
+    },
+    manager::{
+        acquire_all::Sets,
+        dispatch::Lanes,
+        outage::Outage,
+        reclaim::Giver,
+        shutdown::Progress,
+        waiting::{
+            cohorts::Cohorts,
+            waiters::{Waiter, Waiters},
+        },
+    },
+    request::{AcquireError, Request, Settings, validated::Plan},
+    runtime::responder::{Later, ReplyTo},
+    statistics::{Recorder, RequestEnd},
+    store::{Hold, Inbox, Metadata, Store},
+};
+
+pub use self::builder::LockManagerBuilder;
+
+/// The interval between comparisons of the manager's clock with the runtime's.
+const LOOK_AT_CLOCKS: Duration = Duration::from_secs(1);
+
+/// The minimum divergence of the two clocks that counts.
+const STOOD_STILL: Duration = Duration::from_millis(50);
+
+/// The two clocks at one moment.
+struct Clocks {
+    runtime: Instant,
+    ours: Moment,
+}
+
+/// The lock manager. Create one with [`LockManager::builder`] and share its address.
+pub struct LockManager {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) dice: Arc<dyn Dice>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) stats: Arc<Recorder>,
+    /// The metadata that every holder of this manager reports about itself.
+    pub(crate) about: Arc<Metadata>,
+    pub(crate) waiters: Waiters,
+    pub(crate) cohorts: Cohorts,
+    pub(crate) sets: Sets,
+    /// The inbox in which the store announces hand-overs to the waiters.
+    pub(crate) inbox: Inbox,
+    /// Set while the inbox is subscribed, so that notifications arrive.
+    pub(crate) hears: bool,
+    pub(crate) leases: Leases,
+    pub(crate) outage: Rc<Outage>,
+    /// The batchers that send operations to the store.
+    pub(crate) lanes: Rc<Lanes>,
+    pub(crate) address: Arc<Addr<Self>>,
+    /// The way to this manager that every lease has.
+    pub(crate) link: Arc<ManagerLink>,
+    pub(crate) shutdown: Progress,
+}
+
+impl Actor for LockManager {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.add_stream(self.waiters.wakes());
+        let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
+        ctx.run_interval(LOOK_AT_CLOCKS, move |this, _| {
+            this.look_at_clocks(&mut clocks);
+            this.outage.look();
+        });
+        self.hears = false;
+        ctx.add_stream(self.store.listen(&self.inbox));
+    }
+}
+
+impl Supervised for LockManager {
+    /// Cleans up after a crash. Valid leases go on, because their monitor runs in a task of its own. Pending callers
+    /// are told, and what they may have been granted is reclaimed.
+    fn restarting(&mut self, _: &mut Self::Context) {
+        self.cohorts.clear();
+        for token in self.waiters.tokens() {
+            self.on_or_fail(token, Event::Dismissed, Some(AcquireError::Restarted));
+        }
+        self.refuse_sets(&AcquireError::Restarted);
+        self.shutdown.interrupted();
+    }
+}
+
+impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
+    type Result = Later<Result<Lease, AcquireError>>;
+
+    fn handle(&mut self, request: Request<Kind>, _: &mut Self::Context) -> Self::Result {
+        let (reply, later) = ReplyTo::new();
+        let token = self.dice.token();
+        self.stats.requested();
+        match self.admit(request, token) {
+            Ok(plan) => {
+                let (wait, lines_up) = (plan.wait, self.lines_up(&plan));
+                let waiter = Waiter::new(plan, reply, self.clock.now(), self.settings.grant_window);
+                self.waiters.insert(token, waiter);
+                if lines_up {
+                    self.line_up(token);
+                } else {
+                    self.on(token, Event::Lead);
+                }
+                // The end of the wait, and the departure of the caller, count during the first attempt too.
+                if !wait.is_zero() {
+                    self.waiters.watch(token, wait);
+                }
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a request was refused");
+                self.stats.ended(RequestEnd::Failed(error.kind()));
+                drop(reply.send(Err(error)));
+            }
+        }
+        later
+    }
+}
+
+impl LockManager {
+    fn admit<Kind>(&self, request: Request<Kind>, token: Token) -> Result<Plan, AcquireError> {
+        if self.shutdown.has_begun() {
+            return Err(AcquireError::ShuttingDown);
+        }
+        let plan = Plan::check(request, token, &self.settings, (&self.about, self.inbox))?;
+        match self.waiters.len() {
+            pending if pending >= self.settings.max_pending => Err(AcquireError::Busy { pending }),
+            _ => Ok(plan),
+        }
+    }
+
+    /// Compares the two clocks. After a time in which the runtime's timers stood still (the machine was suspended),
+    /// everybody who waits for the end of a lease has to check the clock instead of a timer.
+    fn look_at_clocks(&self, seen: &mut Clocks) {
+        let now = Clocks { runtime: Instant::now(), ours: self.clock.now() };
+        let stood_still = seen.ours.elapsed(now.ours).saturating_sub(now.runtime - seen.runtime);
+        *seen = now;
+        if stood_still > STOOD_STILL {
+            tracing::warn!(?stood_still, "the machine was suspended; looking at every lease");
+            self.leases.look_at_all();
+        }
+    }
+
+    /// Removes a lease that is over from the table. What the store may still grant to its token is reclaimed, which
+    /// does not open the resource earlier than the end of the lease and its lock delay do.
+    pub(crate) fn forget(&mut self, token: Token) {
+        if let Some(lease) = self.take(token) {
+            if let Some(perhaps_until) = lease.perhaps_until() {
+                let (giver, opening) = (self.giver(), lease.opens_by_itself());
+                actix_rt::spawn(giver.give_back(
+                    lease.hold.clone(),
+                    opening,
+                    Executed::Perhaps,
+                    perhaps_until,
+                ));
+            }
+            self.keep_in_line(&lease.hold.resource);
+        }
+    }
+
+    /// Removes a lease from the table. The cohort that waits for it is not served yet.
+    pub(crate) fn take(&mut self, token: Token) -> Option<Arc<LeaseState>> {
+        let lease = self.leases.take(token)?;
+        self.shutdown.held(self.leases.len());
+        self.cohorts.released(&lease.hold.resource, token);
+        Some(lease)
+    }
+
+    pub(crate) fn give_back(&self, hold: Hold, executed: Executed, end: Moment) {
+        actix_rt::spawn(self.giver().give_back(hold, self.clock.now(), executed, end));
+    }
+
+    pub(crate) fn giver(&self) -> Giver {
+        let (clock, stats) = (Arc::clone(&self.clock), Arc::clone(&self.stats));
+        let lanes = Rc::clone(&self.lanes);
+        Giver { lanes, clock, stats, unconfirmed: None, _errand: self.shutdown.errand() }
+    }
+}
+
+impl Handler<LeaseOver> for LockManager {
+    type Result = ();
+
+    fn handle(&mut self, over: LeaseOver, _: &mut Self::Context) {
+        self.forget(over.token);
+    }
+}

@@ -1,0 +1,55 @@
+//! Several resources, taken one after the other in the order of their names.
+
+use std::{convert::Infallible, time::Duration};
+
+use actix::Addr;
+use tokio::time::sleep;
+
+use crate::{
+    core::Moment,
+    env::Clock,
+    lease::{Lease, LeaseSet, set::first_lost},
+    manager::LockManager,
+    request::{Acquire, AcquireError, acquire::Options, validated::Plan},
+};
+
+/// The interval between reports when the request requires no heartbeat.
+const NO_HEARTBEAT: Duration = Duration::from_secs(3600);
+
+/// Takes the resources of these plans, which are in order, each with what is left of the wait. Resources that are
+/// taken are held and renewed. They are released if one is not granted. If one is lost while the others are waited
+/// for, all are taken again from the beginning.
+pub(crate) async fn one_by_one(
+    manager: &Addr<LockManager>,
+    clock: &dyn Clock,
+    plans: &[Plan],
+    options: &Options,
+    deadline: Moment,
+) -> Result<LeaseSet, AcquireError> {
+    let report_every = options.heartbeat.map_or(NO_HEARTBEAT, |every| every / 2);
+    'again: loop {
+        let mut leases = Vec::with_capacity(plans.len());
+        for plan in plans {
+            let name = &plan.acquisition.hold.resource;
+            let wait = Some(deadline.remaining(clock.now()));
+            let asking =
+                manager.send(Acquire::with(name, Options { wait, for_a_set: true, ..options.clone() }));
+            let answer = tokio::select! {
+                biased;
+                answer = asking => answer.unwrap_or(Err(AcquireError::Restarted)),
+                _ = first_lost(&leases), if !leases.is_empty() => continue 'again,
+                never = report(&leases, report_every) => match never {},
+            };
+            leases.push(answer.map_err(|error| error.of(name))?);
+        }
+        return Ok(LeaseSet::of(leases));
+    }
+}
+
+/// Reports progress for the worker, which does not hold yet what it waits for.
+async fn report(leases: &[Lease], every: Duration) -> Infallible {
+    loop {
+        leases.iter().for_each(Lease::heartbeat);
+        sleep(every).await;
+    }
+}

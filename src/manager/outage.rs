@@ -1,0 +1,155 @@
+//! The log of outages: a line when the store begins to fail, one a minute while it does, and one when it serves again.
+//!
+//! An outage makes thousands of attempts, renewals and releases fail. Each of these failures is logged at debug level only.
+
+use std::{cell::RefCell, sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use crate::{core::one_line, statistics::Recorder, store::StoreError};
+
+/// The interval between two lines about an outage that lasts.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// The time without a failure after which the store is said to serve again.
+const CALM: Duration = Duration::from_secs(1);
+
+/// The state of the store, as seen from the answers to all operations and from the subscription to hand-overs.
+pub(crate) struct Outage {
+    running: RefCell<Option<Running>>,
+    stats: Arc<Recorder>,
+}
+
+/// An outage that has not ended.
+struct Running {
+    began: Instant,
+    last_failure: Instant,
+    /// Set if an operation was served since the last failure.
+    served: bool,
+    /// Set while hand-overs are not announced, because the inbox is disconnected.
+    deaf: bool,
+    verbs_failed: u64,
+    last_error: String,
+    next_line: Instant,
+    /// Set if anything has failed since the last line.
+    news: bool,
+}
+
+impl Outage {
+    pub(crate) fn new(stats: Arc<Recorder>) -> Self {
+        Self { running: RefCell::new(None), stats }
+    }
+
+    /// Records the answer to an operation, and returns it unchanged.
+    pub(crate) fn seen<T>(&self, verb: &str, answer: Result<T, StoreError>) -> Result<T, StoreError> {
+        match &answer {
+            Err(error) if is_outage(error) => self.failed(verb, error).verbs_failed += 1,
+            // An operation that was never sent says nothing about the store.
+            Err(StoreError::Unsupported { .. }) => {}
+            Ok(_) | Err(_) => self.served(false),
+        }
+        answer
+    }
+
+    /// Records the answers to operations that travelled together, and returns them unchanged.
+    pub(crate) fn seen_each<T>(
+        &self,
+        verb: &str,
+        answers: Vec<Result<T, StoreError>>,
+    ) -> Vec<Result<T, StoreError>> {
+        answers.into_iter().map(|answer| self.seen(verb, answer)).collect()
+    }
+
+    /// Records that the inbox is disconnected: hand-overs are not announced any more, or not yet.
+    pub(crate) fn deaf(&self, error: &StoreError) {
+        self.failed("listen", error).deaf = true;
+    }
+
+    /// Records that the inbox is subscribed: hand-overs are announced.
+    pub(crate) fn listening(&self) {
+        self.served(true);
+    }
+
+    fn served(&self, listens: bool) {
+        if let Some(running) = &mut *self.running.borrow_mut() {
+            running.served = true;
+            running.deaf &= !listens;
+        }
+    }
+
+    fn failed(&self, verb: &str, error: &StoreError) -> std::cell::RefMut<'_, Running> {
+        let now = Instant::now();
+        std::cell::RefMut::map(self.running.borrow_mut(), |running| {
+            let running = running.get_or_insert_with(|| begin(verb, error, now));
+            running.last_failure = now;
+            running.served = false;
+            running.news = true;
+            running.last_error = one_line(error);
+            running
+        })
+    }
+
+    /// Logs the state of the outage, if a line is due. To be called about once a second.
+    pub(crate) fn look(&self) {
+        let now = Instant::now();
+        let mut outage = self.running.borrow_mut();
+        let Some(running) = &mut *outage else { return };
+        let releases_unconfirmed = self.stats.releases_unconfirmed();
+        if running.deaf {
+            running.last_failure = now;
+        } else if running.served && now - running.last_failure >= CALM {
+            let lasted = whole_millis(running.last_failure - running.began);
+            let verbs_failed = running.verbs_failed;
+            tracing::info!(?lasted, verbs_failed, releases_unconfirmed, "the store serves again");
+            *outage = None;
+            return;
+        }
+        if now >= running.next_line {
+            running.next_line = now + EVERY;
+            if std::mem::take(&mut running.news) || running.deaf || releases_unconfirmed > 0 {
+                let Running { verbs_failed, deaf, ref last_error, .. } = *running;
+                let lasting = whole_millis(now - running.began);
+                tracing::warn!(
+                    ?lasting,
+                    verbs_failed,
+                    releases_unconfirmed,
+                    hears_hand_overs = !deaf,
+                    error = last_error,
+                    "the store still fails"
+                );
+            }
+        }
+    }
+}
+
+/// Logs that an outage has begun, and returns its record.
+fn begin(verb: &str, error: &StoreError, now: Instant) -> Running {
+    let last_error = one_line(error);
+    match error {
+        StoreError::Denied { .. } => tracing::warn!(
+            verb,
+            error = last_error,
+            "the store denies access; look at the user, its password and its rights"
+        ),
+        _ => tracing::warn!(verb, error = last_error, "the store fails"),
+    }
+    Running {
+        began: now,
+        last_failure: now,
+        served: false,
+        deaf: false,
+        verbs_failed: 0,
+        last_error,
+        next_line: now + EVERY,
+        news: false,
+    }
+}
+
+/// Returns true if the store did not serve. Other errors are about what was asked.
+const fn is_outage(error: &StoreError) -> bool {
+    error.is_transient() || matches!(error, StoreError::Denied { .. })
+}
+
+fn whole_millis(duration: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}

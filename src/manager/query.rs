@@ -1,0 +1,99 @@
+//! Queries about locks, the manager's counters, and changes while it runs.
+
+use std::{rc::Rc, sync::Arc};
+
+use actix::{ActorFutureExt, Handler, MessageResult, ResponseActFuture, ResponseFuture, WrapFuture};
+
+use crate::{
+    core::ResourceName,
+    manager::{
+        LockManager,
+        ask::ask,
+    },
+    request::{ForceRelease, Inspect, InspectError, IsHeld, List, SetBackoff, Stats, queries::check_limit},
+    statistics::Statistics,
+    store::{Hold, Inspection, Listing},
+};
+
+impl Handler<Inspect> for LockManager {
+    type Result = ResponseFuture<Result<Inspection, InspectError>>;
+
+    fn handle(&mut self, inspect: Inspect, _: &mut Self::Context) -> Self::Result {
+        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
+        Box::pin(async move {
+            let resource = ResourceName::new(inspect.resource)?;
+            let limit = check_limit(inspect.limit)?;
+            let answer = ask("inspect", || store.inspect(&resource, limit)).await;
+            Ok(outage.seen("inspect", answer)?)
+        })
+    }
+}
+
+impl Handler<IsHeld> for LockManager {
+    type Result = ResponseFuture<Result<bool, InspectError>>;
+
+    fn handle(&mut self, question: IsHeld, _: &mut Self::Context) -> Self::Result {
+        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
+        Box::pin(async move {
+            let resource = ResourceName::new(question.resource)?;
+            let hold = Hold { resource, token: question.token, owner: None };
+            let answer = ask("is_held", || store.is_held(&hold)).await;
+            Ok(outage.seen("is_held", answer)?)
+        })
+    }
+}
+
+impl Handler<List> for LockManager {
+    type Result = ResponseFuture<Result<Listing, InspectError>>;
+
+    fn handle(&mut self, list: List, _: &mut Self::Context) -> Self::Result {
+        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
+        Box::pin(async move {
+            let limit = check_limit(list.limit)?;
+            let answer = ask("list", || store.list(&list.prefix, limit)).await;
+            Ok(outage.seen("list", answer)?)
+        })
+    }
+}
+
+impl Handler<ForceRelease> for LockManager {
+    type Result = ResponseActFuture<Self, Result<u64, InspectError>>;
+
+    fn handle(&mut self, force: ForceRelease, _: &mut Self::Context) -> Self::Result {
+        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
+        let forced = async move {
+            let resource = ResourceName::new(force.resource)?;
+            let answer = ask("force_release", || store.force_release(&resource)).await;
+            Ok((resource, outage.seen("force_release", answer)?))
+        };
+        Box::pin(forced.into_actor(self).map(|forced: Result<_, InspectError>, this, _| {
+            let (resource, dropped) = forced?;
+            tracing::info!(%resource, dropped, "released by force");
+            this.opened(&resource);
+            Ok(dropped)
+        }))
+    }
+}
+
+impl Handler<Stats> for LockManager {
+    type Result = MessageResult<Stats>;
+
+    fn handle(&mut self, _: Stats, _: &mut Self::Context) -> MessageResult<Stats> {
+        let snapshot: Statistics = self.stats.snapshot();
+        MessageResult(snapshot)
+    }
+}
+
+impl Handler<SetBackoff> for LockManager {
+    type Result = MessageResult<SetBackoff>;
+
+    fn handle(
+        &mut self,
+        SetBackoff(backoff): SetBackoff,
+        _: &mut Self::Context,
+    ) -> MessageResult<SetBackoff> {
+        let assumed = &mut Arc::make_mut(&mut self.settings).backoff;
+        tracing::info!(from = ?assumed, to = ?backoff, "other pauses between attempts");
+        MessageResult(std::mem::replace(assumed, backoff))
+    }
+}

@@ -1,0 +1,119 @@
+//! Releases: with a hand-off to the next waiter of the process if there is one, repeated if the outcome is unknown.
+
+use std::{sync::Arc, time::Duration};
+
+use actix::{ActorFutureExt, Handler};
+
+use crate::{
+    core::{Executed, LossReason, Standing},
+    lease::{Release, ReleaseError, Released, shared::LeaseState},
+    manager::{
+        LockManager,
+        dispatch::{Passing, Releasing},
+        reclaim::Giver,
+        resend::Again,
+        waiting::{attempts::Attempt, hand_off::is_alone},
+    },
+    runtime::responder::{Later, ReplyTo},
+    store::{self, Hold, StoreError},
+};
+
+impl Handler<Release> for LockManager {
+    type Result = Later<Result<Released, ReleaseError>>;
+
+    fn handle(&mut self, mut release: Release, _: &mut Self::Context) -> Self::Result {
+        let (reply, later) = ReplyTo::new();
+        match release.resource.clone() {
+            Ok(resource) => {
+                let ours = self.leases.get(release.token).filter(|lease| lease.hold.resource == resource);
+                release.lease = ours.or(release.lease);
+                let (lease, token) = (release.lease.clone(), release.token);
+                let again = Again::of(release, &self.address);
+                match lease {
+                    Some(lease) => self.release_ours(lease, reply, again),
+                    None => self.release_unknown(Hold { resource, token, owner: None }, reply, again),
+                }
+            }
+            Err(error) => reply.answer(Err(error.into())),
+        }
+        later
+    }
+}
+
+impl LockManager {
+    fn release_ours(
+        &mut self,
+        lease: Arc<LeaseState>,
+        reply: ReplyTo<Result<Released, ReleaseError>>,
+        again: Again,
+    ) {
+        let (giver, hold) = (self.giver(), lease.hold.clone());
+        let (before, mut unconfirmed) = lease.release();
+        // Not earlier: a lease that is lost meanwhile keeps its lock delay.
+        let closed_for = lease.closed_for();
+        let next = self.next_after(&lease, before);
+        // Only after everything that may panic: until here the lease is still in the table.
+        self.take(hold.token);
+        let then = move |answer: Result<store::Released, StoreError>| {
+            // While an attempt with an unknown outcome may still be executed, one release is not final.
+            let (executed, until) = match lease.perhaps_until() {
+                Some(perhaps_until) => (Executed::Perhaps, lease.end_in_store().max(perhaps_until)),
+                None => (Executed::Certainly, lease.end_in_store()),
+            };
+            if answer.is_err() || executed == Executed::Perhaps {
+                let opening = lease.clock.now() + lease.closed_for();
+                let unconfirmed = unconfirmed.take_if(|_| answer.is_err());
+                let giver = Giver { unconfirmed, ..giver };
+                actix_rt::spawn(giver.give_back(lease.hold.clone(), opening, executed, until));
+            }
+            let answer = match (before, answer) {
+                (Standing::Lost(reason), _) => Err(ReleaseError::Lost { reason }),
+                (Standing::Held | Standing::AtRisk, Ok(store::Released::NotHeld { .. })) => {
+                    lease.found_lost(unconfirmed.take());
+                    Err(ReleaseError::Lost { reason: LossReason::NotHeld })
+                }
+                (_, answer) => answer.map_err(ReleaseError::Store).and_then(released),
+            };
+            drop(unconfirmed);
+            again.not();
+            reply.answer(answer);
+        };
+        if let Some((attempt, overtake)) = next {
+            self.lanes.passes.push(Passing { from: hold, attempt, overtake, then: Box::new(then) });
+        } else {
+            let resource = hold.resource.clone();
+            self.lanes.releases.push(Releasing { hold, closed_for, then: Box::new(then) });
+            self.keep_in_line(&resource);
+        }
+    }
+
+    /// Returns the attempt to which a released lease is handed off, instead of being released in the store first, and
+    /// whether the attempt may overtake others.
+    fn next_after(&mut self, lease: &LeaseState, before: Standing) -> Option<(Attempt, bool)> {
+        let held = matches!(before, Standing::Held | Standing::AtRisk);
+        let for_good = lease.closed_for().is_zero() && lease.perhaps_until().is_none();
+        let passes = held && for_good && is_alone(lease.mode, &lease.hold);
+        passes.then(|| self.set_out_next(&lease.hold.resource)).flatten()
+    }
+
+    fn release_unknown(&self, hold: Hold, reply: ReplyTo<Result<Released, ReleaseError>>, again: Again) {
+        let (giver, now, given) = (self.giver(), self.clock.now(), hold.clone());
+        let end_at_the_latest = now + self.settings.max_ttl;
+        let then = move |answer: Result<store::Released, StoreError>| {
+            if answer.is_err() {
+                actix_rt::spawn(giver.give_back(given, now, Executed::Certainly, end_at_the_latest));
+            }
+            again.not();
+            reply.answer(answer.map_err(ReleaseError::Store).and_then(released));
+        };
+        self.lanes.releases.push(Releasing { hold, closed_for: Duration::ZERO, then: Box::new(then) });
+    }
+}
+
+fn released(released: store::Released) -> Result<Released, ReleaseError> {
+    match released {
+        store::Released::Freed => Ok(Released::Freed),
+        store::Released::StillHeld { count } => Ok(Released::StillHeld { count }),
+        store::Released::NotHeld { .. } => Err(ReleaseError::NotHolder),
+    }
+}

@@ -1,0 +1,78 @@
+//! Renewals, and those of the leases that belong together.
+
+use std::{sync::Arc, time::Duration};
+
+use actix::Handler;
+
+use crate::{
+    core::{LossReason, Standing},
+    lease::{Renew, RenewError, messages::LeaseOver, shared::LeaseState},
+    manager::{
+        LockManager,
+        dispatch::Renewing,
+    },
+    runtime::responder::{Later, ReplyTo},
+    store::{self, StoreError},
+};
+
+impl Handler<Renew> for LockManager {
+    type Result = Later<Result<Duration, RenewError>>;
+
+    fn handle(&mut self, renew: Renew, _: &mut Self::Context) -> Self::Result {
+        let (reply, later) = ReplyTo::new();
+        match self.leases.get(renew.token) {
+            None => reply.answer(Err(RenewError::Unknown)),
+            Some(lease) if lease.expired() => {
+                self.forget(renew.token);
+                reply.answer(Err(RenewError::Lost { reason: reason_of(lease.standing()) }));
+            }
+            Some(lease) => {
+                self.renew_its_set(&lease);
+                self.renew(lease, reply);
+            }
+        }
+        later
+    }
+}
+
+impl LockManager {
+    /// Renews the others of a lease's set when it is renewed, so that they travel together.
+    fn renew_its_set(&self, lease: &LeaseState) {
+        for &token in lease.set().iter().filter(|token| **token != lease.hold.token) {
+            if let Some(other) = self.leases.get(token).filter(|other| other.may_come_along()) {
+                let (reply, _nobody) = ReplyTo::new();
+                self.renew(other, reply);
+            }
+        }
+    }
+
+    fn renew(&self, lease: Arc<LeaseState>, reply: ReplyTo<Result<Duration, RenewError>>) {
+        // Half of what is left: if no answer comes, there is time to ask again.
+        let (hold, ttl, patience) = (lease.hold.clone(), lease.ttl(), lease.remaining() / 2);
+        let (sent, manager) = (lease.asks(), Arc::clone(&self.address));
+        let then = move |answer: Result<store::Renewed, StoreError>| {
+            match answer {
+                Ok(store::Renewed::Extended) if lease.renewed(sent) => {
+                    return reply.answer(Ok(lease.remaining()));
+                }
+                Ok(store::Renewed::Extended) => lease.expire(),
+                Ok(store::Renewed::NotHeld) => drop(lease.lose(LossReason::NotHeld)),
+                Err(error) => {
+                    lease.missed(&error);
+                    return reply.answer(Err(RenewError::Store(error)));
+                }
+            }
+            manager.do_send(LeaseOver { token: lease.hold.token });
+            reply.answer(Err(RenewError::Lost { reason: reason_of(lease.standing()) }));
+        };
+        self.lanes.renewals.push(Renewing { hold, ttl, patience, then: Box::new(then) });
+    }
+}
+
+/// Returns the reason why a lease that cannot be renewed is over.
+fn reason_of(standing: Standing) -> LossReason {
+    match standing {
+        Standing::Lost(reason) => reason,
+        Standing::Released | Standing::Held | Standing::AtRisk => LossReason::Released,
+    }
+}

@@ -1,0 +1,118 @@
+//! The shutdown of a manager: no new requests, time to finish, then everything is released.
+
+use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+
+use actix::{ActorContext, ActorFutureExt, Context, Handler, ResponseActFuture, WrapFuture};
+use tokio::sync::watch;
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
+
+use crate::{
+    core::{Event, LossReason},
+    lease::shared::LeaseState,
+    manager::{LockManager, ask::ask_each},
+    request::{AcquireError, Drained, Shutdown},
+    store::Store,
+};
+
+/// The time that the manager stays for operations in flight when everything else is done. A store that answers
+/// at all has answered by then.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The progress of a manager's shutdown.
+pub(crate) struct Progress {
+    /// The number of shutdowns that have begun and not ended. A later one can only bring the end forward.
+    running: usize,
+    begun: bool,
+    held: watch::Sender<usize>,
+    errands: TaskTracker,
+    done: Rc<Cell<bool>>,
+}
+
+impl Progress {
+    /// Returns the progress of a manager that runs. `done` becomes true when the manager is to stop for good.
+    pub(crate) fn new(done: Rc<Cell<bool>>) -> Self {
+        Self { running: 0, begun: false, held: watch::Sender::default(), errands: TaskTracker::new(), done }
+    }
+
+    /// Registers an operation in flight to the store. The manager stays until the errand is dropped.
+    pub(crate) fn errand(&self) -> Errand {
+        Errand(self.errands.token())
+    }
+
+    /// Resets the count of running shutdowns, which ended with the death of the manager. It still refuses new
+    /// requests, and can be told to shut down again.
+    pub(crate) fn interrupted(&mut self) {
+        self.running = 0;
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Records the number of leases that are held now.
+    pub(crate) fn held(&self, held: usize) {
+        // Nobody waits for the number before a shutdown has begun.
+        if self.begun {
+            self.held.send_replace(held);
+        }
+    }
+}
+
+/// An operation in flight whose answer may still have to be handled: a release, an attempt, a reclaim.
+pub(crate) struct Errand(#[expect(dead_code, reason = "it is there to be dropped")] TaskTrackerToken);
+
+impl Handler<Shutdown> for LockManager {
+    type Result = ResponseActFuture<Self, Drained>;
+
+    fn handle(&mut self, shutdown: Shutdown, _: &mut Context<Self>) -> Self::Result {
+        self.shutdown.begun = true;
+        self.shutdown.running += 1;
+        self.cohorts.clear();
+        for token in self.waiters.tokens() {
+            self.on_or_fail(token, Event::Dismissed, Some(AcquireError::ShuttingDown));
+        }
+        self.refuse_sets(&AcquireError::ShuttingDown);
+        let held = self.leases.len();
+        tracing::info!(held, drain = ?shutdown.drain, "shutting down");
+        self.shutdown.held(held);
+        let mut left = self.shutdown.held.subscribe();
+        let drained = async move {
+            // Past the deadline: what is still held is taken away below.
+            let _ = tokio::time::timeout(shutdown.drain, left.wait_for(|left| *left == 0)).await;
+        };
+        let revoked = drained.into_actor(self).then(|(), this, _| {
+            let left = this.leases.take_all();
+            this.shutdown.held(0);
+            let errand = this.shutdown.errand();
+            this.shutdown.errands.close();
+            let errands = this.shutdown.errands.clone();
+            let revoked = revoke(Arc::clone(&this.store), left);
+            let all = async move {
+                let revoked = revoked.await;
+                drop(errand);
+                // A reclaim after an unknown outcome may take a whole TTL, which nobody wants to wait for.
+                let _ = tokio::time::timeout(FAREWELL, errands.wait()).await;
+                revoked
+            };
+            all.into_actor(this)
+        });
+        Box::pin(revoked.map(move |(revoked, unconfirmed), this, ctx| {
+            this.shutdown.running -= 1;
+            if this.shutdown.running == 0 {
+                this.shutdown.done.set(true);
+                ctx.stop();
+            }
+            tracing::info!(revoked, unconfirmed, "shut down");
+            Drained { finished: held.saturating_sub(revoked), revoked, unconfirmed }
+        }))
+    }
+}
+
+/// Takes leases away: first their holders are told, then the store releases them, all at once. Returns the number of
+/// leases that were taken away, and of those whose release is unconfirmed.
+async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseState>>) -> (usize, usize) {
+    let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
+    let releases: Vec<_> = revoked.iter().map(|lease| (&lease.hold, lease.closed_for())).collect();
+    let answers = ask_each("release", releases.len(), || store.release_each(&releases)).await;
+    (revoked.len(), answers.iter().filter(|answer| answer.is_err()).count())
+}

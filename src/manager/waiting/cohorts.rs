@@ -1,0 +1,87 @@
+//! The cohorts of a manager, by resource.
+
+use std::collections::HashMap;
+
+use crate::core::{Cohort, Lack, ResourceName, Token};
+
+/// The cohorts of a manager, by resource. One that is empty is forgotten.
+#[derive(Default)]
+pub(crate) struct Cohorts {
+    table: HashMap<ResourceName, Cohort<Token>>,
+    arrivals: u64,
+}
+
+impl Cohorts {
+    /// Adds a waiter at the end of its cohort. Returns its arrival, and the number of members ahead of it.
+    pub(crate) fn join(&mut self, resource: &ResourceName, token: Token) -> (u64, usize) {
+        self.arrivals += 1;
+        let ahead = self.table.entry(resource.clone()).or_default().join(token, self.arrivals);
+        (self.arrivals, ahead)
+    }
+
+    /// Makes a member a leader.
+    pub(crate) fn lead(&mut self, resource: &ResourceName, token: Token) {
+        self.with(resource, |cohort| cohort.lead(token));
+    }
+
+    /// Takes out the member of this arrival. If it leads, its place is kept.
+    pub(crate) fn abandon(&mut self, resource: &ResourceName, arrival: u64) {
+        self.with(resource, |cohort| cohort.abandon(arrival));
+    }
+
+    /// Takes out a waiter, with its place.
+    pub(crate) fn leave(&mut self, resource: &ResourceName, token: Token, arrival: Option<u64>) {
+        self.with(resource, |cohort| cohort.leave(token, arrival));
+    }
+
+    /// Notes that the resource was granted: handed off ahead of other processes, or in its turn.
+    pub(crate) fn granted(&mut self, resource: &ResourceName, token: Token, handed_off: bool) {
+        self.with(resource, |cohort| cohort.granted(token, handed_off));
+    }
+
+    /// Notes that the lease of this token is over.
+    pub(crate) fn released(&mut self, resource: &ResourceName, token: Token) {
+        self.with(resource, |cohort| cohort.released(token));
+    }
+
+    fn with(&mut self, resource: &ResourceName, change: impl FnOnce(&mut Cohort<Token>)) {
+        if let Some(cohort) = self.table.get_mut(resource) {
+            change(cohort);
+        }
+    }
+
+    /// The next member, and whether it may be served ahead of other processes (at most `limit` hand-offs in a row).
+    pub(crate) fn next(&self, resource: &ResourceName, limit: u32) -> Option<(Token, bool)> {
+        self.table.get(resource)?.next(limit)
+    }
+
+    /// The leader that came first.
+    pub(crate) fn leader(&self, resource: &ResourceName) -> Option<Token> {
+        self.table.get(resource)?.leader()
+    }
+
+    /// The lease of this manager that holds the resource.
+    pub(crate) fn holder(&self, resource: &ResourceName) -> Option<Token> {
+        self.table.get(resource)?.holder()
+    }
+
+    /// True if others rely on the place of this leader.
+    pub(crate) fn relies_on(&self, resource: &ResourceName, token: Token) -> bool {
+        self.table.get(resource).is_some_and(|cohort| cohort.relies_on(token))
+    }
+
+    /// Returns what a cohort lacks after it has changed. An empty one is forgotten.
+    pub(crate) fn lack(&mut self, resource: &ResourceName) -> Option<Lack<Token>> {
+        let cohort = self.table.get(resource)?;
+        if cohort.is_empty() {
+            self.table.remove(resource);
+            return None;
+        }
+        cohort.lack()
+    }
+
+    /// Forgets all of them.
+    pub(crate) fn clear(&mut self) {
+        self.table.clear();
+    }
+}

@@ -1,0 +1,181 @@
+//! The errors of requests, one enum for each kind. Every variant says what the caller may believe now.
+
+use std::time::Duration;
+
+use crate::{
+    core::{Invalid, ResourceName, exact, readable_debug, rough},
+    store::{Holder, StoreError},
+};
+
+/// The reason why a request got no lease.
+#[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// A value of the request is invalid. Nothing was sent.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// Another holder has the resource. The caller certainly holds nothing.
+    #[error("held by {} for another {}; gave up after {attempts} attempts and {}", name(.by), rough(*.remaining), rough(*.waited))]
+    Held {
+        /// A holder that was in the way at the last attempt.
+        by: Box<Holder>,
+        /// The time after which the holders would have ended on their own, as of that attempt. They may renew.
+        remaining: Duration,
+        /// The number of waiters ahead of the caller, as last reported. `None` if it did not wait in the queue.
+        ahead: Option<u64>,
+        /// The number of attempts that were made.
+        attempts: u32,
+        /// The time that the caller waited.
+        waited: Duration,
+    },
+    /// This resource has as many waiters as it may have. The caller certainly holds nothing, and does not wait.
+    #[error("{waiters} others wait for it already; try again later")]
+    QueueFull {
+        /// The number of waiters.
+        waiters: u64,
+    },
+    /// The manager has as many pending requests as it may have. Nothing was sent.
+    #[error("the lock manager is busy: {pending} requests are pending; try again later")]
+    Busy {
+        /// The number of pending requests.
+        pending: usize,
+    },
+    /// The store gave no certain answer, or can never grant this. The caller holds nothing that it could use. The
+    /// library reclaims what the store may still grant.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The answer came after the lease that it granted had run out. The lease is released.
+    #[error("granted, but the answer took longer than the ttl of {}; use a longer ttl", exact(*ttl))]
+    TooLate {
+        /// The TTL of the request.
+        ttl: Duration,
+    },
+    /// One resource of a set was not granted, so none is. The caller holds nothing of the set.
+    #[error("{resource}: {error}")]
+    OneOfSet {
+        /// The resource that was not granted.
+        resource: ResourceName,
+        /// The reason why it was not granted.
+        #[source]
+        error: Box<AcquireError>,
+    },
+    /// The manager is shutting down and accepts no new requests. The caller holds nothing.
+    #[error("the lock manager is shutting down")]
+    ShuttingDown,
+    /// The manager crashed while this request was pending, and was restarted. The caller holds nothing. The library
+    /// reclaims what the store may have granted. Ask again.
+    #[error("the lock manager was restarted; ask again")]
+    Restarted,
+}
+
+impl AcquireError {
+    /// Returns a short name for counters and logs.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "invalid",
+            Self::Held { .. } => "held",
+            Self::QueueFull { .. } => "queue_full",
+            Self::Busy { .. } => "busy",
+            Self::Store(error) => error.kind(),
+            Self::TooLate { .. } => "too_late",
+            Self::OneOfSet { error, .. } => error.kind(),
+            Self::ShuttingDown => "shutting_down",
+            Self::Restarted => "restarted",
+        }
+    }
+
+    /// Returns the error itself, without the resource of a set that it is about.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::OneOfSet { error, .. } => error.cause(),
+            error => error,
+        }
+    }
+
+    /// Returns the same error as one of this resource of a set, if it is about a resource.
+    pub(crate) fn of(self, resource: &ResourceName) -> Self {
+        match self {
+            Self::Invalid(_) | Self::Busy { .. } | Self::ShuttingDown | Self::Restarted => self,
+            error => Self::OneOfSet { resource: resource.clone(), error: Box::new(error) },
+        }
+    }
+}
+
+/// Describes a holder in a sentence: its owner or else its token, and what it reported about its purpose and its process.
+fn name(holder: &Holder) -> String {
+    let known = |key: &str| holder.metadata.get(key).map(String::as_str);
+    let who = match &holder.owner {
+        Some(owner) => format!("owner {owner}"),
+        None => format!("token {}", holder.token),
+    };
+    let host = known("host").map(|host| format!("host {host}"));
+    let pid = known("pid").map(|pid| format!("pid {pid}"));
+    let about: Vec<_> = [known("purpose").map(str::to_owned), host, pid].into_iter().flatten().collect();
+    if about.is_empty() { who } else { format!("{who} ({})", about.join(", ")) }
+}
+
+/// The reason why a query about locks has no answer.
+#[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum InspectError {
+    /// A value of the query is invalid. Nothing was sent.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The store gave no certain answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The reason why a lock manager does not start. Starting never needs the store.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A setting is invalid.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// There is no actix system to run in. Start it inside `#[actix::main]`, `#[actix_web::main]` or a `System`.
+    #[error("no actix system is running on this thread; start the lock manager inside one")]
+    NoSystem,
+    /// The thread of the arbiter could not be started.
+    #[error("the arbiter of the lock manager could not be started")]
+    Arbiter(#[source] std::io::Error),
+}
+
+readable_debug!(AcquireError, InspectError, StartError);
+
+#[cfg(test)]
+mod tests {
+    use std::{error::Error, io, sync::Arc};
+
+    use super::*;
+
+    #[test]
+    fn what_main_prints_of_an_error_can_be_read() {
+        let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+        let source = Some(Arc::new(refused()) as _);
+        let gone = StoreError::Unavailable { reason: "10.0.0.1:6379: no route".to_owned(), source };
+        for (error, expected) in [
+            (
+                Box::<dyn Error>::from(AcquireError::from(gone.clone())),
+                "AcquireError(the store is not available: 10.0.0.1:6379: no route: connection refused)",
+            ),
+            (
+                ReleaseError::Lost { reason: LossReason::NotHeld }.into(),
+                "ReleaseError(the lease was lost before it was released: the store says it is not held)",
+            ),
+            (
+                StartError::Arbiter(refused()).into(),
+                "StartError(the arbiter of the lock manager could not be started: connection refused)",
+            ),
+            (
+                AcquireError::Invalid(Invalid::new("ttl", "0s", "more")).into(),
+                "AcquireError(invalid ttl: 0s (allowed: more))",
+            ),
+        ] {
+            assert_eq!(format!("{error:?}"), expected);
+        }
+        let twice =
+            StoreError::Unavailable { reason: refused().to_string(), source: Some(Arc::new(refused())) };
+        assert_eq!(format!("{twice:?}"), "StoreError(the store is not available: connection refused)");
+    }
+}

@@ -1,0 +1,14 @@
+//! What a caller asks of a lock manager, its defaults and limits, and the errors.
+
+pub(crate) mod acquire;
+mod errors;
+pub(crate) mod queries;
+pub(crate) mod settings;
+pub(crate) mod validated;
+
+pub use self::{
+    acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock, kind},
+    errors::{AcquireError, InspectError, StartError},
+    queries::{Drained, ForceRelease, Inspect, IsHeld, List, SetBackoff, Shutdown, Stats},
+    settings::{SHORTEST_TTL, Settings},
+};

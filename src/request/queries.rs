@@ -1,0 +1,137 @@
+//! The messages that ask about locks and about the manager, change it, or end it.
+
+use std::time::Duration;
+
+use actix::Message;
+
+use crate::{
+    core::{Backoff, Invalid, Token},
+    request::InspectError,
+    statistics::Statistics,
+    store::{Inspection, Listing},
+};
+
+/// Asks for the holders of a resource.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Inspection, InspectError>")]
+pub struct Inspect {
+    pub(crate) resource: Vec<u8>,
+    pub(crate) limit: usize,
+}
+
+impl Inspect {
+    /// Asks for at most 100 holders of this resource, those that end first.
+    pub fn new(resource: impl AsRef<[u8]>) -> Self {
+        Self { resource: resource.as_ref().to_vec(), limit: 100 }
+    }
+
+    /// Sets the maximum number of holders in the answer, 1 to 10,000. Default: 100.
+    pub const fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+}
+
+/// Asks the store whether a token holds a resource at this moment.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<bool, InspectError>")]
+pub struct IsHeld {
+    pub(crate) resource: Vec<u8>,
+    pub(crate) token: Token,
+}
+
+impl IsHeld {
+    /// Asks about this resource and this token.
+    pub fn new(resource: impl AsRef<[u8]>, token: Token) -> Self {
+        Self { resource: resource.as_ref().to_vec(), token }
+    }
+}
+
+/// Asks for the resources that are not free. This is the only query that scans names, and not meant for hot paths.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Listing, InspectError>")]
+pub struct List {
+    pub(crate) prefix: Vec<u8>,
+    pub(crate) limit: usize,
+}
+
+impl List {
+    /// Asks for at most 1,000 resources whose name starts with `prefix`. An empty prefix matches all.
+    pub fn new(prefix: impl AsRef<[u8]>) -> Self {
+        Self { prefix: prefix.as_ref().to_vec(), limit: 1_000 }
+    }
+
+    /// Sets the maximum number of resources in the answer, 1 to 10,000. Default: 1,000.
+    pub const fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+}
+
+/// Takes a resource away from all its holders: an operator's last resort. Holders learn of it at their next renewal;
+/// until then two may believe that they hold it. The answer is the number of holders that it had.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<u64, InspectError>")]
+pub struct ForceRelease {
+    pub(crate) resource: Vec<u8>,
+}
+
+impl ForceRelease {
+    /// Takes away this resource.
+    pub fn new(resource: impl AsRef<[u8]>) -> Self {
+        Self { resource: resource.as_ref().to_vec() }
+    }
+}
+
+/// Asks for the manager's counters.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Statistics")]
+pub struct Stats;
+
+/// Changes the manager's default pauses between attempts, for requests that come after it. The answer is the previous
+/// default.
+///
+/// It is meant for applications that adapt while running: longer pauses and fewer attempts when the server is loaded
+/// or [`Statistics`] show a falling success rate, the reverse when it is idle.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Backoff")]
+pub struct SetBackoff(
+    /// The new default.
+    pub Backoff,
+);
+
+/// Shuts the manager down. New requests are refused, and pending ones are answered at once. Holders may finish
+/// until the deadline, and their leases are renewed as before. What is still held then is lost to its holder
+/// (who is told), and released.
+///
+/// The manager's actor stops when it has answered. That may take 2 s longer than `drain` if something is still in
+/// flight to the store. A second shutdown can bring the deadline forward, not back; the manager stops after the last.
+///
+/// # Cancel safety
+/// A shutdown that was received goes on if its sender goes.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Drained")]
+pub struct Shutdown {
+    /// The time that holders have to finish. Zero takes everything away at once.
+    pub drain: Duration,
+}
+
+/// The result of a shutdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drained {
+    /// Leases that were held when the shutdown began and were released in time, or ended by themselves.
+    pub finished: usize,
+    /// Leases that were taken away at the deadline.
+    pub revoked: usize,
+    /// The number of these whose release the store has not confirmed. They end with their TTL.
+    pub unconfirmed: usize,
+}
+
+/// Refuses a limit that would make an answer unbounded.
+pub(crate) fn check_limit(limit: usize) -> Result<usize, Invalid> {
+    const MOST: usize = 10_000;
+    if (1..=MOST).contains(&limit) {
+        return Ok(limit);
+    }
+    Err(Invalid::new("limit", limit, format!("1 to {MOST}")))
+}

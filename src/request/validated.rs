@@ -1,0 +1,138 @@
+//! A validated request: every value in its bounds, every default filled in.
+
+use std::{sync::Arc, time::Duration};
+
+use actix::Recipient;
+
+use crate::{
+    core::{Backoff, Invalid, Mode, Owner, RenewalPlan, ResourceName, Token, exact},
+    lease::{LeaseEvent, monitor::LifeSign},
+    request::{
+        Request, SHORTEST_TTL, Settings,
+        acquire::{Options, Takes},
+        settings::in_range,
+    },
+    store::{Acquisition, Hold, Inbox, Metadata, Place},
+};
+
+/// The maximum size of what a holder reports about itself, in bytes.
+const LONGEST_METADATA: usize = 1024;
+
+/// A validated request.
+pub(crate) struct Plan {
+    pub(crate) acquisition: Arc<Acquisition>,
+    /// The time to wait. Zero is a try.
+    pub(crate) wait: Duration,
+    pub(crate) backoff: Backoff,
+    pub(crate) renewal: RenewalPlan,
+    pub(crate) min_hold: Duration,
+    /// True if the lease is part of a set, which is handed out as a whole or not at all.
+    pub(crate) for_a_set: bool,
+    pub(crate) bound_to: Option<LifeSign>,
+    pub(crate) events: Option<Recipient<LeaseEvent>>,
+}
+
+impl Plan {
+    /// Validates a request against the settings. `about` is what every holder of this manager reports about itself.
+    /// `inbox` is notified of hand-overs to its waiters.
+    pub(crate) fn check<Kind>(
+        request: Request<Kind>,
+        token: Token,
+        settings: &Settings,
+        (about, inbox): (&Arc<Metadata>, Inbox),
+    ) -> Result<Self, Invalid> {
+        let Request { resource, takes, options, .. } = request;
+        let owner = options.owner.as_ref().map(Owner::new).transpose()?;
+        let (mode, reentrant) = match takes {
+            Takes::Everything { reentrant } => (Mode::Exclusive, reentrant && owner.is_some()),
+            Takes::OneOfUnlimited => (Mode::Shared, false),
+            Takes::Permits { count, of } => (Mode::permits(count, of)?, false),
+        };
+        let ttl = options.ttl.unwrap_or(settings.ttl);
+        in_range("ttl", ttl, SHORTEST_TTL, settings.max_ttl)?;
+        in_range("lock_delay", options.lock_delay, Duration::ZERO, settings.max_ttl)?;
+        in_range("min_hold", options.min_hold, Duration::ZERO, settings.max_ttl)?;
+        let (wait, backoff) = waiting(&options, settings)?;
+        let place = (!wait.is_zero()).then_some(Place {
+            inbox,
+            patience: settings.patience,
+            grant_window: settings.grant_window,
+            max_waiters: settings.max_waiters,
+        });
+        let renewal = renewal(&options, ttl, settings)?;
+        Ok(Self {
+            acquisition: Arc::new(Acquisition {
+                hold: Hold { resource: ResourceName::new(resource)?, token, owner },
+                mode,
+                reentrant,
+                ttl,
+                lock_delay: options.lock_delay,
+                metadata: metadata(options.metadata, about)?,
+                place,
+            }),
+            wait,
+            backoff,
+            renewal,
+            min_hold: options.min_hold,
+            for_a_set: options.for_a_set,
+            bound_to: options.bound_to,
+            events: options.events,
+        })
+    }
+}
+
+fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff), Invalid> {
+    let backoff = options.backoff.unwrap_or(settings.backoff);
+    let backoff = match options.attempts {
+        Some(attempts) => backoff.attempts(attempts)?,
+        None => backoff,
+    };
+    // A limited number of attempts ends the wait by itself.
+    let asked_to_count = options.attempts.is_some() || options.backoff.is_some();
+    let counts = backoff.max_attempts().is_some() && (asked_to_count || settings.wait.is_zero());
+    let wait = options.wait.unwrap_or(if counts { settings.max_wait } else { settings.wait });
+    in_range("wait", wait, Duration::ZERO, settings.max_wait)?;
+    Ok((wait, backoff))
+}
+
+fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<RenewalPlan, Invalid> {
+    let Options { no_renew, renew_every, max_renewals, max_hold, heartbeat, .. } = *options;
+    let contradicting = [
+        ("renew_every", renew_every.is_some()),
+        ("max_renewals", max_renewals.is_some()),
+        ("heartbeat", heartbeat.is_some()),
+    ];
+    if let Some((field, _)) = contradicting.iter().find(|(_, given)| no_renew && *given) {
+        return Err(Invalid::new(*field, "given together with no_renew", "one of the two"));
+    }
+    if max_renewals == Some(0) {
+        return Err(Invalid::new("max_renewals", 0, "1 or more; use no_renew for none"));
+    }
+    if let Some(every) = renew_every.filter(|every| every.is_zero() || *every >= ttl / 2) {
+        let allowed = format!("more than zero, and less than half of ttl ({})", exact(ttl));
+        return Err(Invalid::new("renew_every", exact(every), allowed));
+    }
+    if heartbeat.is_some_and(|every| every.is_zero()) {
+        return Err(Invalid::new("heartbeat", "0s", "more than zero"));
+    }
+    if let Some(most) = max_hold.filter(|most| most.is_zero() || *most < options.min_hold) {
+        let allowed = format!("more than zero, and at least min_hold ({})", exact(options.min_hold));
+        return Err(Invalid::new("max_hold", exact(most), allowed));
+    }
+    let interval = renew_every.unwrap_or_else(|| settings.renewal_interval_of(ttl));
+    Ok(RenewalPlan { interval: (!no_renew).then_some(interval), max_renewals, max_hold, heartbeat })
+}
+
+fn metadata(told: Metadata, about: &Arc<Metadata>) -> Result<Arc<Metadata>, Invalid> {
+    if told.is_empty() {
+        return Ok(Arc::clone(about));
+    }
+    let bytes: usize = told.iter().map(|(key, value)| key.len() + value.len()).sum();
+    if bytes > LONGEST_METADATA {
+        let allowed = format!("at most {LONGEST_METADATA} bytes, keys and values together");
+        return Err(Invalid::new("metadata", format_args!("{bytes} bytes"), allowed));
+    }
+    let mut metadata = Metadata::clone(about);
+    metadata.extend(told);
+    Ok(Arc::new(metadata))
+}

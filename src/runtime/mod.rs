@@ -1,0 +1,6 @@
+//! Tools around actix and tokio that know no lock: supervision, batches, deferred replies, timers.
+
+pub(crate) mod batcher;
+pub(crate) mod responder;
+pub(crate) mod supervisor;
+pub(crate) mod timer_queue;

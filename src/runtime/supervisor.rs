@@ -1,0 +1,264 @@
+//! A supervisor that keeps an actor alive: a panic, or a stop that nobody asked for, restarts it.
+//!
+//! [`actix::Supervisor`] does not survive a panic. This one polls the actor's context inside `catch_unwind` and
+//! restarts it, so the mailbox, its queued messages and every `Addr` survive. A program built with `panic = "abort"`
+//! has no supervision: there a panic ends the process, and leases end with their TTL.
+
+use std::{
+    any::Any,
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    time::Duration,
+};
+
+use actix::{Actor, Context, Supervised, dev::ContextFut};
+use futures_util::FutureExt;
+
+/// The pause before a restart if choosing the pause panics itself.
+const AFTER_A_PANIC_IN_DIED: Duration = Duration::from_secs(1);
+
+/// The cause of an actor's death.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Death {
+    /// A panic in a handler, a timer, or a future of its context.
+    Panicked(String),
+    /// A stop that nobody asked for.
+    Stopped,
+}
+
+/// Runs an actor until it stops after `is_done` has become true. After every other death the actor is restarted, with
+/// the pause that `died` returns. The value of the actor survives; its timers and futures do not.
+pub(crate) async fn supervise<A>(
+    // Boxed: it would be copied into every future around this one.
+    mut context: Box<ContextFut<A, Context<A>>>,
+    is_done: impl Fn() -> bool,
+    mut died: impl FnMut(Death) -> Duration,
+) where
+    A: Actor<Context = Context<A>> + Supervised,
+{
+    loop {
+        let life = poll_fn(|cx| Pin::new(&mut *context).poll(cx));
+        // After a panic the actor's fields may be half changed. `Supervised::restarting` is where it repairs them.
+        let death = match AssertUnwindSafe(life).catch_unwind().await {
+            Ok(()) => Death::Stopped,
+            Err(panic) => Death::Panicked(message_of(panic.as_ref())),
+        };
+        if is_done() {
+            return;
+        }
+        let mut next = Err(death);
+        // A panic in `restarting` is one more death: what it repairs is repaired only when it has returned.
+        while let Err(death) = next {
+            let pause = catch_unwind(AssertUnwindSafe(|| died(death)));
+            tokio::time::sleep(pause.unwrap_or(AFTER_A_PANIC_IN_DIED)).await;
+            if is_done() {
+                return;
+            }
+            next = catch_unwind(AssertUnwindSafe(|| context.restart()))
+                .map_err(|panic| Death::Panicked(message_of(panic.as_ref())));
+        }
+        if next == Ok(false) {
+            return;
+        }
+    }
+}
+
+/// Returns the message of a panic.
+pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
+}
+
+/// The pause before the next restart: doubled with each death in a row, up to a maximum.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pacing {
+    first: Duration,
+    longest: Duration,
+    in_a_row: u32,
+}
+
+impl Pacing {
+    pub(crate) const fn new(first: Duration, longest: Duration) -> Self {
+        Self { first, longest, in_a_row: 0 }
+    }
+
+    /// Returns the shortest pause.
+    pub(crate) const fn first(&self) -> Duration {
+        self.first
+    }
+
+    /// Resets the pause, because the actor has shown that it works.
+    pub(crate) const fn well(&mut self) {
+        self.in_a_row = 0;
+    }
+
+    /// Returns the pause after one more death.
+    pub(crate) fn next(&mut self) -> Duration {
+        let doubled = self.first.saturating_mul(1_u32.checked_shl(self.in_a_row).unwrap_or(u32::MAX));
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        doubled.min(self.longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::RefCell, rc::Rc};
+
+    use actix::{ActorContext, AsyncContext, Handler, Message, WrapFuture};
+
+    use super::*;
+
+    /// The way in which a [`Mortal`] is to die.
+    #[derive(Clone, Copy, Message)]
+    #[rtype(result = "()")]
+    enum Die {
+        InHandler,
+        InTimer,
+        InSpawnedFuture,
+        InWait,
+        WhileStarting,
+        WhileRestarting,
+        ByStopping,
+        ByTerminating,
+    }
+
+    #[derive(Message)]
+    #[rtype(result = "u32")]
+    struct Lives;
+
+    #[derive(Default)]
+    struct Mortal {
+        lives: u32,
+        dies_at_next_start: bool,
+        dies_when_restarted: bool,
+        restarts: u32,
+    }
+
+    impl Actor for Mortal {
+        type Context = Context<Self>;
+
+        fn started(&mut self, _: &mut Self::Context) {
+            assert!(!std::mem::take(&mut self.dies_at_next_start), "while starting");
+            self.lives += 1;
+        }
+    }
+
+    impl Supervised for Mortal {
+        fn restarting(&mut self, _: &mut Self::Context) {
+            assert!(!std::mem::take(&mut self.dies_when_restarted), "while restarting");
+            self.restarts += 1;
+        }
+    }
+
+    impl Handler<Die> for Mortal {
+        type Result = ();
+
+        fn handle(&mut self, die: Die, ctx: &mut Self::Context) {
+            match die {
+                Die::InHandler => panic!("in a handler"),
+                Die::InTimer => drop(ctx.run_later(Duration::from_millis(5), |_, _| panic!("in a timer"))),
+                Die::InSpawnedFuture => drop(ctx.spawn(async { panic!("in a future") }.into_actor(self))),
+                Die::InWait => ctx.wait(async { panic!("in a wait") }.into_actor(self)),
+                Die::WhileStarting => {
+                    self.dies_at_next_start = true;
+                    ctx.stop();
+                }
+                Die::WhileRestarting => {
+                    self.dies_when_restarted = true;
+                    ctx.stop();
+                }
+                Die::ByStopping => ctx.stop(),
+                Die::ByTerminating => ctx.terminate(),
+            }
+        }
+    }
+
+    impl Handler<Lives> for Mortal {
+        type Result = u32;
+
+        fn handle(&mut self, _: Lives, _: &mut Self::Context) -> u32 {
+            assert!(self.restarts + 1 >= self.lives, "nothing is restarted that was not repaired");
+            self.lives
+        }
+    }
+
+    /// Lets an actor die once. Returns the deaths, and the number of its lives when it answered again.
+    fn dies(die: Die) -> (Vec<Death>, u32) {
+        let runtime =
+            || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        actix::System::with_tokio_rt(runtime).block_on(async {
+            let deaths = Rc::new(RefCell::new(Vec::new()));
+            let context = Context::new();
+            let address = context.address();
+            let mut pacing = Pacing::new(Duration::from_millis(10), Duration::from_secs(1));
+            let seen = Rc::clone(&deaths);
+            let died = move |death| {
+                seen.borrow_mut().push(death);
+                pacing.next()
+            };
+            actix_rt::spawn(supervise(Box::new(context.into_future(Mortal::default())), || false, died));
+            address.do_send(die);
+            while deaths.borrow().is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            // Queued before the restart: the mailbox survives, and so does every address.
+            let lives = address.send(Lives).await.unwrap();
+            (deaths.take(), lives)
+        })
+    }
+
+    fn panicked(message: &str) -> Vec<Death> {
+        vec![Death::Panicked(message.to_owned())]
+    }
+
+    #[test]
+    fn a_panic_in_a_handler_is_survived() {
+        assert_eq!(dies(Die::InHandler), (panicked("in a handler"), 2));
+    }
+
+    #[test]
+    fn a_panic_in_a_timer_is_survived() {
+        assert_eq!(dies(Die::InTimer), (panicked("in a timer"), 2));
+    }
+
+    #[test]
+    fn a_panic_in_a_spawned_future_is_survived() {
+        assert_eq!(dies(Die::InSpawnedFuture), (panicked("in a future"), 2));
+    }
+
+    #[test]
+    fn a_panic_in_a_future_that_is_waited_for_is_survived() {
+        assert_eq!(dies(Die::InWait), (panicked("in a wait"), 2));
+    }
+
+    #[test]
+    fn a_panic_while_starting_is_survived() {
+        let (deaths, lives) = dies(Die::WhileStarting);
+        assert_eq!(deaths, [Death::Stopped, Death::Panicked("while starting".to_owned())]);
+        assert_eq!(lives, 2);
+    }
+
+    #[test]
+    fn a_restart_that_panics_is_one_more_death_and_is_made_again() {
+        let (deaths, lives) = dies(Die::WhileRestarting);
+        assert_eq!(deaths, [Death::Stopped, Death::Panicked("while restarting".to_owned())]);
+        assert_eq!(lives, 2);
+    }
+
+    #[test]
+    fn a_stop_that_nobody_asked_for_is_survived() {
+        assert_eq!(dies(Die::ByStopping), (vec![Death::Stopped], 2));
+        assert_eq!(dies(Die::ByTerminating), (vec![Death::Stopped], 2));
+    }
+
+    #[test]
+    fn pauses_double_with_deaths_in_a_row_up_to_the_longest() {
+        let mut pacing = Pacing::new(Duration::from_millis(10), Duration::from_millis(50));
+        let mut pauses = || pacing.next().as_millis();
+        assert_eq!([pauses(), pauses(), pauses(), pauses()], [10, 20, 40, 50]);
+        (0..100).for_each(|_| assert_eq!(pauses(), 50));
+        pacing.well();
+        assert_eq!(pacing.next().as_millis(), 10);
+    }
+}

@@ -1,0 +1,109 @@
+//! The fence clock of a quorum: it proposes one fence to all nodes, so that none has to be raised.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crate::core::{Fence, Moment};
+
+/// The lead of proposals over the known clocks of the nodes: about the variation in the transit time of requests. It does
+/// not accumulate, because proposals follow the clocks and not the fences.
+const LEAD: Duration = Duration::from_millis(5);
+
+/// The known clocks and fences of the nodes.
+#[derive(Debug, Default)]
+pub(super) struct Pace(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The reading of the fastest clock when it executed a request, less the time at which that request was sent, in µs.
+    /// `None` until a node has reported its clock.
+    ahead: Option<i64>,
+    /// The largest fence that was seen or proposed.
+    largest: u64,
+}
+
+impl Pace {
+    /// Returns the fence for the first of `count` requests that are sent now; zero if no clock is known.
+    pub(super) fn propose(&self, count: usize, now: Moment) -> Fence {
+        let mut known = self.known();
+        let Some(ahead) = known.ahead else {
+            return Fence::new(0);
+        };
+        let first = (micros(now + LEAD).saturating_add_signed(ahead)).max(known.largest.saturating_add(1));
+        known.largest = first.saturating_add(count as u64 - 1);
+        Fence::new(first)
+    }
+
+    /// Records that nodes gave out fences up to this one.
+    pub(super) fn seen(&self, fence: Fence) {
+        let mut known = self.known();
+        known.largest = known.largest.max(fence.get());
+    }
+
+    /// Records the reading of the fastest clock when it executed a request that was sent at `sent`. A request that took
+    /// long takes effect at once, and its effect fades slowly.
+    pub(super) fn follow(&self, clock: Fence, sent: Moment) {
+        const SLOWLY: i64 = 256;
+        let now = ahead(clock, sent);
+        let mut known = self.known();
+        let before = known.ahead.unwrap_or(now);
+        known.ahead = Some(now.max(before - before.saturating_sub(now) / SLOWLY));
+    }
+
+    /// Records that a clock read this before now.
+    pub(super) fn at_least(&self, clock: Fence, now: Moment) {
+        let mut known = self.known();
+        known.ahead = known.ahead.max(Some(ahead(clock, now)));
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // No code panics half-way while it holds this lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn ahead(clock: Fence, of: Moment) -> i64 {
+    i64::try_from(clock.get()).unwrap_or(i64::MAX).saturating_sub_unsigned(micros(of))
+}
+
+fn micros(moment: Moment) -> u64 {
+    let since = Moment::since_origin(Duration::ZERO).elapsed(moment);
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Moment {
+        Moment::since_origin(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn proposals_follow_the_clocks_at_the_pace_of_time_and_never_repeat_a_number() {
+        let pace = Pace::default();
+        assert_eq!(pace.propose(1, at(1_000)), Fence::new(0));
+        pace.follow(Fence::new(9_000_000), at(1_000));
+        assert_eq!(pace.propose(3, at(1_010)), Fence::new(9_015_000));
+        assert_eq!(pace.propose(1, at(1_010)), Fence::new(9_015_003));
+        pace.seen(Fence::new(9_900_000));
+        assert_eq!(pace.propose(1, at(1_010)), Fence::new(9_900_001));
+        assert_eq!(pace.propose(1, at(2_000)), Fence::new(10_005_000));
+    }
+
+    #[test]
+    fn a_request_that_took_long_is_forgotten_slowly() {
+        let pace = Pace::default();
+        pace.follow(Fence::new(1_000_000), at(1_000));
+        // The request took 30 ms to arrive.
+        pace.follow(Fence::new(1_130_000), at(1_100));
+        assert_eq!(pace.propose(1, at(1_200)), Fence::new(1_235_000));
+        for turn in 2..4_000 {
+            pace.follow(Fence::new(turn * 100_000 + 1_000_000), at(turn * 100 + 1_000));
+        }
+        let proposed = pace.propose(1, at(401_000)).get();
+        assert!((401_005_000..401_005_300).contains(&proposed), "{proposed}");
+    }
+}

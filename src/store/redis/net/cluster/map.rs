@@ -1,0 +1,144 @@
+//! The map of a cluster from slots to nodes, as one of the nodes told it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use redis::{RedisResult, Value, aio::MultiplexedConnection};
+use tokio::time::Instant;
+
+use crate::store::redis::net::{cluster::slot::SLOTS, connection::Request, urls::Node};
+
+/// The masters of a cluster and their slots.
+#[derive(Default)]
+pub(crate) struct Map {
+    /// The number of times it was read, so that many who find it wrong read it once.
+    pub(crate) version: u64,
+    pub(crate) read_at: Option<Instant>,
+    masters: Vec<Node>,
+    /// For each slot an index into `masters`; nothing before it was read.
+    slots: Vec<Option<u16>>,
+}
+
+impl Map {
+    /// Returns the node that has this slot, if any is known.
+    pub(crate) fn node(&self, slot: u16) -> Option<&Node> {
+        let place = (*self.slots.get(usize::from(slot))?)?;
+        self.masters.get(usize::from(place))
+    }
+
+    /// Moves this slot to another node, because a node has told so.
+    pub(crate) fn moved(&mut self, slot: u16, to: &Node) {
+        let place = self.place(to);
+        if let Some(slot) = self.slots.get_mut(usize::from(slot)) {
+            *slot = place;
+        }
+    }
+
+    /// Returns all nodes that have slots.
+    pub(crate) fn masters(&self) -> BTreeSet<Node> {
+        let mut places: Vec<u16> = self.slots.iter().flatten().copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        places.into_iter().map(|place| self.masters[usize::from(place)].clone()).collect()
+    }
+
+    fn place(&mut self, node: &Node) -> Option<u16> {
+        let known = self.masters.iter().position(|known| known == node);
+        let place = known.unwrap_or_else(|| {
+            self.masters.push(node.clone());
+            self.masters.len() - 1
+        });
+        u16::try_from(place).ok()
+    }
+
+    /// Reads the answer of `asked` to [`Slots`]; `None` if it makes no sense.
+    pub(crate) fn read(answer: Value, asked: &Node, version: u64) -> Option<Self> {
+        let mut map = Self {
+            version,
+            read_at: Some(Instant::now()),
+            masters: Vec::new(),
+            slots: vec![None; usize::from(SLOTS)],
+        };
+        let ranges: Vec<Vec<Value>> = redis::from_redis_value(answer).ok()?;
+        for range in ranges {
+            let [first, last, master, ..] = &range[..] else { return None };
+            let (first, last) = (slot(first)?, slot(last)?);
+            let place = map.place(&node(master, asked)?);
+            map.slots.get_mut(first..=last)?.fill(place);
+        }
+        Some(map)
+    }
+}
+
+fn slot(value: &Value) -> Option<usize> {
+    match value {
+        Value::Int(number) => usize::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+/// Reads an address as nodes tell it. A node that does not know its own address is where it was asked. A node that
+/// should tell a name and has none says `?` in its place, and tells its address behind.
+pub(crate) fn node(value: &Value, asked: &Node) -> Option<Node> {
+    let Value::Array(parts) = value else { return None };
+    let [host, Value::Int(port), more @ ..] = &parts[..] else { return None };
+    let host: Option<String> = redis::from_redis_value_ref(host).ok()?;
+    let host = match host.as_deref() {
+        Some("?") => more.get(1).and_then(address_behind),
+        _ => host,
+    };
+    let host = host.filter(|host| !host.is_empty()).unwrap_or_else(|| asked.host().to_owned());
+    Some(Node::new(host, u16::try_from(*port).ok()?))
+}
+
+fn address_behind(more: &Value) -> Option<String> {
+    let mut more: HashMap<String, String> = redis::from_redis_value_ref(more).ok()?;
+    more.remove("ip")
+}
+
+/// The request for the map.
+pub(crate) struct Slots;
+
+impl Request for Slots {
+    async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        redis::cmd("CLUSTER").arg("SLOTS").query_async(connection).await
+    }
+
+    fn is_answered_by(&self, answer: &Value) -> bool {
+        // No script answers with a list of lists.
+        matches!(answer, Value::Array(ranges) if ranges.iter().all(|range| matches!(range, Value::Array(_))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    /// Returns the masters of a cluster of one node that tells this of where it is.
+    fn masters(host: Value, more: Vec<Value>) -> Vec<String> {
+        let node = [vec![host, Value::Int(7), text("id")], more].concat();
+        let range = vec![Value::Int(0), Value::Int(16_383), Value::Array(node)];
+        let answer = Value::Array(vec![Value::Array(range)]);
+        let map = Map::read(answer, &Node::new("asked".to_owned(), 1), 1).unwrap();
+        map.masters().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_node_is_where_it_says_or_else_where_it_was_asked() {
+        let behind = |name: &str, is: &str| vec![Value::Array(vec![text(name), text(is)])];
+        for (host, more, expected) in [
+            (text("10.0.0.1"), vec![], "10.0.0.1:7"),
+            (text("::1"), vec![], "[::1]:7"),
+            (text("a.test"), behind("ip", "10.0.0.1"), "a.test:7"),
+            (text("?"), behind("ip", "10.0.0.1"), "10.0.0.1:7"),
+            (text("?"), vec![], "asked:7"),
+            (text(""), behind("hostname", "a.test"), "asked:7"),
+            (Value::Nil, behind("ip", "10.0.0.1"), "asked:7"),
+        ] {
+            assert_eq!(masters(host, more), [expected]);
+        }
+    }
+}

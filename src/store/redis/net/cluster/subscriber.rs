@@ -1,0 +1,214 @@
+//! Notifications on a cluster: a subscription on every master, and each notification once.
+//!
+//! A message that is published on one node reaches the subscribers on all of them, so one subscription would be enough
+//! to receive everything. But the scripts skip waiters whose inbox has no subscriber, and a node counts only its own
+//! subscribers.
+
+use std::{collections::BTreeMap, mem::discriminant, time::Duration};
+
+use futures_util::{
+    FutureExt, Stream, StreamExt,
+    stream::{self, BoxStream, SelectAll},
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    core::Token,
+    store::{
+        Announcement, StoreError,
+        redis::net::{
+            cluster::{Cluster, Map},
+            endpoint::Target,
+            subscriber::Listener,
+            urls::Node,
+        },
+    },
+};
+
+/// The time within which the copies of one message arrive, over all nodes.
+const COPIES_WITHIN: Duration = Duration::from_secs(2);
+/// The interval at which the map is read again while nobody else does so.
+const PERIOD: Duration = Duration::from_secs(5);
+
+type Lines = SelectAll<BoxStream<'static, (Node, Announcement)>>;
+
+/// A subscriber to one channel on all masters, for as long as its stream is there.
+struct Inbox {
+    cluster: Cluster,
+    channel: String,
+    map: watch::Receiver<Map>,
+    lines: Lines,
+    /// For each master, true if its subscription is open; `None` while that is not known.
+    open: BTreeMap<Node, Option<bool>>,
+    heard: Heard,
+    /// True if the last state that was told is disconnected.
+    deaf: bool,
+    next_look: Instant,
+}
+
+enum Event {
+    Map,
+    Announced(Node, Announcement),
+}
+
+impl Cluster {
+    pub(in crate::store::redis) fn announcements(
+        &self,
+        channel: String,
+    ) -> impl Stream<Item = Announcement> + Send + use<> {
+        let mut map = self.0.map.subscribe();
+        map.mark_changed();
+        let inbox = Inbox {
+            cluster: self.clone(),
+            channel,
+            map,
+            lines: SelectAll::new(),
+            open: BTreeMap::new(),
+            heard: Heard::default(),
+            deaf: false,
+            next_look: Instant::now(),
+        };
+        stream::unfold(inbox, |mut inbox| async { Some((inbox.next().await, inbox)) })
+    }
+}
+
+impl Inbox {
+    async fn next(&mut self) -> Announcement {
+        loop {
+            let told = match self.event().await {
+                Event::Map => {
+                    self.follow();
+                    None
+                }
+                Event::Announced(node, announced) => self.hear(node, announced),
+            };
+            if let Some(told) = told {
+                return told;
+            }
+            if self.open.is_empty()
+                && let Some(error) = self.look().await
+            {
+                return error;
+            }
+        }
+    }
+
+    async fn event(&mut self) -> Event {
+        let Self { cluster, map, lines, next_look, .. } = self;
+        tokio::select! {
+            // It fails only if the sender is gone, which the cluster owns.
+            _ = map.changed() => Event::Map,
+            Some((node, announced)) = lines.next() => Event::Announced(node, announced),
+            () = tokio::time::sleep_until(*next_look) => {
+                *next_look = Instant::now() + PERIOD;
+                cluster.read_map_meanwhile(map.borrow().version, None);
+                Event::Map
+            }
+        }
+    }
+
+    /// Reads the map for the first time. If that fails, it returns the error as a notification, once.
+    async fn look(&mut self) -> Option<Announcement> {
+        const PAUSE: Duration = Duration::from_millis(200);
+        let version = self.map.borrow().version;
+        let error: StoreError = self.cluster.read_map(version, None).await?;
+        if !self.deaf {
+            self.deaf = true;
+            return Some(Announcement::Deaf(error));
+        }
+        sleep(PAUSE).await;
+        self.map.mark_changed();
+        None
+    }
+
+    /// Opens a subscription to every new master. The subscription to a node that is no longer a master ends by itself.
+    fn follow(&mut self) {
+        let masters = self.map.borrow_and_update().masters();
+        self.open.retain(|node, _| masters.contains(node));
+        for node in masters {
+            if !self.open.contains_key(&node)
+                && let Ok(client) = self.cluster.0.nodes.client(&node)
+            {
+                let options = &self.cluster.0.options;
+                let (connect, response) = (options.connect_timeout, options.response_timeout);
+                let listener =
+                    Listener::new(Target::Fixed(Box::new(client)), self.channel.clone(), connect, response);
+                let mut map = self.map.clone();
+                let (this, who) = (node.clone(), node.clone());
+                let no_master = async move {
+                    // It fails only if the sender is gone, which the cluster owns.
+                    let _ = map.wait_for(|map| !map.masters().contains(&this)).await;
+                };
+                let line = listener.announcements().map(move |announced| (who.clone(), announced));
+                self.lines.push(line.take_until(no_master.boxed()).boxed());
+                self.open.insert(node, None);
+            }
+        }
+    }
+
+    fn hear(&mut self, node: Node, announced: Announcement) -> Option<Announcement> {
+        let opened = match announced {
+            Announcement::HandedOver(token) | Announcement::Next(token) | Announcement::GoOn(token) => {
+                let first = self.heard.is_first((token, discriminant(&announced)), &node);
+                return first.then_some(announced);
+            }
+            Announcement::Listening => true,
+            Announcement::Deaf(_) => false,
+        };
+        // The subscription to a node that is no longer a master may have had a last word.
+        *self.open.get_mut(&node)? = Some(opened);
+        if !opened {
+            self.cluster.read_map_meanwhile(self.map.borrow().version, Some(node));
+        }
+        if self.open.values().any(Option::is_none) {
+            return None;
+        }
+        // One open subscription receives from all nodes. One that opens again may have missed what its own node had to say.
+        let hears = self.open.values().any(|open| *open == Some(true));
+        let told = if opened || (hears && self.deaf) { Some(Announcement::Listening) } else { None };
+        let told = if hears { told } else { (!self.deaf).then_some(announced) };
+        self.deaf = !hears;
+        told
+    }
+}
+
+type Message = (Token, std::mem::Discriminant<Announcement>);
+
+/// The messages of a moment ago, and the node that sent each of them first: those of the other nodes are copies.
+#[derive(Default)]
+struct Heard {
+    first: BTreeMap<Token, Vec<(Message, Node, Instant)>>,
+    forget: Option<Instant>,
+}
+
+impl Heard {
+    fn is_first(&mut self, message: Message, node: &Node) -> bool {
+        let now = Instant::now();
+        self.forget_old(now);
+        let heard = self.first.entry(message.0).or_default();
+        match heard.iter_mut().find(|(known, ..)| *known == message) {
+            Some((_, first, at)) if now < *at + COPIES_WITHIN => {
+                // A repeat from the same node is a new message, and no copy.
+                first == node
+            }
+            Some((_, first, at)) => {
+                (*first, *at) = (node.clone(), now);
+                true
+            }
+            None => {
+                heard.push((message, node.clone(), now));
+                true
+            }
+        }
+    }
+
+    fn forget_old(&mut self, now: Instant) {
+        if self.forget.is_none_or(|at| now >= at) {
+            self.first.retain(|_, heard| heard.iter().any(|(.., at)| now < *at + COPIES_WITHIN));
+            self.forget = Some(now + COPIES_WITHIN);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The connection to one server: opened when it is needed, shared by all, opened again when it broke.
+//!
+//! The client library has a manager that reconnects, but it does not say whether a failed verb was sent, it keeps
+//! a refused password for good, and it cannot be told to drop a connection that answers out of turn. All three
+//! matter here.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, Shared},
+};
+use redis::{
+    AsyncConnectionConfig, Client, Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection,
+};
+use tokio::time::{Instant, timeout};
+
+use crate::{
+    core::rough,
+    store::{
+        StoreError,
+        redis::net::{
+            endpoint::Target, errors, options::RedisOptions, plain_port, silence::Silence,
+            subscriber::Listener, urls::Node,
+        },
+    },
+};
+
+/// A request, which knows how to send itself and which answers are its own.
+pub(crate) trait Request: Sync {
+    /// Sends it and waits for the answer.
+    fn send(&self, connection: &mut MultiplexedConnection)
+    -> impl Future<Output = RedisResult<Value>> + Send;
+
+    /// Returns true if this is an answer to this request, and not to another one.
+    fn is_answered_by(&self, answer: &Value) -> bool;
+
+    /// Returns the slot of a cluster that all its keys are in; `None` for a request that any node can answer.
+    fn slot(&self) -> Option<u16> {
+        None
+    }
+
+    /// Sends it to a node that is still receiving the slot, and waits for the answer.
+    fn send_asking(
+        &self,
+        connection: &mut MultiplexedConnection,
+    ) -> impl Future<Output = RedisResult<Value>> + Send {
+        self.send(connection)
+    }
+}
+
+/// An answer, and whether it took more than one try.
+pub(crate) struct Answered {
+    pub(crate) value: Value,
+    /// True if an earlier try of the same request was sent and lost: it may have been executed.
+    pub(crate) repeated: bool,
+}
+
+pub(crate) struct Connection {
+    target: Target,
+    greeting: Arc<Pipeline>,
+    connect_timeout: Duration,
+    response_timeout: Duration,
+    link: Arc<Mutex<Link>>,
+}
+
+type Opening = Shared<BoxFuture<'static, Result<Opened, StoreError>>>;
+
+#[derive(Clone)]
+struct Opened {
+    connection: MultiplexedConnection,
+    /// The address of the server.
+    address: Arc<str>,
+    /// The master that the sentinels named for it.
+    master: Option<Node>,
+}
+
+/// The current connection, open or opening.
+#[derive(Default)]
+struct Link {
+    /// The number of the connection, so that one that broke is given up once and not its successor as well.
+    generation: u64,
+    opening: Option<Opening>,
+    silence: Silence,
+}
+
+/// The failure of a try, as far as it decides where and when the next one goes.
+pub(crate) enum Failure {
+    /// The connection is gone; whether the request was executed is open.
+    Gone(StoreError),
+    /// There was no connection. Nothing was sent.
+    Unreachable(StoreError),
+    /// The server did not execute it, and names the node that would, as `host:port`; if `asked`, only this once.
+    Elsewhere {
+        node: String,
+        asked: bool,
+        error: StoreError,
+    },
+    /// The server did not execute it, and may do so in a moment.
+    Later(StoreError),
+    Other(StoreError),
+}
+
+impl Failure {
+    pub(crate) fn into_error(self) -> StoreError {
+        match self {
+            Self::Elsewhere { error, .. }
+            | Self::Gone(error)
+            | Self::Unreachable(error)
+            | Self::Later(error)
+            | Self::Other(error) => error,
+        }
+    }
+
+    fn of(error: RedisError, address: &str) -> Self {
+        let told = errors::at(address, errors::after_sending(error.clone()));
+        if error.is_io_error() {
+            return Self::Gone(told);
+        }
+        let redirect = error.redirect_node().map(|(node, _)| node.to_owned());
+        let asked = error.code() == Some("ASK");
+        let later = errors::is_worth_a_moment(&error);
+        let error = told;
+        match redirect {
+            Some(node) => Self::Elsewhere { node, asked, error },
+            None if later => Self::Later(error),
+            None => Self::Other(error),
+        }
+    }
+}
+
+impl Connection {
+    /// Creates a connection that begins with this `greeting`. A server that is full, asks for a password or speaks
+    /// something else accepts a connection and says so afterwards; the greeting shows that before a verb is sent.
+    pub(crate) fn new(target: Target, greeting: Arc<Pipeline>, options: &RedisOptions) -> Self {
+        let &RedisOptions { connect_timeout, response_timeout, .. } = options;
+        Self { target, greeting, connect_timeout, response_timeout, link: Arc::default() }
+    }
+
+    /// Returns another connection to the same server.
+    pub(crate) fn beside(&self) -> Self {
+        let &Self { ref target, ref greeting, connect_timeout, response_timeout, link: _ } = self;
+        let (target, greeting) = (target.clone(), Arc::clone(greeting));
+        Self { target, greeting, connect_timeout, response_timeout, link: Arc::default() }
+    }
+
+    /// Returns a listener to this channel, on connections of its own.
+    pub(crate) fn listener(&self, channel: String) -> Listener {
+        Listener::new(self.target.clone(), channel, self.connect_timeout, self.response_timeout)
+    }
+
+    /// Sends a request that may be executed twice without harm.
+    ///
+    /// A connection that broke while idle is noticed only by the next request. So a request that finds the connection
+    /// gone is sent once more at once. One that got no answer in time is not: that would double the wait.
+    pub(crate) async fn send(&self, request: &impl Request) -> Result<Answered, StoreError> {
+        let lost = match self.attempt(request).await {
+            Ok(value) => return Ok(Answered { value, repeated: false }),
+            Err(Failure::Gone(error)) => error,
+            Err(other) => return Err(self.alone(other)),
+        };
+        match self.attempt(request).await {
+            Ok(value) => Ok(Answered { value, repeated: true }),
+            // Whatever the second try reports, the first may have been executed.
+            Err(_) => Err(lost),
+        }
+    }
+
+    /// Returns the number of the current connection, counted from 0. A request that is sent afterwards goes out on this
+    /// one or a later one.
+    pub(crate) async fn number(&self) -> Result<u64, StoreError> {
+        self.open().await.map(|(generation, _)| generation)
+    }
+
+    /// Sends a request that must not be executed twice.
+    pub(crate) async fn send_once(&self, request: &impl Request) -> Result<Value, StoreError> {
+        self.attempt(request).await.map_err(|failure| self.alone(failure))
+    }
+
+    /// Returns the error of a request that this server alone should have executed.
+    fn alone(&self, failure: Failure) -> StoreError {
+        match failure {
+            Failure::Elsewhere { .. } => errors::at(&format!("{:?}", self.target), errors::of_a_cluster()),
+            other => other.into_error(),
+        }
+    }
+
+    /// Sends a request, once.
+    pub(crate) async fn attempt(&self, request: &impl Request) -> Result<Value, Failure> {
+        let (generation, Opened { mut connection, address, .. }) =
+            self.open().await.map_err(Failure::Unreachable)?;
+        let (sent, within) = (Instant::now(), self.response_timeout);
+        let Ok(outcome) = timeout(within, request.send(&mut connection)).await else {
+            // The connection is kept: what is sent on it next (the release of the token) is executed after this request.
+            self.unanswered(generation, sent);
+            return Err(Failure::Other(StoreError::TimedOut { within, server: Some(address) }));
+        };
+        match outcome {
+            Ok(answer) if request.is_answered_by(&answer) => {
+                self.answered(generation);
+                if errors::is_of_a_replica(&answer) {
+                    self.give_up(generation);
+                }
+                Ok(answer)
+            }
+            Ok(_) => {
+                self.give_up(generation);
+                let doing = format!("{address}: the connection gave the answer to another request");
+                Err(Failure::Other(StoreError::Lost { doing, source: None }))
+            }
+            Err(error) => {
+                self.answered(generation);
+                if errors::wants_new_connection(&error) {
+                    self.give_up(generation);
+                }
+                Err(Failure::of(error, &address))
+            }
+        }
+    }
+
+    fn answered(&self, generation: u64) {
+        let mut link = lock(&self.link);
+        if link.generation == generation {
+            link.silence.answered();
+        }
+    }
+
+    /// Takes note of a call without an answer. After some of them another connection is opened in the background, and
+    /// takes the place of this one. If it does not open, the server is as silent as the connection, and nothing
+    /// changes.
+    fn unanswered(&self, generation: u64, sent: Instant) {
+        let mut link = lock(&self.link);
+        if link.generation != generation || !link.silence.unanswered(sent, Instant::now()) {
+            return;
+        }
+        drop(link);
+        let opening = open(self.target.clone(), Arc::clone(&self.greeting), self.connect_timeout);
+        let link = Arc::clone(&self.link);
+        tokio::spawn(async move {
+            let Ok(opened) = opening.clone().await else { return };
+            let mut link = lock(&link);
+            if link.generation == generation && link.silence.is_long() {
+                tracing::warn!(server = %opened.address, "a connection that answers no more was replaced");
+                let silence = link.silence.of_successor();
+                *link = Link { generation: generation + 1, opening: Some(opening), silence };
+            }
+        });
+    }
+
+    /// Returns the current connection to the current server.
+    async fn open(&self) -> Result<(u64, Opened), StoreError> {
+        let (generation, opened) = self.opened().await?;
+        if !self.target.has_moved(opened.master.as_ref()) {
+            return Ok((generation, opened));
+        }
+        self.give_up(generation);
+        self.opened().await
+    }
+
+    /// Returns the current connection. All who come while it is being opened wait for the same attempt.
+    async fn opened(&self) -> Result<(u64, Opened), StoreError> {
+        let (generation, opening) = {
+            let mut link = lock(&self.link);
+            let start = || open(self.target.clone(), Arc::clone(&self.greeting), self.connect_timeout);
+            let opening = link.opening.get_or_insert_with(start).clone();
+            (link.generation, opening)
+        };
+        opening.await.map(|opened| (generation, opened)).inspect_err(|_| self.give_up(generation))
+    }
+
+    /// Gives up a connection: the next request opens a new one. Requests in flight on the old one keep it until they
+    /// are done.
+    fn give_up(&self, generation: u64) {
+        let mut link = lock(&self.link);
+        if link.generation == generation {
+            *link = Link { generation: generation + 1, ..Link::default() };
+        }
+    }
+}
+
+fn lock(link: &Mutex<Link>) -> MutexGuard<'_, Link> {
+    // Nothing under this lock panics half-way, so what a panic elsewhere left behind is whole.
+    link.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens a connection in a task of its own, so that a caller that gives up does not stop it for the others.
+fn open(target: Target, greeting: Arc<Pipeline>, within: Duration) -> Opening {
+    let task = tokio::spawn(async move {
+        match timeout(within, find_and_connect(&target, &greeting)).await {
+            Ok(connected) => connected,
+            Err(_) => Err(unavailable(format!("{target:?}: no connection within {}", rough(within)))),
+        }
+    });
+    let opening = async move {
+        let ended = |_| Err(unavailable("the task that opens the connection ended".to_owned()));
+        task.await.unwrap_or_else(ended)
+    };
+    opening.boxed().shared()
+}
+
+async fn find_and_connect(target: &Target, greeting: &Pipeline) -> Result<Opened, StoreError> {
+    let found = target.find().await?;
+    let info = found.client.get_connection_info();
+    let address: Arc<str> = info.addr().to_string().into();
+    let connection = tokio::select! {
+        connected = connect(target, &found.client, greeting) => {
+            connected.map_err(|error| errors::connecting(error, &address, info.redis_settings().db()))?
+        }
+        () = plain_port::answers(info) => return Err(errors::at(&address, errors::without_tls())),
+    };
+    Ok(Opened { connection, address, master: found.master })
+}
+
+async fn connect(
+    target: &Target,
+    client: &Client,
+    greeting: &Pipeline,
+) -> RedisResult<MultiplexedConnection> {
+    // Times are kept here and not by the client library, so that there is one kind of timeout and not two.
+    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+    target.check(&mut connection).await?;
+    match greeting.exec_async(&mut connection).await {
+        Ok(()) => Ok(connection),
+        Err(error) => Err(first_of_many(error)),
+    }
+}
+
+/// Returns the first error of a batch: it shows the server's code, which the error of the whole batch does not.
+fn first_of_many(error: RedisError) -> RedisError {
+    let errors = error.clone().into_server_errors();
+    errors.and_then(|errors| errors.first().map(|(_, first)| first.clone().into())).unwrap_or(error)
+}
+
+fn unavailable(reason: String) -> StoreError {
+    StoreError::Unavailable { reason, source: None }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("to", &self.target).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,78 @@
+//! The endpoint of a connection: always the same server, or the master that the sentinels name now.
+
+use std::{fmt, future, sync::Arc};
+
+use redis::{Client, RedisResult, Value, aio::MultiplexedConnection};
+
+use crate::store::{
+    StoreError,
+    redis::net::{sentinel::Sentinels, urls::Node},
+};
+
+/// The endpoint of a connection.
+#[derive(Clone)]
+pub(crate) enum Target {
+    Fixed(Box<Client>),
+    Master(Arc<Sentinels>),
+}
+
+/// The current server.
+pub(crate) struct Found {
+    pub(crate) client: Client,
+    /// The master that the sentinels named.
+    pub(crate) master: Option<Node>,
+}
+
+impl Target {
+    pub(crate) async fn find(&self) -> Result<Found, StoreError> {
+        match self {
+            Self::Fixed(client) => Ok(Found { client: (**client).clone(), master: None }),
+            Self::Master(sentinels) => {
+                let master = sentinels.ask().await?;
+                Ok(Found { client: sentinels.client(&master)?, master: Some(master) })
+            }
+        }
+    }
+
+    /// Makes sure that the server that was found is a master: the sentinels may know less than the server itself.
+    pub(crate) async fn check(&self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
+        if matches!(self, Self::Fixed(_)) {
+            return Ok(());
+        }
+        match redis::cmd("ROLE").query_async::<Vec<Value>>(connection).await?.first() {
+            Some(Value::BulkString(role)) if role == b"master" => Ok(()),
+            // An error of this kind counts as one of the network, and is therefore transient.
+            _ => Err(std::io::Error::other("the server that the sentinels name is no master (yet)").into()),
+        }
+    }
+
+    /// Returns true if the master is another one by now, as far as that is known. Asks the sentinels in the background
+    /// now and then: a master that was replaced may go on answering for seconds.
+    pub(crate) fn has_moved(&self, from: Option<&Node>) -> bool {
+        match self {
+            Self::Fixed(_) => false,
+            Self::Master(sentinels) => {
+                sentinels.look();
+                sentinels.known().as_ref() != from
+            }
+        }
+    }
+
+    /// Completes when the master is another one.
+    pub(crate) async fn moved(&self, from: Option<&Node>) {
+        match self {
+            Self::Fixed(_) => future::pending().await,
+            Self::Master(sentinels) => sentinels.moved(from).await,
+        }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // The client knows the password: only the address is shown.
+            Self::Fixed(client) => write!(f, "{}", client.get_connection_info().addr()),
+            Self::Master(sentinels) => write!(f, "{sentinels:?}"),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The meaning of the client library's errors for the verb that got one.
+//!
+//! Servers and versions differ in their sentences and agree in the code in front of them, so the code decides. Where a
+//! sentence has to be matched, a comment gives the reason.
+
+use std::sync::Arc;
+
+use redis::{ErrorKind, RedisError, Value};
+
+use crate::store::StoreError;
+
+/// Translates an error from before the verb was sent. The verb was certainly not executed.
+pub(crate) fn before_sending(error: RedisError) -> StoreError {
+    let text = error.to_string();
+    if error.kind() == ErrorKind::AuthenticationFailed || is_tls_refusal(&error, &text) {
+        return StoreError::Denied { reason: text };
+    }
+    match answered(&error) {
+        Some(known) => known,
+        None => StoreError::Unavailable { reason: text, source: Some(Arc::new(error)) },
+    }
+}
+
+/// Translates an error from the opening of a connection to this server and its database.
+pub(crate) fn connecting(error: RedisError, address: &str, database: i64) -> StoreError {
+    let text = error.to_string();
+    let detail = error.detail().unwrap_or_default();
+    let told = if error.is_io_error() && text.contains("received corrupt message") {
+        without_tls()
+    } else if text.contains("refused to switch database") && is_about_the_database(detail) {
+        misconfigured(&format!("refuses database {database} ({detail})"))
+    } else {
+        before_sending(error)
+    };
+    at(address, told)
+}
+
+/// Returns true if a refused `SELECT` is about the database. The client library keeps the sentence of the refusal, and
+/// loses the code: a server that is busy refuses it too.
+fn is_about_the_database(detail: &str) -> bool {
+    ["DB index", "not allowed in cluster mode", "no permissions"].iter().any(|words| detail.contains(words))
+}
+
+/// Returns the error of a server that should speak TLS.
+pub(crate) fn without_tls() -> StoreError {
+    misconfigured("seems not to speak TLS; use redis://, or the port that speaks TLS")
+}
+
+/// Returns the error of a server that should have all keys, and has some of them.
+pub(crate) fn of_a_cluster() -> StoreError {
+    misconfigured("is a node of a cluster; use redis+cluster://")
+}
+
+fn misconfigured(reason: &str) -> StoreError {
+    StoreError::Misconfigured { reason: reason.to_owned() }
+}
+
+/// Adds to an error the address where it happened.
+pub(crate) fn at(address: &str, error: StoreError) -> StoreError {
+    let here = |text: String| format!("{address}: {text}");
+    match error {
+        StoreError::Lost { doing, source } => StoreError::Lost { doing: here(doing), source },
+        StoreError::Unavailable { reason, source } => {
+            StoreError::Unavailable { reason: here(reason), source }
+        }
+        StoreError::Full { reason } => StoreError::Full { reason: here(reason) },
+        StoreError::Denied { reason } => StoreError::Denied { reason: here(reason) },
+        StoreError::Corrupt { reason } => StoreError::Corrupt { reason: here(reason) },
+        StoreError::Misconfigured { reason } => misconfigured(&format!("{address} {reason}")),
+        other => other,
+    }
+}
+
+/// Translates an error from after the verb was sent. Only an answer of the server is certain.
+pub(crate) fn after_sending(error: RedisError) -> StoreError {
+    match answered(&error) {
+        Some(known) => known,
+        None => StoreError::Lost { doing: error.category().to_owned(), source: Some(Arc::new(error)) },
+    }
+}
+
+/// Translates the error of one request of a batch, in the words in which its script caught it. What was done before is
+/// unknown, unless the server refused a command.
+pub(crate) fn within_script(text: &str) -> StoreError {
+    let (code, detail) = text.split_once(' ').unwrap_or((text, ""));
+    let known = class(code, detail, text).or_else(|| class(code_within(text)?, "", text));
+    known
+        .or_else(|| class("ERR", text, text))
+        .unwrap_or_else(|| StoreError::Lost { doing: format!("a script failed: {text}"), source: None })
+}
+
+/// Returns true if another connection may do better than the one that gave this error.
+pub(crate) fn wants_new_connection(error: &RedisError) -> bool {
+    // A replica answers READONLY: the master's name may lead to another machine by now.
+    error.is_io_error()
+        || error.is_unrecoverable_error()
+        || matches!(error.code(), Some("READONLY" | "MASTERDOWN"))
+}
+
+/// Returns true if the server refused for a reason that is over in a moment: a slot on its way to another node, a
+/// failover, a start.
+pub(crate) fn is_worth_a_moment(error: &RedisError) -> bool {
+    matches!(error.code(), Some("TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING" | "READONLY"))
+}
+
+/// Returns true if a script says of any of its requests that the server is a replica. As the answer to a script this is
+/// no error of the connection.
+pub(crate) fn is_of_a_replica(answer: &Value) -> bool {
+    match answer {
+        Value::Array(parts) => match &parts[..] {
+            [Value::BulkString(verdict), Value::BulkString(reason)] if verdict == b"error" => {
+                reason.windows(8).any(|word| word == b"READONLY")
+            }
+            parts => parts.iter().any(is_of_a_replica),
+        },
+        _ => false,
+    }
+}
+
+/// Returns the error of an answer by which the server refused the verb; `None` for all else, which leaves the outcome open.
+fn answered(error: &RedisError) -> Option<StoreError> {
+    let code = error.code()?;
+    let text = error.to_string();
+    let detail = error.detail().unwrap_or_default();
+    class(code, detail, &text).or_else(|| class(code_within(detail)?, "", &text))
+}
+
+fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
+    let reason = text.to_owned();
+    Some(match code {
+        "OOM" => StoreError::Full { reason },
+        "CROSSSLOT" => of_a_cluster(),
+        "NOAUTH" | "WRONGPASS" | "NOPERM" => StoreError::Denied { reason },
+        "WRONGTYPE" => StoreError::Corrupt { reason },
+        "NOREPLICAS" | "MISCONF" | "BUSY" | "LOADING" | "READONLY" | "MASTERDOWN" | "CLUSTERDOWN"
+        | "TRYAGAIN" | "MOVED" | "ASK" | "NOSCRIPT" => StoreError::Unavailable { reason, source: None },
+        "ERR" if detail.contains("cluster support disabled") => {
+            misconfigured("is no cluster (its cluster support is disabled); use redis://")
+        }
+        "ERR" if is_unknown(detail, "sentinel") => misconfigured("is no sentinel; use redis://"),
+        "ERR" if is_unknown(detail, "script") => misconfigured("has no scripts: it may be a sentinel"),
+        "ERR" if is_denied_within(detail) => StoreError::Denied { reason },
+        "ERR" if detail.starts_with("max number of clients") => {
+            StoreError::Unavailable { reason, source: None }
+        }
+        _ => return None,
+    })
+}
+
+/// Returns true if the rights of the user refused a command *inside* a script. That has no code of its own, only these
+/// sentences.
+fn is_denied_within(detail: &str) -> bool {
+    detail.contains("The user executing the script can't") || detail.starts_with("ACL failure in script")
+}
+
+/// Returns true if the server does not have this command.
+fn is_unknown(detail: &str, command: &str) -> bool {
+    let detail = detail.to_ascii_lowercase();
+    let named = detail.strip_prefix("unknown command ").map(|rest| rest.trim_start_matches(['\'', '`']));
+    named.is_some_and(|named| named.starts_with(command))
+}
+
+/// Returns the code of an error inside a script, which Redis before 7.0 wraps:
+/// `ERR Error running script (…): @user_script: 5: -OOM command…`.
+fn code_within(detail: &str) -> Option<&str> {
+    let (_, inner) = detail.split_once(": -")?;
+    let code = inner.split(' ').next()?;
+    code.bytes().all(|b| b.is_ascii_uppercase()).then_some(code)
+}
+
+/// Returns true if the error is a wrong certificate. It comes as an error of input and output, like a broken cable;
+/// only the words of rustls tell them apart.
+fn is_tls_refusal(error: &RedisError, text: &str) -> bool {
+    const WORDS: [&str; 3] = ["invalid peer certificate", "received fatal alert", "peer is incompatible"];
+    error.is_io_error() && WORDS.iter().any(|words| text.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::store::Certainty;
+
+    fn server_says(line: &str) -> RedisError {
+        let reply = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        let Value::ServerError(error) = reply else { panic!("{line} is no error") };
+        error.into()
+    }
+
+    fn kind(line: &str) -> &'static str {
+        let error = server_says(line);
+        let (before, after) = (before_sending(error.clone()), after_sending(error));
+        assert!(after.certainty() == Certainty::Unknown || before.kind() == after.kind(), "{line}");
+        after.kind()
+    }
+
+    #[test]
+    fn the_code_in_front_decides() {
+        for (code, expected) in [
+            ("OOM", "full"),
+            ("NOREPLICAS", "unavailable"),
+            ("MISCONF", "unavailable"),
+            ("BUSY", "unavailable"),
+            ("LOADING", "unavailable"),
+            ("READONLY", "unavailable"),
+            ("MASTERDOWN", "unavailable"),
+            ("CLUSTERDOWN", "unavailable"),
+            ("TRYAGAIN", "unavailable"),
+            ("NOAUTH", "denied"),
+            ("WRONGPASS", "denied"),
+            ("NOPERM", "denied"),
+            ("CROSSSLOT", "misconfigured"),
+            ("ERR This instance has cluster support disabled; hear", "misconfigured"),
+            ("ERR unknown command 'SENTINEL', with args beginning with", "misconfigured"),
+            ("ERR unknown command `SCRIPT`, with args beginning with", "misconfigured"),
+            ("WRONGTYPE", "corrupt"),
+            ("UNKILLABLE", "lost"),
+            ("SOMETHING", "lost"),
+        ] {
+            assert_eq!(kind(&format!("{code} some words")), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn an_error_inside_a_script_is_recognised() {
+        let old = "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: ";
+        assert_eq!(kind(&format!("{old}-OOM command not allowed")), "full");
+        assert_eq!(kind(&format!("{old}-READONLY You can't write")), "unavailable");
+        assert_eq!(kind("ERR The user executing the script can't run this command or subcommand"), "denied");
+        assert_eq!(kind("ERR ACL failure in script: User has no permissions"), "denied");
+    }
+
+    #[test]
+    fn an_error_of_one_request_of_a_batch_is_recognised() {
+        for (text, expected) in [
+            ("WRONGTYPE Operation against a key holding the wrong kind of value", "corrupt"),
+            ("OOM command not allowed when used memory > 'maxmemory'.", "full"),
+            ("@user_script: 5: -OOM command not allowed when used memory > 'maxmemory'.", "full"),
+            ("ERR ACL failure in script: No permissions to access a key", "denied"),
+            ("@user_script: 5: The user executing the script can't run this command or subcommand", "denied"),
+            ("user_script:7: attempt to index a nil value", "lost"),
+            ("", "lost"),
+        ] {
+            assert_eq!(within_script(text).kind(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_replica_is_recognised_by_any_answer_of_a_batch() {
+        let text = |text: &str| Value::BulkString(text.into());
+        let answer = |reason: &str| {
+            Value::Array(vec![text("7"), Value::Int(1), Value::Array(vec![text("error"), text(reason)])])
+        };
+        assert!(is_of_a_replica(&answer("READONLY You can't write against a read only replica.")));
+        assert!(is_of_a_replica(&answer("@user_script: 5: -READONLY You can't write")));
+        let with_count = |reason| Value::Array(vec![answer(reason), Value::Int(0)]);
+        assert!(is_of_a_replica(&with_count("READONLY You can't write against a read only replica.")));
+        assert!(!is_of_a_replica(&with_count("OOM command not allowed")));
+        assert!(!is_of_a_replica(&answer("OOM command not allowed")));
+        assert!(!is_of_a_replica(&Value::Array(vec![text("READONLY")])));
+    }
+
+    #[test]
+    fn a_killed_script_leaves_the_outcome_open() {
+        assert_eq!(kind("ERR Error running script: Script killed by user with SCRIPT KILL"), "lost");
+    }
+
+    #[test]
+    fn a_connection_that_breaks_is_harmless_before_sending_and_open_after() {
+        let broken = || RedisError::from(io::Error::from(io::ErrorKind::ConnectionReset));
+        assert_eq!(before_sending(broken()).certainty(), Certainty::NotExecuted);
+        assert_eq!(after_sending(broken()).certainty(), Certainty::Unknown);
+    }
+
+    #[test]
+    fn a_wrong_certificate_is_a_refusal() {
+        let error = RedisError::from(io::Error::other("invalid peer certificate: UnknownIssuer"));
+        assert_eq!(before_sending(error).kind(), "denied");
+    }
+}

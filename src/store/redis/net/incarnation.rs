@@ -1,0 +1,114 @@
+//! The incarnation of the server that a connection leads to: asked once a connection, because a restart breaks them all.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use redis::{RedisResult, Value, aio::MultiplexedConnection};
+use tokio::time::Instant;
+
+use crate::store::{
+    Instance, StoreError,
+    redis::net::connection::{Connection, Request},
+};
+
+/// The incarnation that was learnt on the connection of this number.
+#[derive(Clone, Debug)]
+struct Learnt {
+    number: u64,
+    at: Instant,
+    instance: Instance,
+}
+
+/// The known incarnation of the server.
+#[derive(Debug, Default)]
+pub(crate) struct Known(Mutex<Option<Learnt>>);
+
+impl Known {
+    pub(crate) async fn instance(&self, connection: &Connection) -> Result<Instance, StoreError> {
+        let number = connection.number().await?;
+        if let Some(known) = self.learnt().filter(|known| known.number == number) {
+            let age = known.instance.age + known.at.elapsed();
+            return Ok(Instance { age, ..known.instance });
+        }
+        let instance = ask(connection).await?;
+        // Another connection may have told of another incarnation.
+        if connection.number().await? == number {
+            let learnt = Learnt { number, at: Instant::now(), instance: instance.clone() };
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(learnt);
+        }
+        Ok(instance)
+    }
+
+    fn learnt(&self) -> Option<Learnt> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn ask(connection: &Connection) -> Result<Instance, StoreError> {
+    let server = text(connection.send(&Question::SERVER).await?.value)?;
+    let id = field(&server, "run_id").ok_or_else(|| senseless("no run_id"))?.to_owned();
+    let uptime = field(&server, "uptime_in_seconds").and_then(|seconds| seconds.parse().ok());
+    let uptime = Duration::from_secs(uptime.ok_or_else(|| senseless("no uptime_in_seconds"))?);
+    // It is the difference of two points in time that were both cut to whole seconds.
+    let age = uptime.saturating_sub(Duration::from_secs(1));
+    Ok(Instance { id, age, durable: is_durable(connection).await })
+}
+
+/// Returns true if the server syncs an append-only file at every write. A server that the user may not ask counts as one
+/// that may forget.
+async fn is_durable(connection: &Connection) -> bool {
+    let Ok(Ok(persistence)) = connection.send(&Question::PERSISTENCE).await.map(|answer| text(answer.value))
+    else {
+        return false;
+    };
+    if field(&persistence, "aof_enabled") != Some("1") {
+        return false;
+    }
+    let Ok(answer) = connection.send(&Question::FSYNC).await else {
+        return false;
+    };
+    let said = redis::from_redis_value::<Vec<String>>(answer.value);
+    said.is_ok_and(|said| said.last().is_some_and(|said| said == "always"))
+}
+
+/// A question that changes nothing, with the start of its answer.
+struct Question {
+    words: &'static [&'static str],
+    starts: &'static str,
+}
+
+impl Question {
+    const SERVER: Self = Self { words: &["INFO", "server"], starts: "# Server" };
+    const PERSISTENCE: Self = Self { words: &["INFO", "persistence"], starts: "# Persistence" };
+    const FSYNC: Self = Self { words: &["CONFIG", "GET", "appendfsync"], starts: "appendfsync" };
+}
+
+impl Request for Question {
+    async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        redis::cmd(self.words[0]).arg(&self.words[1..]).query_async(connection).await
+    }
+
+    fn is_answered_by(&self, answer: &Value) -> bool {
+        match answer {
+            Value::BulkString(bytes) => bytes.starts_with(self.starts.as_bytes()),
+            Value::VerbatimString { text, .. } => text.starts_with(self.starts),
+            Value::Array(parts) => parts.first().is_some_and(|first| self.is_answered_by(first)),
+            Value::Map(entries) => entries.first().is_some_and(|(name, _)| self.is_answered_by(name)),
+            _ => false,
+        }
+    }
+}
+
+fn text(answer: Value) -> Result<String, StoreError> {
+    redis::from_redis_value(answer).map_err(|_| senseless("no text"))
+}
+
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim_end)
+}
+
+fn senseless(what: &str) -> StoreError {
+    StoreError::Unavailable { reason: format!("the answer to INFO has {what}"), source: None }
+}

@@ -1,0 +1,17 @@
+//! The way to the servers: connections, subscriptions, and which server to ask.
+
+pub(crate) mod belief;
+pub(crate) mod cluster;
+pub(crate) mod connection;
+pub(crate) mod endpoint;
+pub(crate) mod errors;
+pub(crate) mod incarnation;
+pub(crate) mod options;
+pub(crate) mod plain_port;
+pub(crate) mod sentinel;
+pub(crate) mod silence;
+pub(crate) mod subscriber;
+pub(crate) mod tls;
+pub(crate) mod topology;
+pub(crate) mod url_faults;
+pub(crate) mod urls;

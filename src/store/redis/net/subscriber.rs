@@ -1,0 +1,170 @@
+//! Notifications of hand-overs: a subscription on a connection of its own, opened again and again.
+//!
+//! It shares nothing with the connection of the verbs: there, a message that the server sends unasked could be taken
+//! for the answer to a verb.
+
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt, stream};
+use redis::{
+    Client, Msg, RedisResult, Value,
+    aio::{PubSubSink, PubSubStream},
+};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::{
+    core::{Token, rough},
+    store::{
+        Announcement, StoreError,
+        redis::net::{
+            endpoint::{Found, Target},
+            errors,
+            urls::Node,
+        },
+    },
+};
+
+/// The interval at which the server is asked whether it is still there: a connection whose other end has vanished says
+/// nothing.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The pause after a denial or a wrong server: nothing changes until somebody changes the configuration.
+const PAUSE_IF_WRONG: Duration = Duration::from_secs(30);
+
+/// A subscriber to one channel, for as long as its stream is there.
+pub(crate) struct Listener {
+    target: Target,
+    channel: String,
+    connect_timeout: Duration,
+    response_timeout: Duration,
+    line: Option<Line>,
+    /// The pause before the subscription is opened.
+    pause: Duration,
+    /// The kind of error that was told last as the reason why it is disconnected.
+    told: Option<&'static str>,
+}
+
+/// An open subscription.
+struct Line {
+    sink: PubSubSink,
+    messages: PubSubStream,
+    next_heartbeat: Instant,
+    /// The master that the sentinels named for it.
+    master: Option<Node>,
+}
+
+impl Listener {
+    pub(crate) const fn new(
+        target: Target,
+        channel: String,
+        connect_timeout: Duration,
+        response_timeout: Duration,
+    ) -> Self {
+        let pause = Duration::ZERO;
+        Self { target, channel, connect_timeout, response_timeout, line: None, pause, told: None }
+    }
+
+    /// Returns the notifications from now on, without an end. All work is done while the stream is polled, and ends
+    /// when it is dropped.
+    pub(crate) fn announcements(self) -> impl Stream<Item = Announcement> + Send {
+        stream::unfold(self, |mut listener| async { Some((listener.next().await, listener)) })
+    }
+
+    async fn next(&mut self) -> Announcement {
+        loop {
+            if let Some(line) = &mut self.line {
+                let patience = self.connect_timeout + self.response_timeout;
+                if let Some(announced) = line.next(&self.target, patience).await {
+                    return announced;
+                }
+                self.line = None;
+                self.pause = FIRST_PAUSE;
+            }
+            sleep(self.pause).await;
+            match self.open().await {
+                Ok(line) => {
+                    self.line = Some(line);
+                    self.told = None;
+                    return Announcement::Listening;
+                }
+                Err(error) => {
+                    self.pause = match error.is_transient() {
+                        true => (2 * self.pause).clamp(FIRST_PAUSE, LONGEST_PAUSE),
+                        false => PAUSE_IF_WRONG,
+                    };
+                    // Once: the next try is likely to say the same.
+                    if self.told.replace(error.kind()) != Some(error.kind()) {
+                        return Announcement::Deaf(error);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn open(&self) -> Result<Line, StoreError> {
+        let within = self.connect_timeout + self.response_timeout;
+        match timeout(within, Line::find_and_open(&self.target, &self.channel)).await {
+            Ok(opened) => opened,
+            Err(_) => {
+                let reason = format!("{:?}: no subscription within {}", self.target, rough(within));
+                Err(StoreError::Unavailable { reason, source: None })
+            }
+        }
+    }
+}
+
+impl Line {
+    async fn find_and_open(target: &Target, channel: &str) -> Result<Self, StoreError> {
+        let Found { client, master } = target.find().await?;
+        let info = client.get_connection_info();
+        let (address, database) = (info.addr().to_string(), info.redis_settings().db());
+        let opened = Self::open(&client, channel, master).await;
+        opened.map_err(|error| errors::connecting(error, &address, database))
+    }
+
+    async fn open(client: &Client, channel: &str, master: Option<Node>) -> RedisResult<Self> {
+        let (mut sink, messages) = client.get_async_pubsub().await?.split();
+        sink.subscribe(channel).await?;
+        Ok(Self { sink, messages, next_heartbeat: Instant::now() + HEARTBEAT, master })
+    }
+
+    /// Returns the next notification; `None` if the connection is gone, or leads to a server that is no longer the master.
+    async fn next(&mut self, target: &Target, patience: Duration) -> Option<Announcement> {
+        loop {
+            tokio::select! {
+                message = self.messages.next() => {
+                    if let Some(announced) = announced(&message?) {
+                        return Some(announced);
+                    }
+                }
+                () = target.moved(self.master.as_ref()) => return None,
+                () = sleep_until(self.next_heartbeat) => {
+                    if target.has_moved(self.master.as_ref()) {
+                        return None;
+                    }
+                    self.beat(patience).await?;
+                }
+            }
+        }
+    }
+
+    /// Asks the server whether it is still there. A refusal is an answer as well.
+    async fn beat(&mut self, patience: Duration) -> Option<()> {
+        let answer = timeout(patience, self.sink.ping::<Value>()).await.ok()?;
+        self.next_heartbeat = Instant::now() + HEARTBEAT;
+        let gone = answer.is_err_and(|error| errors::wants_new_connection(&error));
+        (!gone).then_some(())
+    }
+}
+
+/// Decodes a notification; `None` for a message that this library does not send.
+fn announced(message: &Msg) -> Option<Announcement> {
+    let payload: String = message.get_payload().ok()?;
+    let (told, token): (fn(Token) -> Announcement, &str) = match payload.split_at_checked(1)? {
+        ("?", token) => (Announcement::Next, token),
+        ("!", token) => (Announcement::GoOn, token),
+        _ => (Announcement::HandedOver, &payload),
+    };
+    token.parse().ok().map(told)
+}

@@ -1,0 +1,144 @@
+//! TLS from files in PEM form: the authorities that a client trusts, and the certificate that it shows.
+
+use std::path::PathBuf;
+#[cfg(feature = "tls")]
+use std::{fmt, fs, path::Path};
+
+use redis::{Client, ConnectionInfo, RedisResult};
+#[cfg(feature = "tls")]
+use redis::{ClientTlsConfig, RedisError, TlsCertificates};
+#[cfg(feature = "tls")]
+use rustls::{
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    sign::CertifiedKey,
+};
+
+use crate::core::Invalid;
+
+/// The files that a `rediss://` URL needs beside itself, all in PEM form. They are read once, when the store is opened,
+/// also for servers that become known later.
+///
+/// # Default
+/// None of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificates of the authorities that may vouch for the server; no others may. Default: the public ones.
+    pub ca: Option<PathBuf>,
+    /// The certificate that the client shows to the server, with those between it and its authority. Default: none.
+    pub certificate: Option<PathBuf>,
+    /// The private key of [`certificate`](Self::certificate); neither is given without the other. Default: none.
+    pub key: Option<PathBuf>,
+}
+
+impl TlsFiles {
+    /// Refuses combinations that cannot be meant: files for a connection without TLS, and a certificate or a key alone.
+    fn check(&self, is_tls: bool) -> Result<(), Invalid> {
+        let Self { ca, certificate, key } = self;
+        let given = [("store.tls_ca", ca), ("store.tls_certificate", certificate), ("store.tls_key", key)];
+        if let Some((field, _)) = given.iter().find(|(_, file)| file.is_some() && !is_tls) {
+            return Err(Invalid::new(*field, "given", "nothing, unless store.url is rediss://…"));
+        }
+        match (certificate, key) {
+            (Some(_), None) => {
+                Err(Invalid::new("store.tls_key", "nothing", "the key of store.tls_certificate"))
+            }
+            (None, Some(_)) => {
+                Err(Invalid::new("store.tls_certificate", "nothing", "the certificate of store.tls_key"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Creates the client of a server. The inner error is about the URL.
+#[cfg(feature = "tls")]
+pub(crate) fn client(
+    info: ConnectionInfo,
+    files: &TlsFiles,
+    is_tls: bool,
+) -> Result<RedisResult<Client>, Invalid> {
+    files.check(is_tls)?;
+    if !is_tls {
+        return Ok(Client::open(info));
+    }
+    crypto();
+    let TlsFiles { ca, certificate, key } = files;
+    let ca = ca.as_deref().map(|file| read("store.tls_ca", file, CERTIFICATE)).transpose()?;
+    let client_tls = match (certificate, key) {
+        (Some(certificate), Some(key)) => Some(pair(certificate, key)?),
+        _ => None,
+    };
+    if ca.is_none() && client_tls.is_none() {
+        return Ok(Client::open(info));
+    }
+    let wrong = |error: RedisError| Invalid::new("store.tls_ca", error, "certificates in PEM form");
+    Client::build_with_tls(info, TlsCertificates { client_tls, root_cert: ca }).map(Ok).map_err(wrong)
+}
+
+/// Creates the client of a server. The inner error is about the URL.
+#[cfg(not(feature = "tls"))]
+pub(crate) fn client(
+    info: ConnectionInfo,
+    files: &TlsFiles,
+    is_tls: bool,
+) -> Result<RedisResult<Client>, Invalid> {
+    files.check(is_tls)?;
+    Ok(Client::open(info))
+}
+
+#[cfg(feature = "tls")]
+const CERTIFICATE: &str = "CERTIFICATE-----";
+#[cfg(feature = "tls")]
+const KEY: &str = "PRIVATE KEY-----";
+
+/// Reads a file in PEM form that has at least one `part`: without any, the client library would trust nobody, and show
+/// nothing.
+#[cfg(feature = "tls")]
+fn read(field: &str, file: &Path, part: &str) -> Result<Vec<u8>, Invalid> {
+    let allowed = || format!("a file in PEM form with -----BEGIN … {part}");
+    let shown = file.display();
+    let bytes =
+        fs::read(file).map_err(|error| Invalid::new(field, format_args!("{shown}: {error}"), allowed()))?;
+    if bytes.windows(part.len()).any(|window| window == part.as_bytes()) {
+        return Ok(bytes);
+    }
+    Err(Invalid::new(field, format_args!("{shown}, which has none"), allowed()))
+}
+
+/// Reads a certificate and its key. The client library would find out only at each connection that they do not belong
+/// together.
+#[cfg(feature = "tls")]
+fn pair(certificate: &Path, key: &Path) -> Result<ClientTlsConfig, Invalid> {
+    let client_cert = read("store.tls_certificate", certificate, CERTIFICATE)?;
+    let client_key = read("store.tls_key", key, KEY)?;
+    // The words of rustls show nothing of a key.
+    let wrong = |field: &str, file: &Path, error: &dyn fmt::Display, allowed: &str| {
+        Invalid::new(field, format_args!("{}: {error}", file.display()), allowed)
+    };
+    let chain = CertificateDer::pem_slice_iter(&client_cert).collect::<Result<Vec<_>, _>>();
+    let chain = chain.map_err(|error| {
+        wrong(
+            "store.tls_certificate",
+            certificate,
+            &error,
+            "certificates in PEM form, the client's own first",
+        )
+    })?;
+    let wrong_key = |error: &dyn fmt::Display| {
+        wrong("store.tls_key", key, error, "the key of store.tls_certificate, in PEM form and not encrypted")
+    };
+    let private = PrivateKeyDer::from_pem_slice(&client_key).map_err(|error| wrong_key(&error))?;
+    CertifiedKey::from_der(chain, private, crypto()).map_err(|error| wrong_key(&error))?;
+    Ok(ClientTlsConfig { client_cert, client_key })
+}
+
+/// Returns the cryptography of the process. Without it, the client library panics at the first TLS connection.
+#[cfg(feature = "tls")]
+fn crypto() -> &'static CryptoProvider {
+    if CryptoProvider::get_default().is_none() {
+        // It fails only if another thread was faster, which is as good.
+        let _ = ring::default_provider().install_default();
+    }
+    CryptoProvider::get_default().expect("installed, and never taken away")
+}

@@ -1,0 +1,96 @@
+//! The servers behind a store: one, the master that sentinels name, or a cluster.
+
+use std::{fmt, sync::Arc};
+
+use futures_util::StreamExt;
+use redis::{Pipeline, Value};
+
+use crate::{
+    core::Invalid,
+    store::{
+        Announcements, StoreError,
+        redis::net::{
+            cluster::Cluster,
+            connection::{Answered, Connection, Request},
+            endpoint::Target,
+            options::RedisOptions,
+            sentinel::Sentinels,
+            urls::{self, Named},
+        },
+    },
+};
+
+pub(crate) enum Servers {
+    One(Arc<Connection>),
+    Cluster(Cluster),
+}
+
+impl Servers {
+    /// Returns the servers that a URL names, each greeted with this.
+    pub(crate) fn new(url: &str, greeting: Pipeline, options: &RedisOptions) -> Result<Self, Invalid> {
+        let target = match urls::named(url, options)? {
+            Named::One(client) => Target::Fixed(client),
+            Named::Sentinel { sentinels, service, nodes } => {
+                let sentinels = Sentinels::new(sentinels, service, nodes, options.connect_timeout);
+                Target::Master(Arc::new(sentinels))
+            }
+            Named::Cluster { seeds, nodes } => {
+                return Ok(Self::Cluster(Cluster::new(seeds, nodes, greeting, options)));
+            }
+        };
+        Ok(Self::One(Arc::new(Connection::new(target, Arc::new(greeting), options))))
+    }
+
+    /// Returns the same servers, on connections of their own.
+    pub(crate) fn beside(&self) -> Self {
+        match self {
+            Self::One(connection) => Self::One(Arc::new(connection.beside())),
+            Self::Cluster(cluster) => Self::Cluster(cluster.beside()),
+        }
+    }
+
+    pub(crate) const fn is_cluster(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+
+    /// Sends a request that may be executed twice without harm.
+    pub(crate) async fn send(&self, request: &impl Request) -> Result<Answered, StoreError> {
+        match self {
+            Self::One(connection) => connection.send(request).await,
+            Self::Cluster(cluster) => cluster.send(request, true).await,
+        }
+    }
+
+    /// Sends a request that must not be executed twice.
+    pub(crate) async fn send_once(&self, request: &impl Request) -> Result<Value, StoreError> {
+        match self {
+            Self::One(connection) => connection.send_once(request).await,
+            Self::Cluster(cluster) => cluster.send(request, false).await.map(|answered| answered.value),
+        }
+    }
+
+    /// Returns one connection to each server that has keys of its own.
+    pub(crate) async fn each(&self) -> Result<Vec<Arc<Connection>>, StoreError> {
+        match self {
+            Self::One(connection) => Ok(vec![Arc::clone(connection)]),
+            Self::Cluster(cluster) => cluster.masters().await,
+        }
+    }
+
+    /// Returns the notifications on this channel, received on connections of their own.
+    pub(crate) fn announcements(&self, channel: String) -> Announcements {
+        match self {
+            Self::One(connection) => connection.listener(channel).announcements().boxed(),
+            Self::Cluster(cluster) => cluster.announcements(channel).boxed(),
+        }
+    }
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(connection) => write!(f, "{connection:?}"),
+            Self::Cluster(cluster) => write!(f, "{cluster:?}"),
+        }
+    }
+}

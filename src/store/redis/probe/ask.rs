@@ -1,0 +1,97 @@
+//! The questions to one server, in a few round trips.
+
+use std::time::Duration;
+
+use redis::{Client, Pipeline, Value};
+use tokio::time::Instant;
+
+use crate::store::{
+    StoreError,
+    redis::{
+        net::options::RedisOptions,
+        probe::{
+            Answer, Facts, Reading, Table,
+            exchange::{Line, lines, next, read},
+            rights,
+        },
+        wire::{keys, lessons},
+    },
+};
+
+/// Settings that `INFO` does not tell.
+const SETTINGS: [&str; 5] =
+    ["appendfsync", "save", "stop-writes-on-bgsave-error", "min-replicas-to-write", "cluster-node-timeout"];
+/// The number of looks at a clock. The first one pays for much that has nothing to do with the network.
+const LOOKS: usize = 3;
+
+/// The settings for asking servers.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) options: &'a RedisOptions,
+    pub(super) began: Instant,
+    /// True if the server is a node of a cluster.
+    pub(super) cluster: bool,
+    /// True if sentinels name the master.
+    pub(super) sentinel: bool,
+}
+
+impl Asking<'_> {
+    pub(super) async fn line(&self, client: &Client) -> Result<Line, StoreError> {
+        Line::open(client, self.options.connect_timeout, self.options.response_timeout).await
+    }
+
+    pub(super) async fn ask(&self, client: &Client) -> Result<Facts, StoreError> {
+        let mut line = self.line(client).await?;
+        let (round_trip, clock) = self.clock(&mut line).await?;
+        let mut answers = line.send(self.questions()).await?.into_iter();
+        let info = lines(next(&mut answers));
+        let cluster = if self.cluster { lines(next(&mut answers)) } else { Ok(Table::new()) };
+        let written = if self.cluster { Ok(None) } else { read::<Option<String>>(next(&mut answers)) };
+        let recovered = written.map(|written| lessons::recovered(&written?));
+        let config = settings(answers);
+        let lacks = rights::lacks(self, &mut line).await?;
+        Ok(Facts { round_trip, clock, info, config, cluster, recovered, lacks })
+    }
+
+    /// Looks at the clock several times. Returns the time of the shortest look, and its answer.
+    async fn clock(&self, line: &mut Line) -> Result<(Duration, Answer<Reading>), StoreError> {
+        let mut best: Option<(Duration, Answer<Reading>)> = None;
+        for _ in 0..LOOKS {
+            let (sent, mut time) = (Instant::now(), redis::pipe());
+            time.cmd("TIME");
+            let answer = next(&mut line.send(time).await?.into_iter());
+            let took = sent.elapsed();
+            if best.as_ref().is_none_or(|(shortest, _)| took < *shortest) {
+                let at = sent.duration_since(self.began) + took / 2;
+                let reading = read::<(u64, u64)>(answer).map(|(seconds, micros)| Reading {
+                    at,
+                    shown: Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros)),
+                });
+                best = Some((took, reading));
+            }
+        }
+        Ok(best.unwrap_or_else(|| (Duration::ZERO, Err("it was not asked".to_owned()))))
+    }
+
+    fn questions(&self) -> Pipeline {
+        let mut questions = redis::pipe();
+        questions.cmd("INFO");
+        if self.cluster {
+            questions.cmd("CLUSTER").arg("INFO");
+        } else {
+            questions.cmd("GET").arg(keys::fence(&self.options.prefix, None) + "recovered");
+        }
+        for setting in SETTINGS {
+            questions.cmd("CONFIG").arg("GET").arg(setting);
+        }
+        questions
+    }
+}
+
+fn settings(answers: impl Iterator<Item = Value>) -> Answer<Table> {
+    let mut settings = Table::new();
+    for answer in answers {
+        settings.extend(read::<Table>(answer)?);
+    }
+    Ok(settings)
+}

@@ -1,0 +1,212 @@
+//! The probe of a cluster: its slots, and the information of its nodes.
+
+use std::net::IpAddr;
+
+use futures_util::future::join_all;
+use redis::Value;
+
+use crate::store::{
+    StoreError,
+    redis::{
+        net::{
+            cluster::{self, slot::SLOTS},
+            errors,
+            urls::{Node, Nodes},
+        },
+        probe::{
+            ClusterSeen, Directory, Range, Seen, Server,
+            ask::Asking,
+            exchange::{needed, next, read},
+            unavailable,
+        },
+    },
+};
+
+/// Slots, the master that serves them, and its replicas.
+struct Told {
+    first: u16,
+    last: u16,
+    /// Each with its id within the cluster; the master first.
+    nodes: Vec<(Option<String>, Node)>,
+}
+
+pub(super) async fn look(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) -> Seen {
+    let told = join_all(seeds.iter().map(|seed| tell(asking, seed, nodes))).await;
+    let (mut best, mut failed) = (None::<Vec<Told>>, Vec::new());
+    for (seed, told) in seeds.iter().zip(told) {
+        match told {
+            // A node that was cut off knows of fewer.
+            Ok(told) if best.as_ref().is_none_or(|best| slots(best) < slots(&told)) => best = Some(told),
+            Ok(_) => {}
+            Err(error) => failed.push((seed, error)),
+        }
+    }
+    let (mut named, ranges) = placed(best.as_deref().unwrap_or_default());
+    let ranges = match (best, failed.first()) {
+        (None, Some((_, error))) => Err(error.clone()),
+        _ => Ok(ranges),
+    };
+    // A server that does not tell of slots may be no node of a cluster, or not one for this user: its other answers
+    // show which.
+    for (seed, _) in failed {
+        if named.iter().all(|(node, _)| node != seed) {
+            named.push((seed.clone(), ranges.is_ok()));
+        }
+    }
+    let servers = join_all(named.iter().map(async |(node, is_replica)| {
+        let facts = match nodes.client(node) {
+            Ok(client) => asking.ask(&client).await,
+            Err(error) => Err(errors::before_sending(error)),
+        };
+        Server { address: node.to_string(), is_replica: *is_replica, facts }
+    }));
+    Seen { servers: servers.await, directory: Directory::Cluster(ClusterSeen { ranges }) }
+}
+
+/// Returns the number of slots that are served.
+fn slots(told: &[Told]) -> u32 {
+    told.iter().map(|Told { first, last, .. }| u32::from(last - first) + 1).sum()
+}
+
+/// Returns all nodes, each with true if it is a replica, and the slots of the masters by their index among the nodes.
+fn placed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
+    let (mut named, mut ranges) = (Vec::<(Node, bool)>::new(), Vec::new());
+    for Told { first, last, nodes } in told {
+        let places = nodes.iter().enumerate().map(|(number, (_, node))| {
+            named.iter().position(|(known, _)| known == node).unwrap_or_else(|| {
+                named.push((node.clone(), number > 0));
+                named.len() - 1
+            })
+        });
+        let places: Vec<usize> = places.collect();
+        if let Some((&master, replicas)) = places.split_first() {
+            ranges.push(Range { first: *first, last: *last, master, replicas: replicas.len() });
+        }
+    }
+    (named, ranges)
+}
+
+async fn tell(asking: Asking<'_>, seed: &Node, nodes: &Nodes) -> Result<Vec<Told>, StoreError> {
+    let mut line = asking.line(&nodes.client(seed).map_err(errors::before_sending)?).await?;
+    let mut question = redis::pipe();
+    question.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("NODES");
+    let mut answers = line.send(question).await?.into_iter();
+    let slots: Value = needed(next(&mut answers))?;
+    // A user who may not ask does without them.
+    let nodes: String = read(next(&mut answers)).unwrap_or_default();
+    told(slots, &nodes, seed).ok_or_else(|| unavailable("the answer to CLUSTER SLOTS makes no sense"))
+}
+
+/// Combines the answers of `asked` to `CLUSTER SLOTS` and `CLUSTER NODES`. The first leaves out replicas of which it is
+/// not known yet how far they are.
+fn told(slots: Value, nodes: &str, asked: &Node) -> Option<Vec<Told>> {
+    let ranges: Vec<Vec<Value>> = redis::from_redis_value(slots).ok()?;
+    let replicas: Vec<Replica<'_>> = nodes.lines().filter_map(|line| Replica::read(line, asked)).collect();
+    let told = ranges.iter().map(|range| {
+        let mut told = range_of(range, asked)?;
+        let Some((Some(id), master)) = told.nodes.first().cloned() else { return Some(told) };
+        let by_name = master.host().parse::<IpAddr>().is_err();
+        for replica in replicas.iter().filter(|replica| replica.master == id) {
+            let Replica { id, address, name, .. } = replica;
+            // Nodes of a cluster that uses names are not reached, or not trusted, by their addresses.
+            let node = name.as_ref().filter(|_| by_name).unwrap_or(address);
+            if told.nodes.iter().all(|(known, told)| known.as_deref() != Some(id) && told != node) {
+                told.nodes.push((Some((*id).to_owned()), node.clone()));
+            }
+        }
+        Some(told)
+    });
+    told.collect()
+}
+
+/// A live replica, as a line of `CLUSTER NODES` has it.
+struct Replica<'a> {
+    id: &'a str,
+    /// The id of its master.
+    master: &'a str,
+    address: Node,
+    /// The same address by name, if it has one.
+    name: Option<Node>,
+}
+
+impl<'a> Replica<'a> {
+    /// Reads a line; `None` for masters and dead nodes.
+    fn read(line: &'a str, asked: &Node) -> Option<Self> {
+        let mut words = line.split(' ');
+        let (id, place, flags, master) = (words.next()?, words.next()?, words.next()?, words.next()?);
+        let mut flags = flags.split(',');
+        let lives = flags.clone().all(|flag| !["fail", "noaddr", "handshake"].contains(&flag));
+        if !lives || !flags.any(|flag| flag == "slave") {
+            return None;
+        }
+        // host:port@bus,name
+        let (address, behind) = place.split_once('@').unwrap_or((place, ""));
+        let named = behind.split(',').nth(1).filter(|name| !name.is_empty());
+        let port = address.rsplit_once(':')?.1.parse().ok()?;
+        let name = named.map(|name| Node::new(name.to_owned(), port));
+        Some(Self { id, master, address: Node::of_redirect(address, asked)?, name })
+    }
+}
+
+fn range_of(range: &[Value], asked: &Node) -> Option<Told> {
+    let [Value::Int(first), Value::Int(last), nodes @ ..] = range else { return None };
+    let (first, last) = (u16::try_from(*first).ok()?, u16::try_from(*last).ok()?);
+    if first > last || last >= SLOTS {
+        return None;
+    }
+    let nodes: Option<Vec<_>> =
+        nodes.iter().map(|told| Some((id_of(told), cluster::node(told, asked)?))).collect();
+    Some(Told { first, last, nodes: nodes? })
+}
+
+fn id_of(told: &Value) -> Option<String> {
+    let Value::Array(parts) = told else { return None };
+    redis::from_redis_value_ref(parts.get(2)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    fn node(host: &str, id: &str) -> Value {
+        Value::Array(vec![text(host), Value::Int(7), text(id)])
+    }
+
+    /// Returns the nodes that are told for these slots of a master `m`, these replicas, and this answer to `CLUSTER NODES`.
+    fn said(host: &str, slots: (i64, i64), replicas: &[Value], nodes: &str) -> Option<Vec<String>> {
+        let range = [&[Value::Int(slots.0), Value::Int(slots.1), node(host, "m")], replicas].concat();
+        let answer = Value::Array(vec![Value::Array(range)]);
+        let told = told(answer, nodes, &Node::new("asked".to_owned(), 1))?;
+        Some(told[0].nodes.iter().map(|(_, node)| node.to_string()).collect())
+    }
+
+    const NODES: &str = "m 10.0.0.1:7@17,m.test myself,master - 0 0 1 connected 0-16383\n\
+                         r 10.0.0.2:7@17,r.test slave m 0 0 1 connected\n\
+                         dead 10.0.0.3:7@17,d.test slave,fail m 0 0 1 connected\n";
+
+    #[test]
+    fn a_replica_that_is_told_by_name_and_by_address_is_one_replica() {
+        let replica = [node("r.test", "r")];
+        assert_eq!(said("m.test", (0, 9), &replica, NODES).unwrap(), ["m.test:7", "r.test:7"]);
+    }
+
+    #[test]
+    fn a_replica_that_slots_leave_out_is_told_as_its_master_is() {
+        assert_eq!(said("m.test", (0, 9), &[], NODES).unwrap(), ["m.test:7", "r.test:7"]);
+        assert_eq!(said("10.0.0.1", (0, 9), &[], NODES).unwrap(), ["10.0.0.1:7", "10.0.0.2:7"]);
+        let old = NODES.replace(",m.test", "").replace(",r.test", "");
+        assert_eq!(said("10.0.0.1", (0, 9), &[], &old).unwrap(), ["10.0.0.1:7", "10.0.0.2:7"]);
+    }
+
+    #[test]
+    fn slots_that_cannot_be_make_no_sense() {
+        assert!(said("m", (0, 16_383), &[], "").is_some());
+        for slots in [(0, 16_384), (0, 65_535), (9, 8), (-1, 5)] {
+            assert_eq!(said("m", slots, &[], ""), None, "{slots:?}");
+        }
+    }
+}

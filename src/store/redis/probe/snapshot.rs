@@ -1,0 +1,139 @@
+//! The snapshot of a deployment, as plain values.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::{core::Recovered, store::StoreError};
+
+/// Names and values, as `INFO` and `CONFIG GET` tell them.
+pub(crate) type Table = BTreeMap<String, String>;
+
+/// An answer, or the reason why the server did not give it.
+pub(crate) type Answer<T> = Result<T, String>;
+
+/// The snapshot of a deployment.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) servers: Vec<Server>,
+    pub(crate) directory: Directory,
+}
+
+/// The source that says which servers there are.
+#[derive(Debug)]
+pub(crate) enum Directory {
+    /// The URL itself.
+    None,
+    Sentinels(Vec<SentinelSeen>),
+    Cluster(ClusterSeen),
+}
+
+/// One server that holds keys.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) address: String,
+    /// True if it is known as a replica, and not asked for locks now.
+    pub(crate) is_replica: bool,
+    pub(crate) facts: Result<Facts, StoreError>,
+}
+
+/// The information that a server gave of itself.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    /// The shortest of a few round trips.
+    pub(crate) round_trip: Duration,
+    pub(crate) clock: Answer<Reading>,
+    pub(crate) info: Answer<Table>,
+    pub(crate) config: Answer<Table>,
+    /// `CLUSTER INFO` of a node of a cluster, else nothing.
+    pub(crate) cluster: Answer<Table>,
+    /// The record of its recovery as a node of a quorum, if it has written one down.
+    pub(crate) recovered: Answer<Option<Recovered>>,
+    /// The rights that the user needs and does not have.
+    pub(crate) lacks: Vec<Lack>,
+}
+
+/// One look at the clock of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// The time of the look, counted from the beginning of the probe: the middle of the round trip.
+    pub(crate) at: Duration,
+    /// The time that it showed, since 1970.
+    pub(crate) shown: Duration,
+}
+
+/// A right that the user does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lack {
+    /// The right as in an ACL rule: `+zadd`, `~leasehold:*`, `&leasehold:inbox:*`.
+    pub(crate) right: String,
+    /// True if the server has no such command at all, for anybody.
+    pub(crate) unknown: bool,
+    pub(crate) purpose: Purpose,
+}
+
+/// The purpose of a right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Purpose {
+    Locks,
+    HandOvers,
+    Lists,
+}
+
+/// One sentinel.
+#[derive(Debug)]
+pub(crate) struct SentinelSeen {
+    pub(crate) address: String,
+    /// Its opinion of the service; `None` if it does not know the service.
+    pub(crate) said: Result<Option<Opinion>, StoreError>,
+}
+
+/// A sentinel's opinion of a service.
+#[derive(Clone, Debug)]
+pub(crate) struct Opinion {
+    pub(crate) master: String,
+    /// The epoch of the latest failover. Of two opinions the one of the later failover counts.
+    pub(crate) epoch: u64,
+    /// The number of other sentinels that it knows.
+    pub(crate) others: usize,
+    /// The number of replicas that it knows.
+    pub(crate) replicas: u64,
+    /// `Ok` if it told where the replicas are; else its words.
+    pub(crate) listed: Answer<()>,
+    /// The time without an answer after which it takes the master for dead.
+    pub(crate) down_after: Duration,
+    /// `Ok` if enough sentinels could agree on a failover now; else its words.
+    pub(crate) could_fail_over: Answer<()>,
+}
+
+/// The slots of a cluster, as the cluster tells them.
+#[derive(Debug)]
+pub(crate) struct ClusterSeen {
+    /// The slots that are served, or the reason why nobody tells.
+    pub(crate) ranges: Result<Vec<Range>, StoreError>,
+}
+
+/// Slots that one master serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) first: u16,
+    pub(crate) last: u16,
+    /// The index of the master among the servers.
+    pub(crate) master: usize,
+    pub(crate) replicas: usize,
+}
+
+impl Facts {
+    /// Returns a number in `INFO`.
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        self.text(name)?.parse().ok()
+    }
+
+    /// Returns a value in `INFO`.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.info.as_ref().ok()?.get(name).map(String::as_str)
+    }
+
+    /// Returns a setting.
+    pub(crate) fn setting(&self, name: &str) -> Option<&str> {
+        self.config.as_ref().ok()?.get(name).map(String::as_str)
+    }
+}

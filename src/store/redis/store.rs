@@ -1,0 +1,281 @@
+//! The verbs of a Redis store, each as calls of its script.
+
+use std::{slice, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+
+use crate::{
+    core::{Fence, Mode, ResourceName},
+    store::{
+        Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing,
+        Metadata, Paced, Passed, Recovered, Released, Renewed, Replies, Reply, Report, Safety, Store,
+        StoreError, all,
+        redis::{
+            RedisStore, listing,
+            net::{connection::Connection, incarnation::Known, topology::Servers},
+            replicas::{Confirmed, Replicas},
+            wire::{batch, decode, keys, lessons, plain},
+        },
+    },
+};
+
+impl Store for RedisStore {
+    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
+        async move {
+            match plain::lacks(asked).filter(|_| self.is_plain()) {
+                Some(error) => Err(error),
+                None => only(self.acquire_in_calls(slice::from_ref(asked)).await),
+            }
+        }
+        .boxed()
+    }
+
+    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
+        async move { only(self.renew_in_calls(&[(hold, ttl)]).await) }.boxed()
+    }
+
+    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
+        async move { only(self.release_in_calls(&[(hold, closed_for)]).await) }.boxed()
+    }
+
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        if self.is_plain() && asked.iter().any(|asked| plain::lacks(asked).is_some()) {
+            return plain::acquire_each(self, asked).boxed();
+        }
+        batch::by_slot(asked, |asked| self.slot(&asked.hold), |asked| self.acquire_in_order(asked)).boxed()
+    }
+
+    fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
+        if self.is_plain() || self.servers.is_cluster() {
+            // The layout has no fences, or each slot has its own counter.
+            return self.acquire_each(asked).map(Paced::without_clock).boxed();
+        }
+        self.acquire_from(asked, first).boxed()
+    }
+
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+        // A node that gives a slot away refuses calls some of whose keys are gone already, and sends a call for a
+        // single key to the other node. So leases survive a move that takes longer than they hold.
+        if self.servers.is_cluster() {
+            // A call always serves its first request, so the order is kept.
+            return batch::together(renewals.chunks(1).map(|renewal| self.renew_in_calls(renewal))).boxed();
+        }
+        let calls = batch::split(renewals, |(hold, _)| bytes(hold));
+        let answer = |renewals| self.renew_in_calls(renewals);
+        batch::in_order(calls, |(hold, _)| &hold.resource, answer).boxed()
+    }
+
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
+        let answer = async move |releases: Vec<(&Hold, Duration)>| {
+            let calls = batch::split(&releases, |(hold, _)| bytes(hold));
+            let answer = |releases| self.release_in_calls(releases);
+            batch::in_order(calls, |(hold, _)| &hold.resource, answer).await
+        };
+        batch::by_slot(releases, |(hold, _)| self.slot(hold), answer).boxed()
+    }
+
+    fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
+        if self.is_plain() {
+            // Not at one moment: otherwise clients of other libraries, which can only ask again and again, would never
+            // get it.
+            return all::release_then_acquire(self, from, to).boxed();
+        }
+        async move {
+            let Confirmed { answered, shortfall } =
+                self.send_counting(&self.caller.pass(from, to, overtake)).await?;
+            let mut passed = decode::passed(answered.value, to.mode)?;
+            if let (Some(shortfall), Ok(Acquired::Granted(_))) = (shortfall, &passed.acquired) {
+                let undone = self.take_back(vec![&to.hold]).await;
+                passed.acquired = Err(shortfall.error(undone == [true]));
+            }
+            Ok(Passed { released: certain(passed.released, answered.repeated)?, ..passed })
+        }
+        .boxed()
+    }
+
+    fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
+        let at_one_place = asked
+            .first()
+            .is_some_and(|first| asked.iter().all(|asked| self.slot(&asked.hold) == self.slot(&first.hold)));
+        if self.is_plain() || !at_one_place {
+            return all::one_after_the_other(self, asked).boxed();
+        }
+        async move {
+            let Confirmed { answered, shortfall } =
+                self.send_counting(&self.caller.acquire_all(asked)).await?;
+            match (decode::acquired_all(answered.value, asked)?, shortfall) {
+                (AcquiredAll::Granted(_), Some(shortfall)) => {
+                    let undone = self.take_back(asked.iter().map(|asked| &asked.hold).collect()).await;
+                    Err(shortfall.error(!undone.contains(&false)))
+                }
+                (granted @ AcquiredAll::Granted(_), None) => Ok(granted),
+                // Whatever the first try granted was held before this one, and has been left as it is.
+                _ if answered.repeated => Err(repeated_in_vain("acquire_all", "not granted")),
+                (kept_out, _) => Ok(kept_out),
+            }
+        }
+        .boxed()
+    }
+
+    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
+        async move { decode::is_held(self.servers.send(&self.caller.is_held(hold)).await?.value) }.boxed()
+    }
+
+    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
+        async move {
+            let call = self.caller.inspect(resource, limit);
+            decode::inspected(self.servers.send(&call).await?.value)
+        }
+        .boxed()
+    }
+
+    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
+        listing::list(&self.servers, &self.caller, self.response_timeout, prefix, limit).boxed()
+    }
+
+    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
+        async move {
+            // Sent once: a second try could take the resource from somebody who got it after the first.
+            let call = self.caller.force_release(resource);
+            decode::opened(self.servers.send_once(&call).await?)
+        }
+        .boxed()
+    }
+
+    fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
+        if self.is_plain() {
+            return async move { raises.iter().map(|_| Err(plain::unsupported("fences"))).collect() }.boxed();
+        }
+        let answer = async move |raises: Vec<(&Hold, Fence)>| {
+            let calls = batch::split(&raises, |(hold, _)| bytes(hold));
+            let answer = |raises| self.raise_in_calls(raises);
+            batch::in_order(calls, |(hold, _)| &hold.resource, answer).await
+        };
+        batch::by_slot(raises, |(hold, _)| self.slot(hold), answer).boxed()
+    }
+
+    fn instance(&self) -> Reply<'_, Instance> {
+        async move { self.this_instance(self.single()?).await }.boxed()
+    }
+
+    fn report(&self) -> Reply<'_, Report> {
+        async move {
+            let connection = self.single()?;
+            let (number, instance) = (connection.number().await?, self.this_instance(connection).await?);
+            let report = lessons::reported(self.servers.send(&self.caller.report()).await?.value, instance)?;
+            // Two connections may have told of two incarnations.
+            if connection.number().await? == number {
+                return Ok(report);
+            }
+            let reason = "its connection broke while it was asked whether it has recovered".to_owned();
+            Err(StoreError::Unavailable { reason, source: None })
+        }
+        .boxed()
+    }
+
+    fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
+        async move {
+            self.single()?;
+            lessons::taught(self.servers.send(&self.caller.teach(lesson)).await?.value)
+        }
+        .boxed()
+    }
+
+    fn listen(&self, inbox: &Inbox) -> Announcements {
+        if self.is_plain() {
+            return stream::empty().boxed();
+        }
+        let channel = keys::channel(self.caller.prefix(), inbox);
+        self.servers.announcements(channel)
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, prefix {}", self.address, self.caller.prefix())
+    }
+
+    fn safety(&self) -> Safety {
+        self.replicas.as_ref().map_or(Safety::OneCopy, Replicas::safety)
+    }
+}
+
+impl RedisStore {
+    /// Returns the incarnation of the server. With confirmation by replicas it is asked for each time: what is known of
+    /// this connection says nothing of those on which replicas confirm.
+    async fn this_instance(&self, connection: &Connection) -> Result<Instance, StoreError> {
+        match self.replicas {
+            None => self.known.instance(connection).await,
+            Some(_) => Known::default().instance(connection).await,
+        }
+    }
+
+    /// Returns the connection of a store that can be a node of a quorum with fences.
+    fn single(&self) -> Result<&Connection, StoreError> {
+        match &self.servers {
+            Servers::One(connection) => Ok(connection),
+            Servers::Cluster(_) => Err(StoreError::Unsupported {
+                asked: "incarnations to tell apart".to_owned(),
+                reason: "it is on a cluster, whose servers start one by one".to_owned(),
+            }),
+        }
+    }
+
+    /// Runs [`Store::release`] for each of these, in one call if the server serves all of them in one.
+    async fn release_in_calls(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
+        batch::until_served(releases, |open| async move {
+            let answered = self.servers.send(&self.caller.release(&open.requests)).await;
+            let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
+            let value = answered.map(|answered| answered.value);
+            decode::each(value, open.requests.len(), |_, answer| certain(decode::released(answer)?, repeated))
+        })
+        .await
+    }
+
+    /// Runs [`Store::raise_fences`] for each of these, in one call if the server serves all of them in one.
+    async fn raise_in_calls(&self, raises: &[(&Hold, Fence)]) -> Vec<Result<bool, StoreError>> {
+        batch::until_served(raises, |open| async move {
+            let answered = self.servers.send(&self.caller.raise(&open.requests)).await;
+            let value = answered.map(|answered| answered.value);
+            decode::each(value, open.requests.len(), |_, answer| {
+                decode::renewed(answer).map(|renewed| renewed == Renewed::Extended)
+            })
+        })
+        .await
+    }
+}
+
+/// Returns the result of a release, if it is certain.
+fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
+    match released {
+        // The first try may have released it, or the server may have lost it before that.
+        Released::NotHeld { .. } if repeated => Err(repeated_in_vain("release", "not held")),
+        released => Ok(released),
+    }
+}
+
+fn repeated_in_vain(verb: &str, now: &str) -> StoreError {
+    let doing = format!("{verb}: an earlier try of it was lost, and now it is {now}");
+    StoreError::Lost { doing, source: None }
+}
+
+fn only<T>(mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
+    answers.pop().expect("one answer for one request")
+}
+
+/// Returns the approximate size of a request in bytes.
+pub(super) fn bytes(hold: &Hold) -> usize {
+    const REST: usize = 256;
+    REST + hold.resource.as_bytes().len() + hold.owner.as_ref().map_or(0, |owner| owner.as_str().len())
+}
+
+/// Returns the approximate size of an acquisition in bytes. What takes the server longer, because it is not exclusive
+/// or has an owner, counts as more: the server serves nobody else while it executes a call.
+pub(super) fn weight(asked: &Acquisition) -> usize {
+    const AT_LEAST: usize = 2_048;
+    let bytes = bytes(&asked.hold) + bytes_of_metadata(&asked.metadata);
+    let is_simple = asked.mode == Mode::Exclusive && asked.hold.owner.is_none();
+    if is_simple { bytes } else { bytes.max(AT_LEAST) }
+}
+
+fn bytes_of_metadata(metadata: &Metadata) -> usize {
+    metadata.iter().map(|(name, text)| name.len() + text.len() + 6).sum()
+}

@@ -1,0 +1,259 @@
+//! The encoding of each verb as a call of its script: keys and arguments in the order of the script's header.
+
+use std::{borrow::Borrow, sync::Arc, time::Duration};
+
+use redis::Script;
+
+use crate::{
+    core::{Fence, Mode, ResourceName},
+    store::{
+        Acquisition, Hold, Place, Recovered,
+        redis::{
+            net::options::Layout,
+            wire::{
+                keys, plain,
+                record::{self, Written, millis, positive_millis, put},
+                script_call::Call,
+                scripts,
+            },
+        },
+    },
+};
+
+/// The counter of fences.
+enum Counter {
+    /// One counter for all resources, whose key begins like this.
+    Server(String),
+    /// One counter for each slot.
+    Slot,
+}
+
+/// The value in place of a retention time for a counter that has no end.
+const FOR_EVER: u64 = 0;
+
+/// The encoder of calls.
+pub(crate) struct Caller {
+    layout: Layout,
+    prefix: String,
+    /// The beginning of the key of the fence counter; on a cluster each slot has one.
+    fence: Counter,
+    fence_retention: u64,
+}
+
+impl Caller {
+    pub(crate) fn new(layout: Layout, prefix: String, fence_retention: Duration) -> Self {
+        let fence = Counter::Server(keys::fence(&prefix, None));
+        Self { layout, fence, prefix, fence_retention: millis(fence_retention) }
+    }
+
+    /// Returns the same encoder for a cluster. All keys of a call are in one slot there, so all its resources must be too.
+    pub(crate) fn on_slots(self) -> Self {
+        Self { fence: Counter::Slot, ..self }
+    }
+
+    /// Returns the slot of a resource, on a cluster.
+    pub(crate) fn slot(&self, resource: &ResourceName) -> Option<u16> {
+        match (&self.fence, self.layout) {
+            (Counter::Server(_), _) => None,
+            (Counter::Slot, Layout::Full) => Some(keys::slot(resource)),
+            (Counter::Slot, Layout::Plain) => Some(plain::slot(&self.prefix, resource)),
+        }
+    }
+
+    pub(crate) const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub(crate) fn acquire(&self, asked: &[&Acquisition]) -> Call {
+        self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked, None)
+    }
+
+    /// Encodes acquisitions of which the first has at least this fence, in the full layout. The counter has no end: the
+    /// clocks of a quorum's nodes may be further apart than a retention time, and it is only one key a server.
+    pub(crate) fn acquire_from(&self, asked: &[&Acquisition], first: Fence) -> Call {
+        self.acquiring(&scripts::ACQUIRE, asked, Some(first))
+    }
+
+    pub(crate) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {
+        self.acquiring(&scripts::ACQUIRE_ALL, asked, None)
+    }
+
+    fn acquiring<A: Borrow<Acquisition>>(
+        &self,
+        script: &'static Script,
+        asked: &[A],
+        first: Option<Fence>,
+    ) -> Call {
+        let mut call = self.granting(script, asked.iter().map(|asked| &asked.borrow().hold.resource));
+        let mut metadata = Written::default();
+        for asked in asked {
+            self.acquisition(&mut call, asked.borrow(), &mut metadata);
+        }
+        match first {
+            Some(first) => {
+                call.arg(first.get()).arg(FOR_EVER);
+                call
+            }
+            None => self.granted(call),
+        }
+    }
+
+    pub(crate) fn renew(&self, renewals: &[&(&Hold, Duration)]) -> Call {
+        let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
+        let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), false);
+        for (hold, ttl) in renewals {
+            call.token(hold.token, if self.is_plain() { "" } else { "-" }).arg(positive_millis(*ttl));
+        }
+        call
+    }
+
+    pub(crate) fn release(&self, releases: &[&(&Hold, Duration)]) -> Call {
+        let script = self.either(&scripts::RELEASE, &scripts::PLAIN_RELEASE);
+        let mut call = self.granting(script, releases.iter().map(|(hold, _)| &hold.resource));
+        for (hold, closed_for) in releases {
+            if self.is_plain() {
+                call.token(hold.token, "").arg(millis(*closed_for));
+                continue;
+            }
+            let behind = if closed_for.is_zero() { "-" } else { "~" };
+            call.token(hold.token, behind).owner(hold.owner.as_ref()).arg(millis(*closed_for));
+        }
+        self.granted(call)
+    }
+
+    pub(crate) fn raise(&self, raises: &[&(&Hold, Fence)]) -> Call {
+        let mut call = self.granting(&scripts::RAISE, raises.iter().map(|(hold, _)| &hold.resource));
+        for (hold, fence) in raises {
+            call.token(hold.token, "").arg(fence.get());
+        }
+        call.arg(FOR_EVER);
+        call
+    }
+
+    /// Encodes the question for a report, in the full layout and on one server.
+    pub(crate) fn report(&self) -> Call {
+        self.call(&scripts::REPORT, [], true)
+    }
+
+    /// Encodes a lesson, in the full layout and on one server.
+    pub(crate) fn teach(&self, lesson: &Recovered) -> Call {
+        let Recovered { instance, durable, fence } = lesson;
+        let mut call = self.call(&scripts::TEACH, [], true);
+        call.arg(fence.get()).arg(instance).arg(u8::from(*durable));
+        call
+    }
+
+    pub(crate) fn pass(&self, from: &Hold, to: &Acquisition, overtake: bool) -> Call {
+        let mut call = self.granting(&scripts::PASS, [&from.resource]);
+        self.acquisition(&mut call, to, &mut Written::default());
+        call.token(from.token, "").owner(from.owner.as_ref()).arg(u8::from(overtake));
+        self.granted(call)
+    }
+
+    pub(crate) fn is_held(&self, hold: &Hold) -> Call {
+        let script = self.either(&scripts::IS_HELD, &scripts::PLAIN_IS_HELD);
+        let mut call = self.call(script, [&hold.resource], true);
+        call.token(hold.token, "");
+        call
+    }
+
+    pub(crate) fn inspect(&self, resource: &ResourceName, limit: usize) -> Call {
+        // More than this would not fit into one answer anyway.
+        const MOST: usize = 100_000;
+        let script = self.either(&scripts::INSPECT, &scripts::PLAIN_INSPECT);
+        let mut call = self.call(script, [resource], true);
+        call.arg(limit.min(MOST));
+        call
+    }
+
+    pub(crate) fn force_release(&self, resource: &ResourceName) -> Call {
+        let script = self.either(&scripts::FORCE_RELEASE, &scripts::PLAIN_FORCE_RELEASE);
+        self.granted(self.granting(script, [resource]))
+    }
+
+    const fn is_plain(&self) -> bool {
+        matches!(self.layout, Layout::Plain)
+    }
+
+    /// Returns the script of the layout.
+    fn either(&self, full: &'static Script, plain: &'static Script) -> &'static Script {
+        if self.is_plain() { plain } else { full }
+    }
+
+    /// Begins a call that may grant. It ends with [`granted`](Self::granted).
+    fn granting<'a>(&self, script: &'static Script, resources: impl Resources<'a>) -> Call {
+        self.call(script, resources, true)
+    }
+
+    fn granted(&self, mut call: Call) -> Call {
+        if !self.is_plain() {
+            call.arg(self.fence_retention);
+        }
+        call
+    }
+
+    /// Begins a call with the keys of its resources. A call that needs all of their keys at one place (`whole`) ends
+    /// its keys with that of the fence counter, which says so. In the plain layout a resource is a single key.
+    fn call<'a>(&self, script: &'static Script, resources: impl Resources<'a>, whole: bool) -> Call {
+        let whole = whole && !self.is_plain();
+        let mut resources = resources.into_iter().peekable();
+        let slot = resources.peek().and_then(|resource| self.slot(resource));
+        let requests = resources.len();
+        let mut call = Call::new(script, slot, requests);
+        call.arg(requests + usize::from(whole));
+        for resource in resources {
+            match self.layout {
+                Layout::Full => call.texted(|text| keys::push_main(text, &self.prefix, resource)),
+                Layout::Plain => call.arg(plain::key(&self.prefix, resource)),
+            };
+        }
+        if whole {
+            match &self.fence {
+                Counter::Server(fence) => call.arg(fence),
+                Counter::Slot => call.arg(keys::fence(&self.prefix, slot)),
+            };
+        }
+        call.echo();
+        call
+    }
+
+    /// Adds the arguments of one acquisition: four, in the plain layout two.
+    fn acquisition<'a>(&self, call: &mut Call, asked: &'a Acquisition, metadata: &mut Written<'a>) {
+        let &Acquisition { ref hold, mode, reentrant, ttl, lock_delay, ref place, .. } = asked;
+        if self.is_plain() {
+            call.token(hold.token, "").arg(positive_millis(ttl));
+            return;
+        }
+        let mark = match (mode, lock_delay.is_zero()) {
+            (Mode::Exclusive, true) => "-",
+            (Mode::Exclusive, false) => "+",
+            _ => "",
+        };
+        call.token(hold.token, mark).arg(positive_millis(ttl) + millis(lock_delay));
+        call.texted(|text| {
+            record::put_terms(text, asked);
+            text.push_str(metadata.text_of(&asked.metadata));
+        });
+        call.texted(|text| {
+            text.push_str(if reentrant { "1 " } else { "0 " });
+            if let Some(capacity) = record::capacity(mode) {
+                put(text, format_args!("{capacity}"));
+            }
+            if let &Some(Place { ref inbox, patience, grant_window, max_waiters }) = place {
+                let (patience, window) = (positive_millis(patience), positive_millis(grant_window));
+                text.push(' ');
+                keys::push_channel(text, &self.prefix, inbox);
+                put(text, format_args!(" {window} {patience} {max_waiters}"));
+            }
+        });
+    }
+}
+
+/// The resources of the requests in a call.
+trait Resources<'a>: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator> {}
+
+impl<'a, T: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator>> Resources<'a> for T {}

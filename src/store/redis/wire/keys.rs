@@ -1,0 +1,83 @@
+//! The names of the keys in which a resource is kept, and of the channels on which hand-overs are announced.
+
+use crate::{
+    core::ResourceName,
+    store::{Inbox, redis::net::cluster::slot},
+};
+
+/// Appends the main key of a resource to this text. The scripts make all other keys of the resource from it.
+pub(crate) fn push_main(text: &mut String, prefix: &str, resource: &ResourceName) {
+    for part in [prefix, ":{", &resource.encoded(), "}"] {
+        text.push_str(part);
+    }
+}
+
+/// Returns the key of the last fencing number, without the word `fence` at its end: one counter for all resources of a
+/// server, or of a slot.
+pub(crate) fn fence(prefix: &str, slot: Option<u16>) -> String {
+    match slot {
+        None => format!("{prefix}:"),
+        Some(slot) => format!("{prefix}:{{{}}}:", slot::tag(slot)),
+    }
+}
+
+/// Returns the slot of a cluster in which all keys of a resource are.
+pub(crate) fn slot(resource: &ResourceName) -> u16 {
+    slot::of_tag(resource.encoded().as_bytes())
+}
+
+/// Returns the channel on which an inbox is notified of hand-overs.
+pub(crate) fn channel(prefix: &str, inbox: &Inbox) -> String {
+    let mut channel = String::new();
+    push_channel(&mut channel, prefix, inbox);
+    channel
+}
+
+/// Appends the channel of an inbox to this text.
+pub(crate) fn push_channel(text: &mut String, prefix: &str, inbox: &Inbox) {
+    for part in [prefix, ":inbox:", &inbox.0.to_hex()] {
+        text.push_str(part);
+    }
+}
+
+/// Returns the pattern that matches the main keys of all resources whose name starts like this, and no other key.
+pub(crate) fn pattern(prefix: &str, start: &[u8]) -> String {
+    format!("{prefix}:{{{}*}}", ResourceName::encode_prefix(start))
+}
+
+/// Returns the resource of a main key; `None` for a key that this library does not write.
+pub(crate) fn resource(prefix: &str, key: &str) -> Option<ResourceName> {
+    let name = key.strip_prefix(prefix)?.strip_prefix(":{")?.strip_suffix('}')?;
+    ResourceName::decode(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn main(prefix: &str, name: &[u8]) -> String {
+        let mut key = String::new();
+        push_main(&mut key, prefix, &ResourceName::new(name).unwrap());
+        key
+    }
+
+    #[test]
+    fn the_main_key_reads_back_whatever_the_name() {
+        for name in [&b"orders/42"[..], b"}{", b"a*b", b"\xff\0", &[b'x'; 512]] {
+            let key = main("leasehold", name);
+            assert_eq!(resource("leasehold", &key), Some(ResourceName::new(name).unwrap()));
+            for other in ["h", "d", "o", "q", "w", "p"].map(|part| format!("{key}:{part}")) {
+                assert_eq!(resource("leasehold", &other), None, "{other}");
+            }
+        }
+        for slot in [None, Some(7)] {
+            assert_eq!(resource("leasehold", &(fence("leasehold", slot) + "fence")), None);
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_break_out_of_its_key() {
+        assert_eq!(main("p", b"a}b"), "p:{a%7Db}");
+        assert_eq!(pattern("p", b"a}"), "p:{a%7D*}");
+    }
+}

@@ -1,0 +1,46 @@
+//! The recovery that a server tells of, read from the answers of its scripts.
+
+use redis::Value;
+
+use crate::{
+    core::Fence,
+    store::{
+        Instance, Recovered, Report, StoreError,
+        redis::wire::decode::{only, senseless},
+    },
+};
+
+/// Decodes the answer to a call that named a first fence: the usual, the server's time in µs, and what it has written down.
+pub(crate) fn with_clock(answer: Value) -> Result<(Value, Fence, Option<Recovered>), StoreError> {
+    let Value::Array(mut values) = answer else {
+        return Err(senseless("not a list"));
+    };
+    let (written, micros) = (values.pop(), values.pop());
+    let read = |value: Option<Value>| value.ok_or_else(|| senseless("the time is missing"));
+    let micros: u64 = redis::from_redis_value(read(micros)?).map_err(|_| senseless("the time is missing"))?;
+    let written: String = redis::from_redis_value(read(written)?).map_err(|_| senseless("no text"))?;
+    Ok((Value::Array(values), Fence::new(micros), recovered(&written)))
+}
+
+/// Decodes what a server has written down of its recovery: nothing, unless it is ours.
+pub(crate) fn recovered(written: &str) -> Option<Recovered> {
+    let mut words = written.split(' ');
+    let (instance, durable, fence) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
+    let durable = durable == "1";
+    Some(Recovered { instance: instance.to_owned(), durable, fence: Fence::new(fence) })
+}
+
+/// Decodes the report of this incarnation.
+pub(crate) fn reported(answer: Value, instance: Instance) -> Result<Report, StoreError> {
+    let (verdict, mut rest) = only(answer)?;
+    if verdict != "report" {
+        return Err(rest.otherwise(&verdict));
+    }
+    let (last, clock) = (Fence::new(rest.number()?), Fence::new(rest.number()?));
+    Ok(Report { instance, recovered: recovered(&rest.text()?), last, clock })
+}
+
+pub(crate) fn taught(answer: Value) -> Result<(), StoreError> {
+    let (verdict, mut rest) = only(answer)?;
+    if verdict == "taught" { Ok(()) } else { Err(rest.otherwise(&verdict)) }
+}

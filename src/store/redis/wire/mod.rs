@@ -1,0 +1,11 @@
+//! The wire format: keys, the arguments of each script, the scripts, and their answers. `docs/wire-format.md` shows all of it.
+
+pub(crate) mod batch;
+pub(crate) mod decode;
+pub(crate) mod encoder;
+pub(crate) mod keys;
+pub(crate) mod lessons;
+pub(crate) mod plain;
+pub(crate) mod record;
+pub(crate) mod script_call;
+pub(crate) mod scripts;

@@ -1,0 +1,193 @@
+//! The record of a holder in the store, as a line of text.
+
+use std::{
+    fmt::{self, Write as _},
+    num::NonZeroU32,
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::{
+    core::{Fence, Mode, Owner},
+    store::{Acquisition, Metadata},
+};
+
+/// All that the store knows of a holder besides its token and its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// `None` in the plain layout.
+    pub(crate) fence: Option<Fence>,
+    pub(crate) mode: Mode,
+    pub(crate) owner: Option<Owner>,
+    pub(crate) metadata: Metadata,
+}
+
+/// Appends the record of what is asked to this text: all but the fence, which the server puts in front with a blank,
+/// and the metadata.
+pub(crate) fn put_terms(text: &mut String, asked: &Acquisition) {
+    let &Acquisition { ref hold, mode, lock_delay, .. } = asked;
+    put(text, format_args!("{} {} {} ", letter(mode), permits(mode), millis(lock_delay)));
+    if let Some(owner) = &hold.owner {
+        text.push_str(&owner.encoded());
+    }
+    text.push(' ');
+}
+
+/// Appends this to the text.
+pub(crate) fn put(text: &mut String, what: fmt::Arguments<'_>) {
+    text.write_fmt(what).expect("a text takes all that is written");
+}
+
+/// Returns the metadata as it stands in a record.
+pub(crate) fn metadata(metadata: &Metadata) -> String {
+    serde_json::to_string(metadata).expect("a map of texts has a JSON form")
+}
+
+/// Reads a record; `None` if it is not ours. The `capacity` of permits is not part of the record.
+pub(crate) fn read(record: &str, capacity: &str) -> Option<Record> {
+    let mut fields = record.splitn(6, ' ');
+    let fence = fence(fields.next()?)?;
+    let mode = mode(fields.next()?, fields.next()?, capacity)?;
+    let lock_delay = fields.next()?;
+    // A `!` marks what is handed over and not yet taken up.
+    let _: u64 = lock_delay.strip_prefix('!').unwrap_or(lock_delay).parse().ok()?;
+    let owner = match fields.next()? {
+        "" => None,
+        encoded => Some(Owner::decode(encoded).ok()?),
+    };
+    let metadata = serde_json::from_str(fields.next()?).ok()?;
+    Some(Record { fence, mode, owner, metadata })
+}
+
+/// Reads a fence as the scripts write it: an empty text where there is none. `None` if it is no such text.
+pub(crate) fn fence(text: &str) -> Option<Option<Fence>> {
+    match text {
+        "" => Some(None),
+        number => number.parse().ok().map(|number| Some(Fence::new(number))),
+    }
+}
+
+/// Reads a mode from its parts, as the scripts write them.
+pub(crate) fn mode(letter: &str, permits: &str, capacity: &str) -> Option<Mode> {
+    match letter {
+        "x" => Some(Mode::Exclusive),
+        "s" => Some(Mode::Shared),
+        "p" => Mode::permits(permits.parse().ok()?, capacity.parse().ok()?).ok(),
+        _ => None,
+    }
+}
+
+fn letter(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "x",
+        Mode::Shared => "s",
+        Mode::Permits { .. } => "p",
+    }
+}
+
+fn permits(mode: Mode) -> u32 {
+    match mode {
+        Mode::Exclusive | Mode::Shared => 1,
+        Mode::Permits { count, .. } => count.get(),
+    }
+}
+
+pub(crate) fn capacity(mode: Mode) -> Option<NonZeroU32> {
+    match mode {
+        Mode::Exclusive | Mode::Shared => None,
+        Mode::Permits { of, .. } => Some(of),
+    }
+}
+
+/// Rounds a duration up to whole milliseconds: the store may keep something a little longer, but never shorter than
+/// asked. More than 30 years are cut to that, so that a point in time stays a number that a script can count with.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    const LONGEST: u64 = 1_000_000_000_000;
+    let millis = duration.as_nanos().div_ceil(1_000_000);
+    u64::try_from(millis).map_or(LONGEST, |millis| millis.min(LONGEST))
+}
+
+/// Rounds a TTL up to at least 1 ms: a server takes an expiry of zero for a deletion.
+pub(crate) fn positive_millis(ttl: Duration) -> u64 {
+    millis(ttl).max(1)
+}
+
+/// A cache of the metadata that was written last: that of one manager is usually the same.
+#[derive(Default)]
+pub(crate) struct Written<'a> {
+    metadata: Option<&'a Arc<Metadata>>,
+    text: String,
+}
+
+impl<'a> Written<'a> {
+    pub(crate) fn text_of(&mut self, metadata: &'a Arc<Metadata>) -> &str {
+        if !self.metadata.is_some_and(|written| Arc::ptr_eq(written, metadata)) {
+            self.metadata = Some(metadata);
+            self.text = self::metadata(metadata);
+        }
+        &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        core::{ResourceName, Token},
+        store::Hold,
+    };
+
+    fn acquisition(mode: Mode, owner: Option<&str>) -> Acquisition {
+        Acquisition {
+            hold: Hold {
+                resource: ResourceName::new("r").unwrap(),
+                token: Token::from_bits(7),
+                owner: owner.map(|owner| Owner::new(owner).unwrap()),
+            },
+            mode,
+            reentrant: false,
+            ttl: Duration::from_secs(1),
+            lock_delay: Duration::from_millis(250),
+            metadata: Metadata::from([("why \"ü\"\n".into(), "a  b".into())]).into(),
+            place: None,
+        }
+    }
+
+    #[test]
+    fn a_record_reads_back() {
+        for mode in [Mode::Exclusive, Mode::Shared, Mode::permits(2, 5).unwrap()] {
+            for owner in [None, Some("worker 7 {ü}")] {
+                let wanted = acquisition(mode, owner);
+                let mut terms = String::new();
+                put_terms(&mut terms, &wanted);
+                let read = read(&format!("9 {terms}{}", metadata(&wanted.metadata)), "5").unwrap();
+                assert_eq!(
+                    read,
+                    Record {
+                        fence: Some(Fence::new(9)),
+                        mode,
+                        owner: wanted.hold.owner,
+                        metadata: Metadata::clone(&wanted.metadata)
+                    }
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_not_read() {
+        for text in
+            ["", "9 x 1 0", "9 y 1 0  {}", "x x 1 0  {}", "9 p 6 0  {}", "9 x 1 0  []", "9 x 1 0 %zz {}"]
+        {
+            assert_eq!(read(text, "5"), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn durations_are_rounded_up_and_bounded() {
+        assert_eq!(millis(Duration::ZERO), 0);
+        assert_eq!(millis(Duration::from_nanos(1)), 1);
+        assert_eq!(millis(Duration::from_millis(1_500)), 1_500);
+        assert_eq!(millis(Duration::MAX), 1_000_000_000_000);
+    }
+}

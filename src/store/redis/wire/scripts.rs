@@ -1,0 +1,130 @@
+//! The Lua scripts as they are sent: one for each verb and layout, put together from the files in `lua`.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use redis::{Pipeline, Script};
+
+macro_rules! scripts {
+    ($($name:ident = $file:literal;)*) => {
+        $(pub(crate) static $name: LazyLock<Script> = LazyLock::new(|| Script::new(&whole(include_str!($file))));)*
+
+        /// Returns the pipeline that loads all scripts. It is sent on every new connection: a call that is executed
+        /// after its caller gave up then cannot fail for want of its script, which for a release would leave the lock
+        /// behind.
+        pub(crate) fn loading() -> Pipeline {
+            let mut pipeline = redis::pipe();
+            $(pipeline.load_script(&$name).ignore();)*
+            pipeline
+        }
+
+        #[cfg(test)]
+        const VERBS: &[&str] = &[$(include_str!($file)),*];
+    };
+}
+
+scripts! {
+    ACQUIRE = "lua/acquire.lua";
+    ACQUIRE_ALL = "lua/acquire_all.lua";
+    RENEW = "lua/renew.lua";
+    RELEASE = "lua/release.lua";
+    PASS = "lua/pass.lua";
+    IS_HELD = "lua/is_held.lua";
+    INSPECT = "lua/inspect.lua";
+    FORCE_RELEASE = "lua/force_release.lua";
+    RAISE = "lua/raise.lua";
+    REPORT = "lua/report.lua";
+    TEACH = "lua/teach.lua";
+    PLAIN_ACQUIRE = "lua/plain/acquire.lua";
+    PLAIN_RENEW = "lua/plain/renew.lua";
+    PLAIN_RELEASE = "lua/plain/release.lua";
+    PLAIN_IS_HELD = "lua/plain/is_held.lua";
+    PLAIN_INSPECT = "lua/plain/inspect.lua";
+    PLAIN_FORCE_RELEASE = "lua/plain/force_release.lua";
+}
+
+/// Returns a script with its includes replaced by the shared parts, without comments, and with short names.
+fn whole(verb: &str) -> String {
+    let parts = [
+        ("-- include time.lua\n", include_str!("lua/time.lua")),
+        ("-- include fence.lua\n", include_str!("lua/fence.lua")),
+        ("-- include holders.lua\n", include_str!("lua/holders.lua")),
+        ("-- include admission.lua\n", include_str!("lua/admission.lua")),
+        ("-- include queue.lua\n", include_str!("lua/queue.lua")),
+        ("-- include attempt.lua\n", include_str!("lua/attempt.lua")),
+        ("-- include giving_back.lua\n", include_str!("lua/giving_back.lua")),
+        ("-- include plain/holder.lua\n", include_str!("lua/plain/holder.lua")),
+        ("-- include batch.lua\n", include_str!("lua/batch.lua")),
+    ];
+    let text = parts.iter().fold(verb.to_owned(), |text, (place, part)| text.replace(place, part));
+    let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("--"));
+    let text: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let text = text.replace("redis.call(", "call(").replace("redis.pcall(", "try(");
+    shortened(&format!("local call, try = redis.call, redis.pcall\n{text}"))
+}
+
+/// The names that are not ours, and stay as they are.
+const NAMES_OF_LUA: &str = "and break do else elseif end false for function if in local nil not or repeat return then true \
+    until while error ipairs math ceil floor max min pcall string byte find format gsub lower match sub table concat tonumber type unpack \
+    redis call err KEYS ARGV";
+
+/// Shortens names to one or two letters, and removes needless blanks. Text in quotes stays as it is.
+fn shortened(text: &str) -> String {
+    let mut names: HashMap<&str, String> =
+        NAMES_OF_LUA.split_whitespace().map(|name| (name, name.to_owned())).collect();
+    let known = names.len();
+    let mut short = String::new();
+    for (number, part) in text.split('\'').enumerate() {
+        if number > 0 {
+            short.push('\'');
+        }
+        if number % 2 == 1 {
+            short.push_str(part);
+            continue;
+        }
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut left = part;
+        while let Some(first) = left.chars().next() {
+            let end = if is_word(first) { left.find(|c| !is_word(c)) } else { Some(1) };
+            let (word, rest) = left.split_at(end.unwrap_or(left.len()));
+            left = rest;
+            let before = short.chars().next_back().unwrap_or(' ');
+            if word == " " {
+                let between_words = is_word(before) && rest.starts_with(is_word);
+                if between_words || before.is_ascii_digit() && rest.starts_with('.') {
+                    short.push(' ');
+                }
+            } else if word.len() < 3 || first.is_ascii_digit() {
+                short.push_str(word);
+            } else {
+                let next = names.len() - known;
+                short.push_str(names.entry(word).or_insert_with(|| short_name(next)));
+            }
+        }
+    }
+    short
+}
+
+/// Returns a short name. It begins with a capital, because names of our own begin with a small letter.
+fn short_name(number: usize) -> String {
+    let letter = |first: u8, number: usize| char::from(first + (number % 26) as u8);
+    match number.checked_sub(26) {
+        None => letter(b'A', number).to_string(),
+        Some(more) => [letter(b'A', more / 26), letter(b'a', more)].iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_may_be_sent_by_who_has_not_said_the_password_yet() {
+        // A server that wants a password does not say so if it is sent more than this: it closes the connection.
+        const MOST: usize = 16_384;
+        for verb in VERBS {
+            let script = whole(verb);
+            assert!(script.len() < MOST, "{}", script.len());
+            assert!(!script.contains("-- ") && !script.contains("include"), "{script}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The requests and answers of the verbs of a store.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+#[cfg(doc)]
+use crate::store::Store;
+use crate::{
+    core::{Fence, Mode, Owner, ResourceName, Token},
+    store::{Holder, Inbox, StoreError},
+};
+
+/// The metadata that a holder supplies: host, process id, purpose, trace id… `Inspect` shows it, and so does a refusal.
+pub type Metadata = BTreeMap<String, String>;
+
+/// The queue ticket of an acquisition that waits in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The inbox to which its hand-over is announced.
+    pub inbox: Inbox,
+    /// The time for which its place is kept after the acquisition was last repeated.
+    pub patience: Duration,
+    /// The time within which it has to take up a hand-over. At least 1 ms.
+    pub grant_window: Duration,
+    /// The largest number of waiters for the resource, this one included.
+    pub max_waiters: u32,
+}
+
+/// One acquisition as the store knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// The resource that is held.
+    pub resource: ResourceName,
+    /// The secret of this acquisition.
+    pub token: Token,
+    /// The owner that may re-enter, if any.
+    pub owner: Option<Owner>,
+}
+
+/// The request of [`Store::acquire`].
+#[derive(Clone, Debug)]
+pub struct Acquisition {
+    /// Resource, token and owner.
+    pub hold: Hold,
+    /// The requested share of the resource.
+    pub mode: Mode,
+    /// True if an exclusive acquisition is granted when the same owner already has the resource.
+    pub reentrant: bool,
+    /// The time for which it holds unless it is renewed, counted from its execution by the store. At least 1 ms.
+    pub ttl: Duration,
+    /// The additional time for which the resource stays closed if this hold expires instead of being released.
+    pub lock_delay: Duration,
+    /// The metadata that the holder supplies.
+    pub metadata: Arc<Metadata>,
+    /// The queue ticket, for waiting when the resource is in use. `None` is a try, which leaves nothing behind.
+    pub place: Option<Place>,
+}
+
+/// The certain answers to [`Store::acquire`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Acquired {
+    /// It holds.
+    Granted(Grant),
+    /// It does not hold, and does not wait.
+    Refused(Refusal),
+    /// It does not hold, and waits with this many ahead of it.
+    Queued {
+        /// A holder that is in the way.
+        refusal: Refusal,
+        /// The number of waiters ahead of it; 0 is the head of the queue.
+        ahead: u64,
+    },
+    /// It does not hold, and cannot wait: the queue has reached its limit.
+    Full {
+        /// The number of waiters.
+        waiters: u64,
+    },
+}
+
+/// The result of a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The fencing number; the same for all holds of one re-entered resource. `None` on stores that cannot give one.
+    pub fence: Option<Fence>,
+    /// The number of holds that this owner now has of the resource, this one included; 1 without an owner.
+    pub holds: u64,
+}
+
+/// The reason for a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// A holder that is in the way, or that kept the resource busy while others wait ahead.
+    pub by: Holder,
+    /// The time until a new attempt is worthwhile, because holders may have ended by themselves: the first end for
+    /// permits, otherwise the last.
+    pub remaining: Duration,
+}
+
+/// The certain answers to [`Store::renew`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewed {
+    /// The hold is extended.
+    Extended,
+    /// This token holds nothing.
+    NotHeld,
+}
+
+/// The certain answers to [`Store::release`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a release may find that the lease was lost before"]
+pub enum Released {
+    /// Released. The owner holds nothing of the resource any more.
+    Freed,
+    /// Released. The same owner still holds the resource this many times.
+    StillHeld {
+        /// The number of remaining holds, 1 or more.
+        count: u64,
+    },
+    /// This token held nothing: it expired, was taken away, or was released before.
+    NotHeld {
+        /// The number of holds that the same owner still has; 0 without an owner.
+        count: u64,
+    },
+}
+
+/// The certain answers to [`Store::pass`].
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// The result of the release.
+    pub released: Released,
+    /// The result of the acquisition. Its outcome may be unknown although that of the release is known.
+    pub acquired: Result<Acquired, StoreError>,
+    /// True if anybody else now waits for the resource, as far as the store can tell.
+    pub others_wait: bool,
+}
