@@ -64,7 +64,7 @@ impl Clock for RuntimeClock {
 /// The purpose of a random draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Roll {
+pub enum Draw {
     /// The pause of a caller before its next attempt.
     Attempt,
     /// The jitter of a renewal, which makes it earlier.
@@ -74,9 +74,9 @@ pub enum Roll {
 }
 
 /// A source of tokens and random numbers.
-pub trait Dice: fmt::Debug + Send + Sync + 'static {
+pub trait Random: fmt::Debug + Send + Sync + 'static {
     /// Returns a random number in `0.0..1.0`.
-    fn roll(&self, what: Roll) -> f64;
+    fn draw(&self, purpose: Draw) -> f64;
 
     /// Returns a token that is unique and cannot be guessed: 128 random bits, of which a UUID v4 gives 122.
     fn token(&self) -> Token;
@@ -84,10 +84,10 @@ pub trait Dice: fmt::Debug + Send + Sync + 'static {
 
 /// Random numbers that cannot be guessed, from [`uuid`]. The operating system seeds their generator.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SystemDice;
+pub struct SystemRandom;
 
-impl Dice for SystemDice {
-    fn roll(&self, _: Roll) -> f64 {
+impl Random for SystemRandom {
+    fn draw(&self, _: Draw) -> f64 {
         // The low 53 bits of a UUID v4 are all random, and a double holds 53 bits exactly.
         const BITS: u32 = 53;
         let random = uuid::Uuid::new_v4().as_u128() & ((1 << BITS) - 1);
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn rolls_lie_between_zero_and_one_and_differ() {
-        let rolls: Vec<f64> = (0..1_000).map(|_| SystemDice.roll(Roll::Attempt)).collect();
+        let rolls: Vec<f64> = (0..1_000).map(|_| SystemRandom.draw(Draw::Attempt)).collect();
         assert!(rolls.iter().all(|roll| (0.0..1.0).contains(roll)));
         let mean = rolls.iter().sum::<f64>() / 1_000.0;
         assert!((0.4..0.6).contains(&mean), "{mean}");

@@ -55,7 +55,7 @@ pub struct Statistics {
     /// Restarts of the manager itself after it died.
     pub manager_restarts: u64,
     /// Reclaims: releases after an unknown outcome, or after the caller had gone.
-    pub given_back: u64,
+    pub reclaimed: u64,
     /// Retries of granted requests: attempts less one.
     pub retries: Distribution,
     /// Waiting times of granted requests, in microseconds.
@@ -208,8 +208,8 @@ impl Recorder {
         self.counts().stats.manager_restarts += 1;
     }
 
-    pub(crate) fn given_back(&self) {
-        self.counts().stats.given_back += 1;
+    pub(crate) fn reclaimed(&self) {
+        self.counts().stats.reclaimed += 1;
     }
 
     pub(crate) fn snapshot(&self) -> Statistics {

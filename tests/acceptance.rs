@@ -13,7 +13,7 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::store::{MemoryStore, RedisStore, Store};
+use leasehold::{MemoryStore, RedisStore, store::Store};
 
 use self::{
     acceptance::World,

@@ -4,11 +4,8 @@ use std::{fs, sync::Arc, time::Duration};
 
 use actix::Addr;
 use leasehold::{
-    Acquire, AcquireError, Lease, LockManager, MemoryStore,
-    actor::Settings,
-    config::{Config, ConfigError, Preset},
-    protocol::{Backoff, Jitter},
-    store::{Safety, redis::Layout},
+    Acquire, AcquireError, Backoff, Config, ConfigError, Durability, Jitter, Layout, Lease, LockManager,
+    MemoryStore, Preset, Settings,
 };
 
 fn refused(text: &str, variables: &[(&str, &str)]) -> ConfigError {
@@ -127,7 +124,7 @@ fn what_is_not_set_follows_what_is() {
     assert_eq!(config.response_timeout(), millis(300), "also what code has set is followed");
 
     let config = Config::from_toml("limits.max_ttl = '20s'\nwait.grant_window = '30s'").unwrap();
-    assert_eq!((config.lease.ttl, config.wait.patience), (millis(20_000), millis(30_000)));
+    assert_eq!((config.lease.ttl, config.wait.ticket_ttl), (millis(20_000), millis(30_000)));
     let config = Config::from_toml("backoff.initial = '2s'\nsupervision.restart_pause = '3s'").unwrap();
     assert_eq!((config.backoff.max, config.supervision.max_restart_pause), (millis(2_000), millis(3_000)));
     let config = Config::from_toml("backoff.max = '20ms'\nsupervision.max_restart_pause = '3ms'").unwrap();
@@ -165,8 +162,8 @@ fn the_layout_and_the_replicas_of_a_store_are_set_by_name() {
     let text = "store.url = 'redis://host'\nstore.layout = 'plain'\nstore.prefix = ''";
     let config = with_variables(text, &[("LEASEHOLD_STORE_REPLICAS_ACK", "2")]);
     assert_eq!((config.store.layout, config.store.replicas_ack), (Layout::Plain, 2));
-    assert_eq!(config.open_store().unwrap().safety(), Safety::Replicated { replicas: 2 });
-    assert_eq!(Config::default().open_store().unwrap().safety(), Safety::OneCopy);
+    assert_eq!(config.open_store().unwrap().durability(), Durability::Replicated { replicas: 2 });
+    assert_eq!(Config::default().open_store().unwrap().durability(), Durability::OneCopy);
 }
 
 #[test]

@@ -5,9 +5,8 @@ mod support;
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    Acquire, Store, StoreError, Token,
-    protocol::{Mode, ResourceName},
-    store::{Acquired, Acquisition, Announcements, Hold, Inbox, Metadata, Place},
+    Acquire, Metadata, Mode, ResourceName, StoreError, Token,
+    store::{Acquired, Acquisition, Hold, Inbox, Notifications, QueueTicket, Store},
 };
 use support::virtual_time::{World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
@@ -17,7 +16,7 @@ const WINDOW: Duration = secs(1);
 /// How far attempts are spread by chance.
 const LATE: Duration = millis(300);
 
-fn asked(number: u64, ttl: Duration, place: Option<Place>) -> Acquisition {
+fn asked(number: u64, ttl: Duration, ticket: Option<QueueTicket>) -> Acquisition {
     let token = Token::from_bits(u128::from(number) << 64);
     Acquisition {
         hold: Hold { resource: ResourceName::new("job").unwrap(), token, owner: None },
@@ -26,12 +25,12 @@ fn asked(number: u64, ttl: Duration, place: Option<Place>) -> Acquisition {
         ttl,
         lock_delay: Duration::ZERO,
         metadata: Arc::new(Metadata::new()),
-        place,
+        ticket,
     }
 }
 
-/// A holder, and behind it waiters of processes that are gone; of those whose announcements are kept nobody knows it.
-async fn dead(world: &World, many: u64, ttl: Duration, vanished: bool) -> (Acquisition, Vec<Announcements>) {
+/// A holder, and behind it waiters of processes that are gone; of those whose notifications are kept nobody knows it.
+async fn dead(world: &World, many: u64, ttl: Duration, vanished: bool) -> (Acquisition, Vec<Notifications>) {
     let holder = asked(many + 1, ttl, None);
     assert!(matches!(world.store.acquire(&holder).await, Ok(Acquired::Granted(_))));
     let mut lines = Vec::new();
@@ -40,8 +39,8 @@ async fn dead(world: &World, many: u64, ttl: Duration, vanished: bool) -> (Acqui
         if vanished {
             lines.push(world.store.listen(&inbox));
         }
-        let place = Place { inbox, patience: secs(20), grant_window: WINDOW, max_waiters: 10_000 };
-        let waits = world.store.acquire(&asked(number, secs(10), Some(place))).await;
+        let ticket = QueueTicket { inbox, ticket_ttl: secs(20), grant_window: WINDOW, max_waiters: 10_000 };
+        let waits = world.store.acquire(&asked(number, secs(10), Some(ticket))).await;
         assert!(matches!(waits, Ok(Acquired::Queued { .. })), "{waits:?}");
     }
     (holder, lines)

@@ -12,9 +12,8 @@ use std::{
 
 use actix::{Actor, Addr};
 use leasehold::{
-    Acquire, AcquireError, Backoff, Inspect, Lease, LeaseChange, LockManager, LossReason, Moment, Release,
-    Released, RenewError, Settings, Shutdown, Stats, Token,
-    world::{Clock, Dice, Roll, RuntimeClock},
+    Acquire, AcquireError, Backoff, Clock, Draw, Inspect, Lease, LeaseChange, LockManager, LossReason,
+    Moment, Random, Release, Released, RenewError, RuntimeClock, Settings, Shutdown, Stats, Token,
 };
 use support::{
     odd_store::OddStore,
@@ -48,7 +47,7 @@ impl Clock for Jumping {
 fn odd_manager(world: &World) -> (OddStore, Addr<LockManager>) {
     let store = OddStore::new(world.store.clone());
     let locks = world.builder_on(Arc::new(store.clone()));
-    (store, locks.dice(Arc::new(Loaded::new(|_| false))).start_here().unwrap())
+    (store, locks.random(Arc::new(Loaded::new(|_| false))).start_here().unwrap())
 }
 
 #[test]
@@ -255,8 +254,8 @@ fn after_a_suspension_everybody_is_told_within_a_second() {
 #[test]
 fn a_renewer_that_nothing_can_restart_still_ends_in_a_told_loss() {
     in_virtual_time(|| async {
-        let dice = Loaded::new(|what| matches!(what, Roll::Renewal | Roll::Restart));
-        let locks = World::new().manager_with(dice);
+        let random = Loaded::new(|what| matches!(what, Draw::Renewal | Draw::Restart));
+        let locks = World::new().manager_with(random);
         let listener = Listener::default();
         let events = listener.clone().start().recipient();
         let lease = locks.send(Acquire::new("r").ttl(secs(3)).events(events)).await.unwrap().unwrap();
@@ -284,20 +283,20 @@ fn a_second_shutdown_does_not_cut_the_first_short() {
     });
 }
 
-/// Dice whose tokens bring the manager down while it is armed.
+/// Random whose tokens bring the manager down while it is armed.
 #[derive(Debug)]
 struct Deadly {
     inner: Loaded,
     armed: Arc<AtomicBool>,
 }
 
-impl Dice for Deadly {
-    fn roll(&self, what: Roll) -> f64 {
-        self.inner.roll(what)
+impl Random for Deadly {
+    fn draw(&self, purpose: Draw) -> f64 {
+        self.inner.draw(what)
     }
 
     fn token(&self) -> Token {
-        assert!(!self.armed.swap(false, Ordering::Relaxed), "the dice were told to panic");
+        assert!(!self.armed.swap(false, Ordering::Relaxed), "the random were told to panic");
         self.inner.token()
     }
 }

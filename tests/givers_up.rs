@@ -62,10 +62,10 @@ async fn nothing_is_left_of_callers_that_give_up() {
 /// All callers come, and have gone when this returns.
 async fn load(locks: &Addr<LockManager>, seed: u64) {
     let before = locks.send(Stats).await.unwrap();
-    let mut dice = StdRng::seed_from_u64(seed);
+    let mut random = StdRng::seed_from_u64(seed);
     let callers = (0..CALLERS).map(|number| {
         let (comes_after, patience) =
-            (ARRIVING.mul_f64(dice.random()), LONGEST_PATIENCE.mul_f64(dice.random()));
+            (ARRIVING.mul_f64(random.random()), LONGEST_PATIENCE.mul_f64(random.random()));
         let locks = locks.clone();
         actix_rt::spawn(async move {
             sleep(comes_after).await;
@@ -87,7 +87,7 @@ async fn load(locks: &Addr<LockManager>, seed: u64) {
 }
 
 /// Gives up in one of two ways when its patience is over, or is one of those that are patient.
-async fn call(locks: Addr<LockManager>, number: u64, patience: Duration) {
+async fn call(locks: Addr<LockManager>, number: u64, ticket_ttl: Duration) {
     let resource = number / PATIENT % RESOURCES;
     let asked = Acquire::new(format!("r{resource}"));
     // Who has an owner waits in the store's queue; the others stand behind one of them.
@@ -100,7 +100,7 @@ async fn call(locks: Addr<LockManager>, number: u64, patience: Duration) {
             Err(AcquireError::Held { .. } | AcquireError::Store(StoreError::TimedOut { .. })) => return,
             Err(error) => panic!("{error}"),
         },
-        _ => match timeout(patience, locks.send(asked.wait(Duration::from_secs(60)))).await {
+        _ => match timeout(ticket_ttl, locks.send(asked.wait(Duration::from_secs(60)))).await {
             Ok(answer) => answer.unwrap().unwrap(),
             Err(_) => return,
         },

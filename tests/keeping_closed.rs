@@ -60,7 +60,7 @@ fn what_is_granted_late_to_a_lost_lease_is_given_back_without_its_lock_delay_bei
         let world = World::new();
         let store = OddStore::new(world.store.clone());
         let builder = world.builder_on(Arc::new(store.clone()));
-        let locks = builder.dice(Arc::new(Loaded::new(|_| false))).start_here().unwrap();
+        let locks = builder.random(Arc::new(Loaded::new(|_| false))).start_here().unwrap();
         // The second attempt is granted; the first comes when the lease is lost, and moves its end in the store.
         store.execute_late(secs(2));
         let lease = locks.send(delayed().max_hold(secs(1))).await.unwrap().unwrap();

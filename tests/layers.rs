@@ -64,8 +64,8 @@ fn found(path: &str, code: &str) -> Vec<String> {
 #[test]
 fn what_is_allowed_is_not_reported() {
     let allowed = [
-        ("src/protocol/name.rs", "use std::fmt; use super::Invalid; use crate::protocol::Moment;"),
-        ("src/protocol/name.rs", "mod tests { use super::*; use super::super::Invalid; }"),
+        ("src/protocol/name.rs", "use std::fmt; use super::InvalidValue; use crate::protocol::Moment;"),
+        ("src/protocol/name.rs", "mod tests { use super::*; use super::super::InvalidValue; }"),
         (
             "src/store/mod.rs",
             "mod redis; pub use self::{error::E, redis::RedisStore}; use crate::protocol::Mode;",

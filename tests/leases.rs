@@ -4,8 +4,9 @@ mod support;
 
 use actix::Actor;
 use leasehold::{
-    Acquire, AcquireError, Backoff, ForceRelease, Inspect, IsHeld, LeaseChange, List, LossReason, ReadLock,
-    Release, ReleaseError, Released, RenewError, SetBackoff, Standing, Stats, StoreError, WriteLock,
+    Acquire, AcquireError, Backoff, ForceRelease, Inspect, IsHeld, LeaseChange, LeaseStatus, List,
+    LossReason, ReadLock, Release, ReleaseError, Released, RenewError, SetBackoff, Stats, StoreError,
+    WriteLock,
 };
 use support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
@@ -33,7 +34,7 @@ fn a_lease_is_renewed_for_as_long_as_it_is_kept() {
         let locks = world.manager();
         let lease = locks.send(Acquire::new("r").ttl(secs(3))).await.unwrap().unwrap();
         sleep(secs(3600)).await;
-        assert_eq!(lease.standing(), Standing::Held);
+        assert_eq!(lease.status(), LeaseStatus::Held);
         assert!(locks.send(IsHeld::new("r", lease.token())).await.unwrap().unwrap());
         let renewals = locks.send(Stats).await.unwrap().renewals;
         assert!((3600..4200).contains(&renewals), "every 0.9 to 1 s: {renewals}");
@@ -65,7 +66,7 @@ fn a_holder_without_renewal_can_renew_by_itself() {
         }
         assert_eq!(lease.lost().await, LossReason::Expired);
         let error = lease.renew().await.unwrap_err();
-        assert!(matches!(error, RenewError::Lost { .. } | RenewError::Unknown), "{error}");
+        assert!(matches!(error, RenewError::Lost { .. } | RenewError::NotFound), "{error}");
     });
 }
 
@@ -314,14 +315,14 @@ fn missed_renewals_put_a_lease_at_risk_and_a_confirmed_one_brings_it_back() {
         let events = listener.clone().start().recipient();
         let lease = locks.send(Acquire::new("r").ttl(secs(9)).events(events)).await.unwrap().unwrap();
         world.store.fail_next(3);
-        while lease.standing() == Standing::Held {
+        while lease.status() == LeaseStatus::Held {
             sleep(millis(10)).await;
         }
         assert!(lease.is_valid(), "at risk is still valid");
-        while lease.standing() == Standing::AtRisk {
+        while lease.status() == LeaseStatus::AtRisk {
             sleep(millis(10)).await;
         }
-        assert_eq!(lease.standing(), Standing::Held);
+        assert_eq!(lease.status(), LeaseStatus::Held);
         assert_eq!(listener.heard(), [LeaseChange::Granted, LeaseChange::AtRisk, LeaseChange::Renewed]);
         let stats = locks.send(Stats).await.unwrap();
         assert_eq!((stats.missed_renewals, stats.near_misses), (3, 1));
@@ -378,10 +379,10 @@ fn after_an_unknown_outcome_the_token_is_given_back() {
         let locks = world.manager();
         world.store.lose_next_replies(1);
         let error = locks.send(Acquire::new("r")).await.unwrap().unwrap_err();
-        assert!(matches!(error, AcquireError::Store(StoreError::Lost { .. })), "{error}");
+        assert!(matches!(error, AcquireError::Store(StoreError::ReplyLost { .. })), "{error}");
         sleep(millis(1)).await;
         assert!(locks.send(Acquire::new("r")).await.unwrap().is_ok(), "long before the TTL");
-        assert_eq!(locks.send(Stats).await.unwrap().given_back, 1);
+        assert_eq!(locks.send(Stats).await.unwrap().reclaimed, 1);
     });
 }
 
@@ -467,7 +468,7 @@ fn a_lease_with_heartbeat_lives_as_long_as_its_worker_reports() {
             lease.heartbeat();
             sleep(millis(500)).await;
         }
-        assert_eq!(lease.standing(), Standing::Held);
+        assert_eq!(lease.status(), LeaseStatus::Held);
         let silent_since = Instant::now();
         assert_eq!(lease.lost().await, LossReason::HeartbeatMissed);
         assert!(silent_since.elapsed() < secs(5), "{:?}", silent_since.elapsed());

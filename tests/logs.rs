@@ -86,11 +86,11 @@ fn an_outage_is_told_when_it_begins_once_a_minute_and_when_it_ends() {
 
         let lines = log.lines();
         let expected = [
-            " INFO leasehold::actor::builder: the lock manager starts",
-            " WARN leasehold::actor::outage: the store fails",
-            " WARN leasehold::actor::outage: the store still fails",
-            " WARN leasehold::actor::outage: the store still fails",
-            " INFO leasehold::actor::outage: the store serves again",
+            " INFO leasehold::manager::builder: the lock manager starts",
+            " WARN leasehold::manager::outage: the store fails",
+            " WARN leasehold::manager::outage: the store still fails",
+            " WARN leasehold::manager::outage: the store still fails",
+            " INFO leasehold::manager::outage: the store serves again",
         ];
         assert_eq!(lines.len(), expected.len(), "{lines:#?}");
         for (line, expected) in lines.iter().zip(expected) {

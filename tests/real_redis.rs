@@ -11,7 +11,7 @@ use std::{
 use actix::{Actor, Addr, Arbiter, Context, Handler, Message};
 use leasehold::{
     Acquire, AcquireError, IsHeld, Lease, LeaseChange, List, LockManager, LossReason, MemoryStore, ReadLock,
-    RedisStore, Stats, Store,
+    RedisStore, Stats, store::Store,
 };
 use support::{
     redis_server::RedisServer,
@@ -139,7 +139,7 @@ async fn callers_that_go_leave_no_key_behind() {
         callers.push(actix_rt::spawn(async move {
             let name = format!("r{}", caller % 10);
             let asked = Acquire::new(&name).wait(secs(60));
-            let answer = tokio::time::timeout(patience, locks.send(asked)).await;
+            let answer = tokio::time::timeout(ticket_ttl, locks.send(asked)).await;
             if let Ok(lease) = answer {
                 let lease = lease.unwrap().unwrap();
                 sleep(millis(3)).await;

@@ -12,9 +12,8 @@ use std::{
 
 use actix::{Actor, Context};
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, Drained, IsHeld, LeaseChange, List, LossReason, Moment, RenewError,
-    ResourceName, Settings, Shutdown, Standing, Stats, Store,
-    world::{Clock, Roll, RuntimeClock},
+    Acquire, AcquireAll, AcquireError, Clock, Drained, Draw, IsHeld, LeaseChange, LeaseStatus, List,
+    LossReason, Moment, RenewError, ResourceName, RuntimeClock, Settings, Shutdown, Stats, store::Store,
 };
 use support::virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
@@ -23,17 +22,17 @@ use tokio::time::{Instant, sleep};
 fn quietly() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if panic.payload_as_str() != Some("the dice were told to panic") {
+        if panic.payload_as_str() != Some("the random were told to panic") {
             usual(panic);
         }
     }));
 }
 
-/// Dice that bring the manager down at its next refusal after they were armed.
+/// Random that bring the manager down at its next refusal after they were armed.
 fn armed_dice() -> (Loaded, Arc<AtomicBool>) {
     let armed = Arc::new(AtomicBool::new(false));
     let trigger = Arc::clone(&armed);
-    (Loaded::new(move |what| what == Roll::Attempt && trigger.swap(false, Ordering::Relaxed)), armed)
+    (Loaded::new(move |what| what == Draw::Attempt && trigger.swap(false, Ordering::Relaxed)), armed)
 }
 
 #[test]
@@ -43,7 +42,7 @@ fn a_renewer_that_panics_at_every_second_renewal_keeps_its_lease_for_100_renewal
         let world = World::new();
         let rolls = AtomicU64::new(0);
         let locks = world.manager_with(Loaded::new(move |what| {
-            what == Roll::Renewal && rolls.fetch_add(1, Ordering::Relaxed) % 2 == 1
+            what == Draw::Renewal && rolls.fetch_add(1, Ordering::Relaxed) % 2 == 1
         }));
         let lease = locks.send(Acquire::new("r").ttl(secs(3))).await.unwrap().unwrap();
         let (token, fence) = (lease.token(), lease.fence());
@@ -65,7 +64,7 @@ fn a_renewer_that_always_panics_ends_in_a_told_loss_before_the_store_ends_the_le
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
-        let locks = world.manager_with(Loaded::new(|what| what == Roll::Renewal));
+        let locks = world.manager_with(Loaded::new(|what| what == Draw::Renewal));
         let listener = Listener::default();
         let events = listener.clone().start().recipient();
         let start = Instant::now();
@@ -88,8 +87,8 @@ fn a_crash_of_the_manager_leaves_valid_leases_alone_and_tells_pending_callers() 
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
-        let (dice, armed) = armed_dice();
-        let locks = world.manager_with(dice);
+        let (random, armed) = armed_dice();
+        let locks = world.manager_with(random);
         let lease = locks.send(Acquire::new("r").ttl(secs(3))).await.unwrap().unwrap();
         let waiting: Vec<_> = (0..10).map(|_| locks.send(Acquire::new("r").wait(secs(60)))).collect();
         let waiting = actix_rt::spawn(futures_util::future::join_all(waiting));
@@ -102,7 +101,7 @@ fn a_crash_of_the_manager_leaves_valid_leases_alone_and_tells_pending_callers() 
         let stats = locks.send(Stats).await.unwrap();
         assert_eq!((stats.manager_restarts, stats.pending, stats.failed["restarted"]), (1, 0, 10));
         sleep(secs(600)).await;
-        assert_eq!(lease.standing(), Standing::Held, "it is renewed as ever");
+        assert_eq!(lease.status(), LeaseStatus::Held, "it is renewed as ever");
         lease.release().await.unwrap();
         assert!(locks.send(List::new("")).await.unwrap().unwrap().resources.is_empty());
         let next = locks.send(Acquire::new("r")).await.unwrap().unwrap();
@@ -115,9 +114,9 @@ fn a_renewal_by_hand_does_not_wait_for_a_crashed_manager_beyond_the_end_of_the_l
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
-        let (dice, armed) = armed_dice();
+        let (random, armed) = armed_dice();
         let slow = Settings { restart_pause: secs(5), max_restart_pause: secs(5), ..Settings::default() };
-        let locks = world.builder().settings(slow).dice(Arc::new(dice)).start_here().unwrap();
+        let locks = world.builder().settings(slow).random(Arc::new(random)).start_here().unwrap();
         let start = Instant::now();
         let lease = locks.send(Acquire::new("r").ttl(secs(1)).no_renew()).await.unwrap().unwrap();
         armed.store(true, Ordering::Relaxed);
@@ -138,8 +137,8 @@ fn a_crash_of_the_manager_gives_back_what_was_on_its_way() {
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
-        let (dice, armed) = armed_dice();
-        let locks = world.manager_with(dice);
+        let (random, armed) = armed_dice();
+        let locks = world.manager_with(random);
         let _held = locks.send(Acquire::new("held")).await.unwrap().unwrap();
         // Its grant is on its way while the refusal of the other brings the manager down.
         world.store.stall_next(1, millis(200));
@@ -206,7 +205,7 @@ fn what_the_store_granted_is_not_forgotten_when_the_manager_panics_over_another_
     in_virtual_time(|| async {
         let world = World::new();
         let _held = world.manager().send(Acquire::new("held")).await.unwrap().unwrap();
-        let locks = world.manager_with(Loaded::new(|what| what == Roll::Attempt));
+        let locks = world.manager_with(Loaded::new(|what| what == Draw::Attempt));
         // All of them travel together, and the first answer that comes back is the one that panics.
         let refused = locks.send(Acquire::new("held").wait(secs(60)));
         let granted: Vec<_> =
@@ -225,7 +224,7 @@ fn what_the_store_granted_is_not_forgotten_when_the_manager_panics_over_another_
 fn restarts_are_paced() {
     quietly();
     in_virtual_time(|| async {
-        let locks = World::new().manager_with(Loaded::new(|what| what == Roll::Renewal));
+        let locks = World::new().manager_with(Loaded::new(|what| what == Draw::Renewal));
         let lease = locks.send(Acquire::new("r").ttl(Duration::from_secs(600))).await.unwrap().unwrap();
         // A renewer is there from half of the first interval on.
         sleep(secs(100 + 60)).await;
@@ -241,7 +240,7 @@ struct PanicsAfter(RuntimeClock, AtomicI64);
 
 impl Clock for PanicsAfter {
     fn now(&self) -> Moment {
-        assert!(self.1.fetch_sub(1, Ordering::Relaxed) != 0, "the dice were told to panic");
+        assert!(self.1.fetch_sub(1, Ordering::Relaxed) != 0, "the random were told to panic");
         self.0.now()
     }
 }

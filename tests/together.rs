@@ -14,9 +14,8 @@ use std::{
 
 use actix::{Actor, Addr};
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, ForceRelease, Inspect, LeaseChange, LeaseSet, LockManager, LossReason,
-    Moment, ReadLock, SetLost, Settings, Shutdown, Stats,
-    world::{Clock, Roll, RuntimeClock},
+    Acquire, AcquireAll, AcquireError, Clock, Draw, ForceRelease, Inspect, LeaseChange, LeaseSet,
+    LeaseSetLostError, LockManager, LossReason, Moment, ReadLock, RuntimeClock, Settings, Shutdown, Stats,
 };
 use support::{
     odd_store::OddStore,
@@ -212,7 +211,7 @@ fn the_loss_of_one_is_the_loss_of_all() {
         let lost = set.run(std::future::pending::<()>()).await.unwrap_err();
         assert!(start.elapsed() < secs(11), "told with the next renewal: {:?}", start.elapsed());
         assert_eq!(lost.to_string(), "the lease of b was lost: the store says it is not held");
-        assert_eq!(set.lost().await, SetLost { reason: LossReason::NotHeld, ..lost });
+        assert_eq!(set.lost().await, LeaseSetLostError { reason: LossReason::NotHeld, ..lost });
         assert!(!set.is_valid() && set.remaining().is_zero());
         assert!(!is_free(&locks, "a").await, "the holder may still come to rest");
         let error = set.release().await.unwrap_err();
@@ -229,7 +228,7 @@ fn a_set_is_renewed_with_one_question_however_it_was_taken() {
         let store = OddStore::new(world.store.clone());
         let locks = world
             .builder_on(Arc::new(store.clone()))
-            .dice(Arc::new(Loaded::new(|_| false)))
+            .random(Arc::new(Loaded::new(|_| false)))
             .start_here()
             .unwrap();
         for pause in [Duration::ZERO, secs(4)] {
@@ -431,13 +430,13 @@ fn a_manager_that_is_restarted_answers_and_gives_back() {
     in_virtual_time(|| async {
         let world = World::new();
         let panics = AtomicBool::new(true);
-        let once = move |roll| roll == Roll::Attempt && panics.swap(false, Ordering::Relaxed);
+        let once = move |roll| roll == Draw::Attempt && panics.swap(false, Ordering::Relaxed);
         let locks = world.manager_with(Loaded::new(once));
         let held = granted(&locks, AcquireAll::new(["x", "y"])).await;
         world.store.stall_next(1, secs(1));
         let trying = actix_rt::spawn(locks.send(AcquireAll::new(["a", "b"])));
         sleep(millis(1)).await;
-        // Refused, which rolls the dice.
+        // Refused, which rolls the random.
         locks.send(Acquire::new("x")).await.unwrap().unwrap_err();
         let error = trying.await.unwrap().unwrap().unwrap_err();
         assert!(matches!(error, AcquireError::Restarted), "{error:?}");

@@ -14,11 +14,8 @@ use std::{
 use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use hdrhistogram::Histogram;
 use leasehold::{
-    ResourceName,
-    protocol::{Mode, Token},
-    store::{
-        Acquired, Acquisition, Hold, QuorumOptions, QuorumStore, RedisStore, Released, Store, StoreError,
-    },
+    Mode, QuorumOptions, QuorumStore, RedisStore, ResourceName, StoreError, Token,
+    store::{Acquired, Acquisition, Hold, Released, Store},
 };
 
 use crate::{Failure, server::Server, workloads::TTL};
@@ -82,7 +79,7 @@ async fn compare(callers: usize, length: Duration) -> Result<Vec<Found>, Failure
         let server = Server::start()?;
         let beside = single(&server)?;
         // Connected by now, so that a late acquisition is not executed after its release.
-        beside.instance().await?;
+        beside.incarnation().await?;
         ones.push(beside);
         subjects.push(Subject::new(name, Load::Store(single(&server)?), vec![server])?);
     }
@@ -191,7 +188,7 @@ async fn turn(load: &Load, caller: usize) -> bool {
         ttl: TTL,
         lock_delay: Duration::ZERO,
         metadata: Arc::default(),
-        place: None,
+        ticket: None,
     };
     match load {
         Load::Store(store) => {

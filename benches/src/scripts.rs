@@ -5,12 +5,8 @@ use std::{fmt::Write, iter, sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
 use leasehold::{
-    ResourceName,
-    protocol::{Mode, Token},
-    store::{
-        Acquired, Acquisition, Hold, Inbox, Place, RedisOptions, RedisStore, Released, Renewed, Store,
-        StoreError,
-    },
+    Mode, RedisOptions, RedisStore, ResourceName, StoreError, Token,
+    store::{Acquired, Acquisition, Hold, Inbox, QueueTicket, Released, Renewed, Store},
 };
 use tokio::time::Instant;
 
@@ -39,7 +35,7 @@ struct Timed {
     server: Server,
     costs: Costs,
     store: RedisStore,
-    /// The inbox whose announcements are heard.
+    /// The inbox whose notifications are heard.
     inbox: Inbox,
     found: Vec<Found>,
 }
@@ -58,7 +54,7 @@ pub(crate) fn measure() -> Result<(String, bool), Failure> {
     while runs.len() < RUNS && !rows(&runs).all(|row| at_one_place(&row) <= LONGEST) {
         runs.push(measure_once()?);
     }
-    let mut text = "| What | How many | Scripts | 99 % within, ms | Longest, ms | At one place, ms |\n\
+    let mut text = "| What | How many | Scripts | 99 % within, ms | Longest, ms | At one ticket, ms |\n\
                     |---|---:|---:|---:|---:|---:|\n"
         .to_owned();
     let millis = |time: Duration| time.as_secs_f64() * 1e3;
@@ -80,7 +76,7 @@ fn rows(runs: &[Vec<Found>]) -> impl Iterator<Item = Vec<&Found>> {
 /// script that is long once in a while and never at the same place is not in it.
 fn at_one_place(row: &[&Found]) -> Duration {
     let (first, others) = (&row[0].costs, &row[1..]);
-    let in_all = first.iter().enumerate().map(|(place, cost)| {
+    let in_all = first.iter().enumerate().map(|(ticket, cost)| {
         let near = others.iter().map(|run| run.near(place as f64 / first.len() as f64));
         near.min().map_or(*cost, |near| near.min(*cost))
     });
@@ -126,14 +122,14 @@ impl Timed {
         let options = RedisOptions { response_timeout: END, ..RedisOptions::default() };
         let store = RedisStore::with_options(&format!("redis://127.0.0.1:{port}"), options)?;
         let inbox = Inbox(Token::from_bits(rand::random()));
-        let mut announcements = store.listen(&inbox);
-        announcements.next().await.ok_or("there are no announcements")?;
-        tokio::spawn(async move { while announcements.next().await.is_some() {} });
+        let mut notifications = store.listen(&inbox);
+        notifications.next().await.ok_or("there are no notifications")?;
+        tokio::spawn(async move { while notifications.next().await.is_some() {} });
         Ok(Self { server, costs, store, inbox, found: Vec::new() })
     }
 
     /// A place of one that hears what it is told.
-    fn alive(&self) -> Option<Place> {
+    fn alive(&self) -> Option<QueueTicket> {
         Some(place(self.inbox, LONG))
     }
 
@@ -243,7 +239,7 @@ impl Timed {
     async fn many_frozen(&mut self) -> Result<(), Failure> {
         self.forget().await?;
         let grant_window = Duration::from_millis(100);
-        let frozen = self.alive().map(|place| Place { grant_window, ..place });
+        let frozen = self.alive().map(|ticket| QueueTicket { grant_window, ..ticket });
         let writer = self.writer_and_dead(frozen).await?;
         let alive = [ask("r", Mode::Exclusive, LONG, self.alive())?];
         self.queue(&alive).await?;
@@ -270,7 +266,7 @@ impl Timed {
         self.note("the next acquisition", DEAD).await
     }
 
-    async fn writer_and_dead(&self, place: Option<Place>) -> Result<[Arc<Acquisition>; 1], Failure> {
+    async fn writer_and_dead(&self, ticket: Option<QueueTicket>) -> Result<[Arc<Acquisition>; 1], Failure> {
         let writer = [ask("r", Mode::Exclusive, LONG, None)?];
         self.take(&writer).await?;
         let dead = several(DEAD, || ask("r", Mode::Exclusive, LONG, place))?;
@@ -299,19 +295,24 @@ fn expected(is_so: bool, otherwise: &str) -> Result<(), Failure> {
     if is_so { Ok(()) } else { Err(otherwise.into()) }
 }
 
-fn ask(name: &str, mode: Mode, ttl: Duration, place: Option<Place>) -> Result<Arc<Acquisition>, Failure> {
+fn ask(
+    name: &str,
+    mode: Mode,
+    ttl: Duration,
+    ticket: Option<QueueTicket>,
+) -> Result<Arc<Acquisition>, Failure> {
     let hold =
         Hold { resource: ResourceName::new(name)?, token: Token::from_bits(rand::random()), owner: None };
     let (reentrant, lock_delay) = (false, Duration::ZERO);
-    Ok(Arc::new(Acquisition { hold, mode, reentrant, ttl, lock_delay, metadata: Arc::default(), place }))
+    Ok(Arc::new(Acquisition { hold, mode, reentrant, ttl, lock_delay, metadata: Arc::default(), ticket }))
 }
 
-fn place(inbox: Inbox, patience: Duration) -> Place {
-    Place { inbox, patience, grant_window: LONG, max_waiters: 1_000_000 }
+fn place(inbox: Inbox, ticket_ttl: Duration) -> QueueTicket {
+    QueueTicket { inbox, ticket_ttl, grant_window: LONG, max_waiters: 1_000_000 }
 }
 
 /// A place in whose inbox nobody hears anything.
-fn unheard(patience: Duration) -> Place {
+fn unheard(ticket_ttl: Duration) -> QueueTicket {
     place(Inbox(Token::from_bits(rand::random())), patience)
 }
 

@@ -5,10 +5,7 @@
 use std::path::PathBuf;
 
 use actix::Addr;
-use leasehold::{
-    LockManager,
-    config::{Config, ConfigError},
-};
+use leasehold::{Config, ConfigError, LockManager};
 use tracing_subscriber::EnvFilter;
 
 /// What every example can be told.

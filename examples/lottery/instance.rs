@@ -7,7 +7,7 @@ use std::{
 };
 
 use actix::Addr;
-use leasehold::{Acquire, AcquireError, Lease, LockManager, Shutdown, StoreError, store::Holder};
+use leasehold::{Acquire, AcquireError, Holder, Lease, LockManager, Shutdown, StoreError};
 
 use crate::{
     Draw,
@@ -20,15 +20,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// One of those that compete.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Instance(pub(crate) u32);
+pub(crate) struct Incarnation(pub(crate) u32);
 
-impl fmt::Display for Instance {
+impl fmt::Display for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "instance {} (pid {})", self.0, process::id())
     }
 }
 
-impl Instance {
+impl Incarnation {
     /// Takes part until there are winners, or somebody asks to stop; either way nothing stays held.
     pub(crate) async fn run(
         self,
@@ -81,7 +81,7 @@ impl Instance {
                         println!("{self} waits for the store: {error}");
                         Instant::now()
                     });
-                    if since.elapsed() > draw.patience {
+                    if since.elapsed() > draw.ticket_ttl {
                         return Err(error.into());
                     }
                     tokio::time::sleep(LOOK_EVERY).await;

@@ -33,7 +33,7 @@ use clap::Parser;
 use futures_util::future::{join_all, try_join_all};
 use tokio::process::{Child, Command};
 
-use crate::{common::Common, instance::Instance, results::Results};
+use crate::{common::Common, instance::Incarnation, results::Results};
 
 /// A lottery that is drawn exactly once.
 #[derive(Debug, Parser)]
@@ -70,7 +70,7 @@ struct Draw {
     ttl: Duration,
     /// How long an instance goes on asking a store that does not answer.
     #[arg(long, default_value = "30s", value_parser = humantime::parse_duration)]
-    patience: Duration,
+    ticket_ttl: Duration,
 }
 
 impl Draw {
@@ -88,7 +88,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let args = Args::parse();
     if let (Some(number), Some(out)) = (args.instance, &args.out) {
         let locks = args.common.start()?;
-        return Instance(number).run(locks, &args.draw, &Results::new(out)).await;
+        return Incarnation(number).run(locks, &args.draw, &Results::new(out)).await;
     }
     let scratch = tempfile::tempdir()?;
     let out = args.out.clone().unwrap_or_else(|| scratch.path().join("winners"));
@@ -109,7 +109,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn compete_in_this_process(args: &Args, results: &Results) -> Result<(), Box<dyn Error>> {
     let instances = (1..=args.instances).map(async |number| {
         let locks = args.common.start()?;
-        Instance(number).run(locks, &args.draw, results).await
+        Incarnation(number).run(locks, &args.draw, results).await
     });
     try_join_all(instances).await?;
     Ok(())

@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use crate::{
-    core::{Invalid, readable_debug},
+    core::{InvalidValue, readable_debug},
     request::StartError,
 };
 
@@ -30,7 +30,7 @@ pub enum ConfigError {
     },
     /// A setting is out of its bounds, or contradicts another one.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] InvalidValue),
     /// The configuration is valid, but the lock manager does not start.
     #[error(transparent)]
     Start(#[from] StartError),

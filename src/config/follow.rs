@@ -14,7 +14,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 pub(super) fn follow(config: &mut Config, is_said: impl Fn(&str) -> bool) {
     let Config { lease, wait, backoff, limits, supervision, store: _ } = config;
     lower("lease.ttl", &mut lease.ttl, limits.max_ttl, &is_said);
-    raise("wait.patience", &mut wait.patience, wait.grant_window, HOUR, &is_said);
+    raise("wait.ticket_ttl", &mut wait.ticket_ttl, wait.grant_window, HOUR, &is_said);
     raise("backoff.max", &mut backoff.max, backoff.initial, HOUR, &is_said);
     lower("backoff.initial", &mut backoff.initial, backoff.max, &is_said);
     let (pause, longest) = (&mut supervision.restart_pause, &mut supervision.max_restart_pause);

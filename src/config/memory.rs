@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::{config::StoreUrl, core::Invalid, store::MemoryStore};
+use crate::{config::StoreUrl, core::InvalidValue, store::MemoryStore};
 
 const SCHEME: &str = "memory://";
 const LONGEST_NAME: usize = 64;
@@ -32,13 +32,13 @@ impl StoreUrl {
     }
 
     /// Returns the name of a store in memory, empty for `memory://`. `None` if locks live elsewhere.
-    pub(super) fn memory_name(&self) -> Result<Option<&str>, Invalid> {
+    pub(super) fn memory_name(&self) -> Result<Option<&str>, InvalidValue> {
         let Some(name) = self.0.strip_prefix(SCHEME) else { return Ok(None) };
         let known = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
         if name.len() <= LONGEST_NAME && name.bytes().all(known) {
             return Ok(Some(name));
         }
         let allowed = format!("memory:// or memory://name, with up to {LONGEST_NAME} of A-Z a-z 0-9 _ . -");
-        Err(Invalid::new("store.url", "memory://…", allowed))
+        Err(InvalidValue::new("store.url", "memory://…", allowed))
     }
 }

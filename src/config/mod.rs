@@ -32,7 +32,7 @@ use crate::{manager::LockManager, request::Settings};
 /// Everything that can be configured.
 ///
 /// ```
-/// use leasehold::config::Config;
+/// use leasehold::Config;
 ///
 /// let config = Config::from_toml("lease.ttl = '12s'")?;
 /// assert_eq!(config.lease.ttl.as_secs(), 12);
@@ -40,7 +40,7 @@ use crate::{manager::LockManager, request::Settings};
 ///
 /// let error = Config::from_toml("lease.ttl = 10").unwrap_err().to_string();
 /// assert!(error.starts_with("config: lease.ttl: invalid type: integer `10`, expected a duration"));
-/// # Ok::<(), leasehold::config::ConfigError>(())
+/// # Ok::<(), leasehold::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -148,7 +148,7 @@ impl Config {
             ttl: lease.ttl,
             renewal_interval: self.renewal_interval(),
             wait: wait.timeout,
-            patience: wait.patience,
+            ticket_ttl: wait.ticket_ttl,
             grant_window: wait.grant_window,
             backoff: backoff.backoff()?,
             max_ttl: limits.max_ttl,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     config::{Config, StoreUrl},
-    core::Invalid,
+    core::InvalidValue,
     store::{QuorumOptions, QuorumStore, Store},
 };
 
@@ -20,11 +20,11 @@ impl StoreUrl {
     }
 
     /// Returns the nodes of a quorum. `None` if the address is not that of a quorum.
-    pub(crate) fn nodes(&self) -> Result<Option<Vec<Self>>, Invalid> {
+    pub(crate) fn nodes(&self) -> Result<Option<Vec<Self>>, InvalidValue> {
         if !self.0.starts_with(SCHEME) {
             return Ok(None);
         }
-        let wrong = |found: &str| Invalid::new("store.url", format_args!("{found}"), ALLOWED);
+        let wrong = |found: &str| InvalidValue::new("store.url", format_args!("{found}"), ALLOWED);
         let nodes: Vec<Self> = self.as_quorum().ok_or_else(|| wrong("quorum:// without [ and ]"))?.collect();
         for node in &nodes {
             let is_server = ["redis://", "rediss://", "redis+unix://", "unix://"]
@@ -39,9 +39,10 @@ impl StoreUrl {
 }
 
 impl Config {
-    pub(super) fn quorum(&self, nodes: &[StoreUrl]) -> Result<QuorumStore, Invalid> {
+    pub(super) fn quorum(&self, nodes: &[StoreUrl]) -> Result<QuorumStore, InvalidValue> {
         let open = |url: &StoreUrl| Ok((url.to_string(), self.server(url)?));
-        let nodes = nodes.iter().map(open).collect::<Result<Vec<(String, Arc<dyn Store>)>, Invalid>>()?;
+        let nodes =
+            nodes.iter().map(open).collect::<Result<Vec<(String, Arc<dyn Store>)>, InvalidValue>>()?;
         let options = QuorumOptions {
             node_timeout: self.store.node_timeout,
             connect_timeout: self.store.connect_timeout,

@@ -8,7 +8,7 @@ use toml::Value;
 
 use crate::{
     config::StoreUrl,
-    core::{Backoff, Invalid, Jitter},
+    core::{Backoff, InvalidValue, Jitter},
     store::redis::Layout,
 };
 
@@ -85,7 +85,7 @@ pub struct WaitConfig {
     pub timeout: Duration,
     /// The TTL of a queue ticket: the time for which the store keeps a waiter's place after the last refresh. Default: 20 s.
     #[serde(deserialize_with = "duration")]
-    pub patience: Duration,
+    pub ticket_ttl: Duration,
     /// The time that a waiter has to take up a lease that is handed over to it. Default: 1 s.
     #[serde(deserialize_with = "duration")]
     pub grant_window: Duration,
@@ -137,7 +137,7 @@ enum JitterName {
 
 impl BackoffConfig {
     /// Returns the pauses that this section describes.
-    pub(super) fn backoff(&self) -> Result<Backoff, Invalid> {
+    pub(super) fn backoff(&self) -> Result<Backoff, InvalidValue> {
         let Self { preset, initial, max, multiplier, attempts, jitter } = *self;
         match preset {
             Some(Preset::FlashSale) => return Ok(Backoff::FLASH_SALE),

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     config::{Config, ConfigError, StoreUrl, memory},
-    core::{Invalid, exact},
+    core::{InvalidValue, exact},
     store::{
         RedisStore, Store,
         redis::{RedisOptions, TlsFiles},
@@ -28,7 +28,7 @@ impl Config {
     }
 
     /// Checks that there is a store to open, and opens none in memory.
-    pub(super) fn check_store(&self) -> Result<(), Invalid> {
+    pub(super) fn check_store(&self) -> Result<(), InvalidValue> {
         match self.store.url.memory_name()? {
             Some(_) => Ok(()),
             None => self.store_outside().map(drop),
@@ -55,7 +55,7 @@ impl Config {
     }
 
     /// Returns a store that is not in the memory of this process.
-    fn store_outside(&self) -> Result<Arc<dyn Store>, Invalid> {
+    fn store_outside(&self) -> Result<Arc<dyn Store>, InvalidValue> {
         self.check_response_timeout()?;
         match self.store.url.nodes()? {
             Some(nodes) => Ok(Arc::new(self.quorum(&nodes)?)),
@@ -64,12 +64,12 @@ impl Config {
     }
 
     /// Returns a store on one server.
-    pub(super) fn server(&self, url: &StoreUrl) -> Result<Arc<dyn Store>, Invalid> {
+    pub(super) fn server(&self, url: &StoreUrl) -> Result<Arc<dyn Store>, InvalidValue> {
         let options = self.redis_options();
         let store =
             RedisStore::with_options(url.reveal(), options).map_err(|invalid| match &*invalid.field {
                 // A Redis store does not know that there are others.
-                "store.url" => Invalid {
+                "store.url" => InvalidValue {
                     allowed: format!(
                         "memory://, {}, or quorum://[url,url,…] of these servers",
                         invalid.allowed
@@ -82,7 +82,7 @@ impl Config {
     }
 
     /// Checks that a renewal that is not answered leaves time for a repetition. Otherwise one lost answer costs the lease.
-    fn check_response_timeout(&self) -> Result<(), Invalid> {
+    fn check_response_timeout(&self) -> Result<(), InvalidValue> {
         let (timeout, interval, ttl) = (self.response_timeout(), self.renewal_interval(), self.lease.ttl);
         if timeout <= self.time_to_repeat() {
             return Ok(());
@@ -92,6 +92,6 @@ impl Config {
             exact(interval),
             exact(ttl)
         );
-        Err(Invalid::new("store.response_timeout", exact(timeout), allowed))
+        Err(InvalidValue::new("store.response_timeout", exact(timeout), allowed))
     }
 }

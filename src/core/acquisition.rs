@@ -16,7 +16,7 @@ mod events;
 use std::time::Duration;
 
 pub(crate) use self::events::{Answer, End, Event, Executed, Situation, Steps, Terms, Told};
-use crate::core::{Moment, spread};
+use crate::core::{Moment, jitter};
 
 /// The distance in time at which waiters look one after the other for a holder that died.
 const BETWEEN_WAITERS: Duration = Duration::from_millis(20);
@@ -233,7 +233,7 @@ impl Waiting {
         let look_again = std::mem::take(&mut self.look_again);
         let pause = match self.told {
             Told::Refused { ahead: Some(_), .. } if look_again => grant_window,
-            // Its turn will be announced. Attempts only keep its place, and find a holder or a head that died: just after the
+            // Its turn will be announced. Attempts only keep its ticket, and find a holder or a head that died: just after the
             // end, one after the other.
             Told::Refused { remaining, ahead: Some(ahead) }
                 if situation.subscribed && backoff.max_attempts().is_none() =>
@@ -241,7 +241,7 @@ impl Waiting {
                 let in_turn = BETWEEN_WAITERS.mul_f64(ahead as f64 + roll);
                 // All who are ahead may be dead.
                 let at_most = grant_window.mul_f64(roll / 4.0);
-                (remaining + in_turn.min(at_most)).min(spread(ticket_ttl / 3, roll))
+                (remaining + in_turn.min(at_most)).min(jitter(ticket_ttl / 3, roll))
             }
             // A holder that ends on its own before the pause is over is worth an attempt just after its end.
             Told::Refused { remaining, .. } => pause.min(remaining + pause.mul_f64(roll / 8.0)),

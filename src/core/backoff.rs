@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::core::{Invalid, exact};
+use crate::core::{InvalidValue, exact};
 
 /// The jitter of a pause, so that waiters that failed together do not come back together.
 ///
@@ -53,15 +53,15 @@ impl Backoff {
     /// Creates a backoff with pauses that start at `initial` and double up to `max`.
     ///
     /// # Errors
-    /// [`Invalid`] when `initial` is zero or larger than `max`, or `max` is over an hour.
-    pub fn new(initial: Duration, max: Duration) -> Result<Self, Invalid> {
+    /// [`InvalidValue`] when `initial` is zero or larger than `max`, or `max` is over an hour.
+    pub fn new(initial: Duration, max: Duration) -> Result<Self, InvalidValue> {
         const LONGEST: Duration = Duration::from_secs(3600);
         if initial.is_zero() || initial > max {
             let allowed = format!("more than zero, and at most backoff.max ({})", exact(max));
-            return Err(Invalid::new("backoff.initial", exact(initial), allowed));
+            return Err(InvalidValue::new("backoff.initial", exact(initial), allowed));
         }
         if max > LONGEST {
-            return Err(Invalid::new("backoff.max", exact(max), format!("at most {}", exact(LONGEST))));
+            return Err(InvalidValue::new("backoff.max", exact(max), format!("at most {}", exact(LONGEST))));
         }
         Ok(Self { initial, max, ..Self::DEFAULT })
     }
@@ -69,10 +69,10 @@ impl Backoff {
     /// Sets the factor from one pause to the next. Default: 2.
     ///
     /// # Errors
-    /// [`Invalid`] unless it is between 1 and 10.
-    pub fn multiplier(mut self, multiplier: f64) -> Result<Self, Invalid> {
+    /// [`InvalidValue`] unless it is between 1 and 10.
+    pub fn multiplier(mut self, multiplier: f64) -> Result<Self, InvalidValue> {
         if !(1.0..=10.0).contains(&multiplier) {
-            return Err(Invalid::new("backoff.multiplier", multiplier, "1 to 10"));
+            return Err(InvalidValue::new("backoff.multiplier", multiplier, "1 to 10"));
         }
         self.multiplier = multiplier;
         Ok(self)
@@ -81,10 +81,10 @@ impl Backoff {
     /// Sets the largest number of attempts, the first included. Default: unlimited.
     ///
     /// # Errors
-    /// [`Invalid`] when it is zero.
-    pub fn attempts(mut self, attempts: u32) -> Result<Self, Invalid> {
+    /// [`InvalidValue`] when it is zero.
+    pub fn attempts(mut self, attempts: u32) -> Result<Self, InvalidValue> {
         if attempts == 0 {
-            return Err(Invalid::new("backoff.attempts", attempts, "1 or more"));
+            return Err(InvalidValue::new("backoff.attempts", attempts, "1 or more"));
         }
         self.attempts = Some(attempts);
         Ok(self)

@@ -24,7 +24,7 @@ pub(crate) struct Cohort<K> {
 pub(crate) enum Lack<K> {
     /// A leader: this is the first member.
     Leader(K),
-    /// A member for which this abandoned leader would keep its place.
+    /// A member for which this abandoned leader would keep its ticket.
     Members(K),
 }
 
@@ -48,7 +48,7 @@ impl<K: Copy + PartialEq> Cohort<K> {
         self.members.remove(&arrival);
     }
 
-    /// Takes out a member, or an abandoned leader, with its place.
+    /// Takes out a member, or an abandoned leader, with its ticket.
     pub(crate) fn leave(&mut self, member: K, arrival: Option<u64>) {
         self.leaders.retain(|leader| *leader != member);
         if let Some(arrival) = arrival {

@@ -5,7 +5,7 @@ use std::{error, fmt};
 /// A value from outside that is refused before anything is sent to a store.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Invalid {
+pub struct InvalidValue {
     /// The name of the field, as written in the API or in `config.toml` (`lease.ttl`).
     pub field: String,
     /// The given value, shortened if it is long.
@@ -14,7 +14,7 @@ pub struct Invalid {
     pub allowed: String,
 }
 
-impl Invalid {
+impl InvalidValue {
     /// Creates a refusal from the field, the value and the allowed values. A value longer than 80 characters is cut.
     pub fn new(field: impl Into<String>, value: impl fmt::Display, allowed: impl Into<String>) -> Self {
         const SHOWN: usize = 80;
@@ -27,13 +27,13 @@ impl Invalid {
     }
 }
 
-impl fmt::Display for Invalid {
+impl fmt::Display for InvalidValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { field, value, allowed } = self;
         write!(f, "invalid {field}: {value} (allowed: {allowed})")
     }
 }
 
-impl error::Error for Invalid {}
+impl error::Error for InvalidValue {}
 
-super::readable_debug!(Invalid);
+super::readable_debug!(InvalidValue);

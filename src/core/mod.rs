@@ -22,16 +22,17 @@ pub(crate) use self::{
     acquisition::{Answer, End, Event, Executed, Situation, Terms, Told, Waiting},
     cohort::{Cohort, Lack},
     readable::{one_line, readable, readable_debug},
+    renewal::{RenewalPlan, Renewals},
     span::{exact, rough},
+    validity::{Validity, jitter},
 };
 pub use self::{
     backoff::{Backoff, Jitter},
-    invalid::Invalid,
+    invalid::InvalidValue,
     mode::Mode,
     moment::Moment,
     name::{Fence, Owner, ResourceName, Token, TokenPrefix},
-    recovery::{AHEAD_AT_MOST, Instance, NotYet, Recovered, Report, lessons},
-    renewal::{RenewalPlan, Renewals},
-    validity::{LossReason, Standing, Validity, drift_allowance, guard_band, spread},
+    recovery::{AHEAD_AT_MOST, Incarnation, NotYet, Recovered, Report, lessons},
+    validity::{LeaseStatus, LossReason, drift_allowance, guard_band},
     vote::{Tally, Verdict, abstains_for, granted_fence, is_known, majority, validity_left},
 };

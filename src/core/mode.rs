@@ -2,7 +2,7 @@
 
 use std::{fmt, num::NonZeroU32};
 
-use crate::core::Invalid;
+use crate::core::InvalidValue;
 
 /// The share of its resource that a lease takes. As in `tokio::sync`, every lock is a semaphore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,10 +25,14 @@ impl Mode {
     /// Creates a mode of `count` permits out of `of`.
     ///
     /// # Errors
-    /// [`Invalid`] when one of them is zero, or `count` is larger than `of`.
-    pub fn permits(count: u32, of: u32) -> Result<Self, Invalid> {
+    /// [`InvalidValue`] when one of them is zero, or `count` is larger than `of`.
+    pub fn permits(count: u32, of: u32) -> Result<Self, InvalidValue> {
         let wrong = || {
-            Invalid::new("permits", format_args!("{count} of {of}"), "1 or more, and at most the capacity")
+            InvalidValue::new(
+                "permits",
+                format_args!("{count} of {of}"),
+                "1 or more, and at most the capacity",
+            )
         };
         match (NonZeroU32::new(count), NonZeroU32::new(of)) {
             (Some(taken), Some(capacity)) if taken <= capacity => {

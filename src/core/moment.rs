@@ -26,7 +26,7 @@ impl Moment {
     }
 
     /// Returns this moment, or the last one before it that lies a multiple of the tick `beat` after the clock's origin.
-    pub(crate) fn on_beat(self, beat: Duration) -> Self {
+    pub(crate) fn on_tick(self, beat: Duration) -> Self {
         let over = self.0.as_nanos() % beat.as_nanos().max(1);
         self - Duration::from_nanos(u64::try_from(over).unwrap_or(0))
     }

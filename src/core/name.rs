@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use crate::core::Invalid;
+use crate::core::InvalidValue;
 
 /// The longest resource name and the longest owner, in bytes.
 const LONGEST: usize = 512;
@@ -19,8 +19,8 @@ impl ResourceName {
     /// Creates a name of 1 to 512 bytes.
     ///
     /// # Errors
-    /// [`Invalid`] naming the length when the name is empty or longer.
-    pub fn new(name: impl AsRef<[u8]>) -> Result<Self, Invalid> {
+    /// [`InvalidValue`] naming the length when the name is empty or longer.
+    pub fn new(name: impl AsRef<[u8]>) -> Result<Self, InvalidValue> {
         checked("resource", name.as_ref()).map(|name| Self(name.into()))
     }
 
@@ -37,8 +37,8 @@ impl ResourceName {
     /// Decodes an encoded name.
     ///
     /// # Errors
-    /// [`Invalid`] when the text is not what [`encoded`](Self::encoded) writes.
-    pub fn decode(encoded: &str) -> Result<Self, Invalid> {
+    /// [`InvalidValue`] when the text is not what [`encoded`](Self::encoded) writes.
+    pub fn decode(encoded: &str) -> Result<Self, InvalidValue> {
         decode("resource", encoded).and_then(Self::new)
     }
 
@@ -57,8 +57,8 @@ impl Owner {
     /// Creates an owner from a text of 1 to 512 bytes.
     ///
     /// # Errors
-    /// [`Invalid`] naming the length when the text is empty or longer.
-    pub fn new(owner: impl AsRef<str>) -> Result<Self, Invalid> {
+    /// [`InvalidValue`] naming the length when the text is empty or longer.
+    pub fn new(owner: impl AsRef<str>) -> Result<Self, InvalidValue> {
         checked("owner", owner.as_ref().as_bytes())?;
         Ok(Self(owner.as_ref().into()))
     }
@@ -76,10 +76,10 @@ impl Owner {
     /// Decodes an encoded owner.
     ///
     /// # Errors
-    /// [`Invalid`] when the text is not what [`encoded`](Self::encoded) writes.
-    pub fn decode(encoded: &str) -> Result<Self, Invalid> {
+    /// [`InvalidValue`] when the text is not what [`encoded`](Self::encoded) writes.
+    pub fn decode(encoded: &str) -> Result<Self, InvalidValue> {
         let bytes = decode("owner", encoded)?;
-        let text = String::from_utf8(bytes).map_err(|_| Invalid::new("owner", encoded, "UTF-8 text"))?;
+        let text = String::from_utf8(bytes).map_err(|_| InvalidValue::new("owner", encoded, "UTF-8 text"))?;
         Self::new(text)
     }
 }
@@ -116,13 +116,13 @@ impl Token {
 }
 
 impl FromStr for Token {
-    type Err = Invalid;
+    type Err = InvalidValue;
 
-    fn from_str(hex: &str) -> Result<Self, Invalid> {
+    fn from_str(hex: &str) -> Result<Self, InvalidValue> {
         let digits =
             hex.len() == Self::HEX_LEN && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         let bits = if digits { u128::from_str_radix(hex, 16).ok() } else { None };
-        bits.map(Self).ok_or_else(|| Invalid::new("token", hex, "32 lower-case hexadecimal digits"))
+        bits.map(Self).ok_or_else(|| InvalidValue::new("token", hex, "32 lower-case hexadecimal digits"))
     }
 }
 
@@ -149,11 +149,11 @@ impl Fence {
     }
 }
 
-fn checked<'a>(field: &str, bytes: &'a [u8]) -> Result<&'a [u8], Invalid> {
+fn checked<'a>(field: &str, bytes: &'a [u8]) -> Result<&'a [u8], InvalidValue> {
     match bytes.len() {
-        0 => Err(Invalid::new(field, "an empty name", ALLOWED)),
+        0 => Err(InvalidValue::new(field, "an empty name", ALLOWED)),
         1..=LONGEST => Ok(bytes),
-        more => Err(Invalid::new(field, format_args!("a name of {more} bytes"), ALLOWED)),
+        more => Err(InvalidValue::new(field, format_args!("a name of {more} bytes"), ALLOWED)),
     }
 }
 
@@ -173,8 +173,8 @@ fn encode(bytes: &[u8]) -> String {
     out
 }
 
-fn decode(field: &str, encoded: &str) -> Result<Vec<u8>, Invalid> {
-    let wrong = || Invalid::new(field, encoded, "printable ASCII with %XX for every other byte");
+fn decode(field: &str, encoded: &str) -> Result<Vec<u8>, InvalidValue> {
+    let wrong = || InvalidValue::new(field, encoded, "printable ASCII with %XX for every other byte");
     let mut bytes = encoded.bytes();
     let mut out = Vec::with_capacity(encoded.len());
     while let Some(byte) = bytes.next() {
@@ -232,11 +232,11 @@ impl fmt::Debug for TokenPrefix {
 }
 
 impl FromStr for TokenPrefix {
-    type Err = Invalid;
+    type Err = InvalidValue;
 
-    fn from_str(hex: &str) -> Result<Self, Invalid> {
+    fn from_str(hex: &str) -> Result<Self, InvalidValue> {
         let bits = if hex.len() == 8 { u32::from_str_radix(hex, 16).ok() } else { None };
-        bits.map(Self).ok_or_else(|| Invalid::new("token prefix", hex, "8 hexadecimal digits"))
+        bits.map(Self).ok_or_else(|| InvalidValue::new("token prefix", hex, "8 hexadecimal digits"))
     }
 }
 

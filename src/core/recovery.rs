@@ -17,7 +17,7 @@ pub const AHEAD_AT_MOST: Duration = Duration::from_secs(1);
 /// One incarnation of a node. A restart begins another one, which may have forgotten acknowledged writes of the earlier
 /// one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Instance {
+pub struct Incarnation {
     /// The identifier, different after each start.
     pub id: String,
     /// The time since its start, never overstated.
@@ -31,7 +31,7 @@ pub struct Instance {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Recovered {
     /// The incarnation that was taught.
-    pub instance: String,
+    pub incarnation: String,
     /// True if that incarnation was durable.
     pub durable: bool,
     /// The fence that it was taught. Fences up to this one were given out before the recovery.
@@ -42,7 +42,7 @@ pub struct Recovered {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Report {
     /// The current incarnation.
-    pub instance: Instance,
+    pub incarnation: Incarnation,
     /// The record of its recovery, if any.
     pub recovered: Option<Recovered>,
     /// The last fence that it gave out or was told, or a larger one.
@@ -61,10 +61,10 @@ pub enum NotYet {
     Missing,
 }
 
-impl Instance {
+impl Incarnation {
     /// Returns true if this incarnation knows all that it ever knew, according to its record.
     pub fn has_recovered(&self, written: Option<&Recovered>) -> bool {
-        written.is_some_and(|written| written.instance == self.id || written.durable && self.durable)
+        written.is_some_and(|written| written.incarnation == self.id || written.durable && self.durable)
     }
 }
 
@@ -95,13 +95,13 @@ pub fn lessons(
     fresh_start: bool,
 ) -> Result<Vec<(usize, Recovered)>, NotYet> {
     let answered = || reports.iter().flatten();
-    let knows = |report: &&Report| report.instance.has_recovered(report.recovered.as_ref());
+    let knows = |report: &&Report| report.incarnation.has_recovered(report.recovered.as_ref());
     let knowing = answered().filter(knows).count();
     let all = answered().count() == reports.len();
     let first_start = fresh_start && all && answered().all(|report| report.recovered.is_none());
     let left = |report: &Report| match first_start {
         true => Duration::ZERO,
-        false => abstains_for(report.instance.age.saturating_sub(spent), max_ttl),
+        false => abstains_for(report.incarnation.age.saturating_sub(spent), max_ttl),
     };
     let forgetful: Vec<(usize, &Report)> = (0..)
         .zip(reports)
@@ -126,9 +126,9 @@ pub fn lessons(
 }
 
 fn lesson(report: &Report, fence: Fence) -> Recovered {
-    let Instance { id, durable, .. } = &report.instance;
+    let Incarnation { id, durable, .. } = &report.incarnation;
     // Grants that the node has already given out by itself do not count either.
-    Recovered { instance: id.clone(), durable: *durable, fence: fence.max(report.last) }
+    Recovered { incarnation: id.clone(), durable: *durable, fence: fence.max(report.last) }
 }
 
 /// Returns the largest fence that a node with this clock may have given out without having been told a larger one.
@@ -145,10 +145,11 @@ mod tests {
     const OLD: Duration = Duration::from_secs(20);
 
     fn report(age: Duration, recovered: Option<u64>, last: u64, clock: u64) -> Option<Report> {
-        let instance = Instance { id: "i".to_owned(), age, durable: false };
-        let taught = |fence| Recovered { instance: "i".to_owned(), durable: false, fence: Fence::new(fence) };
+        let incarnation = Incarnation { id: "i".to_owned(), age, durable: false };
+        let taught =
+            |fence| Recovered { incarnation: "i".to_owned(), durable: false, fence: Fence::new(fence) };
         Some(Report {
-            instance,
+            incarnation,
             recovered: recovered.map(taught),
             last: Fence::new(last),
             clock: Fence::new(clock),
@@ -203,17 +204,18 @@ mod tests {
 
     #[test]
     fn a_durable_node_counts_after_a_restart_unless_it_is_empty() {
-        let after = Instance { id: "later".to_owned(), age: Duration::ZERO, durable: true };
-        let written = |durable| Recovered { instance: "earlier".to_owned(), durable, fence: Fence::new(7) };
+        let after = Incarnation { id: "later".to_owned(), age: Duration::ZERO, durable: true };
+        let written =
+            |durable| Recovered { incarnation: "earlier".to_owned(), durable, fence: Fence::new(7) };
         assert!(after.has_recovered(Some(&written(true))));
         assert!(!after.has_recovered(Some(&written(false))));
         assert!(!after.has_recovered(None));
-        assert!(!Instance { durable: false, ..after }.has_recovered(Some(&written(true))));
+        assert!(!Incarnation { durable: false, ..after }.has_recovered(Some(&written(true))));
     }
 
     #[test]
     fn a_grant_from_before_the_recovery_does_not_count() {
-        let recovered = Recovered { instance: "i".to_owned(), durable: false, fence: Fence::new(7) };
+        let recovered = Recovered { incarnation: "i".to_owned(), durable: false, fence: Fence::new(7) };
         assert!(!recovered.covers(Some(Fence::new(7))) && recovered.covers(Some(Fence::new(8))));
         assert!(recovered.covers(None));
     }

@@ -6,7 +6,7 @@ use crate::core::{LossReason, Moment};
 
 /// The plan by which a lease is renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RenewalPlan {
+pub(crate) struct RenewalPlan {
     /// The interval between renewals; `None` means that the lease is never renewed by itself.
     pub interval: Option<Duration>,
     /// The largest number of renewals; `None` is unlimited.
@@ -19,7 +19,7 @@ pub struct RenewalPlan {
 
 /// The renewals of one lease: its plan, and its progress.
 #[derive(Clone, Copy, Debug)]
-pub struct Renewals {
+pub(crate) struct Renewals {
     plan: RenewalPlan,
     granted: Moment,
     made: u32,
@@ -29,23 +29,23 @@ pub struct Renewals {
 
 impl Renewals {
     /// Creates the renewals of a lease that was granted at this moment, which counts as the worker's first report.
-    pub const fn new(plan: RenewalPlan, granted: Moment) -> Self {
+    pub(crate) const fn new(plan: RenewalPlan, granted: Moment) -> Self {
         Self { plan, granted, made: 0, heartbeat: granted, withheld: None }
     }
 
     /// Returns the number of confirmed renewals.
-    pub const fn made(&self) -> u32 {
+    pub(crate) const fn made(&self) -> u32 {
         self.made
     }
 
     /// Records a report of the worker.
-    pub const fn beat(&mut self, now: Moment) {
+    pub(crate) const fn beat(&mut self, now: Moment) {
         self.heartbeat = now;
     }
 
     /// Returns true if the lease may be renewed by itself now. If not, the reason is kept as the reason of the coming
     /// loss.
-    pub fn may_renew(&mut self, now: Moment) -> bool {
+    pub(crate) fn may_renew(&mut self, now: Moment) -> bool {
         let used_up = self.plan.max_renewals.is_some_and(|most| self.made >= most);
         let silent = self.plan.heartbeat.is_some_and(|most| self.heartbeat.elapsed(now) > most);
         self.withheld = match (used_up, silent) {
@@ -57,28 +57,28 @@ impl Renewals {
     }
 
     /// Records a confirmed renewal.
-    pub const fn confirmed(&mut self) {
+    pub(crate) const fn confirmed(&mut self) {
         self.made += 1;
         self.withheld = None;
     }
 
     /// Records the death of the renewer. If the renewer cannot be kept alive, that is the reason when the lease is lost.
-    pub fn renewer_died(&mut self) {
+    pub(crate) fn renewer_died(&mut self) {
         self.withheld.get_or_insert(LossReason::RenewerDied);
     }
 
     /// Returns the time for which the lease may still be held; `None` is unlimited.
-    pub fn hold_left(&self, now: Moment) -> Option<Duration> {
+    pub(crate) fn hold_left(&self, now: Moment) -> Option<Duration> {
         self.plan.max_hold.map(|most| (self.granted + most).remaining(now))
     }
 
     /// Returns true if the lease has been held for as long as it may.
-    pub fn held_out(&self, now: Moment) -> bool {
+    pub(crate) fn held_out(&self, now: Moment) -> bool {
         self.hold_left(now).is_some_and(|left| left.is_zero())
     }
 
     /// Returns the reason of the loss if the lease runs out now.
-    pub fn reason(&self, now: Moment) -> LossReason {
+    pub(crate) fn reason(&self, now: Moment) -> LossReason {
         if self.held_out(now) { LossReason::MaxHold } else { self.withheld.unwrap_or(LossReason::Expired) }
     }
 }

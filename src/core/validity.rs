@@ -20,7 +20,7 @@ pub fn guard_band(ttl: Duration) -> Duration {
 
 /// Applies jitter to an interval: shortens it by up to a tenth, given a `roll` in `0.0..1.0`, so that leases that started
 /// together drift apart.
-pub fn spread(interval: Duration, roll: f64) -> Duration {
+pub(crate) fn jitter(interval: Duration, roll: f64) -> Duration {
     interval.mul_f64(1.0 - roll.clamp(0.0, 1.0) / 10.0)
 }
 
@@ -80,7 +80,7 @@ impl fmt::Display for LossReason {
 
 /// The status of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LeaseStatus {
     /// Confirmed by the store, and no renewal has failed since.
     Held,
     /// Still valid, but a renewal was missed.
@@ -97,16 +97,16 @@ pub enum Standing {
 /// The end is early by the [drift allowance](drift_allowance) and the [guard band](guard_band). A holder that stops at
 /// this end has stopped before the store, which started to count later, grants the resource to another token.
 #[derive(Clone, Copy, Debug)]
-pub struct Validity {
+pub(crate) struct Validity {
     ttl: Duration,
     until: Moment,
-    standing: Standing,
+    standing: LeaseStatus,
 }
 
 impl Validity {
     /// Returns the validity of a grant that was requested at `sent`. It may have passed when the answer comes.
-    pub fn granted(sent: Moment, ttl: Duration) -> Self {
-        Self { ttl, until: Self::end(sent, ttl), standing: Standing::Held }
+    pub(crate) fn granted(sent: Moment, ttl: Duration) -> Self {
+        Self { ttl, until: Self::end(sent, ttl), standing: LeaseStatus::Held }
     }
 
     fn end(sent: Moment, ttl: Duration) -> Moment {
@@ -114,72 +114,74 @@ impl Validity {
     }
 
     /// Returns the TTL that the lease was granted with.
-    pub const fn ttl(&self) -> Duration {
+    pub(crate) const fn ttl(&self) -> Duration {
         self.ttl
     }
 
     /// Returns the moment at which the holder must have stopped.
-    pub const fn until(&self) -> Moment {
+    pub(crate) const fn until(&self) -> Moment {
         self.until
     }
 
-    /// Returns the status of the lease at `now`. Unlike [`standing`](Self::standing), it reports an end that nobody has
+    /// Returns the status of the lease at `now`. Unlike [`status`](Self::status), it reports an end that nobody has
     /// noticed yet.
-    pub fn standing_at(&self, now: Moment) -> Standing {
+    pub(crate) fn standing_at(&self, now: Moment) -> LeaseStatus {
         match self.standing {
-            Standing::Held | Standing::AtRisk if now >= self.until => Standing::Lost(LossReason::Expired),
+            LeaseStatus::Held | LeaseStatus::AtRisk if now >= self.until => {
+                LeaseStatus::Lost(LossReason::Expired)
+            }
             standing => standing,
         }
     }
 
     /// Returns the status of the lease at the last check.
-    pub const fn standing(&self) -> Standing {
+    pub(crate) const fn status(&self) -> LeaseStatus {
         self.standing
     }
 
     /// Returns true if the lease certainly holds at `now`.
-    pub fn is_valid(&self, now: Moment) -> bool {
-        matches!(self.standing_at(now), Standing::Held | Standing::AtRisk)
+    pub(crate) fn is_valid(&self, now: Moment) -> bool {
+        matches!(self.standing_at(now), LeaseStatus::Held | LeaseStatus::AtRisk)
     }
 
     /// Returns the time for which the lease certainly holds from `now` if it is not renewed.
-    pub fn remaining(&self, now: Moment) -> Duration {
+    pub(crate) fn remaining(&self, now: Moment) -> Duration {
         if self.is_valid(now) { self.until.remaining(now) } else { Duration::ZERO }
     }
 
     /// Records a renewal that was sent at `sent` and confirmed at `now`. It counts only while the lease is valid: a lease
     /// whose time ran out is lost, whatever the store says later, because its holder was told so. Returns true if it
     /// counted.
-    pub fn renewed(&mut self, sent: Moment, now: Moment) -> bool {
+    pub(crate) fn renewed(&mut self, sent: Moment, now: Moment) -> bool {
         if !self.is_valid(now) {
             return false;
         }
         self.until = self.until.max(Self::end(sent, self.ttl));
-        self.standing = Standing::Held;
+        self.standing = LeaseStatus::Held;
         true
     }
 
     /// Records a renewal that failed or whose outcome is unknown. Returns true if that is news.
-    pub fn missed(&mut self) -> bool {
-        let news = self.standing == Standing::Held;
+    pub(crate) fn missed(&mut self) -> bool {
+        let news = self.standing == LeaseStatus::Held;
         if news {
-            self.standing = Standing::AtRisk;
+            self.standing = LeaseStatus::AtRisk;
         }
         news
     }
 
     /// Ends the lease for this reason. Returns true if that is news: the first end is the one that counts.
-    pub fn lose(&mut self, reason: LossReason) -> bool {
-        self.end_as(Standing::Lost(reason))
+    pub(crate) fn lose(&mut self, reason: LossReason) -> bool {
+        self.end_as(LeaseStatus::Lost(reason))
     }
 
     /// Records that the holder released the lease. Returns true if that is news.
-    pub fn release(&mut self) -> bool {
-        self.end_as(Standing::Released)
+    pub(crate) fn release(&mut self) -> bool {
+        self.end_as(LeaseStatus::Released)
     }
 
-    fn end_as(&mut self, standing: Standing) -> bool {
-        let news = matches!(self.standing, Standing::Held | Standing::AtRisk);
+    fn end_as(&mut self, standing: LeaseStatus) -> bool {
+        let news = matches!(self.standing, LeaseStatus::Held | LeaseStatus::AtRisk);
         if news {
             self.standing = standing;
         }
@@ -213,9 +215,9 @@ mod tests {
         let mut validity = Validity::granted(at(0), TTL);
         assert!(validity.missed());
         assert!(!validity.missed(), "no news the second time");
-        assert_eq!(validity.standing_at(at(4_000)), Standing::AtRisk);
+        assert_eq!(validity.standing_at(at(4_000)), LeaseStatus::AtRisk);
         assert!(validity.renewed(at(4_000), at(4_010)));
-        assert_eq!(validity.standing_at(at(4_010)), Standing::Held);
+        assert_eq!(validity.standing_at(at(4_010)), LeaseStatus::Held);
         assert_eq!(validity.until(), at(4_000) + BELIEVED);
     }
 
@@ -223,7 +225,7 @@ mod tests {
     fn a_renewal_confirmed_after_the_end_does_not_revive_the_lease() {
         let mut validity = Validity::granted(at(0), TTL);
         assert!(!validity.renewed(at(9_000), at(9_800)));
-        assert_eq!(validity.standing_at(at(9_800)), Standing::Lost(LossReason::Expired));
+        assert_eq!(validity.standing_at(at(9_800)), LeaseStatus::Lost(LossReason::Expired));
     }
 
     #[test]
@@ -240,7 +242,7 @@ mod tests {
         assert!(validity.lose(LossReason::NotHeld));
         assert!(!validity.release());
         assert!(!validity.renewed(at(1), at(2)));
-        assert_eq!(validity.standing(), Standing::Lost(LossReason::NotHeld));
+        assert_eq!(validity.status(), LeaseStatus::Lost(LossReason::NotHeld));
         assert_eq!(validity.remaining(at(3)), Duration::ZERO);
     }
 
@@ -252,7 +254,7 @@ mod tests {
 
     #[test]
     fn an_interval_is_spread_by_at_most_a_tenth() {
-        assert_eq!(spread(TTL, 0.0), TTL);
-        assert_eq!(spread(TTL, 1.0), Duration::from_secs(9));
+        assert_eq!(jitter(TTL, 0.0), TTL);
+        assert_eq!(jitter(TTL, 1.0), Duration::from_secs(9));
     }
 }

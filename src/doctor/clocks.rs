@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{
     doctor::{Severity, finding::Findings},
-    store::redis::probe::{Directory, Reading, Seen},
+    store::redis::probe::{Directory, Reading, Snapshot},
 };
 
 /// The largest offset between servers that replace one another.
@@ -25,14 +25,14 @@ struct Shown<'a> {
     doubt: Duration,
 }
 
-pub(super) fn judge(is_quorum: bool, members: &[Seen], now: Duration, findings: &mut Findings) {
+pub(super) fn check(is_quorum: bool, members: &[Snapshot], now: Duration, findings: &mut Findings) {
     let mut clocks: Vec<Shown<'_>> = members
         .iter()
         .flat_map(|seen| &seen.servers)
         .filter_map(|server| {
-            let facts = server.facts.as_ref().ok()?;
-            let Reading { at, shown } = *facts.clock.as_ref().ok()?;
-            let (at_start, doubt) = (shown.saturating_sub(at), facts.round_trip / 2);
+            let info = server.info.as_ref().ok()?;
+            let Reading { at, shown } = *info.clock.as_ref().ok()?;
+            let (at_start, doubt) = (shown.saturating_sub(at), info.round_trip / 2);
             Some(Shown { server: &server.address, at_start, doubt })
         })
         .collect();

@@ -5,12 +5,12 @@ use std::time::Duration;
 use crate::{
     config::Config,
     doctor::{Severity, finding::Findings, sentinel},
-    store::redis::probe::{ClusterSeen, Range, Server},
+    store::redis::probe::{ClusterSnapshot, Range, Server},
 };
 
 const SLOTS: u16 = 16_384;
 
-pub(super) fn judge(config: &Config, cluster: &ClusterSeen, servers: &[Server], findings: &mut Findings) {
+pub(super) fn check(config: &Config, cluster: &ClusterSnapshot, servers: &[Server], findings: &mut Findings) {
     let ranges = match &cluster.ranges {
         Ok(ranges) => ranges,
         // The findings of a server give the reason.
@@ -54,11 +54,11 @@ pub(super) fn judge(config: &Config, cluster: &ClusterSeen, servers: &[Server], 
 }
 
 fn state(server: &Server) -> Option<&str> {
-    server.facts.as_ref().ok()?.cluster.as_ref().ok()?.get("cluster_state").map(String::as_str)
+    server.info.as_ref().ok()?.cluster.as_ref().ok()?.get("cluster_state").map(String::as_str)
 }
 
 fn node_timeout(server: &Server) -> Option<Duration> {
-    let millis = server.facts.as_ref().ok()?.setting("cluster-node-timeout")?.parse().ok()?;
+    let millis = server.info.as_ref().ok()?.setting("cluster-node-timeout")?.parse().ok()?;
     Some(Duration::from_millis(millis))
 }
 

@@ -1,7 +1,7 @@
 //! The doctor: it examines a deployment before locks have to rely on it, and reports problems with advice.
 //!
 //! ```no_run
-//! # async fn look() -> Result<(), leasehold::ConfigError> {
+//! # async fn run() -> Result<(), leasehold::ConfigError> {
 //! let config = leasehold::Config::load()?;
 //! let diagnosis = leasehold::doctor::examine(&config).await?;
 //! println!("{diagnosis}");
@@ -45,7 +45,7 @@ use crate::{
     config::{Config, ConfigError},
     store::redis::{
         Layout,
-        probe::{self, Directory, Seen},
+        probe::{self, Directory, Snapshot},
     },
 };
 
@@ -82,13 +82,13 @@ pub async fn examine(config: &Config) -> Result<Diagnosis, ConfigError> {
     let is_quorum = members.is_some();
     let members = members.unwrap_or_else(|| vec![url.clone()]);
     let (began, now) = (Instant::now(), SystemTime::now().duration_since(SystemTime::UNIX_EPOCH));
-    let looks = members.iter().map(|member| probe::look(member.reveal(), &options, began));
+    let looks = members.iter().map(|member| probe::run(member.reveal(), &options, began));
     let seen = try_join_all(looks).await?;
-    judge(config, is_quorum, &seen, now.unwrap_or_default(), &mut findings);
+    check(config, is_quorum, &seen, now.unwrap_or_default(), &mut findings);
     let places = if trial::is_explained(&findings) { Vec::new() } else { trial::places(config, &seen) };
     let (resources, places): (Vec<_>, Vec<_>) = places.into_iter().unzip();
     for (trial, server) in trial::run(config, &resources).await?.into_iter().zip(places) {
-        trial::judge(trial, server.as_deref(), &mut findings);
+        trial::check(trial, server.as_deref(), &mut findings);
     }
     let servers = seen.into_iter().flat_map(|seen| seen.servers).map(|server| server.address);
     Ok(Diagnosis::new(url.to_string(), servers.collect(), findings))
@@ -96,7 +96,7 @@ pub async fn examine(config: &Config) -> Result<Diagnosis, ConfigError> {
 
 /// Judges the deployment by the observations of each member. `now` is the time of this machine when the examination
 /// began.
-fn judge(config: &Config, is_quorum: bool, members: &[Seen], now: Duration, findings: &mut Findings) {
+fn check(config: &Config, is_quorum: bool, members: &[Snapshot], now: Duration, findings: &mut Findings) {
     if config.store.layout == Layout::Plain {
         findings.notice("plain-layout", None).because(
             "store.layout is plain: there are no fences, and who waits is served in no order",
@@ -104,17 +104,17 @@ fn judge(config: &Config, is_quorum: bool, members: &[Seen], now: Duration, find
         );
     }
     if is_quorum {
-        quorum::judge(config, members, findings);
+        quorum::check(config, members, findings);
     }
     for seen in members {
         for server in &seen.servers {
-            server::judge(config, is_quorum, server, findings);
+            server::check(config, is_quorum, server, findings);
         }
         match &seen.directory {
             Directory::None => {}
-            Directory::Sentinels(sentinels) => sentinel::judge(config, sentinels, &seen.servers, findings),
-            Directory::Cluster(cluster) => cluster::judge(config, cluster, &seen.servers, findings),
+            Directory::Sentinels(sentinels) => sentinel::check(config, sentinels, &seen.servers, findings),
+            Directory::Cluster(cluster) => cluster::check(config, cluster, &seen.servers, findings),
         }
     }
-    clocks::judge(is_quorum, members, now, findings);
+    clocks::check(is_quorum, members, now, findings);
 }

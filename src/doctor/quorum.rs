@@ -3,10 +3,10 @@
 use crate::{
     config::Config,
     doctor::{Severity, finding::Findings, server, votes},
-    store::redis::probe::{Seen, Server},
+    store::redis::probe::{Server, Snapshot},
 };
 
-pub(super) fn judge(config: &Config, members: &[Seen], findings: &mut Findings) {
+pub(super) fn check(config: &Config, members: &[Snapshot], findings: &mut Findings) {
     let servers: Vec<&Server> = members.iter().flat_map(|seen| &seen.servers).collect();
     let needed = servers.len() / 2 + 1;
     if servers.len().is_multiple_of(2) {
@@ -16,20 +16,20 @@ pub(super) fn judge(config: &Config, members: &[Seen], findings: &mut Findings) 
             "use an odd number of members: 3 or 5",
         );
     }
-    let reached = servers.iter().filter(|server| server.facts.is_ok()).count();
+    let reached = servers.iter().filter(|server| server.info.is_ok()).count();
     for server in &servers {
-        if let Err(error) = &server.facts {
+        if let Err(error) = &server.info {
             let severity = if reached >= needed { Severity::Warning } else { Severity::Critical };
             server::unreachable(error, severity, Some(&server.address), false, findings);
         }
     }
     same_server(&servers, findings);
-    votes::judge(config, &servers, needed, findings);
+    votes::check(config, &servers, needed, findings);
 }
 
 /// Finds members that are one server under two addresses: they have two votes, and fail together.
 fn same_server(servers: &[&Server], findings: &mut Findings) {
-    let life = |server: &&Server| server.facts.as_ref().ok()?.text("run_id").map(str::to_owned);
+    let life = |server: &&Server| server.info.as_ref().ok()?.text("run_id").map(str::to_owned);
     for (number, server) in servers.iter().enumerate() {
         let twin = life(server)
             .and_then(|id| servers[..number].iter().find(|other| life(other).as_ref() == Some(&id)));

@@ -2,13 +2,13 @@
 
 use crate::{
     doctor::{Severity, finding::Findings},
-    store::redis::probe::{Facts, Lack, Purpose, Server},
+    store::redis::probe::{Lack, Purpose, Server, ServerInfo},
 };
 
-pub(super) fn judge(is_quorum: bool, server: &Server, facts: &Facts, findings: &mut Findings) {
+pub(super) fn check(is_quorum: bool, server: &Server, info: &ServerInfo, findings: &mut Findings) {
     let at = Some(&*server.address);
-    let mut lacks = facts.lacks.clone();
-    if is_quorum && facts.info.is_err() {
+    let mut lacks = info.lacks.clone();
+    if is_quorum && info.info.is_err() {
         // A node that does not report its start time does not vote.
         lacks.push(Lack { right: "+info".to_owned(), unknown: false, purpose: Purpose::Locks });
     }
@@ -43,12 +43,12 @@ pub(super) fn judge(is_quorum: bool, server: &Server, facts: &Facts, findings: &
             );
         }
     }
-    unchecked(is_quorum, facts, at, findings);
+    unchecked(is_quorum, info, at, findings);
 }
 
 /// Adds a notice for the questions that could not be asked. Locks work without them.
-fn unchecked(is_quorum: bool, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
-    let Facts { round_trip: _, clock, info, config, cluster, recovered: _, lacks } = facts;
+fn unchecked(is_quorum: bool, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+    let ServerInfo { round_trip: _, clock, info, config, cluster, recovered: _, lacks } = info;
     let known = |right: &str| lacks.iter().any(|lack| lack.right == right);
     let asked = [
         (

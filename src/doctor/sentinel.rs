@@ -11,7 +11,7 @@ use crate::{
     },
     store::{
         StoreError,
-        redis::probe::{Answer, Opinion, SentinelSeen, Server},
+        redis::probe::{Answer, Opinion, SentinelSnapshot, Server},
     },
 };
 
@@ -20,9 +20,9 @@ const ENOUGH: usize = 3;
 /// The duration of a failover beyond the time until the master is considered dead.
 const ELECTION: Duration = Duration::from_secs(2);
 
-pub(super) fn judge(
+pub(super) fn check(
     config: &Config,
-    sentinels: &[SentinelSeen],
+    sentinels: &[SentinelSnapshot],
     servers: &[Server],
     findings: &mut Findings,
 ) {
@@ -52,10 +52,10 @@ pub(super) fn judge(
     failover_time(config, best.down_after, "down-after-milliseconds", findings);
 }
 
-fn reach(sentinels: &[SentinelSeen], findings: &mut Findings) {
+fn reach(sentinels: &[SentinelSnapshot], findings: &mut Findings) {
     let reached = sentinels.iter().filter(|seen| seen.said.is_ok()).count();
     let severity = if reached > 0 { Severity::Warning } else { Severity::Critical };
-    for SentinelSeen { address, said } in sentinels {
+    for SentinelSnapshot { address, said } in sentinels {
         match said {
             Err(StoreError::Misconfigured { reason }) if reason.contains("no sentinel") => {
                 findings.critical("wrong-mode", Some(address)).because(
@@ -158,14 +158,14 @@ mod tests {
 
     fn judged(opinions: [Opinion; 3]) -> Vec<(Severity, &'static str)> {
         let seen =
-            opinions.map(|opinion| SentinelSeen { address: "s:1".to_owned(), said: Ok(Some(opinion)) });
+            opinions.map(|opinion| SentinelSnapshot { address: "s:1".to_owned(), said: Ok(Some(opinion)) });
         let replica = Server {
             address: "r:1".to_owned(),
             is_replica: true,
-            facts: Err(StoreError::TimedOut { within: Duration::ZERO, server: None }),
+            info: Err(StoreError::TimedOut { within: Duration::ZERO, server: None }),
         };
         let mut findings = Findings::default();
-        judge(&Config::default(), &seen, &[replica], &mut findings);
+        check(&Config::default(), &seen, &[replica], &mut findings);
         let findings = Diagnosis::new(String::new(), Vec::new(), findings).findings;
         findings.iter().map(|finding| (finding.severity, finding.check)).collect()
     }

@@ -13,7 +13,7 @@ use crate::{
         StoreError,
         redis::{
             Layout,
-            probe::{Facts, Server},
+            probe::{Server, ServerInfo},
         },
     },
 };
@@ -24,30 +24,30 @@ const OLDEST: (u64, u64) = (6, 2);
 /// The share of `maxmemory`, in percent, above which memory is nearly full.
 const NEARLY_FULL: u64 = 90;
 
-pub(super) fn judge(config: &Config, is_quorum: bool, server: &Server, findings: &mut Findings) {
+pub(super) fn check(config: &Config, is_quorum: bool, server: &Server, findings: &mut Findings) {
     let at = Some(&*server.address);
-    let facts = match &server.facts {
-        Ok(facts) => facts,
-        // `quorum::judge` reports the members that do not answer.
+    let info = match &server.info {
+        Ok(info) => info,
+        // `quorum::check` reports the members that do not answer.
         Err(_) if is_quorum => return,
         Err(error) => {
             let severity = if server.is_replica { Severity::Warning } else { Severity::Critical };
             return unreachable(error, severity, at, server.is_replica, findings);
         }
     };
-    if is_of_another_kind(config, facts, at, findings) {
+    if is_of_another_kind(config, info, at, findings) {
         return;
     }
-    version(facts, at, findings);
-    eviction(server, facts, at, findings);
-    persistence(config, is_quorum, facts, at, findings);
-    disk(server, facts, at, findings);
-    rights::judge(is_quorum, server, facts, findings);
+    version(info, at, findings);
+    eviction(server, info, at, findings);
+    persistence(config, is_quorum, info, at, findings);
+    disk(server, info, at, findings);
+    rights::check(is_quorum, server, info, findings);
     if !server.is_replica {
-        memory(facts, at, findings);
-        role(facts, at, findings);
-        replication(config, facts, at, findings);
-        distance(config, is_quorum, facts, at, findings);
+        memory(info, at, findings);
+        role(info, at, findings);
+        replication(config, info, at, findings);
+        distance(config, is_quorum, info, at, findings);
     }
 }
 
@@ -84,15 +84,15 @@ pub(super) fn unreachable(
     }
 }
 
-fn is_of_another_kind(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut Findings) -> bool {
+fn is_of_another_kind(config: &Config, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) -> bool {
     let is_cluster = config.store.url.reveal().contains("+cluster://");
     // Valkey has another name for the field.
-    let mode = facts.text("redis_mode").or_else(|| facts.text("server_mode")).unwrap_or_default();
+    let mode = info.text("redis_mode").or_else(|| info.text("server_mode")).unwrap_or_default();
     let advice = match mode {
         "sentinel" => "name the sentinels in store.url as redis+sentinel://host,host,host/service",
         "cluster" if !is_cluster => "use redis+cluster:// in store.url",
         // Some services serve slots and still report this mode.
-        "standalone" if is_cluster && has_no_slots(facts) => "use redis:// in store.url",
+        "standalone" if is_cluster && has_no_slots(info) => "use redis:// in store.url",
         _ => return false,
     };
     findings
@@ -101,12 +101,12 @@ fn is_of_another_kind(config: &Config, facts: &Facts, at: Option<&str>, findings
     true
 }
 
-fn has_no_slots(facts: &Facts) -> bool {
-    facts.cluster.as_ref().is_err_and(|error| !error.starts_with("NOPERM"))
+fn has_no_slots(info: &ServerInfo) -> bool {
+    info.cluster.as_ref().is_err_and(|error| !error.starts_with("NOPERM"))
 }
 
-fn version(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
-    let Some(version) = facts.text("redis_version") else { return };
+fn version(info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+    let Some(version) = info.text("redis_version") else { return };
     let mut numbers = version.split('.').map(|number| number.parse::<u64>().ok());
     // A version that is not made of numbers belongs to a server with another numbering.
     let (Some(Some(major)), Some(Some(minor))) = (numbers.next(), numbers.next()) else { return };
@@ -118,8 +118,8 @@ fn version(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     }
 }
 
-fn eviction(server: &Server, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
-    let (Some(policy), Some(most)) = (facts.text("maxmemory_policy"), facts.number("maxmemory")) else {
+fn eviction(server: &Server, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+    let (Some(policy), Some(most)) = (info.text("maxmemory_policy"), info.number("maxmemory")) else {
         return;
     };
     if policy == "noeviction" {
@@ -138,9 +138,9 @@ fn eviction(server: &Server, facts: &Facts, at: Option<&str>, findings: &mut Fin
     );
 }
 
-fn memory(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
-    let (Some(used), Some(most)) = (facts.number("used_memory"), facts.number("maxmemory")) else { return };
-    let evicts = facts.text("maxmemory_policy") != Some("noeviction");
+fn memory(info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+    let (Some(used), Some(most)) = (info.number("used_memory"), info.number("maxmemory")) else { return };
+    let evicts = info.text("maxmemory_policy") != Some("noeviction");
     if most > 0 && !evicts && used.saturating_mul(100) > most.saturating_mul(NEARLY_FULL) {
         findings.warning("memory-full", at).because(
             format!("{used} of {most} bytes are used: at the limit new locks are refused"),
@@ -149,13 +149,19 @@ fn memory(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
     }
 }
 
-fn persistence(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
-    let Some(append_only) = facts.text("aof_enabled").map(|enabled| enabled == "1") else { return };
-    let fsync = facts.setting("appendfsync");
+fn persistence(
+    config: &Config,
+    is_quorum: bool,
+    info: &ServerInfo,
+    at: Option<&str>,
+    findings: &mut Findings,
+) {
+    let Some(append_only) = info.text("aof_enabled").map(|enabled| enabled == "1") else { return };
+    let fsync = info.setting("appendfsync");
     if is_quorum {
-        return absence(config, facts, at, findings);
+        return absence(config, info, at, findings);
     }
-    let found = match (append_only, fsync, facts.setting("save")) {
+    let found = match (append_only, fsync, info.setting("save")) {
         (true, Some("no"), _) => {
             "appendfsync is no: after a power loss half a minute of locks may be forgotten"
         }
@@ -170,11 +176,11 @@ fn persistence(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>
 }
 
 /// Judges the time for which a member of a quorum does not vote after a restart.
-fn absence(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
+fn absence(config: &Config, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
     let absence = config.limits.max_ttl;
     // Without fences nothing proves that the member came back with its data.
     let advice = match config.store.layout {
-        Layout::Full if votes::is_durable(facts) => return,
+        Layout::Full if votes::is_durable(info) => return,
         Layout::Full => {
             "set appendonly yes and appendfsync always, or limits.max_ttl to what you need, such as \"1m\""
         }
@@ -191,10 +197,10 @@ fn absence(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut Find
     }
 }
 
-fn disk(server: &Server, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
-    let failed = |name| facts.text(name) == Some("err");
-    let snapshots = facts.setting("save").is_some_and(|save| !save.is_empty());
-    let stops = facts.setting("stop-writes-on-bgsave-error") == Some("yes");
+fn disk(server: &Server, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+    let failed = |name| info.text(name) == Some("err");
+    let snapshots = info.setting("save").is_some_and(|save| !save.is_empty());
+    let stops = info.setting("stop-writes-on-bgsave-error") == Some("yes");
     let found = if failed("aof_last_write_status") {
         "the append-only file cannot be written"
     } else if failed("rdb_last_bgsave_status") && snapshots && stops {
@@ -212,19 +218,19 @@ fn disk(server: &Server, facts: &Facts, at: Option<&str>, findings: &mut Finding
     );
 }
 
-fn role(facts: &Facts, at: Option<&str>, findings: &mut Findings) {
-    if facts.text("role") != Some("slave") {
+fn role(info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+    if info.text("role") != Some("slave") {
         return;
     }
-    let part = |name| facts.text(name).unwrap_or("?");
+    let part = |name| info.text(name).unwrap_or("?");
     findings.critical("role", at).because(
         format!("it is a replica of {}:{}, and refuses writes", part("master_host"), part("master_port")),
         "name its master in store.url, or the sentinels (redis+sentinel://), which know who that is",
     );
 }
 
-fn replication(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
-    let Some(connected) = facts.number("connected_slaves") else { return };
+fn replication(config: &Config, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+    let Some(connected) = info.number("connected_slaves") else { return };
     let wanted = u64::from(config.store.replicas_ack);
     if wanted > connected {
         findings.critical("replicas-ack", at).because(
@@ -236,8 +242,8 @@ fn replication(config: &Config, facts: &Facts, at: Option<&str>, findings: &mut 
         );
     }
     // The server reports it only if `min-replicas-to-write` is set.
-    let good = facts.number("min_slaves_good_slaves");
-    let least = facts.setting("min-replicas-to-write").and_then(|least| least.parse::<u64>().ok());
+    let good = info.number("min_slaves_good_slaves");
+    let least = info.setting("min-replicas-to-write").and_then(|least| least.parse::<u64>().ok());
     match (good, least) {
         (Some(good), Some(least)) if good < least => findings.critical("min-replicas", at).because(
             format!("min-replicas-to-write is {least}, and only {} up to date: every write is refused", are(good)),
@@ -260,8 +266,8 @@ fn are(replicas: u64) -> String {
 }
 
 /// Compares the duration of a round trip with the timeout for it.
-fn distance(config: &Config, is_quorum: bool, facts: &Facts, at: Option<&str>, findings: &mut Findings) {
-    let round_trip = facts.round_trip;
+fn distance(config: &Config, is_quorum: bool, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+    let round_trip = info.round_trip;
     let (setting, within, share) = match is_quorum {
         true => ("store.node_timeout", config.store.node_timeout.min(config.lease.ttl / 20), 2),
         false => ("store.response_timeout", config.response_timeout(), 4),

@@ -9,11 +9,11 @@ use crate::{
     config::{Config, ConfigError},
     core::{Mode, ResourceName, rough},
     doctor::{Severity, finding::Findings},
-    env::{Dice, SystemDice},
+    env::{Random, SystemRandom},
     store::{
-        Acquired, Acquisition, Announcement, Announcements, Hold, Inbox, Metadata, Place, Released, Renewed,
-        Store, StoreError,
-        redis::probe::{self, ClusterSeen, Directory, Range, Seen},
+        Acquired, Acquisition, Hold, Inbox, Metadata, Notification, Notifications, QueueTicket, Released,
+        Renewed, Store, StoreError,
+        redis::probe::{self, ClusterSnapshot, Directory, Range, Snapshot},
     },
 };
 
@@ -31,7 +31,7 @@ pub(super) struct Trial {
     /// The verb that failed, and how.
     failed: Option<Failed>,
     /// The reason why hand-overs are not announced, if they are not.
-    deaf: Option<String>,
+    disconnected: Option<String>,
     /// True if the reason is a right that the user lacks.
     may_not_listen: bool,
 }
@@ -54,13 +54,13 @@ fn harmless(config: &Config) -> Config {
 }
 
 /// Returns the resources to take, each with the address of its server: one resource, or one on each master of a cluster.
-pub(super) fn places(config: &Config, seen: &[Seen]) -> Vec<(ResourceName, Option<String>)> {
+pub(super) fn places(config: &Config, seen: &[Snapshot]) -> Vec<(ResourceName, Option<String>)> {
     let [only] = seen else {
         return vec![(name(), None)];
     };
-    let reached = |place: usize| only.servers.get(place).filter(|server| server.facts.is_ok());
+    let reached = |place: usize| only.servers.get(place).filter(|server| server.info.is_ok());
     match &only.directory {
-        Directory::Cluster(ClusterSeen { ranges: Ok(ranges) }) => {
+        Directory::Cluster(ClusterSnapshot { ranges: Ok(ranges) }) => {
             let mut masters: Vec<usize> = ranges.iter().map(|range| range.master).collect();
             masters.sort_unstable();
             masters.dedup();
@@ -74,7 +74,7 @@ pub(super) fn places(config: &Config, seen: &[Seen]) -> Vec<(ResourceName, Optio
 }
 
 fn name() -> ResourceName {
-    ResourceName::new(SystemDice.token().to_hex()).expect("32 bytes are a name")
+    ResourceName::new(SystemRandom.token().to_hex()).expect("32 bytes are a name")
 }
 
 /// Returns a name in a slot of this master.
@@ -91,10 +91,10 @@ pub(super) async fn run(config: &Config, resources: &[ResourceName]) -> Result<V
     let config = harmless(config);
     let store = config.open_store()?;
     let mut trials = Vec::new();
-    let patience = config.store.connect_timeout + config.response_timeout();
-    let within = 2 * ATTEMPTS * patience;
+    let timeout_of_a_step = config.store.connect_timeout + config.response_timeout();
+    let within = 2 * ATTEMPTS * timeout_of_a_step;
     for resource in resources {
-        let acting = Acting { store: &*store, resource, ttl: TTL.min(config.lease.ttl), patience };
+        let acting = Acting { store: &*store, resource, ttl: TTL.min(config.lease.ttl), timeout_of_a_step };
         let late = |_| Trial {
             failed: Some(("a lock", StoreError::TimedOut { within, server: None })),
             ..Trial::default()
@@ -108,7 +108,7 @@ struct Acting<'a> {
     store: &'a dyn Store,
     resource: &'a ResourceName,
     ttl: Duration,
-    patience: Duration,
+    timeout_of_a_step: Duration,
 }
 
 impl Acting<'_> {
@@ -124,12 +124,12 @@ impl Acting<'_> {
     }
 
     async fn act(&self) -> Trial {
-        let inbox = Inbox(SystemDice.token());
+        let inbox = Inbox(SystemRandom.token());
         let (first, second) = (self.asked(None), self.asked(Some(inbox)));
         let mut trial = Trial::default();
-        let mut announcements = self.store.listen(&inbox);
-        let hears = self.listens(&mut announcements, &mut trial).await;
-        let taken = self.take_and_pass(&first, &second, hears, announcements, &mut trial).await;
+        let mut notifications = self.store.listen(&inbox);
+        let subscribed = self.listens(&mut notifications, &mut trial).await;
+        let taken = self.take_and_pass(&first, &second, subscribed, notifications, &mut trial).await;
         trial.failed = taken.err();
         if trial.failed.is_some() {
             // The failed verb may have been executed.
@@ -141,18 +141,18 @@ impl Acting<'_> {
         trial
     }
 
-    /// Returns true if announcements arrive. A store without a queue has none.
-    async fn listens(&self, announcements: &mut Announcements, trial: &mut Trial) -> bool {
-        let deaf = match timeout(self.patience, announcements.next()).await {
+    /// Returns true if notifications arrive. A store without a queue has none.
+    async fn listens(&self, notifications: &mut Notifications, trial: &mut Trial) -> bool {
+        let disconnected = match timeout(self.timeout_of_a_step, notifications.next()).await {
             Ok(None) => return false,
-            Ok(Some(Announcement::Deaf(error))) => {
+            Ok(Some(Notification::Disconnected(error))) => {
                 trial.may_not_listen = matches!(error, StoreError::Denied { .. });
                 error.to_string()
             }
             Ok(Some(_)) => return true,
-            Err(_) => format!("no subscription within {}", rough(self.patience)),
+            Err(_) => format!("no subscription within {}", rough(self.timeout_of_a_step)),
         };
-        trial.deaf = Some(deaf);
+        trial.disconnected = Some(disconnected);
         false
     }
 
@@ -160,11 +160,11 @@ impl Acting<'_> {
         &self,
         first: &Acquisition,
         second: &Acquisition,
-        hears: bool,
-        mut announcements: Announcements,
+        subscribed: bool,
+        mut notifications: Notifications,
         trial: &mut Trial,
     ) -> Result<(), Failed> {
-        let &Self { store, resource, ttl, patience } = self;
+        let &Self { store, resource, ttl, timeout_of_a_step } = self;
         match store.acquire(first).await.map_err(|error| ("acquire", error))? {
             Acquired::Granted(_) => {}
             other => return Err(("acquire", odd(format!("a free resource was not granted: {other:?}")))),
@@ -174,7 +174,7 @@ impl Acting<'_> {
             Renewed::NotHeld => return Err(("renew", odd("the lock was gone at once".to_owned()))),
         }
         store.inspect(resource, 1).await.map_err(|error| ("inspect", error))?;
-        let waits = hears && {
+        let waits = subscribed && {
             let asked = store.acquire(second).await.map_err(|error| ("acquire", error))?;
             matches!(asked, Acquired::Queued { .. })
         };
@@ -184,14 +184,15 @@ impl Acting<'_> {
         }
         if waits {
             let handed_over = async {
-                while let Some(announced) = announcements.next().await {
-                    if matches!(announced, Announcement::HandedOver(token) if token == second.hold.token) {
+                while let Some(announced) = notifications.next().await {
+                    if matches!(announced, Notification::HandedOver(token) if token == second.hold.token) {
                         break;
                     }
                 }
             };
-            if timeout(patience, handed_over).await.is_err() {
-                trial.deaf = Some(format!("a hand-over was not announced within {}", rough(patience)));
+            if timeout(timeout_of_a_step, handed_over).await.is_err() {
+                trial.disconnected =
+                    Some(format!("a hand-over was not announced within {}", rough(timeout_of_a_step)));
             }
             // The release is right either way: it was handed over, or it still waits.
             let _: Released =
@@ -201,21 +202,21 @@ impl Acting<'_> {
     }
 
     fn asked(&self, inbox: Option<Inbox>) -> Acquisition {
-        let (patience, grant_window) = (self.ttl, self.ttl);
+        let grant_window = self.ttl;
         Acquisition {
-            hold: Hold { resource: self.resource.clone(), token: SystemDice.token(), owner: None },
+            hold: Hold { resource: self.resource.clone(), token: SystemRandom.token(), owner: None },
             mode: Mode::Exclusive,
             reentrant: false,
             ttl: self.ttl,
             lock_delay: Duration::ZERO,
             metadata: Arc::new(Metadata::from([("purpose".to_owned(), "doctor".to_owned())])),
-            place: inbox.map(|inbox| Place { inbox, patience, grant_window, max_waiters: 1 }),
+            ticket: inbox.map(|inbox| QueueTicket { inbox, ttl: self.ttl, grant_window, max_waiters: 1 }),
         }
     }
 }
 
 fn odd(doing: String) -> StoreError {
-    StoreError::Lost { doing, source: None }
+    StoreError::ReplyLost { doing, source: None }
 }
 
 /// Returns true if a finding at any server already stops locks. A trial would only repeat it.
@@ -226,8 +227,8 @@ pub(super) fn is_explained(findings: &Findings) -> bool {
 }
 
 /// Adds the findings of a trial at this server to the earlier ones.
-pub(super) fn judge(trial: Trial, at: Option<&str>, findings: &mut Findings) {
-    let Trial { failed, deaf, may_not_listen } = trial;
+pub(super) fn check(trial: Trial, at: Option<&str>, findings: &mut Findings) {
+    let Trial { failed, disconnected, may_not_listen } = trial;
     let explained = is_explained(findings);
     if let Some((verb, error)) = failed.filter(|_| !explained) {
         findings.critical("trial", at).because(
@@ -236,7 +237,7 @@ pub(super) fn judge(trial: Trial, at: Option<&str>, findings: &mut Findings) {
         );
     }
     let known = |check: &str| findings.any(|found| found.check == check && found.server.as_deref() == at);
-    match deaf {
+    match disconnected {
         None => {}
         Some(_) if explained || known("rights") || known("unknown-command") && !may_not_listen => {}
         Some(error) if may_not_listen => findings.warning("rights", at).because(

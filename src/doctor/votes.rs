@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use crate::{
     config::Config,
-    core::{Fence, Instance, Recovered, Report, abstains_for, lessons},
+    core::{Fence, Incarnation, Recovered, Report, abstains_for, lessons},
     doctor::{Severity, finding::Findings},
     store::redis::{
         Layout,
-        probe::{Facts, Server},
+        probe::{Server, ServerInfo},
     },
 };
 
 /// Reports the members that do not count yet. The severity is higher if the rest is no majority.
-pub(super) fn judge(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
+pub(super) fn check(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
     match config.store.layout {
         Layout::Full => by_what_is_written(config, servers, needed, findings),
         Layout::Plain => by_age(config, servers, needed, findings),
@@ -23,8 +23,8 @@ pub(super) fn judge(config: &Config, servers: &[&Server], needed: usize, finding
 fn by_what_is_written(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
     let (max_ttl, is_fresh) = (config.limits.max_ttl, config.store.fresh_start);
     let reports: Vec<Option<Report>> =
-        servers.iter().map(|server| report(server.facts.as_ref().ok()?)).collect();
-    let knows = |report: &Report| report.instance.has_recovered(report.recovered.as_ref());
+        servers.iter().map(|server| report(server.info.as_ref().ok()?)).collect();
+    let knows = |report: &Report| report.incarnation.has_recovered(report.recovered.as_ref());
     let knowing = reports.iter().flatten().filter(|report| knows(report)).count();
     if is_fresh && knowing > 0 {
         fresh_start(
@@ -42,7 +42,7 @@ fn by_what_is_written(config: &Config, servers: &[&Server], needed: usize, findi
         let Some(report) = report.as_ref().filter(|report| !knows(report) && !is_taught) else {
             continue;
         };
-        let left = abstains_for(report.instance.age, max_ttl);
+        let left = abstains_for(report.incarnation.age, max_ttl);
         let reason = reason(is_first, report);
         findings.add(severity, "votes", Some(&server.address)).because(
             format!("{reason}: it does not count {}", until(left, has_teachers)),
@@ -81,17 +81,17 @@ fn advice(is_first: bool, has_teachers: bool) -> &'static str {
 }
 
 /// Returns the report of a member; `None` if it is unknown, in which case the member does not count.
-fn report(facts: &Facts) -> Option<Report> {
-    let recovered: Option<Recovered> = facts.recovered.clone().ok()?;
-    let instance =
-        Instance { id: facts.text("run_id")?.to_owned(), age: age(facts)?, durable: is_durable(facts) };
+fn report(info: &ServerInfo) -> Option<Report> {
+    let recovered: Option<Recovered> = info.recovered.clone().ok()?;
+    let incarnation =
+        Incarnation { id: info.text("run_id")?.to_owned(), age: age(info)?, durable: is_durable(info) };
     // The value of the fence makes no difference here.
-    Some(Report { instance, recovered, last: Fence::new(0), clock: Fence::new(0) })
+    Some(Report { incarnation, recovered, last: Fence::new(0), clock: Fence::new(0) })
 }
 
 /// Judges by age alone: without fences the members keep no record.
 fn by_age(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
-    let left = |server: &Server| Some(abstains_for(age(server.facts.as_ref().ok()?)?, config.limits.max_ttl));
+    let left = |server: &Server| Some(abstains_for(age(server.info.as_ref().ok()?)?, config.limits.max_ttl));
     let lives: Vec<(&Server, Duration)> =
         servers.iter().filter_map(|server| Some((*server, left(server)?))).collect();
     let abstaining = lives.iter().filter(|(_, left)| !left.is_zero());
@@ -119,11 +119,11 @@ fn fresh_start(why: &str, findings: &mut Findings) {
 }
 
 /// Returns the time since the start of the server, never overstated.
-fn age(facts: &Facts) -> Option<Duration> {
-    Some(Duration::from_secs(facts.number("uptime_in_seconds")?.saturating_sub(1)))
+fn age(info: &ServerInfo) -> Option<Duration> {
+    Some(Duration::from_secs(info.number("uptime_in_seconds")?.saturating_sub(1)))
 }
 
 /// Returns true if the server forgets nothing that it acknowledged unless its disk is lost.
-pub(super) fn is_durable(facts: &Facts) -> bool {
-    facts.text("aof_enabled") == Some("1") && facts.setting("appendfsync") == Some("always")
+pub(super) fn is_durable(info: &ServerInfo) -> bool {
+    info.text("aof_enabled") == Some("1") && info.setting("appendfsync") == Some("always")
 }

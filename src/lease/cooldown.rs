@@ -3,11 +3,11 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use crate::{
-    core::{LossReason, Moment, Standing},
-    lease::shared::LeaseState,
+    core::{LeaseStatus, LossReason, Moment},
+    lease::shared::LeaseShared,
 };
 
-impl LeaseState {
+impl LeaseShared {
     /// Records that the lease was handed to its caller, or that it never was.
     pub(crate) fn hand_out(&self, handed_out: bool) {
         self.handed_out.store(handed_out, Ordering::Relaxed);
@@ -19,23 +19,23 @@ impl LeaseState {
 
     /// Returns the cooldown: the time that the resource stays closed when the lease is released now. It is the rest of the
     /// minimum hold. If the lease was lost and has a lock delay, it is the time until its end and its lock delay are over.
-    pub(crate) fn closed_for(&self) -> Duration {
+    pub(crate) fn cooldown(&self) -> Duration {
         if self.min_hold.is_zero() && self.lock_delay.is_zero() {
             return Duration::ZERO;
         }
-        match self.standing() {
+        match self.status() {
             _ if !self.is_handed_out() => Duration::ZERO,
-            Standing::Lost(_) if self.lock_delay.is_zero() => Duration::ZERO,
-            Standing::Lost(_) => self.opens_by_itself().remaining(self.clock.now()),
+            LeaseStatus::Lost(_) if self.lock_delay.is_zero() => Duration::ZERO,
+            LeaseStatus::Lost(_) => self.opens_at().remaining(self.clock.now()),
             _ => self.min_hold.saturating_sub(self.held_for()),
         }
     }
 
     /// Returns the moment at which the resource opens if the lease was lost and nobody releases it.
-    pub(crate) fn opens_by_itself(&self) -> Moment {
-        match self.standing() {
+    pub(crate) fn opens_at(&self) -> Moment {
+        match self.status() {
             // The store has ended it, and keeps the resource closed for as long as it has to.
-            Standing::Lost(LossReason::NotHeld) => self.clock.now(),
+            LeaseStatus::Lost(LossReason::NotHeld) => self.clock.now(),
             _ if !self.is_handed_out() => self.clock.now(),
             _ => self.end_in_store() + self.lock_delay,
         }

@@ -1,7 +1,7 @@
 //! The errors of a lease: its loss, and why it was not renewed or released.
 
 use crate::{
-    core::{Invalid, LossReason, ResourceName, readable_debug},
+    core::{InvalidValue, LossReason, ResourceName, readable_debug},
     store::StoreError,
 };
 
@@ -11,7 +11,7 @@ use crate::{
 pub enum ReleaseError {
     /// A value of the request is invalid. Nothing was sent.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] InvalidValue),
     /// The token holds nothing: it was released before, it expired, or it never held. Nothing was changed.
     #[error("not the holder: this token holds nothing (it was released, or it expired)")]
     NotHolder,
@@ -40,7 +40,7 @@ pub enum RenewError {
     },
     /// This manager knows no lease with this token. Nothing was sent.
     #[error("this lock manager holds no lease of that token")]
-    Unknown,
+    NotFound,
     /// The store gave no certain answer. The lease is valid until the end that it had before.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -49,7 +49,7 @@ pub enum RenewError {
 /// The loss of a lease, and with it of the right to go on.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the lease was lost: {reason}")]
-pub struct LeaseLost {
+pub struct LeaseLostError {
     /// The reason of the loss.
     pub reason: LossReason,
 }
@@ -57,7 +57,7 @@ pub struct LeaseLost {
 /// The loss of one of several leases that are held together, and with it of the right to go on.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the lease of {resource} was lost: {reason}")]
-pub struct SetLost {
+pub struct LeaseSetLostError {
     /// The resource of the lease that was first found lost.
     pub resource: ResourceName,
     /// The reason of the loss.
@@ -73,4 +73,4 @@ pub struct ReleaseSetError {
     pub failed: Vec<(ResourceName, ReleaseError)>,
 }
 
-readable_debug!(ReleaseError, RenewError, LeaseLost, SetLost, ReleaseSetError);
+readable_debug!(ReleaseError, RenewError, LeaseLostError, LeaseSetLostError, ReleaseSetError);

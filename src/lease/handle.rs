@@ -12,12 +12,12 @@ use std::{
 use actix::MailboxError;
 
 use crate::{
-    core::{Fence, LossReason, Mode, ResourceName, Standing, Token},
+    core::{Fence, LeaseStatus, LossReason, Mode, ResourceName, Token},
     lease::{
-        LeaseLost, Release, ReleaseError, Released, Renew, RenewError, messages::ManagerLink,
-        shared::LeaseState,
+        LeaseLostError, Release, ReleaseError, Released, Renew, RenewError, messages::ManagerLink,
+        shared::LeaseShared,
     },
-    store::{Safety, StoreError},
+    store::{Durability, StoreError},
 };
 
 /// A held lock, with an end.
@@ -33,15 +33,19 @@ use crate::{
 /// send [`Shutdown`](super::Shutdown) as the last line of `main`, or release and await it.
 #[must_use = "a lease that is dropped is given back"]
 pub struct Lease {
-    state: Arc<LeaseState>,
+    state: Arc<LeaseShared>,
     manager: Arc<ManagerLink>,
-    safety: Safety,
+    durability: Durability,
     released: bool,
 }
 
 impl Lease {
-    pub(crate) const fn new(state: Arc<LeaseState>, manager: Arc<ManagerLink>, safety: Safety) -> Self {
-        Self { state, manager, safety, released: false }
+    pub(crate) const fn new(
+        state: Arc<LeaseShared>,
+        manager: Arc<ManagerLink>,
+        durability: Durability,
+    ) -> Self {
+        Self { state, manager, durability, released: false }
     }
 
     /// Adds the lease to a set: it is renewed together with these from now on.
@@ -87,8 +91,8 @@ impl Lease {
 
     /// Returns the durability of the grant and of every renewal that counted: how much the store has to
     /// lose before it forgets them.
-    pub fn safety(&self) -> Safety {
-        self.safety
+    pub fn durability(&self) -> Durability {
+        self.durability
     }
 
     /// Returns true if the lease certainly holds at this moment. Only the clock is read. `false` means that it may not hold.
@@ -102,8 +106,8 @@ impl Lease {
     }
 
     /// Returns the status of the lease at this moment. Only the clock is read.
-    pub fn standing(&self) -> Standing {
-        self.state.standing()
+    pub fn status(&self) -> LeaseStatus {
+        self.state.status()
     }
 
     /// Waits until the lease is lost, and returns the reason. It also wakes without network and without the manager,
@@ -113,8 +117,8 @@ impl Lease {
     /// Cancel safe: every later call returns the loss too.
     pub async fn lost(&self) -> LossReason {
         match self.state.over().await {
-            Standing::Lost(reason) => reason,
-            Standing::Released | Standing::Held | Standing::AtRisk => LossReason::Released,
+            LeaseStatus::Lost(reason) => reason,
+            LeaseStatus::Released | LeaseStatus::Held | LeaseStatus::AtRisk => LossReason::Released,
         }
     }
 
@@ -122,21 +126,21 @@ impl Lease {
     /// next await.
     ///
     /// # Errors
-    /// [`LeaseLost`] when the lease was lost before `work` was done. What `work` had begun may be half done. If
+    /// [`LeaseLostError`] when the lease was lost before `work` was done. What `work` had begun may be half done. If
     /// others must be kept from seeing that, give them the [`fence`](Self::fence).
     ///
     /// # Cancel safety
     /// The same as that of `work`. Cancelling does not release the lease.
-    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLost> {
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLostError> {
         let mut work = pin!(work);
         // The clock is read at each poll: the timer of `lost` stops while the machine is suspended.
-        let while_valid = poll_fn(|turn| match self.standing() {
-            Standing::Lost(reason) => Poll::Ready(Err(LeaseLost { reason })),
+        let while_valid = poll_fn(|turn| match self.status() {
+            LeaseStatus::Lost(reason) => Poll::Ready(Err(LeaseLostError { reason })),
             _ => work.as_mut().poll(turn).map(Ok),
         });
         tokio::select! {
             biased;
-            reason = self.lost() => Err(LeaseLost { reason }),
+            reason = self.lost() => Err(LeaseLostError { reason }),
             done = while_valid => done,
         }
     }
@@ -176,9 +180,9 @@ impl Lease {
     /// # Cancel safety
     /// Cancel safe: the lease is released in any case.
     pub async fn release(mut self) -> Result<Released, ReleaseError> {
-        let lost = match self.standing() {
-            Standing::Lost(reason) => Some(reason),
-            Standing::Held | Standing::AtRisk | Standing::Released => None,
+        let lost = match self.status() {
+            LeaseStatus::Lost(reason) => Some(reason),
+            LeaseStatus::Held | LeaseStatus::AtRisk | LeaseStatus::Released => None,
         };
         let answer = self.manager.release.send(Release::of(&self.state)).await;
         // Only an answer proves that the message was handled. A message whose sender has gone never is, and a manager
@@ -193,7 +197,7 @@ impl Lease {
 
 fn no_answer(verb: &str, error: MailboxError) -> StoreError {
     let doing = format!("{verb}: the lock manager gave no answer");
-    StoreError::Lost { doing, source: Some(Arc::new(error)) }
+    StoreError::ReplyLost { doing, source: Some(Arc::new(error)) }
 }
 
 impl Drop for Lease {

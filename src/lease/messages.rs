@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use actix::{Message, Recipient};
 
 use crate::{
-    core::{Invalid, ResourceName, Token},
-    lease::{ReleaseError, RenewError, shared::LeaseState},
+    core::{InvalidValue, ResourceName, Token},
+    lease::{ReleaseError, RenewError, shared::LeaseShared},
 };
 
 /// Releases a lease by its token. [`Lease::release`](super::Lease::release) sends it, and so does dropping a lease.
@@ -16,10 +16,10 @@ use crate::{
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Released, ReleaseError>")]
 pub struct Release {
-    pub(crate) resource: Result<ResourceName, Invalid>,
+    pub(crate) resource: Result<ResourceName, InvalidValue>,
     pub(crate) token: Token,
     /// The lease itself, which the manager may have removed because it was lost.
-    pub(crate) lease: Option<Arc<LeaseState>>,
+    pub(crate) lease: Option<Arc<LeaseShared>>,
     /// The number of times that handling it panicked.
     pub(crate) panics: u32,
 }
@@ -30,7 +30,7 @@ impl Release {
         Self { resource: ResourceName::new(resource), token, lease: None, panics: 0 }
     }
 
-    pub(crate) fn of(lease: &Arc<LeaseState>) -> Self {
+    pub(crate) fn of(lease: &Arc<LeaseShared>) -> Self {
         let (resource, token) = (Ok(lease.hold.resource.clone()), lease.hold.token);
         Self { resource, token, lease: Some(Arc::clone(lease)), panics: 0 }
     }

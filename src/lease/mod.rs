@@ -15,7 +15,7 @@ pub(crate) mod set;
 pub(crate) mod shared;
 
 pub use self::{
-    errors::{LeaseLost, ReleaseError, ReleaseSetError, RenewError, SetLost},
+    errors::{LeaseLostError, LeaseSetLostError, ReleaseError, ReleaseSetError, RenewError},
     events::{LeaseChange, LeaseEvent},
     handle::Lease,
     messages::{Release, Released, Renew},

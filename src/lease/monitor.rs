@@ -18,21 +18,21 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::Token,
-    env::Dice,
+    env::Random,
     lease::{
         Release,
         messages::{LeaseOver, ManagerLink},
         renewer::renewing,
-        shared::LeaseState,
+        shared::LeaseShared,
     },
     runtime::{
         supervisor::{Pacing, message_of},
-        timer_queue::{Timer, Timers},
+        timer_queue::{Timer, TimerQueue},
     },
 };
 
 /// The interval between checks of the owner actor of a bound lease.
-const LOOK_AT_OWNER: Duration = Duration::from_millis(100);
+const CHECK_OWNER_EVERY: Duration = Duration::from_millis(100);
 
 /// The pause before a lease is checked again after its check panicked.
 const AFTER_A_PANIC: Duration = Duration::from_millis(100);
@@ -46,114 +46,114 @@ pub(crate) struct Leases(Rc<RefCell<Table>>);
 
 #[derive(Default)]
 struct Table {
-    kept: HashMap<Token, Kept>,
-    looks: Timers<Token>,
+    leases: HashMap<Token, Monitored>,
+    checks: TimerQueue<Token>,
 }
 
-struct Kept {
-    lease: Arc<LeaseState>,
-    look: Timer,
+struct Monitored {
+    lease: Arc<LeaseShared>,
+    check: Timer,
     bound_to: Option<LifeSign>,
     renewer: Option<AbortOnDropHandle<()>>,
 }
 
 impl Leases {
-    pub(crate) fn insert(&self, lease: Arc<LeaseState>, bound_to: Option<LifeSign>) {
+    pub(crate) fn insert(&self, lease: Arc<LeaseShared>, bound_to: Option<LifeSign>) {
         let mut table = self.0.borrow_mut();
         let token = lease.hold.token;
-        let pause = next_look(&lease, bound_to.is_some(), false);
-        let look = table.looks.set(token, pause);
-        table.kept.insert(token, Kept { lease, look, bound_to, renewer: None });
+        let pause = next_check(&lease, bound_to.is_some(), false);
+        let check = table.checks.set(token, pause);
+        table.leases.insert(token, Monitored { lease, check, bound_to, renewer: None });
     }
 
-    pub(crate) fn get(&self, token: Token) -> Option<Arc<LeaseState>> {
-        self.0.borrow().kept.get(&token).map(|kept| Arc::clone(&kept.lease))
+    pub(crate) fn get(&self, token: Token) -> Option<Arc<LeaseShared>> {
+        self.0.borrow().leases.get(&token).map(|leases| Arc::clone(&leases.lease))
     }
 
     /// Removes a lease, which is not monitored any more.
-    pub(crate) fn take(&self, token: Token) -> Option<Arc<LeaseState>> {
+    pub(crate) fn take(&self, token: Token) -> Option<Arc<LeaseShared>> {
         let mut table = self.0.borrow_mut();
-        let kept = table.kept.remove(&token)?;
-        table.looks.remove(&kept.look);
-        Some(kept.lease)
+        let leases = table.leases.remove(&token)?;
+        table.checks.remove(&leases.check);
+        Some(leases.lease)
     }
 
-    pub(crate) fn take_all(&self) -> Vec<Arc<LeaseState>> {
+    pub(crate) fn take_all(&self) -> Vec<Arc<LeaseShared>> {
         let tokens = self.tokens();
         tokens.into_iter().filter_map(|token| self.take(token)).collect()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.borrow().kept.len()
+        self.0.borrow().leases.len()
     }
 
     /// Makes everybody who waits for the end of a lease check it now, because the timers stood still.
-    pub(crate) fn look_at_all(&self) {
+    pub(crate) fn check_all(&self) {
         for token in self.tokens() {
-            self.look_after(token, Duration::ZERO);
-            self.get(token).iter().for_each(|lease| lease.look_again());
+            self.check_after(token, Duration::ZERO);
+            self.get(token).iter().for_each(|lease| lease.recheck());
         }
     }
 
     fn tokens(&self) -> Vec<Token> {
-        let mut tokens: Vec<_> = self.0.borrow().kept.keys().copied().collect();
+        let mut tokens: Vec<_> = self.0.borrow().leases.keys().copied().collect();
         // In the order of the tokens and not of the table, so that a simulation replays from its seed.
         tokens.sort_unstable();
         tokens
     }
 
-    fn look_after(&self, token: Token, pause: Duration) {
+    fn check_after(&self, token: Token, pause: Duration) {
         let mut table = self.0.borrow_mut();
-        let Table { kept, looks } = &mut *table;
-        if let Some(kept) = kept.get_mut(&token) {
-            looks.remove(&kept.look);
-            kept.look = looks.set(token, pause);
+        let Table { leases, checks } = &mut *table;
+        if let Some(leases) = leases.get_mut(&token) {
+            checks.remove(&leases.check);
+            leases.check = checks.set(token, pause);
         }
     }
 
     fn poll_due(&self, cx: &mut Context<'_>) -> Poll<Token> {
-        self.0.borrow_mut().looks.poll_due(cx)
+        self.0.borrow_mut().checks.poll_due(cx)
     }
 }
 
 /// Returns the time after which the lease has to be checked, if nothing happens to it before that.
-fn next_look(lease: &LeaseState, bound: bool, renewing: bool) -> Duration {
+fn next_check(lease: &LeaseShared, bound: bool, renewing: bool) -> Duration {
     let end = lease.remaining();
-    let owner = if bound { LOOK_AT_OWNER } else { end };
+    let owner = if bound { CHECK_OWNER_EVERY } else { end };
     let renewer = if renewing { end } else { lease.renewer_due().unwrap_or(end) };
     end.min(owner).min(renewer)
 }
 
 /// The lease monitor of a manager, which works for as long as it is polled.
-pub(crate) struct Keeper {
+pub(crate) struct LeaseMonitor {
     pub(crate) leases: Leases,
     pub(crate) manager: Arc<ManagerLink>,
-    pub(crate) dice: Arc<dyn Dice>,
+    pub(crate) random: Arc<dyn Random>,
     /// The pauses before a renewer that died is restarted.
     pub(crate) pacing: Pacing,
 }
 
-impl Keeper {
-    pub(crate) async fn keep(self) {
+impl LeaseMonitor {
+    pub(crate) async fn run(self) {
         loop {
             let token = poll_fn(|cx| self.leases.poll_due(cx)).await;
             // Code of the application (its clock, its actor's address) may panic. The end of the lease is reported
             // all the same.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.look_at(token))) {
-                tracing::error!(token = %token.prefix(), panic = message_of(panic.as_ref()), "could not look at a lease");
-                self.leases.look_after(token, AFTER_A_PANIC);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.check(token))) {
+                tracing::error!(token = %token.prefix(), panic = message_of(panic.as_ref()), "could not check a lease");
+                self.leases.check_after(token, AFTER_A_PANIC);
             }
         }
     }
 
-    fn look_at(&self, token: Token) {
+    fn check(&self, token: Token) {
         let Some(lease) = self.leases.get(token) else {
             return;
         };
         if lease.expired() {
             return self.manager.over.do_send(LeaseOver { token });
         }
-        let bound_to = self.with(token, |kept| kept.bound_to.clone()).flatten();
+        let bound_to = self.with(token, |leases| leases.bound_to.clone()).flatten();
         if bound_to.as_ref().is_some_and(|lives| !lives()) {
             let resource = &lease.hold.resource;
             tracing::debug!(
@@ -161,25 +161,25 @@ impl Keeper {
             );
             return self.manager.release.do_send(Release::of(&lease));
         }
-        let mut renewing = self.with(token, |kept| kept.renewer.is_some()).unwrap_or_default();
+        let mut renewing = self.with(token, |leases| leases.renewer.is_some()).unwrap_or_default();
         if !renewing && let Some(renewer) = self.renewer_if_due(&lease) {
-            self.with(token, |kept| kept.renewer = Some(renewer));
+            self.with(token, |leases| leases.renewer = Some(renewer));
             renewing = true;
         }
-        let pause = next_look(&lease, bound_to.is_some(), renewing);
-        self.leases.look_after(token, pause);
+        let pause = next_check(&lease, bound_to.is_some(), renewing);
+        self.leases.check_after(token, pause);
     }
 
     /// Starts the renewer of a lease if it is due. Most leases are released before their first renewal and never have one.
-    fn renewer_if_due(&self, lease: &Arc<LeaseState>) -> Option<AbortOnDropHandle<()>> {
+    fn renewer_if_due(&self, lease: &Arc<LeaseShared>) -> Option<AbortOnDropHandle<()>> {
         let interval =
             lease.plan.interval.filter(|_| lease.renewer_due().is_some_and(|due| due.is_zero()))?;
-        let (manager, dice) = (Arc::clone(&self.manager), Arc::clone(&self.dice));
-        let life = renewing(interval, Arc::clone(lease), manager, dice, self.pacing);
+        let (manager, random) = (Arc::clone(&self.manager), Arc::clone(&self.random));
+        let life = renewing(interval, Arc::clone(lease), manager, random, self.pacing);
         Some(AbortOnDropHandle::new(actix_rt::spawn(life)))
     }
 
-    fn with<T>(&self, token: Token, change: impl FnOnce(&mut Kept) -> T) -> Option<T> {
-        self.leases.0.borrow_mut().kept.get_mut(&token).map(change)
+    fn with<T>(&self, token: Token, change: impl FnOnce(&mut Monitored) -> T) -> Option<T> {
+        self.leases.0.borrow_mut().leases.get_mut(&token).map(change)
     }
 }

@@ -1,6 +1,6 @@
 //! The renewer: one small actor for each lease, which sends the manager timed `Renew` messages.
 //!
-//! It holds nothing that must survive it. All that it knows is in the [`LeaseState`]. When it dies, it is restarted
+//! It holds nothing that must survive it. All that it knows is in the [`LeaseShared`]. When it dies, it is restarted
 //! and goes on from that state.
 
 use std::{sync::Arc, time::Duration};
@@ -10,9 +10,9 @@ use actix::{
 };
 
 use crate::{
-    core::spread,
-    env::{Dice, Roll},
-    lease::{Renew, RenewError, messages::ManagerLink, shared::LeaseState},
+    core::jitter,
+    env::{Draw, Random},
+    lease::{Renew, RenewError, messages::ManagerLink, shared::LeaseShared},
     runtime::supervisor::{Death, Pacing, supervise},
 };
 
@@ -20,13 +20,13 @@ use crate::{
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
 /// The number of ticks in an interval. Leases are renewed at ticks: with 10 s, one every 39 ms.
-const BEATS: u32 = 256;
+const TICKS: u32 = 256;
 
 /// The actor that sends `Renew` for one lease until that is over.
 pub(crate) struct Renewer {
-    lease: Arc<LeaseState>,
+    lease: Arc<LeaseShared>,
     manager: Arc<ManagerLink>,
-    dice: Arc<dyn Dice>,
+    random: Arc<dyn Random>,
     interval: Duration,
     missed_in_a_row: u32,
 }
@@ -34,14 +34,14 @@ pub(crate) struct Renewer {
 impl Renewer {
     /// Schedules the next renewal, counted from the moment at which the last confirmed request was sent.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
-        let mut pause = spread(self.interval, self.dice.roll(Roll::Renewal));
+        let mut pause = jitter(self.interval, self.random.draw(Draw::Renewal));
         if self.lease.set().first().is_some_and(|first| *first != self.lease.hold.token) {
             // The first of a set takes the others along. They check a little later whether it did.
             pause += self.interval / 8;
         }
         let now = self.lease.clock.now();
         // Renewals at the same tick travel together.
-        let due = (self.lease.confirmed() + pause).on_beat(self.interval / BEATS);
+        let due = (self.lease.confirmed() + pause).on_tick(self.interval / TICKS);
         ctx.run_later(due.remaining(now), Self::renew);
     }
 
@@ -55,7 +55,7 @@ impl Renewer {
         let grown = first.saturating_mul(1 << self.missed_in_a_row.min(8));
         let pause = grown.min(self.interval).min(self.lease.remaining() / 4).max(SHORTEST_PAUSE);
         self.missed_in_a_row += 1;
-        ctx.run_later(spread(pause, self.dice.roll(Roll::Renewal)), Self::renew);
+        ctx.run_later(jitter(pause, self.random.draw(Draw::Renewal)), Self::renew);
     }
 
     fn renew(&mut self, ctx: &mut Context<Self>) {
@@ -82,7 +82,7 @@ impl Renewer {
                 self.missed_in_a_row = 0;
                 self.schedule(ctx);
             }
-            Ok(Err(RenewError::Lost { .. } | RenewError::Unknown)) => ctx.stop(),
+            Ok(Err(RenewError::Lost { .. } | RenewError::NotFound)) => ctx.stop(),
             // The store did not confirm it, or the manager was being restarted.
             Ok(Err(_)) | Err(_) => self.retry(ctx),
         }
@@ -102,17 +102,17 @@ impl Supervised for Renewer {}
 /// Runs the renewer of a lease, and restarts it when it dies. The lease decides when it is over.
 pub(crate) fn renewing(
     interval: Duration,
-    lease: Arc<LeaseState>,
+    lease: Arc<LeaseShared>,
     manager: Arc<ManagerLink>,
-    dice: Arc<dyn Dice>,
+    random: Arc<dyn Random>,
     mut pacing: Pacing,
 ) -> impl Future<Output = ()> + use<> {
     let context = Context::new();
     // Without an address, the context would stop as soon as it has nothing to do.
     let address = context.address();
-    let dice_of_pauses = Arc::clone(&dice);
+    let dice_of_pauses = Arc::clone(&random);
     let state = Arc::clone(&lease);
-    let renewer = Renewer { lease: Arc::clone(&lease), manager, dice, interval, missed_in_a_row: 0 };
+    let renewer = Renewer { lease: Arc::clone(&lease), manager, random, interval, missed_in_a_row: 0 };
     let (mut renewals_at_death, shortest) = (0, pacing.first());
     let died = move |death: Death| {
         if state.renewals() > renewals_at_death {
@@ -121,9 +121,9 @@ pub(crate) fn renewing(
         renewals_at_death = state.renewals();
         state.renewer_died();
         state.stats.renewer_restarted();
-        let pause = spread(
+        let pause = jitter(
             pacing.next().min((state.remaining() / 4).max(shortest)),
-            dice_of_pauses.roll(Roll::Restart),
+            dice_of_pauses.draw(Draw::Restart),
         );
         tracing::warn!(
             resource = %state.hold.resource, token = %state.hold.token.prefix(), ?death, ?pause,

@@ -15,8 +15,8 @@ use futures_util::{
 };
 
 use crate::{
-    core::{Fence, ResourceName, Standing},
-    lease::{Lease, ReleaseSetError, SetLost},
+    core::{Fence, LeaseStatus, ResourceName},
+    lease::{Lease, LeaseSetLostError, ReleaseSetError},
 };
 
 /// Several held locks with one handle: the answer to [`AcquireAll`](super::AcquireAll).
@@ -83,7 +83,7 @@ impl LeaseSet {
     ///
     /// # Cancel safety
     /// Cancel safe: every later call returns the loss too.
-    pub async fn lost(&self) -> SetLost {
+    pub async fn lost(&self) -> LeaseSetLostError {
         first_lost(&self.leases).await
     }
 
@@ -91,12 +91,12 @@ impl LeaseSet {
     /// next await.
     ///
     /// # Errors
-    /// [`SetLost`] when a part was lost before `work` was done. What `work` had begun may be half done. If others
+    /// [`LeaseSetLostError`] when a part was lost before `work` was done. What `work` had begun may be half done. If others
     /// must be kept from seeing that, give them the [`fence`](Self::fence)s.
     ///
     /// # Cancel safety
     /// The same as that of `work`. Cancelling does not release the set.
-    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, SetLost> {
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseSetLostError> {
         let mut work = pin!(work);
         // The clock is read at each poll: the timer of `lost` stops while the machine is suspended.
         let while_valid = poll_fn(|turn| match self.loss() {
@@ -132,18 +132,21 @@ impl LeaseSet {
         if failed.is_empty() { Ok(()) } else { Err(ReleaseSetError { failed }) }
     }
 
-    fn loss(&self) -> Option<SetLost> {
-        self.leases.iter().find_map(|lease| match lease.standing() {
-            Standing::Lost(reason) => Some(SetLost { resource: lease.resource().clone(), reason }),
-            Standing::Held | Standing::AtRisk | Standing::Released => None,
+    fn loss(&self) -> Option<LeaseSetLostError> {
+        self.leases.iter().find_map(|lease| match lease.status() {
+            LeaseStatus::Lost(reason) => {
+                Some(LeaseSetLostError { resource: lease.resource().clone(), reason })
+            }
+            LeaseStatus::Held | LeaseStatus::AtRisk | LeaseStatus::Released => None,
         })
     }
 }
 
 /// Waits until one of these leases is lost. There must be at least one.
-pub(crate) async fn first_lost(leases: &[Lease]) -> SetLost {
+pub(crate) async fn first_lost(leases: &[Lease]) -> LeaseSetLostError {
     let each = leases.iter().map(|lease| {
-        let lost = async { SetLost { resource: lease.resource().clone(), reason: lease.lost().await } };
+        let lost =
+            async { LeaseSetLostError { resource: lease.resource().clone(), reason: lease.lost().await } };
         lost.boxed()
     });
     select_all(each).await.0

@@ -10,14 +10,14 @@ use actix::Recipient;
 use tokio::sync::Notify;
 
 use crate::{
-    core::{Fence, LossReason, Mode, Moment, RenewalPlan, Renewals, Standing, Token, Validity, one_line},
+    core::{Fence, LeaseStatus, LossReason, Mode, Moment, RenewalPlan, Renewals, Token, Validity, one_line},
     env::Clock,
     lease::{LeaseChange, LeaseEvent},
     statistics::{Recorder, Unconfirmed},
     store::{Hold, Metadata, StoreError},
 };
 
-/// Everything that is needed to make a [`LeaseState`] besides the answer of the store.
+/// Everything that is needed to make a [`LeaseShared`] besides the answer of the store.
 pub(crate) struct LeaseTerms {
     pub(crate) hold: Hold,
     pub(crate) mode: Mode,
@@ -32,7 +32,7 @@ pub(crate) struct LeaseTerms {
 }
 
 /// Everything about a lease that must survive the death of its renewer, and of its manager.
-pub(crate) struct LeaseState {
+pub(crate) struct LeaseShared {
     pub(crate) hold: Hold,
     pub(crate) mode: Mode,
     pub(crate) fence: Option<Fence>,
@@ -65,7 +65,7 @@ struct Present {
     asked: Moment,
 }
 
-impl LeaseState {
+impl LeaseShared {
     /// Creates the state of a lease that was requested at `sent` and is granted now. Returns `None` if its time has run out.
     pub(crate) fn granted(
         terms: LeaseTerms,
@@ -108,19 +108,19 @@ impl LeaseState {
     }
 
     /// Returns the status of the lease, by the clock.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn status(&self) -> LeaseStatus {
         let now = self.clock.now();
         let present = self.present();
-        match present.validity.standing() {
-            Standing::Held | Standing::AtRisk if !present.is_valid(now) => {
-                Standing::Lost(present.renewals.reason(now))
+        match present.validity.status() {
+            LeaseStatus::Held | LeaseStatus::AtRisk if !present.is_valid(now) => {
+                LeaseStatus::Lost(present.renewals.reason(now))
             }
             standing => standing,
         }
     }
 
     pub(crate) fn is_valid(&self) -> bool {
-        matches!(self.standing(), Standing::Held | Standing::AtRisk)
+        matches!(self.status(), LeaseStatus::Held | LeaseStatus::AtRisk)
     }
 
     /// Returns the time for which the lease certainly holds if nobody renews it.
@@ -133,15 +133,15 @@ impl LeaseState {
 
     /// Returns true if the holder has been told that the lease is over. The clock is not read.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.present().validity.standing(), Standing::Lost(_) | Standing::Released)
+        matches!(self.present().validity.status(), LeaseStatus::Lost(_) | LeaseStatus::Released)
     }
 
     /// Completes when the lease is over, be it by an answer or by the clock of this process alone.
-    pub(crate) async fn over(&self) -> Standing {
+    pub(crate) async fn over(&self) -> LeaseStatus {
         loop {
             let changed = self.changed.notified();
-            match self.standing() {
-                Standing::Held | Standing::AtRisk => {}
+            match self.status() {
+                LeaseStatus::Held | LeaseStatus::AtRisk => {}
                 over => return over,
             }
             tokio::select! {
@@ -219,7 +219,7 @@ impl LeaseState {
     pub(crate) fn renewed(&self, sent: Moment) -> bool {
         let now = self.clock.now();
         let mut present = self.present();
-        let near_miss = present.validity.standing() == Standing::AtRisk;
+        let near_miss = present.validity.status() == LeaseStatus::AtRisk;
         if !present.is_valid(now) || !present.validity.renewed(sent, now) {
             return false;
         }
@@ -287,14 +287,14 @@ impl LeaseState {
 
     /// Ends the lease because its holder releases it. Returns the status before that, and the release to be
     /// confirmed if the lease was not over.
-    pub(crate) fn release(&self) -> (Standing, Option<Unconfirmed>) {
+    pub(crate) fn release(&self) -> (LeaseStatus, Option<Unconfirmed>) {
         if !self.is_over() && !self.is_valid() {
             self.expire();
         }
         // Nothing may panic between the change and the counting of it.
         let held_for = self.held_for();
         let mut present = self.present();
-        let before = present.validity.standing();
+        let before = present.validity.status();
         let news = present.validity.release();
         drop(present);
         let unconfirmed = news.then(|| {
@@ -322,7 +322,7 @@ impl LeaseState {
     }
 
     /// Makes everybody who waits for the end read the clock again, which may have jumped while timers stood still.
-    pub(crate) fn look_again(&self) {
+    pub(crate) fn recheck(&self) {
         self.changed.notify_waiters();
     }
 
@@ -343,14 +343,14 @@ impl Present {
     }
 }
 
-impl fmt::Debug for LeaseState {
+impl fmt::Debug for LeaseShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease")
             .field("resource", &self.hold.resource)
             .field("token", &self.hold.token.prefix())
             .field("mode", &self.mode)
             .field("fence", &self.fence)
-            .field("standing", &self.standing())
+            .field("status", &self.status())
             .finish_non_exhaustive()
     }
 }

@@ -8,13 +8,14 @@ use actix::{Handler, Message};
 use tokio::time::timeout;
 
 use crate::{
-    core::{Executed, Invalid, Moment, ResourceName, Token},
+    core::{Executed, InvalidValue, Moment, ResourceName, Token},
     lease::LeaseSet,
     manager::{
-        LockManager, ask::ask_for_all, one_by_one::one_by_one, shutdown::Errand, waiting::hand_off::is_alone,
+        LockManager, ask::ask_for_all, one_by_one::one_by_one, shutdown::InFlight,
+        waiting::hand_off::is_alone,
     },
-    request::{Acquire, AcquireAll, AcquireError, acquire::Options, validated::Plan},
-    runtime::responder::{Later, ReplyTo},
+    request::{Acquire, AcquireAll, AcquireError, acquire::Options, validated::ValidRequest},
+    runtime::responder::{DeferredReply, Responder},
     statistics::RequestEnd,
     store::{ALL_AT_MOST, AcquiredAll, Acquisition, Certainty, Grant, StoreError},
 };
@@ -25,9 +26,9 @@ pub(crate) type Sets = BTreeMap<Token, Set>;
 /// A request for several resources that has no answer yet.
 pub(crate) struct Set {
     /// The plans in the order of the names, each name once.
-    plans: Vec<Plan>,
+    plans: Vec<ValidRequest>,
     options: Options,
-    reply: ReplyTo<Result<LeaseSet, AcquireError>>,
+    reply: Responder<Result<LeaseSet, AcquireError>>,
     asked: Moment,
 }
 
@@ -38,14 +39,14 @@ pub(crate) struct TriedAll {
     tried: Arc<[Arc<Acquisition>]>,
     sent: Moment,
     outcome: Result<AcquiredAll, StoreError>,
-    _errand: Arc<Errand>,
+    _in_flight: Arc<InFlight>,
 }
 
 impl Handler<AcquireAll> for LockManager {
-    type Result = Later<Result<LeaseSet, AcquireError>>;
+    type Result = DeferredReply<Result<LeaseSet, AcquireError>>;
 
     fn handle(&mut self, request: AcquireAll, _: &mut Self::Context) -> Self::Result {
-        let (reply, later) = ReplyTo::new();
+        let (reply, later) = Responder::new();
         match self.admit_all(&request) {
             Ok(plans) => {
                 self.try_all(Set { plans, options: request.options, reply, asked: self.clock.now() });
@@ -61,13 +62,13 @@ impl Handler<AcquireAll> for LockManager {
 }
 
 impl LockManager {
-    fn admit_all(&self, request: &AcquireAll) -> Result<Vec<Plan>, AcquireError> {
+    fn admit_all(&self, request: &AcquireAll) -> Result<Vec<ValidRequest>, AcquireError> {
         if self.shutdown.has_begun() {
             return Err(AcquireError::ShuttingDown);
         }
         let plan = |name: &ResourceName| {
             let one = Acquire::with(name, request.options.clone());
-            Plan::check(one, self.dice.token(), &self.settings, (&self.about, self.inbox))
+            ValidRequest::check(one, self.random.token(), &self.settings, (&self.about, self.inbox))
         };
         let plans = names(&request.resource)?.iter().map(plan).collect::<Result<_, _>>()?;
         match self.waiters.len() + self.sets.len() {
@@ -79,29 +80,33 @@ impl LockManager {
     fn try_all(&mut self, set: Set) {
         let wait = set.plans[0].wait;
         // The end of the wait counts during the first try too.
-        let patience = if wait.is_zero() { Duration::MAX } else { wait };
+        let within = if wait.is_zero() { Duration::MAX } else { wait };
         let tried: Arc<[_]> = set.plans.iter().map(|plan| Arc::clone(&plan.acquisition)).collect();
         self.sets.insert(tried[0].hold.token, set);
         self.stats.attempted();
-        let (store, manager, errand) =
-            (Arc::clone(&self.store), Arc::clone(&self.address), Arc::new(self.shutdown.errand()));
+        let (store, manager, in_flight) =
+            (Arc::clone(&self.store), Arc::clone(&self.address), Arc::new(self.shutdown.in_flight()));
         let outage = Rc::clone(&self.outage);
         // Validity counts from here: before anything is sent.
         let sent = self.clock.now();
         actix_rt::spawn(async move {
-            let tried_all =
-                |outcome| TriedAll { tried: Arc::clone(&tried), sent, outcome, _errand: Arc::clone(&errand) };
+            let tried_all = |outcome| TriedAll {
+                tried: Arc::clone(&tried),
+                sent,
+                outcome,
+                _in_flight: Arc::clone(&in_flight),
+            };
             let mut asking = pin!(ask_for_all(&*store, &tried));
-            let outcome = match timeout(patience, &mut asking).await {
+            let outcome = match timeout(within, &mut asking).await {
                 Ok(outcome) => outage.seen("acquire_all", outcome),
                 Err(_) => {
-                    manager.do_send(tried_all(Err(StoreError::TimedOut { within: patience, server: None })));
+                    manager.do_send(tried_all(Err(StoreError::TimedOut { within, server: None })));
                     outage.seen("acquire_all", asking.await)
                 }
             };
             let doing = "acquire_all: the lock manager panicked".to_owned();
             if manager.send(tried_all(outcome)).await.is_err() {
-                manager.do_send(tried_all(Err(StoreError::Lost { doing, source: None })));
+                manager.do_send(tried_all(Err(StoreError::ReplyLost { doing, source: None })));
             }
         });
     }
@@ -126,13 +131,13 @@ impl LockManager {
 impl Handler<TriedAll> for LockManager {
     type Result = ();
 
-    fn handle(&mut self, TriedAll { tried, sent, outcome, _errand }: TriedAll, _: &mut Self::Context) {
+    fn handle(&mut self, TriedAll { tried, sent, outcome, _in_flight }: TriedAll, _: &mut Self::Context) {
         let Some(set) = self.sets.remove(&tried[0].hold.token) else {
             // The caller has been answered.
-            return self.give_all_back(&tried, &outcome, sent);
+            return self.reclaim_all(&tried, &outcome, sent);
         };
         if set.reply.is_closed() {
-            self.give_all_back(&tried, &outcome, sent);
+            self.reclaim_all(&tried, &outcome, sent);
             return self.count(set.plans.len(), RequestEnd::Cancelled);
         }
         let blame = |which: usize, error: AcquireError| error.of(&tried[which].hold.resource);
@@ -145,11 +150,11 @@ impl Handler<TriedAll> for LockManager {
             }
             Ok(AcquiredAll::Failed { which, error }) => blame(which, error.into()),
             Err(error) => {
-                self.give_all_back(&tried, &Err(error.clone()), sent);
+                self.reclaim_all(&tried, &Err(error.clone()), sent);
                 error.into()
             }
         };
-        let Plan { wait, backoff, .. } = &set.plans[0];
+        let ValidRequest { wait, backoff, .. } = &set.plans[0];
         let left = (set.asked + *wait).remaining(self.clock.now());
         if !left.is_zero() && backoff.max_attempts() != Some(1) {
             // An error that waiting cannot cure comes back at once.
@@ -164,7 +169,7 @@ impl Handler<TriedAll> for LockManager {
 }
 
 impl LockManager {
-    fn give_all_back(
+    fn reclaim_all(
         &self,
         tried: &[Arc<Acquisition>],
         outcome: &Result<AcquiredAll, StoreError>,
@@ -176,7 +181,7 @@ impl LockManager {
             Ok(_) | Err(_) => return,
         };
         for tried in tried {
-            self.give_back(tried.hold.clone(), executed, sent + tried.ttl);
+            self.reclaim(tried.hold.clone(), executed, sent + tried.ttl);
         }
     }
 
@@ -197,7 +202,7 @@ impl LockManager {
                 leases.push(lease);
             } else {
                 too_late = Some(AcquireError::TooLate { ttl }.of(&hold.resource));
-                self.give_back(hold, Executed::Certainly, sent + ttl);
+                self.reclaim(hold, Executed::Certainly, sent + ttl);
                 self.count(1, RequestEnd::Failed("too_late"));
             }
         }
@@ -214,7 +219,7 @@ impl LockManager {
     fn one_after_the_other(&self, set: Set) {
         let Set { plans, options, reply, asked } = set;
         let (manager, clock) = (Arc::clone(&self.address), Arc::clone(&self.clock));
-        let errand = self.shutdown.errand();
+        let in_flight = self.shutdown.in_flight();
         actix_rt::spawn(async move {
             let deadline = asked + plans[0].wait;
             let taking = one_by_one(&manager, &*clock, &plans, &options, deadline);
@@ -227,13 +232,13 @@ impl LockManager {
                     Err(error) => reply.answer(Err(error)),
                 },
             }
-            drop(errand);
+            drop(in_flight);
         });
     }
 }
 
 /// Hands a set to its caller. If the caller has gone, the set is released.
-fn hand_out(set: LeaseSet, reply: &ReplyTo<Result<LeaseSet, AcquireError>>) {
+fn hand_out(set: LeaseSet, reply: &Responder<Result<LeaseSet, AcquireError>>) {
     set.hand_out();
     if let Err(Ok(set)) = reply.send(Ok(set)) {
         set.return_unused();
@@ -241,13 +246,13 @@ fn hand_out(set: LeaseSet, reply: &ReplyTo<Result<LeaseSet, AcquireError>>) {
 }
 
 /// Returns the names in their order, each once.
-fn names(given: &[Vec<u8>]) -> Result<Vec<ResourceName>, Invalid> {
+fn names(given: &[Vec<u8>]) -> Result<Vec<ResourceName>, InvalidValue> {
     let mut names = given.iter().map(ResourceName::new).collect::<Result<Vec<_>, _>>()?;
     names.sort_unstable();
     names.dedup();
     if !(1..=ALL_AT_MOST).contains(&names.len()) {
         let allowed = format!("1 to {ALL_AT_MOST} different ones");
-        return Err(Invalid::new("resources", format_args!("{} of them", names.len()), allowed));
+        return Err(InvalidValue::new("resources", format_args!("{} of them", names.len()), allowed));
     }
     Ok(names)
 }

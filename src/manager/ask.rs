@@ -54,7 +54,7 @@ fn doubt(answer: &AcquiredAll, asked: usize) -> Option<String> {
 }
 
 fn lost(doing: String) -> StoreError {
-    StoreError::Lost { doing, source: None }
+    StoreError::ReplyLost { doing, source: None }
 }
 
 #[cfg(test)]

@@ -7,15 +7,15 @@ use actix_rt::Arbiter;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    env::{Clock, Dice, Roll, SystemClock, SystemDice},
+    env::{Clock, Draw, Random, SystemClock, SystemRandom},
     lease::messages::ManagerLink,
-    lease::monitor::{Keeper, Leases},
+    lease::monitor::{LeaseMonitor, Leases},
     manager::{
         LockManager,
         acquire_all::Sets,
-        dispatch::Lanes,
+        dispatch::Dispatch,
         outage::Outage,
-        shutdown::Progress,
+        shutdown::Draining,
         waiting::{cohorts::Cohorts, waiters::Waiters},
     },
     request::{Settings, StartError},
@@ -37,7 +37,7 @@ pub struct LockManagerBuilder {
     store: Arc<dyn Store>,
     settings: Settings,
     clock: Arc<dyn Clock>,
-    dice: Arc<dyn Dice>,
+    random: Arc<dyn Random>,
 }
 
 impl LockManager {
@@ -47,7 +47,7 @@ impl LockManager {
             store,
             settings: Settings::default(),
             clock: Arc::new(SystemClock),
-            dice: Arc::new(SystemDice),
+            random: Arc::new(SystemRandom),
         }
     }
 }
@@ -66,9 +66,9 @@ impl LockManagerBuilder {
         self
     }
 
-    /// Sets the source of tokens and jitter. Default: [`SystemDice`].
-    pub fn dice(mut self, dice: Arc<dyn Dice>) -> Self {
-        self.dice = dice;
+    /// Sets the source of tokens and jitter. Default: [`SystemRandom`].
+    pub fn random(mut self, random: Arc<dyn Random>) -> Self {
+        self.random = random;
         self
     }
 
@@ -112,12 +112,13 @@ impl LockManagerBuilder {
 
     /// Runs the manager until its shutdown, and restarts it when it dies.
     fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
-        let Self { store, settings, clock, dice } = self;
+        let Self { store, settings, clock, random } = self;
         let stats = Arc::new(Recorder::new());
         let mut pacing = Pacing::new(settings.restart_pause, settings.max_restart_pause);
         let done = Rc::new(Cell::new(false));
-        let (counted, rolled, clock_of_deaths) = (Arc::clone(&stats), Arc::clone(&dice), Arc::clone(&clock));
-        let inbox = Inbox(dice.token());
+        let (counted, rolled, clock_of_deaths) =
+            (Arc::clone(&stats), Arc::clone(&random), Arc::clone(&clock));
+        let inbox = Inbox(random.token());
         let (address, leases, settings) =
             (Arc::new(context.address()), Leases::default(), Arc::new(settings));
         let link = Arc::new(ManagerLink {
@@ -125,10 +126,14 @@ impl LockManagerBuilder {
             renew: Addr::clone(&address).recipient(),
             over: Addr::clone(&address).recipient(),
         });
-        let keeper =
-            Keeper { leases: leases.clone(), manager: Arc::clone(&link), dice: Arc::clone(&dice), pacing };
+        let monitor = LeaseMonitor {
+            leases: leases.clone(),
+            manager: Arc::clone(&link),
+            random: Arc::clone(&random),
+            pacing,
+        };
         let outage = Rc::new(Outage::new(Arc::clone(&stats)));
-        let lanes = Rc::new(Lanes::open(&store, &outage, Addr::clone(&address)));
+        let dispatch = Rc::new(Dispatch::open(&store, &outage, Addr::clone(&address)));
         tracing::info!(
             store = store.describe(),
             version = env!("CARGO_PKG_VERSION"),
@@ -137,7 +142,7 @@ impl LockManagerBuilder {
         let manager = LockManager {
             store,
             clock,
-            dice,
+            random,
             settings,
             stats,
             about: Arc::new(about_this_process()),
@@ -145,13 +150,13 @@ impl LockManagerBuilder {
             cohorts: Cohorts::default(),
             sets: Sets::default(),
             inbox,
-            hears: false,
+            subscribed: false,
             leases,
             outage,
-            lanes,
+            dispatch,
             address,
             link,
-            shutdown: Progress::new(Rc::clone(&done)),
+            shutdown: Draining::new(Rc::clone(&done)),
         };
         let mut last_death = clock_of_deaths.now();
         let died = move |death: Death| {
@@ -161,13 +166,13 @@ impl LockManagerBuilder {
                 pacing.well();
             }
             last_death = now;
-            let pause = pacing.next().mul_f64(1.0 - rolled.roll(Roll::Restart) / 10.0);
+            let pause = pacing.next().mul_f64(1.0 - rolled.draw(Draw::Restart) / 10.0);
             tracing::error!(?death, ?pause, "the lock manager died; starting it again");
             pause
         };
         let life = supervise(Box::new(context.into_future(manager)), move || done.get(), died);
         async move {
-            let _keeper = AbortOnDropHandle::new(actix_rt::spawn(keeper.keep()));
+            let _monitor = AbortOnDropHandle::new(actix_rt::spawn(monitor.run()));
             life.await;
         }
     }

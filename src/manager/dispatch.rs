@@ -13,7 +13,7 @@ use crate::{
         outage::Outage,
         waiting::attempts::{Attempt, Attempted},
     },
-    runtime::{batcher::Lane, supervisor::message_of},
+    runtime::{batcher::Batcher, supervisor::message_of},
     store::{Hold, Released, Renewed, Store, StoreError},
 };
 
@@ -23,7 +23,7 @@ pub(crate) type Then<T> = Box<dyn FnOnce(Result<T, StoreError>)>;
 /// A release in flight.
 pub(crate) struct Releasing {
     pub(crate) hold: Hold,
-    pub(crate) closed_for: Duration,
+    pub(crate) cooldown: Duration,
     pub(crate) then: Then<Released>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Renewing {
     pub(crate) hold: Hold,
     pub(crate) ttl: Duration,
     /// The time to wait for the answer.
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
     pub(crate) then: Then<Renewed>,
 }
 
@@ -48,35 +48,36 @@ pub(crate) struct Passing {
 }
 
 /// The batchers, one for each operation that many callers may want at the same time.
-pub(crate) struct Lanes {
-    pub(crate) attempts: Lane<Attempt>,
-    pub(crate) releases: Lane<Releasing>,
-    pub(crate) renewals: Lane<Renewing>,
-    pub(crate) passes: Lane<Passing>,
+pub(crate) struct Dispatch {
+    pub(crate) attempts: Batcher<Attempt>,
+    pub(crate) releases: Batcher<Releasing>,
+    pub(crate) renewals: Batcher<Renewing>,
+    pub(crate) passes: Batcher<Passing>,
 }
 
-impl Lanes {
+impl Dispatch {
     /// Opens the batchers to this store. The outcomes of attempts are sent to this manager.
     pub(crate) fn open(store: &Arc<dyn Store>, outage: &Rc<Outage>, manager: Addr<LockManager>) -> Self {
         let end = End { store: Arc::clone(store), outage: Rc::clone(outage) };
         let (attempting, releasing, renewing, passing) = (end.clone(), end.clone(), end.clone(), end);
         let passed = manager.clone();
         Self {
-            attempts: Lane::open(move |batch| attempt(attempting.clone(), manager.clone(), batch)),
-            releases: Lane::open(move |batch| release(releasing.clone(), batch)),
-            renewals: Lane::open(move |batch| renew(renewing.clone(), batch)),
-            passes: Lane::open(move |batch| pass(passing.clone(), passed.clone(), batch)),
+            attempts: Batcher::open(move |batch| attempt(attempting.clone(), manager.clone(), batch)),
+            releases: Batcher::open(move |batch| release(releasing.clone(), batch)),
+            renewals: Batcher::open(move |batch| renew(renewing.clone(), batch)),
+            passes: Batcher::open(move |batch| pass(passing.clone(), passed.clone(), batch)),
         }
     }
 
     /// Releases a hold, and waits for the answer.
-    pub(crate) async fn release(&self, hold: Hold, closed_for: Duration) -> Result<Released, StoreError> {
+    pub(crate) async fn release(&self, hold: Hold, cooldown: Duration) -> Result<Released, StoreError> {
         let (answer, answered) = tokio::sync::oneshot::channel();
         // A caller that no longer waits does not want the answer.
         let then = Box::new(|released| drop(answer.send(released)));
-        self.releases.push(Releasing { hold, closed_for, then });
-        let gone =
-            |_| Err(StoreError::Lost { doing: "release: its arbiter has ended".to_owned(), source: None });
+        self.releases.push(Releasing { hold, cooldown, then });
+        let gone = |_| {
+            Err(StoreError::ReplyLost { doing: "release: its arbiter has ended".to_owned(), source: None })
+        };
         answered.await.unwrap_or_else(gone)
     }
 }
@@ -96,7 +97,7 @@ async fn attempt(end: End, manager: Addr<LockManager>, batch: Vec<Attempt>) {
 }
 
 async fn release(end: End, batch: Vec<Releasing>) {
-    let asked: Vec<_> = batch.iter().map(|release| (&release.hold, release.closed_for)).collect();
+    let asked: Vec<_> = batch.iter().map(|release| (&release.hold, release.cooldown)).collect();
     let answers = ask_each("release", asked.len(), || end.store.release_each(&asked)).await;
     let answers = end.outage.seen_each("release", answers);
     batch.into_iter().zip(answers).for_each(|(release, answer)| hand(release.then, answer));
@@ -106,14 +107,14 @@ async fn release(end: End, batch: Vec<Releasing>) {
 async fn renew(end: End, batch: Vec<Renewing>) {
     let mut alike = BTreeMap::<_, Vec<_>>::new();
     for renewal in batch {
-        let patience = u64::try_from(renewal.patience.as_millis()).unwrap_or(u64::MAX).max(1).ilog2();
-        alike.entry(patience).or_default().push(renewal);
+        let urgency = u64::try_from(renewal.timeout.as_millis()).unwrap_or(u64::MAX).max(1).ilog2();
+        alike.entry(urgency).or_default().push(renewal);
     }
     join_all(alike.into_values().map(|batch| renew_alike(&end, batch))).await;
 }
 
 async fn renew_alike(end: &End, batch: Vec<Renewing>) {
-    let within = batch.iter().map(|renewal| renewal.patience).min().unwrap_or_default();
+    let within = batch.iter().map(|renewal| renewal.timeout).min().unwrap_or_default();
     let asked: Vec<_> = batch.iter().map(|renewal| (&renewal.hold, renewal.ttl)).collect();
     let asked = ask_each("renew", asked.len(), || end.store.renew_each(&asked));
     let answers = timeout(within, asked).await;

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-
 use crate::{
     core::Moment,
-    lease::{Lease, shared::LeaseState, shared::LeaseTerms},
+    lease::{Lease, shared::LeaseShared, shared::LeaseTerms},
     manager::LockManager,
-    request::validated::Plan,
+    request::validated::ValidRequest,
     store::Grant,
 };
 
@@ -15,7 +14,7 @@ impl LockManager {
     /// Creates the lease that was requested at `sent` and is granted now. Returns `None` if its time has run out already.
     pub(crate) fn lease(
         &self,
-        plan: Plan,
+        plan: ValidRequest,
         perhaps_until: Option<Moment>,
         sent: Moment,
         grant: Grant,
@@ -33,9 +32,9 @@ impl LockManager {
             events: plan.events,
         };
         let (clock, stats) = (Arc::clone(&self.clock), Arc::clone(&self.stats));
-        let state = Arc::new(LeaseState::granted(terms, sent, (grant.fence, grant.holds), clock, stats)?);
+        let state = Arc::new(LeaseShared::granted(terms, sent, (grant.fence, grant.holds), clock, stats)?);
         state.tell_granted();
         self.leases.insert(Arc::clone(&state), plan.bound_to);
-        Some(Lease::new(state, Arc::clone(&self.link), self.store.safety()))
+        Some(Lease::new(state, Arc::clone(&self.link), self.store.durability()))
     }
 }

@@ -25,26 +25,26 @@ use tokio::time::Instant;
 
 use crate::{
     core::{Event, Executed, Moment, Token},
-    env::{Clock, Dice},
+    env::{Clock, Random},
     lease::{
         Lease,
         messages::{LeaseOver, ManagerLink},
         monitor::Leases,
-        shared::LeaseState,
+        shared::LeaseShared,
     },
     manager::{
         acquire_all::Sets,
-        dispatch::Lanes,
+        dispatch::Dispatch,
         outage::Outage,
-        reclaim::Giver,
-        shutdown::Progress,
+        reclaim::Reclaimer,
+        shutdown::Draining,
         waiting::{
             cohorts::Cohorts,
             waiters::{Waiter, Waiters},
         },
     },
-    request::{AcquireError, Request, Settings, validated::Plan},
-    runtime::responder::{Later, ReplyTo},
+    request::{AcquireError, Request, Settings, validated::ValidRequest},
+    runtime::responder::{DeferredReply, Responder},
     statistics::{Recorder, RequestEnd},
     store::{Hold, Inbox, Metadata, Store},
 };
@@ -52,7 +52,7 @@ use crate::{
 pub use self::builder::LockManagerBuilder;
 
 /// The interval between comparisons of the manager's clock with the runtime's.
-const LOOK_AT_CLOCKS: Duration = Duration::from_secs(1);
+const COMPARE_CLOCKS_EVERY: Duration = Duration::from_secs(1);
 
 /// The minimum divergence of the two clocks that counts.
 const STOOD_STILL: Duration = Duration::from_millis(50);
@@ -67,7 +67,7 @@ struct Clocks {
 pub struct LockManager {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) dice: Arc<dyn Dice>,
+    pub(crate) random: Arc<dyn Random>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) stats: Arc<Recorder>,
     /// The metadata that every holder of this manager reports about itself.
@@ -78,15 +78,15 @@ pub struct LockManager {
     /// The inbox in which the store announces hand-overs to the waiters.
     pub(crate) inbox: Inbox,
     /// Set while the inbox is subscribed, so that notifications arrive.
-    pub(crate) hears: bool,
+    pub(crate) subscribed: bool,
     pub(crate) leases: Leases,
     pub(crate) outage: Rc<Outage>,
     /// The batchers that send operations to the store.
-    pub(crate) lanes: Rc<Lanes>,
+    pub(crate) dispatch: Rc<Dispatch>,
     pub(crate) address: Arc<Addr<Self>>,
     /// The way to this manager that every lease has.
     pub(crate) link: Arc<ManagerLink>,
-    pub(crate) shutdown: Progress,
+    pub(crate) shutdown: Draining,
 }
 
 impl Actor for LockManager {
@@ -95,11 +95,11 @@ impl Actor for LockManager {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.add_stream(self.waiters.wakes());
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
-        ctx.run_interval(LOOK_AT_CLOCKS, move |this, _| {
-            this.look_at_clocks(&mut clocks);
+        ctx.run_interval(COMPARE_CLOCKS_EVERY, move |this, _| {
+            this.compare_clocks(&mut clocks);
             this.outage.look();
         });
-        self.hears = false;
+        self.subscribed = false;
         ctx.add_stream(self.store.listen(&self.inbox));
     }
 }
@@ -118,19 +118,19 @@ impl Supervised for LockManager {
 }
 
 impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
-    type Result = Later<Result<Lease, AcquireError>>;
+    type Result = DeferredReply<Result<Lease, AcquireError>>;
 
     fn handle(&mut self, request: Request<Kind>, _: &mut Self::Context) -> Self::Result {
-        let (reply, later) = ReplyTo::new();
-        let token = self.dice.token();
+        let (reply, later) = Responder::new();
+        let token = self.random.token();
         self.stats.requested();
         match self.admit(request, token) {
             Ok(plan) => {
-                let (wait, lines_up) = (plan.wait, self.lines_up(&plan));
+                let (wait, joins_cohort) = (plan.wait, self.joins_cohort(&plan));
                 let waiter = Waiter::new(plan, reply, self.clock.now(), self.settings.grant_window);
                 self.waiters.insert(token, waiter);
-                if lines_up {
-                    self.line_up(token);
+                if joins_cohort {
+                    self.join_cohort(token);
                 } else {
                     self.on(token, Event::Lead);
                 }
@@ -150,11 +150,11 @@ impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
 }
 
 impl LockManager {
-    fn admit<Kind>(&self, request: Request<Kind>, token: Token) -> Result<Plan, AcquireError> {
+    fn admit<Kind>(&self, request: Request<Kind>, token: Token) -> Result<ValidRequest, AcquireError> {
         if self.shutdown.has_begun() {
             return Err(AcquireError::ShuttingDown);
         }
-        let plan = Plan::check(request, token, &self.settings, (&self.about, self.inbox))?;
+        let plan = ValidRequest::check(request, token, &self.settings, (&self.about, self.inbox))?;
         match self.waiters.len() {
             pending if pending >= self.settings.max_pending => Err(AcquireError::Busy { pending }),
             _ => Ok(plan),
@@ -163,49 +163,49 @@ impl LockManager {
 
     /// Compares the two clocks. After a time in which the runtime's timers stood still (the machine was suspended),
     /// everybody who waits for the end of a lease has to check the clock instead of a timer.
-    fn look_at_clocks(&self, seen: &mut Clocks) {
+    fn compare_clocks(&self, seen: &mut Clocks) {
         let now = Clocks { runtime: Instant::now(), ours: self.clock.now() };
         let stood_still = seen.ours.elapsed(now.ours).saturating_sub(now.runtime - seen.runtime);
         *seen = now;
         if stood_still > STOOD_STILL {
-            tracing::warn!(?stood_still, "the machine was suspended; looking at every lease");
-            self.leases.look_at_all();
+            tracing::warn!(?stood_still, "the machine was suspended; checking every lease");
+            self.leases.check_all();
         }
     }
 
     /// Removes a lease that is over from the table. What the store may still grant to its token is reclaimed, which
     /// does not open the resource earlier than the end of the lease and its lock delay do.
-    pub(crate) fn forget(&mut self, token: Token) {
-        if let Some(lease) = self.take(token) {
+    pub(crate) fn remove_lease(&mut self, token: Token) {
+        if let Some(lease) = self.take_lease(token) {
             if let Some(perhaps_until) = lease.perhaps_until() {
-                let (giver, opening) = (self.giver(), lease.opens_by_itself());
-                actix_rt::spawn(giver.give_back(
+                let (reclaimer, opening) = (self.reclaimer(), lease.opens_at());
+                actix_rt::spawn(reclaimer.reclaim(
                     lease.hold.clone(),
                     opening,
                     Executed::Perhaps,
                     perhaps_until,
                 ));
             }
-            self.keep_in_line(&lease.hold.resource);
+            self.mend_cohort(&lease.hold.resource);
         }
     }
 
     /// Removes a lease from the table. The cohort that waits for it is not served yet.
-    pub(crate) fn take(&mut self, token: Token) -> Option<Arc<LeaseState>> {
+    pub(crate) fn take_lease(&mut self, token: Token) -> Option<Arc<LeaseShared>> {
         let lease = self.leases.take(token)?;
         self.shutdown.held(self.leases.len());
         self.cohorts.released(&lease.hold.resource, token);
         Some(lease)
     }
 
-    pub(crate) fn give_back(&self, hold: Hold, executed: Executed, end: Moment) {
-        actix_rt::spawn(self.giver().give_back(hold, self.clock.now(), executed, end));
+    pub(crate) fn reclaim(&self, hold: Hold, executed: Executed, end: Moment) {
+        actix_rt::spawn(self.reclaimer().reclaim(hold, self.clock.now(), executed, end));
     }
 
-    pub(crate) fn giver(&self) -> Giver {
+    pub(crate) fn reclaimer(&self) -> Reclaimer {
         let (clock, stats) = (Arc::clone(&self.clock), Arc::clone(&self.stats));
-        let lanes = Rc::clone(&self.lanes);
-        Giver { lanes, clock, stats, unconfirmed: None, _errand: self.shutdown.errand() }
+        let dispatch = Rc::clone(&self.dispatch);
+        Reclaimer { dispatch, clock, stats, unconfirmed: None, _in_flight: self.shutdown.in_flight() }
     }
 }
 
@@ -213,6 +213,6 @@ impl Handler<LeaseOver> for LockManager {
     type Result = ();
 
     fn handle(&mut self, over: LeaseOver, _: &mut Self::Context) {
-        self.forget(over.token);
+        self.remove_lease(over.token);
     }
 }

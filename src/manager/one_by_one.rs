@@ -10,7 +10,7 @@ use crate::{
     env::Clock,
     lease::{Lease, LeaseSet, set::first_lost},
     manager::LockManager,
-    request::{Acquire, AcquireError, acquire::Options, validated::Plan},
+    request::{Acquire, AcquireError, acquire::Options, validated::ValidRequest},
 };
 
 /// The interval between reports when the request requires no heartbeat.
@@ -22,7 +22,7 @@ const NO_HEARTBEAT: Duration = Duration::from_secs(3600);
 pub(crate) async fn one_by_one(
     manager: &Addr<LockManager>,
     clock: &dyn Clock,
-    plans: &[Plan],
+    plans: &[ValidRequest],
     options: &Options,
     deadline: Moment,
 ) -> Result<LeaseSet, AcquireError> {

@@ -27,7 +27,7 @@ struct Running {
     /// Set if an operation was served since the last failure.
     served: bool,
     /// Set while hand-overs are not announced, because the inbox is disconnected.
-    deaf: bool,
+    disconnected: bool,
     verbs_failed: u64,
     last_error: String,
     next_line: Instant,
@@ -61,8 +61,8 @@ impl Outage {
     }
 
     /// Records that the inbox is disconnected: hand-overs are not announced any more, or not yet.
-    pub(crate) fn deaf(&self, error: &StoreError) {
-        self.failed("listen", error).deaf = true;
+    pub(crate) fn disconnected(&self, error: &StoreError) {
+        self.failed("listen", error).disconnected = true;
     }
 
     /// Records that the inbox is subscribed: hand-overs are announced.
@@ -73,7 +73,7 @@ impl Outage {
     fn served(&self, listens: bool) {
         if let Some(running) = &mut *self.running.borrow_mut() {
             running.served = true;
-            running.deaf &= !listens;
+            running.disconnected &= !listens;
         }
     }
 
@@ -95,7 +95,7 @@ impl Outage {
         let mut outage = self.running.borrow_mut();
         let Some(running) = &mut *outage else { return };
         let releases_unconfirmed = self.stats.releases_unconfirmed();
-        if running.deaf {
+        if running.disconnected {
             running.last_failure = now;
         } else if running.served && now - running.last_failure >= CALM {
             let lasted = whole_millis(running.last_failure - running.began);
@@ -106,14 +106,14 @@ impl Outage {
         }
         if now >= running.next_line {
             running.next_line = now + EVERY;
-            if std::mem::take(&mut running.news) || running.deaf || releases_unconfirmed > 0 {
-                let Running { verbs_failed, deaf, ref last_error, .. } = *running;
+            if std::mem::take(&mut running.news) || running.disconnected || releases_unconfirmed > 0 {
+                let Running { verbs_failed, disconnected, ref last_error, .. } = *running;
                 let lasting = whole_millis(now - running.began);
                 tracing::warn!(
                     ?lasting,
                     verbs_failed,
                     releases_unconfirmed,
-                    hears_hand_overs = !deaf,
+                    subscribed = !disconnected,
                     error = last_error,
                     "the store still fails"
                 );
@@ -137,7 +137,7 @@ fn begin(verb: &str, error: &StoreError, now: Instant) -> Running {
         began: now,
         last_failure: now,
         served: false,
-        deaf: false,
+        disconnected: false,
         verbs_failed: 0,
         last_error,
         next_line: now + EVERY,

@@ -6,11 +6,11 @@ use actix::{ActorFutureExt, Handler, MessageResult, ResponseActFuture, ResponseF
 
 use crate::{
     core::ResourceName,
-    manager::{
-        LockManager,
-        ask::ask,
+    manager::{LockManager, ask::ask},
+    request::{
+        ForceRelease, ForceReleaseError, Inspect, InspectError, IsHeld, List, SetBackoff, Stats,
+        queries::check_limit,
     },
-    request::{ForceRelease, Inspect, InspectError, IsHeld, List, SetBackoff, Stats, queries::check_limit},
     statistics::Statistics,
     store::{Hold, Inspection, Listing},
 };
@@ -57,7 +57,7 @@ impl Handler<List> for LockManager {
 }
 
 impl Handler<ForceRelease> for LockManager {
-    type Result = ResponseActFuture<Self, Result<u64, InspectError>>;
+    type Result = ResponseActFuture<Self, Result<u64, ForceReleaseError>>;
 
     fn handle(&mut self, force: ForceRelease, _: &mut Self::Context) -> Self::Result {
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
@@ -66,7 +66,7 @@ impl Handler<ForceRelease> for LockManager {
             let answer = ask("force_release", || store.force_release(&resource)).await;
             Ok((resource, outage.seen("force_release", answer)?))
         };
-        Box::pin(forced.into_actor(self).map(|forced: Result<_, InspectError>, this, _| {
+        Box::pin(forced.into_actor(self).map(|forced: Result<_, ForceReleaseError>, this, _| {
             let (resource, dropped) = forced?;
             tracing::info!(%resource, dropped, "released by force");
             this.opened(&resource);

@@ -5,7 +5,7 @@ use std::{rc::Rc, sync::Arc, time::Duration};
 use crate::{
     core::{Executed, Moment, one_line},
     env::Clock,
-    manager::{dispatch::Lanes, shutdown::Errand},
+    manager::{dispatch::Dispatch, shutdown::InFlight},
     statistics::{Recorder, Unconfirmed},
     store::{Hold, Released},
 };
@@ -13,17 +13,17 @@ use crate::{
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Everything that is needed to reclaim a token.
-pub(crate) struct Giver {
-    pub(crate) lanes: Rc<Lanes>,
+pub(crate) struct Reclaimer {
+    pub(crate) dispatch: Rc<Dispatch>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
     /// The unconfirmed release of the lease, if the token belongs to one.
     pub(crate) unconfirmed: Option<Unconfirmed>,
     /// Keeps a shutdown waiting.
-    pub(crate) _errand: Errand,
+    pub(crate) _in_flight: InFlight,
 }
 
-impl Giver {
+impl Reclaimer {
     /// Releases `hold` again and again until that is certain, or until `end`, at which its TTL has ended it anyway.
     ///
     /// An acquisition with an unknown outcome may be executed *after* a release: a server that was stopped works off what is
@@ -32,14 +32,14 @@ impl Giver {
     /// double, so that a TTL of a day costs two dozen releases. A ghost lives for about as long as it was late.
     ///
     /// The resource opens at `opening`, or at once if that has passed.
-    pub(crate) async fn give_back(mut self, hold: Hold, opening: Moment, executed: Executed, end: Moment) {
+    pub(crate) async fn reclaim(mut self, hold: Hold, opening: Moment, executed: Executed, end: Moment) {
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.lanes.release(hold.clone(), opening.remaining(self.clock.now())).await {
+            match self.dispatch.release(hold.clone(), opening.remaining(self.clock.now())).await {
                 Ok(answer) => {
                     drop(self.unconfirmed.take());
                     if !matches!(answer, Released::NotHeld { .. }) {
-                        self.given_back(&hold);
+                        self.note_reclaimed(&hold);
                     }
                     if executed == Executed::Certainly {
                         return;
@@ -47,7 +47,7 @@ impl Giver {
                 }
                 Err(error) => tracing::debug!(
                     resource = %hold.resource, token = %hold.token.prefix(), error = one_line(&error),
-                    "could not give the token back; trying again until its end"
+                    "could not reclaim a token; trying again until its end"
                 ),
             }
             if self.clock.now() + pause >= end {
@@ -58,8 +58,8 @@ impl Giver {
         }
     }
 
-    fn given_back(&self, hold: &Hold) {
-        self.stats.given_back();
-        tracing::debug!(resource = %hold.resource, token = %hold.token.prefix(), "gave the token back");
+    fn note_reclaimed(&self, hold: &Hold) {
+        self.stats.reclaimed();
+        tracing::debug!(resource = %hold.resource, token = %hold.token.prefix(), "reclaimed a token");
     }
 }

@@ -2,33 +2,33 @@
 
 use std::{sync::Arc, time::Duration};
 
-use actix::{ActorFutureExt, Handler};
+use actix::Handler;
 
 use crate::{
-    core::{Executed, LossReason, Standing},
-    lease::{Release, ReleaseError, Released, shared::LeaseState},
+    core::{Executed, LeaseStatus, LossReason},
+    lease::{Release, ReleaseError, Released, shared::LeaseShared},
     manager::{
         LockManager,
         dispatch::{Passing, Releasing},
-        reclaim::Giver,
-        resend::Again,
+        reclaim::Reclaimer,
+        resend::Resend,
         waiting::{attempts::Attempt, hand_off::is_alone},
     },
-    runtime::responder::{Later, ReplyTo},
+    runtime::responder::{DeferredReply, Responder},
     store::{self, Hold, StoreError},
 };
 
 impl Handler<Release> for LockManager {
-    type Result = Later<Result<Released, ReleaseError>>;
+    type Result = DeferredReply<Result<Released, ReleaseError>>;
 
     fn handle(&mut self, mut release: Release, _: &mut Self::Context) -> Self::Result {
-        let (reply, later) = ReplyTo::new();
+        let (reply, later) = Responder::new();
         match release.resource.clone() {
             Ok(resource) => {
                 let ours = self.leases.get(release.token).filter(|lease| lease.hold.resource == resource);
                 release.lease = ours.or(release.lease);
                 let (lease, token) = (release.lease.clone(), release.token);
-                let again = Again::of(release, &self.address);
+                let again = Resend::of(release, &self.address);
                 match lease {
                     Some(lease) => self.release_ours(lease, reply, again),
                     None => self.release_unknown(Hold { resource, token, owner: None }, reply, again),
@@ -43,17 +43,17 @@ impl Handler<Release> for LockManager {
 impl LockManager {
     fn release_ours(
         &mut self,
-        lease: Arc<LeaseState>,
-        reply: ReplyTo<Result<Released, ReleaseError>>,
-        again: Again,
+        lease: Arc<LeaseShared>,
+        reply: Responder<Result<Released, ReleaseError>>,
+        again: Resend,
     ) {
-        let (giver, hold) = (self.giver(), lease.hold.clone());
+        let (reclaimer, hold) = (self.reclaimer(), lease.hold.clone());
         let (before, mut unconfirmed) = lease.release();
         // Not earlier: a lease that is lost meanwhile keeps its lock delay.
-        let closed_for = lease.closed_for();
+        let cooldown = lease.cooldown();
         let next = self.next_after(&lease, before);
         // Only after everything that may panic: until here the lease is still in the table.
-        self.take(hold.token);
+        self.take_lease(hold.token);
         let then = move |answer: Result<store::Released, StoreError>| {
             // While an attempt with an unknown outcome may still be executed, one release is not final.
             let (executed, until) = match lease.perhaps_until() {
@@ -61,14 +61,14 @@ impl LockManager {
                 None => (Executed::Certainly, lease.end_in_store()),
             };
             if answer.is_err() || executed == Executed::Perhaps {
-                let opening = lease.clock.now() + lease.closed_for();
+                let opening = lease.clock.now() + lease.cooldown();
                 let unconfirmed = unconfirmed.take_if(|_| answer.is_err());
-                let giver = Giver { unconfirmed, ..giver };
-                actix_rt::spawn(giver.give_back(lease.hold.clone(), opening, executed, until));
+                let reclaimer = Reclaimer { unconfirmed, ..reclaimer };
+                actix_rt::spawn(reclaimer.reclaim(lease.hold.clone(), opening, executed, until));
             }
             let answer = match (before, answer) {
-                (Standing::Lost(reason), _) => Err(ReleaseError::Lost { reason }),
-                (Standing::Held | Standing::AtRisk, Ok(store::Released::NotHeld { .. })) => {
+                (LeaseStatus::Lost(reason), _) => Err(ReleaseError::Lost { reason }),
+                (LeaseStatus::Held | LeaseStatus::AtRisk, Ok(store::Released::NotHeld { .. })) => {
                     lease.found_lost(unconfirmed.take());
                     Err(ReleaseError::Lost { reason: LossReason::NotHeld })
                 }
@@ -79,34 +79,34 @@ impl LockManager {
             reply.answer(answer);
         };
         if let Some((attempt, overtake)) = next {
-            self.lanes.passes.push(Passing { from: hold, attempt, overtake, then: Box::new(then) });
+            self.dispatch.passes.push(Passing { from: hold, attempt, overtake, then: Box::new(then) });
         } else {
             let resource = hold.resource.clone();
-            self.lanes.releases.push(Releasing { hold, closed_for, then: Box::new(then) });
-            self.keep_in_line(&resource);
+            self.dispatch.releases.push(Releasing { hold, cooldown, then: Box::new(then) });
+            self.mend_cohort(&resource);
         }
     }
 
     /// Returns the attempt to which a released lease is handed off, instead of being released in the store first, and
     /// whether the attempt may overtake others.
-    fn next_after(&mut self, lease: &LeaseState, before: Standing) -> Option<(Attempt, bool)> {
-        let held = matches!(before, Standing::Held | Standing::AtRisk);
-        let for_good = lease.closed_for().is_zero() && lease.perhaps_until().is_none();
+    fn next_after(&mut self, lease: &LeaseShared, before: LeaseStatus) -> Option<(Attempt, bool)> {
+        let held = matches!(before, LeaseStatus::Held | LeaseStatus::AtRisk);
+        let for_good = lease.cooldown().is_zero() && lease.perhaps_until().is_none();
         let passes = held && for_good && is_alone(lease.mode, &lease.hold);
-        passes.then(|| self.set_out_next(&lease.hold.resource)).flatten()
+        passes.then(|| self.start_hand_off(&lease.hold.resource)).flatten()
     }
 
-    fn release_unknown(&self, hold: Hold, reply: ReplyTo<Result<Released, ReleaseError>>, again: Again) {
-        let (giver, now, given) = (self.giver(), self.clock.now(), hold.clone());
+    fn release_unknown(&self, hold: Hold, reply: Responder<Result<Released, ReleaseError>>, again: Resend) {
+        let (reclaimer, now, given) = (self.reclaimer(), self.clock.now(), hold.clone());
         let end_at_the_latest = now + self.settings.max_ttl;
         let then = move |answer: Result<store::Released, StoreError>| {
             if answer.is_err() {
-                actix_rt::spawn(giver.give_back(given, now, Executed::Certainly, end_at_the_latest));
+                actix_rt::spawn(reclaimer.reclaim(given, now, Executed::Certainly, end_at_the_latest));
             }
             again.not();
             reply.answer(answer.map_err(ReleaseError::Store).and_then(released));
         };
-        self.lanes.releases.push(Releasing { hold, closed_for: Duration::ZERO, then: Box::new(then) });
+        self.dispatch.releases.push(Releasing { hold, cooldown: Duration::ZERO, then: Box::new(then) });
     }
 }
 

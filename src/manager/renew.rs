@@ -5,26 +5,23 @@ use std::{sync::Arc, time::Duration};
 use actix::Handler;
 
 use crate::{
-    core::{LossReason, Standing},
-    lease::{Renew, RenewError, messages::LeaseOver, shared::LeaseState},
-    manager::{
-        LockManager,
-        dispatch::Renewing,
-    },
-    runtime::responder::{Later, ReplyTo},
+    core::{LeaseStatus, LossReason},
+    lease::{Renew, RenewError, messages::LeaseOver, shared::LeaseShared},
+    manager::{LockManager, dispatch::Renewing},
+    runtime::responder::{DeferredReply, Responder},
     store::{self, StoreError},
 };
 
 impl Handler<Renew> for LockManager {
-    type Result = Later<Result<Duration, RenewError>>;
+    type Result = DeferredReply<Result<Duration, RenewError>>;
 
     fn handle(&mut self, renew: Renew, _: &mut Self::Context) -> Self::Result {
-        let (reply, later) = ReplyTo::new();
+        let (reply, later) = Responder::new();
         match self.leases.get(renew.token) {
-            None => reply.answer(Err(RenewError::Unknown)),
+            None => reply.answer(Err(RenewError::NotFound)),
             Some(lease) if lease.expired() => {
-                self.forget(renew.token);
-                reply.answer(Err(RenewError::Lost { reason: reason_of(lease.standing()) }));
+                self.remove_lease(renew.token);
+                reply.answer(Err(RenewError::Lost { reason: reason_of(lease.status()) }));
             }
             Some(lease) => {
                 self.renew_its_set(&lease);
@@ -37,18 +34,18 @@ impl Handler<Renew> for LockManager {
 
 impl LockManager {
     /// Renews the others of a lease's set when it is renewed, so that they travel together.
-    fn renew_its_set(&self, lease: &LeaseState) {
+    fn renew_its_set(&self, lease: &LeaseShared) {
         for &token in lease.set().iter().filter(|token| **token != lease.hold.token) {
             if let Some(other) = self.leases.get(token).filter(|other| other.may_come_along()) {
-                let (reply, _nobody) = ReplyTo::new();
+                let (reply, _nobody) = Responder::new();
                 self.renew(other, reply);
             }
         }
     }
 
-    fn renew(&self, lease: Arc<LeaseState>, reply: ReplyTo<Result<Duration, RenewError>>) {
+    fn renew(&self, lease: Arc<LeaseShared>, reply: Responder<Result<Duration, RenewError>>) {
         // Half of what is left: if no answer comes, there is time to ask again.
-        let (hold, ttl, patience) = (lease.hold.clone(), lease.ttl(), lease.remaining() / 2);
+        let (hold, ttl, timeout) = (lease.hold.clone(), lease.ttl(), lease.remaining() / 2);
         let (sent, manager) = (lease.asks(), Arc::clone(&self.address));
         let then = move |answer: Result<store::Renewed, StoreError>| {
             match answer {
@@ -63,16 +60,16 @@ impl LockManager {
                 }
             }
             manager.do_send(LeaseOver { token: lease.hold.token });
-            reply.answer(Err(RenewError::Lost { reason: reason_of(lease.standing()) }));
+            reply.answer(Err(RenewError::Lost { reason: reason_of(lease.status()) }));
         };
-        self.lanes.renewals.push(Renewing { hold, ttl, patience, then: Box::new(then) });
+        self.dispatch.renewals.push(Renewing { hold, ttl, timeout, then: Box::new(then) });
     }
 }
 
 /// Returns the reason why a lease that cannot be renewed is over.
-fn reason_of(standing: Standing) -> LossReason {
+fn reason_of(standing: LeaseStatus) -> LossReason {
     match standing {
-        Standing::Lost(reason) => reason,
-        Standing::Released | Standing::Held | Standing::AtRisk => LossReason::Released,
+        LeaseStatus::Lost(reason) => reason,
+        LeaseStatus::Released | LeaseStatus::Held | LeaseStatus::AtRisk => LossReason::Released,
     }
 }

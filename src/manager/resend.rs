@@ -10,12 +10,12 @@ use crate::{lease::Release, manager::LockManager};
 const PANICS_AT_MOST: u32 = 8;
 
 /// A release that is sent to the manager again if handling it, or its answer, panics.
-pub(crate) struct Again {
+pub(crate) struct Resend {
     release: Option<Release>,
     manager: Arc<Addr<LockManager>>,
 }
 
-impl Again {
+impl Resend {
     pub(crate) fn of(release: Release, manager: &Arc<Addr<LockManager>>) -> Self {
         Self { release: Some(release), manager: Arc::clone(manager) }
     }
@@ -26,7 +26,7 @@ impl Again {
     }
 }
 
-impl Drop for Again {
+impl Drop for Resend {
     fn drop(&mut self) {
         if let Some(mut release) = self.release.take().filter(|release| release.panics < PANICS_AT_MOST) {
             release.panics += 1;

@@ -8,7 +8,7 @@ use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
 use crate::{
     core::{Event, LossReason},
-    lease::shared::LeaseState,
+    lease::shared::LeaseShared,
     manager::{LockManager, ask::ask_each},
     request::{AcquireError, Drained, Shutdown},
     store::Store,
@@ -19,24 +19,24 @@ use crate::{
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The progress of a manager's shutdown.
-pub(crate) struct Progress {
+pub(crate) struct Draining {
     /// The number of shutdowns that have begun and not ended. A later one can only bring the end forward.
     running: usize,
     begun: bool,
     held: watch::Sender<usize>,
-    errands: TaskTracker,
+    in_flight: TaskTracker,
     done: Rc<Cell<bool>>,
 }
 
-impl Progress {
+impl Draining {
     /// Returns the progress of a manager that runs. `done` becomes true when the manager is to stop for good.
     pub(crate) fn new(done: Rc<Cell<bool>>) -> Self {
-        Self { running: 0, begun: false, held: watch::Sender::default(), errands: TaskTracker::new(), done }
+        Self { running: 0, begun: false, held: watch::Sender::default(), in_flight: TaskTracker::new(), done }
     }
 
-    /// Registers an operation in flight to the store. The manager stays until the errand is dropped.
-    pub(crate) fn errand(&self) -> Errand {
-        Errand(self.errands.token())
+    /// Registers an operation in flight to the store. The manager stays until this is dropped.
+    pub(crate) fn in_flight(&self) -> InFlight {
+        InFlight(self.in_flight.token())
     }
 
     /// Resets the count of running shutdowns, which ended with the death of the manager. It still refuses new
@@ -59,7 +59,7 @@ impl Progress {
 }
 
 /// An operation in flight whose answer may still have to be handled: a release, an attempt, a reclaim.
-pub(crate) struct Errand(#[expect(dead_code, reason = "it is there to be dropped")] TaskTrackerToken);
+pub(crate) struct InFlight(#[expect(dead_code, reason = "it is there to be dropped")] TaskTrackerToken);
 
 impl Handler<Shutdown> for LockManager {
     type Result = ResponseActFuture<Self, Drained>;
@@ -83,15 +83,15 @@ impl Handler<Shutdown> for LockManager {
         let revoked = drained.into_actor(self).then(|(), this, _| {
             let left = this.leases.take_all();
             this.shutdown.held(0);
-            let errand = this.shutdown.errand();
-            this.shutdown.errands.close();
-            let errands = this.shutdown.errands.clone();
+            let revoking = this.shutdown.in_flight();
+            this.shutdown.in_flight.close();
+            let in_flight = this.shutdown.in_flight.clone();
             let revoked = revoke(Arc::clone(&this.store), left);
             let all = async move {
                 let revoked = revoked.await;
-                drop(errand);
+                drop(revoking);
                 // A reclaim after an unknown outcome may take a whole TTL, which nobody wants to wait for.
-                let _ = tokio::time::timeout(FAREWELL, errands.wait()).await;
+                let _ = tokio::time::timeout(FAREWELL, in_flight.wait()).await;
                 revoked
             };
             all.into_actor(this)
@@ -110,9 +110,9 @@ impl Handler<Shutdown> for LockManager {
 
 /// Takes leases away: first their holders are told, then the store releases them, all at once. Returns the number of
 /// leases that were taken away, and of those whose release is unconfirmed.
-async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseState>>) -> (usize, usize) {
+async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseShared>>) -> (usize, usize) {
     let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
-    let releases: Vec<_> = revoked.iter().map(|lease| (&lease.hold, lease.closed_for())).collect();
+    let releases: Vec<_> = revoked.iter().map(|lease| (&lease.hold, lease.cooldown())).collect();
     let answers = ask_each("release", releases.len(), || store.release_each(&releases)).await;
     (revoked.len(), answers.iter().filter(|answer| answer.is_err()).count())
 }

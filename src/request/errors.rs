@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    core::{Invalid, ResourceName, exact, readable_debug, rough},
+    core::{InvalidValue, ResourceName, exact, readable_debug, rough},
     store::{Holder, StoreError},
 };
 
@@ -13,7 +13,7 @@ use crate::{
 pub enum AcquireError {
     /// A value of the request is invalid. Nothing was sent.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] InvalidValue),
     /// Another holder has the resource. The caller certainly holds nothing.
     #[error("held by {} for another {}; gave up after {attempts} attempts and {}", name(.by), rough(*.remaining), rough(*.waited))]
     Held {
@@ -120,8 +120,20 @@ fn name(holder: &Holder) -> String {
 pub enum InspectError {
     /// A value of the query is invalid. Nothing was sent.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] InvalidValue),
     /// The store gave no certain answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The reason why a resource was not released by force.
+#[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForceReleaseError {
+    /// The name is invalid. Nothing was sent.
+    #[error(transparent)]
+    Invalid(#[from] InvalidValue),
+    /// The store gave no certain answer. The holders may have lost the resource or not; repeating it does no harm.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -132,7 +144,7 @@ pub enum InspectError {
 pub enum StartError {
     /// A setting is invalid.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] InvalidValue),
     /// There is no actix system to run in. Start it inside `#[actix::main]`, `#[actix_web::main]` or a `System`.
     #[error("no actix system is running on this thread; start the lock manager inside one")]
     NoSystem,
@@ -141,7 +153,7 @@ pub enum StartError {
     Arbiter(#[source] std::io::Error),
 }
 
-readable_debug!(AcquireError, InspectError, StartError);
+readable_debug!(AcquireError, InspectError, ForceReleaseError, StartError);
 
 #[cfg(test)]
 mod tests {
@@ -168,7 +180,7 @@ mod tests {
                 "StartError(the arbiter of the lock manager could not be started: connection refused)",
             ),
             (
-                AcquireError::Invalid(Invalid::new("ttl", "0s", "more")).into(),
+                AcquireError::Invalid(InvalidValue::new("ttl", "0s", "more")).into(),
                 "AcquireError(invalid ttl: 0s (allowed: more))",
             ),
         ] {

@@ -8,7 +8,7 @@ pub(crate) mod validated;
 
 pub use self::{
     acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock, kind},
-    errors::{AcquireError, InspectError, StartError},
+    errors::{AcquireError, ForceReleaseError, InspectError, StartError},
     queries::{Drained, ForceRelease, Inspect, IsHeld, List, SetBackoff, Shutdown, Stats},
     settings::{SHORTEST_TTL, Settings},
 };

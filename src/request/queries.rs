@@ -5,8 +5,8 @@ use std::time::Duration;
 use actix::Message;
 
 use crate::{
-    core::{Backoff, Invalid, Token},
-    request::InspectError,
+    core::{Backoff, InvalidValue, Token},
+    request::{ForceReleaseError, InspectError},
     statistics::Statistics,
     store::{Inspection, Listing},
 };
@@ -71,7 +71,7 @@ impl List {
 /// Takes a resource away from all its holders: an operator's last resort. Holders learn of it at their next renewal;
 /// until then two may believe that they hold it. The answer is the number of holders that it had.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<u64, InspectError>")]
+#[rtype(result = "Result<u64, ForceReleaseError>")]
 pub struct ForceRelease {
     pub(crate) resource: Vec<u8>,
 }
@@ -128,10 +128,10 @@ pub struct Drained {
 }
 
 /// Refuses a limit that would make an answer unbounded.
-pub(crate) fn check_limit(limit: usize) -> Result<usize, Invalid> {
+pub(crate) fn check_limit(limit: usize) -> Result<usize, InvalidValue> {
     const MOST: usize = 10_000;
     if (1..=MOST).contains(&limit) {
         return Ok(limit);
     }
-    Err(Invalid::new("limit", limit, format!("1 to {MOST}")))
+    Err(InvalidValue::new("limit", limit, format!("1 to {MOST}")))
 }

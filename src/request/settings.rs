@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::core::{Backoff, Invalid, exact};
+use crate::core::{Backoff, InvalidValue, exact};
 
 /// The shortest TTL that leaves room for the drift allowance, the guard band and a renewal.
 pub const SHORTEST_TTL: Duration = Duration::from_millis(50);
@@ -25,7 +25,7 @@ pub struct Settings {
     pub max_wait: Duration,
     /// The TTL of a queue ticket: the time for which the store keeps the place of a waiter after the manager last
     /// refreshed it. The manager refreshes it three times as often. Default: 20 s.
-    pub patience: Duration,
+    pub ticket_ttl: Duration,
     /// The time that a waiter has to take up a lease that is handed over to it: what a dead waiter at the head of
     /// the queue costs. Default: 1 s.
     pub grant_window: Duration,
@@ -52,7 +52,7 @@ impl Default for Settings {
             backoff: Backoff::DEFAULT,
             max_ttl: Duration::from_secs(24 * 3600),
             max_wait: Duration::from_secs(24 * 3600),
-            patience: Duration::from_secs(20),
+            ticket_ttl: Duration::from_secs(20),
             grant_window: Duration::from_secs(1),
             max_waiters: 10_000,
             local_handover_limit: 16,
@@ -67,30 +67,30 @@ impl Settings {
     /// Checks every bound, and the relations between them.
     ///
     /// # Errors
-    /// The first [`Invalid`], named as in `config.toml`; a broken relation names both settings.
-    pub fn check(&self) -> Result<(), Invalid> {
+    /// The first [`InvalidValue`], named as in `config.toml`; a broken relation names both settings.
+    pub fn check(&self) -> Result<(), InvalidValue> {
         in_range("limits.max_ttl", self.max_ttl, SHORTEST_TTL, Duration::from_secs(7 * 24 * 3600))?;
         in_range("limits.max_wait", self.max_wait, Duration::ZERO, Duration::from_secs(7 * 24 * 3600))?;
         in_range("lease.ttl", self.ttl, SHORTEST_TTL, self.max_ttl)?;
         in_range("wait.timeout", self.wait, Duration::ZERO, self.max_wait)?;
         if self.renewal_interval.is_zero() || self.renewal_interval >= self.ttl / 2 {
             let allowed = format!("more than zero, and less than half of lease.ttl ({})", exact(self.ttl));
-            return Err(Invalid::new("lease.renewal_interval", exact(self.renewal_interval), allowed));
+            return Err(InvalidValue::new("lease.renewal_interval", exact(self.renewal_interval), allowed));
         }
-        in_range("wait.patience", self.patience, Duration::from_secs(1), Duration::from_secs(3600))?;
-        in_range("wait.grant_window", self.grant_window, SHORTEST_TTL, self.patience)?;
+        in_range("wait.ticket_ttl", self.ticket_ttl, Duration::from_secs(1), Duration::from_secs(3600))?;
+        in_range("wait.grant_window", self.grant_window, SHORTEST_TTL, self.ticket_ttl)?;
         if self.max_waiters == 0 {
-            return Err(Invalid::new("limits.max_waiters", self.max_waiters, "1 or more"));
+            return Err(InvalidValue::new("limits.max_waiters", self.max_waiters, "1 or more"));
         }
         if self.max_pending == 0 {
-            return Err(Invalid::new("limits.max_pending", self.max_pending, "1 or more"));
+            return Err(InvalidValue::new("limits.max_pending", self.max_pending, "1 or more"));
         }
         if self.restart_pause.is_zero() || self.restart_pause > self.max_restart_pause {
             let allowed = format!(
                 "more than zero, and at most supervision.max_restart_pause ({})",
                 exact(self.max_restart_pause)
             );
-            return Err(Invalid::new("supervision.restart_pause", exact(self.restart_pause), allowed));
+            return Err(InvalidValue::new("supervision.restart_pause", exact(self.restart_pause), allowed));
         }
         in_range(
             "supervision.max_restart_pause",
@@ -107,9 +107,14 @@ impl Settings {
 }
 
 /// Refuses a duration outside of its bounds.
-pub(crate) fn in_range(field: &str, value: Duration, least: Duration, most: Duration) -> Result<(), Invalid> {
+pub(crate) fn in_range(
+    field: &str,
+    value: Duration,
+    least: Duration,
+    most: Duration,
+) -> Result<(), InvalidValue> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(Invalid::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
+    Err(InvalidValue::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
 }

@@ -5,21 +5,21 @@ use std::{sync::Arc, time::Duration};
 use actix::Recipient;
 
 use crate::{
-    core::{Backoff, Invalid, Mode, Owner, RenewalPlan, ResourceName, Token, exact},
+    core::{Backoff, InvalidValue, Mode, Owner, RenewalPlan, ResourceName, Token, exact},
     lease::{LeaseEvent, monitor::LifeSign},
     request::{
         Request, SHORTEST_TTL, Settings,
         acquire::{Options, Takes},
         settings::in_range,
     },
-    store::{Acquisition, Hold, Inbox, Metadata, Place},
+    store::{Acquisition, Hold, Inbox, Metadata, QueueTicket},
 };
 
 /// The maximum size of what a holder reports about itself, in bytes.
 const LONGEST_METADATA: usize = 1024;
 
 /// A validated request.
-pub(crate) struct Plan {
+pub(crate) struct ValidRequest {
     pub(crate) acquisition: Arc<Acquisition>,
     /// The time to wait. Zero is a try.
     pub(crate) wait: Duration,
@@ -32,7 +32,7 @@ pub(crate) struct Plan {
     pub(crate) events: Option<Recipient<LeaseEvent>>,
 }
 
-impl Plan {
+impl ValidRequest {
     /// Validates a request against the settings. `about` is what every holder of this manager reports about itself.
     /// `inbox` is notified of hand-overs to its waiters.
     pub(crate) fn check<Kind>(
@@ -40,7 +40,7 @@ impl Plan {
         token: Token,
         settings: &Settings,
         (about, inbox): (&Arc<Metadata>, Inbox),
-    ) -> Result<Self, Invalid> {
+    ) -> Result<Self, InvalidValue> {
         let Request { resource, takes, options, .. } = request;
         let owner = options.owner.as_ref().map(Owner::new).transpose()?;
         let (mode, reentrant) = match takes {
@@ -53,9 +53,9 @@ impl Plan {
         in_range("lock_delay", options.lock_delay, Duration::ZERO, settings.max_ttl)?;
         in_range("min_hold", options.min_hold, Duration::ZERO, settings.max_ttl)?;
         let (wait, backoff) = waiting(&options, settings)?;
-        let place = (!wait.is_zero()).then_some(Place {
+        let ticket = (!wait.is_zero()).then_some(QueueTicket {
             inbox,
-            patience: settings.patience,
+            ttl: settings.ticket_ttl,
             grant_window: settings.grant_window,
             max_waiters: settings.max_waiters,
         });
@@ -68,7 +68,7 @@ impl Plan {
                 ttl,
                 lock_delay: options.lock_delay,
                 metadata: metadata(options.metadata, about)?,
-                place,
+                ticket,
             }),
             wait,
             backoff,
@@ -81,7 +81,7 @@ impl Plan {
     }
 }
 
-fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff), Invalid> {
+fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff), InvalidValue> {
     let backoff = options.backoff.unwrap_or(settings.backoff);
     let backoff = match options.attempts {
         Some(attempts) => backoff.attempts(attempts)?,
@@ -95,7 +95,7 @@ fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff)
     Ok((wait, backoff))
 }
 
-fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<RenewalPlan, Invalid> {
+fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<RenewalPlan, InvalidValue> {
     let Options { no_renew, renew_every, max_renewals, max_hold, heartbeat, .. } = *options;
     let contradicting = [
         ("renew_every", renew_every.is_some()),
@@ -103,34 +103,34 @@ fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<Rene
         ("heartbeat", heartbeat.is_some()),
     ];
     if let Some((field, _)) = contradicting.iter().find(|(_, given)| no_renew && *given) {
-        return Err(Invalid::new(*field, "given together with no_renew", "one of the two"));
+        return Err(InvalidValue::new(*field, "given together with no_renew", "one of the two"));
     }
     if max_renewals == Some(0) {
-        return Err(Invalid::new("max_renewals", 0, "1 or more; use no_renew for none"));
+        return Err(InvalidValue::new("max_renewals", 0, "1 or more; use no_renew for none"));
     }
     if let Some(every) = renew_every.filter(|every| every.is_zero() || *every >= ttl / 2) {
         let allowed = format!("more than zero, and less than half of ttl ({})", exact(ttl));
-        return Err(Invalid::new("renew_every", exact(every), allowed));
+        return Err(InvalidValue::new("renew_every", exact(every), allowed));
     }
     if heartbeat.is_some_and(|every| every.is_zero()) {
-        return Err(Invalid::new("heartbeat", "0s", "more than zero"));
+        return Err(InvalidValue::new("heartbeat", "0s", "more than zero"));
     }
     if let Some(most) = max_hold.filter(|most| most.is_zero() || *most < options.min_hold) {
         let allowed = format!("more than zero, and at least min_hold ({})", exact(options.min_hold));
-        return Err(Invalid::new("max_hold", exact(most), allowed));
+        return Err(InvalidValue::new("max_hold", exact(most), allowed));
     }
     let interval = renew_every.unwrap_or_else(|| settings.renewal_interval_of(ttl));
     Ok(RenewalPlan { interval: (!no_renew).then_some(interval), max_renewals, max_hold, heartbeat })
 }
 
-fn metadata(told: Metadata, about: &Arc<Metadata>) -> Result<Arc<Metadata>, Invalid> {
+fn metadata(told: Metadata, about: &Arc<Metadata>) -> Result<Arc<Metadata>, InvalidValue> {
     if told.is_empty() {
         return Ok(Arc::clone(about));
     }
     let bytes: usize = told.iter().map(|(key, value)| key.len() + value.len()).sum();
     if bytes > LONGEST_METADATA {
         let allowed = format!("at most {LONGEST_METADATA} bytes, keys and values together");
-        return Err(Invalid::new("metadata", format_args!("{bytes} bytes"), allowed));
+        return Err(InvalidValue::new("metadata", format_args!("{bytes} bytes"), allowed));
     }
     let mut metadata = Metadata::clone(about);
     metadata.extend(told);

@@ -24,9 +24,9 @@ const STALLED: Duration = Duration::from_millis(50);
 /// has its turn. A single operation does not wait for others.
 ///
 /// The task is not part of the actor that pushes, and survives the death of that actor. It ends with its batcher.
-pub(crate) struct Lane<Verb>(UnboundedSender<Verb>);
+pub(crate) struct Batcher<Verb>(UnboundedSender<Verb>);
 
-impl<Verb: 'static> Lane<Verb> {
+impl<Verb: 'static> Batcher<Verb> {
     /// Opens a batcher whose batches are sent by `carry`. Must be called in an arbiter.
     pub(crate) fn open<Carried>(carry: impl Fn(Vec<Verb>) -> Carried + 'static) -> Self
     where
@@ -64,7 +64,7 @@ where
     }
 }
 
-impl<Verb> Clone for Lane<Verb> {
+impl<Verb> Clone for Batcher<Verb> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
@@ -78,18 +78,18 @@ mod tests {
 
     /// Runs a test in virtual time, with a batcher whose batches take as many ms as their first operation says.
     /// Returns the batches in which the operations travelled.
-    fn batches_of<F: Future<Output = ()>>(test: impl FnOnce(Lane<u64>) -> F) -> Vec<Vec<u64>> {
+    fn batches_of<F: Future<Output = ()>>(test: impl FnOnce(Batcher<u64>) -> F) -> Vec<Vec<u64>> {
         let runtime =
             || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         actix::System::with_tokio_rt(runtime).block_on(async {
             let batches = Rc::new(RefCell::new(Vec::new()));
             let seen = Rc::clone(&batches);
-            let lane = Lane::open(move |batch: Vec<u64>| {
+            let batcher = Batcher::open(move |batch: Vec<u64>| {
                 let takes = Duration::from_millis(batch[0]);
                 seen.borrow_mut().push(batch);
                 tokio::time::sleep(takes)
             });
-            test(lane).await;
+            test(batcher).await;
             tokio::time::sleep(Duration::from_millis(1)).await;
             batches.take()
         })
@@ -97,25 +97,25 @@ mod tests {
 
     #[test]
     fn what_gathers_in_one_turn_travels_together() {
-        let batches = batches_of(async |lane| {
-            (1..=3).for_each(|verb| lane.push(verb));
+        let batches = batches_of(async |batcher| {
+            (1..=3).for_each(|verb| batcher.push(verb));
             tokio::task::yield_now().await;
-            lane.push(4);
+            batcher.push(4);
         });
         assert_eq!(batches, [vec![1, 2, 3], vec![4]]);
     }
 
     #[test]
     fn a_batch_is_bounded() {
-        let batches = batches_of(async |lane| (0..600).for_each(|_| lane.push(1)));
+        let batches = batches_of(async |batcher| (0..600).for_each(|_| batcher.push(1)));
         assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [256, 256, 88]);
     }
 
     #[test]
     fn while_as_many_batches_as_may_be_are_on_their_way_verbs_gather() {
-        let batches = batches_of(async |lane| {
+        let batches = batches_of(async |batcher| {
             for _ in 0..10 {
-                lane.push(20);
+                batcher.push(20);
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -125,12 +125,12 @@ mod tests {
 
     #[test]
     fn batches_that_stall_do_not_hold_up_the_others() {
-        let batches = batches_of(async |lane| {
+        let batches = batches_of(async |batcher| {
             for _ in 0..IN_FLIGHT {
-                lane.push(60_000);
+                batcher.push(60_000);
                 tokio::task::yield_now().await;
             }
-            lane.push(1);
+            batcher.push(1);
             tokio::time::sleep(STALLED).await;
         });
         assert_eq!(batches.last(), Some(&vec![1]));

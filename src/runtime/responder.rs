@@ -15,10 +15,10 @@ use actix::{
 
 /// The responder of one caller. The manager keeps it beside the waiter instead of a future in its context, so that
 /// thousands can wait at no cost: every pending future of a context is polled at each of its wakes.
-pub(crate) struct ReplyTo<T>(Rc<RefCell<Way<T>>>);
+pub(crate) struct Responder<T>(Rc<RefCell<Way<T>>>);
 
-/// The deferred reply of a handler, which answers later through the `ReplyTo` it was made with.
-pub struct Later<T>(ReplyTo<T>);
+/// The deferred reply of a handler, which answers later through the `Responder` it was made with.
+pub struct DeferredReply<T>(Responder<T>);
 
 enum Way<T> {
     /// The handler has not returned yet, so actix has not handed over the caller.
@@ -31,11 +31,11 @@ enum Way<T> {
     Closed,
 }
 
-impl<T> ReplyTo<T> {
+impl<T> Responder<T> {
     /// Returns a responder, and the deferred reply that connects it to its caller.
-    pub(crate) fn new() -> (Self, Later<T>) {
+    pub(crate) fn new() -> (Self, DeferredReply<T>) {
         let way = Rc::new(RefCell::new(Way::Opening));
-        (Self(Rc::clone(&way)), Later(Self(way)))
+        (Self(Rc::clone(&way)), DeferredReply(Self(way)))
     }
 
     /// Answers the caller. Returns the answer if the caller has gone.
@@ -76,13 +76,13 @@ impl<T> ReplyTo<T> {
 }
 
 /// A clone is another handle to the same caller.
-impl<T> Clone for ReplyTo<T> {
+impl<T> Clone for Responder<T> {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
-impl<A, M> MessageResponse<A, M> for Later<M::Result>
+impl<A, M> MessageResponse<A, M> for DeferredReply<M::Result>
 where
     A: Actor,
     M: Message,
@@ -100,8 +100,8 @@ where
     }
 }
 
-impl<T> fmt::Debug for Later<T> {
+impl<T> fmt::Debug for DeferredReply<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Later")
+        f.write_str("DeferredReply")
     }
 }

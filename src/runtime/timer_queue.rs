@@ -10,7 +10,7 @@ use std::{
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A queue of timers, each with its subject. The cost of a timer grows only with the logarithm of their number.
-pub(crate) struct Timers<T> {
+pub(crate) struct TimerQueue<T> {
     queue: BTreeMap<Timer, T>,
     /// The timer of the runtime. It may fire too early, for a timer that has been removed, and never too late.
     armed: Option<Pin<Box<Sleep>>>,
@@ -26,7 +26,7 @@ pub(crate) struct Timer {
     number: u64,
 }
 
-impl<T> Timers<T> {
+impl<T> TimerQueue<T> {
     /// Sets a timer that fires after `pause`.
     pub(crate) fn set(&mut self, about: T, pause: Duration) -> Timer {
         self.set += 1;
@@ -67,7 +67,7 @@ impl<T> Timers<T> {
     }
 }
 
-impl<T> Default for Timers<T> {
+impl<T> Default for TimerQueue<T> {
     fn default() -> Self {
         Self { queue: BTreeMap::new(), armed: None, waker: None, set: 0 }
     }
@@ -83,11 +83,11 @@ mod tests {
         Duration::from_secs(secs)
     }
 
-    fn none() -> RefCell<Timers<u32>> {
+    fn none() -> RefCell<TimerQueue<u32>> {
         RefCell::default()
     }
 
-    async fn next(timers: &RefCell<Timers<u32>>) -> u32 {
+    async fn next(timers: &RefCell<TimerQueue<u32>>) -> u32 {
         poll_fn(|cx| timers.borrow_mut().poll_due(cx)).await
     }
 

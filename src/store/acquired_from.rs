@@ -7,7 +7,7 @@ use crate::{
 
 /// The result of [`Store::acquire_each_from`](super::Store::acquire_each_from).
 #[derive(Clone, Debug)]
-pub struct Paced {
+pub struct AcquiredFrom {
     /// The answer to each acquisition, in their order.
     pub answers: Vec<Result<Acquired, StoreError>>,
     /// The store's own time in µs when it answered: the smallest fence that it could have given. `None` if the store does
@@ -17,7 +17,7 @@ pub struct Paced {
     pub recovered: Option<Recovered>,
 }
 
-impl Paced {
+impl AcquiredFrom {
     /// Returns the answers of a store that issues fences by its own time alone and does not report that time.
     pub const fn without_clock(answers: Vec<Result<Acquired, StoreError>>) -> Self {
         Self { answers, clock: None, recovered: None }

@@ -30,7 +30,7 @@ pub enum AcquiredAll {
 
 /// Returns the same acquisition as a try.
 pub(super) fn as_try(asked: &Acquisition) -> Acquisition {
-    Acquisition { place: None, ..asked.clone() }
+    Acquisition { ticket: None, ..asked.clone() }
 }
 
 /// Implements [`Store::pass`] for stores that cannot do both at one moment.
@@ -60,7 +60,7 @@ pub(super) async fn one_after_the_other<S: Store + ?Sized>(
             Ok(Acquired::Refused(refusal)) => Ok(AcquiredAll::Refused { which, refusal }),
             Ok(other) => {
                 let doing = format!("acquire: a try was answered {other:?}");
-                Err(StoreError::Lost { doing, source: None })
+                Err(StoreError::ReplyLost { doing, source: None })
             }
             Err(error) if error.certainty() == Certainty::NotExecuted => {
                 Ok(AcquiredAll::Failed { which, error })
@@ -75,7 +75,7 @@ pub(super) async fn one_after_the_other<S: Store + ?Sized>(
 
 async fn give_back<S: Store + ?Sized>(store: &S, granted: &[Arc<Acquisition>]) -> Result<(), StoreError> {
     let releases: Vec<_> = granted.iter().map(|granted| (&granted.hold, Duration::ZERO)).collect();
-    let failed = |error| StoreError::Lost {
+    let failed = |error| StoreError::ReplyLost {
         doing: "acquire_all: one was not granted, and another could not be given back".to_owned(),
         source: Some(Arc::new(error)),
     };

@@ -1,9 +1,9 @@
 //! The extent of loss that makes a store forget a hold.
 
-/// The durability of a lease: see [`Store::safety`](super::Store::safety).
+/// The durability of a lease: see [`Store::durability`](super::Store::durability).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Safety {
+pub enum Durability {
     /// One server, or one process, certainly knows of the lease. The lease may be forgotten when that one fails, even if
     /// there are replicas.
     OneCopy,

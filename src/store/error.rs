@@ -33,7 +33,7 @@ pub enum StoreError {
     },
     /// The connection broke, or the answer made no sense, after the request was sent. The verb may have been executed.
     #[error("the store's answer was lost ({doing}); the outcome is unknown")]
-    Lost {
+    ReplyLost {
         /// The step during which the answer was lost.
         doing: String,
         /// The underlying error, if one is known.
@@ -52,7 +52,7 @@ pub enum StoreError {
     },
     /// The store has no memory left for a new holder. Nothing was executed. Renewals and releases still work.
     #[error("the store is full: {reason}")]
-    Full {
+    OutOfMemory {
         /// The message of the store.
         reason: String,
     },
@@ -138,12 +138,12 @@ impl StoreError {
     /// Returns the certainty that the verb was not executed.
     pub const fn certainty(&self) -> Certainty {
         match self {
-            Self::TimedOut { .. } | Self::Lost { .. } | Self::Unacknowledged { undone: false, .. } => {
+            Self::TimedOut { .. } | Self::ReplyLost { .. } | Self::Unacknowledged { undone: false, .. } => {
                 Certainty::Unknown
             }
             Self::NoQuorum { certainty, .. } => *certainty,
             Self::Unavailable { .. }
-            | Self::Full { .. }
+            | Self::OutOfMemory { .. }
             | Self::Denied { .. }
             | Self::Misconfigured { .. }
             | Self::CapacityMismatch { .. }
@@ -158,9 +158,9 @@ impl StoreError {
     pub const fn is_transient(&self) -> bool {
         match self {
             Self::TimedOut { .. }
-            | Self::Lost { .. }
+            | Self::ReplyLost { .. }
             | Self::Unavailable { .. }
-            | Self::Full { .. }
+            | Self::OutOfMemory { .. }
             | Self::NoQuorum { .. }
             | Self::Unacknowledged { .. } => true,
             Self::Denied { .. }
@@ -176,9 +176,9 @@ impl StoreError {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::TimedOut { .. } => "timed_out",
-            Self::Lost { .. } => "lost",
+            Self::ReplyLost { .. } => "reply_lost",
             Self::Unavailable { .. } => "unavailable",
-            Self::Full { .. } => "full",
+            Self::OutOfMemory { .. } => "out_of_memory",
             Self::Denied { .. } => "denied",
             Self::Misconfigured { .. } => "misconfigured",
             Self::CapacityMismatch { .. } => "capacity_mismatch",

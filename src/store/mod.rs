@@ -5,13 +5,13 @@
 
 mod acquired_from;
 mod all;
-mod durability;
-mod error;
-mod inspection;
-pub mod memory;
-pub mod quorum;
-pub mod redis;
-mod types;
+pub(crate) mod durability;
+pub(crate) mod error;
+pub(crate) mod inspection;
+pub(crate) mod memory;
+pub(crate) mod quorum;
+pub(crate) mod redis;
+pub(crate) mod types;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -22,19 +22,23 @@ use futures_util::{
 };
 
 pub use self::{
-    acquired_from::Paced,
+    acquired_from::AcquiredFrom,
     all::{ALL_AT_MOST, AcquiredAll},
-    durability::Safety,
-    error::{Certainty, Source, StoreError},
+    error::Source,
+    types::{Acquired, Acquisition, Grant, Hold, Passed, QueueTicket, Refusal, Released, Renewed},
+};
+pub(crate) use self::{
+    durability::Durability,
+    error::{Certainty, StoreError},
     inspection::{Holder, HolderState, Inspection, Listing},
     memory::MemoryStore,
     quorum::{NodeFailure, QuorumOptions, QuorumStore},
     redis::{RedisOptions, RedisStore},
-    types::{Acquired, Acquisition, Grant, Hold, Metadata, Passed, Place, Refusal, Released, Renewed},
+    types::Metadata,
 };
 #[cfg(doc)]
 use crate::core::Mode;
-pub use crate::core::{AHEAD_AT_MOST, Instance, Recovered, Report};
+pub use crate::core::{AHEAD_AT_MOST, Incarnation, Recovered, Report};
 use crate::core::{Fence, ResourceName, Token};
 
 /// The pending answer of a store.
@@ -75,7 +79,7 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 /// * The store contains a value that this library did not write: [`StoreError::Corrupt`].
 ///
 /// A store answers [`StoreError::Unsupported`] to a request for a feature that it does not have, such as a mode or the
-/// owner of a hold. A store without a queue ignores a [`Place`], and refuses every acquisition that it cannot grant at
+/// owner of a hold. A store without a queue ignores a [`QueueTicket`], and refuses every acquisition that it cannot grant at
 /// once.
 ///
 /// An exclusive acquisition that is `reentrant` is granted while the same owner alone holds the resource exclusively. It
@@ -87,39 +91,39 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 ///
 /// **Closed after the end.** With a [`lock_delay`](Acquisition::lock_delay), a lease that *expires* keeps its resource
 /// closed for that additional time, although its holder can no longer renew it. A release opens the resource at once. A
-/// release with `closed_for` opens it after that time. [`Inspection`] shows a holder that keeps the resource closed as
+/// release with `cooldown` opens it after that time. [`Inspection`] shows a holder that keeps the resource closed as
 /// [`HolderState::Closed`].
 ///
-/// **The queue.** An acquisition that has a [`Place`] and conflicts with a holder or a waiter is appended to the queue of
+/// **The queue.** An acquisition that has a [`QueueTicket`] and conflicts with a holder or a waiter is appended to the queue of
 /// its resource. It stays there until it is granted, until its token is released, or until its place has not been
-/// refreshed for [`Place::patience`]. A repeat of the acquisition refreshes the place and keeps its position.
+/// refreshed for [`QueueTicket::ttl`]. A repeat of the acquisition refreshes the place and keeps its position.
 /// * When a release, an end or a waiter that is gone makes room, the heads of the queue that fit are *handed over* what
-///   they requested, in the order of their arrival. Each gets a new fence, an end after its [`Place::grant_window`], and
+///   they requested, in the order of their arrival. Each gets a new fence, an end after its [`QueueTicket::grant_window`], and
 ///   no lock delay yet. The hand-over happens in the verb that made the room or found it: every acquire, release and
 ///   force-release looks for room, and an end alone does nothing. Each hand-over is announced once to the inbox that the
-///   place names ([`listen`](Self::listen)). An announcement may be lost.
+///   place names ([`listen`](Self::listen)). A notification may be lost.
 /// * A waiter is *taken for dead* when its turn comes and the store can tell that nobody listens to its inbox, or when it
 ///   was called (below) and did not repeat its acquisition. A waiter that does not take up a hand-over also counts as
 ///   dead. Dead waiters do not wait: they block no other waiter, do not fill the queue, and cause no try to be refused.
 ///   The store still remembers their places for their patience. A dead waiter that repeats its acquisition gets its old
 ///   position back. From then on it is handed over to even if nobody listens to its inbox.
-/// * A verb that handed over to another waiter, and leaves somebody waiting, announces [`Announcement::Next`] to the
+/// * A verb that handed over to another waiter, and leaves somebody waiting, announces [`Notification::Next`] to the
 ///   first remaining waiter. That waiter looks again after a grant window, in case the receiver of the hand-over is dead.
 ///   If the store can tell that nobody listens to that inbox, it tells the next waiter, and so on for at most
 ///   [`NEXT_AT_MOST`] waiters. The last waiter in the queue is told too, unless it shares the inbox that was told.
 /// * A verb that finds a hand-over that was not taken up *calls the roll*: the first [`CALLED_AT_MOST`] waiters are told
-///   [`Announcement::GoOn`], and repeat their acquisitions. If the next hand-over is not taken up either, every waiter
+///   [`Notification::GoOn`], and repeat their acquisitions. If the next hand-over is not taken up either, every waiter
 ///   that was called and has not repeated its acquisition since is taken for dead. All dead waiters together therefore
 ///   cost at most two grant windows, counted from the first verb that looks. If more than [`CALLED_AT_MOST`] dead waiters
 ///   are in one queue and their connections look alive, each further [`CALLED_AT_MOST`] cost one more window.
 /// * A verb serves the queue for at most [`STEPS_AT_MOST`] steps. If more could be handed over, it announces
-///   [`Announcement::GoOn`] to the waiters that [`Announcement::Next`] would go to, and their verbs hand over the rest.
+///   [`Notification::GoOn`] to the waiters that [`Notification::Next`] would go to, and their verbs hand over the rest.
 ///   If all waiters that it looked at are dead and the resource is still free, the acquisition that asks is granted.
 /// * A waiter takes up a hand-over by repeating its acquisition. The repeat counts the end anew, with the acquisition's
 ///   own TTL and lock delay.
 /// * Nobody overtakes. While somebody waits, a free resource is granted only to the head of the queue, to a re-entry, or
 ///   to a reader whose owner already reads. A try (an acquisition without a place) is refused even if it would fit.
-/// * A resource has at most [`Place::max_waiters`] waiters. A further one gets [`Acquired::Full`].
+/// * A resource has at most [`QueueTicket::max_waiters`] waiters. A further one gets [`Acquired::Full`].
 ///
 /// **Batches.** A verb that ends in `_each` does the same verb several times, and costs less than that many calls. Each
 /// element is a verb of its own: it is atomic by itself and has its own answer. An element that is refused, fails or has
@@ -141,8 +145,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Extends a hold: its end is `ttl` from now. Only a live holder is renewed.
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed>;
 
-    /// Releases a hold. The resource opens after `closed_for`, which is usually zero.
-    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released>;
+    /// Releases a hold. The resource opens after `cooldown`, which is usually zero.
+    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released>;
 
     /// Returns true if this token holds at this moment.
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool>;
@@ -170,9 +174,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     ///
     /// A quorum uses it to have its nodes issue the same fences, so that no fence has to be raised. A store that cannot
     /// do this ignores `first`, and returns neither its time nor its record.
-    fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
+    fn acquire_each_from<'a>(
+        &'a self,
+        asked: &'a [Arc<Acquisition>],
+        first: Fence,
+    ) -> BoxFuture<'a, AcquiredFrom> {
         let _ = first;
-        self.acquire_each(asked).map(Paced::without_clock).boxed()
+        self.acquire_each(asked).map(AcquiredFrom::without_clock).boxed()
     }
 
     /// Executes [`renew`](Self::renew) for each of these, with its TTL.
@@ -182,7 +190,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Executes [`release`](Self::release) for each of these, with the time for which its resource stays closed.
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
-        join_all(releases.iter().map(|(hold, closed_for)| self.release(hold, *closed_for))).boxed()
+        join_all(releases.iter().map(|(hold, cooldown)| self.release(hold, *cooldown))).boxed()
     }
 
     /// Releases `from` and acquires `to`, which asks for the same resource exclusively. The effect is that of the two
@@ -222,7 +230,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the current incarnation of the store. A verb that was answered before this call was answered by this
     /// incarnation or by an earlier one.
-    fn instance(&self) -> Reply<'_, Instance> {
+    fn incarnation(&self) -> Reply<'_, Incarnation> {
         async move { Err(no_recovery()) }.boxed()
     }
 
@@ -238,9 +246,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         async move { Err(no_recovery()) }.boxed()
     }
 
-    /// Returns the announcements to this inbox, as a stream without an end. The stream connects and reconnects by itself.
+    /// Returns the notifications to this inbox, as a stream without an end. The stream connects and reconnects by itself.
     /// A store without a queue has nothing to announce, and its stream ends at once.
-    fn listen(&self, inbox: &Inbox) -> Announcements;
+    fn listen(&self, inbox: &Inbox) -> Notifications;
 
     /// Returns the location of the locks in one line for a log: an address, without user and password.
     fn describe(&self) -> String {
@@ -249,21 +257,21 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the durability of this store: the extent of loss that makes it forget a hold. It applies to every hold
     /// that the store granted or renewed.
-    fn safety(&self) -> Safety {
-        Safety::OneCopy
+    fn durability(&self) -> Durability {
+        Durability::OneCopy
     }
 }
 
 /// The stream that [`Store::listen`] returns.
-pub type Announcements = BoxStream<'static, Announcement>;
+pub type Notifications = BoxStream<'static, Notification>;
 
-/// The address of hand-over announcements: one for each lock manager, named by 128 random bits.
+/// The address of hand-over notifications: one for each lock manager, named by 128 random bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Inbox(pub Token);
 
-/// An announcement to an inbox.
+/// A notification to an inbox.
 #[derive(Clone, Debug)]
-pub enum Announcement {
+pub enum Notification {
     /// The resource that this token waits for was handed over to it.
     HandedOver(Token),
     /// The resource that this token waits for was handed over to another waiter, and this token is the next. It should
@@ -272,12 +280,12 @@ pub enum Announcement {
     /// This token should look at once, and again when the grant window is over. Either there was more to hand over than
     /// one verb hands over, or a hand-over was not taken up and live waiters have to show that they are alive.
     GoOn(Token),
-    /// Subscribed: announcements arrive from here on, and earlier ones may have been lost. All waiters should attempt
+    /// Subscribed: notifications arrive from here on, and earlier ones may have been lost. All waiters should attempt
     /// now.
-    Listening,
-    /// Disconnected for this reason: no announcement arrives until [`Listening`](Self::Listening). Only the waiters' own
+    Subscribed,
+    /// Disconnected for this reason: no notification arrives until [`Subscribed`](Self::Subscribed). Only the waiters' own
     /// attempts go on.
-    Deaf(StoreError),
+    Disconnected(StoreError),
 }
 
 fn no_recovery() -> StoreError {

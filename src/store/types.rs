@@ -14,11 +14,11 @@ pub type Metadata = BTreeMap<String, String>;
 
 /// The queue ticket of an acquisition that waits in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct QueueTicket {
     /// The inbox to which its hand-over is announced.
     pub inbox: Inbox,
-    /// The time for which its place is kept after the acquisition was last repeated.
-    pub patience: Duration,
+    /// The time for which the ticket is kept after the acquisition was last repeated.
+    pub ttl: Duration,
     /// The time within which it has to take up a hand-over. At least 1 ms.
     pub grant_window: Duration,
     /// The largest number of waiters for the resource, this one included.
@@ -52,7 +52,7 @@ pub struct Acquisition {
     /// The metadata that the holder supplies.
     pub metadata: Arc<Metadata>,
     /// The queue ticket, for waiting when the resource is in use. `None` is a try, which leaves nothing behind.
-    pub place: Option<Place>,
+    pub ticket: Option<QueueTicket>,
 }
 
 /// The certain answers to [`Store::acquire`].

@@ -2,10 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::{
-    protocol::ResourceName,
-    store::{RedisOptions, RedisStore, Store, redis::Layout},
-};
+use leasehold::{Layout, RedisOptions, RedisStore, ResourceName, store::Store};
 
 use crate::{
     acceptance::{World, unique},

@@ -2,10 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::{
-    protocol::ResourceName,
-    store::{MemoryStore, QuorumOptions, QuorumStore, RedisStore, Store},
-};
+use leasehold::{MemoryStore, QuorumOptions, QuorumStore, RedisStore, ResourceName, store::Store};
 
 use crate::{
     acceptance::{World, unique},
@@ -61,7 +58,7 @@ impl World for RedisQuorumWorld {
         for server in &servers {
             let store: Arc<dyn Store> = Arc::new(RedisStore::with_options(&server.url(), patient()).unwrap());
             // Connected before the first fact, or verbs that are sent at once might arrive in another order on each.
-            store.instance().await.unwrap();
+            store.incarnation().await.unwrap();
             nodes.push((server.url(), store));
         }
         Self { servers, store: Arc::new(QuorumStore::new(nodes, fresh()).unwrap()) }

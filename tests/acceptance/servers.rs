@@ -7,10 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use leasehold::store::{
-    RedisOptions, RedisStore, Store,
-    redis::{Layout, TlsFiles},
-};
+use leasehold::{Layout, RedisOptions, RedisStore, TlsFiles, store::Store};
 
 use redis::Value;
 

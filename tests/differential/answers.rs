@@ -8,13 +8,11 @@ use std::{
 };
 
 use leasehold::{
-    protocol::{Fence, Mode, ResourceName},
-    store::{
-        Acquired, Acquisition, Holder, HolderState, Inspection, MemoryStore, Refusal, Store, StoreError,
-    },
+    Fence, Holder, HolderState, Inspection, MemoryStore, Mode, ResourceName, StoreError,
+    store::{Acquired, Acquisition, Refusal, Store},
 };
 
-use super::case::Case;
+use leasehold::Case;
 
 /// More than the server's clock moves by itself in a case, and less than the half second.
 pub(crate) const SLACK: Duration = Duration::from_millis(400);

@@ -6,8 +6,8 @@ use std::{
 };
 
 use leasehold::{
-    protocol::{Mode, Owner, ResourceName, Token},
-    store::{Acquisition, Hold, Inbox, Metadata, Place},
+    Metadata, Mode, Owner, ResourceName, Token,
+    store::{Acquisition, Hold, Inbox, QueueTicket},
 };
 use proptest::{collection::vec, option, prelude::*};
 
@@ -63,7 +63,7 @@ impl Case {
 
     pub(crate) fn requested(&self, request: &Request) -> Acquisition {
         let asked = self.acquisition(request.asked, request.ttl);
-        Acquisition { place: asked.place.filter(|_| !request.is_try), ..asked }
+        Acquisition { place: asked.ticket.filter(|_| !request.is_try), ..asked }
     }
 
     /// The first from this place on that asks exclusively for the same resource as the other.
@@ -85,7 +85,7 @@ impl Case {
 impl Debug for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, asked) in self.asked.iter().enumerate() {
-            let Acquisition { hold, mode, reentrant, lock_delay, place, .. } = asked;
+            let Acquisition { hold, mode, reentrant, lock_delay, ticket, .. } = asked;
             let Hold { resource, owner, .. } = hold;
             writeln!(
                 f,
@@ -130,17 +130,17 @@ fn asked() -> impl Strategy<Value = Acquisition> {
             ttl: Duration::ZERO,
             lock_delay,
             metadata: Metadata::from([("purpose".to_owned(), format!("{mode}"))]).into(),
-            place,
+            ticket,
         },
     )
 }
 
-fn place() -> impl Strategy<Value = Place> {
+fn place() -> impl Strategy<Value = QueueTicket> {
     let max_waiters = prop_oneof![1 => 0..3_u32, 2 => Just(10)];
     (0..=INBOXES, lasting(8), lasting(4), max_waiters).prop_map(
-        |(number, patience, grant_window, max_waiters)| Place {
+        |(number, ticket_ttl, grant_window, max_waiters)| QueueTicket {
             inbox: inbox(number),
-            patience,
+            ticket_ttl,
             grant_window,
             max_waiters,
         },
@@ -152,7 +152,7 @@ fn op() -> impl Strategy<Value = Op> {
         18 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Acquire(asked, ttl)),
         4 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Try(asked, ttl)),
         4 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Renew(asked, ttl)),
-        12 => (0..ASKED, closed_for()).prop_map(|(asked, closed_for)| Op::Release(asked, closed_for)),
+        12 => (0..ASKED, cooldown()).prop_map(|(asked, cooldown)| Op::Release(asked, cooldown)),
         3 => (0..ASKED).prop_map(Op::IsHeld),
         4 => (0..RESOURCES, 0..5_usize).prop_map(|(resource, limit)| Op::Inspect(resource, limit)),
         1 => (0..RESOURCES + 1).prop_map(Op::List),
@@ -163,7 +163,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => batch(request()).prop_map(Op::AcquireEach),
         6 => batch(request()).prop_map(Op::AcquireAll),
         2 => batch((0..ASKED, lasting(8))).prop_map(Op::RenewEach),
-        4 => batch((0..ASKED, closed_for())).prop_map(Op::ReleaseEach),
+        4 => batch((0..ASKED, cooldown())).prop_map(Op::ReleaseEach),
     ]
 }
 
@@ -176,7 +176,7 @@ fn batch<T: Strategy>(of: T) -> impl Strategy<Value = Vec<T::Value>> {
     vec(of, 1..=BATCH)
 }
 
-fn closed_for() -> impl Strategy<Value = Duration> {
+fn cooldown() -> impl Strategy<Value = Duration> {
     prop_oneof![4 => Just(Duration::ZERO), 1 => lasting(8)]
 }
 

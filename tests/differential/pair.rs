@@ -3,16 +3,12 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use leasehold::{
-    protocol::ResourceName,
-    store::{Acquired, AcquiredAll, Acquisition, Hold, MemoryStore, RedisStore, Refusal, Store},
+    MemoryStore, RedisStore, ResourceName,
+    store::{Acquired, AcquiredAll, Acquisition, Hold, Refusal, Store},
 };
 
-use super::{
-    answers::{Expected, Fences, Found, same},
-    case::{Case, Op, RESOURCES, Request, name},
-    told::Told,
-};
 use crate::support::{clock::TestClock, redis_server::RedisServer};
+use leasehold::{Case, Expected, Fences, Found, Op, RESOURCES, Request, Told, name, same};
 
 /// After this much time nothing is left of any hold.
 const LONG_AFTER: Duration = Duration::from_secs(60);
@@ -54,15 +50,15 @@ impl<'a> Pair<'a> {
         match op {
             &Op::Acquire(asked, ttl) => self.acquire(case, case.acquisition(asked, ttl)).await,
             &Op::Try(asked, ttl) => {
-                self.acquire(case, Acquisition { place: None, ..case.acquisition(asked, ttl) }).await
+                self.acquire(case, Acquisition { ticket: None, ..case.acquisition(asked, ttl) }).await
             }
             &Op::Renew(asked, ttl) => {
                 let hold = &case.asked[asked].hold;
                 same(self.memory.renew(hold, ttl).await, self.redis.renew(hold, ttl).await)
             }
-            &Op::Release(asked, closed_for) => {
+            &Op::Release(asked, cooldown) => {
                 let hold = &case.asked[asked].hold;
-                same(self.memory.release(hold, closed_for).await, self.redis.release(hold, closed_for).await)
+                same(self.memory.release(hold, cooldown).await, self.redis.release(hold, cooldown).await)
             }
             &Op::IsHeld(asked) => {
                 let hold = &case.asked[asked].hold;

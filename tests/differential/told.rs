@@ -4,36 +4,30 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use leasehold::{
-    protocol::{Mode, ResourceName, Token, TokenPrefix},
-    store::{
-        Acquisition, Announcement, Announcements, Hold, MemoryStore, Metadata, Place, RedisStore, Released,
-        Store,
-    },
+    MemoryStore, Metadata, Mode, RedisStore, ResourceName, Token, TokenPrefix,
+    store::{Acquisition, Hold, Notification, Notifications, QueueTicket, Released, Store},
 };
 
-use super::{
-    answers::{Found, same},
-    case::{INBOXES, inbox},
-};
+use leasehold::{Found, INBOXES, inbox, same};
 
 const WITHIN: Duration = Duration::from_secs(2);
 
 /// What an inbox was told, and about whom.
 type Heard = (&'static str, TokenPrefix);
 
-/// The announcements of both stores to each inbox.
-pub(crate) struct Told(Vec<[Announcements; 2]>);
+/// The notifications of both stores to each inbox.
+pub(crate) struct Told(Vec<[Notifications; 2]>);
 
 impl Told {
     pub(crate) async fn listen(memory: &MemoryStore, redis: &RedisStore) -> Self {
         let mut inboxes = Vec::new();
         for number in 0..INBOXES {
-            let mut announcements = [memory.listen(&inbox(number)), redis.listen(&inbox(number))];
-            for announcements in &mut announcements {
-                let first = next(announcements).await;
-                assert!(matches!(first, Ok(Announcement::Listening)), "{first:?}");
+            let mut notifications = [memory.listen(&inbox(number)), redis.listen(&inbox(number))];
+            for notifications in &mut notifications {
+                let first = next(notifications).await;
+                assert!(matches!(first, Ok(Notification::Subscribed)), "{first:?}");
             }
-            inboxes.push(announcements);
+            inboxes.push(notifications);
         }
         Self(inboxes)
     }
@@ -53,16 +47,16 @@ impl Told {
 async fn told(
     store: &dyn Store,
     number: usize,
-    announcements: &mut Announcements,
+    notifications: &mut Notifications,
 ) -> Result<Vec<Heard>, String> {
     let last = hand_over(store, number).await?;
     let mut told = Vec::new();
     loop {
-        match next(announcements).await? {
-            Announcement::HandedOver(token) if token == last => return Ok(told),
-            Announcement::HandedOver(token) => told.push(("handed over", token.prefix())),
-            Announcement::Next(token) => told.push(("next", token.prefix())),
-            Announcement::GoOn(token) => told.push(("go on", token.prefix())),
+        match next(notifications).await? {
+            Notification::HandedOver(token) if token == last => return Ok(told),
+            Notification::HandedOver(token) => told.push(("handed over", token.prefix())),
+            Notification::Next(token) => told.push(("next", token.prefix())),
+            Notification::GoOn(token) => told.push(("go on", token.prefix())),
             other => return Err(format!("{other:?} was announced")),
         }
     }
@@ -84,7 +78,7 @@ async fn hand_over(store: &dyn Store, number: usize) -> Result<Token, String> {
 fn last(number: usize, token: Token) -> Acquisition {
     const LONG: Duration = Duration::from_secs(60);
     let resource = ResourceName::new(format!("last/{number}")).expect("a name");
-    let place = Place { inbox: inbox(number), patience: LONG, grant_window: LONG, max_waiters: 1 };
+    let ticket = QueueTicket { inbox: inbox(number), ticket_ttl: LONG, grant_window: LONG, max_waiters: 1 };
     Acquisition {
         hold: Hold { resource, token, owner: None },
         mode: Mode::Exclusive,
@@ -92,11 +86,11 @@ fn last(number: usize, token: Token) -> Acquisition {
         ttl: LONG,
         lock_delay: Duration::ZERO,
         metadata: Metadata::new().into(),
-        place: Some(place),
+        ticket: Some(ticket),
     }
 }
 
-async fn next(announcements: &mut Announcements) -> Result<Announcement, String> {
-    let next = tokio::time::timeout(WITHIN, announcements.next()).await;
-    next.ok().flatten().ok_or_else(|| "an announcement is missing".to_owned())
+async fn next(notifications: &mut Notifications) -> Result<Notification, String> {
+    let next = tokio::time::timeout(WITHIN, notifications.next()).await;
+    next.ok().flatten().ok_or_else(|| "an notification is missing".to_owned())
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use leasehold::store::{Renewed, redis::TlsFiles};
+use leasehold::{TlsFiles, store::Renewed};
 
 use crate::{
     support::{

@@ -113,7 +113,7 @@ pub(crate) async fn work_while<T: Send + 'static>(
 
 fn manager(url: &str) -> Addr<LockManager> {
     // A place that was given up on a master of which the next one has not heard is kept for this long.
-    let settings = Settings { patience: TTL, ..Settings::default() };
+    let settings = Settings { ticket_ttl: TTL, ..Settings::default() };
     let store = Arc::new(RedisStore::open(url).unwrap());
     LockManager::builder(store).settings(settings).start().unwrap()
 }

@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
-use leasehold::store::{Released, Renewed, redis::Layout};
+use leasehold::{
+    Layout,
+    store::{Released, Renewed},
+};
 
 use crate::{
     callers::{RESOURCES, TTL as SHORT_TTL, name, work_while},
@@ -103,7 +106,7 @@ async fn moved_in_part(cluster: &RedisCluster, store: &RedisStore, held: &Acquis
     let moving = cluster.begin_to_move(slot, (cluster.master_of(slot) + 1) % 3);
     // The marker is there already, and who holds is not.
     moving.move_key(&key);
-    let hold = Hold { token: SystemDice.token(), ..held.hold.clone() };
+    let hold = Hold { token: SystemRandom.token(), ..held.hold.clone() };
     let answer = store.acquire(&Acquisition { hold, mode: Mode::Exclusive, ..held.clone() }).await;
     assert!(is_unavailable(&answer), "{answer:?}");
     let renewed = store.renew(&held.hold, TTL).await;

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use leasehold::store::Safety;
+use leasehold::Durability;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::{
@@ -58,7 +58,7 @@ async fn all_are_held(store: &RedisStore, held: &[Acquisition]) {
     let rivals: Vec<_> = held
         .iter()
         .map(|held| {
-            let hold = Hold { token: SystemDice.token(), ..held.hold.clone() };
+            let hold = Hold { token: SystemRandom.token(), ..held.hold.clone() };
             Arc::new(Acquisition { hold, ..held.clone() })
         })
         .collect();
@@ -95,7 +95,7 @@ async fn masters_of_sentinel_that_die_one_after_the_other_forget_no_confirmed_gr
     let url = servers.url();
     for replicas in [2, 1] {
         let store = confirmed_by(&url, replicas);
-        assert_eq!(store.safety(), Safety::Replicated { replicas });
+        assert_eq!(store.durability(), Durability::Replicated { replicas });
         let start = std::time::Instant::now();
         while store.acquire(&asked("ready", Mode::Shared)).await.is_err() {
             assert!(start.elapsed() < TTL, "no {replicas} replicas follow the master");
@@ -120,7 +120,7 @@ async fn masters_of_sentinel_that_die_one_after_the_other_forget_no_confirmed_gr
     assert!(undone, "{answer:?}");
     granted(
         &with(&url, patient()),
-        &Acquisition { hold: Hold { token: SystemDice.token(), ..lonely.hold.clone() }, ..lonely },
+        &Acquisition { hold: Hold { token: SystemRandom.token(), ..lonely.hold.clone() }, ..lonely },
     )
     .await;
 }

@@ -1,9 +1,9 @@
 //! Sentinels that know less than others: whom a store believes.
 
 use futures_util::StreamExt;
-use leasehold::protocol::Token;
-use leasehold::store::Announcement;
+use leasehold::Token;
 use leasehold::store::Inbox;
+use leasehold::store::Notification;
 
 use crate::{
     fake_sentinel::{FakeSentinel, url_of},
@@ -41,7 +41,7 @@ impl Replaced {
     }
 }
 
-/// Closes every connection to a server, those that wait for announcements too.
+/// Closes every connection to a server, those that wait for notifications too.
 fn cut(server: &RedisServer) {
     for kind in ["normal", "pubsub"] {
         server.command(&["CLIENT", "KILL", "TYPE", kind]);
@@ -55,14 +55,14 @@ async fn a_store_does_not_go_back_to_the_master_of_an_older_epoch() {
         let store = with(&servers.url, RedisOptions { replicas_ack, ..unhurried() });
         let inbox = Inbox(Token::from_bits(7 + u128::from(replicas_ack)));
         let mut heard = store.listen(&inbox);
-        assert!(matches!(heard.next().await, Some(Announcement::Listening)));
+        assert!(matches!(heard.next().await, Some(Notification::Subscribed)));
         let first = asked(&format!("r{replicas_ack}"), Mode::Exclusive);
         // Without a replica there is nobody to confirm, which the new master says and the old one would say too.
         let _ = store.acquire(&first).await;
         servers.knows.silence(true);
         cut(&servers.new);
         let deaf = heard.next().await;
-        assert!(matches!(deaf, Some(Announcement::Deaf(_))), "{deaf:?}");
+        assert!(matches!(deaf, Some(Notification::Disconnected(_))), "{deaf:?}");
         let mut answer = store.acquire(&first).await;
         // The first one may have been lost with the connection.
         if !is_unavailable(&answer) {
@@ -72,7 +72,7 @@ async fn a_store_does_not_go_back_to_the_master_of_an_older_epoch() {
         let error = answer.unwrap_err().to_string();
         assert!(error.contains("epoch 4") && error.contains("epoch 5"), "{error}");
         servers.knows.silence(false);
-        assert!(matches!(heard.next().await, Some(Announcement::Listening)));
+        assert!(matches!(heard.next().await, Some(Notification::Subscribed)));
         if replicas_ack == 0 {
             granted(&store, &asked("again", Mode::Exclusive)).await;
         }

@@ -13,9 +13,8 @@ mod support;
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    protocol::{Mode, ResourceName},
-    store::{Acquired, Acquisition, Hold, RedisOptions, RedisStore, Store, StoreError},
-    world::{Dice, SystemDice},
+    Mode, Random, RedisOptions, RedisStore, ResourceName, StoreError, SystemRandom,
+    store::{Acquired, Acquisition, Hold, Store},
 };
 
 const TTL: Duration = Duration::from_secs(30);
@@ -36,13 +35,13 @@ fn patient() -> RedisOptions {
 /// A try for this resource.
 fn asked(name: &str, mode: Mode) -> Acquisition {
     Acquisition {
-        hold: Hold { resource: ResourceName::new(name).unwrap(), token: SystemDice.token(), owner: None },
+        hold: Hold { resource: ResourceName::new(name).unwrap(), token: SystemRandom.token(), owner: None },
         mode,
         reentrant: false,
         ttl: TTL,
         lock_delay: Duration::ZERO,
         metadata: Arc::default(),
-        place: None,
+        ticket: None,
     }
 }
 

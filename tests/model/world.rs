@@ -4,7 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use leasehold::{
     Fence,
-    protocol::{Instance, Recovered, Report, granted_fence, is_known, lessons, majority},
+    rules::{granted_fence, is_known, lessons, majority},
+    store::{Incarnation, Recovered, Report},
 };
 use stateright::{Model, Property};
 
@@ -152,7 +153,7 @@ impl Node {
             fence: Fence::new(fence),
         });
         let age = if young { Duration::ZERO } else { OLD };
-        let instance = Instance { id: named(self.incarnation), age, durable: false };
+        let instance = Incarnation { id: named(self.incarnation), age, durable: false };
         Report { instance, recovered, last: Fence::new(self.last), clock: Fence::new(clock(node)) }
     }
 

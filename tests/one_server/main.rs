@@ -14,8 +14,8 @@ mod tls;
 use std::time::Duration;
 
 use leasehold::{
-    protocol::{Mode, ResourceName, Token},
-    store::{Acquisition, Hold, Metadata},
+    Metadata, Mode, ResourceName, Token,
+    store::{Acquisition, Hold},
 };
 
 const TTL: Duration = Duration::from_secs(30);
@@ -32,6 +32,6 @@ fn exclusive(name: impl AsRef<[u8]>, token: u128) -> Acquisition {
         ttl: TTL,
         lock_delay: Duration::ZERO,
         metadata: Metadata::new().into(),
-        place: None,
+        ticket: None,
     }
 }

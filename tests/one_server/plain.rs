@@ -4,12 +4,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use leasehold::{
-    Acquire, AcquireError, LockManager,
-    protocol::{Fence, Token},
-    store::{
-        Acquired, Inbox, Inspection, RedisOptions, RedisStore, Released, Renewed, Store, StoreError,
-        redis::Layout,
-    },
+    Acquire, AcquireError, Fence, Inspection, Layout, LockManager, RedisOptions, RedisStore, StoreError,
+    Token,
+    store::{Acquired, Inbox, Released, Renewed, Store},
 };
 use redis::Value;
 

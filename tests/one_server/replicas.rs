@@ -6,12 +6,9 @@ use std::{
 };
 
 use leasehold::{
-    Acquire, LockManager,
-    protocol::{LossReason, Standing},
-    store::{
-        Acquired, Acquisition, Certainty, RedisOptions, RedisStore, Released, Renewed, Safety, Store,
-        StoreError, redis::Layout,
-    },
+    Acquire, Certainty, Durability, Layout, LeaseStatus, LockManager, LossReason, RedisOptions, RedisStore,
+    StoreError,
+    store::{Acquired, Acquisition, Released, Renewed, Store},
 };
 use redis::Value;
 
@@ -65,8 +62,8 @@ async fn what_is_granted_or_renewed_is_known_to_the_replicas() {
             assert!(left > 60_000, "{left}");
         }
     }
-    assert_eq!(store.safety(), Safety::Replicated { replicas: 2 });
-    assert_eq!(RedisStore::open(&servers.master.url()).unwrap().safety(), Safety::OneCopy);
+    assert_eq!(store.durability(), Durability::Replicated { replicas: 2 });
+    assert_eq!(RedisStore::open(&servers.master.url()).unwrap().durability(), Durability::OneCopy);
 }
 
 #[tokio::test]
@@ -205,11 +202,11 @@ async fn a_lease_tells_what_stands_behind_it_and_is_lost_in_time_without_it() {
     // A busy replica may need several tries.
     let ask = Acquire::new("r").ttl(ttl).wait(Duration::from_secs(30));
     let lease = locks.send(ask).await.unwrap().unwrap();
-    assert_eq!(lease.safety(), Safety::Replicated { replicas: 1 });
+    assert_eq!(lease.durability(), Durability::Replicated { replicas: 1 });
     servers.replicas[0].pause();
     let lost = tokio::time::timeout(ttl, lease.lost()).await;
     assert_eq!(lost.expect("told before its end in the store"), LossReason::Expired);
-    assert!(matches!(lease.standing(), Standing::Lost(_)));
+    assert!(matches!(lease.status(), LeaseStatus::Lost(_)));
     servers.replicas[0].resume();
     let next = locks.send(Acquire::new("s")).await.unwrap().unwrap();
     assert!(next.is_valid());

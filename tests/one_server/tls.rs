@@ -1,8 +1,8 @@
 //! TLS: who is trusted, and who is not.
 
 use leasehold::{
-    config::Config,
-    store::{Acquired, Certainty, RedisOptions, RedisStore, Store, StoreError, redis::TlsFiles},
+    Certainty, Config, RedisOptions, RedisStore, StoreError, TlsFiles,
+    store::{Acquired, Store},
 };
 
 use crate::{

@@ -3,9 +3,8 @@
 use std::{thread, time::Duration};
 
 use leasehold::{
-    Token,
-    protocol::{Mode, ResourceName},
-    store::{Acquired, Acquisition, Hold, Metadata, RedisStore, Store},
+    Metadata, Mode, RedisStore, ResourceName, Token,
+    store::{Acquired, Acquisition, Hold, Store},
 };
 
 use crate::{
@@ -34,7 +33,7 @@ fn setup(server: &RedisServer, ttl: Duration) -> Setup {
     Setup {
         url: server.url(),
         ttl,
-        patience: Duration::from_secs(20),
+        ticket_ttl: Duration::from_secs(20),
         grant_window: WINDOW,
         longest_pause: Duration::from_secs(1),
         local_handover_limit: 0,
@@ -118,7 +117,7 @@ fn a_killed_fleet_refuses_no_try_after_a_ttl() {
             ttl,
             lock_delay: Duration::ZERO,
             metadata: Metadata::new().into(),
-            place: None,
+            ticket: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let answer = runtime.block_on(store.acquire(&asked)).unwrap();

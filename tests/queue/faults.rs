@@ -27,7 +27,7 @@ fn setup(server: &RedisServer, local_handover_limit: u32) -> Setup {
         ttl: TTL,
         // A process that died costs the grant window of one caller, or of several until their places are gone: all
         // together less than one TTL.
-        patience: Duration::from_secs(2),
+        ticket_ttl: Duration::from_secs(2),
         grant_window: Duration::from_millis(500),
         longest_pause: Duration::from_secs(1),
         local_handover_limit,

@@ -59,7 +59,7 @@ fn manager(setup: &Setup) -> Addr<LockManager> {
     let settings = Settings {
         ttl: setup.ttl,
         renewal_interval: setup.ttl / 3,
-        patience: setup.patience,
+        ticket_ttl: setup.ticket_ttl,
         grant_window: setup.grant_window,
         local_handover_limit: setup.local_handover_limit,
         backoff: Backoff::new(setup.longest_pause / 5, setup.longest_pause).unwrap(),

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold::{
-    Moment,
-    world::{Clock, SystemClock},
-};
+use leasehold::{Clock, Moment, SystemClock};
 use serde::{Deserialize, Serialize};
 
 /// How the lock manager of a process is set up.
@@ -13,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Setup {
     pub(crate) url: String,
     pub(crate) ttl: Duration,
-    pub(crate) patience: Duration,
+    pub(crate) ticket_ttl: Duration,
     pub(crate) grant_window: Duration,
     /// The longest pause between scheduled attempts; the first is a fifth of it.
     pub(crate) longest_pause: Duration,

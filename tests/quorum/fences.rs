@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use leasehold::{
-    Fence, Store,
-    store::{Acquired, QuorumOptions, QuorumStore, RedisStore},
+    Fence, QuorumOptions, QuorumStore, RedisStore,
+    store::{Acquired, Store},
 };
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 use tokio::time::{Instant, sleep, timeout};
@@ -127,7 +127,7 @@ async fn fences_grow_over_5_000_acquisitions_on_servers_that_come_back_empty_whi
         // and one of them forgets them, and waits until no lease that it forgot can be valid.
         servers[victim].restart();
         let back = RedisStore::open(&servers[victim].url()).unwrap();
-        while back.instance().await.unwrap().age < max_ttl + max_ttl / 10 {
+        while back.incarnation().await.unwrap().age < max_ttl + max_ttl / 10 {
             sleep(Duration::from_millis(50)).await;
         }
         // It meets the two that never knew them.

@@ -3,10 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    Fence, MemoryStore, Store,
-    protocol::Owner,
-    store::{Acquired, Acquisition, QuorumOptions, QuorumStore, RedisStore},
-    world::RuntimeClock,
+    Fence, MemoryStore, Owner, QuorumOptions, QuorumStore, RedisStore, RuntimeClock,
+    store::{Acquired, Acquisition, Store},
 };
 use tokio::time::sleep;
 

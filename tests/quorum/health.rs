@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use leasehold::{
-    Store, StoreError,
-    store::{Acquired, QuorumStore},
+    QuorumStore, StoreError,
+    store::{Acquired, Store},
 };
 use tokio::time::{Instant, sleep};
 
@@ -106,7 +106,7 @@ async fn a_lock_delay_counts_as_a_part_of_the_ttl() {
 
 #[test]
 fn what_is_owed_is_given_back_though_the_runtime_ended_that_was_at_it() {
-    use leasehold::{MemoryStore, store::QuorumOptions};
+    use leasehold::{MemoryStore, QuorumOptions};
     use std::sync::Arc;
 
     let nodes: Vec<_> = (0..5).map(|_| MemoryStore::default()).collect();

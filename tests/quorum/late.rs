@@ -2,11 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::{
-    MemoryStore,
-    store::{QuorumOptions, QuorumStore, Store, StoreError},
-    world::RuntimeClock,
-};
+use leasehold::{MemoryStore, QuorumOptions, QuorumStore, RuntimeClock, StoreError, store::Store};
 
 use crate::{nodes::exclusive, support::odd_store::OddStore};
 

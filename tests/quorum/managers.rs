@@ -4,9 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use actix::Addr;
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, LockManager, MemoryStore, Settings, Store, StoreError,
-    store::{QuorumOptions, QuorumStore},
-    world::RuntimeClock,
+    Acquire, AcquireAll, AcquireError, LockManager, MemoryStore, QuorumOptions, QuorumStore, RuntimeClock,
+    Settings, StoreError, store::Store,
 };
 use tokio::time::sleep;
 

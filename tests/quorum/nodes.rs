@@ -3,12 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    protocol::{Fence, Mode, ResourceName},
-    store::{
-        AHEAD_AT_MOST, Acquired, Acquisition, Hold, MemoryStore, Metadata, QuorumOptions, QuorumStore, Store,
-        StoreError,
-    },
-    world::{Dice, RuntimeClock, SystemDice},
+    Fence, MemoryStore, Metadata, Mode, QuorumOptions, QuorumStore, Random, ResourceName, RuntimeClock,
+    StoreError, SystemRandom,
+    store::{AHEAD_AT_MOST, Acquired, Acquisition, Hold, Store},
 };
 
 pub(crate) const TTL: Duration = Duration::from_secs(10);
@@ -90,9 +87,9 @@ fn quorum_of(nodes: &[MemoryStore], clock: &Arc<RuntimeClock>, options: QuorumOp
 }
 
 pub(crate) fn ask(mode: Mode) -> Acquisition {
-    let hold = Hold { resource: ResourceName::new("r").unwrap(), token: SystemDice.token(), owner: None };
+    let hold = Hold { resource: ResourceName::new("r").unwrap(), token: SystemRandom.token(), owner: None };
     let metadata = Arc::new(Metadata::new());
-    Acquisition { hold, mode, reentrant: false, ttl: TTL, lock_delay: Duration::ZERO, metadata, place: None }
+    Acquisition { hold, mode, reentrant: false, ttl: TTL, lock_delay: Duration::ZERO, metadata, ticket: None }
 }
 
 pub(crate) fn exclusive() -> Acquisition {

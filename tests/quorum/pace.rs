@@ -10,14 +10,12 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use leasehold::{
-    Fence, MemoryStore, ResourceName,
-    protocol::{Mode, Moment},
+    Clock, Fence, Inspection, Listing, MemoryStore, Mode, Moment, QuorumOptions, QuorumStore, RedisStore,
+    ResourceName, RuntimeClock,
     store::{
-        AHEAD_AT_MOST, Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing,
-        Paced, QuorumOptions, QuorumStore, Recovered, RedisStore, Released, Renewed, Replies, Reply, Report,
-        Store,
+        AHEAD_AT_MOST, Acquired, AcquiredFrom, Acquisition, Hold, Inbox, Incarnation, Notifications,
+        Recovered, Released, Renewed, Replies, Reply, Report, Store,
     },
-    world::{Clock, RuntimeClock},
 };
 use tokio::time::sleep;
 
@@ -35,7 +33,11 @@ impl Store for Counting {
         self.0.acquire(asked)
     }
 
-    fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
+    fn acquire_each_from<'a>(
+        &'a self,
+        asked: &'a [Arc<Acquisition>],
+        first: Fence,
+    ) -> BoxFuture<'a, AcquiredFrom> {
         self.0.acquire_each_from(asked, first)
     }
 
@@ -43,8 +45,8 @@ impl Store for Counting {
         self.0.renew(hold, ttl)
     }
 
-    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
-        self.0.release(hold, closed_for)
+    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
+        self.0.release(hold, cooldown)
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
@@ -68,8 +70,8 @@ impl Store for Counting {
         self.0.raise_fences(raises)
     }
 
-    fn instance(&self) -> Reply<'_, Instance> {
-        self.0.instance()
+    fn incarnation(&self) -> Reply<'_, Incarnation> {
+        self.0.incarnation()
     }
 
     fn report(&self) -> Reply<'_, Report> {
@@ -80,7 +82,7 @@ impl Store for Counting {
         self.0.teach(lesson)
     }
 
-    fn listen(&self, inbox: &Inbox) -> Announcements {
+    fn listen(&self, inbox: &Inbox) -> Notifications {
         self.0.listen(inbox)
     }
 }
@@ -198,7 +200,7 @@ async fn fences_grow_and_stay_near_the_time_though_the_clocks_of_clients_jump() 
     }
 }
 
-fn fences(paced: &Paced) -> Vec<Option<u64>> {
+fn fences(paced: &AcquiredFrom) -> Vec<Option<u64>> {
     let fence = |answer: &Result<Acquired, _>| match answer {
         Ok(Acquired::Granted(grant)) => grant.fence.map(Fence::get),
         Ok(_) => None,

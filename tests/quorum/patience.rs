@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::store::{QuorumOptions, Released, Renewed, Safety, Store};
+use leasehold::{
+    Durability, QuorumOptions,
+    store::{Released, Renewed, Store},
+};
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -84,5 +87,5 @@ async fn a_renewal_waits_for_a_majority_as_long_as_its_lease_is_safe() {
 
 #[tokio::test(start_paused = true)]
 async fn a_quorum_says_how_many_nodes_know_of_a_lease() {
-    assert_eq!(Quorum::of_five().await.store.safety(), Safety::Majority { nodes: 3, of: 5 });
+    assert_eq!(Quorum::of_five().await.store.durability(), Durability::Majority { nodes: 3, of: 5 });
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use leasehold::store::{Acquired, QuorumOptions, RedisOptions, Store, redis::Layout};
+use leasehold::{
+    Layout, QuorumOptions, RedisOptions,
+    store::{Acquired, Store},
+};
 use redis::Value;
 
 use crate::{

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use leasehold::store::{Certainty, Renewed, Store};
+use leasehold::{
+    Certainty,
+    store::{Renewed, Store},
+};
 
 use crate::nodes::{Quorum, TTL, exclusive, granted, refused};
 

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    ResourceName,
-    store::{Acquisition, QuorumOptions, QuorumStore, RedisOptions, RedisStore, Store},
+    QuorumOptions, QuorumStore, RedisOptions, RedisStore, ResourceName,
+    store::{Acquisition, Store},
 };
 
 use tokio::time::sleep;

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use leasehold::{
-    Fence,
-    protocol::Owner,
+    Fence, Owner,
     store::{Acquisition, Released, Store},
 };
 use tokio::time::sleep;

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use leasehold::{
-    protocol::Mode,
-    store::{Acquired, Announcement, Certainty, Inbox, MemoryStore, Released, Store, StoreError},
-    world::{Dice, SystemDice},
+    Certainty, MemoryStore, Mode, Random, StoreError, SystemRandom,
+    store::{Acquired, Inbox, Notification, Released, Store},
 };
 use tokio::time::Instant;
 
@@ -202,7 +201,7 @@ async fn permits_and_ttls_that_are_too_long_are_refused_with_the_reason_and_harm
 async fn nobody_listens_to_a_quorum() {
     use futures_util::StreamExt;
     let quorum = Quorum::of_five().await;
-    let heard: Vec<Announcement> = quorum.store.listen(&Inbox(SystemDice.token())).collect().await;
+    let heard: Vec<Notification> = quorum.store.listen(&Inbox(SystemRandom.token())).collect().await;
     assert!(heard.is_empty());
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::StreamExt;
-use leasehold::store::{Announcement, Place};
+use leasehold::store::{Notification, QueueTicket};
 
 use crate::{proxy::Proxy, *};
 
@@ -95,7 +95,7 @@ async fn a_full_server_refuses_the_new_ones_of_a_batch_and_serves_the_others() {
     let first = fences(&store, &held).await;
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     for answer in store.acquire_each(&batch(NAMES)).await {
-        assert!(matches!(answer, Err(StoreError::Full { .. })), "{answer:?}");
+        assert!(matches!(answer, Err(StoreError::OutOfMemory { .. })), "{answer:?}");
     }
     // The last of these is new: whatever becomes of it, the others hold already.
     let repeated = store.acquire_each(&[&held[..], &batch(["a"])].concat()).await;
@@ -200,10 +200,10 @@ async fn a_batch_that_frees_what_it_waits_for_hands_it_over_in_order() {
     let server = RedisServer::start();
     let store = store(&server);
     // To whom nobody listens nothing is handed over.
-    let mut announcements = store.listen(&INBOX);
-    assert!(matches!(announcements.next().await, Some(Announcement::Listening)));
-    let place = Place { inbox: INBOX, patience: TTL, grant_window: TTL, max_waiters: 10 };
-    let waiter = |token| Arc::new(Acquisition { place: Some(place), ..exclusive(&hold("r", token)) });
+    let mut notifications = store.listen(&INBOX);
+    assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
+    let ticket = QueueTicket { inbox: INBOX, ticket_ttl: TTL, grant_window: TTL, max_waiters: 10 };
+    let waiter = |token| Arc::new(Acquisition { ticket: Some(ticket), ..exclusive(&hold("r", token)) });
     let asked = [1, 2, 3].map(waiter);
     let answers = store.acquire_each(&asked).await;
     assert!(matches!(answers[..], [Ok(Acquired::Granted(_)), Ok(Acquired::Queued { .. }), Ok(_)]));
@@ -248,7 +248,7 @@ async fn without_the_right_to_ask_for_many_at_once_a_batch_is_served_all_the_sam
     all.push((&stranger, TTL));
     let (extended, not_held) = (Renewed::Extended, Renewed::NotHeld);
     assert_eq!(renewed(&store, &all).await, [extended, extended, extended, extended, extended, not_held]);
-    all.iter_mut().for_each(|(_, closed_for)| *closed_for = Duration::ZERO);
+    all.iter_mut().for_each(|(_, cooldown)| *cooldown = Duration::ZERO);
     let (freed, nothing) = (Released::Freed, Released::NotHeld { count: 0 });
     assert_eq!(released(&store, &all).await, [freed, freed, freed, freed, freed, nothing]);
     assert_eq!(server.keys().len(), 1, "only the fence: {:?}", server.keys());

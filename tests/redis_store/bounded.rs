@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leasehold::store::{Paced, Place};
+use leasehold::store::{AcquiredFrom, QueueTicket};
 
 use crate::*;
 
@@ -20,8 +20,8 @@ fn request(name: &str, number: usize) -> Acquisition {
 }
 
 fn waiting(asked: Acquisition) -> Acquisition {
-    let place = Place { inbox: INBOX, patience: TTL, grant_window: TTL, max_waiters: 10_000 };
-    Acquisition { place: Some(place), ..asked }
+    let ticket = QueueTicket { inbox: INBOX, ticket_ttl: TTL, grant_window: TTL, max_waiters: 10_000 };
+    Acquisition { ticket: Some(ticket), ..asked }
 }
 
 fn reading(asked: Acquisition) -> Acquisition {
@@ -131,7 +131,7 @@ async fn fences_that_are_named_in_advance_are_kept_by_the_calls_that_follow() {
     let last = granted(&store, &exclusive(&hold("r", 1))).await;
     let first = Fence::new(last.get() + 500_000);
     let asked = several(|number| reading(request(in_turns(number), number)));
-    let (Paced { answers, clock, .. }, calls) =
+    let (AcquiredFrom { answers, clock, .. }, calls) =
         calls_of(&server, store.acquire_each_from(&asked, first)).await;
     assert_many(calls);
     assert!(clock.is_some_and(|clock| clock > last));
@@ -149,8 +149,8 @@ async fn places_that_are_gone_are_cleared_away_in_bounded_steps() {
     granted(&store, &holder).await;
     let patience = Duration::from_secs(3);
     let brief = |asked| {
-        let place = Place { inbox: INBOX, patience, grant_window: TTL, max_waiters: 10_000 };
-        Arc::new(Acquisition { place: Some(place), ..asked })
+        let ticket = QueueTicket { inbox: INBOX, ticket_ttl, grant_window: TTL, max_waiters: 10_000 };
+        Arc::new(Acquisition { ticket: Some(ticket), ..asked })
     };
     let dead: Vec<_> = (0..DEAD).map(|number| brief(request("r", number))).collect();
     store.acquire_each(&dead).await.into_iter().for_each(|answer| assert!(answer.is_ok()));

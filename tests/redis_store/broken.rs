@@ -170,7 +170,7 @@ async fn a_store_whose_replicas_confirm_leaves_forgotten_connections_too() {
     let servers = Replicated::start(1);
     let proxy = Proxy::start(&servers.master).await;
     let patience = Duration::from_secs(2);
-    let options = RedisOptions { replicas_ack: 1, response_timeout: patience, ..RedisOptions::default() };
+    let options = RedisOptions { replicas_ack: 1, response_timeout: ticket_ttl, ..RedisOptions::default() };
     let store = RedisStore::with_options(&proxy.url(), options).unwrap();
     let asked: Vec<_> = (1..9).map(|token| exclusive(&hold(&format!("r{token}"), token))).collect();
     for answer in futures_util::future::join_all(asked.iter().map(|asked| store.acquire(asked))).await {

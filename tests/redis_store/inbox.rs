@@ -1,7 +1,7 @@
 //! The inbox: lost, refused, stalled, and back again.
 
 use futures_util::StreamExt;
-use leasehold::store::{Announcement, Announcements, Place};
+use leasehold::store::{Notification, Notifications, QueueTicket};
 
 use crate::*;
 
@@ -9,94 +9,94 @@ use crate::*;
 const SOON: Duration = Duration::from_secs(15);
 
 fn waiter(token: u128) -> Acquisition {
-    let place = Place { inbox: INBOX, patience: TTL, grant_window: TTL, max_waiters: 10 };
-    Acquisition { place: Some(place), ..exclusive(&hold("r", token)) }
+    let ticket = QueueTicket { inbox: INBOX, ticket_ttl: TTL, grant_window: TTL, max_waiters: 10 };
+    Acquisition { ticket: Some(ticket), ..exclusive(&hold("r", token)) }
 }
 
-async fn next(announcements: &mut Announcements) -> Announcement {
-    tokio::time::timeout(SOON, announcements.next()).await.expect("an announcement").unwrap()
+async fn next(notifications: &mut Notifications) -> Notification {
+    tokio::time::timeout(SOON, notifications.next()).await.expect("an notification").unwrap()
 }
 
-async fn listening(announcements: &mut Announcements) {
-    let told = next(announcements).await;
-    assert!(matches!(told, Announcement::Listening), "{told:?}");
+async fn listening(notifications: &mut Notifications) {
+    let told = next(notifications).await;
+    assert!(matches!(told, Notification::Subscribed), "{told:?}");
 }
 
-async fn deaf(announcements: &mut Announcements) -> StoreError {
-    match next(announcements).await {
-        Announcement::Deaf(error) => error,
+async fn deaf(notifications: &mut Notifications) -> StoreError {
+    match next(notifications).await {
+        Notification::Disconnected(error) => error,
         told => panic!("{told:?}"),
     }
 }
 
 /// A hand-over from one token to the next is announced.
-async fn hears(store: &RedisStore, announcements: &mut Announcements, token: u128) {
+async fn hears(store: &RedisStore, notifications: &mut Notifications, token: u128) {
     granted(store, &waiter(token)).await;
     let after = waiter(token + 1);
     assert!(matches!(store.acquire(&after).await.unwrap(), Acquired::Queued { ahead: 0, .. }));
     let _ = store.release(&hold("r", token), Duration::ZERO).await.unwrap();
-    let told = next(announcements).await;
-    assert!(matches!(told, Announcement::HandedOver(told) if told == after.hold.token), "{told:?}");
+    let told = next(notifications).await;
+    assert!(matches!(told, Notification::HandedOver(told) if told == after.hold.token), "{told:?}");
 }
 
 #[tokio::test]
 async fn an_inbox_whose_connection_was_killed_listens_again() {
     let server = RedisServer::start();
     let store = store(&server);
-    let mut announcements = store.listen(&INBOX);
-    listening(&mut announcements).await;
+    let mut notifications = store.listen(&INBOX);
+    listening(&mut notifications).await;
     for token in 1..4 {
-        hears(&store, &mut announcements, token).await;
+        hears(&store, &mut notifications, token).await;
         server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-        listening(&mut announcements).await;
+        listening(&mut notifications).await;
     }
-    hears(&store, &mut announcements, 4).await;
+    hears(&store, &mut notifications, 4).await;
 }
 
 #[tokio::test]
 async fn an_inbox_is_deaf_while_the_server_is_gone() {
     let mut server = RedisServer::start();
     let store = store(&server);
-    let mut announcements = store.listen(&INBOX);
-    listening(&mut announcements).await;
+    let mut notifications = store.listen(&INBOX);
+    listening(&mut notifications).await;
     server.kill();
-    let error = deaf(&mut announcements).await;
+    let error = deaf(&mut notifications).await;
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
     server.restart();
-    listening(&mut announcements).await;
-    hears(&store, &mut announcements, 1).await;
+    listening(&mut notifications).await;
+    hears(&store, &mut notifications, 1).await;
 }
 
 #[tokio::test]
 async fn an_inbox_waits_for_a_server_that_is_not_there_yet() {
     let mut server = RedisServer::start();
     server.kill();
-    let mut announcements = store(&server).listen(&INBOX);
-    deaf(&mut announcements).await;
+    let mut notifications = store(&server).listen(&INBOX);
+    deaf(&mut notifications).await;
     server.restart();
-    listening(&mut announcements).await;
+    listening(&mut notifications).await;
 }
 
 #[tokio::test]
 async fn a_server_that_stalls_is_noticed_though_nothing_is_announced() {
     let server = RedisServer::start();
-    let mut announcements = impatient(&server.url()).listen(&INBOX);
-    listening(&mut announcements).await;
+    let mut notifications = impatient(&server.url()).listen(&INBOX);
+    listening(&mut notifications).await;
     server.pause();
-    let error = deaf(&mut announcements).await;
+    let error = deaf(&mut notifications).await;
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
     server.resume();
-    listening(&mut announcements).await;
+    listening(&mut notifications).await;
 }
 
 #[tokio::test]
 async fn a_heartbeat_does_not_disturb_who_listens() {
     let server = RedisServer::start();
     let store = store(&server);
-    let mut announcements = store.listen(&INBOX);
-    listening(&mut announcements).await;
+    let mut notifications = store.listen(&INBOX);
+    listening(&mut notifications).await;
     server.command(&["CONFIG", "RESETSTAT"]);
-    // The announcements are polled while the heartbeat is waited for: that is what sends it.
+    // The notifications are polled while the heartbeat is waited for: that is what sends it.
     let heartbeat = async {
         while calls(&server, &["ping"]) == [0] {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -104,9 +104,9 @@ async fn a_heartbeat_does_not_disturb_who_listens() {
     };
     tokio::select! {
         () = heartbeat => {}
-        told = next(&mut announcements) => panic!("{told:?}"),
+        told = next(&mut notifications) => panic!("{told:?}"),
     }
-    hears(&store, &mut announcements, 1).await;
+    hears(&store, &mut notifications, 1).await;
 }
 
 #[tokio::test]
@@ -114,8 +114,8 @@ async fn who_may_not_use_channels_is_told_so_once_and_locks_all_the_same() {
     let server = RedisServer::start();
     server.command(&["ACL", "SETUSER", "mute", "on", ">s3cret", "~*", "+@all", "resetchannels"]);
     let store = RedisStore::open(&server.url_for("mute", "s3cret")).unwrap();
-    let mut announcements = store.listen(&INBOX);
-    let error = deaf(&mut announcements).await;
+    let mut notifications = store.listen(&INBOX);
+    let error = deaf(&mut notifications).await;
     assert!(matches!(error, StoreError::Denied { .. }), "{error}");
     assert!(!format!("{error} {error:?}").contains("s3cret"));
     granted(&store, &waiter(1)).await;
@@ -129,22 +129,22 @@ async fn who_may_not_use_channels_is_told_so_once_and_locks_all_the_same() {
 async fn what_strangers_publish_is_not_announced() {
     let server = RedisServer::start();
     let store = store(&server);
-    let mut announcements = store.listen(&INBOX);
-    listening(&mut announcements).await;
+    let mut notifications = store.listen(&INBOX);
+    listening(&mut notifications).await;
     for message in ["", "hello", "\u{fffd}"] {
         server.command(&["PUBLISH", &format!("leasehold:inbox:{}", INBOX.0.to_hex()), message]);
     }
-    hears(&store, &mut announcements, 1).await;
+    hears(&store, &mut notifications, 1).await;
 }
 
 #[tokio::test]
 async fn nothing_is_left_of_an_inbox_that_nobody_listens_to() {
     let server = RedisServer::start();
     let store = store(&server);
-    let mut announcements = store.listen(&INBOX);
-    listening(&mut announcements).await;
+    let mut notifications = store.listen(&INBOX);
+    listening(&mut notifications).await;
     assert_eq!(subscribers(&server), 1);
-    drop(announcements);
+    drop(notifications);
     while subscribers(&server) > 0 {
         tokio::task::yield_now().await;
     }

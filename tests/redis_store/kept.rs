@@ -6,7 +6,7 @@ use crate::*;
 async fn no_key_is_without_an_end_and_none_is_left_over() {
     let server = RedisServer::with_clock();
     let store = store(&server);
-    for closed_for in [Duration::ZERO, TTL] {
+    for cooldown in [Duration::ZERO, TTL] {
         for asked in one_of_each() {
             granted(&store, &asked).await;
             assert_all_end(&server);
@@ -16,10 +16,10 @@ async fn no_key_is_without_an_end_and_none_is_left_over() {
             assert_all_end(&server);
         }
         for asked in one_of_each() {
-            let _ = store.release(&asked.hold, closed_for).await.unwrap();
+            let _ = store.release(&asked.hold, cooldown).await.unwrap();
             assert_all_end(&server);
         }
-        server.advance(closed_for + Duration::from_millis(1));
+        server.advance(cooldown + Duration::from_millis(1));
         let left = server.keys();
         assert!(left.iter().all(|(name, _)| name == "leasehold:fence"), "{left:?}");
     }

@@ -25,11 +25,8 @@ use std::{
 };
 
 use leasehold::{
-    protocol::{Fence, Mode, Owner, ResourceName, Token},
-    store::{
-        Acquired, Acquisition, Certainty, Hold, Inbox, Metadata, RedisStore, Released, Renewed, Store,
-        StoreError, redis::RedisOptions,
-    },
+    Certainty, Fence, Metadata, Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
+    store::{Acquired, Acquisition, Hold, Inbox, Released, Renewed, Store},
 };
 use redis::Value;
 
@@ -61,7 +58,7 @@ fn exclusive(hold: &Hold) -> Acquisition {
         ttl: TTL,
         lock_delay: Duration::ZERO,
         metadata: Metadata::from([("host".into(), "a b".into())]).into(),
-        place: None,
+        ticket: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the server refuses, and as which error it is told.
 
 use futures_util::StreamExt;
-use leasehold::store::{Announcement, Place};
+use leasehold::store::{Notification, QueueTicket};
 
 use crate::*;
 
@@ -34,13 +34,13 @@ async fn a_full_server_refuses_new_holders_and_serves_those_it_has() {
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     for asked in [exclusive(&hold("new", 7)), permits(&hold("new", 8)), permits(&hold("permits", 9))] {
         let error = store.acquire(&asked).await.unwrap_err();
-        assert!(matches!(error, StoreError::Full { .. }), "{asked:?}: {error}");
+        assert!(matches!(error, StoreError::OutOfMemory { .. }), "{asked:?}: {error}");
     }
-    for (asked, closed_for) in one_of_each().into_iter().zip([Duration::ZERO, TTL].into_iter().cycle()) {
+    for (asked, cooldown) in one_of_each().into_iter().zip([Duration::ZERO, TTL].into_iter().cycle()) {
         let hold = asked.hold;
         assert_eq!(store.renew(&hold, TTL).await.unwrap(), Renewed::Extended, "{hold:?}");
         assert!(
-            !matches!(store.release(&hold, closed_for).await.unwrap(), Released::NotHeld { .. }),
+            !matches!(store.release(&hold, cooldown).await.unwrap(), Released::NotHeld { .. }),
             "{hold:?}"
         );
     }
@@ -98,12 +98,12 @@ async fn a_user_with_just_the_rights_it_needs_is_served() {
         store.inspect(&asked.hold.resource, 10).await.unwrap();
     }
     assert_eq!(store.list(b"", 10).await.unwrap().resources.len(), 5);
-    let mut announcements = store.listen(&INBOX);
-    assert!(matches!(announcements.next().await, Some(Announcement::Listening)));
+    let mut notifications = store.listen(&INBOX);
+    assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
     let resources = ["plain", "delayed", "shared", "permits", "twice"];
     let waiter = |name| {
-        let place = Place { inbox: INBOX, patience: TTL, grant_window: TTL, max_waiters: 10 };
-        Acquisition { place: Some(place), ..exclusive(&hold(name, 7)) }
+        let ticket = QueueTicket { inbox: INBOX, ticket_ttl: TTL, grant_window: TTL, max_waiters: 10 };
+        Acquisition { ticket: Some(ticket), ..exclusive(&hold(name, 7)) }
     };
     for asked in resources.map(waiter) {
         assert!(matches!(store.acquire(&asked).await.unwrap(), Acquired::Queued { .. }));
@@ -112,7 +112,7 @@ async fn a_user_with_just_the_rights_it_needs_is_served() {
         let _ = store.release(&asked.hold, Duration::ZERO).await.unwrap();
     }
     for asked in resources.map(waiter) {
-        assert!(matches!(announcements.next().await, Some(Announcement::HandedOver(_))));
+        assert!(matches!(notifications.next().await, Some(Notification::HandedOver(_))));
         granted(&store, &asked).await;
         let _ = store.release(&asked.hold, Duration::ZERO).await.unwrap();
     }

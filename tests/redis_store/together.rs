@@ -62,7 +62,7 @@ async fn a_full_server_and_what_is_foreign_fail_the_whole_and_leave_nothing() {
     server.command(&["DEL", "leasehold:{b}"]);
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     match store.acquire_all(&both).await.unwrap() {
-        AcquiredAll::Failed { which: 0, error: StoreError::Full { .. } } => {}
+        AcquiredAll::Failed { which: 0, error: StoreError::OutOfMemory { .. } } => {}
         other => panic!("{other:?}"),
     }
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);

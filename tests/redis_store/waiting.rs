@@ -1,7 +1,7 @@
 //! The queue: what it costs, what is kept of it, and what comes to it in the way.
 
 use futures_util::StreamExt;
-use leasehold::store::{Announcement, Place};
+use leasehold::store::{Notification, QueueTicket};
 
 use crate::*;
 
@@ -9,8 +9,9 @@ const WINDOW: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn waiting(asked: Acquisition) -> Acquisition {
-    let place = Place { inbox: INBOX, patience: PATIENCE, grant_window: WINDOW, max_waiters: 20_000 };
-    Acquisition { place: Some(place), ..asked }
+    let ticket =
+        QueueTicket { inbox: INBOX, ticket_ttl: PATIENCE, grant_window: WINDOW, max_waiters: 20_000 };
+    Acquisition { ticket: Some(ticket), ..asked }
 }
 
 fn waiter(token: u128) -> Acquisition {
@@ -33,8 +34,8 @@ async fn freed(store: &RedisStore, asked: &Acquisition) {
 async fn a_hand_over_is_one_release_and_one_acquisition() {
     let server = RedisServer::start();
     let store = store(&server);
-    let mut announcements = store.listen(&INBOX);
-    assert!(matches!(announcements.next().await, Some(Announcement::Listening)));
+    let mut notifications = store.listen(&INBOX);
+    assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
     let waiters: Vec<_> = (0..100).map(waiter).collect();
     for asked in &waiters {
         let _ = store.acquire(asked).await.unwrap();
@@ -78,7 +79,7 @@ async fn all_that_is_kept_of_waiters_ends_with_their_patience() {
     let store = store(&server);
     // Of whose inbox nobody hears is taken for dead.
     let mut told = store.listen(&INBOX);
-    assert!(matches!(told.next().await, Some(Announcement::Listening)));
+    assert!(matches!(told.next().await, Some(Notification::Subscribed)));
     for asked in one_of_each() {
         granted(&store, &Acquisition { lock_delay: Duration::ZERO, ..asked.clone() }).await;
         for token in 100..103 {
@@ -106,12 +107,12 @@ async fn the_only_waiter_that_is_late_leaves_no_key_without_an_end() {
         let server = RedisServer::with_clock();
         let store = store(&server);
         let mut told = store.listen(&INBOX);
-        assert!(matches!(told.next().await, Some(Announcement::Listening)));
+        assert!(matches!(told.next().await, Some(Notification::Subscribed)));
         let (holder, late) = (exclusive(&hold("r", 1)), waiter(2));
         granted(&store, &holder).await;
         queued(&store, &late).await;
         let _ = store.release(&holder.hold, Duration::ZERO).await.unwrap();
-        assert!(matches!(told.next().await, Some(Announcement::HandedOver(_))));
+        assert!(matches!(told.next().await, Some(Notification::HandedOver(_))));
         // Its process pauses for longer than its grant window.
         server.advance(WINDOW + Duration::from_millis(1));
         if takes_up {
@@ -170,7 +171,7 @@ async fn a_full_server_takes_no_new_waiter_and_serves_those_it_has() {
     }
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     let error = store.acquire(&waiter(9)).await.unwrap_err();
-    assert!(matches!(error, StoreError::Full { .. }), "{error}");
+    assert!(matches!(error, StoreError::OutOfMemory { .. }), "{error}");
     assert_eq!(queued(&store, &waiter(5)).await, 3, "who waits keeps its place");
     freed(&store, &waiter(1)).await;
     granted(&store, &delayed).await;

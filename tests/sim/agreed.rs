@@ -4,10 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use leasehold::{Fence, Mode, Owner, Token};
 
-use super::{
-    history::Wanted,
-    model::{Verdict, conflict, property_of},
-};
+use leasehold::{Wanted, conflict, property_of, rules::Verdict};
 
 /// One resource as the history of the nodes and of the answers of their majority says.
 #[derive(Default)]
@@ -29,7 +26,7 @@ struct Kept {
     /// When the node forgot it. Until its end it counts all the same: the node must not vote for anybody else.
     forgotten: Option<Duration>,
     /// Whether the node has executed a release of it.
-    given_back: bool,
+    reclaimed: bool,
 }
 
 #[derive(Clone)]
@@ -45,15 +42,15 @@ impl Agreed {
     /// A token holds on a node until then; in the past if it does not.
     pub(crate) fn on_node(&mut self, node: usize, token: Token, end: Duration) {
         let nodes = self.kept.entry(token).or_default();
-        let given_back = nodes.get(&node).is_some_and(|kept| kept.given_back);
-        nodes.insert(node, Kept { end, forgotten: None, given_back });
+        let reclaimed = nodes.get(&node).is_some_and(|kept| kept.reclaimed);
+        nodes.insert(node, Kept { end, forgotten: None, reclaimed });
     }
 
     /// A node has executed a release.
     pub(crate) fn off_node(&mut self, node: usize, token: Token, now: Duration) {
         let kept = self.kept.entry(token).or_default().entry(node);
-        let kept = kept.or_insert(Kept { end: now, forgotten: None, given_back: true });
-        (kept.end, kept.given_back) = (kept.end.min(now), true);
+        let kept = kept.or_insert(Kept { end: now, forgotten: None, reclaimed: true });
+        (kept.end, kept.reclaimed) = (kept.end.min(now), true);
     }
 
     /// A node was started again, empty.
@@ -78,7 +75,7 @@ impl Agreed {
     /// executes after its release may stay there: on a minority it does no harm but to the chances of others.
     pub(crate) fn last_end_of(&self, token: Token, nodes: usize) -> Option<Duration> {
         let there = |kept: &Kept| kept.forgotten.map_or(kept.end, |forgotten| kept.end.min(forgotten));
-        let kept = self.kept.get(&token)?.values().filter(|kept| !kept.given_back);
+        let kept = self.kept.get(&token)?.values().filter(|kept| !kept.reclaimed);
         kept.map(there).chain(self.end_of(token, nodes)).max()
     }
 

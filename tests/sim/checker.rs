@@ -7,12 +7,7 @@ use std::{
 
 use leasehold::{Fence, Token, store::Acquired};
 
-use super::{
-    agreed::Agreed,
-    history::{Event, Held, What},
-    model::{Model, Verdict, conflict, property_of},
-    network::PATIENCE,
-};
+use leasehold::{Agreed, Event, Held, Model, PATIENCE, What, conflict, property_of, rules::Verdict};
 
 /// How long a manager may need to be started again, at most, in a simulated world.
 pub(crate) const RESTART: Duration = Duration::from_millis(300);
@@ -83,7 +78,7 @@ pub(crate) struct Checker {
     /// The tokens that stood in a queue, by their requests.
     placed: BTreeMap<u64, Token>,
     /// The tokens that the store was asked to release.
-    given_back: HashSet<Token>,
+    reclaimed: HashSet<Token>,
     findings: Findings,
 }
 
@@ -107,7 +102,7 @@ impl Checker {
             over: HashMap::new(),
             with_min_hold: Vec::new(),
             placed: BTreeMap::new(),
-            given_back: HashSet::new(),
+            reclaimed: HashSet::new(),
             findings: Findings::default(),
         };
         for (number, event) in events.iter().enumerate() {
@@ -179,7 +174,7 @@ impl Checker {
             },
             What::ReleaseSent { token } => {
                 resource.agreed.let_go(*token);
-                self.given_back.insert(*token);
+                self.reclaimed.insert(*token);
                 Ok(())
             }
             What::Acquired { asked, answer, seen } => {
@@ -193,8 +188,8 @@ impl Checker {
                 verdict
             }
             What::Renewed { token, ttl, answer } => resource.model.renewed(*token, *ttl, *answer, now),
-            What::Released { token, owner, closed_for, answer, seen } => {
-                resource.model.released(*token, (owner.as_ref(), *closed_for), (*answer, seen), now)
+            What::Released { token, owner, cooldown, answer, seen } => {
+                resource.model.released(*token, (owner.as_ref(), *cooldown), (*answer, seen), now)
             }
             What::Passed { from, to, overtake, limit, answer, seen } => {
                 if matches!(answer.acquired, Ok(Acquired::Queued { .. })) {
@@ -302,7 +297,7 @@ impl Checker {
         for (request, token) in &self.placed {
             let failed = self.asked.get(request).and_then(|asked| asked.failed);
             self.findings.checks += 1;
-            if failed.is_some() && !self.given_back.contains(token) {
+            if failed.is_some() && !self.reclaimed.contains(token) {
                 let details = format!("request {request} was over, but its place in the queue was kept");
                 let about = Some((*token, *request));
                 self.findings.violations.push(Violation { property: "P18", event: last, details, about });

@@ -9,7 +9,7 @@ use leasehold::{
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use tokio::time::{sleep, timeout};
 
-use super::history::{Held, History, What};
+use leasehold::{Held, History, What};
 
 /// How many resources there are, and what each is for: an exclusive one that everybody wants, a re-entrant one, one for
 /// readers and writers, permits, one that is left alone most of the time, and one that is held long.
@@ -66,7 +66,7 @@ struct Ask {
     chance: Option<u64>,
     ttl: Duration,
     wait: Duration,
-    patience: Option<Duration>,
+    ticket_ttl: Option<Duration>,
     usage: Use,
     min_hold: Duration,
 }
@@ -95,7 +95,7 @@ impl Client {
                 chance: None,
                 ttl: Duration::from_secs(2),
                 wait: Duration::from_secs(8),
-                patience: None,
+                ticket_ttl: None,
                 usage: Use::Briefly,
                 min_hold: Duration::ZERO,
             };
@@ -149,7 +149,7 @@ impl Client {
         let patience = self.rng.random_bool(0.2).then(|| self.millis(0, 1_500));
         let min_hold = if self.rng.random_bool(0.1) { self.millis(50, 500) } else { Duration::ZERO };
         let (owner, chance) = (self.owner_for(resource), Some(self.rng.random()));
-        Ask { resource, owner, chance, ttl, wait, patience, usage, min_hold }
+        Ask { resource, owner, chance, ttl, wait, ticket_ttl, usage, min_hold }
     }
 
     /// Asks as told. Answers the lease if there is one.
@@ -176,9 +176,9 @@ impl Client {
         let (resource, history) = (ask.resource, Arc::clone(&self.world.history));
         history.add(resource, What::Asked { request: number, wait: ask.wait });
         let answer = self.locks.send(request);
-        let answer = match ask.patience {
+        let answer = match ask.ticket_ttl {
             None => answer.await,
-            Some(patience) => match timeout(patience, answer).await {
+            Some(patience) => match timeout(ticket_ttl, answer).await {
                 Ok(answer) => answer,
                 Err(_) => {
                     history.add(resource, What::Cancelled { request: number });

@@ -3,16 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    Acquire, Lease, LockManager, Store, Token,
-    protocol::Mode,
-    store::{Acquisition, Announcements, Hold, Inbox, Metadata, Place},
+    Acquire, Lease, LockManager, Metadata, Mode, Token,
+    store::{Acquisition, Hold, Inbox, Notifications, QueueTicket, Store},
 };
 
-use super::{
-    GRANT_WINDOW,
-    history::{History, What},
-    resource,
-};
+use leasehold::{GRANT_WINDOW, History, What, resource};
 
 /// The resource that it waits for; nobody else does.
 const NUMBER: usize = 6;
@@ -31,7 +26,7 @@ pub(crate) async fn is_killed(
     history: &History,
     heard: bool,
 ) {
-    let mut lines: Vec<Announcements> = Vec::new();
+    let mut lines: Vec<Notifications> = Vec::new();
     for number in 0..=DEAD {
         let inbox = Inbox(Token::from_bits(u128::from(REQUEST + number)));
         if heard {
@@ -61,7 +56,7 @@ async fn let_go(lease: Lease, history: &History) {
 
 fn one_of_them(number: u64, inbox: Inbox) -> Acquisition {
     let token = Token::from_bits(u128::from(REQUEST + number) << 64);
-    let place = Place { inbox, patience: PATIENCE, grant_window: GRANT_WINDOW, max_waiters: 100 };
+    let ticket = QueueTicket { inbox, ticket_ttl: PATIENCE, grant_window: GRANT_WINDOW, max_waiters: 100 };
     Acquisition {
         hold: Hold { resource: resource(NUMBER), token, owner: None },
         mode: Mode::Exclusive,
@@ -69,6 +64,6 @@ fn one_of_them(number: u64, inbox: Inbox) -> Acquisition {
         ttl: TTL,
         lock_delay: Duration::ZERO,
         metadata: Metadata::from([("request".to_owned(), (REQUEST + number).to_string())]).into(),
-        place: Some(place),
+        ticket: Some(ticket),
     }
 }

@@ -8,12 +8,12 @@ use std::{
 };
 
 use leasehold::{
-    Fence, LossReason, Mode, Owner, Token,
-    store::{Acquired, Passed, Released, Renewed, StoreError},
+    Fence, LossReason, Mode, Owner, StoreError, Token,
+    store::{Acquired, Passed, Released, Renewed},
 };
 use tokio::time::Instant;
 
-use super::queue::Seen;
+use leasehold::Seen;
 
 /// Something that happened.
 pub(crate) struct Event {
@@ -55,7 +55,7 @@ pub(crate) enum What {
     /// The store was asked to release.
     ReleaseSent { token: Token },
     /// The store executed a release, and this is what the resource was then.
-    Released { token: Token, owner: Option<Owner>, closed_for: Duration, answer: Released, seen: Seen },
+    Released { token: Token, owner: Option<Owner>, cooldown: Duration, answer: Released, seen: Seen },
     /// The store released one hold and gave what it held to another, and this is what the resource was then.
     Passed { from: Token, to: Wanted, overtake: bool, limit: u32, answer: Passed, seen: Seen },
     /// The world has this many nodes, of which a majority decides.
@@ -95,7 +95,7 @@ pub(crate) struct Wanted {
     pub(crate) ttl: Duration,
     pub(crate) lock_delay: Duration,
     /// How long its place in the queue is kept, if it wants one.
-    pub(crate) patience: Option<Duration>,
+    pub(crate) ticket_ttl: Option<Duration>,
     /// How long it may keep what it is handed over without asking for it.
     pub(crate) window: Duration,
 }

@@ -3,7 +3,6 @@
 mod agreed;
 pub(crate) mod checker;
 pub(crate) mod client;
-mod dice;
 mod fleet;
 pub(crate) mod history;
 mod model;
@@ -11,6 +10,7 @@ mod network;
 mod node;
 mod queue;
 mod quorum;
+mod random;
 mod store;
 mod stores;
 mod witness;
@@ -27,18 +27,15 @@ use std::{
 
 use actix::Addr;
 use futures_util::future::join_all;
-use leasehold::{
-    LockManager, ResourceName, Settings, Shutdown, Statistics, Stats,
-    world::{Clock, RuntimeClock},
-};
+use leasehold::{Clock, LockManager, ResourceName, RuntimeClock, Settings, Shutdown, Statistics, Stats};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
-pub(crate) use self::dice::PLANNED;
+pub(crate) use self::random::PLANNED;
 use self::{
     client::{Client, RESOURCES, World},
-    dice::SeededDice,
     history::{Event, History},
+    random::SeededDice,
     stores::{Stores, wrong},
 };
 
@@ -86,16 +83,16 @@ async fn run(kind: Kind, seed: u64) -> Vec<Event> {
     let managers: Vec<_> = (0..rng.random_range(2..=3))
         .map(|_| {
             let store = stores.of_a_manager();
-            let dice = Arc::new(SeededDice::new(rng.random(), Arc::clone(&calm)));
+            let random = Arc::new(SeededDice::new(rng.random(), Arc::clone(&calm)));
             let settings = Settings {
                 max_restart_pause: Duration::from_millis(100),
-                patience: PATIENCE_IN_QUEUE,
+                ticket_ttl: PATIENCE_IN_QUEUE,
                 grant_window: GRANT_WINDOW,
                 local_handover_limit: limit,
                 ..Settings::default()
             };
             let builder = LockManager::builder(store).settings(settings);
-            builder.clock(Arc::clone(&clock)).dice(dice).start_here().expect("settings")
+            builder.clock(Arc::clone(&clock)).random(random).start_here().expect("settings")
         })
         .collect();
     if let Stores::Quorum(nodes) = &mut stores {
@@ -159,8 +156,8 @@ fn check_sums(stats: &Statistics, history: &History) -> bool {
     let failed: u64 = stats.failed.values().sum();
     let lost: u64 = stats.lost.values().sum();
     let ended = stats.granted + stats.refused + stats.timed_out + stats.cancelled + failed;
-    let given_back = stats.released + stats.releases_unconfirmed;
-    let right = stats.requests == ended + stats.pending && stats.granted == given_back + lost + stats.held;
+    let reclaimed = stats.released + stats.releases_unconfirmed;
+    let right = stats.requests == ended + stats.pending && stats.granted == reclaimed + lost + stats.held;
     if !right {
         wrong(history, "sums", format!("{stats:?}"));
     }

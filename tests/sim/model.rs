@@ -3,14 +3,11 @@
 use std::{collections::HashMap, time::Duration};
 
 use leasehold::{
-    Fence, Mode, Owner, Token,
-    store::{Acquired, Grant, Passed, Released, Renewed, StoreError},
+    Fence, Mode, Owner, StoreError, Token,
+    store::{Acquired, Grant, Passed, Released, Renewed},
 };
 
-use super::{
-    history::Wanted,
-    queue::{Queue, Seen, SeenHolder},
-};
+use leasehold::{Queue, Seen, SeenHolder, Wanted};
 
 /// One resource as the history of its verbs says.
 #[derive(Default)]
@@ -204,12 +201,12 @@ impl Model {
     pub(crate) fn released(
         &mut self,
         token: Token,
-        (owner, closed_for): (Option<&Owner>, Duration),
+        (owner, cooldown): (Option<&Owner>, Duration),
         (answer, seen): (Released, &Seen),
         now: Duration,
     ) -> Verdict {
         self.settle(now);
-        let released = self.given_back(token, (owner, closed_for), answer, now);
+        let released = self.reclaimed(token, (owner, cooldown), answer, now);
         // What was given back is in nobody's way any more.
         self.settle(now);
         self.queue.forget(|waiting| waiting.token == token);
@@ -218,10 +215,10 @@ impl Model {
         released.and(admitted).and(self.nobody_is_forgotten(seen, now))
     }
 
-    fn given_back(
+    fn reclaimed(
         &mut self,
         token: Token,
-        (owner, closed_for): (Option<&Owner>, Duration),
+        (owner, cooldown): (Option<&Owner>, Duration),
         answer: Released,
         now: Duration,
     ) -> Verdict {
@@ -230,7 +227,7 @@ impl Model {
         // Whoever brings the token of a hold may not know whose it is.
         let mut owner = owner.cloned();
         if let Some(hold) = live {
-            (hold.end, hold.opening) = (now, now + closed_for);
+            (hold.end, hold.opening) = (now, now + cooldown);
             owner.clone_from(&hold.owner);
             self.ends.insert(token, now);
         }
@@ -258,7 +255,7 @@ impl Model {
         now: Duration,
     ) -> Verdict {
         self.settle(now);
-        let released = self.given_back(from, (None, Duration::ZERO), answer.released, now);
+        let released = self.reclaimed(from, (None, Duration::ZERO), answer.released, now);
         self.settle(now);
         self.queue.forget(|waiting| waiting.token == from);
         let acquired = if overtake && answer.released == Released::Freed && self.holds.is_empty() {
@@ -347,11 +344,11 @@ impl Model {
 
     /// Whether it was the turn of one that is granted what it asks for.
     fn in_turn(&mut self, asked: &Wanted, now: Duration) -> Verdict {
-        let place = self.queue.ahead_of(asked.request);
+        let ticket = self.queue.ahead_of(asked.request);
         // A re-entry may pass by those who wait.
         let ahead = match self.entered(asked, now) {
             Some(_) => 0,
-            None => place.unwrap_or(self.queue.len()),
+            None => ticket.unwrap_or(self.queue.len()),
         };
         let passed_over = self.passed_over(ahead, now);
         self.queue.forget(|waiting| waiting.request == asked.request);

@@ -11,17 +11,17 @@ use std::{
 use futures_util::{StreamExt, stream};
 use leasehold::{
     StoreError,
-    store::{Announcement, Announcements, Reply},
+    store::{Notification, Notifications, Reply},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::{sync::oneshot, time};
 
-use super::history::History;
+use leasehold::History;
 
 /// How long an answer is waited for at most.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(1_200);
 
-/// What lies between: the same weather for requests and announcements. A clone is the same network.
+/// What lies between: the same weather for requests and notifications. A clone is the same network.
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     pub(crate) history: Arc<History>,
@@ -116,7 +116,7 @@ impl Network {
             }
             match time::timeout(PATIENCE, answer).await {
                 Ok(Ok(outcome)) => outcome,
-                Ok(Err(_)) => Err(StoreError::Lost { doing: "simulated".to_owned(), source: None }),
+                Ok(Err(_)) => Err(StoreError::ReplyLost { doing: "simulated".to_owned(), source: None }),
                 Err(_) => Err(StoreError::TimedOut { within: PATIENCE, server: None }),
             }
         };
@@ -148,21 +148,21 @@ impl Network {
         fate
     }
 
-    /// Announcements come in their order, late perhaps; some get lost, with the connection or without anybody's notice.
-    pub(crate) fn carry(&self, announcement: Announcement) -> Announcements {
+    /// Notifications come in their order, late perhaps; some get lost, with the connection or without anybody's notice.
+    pub(crate) fn carry(&self, notification: Notification) -> Notifications {
         let Fate { dropped, before, lost, .. } = self.fate();
         match (dropped, lost) {
             (false, false) => stream::once(async move {
                 time::sleep(before).await;
-                announcement
+                notification
             })
             .boxed(),
             (true, false) => stream::empty().boxed(),
             (_, true) => {
-                let deaf = Announcement::Deaf(unavailable());
+                let deaf = Notification::Disconnected(unavailable());
                 let back = async move {
                     time::sleep(before).await;
-                    Announcement::Listening
+                    Notification::Subscribed
                 };
                 stream::iter([deaf]).chain(stream::once(back)).boxed()
             }

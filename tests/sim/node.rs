@@ -4,18 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use leasehold::{
-    Fence, MemoryStore, ResourceName, Store, StoreError,
+    Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError,
     store::{
-        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Paced, Recovered,
-        Released, Renewed, Replies, Reply, Report,
+        Acquired, AcquiredFrom, Acquisition, Hold, Inbox, Incarnation, Notifications, Recovered, Released,
+        Renewed, Replies, Reply, Report, Store,
     },
 };
 
-use super::{
-    history::What,
-    network::Network,
-    store::{number, wanted},
-};
+use leasehold::{Network, What, number, wanted};
 
 /// The way of one manager to one node. Until when a token holds there goes into the history.
 #[derive(Debug)]
@@ -61,7 +57,11 @@ impl Store for Link {
         })
     }
 
-    fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
+    fn acquire_each_from<'a>(
+        &'a self,
+        asked: &'a [Arc<Acquisition>],
+        first: Fence,
+    ) -> BoxFuture<'a, AcquiredFrom> {
         let (count, store, asked) = (asked.len(), self.inner.clone(), asked.to_vec());
         let notes: Vec<_> = asked
             .iter()
@@ -78,8 +78,9 @@ impl Store for Link {
             }
             Ok(paced)
         });
-        let failed =
-            move |error: StoreError| Paced::without_clock((0..count).map(|_| Err(error.clone())).collect());
+        let failed = move |error: StoreError| {
+            AcquiredFrom::without_clock((0..count).map(|_| Err(error.clone())).collect())
+        };
         reply.map(move |paced| paced.unwrap_or_else(failed)).boxed()
     }
 
@@ -104,11 +105,11 @@ impl Store for Link {
         })
     }
 
-    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
+    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
         let (store, node, hold) = (self.inner.clone(), self.node, hold.clone());
         let history = Arc::clone(&self.network.history);
         self.send(async move {
-            let answer = store.release(&hold, closed_for).await?;
+            let answer = store.release(&hold, cooldown).await?;
             history.add(number(&hold.resource), What::OffNode { node, token: hold.token });
             Ok(answer)
         })
@@ -129,9 +130,9 @@ impl Store for Link {
             .boxed()
     }
 
-    fn instance(&self) -> Reply<'_, Instance> {
+    fn incarnation(&self) -> Reply<'_, Incarnation> {
         let store = self.inner.clone();
-        self.send(async move { store.instance().await })
+        self.send(async move { store.incarnation().await })
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
@@ -150,7 +151,7 @@ impl Store for Link {
         self.inner.force_release(resource)
     }
 
-    fn listen(&self, inbox: &Inbox) -> Announcements {
+    fn listen(&self, inbox: &Inbox) -> Notifications {
         self.inner.listen(inbox)
     }
 }

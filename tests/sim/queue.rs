@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use leasehold::{
-    Fence,
-    store::{HolderState, Inspection},
-};
+use leasehold::{Fence, HolderState, Inspection};
 
-use super::history::Wanted;
+use leasehold::Wanted;
 
 /// The waiters of one resource.
 #[derive(Default)]
@@ -46,21 +43,21 @@ impl Queue {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.standing().count()
+        self.status().count()
     }
 
     pub(crate) fn head(&self) -> Option<&Waiting> {
-        self.standing().next()
+        self.status().next()
     }
 
     /// How many stand ahead of this request, if it stands.
     pub(crate) fn ahead_of(&self, request: u64) -> Option<usize> {
-        self.standing().position(|waiting| waiting.asked.request == request)
+        self.status().position(|waiting| waiting.asked.request == request)
     }
 
-    /// Puts it at the end, or keeps its place. Answers how many are ahead of it.
+    /// Puts it at the end, or keeps its ticket. Answers how many are ahead of it.
     pub(crate) fn stand(&mut self, asked: &Wanted, now: Duration) -> usize {
-        let gone = now + asked.patience.unwrap_or_default();
+        let gone = now + asked.ticket_ttl.unwrap_or_default();
         self.come_back(asked.request);
         if let Some(ahead) = self.ahead_of(asked.request) {
             for waiting in self.0.iter_mut().filter(|waiting| waiting.asked.request == asked.request) {

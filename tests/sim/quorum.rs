@@ -8,21 +8,11 @@ use std::{
     time::Duration,
 };
 
-use leasehold::{
-    MemoryStore, Store,
-    protocol::Moment,
-    store::{QuorumOptions, QuorumStore},
-    world::Clock,
-};
+use leasehold::{Clock, MemoryStore, Moment, QuorumOptions, QuorumStore, store::Store};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IteratorRandom};
 use tokio::time::sleep;
 
-use super::{
-    history::{History, What},
-    network::{Network, millis},
-    node::Link,
-    witness::Witness,
-};
+use leasehold::{History, Link, Network, What, Witness, millis};
 
 /// Longer than every TTL with its lock delay.
 const MAX_TTL: Duration = Duration::from_secs(16);

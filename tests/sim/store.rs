@@ -4,18 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
 use leasehold::{
-    MemoryStore, ResourceName, Store, StoreError,
-    store::{
-        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Passed, Released, Renewed,
-        Reply,
-    },
+    Inspection, Listing, MemoryStore, ResourceName, StoreError,
+    store::{Acquired, Acquisition, Hold, Inbox, Notifications, Passed, Released, Renewed, Reply, Store},
 };
 
-use super::{
-    history::{History, Wanted, What},
-    network::Network,
-    queue::Seen,
-};
+use leasehold::{History, Network, Seen, Wanted, What};
 
 /// The store as it is seen through a bad network.
 #[derive(Debug)]
@@ -65,14 +58,14 @@ impl Store for FaultyStore {
         })
     }
 
-    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
+    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
         let (resource, hold) = (number(&hold.resource), hold.clone());
         self.network.history.add(resource, What::ReleaseSent { token: hold.token });
         self.send(async move |store, history| {
-            let answer = store.release(&hold, closed_for).await?;
+            let answer = store.release(&hold, cooldown).await?;
             let seen = seen(&store, &hold).await?;
             let Hold { token, owner, .. } = hold;
-            history.add(resource, What::Released { token, owner, closed_for, answer, seen });
+            history.add(resource, What::Released { token, owner, cooldown, answer, seen });
             Ok(answer)
         })
     }
@@ -105,9 +98,9 @@ impl Store for FaultyStore {
         self.inner.force_release(resource)
     }
 
-    fn listen(&self, inbox: &Inbox) -> Announcements {
+    fn listen(&self, inbox: &Inbox) -> Notifications {
         let network = self.network.clone();
-        self.inner.listen(inbox).flat_map(move |announcement| network.carry(announcement)).boxed()
+        self.inner.listen(inbox).flat_map(move |notification| network.carry(notification)).boxed()
     }
 }
 
@@ -131,7 +124,7 @@ pub(crate) fn wanted(asked: Acquisition) -> Wanted {
         reentrant: asked.reentrant,
         ttl: asked.ttl,
         lock_delay: asked.lock_delay,
-        patience: asked.place.map(|place| place.patience),
-        window: asked.place.map_or(Duration::ZERO, |place| place.grant_window),
+        ticket_ttl: asked.ticket.map(|ticket| ticket.ticket_ttl),
+        window: asked.ticket.map_or(Duration::ZERO, |ticket| ticket.grant_window),
     }
 }

@@ -5,16 +5,9 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use leasehold::{MemoryStore, Store, world::Clock};
+use leasehold::{Clock, MemoryStore, store::Store};
 
-use super::{
-    Kind, RESOURCES,
-    history::{History, What},
-    network::Network,
-    quorum::Nodes,
-    resource,
-    store::FaultyStore,
-};
+use leasehold::{FaultyStore, History, Kind, Network, Nodes, RESOURCES, What, resource};
 
 /// How often something goes wrong on the way to the one store.
 const RATES: [f64; 4] = [0.02, 0.08, 0.16, 0.3];

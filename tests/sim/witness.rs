@@ -4,17 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use leasehold::{
-    ResourceName, Store, StoreError,
-    store::{
-        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, QuorumStore, Released,
-        Renewed, Replies, Reply,
-    },
+    Inspection, Listing, QuorumStore, ResourceName, StoreError,
+    store::{Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store},
 };
 
-use super::{
-    history::{History, What},
-    store::{number, wanted},
-};
+use leasehold::{History, What, number, wanted};
 
 /// Writes down what a quorum is asked for and what it promises.
 #[derive(Debug)]
@@ -43,8 +37,8 @@ impl Store for Witness {
         async move { only(self.renew_each(&[(hold, ttl)]).await) }.boxed()
     }
 
-    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
-        async move { only(self.release_each(&[(hold, closed_for)]).await) }.boxed()
+    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
+        async move { only(self.release_each(&[(hold, cooldown)]).await) }.boxed()
     }
 
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
@@ -95,7 +89,7 @@ impl Store for Witness {
         self.inner.force_release(resource)
     }
 
-    fn listen(&self, inbox: &Inbox) -> Announcements {
+    fn listen(&self, inbox: &Inbox) -> Notifications {
         self.inner.listen(inbox)
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use leasehold::{protocol::Moment, world::Clock};
+use leasehold::{Clock, Moment};
 
 /// Stands still until it is told how much time has passed.
 #[derive(Debug)]

@@ -11,11 +11,8 @@ use std::{
 
 use futures_util::{FutureExt, future::join_all};
 use leasehold::{
-    MemoryStore, ResourceName, Store, StoreError,
-    store::{
-        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Replies,
-        Reply,
-    },
+    Inspection, Listing, MemoryStore, ResourceName, StoreError,
+    store::{Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store},
 };
 
 #[derive(Clone, Debug)]
@@ -96,9 +93,9 @@ impl Store for OddStore {
         self.away().unwrap_or_else(|| self.inner.renew(hold, ttl))
     }
 
-    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
+    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
         self.releases.fetch_add(1, Ordering::Relaxed);
-        self.away().unwrap_or_else(|| self.inner.release(hold, closed_for))
+        self.away().unwrap_or_else(|| self.inner.release(hold, cooldown))
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
@@ -108,7 +105,7 @@ impl Store for OddStore {
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
         self.batches.lock().unwrap().push(("release", releases.len()));
-        join_all(releases.iter().map(|(hold, closed_for)| self.release(hold, *closed_for))).boxed()
+        join_all(releases.iter().map(|(hold, cooldown)| self.release(hold, *cooldown))).boxed()
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
@@ -127,7 +124,7 @@ impl Store for OddStore {
         self.inner.force_release(resource)
     }
 
-    fn listen(&self, inbox: &Inbox) -> Announcements {
+    fn listen(&self, inbox: &Inbox) -> Notifications {
         self.inner.listen(inbox)
     }
 }

@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use leasehold::store::redis::TlsFiles;
+use leasehold::TlsFiles;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
-use super::redis_server::RedisServer;
+use leasehold::RedisServer;
 
 /// An authority of its own, and what it vouches for, as files.
 pub(crate) struct Certificates {

@@ -13,9 +13,8 @@ use std::{
 
 use actix::{Actor, Addr, Context, Handler};
 use leasehold::{
-    LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, ResourceName, Settings, Store,
-    Token,
-    world::{Dice, Roll, RuntimeClock},
+    Draw, LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, Random, ResourceName,
+    RuntimeClock, Settings, Token, store::Store,
 };
 
 /// Runs a test in an actix system whose time is paused.
@@ -57,11 +56,11 @@ impl World {
     /// A manager with this `local_handover_limit`.
     pub(crate) fn passing_manager(&self, local_handover_limit: u32) -> Addr<LockManager> {
         let settings = Settings { local_handover_limit, ..Settings::default() };
-        self.builder().settings(settings).dice(Arc::new(Loaded::new(|_| false))).start_here().unwrap()
+        self.builder().settings(settings).random(Arc::new(Loaded::new(|_| false))).start_here().unwrap()
     }
 
-    pub(crate) fn manager_with(&self, dice: impl Dice) -> Addr<LockManager> {
-        self.builder().dice(Arc::new(dice)).start_here().unwrap()
+    pub(crate) fn manager_with(&self, random: impl Random) -> Addr<LockManager> {
+        self.builder().random(Arc::new(random)).start_here().unwrap()
     }
 }
 
@@ -76,21 +75,21 @@ impl World {
     }
 }
 
-/// Dice that answer 0.5, and panic when they are told to.
+/// Random that answer 0.5, and panic when they are told to.
 pub(crate) struct Loaded {
-    panics: Box<dyn Fn(Roll) -> bool + Send + Sync>,
+    panics: Box<dyn Fn(Draw) -> bool + Send + Sync>,
 }
 
 impl Loaded {
     /// Panics when `panics` says so of what is rolled for.
-    pub(crate) fn new(panics: impl Fn(Roll) -> bool + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(panics: impl Fn(Draw) -> bool + Send + Sync + 'static) -> Self {
         Self { panics: Box::new(panics) }
     }
 }
 
-impl Dice for Loaded {
-    fn roll(&self, what: Roll) -> f64 {
-        assert!(!(self.panics)(what), "the dice were told to panic");
+impl Random for Loaded {
+    fn draw(&self, purpose: Draw) -> f64 {
+        assert!(!(self.panics)(what), "the random were told to panic");
         0.5
     }
 

@@ -2,7 +2,6 @@
 
 use std::{rc::Rc, time::Duration};
 
-use super::AFTER_FAILURE;
 use crate::{
     Failure,
     lockers::Locker,
@@ -11,6 +10,7 @@ use crate::{
     sample::{Sample, Tally},
     worker::Callers,
 };
+use leasehold::AFTER_FAILURE;
 
 const RESOURCE: &str = "bench/read";
 

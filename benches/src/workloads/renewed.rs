@@ -8,7 +8,6 @@ use std::{
 use futures_util::{StreamExt, TryStreamExt, stream};
 use redis::Client;
 
-use super::TTL;
 use crate::{
     Failure,
     lockers::{Kept, Locker},
@@ -16,6 +15,7 @@ use crate::{
     sample::{Leases, Sample},
     worker::{report, told_to_go},
 };
+use leasehold::TTL;
 
 /// How many leases are acquired at a time.
 const AT_ONCE: usize = 256;

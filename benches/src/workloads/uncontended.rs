@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use super::AFTER_FAILURE;
 use crate::{
     Failure,
     lockers::Locker,
@@ -10,6 +9,7 @@ use crate::{
     sample::{Sample, Tally},
     worker::Callers,
 };
+use leasehold::AFTER_FAILURE;
 
 pub(crate) struct Uncontended(Rc<Tally>);
 

@@ -114,7 +114,7 @@ pub(crate) enum Event {
 pub(crate) struct Situation {
     /// True while notifications of the store arrive.
     pub(crate) subscribed: bool,
-    /// True if others of its cohort rely on its place.
+    /// True if others of its cohort rely on its ticket.
     pub(crate) relied_on: bool,
 }
 

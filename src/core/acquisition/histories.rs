@@ -13,7 +13,7 @@ struct World {
     /// The moment at which the attempt on its way was sent.
     asking: Option<u64>,
     timer: Option<u64>,
-    /// True if the store keeps a place, or may execute an attempt that failed.
+    /// True if the store keeps a ticket, or may execute an attempt that failed.
     leftover: bool,
     answers: usize,
     removed: bool,
@@ -34,7 +34,7 @@ impl World {
     }
 
     /// A number below `sides`, from an xorshift generator (Marsaglia 2003).
-    fn roll(&mut self, sides: u64) -> u64 {
+    fn draw(&mut self, sides: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -42,8 +42,8 @@ impl World {
     }
 
     fn on(&mut self, event: Event) {
-        let relied_on = self.roll(4) == 0 && event != Event::LeftAlone;
-        let (subscribed, roll) = (self.roll(2) == 0, self.roll(1_000) as f64 / 1_000.0);
+        let relied_on = self.draw(4) == 0 && event != Event::LeftAlone;
+        let (subscribed, roll) = (self.draw(2) == 0, self.draw(1_000) as f64 / 1_000.0);
         let before = self.waiting.clone();
         let steps = self.waiting.on(event, at(self.now), || roll, Situation { subscribed, relied_on });
         if let Some(pause) = steps.wake_after {
@@ -70,8 +70,8 @@ impl World {
 
     fn answer(&mut self) {
         let Some(sent) = self.asking.take() else { return };
-        let remaining = self.roll(5_000);
-        let answer = match self.roll(12) {
+        let remaining = self.draw(5_000);
+        let answer = match self.draw(12) {
             0 => Answer::QueueFull,
             1 => failed(false, false),
             2 => failed(true, false),
@@ -86,12 +86,12 @@ impl World {
     }
 
     fn step(&mut self) {
-        self.now += self.roll(200);
+        self.now += self.draw(200);
         if self.timer.is_some_and(|timer| timer <= self.now) {
             self.timer = None;
             return self.on(Event::Due);
         }
-        match self.roll(40) {
+        match self.draw(40) {
             0..=15 => self.answer(),
             16..=19 => self.on(Event::HandedOver),
             20..=23 => self.on(Event::GoOn),
@@ -100,7 +100,7 @@ impl World {
             32..=35 if !self.waiting.is_asking() => self.on(Event::HandOff),
             36 if self.waiting.is_abandoned() => self.on(Event::LeftAlone),
             37 => self.on(Event::CallerGone),
-            38 if self.roll(8) == 0 => self.on(Event::Dismissed),
+            38 if self.draw(8) == 0 => self.on(Event::Dismissed),
             _ => {}
         }
     }

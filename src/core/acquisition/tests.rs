@@ -110,7 +110,7 @@ fn without_notifications_pauses_are_those_of_the_backoff_or_end_soon_after_the_h
 #[test]
 fn with_a_place_in_the_queue_attempts_keep_it_or_find_a_holder_that_died() {
     // A third of the ticket's TTL at most.
-    let keeps = Steps::wake_after(spread(ms(TICKET_TTL / 3), 0.5));
+    let keeps = Steps::wake_after(jitter(ms(TICKET_TTL / 3), 0.5));
     expect(terms(), &[LEAD, (10, answered(0, refused(60_000, Some(1))))], ALONE, keeps);
     // Just after the end of the holder: one waiter and a half, 20 ms each.
     expect(terms(), &queued(&[]), ALONE, wake_after(500 + 30));

@@ -10,13 +10,13 @@ use crate::{
         waiting::{hand_off::is_alone, waiters::Waiter},
     },
     request::AcquireError,
-    runtime::responder::ReplyTo,
+    runtime::responder::Responder,
     statistics::RequestEnd,
     store::{Grant, Refusal, StoreError},
 };
 
 /// A caller, and the error that it is to be told.
-type Refused = (ReplyTo<Result<Lease, AcquireError>>, AcquireError);
+type Refused = (Responder<Result<Lease, AcquireError>>, AcquireError);
 
 impl LockManager {
     /// Turns a grant into a lease and answers the caller with it. If the caller has gone, or the lease has run out
@@ -38,14 +38,14 @@ impl LockManager {
                 self.stats.ended(RequestEnd::Cancelled);
             }
             self.cohorts.released(&hold.resource, token);
-            return self.relinquish(&plan.acquisition, sent, unknown_until);
+            return self.hand_off_or_release(&plan.acquisition, sent, unknown_until);
         }
         let acquisition = Arc::clone(&plan.acquisition);
         let Some(lease) = self.lease(plan, unknown_until, sent, grant) else {
             self.stats.ended(RequestEnd::Failed("too_late"));
             reply.answer(Err(AcquireError::TooLate { ttl }));
             self.cohorts.released(&hold.resource, token);
-            return self.relinquish(&acquisition, sent, unknown_until);
+            return self.hand_off_or_release(&acquisition, sent, unknown_until);
         };
         let waited = asked.elapsed(self.clock.now());
         self.stats.ended(RequestEnd::Granted { attempts, waited });
@@ -57,7 +57,7 @@ impl LockManager {
         if let Err(Ok(lease)) = reply.send(Ok(lease)) {
             lease.return_unused();
         }
-        self.keep_in_line(&hold.resource);
+        self.mend_cohort(&hold.resource);
     }
 
     /// Counts the end of a request. Returns the caller and its error; the caller is told last of all.
@@ -115,15 +115,15 @@ impl LockManager {
 
     /// Removes a waiter, also from its cohort, and releases what the store may hold for it. An attempt that is still in
     /// flight is released when its answer arrives.
-    pub(crate) fn take_out(&mut self, token: Token, reclaim: Option<(Executed, Moment)>) {
+    pub(crate) fn remove_waiter(&mut self, token: Token, reclaim: Option<(Executed, Moment)>) {
         let Some(Waiter { plan, arrival, .. }) = self.waiters.remove(token) else {
             return;
         };
         let hold = &plan.acquisition.hold;
         self.cohorts.leave(&hold.resource, token, arrival);
         if let Some((executed, until)) = reclaim {
-            self.give_back(hold.clone(), executed, until);
+            self.reclaim(hold.clone(), executed, until);
         }
-        self.keep_in_line(&hold.resource);
+        self.mend_cohort(&hold.resource);
     }
 }

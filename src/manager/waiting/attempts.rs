@@ -6,7 +6,7 @@ use actix::{Addr, Handler, Message};
 
 use crate::{
     core::{Answer, Event, Executed, Moment, Token},
-    manager::{LockManager, shutdown::Errand},
+    manager::{LockManager, shutdown::InFlight},
     request::AcquireError,
     store::{Acquired, Acquisition, Certainty, StoreError},
 };
@@ -18,7 +18,7 @@ pub(crate) struct Attempt {
     /// True if it was handed the resource although others waited for it.
     pub(crate) overtook: bool,
     /// Keeps a shutdown waiting until the answer has been handled.
-    _errand: Errand,
+    _in_flight: InFlight,
 }
 
 /// Attempts that travelled together, with their outcomes from the store.
@@ -28,7 +28,7 @@ pub(crate) struct Attempted(pub(crate) Vec<(Attempt, Result<Acquired, StoreError
 
 impl LockManager {
     /// Creates the attempt of a waiter that decided to ask. If it `followed` until now, it leads its cohort from now on.
-    pub(crate) fn set_out(&mut self, token: Token, followed: bool) -> Option<Attempt> {
+    pub(crate) fn start_attempt(&mut self, token: Token, followed: bool) -> Option<Attempt> {
         let waiter = self.waiters.get_mut(token)?;
         let acquisition = Arc::clone(&waiter.plan.acquisition);
         if followed && waiter.arrival.is_some() {
@@ -40,7 +40,7 @@ impl LockManager {
             acquisition,
             sent: self.clock.now(),
             overtook: false,
-            _errand: self.shutdown.errand(),
+            _in_flight: self.shutdown.in_flight(),
         })
     }
 }
@@ -70,8 +70,10 @@ struct Handling {
 impl Drop for Handling {
     fn drop(&mut self) {
         if let Some(current) = self.current.take() {
-            let lost =
-                StoreError::Lost { doing: "acquire: the lock manager panicked".to_owned(), source: None };
+            let lost = StoreError::ReplyLost {
+                doing: "acquire: the lock manager panicked".to_owned(),
+                source: None,
+            };
             let left = std::iter::once((current, Err(lost))).chain(self.attempts.by_ref()).collect();
             self.manager.do_send(Attempted(left));
         }
@@ -82,7 +84,7 @@ impl LockManager {
     fn attempted(&mut self, attempt: &Attempt, outcome: Result<Acquired, StoreError>) {
         let (token, sent) = (attempt.acquisition.hold.token, attempt.sent);
         let Some(waiter) = self.waiters.get_mut(token) else {
-            return self.too_late(attempt, &outcome);
+            return self.answered_late(attempt, &outcome);
         };
         let mut failure = None;
         let answer = match outcome {
@@ -119,21 +121,21 @@ impl LockManager {
     }
 
     /// Gives back what an attempt got whose caller has been answered, or has gone.
-    fn too_late(
+    fn answered_late(
         &mut self,
         Attempt { acquisition, sent, .. }: &Attempt,
         outcome: &Result<Acquired, StoreError>,
     ) {
         // A place may outlive what it is a place for.
-        let ticket_ttl = acquisition.place.map_or(Duration::ZERO, |place| place.patience);
+        let ticket_ttl = acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl);
         let end_in_store = *sent + acquisition.ttl.max(ticket_ttl);
         match outcome {
-            Ok(Acquired::Granted(_)) => self.relinquish(acquisition, *sent, None),
+            Ok(Acquired::Granted(_)) => self.hand_off_or_release(acquisition, *sent, None),
             Ok(Acquired::Queued { .. }) => {
-                self.give_back(acquisition.hold.clone(), Executed::Certainly, end_in_store);
+                self.reclaim(acquisition.hold.clone(), Executed::Certainly, end_in_store);
             }
             Err(error) if error.certainty() == Certainty::Unknown => {
-                self.give_back(acquisition.hold.clone(), Executed::Perhaps, end_in_store);
+                self.reclaim(acquisition.hold.clone(), Executed::Perhaps, end_in_store);
             }
             Ok(Acquired::Refused(_) | Acquired::Full { .. }) | Err(_) => {}
         }

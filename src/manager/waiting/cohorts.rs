@@ -29,7 +29,7 @@ impl Cohorts {
         self.with(resource, |cohort| cohort.abandon(arrival));
     }
 
-    /// Takes out a waiter, with its place.
+    /// Takes out a waiter, with its ticket.
     pub(crate) fn leave(&mut self, resource: &ResourceName, token: Token, arrival: Option<u64>) {
         self.with(resource, |cohort| cohort.leave(token, arrival));
     }

@@ -3,7 +3,7 @@
 use crate::{
     core::{Event, Executed, Lack, Mode, Moment, ResourceName, Token},
     manager::{LockManager, dispatch::Passing, waiting::attempts::Attempt},
-    request::{AcquireError, validated::Plan},
+    request::{AcquireError, validated::ValidRequest},
     store::{Acquisition, Hold, Holder, HolderState, Refusal, StoreError},
 };
 
@@ -15,15 +15,15 @@ pub(crate) fn is_alone(mode: Mode, hold: &Hold) -> bool {
 
 impl LockManager {
     /// Returns true if a request waits in a cohort.
-    pub(crate) fn lines_up(&self, plan: &Plan) -> bool {
-        let Acquisition { mode, hold, place, .. } = &*plan.acquisition;
+    pub(crate) fn joins_cohort(&self, plan: &ValidRequest) -> bool {
+        let Acquisition { mode, hold, ticket, .. } = &*plan.acquisition;
         // A limited number of attempts ends the wait by itself. Another waiter cannot use them up for it.
         let counts = plan.backoff.max_attempts().is_some();
-        self.settings.local_handover_limit > 0 && is_alone(*mode, hold) && place.is_some() && !counts
+        self.settings.local_handover_limit > 0 && is_alone(*mode, hold) && ticket.is_some() && !counts
     }
 
     /// Adds a waiter to the cohort for its resource.
-    pub(crate) fn line_up(&mut self, token: Token) {
+    pub(crate) fn join_cohort(&mut self, token: Token) {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
@@ -34,7 +34,7 @@ impl LockManager {
         if waiters >= u64::from(self.settings.max_waiters) {
             return self.on_or_fail(token, Event::Dismissed, Some(AcquireError::QueueFull { waiters }));
         }
-        self.keep_in_line(&resource);
+        self.mend_cohort(&resource);
         let leader = self.cohorts.leader(&resource).and_then(|leader| self.waiters.get_mut(leader));
         let ahead_of_all = leader.and_then(|leader| leader.waiting.ahead()).unwrap_or(0);
         if let Some(waiter) = self.waiters.get_mut(token).filter(|waiter| waiter.waiting.is_following()) {
@@ -44,7 +44,7 @@ impl LockManager {
     }
 
     /// Mends a cohort after a change, so that it has a leader, and no abandoned waiter leads it in vain.
-    pub(crate) fn keep_in_line(&mut self, resource: &ResourceName) {
+    pub(crate) fn mend_cohort(&mut self, resource: &ResourceName) {
         while let Some(lack) = self.cohorts.lack(resource) {
             match lack {
                 Lack::Leader(first) => return self.on(first, Event::Lead),
@@ -58,12 +58,12 @@ impl LockManager {
     pub(crate) fn opened(&mut self, resource: &ResourceName) {
         if let Some(holder) = self.cohorts.holder(resource) {
             self.cohorts.released(resource, holder);
-            self.keep_in_line(resource);
+            self.mend_cohort(resource);
         }
     }
 
     /// Returns an attempt of the next member of the cohort for this resource, and whether it may overtake others.
-    pub(crate) fn set_out_next(&mut self, resource: &ResourceName) -> Option<(Attempt, bool)> {
+    pub(crate) fn start_hand_off(&mut self, resource: &ResourceName) -> Option<(Attempt, bool)> {
         let (next, may_overtake) = self.cohorts.next(resource, self.settings.local_handover_limit)?;
         let followed = match self.waiters.get_mut(next) {
             // With two attempts in flight it would not be clear which answer is the last.
@@ -71,29 +71,34 @@ impl LockManager {
             _ => return None,
         };
         self.on(next, Event::HandOff);
-        Some((self.set_out(next, followed)?, may_overtake))
+        Some((self.start_attempt(next, followed)?, may_overtake))
     }
 
     /// Hands off a grant that nobody takes up to the next member of the cohort, or releases it. Until `perhaps_until`
     /// the store may execute another attempt with its token.
-    pub(crate) fn relinquish(&mut self, granted: &Acquisition, sent: Moment, perhaps_until: Option<Moment>) {
+    pub(crate) fn hand_off_or_release(
+        &mut self,
+        granted: &Acquisition,
+        sent: Moment,
+        perhaps_until: Option<Moment>,
+    ) {
         let (from, end) = (granted.hold.clone(), sent + granted.ttl);
         if let Some(perhaps_until) = perhaps_until {
-            self.give_back(from.clone(), Executed::Perhaps, end.max(perhaps_until));
-            return self.keep_in_line(&from.resource);
+            self.reclaim(from.clone(), Executed::Perhaps, end.max(perhaps_until));
+            return self.mend_cohort(&from.resource);
         }
-        let next = is_alone(granted.mode, &from).then(|| self.set_out_next(&from.resource)).flatten();
+        let next = is_alone(granted.mode, &from).then(|| self.start_hand_off(&from.resource)).flatten();
         let Some((attempt, overtake)) = next else {
-            self.give_back(from.clone(), Executed::Certainly, end);
-            return self.keep_in_line(&from.resource);
+            self.reclaim(from.clone(), Executed::Certainly, end);
+            return self.mend_cohort(&from.resource);
         };
-        let (giver, hold, opening) = (self.giver(), from.clone(), self.clock.now());
+        let (reclaimer, hold, opening) = (self.reclaimer(), from.clone(), self.clock.now());
         let then = Box::new(move |answer: Result<_, StoreError>| {
             if answer.is_err() {
-                actix_rt::spawn(giver.give_back(hold, opening, Executed::Certainly, end));
+                actix_rt::spawn(reclaimer.reclaim(hold, opening, Executed::Certainly, end));
             }
         });
-        self.lanes.passes.push(Passing { from, attempt, overtake, then });
+        self.dispatch.passes.push(Passing { from, attempt, overtake, then });
     }
 
     /// Returns what keeps the members of a cohort from the resource, as far as is known.

@@ -13,10 +13,10 @@ use actix::{Context, StreamHandler};
 
 use crate::{
     core::{Event, Situation, Token, one_line},
-    env::Roll,
+    env::Draw,
     manager::{LockManager, waiting::wakes::Wake},
     request::AcquireError,
-    store::{Announcement, StoreError},
+    store::{Notification, StoreError},
 };
 
 impl LockManager {
@@ -33,16 +33,16 @@ impl LockManager {
         };
         let resource = &waiter.plan.acquisition.hold.resource;
         let relied_on = waiter.arrival.is_some() && self.cohorts.relies_on(resource, token);
-        let situation = Situation { subscribed: self.hears, relied_on };
+        let situation = Situation { subscribed: self.subscribed, relied_on };
         let followed = waiter.waiting.is_following();
-        let steps = waiter.waiting.on(event, now, || self.dice.roll(Roll::Attempt), situation);
+        let steps = waiter.waiting.on(event, now, || self.random.draw(Draw::Attempt), situation);
         if let Some(pause) = steps.wake_after {
             self.waiters.wake_after(token, pause);
         }
         if steps.ask
-            && let Some(attempt) = self.set_out(token, followed)
+            && let Some(attempt) = self.start_attempt(token, followed)
         {
-            self.lanes.attempts.push(attempt);
+            self.dispatch.attempts.push(attempt);
         }
         // From here to the answer nothing may panic that the application hands in: the decision has been taken.
         let answer = steps.end.and_then(|end| self.ended(token, end, failure, now));
@@ -50,7 +50,7 @@ impl LockManager {
             self.abandon(token);
         }
         if steps.remove {
-            self.take_out(token, steps.reclaim);
+            self.remove_waiter(token, steps.reclaim);
         }
         if let Some((reply, error)) = answer {
             reply.answer(Err(error));
@@ -62,7 +62,7 @@ impl StreamHandler<Wake> for LockManager {
     fn handle(&mut self, wake: Wake, _: &mut Self::Context) {
         match wake {
             Wake::CallerGone(token) => self.on(token, Event::CallerGone),
-            Wake::Grown => self.waiters.watch_grown(self.clock.now()),
+            Wake::Deferred => self.waiters.watch_deferred(self.clock.now()),
             Wake::Attempt(token) => {
                 self.waiters.timer_fired(token);
                 self.on(token, Event::Due);
@@ -74,35 +74,35 @@ impl StreamHandler<Wake> for LockManager {
     fn finished(&mut self, _: &mut Self::Context) {}
 }
 
-impl StreamHandler<Announcement> for LockManager {
-    fn handle(&mut self, announcement: Announcement, _: &mut Context<Self>) {
-        match announcement {
-            Announcement::HandedOver(token) => self.on(token, Event::HandedOver),
-            Announcement::Next(token) => self.on(token, Event::Next),
-            Announcement::GoOn(token) => self.on(token, Event::GoOn),
-            Announcement::Listening => {
-                self.hears = true;
+impl StreamHandler<Notification> for LockManager {
+    fn handle(&mut self, notification: Notification, _: &mut Context<Self>) {
+        match notification {
+            Notification::HandedOver(token) => self.on(token, Event::HandedOver),
+            Notification::Next(token) => self.on(token, Event::Next),
+            Notification::GoOn(token) => self.on(token, Event::GoOn),
+            Notification::Subscribed => {
+                self.subscribed = true;
                 self.outage.listening();
                 // What was announced before is lost.
                 for token in self.waiters.placed() {
                     self.on(token, Event::HandedOver);
                 }
             }
-            Announcement::Deaf(error) => self.deaf(&error),
+            Notification::Disconnected(error) => self.disconnected(&error),
         }
     }
 
     /// A store that announces nothing any more leaves the scheduled attempts.
     fn finished(&mut self, _: &mut Context<Self>) {
-        self.hears = false;
+        self.subscribed = false;
     }
 }
 
 impl LockManager {
     /// Nothing is heard any more: waiters attempt as often as their backoff says.
-    fn deaf(&mut self, error: &StoreError) {
-        self.hears = false;
-        self.outage.deaf(error);
+    fn disconnected(&mut self, error: &StoreError) {
+        self.subscribed = false;
+        self.outage.disconnected(error);
         tracing::debug!(
             error = one_line(error),
             "hand-overs are not heard of; waiting goes on with scheduled attempts alone"

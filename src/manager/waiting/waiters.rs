@@ -7,16 +7,16 @@ use futures_util::future::AbortHandle;
 use crate::{
     core::{Moment, Terms, Token, Waiting},
     lease::{Lease, LeaseChange, LeaseEvent},
-    manager::waiting::wakes::{Wakes, YOUNG},
-    request::{AcquireError, validated::Plan},
-    runtime::{responder::ReplyTo, timer_queue::Timer},
+    manager::waiting::wakes::{DEFER_FOR, Wakes},
+    request::{AcquireError, validated::ValidRequest},
+    runtime::{responder::Responder, timer_queue::Timer},
     store::{Refusal, StoreError},
 };
 
 /// A request that has no answer yet.
 pub(crate) struct Waiter {
-    pub(crate) plan: Plan,
-    pub(crate) reply: ReplyTo<Result<Lease, AcquireError>>,
+    pub(crate) plan: ValidRequest,
+    pub(crate) reply: Responder<Result<Lease, AcquireError>>,
     pub(crate) asked: Moment,
     /// The decisions about it, and what they depend on.
     pub(crate) waiting: Waiting,
@@ -30,8 +30,8 @@ pub(crate) struct Waiter {
 
 impl Waiter {
     pub(crate) fn new(
-        plan: Plan,
-        reply: ReplyTo<Result<Lease, AcquireError>>,
+        plan: ValidRequest,
+        reply: Responder<Result<Lease, AcquireError>>,
         asked: Moment,
         grant_window: Duration,
     ) -> Self {
@@ -40,7 +40,7 @@ impl Waiter {
             wait: plan.wait,
             backoff: plan.backoff,
             ttl: plan.acquisition.ttl,
-            ticket_ttl: plan.acquisition.place.map_or(Duration::ZERO, |place| place.patience),
+            ticket_ttl: plan.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
             grant_window,
         });
         Self { plan, reply, asked, waiting, answer: None, arrival: None, timer: None, watch: None }
@@ -119,15 +119,15 @@ impl Waiters {
 
     /// Wakes a new waiter after `wait`, and as soon as its caller goes. The watch may be deferred, and wake a little later.
     pub(crate) fn watch(&mut self, token: Token, wait: Duration) {
-        if wait <= 2 * YOUNG || self.get_mut(token).is_none_or(|waiter| waiter.waiting.is_following()) {
+        if wait <= 2 * DEFER_FOR || self.get_mut(token).is_none_or(|waiter| waiter.waiting.is_following()) {
             return self.wake_after(token, wait);
         }
-        self.wakes.add_young(token);
+        self.wakes.defer(token);
     }
 
     /// Starts the watches that were deferred long enough.
-    pub(crate) fn watch_grown(&mut self, now: Moment) {
-        for token in self.wakes.grown() {
+    pub(crate) fn watch_deferred(&mut self, now: Moment) {
+        for token in self.wakes.deferred_enough() {
             let left = self.table.get(&token).filter(|it| it.timer.is_none()).map(|it| it.waiting.left(now));
             if let Some(left) = left {
                 self.wake_after(token, left);

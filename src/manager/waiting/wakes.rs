@@ -17,12 +17,12 @@ use tokio::time::{Sleep, sleep};
 
 use crate::{
     core::Token,
-    runtime::timer_queue::{Timer, Timers},
+    runtime::timer_queue::{Timer, TimerQueue},
 };
 
 /// The time for which a watch is deferred. Most first attempts are answered within it, and never need a
 /// timer or a cancellation watch.
-pub(crate) const YOUNG: Duration = Duration::from_millis(50);
+pub(crate) const DEFER_FOR: Duration = Duration::from_millis(50);
 
 /// The cause for which a waiter is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) enum Wake {
     /// The caller of this waiter has gone.
     CallerGone(Token),
     /// Some watches have been deferred long enough.
-    Grown,
+    Deferred,
 }
 
 /// The wakes of all waiters, as one stream without an end. A clone is another handle to the same stream.
@@ -41,11 +41,11 @@ pub(crate) struct Wakes(Rc<RefCell<Sources>>);
 
 #[derive(Default)]
 struct Sources {
-    timers: Timers<Token>,
+    timers: TimerQueue<Token>,
     callers: FuturesUnordered<Abortable<LocalBoxFuture<'static, Token>>>,
     /// The deferred waiters: those that came since the timer last fired, and those that had come before it did.
-    young: (Vec<Token>, Vec<Token>),
-    growing: Option<Pin<Box<Sleep>>>,
+    deferred: (Vec<Token>, Vec<Token>),
+    defer_timer: Option<Pin<Box<Sleep>>>,
     waker: Option<Waker>,
 }
 
@@ -77,21 +77,21 @@ impl Wakes {
 
     /// Defers the watch over this waiter. One wake serves all that came at about the same time, when all
     /// have been deferred long enough.
-    pub(crate) fn add_young(&self, token: Token) {
+    pub(crate) fn defer(&self, token: Token) {
         let mut sources = self.0.borrow_mut();
-        sources.young.0.push(token);
-        if sources.growing.is_none() {
-            sources.growing = Some(Box::pin(sleep(YOUNG)));
+        sources.deferred.0.push(token);
+        if sources.defer_timer.is_none() {
+            sources.defer_timer = Some(Box::pin(sleep(DEFER_FOR)));
             sources.wake();
         }
     }
 
     /// Returns the waiters that have been deferred long enough.
-    pub(crate) fn grown(&self) -> Vec<Token> {
+    pub(crate) fn deferred_enough(&self) -> Vec<Token> {
         let mut sources = self.0.borrow_mut();
-        let came = std::mem::take(&mut sources.young.0);
-        sources.growing = (!came.is_empty()).then(|| Box::pin(sleep(YOUNG)));
-        std::mem::replace(&mut sources.young.1, came)
+        let came = std::mem::take(&mut sources.deferred.0);
+        sources.defer_timer = (!came.is_empty()).then(|| Box::pin(sleep(DEFER_FOR)));
+        std::mem::replace(&mut sources.deferred.1, came)
     }
 }
 
@@ -115,9 +115,9 @@ impl Stream for Wakes {
                 return Poll::Ready(Some(Wake::CallerGone(token)));
             }
         }
-        if sources.growing.as_mut().is_some_and(|growing| growing.as_mut().poll(cx).is_ready()) {
-            sources.growing = None;
-            return Poll::Ready(Some(Wake::Grown));
+        if sources.defer_timer.as_mut().is_some_and(|defer_timer| defer_timer.as_mut().poll(cx).is_ready()) {
+            sources.defer_timer = None;
+            return Poll::Ready(Some(Wake::Deferred));
         }
         sources.timers.poll_due(cx).map(|token| Some(Wake::Attempt(token)))
     }

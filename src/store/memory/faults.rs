@@ -34,5 +34,5 @@ pub(super) fn unavailable() -> StoreError {
 }
 
 pub(super) fn lost() -> StoreError {
-    StoreError::Lost { doing: "a scripted fault".into(), source: None }
+    StoreError::ReplyLost { doing: "a scripted fault".into(), source: None }
 }

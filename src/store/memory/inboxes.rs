@@ -10,7 +10,7 @@ use std::{
 use futures_util::Stream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::store::{Announcement, Inbox, memory::faults};
+use crate::store::{Inbox, Notification, memory::faults};
 
 /// All subscribers. A clone is another handle to the same inboxes.
 #[derive(Clone, Default)]
@@ -18,36 +18,36 @@ pub(super) struct Inboxes(Arc<Mutex<Listeners>>);
 
 #[derive(Default)]
 struct Listeners {
-    listening: BTreeMap<Inbox, Vec<UnboundedSender<Announcement>>>,
+    listening: BTreeMap<Inbox, Vec<UnboundedSender<Notification>>>,
     losing: bool,
-    deaf: bool,
+    disconnected: bool,
 }
 
 /// The notifications to one subscriber. It has an entry among the listeners for as long as it lives.
 struct Listener {
     inbox: Inbox,
     inboxes: Inboxes,
-    announcements: UnboundedReceiver<Announcement>,
+    notifications: UnboundedReceiver<Notification>,
 }
 
 impl Inboxes {
-    pub(super) fn listen(&self, inbox: Inbox) -> impl Stream<Item = Announcement> + Send + use<> {
-        let (sender, announcements) = unbounded_channel();
+    pub(super) fn listen(&self, inbox: Inbox) -> impl Stream<Item = Notification> + Send + use<> {
+        let (sender, notifications) = unbounded_channel();
         let mut listeners = self.listeners();
         tell(&sender, listeners.beginning());
         listeners.listening.entry(inbox).or_default().push(sender);
-        Listener { inbox, inboxes: self.clone(), announcements }
+        Listener { inbox, inboxes: self.clone(), notifications }
     }
 
     /// Sends a notification. Returns true if somebody is subscribed, as far as can be told: a notification that gets
     /// lost on its way was sent to somebody.
-    pub(super) fn announce(&self, inbox: Inbox, announcement: &Announcement) -> bool {
+    pub(super) fn announce(&self, inbox: Inbox, notification: &Notification) -> bool {
         let listeners = self.listeners();
-        let Some(listening) = listeners.listening.get(&inbox).filter(|_| !listeners.deaf) else {
+        let Some(listening) = listeners.listening.get(&inbox).filter(|_| !listeners.disconnected) else {
             return false;
         };
         if !listeners.losing {
-            listening.iter().for_each(|listener| tell(listener, announcement.clone()));
+            listening.iter().for_each(|listener| tell(listener, notification.clone()));
         }
         true
     }
@@ -56,12 +56,12 @@ impl Inboxes {
         self.listeners().losing = losing;
     }
 
-    pub(super) fn deafen(&self, deaf: bool) {
+    pub(super) fn deafen(&self, disconnected: bool) {
         let mut listeners = self.listeners();
-        if listeners.deaf == deaf {
+        if listeners.disconnected == disconnected {
             return;
         }
-        listeners.deaf = deaf;
+        listeners.disconnected = disconnected;
         for listener in listeners.listening.values().flatten() {
             tell(listener, listeners.beginning());
         }
@@ -80,22 +80,26 @@ impl Inboxes {
 
 impl Listeners {
     /// Returns the first notification to a subscriber, which is sent again when it changes.
-    fn beginning(&self) -> Announcement {
-        if self.deaf { Announcement::Deaf(faults::unavailable()) } else { Announcement::Listening }
+    fn beginning(&self) -> Notification {
+        if self.disconnected {
+            Notification::Disconnected(faults::unavailable())
+        } else {
+            Notification::Subscribed
+        }
     }
 }
 
 impl Stream for Listener {
-    type Item = Announcement;
+    type Item = Notification;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Announcement>> {
-        self.announcements.poll_recv(context)
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Notification>> {
+        self.notifications.poll_recv(context)
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.announcements.close();
+        self.notifications.close();
         let mut listeners = self.inboxes.listeners();
         if let Some(senders) = listeners.listening.get_mut(&self.inbox) {
             senders.retain(|sender| !sender.is_closed());
@@ -106,7 +110,7 @@ impl Drop for Listener {
     }
 }
 
-fn tell(listener: &UnboundedSender<Announcement>, announcement: Announcement) {
+fn tell(listener: &UnboundedSender<Notification>, notification: Notification) {
     // A subscriber that is just leaving does not need the notification.
-    let _ = listener.send(announcement);
+    let _ = listener.send(notification);
 }

@@ -32,8 +32,8 @@ use crate::{
     core::{Fence, Moment, ResourceName},
     env::{Clock, SystemClock},
     store::{
-        Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing, Paced,
-        Passed, Recovered, Released, Renewed, Replies, Reply, Report, Store, StoreError,
+        Acquired, AcquiredAll, AcquiredFrom, Acquisition, Hold, Inbox, Incarnation, Inspection, Listing,
+        Notifications, Passed, Recovered, Released, Renewed, Replies, Reply, Report, Store, StoreError,
     },
 };
 
@@ -65,7 +65,7 @@ impl MemoryStore {
         self.state().faults.script(Fault::Fail, verbs);
     }
 
-    /// Loses the replies to the next `verbs` verbs: they are executed, but answer [`StoreError::Lost`].
+    /// Loses the replies to the next `verbs` verbs: they are executed, but answer [`StoreError::ReplyLost`].
     pub fn lose_next_replies(&self, verbs: usize) {
         self.state().faults.script(Fault::LoseReply, verbs);
     }
@@ -81,10 +81,10 @@ impl MemoryStore {
         self.state().inboxes.lose(lose);
     }
 
-    /// Disconnects all subscribers: they are told [`Announcement::Deaf`](crate::store::Announcement::Deaf), and nothing
-    /// more, until this is called with `false`. That is told as [`Listening`](crate::store::Announcement::Listening).
-    pub fn deafen(&self, deaf: bool) {
-        self.state().inboxes.deafen(deaf);
+    /// Disconnects all subscribers: they are told [`Notification::Disconnected`](crate::store::Notification::Disconnected), and nothing
+    /// more, until this is called with `false`. That is told as [`Subscribed`](crate::store::Notification::Subscribed).
+    pub fn deafen(&self, disconnected: bool) {
+        self.state().inboxes.deafen(disconnected);
     }
 
     /// Forgets all holders and waiters, like a server that lost its data and came back empty. Fences go on growing.
@@ -93,7 +93,7 @@ impl MemoryStore {
     }
 
     /// Forgets everything, fences too, like a server without persistence that was killed and started again: it is
-    /// another [`Instance`]. Faults that are still to come stay, and so do subscribers.
+    /// another [`Incarnation`]. Faults that are still to come stay, and so do subscribers.
     pub fn restart(&self) {
         let now = self.clock.now();
         self.state().restart(now);
@@ -148,8 +148,8 @@ impl Store for MemoryStore {
         self.answer_about(&hold.resource, move |resource, turn| Ok(resource.renew(hold, ttl, turn.now)))
     }
 
-    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
-        self.answer_about(&hold.resource, move |resource, turn| Ok(resource.release(hold, closed_for, turn)))
+    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
+        self.answer_about(&hold.resource, move |resource, turn| Ok(resource.release(hold, cooldown, turn)))
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
@@ -182,7 +182,11 @@ impl Store for MemoryStore {
         })
     }
 
-    fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
+    fn acquire_each_from<'a>(
+        &'a self,
+        asked: &'a [Arc<Acquisition>],
+        first: Fence,
+    ) -> BoxFuture<'a, AcquiredFrom> {
         let acquire = |(number, asked): (u64, &'a Arc<Acquisition>)| {
             let least = Fence::new(first.get().saturating_add(number));
             self.answer(move |state, now| {
@@ -198,7 +202,7 @@ impl Store for MemoryStore {
             let clock = answers.iter().flatten().map(|(_, clock, _)| *clock).max();
             let recovered = answers.iter().flatten().next().and_then(|(.., recovered)| recovered.clone());
             let answers = answers.into_iter().map(|answer| answer.and_then(|(acquired, ..)| acquired));
-            Paced { answers: answers.collect(), clock, recovered }
+            AcquiredFrom { answers: answers.collect(), clock, recovered }
         };
         join_all((0..).zip(asked).map(acquire)).map(paced).boxed()
     }
@@ -213,8 +217,8 @@ impl Store for MemoryStore {
         join_all(raises.iter().map(raise)).boxed()
     }
 
-    fn instance(&self) -> Reply<'_, Instance> {
-        self.answer(|state, now| Ok(state.instance(now)))
+    fn incarnation(&self) -> Reply<'_, Incarnation> {
+        self.answer(|state, now| Ok(state.incarnation(now)))
     }
 
     fn report(&self) -> Reply<'_, Report> {
@@ -228,7 +232,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn listen(&self, inbox: &Inbox) -> Announcements {
+    fn listen(&self, inbox: &Inbox) -> Notifications {
         self.state().inboxes.listen(*inbox).boxed()
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     core::{Moment, Token},
-    store::{Acquisition, Place, memory::record::whole_millis},
+    store::{Acquisition, QueueTicket, memory::record::whole_millis},
 };
 
 /// The number of an arrival; a later one has a larger number.
@@ -25,7 +25,7 @@ pub(super) struct Queue {
     aside: BTreeMap<Arrival, Waiter>,
     arrivals: HashMap<Token, Arrival>,
     /// The times at which tickets expire.
-    patience: BTreeSet<(Moment, Arrival)>,
+    ticket_ttl: BTreeSet<(Moment, Arrival)>,
     /// The times by which hand-overs must be taken up.
     offers: BTreeSet<(Moment, Arrival)>,
     /// The latest roll call.
@@ -50,7 +50,7 @@ struct Roll {
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) asked: Acquisition,
-    pub(super) place: Place,
+    pub(super) ticket: QueueTicket,
     gone: Moment,
     /// True if it came back after it had been set aside: it is alive, though its inbox may have no subscriber.
     pub(super) came_back: bool,
@@ -59,7 +59,7 @@ pub(super) struct Waiter {
 }
 
 /// The answer to an acquisition that wants to wait.
-pub(super) enum Standing {
+pub(super) enum Queued {
     /// It waits, with this many waiters ahead.
     Waits(u64),
     /// The queue is full: this many wait, and no more may.
@@ -73,16 +73,16 @@ impl Waiter {
 
     /// Returns the time for which a hand-over is kept for it.
     pub(super) fn window(&self) -> Duration {
-        whole_millis(self.place.grant_window).max(Duration::from_millis(1))
+        whole_millis(self.ticket.grant_window).max(Duration::from_millis(1))
     }
 
-    fn patience(&self) -> Duration {
-        whole_millis(self.place.patience).max(Duration::from_millis(1))
+    fn ticket_ttl(&self) -> Duration {
+        whole_millis(self.ticket.ttl).max(Duration::from_millis(1))
     }
 
     /// Returns true if this roll call included it and it has not asked since.
     fn missed(&self, arrival: Arrival, roll: Roll) -> bool {
-        arrival <= roll.up_to && self.gone < roll.called + self.patience()
+        arrival <= roll.up_to && self.gone < roll.called + self.ticket_ttl()
     }
 }
 
@@ -103,7 +103,7 @@ impl Queue {
 
     /// Returns the number of waiters whose tickets have not expired.
     pub(super) fn waiting(&self, now: Moment) -> u64 {
-        let gone = self.patience.range(..=(now, Arrival::MAX));
+        let gone = self.ticket_ttl.range(..=(now, Arrival::MAX));
         self.len() - gone.filter(|(_, arrival)| self.waiters.contains_key(arrival)).count() as u64
     }
 
@@ -119,7 +119,7 @@ impl Queue {
         self.waiters.values()
     }
 
-    pub(super) fn holds_a_place_for(&self, token: Token) -> bool {
+    pub(super) fn holds_a_ticket_for(&self, token: Token) -> bool {
         self.arrivals.get(&token).is_some_and(|arrival| self.waiters.contains_key(arrival))
     }
 
@@ -156,29 +156,29 @@ impl Queue {
     }
 
     /// Puts an acquisition at the end of the queue, or keeps its ticket if it has one.
-    pub(super) fn stand(&mut self, asked: &Acquisition, place: Place, now: Moment) -> Standing {
-        let gone = now + whole_millis(place.patience).max(Duration::from_millis(1));
+    pub(super) fn enqueue(&mut self, asked: &Acquisition, ticket: QueueTicket, now: Moment) -> Queued {
+        let gone = now + whole_millis(ticket.ttl).max(Duration::from_millis(1));
         if let Some(&arrival) = self.arrivals.get(&asked.hold.token) {
             self.refresh(arrival, gone);
-            return Standing::Waits(self.ahead(arrival));
+            return Queued::Waits(self.ahead(arrival));
         }
         let waiting = self.len();
-        if waiting >= u64::from(place.max_waiters) {
-            return Standing::Full(waiting);
+        if waiting >= u64::from(ticket.max_waiters) {
+            return Queued::Full(waiting);
         }
         let arrival = self.next;
         self.next += 1;
         self.arrivals.insert(asked.hold.token, arrival);
-        self.patience.insert((gone, arrival));
+        self.ticket_ttl.insert((gone, arrival));
         self.counted_in(arrival);
-        let waiter = Waiter { asked: asked.clone(), place, gone, came_back: false, offered: None };
+        let waiter = Waiter { asked: asked.clone(), ticket, gone, came_back: false, offered: None };
         self.waiters.insert(arrival, waiter);
-        Standing::Waits(waiting)
+        Queued::Waits(waiting)
     }
 
     /// Removes a token for good. Returns true if it was waiting.
     pub(super) fn leave(&mut self, token: Token) -> bool {
-        let stood = self.holds_a_place_for(token);
+        let stood = self.holds_a_ticket_for(token);
         if let Some(&arrival) = self.arrivals.get(&token) {
             self.remove(arrival);
         }
@@ -187,7 +187,7 @@ impl Queue {
 
     /// Removes all whose tickets have expired.
     pub(super) fn settle(&mut self, now: Moment) {
-        while let Some(&(gone, arrival)) = self.patience.first()
+        while let Some(&(gone, arrival)) = self.ticket_ttl.first()
             && gone <= now
         {
             self.remove(arrival);
@@ -222,8 +222,8 @@ impl Queue {
 
     fn refresh(&mut self, arrival: Arrival, gone: Moment) {
         if let Some(waiter) = self.waiters.get_mut(&arrival) {
-            self.patience.remove(&(waiter.gone, arrival));
-            self.patience.insert((gone, arrival));
+            self.ticket_ttl.remove(&(waiter.gone, arrival));
+            self.ticket_ttl.insert((gone, arrival));
             waiter.gone = gone;
         }
     }
@@ -248,7 +248,7 @@ impl Queue {
             },
         };
         self.arrivals.remove(&waiter.token());
-        self.patience.remove(&(waiter.gone, arrival));
+        self.ticket_ttl.remove(&(waiter.gone, arrival));
         if let Some((_, end)) = waiter.offered {
             self.offers.remove(&(end, arrival));
         }

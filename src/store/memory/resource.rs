@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::{
     core::{Fence, Moment, Owner, Token},
     store::{
-        Acquired, Acquisition, Announcement, CALLED_AT_MOST, Grant, Hold, Inbox, Inspection, NEXT_AT_MOST,
+        Acquired, Acquisition, CALLED_AT_MOST, Grant, Hold, Inbox, Inspection, NEXT_AT_MOST, Notification,
         Passed, Refusal, Released, Renewed, StoreError,
         memory::{
             holders::{Holders, Verdict},
-            queue::{Queue, Standing},
+            queue::{Queue, Queued},
             record::{Record, whole_millis},
             turn::Turn,
         },
@@ -66,8 +66,8 @@ impl Resource {
         if self.holders.extend(hold.token, ttl, now) { Renewed::Extended } else { Renewed::NotHeld }
     }
 
-    pub(super) fn release(&mut self, hold: &Hold, closed_for: Duration, turn: &mut Turn<'_>) -> Released {
-        let released = self.give_back(hold, closed_for, turn);
+    pub(super) fn release(&mut self, hold: &Hold, cooldown: Duration, turn: &mut Turn<'_>) -> Released {
+        let released = self.give_back(hold, cooldown, turn);
         self.hand_over(None, turn);
         released
     }
@@ -87,7 +87,7 @@ impl Resource {
         } else {
             self.acquire(to, turn)
         };
-        let own_place = u64::from(self.queue.holds_a_place_for(to.hold.token));
+        let own_place = u64::from(self.queue.holds_a_ticket_for(to.hold.token));
         Passed { released, acquired, others_wait: self.queue.len() > own_place }
     }
 
@@ -146,14 +146,14 @@ impl Resource {
     }
 
     /// Releases a hold or a queue ticket. It does not hand over yet what that makes free.
-    fn give_back(&mut self, hold: &Hold, closed_for: Duration, turn: &mut Turn<'_>) -> Released {
+    fn give_back(&mut self, hold: &Hold, cooldown: Duration, turn: &mut Turn<'_>) -> Released {
         self.look(turn);
         let now = turn.now;
         let held = self.holders.holds(hold.token);
         // Whoever brings the token of a hold may not know its owner.
         let owner = if held { self.holders.owner_of(hold.token) } else { hold.owner.clone() };
         if held {
-            self.holders.close(hold.token, now + whole_millis(closed_for));
+            self.holders.close(hold.token, now + whole_millis(cooldown));
             self.settle(now);
         }
         self.queue.leave(hold.token);
@@ -197,7 +197,7 @@ impl Resource {
                 left_over = true;
                 break;
             }
-            let (token, inbox) = (head.token(), head.place.inbox);
+            let (token, inbox) = (head.token(), head.ticket.inbox);
             let asks = asking == Some(token);
             if !asks && (self.queue.head_is_taken_for_dead() || !self.reaches_head(inbox, turn)) {
                 self.queue.set_head_aside(None);
@@ -221,9 +221,9 @@ impl Resource {
         if calls {
             self.call_the_roll(asking, turn);
         } else if left_over {
-            self.tell_who_is_next(asking, Announcement::GoOn, turn);
+            self.tell_who_is_next(asking, Notification::GoOn, turn);
         } else if to_others {
-            self.tell_who_is_next(asking, Announcement::Next, turn);
+            self.tell_who_is_next(asking, Notification::Next, turn);
         }
     }
 
@@ -231,7 +231,7 @@ impl Resource {
     /// subscriber, or it asks without one.
     fn reaches_head(&self, inbox: Inbox, turn: &Turn<'_>) -> bool {
         self.queue.head().is_some_and(|head| {
-            turn.announce(inbox, &Announcement::HandedOver(head.token())) || head.came_back
+            turn.announce(inbox, &Notification::HandedOver(head.token())) || head.came_back
         })
     }
 
@@ -239,7 +239,7 @@ impl Resource {
     fn call_the_roll(&mut self, asking: Option<Token>, turn: &Turn<'_>) {
         for waiter in self.queue.in_order_of_arrival().take(CALLED_AT_MOST) {
             if asking != Some(waiter.token()) {
-                turn.announce(waiter.place.inbox, &Announcement::GoOn(waiter.token()));
+                turn.announce(waiter.ticket.inbox, &Notification::GoOn(waiter.token()));
             }
         }
         self.queue.called(CALLED_AT_MOST);
@@ -247,14 +247,14 @@ impl Resource {
 
     /// Notifies the first waiter whose inbox has a subscriber, and the last waiter if its inbox is another one. One of
     /// them finds out if those who were handed the resource are dead.
-    fn tell_who_is_next(&self, asking: Option<Token>, tell: fn(Token) -> Announcement, turn: &Turn<'_>) {
+    fn tell_who_is_next(&self, asking: Option<Token>, tell: fn(Token) -> Notification, turn: &Turn<'_>) {
         let others = self.queue.in_order_of_arrival().filter(|waiter| asking != Some(waiter.token()));
         let mut others = others.take(NEXT_AT_MOST);
-        let told = others.find(|waiter| turn.announce(waiter.place.inbox, &tell(waiter.token())));
-        let told = told.map(|waiter| waiter.place.inbox);
+        let told = others.find(|waiter| turn.announce(waiter.ticket.inbox, &tell(waiter.token())));
+        let told = told.map(|waiter| waiter.ticket.inbox);
         let last = self.queue.last().filter(|last| asking != Some(last.token()));
-        if let Some(last) = last.filter(|last| told != Some(last.place.inbox)) {
-            turn.announce(last.place.inbox, &tell(last.token()));
+        if let Some(last) = last.filter(|last| told != Some(last.ticket.inbox)) {
+            turn.announce(last.ticket.inbox, &tell(last.token()));
         }
     }
 
@@ -267,13 +267,13 @@ impl Resource {
 
     /// Lets an acquisition wait, if it wants to and may.
     fn keep_out(&mut self, asked: &Acquisition, refusal: Refusal, turn: &mut Turn<'_>) -> Acquired {
-        let Some(place) = asked.place else {
+        let Some(ticket) = asked.ticket else {
             self.leave(asked.hold.token, turn);
             return Acquired::Refused(refusal);
         };
-        match self.queue.stand(asked, place, turn.now) {
-            Standing::Waits(ahead) => Acquired::Queued { refusal, ahead },
-            Standing::Full(waiters) => Acquired::Full { waiters },
+        match self.queue.enqueue(asked, ticket, turn.now) {
+            Queued::Waits(ahead) => Acquired::Queued { refusal, ahead },
+            Queued::Full(waiters) => Acquired::Full { waiters },
         }
     }
 }

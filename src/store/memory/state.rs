@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Bound, sync::Arc, time::Duration};
 use crate::{
     core::{Fence, Moment, ResourceName},
     store::{
-        Acquired, AcquiredAll, Acquisition, Hold, Instance, Listing, Recovered, Report, StoreError,
+        Acquired, AcquiredAll, Acquisition, Hold, Incarnation, Listing, Recovered, Report, StoreError,
         all::as_try,
         memory::{
             faults::Faults,
@@ -51,13 +51,13 @@ impl State {
         self.restarts += 1;
     }
 
-    pub(super) fn instance(&self, now: Moment) -> Instance {
-        Instance { id: self.restarts.to_string(), age: self.started.elapsed(now), durable: false }
+    pub(super) fn incarnation(&self, now: Moment) -> Incarnation {
+        Incarnation { id: self.restarts.to_string(), age: self.started.elapsed(now), durable: false }
     }
 
     pub(super) fn report(&self, now: Moment) -> Report {
         Report {
-            instance: self.instance(now),
+            incarnation: self.incarnation(now),
             recovered: self.recovered.clone(),
             last: Fence::new(self.last_fence),
             clock: turn::micros(now),
@@ -66,7 +66,7 @@ impl State {
 
     pub(super) fn teach(&mut self, lesson: &Recovered) {
         self.last_fence = self.last_fence.max(lesson.fence.get());
-        let before = self.recovered.take().filter(|before| before.instance == lesson.instance);
+        let before = self.recovered.take().filter(|before| before.incarnation == lesson.incarnation);
         let fence = before.map_or(lesson.fence, |before| before.fence.max(lesson.fence));
         self.recovered = Some(Recovered { fence, ..lesson.clone() });
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     core::{Fence, Moment},
-    store::{AHEAD_AT_MOST, Announcement, Inbox, STEPS_AT_MOST, memory::inboxes::Inboxes},
+    store::{AHEAD_AT_MOST, Inbox, Notification, STEPS_AT_MOST, memory::inboxes::Inboxes},
 };
 
 /// One verb's turn at the store.
@@ -58,8 +58,8 @@ impl<'a> Turn<'a> {
     }
 
     /// Sends a notification. Returns true if somebody is subscribed.
-    pub(super) fn announce(&self, inbox: Inbox, announcement: &Announcement) -> bool {
-        self.inboxes.announce(inbox, announcement)
+    pub(super) fn announce(&self, inbox: Inbox, notification: &Notification) -> bool {
+        self.inboxes.announce(inbox, notification)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
         quorum::{
             asking::{median, raise},
             core::Core,
-            ledger::{Debt, Granted},
+            ledger::{Granted, PendingRelease},
             node::{Ballot, Node},
             poll::Round,
             voting::{Attempt, said, tally},
@@ -42,10 +42,10 @@ pub(super) async fn acquire(
     let sent = core.now();
     let (number, expected) = core.ledger.begin(&asked, sent);
     let shortest = asked.iter().map(|asked| asked.ttl).min().unwrap_or_default();
-    let patience = core.options.patience_for(shortest);
-    let (first, clock) = (core.pace.propose(asked.len(), sent), Arc::default());
+    let timeouts = core.options.timeouts_for(shortest);
+    let (first, clock) = (core.fence_clock.propose(asked.len(), sent), Arc::default());
     let voted_twice = AtomicBool::new(false);
-    let attempt = Attempt { core, asked, number, expected, first, clock, sent, patience, voted_twice };
+    let attempt = Attempt { core, asked, number, expected, first, clock, sent, timeouts, voted_twice };
     let votes = attempt.votes().await;
     attempt.keep_pace(&votes);
     let mut answers: Vec<Answer> = attempt.requests().map(|which| attempt.count(&votes, which)).collect();
@@ -71,14 +71,14 @@ fn grant_of(answer: &Answer) -> Option<Grant> {
 impl Attempt {
     /// Feeds the clocks and the fences of the nodes into the next proposal.
     fn keep_pace(&self, votes: &Round<Ballot>) {
-        let pace = &self.core.pace;
+        let fence_clock = &self.core.fence_clock;
         match self.clock.load(Ordering::Relaxed) {
             0 => {}
-            clock => pace.follow(Fence::new(clock), self.sent),
+            clock => fence_clock.follow(Fence::new(clock), self.sent),
         }
         let fences = self.requests().flat_map(|which| votes.on(which).flatten().filter_map(Ballot::fence));
         if let Some(largest) = fences.max() {
-            pace.seen(largest);
+            fence_clock.seen(largest);
         }
     }
 
@@ -133,7 +133,7 @@ impl Attempt {
 
     fn no_quorum(&self, votes: &Round<Ballot>, which: usize, yes: usize) -> StoreError {
         let reason = |(node, ballot): (&Arc<Node>, Option<&Ballot>)| match ballot {
-            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met, server: None })),
+            None => Some(node.failure(StoreError::TimedOut { within: self.timeouts.met, server: None })),
             Some(Ballot::Abstains(error) | Ballot::Failed(error)) => Some(node.failure(error.clone())),
             Some(Ballot::Yes(_) | Ballot::No(_) | Ballot::Never(_)) => None,
         };
@@ -175,7 +175,7 @@ impl Attempt {
             tally.on_state()
         };
         raised
-            .gather(self.patience, |raised| (0..raises.len()).all(|at| verdict(raised, at) != Verdict::Open))
+            .gather(self.timeouts, |raised| (0..raises.len()).all(|at| verdict(raised, at) != Verdict::Open))
             .await;
         for (at, (which, _)) in raises.iter().enumerate() {
             if verdict(&raised, at) != Verdict::Yes {
@@ -190,7 +190,7 @@ impl Attempt {
 
     fn not_raised(&self, raised: &Round<Result<bool, StoreError>>, at: usize) -> StoreError {
         let reason = |(node, answer): (&Arc<Node>, Option<&Result<bool, StoreError>>)| match answer {
-            None => Some(node.failure(StoreError::TimedOut { within: self.patience.met, server: None })),
+            None => Some(node.failure(StoreError::TimedOut { within: self.timeouts.met, server: None })),
             Some(Err(error)) => Some(node.failure(error.clone())),
             Some(Ok(_)) => None,
         };
@@ -207,7 +207,7 @@ impl Attempt {
             let granted = Granted { asked: Arc::clone(asked), fence: grant.fence };
             if !self.core.ledger.grant(self.number, granted) {
                 let doing = "acquire: it was released or asked for again meanwhile".to_owned();
-                *answer = Err(StoreError::Lost { doing, source: None });
+                *answer = Err(StoreError::ReplyLost { doing, source: None });
             }
         }
     }
@@ -225,7 +225,7 @@ impl Attempt {
         for (which, grant) in granted.iter().enumerate() {
             for (node, ballot) in votes.on(which).enumerate() {
                 if let Some(ballot) = ballot.filter(|_| grant.is_none()) {
-                    self.owe(node, which, ballot);
+                    self.release_later(node, which, ballot);
                 }
             }
         }
@@ -246,7 +246,7 @@ impl Attempt {
                     }
                     // Not granted, or already over: it has ended, or was released, and this node may have executed the
                     // release first.
-                    _ => self.owe(node, which, ballot),
+                    _ => self.release_later(node, which, ballot),
                 }
             }
             self.raise_late(node, &raises).await;
@@ -291,7 +291,7 @@ impl Attempt {
 
     /// Queues the release of a hold that a ballot for a request without a grant may have left on its node. A ballot that
     /// was certainly not executed has left nothing, but a hold that an earlier attempt left there is pending again.
-    fn owe(&self, node: usize, which: usize, ballot: &Ballot) {
+    fn release_later(&self, node: usize, which: usize, ballot: &Ballot) {
         const FIRST_PAUSE: Duration = Duration::from_millis(50);
         let Acquisition { hold, ttl, .. } = &*self.asked[which];
         let failed = matches!(ballot, Ballot::Failed(_));
@@ -305,7 +305,8 @@ impl Attempt {
         }
         let now = self.core.now();
         let again = failed.then_some(FIRST_PAUSE);
-        let debt = Debt { hold: hold.clone(), opening: now, end: now + *ttl, attempt: self.number, again };
-        self.core.owe(node, debt);
+        let pending =
+            PendingRelease { hold: hold.clone(), opening: now, end: now + *ttl, attempt: self.number, again };
+        self.core.release_later(node, pending);
     }
 }

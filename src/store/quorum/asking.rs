@@ -29,7 +29,7 @@ pub(super) async fn vote(
         let (ballots, read) = node.vote(asked, first, &core.options).await;
         if let Some(read) = read {
             clock.fetch_max(read.get(), Ordering::Relaxed);
-            core.pace.at_least(read, core.now());
+            core.fence_clock.at_least(read, core.now());
         }
         ballots
     };
@@ -40,7 +40,7 @@ pub(super) async fn vote(
     let fit: Vec<_> =
         asked.iter().zip(&too_late).filter(|(_, late)| !**late).map(|(asked, _)| Arc::clone(asked)).collect();
     let mut ballots = vote(&fit).await.into_iter();
-    let given_back = || StoreError::Unavailable {
+    let reclaimed = || StoreError::Unavailable {
         reason: "what an earlier attempt left there is still being given back".to_owned(),
         source: None,
     };
@@ -48,7 +48,7 @@ pub(super) async fn vote(
     too_late
         .into_iter()
         .map(ballot)
-        .map(|ballot| ballot.unwrap_or_else(|| Ballot::Failed(given_back())))
+        .map(|ballot| ballot.unwrap_or_else(|| Ballot::Failed(reclaimed())))
         .collect()
 }
 

@@ -11,12 +11,12 @@ use crate::store::StoreError;
 
 /// The number of consecutive failed calls after which the circuit of a node opens.
 const FAILURES: u32 = 3;
-const FIRST_REST: Duration = Duration::from_millis(50);
-const LONGEST_REST: Duration = Duration::from_secs(1);
+const FIRST_OPEN: Duration = Duration::from_millis(50);
+const LONGEST_OPEN: Duration = Duration::from_secs(1);
 
 /// The circuit breaker of one node, fed by the results of its calls.
 #[derive(Debug, Default)]
-pub(super) struct Health(Mutex<State>);
+pub(super) struct CircuitBreaker(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -24,19 +24,19 @@ struct State {
     /// The time of its last answer, or of the first call after that. It counts only while calls are in flight.
     quiet_since: Option<Instant>,
     failures: u32,
-    rest: Duration,
-    rests_until: Option<Instant>,
+    open_for: Duration,
+    open_until: Option<Instant>,
 }
 
 /// A call in flight. A call that is dropped says nothing about the node.
 pub(super) struct UnderWay<'a> {
-    health: &'a Health,
+    breaker: &'a CircuitBreaker,
     /// True if the call is a probe that may close the circuit.
-    tries: bool,
+    is_probe: bool,
     ended: bool,
 }
 
-impl Health {
+impl CircuitBreaker {
     /// Admits a call, unless the node has been silent for longer than `silence` with calls in flight, or its circuit is
     /// open. When the open time is over, the circuit is half-open: one call is let through as a probe.
     pub(super) fn admit(&self, silence: Duration) -> Result<UnderWay<'_>, StoreError> {
@@ -46,14 +46,14 @@ impl Health {
         if let Some(quiet) = quiet.filter(|quiet| *quiet > silence) {
             return Err(left_alone(format!("it has been silent for {quiet:.0?}")));
         }
-        let Some(until) = state.rests_until else {
+        let Some(until) = state.open_until else {
             return Ok(self.begin(&mut state, false));
         };
         if now < until {
             return Err(left_alone(format!("{} calls failed in a row", state.failures)));
         }
         // The other calls wait for the result of this one.
-        state.rests_until = Some(now + state.rest);
+        state.open_until = Some(now + state.open_for);
         Ok(self.begin(&mut state, true))
     }
 
@@ -62,12 +62,12 @@ impl Health {
         self.begin(&mut self.state(), false)
     }
 
-    fn begin(&self, state: &mut State, tries: bool) -> UnderWay<'_> {
+    fn begin(&self, state: &mut State, is_probe: bool) -> UnderWay<'_> {
         if state.under_way == 0 {
             state.quiet_since = Some(Instant::now());
         }
         state.under_way += 1;
-        UnderWay { health: self, tries, ended: false }
+        UnderWay { breaker: self, is_probe, ended: false }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -79,15 +79,15 @@ impl Health {
 impl State {
     fn answered(&mut self, now: Instant) {
         self.quiet_since = Some(now);
-        (self.failures, self.rest, self.rests_until) = (0, Duration::ZERO, None);
+        (self.failures, self.open_for, self.open_until) = (0, Duration::ZERO, None);
     }
 
-    fn failed(&mut self, now: Instant, tried: bool) {
+    fn failed(&mut self, now: Instant, was_probe: bool) {
         self.failures = self.failures.saturating_add(1);
         // Calls that were in flight together fail together, which is no reason to keep the circuit open for longer.
-        if self.failures >= FAILURES && (tried || self.rests_until.is_none()) {
-            self.rest = (2 * self.rest).clamp(FIRST_REST, LONGEST_REST);
-            self.rests_until = Some(now + self.rest);
+        if self.failures >= FAILURES && (was_probe || self.open_until.is_none()) {
+            self.open_for = (2 * self.open_for).clamp(FIRST_OPEN, LONGEST_OPEN);
+            self.open_until = Some(now + self.open_for);
         }
     }
 }
@@ -100,9 +100,9 @@ impl UnderWay<'_> {
             return;
         }
         let now = Instant::now();
-        let mut state = self.health.state();
+        let mut state = self.breaker.state();
         if answers.iter().all(is_down) {
-            state.failed(now, self.tries);
+            state.failed(now, self.is_probe);
         } else {
             state.answered(now);
         }
@@ -114,7 +114,7 @@ impl UnderWay<'_> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            self.health.state().under_way -= 1;
+            self.breaker.state().under_way -= 1;
         }
     }
 }
@@ -122,7 +122,7 @@ impl Drop for UnderWay<'_> {
 fn is_down<T>(answer: &Result<T, StoreError>) -> bool {
     matches!(
         answer,
-        Err(StoreError::Unavailable { .. } | StoreError::TimedOut { .. } | StoreError::Lost { .. })
+        Err(StoreError::Unavailable { .. } | StoreError::TimedOut { .. } | StoreError::ReplyLost { .. })
     )
 }
 

@@ -11,8 +11,8 @@ use crate::{
         Certainty, Released, StoreError,
         quorum::{
             NodeFailure, QuorumOptions,
-            fence_clock::Pace,
-            ledger::{Debt, Ledger},
+            fence_clock::FenceClock,
+            ledger::{Ledger, PendingRelease},
             node::{Node, lost},
             recovery::Recovery,
         },
@@ -25,7 +25,7 @@ pub(super) struct Core {
     pub(super) options: QuorumOptions,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) ledger: Ledger,
-    pub(super) pace: Pace,
+    pub(super) fence_clock: FenceClock,
     pub(super) recovery: Recovery,
 }
 
@@ -44,8 +44,8 @@ impl Core {
     }
 
     /// Queues the release of a hold on a node. It is tried in the background until it is certain or the hold has ended.
-    pub(super) fn owe(self: &Arc<Self>, node: usize, debt: Debt) {
-        if self.ledger.owe(node, debt) {
+    pub(super) fn release_later(self: &Arc<Self>, node: usize, pending: PendingRelease) {
+        if self.ledger.release_later(node, pending) {
             tokio::spawn(work_off(Arc::clone(self), node));
         }
     }
@@ -59,14 +59,14 @@ impl Core {
 
     /// Queues the release once more after a pause, which doubles each time. A hold that was not held when it was released
     /// may belong to an acquisition that is still to be executed.
-    fn owe_later(self: &Arc<Self>, node: usize, debt: Debt) {
-        let Some(pause) = debt.again.filter(|pause| *pause < debt.end.remaining(self.now())) else {
+    fn owe_later(self: &Arc<Self>, node: usize, pending: PendingRelease) {
+        let Some(pause) = pending.again.filter(|pause| *pause < pending.end.remaining(self.now())) else {
             return;
         };
         let core = Arc::clone(self);
         tokio::spawn(async move {
             tokio::time::sleep(pause).await;
-            core.owe(node, Debt { again: Some(2 * pause), ..debt });
+            core.release_later(node, PendingRelease { again: Some(2 * pause), ..pending });
         });
     }
 }
@@ -76,28 +76,29 @@ async fn work_off(core: Arc<Core>, node: usize) {
     const AT_ONCE: usize = 256;
     const FIRST_PAUSE: Duration = Duration::from_millis(20);
     const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-    let (mut pause, mut taken) = (FIRST_PAUSE, Taken { core: &core, node, debts: Vec::new(), done: false });
+    let (mut pause, mut taken) = (FIRST_PAUSE, Taken { core: &core, node, pending: Vec::new(), done: false });
     loop {
         let now = core.now();
-        taken.debts = core.ledger.take(node, AT_ONCE, now);
-        if taken.debts.is_empty() {
+        taken.pending = core.ledger.take(node, AT_ONCE, now);
+        if taken.pending.is_empty() {
             taken.done = true;
             return;
         }
-        let debts = &taken.debts;
-        let releases: Vec<_> = debts.iter().map(|debt| (&debt.hold, debt.opening.remaining(now))).collect();
+        let pending = &taken.pending;
+        let releases: Vec<_> =
+            pending.iter().map(|pending| (&pending.hold, pending.opening.remaining(now))).collect();
         let to = &core.nodes[node];
-        let answers = to.insist(debts.len(), to.store.release_each(&releases)).await;
+        let answers = to.insist(pending.len(), to.store.release_each(&releases)).await;
         let failed = answers.iter().any(Result::is_err);
-        for (debt, answer) in std::mem::take(&mut taken.debts).into_iter().zip(answers) {
+        for (pending, answer) in std::mem::take(&mut taken.pending).into_iter().zip(answers) {
             match answer {
                 Ok(released) => {
-                    core.ledger.settled(node, &debt);
+                    core.ledger.settled(node, &pending);
                     if matches!(released, Released::NotHeld { .. }) {
-                        core.owe_later(node, debt);
+                        core.owe_later(node, pending);
                     }
                 }
-                Err(_) => core.ledger.failed(node, debt),
+                Err(_) => core.ledger.failed(node, pending),
             }
         }
         if failed {
@@ -112,14 +113,14 @@ async fn work_off(core: Arc<Core>, node: usize) {
 struct Taken<'a> {
     core: &'a Core,
     node: usize,
-    debts: Vec<Debt>,
+    pending: Vec<PendingRelease>,
     done: bool,
 }
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
         if !self.done {
-            self.core.ledger.abandon(self.node, std::mem::take(&mut self.debts));
+            self.core.ledger.abandon(self.node, std::mem::take(&mut self.pending));
         }
     }
 }

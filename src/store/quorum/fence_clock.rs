@@ -13,7 +13,7 @@ const LEAD: Duration = Duration::from_millis(5);
 
 /// The known clocks and fences of the nodes.
 #[derive(Debug, Default)]
-pub(super) struct Pace(Mutex<Known>);
+pub(super) struct FenceClock(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -24,7 +24,7 @@ struct Known {
     largest: u64,
 }
 
-impl Pace {
+impl FenceClock {
     /// Returns the fence for the first of `count` requests that are sent now; zero if no clock is known.
     pub(super) fn propose(&self, count: usize, now: Moment) -> Fence {
         let mut known = self.known();
@@ -83,27 +83,27 @@ mod tests {
 
     #[test]
     fn proposals_follow_the_clocks_at_the_pace_of_time_and_never_repeat_a_number() {
-        let pace = Pace::default();
-        assert_eq!(pace.propose(1, at(1_000)), Fence::new(0));
-        pace.follow(Fence::new(9_000_000), at(1_000));
-        assert_eq!(pace.propose(3, at(1_010)), Fence::new(9_015_000));
-        assert_eq!(pace.propose(1, at(1_010)), Fence::new(9_015_003));
-        pace.seen(Fence::new(9_900_000));
-        assert_eq!(pace.propose(1, at(1_010)), Fence::new(9_900_001));
-        assert_eq!(pace.propose(1, at(2_000)), Fence::new(10_005_000));
+        let fence_clock = FenceClock::default();
+        assert_eq!(fence_clock.propose(1, at(1_000)), Fence::new(0));
+        fence_clock.follow(Fence::new(9_000_000), at(1_000));
+        assert_eq!(fence_clock.propose(3, at(1_010)), Fence::new(9_015_000));
+        assert_eq!(fence_clock.propose(1, at(1_010)), Fence::new(9_015_003));
+        fence_clock.seen(Fence::new(9_900_000));
+        assert_eq!(fence_clock.propose(1, at(1_010)), Fence::new(9_900_001));
+        assert_eq!(fence_clock.propose(1, at(2_000)), Fence::new(10_005_000));
     }
 
     #[test]
     fn a_request_that_took_long_is_forgotten_slowly() {
-        let pace = Pace::default();
-        pace.follow(Fence::new(1_000_000), at(1_000));
+        let fence_clock = FenceClock::default();
+        fence_clock.follow(Fence::new(1_000_000), at(1_000));
         // The request took 30 ms to arrive.
-        pace.follow(Fence::new(1_130_000), at(1_100));
-        assert_eq!(pace.propose(1, at(1_200)), Fence::new(1_235_000));
+        fence_clock.follow(Fence::new(1_130_000), at(1_100));
+        assert_eq!(fence_clock.propose(1, at(1_200)), Fence::new(1_235_000));
         for turn in 2..4_000 {
-            pace.follow(Fence::new(turn * 100_000 + 1_000_000), at(turn * 100 + 1_000));
+            fence_clock.follow(Fence::new(turn * 100_000 + 1_000_000), at(turn * 100 + 1_000));
         }
-        let proposed = pace.propose(1, at(401_000)).get();
+        let proposed = fence_clock.propose(1, at(401_000)).get();
         assert!((401_005_000..401_005_300).contains(&proposed), "{proposed}");
     }
 }

@@ -24,11 +24,11 @@ async fn all<T: Send + 'static>(
         let answer = question(Arc::clone(&node.store)).map(|answer| vec![answer]);
         async move { node.insist(1, answer).await }.boxed()
     });
-    let patience = core.options.patience();
-    round.gather(patience, |_| false).await;
+    let timeouts = core.options.timeouts();
+    round.gather(timeouts, |_| false).await;
     let answered = round.on(0).flatten().flatten().count();
     if answered < core.needed() {
-        return Err(short(core, &round, 0, patience.met));
+        return Err(short(core, &round, 0, timeouts.met));
     }
     let silent = core.nodes.len() - answered;
     let enough = core.needed().saturating_sub(silent).max(1);

@@ -19,7 +19,7 @@ use crate::{
 const AFTER: Duration = Duration::from_secs(60);
 
 /// The largest number of pending releases of a node. Holds beyond it are left to their TTL.
-const MOST_DEBTS: usize = 10_000;
+const MOST_PENDING: usize = 10_000;
 
 #[derive(Debug)]
 pub(super) struct Ledger(Mutex<Books>);
@@ -31,7 +31,7 @@ struct Books {
     /// The owners that were granted a resource exclusively, with the tokens of their holds.
     owners: HashMap<(ResourceName, Owner), Vec<Token>>,
     sweep_at: usize,
-    owed: Vec<Owed>,
+    releases: Vec<NodeReleases>,
 }
 
 #[derive(Debug)]
@@ -50,10 +50,10 @@ pub(super) struct Granted {
 
 /// The pending releases of one node.
 #[derive(Debug, Default)]
-struct Owed {
-    debts: BTreeMap<Token, Debt>,
+struct NodeReleases {
+    pending: BTreeMap<Token, PendingRelease>,
     /// Pending releases whose token is wanted again, kept until it is known if the node was reached.
-    wanted: HashMap<Token, Debt>,
+    wanted: HashMap<Token, PendingRelease>,
     /// Tokens whose release may still be executed, and the time until which that is expected.
     on_their_way: HashMap<Token, Moment>,
     worked_off: bool,
@@ -61,7 +61,7 @@ struct Owed {
 
 /// A pending release: a hold that nobody wants any more.
 #[derive(Clone, Debug)]
-pub(super) struct Debt {
+pub(super) struct PendingRelease {
     pub(super) hold: Hold,
     /// The time at which its resource opens.
     pub(super) opening: Moment,
@@ -75,13 +75,13 @@ pub(super) struct Debt {
 
 impl Ledger {
     pub(super) fn new(nodes: usize) -> Self {
-        let owed = (0..nodes).map(|_| Owed::default()).collect();
+        let releases = (0..nodes).map(|_| NodeReleases::default()).collect();
         Self(Mutex::new(Books {
             attempts: 0,
             tokens: HashMap::new(),
             owners: HashMap::new(),
             sweep_at: 1_024,
-            owed,
+            releases,
         }))
     }
 
@@ -106,13 +106,13 @@ impl Ledger {
     /// releases back. Returns true for each whose release is already in flight, so that it is too late.
     pub(super) fn want_again(&self, node: usize, asked: &[Arc<Acquisition>], now: Moment) -> Vec<bool> {
         let mut books = self.books();
-        let owed = &mut books.owed[node];
+        let releases = &mut books.releases[node];
         let want = |asked: &Arc<Acquisition>| {
             let token = asked.hold.token;
-            if let Some(debt) = owed.debts.remove(&token) {
-                owed.wanted.insert(token, debt);
+            if let Some(pending) = releases.pending.remove(&token) {
+                releases.wanted.insert(token, pending);
             }
-            owed.on_their_way.get(&token).is_some_and(|end| *end > now)
+            releases.on_their_way.get(&token).is_some_and(|end| *end > now)
         };
         asked.iter().map(want).collect()
     }
@@ -188,8 +188,8 @@ impl Ledger {
     /// Queues the release of a hold on a node, unless a later attempt wants the hold. Returns true if the caller has to
     /// start the work.
     #[must_use]
-    pub(super) fn owe(&self, node: usize, debt: Debt) -> bool {
-        self.books().owe_unless_wanted(node, debt)
+    pub(super) fn release_later(&self, node: usize, pending: PendingRelease) -> bool {
+        self.books().owe_unless_wanted(node, pending)
     }
 
     /// Queues again, in the name of this attempt, what an earlier attempt left on a node that was not reached for this
@@ -197,47 +197,47 @@ impl Ledger {
     #[must_use]
     pub(super) fn owe_again(&self, node: usize, token: Token, attempt: u64) -> bool {
         let mut books = self.books();
-        let debt = books.owed[node].wanted.remove(&token);
-        debt.is_some_and(|debt| books.owe_unless_wanted(node, Debt { attempt, ..debt }))
+        let pending = books.releases[node].wanted.remove(&token);
+        pending.is_some_and(|pending| books.owe_unless_wanted(node, PendingRelease { attempt, ..pending }))
     }
 
     /// Takes up to `most` pending releases of a node. An empty result means that the work on that node is done.
-    pub(super) fn take(&self, node: usize, most: usize, now: Moment) -> Vec<Debt> {
+    pub(super) fn take(&self, node: usize, most: usize, now: Moment) -> Vec<PendingRelease> {
         let mut books = self.books();
-        let owed = &mut books.owed[node];
-        owed.debts.retain(|_, debt| debt.end > now);
-        owed.wanted.retain(|_, debt| debt.end > now);
-        owed.on_their_way.retain(|_, end| *end > now);
-        let due: Vec<Debt> = owed.debts.values().take(most).cloned().collect();
-        for debt in &due {
-            owed.debts.remove(&debt.hold.token);
-            owed.on_their_way.insert(debt.hold.token, debt.end + AFTER);
+        let releases = &mut books.releases[node];
+        releases.pending.retain(|_, pending| pending.end > now);
+        releases.wanted.retain(|_, pending| pending.end > now);
+        releases.on_their_way.retain(|_, end| *end > now);
+        let due: Vec<PendingRelease> = releases.pending.values().take(most).cloned().collect();
+        for pending in &due {
+            releases.pending.remove(&pending.hold.token);
+            releases.on_their_way.insert(pending.hold.token, pending.end + AFTER);
         }
-        owed.worked_off = !due.is_empty();
+        releases.worked_off = !due.is_empty();
         due
     }
 
     /// Settles a pending release: the node has answered it, and executes none that was sent before.
-    pub(super) fn settled(&self, node: usize, debt: &Debt) {
-        self.books().owed[node].on_their_way.remove(&debt.hold.token);
+    pub(super) fn settled(&self, node: usize, pending: &PendingRelease) {
+        self.books().releases[node].on_their_way.remove(&pending.hold.token);
     }
 
     /// Puts back a release that has failed and may still be executed. It stays in flight and is pending all the same.
-    pub(super) fn failed(&self, node: usize, debt: Debt) {
+    pub(super) fn failed(&self, node: usize, pending: PendingRelease) {
         let mut books = self.books();
-        let token = debt.hold.token;
-        match books.want(&debt) {
-            true => books.owed[node].wanted.insert(token, debt),
-            false => books.owed[node].debts.insert(token, debt),
+        let token = pending.hold.token;
+        match books.want(&pending) {
+            true => books.releases[node].wanted.insert(token, pending),
+            false => books.releases[node].pending.insert(token, pending),
         };
     }
 
     /// Stops the work on the pending releases of this node, and puts back those that were taken and are not settled.
-    pub(super) fn abandon(&self, node: usize, taken: Vec<Debt>) {
-        for debt in taken {
-            self.failed(node, debt);
+    pub(super) fn abandon(&self, node: usize, taken: Vec<PendingRelease>) {
+        for pending in taken {
+            self.failed(node, pending);
         }
-        self.books().owed[node].worked_off = false;
+        self.books().releases[node].worked_off = false;
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
@@ -278,27 +278,27 @@ impl Books {
         }
     }
 
-    fn want(&self, debt: &Debt) -> bool {
-        self.tokens.get(&debt.hold.token).is_some_and(|entry| entry.attempt > debt.attempt)
+    fn want(&self, pending: &PendingRelease) -> bool {
+        self.tokens.get(&pending.hold.token).is_some_and(|entry| entry.attempt > pending.attempt)
     }
 
     /// Queues a pending release, or sets it aside until the later attempt that wants its token has ended.
-    fn owe_unless_wanted(&mut self, node: usize, debt: Debt) -> bool {
-        if self.want(&debt) {
-            self.owed[node].wanted.insert(debt.hold.token, debt);
+    fn owe_unless_wanted(&mut self, node: usize, pending: PendingRelease) -> bool {
+        if self.want(&pending) {
+            self.releases[node].wanted.insert(pending.hold.token, pending);
             return false;
         }
-        self.owe(node, debt)
+        self.release_later(node, pending)
     }
 
-    fn owe(&mut self, node: usize, debt: Debt) -> bool {
-        let owed = &mut self.owed[node];
-        if owed.debts.len() >= MOST_DEBTS {
-            tracing::debug!(token = %debt.hold.token.prefix(), "a quorum owes too many releases; this one ends by itself");
+    fn release_later(&mut self, node: usize, pending: PendingRelease) -> bool {
+        let releases = &mut self.releases[node];
+        if releases.pending.len() >= MOST_PENDING {
+            tracing::debug!(token = %pending.hold.token.prefix(), "a quorum owes too many releases; this one ends by itself");
             return false;
         }
-        owed.debts.insert(debt.hold.token, debt);
-        !std::mem::replace(&mut owed.worked_off, true)
+        releases.pending.insert(pending.hold.token, pending);
+        !std::mem::replace(&mut releases.worked_off, true)
     }
 
     /// Removes tokens that ended unreleased, when there are twice as many as were left the last time.

@@ -23,18 +23,18 @@ use futures_util::{FutureExt, StreamExt, stream};
 
 use self::{
     core::{Core, in_background},
-    fence_clock::Pace,
+    fence_clock::FenceClock,
     ledger::Ledger,
     node::Node,
     recovery::Recovery,
 };
 pub use self::{failure::NodeFailure, options::QuorumOptions};
 use crate::{
-    core::{Invalid, Mode, ResourceName, exact},
+    core::{InvalidValue, Mode, ResourceName, exact},
     env::{Clock, SystemClock},
     store::{
-        Acquired, Acquisition, Announcements, Hold, Inbox, Inspection, Listing, Released, Renewed, Replies,
-        Reply, Safety, Store, StoreError,
+        Acquired, Acquisition, Durability, Hold, Inbox, Inspection, Listing, Notifications, Released,
+        Renewed, Replies, Reply, Store, StoreError,
     },
 };
 
@@ -53,7 +53,7 @@ use crate::{
 /// forgotten. It counts again when it has been up for [`max_ttl`](QuorumOptions::max_ttl) and was taught the largest
 /// fence known to a majority of nodes that have not forgotten. Without such a majority all nodes have to answer. A first
 /// start needs all nodes too, and [`fresh_start`](QuorumOptions::fresh_start) spares it the wait. A node whose
-/// [`Instance`](super::Instance) is durable counts at once after a restart, unless it has come back empty.
+/// [`Incarnation`](super::Incarnation) is durable counts at once after a restart, unless it has come back empty.
 ///
 /// Nodes without fences keep no record. They vote when they have been up for `max_ttl`, or by `fresh_start`.
 ///
@@ -83,11 +83,11 @@ impl QuorumStore {
     /// Creates a store on these nodes, each with the name that errors use for it. Nothing is sent.
     ///
     /// # Errors
-    /// [`Invalid`] when there are fewer than two nodes, two nodes have the same name, or an option is out of its bounds.
+    /// [`InvalidValue`] when there are fewer than two nodes, two nodes have the same name, or an option is out of its bounds.
     pub fn new(
         nodes: impl IntoIterator<Item = (String, Arc<dyn Store>)>,
         options: QuorumOptions,
-    ) -> Result<Self, Invalid> {
+    ) -> Result<Self, InvalidValue> {
         Self::with_clock(nodes, options, Arc::new(SystemClock))
     }
 
@@ -99,7 +99,7 @@ impl QuorumStore {
         nodes: impl IntoIterator<Item = (String, Arc<dyn Store>)>,
         options: QuorumOptions,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, Invalid> {
+    ) -> Result<Self, InvalidValue> {
         options.check()?;
         let nodes: Vec<_> = nodes.into_iter().map(|(name, store)| Arc::new(Node::new(name, store))).collect();
         let twice = nodes
@@ -107,11 +107,15 @@ impl QuorumStore {
             .enumerate()
             .find(|(at, node)| nodes[..*at].iter().any(|other| other.name == node.name));
         if let Some((_, node)) = twice {
-            return Err(Invalid::new("store.url", format_args!("{} twice", node.name), "each node once"));
+            return Err(InvalidValue::new(
+                "store.url",
+                format_args!("{} twice", node.name),
+                "each node once",
+            ));
         }
         if nodes.len() < 2 {
             let found = format_args!("a quorum of {}", nodes.len()).to_string();
-            return Err(Invalid::new("store.url", found, "2 or more nodes, better 3 or 5"));
+            return Err(InvalidValue::new("store.url", found, "2 or more nodes, better 3 or 5"));
         }
         if nodes.len() % 2 == 0 {
             tracing::warn!(
@@ -125,7 +129,7 @@ impl QuorumStore {
             options,
             clock,
             ledger,
-            pace: Pace::default(),
+            fence_clock: FenceClock::default(),
             recovery: Recovery::default(),
         })))
     }
@@ -184,8 +188,8 @@ impl Store for QuorumStore {
         async move { only(self.renew_together(&[(hold, ttl)]).await) }.boxed()
     }
 
-    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
-        async move { only(self.release_together(&[(hold, closed_for)]).await) }.boxed()
+    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
+        async move { only(self.release_together(&[(hold, cooldown)]).await) }.boxed()
     }
 
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
@@ -216,7 +220,7 @@ impl Store for QuorumStore {
         inspect::force_release(&self.0, resource).boxed()
     }
 
-    fn listen(&self, _: &Inbox) -> Announcements {
+    fn listen(&self, _: &Inbox) -> Notifications {
         stream::empty().boxed()
     }
 
@@ -225,8 +229,8 @@ impl Store for QuorumStore {
         format!("a quorum of {}: {}", nodes.len(), nodes.join("; "))
     }
 
-    fn safety(&self) -> Safety {
-        Safety::Majority { nodes: self.0.needed(), of: self.0.nodes.len() }
+    fn durability(&self) -> Durability {
+        Durability::Majority { nodes: self.0.needed(), of: self.0.nodes.len() }
     }
 }
 

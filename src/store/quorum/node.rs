@@ -11,10 +11,10 @@ use std::{
 use crate::{
     core::{Fence, abstains_for},
     store::{
-        Acquired, Acquisition, Grant, Instance, Paced, Recovered, Refusal, Store, StoreError,
+        Acquired, AcquiredFrom, Acquisition, Grant, Incarnation, Recovered, Refusal, Store, StoreError,
         quorum::{
             NodeFailure, QuorumOptions,
-            circuit_breaker::{Health, UnderWay},
+            circuit_breaker::{CircuitBreaker, UnderWay},
         },
     },
 };
@@ -26,7 +26,7 @@ pub(super) struct Node {
     first: OnceLock<String>,
     /// Set once a call to the node has ended, with or without success.
     met: AtomicBool,
-    health: Health,
+    breaker: CircuitBreaker,
 }
 
 /// The ballot of a node on an acquisition.
@@ -62,7 +62,13 @@ impl Ballot {
 
 impl Node {
     pub(super) fn new(name: String, store: Arc<dyn Store>) -> Self {
-        Self { name, store, first: OnceLock::new(), met: AtomicBool::new(false), health: Health::default() }
+        Self {
+            name,
+            store,
+            first: OnceLock::new(),
+            met: AtomicBool::new(false),
+            breaker: CircuitBreaker::default(),
+        }
     }
 
     pub(super) fn failure(&self, error: StoreError) -> NodeFailure {
@@ -101,7 +107,7 @@ impl Node {
         count: usize,
         call: impl Future<Output = Vec<Result<T, StoreError>>>,
     ) -> Vec<Result<T, StoreError>> {
-        let under_way = self.health.watch();
+        let under_way = self.breaker.watch();
         let answers = counted(count, call.await);
         under_way.ended(&answers);
         self.meet();
@@ -110,7 +116,7 @@ impl Node {
 
     fn admit(&self, options: &QuorumOptions) -> Result<UnderWay<'_>, StoreError> {
         let silence = options.silence();
-        self.health.admit(if self.is_new() { silence.max(options.connect_timeout) } else { silence })
+        self.breaker.admit(if self.is_new() { silence.max(options.connect_timeout) } else { silence })
     }
 
     /// Requests all of these as tries, with fences from `first` on. Grants count only if the node has recovered. That is
@@ -126,7 +132,7 @@ impl Node {
             Ok(under_way) => under_way,
             Err(error) => return (asked.iter().map(|_| Ballot::Failed(error.clone())).collect(), None),
         };
-        let Paced { answers, clock, recovered } = self.store.acquire_each_from(asked, first).await;
+        let AcquiredFrom { answers, clock, recovered } = self.store.acquire_each_from(asked, first).await;
         let answers = counted(asked.len(), answers);
         under_way.ended(&answers);
         let granted = |answer: &Result<Acquired, _>| matches!(answer, Ok(Acquired::Granted(_)));
@@ -139,8 +145,8 @@ impl Node {
     }
 
     /// Returns true if this is the first incarnation that was met.
-    pub(super) fn is_first(&self, instance: &Instance) -> bool {
-        *self.first.get_or_init(|| instance.id.clone()) == instance.id
+    pub(super) fn is_first(&self, incarnation: &Incarnation) -> bool {
+        *self.first.get_or_init(|| incarnation.id.clone()) == incarnation.id
     }
 
     /// Returns what the node certainly has not forgotten; an error if it may have forgotten anything.
@@ -149,12 +155,12 @@ impl Node {
         recovered: Option<Recovered>,
         options: &QuorumOptions,
     ) -> Result<Memory, StoreError> {
-        let instance = self.store.instance().await?;
-        let is_first = self.is_first(&instance);
-        match recovered.filter(|recovered| instance.has_recovered(Some(recovered))) {
+        let incarnation = self.store.incarnation().await?;
+        let is_first = self.is_first(&incarnation);
+        match recovered.filter(|recovered| incarnation.has_recovered(Some(recovered))) {
             Some(recovered) => Ok(Memory::Fences(recovered)),
             None if options.fresh_start && is_first => Ok(Memory::Leases),
-            None => old_enough(&instance, options).map(|()| Memory::Leases),
+            None => old_enough(&incarnation, options).map(|()| Memory::Leases),
         }
     }
 }
@@ -190,12 +196,12 @@ fn ballot(answer: Result<Acquired, StoreError>, memory: &Result<Memory, StoreErr
     }
 }
 
-fn old_enough(instance: &Instance, options: &QuorumOptions) -> Result<(), StoreError> {
-    let left = abstains_for(instance.age, options.max_ttl);
+fn old_enough(incarnation: &Incarnation, options: &QuorumOptions) -> Result<(), StoreError> {
+    let left = abstains_for(incarnation.age, options.max_ttl);
     if left.is_zero() {
         return Ok(());
     }
-    let age = instance.age;
+    let age = incarnation.age;
     let reason = format!(
         "started {age:.0?} ago, it may have forgotten leases and does not vote for another {left:.0?}"
     );
@@ -218,7 +224,7 @@ fn counted<T>(count: usize, answers: Vec<Result<T, StoreError>>) -> Vec<Result<T
 }
 
 pub(super) fn lost(doing: String) -> StoreError {
-    StoreError::Lost { doing, source: None }
+    StoreError::ReplyLost { doing, source: None }
 }
 
 impl fmt::Debug for Node {

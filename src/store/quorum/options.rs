@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::core::{Invalid, exact};
+use crate::core::{InvalidValue, exact};
 
 /// The settings by which a [`QuorumStore`](super::QuorumStore) uses its nodes.
 ///
@@ -43,7 +43,7 @@ impl Default for QuorumOptions {
 }
 
 impl QuorumOptions {
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub(super) fn check(&self) -> Result<(), InvalidValue> {
         let Self { node_timeout, connect_timeout, max_ttl, fresh_start: _ } = self;
         let millisecond = Duration::from_millis(1);
         let bounds = [
@@ -53,7 +53,7 @@ impl QuorumOptions {
         ];
         for (field, value, least, most) in bounds {
             if !(least..=most).contains(value) {
-                return Err(Invalid::new(
+                return Err(InvalidValue::new(
                     field,
                     exact(*value),
                     format!("{} to {}", exact(least), exact(most)),
@@ -69,34 +69,34 @@ impl QuorumOptions {
     }
 
     /// Returns the timeouts for answers of nodes.
-    pub(super) fn patience(&self) -> Patience {
-        Patience { met: self.node_timeout, new: self.connect_timeout.max(self.node_timeout) }
+    pub(super) fn timeouts(&self) -> Timeouts {
+        Timeouts { met: self.node_timeout, new: self.connect_timeout.max(self.node_timeout) }
     }
 
     /// Returns the timeouts for a request that concerns a lease of this TTL.
-    pub(super) fn patience_for(&self, ttl: Duration) -> Patience {
+    pub(super) fn timeouts_for(&self, ttl: Duration) -> Timeouts {
         let met = self.node_timeout.min(ttl / 20).max(Duration::from_millis(1));
-        Patience { met, new: self.connect_timeout.min(ttl / 4).max(met) }
+        Timeouts { met, new: self.connect_timeout.min(ttl / 4).max(met) }
     }
 
     /// Returns the timeouts for the renewal of a lease that has this time left. An attempt that gives up early would only
     /// be made again, while the lease is valid either way.
-    pub(super) fn patience_with(&self, left: Duration) -> Patience {
+    pub(super) fn timeouts_with(&self, left: Duration) -> Timeouts {
         let met = self.connect_timeout.min(left / 4).max(Duration::from_millis(1));
-        Patience { met, new: met }
+        Timeouts { met, new: met }
     }
 }
 
 /// The timeouts for answers of nodes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct Timeouts {
     /// The timeout for nodes that have answered before, or failed.
     pub(super) met: Duration,
     /// The timeout for nodes that have yet to be connected.
     pub(super) new: Duration,
 }
 
-impl Patience {
+impl Timeouts {
     /// Returns the timeouts that are left after `spent`: `new` is reduced by it, and `met` is capped at the reduced
     /// `new`.
     pub(super) fn left(self, spent: Duration) -> Self {

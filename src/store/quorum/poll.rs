@@ -5,7 +5,7 @@ use std::{pin::pin, sync::Arc};
 use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::time::{Instant, sleep_until};
 
-use crate::store::quorum::{node::Node, options::Patience};
+use crate::store::quorum::{node::Node, options::Timeouts};
 
 /// The questions to every node, and the answers so far. Each node answers all questions of the round together.
 pub(super) struct Round<T> {
@@ -29,9 +29,9 @@ impl<T: 'static> Round<T> {
     }
 
     /// Waits until there are enough answers, all nodes have answered, or the time is over.
-    pub(super) async fn gather(&mut self, patience: Patience, enough: impl Fn(&Self) -> bool) {
+    pub(super) async fn gather(&mut self, timeouts: Timeouts, enough: impl Fn(&Self) -> bool) {
         let started = Instant::now();
-        let mut over = pin!(sleep_until(started + patience.met));
+        let mut over = pin!(sleep_until(started + timeouts.met));
         let mut only_new = false;
         while !enough(self) && (!only_new || self.awaits_a_new_node()) {
             tokio::select! {
@@ -45,7 +45,7 @@ impl<T: 'static> Round<T> {
                         return;
                     }
                     only_new = true;
-                    over.as_mut().reset(started + patience.new);
+                    over.as_mut().reset(started + timeouts.new);
                 }
             }
         }

@@ -98,19 +98,19 @@ async fn teach(core: &Core) -> Result<bool, NotYet> {
     let mut round = Round::ask(&core.nodes, |_, node| {
         async move { node.insist(1, node.store.report().map(|report| vec![report])).await }.boxed()
     });
-    let knowing = |report: &Report| report.instance.has_recovered(report.recovered.as_ref());
+    let knowing = |report: &Report| report.incarnation.has_recovered(report.recovered.as_ref());
     let enough = |round: &Round<Result<Report, StoreError>>| {
         let told = || round.on(0).flatten().flatten();
         told().filter(|report| knowing(report)).count() >= core.needed()
             && told().any(|report| !knowing(report))
     };
-    round.gather(core.options.patience(), enough).await;
+    round.gather(core.options.timeouts(), enough).await;
     let reports: Vec<Option<Report>> =
         round.on(0).map(|answer| answer.and_then(|answer| answer.as_ref().ok()).cloned()).collect();
     let spent = asked.elapsed(core.now());
     // A deployment in which this client has noticed a restart is not at its first start.
     let first = |(node, report): (&Arc<Node>, &Option<Report>)| {
-        report.as_ref().is_none_or(|report| node.is_first(&report.instance))
+        report.as_ref().is_none_or(|report| node.is_first(&report.incarnation))
     };
     let fresh_start = core.options.fresh_start && core.nodes.iter().zip(&reports).all(first);
     let lessons = lessons(&reports, spent, core.options.max_ttl, fresh_start)?;

@@ -12,9 +12,9 @@ use crate::{
         quorum::{
             asking::median,
             core::Core,
-            ledger::Debt,
+            ledger::PendingRelease,
             node::{Ballot, Node},
-            options::Patience,
+            options::Timeouts,
             poll::Round,
         },
     },
@@ -79,8 +79,8 @@ pub(super) fn short<T: 'static>(
 }
 
 /// Waits until the answers of the nodes decide each question.
-async fn decide<T: Held + 'static>(round: &mut Round<Said<T>>, questions: usize, patience: Patience) {
-    round.gather(patience, |round| (0..questions).all(|which| verdict(round, which) != Verdict::Open)).await;
+async fn decide<T: Held + 'static>(round: &mut Round<Said<T>>, questions: usize, timeouts: Timeouts) {
+    round.gather(timeouts, |round| (0..questions).all(|which| verdict(round, which) != Verdict::Open)).await;
 }
 
 /// Renews on every node. A node that lost the lease is repaired. The repair does not count as a vote, since somebody else
@@ -99,12 +99,12 @@ pub(super) async fn renew(
         }
         .boxed()
     });
-    let patience = patience(&core, &renewals, sent);
-    decide(&mut round, renewals.len(), patience).await;
+    let timeouts = timeouts(&core, &renewals, sent);
+    decide(&mut round, renewals.len(), timeouts).await;
     let answer = |which| match verdict(&round, which) {
         Verdict::Yes => Ok(Renewed::Extended),
         Verdict::No => Ok(Renewed::NotHeld),
-        Verdict::Open | Verdict::Short => Err(short(&core, &round, which, patience.met)),
+        Verdict::Open | Verdict::Short => Err(short(&core, &round, which, timeouts.met)),
     };
     let answers: Vec<_> = (0..renewals.len()).map(answer).collect();
     let extended: Vec<bool> = answers.iter().map(|answer| matches!(answer, Ok(Renewed::Extended))).collect();
@@ -131,13 +131,13 @@ pub(super) async fn renew(
 }
 
 /// Returns the timeout of a renewal: a share of the time that is left of the lease that ends first.
-fn patience(core: &Core, renewals: &[(Hold, Duration)], now: Moment) -> Patience {
+fn timeouts(core: &Core, renewals: &[(Hold, Duration)], now: Moment) -> Timeouts {
     let left = |(hold, ttl): &(Hold, Duration)| match core.ledger.end(hold.token) {
-        Some(end) => core.options.patience_with(end.remaining(now).min(*ttl)),
-        None => core.options.patience_for(*ttl),
+        Some(end) => core.options.timeouts_with(end.remaining(now).min(*ttl)),
+        None => core.options.timeouts_for(*ttl),
     };
-    let usual = core.options.patience();
-    let shortest = renewals.iter().map(left).min_by_key(|patience| patience.met);
+    let usual = core.options.timeouts();
+    let shortest = renewals.iter().map(left).min_by_key(|timeouts| timeouts.met);
     shortest.unwrap_or(usual)
 }
 
@@ -163,7 +163,10 @@ async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
     if !core.ledger.holds(hold.token, core.now()) {
         // The lease was released, or has ended, while it was being repaired.
         let (now, attempt) = (core.now(), core.ledger.forget([]));
-        core.owe(which, Debt { hold, opening: now, end: now + ttl, attempt, again: None });
+        core.release_later(
+            which,
+            PendingRelease { hold, opening: now, end: now + ttl, attempt, again: None },
+        );
     }
 }
 
@@ -178,22 +181,22 @@ pub(super) async fn release(
     let mut round = Round::ask(&core.nodes, |_, node| {
         let (core, releases) = (Arc::clone(&core), Arc::clone(&releases));
         async move {
-            let releases: Vec<_> = releases.iter().map(|(hold, closed_for)| (hold, *closed_for)).collect();
+            let releases: Vec<_> = releases.iter().map(|(hold, cooldown)| (hold, *cooldown)).collect();
             node.ask(releases.len(), &core.options, node.store.release_each(&releases)).await
         }
         .boxed()
     });
-    let patience = core.options.patience();
-    decide(&mut round, releases.len(), patience).await;
-    drop(reply.send((0..releases.len()).map(|which| released(&core, &round, which, patience.met)).collect()));
-    let owe = |node, which: usize| {
-        let (hold, closed_for) = releases[which].clone();
-        core.owe(
+    let timeouts = core.options.timeouts();
+    decide(&mut round, releases.len(), timeouts).await;
+    drop(reply.send((0..releases.len()).map(|which| released(&core, &round, which, timeouts.met)).collect()));
+    let release_later = |node, which: usize| {
+        let (hold, cooldown) = releases[which].clone();
+        core.release_later(
             node,
-            Debt {
+            PendingRelease {
                 hold,
-                opening: sent + closed_for,
-                end: sent + closed_for + TRIED_FOR,
+                opening: sent + cooldown,
+                end: sent + cooldown + TRIED_FOR,
                 attempt,
                 again: None,
             },
@@ -201,12 +204,12 @@ pub(super) async fn release(
     };
     for which in 0..releases.len() {
         for (node, _) in round.on(which).enumerate().filter(|(_, answer)| matches!(answer, Some(Err(_)))) {
-            owe(node, which);
+            release_later(node, which);
         }
     }
     while let Some((node, answers)) = round.late().await {
         for (which, _) in answers.iter().enumerate().filter(|(_, answer)| answer.is_err()) {
-            owe(node, which);
+            release_later(node, which);
         }
     }
 }
@@ -235,11 +238,11 @@ pub(super) async fn is_held(core: &Core, hold: &Hold) -> Result<bool, StoreError
         let hold = hold.clone();
         async move { node.insist(1, node.store.is_held(&hold).map(|held| vec![held])).await }.boxed()
     });
-    let patience = core.options.patience();
-    decide(&mut round, 1, patience).await;
+    let timeouts = core.options.timeouts();
+    decide(&mut round, 1, timeouts).await;
     match verdict(&round, 0) {
         Verdict::Yes => Ok(true),
         Verdict::No => Ok(false),
-        Verdict::Open | Verdict::Short => Err(short(core, &round, 0, patience.met)),
+        Verdict::Open | Verdict::Short => Err(short(core, &round, 0, timeouts.met)),
     }
 }

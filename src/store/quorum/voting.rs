@@ -15,7 +15,7 @@ use crate::{
     core::{Fence, Moment, Tally, Verdict},
     store::{
         Acquisition, Hold,
-        quorum::{asking::vote, core::Core, node::Ballot, options::Patience, poll::Round, recovery},
+        quorum::{asking::vote, core::Core, node::Ballot, options::Timeouts, poll::Round, recovery},
     },
 };
 
@@ -31,7 +31,7 @@ pub(super) struct Attempt {
     /// The latest clock reading of any node, in µs.
     pub(super) clock: Arc<AtomicU64>,
     pub(super) sent: Moment,
-    pub(super) patience: Patience,
+    pub(super) timeouts: Timeouts,
     /// Set when nodes recovered meanwhile and all were asked again.
     pub(super) voted_twice: AtomicBool,
 }
@@ -68,7 +68,7 @@ impl Attempt {
     /// Returns the votes of the nodes. Votes again if nodes that abstained have recovered in time and are needed.
     pub(super) async fn votes(&self) -> Round<Ballot> {
         let voted = Instant::now();
-        let votes = self.gathered(self.patience).await;
+        let votes = self.gathered(self.timeouts).await;
         if !self.requests().any(|which| abstentions(&votes, which) > 0) {
             return votes;
         }
@@ -77,12 +77,12 @@ impl Attempt {
             let yes = tally(&votes, which).yes_votes();
             yes < self.core.needed() && yes + abstentions(&votes, which) >= self.core.needed()
         };
-        let left = self.patience.left(voted.elapsed());
+        let left = self.timeouts.left(voted.elapsed());
         if self.requests().any(short) && recovery::recovered(&self.core, voted, left.new).await {
             let abstained = self.abstained(&votes);
             self.voted_twice.store(true, Ordering::Relaxed);
-            if self.take_back(&abstained, self.patience.left(voted.elapsed())).await {
-                return self.gathered(self.patience.left(voted.elapsed())).await;
+            if self.take_back(&abstained, self.timeouts.left(voted.elapsed())).await {
+                return self.gathered(self.timeouts.left(voted.elapsed())).await;
             }
         }
         votes
@@ -101,7 +101,7 @@ impl Attempt {
 
     /// Releases, before the next vote, what nodes granted before they had recovered, since those grants never count.
     /// Returns true if all releases are certain. One that is executed later could undo the next vote.
-    async fn take_back(&self, holds: &[Vec<Hold>], patience: Patience) -> bool {
+    async fn take_back(&self, holds: &[Vec<Hold>], timeouts: Timeouts) -> bool {
         let mut released = Round::ask(&self.core.nodes, |which, node| {
             let holds = holds[which].clone();
             async move {
@@ -113,14 +113,14 @@ impl Attempt {
             }
             .boxed()
         });
-        released.gather(patience, |_| false).await;
+        released.gather(timeouts, |_| false).await;
         let answered: usize = released.into_answers().filter(Result::is_ok).count();
         answered == holds.iter().flatten().count()
     }
 
-    async fn gathered(&self, patience: Patience) -> Round<Ballot> {
+    async fn gathered(&self, timeouts: Timeouts) -> Round<Ballot> {
         let mut votes = self.vote();
-        votes.gather(patience, |votes| self.requests().all(|which| self.is_decided(votes, which))).await;
+        votes.gather(timeouts, |votes| self.requests().all(|which| self.is_decided(votes, which))).await;
         votes
     }
 

@@ -12,21 +12,21 @@ use redis::Value;
 use crate::{
     core::Fence,
     store::{
-        Acquired, Acquisition, Hold, Paced, Recovered, Renewed, Store, StoreError,
+        Acquired, AcquiredFrom, Acquisition, Hold, Recovered, Renewed, Store, StoreError,
         redis::{
             RedisStore,
             replicas::{self, Confirmed, Shortfall},
             store::weight,
-            wire::{batch, decode, lessons, script_call::Call},
+            wire::{batch, decode, lessons, script_call::ScriptCall},
         },
     },
 };
 
 impl RedisStore {
     /// Sends a call that grants or renews.
-    pub(super) async fn send_counting(&self, call: &Call) -> Result<Confirmed, StoreError> {
+    pub(super) async fn send_counting(&self, call: &ScriptCall) -> Result<Confirmed, StoreError> {
         match &self.replicas {
-            None => self.servers.send(call).await.map(Confirmed::from),
+            None => self.topology.send(call).await.map(Confirmed::from),
             Some(replicas) => replicas.send(call).await,
         }
     }
@@ -56,7 +56,7 @@ impl RedisStore {
     ) -> Vec<Result<Acquired, StoreError>> {
         batch::until_served(asked, |open| async move {
             let asked: Vec<_> = open.requests.into_iter().map(Borrow::borrow).collect();
-            let call = self.caller.acquire(&asked);
+            let call = self.encoder.acquire(&asked);
             let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
             self.acquired(&asked, answered, shortfall).await
         })
@@ -64,7 +64,7 @@ impl RedisStore {
     }
 
     /// Runs [`Store::acquire_each_from`], on one server and in the full layout.
-    pub(super) async fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Paced {
+    pub(super) async fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> AcquiredFrom {
         let calls = batch::split(asked, |asked| weight(asked));
         let mut first = first.get();
         let mut answered = Vec::with_capacity(calls.len());
@@ -83,16 +83,20 @@ impl RedisStore {
         }
         let clock = answered.iter().filter_map(|paced| paced.clock).max();
         let recovered = common(answered.iter().map(|paced| paced.recovered.clone()));
-        Paced { answers: answered.into_iter().flat_map(|paced| paced.answers).collect(), clock, recovered }
+        AcquiredFrom {
+            answers: answered.into_iter().flat_map(|paced| paced.answers).collect(),
+            clock,
+            recovered,
+        }
     }
 
-    async fn acquire_in_calls_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> Paced {
+    async fn acquire_in_calls_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> AcquiredFrom {
         let clocks = Mutex::new(Vec::new());
         let answers = batch::until_served(asked, |open| {
             let (clocks, first) = (&clocks, first.get().saturating_add(open.ahead()));
             async move {
                 let asked: Vec<_> = open.requests.into_iter().map(Borrow::borrow).collect();
-                let call = self.caller.acquire_from(&asked, Fence::new(first));
+                let call = self.encoder.acquire_from(&asked, Fence::new(first));
                 let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
                 let (answered, clock) = match answered.and_then(lessons::with_clock) {
                     Ok((answered, clock, recovered)) => (Ok(answered), (Some(clock), recovered)),
@@ -109,7 +113,7 @@ impl RedisStore {
             .unwrap_or_else(PoisonError::into_inner)
             .into_iter()
             .unzip::<_, _, Vec<_>, Vec<_>>();
-        Paced { answers, clock: clocks.into_iter().flatten().max(), recovered: common(recovered) }
+        AcquiredFrom { answers, clock: clocks.into_iter().flatten().max(), recovered: common(recovered) }
     }
 
     /// Returns the answers to the requests of one call. Grants that replicas did not confirm are released.
@@ -150,7 +154,7 @@ impl RedisStore {
     ) -> Vec<Result<Renewed, StoreError>> {
         batch::until_served(renewals, |open| async move {
             let renewals = open.requests;
-            let call = self.caller.renew(&renewals);
+            let call = self.encoder.renew(&renewals);
             let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
             decode::each(answered, renewals.len(), |_, answer| match (decode::renewed(answer)?, &shortfall) {
                 (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),

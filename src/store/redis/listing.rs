@@ -13,17 +13,17 @@ use crate::{
             Layout,
             net::{
                 connection::{Connection, Request},
-                topology::Servers,
+                topology::Topology,
             },
-            wire::{decode, encoder::Caller, keys, plain},
+            wire::{decode, encoder::Encoder, keys, plain},
         },
     },
 };
 
 /// Lists the resources that are not free and whose name starts like this: at most `limit`, in order of name.
 pub(super) async fn list(
-    servers: &Servers,
-    caller: &Caller,
+    topology: &Topology,
+    encoder: &Encoder,
     response_timeout: Duration,
     start: &[u8],
     limit: usize,
@@ -32,8 +32,8 @@ pub(super) async fn list(
     const STEPS: u32 = 10;
     let give_up = Instant::now() + STEPS * response_timeout;
     let mut found = Found { names: BTreeSet::new(), limit, complete: true };
-    for server in servers.each().await? {
-        let scan = Scan::new(caller.layout(), caller.prefix(), start);
+    for server in topology.each().await? {
+        let scan = Scan::new(encoder.layout(), encoder.prefix(), start);
         list_on(&server, scan, give_up, &mut found).await?;
     }
     Ok(Listing { resources: found.names.into_iter().collect(), complete: found.complete })

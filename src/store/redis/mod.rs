@@ -17,15 +17,15 @@ pub use self::net::{
     tls::TlsFiles,
 };
 use self::{
-    net::{incarnation::Known, topology::Servers},
+    net::{incarnation::Known, topology::Topology},
     replicas::Replicas,
-    wire::{encoder::Caller, scripts},
+    wire::{encoder::Encoder, scripts},
 };
 #[cfg(any(doc, test))]
 use crate::store::Store;
 #[cfg(doc)]
 use crate::store::StoreError;
-use crate::{core::Invalid, store::Hold};
+use crate::{core::InvalidValue, store::Hold};
 
 /// Locks on one Redis or Valkey server, on the master that sentinels name, or on a cluster.
 ///
@@ -50,7 +50,7 @@ use crate::{core::Invalid, store::Hold};
 /// different slots are not acquired at one moment ([`Store::acquire_all`]).
 ///
 /// # A full server
-/// At `maxmemory` an acquisition is [`StoreError::Full`], unless it holds or waits already, or goes out in one call with
+/// At `maxmemory` an acquisition is [`StoreError::OutOfMemory`], unless it holds or waits already, or goes out in one call with
 /// one that does. Renewing, releasing and handing over still work.
 ///
 /// # Rights
@@ -75,10 +75,10 @@ use crate::{core::Invalid, store::Hold};
 /// `<prefix>:inbox:*`. A client that releases needs the right to publish there; without it the hand-over happens all
 /// the same, but nobody is notified.
 pub struct RedisStore {
-    servers: Servers,
+    topology: Topology,
     /// The sender of grants and renewals, if replicas must confirm them.
     replicas: Option<Replicas>,
-    caller: Caller,
+    encoder: Encoder,
     known: Known,
     response_timeout: Duration,
     /// The URL without user and password.
@@ -97,42 +97,43 @@ impl RedisStore {
     /// over TLS. In these URLs `/`, `?`, `#` and `@` within a user or a password are written `%2F`, `%3F`, `%23` and `%40`.
     ///
     /// # Errors
-    /// [`Invalid`] if the URL is none of these. The error shows no password.
-    pub fn open(url: &str) -> Result<Self, Invalid> {
+    /// [`InvalidValue`] if the URL is none of these. The error shows no password.
+    pub fn open(url: &str) -> Result<Self, InvalidValue> {
         Self::with_options(url, RedisOptions::default())
     }
 
     /// Creates a store on the server at this URL, with these options.
     ///
     /// # Errors
-    /// [`Invalid`] if the URL or an option is wrong. The error names it as in `config.toml`: `store.url`, `store.prefix`, …
-    pub fn with_options(url: &str, options: RedisOptions) -> Result<Self, Invalid> {
+    /// [`InvalidValue`] if the URL or an option is wrong. The error names it as in `config.toml`: `store.url`, `store.prefix`, …
+    pub fn with_options(url: &str, options: RedisOptions) -> Result<Self, InvalidValue> {
         options.check()?;
-        let servers = Servers::new(url, scripts::loading(), &options)?;
-        let replicas = (options.replicas_ack > 0).then(|| Replicas::new(servers.beside(), &options));
+        let topology = Topology::new(url, scripts::loading(), &options)?;
+        let replicas =
+            (options.replicas_ack > 0).then(|| Replicas::new(topology.clone_connections(), &options));
         let RedisOptions { prefix, layout, fence_retention, response_timeout, .. } = options;
-        let caller = Caller::new(layout, prefix, fence_retention);
-        let caller = if servers.is_cluster() { caller.on_slots() } else { caller };
+        let encoder = Encoder::new(layout, prefix, fence_retention);
+        let encoder = if topology.is_cluster() { encoder.on_slots() } else { encoder };
         let address = without_user(url);
-        Ok(Self { servers, replicas, caller, known: Known::default(), response_timeout, address })
+        Ok(Self { topology, replicas, encoder, known: Known::default(), response_timeout, address })
     }
 
     fn is_plain(&self) -> bool {
-        self.caller.layout() == Layout::Plain
+        self.encoder.layout() == Layout::Plain
     }
 
     /// Returns the slot of the resource of a hold, on a cluster.
     fn slot(&self, hold: &Hold) -> Option<u16> {
-        self.caller.slot(&hold.resource)
+        self.encoder.slot(&hold.resource)
     }
 }
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { servers, caller, .. } = self;
+        let Self { topology, encoder, .. } = self;
         f.debug_struct("RedisStore")
-            .field("servers", servers)
-            .field("prefix", &caller.prefix())
+            .field("servers", topology)
+            .field("prefix", &encoder.prefix())
             .finish_non_exhaustive()
     }
 }

@@ -12,15 +12,15 @@ use redis::{Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::store::{
-    Safety, StoreError,
+    Durability, StoreError,
     redis::{
         net::{
             connection::{Answered, Request},
             errors,
             options::RedisOptions,
-            topology::Servers,
+            topology::Topology,
         },
-        wire::{record::millis, script_call::Call},
+        wire::{record::millis, script_call::ScriptCall},
     },
 };
 
@@ -30,11 +30,11 @@ const MOST_AT_ONCE: usize = 64;
 
 /// The sender of calls that replicas must confirm.
 pub(super) struct Replicas {
-    servers: Servers,
+    topology: Topology,
     wanted: u32,
     response_timeout: Duration,
     /// The idle connections to these servers.
-    idle: Mutex<Vec<Servers>>,
+    idle: Mutex<Vec<Topology>>,
     seats: Semaphore,
 }
 
@@ -86,18 +86,18 @@ pub(super) fn parted(
 }
 
 impl Replicas {
-    pub(super) fn new(servers: Servers, options: &RedisOptions) -> Self {
+    pub(super) fn new(topology: Topology, options: &RedisOptions) -> Self {
         let &RedisOptions { replicas_ack: wanted, response_timeout, .. } = options;
         let (idle, seats) = (Mutex::default(), Semaphore::new(MOST_AT_ONCE));
-        Self { servers, wanted, response_timeout, idle, seats }
+        Self { topology, wanted, response_timeout, idle, seats }
     }
 
-    pub(super) fn safety(&self) -> Safety {
-        Safety::Replicated { replicas: self.wanted }
+    pub(super) fn durability(&self) -> Durability {
+        Durability::Replicated { replicas: self.wanted }
     }
 
     /// Sends a call that may be executed twice without harm, and asks how many replicas have it.
-    pub(super) async fn send(&self, call: &Call) -> Result<Confirmed, StoreError> {
+    pub(super) async fn send(&self, call: &ScriptCall) -> Result<Confirmed, StoreError> {
         let &Self { wanted, response_timeout, .. } = self;
         let Ok(Ok(_seat)) = timeout(response_timeout, self.seats.acquire()).await else {
             let reason = format!("{MOST_AT_ONCE} calls wait for replicas already");
@@ -105,7 +105,7 @@ impl Replicas {
         };
         // A connection is not used again if something failed on it, or if the caller has left it: a `WAIT` may still
         // hold it up.
-        let connection = self.idle(Vec::pop).unwrap_or_else(|| self.servers.beside());
+        let connection = self.idle(Vec::pop).unwrap_or_else(|| self.topology.clone_connections());
         let request = WithWait { call, wanted, within: response_timeout / 2 };
         let Answered { value, repeated } = connection.send(&request).await.inspect_err(|error| {
             // A proxy that has forgotten one of them is likely to have forgotten all.
@@ -118,7 +118,7 @@ impl Replicas {
         Ok(Confirmed { answered: Answered { value, repeated }, shortfall })
     }
 
-    fn idle<T>(&self, change: impl FnOnce(&mut Vec<Servers>) -> T) -> T {
+    fn idle<T>(&self, change: impl FnOnce(&mut Vec<Topology>) -> T) -> T {
         // Nothing under this lock panics half-way.
         change(&mut self.idle.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -126,7 +126,7 @@ impl Replicas {
 
 /// A call with a `WAIT` behind it.
 struct WithWait<'a> {
-    call: &'a Call,
+    call: &'a ScriptCall,
     wanted: u32,
     within: Duration,
 }
@@ -146,7 +146,7 @@ impl WithWait<'_> {
 
     /// Returns the answer to the call, and the shortfall.
     fn counted(&self, answers: Value) -> Result<(Value, Option<Shortfall>), StoreError> {
-        let (answer, count) = pair(answers).ok_or_else(|| StoreError::Lost {
+        let (answer, count) = pair(answers).ok_or_else(|| StoreError::ReplyLost {
             doing: "the answer makes no sense: not one for the call and one for the replicas".to_owned(),
             source: None,
         })?;

@@ -7,12 +7,12 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
-        Acquired, AcquiredAll, Acquisition, Announcements, Hold, Inbox, Inspection, Instance, Listing,
-        Metadata, Paced, Passed, Recovered, Released, Renewed, Replies, Reply, Report, Safety, Store,
-        StoreError, all,
+        Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, Hold, Inbox, Incarnation, Inspection,
+        Listing, Metadata, Notifications, Passed, Recovered, Released, Renewed, Replies, Reply, Report,
+        Store, StoreError, all,
         redis::{
             RedisStore, listing,
-            net::{connection::Connection, incarnation::Known, topology::Servers},
+            net::{connection::Connection, incarnation::Known, topology::Topology},
             replicas::{Confirmed, Replicas},
             wire::{batch, decode, keys, lessons, plain},
         },
@@ -34,8 +34,8 @@ impl Store for RedisStore {
         async move { only(self.renew_in_calls(&[(hold, ttl)]).await) }.boxed()
     }
 
-    fn release<'a>(&'a self, hold: &'a Hold, closed_for: Duration) -> Reply<'a, Released> {
-        async move { only(self.release_in_calls(&[(hold, closed_for)]).await) }.boxed()
+    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
+        async move { only(self.release_in_calls(&[(hold, cooldown)]).await) }.boxed()
     }
 
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
@@ -45,10 +45,14 @@ impl Store for RedisStore {
         batch::by_slot(asked, |asked| self.slot(&asked.hold), |asked| self.acquire_in_order(asked)).boxed()
     }
 
-    fn acquire_each_from<'a>(&'a self, asked: &'a [Arc<Acquisition>], first: Fence) -> BoxFuture<'a, Paced> {
-        if self.is_plain() || self.servers.is_cluster() {
+    fn acquire_each_from<'a>(
+        &'a self,
+        asked: &'a [Arc<Acquisition>],
+        first: Fence,
+    ) -> BoxFuture<'a, AcquiredFrom> {
+        if self.is_plain() || self.topology.is_cluster() {
             // The layout has no fences, or each slot has its own counter.
-            return self.acquire_each(asked).map(Paced::without_clock).boxed();
+            return self.acquire_each(asked).map(AcquiredFrom::without_clock).boxed();
         }
         self.acquire_from(asked, first).boxed()
     }
@@ -56,7 +60,7 @@ impl Store for RedisStore {
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
         // A node that gives a slot away refuses calls some of whose keys are gone already, and sends a call for a
         // single key to the other node. So leases survive a move that takes longer than they hold.
-        if self.servers.is_cluster() {
+        if self.topology.is_cluster() {
             // A call always serves its first request, so the order is kept.
             return batch::together(renewals.chunks(1).map(|renewal| self.renew_in_calls(renewal))).boxed();
         }
@@ -82,7 +86,7 @@ impl Store for RedisStore {
         }
         async move {
             let Confirmed { answered, shortfall } =
-                self.send_counting(&self.caller.pass(from, to, overtake)).await?;
+                self.send_counting(&self.encoder.pass(from, to, overtake)).await?;
             let mut passed = decode::passed(answered.value, to.mode)?;
             if let (Some(shortfall), Ok(Acquired::Granted(_))) = (shortfall, &passed.acquired) {
                 let undone = self.take_back(vec![&to.hold]).await;
@@ -102,7 +106,7 @@ impl Store for RedisStore {
         }
         async move {
             let Confirmed { answered, shortfall } =
-                self.send_counting(&self.caller.acquire_all(asked)).await?;
+                self.send_counting(&self.encoder.acquire_all(asked)).await?;
             match (decode::acquired_all(answered.value, asked)?, shortfall) {
                 (AcquiredAll::Granted(_), Some(shortfall)) => {
                     let undone = self.take_back(asked.iter().map(|asked| &asked.hold).collect()).await;
@@ -118,26 +122,26 @@ impl Store for RedisStore {
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        async move { decode::is_held(self.servers.send(&self.caller.is_held(hold)).await?.value) }.boxed()
+        async move { decode::is_held(self.topology.send(&self.encoder.is_held(hold)).await?.value) }.boxed()
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
         async move {
-            let call = self.caller.inspect(resource, limit);
-            decode::inspected(self.servers.send(&call).await?.value)
+            let call = self.encoder.inspect(resource, limit);
+            decode::inspected(self.topology.send(&call).await?.value)
         }
         .boxed()
     }
 
     fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        listing::list(&self.servers, &self.caller, self.response_timeout, prefix, limit).boxed()
+        listing::list(&self.topology, &self.encoder, self.response_timeout, prefix, limit).boxed()
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         async move {
             // Sent once: a second try could take the resource from somebody who got it after the first.
-            let call = self.caller.force_release(resource);
-            decode::opened(self.servers.send_once(&call).await?)
+            let call = self.encoder.force_release(resource);
+            decode::opened(self.topology.send_once(&call).await?)
         }
         .boxed()
     }
@@ -154,15 +158,17 @@ impl Store for RedisStore {
         batch::by_slot(raises, |(hold, _)| self.slot(hold), answer).boxed()
     }
 
-    fn instance(&self) -> Reply<'_, Instance> {
-        async move { self.this_instance(self.single()?).await }.boxed()
+    fn incarnation(&self) -> Reply<'_, Incarnation> {
+        async move { self.this_incarnation(self.single()?).await }.boxed()
     }
 
     fn report(&self) -> Reply<'_, Report> {
         async move {
             let connection = self.single()?;
-            let (number, instance) = (connection.number().await?, self.this_instance(connection).await?);
-            let report = lessons::reported(self.servers.send(&self.caller.report()).await?.value, instance)?;
+            let (number, incarnation) =
+                (connection.number().await?, self.this_incarnation(connection).await?);
+            let report =
+                lessons::reported(self.topology.send(&self.encoder.report()).await?.value, incarnation)?;
             // Two connections may have told of two incarnations.
             if connection.number().await? == number {
                 return Ok(report);
@@ -176,45 +182,45 @@ impl Store for RedisStore {
     fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
         async move {
             self.single()?;
-            lessons::taught(self.servers.send(&self.caller.teach(lesson)).await?.value)
+            lessons::taught(self.topology.send(&self.encoder.teach(lesson)).await?.value)
         }
         .boxed()
     }
 
-    fn listen(&self, inbox: &Inbox) -> Announcements {
+    fn listen(&self, inbox: &Inbox) -> Notifications {
         if self.is_plain() {
             return stream::empty().boxed();
         }
-        let channel = keys::channel(self.caller.prefix(), inbox);
-        self.servers.announcements(channel)
+        let channel = keys::channel(self.encoder.prefix(), inbox);
+        self.topology.notifications(channel)
     }
 
     fn describe(&self) -> String {
-        format!("{}, prefix {}", self.address, self.caller.prefix())
+        format!("{}, prefix {}", self.address, self.encoder.prefix())
     }
 
-    fn safety(&self) -> Safety {
-        self.replicas.as_ref().map_or(Safety::OneCopy, Replicas::safety)
+    fn durability(&self) -> Durability {
+        self.replicas.as_ref().map_or(Durability::OneCopy, Replicas::durability)
     }
 }
 
 impl RedisStore {
     /// Returns the incarnation of the server. With confirmation by replicas it is asked for each time: what is known of
     /// this connection says nothing of those on which replicas confirm.
-    async fn this_instance(&self, connection: &Connection) -> Result<Instance, StoreError> {
+    async fn this_incarnation(&self, connection: &Connection) -> Result<Incarnation, StoreError> {
         match self.replicas {
-            None => self.known.instance(connection).await,
-            Some(_) => Known::default().instance(connection).await,
+            None => self.known.incarnation(connection).await,
+            Some(_) => Known::default().incarnation(connection).await,
         }
     }
 
     /// Returns the connection of a store that can be a node of a quorum with fences.
     fn single(&self) -> Result<&Connection, StoreError> {
-        match &self.servers {
-            Servers::One(connection) => Ok(connection),
-            Servers::Cluster(_) => Err(StoreError::Unsupported {
+        match &self.topology {
+            Topology::One(connection) => Ok(connection),
+            Topology::Cluster(_) => Err(StoreError::Unsupported {
                 asked: "incarnations to tell apart".to_owned(),
-                reason: "it is on a cluster, whose servers start one by one".to_owned(),
+                reason: "it is on a cluster, whose topology start one by one".to_owned(),
             }),
         }
     }
@@ -222,7 +228,7 @@ impl RedisStore {
     /// Runs [`Store::release`] for each of these, in one call if the server serves all of them in one.
     async fn release_in_calls(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
         batch::until_served(releases, |open| async move {
-            let answered = self.servers.send(&self.caller.release(&open.requests)).await;
+            let answered = self.topology.send(&self.encoder.release(&open.requests)).await;
             let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
             let value = answered.map(|answered| answered.value);
             decode::each(value, open.requests.len(), |_, answer| certain(decode::released(answer)?, repeated))
@@ -233,7 +239,7 @@ impl RedisStore {
     /// Runs [`Store::raise_fences`] for each of these, in one call if the server serves all of them in one.
     async fn raise_in_calls(&self, raises: &[(&Hold, Fence)]) -> Vec<Result<bool, StoreError>> {
         batch::until_served(raises, |open| async move {
-            let answered = self.servers.send(&self.caller.raise(&open.requests)).await;
+            let answered = self.topology.send(&self.encoder.raise(&open.requests)).await;
             let value = answered.map(|answered| answered.value);
             decode::each(value, open.requests.len(), |_, answer| {
                 decode::renewed(answer).map(|renewed| renewed == Renewed::Extended)
@@ -254,7 +260,7 @@ fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
 
 fn repeated_in_vain(verb: &str, now: &str) -> StoreError {
     let doing = format!("{verb}: an earlier try of it was lost, and now it is {now}");
-    StoreError::Lost { doing, source: None }
+    StoreError::ReplyLost { doing, source: None }
 }
 
 fn only<T>(mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {

@@ -67,7 +67,7 @@ pub(crate) async fn one_that_is_kept_out_of_a_batch_harms_no_neighbour(scene: Sc
         asked
     };
     let mut cannot_wait = scene.waiting(scene.exclusive());
-    cannot_wait.place.as_mut().unwrap().max_waiters = 0;
+    cannot_wait.ticket.as_mut().unwrap().max_waiters = 0;
     let asked = [
         elsewhere(scene.exclusive()),
         on(&permits, scene.permits(1, 4)),
@@ -146,7 +146,7 @@ pub(crate) async fn each_of_a_batch_is_renewed_for_its_own_ttl(scene: Scene) {
 }
 
 pub(crate) async fn each_of_a_batch_is_released_and_hands_over(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let [here, there, closed] = [(); 3].map(|()| elsewhere(scene.exclusive()));
     let mut waiters = Vec::new();
     for holder in [&here, &there, &closed] {
@@ -163,7 +163,7 @@ pub(crate) async fn each_of_a_batch_is_released_and_hands_over(scene: Scene) {
     let (freed, nothing) = (Released::Freed, Released::NotHeld { count: 0 });
     assert_eq!(released.collect::<Vec<_>>(), [freed, freed, nothing, freed]);
     // Two resources may be on two servers.
-    let (mut told, mut expected) = (scene.told(&mut announcements).await, tokens([&waiters[1], &waiters[0]]));
+    let (mut told, mut expected) = (scene.told(&mut notifications).await, tokens([&waiters[1], &waiters[0]]));
     told.sort();
     expected.sort();
     assert_eq!(told, expected);

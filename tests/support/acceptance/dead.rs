@@ -27,13 +27,13 @@ async fn vanished(scene: &Scene, so_many: usize) -> (Acquisition, Vec<Acquisitio
 
 pub(crate) async fn the_dead_are_passed_over_at_once(mut scene: Scene) {
     for dead in [1, 8, 30, 300] {
-        let mut announcements = scene.listen_anew().await;
+        let mut notifications = scene.listen_anew().await;
         let holder = ahead(&scene, dead).await;
         let [alive, behind] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
         assert_eq!(scene.release(&holder).await, Released::Freed);
         assert!(scene.is_held(&alive).await, "{dead}");
         assert_eq!(scene.waiters().await, 1);
-        let heard = scene.heard(&mut announcements).await;
+        let heard = scene.heard(&mut notifications).await;
         assert_eq!(heard, [Heard::handed_over(&alive), Heard::next(&behind)]);
         for gone in [&behind, &alive] {
             let _ = scene.release(gone).await;
@@ -62,13 +62,13 @@ pub(crate) async fn the_dead_do_not_fill_a_queue(scene: Scene) {
     assert_eq!(scene.release(&holder).await, Released::Freed);
     scene.granted(&holder).await;
     let mut asked = scene.waiting(scene.exclusive());
-    asked.place.as_mut().unwrap().max_waiters = 1;
+    asked.ticket.as_mut().unwrap().max_waiters = 1;
     assert_eq!(scene.queued(&asked).await, 0);
     assert_eq!(scene.waiters().await, 1);
 }
 
 pub(crate) async fn who_was_taken_for_dead_stands_where_it_stood(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let deaf = unheard(scene.waiting(scene.exclusive()));
@@ -81,7 +81,7 @@ pub(crate) async fn who_was_taken_for_dead_stands_where_it_stood(scene: Scene) {
     assert_eq!(scene.queued(&second).await, 1);
     assert_eq!(scene.release(&first).await, Released::Freed);
     assert!(scene.is_held(&deaf).await);
-    let heard = scene.heard(&mut announcements).await;
+    let heard = scene.heard(&mut notifications).await;
     let heard: Vec<_> = heard.into_iter().filter(|heard| matches!(heard, Heard::HandedOver(_))).collect();
     assert_eq!(heard, [Heard::handed_over(&first)]);
 }
@@ -105,11 +105,11 @@ pub(crate) async fn those_who_vanished_cost_two_windows_however_many(mut scene: 
     let mut kept = Vec::new();
     for many in [1, 8, 30, 200] {
         let (holder, _) = vanished(&scene, many).await;
-        let mut announcements = scene.listen_anew().await;
+        let mut notifications = scene.listen_anew().await;
         let [alive] = scene.line_up([scene.exclusive()]).await;
         assert_eq!(scene.release(&holder).await, Released::Freed);
         // The last is elsewhere, and is told that it is next.
-        assert_eq!(scene.heard(&mut announcements).await, [Heard::next(&alive)]);
+        assert_eq!(scene.heard(&mut notifications).await, [Heard::next(&alive)]);
         for _window in 0..2 {
             scene.pass(WINDOW + secs(1)).await;
             match scene.store.acquire(&alive).await.unwrap() {
@@ -122,20 +122,20 @@ pub(crate) async fn those_who_vanished_cost_two_windows_however_many(mut scene: 
         scene.granted(&scene.exclusive()).await;
         assert_eq!(scene.store.force_release(&scene.name).await.unwrap(), 1);
         // Those of the next turn wait there.
-        kept.push(announcements);
+        kept.push(notifications);
     }
 }
 
 pub(crate) async fn who_answers_the_roll_keeps_its_place(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let (holder, dead) = vanished(&scene, 3).await;
     let [first, asking, last] = scene.line_up([(); 3].map(|()| scene.exclusive())).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);
-    let heard = scene.heard(&mut announcements).await;
+    let heard = scene.heard(&mut notifications).await;
     assert_eq!(heard, [Heard::handed_over(&dead[0]), Heard::next(&dead[1])]);
     scene.pass(WINDOW + secs(1)).await;
     assert_eq!(scene.queued(&asking).await, 2);
-    let heard = scene.heard(&mut announcements).await;
+    let heard = scene.heard(&mut notifications).await;
     let called = [&dead[2], &first, &last].map(Heard::go_on);
     assert_eq!(heard[0], Heard::handed_over(&dead[1]));
     assert_eq!(heard[1..], called);
@@ -150,31 +150,31 @@ pub(crate) async fn who_answers_the_roll_keeps_its_place(scene: Scene) {
 }
 
 pub(crate) async fn the_roll_is_called_once_for_what_was_not_taken_up(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let (holder, _dead) = vanished(&scene, 1).await;
     let [second, third] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);
-    let _ = scene.heard(&mut announcements).await;
+    let _ = scene.heard(&mut notifications).await;
     scene.pass(WINDOW + secs(1)).await;
     assert_eq!(scene.release(&holder).await, Released::NotHeld { count: 0 });
     scene.granted(&second).await;
-    let heard = scene.heard(&mut announcements).await;
+    let heard = scene.heard(&mut notifications).await;
     assert_eq!(heard, [Heard::handed_over(&second), Heard::go_on(&third)]);
     assert_eq!(scene.release(&second).await, Released::Freed);
-    assert_eq!(scene.heard(&mut announcements).await, [Heard::handed_over(&third)]);
+    assert_eq!(scene.heard(&mut notifications).await, [Heard::handed_over(&third)]);
 }
 
 pub(crate) async fn a_hand_over_that_was_taken_up_calls_no_roll(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     for waiter in [scene.exclusive(), scene.shared(), scene.reentrant("worker")] {
         let (holder, _) = vanished(&scene, 0).await;
         let [first, second, third] = scene.line_up([waiter, scene.exclusive(), scene.exclusive()]).await;
         assert_eq!(scene.release(&holder).await, Released::Freed);
         scene.granted(&first).await;
         scene.pass(WINDOW + secs(1)).await;
-        let _ = scene.heard(&mut announcements).await;
+        let _ = scene.heard(&mut notifications).await;
         assert_eq!(scene.release(&first).await, Released::Freed);
-        let heard = scene.heard(&mut announcements).await;
+        let heard = scene.heard(&mut notifications).await;
         assert_eq!(heard, [Heard::handed_over(&second), Heard::next(&third)]);
         for gone in [&third, &second] {
             let _ = scene.release(gone).await;
@@ -194,7 +194,7 @@ pub(crate) async fn the_last_is_told_too_if_it_is_elsewhere(mut scene: Scene) {
 
 pub(crate) async fn one_verb_hands_over_to_so_many_and_the_rest_go_on_at_once(scene: Scene) {
     const READERS: usize = 250;
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let readers: Vec<_> = (0..READERS).map(|_| scene.waiting(scene.shared())).collect();
@@ -205,7 +205,7 @@ pub(crate) async fn one_verb_hands_over_to_so_many_and_the_rest_go_on_at_once(sc
     assert_eq!(scene.inspect().await.total, u64::from(STEPS_AT_MOST / 5));
     let mut verbs = 0;
     loop {
-        let heard = scene.heard(&mut announcements).await;
+        let heard = scene.heard(&mut notifications).await;
         let told = heard.iter().find_map(|heard| match heard {
             Heard::GoOn(token) => Some(*token),
             _ => None,

@@ -29,31 +29,31 @@ impl Heard {
 impl Scene {
     /// Those who wait here are taken for alive: their inbox is heard, as long as the fact is under test.
     pub(super) async fn somebody_hears(&self) {
-        let mut announcements = self.store.listen(&self.inbox);
+        let mut notifications = self.store.listen(&self.inbox);
         // A store without a queue has none.
-        if announcements.next().await.is_some() {
-            tokio::spawn(announcements.for_each(async |_| {}));
+        if notifications.next().await.is_some() {
+            tokio::spawn(notifications.for_each(async |_| {}));
         }
     }
 
     /// Begins to listen to the inbox of all who wait here.
-    pub(super) async fn listen(&self) -> Announcements {
-        let mut announcements = self.store.listen(&self.inbox);
-        match next(&mut announcements).await {
-            Announcement::Listening => announcements,
+    pub(super) async fn listen(&self) -> Notifications {
+        let mut notifications = self.store.listen(&self.inbox);
+        match next(&mut notifications).await {
+            Notification::Subscribed => notifications,
             other => panic!("{other:?} was announced first"),
         }
     }
 
     /// The same with another inbox: the nodes of a cluster may still be passing on what was told to the one before.
-    pub(super) async fn listen_anew(&mut self) -> Announcements {
-        self.inbox = Inbox(SystemDice.token());
+    pub(super) async fn listen_anew(&mut self) -> Notifications {
+        self.inbox = Inbox(SystemRandom.token());
         self.listen().await
     }
 
     /// To whom the inbox was told that something was handed over, until now; who is next is left out.
-    pub(super) async fn told(&self, announcements: &mut Announcements) -> Vec<Token> {
-        let heard = self.heard(announcements).await;
+    pub(super) async fn told(&self, notifications: &mut Notifications) -> Vec<Token> {
+        let heard = self.heard(notifications).await;
         let handed_over = heard.into_iter().filter_map(|heard| match heard {
             Heard::HandedOver(token) => Some(token),
             Heard::Next(_) | Heard::GoOn(_) => None,
@@ -62,18 +62,18 @@ impl Scene {
     }
 
     /// What the inbox was told until now: all that comes before a hand-over that is made for this, on each server.
-    pub(super) async fn heard(&self, announcements: &mut Announcements) -> Vec<Heard> {
+    pub(super) async fn heard(&self, notifications: &mut Notifications) -> Vec<Heard> {
         let mut last = Vec::new();
         for name in self.world.everywhere() {
             last.push(self.hand_over_there(name).await);
         }
         let mut heard = Vec::new();
         while !last.is_empty() {
-            match next(announcements).await {
-                Announcement::HandedOver(token) if last.contains(&token) => last.retain(|it| *it != token),
-                Announcement::HandedOver(token) => heard.push(Heard::HandedOver(token)),
-                Announcement::Next(token) => heard.push(Heard::Next(token)),
-                Announcement::GoOn(token) => heard.push(Heard::GoOn(token)),
+            match next(notifications).await {
+                Notification::HandedOver(token) if last.contains(&token) => last.retain(|it| *it != token),
+                Notification::HandedOver(token) => heard.push(Heard::HandedOver(token)),
+                Notification::Next(token) => heard.push(Heard::Next(token)),
+                Notification::GoOn(token) => heard.push(Heard::GoOn(token)),
                 other => panic!("{other:?} was announced"),
             }
         }
@@ -91,14 +91,14 @@ impl Scene {
     }
 }
 
-/// The same, with announcements to an inbox that nobody listens to.
+/// The same, with notifications to an inbox that nobody listens to.
 pub(super) fn unheard(mut asked: Acquisition) -> Acquisition {
-    asked.place.as_mut().unwrap().inbox = Inbox(SystemDice.token());
+    asked.ticket.as_mut().unwrap().inbox = Inbox(SystemRandom.token());
     asked
 }
 
-pub(super) async fn next(announcements: &mut Announcements) -> Announcement {
+pub(super) async fn next(notifications: &mut Notifications) -> Notification {
     const WITHIN: Duration = Duration::from_secs(10);
-    let next = tokio::time::timeout(WITHIN, announcements.next()).await;
-    next.expect("an announcement in time").expect("announcements without an end")
+    let next = tokio::time::timeout(WITHIN, notifications.next()).await;
+    next.expect("an notification in time").expect("notifications without an end")
 }

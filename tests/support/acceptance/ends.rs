@@ -1,6 +1,6 @@
 //! How a hold ends, and what stays closed after it.
 
-use leasehold::store::HolderState;
+use leasehold::HolderState;
 
 use super::*;
 

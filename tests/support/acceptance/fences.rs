@@ -78,9 +78,9 @@ pub(crate) async fn each_of_a_batch_is_raised_to_its_own_fence(scene: Scene) {
 }
 
 pub(crate) async fn a_life_keeps_its_name(scene: Scene) {
-    let first = scene.store.instance().await.unwrap();
+    let first = scene.store.incarnation().await.unwrap();
     assert!(!first.id.is_empty() && !first.durable, "{first:?}");
     scene.granted(&scene.exclusive()).await;
-    let later = scene.store.instance().await.unwrap();
+    let later = scene.store.incarnation().await.unwrap();
     assert!(later.id == first.id && later.age >= first.age, "{first:?} {later:?}");
 }

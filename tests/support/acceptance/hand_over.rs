@@ -1,38 +1,38 @@
 //! The hand-over: to whom, when, for how long, and how it is told.
 
-use leasehold::store::HolderState;
+use leasehold::HolderState;
 
 use super::*;
 
 pub(crate) async fn a_release_hands_over_to_the_head_alone_and_tells_it_once(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let [head, next] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
-    assert_eq!(scene.told(&mut announcements).await, []);
+    assert_eq!(scene.told(&mut notifications).await, []);
     assert_eq!(scene.release(&holder).await, Released::Freed);
     assert!(scene.is_held(&head).await);
     assert!(!scene.is_held(&next).await);
     assert_eq!(scene.waiters().await, 1);
     scene.granted(&head).await;
     assert_eq!(scene.queued(&next).await, 0);
-    assert_eq!(scene.told(&mut announcements).await, tokens([&head]));
+    assert_eq!(scene.told(&mut notifications).await, tokens([&head]));
 }
 
 pub(crate) async fn a_hand_over_is_told_to_the_inbox_of_its_waiter(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let mut elsewhere = scene.waiting(scene.shared());
-    elsewhere.place.as_mut().unwrap().inbox = Inbox(SystemDice.token());
-    let mut announcements_elsewhere = scene.store.listen(&elsewhere.place.unwrap().inbox);
-    assert!(matches!(next(&mut announcements_elsewhere).await, Announcement::Listening));
+    elsewhere.ticket.as_mut().unwrap().inbox = Inbox(SystemRandom.token());
+    let mut announcements_elsewhere = scene.store.listen(&elsewhere.ticket.unwrap().inbox);
+    assert!(matches!(next(&mut announcements_elsewhere).await, Notification::Subscribed));
     scene.queued(&elsewhere).await;
     let [here] = scene.line_up([scene.shared()]).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);
-    assert_eq!(scene.told(&mut announcements).await, tokens([&here]));
+    assert_eq!(scene.told(&mut notifications).await, tokens([&here]));
     match next(&mut announcements_elsewhere).await {
-        Announcement::HandedOver(token) => assert_eq!(token, elsewhere.hold.token),
+        Notification::HandedOver(token) => assert_eq!(token, elsewhere.hold.token),
         other => panic!("{other:?}"),
     }
 }
@@ -88,7 +88,7 @@ pub(crate) async fn a_hand_over_shows_who_it_is(scene: Scene) {
 }
 
 pub(crate) async fn a_hand_over_that_nobody_takes_up_passes_to_the_next(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let [dead, next, last] = scene.line_up([(); 3].map(|()| scene.exclusive())).await;
@@ -99,7 +99,7 @@ pub(crate) async fn a_hand_over_that_nobody_takes_up_passes_to_the_next(scene: S
     // It comes back to where it stood.
     assert_eq!(scene.queued(&dead).await, 0);
     assert_eq!(scene.queued(&last).await, 1);
-    assert_eq!(scene.told(&mut announcements).await, tokens([&dead, &next]));
+    assert_eq!(scene.told(&mut notifications).await, tokens([&dead, &next]));
 }
 
 pub(crate) async fn a_lock_delay_counts_only_after_a_hand_over_is_taken_up(scene: Scene) {
@@ -138,7 +138,7 @@ pub(crate) async fn a_renewal_takes_a_hand_over_up(scene: Scene) {
 }
 
 pub(crate) async fn a_hand_over_can_be_given_back_untaken(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let waiters = [scene.exclusive(), scene.shared(), scene.permits(1, 1), scene.exclusive()];
@@ -147,7 +147,7 @@ pub(crate) async fn a_hand_over_can_be_given_back_untaken(scene: Scene) {
     for waiter in &waiters {
         assert_eq!(scene.release(waiter).await, Released::Freed);
     }
-    assert_eq!(scene.told(&mut announcements).await, tokens(&waiters));
+    assert_eq!(scene.told(&mut notifications).await, tokens(&waiters));
     assert_eq!(scene.inspect().await, Inspection::default());
 }
 
@@ -158,7 +158,7 @@ pub(crate) async fn an_inbox_may_be_listened_to_twice(scene: Scene) {
         assert_eq!(scene.told(&mut second).await, []);
         // The first heard all of it as well: a hand-over on each server.
         for _ in scene.world.everywhere() {
-            assert!(matches!(next(&mut first).await, Announcement::HandedOver(_)));
+            assert!(matches!(next(&mut first).await, Notification::HandedOver(_)));
         }
     }
     assert_eq!(scene.told(&mut first).await, []);

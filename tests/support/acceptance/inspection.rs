@@ -1,6 +1,6 @@
 //! What can be seen from outside, and the release by force.
 
-use leasehold::store::HolderState;
+use leasehold::HolderState;
 
 use super::*;
 

@@ -3,11 +3,11 @@
 use super::*;
 
 pub(crate) async fn a_try_of_a_waiter_gives_its_place_up(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     scene.granted(&scene.shared()).await;
     let [writer, reader] = scene.line_up([scene.exclusive(), scene.shared()]).await;
-    scene.refused(&Acquisition { place: None, ..writer.clone() }).await;
-    assert_eq!(scene.told(&mut announcements).await, tokens([&reader]));
+    scene.refused(&Acquisition { ticket: None, ..writer.clone() }).await;
+    assert_eq!(scene.told(&mut notifications).await, tokens([&reader]));
     assert_eq!(scene.waiters().await, 0);
 }
 
@@ -26,7 +26,7 @@ pub(crate) async fn a_waiter_that_does_not_repeat_is_gone_after_its_patience(sce
 }
 
 pub(crate) async fn a_waiter_that_is_gone_makes_room_for_those_behind_it(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     scene.granted(&Acquisition { ttl: PATIENCE + TTL, ..scene.shared() }).await;
     scene.line_up([scene.exclusive()]).await;
     scene.pass(secs(10)).await;
@@ -34,7 +34,7 @@ pub(crate) async fn a_waiter_that_is_gone_makes_room_for_those_behind_it(scene: 
     scene.pass(PATIENCE - secs(5)).await;
     assert!(!scene.is_held(&first).await, "an end alone does nothing");
     scene.granted(&scene.shared()).await;
-    assert_eq!(scene.told(&mut announcements).await, tokens([&first, &second]));
+    assert_eq!(scene.told(&mut notifications).await, tokens([&first, &second]));
 }
 
 pub(crate) async fn a_repeat_refreshes_the_patience(scene: Scene) {
@@ -52,19 +52,19 @@ pub(crate) async fn a_repeat_refreshes_the_patience(scene: Scene) {
 }
 
 pub(crate) async fn a_waiter_that_leaves_makes_room_for_those_behind_it(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let reading = owned("worker", scene.shared());
     scene.granted(&reading).await;
     let [writer, reader] = scene.line_up([scene.exclusive(), scene.shared()]).await;
     // What it leaves with is about its owner, who holds something else.
     let leaving = owned("worker", writer);
     assert_eq!(scene.release(&leaving).await, Released::NotHeld { count: 1 });
-    assert_eq!(scene.told(&mut announcements).await, tokens([&reader]));
+    assert_eq!(scene.told(&mut notifications).await, tokens([&reader]));
     assert_eq!(scene.waiters().await, 0);
 }
 
 pub(crate) async fn who_has_left_is_handed_nothing(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let [first, second] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
@@ -72,12 +72,12 @@ pub(crate) async fn who_has_left_is_handed_nothing(scene: Scene) {
         assert_eq!(scene.release(&first).await, Released::NotHeld { count: 0 });
     }
     assert_eq!(scene.release(&holder).await, Released::Freed);
-    assert_eq!(scene.told(&mut announcements).await, tokens([&second]));
+    assert_eq!(scene.told(&mut notifications).await, tokens([&second]));
     assert!(!scene.is_held(&first).await);
 }
 
 pub(crate) async fn a_waiter_that_would_wait_for_itself_gives_its_place_up(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let [reading, upgrade, behind] = scene
@@ -86,21 +86,21 @@ pub(crate) async fn a_waiter_that_would_wait_for_itself_gives_its_place_up(scene
     assert_eq!(scene.release(&holder).await, Released::Freed);
     let error = scene.failed(&upgrade).await;
     assert!(matches!(error, StoreError::Deadlock { .. }), "{error:?}");
-    assert_eq!(scene.told(&mut announcements).await, tokens([&reading, &behind]));
+    assert_eq!(scene.told(&mut notifications).await, tokens([&reading, &behind]));
     assert_eq!(scene.waiters().await, 0);
 }
 
 pub(crate) async fn a_waiter_of_another_capacity_gives_its_place_up_when_it_asks(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let [first, other, last] =
         scene.line_up([scene.permits(1, 3), scene.permits(1, 4), scene.permits(1, 3)]).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);
-    assert_eq!(scene.told(&mut announcements).await, tokens([&first]));
+    assert_eq!(scene.told(&mut notifications).await, tokens([&first]));
     assert_eq!(scene.queued(&last).await, 1);
     let error = scene.failed(&other).await;
     assert!(matches!(error, StoreError::CapacityMismatch { .. }), "{error:?}");
-    assert_eq!(scene.told(&mut announcements).await, tokens([&last]));
+    assert_eq!(scene.told(&mut notifications).await, tokens([&last]));
     assert_eq!(scene.waiters().await, 0);
 }

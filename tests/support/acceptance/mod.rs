@@ -32,12 +32,11 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use leasehold::{
-    protocol::{Fence, Mode, Owner, ResourceName, Token},
+    Fence, Inspection, Metadata, Mode, Owner, Random, ResourceName, StoreError, SystemRandom, Token,
     store::{
-        Acquired, Acquisition, Announcement, Announcements, Grant, Hold, Inbox, Inspection, Metadata, Passed,
-        Place, Refusal, Released, Renewed, Store, StoreError,
+        Acquired, Acquisition, Grant, Hold, Inbox, Notification, Notifications, Passed, QueueTicket, Refusal,
+        Released, Renewed, Store,
     },
-    world::{Dice, SystemDice},
 };
 use tokio::runtime::Builder;
 
@@ -117,14 +116,14 @@ impl Scene {
             has_permits: W::PERMITS,
             store,
             name,
-            inbox: Inbox(SystemDice.token()),
+            inbox: Inbox(SystemRandom.token()),
         };
         scene.somebody_hears().await;
         scene
     }
 
     fn ask(&self, mode: Mode) -> Acquisition {
-        let hold = Hold { resource: self.name.clone(), token: SystemDice.token(), owner: None };
+        let hold = Hold { resource: self.name.clone(), token: SystemRandom.token(), owner: None };
         let metadata = Metadata::from([("purpose".to_owned(), "acceptance".to_owned())]).into();
         Acquisition {
             hold,
@@ -133,7 +132,7 @@ impl Scene {
             ttl: TTL,
             lock_delay: Duration::ZERO,
             metadata,
-            place: None,
+            ticket: None,
         }
     }
 
@@ -170,8 +169,9 @@ impl Scene {
 
     /// The same, but it waits if somebody is in its way.
     fn waiting(&self, asked: Acquisition) -> Acquisition {
-        let place = Place { inbox: self.inbox, patience: PATIENCE, grant_window: WINDOW, max_waiters: 2_000 };
-        Acquisition { place: Some(place), ..asked }
+        let ticket =
+            QueueTicket { inbox: self.inbox, ticket_ttl: PATIENCE, grant_window: WINDOW, max_waiters: 2_000 };
+        Acquisition { ticket: Some(ticket), ..asked }
     }
 
     /// How many are ahead of it.
@@ -214,8 +214,8 @@ impl Scene {
         self.release_closed_for(asked, Duration::ZERO).await
     }
 
-    async fn release_closed_for(&self, asked: &Acquisition, closed_for: Duration) -> Released {
-        self.store.release(&asked.hold, closed_for).await.unwrap()
+    async fn release_closed_for(&self, asked: &Acquisition, cooldown: Duration) -> Released {
+        self.store.release(&asked.hold, cooldown).await.unwrap()
     }
 
     /// Passes a hold on.
@@ -257,7 +257,7 @@ const fn secs(count: u64) -> Duration {
 
 /// A text that nobody else has.
 pub(crate) fn unique(beginning: &str) -> String {
-    format!("{beginning}{}", SystemDice.token().to_hex())
+    format!("{beginning}{}", SystemRandom.token().to_hex())
 }
 
 /// What remains shrinks while a test runs; by less than this, even on a busy machine.

@@ -3,7 +3,7 @@
 use super::{passing::granted, *};
 
 pub(crate) async fn who_overtakes_is_granted_before_all_who_wait(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     for from in [scene.exclusive(), scene.shared(), Acquisition { lock_delay: secs(60), ..scene.exclusive() }]
     {
         let before = scene.fence(&from).await;
@@ -19,9 +19,9 @@ pub(crate) async fn who_overtakes_is_granted_before_all_who_wait(scene: Scene) {
             (holding, last) = (to, fence);
         }
         assert_eq!((scene.queued(&first).await, scene.queued(&second).await), (0, 1));
-        assert_eq!(scene.heard(&mut announcements).await, []);
+        assert_eq!(scene.heard(&mut notifications).await, []);
         assert_eq!(scene.release(&holding).await, Released::Freed);
-        let heard = scene.heard(&mut announcements).await;
+        let heard = scene.heard(&mut notifications).await;
         assert_eq!(heard, [Heard::handed_over(&first), Heard::next(&second)]);
         assert_eq!(scene.release(&second).await, Released::NotHeld { count: 0 });
         assert_eq!(scene.release(&first).await, Released::Freed);
@@ -29,7 +29,7 @@ pub(crate) async fn who_overtakes_is_granted_before_all_who_wait(scene: Scene) {
 }
 
 pub(crate) async fn who_overtakes_gives_its_place_up(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let from = scene.exclusive();
     scene.granted(&from).await;
     let [first, to, last] = scene.line_up([(); 3].map(|()| scene.exclusive())).await;
@@ -39,7 +39,7 @@ pub(crate) async fn who_overtakes_gives_its_place_up(scene: Scene) {
     assert_eq!(scene.waiters().await, 2);
     assert_eq!((scene.queued(&first).await, scene.queued(&last).await), (0, 1));
     assert_eq!(scene.release(&to).await, Released::Freed);
-    let heard = scene.heard(&mut announcements).await;
+    let heard = scene.heard(&mut notifications).await;
     assert_eq!(heard, [Heard::handed_over(&first), Heard::next(&last)]);
 }
 
@@ -69,7 +69,7 @@ pub(crate) async fn the_last_of_several_holds_may_be_passed_before_all_who_wait(
 }
 
 pub(crate) async fn a_lost_hold_overtakes_nobody(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let from = scene.exclusive();
     scene.granted(&from).await;
     let [first] = scene.line_up([scene.exclusive()]).await;
@@ -77,11 +77,11 @@ pub(crate) async fn a_lost_hold_overtakes_nobody(scene: Scene) {
     let passed = scene.passed(&from, &scene.waiting(scene.exclusive()), true).await;
     assert_eq!((passed.released, passed.others_wait), (Released::NotHeld { count: 0 }, false));
     assert!(matches!(passed.acquired, Ok(Acquired::Queued { ahead: 0, .. })), "{passed:?}");
-    assert_eq!(scene.heard(&mut announcements).await, [Heard::handed_over(&first)]);
+    assert_eq!(scene.heard(&mut notifications).await, [Heard::handed_over(&first)]);
 }
 
 pub(crate) async fn who_cannot_be_granted_does_not_overtake(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let [from, other] = [scene.shared(), scene.shared()];
     scene.granted(&from).await;
     scene.granted(&other).await;
@@ -91,6 +91,6 @@ pub(crate) async fn who_cannot_be_granted_does_not_overtake(scene: Scene) {
     assert_eq!((passed.released, passed.others_wait), (Released::Freed, true));
     assert!(matches!(passed.acquired, Ok(Acquired::Queued { ahead: 1, .. })), "{passed:?}");
     assert_eq!(scene.release(&other).await, Released::Freed);
-    let heard = scene.heard(&mut announcements).await;
+    let heard = scene.heard(&mut notifications).await;
     assert_eq!(heard, [Heard::handed_over(&writer), Heard::next(&to)]);
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 pub(crate) async fn a_pass_that_nobody_waits_for_grants_with_a_larger_fence(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     for overtake in [false, true] {
         for from in [scene.exclusive(), scene.shared(), scene.permits(2, 2), scene.reentrant("worker")] {
             let before = scene.fence(&from).await;
@@ -25,11 +25,11 @@ pub(crate) async fn a_pass_that_nobody_waits_for_grants_with_a_larger_fence(scen
             assert_eq!(scene.release(&to).await, Released::Freed);
         }
     }
-    assert_eq!(scene.heard(&mut announcements).await, []);
+    assert_eq!(scene.heard(&mut notifications).await, []);
 }
 
 pub(crate) async fn a_pass_serves_those_who_wait_before(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let (from, to) = (scene.exclusive(), scene.waiting(scene.exclusive()));
     scene.granted(&from).await;
     let [first, second] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
@@ -38,7 +38,7 @@ pub(crate) async fn a_pass_serves_those_who_wait_before(scene: Scene) {
     let Ok(Acquired::Queued { refusal, ahead: 1 }) = passed.acquired else { panic!("{passed:?}") };
     assert_eq!(refusal.by.token, first.hold.token.prefix());
     assert_about(refusal.remaining, WINDOW);
-    let heard = scene.heard(&mut announcements).await;
+    let heard = scene.heard(&mut notifications).await;
     assert_eq!(heard, [Heard::handed_over(&first), Heard::next(&second)]);
     for (holding, next) in [(&first, &second), (&second, &to)] {
         assert_eq!(scene.release(holding).await, Released::Freed);
@@ -47,7 +47,7 @@ pub(crate) async fn a_pass_serves_those_who_wait_before(scene: Scene) {
 }
 
 pub(crate) async fn a_pass_to_the_head_is_granted_and_not_told(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let from = scene.exclusive();
     scene.granted(&from).await;
     let [to, other] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
@@ -55,7 +55,7 @@ pub(crate) async fn a_pass_to_the_head_is_granted_and_not_told(scene: Scene) {
     assert_eq!((passed.released, passed.others_wait), (Released::Freed, true));
     granted(passed.acquired);
     assert_about(scene.inspect().await.holders[0].remaining, TTL);
-    assert_eq!(scene.heard(&mut announcements).await, []);
+    assert_eq!(scene.heard(&mut notifications).await, []);
     assert_eq!(scene.queued(&other).await, 0);
 }
 
@@ -92,19 +92,19 @@ pub(crate) async fn a_pass_of_what_is_not_held_acquires_as_usual(scene: Scene) {
 }
 
 pub(crate) async fn a_pass_of_a_place_gives_the_place_up(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     let holder = scene.shared();
     scene.granted(&holder).await;
     let [from, reader] = scene.line_up([scene.exclusive(), scene.shared()]).await;
     let passed = scene.passed(&from, &scene.waiting(scene.exclusive()), false).await;
     assert_eq!((passed.released, passed.others_wait), (Released::NotHeld { count: 0 }, false));
     assert!(matches!(passed.acquired, Ok(Acquired::Queued { ahead: 0, .. })), "{passed:?}");
-    assert_eq!(scene.heard(&mut announcements).await, [Heard::handed_over(&reader)]);
+    assert_eq!(scene.heard(&mut notifications).await, [Heard::handed_over(&reader)]);
     assert_eq!(scene.waiters().await, 1);
 }
 
 pub(crate) async fn a_pass_of_one_of_several_holds_frees_nothing(scene: Scene) {
-    let mut announcements = scene.listen().await;
+    let mut notifications = scene.listen().await;
     for overtake in [false, true] {
         let [from, other] = [scene.reentrant("worker"), scene.reentrant("worker")];
         scene.granted(&from).await;
@@ -116,11 +116,11 @@ pub(crate) async fn a_pass_of_one_of_several_holds_frees_nothing(scene: Scene) {
         let Ok(Acquired::Queued { refusal, ahead: 1 }) = passed.acquired else { panic!("{passed:?}") };
         assert_eq!(refusal.by.token, other.hold.token.prefix());
         assert!(!scene.is_held(&from).await);
-        assert_eq!(scene.heard(&mut announcements).await, []);
+        assert_eq!(scene.heard(&mut notifications).await, []);
         for holding in [&other, &first, &to] {
             assert_eq!(scene.release(holding).await, Released::Freed);
         }
-        scene.heard(&mut announcements).await;
+        scene.heard(&mut notifications).await;
     }
 }
 

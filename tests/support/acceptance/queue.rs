@@ -135,7 +135,7 @@ pub(crate) async fn a_writer_gets_in_though_readers_keep_coming(scene: Scene) {
 pub(crate) async fn a_full_queue_takes_nobody_more(scene: Scene) {
     let at_most_two = |scene: &Scene| {
         let mut asked = scene.waiting(scene.exclusive());
-        asked.place.as_mut().unwrap().max_waiters = 2;
+        asked.ticket.as_mut().unwrap().max_waiters = 2;
         asked
     };
     let (holder, [first, second, third]) = (scene.exclusive(), [(); 3].map(|()| at_most_two(&scene)));
@@ -153,7 +153,7 @@ pub(crate) async fn those_who_are_gone_do_not_fill_a_queue(scene: Scene) {
     scene.line_up([scene.exclusive(), scene.exclusive()]).await;
     scene.pass(PATIENCE + secs(1)).await;
     let mut asked = scene.waiting(scene.exclusive());
-    asked.place.as_mut().unwrap().max_waiters = 1;
+    asked.ticket.as_mut().unwrap().max_waiters = 1;
     assert_eq!(scene.queued(&asked).await, 0);
 }
 
@@ -193,7 +193,7 @@ pub(crate) async fn a_late_repeat_of_a_closed_hold_does_not_wait(scene: Scene) {
 pub(crate) async fn a_thousand_waiters_are_served_in_order_with_two_verbs_each(scene: Scene) {
     const WAITERS: usize = 1_000;
     let patient = |mut asked: Acquisition| {
-        asked.place.as_mut().unwrap().patience = 100 * PATIENCE;
+        asked.ticket.as_mut().unwrap().ticket_ttl = 100 * PATIENCE;
         Acquisition { ttl: 100 * TTL, ..asked }
     };
     let many: Vec<_> = (0..WAITERS).map(|_| patient(scene.waiting(scene.exclusive()))).collect();

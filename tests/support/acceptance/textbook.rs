@@ -1,6 +1,6 @@
 //! What a store must do that keeps a lock as the textbook string: exclusive, without owner, fence and queue.
 
-use leasehold::store::{AcquiredAll, HolderState};
+use leasehold::{HolderState, store::AcquiredAll};
 
 use super::*;
 

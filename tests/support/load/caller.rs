@@ -8,17 +8,12 @@ use std::{
 
 use actix::Addr;
 use leasehold::{
-    Acquire, AcquireError, Lease, LockManager, ReadLock, Request, Standing, WriteLock, protocol::guard_band,
+    Acquire, AcquireError, Lease, LeaseStatus, LockManager, ReadLock, Request, WriteLock, rules::guard_band,
 };
 use rand::{RngExt, rngs::StdRng};
 use tokio::time::{sleep, timeout};
 
-use super::{
-    PERMITS,
-    history::{Held, Loss, Report, Taken},
-    micros, name,
-    plan::{Kind, Plan},
-};
+use leasehold::{Held, Kind, Loss, PERMITS, Plan, Taken, micros, name, store::Report};
 
 /// How often a holder looks how long its lease holds, and whether it is done.
 const LOOK: Duration = Duration::from_millis(5);
@@ -28,7 +23,7 @@ pub(super) struct Caller {
     pub(super) keeps: bool,
     pub(super) locks: Addr<LockManager>,
     pub(super) owner: String,
-    pub(super) dice: StdRng,
+    pub(super) random: StdRng,
     pub(super) report: Rc<RefCell<Report>>,
     pub(super) stop: Rc<Cell<bool>>,
 }
@@ -38,17 +33,17 @@ impl Caller {
         while !self.stop.get() {
             let (first_kept, all) = (self.plan.first_kept(), self.plan.resources);
             let mine = if self.keeps { first_kept..all } else { 0..first_kept };
-            let resource = self.dice.random_range(mine);
+            let resource = self.random.random_range(mine);
             match self.plan.kind(resource) {
                 Kind::Exclusive => self.hold(resource, Taken::Everything, Acquire::new(name(resource))).await,
-                Kind::ReadWrite if self.dice.random_bool(0.8) => {
+                Kind::ReadWrite if self.random.random_bool(0.8) => {
                     self.hold(resource, Taken::Shared, ReadLock::new(name(resource))).await;
                 }
                 Kind::ReadWrite => {
                     self.hold(resource, Taken::Everything, WriteLock::new(name(resource))).await;
                 }
                 Kind::Permits => {
-                    let count = self.dice.random_range(1..=3);
+                    let count = self.random.random_range(1..=3);
                     let asked = Acquire::new(name(resource)).permits(count, PERMITS);
                     self.hold(resource, Taken::Permits(count), asked).await;
                 }
@@ -59,7 +54,7 @@ impl Caller {
     }
 
     fn up_to(&mut self, most: Duration) -> Duration {
-        self.dice.random_range(Duration::ZERO..=most)
+        self.random.random_range(Duration::ZERO..=most)
     }
 
     fn time_to_hold(&mut self) -> Duration {
@@ -67,10 +62,10 @@ impl Caller {
         if self.keeps {
             return self.up_to(long);
         }
-        if self.dice.random_bool(self.plan.long) {
+        if self.random.random_bool(self.plan.long) {
             return long;
         }
-        match self.dice.random_bool(0.1) {
+        match self.random.random_bool(0.1) {
             true => Duration::from_millis(200),
             false => self.up_to(Duration::from_millis(10)),
         }
@@ -112,15 +107,15 @@ impl Caller {
         asked: Request<Asked>,
     ) -> Option<(Lease, Held)> {
         let (shortest, longest) = self.plan.ttl;
-        let ttl = self.dice.random_range(shortest..=longest);
-        let asked = asked.ttl(ttl).wait(Duration::from_millis(self.dice.random_range(0..2_000)));
-        let asked = if self.dice.random_bool(self.plan.not_renewed) { asked.no_renew() } else { asked };
-        let patience = match self.dice.random_bool(0.1) {
-            true => Duration::from_millis(self.dice.random_range(0..100)),
+        let ttl = self.random.random_range(shortest..=longest);
+        let asked = asked.ttl(ttl).wait(Duration::from_millis(self.random.random_range(0..2_000)));
+        let asked = if self.random.random_bool(self.plan.not_renewed) { asked.no_renew() } else { asked };
+        let patience = match self.random.random_bool(0.1) {
+            true => Duration::from_millis(self.random.random_range(0..100)),
             false => Duration::from_secs(60),
         };
         let asked_at = micros();
-        let Ok(answer) = timeout(patience, self.locks.send(asked)).await else {
+        let Ok(answer) = timeout(ticket_ttl, self.locks.send(asked)).await else {
             self.report.borrow_mut().cancelled += 1;
             return None;
         };
@@ -160,7 +155,7 @@ impl Caller {
 
     async fn give_up(&mut self, lease: Lease, held: Held) {
         self.report.borrow_mut().held.push(held);
-        if self.dice.random_bool(0.5) {
+        if self.random.random_bool(0.5) {
             drop(lease);
         } else {
             // Lost, or released: both are in the statistics that are checked at the end.
@@ -192,8 +187,8 @@ async fn watched(lease: &Lease, mut held: Held, is_done: impl Fn() -> bool) -> H
         () = working => None,
     };
     look();
-    let lost = match lease.standing() {
-        Standing::Lost(reason) => told.or(Some(reason)),
+    let lost = match lease.status() {
+        LeaseStatus::Lost(reason) => told.or(Some(reason)),
         _ => None,
     };
     let (now, believed_until) = (micros(), believed_until.get());

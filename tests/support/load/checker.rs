@@ -1,9 +1,6 @@
 //! Checks the history of one resource, and what holders were told.
 
-use super::{
-    PERMITS,
-    history::{Held, Loss, Report, Taken},
-};
+use leasehold::{Held, Loss, PERMITS, Taken, store::Report};
 
 /// Leases that were valid at once and must not have been.
 pub(crate) struct Conflict {

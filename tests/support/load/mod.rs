@@ -14,10 +14,7 @@ mod worker;
 
 use std::time::Duration;
 
-use leasehold::{
-    Moment,
-    world::{Clock, SystemClock},
-};
+use leasehold::{Clock, Moment, SystemClock};
 
 pub(crate) use self::{
     checker::{Conflict, conflicts, fences, re_entries, told_late},

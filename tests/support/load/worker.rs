@@ -18,7 +18,7 @@ use leasehold::{Config, LockManager, LossReason, Statistics, Stats};
 use rand::{SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
-use super::{caller::Caller, history::Report, micros, plan::Plan};
+use leasehold::{Caller, Plan, micros, store::Report};
 
 /// How often the thread of the callers is looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -39,7 +39,7 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
                 keeps: caller < plan.keepers,
                 locks: managers[caller % managers.len()].clone(),
                 owner: format!("caller {caller} of process {seed}"),
-                dice: StdRng::seed_from_u64(seed * 1_000 + caller as u64),
+                random: StdRng::seed_from_u64(seed * 1_000 + caller as u64),
                 report: Rc::clone(&report),
                 stop: Rc::clone(&stop),
             };

@@ -42,7 +42,7 @@ fn exclusive(name: &str, token: u128) -> Acquisition {
         ttl: Duration::from_secs(10),
         lock_delay: Duration::ZERO,
         metadata: Metadata::new().into(),
-        place: None,
+        ticket: None,
     }
 }
 

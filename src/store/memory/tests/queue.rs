@@ -3,18 +3,18 @@
 use futures_util::FutureExt;
 
 use super::*;
-use crate::store::{Announcement, Place};
+use crate::store::{Notification, QueueTicket};
 
 const INBOX: Inbox = Inbox(Token::from_bits(9));
 
 fn waiting(name: &str, token: u128) -> Acquisition {
-    let place = Place {
+    let ticket = QueueTicket {
         inbox: INBOX,
-        patience: Duration::from_secs(1),
+        ticket_ttl: Duration::from_secs(1),
         grant_window: Duration::from_secs(1),
         max_waiters: u32::MAX,
     };
-    Acquisition { place: Some(place), ..exclusive(name, token) }
+    Acquisition { ticket: Some(ticket), ..exclusive(name, token) }
 }
 
 async fn ahead(store: &MemoryStore, asked: &Acquisition) -> u64 {
@@ -33,15 +33,15 @@ async fn hand_over(store: &MemoryStore, token: u128) {
 }
 
 /// Returns the notifications that have arrived: `Deaf`, `Listening`, or a token.
-fn heard(announcements: &mut Announcements) -> Vec<String> {
+fn heard(notifications: &mut Notifications) -> Vec<String> {
     let mut heard = Vec::new();
-    while let Some(next) = announcements.next().now_or_never() {
+    while let Some(next) = notifications.next().now_or_never() {
         heard.push(match next.unwrap() {
-            Announcement::HandedOver(token) => token.to_hex().trim_start_matches('0').to_owned(),
-            Announcement::Next(token) => format!("next: {}", token.to_hex().trim_start_matches('0')),
-            Announcement::GoOn(token) => format!("go on: {}", token.to_hex().trim_start_matches('0')),
-            Announcement::Listening => "listening".to_owned(),
-            Announcement::Deaf(error) => format!("deaf: {}", error.kind()),
+            Notification::HandedOver(token) => token.to_hex().trim_start_matches('0').to_owned(),
+            Notification::Next(token) => format!("next: {}", token.to_hex().trim_start_matches('0')),
+            Notification::GoOn(token) => format!("go on: {}", token.to_hex().trim_start_matches('0')),
+            Notification::Subscribed => "listening".to_owned(),
+            Notification::Disconnected(error) => format!("disconnected: {}", error.kind()),
         });
     }
     heard
@@ -50,12 +50,12 @@ fn heard(announcements: &mut Announcements) -> Vec<String> {
 #[tokio::test]
 async fn announcements_get_lost_when_they_are_told_to() {
     let (store, _) = store();
-    let mut announcements = store.listen(&INBOX);
+    let mut notifications = store.listen(&INBOX);
     store.lose_announcements(true);
     hand_over(&store, 1).await;
     store.lose_announcements(false);
     hand_over(&store, 2).await;
-    assert_eq!(heard(&mut announcements), ["listening", "2"]);
+    assert_eq!(heard(&mut notifications), ["listening", "2"]);
 }
 
 /// Hands over to 1, while 2 waits.
@@ -72,36 +72,36 @@ async fn leave_one_waiting(store: &MemoryStore) {
 async fn who_is_next_is_lost_with_other_announcements() {
     for (lost, told) in [(false, &["listening", "1", "next: 2"][..]), (true, &["listening"])] {
         let (store, _) = store();
-        let mut announcements = store.listen(&INBOX);
+        let mut notifications = store.listen(&INBOX);
         store.lose_announcements(lost);
         leave_one_waiting(&store).await;
-        assert_eq!(heard(&mut announcements), told);
+        assert_eq!(heard(&mut notifications), told);
     }
 }
 
 #[tokio::test]
 async fn who_is_deaf_is_not_told_that_it_is_next() {
     let (store, _) = store();
-    let mut announcements = store.listen(&INBOX);
+    let mut notifications = store.listen(&INBOX);
     store.deafen(true);
     leave_one_waiting(&store).await;
-    assert_eq!(heard(&mut announcements), ["listening", "deaf: unavailable"]);
+    assert_eq!(heard(&mut notifications), ["listening", "disconnected: unavailable"]);
 }
 
 #[tokio::test]
 async fn who_listens_is_told_when_it_is_deaf_and_when_it_hears_again() {
     let (store, _) = store();
     let mut early = store.listen(&INBOX);
-    for deaf in [true, true, false, false] {
-        store.deafen(deaf);
-        hand_over(&store, 1 + u128::from(deaf)).await;
+    for disconnected in [true, true, false, false] {
+        store.deafen(disconnected);
+        hand_over(&store, 1 + u128::from(disconnected)).await;
         let _ = store.force_release(&exclusive("job/1", 0).hold.resource).await.unwrap();
         let _ = store.force_release(&exclusive("job/2", 0).hold.resource).await.unwrap();
     }
-    assert_eq!(heard(&mut early), ["listening", "deaf: unavailable", "listening", "1", "1"]);
+    assert_eq!(heard(&mut early), ["listening", "disconnected: unavailable", "listening", "1", "1"]);
     store.deafen(true);
     let mut late = store.listen(&INBOX);
-    assert_eq!(heard(&mut late), ["deaf: unavailable"]);
+    assert_eq!(heard(&mut late), ["disconnected: unavailable"]);
 }
 
 #[tokio::test]
@@ -119,9 +119,9 @@ async fn who_listens_no_more_leaves_nothing_behind() {
 #[tokio::test]
 async fn announcements_have_no_end_though_the_store_is_gone() {
     let (store, _) = store();
-    let mut announcements = store.listen(&INBOX);
+    let mut notifications = store.listen(&INBOX);
     drop(store);
-    assert_eq!(heard(&mut announcements), ["listening"]);
+    assert_eq!(heard(&mut notifications), ["listening"]);
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ fn asked() -> Arc<Acquisition> {
         ttl: TTL,
         lock_delay: Duration::ZERO,
         metadata: Arc::new(Metadata::new()),
-        place: None,
+        ticket: None,
     })
 }
 
@@ -30,7 +30,10 @@ fn what_an_earlier_attempt_left_is_owed_again_if_the_node_was_not_reached() {
     let first = begin();
     assert!(!ledger.owe_again(0, token, first), "nothing was left");
     let hold = asked[0].hold.clone();
-    assert!(ledger.owe(0, Debt { hold, opening: now, end: now + TTL, attempt: first, again: None }));
+    assert!(ledger.release_later(
+        0,
+        PendingRelease { hold, opening: now, end: now + TTL, attempt: first, again: None }
+    ));
     let second = begin();
     assert!(ledger.take(0, 1, now).is_empty(), "it is wanted again");
     assert!(ledger.owe_again(0, token, second));
@@ -45,7 +48,8 @@ fn a_release_that_failed_stays_on_its_way_until_one_is_answered() {
         let late = ledger.want_again(0, &asked, now);
         ledger.finish(attempt, &asked);
         let hold = asked[0].hold.clone();
-        let _begin = ledger.owe(0, Debt { hold, opening: now, end: now + TTL, attempt, again: None });
+        let _begin = ledger
+            .release_later(0, PendingRelease { hold, opening: now, end: now + TTL, attempt, again: None });
         (late, ledger.take(0, 1, now).pop().unwrap())
     };
     let (late, first) = fail();

@@ -24,7 +24,7 @@ use crate::{
     store::{
         StoreError,
         redis::net::{
-            endpoint::Target, errors, options::RedisOptions, plain_port, silence::Silence,
+            endpoint::Endpoint, errors, options::RedisOptions, plain_port, silence::Silence,
             subscriber::Listener, urls::Node,
         },
     },
@@ -61,7 +61,7 @@ pub(crate) struct Answered {
 }
 
 pub(crate) struct Connection {
-    target: Target,
+    endpoint: Endpoint,
     greeting: Arc<Pipeline>,
     connect_timeout: Duration,
     response_timeout: Duration,
@@ -101,7 +101,7 @@ pub(crate) enum Failure {
         error: StoreError,
     },
     /// The server did not execute it, and may do so in a moment.
-    Later(StoreError),
+    DeferredReply(StoreError),
     Other(StoreError),
 }
 
@@ -111,7 +111,7 @@ impl Failure {
             Self::Elsewhere { error, .. }
             | Self::Gone(error)
             | Self::Unreachable(error)
-            | Self::Later(error)
+            | Self::DeferredReply(error)
             | Self::Other(error) => error,
         }
     }
@@ -127,7 +127,7 @@ impl Failure {
         let error = told;
         match redirect {
             Some(node) => Self::Elsewhere { node, asked, error },
-            None if later => Self::Later(error),
+            None if later => Self::DeferredReply(error),
             None => Self::Other(error),
         }
     }
@@ -136,21 +136,21 @@ impl Failure {
 impl Connection {
     /// Creates a connection that begins with this `greeting`. A server that is full, asks for a password or speaks
     /// something else accepts a connection and says so afterwards; the greeting shows that before a verb is sent.
-    pub(crate) fn new(target: Target, greeting: Arc<Pipeline>, options: &RedisOptions) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, greeting: Arc<Pipeline>, options: &RedisOptions) -> Self {
         let &RedisOptions { connect_timeout, response_timeout, .. } = options;
-        Self { target, greeting, connect_timeout, response_timeout, link: Arc::default() }
+        Self { endpoint, greeting, connect_timeout, response_timeout, link: Arc::default() }
     }
 
     /// Returns another connection to the same server.
-    pub(crate) fn beside(&self) -> Self {
-        let &Self { ref target, ref greeting, connect_timeout, response_timeout, link: _ } = self;
-        let (target, greeting) = (target.clone(), Arc::clone(greeting));
-        Self { target, greeting, connect_timeout, response_timeout, link: Arc::default() }
+    pub(crate) fn clone_connections(&self) -> Self {
+        let &Self { ref endpoint, ref greeting, connect_timeout, response_timeout, link: _ } = self;
+        let (endpoint, greeting) = (endpoint.clone(), Arc::clone(greeting));
+        Self { endpoint, greeting, connect_timeout, response_timeout, link: Arc::default() }
     }
 
     /// Returns a listener to this channel, on connections of its own.
     pub(crate) fn listener(&self, channel: String) -> Listener {
-        Listener::new(self.target.clone(), channel, self.connect_timeout, self.response_timeout)
+        Listener::new(self.endpoint.clone(), channel, self.connect_timeout, self.response_timeout)
     }
 
     /// Sends a request that may be executed twice without harm.
@@ -184,7 +184,7 @@ impl Connection {
     /// Returns the error of a request that this server alone should have executed.
     fn alone(&self, failure: Failure) -> StoreError {
         match failure {
-            Failure::Elsewhere { .. } => errors::at(&format!("{:?}", self.target), errors::of_a_cluster()),
+            Failure::Elsewhere { .. } => errors::at(&format!("{:?}", self.endpoint), errors::of_a_cluster()),
             other => other.into_error(),
         }
     }
@@ -210,7 +210,7 @@ impl Connection {
             Ok(_) => {
                 self.give_up(generation);
                 let doing = format!("{address}: the connection gave the answer to another request");
-                Err(Failure::Other(StoreError::Lost { doing, source: None }))
+                Err(Failure::Other(StoreError::ReplyLost { doing, source: None }))
             }
             Err(error) => {
                 self.answered(generation);
@@ -238,7 +238,7 @@ impl Connection {
             return;
         }
         drop(link);
-        let opening = open(self.target.clone(), Arc::clone(&self.greeting), self.connect_timeout);
+        let opening = open(self.endpoint.clone(), Arc::clone(&self.greeting), self.connect_timeout);
         let link = Arc::clone(&self.link);
         tokio::spawn(async move {
             let Ok(opened) = opening.clone().await else { return };
@@ -254,7 +254,7 @@ impl Connection {
     /// Returns the current connection to the current server.
     async fn open(&self) -> Result<(u64, Opened), StoreError> {
         let (generation, opened) = self.opened().await?;
-        if !self.target.has_moved(opened.master.as_ref()) {
+        if !self.endpoint.has_moved(opened.master.as_ref()) {
             return Ok((generation, opened));
         }
         self.give_up(generation);
@@ -265,7 +265,7 @@ impl Connection {
     async fn opened(&self) -> Result<(u64, Opened), StoreError> {
         let (generation, opening) = {
             let mut link = lock(&self.link);
-            let start = || open(self.target.clone(), Arc::clone(&self.greeting), self.connect_timeout);
+            let start = || open(self.endpoint.clone(), Arc::clone(&self.greeting), self.connect_timeout);
             let opening = link.opening.get_or_insert_with(start).clone();
             (link.generation, opening)
         };
@@ -288,11 +288,11 @@ fn lock(link: &Mutex<Link>) -> MutexGuard<'_, Link> {
 }
 
 /// Opens a connection in a task of its own, so that a caller that gives up does not stop it for the others.
-fn open(target: Target, greeting: Arc<Pipeline>, within: Duration) -> Opening {
+fn open(endpoint: Endpoint, greeting: Arc<Pipeline>, within: Duration) -> Opening {
     let task = tokio::spawn(async move {
-        match timeout(within, find_and_connect(&target, &greeting)).await {
+        match timeout(within, find_and_connect(&endpoint, &greeting)).await {
             Ok(connected) => connected,
-            Err(_) => Err(unavailable(format!("{target:?}: no connection within {}", rough(within)))),
+            Err(_) => Err(unavailable(format!("{endpoint:?}: no connection within {}", rough(within)))),
         }
     });
     let opening = async move {
@@ -302,12 +302,12 @@ fn open(target: Target, greeting: Arc<Pipeline>, within: Duration) -> Opening {
     opening.boxed().shared()
 }
 
-async fn find_and_connect(target: &Target, greeting: &Pipeline) -> Result<Opened, StoreError> {
-    let found = target.find().await?;
+async fn find_and_connect(endpoint: &Endpoint, greeting: &Pipeline) -> Result<Opened, StoreError> {
+    let found = endpoint.find().await?;
     let info = found.client.get_connection_info();
     let address: Arc<str> = info.addr().to_string().into();
     let connection = tokio::select! {
-        connected = connect(target, &found.client, greeting) => {
+        connected = connect(endpoint, &found.client, greeting) => {
             connected.map_err(|error| errors::connecting(error, &address, info.redis_settings().db()))?
         }
         () = plain_port::answers(info) => return Err(errors::at(&address, errors::without_tls())),
@@ -316,14 +316,14 @@ async fn find_and_connect(target: &Target, greeting: &Pipeline) -> Result<Opened
 }
 
 async fn connect(
-    target: &Target,
+    endpoint: &Endpoint,
     client: &Client,
     greeting: &Pipeline,
 ) -> RedisResult<MultiplexedConnection> {
     // Times are kept here and not by the client library, so that there is one kind of timeout and not two.
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
-    target.check(&mut connection).await?;
+    endpoint.check(&mut connection).await?;
     match greeting.exec_async(&mut connection).await {
         Ok(()) => Ok(connection),
         Err(error) => Err(first_of_many(error)),
@@ -342,6 +342,6 @@ fn unavailable(reason: String) -> StoreError {
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("to", &self.target).finish_non_exhaustive()
+        f.debug_struct("Connection").field("to", &self.endpoint).finish_non_exhaustive()
     }
 }

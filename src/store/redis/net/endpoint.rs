@@ -11,7 +11,7 @@ use crate::store::{
 
 /// The endpoint of a connection.
 #[derive(Clone)]
-pub(crate) enum Target {
+pub(crate) enum Endpoint {
     Fixed(Box<Client>),
     Master(Arc<Sentinels>),
 }
@@ -23,7 +23,7 @@ pub(crate) struct Found {
     pub(crate) master: Option<Node>,
 }
 
-impl Target {
+impl Endpoint {
     pub(crate) async fn find(&self) -> Result<Found, StoreError> {
         match self {
             Self::Fixed(client) => Ok(Found { client: (**client).clone(), master: None }),
@@ -67,7 +67,7 @@ impl Target {
     }
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             // The client knows the password: only the address is shown.

@@ -59,11 +59,11 @@ fn misconfigured(reason: &str) -> StoreError {
 pub(crate) fn at(address: &str, error: StoreError) -> StoreError {
     let here = |text: String| format!("{address}: {text}");
     match error {
-        StoreError::Lost { doing, source } => StoreError::Lost { doing: here(doing), source },
+        StoreError::ReplyLost { doing, source } => StoreError::ReplyLost { doing: here(doing), source },
         StoreError::Unavailable { reason, source } => {
             StoreError::Unavailable { reason: here(reason), source }
         }
-        StoreError::Full { reason } => StoreError::Full { reason: here(reason) },
+        StoreError::OutOfMemory { reason } => StoreError::OutOfMemory { reason: here(reason) },
         StoreError::Denied { reason } => StoreError::Denied { reason: here(reason) },
         StoreError::Corrupt { reason } => StoreError::Corrupt { reason: here(reason) },
         StoreError::Misconfigured { reason } => misconfigured(&format!("{address} {reason}")),
@@ -75,7 +75,7 @@ pub(crate) fn at(address: &str, error: StoreError) -> StoreError {
 pub(crate) fn after_sending(error: RedisError) -> StoreError {
     match answered(&error) {
         Some(known) => known,
-        None => StoreError::Lost { doing: error.category().to_owned(), source: Some(Arc::new(error)) },
+        None => StoreError::ReplyLost { doing: error.category().to_owned(), source: Some(Arc::new(error)) },
     }
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn within_script(text: &str) -> StoreError {
     let known = class(code, detail, text).or_else(|| class(code_within(text)?, "", text));
     known
         .or_else(|| class("ERR", text, text))
-        .unwrap_or_else(|| StoreError::Lost { doing: format!("a script failed: {text}"), source: None })
+        .unwrap_or_else(|| StoreError::ReplyLost { doing: format!("a script failed: {text}"), source: None })
 }
 
 /// Returns true if another connection may do better than the one that gave this error.
@@ -128,7 +128,7 @@ fn answered(error: &RedisError) -> Option<StoreError> {
 fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
     let reason = text.to_owned();
     Some(match code {
-        "OOM" => StoreError::Full { reason },
+        "OOM" => StoreError::OutOfMemory { reason },
         "CROSSSLOT" => of_a_cluster(),
         "NOAUTH" | "WRONGPASS" | "NOPERM" => StoreError::Denied { reason },
         "WRONGTYPE" => StoreError::Corrupt { reason },

@@ -9,7 +9,7 @@ use redis::{RedisResult, Value, aio::MultiplexedConnection};
 use tokio::time::Instant;
 
 use crate::store::{
-    Instance, StoreError,
+    Incarnation, StoreError,
     redis::net::connection::{Connection, Request},
 };
 
@@ -18,7 +18,7 @@ use crate::store::{
 struct Learnt {
     number: u64,
     at: Instant,
-    instance: Instance,
+    incarnation: Incarnation,
 }
 
 /// The known incarnation of the server.
@@ -26,19 +26,19 @@ struct Learnt {
 pub(crate) struct Known(Mutex<Option<Learnt>>);
 
 impl Known {
-    pub(crate) async fn instance(&self, connection: &Connection) -> Result<Instance, StoreError> {
+    pub(crate) async fn incarnation(&self, connection: &Connection) -> Result<Incarnation, StoreError> {
         let number = connection.number().await?;
         if let Some(known) = self.learnt().filter(|known| known.number == number) {
-            let age = known.instance.age + known.at.elapsed();
-            return Ok(Instance { age, ..known.instance });
+            let age = known.incarnation.age + known.at.elapsed();
+            return Ok(Incarnation { age, ..known.incarnation });
         }
-        let instance = ask(connection).await?;
+        let incarnation = ask(connection).await?;
         // Another connection may have told of another incarnation.
         if connection.number().await? == number {
-            let learnt = Learnt { number, at: Instant::now(), instance: instance.clone() };
+            let learnt = Learnt { number, at: Instant::now(), incarnation: incarnation.clone() };
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(learnt);
         }
-        Ok(instance)
+        Ok(incarnation)
     }
 
     fn learnt(&self) -> Option<Learnt> {
@@ -46,14 +46,14 @@ impl Known {
     }
 }
 
-async fn ask(connection: &Connection) -> Result<Instance, StoreError> {
+async fn ask(connection: &Connection) -> Result<Incarnation, StoreError> {
     let server = text(connection.send(&Question::SERVER).await?.value)?;
     let id = field(&server, "run_id").ok_or_else(|| senseless("no run_id"))?.to_owned();
     let uptime = field(&server, "uptime_in_seconds").and_then(|seconds| seconds.parse().ok());
     let uptime = Duration::from_secs(uptime.ok_or_else(|| senseless("no uptime_in_seconds"))?);
     // It is the difference of two points in time that were both cut to whole seconds.
     let age = uptime.saturating_sub(Duration::from_secs(1));
-    Ok(Instance { id, age, durable: is_durable(connection).await })
+    Ok(Incarnation { id, age, durable: is_durable(connection).await })
 }
 
 /// Returns true if the server syncs an append-only file at every write. A server that the user may not ask counts as one

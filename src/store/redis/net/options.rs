@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
 use crate::{
-    core::{Invalid, exact},
+    core::{InvalidValue, exact},
     store::redis::net::{
         tls::{self, TlsFiles},
         url_faults,
@@ -28,7 +28,7 @@ pub struct RedisOptions {
     /// The layout of locks. All who share locks must use the same one. Default: [`Layout::Full`].
     pub layout: Layout,
     /// The number of replicas that must confirm a grant or a renewal before it counts, 0 to 100; see
-    /// [`Safety`](crate::store::Safety). They have half of [`response_timeout`](Self::response_timeout) for it.
+    /// [`Durability`](crate::store::Durability). They have half of [`response_timeout`](Self::response_timeout) for it.
     /// Default: 0, which asks none.
     pub replicas_ack: u32,
     /// The certificates of a `rediss://` connection. Default: the public authorities, and no client certificate.
@@ -77,7 +77,7 @@ impl Default for RedisOptions {
 }
 
 impl RedisOptions {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
+    pub(crate) fn check(&self) -> Result<(), InvalidValue> {
         let Self { prefix, layout, replicas_ack, connect_timeout, response_timeout, fence_retention, tls: _ } =
             self;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.:-".contains(&b);
@@ -86,10 +86,14 @@ impl RedisOptions {
             Layout::Plain => (0, "0 to 64 of A-Z a-z 0-9 _ . : -"),
         };
         if !(shortest..=64).contains(&prefix.len()) || !prefix.bytes().all(plain) {
-            return Err(Invalid::new("store.prefix", format_args!("{prefix:?}"), allowed));
+            return Err(InvalidValue::new("store.prefix", format_args!("{prefix:?}"), allowed));
         }
         if *replicas_ack > MOST_REPLICAS {
-            return Err(Invalid::new("store.replicas_ack", replicas_ack, format!("0 to {MOST_REPLICAS}")));
+            return Err(InvalidValue::new(
+                "store.replicas_ack",
+                replicas_ack,
+                format!("0 to {MOST_REPLICAS}"),
+            ));
         }
         let millisecond = Duration::from_millis(1);
         within("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
@@ -98,27 +102,27 @@ impl RedisOptions {
     }
 }
 
-fn within(field: &str, value: Duration, least: Duration, most: Duration) -> Result<(), Invalid> {
+fn within(field: &str, value: Duration, least: Duration, most: Duration) -> Result<(), InvalidValue> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(Invalid::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
+    Err(InvalidValue::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
 }
 
 /// Reads the URL of one server. Nothing is sent.
 ///
 /// The error about a wrong URL shows the scheme and what is wrong, and nothing that may be a password.
-pub(crate) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invalid> {
+pub(crate) fn client(url: &str, options: &RedisOptions) -> Result<Client, InvalidValue> {
     const ALLOWED: &str = "redis://[user:password@]host[:port][/db], the same with rediss:// for TLS, \
                            redis+unix:///path[?db=…&user=…&pass=…], \
                            redis+sentinel://host[:port],…/service[/db], or redis+cluster://host[:port],…";
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     let known = scheme.filter(|scheme| ["redis", "rediss", "redis+unix", "unix"].contains(scheme));
     let Some(scheme) = known else {
-        return Err(Invalid::new("store.url", url_faults::of_scheme(url), ALLOWED));
+        return Err(InvalidValue::new("store.url", url_faults::of_scheme(url), ALLOWED));
     };
     if scheme == "rediss" && !cfg!(feature = "tls") {
-        return Err(Invalid::new(
+        return Err(InvalidValue::new(
             "store.url",
             "rediss://…",
             "redis://… unless built with the cargo feature `tls`",
@@ -127,12 +131,12 @@ pub(crate) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invali
     let rest = &url[scheme.len() + "://".len()..];
     let wrong = |_| {
         let fault = url_faults::of(scheme, rest);
-        Invalid::new("store.url", format_args!("{scheme}://… {fault}"), ALLOWED)
+        InvalidValue::new("store.url", format_args!("{scheme}://… {fault}"), ALLOWED)
     };
     let info = url.into_connection_info().map_err(wrong)?;
     if matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
         let allowed = "rediss://… without it; whoever vouches for the server is named by store.tls_ca";
-        return Err(Invalid::new("store.url", "rediss://…#insecure", allowed));
+        return Err(InvalidValue::new("store.url", "rediss://…#insecure", allowed));
     }
     tls::client(tuned(info, options), &options.tls, scheme == "rediss")?.map_err(wrong)
 }

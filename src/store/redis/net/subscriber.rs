@@ -15,9 +15,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use crate::{
     core::{Token, rough},
     store::{
-        Announcement, StoreError,
+        Notification, StoreError,
         redis::net::{
-            endpoint::{Found, Target},
+            endpoint::{Endpoint, Found},
             errors,
             urls::Node,
         },
@@ -34,7 +34,7 @@ const PAUSE_IF_WRONG: Duration = Duration::from_secs(30);
 
 /// A subscriber to one channel, for as long as its stream is there.
 pub(crate) struct Listener {
-    target: Target,
+    endpoint: Endpoint,
     channel: String,
     connect_timeout: Duration,
     response_timeout: Duration,
@@ -56,26 +56,26 @@ struct Line {
 
 impl Listener {
     pub(crate) const fn new(
-        target: Target,
+        endpoint: Endpoint,
         channel: String,
         connect_timeout: Duration,
         response_timeout: Duration,
     ) -> Self {
         let pause = Duration::ZERO;
-        Self { target, channel, connect_timeout, response_timeout, line: None, pause, told: None }
+        Self { endpoint, channel, connect_timeout, response_timeout, line: None, pause, told: None }
     }
 
     /// Returns the notifications from now on, without an end. All work is done while the stream is polled, and ends
     /// when it is dropped.
-    pub(crate) fn announcements(self) -> impl Stream<Item = Announcement> + Send {
+    pub(crate) fn notifications(self) -> impl Stream<Item = Notification> + Send {
         stream::unfold(self, |mut listener| async { Some((listener.next().await, listener)) })
     }
 
-    async fn next(&mut self) -> Announcement {
+    async fn next(&mut self) -> Notification {
         loop {
             if let Some(line) = &mut self.line {
-                let patience = self.connect_timeout + self.response_timeout;
-                if let Some(announced) = line.next(&self.target, patience).await {
+                let within = self.connect_timeout + self.response_timeout;
+                if let Some(announced) = line.next(&self.endpoint, within).await {
                     return announced;
                 }
                 self.line = None;
@@ -86,7 +86,7 @@ impl Listener {
                 Ok(line) => {
                     self.line = Some(line);
                     self.told = None;
-                    return Announcement::Listening;
+                    return Notification::Subscribed;
                 }
                 Err(error) => {
                     self.pause = match error.is_transient() {
@@ -95,7 +95,7 @@ impl Listener {
                     };
                     // Once: the next try is likely to say the same.
                     if self.told.replace(error.kind()) != Some(error.kind()) {
-                        return Announcement::Deaf(error);
+                        return Notification::Disconnected(error);
                     }
                 }
             }
@@ -104,10 +104,10 @@ impl Listener {
 
     async fn open(&self) -> Result<Line, StoreError> {
         let within = self.connect_timeout + self.response_timeout;
-        match timeout(within, Line::find_and_open(&self.target, &self.channel)).await {
+        match timeout(within, Line::find_and_open(&self.endpoint, &self.channel)).await {
             Ok(opened) => opened,
             Err(_) => {
-                let reason = format!("{:?}: no subscription within {}", self.target, rough(within));
+                let reason = format!("{:?}: no subscription within {}", self.endpoint, rough(within));
                 Err(StoreError::Unavailable { reason, source: None })
             }
         }
@@ -115,8 +115,8 @@ impl Listener {
 }
 
 impl Line {
-    async fn find_and_open(target: &Target, channel: &str) -> Result<Self, StoreError> {
-        let Found { client, master } = target.find().await?;
+    async fn find_and_open(endpoint: &Endpoint, channel: &str) -> Result<Self, StoreError> {
+        let Found { client, master } = endpoint.find().await?;
         let info = client.get_connection_info();
         let (address, database) = (info.addr().to_string(), info.redis_settings().db());
         let opened = Self::open(&client, channel, master).await;
@@ -130,7 +130,7 @@ impl Line {
     }
 
     /// Returns the next notification; `None` if the connection is gone, or leads to a server that is no longer the master.
-    async fn next(&mut self, target: &Target, patience: Duration) -> Option<Announcement> {
+    async fn next(&mut self, endpoint: &Endpoint, within: Duration) -> Option<Notification> {
         loop {
             tokio::select! {
                 message = self.messages.next() => {
@@ -138,20 +138,20 @@ impl Line {
                         return Some(announced);
                     }
                 }
-                () = target.moved(self.master.as_ref()) => return None,
+                () = endpoint.moved(self.master.as_ref()) => return None,
                 () = sleep_until(self.next_heartbeat) => {
-                    if target.has_moved(self.master.as_ref()) {
+                    if endpoint.has_moved(self.master.as_ref()) {
                         return None;
                     }
-                    self.beat(patience).await?;
+                    self.beat(within).await?;
                 }
             }
         }
     }
 
     /// Asks the server whether it is still there. A refusal is an answer as well.
-    async fn beat(&mut self, patience: Duration) -> Option<()> {
-        let answer = timeout(patience, self.sink.ping::<Value>()).await.ok()?;
+    async fn beat(&mut self, within: Duration) -> Option<()> {
+        let answer = timeout(within, self.sink.ping::<Value>()).await.ok()?;
         self.next_heartbeat = Instant::now() + HEARTBEAT;
         let gone = answer.is_err_and(|error| errors::wants_new_connection(&error));
         (!gone).then_some(())
@@ -159,12 +159,12 @@ impl Line {
 }
 
 /// Decodes a notification; `None` for a message that this library does not send.
-fn announced(message: &Msg) -> Option<Announcement> {
+fn announced(message: &Msg) -> Option<Notification> {
     let payload: String = message.get_payload().ok()?;
-    let (told, token): (fn(Token) -> Announcement, &str) = match payload.split_at_checked(1)? {
-        ("?", token) => (Announcement::Next, token),
-        ("!", token) => (Announcement::GoOn, token),
-        _ => (Announcement::HandedOver, &payload),
+    let (told, token): (fn(Token) -> Notification, &str) = match payload.split_at_checked(1)? {
+        ("?", token) => (Notification::Next, token),
+        ("!", token) => (Notification::GoOn, token),
+        _ => (Notification::HandedOver, &payload),
     };
     token.parse().ok().map(told)
 }

@@ -14,7 +14,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 
-use crate::core::Invalid;
+use crate::core::InvalidValue;
 
 /// The files that a `rediss://` URL needs beside itself, all in PEM form. They are read once, when the store is opened,
 /// also for servers that become known later.
@@ -33,18 +33,18 @@ pub struct TlsFiles {
 
 impl TlsFiles {
     /// Refuses combinations that cannot be meant: files for a connection without TLS, and a certificate or a key alone.
-    fn check(&self, is_tls: bool) -> Result<(), Invalid> {
+    fn check(&self, is_tls: bool) -> Result<(), InvalidValue> {
         let Self { ca, certificate, key } = self;
         let given = [("store.tls_ca", ca), ("store.tls_certificate", certificate), ("store.tls_key", key)];
         if let Some((field, _)) = given.iter().find(|(_, file)| file.is_some() && !is_tls) {
-            return Err(Invalid::new(*field, "given", "nothing, unless store.url is rediss://…"));
+            return Err(InvalidValue::new(*field, "given", "nothing, unless store.url is rediss://…"));
         }
         match (certificate, key) {
             (Some(_), None) => {
-                Err(Invalid::new("store.tls_key", "nothing", "the key of store.tls_certificate"))
+                Err(InvalidValue::new("store.tls_key", "nothing", "the key of store.tls_certificate"))
             }
             (None, Some(_)) => {
-                Err(Invalid::new("store.tls_certificate", "nothing", "the certificate of store.tls_key"))
+                Err(InvalidValue::new("store.tls_certificate", "nothing", "the certificate of store.tls_key"))
             }
             _ => Ok(()),
         }
@@ -57,7 +57,7 @@ pub(crate) fn client(
     info: ConnectionInfo,
     files: &TlsFiles,
     is_tls: bool,
-) -> Result<RedisResult<Client>, Invalid> {
+) -> Result<RedisResult<Client>, InvalidValue> {
     files.check(is_tls)?;
     if !is_tls {
         return Ok(Client::open(info));
@@ -72,7 +72,7 @@ pub(crate) fn client(
     if ca.is_none() && client_tls.is_none() {
         return Ok(Client::open(info));
     }
-    let wrong = |error: RedisError| Invalid::new("store.tls_ca", error, "certificates in PEM form");
+    let wrong = |error: RedisError| InvalidValue::new("store.tls_ca", error, "certificates in PEM form");
     Client::build_with_tls(info, TlsCertificates { client_tls, root_cert: ca }).map(Ok).map_err(wrong)
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn client(
     info: ConnectionInfo,
     files: &TlsFiles,
     is_tls: bool,
-) -> Result<RedisResult<Client>, Invalid> {
+) -> Result<RedisResult<Client>, InvalidValue> {
     files.check(is_tls)?;
     Ok(Client::open(info))
 }
@@ -95,26 +95,26 @@ const KEY: &str = "PRIVATE KEY-----";
 /// Reads a file in PEM form that has at least one `part`: without any, the client library would trust nobody, and show
 /// nothing.
 #[cfg(feature = "tls")]
-fn read(field: &str, file: &Path, part: &str) -> Result<Vec<u8>, Invalid> {
+fn read(field: &str, file: &Path, part: &str) -> Result<Vec<u8>, InvalidValue> {
     let allowed = || format!("a file in PEM form with -----BEGIN … {part}");
     let shown = file.display();
-    let bytes =
-        fs::read(file).map_err(|error| Invalid::new(field, format_args!("{shown}: {error}"), allowed()))?;
+    let bytes = fs::read(file)
+        .map_err(|error| InvalidValue::new(field, format_args!("{shown}: {error}"), allowed()))?;
     if bytes.windows(part.len()).any(|window| window == part.as_bytes()) {
         return Ok(bytes);
     }
-    Err(Invalid::new(field, format_args!("{shown}, which has none"), allowed()))
+    Err(InvalidValue::new(field, format_args!("{shown}, which has none"), allowed()))
 }
 
 /// Reads a certificate and its key. The client library would find out only at each connection that they do not belong
 /// together.
 #[cfg(feature = "tls")]
-fn pair(certificate: &Path, key: &Path) -> Result<ClientTlsConfig, Invalid> {
+fn pair(certificate: &Path, key: &Path) -> Result<ClientTlsConfig, InvalidValue> {
     let client_cert = read("store.tls_certificate", certificate, CERTIFICATE)?;
     let client_key = read("store.tls_key", key, KEY)?;
     // The words of rustls show nothing of a key.
     let wrong = |field: &str, file: &Path, error: &dyn fmt::Display, allowed: &str| {
-        Invalid::new(field, format_args!("{}: {error}", file.display()), allowed)
+        InvalidValue::new(field, format_args!("{}: {error}", file.display()), allowed)
     };
     let chain = CertificateDer::pem_slice_iter(&client_cert).collect::<Result<Vec<_>, _>>();
     let chain = chain.map_err(|error| {

@@ -6,13 +6,13 @@ use futures_util::StreamExt;
 use redis::{Pipeline, Value};
 
 use crate::{
-    core::Invalid,
+    core::InvalidValue,
     store::{
-        Announcements, StoreError,
+        Notifications, StoreError,
         redis::net::{
             cluster::Cluster,
             connection::{Answered, Connection, Request},
-            endpoint::Target,
+            endpoint::Endpoint,
             options::RedisOptions,
             sentinel::Sentinels,
             urls::{self, Named},
@@ -20,32 +20,32 @@ use crate::{
     },
 };
 
-pub(crate) enum Servers {
+pub(crate) enum Topology {
     One(Arc<Connection>),
     Cluster(Cluster),
 }
 
-impl Servers {
+impl Topology {
     /// Returns the servers that a URL names, each greeted with this.
-    pub(crate) fn new(url: &str, greeting: Pipeline, options: &RedisOptions) -> Result<Self, Invalid> {
-        let target = match urls::named(url, options)? {
-            Named::One(client) => Target::Fixed(client),
+    pub(crate) fn new(url: &str, greeting: Pipeline, options: &RedisOptions) -> Result<Self, InvalidValue> {
+        let endpoint = match urls::named(url, options)? {
+            Named::One(client) => Endpoint::Fixed(client),
             Named::Sentinel { sentinels, service, nodes } => {
                 let sentinels = Sentinels::new(sentinels, service, nodes, options.connect_timeout);
-                Target::Master(Arc::new(sentinels))
+                Endpoint::Master(Arc::new(sentinels))
             }
             Named::Cluster { seeds, nodes } => {
                 return Ok(Self::Cluster(Cluster::new(seeds, nodes, greeting, options)));
             }
         };
-        Ok(Self::One(Arc::new(Connection::new(target, Arc::new(greeting), options))))
+        Ok(Self::One(Arc::new(Connection::new(endpoint, Arc::new(greeting), options))))
     }
 
     /// Returns the same servers, on connections of their own.
-    pub(crate) fn beside(&self) -> Self {
+    pub(crate) fn clone_connections(&self) -> Self {
         match self {
-            Self::One(connection) => Self::One(Arc::new(connection.beside())),
-            Self::Cluster(cluster) => Self::Cluster(cluster.beside()),
+            Self::One(connection) => Self::One(Arc::new(connection.clone_connections())),
+            Self::Cluster(cluster) => Self::Cluster(cluster.clone_connections()),
         }
     }
 
@@ -78,15 +78,15 @@ impl Servers {
     }
 
     /// Returns the notifications on this channel, received on connections of their own.
-    pub(crate) fn announcements(&self, channel: String) -> Announcements {
+    pub(crate) fn notifications(&self, channel: String) -> Notifications {
         match self {
-            Self::One(connection) => connection.listener(channel).announcements().boxed(),
-            Self::Cluster(cluster) => cluster.announcements(channel).boxed(),
+            Self::One(connection) => connection.listener(channel).notifications().boxed(),
+            Self::Cluster(cluster) => cluster.notifications(channel).boxed(),
         }
     }
 }
 
-impl fmt::Debug for Servers {
+impl fmt::Debug for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::One(connection) => write!(f, "{connection:?}"),

@@ -5,7 +5,7 @@ use std::fmt;
 use redis::{Client, ConnectionAddr, ConnectionInfo, RedisResult};
 
 use crate::{
-    core::Invalid,
+    core::InvalidValue,
     store::redis::net::{
         options::{self, RedisOptions},
         url_faults,
@@ -63,7 +63,7 @@ impl Nodes {
         node: &Node,
         (scheme, user, db): (&str, &str, &str),
         options: &RedisOptions,
-    ) -> Result<Self, Invalid> {
+    ) -> Result<Self, InvalidValue> {
         let client = options::client(&format!("{scheme}://{user}{node}{db}"), options)?;
         Ok(Self(client.get_connection_info().clone()))
     }
@@ -89,7 +89,7 @@ pub(crate) enum Named {
 }
 
 /// Reads a URL of any kind. Nothing is sent, and the error about a wrong one shows no password.
-pub(crate) fn named(url: &str, options: &RedisOptions) -> Result<Named, Invalid> {
+pub(crate) fn named(url: &str, options: &RedisOptions) -> Result<Named, InvalidValue> {
     let (kind, rest) = url.split_once("://").unwrap_or_default();
     let (scheme, kind) = kind.split_once('+').unwrap_or_default();
     let known = matches!(scheme, "redis" | "rediss");
@@ -100,9 +100,9 @@ pub(crate) fn named(url: &str, options: &RedisOptions) -> Result<Named, Invalid>
     }
 }
 
-fn cluster(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, Invalid> {
+fn cluster(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, InvalidValue> {
     let wrong = || {
-        Invalid::new(
+        InvalidValue::new(
             "store.url",
             format_args!("{scheme}+cluster://… {}", url_faults::of("redis+cluster", rest)),
             CLUSTER,
@@ -114,9 +114,9 @@ fn cluster(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, In
     Ok(Named::Cluster { seeds, nodes })
 }
 
-fn sentinel(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, Invalid> {
+fn sentinel(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, InvalidValue> {
     let wrong = || {
-        Invalid::new(
+        InvalidValue::new(
             "store.url",
             format_args!("{scheme}+sentinel://… {}", url_faults::of("redis+sentinel", rest)),
             SENTINEL,

@@ -10,7 +10,7 @@ use crate::store::{
     redis::{
         net::options::RedisOptions,
         probe::{
-            Answer, Facts, Reading, Table,
+            Answer, Reading, ServerInfo, Table,
             exchange::{Line, lines, next, read},
             rights,
         },
@@ -40,7 +40,7 @@ impl Asking<'_> {
         Line::open(client, self.options.connect_timeout, self.options.response_timeout).await
     }
 
-    pub(super) async fn ask(&self, client: &Client) -> Result<Facts, StoreError> {
+    pub(super) async fn ask(&self, client: &Client) -> Result<ServerInfo, StoreError> {
         let mut line = self.line(client).await?;
         let (round_trip, clock) = self.clock(&mut line).await?;
         let mut answers = line.send(self.questions()).await?.into_iter();
@@ -50,7 +50,7 @@ impl Asking<'_> {
         let recovered = written.map(|written| lessons::recovered(&written?));
         let config = settings(answers);
         let lacks = rights::lacks(self, &mut line).await?;
-        Ok(Facts { round_trip, clock, info, config, cluster, recovered, lacks })
+        Ok(ServerInfo { round_trip, clock, info, config, cluster, recovered, lacks })
     }
 
     /// Looks at the clock several times. Returns the time of the shortest look, and its answer.

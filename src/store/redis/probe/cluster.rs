@@ -14,7 +14,7 @@ use crate::store::{
             urls::{Node, Nodes},
         },
         probe::{
-            ClusterSeen, Directory, Range, Seen, Server,
+            ClusterSnapshot, Directory, Range, Server, Snapshot,
             ask::Asking,
             exchange::{needed, next, read},
             unavailable,
@@ -30,7 +30,7 @@ struct Told {
     nodes: Vec<(Option<String>, Node)>,
 }
 
-pub(super) async fn look(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) -> Seen {
+pub(super) async fn run(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) -> Snapshot {
     let told = join_all(seeds.iter().map(|seed| tell(asking, seed, nodes))).await;
     let (mut best, mut failed) = (None::<Vec<Told>>, Vec::new());
     for (seed, told) in seeds.iter().zip(told) {
@@ -41,7 +41,7 @@ pub(super) async fn look(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) ->
             Err(error) => failed.push((seed, error)),
         }
     }
-    let (mut named, ranges) = placed(best.as_deref().unwrap_or_default());
+    let (mut named, ranges) = ticketed(best.as_deref().unwrap_or_default());
     let ranges = match (best, failed.first()) {
         (None, Some((_, error))) => Err(error.clone()),
         _ => Ok(ranges),
@@ -54,13 +54,13 @@ pub(super) async fn look(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) ->
         }
     }
     let servers = join_all(named.iter().map(async |(node, is_replica)| {
-        let facts = match nodes.client(node) {
+        let info = match nodes.client(node) {
             Ok(client) => asking.ask(&client).await,
             Err(error) => Err(errors::before_sending(error)),
         };
-        Server { address: node.to_string(), is_replica: *is_replica, facts }
+        Server { address: node.to_string(), is_replica: *is_replica, info }
     }));
-    Seen { servers: servers.await, directory: Directory::Cluster(ClusterSeen { ranges }) }
+    Snapshot { servers: servers.await, directory: Directory::Cluster(ClusterSnapshot { ranges }) }
 }
 
 /// Returns the number of slots that are served.
@@ -69,7 +69,7 @@ fn slots(told: &[Told]) -> u32 {
 }
 
 /// Returns all nodes, each with true if it is a replica, and the slots of the masters by their index among the nodes.
-fn placed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
+fn ticketed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
     let (mut named, mut ranges) = (Vec::<(Node, bool)>::new(), Vec::new());
     for Told { first, last, nodes } in told {
         let places = nodes.iter().enumerate().map(|(number, (_, node))| {
@@ -133,14 +133,14 @@ impl<'a> Replica<'a> {
     /// Reads a line; `None` for masters and dead nodes.
     fn read(line: &'a str, asked: &Node) -> Option<Self> {
         let mut words = line.split(' ');
-        let (id, place, flags, master) = (words.next()?, words.next()?, words.next()?, words.next()?);
+        let (id, ticket, flags, master) = (words.next()?, words.next()?, words.next()?, words.next()?);
         let mut flags = flags.split(',');
         let lives = flags.clone().all(|flag| !["fail", "noaddr", "handshake"].contains(&flag));
         if !lives || !flags.any(|flag| flag == "slave") {
             return None;
         }
         // host:port@bus,name
-        let (address, behind) = place.split_once('@').unwrap_or((place, ""));
+        let (address, behind) = ticket.split_once('@').unwrap_or((ticket, ""));
         let named = behind.split(',').nth(1).filter(|name| !name.is_empty());
         let port = address.rsplit_once(':')?.1.parse().ok()?;
         let name = named.map(|name| Node::new(name.to_owned(), port));

@@ -13,11 +13,11 @@ use tokio::time::Instant;
 
 use self::ask::Asking;
 pub(crate) use self::snapshot::{
-    Answer, ClusterSeen, Directory, Facts, Lack, Opinion, Purpose, Range, Reading, Seen, SentinelSeen,
-    Server, Table,
+    Answer, ClusterSnapshot, Directory, Lack, Opinion, Purpose, Range, Reading, SentinelSnapshot, Server,
+    ServerInfo, Snapshot, Table,
 };
 use crate::{
-    core::{Invalid, ResourceName},
+    core::{InvalidValue, ResourceName},
     store::{
         StoreError,
         redis::{
@@ -31,20 +31,20 @@ use crate::{
 };
 
 /// Probes all servers that this URL leads to. Points in time are counted from `began`.
-pub(crate) async fn look(url: &str, options: &RedisOptions, began: Instant) -> Result<Seen, Invalid> {
+pub(crate) async fn run(url: &str, options: &RedisOptions, began: Instant) -> Result<Snapshot, InvalidValue> {
     let asking = Asking { options, began, cluster: false, sentinel: false };
     Ok(match urls::named(url, options)? {
         Named::One(client) => {
             let address = client.get_connection_info().addr().to_string();
-            let facts = asking.ask(&client).await;
-            let server = Server { address, is_replica: false, facts };
-            Seen { servers: vec![server], directory: Directory::None }
+            let info = asking.ask(&client).await;
+            let server = Server { address, is_replica: false, info };
+            Snapshot { servers: vec![server], directory: Directory::None }
         }
         Named::Sentinel { sentinels, service, nodes } => {
-            sentinel::look(Asking { sentinel: true, ..asking }, sentinels, &service, &nodes).await
+            sentinel::run(Asking { sentinel: true, ..asking }, sentinels, &service, &nodes).await
         }
         Named::Cluster { seeds, nodes } => {
-            cluster::look(Asking { cluster: true, ..asking }, seeds, &nodes).await
+            cluster::run(Asking { cluster: true, ..asking }, seeds, &nodes).await
         }
     })
 }

@@ -7,7 +7,7 @@
 use redis::Value;
 
 use crate::{
-    env::{Dice, SystemDice},
+    env::{Random, SystemRandom},
     store::{
         StoreError,
         redis::{
@@ -97,7 +97,7 @@ struct Trying {
 impl Trying {
     fn new(asking: &Asking<'_>) -> Self {
         let prefix = &asking.options.prefix;
-        let (of_its_own, name) = (super::prefix(prefix), SystemDice.token().to_hex());
+        let (of_its_own, name) = (super::prefix(prefix), SystemRandom.token().to_hex());
         Self {
             key: format!("{of_its_own}:{{{name}}}"),
             channel: format!("{of_its_own}:inbox:{name}"),

@@ -13,7 +13,7 @@ use crate::store::{
             urls::{Node, Nodes},
         },
         probe::{
-            Directory, Opinion, Seen, SentinelSeen, Server, Table,
+            Directory, Opinion, SentinelSnapshot, Server, Snapshot, Table,
             ask::Asking,
             exchange::{needed, next, read},
         },
@@ -27,7 +27,12 @@ struct Told {
     replicas: Vec<Node>,
 }
 
-pub(super) async fn look(asking: Asking<'_>, sentinels: Vec<Client>, service: &str, nodes: &Nodes) -> Seen {
+pub(super) async fn run(
+    asking: Asking<'_>,
+    sentinels: Vec<Client>,
+    service: &str,
+    nodes: &Nodes,
+) -> Snapshot {
     let told = join_all(sentinels.iter().map(|sentinel| tell(asking, sentinel, service))).await;
     let known = told.iter().flatten().flatten();
     let best = known.max_by_key(|told| told.opinion.epoch);
@@ -36,18 +41,18 @@ pub(super) async fn look(asking: Asking<'_>, sentinels: Vec<Client>, service: &s
         [(&best.master, false)].into_iter().chain(replicas).collect()
     });
     let servers = join_all(named.into_iter().map(async |(node, is_replica)| {
-        let facts = match nodes.client(node) {
+        let info = match nodes.client(node) {
             Ok(client) => asking.ask(&client).await,
             Err(error) => Err(errors::before_sending(error)),
         };
-        Server { address: node.to_string(), is_replica, facts }
+        Server { address: node.to_string(), is_replica, info }
     }));
     let servers = servers.await;
-    let seen = sentinels.iter().zip(told).map(|(sentinel, told)| SentinelSeen {
+    let seen = sentinels.iter().zip(told).map(|(sentinel, told)| SentinelSnapshot {
         address: sentinel.get_connection_info().addr().to_string(),
         said: told.map(|told| told.map(|told| told.opinion)),
     });
-    Seen { servers, directory: Directory::Sentinels(seen.collect()) }
+    Snapshot { servers, directory: Directory::Sentinels(seen.collect()) }
 }
 
 async fn tell(asking: Asking<'_>, sentinel: &Client, service: &str) -> Result<Option<Told>, StoreError> {

@@ -12,7 +12,7 @@ pub(crate) type Answer<T> = Result<T, String>;
 
 /// The snapshot of a deployment.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Snapshot {
     pub(crate) servers: Vec<Server>,
     pub(crate) directory: Directory,
 }
@@ -22,8 +22,8 @@ pub(crate) struct Seen {
 pub(crate) enum Directory {
     /// The URL itself.
     None,
-    Sentinels(Vec<SentinelSeen>),
-    Cluster(ClusterSeen),
+    Sentinels(Vec<SentinelSnapshot>),
+    Cluster(ClusterSnapshot),
 }
 
 /// One server that holds keys.
@@ -32,12 +32,12 @@ pub(crate) struct Server {
     pub(crate) address: String,
     /// True if it is known as a replica, and not asked for locks now.
     pub(crate) is_replica: bool,
-    pub(crate) facts: Result<Facts, StoreError>,
+    pub(crate) info: Result<ServerInfo, StoreError>,
 }
 
 /// The information that a server gave of itself.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct ServerInfo {
     /// The shortest of a few round trips.
     pub(crate) round_trip: Duration,
     pub(crate) clock: Answer<Reading>,
@@ -80,7 +80,7 @@ pub(crate) enum Purpose {
 
 /// One sentinel.
 #[derive(Debug)]
-pub(crate) struct SentinelSeen {
+pub(crate) struct SentinelSnapshot {
     pub(crate) address: String,
     /// Its opinion of the service; `None` if it does not know the service.
     pub(crate) said: Result<Option<Opinion>, StoreError>,
@@ -106,7 +106,7 @@ pub(crate) struct Opinion {
 
 /// The slots of a cluster, as the cluster tells them.
 #[derive(Debug)]
-pub(crate) struct ClusterSeen {
+pub(crate) struct ClusterSnapshot {
     /// The slots that are served, or the reason why nobody tells.
     pub(crate) ranges: Result<Vec<Range>, StoreError>,
 }
@@ -121,7 +121,7 @@ pub(crate) struct Range {
     pub(crate) replicas: usize,
 }
 
-impl Facts {
+impl ServerInfo {
     /// Returns a number in `INFO`.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.text(name)?.parse().ok()

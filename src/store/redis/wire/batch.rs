@@ -83,8 +83,8 @@ where
 fn failure<R>(told: &[Option<Result<R, StoreError>>]) -> Option<StoreError> {
     let is_of_all = |told: &Option<_>| match told {
         Some(Err(error)) => {
-            use StoreError::{Lost, TimedOut, Unavailable};
-            matches!(error, Lost { .. } | TimedOut { .. } | Unavailable { .. })
+            use StoreError::{ReplyLost, TimedOut, Unavailable};
+            matches!(error, ReplyLost { .. } | TimedOut { .. } | Unavailable { .. })
         }
         Some(Ok(_)) => false,
         None => true,

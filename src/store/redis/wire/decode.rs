@@ -157,7 +157,7 @@ fn holder(
 }
 
 pub(crate) fn senseless(what: &str) -> StoreError {
-    StoreError::Lost { doing: format!("the answer makes no sense: {what}"), source: None }
+    StoreError::ReplyLost { doing: format!("the answer makes no sense: {what}"), source: None }
 }
 
 /// Returns the fields that follow the echo in the answer to a call.

@@ -7,13 +7,13 @@ use redis::Script;
 use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
-        Acquisition, Hold, Place, Recovered,
+        Acquisition, Hold, QueueTicket, Recovered,
         redis::{
             net::options::Layout,
             wire::{
                 keys, plain,
-                record::{self, Written, millis, positive_millis, put},
-                script_call::Call,
+                record::{self, MetadataCache, millis, positive_millis, put},
+                script_call::ScriptCall,
                 scripts,
             },
         },
@@ -32,7 +32,7 @@ enum Counter {
 const FOR_EVER: u64 = 0;
 
 /// The encoder of calls.
-pub(crate) struct Caller {
+pub(crate) struct Encoder {
     layout: Layout,
     prefix: String,
     /// The beginning of the key of the fence counter; on a cluster each slot has one.
@@ -40,7 +40,7 @@ pub(crate) struct Caller {
     fence_retention: u64,
 }
 
-impl Caller {
+impl Encoder {
     pub(crate) fn new(layout: Layout, prefix: String, fence_retention: Duration) -> Self {
         let fence = Counter::Server(keys::fence(&prefix, None));
         Self { layout, fence, prefix, fence_retention: millis(fence_retention) }
@@ -68,17 +68,17 @@ impl Caller {
         &self.prefix
     }
 
-    pub(crate) fn acquire(&self, asked: &[&Acquisition]) -> Call {
+    pub(crate) fn acquire(&self, asked: &[&Acquisition]) -> ScriptCall {
         self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked, None)
     }
 
     /// Encodes acquisitions of which the first has at least this fence, in the full layout. The counter has no end: the
     /// clocks of a quorum's nodes may be further apart than a retention time, and it is only one key a server.
-    pub(crate) fn acquire_from(&self, asked: &[&Acquisition], first: Fence) -> Call {
+    pub(crate) fn acquire_from(&self, asked: &[&Acquisition], first: Fence) -> ScriptCall {
         self.acquiring(&scripts::ACQUIRE, asked, Some(first))
     }
 
-    pub(crate) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {
+    pub(crate) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> ScriptCall {
         self.acquiring(&scripts::ACQUIRE_ALL, asked, None)
     }
 
@@ -87,9 +87,9 @@ impl Caller {
         script: &'static Script,
         asked: &[A],
         first: Option<Fence>,
-    ) -> Call {
+    ) -> ScriptCall {
         let mut call = self.granting(script, asked.iter().map(|asked| &asked.borrow().hold.resource));
-        let mut metadata = Written::default();
+        let mut metadata = MetadataCache::default();
         for asked in asked {
             self.acquisition(&mut call, asked.borrow(), &mut metadata);
         }
@@ -102,7 +102,7 @@ impl Caller {
         }
     }
 
-    pub(crate) fn renew(&self, renewals: &[&(&Hold, Duration)]) -> Call {
+    pub(crate) fn renew(&self, renewals: &[&(&Hold, Duration)]) -> ScriptCall {
         let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
         let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), false);
         for (hold, ttl) in renewals {
@@ -111,21 +111,21 @@ impl Caller {
         call
     }
 
-    pub(crate) fn release(&self, releases: &[&(&Hold, Duration)]) -> Call {
+    pub(crate) fn release(&self, releases: &[&(&Hold, Duration)]) -> ScriptCall {
         let script = self.either(&scripts::RELEASE, &scripts::PLAIN_RELEASE);
         let mut call = self.granting(script, releases.iter().map(|(hold, _)| &hold.resource));
-        for (hold, closed_for) in releases {
+        for (hold, cooldown) in releases {
             if self.is_plain() {
-                call.token(hold.token, "").arg(millis(*closed_for));
+                call.token(hold.token, "").arg(millis(*cooldown));
                 continue;
             }
-            let behind = if closed_for.is_zero() { "-" } else { "~" };
-            call.token(hold.token, behind).owner(hold.owner.as_ref()).arg(millis(*closed_for));
+            let behind = if cooldown.is_zero() { "-" } else { "~" };
+            call.token(hold.token, behind).owner(hold.owner.as_ref()).arg(millis(*cooldown));
         }
         self.granted(call)
     }
 
-    pub(crate) fn raise(&self, raises: &[&(&Hold, Fence)]) -> Call {
+    pub(crate) fn raise(&self, raises: &[&(&Hold, Fence)]) -> ScriptCall {
         let mut call = self.granting(&scripts::RAISE, raises.iter().map(|(hold, _)| &hold.resource));
         for (hold, fence) in raises {
             call.token(hold.token, "").arg(fence.get());
@@ -135,33 +135,33 @@ impl Caller {
     }
 
     /// Encodes the question for a report, in the full layout and on one server.
-    pub(crate) fn report(&self) -> Call {
+    pub(crate) fn report(&self) -> ScriptCall {
         self.call(&scripts::REPORT, [], true)
     }
 
     /// Encodes a lesson, in the full layout and on one server.
-    pub(crate) fn teach(&self, lesson: &Recovered) -> Call {
-        let Recovered { instance, durable, fence } = lesson;
+    pub(crate) fn teach(&self, lesson: &Recovered) -> ScriptCall {
+        let Recovered { incarnation, durable, fence } = lesson;
         let mut call = self.call(&scripts::TEACH, [], true);
-        call.arg(fence.get()).arg(instance).arg(u8::from(*durable));
+        call.arg(fence.get()).arg(incarnation).arg(u8::from(*durable));
         call
     }
 
-    pub(crate) fn pass(&self, from: &Hold, to: &Acquisition, overtake: bool) -> Call {
+    pub(crate) fn pass(&self, from: &Hold, to: &Acquisition, overtake: bool) -> ScriptCall {
         let mut call = self.granting(&scripts::PASS, [&from.resource]);
-        self.acquisition(&mut call, to, &mut Written::default());
+        self.acquisition(&mut call, to, &mut MetadataCache::default());
         call.token(from.token, "").owner(from.owner.as_ref()).arg(u8::from(overtake));
         self.granted(call)
     }
 
-    pub(crate) fn is_held(&self, hold: &Hold) -> Call {
+    pub(crate) fn is_held(&self, hold: &Hold) -> ScriptCall {
         let script = self.either(&scripts::IS_HELD, &scripts::PLAIN_IS_HELD);
         let mut call = self.call(script, [&hold.resource], true);
         call.token(hold.token, "");
         call
     }
 
-    pub(crate) fn inspect(&self, resource: &ResourceName, limit: usize) -> Call {
+    pub(crate) fn inspect(&self, resource: &ResourceName, limit: usize) -> ScriptCall {
         // More than this would not fit into one answer anyway.
         const MOST: usize = 100_000;
         let script = self.either(&scripts::INSPECT, &scripts::PLAIN_INSPECT);
@@ -170,7 +170,7 @@ impl Caller {
         call
     }
 
-    pub(crate) fn force_release(&self, resource: &ResourceName) -> Call {
+    pub(crate) fn force_release(&self, resource: &ResourceName) -> ScriptCall {
         let script = self.either(&scripts::FORCE_RELEASE, &scripts::PLAIN_FORCE_RELEASE);
         self.granted(self.granting(script, [resource]))
     }
@@ -185,11 +185,11 @@ impl Caller {
     }
 
     /// Begins a call that may grant. It ends with [`granted`](Self::granted).
-    fn granting<'a>(&self, script: &'static Script, resources: impl Resources<'a>) -> Call {
+    fn granting<'a>(&self, script: &'static Script, resources: impl Resources<'a>) -> ScriptCall {
         self.call(script, resources, true)
     }
 
-    fn granted(&self, mut call: Call) -> Call {
+    fn granted(&self, mut call: ScriptCall) -> ScriptCall {
         if !self.is_plain() {
             call.arg(self.fence_retention);
         }
@@ -198,12 +198,12 @@ impl Caller {
 
     /// Begins a call with the keys of its resources. A call that needs all of their keys at one place (`whole`) ends
     /// its keys with that of the fence counter, which says so. In the plain layout a resource is a single key.
-    fn call<'a>(&self, script: &'static Script, resources: impl Resources<'a>, whole: bool) -> Call {
+    fn call<'a>(&self, script: &'static Script, resources: impl Resources<'a>, whole: bool) -> ScriptCall {
         let whole = whole && !self.is_plain();
         let mut resources = resources.into_iter().peekable();
         let slot = resources.peek().and_then(|resource| self.slot(resource));
         let requests = resources.len();
-        let mut call = Call::new(script, slot, requests);
+        let mut call = ScriptCall::new(script, slot, requests);
         call.arg(requests + usize::from(whole));
         for resource in resources {
             match self.layout {
@@ -222,8 +222,13 @@ impl Caller {
     }
 
     /// Adds the arguments of one acquisition: four, in the plain layout two.
-    fn acquisition<'a>(&self, call: &mut Call, asked: &'a Acquisition, metadata: &mut Written<'a>) {
-        let &Acquisition { ref hold, mode, reentrant, ttl, lock_delay, ref place, .. } = asked;
+    fn acquisition<'a>(
+        &self,
+        call: &mut ScriptCall,
+        asked: &'a Acquisition,
+        metadata: &mut MetadataCache<'a>,
+    ) {
+        let &Acquisition { ref hold, mode, reentrant, ttl, lock_delay, ref ticket, .. } = asked;
         if self.is_plain() {
             call.token(hold.token, "").arg(positive_millis(ttl));
             return;
@@ -243,11 +248,11 @@ impl Caller {
             if let Some(capacity) = record::capacity(mode) {
                 put(text, format_args!("{capacity}"));
             }
-            if let &Some(Place { ref inbox, patience, grant_window, max_waiters }) = place {
-                let (patience, window) = (positive_millis(patience), positive_millis(grant_window));
+            if let &Some(QueueTicket { ref inbox, ttl, grant_window, max_waiters }) = ticket {
+                let (ticket_ttl, window) = (positive_millis(ttl), positive_millis(grant_window));
                 text.push(' ');
                 keys::push_channel(text, &self.prefix, inbox);
-                put(text, format_args!(" {window} {patience} {max_waiters}"));
+                put(text, format_args!(" {window} {ticket_ttl} {max_waiters}"));
             }
         });
     }

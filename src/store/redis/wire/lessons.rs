@@ -5,7 +5,7 @@ use redis::Value;
 use crate::{
     core::Fence,
     store::{
-        Instance, Recovered, Report, StoreError,
+        Incarnation, Recovered, Report, StoreError,
         redis::wire::decode::{only, senseless},
     },
 };
@@ -25,19 +25,19 @@ pub(crate) fn with_clock(answer: Value) -> Result<(Value, Fence, Option<Recovere
 /// Decodes what a server has written down of its recovery: nothing, unless it is ours.
 pub(crate) fn recovered(written: &str) -> Option<Recovered> {
     let mut words = written.split(' ');
-    let (instance, durable, fence) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
+    let (incarnation, durable, fence) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
     let durable = durable == "1";
-    Some(Recovered { instance: instance.to_owned(), durable, fence: Fence::new(fence) })
+    Some(Recovered { incarnation: incarnation.to_owned(), durable, fence: Fence::new(fence) })
 }
 
 /// Decodes the report of this incarnation.
-pub(crate) fn reported(answer: Value, instance: Instance) -> Result<Report, StoreError> {
+pub(crate) fn reported(answer: Value, incarnation: Incarnation) -> Result<Report, StoreError> {
     let (verdict, mut rest) = only(answer)?;
     if verdict != "report" {
         return Err(rest.otherwise(&verdict));
     }
     let (last, clock) = (Fence::new(rest.number()?), Fence::new(rest.number()?));
-    Ok(Report { instance, recovered: recovered(&rest.text()?), last, clock })
+    Ok(Report { incarnation, recovered: recovered(&rest.text()?), last, clock })
 }
 
 pub(crate) fn taught(answer: Value) -> Result<(), StoreError> {

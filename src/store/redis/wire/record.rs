@@ -114,12 +114,12 @@ pub(crate) fn positive_millis(ttl: Duration) -> u64 {
 
 /// A cache of the metadata that was written last: that of one manager is usually the same.
 #[derive(Default)]
-pub(crate) struct Written<'a> {
+pub(crate) struct MetadataCache<'a> {
     metadata: Option<&'a Arc<Metadata>>,
     text: String,
 }
 
-impl<'a> Written<'a> {
+impl<'a> MetadataCache<'a> {
     pub(crate) fn text_of(&mut self, metadata: &'a Arc<Metadata>) -> &str {
         if !self.metadata.is_some_and(|written| Arc::ptr_eq(written, metadata)) {
             self.metadata = Some(metadata);
@@ -149,7 +149,7 @@ mod tests {
             ttl: Duration::from_secs(1),
             lock_delay: Duration::from_millis(250),
             metadata: Metadata::from([("why \"ü\"\n".into(), "a  b".into())]).into(),
-            place: None,
+            ticket: None,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// One call of a script.
-pub(crate) struct Call {
+pub(crate) struct ScriptCall {
     script: &'static Script,
     command: Cmd,
     echo: String,
@@ -23,7 +23,7 @@ pub(crate) struct Call {
     text: String,
 }
 
-impl Request for Call {
+impl Request for ScriptCall {
     async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
         let answer = self.command.query_async(connection).await;
         match answer {
@@ -56,7 +56,7 @@ impl Request for Call {
     }
 }
 
-impl Call {
+impl ScriptCall {
     /// Creates a call without keys and arguments, with room for this many requests. Their keys are in this slot of a
     /// cluster.
     pub(crate) fn new(script: &'static Script, slot: Option<u16>, requests: usize) -> Self {
@@ -133,7 +133,7 @@ mod tests {
         core::ResourceName,
         store::{
             Hold,
-            redis::{Layout, wire::encoder::Caller},
+            redis::{Layout, wire::encoder::Encoder},
         },
     };
 
@@ -145,8 +145,8 @@ mod tests {
     fn only_the_answer_that_carries_its_own_echo_answers_a_call() {
         let hold =
             Hold { resource: ResourceName::new("r").unwrap(), token: Token::from_bits(1), owner: None };
-        let caller = Caller::new(Layout::Full, "p".to_owned(), Duration::from_secs(1));
-        let (earlier, call) = (caller.is_held(&hold), caller.is_held(&hold));
+        let encoder = Encoder::new(Layout::Full, "p".to_owned(), Duration::from_secs(1));
+        let (earlier, call) = (encoder.is_held(&hold), encoder.is_held(&hold));
         assert!(call.is_answered_by(&answer(&call.echo)));
         for wrong in [
             answer(&earlier.echo),

@@ -27,7 +27,7 @@ use crate::store::{
     StoreError,
     redis::net::{
         connection::{Answered, Connection, Failure, Request},
-        endpoint::Target,
+        endpoint::Endpoint,
         errors,
         options::RedisOptions,
         urls::{Node, Nodes},
@@ -77,7 +77,7 @@ impl Cluster {
     }
 
     /// Returns the same cluster with the same map, on connections of their own.
-    pub(crate) fn beside(&self) -> Self {
+    pub(crate) fn clone_connections(&self) -> Self {
         let Shared { seeds, nodes, greeting, options, map, reading, connections: _ } = &*self.0;
         Self(Arc::new(Shared {
             seeds: seeds.clone(),
@@ -124,7 +124,7 @@ impl Cluster {
                     self.read_map_until(give_up, version, node.as_ref()).await;
                     error
                 }
-                Err(Failure::Later(error)) => {
+                Err(Failure::DeferredReply(error)) => {
                     self.read_map_meanwhile(version, node);
                     error
                 }
@@ -276,8 +276,8 @@ impl Cluster {
             return Ok(Arc::clone(known));
         }
         let Shared { nodes, greeting, options, .. } = &*self.0;
-        let target = Target::Fixed(Box::new(nodes.client(node).map_err(errors::before_sending)?));
-        let connection = Arc::new(Connection::new(target, Arc::clone(greeting), options));
+        let endpoint = Endpoint::Fixed(Box::new(nodes.client(node).map_err(errors::before_sending)?));
+        let connection = Arc::new(Connection::new(endpoint, Arc::clone(greeting), options));
         Ok(Arc::clone(self.connections().entry(node.clone()).or_insert(connection)))
     }
 

@@ -18,10 +18,10 @@ use tokio::{
 use crate::{
     core::Token,
     store::{
-        Announcement, StoreError,
+        Notification, StoreError,
         redis::net::{
             cluster::{Cluster, Map},
-            endpoint::Target,
+            endpoint::Endpoint,
             subscriber::Listener,
             urls::Node,
         },
@@ -33,7 +33,7 @@ const COPIES_WITHIN: Duration = Duration::from_secs(2);
 /// The interval at which the map is read again while nobody else does so.
 const PERIOD: Duration = Duration::from_secs(5);
 
-type Lines = SelectAll<BoxStream<'static, (Node, Announcement)>>;
+type Lines = SelectAll<BoxStream<'static, (Node, Notification)>>;
 
 /// A subscriber to one channel on all masters, for as long as its stream is there.
 struct Inbox {
@@ -45,20 +45,20 @@ struct Inbox {
     open: BTreeMap<Node, Option<bool>>,
     heard: Heard,
     /// True if the last state that was told is disconnected.
-    deaf: bool,
-    next_look: Instant,
+    disconnected: bool,
+    next_check: Instant,
 }
 
 enum Event {
     Map,
-    Announced(Node, Announcement),
+    Announced(Node, Notification),
 }
 
 impl Cluster {
-    pub(in crate::store::redis) fn announcements(
+    pub(in crate::store::redis) fn notifications(
         &self,
         channel: String,
-    ) -> impl Stream<Item = Announcement> + Send + use<> {
+    ) -> impl Stream<Item = Notification> + Send + use<> {
         let mut map = self.0.map.subscribe();
         map.mark_changed();
         let inbox = Inbox {
@@ -68,15 +68,15 @@ impl Cluster {
             lines: SelectAll::new(),
             open: BTreeMap::new(),
             heard: Heard::default(),
-            deaf: false,
-            next_look: Instant::now(),
+            disconnected: false,
+            next_check: Instant::now(),
         };
         stream::unfold(inbox, |mut inbox| async { Some((inbox.next().await, inbox)) })
     }
 }
 
 impl Inbox {
-    async fn next(&mut self) -> Announcement {
+    async fn next(&mut self) -> Notification {
         loop {
             let told = match self.event().await {
                 Event::Map => {
@@ -97,13 +97,13 @@ impl Inbox {
     }
 
     async fn event(&mut self) -> Event {
-        let Self { cluster, map, lines, next_look, .. } = self;
+        let Self { cluster, map, lines, next_check, .. } = self;
         tokio::select! {
             // It fails only if the sender is gone, which the cluster owns.
             _ = map.changed() => Event::Map,
             Some((node, announced)) = lines.next() => Event::Announced(node, announced),
-            () = tokio::time::sleep_until(*next_look) => {
-                *next_look = Instant::now() + PERIOD;
+            () = tokio::time::sleep_until(*next_check) => {
+                *next_check = Instant::now() + PERIOD;
                 cluster.read_map_meanwhile(map.borrow().version, None);
                 Event::Map
             }
@@ -111,13 +111,13 @@ impl Inbox {
     }
 
     /// Reads the map for the first time. If that fails, it returns the error as a notification, once.
-    async fn look(&mut self) -> Option<Announcement> {
+    async fn look(&mut self) -> Option<Notification> {
         const PAUSE: Duration = Duration::from_millis(200);
         let version = self.map.borrow().version;
         let error: StoreError = self.cluster.read_map(version, None).await?;
-        if !self.deaf {
-            self.deaf = true;
-            return Some(Announcement::Deaf(error));
+        if !self.disconnected {
+            self.disconnected = true;
+            return Some(Notification::Disconnected(error));
         }
         sleep(PAUSE).await;
         self.map.mark_changed();
@@ -135,28 +135,28 @@ impl Inbox {
                 let options = &self.cluster.0.options;
                 let (connect, response) = (options.connect_timeout, options.response_timeout);
                 let listener =
-                    Listener::new(Target::Fixed(Box::new(client)), self.channel.clone(), connect, response);
+                    Listener::new(Endpoint::Fixed(Box::new(client)), self.channel.clone(), connect, response);
                 let mut map = self.map.clone();
                 let (this, who) = (node.clone(), node.clone());
                 let no_master = async move {
                     // It fails only if the sender is gone, which the cluster owns.
                     let _ = map.wait_for(|map| !map.masters().contains(&this)).await;
                 };
-                let line = listener.announcements().map(move |announced| (who.clone(), announced));
+                let line = listener.notifications().map(move |announced| (who.clone(), announced));
                 self.lines.push(line.take_until(no_master.boxed()).boxed());
                 self.open.insert(node, None);
             }
         }
     }
 
-    fn hear(&mut self, node: Node, announced: Announcement) -> Option<Announcement> {
+    fn hear(&mut self, node: Node, announced: Notification) -> Option<Notification> {
         let opened = match announced {
-            Announcement::HandedOver(token) | Announcement::Next(token) | Announcement::GoOn(token) => {
+            Notification::HandedOver(token) | Notification::Next(token) | Notification::GoOn(token) => {
                 let first = self.heard.is_first((token, discriminant(&announced)), &node);
                 return first.then_some(announced);
             }
-            Announcement::Listening => true,
-            Announcement::Deaf(_) => false,
+            Notification::Subscribed => true,
+            Notification::Disconnected(_) => false,
         };
         // The subscription to a node that is no longer a master may have had a last word.
         *self.open.get_mut(&node)? = Some(opened);
@@ -167,15 +167,16 @@ impl Inbox {
             return None;
         }
         // One open subscription receives from all nodes. One that opens again may have missed what its own node had to say.
-        let hears = self.open.values().any(|open| *open == Some(true));
-        let told = if opened || (hears && self.deaf) { Some(Announcement::Listening) } else { None };
-        let told = if hears { told } else { (!self.deaf).then_some(announced) };
-        self.deaf = !hears;
+        let subscribed = self.open.values().any(|open| *open == Some(true));
+        let told =
+            if opened || (subscribed && self.disconnected) { Some(Notification::Subscribed) } else { None };
+        let told = if subscribed { told } else { (!self.disconnected).then_some(announced) };
+        self.disconnected = !subscribed;
         told
     }
 }
 
-type Message = (Token, std::mem::Discriminant<Announcement>);
+type Message = (Token, std::mem::Discriminant<Notification>);
 
 /// The messages of a moment ago, and the node that sent each of them first: those of the other nodes are copies.
 #[derive(Default)]

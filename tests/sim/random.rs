@@ -5,16 +5,13 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use leasehold::{
-    Token,
-    world::{Dice, Roll},
-};
+use leasehold::{Draw, Random, Token};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 /// What the planned panics say; the panic hook keeps quiet about them.
-pub(crate) const PLANNED: &str = "the dice were told to panic";
+pub(crate) const PLANNED: &str = "the random were told to panic";
 
-/// Seeded dice: a roll for a renewal may kill the renewer, one for an attempt the manager.
+/// Seeded random: a roll for a renewal may kill the renewer, one for an attempt the manager.
 #[derive(Debug)]
 pub(crate) struct SeededDice {
     rng: Mutex<StdRng>,
@@ -22,21 +19,21 @@ pub(crate) struct SeededDice {
 }
 
 impl SeededDice {
-    /// Dice that panic now and then, until it is `calm`.
+    /// Random that panic now and then, until it is `calm`.
     pub(crate) fn new(seed: u64, calm: Arc<AtomicBool>) -> Self {
         Self { rng: Mutex::new(StdRng::seed_from_u64(seed)), calm }
     }
 }
 
-impl Dice for SeededDice {
-    fn roll(&self, what: Roll) -> f64 {
+impl Random for SeededDice {
+    fn draw(&self, purpose: Draw) -> f64 {
         let (roll, fate): (f64, f64) = {
             let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
             (rng.random(), rng.random())
         };
         let deadly = match what {
-            Roll::Renewal => 0.01,
-            Roll::Attempt => 0.002,
+            Draw::Renewal => 0.01,
+            Draw::Attempt => 0.002,
             _ => 0.0,
         };
         assert!(fate >= deadly || self.calm.load(Ordering::Relaxed), "{PLANNED}");
