@@ -291,7 +291,7 @@ struct Deadly {
 }
 
 impl Random for Deadly {
-    fn draw(&self, purpose: Draw) -> f64 {
+    fn draw(&self, what: Draw) -> f64 {
         self.inner.draw(what)
     }
 

@@ -87,7 +87,7 @@ async fn load(locks: &Addr<LockManager>, seed: u64) {
 }
 
 /// Gives up in one of two ways when its patience is over, or is one of those that are patient.
-async fn call(locks: Addr<LockManager>, number: u64, ticket_ttl: Duration) {
+async fn call(locks: Addr<LockManager>, number: u64, patience: Duration) {
     let resource = number / PATIENT % RESOURCES;
     let asked = Acquire::new(format!("r{resource}"));
     // Who has an owner waits in the store's queue; the others stand behind one of them.
@@ -100,7 +100,7 @@ async fn call(locks: Addr<LockManager>, number: u64, ticket_ttl: Duration) {
             Err(AcquireError::Held { .. } | AcquireError::Store(StoreError::TimedOut { .. })) => return,
             Err(error) => panic!("{error}"),
         },
-        _ => match timeout(ticket_ttl, locks.send(asked.wait(Duration::from_secs(60)))).await {
+        _ => match timeout(patience, locks.send(asked.wait(Duration::from_secs(60)))).await {
             Ok(answer) => answer.unwrap().unwrap(),
             Err(_) => return,
         },

@@ -90,7 +90,7 @@ fn while_nobody_else_waits_it_is_passed_on_without_a_limit() {
         let late = waiter(&others, 100, &served);
         all(waiters).await;
         late.await.unwrap();
-        let ticket = served.borrow().iter().position(|number| *number == 100).unwrap();
+        let place = served.borrow().iter().position(|number| *number == 100).unwrap();
         assert!((5..=12).contains(&place), "{:?}", served.borrow());
     });
 }
@@ -214,7 +214,7 @@ fn a_wait_behind_others_ends_in_time_and_says_who_holds() {
             let ask = Acquire::new("r").wait(secs(1)).events(heard.clone().start().recipient());
             asking.push(actix_rt::spawn(locks.send(ask)));
         }
-        for (ticket, asking) in asking.into_iter().enumerate() {
+        for (place, asking) in asking.into_iter().enumerate() {
             match asking.await.unwrap().unwrap() {
                 Err(AcquireError::Held { by, ahead, remaining, .. }) => {
                     assert_eq!((by.token, ahead), (lease.token().prefix(), Some(place as u64)));

@@ -139,7 +139,7 @@ async fn callers_that_go_leave_no_key_behind() {
         callers.push(actix_rt::spawn(async move {
             let name = format!("r{}", caller % 10);
             let asked = Acquire::new(&name).wait(secs(60));
-            let answer = tokio::time::timeout(ticket_ttl, locks.send(asked)).await;
+            let answer = tokio::time::timeout(patience, locks.send(asked)).await;
             if let Ok(lease) = answer {
                 let lease = lease.unwrap().unwrap();
                 sleep(millis(3)).await;

@@ -153,12 +153,12 @@ fn repeat(
         eprintln!("{}: repetition {}", measured.name, repetition + 1);
         // Whoever comes first meets a processor that is cool; so everybody does in turn.
         for turn in 0..lockers.len() {
-            let ticket = (turn + repetition as usize) % lockers.len();
-            summary.add(ticket, coordinator.measure(lockers[place], measured, length)?)?;
+            let place = (turn + repetition as usize) % lockers.len();
+            summary.add(place, coordinator.measure(lockers[place], measured, length)?)?;
         }
     }
-    for (ticket, locker) in lockers.iter().enumerate() {
-        summary.count_commands(ticket, coordinator.commands_per_turn(*locker, measured)?);
+    for (place, locker) in lockers.iter().enumerate() {
+        summary.count_commands(place, coordinator.commands_per_turn(*locker, measured)?);
     }
     Ok(summary)
 }

@@ -79,7 +79,7 @@ fn grouped(mut digits: String) -> String {
     let mut place = digits.len();
     while place > 3 {
         place -= 3;
-        digits.insert(ticket, ',');
+        digits.insert(place, ',');
     }
     digits
 }

@@ -54,7 +54,7 @@ pub(crate) fn measure() -> Result<(String, bool), Failure> {
     while runs.len() < RUNS && !rows(&runs).all(|row| at_one_place(&row) <= LONGEST) {
         runs.push(measure_once()?);
     }
-    let mut text = "| What | How many | Scripts | 99 % within, ms | Longest, ms | At one ticket, ms |\n\
+    let mut text = "| What | How many | Scripts | 99 % within, ms | Longest, ms | At one place, ms |\n\
                     |---|---:|---:|---:|---:|---:|\n"
         .to_owned();
     let millis = |time: Duration| time.as_secs_f64() * 1e3;
@@ -76,7 +76,7 @@ fn rows(runs: &[Vec<Found>]) -> impl Iterator<Item = Vec<&Found>> {
 /// script that is long once in a while and never at the same place is not in it.
 fn at_one_place(row: &[&Found]) -> Duration {
     let (first, others) = (&row[0].costs, &row[1..]);
-    let in_all = first.iter().enumerate().map(|(ticket, cost)| {
+    let in_all = first.iter().enumerate().map(|(place, cost)| {
         let near = others.iter().map(|run| run.near(place as f64 / first.len() as f64));
         near.min().map_or(*cost, |near| near.min(*cost))
     });
@@ -130,7 +130,7 @@ impl Timed {
 
     /// A place of one that hears what it is told.
     fn alive(&self) -> Option<QueueTicket> {
-        Some(place(self.inbox, LONG))
+        Some(ticket(self.inbox, LONG))
     }
 
     async fn forget(&mut self) -> Result<(), Failure> {
@@ -254,11 +254,11 @@ impl Timed {
     /// Waiters whose patience is over.
     async fn many_gone(&mut self) -> Result<(), Failure> {
         self.forget().await?;
-        let patience = END / 3;
-        let writer = self.writer_and_dead(Some(unheard(patience))).await?;
+        let ttl = END / 3;
+        let writer = self.writer_and_dead(Some(unheard(ttl))).await?;
         let alive = [ask("r", Mode::Exclusive, LONG, self.alive())?];
         self.queue(&alive).await?;
-        tokio::time::sleep(patience + Duration::from_secs(1)).await;
+        tokio::time::sleep(ttl + Duration::from_secs(1)).await;
         self.note("they queue again", DEAD).await?;
         self.release(&writer).await?;
         self.note("the release past them, when their places are gone", DEAD).await?;
@@ -269,7 +269,7 @@ impl Timed {
     async fn writer_and_dead(&self, ticket: Option<QueueTicket>) -> Result<[Arc<Acquisition>; 1], Failure> {
         let writer = [ask("r", Mode::Exclusive, LONG, None)?];
         self.take(&writer).await?;
-        let dead = several(DEAD, || ask("r", Mode::Exclusive, LONG, place))?;
+        let dead = several(DEAD, || ask("r", Mode::Exclusive, LONG, ticket))?;
         self.queue(&dead).await?;
         Ok(writer)
     }
@@ -307,13 +307,13 @@ fn ask(
     Ok(Arc::new(Acquisition { hold, mode, reentrant, ttl, lock_delay, metadata: Arc::default(), ticket }))
 }
 
-fn place(inbox: Inbox, ticket_ttl: Duration) -> QueueTicket {
-    QueueTicket { inbox, ticket_ttl, grant_window: LONG, max_waiters: 1_000_000 }
+fn ticket(inbox: Inbox, ttl: Duration) -> QueueTicket {
+    QueueTicket { inbox, ttl, grant_window: LONG, max_waiters: 1_000_000 }
 }
 
 /// A place in whose inbox nobody hears anything.
-fn unheard(ticket_ttl: Duration) -> QueueTicket {
-    place(Inbox(Token::from_bits(rand::random())), patience)
+fn unheard(ttl: Duration) -> QueueTicket {
+    ticket(Inbox(Token::from_bits(rand::random())), ttl)
 }
 
 fn several(

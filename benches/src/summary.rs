@@ -54,7 +54,7 @@ impl Summary {
         }
     }
 
-    /// Adds a repetition of the locker in this ticket.
+    /// Adds a repetition of the locker in this place.
     pub(crate) fn add(&mut self, place: usize, outcome: Outcome) -> Result<(), Failure> {
         self.lockers[place].add(&outcome)
     }

@@ -75,7 +75,7 @@ fn legend() -> String {
     let mut text = String::new();
     line(&mut text, r#"<text x="10" y="18">turns a second, × raw redis-rs</text>"#);
     let lockers = Kind::ALL.into_iter().filter(|locker| *locker != Kind::Raw);
-    for (ticket, locker) in lockers.enumerate() {
+    for (place, locker) in lockers.enumerate() {
         let (x, name) = (260.0 + 110.0 * place as f64, locker.name());
         line(&mut text, &format!(r#"<rect class="{name}" x="{x}" y="8" width="12" height="12"/>"#));
         line(&mut text, &format!(r#"<text x="{}" y="18">{name}</text>"#, x + 18.0));

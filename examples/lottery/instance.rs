@@ -81,7 +81,7 @@ impl Incarnation {
                         println!("{self} waits for the store: {error}");
                         Instant::now()
                     });
-                    if since.elapsed() > draw.ticket_ttl {
+                    if since.elapsed() > draw.patience {
                         return Err(error.into());
                     }
                     tokio::time::sleep(LOOK_EVERY).await;
@@ -124,14 +124,14 @@ impl Incarnation {
 
 /// Tells errors after which asking again may help: the store was away, or its answer was.
 const fn may_pass(error: &AcquireError) -> bool {
-    use StoreError::{Full, Lost, NoQuorum, TimedOut, Unacknowledged, Unavailable};
+    use StoreError::{NoQuorum, OutOfMemory, ReplyLost, TimedOut, Unacknowledged, Unavailable};
     match error {
         AcquireError::Store(error) => matches!(
             error,
             TimedOut { .. }
-                | Lost { .. }
+                | ReplyLost { .. }
                 | Unavailable { .. }
-                | Full { .. }
+                | OutOfMemory { .. }
                 | NoQuorum { .. }
                 | Unacknowledged { .. }
         ),

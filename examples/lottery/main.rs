@@ -70,7 +70,7 @@ struct Draw {
     ttl: Duration,
     /// How long an instance goes on asking a store that does not answer.
     #[arg(long, default_value = "30s", value_parser = humantime::parse_duration)]
-    ticket_ttl: Duration,
+    patience: Duration,
 }
 
 impl Draw {

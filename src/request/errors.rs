@@ -160,6 +160,7 @@ mod tests {
     use std::{error::Error, io, sync::Arc};
 
     use super::*;
+    use crate::{core::LossReason, lease::ReleaseError};
 
     #[test]
     fn what_main_prints_of_an_error_can_be_read() {

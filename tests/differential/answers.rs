@@ -12,7 +12,7 @@ use leasehold::{
     store::{Acquired, Acquisition, Refusal, Store},
 };
 
-use leasehold::Case;
+use super::case::Case;
 
 /// More than the server's clock moves by itself in a case, and less than the half second.
 pub(crate) const SLACK: Duration = Duration::from_millis(400);

@@ -63,7 +63,7 @@ impl Case {
 
     pub(crate) fn requested(&self, request: &Request) -> Acquisition {
         let asked = self.acquisition(request.asked, request.ttl);
-        Acquisition { place: asked.ticket.filter(|_| !request.is_try), ..asked }
+        Acquisition { ticket: asked.ticket.filter(|_| !request.is_try), ..asked }
     }
 
     /// The first from this place on that asks exclusively for the same resource as the other.
@@ -89,7 +89,7 @@ impl Debug for Case {
             let Hold { resource, owner, .. } = hold;
             writeln!(
                 f,
-                "{number}: {mode} of {resource} by {owner:?}, {reentrant}, {lock_delay:?}, {place:?}"
+                "{number}: {mode} of {resource} by {owner:?}, {reentrant}, {lock_delay:?}, {ticket:?}"
             )?;
         }
         self.ops.iter().try_for_each(|op| writeln!(f, "{op:?}"))
@@ -118,8 +118,8 @@ fn asked() -> impl Strategy<Value = Acquisition> {
     let lock_delay = prop_oneof![3 => Just(0), 1 => 1..6_u64].prop_map(Duration::from_secs);
     // Most of them meet on one resource, so that more than one waits.
     let resource = prop_oneof![3 => Just(0), 1 => 0..RESOURCES];
-    (resource, mode, owner, prop::bool::weighted(0.8), lock_delay, option::weighted(0.8, place())).prop_map(
-        |(resource, mode, owner, reentrant, lock_delay, place)| Acquisition {
+    (resource, mode, owner, prop::bool::weighted(0.8), lock_delay, option::weighted(0.8, ticket())).prop_map(
+        |(resource, mode, owner, reentrant, lock_delay, ticket)| Acquisition {
             hold: Hold {
                 resource: name(resource),
                 token: Token::from_bits(0),
@@ -135,16 +135,11 @@ fn asked() -> impl Strategy<Value = Acquisition> {
     )
 }
 
-fn place() -> impl Strategy<Value = QueueTicket> {
+fn ticket() -> impl Strategy<Value = QueueTicket> {
     let max_waiters = prop_oneof![1 => 0..3_u32, 2 => Just(10)];
-    (0..=INBOXES, lasting(8), lasting(4), max_waiters).prop_map(
-        |(number, ticket_ttl, grant_window, max_waiters)| QueueTicket {
-            inbox: inbox(number),
-            ticket_ttl,
-            grant_window,
-            max_waiters,
-        },
-    )
+    (0..=INBOXES, lasting(8), lasting(4), max_waiters).prop_map(|(number, ttl, grant_window, max_waiters)| {
+        QueueTicket { inbox: inbox(number), ttl, grant_window, max_waiters }
+    })
 }
 
 fn op() -> impl Strategy<Value = Op> {

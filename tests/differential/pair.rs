@@ -7,8 +7,12 @@ use leasehold::{
     store::{Acquired, AcquiredAll, Acquisition, Hold, Refusal, Store},
 };
 
+use super::{
+    answers::{Expected, Fences, Found, same},
+    case::{Case, Op, RESOURCES, Request, name},
+    told::Told,
+};
 use crate::support::{clock::TestClock, redis_server::RedisServer};
-use leasehold::{Case, Expected, Fences, Found, Op, RESOURCES, Request, Told, name, same};
 
 /// After this much time nothing is left of any hold.
 const LONG_AFTER: Duration = Duration::from_secs(60);

@@ -8,7 +8,10 @@ use leasehold::{
     store::{Acquisition, Hold, Notification, Notifications, QueueTicket, Released, Store},
 };
 
-use leasehold::{Found, INBOXES, inbox, same};
+use super::{
+    answers::{Found, same},
+    case::{INBOXES, inbox},
+};
 
 const WITHIN: Duration = Duration::from_secs(2);
 
@@ -78,7 +81,7 @@ async fn hand_over(store: &dyn Store, number: usize) -> Result<Token, String> {
 fn last(number: usize, token: Token) -> Acquisition {
     const LONG: Duration = Duration::from_secs(60);
     let resource = ResourceName::new(format!("last/{number}")).expect("a name");
-    let ticket = QueueTicket { inbox: inbox(number), ticket_ttl: LONG, grant_window: LONG, max_waiters: 1 };
+    let ticket = QueueTicket { inbox: inbox(number), ttl: LONG, grant_window: LONG, max_waiters: 1 };
     Acquisition {
         hold: Hold { resource, token, owner: None },
         mode: Mode::Exclusive,

@@ -43,8 +43,7 @@ async fn relay(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, way: Option<Way>
     let mut buffer = vec![0; 65_536];
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
         let mut bytes = buffer[..length].to_vec();
-        let ticket =
-            |bytes: &[u8], text: &str| bytes.windows(text.len()).position(|it| it == text.as_bytes());
+        let place = |bytes: &[u8], text: &str| bytes.windows(text.len()).position(|it| it == text.as_bytes());
         match way {
             None => {}
             Some(Way::Late(by)) => sleep(by).await,

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use leasehold::{Program, example};
+use super::program::{Program, example};
 
 /// Runs the lottery in this directory, to its end.
 fn lottery(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {

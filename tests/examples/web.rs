@@ -7,8 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::program::{Program, signal};
 use crate::support::redis_server::RedisServer;
-use leasehold::{Program, signal};
 
 /// The running application.
 struct Shop {

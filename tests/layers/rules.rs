@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use leasehold::{code_of, paths_of};
+use super::text::{code_of, paths_of};
 
 /// From left to right; those in one row do not know each other.
 const LAYERS: [&[&str]; 7] = [
@@ -73,7 +73,7 @@ fn imports(path: &str, code: &str) -> Vec<String> {
     if layer == "lib" {
         return Vec::new();
     }
-    let Some(ticket) = place_of(layer) else { return vec![format!("{layer} is not a known layer")] };
+    let Some(place) = place_of(layer) else { return vec![format!("{layer} is not a known layer")] };
     let depth = module.len() - usize::from(module.last() == Some(&"mod"));
     let dependencies = dependencies();
     // In the file that declares it, `redis` is the module of that name.
@@ -87,7 +87,7 @@ fn imports(path: &str, code: &str) -> Vec<String> {
             first => (first, !(own_redis && first == "redis")),
         };
         if first == "crate" {
-            broken.extend(inside(layer, ticket, &path, steps.get(1).copied().unwrap_or_default()));
+            broken.extend(inside(layer, place, &path, steps.get(1).copied().unwrap_or_default()));
         } else if up >= depth + usize::from(nested) {
             broken.push(format!("{path} leaves its layer"));
         } else if outside && dependencies.iter().any(|name| name == first) && !may_use(&module, first) {

@@ -148,13 +148,13 @@ impl Node {
         let young = self.forgot.contains(&true);
         let named = |incarnation: u8| incarnation.to_string();
         let recovered = self.recovered.map(|(incarnation, fence)| Recovered {
-            instance: named(incarnation),
+            incarnation: named(incarnation),
             durable: false,
             fence: Fence::new(fence),
         });
         let age = if young { Duration::ZERO } else { OLD };
-        let instance = Incarnation { id: named(self.incarnation), age, durable: false };
-        Report { instance, recovered, last: Fence::new(self.last), clock: Fence::new(clock(node)) }
+        let incarnation = Incarnation { id: named(self.incarnation), age, durable: false };
+        Report { incarnation, recovered, last: Fence::new(self.last), clock: Fence::new(clock(node)) }
     }
 
     /// Whether a grant of this fence counts.
@@ -162,7 +162,7 @@ impl Node {
         let report = self.report(node);
         match report.recovered {
             _ if !rules.teaches => !self.forgot.contains(&true),
-            Some(it) if report.instance.has_recovered(Some(&it)) => it.covers(Some(Fence::new(fence))),
+            Some(it) if report.incarnation.has_recovered(Some(&it)) => it.covers(Some(Fence::new(fence))),
             _ => false,
         }
     }
@@ -422,7 +422,7 @@ impl Model for World {
                 actions.push(Action::Restart(node));
             }
             if self.rules.teaches
-                && !it.report(node).instance.has_recovered(it.report(node).recovered.as_ref())
+                && !it.report(node).incarnation.has_recovered(it.report(node).recovered.as_ref())
             {
                 let silent = (0..NODES).filter(|silent| *silent != node).map(Some).chain([None]);
                 actions.extend(silent.map(|silent| Action::Recover(0, silent)));

@@ -11,7 +11,7 @@ fn called(folder: &str) -> BTreeSet<String> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let mut called = BTreeSet::new();
     for script in files.map(|file| fs::read_to_string(file).unwrap()) {
-        for (ticket, _) in script.match_indices("call('") {
+        for (place, _) in script.match_indices("call('") {
             let command = script[place + 6..].split('\'').next().unwrap();
             called.insert(command.to_lowercase());
         }

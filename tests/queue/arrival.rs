@@ -46,7 +46,7 @@ fn a_thousand_callers_of_twenty_processes_are_served_in_the_order_of_arrival() {
     turns.sort_by_key(|(_, turn)| turn.fence);
     let served: Vec<_> = turns.iter().map(|(process, turn)| (*process, turn.caller)).collect();
     let overtaken = arrived.iter().zip(&served).position(|(arrived, served)| arrived != served);
-    assert_eq!(overtaken.map(|ticket| (arrived[place], served[place])), None, "arrived, served");
+    assert_eq!(overtaken.map(|place| (arrived[place], served[place])), None, "arrived, served");
     assert_eq!(served.len(), arrived.len());
     for pair in turns.windows(2) {
         assert!(pair[0].1.ended <= pair[1].1.granted, "valid at once: {pair:?}");

@@ -144,7 +144,7 @@ async fn fences_grow_over_5_000_acquisitions_on_servers_that_come_back_empty_whi
         loop {
             turns(&clients, max_ttl, 1, &mut last).await;
             let report = back.report().await.unwrap();
-            if report.instance.has_recovered(report.recovered.as_ref()) {
+            if report.incarnation.has_recovered(report.recovered.as_ref()) {
                 break;
             }
             sleep(Duration::from_millis(20)).await;

@@ -20,7 +20,7 @@ fn request(name: &str, number: usize) -> Acquisition {
 }
 
 fn waiting(asked: Acquisition) -> Acquisition {
-    let ticket = QueueTicket { inbox: INBOX, ticket_ttl: TTL, grant_window: TTL, max_waiters: 10_000 };
+    let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 10_000 };
     Acquisition { ticket: Some(ticket), ..asked }
 }
 
@@ -147,9 +147,9 @@ async fn places_that_are_gone_are_cleared_away_in_bounded_steps() {
     let store = store(&server);
     let holder = exclusive(&hold("r", 1));
     granted(&store, &holder).await;
-    let patience = Duration::from_secs(3);
+    let ttl = Duration::from_secs(3);
     let brief = |asked| {
-        let ticket = QueueTicket { inbox: INBOX, ticket_ttl, grant_window: TTL, max_waiters: 10_000 };
+        let ticket = QueueTicket { inbox: INBOX, ttl, grant_window: TTL, max_waiters: 10_000 };
         Arc::new(Acquisition { ticket: Some(ticket), ..asked })
     };
     let dead: Vec<_> = (0..DEAD).map(|number| brief(request("r", number))).collect();

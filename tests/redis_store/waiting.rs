@@ -9,8 +9,7 @@ const WINDOW: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn waiting(asked: Acquisition) -> Acquisition {
-    let ticket =
-        QueueTicket { inbox: INBOX, ticket_ttl: PATIENCE, grant_window: WINDOW, max_waiters: 20_000 };
+    let ticket = QueueTicket { inbox: INBOX, ttl: PATIENCE, grant_window: WINDOW, max_waiters: 20_000 };
     Acquisition { ticket: Some(ticket), ..asked }
 }
 

@@ -24,7 +24,7 @@ async fn told(url: &str) -> String {
 #[actix::test]
 async fn a_cluster_that_is_a_single_server_is_told_so() {
     let server = RedisServer::start();
-    let ticket = format!("127.0.0.1:{}", server.port());
+    let place = format!("127.0.0.1:{}", server.port());
     assert_eq!(
         told(&format!("redis+cluster://{place}")).await,
         format!(
@@ -45,7 +45,7 @@ async fn a_single_server_that_is_a_node_of_a_cluster_is_told_so() {
     while !ready() {
         tokio::task::yield_now().await;
     }
-    let ticket = format!("127.0.0.1:{}", server.port());
+    let place = format!("127.0.0.1:{}", server.port());
     assert_eq!(
         told(&server.url()).await,
         format!("store.url does not fit the server: {place} is a node of a cluster; use redis+cluster://")
@@ -55,7 +55,7 @@ async fn a_single_server_that_is_a_node_of_a_cluster_is_told_so() {
 #[actix::test]
 async fn a_database_that_the_server_does_not_have_is_told() {
     let server = RedisServer::start();
-    let ticket = format!("127.0.0.1:{}", server.port());
+    let place = format!("127.0.0.1:{}", server.port());
     assert_eq!(
         told(&format!("{}/99", server.url())).await,
         format!("store.url does not fit the server: {place} refuses database 99 (DB index is out of range)")
@@ -66,7 +66,7 @@ async fn a_database_that_the_server_does_not_have_is_told() {
 #[actix::test]
 async fn tls_towards_a_plain_server_is_told() {
     let server = RedisServer::start();
-    let ticket = format!("127.0.0.1:{}", server.port());
+    let place = format!("127.0.0.1:{}", server.port());
     assert_eq!(
         told(&server.url().replace("redis://", "rediss://")).await,
         format!(

@@ -4,7 +4,10 @@ use std::{collections::HashMap, time::Duration};
 
 use leasehold::{Fence, Mode, Owner, Token};
 
-use leasehold::{Wanted, conflict, property_of, rules::Verdict};
+use super::{
+    history::Wanted,
+    model::{Verdict, conflict, property_of},
+};
 
 /// One resource as the history of the nodes and of the answers of their majority says.
 #[derive(Default)]

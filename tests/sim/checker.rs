@@ -7,7 +7,12 @@ use std::{
 
 use leasehold::{Fence, Token, store::Acquired};
 
-use leasehold::{Agreed, Event, Held, Model, PATIENCE, What, conflict, property_of, rules::Verdict};
+use super::{
+    agreed::Agreed,
+    history::{Event, Held, What},
+    model::{Model, Verdict, conflict, property_of},
+    network::PATIENCE,
+};
 
 /// How long a manager may need to be started again, at most, in a simulated world.
 pub(crate) const RESTART: Duration = Duration::from_millis(300);

@@ -9,7 +9,7 @@ use leasehold::{
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use tokio::time::{sleep, timeout};
 
-use leasehold::{Held, History, What};
+use super::history::{Held, History, What};
 
 /// How many resources there are, and what each is for: an exclusive one that everybody wants, a re-entrant one, one for
 /// readers and writers, permits, one that is left alone most of the time, and one that is held long.
@@ -66,7 +66,7 @@ struct Ask {
     chance: Option<u64>,
     ttl: Duration,
     wait: Duration,
-    ticket_ttl: Option<Duration>,
+    gives_up_after: Option<Duration>,
     usage: Use,
     min_hold: Duration,
 }
@@ -95,7 +95,7 @@ impl Client {
                 chance: None,
                 ttl: Duration::from_secs(2),
                 wait: Duration::from_secs(8),
-                ticket_ttl: None,
+                gives_up_after: None,
                 usage: Use::Briefly,
                 min_hold: Duration::ZERO,
             };
@@ -146,10 +146,10 @@ impl Client {
             self.millis(200, 2_000)
         };
         let wait = if self.rng.random_bool(0.3) { Duration::ZERO } else { self.millis(50, 3_000) };
-        let patience = self.rng.random_bool(0.2).then(|| self.millis(0, 1_500));
+        let gives_up_after = self.rng.random_bool(0.2).then(|| self.millis(0, 1_500));
         let min_hold = if self.rng.random_bool(0.1) { self.millis(50, 500) } else { Duration::ZERO };
         let (owner, chance) = (self.owner_for(resource), Some(self.rng.random()));
-        Ask { resource, owner, chance, ttl, wait, ticket_ttl, usage, min_hold }
+        Ask { resource, owner, chance, ttl, wait, gives_up_after, usage, min_hold }
     }
 
     /// Asks as told. Answers the lease if there is one.
@@ -176,9 +176,9 @@ impl Client {
         let (resource, history) = (ask.resource, Arc::clone(&self.world.history));
         history.add(resource, What::Asked { request: number, wait: ask.wait });
         let answer = self.locks.send(request);
-        let answer = match ask.ticket_ttl {
+        let answer = match ask.gives_up_after {
             None => answer.await,
-            Some(patience) => match timeout(ticket_ttl, answer).await {
+            Some(gives_up_after) => match timeout(gives_up_after, answer).await {
                 Ok(answer) => answer,
                 Err(_) => {
                     history.add(resource, What::Cancelled { request: number });

@@ -7,7 +7,11 @@ use leasehold::{
     store::{Acquisition, Hold, Inbox, Notifications, QueueTicket, Store},
 };
 
-use leasehold::{GRANT_WINDOW, History, What, resource};
+use super::{
+    GRANT_WINDOW,
+    history::{History, What},
+    resource,
+};
 
 /// The resource that it waits for; nobody else does.
 const NUMBER: usize = 6;
@@ -56,7 +60,7 @@ async fn let_go(lease: Lease, history: &History) {
 
 fn one_of_them(number: u64, inbox: Inbox) -> Acquisition {
     let token = Token::from_bits(u128::from(REQUEST + number) << 64);
-    let ticket = QueueTicket { inbox, ticket_ttl: PATIENCE, grant_window: GRANT_WINDOW, max_waiters: 100 };
+    let ticket = QueueTicket { inbox, ttl: PATIENCE, grant_window: GRANT_WINDOW, max_waiters: 100 };
     Acquisition {
         hold: Hold { resource: resource(NUMBER), token, owner: None },
         mode: Mode::Exclusive,

@@ -13,7 +13,7 @@ use leasehold::{
 };
 use tokio::time::Instant;
 
-use leasehold::Seen;
+use super::queue::Seen;
 
 /// Something that happened.
 pub(crate) struct Event {

@@ -7,7 +7,10 @@ use leasehold::{
     store::{Acquired, Grant, Passed, Released, Renewed},
 };
 
-use leasehold::{Queue, Seen, SeenHolder, Wanted};
+use super::{
+    history::Wanted,
+    queue::{Queue, Seen, SeenHolder},
+};
 
 /// One resource as the history of its verbs says.
 #[derive(Default)]

@@ -16,7 +16,7 @@ use leasehold::{
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::{sync::oneshot, time};
 
-use leasehold::History;
+use super::history::History;
 
 /// How long an answer is waited for at most.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(1_200);

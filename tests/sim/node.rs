@@ -11,7 +11,11 @@ use leasehold::{
     },
 };
 
-use leasehold::{Network, What, number, wanted};
+use super::{
+    history::What,
+    network::Network,
+    store::{number, wanted},
+};
 
 /// The way of one manager to one node. Until when a token holds there goes into the history.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{Fence, HolderState, Inspection};
 
-use leasehold::Wanted;
+use super::history::Wanted;
 
 /// The waiters of one resource.
 #[derive(Default)]
@@ -43,16 +43,16 @@ impl Queue {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.status().count()
+        self.standing().count()
     }
 
     pub(crate) fn head(&self) -> Option<&Waiting> {
-        self.status().next()
+        self.standing().next()
     }
 
     /// How many stand ahead of this request, if it stands.
     pub(crate) fn ahead_of(&self, request: u64) -> Option<usize> {
-        self.status().position(|waiting| waiting.asked.request == request)
+        self.standing().position(|waiting| waiting.asked.request == request)
     }
 
     /// Puts it at the end, or keeps its ticket. Answers how many are ahead of it.

@@ -12,7 +12,12 @@ use leasehold::{Clock, MemoryStore, Moment, QuorumOptions, QuorumStore, store::S
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IteratorRandom};
 use tokio::time::sleep;
 
-use leasehold::{History, Link, Network, What, Witness, millis};
+use super::{
+    history::{History, What},
+    network::{Network, millis},
+    node::Link,
+    witness::Witness,
+};
 
 /// Longer than every TTL with its lock delay.
 const MAX_TTL: Duration = Duration::from_secs(16);

@@ -26,7 +26,7 @@ impl SeededDice {
 }
 
 impl Random for SeededDice {
-    fn draw(&self, purpose: Draw) -> f64 {
+    fn draw(&self, what: Draw) -> f64 {
         let (roll, fate): (f64, f64) = {
             let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
             (rng.random(), rng.random())

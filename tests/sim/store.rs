@@ -8,7 +8,11 @@ use leasehold::{
     store::{Acquired, Acquisition, Hold, Inbox, Notifications, Passed, Released, Renewed, Reply, Store},
 };
 
-use leasehold::{History, Network, Seen, Wanted, What};
+use super::{
+    history::{History, Wanted, What},
+    network::Network,
+    queue::Seen,
+};
 
 /// The store as it is seen through a bad network.
 #[derive(Debug)]
@@ -124,7 +128,7 @@ pub(crate) fn wanted(asked: Acquisition) -> Wanted {
         reentrant: asked.reentrant,
         ttl: asked.ttl,
         lock_delay: asked.lock_delay,
-        ticket_ttl: asked.ticket.map(|ticket| ticket.ticket_ttl),
+        ticket_ttl: asked.ticket.map(|ticket| ticket.ttl),
         window: asked.ticket.map_or(Duration::ZERO, |ticket| ticket.grant_window),
     }
 }

@@ -7,7 +7,14 @@ use std::{
 
 use leasehold::{Clock, MemoryStore, store::Store};
 
-use leasehold::{FaultyStore, History, Kind, Network, Nodes, RESOURCES, What, resource};
+use super::{
+    Kind, RESOURCES,
+    history::{History, What},
+    network::Network,
+    quorum::Nodes,
+    resource,
+    store::FaultyStore,
+};
 
 /// How often something goes wrong on the way to the one store.
 const RATES: [f64; 4] = [0.02, 0.08, 0.16, 0.3];

@@ -8,7 +8,10 @@ use leasehold::{
     store::{Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store},
 };
 
-use leasehold::{History, What, number, wanted};
+use super::{
+    history::{History, What},
+    store::{number, wanted},
+};
 
 /// Writes down what a quorum is asked for and what it promises.
 #[derive(Debug)]

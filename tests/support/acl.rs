@@ -1,6 +1,6 @@
 //! Users with no more rights than the operations guide gives them.
 
-use leasehold::RedisServer;
+use super::redis_server::RedisServer;
 
 const GUIDE: &str = include_str!("../../docs/operations.md");
 

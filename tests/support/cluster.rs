@@ -7,7 +7,7 @@ use std::{
 
 use redis::{FromRedisValue, Value};
 
-use leasehold::RedisServer;
+use super::redis_server::RedisServer;
 
 pub(crate) const MASTERS: usize = 3;
 const SLOTS: usize = 16_384;
@@ -86,7 +86,7 @@ impl RedisCluster {
         masters.flat_map(|master| master.keys()).collect()
     }
 
-    /// Has the replica of a master take its ticket, as an operator does, and waits until it has.
+    /// Has the replica of a master take its place, as an operator does, and waits until it has.
     pub(crate) fn fail_over(&self, replica: usize) {
         let replica = &self.nodes[replica];
         replica.command(&["CLUSTER", "FAILOVER"]);

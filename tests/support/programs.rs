@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use leasehold::pypi;
+use super::pypi;
 
 /// Redis 6.2, the oldest version that is served.
 pub(crate) fn redis_6_2() -> PathBuf {

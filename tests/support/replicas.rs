@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use leasehold::RedisServer;
+use super::redis_server::RedisServer;
 
 const READY_WITHIN: Duration = Duration::from_secs(20);
 

@@ -10,7 +10,7 @@ use std::{
 use redis::Value;
 use tempfile::TempDir;
 
-use leasehold::{RedisServer, free_port};
+use super::redis_server::{RedisServer, free_port};
 
 /// The name of the service.
 const SERVICE: &str = "locks";

@@ -10,7 +10,7 @@ use leasehold::TlsFiles;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
-use leasehold::RedisServer;
+use super::redis_server::RedisServer;
 
 /// An authority of its own, and what it vouches for, as files.
 pub(crate) struct Certificates {

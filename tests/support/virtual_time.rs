@@ -88,8 +88,8 @@ impl Loaded {
 }
 
 impl Random for Loaded {
-    fn draw(&self, purpose: Draw) -> f64 {
-        assert!(!(self.panics)(what), "the random were told to panic");
+    fn draw(&self, what: Draw) -> f64 {
+        assert!(!(self.panics)(what), "the random numbers were told to panic");
         0.5
     }
 

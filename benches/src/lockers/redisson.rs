@@ -19,8 +19,8 @@ use redis::{
 };
 use tokio::sync::{Mutex, Notify};
 
+use super::raw::{connection, token};
 use crate::{Failure, workloads::TTL};
-use leasehold::{connection, token};
 
 /// How many locks are renewed by one call.
 const RENEWED_AT_ONCE: usize = 100;

@@ -2,6 +2,7 @@
 
 use std::{path::Path, rc::Rc, time::Duration};
 
+use super::AFTER_FAILURE;
 use crate::{
     Failure,
     lockers::Locker,
@@ -10,7 +11,6 @@ use crate::{
     sample::{Sample, Tally},
     worker::Callers,
 };
-use leasehold::AFTER_FAILURE;
 
 pub(crate) struct Contended {
     tally: Tally,
@@ -87,7 +87,7 @@ fn zipf(count: usize, roll: f64) -> usize {
     let weight = |place: usize| 1.0 / (place + 1) as f64;
     let mut left = roll * (0..count).map(weight).sum::<f64>();
     (0..count - 1)
-        .find(|ticket| {
+        .find(|place| {
             left -= weight(*place);
             left < 0.0
         })

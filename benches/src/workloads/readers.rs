@@ -2,6 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
+use super::AFTER_FAILURE;
 use crate::{
     Failure,
     lockers::Locker,
@@ -10,7 +11,6 @@ use crate::{
     sample::{Sample, Tally},
     worker::Callers,
 };
-use leasehold::AFTER_FAILURE;
 
 const RESOURCE: &str = "bench/read";
 

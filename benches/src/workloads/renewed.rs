@@ -8,6 +8,7 @@ use std::{
 use futures_util::{StreamExt, TryStreamExt, stream};
 use redis::Client;
 
+use super::TTL;
 use crate::{
     Failure,
     lockers::{Kept, Locker},
@@ -15,7 +16,6 @@ use crate::{
     sample::{Leases, Sample},
     worker::{report, told_to_go},
 };
-use leasehold::TTL;
 
 /// How many leases are acquired at a time.
 const AT_ONCE: usize = 256;

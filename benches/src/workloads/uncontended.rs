@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::AFTER_FAILURE;
 use crate::{
     Failure,
     lockers::Locker,
@@ -9,7 +10,6 @@ use crate::{
     sample::{Sample, Tally},
     worker::Callers,
 };
-use leasehold::AFTER_FAILURE;
 
 pub(crate) struct Uncontended(Rc<Tally>);
 

@@ -170,7 +170,7 @@ impl Scene {
     /// The same, but it waits if somebody is in its way.
     fn waiting(&self, asked: Acquisition) -> Acquisition {
         let ticket =
-            QueueTicket { inbox: self.inbox, ticket_ttl: PATIENCE, grant_window: WINDOW, max_waiters: 2_000 };
+            QueueTicket { inbox: self.inbox, ttl: PATIENCE, grant_window: WINDOW, max_waiters: 2_000 };
         Acquisition { ticket: Some(ticket), ..asked }
     }
 

@@ -193,7 +193,7 @@ pub(crate) async fn a_late_repeat_of_a_closed_hold_does_not_wait(scene: Scene) {
 pub(crate) async fn a_thousand_waiters_are_served_in_order_with_two_verbs_each(scene: Scene) {
     const WAITERS: usize = 1_000;
     let patient = |mut asked: Acquisition| {
-        asked.ticket.as_mut().unwrap().ticket_ttl = 100 * PATIENCE;
+        asked.ticket.as_mut().unwrap().ttl = 100 * PATIENCE;
         Acquisition { ttl: 100 * TTL, ..asked }
     };
     let many: Vec<_> = (0..WAITERS).map(|_| patient(scene.waiting(scene.exclusive()))).collect();

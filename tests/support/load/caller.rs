@@ -13,7 +13,12 @@ use leasehold::{
 use rand::{RngExt, rngs::StdRng};
 use tokio::time::{sleep, timeout};
 
-use leasehold::{Held, Kind, Loss, PERMITS, Plan, Taken, micros, name, store::Report};
+use super::{
+    PERMITS,
+    history::{Held, Loss, Report, Taken},
+    micros, name,
+    plan::{Kind, Plan},
+};
 
 /// How often a holder looks how long its lease holds, and whether it is done.
 const LOOK: Duration = Duration::from_millis(5);
@@ -115,7 +120,7 @@ impl Caller {
             false => Duration::from_secs(60),
         };
         let asked_at = micros();
-        let Ok(answer) = timeout(ticket_ttl, self.locks.send(asked)).await else {
+        let Ok(answer) = timeout(patience, self.locks.send(asked)).await else {
             self.report.borrow_mut().cancelled += 1;
             return None;
         };

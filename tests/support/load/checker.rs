@@ -1,6 +1,9 @@
 //! Checks the history of one resource, and what holders were told.
 
-use leasehold::{Held, Loss, PERMITS, Taken, store::Report};
+use super::{
+    PERMITS,
+    history::{Held, Loss, Report, Taken},
+};
 
 /// Leases that were valid at once and must not have been.
 pub(crate) struct Conflict {

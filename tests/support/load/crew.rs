@@ -10,7 +10,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use leasehold::{Plan, store::Report, worker};
+use super::{history::Report, plan::Plan, worker};
 
 /// The first argument of a process of callers.
 const ROLE: &str = "worker";

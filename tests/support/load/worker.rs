@@ -18,7 +18,7 @@ use leasehold::{Config, LockManager, LossReason, Statistics, Stats};
 use rand::{SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
-use leasehold::{Caller, Plan, micros, store::Report};
+use super::{caller::Caller, history::Report, micros, plan::Plan};
 
 /// How often the thread of the callers is looked at.
 const LOOK: Duration = Duration::from_millis(5);

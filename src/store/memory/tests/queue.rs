@@ -10,7 +10,7 @@ const INBOX: Inbox = Inbox(Token::from_bits(9));
 fn waiting(name: &str, token: u128) -> Acquisition {
     let ticket = QueueTicket {
         inbox: INBOX,
-        ticket_ttl: Duration::from_secs(1),
+        ttl: Duration::from_secs(1),
         grant_window: Duration::from_secs(1),
         max_waiters: u32::MAX,
     };
