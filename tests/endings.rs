@@ -67,7 +67,7 @@ fn two_unknown_attempts_leave_no_ghost() {
 }
 
 #[test]
-fn giving_back_is_not_a_storm() {
+fn releasing_is_not_a_storm() {
     in_virtual_time(|| async {
         let world = World::new();
         let (store, locks) = odd_manager(&world);

@@ -26,7 +26,7 @@ struct Bug {
 const BUGS: &[Bug] = &[
     Bug {
         name: "validity counted from the reply to an acquisition",
-        file: "src/actor/attempts.rs",
+        file: "src/manager/waiting/attempts.rs",
         right: "(attempt.acquisition.hold.token, attempt.sent);",
         wrong: "(attempt.acquisition.hold.token, attempt.sent);
         let sent = if crate::planted(NAME) { self.clock.now() } else { sent };",
@@ -34,7 +34,7 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "validity counted from the reply to a renewal",
-        file: "src/actor/verbs.rs",
+        file: "src/manager/renew.rs",
         right: "if lease.renewed(sent) =>",
         wrong: "if lease.renewed(if crate::planted(NAME) { lease.clock.now() } else { sent }) =>",
         caught_by: &["P1", "P10", "P11"],
@@ -84,7 +84,7 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "a loss that is told late",
-        file: "src/protocol/validity.rs",
+        file: "src/core/validity.rs",
         right: "sent + ttl.saturating_sub(drift_allowance(ttl) + guard_band(ttl))",
         wrong: "if crate::planted(NAME) { sent + ttl + guard_band(ttl) } else {
             sent + ttl.saturating_sub(drift_allowance(ttl) + guard_band(ttl))
@@ -93,7 +93,7 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "a renewer that goes on after the release",
-        file: "src/actor/verbs.rs",
+        file: "src/manager/release.rs",
         right: "let (lease, token) = (release.lease.clone(), release.token);",
         wrong: "let (lease, token) = (release.lease.clone(), release.token);
         if let Some(lease) = lease.clone().filter(|_| crate::planted(NAME)) {
@@ -109,28 +109,28 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "the grant of a caller that went away is kept",
-        file: "src/actor/answers.rs",
-        right: "            return self.relinquish(&plan.acquisition, sent, unknown_until);
+        file: "src/manager/waiting/answers.rs",
+        right: "            return self.hand_off_or_release(&plan.acquisition, sent, unknown_until);
         }
         let acquisition",
         wrong: "            if crate::planted(NAME) { return; }
-            return self.relinquish(&plan.acquisition, sent, unknown_until);
+            return self.hand_off_or_release(&plan.acquisition, sent, unknown_until);
         }
         let acquisition",
         caught_by: &["P18"],
     },
     Bug {
         name: "the first release is the last word, though an attempt is still on its way",
-        file: "src/actor/give_back.rs",
+        file: "src/manager/reclaim.rs",
         right: "if executed == Executed::Certainly {",
         wrong: "if executed == Executed::Certainly || crate::planted(NAME) {",
         caught_by: &["P18"],
     },
     Bug {
         name: "what is given back of a lost lease cuts its lock delay short",
-        file: "src/actor/manager.rs",
-        right: "let (giver, opening) = (self.giver(), lease.opens_by_itself());",
-        wrong: "let (giver, mut opening) = (self.giver(), lease.opens_by_itself());
+        file: "src/manager/mod.rs",
+        right: "let (reclaimer, opening) = (self.reclaimer(), lease.opens_at());",
+        wrong: "let (reclaimer, mut opening) = (self.reclaimer(), lease.opens_at());
                 if crate::planted(NAME) { opening = self.clock.now(); }",
         caught_by: &[
             "keeping_closed::a_lock_delay_holds_also_while_an_unknown_attempt_may_still_be_executed",
@@ -138,7 +138,7 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "a part of a set that was not granted is closed for its minimum hold",
-        file: "src/actor/opening.rs",
+        file: "src/lease/cooldown.rs",
         right: "_ if !self.is_handed_out() => Duration::ZERO,",
         wrong: "_ if !self.is_handed_out() && !crate::planted(NAME) => Duration::ZERO,",
         caught_by: &[
@@ -147,7 +147,7 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "a waiter is forgotten when the manager restarts",
-        file: "src/actor/manager.rs",
+        file: "src/manager/mod.rs",
         right: "        for token in self.waiters.tokens() {
             self.on_or_fail(token, Event::Dismissed, Some(AcquireError::Restarted));",
         wrong: "        for token in self.waiters.tokens() {
@@ -157,7 +157,7 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "a resource is passed on without a limit",
-        file: "src/protocol/cohort.rs",
+        file: "src/core/cohort.rs",
         right: "Some((*next, self.hand_offs < limit))",
         wrong: "Some((*next, self.hand_offs < limit || crate::planted(NAME)))",
         caught_by: &["P9"],
@@ -195,7 +195,7 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "a waiter that gives up keeps its place",
-        file: "src/protocol/acquisition.rs",
+        file: "src/core/acquisition.rs",
         right: "            None => self.ticket.then(",
         wrong: "            None => (self.ticket && !crate::planted(NAME)).then(",
         caught_by: &["P18"],
@@ -225,7 +225,7 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "a node votes as soon as it was started again",
-        file: "src/protocol/recovery.rs",
+        file: "src/core/recovery.rs",
         right: "match first_start {",
         wrong: "match first_start || crate::planted(NAME) {",
         caught_by: &["P1", "P6"],
@@ -253,14 +253,14 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "what a node grants late to a failed attempt is left there",
         file: "src/store/quorum/acquire.rs",
-        right: "                    _ => self.owe(node, which, ballot),",
+        right: "                    _ => self.release_later(node, which, ballot),",
         wrong: "                    _ if crate::planted(NAME) => {}
-                    _ => self.owe(node, which, ballot),",
+                    _ => self.release_later(node, which, ballot),",
         caught_by: &["P18"],
     },
     Bug {
         name: "a node that lost the lease counts for its renewal",
-        file: "src/store/quorum/holds.rs",
+        file: "src/store/quorum/renew_release.rs",
         right: "            Ok(_) => tally.no(),",
         wrong: "            Ok(_) if crate::planted(NAME) => tally.yes(),
             Ok(_) => tally.no(),",
@@ -284,16 +284,16 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "the largest epoch counts per question",
-        file: "src/store/redis/belief.rs",
+        file: "src/store/redis/net/belief.rs",
         right: "Some(known) if epoch < known.epoch &&",
         wrong: "Some(known) if !crate::planted(NAME) && epoch < known.epoch &&",
         caught_by: &[
-            "leasehold::store::redis::belief::tests::an_older_epoch_is_not_believed_while_one_that_knows_better_may_be_missing",
+            "leasehold::store::redis::net::belief::tests::an_older_epoch_is_not_believed_while_one_that_knows_better_may_be_missing",
         ],
     },
 ];
 
-const QUORUM_RULES: &str = "src/protocol/quorum.rs";
+const QUORUM_RULES: &str = "src/core/vote.rs";
 
 const HELPER: &str = r#"
 /// Whether this bug is planted.

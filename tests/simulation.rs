@@ -74,9 +74,11 @@ const KNOWN: [u64; 8] = [
     3_321_536_293,
 ];
 /// The same of quorums.
-const KNOWN_OF_A_QUORUM: [u64; 18] = [
+const KNOWN_OF_A_QUORUM: [u64; 19] = [
     // P10, P11: a release of an attempt that had failed was executed after a later attempt of its token was granted.
     3_923_184_641,
+    // P16: the votes and the writing of the fence each had the whole time to connect.
+    8_860,
     // P18: a token was left on a node.
     3_923_184_616,
     // P2, P3: a node that came back empty had forgotten fences that were written back to it, or a late raise lowered one.

@@ -117,7 +117,7 @@ async fn all_count(nodes: &[(String, Arc<dyn Store>)]) -> Result<bool, Failure> 
     let mut all = true;
     for (_, node) in nodes {
         let report = node.report().await?;
-        all &= report.instance.has_recovered(report.recovered.as_ref());
+        all &= report.incarnation.has_recovered(report.recovered.as_ref());
     }
     Ok(all)
 }

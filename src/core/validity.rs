@@ -100,13 +100,13 @@ pub enum LeaseStatus {
 pub(crate) struct Validity {
     ttl: Duration,
     until: Moment,
-    standing: LeaseStatus,
+    status: LeaseStatus,
 }
 
 impl Validity {
     /// Returns the validity of a grant that was requested at `sent`. It may have passed when the answer comes.
     pub(crate) fn granted(sent: Moment, ttl: Duration) -> Self {
-        Self { ttl, until: Self::end(sent, ttl), standing: LeaseStatus::Held }
+        Self { ttl, until: Self::end(sent, ttl), status: LeaseStatus::Held }
     }
 
     fn end(sent: Moment, ttl: Duration) -> Moment {
@@ -118,30 +118,25 @@ impl Validity {
         self.ttl
     }
 
-    /// Returns the moment at which the holder must have stopped.
-    pub(crate) const fn until(&self) -> Moment {
-        self.until
-    }
-
     /// Returns the status of the lease at `now`. Unlike [`status`](Self::status), it reports an end that nobody has
     /// noticed yet.
-    pub(crate) fn standing_at(&self, now: Moment) -> LeaseStatus {
-        match self.standing {
+    pub(crate) fn status_at(&self, now: Moment) -> LeaseStatus {
+        match self.status {
             LeaseStatus::Held | LeaseStatus::AtRisk if now >= self.until => {
                 LeaseStatus::Lost(LossReason::Expired)
             }
-            standing => standing,
+            status => status,
         }
     }
 
     /// Returns the status of the lease at the last check.
     pub(crate) const fn status(&self) -> LeaseStatus {
-        self.standing
+        self.status
     }
 
     /// Returns true if the lease certainly holds at `now`.
     pub(crate) fn is_valid(&self, now: Moment) -> bool {
-        matches!(self.standing_at(now), LeaseStatus::Held | LeaseStatus::AtRisk)
+        matches!(self.status_at(now), LeaseStatus::Held | LeaseStatus::AtRisk)
     }
 
     /// Returns the time for which the lease certainly holds from `now` if it is not renewed.
@@ -157,15 +152,15 @@ impl Validity {
             return false;
         }
         self.until = self.until.max(Self::end(sent, self.ttl));
-        self.standing = LeaseStatus::Held;
+        self.status = LeaseStatus::Held;
         true
     }
 
     /// Records a renewal that failed or whose outcome is unknown. Returns true if that is news.
     pub(crate) fn missed(&mut self) -> bool {
-        let news = self.standing == LeaseStatus::Held;
+        let news = self.status == LeaseStatus::Held;
         if news {
-            self.standing = LeaseStatus::AtRisk;
+            self.status = LeaseStatus::AtRisk;
         }
         news
     }
@@ -180,10 +175,10 @@ impl Validity {
         self.end_as(LeaseStatus::Released)
     }
 
-    fn end_as(&mut self, standing: LeaseStatus) -> bool {
-        let news = matches!(self.standing, LeaseStatus::Held | LeaseStatus::AtRisk);
+    fn end_as(&mut self, status: LeaseStatus) -> bool {
+        let news = matches!(self.status, LeaseStatus::Held | LeaseStatus::AtRisk);
         if news {
-            self.standing = standing;
+            self.status = status;
         }
         news
     }
@@ -204,7 +199,7 @@ mod tests {
     #[test]
     fn validity_counts_from_when_the_request_was_sent() {
         let validity = Validity::granted(at(500), TTL);
-        assert_eq!(validity.until(), at(500) + BELIEVED);
+        assert_eq!(validity.until, at(500) + BELIEVED);
         assert!(validity.is_valid(at(500) + BELIEVED - Duration::from_nanos(1)));
         assert!(!validity.is_valid(at(500) + BELIEVED));
         assert_eq!(validity.remaining(at(1_500)), BELIEVED - Duration::from_secs(1));
@@ -215,17 +210,17 @@ mod tests {
         let mut validity = Validity::granted(at(0), TTL);
         assert!(validity.missed());
         assert!(!validity.missed(), "no news the second time");
-        assert_eq!(validity.standing_at(at(4_000)), LeaseStatus::AtRisk);
+        assert_eq!(validity.status_at(at(4_000)), LeaseStatus::AtRisk);
         assert!(validity.renewed(at(4_000), at(4_010)));
-        assert_eq!(validity.standing_at(at(4_010)), LeaseStatus::Held);
-        assert_eq!(validity.until(), at(4_000) + BELIEVED);
+        assert_eq!(validity.status_at(at(4_010)), LeaseStatus::Held);
+        assert_eq!(validity.until, at(4_000) + BELIEVED);
     }
 
     #[test]
     fn a_renewal_confirmed_after_the_end_does_not_revive_the_lease() {
         let mut validity = Validity::granted(at(0), TTL);
         assert!(!validity.renewed(at(9_000), at(9_800)));
-        assert_eq!(validity.standing_at(at(9_800)), LeaseStatus::Lost(LossReason::Expired));
+        assert_eq!(validity.status_at(at(9_800)), LeaseStatus::Lost(LossReason::Expired));
     }
 
     #[test]
@@ -233,7 +228,7 @@ mod tests {
         let mut validity = Validity::granted(at(0), TTL);
         assert!(validity.renewed(at(5_000), at(5_001)));
         assert!(validity.renewed(at(4_000), at(5_002)));
-        assert_eq!(validity.until(), at(5_000) + BELIEVED);
+        assert_eq!(validity.until, at(5_000) + BELIEVED);
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl LeaseShared {
             LeaseStatus::Held | LeaseStatus::AtRisk if !present.is_valid(now) => {
                 LeaseStatus::Lost(present.renewals.reason(now))
             }
-            standing => standing,
+            status => status,
         }
     }
 

@@ -67,8 +67,8 @@ impl LockManager {
 }
 
 /// Returns the reason why a lease that cannot be renewed is over.
-fn reason_of(standing: LeaseStatus) -> LossReason {
-    match standing {
+fn reason_of(status: LeaseStatus) -> LossReason {
+    match status {
         LeaseStatus::Lost(reason) => reason,
         LeaseStatus::Released | LeaseStatus::Held | LeaseStatus::AtRisk => LossReason::Released,
     }

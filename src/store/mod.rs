@@ -33,7 +33,7 @@ pub(crate) use self::{
     inspection::{Holder, HolderState, Inspection, Listing},
     memory::MemoryStore,
     quorum::{NodeFailure, QuorumOptions, QuorumStore},
-    redis::{RedisOptions, RedisStore},
+    redis::RedisStore,
     types::Metadata,
 };
 #[cfg(doc)]

@@ -1,20 +1,31 @@
-//! The rules, each as a function from a file to what is wrong with it.
+//! The rules, each as a function from files to what is wrong with them.
 
-use std::fs;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
-use super::text::{code_of, paths_of};
+use super::paths::Paths;
 
-/// From left to right; those in one row do not know each other.
-const LAYERS: [&[&str]; 7] = [
-    &["protocol"],
-    &["world"],
+/// Each imports only those before it. Those in one row do not know each other.
+const LAYERS: [&[&str]; 9] = [
+    &["core"],
+    &["env", "statistics", "runtime"],
     &["store"],
-    &["actor"],
-    &["config", "web", "election"],
+    &["lease"],
+    &["request"],
+    &["manager"],
+    &["config"],
     &["doctor"],
-    &["bin"],
+    &["lib"],
 ];
 const LONGEST: usize = 350;
+
+/// A file of the library: its path from the root, and its text.
+pub(crate) type File = (String, String);
+
+/// An import within the crate: the file, and the module that it names.
+type Import = (Vec<String>, Vec<String>);
 
 /// The crates that the manifest names, as they are written in code.
 pub(crate) fn dependencies() -> Vec<String> {
@@ -30,29 +41,40 @@ pub(crate) fn dependencies() -> Vec<String> {
     names.map(|name| name.replace('-', "_")).collect()
 }
 
-/// Everything that is wrong with a file of the library.
-pub(crate) fn broken_rules(path: &str, text: &str) -> Vec<String> {
-    let code = code_of(text);
-    let mut broken = first_line(path, text);
-    broken.extend(length(path, text));
-    broken.extend(leftovers(&code).map(|found| format!("{path}: {found}")));
-    broken.extend(imports(path, &code).into_iter().map(|found| format!("{path}: {found}")));
+/// Everything that is wrong with the files of the library.
+pub(crate) fn broken_rules(files: &[File]) -> Vec<String> {
+    let modules: BTreeSet<Vec<String>> = files.iter().map(|(path, _)| module_of(path)).collect();
+    let mut imports = Vec::new();
+    let mut broken = Vec::new();
+    for (path, text) in files {
+        let paths = Paths::of(text);
+        broken.extend(first_line(path, text));
+        broken.extend(length(path, text));
+        broken.extend(leftovers(path, &paths));
+        broken.extend(foreign(path, &paths));
+        imports.extend(inside(path, &paths, &modules));
+    }
+    broken.extend(layers(&imports));
+    broken.extend(circles(&imports, &modules));
     broken
 }
 
-/// A file opens with one sentence that says what it is. The front page is the README.
-fn first_line(path: &str, text: &str) -> Vec<String> {
+/// The path of the module that a file is.
+fn module_of(path: &str) -> Vec<String> {
+    let path = path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    path.split('/').map(str::to_owned).collect()
+}
+
+/// A file opens with one sentence that says what it is.
+fn first_line(path: &str, text: &str) -> Option<String> {
     let line = text.lines().next().unwrap_or_default();
     let sentence = line.strip_prefix("//! ").and_then(|line| line.strip_suffix('.'));
     let starts_well = |sentence: &str| sentence.starts_with(|c: char| c.is_uppercase() || c == '`');
     // An end inside of the line is a full stop before a capital: "e.g. this" is none.
     let ends_once =
         |sentence: &str| sentence.split(". ").skip(1).all(|rest| !rest.starts_with(char::is_uppercase));
-    let front_page = path == "src/lib.rs" && line.starts_with("#![doc = include_str!");
-    match front_page || sentence.is_some_and(|sentence| starts_well(sentence) && ends_once(sentence)) {
-        true => Vec::new(),
-        false => vec![format!("{path}: its first line is not one sentence after //!")],
-    }
+    let says_what = sentence.is_some_and(|sentence| starts_well(sentence) && ends_once(sentence));
+    (!says_what).then(|| format!("{path}: its first line is not one sentence after //!"))
 }
 
 fn length(path: &str, text: &str) -> Option<String> {
@@ -60,65 +82,104 @@ fn length(path: &str, text: &str) -> Option<String> {
     (lines > LONGEST).then(|| format!("{path}: it has {lines} lines, more than {LONGEST}"))
 }
 
-fn leftovers(code: &str) -> impl Iterator<Item = String> {
-    ["todo!", "unimplemented!", "dbg!"]
-        .into_iter()
-        .filter(|left| code.contains(left))
-        .map(|left| format!("{left} is left in it"))
+fn leftovers(path: &str, paths: &Paths) -> Vec<String> {
+    let left = |name: &&String| ["todo", "unimplemented", "dbg"].contains(&name.as_str());
+    paths.macros.iter().filter(left).map(|name| format!("{path}: {name}! is left in it")).collect()
 }
 
-fn imports(path: &str, code: &str) -> Vec<String> {
-    let module: Vec<&str> = path.trim_start_matches("src/").trim_end_matches(".rs").split('/').collect();
-    let layer = module[0];
-    if layer == "lib" {
-        return Vec::new();
-    }
-    let Some(place) = place_of(layer) else { return vec![format!("{layer} is not a known layer")] };
-    let depth = module.len() - usize::from(module.last() == Some(&"mod"));
-    let dependencies = dependencies();
-    // In the file that declares it, `redis` is the module of that name.
-    let own_redis = code.contains("mod redis;");
-    let mut broken = Vec::new();
-    for (nested, path) in paths_of(code) {
-        let steps: Vec<&str> = path.split("::").collect();
-        let up = steps.iter().take_while(|step| **step == "super").count();
-        let (first, outside) = match steps[0] {
-            "" => (steps[1], true),
-            first => (first, !(own_redis && first == "redis")),
-        };
-        if first == "crate" {
-            broken.extend(inside(layer, place, &path, steps.get(1).copied().unwrap_or_default()));
-        } else if up >= depth + usize::from(nested) {
-            broken.push(format!("{path} leaves its layer"));
-        } else if outside && dependencies.iter().any(|name| name == first) && !may_use(&module, first) {
-            broken.push(format!("{layer} uses the crate {first}"));
-        }
-    }
-    broken.dedup();
-    broken
+/// The crates that a file uses and may not.
+fn foreign(path: &str, paths: &Paths) -> Vec<String> {
+    let (module, dependencies) = (module_of(path), dependencies());
+    let used = paths.found.iter().filter_map(|found| {
+        let first = found.path.first()?;
+        let is_own = !found.global && paths.declared.contains(first);
+        (!is_own && dependencies.contains(first) && !may_use(&module, first)).then_some(first)
+    });
+    let used: BTreeSet<_> = used.collect();
+    used.into_iter().map(|name| format!("{path}: it uses the crate {name}")).collect()
 }
 
-/// A path within the crate must name a layer to the left, or the same.
-fn inside(layer: &str, place: usize, path: &str, target: &str) -> Option<String> {
-    if layer == "bin" || target == layer {
-        return None;
-    }
-    match place_of(target) {
-        None => Some(format!("{path} does not name its layer")),
-        Some(other) if other >= place => Some(format!("{layer} imports crate::{target}")),
-        Some(_) => None,
-    }
-}
-
-fn may_use(module: &[&str], dependency: &str) -> bool {
-    match module {
-        ["protocol", ..] => false,
+fn may_use(module: &[String], dependency: &str) -> bool {
+    let module: Vec<&str> = module.iter().map(String::as_str).collect();
+    match module[..] {
+        ["core", ..] => false,
         ["store", "redis", ..] => !dependency.starts_with("actix"),
         ["store", ..] => !dependency.starts_with("actix") && dependency != "redis",
         _ => dependency != "redis",
     }
 }
 
-fn place_of(layer: &str) -> Option<usize> {
-    LAYERS.iter().position(|row| row.contains(&layer))
+/// The modules of the crate that a file names.
+fn inside(path: &str, paths: &Paths, modules: &BTreeSet<Vec<String>>) -> Vec<Import> {
+    let module = module_of(path);
+    let absolute = |found: &super::paths::Found| -> Option<Vec<String>> {
+        let up = found.path.iter().take_while(|step| *step == "super").count();
+        match found.path.first()?.as_str() {
+            _ if found.global => None,
+            "crate" => Some(found.path[1..].to_vec()),
+            "super" if up > found.depth => {
+                let stays = module.len().checked_sub(up - found.depth)?;
+                Some([&module[..stays], &found.path[up..]].concat())
+            }
+            "super" => None,
+            "self" if found.depth == 0 => Some([&module[..], &found.path[1..]].concat()),
+            first if paths.declared.iter().any(|name| name == first) => {
+                Some([&module[..], &found.path[..]].concat())
+            }
+            _ => None,
+        }
+    };
+    let named = |path: Vec<String>| {
+        let longest = (1..=path.len()).rev().map(|end| path[..end].to_vec());
+        longest.into_iter().find(|path| modules.contains(path)).unwrap_or(path)
+    };
+    paths.found.iter().filter_map(absolute).map(|path| (module.clone(), named(path))).collect()
+}
+
+/// Imports of a layer that is not before their own.
+fn layers(imports: &[Import]) -> BTreeSet<String> {
+    let row = |layer: &str| LAYERS.iter().position(|row| row.contains(&layer));
+    let broken = imports.iter().filter_map(|(from, to)| {
+        let layer = from[0].as_str();
+        let Some(own) = row(layer) else { return Some(format!("{layer} is not a known layer")) };
+        let target = to.first().map_or("", String::as_str);
+        match row(target) {
+            _ if layer == "lib" || target == layer => None,
+            Some(other) if other < own => None,
+            Some(_) => Some(format!("{}: it imports {}", from.join("/"), to.join("::"))),
+            None => Some(format!("{}: crate::{} does not name its layer", from.join("/"), to.join("::"))),
+        }
+    });
+    broken.collect()
+}
+
+/// Folders beside each other that know each other in a circle.
+fn circles(imports: &[Import], modules: &BTreeSet<Vec<String>>) -> Vec<String> {
+    let is_folder = |path: &[String]| {
+        modules.iter().any(|module| module.len() > path.len() && module.starts_with(path))
+    };
+    let mut knows: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> = BTreeMap::new();
+    for (from, to) in imports {
+        let common = from.iter().zip(to).take_while(|(from, to)| from == to).count();
+        let (Some(from), Some(to)) = (from.get(..=common), to.get(..=common)) else { continue };
+        if is_folder(from) && is_folder(to) {
+            knows.entry(from.to_vec()).or_default().insert(to.to_vec());
+        }
+    }
+    let reaches_itself = |start: &Vec<String>| {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![start]);
+        while let Some(folder) = open.pop() {
+            for next in knows.get(folder).into_iter().flatten() {
+                if next == start {
+                    return true;
+                }
+                if seen.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        false
+    };
+    let circled = knows.keys().filter(|folder| reaches_itself(folder));
+    circled.map(|folder| format!("{}: it knows a folder that knows it", folder.join("/"))).collect()
 }

@@ -174,8 +174,10 @@ impl Attempt {
             }
             tally.on_state()
         };
+        // The time to connect counts once for both rounds, so that an answer does not come later than promised.
+        let timeouts = self.timeouts.second_round(self.sent.elapsed(self.core.now()));
         raised
-            .gather(self.timeouts, |raised| (0..raises.len()).all(|at| verdict(raised, at) != Verdict::Open))
+            .gather(timeouts, |raised| (0..raises.len()).all(|at| verdict(raised, at) != Verdict::Open))
             .await;
         for (at, (which, _)) in raises.iter().enumerate() {
             if verdict(&raised, at) != Verdict::Yes {

@@ -97,6 +97,11 @@ pub(super) struct Timeouts {
 }
 
 impl Timeouts {
+    /// Returns the timeouts for a second round after `spent`. Nodes that are connected by now have their whole timeout.
+    pub(super) fn second_round(self, spent: Duration) -> Self {
+        Self { met: self.met, new: self.new.saturating_sub(spent).max(self.met) }
+    }
+
     /// Returns the timeouts that are left after `spent`: `new` is reduced by it, and `met` is capped at the reduced
     /// `new`.
     pub(super) fn left(self, spent: Duration) -> Self {

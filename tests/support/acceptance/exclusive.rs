@@ -69,7 +69,7 @@ pub(crate) async fn a_repeated_release_finds_nothing_and_harms_nobody(scene: Sce
     }
 }
 
-pub(crate) async fn giving_back_what_was_never_granted_is_harmless(scene: Scene) {
+pub(crate) async fn releasing_what_was_never_granted_is_harmless(scene: Scene) {
     let asked = scene.exclusive();
     assert_eq!(scene.release(&asked).await, Released::NotHeld { count: 0 });
     assert_eq!(scene.release_closed_for(&asked, secs(5)).await, Released::NotHeld { count: 0 });

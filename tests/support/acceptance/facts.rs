@@ -33,7 +33,7 @@ macro_rules! facts_of {
             a_stranger_can_neither_renew_nor_release
             a_repeated_acquisition_has_the_same_fence_and_a_new_end
             a_repeated_release_finds_nothing_and_harms_nobody
-            giving_back_what_was_never_granted_is_harmless
+            releasing_what_was_never_granted_is_harmless
             a_renewal_counts_the_end_from_now
             a_refusal_changes_nothing
             a_refusal_names_who_is_in_the_way_and_for_how_long
@@ -300,7 +300,7 @@ macro_rules! facts_of {
             textbook_locks_of_any_name_are_listed
             of_many_at_once_one_is_granted
             a_release_opens_at_once
-            giving_back_what_was_never_granted_is_harmless
+            releasing_what_was_never_granted_is_harmless
             a_refusal_changes_nothing
             a_token_holds_only_where_it_was_granted
             a_free_resource_has_no_holders

@@ -51,7 +51,7 @@ fn whole(verb: &str) -> String {
         ("-- include admission.lua\n", include_str!("lua/admission.lua")),
         ("-- include queue.lua\n", include_str!("lua/queue.lua")),
         ("-- include attempt.lua\n", include_str!("lua/attempt.lua")),
-        ("-- include giving_back.lua\n", include_str!("lua/giving_back.lua")),
+        ("-- include releasing.lua\n", include_str!("lua/releasing.lua")),
         ("-- include plain/holder.lua\n", include_str!("lua/plain/holder.lua")),
         ("-- include batch.lua\n", include_str!("lua/batch.lua")),
     ];

@@ -13,7 +13,7 @@ local size, answers, held_before = 4, { ARGV[1], 0 }, {}
 -- include admission.lua
 -- include queue.lua
 -- include attempt.lua
--- include giving_back.lua
+-- include releasing.lua
 
 local function request_number(i)
   on(KEYS[i])

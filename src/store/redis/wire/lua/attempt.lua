@@ -3,7 +3,7 @@
 --
 -- request  four of ARGV: a token, behind it the mark of its string form if it is exclusive · ms until it opens: ttl
 --          and lock delay · record without its fence · <1 if re-entrant, else 0> <capacity, nothing unless permits>,
---          with a queue ticket also <inbox> <grant window ms> <patience ms> <the most waiters>
+--          with a queue ticket also <inbox> <grant window ms> <ticket ttl ms> <the most waiters>
 -- answers  granted fence holds
 --          refused <one in the way> · queued ahead <one in the way> · full waiters
 --          deadlock mode permits capacity · mismatch mode permits capacity · corrupt reason
@@ -14,12 +14,12 @@ local now = millis(micros())
 local function request_at(first)
   local start, opens, record, terms = unpack(ARGV, first, first + 3)
   local mode, permits, delay, owner = string.match(record, '^(%a) (%d+) (%d+) (%S*) ')
-  local reentrant, capacity, inbox, window, patience, most =
+  local reentrant, capacity, inbox, window, ticket_ttl, most =
     string.match(terms, '^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
   return {
     token = string.sub(start, 1, 32), mode = mode, reentrant = reentrant == '1', permits = permits, capacity = capacity,
     ttl = opens - delay, delay = tonumber(delay), owner = owner, record = record, mark = string.sub(start, 33),
-    inbox = inbox ~= '' and inbox, window = window, patience = tonumber(patience), most = tonumber(most),
+    inbox = inbox ~= '' and inbox, window = window, ticket_ttl = tonumber(ticket_ttl), most = tonumber(most),
   }
 end
 
@@ -82,7 +82,7 @@ local function stand(request, state)
   redis.call('ZADD', queue, arrival, request.token)
   local reentrant = request.reentrant and '1' or '0'
   local waits = {
-    arrival, '0', request.inbox, request.window, request.patience, request.capacity, reentrant, request.record,
+    arrival, '0', request.inbox, request.window, request.ticket_ttl, request.capacity, reentrant, request.record,
   }
   redis.call('HSET', waiters, request.token, table.concat(waits, ' '))
   leave_a_mark(state)
@@ -90,7 +90,7 @@ end
 
 -- Puts a token that was set aside back to where it was, because it asks.
 local function come_back(token, state)
-  if redis.call('ZSCORE', queue, token) or not redis.call('ZSCORE', places, token) or holds(state, token) then
+  if redis.call('ZSCORE', queue, token) or not redis.call('ZSCORE', tickets, token) or holds(state, token) then
     return
   end
   local waiter = redis.call('HGET', waiters, token)
@@ -100,19 +100,19 @@ local function come_back(token, state)
     return
   end
   -- First a write that takes no memory: see extend.
-  redis.call('ZREM', places, '!' .. token)
+  redis.call('ZREM', tickets, '!' .. token)
   local arrival, rest = string.match(waiter, '^(%d+) %d (.*)$')
   redis.call('HSET', waiters, token, arrival .. ' 1 ' .. rest)
   redis.call('ZADD', queue, arrival, token)
-  redis.call('PEXPIREAT', queue, redis.call('ZREVRANGE', places, 0, 0, 'WITHSCORES')[2])
+  redis.call('PEXPIREAT', queue, redis.call('ZREVRANGE', tickets, 0, 0, 'WITHSCORES')[2])
   leave_a_mark(state)
 end
 
--- Counts the lifetime of a ticket (`patience`) anew.
+-- Counts the lifetime of a ticket anew.
 local function refresh(request)
-  redis.call('ZADD', places, now + request.patience, request.token)
-  local latest = redis.call('ZREVRANGE', places, 0, 0, 'WITHSCORES')[2]
-  for _, key in ipairs({ queue, waiters, places }) do
+  redis.call('ZADD', tickets, now + request.ticket_ttl, request.token)
+  local latest = redis.call('ZREVRANGE', tickets, 0, 0, 'WITHSCORES')[2]
+  for _, key in ipairs({ queue, waiters, tickets }) do
     redis.call('PEXPIREAT', key, latest)
   end
 end
@@ -121,7 +121,7 @@ local function wait(request, state, waiting)
   local ahead = redis.call('ZRANK', queue, request.token)
   if ahead then
     -- First a write that takes no memory: see extend.
-    redis.call('PEXPIRE', queue, request.patience)
+    redis.call('PEXPIRE', queue, request.ticket_ttl)
   elseif waiting >= request.most and not some_are_gone then
     return { 'full', waiting }
   else
@@ -151,15 +151,15 @@ local function attempt(request)
     return corrupt('a lock without an end')
   end
   local waiting = 0
-  local places_are_kept = anybody_waits(now)
-  if places_are_kept then
+  local tickets_are_kept = anybody_waits(now)
+  if tickets_are_kept then
     come_back(token, state)
     state = hand_over(state, now, token)
     waiting = redis.call('ZCARD', queue)
   end
   if holds(state, token) then
     local fence, owner = extend(state, token, request.ttl, now)
-    if places_are_kept then
+    if tickets_are_kept then
       leave(token)
     end
     return granted(state, fence, owner)

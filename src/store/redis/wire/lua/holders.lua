@@ -21,7 +21,7 @@
 --
 -- record: <fence> <mode: x, s or p> <permits> <lock delay ms> <owner or nothing> <metadata>
 --         A '!' before the lock delay: it was handed over and not yet taken up, and has no lock delay until then.
-local main, ends, records, counts, queue, waiters, places
+local main, ends, records, counts, queue, waiters, tickets
 
 -- budget           the steps that this call may still take (STEPS_AT_MOST in the contract): the server serves nobody else
 --                  meanwhile
@@ -34,7 +34,7 @@ local budget, some_are_over, some_are_gone, found_unclaimed = 320, false, false,
 local function on(key)
   budget, some_are_over, some_are_gone, found_unclaimed = math.max(budget, 5), false, false, false
   main, ends, records, counts = key, key .. ':h', key .. ':d', key .. ':o'
-  queue, waiters, places = key .. ':q', key .. ':w', key .. ':p'
+  queue, waiters, tickets = key .. ':q', key .. ':w', key .. ':p'
 end
 
 local function corrupt(what)

@@ -23,7 +23,7 @@ if some_are_over then
   total = math.max(0, total - redis.call('ZCOUNT', ends, '-inf', now))
 end
 local waiting = redis.call('ZCARD', queue)
-for _, token in ipairs(redis.call('ZRANGEBYSCORE', places, '-inf', now, 'LIMIT', 0, math.max(1, budget))) do
+for _, token in ipairs(redis.call('ZRANGEBYSCORE', tickets, '-inf', now, 'LIMIT', 0, math.max(1, budget))) do
   -- Its ticket has expired, and is not cleared away yet.
   if redis.call('ZSCORE', queue, token) then
     waiting = waiting - 1

@@ -3,7 +3,7 @@
 -- KEYS     [1] main key, [2] as in fence.lua
 -- ARGV     [2]-[5] the acquisition, as in attempt.lua, [6] token that is released, [7] its owner or nothing, [8] '1' if
 --          the acquisition comes before all waiters, [9] as in fence.lua
--- answers  as in giving_back.lua · as in attempt.lua, in short the fence, or error reason · 1 if others wait, else 0
+-- answers  as in releasing.lua · as in attempt.lua, in short the fence, or error reason · 1 if others wait, else 0
 --          corrupt reason
 local from = ARGV[6]
 
@@ -29,7 +29,7 @@ end
 -- include admission.lua
 -- include queue.lua
 -- include attempt.lua
--- include giving_back.lua
+-- include releasing.lua
 
 on(KEYS[1])
 

@@ -3,16 +3,16 @@
 --
 -- main:q  queue    sorted set: a token, by the number of its arrival. A resource without it has no waiters
 -- main:w  waiters  hash: token -> <number of its arrival> <1 if it came back after it was set aside, else 0> <inbox>
---                  <grant window ms> <patience ms> <capacity or nothing> <1 if re-entrant, else 0> <record without its
+--                  <grant window ms> <ticket ttl ms> <capacity or nothing> <1 if re-entrant, else 0> <record without its
 --                  fence>; also '?' -> see the_roll
--- main:p  places   sorted set of queue tickets: a token, by the ms at which its ticket expires;
+-- main:p  tickets   sorted set of queue tickets: a token, by the ms at which its ticket expires;
 --                  '!' and a token, by the ms until which what it was handed over can be taken up
 -- All three end with the last ticket. A waiter that was handed over what it waits for, or that is taken for dead, is set
 -- aside: it is not in the queue, but its ticket is remembered, and if it asks it returns to where it was.
 
 -- Removes a token for good. Returns true if it was in the queue.
 local function leave(token)
-  if redis.call('ZREM', places, token, '!' .. token) == 0 then
+  if redis.call('ZREM', tickets, token, '!' .. token) == 0 then
     return false
   end
   redis.call('HDEL', waiters, token)
@@ -28,11 +28,11 @@ end
 -- Removes the tickets that have expired, and notices what was handed over since the latest roll call and not taken up.
 -- Returns true if anybody has a ticket.
 local function anybody_waits(now)
-  if redis.call('EXISTS', places) == 0 then
+  if redis.call('EXISTS', tickets) == 0 then
     return false
   end
   local most = math.max(1, budget)
-  local over = redis.call('ZRANGEBYSCORE', places, '-inf', now, 'LIMIT', 0, most)
+  local over = redis.call('ZRANGEBYSCORE', tickets, '-inf', now, 'LIMIT', 0, most)
   some_are_gone = #over == most
   budget = budget - #over
   for _, member in ipairs(over) do
@@ -40,13 +40,13 @@ local function anybody_waits(now)
     if not token then
       leave(member)
     else
-      local gone = redis.call('ZSCORE', places, token)
+      local gone = redis.call('ZSCORE', tickets, token)
       if gone and tonumber(gone) > now then
         local window = string.match(redis.call('HGET', waiters, token) or '', '^%d+ %d %S+ (%d+)')
-        local begun = window and redis.call('ZSCORE', places, member) - window
+        local begun = window and redis.call('ZSCORE', tickets, member) - window
         found_unclaimed = found_unclaimed or begun and begun >= tonumber((the_roll()))
       end
-      redis.call('ZREM', places, member)
+      redis.call('ZREM', tickets, member)
     end
   end
   return true
@@ -54,7 +54,7 @@ end
 
 -- Returns the request of a waiter, to be held for its grant window and without its lock delay; nil if it is not known.
 local function request_of(token, waiter)
-  local arrival, came_back, inbox, window, patience, capacity, reentrant, record = string.match(
+  local arrival, came_back, inbox, window, ticket_ttl, capacity, reentrant, record = string.match(
     waiter or '', '^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
   )
   if not inbox then
@@ -66,7 +66,7 @@ local function request_of(token, waiter)
     token = token, mode = mode, reentrant = reentrant == '1', permits = permits, capacity = capacity, owner = owner,
     record = string.format('%s %s %s%s %s ', mode, permits, delayed and '!' or '', delay, owner) .. rest,
     ttl = tonumber(window), delay = 0, mark = delayed and '+' or '-', inbox = inbox, arrival = tonumber(arrival),
-    patience = tonumber(patience), came_back = came_back == '1',
+    ticket_ttl = tonumber(ticket_ttl), came_back = came_back == '1',
   }
 end
 
@@ -104,8 +104,8 @@ end
 -- Calls the first CALLED_AT_MOST waiters (see the contract) to show that they are alive, because something that was handed
 -- over was not taken up.
 local function call_the_roll(asking, now, before)
-  local last_place = redis.call('ZREVRANGE', places, 0, 0, 'WITHSCORES')[2]
-  if not last_place then
+  local last_ticket = redis.call('ZREVRANGE', tickets, 0, 0, 'WITHSCORES')[2]
+  if not last_ticket then
     return
   end
   local up_to = 0
@@ -120,7 +120,7 @@ local function call_the_roll(asking, now, before)
   end
   redis.call('HSET', waiters, '?', string.format('%.0f %s %s', now, up_to, before))
   -- The key is new if all waiters have left.
-  redis.call('PEXPIREAT', waiters, last_place)
+  redis.call('PEXPIREAT', waiters, last_ticket)
 end
 
 -- Hands over to the heads of the queue what they wait for, as long as it fits, and notifies them. The one that asks gets its
@@ -164,7 +164,7 @@ local function hand_over(state, now, asking)
     local request = request_of(head, waiter)
     -- A long record takes longer.
     local length = math.floor(#(waiter or '') / 256)
-    local gone = request and (some_are_gone or request.arrival <= dead_up_to) and redis.call('ZSCORE', places, head)
+    local gone = request and (some_are_gone or request.arrival <= dead_up_to) and redis.call('ZSCORE', tickets, head)
     if not request or some_are_gone and gone and tonumber(gone) <= now then
       if budget <= 0 then
         left_over = true
@@ -191,7 +191,7 @@ local function hand_over(state, now, asking)
       end
       local heard = head == asking
       local is_called = request.arrival <= dead_up_to and gone
-      if not heard and not (is_called and gone - request.patience < dead_since) then
+      if not heard and not (is_called and gone - request.ticket_ttl < dead_since) then
         -- A user that may not publish hands over all the same: the waiter finds it at its next attempt.
         heard = publish(request.inbox, head) or request.came_back
       end
@@ -206,7 +206,7 @@ local function hand_over(state, now, asking)
         if head == asking then
           leave(head)
         else
-          redis.call('ZADD', places, now + request.ttl, '!' .. head)
+          redis.call('ZADD', tickets, now + request.ttl, '!' .. head)
           to_others = true
         end
         if next_one or to_others then

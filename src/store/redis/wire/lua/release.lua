@@ -3,7 +3,7 @@
 -- KEYS     the main key of each request; the last as in fence.lua
 -- ARGV     [2] on: for each request a token, behind it '-', or '~' if the resource stays closed · owner or nothing · ms
 --          for which it stays closed; the last as in fence.lua
--- answers  for each request as in giving_back.lua, corrupt reason, or in short 0: not held, nor is anything else
+-- answers  for each request as in releasing.lua, corrupt reason, or in short 0: not held, nor is anything else
 local size, answers, put_off = 3, { ARGV[1] }, {}
 
 -- Mostly all of them hold: one command tells that, and another ends them. A value in another form than a string is nil.
@@ -39,7 +39,7 @@ end
 -- include holders.lua
 -- include admission.lua
 -- include queue.lua
--- include giving_back.lua
+-- include releasing.lua
 
 -- Returns the record without its owner, for a holder that holds no more but keeps the resource closed.
 local function disowned(record)

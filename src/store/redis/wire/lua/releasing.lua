@@ -1,5 +1,5 @@
 -- The release of a hold or a queue ticket. Every script that releases has this text where it says
--- `include giving_back.lua`, below queue.lua.
+-- `include releasing.lua`, below queue.lua.
 --
 -- answers  1: freed · still_held holds-of-the-owner · not_held holds-of-the-owner
 

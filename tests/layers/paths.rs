@@ -1,0 +1,123 @@
+//! The paths in a file, as `syn` reads them: of `use`, of expressions, types and macros.
+
+use syn::{
+    Attribute, Item, ItemMod, ItemUse, Macro, Path, UseTree,
+    ext::IdentExt,
+    punctuated::Punctuated,
+    visit::{self, Visit},
+};
+
+/// A path, and the number of modules inside of the file that it stands in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) path: Vec<String>,
+    pub(crate) depth: usize,
+    /// True if it begins with `::`.
+    pub(crate) global: bool,
+}
+
+/// The modules that a file declares, and the paths in it.
+#[derive(Default)]
+pub(crate) struct Paths {
+    pub(crate) declared: Vec<String>,
+    pub(crate) found: Vec<Found>,
+    pub(crate) macros: Vec<String>,
+    depth: usize,
+}
+
+impl Paths {
+    /// Reads a file.
+    pub(crate) fn of(text: &str) -> Self {
+        let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{error}:\n{text}"));
+        let declared = file.items.iter().filter_map(|item| match item {
+            Item::Mod(module) => Some(module.ident.unraw().to_string()),
+            _ => None,
+        });
+        let mut paths = Self { declared: declared.collect(), ..Self::default() };
+        paths.visit_file(&file);
+        paths
+    }
+
+    fn add(&mut self, path: Vec<String>, global: bool) {
+        self.found.push(Found { path, depth: self.depth, global });
+    }
+
+    fn add_tree(&mut self, before: &[String], tree: &UseTree, global: bool) {
+        let and = |name: String| [before, &[name]].concat();
+        match tree {
+            UseTree::Path(path) => self.add_tree(&and(path.ident.unraw().to_string()), &path.tree, global),
+            UseTree::Name(name) => self.add(and(name.ident.unraw().to_string()), global),
+            UseTree::Rename(name) => self.add(and(name.ident.unraw().to_string()), global),
+            UseTree::Glob(_) => self.add(and("*".to_owned()), global),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.add_tree(before, tree, global)),
+        }
+    }
+
+    /// Adds the paths in tokens that nobody but their macro can read.
+    fn add_tokens(&mut self, tokens: proc_macro2::TokenStream) {
+        use proc_macro2::TokenTree::{Group, Ident, Punct};
+        let (mut path, mut colons, mut global) = (Vec::new(), 0, false);
+        for token in tokens {
+            match token {
+                Punct(punct) if punct.as_char() == ':' => colons += 1,
+                Ident(name) => {
+                    if colons != 2 {
+                        self.add_longer(std::mem::take(&mut path), global);
+                        global = false;
+                    } else if path.is_empty() {
+                        global = true;
+                    }
+                    path.push(name.unraw().to_string());
+                    colons = 0;
+                }
+                other => {
+                    self.add_longer(std::mem::take(&mut path), global);
+                    (colons, global) = (0, false);
+                    if let Group(group) = other {
+                        self.add_tokens(group.stream());
+                    }
+                }
+            }
+        }
+        self.add_longer(path, global);
+    }
+
+    fn add_longer(&mut self, path: Vec<String>, global: bool) {
+        if path.len() > 1 {
+            self.add(path, global);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Paths {
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        self.depth += 1;
+        visit::visit_item_mod(self, module);
+        self.depth -= 1;
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        self.add_tree(&[], &item.tree, item.leading_colon.is_some());
+    }
+
+    fn visit_path(&mut self, path: &'ast Path) {
+        let names = path.segments.iter().map(|segment| segment.ident.unraw().to_string());
+        self.add_longer(names.collect(), path.leading_colon.is_some());
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, called: &'ast Macro) {
+        self.macros.extend(called.path.segments.last().map(|segment| segment.ident.unraw().to_string()));
+        self.add_tokens(called.tokens.clone());
+        visit::visit_macro(self, called);
+    }
+
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        if attribute.path().is_ident("derive")
+            && let Ok(derived) = attribute.parse_args_with(Punctuated::<Path, syn::Token![,]>::parse_terminated)
+        {
+            derived.iter().for_each(|path| self.visit_path(path));
+        }
+        visit::visit_attribute(self, attribute);
+    }
+}
