@@ -86,12 +86,21 @@ fn what_is_allowed_is_not_reported() {
     let allowed = [
         ("src/core/name.rs", "use std::fmt; use super::Invalid; use crate::core::Moment;"),
         ("src/core/name.rs", "mod tests { use super::*; use super::super::Invalid; }"),
-        ("src/store/mod.rs", "mod redis; pub use self::{error::E, redis::RedisStore}; use crate::core::Mode;"),
-        ("src/store/redis/keys.rs", "use redis::Client; use super::super::Store; use crate::{core::A, env::B};"),
+        (
+            "src/store/mod.rs",
+            "mod redis; pub use self::{error::E, redis::RedisStore}; use crate::core::Mode;",
+        ),
+        (
+            "src/store/redis/keys.rs",
+            "use redis::Client; use super::super::Store; use crate::{core::A, env::B};",
+        ),
         ("src/manager/mod.rs", "use actix::Actor; use crate::{store::{Store, StoreError}, env::Clock};"),
         ("src/config/mod.rs", "use crate::{request::Settings, store::RedisOptions}; /* crate::doctor */"),
         ("src/lib.rs", "mod config; mod lease; pub use crate::config::Config; pub use self::lease::Lease;"),
-        ("src/store/memory.rs", "// crate::lease is not imported\nconst A: &str = \"crate::lease \\\" dbg!()\";"),
+        (
+            "src/store/memory.rs",
+            "// crate::lease is not imported\nconst A: &str = \"crate::lease \\\" dbg!()\";",
+        ),
     ];
     for file in allowed {
         assert_eq!(found(&[file]), Vec::<String>::new(), "{file:?}");
@@ -105,12 +114,28 @@ fn what_is_forbidden_is_reported() {
         ("src/core/name.rs", "use super::super::store::Store;", "core/name: it imports store::Store"),
         ("src/core/mod.rs", "use super::store::Store;", "core: it imports store::Store"),
         ("src/core/name.rs", "use tokio::time;", "src/core/name.rs: it uses the crate tokio"),
-        ("src/core/name.rs", "#[derive(thiserror::Error)] struct E;", "src/core/name.rs: it uses the crate thiserror"),
-        ("src/core/name.rs", "fn f() { println!(\"{}\", serde_json::to_string(&1)) }", "src/core/name.rs: it uses the crate serde_json"),
+        (
+            "src/core/name.rs",
+            "#[derive(thiserror::Error)] struct E;",
+            "src/core/name.rs: it uses the crate thiserror",
+        ),
+        (
+            "src/core/name.rs",
+            "fn f() { println!(\"{}\", serde_json::to_string(&1)) }",
+            "src/core/name.rs: it uses the crate serde_json",
+        ),
         ("src/env.rs", "use crate::{core::Moment, store::Store};", "env: it imports store::Store"),
         ("src/store/memory.rs", "use {crate::lease::Lease};", "store/memory: it imports lease::Lease"),
-        ("src/store/memory.rs", "fn f() { let _: crate::config::Config; }", "store/memory: it imports config::Config"),
-        ("src/store/memory.rs", "fn f() { g!(crate::config::Config) }", "store/memory: it imports config::Config"),
+        (
+            "src/store/memory.rs",
+            "fn f() { let _: crate::config::Config; }",
+            "store/memory: it imports config::Config",
+        ),
+        (
+            "src/store/memory.rs",
+            "fn f() { g!(crate::config::Config) }",
+            "store/memory: it imports config::Config",
+        ),
         ("src/store/memory.rs", "use actix_rt::spawn;", "src/store/memory.rs: it uses the crate actix_rt"),
         ("src/store/memory.rs", "use crate::Lease;", "store/memory: crate::Lease does not name its layer"),
         ("src/store/memory.rs", "use crate::*;", "store/memory: crate::* does not name its layer"),
@@ -118,7 +143,11 @@ fn what_is_forbidden_is_reported() {
         ("src/manager/mod.rs", "use redis as r;", "src/manager/mod.rs: it uses the crate redis"),
         ("src/runtime/mod.rs", "use crate::statistics::A;", "runtime: it imports statistics::A"),
         ("src/store/memory.rs", "fn f() { dbg!(1); }", "src/store/memory.rs: dbg! is left in it"),
-        ("src/config/mod.rs", "fn f() { std::unimplemented!() }", "src/config/mod.rs: unimplemented! is left in it"),
+        (
+            "src/config/mod.rs",
+            "fn f() { std::unimplemented!() }",
+            "src/config/mod.rs: unimplemented! is left in it",
+        ),
         ("src/odd.rs", "use crate::core::A;", "odd is not a known layer"),
     ];
     for (path, code, expected) in forbidden {
@@ -156,5 +185,8 @@ fn a_file_that_is_long_or_does_not_say_what_it_is_is_reported() {
         assert_eq!(broken, ["src/env.rs: its first line is not one sentence after //!"], "{text}");
     }
     let long = format!("//! Long, e.g. `std::fmt` by heart.\n{}", "\n".repeat(350));
-    assert_eq!(broken_rules(&[("src/env.rs".to_owned(), long)]), ["src/env.rs: it has 351 lines, more than 350"]);
+    assert_eq!(
+        broken_rules(&[("src/env.rs".to_owned(), long)]),
+        ["src/env.rs: it has 351 lines, more than 350"]
+    );
 }

@@ -333,7 +333,7 @@ fn an_unknown_outcome_gives_every_token_back() {
         let locks = world.manager();
         world.store.lose_next_replies(1);
         let error = refused(&locks, AcquireAll::new(["a", "b"])).await;
-        assert_eq!(error.kind(), "lost");
+        assert_eq!(error.kind(), "reply_lost");
         assert_eq!(world.left().await, 0);
         world.store.lose_next_replies(1);
         let set = granted(&locks, AcquireAll::new(["a", "b"]).wait(secs(10))).await;

@@ -13,6 +13,7 @@ pub(crate) mod monitor;
 mod renewer;
 pub(crate) mod set;
 pub(crate) mod shared;
+pub(crate) mod terms;
 
 pub use self::{
     errors::{LeaseLostError, LeaseSetLostError, ReleaseError, ReleaseSetError, RenewError},

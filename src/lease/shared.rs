@@ -12,24 +12,10 @@ use tokio::sync::Notify;
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Mode, Moment, RenewalPlan, Renewals, Token, Validity, one_line},
     env::Clock,
-    lease::{LeaseChange, LeaseEvent},
+    lease::{LeaseChange, LeaseEvent, terms::LeaseTerms},
     statistics::{Recorder, Unconfirmed},
     store::{Hold, Metadata, StoreError},
 };
-
-/// Everything that is needed to make a [`LeaseShared`] besides the answer of the store.
-pub(crate) struct LeaseTerms {
-    pub(crate) hold: Hold,
-    pub(crate) mode: Mode,
-    pub(crate) ttl: Duration,
-    pub(crate) plan: RenewalPlan,
-    pub(crate) min_hold: Duration,
-    pub(crate) lock_delay: Duration,
-    pub(crate) metadata: Arc<Metadata>,
-    pub(crate) perhaps_until: Option<Moment>,
-    pub(crate) handed_out: bool,
-    pub(crate) events: Option<Recipient<LeaseEvent>>,
-}
 
 /// Everything about a lease that must survive the death of its renewer, and of its manager.
 pub(crate) struct LeaseShared {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     core::Moment,
-    lease::{Lease, shared::LeaseShared, shared::LeaseTerms},
+    lease::{Lease, shared::LeaseShared, terms::LeaseTerms},
     manager::LockManager,
     request::validated::ValidRequest,
     store::Grant,

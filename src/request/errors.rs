@@ -1,4 +1,4 @@
-//! The errors of requests, one enum for each kind. Every variant says what the caller may believe now.
+//! The errors of requests, one enum for each kind; every variant says what the caller may believe now.
 
 use std::time::Duration;
 

@@ -114,7 +114,8 @@ impl<'ast> Visit<'ast> for Paths {
 
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
         if attribute.path().is_ident("derive")
-            && let Ok(derived) = attribute.parse_args_with(Punctuated::<Path, syn::Token![,]>::parse_terminated)
+            && let Ok(derived) =
+                attribute.parse_args_with(Punctuated::<Path, syn::Token![,]>::parse_terminated)
         {
             derived.iter().for_each(|path| self.visit_path(path));
         }

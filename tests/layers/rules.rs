@@ -155,9 +155,8 @@ fn layers(imports: &[Import]) -> BTreeSet<String> {
 
 /// Folders beside each other that know each other in a circle.
 fn circles(imports: &[Import], modules: &BTreeSet<Vec<String>>) -> Vec<String> {
-    let is_folder = |path: &[String]| {
-        modules.iter().any(|module| module.len() > path.len() && module.starts_with(path))
-    };
+    let is_folder =
+        |path: &[String]| modules.iter().any(|module| module.len() > path.len() && module.starts_with(path));
     let mut knows: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> = BTreeMap::new();
     for (from, to) in imports {
         let common = from.iter().zip(to).take_while(|(from, to)| from == to).count();

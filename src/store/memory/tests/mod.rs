@@ -69,7 +69,7 @@ async fn a_verb_whose_reply_is_lost_is_executed() {
     let asked = exclusive("orders/42", 1);
     store.lose_next_replies(1);
     let error = store.acquire(&asked).await.unwrap_err();
-    assert_eq!(error.kind(), "lost");
+    assert_eq!(error.kind(), "reply_lost");
     assert!(store.is_held(&asked.hold).await.unwrap());
 }
 
@@ -87,7 +87,7 @@ async fn a_pass_is_one_verb_to_a_fault() {
 
     store.lose_next_replies(1);
     let error = store.pass(&from.hold, &to, false).await.unwrap_err();
-    assert_eq!(error.kind(), "lost");
+    assert_eq!(error.kind(), "reply_lost");
     assert!(!store.is_held(&from.hold).await.unwrap());
     assert!(store.is_held(&to.hold).await.unwrap());
 }
@@ -98,7 +98,7 @@ async fn faults_come_in_the_order_they_were_asked_for() {
     let resource = ResourceName::new("orders/42").unwrap();
     store.lose_next_replies(1);
     store.fail_next(2);
-    for kind in ["lost", "unavailable", "unavailable"] {
+    for kind in ["reply_lost", "unavailable", "unavailable"] {
         assert_eq!(store.inspect(&resource, 1).await.unwrap_err().kind(), kind);
     }
     assert!(store.inspect(&resource, 1).await.is_ok());

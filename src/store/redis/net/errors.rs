@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn the_code_in_front_decides() {
         for (code, expected) in [
-            ("OOM", "full"),
+            ("OOM", "out_of_memory"),
             ("NOREPLICAS", "unavailable"),
             ("MISCONF", "unavailable"),
             ("BUSY", "unavailable"),
@@ -215,8 +215,8 @@ mod tests {
             ("ERR unknown command 'SENTINEL', with args beginning with", "misconfigured"),
             ("ERR unknown command `SCRIPT`, with args beginning with", "misconfigured"),
             ("WRONGTYPE", "corrupt"),
-            ("UNKILLABLE", "lost"),
-            ("SOMETHING", "lost"),
+            ("UNKILLABLE", "reply_lost"),
+            ("SOMETHING", "reply_lost"),
         ] {
             assert_eq!(kind(&format!("{code} some words")), expected, "{code}");
         }
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn an_error_inside_a_script_is_recognised() {
         let old = "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: ";
-        assert_eq!(kind(&format!("{old}-OOM command not allowed")), "full");
+        assert_eq!(kind(&format!("{old}-OOM command not allowed")), "out_of_memory");
         assert_eq!(kind(&format!("{old}-READONLY You can't write")), "unavailable");
         assert_eq!(kind("ERR The user executing the script can't run this command or subcommand"), "denied");
         assert_eq!(kind("ERR ACL failure in script: User has no permissions"), "denied");
@@ -235,12 +235,12 @@ mod tests {
     fn an_error_of_one_request_of_a_batch_is_recognised() {
         for (text, expected) in [
             ("WRONGTYPE Operation against a key holding the wrong kind of value", "corrupt"),
-            ("OOM command not allowed when used memory > 'maxmemory'.", "full"),
-            ("@user_script: 5: -OOM command not allowed when used memory > 'maxmemory'.", "full"),
+            ("OOM command not allowed when used memory > 'maxmemory'.", "out_of_memory"),
+            ("@user_script: 5: -OOM command not allowed when used memory > 'maxmemory'.", "out_of_memory"),
             ("ERR ACL failure in script: No permissions to access a key", "denied"),
             ("@user_script: 5: The user executing the script can't run this command or subcommand", "denied"),
-            ("user_script:7: attempt to index a nil value", "lost"),
-            ("", "lost"),
+            ("user_script:7: attempt to index a nil value", "reply_lost"),
+            ("", "reply_lost"),
         ] {
             assert_eq!(within_script(text).kind(), expected, "{text}");
         }
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_killed_script_leaves_the_outcome_open() {
-        assert_eq!(kind("ERR Error running script: Script killed by user with SCRIPT KILL"), "lost");
+        assert_eq!(kind("ERR Error running script: Script killed by user with SCRIPT KILL"), "reply_lost");
     }
 
     #[test]

@@ -278,21 +278,21 @@ mod tests {
             &["corrupt"],
         ] {
             let error = acquired(list(fields), Mode::Exclusive).unwrap_err();
-            assert_eq!(error.kind(), "lost", "{fields:?}");
+            assert_eq!(error.kind(), "reply_lost", "{fields:?}");
         }
-        assert_eq!(acquired(Value::Int(-1), Mode::Exclusive).unwrap_err().kind(), "lost");
+        assert_eq!(acquired(Value::Int(-1), Mode::Exclusive).unwrap_err().kind(), "reply_lost");
         for value in [Value::Nil, Value::Int(2), list(&["granted", "1", "1"])] {
-            assert_eq!(renewed(value.clone()).unwrap_err().kind(), "lost", "{value:?}");
-            assert_eq!(released(value.clone()).unwrap_err().kind(), "lost", "{value:?}");
+            assert_eq!(renewed(value.clone()).unwrap_err().kind(), "reply_lost", "{value:?}");
+            assert_eq!(released(value.clone()).unwrap_err().kind(), "reply_lost", "{value:?}");
             assert_eq!(
                 passed(call([value.clone()]), Mode::Exclusive).unwrap_err().kind(),
-                "lost",
+                "reply_lost",
                 "{value:?}"
             );
         }
-        assert_eq!(released(list(&["not_held"])).unwrap_err().kind(), "lost");
+        assert_eq!(released(list(&["not_held"])).unwrap_err().kind(), "reply_lost");
         let inspection = call([list(&["holders", "1", "0", "", "00"])]);
-        assert_eq!(inspected(inspection).unwrap_err().kind(), "lost");
+        assert_eq!(inspected(inspection).unwrap_err().kind(), "reply_lost");
     }
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
         for answers in [&[][..], &[1], &[1, 1, 1]] {
             let told = renewals(answers);
             assert_eq!(told.len(), 2);
-            assert!(told.iter().all(|told| told.as_ref().is_err_and(|error| error.kind() == "lost")));
+            assert!(told.iter().all(|told| told.as_ref().is_err_and(|error| error.kind() == "reply_lost")));
         }
         let told: Vec<_> = renewals(&[1, 0]).into_iter().map(Result::unwrap).collect();
         assert_eq!(told, [Renewed::Extended, Renewed::NotHeld]);

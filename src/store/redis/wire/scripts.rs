@@ -18,7 +18,7 @@ macro_rules! scripts {
         }
 
         #[cfg(test)]
-        const VERBS: &[&str] = &[$(include_str!($file)),*];
+        const VERBS: &[(&str, &str)] = &[$(($file, include_str!($file))),*];
     };
 }
 
@@ -115,16 +115,37 @@ fn short_name(number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::{env, fs, path::Path};
+
     use super::*;
 
     #[test]
     fn scripts_may_be_sent_by_who_has_not_said_the_password_yet() {
         // A server that wants a password does not say so if it is sent more than this: it closes the connection.
         const MOST: usize = 16_384;
-        for verb in VERBS {
+        for (_, verb) in VERBS {
             let script = whole(verb);
             assert!(script.len() < MOST, "{}", script.len());
             assert!(!script.contains("-- ") && !script.contains("include"), "{script}");
         }
+    }
+
+    /// Clients of two versions share the keys of a server. So a change of what is sent has to be seen by whoever makes it:
+    /// with `LEASEHOLD_GOLDEN=write` the files are written anew.
+    #[test]
+    fn the_scripts_that_are_sent_are_those_in_the_golden_files() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let mut changed = Vec::new();
+        for (file, verb) in VERBS {
+            let golden = folder.join(file.trim_start_matches("lua/").replace('/', "_"));
+            let script = whole(verb);
+            if env::var_os("LEASEHOLD_GOLDEN").is_some_and(|told| told == "write") {
+                fs::write(&golden, &script).unwrap();
+            }
+            if fs::read_to_string(&golden).ok().as_deref() != Some(&*script) {
+                changed.push(golden.file_name().unwrap().to_owned());
+            }
+        }
+        assert!(changed.is_empty(), "other than in tests/golden: {changed:?}");
     }
 }

@@ -1,0 +1,41 @@
+local call,A=redis.call,redis.pcall
+local B=2
+local C,D,E,F=nil,{ARGV[1]},{},1000000
+for i=1,#KEYS do
+E[i]=i
+end
+local function on(G)
+C=G
+end
+local function H(I)
+local J=string.match(I,'^%x%x%x%x%x%x%x%x')
+if not J then
+J=string.gsub(string.sub(I..'\0\0\0\0',1,4),'.',function(K)
+return string.format('%02x',string.byte(K))
+end)
+end
+local L=#I==33 and string.sub(I,33)=='~'
+local M=call('PTTL',C)
+if M<0 then
+M=1000000000000
+end
+return string.lower(J),L and'closed'or'holding',M,' x 1 0  {}'
+end
+local function N(O)
+return call('GET',C)==ARGV[O]and call('PEXPIRE',C,ARGV[O+1])or 0
+end
+F=F-math.floor(#E/3)
+for _,i in ipairs(E)do
+local P='later'
+if F>0 then
+on(KEYS[i])
+local Q
+Q,P=pcall(N,2+B*(i-1))
+if not Q then
+P={'error',type(P)=='table'and P.err or P}
+end
+F=F-35
+end
+D[i+1]=P
+end
+return D
