@@ -344,7 +344,7 @@ fn every_planted_bug_is_caught() {
             println!("{test} caught: {}", bug.name);
             continue;
         }
-        let of_a_quorum = bug.file.contains("quorum") || bug.file.contains("recovery");
+        let of_a_quorum = ["quorum", "recovery", "vote"].iter().any(|word| bug.file.contains(word));
         let world = if of_a_quorum { QUORUM } else { ONE_STORE };
         let found = (0..SEEDS).step_by(AT_ONCE).find_map(|from| {
             let (healthy, output) = run_from(from, &tests["simulation"], world, bug.name);
