@@ -111,10 +111,10 @@ mod tests {
     }
 
     #[test]
-    fn rolls_lie_between_zero_and_one_and_differ() {
-        let rolls: Vec<f64> = (0..1_000).map(|_| SystemRandom.draw(Draw::Attempt)).collect();
-        assert!(rolls.iter().all(|roll| (0.0..1.0).contains(roll)));
-        let mean = rolls.iter().sum::<f64>() / 1_000.0;
+    fn draws_lie_between_zero_and_one_and_differ() {
+        let draws: Vec<f64> = (0..1_000).map(|_| SystemRandom.draw(Draw::Attempt)).collect();
+        assert!(draws.iter().all(|draw| (0.0..1.0).contains(draw)));
+        let mean = draws.iter().sum::<f64>() / 1_000.0;
         assert!((0.4..0.6).contains(&mean), "{mean}");
     }
 }

@@ -31,7 +31,7 @@ pub struct Statistics {
     pub timed_out: u64,
     /// Requests whose caller went away first.
     pub cancelled: u64,
-    /// Requests that failed for another reason, by [kind of error](super::AcquireError::kind).
+    /// Requests that failed for another reason, by [kind of error](crate::AcquireError::kind).
     pub failed: BTreeMap<&'static str, u64>,
     /// Requests that have no answer yet.
     pub pending: u64,

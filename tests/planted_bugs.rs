@@ -110,11 +110,11 @@ const BUGS: &[Bug] = &[
     Bug {
         name: "the grant of a caller that went away is kept",
         file: "src/manager/waiting/answers.rs",
-        right: "            return self.hand_off_or_release(&plan.acquisition, sent, unknown_until);
+        right: "            return self.hand_off_or_release(&request.acquisition, sent, unknown_until);
         }
         let acquisition",
         wrong: "            if crate::planted(NAME) { return; }
-            return self.hand_off_or_release(&plan.acquisition, sent, unknown_until);
+            return self.hand_off_or_release(&request.acquisition, sent, unknown_until);
         }
         let acquisition",
         caught_by: &["P18"],

@@ -38,18 +38,18 @@ pub struct StoreConfig {
     pub connect_timeout: Duration,
     /// The time that an answer may take before it counts as unknown. At most half of the time between
     /// [`LeaseConfig::renewal_interval`] and [`LeaseConfig::ttl`]. `None`: see
-    /// [`Config::response_timeout`](super::Config::response_timeout).
+    /// [`Config::response_timeout`](crate::Config::response_timeout).
     #[serde(default, deserialize_with = "given_duration")]
     pub response_timeout: Option<Duration>,
-    /// The time for which the last fence of a resource is remembered after its last grant; on the nodes of a
-    /// quorum for ever. Default: 1 h.
+    /// The time for which the last fence of a resource is kept after its last grant; on the nodes of a quorum for
+    /// ever. Default: 1 h.
     #[serde(deserialize_with = "duration")]
     pub fence_retention: Duration,
     /// The time to wait for a node of a quorum; never longer than a twentieth of the TTL. Default: 50 ms.
     #[serde(deserialize_with = "duration")]
     pub node_timeout: Duration,
     /// True if the nodes of a quorum may count however young they are, which is for the first start: see
-    /// [`QuorumOptions::fresh_start`](crate::store::QuorumOptions::fresh_start). Default: no.
+    /// [`QuorumOptions::fresh_start`](crate::QuorumOptions::fresh_start). Default: no.
     pub fresh_start: bool,
 }
 
@@ -70,7 +70,7 @@ pub struct LeaseConfig {
     #[serde(deserialize_with = "duration")]
     pub ttl: Duration,
     /// The interval between renewals; less than half of [`ttl`](Self::ttl). `None`: see
-    /// [`Config::renewal_interval`](super::Config::renewal_interval).
+    /// [`Config::renewal_interval`](crate::Config::renewal_interval).
     #[serde(default, deserialize_with = "given_duration")]
     pub renewal_interval: Option<Duration>,
 }
@@ -83,7 +83,7 @@ pub struct WaitConfig {
     /// The time that a request waits for a resource that is held. Zero is a try. Default: zero.
     #[serde(deserialize_with = "duration")]
     pub timeout: Duration,
-    /// The TTL of a queue ticket: the time for which the store keeps a waiter's place after the last refresh. Default: 20 s.
+    /// The TTL of a queue ticket: the time for which the store keeps it after the last refresh. Default: 20 s.
     #[serde(deserialize_with = "duration")]
     pub ticket_ttl: Duration,
     /// The time that a waiter has to take up a lease that is handed over to it. Default: 1 s.

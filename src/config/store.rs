@@ -15,8 +15,8 @@ impl Config {
     /// Returns the store. It connects when it is first used, so it may be unreachable now.
     ///
     /// `memory://` and `memory://name` are one store for each process, name and
-    /// [`prefix`](super::StoreConfig::prefix): all who open them share its locks. A store of one's own is a
-    /// [`MemoryStore::default()`](crate::store::MemoryStore).
+    /// [`prefix`](crate::StoreConfig::prefix): all who open them share its locks. A store of one's own is a
+    /// [`MemoryStore::default()`](crate::MemoryStore).
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] when a setting is out of its bounds, or contradicts another one.

@@ -35,7 +35,7 @@ pub(super) enum Meaning {
     Foreign,
 }
 
-/// The meaning of a variable whose name begins with [`PREFIX`].
+/// Returns the meaning of a variable whose name begins with [`PREFIX`].
 pub(super) fn meaning(name: &str) -> Meaning {
     if name == FILE {
         return Meaning::File;

@@ -101,9 +101,9 @@ impl Backoff {
         self.attempts
     }
 
-    /// Returns the pause after the `made`-th attempt (1 is the first), given a `roll` in `0.0..1.0`. Returns `None` if
-    /// that was the last attempt.
-    pub fn pause(&self, made: u32, roll: f64) -> Option<Duration> {
+    /// Returns the pause after the `made`-th attempt (1 is the first), given a random `draw` in `0.0..1.0`. Returns
+    /// `None` if that was the last attempt.
+    pub fn pause(&self, made: u32, draw: f64) -> Option<Duration> {
         if self.attempts.is_some_and(|most| made >= most) {
             return None;
         }
@@ -111,12 +111,12 @@ impl Backoff {
         // An overflow is infinite and `min` takes it down to the maximum, so the product is always a valid duration.
         let grown = self.initial.as_secs_f64() * self.multiplier.powi(exponent);
         let pause = grown.min(self.max.as_secs_f64());
-        let spread = match self.jitter {
+        let jittered = match self.jitter {
             Jitter::None => pause,
-            Jitter::Equal => pause / 2.0 + pause / 2.0 * roll,
-            Jitter::Full => pause * roll,
+            Jitter::Equal => pause / 2.0 + pause / 2.0 * draw,
+            Jitter::Full => pause * draw,
         };
-        Some(Duration::from_secs_f64(spread))
+        Some(Duration::from_secs_f64(jittered))
     }
 }
 
@@ -130,8 +130,8 @@ impl Default for Backoff {
 mod tests {
     use super::*;
 
-    fn pauses(backoff: Backoff, roll: f64) -> Vec<u128> {
-        (1..).map_while(|made| backoff.pause(made, roll)).take(8).map(|pause| pause.as_millis()).collect()
+    fn pauses(backoff: Backoff, draw: f64) -> Vec<u128> {
+        (1..).map_while(|made| backoff.pause(made, draw)).take(8).map(|pause| pause.as_millis()).collect()
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The waiters of one process for one resource, behind one leader (lock cohorting: Dice, Marathe and Shavit, PPoPP 2012).
 //!
-//! Only the leader asks the store, or has a place in its queue. The others cost the store nothing. While a lease of this process
-//! holds the resource nobody needs to lead: its release hands the resource off to the next member. This is the bookkeeping alone;
-//! `K` names an acquisition.
+//! Only the leader asks the store, or has a queue ticket. The others cost the store nothing. While a lease of this process
+//! holds the resource, nobody needs to lead: its release hands the resource off to the next member. This is the
+//! bookkeeping alone; `K` names an acquisition.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Cohort<K> {
     /// The members that have no answer yet, in the order of their arrival.
     members: BTreeMap<u64, K>,
-    /// The members that ask the store, and abandoned ones that keep their place for the others.
+    /// The members that ask the store, and abandoned ones that keep their ticket for the others.
     leaders: Vec<K>,
     /// The acquisition whose lease holds the resource.
     holder: Option<K>,
@@ -24,7 +24,7 @@ pub(crate) struct Cohort<K> {
 pub(crate) enum Lack<K> {
     /// A leader: this is the first member.
     Leader(K),
-    /// A member for which this abandoned leader would keep its ticket.
+    /// Members for which this abandoned leader would keep its ticket.
     Members(K),
 }
 
@@ -43,13 +43,13 @@ impl<K: Copy + PartialEq> Cohort<K> {
         }
     }
 
-    /// Takes out the member of this arrival. If it leads, its place is kept.
+    /// Removes the member of this arrival. If it leads, its ticket is kept.
     pub(crate) fn abandon(&mut self, arrival: u64) {
         self.members.remove(&arrival);
     }
 
-    /// Takes out a member, or an abandoned leader, with its ticket.
-    pub(crate) fn leave(&mut self, member: K, arrival: Option<u64>) {
+    /// Removes a member, or an abandoned leader, with its ticket.
+    pub(crate) fn remove(&mut self, member: K, arrival: Option<u64>) {
         self.leaders.retain(|leader| *leader != member);
         if let Some(arrival) = arrival {
             self.members.remove(&arrival);
@@ -67,23 +67,23 @@ impl<K: Copy + PartialEq> Cohort<K> {
         self.holder.take_if(|known| *known == holder);
     }
 
-    /// The next member, and whether it may be served ahead of other processes (at most `limit` hand-offs in a row).
+    /// Returns the next member, and whether it may be served ahead of other processes (at most `limit` hand-offs in a row).
     pub(crate) fn next(&self, limit: u32) -> Option<(K, bool)> {
         let (_, next) = self.members.first_key_value()?;
         Some((*next, self.hand_offs < limit))
     }
 
-    /// The leader that came first.
+    /// Returns the leader that came first.
     pub(crate) fn leader(&self) -> Option<K> {
         self.leaders.first().copied()
     }
 
-    /// The acquisition whose lease holds the resource.
+    /// Returns the acquisition whose lease holds the resource.
     pub(crate) const fn holder(&self) -> Option<K> {
         self.holder
     }
 
-    /// True if others rely on the place of this leader.
+    /// Returns true if others rely on the ticket of this leader.
     pub(crate) fn relies_on(&self, leader: K) -> bool {
         self.leaders == [leader] && self.members.len() > 1
     }
@@ -97,7 +97,7 @@ impl<K: Copy + PartialEq> Cohort<K> {
         }
     }
 
-    /// True if nobody waits, leads or holds.
+    /// Returns true if nobody waits, leads or holds.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty() && self.leaders.is_empty() && self.holder.is_none()
     }
@@ -121,7 +121,7 @@ mod tests {
         cohort.lead(1);
         assert_eq!(cohort.join(2, 11), 1);
         assert_eq!((cohort.lack(), cohort.leader()), (None, Some(1)));
-        cohort.leave(1, Some(10));
+        cohort.remove(1, Some(10));
         assert_eq!((cohort.lack(), cohort.leader()), (Some(Lack::Leader(2)), None));
     }
 
@@ -130,7 +130,7 @@ mod tests {
         let mut cohort = Cohort::default();
         cohort.join(1, 10);
         cohort.lead(1);
-        cohort.leave(1, Some(10));
+        cohort.remove(1, Some(10));
         cohort.granted(1, false);
         cohort.join(2, 11);
         assert_eq!((cohort.lack(), cohort.holder()), (None, Some(1)));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_abandoned_leader_keeps_its_place_while_others_rely_on_it() {
+    fn an_abandoned_leader_keeps_its_ticket_while_others_rely_on_it() {
         let mut cohort = Cohort::default();
         cohort.join(1, 10);
         cohort.lead(1);
@@ -150,10 +150,10 @@ mod tests {
         assert!(cohort.relies_on(1) && !cohort.relies_on(2));
         cohort.abandon(10);
         assert_eq!((cohort.lack(), cohort.next(1)), (None, Some((2, true))));
-        cohort.leave(2, Some(11));
+        cohort.remove(2, Some(11));
         assert_eq!(cohort.lack(), Some(Lack::Members(1)));
         assert!(!cohort.is_empty());
-        cohort.leave(1, None);
+        cohort.remove(1, None);
         assert_eq!((cohort.lack(), cohort.next(1)), (None, None));
         assert!(cohort.is_empty());
     }

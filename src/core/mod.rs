@@ -1,8 +1,8 @@
-//! The decisions of the library: names, modes, the life of a lease, pauses between attempts.
+//! The decisions of the library: names, modes, acquisitions, the validity of a lease, pauses between attempts, votes.
 //!
 //! **Invariant:** nothing in this folder imports anything but `std` and itself. It reads no clock and draws no random
-//! numbers: the caller passes the [`Moment`] and the roll. Every decision of the library can therefore be understood and
-//! tested without its environment.
+//! numbers: the caller passes the [`Moment`] and the random draw. Every decision of the library can therefore be
+//! understood and tested without its environment.
 
 mod acquisition;
 mod backoff;

@@ -25,9 +25,9 @@ impl Moment {
         self.0.saturating_sub(now.0)
     }
 
-    /// Returns this moment, or the last one before it that lies a multiple of the tick `beat` after the clock's origin.
-    pub(crate) fn on_tick(self, beat: Duration) -> Self {
-        let over = self.0.as_nanos() % beat.as_nanos().max(1);
+    /// Returns this moment, or the last one before it that lies a multiple of `tick` after the clock's origin.
+    pub(crate) fn on_tick(self, tick: Duration) -> Self {
+        let over = self.0.as_nanos() % tick.as_nanos().max(1);
         self - Duration::from_nanos(u64::try_from(over).unwrap_or(0))
     }
 

@@ -157,14 +157,14 @@ fn checked<'a>(field: &str, bytes: &'a [u8]) -> Result<&'a [u8], InvalidValue> {
     }
 }
 
-fn stands_for_itself(byte: u8) -> bool {
+fn is_literal(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"%{}*?[]^\\\"".contains(&byte)
 }
 
 fn encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for &byte in bytes {
-        if stands_for_itself(byte) {
+        if is_literal(byte) {
             out.push(char::from(byte));
         } else {
             out.push_str(&format!("%{byte:02X}"));

@@ -39,7 +39,7 @@ impl Renewals {
     }
 
     /// Records a report of the worker.
-    pub(crate) const fn beat(&mut self, now: Moment) {
+    pub(crate) const fn heartbeat(&mut self, now: Moment) {
         self.heartbeat = now;
     }
 
@@ -119,7 +119,7 @@ mod tests {
         assert!(renewals.may_renew(at(5)));
         assert!(!renewals.may_renew(at(6)));
         assert_eq!(renewals.reason(at(6)), LossReason::HeartbeatMissed);
-        renewals.beat(at(6));
+        renewals.heartbeat(at(6));
         assert!(renewals.may_renew(at(7)));
         assert_eq!(renewals.reason(at(7)), LossReason::Expired);
     }

@@ -18,10 +18,10 @@ pub fn guard_band(ttl: Duration) -> Duration {
     (ttl / 100).max(Duration::from_millis(10))
 }
 
-/// Applies jitter to an interval: shortens it by up to a tenth, given a `roll` in `0.0..1.0`, so that leases that started
-/// together drift apart.
-pub(crate) fn jitter(interval: Duration, roll: f64) -> Duration {
-    interval.mul_f64(1.0 - roll.clamp(0.0, 1.0) / 10.0)
+/// Applies jitter to an interval: shortens it by up to a tenth, given a random `draw` in `0.0..1.0`, so that leases that
+/// started together drift apart.
+pub(crate) fn jitter(interval: Duration, draw: f64) -> Duration {
+    interval.mul_f64(1.0 - draw.clamp(0.0, 1.0) / 10.0)
 }
 
 /// The reason why a lease was lost.
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_spread_by_at_most_a_tenth() {
+    fn an_interval_is_jittered_by_at_most_a_tenth() {
         assert_eq!(jitter(TTL, 0.0), TTL);
         assert_eq!(jitter(TTL, 1.0), Duration::from_secs(9));
     }

@@ -28,7 +28,7 @@ struct Shown<'a> {
 pub(super) fn check(is_quorum: bool, members: &[Snapshot], now: Duration, findings: &mut Findings) {
     let mut clocks: Vec<Shown<'_>> = members
         .iter()
-        .flat_map(|seen| &seen.servers)
+        .flat_map(|snapshot| &snapshot.servers)
         .filter_map(|server| {
             let info = server.info.as_ref().ok()?;
             let Reading { at, shown } = *info.clock.as_ref().ok()?;
@@ -39,7 +39,7 @@ pub(super) fn check(is_quorum: bool, members: &[Snapshot], now: Duration, findin
     clocks.sort_by_key(|clock| clock.at_start);
     // The median, so that among three servers the one that is off is named.
     let Some(middle) = clocks.get(clocks.len().saturating_sub(1) / 2) else { return };
-    let replicate = members.iter().any(|seen| !matches!(seen.directory, Directory::None));
+    let replicate = members.iter().any(|snapshot| !matches!(snapshot.directory, Directory::None));
     for clock in &clocks {
         let off = clock.at_start.abs_diff(middle.at_start);
         let doubt = clock.doubt + middle.doubt;

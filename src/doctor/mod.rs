@@ -7,7 +7,7 @@
 //! println!("{diagnosis}");
 //! # Ok(())
 //! # }
-//! # let _ = look;
+//! # let _ = run;
 //! ```
 //!
 //! It asks every server that the configuration leads to (`INFO`, `CONFIG GET`, `TIME`, and the members of sentinel and
@@ -17,7 +17,7 @@
 //! `store.prefix`. It begins a deployment that may begin, as the first lock would. A question that the user may not ask
 //! becomes a notice, and a server that does not answer becomes a finding.
 //!
-//! **Invariant:** the findings are a function of the observations and of the configuration. Only `examine` and `trial` do
+//! **Invariant:** the findings are a function of the snapshots and of the configuration. Only `examine` and `trial` do
 //! I/O.
 
 mod clocks;
@@ -82,38 +82,40 @@ pub async fn examine(config: &Config) -> Result<Diagnosis, ConfigError> {
     let is_quorum = members.is_some();
     let members = members.unwrap_or_else(|| vec![url.clone()]);
     let (began, now) = (Instant::now(), SystemTime::now().duration_since(SystemTime::UNIX_EPOCH));
-    let looks = members.iter().map(|member| probe::run(member.reveal(), &options, began));
-    let seen = try_join_all(looks).await?;
-    check(config, is_quorum, &seen, now.unwrap_or_default(), &mut findings);
-    let places = if trial::is_explained(&findings) { Vec::new() } else { trial::places(config, &seen) };
+    let probes = members.iter().map(|member| probe::run(member.reveal(), &options, began));
+    let snapshots = try_join_all(probes).await?;
+    check(config, is_quorum, &snapshots, now.unwrap_or_default(), &mut findings);
+    let places = if trial::is_explained(&findings) { Vec::new() } else { trial::places(config, &snapshots) };
     let (resources, places): (Vec<_>, Vec<_>) = places.into_iter().unzip();
     for (trial, server) in trial::run(config, &resources).await?.into_iter().zip(places) {
         trial::check(trial, server.as_deref(), &mut findings);
     }
-    let servers = seen.into_iter().flat_map(|seen| seen.servers).map(|server| server.address);
+    let servers = snapshots.into_iter().flat_map(|snapshot| snapshot.servers).map(|server| server.address);
     Ok(Diagnosis::new(url.to_string(), servers.collect(), findings))
 }
 
-/// Judges the deployment by the observations of each member. `now` is the time of this machine when the examination
+/// Checks the deployment by the snapshot of each member. `now` is the time of this machine when the examination
 /// began.
 fn check(config: &Config, is_quorum: bool, members: &[Snapshot], now: Duration, findings: &mut Findings) {
     if config.store.layout == Layout::Plain {
         findings.notice("plain-layout", None).because(
-            "store.layout is plain: there are no fences, and who waits is served in no order",
+            "store.layout is plain: there are no fences, and waiters are served in no order",
             "use store.layout = \"full\" once no other library shares the locks",
         );
     }
     if is_quorum {
         quorum::check(config, members, findings);
     }
-    for seen in members {
-        for server in &seen.servers {
+    for snapshot in members {
+        for server in &snapshot.servers {
             server::check(config, is_quorum, server, findings);
         }
-        match &seen.directory {
+        match &snapshot.directory {
             Directory::None => {}
-            Directory::Sentinels(sentinels) => sentinel::check(config, sentinels, &seen.servers, findings),
-            Directory::Cluster(cluster) => cluster::check(config, cluster, &seen.servers, findings),
+            Directory::Sentinels(sentinels) => {
+                sentinel::check(config, sentinels, &snapshot.servers, findings)
+            }
+            Directory::Cluster(cluster) => cluster::check(config, cluster, &snapshot.servers, findings),
         }
     }
     clocks::check(is_quorum, members, now, findings);

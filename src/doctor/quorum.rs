@@ -7,7 +7,7 @@ use crate::{
 };
 
 pub(super) fn check(config: &Config, members: &[Snapshot], findings: &mut Findings) {
-    let servers: Vec<&Server> = members.iter().flat_map(|seen| &seen.servers).collect();
+    let servers: Vec<&Server> = members.iter().flat_map(|snapshot| &snapshot.servers).collect();
     let needed = servers.len() / 2 + 1;
     if servers.len().is_multiple_of(2) {
         let (count, fewer) = (servers.len(), servers.len() - 1);
@@ -29,10 +29,10 @@ pub(super) fn check(config: &Config, members: &[Snapshot], findings: &mut Findin
 
 /// Finds members that are one server under two addresses: they have two votes, and fail together.
 fn same_server(servers: &[&Server], findings: &mut Findings) {
-    let life = |server: &&Server| server.info.as_ref().ok()?.text("run_id").map(str::to_owned);
+    let incarnation = |server: &&Server| server.info.as_ref().ok()?.text("run_id").map(str::to_owned);
     for (number, server) in servers.iter().enumerate() {
-        let twin = life(server)
-            .and_then(|id| servers[..number].iter().find(|other| life(other).as_ref() == Some(&id)));
+        let twin = incarnation(server)
+            .and_then(|id| servers[..number].iter().find(|other| incarnation(other).as_ref() == Some(&id)));
         if let Some(twin) = twin {
             findings.critical("same-server", Some(&server.address)).because(
                 format!(

@@ -24,7 +24,7 @@ pub(super) fn check(is_quorum: bool, server: &Server, info: &ServerInfo, finding
             }
             Purpose::Locks => (Severity::Critical, "locks do not work"),
             Purpose::HandOvers => {
-                (Severity::Warning, "who waits is not told, and attempts by its backoff alone")
+                (Severity::Warning, "waiters are not notified, and attempt by their backoff alone")
             }
             Purpose::Lists => (Severity::Notice, "resources cannot be listed"),
         };
@@ -77,6 +77,6 @@ fn unchecked(is_quorum: bool, info: &ServerInfo, at: Option<&str>, findings: &mu
         };
         findings
             .notice("unchecked", at)
-            .because(format!("could not look at {} ({error})", what.join(", ")), advice);
+            .because(format!("could not check {} ({error})", what.join(", ")), advice);
     }
 }

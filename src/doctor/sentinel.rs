@@ -29,7 +29,7 @@ pub(super) fn check(
     reach(sentinels, findings);
     let opinions: Vec<(&str, &Opinion)> = sentinels
         .iter()
-        .filter_map(|seen| Some((&*seen.address, seen.said.as_ref().ok()?.as_ref()?)))
+        .filter_map(|snapshot| Some((&*snapshot.address, snapshot.said.as_ref().ok()?.as_ref()?)))
         .collect();
     agreement(&opinions, findings);
     unchecked(&opinions, findings);
@@ -53,7 +53,7 @@ pub(super) fn check(
 }
 
 fn reach(sentinels: &[SentinelSnapshot], findings: &mut Findings) {
-    let reached = sentinels.iter().filter(|seen| seen.said.is_ok()).count();
+    let reached = sentinels.iter().filter(|snapshot| snapshot.said.is_ok()).count();
     let severity = if reached > 0 { Severity::Warning } else { Severity::Critical };
     for SentinelSnapshot { address, said } in sentinels {
         match said {
@@ -111,7 +111,7 @@ fn unchecked(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
         let rights: Vec<&str> = missed.iter().map(|(_, right, _)| *right).collect();
         let what: Vec<&str> = missed.iter().map(|(.., what)| *what).collect();
         findings.notice("unchecked", Some(sentinel)).because(
-            format!("could not look at {}: its user lacks rights", what.join(", ")),
+            format!("could not check {}: its user lacks rights", what.join(", ")),
             format!("let a user ask who may: ACL SETUSER <user> {}, on each sentinel", rights.join(" ")),
         );
     }
@@ -156,8 +156,8 @@ mod tests {
         }
     }
 
-    fn judged(opinions: [Opinion; 3]) -> Vec<(Severity, &'static str)> {
-        let seen =
+    fn checked(opinions: [Opinion; 3]) -> Vec<(Severity, &'static str)> {
+        let snapshots =
             opinions.map(|opinion| SentinelSnapshot { address: "s:1".to_owned(), said: Ok(Some(opinion)) });
         let replica = Server {
             address: "r:1".to_owned(),
@@ -165,36 +165,36 @@ mod tests {
             info: Err(StoreError::TimedOut { within: Duration::ZERO, server: None }),
         };
         let mut findings = Findings::default();
-        check(&Config::default(), &seen, &[replica], &mut findings);
+        check(&Config::default(), &snapshots, &[replica], &mut findings);
         let findings = Diagnosis::new(String::new(), Vec::new(), findings).findings;
         findings.iter().map(|finding| (finding.severity, finding.check)).collect()
     }
 
     #[test]
     fn three_sentinels_of_one_mind_are_no_finding() {
-        assert_eq!(judged([(); 3].map(|()| opinion("m:1"))), []);
+        assert_eq!(checked([(); 3].map(|()| opinion("m:1"))), []);
     }
 
     #[test]
     fn sentinels_that_name_different_masters_are_critical() {
-        let found = judged([opinion("m:1"), opinion("m:2"), opinion("m:1")]);
+        let found = checked([opinion("m:1"), opinion("m:2"), opinion("m:1")]);
         assert_eq!(found, [(Severity::Critical, "sentinels")]);
     }
 
     #[test]
     fn too_few_sentinels_and_too_few_that_are_reached_are_warnings() {
         let alone = || Opinion { others: 0, ..opinion("m:1") };
-        assert_eq!(judged([(); 3].map(|()| alone())), [(Severity::Warning, "sentinels")]);
+        assert_eq!(checked([(); 3].map(|()| alone())), [(Severity::Warning, "sentinels")]);
         let without =
             Opinion { could_fail_over: Err("NOQUORUM 2 usable Sentinels".to_owned()), ..opinion("m:1") };
-        assert_eq!(judged([without, opinion("m:1"), opinion("m:1")]), [(Severity::Warning, "failover")]);
+        assert_eq!(checked([without, opinion("m:1"), opinion("m:1")]), [(Severity::Warning, "failover")]);
         let denied = Opinion { could_fail_over: Err("NOPERM no".to_owned()), ..opinion("m:1") };
-        assert_eq!(judged([denied, opinion("m:1"), opinion("m:1")]), [(Severity::Notice, "unchecked")]);
+        assert_eq!(checked([denied, opinion("m:1"), opinion("m:1")]), [(Severity::Notice, "unchecked")]);
     }
 
     #[test]
     fn the_usual_time_to_take_a_master_for_dead_is_longer_than_the_usual_lease() {
         let slow = || Opinion { down_after: Duration::from_secs(30), ..opinion("m:1") };
-        assert_eq!(judged([(); 3].map(|()| slow())), [(Severity::Warning, "failover-time")]);
+        assert_eq!(checked([(); 3].map(|()| slow())), [(Severity::Warning, "failover-time")]);
     }
 }

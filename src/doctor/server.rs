@@ -175,7 +175,7 @@ fn persistence(
     );
 }
 
-/// Judges the time for which a member of a quorum does not vote after a restart.
+/// Checks the time for which a member of a quorum does not vote after a restart.
 fn absence(config: &Config, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
     let absence = config.limits.max_ttl;
     // Without fences nothing proves that the member came back with its data.

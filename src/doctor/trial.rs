@@ -30,10 +30,10 @@ const NAMES: usize = 10_000;
 pub(super) struct Trial {
     /// The verb that failed, and how.
     failed: Option<Failed>,
-    /// The reason why hand-overs are not announced, if they are not.
+    /// The reason why waiters are not notified of hand-overs, if they are not.
     disconnected: Option<String>,
     /// True if the reason is a right that the user lacks.
-    may_not_listen: bool,
+    may_not_subscribe: bool,
 }
 
 /// A verb, and its error.
@@ -54,8 +54,8 @@ fn harmless(config: &Config) -> Config {
 }
 
 /// Returns the resources to take, each with the address of its server: one resource, or one on each master of a cluster.
-pub(super) fn places(config: &Config, seen: &[Snapshot]) -> Vec<(ResourceName, Option<String>)> {
-    let [only] = seen else {
+pub(super) fn places(config: &Config, snapshots: &[Snapshot]) -> Vec<(ResourceName, Option<String>)> {
+    let [only] = snapshots else {
         return vec![(name(), None)];
     };
     let reached = |place: usize| only.servers.get(place).filter(|server| server.info.is_ok());
@@ -128,8 +128,8 @@ impl Acting<'_> {
         let (first, second) = (self.asked(None), self.asked(Some(inbox)));
         let mut trial = Trial::default();
         let mut notifications = self.store.listen(&inbox);
-        let subscribed = self.listens(&mut notifications, &mut trial).await;
-        let taken = self.take_and_pass(&first, &second, subscribed, notifications, &mut trial).await;
+        let subscribed = self.is_subscribed(&mut notifications, &mut trial).await;
+        let taken = self.take_and_hand_over(&first, &second, subscribed, notifications, &mut trial).await;
         trial.failed = taken.err();
         if trial.failed.is_some() {
             // The failed verb may have been executed.
@@ -142,11 +142,11 @@ impl Acting<'_> {
     }
 
     /// Returns true if notifications arrive. A store without a queue has none.
-    async fn listens(&self, notifications: &mut Notifications, trial: &mut Trial) -> bool {
+    async fn is_subscribed(&self, notifications: &mut Notifications, trial: &mut Trial) -> bool {
         let disconnected = match timeout(self.timeout_of_a_step, notifications.next()).await {
             Ok(None) => return false,
             Ok(Some(Notification::Disconnected(error))) => {
-                trial.may_not_listen = matches!(error, StoreError::Denied { .. });
+                trial.may_not_subscribe = matches!(error, StoreError::Denied { .. });
                 error.to_string()
             }
             Ok(Some(_)) => return true,
@@ -156,7 +156,7 @@ impl Acting<'_> {
         false
     }
 
-    async fn take_and_pass(
+    async fn take_and_hand_over(
         &self,
         first: &Acquisition,
         second: &Acquisition,
@@ -180,19 +180,19 @@ impl Acting<'_> {
         };
         match store.release(&first.hold, Duration::ZERO).await.map_err(|error| ("release", error))? {
             Released::Freed => {}
-            other => return Err(("release", odd(format!("what was held was not given back: {other:?}")))),
+            other => return Err(("release", odd(format!("a hold was not released: {other:?}")))),
         }
         if waits {
             let handed_over = async {
-                while let Some(announced) = notifications.next().await {
-                    if matches!(announced, Notification::HandedOver(token) if token == second.hold.token) {
+                while let Some(notification) = notifications.next().await {
+                    if matches!(notification, Notification::HandedOver(token) if token == second.hold.token) {
                         break;
                     }
                 }
             };
             if timeout(timeout_of_a_step, handed_over).await.is_err() {
                 trial.disconnected =
-                    Some(format!("a hand-over was not announced within {}", rough(timeout_of_a_step)));
+                    Some(format!("no notification of a hand-over within {}", rough(timeout_of_a_step)));
             }
             // The release is right either way: it was handed over, or it still waits.
             let _: Released =
@@ -228,7 +228,7 @@ pub(super) fn is_explained(findings: &Findings) -> bool {
 
 /// Adds the findings of a trial at this server to the earlier ones.
 pub(super) fn check(trial: Trial, at: Option<&str>, findings: &mut Findings) {
-    let Trial { failed, disconnected, may_not_listen } = trial;
+    let Trial { failed, disconnected, may_not_subscribe } = trial;
     let explained = is_explained(findings);
     if let Some((verb, error)) = failed.filter(|_| !explained) {
         findings.critical("trial", at).because(
@@ -239,13 +239,13 @@ pub(super) fn check(trial: Trial, at: Option<&str>, findings: &mut Findings) {
     let known = |check: &str| findings.any(|found| found.check == check && found.server.as_deref() == at);
     match disconnected {
         None => {}
-        Some(_) if explained || known("rights") || known("unknown-command") && !may_not_listen => {}
-        Some(error) if may_not_listen => findings.warning("rights", at).because(
-            format!("the user may not subscribe ({error}): who waits is not told, and attempts by its backoff alone"),
+        Some(_) if explained || known("rights") || known("unknown-command") && !may_not_subscribe => {}
+        Some(error) if may_not_subscribe => findings.warning("rights", at).because(
+            format!("the user may not subscribe ({error}): waiters are not notified, and attempt by their backoff alone"),
             "on this server: ACL SETUSER <user> +subscribe",
         ),
         Some(error) => findings.warning("hand-overs", at).because(
-            format!("{error}: who waits is not told, and attempts by its backoff alone"),
+            format!("{error}: waiters are not notified, and attempt by their backoff alone"),
             "look for a proxy between here and the server that does not pass publishing and subscribing on",
         ),
     }

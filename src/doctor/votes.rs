@@ -89,15 +89,15 @@ fn report(info: &ServerInfo) -> Option<Report> {
     Some(Report { incarnation, recovered, last: Fence::new(0), clock: Fence::new(0) })
 }
 
-/// Judges by age alone: without fences the members keep no record.
+/// Checks the members by their age alone: without fences the members keep no record.
 fn by_age(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
     let left = |server: &Server| Some(abstains_for(age(server.info.as_ref().ok()?)?, config.limits.max_ttl));
-    let lives: Vec<(&Server, Duration)> =
+    let members: Vec<(&Server, Duration)> =
         servers.iter().filter_map(|server| Some((*server, left(server)?))).collect();
-    let abstaining = lives.iter().filter(|(_, left)| !left.is_zero());
-    let voting = lives.len() - abstaining.clone().count();
+    let abstaining = members.iter().filter(|(_, left)| !left.is_zero());
+    let voting = members.len() - abstaining.clone().count();
     if config.store.fresh_start {
-        if !lives.is_empty() && voting == lives.len() {
+        if !members.is_empty() && voting == members.len() {
             fresh_start("all members vote without it", findings);
         }
         return;

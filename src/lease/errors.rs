@@ -1,4 +1,4 @@
-//! The errors of a lease: its loss, and why it was not renewed or released.
+//! The errors of a lease: its loss, and the reasons why it was not renewed or released.
 
 use crate::{
     core::{InvalidValue, LossReason, ResourceName, readable_debug},
@@ -66,7 +66,7 @@ pub struct LeaseSetLostError {
 
 /// An incomplete release of a set. The set is over for this process all the same, and the library keeps releasing it.
 #[derive(Clone, thiserror::Error)]
-#[error("of the set {} could not be given back as it should be; {}: {}", failed.len(), failed[0].0, failed[0].1)]
+#[error("of the set {} could not be released as it should be; {}: {}", failed.len(), failed[0].0, failed[0].1)]
 #[non_exhaustive]
 pub struct ReleaseSetError {
     /// Each resource that was not released, with the reason, in the order of their names. At least one.

@@ -4,7 +4,7 @@ use actix::Message;
 
 use crate::core::{Fence, LossReason, ResourceName, TokenPrefix};
 
-/// An event of a lease, sent to the `Recipient` that its request named with [`events`](super::Request::events).
+/// An event of a lease, sent to the `Recipient` that its request named with [`events`](crate::Request::events).
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 #[non_exhaustive]

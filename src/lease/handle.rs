@@ -30,8 +30,8 @@ use crate::{
 ///
 /// Dropping a lease releases it without an answer; [`release`](Self::release) answers. A drop only tells the manager.
 /// What the manager has not sent when the process ends is never sent, and the lease then ends with its TTL. Therefore
-/// send [`Shutdown`](super::Shutdown) as the last line of `main`, or release and await it.
-#[must_use = "a lease that is dropped is given back"]
+/// send [`Shutdown`](crate::Shutdown) as the last line of `main`, or release and await it.
+#[must_use = "a lease that is dropped is released"]
 pub struct Lease {
     state: Arc<LeaseShared>,
     manager: Arc<ManagerLink>,
@@ -145,13 +145,13 @@ impl Lease {
         }
     }
 
-    /// Reports progress of the worker: see [`Request::heartbeat`](super::Request::heartbeat).
+    /// Reports progress of the worker: see [`Request::heartbeat`](crate::Request::heartbeat).
     pub fn heartbeat(&self) {
-        self.state.beat();
+        self.state.heartbeat();
     }
 
     /// Renews the lease now, and returns the time for which it is certainly valid. Needed only with
-    /// [`no_renew`](super::Request::no_renew).
+    /// [`no_renew`](crate::Request::no_renew).
     ///
     /// # Errors
     /// [`RenewError::Lost`] when the lease is over. It is returned at the end of the lease at the latest, even if the

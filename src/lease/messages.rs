@@ -9,7 +9,7 @@ use crate::{
     lease::{ReleaseError, RenewError, shared::LeaseShared},
 };
 
-/// Releases a lease by its token. [`Lease::release`](super::Lease::release) sends it, and so does dropping a lease.
+/// Releases a lease by its token. [`Lease::release`](crate::Lease::release) sends it, and so does dropping a lease.
 ///
 /// A token that this manager does not know is looked up in the store. Another process than the one that acquired a
 /// lease can release it, if it is given the resource and the token.
@@ -49,7 +49,7 @@ pub enum Released {
 }
 
 /// Renews a lease of this manager now. The renewer of the lease sends it. For a lease with `no_renew` the holder does,
-/// through [`Lease::renew`](super::Lease::renew). The answer is the time for which the lease is certainly valid.
+/// through [`Lease::renew`](crate::Lease::renew). The answer is the time for which the lease is certainly valid.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Duration, RenewError>")]
 pub struct Renew {

@@ -1,4 +1,4 @@
-//! The leases of a manager, and the lease monitor, the one task that handles the end of each.
+//! The leases of a manager, and the lease monitor: the one task that handles the end of each.
 //!
 //! The monitor also checks the owner actor of a lease, and starts the renewer of the lease when that is due. It is
 //! not part of the manager: leases end in time, and their holders are told, while the manager is being restarted.
@@ -67,15 +67,15 @@ impl Leases {
     }
 
     pub(crate) fn get(&self, token: Token) -> Option<Arc<LeaseShared>> {
-        self.0.borrow().leases.get(&token).map(|leases| Arc::clone(&leases.lease))
+        self.0.borrow().leases.get(&token).map(|monitored| Arc::clone(&monitored.lease))
     }
 
-    /// Removes a lease, which is not monitored any more.
+    /// Removes a lease, which ends its monitoring.
     pub(crate) fn take(&self, token: Token) -> Option<Arc<LeaseShared>> {
         let mut table = self.0.borrow_mut();
-        let leases = table.leases.remove(&token)?;
-        table.checks.remove(&leases.check);
-        Some(leases.lease)
+        let monitored = table.leases.remove(&token)?;
+        table.checks.remove(&monitored.check);
+        Some(monitored.lease)
     }
 
     pub(crate) fn take_all(&self) -> Vec<Arc<LeaseShared>> {
@@ -105,9 +105,9 @@ impl Leases {
     fn check_after(&self, token: Token, pause: Duration) {
         let mut table = self.0.borrow_mut();
         let Table { leases, checks } = &mut *table;
-        if let Some(leases) = leases.get_mut(&token) {
-            checks.remove(&leases.check);
-            leases.check = checks.set(token, pause);
+        if let Some(monitored) = leases.get_mut(&token) {
+            checks.remove(&monitored.check);
+            monitored.check = checks.set(token, pause);
         }
     }
 
@@ -153,17 +153,17 @@ impl LeaseMonitor {
         if lease.expired() {
             return self.manager.over.do_send(LeaseOver { token });
         }
-        let bound_to = self.with(token, |leases| leases.bound_to.clone()).flatten();
+        let bound_to = self.with(token, |monitored| monitored.bound_to.clone()).flatten();
         if bound_to.as_ref().is_some_and(|lives| !lives()) {
             let resource = &lease.hold.resource;
             tracing::debug!(
-                %resource, token = %token.prefix(), "the actor that the lease is bound to died; giving it back"
+                %resource, token = %token.prefix(), "the actor that the lease is bound to died; releasing it"
             );
             return self.manager.release.do_send(Release::of(&lease));
         }
-        let mut renewing = self.with(token, |leases| leases.renewer.is_some()).unwrap_or_default();
+        let mut renewing = self.with(token, |monitored| monitored.renewer.is_some()).unwrap_or_default();
         if !renewing && let Some(renewer) = self.renewer_if_due(&lease) {
-            self.with(token, |leases| leases.renewer = Some(renewer));
+            self.with(token, |monitored| monitored.renewer = Some(renewer));
             renewing = true;
         }
         let pause = next_check(&lease, bound_to.is_some(), renewing);

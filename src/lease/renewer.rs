@@ -22,7 +22,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 /// The number of ticks in an interval. Leases are renewed at ticks: with 10 s, one every 39 ms.
 const TICKS: u32 = 256;
 
-/// The actor that sends `Renew` for one lease until that is over.
+/// The actor that sends `Renew` for one lease until the lease is over.
 pub(crate) struct Renewer {
     lease: Arc<LeaseShared>,
     manager: Arc<ManagerLink>,
@@ -110,7 +110,7 @@ pub(crate) fn renewing(
     let context = Context::new();
     // Without an address, the context would stop as soon as it has nothing to do.
     let address = context.address();
-    let dice_of_pauses = Arc::clone(&random);
+    let random_of_pauses = Arc::clone(&random);
     let state = Arc::clone(&lease);
     let renewer = Renewer { lease: Arc::clone(&lease), manager, random, interval, missed_in_a_row: 0 };
     let (mut renewals_at_death, shortest) = (0, pacing.first());
@@ -123,7 +123,7 @@ pub(crate) fn renewing(
         state.stats.renewer_restarted();
         let pause = jitter(
             pacing.next().min((state.remaining() / 4).max(shortest)),
-            dice_of_pauses.draw(Draw::Restart),
+            random_of_pauses.draw(Draw::Restart),
         );
         tracing::warn!(
             resource = %state.hold.resource, token = %state.hold.token.prefix(), ?death, ?pause,

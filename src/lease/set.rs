@@ -19,14 +19,14 @@ use crate::{
     lease::{Lease, LeaseSetLostError, ReleaseSetError},
 };
 
-/// Several held locks with one handle: the answer to [`AcquireAll`](super::AcquireAll).
+/// Several held locks with one handle: the answer to [`AcquireAll`](crate::AcquireAll).
 ///
 /// They are renewed and released together. As soon as one of them is lost, the set is lost: [`lost`](Self::lost),
 /// [`run`](Self::run) and [`is_valid`](Self::is_valid) say so under the same conditions as those of a [`Lease`]. The
 /// others are held until the set is dropped or released, so that the holder has time to stop.
 ///
 /// Dropping a set releases all of it without an answer; [`release`](Self::release) answers.
-#[must_use = "a set of leases that is dropped is given back"]
+#[must_use = "a set of leases that is dropped is released"]
 pub struct LeaseSet {
     /// The leases, in the order of the names of their resources.
     leases: Vec<Lease>,
@@ -50,7 +50,7 @@ impl LeaseSet {
         self.leases.into_iter().for_each(Lease::return_unused);
     }
 
-    /// Returns the lease of each resource, in the order of their names. With [`no_renew`](super::Request::no_renew)
+    /// Returns the lease of each resource, in the order of their names. With [`no_renew`](crate::Request::no_renew)
     /// each is renewed by [`Lease::renew`].
     pub fn leases(&self) -> &[Lease] {
         &self.leases
@@ -110,7 +110,7 @@ impl LeaseSet {
         }
     }
 
-    /// Reports progress of the worker: see [`Request::heartbeat`](super::Request::heartbeat).
+    /// Reports progress of the worker: see [`Request::heartbeat`](crate::Request::heartbeat).
     pub fn heartbeat(&self) {
         self.leases.iter().for_each(Lease::heartbeat);
     }

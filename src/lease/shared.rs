@@ -1,4 +1,4 @@
-//! The state of a lease at this moment: shared by the holder's handle, the renewer and the manager, owned by none of them.
+//! The state of a lease: shared by the holder's handle, the renewer and the manager, owned by none of them.
 
 use std::{
     fmt,
@@ -165,9 +165,9 @@ impl LeaseShared {
     }
 
     /// Records that the worker reports progress.
-    pub(crate) fn beat(&self) {
+    pub(crate) fn heartbeat(&self) {
         let now = self.clock.now();
-        self.present().renewals.beat(now);
+        self.present().renewals.heartbeat(now);
     }
 
     /// Returns true if the lease may be renewed by itself now. If not, that is remembered as the reason of the loss to come.

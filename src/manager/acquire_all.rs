@@ -25,8 +25,8 @@ pub(crate) type Sets = BTreeMap<Token, Set>;
 
 /// A request for several resources that has no answer yet.
 pub(crate) struct Set {
-    /// The plans in the order of the names, each name once.
-    plans: Vec<ValidRequest>,
+    /// The requests in the order of the names, each name once.
+    requests: Vec<ValidRequest>,
     options: Options,
     reply: Responder<Result<LeaseSet, AcquireError>>,
     asked: Moment,
@@ -46,10 +46,10 @@ impl Handler<AcquireAll> for LockManager {
     type Result = DeferredReply<Result<LeaseSet, AcquireError>>;
 
     fn handle(&mut self, request: AcquireAll, _: &mut Self::Context) -> Self::Result {
-        let (reply, later) = Responder::new();
+        let (reply, deferred) = Responder::new();
         match self.admit_all(&request) {
-            Ok(plans) => {
-                self.try_all(Set { plans, options: request.options, reply, asked: self.clock.now() });
+            Ok(requests) => {
+                self.try_all(Set { requests, options: request.options, reply, asked: self.clock.now() });
             }
             Err(error) => {
                 tracing::debug!(%error, "a request for several resources was refused");
@@ -57,7 +57,7 @@ impl Handler<AcquireAll> for LockManager {
                 reply.answer(Err(error));
             }
         }
-        later
+        deferred
     }
 }
 
@@ -66,22 +66,22 @@ impl LockManager {
         if self.shutdown.has_begun() {
             return Err(AcquireError::ShuttingDown);
         }
-        let plan = |name: &ResourceName| {
+        let validate = |name: &ResourceName| {
             let one = Acquire::with(name, request.options.clone());
             ValidRequest::check(one, self.random.token(), &self.settings, (&self.about, self.inbox))
         };
-        let plans = names(&request.resource)?.iter().map(plan).collect::<Result<_, _>>()?;
+        let requests = names(&request.resource)?.iter().map(validate).collect::<Result<_, _>>()?;
         match self.waiters.len() + self.sets.len() {
             pending if pending >= self.settings.max_pending => Err(AcquireError::Busy { pending }),
-            _ => Ok(plans),
+            _ => Ok(requests),
         }
     }
 
     fn try_all(&mut self, set: Set) {
-        let wait = set.plans[0].wait;
+        let wait = set.requests[0].wait;
         // The end of the wait counts during the first try too.
         let within = if wait.is_zero() { Duration::MAX } else { wait };
-        let tried: Arc<[_]> = set.plans.iter().map(|plan| Arc::clone(&plan.acquisition)).collect();
+        let tried: Arc<[_]> = set.requests.iter().map(|request| Arc::clone(&request.acquisition)).collect();
         self.sets.insert(tried[0].hold.token, set);
         self.stats.attempted();
         let (store, manager, in_flight) =
@@ -114,7 +114,7 @@ impl LockManager {
     /// Answers all sets whose first try is in flight with this error.
     pub(crate) fn refuse_sets(&mut self, error: &AcquireError) {
         for set in std::mem::take(&mut self.sets).into_values() {
-            self.count(set.plans.len(), RequestEnd::Failed(error.kind()));
+            self.count(set.requests.len(), RequestEnd::Failed(error.kind()));
             set.reply.answer(Err(error.clone()));
         }
     }
@@ -138,7 +138,7 @@ impl Handler<TriedAll> for LockManager {
         };
         if set.reply.is_closed() {
             self.reclaim_all(&tried, &outcome, sent);
-            return self.count(set.plans.len(), RequestEnd::Cancelled);
+            return self.count(set.requests.len(), RequestEnd::Cancelled);
         }
         let blame = |which: usize, error: AcquireError| error.of(&tried[which].hold.resource);
         let error = match outcome {
@@ -154,7 +154,7 @@ impl Handler<TriedAll> for LockManager {
                 error.into()
             }
         };
-        let ValidRequest { wait, backoff, .. } = &set.plans[0];
+        let ValidRequest { wait, backoff, .. } = &set.requests[0];
         let left = (set.asked + *wait).remaining(self.clock.now());
         if !left.is_zero() && backoff.max_attempts() != Some(1) {
             // An error that waiting cannot cure comes back at once.
@@ -163,7 +163,7 @@ impl Handler<TriedAll> for LockManager {
         let refused = matches!(error.cause(), AcquireError::Held { .. });
         let end = if refused { RequestEnd::Refused } else { RequestEnd::Failed(error.kind()) };
         tracing::debug!(%error, "several resources were not granted");
-        self.count(set.plans.len(), end);
+        self.count(set.requests.len(), end);
         set.reply.answer(Err(error));
     }
 }
@@ -186,15 +186,15 @@ impl LockManager {
     }
 
     fn all_granted(&mut self, set: Set, grants: Vec<Grant>, sent: Moment) {
-        let Set { plans, reply, asked, .. } = set;
+        let Set { requests, reply, asked, .. } = set;
         let waited = asked.elapsed(self.clock.now());
-        let ttl = plans[0].acquisition.ttl;
-        let mut leases = Vec::with_capacity(plans.len());
+        let ttl = requests[0].acquisition.ttl;
+        let mut leases = Vec::with_capacity(requests.len());
         let mut too_late = None;
-        for (plan, grant) in plans.into_iter().zip(grants) {
-            let hold = plan.acquisition.hold.clone();
-            let alone = is_alone(plan.acquisition.mode, &hold);
-            if let Some(lease) = self.lease(plan, None, sent, grant) {
+        for (request, grant) in requests.into_iter().zip(grants) {
+            let hold = request.acquisition.hold.clone();
+            let alone = is_alone(request.acquisition.mode, &hold);
+            if let Some(lease) = self.lease(request, None, sent, grant) {
                 if alone {
                     self.cohorts.granted(&hold.resource, hold.token, false);
                 }
@@ -217,12 +217,12 @@ impl LockManager {
     }
 
     fn one_after_the_other(&self, set: Set) {
-        let Set { plans, options, reply, asked } = set;
+        let Set { requests, options, reply, asked } = set;
         let (manager, clock) = (Arc::clone(&self.address), Arc::clone(&self.clock));
         let in_flight = self.shutdown.in_flight();
         actix_rt::spawn(async move {
-            let deadline = asked + plans[0].wait;
-            let taking = one_by_one(&manager, &*clock, &plans, &options, deadline);
+            let deadline = asked + requests[0].wait;
+            let taking = one_by_one(&manager, &*clock, &requests, &options, deadline);
             tokio::select! {
                 biased;
                 // Leases that have been taken are released by being dropped.

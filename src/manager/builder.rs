@@ -60,7 +60,7 @@ impl LockManagerBuilder {
     }
 
     /// Sets the clock that measures validity. Default: [`SystemClock`]. Tests in virtual time use
-    /// [`RuntimeClock`](crate::world::RuntimeClock) and [`start_here`](Self::start_here).
+    /// [`RuntimeClock`](crate::RuntimeClock) and [`start_here`](Self::start_here).
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
@@ -73,7 +73,7 @@ impl LockManagerBuilder {
     }
 
     /// Starts the manager in an arbiter of its own, so that leases are renewed whatever the application's threads do.
-    /// The manager lives until it receives [`Shutdown`](super::Shutdown), even when no address of it is left.
+    /// The manager lives until it receives [`Shutdown`](crate::Shutdown), even when no address of it is left.
     ///
     /// # Errors
     /// [`StartError`] when a setting is invalid, when no actix system runs on this thread, or when the thread cannot
@@ -116,7 +116,7 @@ impl LockManagerBuilder {
         let stats = Arc::new(Recorder::new());
         let mut pacing = Pacing::new(settings.restart_pause, settings.max_restart_pause);
         let done = Rc::new(Cell::new(false));
-        let (counted, rolled, clock_of_deaths) =
+        let (counted, random_of_restarts, clock_of_deaths) =
             (Arc::clone(&stats), Arc::clone(&random), Arc::clone(&clock));
         let inbox = Inbox(random.token());
         let (address, leases, settings) =
@@ -166,7 +166,7 @@ impl LockManagerBuilder {
                 pacing.well();
             }
             last_death = now;
-            let pause = pacing.next().mul_f64(1.0 - rolled.draw(Draw::Restart) / 10.0);
+            let pause = pacing.next().mul_f64(1.0 - random_of_restarts.draw(Draw::Restart) / 10.0);
             tracing::error!(?death, ?pause, "the lock manager died; starting it again");
             pause
         };

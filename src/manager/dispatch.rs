@@ -1,4 +1,4 @@
-//! The batchers of a manager: what each sends to the store, and what becomes of the answers.
+//! The batchers of a manager: the operations that each sends to the store, and the handling of the answers.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Duration};
 
@@ -37,11 +37,11 @@ pub(crate) struct Renewing {
 }
 
 /// A hand-off of a lock to the next waiter, in flight.
-pub(crate) struct Passing {
+pub(crate) struct HandingOff {
     pub(crate) from: Hold,
     /// The attempt of the waiter to which the lock is handed off.
     pub(crate) attempt: Attempt,
-    /// True if that waiter comes before all who wait in the store.
+    /// True if that waiter comes before all waiters in the store.
     pub(crate) overtake: bool,
     /// The continuation that handles the answer to the release.
     pub(crate) then: Then<Released>,
@@ -52,20 +52,22 @@ pub(crate) struct Dispatch {
     pub(crate) attempts: Batcher<Attempt>,
     pub(crate) releases: Batcher<Releasing>,
     pub(crate) renewals: Batcher<Renewing>,
-    pub(crate) passes: Batcher<Passing>,
+    pub(crate) hand_offs: Batcher<HandingOff>,
 }
 
 impl Dispatch {
     /// Opens the batchers to this store. The outcomes of attempts are sent to this manager.
     pub(crate) fn open(store: &Arc<dyn Store>, outage: &Rc<Outage>, manager: Addr<LockManager>) -> Self {
         let end = End { store: Arc::clone(store), outage: Rc::clone(outage) };
-        let (attempting, releasing, renewing, passing) = (end.clone(), end.clone(), end.clone(), end);
-        let passed = manager.clone();
+        let (attempting, releasing, renewing, handing_off) = (end.clone(), end.clone(), end.clone(), end);
+        let manager_of_hand_offs = manager.clone();
         Self {
             attempts: Batcher::open(move |batch| attempt(attempting.clone(), manager.clone(), batch)),
             releases: Batcher::open(move |batch| release(releasing.clone(), batch)),
             renewals: Batcher::open(move |batch| renew(renewing.clone(), batch)),
-            passes: Batcher::open(move |batch| pass(passing.clone(), passed.clone(), batch)),
+            hand_offs: Batcher::open(move |batch| {
+                hand_off(handing_off.clone(), manager_of_hand_offs.clone(), batch)
+            }),
         }
     }
 
@@ -125,9 +127,9 @@ async fn renew_alike(end: &End, batch: Vec<Renewing>) {
 }
 
 /// Sends each hand-off by itself. A resource has at most one at a time, so there is nothing to gather.
-async fn pass(end: End, manager: Addr<LockManager>, batch: Vec<Passing>) {
-    let pass_one = async |passing: Passing| {
-        let Passing { from, mut attempt, overtake, then } = passing;
+async fn hand_off(end: End, manager: Addr<LockManager>, batch: Vec<HandingOff>) {
+    let hand_off_one = async |handing_off: HandingOff| {
+        let HandingOff { from, mut attempt, overtake, then } = handing_off;
         let answer = ask("pass", || end.store.pass(&from, &attempt.acquisition, overtake)).await;
         let (released, acquired) = match end.outage.seen("pass", answer) {
             Ok(passed) => {
@@ -139,7 +141,7 @@ async fn pass(end: End, manager: Addr<LockManager>, batch: Vec<Passing>) {
         manager.do_send(Attempted(vec![(attempt, acquired)]));
         hand(then, released);
     };
-    join_all(batch.into_iter().map(pass_one)).await;
+    join_all(batch.into_iter().map(hand_off_one)).await;
 }
 
 /// Calls the continuation and catches its panic. Code of the application (its clock) may panic, which must not cost

@@ -75,9 +75,9 @@ pub struct LockManager {
     pub(crate) waiters: Waiters,
     pub(crate) cohorts: Cohorts,
     pub(crate) sets: Sets,
-    /// The inbox in which the store announces hand-overs to the waiters.
+    /// The inbox to which the store sends notifications of hand-overs to the waiters.
     pub(crate) inbox: Inbox,
-    /// Set while the inbox is subscribed, so that notifications arrive.
+    /// True while the inbox is subscribed, so that notifications arrive.
     pub(crate) subscribed: bool,
     pub(crate) leases: Leases,
     pub(crate) outage: Rc<Outage>,
@@ -97,7 +97,7 @@ impl Actor for LockManager {
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
         ctx.run_interval(COMPARE_CLOCKS_EVERY, move |this, _| {
             this.compare_clocks(&mut clocks);
-            this.outage.look();
+            this.outage.check();
         });
         self.subscribed = false;
         ctx.add_stream(self.store.listen(&self.inbox));
@@ -121,13 +121,13 @@ impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
     type Result = DeferredReply<Result<Lease, AcquireError>>;
 
     fn handle(&mut self, request: Request<Kind>, _: &mut Self::Context) -> Self::Result {
-        let (reply, later) = Responder::new();
+        let (reply, deferred) = Responder::new();
         let token = self.random.token();
         self.stats.requested();
         match self.admit(request, token) {
-            Ok(plan) => {
-                let (wait, joins_cohort) = (plan.wait, self.joins_cohort(&plan));
-                let waiter = Waiter::new(plan, reply, self.clock.now(), self.settings.grant_window);
+            Ok(request) => {
+                let (wait, joins_cohort) = (request.wait, self.joins_cohort(&request));
+                let waiter = Waiter::new(request, reply, self.clock.now(), self.settings.grant_window);
                 self.waiters.insert(token, waiter);
                 if joins_cohort {
                     self.join_cohort(token);
@@ -145,7 +145,7 @@ impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
                 drop(reply.send(Err(error)));
             }
         }
-        later
+        deferred
     }
 }
 
@@ -154,10 +154,10 @@ impl LockManager {
         if self.shutdown.has_begun() {
             return Err(AcquireError::ShuttingDown);
         }
-        let plan = ValidRequest::check(request, token, &self.settings, (&self.about, self.inbox))?;
+        let request = ValidRequest::check(request, token, &self.settings, (&self.about, self.inbox))?;
         match self.waiters.len() {
             pending if pending >= self.settings.max_pending => Err(AcquireError::Busy { pending }),
-            _ => Ok(plan),
+            _ => Ok(request),
         }
     }
 

@@ -16,21 +16,21 @@ use crate::{
 /// The interval between reports when the request requires no heartbeat.
 const NO_HEARTBEAT: Duration = Duration::from_secs(3600);
 
-/// Takes the resources of these plans, which are in order, each with what is left of the wait. Resources that are
+/// Takes the resources of these requests, which are in order, each within what is left of the wait. Resources that are
 /// taken are held and renewed. They are released if one is not granted. If one is lost while the others are waited
 /// for, all are taken again from the beginning.
 pub(crate) async fn one_by_one(
     manager: &Addr<LockManager>,
     clock: &dyn Clock,
-    plans: &[ValidRequest],
+    requests: &[ValidRequest],
     options: &Options,
     deadline: Moment,
 ) -> Result<LeaseSet, AcquireError> {
     let report_every = options.heartbeat.map_or(NO_HEARTBEAT, |every| every / 2);
     'again: loop {
-        let mut leases = Vec::with_capacity(plans.len());
-        for plan in plans {
-            let name = &plan.acquisition.hold.resource;
+        let mut leases = Vec::with_capacity(requests.len());
+        for request in requests {
+            let name = &request.acquisition.hold.resource;
             let wait = Some(deadline.remaining(clock.now()));
             let asking =
                 manager.send(Acquire::with(name, Options { wait, for_a_set: true, ..options.clone() }));

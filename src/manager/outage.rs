@@ -14,7 +14,7 @@ const EVERY: Duration = Duration::from_secs(60);
 /// The time without a failure after which the store is said to serve again.
 const CALM: Duration = Duration::from_secs(1);
 
-/// The state of the store, as seen from the answers to all operations and from the subscription to hand-overs.
+/// The state of the store, according to the answers to all operations and to the subscription of the inbox.
 pub(crate) struct Outage {
     running: RefCell<Option<Running>>,
     stats: Arc<Recorder>,
@@ -24,14 +24,14 @@ pub(crate) struct Outage {
 struct Running {
     began: Instant,
     last_failure: Instant,
-    /// Set if an operation was served since the last failure.
+    /// True if an operation was served since the last failure.
     served: bool,
-    /// Set while hand-overs are not announced, because the inbox is disconnected.
+    /// True while hand-overs are not notified, because the inbox is disconnected.
     disconnected: bool,
     verbs_failed: u64,
     last_error: String,
     next_line: Instant,
-    /// Set if anything has failed since the last line.
+    /// True if anything has failed since the last line.
     news: bool,
 }
 
@@ -60,20 +60,20 @@ impl Outage {
         answers.into_iter().map(|answer| self.seen(verb, answer)).collect()
     }
 
-    /// Records that the inbox is disconnected: hand-overs are not announced any more, or not yet.
+    /// Records that the inbox is disconnected: notifications do not arrive any more, or not yet.
     pub(crate) fn disconnected(&self, error: &StoreError) {
         self.failed("listen", error).disconnected = true;
     }
 
-    /// Records that the inbox is subscribed: hand-overs are announced.
-    pub(crate) fn listening(&self) {
+    /// Records that the inbox is subscribed: notifications arrive.
+    pub(crate) fn subscribed(&self) {
         self.served(true);
     }
 
-    fn served(&self, listens: bool) {
+    fn served(&self, subscribed: bool) {
         if let Some(running) = &mut *self.running.borrow_mut() {
             running.served = true;
-            running.disconnected &= !listens;
+            running.disconnected &= !subscribed;
         }
     }
 
@@ -89,8 +89,8 @@ impl Outage {
         })
     }
 
-    /// Logs the state of the outage, if a line is due. To be called about once a second.
-    pub(crate) fn look(&self) {
+    /// Logs the state of the outage, if a line is due. Must be called about once a second.
+    pub(crate) fn check(&self) {
         let now = Instant::now();
         let mut outage = self.running.borrow_mut();
         let Some(running) = &mut *outage else { return };

@@ -9,7 +9,7 @@ use crate::{
     lease::{Release, ReleaseError, Released, shared::LeaseShared},
     manager::{
         LockManager,
-        dispatch::{Passing, Releasing},
+        dispatch::{HandingOff, Releasing},
         reclaim::Reclaimer,
         resend::Resend,
         waiting::{attempts::Attempt, hand_off::is_alone},
@@ -22,7 +22,7 @@ impl Handler<Release> for LockManager {
     type Result = DeferredReply<Result<Released, ReleaseError>>;
 
     fn handle(&mut self, mut release: Release, _: &mut Self::Context) -> Self::Result {
-        let (reply, later) = Responder::new();
+        let (reply, deferred) = Responder::new();
         match release.resource.clone() {
             Ok(resource) => {
                 let ours = self.leases.get(release.token).filter(|lease| lease.hold.resource == resource);
@@ -36,7 +36,7 @@ impl Handler<Release> for LockManager {
             }
             Err(error) => reply.answer(Err(error.into())),
         }
-        later
+        deferred
     }
 }
 
@@ -79,7 +79,7 @@ impl LockManager {
             reply.answer(answer);
         };
         if let Some((attempt, overtake)) = next {
-            self.dispatch.passes.push(Passing { from: hold, attempt, overtake, then: Box::new(then) });
+            self.dispatch.hand_offs.push(HandingOff { from: hold, attempt, overtake, then: Box::new(then) });
         } else {
             let resource = hold.resource.clone();
             self.dispatch.releases.push(Releasing { hold, cooldown, then: Box::new(then) });
@@ -92,16 +92,16 @@ impl LockManager {
     fn next_after(&mut self, lease: &LeaseShared, before: LeaseStatus) -> Option<(Attempt, bool)> {
         let held = matches!(before, LeaseStatus::Held | LeaseStatus::AtRisk);
         let for_good = lease.cooldown().is_zero() && lease.perhaps_until().is_none();
-        let passes = held && for_good && is_alone(lease.mode, &lease.hold);
-        passes.then(|| self.start_hand_off(&lease.hold.resource)).flatten()
+        let hands_off = held && for_good && is_alone(lease.mode, &lease.hold);
+        hands_off.then(|| self.start_hand_off(&lease.hold.resource)).flatten()
     }
 
     fn release_unknown(&self, hold: Hold, reply: Responder<Result<Released, ReleaseError>>, again: Resend) {
-        let (reclaimer, now, given) = (self.reclaimer(), self.clock.now(), hold.clone());
+        let (reclaimer, now, reclaimed) = (self.reclaimer(), self.clock.now(), hold.clone());
         let end_at_the_latest = now + self.settings.max_ttl;
         let then = move |answer: Result<store::Released, StoreError>| {
             if answer.is_err() {
-                actix_rt::spawn(reclaimer.reclaim(given, now, Executed::Certainly, end_at_the_latest));
+                actix_rt::spawn(reclaimer.reclaim(reclaimed, now, Executed::Certainly, end_at_the_latest));
             }
             again.not();
             reply.answer(answer.map_err(ReleaseError::Store).and_then(released));

@@ -1,4 +1,4 @@
-//! Renewals, and those of the leases that belong together.
+//! Renewals, each together with those of its set.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ impl Handler<Renew> for LockManager {
     type Result = DeferredReply<Result<Duration, RenewError>>;
 
     fn handle(&mut self, renew: Renew, _: &mut Self::Context) -> Self::Result {
-        let (reply, later) = Responder::new();
+        let (reply, deferred) = Responder::new();
         match self.leases.get(renew.token) {
             None => reply.answer(Err(RenewError::NotFound)),
             Some(lease) if lease.expired() => {
@@ -28,7 +28,7 @@ impl Handler<Renew> for LockManager {
                 self.renew(lease, reply);
             }
         }
-        later
+        deferred
     }
 }
 

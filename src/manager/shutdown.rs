@@ -77,7 +77,7 @@ impl Handler<Shutdown> for LockManager {
         self.shutdown.held(held);
         let mut left = self.shutdown.held.subscribe();
         let drained = async move {
-            // Past the deadline: what is still held is taken away below.
+            // Past the deadline: what is still held is revoked below.
             let _ = tokio::time::timeout(shutdown.drain, left.wait_for(|left| *left == 0)).await;
         };
         let revoked = drained.into_actor(self).then(|(), this, _| {
@@ -108,8 +108,8 @@ impl Handler<Shutdown> for LockManager {
     }
 }
 
-/// Takes leases away: first their holders are told, then the store releases them, all at once. Returns the number of
-/// leases that were taken away, and of those whose release is unconfirmed.
+/// Revokes leases: first their holders are told, then the store releases them, all at once. Returns the number of
+/// leases that were revoked, and of those whose release is unconfirmed.
 async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseShared>>) -> (usize, usize) {
     let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
     let releases: Vec<_> = revoked.iter().map(|lease| (&lease.hold, lease.cooldown())).collect();

@@ -11,10 +11,10 @@ use crate::{
     store::Metadata,
 };
 
-/// A request for a lease. A [`LockManager`](super::LockManager) answers it with a [`Lease`] or an [`AcquireError`].
+/// A request for a lease. A [`LockManager`](crate::LockManager) answers it with a [`Lease`] or an [`AcquireError`].
 ///
 /// The kinds [`Acquire`], [`ReadLock`] and [`WriteLock`] differ in how much they take. They have the same options,
-/// which [`AcquireAll`] has too. Options that are not set come from the manager's [`Settings`](super::Settings).
+/// which [`AcquireAll`] has too. Options that are not set come from the manager's [`Settings`](crate::Settings).
 /// Values are checked when the message arrives, before anything is sent.
 ///
 /// # Cancel safety
@@ -47,7 +47,7 @@ pub type WriteLock = Request<kind::Write>;
 /// taken one after the other in the order of their names, whatever the order in which they were given. Resources that
 /// are taken are held and renewed while the others are waited for, and released if one cannot be had in time. Callers
 /// that want the same resources therefore never wait for each other in a circle, as long as each asks for all that it
-/// needs at once. Each resource counts as one request in [`Statistics`](super::Statistics).
+/// needs at once. Each resource counts as one request in [`Statistics`](crate::Statistics).
 ///
 /// ```
 /// # use std::time::Duration;
@@ -67,13 +67,13 @@ pub type AcquireAll = Request<kind::Exclusive, Vec<Vec<u8>>>;
 
 /// The kinds of [`Request`], as types.
 pub mod kind {
-    /// See [`Acquire`](super::Acquire).
+    /// See [`Acquire`](crate::Acquire).
     #[derive(Debug)]
     pub enum Exclusive {}
-    /// See [`ReadLock`](super::ReadLock).
+    /// See [`ReadLock`](crate::ReadLock).
     #[derive(Debug)]
     pub enum Read {}
-    /// See [`WriteLock`](super::WriteLock).
+    /// See [`WriteLock`](crate::WriteLock).
     #[derive(Debug)]
     pub enum Write {}
 }

@@ -1,4 +1,4 @@
-//! What a caller asks of a lock manager, its defaults and limits, and the errors.
+//! The requests to a lock manager, with their defaults, limits and errors.
 
 pub(crate) mod acquire;
 mod errors;

@@ -23,11 +23,11 @@ pub struct Settings {
     pub max_ttl: Duration,
     /// The longest wait that a request may ask for. Default: 24 h.
     pub max_wait: Duration,
-    /// The TTL of a queue ticket: the time for which the store keeps the place of a waiter after the manager last
-    /// refreshed it. The manager refreshes it three times as often. Default: 20 s.
+    /// The TTL of a queue ticket: the time for which the store keeps it after the manager last refreshed it. The
+    /// manager refreshes it three times as often. Default: 20 s.
     pub ticket_ttl: Duration,
-    /// The time that a waiter has to take up a lease that is handed over to it: what a dead waiter at the head of
-    /// the queue costs. Default: 1 s.
+    /// The time that a waiter has to take up a lease that is handed over to it. A dead waiter at the head of the queue
+    /// costs this much. Default: 1 s.
     pub grant_window: Duration,
     /// The maximum number of waiters for one resource; one more is answered `QueueFull` at once. Default: 10,000.
     pub max_waiters: u32,

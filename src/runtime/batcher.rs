@@ -1,4 +1,4 @@
-//! The batcher of operations for the store: what gathers in one turn travels together, several batches at a time.
+//! The batcher of operations for the store: operations of one turn travel together, several batches at a time.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-/// The maximum size of a batch. What a larger one would gain is lost by holding up those behind.
+/// The maximum size of a batch. A larger one would hold up the batches behind it for longer than it gains.
 const AT_ONCE: usize = 256;
 
 /// The maximum number of batches of one batcher in flight. With more of them batches get smaller; with fewer the
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn while_as_many_batches_as_may_be_are_on_their_way_verbs_gather() {
+    fn while_as_many_batches_as_may_be_are_in_flight_verbs_gather() {
         let batches = batches_of(async |batcher| {
             for _ in 0..10 {
                 batcher.push(20);

@@ -5,7 +5,7 @@ use crate::{
     store::{Acquired, Recovered, StoreError},
 };
 
-/// The result of [`Store::acquire_each_from`](super::Store::acquire_each_from).
+/// The result of [`Store::acquire_each_from`](crate::store::Store::acquire_each_from).
 #[derive(Clone, Debug)]
 pub struct AcquiredFrom {
     /// The answer to each acquisition, in their order.
@@ -13,7 +13,7 @@ pub struct AcquiredFrom {
     /// The store's own time in µs when it answered: the smallest fence that it could have given. `None` if the store does
     /// not report its time.
     pub clock: Option<Fence>,
-    /// The record of recovery that the store had when it answered: see [`Store::teach`](super::Store::teach).
+    /// The record of recovery that the store had when it answered: see [`Store::teach`](crate::store::Store::teach).
     pub recovered: Option<Recovered>,
 }
 

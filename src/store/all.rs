@@ -67,16 +67,16 @@ pub(super) async fn one_after_the_other<S: Store + ?Sized>(
             }
             Err(error) => Err(error),
         };
-        give_back(store, &asked[..which]).await?;
+        release_all(store, &asked[..which]).await?;
         return kept_out;
     }
     Ok(AcquiredAll::Granted(grants))
 }
 
-async fn give_back<S: Store + ?Sized>(store: &S, granted: &[Arc<Acquisition>]) -> Result<(), StoreError> {
+async fn release_all<S: Store + ?Sized>(store: &S, granted: &[Arc<Acquisition>]) -> Result<(), StoreError> {
     let releases: Vec<_> = granted.iter().map(|granted| (&granted.hold, Duration::ZERO)).collect();
     let failed = |error| StoreError::ReplyLost {
-        doing: "acquire_all: one was not granted, and another could not be given back".to_owned(),
+        doing: "acquire_all: one was not granted, and another could not be released".to_owned(),
         source: Some(Arc::new(error)),
     };
     store

@@ -1,6 +1,6 @@
 //! The extent of loss that makes a store forget a hold.
 
-/// The durability of a lease: see [`Store::durability`](super::Store::durability).
+/// The durability of a lease: see [`Store::durability`](crate::store::Store::durability).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {

@@ -79,8 +79,8 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 /// * The store contains a value that this library did not write: [`StoreError::Corrupt`].
 ///
 /// A store answers [`StoreError::Unsupported`] to a request for a feature that it does not have, such as a mode or the
-/// owner of a hold. A store without a queue ignores a [`QueueTicket`], and refuses every acquisition that it cannot grant at
-/// once.
+/// owner of a hold. A store without a queue ignores a [`QueueTicket`], and refuses every acquisition that it cannot grant
+/// at once.
 ///
 /// An exclusive acquisition that is `reentrant` is granted while the same owner alone holds the resource exclusively. It
 /// is a separate hold with its own token and end, and with the *same* fence.
@@ -94,43 +94,43 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 /// release with `cooldown` opens it after that time. [`Inspection`] shows a holder that keeps the resource closed as
 /// [`HolderState::Closed`].
 ///
-/// **The queue.** An acquisition that has a [`QueueTicket`] and conflicts with a holder or a waiter is appended to the queue of
-/// its resource. It stays there until it is granted, until its token is released, or until its place has not been
-/// refreshed for [`QueueTicket::ttl`]. A repeat of the acquisition refreshes the place and keeps its position.
+/// **The queue.** An acquisition that has a [`QueueTicket`] and conflicts with a holder or a waiter is appended to the
+/// queue of its resource. It stays there until it is granted, until its token is released, or until its ticket has not been
+/// refreshed for [`QueueTicket::ttl`]. A repeat of the acquisition refreshes the ticket and keeps its position.
 /// * When a release, an end or a waiter that is gone makes room, the heads of the queue that fit are *handed over* what
-///   they requested, in the order of their arrival. Each gets a new fence, an end after its [`QueueTicket::grant_window`], and
-///   no lock delay yet. The hand-over happens in the verb that made the room or found it: every acquire, release and
-///   force-release looks for room, and an end alone does nothing. Each hand-over is announced once to the inbox that the
-///   place names ([`listen`](Self::listen)). A notification may be lost.
-/// * A waiter is *taken for dead* when its turn comes and the store can tell that nobody listens to its inbox, or when it
+///   they requested, in the order of their arrival. Each gets a new fence, an end after its
+///   [`QueueTicket::grant_window`], and no lock delay yet. The hand-over happens in the verb that made the room or found
+///   it: every acquire, release and force-release looks for room, and an end alone does nothing. Each hand-over sends
+///   one notification to the inbox that the ticket names ([`listen`](Self::listen)). A notification may be lost.
+/// * A waiter is *taken for dead* when its turn comes and the store can tell that its inbox has no subscriber, or when it
 ///   was called (below) and did not repeat its acquisition. A waiter that does not take up a hand-over also counts as
 ///   dead. Dead waiters do not wait: they block no other waiter, do not fill the queue, and cause no try to be refused.
-///   The store still remembers their places for their patience. A dead waiter that repeats its acquisition gets its old
-///   position back. From then on it is handed over to even if nobody listens to its inbox.
-/// * A verb that handed over to another waiter, and leaves somebody waiting, announces [`Notification::Next`] to the
-///   first remaining waiter. That waiter looks again after a grant window, in case the receiver of the hand-over is dead.
-///   If the store can tell that nobody listens to that inbox, it tells the next waiter, and so on for at most
+///   The store still keeps their tickets until these expire. A dead waiter that repeats its acquisition gets its old
+///   position back. From then on it is handed over to even if its inbox has no subscriber.
+/// * A verb that handed over to another waiter, and leaves somebody waiting, sends [`Notification::Next`] to the first
+///   remaining waiter. That waiter attempts again after a grant window, in case the receiver of the hand-over is dead.
+///   If the store can tell that this inbox has no subscriber, it tells the next waiter, and so on for at most
 ///   [`NEXT_AT_MOST`] waiters. The last waiter in the queue is told too, unless it shares the inbox that was told.
 /// * A verb that finds a hand-over that was not taken up *calls the roll*: the first [`CALLED_AT_MOST`] waiters are told
 ///   [`Notification::GoOn`], and repeat their acquisitions. If the next hand-over is not taken up either, every waiter
 ///   that was called and has not repeated its acquisition since is taken for dead. All dead waiters together therefore
-///   cost at most two grant windows, counted from the first verb that looks. If more than [`CALLED_AT_MOST`] dead waiters
+///   cost at most two grant windows, counted from the first verb that finds one. If more than [`CALLED_AT_MOST`] dead waiters
 ///   are in one queue and their connections look alive, each further [`CALLED_AT_MOST`] cost one more window.
-/// * A verb serves the queue for at most [`STEPS_AT_MOST`] steps. If more could be handed over, it announces
+/// * A verb serves the queue for at most [`STEPS_AT_MOST`] steps. If more could be handed over, it sends
 ///   [`Notification::GoOn`] to the waiters that [`Notification::Next`] would go to, and their verbs hand over the rest.
-///   If all waiters that it looked at are dead and the resource is still free, the acquisition that asks is granted.
+///   If all waiters that it checked are dead and the resource is still free, the acquisition that asks is granted.
 /// * A waiter takes up a hand-over by repeating its acquisition. The repeat counts the end anew, with the acquisition's
 ///   own TTL and lock delay.
 /// * Nobody overtakes. While somebody waits, a free resource is granted only to the head of the queue, to a re-entry, or
-///   to a reader whose owner already reads. A try (an acquisition without a place) is refused even if it would fit.
+///   to a reader whose owner already reads. A try (an acquisition without a ticket) is refused even if it would fit.
 /// * A resource has at most [`QueueTicket::max_waiters`] waiters. A further one gets [`Acquired::Full`].
 ///
 /// **Batches.** A verb that ends in `_each` does the same verb several times, and costs less than that many calls. Each
 /// element is a verb of its own: it is atomic by itself and has its own answer. An element that is refused, fails or has
 /// an unknown outcome does not affect the others, unless something that they share fails, such as the connection or a
 /// right that one of the resources needs. Elements of one resource are executed in their order, and their fences grow in
-/// that order. Between resources there is no order, and neither do the fences of two resources have one. A store splits a
-/// batch that is too large for one call. If an answer is lost on the way, an element that is sent again may be executed
+/// that order. There is no order between resources, nor between the fences of two resources. A store splits a batch that
+/// is too large for one call. If an answer is lost on the way, an element that is sent again may be executed
 /// after its successors.
 ///
 /// **All or none.** [`acquire_all`](Self::acquire_all) takes several resources at once, each with its own token.
@@ -195,7 +195,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Releases `from` and acquires `to`, which asks for the same resource exclusively. The effect is that of the two
     /// verbs, but at one moment, so that nobody comes in between. With `overtake`, `to` goes ahead of all waiters. A
-    /// place that `to` had in the queue is given up.
+    /// queue ticket that `to` had is removed.
     ///
     /// A store that cannot do both at one moment does one after the other, and does not let `to` overtake.
     fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
@@ -203,7 +203,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         all::release_then_acquire(self, from, to).boxed()
     }
 
-    /// Takes all of these at one moment, or none of them. Each is a try: its [`place`](Acquisition::place) is ignored. At
+    /// Takes all of these at one moment, or none of them. Each is a try: its [`ticket`](Acquisition::ticket) is ignored. At
     /// most [`ALL_AT_MOST`] are accepted, because the store serves nobody else meanwhile. If one cannot be granted, the
     /// grants of this call are undone. A hold that a token had before stays.
     ///
@@ -247,7 +247,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Returns the notifications to this inbox, as a stream without an end. The stream connects and reconnects by itself.
-    /// A store without a queue has nothing to announce, and its stream ends at once.
+    /// A store without a queue sends no notifications, and its stream ends at once.
     fn listen(&self, inbox: &Inbox) -> Notifications;
 
     /// Returns the location of the locks in one line for a log: an address, without user and password.
@@ -275,9 +275,9 @@ pub enum Notification {
     /// The resource that this token waits for was handed over to it.
     HandedOver(Token),
     /// The resource that this token waits for was handed over to another waiter, and this token is the next. It should
-    /// look again when the grant window is over.
+    /// attempt again when the grant window is over.
     Next(Token),
-    /// This token should look at once, and again when the grant window is over. Either there was more to hand over than
+    /// This token should attempt at once, and again when the grant window is over. Either there was more to hand over than
     /// one verb hands over, or a hand-over was not taken up and live waiters have to show that they are alive.
     GoOn(Token),
     /// Subscribed: notifications arrive from here on, and earlier ones may have been lost. All waiters should attempt
@@ -295,8 +295,8 @@ fn no_recovery() -> StoreError {
     }
 }
 
-/// The largest number of waiters that one verb tells that they are next, until it finds one that listens. The caller's
-/// own waiter is not counted.
+/// The largest number of waiters that one verb tells that they are next, until it finds one whose inbox has a
+/// subscriber. The caller's own waiter is not counted.
 pub const NEXT_AT_MOST: usize = 8;
 
 /// The largest number of waiters that one verb asks to show that they are alive.

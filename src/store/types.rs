@@ -15,7 +15,7 @@ pub type Metadata = BTreeMap<String, String>;
 /// The queue ticket of an acquisition that waits in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueTicket {
-    /// The inbox to which its hand-over is announced.
+    /// The inbox that is notified of its hand-over.
     pub inbox: Inbox,
     /// The time for which the ticket is kept after the acquisition was last repeated.
     pub ttl: Duration,

@@ -15,9 +15,9 @@ pub(crate) struct Terms {
     pub(crate) backoff: Backoff,
     /// The TTL of the lease.
     pub(crate) ttl: Duration,
-    /// The time for which the store keeps a place in its queue without hearing of the waiter.
+    /// The time for which the store keeps a queue ticket after the last attempt of the waiter.
     pub(crate) ticket_ttl: Duration,
-    /// The time within which a hand-over is to be taken up.
+    /// The time within which a hand-over has to be taken up.
     pub(crate) grant_window: Duration,
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum Told {
     Refused {
         /// The time until the holder ends by itself.
         remaining: Duration,
-        /// The number of waiters ahead, if it has a place in the store's queue.
+        /// The number of waiters ahead, if it has a queue ticket.
         ahead: Option<u64>,
     },
     /// The attempt failed.
@@ -46,10 +46,10 @@ pub(crate) enum Answer {
     Refused {
         /// The time until the holder ends by itself.
         remaining: Duration,
-        /// The number of waiters ahead, if it has a place in the store's queue.
+        /// The number of waiters ahead, if it has a queue ticket.
         ahead: Option<u64>,
     },
-    /// The queue has no place left.
+    /// The queue is full.
     QueueFull,
     /// The attempt failed.
     Failed {
@@ -82,7 +82,7 @@ pub(crate) enum Event {
     Lead,
     /// It waits behind the leader of its cohort, and so many waiters in all.
     Follow(u64),
-    /// A lease of its cohort is handed off to it: the call that releases the lease asks for it too.
+    /// A lease of its cohort is handed off to it: the call that releases the lease also acquires for it.
     HandOff,
     /// The store answered an attempt.
     Answered {
@@ -93,19 +93,19 @@ pub(crate) enum Event {
     },
     /// Its timer fired.
     Due,
-    /// It was handed the resource, or can be told so again: the store is to be asked.
+    /// It was handed the resource, or may have missed that notification: the store has to be asked.
     HandedOver,
     /// It is the next one after somebody who was handed the resource and may be dead.
     Next,
-    /// The store wants to hear of it: it may be its turn, or somebody ahead may be dead.
+    /// The store asks for a sign of life: it may be its turn, or somebody ahead may be dead.
     GoOn,
-    /// Nothing that the store says arrives any more.
+    /// Notifications of the store do not arrive any more.
     Disconnected,
     /// Its caller has gone.
     CallerGone,
     /// The manager ends it.
     Dismissed,
-    /// Nobody of its cohort relies on its place any more.
+    /// Nobody of its cohort relies on its ticket any more.
     LeftAlone,
 }
 
@@ -134,9 +134,9 @@ pub(crate) struct Steps {
     pub(crate) wake_after: Option<Duration>,
     /// An attempt is sent.
     pub(crate) ask: bool,
-    /// The request ends so.
+    /// The request ends for this reason.
     pub(crate) end: Option<End>,
-    /// The place in the queue stays without its caller, for its cohort.
+    /// The queue ticket stays without its caller, for its cohort.
     pub(crate) abandon: bool,
     /// The record is removed.
     pub(crate) remove: bool,

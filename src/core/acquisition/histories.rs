@@ -5,12 +5,12 @@ use super::{
     *,
 };
 
-/// A waiter in random events: what makes it go on, and what the store may hold for it.
-struct World {
+/// A waiter in a history of random events, with what the store may hold for it.
+struct History {
     waiting: Waiting,
     now: u64,
     random: u64,
-    /// The moment at which the attempt on its way was sent.
+    /// The moment at which the attempt in flight was sent.
     asking: Option<u64>,
     timer: Option<u64>,
     /// True if the store keeps a ticket, or may execute an attempt that failed.
@@ -19,7 +19,7 @@ struct World {
     removed: bool,
 }
 
-impl World {
+impl History {
     fn new(seed: u64) -> Self {
         Self {
             waiting: Waiting::new(terms()),
@@ -33,19 +33,19 @@ impl World {
         }
     }
 
-    /// A number below `sides`, from an xorshift generator (Marsaglia 2003).
-    fn draw(&mut self, sides: u64) -> u64 {
+    /// Draws a number below `bound`, from an xorshift generator (Marsaglia 2003).
+    fn draw(&mut self, bound: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        self.random % sides
+        self.random % bound
     }
 
     fn on(&mut self, event: Event) {
         let relied_on = self.draw(4) == 0 && event != Event::LeftAlone;
-        let (subscribed, roll) = (self.draw(2) == 0, self.draw(1_000) as f64 / 1_000.0);
+        let (subscribed, draw) = (self.draw(2) == 0, self.draw(1_000) as f64 / 1_000.0);
         let before = self.waiting.clone();
-        let steps = self.waiting.on(event, at(self.now), || roll, Situation { subscribed, relied_on });
+        let steps = self.waiting.on(event, at(self.now), || draw, Situation { subscribed, relied_on });
         if let Some(pause) = steps.wake_after {
             self.timer = Some(self.now + u64::try_from(pause.as_millis()).unwrap());
         }
@@ -80,8 +80,8 @@ impl World {
             5..=8 => refused(remaining, Some(remaining % 9)),
             _ => refused(remaining, None),
         };
-        let places = matches!(answer, Answer::Refused { ahead: Some(_), .. });
-        self.leftover |= places || matches!(answer, Answer::Failed { unknown: true, .. });
+        let queued = matches!(answer, Answer::Refused { ahead: Some(_), .. });
+        self.leftover |= queued || matches!(answer, Answer::Failed { unknown: true, .. });
         self.on(answered(sent, answer));
     }
 
@@ -107,18 +107,18 @@ impl World {
 }
 
 #[test]
-fn in_random_histories_nothing_waits_for_nobody_and_all_that_is_left_is_given_back() {
+fn in_random_histories_nothing_waits_for_nobody_and_all_that_is_left_is_reclaimed() {
     let mut abandoned = 0;
     for seed in 1..=20_000 {
-        let mut world = World::new(seed);
-        world.on(if seed % 2 == 0 { Event::Lead } else { Event::Follow(1) });
+        let mut history = History::new(seed);
+        history.on(if seed % 2 == 0 { Event::Lead } else { Event::Follow(1) });
         let mut steps = 0;
-        while !world.removed {
-            world.step();
+        while !history.removed {
+            history.step();
             steps += 1;
-            assert!(steps < 100_000, "seed {seed} does not end: {:?}", world.waiting);
+            assert!(steps < 100_000, "seed {seed} does not end: {:?}", history.waiting);
         }
-        abandoned += usize::from(world.waiting.is_abandoned());
+        abandoned += usize::from(history.waiting.is_abandoned());
     }
     assert!(abandoned > 1_000, "hardly any was abandoned: {abandoned}");
 }

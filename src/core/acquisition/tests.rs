@@ -5,7 +5,7 @@ use crate::core::Backoff;
 
 const ALONE: Situation = Situation { subscribed: true, relied_on: false };
 const LEADER: Situation = Situation { subscribed: true, relied_on: true };
-const DEAF: Situation = Situation { subscribed: false, relied_on: false };
+const DISCONNECTED: Situation = Situation { subscribed: false, relied_on: false };
 pub(super) const WAIT: u64 = 10_000;
 const TTL: u64 = 30_000;
 const TICKET_TTL: u64 = 3_000;
@@ -57,7 +57,7 @@ fn ends(end: End) -> Steps {
     Steps { end: Some(end), remove: true, ..Steps::default() }
 }
 
-/// The acquisition after these events, each at its time, and the steps of the last one.
+/// Returns the acquisition after these events, each at its time, and the steps of the last one.
 fn after(terms: Terms, events: &[(u64, Event)], situation: Situation) -> (Waiting, Steps) {
     let mut waiting = Waiting::new(terms);
     let steps = events.iter().map(|(now, event)| waiting.on(*event, at(*now), || 0.5, situation));
@@ -70,7 +70,7 @@ fn expect(terms: Terms, events: &[(u64, Event)], situation: Situation, steps: St
     assert_eq!(after(terms, events, situation).1, steps, "after {events:?}");
 }
 
-/// The events of one that has a place in the queue, and these.
+/// Returns the events of an acquisition that has a queue ticket, and these.
 fn queued(more: &[(u64, Event)]) -> Vec<(u64, Event)> {
     let queued = [LEAD, (10, answered(0, refused(500, Some(1))))];
     queued.iter().chain(more).copied().collect()
@@ -99,16 +99,16 @@ fn a_follower_asks_only_with_the_release_that_hands_off_to_it() {
 
 #[test]
 fn without_notifications_pauses_are_those_of_the_backoff_or_end_soon_after_the_holder() {
-    // Equal jitter and a roll of a half: three quarters of 100 ms.
+    // Equal jitter and a draw of a half: three quarters of 100 ms.
     expect(terms(), &[LEAD, (10, answered(0, refused(5_000, None)))], ALONE, wake_after(75));
-    expect(terms(), &[LEAD, (10, answered(0, refused(5_000, Some(1))))], DEAF, wake_after(75));
+    expect(terms(), &[LEAD, (10, answered(0, refused(5_000, Some(1))))], DISCONNECTED, wake_after(75));
     expect(terms(), &[LEAD, (10, answered(0, failed(false, true)))], ALONE, wake_after(75));
     let soon = Steps::wake_after(ms(20) + ms(75).mul_f64(0.5 / 8.0));
     expect(terms(), &[LEAD, (10, answered(0, refused(20, None)))], ALONE, soon);
 }
 
 #[test]
-fn with_a_place_in_the_queue_attempts_keep_it_or_find_a_holder_that_died() {
+fn with_a_queue_ticket_attempts_refresh_it_or_find_a_holder_that_died() {
     // A third of the ticket's TTL at most.
     let keeps = Steps::wake_after(jitter(ms(TICKET_TTL / 3), 0.5));
     expect(terms(), &[LEAD, (10, answered(0, refused(60_000, Some(1))))], ALONE, keeps);
@@ -137,7 +137,7 @@ fn a_try_and_the_last_of_counted_attempts_are_refused_at_once() {
 }
 
 #[test]
-fn the_end_of_the_wait_stands_while_an_attempt_is_on_its_way() {
+fn the_end_of_the_wait_counts_while_an_attempt_is_in_flight() {
     expect(terms(), &[LEAD, (20, Event::Due)], ALONE, wake_after(WAIT - 20));
     expect(terms(), &[LEAD, (WAIT, Event::Due)], ALONE, ends(End::TimedOut));
 }
@@ -149,7 +149,7 @@ fn an_attempt_that_is_due_is_sent_and_the_next_timer_is_the_end_of_the_wait() {
 }
 
 #[test]
-fn news_while_an_attempt_is_on_its_way_is_followed_by_another_attempt() {
+fn news_while_an_attempt_is_in_flight_is_followed_by_another_attempt() {
     for news in [Event::HandedOver, Event::GoOn, Event::Next] {
         let (waiting, _) = after(terms(), &[LEAD, (5, news)], ALONE);
         assert_eq!(waiting.attempts(), 1, "{news:?}");
@@ -168,7 +168,7 @@ fn news_during_a_pause_is_acted_on_at_once() {
 }
 
 #[test]
-fn one_that_is_told_to_go_on_looks_again_after_a_grant_window() {
+fn a_waiter_that_is_told_to_go_on_attempts_again_after_a_grant_window() {
     let mut events = queued(&[(20, Event::GoOn), (30, answered(20, refused(60_000, Some(1))))]);
     expect(terms(), &events, ALONE, wake_after(GRANT_WINDOW));
     // Once: after the next answer it pauses as usual.
@@ -178,8 +178,8 @@ fn one_that_is_told_to_go_on_looks_again_after_a_grant_window() {
 
 #[test]
 fn a_pause_that_counted_on_notifications_is_counted_anew_when_there_are_none() {
-    expect(terms(), &queued(&[(20, Event::Disconnected)]), DEAF, wake_after(75));
-    expect(terms(), &[LEAD, (5, Event::Disconnected)], DEAF, Steps::default());
+    expect(terms(), &queued(&[(20, Event::Disconnected)]), DISCONNECTED, wake_after(75));
+    expect(terms(), &[LEAD, (5, Event::Disconnected)], DISCONNECTED, Steps::default());
 }
 
 #[test]
@@ -190,14 +190,14 @@ fn a_full_queue_and_errors_that_time_does_not_cure_end_the_request() {
 }
 
 #[test]
-fn a_place_in_the_queue_is_given_back_when_the_caller_goes() {
+fn a_queue_ticket_is_reclaimed_when_the_caller_goes() {
     let reclaim = Some((Executed::Certainly, at(20 + TICKET_TTL)));
     let steps = Steps { reclaim, ..ends(End::Cancelled) };
     expect(terms(), &queued(&[(20, Event::CallerGone)]), ALONE, steps);
 }
 
 #[test]
-fn an_attempt_with_an_unknown_outcome_is_given_back_until_its_end_in_the_store() {
+fn an_attempt_with_an_unknown_outcome_is_reclaimed_until_its_end_in_the_store() {
     let reclaim = Some((Executed::Perhaps, at(TTL)));
     let events = [LEAD, (10, answered(0, failed(true, false)))];
     expect(terms(), &events, ALONE, Steps { reclaim, ..ends(End::Failed) });
@@ -210,7 +210,7 @@ fn an_attempt_with_an_unknown_outcome_is_given_back_until_its_end_in_the_store()
 }
 
 #[test]
-fn a_place_may_outlive_the_lease_that_it_is_for() {
+fn a_ticket_may_outlive_the_lease_that_it_is_for() {
     let short = Terms { ttl: ms(100), ..terms() };
     let reclaim = Some((Executed::Perhaps, at(TICKET_TTL)));
     let events = [LEAD, (10, answered(0, failed(true, false)))];
@@ -218,7 +218,7 @@ fn a_place_may_outlive_the_lease_that_it_is_for() {
 }
 
 #[test]
-fn a_place_that_others_rely_on_stays_without_its_caller() {
+fn a_ticket_that_others_rely_on_stays_without_its_caller() {
     let mut events = queued(&[(20, Event::CallerGone)]);
     let abandons = Steps {
         end: Some(End::Cancelled),
@@ -241,7 +241,7 @@ fn a_place_that_others_rely_on_stays_without_its_caller() {
 }
 
 #[test]
-fn a_place_that_nobody_relies_on_any_more_is_given_back() {
+fn a_ticket_that_nobody_relies_on_any_more_is_reclaimed() {
     let (mut waiting, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), LEADER);
     let reclaim = Some((Executed::Certainly, at(30 + TICKET_TTL)));
     let steps = Steps { remove: true, reclaim, ..Steps::default() };

@@ -20,17 +20,17 @@ type Refused = (Responder<Result<Lease, AcquireError>>, AcquireError);
 
 impl LockManager {
     /// Turns a grant into a lease and answers the caller with it. If the caller has gone, or the lease has run out
-    /// already, the grant goes to the next member of the cohort or is released.
+    /// already, the grant is handed off to the next member of the cohort, or released.
     pub(crate) fn granted(&mut self, token: Token, grant: Grant, (sent, overtook): (Moment, bool)) {
         let Some(waiter) = self.waiters.remove(token) else {
             return;
         };
-        let Waiter { plan, reply, waiting, asked, arrival, .. } = waiter;
+        let Waiter { request, reply, waiting, asked, arrival, .. } = waiter;
         let (attempts, unknown_until) = (waiting.attempts(), waiting.unknown_until());
-        let (hold, ttl) = (plan.acquisition.hold.clone(), plan.acquisition.ttl);
-        self.cohorts.leave(&hold.resource, token, arrival);
-        if is_alone(plan.acquisition.mode, &hold) {
-            // What was perhaps done before may have been to overtake.
+        let (hold, ttl) = (request.acquisition.hold.clone(), request.acquisition.ttl);
+        self.cohorts.remove(&hold.resource, token, arrival);
+        if is_alone(request.acquisition.mode, &hold) {
+            // An earlier attempt with an unknown outcome may have overtaken others.
             self.cohorts.granted(&hold.resource, token, overtook || unknown_until.is_some());
         }
         if reply.is_closed() {
@@ -38,10 +38,10 @@ impl LockManager {
                 self.stats.ended(RequestEnd::Cancelled);
             }
             self.cohorts.released(&hold.resource, token);
-            return self.hand_off_or_release(&plan.acquisition, sent, unknown_until);
+            return self.hand_off_or_release(&request.acquisition, sent, unknown_until);
         }
-        let acquisition = Arc::clone(&plan.acquisition);
-        let Some(lease) = self.lease(plan, unknown_until, sent, grant) else {
+        let acquisition = Arc::clone(&request.acquisition);
+        let Some(lease) = self.lease(request, unknown_until, sent, grant) else {
             self.stats.ended(RequestEnd::Failed("too_late"));
             reply.answer(Err(AcquireError::TooLate { ttl }));
             self.cohorts.released(&hold.resource, token);
@@ -78,7 +78,7 @@ impl LockManager {
         };
         self.stats.ended(counted);
         let waiter = self.waiters.get_mut(token)?;
-        let (hold, attempts) = (&waiter.plan.acquisition.hold, waiter.waiting.attempts());
+        let (hold, attempts) = (&waiter.request.acquisition.hold, waiter.waiting.attempts());
         tracing::debug!(resource = %hold.resource, token = %token.prefix(), attempts, %error, "not granted");
         Some((waiter.reply.clone(), error))
     }
@@ -90,7 +90,7 @@ impl LockManager {
         let (ahead, answer) = (waiter.waiting.ahead(), waiter.answer.clone());
         let answer = match waiter.waiting.told() {
             Told::Behind(_) => {
-                let resource = waiter.plan.acquisition.hold.resource.clone();
+                let resource = waiter.request.acquisition.hold.resource.clone();
                 self.in_the_way(&resource)
             }
             Told::Nothing | Told::Refused { .. } | Told::Failed => answer,
@@ -104,23 +104,23 @@ impl LockManager {
         })
     }
 
-    /// Leaves the queue ticket of a waiter, without its caller, to its cohort.
+    /// Keeps the queue ticket of a waiter, without its caller, for its cohort.
     pub(crate) fn abandon(&mut self, token: Token) {
         if let Some(waiter) = self.waiters.get_mut(token)
             && let Some(arrival) = waiter.arrival.take()
         {
-            self.cohorts.abandon(&waiter.plan.acquisition.hold.resource, arrival);
+            self.cohorts.abandon(&waiter.request.acquisition.hold.resource, arrival);
         }
     }
 
     /// Removes a waiter, also from its cohort, and releases what the store may hold for it. An attempt that is still in
     /// flight is released when its answer arrives.
     pub(crate) fn remove_waiter(&mut self, token: Token, reclaim: Option<(Executed, Moment)>) {
-        let Some(Waiter { plan, arrival, .. }) = self.waiters.remove(token) else {
+        let Some(Waiter { request, arrival, .. }) = self.waiters.remove(token) else {
             return;
         };
-        let hold = &plan.acquisition.hold;
-        self.cohorts.leave(&hold.resource, token, arrival);
+        let hold = &request.acquisition.hold;
+        self.cohorts.remove(&hold.resource, token, arrival);
         if let Some((executed, until)) = reclaim {
             self.reclaim(hold.clone(), executed, until);
         }

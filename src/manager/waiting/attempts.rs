@@ -30,7 +30,7 @@ impl LockManager {
     /// Creates the attempt of a waiter that decided to ask. If it `followed` until now, it leads its cohort from now on.
     pub(crate) fn start_attempt(&mut self, token: Token, followed: bool) -> Option<Attempt> {
         let waiter = self.waiters.get_mut(token)?;
-        let acquisition = Arc::clone(&waiter.plan.acquisition);
+        let acquisition = Arc::clone(&waiter.request.acquisition);
         if followed && waiter.arrival.is_some() {
             self.cohorts.lead(&acquisition.hold.resource, token);
         }
@@ -60,7 +60,7 @@ impl Handler<Attempted> for LockManager {
 }
 
 /// Attempts that are being handled. If that panics, they are sent again to the manager, which is restarted: no
-/// grant of the store is forgotten.
+/// grant of the store is lost.
 struct Handling {
     attempts: std::vec::IntoIter<(Attempt, Result<Acquired, StoreError>)>,
     current: Option<Attempt>,
@@ -120,13 +120,13 @@ impl LockManager {
         self.on_or_fail(token, Event::Answered { sent, answer }, failure);
     }
 
-    /// Gives back what an attempt got whose caller has been answered, or has gone.
+    /// Reclaims what the store may hold after a late answer, whose caller has been answered or has gone.
     fn answered_late(
         &mut self,
         Attempt { acquisition, sent, .. }: &Attempt,
         outcome: &Result<Acquired, StoreError>,
     ) {
-        // A place may outlive what it is a place for.
+        // A ticket may outlive the lease that it is for.
         let ticket_ttl = acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl);
         let end_in_store = *sent + acquisition.ttl.max(ticket_ttl);
         match outcome {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::core::{Cohort, Lack, ResourceName, Token};
 
-/// The cohorts of a manager, by resource. One that is empty is forgotten.
+/// The cohorts of a manager, by resource. An empty one is removed.
 #[derive(Default)]
 pub(crate) struct Cohorts {
     table: HashMap<ResourceName, Cohort<Token>>,
@@ -24,14 +24,14 @@ impl Cohorts {
         self.with(resource, |cohort| cohort.lead(token));
     }
 
-    /// Takes out the member of this arrival. If it leads, its place is kept.
+    /// Removes the member of this arrival. If it leads, its ticket is kept.
     pub(crate) fn abandon(&mut self, resource: &ResourceName, arrival: u64) {
         self.with(resource, |cohort| cohort.abandon(arrival));
     }
 
-    /// Takes out a waiter, with its ticket.
-    pub(crate) fn leave(&mut self, resource: &ResourceName, token: Token, arrival: Option<u64>) {
-        self.with(resource, |cohort| cohort.leave(token, arrival));
+    /// Removes a waiter, with its ticket.
+    pub(crate) fn remove(&mut self, resource: &ResourceName, token: Token, arrival: Option<u64>) {
+        self.with(resource, |cohort| cohort.remove(token, arrival));
     }
 
     /// Notes that the resource was granted: handed off ahead of other processes, or in its turn.
@@ -50,27 +50,27 @@ impl Cohorts {
         }
     }
 
-    /// The next member, and whether it may be served ahead of other processes (at most `limit` hand-offs in a row).
+    /// Returns the next member, and whether it may be served ahead of other processes (at most `limit` hand-offs in a row).
     pub(crate) fn next(&self, resource: &ResourceName, limit: u32) -> Option<(Token, bool)> {
         self.table.get(resource)?.next(limit)
     }
 
-    /// The leader that came first.
+    /// Returns the leader that came first.
     pub(crate) fn leader(&self, resource: &ResourceName) -> Option<Token> {
         self.table.get(resource)?.leader()
     }
 
-    /// The lease of this manager that holds the resource.
+    /// Returns the lease of this manager that holds the resource.
     pub(crate) fn holder(&self, resource: &ResourceName) -> Option<Token> {
         self.table.get(resource)?.holder()
     }
 
-    /// True if others rely on the place of this leader.
+    /// Returns true if others rely on the ticket of this leader.
     pub(crate) fn relies_on(&self, resource: &ResourceName, token: Token) -> bool {
         self.table.get(resource).is_some_and(|cohort| cohort.relies_on(token))
     }
 
-    /// Returns what a cohort lacks after it has changed. An empty one is forgotten.
+    /// Returns what a cohort lacks after it has changed. An empty one is removed.
     pub(crate) fn lack(&mut self, resource: &ResourceName) -> Option<Lack<Token>> {
         let cohort = self.table.get(resource)?;
         if cohort.is_empty() {
@@ -80,7 +80,7 @@ impl Cohorts {
         cohort.lack()
     }
 
-    /// Forgets all of them.
+    /// Removes all cohorts.
     pub(crate) fn clear(&mut self) {
         self.table.clear();
     }

@@ -1,24 +1,24 @@
-//! Local hand-off: a release passes the resource on to the next member of the cohort.
+//! Local hand-off: a release hands the resource off to the next member of the cohort.
 
 use crate::{
     core::{Event, Executed, Lack, Mode, Moment, ResourceName, Token},
-    manager::{LockManager, dispatch::Passing, waiting::attempts::Attempt},
+    manager::{LockManager, dispatch::HandingOff, waiting::attempts::Attempt},
     request::{AcquireError, validated::ValidRequest},
     store::{Acquisition, Hold, Holder, HolderState, Refusal, StoreError},
 };
 
-/// Returns true if the release of this hold frees all of the resource, which can then be handed to the next exclusive
-/// waiter.
+/// Returns true if the release of this hold frees all of the resource, which can then be handed off to the next
+/// exclusive waiter.
 pub(crate) fn is_alone(mode: Mode, hold: &Hold) -> bool {
     mode == Mode::Exclusive && hold.owner.is_none()
 }
 
 impl LockManager {
-    /// Returns true if a request waits in a cohort.
-    pub(crate) fn joins_cohort(&self, plan: &ValidRequest) -> bool {
-        let Acquisition { mode, hold, ticket, .. } = &*plan.acquisition;
+    /// Returns true if a request is to wait in a cohort.
+    pub(crate) fn joins_cohort(&self, request: &ValidRequest) -> bool {
+        let Acquisition { mode, hold, ticket, .. } = &*request.acquisition;
         // A limited number of attempts ends the wait by itself. Another waiter cannot use them up for it.
-        let counts = plan.backoff.max_attempts().is_some();
+        let counts = request.backoff.max_attempts().is_some();
         self.settings.local_handover_limit > 0 && is_alone(*mode, hold) && ticket.is_some() && !counts
     }
 
@@ -27,7 +27,7 @@ impl LockManager {
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
-        let resource = waiter.plan.acquisition.hold.resource.clone();
+        let resource = waiter.request.acquisition.hold.resource.clone();
         let (arrival, ahead) = self.cohorts.join(&resource, token);
         waiter.arrival = Some(arrival);
         let waiters = ahead as u64;
@@ -98,7 +98,7 @@ impl LockManager {
                 actix_rt::spawn(reclaimer.reclaim(hold, opening, Executed::Certainly, end));
             }
         });
-        self.dispatch.passes.push(Passing { from, attempt, overtake, then });
+        self.dispatch.hand_offs.push(HandingOff { from, attempt, overtake, then });
     }
 
     /// Returns what keeps the members of a cohort from the resource, as far as is known.

@@ -20,18 +20,18 @@ use crate::{
 };
 
 impl LockManager {
-    /// Lets something happen to a waiter, and carries out what follows.
+    /// Feeds an event to a waiter, and carries out the steps that follow.
     pub(crate) fn on(&mut self, token: Token, event: Event) {
         self.on_or_fail(token, event, None);
     }
 
-    /// The same; if that ends the request, it fails with this error.
+    /// Does the same; if that ends the request, it fails with this error.
     pub(crate) fn on_or_fail(&mut self, token: Token, event: Event, failure: Option<AcquireError>) {
         let now = self.clock.now();
         let Some(waiter) = self.waiters.get_mut(token) else {
             return;
         };
-        let resource = &waiter.plan.acquisition.hold.resource;
+        let resource = &waiter.request.acquisition.hold.resource;
         let relied_on = waiter.arrival.is_some() && self.cohorts.relies_on(resource, token);
         let situation = Situation { subscribed: self.subscribed, relied_on };
         let followed = waiter.waiting.is_following();
@@ -70,7 +70,7 @@ impl StreamHandler<Wake> for LockManager {
         }
     }
 
-    /// The wakes have no end.
+    /// Does nothing: the wakes have no end.
     fn finished(&mut self, _: &mut Self::Context) {}
 }
 
@@ -82,9 +82,9 @@ impl StreamHandler<Notification> for LockManager {
             Notification::GoOn(token) => self.on(token, Event::GoOn),
             Notification::Subscribed => {
                 self.subscribed = true;
-                self.outage.listening();
-                // What was announced before is lost.
-                for token in self.waiters.placed() {
+                self.outage.subscribed();
+                // Notifications from before are lost.
+                for token in self.waiters.with_tickets() {
                     self.on(token, Event::HandedOver);
                 }
             }
@@ -92,22 +92,22 @@ impl StreamHandler<Notification> for LockManager {
         }
     }
 
-    /// A store that announces nothing any more leaves the scheduled attempts.
+    /// Ends the notifications of a store without a queue, which leaves the scheduled attempts.
     fn finished(&mut self, _: &mut Context<Self>) {
         self.subscribed = false;
     }
 }
 
 impl LockManager {
-    /// Nothing is heard any more: waiters attempt as often as their backoff says.
+    /// Handles the loss of notifications: waiters attempt as often as their backoff says.
     fn disconnected(&mut self, error: &StoreError) {
         self.subscribed = false;
         self.outage.disconnected(error);
         tracing::debug!(
             error = one_line(error),
-            "hand-overs are not heard of; waiting goes on with scheduled attempts alone"
+            "not notified of hand-overs; waiting goes on with scheduled attempts alone"
         );
-        for token in self.waiters.placed() {
+        for token in self.waiters.with_tickets() {
             self.on(token, Event::Disconnected);
         }
     }

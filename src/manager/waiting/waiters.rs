@@ -15,7 +15,7 @@ use crate::{
 
 /// A request that has no answer yet.
 pub(crate) struct Waiter {
-    pub(crate) plan: ValidRequest,
+    pub(crate) request: ValidRequest,
     pub(crate) reply: Responder<Result<Lease, AcquireError>>,
     pub(crate) asked: Moment,
     /// The decisions about it, and what they depend on.
@@ -30,26 +30,26 @@ pub(crate) struct Waiter {
 
 impl Waiter {
     pub(crate) fn new(
-        plan: ValidRequest,
+        request: ValidRequest,
         reply: Responder<Result<Lease, AcquireError>>,
         asked: Moment,
         grant_window: Duration,
     ) -> Self {
         let waiting = Waiting::new(Terms {
             asked,
-            wait: plan.wait,
-            backoff: plan.backoff,
-            ttl: plan.acquisition.ttl,
-            ticket_ttl: plan.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
+            wait: request.wait,
+            backoff: request.backoff,
+            ttl: request.acquisition.ttl,
+            ticket_ttl: request.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
             grant_window,
         });
-        Self { plan, reply, asked, waiting, answer: None, arrival: None, timer: None, watch: None }
+        Self { request, reply, asked, waiting, answer: None, arrival: None, timer: None, watch: None }
     }
 
     /// Tells the caller's listener that this many waiters are ahead.
     pub(crate) fn tell_queued(&self, ahead: u64) {
-        if let Some(listener) = &self.plan.events {
-            let hold = &self.plan.acquisition.hold;
+        if let Some(listener) = &self.request.events {
+            let hold = &self.request.acquisition.hold;
             listener.do_send(LeaseEvent {
                 resource: hold.resource.clone(),
                 token: hold.token.prefix(),
@@ -82,16 +82,16 @@ impl Waiters {
 
     pub(crate) fn tokens(&self) -> Vec<Token> {
         let mut tokens: Vec<_> = self.table.keys().copied().collect();
-        // In an order of their own, and not the table's, so that a simulated world replays from its seed.
+        // In an order of their own, and not the table's, so that a simulation replays from its seed.
         tokens.sort_unstable();
         tokens
     }
 
     /// Returns the waiters that have a ticket in the queue of the store.
-    pub(crate) fn placed(&self) -> Vec<Token> {
-        let mut placed = self.tokens();
-        placed.retain(|token| self.table[token].waiting.has_ticket());
-        placed
+    pub(crate) fn with_tickets(&self) -> Vec<Token> {
+        let mut waiters = self.tokens();
+        waiters.retain(|token| self.table[token].waiting.has_ticket());
+        waiters
     }
 
     /// Removes a waiter, with its timer and the watch over its caller.

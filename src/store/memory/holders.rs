@@ -56,12 +56,12 @@ impl Holders {
             if self.holds(token) {
                 self.stop_holding(token);
             } else {
-                self.forget(token);
+                self.remove(token);
             }
         }
     }
 
-    pub(super) fn judge(&self, asked: &Acquisition) -> Result<Verdict<'_>, StoreError> {
+    pub(super) fn check(&self, asked: &Acquisition) -> Result<Verdict<'_>, StoreError> {
         let (Some((_, first)), Some((_, last))) = (self.due.first(), self.openings.last()) else {
             return Ok(Verdict::Fits(None));
         };
@@ -185,7 +185,7 @@ impl Holders {
         self.enter(record);
     }
 
-    fn forget(&mut self, token: Token) {
+    fn remove(&mut self, token: Token) {
         if let Some(record) = self.take(token) {
             self.taken -= u64::from(record.permits());
         }

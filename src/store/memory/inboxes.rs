@@ -18,7 +18,7 @@ pub(super) struct Inboxes(Arc<Mutex<Listeners>>);
 
 #[derive(Default)]
 struct Listeners {
-    listening: BTreeMap<Inbox, Vec<UnboundedSender<Notification>>>,
+    subscribed: BTreeMap<Inbox, Vec<UnboundedSender<Notification>>>,
     losing: bool,
     disconnected: bool,
 }
@@ -35,19 +35,19 @@ impl Inboxes {
         let (sender, notifications) = unbounded_channel();
         let mut listeners = self.listeners();
         tell(&sender, listeners.beginning());
-        listeners.listening.entry(inbox).or_default().push(sender);
+        listeners.subscribed.entry(inbox).or_default().push(sender);
         Listener { inbox, inboxes: self.clone(), notifications }
     }
 
     /// Sends a notification. Returns true if somebody is subscribed, as far as can be told: a notification that gets
-    /// lost on its way was sent to somebody.
-    pub(super) fn announce(&self, inbox: Inbox, notification: &Notification) -> bool {
+    /// lost was sent to somebody.
+    pub(super) fn notify(&self, inbox: Inbox, notification: &Notification) -> bool {
         let listeners = self.listeners();
-        let Some(listening) = listeners.listening.get(&inbox).filter(|_| !listeners.disconnected) else {
+        let Some(subscribed) = listeners.subscribed.get(&inbox).filter(|_| !listeners.disconnected) else {
             return false;
         };
         if !listeners.losing {
-            listening.iter().for_each(|listener| tell(listener, notification.clone()));
+            subscribed.iter().for_each(|listener| tell(listener, notification.clone()));
         }
         true
     }
@@ -56,20 +56,20 @@ impl Inboxes {
         self.listeners().losing = losing;
     }
 
-    pub(super) fn deafen(&self, disconnected: bool) {
+    pub(super) fn disconnect(&self, disconnected: bool) {
         let mut listeners = self.listeners();
         if listeners.disconnected == disconnected {
             return;
         }
         listeners.disconnected = disconnected;
-        for listener in listeners.listening.values().flatten() {
+        for listener in listeners.subscribed.values().flatten() {
             tell(listener, listeners.beginning());
         }
     }
 
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
-        self.listeners().listening.values().map(Vec::len).sum()
+        self.listeners().subscribed.values().map(Vec::len).sum()
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
@@ -101,10 +101,10 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.notifications.close();
         let mut listeners = self.inboxes.listeners();
-        if let Some(senders) = listeners.listening.get_mut(&self.inbox) {
+        if let Some(senders) = listeners.subscribed.get_mut(&self.inbox) {
             senders.retain(|sender| !sender.is_closed());
             if senders.is_empty() {
-                listeners.listening.remove(&self.inbox);
+                listeners.subscribed.remove(&self.inbox);
             }
         }
     }

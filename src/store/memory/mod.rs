@@ -40,7 +40,7 @@ use crate::{
 /// Locks in the memory of one process.
 ///
 /// It serves for trials, for applications of one process, and for tests. It keeps the whole contract of [`Store`], in
-/// virtual time too (see [`RuntimeClock`](crate::world::RuntimeClock)), and has faults when it is told to. It is also
+/// virtual time too (see [`RuntimeClock`](crate::RuntimeClock)), and has faults when it is told to. It is also
 /// the model that other stores are compared with.
 ///
 /// A clone is another handle to the same store. Fences grow as long as the machine runs: a store that is started again
@@ -76,18 +76,21 @@ impl MemoryStore {
         self.state().faults.script(Fault::Stall(pause), verbs);
     }
 
-    /// Loses all notifications on their way from now on, without telling the subscribers, until it is called with `false`.
+    /// Loses all notifications from now on, without telling the subscribers, until it is called with `false`.
     pub fn lose_announcements(&self, lose: bool) {
         self.state().inboxes.lose(lose);
     }
 
-    /// Disconnects all subscribers: they are told [`Notification::Disconnected`](crate::store::Notification::Disconnected), and nothing
-    /// more, until this is called with `false`. That is told as [`Subscribed`](crate::store::Notification::Subscribed).
+    /// Disconnects all subscribers: they get [`Notification::Disconnected`], and nothing more, until this is called with
+    /// `false`. Then they get [`Notification::Subscribed`].
+    ///
+    /// [`Notification::Disconnected`]: crate::store::Notification::Disconnected
+    /// [`Notification::Subscribed`]: crate::store::Notification::Subscribed
     pub fn deafen(&self, disconnected: bool) {
-        self.state().inboxes.deafen(disconnected);
+        self.state().inboxes.disconnect(disconnected);
     }
 
-    /// Forgets all holders and waiters, like a server that lost its data and came back empty. Fences go on growing.
+    /// Removes all holders and waiters, like a server that lost its data and came back empty. Fences go on growing.
     pub fn clear(&self) {
         self.state().resources.clear();
     }
@@ -198,13 +201,13 @@ impl Store for MemoryStore {
                 Ok((answer, micros(now), state.recovered.clone()))
             })
         };
-        let paced = |answers: Vec<Result<(_, Fence, Option<Recovered>), _>>| {
+        let acquired_from = |answers: Vec<Result<(_, Fence, Option<Recovered>), _>>| {
             let clock = answers.iter().flatten().map(|(_, clock, _)| *clock).max();
             let recovered = answers.iter().flatten().next().and_then(|(.., recovered)| recovered.clone());
             let answers = answers.into_iter().map(|answer| answer.and_then(|(acquired, ..)| acquired));
             AcquiredFrom { answers: answers.collect(), clock, recovered }
         };
-        join_all((0..).zip(asked).map(acquire)).map(paced).boxed()
+        join_all((0..).zip(asked).map(acquire)).map(acquired_from).boxed()
     }
 
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {

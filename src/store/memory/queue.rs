@@ -21,26 +21,26 @@ const BLOCK: u64 = 256;
 pub(super) struct Queue {
     waiters: BTreeMap<Arrival, Waiter>,
     /// The waiters that were handed over what they wait for and have not taken it up, and those that are taken for
-    /// dead. Their arrival is remembered until their ticket expires.
+    /// dead. Their arrival is kept until their ticket expires.
     aside: BTreeMap<Arrival, Waiter>,
     arrivals: HashMap<Token, Arrival>,
     /// The times at which tickets expire.
-    ticket_ttl: BTreeSet<(Moment, Arrival)>,
+    expirations: BTreeSet<(Moment, Arrival)>,
     /// The times by which hand-overs must be taken up.
     offers: BTreeSet<(Moment, Arrival)>,
     /// The latest roll call.
-    roll: Option<Roll>,
+    roll: Option<RollCall>,
     /// The roll call before that, if something handed over after it was not taken up either. A waiter that has not
     /// answered it is taken for dead.
-    sieve: Option<Roll>,
+    sieve: Option<RollCall>,
     /// The number of waiters in each block of arrivals.
     blocks: BTreeMap<u64, u64>,
     next: Arrival,
 }
 
-/// A call to many waiters to show that they are alive.
+/// A roll call: many waiters are asked to show that they are alive.
 #[derive(Clone, Copy, Debug)]
-struct Roll {
+struct RollCall {
     called: Moment,
     /// The last arrival that was called.
     up_to: Arrival,
@@ -81,7 +81,7 @@ impl Waiter {
     }
 
     /// Returns true if this roll call included it and it has not asked since.
-    fn missed(&self, arrival: Arrival, roll: Roll) -> bool {
+    fn missed(&self, arrival: Arrival, roll: RollCall) -> bool {
         arrival <= roll.up_to && self.gone < roll.called + self.ticket_ttl()
     }
 }
@@ -96,14 +96,14 @@ impl Queue {
         self.waiters.is_empty()
     }
 
-    /// Returns true if nobody waits and no ticket is remembered.
-    pub(super) fn is_forgotten(&self) -> bool {
+    /// Returns true if nobody waits and no ticket is kept.
+    pub(super) fn is_removable(&self) -> bool {
         self.arrivals.is_empty()
     }
 
     /// Returns the number of waiters whose tickets have not expired.
     pub(super) fn waiting(&self, now: Moment) -> u64 {
-        let gone = self.ticket_ttl.range(..=(now, Arrival::MAX));
+        let gone = self.expirations.range(..=(now, Arrival::MAX));
         self.len() - gone.filter(|(_, arrival)| self.waiters.contains_key(arrival)).count() as u64
     }
 
@@ -169,7 +169,7 @@ impl Queue {
         let arrival = self.next;
         self.next += 1;
         self.arrivals.insert(asked.hold.token, arrival);
-        self.ticket_ttl.insert((gone, arrival));
+        self.expirations.insert((gone, arrival));
         self.counted_in(arrival);
         let waiter = Waiter { asked: asked.clone(), ticket, gone, came_back: false, offered: None };
         self.waiters.insert(arrival, waiter);
@@ -177,20 +177,20 @@ impl Queue {
     }
 
     /// Removes a token for good. Returns true if it was waiting.
-    pub(super) fn leave(&mut self, token: Token) -> bool {
-        let stood = self.holds_a_ticket_for(token);
+    pub(super) fn remove(&mut self, token: Token) -> bool {
+        let waited = self.holds_a_ticket_for(token);
         if let Some(&arrival) = self.arrivals.get(&token) {
-            self.remove(arrival);
+            self.remove_arrival(arrival);
         }
-        stood
+        waited
     }
 
     /// Removes all whose tickets have expired.
     pub(super) fn settle(&mut self, now: Moment) {
-        while let Some(&(gone, arrival)) = self.ticket_ttl.first()
+        while let Some(&(gone, arrival)) = self.expirations.first()
             && gone <= now
         {
-            self.remove(arrival);
+            self.remove_arrival(arrival);
         }
     }
 
@@ -209,10 +209,10 @@ impl Queue {
 
     /// Begins a roll call. A waiter that has not answered the one before it is taken for dead.
     pub(super) fn call_the_roll(&mut self, now: Moment) {
-        self.sieve = self.roll.replace(Roll { called: now, up_to: 0 });
+        self.sieve = self.roll.replace(RollCall { called: now, up_to: 0 });
     }
 
-    /// Takes note that the first `most` waiters have been called.
+    /// Records that the first `most` waiters have been called.
     pub(super) fn called(&mut self, most: usize) {
         let up_to = self.waiters.keys().take(most).copied().max();
         if let (Some(roll), Some(up_to)) = (&mut self.roll, up_to) {
@@ -222,8 +222,8 @@ impl Queue {
 
     fn refresh(&mut self, arrival: Arrival, gone: Moment) {
         if let Some(waiter) = self.waiters.get_mut(&arrival) {
-            self.ticket_ttl.remove(&(waiter.gone, arrival));
-            self.ticket_ttl.insert((gone, arrival));
+            self.expirations.remove(&(waiter.gone, arrival));
+            self.expirations.insert((gone, arrival));
             waiter.gone = gone;
         }
     }
@@ -236,7 +236,7 @@ impl Queue {
         before + self.waiters.range(block * BLOCK..arrival).count() as u64
     }
 
-    fn remove(&mut self, arrival: Arrival) {
+    fn remove_arrival(&mut self, arrival: Arrival) {
         let waiter = match self.waiters.remove(&arrival) {
             Some(waiter) => {
                 self.counted_out(arrival);
@@ -248,7 +248,7 @@ impl Queue {
             },
         };
         self.arrivals.remove(&waiter.token());
-        self.ticket_ttl.remove(&(waiter.gone, arrival));
+        self.expirations.remove(&(waiter.gone, arrival));
         if let Some((_, end)) = waiter.offered {
             self.offers.remove(&(end, arrival));
         }

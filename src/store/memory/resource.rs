@@ -30,31 +30,31 @@ impl Resource {
         turn: &mut Turn<'_>,
     ) -> Result<Acquired, StoreError> {
         let (token, owner, now) = (asked.hold.token, asked.hold.owner.as_ref(), turn.now);
-        self.look(turn);
+        self.check(turn);
         if !self.holders.holds(token) {
             self.queue.come_back(token);
         }
         self.hand_over(Some(token), turn);
         if self.holders.extend(token, asked.ttl, now) {
-            self.queue.leave(token);
+            self.queue.remove(token);
         }
         if let Some(record) = self.holders.get(token) {
             // A late repeat of an acquisition whose hold is over does not bring it back.
             let refused = || Acquired::Refused(refusal(record, now));
             return Ok(if record.holds() { self.granted(record.fence, owner) } else { refused() });
         }
-        let fence = match self.holders.judge(asked) {
+        let fence = match self.holders.check(asked) {
             Ok(Verdict::ReEntry(fence)) => fence,
             Ok(Verdict::BesideItsOwn) => turn.new_fence(),
             Ok(Verdict::Fits(_)) if self.queue.is_empty() => turn.new_fence(),
-            // The waiters are taken for dead, or there are more dead ones ahead than one verb looks at.
+            // The waiters are taken for dead, or there are more dead ones ahead than one verb checks.
             Ok(Verdict::Fits(None)) => turn.new_fence(),
             Ok(Verdict::Fits(Some(busy)) | Verdict::InTheWay(busy)) => {
                 let refusal = refusal(busy, now);
                 return Ok(self.keep_out(asked, refusal, turn));
             }
             Err(error) => {
-                self.leave(token, turn);
+                self.remove_ticket(token, turn);
                 return Err(error);
             }
         };
@@ -67,7 +67,7 @@ impl Resource {
     }
 
     pub(super) fn release(&mut self, hold: &Hold, cooldown: Duration, turn: &mut Turn<'_>) -> Released {
-        let released = self.give_back(hold, cooldown, turn);
+        let released = self.release_without_hand_over(hold, cooldown, turn);
         self.hand_over(None, turn);
         released
     }
@@ -79,7 +79,7 @@ impl Resource {
         overtake: bool,
         turn: &mut Turn<'_>,
     ) -> Passed {
-        let released = self.give_back(from, Duration::ZERO, turn);
+        let released = self.release_without_hand_over(from, Duration::ZERO, turn);
         // A token that held nothing has nothing to hand off ahead of the waiters.
         let acquired = if overtake && released == Released::Freed && self.is_free() {
             let fence = turn.new_fence();
@@ -87,12 +87,12 @@ impl Resource {
         } else {
             self.acquire(to, turn)
         };
-        let own_place = u64::from(self.queue.holds_a_ticket_for(to.hold.token));
-        Passed { released, acquired, others_wait: self.queue.len() > own_place }
+        let own_ticket = u64::from(self.queue.holds_a_ticket_for(to.hold.token));
+        Passed { released, acquired, others_wait: self.queue.len() > own_ticket }
     }
 
     pub(super) fn force_release(&mut self, turn: &mut Turn<'_>) -> u64 {
-        self.look(turn);
+        self.check(turn);
         let taken_away = std::mem::take(&mut self.holders).total();
         self.hand_over(None, turn);
         taken_away
@@ -129,8 +129,8 @@ impl Resource {
     }
 
     /// Returns true if nothing of it has to be kept.
-    pub(super) fn is_forgotten(&self) -> bool {
-        self.holders.is_empty() && self.queue.is_forgotten()
+    pub(super) fn is_removable(&self) -> bool {
+        self.holders.is_empty() && self.queue.is_removable()
     }
 
     /// Brings holders and waiters up to `now`. This comes before whatever else is asked of a resource.
@@ -139,15 +139,20 @@ impl Resource {
         self.queue.settle(now);
     }
 
-    /// Does the same for a verb that serves waiters, and looks for hand-overs that were not taken up in time.
-    fn look(&mut self, turn: &mut Turn<'_>) {
+    /// Does the same for a verb that serves waiters, and finds hand-overs that were not taken up in time.
+    fn check(&mut self, turn: &mut Turn<'_>) {
         self.settle(turn.now);
         turn.found_unclaimed |= self.queue.finds_unclaimed(turn.now);
     }
 
-    /// Releases a hold or a queue ticket. It does not hand over yet what that makes free.
-    fn give_back(&mut self, hold: &Hold, cooldown: Duration, turn: &mut Turn<'_>) -> Released {
-        self.look(turn);
+    /// Releases a hold or a queue ticket. What that makes free is not handed over yet.
+    fn release_without_hand_over(
+        &mut self,
+        hold: &Hold,
+        cooldown: Duration,
+        turn: &mut Turn<'_>,
+    ) -> Released {
+        self.check(turn);
         let now = turn.now;
         let held = self.holders.holds(hold.token);
         // Whoever brings the token of a hold may not know its owner.
@@ -156,7 +161,7 @@ impl Resource {
             self.holders.close(hold.token, now + whole_millis(cooldown));
             self.settle(now);
         }
-        self.queue.leave(hold.token);
+        self.queue.remove(hold.token);
         // Counted before the hand-over, which may be to the same owner: the count is of what this release leaves.
         let left = self.holders.holds_of(owner.as_ref());
         match (held, left) {
@@ -167,7 +172,7 @@ impl Resource {
     }
 
     fn grant(&mut self, asked: &Acquisition, fence: Fence, now: Moment) -> Acquired {
-        self.queue.leave(asked.hold.token);
+        self.queue.remove(asked.hold.token);
         self.holders.admit(Record::new(asked, fence, now));
         self.granted(fence, asked.hold.owner.as_ref())
     }
@@ -187,7 +192,7 @@ impl Resource {
         }
         let (mut to_others, mut left_over) = (false, false);
         while let Some(head) = self.queue.head() {
-            let re_entered = match self.holders.judge(&head.asked) {
+            let re_entered = match self.holders.check(&head.asked) {
                 Ok(Verdict::ReEntry(fence)) => Some(fence),
                 Ok(Verdict::Fits(_) | Verdict::BesideItsOwn) => None,
                 // The head gets its error when it asks itself.
@@ -212,7 +217,7 @@ impl Resource {
             let offered = (turn.now, turn.now + head.window());
             self.holders.admit(Record::handed_over(&head.asked, fence, offered.1));
             if asks {
-                self.queue.leave(token);
+                self.queue.remove(token);
             } else {
                 self.queue.set_head_aside(Some(offered));
                 to_others = true;
@@ -230,16 +235,16 @@ impl Resource {
     /// Notifies the head of the hand-over. Returns true if the head is likely to take it up: its inbox has a
     /// subscriber, or it asks without one.
     fn reaches_head(&self, inbox: Inbox, turn: &Turn<'_>) -> bool {
-        self.queue.head().is_some_and(|head| {
-            turn.announce(inbox, &Notification::HandedOver(head.token())) || head.came_back
-        })
+        self.queue
+            .head()
+            .is_some_and(|head| turn.notify(inbox, &Notification::HandedOver(head.token())) || head.came_back)
     }
 
     /// Asks the first waiters, all at once, to show that they are alive, because a hand-over was not taken up.
     fn call_the_roll(&mut self, asking: Option<Token>, turn: &Turn<'_>) {
         for waiter in self.queue.in_order_of_arrival().take(CALLED_AT_MOST) {
             if asking != Some(waiter.token()) {
-                turn.announce(waiter.ticket.inbox, &Notification::GoOn(waiter.token()));
+                turn.notify(waiter.ticket.inbox, &Notification::GoOn(waiter.token()));
             }
         }
         self.queue.called(CALLED_AT_MOST);
@@ -250,17 +255,17 @@ impl Resource {
     fn tell_who_is_next(&self, asking: Option<Token>, tell: fn(Token) -> Notification, turn: &Turn<'_>) {
         let others = self.queue.in_order_of_arrival().filter(|waiter| asking != Some(waiter.token()));
         let mut others = others.take(NEXT_AT_MOST);
-        let told = others.find(|waiter| turn.announce(waiter.ticket.inbox, &tell(waiter.token())));
+        let told = others.find(|waiter| turn.notify(waiter.ticket.inbox, &tell(waiter.token())));
         let told = told.map(|waiter| waiter.ticket.inbox);
         let last = self.queue.last().filter(|last| asking != Some(last.token()));
         if let Some(last) = last.filter(|last| told != Some(last.ticket.inbox)) {
-            turn.announce(last.ticket.inbox, &tell(last.token()));
+            turn.notify(last.ticket.inbox, &tell(last.token()));
         }
     }
 
     /// Gives up a queue ticket, in favour of the waiters behind it.
-    fn leave(&mut self, token: Token, turn: &mut Turn<'_>) {
-        if self.queue.leave(token) {
+    fn remove_ticket(&mut self, token: Token, turn: &mut Turn<'_>) {
+        if self.queue.remove(token) {
             self.hand_over(None, turn);
         }
     }
@@ -268,7 +273,7 @@ impl Resource {
     /// Lets an acquisition wait, if it wants to and may.
     fn keep_out(&mut self, asked: &Acquisition, refusal: Refusal, turn: &mut Turn<'_>) -> Acquired {
         let Some(ticket) = asked.ticket else {
-            self.leave(asked.hold.token, turn);
+            self.remove_ticket(asked.hold.token, turn);
             return Acquired::Refused(refusal);
         };
         match self.queue.enqueue(asked, ticket, turn.now) {

@@ -82,13 +82,13 @@ impl State {
         let Some(resource) = self.resources.get_mut(name) else {
             let mut resource = Resource::default();
             let answer = verb(&mut resource, &mut turn);
-            if !resource.is_forgotten() {
+            if !resource.is_removable() {
                 self.resources.insert(name.clone(), resource);
             }
             return answer;
         };
         let answer = verb(resource, &mut turn);
-        if resource.is_forgotten() {
+        if resource.is_removable() {
             self.resources.remove(name);
         }
         answer
@@ -116,13 +116,13 @@ impl State {
                 Ok(other) => unreachable!("a try was answered {other:?}"),
                 Err(error) => AcquiredAll::Failed { which, error },
             };
-            self.take_back(&granted_now, now);
+            self.release_granted(&granted_now, now);
             return Ok(kept_out);
         }
         Ok(AcquiredAll::Granted(grants))
     }
 
-    fn take_back(&mut self, granted: &[&Hold], now: Moment) {
+    fn release_granted(&mut self, granted: &[&Hold], now: Moment) {
         for hold in granted.iter().rev() {
             // It was granted at this very moment, so the release cannot find anything new.
             let _released =
@@ -133,7 +133,7 @@ impl State {
     pub(super) fn list(&mut self, prefix: &[u8], limit: usize, now: Moment) -> Listing {
         self.resources.retain(|_, resource| {
             resource.settle(now);
-            !resource.is_forgotten()
+            !resource.is_removable()
         });
         let taken = self.resources.iter().filter(|(_, resource)| !resource.is_free()).map(|(name, _)| name);
         let mut matching = taken.filter(|name| name.as_bytes().starts_with(prefix));
@@ -151,8 +151,8 @@ impl State {
                 return;
             };
             resource.settle(now);
-            let (name, forgotten) = (name.clone(), resource.is_forgotten());
-            if forgotten {
+            let (name, removable) = (name.clone(), resource.is_removable());
+            if removable {
                 self.resources.remove(&name);
             }
             self.swept = Some(name);

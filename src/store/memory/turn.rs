@@ -58,8 +58,8 @@ impl<'a> Turn<'a> {
     }
 
     /// Sends a notification. Returns true if somebody is subscribed.
-    pub(super) fn announce(&self, inbox: Inbox, notification: &Notification) -> bool {
-        self.inboxes.announce(inbox, notification)
+    pub(super) fn notify(&self, inbox: Inbox, notification: &Notification) -> bool {
+        self.inboxes.notify(inbox, notification)
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) async fn acquire(
     let voted_twice = AtomicBool::new(false);
     let attempt = Attempt { core, asked, number, expected, first, clock, sent, timeouts, voted_twice };
     let votes = attempt.votes().await;
-    attempt.keep_pace(&votes);
+    attempt.follow_clocks(&votes);
     let mut answers: Vec<Answer> = attempt.requests().map(|which| attempt.count(&votes, which)).collect();
     let unknown = attempt.unknown_fences(&votes, &answers);
     attempt.write_back(Arc::clone(&unknown), &mut answers).await;
@@ -56,7 +56,7 @@ pub(super) async fn acquire(
     let granted = match reply.send(answers) {
         Ok(()) => granted,
         // The caller is gone, so nobody knows of the grants.
-        Err(_) => attempt.disown(),
+        Err(_) => attempt.cancel(),
     };
     attempt.tidy_up(votes, &granted, &unknown).await;
 }
@@ -70,7 +70,7 @@ fn grant_of(answer: &Answer) -> Option<Grant> {
 
 impl Attempt {
     /// Feeds the clocks and the fences of the nodes into the next proposal.
-    fn keep_pace(&self, votes: &Round<Ballot>) {
+    fn follow_clocks(&self, votes: &Round<Ballot>) {
         let fence_clock = &self.core.fence_clock;
         match self.clock.load(Ordering::Relaxed) {
             0 => {}
@@ -214,8 +214,9 @@ impl Attempt {
         }
     }
 
-    fn disown(&self) -> Vec<Option<Grant>> {
-        self.core.ledger.forget(self.asked.iter().map(|asked| &asked.hold));
+    /// Cancels all grants of the attempt, because nobody knows of them.
+    fn cancel(&self) -> Vec<Option<Grant>> {
+        self.core.ledger.remove(self.asked.iter().map(|asked| &asked.hold));
         vec![None; self.asked.len()]
     }
 
@@ -301,7 +302,7 @@ impl Attempt {
         let granted_first = failed && self.voted_twice.load(Ordering::Relaxed);
         if !ballot.may_hold() && !granted_first {
             if failed {
-                self.core.owe_again(node, hold.token, self.number);
+                self.core.release_again(node, hold.token, self.number);
             }
             return;
         }

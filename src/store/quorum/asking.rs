@@ -40,15 +40,15 @@ pub(super) async fn vote(
     let fit: Vec<_> =
         asked.iter().zip(&too_late).filter(|(_, late)| !**late).map(|(asked, _)| Arc::clone(asked)).collect();
     let mut ballots = vote(&fit).await.into_iter();
-    let reclaimed = || StoreError::Unavailable {
-        reason: "what an earlier attempt left there is still being given back".to_owned(),
+    let being_released = || StoreError::Unavailable {
+        reason: "what an earlier attempt left there is still being released".to_owned(),
         source: None,
     };
     let ballot = |late| if late { None } else { ballots.next() };
     too_late
         .into_iter()
         .map(ballot)
-        .map(|ballot| ballot.unwrap_or_else(|| Ballot::Failed(reclaimed())))
+        .map(|ballot| ballot.unwrap_or_else(|| Ballot::Failed(being_released())))
         .collect()
 }
 

@@ -1,4 +1,4 @@
-//! The circuit breaker of a node: one that is down or silent is left alone, and tried now and then.
+//! The circuit breaker of a node: one that is down or silent gets no calls, except a probe now and then.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -20,7 +20,7 @@ pub(super) struct CircuitBreaker(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    under_way: usize,
+    in_flight: usize,
     /// The time of its last answer, or of the first call after that. It counts only while calls are in flight.
     quiet_since: Option<Instant>,
     failures: u32,
@@ -29,7 +29,7 @@ struct State {
 }
 
 /// A call in flight. A call that is dropped says nothing about the node.
-pub(super) struct UnderWay<'a> {
+pub(super) struct CallInFlight<'a> {
     breaker: &'a CircuitBreaker,
     /// True if the call is a probe that may close the circuit.
     is_probe: bool,
@@ -39,18 +39,18 @@ pub(super) struct UnderWay<'a> {
 impl CircuitBreaker {
     /// Admits a call, unless the node has been silent for longer than `silence` with calls in flight, or its circuit is
     /// open. When the open time is over, the circuit is half-open: one call is let through as a probe.
-    pub(super) fn admit(&self, silence: Duration) -> Result<UnderWay<'_>, StoreError> {
+    pub(super) fn admit(&self, silence: Duration) -> Result<CallInFlight<'_>, StoreError> {
         let now = Instant::now();
         let mut state = self.state();
-        let quiet = state.quiet_since.filter(|_| state.under_way > 0).map(|since| now.duration_since(since));
+        let quiet = state.quiet_since.filter(|_| state.in_flight > 0).map(|since| now.duration_since(since));
         if let Some(quiet) = quiet.filter(|quiet| *quiet > silence) {
-            return Err(left_alone(format!("it has been silent for {quiet:.0?}")));
+            return Err(held_back(format!("it has been silent for {quiet:.0?}")));
         }
         let Some(until) = state.open_until else {
             return Ok(self.begin(&mut state, false));
         };
         if now < until {
-            return Err(left_alone(format!("{} calls failed in a row", state.failures)));
+            return Err(held_back(format!("{} calls failed in a row", state.failures)));
         }
         // The other calls wait for the result of this one.
         state.open_until = Some(now + state.open_for);
@@ -58,16 +58,16 @@ impl CircuitBreaker {
     }
 
     /// Admits a call whatever the state of the circuit.
-    pub(super) fn watch(&self) -> UnderWay<'_> {
+    pub(super) fn watch(&self) -> CallInFlight<'_> {
         self.begin(&mut self.state(), false)
     }
 
-    fn begin(&self, state: &mut State, is_probe: bool) -> UnderWay<'_> {
-        if state.under_way == 0 {
+    fn begin(&self, state: &mut State, is_probe: bool) -> CallInFlight<'_> {
+        if state.in_flight == 0 {
             state.quiet_since = Some(Instant::now());
         }
-        state.under_way += 1;
-        UnderWay { breaker: self, is_probe, ended: false }
+        state.in_flight += 1;
+        CallInFlight { breaker: self, is_probe, ended: false }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -92,7 +92,7 @@ impl State {
     }
 }
 
-impl UnderWay<'_> {
+impl CallInFlight<'_> {
     /// Records the result of the call. It is a failure of the node if every answer says that the node is down.
     pub(super) fn ended<T>(mut self, answers: &[Result<T, StoreError>]) {
         if answers.is_empty() {
@@ -106,15 +106,15 @@ impl UnderWay<'_> {
         } else {
             state.answered(now);
         }
-        state.under_way -= 1;
+        state.in_flight -= 1;
         self.ended = true;
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for CallInFlight<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            self.breaker.state().under_way -= 1;
+            self.breaker.state().in_flight -= 1;
         }
     }
 }
@@ -126,6 +126,6 @@ fn is_down<T>(answer: &Result<T, StoreError>) -> bool {
     )
 }
 
-fn left_alone(why: String) -> StoreError {
-    StoreError::Unavailable { reason: format!("it is left alone for a moment, for {why}"), source: None }
+fn held_back(why: String) -> StoreError {
+    StoreError::Unavailable { reason: format!("it gets no calls for a moment: {why}"), source: None }
 }

@@ -50,16 +50,16 @@ impl Core {
         }
     }
 
-    /// Queues again what an earlier attempt left on a node that this attempt did not reach.
-    pub(super) fn owe_again(self: &Arc<Self>, node: usize, token: Token, attempt: u64) {
-        if self.ledger.owe_again(node, token, attempt) {
+    /// Queues again the release of what an earlier attempt left on a node that this attempt did not reach.
+    pub(super) fn release_again(self: &Arc<Self>, node: usize, token: Token, attempt: u64) {
+        if self.ledger.release_again(node, token, attempt) {
             tokio::spawn(work_off(Arc::clone(self), node));
         }
     }
 
     /// Queues the release once more after a pause, which doubles each time. A hold that was not held when it was released
     /// may belong to an acquisition that is still to be executed.
-    fn owe_later(self: &Arc<Self>, node: usize, pending: PendingRelease) {
+    fn release_after_pause(self: &Arc<Self>, node: usize, pending: PendingRelease) {
         let Some(pause) = pending.again.filter(|pause| *pause < pending.end.remaining(self.now())) else {
             return;
         };
@@ -95,7 +95,7 @@ async fn work_off(core: Arc<Core>, node: usize) {
                 Ok(released) => {
                     core.ledger.settled(node, &pending);
                     if matches!(released, Released::NotHeld { .. }) {
-                        core.owe_later(node, pending);
+                        core.release_after_pause(node, pending);
                     }
                 }
                 Err(_) => core.ledger.failed(node, pending),

@@ -1,4 +1,4 @@
-//! The memory of a quorum: the latest attempt of each token, the grants, and the pending releases of each node.
+//! The ledger of a quorum: the latest attempt of each token, the grants, and the pending releases of each node.
 //!
 //! A token that failed may be tried again at once. Therefore a hold that one attempt left on a node may be released only
 //! while no later attempt wants it, and the vote of a node that is releasing it at that moment does not count for a later
@@ -55,7 +55,7 @@ struct NodeReleases {
     /// Pending releases whose token is wanted again, kept until it is known if the node was reached.
     wanted: HashMap<Token, PendingRelease>,
     /// Tokens whose release may still be executed, and the time until which that is expected.
-    on_their_way: HashMap<Token, Moment>,
+    in_flight: HashMap<Token, Moment>,
     worked_off: bool,
 }
 
@@ -112,7 +112,7 @@ impl Ledger {
             if let Some(pending) = releases.pending.remove(&token) {
                 releases.wanted.insert(token, pending);
             }
-            releases.on_their_way.get(&token).is_some_and(|end| *end > now)
+            releases.in_flight.get(&token).is_some_and(|end| *end > now)
         };
         asked.iter().map(want).collect()
     }
@@ -162,7 +162,7 @@ impl Ledger {
     }
 
     /// Removes the tokens of these holds, which nobody wants any more. Returns the number of the latest attempt.
-    pub(super) fn forget<'a>(&self, holds: impl IntoIterator<Item = &'a Hold>) -> u64 {
+    pub(super) fn remove<'a>(&self, holds: impl IntoIterator<Item = &'a Hold>) -> u64 {
         let mut books = self.books();
         for hold in holds {
             books.remove(hold);
@@ -189,16 +189,16 @@ impl Ledger {
     /// start the work.
     #[must_use]
     pub(super) fn release_later(&self, node: usize, pending: PendingRelease) -> bool {
-        self.books().owe_unless_wanted(node, pending)
+        self.books().queue_unless_wanted(node, pending)
     }
 
-    /// Queues again, in the name of this attempt, what an earlier attempt left on a node that was not reached for this
-    /// token. Returns true if the caller has to start the work.
+    /// Queues again, in the name of this attempt, the release of what an earlier attempt left on a node that was not
+    /// reached for this token. Returns true if the caller has to start the work.
     #[must_use]
-    pub(super) fn owe_again(&self, node: usize, token: Token, attempt: u64) -> bool {
+    pub(super) fn release_again(&self, node: usize, token: Token, attempt: u64) -> bool {
         let mut books = self.books();
         let pending = books.releases[node].wanted.remove(&token);
-        pending.is_some_and(|pending| books.owe_unless_wanted(node, PendingRelease { attempt, ..pending }))
+        pending.is_some_and(|pending| books.queue_unless_wanted(node, PendingRelease { attempt, ..pending }))
     }
 
     /// Takes up to `most` pending releases of a node. An empty result means that the work on that node is done.
@@ -207,11 +207,11 @@ impl Ledger {
         let releases = &mut books.releases[node];
         releases.pending.retain(|_, pending| pending.end > now);
         releases.wanted.retain(|_, pending| pending.end > now);
-        releases.on_their_way.retain(|_, end| *end > now);
+        releases.in_flight.retain(|_, end| *end > now);
         let due: Vec<PendingRelease> = releases.pending.values().take(most).cloned().collect();
         for pending in &due {
             releases.pending.remove(&pending.hold.token);
-            releases.on_their_way.insert(pending.hold.token, pending.end + AFTER);
+            releases.in_flight.insert(pending.hold.token, pending.end + AFTER);
         }
         releases.worked_off = !due.is_empty();
         due
@@ -219,7 +219,7 @@ impl Ledger {
 
     /// Settles a pending release: the node has answered it, and executes none that was sent before.
     pub(super) fn settled(&self, node: usize, pending: &PendingRelease) {
-        self.books().releases[node].on_their_way.remove(&pending.hold.token);
+        self.books().releases[node].in_flight.remove(&pending.hold.token);
     }
 
     /// Puts back a release that has failed and may still be executed. It stays in flight and is pending all the same.
@@ -283,18 +283,18 @@ impl Books {
     }
 
     /// Queues a pending release, or sets it aside until the later attempt that wants its token has ended.
-    fn owe_unless_wanted(&mut self, node: usize, pending: PendingRelease) -> bool {
+    fn queue_unless_wanted(&mut self, node: usize, pending: PendingRelease) -> bool {
         if self.want(&pending) {
             self.releases[node].wanted.insert(pending.hold.token, pending);
             return false;
         }
-        self.release_later(node, pending)
+        self.queue_release(node, pending)
     }
 
-    fn release_later(&mut self, node: usize, pending: PendingRelease) -> bool {
+    fn queue_release(&mut self, node: usize, pending: PendingRelease) -> bool {
         let releases = &mut self.releases[node];
         if releases.pending.len() >= MOST_PENDING {
-            tracing::debug!(token = %pending.hold.token.prefix(), "a quorum owes too many releases; this one ends by itself");
+            tracing::debug!(token = %pending.hold.token.prefix(), "a node has too many pending releases; this hold ends by itself");
             return false;
         }
         releases.pending.insert(pending.hold.token, pending);

@@ -49,11 +49,11 @@ use crate::{
 /// about the same rate, and must not jump.
 ///
 /// # Which nodes count
-/// A node counts while it has a record of its recovery: [`Recovered`](super::Recovered). After a restart it may have
+/// A node counts while it has a record of its recovery: [`Recovered`](crate::store::Recovered). After a restart it may have
 /// forgotten. It counts again when it has been up for [`max_ttl`](QuorumOptions::max_ttl) and was taught the largest
 /// fence known to a majority of nodes that have not forgotten. Without such a majority all nodes have to answer. A first
 /// start needs all nodes too, and [`fresh_start`](QuorumOptions::fresh_start) spares it the wait. A node whose
-/// [`Incarnation`](super::Incarnation) is durable counts at once after a restart, unless it has come back empty.
+/// [`Incarnation`](crate::store::Incarnation) is durable counts at once after a restart, unless it has come back empty.
 ///
 /// Nodes without fences keep no record. They vote when they have been up for `max_ttl`, or by `fresh_start`.
 ///
@@ -74,7 +74,7 @@ use crate::{
 /// for more than the longest TTL, its lock delay included, is [`StoreError::Unsupported`].
 ///
 /// # Cancel safety
-/// A verb that is dropped goes on, and its grants are released. If its answer was already on its way, the lease ends with
+/// A verb that is dropped goes on, and its grants are released. If its answer was already in flight, the lease ends with
 /// its TTL.
 #[derive(Debug)]
 pub struct QuorumStore(Arc<Core>);
@@ -83,7 +83,8 @@ impl QuorumStore {
     /// Creates a store on these nodes, each with the name that errors use for it. Nothing is sent.
     ///
     /// # Errors
-    /// [`InvalidValue`] when there are fewer than two nodes, two nodes have the same name, or an option is out of its bounds.
+    /// [`InvalidValue`] when there are fewer than two nodes, two nodes have the same name, or an option is out of its
+    /// bounds.
     pub fn new(
         nodes: impl IntoIterator<Item = (String, Arc<dyn Store>)>,
         options: QuorumOptions,

@@ -14,7 +14,7 @@ use crate::{
         Acquired, AcquiredFrom, Acquisition, Grant, Incarnation, Recovered, Refusal, Store, StoreError,
         quorum::{
             NodeFailure, QuorumOptions,
-            circuit_breaker::{CircuitBreaker, UnderWay},
+            circuit_breaker::{CallInFlight, CircuitBreaker},
         },
     },
 };
@@ -84,19 +84,19 @@ impl Node {
         self.met.store(true, Ordering::Relaxed);
     }
 
-    /// Makes a call of `count` questions, unless the node is left alone.
+    /// Makes a call of `count` questions, unless the node's circuit breaker refuses it.
     pub(super) async fn ask<T>(
         &self,
         count: usize,
         options: &QuorumOptions,
         call: impl Future<Output = Vec<Result<T, StoreError>>>,
     ) -> Vec<Result<T, StoreError>> {
-        let under_way = match self.admit(options) {
-            Ok(under_way) => under_way,
+        let in_flight = match self.admit(options) {
+            Ok(in_flight) => in_flight,
             Err(error) => return (0..count).map(|_| Err(error.clone())).collect(),
         };
         let answers = counted(count, call.await);
-        under_way.ended(&answers);
+        in_flight.ended(&answers);
         self.meet();
         answers
     }
@@ -107,14 +107,14 @@ impl Node {
         count: usize,
         call: impl Future<Output = Vec<Result<T, StoreError>>>,
     ) -> Vec<Result<T, StoreError>> {
-        let under_way = self.breaker.watch();
+        let in_flight = self.breaker.watch();
         let answers = counted(count, call.await);
-        under_way.ended(&answers);
+        in_flight.ended(&answers);
         self.meet();
         answers
     }
 
-    fn admit(&self, options: &QuorumOptions) -> Result<UnderWay<'_>, StoreError> {
+    fn admit(&self, options: &QuorumOptions) -> Result<CallInFlight<'_>, StoreError> {
         let silence = options.silence();
         self.breaker.admit(if self.is_new() { silence.max(options.connect_timeout) } else { silence })
     }
@@ -128,13 +128,13 @@ impl Node {
         first: Fence,
         options: &QuorumOptions,
     ) -> (Vec<Ballot>, Option<Fence>) {
-        let under_way = match self.admit(options) {
-            Ok(under_way) => under_way,
+        let in_flight = match self.admit(options) {
+            Ok(in_flight) => in_flight,
             Err(error) => return (asked.iter().map(|_| Ballot::Failed(error.clone())).collect(), None),
         };
         let AcquiredFrom { answers, clock, recovered } = self.store.acquire_each_from(asked, first).await;
         let answers = counted(asked.len(), answers);
-        under_way.ended(&answers);
+        in_flight.ended(&answers);
         let granted = |answer: &Result<Acquired, _>| matches!(answer, Ok(Acquired::Granted(_)));
         let memory = match answers.iter().any(granted) {
             true => self.memory(recovered, options).await,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::core::{InvalidValue, exact};
 
-/// The settings by which a [`QuorumStore`](super::QuorumStore) uses its nodes.
+/// The settings by which a [`QuorumStore`](crate::QuorumStore) uses its nodes.
 ///
 /// # Default
 /// 50 ms for the answer of a node, 1 s for its first answer, TTLs up to 24 h, no fresh start.

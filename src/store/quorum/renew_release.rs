@@ -162,7 +162,7 @@ async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
     }
     if !core.ledger.holds(hold.token, core.now()) {
         // The lease was released, or has ended, while it was being repaired.
-        let (now, attempt) = (core.now(), core.ledger.forget([]));
+        let (now, attempt) = (core.now(), core.ledger.remove([]));
         core.release_later(
             which,
             PendingRelease { hold, opening: now, end: now + ttl, attempt, again: None },
@@ -177,7 +177,7 @@ pub(super) async fn release(
     reply: oneshot::Sender<Vec<Said<Released>>>,
 ) {
     let (sent, releases): (_, Arc<[_]>) = (core.now(), releases.into());
-    let attempt = core.ledger.forget(releases.iter().map(|(hold, _)| hold));
+    let attempt = core.ledger.remove(releases.iter().map(|(hold, _)| hold));
     let mut round = Round::ask(&core.nodes, |_, node| {
         let (core, releases) = (Arc::clone(&core), Arc::clone(&releases));
         async move {

@@ -81,7 +81,7 @@ impl Attempt {
         if self.requests().any(short) && recovery::recovered(&self.core, voted, left.new).await {
             let abstained = self.abstained(&votes);
             self.voted_twice.store(true, Ordering::Relaxed);
-            if self.take_back(&abstained, self.timeouts.left(voted.elapsed())).await {
+            if self.release_abstained(&abstained, self.timeouts.left(voted.elapsed())).await {
                 return self.gathered(self.timeouts.left(voted.elapsed())).await;
             }
         }
@@ -101,7 +101,7 @@ impl Attempt {
 
     /// Releases, before the next vote, what nodes granted before they had recovered, since those grants never count.
     /// Returns true if all releases are certain. One that is executed later could undo the next vote.
-    async fn take_back(&self, holds: &[Vec<Hold>], timeouts: Timeouts) -> bool {
+    async fn release_abstained(&self, holds: &[Vec<Hold>], timeouts: Timeouts) -> bool {
         let mut released = Round::ask(&self.core.nodes, |which, node| {
             let holds = holds[which].clone();
             async move {

@@ -41,7 +41,7 @@ impl RedisStore {
             let answer = |asked| self.acquire_in_calls(asked);
             return batch::in_order(calls, |asked| &asked.hold.resource, answer).await;
         }
-        // Each call takes a connection of its own, so one of several on their way could overtake another.
+        // Each call takes a connection of its own, so one of several in flight could overtake another.
         let mut answers = Vec::with_capacity(asked.len());
         for asked in calls {
             answers.extend(self.acquire_in_calls(asked).await);
@@ -81,10 +81,10 @@ impl RedisStore {
             }
             answered.extend(join_all(sent).await);
         }
-        let clock = answered.iter().filter_map(|paced| paced.clock).max();
-        let recovered = common(answered.iter().map(|paced| paced.recovered.clone()));
+        let clock = answered.iter().filter_map(|part| part.clock).max();
+        let recovered = common(answered.iter().map(|part| part.recovered.clone()));
         AcquiredFrom {
-            answers: answered.into_iter().flat_map(|paced| paced.answers).collect(),
+            answers: answered.into_iter().flat_map(|part| part.answers).collect(),
             clock,
             recovered,
         }
@@ -132,7 +132,7 @@ impl RedisStore {
                 .zip(&mut answers)
                 .filter(|(_, answer)| matches!(answer, Some(Ok(Acquired::Granted(_)))));
             let (holds, granted): (Vec<_>, Vec<_>) = granted.unzip();
-            let undone = self.take_back(holds).await;
+            let undone = self.release_unconfirmed(holds).await;
             granted
                 .into_iter()
                 .zip(undone)
@@ -142,7 +142,7 @@ impl RedisStore {
     }
 
     /// Releases grants that replicas did not confirm. Returns true for each whose release is certain.
-    pub(super) async fn take_back(&self, holds: Vec<&Hold>) -> Vec<bool> {
+    pub(super) async fn release_unconfirmed(&self, holds: Vec<&Hold>) -> Vec<bool> {
         let releases: Vec<_> = holds.into_iter().map(|hold| (hold, Duration::ZERO)).collect();
         self.release_each(&releases).await.into_iter().map(|released| released.is_ok()).collect()
     }

@@ -1,6 +1,6 @@
 //! Locks on Redis or Valkey, 6.2 or newer: every verb is one Lua script.
 //!
-//! The top of `lua/holders.lua` describes how a resource is kept, and the top of `lua/queue.lua` how it is waited for.
+//! The top of `wire/lua/holders.lua` describes how a resource is kept, and that of `wire/lua/queue.lua` its queue.
 
 mod confirmed;
 mod listing;
@@ -41,7 +41,7 @@ use crate::{core::InvalidValue, store::Hold};
 /// The store connects to the server that the sentinel with the latest failover names, and only if that server says
 /// itself that it is a master. It asks the sentinels again once a second, and whenever the connection breaks or a
 /// replica answers. Until there is a new master, verbs are [`StoreError::Unavailable`]; the outcome of those that were
-/// on their way is unknown.
+/// in flight is unknown.
 ///
 /// # A cluster
 /// All keys of a resource are in one slot, and so is the counter of its fences. A request that is refused because of a
@@ -50,8 +50,8 @@ use crate::{core::InvalidValue, store::Hold};
 /// different slots are not acquired at one moment ([`Store::acquire_all`]).
 ///
 /// # A full server
-/// At `maxmemory` an acquisition is [`StoreError::OutOfMemory`], unless it holds or waits already, or goes out in one call with
-/// one that does. Renewing, releasing and handing over still work.
+/// At `maxmemory` an acquisition is [`StoreError::OutOfMemory`], unless it holds or waits already, or goes out in one call
+/// with one that does. Renewing, releasing and handing over still work.
 ///
 /// # Rights
 /// A user of the server needs the keys `<prefix>:*`, all of them, the channels `<prefix>:inbox:*`, and the commands
@@ -70,7 +70,7 @@ use crate::{core::InvalidValue, store::Hold};
 /// the error says `undone`). A renewal has moved the end on the master, and must not be relied on. Confirmation costs a
 /// round trip to the replicas, and connections of its own.
 ///
-/// # Listening
+/// # Notifications
 /// [`listen`](Store::listen) uses a connection of its own, and needs the right to subscribe to the channels
 /// `<prefix>:inbox:*`. A client that releases needs the right to publish there; without it the hand-over happens all
 /// the same, but nobody is notified.
@@ -105,7 +105,8 @@ impl RedisStore {
     /// Creates a store on the server at this URL, with these options.
     ///
     /// # Errors
-    /// [`InvalidValue`] if the URL or an option is wrong. The error names it as in `config.toml`: `store.url`, `store.prefix`, …
+    /// [`InvalidValue`] if the URL or an option is wrong. The error names it as in `config.toml`: `store.url`,
+    /// `store.prefix`, …
     pub fn with_options(url: &str, options: RedisOptions) -> Result<Self, InvalidValue> {
         options.check()?;
         let topology = Topology::new(url, scripts::loading(), &options)?;

@@ -24,7 +24,7 @@ use crate::store::{
     },
 };
 
-/// The largest number of calls that wait for replicas at a time. A manager has four batches of each verb on their way,
+/// The largest number of calls that wait for replicas at a time. A manager has four batches of each verb in flight,
 /// and more only while replicas are slow.
 const MOST_AT_ONCE: usize = 64;
 

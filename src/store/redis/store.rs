@@ -89,7 +89,7 @@ impl Store for RedisStore {
                 self.send_counting(&self.encoder.pass(from, to, overtake)).await?;
             let mut passed = decode::passed(answered.value, to.mode)?;
             if let (Some(shortfall), Ok(Acquired::Granted(_))) = (shortfall, &passed.acquired) {
-                let undone = self.take_back(vec![&to.hold]).await;
+                let undone = self.release_unconfirmed(vec![&to.hold]).await;
                 passed.acquired = Err(shortfall.error(undone == [true]));
             }
             Ok(Passed { released: certain(passed.released, answered.repeated)?, ..passed })
@@ -98,10 +98,10 @@ impl Store for RedisStore {
     }
 
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
-        let at_one_place = asked
+        let in_one_slot = asked
             .first()
             .is_some_and(|first| asked.iter().all(|asked| self.slot(&asked.hold) == self.slot(&first.hold)));
-        if self.is_plain() || !at_one_place {
+        if self.is_plain() || !in_one_slot {
             return all::one_after_the_other(self, asked).boxed();
         }
         async move {
@@ -109,7 +109,8 @@ impl Store for RedisStore {
                 self.send_counting(&self.encoder.acquire_all(asked)).await?;
             match (decode::acquired_all(answered.value, asked)?, shortfall) {
                 (AcquiredAll::Granted(_), Some(shortfall)) => {
-                    let undone = self.take_back(asked.iter().map(|asked| &asked.hold).collect()).await;
+                    let undone =
+                        self.release_unconfirmed(asked.iter().map(|asked| &asked.hold).collect()).await;
                     Err(shortfall.error(!undone.contains(&false)))
                 }
                 (granted @ AcquiredAll::Granted(_), None) => Ok(granted),
@@ -220,7 +221,7 @@ impl RedisStore {
             Topology::One(connection) => Ok(connection),
             Topology::Cluster(_) => Err(StoreError::Unsupported {
                 asked: "incarnations to tell apart".to_owned(),
-                reason: "it is on a cluster, whose topology start one by one".to_owned(),
+                reason: "it is on a cluster, whose servers start one by one".to_owned(),
             }),
         }
     }

@@ -32,30 +32,30 @@ async fn hand_over(store: &MemoryStore, token: u128) {
     assert_eq!(store.release(&exclusive(&name, holder).hold, Duration::ZERO).await.unwrap(), Released::Freed);
 }
 
-/// Returns the notifications that have arrived: `Deaf`, `Listening`, or a token.
-fn heard(notifications: &mut Notifications) -> Vec<String> {
-    let mut heard = Vec::new();
+/// Returns the notifications that have arrived: `subscribed`, `disconnected` with its reason, or a token.
+fn received(notifications: &mut Notifications) -> Vec<String> {
+    let mut received = Vec::new();
     while let Some(next) = notifications.next().now_or_never() {
-        heard.push(match next.unwrap() {
+        received.push(match next.unwrap() {
             Notification::HandedOver(token) => token.to_hex().trim_start_matches('0').to_owned(),
             Notification::Next(token) => format!("next: {}", token.to_hex().trim_start_matches('0')),
             Notification::GoOn(token) => format!("go on: {}", token.to_hex().trim_start_matches('0')),
-            Notification::Subscribed => "listening".to_owned(),
+            Notification::Subscribed => "subscribed".to_owned(),
             Notification::Disconnected(error) => format!("disconnected: {}", error.kind()),
         });
     }
-    heard
+    received
 }
 
 #[tokio::test]
-async fn announcements_get_lost_when_they_are_told_to() {
+async fn notifications_get_lost_when_the_store_is_told_to_lose_them() {
     let (store, _) = store();
     let mut notifications = store.listen(&INBOX);
     store.lose_announcements(true);
     hand_over(&store, 1).await;
     store.lose_announcements(false);
     hand_over(&store, 2).await;
-    assert_eq!(heard(&mut notifications), ["listening", "2"]);
+    assert_eq!(received(&mut notifications), ["subscribed", "2"]);
 }
 
 /// Hands over to 1, while 2 waits.
@@ -69,27 +69,27 @@ async fn leave_one_waiting(store: &MemoryStore) {
 }
 
 #[tokio::test]
-async fn who_is_next_is_lost_with_other_announcements() {
-    for (lost, told) in [(false, &["listening", "1", "next: 2"][..]), (true, &["listening"])] {
+async fn the_notification_of_the_next_waiter_gets_lost_with_the_others() {
+    for (lost, told) in [(false, &["subscribed", "1", "next: 2"][..]), (true, &["subscribed"])] {
         let (store, _) = store();
         let mut notifications = store.listen(&INBOX);
         store.lose_announcements(lost);
         leave_one_waiting(&store).await;
-        assert_eq!(heard(&mut notifications), told);
+        assert_eq!(received(&mut notifications), told);
     }
 }
 
 #[tokio::test]
-async fn who_is_deaf_is_not_told_that_it_is_next() {
+async fn a_disconnected_inbox_gets_no_next_notification() {
     let (store, _) = store();
     let mut notifications = store.listen(&INBOX);
     store.deafen(true);
     leave_one_waiting(&store).await;
-    assert_eq!(heard(&mut notifications), ["listening", "disconnected: unavailable"]);
+    assert_eq!(received(&mut notifications), ["subscribed", "disconnected: unavailable"]);
 }
 
 #[tokio::test]
-async fn who_listens_is_told_when_it_is_deaf_and_when_it_hears_again() {
+async fn a_subscriber_is_told_when_it_is_disconnected_and_when_it_is_subscribed_again() {
     let (store, _) = store();
     let mut early = store.listen(&INBOX);
     for disconnected in [true, true, false, false] {
@@ -98,30 +98,30 @@ async fn who_listens_is_told_when_it_is_deaf_and_when_it_hears_again() {
         let _ = store.force_release(&exclusive("job/1", 0).hold.resource).await.unwrap();
         let _ = store.force_release(&exclusive("job/2", 0).hold.resource).await.unwrap();
     }
-    assert_eq!(heard(&mut early), ["listening", "disconnected: unavailable", "listening", "1", "1"]);
+    assert_eq!(received(&mut early), ["subscribed", "disconnected: unavailable", "subscribed", "1", "1"]);
     store.deafen(true);
     let mut late = store.listen(&INBOX);
-    assert_eq!(heard(&mut late), ["disconnected: unavailable"]);
+    assert_eq!(received(&mut late), ["disconnected: unavailable"]);
 }
 
 #[tokio::test]
-async fn who_listens_no_more_leaves_nothing_behind() {
+async fn a_subscriber_that_is_dropped_leaves_nothing_behind() {
     let (store, _) = store();
     let (first, mut second) = (store.listen(&INBOX), store.listen(&INBOX));
     drop(first);
     hand_over(&store, 1).await;
-    assert_eq!(heard(&mut second), ["listening", "1"]);
+    assert_eq!(received(&mut second), ["subscribed", "1"]);
     assert_eq!(store.state().inboxes.count(), 1);
     drop(second);
     assert_eq!(store.state().inboxes.count(), 0);
 }
 
 #[tokio::test]
-async fn announcements_have_no_end_though_the_store_is_gone() {
+async fn notifications_have_no_end_though_the_store_is_gone() {
     let (store, _) = store();
     let mut notifications = store.listen(&INBOX);
     drop(store);
-    assert_eq!(heard(&mut notifications), ["listening"]);
+    assert_eq!(received(&mut notifications), ["subscribed"]);
 }
 
 #[tokio::test]

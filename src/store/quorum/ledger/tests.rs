@@ -19,7 +19,7 @@ fn asked() -> Arc<Acquisition> {
 }
 
 #[test]
-fn what_an_earlier_attempt_left_is_owed_again_if_the_node_was_not_reached() {
+fn what_an_earlier_attempt_left_is_released_again_if_the_node_was_not_reached() {
     let (ledger, now, asked) = (Ledger::new(1), Moment::since_origin(Duration::ZERO), [asked()]);
     let token = asked[0].hold.token;
     let begin = || {
@@ -28,7 +28,7 @@ fn what_an_earlier_attempt_left_is_owed_again_if_the_node_was_not_reached() {
         attempt
     };
     let first = begin();
-    assert!(!ledger.owe_again(0, token, first), "nothing was left");
+    assert!(!ledger.release_again(0, token, first), "nothing was left");
     let hold = asked[0].hold.clone();
     assert!(ledger.release_later(
         0,
@@ -36,12 +36,12 @@ fn what_an_earlier_attempt_left_is_owed_again_if_the_node_was_not_reached() {
     ));
     let second = begin();
     assert!(ledger.take(0, 1, now).is_empty(), "it is wanted again");
-    assert!(ledger.owe_again(0, token, second));
+    assert!(ledger.release_again(0, token, second));
     assert_eq!(ledger.take(0, 1, now).len(), 1);
 }
 
 #[test]
-fn a_release_that_failed_stays_on_its_way_until_one_is_answered() {
+fn a_release_that_failed_stays_in_flight_until_one_is_answered() {
     let (ledger, now, asked) = (Ledger::new(1), Moment::since_origin(Duration::ZERO), [asked()]);
     let fail = || {
         let (attempt, _) = ledger.begin(&asked, now);

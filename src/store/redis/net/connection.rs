@@ -88,7 +88,7 @@ struct Link {
     silence: Silence,
 }
 
-/// The failure of a try, as far as it decides where and when the next one goes.
+/// The failure of a try, as far as it decides where and when the next try goes.
 pub(crate) enum Failure {
     /// The connection is gone; whether the request was executed is open.
     Gone(StoreError),
@@ -100,8 +100,8 @@ pub(crate) enum Failure {
         asked: bool,
         error: StoreError,
     },
-    /// The server did not execute it, and may do so in a moment.
-    DeferredReply(StoreError),
+    /// The server did not execute it, and a try in a moment may succeed.
+    TryLater(StoreError),
     Other(StoreError),
 }
 
@@ -111,7 +111,7 @@ impl Failure {
             Self::Elsewhere { error, .. }
             | Self::Gone(error)
             | Self::Unreachable(error)
-            | Self::DeferredReply(error)
+            | Self::TryLater(error)
             | Self::Other(error) => error,
         }
     }
@@ -123,11 +123,11 @@ impl Failure {
         }
         let redirect = error.redirect_node().map(|(node, _)| node.to_owned());
         let asked = error.code() == Some("ASK");
-        let later = errors::is_worth_a_moment(&error);
+        let try_later = errors::is_worth_a_moment(&error);
         let error = told;
         match redirect {
             Some(node) => Self::Elsewhere { node, asked, error },
-            None if later => Self::DeferredReply(error),
+            None if try_later => Self::TryLater(error),
             None => Self::Other(error),
         }
     }
@@ -229,7 +229,7 @@ impl Connection {
         }
     }
 
-    /// Takes note of a call without an answer. After some of them another connection is opened in the background, and
+    /// Records a call without an answer. After some of them another connection is opened in the background, and
     /// takes the place of this one. If it does not open, the server is as silent as the connection, and nothing
     /// changes.
     fn unanswered(&self, generation: u64, sent: Instant) {

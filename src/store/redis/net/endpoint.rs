@@ -52,7 +52,7 @@ impl Endpoint {
         match self {
             Self::Fixed(_) => false,
             Self::Master(sentinels) => {
-                sentinels.look();
+                sentinels.check();
                 sentinels.known().as_ref() != from
             }
         }

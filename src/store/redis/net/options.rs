@@ -16,7 +16,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const MOST_REPLICAS: u32 = 100;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Options of a [`RedisStore`](super::RedisStore).
+/// Options of a [`RedisStore`](crate::RedisStore).
 ///
 /// # Default
 /// Prefix `leasehold`, 1 s to connect, 500 ms for an answer, fences kept for 1 h.
@@ -28,7 +28,7 @@ pub struct RedisOptions {
     /// The layout of locks. All who share locks must use the same one. Default: [`Layout::Full`].
     pub layout: Layout,
     /// The number of replicas that must confirm a grant or a renewal before it counts, 0 to 100; see
-    /// [`Durability`](crate::store::Durability). They have half of [`response_timeout`](Self::response_timeout) for it.
+    /// [`Durability`](crate::Durability). They have half of [`response_timeout`](Self::response_timeout) for it.
     /// Default: 0, which asks none.
     pub replicas_ack: u32,
     /// The certificates of a `rediss://` connection. Default: the public authorities, and no client certificate.
@@ -57,7 +57,7 @@ pub enum Layout {
     /// alone, which is what these libraries write. The value is the token as 32 hex digits.
     ///
     /// It has only exclusive locks without owner and lock delay; all else is
-    /// [`Unsupported`](crate::store::StoreError::Unsupported). There are no fences, no metadata, and no queue: a waiter
+    /// [`Unsupported`](crate::StoreError::Unsupported). There are no fences, no metadata, and no queue: a waiter
     /// attempts again and again. With an empty prefix a list is a list of all strings of the database.
     Plain,
 }

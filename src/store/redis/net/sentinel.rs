@@ -37,7 +37,7 @@ pub(crate) struct Sentinels {
     within: Duration,
     /// The master of the latest epoch that was told, for as long as the store is there.
     known: watch::Sender<Option<Term>>,
-    looked: Mutex<Option<Instant>>,
+    checked: Mutex<Option<Instant>>,
 }
 
 impl Sentinels {
@@ -47,8 +47,8 @@ impl Sentinels {
         nodes: Nodes,
         connect_timeout: Duration,
     ) -> Self {
-        let (known, looked) = (watch::Sender::default(), Mutex::default());
-        Self { sentinels, service, nodes, within: connect_timeout / 2, known, looked }
+        let (known, checked) = (watch::Sender::default(), Mutex::default());
+        Self { sentinels, service, nodes, within: connect_timeout / 2, known, checked }
     }
 
     pub(crate) fn client(&self, master: &Node) -> Result<Client, StoreError> {
@@ -68,11 +68,11 @@ impl Sentinels {
     }
 
     /// Asks the sentinels in the background, if the last time was long enough ago.
-    pub(crate) fn look(self: &Arc<Self>) {
+    pub(crate) fn check(self: &Arc<Self>) {
         let now = Instant::now();
-        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        if looked.is_none_or(|at| now >= at + PERIOD) {
-            *looked = Some(now);
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        if checked.is_none_or(|at| now >= at + PERIOD) {
+            *checked = Some(now);
             let sentinels = Arc::clone(self);
             // What it finds is kept; a failure changes nothing.
             tokio::spawn(async move { sentinels.ask().await.map(drop) });

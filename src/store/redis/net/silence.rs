@@ -23,7 +23,7 @@ pub(crate) struct Silence {
 }
 
 impl Silence {
-    /// Takes note of a call that was sent at `sent` and has no answer. Returns true if another connection is to be
+    /// Records a call that was sent at `sent` and has no answer. Returns true if another connection is to be
     /// tried now.
     ///
     /// Only one of several calls that wait for their answers at the same time counts: one stall is one silence.
@@ -41,7 +41,7 @@ impl Silence {
         true
     }
 
-    /// Takes note of an answer, whatever it says.
+    /// Records an answer, whatever it says.
     pub(crate) fn answered(&mut self) {
         *self = Self::default();
     }

@@ -38,7 +38,7 @@ pub(crate) struct Listener {
     channel: String,
     connect_timeout: Duration,
     response_timeout: Duration,
-    line: Option<Line>,
+    subscription: Option<Subscription>,
     /// The pause before the subscription is opened.
     pause: Duration,
     /// The kind of error that was told last as the reason why it is disconnected.
@@ -46,7 +46,7 @@ pub(crate) struct Listener {
 }
 
 /// An open subscription.
-struct Line {
+struct Subscription {
     sink: PubSubSink,
     messages: PubSubStream,
     next_heartbeat: Instant,
@@ -62,7 +62,7 @@ impl Listener {
         response_timeout: Duration,
     ) -> Self {
         let pause = Duration::ZERO;
-        Self { endpoint, channel, connect_timeout, response_timeout, line: None, pause, told: None }
+        Self { endpoint, channel, connect_timeout, response_timeout, subscription: None, pause, told: None }
     }
 
     /// Returns the notifications from now on, without an end. All work is done while the stream is polled, and ends
@@ -73,18 +73,18 @@ impl Listener {
 
     async fn next(&mut self) -> Notification {
         loop {
-            if let Some(line) = &mut self.line {
+            if let Some(subscription) = &mut self.subscription {
                 let within = self.connect_timeout + self.response_timeout;
-                if let Some(announced) = line.next(&self.endpoint, within).await {
-                    return announced;
+                if let Some(notification) = subscription.next(&self.endpoint, within).await {
+                    return notification;
                 }
-                self.line = None;
+                self.subscription = None;
                 self.pause = FIRST_PAUSE;
             }
             sleep(self.pause).await;
             match self.open().await {
-                Ok(line) => {
-                    self.line = Some(line);
+                Ok(subscription) => {
+                    self.subscription = Some(subscription);
                     self.told = None;
                     return Notification::Subscribed;
                 }
@@ -102,9 +102,9 @@ impl Listener {
         }
     }
 
-    async fn open(&self) -> Result<Line, StoreError> {
+    async fn open(&self) -> Result<Subscription, StoreError> {
         let within = self.connect_timeout + self.response_timeout;
-        match timeout(within, Line::find_and_open(&self.endpoint, &self.channel)).await {
+        match timeout(within, Subscription::find_and_open(&self.endpoint, &self.channel)).await {
             Ok(opened) => opened,
             Err(_) => {
                 let reason = format!("{:?}: no subscription within {}", self.endpoint, rough(within));
@@ -114,7 +114,7 @@ impl Listener {
     }
 }
 
-impl Line {
+impl Subscription {
     async fn find_and_open(endpoint: &Endpoint, channel: &str) -> Result<Self, StoreError> {
         let Found { client, master } = endpoint.find().await?;
         let info = client.get_connection_info();
@@ -134,8 +134,8 @@ impl Line {
         loop {
             tokio::select! {
                 message = self.messages.next() => {
-                    if let Some(announced) = announced(&message?) {
-                        return Some(announced);
+                    if let Some(notification) = notification(&message?) {
+                        return Some(notification);
                     }
                 }
                 () = endpoint.moved(self.master.as_ref()) => return None,
@@ -143,14 +143,14 @@ impl Line {
                     if endpoint.has_moved(self.master.as_ref()) {
                         return None;
                     }
-                    self.beat(within).await?;
+                    self.ping(within).await?;
                 }
             }
         }
     }
 
     /// Asks the server whether it is still there. A refusal is an answer as well.
-    async fn beat(&mut self, within: Duration) -> Option<()> {
+    async fn ping(&mut self, within: Duration) -> Option<()> {
         let answer = timeout(within, self.sink.ping::<Value>()).await.ok()?;
         self.next_heartbeat = Instant::now() + HEARTBEAT;
         let gone = answer.is_err_and(|error| errors::wants_new_connection(&error));
@@ -159,7 +159,7 @@ impl Line {
 }
 
 /// Decodes a notification; `None` for a message that this library does not send.
-fn announced(message: &Msg) -> Option<Notification> {
+fn notification(message: &Msg) -> Option<Notification> {
     let payload: String = message.get_payload().ok()?;
     let (told, token): (fn(Token) -> Notification, &str) = match payload.split_at_checked(1)? {
         ("?", token) => (Notification::Next, token),

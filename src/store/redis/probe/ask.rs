@@ -11,18 +11,18 @@ use crate::store::{
         net::options::RedisOptions,
         probe::{
             Answer, Reading, ServerInfo, Table,
-            exchange::{Line, lines, next, read},
+            exchange::{Exchange, lines, next, read},
             rights,
         },
         wire::{keys, lessons},
     },
 };
 
-/// Settings that `INFO` does not tell.
+/// The settings that `INFO` does not report.
 const SETTINGS: [&str; 5] =
     ["appendfsync", "save", "stop-writes-on-bgsave-error", "min-replicas-to-write", "cluster-node-timeout"];
-/// The number of looks at a clock. The first one pays for much that has nothing to do with the network.
-const LOOKS: usize = 3;
+/// The number of readings of a clock. The first one pays for much that has nothing to do with the network.
+const READINGS: usize = 3;
 
 /// The settings for asking servers.
 #[derive(Clone, Copy)]
@@ -36,30 +36,30 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    pub(super) async fn line(&self, client: &Client) -> Result<Line, StoreError> {
-        Line::open(client, self.options.connect_timeout, self.options.response_timeout).await
+    pub(super) async fn open(&self, client: &Client) -> Result<Exchange, StoreError> {
+        Exchange::open(client, self.options.connect_timeout, self.options.response_timeout).await
     }
 
     pub(super) async fn ask(&self, client: &Client) -> Result<ServerInfo, StoreError> {
-        let mut line = self.line(client).await?;
-        let (round_trip, clock) = self.clock(&mut line).await?;
-        let mut answers = line.send(self.questions()).await?.into_iter();
+        let mut exchange = self.open(client).await?;
+        let (round_trip, clock) = self.clock(&mut exchange).await?;
+        let mut answers = exchange.send(self.questions()).await?.into_iter();
         let info = lines(next(&mut answers));
         let cluster = if self.cluster { lines(next(&mut answers)) } else { Ok(Table::new()) };
         let written = if self.cluster { Ok(None) } else { read::<Option<String>>(next(&mut answers)) };
         let recovered = written.map(|written| lessons::recovered(&written?));
         let config = settings(answers);
-        let lacks = rights::lacks(self, &mut line).await?;
+        let lacks = rights::lacks(self, &mut exchange).await?;
         Ok(ServerInfo { round_trip, clock, info, config, cluster, recovered, lacks })
     }
 
-    /// Looks at the clock several times. Returns the time of the shortest look, and its answer.
-    async fn clock(&self, line: &mut Line) -> Result<(Duration, Answer<Reading>), StoreError> {
+    /// Reads the clock several times. Returns the duration of the shortest reading, and its answer.
+    async fn clock(&self, exchange: &mut Exchange) -> Result<(Duration, Answer<Reading>), StoreError> {
         let mut best: Option<(Duration, Answer<Reading>)> = None;
-        for _ in 0..LOOKS {
+        for _ in 0..READINGS {
             let (sent, mut time) = (Instant::now(), redis::pipe());
             time.cmd("TIME");
-            let answer = next(&mut line.send(time).await?.into_iter());
+            let answer = next(&mut exchange.send(time).await?.into_iter());
             let took = sent.elapsed();
             if best.as_ref().is_none_or(|(shortest, _)| took < *shortest) {
                 let at = sent.duration_since(self.began) + took / 2;

@@ -22,7 +22,7 @@ use crate::store::{
     },
 };
 
-/// Slots, the master that serves them, and its replicas.
+/// A range of slots, the master that serves them, and its replicas.
 struct Told {
     first: u16,
     last: u16,
@@ -41,7 +41,7 @@ pub(super) async fn run(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) -> 
             Err(error) => failed.push((seed, error)),
         }
     }
-    let (mut named, ranges) = ticketed(best.as_deref().unwrap_or_default());
+    let (mut named, ranges) = indexed(best.as_deref().unwrap_or_default());
     let ranges = match (best, failed.first()) {
         (None, Some((_, error))) => Err(error.clone()),
         _ => Ok(ranges),
@@ -69,7 +69,7 @@ fn slots(told: &[Told]) -> u32 {
 }
 
 /// Returns all nodes, each with true if it is a replica, and the slots of the masters by their index among the nodes.
-fn ticketed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
+fn indexed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
     let (mut named, mut ranges) = (Vec::<(Node, bool)>::new(), Vec::new());
     for Told { first, last, nodes } in told {
         let places = nodes.iter().enumerate().map(|(number, (_, node))| {
@@ -87,10 +87,10 @@ fn ticketed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
 }
 
 async fn tell(asking: Asking<'_>, seed: &Node, nodes: &Nodes) -> Result<Vec<Told>, StoreError> {
-    let mut line = asking.line(&nodes.client(seed).map_err(errors::before_sending)?).await?;
+    let mut exchange = asking.open(&nodes.client(seed).map_err(errors::before_sending)?).await?;
     let mut question = redis::pipe();
     question.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("NODES");
-    let mut answers = line.send(question).await?.into_iter();
+    let mut answers = exchange.send(question).await?.into_iter();
     let slots: Value = needed(next(&mut answers))?;
     // A user who may not ask does without them.
     let nodes: String = read(next(&mut answers)).unwrap_or_default();
@@ -133,14 +133,14 @@ impl<'a> Replica<'a> {
     /// Reads a line; `None` for masters and dead nodes.
     fn read(line: &'a str, asked: &Node) -> Option<Self> {
         let mut words = line.split(' ');
-        let (id, ticket, flags, master) = (words.next()?, words.next()?, words.next()?, words.next()?);
+        let (id, location, flags, master) = (words.next()?, words.next()?, words.next()?, words.next()?);
         let mut flags = flags.split(',');
         let lives = flags.clone().all(|flag| !["fail", "noaddr", "handshake"].contains(&flag));
         if !lives || !flags.any(|flag| flag == "slave") {
             return None;
         }
         // host:port@bus,name
-        let (address, behind) = ticket.split_once('@').unwrap_or((ticket, ""));
+        let (address, behind) = location.split_once('@').unwrap_or((location, ""));
         let named = behind.split(',').nth(1).filter(|name| !name.is_empty());
         let port = address.rsplit_once(':')?.1.parse().ok()?;
         let name = named.map(|name| Node::new(name.to_owned(), port));

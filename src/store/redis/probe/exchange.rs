@@ -18,13 +18,13 @@ use crate::{
     },
 };
 
-/// A connection that is used for questions alone.
-pub(super) struct Line {
+/// An exchange with one server, on a connection that is used for questions alone.
+pub(super) struct Exchange {
     connection: MultiplexedConnection,
     within: Duration,
 }
 
-impl Line {
+impl Exchange {
     pub(super) async fn open(
         client: &Client,
         connect_within: Duration,

@@ -12,7 +12,7 @@ use crate::{
         StoreError,
         redis::{
             net::options::Layout,
-            probe::{Lack, Purpose, ask::Asking, exchange::Line},
+            probe::{Lack, Purpose, ask::Asking, exchange::Exchange},
         },
     },
 };
@@ -67,7 +67,7 @@ const SLOTS: Try = (Locks, "CLUSTER SLOTS");
 const ASKING: Try = (Locks, "ASKING");
 
 /// Tries everything that is needed, under a name that nobody uses.
-pub(super) async fn lacks(asking: &Asking<'_>, line: &mut Line) -> Result<Vec<Lack>, StoreError> {
+pub(super) async fn lacks(asking: &Asking<'_>, exchange: &mut Exchange) -> Result<Vec<Lack>, StoreError> {
     let full = asking.options.layout == Layout::Full;
     let wanted: [(bool, &[Try]); 6] = [
         (true, BOTH),
@@ -79,7 +79,7 @@ pub(super) async fn lacks(asking: &Asking<'_>, line: &mut Line) -> Result<Vec<La
     ];
     let tries = wanted.into_iter().filter(|(is_wanted, _)| *is_wanted).flat_map(|(_, tries)| tries);
     let mut trying = Trying::new(asking);
-    trying.each(line, tries.copied()).await?;
+    trying.each(exchange, tries.copied()).await?;
     Ok(trying.lacks)
 }
 
@@ -108,7 +108,11 @@ impl Trying {
         }
     }
 
-    async fn each(&mut self, line: &mut Line, tries: impl Iterator<Item = Try>) -> Result<(), StoreError> {
+    async fn each(
+        &mut self,
+        exchange: &mut Exchange,
+        tries: impl Iterator<Item = Try>,
+    ) -> Result<(), StoreError> {
         let tries: Vec<Try> = tries.collect();
         let mut pipeline = redis::pipe();
         for (_, command) in &tries {
@@ -123,7 +127,7 @@ impl Trying {
                 });
             }
         }
-        let answers = line.send(pipeline).await?;
+        let answers = exchange.send(pipeline).await?;
         for ((purpose, command), answer) in tries.into_iter().zip(answers) {
             if let Some(lack) = self.lack(purpose, command, &answer).filter(|it| !self.lacks.contains(it)) {
                 self.lacks.push(lack);

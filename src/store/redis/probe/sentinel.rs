@@ -48,20 +48,20 @@ pub(super) async fn run(
         Server { address: node.to_string(), is_replica, info }
     }));
     let servers = servers.await;
-    let seen = sentinels.iter().zip(told).map(|(sentinel, told)| SentinelSnapshot {
+    let snapshots = sentinels.iter().zip(told).map(|(sentinel, told)| SentinelSnapshot {
         address: sentinel.get_connection_info().addr().to_string(),
         said: told.map(|told| told.map(|told| told.opinion)),
     });
-    Snapshot { servers, directory: Directory::Sentinels(seen.collect()) }
+    Snapshot { servers, directory: Directory::Sentinels(snapshots.collect()) }
 }
 
 async fn tell(asking: Asking<'_>, sentinel: &Client, service: &str) -> Result<Option<Told>, StoreError> {
-    let mut line = asking.line(sentinel).await?;
+    let mut exchange = asking.open(sentinel).await?;
     let mut questions = redis::pipe();
     for question in ["GET-MASTER-ADDR-BY-NAME", "MASTER", "REPLICAS", "CKQUORUM"] {
         questions.cmd("SENTINEL").arg(question).arg(service);
     }
-    let mut answers = line.send(questions).await?.into_iter();
+    let mut answers = exchange.send(questions).await?.into_iter();
     let master = needed::<Option<(String, u16)>>(next(&mut answers))?;
     let Some((host, port)) = master else { return Ok(None) };
     let master = Node::new(host, port);

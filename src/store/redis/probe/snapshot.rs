@@ -45,16 +45,16 @@ pub(crate) struct ServerInfo {
     pub(crate) config: Answer<Table>,
     /// `CLUSTER INFO` of a node of a cluster, else nothing.
     pub(crate) cluster: Answer<Table>,
-    /// The record of its recovery as a node of a quorum, if it has written one down.
+    /// The record of its recovery as a node of a quorum, if it has one.
     pub(crate) recovered: Answer<Option<Recovered>>,
     /// The rights that the user needs and does not have.
     pub(crate) lacks: Vec<Lack>,
 }
 
-/// One look at the clock of a server.
+/// One reading of the clock of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// The time of the look, counted from the beginning of the probe: the middle of the round trip.
+    /// The time of the reading, counted from the beginning of the probe: the middle of the round trip.
     pub(crate) at: Duration,
     /// The time that it showed, since 1970.
     pub(crate) shown: Duration,

@@ -196,7 +196,7 @@ impl Encoder {
         call
     }
 
-    /// Begins a call with the keys of its resources. A call that needs all of their keys at one place (`whole`) ends
+    /// Begins a call with the keys of its resources. A call that needs all of their keys on one server (`whole`) ends
     /// its keys with that of the fence counter, which says so. In the plain layout a resource is a single key.
     fn call<'a>(&self, script: &'static Script, resources: impl Resources<'a>, whole: bool) -> ScriptCall {
         let whole = whole && !self.is_plain();

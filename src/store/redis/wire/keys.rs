@@ -1,4 +1,4 @@
-//! The names of the keys in which a resource is kept, and of the channels on which hand-overs are announced.
+//! The names of the keys in which a resource is kept, and of the channels of hand-over notifications.
 
 use crate::{
     core::ResourceName,

@@ -1,4 +1,4 @@
-//! The recovery that a server tells of, read from the answers of its scripts.
+//! The decoding of a server's report on its recovery.
 
 use redis::Value;
 
@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// Decodes the answer to a call that named a first fence: the usual, the server's time in µs, and what it has written down.
+/// Decodes the answer to a call that named a first fence: the usual, the server's time in µs, and its record of recovery.
 pub(crate) fn with_clock(answer: Value) -> Result<(Value, Fence, Option<Recovered>), StoreError> {
     let Value::Array(mut values) = answer else {
         return Err(senseless("not a list"));
@@ -22,7 +22,7 @@ pub(crate) fn with_clock(answer: Value) -> Result<(Value, Fence, Option<Recovere
     Ok((Value::Array(values), Fence::new(micros), recovered(&written)))
 }
 
-/// Decodes what a server has written down of its recovery: nothing, unless it is ours.
+/// Decodes the record that a server keeps of its recovery; `None` if it is not ours.
 pub(crate) fn recovered(written: &str) -> Option<Recovered> {
     let mut words = written.split(' ');
     let (incarnation, durable, fence) = (words.next()?, words.next()?, words.next()?.parse().ok()?);

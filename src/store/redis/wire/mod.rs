@@ -1,4 +1,5 @@
-//! The wire format: keys, the arguments of each script, the scripts, and their answers. `docs/wire-format.md` shows all of it.
+//! The wire format: keys, the arguments of each script, the scripts, and their answers. `docs/wire-format.md` shows all of
+//! it.
 
 pub(crate) mod batch;
 pub(crate) mod decode;

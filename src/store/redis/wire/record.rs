@@ -112,7 +112,7 @@ pub(crate) fn positive_millis(ttl: Duration) -> u64 {
     millis(ttl).max(1)
 }
 
-/// A cache of the metadata that was written last: that of one manager is usually the same.
+/// A cache of the metadata that was encoded last: that of one manager is usually the same.
 #[derive(Default)]
 pub(crate) struct MetadataCache<'a> {
     metadata: Option<&'a Arc<Metadata>>,
@@ -121,7 +121,7 @@ pub(crate) struct MetadataCache<'a> {
 
 impl<'a> MetadataCache<'a> {
     pub(crate) fn text_of(&mut self, metadata: &'a Arc<Metadata>) -> &str {
-        if !self.metadata.is_some_and(|written| Arc::ptr_eq(written, metadata)) {
+        if !self.metadata.is_some_and(|cached| Arc::ptr_eq(cached, metadata)) {
             self.metadata = Some(metadata);
             self.text = self::metadata(metadata);
         }

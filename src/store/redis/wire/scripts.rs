@@ -55,7 +55,7 @@ fn whole(verb: &str) -> String {
         ("-- include plain/holder.lua\n", include_str!("lua/plain/holder.lua")),
         ("-- include batch.lua\n", include_str!("lua/batch.lua")),
     ];
-    let text = parts.iter().fold(verb.to_owned(), |text, (ticket, part)| text.replace(ticket, part));
+    let text = parts.iter().fold(verb.to_owned(), |text, (include, part)| text.replace(include, part));
     let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("--"));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
     let text = text.replace("redis.call(", "call(").replace("redis.pcall(", "try(");

@@ -124,7 +124,7 @@ impl Cluster {
                     self.read_map_until(give_up, version, node.as_ref()).await;
                     error
                 }
-                Err(Failure::DeferredReply(error)) => {
+                Err(Failure::TryLater(error)) => {
                     self.read_map_meanwhile(version, node);
                     error
                 }

@@ -33,17 +33,17 @@ const COPIES_WITHIN: Duration = Duration::from_secs(2);
 /// The interval at which the map is read again while nobody else does so.
 const PERIOD: Duration = Duration::from_secs(5);
 
-type Lines = SelectAll<BoxStream<'static, (Node, Notification)>>;
+type Subscriptions = SelectAll<BoxStream<'static, (Node, Notification)>>;
 
 /// A subscriber to one channel on all masters, for as long as its stream is there.
 struct Inbox {
     cluster: Cluster,
     channel: String,
     map: watch::Receiver<Map>,
-    lines: Lines,
+    subscriptions: Subscriptions,
     /// For each master, true if its subscription is open; `None` while that is not known.
     open: BTreeMap<Node, Option<bool>>,
-    heard: Heard,
+    received: Received,
     /// True if the last state that was told is disconnected.
     disconnected: bool,
     next_check: Instant,
@@ -51,7 +51,7 @@ struct Inbox {
 
 enum Event {
     Map,
-    Announced(Node, Notification),
+    Notified(Node, Notification),
 }
 
 impl Cluster {
@@ -65,9 +65,9 @@ impl Cluster {
             cluster: self.clone(),
             channel,
             map,
-            lines: SelectAll::new(),
+            subscriptions: SelectAll::new(),
             open: BTreeMap::new(),
-            heard: Heard::default(),
+            received: Received::default(),
             disconnected: false,
             next_check: Instant::now(),
         };
@@ -83,13 +83,13 @@ impl Inbox {
                     self.follow();
                     None
                 }
-                Event::Announced(node, announced) => self.hear(node, announced),
+                Event::Notified(node, notification) => self.receive(node, notification),
             };
             if let Some(told) = told {
                 return told;
             }
             if self.open.is_empty()
-                && let Some(error) = self.look().await
+                && let Some(error) = self.read_first_map().await
             {
                 return error;
             }
@@ -97,11 +97,11 @@ impl Inbox {
     }
 
     async fn event(&mut self) -> Event {
-        let Self { cluster, map, lines, next_check, .. } = self;
+        let Self { cluster, map, subscriptions, next_check, .. } = self;
         tokio::select! {
             // It fails only if the sender is gone, which the cluster owns.
             _ = map.changed() => Event::Map,
-            Some((node, announced)) = lines.next() => Event::Announced(node, announced),
+            Some((node, notification)) = subscriptions.next() => Event::Notified(node, notification),
             () = tokio::time::sleep_until(*next_check) => {
                 *next_check = Instant::now() + PERIOD;
                 cluster.read_map_meanwhile(map.borrow().version, None);
@@ -111,7 +111,7 @@ impl Inbox {
     }
 
     /// Reads the map for the first time. If that fails, it returns the error as a notification, once.
-    async fn look(&mut self) -> Option<Notification> {
+    async fn read_first_map(&mut self) -> Option<Notification> {
         const PAUSE: Duration = Duration::from_millis(200);
         let version = self.map.borrow().version;
         let error: StoreError = self.cluster.read_map(version, None).await?;
@@ -142,18 +142,19 @@ impl Inbox {
                     // It fails only if the sender is gone, which the cluster owns.
                     let _ = map.wait_for(|map| !map.masters().contains(&this)).await;
                 };
-                let line = listener.notifications().map(move |announced| (who.clone(), announced));
-                self.lines.push(line.take_until(no_master.boxed()).boxed());
+                let subscription =
+                    listener.notifications().map(move |notification| (who.clone(), notification));
+                self.subscriptions.push(subscription.take_until(no_master.boxed()).boxed());
                 self.open.insert(node, None);
             }
         }
     }
 
-    fn hear(&mut self, node: Node, announced: Notification) -> Option<Notification> {
-        let opened = match announced {
+    fn receive(&mut self, node: Node, notification: Notification) -> Option<Notification> {
+        let opened = match notification {
             Notification::HandedOver(token) | Notification::Next(token) | Notification::GoOn(token) => {
-                let first = self.heard.is_first((token, discriminant(&announced)), &node);
-                return first.then_some(announced);
+                let first = self.received.is_first((token, discriminant(&notification)), &node);
+                return first.then_some(notification);
             }
             Notification::Subscribed => true,
             Notification::Disconnected(_) => false,
@@ -170,7 +171,7 @@ impl Inbox {
         let subscribed = self.open.values().any(|open| *open == Some(true));
         let told =
             if opened || (subscribed && self.disconnected) { Some(Notification::Subscribed) } else { None };
-        let told = if subscribed { told } else { (!self.disconnected).then_some(announced) };
+        let told = if subscribed { told } else { (!self.disconnected).then_some(notification) };
         self.disconnected = !subscribed;
         told
     }
@@ -180,17 +181,17 @@ type Message = (Token, std::mem::Discriminant<Notification>);
 
 /// The messages of a moment ago, and the node that sent each of them first: those of the other nodes are copies.
 #[derive(Default)]
-struct Heard {
+struct Received {
     first: BTreeMap<Token, Vec<(Message, Node, Instant)>>,
-    forget: Option<Instant>,
+    next_cleanup: Option<Instant>,
 }
 
-impl Heard {
+impl Received {
     fn is_first(&mut self, message: Message, node: &Node) -> bool {
         let now = Instant::now();
-        self.forget_old(now);
-        let heard = self.first.entry(message.0).or_default();
-        match heard.iter_mut().find(|(known, ..)| *known == message) {
+        self.remove_old(now);
+        let received = self.first.entry(message.0).or_default();
+        match received.iter_mut().find(|(known, ..)| *known == message) {
             Some((_, first, at)) if now < *at + COPIES_WITHIN => {
                 // A repeat from the same node is a new message, and no copy.
                 first == node
@@ -200,16 +201,16 @@ impl Heard {
                 true
             }
             None => {
-                heard.push((message, node.clone(), now));
+                received.push((message, node.clone(), now));
                 true
             }
         }
     }
 
-    fn forget_old(&mut self, now: Instant) {
-        if self.forget.is_none_or(|at| now >= at) {
-            self.first.retain(|_, heard| heard.iter().any(|(.., at)| now < *at + COPIES_WITHIN));
-            self.forget = Some(now + COPIES_WITHIN);
+    fn remove_old(&mut self, now: Instant) {
+        if self.next_cleanup.is_none_or(|at| now >= at) {
+            self.first.retain(|_, received| received.iter().any(|(.., at)| now < *at + COPIES_WITHIN));
+            self.next_cleanup = Some(now + COPIES_WITHIN);
         }
     }
 }

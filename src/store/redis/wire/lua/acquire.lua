@@ -13,7 +13,7 @@ local size, answers, put_off = 4, { ARGV[1] }, {}
 if #ARGV > 2 + size * (#KEYS - 1) then
   -- Never far from the time: a fence ahead of the time goes back if the counter is lost, or ends.
   local ahead = ARGV[#ARGV] == '0' and 1000000 or math.min(1000000, 500 * ARGV[#ARGV])
-  pace = math.min(ARGV[#ARGV - 1], micros() + ahead) - 1
+  fence_base = math.min(ARGV[#ARGV - 1], micros() + ahead) - 1
   answers[#KEYS + 1] = micros()
   local written = redis.pcall('GET', KEYS[#KEYS] .. 'recovered')
   answers[#KEYS + 2] = type(written) == 'string' and written or ''
@@ -40,7 +40,7 @@ for i = 1, #KEYS - 1 do
   local start = ARGV[first]
   if #start == 33 and not put_off[main] then
     if is_free(main) then
-      local fence = last and not pace and last + 1 or next_fence(i)
+      local fence = last and not fence_base and last + 1 or next_fence(i)
       if fence and (fence <= kept or pcall(keep_fence, fence)) then
         last, taken[main] = fence, true
         -- The fences of a batch differ only in their low digits, and long numbers are slow to write.

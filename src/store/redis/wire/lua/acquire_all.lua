@@ -29,7 +29,7 @@ local function serve(i)
   return attempt(request)
 end
 
-local function take_back(i)
+local function undo_grant(i)
   local request = request_number(i)
   local state = settled(redis.call('GET', main), now, request.token)
   local waiting = anybody_waits(now)
@@ -46,7 +46,7 @@ for i = 1, #KEYS - 1 do
   end
   if answer[1] ~= 'granted' then
     for before = i - 1, 1, -1 do
-      if not held_before[before] and not pcall(take_back, before) then
+      if not held_before[before] and not pcall(undo_grant, before) then
         -- Not in the words of the server: it is no longer certain that nothing was granted.
         answer = { 'error', 'what was granted could not be taken back' }
       end

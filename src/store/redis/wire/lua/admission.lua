@@ -4,11 +4,11 @@
 -- request: token, mode, reentrant, permits, capacity, owner, record (without its fence), ttl, delay (the lock delay that
 --          counts from the start), mark (of the string form)
 
--- Checks a request against the holders; the queue is not looked at.
+-- Checks a request against the holders; the queue is not checked.
 --   fits              passes: it fits, and waiters do not matter
 --   in_the_way        a holder is, and has to be waited for
 --   deadlock, mismatch: waiting would not help; with mode, permits and capacity of what is held
-local function judge(request, state)
+local function check(request, state)
   local mode, kind, number = request.mode, state.kind, state.number
   if not kind then
     return 'fits'

@@ -62,21 +62,21 @@ end
 
 -- Gives up a queue ticket, in favour of the waiters behind it.
 local function give_up(request, state)
-  if leave(request.token) then
+  if remove_waiter(request.token) then
     hand_over(state, now)
   end
 end
 
--- Takes note in the holder that somebody waits from now on.
-local function leave_a_mark(state)
+-- Marks in the holder that somebody waits from now on.
+local function mark_waiting(state)
   if state.holder and state.holder.mark == '-' and not state.holder.closed then
-    -- Its release has to look at the queue from now on.
+    -- Its release has to check the queue from now on.
     redis.call('SETRANGE', main, 32, '+')
   end
 end
 
 -- Puts the token at the end of the queue.
-local function stand(request, state)
+local function enqueue(request, state)
   local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0
   local arrival = string.format('%.0f', math.max(last + 1, micros()))
   redis.call('ZADD', queue, arrival, request.token)
@@ -85,7 +85,7 @@ local function stand(request, state)
     arrival, '0', request.inbox, request.window, request.ticket_ttl, request.capacity, reentrant, request.record,
   }
   redis.call('HSET', waiters, request.token, table.concat(waits, ' '))
-  leave_a_mark(state)
+  mark_waiting(state)
 end
 
 -- Puts a token that was set aside back to where it was, because it asks.
@@ -96,7 +96,7 @@ local function come_back(token, state)
   local waiter = redis.call('HGET', waiters, token)
   if not waiter then
     -- Something else than a lock took it away: it queues anew.
-    leave(token)
+    remove_waiter(token)
     return
   end
   -- First a write that takes no memory: see extend.
@@ -105,7 +105,7 @@ local function come_back(token, state)
   redis.call('HSET', waiters, token, arrival .. ' 1 ' .. rest)
   redis.call('ZADD', queue, arrival, token)
   redis.call('PEXPIREAT', queue, redis.call('ZREVRANGE', tickets, 0, 0, 'WITHSCORES')[2])
-  leave_a_mark(state)
+  mark_waiting(state)
 end
 
 -- Counts the lifetime of a ticket anew.
@@ -126,7 +126,7 @@ local function wait(request, state, waiting)
     return { 'full', waiting }
   else
     ahead = waiting
-    stand(request, state)
+    enqueue(request, state)
   end
   refresh(request)
   return kept_out({ 'queued', ahead }, request, state)
@@ -160,14 +160,14 @@ local function attempt(request)
   if holds(state, token) then
     local fence, owner = extend(state, token, request.ttl, now)
     if tickets_are_kept then
-      leave(token)
+      remove_waiter(token)
     end
     return granted(state, fence, owner)
   end
   if came_late(state, token) then
     return kept_out({ 'refused' }, request, state, true)
   end
-  local verdict, held_mode, held_permits, held_capacity = judge(request, state)
+  local verdict, held_mode, held_permits, held_capacity = check(request, state)
   if verdict == 'deadlock' or verdict == 'mismatch' then
     give_up(request, state)
     return { verdict, held_mode, held_permits, held_capacity }
@@ -179,7 +179,7 @@ local function attempt(request)
       return no_fence()
     end
     if waiting > 0 then
-      leave(token)
+      remove_waiter(token)
     end
     return take(request, state, fence)
   end

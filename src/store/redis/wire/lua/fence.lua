@@ -5,8 +5,8 @@
 --                    part of the keys of a resource may be there already, and all that is missing would look free
 -- the last of ARGV   the ms for which it is kept; 0: for ever, on the nodes of a quorum
 -- at                 the number of the request, if the script sets it
--- pace               the fence of request i is at least pace + i, if the script sets it
-local counter, last, kept, at, pace = KEYS[#KEYS] .. 'fence', nil, 0, nil, nil
+-- fence_base         the fence of request i is at least fence_base + i, if the script sets it
+local counter, last, kept, at, fence_base = KEYS[#KEYS] .. 'fence', nil, 0, nil, nil
 
 -- Returns the next fencing number; nil if the last one is no number that can grow.
 local function next_fence(i)
@@ -19,7 +19,7 @@ local function next_fence(i)
     end
     last = math.max(before, micros() - 1)
   end
-  return pace and math.max(last + 1, pace + (i or at)) or last + 1
+  return fence_base and math.max(last + 1, fence_base + (i or at)) or last + 1
 end
 
 -- Keeps a fence; to be called before the fence is given out. One write is enough for a batch: it keeps the numbers of the

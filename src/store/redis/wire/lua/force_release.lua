@@ -1,4 +1,4 @@
--- force_release: takes a resource away from all its holders, and gives it to the waiters.
+-- force_release: takes a resource away from all its holders, and hands it over to the waiters.
 --
 -- KEYS     [1] main key, [2] as in fence.lua
 -- ARGV     [2] as in fence.lua

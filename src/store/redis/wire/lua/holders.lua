@@ -1,7 +1,7 @@
 -- The holders of a resource and their keys. Every script has this text where it says `include holders.lua`, below time.lua.
 -- The most frequent work stands above that line, so that it does not pay for defining the functions.
 --
--- A caller names a resource by its main key alone. The other keys are that and a letter, so they share its hash tag, and a
+-- A call names a resource by its main key alone. The other keys are that and a letter, so they share its hash tag, and a
 -- batch of many resources stays short.
 --
 -- main             exists exactly while the resource is not free. One exclusive holder is a string, its token first:
@@ -122,7 +122,7 @@ local function end_hold(record)
 end
 
 -- Removes the record of a hold, and frees its permits.
-local function give_back(token, record)
+local function remove_record(token, record)
   local _, mode, permits = fields(record)
   if mode == 'p' then
     count('used', -permits)
@@ -146,7 +146,7 @@ local function end_member(member)
       end_hold(record)
     end
     if not held or delay == '0' then
-      give_back(token, record)
+      remove_record(token, record)
     end
   end
 end

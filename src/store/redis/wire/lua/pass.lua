@@ -1,4 +1,4 @@
--- pass: releases a hold, and gives its resource exclusively to another token, at one moment.
+-- pass: releases a hold, and hands its resource off exclusively to another token, at one moment.
 --
 -- KEYS     [1] main key, [2] as in fence.lua
 -- ARGV     [2]-[5] the acquisition, as in attempt.lua, [6] token that is released, [7] its owner or nothing, [8] '1' if
@@ -39,7 +39,7 @@ local function overtake(request)
   if not fence then
     return no_fence()
   end
-  leave(request.token)
+  remove_waiter(request.token)
   if redis.call('EXISTS', queue) == 1 then
     request.mark = '+'
   end

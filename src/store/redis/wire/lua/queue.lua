@@ -1,17 +1,17 @@
--- The queue of a resource: how waiters are kept and served. Every script that looks at the queue has this text where it
+-- The queue of a resource: how waiters are kept and served. Every script that uses the queue has this text where it
 -- says `include queue.lua`, below admission.lua.
 --
 -- main:q  queue    sorted set: a token, by the number of its arrival. A resource without it has no waiters
 -- main:w  waiters  hash: token -> <number of its arrival> <1 if it came back after it was set aside, else 0> <inbox>
 --                  <grant window ms> <ticket ttl ms> <capacity or nothing> <1 if re-entrant, else 0> <record without its
 --                  fence>; also '?' -> see the_roll
--- main:p  tickets   sorted set of queue tickets: a token, by the ms at which its ticket expires;
+-- main:p  tickets  sorted set of queue tickets: a token, by the ms at which its ticket expires;
 --                  '!' and a token, by the ms until which what it was handed over can be taken up
 -- All three end with the last ticket. A waiter that was handed over what it waits for, or that is taken for dead, is set
 -- aside: it is not in the queue, but its ticket is remembered, and if it asks it returns to where it was.
 
 -- Removes a token for good. Returns true if it was in the queue.
-local function leave(token)
+local function remove_waiter(token)
   if redis.call('ZREM', tickets, token, '!' .. token) == 0 then
     return false
   end
@@ -38,7 +38,7 @@ local function anybody_waits(now)
   for _, member in ipairs(over) do
     local token = string.match(member, '^!(.*)')
     if not token then
-      leave(member)
+      remove_waiter(member)
     else
       local gone = redis.call('ZSCORE', tickets, token)
       if gone and tonumber(gone) > now then
@@ -72,8 +72,8 @@ end
 
 -- Returns true if somebody is subscribed, as far as that can be known.
 local function publish(inbox, what)
-  local heard = redis.pcall('PUBLISH', inbox, what)
-  return type(heard) ~= 'number' or heard > 0
+  local reached = redis.pcall('PUBLISH', inbox, what)
+  return type(reached) ~= 'number' or reached > 0
 end
 
 local function inbox_of(token)
@@ -138,8 +138,8 @@ local function hand_over(state, now, asking)
   budget = math.max(5, budget)
   local before = dead_since .. ' ' .. dead_up_to
   dead_since, dead_up_to = tonumber(dead_since), tonumber(dead_up_to)
-  -- Mostly one head is looked at, sometimes hundreds are dead. The more are passed over in a row, the more are looked up at
-  -- once; those in `out` are removed from the queue together.
+  -- Mostly one head is checked, sometimes hundreds are dead. The more are passed over in a row, the more are read at once;
+  -- those in `out` are removed from the queue together.
   local page, at, size, passed_over, out = {}, 0, 0, 0, {}
   while true do
     -- Nobody is compatible with a single holder without an owner.
@@ -172,9 +172,9 @@ local function hand_over(state, now, asking)
       end
       budget = budget - 1 - length
       out[#out + 1] = head
-      leave(head)
+      remove_waiter(head)
     else
-      local verdict = judge(request, state)
+      local verdict = check(request, state)
       local fence = (verdict == 'fits' or verdict == 'passes') and fence_for(state)
       if not fence then
         break
@@ -189,13 +189,13 @@ local function hand_over(state, now, asking)
       else
         out[#out + 1] = head
       end
-      local heard = head == asking
+      local reached = head == asking
       local is_called = request.arrival <= dead_up_to and gone
-      if not heard and not (is_called and gone - request.ticket_ttl < dead_since) then
+      if not reached and not (is_called and gone - request.ticket_ttl < dead_since) then
         -- A user that may not publish hands over all the same: the waiter finds it at its next attempt.
-        heard = publish(request.inbox, head) or request.came_back
+        reached = publish(request.inbox, head) or request.came_back
       end
-      if not heard then
+      if not reached then
         budget, passed_over = budget - 1 - length, passed_over + 1
       else
         budget, passed_over = budget - 5 - length, 0
@@ -204,7 +204,7 @@ local function hand_over(state, now, asking)
           out = {}
         end
         if head == asking then
-          leave(head)
+          remove_waiter(head)
         else
           redis.call('ZADD', tickets, now + request.ttl, '!' .. head)
           to_others = true

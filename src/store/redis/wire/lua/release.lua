@@ -42,29 +42,29 @@ end
 -- include releasing.lua
 
 -- Returns the record without its owner, for a holder that holds no more but keeps the resource closed.
-local function disowned(record)
+local function without_owner(record)
   return (string.gsub(record, '^(%d+ %a %d+ !?%d+) %S* ', '%1  '))
 end
 
--- Ends a hold that keeps the resource closed for so many ms. Returns the state after it.
-local function close(state, token, record, closed_for, now)
+-- Ends a hold that keeps the resource closed for its cooldown (ms). Returns the state after it.
+local function close(state, token, record, cooldown, now)
   if state.holder then
     -- First a write that takes no memory: see extend.
-    redis.call('PEXPIRE', main, closed_for)
-    local closed = '~' .. token .. '-' .. disowned(record)
-    redis.call('SET', main, closed, 'PX', closed_for)
+    redis.call('PEXPIRE', main, cooldown)
+    local closed = '~' .. token .. '-' .. without_owner(record)
+    redis.call('SET', main, closed, 'PX', cooldown)
     return read(closed)
   end
   redis.call('ZREM', ends, token)
   end_hold(record)
-  redis.call('ZADD', ends, now + closed_for, '~' .. token)
-  redis.call('HSET', records, token, disowned(record))
+  redis.call('ZADD', ends, now + cooldown, '~' .. token)
+  redis.call('HSET', records, token, without_owner(record))
   expire_all()
   return state
 end
 
 local function serve(first)
-  local token, owner, closed_for = string.sub(ARGV[first], 1, 32), ARGV[first + 1], tonumber(ARGV[first + 2])
+  local token, owner, cooldown = string.sub(ARGV[first], 1, 32), ARGV[first + 1], tonumber(ARGV[first + 2])
   local now = millis(micros())
   local state = settled(redis.call('GET', main), now, token)
   if not state then
@@ -72,8 +72,8 @@ local function serve(first)
   end
   local waiting = anybody_waits(now)
   local answer
-  answer, state = release(state, token, owner, closed_for == 0 and open or function(held, _, record)
-    return close(held, token, record, closed_for, now)
+  answer, state = release(state, token, owner, cooldown == 0 and open or function(held, _, record)
+    return close(held, token, record, cooldown, now)
   end)
   if waiting then
     hand_over(state, now)

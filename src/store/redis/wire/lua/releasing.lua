@@ -11,7 +11,7 @@ local function open(state, token, record)
   end
   redis.call('ZREM', ends, token, '~' .. token)
   end_hold(record)
-  give_back(token, record)
+  remove_record(token, record)
   if redis.call('ZCARD', ends) == 0 then
     clear()
     return {}
@@ -23,7 +23,7 @@ end
 -- Ends a hold with `end_it`, or gives up a queue ticket. Returns the result, and the state after it; what has become free is
 -- not handed over yet.
 local function release(state, token, owner, end_it)
-  leave(token)
+  remove_waiter(token)
   if not holds(state, token) then
     return { 'not_held', holds_of(state, owner) }, state
   end

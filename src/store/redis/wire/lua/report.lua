@@ -2,8 +2,8 @@
 --
 -- KEYS     [1] as in fence.lua
 -- ARGV     [1] as in holders.lua
--- answers  the last fence that was given out, or a larger one · the server's time in µs · what teach.lua has written down,
---          or nothing
+-- answers  the last fence that was given out, or a larger one · the server's time in µs · what teach.lua has written
+--          down, or nothing
 --          corrupt reason
 
 -- include time.lua

@@ -18,8 +18,8 @@ if fence > tonumber(last) then
   redis.call('SET', counter, ARGV[2])
 end
 local before = redis.pcall('GET', written)
-local instance, taught = string.match(type(before) == 'string' and before or '', '^(%S+) [01] (%d+)$')
-if instance == ARGV[3] and tonumber(taught) > fence then
+local incarnation, taught = string.match(type(before) == 'string' and before or '', '^(%S+) [01] (%d+)$')
+if incarnation == ARGV[3] and tonumber(taught) > fence then
   fence = tonumber(taught)
 end
 redis.call('SET', written, ARGV[3] .. ' ' .. ARGV[4] .. ' ' .. string.format('%.0f', fence))

@@ -8,16 +8,16 @@ local size = 2
 -- include plain/holder.lua
 
 local function serve(first)
-  local token, closed_for = ARGV[first], ARGV[first + 1]
+  local token, cooldown = ARGV[first], ARGV[first + 1]
   if redis.call('GET', main) ~= token then
     return 0
   end
-  if closed_for == '0' then
+  if cooldown == '0' then
     return redis.call('DEL', main)
   end
   -- First a write that takes no memory: after it a full server lets a script go on.
-  redis.call('PEXPIRE', main, closed_for)
-  redis.call('SET', main, token .. '~', 'PX', closed_for)
+  redis.call('PEXPIRE', main, cooldown)
+  redis.call('SET', main, token .. '~', 'PX', cooldown)
   return 1
 end
 
