@@ -37,7 +37,7 @@ pub(crate) struct Renewing {
 }
 
 /// A hand-off of a lock to the next waiter, in flight.
-pub(crate) struct Passing {
+pub(crate) struct HandingOff {
     pub(crate) from: Hold,
     /// The attempt of the waiter to which the lock is handed off.
     pub(crate) attempt: Attempt,
@@ -52,20 +52,20 @@ pub(crate) struct Dispatch {
     pub(crate) attempts: Batcher<Attempt>,
     pub(crate) releases: Batcher<Releasing>,
     pub(crate) renewals: Batcher<Renewing>,
-    pub(crate) passes: Batcher<Passing>,
+    pub(crate) hand_offs: Batcher<HandingOff>,
 }
 
 impl Dispatch {
     /// Opens the batchers to this store. The outcomes of attempts are sent to this manager.
     pub(crate) fn open(store: &Arc<dyn Store>, outage: &Rc<Outage>, manager: Addr<LockManager>) -> Self {
         let end = End { store: Arc::clone(store), outage: Rc::clone(outage) };
-        let (attempting, releasing, renewing, passing) = (end.clone(), end.clone(), end.clone(), end);
-        let passed = manager.clone();
+        let (attempting, releasing, renewing, handing_off) = (end.clone(), end.clone(), end.clone(), end);
+        let successors = manager.clone();
         Self {
             attempts: Batcher::open(move |batch| attempt(attempting.clone(), manager.clone(), batch)),
             releases: Batcher::open(move |batch| release(releasing.clone(), batch)),
             renewals: Batcher::open(move |batch| renew(renewing.clone(), batch)),
-            passes: Batcher::open(move |batch| pass(passing.clone(), passed.clone(), batch)),
+            hand_offs: Batcher::open(move |batch| hand_off(handing_off.clone(), successors.clone(), batch)),
         }
     }
 
@@ -125,21 +125,21 @@ async fn renew_alike(end: &End, batch: Vec<Renewing>) {
 }
 
 /// Sends each hand-off by itself. A resource has at most one at a time, so there is nothing to gather.
-async fn pass(end: End, manager: Addr<LockManager>, batch: Vec<Passing>) {
-    let pass_one = async |passing: Passing| {
-        let Passing { from, mut attempt, overtake, then } = passing;
-        let answer = ask("pass", || end.store.pass(&from, &attempt.acquisition, overtake)).await;
-        let (released, acquired) = match end.outage.seen("pass", answer) {
-            Ok(passed) => {
-                attempt.overtook = overtake && passed.others_wait;
-                (Ok(passed.released), passed.acquired)
+async fn hand_off(end: End, manager: Addr<LockManager>, batch: Vec<HandingOff>) {
+    let one = async |handing_off: HandingOff| {
+        let HandingOff { from, mut attempt, overtake, then } = handing_off;
+        let answer = ask("hand_off", || end.store.hand_off(&from, &attempt.acquisition, overtake)).await;
+        let (released, acquired) = match end.outage.seen("hand_off", answer) {
+            Ok(handed_off) => {
+                attempt.overtook = overtake && handed_off.others_wait;
+                (Ok(handed_off.released), handed_off.acquired)
             }
             Err(error) => (Err(error.clone()), Err(error)),
         };
         manager.do_send(Attempted(vec![(attempt, acquired)]));
         hand(then, released);
     };
-    join_all(batch.into_iter().map(pass_one)).await;
+    join_all(batch.into_iter().map(one)).await;
 }
 
 /// Calls the continuation and catches its panic. Code of the application (its clock) may panic, which must not cost

@@ -9,7 +9,7 @@ use crate::{
     lease::{Release, ReleaseError, Released, shared::LeaseShared},
     manager::{
         LockManager,
-        dispatch::{Passing, Releasing},
+        dispatch::{HandingOff, Releasing},
         reclaim::Reclaimer,
         resend::Resend,
         waiting::{attempts::Attempt, hand_off::is_alone},
@@ -79,7 +79,7 @@ impl LockManager {
             reply.answer(answer);
         };
         if let Some((attempt, overtake)) = next {
-            self.dispatch.passes.push(Passing { from: hold, attempt, overtake, then: Box::new(then) });
+            self.dispatch.hand_offs.push(HandingOff { from: hold, attempt, overtake, then: Box::new(then) });
         } else {
             let resource = hold.resource.clone();
             self.dispatch.releases.push(Releasing { hold, cooldown, then: Box::new(then) });

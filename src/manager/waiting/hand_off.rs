@@ -2,7 +2,7 @@
 
 use crate::{
     core::{Event, Executed, Lack, Mode, Moment, ResourceName, Token},
-    manager::{LockManager, dispatch::Passing, waiting::attempts::Attempt},
+    manager::{LockManager, dispatch::HandingOff, waiting::attempts::Attempt},
     request::{AcquireError, validated::ValidRequest},
     store::{Acquisition, Hold, Holder, HolderState, Refusal, StoreError},
 };
@@ -98,7 +98,7 @@ impl LockManager {
                 actix_rt::spawn(reclaimer.reclaim(hold, opening, Executed::Certainly, end));
             }
         });
-        self.dispatch.passes.push(Passing { from, attempt, overtake, then });
+        self.dispatch.hand_offs.push(HandingOff { from, attempt, overtake, then });
     }
 
     /// Returns what keeps the members of a cohort from the resource, as far as is known.

@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 
 use super::*;
-use crate::store::{Notification, QueueTicket};
+use crate::store::{Notification, QueueTicket, StoreExt};
 
 const INBOX: Inbox = Inbox(Token::from_bits(9));
 
