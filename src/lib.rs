@@ -12,6 +12,7 @@
 
 mod config;
 mod core;
+#[cfg(feature = "doctor")]
 pub mod doctor;
 mod env;
 mod lease;

@@ -13,7 +13,10 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::{MemoryStore, RedisStore, store::Store};
+use leasehold::{
+    MemoryStore, RedisStore,
+    store::{QuorumNode, Store},
+};
 
 use self::{
     acceptance::World,
@@ -41,6 +44,10 @@ impl World for MemoryWorld {
         Arc::new(self.store.clone())
     }
 
+    fn node(&self) -> Option<Arc<dyn QuorumNode>> {
+        Some(Arc::new(self.store.clone()))
+    }
+
     async fn pass(&self, time: Duration) {
         self.clock.advance(time);
     }
@@ -60,6 +67,10 @@ impl World for RedisWorld {
 
     fn store(&self) -> Arc<dyn Store> {
         self.store.clone()
+    }
+
+    fn node(&self) -> Option<Arc<dyn QuorumNode>> {
+        Some(self.store.clone())
     }
 
     async fn pass(&self, time: Duration) {

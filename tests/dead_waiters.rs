@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Acquire, Metadata, Mode, ResourceName, StoreError, Token,
-    store::{Acquired, Acquisition, Hold, Inbox, Notifications, QueueTicket, Store},
+    store::{Acquired, Acquisition, Hold, Inbox, Notifications, QueueTicket, Store, StoreExt},
 };
 use support::virtual_time::{World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};

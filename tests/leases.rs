@@ -543,7 +543,7 @@ fn the_pauses_between_attempts_can_be_changed_while_running() {
     in_virtual_time(|| async {
         let world = World::new();
         // Who hears of hand-overs hardly attempts at all.
-        world.store.deafen(true);
+        world.store.disconnect_subscribers(true);
         let locks = world.manager();
         let _lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
         let attempts_in_a_minute = async || match locks.send(Acquire::new("r").wait(secs(60))).await.unwrap()

@@ -101,7 +101,7 @@ const BUGS: &[Bug] = &[
             actix_rt::spawn(async move {
                 loop {
                     tokio::time::sleep(lease.ttl() / 3).await;
-                    let _ = store.renew(&lease.hold, lease.ttl()).await;
+                    let _ = store.renew_each(&[(&lease.hold, lease.ttl())]).await;
                 }
             });
         }",

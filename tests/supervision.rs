@@ -28,7 +28,7 @@ fn quietly() {
     }));
 }
 
-/// Random that bring the manager down at its next refusal after they were armed.
+/// Random numbers that bring the manager down at its next refusal after they were armed.
 fn armed_dice() -> (Loaded, Arc<AtomicBool>) {
     let armed = Arc::new(AtomicBool::new(false));
     let trigger = Arc::clone(&armed);

@@ -146,7 +146,7 @@ fn waiters_that_hear_of_no_hand_over_are_served_all_the_same() {
     in_virtual_time(|| async {
         let world = World::new();
         let locks = world.manager();
-        world.store.lose_announcements(true);
+        world.store.lose_notifications(true);
         let lease = locks.send(Acquire::new("r").ttl(secs(5))).await.unwrap().unwrap();
         let served = Served::default();
         let waiters: Vec<_> = (0..3)

@@ -15,7 +15,7 @@ use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use hdrhistogram::Histogram;
 use leasehold::{
     Mode, QuorumOptions, QuorumStore, RedisStore, ResourceName, StoreError, Token,
-    store::{Acquired, Acquisition, Hold, Released, Store},
+    store::{Acquired, Acquisition, Hold, QuorumNode, Released, Store, StoreExt},
 };
 
 use crate::{Failure, server::Server, workloads::TTL};
@@ -44,7 +44,7 @@ enum Load {
     Store(Arc<dyn Store>),
     /// Five stores at the same time, by hand: the third answer is the one that counts, and the others are waited for in the
     /// background.
-    ThirdOf(Vec<Arc<dyn Store>>),
+    ThirdOf(Vec<Arc<dyn QuorumNode>>),
 }
 
 /// What was found of one.
@@ -113,7 +113,7 @@ async fn compare(callers: usize, length: Duration) -> Result<Vec<Found>, Failure
 }
 
 /// Asks all nodes whether they have written down that they have recovered.
-async fn all_count(nodes: &[(String, Arc<dyn Store>)]) -> Result<bool, Failure> {
+async fn all_count(nodes: &[(String, Arc<dyn QuorumNode>)]) -> Result<bool, Failure> {
     let mut all = true;
     for (_, node) in nodes {
         let report = node.report().await?;
@@ -122,7 +122,7 @@ async fn all_count(nodes: &[(String, Arc<dyn Store>)]) -> Result<bool, Failure> 
     Ok(all)
 }
 
-fn single(server: &Server) -> Result<Arc<dyn Store>, Failure> {
+fn single(server: &Server) -> Result<Arc<dyn QuorumNode>, Failure> {
     Ok(Arc::new(RedisStore::open(&server.url())?))
 }
 
@@ -220,7 +220,7 @@ fn is_freed(answer: Result<Released, StoreError>) -> bool {
 }
 
 /// Asks all of them, and waits until three have done it.
-async fn third<Done>(stores: &[Arc<dyn Store>], ask: impl Fn(Arc<dyn Store>) -> Done) -> bool
+async fn third<Done>(stores: &[Arc<dyn QuorumNode>], ask: impl Fn(Arc<dyn QuorumNode>) -> Done) -> bool
 where
     Done: Future<Output = bool> + Send + 'static,
 {

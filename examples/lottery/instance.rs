@@ -20,15 +20,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// One of those that compete.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Incarnation(pub(crate) u32);
+pub(crate) struct Instance(pub(crate) u32);
 
-impl fmt::Display for Incarnation {
+impl fmt::Display for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "instance {} (pid {})", self.0, process::id())
     }
 }
 
-impl Incarnation {
+impl Instance {
     /// Takes part until there are winners, or somebody asks to stop; either way nothing stays held.
     pub(crate) async fn run(
         self,

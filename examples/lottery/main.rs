@@ -33,7 +33,7 @@ use clap::Parser;
 use futures_util::future::{join_all, try_join_all};
 use tokio::process::{Child, Command};
 
-use crate::{common::Common, instance::Incarnation, results::Results};
+use crate::{common::Common, instance::Instance, results::Results};
 
 /// A lottery that is drawn exactly once.
 #[derive(Debug, Parser)]
@@ -88,7 +88,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let args = Args::parse();
     if let (Some(number), Some(out)) = (args.instance, &args.out) {
         let locks = args.common.start()?;
-        return Incarnation(number).run(locks, &args.draw, &Results::new(out)).await;
+        return Instance(number).run(locks, &args.draw, &Results::new(out)).await;
     }
     let scratch = tempfile::tempdir()?;
     let out = args.out.clone().unwrap_or_else(|| scratch.path().join("winners"));
@@ -109,7 +109,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn compete_in_this_process(args: &Args, results: &Results) -> Result<(), Box<dyn Error>> {
     let instances = (1..=args.instances).map(async |number| {
         let locks = args.common.start()?;
-        Incarnation(number).run(locks, &args.draw, results).await
+        Instance(number).run(locks, &args.draw, results).await
     });
     try_join_all(instances).await?;
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     config::{Config, StoreUrl},
     core::InvalidValue,
-    store::{QuorumOptions, QuorumStore, Store},
+    store::{QuorumNode, QuorumOptions, QuorumStore},
 };
 
 const SCHEME: &str = "quorum://";
@@ -40,9 +40,12 @@ impl StoreUrl {
 
 impl Config {
     pub(super) fn quorum(&self, nodes: &[StoreUrl]) -> Result<QuorumStore, InvalidValue> {
-        let open = |url: &StoreUrl| Ok((url.to_string(), self.server(url)?));
+        let open = |url: &StoreUrl| {
+            let node: Arc<dyn QuorumNode> = self.server(url)?;
+            Ok((url.to_string(), node))
+        };
         let nodes =
-            nodes.iter().map(open).collect::<Result<Vec<(String, Arc<dyn Store>)>, InvalidValue>>()?;
+            nodes.iter().map(open).collect::<Result<Vec<(String, Arc<dyn QuorumNode>)>, InvalidValue>>()?;
         let options = QuorumOptions {
             node_timeout: self.store.node_timeout,
             connect_timeout: self.store.connect_timeout,

@@ -59,12 +59,12 @@ impl Config {
         self.check_response_timeout()?;
         match self.store.url.nodes()? {
             Some(nodes) => Ok(Arc::new(self.quorum(&nodes)?)),
-            None => self.server(&self.store.url),
+            None => Ok(self.server(&self.store.url)?),
         }
     }
 
     /// Returns a store on one server.
-    pub(super) fn server(&self, url: &StoreUrl) -> Result<Arc<dyn Store>, InvalidValue> {
+    pub(super) fn server(&self, url: &StoreUrl) -> Result<Arc<RedisStore>, InvalidValue> {
         let options = self.redis_options();
         let store =
             RedisStore::with_options(url.reveal(), options).map_err(|invalid| match &*invalid.field {

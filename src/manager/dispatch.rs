@@ -60,14 +60,12 @@ impl Dispatch {
     pub(crate) fn open(store: &Arc<dyn Store>, outage: &Rc<Outage>, manager: Addr<LockManager>) -> Self {
         let end = End { store: Arc::clone(store), outage: Rc::clone(outage) };
         let (attempting, releasing, renewing, handing_off) = (end.clone(), end.clone(), end.clone(), end);
-        let manager_of_hand_offs = manager.clone();
+        let successors = manager.clone();
         Self {
             attempts: Batcher::open(move |batch| attempt(attempting.clone(), manager.clone(), batch)),
             releases: Batcher::open(move |batch| release(releasing.clone(), batch)),
             renewals: Batcher::open(move |batch| renew(renewing.clone(), batch)),
-            hand_offs: Batcher::open(move |batch| {
-                hand_off(handing_off.clone(), manager_of_hand_offs.clone(), batch)
-            }),
+            hand_offs: Batcher::open(move |batch| hand_off(handing_off.clone(), successors.clone(), batch)),
         }
     }
 
@@ -128,20 +126,20 @@ async fn renew_alike(end: &End, batch: Vec<Renewing>) {
 
 /// Sends each hand-off by itself. A resource has at most one at a time, so there is nothing to gather.
 async fn hand_off(end: End, manager: Addr<LockManager>, batch: Vec<HandingOff>) {
-    let hand_off_one = async |handing_off: HandingOff| {
+    let one = async |handing_off: HandingOff| {
         let HandingOff { from, mut attempt, overtake, then } = handing_off;
-        let answer = ask("pass", || end.store.pass(&from, &attempt.acquisition, overtake)).await;
-        let (released, acquired) = match end.outage.seen("pass", answer) {
-            Ok(passed) => {
-                attempt.overtook = overtake && passed.others_wait;
-                (Ok(passed.released), passed.acquired)
+        let answer = ask("hand_off", || end.store.hand_off(&from, &attempt.acquisition, overtake)).await;
+        let (released, acquired) = match end.outage.seen("hand_off", answer) {
+            Ok(handed_off) => {
+                attempt.overtook = overtake && handed_off.others_wait;
+                (Ok(handed_off.released), handed_off.acquired)
             }
             Err(error) => (Err(error.clone()), Err(error)),
         };
         manager.do_send(Attempted(vec![(attempt, acquired)]));
         hand(then, released);
     };
-    join_all(batch.into_iter().map(hand_off_one)).await;
+    join_all(batch.into_iter().map(one)).await;
 }
 
 /// Calls the continuation and catches its panic. Code of the application (its clock) may panic, which must not cost

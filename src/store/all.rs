@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::store::{Acquired, Acquisition, Certainty, Grant, Hold, Passed, Refusal, Store, StoreError};
+use crate::store::{
+    Acquired, Acquisition, Certainty, Grant, HandedOff, Hold, Refusal, Store, StoreError, StoreExt,
+};
 
 /// The largest number of resources that one [`Store::acquire_all`] takes.
 pub const ALL_AT_MOST: usize = 64;
@@ -33,16 +35,16 @@ pub(super) fn as_try(asked: &Acquisition) -> Acquisition {
     Acquisition { ticket: None, ..asked.clone() }
 }
 
-/// Implements [`Store::pass`] for stores that cannot do both at one moment.
+/// Implements [`Store::hand_off`] for stores that cannot do both at one moment.
 pub(super) async fn release_then_acquire<S: Store + ?Sized>(
     store: &S,
     from: &Hold,
     to: &Acquisition,
-) -> Result<Passed, StoreError> {
+) -> Result<HandedOff, StoreError> {
     let released = store.release(from, Duration::ZERO).await?;
     let acquired = store.acquire(to).await;
     let others_wait = !matches!(acquired, Ok(Acquired::Granted(_)));
-    Ok(Passed { released, acquired, others_wait })
+    Ok(HandedOff { released, acquired, others_wait })
 }
 
 /// Implements [`Store::acquire_all`] for stores that cannot do it at one moment.

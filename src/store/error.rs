@@ -114,7 +114,7 @@ pub enum StoreError {
     },
     /// Fewer replicas than requested confirmed in time what the master did. An acquisition that is `undone` holds
     /// nothing. A renewal is never undone: the lease is valid until its previous end.
-    #[error("only {reached} of {wanted} replicas confirmed it in time{}", if *undone { ", so it was given back" } else { "" })]
+    #[error("only {reached} of {wanted} replicas confirmed it in time{}", if *undone { ", so it was released" } else { "" })]
     Unacknowledged {
         /// The number of replicas that must confirm.
         wanted: u32,

@@ -3,29 +3,27 @@
 //! **Invariant:** nothing in this folder knows an actor. A store decides who holds what. It does not wait, does not renew
 //! by itself, and does not remember callers.
 
-mod acquired_from;
 mod all;
 pub(crate) mod durability;
 pub(crate) mod error;
+mod ext;
 pub(crate) mod inspection;
 pub(crate) mod memory;
+mod node;
 pub(crate) mod quorum;
 pub(crate) mod redis;
 pub(crate) mod types;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use futures_util::{
-    FutureExt,
-    future::{BoxFuture, join_all},
-    stream::BoxStream,
-};
+use futures_util::{FutureExt, future::BoxFuture, stream::BoxStream};
 
 pub use self::{
-    acquired_from::AcquiredFrom,
     all::{ALL_AT_MOST, AcquiredAll},
     error::Source,
-    types::{Acquired, Acquisition, Grant, Hold, Passed, QueueTicket, Refusal, Released, Renewed},
+    ext::{StoreExt, join_replies},
+    node::{AcquiredFrom, QuorumNode},
+    types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
 };
 pub(crate) use self::{
     durability::Durability,
@@ -39,7 +37,7 @@ pub(crate) use self::{
 #[cfg(doc)]
 use crate::core::Mode;
 pub use crate::core::{AHEAD_AT_MOST, Incarnation, Recovered, Report};
-use crate::core::{Fence, ResourceName, Token};
+use crate::core::{ResourceName, Token};
 
 /// The pending answer of a store.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -125,8 +123,8 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 ///   to a reader whose owner already reads. A try (an acquisition without a ticket) is refused even if it would fit.
 /// * A resource has at most [`QueueTicket::max_waiters`] waiters. A further one gets [`Acquired::Full`].
 ///
-/// **Batches.** A verb that ends in `_each` does the same verb several times, and costs less than that many calls. Each
-/// element is a verb of its own: it is atomic by itself and has its own answer. An element that is refused, fails or has
+/// **Batches.** A verb that ends in `_each` does the same verb several times, and costs less than that many calls
+/// ([`StoreExt`] has the verbs for one). Each element is a verb of its own: it is atomic by itself and has its own answer. An element that is refused, fails or has
 /// an unknown outcome does not affect the others, unless something that they share fails, such as the connection or a
 /// right that one of the resources needs. Elements of one resource are executed in their order, and their fences grow in
 /// that order. There is no order between resources, nor between the fences of two resources. A store splits a batch that
@@ -139,14 +137,14 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 /// removes only a bounded number of ended ones. Later verbs remove the rest, which holds nothing meanwhile; permits may
 /// become free that much later. Only [`list`](Self::list) walks over names.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
-    /// Acquires the requested resource if it is free.
-    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired>;
+    /// Acquires each of these resources if it is free.
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired>;
 
-    /// Extends a hold: its end is `ttl` from now. Only a live holder is renewed.
-    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed>;
+    /// Extends each of these holds: its end is its TTL from now. Only a live holder is renewed.
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed>;
 
-    /// Releases a hold. The resource opens after `cooldown`, which is usually zero.
-    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released>;
+    /// Releases each of these holds. Its resource opens after the cooldown beside it, which is usually zero.
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released>;
 
     /// Returns true if this token holds at this moment.
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool>;
@@ -161,44 +159,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// were.
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64>;
 
-    /// Executes [`acquire`](Self::acquire) for each of these.
-    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
-        join_all(asked.iter().map(|asked| self.acquire(asked))).boxed()
-    }
-
-    /// Executes [`acquire_each`](Self::acquire_each) with a lower bound on fences: a new grant to the i-th of them,
-    /// counted from 0, has a fence of at least `first + i`. The store limits a `first` that is too far ahead of its own
-    /// time. The limit is [`AHEAD_AT_MOST`] past that time, or half of the time for which the store keeps its last fence,
-    /// if that time ends and the half is shorter. The answer also carries the store's time and its record of recovery
-    /// ([`teach`](Self::teach)), both as of the acquisitions.
-    ///
-    /// A quorum uses it to have its nodes issue the same fences, so that no fence has to be raised. A store that cannot
-    /// do this ignores `first`, and returns neither its time nor its record.
-    fn acquire_each_from<'a>(
-        &'a self,
-        asked: &'a [Arc<Acquisition>],
-        first: Fence,
-    ) -> BoxFuture<'a, AcquiredFrom> {
-        let _ = first;
-        self.acquire_each(asked).map(AcquiredFrom::without_clock).boxed()
-    }
-
-    /// Executes [`renew`](Self::renew) for each of these, with its TTL.
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        join_all(renewals.iter().map(|(hold, ttl)| self.renew(hold, *ttl))).boxed()
-    }
-
-    /// Executes [`release`](Self::release) for each of these, with the time for which its resource stays closed.
-    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
-        join_all(releases.iter().map(|(hold, cooldown)| self.release(hold, *cooldown))).boxed()
-    }
-
     /// Releases `from` and acquires `to`, which asks for the same resource exclusively. The effect is that of the two
     /// verbs, but at one moment, so that nobody comes in between. With `overtake`, `to` goes ahead of all waiters. A
     /// queue ticket that `to` had is removed.
     ///
     /// A store that cannot do both at one moment does one after the other, and does not let `to` overtake.
-    fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
+    fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
         let _ = overtake;
         all::release_then_acquire(self, from, to).boxed()
     }
@@ -213,37 +179,6 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// including holds that a token had before.
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
         all::one_after_the_other(self, asked).boxed()
-    }
-
-    /// Raises the fence of each of these live holds to the given one, unless its own is larger. Every later fence of the
-    /// resource is larger than that. Nothing lowers a fence. Returns for each whether its token holds; if it does not,
-    /// nothing is changed.
-    ///
-    /// A quorum needs this of its nodes: they issue their own fences, and the largest is written back.
-    fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
-        let refused = || StoreError::Unsupported {
-            asked: "raising of fences".to_owned(),
-            reason: "it issues them in its own order".to_owned(),
-        };
-        async move { raises.iter().map(|_| Err(refused())).collect() }.boxed()
-    }
-
-    /// Returns the current incarnation of the store. A verb that was answered before this call was answered by this
-    /// incarnation or by an earlier one.
-    fn incarnation(&self) -> Reply<'_, Incarnation> {
-        async move { Err(no_recovery()) }.boxed()
-    }
-
-    /// Returns the state that a quorum needs of a node that may have forgotten, all of it as of one moment.
-    fn report(&self) -> Reply<'_, Report> {
-        async move { Err(no_recovery()) }.boxed()
-    }
-
-    /// Makes every later fence larger than the one in the lesson, and stores the lesson. The lesson is forgotten together
-    /// with everything else. A repeated lesson for the recorded incarnation never lowers its fence.
-    fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
-        let _ = lesson;
-        async move { Err(no_recovery()) }.boxed()
     }
 
     /// Returns the notifications to this inbox, as a stream without an end. The stream connects and reconnects by itself.
@@ -286,13 +221,6 @@ pub enum Notification {
     /// Disconnected for this reason: no notification arrives until [`Subscribed`](Self::Subscribed). Only the waiters' own
     /// attempts go on.
     Disconnected(StoreError),
-}
-
-fn no_recovery() -> StoreError {
-    StoreError::Unsupported {
-        asked: "incarnations to tell apart".to_owned(),
-        reason: "it does not say when it was started, nor what it may have forgotten".to_owned(),
-    }
 }
 
 /// The largest number of waiters that one verb tells that they are next, until it finds one whose inbox has a

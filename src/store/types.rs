@@ -122,9 +122,9 @@ pub enum Released {
     },
 }
 
-/// The certain answers to [`Store::pass`].
+/// The certain answers to [`Store::hand_off`].
 #[derive(Clone, Debug)]
-pub struct Passed {
+pub struct HandedOff {
     /// The result of the release.
     pub released: Released,
     /// The result of the acquisition. Its outcome may be unknown although that of the release is known.

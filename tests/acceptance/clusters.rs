@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::{Layout, RedisOptions, RedisStore, ResourceName, store::Store};
+use leasehold::{
+    Layout, RedisOptions, RedisStore, ResourceName,
+    store::{QuorumNode, Store},
+};
 
 use crate::{
     acceptance::{World, unique},
@@ -57,6 +60,10 @@ macro_rules! world {
 
             fn store(&self) -> Arc<dyn Store> {
                 self.0.store.clone()
+            }
+
+            fn node(&self) -> Option<Arc<dyn QuorumNode>> {
+                Some(self.0.store.clone())
             }
 
             async fn pass(&self, time: Duration) {

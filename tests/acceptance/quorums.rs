@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::{MemoryStore, QuorumOptions, QuorumStore, RedisStore, ResourceName, store::Store};
+use leasehold::{
+    MemoryStore, QuorumOptions, QuorumStore, RedisStore, ResourceName,
+    store::{QuorumNode, Store},
+};
 
 use crate::{
     acceptance::{World, unique},
@@ -27,7 +30,7 @@ impl World for QuorumWorld {
     async fn start() -> Self {
         let clock = Arc::new(TestClock::new());
         let node = |number: u32| {
-            let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock.clone()));
+            let store: Arc<dyn QuorumNode> = Arc::new(MemoryStore::new(clock.clone()));
             (format!("memory {number}"), store)
         };
         let store = QuorumStore::with_clock((1..=5).map(node), fresh(), clock.clone()).unwrap();
@@ -56,7 +59,8 @@ impl World for RedisQuorumWorld {
         let servers: Vec<_> = (0..5).map(|_| RedisServer::with_clock()).collect();
         let mut nodes = Vec::new();
         for server in &servers {
-            let store: Arc<dyn Store> = Arc::new(RedisStore::with_options(&server.url(), patient()).unwrap());
+            let store: Arc<dyn QuorumNode> =
+                Arc::new(RedisStore::with_options(&server.url(), patient()).unwrap());
             // Connected before the first fact, or verbs that are sent at once might arrive in another order on each.
             store.incarnation().await.unwrap();
             nodes.push((server.url(), store));

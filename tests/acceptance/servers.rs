@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use leasehold::{Layout, RedisOptions, RedisStore, TlsFiles, store::Store};
+use leasehold::{
+    Layout, RedisOptions, RedisStore, TlsFiles,
+    store::{QuorumNode, Store},
+};
 
 use redis::Value;
 
@@ -30,7 +33,7 @@ impl<Server: AsRef<RedisServer>> OnServer<Server> {
         Self { server, store: Arc::new(RedisStore::with_options(url, options).unwrap()) }
     }
 
-    fn store(&self) -> Arc<dyn Store> {
+    fn store(&self) -> Arc<RedisStore> {
         self.store.clone()
     }
 
@@ -61,6 +64,10 @@ macro_rules! world {
 
             fn store(&self) -> Arc<dyn Store> {
                 self.0.store()
+            }
+
+            fn node(&self) -> Option<Arc<dyn QuorumNode>> {
+                Some(self.0.store())
             }
 
             async fn pass(&self, time: Duration) {

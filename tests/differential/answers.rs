@@ -9,7 +9,7 @@ use std::{
 
 use leasehold::{
     Fence, Holder, HolderState, Inspection, MemoryStore, Mode, ResourceName, StoreError,
-    store::{Acquired, Acquisition, Refusal, Store},
+    store::{Acquired, Acquisition, Refusal, Store, StoreExt},
 };
 
 use super::case::Case;

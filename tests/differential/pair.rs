@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use leasehold::{
     MemoryStore, RedisStore, ResourceName,
-    store::{Acquired, AcquiredAll, Acquisition, Hold, Refusal, Store},
+    store::{Acquired, AcquiredAll, Acquisition, Hold, Refusal, Store, StoreExt},
 };
 
 use super::{
@@ -162,8 +162,8 @@ impl<'a> Pair<'a> {
     }
 
     async fn pass(&mut self, case: &Case, from: &Hold, to: Acquisition, overtake: bool) -> Found {
-        let passed = self.memory.pass(from, &to, overtake).await;
-        match (passed, self.redis.pass(from, &to, overtake).await) {
+        let passed = self.memory.hand_off(from, &to, overtake).await;
+        match (passed, self.redis.hand_off(from, &to, overtake).await) {
             (Ok(model), Ok(real)) => {
                 same(Ok((model.released, model.others_wait)), Ok((real.released, real.others_wait)))?;
                 let expected = Expected::of(&self.memory, to, model.acquired).await?;

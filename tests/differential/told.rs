@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leasehold::{
     MemoryStore, Metadata, Mode, RedisStore, ResourceName, Token, TokenPrefix,
-    store::{Acquisition, Hold, Notification, Notifications, QueueTicket, Released, Store},
+    store::{Acquisition, Hold, Notification, Notifications, QueueTicket, Released, Store, StoreExt},
 };
 
 use super::{

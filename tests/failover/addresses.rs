@@ -3,7 +3,10 @@
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use leasehold::{TlsFiles, store::Renewed};
+use leasehold::{
+    TlsFiles,
+    store::{Renewed, StoreExt},
+};
 
 use crate::{
     support::{

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use leasehold::{
     Layout,
-    store::{Released, Renewed},
+    store::{Released, Renewed, StoreExt},
 };
 
 use crate::{

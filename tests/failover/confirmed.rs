@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use leasehold::Durability;
+use leasehold::{Durability, store::StoreExt};
 use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::{

@@ -1,9 +1,9 @@
 //! Sentinels that know less than others: whom a store believes.
 
 use futures_util::StreamExt;
-use leasehold::Token;
 use leasehold::store::Inbox;
 use leasehold::store::Notification;
+use leasehold::{Token, store::StoreExt};
 
 use crate::{
     fake_sentinel::{FakeSentinel, url_of},

@@ -14,7 +14,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Mode, Random, RedisOptions, RedisStore, ResourceName, StoreError, SystemRandom,
-    store::{Acquired, Acquisition, Hold, Store},
+    store::{Acquired, Acquisition, Hold, Store, StoreExt},
 };
 
 const TTL: Duration = Duration::from_secs(30);

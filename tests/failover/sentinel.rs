@@ -1,5 +1,6 @@
 //! A master that dies, is replaced, freezes; and a sentinel that is wrong.
 
+use leasehold::store::StoreExt;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use futures_util::future::join_all;

@@ -8,7 +8,7 @@ use std::{
 use leasehold::{
     Acquire, Certainty, Durability, Layout, LeaseStatus, LockManager, LossReason, RedisOptions, RedisStore,
     StoreError,
-    store::{Acquired, Acquisition, Released, Renewed, Store},
+    store::{Acquired, Acquisition, Released, Renewed, Store, StoreExt},
 };
 use redis::Value;
 
@@ -109,7 +109,7 @@ async fn a_pass_or_a_set_that_falls_short_is_given_back() {
     let (from, to) = (exclusive("r", 1), exclusive("r", 2));
     assert!(matches!(store.acquire(&from).await, Ok(Acquired::Granted(_))));
     servers.replicas[0].pause();
-    let passed = store.pass(&from.hold, &to, true).await.unwrap();
+    let passed = store.hand_off(&from.hold, &to, true).await.unwrap();
     assert_eq!(passed.released, Released::Freed);
     assert_short(&passed.acquired.unwrap_err(), (1, 0, true));
     let set = [3, 4].map(|token| Arc::new(exclusive(format!("s{token}"), token)));

@@ -2,7 +2,7 @@
 
 use leasehold::{
     Certainty, Config, RedisOptions, RedisStore, StoreError, TlsFiles,
-    store::{Acquired, Store},
+    store::{Acquired, StoreExt},
 };
 
 use crate::{

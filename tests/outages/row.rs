@@ -82,7 +82,7 @@ fn losses(reports: &[Report]) -> String {
         *reasons.entry(loss.reason.clone()).or_default() += 1;
     }
     let found: u64 = reports.iter().map(|report| report.found_lost).sum();
-    counts(reasons.iter().chain((found > 0).then_some((&"found lost when given back".to_owned(), &found))))
+    counts(reasons.iter().chain((found > 0).then_some((&"found lost when released".to_owned(), &found))))
 }
 
 /// The sums of these, with their names.

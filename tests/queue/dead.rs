@@ -4,7 +4,7 @@ use std::{thread, time::Duration};
 
 use leasehold::{
     Metadata, Mode, RedisStore, ResourceName, Token,
-    store::{Acquired, Acquisition, Hold, Store},
+    store::{Acquired, Acquisition, Hold, StoreExt},
 };
 
 use crate::{

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Fence, MemoryStore, Owner, QuorumOptions, QuorumStore, RedisStore, RuntimeClock,
-    store::{Acquired, Acquisition, Store},
+    store::{Acquired, Acquisition, QuorumNode, Store, StoreExt},
 };
 use tokio::time::sleep;
 
@@ -35,7 +35,7 @@ impl Three {
 
     fn client(&self) -> QuorumStore {
         let named = self.nodes.iter().enumerate().map(|(which, node)| {
-            let store: Arc<dyn Store> = Arc::new(node.clone());
+            let store: Arc<dyn QuorumNode> = Arc::new(node.clone());
             (format!("node {which}"), store)
         });
         let options = QuorumOptions { max_ttl: MAX_TTL, ..QuorumOptions::default() };
@@ -124,7 +124,7 @@ async fn a_raise_that_comes_late_lowers_no_fence() {
 #[tokio::test]
 async fn a_smaller_fence_is_not_written() {
     let server = RedisServer::start();
-    let stores: [Arc<dyn Store>; 2] =
+    let stores: [Arc<dyn QuorumNode>; 2] =
         [Arc::new(MemoryStore::default()), Arc::new(RedisStore::open(&server.url()).unwrap())];
     for store in stores {
         let asked = exclusive();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     QuorumStore, StoreError,
-    store::{Acquired, Store},
+    store::{Acquired, QuorumNode, Store, StoreExt},
 };
 use tokio::time::{Instant, sleep};
 
@@ -111,7 +111,7 @@ fn what_is_owed_is_given_back_though_the_runtime_ended_that_was_at_it() {
 
     let nodes: Vec<_> = (0..5).map(|_| MemoryStore::default()).collect();
     let named = nodes.iter().enumerate().map(|(which, node)| {
-        let store: Arc<dyn Store> = Arc::new(node.clone());
+        let store: Arc<dyn QuorumNode> = Arc::new(node.clone());
         (which.to_string(), store)
     });
     let options = QuorumOptions { fresh_start: true, ..QuorumOptions::default() };

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use leasehold::{MemoryStore, QuorumOptions, QuorumStore, RuntimeClock, StoreError, store::Store};
+use leasehold::{
+    MemoryStore, QuorumOptions, QuorumStore, RuntimeClock, StoreError,
+    store::{QuorumNode, Store, StoreExt},
+};
 
 use crate::{nodes::exclusive, support::odd_store::OddStore};
 
@@ -14,7 +17,7 @@ async fn an_acquisition_that_is_executed_after_its_release_is_released_again() {
     let named = memories.iter().enumerate().map(|(which, memory)| {
         let node = OddStore::new(memory.clone());
         node.execute_late(late);
-        (format!("node {which}"), Arc::new(node) as Arc<dyn Store>)
+        (format!("node {which}"), Arc::new(node) as Arc<dyn QuorumNode>)
     });
     let quorum = QuorumStore::with_clock(named, QuorumOptions::default(), clock.clone()).unwrap();
     let asked = exclusive();

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use actix::Addr;
 use leasehold::{
     Acquire, AcquireAll, AcquireError, LockManager, MemoryStore, QuorumOptions, QuorumStore, RuntimeClock,
-    Settings, StoreError, store::Store,
+    Settings, StoreError,
+    store::{QuorumNode, Store},
 };
 use tokio::time::sleep;
 
@@ -21,7 +22,7 @@ fn fleet() -> Fleet {
     let nodes: Vec<_> = (0..3).map(|_| MemoryStore::new(clock.clone())).collect();
     let managers = [(); 2].map(|()| {
         let named = nodes.iter().enumerate().map(|(which, node)| {
-            let store: Arc<dyn Store> = Arc::new(node.clone());
+            let store: Arc<dyn QuorumNode> = Arc::new(node.clone());
             (which.to_string(), store)
         });
         let options = QuorumOptions { fresh_start: true, ..QuorumOptions::default() };

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use leasehold::{
     Fence, MemoryStore, Metadata, Mode, QuorumOptions, QuorumStore, Random, ResourceName, RuntimeClock,
     StoreError, SystemRandom,
-    store::{AHEAD_AT_MOST, Acquired, Acquisition, Hold, Store},
+    store::{AHEAD_AT_MOST, Acquired, Acquisition, Hold, QuorumNode, Store, StoreExt},
 };
 
 pub(crate) const TTL: Duration = Duration::from_secs(10);
@@ -80,7 +80,7 @@ pub(crate) async fn begin(store: &QuorumStore) {
 
 fn quorum_of(nodes: &[MemoryStore], clock: &Arc<RuntimeClock>, options: QuorumOptions) -> QuorumStore {
     let named = nodes.iter().enumerate().map(|(which, node)| {
-        let store: Arc<dyn Store> = Arc::new(node.clone());
+        let store: Arc<dyn QuorumNode> = Arc::new(node.clone());
         (format!("node {which}"), store)
     });
     QuorumStore::with_clock(named, options, clock.clone()).unwrap()

@@ -14,7 +14,7 @@ use leasehold::{
     ResourceName, RuntimeClock,
     store::{
         AHEAD_AT_MOST, Acquired, AcquiredFrom, Acquisition, Hold, Inbox, Incarnation, Notifications,
-        Recovered, Released, Renewed, Replies, Reply, Report, Store,
+        QuorumNode, Recovered, Released, Renewed, Replies, Reply, Report, Store, StoreExt,
     },
 };
 use tokio::time::sleep;
@@ -29,24 +29,16 @@ use crate::{
 struct Counting(MemoryStore, Arc<AtomicUsize>);
 
 impl Store for Counting {
-    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
-        self.0.acquire(asked)
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        self.0.acquire_each(asked)
     }
 
-    fn acquire_each_from<'a>(
-        &'a self,
-        asked: &'a [Arc<Acquisition>],
-        first: Fence,
-    ) -> BoxFuture<'a, AcquiredFrom> {
-        self.0.acquire_each_from(asked, first)
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+        self.0.renew_each(renewals)
     }
 
-    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        self.0.renew(hold, ttl)
-    }
-
-    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
-        self.0.release(hold, cooldown)
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
+        self.0.release_each(releases)
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
@@ -65,6 +57,20 @@ impl Store for Counting {
         self.0.force_release(resource)
     }
 
+    fn listen(&self, inbox: &Inbox) -> Notifications {
+        self.0.listen(inbox)
+    }
+}
+
+impl QuorumNode for Counting {
+    fn acquire_each_from<'a>(
+        &'a self,
+        asked: &'a [Arc<Acquisition>],
+        first: Fence,
+    ) -> BoxFuture<'a, AcquiredFrom> {
+        self.0.acquire_each_from(asked, first)
+    }
+
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.raise_fences(raises)
@@ -80,10 +86,6 @@ impl Store for Counting {
 
     fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
         self.0.teach(lesson)
-    }
-
-    fn listen(&self, inbox: &Inbox) -> Notifications {
-        self.0.listen(inbox)
     }
 }
 
@@ -132,7 +134,7 @@ impl Five {
 
     fn client(&self, clock: &Ahead) -> QuorumStore {
         let named = self.nodes.iter().enumerate().map(|(which, node)| {
-            let node: Arc<dyn Store> = Arc::new(Counting(node.clone(), Arc::clone(&self.raises)));
+            let node: Arc<dyn QuorumNode> = Arc::new(Counting(node.clone(), Arc::clone(&self.raises)));
             (which.to_string(), node)
         });
         let options = QuorumOptions { max_ttl: TTL, ..QuorumOptions::default() };
@@ -215,7 +217,7 @@ fn on(name: &str, mode: Mode) -> Arc<Acquisition> {
     Arc::new(asked)
 }
 
-async fn keeps_to_what_it_is_led_to(store: &dyn Store, ahead_at_most: u64) {
+async fn keeps_to_what_it_is_led_to(store: &dyn QuorumNode, ahead_at_most: u64) {
     // Nobody leads it.
     let paced = store.acquire_each_from(&[on("a", Mode::Exclusive)], Fence::new(0)).await;
     let clock = paced.clock.unwrap().get();

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     QuorumOptions, QuorumStore, RedisOptions, RedisStore, ResourceName,
-    store::{Acquisition, Store},
+    store::{Acquisition, QuorumNode, Store, StoreExt},
 };
 
 use tokio::time::sleep;
@@ -69,7 +69,8 @@ pub(crate) fn with_options(
     options: QuorumOptions,
 ) -> QuorumStore {
     let node = |server: &RedisServer| {
-        let store: Arc<dyn Store> = Arc::new(RedisStore::with_options(&server.url(), redis.clone()).unwrap());
+        let store: Arc<dyn QuorumNode> =
+            Arc::new(RedisStore::with_options(&server.url(), redis.clone()).unwrap());
         (server.url(), store)
     };
     QuorumStore::new(servers.iter().map(node), options).unwrap()

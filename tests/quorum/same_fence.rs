@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Fence, Owner,
-    store::{Acquisition, Released, Store},
+    store::{Acquisition, Released, Store, StoreExt},
 };
 use tokio::time::sleep;
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Durability, QuorumOptions,
-    store::{Released, Renewed, Store},
+    store::{Released, Renewed, Store, StoreExt},
 };
 use tokio::time::{Instant, sleep};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Certainty, MemoryStore, Mode, Random, StoreError, SystemRandom,
-    store::{Acquired, Inbox, Notification, Released, Store},
+    store::{Acquired, Inbox, Notification, Released, Store, StoreExt},
 };
 use tokio::time::Instant;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leasehold::store::{AcquiredFrom, QueueTicket};
+use leasehold::store::{AcquiredFrom, QueueTicket, QuorumNode, StoreExt};
 
 use crate::*;
 

@@ -1,6 +1,7 @@
 //! The connection: none yet, lost, stalled, of another kind.
 
 use crate::{proxy::Proxy, replicas::Replicated, *};
+use leasehold::store::StoreExt;
 
 #[tokio::test]
 async fn a_server_that_lost_its_scripts_gets_them_again() {

@@ -26,7 +26,7 @@ use std::{
 
 use leasehold::{
     Certainty, Fence, Metadata, Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
-    store::{Acquired, Acquisition, Hold, Inbox, Released, Renewed, Store},
+    store::{Acquired, Acquisition, Hold, Inbox, Released, Renewed, Store, StoreExt},
 };
 use redis::Value;
 

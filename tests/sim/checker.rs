@@ -196,7 +196,7 @@ impl Checker {
             What::Released { token, owner, cooldown, answer, seen } => {
                 resource.model.released(*token, (owner.as_ref(), *cooldown), (*answer, seen), now)
             }
-            What::Passed { from, to, overtake, limit, answer, seen } => {
+            What::HandedOff { from, to, overtake, limit, answer, seen } => {
                 if matches!(answer.acquired, Ok(Acquired::Queued { .. })) {
                     self.placed.insert(to.request, to.token);
                 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Acquire, Lease, LockManager, Metadata, Mode, Token,
-    store::{Acquisition, Hold, Inbox, Notifications, QueueTicket, Store},
+    store::{Acquisition, Hold, Inbox, Notifications, QueueTicket, Store, StoreExt},
 };
 
 use super::{

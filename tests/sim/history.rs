@@ -9,7 +9,7 @@ use std::{
 
 use leasehold::{
     Fence, LossReason, Mode, Owner, StoreError, Token,
-    store::{Acquired, Passed, Released, Renewed},
+    store::{Acquired, HandedOff, Released, Renewed},
 };
 use tokio::time::Instant;
 
@@ -57,7 +57,7 @@ pub(crate) enum What {
     /// The store executed a release, and this is what the resource was then.
     Released { token: Token, owner: Option<Owner>, cooldown: Duration, answer: Released, seen: Seen },
     /// The store released one hold and gave what it held to another, and this is what the resource was then.
-    Passed { from: Token, to: Wanted, overtake: bool, limit: u32, answer: Passed, seen: Seen },
+    HandedOff { from: Token, to: Wanted, overtake: bool, limit: u32, answer: HandedOff, seen: Seen },
     /// The world has this many nodes, of which a majority decides.
     Nodes { count: usize },
     /// A node granted or renewed: the token holds there until then. An acquisition tells whose it is.
@@ -146,7 +146,7 @@ impl What {
             }
             Self::Granted { grant, .. } => grant.token == token,
             Self::Acquired { asked, .. } | Self::Promised { asked, .. } => asked.token == token,
-            Self::Passed { from, to, .. } => *from == token || to.token == token,
+            Self::HandedOff { from, to, .. } => *from == token || to.token == token,
             Self::LetGo { token: its }
             | Self::Answered { token: its, .. }
             | Self::LossTold { token: its, .. }

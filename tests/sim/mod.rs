@@ -35,7 +35,7 @@ pub(crate) use self::random::PLANNED;
 use self::{
     client::{Client, RESOURCES, World},
     history::{Event, History},
-    random::SeededDice,
+    random::SeededRandom,
     stores::{Stores, wrong},
 };
 
@@ -83,7 +83,7 @@ async fn run(kind: Kind, seed: u64) -> Vec<Event> {
     let managers: Vec<_> = (0..rng.random_range(2..=3))
         .map(|_| {
             let store = stores.of_a_manager();
-            let random = Arc::new(SeededDice::new(rng.random(), Arc::clone(&calm)));
+            let random = Arc::new(SeededRandom::new(rng.random(), Arc::clone(&calm)));
             let settings = Settings {
                 max_restart_pause: Duration::from_millis(100),
                 ticket_ttl: PATIENCE_IN_QUEUE,

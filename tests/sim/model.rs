@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use leasehold::{
     Fence, Mode, Owner, StoreError, Token,
-    store::{Acquired, Grant, Passed, Released, Renewed},
+    store::{Acquired, Grant, HandedOff, Released, Renewed},
 };
 
 use super::{
@@ -254,7 +254,7 @@ impl Model {
         from: Token,
         to: &Wanted,
         (overtake, limit): (bool, u32),
-        (answer, seen): (&Passed, &Seen),
+        (answer, seen): (&HandedOff, &Seen),
         now: Duration,
     ) -> Verdict {
         self.settle(now);

@@ -6,8 +6,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 use leasehold::{
     Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError,
     store::{
-        Acquired, AcquiredFrom, Acquisition, Hold, Inbox, Incarnation, Notifications, Recovered, Released,
-        Renewed, Replies, Reply, Report, Store,
+        Acquired, AcquiredFrom, Acquisition, Hold, Inbox, Incarnation, Notifications, QuorumNode, Recovered,
+        Released, Renewed, Replies, Reply, Report, Store, StoreExt, join_replies,
     },
 };
 
@@ -48,8 +48,8 @@ impl Link {
     }
 }
 
-impl Store for Link {
-    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
+impl Link {
+    fn acquire_one<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
         let (store, asked) = (self.inner.clone(), asked.clone());
         let notes = self.notes(&asked.hold, Some(wanted(asked.clone()).request));
         self.send(async move {
@@ -61,6 +61,63 @@ impl Store for Link {
         })
     }
 
+    fn renew_one<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
+        let (store, notes, hold) = (self.inner.clone(), self.notes(hold, None), hold.clone());
+        self.send(async move {
+            let answer = store.renew(&hold, ttl).await?;
+            if answer == Renewed::Extended {
+                notes(ttl);
+            }
+            Ok(answer)
+        })
+    }
+
+    fn release_one<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
+        let (store, node, hold) = (self.inner.clone(), self.node, hold.clone());
+        let history = Arc::clone(&self.network.history);
+        self.send(async move {
+            let answer = store.release(&hold, cooldown).await?;
+            history.add(number(&hold.resource), What::OffNode { node, token: hold.token });
+            Ok(answer)
+        })
+    }
+}
+
+impl Store for Link {
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        join_replies(asked.iter().map(|asked| self.acquire_one(asked)))
+    }
+
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+        join_replies(renewals.iter().map(|(hold, ttl)| self.renew_one(hold, *ttl)))
+    }
+
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
+        join_replies(releases.iter().map(|(hold, cooldown)| self.release_one(hold, *cooldown)))
+    }
+
+    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
+        self.inner.is_held(hold)
+    }
+
+    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
+        self.inner.inspect(resource, limit)
+    }
+
+    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
+        self.inner.list(prefix, limit)
+    }
+
+    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
+        self.inner.force_release(resource)
+    }
+
+    fn listen(&self, inbox: &Inbox) -> Notifications {
+        self.inner.listen(inbox)
+    }
+}
+
+impl QuorumNode for Link {
     fn acquire_each_from<'a>(
         &'a self,
         asked: &'a [Arc<Acquisition>],
@@ -88,37 +145,6 @@ impl Store for Link {
         reply.map(move |paced| paced.unwrap_or_else(failed)).boxed()
     }
 
-    fn report(&self) -> Reply<'_, Report> {
-        let store = self.inner.clone();
-        self.send(async move { store.report().await })
-    }
-
-    fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
-        let (store, lesson) = (self.inner.clone(), lesson.clone());
-        self.send(async move { store.teach(&lesson).await })
-    }
-
-    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        let (store, notes, hold) = (self.inner.clone(), self.notes(hold, None), hold.clone());
-        self.send(async move {
-            let answer = store.renew(&hold, ttl).await?;
-            if answer == Renewed::Extended {
-                notes(ttl);
-            }
-            Ok(answer)
-        })
-    }
-
-    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
-        let (store, node, hold) = (self.inner.clone(), self.node, hold.clone());
-        let history = Arc::clone(&self.network.history);
-        self.send(async move {
-            let answer = store.release(&hold, cooldown).await?;
-            history.add(number(&hold.resource), What::OffNode { node, token: hold.token });
-            Ok(answer)
-        })
-    }
-
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
         let count = raises.len();
         let raises: Vec<_> = raises.iter().map(|(hold, fence)| ((*hold).clone(), *fence)).collect();
@@ -139,23 +165,13 @@ impl Store for Link {
         self.send(async move { store.incarnation().await })
     }
 
-    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        self.inner.is_held(hold)
+    fn report(&self) -> Reply<'_, Report> {
+        let store = self.inner.clone();
+        self.send(async move { store.report().await })
     }
 
-    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
-        self.inner.inspect(resource, limit)
-    }
-
-    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        self.inner.list(prefix, limit)
-    }
-
-    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
-        self.inner.force_release(resource)
-    }
-
-    fn listen(&self, inbox: &Inbox) -> Notifications {
-        self.inner.listen(inbox)
+    fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
+        let (store, lesson) = (self.inner.clone(), lesson.clone());
+        self.send(async move { store.teach(&lesson).await })
     }
 }

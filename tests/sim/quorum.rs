@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use leasehold::{Clock, MemoryStore, Moment, QuorumOptions, QuorumStore, store::Store};
+use leasehold::{
+    Clock, MemoryStore, Moment, QuorumOptions, QuorumStore,
+    store::{QuorumNode, Store},
+};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IteratorRandom};
 use tokio::time::sleep;
 
@@ -32,7 +35,7 @@ pub(crate) struct Nodes {
     clock: Arc<dyn Clock>,
     /// By node.
     networks: Vec<Vec<Network>>,
-    links: Vec<Arc<dyn Store>>,
+    links: Vec<Arc<dyn QuorumNode>>,
     rng: StdRng,
 }
 
@@ -68,18 +71,18 @@ impl Nodes {
     }
 
     /// The ways of all managers to all nodes.
-    pub(crate) fn links(&self) -> &[Arc<dyn Store>] {
+    pub(crate) fn links(&self) -> &[Arc<dyn QuorumNode>] {
         &self.links
     }
 
     /// A quorum of its own for one more manager.
     pub(crate) fn quorum(&mut self) -> Arc<dyn Store> {
-        let mut named: Vec<(String, Arc<dyn Store>)> = Vec::new();
+        let mut named: Vec<(String, Arc<dyn QuorumNode>)> = Vec::new();
         for (node, memory) in self.memories.iter().enumerate() {
             let (history, calm) = (Arc::clone(&self.history), Arc::clone(&self.calm));
             let network = Network::new(history, calm, self.rng.random(), RATES).in_order();
             self.networks[node].push(network.clone());
-            let link: Arc<dyn Store> = Arc::new(Link::new(node, memory.clone(), network));
+            let link: Arc<dyn QuorumNode> = Arc::new(Link::new(node, memory.clone(), network));
             self.links.push(Arc::clone(&link));
             named.push((format!("node {node}"), link));
         }

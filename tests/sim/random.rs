@@ -13,19 +13,19 @@ pub(crate) const PLANNED: &str = "the random were told to panic";
 
 /// Seeded random: a roll for a renewal may kill the renewer, one for an attempt the manager.
 #[derive(Debug)]
-pub(crate) struct SeededDice {
+pub(crate) struct SeededRandom {
     rng: Mutex<StdRng>,
     calm: Arc<AtomicBool>,
 }
 
-impl SeededDice {
-    /// Random that panic now and then, until it is `calm`.
+impl SeededRandom {
+    /// Random numbers that panic now and then, until it is `calm`.
     pub(crate) fn new(seed: u64, calm: Arc<AtomicBool>) -> Self {
         Self { rng: Mutex::new(StdRng::seed_from_u64(seed)), calm }
     }
 }
 
-impl Random for SeededDice {
+impl Random for SeededRandom {
     fn draw(&self, what: Draw) -> f64 {
         let (roll, fate): (f64, f64) = {
             let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);

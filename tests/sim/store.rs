@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use futures_util::StreamExt;
 use leasehold::{
     Inspection, Listing, MemoryStore, ResourceName, StoreError,
-    store::{Acquired, Acquisition, Hold, Inbox, Notifications, Passed, Released, Renewed, Reply, Store},
+    store::{
+        Acquired, Acquisition, HandedOff, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply,
+        Store, StoreExt, join_replies,
+    },
 };
 
 use super::{
@@ -39,8 +42,8 @@ impl FaultyStore {
     }
 }
 
-impl Store for FaultyStore {
-    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
+impl FaultyStore {
+    fn acquire_one<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
         let asked = asked.clone();
         self.send(async move |store, history| {
             let answer = store.acquire(&asked).await;
@@ -52,7 +55,7 @@ impl Store for FaultyStore {
         })
     }
 
-    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
+    fn renew_one<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
         let (resource, token, hold) = (number(&hold.resource), hold.token, hold.clone());
         self.network.history.add(resource, What::RenewalSent { token });
         self.send(async move |store, history| {
@@ -62,7 +65,7 @@ impl Store for FaultyStore {
         })
     }
 
-    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
+    fn release_one<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
         let (resource, hold) = (number(&hold.resource), hold.clone());
         self.network.history.add(resource, What::ReleaseSent { token: hold.token });
         self.send(async move |store, history| {
@@ -73,15 +76,30 @@ impl Store for FaultyStore {
             Ok(answer)
         })
     }
+}
 
-    fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
+impl Store for FaultyStore {
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        join_replies(asked.iter().map(|asked| self.acquire_one(asked)))
+    }
+
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+        join_replies(renewals.iter().map(|(hold, ttl)| self.renew_one(hold, *ttl)))
+    }
+
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
+        join_replies(releases.iter().map(|(hold, cooldown)| self.release_one(hold, *cooldown)))
+    }
+
+    fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
         let (resource, from, to, limit) = (number(&from.resource), from.clone(), to.clone(), self.limit);
         self.network.history.add(resource, What::ReleaseSent { token: from.token });
         self.send(async move |store, history| {
-            let answer = store.pass(&from, &to, overtake).await?;
+            let answer = store.hand_off(&from, &to, overtake).await?;
             let seen = seen(&store, &from).await?;
             let (from, to) = (from.token, wanted(to));
-            history.add(resource, What::Passed { from, to, overtake, limit, answer: answer.clone(), seen });
+            history
+                .add(resource, What::HandedOff { from, to, overtake, limit, answer: answer.clone(), seen });
             Ok(answer)
         })
     }

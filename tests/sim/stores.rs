@@ -79,11 +79,10 @@ impl Stores {
                 other => wrong(history, "P13", format!("still there: {other:?}")),
             }
         }
-        let shared = match self {
-            Self::One { faulty, .. } => slice::from_ref(faulty),
-            Self::Quorum(nodes) => nodes.links(),
+        let users: usize = match self {
+            Self::One { faulty, .. } => Arc::strong_count(faulty) - 1,
+            Self::Quorum(nodes) => nodes.links().iter().map(|link| Arc::strong_count(link) - 1).sum(),
         };
-        let users: usize = shared.iter().map(|store| Arc::strong_count(store) - 1).sum();
         if users > 0 {
             wrong(history, "P14", format!("{users} tasks or actors are still there"));
         }

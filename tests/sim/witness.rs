@@ -32,18 +32,6 @@ impl Witness {
 }
 
 impl Store for Witness {
-    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
-        async move { only(self.acquire_each(&[Arc::new(asked.clone())]).await) }.boxed()
-    }
-
-    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        async move { only(self.renew_each(&[(hold, ttl)]).await) }.boxed()
-    }
-
-    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
-        async move { only(self.release_each(&[(hold, cooldown)]).await) }.boxed()
-    }
-
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
         let sent = self.history.now();
         let answers = self.inner.acquire_each(asked);
@@ -95,8 +83,4 @@ impl Store for Witness {
     fn listen(&self, inbox: &Inbox) -> Notifications {
         self.inner.listen(inbox)
     }
-}
-
-fn only<T>(mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
-    answers.pop().expect("an answer to each question")
 }

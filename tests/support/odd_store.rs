@@ -9,10 +9,13 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt, future::join_all};
+use futures_util::{FutureExt, future::BoxFuture};
 use leasehold::{
-    Inspection, Listing, MemoryStore, ResourceName, StoreError,
-    store::{Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store},
+    Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError,
+    store::{
+        Acquired, AcquiredFrom, Acquisition, Hold, Inbox, Incarnation, Notifications, QuorumNode, Recovered,
+        Released, Renewed, Replies, Reply, Report, Store, StoreExt, join_replies,
+    },
 };
 
 #[derive(Clone, Debug)]
@@ -71,8 +74,8 @@ impl OddStore {
     }
 }
 
-impl Store for OddStore {
-    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
+impl OddStore {
+    fn acquire_one<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
         assert!(!self.panics.load(Ordering::Relaxed), "the store was told to panic");
         if let Some(away) = self.away() {
             return away;
@@ -88,24 +91,30 @@ impl Store for OddStore {
         Box::pin(async { Err(StoreError::TimedOut { within: Duration::ZERO, server: None }) })
     }
 
-    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
+    fn renew_one<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
         self.renewals.fetch_add(1, Ordering::Relaxed);
         self.away().unwrap_or_else(|| self.inner.renew(hold, ttl))
     }
 
-    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
+    fn release_one<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
         self.releases.fetch_add(1, Ordering::Relaxed);
         self.away().unwrap_or_else(|| self.inner.release(hold, cooldown))
+    }
+}
+
+impl Store for OddStore {
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        join_replies(asked.iter().map(|asked| self.acquire_one(asked)))
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
         self.batches.lock().unwrap().push(("renew", renewals.len()));
-        join_all(renewals.iter().map(|(hold, ttl)| self.renew(hold, *ttl))).boxed()
+        join_replies(renewals.iter().map(|(hold, ttl)| self.renew_one(hold, *ttl)))
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
         self.batches.lock().unwrap().push(("release", releases.len()));
-        join_all(releases.iter().map(|(hold, cooldown)| self.release(hold, *cooldown))).boxed()
+        join_replies(releases.iter().map(|(hold, cooldown)| self.release_one(hold, *cooldown)))
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
@@ -127,4 +136,36 @@ impl Store for OddStore {
     fn listen(&self, inbox: &Inbox) -> Notifications {
         self.inner.listen(inbox)
     }
+}
+
+/// As a node it does not follow proposals, and does not say what it may have forgotten.
+impl QuorumNode for OddStore {
+    fn acquire_each_from<'a>(
+        &'a self,
+        asked: &'a [Arc<Acquisition>],
+        _: Fence,
+    ) -> BoxFuture<'a, AcquiredFrom> {
+        self.acquire_each(asked).map(AcquiredFrom::without_clock).boxed()
+    }
+
+    fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
+        join_replies(raises.iter().map(|_| unsupported()))
+    }
+
+    fn incarnation(&self) -> Reply<'_, Incarnation> {
+        unsupported()
+    }
+
+    fn report(&self) -> Reply<'_, Report> {
+        unsupported()
+    }
+
+    fn teach<'a>(&'a self, _: &'a Recovered) -> Reply<'a, ()> {
+        unsupported()
+    }
+}
+
+fn unsupported<'a, T: Send + 'a>() -> Reply<'a, T> {
+    let (asked, reason) = ("to be a node".to_owned(), "it is odd".to_owned());
+    async { Err(StoreError::Unsupported { asked, reason }) }.boxed()
 }

@@ -75,7 +75,7 @@ impl World {
     }
 }
 
-/// Random that answer 0.5, and panic when they are told to.
+/// Random numbers that answer 0.5, and panic when they are told to.
 pub(crate) struct Loaded {
     panics: Box<dyn Fn(Draw) -> bool + Send + Sync>,
 }

@@ -32,8 +32,9 @@ use crate::{
     core::{Fence, Moment, ResourceName},
     env::{Clock, SystemClock},
     store::{
-        Acquired, AcquiredAll, AcquiredFrom, Acquisition, Hold, Inbox, Incarnation, Inspection, Listing,
-        Notifications, Passed, Recovered, Released, Renewed, Replies, Reply, Report, Store, StoreError,
+        Acquired, AcquiredAll, AcquiredFrom, Acquisition, HandedOff, Hold, Inbox, Incarnation, Inspection,
+        Listing, Notifications, QuorumNode, Recovered, Released, Renewed, Replies, Reply, Report, Store,
+        StoreError, join_replies,
     },
 };
 
@@ -77,7 +78,7 @@ impl MemoryStore {
     }
 
     /// Loses all notifications from now on, without telling the subscribers, until it is called with `false`.
-    pub fn lose_announcements(&self, lose: bool) {
+    pub fn lose_notifications(&self, lose: bool) {
         self.state().inboxes.lose(lose);
     }
 
@@ -86,7 +87,7 @@ impl MemoryStore {
     ///
     /// [`Notification::Disconnected`]: crate::store::Notification::Disconnected
     /// [`Notification::Subscribed`]: crate::store::Notification::Subscribed
-    pub fn deafen(&self, disconnected: bool) {
+    pub fn disconnect_subscribers(&self, disconnected: bool) {
         self.state().inboxes.disconnect(disconnected);
     }
 
@@ -140,19 +141,28 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
-        self.answer(move |state, now| {
-            state.sweep(now);
-            state.with(&asked.hold.resource, now, |resource, turn| resource.acquire(asked, turn))
-        })
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        join_replies(asked.iter().map(|asked| {
+            self.answer(move |state, now| {
+                state.sweep(now);
+                state.with(&asked.hold.resource, now, |resource, turn| resource.acquire(asked, turn))
+            })
+        }))
     }
 
-    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        self.answer_about(&hold.resource, move |resource, turn| Ok(resource.renew(hold, ttl, turn.now)))
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+        join_replies(renewals.iter().map(|&(hold, ttl)| {
+            self.answer_about(&hold.resource, move |resource, turn| Ok(resource.renew(hold, ttl, turn.now)))
+        }))
     }
 
-    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
-        self.answer_about(&hold.resource, move |resource, turn| Ok(resource.release(hold, cooldown, turn)))
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
+        join_replies(releases.iter().map(|&(hold, cooldown)| {
+            self.answer_about(
+                &hold.resource,
+                move |resource, turn| Ok(resource.release(hold, cooldown, turn)),
+            )
+        }))
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
@@ -171,10 +181,10 @@ impl Store for MemoryStore {
         self.answer_about(resource, move |resource, turn| Ok(resource.force_release(turn)))
     }
 
-    fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
+    fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
         self.answer(move |state, now| {
             state.sweep(now);
-            state.with(&from.resource, now, |resource, turn| Ok(resource.pass(from, to, overtake, turn)))
+            state.with(&from.resource, now, |resource, turn| Ok(resource.hand_off(from, to, overtake, turn)))
         })
     }
 
@@ -185,6 +195,16 @@ impl Store for MemoryStore {
         })
     }
 
+    fn listen(&self, inbox: &Inbox) -> Notifications {
+        self.state().inboxes.listen(*inbox).boxed()
+    }
+
+    fn describe(&self) -> String {
+        "memory".to_owned()
+    }
+}
+
+impl QuorumNode for MemoryStore {
     fn acquire_each_from<'a>(
         &'a self,
         asked: &'a [Arc<Acquisition>],
@@ -217,7 +237,7 @@ impl Store for MemoryStore {
                 Ok(resource.raise_fence(hold, fence, turn))
             })
         };
-        join_all(raises.iter().map(raise)).boxed()
+        join_replies(raises.iter().map(raise))
     }
 
     fn incarnation(&self) -> Reply<'_, Incarnation> {
@@ -233,14 +253,6 @@ impl Store for MemoryStore {
             state.teach(lesson);
             Ok(())
         })
-    }
-
-    fn listen(&self, inbox: &Inbox) -> Notifications {
-        self.state().inboxes.listen(*inbox).boxed()
-    }
-
-    fn describe(&self) -> String {
-        "memory".to_owned()
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::{
     core::{Fence, Moment, Owner, Token},
     store::{
-        Acquired, Acquisition, CALLED_AT_MOST, Grant, Hold, Inbox, Inspection, NEXT_AT_MOST, Notification,
-        Passed, Refusal, Released, Renewed, StoreError,
+        Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, Inbox, Inspection, NEXT_AT_MOST,
+        Notification, Refusal, Released, Renewed, StoreError,
         memory::{
             holders::{Holders, Verdict},
             queue::{Queue, Queued},
@@ -72,13 +72,13 @@ impl Resource {
         released
     }
 
-    pub(super) fn pass(
+    pub(super) fn hand_off(
         &mut self,
         from: &Hold,
         to: &Acquisition,
         overtake: bool,
         turn: &mut Turn<'_>,
-    ) -> Passed {
+    ) -> HandedOff {
         let released = self.release_without_hand_over(from, Duration::ZERO, turn);
         // A token that held nothing has nothing to hand off ahead of the waiters.
         let acquired = if overtake && released == Released::Freed && self.is_free() {
@@ -88,7 +88,7 @@ impl Resource {
             self.acquire(to, turn)
         };
         let own_ticket = u64::from(self.queue.holds_a_ticket_for(to.hold.token));
-        Passed { released, acquired, others_wait: self.queue.len() > own_ticket }
+        HandedOff { released, acquired, others_wait: self.queue.len() > own_ticket }
     }
 
     pub(super) fn force_release(&mut self, turn: &mut Turn<'_>) -> u64 {

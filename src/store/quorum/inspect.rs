@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use crate::{
     core::{ResourceName, TokenPrefix},
     store::{
-        Holder, HolderState, Inspection, Listing, Reply, Store, StoreError,
+        Holder, HolderState, Inspection, Listing, QuorumNode, Reply, StoreError,
         quorum::{asking::median, core::Core, poll::Round, renew_release::short},
     },
 };
@@ -18,7 +18,7 @@ type Said<T> = Result<T, StoreError>;
 /// which an item has to be seen so that it may be on a majority.
 async fn all<T: Send + 'static>(
     core: &Core,
-    question: impl Fn(Arc<dyn Store>) -> Reply<'static, T>,
+    question: impl Fn(Arc<dyn QuorumNode>) -> Reply<'static, T>,
 ) -> Said<(Vec<T>, usize)> {
     let mut round = Round::ask(&core.nodes, |_, node| {
         let answer = question(Arc::clone(&node.store)).map(|answer| vec![answer]);
@@ -36,7 +36,7 @@ async fn all<T: Send + 'static>(
 }
 
 pub(super) async fn inspect(core: &Core, resource: &ResourceName, limit: usize) -> Said<Inspection> {
-    let question = |store: Arc<dyn Store>| {
+    let question = |store: Arc<dyn QuorumNode>| {
         let name = resource.clone();
         async move { store.inspect(&name, limit).await }.boxed()
     };
@@ -68,7 +68,7 @@ fn merged(mut holders: Vec<Holder>, enough: usize) -> Holder {
 
 pub(super) async fn list(core: &Core, prefix: &[u8], limit: usize) -> Said<Listing> {
     let prefix: Arc<[u8]> = prefix.into();
-    let question = |store: Arc<dyn Store>| {
+    let question = |store: Arc<dyn QuorumNode>| {
         let prefix = Arc::clone(&prefix);
         async move { store.list(&prefix, limit).await }.boxed()
     };
@@ -86,7 +86,7 @@ pub(super) async fn list(core: &Core, prefix: &[u8], limit: usize) -> Said<Listi
 }
 
 pub(super) async fn force_release(core: &Core, resource: &ResourceName) -> Said<u64> {
-    let question = |store: Arc<dyn Store>| {
+    let question = |store: Arc<dyn QuorumNode>| {
         let name = resource.clone();
         async move { store.force_release(&name).await }.boxed()
     };

@@ -33,8 +33,8 @@ use crate::{
     core::{InvalidValue, Mode, ResourceName, exact},
     env::{Clock, SystemClock},
     store::{
-        Acquired, Acquisition, Durability, Hold, Inbox, Inspection, Listing, Notifications, Released,
-        Renewed, Replies, Reply, Store, StoreError,
+        Acquired, Acquisition, Durability, Hold, Inbox, Inspection, Listing, Notifications, QuorumNode,
+        Released, Renewed, Replies, Reply, Store, StoreError,
     },
 };
 
@@ -86,7 +86,7 @@ impl QuorumStore {
     /// [`InvalidValue`] when there are fewer than two nodes, two nodes have the same name, or an option is out of its
     /// bounds.
     pub fn new(
-        nodes: impl IntoIterator<Item = (String, Arc<dyn Store>)>,
+        nodes: impl IntoIterator<Item = (String, Arc<dyn QuorumNode>)>,
         options: QuorumOptions,
     ) -> Result<Self, InvalidValue> {
         Self::with_clock(nodes, options, Arc::new(SystemClock))
@@ -97,7 +97,7 @@ impl QuorumStore {
     /// # Errors
     /// As for [`new`](Self::new).
     pub fn with_clock(
-        nodes: impl IntoIterator<Item = (String, Arc<dyn Store>)>,
+        nodes: impl IntoIterator<Item = (String, Arc<dyn QuorumNode>)>,
         options: QuorumOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, InvalidValue> {
@@ -181,18 +181,6 @@ impl QuorumStore {
 }
 
 impl Store for QuorumStore {
-    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
-        async move { only(self.acquire_together(&[Arc::new(asked.clone())]).await) }.boxed()
-    }
-
-    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        async move { only(self.renew_together(&[(hold, ttl)]).await) }.boxed()
-    }
-
-    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
-        async move { only(self.release_together(&[(hold, cooldown)]).await) }.boxed()
-    }
-
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
         self.acquire_together(asked).boxed()
     }
@@ -237,8 +225,4 @@ impl Store for QuorumStore {
 
 fn owned(asked: &[(&Hold, Duration)]) -> Vec<(Hold, Duration)> {
     asked.iter().map(|(hold, time)| ((*hold).clone(), *time)).collect()
-}
-
-fn only<T>(mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
-    answers.pop().unwrap_or_else(|| Err(node::lost("no answer to a question".to_owned())))
 }

@@ -11,7 +11,7 @@ use std::{
 use crate::{
     core::{Fence, abstains_for},
     store::{
-        Acquired, AcquiredFrom, Acquisition, Grant, Incarnation, Recovered, Refusal, Store, StoreError,
+        Acquired, AcquiredFrom, Acquisition, Grant, Incarnation, QuorumNode, Recovered, Refusal, StoreError,
         quorum::{
             NodeFailure, QuorumOptions,
             circuit_breaker::{CallInFlight, CircuitBreaker},
@@ -21,7 +21,7 @@ use crate::{
 
 pub(super) struct Node {
     pub(super) name: String,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Arc<dyn QuorumNode>,
     /// The first incarnation that was met.
     first: OnceLock<String>,
     /// Set once a call to the node has ended, with or without success.
@@ -61,7 +61,7 @@ impl Ballot {
 }
 
 impl Node {
-    pub(super) fn new(name: String, store: Arc<dyn Store>) -> Self {
+    pub(super) fn new(name: String, store: Arc<dyn QuorumNode>) -> Self {
         Self {
             name,
             store,

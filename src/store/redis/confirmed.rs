@@ -31,7 +31,7 @@ impl RedisStore {
         }
     }
 
-    /// Runs [`Store::acquire`] for each of these, in calls that are executed in their order.
+    /// Runs [`Store::acquire_each`] for each of these, in calls that are executed in their order.
     pub(super) async fn acquire_in_order(
         &self,
         asked: Vec<Arc<Acquisition>>,
@@ -49,7 +49,7 @@ impl RedisStore {
         answers
     }
 
-    /// Runs [`Store::acquire`] for each of these, in one call if the server serves all of them in one.
+    /// Runs [`Store::acquire_each`] for each of these, in one call if the server serves all of them in one.
     pub(super) async fn acquire_in_calls<A: Borrow<Acquisition>>(
         &self,
         asked: &[A],
@@ -63,7 +63,7 @@ impl RedisStore {
         .await
     }
 
-    /// Runs [`Store::acquire_each_from`], on one server and in the full layout.
+    /// Runs [`QuorumNode::acquire_each_from`], on one server and in the full layout.
     pub(super) async fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> AcquiredFrom {
         let calls = batch::split(asked, |asked| weight(asked));
         let mut first = first.get();
@@ -147,7 +147,7 @@ impl RedisStore {
         self.release_each(&releases).await.into_iter().map(|released| released.is_ok()).collect()
     }
 
-    /// Runs [`Store::renew`] for each of these, in one call if the server serves all of them in one.
+    /// Runs [`Store::renew_each`] for each of these, in one call if the server serves all of them in one.
     pub(super) async fn renew_in_calls(
         &self,
         renewals: &[(&Hold, Duration)],

@@ -1,15 +1,15 @@
 //! The verbs of a Redis store, each as calls of its script.
 
-use std::{slice, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 
 use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
-        Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, Hold, Inbox, Incarnation, Inspection,
-        Listing, Metadata, Notifications, Passed, Recovered, Released, Renewed, Replies, Reply, Report,
-        Store, StoreError, all,
+        Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, Inbox, Incarnation,
+        Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Released, Renewed, Replies,
+        Reply, Report, Store, StoreError, all,
         redis::{
             RedisStore, listing,
             net::{connection::Connection, incarnation::Known, topology::Topology},
@@ -20,41 +20,11 @@ use crate::{
 };
 
 impl Store for RedisStore {
-    fn acquire<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, Acquired> {
-        async move {
-            match plain::lacks(asked).filter(|_| self.is_plain()) {
-                Some(error) => Err(error),
-                None => only(self.acquire_in_calls(slice::from_ref(asked)).await),
-            }
-        }
-        .boxed()
-    }
-
-    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        async move { only(self.renew_in_calls(&[(hold, ttl)]).await) }.boxed()
-    }
-
-    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
-        async move { only(self.release_in_calls(&[(hold, cooldown)]).await) }.boxed()
-    }
-
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
         if self.is_plain() && asked.iter().any(|asked| plain::lacks(asked).is_some()) {
             return plain::acquire_each(self, asked).boxed();
         }
         batch::by_slot(asked, |asked| self.slot(&asked.hold), |asked| self.acquire_in_order(asked)).boxed()
-    }
-
-    fn acquire_each_from<'a>(
-        &'a self,
-        asked: &'a [Arc<Acquisition>],
-        first: Fence,
-    ) -> BoxFuture<'a, AcquiredFrom> {
-        if self.is_plain() || self.topology.is_cluster() {
-            // The layout has no fences, or each slot has its own counter.
-            return self.acquire_each(asked).map(AcquiredFrom::without_clock).boxed();
-        }
-        self.acquire_from(asked, first).boxed()
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
@@ -78,7 +48,7 @@ impl Store for RedisStore {
         batch::by_slot(releases, |(hold, _)| self.slot(hold), answer).boxed()
     }
 
-    fn pass<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, Passed> {
+    fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
         if self.is_plain() {
             // Not at one moment: otherwise clients of other libraries, which can only ask again and again, would never
             // get it.
@@ -86,13 +56,13 @@ impl Store for RedisStore {
         }
         async move {
             let Confirmed { answered, shortfall } =
-                self.send_counting(&self.encoder.pass(from, to, overtake)).await?;
-            let mut passed = decode::passed(answered.value, to.mode)?;
-            if let (Some(shortfall), Ok(Acquired::Granted(_))) = (shortfall, &passed.acquired) {
+                self.send_counting(&self.encoder.hand_off(from, to, overtake)).await?;
+            let mut handed_off = decode::handed_off(answered.value, to.mode)?;
+            if let (Some(shortfall), Ok(Acquired::Granted(_))) = (shortfall, &handed_off.acquired) {
                 let undone = self.release_unconfirmed(vec![&to.hold]).await;
-                passed.acquired = Err(shortfall.error(undone == [true]));
+                handed_off.acquired = Err(shortfall.error(undone == [true]));
             }
-            Ok(Passed { released: certain(passed.released, answered.repeated)?, ..passed })
+            Ok(HandedOff { released: certain(handed_off.released, answered.repeated)?, ..handed_off })
         }
         .boxed()
     }
@@ -147,6 +117,36 @@ impl Store for RedisStore {
         .boxed()
     }
 
+    fn listen(&self, inbox: &Inbox) -> Notifications {
+        if self.is_plain() {
+            return stream::empty().boxed();
+        }
+        let channel = keys::channel(self.encoder.prefix(), inbox);
+        self.topology.notifications(channel)
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, prefix {}", self.address, self.encoder.prefix())
+    }
+
+    fn durability(&self) -> Durability {
+        self.replicas.as_ref().map_or(Durability::OneCopy, Replicas::durability)
+    }
+}
+
+impl QuorumNode for RedisStore {
+    fn acquire_each_from<'a>(
+        &'a self,
+        asked: &'a [Arc<Acquisition>],
+        first: Fence,
+    ) -> BoxFuture<'a, AcquiredFrom> {
+        if self.is_plain() || self.topology.is_cluster() {
+            // The layout has no fences, or each slot has its own counter.
+            return self.acquire_each(asked).map(AcquiredFrom::without_clock).boxed();
+        }
+        self.acquire_from(asked, first).boxed()
+    }
+
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
         if self.is_plain() {
             return async move { raises.iter().map(|_| Err(plain::unsupported("fences"))).collect() }.boxed();
@@ -187,22 +187,6 @@ impl Store for RedisStore {
         }
         .boxed()
     }
-
-    fn listen(&self, inbox: &Inbox) -> Notifications {
-        if self.is_plain() {
-            return stream::empty().boxed();
-        }
-        let channel = keys::channel(self.encoder.prefix(), inbox);
-        self.topology.notifications(channel)
-    }
-
-    fn describe(&self) -> String {
-        format!("{}, prefix {}", self.address, self.encoder.prefix())
-    }
-
-    fn durability(&self) -> Durability {
-        self.replicas.as_ref().map_or(Durability::OneCopy, Replicas::durability)
-    }
 }
 
 impl RedisStore {
@@ -226,7 +210,7 @@ impl RedisStore {
         }
     }
 
-    /// Runs [`Store::release`] for each of these, in one call if the server serves all of them in one.
+    /// Runs [`Store::release_each`] for each of these, in one call if the server serves all of them in one.
     async fn release_in_calls(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
         batch::until_served(releases, |open| async move {
             let answered = self.topology.send(&self.encoder.release(&open.requests)).await;
@@ -237,7 +221,7 @@ impl RedisStore {
         .await
     }
 
-    /// Runs [`Store::raise_fences`] for each of these, in one call if the server serves all of them in one.
+    /// Runs [`QuorumNode::raise_fences`] for each of these, in one call if the server serves all of them in one.
     async fn raise_in_calls(&self, raises: &[(&Hold, Fence)]) -> Vec<Result<bool, StoreError>> {
         batch::until_served(raises, |open| async move {
             let answered = self.topology.send(&self.encoder.raise(&open.requests)).await;
@@ -262,10 +246,6 @@ fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
 fn repeated_in_vain(verb: &str, now: &str) -> StoreError {
     let doing = format!("{verb}: an earlier try of it was lost, and now it is {now}");
     StoreError::ReplyLost { doing, source: None }
-}
-
-fn only<T>(mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
-    answers.pop().expect("one answer for one request")
 }
 
 /// Returns the approximate size of a request in bytes.

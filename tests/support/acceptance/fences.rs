@@ -8,7 +8,7 @@ fn raised_by(fence: Fence, by: u64) -> Fence {
 
 async fn raise(scene: &Scene, raises: &[(&Acquisition, Fence)]) -> Vec<bool> {
     let raises: Vec<_> = raises.iter().map(|(asked, fence)| (&asked.hold, *fence)).collect();
-    scene.store.raise_fences(&raises).await.into_iter().map(Result::unwrap).collect()
+    scene.node().raise_fences(&raises).await.into_iter().map(Result::unwrap).collect()
 }
 
 /// More than the clock of a store moves during a test.
@@ -78,9 +78,9 @@ pub(crate) async fn each_of_a_batch_is_raised_to_its_own_fence(scene: Scene) {
 }
 
 pub(crate) async fn a_life_keeps_its_name(scene: Scene) {
-    let first = scene.store.incarnation().await.unwrap();
+    let first = scene.node().incarnation().await.unwrap();
     assert!(!first.id.is_empty() && !first.durable, "{first:?}");
     scene.granted(&scene.exclusive()).await;
-    let later = scene.store.incarnation().await.unwrap();
+    let later = scene.node().incarnation().await.unwrap();
     assert!(later.id == first.id && later.age >= first.age, "{first:?} {later:?}");
 }

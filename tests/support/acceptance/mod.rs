@@ -34,8 +34,8 @@ use futures_util::{FutureExt, future::LocalBoxFuture};
 use leasehold::{
     Fence, Inspection, Metadata, Mode, Owner, Random, ResourceName, StoreError, SystemRandom, Token,
     store::{
-        Acquired, Acquisition, Grant, Hold, Inbox, Notification, Notifications, Passed, QueueTicket, Refusal,
-        Released, Renewed, Store,
+        Acquired, Acquisition, Grant, HandedOff, Hold, Inbox, Notification, Notifications, QueueTicket,
+        QuorumNode, Refusal, Released, Renewed, Store, StoreExt,
     },
 };
 use tokio::runtime::Builder;
@@ -56,6 +56,11 @@ pub(crate) trait World {
     async fn start() -> Self;
 
     fn store(&self) -> Arc<dyn Store>;
+
+    /// The same store, if it can be a node of a quorum.
+    fn node(&self) -> Option<Arc<dyn QuorumNode>> {
+        None
+    }
 
     /// Lets time pass for the store.
     async fn pass(&self, time: Duration);
@@ -89,6 +94,7 @@ pub(crate) struct Scene {
     world: Box<dyn AnyWorld>,
     has_permits: bool,
     store: Arc<dyn Store>,
+    node: Option<Arc<dyn QuorumNode>>,
     name: ResourceName,
     inbox: Inbox,
 }
@@ -109,17 +115,22 @@ const WINDOW: Duration = Duration::from_secs(4);
 impl Scene {
     async fn set<W: World + 'static>() -> Self {
         let world = W::start().await;
-        let store = world.store();
+        let (store, node) = (world.store(), world.node());
         let name = ResourceName::new(unique("fact/")).unwrap();
         let scene = Self {
             world: Box::new(world),
             has_permits: W::PERMITS,
             store,
+            node,
             name,
             inbox: Inbox(SystemRandom.token()),
         };
         scene.somebody_hears().await;
         scene
+    }
+
+    fn node(&self) -> &dyn QuorumNode {
+        &**self.node.as_ref().expect("a world for facts about nodes has one")
     }
 
     fn ask(&self, mode: Mode) -> Acquisition {
@@ -219,8 +230,8 @@ impl Scene {
     }
 
     /// Passes a hold on.
-    async fn passed(&self, from: &Acquisition, to: &Acquisition, overtake: bool) -> Passed {
-        self.store.pass(&from.hold, to, overtake).await.unwrap()
+    async fn passed(&self, from: &Acquisition, to: &Acquisition, overtake: bool) -> HandedOff {
+        self.store.hand_off(&from.hold, to, overtake).await.unwrap()
     }
 
     async fn is_held(&self, asked: &Acquisition) -> bool {

@@ -1,6 +1,7 @@
 //! The queue: order of arrival, places, and who passes it.
 
 use futures_util::future::join_all;
+use leasehold::store::StoreExt;
 
 use super::*;
 

@@ -120,9 +120,9 @@ pub(crate) async fn what_a_textbook_lock_has_not_is_refused_and_harms_no_neighbo
 pub(crate) async fn a_textbook_lock_is_passed_on(scene: Scene) {
     let [first, second, third] = [(); 3].map(|()| scene.exclusive());
     scene.granted(&first).await;
-    let Passed { released, acquired, .. } = scene.passed(&first, &second, true).await;
+    let HandedOff { released, acquired, .. } = scene.passed(&first, &second, true).await;
     assert_eq!((released, acquired.unwrap()), (Released::Freed, Acquired::Granted(GRANT)));
-    let Passed { released, acquired, .. } = scene.passed(&first, &third, true).await;
+    let HandedOff { released, acquired, .. } = scene.passed(&first, &third, true).await;
     assert_eq!(released, Released::NotHeld { count: 0 });
     assert!(matches!(acquired, Ok(Acquired::Refused(_))), "{acquired:?}");
     assert!(scene.is_held(&second).await);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::*;
 use crate::{
     core::{Mode, Token},
-    store::Metadata,
+    store::{Metadata, StoreExt},
 };
 
 #[derive(Debug, Default)]
@@ -80,13 +80,13 @@ async fn a_pass_is_one_verb_to_a_fault() {
     fence(&store, &from).await;
     store.fail_next(1);
     store.lose_next_replies(1);
-    let error = store.pass(&from.hold, &to, false).await.unwrap_err();
+    let error = store.hand_off(&from.hold, &to, false).await.unwrap_err();
     assert_eq!(error.kind(), "unavailable");
     assert!(store.state().faults.next().is_some_and(|fault| fault == Fault::LoseReply));
     assert!(store.is_held(&from.hold).await.unwrap());
 
     store.lose_next_replies(1);
-    let error = store.pass(&from.hold, &to, false).await.unwrap_err();
+    let error = store.hand_off(&from.hold, &to, false).await.unwrap_err();
     assert_eq!(error.kind(), "reply_lost");
     assert!(!store.is_held(&from.hold).await.unwrap());
     assert!(store.is_held(&to.hold).await.unwrap());

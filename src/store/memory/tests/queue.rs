@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 
 use super::*;
-use crate::store::{Notification, QueueTicket};
+use crate::store::{Notification, QueueTicket, StoreExt};
 
 const INBOX: Inbox = Inbox(Token::from_bits(9));
 
@@ -51,9 +51,9 @@ fn received(notifications: &mut Notifications) -> Vec<String> {
 async fn notifications_get_lost_when_the_store_is_told_to_lose_them() {
     let (store, _) = store();
     let mut notifications = store.listen(&INBOX);
-    store.lose_announcements(true);
+    store.lose_notifications(true);
     hand_over(&store, 1).await;
-    store.lose_announcements(false);
+    store.lose_notifications(false);
     hand_over(&store, 2).await;
     assert_eq!(received(&mut notifications), ["subscribed", "2"]);
 }
@@ -73,7 +73,7 @@ async fn the_notification_of_the_next_waiter_gets_lost_with_the_others() {
     for (lost, told) in [(false, &["subscribed", "1", "next: 2"][..]), (true, &["subscribed"])] {
         let (store, _) = store();
         let mut notifications = store.listen(&INBOX);
-        store.lose_announcements(lost);
+        store.lose_notifications(lost);
         leave_one_waiting(&store).await;
         assert_eq!(received(&mut notifications), told);
     }
@@ -83,7 +83,7 @@ async fn the_notification_of_the_next_waiter_gets_lost_with_the_others() {
 async fn a_disconnected_inbox_gets_no_next_notification() {
     let (store, _) = store();
     let mut notifications = store.listen(&INBOX);
-    store.deafen(true);
+    store.disconnect_subscribers(true);
     leave_one_waiting(&store).await;
     assert_eq!(received(&mut notifications), ["subscribed", "disconnected: unavailable"]);
 }
@@ -93,13 +93,13 @@ async fn a_subscriber_is_told_when_it_is_disconnected_and_when_it_is_subscribed_
     let (store, _) = store();
     let mut early = store.listen(&INBOX);
     for disconnected in [true, true, false, false] {
-        store.deafen(disconnected);
+        store.disconnect_subscribers(disconnected);
         hand_over(&store, 1 + u128::from(disconnected)).await;
         let _ = store.force_release(&exclusive("job/1", 0).hold.resource).await.unwrap();
         let _ = store.force_release(&exclusive("job/2", 0).hold.resource).await.unwrap();
     }
     assert_eq!(received(&mut early), ["subscribed", "disconnected: unavailable", "subscribed", "1", "1"]);
-    store.deafen(true);
+    store.disconnect_subscribers(true);
     let mut late = store.listen(&INBOX);
     assert_eq!(received(&mut late), ["disconnected: unavailable"]);
 }

@@ -7,7 +7,7 @@ use redis::Value;
 use crate::{
     core::{Fence, Mode},
     store::{
-        Acquired, AcquiredAll, Acquisition, Certainty, Grant, Holder, HolderState, Inspection, Passed,
+        Acquired, AcquiredAll, Acquisition, Certainty, Grant, HandedOff, Holder, HolderState, Inspection,
         Refusal, Released, Renewed, StoreError,
         redis::{net::errors, wire::record},
     },
@@ -98,11 +98,11 @@ pub(crate) fn released(answer: Value) -> Result<Released, StoreError> {
     }
 }
 
-pub(crate) fn passed(answer: Value, asked: Mode) -> Result<Passed, StoreError> {
+pub(crate) fn handed_off(answer: Value, asked: Mode) -> Result<HandedOff, StoreError> {
     let mut parts = parts(answer)?;
     let released = released(parts.value("what the release did")?)?;
     let acquired = acquired(parts.value("what was acquired")?, asked);
-    Ok(Passed { released, acquired, others_wait: parts.number()? > 0 })
+    Ok(HandedOff { released, acquired, others_wait: parts.number()? > 0 })
 }
 
 pub(crate) fn is_held(answer: Value) -> Result<bool, StoreError> {
@@ -285,7 +285,7 @@ mod tests {
             assert_eq!(renewed(value.clone()).unwrap_err().kind(), "reply_lost", "{value:?}");
             assert_eq!(released(value.clone()).unwrap_err().kind(), "reply_lost", "{value:?}");
             assert_eq!(
-                passed(call([value.clone()]), Mode::Exclusive).unwrap_err().kind(),
+                handed_off(call([value.clone()]), Mode::Exclusive).unwrap_err().kind(),
                 "reply_lost",
                 "{value:?}"
             );
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(acquired(list(&fields), Mode::Exclusive).unwrap_err().kind(), "corrupt");
         let foreign = || list(&["corrupt", "a value that is no lock"]);
         assert_eq!(opened(call([foreign()])).unwrap_err().kind(), "corrupt");
-        assert_eq!(passed(call([foreign()]), Mode::Exclusive).unwrap_err().kind(), "corrupt");
+        assert_eq!(handed_off(call([foreign()]), Mode::Exclusive).unwrap_err().kind(), "corrupt");
     }
 
     #[test]

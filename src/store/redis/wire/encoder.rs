@@ -147,8 +147,8 @@ impl Encoder {
         call
     }
 
-    pub(crate) fn pass(&self, from: &Hold, to: &Acquisition, overtake: bool) -> ScriptCall {
-        let mut call = self.granting(&scripts::PASS, [&from.resource]);
+    pub(crate) fn hand_off(&self, from: &Hold, to: &Acquisition, overtake: bool) -> ScriptCall {
+        let mut call = self.granting(&scripts::HAND_OFF, [&from.resource]);
         self.acquisition(&mut call, to, &mut MetadataCache::default());
         call.token(from.token, "").owner(from.owner.as_ref()).arg(u8::from(overtake));
         self.granted(call)

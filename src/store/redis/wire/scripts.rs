@@ -27,7 +27,7 @@ scripts! {
     ACQUIRE_ALL = "lua/acquire_all.lua";
     RENEW = "lua/renew.lua";
     RELEASE = "lua/release.lua";
-    PASS = "lua/pass.lua";
+    HAND_OFF = "lua/hand_off.lua";
     IS_HELD = "lua/is_held.lua";
     INSPECT = "lua/inspect.lua";
     FORCE_RELEASE = "lua/force_release.lua";

@@ -21,6 +21,7 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
+#[cfg(feature = "doctor")]
 pub(crate) use self::map::node;
 use self::map::{Map, Slots};
 use crate::store::{
