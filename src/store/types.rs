@@ -36,7 +36,7 @@ pub struct Hold {
     pub owner: Option<Owner>,
 }
 
-/// The request of [`Store::acquire`].
+/// The request of [`Store::acquire_each`].
 #[derive(Clone, Debug)]
 pub struct Acquisition {
     /// Resource, token and owner.
@@ -55,7 +55,7 @@ pub struct Acquisition {
     pub ticket: Option<QueueTicket>,
 }
 
-/// The certain answers to [`Store::acquire`].
+/// The certain answers to [`Store::acquire_each`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acquired {
     /// It holds.
@@ -95,7 +95,7 @@ pub struct Refusal {
     pub remaining: Duration,
 }
 
-/// The certain answers to [`Store::renew`].
+/// The certain answers to [`Store::renew_each`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewed {
     /// The hold is extended.
@@ -104,7 +104,7 @@ pub enum Renewed {
     NotHeld,
 }
 
-/// The certain answers to [`Store::release`].
+/// The certain answers to [`Store::release_each`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a release may find that the lease was lost before"]
 pub enum Released {
