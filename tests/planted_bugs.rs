@@ -133,7 +133,7 @@ const BUGS: &[Bug] = &[
         wrong: "let (reclaimer, mut opening) = (self.reclaimer(), lease.opens_at());
                 if crate::planted(NAME) { opening = self.clock.now(); }",
         caught_by: &[
-            "keeping_closed::a_lock_delay_holds_also_while_an_unknown_attempt_may_still_be_executed",
+            "manager::keeping_closed::a_lock_delay_holds_also_while_an_unknown_attempt_may_still_be_executed",
         ],
     },
     Bug {
@@ -142,7 +142,7 @@ const BUGS: &[Bug] = &[
         right: "_ if !self.is_handed_out() => Duration::ZERO,",
         wrong: "_ if !self.is_handed_out() && !crate::planted(NAME) => Duration::ZERO,",
         caught_by: &[
-            "keeping_closed::the_parts_of_a_set_that_was_not_granted_open_at_once_whatever_their_minimum_hold",
+            "manager::keeping_closed::the_parts_of_a_set_that_was_not_granted_open_at_once_whatever_their_minimum_hold",
         ],
     },
     Bug {
@@ -310,7 +310,7 @@ const SEEDS: usize = 128;
 const AT_ONCE: usize = 16;
 
 /// The files of tests that look for bugs.
-const TESTS: [&str; 3] = ["simulation", "keeping_closed", "quorum"];
+const TESTS: [&str; 3] = ["simulation", "manager", "quorum"];
 
 /// The unit tests of the library, as `caught_by` calls them.
 const UNIT_TESTS: &str = "leasehold";

@@ -1,0 +1,7 @@
+//! Deployments of several servers while they fail, and what the doctor finds in those that are wrong.
+
+#[cfg(feature = "doctor")]
+mod doctor;
+mod failover;
+#[path = "../support/mod.rs"]
+mod support;

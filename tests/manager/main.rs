@@ -1,0 +1,15 @@
+//! The lock manager as its callers see it: mostly on a memory store, in virtual time.
+
+mod bad_input;
+mod crowd;
+mod dead_waiters;
+mod endings;
+mod hand_off;
+mod keeping_closed;
+mod leases;
+mod shutdown;
+mod supervision;
+#[path = "../support/mod.rs"]
+mod support;
+mod together;
+mod waiting;

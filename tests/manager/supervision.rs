@@ -1,0 +1,319 @@
+//! What survives a crash: of a renewer, of the manager. On the memory store, in virtual time.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use crate::support::virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs};
+use actix::{Actor, Context};
+use leasehold::{
+    Acquire, AcquireAll, AcquireError, Clock, Drained, Draw, IsHeld, LeaseChange, LeaseStatus, List,
+    LossReason, Moment, RenewError, ResourceName, RuntimeClock, Settings, Shutdown, Stats, store::Store,
+};
+use tokio::time::{Instant, sleep};
+
+/// The panics of these tests are wanted; their messages would only hide a real one.
+fn quietly() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.payload_as_str() != Some("the random were told to panic") {
+            usual(panic);
+        }
+    }));
+}
+
+/// Random numbers that bring the manager down at its next refusal after they were armed.
+fn armed_dice() -> (Loaded, Arc<AtomicBool>) {
+    let armed = Arc::new(AtomicBool::new(false));
+    let trigger = Arc::clone(&armed);
+    (Loaded::new(move |what| what == Draw::Attempt && trigger.swap(false, Ordering::Relaxed)), armed)
+}
+
+#[test]
+fn a_renewer_that_panics_at_every_second_renewal_keeps_its_lease_for_100_renewals() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let rolls = AtomicU64::new(0);
+        let locks = world.manager_with(Loaded::new(move |what| {
+            what == Draw::Renewal && rolls.fetch_add(1, Ordering::Relaxed) % 2 == 1
+        }));
+        let lease = locks.send(Acquire::new("r").ttl(secs(3))).await.unwrap().unwrap();
+        let (token, fence) = (lease.token(), lease.fence());
+        loop {
+            sleep(millis(100)).await;
+            assert!(lease.is_valid());
+            if locks.send(Stats).await.unwrap().renewals >= 100 {
+                break;
+            }
+        }
+        assert!(locks.send(Stats).await.unwrap().renewer_restarts >= 50);
+        assert_eq!((lease.token(), lease.fence()), (token, fence));
+        assert!(locks.send(IsHeld::new("r", token)).await.unwrap().unwrap());
+    });
+}
+
+#[test]
+fn a_renewer_that_always_panics_ends_in_a_told_loss_before_the_store_ends_the_lease() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let locks = world.manager_with(Loaded::new(|what| what == Draw::Renewal));
+        let listener = Listener::default();
+        let events = listener.clone().start().recipient();
+        let start = Instant::now();
+        let lease = locks.send(Acquire::new("r").ttl(secs(3)).events(events)).await.unwrap().unwrap();
+        assert_eq!(lease.lost().await, LossReason::RenewerDied);
+        assert!(start.elapsed() < secs(3));
+        assert!(
+            locks.send(IsHeld::new("r", lease.token())).await.unwrap().unwrap(),
+            "the store has not ended it"
+        );
+        sleep(millis(1)).await;
+        assert_eq!(listener.heard(), [LeaseChange::Granted, LeaseChange::Lost(LossReason::RenewerDied)]);
+        let restarts = locks.send(Stats).await.unwrap().renewer_restarts;
+        assert!((5..50).contains(&restarts), "paced: {restarts}");
+    });
+}
+
+#[test]
+fn a_crash_of_the_manager_leaves_valid_leases_alone_and_tells_pending_callers() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (random, armed) = armed_dice();
+        let locks = world.manager_with(random);
+        let lease = locks.send(Acquire::new("r").ttl(secs(3))).await.unwrap().unwrap();
+        let waiting: Vec<_> = (0..10).map(|_| locks.send(Acquire::new("r").wait(secs(60)))).collect();
+        let waiting = actix_rt::spawn(futures_util::future::join_all(waiting));
+        sleep(millis(500)).await;
+        armed.store(true, Ordering::Relaxed);
+        for answer in waiting.await.unwrap() {
+            let error = answer.expect("the mailbox survives").unwrap_err();
+            assert!(matches!(error, AcquireError::Restarted), "{error}");
+        }
+        let stats = locks.send(Stats).await.unwrap();
+        assert_eq!((stats.manager_restarts, stats.pending, stats.failed["restarted"]), (1, 0, 10));
+        sleep(secs(600)).await;
+        assert_eq!(lease.status(), LeaseStatus::Held, "it is renewed as ever");
+        lease.release().await.unwrap();
+        assert!(locks.send(List::new("")).await.unwrap().unwrap().resources.is_empty());
+        let next = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+        assert!(next.is_valid(), "the restarted manager serves as before");
+    });
+}
+
+#[test]
+fn a_renewal_by_hand_does_not_wait_for_a_crashed_manager_beyond_the_end_of_the_lease() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (random, armed) = armed_dice();
+        let slow = Settings { restart_pause: secs(5), max_restart_pause: secs(5), ..Settings::default() };
+        let locks = world.builder().settings(slow).random(Arc::new(random)).start_here().unwrap();
+        let start = Instant::now();
+        let lease = locks.send(Acquire::new("r").ttl(secs(1)).no_renew()).await.unwrap().unwrap();
+        armed.store(true, Ordering::Relaxed);
+        let refused = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(1))));
+        while armed.load(Ordering::Relaxed) {
+            sleep(millis(1)).await;
+        }
+        let error = lease.renew().await.unwrap_err();
+        assert!(matches!(error, RenewError::Lost { reason: LossReason::Expired }), "{error}");
+        assert!(start.elapsed() < secs(1), "told before the store ends it: {:?}", start.elapsed());
+        assert!(matches!(refused.await.unwrap().unwrap(), Err(AcquireError::Restarted)));
+        assert!(start.elapsed() > secs(4), "the manager was down all the time: {:?}", start.elapsed());
+    });
+}
+
+#[test]
+fn a_crash_of_the_manager_gives_back_what_was_on_its_way() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (random, armed) = armed_dice();
+        let locks = world.manager_with(random);
+        let _held = locks.send(Acquire::new("held")).await.unwrap().unwrap();
+        // Its grant is on its way while the refusal of the other brings the manager down.
+        world.store.stall_next(1, millis(200));
+        let slow = actix_rt::spawn(locks.send(Acquire::new("slow")));
+        sleep(millis(50)).await;
+        armed.store(true, Ordering::Relaxed);
+        let refused = locks.send(Acquire::new("held").wait(secs(1))).await.unwrap();
+        assert!(matches!(refused, Err(AcquireError::Restarted)));
+        assert!(matches!(slow.await.unwrap().unwrap(), Err(AcquireError::Restarted)));
+        sleep(secs(1)).await;
+        let left = locks.send(List::new("")).await.unwrap().unwrap().resources;
+        assert_eq!(left.len(), 1, "only what is held: {left:?}");
+    });
+}
+
+#[test]
+fn a_shutdown_lets_holders_finish_and_then_takes_the_rest_away() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (locks, other) = (world.manager(), world.manager());
+        // That nothing was held at an earlier moment does not count.
+        locks.send(Acquire::new("earlier")).await.unwrap().unwrap().release().await.unwrap();
+        let finishing = locks.send(Acquire::new("finishing")).await.unwrap().unwrap();
+        let staying = locks.send(Acquire::new("staying")).await.unwrap().unwrap();
+        let waiting = actix_rt::spawn(locks.send(Acquire::new("staying").wait(secs(60))));
+        sleep(millis(10)).await;
+        let start = Instant::now();
+        let drained = actix_rt::spawn(locks.send(Shutdown { drain: secs(60) }));
+        sleep(secs(1)).await;
+        assert!(matches!(waiting.await.unwrap().unwrap(), Err(AcquireError::ShuttingDown)));
+        let refused = locks.send(Acquire::new("new")).await.unwrap();
+        assert!(matches!(refused, Err(AcquireError::ShuttingDown)));
+        finishing.release().await.unwrap();
+        sleep(secs(50)).await;
+        assert!(staying.is_valid(), "renewed while it drains");
+        assert_eq!(staying.lost().await, LossReason::ShutDown);
+        let drained = drained.await.unwrap().unwrap();
+        assert_eq!(drained, Drained { finished: 1, revoked: 1, unconfirmed: 0 });
+        assert!(start.elapsed() < secs(61), "{:?}", start.elapsed());
+        assert!(other.send(List::new("")).await.unwrap().unwrap().resources.is_empty());
+        assert!(locks.send(Acquire::new("late")).await.is_err(), "the manager has stopped");
+    });
+}
+
+#[test]
+fn a_shutdown_ends_as_soon_as_nothing_is_held() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+        let start = Instant::now();
+        let finish = async {
+            sleep(secs(3)).await;
+            drop(lease);
+        };
+        let (drained, ()) = tokio::join!(locks.send(Shutdown { drain: secs(3600) }), finish);
+        assert_eq!(drained.unwrap(), Drained { finished: 1, revoked: 0, unconfirmed: 0 });
+        assert!(start.elapsed() < secs(4), "{:?}", start.elapsed());
+    });
+}
+
+#[test]
+fn what_the_store_granted_is_not_forgotten_when_the_manager_panics_over_another_answer() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let _held = world.manager().send(Acquire::new("held")).await.unwrap().unwrap();
+        let locks = world.manager_with(Loaded::new(|what| what == Draw::Attempt));
+        // All of them travel together, and the first answer that comes back is the one that panics.
+        let refused = locks.send(Acquire::new("held").wait(secs(60)));
+        let granted: Vec<_> =
+            (0..9).map(|number| locks.send(Acquire::new(format!("free/{number}")).wait(secs(60)))).collect();
+        let (refused, granted) = tokio::join!(refused, futures_util::future::join_all(granted));
+        for answer in granted.into_iter().chain([refused]) {
+            assert!(matches!(answer.unwrap(), Err(AcquireError::Restarted)));
+        }
+        sleep(millis(100)).await;
+        let left = world.store.list(b"", 100).await.unwrap().resources;
+        assert_eq!(left, [ResourceName::new("held").unwrap()]);
+    });
+}
+
+#[test]
+fn restarts_are_paced() {
+    quietly();
+    in_virtual_time(|| async {
+        let locks = World::new().manager_with(Loaded::new(|what| what == Draw::Renewal));
+        let lease = locks.send(Acquire::new("r").ttl(Duration::from_secs(600))).await.unwrap().unwrap();
+        // A renewer is there from half of the first interval on.
+        sleep(secs(100 + 60)).await;
+        let restarts = locks.send(Stats).await.unwrap().renewer_restarts;
+        assert!((55..80).contains(&restarts), "10 ms doubled up to 1 s: {restarts}");
+        drop(lease);
+    });
+}
+
+/// A clock that panics once, when it has been asked so many times.
+#[derive(Debug)]
+struct PanicsAfter(RuntimeClock, AtomicI64);
+
+impl Clock for PanicsAfter {
+    fn now(&self) -> Moment {
+        assert!(self.1.fetch_sub(1, Ordering::Relaxed) != 0, "the random were told to panic");
+        self.0.now()
+    }
+}
+
+/// What is given back in one of two ways.
+#[derive(Clone, Copy, Debug)]
+enum Back {
+    Dropped,
+    Released,
+}
+
+#[test]
+fn a_lease_is_given_back_also_if_the_manager_panics_over_its_release() {
+    quietly();
+    for (questions, back) in (0..12).flat_map(|at| [(at, Back::Dropped), (at, Back::Released)]) {
+        in_virtual_time(async || {
+            let world = World::new();
+            let clock = Arc::new(PanicsAfter(RuntimeClock::start(), AtomicI64::new(-1)));
+            let locks = world.builder().clock(clock.clone()).start_here().unwrap();
+            let lease = locks.send(Acquire::new("r").ttl(secs(600))).await.unwrap().unwrap();
+            clock.1.store(questions, Ordering::Relaxed);
+            match back {
+                Back::Dropped => drop(lease),
+                // The holder asks the clock too.
+                Back::Released => drop(actix_rt::spawn(lease.release()).await),
+            }
+            sleep(secs(3)).await;
+            assert_eq!(world.left().await, 0, "{back:?} after {questions} questions");
+            let stats = locks.send(Stats).await.unwrap();
+            assert_eq!((stats.held, stats.releases_unconfirmed, stats.released), (0, 0, 1), "{stats:?}");
+        });
+    }
+}
+
+#[test]
+fn a_set_is_given_back_also_if_the_manager_panics_over_the_release_of_a_part() {
+    quietly();
+    for questions in 0..24 {
+        in_virtual_time(async || {
+            let world = World::new();
+            let clock = Arc::new(PanicsAfter(RuntimeClock::start(), AtomicI64::new(-1)));
+            let locks = world.builder().clock(clock.clone()).start_here().unwrap();
+            let asked = AcquireAll::new(["r", "s", "t"]).ttl(secs(600));
+            let set = locks.send(asked).await.unwrap().unwrap();
+            clock.1.store(questions, Ordering::Relaxed);
+            drop(actix_rt::spawn(set.release()).await);
+            sleep(secs(3)).await;
+            assert_eq!(world.left().await, 0, "after {questions} questions");
+        });
+    }
+}
+
+struct Worker;
+
+impl Actor for Worker {
+    type Context = Context<Self>;
+}
+
+#[test]
+fn a_panic_over_a_lease_does_not_untie_it_from_its_actor() {
+    quietly();
+    for questions in 0..8 {
+        in_virtual_time(async || {
+            let world = World::new();
+            let clock = Arc::new(PanicsAfter(RuntimeClock::start(), AtomicI64::new(-1)));
+            let locks = world.builder().clock(clock.clone()).start_here().unwrap();
+            let worker = Worker.start();
+            let lease = locks.send(Acquire::new("r").bound_to(&worker)).await.unwrap().unwrap();
+            sleep(millis(150)).await;
+            clock.1.store(questions, Ordering::Relaxed);
+            sleep(millis(1_500)).await;
+            assert!(lease.is_valid());
+            drop(worker);
+            sleep(secs(1)).await;
+            assert_eq!(world.left().await, 0, "after {questions} questions");
+        });
+    }
+}

@@ -1,0 +1,219 @@
+//! The connection: none yet, lost, stalled, of another kind.
+
+use crate::store::{proxy::Proxy, replicas::Replicated, *};
+use leasehold::store::StoreExt;
+
+#[tokio::test]
+async fn a_server_that_lost_its_scripts_gets_them_again() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    let plain = hold("r", 1);
+    granted(&store, &exclusive(&plain)).await;
+    server.command(&["SCRIPT", "FLUSH"]);
+    assert_eq!(store.renew(&plain, TTL).await.unwrap(), Renewed::Extended);
+    server.command(&["SCRIPT", "FLUSH"]);
+    assert_eq!(store.release(&plain, Duration::ZERO).await.unwrap(), Released::Freed);
+}
+
+#[tokio::test]
+async fn a_broken_connection_costs_no_verb() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    let plain = hold("r", 1);
+    granted(&store, &exclusive(&plain)).await;
+    let broken = || server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
+    broken();
+    assert_eq!(store.renew(&plain, TTL).await.unwrap(), Renewed::Extended);
+    broken();
+    assert!(store.is_held(&plain).await.unwrap());
+    broken();
+    assert_eq!(store.release(&plain, Duration::ZERO).await.unwrap(), Released::Freed);
+    assert!(!store.is_held(&plain).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_stalled_server_leaves_the_outcome_open_and_serves_in_order_when_it_wakes() {
+    let server = RedisServer::start();
+    let store = impatient(&server.url());
+    granted(&store, &exclusive(&hold("warm", 1))).await;
+    let (kept, returned) = (hold("kept", 2), hold("returned", 3));
+    server.pause();
+    for error in [
+        store.acquire(&exclusive(&kept)).await.unwrap_err(),
+        store.acquire(&exclusive(&returned)).await.unwrap_err(),
+        store.release(&returned, Duration::ZERO).await.unwrap_err(),
+    ] {
+        assert!(matches!(error, StoreError::TimedOut { .. }), "{error}");
+    }
+    server.resume();
+    // This is answered after all that was sent before it.
+    assert!(!store.is_held(&returned).await.unwrap());
+    assert!(store.is_held(&kept).await.unwrap(), "it was executed late");
+    assert_all_end(&server);
+}
+
+#[tokio::test]
+async fn what_was_never_sent_was_certainly_not_executed() {
+    let server = RedisServer::start();
+    server.pause();
+    let store = impatient(&server.url());
+    let error = store.acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    server.resume();
+    granted(&store, &exclusive(&hold("r", 2))).await;
+}
+
+#[tokio::test]
+async fn a_store_starts_without_a_server_and_finds_it_when_it_comes() {
+    let mut server = RedisServer::start();
+    let store = store(&server);
+    server.kill();
+    let started = Instant::now();
+    let error = store.acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    assert_eq!(error.certainty(), Certainty::NotExecuted);
+    assert!(started.elapsed() < Duration::from_secs(2));
+    server.restart();
+    granted(&store, &exclusive(&hold("r", 1))).await;
+}
+
+#[tokio::test]
+async fn a_server_that_died_leaves_the_first_outcome_open_and_no_later_one() {
+    let mut server = RedisServer::start();
+    let store = store(&server);
+    let plain = hold("r", 1);
+    granted(&store, &exclusive(&plain)).await;
+    server.kill();
+    assert_eq!(store.renew(&plain, TTL).await.unwrap_err().certainty(), Certainty::Unknown);
+    assert_eq!(store.renew(&plain, TTL).await.unwrap_err().certainty(), Certainty::NotExecuted);
+}
+
+#[test]
+fn a_store_outlives_the_runtime_that_it_was_first_used_in() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    for token in [1, 2] {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let plain = hold("r", token);
+        runtime.block_on(granted(&store, &exclusive(&plain)));
+        assert_eq!(runtime.block_on(store.release(&plain, Duration::ZERO)).unwrap(), Released::Freed);
+    }
+}
+
+#[tokio::test]
+async fn a_unix_socket_serves_as_well() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("redis.sock");
+    let _server = RedisServer::with_args(&["--unixsocket", text(&socket)]);
+    for scheme in ["unix", "redis+unix"] {
+        let store = RedisStore::open(&format!("{scheme}://{}", text(&socket))).unwrap();
+        granted(&store, &exclusive(&hold(scheme, 1))).await;
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[tokio::test]
+async fn a_lost_reply_changes_no_answer_to_a_verb_that_can_be_repeated() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let store = RedisStore::open(&proxy.url()).unwrap();
+    let plain = hold("r", 1);
+    let first = granted(&store, &exclusive(&plain)).await;
+    proxy.lose_next_reply();
+    assert_eq!(granted(&store, &exclusive(&plain)).await, first, "the same lease");
+    proxy.lose_next_reply();
+    assert_eq!(store.renew(&plain, TTL).await.unwrap(), Renewed::Extended);
+    proxy.lose_next_reply();
+    assert_eq!(store.force_release(&plain.resource).await.unwrap_err().certainty(), Certainty::Unknown);
+}
+
+#[tokio::test]
+async fn a_release_whose_reply_is_lost_is_done_and_unknown() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let store = RedisStore::open(&proxy.url()).unwrap();
+    let plain = hold("r", 1);
+    granted(&store, &exclusive(&plain)).await;
+    proxy.lose_next_reply();
+    // What a repeat finds gone may have been given back by the first try, or forgotten by the server before it.
+    let error = store.release(&plain, Duration::ZERO).await.unwrap_err();
+    assert_eq!(error.certainty(), Certainty::Unknown);
+    assert_eq!(store.release(&plain, Duration::ZERO).await.unwrap(), Released::NotHeld { count: 0 });
+    assert_eq!(server.keys().len(), 1, "only the fence: {:?}", server.keys());
+}
+
+#[tokio::test]
+async fn a_connection_that_a_proxy_forgot_is_given_up_after_a_few_silent_calls() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let store = impatient(&proxy.url());
+    let plain = hold("r", 1);
+    granted(&store, &exclusive(&plain)).await;
+    for _ in 0..2 {
+        proxy.forget_connections();
+        let started = Instant::now();
+        let mut silent = 0;
+        while let Err(error) = store.renew(&plain, TTL).await {
+            assert!(matches!(error, StoreError::TimedOut { .. }), "{error}");
+            assert_eq!(error.certainty(), Certainty::Unknown);
+            silent += 1;
+            assert!(started.elapsed() < Duration::from_secs(10), "no other connection after {silent} calls");
+        }
+        assert!(silent >= 2, "given up after {silent} silent calls");
+    }
+}
+
+#[tokio::test]
+async fn a_store_whose_replicas_confirm_leaves_forgotten_connections_too() {
+    let servers = Replicated::start(1);
+    let proxy = Proxy::start(&servers.master).await;
+    let timeout = Duration::from_secs(2);
+    let options = RedisOptions { replicas_ack: 1, response_timeout: timeout, ..RedisOptions::default() };
+    let store = RedisStore::with_options(&proxy.url(), options).unwrap();
+    let asked: Vec<_> = (1..9).map(|token| exclusive(&hold(&format!("r{token}"), token))).collect();
+    for answer in futures_util::future::join_all(asked.iter().map(|asked| store.acquire(asked))).await {
+        assert!(matches!(answer, Ok(Acquired::Granted(_))), "{answer:?}");
+    }
+    proxy.forget_connections();
+    let mut silent = 0;
+    while let Err(error) = store.renew(&asked[0].hold, TTL).await {
+        assert_eq!(error.certainty(), Certainty::Unknown, "{error}");
+        silent += 1;
+        assert!(silent < 2, "{silent} calls went out on connections that were open before");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_only_stalls_keeps_its_connection() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let store = impatient(&proxy.url());
+    let plain = hold("r", 1);
+    granted(&store, &exclusive(&plain)).await;
+    let number =
+        |client: &str| client.lines().next().and_then(|line| line.split(' ').next()).map(str::to_owned);
+    let id = |server: &RedisServer| {
+        let clients: String = redis::from_redis_value(server.command(&["CLIENT", "LIST"])).unwrap();
+        number(&clients)
+    };
+    let before = id(&server);
+    server.pause();
+    // The first connection, and two that were tried beside it. Then the next try is seconds away.
+    let mut calls = 0;
+    while proxy.opened() < 3 {
+        let error = store.renew(&plain, TTL).await.unwrap_err();
+        assert!(matches!(error, StoreError::TimedOut { .. }), "{error}");
+        calls += 1;
+    }
+    assert!(calls >= 6, "the second try came after {calls} calls");
+    // Long enough for the last try to end.
+    for _ in 0..2 {
+        store.renew(&plain, TTL).await.unwrap_err();
+    }
+    server.resume();
+    assert_eq!(store.renew(&plain, TTL).await.unwrap(), Renewed::Extended);
+    assert_eq!(id(&server), before, "the connection of before is in use");
+}

@@ -1,0 +1,188 @@
+//! What the server refuses, and as which error it is told.
+
+use futures_util::StreamExt;
+use leasehold::store::{Notification, QueueTicket, StoreExt};
+
+use crate::store::*;
+
+#[tokio::test]
+async fn a_replica_is_unavailable_until_it_is_promoted() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    let asked = exclusive(&hold("r", 1));
+    server.command(&["REPLICAOF", "127.0.0.1", "1"]);
+    let error = store.acquire(&asked).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    server.command(&["REPLICAOF", "NO", "ONE"]);
+    granted(&store, &asked).await;
+}
+
+#[tokio::test]
+async fn too_few_replicas_are_unavailable() {
+    let server = RedisServer::with_args(&["--min-replicas-to-write", "1"]);
+    let error = store(&server).acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_full_server_refuses_new_holders_and_serves_those_it_has() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    for asked in one_of_each() {
+        granted(&store, &asked).await;
+    }
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    for asked in [exclusive(&hold("new", 7)), permits(&hold("new", 8)), permits(&hold("permits", 9))] {
+        let error = store.acquire(&asked).await.unwrap_err();
+        assert!(matches!(error, StoreError::OutOfMemory { .. }), "{asked:?}: {error}");
+    }
+    for (asked, cooldown) in one_of_each().into_iter().zip([Duration::ZERO, TTL].into_iter().cycle()) {
+        let hold = asked.hold;
+        assert_eq!(store.renew(&hold, TTL).await.unwrap(), Renewed::Extended, "{hold:?}");
+        assert!(
+            !matches!(store.release(&hold, cooldown).await.unwrap(), Released::NotHeld { .. }),
+            "{hold:?}"
+        );
+    }
+    server.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    assert_all_end(&server);
+}
+
+#[tokio::test]
+async fn who_may_not_is_denied_and_no_password_is_told() {
+    let server = RedisServer::with_args(&["--requirepass", "s3cret"]);
+    let asked = exclusive(&hold("r", 1));
+    for url in [server.url(), server.url_for("default", "wr0ng"), server.url_for("nobody", "wr0ng")] {
+        let store = RedisStore::open(&url).unwrap();
+        let error = store.acquire(&asked).await.unwrap_err();
+        assert!(matches!(error, StoreError::Denied { .. }), "{error}");
+        let told = format!("{error} {error:?} {store:?}");
+        assert!(!told.contains("wr0ng") && !told.contains("s3cret"), "{told}");
+    }
+    granted(&RedisStore::open(&server.url_for("default", "s3cret")).unwrap(), &asked).await;
+}
+
+#[tokio::test]
+async fn a_user_without_the_rights_is_denied() {
+    let server = RedisServer::start();
+    let rights = [
+        ("no-calls", "+script|load"),
+        ("no-scripts-at-all", "+get"),
+        ("no-writes-in-scripts", "+evalsha +script|load +get +time"),
+    ];
+    for (user, commands) in rights {
+        let mut words = vec!["ACL", "SETUSER", user, "on", ">s3cret", "~*", "-@all"];
+        words.extend(commands.split(' '));
+        server.command(&words);
+        let store = RedisStore::open(&server.url_for(user, "s3cret")).unwrap();
+        let error = store.acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
+        assert!(matches!(error, StoreError::Denied { .. }), "{user}: {error}");
+        assert!(!format!("{error} {error:?}").contains("s3cret"));
+    }
+}
+
+#[tokio::test]
+async fn a_user_with_just_the_rights_it_needs_is_served() {
+    let server = RedisServer::start();
+    let commands = "+evalsha +script|load +scan +get +mget +set +setrange +del +unlink +exists +time +pttl +pexpire +pexpireat \
+                    +hset +hget +hdel +hlen +hincrby +zadd +zrem +zcard +zcount +zscore +zrank +zrange +zrevrange \
+                    +zrangebyscore +publish +subscribe +ping";
+    let mut words =
+        vec!["ACL", "SETUSER", "locker", "on", ">s3cret", "~leasehold:*", "&leasehold:inbox:*", "-@all"];
+    words.extend(commands.split_whitespace());
+    server.command(&words);
+    let store = RedisStore::open(&server.url_for("locker", "s3cret")).unwrap();
+    for asked in one_of_each() {
+        granted(&store, &asked).await;
+        store.renew(&asked.hold, TTL).await.unwrap();
+        store.inspect(&asked.hold.resource, 10).await.unwrap();
+    }
+    assert_eq!(store.list(b"", 10).await.unwrap().resources.len(), 5);
+    let mut notifications = store.listen(&INBOX);
+    assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
+    let resources = ["plain", "delayed", "shared", "permits", "twice"];
+    let waiter = |name| {
+        let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 10 };
+        Acquisition { ticket: Some(ticket), ..exclusive(&hold(name, 7)) }
+    };
+    for asked in resources.map(waiter) {
+        assert!(matches!(store.acquire(&asked).await.unwrap(), Acquired::Queued { .. }));
+    }
+    for asked in one_of_each() {
+        let _ = store.release(&asked.hold, Duration::ZERO).await.unwrap();
+    }
+    for asked in resources.map(waiter) {
+        assert!(matches!(notifications.next().await, Some(Notification::HandedOver(_))));
+        granted(&store, &asked).await;
+        let _ = store.release(&asked.hold, Duration::ZERO).await.unwrap();
+    }
+    assert_eq!(store.list(b"", 10).await.unwrap().resources, []);
+    // What a script is refused and can do without shows only here.
+    assert_eq!(server.command(&["ACL", "LOG"]), Value::Array(Vec::new()));
+}
+
+#[tokio::test]
+async fn a_server_without_room_for_another_client_is_unavailable() {
+    let server = RedisServer::start();
+    let kept = redis::Client::open(server.url()).unwrap();
+    let mut kept = kept.get_connection().unwrap();
+    redis::cmd("CONFIG").arg("SET").arg("maxclients").arg(1).exec(&mut kept).unwrap();
+    let error = store(&server).acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_busy_server_is_unavailable_until_its_script_is_killed() {
+    let server = RedisServer::start();
+    server.command(&["CONFIG", "SET", "busy-reply-threshold", "1"]);
+    let store = store(&server);
+    granted(&store, &exclusive(&hold("warm", 1))).await;
+    let client = redis::Client::open(server.url()).unwrap();
+    let endless = std::thread::spawn(move || {
+        redis::cmd("EVAL").arg("while true do end").arg(0).query::<()>(&mut client.get_connection().unwrap())
+    });
+    let asked = exclusive(&hold("r", 1));
+    let error = loop {
+        match store.acquire(&asked).await {
+            Ok(_) => tokio::task::yield_now().await,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    server.command(&["SCRIPT", "KILL"]);
+    endless.join().unwrap().unwrap_err();
+    granted(&store, &asked).await;
+}
+
+#[tokio::test]
+async fn what_is_not_ours_is_corrupt_and_stays_as_it_is() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    let foreign: [&[&str]; 6] = [
+        &["SET", "leasehold:{r}", "hello"],
+        &["SET", "leasehold:{r}", "*hello"],
+        &["SET", "leasehold:{r}", "0123456789abcdef0123456789abcdef", "PX", "60000"],
+        &["RPUSH", "leasehold:{r}", "hello"],
+        &["SADD", "leasehold:{r}:h", "hello"],
+        &["RPUSH", "leasehold:fence", "hello"],
+    ];
+    for words in foreign {
+        server.command(&["FLUSHALL"]);
+        server.command(words);
+        let dump = || server.command(&["DUMP", words[1]]);
+        let before = dump();
+        let error = store.acquire(&permits(&hold("r", 1))).await.unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{words:?}: {error}");
+        if words[1] == "leasehold:{r}" {
+            let resource = hold("r", 1).resource;
+            assert_eq!(store.force_release(&resource).await.unwrap_err().kind(), "corrupt", "{words:?}");
+            assert_eq!(store.inspect(&resource, 1).await.unwrap_err().kind(), "corrupt", "{words:?}");
+            assert_eq!(
+                store.release(&hold("r", 1), Duration::ZERO).await.unwrap_err().kind(),
+                "corrupt",
+                "{words:?}"
+            );
+        }
+        assert_eq!(dump(), before, "{words:?}");
+    }
+}
