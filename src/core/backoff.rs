@@ -164,4 +164,36 @@ mod tests {
             "invalid backoff.initial: 2s (allowed: more than zero, and at most backoff.max (1s))"
         );
     }
+
+    #[test]
+    fn presets_are_valid_and_the_default_is_one_of_them() {
+        for (preset, initial, max, attempts) in [
+            (Backoff::DEFAULT, 100, 1_000, None),
+            (Backoff::FLASH_SALE, 80, 500, Some(3)),
+            (Backoff::SCHEDULED_JOB, 150, 3_000, Some(5)),
+        ] {
+            let millis = Duration::from_millis;
+            assert_eq!(
+                (preset.initial, preset.max, preset.max_attempts()),
+                (millis(initial), millis(max), attempts)
+            );
+        }
+        assert_eq!(Backoff::default(), Backoff::preset(100, 1_000, None));
+    }
+
+    #[test]
+    fn a_value_out_of_its_bounds_is_refused_by_name() {
+        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
+        let backoff = || Backoff::new(second, second).unwrap();
+        for (refused, field) in [
+            (Backoff::new(Duration::ZERO, second), "backoff.initial"),
+            (Backoff::new(second, hour + second), "backoff.max"),
+            (backoff().multiplier(0.9), "backoff.multiplier"),
+            (backoff().multiplier(10.1), "backoff.multiplier"),
+            (backoff().attempts(0), "backoff.attempts"),
+        ] {
+            assert_eq!(refused.unwrap_err().field, field);
+        }
+        assert_eq!(pauses(backoff().multiplier(10.0).unwrap().attempts(2).unwrap(), 1.0), [1_000]);
+    }
 }

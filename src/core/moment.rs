@@ -58,3 +58,31 @@ impl fmt::Debug for Moment {
         write!(f, "+{:?}", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Moment {
+        Moment::since_origin(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn a_tick_is_the_last_multiple_of_its_length() {
+        let tick = Duration::from_millis(40);
+        for (moment, expected) in [(0, 0), (39, 0), (40, 40), (119, 80)] {
+            assert_eq!(at(moment).on_tick(tick), at(expected));
+        }
+        assert_eq!(at(17).on_tick(Duration::ZERO), at(17));
+    }
+
+    #[test]
+    fn time_neither_runs_below_zero_nor_overflows() {
+        let (early, late) = (at(1_000), at(4_000));
+        assert_eq!((early.elapsed(late), late.elapsed(early)), (Duration::from_secs(3), Duration::ZERO));
+        assert_eq!((late.remaining(early), early.remaining(late)), (Duration::from_secs(3), Duration::ZERO));
+        assert_eq!(early - Duration::from_secs(2), at(0));
+        assert!(early + Duration::MAX > late);
+        assert_eq!(format!("{early:?}"), "+1s");
+    }
+}

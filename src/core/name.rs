@@ -309,4 +309,29 @@ mod tests {
             assert!(wrong.parse::<Token>().is_err(), "{wrong}");
         }
     }
+
+    #[test]
+    fn a_name_shows_itself_encoded_and_a_token_only_its_beginning() {
+        let name = ResourceName::new(b"orders/{42}").unwrap();
+        assert_eq!((name.as_bytes(), name.to_string()), (&b"orders/{42}"[..], name.encoded()));
+        assert_eq!(format!("{name:?}"), format!("ResourceName({})", name.encoded()));
+        assert!(name.encoded().starts_with(&ResourceName::encode_prefix(b"orders/{")));
+        let owner = Owner::new("worker \"7\"").unwrap();
+        assert_eq!((owner.as_str(), owner.to_string()), ("worker \"7\"", "worker \"7\"".to_owned()));
+        assert_eq!(format!("{owner:?}"), r#"Owner("worker \"7\"")"#);
+        let token = Token::from_bits(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+        assert_eq!(format!("{token:?} {:?}", token.prefix()), "Token(01234567…) 01234567");
+        assert_eq!(
+            (Fence::new(7).to_string(), format!("{:?}", Fence::new(7))),
+            ("7".to_owned(), "Fence(7)".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_token_prefix_reads_back_and_nothing_else_is_one() {
+        assert_eq!("0123abcd".parse::<TokenPrefix>().unwrap().to_string(), "0123abcd");
+        for wrong in ["", "0123abc", "0123abcde", "0123abcg"] {
+            assert_eq!(wrong.parse::<TokenPrefix>().unwrap_err().field, "token prefix", "{wrong:?}");
+        }
+    }
 }

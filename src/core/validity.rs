@@ -186,6 +186,8 @@ impl Validity {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     const TTL: Duration = Duration::from_secs(10);
@@ -251,5 +253,22 @@ mod tests {
     fn an_interval_is_jittered_by_at_most_a_tenth() {
         assert_eq!(jitter(TTL, 0.0), TTL);
         assert_eq!(jitter(TTL, 1.0), Duration::from_secs(9));
+    }
+
+    #[test]
+    fn every_reason_has_a_word_and_a_sentence_of_its_own() {
+        use LossReason::{
+            Expired, HeartbeatMissed, MaxHold, MaxRenewals, NotHeld, Released, RenewerDied, ShutDown,
+        };
+        let all = [NotHeld, Expired, MaxRenewals, MaxHold, HeartbeatMissed, RenewerDied, ShutDown, Released];
+        let words: BTreeSet<_> = all.iter().map(|reason| reason.as_str()).collect();
+        let sentences: BTreeSet<_> = all.iter().map(LossReason::to_string).collect();
+        assert_eq!((words.len(), sentences.len()), (all.len(), all.len()));
+        assert!(words.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')));
+    }
+
+    #[test]
+    fn a_lease_knows_the_ttl_that_it_was_granted_with() {
+        assert_eq!(Validity::granted(at(0), TTL).ttl(), TTL);
     }
 }

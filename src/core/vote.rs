@@ -208,4 +208,26 @@ mod tests {
         assert_eq!(abstains_for(max_ttl, max_ttl), Duration::from_millis(102));
         assert_eq!(abstains_for(Duration::from_secs(11), max_ttl), Duration::ZERO);
     }
+
+    #[test]
+    fn votes_are_counted_one_by_one() {
+        let mut votes = Tally::new(6);
+        votes.yes();
+        votes.yes();
+        votes.no();
+        votes.silent();
+        assert_eq!((votes, votes.yes_votes()), (tally(6, 2, 1, 1), 2));
+    }
+
+    #[test]
+    fn the_largest_fence_is_granted_unless_a_majority_knows_the_expected_one() {
+        let granted = |expected: Option<u64>, said: &[u64]| {
+            let said = said.iter().map(|said| Fence::new(*said));
+            granted_fence(expected.map(Fence::new), said, 5).map(|fence| fence.get())
+        };
+        assert_eq!(granted(None, &[3, 9, 4]), Some(9));
+        assert_eq!(granted(Some(3), &[3, 3, 3, 9]), Some(3), "a majority knows it");
+        assert_eq!(granted(Some(3), &[3, 3, 9]), Some(9), "too few know it");
+        assert_eq!(granted(Some(3), &[]), None);
+    }
 }
