@@ -162,7 +162,7 @@ mod tests {
         let replica = Server {
             address: "r:1".to_owned(),
             is_replica: true,
-            info: Err(StoreError::TimedOut { within: Duration::ZERO, server: None }),
+            info: Err(StoreError::timed_out(Duration::ZERO)),
         };
         let mut findings = Findings::default();
         check(&Config::default(), &snapshots, &[replica], &mut findings);

@@ -95,10 +95,7 @@ pub(super) async fn run(config: &Config, resources: &[ResourceName]) -> Result<V
     let within = 2 * ATTEMPTS * timeout_of_a_step;
     for resource in resources {
         let acting = Acting { store: &*store, resource, ttl: TTL.min(config.lease.ttl), timeout_of_a_step };
-        let late = |_| Trial {
-            failed: Some(("a lock", StoreError::TimedOut { within, server: None })),
-            ..Trial::default()
-        };
+        let late = |_| Trial { failed: Some(("a lock", StoreError::timed_out(within))), ..Trial::default() };
         trials.push(timeout(within, acting.act_again()).await.unwrap_or_else(late));
     }
     Ok(trials)
@@ -167,11 +164,18 @@ impl Acting<'_> {
         let &Self { store, resource, ttl, timeout_of_a_step } = self;
         match store.acquire(first).await.map_err(|error| ("acquire", error))? {
             Acquired::Granted(_) => {}
-            other => return Err(("acquire", odd(format!("a free resource was not granted: {other:?}")))),
+            other => {
+                return Err((
+                    "acquire",
+                    StoreError::reply_lost(format!("a free resource was not granted: {other:?}")),
+                ));
+            }
         }
         match store.renew(&first.hold, ttl).await.map_err(|error| ("renew", error))? {
             Renewed::Extended => {}
-            Renewed::NotHeld => return Err(("renew", odd("the lock was gone at once".to_owned()))),
+            Renewed::NotHeld => {
+                return Err(("renew", StoreError::reply_lost("the lock was gone at once".to_owned())));
+            }
         }
         store.inspect(resource, 1).await.map_err(|error| ("inspect", error))?;
         let waits = subscribed && {
@@ -180,7 +184,12 @@ impl Acting<'_> {
         };
         match store.release(&first.hold, Duration::ZERO).await.map_err(|error| ("release", error))? {
             Released::Freed => {}
-            other => return Err(("release", odd(format!("a hold was not released: {other:?}")))),
+            other => {
+                return Err((
+                    "release",
+                    StoreError::reply_lost(format!("a hold was not released: {other:?}")),
+                ));
+            }
         }
         if waits {
             let handed_over = async {
@@ -213,10 +222,6 @@ impl Acting<'_> {
             ticket: inbox.map(|inbox| QueueTicket { inbox, ttl: self.ttl, grant_window, max_waiters: 1 }),
         }
     }
-}
-
-fn odd(doing: String) -> StoreError {
-    StoreError::ReplyLost { doing, source: None }
 }
 
 /// Returns true if a finding at any server already stops locks. A trial would only repeat it.

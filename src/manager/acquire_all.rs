@@ -100,13 +100,13 @@ impl LockManager {
             let outcome = match timeout(within, &mut asking).await {
                 Ok(outcome) => outage.seen("acquire_all", outcome),
                 Err(_) => {
-                    manager.do_send(tried_all(Err(StoreError::TimedOut { within, server: None })));
+                    manager.do_send(tried_all(Err(StoreError::timed_out(within))));
                     outage.seen("acquire_all", asking.await)
                 }
             };
             let doing = "acquire_all: the lock manager panicked".to_owned();
             if manager.send(tried_all(outcome)).await.is_err() {
-                manager.do_send(tried_all(Err(StoreError::ReplyLost { doing, source: None })));
+                manager.do_send(tried_all(Err(StoreError::reply_lost(doing))));
             }
         });
     }

@@ -12,7 +12,7 @@ use crate::{
 /// Waits for the answer of a store. A store that panics gives no answer: the outcome is unknown.
 pub(crate) async fn ask<'a, T>(verb: &str, question: impl FnOnce() -> Reply<'a, T>) -> Result<T, StoreError> {
     AssertUnwindSafe(async { question().await }).catch_unwind().await.unwrap_or_else(|panic| {
-        Err(lost(format!("{verb}: the store panicked: {}", message_of(panic.as_ref()))))
+        Err(StoreError::reply_lost(format!("{verb}: the store panicked: {}", message_of(panic.as_ref()))))
     })
 }
 
@@ -28,7 +28,7 @@ pub(crate) async fn ask_each<'a, T>(
         Ok(answers) => format!("{verb}: the store gave {} answers to {count} questions", answers.len()),
         Err(panic) => format!("{verb}: the store panicked: {}", message_of(panic.as_ref())),
     };
-    (0..count).map(|_| Err(lost(doing.clone()))).collect()
+    (0..count).map(|_| Err(StoreError::reply_lost(doing.clone()))).collect()
 }
 
 /// Asks a store for several resources at once. A malformed answer counts as a lost reply.
@@ -39,7 +39,10 @@ pub(crate) async fn ask_for_all(
     let answer = ask("acquire_all", || store.acquire_all(asked)).await?;
     match doubt(&answer, asked.len()) {
         None => Ok(answer),
-        Some(gave) => Err(lost(format!("acquire_all: the store gave {gave} for {} resources", asked.len()))),
+        Some(gave) => Err(StoreError::reply_lost(format!(
+            "acquire_all: the store gave {gave} for {} resources",
+            asked.len()
+        ))),
     }
 }
 
@@ -53,10 +56,6 @@ fn doubt(answer: &AcquiredAll, asked: usize) -> Option<String> {
     }
 }
 
-fn lost(doing: String) -> StoreError {
-    StoreError::ReplyLost { doing, source: None }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,7 +64,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_not_about_what_was_asked_is_in_doubt() {
         let granted = |count| AcquiredAll::Granted(vec![Grant { fence: None, holds: 1 }; count]);
-        let failed = |which| AcquiredAll::Failed { which, error: lost(String::new()) };
+        let failed = |which| AcquiredAll::Failed { which, error: StoreError::reply_lost(String::new()) };
         assert_eq!((doubt(&granted(2), 2), doubt(&failed(1), 2)), (None, None));
         assert_eq!(doubt(&granted(1), 2).as_deref(), Some("1 grants"));
         assert_eq!(doubt(&failed(2), 2).as_deref(), Some("an answer about number 2"));

@@ -75,9 +75,7 @@ impl Dispatch {
         // A caller that no longer waits does not want the answer.
         let then = Box::new(|released| drop(answer.send(released)));
         self.releases.push(Releasing { hold, cooldown, then });
-        let gone = |_| {
-            Err(StoreError::ReplyLost { doing: "release: its arbiter has ended".to_owned(), source: None })
-        };
+        let gone = |_| Err(StoreError::reply_lost("release: its arbiter has ended"));
         answered.await.unwrap_or_else(gone)
     }
 }
@@ -118,8 +116,7 @@ async fn renew_alike(end: &End, batch: Vec<Renewing>) {
     let asked: Vec<_> = batch.iter().map(|renewal| (&renewal.hold, renewal.ttl)).collect();
     let asked = ask_each("renew", asked.len(), || end.store.renew_each(&asked));
     let answers = timeout(within, asked).await;
-    let answers =
-        answers.unwrap_or_else(|_| vec![Err(StoreError::TimedOut { within, server: None }); batch.len()]);
+    let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::timed_out(within)); batch.len()]);
     let answers = end.outage.seen_each("renew", answers);
     batch.into_iter().zip(answers).for_each(|(renewal, answer)| hand(renewal.then, answer));
 }

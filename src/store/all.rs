@@ -62,7 +62,7 @@ pub(super) async fn one_after_the_other<S: Store + ?Sized>(
             Ok(Acquired::Refused(refusal)) => Ok(AcquiredAll::Refused { which, refusal }),
             Ok(other) => {
                 let doing = format!("acquire: a try was answered {other:?}");
-                Err(StoreError::ReplyLost { doing, source: None })
+                Err(StoreError::reply_lost(doing))
             }
             Err(error) if error.certainty() == Certainty::NotExecuted => {
                 Ok(AcquiredAll::Failed { which, error })

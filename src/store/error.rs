@@ -135,6 +135,26 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Creates the error of a store that cannot be reached, or cannot serve now. Nothing was executed.
+    pub fn unavailable(reason: impl Into<String>) -> Self {
+        Self::Unavailable { reason: reason.into(), source: None }
+    }
+
+    /// Creates the error of a verb whose answer was lost, or made no sense, during this step. The outcome is unknown.
+    pub fn reply_lost(doing: impl Into<String>) -> Self {
+        Self::ReplyLost { doing: doing.into(), source: None }
+    }
+
+    /// Creates the error of a verb that nobody answered within this time. The outcome is unknown.
+    pub const fn timed_out(within: Duration) -> Self {
+        Self::TimedOut { within, server: None }
+    }
+
+    /// Creates the error of a request for a feature that the store does not have. Nothing was sent.
+    pub fn unsupported(asked: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Unsupported { asked: asked.into(), reason: reason.into() }
+    }
+
     /// Returns the certainty that the verb was not executed.
     pub const fn certainty(&self) -> Certainty {
         match self {

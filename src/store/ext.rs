@@ -35,6 +35,6 @@ pub fn join_replies<'a, T: Send + 'a>(replies: impl IntoIterator<Item = Reply<'a
 fn only<T>(verb: &str, mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
     answers.pop().unwrap_or_else(|| {
         let doing = format!("{verb}: the store gave no answer to one question");
-        Err(StoreError::ReplyLost { doing, source: None })
+        Err(StoreError::reply_lost(doing))
     })
 }

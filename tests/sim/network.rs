@@ -116,8 +116,8 @@ impl Network {
             }
             match time::timeout(PATIENCE, answer).await {
                 Ok(Ok(outcome)) => outcome,
-                Ok(Err(_)) => Err(StoreError::ReplyLost { doing: "simulated".to_owned(), source: None }),
-                Err(_) => Err(StoreError::TimedOut { within: PATIENCE, server: None }),
+                Ok(Err(_)) => Err(StoreError::reply_lost("simulated")),
+                Err(_) => Err(StoreError::timed_out(PATIENCE)),
             }
         };
         (way, Box::pin(reply))
@@ -171,7 +171,7 @@ impl Network {
 }
 
 fn unavailable() -> StoreError {
-    StoreError::Unavailable { reason: "simulated".to_owned(), source: None }
+    StoreError::unavailable("simulated")
 }
 
 pub(crate) const fn millis(millis: u64) -> Duration {

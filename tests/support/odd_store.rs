@@ -88,7 +88,7 @@ impl OddStore {
             tokio::time::sleep(delay).await;
             inner.acquire(&asked).await
         });
-        Box::pin(async { Err(StoreError::TimedOut { within: Duration::ZERO, server: None }) })
+        Box::pin(async { Err(StoreError::timed_out(Duration::ZERO)) })
     }
 
     fn renew_one<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {

@@ -95,7 +95,7 @@ impl LockManager {
             }
             Told::Nothing | Told::Refused { .. } | Told::Failed => answer,
         };
-        Some(match answer.unwrap_or(Err(StoreError::TimedOut { within: waited, server: None })) {
+        Some(match answer.unwrap_or(Err(StoreError::timed_out(waited))) {
             Ok(Refusal { by, remaining }) => {
                 let end = if end == End::TimedOut { RequestEnd::TimedOut } else { RequestEnd::Refused };
                 (end, AcquireError::Held { by: Box::new(by), remaining, ahead, attempts, waited })

@@ -70,10 +70,7 @@ struct Handling {
 impl Drop for Handling {
     fn drop(&mut self) {
         if let Some(current) = self.current.take() {
-            let lost = StoreError::ReplyLost {
-                doing: "acquire: the lock manager panicked".to_owned(),
-                source: None,
-            };
+            let lost = StoreError::reply_lost("acquire: the lock manager panicked");
             let left = std::iter::once((current, Err(lost))).chain(self.attempts.by_ref()).collect();
             self.manager.do_send(Attempted(left));
         }

@@ -30,9 +30,9 @@ impl Faults {
 }
 
 pub(super) fn unavailable() -> StoreError {
-    StoreError::Unavailable { reason: "a scripted fault".into(), source: None }
+    StoreError::unavailable("a scripted fault")
 }
 
 pub(super) fn lost() -> StoreError {
-    StoreError::ReplyLost { doing: "a scripted fault".into(), source: None }
+    StoreError::reply_lost("a scripted fault")
 }

@@ -113,7 +113,7 @@ impl Attempt {
     fn in_time(&self, which: usize) -> Result<(), StoreError> {
         let spent = self.sent.elapsed(self.core.now());
         match validity_left(self.asked[which].ttl, spent).is_zero() {
-            true => Err(StoreError::TimedOut { within: spent, server: None }),
+            true => Err(StoreError::timed_out(spent)),
             false => Ok(()),
         }
     }
@@ -133,7 +133,7 @@ impl Attempt {
 
     fn no_quorum(&self, votes: &Round<Ballot>, which: usize, yes: usize) -> StoreError {
         let reason = |(node, ballot): (&Arc<Node>, Option<&Ballot>)| match ballot {
-            None => Some(node.failure(StoreError::TimedOut { within: self.timeouts.met, server: None })),
+            None => Some(node.failure(StoreError::timed_out(self.timeouts.met))),
             Some(Ballot::Abstains(error) | Ballot::Failed(error)) => Some(node.failure(error.clone())),
             Some(Ballot::Yes(_) | Ballot::No(_) | Ballot::Never(_)) => None,
         };
@@ -192,7 +192,7 @@ impl Attempt {
 
     fn not_raised(&self, raised: &Round<Result<bool, StoreError>>, at: usize) -> StoreError {
         let reason = |(node, answer): (&Arc<Node>, Option<&Result<bool, StoreError>>)| match answer {
-            None => Some(node.failure(StoreError::TimedOut { within: self.timeouts.met, server: None })),
+            None => Some(node.failure(StoreError::timed_out(self.timeouts.met))),
             Some(Err(error)) => Some(node.failure(error.clone())),
             Some(Ok(_)) => None,
         };
@@ -209,7 +209,7 @@ impl Attempt {
             let granted = Granted { asked: Arc::clone(asked), fence: grant.fence };
             if !self.core.ledger.grant(self.number, granted) {
                 let doing = "acquire: it was released or asked for again meanwhile".to_owned();
-                *answer = Err(StoreError::ReplyLost { doing, source: None });
+                *answer = Err(StoreError::reply_lost(doing));
             }
         }
     }

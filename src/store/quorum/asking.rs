@@ -40,10 +40,8 @@ pub(super) async fn vote(
     let fit: Vec<_> =
         asked.iter().zip(&too_late).filter(|(_, late)| !**late).map(|(asked, _)| Arc::clone(asked)).collect();
     let mut ballots = vote(&fit).await.into_iter();
-    let being_released = || StoreError::Unavailable {
-        reason: "what an earlier attempt left there is still being released".to_owned(),
-        source: None,
-    };
+    let being_released =
+        || StoreError::unavailable("what an earlier attempt left there is still being released");
     let ballot = |late| if late { None } else { ballots.next() };
     too_late
         .into_iter()

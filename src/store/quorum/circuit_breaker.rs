@@ -127,5 +127,5 @@ fn is_down<T>(answer: &Result<T, StoreError>) -> bool {
 }
 
 fn held_back(why: String) -> StoreError {
-    StoreError::Unavailable { reason: format!("it gets no calls for a moment: {why}"), source: None }
+    StoreError::unavailable(format!("it gets no calls for a moment: {why}"))
 }

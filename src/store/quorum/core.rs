@@ -13,7 +13,7 @@ use crate::{
             NodeFailure, QuorumOptions,
             fence_clock::FenceClock,
             ledger::{Ledger, PendingRelease},
-            node::{Node, lost},
+            node::Node,
             recovery::Recovery,
         },
     },
@@ -136,6 +136,6 @@ where
     let (reply, answers) = oneshot::channel();
     tokio::spawn(verb(reply));
     let ended =
-        |_| (0..count).map(|_| Err(lost("the task that counts the votes ended".to_owned()))).collect();
+        |_| (0..count).map(|_| Err(StoreError::reply_lost("the task that counts the votes ended"))).collect();
     answers.await.unwrap_or_else(ended)
 }

@@ -156,7 +156,7 @@ impl QuorumStore {
         if matches!(mode, Mode::Permits { .. }) {
             let reason = "permits need one store that counts them all; of 2 permits on 3 nodes, 3 holders could each \
                           have a majority";
-            return Some(StoreError::Unsupported { asked: "permits".to_owned(), reason: reason.to_owned() });
+            return Some(StoreError::unsupported("permits", reason));
         }
         let max_ttl = self.0.options.max_ttl;
         (ttl > max_ttl).then(|| StoreError::Unsupported {

@@ -188,7 +188,9 @@ fn ballot(answer: Result<Acquired, StoreError>, memory: &Result<Memory, StoreErr
         (Ok(Acquired::Granted(grant)), Ok(memory)) if memory.covers(&grant) => Ballot::Yes(grant),
         (Ok(Acquired::Granted(_)), Ok(_)) => Ballot::Abstains(forgetful()),
         (Ok(Acquired::Refused(refusal)), _) => Ballot::No(refusal),
-        (Ok(other), _) => Ballot::Failed(lost(format!("acquire: a try was answered {other:?}"))),
+        (Ok(other), _) => {
+            Ballot::Failed(StoreError::reply_lost(format!("acquire: a try was answered {other:?}")))
+        }
         (Err(error @ (StoreError::Deadlock { .. } | StoreError::CapacityMismatch { .. })), _) => {
             Ballot::Never(error)
         }
@@ -205,13 +207,13 @@ fn old_enough(incarnation: &Incarnation, options: &QuorumOptions) -> Result<(), 
     let reason = format!(
         "started {age:.0?} ago, it may have forgotten leases and does not vote for another {left:.0?}"
     );
-    Err(StoreError::Unavailable { reason, source: None })
+    Err(StoreError::unavailable(reason))
 }
 
 fn forgetful() -> StoreError {
     let reason = "it may have forgotten fences, and votes when it was taught them: by a majority that has not, or when all \
                   nodes answer";
-    StoreError::Unavailable { reason: reason.to_owned(), source: None }
+    StoreError::unavailable(reason)
 }
 
 /// Returns the answers if there are as many as there were questions, otherwise lost answers.
@@ -220,11 +222,7 @@ fn counted<T>(count: usize, answers: Vec<Result<T, StoreError>>) -> Vec<Result<T
         return answers;
     }
     let doing = format!("{} answers to {count} questions", answers.len());
-    (0..count).map(|_| Err(lost(doing.clone()))).collect()
-}
-
-pub(super) fn lost(doing: String) -> StoreError {
-    StoreError::ReplyLost { doing, source: None }
+    (0..count).map(|_| Err(StoreError::reply_lost(doing.clone()))).collect()
 }
 
 impl fmt::Debug for Node {

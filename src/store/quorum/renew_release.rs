@@ -69,7 +69,7 @@ pub(super) fn short<T: 'static>(
     within: Duration,
 ) -> StoreError {
     let reason = |(node, answer): (&Arc<Node>, Option<&Said<T>>)| match answer {
-        None => Some(node.failure(StoreError::TimedOut { within, server: None })),
+        None => Some(node.failure(StoreError::timed_out(within))),
         Some(Err(error)) => Some(node.failure(error.clone())),
         Some(Ok(_)) => None,
     };

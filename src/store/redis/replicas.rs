@@ -101,7 +101,7 @@ impl Replicas {
         let &Self { wanted, response_timeout, .. } = self;
         let Ok(Ok(_seat)) = timeout(response_timeout, self.seats.acquire()).await else {
             let reason = format!("{MOST_AT_ONCE} calls wait for replicas already");
-            return Err(StoreError::Unavailable { reason, source: None });
+            return Err(StoreError::unavailable(reason));
         };
         // A connection is not used again if something failed on it, or if the caller has left it: a `WAIT` may still
         // hold it up.
@@ -146,9 +146,8 @@ impl WithWait<'_> {
 
     /// Returns the answer to the call, and the shortfall.
     fn counted(&self, answers: Value) -> Result<(Value, Option<Shortfall>), StoreError> {
-        let (answer, count) = pair(answers).ok_or_else(|| StoreError::ReplyLost {
-            doing: "the answer makes no sense: not one for the call and one for the replicas".to_owned(),
-            source: None,
+        let (answer, count) = pair(answers).ok_or_else(|| {
+            StoreError::reply_lost("the answer makes no sense: not one for the call and one for the replicas")
         })?;
         let (reached, refused) = match count {
             Value::Int(reached) => (u32::try_from(reached).unwrap_or(0), None),

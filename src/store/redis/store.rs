@@ -175,7 +175,7 @@ impl QuorumNode for RedisStore {
                 return Ok(report);
             }
             let reason = "its connection broke while it was asked whether it has recovered".to_owned();
-            Err(StoreError::Unavailable { reason, source: None })
+            Err(StoreError::unavailable(reason))
         }
         .boxed()
     }
@@ -245,7 +245,7 @@ fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
 
 fn repeated_in_vain(verb: &str, now: &str) -> StoreError {
     let doing = format!("{verb}: an earlier try of it was lost, and now it is {now}");
-    StoreError::ReplyLost { doing, source: None }
+    StoreError::reply_lost(doing)
 }
 
 /// Returns the approximate size of a request in bytes.

@@ -210,7 +210,7 @@ impl Connection {
             Ok(_) => {
                 self.give_up(generation);
                 let doing = format!("{address}: the connection gave the answer to another request");
-                Err(Failure::Other(StoreError::ReplyLost { doing, source: None }))
+                Err(Failure::Other(StoreError::reply_lost(doing)))
             }
             Err(error) => {
                 self.answered(generation);
@@ -292,11 +292,13 @@ fn open(endpoint: Endpoint, greeting: Arc<Pipeline>, within: Duration) -> Openin
     let task = tokio::spawn(async move {
         match timeout(within, find_and_connect(&endpoint, &greeting)).await {
             Ok(connected) => connected,
-            Err(_) => Err(unavailable(format!("{endpoint:?}: no connection within {}", rough(within)))),
+            Err(_) => {
+                Err(StoreError::unavailable(format!("{endpoint:?}: no connection within {}", rough(within))))
+            }
         }
     });
     let opening = async move {
-        let ended = |_| Err(unavailable("the task that opens the connection ended".to_owned()));
+        let ended = |_| Err(StoreError::unavailable("the task that opens the connection ended".to_owned()));
         task.await.unwrap_or_else(ended)
     };
     opening.boxed().shared()
@@ -334,10 +336,6 @@ async fn connect(
 fn first_of_many(error: RedisError) -> RedisError {
     let errors = error.clone().into_server_errors();
     errors.and_then(|errors| errors.first().map(|(_, first)| first.clone().into())).unwrap_or(error)
-}
-
-fn unavailable(reason: String) -> StoreError {
-    StoreError::Unavailable { reason, source: None }
 }
 
 impl fmt::Debug for Connection {

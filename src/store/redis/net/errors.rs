@@ -86,7 +86,7 @@ pub(crate) fn within_script(text: &str) -> StoreError {
     let known = class(code, detail, text).or_else(|| class(code_within(text)?, "", text));
     known
         .or_else(|| class("ERR", text, text))
-        .unwrap_or_else(|| StoreError::ReplyLost { doing: format!("a script failed: {text}"), source: None })
+        .unwrap_or_else(|| StoreError::reply_lost(format!("a script failed: {text}")))
 }
 
 /// Returns true if another connection may do better than the one that gave this error.
@@ -133,16 +133,14 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
         "NOAUTH" | "WRONGPASS" | "NOPERM" => StoreError::Denied { reason },
         "WRONGTYPE" => StoreError::Corrupt { reason },
         "NOREPLICAS" | "MISCONF" | "BUSY" | "LOADING" | "READONLY" | "MASTERDOWN" | "CLUSTERDOWN"
-        | "TRYAGAIN" | "MOVED" | "ASK" | "NOSCRIPT" => StoreError::Unavailable { reason, source: None },
+        | "TRYAGAIN" | "MOVED" | "ASK" | "NOSCRIPT" => StoreError::unavailable(reason),
         "ERR" if detail.contains("cluster support disabled") => {
             misconfigured("is no cluster (its cluster support is disabled); use redis://")
         }
         "ERR" if is_unknown(detail, "sentinel") => misconfigured("is no sentinel; use redis://"),
         "ERR" if is_unknown(detail, "script") => misconfigured("has no scripts: it may be a sentinel"),
         "ERR" if is_denied_within(detail) => StoreError::Denied { reason },
-        "ERR" if detail.starts_with("max number of clients") => {
-            StoreError::Unavailable { reason, source: None }
-        }
+        "ERR" if detail.starts_with("max number of clients") => StoreError::unavailable(reason),
         _ => return None,
     })
 }

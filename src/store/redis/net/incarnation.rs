@@ -110,5 +110,5 @@ fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn senseless(what: &str) -> StoreError {
-    StoreError::Unavailable { reason: format!("the answer to INFO has {what}"), source: None }
+    StoreError::unavailable(format!("the answer to INFO has {what}"))
 }

@@ -87,7 +87,7 @@ impl Sentinels {
                 Ok(answer) => answer.map_err(|error| errors::connecting(error, &address(sentinel), 0)),
                 Err(_) => {
                     let reason = format!("{}: no answer within {}", address(sentinel), rough(self.within));
-                    Err(unavailable(reason))
+                    Err(StoreError::unavailable(reason))
                 }
             }
         });
@@ -105,12 +105,12 @@ impl Sentinels {
         let reasons = reasons.join("; ");
         if told.is_empty() {
             let reason = format!("no sentinel names the master of {:?} ({reasons})", self.service);
-            return Err(wrong.unwrap_or_else(|| unavailable(reason)));
+            return Err(wrong.unwrap_or_else(|| StoreError::unavailable(reason)));
         }
         self.learn(&told, before).map_err(|doubt| {
             let reasons = if reasons.is_empty() { reasons } else { format!(" ({reasons})") };
             let service = &self.service;
-            unavailable(format!(
+            StoreError::unavailable(format!(
                 "the sentinels are not believed about the master of {service:?}: {doubt}{reasons}"
             ))
         })
@@ -163,10 +163,6 @@ async fn opinion(sentinel: &Client, service: &str) -> RedisResult<Option<Opinion
 
 fn address(sentinel: &Client) -> String {
     sentinel.get_connection_info().addr().to_string()
-}
-
-fn unavailable(reason: String) -> StoreError {
-    StoreError::Unavailable { reason, source: None }
 }
 
 impl fmt::Debug for Sentinels {

@@ -108,7 +108,7 @@ impl Listener {
             Ok(opened) => opened,
             Err(_) => {
                 let reason = format!("{:?}: no subscription within {}", self.endpoint, rough(within));
-                Err(StoreError::Unavailable { reason, source: None })
+                Err(StoreError::unavailable(reason))
             }
         }
     }

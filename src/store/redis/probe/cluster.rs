@@ -17,7 +17,6 @@ use crate::store::{
             ClusterSnapshot, Directory, Range, Server, Snapshot,
             ask::Asking,
             exchange::{needed, next, read},
-            unavailable,
         },
     },
 };
@@ -94,7 +93,8 @@ async fn tell(asking: Asking<'_>, seed: &Node, nodes: &Nodes) -> Result<Vec<Told
     let slots: Value = needed(next(&mut answers))?;
     // A user who may not ask does without them.
     let nodes: String = read(next(&mut answers)).unwrap_or_default();
-    told(slots, &nodes, seed).ok_or_else(|| unavailable("the answer to CLUSTER SLOTS makes no sense"))
+    told(slots, &nodes, seed)
+        .ok_or_else(|| StoreError::unavailable("the answer to CLUSTER SLOTS makes no sense"))
 }
 
 /// Combines the answers of `asked` to `CLUSTER SLOTS` and `CLUSTER NODES`. The first leaves out replicas of which it is

@@ -13,7 +13,7 @@ use crate::{
         StoreError,
         redis::{
             net::errors,
-            probe::{Answer, Table, unavailable},
+            probe::{Answer, Table},
         },
     },
 };
@@ -35,7 +35,7 @@ impl Exchange {
         match timeout(connect_within, opening).await {
             Ok(Ok(connection)) => Ok(Self { connection, within: answer_within }),
             Ok(Err(error)) => Err(errors::before_sending(error)),
-            Err(_) => Err(unavailable(format!("no connection within {}", rough(connect_within)))),
+            Err(_) => Err(StoreError::unavailable(format!("no connection within {}", rough(connect_within)))),
         }
     }
 
@@ -51,9 +51,9 @@ impl Exchange {
                 }
                 _ => Ok(answers),
             },
-            Ok(Ok(_)) => Err(unavailable("the answers make no sense")),
+            Ok(Ok(_)) => Err(StoreError::unavailable("the answers make no sense")),
             Ok(Err(error)) => Err(errors::before_sending(error)),
-            Err(_) => Err(unavailable(format!("no answer within {}", rough(within)))),
+            Err(_) => Err(StoreError::unavailable(format!("no answer within {}", rough(within)))),
         }
     }
 }

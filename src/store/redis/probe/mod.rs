@@ -18,15 +18,12 @@ pub(crate) use self::snapshot::{
 };
 use crate::{
     core::{InvalidValue, ResourceName},
-    store::{
-        StoreError,
-        redis::{
-            net::{
-                options::{Layout, RedisOptions},
-                urls::{self, Named},
-            },
-            wire::{keys, plain},
+    store::redis::{
+        net::{
+            options::{Layout, RedisOptions},
+            urls::{self, Named},
         },
+        wire::{keys, plain},
     },
 };
 
@@ -62,8 +59,4 @@ pub(crate) fn slot(layout: Layout, prefix: &str, resource: &ResourceName) -> u16
 pub(crate) fn prefix(prefix: &str) -> String {
     let before = if prefix.is_empty() { "leasehold" } else { prefix };
     format!("{before}:inbox:doctor")
-}
-
-fn unavailable(reason: impl Into<String>) -> StoreError {
-    StoreError::Unavailable { reason: reason.into(), source: None }
 }

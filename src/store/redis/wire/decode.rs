@@ -157,7 +157,7 @@ fn holder(
 }
 
 pub(crate) fn senseless(what: &str) -> StoreError {
-    StoreError::ReplyLost { doing: format!("the answer makes no sense: {what}"), source: None }
+    StoreError::reply_lost(format!("the answer makes no sense: {what}"))
 }
 
 /// Returns the fields that follow the echo in the answer to a call.

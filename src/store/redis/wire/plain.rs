@@ -62,7 +62,7 @@ pub(crate) fn lacks(asked: &Acquisition) -> Option<StoreError> {
 
 pub(crate) fn unsupported(what: &str) -> StoreError {
     let reason = "its layout is plain, for exclusive locks alone; use store.layout = \"full\"";
-    StoreError::Unsupported { asked: what.to_owned(), reason: reason.to_owned() }
+    StoreError::unsupported(what, reason)
 }
 
 /// Runs [`Store::acquire_each`] for acquisitions some of which ask for what the layout lacks: these are refused, and

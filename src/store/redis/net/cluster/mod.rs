@@ -155,7 +155,7 @@ impl Cluster {
         }
         let (version, Some(node)) = found else {
             let reason = "no node of the cluster says who has the slot".to_owned();
-            let error = failure.unwrap_or(StoreError::Unavailable { reason, source: None });
+            let error = failure.unwrap_or(StoreError::unavailable(reason));
             return Tried { node: None, version: found.0, outcome: Err(Failure::Unreachable(error)) };
         };
         let outcome = match self.connection(&node) {
@@ -192,7 +192,7 @@ impl Cluster {
         let masters = self.0.map.borrow().masters();
         if masters.is_empty() {
             let reason = "no node of the cluster answers".to_owned();
-            return Err(reading.unwrap_or(StoreError::Unavailable { reason, source: None }));
+            return Err(reading.unwrap_or(StoreError::unavailable(reason)));
         }
         masters.iter().map(|node| self.connection(node)).collect()
     }
@@ -263,7 +263,7 @@ impl Cluster {
     async fn read_map_from(&self, node: &Node, version: u64) -> Result<Map, StoreError> {
         let answer = self.connection(node)?.attempt(&Slots).await.map_err(Failure::into_error)?;
         let map = Map::read(answer, node, version).filter(|map| !map.masters().is_empty());
-        map.ok_or_else(|| StoreError::Unavailable { reason: format!("{node} knows no slots"), source: None })
+        map.ok_or_else(|| StoreError::unavailable(format!("{node} knows no slots")))
     }
 
     fn keep(&self, map: Map) {
