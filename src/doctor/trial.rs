@@ -174,7 +174,7 @@ impl Acting<'_> {
         match store.renew(&first.hold, ttl).await.map_err(|error| ("renew", error))? {
             Renewed::Extended => {}
             Renewed::NotHeld => {
-                return Err(("renew", StoreError::reply_lost("the lock was gone at once".to_owned())));
+                return Err(("renew", StoreError::reply_lost("the lock was gone at once")));
             }
         }
         store.inspect(resource, 1).await.map_err(|error| ("inspect", error))?;

@@ -298,7 +298,7 @@ fn open(endpoint: Endpoint, greeting: Arc<Pipeline>, within: Duration) -> Openin
         }
     });
     let opening = async move {
-        let ended = |_| Err(StoreError::unavailable("the task that opens the connection ended".to_owned()));
+        let ended = |_| Err(StoreError::unavailable("the task that opens the connection ended"));
         task.await.unwrap_or_else(ended)
     };
     opening.boxed().shared()

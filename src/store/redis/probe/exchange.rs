@@ -82,7 +82,7 @@ pub(super) fn needed<T: redis::FromRedisValue>(answer: Value) -> Result<T, Store
                 other => other,
             })
         }
-        answer => read(answer).map_err(unavailable),
+        answer => read(answer).map_err(StoreError::unavailable),
     }
 }
 
