@@ -7,6 +7,7 @@
 mod acquisition;
 mod backoff;
 mod cohort;
+mod doubling;
 mod invalid;
 mod mode;
 mod moment;
@@ -21,6 +22,7 @@ mod vote;
 pub(crate) use self::{
     acquisition::{Answer, End, Event, Executed, Situation, Terms, Told, Waiting},
     cohort::{Cohort, Lack},
+    doubling::Doubling,
     readable::{one_line, readable, readable_debug},
     renewal::{RenewalPlan, Renewals},
     span::{exact, rough},

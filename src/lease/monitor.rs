@@ -17,7 +17,7 @@ use std::{
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    core::Token,
+    core::{Doubling, Token},
     env::Random,
     lease::{
         Release,
@@ -26,7 +26,7 @@ use crate::{
         shared::LeaseShared,
     },
     runtime::{
-        supervisor::{Pacing, message_of},
+        supervisor::message_of,
         timer_queue::{Timer, TimerQueue},
     },
 };
@@ -130,7 +130,7 @@ pub(crate) struct LeaseMonitor {
     pub(crate) manager: Arc<ManagerLink>,
     pub(crate) random: Arc<dyn Random>,
     /// The pauses before a renewer that died is restarted.
-    pub(crate) pacing: Pacing,
+    pub(crate) pauses: Doubling,
 }
 
 impl LeaseMonitor {
@@ -175,7 +175,7 @@ impl LeaseMonitor {
         let interval =
             lease.plan.interval.filter(|_| lease.renewer_due().is_some_and(|due| due.is_zero()))?;
         let (manager, random) = (Arc::clone(&self.manager), Arc::clone(&self.random));
-        let life = renewing(interval, Arc::clone(lease), manager, random, self.pacing);
+        let life = renewing(interval, Arc::clone(lease), manager, random, self.pauses);
         Some(AbortOnDropHandle::new(actix_rt::spawn(life)))
     }
 

@@ -10,10 +10,10 @@ use actix::{
 };
 
 use crate::{
-    core::jitter,
+    core::{Doubling, jitter},
     env::{Draw, Random},
     lease::{Renew, RenewError, messages::ManagerLink, shared::LeaseShared},
-    runtime::supervisor::{Death, Pacing, supervise},
+    runtime::supervisor::{Death, supervise},
 };
 
 /// The minimum time between two attempts to renew a lease, however little is left of it.
@@ -105,7 +105,7 @@ pub(crate) fn renewing(
     lease: Arc<LeaseShared>,
     manager: Arc<ManagerLink>,
     random: Arc<dyn Random>,
-    mut pacing: Pacing,
+    mut pauses: Doubling,
 ) -> impl Future<Output = ()> + use<> {
     let context = Context::new();
     // Without an address, the context would stop as soon as it has nothing to do.
@@ -113,16 +113,16 @@ pub(crate) fn renewing(
     let random_of_pauses = Arc::clone(&random);
     let state = Arc::clone(&lease);
     let renewer = Renewer { lease: Arc::clone(&lease), manager, random, interval, missed_in_a_row: 0 };
-    let (mut renewals_at_death, shortest) = (0, pacing.first());
+    let (mut renewals_at_death, shortest) = (0, pauses.first());
     let died = move |death: Death| {
         if state.renewals() > renewals_at_death {
-            pacing.well();
+            pauses.reset();
         }
         renewals_at_death = state.renewals();
         state.renewer_died();
         state.stats.renewer_restarted();
         let pause = jitter(
-            pacing.next().min((state.remaining() / 4).max(shortest)),
+            pauses.next().min((state.remaining() / 4).max(shortest)),
             random_of_pauses.draw(Draw::Restart),
         );
         tracing::warn!(

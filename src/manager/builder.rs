@@ -7,6 +7,7 @@ use actix_rt::Arbiter;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
+    core::Doubling,
     env::{Clock, Draw, Random, SystemClock, SystemRandom},
     lease::messages::ManagerLink,
     lease::monitor::{LeaseMonitor, Leases},
@@ -19,7 +20,7 @@ use crate::{
         waiting::{cohorts::Cohorts, waiters::Waiters},
     },
     request::{Settings, StartError},
-    runtime::supervisor::{Death, Pacing, supervise},
+    runtime::supervisor::{Death, supervise},
     statistics::Recorder,
     store::{Inbox, Metadata, Store},
 };
@@ -114,7 +115,7 @@ impl LockManagerBuilder {
     fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
         let Self { store, settings, clock, random } = self;
         let stats = Arc::new(Recorder::new());
-        let mut pacing = Pacing::new(settings.restart_pause, settings.max_restart_pause);
+        let mut pauses = Doubling::new(settings.restart_pause, settings.max_restart_pause);
         let done = Rc::new(Cell::new(false));
         let (counted, random_of_restarts, clock_of_deaths) =
             (Arc::clone(&stats), Arc::clone(&random), Arc::clone(&clock));
@@ -130,7 +131,7 @@ impl LockManagerBuilder {
             leases: leases.clone(),
             manager: Arc::clone(&link),
             random: Arc::clone(&random),
-            pacing,
+            pauses,
         };
         let outage = Rc::new(Outage::new(Arc::clone(&stats)));
         let dispatch = Rc::new(Dispatch::open(&store, &outage, Addr::clone(&address)));
@@ -163,10 +164,10 @@ impl LockManagerBuilder {
             counted.manager_restarted();
             let now = clock_of_deaths.now();
             if last_death.elapsed(now) > LIVED_WELL {
-                pacing.well();
+                pauses.reset();
             }
             last_death = now;
-            let pause = pacing.next().mul_f64(1.0 - random_of_restarts.draw(Draw::Restart) / 10.0);
+            let pause = pauses.next().mul_f64(1.0 - random_of_restarts.draw(Draw::Restart) / 10.0);
             tracing::error!(?death, ?pause, "the lock manager died; starting it again");
             pause
         };

@@ -3,7 +3,7 @@
 use std::{rc::Rc, sync::Arc, time::Duration};
 
 use crate::{
-    core::{Executed, Moment, one_line},
+    core::{Doubling, Executed, Moment, one_line},
     env::Clock,
     manager::{dispatch::Dispatch, shutdown::InFlight},
     statistics::{Recorder, Unconfirmed},
@@ -33,7 +33,7 @@ impl Reclaimer {
     ///
     /// The resource opens at `opening`, or at once if that has passed.
     pub(crate) async fn reclaim(mut self, hold: Hold, opening: Moment, executed: Executed, end: Moment) {
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Doubling::new(FIRST_PAUSE, Duration::MAX);
         loop {
             match self.dispatch.release(hold.clone(), opening.remaining(self.clock.now())).await {
                 Ok(answer) => {
@@ -50,11 +50,11 @@ impl Reclaimer {
                     "could not reclaim a token; trying again until its end"
                 ),
             }
+            let pause = pauses.next();
             if self.clock.now() + pause >= end {
                 return;
             }
             tokio::time::sleep(pause).await;
-            pause *= 2;
         }
     }
 

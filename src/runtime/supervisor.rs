@@ -70,37 +70,6 @@ pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
 }
 
-/// The pause before the next restart: doubled with each death in a row, up to a maximum.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pacing {
-    first: Duration,
-    longest: Duration,
-    in_a_row: u32,
-}
-
-impl Pacing {
-    pub(crate) const fn new(first: Duration, longest: Duration) -> Self {
-        Self { first, longest, in_a_row: 0 }
-    }
-
-    /// Returns the shortest pause.
-    pub(crate) const fn first(&self) -> Duration {
-        self.first
-    }
-
-    /// Resets the pause, because the actor has shown that it works.
-    pub(crate) const fn well(&mut self) {
-        self.in_a_row = 0;
-    }
-
-    /// Returns the pause after one more death.
-    pub(crate) fn next(&mut self) -> Duration {
-        let doubled = self.first.saturating_mul(1_u32.checked_shl(self.in_a_row).unwrap_or(u32::MAX));
-        self.in_a_row = self.in_a_row.saturating_add(1);
-        doubled.min(self.longest)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{cell::RefCell, rc::Rc};
@@ -108,6 +77,7 @@ mod tests {
     use actix::{ActorContext, AsyncContext, Handler, Message, WrapFuture};
 
     use super::*;
+    use crate::core::Doubling;
 
     /// The way in which a [`Mortal`] is to die.
     #[derive(Clone, Copy, Message)]
@@ -191,7 +161,7 @@ mod tests {
             let deaths = Rc::new(RefCell::new(Vec::new()));
             let context = Context::new();
             let address = context.address();
-            let mut pacing = Pacing::new(Duration::from_millis(10), Duration::from_secs(1));
+            let mut pacing = Doubling::new(Duration::from_millis(10), Duration::from_secs(1));
             let seen = Rc::clone(&deaths);
             let died = move |death| {
                 seen.borrow_mut().push(death);
@@ -250,15 +220,5 @@ mod tests {
     fn a_stop_that_nobody_asked_for_is_survived() {
         assert_eq!(dies(Die::ByStopping), (vec![Death::Stopped], 2));
         assert_eq!(dies(Die::ByTerminating), (vec![Death::Stopped], 2));
-    }
-
-    #[test]
-    fn pauses_double_with_deaths_in_a_row_up_to_the_longest() {
-        let mut pacing = Pacing::new(Duration::from_millis(10), Duration::from_millis(50));
-        let mut pauses = || pacing.next().as_millis();
-        assert_eq!([pauses(), pauses(), pauses(), pauses()], [10, 20, 40, 50]);
-        (0..100).for_each(|_| assert_eq!(pauses(), 50));
-        pacing.well();
-        assert_eq!(pacing.next().as_millis(), 10);
     }
 }

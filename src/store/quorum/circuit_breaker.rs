@@ -7,7 +7,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::store::StoreError;
+use crate::{core::Doubling, store::StoreError};
 
 /// The number of consecutive failed calls after which the circuit of a node opens.
 const FAILURES: u32 = 3;
@@ -18,12 +18,14 @@ const LONGEST_OPEN: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker(Mutex<State>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     in_flight: usize,
     /// The time of its last answer, or of the first call after that. It counts only while calls are in flight.
     quiet_since: Option<Instant>,
     failures: u32,
+    /// The time for which the circuit stays open, doubled each time.
+    pauses: Doubling,
     open_for: Duration,
     open_until: Option<Instant>,
 }
@@ -76,17 +78,31 @@ impl CircuitBreaker {
     }
 }
 
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            in_flight: 0,
+            quiet_since: None,
+            failures: 0,
+            pauses: Doubling::new(FIRST_OPEN, LONGEST_OPEN),
+            open_for: Duration::ZERO,
+            open_until: None,
+        }
+    }
+}
+
 impl State {
     fn answered(&mut self, now: Instant) {
         self.quiet_since = Some(now);
-        (self.failures, self.open_for, self.open_until) = (0, Duration::ZERO, None);
+        (self.failures, self.open_until) = (0, None);
+        self.pauses.reset();
     }
 
     fn failed(&mut self, now: Instant, was_probe: bool) {
         self.failures = self.failures.saturating_add(1);
         // Calls that were in flight together fail together, which is no reason to keep the circuit open for longer.
         if self.failures >= FAILURES && (was_probe || self.open_until.is_none()) {
-            self.open_for = (2 * self.open_for).clamp(FIRST_OPEN, LONGEST_OPEN);
+            self.open_for = self.pauses.next();
             self.open_until = Some(now + self.open_for);
         }
     }

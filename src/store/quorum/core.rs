@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 
 use crate::{
-    core::{Moment, Token, majority},
+    core::{Doubling, Moment, Token, majority},
     env::Clock,
     store::{
         Certainty, Released, StoreError,
@@ -76,7 +76,8 @@ async fn work_off(core: Arc<Core>, node: usize) {
     const AT_ONCE: usize = 256;
     const FIRST_PAUSE: Duration = Duration::from_millis(20);
     const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-    let (mut pause, mut taken) = (FIRST_PAUSE, Taken { core: &core, node, pending: Vec::new(), done: false });
+    let mut pauses = Doubling::new(FIRST_PAUSE, LONGEST_PAUSE);
+    let mut taken = Taken { core: &core, node, pending: Vec::new(), done: false };
     loop {
         let now = core.now();
         taken.pending = core.ledger.take(node, AT_ONCE, now);
@@ -102,9 +103,10 @@ async fn work_off(core: Arc<Core>, node: usize) {
             }
         }
         if failed {
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(pauses.next()).await;
+        } else {
+            pauses.reset();
         }
-        pause = if failed { LONGEST_PAUSE.min(2 * pause) } else { FIRST_PAUSE };
     }
 }
 

@@ -8,18 +8,27 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::core::Doubling;
+
 /// The number of calls in a row without an answer after which another connection is tried.
 const MOST_UNANSWERED: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The silence of a connection so far. By default it has answered a moment ago.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Silence {
     unanswered: u32,
     counted: Option<Instant>,
     next_try: Option<Instant>,
-    pause: Duration,
+    pauses: Doubling,
+}
+
+impl Default for Silence {
+    fn default() -> Self {
+        let pauses = Doubling::new(FIRST_PAUSE, LONGEST_PAUSE);
+        Self { unanswered: 0, counted: None, next_try: None, pauses }
+    }
 }
 
 impl Silence {
@@ -36,8 +45,7 @@ impl Silence {
         if !self.is_long() || self.next_try.is_some_and(|next| now < next) {
             return false;
         }
-        self.pause = (2 * self.pause).clamp(FIRST_PAUSE, LONGEST_PAUSE);
-        self.next_try = Some(now + self.pause);
+        self.next_try = Some(now + self.pauses.next());
         true
     }
 

@@ -13,7 +13,7 @@ use redis::{
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::{
-    core::{Token, rough},
+    core::{Doubling, Token, rough},
     store::{
         Notification, StoreError,
         redis::net::{
@@ -41,6 +41,7 @@ pub(crate) struct Listener {
     subscription: Option<Subscription>,
     /// The pause before the subscription is opened.
     pause: Duration,
+    pauses: Doubling,
     /// The kind of error that was told last as the reason why it is disconnected.
     told: Option<&'static str>,
 }
@@ -61,8 +62,17 @@ impl Listener {
         connect_timeout: Duration,
         response_timeout: Duration,
     ) -> Self {
-        let pause = Duration::ZERO;
-        Self { endpoint, channel, connect_timeout, response_timeout, subscription: None, pause, told: None }
+        let (pause, pauses) = (Duration::ZERO, Doubling::new(FIRST_PAUSE, LONGEST_PAUSE));
+        Self {
+            endpoint,
+            channel,
+            connect_timeout,
+            response_timeout,
+            subscription: None,
+            pause,
+            pauses,
+            told: None,
+        }
     }
 
     /// Returns the notifications from now on, without an end. All work is done while the stream is polled, and ends
@@ -79,7 +89,8 @@ impl Listener {
                     return notification;
                 }
                 self.subscription = None;
-                self.pause = FIRST_PAUSE;
+                self.pauses.reset();
+                self.pause = self.pauses.next();
             }
             sleep(self.pause).await;
             match self.open().await {
@@ -90,7 +101,7 @@ impl Listener {
                 }
                 Err(error) => {
                     self.pause = match error.is_transient() {
-                        true => (2 * self.pause).clamp(FIRST_PAUSE, LONGEST_PAUSE),
+                        true => self.pauses.next(),
                         false => PAUSE_IF_WRONG,
                     };
                     // Once: the next try is likely to say the same.

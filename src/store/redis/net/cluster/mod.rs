@@ -24,14 +24,17 @@ use tokio::{
 #[cfg(feature = "doctor")]
 pub(crate) use self::map::node;
 use self::map::{Map, Slots};
-use crate::store::{
-    StoreError,
-    redis::net::{
-        connection::{Answered, Connection, Failure, Request},
-        endpoint::Endpoint,
-        errors,
-        options::RedisOptions,
-        urls::{Node, Nodes},
+use crate::{
+    core::Doubling,
+    store::{
+        StoreError,
+        redis::net::{
+            connection::{Answered, Connection, Failure, Request},
+            endpoint::Endpoint,
+            errors,
+            options::RedisOptions,
+            urls::{Node, Nodes},
+        },
     },
 };
 
@@ -100,7 +103,9 @@ impl Cluster {
         let RedisOptions { connect_timeout, response_timeout, .. } = self.0.options;
         let give_up = Instant::now() + connect_timeout + response_timeout;
         let slot = request.slot();
-        let (mut lost, mut pause, mut ask) = (None, Duration::ZERO, None);
+        let (mut lost, mut ask) = (None, None);
+        // The second try follows at once.
+        let (mut pause, mut pauses) = (Duration::ZERO, Doubling::new(FIRST_PAUSE, LONGEST_PAUSE));
         loop {
             let Tried { node, version, outcome } = match ask.take() {
                 Some(node) => self.try_asking(node, request).await,
@@ -142,7 +147,7 @@ impl Cluster {
             }
             if ask.is_none() {
                 sleep(pause).await;
-                pause = (2 * pause).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+                pause = pauses.next();
             }
         }
     }

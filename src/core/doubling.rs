@@ -1,0 +1,55 @@
+//! Pauses that double: the back-off of everything that tries again by itself.
+
+use std::time::Duration;
+
+/// Pauses that double from the first up to the longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Doubling {
+    first: Duration,
+    longest: Duration,
+    next: Duration,
+}
+
+impl Doubling {
+    pub(crate) const fn new(first: Duration, longest: Duration) -> Self {
+        Self { first, longest, next: first }
+    }
+
+    /// Returns the first pause.
+    pub(crate) const fn first(&self) -> Duration {
+        self.first
+    }
+
+    /// Returns the next pause.
+    pub(crate) fn next(&mut self) -> Duration {
+        let pause = self.next.min(self.longest);
+        self.next = pause.saturating_mul(2);
+        pause
+    }
+
+    /// Begins again with the first pause.
+    pub(crate) const fn reset(&mut self) {
+        self.next = self.first;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_begin_again() {
+        let mut doubling = Doubling::new(Duration::from_millis(10), Duration::from_millis(50));
+        let mut pauses = || doubling.next().as_millis();
+        assert_eq!([pauses(), pauses(), pauses(), pauses(), pauses()], [10, 20, 40, 50, 50]);
+        doubling.reset();
+        assert_eq!((doubling.next().as_millis(), doubling.first().as_millis()), (10, 10));
+    }
+
+    #[test]
+    fn pauses_without_a_longest_do_not_overflow() {
+        let mut doubling = Doubling::new(Duration::from_secs(1), Duration::MAX);
+        let last = (0..200).map(|_| doubling.next()).last();
+        assert_eq!(last, Some(Duration::MAX));
+    }
+}
