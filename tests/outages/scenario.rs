@@ -101,7 +101,7 @@ impl Scenario {
 fn plan(rig: &Rig) -> Plan {
     let Rig { store, kinds, .. } = rig;
     let config = format!(
-        "[store]\n{store}\n[lease]\nttl = \"3s\"\nrenewal_interval = \"1s\"\n[wait]\npatience = \"3s\"\n\
+        "[store]\n{store}\n[lease]\nttl = \"3s\"\nrenewal_interval = \"1s\"\n[wait]\nticket_ttl = \"3s\"\n\
          [limits]\nmax_ttl = \"3s\"\n"
     );
     Plan {
