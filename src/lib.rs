@@ -1,12 +1,12 @@
 //! A distributed lock manager that actix applications embed as actors, on Redis.
 //!
-#![doc = include_str!("../README.md")]
+#![cfg_attr(feature = "doctor", doc = include_str!("../README.md"))]
 //!
 //! # Layout
 //! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
 //! defines where locks live and what every store guarantees. `lease` is what a caller holds, `request` what a caller asks,
 //! and `manager` the actor between them and the store, with the tools in `runtime`. `config` is `config.toml` as a value.
-//! [`doctor`] checks the deployment that a configuration leads to. `docs/architecture.md` has the whole picture.
+//! `doctor` checks the deployment that a configuration leads to. `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
 

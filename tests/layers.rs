@@ -149,6 +149,28 @@ fn what_is_forbidden_is_reported() {
             "src/config/mod.rs: unimplemented! is left in it",
         ),
         ("src/odd.rs", "use crate::core::A;", "odd is not a known layer"),
+        ("src/core/name.rs", "use self::super::super::env::A;", "core/name: it imports env::A"),
+        ("src/env.rs", "extern crate redis as r;", "src/env.rs: it uses the crate redis"),
+        (
+            "src/store/error.rs",
+            "#[error(\"{}\", crate::lease::name(x))] struct E;",
+            "store/error: it imports lease::name",
+        ),
+        (
+            "src/core/name.rs",
+            "#[cfg_attr(test, derive(thiserror::Error))] struct E;",
+            "src/core/name.rs: it uses the crate thiserror",
+        ),
+        (
+            "src/core/name.rs",
+            "macro_rules! m { () => { use crate::{core::A, env::Clock}; } }",
+            "core/name: it imports env::Clock",
+        ),
+        (
+            "src/env.rs",
+            "fn f() { tokio::select! { _ = f() => { dbg!(1); } } }",
+            "src/env.rs: dbg! is left in it",
+        ),
     ];
     for (path, code, expected) in forbidden {
         assert_eq!(found(&[(path, code)]), [expected], "{path}: {code}");

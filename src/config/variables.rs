@@ -22,6 +22,9 @@ pub(super) const FILE: &str = "LEASEHOLD_CONFIG";
 /// The maximum number of letters that may be wrong, missing, superfluous or swapped in a name that was meant for a setting.
 const SLIPS: usize = 2;
 
+/// Variables that had another name before. Passing over them would change what was set without a word.
+const RENAMED: [(&str, &str); 1] = [("LEASEHOLD_WAIT_PATIENCE", "LEASEHOLD_WAIT_TICKET_TTL")];
+
 /// The meaning of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
@@ -45,6 +48,9 @@ pub(super) fn meaning(name: &str) -> Meaning {
         return Meaning::Setting(section, key);
     }
     let upper = name.to_uppercase();
+    if let Some((_, now)) = RENAMED.iter().find(|(before, _)| *before == upper) {
+        return Meaning::Misspelt((*now).to_owned());
+    }
     let known = settings.into_iter().map(|(known, ..)| known).chain([FILE.to_owned()]);
     let nearest = known.map(|known| (damerau_levenshtein(&upper, &known), known)).min();
     match nearest {
@@ -120,6 +126,14 @@ mod tests {
         in_file.sort();
         known.sort();
         assert_eq!(known, in_file);
+    }
+
+    #[test]
+    fn a_renamed_variable_is_told_its_name_of_today() {
+        for (before, now) in RENAMED {
+            assert_eq!(meaning(before), Meaning::Misspelt(now.to_owned()));
+            assert!(matches!(meaning(now), Meaning::Setting(..)), "{now}");
+        }
     }
 
     #[test]

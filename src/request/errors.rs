@@ -133,7 +133,8 @@ pub enum ForceReleaseError {
     /// The name is invalid. Nothing was sent.
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
-    /// The store gave no certain answer. The holders may have lost the resource or not; repeating it does no harm.
+    /// The store gave no certain answer. The holders may have lost the resource or not. Look
+    /// ([`Inspect`](crate::Inspect)) before repeating it: that could take the resource from somebody who got it since.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

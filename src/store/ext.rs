@@ -27,7 +27,8 @@ pub trait StoreExt: Store {
 
 impl<S: Store + ?Sized> StoreExt for S {}
 
-/// Joins the answers to single requests to those of a batch, for a store that executes each by itself.
+/// Joins the answers to single requests to those of a batch, for a store that executes each by itself. The requests run
+/// side by side: a store that could execute those of one resource in another order than theirs must not use it.
 pub fn join_replies<'a, T: Send + 'a>(replies: impl IntoIterator<Item = Reply<'a, T>>) -> Replies<'a, T> {
     join_all(replies).boxed()
 }

@@ -47,7 +47,7 @@ pub trait QuorumNode: Store {
     fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()>;
 }
 
-/// The result of [`Store::acquire_each_from`](QuorumNode::acquire_each_from).
+/// The result of [`QuorumNode::acquire_each_from`].
 #[derive(Clone, Debug)]
 pub struct AcquiredFrom {
     /// The answer to each acquisition, in their order.
@@ -55,7 +55,7 @@ pub struct AcquiredFrom {
     /// The store's own time in µs when it answered: the smallest fence that it could have given. `None` if the store does
     /// not report its time.
     pub clock: Option<Fence>,
-    /// The record of recovery that the store had when it answered: see [`Store::teach`](QuorumNode::teach).
+    /// The record of recovery that the store had when it answered: see [`QuorumNode::teach`].
     pub recovered: Option<Recovered>,
 }
 

@@ -95,5 +95,5 @@ fn last(number: usize, token: Token) -> Acquisition {
 
 async fn next(notifications: &mut Notifications) -> Result<Notification, String> {
     let next = tokio::time::timeout(WITHIN, notifications.next()).await;
-    next.ok().flatten().ok_or_else(|| "an notification is missing".to_owned())
+    next.ok().flatten().ok_or_else(|| "a notification is missing".to_owned())
 }

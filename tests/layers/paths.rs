@@ -1,9 +1,12 @@
 //! The paths in a file, as `syn` reads them: of `use`, of expressions, types and macros.
 
+use proc_macro2::{
+    TokenStream,
+    TokenTree::{Group, Ident, Punct},
+};
 use syn::{
-    Attribute, Item, ItemMod, ItemUse, Macro, Path, UseTree,
+    Attribute, Item, ItemExternCrate, ItemMod, ItemUse, Macro, Meta, Path, UseTree,
     ext::IdentExt,
-    punctuated::Punctuated,
     visit::{self, Visit},
 };
 
@@ -53,13 +56,24 @@ impl Paths {
         }
     }
 
-    /// Adds the paths in tokens that nobody but their macro can read.
-    fn add_tokens(&mut self, tokens: proc_macro2::TokenStream) {
-        use proc_macro2::TokenTree::{Group, Ident, Punct};
-        let (mut path, mut colons, mut global) = (Vec::new(), 0, false);
+    /// Adds the paths in tokens that nobody but their macro can read, and the macros that are called there. What stands in
+    /// braces behind a path belongs to it, as in `use`.
+    fn add_tokens(&mut self, before: &[String], tokens: TokenStream) {
+        let (mut path, mut colons, mut global) =
+            (before.to_vec(), 2 * usize::from(!before.is_empty()), false);
         for token in tokens {
             match token {
                 Punct(punct) if punct.as_char() == ':' => colons += 1,
+                Punct(punct) if punct.as_char() == '!' => {
+                    self.macros.extend(path.last().cloned());
+                    self.add_longer(std::mem::take(&mut path), global);
+                    (colons, global) = (0, false);
+                }
+                Punct(punct) if punct.as_char() == ',' => {
+                    self.add_longer(std::mem::take(&mut path), global);
+                    (path, global) = (before.to_vec(), false);
+                    colons = 2 * usize::from(!before.is_empty());
+                }
                 Ident(name) => {
                     if colons != 2 {
                         self.add_longer(std::mem::take(&mut path), global);
@@ -70,11 +84,15 @@ impl Paths {
                     path.push(name.unraw().to_string());
                     colons = 0;
                 }
+                Group(group) if colons == 2 && !path.is_empty() => {
+                    self.add_tokens(&std::mem::take(&mut path), group.stream());
+                    (colons, global) = (0, false);
+                }
                 other => {
                     self.add_longer(std::mem::take(&mut path), global);
                     (colons, global) = (0, false);
                     if let Group(group) = other {
-                        self.add_tokens(group.stream());
+                        self.add_tokens(&[], group.stream());
                     }
                 }
             }
@@ -108,17 +126,18 @@ impl<'ast> Visit<'ast> for Paths {
 
     fn visit_macro(&mut self, called: &'ast Macro) {
         self.macros.extend(called.path.segments.last().map(|segment| segment.ident.unraw().to_string()));
-        self.add_tokens(called.tokens.clone());
+        self.add_tokens(&[], called.tokens.clone());
         visit::visit_macro(self, called);
     }
 
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
-        if attribute.path().is_ident("derive")
-            && let Ok(derived) =
-                attribute.parse_args_with(Punctuated::<Path, syn::Token![,]>::parse_terminated)
-        {
-            derived.iter().for_each(|path| self.visit_path(path));
+        if let Meta::List(list) = &attribute.meta {
+            self.add_tokens(&[], list.tokens.clone());
         }
         visit::visit_attribute(self, attribute);
+    }
+
+    fn visit_item_extern_crate(&mut self, item: &'ast ItemExternCrate) {
+        self.add(vec![item.ident.unraw().to_string()], true);
     }
 }

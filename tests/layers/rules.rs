@@ -113,6 +113,10 @@ fn may_use(module: &[String], dependency: &str) -> bool {
 fn inside(path: &str, paths: &Paths, modules: &BTreeSet<Vec<String>>) -> Vec<Import> {
     let module = module_of(path);
     let absolute = |found: &super::paths::Found| -> Option<Vec<String>> {
+        let mut found = found.clone();
+        if found.path.len() > 1 && found.path[0] == "self" && found.path[1] == "super" {
+            found.path.remove(0);
+        }
         let up = found.path.iter().take_while(|step| *step == "super").count();
         match found.path.first()?.as_str() {
             _ if found.global => None,

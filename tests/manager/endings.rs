@@ -281,7 +281,7 @@ fn a_second_shutdown_does_not_cut_the_first_short() {
     });
 }
 
-/// Random whose tokens bring the manager down while it is armed.
+/// Random numbers whose tokens bring the manager down while it is armed.
 #[derive(Debug)]
 struct Deadly {
     inner: Loaded,
@@ -294,7 +294,7 @@ impl Random for Deadly {
     }
 
     fn token(&self) -> Token {
-        assert!(!self.armed.swap(false, Ordering::Relaxed), "the random were told to panic");
+        assert!(!self.armed.swap(false, Ordering::Relaxed), "the random numbers were told to panic");
         self.inner.token()
     }
 }

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 fn quietly() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if panic.payload_as_str() != Some("the random were told to panic") {
+        if panic.payload_as_str() != Some("the random numbers were told to panic") {
             usual(panic);
         }
     }));
@@ -238,7 +238,7 @@ struct PanicsAfter(RuntimeClock, AtomicI64);
 
 impl Clock for PanicsAfter {
     fn now(&self) -> Moment {
-        assert!(self.1.fetch_sub(1, Ordering::Relaxed) != 0, "the random were told to panic");
+        assert!(self.1.fetch_sub(1, Ordering::Relaxed) != 0, "the random numbers were told to panic");
         self.0.now()
     }
 }

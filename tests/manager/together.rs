@@ -432,7 +432,7 @@ fn a_manager_that_is_restarted_answers_and_gives_back() {
         world.store.stall_next(1, secs(1));
         let trying = actix_rt::spawn(locks.send(AcquireAll::new(["a", "b"])));
         sleep(millis(1)).await;
-        // Refused, which rolls the random.
+        // Refused, which draws a random number.
         locks.send(Acquire::new("x")).await.unwrap().unwrap_err();
         let error = trying.await.unwrap().unwrap().unwrap_err();
         assert!(matches!(error, AcquireError::Restarted), "{error:?}");

@@ -9,9 +9,9 @@ use leasehold::{Draw, Random, Token};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 /// What the planned panics say; the panic hook keeps quiet about them.
-pub(crate) const PLANNED: &str = "the random were told to panic";
+pub(crate) const PLANNED: &str = "the random numbers were told to panic";
 
-/// Seeded random: a roll for a renewal may kill the renewer, one for an attempt the manager.
+/// Seeded random numbers: a draw for a renewal may kill the renewer, one for an attempt the manager.
 #[derive(Debug)]
 pub(crate) struct SeededRandom {
     rng: Mutex<StdRng>,

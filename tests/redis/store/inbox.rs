@@ -14,7 +14,7 @@ fn waiter(token: u128) -> Acquisition {
 }
 
 async fn next(notifications: &mut Notifications) -> Notification {
-    tokio::time::timeout(SOON, notifications.next()).await.expect("an notification").unwrap()
+    tokio::time::timeout(SOON, notifications.next()).await.expect("a notification").unwrap()
 }
 
 async fn listening(notifications: &mut Notifications) {

@@ -100,5 +100,5 @@ pub(super) fn unheard(mut asked: Acquisition) -> Acquisition {
 pub(super) async fn next(notifications: &mut Notifications) -> Notification {
     const WITHIN: Duration = Duration::from_secs(10);
     let next = tokio::time::timeout(WITHIN, notifications.next()).await;
-    next.expect("an notification in time").expect("notifications without an end")
+    next.expect("a notification in time").expect("notifications without an end")
 }

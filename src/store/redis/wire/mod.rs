@@ -1,5 +1,4 @@
 //! The wire format: keys, the arguments of each script, the scripts and their answers (`docs/wire-format.md` shows all of it).
-//! it.
 
 pub(crate) mod batch;
 pub(crate) mod decode;
