@@ -1,22 +1,29 @@
-//! One acquisition: from its request until its caller has an answer.
+//! One acquisition: from its request until its release is certain.
 //!
 //! ```text
 //!  Following ──Lead, HandOff──▶ Asking ──Refused, Queued, Failed──▶ Pausing
 //!      │                         │  ▲                                  │
 //!      │                         │  └──────────Due, HandedOver─────────┤
-//!      │                         └──Granted──▶ the lease               │
-//!      └───the wait ends, the caller goes, the manager ends it─────────┴──▶ nothing stays in the store
+//!      │                         └──Granted──▶ Held                    │
+//!      │                                        │ Release, Lost        │
+//!      └───the wait ends, the caller goes───────┼──────────────────────┘
+//!                                               ▼
+//!                           over ◀──certain── Releasing ──failed, or perhaps not the last──▶ Repeating
+//!                                               ▲                                                │
+//!                                               └──────────────────────Due───────────────────────┘
 //! ```
 //!
-//! The shell turns all that happens into an [`Event`], and carries out the [`Steps`] that [`Waiting::on`] returns. Each
-//! stage waits for something: a timer, a call in flight, or the leader of its cohort.
+//! The shell turns all that happens into an [`Event`], and carries out the [`Steps`] that [`Acquisition::on`] returns.
+//! Each stage waits for something: a timer, one call in flight, the leader of its cohort, or the holder.
 
 mod events;
+mod release;
 
 use std::time::Duration;
 
-pub(crate) use self::events::{Answer, End, Event, Executed, Situation, Steps, Terms, Told};
-use crate::core::{Moment, jitter};
+pub(crate) use self::events::{Answer, End, Event, Executed, Release, Situation, Steps, Terms, Told};
+use self::release::Repeats;
+use crate::core::{Moment, Validity, jitter};
 
 /// The distance in time at which waiters check, one after the other, whether a holder died.
 const BETWEEN_WAITERS: Duration = Duration::from_millis(20);
@@ -24,19 +31,18 @@ const BETWEEN_WAITERS: Duration = Duration::from_millis(20);
 /// The shortest pause between two attempts, however soon a holder ends.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
-/// An acquisition that has no answer yet.
+/// An acquisition.
 #[derive(Clone, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct Acquisition {
     terms: Terms,
     stage: Stage,
+    caller: Caller,
     attempts: u32,
     told: Told,
     /// True if it attempts again after a grant window, unless the next answer is a grant.
     check_again: bool,
     /// True while the store may keep a queue ticket for it.
     ticket: bool,
-    /// True once its caller has an answer, or has gone, and its ticket is kept for the others of its cohort.
-    abandoned: bool,
     /// The end of what attempts with an unknown outcome may have left in the store.
     unknown_until: Option<Moment>,
 }
@@ -49,19 +55,35 @@ enum Stage {
     Asking { again: bool },
     /// A timer runs until the next attempt.
     Pausing,
+    /// Its caller has the lease.
+    Held,
+    /// A release is in flight.
+    Releasing(Repeats),
+    /// A timer runs until the next release.
+    Repeating(Repeats),
 }
 
-impl Waiting {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    /// It waits for an answer, or has its lease.
+    Present,
+    /// It has an answer, or has gone, and the ticket is kept for the others of its cohort.
+    Abandoned,
+    /// It has an answer, or has gone.
+    Gone,
+}
+
+impl Acquisition {
     /// Creates an acquisition that has not begun yet.
     pub(crate) const fn new(terms: Terms) -> Self {
         Self {
             terms,
             stage: Stage::Following,
+            caller: Caller::Present,
             attempts: 0,
             told: Told::Nothing,
             check_again: false,
             ticket: false,
-            abandoned: false,
             unknown_until: None,
         }
     }
@@ -90,33 +112,28 @@ impl Waiting {
         matches!(self.stage, Stage::Following)
     }
 
-    /// True while an attempt is in flight. With two of them it would not be clear which answer is the last.
+    /// Returns true while an attempt is in flight.
     pub(crate) const fn is_asking(&self) -> bool {
         matches!(self.stage, Stage::Asking { .. })
     }
 
-    /// True if the store may keep a queue ticket for it.
+    /// Returns true if it waits, and the store may keep a queue ticket for it.
     pub(crate) const fn has_ticket(&self) -> bool {
-        self.ticket
+        self.ticket && matches!(self.stage, Stage::Following | Stage::Asking { .. } | Stage::Pausing)
     }
 
-    /// True once its caller has an answer, or has gone, and its ticket is kept for the others of its cohort.
-    pub(crate) const fn is_abandoned(&self) -> bool {
-        self.abandoned
+    /// Returns true if an attempt with an unknown outcome may have overtaken others.
+    pub(crate) const fn has_unknown(&self) -> bool {
+        self.unknown_until.is_some()
     }
 
-    /// The end of what attempts with an unknown outcome may have left in the store.
-    pub(crate) const fn unknown_until(&self) -> Option<Moment> {
-        self.unknown_until
-    }
-
-    /// The time left of the wait.
+    /// Returns the time left of the wait.
     pub(crate) fn left(&self, now: Moment) -> Duration {
-        if self.abandoned {
+        match self.caller {
+            Caller::Present => (self.terms.asked + self.terms.wait).remaining(now),
             // It waits for the others of its cohort, for as long as there are any.
-            return self.terms.ticket_ttl;
+            Caller::Abandoned | Caller::Gone => self.terms.ticket_ttl,
         }
-        (self.terms.asked + self.terms.wait).remaining(now)
     }
 
     /// Decides the steps that follow an event. `draw` returns a random number in `0.0..1.0`.
@@ -127,7 +144,29 @@ impl Waiting {
         draw: impl FnOnce() -> f64,
         situation: Situation,
     ) -> Steps {
+        match self.stage {
+            Stage::Following | Stage::Asking { .. } | Stage::Pausing => {
+                self.on_wait(event, now, draw, situation)
+            }
+            Stage::Held => self.on_lease(event, now),
+            Stage::Releasing(repeats) | Stage::Repeating(repeats) => self.on_release(repeats, event, now),
+        }
+    }
+
+    fn on_wait(
+        &mut self,
+        event: Event,
+        now: Moment,
+        draw: impl FnOnce() -> f64,
+        situation: Situation,
+    ) -> Steps {
         match (event, self.stage) {
+            (Event::Answered { sent, answer }, Stage::Asking { again }) => {
+                self.stage = Stage::Pausing;
+                self.answered(sent, answer, again, now, draw, situation)
+            }
+            // All that is left to do waits for the answer to the attempt in flight.
+            _ if self.caller == Caller::Gone => Steps::default(),
             (Event::Lead, _) => self.ask(),
             (Event::HandOff, _) => {
                 // It travels with the release.
@@ -136,10 +175,6 @@ impl Waiting {
             (Event::Follow(ahead), _) => {
                 self.told = Told::Behind(ahead);
                 Steps::default()
-            }
-            (Event::Answered { sent, answer }, Stage::Asking { again }) => {
-                self.stage = Stage::Pausing;
-                self.answered(sent, answer, again, now, draw, situation)
             }
             (Event::Due, _) => self.due(now, situation),
             (Event::Next, Stage::Asking { .. }) => self.ask_again(),
@@ -152,10 +187,12 @@ impl Waiting {
             (Event::Disconnected, Stage::Following | Stage::Pausing) if self.ticket => {
                 self.pause(now, draw, situation)
             }
-            (Event::CallerGone, _) if !self.abandoned => self.end(End::Cancelled, now, situation),
+            (Event::CallerGone, _) if self.caller == Caller::Present => {
+                self.end(End::Cancelled, now, situation)
+            }
             (Event::Dismissed, _) => self.end(End::Dismissed, now, situation),
-            (Event::LeftAlone, _) => self.remove(None, now),
-            (Event::Answered { .. } | Event::Disconnected | Event::CallerGone, _) => Steps::default(),
+            (Event::LeftAlone, _) => self.leave(None, now),
+            _ => Steps::default(),
         }
     }
 
@@ -199,6 +236,7 @@ impl Waiting {
         situation: Situation,
     ) -> Steps {
         match answer {
+            Answer::Granted => return self.granted(sent, now, situation),
             Answer::Refused { remaining, ahead } => {
                 self.ticket |= ahead.is_some();
                 self.told = Told::Refused { remaining, ahead };
@@ -206,7 +244,7 @@ impl Waiting {
             Answer::QueueFull => return self.end(End::Failed, now, situation),
             Answer::Failed { unknown, transient } => {
                 if unknown {
-                    self.unknown_until = Some(self.end_in_store(sent));
+                    self.note_unknown(sent);
                 }
                 if !transient {
                     return self.end(End::Failed, now, situation);
@@ -214,12 +252,28 @@ impl Waiting {
                 self.told = Told::Failed;
             }
         }
-        if again { self.ask() } else { self.pause(now, draw, situation) }
+        match (self.caller, again) {
+            (Caller::Gone, _) => self.leave(None, now),
+            (_, true) => self.ask(),
+            (_, false) => self.pause(now, draw, situation),
+        }
     }
 
-    /// The end of what an attempt may have left in the store. A ticket may outlive the lease that it is for.
-    fn end_in_store(&self, sent: Moment) -> Moment {
-        sent + self.terms.ttl.max(self.terms.ticket_ttl)
+    /// Makes a lease of a grant. If nobody receives it, or its time has run out already, it is handed off or released.
+    fn granted(&mut self, sent: Moment, now: Moment, situation: Situation) -> Steps {
+        self.ticket = false;
+        let end = match self.caller {
+            Caller::Present if situation.caller_gone => Some(End::Cancelled),
+            Caller::Present if !Validity::granted(sent, self.terms.ttl).is_valid(now) => Some(End::TooLate),
+            Caller::Present => {
+                self.stage = Stage::Held;
+                return Steps { hold: true, leave: true, ..Steps::default() };
+            }
+            Caller::Abandoned | Caller::Gone => None,
+        };
+        self.caller = Caller::Gone;
+        let steps = self.release(now, sent + self.terms.ttl, true, now);
+        Steps { end, leave: true, ..steps }
     }
 
     /// Pauses after an attempt without a grant, or ends the request.
@@ -253,24 +307,29 @@ impl Waiting {
 
     /// Ends the request. The ticket stays if others of its cohort rely on it.
     fn end(&mut self, end: End, now: Moment, situation: Situation) -> Steps {
-        if self.abandoned {
-            return self.remove(None, now);
+        match self.caller {
+            Caller::Present if situation.relied_on && (self.ticket || self.is_asking()) => {
+                self.caller = Caller::Abandoned;
+                // The timer may have been set for the end of the wait. From now on it serves the ticket alone.
+                let wake_after = Some(Duration::ZERO);
+                Steps { end: Some(end), abandon: true, wake_after, ..Steps::default() }
+            }
+            Caller::Present => self.leave(Some(end), now),
+            Caller::Abandoned | Caller::Gone => self.leave(None, now),
         }
-        if !situation.relied_on || !self.ticket && !self.is_asking() {
-            return self.remove(Some(end), now);
-        }
-        self.abandoned = true;
-        // The timer may have been set for the end of the wait. From now on it serves the ticket alone.
-        Steps { end: Some(end), abandon: true, wake_after: Some(Duration::ZERO), ..Steps::default() }
     }
 
-    /// Removes the record, and reclaims what the store may hold. An attempt in flight is reclaimed when its answer comes.
-    fn remove(&mut self, end: Option<End>, now: Moment) -> Steps {
-        let reclaim = match self.unknown_until {
-            Some(until) => Some((Executed::Perhaps, until)),
-            None => self.ticket.then(|| (Executed::Certainly, now + self.terms.ticket_ttl)),
+    /// Leaves the cohort, and releases what the store may hold. An attempt in flight has to be answered before.
+    fn leave(&mut self, end: Option<End>, now: Moment) -> Steps {
+        self.caller = Caller::Gone;
+        let steps = if self.is_asking() {
+            Steps::default()
+        } else if self.ticket || self.has_unknown() {
+            self.release(now, now + self.terms.ticket_ttl, false, now)
+        } else {
+            Steps { remove: true, ..Steps::default() }
         };
-        Steps { end, remove: true, reclaim, ..Steps::default() }
+        Steps { end, leave: true, ..steps }
     }
 }
 

@@ -20,7 +20,7 @@ mod validity;
 mod vote;
 
 pub(crate) use self::{
-    acquisition::{Answer, End, Event, Executed, Situation, Terms, Told, Waiting},
+    acquisition::{Acquisition, Answer, End, Event, Executed, Release, Situation, Steps, Terms, Told},
     cohort::{Cohort, Lack},
     doubling::Doubling,
     readable::{one_line, readable, readable_debug},

@@ -113,11 +113,6 @@ impl Validity {
         sent + ttl.saturating_sub(drift_allowance(ttl) + guard_band(ttl))
     }
 
-    /// Returns the TTL that the lease was granted with.
-    pub(crate) const fn ttl(&self) -> Duration {
-        self.ttl
-    }
-
     /// Returns the status of the lease at `now`. Unlike [`status`](Self::status), it reports an end that nobody has
     /// noticed yet.
     pub(crate) fn status_at(&self, now: Moment) -> LeaseStatus {
@@ -265,10 +260,5 @@ mod tests {
         let sentences: BTreeSet<_> = all.iter().map(LossReason::to_string).collect();
         assert_eq!((words.len(), sentences.len()), (all.len(), all.len()));
         assert!(words.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')));
-    }
-
-    #[test]
-    fn a_lease_knows_the_ttl_that_it_was_granted_with() {
-        assert_eq!(Validity::granted(at(0), TTL).ttl(), TTL);
     }
 }

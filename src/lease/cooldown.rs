@@ -20,12 +20,12 @@ impl LeaseShared {
     /// Returns the cooldown: the time that the resource stays closed when the lease is released now. It is the rest of the
     /// minimum hold. If the lease was lost and has a lock delay, it is the time until its end and its lock delay are over.
     pub(crate) fn cooldown(&self) -> Duration {
-        if self.min_hold.is_zero() && self.lock_delay.is_zero() {
+        if self.min_hold.is_zero() && self.acquisition.lock_delay.is_zero() {
             return Duration::ZERO;
         }
         match self.status() {
             _ if !self.is_handed_out() => Duration::ZERO,
-            LeaseStatus::Lost(_) if self.lock_delay.is_zero() => Duration::ZERO,
+            LeaseStatus::Lost(_) if self.acquisition.lock_delay.is_zero() => Duration::ZERO,
             LeaseStatus::Lost(_) => self.opens_at().remaining(self.clock.now()),
             _ => self.min_hold.saturating_sub(self.held_for()),
         }
@@ -37,13 +37,7 @@ impl LeaseShared {
             // The store has ended it, and keeps the resource closed for as long as it has to.
             LeaseStatus::Lost(LossReason::NotHeld) => self.clock.now(),
             _ if !self.is_handed_out() => self.clock.now(),
-            _ => self.end_in_store() + self.lock_delay,
+            _ => self.end_in_store() + self.acquisition.lock_delay,
         }
-    }
-
-    /// Returns the moment until which an attempt with an unknown outcome may still matter. `None` if there is no such
-    /// attempt.
-    pub(crate) fn perhaps_until(&self) -> Option<Moment> {
-        self.perhaps_until.filter(|until| *until > self.clock.now())
     }
 }

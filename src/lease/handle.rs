@@ -65,17 +65,17 @@ impl Lease {
 
     /// Returns the resource that is held.
     pub fn resource(&self) -> &ResourceName {
-        &self.state.hold.resource
+        &self.state.hold().resource
     }
 
     /// Returns the secret of this acquisition. Anybody who has it can release the lease.
     pub fn token(&self) -> Token {
-        self.state.hold.token
+        self.state.hold().token
     }
 
     /// Returns how much of the resource is held.
     pub fn mode(&self) -> Mode {
-        self.state.mode
+        self.state.acquisition.mode
     }
 
     /// Returns the fencing number, which is larger than that of every earlier grant of the resource. A re-entry has
@@ -165,7 +165,7 @@ impl Lease {
         tokio::select! {
             biased;
             reason = self.lost() => Err(RenewError::Lost { reason }),
-            answer = self.manager.renew.send(Renew::new(self.token())) => {
+            answer = self.manager.renew.send(Renew::of(&self.state)) => {
                 answer.unwrap_or_else(|error| Err(RenewError::Store(no_answer("renew", error))))
             }
         }

@@ -1,4 +1,4 @@
-//! The messages of a lease to its manager: release, renew, and the end of it.
+//! The messages of a lease to its manager: release and renew.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use actix::{Message, Recipient};
 
 use crate::{
     core::{InvalidValue, ResourceName, Token},
-    lease::{ReleaseError, RenewError, shared::LeaseShared},
+    lease::{RecordKey, ReleaseError, RenewError, shared::LeaseShared},
 };
 
 /// Releases a lease by its token. [`Lease::release`](crate::Lease::release) sends it, and so does dropping a lease.
@@ -31,7 +31,7 @@ impl Release {
     }
 
     pub(crate) fn of(lease: &Arc<LeaseShared>) -> Self {
-        let (resource, token) = (Ok(lease.hold.resource.clone()), lease.hold.token);
+        let (resource, token) = (Ok(lease.hold().resource.clone()), lease.hold().token);
         Self { resource, token, lease: Some(Arc::clone(lease)), panics: 0 }
     }
 }
@@ -54,12 +54,18 @@ pub enum Released {
 #[rtype(result = "Result<Duration, RenewError>")]
 pub struct Renew {
     pub(crate) token: Token,
+    /// The record of the lease, if the lease itself sends the message.
+    pub(crate) record: Option<RecordKey>,
 }
 
 impl Renew {
     /// Renews the lease with this token.
     pub const fn new(token: Token) -> Self {
-        Self { token }
+        Self { token, record: None }
+    }
+
+    pub(crate) fn of(lease: &LeaseShared) -> Self {
+        Self { token: lease.hold().token, record: Some(lease.record) }
     }
 }
 
@@ -67,12 +73,4 @@ impl Renew {
 pub(crate) struct ManagerLink {
     pub(crate) release: Recipient<Release>,
     pub(crate) renew: Recipient<Renew>,
-    pub(crate) over: Recipient<LeaseOver>,
-}
-
-/// The end of a lease, which the monitor or an answer of the store has shown.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct LeaseOver {
-    pub(crate) token: Token,
 }

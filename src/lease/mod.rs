@@ -1,16 +1,17 @@
 //! A lease: what its holder has in hand, what keeps it alive, and what ends it.
 //!
 //! Read in this order: [`Lease`] (the handle), `shared` (the state that the handle, the renewer and the manager share),
-//! `cooldown` (the moment at which its resource opens afterwards), `monitor` (watches the end of every lease and starts
-//! renewers), `renewer`, [`LeaseSet`] (several leases with one handle).
+//! `cooldown` (the moment at which its resource opens afterwards), `renewer`, [`LeaseSet`] (several leases with one
+//! handle).
+
+use std::sync::Arc;
 
 mod cooldown;
 mod errors;
 mod events;
 mod handle;
 pub(crate) mod messages;
-pub(crate) mod monitor;
-mod renewer;
+pub(crate) mod renewer;
 pub(crate) mod set;
 pub(crate) mod shared;
 pub(crate) mod terms;
@@ -22,3 +23,11 @@ pub use self::{
     messages::{Release, Released, Renew},
     set::LeaseSet,
 };
+
+/// A function that returns true while the actor that a lease is bound to lives.
+pub(crate) type LifeSign = Arc<dyn Fn() -> bool + Send + Sync>;
+
+slotmap::new_key_type! {
+    /// The key of a record in the table of a manager.
+    pub(crate) struct RecordKey;
+}

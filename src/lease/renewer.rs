@@ -35,7 +35,7 @@ impl Renewer {
     /// Schedules the next renewal, counted from the moment at which the last confirmed request was sent.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
         let mut pause = jitter(self.interval, self.random.draw(Draw::Renewal));
-        if self.lease.set().first().is_some_and(|first| *first != self.lease.hold.token) {
+        if self.lease.set().first().is_some_and(|first| *first != self.lease.hold().token) {
             // The first of a set takes the others along. They check a little later whether it did.
             pause += self.interval / 8;
         }
@@ -68,7 +68,7 @@ impl Renewer {
         if !self.lease.may_renew() {
             return self.retry(ctx);
         }
-        let answer = self.manager.renew.send(Renew::new(self.lease.hold.token));
+        let answer = self.manager.renew.send(Renew::of(&self.lease));
         ctx.spawn(answer.into_actor(self).map(|answer, this, ctx| this.answered(answer, ctx)));
     }
 
@@ -126,7 +126,7 @@ pub(crate) fn renewing(
             random_of_pauses.draw(Draw::Restart),
         );
         tracing::warn!(
-            resource = %state.hold.resource, token = %state.hold.token.prefix(), ?death, ?pause,
+            resource = %state.hold().resource, token = %state.hold().token.prefix(), ?death, ?pause,
             "the renewer died; starting it again"
         );
         pause

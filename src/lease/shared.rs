@@ -10,25 +10,22 @@ use actix::Recipient;
 use tokio::sync::Notify;
 
 use crate::{
-    core::{Fence, LeaseStatus, LossReason, Mode, Moment, RenewalPlan, Renewals, Token, Validity, one_line},
+    core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity, one_line},
     env::Clock,
-    lease::{LeaseChange, LeaseEvent, terms::LeaseTerms},
+    lease::{LeaseChange, LeaseEvent, RecordKey, terms::LeaseTerms},
     statistics::{Recorder, Unconfirmed},
-    store::{Hold, Metadata, StoreError},
+    store::{Acquisition, Hold, StoreError},
 };
 
 /// Everything about a lease that must survive the death of its renewer, and of its manager.
 pub(crate) struct LeaseShared {
-    pub(crate) hold: Hold,
-    pub(crate) mode: Mode,
+    /// The record of the lease in the table of its manager.
+    pub(crate) record: RecordKey,
+    pub(crate) acquisition: Arc<Acquisition>,
     pub(crate) fence: Option<Fence>,
     pub(crate) holds: u64,
     pub(crate) plan: RenewalPlan,
     pub(crate) min_hold: Duration,
-    pub(crate) lock_delay: Duration,
-    pub(crate) metadata: Arc<Metadata>,
-    /// The moment until which the store may hold something for this token after an attempt with an unknown outcome.
-    pub(crate) perhaps_until: Option<Moment>,
     /// True if the lease is, or was, in the hands of the caller.
     pub(crate) handed_out: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
@@ -52,40 +49,36 @@ struct Present {
 }
 
 impl LeaseShared {
-    /// Creates the state of a lease that was requested at `sent` and is granted now. Returns `None` if its time has run out.
+    /// Creates the state of a lease that is granted at `now`.
     pub(crate) fn granted(
         terms: LeaseTerms,
-        sent: Moment,
-        (fence, holds): (Option<Fence>, u64),
-        clock: Arc<dyn Clock>,
-        stats: Arc<Recorder>,
-    ) -> Option<Self> {
-        let granted_at = clock.now();
-        let validity = Validity::granted(sent, terms.ttl);
-        validity.is_valid(granted_at).then(|| Self {
-            hold: terms.hold,
-            mode: terms.mode,
-            fence,
-            holds,
-            plan: terms.plan,
-            min_hold: terms.min_hold,
-            lock_delay: terms.lock_delay,
-            metadata: terms.metadata,
-            perhaps_until: terms.perhaps_until,
-            handed_out: AtomicBool::new(terms.handed_out),
-            clock,
-            stats,
-            events: terms.events,
-            granted_at,
+        now: Moment,
+        clock: &Arc<dyn Clock>,
+        stats: &Arc<Recorder>,
+    ) -> Self {
+        let LeaseTerms { record, acquisition, plan, min_hold, handed_out, events, sent, grant } = terms;
+        let validity = Validity::granted(sent, acquisition.ttl);
+        let renewals = Renewals::new(plan, now);
+        Self {
+            record,
+            acquisition,
+            fence: grant.fence,
+            holds: grant.holds,
+            plan,
+            min_hold,
+            handed_out: AtomicBool::new(handed_out),
+            clock: Arc::clone(clock),
+            stats: Arc::clone(stats),
+            events,
+            granted_at: now,
             joined: OnceLock::new(),
-            now: Mutex::new(Present {
-                validity,
-                renewals: Renewals::new(terms.plan, granted_at),
-                confirmed: sent,
-                asked: sent,
-            }),
+            now: Mutex::new(Present { validity, renewals, confirmed: sent, asked: sent }),
             changed: Notify::new(),
-        })
+        }
+    }
+
+    pub(crate) fn hold(&self) -> &Hold {
+        &self.acquisition.hold
     }
 
     fn present(&self) -> MutexGuard<'_, Present> {
@@ -111,7 +104,11 @@ impl LeaseShared {
 
     /// Returns the time for which the lease certainly holds if nobody renews it.
     pub(crate) fn remaining(&self) -> Duration {
-        let now = self.clock.now();
+        self.remaining_at(self.clock.now())
+    }
+
+    /// Returns the same for this moment.
+    pub(crate) fn remaining_at(&self, now: Moment) -> Duration {
         let present = self.present();
         let validity = present.validity.remaining(now);
         present.renewals.hold_left(now).map_or(validity, |hold| hold.min(validity))
@@ -147,11 +144,7 @@ impl LeaseShared {
     /// that was executed but never confirmed.
     pub(crate) fn end_in_store(&self) -> Moment {
         let present = self.present();
-        present.asked + present.validity.ttl()
-    }
-
-    pub(crate) fn ttl(&self) -> Duration {
-        self.present().validity.ttl()
+        present.asked + self.acquisition.ttl
     }
 
     /// Returns the moment from which the next renewal is counted: when the last confirmed request was sent.
@@ -224,7 +217,7 @@ impl LeaseShared {
         let left = self.remaining();
         if news {
             tracing::debug!(
-                resource = %self.hold.resource, token = %self.hold.token.prefix(), ?left, error = one_line(error),
+                resource = %self.hold().resource, token = %self.hold().token.prefix(), ?left, error = one_line(error),
                 "a renewal was missed; the lease is at risk"
             );
             self.tell(LeaseChange::AtRisk);
@@ -239,7 +232,7 @@ impl LeaseShared {
         if news {
             self.stats.lost(reason, held_for);
             tracing::warn!(
-                resource = %self.hold.resource, token = %self.hold.token.prefix(), ?held_for, %reason,
+                resource = %self.hold().resource, token = %self.hold().token.prefix(), ?held_for, %reason,
                 "the lease is lost"
             );
             self.tell(LeaseChange::Lost(reason));
@@ -250,9 +243,9 @@ impl LeaseShared {
 
     /// Returns the time until the renewer has to be there, if the lease is renewed by itself: long before the first
     /// renewal, and long after most leases are released.
-    pub(crate) fn renewer_due(&self) -> Option<Duration> {
+    pub(crate) fn renewer_due(&self, now: Moment) -> Option<Duration> {
         let interval = self.plan.interval?;
-        Some((interval / 2).saturating_sub(self.confirmed().elapsed(self.clock.now())))
+        Some((interval / 2).saturating_sub(self.confirmed().elapsed(now)))
     }
 
     /// Returns true if the time of the lease has run out by the clock. Then it is lost.
@@ -296,7 +289,7 @@ impl LeaseShared {
     pub(crate) fn found_lost(&self, released: Option<Unconfirmed>) {
         released.into_iter().for_each(|released| released.found_lost(LossReason::NotHeld));
         tracing::warn!(
-            resource = %self.hold.resource, token = %self.hold.token.prefix(),
+            resource = %self.hold().resource, token = %self.hold().token.prefix(),
             "the lease had been lost before it was released: the store says it is not held"
         );
         self.tell(LeaseChange::Lost(LossReason::NotHeld));
@@ -315,8 +308,8 @@ impl LeaseShared {
     fn tell(&self, change: LeaseChange) {
         let Some(listener) = &self.events else { return };
         listener.do_send(LeaseEvent {
-            resource: self.hold.resource.clone(),
-            token: self.hold.token.prefix(),
+            resource: self.hold().resource.clone(),
+            token: self.hold().token.prefix(),
             fence: self.fence,
             change,
         });
@@ -332,9 +325,9 @@ impl Present {
 impl fmt::Debug for LeaseShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease")
-            .field("resource", &self.hold.resource)
-            .field("token", &self.hold.token.prefix())
-            .field("mode", &self.mode)
+            .field("resource", &self.hold().resource)
+            .field("token", &self.hold().token.prefix())
+            .field("mode", &self.acquisition.mode)
             .field("fence", &self.fence)
             .field("status", &self.status())
             .finish_non_exhaustive()

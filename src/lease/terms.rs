@@ -1,25 +1,24 @@
-//! The terms of a lease, as they were requested.
+//! The terms of a lease: what was requested, and what the store answered.
 
 use std::{sync::Arc, time::Duration};
 
 use actix::Recipient;
 
 use crate::{
-    core::{Mode, Moment, RenewalPlan},
-    lease::LeaseEvent,
-    store::{Hold, Metadata},
+    core::{Moment, RenewalPlan},
+    lease::{LeaseEvent, RecordKey},
+    store::{Acquisition, Grant},
 };
 
-/// Everything that is needed to make a lease besides the answer of the store.
+/// Everything that is needed to make a lease.
 pub(crate) struct LeaseTerms {
-    pub(crate) hold: Hold,
-    pub(crate) mode: Mode,
-    pub(crate) ttl: Duration,
+    pub(crate) record: RecordKey,
+    pub(crate) acquisition: Arc<Acquisition>,
     pub(crate) plan: RenewalPlan,
     pub(crate) min_hold: Duration,
-    pub(crate) lock_delay: Duration,
-    pub(crate) metadata: Arc<Metadata>,
-    pub(crate) perhaps_until: Option<Moment>,
     pub(crate) handed_out: bool,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
+    /// The moment at which it was requested.
+    pub(crate) sent: Moment,
+    pub(crate) grant: Grant,
 }

@@ -10,14 +10,16 @@ use crate::{
     core::Doubling,
     env::{Clock, Draw, Random, SystemClock, SystemRandom},
     lease::messages::ManagerLink,
-    lease::monitor::{LeaseMonitor, Leases},
     manager::{
         LockManager,
-        acquire_all::Sets,
-        dispatch::Dispatch,
-        outage::Outage,
+        dispatch::{Dispatch, outage::Outage},
+        happening::Happenings,
+        monitor::LeaseMonitor,
+        records::Records,
+        sets::Sets,
         shutdown::Draining,
-        waiting::{cohorts::Cohorts, waiters::Waiters},
+        stream::Sources,
+        waiting::cohorts::Cohorts,
     },
     request::{Settings, StartError},
     runtime::supervisor::{Death, supervise},
@@ -120,21 +122,21 @@ impl LockManagerBuilder {
         let (counted, random_of_restarts, clock_of_deaths) =
             (Arc::clone(&stats), Arc::clone(&random), Arc::clone(&clock));
         let inbox = Inbox(random.token());
-        let (address, leases, settings) =
-            (Arc::new(context.address()), Leases::default(), Arc::new(settings));
+        let (address, settings) = (Arc::new(context.address()), Arc::new(settings));
+        let (records, happenings) = (Records::default(), Happenings::default());
         let link = Arc::new(ManagerLink {
             release: Addr::clone(&address).recipient(),
             renew: Addr::clone(&address).recipient(),
-            over: Addr::clone(&address).recipient(),
         });
         let monitor = LeaseMonitor {
-            leases: leases.clone(),
+            records: records.clone(),
+            happenings: happenings.clone(),
             manager: Arc::clone(&link),
             random: Arc::clone(&random),
             pauses,
         };
         let outage = Rc::new(Outage::new(Arc::clone(&stats)));
-        let dispatch = Rc::new(Dispatch::open(&store, &outage, Addr::clone(&address)));
+        let sources = Sources::new(Dispatch::new(&store, &outage, happenings.clone()), happenings.clone());
         tracing::info!(
             store = store.describe(),
             version = env!("CARGO_PKG_VERSION"),
@@ -147,14 +149,17 @@ impl LockManagerBuilder {
             settings,
             stats,
             about: Arc::new(about_this_process()),
-            waiters: Waiters::default(),
+            records,
             cohorts: Cohorts::default(),
             sets: Sets::default(),
+            pending: 0,
+            held: 0,
             inbox,
             subscribed: false,
-            leases,
             outage,
-            dispatch,
+            happenings,
+            sources,
+            in_hand: None,
             address,
             link,
             shutdown: Draining::new(Rc::clone(&done)),

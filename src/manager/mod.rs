@@ -1,52 +1,45 @@
 //! The lock manager: the one actor that owns the store, and answers every request for a lock.
 //!
-//! It never awaits the store in its own context: operations travel in batchers, and their results return as messages.
+//! It never awaits the store in its own context: operations travel in batches, and their results come back as happenings.
 //! It therefore serves thousands of waiters, and a store that hangs holds nobody else up.
 
-mod acquire_all;
-mod ask;
 mod builder;
 mod dispatch;
-mod grant;
-mod one_by_one;
-mod outage;
+mod happening;
+mod monitor;
 mod query;
-mod reclaim;
+mod record;
+mod records;
 mod release;
 mod renew;
-mod resend;
+mod sets;
 mod shutdown;
+mod stream;
 mod waiting;
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Supervised};
+use actix::{Actor, Addr, AsyncContext, Context, Handler, StreamHandler, Supervised};
 use tokio::time::Instant;
 
 use crate::{
-    core::{Event, Executed, Moment, Token},
+    core::{Acquisition, Event, Moment, Terms, Token, one_line},
     env::{Clock, Random},
-    lease::{
-        Lease,
-        messages::{LeaseOver, ManagerLink},
-        monitor::Leases,
-        shared::LeaseShared,
-    },
+    lease::{Lease, messages::ManagerLink},
     manager::{
-        acquire_all::Sets,
-        dispatch::Dispatch,
-        outage::Outage,
-        reclaim::Reclaimer,
+        dispatch::outage::Outage,
+        happening::{Happening, Happenings, InHand},
+        record::{Record, Role, Waiter},
+        records::Records,
+        sets::Sets,
         shutdown::Draining,
-        waiting::{
-            cohorts::Cohorts,
-            waiters::{Waiter, Waiters},
-        },
+        stream::{Happened, Sources},
+        waiting::cohorts::Cohorts,
     },
     request::{AcquireError, Request, Settings, validated::ValidRequest},
     runtime::responder::{DeferredReply, Responder},
     statistics::{Recorder, RequestEnd},
-    store::{Hold, Inbox, Metadata, Store},
+    store::{Inbox, Metadata, Notification, Store, StoreError},
 };
 
 pub use self::builder::LockManagerBuilder;
@@ -72,17 +65,22 @@ pub struct LockManager {
     pub(crate) stats: Arc<Recorder>,
     /// The metadata that every holder of this manager reports about itself.
     pub(crate) about: Arc<Metadata>,
-    pub(crate) waiters: Waiters,
+    pub(crate) records: Records,
     pub(crate) cohorts: Cohorts,
     pub(crate) sets: Sets,
+    /// The number of requests that have no answer yet.
+    pub(crate) pending: usize,
+    /// The number of leases that are held.
+    pub(crate) held: usize,
     /// The inbox to which the store sends notifications of hand-overs to the waiters.
     pub(crate) inbox: Inbox,
     /// True while the inbox is subscribed, so that notifications arrive.
     pub(crate) subscribed: bool,
-    pub(crate) leases: Leases,
     pub(crate) outage: Rc<Outage>,
-    /// The batchers that send operations to the store.
-    pub(crate) dispatch: Rc<Dispatch>,
+    pub(crate) happenings: Happenings,
+    pub(crate) sources: Sources,
+    /// What is being handled, in case that this panics.
+    pub(crate) in_hand: Option<InHand>,
     pub(crate) address: Arc<Addr<Self>>,
     /// The way to this manager that every lease has.
     pub(crate) link: Arc<ManagerLink>,
@@ -93,28 +91,40 @@ impl Actor for LockManager {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        ctx.add_stream(self.waiters.wakes());
+        self.subscribed = false;
+        self.sources.listen(self.store.listen(&self.inbox));
+        ctx.add_stream(self.sources.clone());
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
         ctx.run_interval(COMPARE_CLOCKS_EVERY, move |this, _| {
             this.compare_clocks(&mut clocks);
             this.outage.check();
         });
-        self.subscribed = false;
-        ctx.add_stream(self.store.listen(&self.inbox));
     }
 }
 
 impl Supervised for LockManager {
     /// Cleans up after a crash. Valid leases go on, because their monitor runs in a task of its own. Pending callers
-    /// are told, and what they may have been granted is reclaimed.
+    /// are told, and what they may have been granted is reclaimed. What was in hand is handled again.
     fn restarting(&mut self, _: &mut Self::Context) {
-        self.cohorts.clear();
-        for token in self.waiters.tokens() {
-            self.on_or_fail(token, Event::Dismissed, Some(AcquireError::Restarted));
+        if let Some(again) = self.in_hand.take().and_then(Happening::after_panic) {
+            self.happenings.push_front(again);
         }
-        self.refuse_sets(&AcquireError::Restarted);
+        self.dismiss_all(&AcquireError::Restarted);
         self.shutdown.interrupted();
     }
+}
+
+impl StreamHandler<Happened> for LockManager {
+    fn handle(&mut self, _: Happened, _: &mut Self::Context) {
+        while let Some(happening) = self.happenings.pop() {
+            self.in_hand = happening.in_hand();
+            self.happened(happening);
+            self.in_hand = None;
+        }
+    }
+
+    /// Does nothing: the stream has no end.
+    fn finished(&mut self, _: &mut Self::Context) {}
 }
 
 impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
@@ -122,27 +132,14 @@ impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
 
     fn handle(&mut self, request: Request<Kind>, _: &mut Self::Context) -> Self::Result {
         let (reply, deferred) = Responder::new();
-        let token = self.random.token();
+        let (token, now) = (self.random.token(), self.clock.now());
         self.stats.requested();
         match self.admit(request, token) {
-            Ok(request) => {
-                let (wait, joins_cohort) = (request.wait, self.joins_cohort(&request));
-                let waiter = Waiter::new(request, reply, self.clock.now(), self.settings.grant_window);
-                self.waiters.insert(token, waiter);
-                if joins_cohort {
-                    self.join_cohort(token);
-                } else {
-                    self.on(token, Event::Lead);
-                }
-                // The end of the wait, and the departure of the caller, count during the first attempt too.
-                if !wait.is_zero() {
-                    self.waiters.watch(token, wait);
-                }
-            }
+            Ok(request) => self.begin(request, reply, now),
             Err(error) => {
                 tracing::debug!(%error, "a request was refused");
                 self.stats.ended(RequestEnd::Failed(error.kind()));
-                drop(reply.send(Err(error)));
+                reply.answer(Err(error));
             }
         }
         deferred
@@ -155,9 +152,90 @@ impl LockManager {
             return Err(AcquireError::ShuttingDown);
         }
         let request = ValidRequest::check(request, token, &self.settings, (&self.about, self.inbox))?;
-        match self.waiters.len() {
+        match self.pending {
             pending if pending >= self.settings.max_pending => Err(AcquireError::Busy { pending }),
             _ => Ok(request),
+        }
+    }
+
+    /// Begins an acquisition.
+    fn begin(&mut self, request: ValidRequest, reply: Responder<Result<Lease, AcquireError>>, now: Moment) {
+        let (wait, joins_cohort) = (request.wait, self.joins_cohort(&request));
+        let (hold, ttl) = (request.acquisition.hold.clone(), request.acquisition.ttl);
+        let decisions = Acquisition::new(Terms {
+            asked: now,
+            wait,
+            backoff: request.backoff,
+            ttl,
+            ticket_ttl: request.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
+            grant_window: self.settings.grant_window,
+        });
+        let (resource, token) = (hold.resource.clone(), hold.token);
+        let in_flight = self.shutdown.in_flight();
+        let waiter = Waiter { request, reply, asked: now, answer: None, watch: None, _in_flight: in_flight };
+        let record = self.records.insert(Record::new(hold, decisions, Role::Waiting(Box::new(waiter))));
+        self.records.name(token, record);
+        self.pending += 1;
+        if joins_cohort {
+            self.join_cohort(record, &resource);
+        } else {
+            self.on(record, Event::Lead);
+        }
+        // The end of the wait, and the departure of the caller, count during the first attempt too.
+        if !wait.is_zero() {
+            self.watch(record, wait);
+        }
+    }
+
+    fn happened(&mut self, happening: Happening) {
+        match happening {
+            Happening::Attempted(attempt, outcome) => self.attempted(&attempt, outcome),
+            Happening::Released(record, answer) => self.released(record, answer),
+            Happening::Renewed(renewal, answer) => self.renewed(renewal, answer),
+            Happening::TriedAll(tried) => self.tried_all(tried),
+            Happening::Due(record) => self.on(record, Event::Due),
+            Happening::CallerGone(record) => self.on(record, Event::CallerGone),
+            Happening::Deferred(records) => self.watch_deferred(records),
+            Happening::Lost(record) => self.lost(record),
+            Happening::Release(release) => self.release(release, Responder::new().0),
+            Happening::Opened(resource) => self.opened(&resource),
+            Happening::Notified(notification) => self.notified(notification),
+            Happening::NoMoreNotifications => self.subscribed = false,
+        }
+    }
+
+    fn notified(&mut self, notification: Notification) {
+        let (token, event) = match notification {
+            Notification::HandedOver(token) => (token, Event::HandedOver),
+            Notification::Next(token) => (token, Event::Next),
+            Notification::GoOn(token) => (token, Event::GoOn),
+            Notification::Subscribed => {
+                self.subscribed = true;
+                self.outage.subscribed();
+                // Notifications from before are lost.
+                return self.tell_queued_waiters(Event::HandedOver);
+            }
+            Notification::Disconnected(error) => return self.disconnected(&error),
+        };
+        if let Some(record) = self.records.named(token) {
+            self.on(record, event);
+        }
+    }
+
+    /// Handles the loss of notifications: waiters attempt as often as their backoff says.
+    fn disconnected(&mut self, error: &StoreError) {
+        self.subscribed = false;
+        self.outage.disconnected(error);
+        tracing::debug!(
+            error = one_line(error),
+            "not notified of hand-overs; waiting goes on with scheduled attempts alone"
+        );
+        self.tell_queued_waiters(Event::Disconnected);
+    }
+
+    fn tell_queued_waiters(&mut self, event: Event) {
+        for record in self.records.with_tickets() {
+            self.on(record, event);
         }
     }
 
@@ -169,50 +247,10 @@ impl LockManager {
         *seen = now;
         if stood_still > STOOD_STILL {
             tracing::warn!(?stood_still, "the machine was suspended; checking every lease");
-            self.leases.check_all();
-        }
-    }
-
-    /// Removes a lease that is over from the table. What the store may still grant to its token is reclaimed, which
-    /// does not open the resource earlier than the end of the lease and its lock delay do.
-    pub(crate) fn remove_lease(&mut self, token: Token) {
-        if let Some(lease) = self.take_lease(token) {
-            if let Some(perhaps_until) = lease.perhaps_until() {
-                let (reclaimer, opening) = (self.reclaimer(), lease.opens_at());
-                actix_rt::spawn(reclaimer.reclaim(
-                    lease.hold.clone(),
-                    opening,
-                    Executed::Perhaps,
-                    perhaps_until,
-                ));
+            for lease in self.records.leases() {
+                self.records.set_timer(lease.record, Duration::ZERO);
+                lease.recheck();
             }
-            self.mend_cohort(&lease.hold.resource);
         }
-    }
-
-    /// Removes a lease from the table. The cohort that waits for it is not served yet.
-    pub(crate) fn take_lease(&mut self, token: Token) -> Option<Arc<LeaseShared>> {
-        let lease = self.leases.take(token)?;
-        self.shutdown.held(self.leases.len());
-        self.cohorts.released(&lease.hold.resource, token);
-        Some(lease)
-    }
-
-    pub(crate) fn reclaim(&self, hold: Hold, executed: Executed, end: Moment) {
-        actix_rt::spawn(self.reclaimer().reclaim(hold, self.clock.now(), executed, end));
-    }
-
-    pub(crate) fn reclaimer(&self) -> Reclaimer {
-        let (clock, stats) = (Arc::clone(&self.clock), Arc::clone(&self.stats));
-        let dispatch = Rc::clone(&self.dispatch);
-        Reclaimer { dispatch, clock, stats, unconfirmed: None, _in_flight: self.shutdown.in_flight() }
-    }
-}
-
-impl Handler<LeaseOver> for LockManager {
-    type Result = ();
-
-    fn handle(&mut self, over: LeaseOver, _: &mut Self::Context) {
-        self.remove_lease(over.token);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use actix::{ActorFutureExt, Handler, MessageResult, ResponseActFuture, ResponseFuture, WrapFuture};
+use actix::{Handler, MessageResult, ResponseFuture};
 
 use crate::{
     core::ResourceName,
-    manager::{LockManager, ask::ask},
+    manager::{LockManager, dispatch::ask::ask, happening::Happening},
     request::{
         ForceRelease, ForceReleaseError, Inspect, InspectError, IsHeld, List, SetBackoff, Stats,
         queries::check_limit,
@@ -57,21 +57,19 @@ impl Handler<List> for LockManager {
 }
 
 impl Handler<ForceRelease> for LockManager {
-    type Result = ResponseActFuture<Self, Result<u64, ForceReleaseError>>;
+    type Result = ResponseFuture<Result<u64, ForceReleaseError>>;
 
     fn handle(&mut self, force: ForceRelease, _: &mut Self::Context) -> Self::Result {
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
-        let forced = async move {
+        let happenings = self.happenings.clone();
+        Box::pin(async move {
             let resource = ResourceName::new(force.resource)?;
             let answer = ask("force_release", || store.force_release(&resource)).await;
-            Ok((resource, outage.seen("force_release", answer)?))
-        };
-        Box::pin(forced.into_actor(self).map(|forced: Result<_, ForceReleaseError>, this, _| {
-            let (resource, dropped) = forced?;
+            let dropped = outage.seen("force_release", answer)?;
             tracing::info!(%resource, dropped, "released by force");
-            this.opened(&resource);
+            happenings.push(Happening::Opened(resource));
             Ok(dropped)
-        }))
+        })
     }
 }
 

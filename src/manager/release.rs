@@ -1,116 +1,192 @@
 //! Releases: with a hand-off to the next waiter of the process if there is one, repeated if the outcome is unknown.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use actix::Handler;
 
 use crate::{
-    core::{Executed, LeaseStatus, LossReason},
-    lease::{Release, ReleaseError, Released, shared::LeaseShared},
+    core::{self, Acquisition, Event, LeaseStatus, LossReason, Moment, one_line},
+    lease::{RecordKey, Release, ReleaseError, Released, shared::LeaseShared},
     manager::{
-        LockManager,
-        dispatch::{HandingOff, Releasing},
-        reclaim::Reclaimer,
-        resend::Resend,
-        waiting::{attempts::Attempt, hand_off::is_alone},
+        LockManager, dispatch,
+        happening::InHand,
+        record::{Cause, Record, Releasing, Role},
+        waiting::hand_off::is_alone,
     },
     runtime::responder::{DeferredReply, Responder},
     store::{self, Hold, StoreError},
 };
 
+/// The caller of a release.
+type Reply = Responder<Result<Released, ReleaseError>>;
+
 impl Handler<Release> for LockManager {
     type Result = DeferredReply<Result<Released, ReleaseError>>;
 
-    fn handle(&mut self, mut release: Release, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, release: Release, _: &mut Self::Context) -> Self::Result {
         let (reply, deferred) = Responder::new();
-        match release.resource.clone() {
-            Ok(resource) => {
-                let ours = self.leases.get(release.token).filter(|lease| lease.hold.resource == resource);
-                release.lease = ours.or(release.lease);
-                let (lease, token) = (release.lease.clone(), release.token);
-                let again = Resend::of(release, &self.address);
-                match lease {
-                    Some(lease) => self.release_ours(lease, reply, again),
-                    None => self.release_unknown(Hold { resource, token, owner: None }, reply, again),
-                }
-            }
-            Err(error) => reply.answer(Err(error.into())),
-        }
+        self.in_hand = Some(InHand::Message(release.clone()));
+        self.release(release, reply);
+        self.in_hand = None;
         deferred
     }
 }
 
 impl LockManager {
-    fn release_ours(
-        &mut self,
-        lease: Arc<LeaseShared>,
-        reply: Responder<Result<Released, ReleaseError>>,
-        again: Resend,
-    ) {
-        let (reclaimer, hold) = (self.reclaimer(), lease.hold.clone());
-        let (before, mut unconfirmed) = lease.release();
-        // Not earlier: a lease that is lost meanwhile keeps its lock delay.
-        let cooldown = lease.cooldown();
-        let next = self.next_after(&lease, before);
-        // Only after everything that may panic: until here the lease is still in the table.
-        self.take_lease(hold.token);
-        let then = move |answer: Result<store::Released, StoreError>| {
-            // While an attempt with an unknown outcome may still be executed, one release is not final.
-            let (executed, until) = match lease.perhaps_until() {
-                Some(perhaps_until) => (Executed::Perhaps, lease.end_in_store().max(perhaps_until)),
-                None => (Executed::Certainly, lease.end_in_store()),
-            };
-            if answer.is_err() || executed == Executed::Perhaps {
-                let opening = lease.clock.now() + lease.cooldown();
-                let unconfirmed = unconfirmed.take_if(|_| answer.is_err());
-                let reclaimer = Reclaimer { unconfirmed, ..reclaimer };
-                actix_rt::spawn(reclaimer.reclaim(lease.hold.clone(), opening, executed, until));
-            }
-            let answer = match (before, answer) {
-                (LeaseStatus::Lost(reason), _) => Err(ReleaseError::Lost { reason }),
-                (LeaseStatus::Held | LeaseStatus::AtRisk, Ok(store::Released::NotHeld { .. })) => {
-                    lease.found_lost(unconfirmed.take());
-                    Err(ReleaseError::Lost { reason: LossReason::NotHeld })
-                }
-                (_, answer) => answer.map_err(ReleaseError::Store).and_then(released),
-            };
-            drop(unconfirmed);
-            again.not();
-            reply.answer(answer);
+    pub(crate) fn release(&mut self, Release { resource, token, lease, .. }: Release, reply: Reply) {
+        let resource = match resource {
+            Ok(resource) => resource,
+            Err(error) => return reply.answer(Err(error.into())),
         };
-        if let Some((attempt, overtake)) = next {
-            self.dispatch.hand_offs.push(HandingOff { from: hold, attempt, overtake, then: Box::new(then) });
-        } else {
-            let resource = hold.resource.clone();
-            self.dispatch.releases.push(Releasing { hold, cooldown, then: Box::new(then) });
-            self.mend_cohort(&resource);
+        let ours = match &lease {
+            Some(lease) => self.records.lease(lease.record),
+            None => self.records.named(token).and_then(|record| self.records.lease(record)),
+        };
+        match ours.filter(|lease| lease.hold().resource == resource).or(lease) {
+            Some(lease) => self.release_lease(lease, reply),
+            None => self.release_token(Hold { resource, token, owner: None }, reply),
         }
     }
 
-    /// Returns the attempt to which a released lease is handed off, instead of being released in the store first, and
-    /// whether the attempt may overtake others.
-    fn next_after(&mut self, lease: &LeaseShared, before: LeaseStatus) -> Option<(Attempt, bool)> {
+    fn release_lease(&mut self, lease: Arc<LeaseShared>, reply: Reply) {
+        let (before, unconfirmed) = lease.release();
+        // Not earlier: a lease that is lost meanwhile keeps its lock delay.
+        let (cooldown, end) = (lease.cooldown(), lease.end_in_store());
+        let now = self.clock.now();
+        // Only after everything that may panic: until here the lease is still in the table.
         let held = matches!(before, LeaseStatus::Held | LeaseStatus::AtRisk);
-        let for_good = lease.cooldown().is_zero() && lease.perhaps_until().is_none();
-        let hands_off = held && for_good && is_alone(lease.mode, &lease.hold);
-        hands_off.then(|| self.start_hand_off(&lease.hold.resource)).flatten()
+        let hand_off = held && cooldown.is_zero() && is_alone(lease.acquisition.mode, lease.hold());
+        let (hold, is_ours) = (lease.hold().clone(), self.records.lease(lease.record).is_some());
+        let mut record = lease.record;
+        let role = Role::Releasing(self.releasing(Cause::Lease { lease, before, unconfirmed, reply }));
+        if is_ours {
+            self.end_lease(record, role);
+        } else {
+            record = self.records.insert(Record::new(hold.clone(), Acquisition::held(None), role));
+        }
+        self.on_at(record, Event::Release { opening: now + cooldown, end, hand_off }, now);
+        self.mend_cohort(&hold.resource);
     }
 
-    fn release_unknown(&self, hold: Hold, reply: Responder<Result<Released, ReleaseError>>, again: Resend) {
-        let (reclaimer, now, reclaimed) = (self.reclaimer(), self.clock.now(), hold.clone());
-        let end_at_the_latest = now + self.settings.max_ttl;
-        let then = move |answer: Result<store::Released, StoreError>| {
-            if answer.is_err() {
-                actix_rt::spawn(reclaimer.reclaim(reclaimed, now, Executed::Certainly, end_at_the_latest));
+    fn release_token(&mut self, hold: Hold, reply: Reply) {
+        let opening = self.clock.now();
+        let role = Role::Releasing(self.releasing(Cause::Token { reply }));
+        let record = self.records.insert(Record::new(hold, Acquisition::held(None), role));
+        let end = opening + self.settings.max_ttl;
+        self.on_at(record, Event::Release { opening, end, hand_off: false }, opening);
+    }
+
+    pub(crate) fn releasing(&self, cause: Cause) -> Releasing {
+        Releasing { cause, _in_flight: self.shutdown.in_flight() }
+    }
+
+    /// Gives the record of a lease another role. The cohort that waits for the lease is not served yet.
+    fn end_lease(&mut self, record: RecordKey, role: Role) {
+        let resource = self.records.with(record, |it| {
+            it.role = role;
+            it.hold.resource.clone()
+        });
+        self.held -= 1;
+        self.shutdown.held(self.held);
+        resource.into_iter().for_each(|resource| self.cohorts.released(&resource, record));
+    }
+
+    /// Handles the loss of a lease. What the store may still grant to its token is reclaimed, which does not open the
+    /// resource earlier than the end of the lease and its lock delay do.
+    pub(crate) fn lost(&mut self, record: RecordKey) {
+        let Some(lease) = self.records.lease(record) else { return };
+        let (opening, now) = (lease.opens_at(), self.clock.now());
+        let role = Role::Releasing(self.releasing(Cause::Reclaim));
+        self.end_lease(record, role);
+        self.on_at(record, Event::Lost { opening }, now);
+        self.mend_cohort(&lease.hold().resource);
+    }
+
+    /// Sends a release, or hands the resource off to the next of its cohort.
+    pub(crate) fn send_release(&mut self, record: RecordKey, release: core::Release, now: Moment) {
+        self.records.remove_timer(record);
+        let reclaiming = Role::Releasing(self.releasing(Cause::Reclaim));
+        let hold = self.records.with(record, |it| {
+            if it.waiter().is_some() {
+                it.role = reclaiming;
             }
-            again.not();
-            reply.answer(answer.map_err(ReleaseError::Store).and_then(released));
+            it.hold.clone()
+        });
+        let Some(hold) = hold else { return };
+        let next = if release.hand_off { self.start_hand_off(&hold.resource, now) } else { None };
+        let from = dispatch::Releasing { record, hold, cooldown: release.opening.remaining(now) };
+        self.sources.send(|dispatch| match next {
+            Some((attempt, overtake)) => {
+                dispatch.hand_offs.push(dispatch::HandingOff { from, attempt, overtake });
+            }
+            None => dispatch.releases.push(from),
+        });
+    }
+
+    /// Handles the answer to a release: the first one is told, and it is repeated until it is certain.
+    pub(crate) fn released(&mut self, record: RecordKey, answer: Result<store::Released, StoreError>) {
+        let now = self.clock.now();
+        let cause = self.records.with(record, |it| match &mut it.role {
+            Role::Releasing(releasing) => Some(std::mem::replace(&mut releasing.cause, Cause::Reclaim)),
+            Role::Waiting(_) | Role::Holding(_) => None,
+        });
+        let certain = answer.is_ok();
+        let unconfirmed = match cause.flatten() {
+            Some(Cause::Lease { lease, before, mut unconfirmed, reply }) => {
+                let answer = match (before, answer) {
+                    (LeaseStatus::Lost(reason), _) => Err(ReleaseError::Lost { reason }),
+                    (LeaseStatus::Held | LeaseStatus::AtRisk, Ok(store::Released::NotHeld { .. })) => {
+                        lease.found_lost(unconfirmed.take());
+                        Err(ReleaseError::Lost { reason: LossReason::NotHeld })
+                    }
+                    (_, answer) => answer.map_err(ReleaseError::Store).and_then(told),
+                };
+                reply.answer(answer);
+                unconfirmed
+            }
+            Some(Cause::Token { reply }) => {
+                reply.answer(answer.map_err(ReleaseError::Store).and_then(told));
+                None
+            }
+            Some(Cause::Repeated { unconfirmed }) => {
+                self.note_repeated(record, &answer);
+                Some(unconfirmed)
+            }
+            Some(Cause::Reclaim) => {
+                self.note_repeated(record, &answer);
+                None
+            }
+            None => None,
         };
-        self.dispatch.releases.push(Releasing { hold, cooldown: Duration::ZERO, then: Box::new(then) });
+        if let Some(unconfirmed) = unconfirmed.filter(|_| !certain) {
+            self.records.with(record, |it| {
+                if let Role::Releasing(releasing) = &mut it.role {
+                    releasing.cause = Cause::Repeated { unconfirmed };
+                }
+            });
+        }
+        self.on_at(record, Event::Released { certain }, now);
+    }
+
+    /// Counts what a repeated release, or the release of a token that nobody wanted, has shown.
+    fn note_repeated(&self, record: RecordKey, answer: &Result<store::Released, StoreError>) {
+        let hold = self.records.with(record, |it| it.hold.clone());
+        let Some(Hold { resource, token, .. }) = hold else { return };
+        match answer {
+            Ok(store::Released::NotHeld { .. }) => {}
+            Ok(_) => {
+                self.stats.reclaimed();
+                tracing::debug!(%resource, token = %token.prefix(), "reclaimed a token");
+            }
+            Err(error) => tracing::debug!(
+                %resource, token = %token.prefix(), error = one_line(error),
+                "could not reclaim a token; trying again until its end"
+            ),
+        }
     }
 }
 
-fn released(released: store::Released) -> Result<Released, ReleaseError> {
+fn told(released: store::Released) -> Result<Released, ReleaseError> {
     match released {
         store::Released::Freed => Ok(Released::Freed),
         store::Released::StillHeld { count } => Ok(Released::StillHeld { count }),

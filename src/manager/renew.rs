@@ -1,26 +1,31 @@
 //! Renewals, each together with those of its set.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use actix::Handler;
 
 use crate::{
     core::{LeaseStatus, LossReason},
-    lease::{Renew, RenewError, messages::LeaseOver, shared::LeaseShared},
-    manager::{LockManager, dispatch::Renewing},
+    lease::{Renew, RenewError, shared::LeaseShared},
+    manager::{
+        LockManager,
+        dispatch::Renewing,
+        happening::{RenewReply, Renewal},
+    },
     runtime::responder::{DeferredReply, Responder},
-    store::{self, StoreError},
+    store::{Renewed, StoreError},
 };
 
 impl Handler<Renew> for LockManager {
-    type Result = DeferredReply<Result<Duration, RenewError>>;
+    type Result = DeferredReply<RenewReply>;
 
     fn handle(&mut self, renew: Renew, _: &mut Self::Context) -> Self::Result {
         let (reply, deferred) = Responder::new();
-        match self.leases.get(renew.token) {
+        let record = renew.record.or_else(|| self.records.named(renew.token));
+        match record.and_then(|record| self.records.lease(record)) {
             None => reply.answer(Err(RenewError::NotFound)),
             Some(lease) if lease.expired() => {
-                self.remove_lease(renew.token);
+                self.lost(lease.record);
                 reply.answer(Err(RenewError::Lost { reason: reason_of(lease.status()) }));
             }
             Some(lease) => {
@@ -35,34 +40,36 @@ impl Handler<Renew> for LockManager {
 impl LockManager {
     /// Renews the others of a lease's set when it is renewed, so that they travel together.
     fn renew_its_set(&self, lease: &LeaseShared) {
-        for &token in lease.set().iter().filter(|token| **token != lease.hold.token) {
-            if let Some(other) = self.leases.get(token).filter(|other| other.may_come_along()) {
+        for &token in lease.set().iter().filter(|token| **token != lease.hold().token) {
+            let other = self.records.named(token).and_then(|record| self.records.lease(record));
+            if let Some(other) = other.filter(|other| other.may_come_along()) {
                 let (reply, _nobody) = Responder::new();
                 self.renew(other, reply);
             }
         }
     }
 
-    fn renew(&self, lease: Arc<LeaseShared>, reply: Responder<Result<Duration, RenewError>>) {
+    fn renew(&self, lease: Arc<LeaseShared>, reply: Responder<RenewReply>) {
         // Half of what is left: if no answer comes, there is time to ask again.
-        let (hold, ttl, timeout) = (lease.hold.clone(), lease.ttl(), lease.remaining() / 2);
-        let (sent, manager) = (lease.asks(), Arc::clone(&self.address));
-        let then = move |answer: Result<store::Renewed, StoreError>| {
-            match answer {
-                Ok(store::Renewed::Extended) if lease.renewed(sent) => {
-                    return reply.answer(Ok(lease.remaining()));
-                }
-                Ok(store::Renewed::Extended) => lease.expire(),
-                Ok(store::Renewed::NotHeld) => drop(lease.lose(LossReason::NotHeld)),
-                Err(error) => {
-                    lease.missed(&error);
-                    return reply.answer(Err(RenewError::Store(error)));
-                }
+        let (timeout, sent) = (lease.remaining() / 2, lease.asks());
+        let renewal = Renewal { lease, sent, reply };
+        self.sources.send(|dispatch| dispatch.renewals.push(Renewing { renewal, timeout }));
+    }
+
+    /// Handles the answer to a renewal.
+    pub(crate) fn renewed(&mut self, renewal: Renewal, answer: Result<Renewed, StoreError>) {
+        let Renewal { lease, sent, reply } = renewal;
+        match answer {
+            Ok(Renewed::Extended) if lease.renewed(sent) => return reply.answer(Ok(lease.remaining())),
+            Ok(Renewed::Extended) => lease.expire(),
+            Ok(Renewed::NotHeld) => drop(lease.lose(LossReason::NotHeld)),
+            Err(error) => {
+                lease.missed(&error);
+                return reply.answer(Err(RenewError::Store(error)));
             }
-            manager.do_send(LeaseOver { token: lease.hold.token });
-            reply.answer(Err(RenewError::Lost { reason: reason_of(lease.status()) }));
-        };
-        self.dispatch.renewals.push(Renewing { hold, ttl, timeout, then: Box::new(then) });
+        }
+        self.lost(lease.record);
+        reply.answer(Err(RenewError::Lost { reason: reason_of(lease.status()) }));
     }
 }
 

@@ -7,9 +7,9 @@ use tokio::sync::watch;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
 use crate::{
-    core::{Event, LossReason},
+    core::LossReason,
     lease::shared::LeaseShared,
-    manager::{LockManager, ask::ask_each},
+    manager::{LockManager, dispatch::ask::ask_each},
     request::{AcquireError, Drained, Shutdown},
     store::Store,
 };
@@ -67,12 +67,8 @@ impl Handler<Shutdown> for LockManager {
     fn handle(&mut self, shutdown: Shutdown, _: &mut Context<Self>) -> Self::Result {
         self.shutdown.begun = true;
         self.shutdown.running += 1;
-        self.cohorts.clear();
-        for token in self.waiters.tokens() {
-            self.on_or_fail(token, Event::Dismissed, Some(AcquireError::ShuttingDown));
-        }
-        self.refuse_sets(&AcquireError::ShuttingDown);
-        let held = self.leases.len();
+        self.dismiss_all(&AcquireError::ShuttingDown);
+        let held = self.held;
         tracing::info!(held, drain = ?shutdown.drain, "shutting down");
         self.shutdown.held(held);
         let mut left = self.shutdown.held.subscribe();
@@ -81,7 +77,9 @@ impl Handler<Shutdown> for LockManager {
             let _ = tokio::time::timeout(shutdown.drain, left.wait_for(|left| *left == 0)).await;
         };
         let revoked = drained.into_actor(self).then(|(), this, _| {
-            let left = this.leases.take_all();
+            let left = this.records.leases();
+            left.iter().for_each(|lease| drop(this.records.remove(lease.record)));
+            this.held = 0;
             this.shutdown.held(0);
             let revoking = this.shutdown.in_flight();
             this.shutdown.in_flight.close();
@@ -112,7 +110,7 @@ impl Handler<Shutdown> for LockManager {
 /// leases that were revoked, and of those whose release is unconfirmed.
 async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseShared>>) -> (usize, usize) {
     let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
-    let releases: Vec<_> = revoked.iter().map(|lease| (&lease.hold, lease.cooldown())).collect();
+    let releases: Vec<_> = revoked.iter().map(|lease| (lease.hold(), lease.cooldown())).collect();
     let answers = ask_each("release", releases.len(), || store.release_each(&releases)).await;
     (revoked.len(), answers.iter().filter(|answer| answer.is_err()).count())
 }

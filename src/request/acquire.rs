@@ -6,7 +6,7 @@ use actix::{Actor, Addr, Message, Recipient};
 
 use crate::{
     core::{Backoff, ResourceName},
-    lease::{Lease, LeaseEvent, LeaseSet, monitor::LifeSign},
+    lease::{Lease, LeaseEvent, LeaseSet, LifeSign},
     request::AcquireError,
     store::Metadata,
 };

@@ -6,7 +6,7 @@ use actix::Recipient;
 
 use crate::{
     core::{Backoff, InvalidValue, Mode, Owner, RenewalPlan, ResourceName, Token, exact},
-    lease::{LeaseEvent, monitor::LifeSign},
+    lease::{LeaseEvent, LifeSign},
     request::{
         Request, SHORTEST_TTL, Settings,
         acquire::{Options, Takes},

@@ -39,9 +39,11 @@ pub(crate) enum Told {
     Failed,
 }
 
-/// The store's answer to an attempt, unless the lease is granted: then there is nothing left to decide.
+/// The store's answer to an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
+    /// It holds.
+    Granted,
     /// Somebody is in the way: see [`Told::Refused`].
     Refused {
         /// The time until the holder ends by itself.
@@ -69,6 +71,8 @@ pub(crate) enum End {
     Refused,
     /// The last answer said that no further attempt helps.
     Failed,
+    /// The grant came when the time of the lease had run out already.
+    TooLate,
     /// The caller has gone.
     Cancelled,
     /// The manager ends it: it was restarted, or shuts down.
@@ -107,6 +111,25 @@ pub(crate) enum Event {
     Dismissed,
     /// Nobody of its cohort relies on its ticket any more.
     LeftAlone,
+    /// The lease is to be released.
+    Release {
+        /// The moment at which the resource opens.
+        opening: Moment,
+        /// The moment at which the store has ended the lease in any case.
+        end: Moment,
+        /// True if the lease may be handed off instead.
+        hand_off: bool,
+    },
+    /// The lease was lost. The resource opens at `opening` if nobody releases it.
+    Lost {
+        /// The moment at which the resource opens.
+        opening: Moment,
+    },
+    /// The store answered a release.
+    Released {
+        /// True if the token holds nothing any more.
+        certain: bool,
+    },
 }
 
 /// The situation that decisions depend on.
@@ -116,15 +139,26 @@ pub(crate) struct Situation {
     pub(crate) subscribed: bool,
     /// True if others of its cohort rely on its ticket.
     pub(crate) relied_on: bool,
+    /// True if nobody would receive the lease.
+    pub(crate) caller_gone: bool,
 }
 
-/// The certainty that the attempts for a token have been executed before its release.
+/// Tells whether every attempt with a token has been executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Executed {
     /// Every attempt has been executed.
     Certainly,
     /// An attempt may be executed now, or later.
     Perhaps,
+}
+
+/// A release to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Release {
+    /// The moment at which the resource opens.
+    pub(crate) opening: Moment,
+    /// True if the resource may be handed off to the next of the cohort by the same call.
+    pub(crate) hand_off: bool,
 }
 
 /// The steps that follow an event, to be carried out in this order.
@@ -134,14 +168,18 @@ pub(crate) struct Steps {
     pub(crate) wake_after: Option<Duration>,
     /// An attempt is sent.
     pub(crate) ask: bool,
+    /// The caller gets its lease.
+    pub(crate) hold: bool,
     /// The request ends for this reason.
     pub(crate) end: Option<End>,
     /// The queue ticket stays without its caller, for its cohort.
     pub(crate) abandon: bool,
-    /// The record is removed.
+    /// It leaves its cohort.
+    pub(crate) leave: bool,
+    /// A release is sent. There is no timer until its answer.
+    pub(crate) release: Option<Release>,
+    /// It is over: the record is removed.
     pub(crate) remove: bool,
-    /// Whatever the store may hold is released until that is certain, or until this moment.
-    pub(crate) reclaim: Option<(Executed, Moment)>,
 }
 
 impl Steps {

@@ -3,12 +3,12 @@
 use super::*;
 use crate::core::Backoff;
 
-const ALONE: Situation = Situation { subscribed: true, relied_on: false };
-const LEADER: Situation = Situation { subscribed: true, relied_on: true };
-const DISCONNECTED: Situation = Situation { subscribed: false, relied_on: false };
+const ALONE: Situation = Situation { subscribed: true, relied_on: false, caller_gone: false };
+const LEADER: Situation = Situation { subscribed: true, relied_on: true, caller_gone: false };
+const DISCONNECTED: Situation = Situation { subscribed: false, relied_on: false, caller_gone: false };
 pub(super) const WAIT: u64 = 10_000;
-const TTL: u64 = 30_000;
-const TICKET_TTL: u64 = 3_000;
+pub(super) const TTL: u64 = 30_000;
+pub(super) const TICKET_TTL: u64 = 3_000;
 const GRANT_WINDOW: u64 = 1_000;
 
 const LEAD: (u64, Event) = (0, Event::Lead);
@@ -54,12 +54,23 @@ fn asks() -> Steps {
 }
 
 fn ends(end: End) -> Steps {
-    Steps { end: Some(end), remove: true, ..Steps::default() }
+    Steps { end: Some(end), leave: true, remove: true, ..Steps::default() }
+}
+
+/// The steps of a request that leaves something behind in the store.
+fn releases(end: Option<End>, now: u64) -> Steps {
+    let release = Some(Release { opening: at(now), hand_off: false });
+    Steps { end, leave: true, release, ..Steps::default() }
+}
+
+/// Feeds an acquisition one more event.
+fn on(acquisition: &mut Acquisition, now: u64, event: Event) -> Steps {
+    acquisition.on(event, at(now), || 0.5, ALONE)
 }
 
 /// Returns the acquisition after these events, each at its time, and the steps of the last one.
-fn after(terms: Terms, events: &[(u64, Event)], situation: Situation) -> (Waiting, Steps) {
-    let mut waiting = Waiting::new(terms);
+fn after(terms: Terms, events: &[(u64, Event)], situation: Situation) -> (Acquisition, Steps) {
+    let mut waiting = Acquisition::new(terms);
     let steps = events.iter().map(|(now, event)| waiting.on(*event, at(*now), || 0.5, situation));
     let steps = steps.last().expect("an event");
     (waiting, steps)
@@ -139,7 +150,8 @@ fn a_try_and_the_last_of_counted_attempts_are_refused_at_once() {
 #[test]
 fn the_end_of_the_wait_counts_while_an_attempt_is_in_flight() {
     expect(terms(), &[LEAD, (20, Event::Due)], ALONE, wake_after(WAIT - 20));
-    expect(terms(), &[LEAD, (WAIT, Event::Due)], ALONE, ends(End::TimedOut));
+    let ends = Steps { end: Some(End::TimedOut), leave: true, ..Steps::default() };
+    expect(terms(), &[LEAD, (WAIT, Event::Due)], ALONE, ends);
 }
 
 #[test]
@@ -189,32 +201,58 @@ fn a_full_queue_and_errors_that_time_does_not_cure_end_the_request() {
     }
 }
 
-#[test]
-fn a_queue_ticket_is_reclaimed_when_the_caller_goes() {
-    let reclaim = Some((Executed::Certainly, at(20 + TICKET_TTL)));
-    let steps = Steps { reclaim, ..ends(End::Cancelled) };
-    expect(terms(), &queued(&[(20, Event::CallerGone)]), ALONE, steps);
+/// Answers each release of an acquisition like this, until it is over. Returns the moments at which releases were sent,
+/// of which the first was sent at `now`.
+fn released(acquisition: &mut Acquisition, mut now: u64, certain: bool) -> Vec<u64> {
+    let mut sent = vec![now];
+    loop {
+        let steps = on(acquisition, now, Event::Released { certain });
+        if steps.remove {
+            return sent;
+        }
+        now += u64::try_from(steps.wake_after.expect("a timer").as_millis()).unwrap();
+        assert!(on(acquisition, now, Event::Due).release.is_some());
+        sent.push(now);
+    }
 }
 
 #[test]
-fn an_attempt_with_an_unknown_outcome_is_reclaimed_until_its_end_in_the_store() {
-    let reclaim = Some((Executed::Perhaps, at(TTL)));
+fn a_queue_ticket_is_released_when_the_caller_goes() {
+    let events = queued(&[(20, Event::CallerGone)]);
+    expect(terms(), &events, ALONE, releases(Some(End::Cancelled), 20));
+    let (mut acquisition, _) = after(terms(), &events, ALONE);
+    assert_eq!(released(&mut acquisition, 30, true), [30], "one certain answer is enough");
+}
+
+#[test]
+fn a_release_is_repeated_until_it_is_certain_or_the_ticket_has_ended() {
+    let (mut acquisition, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), ALONE);
+    let sent = released(&mut acquisition, 20, false);
+    assert_eq!(sent, [20, 40, 80, 160, 320, 640, 1_280, 2_560]);
+    assert!(sent.iter().all(|sent| *sent < 20 + TICKET_TTL));
+}
+
+#[test]
+fn an_attempt_with_an_unknown_outcome_is_released_until_its_end_in_the_store() {
     let events = [LEAD, (10, answered(0, failed(true, false)))];
-    expect(terms(), &events, ALONE, Steps { reclaim, ..ends(End::Failed) });
+    expect(terms(), &events, ALONE, releases(Some(End::Failed), 10));
+    let (mut acquisition, _) = after(terms(), &events, ALONE);
+    // Certain answers too: the attempt may be executed after each of them.
+    let sent = released(&mut acquisition, 10, true);
+    assert_eq!((sent.len(), sent.last()), (11, Some(&20_470)), "the next would be later than {TTL}");
     let events =
         queued(&[(540, Event::Due), (550, answered(540, failed(true, true))), (560, Event::CallerGone)]);
-    let reclaim = Some((Executed::Perhaps, at(540 + TTL)));
-    expect(terms(), &events, ALONE, Steps { reclaim, ..ends(End::Cancelled) });
-    let (waiting, _) = after(terms(), &events[..4], ALONE);
-    assert_eq!(waiting.unknown_until(), Some(at(540 + TTL)), "also if it is granted later");
+    expect(terms(), &events, ALONE, releases(Some(End::Cancelled), 560));
+    let (acquisition, _) = after(terms(), &events[..4], ALONE);
+    assert!(acquisition.has_unknown(), "also if it is granted later");
 }
 
 #[test]
 fn a_ticket_may_outlive_the_lease_that_it_is_for() {
     let short = Terms { ttl: ms(100), ..terms() };
-    let reclaim = Some((Executed::Perhaps, at(TICKET_TTL)));
-    let events = [LEAD, (10, answered(0, failed(true, false)))];
-    expect(short, &events, ALONE, Steps { reclaim, ..ends(End::Failed) });
+    let (mut acquisition, _) = after(short, &[LEAD, (10, answered(0, failed(true, false)))], ALONE);
+    let sent = released(&mut acquisition, 10, true);
+    assert_eq!(sent.last(), Some(&2_550), "the next would be later than {TICKET_TTL}");
 }
 
 #[test]
@@ -227,8 +265,6 @@ fn a_ticket_that_others_rely_on_stays_without_its_caller() {
         ..Steps::default()
     };
     expect(terms(), &events, LEADER, abandons);
-    let (waiting, _) = after(terms(), &events, LEADER);
-    assert!(waiting.is_abandoned());
     // Its caller goes once; it lives on beyond the end of its wait, and asks like anybody else.
     events.push((21, Event::CallerGone));
     expect(terms(), &events, LEADER, Steps::default());
@@ -236,25 +272,126 @@ fn a_ticket_that_others_rely_on_stays_without_its_caller() {
     expect(terms(), &events, LEADER, Steps { wake_after: Some(ms(TICKET_TTL)), ..asks() });
     // An end of its own has nobody to be told.
     events.push((WAIT + 9, answered(WAIT + 1, Answer::QueueFull)));
-    let reclaim = Some((Executed::Certainly, at(WAIT + 9 + TICKET_TTL)));
-    expect(terms(), &events, LEADER, Steps { remove: true, reclaim, ..Steps::default() });
+    expect(terms(), &events, LEADER, releases(None, WAIT + 9));
 }
 
 #[test]
-fn a_ticket_that_nobody_relies_on_any_more_is_reclaimed() {
-    let (mut waiting, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), LEADER);
-    let reclaim = Some((Executed::Certainly, at(30 + TICKET_TTL)));
-    let steps = Steps { remove: true, reclaim, ..Steps::default() };
-    assert_eq!(waiting.on(Event::LeftAlone, at(30), || 0.5, ALONE), steps);
+fn a_ticket_that_nobody_relies_on_any_more_is_released() {
+    let (mut acquisition, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), LEADER);
+    assert_eq!(on(&mut acquisition, 30, Event::LeftAlone), releases(None, 30));
 }
 
 #[test]
 fn the_manager_ends_a_request_in_whatever_stage() {
     expect(terms(), &[(0, Event::Dismissed)], ALONE, ends(End::Dismissed));
-    expect(terms(), &[LEAD, (5, Event::Dismissed)], ALONE, ends(End::Dismissed));
-    let reclaim = Some((Executed::Certainly, at(20 + TICKET_TTL)));
-    let steps = Steps { reclaim, ..ends(End::Dismissed) };
-    expect(terms(), &queued(&[(20, Event::Dismissed)]), ALONE, steps);
+    expect(terms(), &queued(&[(20, Event::Dismissed)]), ALONE, releases(Some(End::Dismissed), 20));
+}
+
+#[test]
+fn what_an_attempt_in_flight_leaves_behind_is_released_after_its_answer() {
+    let left = Steps { end: Some(End::Cancelled), leave: true, ..Steps::default() };
+    let removed = Steps { leave: true, remove: true, ..Steps::default() };
+    let answers = [
+        (refused(500, None), removed),
+        (Answer::QueueFull, removed),
+        (failed(false, true), removed),
+        (failed(false, false), removed),
+        (refused(500, Some(1)), releases(None, 20)),
+        (failed(true, true), releases(None, 20)),
+        (failed(true, false), releases(None, 20)),
+    ];
+    for (answer, steps) in answers {
+        let (mut acquisition, cancelled) = after(terms(), &[LEAD, (10, Event::CallerGone)], ALONE);
+        assert_eq!(cancelled, left);
+        for late in [Event::Due, Event::HandedOver, Event::Next, Event::GoOn, Event::Dismissed] {
+            assert_eq!(on(&mut acquisition, 15, late), Steps::default(), "{late:?}");
+        }
+        assert_eq!(on(&mut acquisition, 20, answered(0, answer)), steps, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_grant_becomes_a_lease() {
+    let holds = Steps { hold: true, leave: true, ..Steps::default() };
+    expect(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE, holds);
+    let (mut acquisition, _) = after(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE);
+    for nothing in [Event::Due, Event::HandedOver, Event::CallerGone, Event::Dismissed, Event::Disconnected] {
+        assert_eq!(on(&mut acquisition, 15, nothing), Steps::default(), "{nothing:?}");
+    }
+    assert!(!acquisition.has_ticket() && !acquisition.is_asking());
+}
+
+#[test]
+fn a_grant_that_nobody_receives_is_handed_off_or_released() {
+    let passes_on = |end, now| {
+        let release = Some(Release { opening: at(now), hand_off: true });
+        Steps { release, ..releases(end, now) }
+    };
+    let granted = |at| (at, answered(0, Answer::Granted));
+    let gone = Situation { caller_gone: true, ..ALONE };
+    expect(terms(), &[LEAD, granted(10)], gone, passes_on(Some(End::Cancelled), 10));
+    expect(terms(), &[LEAD, granted(TTL)], ALONE, passes_on(Some(End::TooLate), TTL));
+    expect(terms(), &[LEAD, (5, Event::CallerGone), granted(10)], ALONE, passes_on(None, 10));
+    let (mut acquisition, _) = after(terms(), &[LEAD, (5, Event::CallerGone), granted(10)], ALONE);
+    assert_eq!(released(&mut acquisition, 10, false).last(), Some(&20_470), "until the lease has ended");
+}
+
+#[test]
+fn a_lease_is_released_once_that_is_certain() {
+    let (mut acquisition, _) = after(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE);
+    let release = Event::Release { opening: at(700), end: at(TTL), hand_off: true };
+    let steps = Steps { release: Some(Release { opening: at(700), hand_off: true }), ..Steps::default() };
+    assert_eq!(on(&mut acquisition, 500, release), steps);
+    assert_eq!(on(&mut acquisition, 505, release), Steps::default(), "it is on its way");
+    assert_eq!(on(&mut acquisition, 510, Event::Released { certain: false }), wake_after(20));
+    assert_eq!(on(&mut acquisition, 515, release), Steps::default(), "it is repeated");
+    // It is not handed off any more: whoever was to get it has had an answer.
+    let steps = Steps { release: Some(Release { opening: at(700), hand_off: false }), ..Steps::default() };
+    assert_eq!(on(&mut acquisition, 530, Event::Due), steps);
+    let over = Steps { remove: true, ..Steps::default() };
+    assert_eq!(on(&mut acquisition, 540, Event::Released { certain: true }), over);
+}
+
+#[test]
+fn nothing_is_handed_off_while_an_earlier_attempt_may_still_be_executed() {
+    let unknown = (10, answered(0, failed(true, true)));
+    let events = [LEAD, unknown, (85, Event::Due), (90, answered(85, Answer::Granted))];
+    let (mut acquisition, _) = after(terms(), &events, ALONE);
+    let mut later = acquisition.clone();
+    let release = |end| Event::Release { opening: at(0), end: at(end), hand_off: true };
+    let steps = on(&mut acquisition, 500, release(400));
+    assert_eq!(steps.release, Some(Release { opening: at(0), hand_off: false }));
+    assert_eq!(released(&mut acquisition, 500, true).last(), Some(&20_960));
+    let steps = on(&mut later, TTL, release(TTL + 10));
+    assert_eq!(steps.release, Some(Release { opening: at(0), hand_off: true }), "its time is over");
+}
+
+#[test]
+fn a_lost_lease_is_over_unless_an_attempt_may_still_be_executed() {
+    let lost = Event::Lost { opening: at(900) };
+    assert!(on(&mut Acquisition::held(None), 500, lost).remove);
+    assert!(on(&mut Acquisition::held(Some(at(400))), 500, lost).remove);
+    let mut acquisition = Acquisition::held(Some(at(1_000)));
+    let release = Some(Release { opening: at(900), hand_off: false });
+    assert_eq!(on(&mut acquisition, 500, lost), Steps { release, ..Steps::default() });
+    assert_eq!(released(&mut acquisition, 500, true), [500, 520, 560, 640, 800]);
+}
+
+#[test]
+fn an_answer_that_was_lost_on_the_way_is_released_until_its_end() {
+    let lost = answered(0, failed(true, true));
+    let (mut held, _) = after(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE);
+    assert_eq!(on(&mut held, 20, lost).release, Some(Release { opening: at(20), hand_off: false }));
+    assert_eq!(released(&mut held, 20, true).last(), Some(&20_480));
+    // A release that is on its way, or repeated, is not the last one.
+    let (mut releasing, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), ALONE);
+    assert_eq!(on(&mut releasing, 25, lost), Steps::default());
+    assert_eq!(released(&mut releasing, 30, true).last(), Some(&20_490));
+    let (mut repeating, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), ALONE);
+    assert_eq!(on(&mut repeating, 30, Event::Released { certain: false }), wake_after(20));
+    assert_eq!(on(&mut repeating, 35, lost), Steps::default());
+    assert!(on(&mut repeating, 50, Event::Due).release.is_some());
+    assert!(released(&mut repeating, 50, true).len() > 5);
 }
 
 #[test]

@@ -3,96 +3,145 @@
 use std::sync::Arc;
 
 use crate::{
-    core::{End, Executed, Moment, Token, Told},
-    lease::Lease,
+    core::{Answer, End, Event, Moment, ResourceName, Told},
+    lease::{Lease, RecordKey, shared::LeaseShared, terms::LeaseTerms},
     manager::{
         LockManager,
-        waiting::{hand_off::is_alone, waiters::Waiter},
+        happening::Attempt,
+        monitor::next_check,
+        record::{Holding, Role, Waiter},
+        waiting::hand_off::is_alone,
     },
-    request::AcquireError,
+    request::{AcquireError, validated::ValidRequest},
     runtime::responder::Responder,
     statistics::RequestEnd,
-    store::{Grant, Refusal, StoreError},
+    store::{Durability, Grant, Refusal, StoreError},
 };
 
 /// A caller, and the error that it is to be told.
 type Refused = (Responder<Result<Lease, AcquireError>>, AcquireError);
 
 impl LockManager {
-    /// Turns a grant into a lease and answers the caller with it. If the caller has gone, or the lease has run out
+    /// Turns a grant into a lease and answers the caller with it. If nobody would receive the lease, or it has run out
     /// already, the grant is handed off to the next member of the cohort, or released.
-    pub(crate) fn granted(&mut self, token: Token, grant: Grant, (sent, overtook): (Moment, bool)) {
-        let Some(waiter) = self.waiters.remove(token) else {
-            return;
+    pub(crate) fn granted(&mut self, attempt: &Attempt, grant: Grant) {
+        let Attempt { record, ref acquisition, sent, overtook } = *attempt;
+        let (now, durability) = (self.clock.now(), self.store.durability());
+        let event = Event::Answered { sent, answer: Answer::Granted };
+        let Some((steps, followed)) = self.decide(record, event, now) else {
+            return self.answered_late(attempt, Answer::Granted);
         };
-        let Waiter { request, reply, waiting, asked, arrival, .. } = waiter;
-        let (attempts, unknown_until) = (waiting.attempts(), waiting.unknown_until());
-        let (hold, ttl) = (request.acquisition.hold.clone(), request.acquisition.ttl);
-        self.cohorts.remove(&hold.resource, token, arrival);
-        if is_alone(request.acquisition.mode, &hold) {
+        let resource = &acquisition.hold.resource;
+        if is_alone(acquisition.mode, &acquisition.hold) {
+            let unknown = self.records.with(record, |it| it.decisions.has_unknown()) == Some(true);
             // An earlier attempt with an unknown outcome may have overtaken others.
-            self.cohorts.granted(&hold.resource, token, overtook || unknown_until.is_some());
+            self.cohorts.granted(resource, record, overtook || unknown);
         }
-        if reply.is_closed() {
-            if !waiting.is_abandoned() {
-                self.stats.ended(RequestEnd::Cancelled);
-            }
-            self.cohorts.released(&hold.resource, token);
-            return self.hand_off_or_release(&request.acquisition, sent, unknown_until);
+        if steps.hold {
+            self.hold(record, grant, sent, durability, now);
+        } else {
+            self.cohorts.released(resource, record);
         }
-        let acquisition = Arc::clone(&request.acquisition);
-        let Some(lease) = self.lease(request, unknown_until, sent, grant) else {
-            self.stats.ended(RequestEnd::Failed("too_late"));
-            reply.answer(Err(AcquireError::TooLate { ttl }));
-            self.cohorts.released(&hold.resource, token);
-            return self.hand_off_or_release(&acquisition, sent, unknown_until);
-        };
-        let waited = asked.elapsed(self.clock.now());
+        self.carry_out(record, steps, followed, None, now);
+    }
+
+    /// Makes the lease of a waiter, and hands it to the caller.
+    fn hold(&mut self, record: RecordKey, grant: Grant, sent: Moment, durability: Durability, now: Moment) {
+        let held = self.records.with(record, |it| {
+            let attempts = it.decisions.attempts();
+            let Waiter { request, reply, asked, .. } = it.waiter()?;
+            let (lease, reply, asked) =
+                (self.lease(record, request, sent, grant, now), reply.clone(), *asked);
+            let bound_to = request.bound_to.take();
+            let bound = bound_to.is_some();
+            it.role = Role::Holding(Holding { lease: Arc::clone(&lease), bound_to, renewer: None });
+            Some((lease, reply, asked, attempts, bound))
+        });
+        let Some((lease, reply, asked, attempts, bound)) = held.flatten() else { return };
+        self.pending -= 1;
+        self.note_held(&lease, now, bound);
+        let (waited, hold) = (asked.elapsed(now), lease.hold());
         self.stats.ended(RequestEnd::Granted { attempts, waited });
         tracing::debug!(
-            resource = %hold.resource, token = %token.prefix(), mode = %lease.mode(), fence = lease.fence().map(|f| f.get()),
-            attempts, ?waited, "granted"
+            resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.acquisition.mode,
+            fence = lease.fence.map(|fence| fence.get()), attempts, ?waited, "granted"
         );
         // If the caller has gone, the lease comes back unsent.
-        if let Err(Ok(lease)) = reply.send(Ok(lease)) {
+        if let Err(Ok(lease)) = reply.send(Ok(Lease::new(lease, Arc::clone(&self.link), durability))) {
             lease.return_unused();
         }
-        self.mend_cohort(&hold.resource);
+    }
+
+    /// Returns the state of a lease that was requested at `sent` and is granted now.
+    pub(crate) fn lease(
+        &self,
+        record: RecordKey,
+        request: &mut ValidRequest,
+        sent: Moment,
+        grant: Grant,
+        now: Moment,
+    ) -> Arc<LeaseShared> {
+        let terms = LeaseTerms {
+            record,
+            acquisition: Arc::clone(&request.acquisition),
+            plan: request.renewal,
+            min_hold: request.min_hold,
+            handed_out: !request.for_a_set,
+            events: request.events.take(),
+            sent,
+            grant,
+        };
+        Arc::new(LeaseShared::granted(terms, now, &self.clock, &self.stats))
+    }
+
+    /// Counts a new lease, tells its listener, and has it monitored.
+    pub(crate) fn note_held(&mut self, lease: &LeaseShared, now: Moment, bound: bool) {
+        self.held += 1;
+        lease.tell_granted();
+        self.records.set_timer(lease.record, next_check(lease, now, bound, false));
     }
 
     /// Counts the end of a request. Returns the caller and its error; the caller is told last of all.
     pub(crate) fn ended(
         &mut self,
-        token: Token,
+        record: RecordKey,
         end: End,
         failure: Option<AcquireError>,
         now: Moment,
     ) -> Option<Refused> {
-        if end == End::Cancelled {
-            self.stats.ended(RequestEnd::Cancelled);
-            return None;
-        }
-        let (counted, error) = match failure {
-            Some(error) => (RequestEnd::Failed(error.kind()), error),
-            None => self.last_answer(token, end, now)?,
+        self.pending -= 1;
+        let (counted, error) = match (end, failure) {
+            (End::Cancelled, _) => {
+                self.stats.ended(RequestEnd::Cancelled);
+                return None;
+            }
+            (End::TooLate, _) => {
+                let ttl =
+                    self.records.with(record, |it| it.waiter().map(|it| it.request.acquisition.ttl))??;
+                (RequestEnd::Failed("too_late"), AcquireError::TooLate { ttl })
+            }
+            (_, Some(error)) => (RequestEnd::Failed(error.kind()), error),
+            (end, None) => self.last_answer(record, end, now)?,
         };
         self.stats.ended(counted);
-        let waiter = self.waiters.get_mut(token)?;
-        let (hold, attempts) = (&waiter.request.acquisition.hold, waiter.waiting.attempts());
-        tracing::debug!(resource = %hold.resource, token = %token.prefix(), attempts, %error, "not granted");
-        Some((waiter.reply.clone(), error))
+        self.records.with(record, |it| {
+            let (resource, token) = (it.hold.resource.clone(), it.hold.token.prefix());
+            tracing::debug!(%resource, %token, attempts = it.decisions.attempts(), %error, "not granted");
+            Some((it.waiter()?.reply.clone(), error))
+        })?
     }
 
     /// Returns the error of a waiter whose wait, or whose attempts, are used up: the last result that it got.
-    fn last_answer(&mut self, token: Token, end: End, now: Moment) -> Option<(RequestEnd, AcquireError)> {
-        let waiter = self.waiters.get_mut(token)?;
-        let (attempts, waited) = (waiter.waiting.attempts(), waiter.asked.elapsed(now));
-        let (ahead, answer) = (waiter.waiting.ahead(), waiter.answer.clone());
-        let answer = match waiter.waiting.told() {
-            Told::Behind(_) => {
-                let resource = waiter.request.acquisition.hold.resource.clone();
-                self.in_the_way(&resource)
-            }
+    fn last_answer(&self, record: RecordKey, end: End, now: Moment) -> Option<(RequestEnd, AcquireError)> {
+        let (told, answer, attempts, waited, ahead, resource) = self.records.with(record, |it| {
+            let (told, attempts, ahead) =
+                (it.decisions.told(), it.decisions.attempts(), it.decisions.ahead());
+            let resource = it.hold.resource.clone();
+            let waiter = it.waiter()?;
+            Some((told, waiter.answer.clone(), attempts, waiter.asked.elapsed(now), ahead, resource))
+        })??;
+        let answer = match told {
+            Told::Behind(_) => self.in_the_way(&resource, now),
             Told::Nothing | Told::Refused { .. } | Told::Failed => answer,
         };
         Some(match answer.unwrap_or(Err(StoreError::timed_out(waited))) {
@@ -105,25 +154,21 @@ impl LockManager {
     }
 
     /// Keeps the queue ticket of a waiter, without its caller, for its cohort.
-    pub(crate) fn abandon(&mut self, token: Token) {
-        if let Some(waiter) = self.waiters.get_mut(token)
-            && let Some(arrival) = waiter.arrival.take()
-        {
-            self.cohorts.abandon(&waiter.request.acquisition.hold.resource, arrival);
+    pub(crate) fn abandon(&mut self, record: RecordKey) {
+        let abandoned = self.records.with(record, |it| Some((it.hold.resource.clone(), it.arrival.take()?)));
+        if let Some((resource, arrival)) = abandoned.flatten() {
+            self.cohorts.abandon(&resource, arrival);
         }
     }
 
-    /// Removes a waiter, also from its cohort, and releases what the store may hold for it. An attempt that is still in
-    /// flight is released when its answer arrives.
-    pub(crate) fn remove_waiter(&mut self, token: Token, reclaim: Option<(Executed, Moment)>) {
-        let Some(Waiter { request, arrival, .. }) = self.waiters.remove(token) else {
-            return;
-        };
-        let hold = &request.acquisition.hold;
-        self.cohorts.remove(&hold.resource, token, arrival);
-        if let Some((executed, until)) = reclaim {
-            self.reclaim(hold.clone(), executed, until);
+    /// Removes a waiter from its cohort. Returns the resource, if there is a cohort for it.
+    pub(crate) fn leave_cohort(&mut self, record: RecordKey) -> Option<ResourceName> {
+        if self.cohorts.is_empty() {
+            return None;
         }
-        self.mend_cohort(&hold.resource);
+        let (resource, arrival) =
+            self.records.with(record, |it| (it.hold.resource.clone(), it.arrival.take()))?;
+        self.cohorts.remove(&resource, record, arrival);
+        Some(resource)
     }
 }

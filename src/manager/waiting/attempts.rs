@@ -2,101 +2,52 @@
 
 use std::{sync::Arc, time::Duration};
 
-use actix::{Addr, Handler, Message};
-
 use crate::{
-    core::{Answer, Event, Executed, Moment, Token},
-    manager::{LockManager, shutdown::InFlight},
+    core::{Acquisition, Answer, Event, Executed, Moment},
+    lease::RecordKey,
+    manager::{
+        LockManager,
+        happening::Attempt,
+        record::{Cause, Record, Role},
+    },
     request::AcquireError,
-    store::{Acquired, Acquisition, Certainty, StoreError},
+    store::{self, Acquired, Certainty, Hold, StoreError},
 };
-
-/// One attempt in flight.
-pub(crate) struct Attempt {
-    pub(crate) acquisition: Arc<Acquisition>,
-    sent: Moment,
-    /// True if it was handed the resource although others waited for it.
-    pub(crate) overtook: bool,
-    /// Keeps a shutdown waiting until the answer has been handled.
-    _in_flight: InFlight,
-}
-
-/// Attempts that travelled together, with their outcomes from the store.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Attempted(pub(crate) Vec<(Attempt, Result<Acquired, StoreError>)>);
 
 impl LockManager {
     /// Creates the attempt of a waiter that decided to ask. If it `followed` until now, it leads its cohort from now on.
-    pub(crate) fn start_attempt(&mut self, token: Token, followed: bool) -> Option<Attempt> {
-        let waiter = self.waiters.get_mut(token)?;
-        let acquisition = Arc::clone(&waiter.request.acquisition);
-        if followed && waiter.arrival.is_some() {
-            self.cohorts.lead(&acquisition.hold.resource, token);
+    /// Validity counts from `sent`: before anything is queued or sent.
+    pub(crate) fn start_attempt(
+        &mut self,
+        record: RecordKey,
+        followed: bool,
+        sent: Moment,
+    ) -> Option<Attempt> {
+        let (acquisition, in_cohort) = self.records.with(record, |it| {
+            let in_cohort = it.arrival.is_some();
+            Some((Arc::clone(&it.waiter()?.request.acquisition), in_cohort))
+        })??;
+        if followed && in_cohort {
+            self.cohorts.lead(&acquisition.hold.resource, record);
         }
         self.stats.attempted();
-        // Validity counts from here: before anything is queued or sent.
-        Some(Attempt {
-            acquisition,
-            sent: self.clock.now(),
-            overtook: false,
-            _in_flight: self.shutdown.in_flight(),
-        })
+        Some(Attempt { record, acquisition, sent, overtook: false })
     }
-}
 
-impl Handler<Attempted> for LockManager {
-    type Result = ();
-
-    fn handle(&mut self, Attempted(attempts): Attempted, _: &mut Self::Context) {
-        let mut handling =
-            Handling { attempts: attempts.into_iter(), current: None, manager: Arc::clone(&self.address) };
-        for (attempt, outcome) in handling.attempts.by_ref() {
-            let attempt = handling.current.insert(attempt);
-            self.attempted(attempt, outcome);
-            handling.current = None;
-        }
-    }
-}
-
-/// Attempts that are being handled. If that panics, they are sent again to the manager, which is restarted: no
-/// grant of the store is lost.
-struct Handling {
-    attempts: std::vec::IntoIter<(Attempt, Result<Acquired, StoreError>)>,
-    current: Option<Attempt>,
-    manager: Arc<Addr<LockManager>>,
-}
-
-impl Drop for Handling {
-    fn drop(&mut self) {
-        if let Some(current) = self.current.take() {
-            let lost = StoreError::reply_lost("acquire: the lock manager panicked");
-            let left = std::iter::once((current, Err(lost))).chain(self.attempts.by_ref()).collect();
-            self.manager.do_send(Attempted(left));
-        }
-    }
-}
-
-impl LockManager {
-    fn attempted(&mut self, attempt: &Attempt, outcome: Result<Acquired, StoreError>) {
-        let (token, sent) = (attempt.acquisition.hold.token, attempt.sent);
-        let Some(waiter) = self.waiters.get_mut(token) else {
-            return self.answered_late(attempt, &outcome);
-        };
+    /// Handles the answer to an attempt.
+    pub(crate) fn attempted(&mut self, attempt: &Attempt, outcome: Result<Acquired, StoreError>) {
         let mut failure = None;
         let answer = match outcome {
-            Ok(Acquired::Granted(grant)) => return self.granted(token, grant, (sent, attempt.overtook)),
+            Ok(Acquired::Granted(grant)) => return self.granted(attempt, grant),
             Ok(Acquired::Refused(refusal)) => {
                 let remaining = refusal.remaining;
-                waiter.answer = Some(Ok(refusal));
+                self.note_answer(attempt.record, Ok(refusal));
                 Answer::Refused { remaining, ahead: None }
             }
             Ok(Acquired::Queued { refusal, ahead }) => {
-                if waiter.waiting.ahead() != Some(ahead) {
-                    waiter.tell_queued(ahead);
-                }
                 let remaining = refusal.remaining;
-                waiter.answer = Some(Ok(refusal));
+                self.tell_queued(attempt.record, ahead);
+                self.note_answer(attempt.record, Ok(refusal));
                 Answer::Refused { remaining, ahead: Some(ahead) }
             }
             Ok(Acquired::Full { waiters }) => {
@@ -107,34 +58,52 @@ impl LockManager {
                 let unknown = error.certainty() == Certainty::Unknown;
                 let transient = error.is_transient();
                 if transient {
-                    waiter.answer = Some(Err(error));
+                    self.note_answer(attempt.record, Err(error));
                 } else {
                     failure = Some(AcquireError::Store(error));
                 }
                 Answer::Failed { unknown, transient }
             }
         };
-        self.on_or_fail(token, Event::Answered { sent, answer }, failure);
+        if self.records.with(attempt.record, |_| ()).is_none() {
+            return self.answered_late(attempt, answer);
+        }
+        self.on_or_fail(attempt.record, Event::Answered { sent: attempt.sent, answer }, failure);
     }
 
-    /// Reclaims what the store may hold after a late answer, whose caller has been answered or has gone.
-    fn answered_late(
-        &mut self,
-        Attempt { acquisition, sent, .. }: &Attempt,
-        outcome: &Result<Acquired, StoreError>,
-    ) {
+    fn note_answer(&self, record: RecordKey, answer: Result<store::Refusal, StoreError>) {
+        self.records.with(record, |it| it.waiter().map(|waiter| waiter.answer = Some(answer)));
+    }
+
+    /// Tells the listener of a waiter how many are ahead of it, if that has changed.
+    fn tell_queued(&self, record: RecordKey, ahead: u64) {
+        self.records.with(record, |it| {
+            let news = it.decisions.ahead() != Some(ahead);
+            if let Some(waiter) = it.waiter().filter(|_| news) {
+                waiter.tell_queued(ahead);
+            }
+        });
+    }
+
+    /// Reclaims what the store may hold after an answer whose record is gone, because the manager panicked.
+    pub(crate) fn answered_late(&mut self, Attempt { acquisition, sent, .. }: &Attempt, answer: Answer) {
         // A ticket may outlive the lease that it is for.
         let ticket_ttl = acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl);
-        let end_in_store = *sent + acquisition.ttl.max(ticket_ttl);
-        match outcome {
-            Ok(Acquired::Granted(_)) => self.hand_off_or_release(acquisition, *sent, None),
-            Ok(Acquired::Queued { .. }) => {
-                self.reclaim(acquisition.hold.clone(), Executed::Certainly, end_in_store);
-            }
-            Err(error) if error.certainty() == Certainty::Unknown => {
-                self.reclaim(acquisition.hold.clone(), Executed::Perhaps, end_in_store);
-            }
-            Ok(Acquired::Refused(_) | Acquired::Full { .. }) | Err(_) => {}
-        }
+        let end = *sent + acquisition.ttl.max(ticket_ttl);
+        let executed = match answer {
+            Answer::Granted | Answer::Refused { ahead: Some(_), .. } => Executed::Certainly,
+            Answer::Failed { unknown: true, .. } => Executed::Perhaps,
+            Answer::Refused { .. } | Answer::QueueFull | Answer::Failed { .. } => return,
+        };
+        self.reclaim(acquisition.hold.clone(), executed, end);
+    }
+
+    /// Releases a token that nobody wants, until that is certain or until `end`.
+    pub(crate) fn reclaim(&mut self, hold: Hold, executed: Executed, end: Moment) {
+        let opening = self.clock.now();
+        let decisions = Acquisition::held((executed == Executed::Perhaps).then_some(end));
+        let role = Role::Releasing(self.releasing(Cause::Reclaim));
+        let record = self.records.insert(Record::new(hold, decisions, role));
+        self.on_at(record, Event::Release { opening, end, hand_off: false }, opening);
     }
 }

@@ -1,8 +1,9 @@
 //! Local hand-off: a release hands the resource off to the next member of the cohort.
 
 use crate::{
-    core::{Event, Executed, Lack, Mode, Moment, ResourceName, Token},
-    manager::{LockManager, dispatch::HandingOff, waiting::attempts::Attempt},
+    core::{Event, Lack, Mode, Moment, ResourceName},
+    lease::RecordKey,
+    manager::{LockManager, happening::Attempt},
     request::{AcquireError, validated::ValidRequest},
     store::{Acquisition, Hold, Holder, HolderState, Refusal, StoreError},
 };
@@ -23,23 +24,23 @@ impl LockManager {
     }
 
     /// Adds a waiter to the cohort for its resource.
-    pub(crate) fn join_cohort(&mut self, token: Token) {
-        let Some(waiter) = self.waiters.get_mut(token) else {
-            return;
-        };
-        let resource = waiter.request.acquisition.hold.resource.clone();
-        let (arrival, ahead) = self.cohorts.join(&resource, token);
-        waiter.arrival = Some(arrival);
+    pub(crate) fn join_cohort(&mut self, record: RecordKey, resource: &ResourceName) {
+        let (arrival, ahead) = self.cohorts.join(resource, record);
+        self.records.with(record, |it| it.arrival = Some(arrival));
         let waiters = ahead as u64;
         if waiters >= u64::from(self.settings.max_waiters) {
-            return self.on_or_fail(token, Event::Dismissed, Some(AcquireError::QueueFull { waiters }));
+            return self.on_or_fail(record, Event::Dismissed, Some(AcquireError::QueueFull { waiters }));
         }
-        self.mend_cohort(&resource);
-        let leader = self.cohorts.leader(&resource).and_then(|leader| self.waiters.get_mut(leader));
-        let ahead_of_all = leader.and_then(|leader| leader.waiting.ahead()).unwrap_or(0);
-        if let Some(waiter) = self.waiters.get_mut(token).filter(|waiter| waiter.waiting.is_following()) {
-            waiter.tell_queued(waiters + ahead_of_all);
-            self.on(token, Event::Follow(waiters + ahead_of_all));
+        self.mend_cohort(resource);
+        let leader = self.cohorts.leader(resource);
+        let ahead_of_all = leader.and_then(|leader| self.records.with(leader, |it| it.decisions.ahead()));
+        let ahead = waiters + ahead_of_all.flatten().unwrap_or(0);
+        let follows = self.records.with(record, |it| {
+            let follows = it.decisions.is_following();
+            it.waiter().filter(|_| follows).map(|waiter| waiter.tell_queued(ahead))
+        });
+        if follows.flatten().is_some() {
+            self.on(record, Event::Follow(ahead));
         }
     }
 
@@ -63,60 +64,34 @@ impl LockManager {
     }
 
     /// Returns an attempt of the next member of the cohort for this resource, and whether it may overtake others.
-    pub(crate) fn start_hand_off(&mut self, resource: &ResourceName) -> Option<(Attempt, bool)> {
+    pub(crate) fn start_hand_off(&mut self, resource: &ResourceName, now: Moment) -> Option<(Attempt, bool)> {
         let (next, may_overtake) = self.cohorts.next(resource, self.settings.local_handover_limit)?;
-        let followed = match self.waiters.get_mut(next) {
-            // With two attempts in flight it would not be clear which answer is the last.
-            Some(waiter) if !waiter.waiting.is_asking() => waiter.waiting.is_following(),
-            _ => return None,
-        };
-        self.on(next, Event::HandOff);
-        Some((self.start_attempt(next, followed)?, may_overtake))
-    }
-
-    /// Hands off a grant that nobody takes up to the next member of the cohort, or releases it. Until `perhaps_until`
-    /// the store may execute another attempt with its token.
-    pub(crate) fn hand_off_or_release(
-        &mut self,
-        granted: &Acquisition,
-        sent: Moment,
-        perhaps_until: Option<Moment>,
-    ) {
-        let (from, end) = (granted.hold.clone(), sent + granted.ttl);
-        if let Some(perhaps_until) = perhaps_until {
-            self.reclaim(from.clone(), Executed::Perhaps, end.max(perhaps_until));
-            return self.mend_cohort(&from.resource);
-        }
-        let next = is_alone(granted.mode, &from).then(|| self.start_hand_off(&from.resource)).flatten();
-        let Some((attempt, overtake)) = next else {
-            self.reclaim(from.clone(), Executed::Certainly, end);
-            return self.mend_cohort(&from.resource);
-        };
-        let (reclaimer, hold, opening) = (self.reclaimer(), from.clone(), self.clock.now());
-        let then = Box::new(move |answer: Result<_, StoreError>| {
-            if answer.is_err() {
-                actix_rt::spawn(reclaimer.reclaim(hold, opening, Executed::Certainly, end));
-            }
-        });
-        self.dispatch.hand_offs.push(HandingOff { from, attempt, overtake, then });
+        // With two attempts in flight it would not be clear which answer is the last.
+        self.records.with(next, |it| !it.decisions.is_asking()).filter(|free| *free)?;
+        let (_, followed) = self.decide(next, Event::HandOff, now)?;
+        Some((self.start_attempt(next, followed, now)?, may_overtake))
     }
 
     /// Returns what keeps the members of a cohort from the resource, as far as is known.
-    pub(crate) fn in_the_way(&mut self, resource: &ResourceName) -> Option<Result<Refusal, StoreError>> {
-        if let Some(lease) = self.cohorts.holder(resource).and_then(|holder| self.leases.get(holder)) {
-            let remaining = lease.remaining();
+    pub(crate) fn in_the_way(
+        &self,
+        resource: &ResourceName,
+        now: Moment,
+    ) -> Option<Result<Refusal, StoreError>> {
+        if let Some(lease) = self.cohorts.holder(resource).and_then(|holder| self.records.lease(holder)) {
+            let remaining = lease.remaining_at(now);
             let by = Holder {
-                token: lease.hold.token.prefix(),
-                mode: lease.mode,
+                token: lease.hold().token.prefix(),
+                mode: lease.acquisition.mode,
                 state: HolderState::Holding,
                 owner: None,
                 fence: lease.fence,
                 remaining,
-                metadata: (*lease.metadata).clone(),
+                metadata: (*lease.acquisition.metadata).clone(),
             };
             return Some(Ok(Refusal { by, remaining }));
         }
         let leader = self.cohorts.leader(resource)?;
-        self.waiters.get_mut(leader)?.answer.clone()
+        self.records.with(leader, |it| it.waiter()?.answer.clone())?
     }
 }

@@ -1,114 +1,132 @@
-//! The shell around the decisions about waiting.
+//! The shell around the decisions about an acquisition.
 //!
-//! Everything that happens to a waiter becomes an event, and the steps that follow are carried out.
+//! Everything that happens to it becomes an event, and the steps that follow are carried out.
 
 mod answers;
 pub(crate) mod attempts;
 pub(crate) mod cohorts;
 pub(crate) mod hand_off;
-pub(crate) mod waiters;
-mod wakes;
 
-use actix::{Context, StreamHandler};
+use std::time::Duration;
 
 use crate::{
-    core::{Event, Situation, Token, one_line},
+    core::{Event, Moment, Situation, Steps},
     env::Draw,
-    manager::{LockManager, waiting::wakes::Wake},
+    lease::RecordKey,
+    manager::{LockManager, stream::DEFER_FOR},
     request::AcquireError,
-    store::{Notification, StoreError},
 };
 
 impl LockManager {
-    /// Feeds an event to a waiter, and carries out the steps that follow.
-    pub(crate) fn on(&mut self, token: Token, event: Event) {
-        self.on_or_fail(token, event, None);
+    /// Feeds an event to an acquisition, and carries out the steps that follow.
+    pub(crate) fn on(&mut self, record: RecordKey, event: Event) {
+        self.on_or_fail(record, event, None);
     }
 
     /// Does the same; if that ends the request, it fails with this error.
-    pub(crate) fn on_or_fail(&mut self, token: Token, event: Event, failure: Option<AcquireError>) {
+    pub(crate) fn on_or_fail(&mut self, record: RecordKey, event: Event, failure: Option<AcquireError>) {
         let now = self.clock.now();
-        let Some(waiter) = self.waiters.get_mut(token) else {
-            return;
-        };
-        let resource = &waiter.request.acquisition.hold.resource;
-        let relied_on = waiter.arrival.is_some() && self.cohorts.relies_on(resource, token);
-        let situation = Situation { subscribed: self.subscribed, relied_on };
-        let followed = waiter.waiting.is_following();
-        let steps = waiter.waiting.on(event, now, || self.random.draw(Draw::Attempt), situation);
+        if let Some((steps, followed)) = self.decide(record, event, now) {
+            self.carry_out(record, steps, followed, failure, now);
+        }
+    }
+
+    /// Feeds an event of this moment to an acquisition. Unlike the clock, it cannot panic.
+    pub(crate) fn on_at(&mut self, record: RecordKey, event: Event, now: Moment) {
+        if let Some((steps, followed)) = self.decide(record, event, now) {
+            self.carry_out(record, steps, followed, None, now);
+        }
+    }
+
+    /// Returns the steps that follow an event, and whether the acquisition followed another one until now.
+    pub(crate) fn decide(&mut self, record: RecordKey, event: Event, now: Moment) -> Option<(Steps, bool)> {
+        let Self { records, cohorts, random, subscribed, .. } = self;
+        records.with(record, |it| {
+            let relied_on = it.arrival.is_some() && cohorts.relies_on(&it.hold.resource, record);
+            let caller_gone = it.waiter().is_some_and(|waiter| waiter.reply.is_closed());
+            let situation = Situation { subscribed: *subscribed, relied_on, caller_gone };
+            let followed = it.decisions.is_following();
+            (it.decisions.on(event, now, || random.draw(Draw::Attempt), situation), followed)
+        })
+    }
+
+    /// Carries out steps. Nothing in here may panic that the application hands in: the decision has been taken.
+    pub(crate) fn carry_out(
+        &mut self,
+        record: RecordKey,
+        steps: Steps,
+        followed: bool,
+        failure: Option<AcquireError>,
+        now: Moment,
+    ) {
         if let Some(pause) = steps.wake_after {
-            self.waiters.wake_after(token, pause);
+            self.wake_after(record, pause);
         }
         if steps.ask
-            && let Some(attempt) = self.start_attempt(token, followed)
+            && let Some(attempt) = self.start_attempt(record, followed, now)
         {
-            self.dispatch.attempts.push(attempt);
+            self.sources.send(|dispatch| dispatch.attempts.push(attempt));
         }
-        // From here to the answer nothing may panic that the application hands in: the decision has been taken.
-        let answer = steps.end.and_then(|end| self.ended(token, end, failure, now));
+        let answer = steps.end.and_then(|end| self.ended(record, end, failure, now));
         if steps.abandon {
-            self.abandon(token);
+            self.abandon(record);
+        }
+        let left = if steps.leave { self.leave_cohort(record) } else { None };
+        if let Some(release) = steps.release {
+            self.send_release(record, release, now);
         }
         if steps.remove {
-            self.remove_waiter(token, steps.reclaim);
+            self.records.remove(record);
+        }
+        if let Some(resource) = left {
+            self.mend_cohort(&resource);
         }
         if let Some((reply, error)) = answer {
             reply.answer(Err(error));
         }
     }
-}
 
-impl StreamHandler<Wake> for LockManager {
-    fn handle(&mut self, wake: Wake, _: &mut Self::Context) {
-        match wake {
-            Wake::CallerGone(token) => self.on(token, Event::CallerGone),
-            Wake::Deferred => self.waiters.watch_deferred(self.clock.now()),
-            Wake::Attempt(token) => {
-                self.waiters.timer_fired(token);
-                self.on(token, Event::Due);
+    /// Wakes an acquisition after `pause`, and a waiter as soon as its caller goes.
+    pub(crate) fn wake_after(&self, record: RecordKey, pause: Duration) {
+        self.records.set_timer(record, pause);
+        let gone = self.records.with(record, |it| {
+            it.waiter().filter(|waiter| waiter.watch.is_none()).map(|waiter| waiter.reply.caller_gone())
+        });
+        if let Some(gone) = gone.flatten() {
+            let watch = self.sources.watch(record, gone);
+            self.records.with(record, |it| it.waiter().map(|waiter| waiter.watch = Some(watch)));
+        }
+    }
+
+    /// Wakes a new waiter after `wait`, and as soon as its caller goes. The watch may be deferred, and wake a little later.
+    pub(crate) fn watch(&self, record: RecordKey, wait: Duration) {
+        let follows = self.records.with(record, |it| it.decisions.is_following());
+        if wait <= 2 * DEFER_FOR || follows == Some(true) {
+            return self.wake_after(record, wait);
+        }
+        self.sources.defer(record);
+    }
+
+    /// Starts the watches that were deferred long enough.
+    pub(crate) fn watch_deferred(&self, deferred: Vec<RecordKey>) {
+        let now = self.clock.now();
+        for record in deferred {
+            let left = self.records.with(record, |it| {
+                let waits = it.timer.is_none() && it.waiter().is_some();
+                waits.then(|| it.decisions.left(now))
+            });
+            if let Some(left) = left.flatten() {
+                self.wake_after(record, left);
             }
         }
     }
 
-    /// Does nothing: the wakes have no end.
-    fn finished(&mut self, _: &mut Self::Context) {}
-}
-
-impl StreamHandler<Notification> for LockManager {
-    fn handle(&mut self, notification: Notification, _: &mut Context<Self>) {
-        match notification {
-            Notification::HandedOver(token) => self.on(token, Event::HandedOver),
-            Notification::Next(token) => self.on(token, Event::Next),
-            Notification::GoOn(token) => self.on(token, Event::GoOn),
-            Notification::Subscribed => {
-                self.subscribed = true;
-                self.outage.subscribed();
-                // Notifications from before are lost.
-                for token in self.waiters.with_tickets() {
-                    self.on(token, Event::HandedOver);
-                }
-            }
-            Notification::Disconnected(error) => self.disconnected(&error),
+    /// Ends all requests that wait.
+    pub(crate) fn dismiss_all(&mut self, error: &AcquireError) {
+        self.cohorts.clear();
+        for record in self.records.waiting() {
+            self.on_or_fail(record, Event::Dismissed, Some(error.clone()));
         }
-    }
-
-    /// Ends the notifications of a store without a queue, which leaves the scheduled attempts.
-    fn finished(&mut self, _: &mut Context<Self>) {
-        self.subscribed = false;
-    }
-}
-
-impl LockManager {
-    /// Handles the loss of notifications: waiters attempt as often as their backoff says.
-    fn disconnected(&mut self, error: &StoreError) {
-        self.subscribed = false;
-        self.outage.disconnected(error);
-        tracing::debug!(
-            error = one_line(error),
-            "not notified of hand-overs; waiting goes on with scheduled attempts alone"
-        );
-        for token in self.waiters.with_tickets() {
-            self.on(token, Event::Disconnected);
-        }
+        self.refuse_sets(error);
     }
 }

@@ -2,22 +2,30 @@
 //!
 //! All callers take them in the same order, so that they never wait for each other in a circle.
 
+mod one_by_one;
+
 use std::{collections::BTreeMap, pin::pin, rc::Rc, sync::Arc, time::Duration};
 
-use actix::{Handler, Message};
+use actix::Handler;
 use tokio::time::timeout;
 
+use self::one_by_one::one_by_one;
+
 use crate::{
-    core::{Executed, InvalidValue, Moment, ResourceName, Token},
-    lease::LeaseSet,
+    core::{Acquisition, Executed, InvalidValue, Moment, ResourceName, Token, Validity},
+    lease::{Lease, LeaseSet, shared::LeaseShared},
     manager::{
-        LockManager, ask::ask_for_all, one_by_one::one_by_one, shutdown::InFlight,
+        LockManager,
+        dispatch::ask::ask_for_all,
+        happening::Happening,
+        record::{Cause, Holding, Record, Role},
+        shutdown::InFlight,
         waiting::hand_off::is_alone,
     },
     request::{Acquire, AcquireAll, AcquireError, acquire::Options, validated::ValidRequest},
     runtime::responder::{DeferredReply, Responder},
     statistics::RequestEnd,
-    store::{ALL_AT_MOST, AcquiredAll, Acquisition, Certainty, Grant, StoreError},
+    store::{self, ALL_AT_MOST, AcquiredAll, Certainty, Grant, StoreError},
 };
 
 /// The sets whose first try is in flight, by the token of the first resource.
@@ -33,13 +41,20 @@ pub(crate) struct Set {
 }
 
 /// The first try of a set, with its outcome from the store.
-#[derive(Message)]
-#[rtype(result = "()")]
 pub(crate) struct TriedAll {
-    tried: Arc<[Arc<Acquisition>]>,
+    tried: Arc<[Arc<store::Acquisition>]>,
     sent: Moment,
     outcome: Result<AcquiredAll, StoreError>,
     _in_flight: Arc<InFlight>,
+}
+
+impl TriedAll {
+    /// Returns the same try with an unknown outcome, for when the manager panics over it.
+    pub(crate) fn lost(&self) -> Self {
+        let (tried, _in_flight) = (Arc::clone(&self.tried), Arc::clone(&self._in_flight));
+        let outcome = Err(StoreError::reply_lost("acquire_all: the lock manager panicked"));
+        Self { tried, sent: self.sent, outcome, _in_flight }
+    }
 }
 
 impl Handler<AcquireAll> for LockManager {
@@ -71,7 +86,7 @@ impl LockManager {
             ValidRequest::check(one, self.random.token(), &self.settings, (&self.about, self.inbox))
         };
         let requests = names(&request.resource)?.iter().map(validate).collect::<Result<_, _>>()?;
-        match self.waiters.len() + self.sets.len() {
+        match self.pending + self.sets.len() {
             pending if pending >= self.settings.max_pending => Err(AcquireError::Busy { pending }),
             _ => Ok(requests),
         }
@@ -84,8 +99,8 @@ impl LockManager {
         let tried: Arc<[_]> = set.requests.iter().map(|request| Arc::clone(&request.acquisition)).collect();
         self.sets.insert(tried[0].hold.token, set);
         self.stats.attempted();
-        let (store, manager, in_flight) =
-            (Arc::clone(&self.store), Arc::clone(&self.address), Arc::new(self.shutdown.in_flight()));
+        let (store, happenings, in_flight) =
+            (Arc::clone(&self.store), self.happenings.clone(), Arc::new(self.shutdown.in_flight()));
         let outage = Rc::clone(&self.outage);
         // Validity counts from here: before anything is sent.
         let sent = self.clock.now();
@@ -100,14 +115,11 @@ impl LockManager {
             let outcome = match timeout(within, &mut asking).await {
                 Ok(outcome) => outage.seen("acquire_all", outcome),
                 Err(_) => {
-                    manager.do_send(tried_all(Err(StoreError::timed_out(within))));
+                    happenings.push(Happening::TriedAll(tried_all(Err(StoreError::timed_out(within)))));
                     outage.seen("acquire_all", asking.await)
                 }
             };
-            let doing = "acquire_all: the lock manager panicked".to_owned();
-            if manager.send(tried_all(outcome)).await.is_err() {
-                manager.do_send(tried_all(Err(StoreError::reply_lost(doing))));
-            }
+            happenings.push(Happening::TriedAll(tried_all(outcome)));
         });
     }
 
@@ -128,10 +140,9 @@ impl LockManager {
     }
 }
 
-impl Handler<TriedAll> for LockManager {
-    type Result = ();
-
-    fn handle(&mut self, TriedAll { tried, sent, outcome, _in_flight }: TriedAll, _: &mut Self::Context) {
+impl LockManager {
+    /// Handles the outcome of the first try of a set.
+    pub(crate) fn tried_all(&mut self, TriedAll { tried, sent, outcome, _in_flight }: TriedAll) {
         let Some(set) = self.sets.remove(&tried[0].hold.token) else {
             // The caller has been answered.
             return self.reclaim_all(&tried, &outcome, sent);
@@ -170,8 +181,8 @@ impl Handler<TriedAll> for LockManager {
 
 impl LockManager {
     fn reclaim_all(
-        &self,
-        tried: &[Arc<Acquisition>],
+        &mut self,
+        tried: &[Arc<store::Acquisition>],
         outcome: &Result<AcquiredAll, StoreError>,
         sent: Moment,
     ) {
@@ -187,19 +198,18 @@ impl LockManager {
 
     fn all_granted(&mut self, set: Set, grants: Vec<Grant>, sent: Moment) {
         let Set { requests, reply, asked, .. } = set;
-        let waited = asked.elapsed(self.clock.now());
+        let (now, durability) = (self.clock.now(), self.store.durability());
+        let waited = asked.elapsed(now);
         let ttl = requests[0].acquisition.ttl;
         let mut leases = Vec::with_capacity(requests.len());
         let mut too_late = None;
+        let in_time = Validity::granted(sent, ttl).is_valid(now);
         for (request, grant) in requests.into_iter().zip(grants) {
             let hold = request.acquisition.hold.clone();
-            let alone = is_alone(request.acquisition.mode, &hold);
-            if let Some(lease) = self.lease(request, None, sent, grant) {
-                if alone {
-                    self.cohorts.granted(&hold.resource, hold.token, false);
-                }
+            if in_time {
+                let state = self.hold_one(request, sent, grant, now);
                 self.count(1, RequestEnd::Granted { attempts: 1, waited });
-                leases.push(lease);
+                leases.push(Lease::new(state, Arc::clone(&self.link), durability));
             } else {
                 too_late = Some(AcquireError::TooLate { ttl }.of(&hold.resource));
                 self.reclaim(hold, Executed::Certainly, sent + ttl);
@@ -214,6 +224,30 @@ impl LockManager {
                 reply.answer(Err(error));
             }
         }
+    }
+
+    /// Makes the lease of one of a set.
+    fn hold_one(
+        &mut self,
+        mut request: ValidRequest,
+        sent: Moment,
+        grant: Grant,
+        now: Moment,
+    ) -> Arc<LeaseShared> {
+        let hold = request.acquisition.hold.clone();
+        let reclaiming = Role::Releasing(self.releasing(Cause::Reclaim));
+        let record = self.records.insert(Record::new(hold.clone(), Acquisition::held(None), reclaiming));
+        self.records.name(hold.token, record);
+        let lease = self.lease(record, &mut request, sent, grant, now);
+        let (alone, bound_to) = (is_alone(request.acquisition.mode, &hold), request.bound_to);
+        let bound = bound_to.is_some();
+        let holding = Holding { lease: Arc::clone(&lease), bound_to, renewer: None };
+        self.records.with(record, |it| it.role = Role::Holding(holding));
+        if alone {
+            self.cohorts.granted(&hold.resource, record, false);
+        }
+        self.note_held(&lease, now, bound);
+        lease
     }
 
     fn one_after_the_other(&self, set: Set) {

@@ -51,15 +51,6 @@ impl Outage {
         answer
     }
 
-    /// Records the answers to operations that travelled together, and returns them unchanged.
-    pub(crate) fn seen_each<T>(
-        &self,
-        verb: &str,
-        answers: Vec<Result<T, StoreError>>,
-    ) -> Vec<Result<T, StoreError>> {
-        answers.into_iter().map(|answer| self.seen(verb, answer)).collect()
-    }
-
     /// Records that the inbox is disconnected: notifications do not arrive any more, or not yet.
     pub(crate) fn disconnected(&self, error: &StoreError) {
         self.failed("listen", error).disconnected = true;

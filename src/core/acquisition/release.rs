@@ -1,0 +1,101 @@
+//! The end of an acquisition: its lease, and the release that is repeated until it is certain.
+
+use std::time::Duration;
+
+use super::{Acquisition, Answer, Event, Release, Stage, Steps, Terms};
+use crate::core::{Backoff, Doubling, Moment};
+
+/// The pause before the first repetition of a release.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+
+/// A release, and what is known about its repetition.
+///
+/// An acquisition with an unknown outcome may be executed *after* a release: a server that was stopped works off what is
+/// left in its sockets. An answer is therefore final only if the acquisition was certainly executed before. Even a
+/// confirmed release is not final: of two attempts with the same token, the other may still be in flight. The pauses
+/// double, so that a TTL of a day costs two dozen releases. A ghost lives for about as long as it was late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Repeats {
+    opening: Moment,
+    /// The moment at which the store has ended everything in any case.
+    end: Moment,
+    pauses: Doubling,
+}
+
+impl Acquisition {
+    /// Creates an acquisition that did not wait here: the store holds something for it, or may do so until the end of an
+    /// attempt with an unknown outcome.
+    pub(crate) fn held(unknown_until: Option<Moment>) -> Self {
+        let terms = Terms {
+            asked: Moment::since_origin(Duration::ZERO),
+            wait: Duration::ZERO,
+            backoff: Backoff::DEFAULT,
+            ttl: Duration::ZERO,
+            ticket_ttl: Duration::ZERO,
+            grant_window: Duration::ZERO,
+        };
+        Self { stage: Stage::Held, unknown_until, ..Self::new(terms) }
+    }
+
+    /// Returns the moment until which an attempt with an unknown outcome may still matter. `None` if there is none.
+    fn perhaps_until(&self, now: Moment) -> Option<Moment> {
+        self.unknown_until.filter(|until| *until > now)
+    }
+
+    pub(super) fn on_lease(&mut self, event: Event, now: Moment) -> Steps {
+        match event {
+            Event::Release { opening, end, hand_off } => self.release(opening, end, hand_off, now),
+            Event::Lost { opening } => match self.perhaps_until(now) {
+                Some(until) => self.release(opening, until, false, now),
+                None => Steps { remove: true, ..Steps::default() },
+            },
+            // The shell lost the answer over a panic, and no lease was made of it.
+            Event::Answered { sent, answer: Answer::Failed { unknown: true, .. } } => {
+                self.note_unknown(sent);
+                self.release(now, now, false, now)
+            }
+            _ => Steps::default(),
+        }
+    }
+
+    /// Notes that an attempt may have been executed, or may be executed later.
+    pub(super) fn note_unknown(&mut self, sent: Moment) {
+        // A ticket may outlive the lease that it is for.
+        self.unknown_until = Some(sent + self.terms.ttl.max(self.terms.ticket_ttl));
+    }
+
+    /// Releases the token, until that is certain or until `end`. Nothing is handed off while an attempt with an unknown
+    /// outcome may still be executed.
+    pub(super) fn release(&mut self, opening: Moment, end: Moment, hand_off: bool, now: Moment) -> Steps {
+        let pauses = Doubling::new(FIRST_PAUSE, Duration::MAX);
+        self.stage = Stage::Releasing(Repeats { opening, end, pauses });
+        let hand_off = hand_off && self.perhaps_until(now).is_none();
+        Steps { release: Some(Release { opening, hand_off }), ..Steps::default() }
+    }
+
+    pub(super) fn on_release(&mut self, mut repeats: Repeats, event: Event, now: Moment) -> Steps {
+        match (event, self.stage) {
+            (Event::Released { certain }, Stage::Releasing(_)) => {
+                let perhaps_until = self.perhaps_until(now);
+                let pause = repeats.pauses.next();
+                let end = perhaps_until.map_or(repeats.end, |until| until.max(repeats.end));
+                if certain && perhaps_until.is_none() || now + pause >= end {
+                    return Steps { remove: true, ..Steps::default() };
+                }
+                self.stage = Stage::Repeating(repeats);
+                Steps::wake_after(pause)
+            }
+            (Event::Due, Stage::Repeating(_)) => {
+                self.stage = Stage::Releasing(repeats);
+                let release = Release { opening: repeats.opening, hand_off: false };
+                Steps { release: Some(release), ..Steps::default() }
+            }
+            // The shell lost the answer to an attempt over a panic.
+            (Event::Answered { sent, answer: Answer::Failed { unknown: true, .. } }, _) => {
+                self.note_unknown(sent);
+                Steps::default()
+            }
+            _ => Steps::default(),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The dispatch of operations to the store, in batches, and the return of the answers.
+
+pub(crate) mod ask;
+pub(crate) mod outage;
+
+use std::{
+    collections::BTreeMap,
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::{
+    FutureExt, Stream,
+    future::{LocalBoxFuture, join_all},
+    stream::FuturesUnordered,
+};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
+
+use self::{
+    ask::{ask, ask_each},
+    outage::Outage,
+};
+use crate::{
+    lease::RecordKey,
+    manager::happening::{Attempt, Happening, Happenings, Renewal},
+    runtime::batcher::{Batcher, Flight},
+    store::{Hold, Store, StoreError},
+};
+
+/// A release to be sent.
+pub(crate) struct Releasing {
+    pub(crate) record: RecordKey,
+    pub(crate) hold: Hold,
+    pub(crate) cooldown: Duration,
+}
+
+/// A renewal to be sent.
+pub(crate) struct Renewing {
+    pub(crate) renewal: Renewal,
+    /// The time to wait for the answer.
+    pub(crate) timeout: Duration,
+}
+
+/// A hand-off of a lock to the next waiter, to be sent.
+pub(crate) struct HandingOff {
+    pub(crate) from: Releasing,
+    /// The attempt of the waiter to which the lock is handed off.
+    pub(crate) attempt: Attempt,
+    /// True if that waiter comes before all waiters in the store.
+    pub(crate) overtake: bool,
+}
+
+/// The batchers, one for each operation that many callers may want at the same time, and what they have in flight.
+///
+/// It makes progress when it is polled. It is not part of the manager's context, and survives the manager's panics.
+pub(crate) struct Dispatch {
+    end: End,
+    pub(crate) attempts: Batcher<Attempt>,
+    pub(crate) releases: Batcher<Releasing>,
+    pub(crate) renewals: Batcher<Renewing>,
+    pub(crate) hand_offs: Batcher<HandingOff>,
+    in_flight: FuturesUnordered<LocalBoxFuture<'static, (Kind, Flight)>>,
+    stalls: Option<Pin<Box<Sleep>>>,
+}
+
+/// The kind of a batch.
+#[derive(Clone, Copy)]
+enum Kind {
+    Attempts,
+    Releases,
+    Renewals,
+    HandOffs,
+}
+
+/// The far end of every batch: the store, the log of its outages, and the way back.
+#[derive(Clone)]
+struct End {
+    store: Arc<dyn Store>,
+    outage: Rc<Outage>,
+    answers: Happenings,
+}
+
+impl Dispatch {
+    /// Creates the dispatch to this store, whose answers are added to `answers`.
+    pub(crate) fn new(store: &Arc<dyn Store>, outage: &Rc<Outage>, answers: Happenings) -> Self {
+        Self {
+            end: End { store: Arc::clone(store), outage: Rc::clone(outage), answers },
+            attempts: Batcher::default(),
+            releases: Batcher::default(),
+            renewals: Batcher::default(),
+            hand_offs: Batcher::default(),
+            in_flight: FuturesUnordered::new(),
+            stalls: None,
+        }
+    }
+
+    /// Sends what has been gathered, and adds the answers that have come to the happenings.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) {
+        loop {
+            self.send_batches();
+            while let Poll::Ready(Some((kind, flight))) = Pin::new(&mut self.in_flight).poll_next(cx) {
+                match kind {
+                    Kind::Attempts => self.attempts.landed(flight),
+                    Kind::Releases => self.releases.landed(flight),
+                    Kind::Renewals => self.renewals.landed(flight),
+                    Kind::HandOffs => self.hand_offs.landed(flight),
+                }
+            }
+            let stalls = [
+                self.attempts.stalls_at(),
+                self.releases.stalls_at(),
+                self.renewals.stalls_at(),
+                self.hand_offs.stalls_at(),
+            ];
+            let first = stalls.into_iter().flatten().min();
+            self.stalls = first.map(|first| Box::pin(sleep_until(first)));
+            if self.stalls.as_mut().is_none_or(|stalls| stalls.as_mut().poll(cx).is_pending()) {
+                return;
+            }
+        }
+    }
+
+    /// Sends what has been gathered. Releases go first: who releases and asks again at once gets the resource.
+    fn send_batches(&mut self) {
+        let Self { end, attempts, releases, renewals, hand_offs, in_flight, .. } = self;
+        let fly = |kind, flight, batch: LocalBoxFuture<'static, ()>| {
+            in_flight.push(batch.map(move |()| (kind, flight)).boxed_local());
+        };
+        while let Some((flight, batch)) = releases.next(Instant::now) {
+            fly(Kind::Releases, flight, release(end.clone(), batch).boxed_local());
+        }
+        while let Some((flight, batch)) = renewals.next(Instant::now) {
+            fly(Kind::Renewals, flight, renew(end.clone(), batch).boxed_local());
+        }
+        while let Some((flight, batch)) = hand_offs.next(Instant::now) {
+            fly(Kind::HandOffs, flight, hand_off(end.clone(), batch).boxed_local());
+        }
+        while let Some((flight, batch)) = attempts.next(Instant::now) {
+            fly(Kind::Attempts, flight, attempt(end.clone(), batch).boxed_local());
+        }
+    }
+}
+
+async fn attempt(end: End, batch: Vec<Attempt>) {
+    let asked: Vec<_> = batch.iter().map(|attempt| Arc::clone(&attempt.acquisition)).collect();
+    let outcomes = ask_each("acquire", asked.len(), || end.store.acquire_each(&asked)).await;
+    for (attempt, outcome) in batch.into_iter().zip(outcomes) {
+        end.answers.push(Happening::Attempted(attempt, end.outage.seen("acquire", outcome)));
+    }
+}
+
+async fn release(end: End, batch: Vec<Releasing>) {
+    let asked: Vec<_> = batch.iter().map(|release| (&release.hold, release.cooldown)).collect();
+    let answers = ask_each("release", asked.len(), || end.store.release_each(&asked)).await;
+    for (release, answer) in batch.iter().zip(answers) {
+        end.answers.push(Happening::Released(release.record, end.outage.seen("release", answer)));
+    }
+}
+
+/// Groups renewals by remaining time, so that an urgent one never waits for a relaxed one.
+async fn renew(end: End, batch: Vec<Renewing>) {
+    let mut alike = BTreeMap::<_, Vec<_>>::new();
+    for renewal in batch {
+        let urgency = u64::try_from(renewal.timeout.as_millis()).unwrap_or(u64::MAX).max(1).ilog2();
+        alike.entry(urgency).or_default().push(renewal);
+    }
+    join_all(alike.into_values().map(|batch| renew_alike(&end, batch))).await;
+}
+
+async fn renew_alike(end: &End, batch: Vec<Renewing>) {
+    let within = batch.iter().map(|renewing| renewing.timeout).min().unwrap_or_default();
+    let leases = batch.iter().map(|renewing| &renewing.renewal.lease);
+    let asked: Vec<_> = leases.map(|lease| (lease.hold(), lease.acquisition.ttl)).collect();
+    let answers = timeout(within, ask_each("renew", asked.len(), || end.store.renew_each(&asked))).await;
+    let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::timed_out(within)); batch.len()]);
+    for (renewing, answer) in batch.into_iter().zip(answers) {
+        end.answers.push(Happening::Renewed(renewing.renewal, end.outage.seen("renew", answer)));
+    }
+}
+
+/// Sends each hand-off by itself. A resource has at most one at a time, so there is nothing to gather.
+async fn hand_off(end: End, batch: Vec<HandingOff>) {
+    let one = async |HandingOff { from, mut attempt, overtake }: HandingOff| {
+        let answer = ask("hand_off", || end.store.hand_off(&from.hold, &attempt.acquisition, overtake)).await;
+        let (released, acquired) = match end.outage.seen("hand_off", answer) {
+            Ok(handed_off) => {
+                attempt.overtook = overtake && handed_off.others_wait;
+                (Ok(handed_off.released), handed_off.acquired)
+            }
+            Err(error) => (Err(error.clone()), Err(error)),
+        };
+        end.answers.push(Happening::Attempted(attempt, acquired));
+        end.answers.push(Happening::Released(from.record, released));
+    };
+    join_all(batch.into_iter().map(one)).await;
+}

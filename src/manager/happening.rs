@@ -1,0 +1,148 @@
+//! What happens to the records of a manager: answers of the store, timers, callers that have gone.
+//!
+//! All of it takes one way to the manager, a queue that survives the manager's panics.
+
+use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::Arc, task::Waker, time::Duration};
+
+use crate::{
+    core::{Moment, ResourceName},
+    lease::{RecordKey, Release, RenewError, shared::LeaseShared},
+    manager::sets::TriedAll,
+    runtime::responder::Responder,
+    store::{Acquired, Acquisition, Notification, Released, Renewed, StoreError},
+};
+
+/// One attempt of a waiter.
+#[derive(Clone)]
+pub(crate) struct Attempt {
+    pub(crate) record: RecordKey,
+    pub(crate) acquisition: Arc<Acquisition>,
+    pub(crate) sent: Moment,
+    /// True if it was handed the resource although others waited for it.
+    pub(crate) overtook: bool,
+}
+
+/// One renewal of a lease.
+pub(crate) struct Renewal {
+    pub(crate) lease: Arc<LeaseShared>,
+    pub(crate) sent: Moment,
+    pub(crate) reply: Responder<RenewReply>,
+}
+
+/// The answer to a [`Renew`](crate::Renew).
+pub(crate) type RenewReply = Result<Duration, RenewError>;
+
+/// Something that happened to a record.
+pub(crate) enum Happening {
+    /// The store answered an attempt.
+    Attempted(Attempt, Result<Acquired, StoreError>),
+    /// The store answered a release.
+    Released(RecordKey, Result<Released, StoreError>),
+    /// The store answered a renewal.
+    Renewed(Renewal, Result<Renewed, StoreError>),
+    /// The store answered the first try of a set.
+    TriedAll(TriedAll),
+    /// The timer of a record has fired.
+    Due(RecordKey),
+    /// The caller of a waiter has gone.
+    CallerGone(RecordKey),
+    /// The watches over some callers have been deferred long enough.
+    Deferred(Vec<RecordKey>),
+    /// The lease of this record was lost.
+    Lost(RecordKey),
+    /// A lease is to be released: its handling panicked, or the actor that it was bound to has died.
+    Release(Release),
+    /// The store notified the inbox.
+    Notified(Notification),
+    /// The store sends no notifications any more.
+    NoMoreNotifications,
+    /// The resource was taken away from its holders.
+    Opened(ResourceName),
+}
+
+/// What is lost if the manager panics over it, as far as it matters afterwards.
+pub(crate) enum InHand {
+    Attempt(Attempt),
+    Release(RecordKey),
+    Set(TriedAll),
+    Message(Release),
+}
+
+/// The maximum number of times that the handling of one release may panic.
+const PANICS_AT_MOST: u32 = 8;
+
+impl Happening {
+    /// Returns what is to be kept while this is being handled.
+    pub(crate) fn in_hand(&self) -> Option<InHand> {
+        match self {
+            Self::Attempted(attempt, _) => Some(InHand::Attempt(attempt.clone())),
+            Self::Released(record, _) => Some(InHand::Release(*record)),
+            Self::TriedAll(tried) => Some(InHand::Set(tried.lost())),
+            Self::Release(release) => Some(InHand::Message(release.clone())),
+            _ => None,
+        }
+    }
+
+    /// Returns what happens in place of something over which the manager panicked: the answer is lost.
+    pub(crate) fn after_panic(in_hand: InHand) -> Option<Self> {
+        match in_hand {
+            InHand::Attempt(attempt) => {
+                let lost = StoreError::reply_lost("acquire: the lock manager panicked");
+                Some(Self::Attempted(attempt, Err(lost)))
+            }
+            InHand::Release(record) => {
+                let lost = StoreError::reply_lost("release: the lock manager panicked");
+                Some(Self::Released(record, Err(lost)))
+            }
+            InHand::Set(tried) => Some(Self::TriedAll(tried)),
+            InHand::Message(release) if release.panics < PANICS_AT_MOST => {
+                Some(Self::Release(Release { panics: release.panics + 1, ..release }))
+            }
+            InHand::Message(_) => None,
+        }
+    }
+}
+
+/// The queue of what has happened and was not handled yet. A clone is another handle to it.
+#[derive(Clone, Default)]
+pub(crate) struct Happenings(Rc<RefCell<Queue>>);
+
+#[derive(Default)]
+struct Queue {
+    happened: VecDeque<Happening>,
+    /// The manager, while it waits for something to happen.
+    manager: Option<Waker>,
+}
+
+impl Happenings {
+    /// Adds what has happened, and wakes the manager.
+    pub(crate) fn push(&self, happening: Happening) {
+        let mut queue = self.0.borrow_mut();
+        queue.happened.push_back(happening);
+        if let Some(manager) = queue.manager.take() {
+            manager.wake();
+        }
+    }
+
+    /// Puts what has to be handled again before everything else.
+    pub(crate) fn push_front(&self, happening: Happening) {
+        self.0.borrow_mut().happened.push_front(happening);
+    }
+
+    /// Returns what has happened first.
+    pub(crate) fn pop(&self) -> Option<Happening> {
+        self.0.borrow_mut().happened.pop_front()
+    }
+
+    /// Returns true if nothing has happened. Then the manager is woken when something does.
+    pub(crate) fn is_empty_or_wake(&self, manager: &Waker) -> bool {
+        let mut queue = self.0.borrow_mut();
+        queue.manager = queue.happened.is_empty().then(|| manager.clone());
+        queue.happened.is_empty()
+    }
+
+    /// Begins to gather: until the next [`is_empty_or_wake`](Self::is_empty_or_wake) nobody is woken.
+    pub(crate) fn gather(&self) {
+        self.0.borrow_mut().manager = None;
+    }
+}

@@ -1,0 +1,104 @@
+//! The lease monitor: the one task that watches the timers of all records, and handles the end of each lease.
+//!
+//! It also checks the owner actor of a lease, and starts the renewer of the lease when that is due. It is not part of the
+//! manager's context: leases end in time, and their holders are told, while the manager is being restarted.
+
+use std::{
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::{
+    core::{Doubling, Moment},
+    env::Random,
+    lease::{Release, messages::ManagerLink, renewer::renewing, shared::LeaseShared},
+    manager::{
+        happening::{Happening, Happenings},
+        record::{Holding, Role},
+        records::Records,
+    },
+    runtime::supervisor::message_of,
+};
+
+/// The interval between checks of the owner actor of a bound lease.
+const CHECK_OWNER_EVERY: Duration = Duration::from_millis(100);
+
+/// The pause before a lease is checked again after its check panicked.
+const AFTER_A_PANIC: Duration = Duration::from_millis(100);
+
+/// The lease monitor of a manager, which works for as long as it is polled.
+pub(crate) struct LeaseMonitor {
+    pub(crate) records: Records,
+    pub(crate) happenings: Happenings,
+    pub(crate) manager: Arc<ManagerLink>,
+    pub(crate) random: Arc<dyn Random>,
+    /// The pauses before a renewer that died is restarted.
+    pub(crate) pauses: Doubling,
+}
+
+impl LeaseMonitor {
+    pub(crate) async fn run(self) {
+        loop {
+            let record = poll_fn(|cx| self.records.poll_due(cx)).await;
+            let Some(lease) = self.records.lease(record) else {
+                self.happenings.push(Happening::Due(record));
+                continue;
+            };
+            // Code of the application (its clock, its actor's address) may panic. The end of the lease is reported
+            // all the same.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.check(&lease))) {
+                let token = lease.hold().token.prefix();
+                tracing::error!(%token, panic = message_of(panic.as_ref()), "could not check a lease");
+                self.records.set_timer(record, AFTER_A_PANIC);
+            }
+        }
+    }
+
+    fn check(&self, lease: &Arc<LeaseShared>) {
+        if lease.expired() {
+            return self.happenings.push(Happening::Lost(lease.record));
+        }
+        let held = self.with(lease, |holding| (holding.bound_to.clone(), holding.renewer.is_some()));
+        let Some((bound_to, mut renewing)) = held else { return };
+        if bound_to.as_ref().is_some_and(|lives| !lives()) {
+            let (resource, token) = (&lease.hold().resource, lease.hold().token.prefix());
+            tracing::debug!(%resource, %token, "the actor that the lease is bound to died; releasing it");
+            return self.happenings.push(Happening::Release(Release::of(lease)));
+        }
+        let now = lease.clock.now();
+        if !renewing && let Some(renewer) = self.renewer_if_due(lease, now) {
+            self.with(lease, |holding| holding.renewer = Some(renewer));
+            renewing = true;
+        }
+        self.records.set_timer(lease.record, next_check(lease, now, bound_to.is_some(), renewing));
+    }
+
+    /// Starts the renewer of a lease if it is due. Most leases are released before their first renewal and never have one.
+    fn renewer_if_due(&self, lease: &Arc<LeaseShared>, now: Moment) -> Option<AbortOnDropHandle<()>> {
+        let due = lease.renewer_due(now)?;
+        let interval = lease.plan.interval.filter(|_| due.is_zero())?;
+        let (manager, random) = (Arc::clone(&self.manager), Arc::clone(&self.random));
+        let life = renewing(interval, Arc::clone(lease), manager, random, self.pauses);
+        Some(AbortOnDropHandle::new(actix_rt::spawn(life)))
+    }
+
+    fn with<T>(&self, lease: &LeaseShared, act: impl FnOnce(&mut Holding) -> T) -> Option<T> {
+        let act = |role: &mut Role| match role {
+            Role::Holding(holding) => Some(act(holding)),
+            Role::Waiting(_) | Role::Releasing(_) => None,
+        };
+        self.records.with(lease.record, |record| act(&mut record.role)).flatten()
+    }
+}
+
+/// Returns the time after which the lease has to be checked, if nothing happens to it before that.
+pub(crate) fn next_check(lease: &LeaseShared, now: Moment, bound: bool, renewing: bool) -> Duration {
+    let end = lease.remaining_at(now);
+    let owner = if bound { CHECK_OWNER_EVERY } else { end };
+    let renewer = if renewing { end } else { lease.renewer_due(now).unwrap_or(end) };
+    end.min(owner).min(renewer)
+}

@@ -1,0 +1,120 @@
+//! The record of one acquisition, from its request until its release is certain.
+
+use futures_util::future::AbortHandle;
+use tokio_util::task::AbortOnDropHandle;
+
+use std::sync::Arc;
+
+use crate::{
+    core::{Acquisition, LeaseStatus, Moment},
+    lease::{Lease, LeaseChange, LeaseEvent, LifeSign, ReleaseError, Released, shared::LeaseShared},
+    manager::shutdown::InFlight,
+    request::{AcquireError, validated::ValidRequest},
+    runtime::{responder::Responder, timer_queue::Timer},
+    statistics::Unconfirmed,
+    store::{Hold, Refusal, StoreError},
+};
+
+/// An acquisition: the decisions about it, and what the manager needs to carry them out.
+pub(crate) struct Record {
+    pub(crate) hold: Hold,
+    pub(crate) decisions: Acquisition,
+    /// The arrival number in the cohort of this manager's waiters for the same resource, if it waits in one.
+    pub(crate) arrival: Option<u64>,
+    pub(crate) timer: Option<Timer>,
+    pub(crate) role: Role,
+}
+
+/// The counterpart of an acquisition: who waits for it, holds it, or releases it.
+pub(crate) enum Role {
+    Waiting(Box<Waiter>),
+    Holding(Holding),
+    Releasing(Releasing),
+}
+
+/// A request that waits.
+pub(crate) struct Waiter {
+    pub(crate) request: ValidRequest,
+    pub(crate) reply: Responder<Result<Lease, AcquireError>>,
+    pub(crate) asked: Moment,
+    /// The result of the last attempt.
+    pub(crate) answer: Option<Result<Refusal, StoreError>>,
+    pub(crate) watch: Option<AbortHandle>,
+    /// Keeps a shutdown waiting until the last answer has been handled.
+    pub(crate) _in_flight: InFlight,
+}
+
+/// A lease that is held.
+pub(crate) struct Holding {
+    pub(crate) lease: Arc<LeaseShared>,
+    pub(crate) bound_to: Option<LifeSign>,
+    pub(crate) renewer: Option<AbortOnDropHandle<()>>,
+}
+
+/// A release that is not certain yet.
+pub(crate) struct Releasing {
+    pub(crate) cause: Cause,
+    /// Keeps a shutdown waiting.
+    pub(crate) _in_flight: InFlight,
+}
+
+/// The cause of a release, until its first answer has been told.
+pub(crate) enum Cause {
+    /// The end of a lease.
+    Lease {
+        lease: Arc<LeaseShared>,
+        /// The status of the lease before.
+        before: LeaseStatus,
+        unconfirmed: Option<Unconfirmed>,
+        reply: Responder<Result<Released, ReleaseError>>,
+    },
+    /// A token that this manager does not know.
+    Token { reply: Responder<Result<Released, ReleaseError>> },
+    /// A release of a lease that is repeated, because no answer was certain.
+    Repeated { unconfirmed: Unconfirmed },
+    /// A token that may hold or wait in the store, and that nobody wants any more.
+    Reclaim,
+}
+
+impl Record {
+    pub(crate) fn new(hold: Hold, decisions: Acquisition, role: Role) -> Self {
+        Self { hold, decisions, arrival: None, timer: None, role }
+    }
+
+    pub(crate) fn waiter(&mut self) -> Option<&mut Waiter> {
+        match &mut self.role {
+            Role::Waiting(waiter) => Some(waiter),
+            Role::Holding(_) | Role::Releasing(_) => None,
+        }
+    }
+
+    pub(crate) fn lease(&self) -> Option<&Arc<LeaseShared>> {
+        match &self.role {
+            Role::Holding(holding) => Some(&holding.lease),
+            Role::Waiting(_) | Role::Releasing(_) => None,
+        }
+    }
+}
+
+impl Waiter {
+    /// Tells the caller's listener that this many waiters are ahead.
+    pub(crate) fn tell_queued(&self, ahead: u64) {
+        if let Some(listener) = &self.request.events {
+            let hold = &self.request.acquisition.hold;
+            listener.do_send(LeaseEvent {
+                resource: hold.resource.clone(),
+                token: hold.token.prefix(),
+                fence: None,
+                change: LeaseChange::Queued { ahead },
+            });
+        }
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if let Some(watch) = &self.watch {
+            watch.abort();
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The records of a manager, in one table with one queue of timers.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use slotmap::SlotMap;
+
+use crate::{
+    core::Token,
+    lease::{RecordKey, shared::LeaseShared},
+    manager::record::{Record, Role},
+    runtime::timer_queue::TimerQueue,
+};
+
+/// The records of a manager. A clone is another handle to the same table. It survives the manager's panics, and leases end
+/// in time meanwhile.
+#[derive(Clone, Default)]
+pub(crate) struct Records(Rc<RefCell<Table>>);
+
+#[derive(Default)]
+struct Table {
+    records: SlotMap<RecordKey, Record>,
+    /// The records of this manager's own acquisitions, for messages that know nothing but a token.
+    by_token: HashMap<Token, RecordKey, BuildHasherDefault<TokenHasher>>,
+    timers: TimerQueue<RecordKey>,
+}
+
+impl Records {
+    pub(crate) fn insert(&self, record: Record) -> RecordKey {
+        self.0.borrow_mut().records.insert(record)
+    }
+
+    /// Makes a record known by its token.
+    pub(crate) fn name(&self, token: Token, record: RecordKey) {
+        self.0.borrow_mut().by_token.insert(token, record);
+    }
+
+    /// Returns the record of a token.
+    pub(crate) fn named(&self, token: Token) -> Option<RecordKey> {
+        self.0.borrow().by_token.get(&token).copied()
+    }
+
+    /// Removes a record, with its timer.
+    pub(crate) fn remove(&self, key: RecordKey) -> Option<Record> {
+        let mut table = self.0.borrow_mut();
+        let record = table.records.remove(key)?;
+        if let Some(timer) = &record.timer {
+            table.timers.remove(timer);
+        }
+        let token = record.hold.token;
+        if table.by_token.get(&token) == Some(&key) {
+            table.by_token.remove(&token);
+        }
+        Some(record)
+    }
+
+    /// Does something with a record, if it is there.
+    pub(crate) fn with<T>(&self, key: RecordKey, act: impl FnOnce(&mut Record) -> T) -> Option<T> {
+        self.0.borrow_mut().records.get_mut(key).map(act)
+    }
+
+    /// Returns the lease of a record, while it is held.
+    pub(crate) fn lease(&self, key: RecordKey) -> Option<Arc<LeaseShared>> {
+        self.0.borrow().records.get(key)?.lease().cloned()
+    }
+
+    /// Returns the leases that are held, in the order of their places in the table.
+    pub(crate) fn leases(&self) -> Vec<Arc<LeaseShared>> {
+        self.0.borrow().records.values().filter_map(Record::lease).cloned().collect()
+    }
+
+    /// Returns the requests that wait, in the order of their places in the table.
+    pub(crate) fn waiting(&self) -> Vec<RecordKey> {
+        let table = self.0.borrow();
+        let waiting = table.records.iter().filter(|(_, record)| matches!(record.role, Role::Waiting(_)));
+        waiting.map(|(key, _)| key).collect()
+    }
+
+    /// Returns the waiters that have a ticket in the queue of the store.
+    pub(crate) fn with_tickets(&self) -> Vec<RecordKey> {
+        let mut waiting = self.waiting();
+        waiting.retain(|key| self.0.borrow().records[*key].decisions.has_ticket());
+        waiting
+    }
+
+    /// Sets the timer of a record, instead of an earlier one.
+    pub(crate) fn set_timer(&self, key: RecordKey, pause: Duration) {
+        let mut table = self.0.borrow_mut();
+        let Table { records, timers, .. } = &mut *table;
+        if let Some(record) = records.get_mut(key)
+            && let Some(before) = record.timer.replace(timers.set(key, pause))
+        {
+            timers.remove(&before);
+        }
+    }
+
+    /// Removes the timer of a record.
+    pub(crate) fn remove_timer(&self, key: RecordKey) {
+        let mut table = self.0.borrow_mut();
+        let Table { records, timers, .. } = &mut *table;
+        if let Some(timer) = records.get_mut(key).and_then(|record| record.timer.take()) {
+            timers.remove(&timer);
+        }
+    }
+
+    /// Returns the next record whose timer has fired.
+    pub(crate) fn poll_due(&self, cx: &mut Context<'_>) -> Poll<RecordKey> {
+        let mut table = self.0.borrow_mut();
+        let due = table.timers.poll_due(cx);
+        if let Poll::Ready(key) = due
+            && let Some(record) = table.records.get_mut(key)
+        {
+            record.timer = None;
+        }
+        due
+    }
+}
+
+/// A hasher for tokens: they are random, so any part of them is as good as a hash.
+#[derive(Default)]
+struct TokenHasher(u64);
+
+impl Hasher for TokenHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u128(&mut self, token: u128) {
+        self.0 = (token as u64) ^ ((token >> 64) as u64);
+    }
+}

@@ -1,0 +1,133 @@
+//! The stream that drives a manager: it sends what is to be sent, and ends in the queue of happenings.
+
+use std::{
+    cell::RefCell,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::{
+    Stream, StreamExt,
+    future::{AbortHandle, Abortable, LocalBoxFuture},
+    stream::FuturesUnordered,
+};
+use tokio::time::{Sleep, sleep};
+
+use crate::{
+    lease::RecordKey,
+    manager::{
+        dispatch::Dispatch,
+        happening::{Happening, Happenings},
+    },
+    store::Notifications,
+};
+
+/// The time for which a watch over a caller is deferred. Most first attempts are answered within it, and never need a
+/// timer or a watch.
+pub(crate) const DEFER_FOR: Duration = Duration::from_millis(50);
+
+/// Something has happened, and waits in the queue of happenings.
+pub(crate) struct Happened;
+
+/// Everything that a manager waits for. A clone is another handle to it. It survives the manager's panics: what was on its
+/// way then is not lost.
+#[derive(Clone)]
+pub(crate) struct Sources(Rc<RefCell<Inner>>);
+
+struct Inner {
+    happenings: Happenings,
+    dispatch: Dispatch,
+    notifications: Option<Notifications>,
+    callers: FuturesUnordered<Abortable<LocalBoxFuture<'static, RecordKey>>>,
+    /// The deferred watches: those that came since the timer last fired, and those that had come before it did.
+    deferred: (Vec<RecordKey>, Vec<RecordKey>),
+    defer_timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Sources {
+    pub(crate) fn new(dispatch: Dispatch, happenings: Happenings) -> Self {
+        Self(Rc::new(RefCell::new(Inner {
+            happenings,
+            dispatch,
+            notifications: None,
+            callers: FuturesUnordered::new(),
+            deferred: (Vec::new(), Vec::new()),
+            defer_timer: None,
+        })))
+    }
+
+    /// Receives these notifications, instead of those before.
+    pub(crate) fn listen(&self, notifications: Notifications) {
+        self.0.borrow_mut().notifications = Some(notifications);
+    }
+
+    /// Adds an operation, which is sent at the next poll. Must be called while the manager handles a message or a happening:
+    /// then it is polled before it waits.
+    pub(crate) fn send(&self, gather: impl FnOnce(&mut Dispatch)) {
+        gather(&mut self.0.borrow_mut().dispatch);
+    }
+
+    /// Watches a caller, until it has gone or the handle is used.
+    pub(crate) fn watch(&self, record: RecordKey, gone: impl Future<Output = ()> + 'static) -> AbortHandle {
+        let (watch, registration) = AbortHandle::new_pair();
+        let gone: LocalBoxFuture<'static, RecordKey> = Box::pin(async move {
+            gone.await;
+            record
+        });
+        self.0.borrow_mut().callers.push(Abortable::new(gone, registration));
+        watch
+    }
+
+    /// Defers the watch over the caller of this record. One timer serves all that came at about the same time, when all
+    /// have been deferred long enough.
+    pub(crate) fn defer(&self, record: RecordKey) {
+        let mut sources = self.0.borrow_mut();
+        sources.deferred.0.push(record);
+        sources.defer_timer.get_or_insert_with(|| Box::pin(sleep(DEFER_FOR)));
+    }
+}
+
+impl Inner {
+    /// Adds everything that has happened to the queue.
+    fn poll(&mut self, cx: &mut Context<'_>) {
+        self.dispatch.poll(cx);
+        while let Some(notifications) = &mut self.notifications
+            && let Poll::Ready(notification) = notifications.poll_next_unpin(cx)
+        {
+            match notification {
+                Some(notification) => self.happenings.push(Happening::Notified(notification)),
+                None => {
+                    self.notifications = None;
+                    self.happenings.push(Happening::NoMoreNotifications);
+                }
+            }
+        }
+        while let Poll::Ready(Some(gone)) = self.callers.poll_next_unpin(cx) {
+            gone.into_iter().for_each(|record| self.happenings.push(Happening::CallerGone(record)));
+        }
+        while self.defer_timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready()) {
+            let came = std::mem::take(&mut self.deferred.0);
+            self.defer_timer = (!came.is_empty()).then(|| Box::pin(sleep(DEFER_FOR)));
+            let enough = std::mem::replace(&mut self.deferred.1, came);
+            self.happenings.push(Happening::Deferred(enough));
+        }
+    }
+}
+
+impl Stream for Sources {
+    type Item = Happened;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Happened>> {
+        let mut sources = self.0.borrow_mut();
+        // What is added from here on needs nobody to be woken.
+        sources.happenings.gather();
+        sources.poll(cx);
+        if sources.happenings.is_empty_or_wake(cx.waker()) {
+            Poll::Pending
+        } else {
+            Poll::Ready(Some(Happened))
+        }
+    }
+}
