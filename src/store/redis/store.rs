@@ -122,7 +122,7 @@ impl Store for RedisStore {
             return stream::empty().boxed();
         }
         let channel = keys::channel(self.encoder.prefix(), inbox);
-        self.topology.notifications(channel)
+        self.topology.notifications(channel.to_string())
     }
 
     fn describe(&self) -> String {

@@ -12,7 +12,7 @@ use crate::{
             net::options::Layout,
             wire::{
                 keys, plain,
-                record::{self, MetadataCache, millis, positive_millis, put},
+                record::{self, MetadataCache, millis, positive_millis},
                 script_call::ScriptCall,
                 scripts,
             },
@@ -202,12 +202,10 @@ impl Encoder {
         let whole = whole && !self.is_plain();
         let mut resources = resources.into_iter().peekable();
         let slot = resources.peek().and_then(|resource| self.slot(resource));
-        let requests = resources.len();
-        let mut call = ScriptCall::new(script, slot, requests);
-        call.arg(requests + usize::from(whole));
+        let mut call = ScriptCall::new(script, slot, resources.len() + usize::from(whole));
         for resource in resources {
             match self.layout {
-                Layout::Full => call.texted(|text| keys::push_main(text, &self.prefix, resource)),
+                Layout::Full => call.text(keys::main(&self.prefix, resource)),
                 Layout::Plain => call.arg(plain::key(&self.prefix, resource)),
             };
         }
@@ -239,22 +237,15 @@ impl Encoder {
             _ => "",
         };
         call.token(hold.token, mark).arg(positive_millis(ttl) + millis(lock_delay));
-        call.texted(|text| {
-            record::put_terms(text, asked);
-            text.push_str(metadata.text_of(&asked.metadata));
-        });
-        call.texted(|text| {
-            text.push_str(if reentrant { "1 " } else { "0 " });
-            if let Some(capacity) = record::capacity(mode) {
-                put(text, format_args!("{capacity}"));
-            }
-            if let &Some(QueueTicket { ref inbox, ttl, grant_window, max_waiters }) = ticket {
-                let (ticket_ttl, window) = (positive_millis(ttl), positive_millis(grant_window));
-                text.push(' ');
-                keys::push_channel(text, &self.prefix, inbox);
-                put(text, format_args!(" {window} {ticket_ttl} {max_waiters}"));
-            }
-        });
+        call.text(format_args!("{}{}", record::terms(asked), metadata.text_of(&asked.metadata)));
+        let (reentrant, capacity) = (u8::from(reentrant), record::capacity(mode));
+        let Some(QueueTicket { inbox, ttl, grant_window, max_waiters }) = ticket else {
+            call.text(format_args!("{reentrant} {capacity}"));
+            return;
+        };
+        let (window, ticket_ttl) = (positive_millis(*grant_window), positive_millis(*ttl));
+        let channel = keys::channel(&self.prefix, inbox);
+        call.text(format_args!("{reentrant} {capacity} {channel} {window} {ticket_ttl} {max_waiters}"));
     }
 }
 
