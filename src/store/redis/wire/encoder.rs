@@ -1,6 +1,6 @@
 //! The encoding of each verb as a call of its script: keys and arguments in the order of the script's header.
 
-use std::{borrow::Borrow, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use redis::Script;
 
@@ -68,13 +68,13 @@ impl Encoder {
         &self.prefix
     }
 
-    pub(crate) fn acquire(&self, asked: &[&Acquisition]) -> ScriptCall {
+    pub(crate) fn acquire(&self, asked: &[Arc<Acquisition>]) -> ScriptCall {
         self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked, None)
     }
 
     /// Encodes acquisitions of which the first has at least this fence, in the full layout. The counter has no end: the
     /// clocks of a quorum's nodes may be further apart than a retention time, and it is only one key a server.
-    pub(crate) fn acquire_from(&self, asked: &[&Acquisition], first: Fence) -> ScriptCall {
+    pub(crate) fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> ScriptCall {
         self.acquiring(&scripts::ACQUIRE, asked, Some(first))
     }
 
@@ -82,16 +82,16 @@ impl Encoder {
         self.acquiring(&scripts::ACQUIRE_ALL, asked, None)
     }
 
-    fn acquiring<A: Borrow<Acquisition>>(
+    fn acquiring(
         &self,
         script: &'static Script,
-        asked: &[A],
+        asked: &[Arc<Acquisition>],
         first: Option<Fence>,
     ) -> ScriptCall {
-        let mut call = self.granting(script, asked.iter().map(|asked| &asked.borrow().hold.resource));
+        let mut call = self.granting(script, asked.iter().map(|asked| &asked.hold.resource));
         let mut metadata = MetadataCache::default();
         for asked in asked {
-            self.acquisition(&mut call, asked.borrow(), &mut metadata);
+            self.acquisition(&mut call, asked, &mut metadata);
         }
         match first {
             Some(first) => {
@@ -102,7 +102,7 @@ impl Encoder {
         }
     }
 
-    pub(crate) fn renew(&self, renewals: &[&(&Hold, Duration)]) -> ScriptCall {
+    pub(crate) fn renew(&self, renewals: &[(&Hold, Duration)]) -> ScriptCall {
         let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
         let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), false);
         for (hold, ttl) in renewals {
@@ -111,7 +111,7 @@ impl Encoder {
         call
     }
 
-    pub(crate) fn release(&self, releases: &[&(&Hold, Duration)]) -> ScriptCall {
+    pub(crate) fn release(&self, releases: &[(&Hold, Duration)]) -> ScriptCall {
         let script = self.either(&scripts::RELEASE, &scripts::PLAIN_RELEASE);
         let mut call = self.granting(script, releases.iter().map(|(hold, _)| &hold.resource));
         for (hold, cooldown) in releases {
@@ -125,7 +125,7 @@ impl Encoder {
         self.granted(call)
     }
 
-    pub(crate) fn raise(&self, raises: &[&(&Hold, Fence)]) -> ScriptCall {
+    pub(crate) fn raise(&self, raises: &[(&Hold, Fence)]) -> ScriptCall {
         let mut call = self.granting(&scripts::RAISE, raises.iter().map(|(hold, _)| &hold.resource));
         for (hold, fence) in raises {
             call.token(hold.token, "").arg(fence.get());
