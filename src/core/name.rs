@@ -1,6 +1,6 @@
 //! Names and numbers that are valid by construction: resource, owner, token, fence.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{array, fmt, str::FromStr, sync::Arc};
 
 use crate::core::InvalidValue;
 
@@ -31,7 +31,7 @@ impl ResourceName {
 
     /// Returns the name as keys contain it: printable ASCII, with ``%{}*?[]^\" `` and every other byte as `%XX`.
     pub fn encoded(&self) -> String {
-        encode(&self.0)
+        Encoded(&self.0).to_string()
     }
 
     /// Decodes an encoded name.
@@ -45,7 +45,7 @@ impl ResourceName {
     /// Encodes the beginning of a name, so that it matches the beginning of every [encoded](Self::encoded) name that
     /// starts with these bytes. An empty beginning matches every name.
     pub fn encode_prefix(prefix: &[u8]) -> String {
-        encode(prefix)
+        Encoded(prefix).to_string()
     }
 }
 
@@ -70,7 +70,7 @@ impl Owner {
 
     /// Returns the owner as the store contains it, in the encoding of [`ResourceName::encoded`].
     pub fn encoded(&self) -> String {
-        encode(self.0.as_bytes())
+        Encoded(self.0.as_bytes()).to_string()
     }
 
     /// Decodes an encoded owner.
@@ -101,12 +101,18 @@ impl Token {
 
     /// Returns the whole token as 32 lower-case hexadecimal digits, as the store contains it.
     pub fn to_hex(self) -> String {
-        // Every verb writes a token, and formatting would take several times as long.
+        self.hex().to_string()
+    }
+
+    /// Returns the text of [`to_hex`](Self::to_hex), to be written into another one.
+    pub(crate) fn hex(self) -> impl fmt::Display {
+        // Every verb writes a token, and formatting a number would take twice as long.
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digits = self.0.to_be_bytes().into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let mut hex = String::with_capacity(Self::HEX_LEN);
-        hex.extend(digits.map(|digit| char::from(DIGITS[usize::from(digit)])));
-        hex
+        fmt::from_fn(move |f| {
+            let digits: [u8; Self::HEX_LEN] =
+                array::from_fn(|at| DIGITS[(self.0 >> (4 * (Self::HEX_LEN - 1 - at))) as usize & 15]);
+            f.write_str(str::from_utf8(&digits).map_err(|_| fmt::Error)?)
+        })
     }
 
     /// Returns the first 8 digits: enough to recognise a token, too little to use it.
@@ -161,16 +167,19 @@ fn is_literal(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"%{}*?[]^\\\"".contains(&byte)
 }
 
-fn encode(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    for &byte in bytes {
-        if is_literal(byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
+/// Bytes as the store contains them.
+struct Encoded<'a>(&'a [u8]);
+
+impl fmt::Display for Encoded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for run in self.0.chunk_by(|&one, &next| is_literal(one) == is_literal(next)) {
+            match str::from_utf8(run) {
+                Ok(literals) if is_literal(run[0]) => f.write_str(literals)?,
+                _ => run.iter().try_for_each(|byte| write!(f, "%{byte:02X}"))?,
+            }
         }
+        Ok(())
     }
-    out
 }
 
 fn decode(field: &str, encoded: &str) -> Result<Vec<u8>, InvalidValue> {
@@ -186,12 +195,12 @@ fn decode(field: &str, encoded: &str) -> Result<Vec<u8>, InvalidValue> {
         let (high, low) = (digit().ok_or_else(wrong)?, digit().ok_or_else(wrong)?);
         out.push((high * 16 + low) as u8);
     }
-    if encode(&out) == encoded { Ok(out) } else { Err(wrong()) }
+    if Encoded(&out).to_string() == encoded { Ok(out) } else { Err(wrong()) }
 }
 
 impl fmt::Display for ResourceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.encoded())
+        Encoded(&self.0).fmt(f)
     }
 }
 

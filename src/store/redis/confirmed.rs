@@ -1,7 +1,7 @@
 //! Grants and renewals, in calls that count only when replicas have confirmed them, if that was asked for.
 
 use std::{
-    borrow::Borrow,
+    borrow::Cow,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -34,40 +34,39 @@ impl RedisStore {
     /// Runs [`Store::acquire_each`] for each of these, in calls that are executed in their order.
     pub(super) async fn acquire_in_order(
         &self,
-        asked: Vec<Arc<Acquisition>>,
+        asked: Cow<'_, [Arc<Acquisition>]>,
     ) -> Vec<Result<Acquired, StoreError>> {
-        let calls = batch::split(&asked, |asked| weight(asked));
         if self.replicas.is_none() {
             let answer = |asked| self.acquire_in_calls(asked);
-            return batch::in_order(calls, |asked| &asked.hold.resource, answer).await;
+            return batch::in_order(&asked, |asked| weight(asked), |asked| &asked.hold.resource, answer)
+                .await;
         }
         // Each call takes a connection of its own, so one of several in flight could overtake another.
         let mut answers = Vec::with_capacity(asked.len());
-        for asked in calls {
+        for asked in batch::split(&asked, |asked| weight(asked)) {
             answers.extend(self.acquire_in_calls(asked).await);
         }
         answers
     }
 
     /// Runs [`Store::acquire_each`] for each of these, in one call if the server serves all of them in one.
-    pub(super) async fn acquire_in_calls<A: Borrow<Acquisition>>(
-        &self,
-        asked: &[A],
-    ) -> Vec<Result<Acquired, StoreError>> {
+    async fn acquire_in_calls(&self, asked: &[Arc<Acquisition>]) -> Vec<Result<Acquired, StoreError>> {
         batch::until_served(asked, |open| async move {
-            let asked: Vec<_> = open.requests.into_iter().map(Borrow::borrow).collect();
-            let call = self.encoder.acquire(&asked);
+            let call = self.encoder.acquire(&open.requests);
             let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
-            self.acquired(&asked, answered, shortfall).await
+            self.acquired(&open.requests, answered, shortfall).await
         })
         .await
     }
 
     /// Runs [`QuorumNode::acquire_each_from`], on one server and in the full layout.
     pub(super) async fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> AcquiredFrom {
+        if batch::is_one_call(asked, |asked| weight(asked)) {
+            return self.acquire_in_calls_from(asked, first).await;
+        }
         let calls = batch::split(asked, |asked| weight(asked));
         let mut first = first.get();
-        let mut answered = Vec::with_capacity(calls.len());
+        let mut answered = Vec::new();
         for round in batch::rounds(calls, |asked| &asked.hold.resource) {
             let mut sent = Vec::with_capacity(round.len());
             for asked in round {
@@ -91,35 +90,31 @@ impl RedisStore {
     }
 
     async fn acquire_in_calls_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> AcquiredFrom {
-        let clocks = Mutex::new(Vec::new());
+        let told = Mutex::new(Vec::new());
         let answers = batch::until_served(asked, |open| {
-            let (clocks, first) = (&clocks, first.get().saturating_add(open.ahead()));
+            let (told, first) = (&told, first.get().saturating_add(open.ahead));
             async move {
-                let asked: Vec<_> = open.requests.into_iter().map(Borrow::borrow).collect();
-                let call = self.encoder.acquire_from(&asked, Fence::new(first));
+                let call = self.encoder.acquire_from(&open.requests, Fence::new(first));
                 let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
-                let (answered, clock) = match answered.and_then(lessons::with_clock) {
+                let (answered, clock_and_recovery) = match answered.and_then(lessons::with_clock) {
                     Ok((answered, clock, recovered)) => (Ok(answered), (Some(clock), recovered)),
                     Err(error) => (Err(error), (None, None)),
                 };
                 // Nothing under this lock panics half-way.
-                clocks.lock().unwrap_or_else(PoisonError::into_inner).push(clock);
-                self.acquired(&asked, answered, shortfall).await
+                told.lock().unwrap_or_else(PoisonError::into_inner).push(clock_and_recovery);
+                self.acquired(&open.requests, answered, shortfall).await
             }
         })
         .await;
-        let (clocks, recovered) = clocks
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-            .into_iter()
-            .unzip::<_, _, Vec<_>, Vec<_>>();
-        AcquiredFrom { answers, clock: clocks.into_iter().flatten().max(), recovered: common(recovered) }
+        let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let clock = told.iter().filter_map(|(clock, _)| *clock).max();
+        AcquiredFrom { answers, clock, recovered: common(told.into_iter().map(|(_, recovered)| recovered)) }
     }
 
     /// Returns the answers to the requests of one call. Grants that replicas did not confirm are released.
     async fn acquired(
         &self,
-        asked: &[&Acquisition],
+        asked: &[Arc<Acquisition>],
         answered: Result<Value, StoreError>,
         shortfall: Option<Shortfall>,
     ) -> Vec<Option<Result<Acquired, StoreError>>> {
@@ -153,12 +148,13 @@ impl RedisStore {
         renewals: &[(&Hold, Duration)],
     ) -> Vec<Result<Renewed, StoreError>> {
         batch::until_served(renewals, |open| async move {
-            let renewals = open.requests;
-            let call = self.encoder.renew(&renewals);
+            let call = self.encoder.renew(&open.requests);
             let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
-            decode::each(answered, renewals.len(), |_, answer| match (decode::renewed(answer)?, &shortfall) {
-                (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
-                (renewed, _) => Ok(renewed),
+            decode::each(answered, open.requests.len(), |_, answer| {
+                match (decode::renewed(answer)?, &shortfall) {
+                    (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
+                    (renewed, _) => Ok(renewed),
+                }
             })
         })
         .await

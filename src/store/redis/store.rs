@@ -1,6 +1,6 @@
 //! The verbs of a Redis store, each as calls of its script.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 
@@ -34,16 +34,14 @@ impl Store for RedisStore {
             // A call always serves its first request, so the order is kept.
             return batch::together(renewals.chunks(1).map(|renewal| self.renew_in_calls(renewal))).boxed();
         }
-        let calls = batch::split(renewals, |(hold, _)| bytes(hold));
         let answer = |renewals| self.renew_in_calls(renewals);
-        batch::in_order(calls, |(hold, _)| &hold.resource, answer).boxed()
+        batch::in_order(renewals, |(hold, _)| bytes(hold), |(hold, _)| &hold.resource, answer).boxed()
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
-        let answer = async move |releases: Vec<(&Hold, Duration)>| {
-            let calls = batch::split(&releases, |(hold, _)| bytes(hold));
+        let answer = async move |releases: Cow<'a, [(&'a Hold, Duration)]>| {
             let answer = |releases| self.release_in_calls(releases);
-            batch::in_order(calls, |(hold, _)| &hold.resource, answer).await
+            batch::in_order(&releases, |(hold, _)| bytes(hold), |(hold, _)| &hold.resource, answer).await
         };
         batch::by_slot(releases, |(hold, _)| self.slot(hold), answer).boxed()
     }
@@ -122,7 +120,7 @@ impl Store for RedisStore {
             return stream::empty().boxed();
         }
         let channel = keys::channel(self.encoder.prefix(), inbox);
-        self.topology.notifications(channel)
+        self.topology.notifications(channel.to_string())
     }
 
     fn describe(&self) -> String {
@@ -151,10 +149,9 @@ impl QuorumNode for RedisStore {
         if self.is_plain() {
             return async move { raises.iter().map(|_| Err(plain::unsupported("fences"))).collect() }.boxed();
         }
-        let answer = async move |raises: Vec<(&Hold, Fence)>| {
-            let calls = batch::split(&raises, |(hold, _)| bytes(hold));
+        let answer = async move |raises: Cow<'a, [(&'a Hold, Fence)]>| {
             let answer = |raises| self.raise_in_calls(raises);
-            batch::in_order(calls, |(hold, _)| &hold.resource, answer).await
+            batch::in_order(&raises, |(hold, _)| bytes(hold), |(hold, _)| &hold.resource, answer).await
         };
         batch::by_slot(raises, |(hold, _)| self.slot(hold), answer).boxed()
     }

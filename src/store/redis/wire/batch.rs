@@ -1,6 +1,10 @@
 //! The division of requests into calls.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+    iter,
+};
 
 use futures_util::future::join_all;
 
@@ -18,65 +22,65 @@ const MOST_AGAIN: usize = 32;
 
 /// Divides requests, in their order, into calls. `bytes` returns the rough size of a request; one that is larger than a
 /// call goes alone.
-pub(crate) fn split<T>(requests: &[T], bytes: impl Fn(&T) -> usize) -> Vec<&[T]> {
-    let mut calls = Vec::new();
-    let (mut first, mut size) = (0, 0);
-    for (at, request) in requests.iter().enumerate() {
-        let more = bytes(request);
-        if at > first && (at - first == MOST_REQUESTS || size + more > MOST_BYTES) {
-            calls.push(&requests[first..at]);
-            (first, size) = (at, 0);
-        }
-        size += more;
-    }
-    if first < requests.len() {
-        calls.push(&requests[first..]);
-    }
-    calls
+pub(crate) fn split<T>(requests: &[T], bytes: impl Fn(&T) -> usize) -> impl Iterator<Item = &[T]> {
+    let mut left = requests;
+    iter::from_fn(move || {
+        let mut size = 0;
+        let fits = |request: &&T| {
+            size += bytes(request);
+            size <= MOST_BYTES
+        };
+        let fitting = left.iter().take(MOST_REQUESTS).take_while(fits).count();
+        let (call, rest) = left.split_at(fitting.max(1).min(left.len()));
+        left = rest;
+        (!call.is_empty()).then_some(call)
+    })
+}
+
+/// Returns true if these requests are exactly one call.
+pub(crate) fn is_one_call<T>(requests: &[T], bytes: impl Fn(&T) -> usize) -> bool {
+    split(requests, bytes).next().is_some_and(|first| first.len() == requests.len())
 }
 
 /// The requests of one call that have no answer yet.
-pub(crate) struct Open<'a, T> {
+pub(crate) struct Open<'a, T: Clone> {
     /// The requests, in their order.
-    pub(crate) requests: Vec<&'a T>,
-    /// The index of the last of them among all requests of the call.
-    last: usize,
-}
-
-impl<T> Open<'_, T> {
-    /// Returns the distance of their first fence from that of the whole call. With it, no fence is smaller than it
-    /// would have been.
-    pub(crate) fn ahead(&self) -> u64 {
-        (self.last + 1 - self.requests.len()) as u64
-    }
+    pub(crate) requests: Cow<'a, [T]>,
+    /// The distance of their first fence from that of the whole call. With it, no fence is smaller than it would have
+    /// been.
+    pub(crate) ahead: u64,
 }
 
 /// Sends requests in one call, and those that it leaves for later in further calls, one after the other, until all have
 /// an answer. The order is kept: a call that leaves one for later leaves all that follow it.
-pub(crate) async fn until_served<'a, T, R, F>(
+pub(crate) async fn until_served<'a, T: Clone, R, F>(
     requests: &'a [T],
     call: impl Fn(Open<'a, T>) -> F,
 ) -> Vec<Result<R, StoreError>>
 where
     F: Future<Output = Vec<Option<Result<R, StoreError>>>>,
 {
-    let mut answers: Vec<_> = requests.iter().map(|_| None).collect();
-    let mut open: Vec<usize> = (0..requests.len()).collect();
-    while let Some(&last) = open.last() {
-        let sent = Open { requests: open.iter().map(|&at| &requests[at]).collect(), last };
-        let told = call(sent).await;
-        let failure = failure(&told);
-        for (at, answer) in open.into_iter().zip(told) {
-            answers[at] = answer;
-        }
-        if let Some(error) = failure {
+    let mut answers = call(Open { requests: Cow::Borrowed(requests), ahead: 0 }).await;
+    let mut failed = failure(&answers);
+    loop {
+        if let Some(error) = failed {
             // The next call would not do better either.
             let open = answers.iter_mut().filter(|answer| answer.is_none());
             open.for_each(|answer| *answer = Some(Err(error.clone())));
         }
-        open = (0..requests.len()).filter(|&at| answers[at].is_none()).take(MOST_AGAIN).collect();
+        let open: Vec<_> = (0..requests.len()).filter(|&at| answers[at].is_none()).take(MOST_AGAIN).collect();
+        let Some(last) = open.last() else {
+            // In the same memory, which `flatten` would not do.
+            return answers.into_iter().map(|answer| answer.expect("nobody is left")).collect();
+        };
+        let ahead = (last + 1 - open.len()) as u64;
+        let left = open.iter().map(|&at| requests[at].clone()).collect();
+        let told = call(Open { requests: Cow::Owned(left), ahead }).await;
+        failed = failure(&told);
+        for (at, answer) in open.into_iter().zip(told) {
+            answers[at] = answer;
+        }
     }
-    answers.into_iter().flatten().collect()
 }
 
 /// Returns the error of a call that as a whole did nothing, or may have done nothing.
@@ -93,18 +97,22 @@ fn failure<R>(told: &[Option<Result<R, StoreError>>]) -> Option<StoreError> {
     told.iter().all(is_of_all).then(|| error.unwrap_or_else(|| senseless("nothing was served")))
 }
 
-/// Sends calls at the same time, unless they have a resource in common: then the later one has to wait, because the
-/// earlier one may not serve all its requests at once. The answers are in the order of the calls.
+/// Sends requests in calls, all at the same time, unless two have a resource in common: then the later one has to wait,
+/// because the earlier one may not serve all its requests at once. The answers are in the order of the requests.
 pub(crate) async fn in_order<'a, T, R, F>(
-    calls: Vec<&'a [T]>,
+    requests: &'a [T],
+    bytes: impl Fn(&T) -> usize,
     resource: impl Fn(&'a T) -> &'a ResourceName,
     answer: impl Fn(&'a [T]) -> F,
 ) -> Vec<R>
 where
     F: Future<Output = Vec<R>>,
 {
-    let mut answers = Vec::new();
-    for round in rounds(calls, resource) {
+    if is_one_call(requests, &bytes) {
+        return answer(requests).await;
+    }
+    let mut answers = Vec::with_capacity(requests.len());
+    for round in rounds(split(requests, bytes), resource) {
         answers.extend(together(round.into_iter().map(&answer)).await);
     }
     answers
@@ -112,12 +120,9 @@ where
 
 /// Divides calls, in their order, into rounds of calls that have no resource in common.
 pub(crate) fn rounds<'a, T>(
-    calls: Vec<&'a [T]>,
+    calls: impl Iterator<Item = &'a [T]>,
     resource: impl Fn(&'a T) -> &'a ResourceName,
 ) -> Vec<Vec<&'a [T]>> {
-    if calls.len() < 2 {
-        return vec![calls];
-    }
     let (mut rounds, mut round, mut met) = (Vec::new(), Vec::new(), HashSet::new());
     for call in calls {
         if call.iter().any(|request| met.contains(resource(request))) {
@@ -138,15 +143,19 @@ pub(crate) async fn together<T>(calls: impl Iterator<Item = impl Future<Output =
 
 /// Sends the requests of each slot together, and those of different slots at the same time. The answers are in the
 /// order of the requests.
-pub(crate) async fn by_slot<T, R, F>(
-    requests: &[T],
+pub(crate) async fn by_slot<'a, T, R, F>(
+    requests: &'a [T],
     slot: impl Fn(&T) -> Option<u16>,
-    answer: impl Fn(Vec<T>) -> F,
+    answer: impl Fn(Cow<'a, [T]>) -> F,
 ) -> Vec<R>
 where
     T: Clone,
     F: Future<Output = Vec<R>>,
 {
+    // All slots are equal outside of a cluster, and often in one.
+    if requests.iter().map(&slot).is_sorted_by(|one, next| one == next) {
+        return answer(Cow::Borrowed(requests)).await;
+    }
     let mut slots: BTreeMap<Option<u16>, Vec<usize>> = BTreeMap::new();
     for (place, request) in requests.iter().enumerate() {
         slots.entry(slot(request)).or_default().push(place);
@@ -160,12 +169,14 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use futures_util::FutureExt;
 
     use super::*;
 
     fn sizes(bytes: &[usize]) -> Vec<usize> {
-        split(bytes, |&bytes| bytes).into_iter().map(<[_]>::len).collect()
+        split(bytes, |&bytes| bytes).map(<[_]>::len).collect()
     }
 
     #[test]
@@ -180,11 +191,35 @@ mod tests {
     #[test]
     fn answers_of_several_slots_are_in_the_order_of_the_requests() {
         let requests = [(3, 'a'), (1, 'b'), (3, 'c'), (2, 'd'), (1, 'e')];
-        let answer = async |requests: Vec<(u16, char)>| {
+        let answer = async |requests: Cow<'_, [(u16, char)]>| {
             let together = requests.len();
-            requests.into_iter().map(|(_, name)| (name, together)).collect()
+            requests.iter().map(|&(_, name)| (name, together)).collect()
         };
         let answered = by_slot(&requests, |(slot, _)| Some(*slot), answer).now_or_never().unwrap();
         assert_eq!(answered, [('a', 2), ('b', 2), ('c', 2), ('d', 1), ('e', 2)]);
+        let answered = by_slot(&requests, |_| None, answer).now_or_never().unwrap();
+        assert_eq!(answered, [('a', 5), ('b', 5), ('c', 5), ('d', 5), ('e', 5)]);
+    }
+
+    #[test]
+    fn what_calls_leave_for_later_is_answered_in_the_order_of_the_requests() {
+        let ahead = RefCell::new(Vec::new());
+        let call = async |open: Open<'_, u32>| {
+            ahead.borrow_mut().push(open.ahead);
+            open.requests.iter().zip(0..).map(|(&request, at)| (at < 2).then_some(Ok(request))).collect()
+        };
+        let answered = until_served(&[10, 11, 12, 13, 14], call).now_or_never().unwrap();
+        assert_eq!(answered.into_iter().map(Result::unwrap).collect::<Vec<_>>(), [10, 11, 12, 13, 14]);
+        assert_eq!(*ahead.borrow(), [0, 2, 4]);
+    }
+
+    #[test]
+    fn a_call_that_serves_nobody_is_the_last() {
+        let call = async |open: Open<'_, u32>| open.requests.iter().map(|_| None::<Result<u32, _>>).collect();
+        let answered = until_served(&[1, 2], call).now_or_never().unwrap();
+        assert!(
+            answered.iter().all(|answer| answer.as_ref().is_err_and(|error| error.kind() == "reply_lost"))
+        );
+        assert_eq!(answered.len(), 2);
     }
 }

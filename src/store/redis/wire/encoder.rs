@@ -1,6 +1,6 @@
 //! The encoding of each verb as a call of its script: keys and arguments in the order of the script's header.
 
-use std::{borrow::Borrow, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use redis::Script;
 
@@ -12,7 +12,7 @@ use crate::{
             net::options::Layout,
             wire::{
                 keys, plain,
-                record::{self, MetadataCache, millis, positive_millis, put},
+                record::{self, MetadataCache, millis, positive_millis},
                 script_call::ScriptCall,
                 scripts,
             },
@@ -68,13 +68,13 @@ impl Encoder {
         &self.prefix
     }
 
-    pub(crate) fn acquire(&self, asked: &[&Acquisition]) -> ScriptCall {
+    pub(crate) fn acquire(&self, asked: &[Arc<Acquisition>]) -> ScriptCall {
         self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked, None)
     }
 
     /// Encodes acquisitions of which the first has at least this fence, in the full layout. The counter has no end: the
     /// clocks of a quorum's nodes may be further apart than a retention time, and it is only one key a server.
-    pub(crate) fn acquire_from(&self, asked: &[&Acquisition], first: Fence) -> ScriptCall {
+    pub(crate) fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> ScriptCall {
         self.acquiring(&scripts::ACQUIRE, asked, Some(first))
     }
 
@@ -82,16 +82,16 @@ impl Encoder {
         self.acquiring(&scripts::ACQUIRE_ALL, asked, None)
     }
 
-    fn acquiring<A: Borrow<Acquisition>>(
+    fn acquiring(
         &self,
         script: &'static Script,
-        asked: &[A],
+        asked: &[Arc<Acquisition>],
         first: Option<Fence>,
     ) -> ScriptCall {
-        let mut call = self.granting(script, asked.iter().map(|asked| &asked.borrow().hold.resource));
+        let mut call = self.granting(script, asked.iter().map(|asked| &asked.hold.resource));
         let mut metadata = MetadataCache::default();
         for asked in asked {
-            self.acquisition(&mut call, asked.borrow(), &mut metadata);
+            self.acquisition(&mut call, asked, &mut metadata);
         }
         match first {
             Some(first) => {
@@ -102,7 +102,7 @@ impl Encoder {
         }
     }
 
-    pub(crate) fn renew(&self, renewals: &[&(&Hold, Duration)]) -> ScriptCall {
+    pub(crate) fn renew(&self, renewals: &[(&Hold, Duration)]) -> ScriptCall {
         let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
         let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), false);
         for (hold, ttl) in renewals {
@@ -111,7 +111,7 @@ impl Encoder {
         call
     }
 
-    pub(crate) fn release(&self, releases: &[&(&Hold, Duration)]) -> ScriptCall {
+    pub(crate) fn release(&self, releases: &[(&Hold, Duration)]) -> ScriptCall {
         let script = self.either(&scripts::RELEASE, &scripts::PLAIN_RELEASE);
         let mut call = self.granting(script, releases.iter().map(|(hold, _)| &hold.resource));
         for (hold, cooldown) in releases {
@@ -125,7 +125,7 @@ impl Encoder {
         self.granted(call)
     }
 
-    pub(crate) fn raise(&self, raises: &[&(&Hold, Fence)]) -> ScriptCall {
+    pub(crate) fn raise(&self, raises: &[(&Hold, Fence)]) -> ScriptCall {
         let mut call = self.granting(&scripts::RAISE, raises.iter().map(|(hold, _)| &hold.resource));
         for (hold, fence) in raises {
             call.token(hold.token, "").arg(fence.get());
@@ -202,12 +202,10 @@ impl Encoder {
         let whole = whole && !self.is_plain();
         let mut resources = resources.into_iter().peekable();
         let slot = resources.peek().and_then(|resource| self.slot(resource));
-        let requests = resources.len();
-        let mut call = ScriptCall::new(script, slot, requests);
-        call.arg(requests + usize::from(whole));
+        let mut call = ScriptCall::new(script, slot, resources.len() + usize::from(whole));
         for resource in resources {
             match self.layout {
-                Layout::Full => call.texted(|text| keys::push_main(text, &self.prefix, resource)),
+                Layout::Full => call.text(keys::main(&self.prefix, resource)),
                 Layout::Plain => call.arg(plain::key(&self.prefix, resource)),
             };
         }
@@ -239,22 +237,15 @@ impl Encoder {
             _ => "",
         };
         call.token(hold.token, mark).arg(positive_millis(ttl) + millis(lock_delay));
-        call.texted(|text| {
-            record::put_terms(text, asked);
-            text.push_str(metadata.text_of(&asked.metadata));
-        });
-        call.texted(|text| {
-            text.push_str(if reentrant { "1 " } else { "0 " });
-            if let Some(capacity) = record::capacity(mode) {
-                put(text, format_args!("{capacity}"));
-            }
-            if let &Some(QueueTicket { ref inbox, ttl, grant_window, max_waiters }) = ticket {
-                let (ticket_ttl, window) = (positive_millis(ttl), positive_millis(grant_window));
-                text.push(' ');
-                keys::push_channel(text, &self.prefix, inbox);
-                put(text, format_args!(" {window} {ticket_ttl} {max_waiters}"));
-            }
-        });
+        call.text(format_args!("{}{}", record::terms(asked), metadata.text_of(&asked.metadata)));
+        let (reentrant, capacity) = (u8::from(reentrant), record::capacity(mode));
+        let Some(QueueTicket { inbox, ttl, grant_window, max_waiters }) = ticket else {
+            call.text(format_args!("{reentrant} {capacity}"));
+            return;
+        };
+        let (window, ticket_ttl) = (positive_millis(*grant_window), positive_millis(*ttl));
+        let channel = keys::channel(&self.prefix, inbox);
+        call.text(format_args!("{reentrant} {capacity} {channel} {window} {ticket_ttl} {max_waiters}"));
     }
 }
 

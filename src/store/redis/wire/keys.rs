@@ -1,15 +1,15 @@
 //! The names of the keys in which a resource is kept, and of the channels of hand-over notifications.
 
+use std::fmt::{self, Display};
+
 use crate::{
     core::ResourceName,
     store::{Inbox, redis::net::cluster::slot},
 };
 
-/// Appends the main key of a resource to this text. The scripts make all other keys of the resource from it.
-pub(crate) fn push_main(text: &mut String, prefix: &str, resource: &ResourceName) {
-    for part in [prefix, ":{", &resource.encoded(), "}"] {
-        text.push_str(part);
-    }
+/// Returns the main key of a resource. The scripts make all other keys of the resource from it.
+pub(crate) fn main(prefix: &str, resource: &ResourceName) -> impl Display {
+    fmt::from_fn(move |f| write!(f, "{prefix}:{{{resource}}}"))
 }
 
 /// Returns the key of the last fencing number, without the word `fence` at its end: one counter for all resources of a
@@ -27,17 +27,8 @@ pub(crate) fn slot(resource: &ResourceName) -> u16 {
 }
 
 /// Returns the channel on which an inbox is notified of hand-overs.
-pub(crate) fn channel(prefix: &str, inbox: &Inbox) -> String {
-    let mut channel = String::new();
-    push_channel(&mut channel, prefix, inbox);
-    channel
-}
-
-/// Appends the channel of an inbox to this text.
-pub(crate) fn push_channel(text: &mut String, prefix: &str, inbox: &Inbox) {
-    for part in [prefix, ":inbox:", &inbox.0.to_hex()] {
-        text.push_str(part);
-    }
+pub(crate) fn channel(prefix: &str, inbox: &Inbox) -> impl Display {
+    fmt::from_fn(move |f| write!(f, "{prefix}:inbox:{}", inbox.0.hex()))
 }
 
 /// Returns the pattern that matches the main keys of all resources whose name starts like this, and no other key.
@@ -56,9 +47,7 @@ mod tests {
     use super::*;
 
     fn main(prefix: &str, name: &[u8]) -> String {
-        let mut key = String::new();
-        push_main(&mut key, prefix, &ResourceName::new(name).unwrap());
-        key
+        super::main(prefix, &ResourceName::new(name).unwrap()).to_string()
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! The record of a holder in the store, as a line of text.
 
 use std::{
-    fmt::{self, Write as _},
-    num::NonZeroU32,
+    fmt::{self, Display},
     sync::Arc,
     time::Duration,
 };
@@ -22,20 +21,12 @@ pub(crate) struct Record {
     pub(crate) metadata: Metadata,
 }
 
-/// Appends the record of what is asked to this text: all but the fence, which the server puts in front with a blank,
-/// and the metadata.
-pub(crate) fn put_terms(text: &mut String, asked: &Acquisition) {
+/// Returns the record of what is asked: all but the fence, which the server puts in front with a blank, and the metadata.
+pub(crate) fn terms(asked: &Acquisition) -> impl Display {
     let &Acquisition { ref hold, mode, lock_delay, .. } = asked;
-    put(text, format_args!("{} {} {} ", letter(mode), permits(mode), millis(lock_delay)));
-    if let Some(owner) = &hold.owner {
-        text.push_str(&owner.encoded());
-    }
-    text.push(' ');
-}
-
-/// Appends this to the text.
-pub(crate) fn put(text: &mut String, what: fmt::Arguments<'_>) {
-    text.write_fmt(what).expect("a text takes all that is written");
+    let (letter, permits, lock_delay) = (letter(mode), permits(mode), millis(lock_delay));
+    let owner = hold.owner.as_ref().map_or_else(String::new, Owner::encoded);
+    fmt::from_fn(move |f| write!(f, "{letter} {permits} {lock_delay} {owner} "))
 }
 
 /// Returns the metadata as it stands in a record.
@@ -92,11 +83,12 @@ fn permits(mode: Mode) -> u32 {
     }
 }
 
-pub(crate) fn capacity(mode: Mode) -> Option<NonZeroU32> {
-    match mode {
-        Mode::Exclusive | Mode::Shared => None,
-        Mode::Permits { of, .. } => Some(of),
-    }
+/// Returns the capacity of permits; an empty text for a mode without one.
+pub(crate) fn capacity(mode: Mode) -> impl Display {
+    fmt::from_fn(move |f| match mode {
+        Mode::Exclusive | Mode::Shared => Ok(()),
+        Mode::Permits { of, .. } => of.fmt(f),
+    })
 }
 
 /// Rounds a duration up to whole milliseconds: the store may keep something a little longer, but never shorter than
@@ -158,9 +150,8 @@ mod tests {
         for mode in [Mode::Exclusive, Mode::Shared, Mode::permits(2, 5).unwrap()] {
             for owner in [None, Some("worker 7 {ü}")] {
                 let wanted = acquisition(mode, owner);
-                let mut terms = String::new();
-                put_terms(&mut terms, &wanted);
-                let read = read(&format!("9 {terms}{}", metadata(&wanted.metadata)), "5").unwrap();
+                let written = format!("9 {}{}", terms(&wanted), metadata(&wanted.metadata));
+                let read = read(&written, "5").unwrap();
                 assert_eq!(
                     read,
                     Record {

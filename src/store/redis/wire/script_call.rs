@@ -1,9 +1,12 @@
 //! One call of a script, and the way it is sent.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    fmt::Display,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use redis::{
-    Cmd, ErrorKind, RedisError, RedisResult, Script, ServerErrorKind, ToRedisArgs, Value,
+    Arg, Cmd, ErrorKind, RedisError, RedisResult, RedisWrite, Script, ServerErrorKind, ToRedisArgs, Value,
     aio::MultiplexedConnection,
 };
 
@@ -16,20 +19,19 @@ use crate::{
 pub(crate) struct ScriptCall {
     script: &'static Script,
     command: Cmd,
-    echo: String,
+    /// The index of the echo among the arguments of the command.
+    echo: usize,
     /// The slot of all its keys, on a cluster.
     slot: Option<u16>,
-    /// A scratch buffer for building arguments.
-    text: String,
 }
 
 impl Request for ScriptCall {
     async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
-        let answer = self.command.query_async(connection).await;
+        let answer = self.send_command(connection).await;
         match answer {
             Err(error) => {
                 self.load_if_missing(error, connection).await?;
-                self.command.query_async(connection).await
+                self.send_command(connection).await
             }
             answer => answer,
         }
@@ -39,7 +41,10 @@ impl Request for ScriptCall {
         let Value::Array(values) = answer else {
             return false;
         };
-        matches!(values.first(), Some(Value::BulkString(echo)) if echo == self.echo.as_bytes())
+        let Some(Value::BulkString(echo)) = values.first() else {
+            return false;
+        };
+        self.command.args_iter().nth(self.echo) == Some(Arg::Simple(echo))
     }
 
     fn slot(&self) -> Option<u16> {
@@ -57,30 +62,29 @@ impl Request for ScriptCall {
 }
 
 impl ScriptCall {
-    /// Creates a call without keys and arguments, with room for this many requests. Their keys are in this slot of a
-    /// cluster.
-    pub(crate) fn new(script: &'static Script, slot: Option<u16>, requests: usize) -> Self {
-        // Unlike a token, this number is never used twice. So even the answer to an earlier verb of the same lease is
-        // told from the answer to this one.
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let mut call = Self {
-            script,
-            command: Cmd::with_capacity(6 + 5 * requests, 128 + 256 * requests),
-            echo: NEXT.fetch_add(1, Ordering::Relaxed).to_string(),
-            slot,
-            text: String::new(),
-        };
-        call.arg("EVALSHA").arg(script.get_hash());
-        call
+    /// Creates a call that is to get this many keys, which are in this slot of a cluster.
+    pub(crate) fn new(script: &'static Script, slot: Option<u16>, keys: usize) -> Self {
+        let mut command = Cmd::with_capacity(9 + 5 * keys, 96 + 192 * keys);
+        command.arg("EVALSHA").arg(script.get_hash()).arg(keys);
+        let echo = command.args_iter().len() + keys;
+        Self { script, command, echo, slot }
     }
 
     /// Ends the keys and begins the arguments with the echo, which the answer repeats.
     pub(crate) fn echo(&mut self) {
-        self.command.arg(&self.echo);
+        // Unlike a token, this number is never used twice. So even the answer to an earlier verb of the same lease is
+        // told from the answer to this one.
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        self.command.arg(NEXT.fetch_add(1, Ordering::Relaxed));
     }
 
     pub(crate) const fn command(&self) -> &Cmd {
         &self.command
+    }
+
+    /// Sends the command like `query_async`, but without a box for the future.
+    async fn send_command(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        connection.send_packed_command(&self.command).await?.extract_error()
     }
 
     /// Loads the script again if this error says that somebody emptied the server's cache: then nothing was executed,
@@ -102,25 +106,17 @@ impl ScriptCall {
         self
     }
 
-    pub(crate) fn texted(&mut self, put_together: impl FnOnce(&mut String)) -> &mut Self {
-        self.text.clear();
-        put_together(&mut self.text);
-        self.command.arg(&self.text);
+    pub(crate) fn text(&mut self, arg: impl Display) -> &mut Self {
+        self.command.write_arg_fmt(arg);
         self
     }
 
     pub(crate) fn token(&mut self, token: Token, behind: &str) -> &mut Self {
-        self.texted(|text| {
-            text.push_str(&token.to_hex());
-            text.push_str(behind);
-        })
+        self.text(format_args!("{}{behind}", token.hex()))
     }
 
     pub(crate) fn owner(&mut self, owner: Option<&Owner>) -> &mut Self {
-        match owner {
-            Some(owner) => self.arg(owner.encoded()),
-            None => self.arg(""),
-        }
+        self.arg(owner.map_or_else(String::new, Owner::encoded))
     }
 }
 
@@ -137,7 +133,7 @@ mod tests {
         },
     };
 
-    fn answer(first: &str) -> Value {
+    fn answer(first: &[u8]) -> Value {
         Value::Array(vec![Value::BulkString(first.into()), Value::BulkString("yes".into())])
     }
 
@@ -147,10 +143,15 @@ mod tests {
             Hold { resource: ResourceName::new("r").unwrap(), token: Token::from_bits(1), owner: None };
         let encoder = Encoder::new(Layout::Full, "p".to_owned(), Duration::from_secs(1));
         let (earlier, call) = (encoder.is_held(&hold), encoder.is_held(&hold));
-        assert!(call.is_answered_by(&answer(&call.echo)));
+        // Behind the command, the script, the number of keys, the resource and the counter.
+        let echo = |call: &ScriptCall| match call.command.args_iter().nth(5) {
+            Some(Arg::Simple(echo)) => answer(echo),
+            _ => panic!("no echo"),
+        };
+        assert!(call.is_answered_by(&echo(&call)));
         for wrong in [
-            answer(&earlier.echo),
-            answer(&hold.token.to_hex()),
+            echo(&earlier),
+            answer(hold.token.to_hex().as_bytes()),
             Value::Array(vec![]),
             Value::Nil,
             Value::Okay,
