@@ -334,6 +334,4 @@ impl Acquisition {
 }
 
 #[cfg(test)]
-mod histories;
-#[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ mod builder;
 mod dispatch;
 mod happening;
 mod monitor;
+mod outage;
 mod query;
 mod record;
 mod records;
@@ -27,8 +28,8 @@ use crate::{
     env::{Clock, Random},
     lease::{Lease, messages::ManagerLink},
     manager::{
-        dispatch::outage::Outage,
         happening::{Happening, Happenings, InHand},
+        outage::Outage,
         record::{Record, Role, Waiter},
         records::Records,
         sets::Sets,

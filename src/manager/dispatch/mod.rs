@@ -1,7 +1,6 @@
 //! The dispatch of operations to the store, in batches, and the return of the answers.
 
 pub(crate) mod ask;
-pub(crate) mod outage;
 
 use std::{
     collections::BTreeMap,
@@ -19,13 +18,13 @@ use futures_util::{
 };
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
-use self::{
-    ask::{ask, ask_each},
-    outage::Outage,
-};
+use self::ask::{ask, ask_each};
 use crate::{
     lease::RecordKey,
-    manager::happening::{Attempt, Happening, Happenings, Renewal},
+    manager::{
+        happening::{Attempt, Happening, Happenings, Renewal},
+        outage::Outage,
+    },
     runtime::batcher::{Batcher, Flight},
     store::{Hold, Store, StoreError},
 };

@@ -1,9 +1,6 @@
 //! Acquisitions in random histories of events.
 
-use super::{
-    tests::{TICKET_TTL, TTL, WAIT, answered, at, failed, refused, terms},
-    *,
-};
+use super::*;
 
 /// An acquisition in a history of random events, with what the store may hold for it.
 struct History {

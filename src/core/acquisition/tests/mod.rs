@@ -1,0 +1,211 @@
+//! Every transition of an acquisition. Here are those of a request that waits.
+
+mod histories;
+mod release;
+
+use super::*;
+use crate::core::Backoff;
+
+const ALONE: Situation = Situation { subscribed: true, relied_on: false, caller_gone: false };
+const LEADER: Situation = Situation { subscribed: true, relied_on: true, caller_gone: false };
+const DISCONNECTED: Situation = Situation { subscribed: false, relied_on: false, caller_gone: false };
+const WAIT: u64 = 10_000;
+const TTL: u64 = 30_000;
+const TICKET_TTL: u64 = 3_000;
+const GRANT_WINDOW: u64 = 1_000;
+
+const LEAD: (u64, Event) = (0, Event::Lead);
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn at(millis: u64) -> Moment {
+    Moment::since_origin(ms(millis))
+}
+
+fn terms() -> Terms {
+    Terms {
+        asked: at(0),
+        wait: ms(WAIT),
+        backoff: Backoff::DEFAULT,
+        ttl: ms(TTL),
+        ticket_ttl: ms(TICKET_TTL),
+        grant_window: ms(GRANT_WINDOW),
+    }
+}
+
+fn refused(remaining: u64, ahead: Option<u64>) -> Answer {
+    Answer::Refused { remaining: ms(remaining), ahead }
+}
+
+fn failed(unknown: bool, transient: bool) -> Answer {
+    Answer::Failed { unknown, transient }
+}
+
+/// The answer to an attempt that was sent at `sent`.
+fn answered(sent: u64, answer: Answer) -> Event {
+    Event::Answered { sent: at(sent), answer }
+}
+
+fn wake_after(millis: u64) -> Steps {
+    Steps::wake_after(ms(millis))
+}
+
+fn asks() -> Steps {
+    Steps { ask: true, ..Steps::default() }
+}
+
+fn ends(end: End) -> Steps {
+    Steps { end: Some(end), leave: true, remove: true, ..Steps::default() }
+}
+
+/// The steps of a request that leaves something behind in the store.
+fn releases(end: Option<End>, now: u64) -> Steps {
+    let release = Some(Release { opening: at(now), hand_off: false });
+    Steps { end, leave: true, release, ..Steps::default() }
+}
+
+/// Feeds an acquisition one more event.
+fn on(acquisition: &mut Acquisition, now: u64, event: Event) -> Steps {
+    acquisition.on(event, at(now), || 0.5, ALONE)
+}
+
+/// Returns the acquisition after these events, each at its time, and the steps of the last one.
+fn after(terms: Terms, events: &[(u64, Event)], situation: Situation) -> (Acquisition, Steps) {
+    let mut waiting = Acquisition::new(terms);
+    let steps = events.iter().map(|(now, event)| waiting.on(*event, at(*now), || 0.5, situation));
+    let steps = steps.last().expect("an event");
+    (waiting, steps)
+}
+
+#[track_caller]
+fn expect(terms: Terms, events: &[(u64, Event)], situation: Situation, steps: Steps) {
+    assert_eq!(after(terms, events, situation).1, steps, "after {events:?}");
+}
+
+/// Returns the events of an acquisition that has a queue ticket, and these.
+fn queued(more: &[(u64, Event)]) -> Vec<(u64, Event)> {
+    let queued = [LEAD, (10, answered(0, refused(500, Some(1))))];
+    queued.iter().chain(more).copied().collect()
+}
+
+#[test]
+fn a_leader_asks() {
+    expect(terms(), &[LEAD], ALONE, asks());
+    let (waiting, _) = after(terms(), &[LEAD], ALONE);
+    assert!(waiting.is_asking() && !waiting.is_following());
+    assert_eq!((waiting.attempts(), waiting.told()), (1, Told::Nothing));
+}
+
+#[test]
+fn a_follower_asks_only_with_the_release_that_hands_off_to_it() {
+    let behind = (0, Event::Follow(3));
+    let (waiting, steps) = after(terms(), &[behind], ALONE);
+    assert_eq!((steps, waiting.ahead()), (Steps::default(), Some(3)));
+    assert!(waiting.is_following() && !waiting.has_ticket());
+    expect(terms(), &[behind, (20, Event::Due)], ALONE, wake_after(WAIT - 20));
+    expect(terms(), &[behind, (30, Event::HandOff)], ALONE, Steps::default());
+    let (waiting, _) = after(terms(), &[behind, (30, Event::HandOff)], ALONE);
+    assert!(waiting.is_asking());
+    assert_eq!(waiting.attempts(), 1);
+}
+
+#[test]
+fn without_notifications_pauses_are_those_of_the_backoff_or_end_soon_after_the_holder() {
+    // Equal jitter and a draw of a half: three quarters of 100 ms.
+    expect(terms(), &[LEAD, (10, answered(0, refused(5_000, None)))], ALONE, wake_after(75));
+    expect(terms(), &[LEAD, (10, answered(0, refused(5_000, Some(1))))], DISCONNECTED, wake_after(75));
+    expect(terms(), &[LEAD, (10, answered(0, failed(false, true)))], ALONE, wake_after(75));
+    let soon = Steps::wake_after(ms(20) + ms(75).mul_f64(0.5 / 8.0));
+    expect(terms(), &[LEAD, (10, answered(0, refused(20, None)))], ALONE, soon);
+}
+
+#[test]
+fn with_a_queue_ticket_attempts_refresh_it_or_find_a_holder_that_died() {
+    // A third of the ticket's TTL at most.
+    let keeps = Steps::wake_after(jitter(ms(TICKET_TTL / 3), 0.5));
+    expect(terms(), &[LEAD, (10, answered(0, refused(60_000, Some(1))))], ALONE, keeps);
+    // Just after the end of the holder: one waiter and a half, 20 ms each.
+    expect(terms(), &queued(&[]), ALONE, wake_after(500 + 30));
+    // All who are ahead may be dead.
+    let many = Steps::wake_after(ms(500) + ms(GRANT_WINDOW).mul_f64(0.5 / 4.0));
+    expect(terms(), &[LEAD, (10, answered(0, refused(500, Some(1_000))))], ALONE, many);
+}
+
+#[test]
+fn no_pause_is_shorter_than_five_ms_or_outlasts_the_wait() {
+    let short = Terms { backoff: Backoff::new(ms(1), ms(1)).unwrap(), ..terms() };
+    expect(short, &[LEAD, (10, answered(0, refused(0, None)))], ALONE, wake_after(5));
+    expect(terms(), &[LEAD, (WAIT - 3, answered(0, refused(500, None)))], ALONE, wake_after(3));
+}
+
+#[test]
+fn a_try_and_the_last_of_counted_attempts_are_refused_at_once() {
+    let a_try = Terms { wait: Duration::ZERO, ..terms() };
+    expect(a_try, &[LEAD, (10, answered(0, refused(500, None)))], ALONE, ends(End::Refused));
+    let counted = Terms { backoff: Backoff::DEFAULT.attempts(1).unwrap(), ..terms() };
+    expect(counted, &[LEAD, (10, answered(0, refused(500, None)))], ALONE, ends(End::Refused));
+    let late = [LEAD, (WAIT, answered(0, refused(500, None)))];
+    expect(terms(), &late, ALONE, ends(End::TimedOut));
+}
+
+#[test]
+fn the_end_of_the_wait_counts_while_an_attempt_is_in_flight() {
+    expect(terms(), &[LEAD, (20, Event::Due)], ALONE, wake_after(WAIT - 20));
+    let ends = Steps { end: Some(End::TimedOut), leave: true, ..Steps::default() };
+    expect(terms(), &[LEAD, (WAIT, Event::Due)], ALONE, ends);
+}
+
+#[test]
+fn an_attempt_that_is_due_is_sent_and_the_next_timer_is_the_end_of_the_wait() {
+    let asks = Steps { wake_after: Some(ms(WAIT - 540)), ..asks() };
+    expect(terms(), &queued(&[(540, Event::Due)]), ALONE, asks);
+}
+
+#[test]
+fn news_while_an_attempt_is_in_flight_is_followed_by_another_attempt() {
+    for news in [Event::HandedOver, Event::GoOn, Event::Next] {
+        let (waiting, _) = after(terms(), &[LEAD, (5, news)], ALONE);
+        assert_eq!(waiting.attempts(), 1, "{news:?}");
+        let answer = answered(0, refused(500, Some(1)));
+        expect(terms(), &[LEAD, (5, news), (10, answer)], ALONE, asks());
+    }
+}
+
+#[test]
+fn news_during_a_pause_is_acted_on_at_once() {
+    for news in [Event::HandedOver, Event::GoOn] {
+        let asks = Steps { wake_after: Some(ms(WAIT - 20)), ..asks() };
+        expect(terms(), &queued(&[(20, news)]), ALONE, asks);
+    }
+    expect(terms(), &queued(&[(20, Event::Next)]), ALONE, wake_after(GRANT_WINDOW));
+}
+
+#[test]
+fn a_waiter_that_is_told_to_go_on_attempts_again_after_a_grant_window() {
+    let mut events = queued(&[(20, Event::GoOn), (30, answered(20, refused(60_000, Some(1))))]);
+    expect(terms(), &events, ALONE, wake_after(GRANT_WINDOW));
+    // Once: after the next answer it pauses as usual.
+    events.extend([(1_030, Event::Due), (1_040, answered(1_030, refused(500, Some(1))))]);
+    expect(terms(), &events, ALONE, wake_after(500 + 30));
+}
+
+#[test]
+fn a_pause_that_counted_on_notifications_is_counted_anew_when_there_are_none() {
+    expect(terms(), &queued(&[(20, Event::Disconnected)]), DISCONNECTED, wake_after(75));
+    expect(terms(), &[LEAD, (5, Event::Disconnected)], DISCONNECTED, Steps::default());
+}
+
+#[test]
+fn a_full_queue_and_errors_that_time_does_not_cure_end_the_request() {
+    for answer in [Answer::QueueFull, failed(false, false)] {
+        expect(terms(), &[LEAD, (10, answered(0, answer))], ALONE, ends(End::Failed));
+    }
+}
+
+#[test]
+fn an_answer_to_nothing_that_was_asked_changes_nothing() {
+    let events = queued(&[(20, answered(15, failed(true, false)))]);
+    expect(terms(), &events, ALONE, Steps::default());
+}
