@@ -1,10 +1,10 @@
-//! Every transition of an acquisition. Here are those of a request that waits.
+//! The transitions of an acquisition that waits.
 
 mod histories;
 mod release;
 
 use super::*;
-use crate::core::Backoff;
+use crate::core::{Backoff, jitter};
 
 const ALONE: Situation = Situation { subscribed: true, relied_on: false, caller_gone: false };
 const LEADER: Situation = Situation { subscribed: true, relied_on: true, caller_gone: false };

@@ -1,0 +1,193 @@
+//! The waiting of an acquisition: attempts, the pauses between them, and the end of the wait.
+
+use std::time::Duration;
+
+use super::{Acquisition, Answer, Caller, End, Event, Situation, Stage, Steps, Terms, Told};
+use crate::core::{Moment, Validity, jitter};
+
+/// The distance in time at which waiters check, one after the other, whether a holder died.
+const BETWEEN_WAITERS: Duration = Duration::from_millis(20);
+
+/// The shortest pause between two attempts, however soon a holder ends.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+
+impl Acquisition {
+    pub(super) fn on_wait(
+        &mut self,
+        event: Event,
+        now: Moment,
+        draw: impl FnOnce() -> f64,
+        situation: Situation,
+    ) -> Steps {
+        match (event, self.stage) {
+            (Event::Answered { sent, answer }, Stage::Asking { again }) => {
+                self.stage = Stage::Pausing;
+                self.answered(sent, answer, again, now, draw, situation)
+            }
+            // All that is left to do waits for the answer to the attempt in flight.
+            _ if self.caller == Caller::Gone => Steps::default(),
+            (Event::Lead, _) => self.ask(),
+            (Event::HandOff, _) => {
+                // It travels with the release.
+                Steps { ask: false, ..self.ask() }
+            }
+            (Event::Follow(ahead), _) => {
+                self.told = Told::Behind(ahead);
+                Steps::default()
+            }
+            (Event::Due, _) => self.due(now, situation),
+            (Event::Next, Stage::Asking { .. }) => self.ask_again(),
+            (Event::Next, _) => Steps::wake_after(self.terms.grant_window.min(self.left(now))),
+            (Event::HandedOver, _) => self.news(now, situation),
+            (Event::GoOn, _) => {
+                self.check_again = true;
+                self.news(now, situation)
+            }
+            (Event::Disconnected, Stage::Following | Stage::Pausing) if self.ticket => {
+                self.pause(now, draw, situation)
+            }
+            (Event::CallerGone, _) if self.caller == Caller::Present => {
+                self.end(End::Cancelled, now, situation)
+            }
+            (Event::Dismissed, _) => self.end(End::Dismissed, now, situation),
+            (Event::LeftAlone, _) => self.leave(None, now),
+            _ => Steps::default(),
+        }
+    }
+
+    fn ask(&mut self) -> Steps {
+        self.attempts += 1;
+        self.stage = Stage::Asking { again: false };
+        Steps { ask: true, ..Steps::default() }
+    }
+
+    fn ask_again(&mut self) -> Steps {
+        self.stage = Stage::Asking { again: true };
+        Steps::default()
+    }
+
+    /// Handles the end of a pause: the next attempt is due, or the wait is over.
+    fn due(&mut self, now: Moment, situation: Situation) -> Steps {
+        let left = self.left(now);
+        if left.is_zero() {
+            return self.end(End::TimedOut, now, situation);
+        }
+        let steps = if self.stage == Stage::Pausing { self.ask() } else { Steps::default() };
+        // The end of the wait also counts while an attempt is in flight.
+        Steps { wake_after: Some(left), ..steps }
+    }
+
+    /// Handles news: it asks now, or as soon as the attempt in flight has its answer.
+    fn news(&mut self, now: Moment, situation: Situation) -> Steps {
+        if self.is_asking() {
+            self.ask_again();
+        }
+        self.due(now, situation)
+    }
+
+    fn answered(
+        &mut self,
+        sent: Moment,
+        answer: Answer,
+        again: bool,
+        now: Moment,
+        draw: impl FnOnce() -> f64,
+        situation: Situation,
+    ) -> Steps {
+        match answer {
+            Answer::Granted => return self.granted(sent, now, situation),
+            Answer::Refused { remaining, ahead } => {
+                self.ticket |= ahead.is_some();
+                self.told = Told::Refused { remaining, ahead };
+            }
+            Answer::QueueFull => return self.end(End::Failed, now, situation),
+            Answer::Failed { unknown, transient } => {
+                if unknown {
+                    self.note_unknown(sent);
+                }
+                if !transient {
+                    return self.end(End::Failed, now, situation);
+                }
+                self.told = Told::Failed;
+            }
+        }
+        match (self.caller, again) {
+            (Caller::Gone, _) => self.leave(None, now),
+            (_, true) => self.ask(),
+            (_, false) => self.pause(now, draw, situation),
+        }
+    }
+
+    /// Makes a lease of a grant. If nobody receives it, or its time has run out already, it is handed off or released.
+    fn granted(&mut self, sent: Moment, now: Moment, situation: Situation) -> Steps {
+        self.ticket = false;
+        let end = match self.caller {
+            Caller::Present if situation.caller_gone => Some(End::Cancelled),
+            Caller::Present if !Validity::granted(sent, self.terms.ttl).is_valid(now) => Some(End::TooLate),
+            Caller::Present => {
+                self.stage = Stage::Held;
+                return Steps { hold: true, leave: true, ..Steps::default() };
+            }
+            Caller::Abandoned | Caller::Gone => None,
+        };
+        self.caller = Caller::Gone;
+        let steps = self.release(now, sent + self.terms.ttl, true, now);
+        Steps { end, leave: true, ..steps }
+    }
+
+    /// Pauses after an attempt without a grant, or ends the request.
+    fn pause(&mut self, now: Moment, draw: impl FnOnce() -> f64, situation: Situation) -> Steps {
+        let Terms { backoff, grant_window, ticket_ttl, wait, .. } = self.terms;
+        let (left, draw) = (self.left(now), draw());
+        let Some(pause) = backoff.pause(self.attempts, draw).filter(|_| !left.is_zero()) else {
+            let timed_out = left.is_zero() && !wait.is_zero();
+            return self.end(if timed_out { End::TimedOut } else { End::Refused }, now, situation);
+        };
+        let check_again = std::mem::take(&mut self.check_again);
+        let pause = match self.told {
+            Told::Refused { ahead: Some(_), .. } if check_again => grant_window,
+            // It will be notified of its turn. Attempts only refresh its ticket, and find a holder or a head of the
+            // queue that died: just after the end, one after the other.
+            Told::Refused { remaining, ahead: Some(ahead) }
+                if situation.subscribed && backoff.max_attempts().is_none() =>
+            {
+                let in_turn = BETWEEN_WAITERS.mul_f64(ahead as f64 + draw);
+                // All who are ahead may be dead.
+                let at_most = grant_window.mul_f64(draw / 4.0);
+                (remaining + in_turn.min(at_most)).min(jitter(ticket_ttl / 3, draw))
+            }
+            // A holder that ends on its own before the pause is over is worth an attempt just after its end.
+            Told::Refused { remaining, .. } => pause.min(remaining + pause.mul_f64(draw / 8.0)),
+            Told::Failed | Told::Behind(_) | Told::Nothing => pause,
+        };
+        self.stage = Stage::Pausing;
+        Steps::wake_after(pause.max(SHORTEST_PAUSE).min(left))
+    }
+
+    /// Ends the request. The ticket stays if others of its cohort rely on it.
+    fn end(&mut self, end: End, now: Moment, situation: Situation) -> Steps {
+        match self.caller {
+            Caller::Present if situation.relied_on && (self.ticket || self.is_asking()) => {
+                self.caller = Caller::Abandoned;
+                // The timer may have been set for the end of the wait. From now on it serves the ticket alone.
+                let wake_after = Some(Duration::ZERO);
+                Steps { end: Some(end), abandon: true, wake_after, ..Steps::default() }
+            }
+            Caller::Present => self.leave(Some(end), now),
+            Caller::Abandoned | Caller::Gone => self.leave(None, now),
+        }
+    }
+
+    /// Leaves the cohort, and releases what the store may hold. An attempt in flight has to be answered before.
+    fn leave(&mut self, end: Option<End>, now: Moment) -> Steps {
+        self.caller = Caller::Gone;
+        let steps = if self.is_asking() {
+            Steps::default()
+        } else if self.ticket || self.has_unknown() {
+            self.release(now, now + self.terms.ticket_ttl, false, now)
+        } else {
+            Steps { remove: true, ..Steps::default() }
+        };
+        Steps { end, leave: true, ..steps }
+    }
+}
