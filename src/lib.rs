@@ -23,10 +23,7 @@ mod statistics;
 pub mod store;
 
 pub use self::{
-    config::{
-        BackoffConfig, Config, ConfigError, LeaseConfig, LimitsConfig, Preset, StoreConfig, StoreUrl,
-        SupervisionConfig, WaitConfig,
-    },
+    config::{Config, ConfigError, StoreConfig, StoreUrl},
     core::{
         Backoff, Fence, InvalidValue, Jitter, LeaseStatus, LossReason, Mode, Moment, Owner, ResourceName,
         Token, TokenPrefix,
@@ -39,8 +36,8 @@ pub use self::{
     manager::{LockManager, LockManagerBuilder},
     request::{
         Acquire, AcquireAll, AcquireError, Drained, ForceRelease, ForceReleaseError, Inspect, InspectError,
-        IsHeld, List, ReadLock, Request, SHORTEST_TTL, SetBackoff, Settings, Shutdown, StartError, Stats,
-        WriteLock, kind,
+        IsHeld, LeaseSettings, LimitSettings, List, ReadLock, Request, SHORTEST_TTL, SetBackoff, Settings,
+        Shutdown, StartError, Stats, SupervisionSettings, WaitSettings, WriteLock, kind,
     },
     runtime::responder::DeferredReply,
     statistics::{Distribution, Statistics},

@@ -83,7 +83,8 @@ impl Config {
 
     /// Checks that a renewal that is not answered leaves time for a repetition. Otherwise one lost answer costs the lease.
     fn check_response_timeout(&self) -> Result<(), InvalidValue> {
-        let (timeout, interval, ttl) = (self.response_timeout(), self.renewal_interval(), self.lease.ttl);
+        let (timeout, interval, ttl) =
+            (self.response_timeout(), self.lease.renewal_interval(), self.lease.ttl);
         if timeout <= self.time_to_repeat() {
             return Ok(());
         }

@@ -115,7 +115,8 @@ impl LockManagerBuilder {
     fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
         let Self { store, settings, clock, random } = self;
         let stats = Arc::new(Recorder::new());
-        let mut pauses = Doubling::new(settings.restart_pause, settings.max_restart_pause);
+        let mut pauses =
+            Doubling::new(settings.supervision.restart_pause, settings.supervision.max_restart_pause);
         let done = Rc::new(Cell::new(false));
         let (counted, random_of_restarts, clock_of_deaths) =
             (Arc::clone(&stats), Arc::clone(&random), Arc::clone(&clock));

@@ -127,7 +127,7 @@ impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
         match self.admit(request, token) {
             Ok(request) => {
                 let (wait, joins_cohort) = (request.wait, self.joins_cohort(&request));
-                let waiter = Waiter::new(request, reply, self.clock.now(), self.settings.grant_window);
+                let waiter = Waiter::new(request, reply, self.clock.now(), self.settings.wait.grant_window);
                 self.waiters.insert(token, waiter);
                 if joins_cohort {
                     self.join_cohort(token);
@@ -156,7 +156,7 @@ impl LockManager {
         }
         let request = ValidRequest::check(request, token, &self.settings, (&self.about, self.inbox))?;
         match self.waiters.len() {
-            pending if pending >= self.settings.max_pending => Err(AcquireError::Busy { pending }),
+            pending if pending >= self.settings.limits.max_pending => Err(AcquireError::Busy { pending }),
             _ => Ok(request),
         }
     }

@@ -98,7 +98,7 @@ impl LockManager {
 
     fn release_unknown(&self, hold: Hold, reply: Responder<Result<Released, ReleaseError>>, again: Resend) {
         let (reclaimer, now, reclaimed) = (self.reclaimer(), self.clock.now(), hold.clone());
-        let end_at_the_latest = now + self.settings.max_ttl;
+        let end_at_the_latest = now + self.settings.limits.max_ttl;
         let then = move |answer: Result<store::Released, StoreError>| {
             if answer.is_err() {
                 actix_rt::spawn(reclaimer.reclaim(reclaimed, now, Executed::Certainly, end_at_the_latest));

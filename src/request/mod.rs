@@ -2,6 +2,7 @@
 
 pub(crate) mod acquire;
 mod errors;
+pub(crate) mod keys;
 pub(crate) mod queries;
 pub(crate) mod settings;
 pub(crate) mod validated;
@@ -10,5 +11,5 @@ pub use self::{
     acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock, kind},
     errors::{AcquireError, ForceReleaseError, InspectError, StartError},
     queries::{Drained, ForceRelease, Inspect, IsHeld, List, SetBackoff, Shutdown, Stats},
-    settings::{SHORTEST_TTL, Settings},
+    settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},
 };

@@ -61,7 +61,7 @@ fn a_lease_outlives_the_loss_of_one_node_and_then_of_another() {
         let lease = fleet.managers[0].send(Acquire::new("r")).await.unwrap().unwrap();
         for node in &fleet.nodes {
             node.restart();
-            sleep(Settings::default().ttl).await;
+            sleep(Settings::default().lease.ttl).await;
             assert!(lease.is_valid());
         }
         let kept_out = fleet.managers[1].send(Acquire::new("r")).await.unwrap();

@@ -84,13 +84,11 @@ async fn run(kind: Kind, seed: u64) -> Vec<Event> {
         .map(|_| {
             let store = stores.of_a_manager();
             let random = Arc::new(SeededRandom::new(rng.random(), Arc::clone(&calm)));
-            let settings = Settings {
-                max_restart_pause: Duration::from_millis(100),
-                ticket_ttl: PATIENCE_IN_QUEUE,
-                grant_window: GRANT_WINDOW,
-                local_handover_limit: limit,
-                ..Settings::default()
-            };
+            let mut settings = Settings::default();
+            settings.supervision.max_restart_pause = Duration::from_millis(100);
+            settings.wait.ticket_ttl = PATIENCE_IN_QUEUE;
+            settings.wait.grant_window = GRANT_WINDOW;
+            settings.wait.local_handover_limit = limit;
             let builder = LockManager::builder(store).settings(settings);
             builder.clock(Arc::clone(&clock)).random(random).start_here().expect("settings")
         })

@@ -55,7 +55,8 @@ impl World {
 
     /// A manager with this `local_handover_limit`.
     pub(crate) fn passing_manager(&self, local_handover_limit: u32) -> Addr<LockManager> {
-        let settings = Settings { local_handover_limit, ..Settings::default() };
+        let mut settings = Settings::default();
+        settings.wait.local_handover_limit = local_handover_limit;
         self.builder().settings(settings).random(Arc::new(Loaded::new(|_| false))).start_here().unwrap()
     }
 
