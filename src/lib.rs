@@ -9,6 +9,8 @@
 //! `doctor` checks the deployment that a configuration leads to. `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
+// What is public in `testing` alone is public nowhere without it.
+#![cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
 
 mod config;
 mod core;
@@ -25,10 +27,9 @@ pub mod store;
 pub use self::{
     config::{Config, ConfigError, StoreConfig, StoreUrl},
     core::{
-        Backoff, Fence, InvalidValue, Jitter, LeaseStatus, LossReason, Mode, Moment, Owner, ResourceName,
-        Token, TokenPrefix,
+        Backoff, Fence, InvalidValue, Jitter, LeaseStatus, LossReason, Mode, Owner, ResourceName, Token,
+        TokenPrefix,
     },
-    env::{Clock, Draw, Random, RuntimeClock, SystemClock, SystemRandom},
     lease::{
         Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, LeaseSetLostError, Release, ReleaseError,
         ReleaseSetError, Released, Renew, RenewError,
@@ -37,9 +38,8 @@ pub use self::{
     request::{
         Acquire, AcquireAll, AcquireError, Drained, ForceRelease, ForceReleaseError, Inspect, InspectError,
         IsHeld, LeaseSettings, LimitSettings, List, ReadLock, Request, SHORTEST_TTL, SetBackoff, Settings,
-        Shutdown, StartError, Stats, SupervisionSettings, WaitSettings, WriteLock, kind,
+        Shutdown, StartError, Stats, SupervisionSettings, WaitSettings, WriteLock,
     },
-    runtime::responder::DeferredReply,
     statistics::{Distribution, Statistics},
     store::{
         durability::Durability,
@@ -48,16 +48,44 @@ pub use self::{
         memory::MemoryStore,
         quorum::{NodeFailure, QuorumOptions, QuorumStore},
         redis::{Layout, RedisOptions, RedisStore, TlsFiles},
-        types::Metadata,
     },
 };
 
-/// The rules of a quorum, for the exhaustive check in `tests`. They may change without notice.
+/// Virtual time and chosen random numbers, for tests of what uses locks. Hours pass in milliseconds.
+///
+/// ```
+/// # use std::{sync::Arc, time::Duration};
+/// use leasehold::{Acquire, LockManager, MemoryStore, testing::RuntimeClock};
+///
+/// # fn main() {
+/// let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+/// actix::System::with_tokio_rt(runtime).block_on(async {
+///     let clock = Arc::new(RuntimeClock::start());
+///     let store = Arc::new(MemoryStore::new(clock.clone()));
+///     let locks = LockManager::builder(store).clock(clock).start_here().unwrap();
+///     let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+///     tokio::time::sleep(Duration::from_secs(3600)).await;
+///     assert!(lease.is_valid(), "renewed for an hour");
+/// });
+/// # }
+/// ```
+#[cfg(feature = "testing")]
+pub mod testing {
+    pub use crate::{
+        core::Moment,
+        env::{Clock, Draw, Random, SystemClock, SystemRandom, runtime_clock::RuntimeClock},
+    };
+}
+
+/// The rules of a quorum, and what its nodes tell, for tests of both. They may change without notice.
 #[doc(hidden)]
 pub mod rules {
-    pub use crate::core::{
-        NotYet, Tally, Verdict, abstains_for, drift_allowance, granted_fence, guard_band, is_known, lessons,
-        majority, validity_left,
+    pub use crate::{
+        core::{
+            AHEAD_AT_MOST, Incarnation, NotYet, Recovered, Report, Tally, Verdict, abstains_for,
+            drift_allowance, granted_fence, guard_band, is_known, lessons, majority, validity_left,
+        },
+        store::node::AcquiredFrom,
     };
 }
 

@@ -60,14 +60,16 @@ impl LockManagerBuilder {
         self
     }
 
-    /// Sets the clock that measures validity. Default: [`SystemClock`]. Tests in virtual time use
-    /// [`RuntimeClock`](crate::RuntimeClock) and [`start_here`](Self::start_here).
+    /// Sets the clock that measures validity. Default: the system's. Tests in virtual time use
+    /// [`RuntimeClock`](crate::testing::RuntimeClock) and [`start_here`](Self::start_here).
+    #[cfg(feature = "testing")]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets the source of tokens and jitter. Default: [`SystemRandom`].
+    /// Sets the source of tokens and jitter. Default: the system's.
+    #[cfg(feature = "testing")]
     pub fn random(mut self, random: Arc<dyn Random>) -> Self {
         self.random = random;
         self

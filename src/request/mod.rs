@@ -8,7 +8,7 @@ pub(crate) mod settings;
 pub(crate) mod validated;
 
 pub use self::{
-    acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock, kind},
+    acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock},
     errors::{AcquireError, ForceReleaseError, InspectError, StartError},
     queries::{Drained, ForceRelease, Inspect, IsHeld, List, SetBackoff, Shutdown, Stats},
     settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},

@@ -9,7 +9,7 @@ pub(crate) mod error;
 mod ext;
 pub(crate) mod inspection;
 pub(crate) mod memory;
-mod node;
+pub(crate) mod node;
 pub(crate) mod quorum;
 pub(crate) mod redis;
 pub(crate) mod types;
@@ -20,9 +20,8 @@ use futures_util::{FutureExt, future::BoxFuture, stream::BoxStream};
 
 pub use self::{
     all::{ALL_AT_MOST, AcquiredAll},
-    error::Source,
     ext::{StoreExt, join_replies},
-    node::{AcquiredFrom, QuorumNode},
+    node::QuorumNode,
     types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
 };
 pub(crate) use self::{
@@ -30,13 +29,14 @@ pub(crate) use self::{
     error::{Certainty, StoreError},
     inspection::{Holder, HolderState, Inspection, Listing},
     memory::MemoryStore,
+    node::AcquiredFrom,
     quorum::{NodeFailure, QuorumOptions, QuorumStore},
     redis::RedisStore,
     types::Metadata,
 };
 #[cfg(doc)]
 use crate::core::Mode;
-pub use crate::core::{AHEAD_AT_MOST, Incarnation, Recovered, Report};
+pub(crate) use crate::core::{Incarnation, Recovered, Report};
 use crate::core::{ResourceName, Token};
 
 /// The pending answer of a store.

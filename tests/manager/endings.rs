@@ -14,8 +14,9 @@ use crate::support::{
 };
 use actix::{Actor, Addr};
 use leasehold::{
-    Acquire, AcquireError, Backoff, Clock, Draw, Inspect, Lease, LeaseChange, LockManager, LossReason,
-    Moment, Random, Release, Released, RenewError, RuntimeClock, Settings, Shutdown, Stats, Token,
+    Acquire, AcquireError, Backoff, Inspect, Lease, LeaseChange, LockManager, LossReason, Release, Released,
+    RenewError, Settings, Shutdown, Stats, Token,
+    testing::{Clock, Draw, Moment, Random, RuntimeClock},
 };
 use tokio::time::{Instant, sleep, timeout};
 

@@ -11,8 +11,10 @@ use std::{
 use crate::support::virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs};
 use actix::{Actor, Context};
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, Clock, Drained, Draw, IsHeld, LeaseChange, LeaseStatus, List,
-    LossReason, Moment, RenewError, ResourceName, RuntimeClock, Settings, Shutdown, Stats, store::Store,
+    Acquire, AcquireAll, AcquireError, Drained, IsHeld, LeaseChange, LeaseStatus, List, LossReason,
+    RenewError, ResourceName, Settings, Shutdown, Stats,
+    store::Store,
+    testing::{Clock, Draw, Moment, RuntimeClock},
 };
 use tokio::time::{Instant, sleep};
 

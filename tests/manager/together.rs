@@ -14,8 +14,9 @@ use crate::support::{
 };
 use actix::{Actor, Addr};
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, Clock, Draw, ForceRelease, Inspect, LeaseChange, LeaseSet,
-    LeaseSetLostError, LockManager, LossReason, Moment, ReadLock, RuntimeClock, Settings, Shutdown, Stats,
+    Acquire, AcquireAll, AcquireError, ForceRelease, Inspect, LeaseChange, LeaseSet, LeaseSetLostError,
+    LockManager, LossReason, ReadLock, Settings, Shutdown, Stats,
+    testing::{Clock, Draw, Moment, RuntimeClock},
 };
 use tokio::time::{Instant, sleep, timeout};
 

@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    Fence, MemoryStore, Owner, QuorumOptions, QuorumStore, RedisStore, RuntimeClock,
+    Fence, MemoryStore, Owner, QuorumOptions, QuorumStore, RedisStore,
     store::{Acquired, Acquisition, QuorumNode, Store, StoreExt},
+    testing::RuntimeClock,
 };
 use tokio::time::sleep;
 

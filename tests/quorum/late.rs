@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    MemoryStore, QuorumOptions, QuorumStore, RuntimeClock, StoreError,
+    MemoryStore, QuorumOptions, QuorumStore, StoreError,
     store::{QuorumNode, Store, StoreExt},
+    testing::RuntimeClock,
 };
 
 use crate::{nodes::exclusive, support::odd_store::OddStore};

@@ -4,9 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use actix::Addr;
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, LockManager, MemoryStore, QuorumOptions, QuorumStore, RuntimeClock,
-    Settings, StoreError,
+    Acquire, AcquireAll, AcquireError, LockManager, MemoryStore, QuorumOptions, QuorumStore, Settings,
+    StoreError,
     store::{QuorumNode, Store},
+    testing::RuntimeClock,
 };
 use tokio::time::sleep;
 

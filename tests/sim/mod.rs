@@ -27,7 +27,10 @@ use std::{
 
 use actix::Addr;
 use futures_util::future::join_all;
-use leasehold::{Clock, LockManager, ResourceName, RuntimeClock, Settings, Shutdown, Statistics, Stats};
+use leasehold::{
+    LockManager, ResourceName, Settings, Shutdown, Statistics, Stats,
+    testing::{Clock, RuntimeClock},
+};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 

@@ -13,8 +13,9 @@ use std::{
 
 use actix::{Actor, Addr, Context, Handler};
 use leasehold::{
-    Draw, LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, Random, ResourceName,
-    RuntimeClock, Settings, Token, store::Store,
+    LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, ResourceName, Settings, Token,
+    store::Store,
+    testing::{Draw, Random, RuntimeClock},
 };
 
 /// Runs a test in an actix system whose time is paused.
