@@ -6,7 +6,8 @@
 //! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
 //! defines where locks live and what every store guarantees. `lease` is what a caller holds, `request` what a caller asks,
 //! and `manager` the actor between them and the store, with the tools in `runtime`. `config` is `config.toml` as a value.
-//! `doctor` checks the deployment that a configuration leads to. `docs/architecture.md` has the whole picture.
+//! `doctor` checks the deployment that a configuration leads to. `testing` is for tests in virtual time.
+//! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
 // What is public in `testing` alone is public nowhere without it.
@@ -47,7 +48,7 @@ pub use self::{
         inspection::{Holder, HolderState, Inspection, Listing},
         memory::MemoryStore,
         quorum::{NodeFailure, QuorumOptions, QuorumStore},
-        redis::{Layout, RedisOptions, RedisStore, TlsFiles},
+        redis::{Layout, RedisOptions, RedisStore},
     },
 };
 
@@ -57,9 +58,8 @@ pub use self::{
 /// # use std::{sync::Arc, time::Duration};
 /// use leasehold::{Acquire, LockManager, MemoryStore, testing::RuntimeClock};
 ///
-/// # fn main() {
-/// let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-/// actix::System::with_tokio_rt(runtime).block_on(async {
+/// let paused = || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+/// actix::System::with_tokio_rt(paused).block_on(async {
 ///     let clock = Arc::new(RuntimeClock::start());
 ///     let store = Arc::new(MemoryStore::new(clock.clone()));
 ///     let locks = LockManager::builder(store).clock(clock).start_here().unwrap();
@@ -67,13 +67,14 @@ pub use self::{
 ///     tokio::time::sleep(Duration::from_secs(3600)).await;
 ///     assert!(lease.is_valid(), "renewed for an hour");
 /// });
-/// # }
 /// ```
 #[cfg(feature = "testing")]
 pub mod testing {
+    #[doc(hidden)]
+    pub use crate::env::{SystemClock, SystemRandom};
     pub use crate::{
         core::Moment,
-        env::{Clock, Draw, Random, SystemClock, SystemRandom, runtime_clock::RuntimeClock},
+        env::{Clock, Draw, Random, runtime_clock::RuntimeClock},
     };
 }
 

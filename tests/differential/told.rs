@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leasehold::{
     MemoryStore, Mode, RedisStore, ResourceName, Token, TokenPrefix,
-    store::{Acquisition, Hold, Notification, Notifications, QueueTicket, Released, Store, StoreExt},
+    store::{Acquisition, Hold, Notification, Notifications, QueueTicket, Released, Store},
 };
 
 use super::{

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
 use leasehold::{
     Acquire, Mode, ResourceName, StoreError, Token,
-    store::{Acquired, Acquisition, Hold, Inbox, Notifications, QueueTicket, Store, StoreExt},
+    store::{Acquired, Acquisition, Hold, Inbox, Notifications, QueueTicket, Store},
 };
 use tokio::time::{Instant, sleep};
 

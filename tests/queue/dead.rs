@@ -4,7 +4,7 @@ use std::{thread, time::Duration};
 
 use leasehold::{
     Mode, RedisStore, ResourceName, Token,
-    store::{Acquired, Acquisition, Hold, StoreExt},
+    store::{Acquired, Acquisition, Hold, Store},
 };
 
 use crate::{

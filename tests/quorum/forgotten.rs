@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Fence, MemoryStore, Owner, QuorumOptions, QuorumStore, RedisStore,
-    store::{Acquired, Acquisition, QuorumNode, Store, StoreExt},
+    store::{Acquired, Acquisition, QuorumNode, Store},
     testing::RuntimeClock,
 };
 use tokio::time::sleep;

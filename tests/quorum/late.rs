@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     MemoryStore, QuorumOptions, QuorumStore, StoreError,
-    store::{QuorumNode, Store, StoreExt},
+    store::{QuorumNode, Store},
     testing::RuntimeClock,
 };
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use leasehold::{
     Fence, MemoryStore, Mode, QuorumOptions, QuorumStore, ResourceName, StoreError,
     rules::AHEAD_AT_MOST,
-    store::{Acquired, Acquisition, Hold, QuorumNode, Store, StoreExt},
+    store::{Acquired, Acquisition, Hold, QuorumNode, Store},
     testing::{Random, RuntimeClock, SystemRandom},
 };
 

@@ -14,7 +14,7 @@ use leasehold::{
     rules::{AHEAD_AT_MOST, AcquiredFrom, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
-        Store, StoreExt,
+        Store,
     },
     testing::{Clock, Moment, RuntimeClock},
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Certainty, MemoryStore, Mode, StoreError,
-    store::{Acquired, Inbox, Notification, Released, Store, StoreExt},
+    store::{Acquired, Inbox, Notification, Released, Store},
     testing::{Random, SystemRandom},
 };
 use tokio::time::Instant;

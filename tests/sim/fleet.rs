@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Acquire, Lease, LockManager, Mode, Token,
-    store::{Acquisition, Hold, Inbox, Notifications, QueueTicket, Store, StoreExt},
+    store::{Acquisition, Hold, Inbox, Notifications, QueueTicket, Store},
 };
 
 use super::{

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Mode, RedisOptions, RedisStore, ResourceName, StoreError,
-    store::{Acquired, Acquisition, Hold, Store, StoreExt},
+    store::{Acquired, Acquisition, Hold, Store},
     testing::{Random, SystemRandom},
 };
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leasehold::{
     rules::AcquiredFrom,
-    store::{QueueTicket, QuorumNode, StoreExt},
+    store::{QueueTicket, QuorumNode, Store},
 };
 
 use crate::store::*;

@@ -23,7 +23,7 @@ use crate::support::redis_server;
 use crate::support::replicas;
 use leasehold::{
     Certainty, Fence, Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
-    store::{Acquired, Acquisition, Hold, Inbox, Released, Renewed, Store, StoreExt},
+    store::{Acquired, Acquisition, Hold, Inbox, Released, Renewed, Store},
 };
 use redis::Value;
 

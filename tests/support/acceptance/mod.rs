@@ -36,7 +36,7 @@ use leasehold::{
     Fence, Inspection, Mode, Owner, ResourceName, StoreError, Token,
     store::{
         Acquired, Acquisition, Grant, HandedOff, Hold, Inbox, Notification, Notifications, QueueTicket,
-        QuorumNode, Refusal, Released, Renewed, Store, StoreExt,
+        QuorumNode, Refusal, Released, Renewed, Store,
     },
     testing::{Random, SystemRandom},
 };
