@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::{
-    core::{Backoff, InvalidValue, exact},
+    core::{Backoff, InvalidValue, exact, in_range},
     request::keys::{duration, given_duration},
 };
 
@@ -202,17 +202,4 @@ impl SupervisionSettings {
         }
         in_range("supervision.max_restart_pause", max_restart_pause, restart_pause, 60 * SECOND)
     }
-}
-
-/// Refuses a duration outside of its bounds.
-pub(crate) fn in_range(
-    field: &str,
-    value: Duration,
-    least: Duration,
-    most: Duration,
-) -> Result<(), InvalidValue> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(InvalidValue::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
 }

@@ -5,12 +5,11 @@ use std::{sync::Arc, time::Duration};
 use actix::Recipient;
 
 use crate::{
-    core::{Backoff, InvalidValue, Mode, Owner, RenewalPlan, ResourceName, Token, exact},
+    core::{Backoff, InvalidValue, Mode, Owner, RenewalPlan, ResourceName, Token, exact, in_range},
     lease::{LeaseEvent, monitor::LifeSign},
     request::{
         Request, SHORTEST_TTL, Settings,
         acquire::{Options, Takes},
-        settings::in_range,
     },
     store::{Acquisition, Hold, Inbox, Metadata, QueueTicket},
 };

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
 use crate::{
-    core::{InvalidValue, exact},
+    core::{InvalidValue, in_range},
     store::redis::net::{tls, url_faults},
 };
 
@@ -102,17 +102,10 @@ impl RedisOptions {
             ));
         }
         let millisecond = Duration::from_millis(1);
-        within("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
-        within("store.response_timeout", *response_timeout, millisecond, 60 * SECOND)?;
-        within("store.fence_retention", *fence_retention, SECOND, 365 * DAY)
+        in_range("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
+        in_range("store.response_timeout", *response_timeout, millisecond, 60 * SECOND)?;
+        in_range("store.fence_retention", *fence_retention, SECOND, 365 * DAY)
     }
-}
-
-fn within(field: &str, value: Duration, least: Duration, most: Duration) -> Result<(), InvalidValue> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(InvalidValue::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
 }
 
 /// Reads the URL of one server. Nothing is sent.
