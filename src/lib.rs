@@ -6,9 +6,12 @@
 //! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
 //! defines where locks live and what every store guarantees. `lease` is what a caller holds, `request` what a caller asks,
 //! and `manager` the actor between them and the store, with the tools in `runtime`. `config` is `config.toml` as a value.
-//! `doctor` checks the deployment that a configuration leads to. `docs/architecture.md` has the whole picture.
+//! `doctor` checks the deployment that a configuration leads to. `testing` is for tests in virtual time.
+//! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
+// What is public in `testing` alone is public nowhere without it.
+#![cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
 
 mod config;
 mod core;
@@ -23,15 +26,11 @@ mod statistics;
 pub mod store;
 
 pub use self::{
-    config::{
-        BackoffConfig, Config, ConfigError, LeaseConfig, LimitsConfig, Preset, StoreConfig, StoreUrl,
-        SupervisionConfig, WaitConfig,
-    },
+    config::{Config, ConfigError, StoreConfig, StoreUrl},
     core::{
-        Backoff, Fence, InvalidValue, Jitter, LeaseStatus, LossReason, Mode, Moment, Owner, ResourceName,
-        Token, TokenPrefix,
+        Backoff, Fence, InvalidValue, Jitter, LeaseStatus, LossReason, Mode, Owner, ResourceName, Token,
+        TokenPrefix,
     },
-    env::{Clock, Draw, Random, RuntimeClock, SystemClock, SystemRandom},
     lease::{
         Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, LeaseSetLostError, Release, ReleaseError,
         ReleaseSetError, Released, Renew, RenewError,
@@ -39,10 +38,9 @@ pub use self::{
     manager::{LockManager, LockManagerBuilder},
     request::{
         Acquire, AcquireAll, AcquireError, Drained, ForceRelease, ForceReleaseError, Inspect, InspectError,
-        IsHeld, List, ReadLock, Request, SHORTEST_TTL, SetBackoff, Settings, Shutdown, StartError, Stats,
-        WriteLock, kind,
+        IsHeld, LeaseSettings, LimitSettings, List, ReadLock, Request, SHORTEST_TTL, SetBackoff, Settings,
+        Shutdown, StartError, Stats, SupervisionSettings, WaitSettings, WriteLock,
     },
-    runtime::responder::DeferredReply,
     statistics::{Distribution, Statistics},
     store::{
         durability::Durability,
@@ -50,17 +48,45 @@ pub use self::{
         inspection::{Holder, HolderState, Inspection, Listing},
         memory::MemoryStore,
         quorum::{NodeFailure, QuorumOptions, QuorumStore},
-        redis::{Layout, RedisOptions, RedisStore, TlsFiles},
-        types::Metadata,
+        redis::{Layout, RedisOptions, RedisStore},
     },
 };
 
-/// The rules of a quorum, for the exhaustive check in `tests`. They may change without notice.
+/// Virtual time and chosen random numbers, for tests of what uses locks. Hours pass in milliseconds.
+///
+/// ```
+/// # use std::{sync::Arc, time::Duration};
+/// use leasehold::{Acquire, LockManager, MemoryStore, testing::RuntimeClock};
+///
+/// let paused = || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+/// actix::System::with_tokio_rt(paused).block_on(async {
+///     let clock = Arc::new(RuntimeClock::start());
+///     let store = Arc::new(MemoryStore::new(clock.clone()));
+///     let locks = LockManager::builder(store).clock(clock).start_here().unwrap();
+///     let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+///     tokio::time::sleep(Duration::from_secs(3600)).await;
+///     assert!(lease.is_valid(), "renewed for an hour");
+/// });
+/// ```
+#[cfg(feature = "testing")]
+pub mod testing {
+    #[doc(hidden)]
+    pub use crate::env::{SystemClock, SystemRandom};
+    pub use crate::{
+        core::Moment,
+        env::{Clock, Draw, Random, runtime_clock::RuntimeClock},
+    };
+}
+
+/// The rules of a quorum, and what its nodes tell, for tests of both. They may change without notice.
 #[doc(hidden)]
 pub mod rules {
-    pub use crate::core::{
-        NotYet, Tally, Verdict, abstains_for, drift_allowance, granted_fence, guard_band, is_known, lessons,
-        majority, validity_left,
+    pub use crate::{
+        core::{
+            AHEAD_AT_MOST, Incarnation, NotYet, Recovered, Report, Tally, Verdict, abstains_for,
+            drift_allowance, granted_fence, guard_band, is_known, lessons, majority, validity_left,
+        },
+        store::node::AcquiredFrom,
     };
 }
 

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc, time::Duration};
 use actix::Addr;
 use leasehold::{
     Acquire, AcquireError, Backoff, Config, ConfigError, Durability, Jitter, Layout, Lease, LockManager,
-    MemoryStore, Preset, Settings,
+    MemoryStore, Settings,
 };
 
 fn refused(text: &str, variables: &[(&str, &str)]) -> ConfigError {
@@ -21,8 +21,7 @@ fn with_variables(text: &str, variables: &[(&str, &str)]) -> Config {
 
 #[test]
 fn the_embedded_file_says_what_the_code_assumes() {
-    let settings = Config::default().settings().unwrap();
-    assert_eq!(format!("{settings:?}"), format!("{:?}", Settings::default()));
+    assert_eq!(Config::default().settings(), Settings::default());
     assert_eq!(Config::from_toml("").unwrap(), Config::default());
     assert_eq!(Config::from_toml(Config::DEFAULT_TOML).unwrap(), Config::default());
 }
@@ -72,11 +71,9 @@ fn a_text_changes_what_it_says_and_nothing_else() {
     .unwrap();
     let mut expected = Config::default();
     expected.lease.ttl = Duration::from_secs(90);
-    expected.backoff.jitter = Jitter::Full;
-    expected.backoff.attempts = Some(4);
-    expected.backoff.multiplier = 3.0;
+    let backoff = Backoff::default().jitter(Jitter::Full);
+    expected.backoff = backoff.attempts(4).unwrap().multiplier(3.0).unwrap();
     assert_eq!(config, expected);
-    assert_eq!(config.settings().unwrap().backoff.max_attempts(), Some(4));
 }
 
 #[test]
@@ -98,12 +95,11 @@ fn a_variable_wins_over_the_text_whatever_its_type() {
         ],
     );
     assert_eq!(config.lease.ttl, Duration::from_secs(40));
-    assert_eq!(config.renewal_interval(), Duration::from_secs(4));
+    assert_eq!(config.lease.renewal_interval(), Duration::from_secs(4));
     assert_eq!(config.store.url.reveal(), "redis://host");
     assert_eq!(config.store.prefix, "42");
-    assert_eq!(config.backoff.multiplier, 3.0);
-    assert_eq!(config.backoff.attempts, Some(7));
-    assert_eq!(config.backoff.jitter, Jitter::None);
+    let backoff = Backoff::default().multiplier(3.0).unwrap().attempts(7).unwrap();
+    assert_eq!(config.backoff, backoff.jitter(Jitter::None));
     assert_eq!(config.limits.max_pending, 5);
 }
 
@@ -112,12 +108,12 @@ fn what_is_not_set_follows_what_is() {
     let millis = Duration::from_millis;
     let config =
         with_variables("", &[("LEASEHOLD_LEASE_TTL", "10s"), ("LEASEHOLD_STORE_URL", "redis://host")]);
-    assert_eq!(config.settings().unwrap().ttl, millis(10_000));
-    assert_eq!(config.settings().unwrap().renewal_interval, millis(10_000) / 3);
+    assert_eq!(config.lease.ttl, millis(10_000));
+    assert_eq!(config.lease.renewal_interval(), millis(10_000) / 3);
     assert_eq!(config.response_timeout(), millis(500));
 
     let config = with_variables("store.url = 'redis://host'", &[("LEASEHOLD_LEASE_TTL", "900ms")]);
-    assert_eq!((config.renewal_interval(), config.response_timeout()), (millis(300), millis(300)));
+    assert_eq!((config.lease.renewal_interval(), config.response_timeout()), (millis(300), millis(300)));
     let mut config = Config::from_toml("store.url = 'redis://host'").unwrap();
     config.lease.ttl = millis(900);
     config.check().unwrap();
@@ -126,9 +122,11 @@ fn what_is_not_set_follows_what_is() {
     let config = Config::from_toml("limits.max_ttl = '20s'\nwait.grant_window = '30s'").unwrap();
     assert_eq!((config.lease.ttl, config.wait.ticket_ttl), (millis(20_000), millis(30_000)));
     let config = Config::from_toml("backoff.initial = '2s'\nsupervision.restart_pause = '3s'").unwrap();
-    assert_eq!((config.backoff.max, config.supervision.max_restart_pause), (millis(2_000), millis(3_000)));
+    assert_eq!(config.backoff, Backoff::new(millis(2_000), millis(2_000)).unwrap());
+    assert_eq!(config.supervision.max_restart_pause, millis(3_000));
     let config = Config::from_toml("backoff.max = '20ms'\nsupervision.max_restart_pause = '3ms'").unwrap();
-    assert_eq!((config.backoff.initial, config.supervision.restart_pause), (millis(20), millis(3)));
+    assert_eq!(config.backoff, Backoff::new(millis(20), millis(20)).unwrap());
+    assert_eq!(config.supervision.restart_pause, millis(3));
 }
 
 #[test]
@@ -150,11 +148,10 @@ fn variables_of_others_do_not_stop_the_start() {
 #[test]
 fn a_preset_replaces_what_earlier_sources_said_of_the_pauses() {
     let config = Config::from_toml("backoff.preset = 'scheduled_job'").unwrap();
-    assert_eq!(config.settings().unwrap().backoff, Backoff::SCHEDULED_JOB);
+    assert_eq!(config.backoff, Backoff::SCHEDULED_JOB);
 
     let config = with_variables("backoff.max = '2s'", &[("LEASEHOLD_BACKOFF_PRESET", "flash_sale")]);
-    assert_eq!(config.backoff.preset, Some(Preset::FlashSale));
-    assert_eq!(config.settings().unwrap().backoff, Backoff::FLASH_SALE);
+    assert_eq!(config.backoff, Backoff::FLASH_SALE);
 }
 
 #[test]
@@ -265,7 +262,7 @@ fn values_that_code_put_in_are_checked_too() {
     config.lease.ttl = Duration::ZERO;
     let error = config.check().unwrap_err();
     assert!(matches!(&error, ConfigError::Invalid(invalid) if invalid.field == "lease.ttl"), "{error}");
-    assert!(config.settings().is_err());
+    assert!(config.settings().check().is_err());
 }
 
 #[test]

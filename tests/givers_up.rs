@@ -112,7 +112,7 @@ async fn call(locks: Addr<LockManager>, number: u64, patience: Duration) {
 /// Waits until no lock, no waiter and no key is left, and answers the resident memory of this process in KiB.
 async fn everything_is_over(locks: &Addr<LockManager>, server: &RedisServer) -> u64 {
     // Nothing has to end by itself.
-    let most = Settings::default().grant_window;
+    let most = Settings::default().wait.grant_window;
     let start = Instant::now();
     loop {
         let stats = locks.send(Stats).await.unwrap();

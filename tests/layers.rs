@@ -5,6 +5,7 @@
 mod layers {
     pub(crate) mod paths;
     pub(crate) mod rules;
+    pub(crate) mod surface;
 }
 
 use std::{
@@ -12,7 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use layers::rules::{File, broken_rules, dependencies};
+use layers::{
+    rules::{File, broken_rules, dependencies},
+    surface::{surface, twice},
+};
 
 /// Every Rust file below a folder of the project, with its path from the root and its text.
 fn rust_files(folder: &str) -> Vec<File> {
@@ -59,6 +63,15 @@ fn an_import_that_is_turned_around_is_reported() {
         let broken = broken_rules(&files);
         assert!(broken.iter().any(|line| line == expected), "{expected:?} is not in {broken:#?}");
     }
+}
+
+/// Whoever makes another type public sees here how many there are, and tells it in CHANGELOG.md.
+#[test]
+fn the_public_types_are_counted_and_have_one_path_each() {
+    let surface = surface();
+    let counts: Vec<_> = surface.iter().map(|(room, types)| (room.as_str(), types.len())).collect();
+    assert_eq!(counts, [("", 67), ("doctor", 3), ("store", 17), ("testing", 5)], "{surface:#?}");
+    assert_eq!(twice(&surface), Vec::<&String>::new());
 }
 
 #[test]

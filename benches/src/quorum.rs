@@ -15,7 +15,7 @@ use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use hdrhistogram::Histogram;
 use leasehold::{
     Mode, QuorumOptions, QuorumStore, RedisStore, ResourceName, StoreError, Token,
-    store::{Acquired, Acquisition, Hold, QuorumNode, Released, Store, StoreExt},
+    store::{Acquired, Acquisition, Hold, QuorumNode, Released, Store},
 };
 
 use crate::{Failure, server::Server, workloads::TTL};

@@ -8,7 +8,7 @@ mod error;
 mod follow;
 mod memory;
 mod quorum;
-mod sections;
+mod section;
 mod sources;
 mod store;
 mod url;
@@ -20,14 +20,12 @@ use actix::Addr;
 use serde::Deserialize;
 
 use self::sources::Sources;
-pub use self::{
-    error::ConfigError,
-    sections::{
-        BackoffConfig, LeaseConfig, LimitsConfig, Preset, StoreConfig, SupervisionConfig, WaitConfig,
-    },
-    url::StoreUrl,
+pub use self::{error::ConfigError, section::StoreConfig, url::StoreUrl};
+use crate::{
+    core::Backoff,
+    manager::LockManager,
+    request::{LeaseSettings, LimitSettings, Settings, SupervisionSettings, WaitSettings, keys},
 };
-use crate::{manager::LockManager, request::Settings};
 
 /// Everything that can be configured.
 ///
@@ -36,7 +34,7 @@ use crate::{manager::LockManager, request::Settings};
 ///
 /// let config = Config::from_toml("lease.ttl = '12s'")?;
 /// assert_eq!(config.lease.ttl.as_secs(), 12);
-/// assert_eq!(config.renewal_interval().as_secs(), 4); // left out, so it follows the ttl
+/// assert_eq!(config.lease.renewal_interval().as_secs(), 4); // left out, so it follows the ttl
 ///
 /// let error = Config::from_toml("lease.ttl = 10").unwrap_err().to_string();
 /// assert!(error.starts_with("config: lease.ttl: invalid type: integer `10`, expected a duration"));
@@ -49,15 +47,16 @@ pub struct Config {
     /// The place where locks live.
     pub store: StoreConfig,
     /// The lifetime of a lease.
-    pub lease: LeaseConfig,
+    pub lease: LeaseSettings,
     /// The waiting time of a request.
-    pub wait: WaitConfig,
+    pub wait: WaitSettings,
     /// The pauses between the attempts of a request.
-    pub backoff: BackoffConfig,
+    #[serde(deserialize_with = "keys::backoff")]
+    pub backoff: Backoff,
     /// The limits of what a request may ask for.
-    pub limits: LimitsConfig,
+    pub limits: LimitSettings,
     /// The restarts of crashed actors.
-    pub supervision: SupervisionConfig,
+    pub supervision: SupervisionSettings,
 }
 
 impl Config {
@@ -133,39 +132,15 @@ impl Config {
     /// # Errors
     /// [`ConfigError::Invalid`], naming the setting; a broken relation names both.
     pub fn check(&self) -> Result<(), ConfigError> {
-        self.settings()?;
+        self.settings().check()?;
         self.check_store()?;
         Ok(())
     }
 
-    /// Returns the lock manager's defaults and limits for requests.
-    ///
-    /// # Errors
-    /// [`ConfigError::Invalid`] when a setting is out of its bounds, or contradicts another one.
-    pub fn settings(&self) -> Result<Settings, ConfigError> {
-        let Self { store: _, lease, wait, backoff, limits, supervision } = self;
-        let settings = Settings {
-            ttl: lease.ttl,
-            renewal_interval: self.renewal_interval(),
-            wait: wait.timeout,
-            ticket_ttl: wait.ticket_ttl,
-            grant_window: wait.grant_window,
-            backoff: backoff.backoff()?,
-            max_ttl: limits.max_ttl,
-            max_wait: limits.max_wait,
-            max_waiters: limits.max_waiters,
-            local_handover_limit: wait.local_handover_limit,
-            max_pending: limits.max_pending,
-            restart_pause: supervision.restart_pause,
-            max_restart_pause: supervision.max_restart_pause,
-        };
-        settings.check()?;
-        Ok(settings)
-    }
-
-    /// Returns the interval between renewals of a lease with the configured TTL: as set, or a third of the TTL.
-    pub fn renewal_interval(&self) -> Duration {
-        self.lease.renewal_interval.unwrap_or(self.lease.ttl / 3)
+    /// Returns the sections for a lock manager, which checks them when it starts.
+    pub fn settings(&self) -> Settings {
+        let Self { store: _, lease, wait, backoff, limits, supervision } = self.clone();
+        Settings { lease, wait, backoff, limits, supervision }
     }
 
     /// Returns the time that an answer may take before it counts as unknown: as set, or 500 ms, and less where a
@@ -177,7 +152,7 @@ impl Config {
 
     /// Returns half of the time between a renewal and the end of its lease.
     fn time_to_repeat(&self) -> Duration {
-        self.lease.ttl.saturating_sub(self.renewal_interval()) / 2
+        self.lease.ttl.saturating_sub(self.lease.renewal_interval()) / 2
     }
 
     /// Starts a lock manager in an arbiter of its own. Starting does not need the store.
@@ -185,7 +160,8 @@ impl Config {
     /// # Errors
     /// [`ConfigError::Invalid`] as for [`check`](Self::check); [`ConfigError::Start`] outside of an actix system.
     pub fn start(&self) -> Result<Addr<LockManager>, ConfigError> {
-        Ok(LockManager::builder(self.open_store()?).settings(self.settings()?).start()?)
+        self.settings().check()?;
+        Ok(LockManager::builder(self.open_store()?).settings(self.settings()).start()?)
     }
 }
 

@@ -5,10 +5,7 @@ use std::{path::Path, sync::Arc};
 use crate::{
     config::{Config, ConfigError, StoreUrl, memory},
     core::{InvalidValue, exact},
-    store::{
-        RedisStore, Store,
-        redis::{RedisOptions, TlsFiles},
-    },
+    store::{RedisStore, Store, redis::RedisOptions},
 };
 
 impl Config {
@@ -43,11 +40,9 @@ impl Config {
             prefix: store.prefix.clone(),
             layout: store.layout,
             replicas_ack: store.replicas_ack,
-            tls: TlsFiles {
-                ca: given(&store.tls_ca),
-                certificate: given(&store.tls_certificate),
-                key: given(&store.tls_key),
-            },
+            tls_ca: given(&store.tls_ca),
+            tls_certificate: given(&store.tls_certificate),
+            tls_key: given(&store.tls_key),
             connect_timeout: store.connect_timeout,
             response_timeout: self.response_timeout(),
             fence_retention: store.fence_retention,
@@ -83,7 +78,8 @@ impl Config {
 
     /// Checks that a renewal that is not answered leaves time for a repetition. Otherwise one lost answer costs the lease.
     fn check_response_timeout(&self) -> Result<(), InvalidValue> {
-        let (timeout, interval, ttl) = (self.response_timeout(), self.renewal_interval(), self.lease.ttl);
+        let (timeout, interval, ttl) =
+            (self.response_timeout(), self.lease.renewal_interval(), self.lease.ttl);
         if timeout <= self.time_to_repeat() {
             return Ok(());
         }

@@ -10,8 +10,9 @@ use serde::{
 };
 use strsim::damerau_levenshtein;
 
-use crate::config::{
-    BackoffConfig, Config, LeaseConfig, LimitsConfig, StoreConfig, SupervisionConfig, WaitConfig,
+use crate::{
+    config::{Config, StoreConfig},
+    request::{LeaseSettings, LimitSettings, SupervisionSettings, WaitSettings, keys::BackoffKeys},
 };
 
 pub(super) const PREFIX: &str = "LEASEHOLD_";
@@ -64,11 +65,11 @@ fn settings() -> Vec<(String, &'static str, &'static str)> {
     let sections = keys_of::<Config>().iter().flat_map(|section| {
         let keys = match *section {
             "store" => keys_of::<StoreConfig>(),
-            "lease" => keys_of::<LeaseConfig>(),
-            "wait" => keys_of::<WaitConfig>(),
-            "backoff" => keys_of::<BackoffConfig>(),
-            "limits" => keys_of::<LimitsConfig>(),
-            "supervision" => keys_of::<SupervisionConfig>(),
+            "lease" => keys_of::<LeaseSettings>(),
+            "wait" => keys_of::<WaitSettings>(),
+            "backoff" => keys_of::<BackoffKeys>(),
+            "limits" => keys_of::<LimitSettings>(),
+            "supervision" => keys_of::<SupervisionSettings>(),
             _ => &[],
         };
         keys.iter().map(move |key| (*section, *key))

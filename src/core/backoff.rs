@@ -25,11 +25,11 @@ pub enum Jitter {
 /// 100 ms, at most 1 s, multiplier 2, equal jitter, as many attempts as the wait allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Backoff {
-    initial: Duration,
-    max: Duration,
-    multiplier: f64,
-    attempts: Option<u32>,
-    jitter: Jitter,
+    pub(crate) initial: Duration,
+    pub(crate) max: Duration,
+    pub(crate) multiplier: f64,
+    pub(crate) attempts: Option<u32>,
+    pub(crate) jitter: Jitter,
 }
 
 impl Backoff {
@@ -55,7 +55,40 @@ impl Backoff {
     /// # Errors
     /// [`InvalidValue`] when `initial` is zero or larger than `max`, or `max` is over an hour.
     pub fn new(initial: Duration, max: Duration) -> Result<Self, InvalidValue> {
+        Self { initial, max, ..Self::DEFAULT }.checked()
+    }
+
+    /// Sets the factor from one pause to the next. Default: 2.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] unless it is between 1 and 10.
+    pub fn multiplier(self, multiplier: f64) -> Result<Self, InvalidValue> {
+        Self { multiplier, ..self }.checked()
+    }
+
+    /// Sets the largest number of attempts, the first included. Default: unlimited.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] when it is zero.
+    pub fn attempts(self, attempts: u32) -> Result<Self, InvalidValue> {
+        Self { attempts: Some(attempts), ..self }.checked()
+    }
+
+    /// Sets the jitter of the pauses. Default: [`Jitter::Equal`].
+    pub const fn jitter(mut self, jitter: Jitter) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    fn checked(self) -> Result<Self, InvalidValue> {
+        self.check()?;
+        Ok(self)
+    }
+
+    /// Checks every bound, and the relation between the two pauses.
+    pub(crate) fn check(&self) -> Result<(), InvalidValue> {
         const LONGEST: Duration = Duration::from_secs(3600);
+        let Self { initial, max, multiplier, attempts, jitter: _ } = *self;
         if initial.is_zero() || initial > max {
             let allowed = format!("more than zero, and at most backoff.max ({})", exact(max));
             return Err(InvalidValue::new("backoff.initial", exact(initial), allowed));
@@ -63,37 +96,13 @@ impl Backoff {
         if max > LONGEST {
             return Err(InvalidValue::new("backoff.max", exact(max), format!("at most {}", exact(LONGEST))));
         }
-        Ok(Self { initial, max, ..Self::DEFAULT })
-    }
-
-    /// Sets the factor from one pause to the next. Default: 2.
-    ///
-    /// # Errors
-    /// [`InvalidValue`] unless it is between 1 and 10.
-    pub fn multiplier(mut self, multiplier: f64) -> Result<Self, InvalidValue> {
         if !(1.0..=10.0).contains(&multiplier) {
             return Err(InvalidValue::new("backoff.multiplier", multiplier, "1 to 10"));
         }
-        self.multiplier = multiplier;
-        Ok(self)
-    }
-
-    /// Sets the largest number of attempts, the first included. Default: unlimited.
-    ///
-    /// # Errors
-    /// [`InvalidValue`] when it is zero.
-    pub fn attempts(mut self, attempts: u32) -> Result<Self, InvalidValue> {
-        if attempts == 0 {
-            return Err(InvalidValue::new("backoff.attempts", attempts, "1 or more"));
+        if attempts == Some(0) {
+            return Err(InvalidValue::new("backoff.attempts", 0, "1 or more"));
         }
-        self.attempts = Some(attempts);
-        Ok(self)
-    }
-
-    /// Sets the jitter of the pauses. Default: [`Jitter::Equal`].
-    pub const fn jitter(mut self, jitter: Jitter) -> Self {
-        self.jitter = jitter;
-        self
+        Ok(())
     }
 
     /// Returns the largest number of attempts; `None` is unlimited.

@@ -1,6 +1,8 @@
 //! The refusal of an invalid value: its field, the value, and the allowed values.
 
-use std::{error, fmt};
+use std::{error, fmt, time::Duration};
+
+use crate::core::exact;
 
 /// A value from outside that is refused before anything is sent to a store.
 #[derive(Clone, PartialEq, Eq)]
@@ -25,6 +27,19 @@ impl InvalidValue {
         };
         Self { field: field.into(), value, allowed: allowed.into() }
     }
+}
+
+/// Refuses a duration outside of its bounds.
+pub(crate) fn in_range(
+    field: &str,
+    value: Duration,
+    least: Duration,
+    most: Duration,
+) -> Result<(), InvalidValue> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(InvalidValue::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
 }
 
 impl fmt::Display for InvalidValue {

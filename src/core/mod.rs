@@ -23,6 +23,7 @@ pub(crate) use self::{
     acquisition::{Acquisition, Answer, End, Event, Executed, Release, Situation, Steps, Terms, Told},
     cohort::{Cohort, Lack},
     doubling::Doubling,
+    invalid::in_range,
     readable::{one_line, readable, readable_debug},
     renewal::{RenewalPlan, Renewals},
     span::{exact, rough},

@@ -125,7 +125,7 @@ pub(super) fn failover_time(
     setting: &str,
     findings: &mut Findings,
 ) {
-    let left = config.lease.ttl.saturating_sub(config.renewal_interval());
+    let left = config.lease.ttl.saturating_sub(config.lease.renewal_interval());
     let takes = taken_for_dead + ELECTION;
     if takes > left {
         findings.warning("failover-time", None).because(

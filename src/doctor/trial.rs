@@ -12,7 +12,7 @@ use crate::{
     env::{Random, SystemRandom},
     store::{
         Acquired, Acquisition, Hold, Inbox, Metadata, Notification, Notifications, QueueTicket, Released,
-        Renewed, Store, StoreError, StoreExt,
+        Renewed, Store, StoreError,
         redis::probe::{self, ClusterSnapshot, Directory, Range, Snapshot},
     },
 };

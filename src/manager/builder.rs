@@ -55,14 +55,16 @@ impl LockManagerBuilder {
         self
     }
 
-    /// Sets the clock that measures validity. Default: [`SystemClock`]. Tests in virtual time use
-    /// [`RuntimeClock`](crate::RuntimeClock) and [`start_here`](Self::start_here).
+    /// Sets the clock that measures validity. Default: the system's. Tests in virtual time use
+    /// [`RuntimeClock`](crate::testing::RuntimeClock) and [`start_here`](Self::start_here).
+    #[cfg(feature = "testing")]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets the source of tokens and jitter. Default: [`SystemRandom`].
+    /// Sets the source of tokens and jitter. Default: the system's.
+    #[cfg(feature = "testing")]
     pub fn random(mut self, random: Arc<dyn Random>) -> Self {
         self.random = random;
         self
@@ -110,7 +112,8 @@ impl LockManagerBuilder {
     fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
         let Self { store, settings, clock, random } = self;
         let stats = Arc::new(Recorder::new());
-        let mut pauses = Doubling::new(settings.restart_pause, settings.max_restart_pause);
+        let mut pauses =
+            Doubling::new(settings.supervision.restart_pause, settings.supervision.max_restart_pause);
         let done = Rc::new(Cell::new(false));
         let (counted, random_of_restarts, clock_of_deaths) =
             (Arc::clone(&stats), Arc::clone(&random), Arc::clone(&clock));

@@ -154,7 +154,7 @@ impl LockManager {
         }
         let request = ValidRequest::check(request, token, &self.settings, (&self.about, self.inbox))?;
         match self.pending {
-            pending if pending >= self.settings.max_pending => Err(AcquireError::Busy { pending }),
+            pending if pending >= self.settings.limits.max_pending => Err(AcquireError::Busy { pending }),
             _ => Ok(request),
         }
     }
@@ -169,7 +169,7 @@ impl LockManager {
             backoff: request.backoff,
             ttl,
             ticket_ttl: request.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
-            grant_window: self.settings.grant_window,
+            grant_window: self.settings.wait.grant_window,
         });
         let (resource, token) = (hold.resource.clone(), hold.token);
         let in_flight = self.shutdown.in_flight();

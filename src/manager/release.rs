@@ -72,7 +72,7 @@ impl LockManager {
         let opening = self.clock.now();
         let role = Role::Releasing(self.releasing(Cause::Token { reply }));
         let record = self.records.insert(Record::new(hold, Acquisition::held(None), role));
-        let end = opening + self.settings.max_ttl;
+        let end = opening + self.settings.limits.max_ttl;
         self.on_at(record, Event::Release { opening, end, hand_off: false }, opening);
     }
 

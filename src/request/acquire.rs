@@ -65,8 +65,8 @@ pub type WriteLock = Request<kind::Write>;
 /// ```
 pub type AcquireAll = Request<kind::Exclusive, Vec<Vec<u8>>>;
 
-/// The kinds of [`Request`], as types.
-pub mod kind {
+/// The kinds of [`Request`], as types without a value. Nobody has to name them.
+mod kind {
     /// See [`Acquire`](crate::Acquire).
     #[derive(Debug)]
     pub enum Exclusive {}

@@ -2,13 +2,14 @@
 
 pub(crate) mod acquire;
 mod errors;
+pub(crate) mod keys;
 pub(crate) mod queries;
 pub(crate) mod settings;
 pub(crate) mod validated;
 
 pub use self::{
-    acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock, kind},
+    acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock},
     errors::{AcquireError, ForceReleaseError, InspectError, StartError},
     queries::{Drained, ForceRelease, Inspect, IsHeld, List, SetBackoff, Shutdown, Stats},
-    settings::{SHORTEST_TTL, Settings},
+    settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},
 };

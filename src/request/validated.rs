@@ -5,12 +5,11 @@ use std::{sync::Arc, time::Duration};
 use actix::Recipient;
 
 use crate::{
-    core::{Backoff, InvalidValue, Mode, Owner, RenewalPlan, ResourceName, Token, exact},
+    core::{Backoff, InvalidValue, Mode, Owner, RenewalPlan, ResourceName, Token, exact, in_range},
     lease::{LeaseEvent, LifeSign},
     request::{
         Request, SHORTEST_TTL, Settings,
         acquire::{Options, Takes},
-        settings::in_range,
     },
     store::{Acquisition, Hold, Inbox, Metadata, QueueTicket},
 };
@@ -48,16 +47,16 @@ impl ValidRequest {
             Takes::OneOfUnlimited => (Mode::Shared, false),
             Takes::Permits { count, of } => (Mode::permits(count, of)?, false),
         };
-        let ttl = options.ttl.unwrap_or(settings.ttl);
-        in_range("ttl", ttl, SHORTEST_TTL, settings.max_ttl)?;
-        in_range("lock_delay", options.lock_delay, Duration::ZERO, settings.max_ttl)?;
-        in_range("min_hold", options.min_hold, Duration::ZERO, settings.max_ttl)?;
+        let ttl = options.ttl.unwrap_or(settings.lease.ttl);
+        in_range("ttl", ttl, SHORTEST_TTL, settings.limits.max_ttl)?;
+        in_range("lock_delay", options.lock_delay, Duration::ZERO, settings.limits.max_ttl)?;
+        in_range("min_hold", options.min_hold, Duration::ZERO, settings.limits.max_ttl)?;
         let (wait, backoff) = waiting(&options, settings)?;
         let ticket = (!wait.is_zero()).then_some(QueueTicket {
             inbox,
-            ttl: settings.ticket_ttl,
-            grant_window: settings.grant_window,
-            max_waiters: settings.max_waiters,
+            ttl: settings.wait.ticket_ttl,
+            grant_window: settings.wait.grant_window,
+            max_waiters: settings.limits.max_waiters,
         });
         let renewal = renewal(&options, ttl, settings)?;
         Ok(Self {
@@ -89,9 +88,9 @@ fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff)
     };
     // A limited number of attempts ends the wait by itself.
     let asked_to_count = options.attempts.is_some() || options.backoff.is_some();
-    let counts = backoff.max_attempts().is_some() && (asked_to_count || settings.wait.is_zero());
-    let wait = options.wait.unwrap_or(if counts { settings.max_wait } else { settings.wait });
-    in_range("wait", wait, Duration::ZERO, settings.max_wait)?;
+    let counts = backoff.max_attempts().is_some() && (asked_to_count || settings.wait.timeout.is_zero());
+    let wait = options.wait.unwrap_or(if counts { settings.limits.max_wait } else { settings.wait.timeout });
+    in_range("wait", wait, Duration::ZERO, settings.limits.max_wait)?;
     Ok((wait, backoff))
 }
 
@@ -119,7 +118,7 @@ fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<Rene
         let allowed = format!("more than zero, and at least min_hold ({})", exact(options.min_hold));
         return Err(InvalidValue::new("max_hold", exact(most), allowed));
     }
-    let interval = renew_every.unwrap_or_else(|| settings.renewal_interval_of(ttl));
+    let interval = renew_every.unwrap_or_else(|| settings.lease.renewal_interval_of(ttl));
     Ok(RenewalPlan { interval: (!no_renew).then_some(interval), max_renewals, max_hold, heartbeat })
 }
 

@@ -1,9 +1,11 @@
-//! Several resources at once, all or none.
+//! Several resources at once, all or none, and single answers as those of a batch.
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::{FutureExt, future::join_all};
+
 use crate::store::{
-    Acquired, Acquisition, Certainty, Grant, HandedOff, Hold, Refusal, Store, StoreError, StoreExt,
+    Acquired, Acquisition, Certainty, Grant, HandedOff, Hold, Refusal, Replies, Reply, Store, StoreError,
 };
 
 /// The largest number of resources that one [`Store::acquire_all`] takes.
@@ -87,4 +89,18 @@ async fn release_all<S: Store + ?Sized>(store: &S, granted: &[Arc<Acquisition>])
         .into_iter()
         .find_map(Result::err)
         .map_or(Ok(()), |error| Err(failed(error)))
+}
+
+/// Joins the answers to single requests to those of a batch, for a store that executes each by itself. The requests run
+/// side by side: a store that could execute those of one resource in another order than theirs must not use it.
+pub fn join_replies<'a, T: Send + 'a>(replies: impl IntoIterator<Item = Reply<'a, T>>) -> Replies<'a, T> {
+    join_all(replies).boxed()
+}
+
+/// Returns the answer of a batch of one.
+pub(super) fn only<T>(verb: &str, mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
+    answers.pop().unwrap_or_else(|| {
+        let doing = format!("{verb}: the store gave no answer to one question");
+        Err(StoreError::reply_lost(doing))
+    })
 }

@@ -17,7 +17,7 @@ pub enum Certainty {
 }
 
 /// The underlying error.
-pub type Source = Arc<dyn Error + Send + Sync>;
+pub(crate) type Source = Arc<dyn Error + Send + Sync>;
 
 /// A verb that has no certain answer, or that can never be granted.
 #[derive(Clone, thiserror::Error)]

@@ -6,10 +6,9 @@
 mod all;
 pub(crate) mod durability;
 pub(crate) mod error;
-mod ext;
 pub(crate) mod inspection;
 pub(crate) mod memory;
-mod node;
+pub(crate) mod node;
 pub(crate) mod quorum;
 pub(crate) mod redis;
 pub(crate) mod types;
@@ -19,10 +18,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use futures_util::{FutureExt, future::BoxFuture, stream::BoxStream};
 
 pub use self::{
-    all::{ALL_AT_MOST, AcquiredAll},
-    error::Source,
-    ext::{StoreExt, join_replies},
-    node::{AcquiredFrom, QuorumNode},
+    all::{ALL_AT_MOST, AcquiredAll, join_replies},
+    node::QuorumNode,
     types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
 };
 pub(crate) use self::{
@@ -30,13 +27,14 @@ pub(crate) use self::{
     error::{Certainty, StoreError},
     inspection::{Holder, HolderState, Inspection, Listing},
     memory::MemoryStore,
+    node::AcquiredFrom,
     quorum::{NodeFailure, QuorumOptions, QuorumStore},
     redis::RedisStore,
     types::Metadata,
 };
 #[cfg(doc)]
 use crate::core::Mode;
-pub use crate::core::{AHEAD_AT_MOST, Incarnation, Recovered, Report};
+pub(crate) use crate::core::{Incarnation, Recovered, Report};
 use crate::core::{ResourceName, Token};
 
 /// The pending answer of a store.
@@ -123,8 +121,8 @@ pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 ///   to a reader whose owner already reads. A try (an acquisition without a ticket) is refused even if it would fit.
 /// * A resource has at most [`QueueTicket::max_waiters`] waiters. A further one gets [`Acquired::Full`].
 ///
-/// **Batches.** A verb that ends in `_each` does the same verb several times, and costs less than that many calls
-/// ([`StoreExt`] has the verbs for one). Each element is a verb of its own: it is atomic by itself and has its own answer. An element that is refused, fails or has
+/// **Batches.** A verb that ends in `_each` does the same verb several times, and costs less than that many calls. Each
+/// element is a verb of its own: it is atomic by itself and has its own answer. An element that is refused, fails or has
 /// an unknown outcome does not affect the others, unless something that they share fails, such as the connection or a
 /// right that one of the resources needs. Elements of one resource are executed in their order, and their fences grow in
 /// that order. There is no order between resources, nor between the fences of two resources. A store splits a batch that
@@ -145,6 +143,22 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Releases each of these holds. Its resource opens after the cooldown beside it, which is usually zero.
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released>;
+
+    /// Acquires a resource if it is free: [`acquire_each`](Self::acquire_each) for one.
+    fn acquire<'a>(&'a self, asked: &Acquisition) -> Reply<'a, Acquired> {
+        let asked = [Arc::new(asked.clone())];
+        async move { all::only("acquire", self.acquire_each(&asked).await) }.boxed()
+    }
+
+    /// Extends a hold: [`renew_each`](Self::renew_each) for one.
+    fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
+        async move { all::only("renew", self.renew_each(&[(hold, ttl)]).await) }.boxed()
+    }
+
+    /// Releases a hold: [`release_each`](Self::release_each) for one.
+    fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
+        async move { all::only("release", self.release_each(&[(hold, cooldown)]).await) }.boxed()
+    }
 
     /// Returns true if this token holds at this moment.
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool>;

@@ -15,6 +15,8 @@ use crate::{
 ///
 /// A store without fences (the plain layout) answers [`StoreError::Unsupported`] to all but
 /// [`acquire_each_from`](Self::acquire_each_from) and [`incarnation`](Self::incarnation).
+///
+/// Its methods are for the quorum alone, and may change without notice.
 pub trait QuorumNode: Store {
     /// Executes [`acquire_each`](Store::acquire_each) with a lower bound on fences: a new grant to the i-th of them,
     /// counted from 0, has a fence of at least `first + i`. The store limits a `first` that is too far ahead of its own

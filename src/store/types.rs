@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The metadata that a holder supplies: host, process id, purpose, trace id… `Inspect` shows it, and so does a refusal.
-pub type Metadata = BTreeMap<String, String>;
+pub(crate) type Metadata = BTreeMap<String, String>;
 
 /// The queue ticket of an acquisition that waits in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

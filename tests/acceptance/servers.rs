@@ -8,7 +8,7 @@ use std::{
 };
 
 use leasehold::{
-    Layout, RedisOptions, RedisStore, TlsFiles,
+    Layout, RedisOptions, RedisStore,
     store::{QuorumNode, Store},
 };
 
@@ -112,8 +112,8 @@ fn of(program: PathBuf) -> OnServer<RedisServer> {
 
 fn tls() -> OnServer<TlsServer> {
     let server = TlsServer::start();
-    let (url, tls): (_, TlsFiles) = (server.url(), server.certificates.trust());
-    OnServer::open(server, &url, RedisOptions { tls, ..patient() })
+    let (url, tls_ca) = (server.url(), server.certificates.trust().tls_ca);
+    OnServer::open(server, &url, RedisOptions { tls_ca, ..patient() })
 }
 
 fn replicated() -> OnServer<Replicated> {

@@ -9,7 +9,7 @@ use std::{
 
 use leasehold::{
     Fence, Holder, HolderState, Inspection, MemoryStore, Mode, ResourceName, StoreError,
-    store::{Acquired, Acquisition, Refusal, Store, StoreExt},
+    store::{Acquired, Acquisition, Refusal, Store},
 };
 
 use super::case::Case;

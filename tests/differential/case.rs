@@ -1,12 +1,13 @@
 //! A random sequence of verbs, on so few resources, owners and tokens that they meet.
 
+use std::collections::BTreeMap;
 use std::{
     fmt::{self, Debug},
     time::Duration,
 };
 
 use leasehold::{
-    Metadata, Mode, Owner, ResourceName, Token,
+    Mode, Owner, ResourceName, Token,
     store::{Acquisition, Hold, Inbox, QueueTicket},
 };
 use proptest::{collection::vec, option, prelude::*};
@@ -129,7 +130,7 @@ fn asked() -> impl Strategy<Value = Acquisition> {
             reentrant,
             ttl: Duration::ZERO,
             lock_delay,
-            metadata: Metadata::from([("purpose".to_owned(), format!("{mode}"))]).into(),
+            metadata: BTreeMap::from([("purpose".to_owned(), format!("{mode}"))]).into(),
             ticket,
         },
     )

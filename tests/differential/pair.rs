@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use leasehold::{
     MemoryStore, RedisStore, ResourceName,
-    store::{Acquired, AcquiredAll, Acquisition, Hold, Refusal, Store, StoreExt},
+    store::{Acquired, AcquiredAll, Acquisition, Hold, Refusal, Store},
 };
 
 use super::{

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use leasehold::{
-    MemoryStore, Metadata, Mode, RedisStore, ResourceName, Token, TokenPrefix,
-    store::{Acquisition, Hold, Notification, Notifications, QueueTicket, Released, Store, StoreExt},
+    MemoryStore, Mode, RedisStore, ResourceName, Token, TokenPrefix,
+    store::{Acquisition, Hold, Notification, Notifications, QueueTicket, Released, Store},
 };
 
 use super::{
@@ -88,7 +88,7 @@ fn last(number: usize, token: Token) -> Acquisition {
         reentrant: false,
         ttl: LONG,
         lock_delay: Duration::ZERO,
-        metadata: Metadata::new().into(),
+        metadata: Default::default(),
         ticket: Some(ticket),
     }
 }

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
 use leasehold::{
-    Acquire, Metadata, Mode, ResourceName, StoreError, Token,
-    store::{Acquired, Acquisition, Hold, Inbox, Notifications, QueueTicket, Store, StoreExt},
+    Acquire, Mode, ResourceName, StoreError, Token,
+    store::{Acquired, Acquisition, Hold, Inbox, Notifications, QueueTicket, Store},
 };
 use tokio::time::{Instant, sleep};
 
@@ -22,7 +22,7 @@ fn asked(number: u64, ttl: Duration, ticket: Option<QueueTicket>) -> Acquisition
         reentrant: false,
         ttl,
         lock_delay: Duration::ZERO,
-        metadata: Arc::new(Metadata::new()),
+        metadata: Arc::default(),
         ticket,
     }
 }

@@ -14,8 +14,9 @@ use crate::support::{
 };
 use actix::{Actor, Addr};
 use leasehold::{
-    Acquire, AcquireError, Backoff, Clock, Draw, Inspect, Lease, LeaseChange, LockManager, LossReason,
-    Moment, Random, Release, Released, RenewError, RuntimeClock, Settings, Shutdown, Stats, Token,
+    Acquire, AcquireError, Backoff, Inspect, Lease, LeaseChange, LockManager, LossReason, Release, Released,
+    RenewError, Settings, Shutdown, Stats, Token,
+    testing::{Clock, Draw, Moment, Random, RuntimeClock},
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -143,7 +144,8 @@ fn a_caller_that_goes_during_its_first_attempt_is_gone_at_once() {
 fn a_backoff_that_counts_its_attempts_is_a_wait() {
     in_virtual_time(|| async {
         let world = World::new();
-        let settings = Settings { backoff: Backoff::SCHEDULED_JOB, ..Settings::default() };
+        let mut settings = Settings::default();
+        settings.backoff = Backoff::SCHEDULED_JOB;
         let configured = world.builder().settings(settings).start_here().unwrap();
         let _held = configured.send(Acquire::new("r")).await.unwrap().unwrap();
         let attempts_of = async |asked: Acquire| match configured.send(asked).await.unwrap() {

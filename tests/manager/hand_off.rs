@@ -233,7 +233,8 @@ fn a_wait_behind_others_ends_in_time_and_says_who_holds() {
 fn a_line_is_as_long_as_a_queue_may_be() {
     in_virtual_time(|| async {
         let world = World::new();
-        let settings = Settings { max_waiters: 2, ..Settings::default() };
+        let mut settings = Settings::default();
+        settings.limits.max_waiters = 2;
         let locks = world.builder().settings(settings).start_here().unwrap();
         let _lease = locks.send(Acquire::new("r").wait(secs(1))).await.unwrap().unwrap();
         let ask = || locks.send(Acquire::new("r").wait(secs(60)));

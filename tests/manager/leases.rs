@@ -505,7 +505,8 @@ fn a_grant_whose_answer_took_longer_than_its_ttl_is_no_grant() {
 fn one_more_pending_request_than_allowed_is_busy_at_once() {
     in_virtual_time(|| async {
         let world = World::new();
-        let settings = leasehold::Settings { max_pending: 3, ..leasehold::Settings::default() };
+        let mut settings = leasehold::Settings::default();
+        settings.limits.max_pending = 3;
         let locks = world.builder().settings(settings).start_here().unwrap();
         let _lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
         let waiting: Vec<_> = (0..3).map(|_| locks.send(Acquire::new("r").wait(secs(60)))).collect();

@@ -11,8 +11,10 @@ use std::{
 use crate::support::virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs};
 use actix::{Actor, Context};
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, Clock, Drained, Draw, IsHeld, LeaseChange, LeaseStatus, List,
-    LossReason, Moment, RenewError, ResourceName, RuntimeClock, Settings, Shutdown, Stats, store::Store,
+    Acquire, AcquireAll, AcquireError, Drained, IsHeld, LeaseChange, LeaseStatus, List, LossReason,
+    RenewError, ResourceName, Settings, Shutdown, Stats,
+    store::Store,
+    testing::{Clock, Draw, Moment, RuntimeClock},
 };
 use tokio::time::{Instant, sleep};
 
@@ -113,7 +115,9 @@ fn a_renewal_by_hand_does_not_wait_for_a_crashed_manager_beyond_the_end_of_the_l
     in_virtual_time(|| async {
         let world = World::new();
         let (random, armed) = armed_dice();
-        let slow = Settings { restart_pause: secs(5), max_restart_pause: secs(5), ..Settings::default() };
+        let mut slow = Settings::default();
+        slow.supervision.restart_pause = secs(5);
+        slow.supervision.max_restart_pause = secs(5);
         let locks = world.builder().settings(slow).random(Arc::new(random)).start_here().unwrap();
         let start = Instant::now();
         let lease = locks.send(Acquire::new("r").ttl(secs(1)).no_renew()).await.unwrap().unwrap();

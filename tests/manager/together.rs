@@ -14,8 +14,9 @@ use crate::support::{
 };
 use actix::{Actor, Addr};
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, Clock, Draw, ForceRelease, Inspect, LeaseChange, LeaseSet,
-    LeaseSetLostError, LockManager, LossReason, Moment, ReadLock, RuntimeClock, Settings, Shutdown, Stats,
+    Acquire, AcquireAll, AcquireError, ForceRelease, Inspect, LeaseChange, LeaseSet, LeaseSetLostError,
+    LockManager, LossReason, ReadLock, Settings, Shutdown, Stats,
+    testing::{Clock, Draw, Moment, RuntimeClock},
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -499,7 +500,8 @@ fn a_manager_that_panics_over_an_answer_forgets_no_token() {
 fn pending_sets_are_bounded() {
     in_virtual_time(|| async {
         let world = World::new();
-        let settings = Settings { max_pending: 2, ..Settings::default() };
+        let mut settings = Settings::default();
+        settings.limits.max_pending = 2;
         let locks = world.builder().settings(settings).start_here().unwrap();
         world.store.stall_next(3, secs(1));
         let pending = ["a", "b"].map(|name| actix_rt::spawn(locks.send(AcquireAll::new([name]))));

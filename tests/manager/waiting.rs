@@ -180,7 +180,8 @@ fn a_try_does_not_overtake_those_who_wait() {
 fn a_queue_that_is_full_says_so_at_once() {
     in_virtual_time(|| async {
         let world = World::new();
-        let settings = Settings { max_waiters: 2, ..Settings::default() };
+        let mut settings = Settings::default();
+        settings.limits.max_waiters = 2;
         let locks = world.builder().settings(settings).start_here().unwrap();
         let _lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
         let ask = || locks.send(Acquire::new("r").wait(secs(60)));

@@ -4,8 +4,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use leasehold::{
     Fence,
-    rules::{granted_fence, is_known, lessons, majority},
-    store::{Incarnation, Recovered, Report},
+    rules::{Incarnation, Recovered, Report, granted_fence, is_known, lessons, majority},
 };
 use stateright::{Model, Property};
 

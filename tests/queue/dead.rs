@@ -3,8 +3,8 @@
 use std::{thread, time::Duration};
 
 use leasehold::{
-    Metadata, Mode, RedisStore, ResourceName, Token,
-    store::{Acquired, Acquisition, Hold, StoreExt},
+    Mode, RedisStore, ResourceName, Token,
+    store::{Acquired, Acquisition, Hold, Store},
 };
 
 use crate::{
@@ -116,7 +116,7 @@ fn a_killed_fleet_refuses_no_try_after_a_ttl() {
             reentrant: false,
             ttl,
             lock_delay: Duration::ZERO,
-            metadata: Metadata::new().into(),
+            metadata: Default::default(),
             ticket: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -56,15 +56,12 @@ async fn follow(setup: Setup) {
 }
 
 fn manager(setup: &Setup) -> Addr<LockManager> {
-    let settings = Settings {
-        ttl: setup.ttl,
-        renewal_interval: setup.ttl / 3,
-        ticket_ttl: setup.ticket_ttl,
-        grant_window: setup.grant_window,
-        local_handover_limit: setup.local_handover_limit,
-        backoff: Backoff::new(setup.longest_pause / 5, setup.longest_pause).unwrap(),
-        ..Settings::default()
-    };
+    let mut settings = Settings::default();
+    settings.lease.ttl = setup.ttl;
+    settings.wait.ticket_ttl = setup.ticket_ttl;
+    settings.wait.grant_window = setup.grant_window;
+    settings.wait.local_handover_limit = setup.local_handover_limit;
+    settings.backoff = Backoff::new(setup.longest_pause / 5, setup.longest_pause).unwrap();
     let store = RedisStore::open(&setup.url).unwrap();
     LockManager::builder(Arc::new(store)).settings(settings).start().unwrap()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Fence, QuorumOptions, QuorumStore, RedisStore,
-    store::{Acquired, QuorumNode, StoreExt},
+    store::{Acquired, QuorumNode, Store},
 };
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 use tokio::time::{Instant, sleep, timeout};

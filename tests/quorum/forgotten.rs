@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    Fence, MemoryStore, Owner, QuorumOptions, QuorumStore, RedisStore, RuntimeClock,
-    store::{Acquired, Acquisition, QuorumNode, Store, StoreExt},
+    Fence, MemoryStore, Owner, QuorumOptions, QuorumStore, RedisStore,
+    store::{Acquired, Acquisition, QuorumNode, Store},
+    testing::RuntimeClock,
 };
 use tokio::time::sleep;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     QuorumStore, StoreError,
-    store::{Acquired, QuorumNode, Store, StoreExt},
+    store::{Acquired, QuorumNode, Store},
 };
 use tokio::time::{Instant, sleep};
 

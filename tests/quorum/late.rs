@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    MemoryStore, QuorumOptions, QuorumStore, RuntimeClock, StoreError,
-    store::{QuorumNode, Store, StoreExt},
+    MemoryStore, QuorumOptions, QuorumStore, StoreError,
+    store::{QuorumNode, Store},
+    testing::RuntimeClock,
 };
 
 use crate::{nodes::exclusive, support::odd_store::OddStore};

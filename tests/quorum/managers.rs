@@ -4,9 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use actix::Addr;
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, LockManager, MemoryStore, QuorumOptions, QuorumStore, RuntimeClock,
-    Settings, StoreError,
+    Acquire, AcquireAll, AcquireError, LockManager, MemoryStore, QuorumOptions, QuorumStore, Settings,
+    StoreError,
     store::{QuorumNode, Store},
+    testing::RuntimeClock,
 };
 use tokio::time::sleep;
 
@@ -61,7 +62,7 @@ fn a_lease_outlives_the_loss_of_one_node_and_then_of_another() {
         let lease = fleet.managers[0].send(Acquire::new("r")).await.unwrap().unwrap();
         for node in &fleet.nodes {
             node.restart();
-            sleep(Settings::default().ttl).await;
+            sleep(Settings::default().lease.ttl).await;
             assert!(lease.is_valid());
         }
         let kept_out = fleet.managers[1].send(Acquire::new("r")).await.unwrap();

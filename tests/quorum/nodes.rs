@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    Fence, MemoryStore, Metadata, Mode, QuorumOptions, QuorumStore, Random, ResourceName, RuntimeClock,
-    StoreError, SystemRandom,
-    store::{AHEAD_AT_MOST, Acquired, Acquisition, Hold, QuorumNode, Store, StoreExt},
+    Fence, MemoryStore, Mode, QuorumOptions, QuorumStore, ResourceName, StoreError,
+    rules::AHEAD_AT_MOST,
+    store::{Acquired, Acquisition, Hold, QuorumNode, Store},
+    testing::{Random, RuntimeClock, SystemRandom},
 };
 
 pub(crate) const TTL: Duration = Duration::from_secs(10);
@@ -88,7 +89,7 @@ fn quorum_of(nodes: &[MemoryStore], clock: &Arc<RuntimeClock>, options: QuorumOp
 
 pub(crate) fn ask(mode: Mode) -> Acquisition {
     let hold = Hold { resource: ResourceName::new("r").unwrap(), token: SystemRandom.token(), owner: None };
-    let metadata = Arc::new(Metadata::new());
+    let metadata = Arc::default();
     Acquisition { hold, mode, reentrant: false, ttl: TTL, lock_delay: Duration::ZERO, metadata, ticket: None }
 }
 

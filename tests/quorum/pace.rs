@@ -10,12 +10,13 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use leasehold::{
-    Clock, Fence, Inspection, Listing, MemoryStore, Mode, Moment, QuorumOptions, QuorumStore, RedisStore,
-    ResourceName, RuntimeClock,
+    Fence, Inspection, Listing, MemoryStore, Mode, QuorumOptions, QuorumStore, RedisStore, ResourceName,
+    rules::{AHEAD_AT_MOST, AcquiredFrom, Incarnation, Recovered, Report},
     store::{
-        AHEAD_AT_MOST, Acquired, AcquiredFrom, Acquisition, Hold, Inbox, Incarnation, Notifications,
-        QuorumNode, Recovered, Released, Renewed, Replies, Reply, Report, Store, StoreExt,
+        Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
+        Store,
     },
+    testing::{Clock, Moment, RuntimeClock},
 };
 use tokio::time::sleep;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Layout, QuorumOptions, RedisOptions,
-    store::{Acquired, StoreExt},
+    store::{Acquired, Store},
 };
 use redis::Value;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Certainty,
-    store::{Renewed, Store, StoreExt},
+    store::{Renewed, Store},
 };
 
 use crate::nodes::{Quorum, TTL, exclusive, granted, refused};

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     QuorumOptions, QuorumStore, RedisOptions, RedisStore, ResourceName,
-    store::{Acquisition, QuorumNode, Store, StoreExt},
+    store::{Acquisition, QuorumNode, Store},
 };
 
 use tokio::time::sleep;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Fence, Owner,
-    store::{Acquisition, Released, Store, StoreExt},
+    store::{Acquisition, Released, Store},
 };
 use tokio::time::sleep;
 

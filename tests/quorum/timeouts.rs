@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Durability, QuorumOptions,
-    store::{Released, Renewed, Store, StoreExt},
+    store::{Released, Renewed, Store},
 };
 use tokio::time::{Instant, sleep};
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use leasehold::{
-    Certainty, MemoryStore, Mode, Random, StoreError, SystemRandom,
-    store::{Acquired, Inbox, Notification, Released, Store, StoreExt},
+    Certainty, MemoryStore, Mode, StoreError,
+    store::{Acquired, Inbox, Notification, Released, Store},
+    testing::{Random, SystemRandom},
 };
 use tokio::time::Instant;
 

@@ -1,10 +1,11 @@
 //! A fleet that was killed while it waited: what it costs one who lives.
 
+use std::collections::BTreeMap;
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    Acquire, Lease, LockManager, Metadata, Mode, Token,
-    store::{Acquisition, Hold, Inbox, Notifications, QueueTicket, Store, StoreExt},
+    Acquire, Lease, LockManager, Mode, Token,
+    store::{Acquisition, Hold, Inbox, Notifications, QueueTicket, Store},
 };
 
 use super::{
@@ -67,7 +68,7 @@ fn one_of_them(number: u64, inbox: Inbox) -> Acquisition {
         reentrant: false,
         ttl: TTL,
         lock_delay: Duration::ZERO,
-        metadata: Metadata::from([("request".to_owned(), (REQUEST + number).to_string())]).into(),
+        metadata: BTreeMap::from([("request".to_owned(), (REQUEST + number).to_string())]).into(),
         ticket: Some(ticket),
     }
 }

@@ -27,7 +27,10 @@ use std::{
 
 use actix::Addr;
 use futures_util::future::join_all;
-use leasehold::{Clock, LockManager, ResourceName, RuntimeClock, Settings, Shutdown, Statistics, Stats};
+use leasehold::{
+    LockManager, ResourceName, Settings, Shutdown, Statistics, Stats,
+    testing::{Clock, RuntimeClock},
+};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
@@ -84,13 +87,11 @@ async fn run(kind: Kind, seed: u64) -> Vec<Event> {
         .map(|_| {
             let store = stores.of_a_manager();
             let random = Arc::new(SeededRandom::new(rng.random(), Arc::clone(&calm)));
-            let settings = Settings {
-                max_restart_pause: Duration::from_millis(100),
-                ticket_ttl: PATIENCE_IN_QUEUE,
-                grant_window: GRANT_WINDOW,
-                local_handover_limit: limit,
-                ..Settings::default()
-            };
+            let mut settings = Settings::default();
+            settings.supervision.max_restart_pause = Duration::from_millis(100);
+            settings.wait.ticket_ttl = PATIENCE_IN_QUEUE;
+            settings.wait.grant_window = GRANT_WINDOW;
+            settings.wait.local_handover_limit = limit;
             let builder = LockManager::builder(store).settings(settings);
             builder.clock(Arc::clone(&clock)).random(random).start_here().expect("settings")
         })

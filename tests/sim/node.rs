@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{FutureExt, future::BoxFuture};
 use leasehold::{
     Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError,
+    rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
-        Acquired, AcquiredFrom, Acquisition, Hold, Inbox, Incarnation, Notifications, QuorumNode, Recovered,
-        Released, Renewed, Replies, Reply, Report, Store, StoreExt, join_replies,
+        Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
+        Store, join_replies,
     },
 };
 

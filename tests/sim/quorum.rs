@@ -9,8 +9,9 @@ use std::{
 };
 
 use leasehold::{
-    Clock, MemoryStore, Moment, QuorumOptions, QuorumStore,
+    MemoryStore, QuorumOptions, QuorumStore,
     store::{QuorumNode, Store},
+    testing::{Clock, Moment},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IteratorRandom};
 use tokio::time::sleep;

@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use leasehold::{Draw, Random, Token};
+use leasehold::{
+    Token,
+    testing::{Draw, Random},
+};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 /// What the planned panics say; the panic hook keeps quiet about them.

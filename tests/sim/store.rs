@@ -7,7 +7,7 @@ use leasehold::{
     Inspection, Listing, MemoryStore, ResourceName, StoreError,
     store::{
         Acquired, Acquisition, HandedOff, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply,
-        Store, StoreExt, join_replies,
+        Store, join_replies,
     },
 };
 

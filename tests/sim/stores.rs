@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use leasehold::{Clock, MemoryStore, store::Store};
+use leasehold::{MemoryStore, store::Store, testing::Clock};
 
 use super::{
     Kind, RESOURCES,

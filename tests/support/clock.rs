@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use leasehold::{Clock, Moment};
+use leasehold::testing::{Clock, Moment};
 
 /// Stands still until it is told how much time has passed.
 #[derive(Debug)]

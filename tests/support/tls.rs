@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use leasehold::TlsFiles;
+use leasehold::RedisOptions;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
@@ -44,14 +44,14 @@ impl Certificates {
     }
 
     /// What a client needs that trusts this authority and shows nothing of itself.
-    pub(crate) fn trust(&self) -> TlsFiles {
-        TlsFiles { ca: Some(self.path("ca.crt")), ..TlsFiles::default() }
+    pub(crate) fn trust(&self) -> RedisOptions {
+        RedisOptions { tls_ca: Some(self.path("ca.crt")), ..RedisOptions::default() }
     }
 
     /// What a client needs that shows its own certificate as well.
-    pub(crate) fn trust_and_show(&self) -> TlsFiles {
+    pub(crate) fn trust_and_show(&self) -> RedisOptions {
         let shown = |name| Some(self.path(name));
-        TlsFiles { certificate: shown("client.crt"), key: shown("client.key"), ..self.trust() }
+        RedisOptions { tls_certificate: shown("client.crt"), tls_key: shown("client.key"), ..self.trust() }
     }
 }
 

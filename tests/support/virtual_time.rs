@@ -13,8 +13,9 @@ use std::{
 
 use actix::{Actor, Addr, Context, Handler};
 use leasehold::{
-    Draw, LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, Random, ResourceName,
-    RuntimeClock, Settings, Token, store::Store,
+    LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, ResourceName, Settings, Token,
+    store::Store,
+    testing::{Draw, Random, RuntimeClock},
 };
 
 /// Runs a test in an actix system whose time is paused.
@@ -55,7 +56,8 @@ impl World {
 
     /// A manager with this `local_handover_limit`.
     pub(crate) fn passing_manager(&self, local_handover_limit: u32) -> Addr<LockManager> {
-        let settings = Settings { local_handover_limit, ..Settings::default() };
+        let mut settings = Settings::default();
+        settings.wait.local_handover_limit = local_handover_limit;
         self.builder().settings(settings).random(Arc::new(Loaded::new(|_| false))).start_here().unwrap()
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Leasehold(Addr<LockManager>);
 
 impl Leasehold {
     pub(crate) fn start(url: &str) -> Result<Self, Failure> {
-        let settings = Config::from_env()?.settings()?;
+        let settings = Config::from_env()?.settings();
         Ok(Self(LockManager::builder(Arc::new(RedisStore::open(url)?)).settings(settings).start()?))
     }
 

@@ -125,20 +125,21 @@ impl Dispatch {
     /// Sends what has been gathered. Releases go first: who releases and asks again at once gets the resource.
     fn send_batches(&mut self) {
         let Self { end, attempts, releases, renewals, hand_offs, in_flight, .. } = self;
-        let fly = |kind, flight, batch: LocalBoxFuture<'static, ()>| {
-            in_flight.push(batch.map(move |()| (kind, flight)).boxed_local());
-        };
         while let Some((flight, batch)) = releases.next(Instant::now) {
-            fly(Kind::Releases, flight, release(end.clone(), batch).boxed_local());
+            let answered = release(end.clone(), batch).map(move |()| (Kind::Releases, flight));
+            in_flight.push(answered.boxed_local());
         }
         while let Some((flight, batch)) = renewals.next(Instant::now) {
-            fly(Kind::Renewals, flight, renew(end.clone(), batch).boxed_local());
+            let answered = renew(end.clone(), batch).map(move |()| (Kind::Renewals, flight));
+            in_flight.push(answered.boxed_local());
         }
         while let Some((flight, batch)) = hand_offs.next(Instant::now) {
-            fly(Kind::HandOffs, flight, hand_off(end.clone(), batch).boxed_local());
+            let answered = hand_off(end.clone(), batch).map(move |()| (Kind::HandOffs, flight));
+            in_flight.push(answered.boxed_local());
         }
         while let Some((flight, batch)) = attempts.next(Instant::now) {
-            fly(Kind::Attempts, flight, attempt(end.clone(), batch).boxed_local());
+            let answered = attempt(end.clone(), batch).map(move |()| (Kind::Attempts, flight));
+            in_flight.push(answered.boxed_local());
         }
     }
 }

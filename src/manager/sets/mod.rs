@@ -87,7 +87,7 @@ impl LockManager {
         };
         let requests = names(&request.resource)?.iter().map(validate).collect::<Result<_, _>>()?;
         match self.pending + self.sets.len() {
-            pending if pending >= self.settings.max_pending => Err(AcquireError::Busy { pending }),
+            pending if pending >= self.settings.limits.max_pending => Err(AcquireError::Busy { pending }),
             _ => Ok(requests),
         }
     }

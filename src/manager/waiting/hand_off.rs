@@ -20,7 +20,7 @@ impl LockManager {
         let Acquisition { mode, hold, ticket, .. } = &*request.acquisition;
         // A limited number of attempts ends the wait by itself. Another waiter cannot use them up for it.
         let counts = request.backoff.max_attempts().is_some();
-        self.settings.local_handover_limit > 0 && is_alone(*mode, hold) && ticket.is_some() && !counts
+        self.settings.wait.local_handover_limit > 0 && is_alone(*mode, hold) && ticket.is_some() && !counts
     }
 
     /// Adds a waiter to the cohort for its resource.
@@ -28,7 +28,7 @@ impl LockManager {
         let (arrival, ahead) = self.cohorts.join(resource, record);
         self.records.with(record, |it| it.arrival = Some(arrival));
         let waiters = ahead as u64;
-        if waiters >= u64::from(self.settings.max_waiters) {
+        if waiters >= u64::from(self.settings.limits.max_waiters) {
             return self.on_or_fail(record, Event::Dismissed, Some(AcquireError::QueueFull { waiters }));
         }
         self.mend_cohort(resource);
@@ -65,7 +65,7 @@ impl LockManager {
 
     /// Returns an attempt of the next member of the cohort for this resource, and whether it may overtake others.
     pub(crate) fn start_hand_off(&mut self, resource: &ResourceName, now: Moment) -> Option<(Attempt, bool)> {
-        let (next, may_overtake) = self.cohorts.next(resource, self.settings.local_handover_limit)?;
+        let (next, may_overtake) = self.cohorts.next(resource, self.settings.wait.local_handover_limit)?;
         // With two attempts in flight it would not be clear which answer is the last.
         self.records.with(next, |it| !it.decisions.is_asking()).filter(|free| *free)?;
         let (_, followed) = self.decide(next, Event::HandOff, now)?;

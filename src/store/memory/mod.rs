@@ -41,8 +41,8 @@ use crate::{
 /// Locks in the memory of one process.
 ///
 /// It serves for trials, for applications of one process, and for tests. It keeps the whole contract of [`Store`], in
-/// virtual time too (see [`RuntimeClock`](crate::RuntimeClock)), and has faults when it is told to. It is also
-/// the model that other stores are compared with.
+/// virtual time too (cargo feature `testing`), and has faults when it is told to. It is also the model that other stores
+/// are compared with.
 ///
 /// A clone is another handle to the same store. Fences grow as long as the machine runs: a store that is started again
 /// after a reboot begins with small ones.
@@ -53,8 +53,13 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// Creates a store that takes its time from `clock`.
+    /// Creates a store that takes its time from `clock`, such as a [`RuntimeClock`](crate::testing::RuntimeClock).
+    #[cfg(feature = "testing")]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self::with_clock(clock)
+    }
+
+    fn with_clock(clock: Arc<dyn Clock>) -> Self {
         let state = State::started(clock.now());
         Self { clock, state: Arc::new(Mutex::new(state)) }
     }
@@ -265,7 +270,7 @@ fn in_whole_millis(now: Moment) -> Moment {
 impl Default for MemoryStore {
     /// Creates a store that takes its time from the machine.
     fn default() -> Self {
-        Self::new(Arc::new(SystemClock))
+        Self::with_clock(Arc::new(SystemClock))
     }
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    core::{Fence, Moment},
-    store::{AHEAD_AT_MOST, Inbox, Notification, STEPS_AT_MOST, memory::inboxes::Inboxes},
+    core::{AHEAD_AT_MOST, Fence, Moment},
+    store::{Inbox, Notification, STEPS_AT_MOST, memory::inboxes::Inboxes},
 };
 
 /// One verb's turn at the store.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::core::{InvalidValue, exact};
+use crate::core::{InvalidValue, in_range};
 
 /// The settings by which a [`QuorumStore`](crate::QuorumStore) uses its nodes.
 ///
@@ -52,13 +52,7 @@ impl QuorumOptions {
             ("limits.max_ttl", max_ttl, Duration::from_millis(50), Duration::from_secs(365 * 24 * 60 * 60)),
         ];
         for (field, value, least, most) in bounds {
-            if !(least..=most).contains(value) {
-                return Err(InvalidValue::new(
-                    field,
-                    exact(*value),
-                    format!("{} to {}", exact(least), exact(most)),
-                ));
-            }
+            in_range(field, *value, least, most)?;
         }
         Ok(())
     }

@@ -13,10 +13,7 @@ mod wire;
 
 use std::{fmt, time::Duration};
 
-pub use self::net::{
-    options::{Layout, RedisOptions},
-    tls::TlsFiles,
-};
+pub use self::net::options::{Layout, RedisOptions};
 use self::{
     net::{incarnation::Known, topology::Topology},
     replicas::Replicas,

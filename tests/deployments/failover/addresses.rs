@@ -3,10 +3,7 @@
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use leasehold::{
-    TlsFiles,
-    store::{Renewed, StoreExt},
-};
+use leasehold::store::{Renewed, Store};
 
 use crate::{
     failover::*,
@@ -136,10 +133,8 @@ async fn a_user_of_the_guide_is_enough_on_every_node() {
 async fn the_nodes_of_a_cluster_are_spoken_to_over_tls() {
     let server = TlsServer::of_cluster();
     let url = server.url().replace("rediss://", "rediss+cluster://");
-    let trust = server.certificates.trust();
-    granted(&with(&url, RedisOptions { tls: trust, ..patient() }), &asked("r", Mode::Exclusive)).await;
-    let answer = with(&url, RedisOptions { tls: TlsFiles::default(), ..patient() })
-        .acquire(&asked("s", Mode::Exclusive))
-        .await;
+    let tls_ca = server.certificates.trust().tls_ca;
+    granted(&with(&url, RedisOptions { tls_ca, ..patient() }), &asked("r", Mode::Exclusive)).await;
+    let answer = with(&url, patient()).acquire(&asked("s", Mode::Exclusive)).await;
     assert!(matches!(answer, Err(StoreError::Denied { .. })), "{answer:?}");
 }

@@ -113,7 +113,8 @@ pub(crate) async fn work_while<T: Send + 'static>(
 
 fn manager(url: &str) -> Addr<LockManager> {
     // A place that was given up on a master of which the next one has not heard is kept for this long.
-    let settings = Settings { ticket_ttl: TTL, ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.wait.ticket_ttl = TTL;
     let store = Arc::new(RedisStore::open(url).unwrap());
     LockManager::builder(store).settings(settings).start().unwrap()
 }

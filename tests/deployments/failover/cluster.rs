@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use leasehold::{
     Layout,
-    store::{Released, Renewed, StoreExt},
+    store::{Released, Renewed, Store},
 };
 
 use crate::{

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use leasehold::{Durability, store::StoreExt};
+use leasehold::{Durability, store::Store};
 use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::{

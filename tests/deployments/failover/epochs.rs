@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use leasehold::store::Inbox;
 use leasehold::store::Notification;
-use leasehold::{Token, store::StoreExt};
+use leasehold::{Token, store::Store};
 
 use crate::{
     failover::{

@@ -10,8 +10,9 @@ mod sentinel;
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    Mode, Random, RedisOptions, RedisStore, ResourceName, StoreError, SystemRandom,
-    store::{Acquired, Acquisition, Hold, Store, StoreExt},
+    Mode, RedisOptions, RedisStore, ResourceName, StoreError,
+    store::{Acquired, Acquisition, Hold, Store},
+    testing::{Random, SystemRandom},
 };
 
 const TTL: Duration = Duration::from_secs(30);

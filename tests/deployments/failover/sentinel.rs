@@ -1,6 +1,6 @@
 //! A master that dies, is replaced, freezes; and a sentinel that is wrong.
 
-use leasehold::store::StoreExt;
+use leasehold::store::Store;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use futures_util::future::join_all;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::StreamExt;
-use leasehold::store::{Notification, QueueTicket, StoreExt};
+use leasehold::store::{Notification, QueueTicket, Store};
 
 use crate::store::{proxy::Proxy, *};
 

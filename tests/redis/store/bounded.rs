@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use leasehold::store::{AcquiredFrom, QueueTicket, QuorumNode, StoreExt};
+use leasehold::{
+    rules::AcquiredFrom,
+    store::{QueueTicket, QuorumNode, Store},
+};
 
 use crate::store::*;
 

@@ -1,7 +1,7 @@
 //! The connection: none yet, lost, stalled, of another kind.
 
 use crate::store::{proxy::Proxy, replicas::Replicated, *};
-use leasehold::store::StoreExt;
+use leasehold::store::Store;
 
 #[tokio::test]
 async fn a_server_that_lost_its_scripts_gets_them_again() {

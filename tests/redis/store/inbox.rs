@@ -1,7 +1,7 @@
 //! The inbox: lost, refused, stalled, and back again.
 
 use futures_util::StreamExt;
-use leasehold::store::{Notification, Notifications, QueueTicket, StoreExt};
+use leasehold::store::{Notification, Notifications, QueueTicket, Store};
 
 use crate::store::*;
 

@@ -1,7 +1,7 @@
 //! What is kept on the server: keys, their ends, what is cleared away, what a verb costs.
 
 use crate::store::*;
-use leasehold::store::StoreExt;
+use leasehold::store::Store;
 
 #[tokio::test]
 async fn no_key_is_without_an_end_and_none_is_left_over() {

@@ -13,6 +13,7 @@ mod together;
 mod waiting;
 mod wrong_kind;
 
+use std::collections::BTreeMap;
 use std::{
     path::Path,
     time::{Duration, Instant},
@@ -21,8 +22,8 @@ use std::{
 use crate::support::redis_server;
 use crate::support::replicas;
 use leasehold::{
-    Certainty, Fence, Metadata, Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
-    store::{Acquired, Acquisition, Hold, Inbox, Released, Renewed, Store, StoreExt},
+    Certainty, Fence, Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
+    store::{Acquired, Acquisition, Hold, Inbox, Released, Renewed, Store},
 };
 use redis::Value;
 
@@ -53,7 +54,7 @@ fn exclusive(hold: &Hold) -> Acquisition {
         reentrant: false,
         ttl: TTL,
         lock_delay: Duration::ZERO,
-        metadata: Metadata::from([("host".into(), "a b".into())]).into(),
+        metadata: BTreeMap::from([("host".into(), "a b".into())]).into(),
         ticket: None,
     }
 }

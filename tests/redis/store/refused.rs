@@ -1,7 +1,7 @@
 //! What the server refuses, and as which error it is told.
 
 use futures_util::StreamExt;
-use leasehold::store::{Notification, QueueTicket, StoreExt};
+use leasehold::store::{Notification, QueueTicket, Store};
 
 use crate::store::*;
 

@@ -1,7 +1,7 @@
 //! The queue: what it costs, what is kept of it, and what comes to it in the way.
 
 use futures_util::StreamExt;
-use leasehold::store::{Notification, QueueTicket, StoreExt};
+use leasehold::store::{Notification, QueueTicket, Store};
 
 use crate::store::*;
 

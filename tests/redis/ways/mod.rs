@@ -12,7 +12,7 @@ mod tls;
 use std::time::Duration;
 
 use leasehold::{
-    Metadata, Mode, ResourceName, Token,
+    Mode, ResourceName, Token,
     store::{Acquisition, Hold},
 };
 
@@ -29,7 +29,7 @@ fn exclusive(name: impl AsRef<[u8]>, token: u128) -> Acquisition {
         reentrant: false,
         ttl: TTL,
         lock_delay: Duration::ZERO,
-        metadata: Metadata::new().into(),
+        metadata: Default::default(),
         ticket: None,
     }
 }

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use leasehold::{
     Acquire, AcquireError, Fence, Inspection, Layout, LockManager, RedisOptions, RedisStore, StoreError,
     Token,
-    store::{Acquired, Inbox, QuorumNode, Released, Renewed, Store, StoreExt},
+    store::{Acquired, Inbox, QuorumNode, Released, Renewed, Store},
 };
 use redis::Value;
 

@@ -8,7 +8,7 @@ use std::{
 use leasehold::{
     Acquire, Certainty, Durability, Layout, LeaseStatus, LockManager, LossReason, RedisOptions, RedisStore,
     StoreError,
-    store::{Acquired, Acquisition, Released, Renewed, Store, StoreExt},
+    store::{Acquired, Acquisition, Released, Renewed, Store},
 };
 use redis::Value;
 

@@ -1,8 +1,8 @@
 //! TLS: who is trusted, and who is not.
 
 use leasehold::{
-    Certainty, Config, RedisOptions, RedisStore, StoreError, TlsFiles,
-    store::{Acquired, StoreExt},
+    Certainty, Config, RedisOptions, RedisStore, StoreError,
+    store::{Acquired, Store},
 };
 
 use crate::{
@@ -13,8 +13,8 @@ use crate::{
     ways::exclusive,
 };
 
-fn open(url: &str, tls: TlsFiles) -> RedisStore {
-    RedisStore::with_options(url, RedisOptions { tls, ..RedisOptions::default() }).unwrap()
+fn open(url: &str, options: RedisOptions) -> RedisStore {
+    RedisStore::with_options(url, options).unwrap()
 }
 
 async fn denied(store: &RedisStore) {
@@ -31,7 +31,7 @@ async fn granted(store: &RedisStore) {
 async fn a_server_is_served_by_if_its_authority_is_trusted() {
     let server = TlsServer::start();
     granted(&open(&server.url(), server.certificates.trust())).await;
-    denied(&open(&server.url(), TlsFiles::default())).await;
+    denied(&open(&server.url(), RedisOptions::default())).await;
     denied(&open(&server.url(), Certificates::new().trust())).await;
 }
 
@@ -47,7 +47,7 @@ async fn a_server_that_asks_for_a_certificate_serves_who_has_one() {
     let server = TlsServer::for_known_clients();
     granted(&open(&server.url(), server.certificates.trust_and_show())).await;
     let strangers = Certificates::new();
-    let stranger = TlsFiles { ca: server.certificates.trust().ca, ..strangers.trust_and_show() };
+    let stranger = RedisOptions { tls_ca: server.certificates.trust().tls_ca, ..strangers.trust_and_show() };
     for files in [server.certificates.trust(), stranger] {
         let error = open(&server.url(), files).acquire(&exclusive("s", 1)).await.unwrap_err();
         // The server closes the connection; whether its reason is read before that is chance.
@@ -75,7 +75,7 @@ async fn a_configuration_names_the_files() {
 #[tokio::test]
 async fn a_port_without_tls_is_the_wrong_kind_of_server() {
     let server = RedisServer::start();
-    let store = open(&server.url().replace("redis://", "rediss://"), TlsFiles::default());
+    let store = open(&server.url().replace("redis://", "rediss://"), RedisOptions::default());
     let error = store.acquire(&exclusive("r", 1)).await.unwrap_err();
     assert!(matches!(error, StoreError::Misconfigured { .. }), "{error}");
 }
@@ -84,26 +84,30 @@ async fn a_port_without_tls_is_the_wrong_kind_of_server() {
 fn wrong_files_are_refused_by_name() {
     let good = Certificates::new();
     let own = |name| Some(good.path(name));
-    let none = TlsFiles::default;
+    let none = RedisOptions::default;
     let cases = [
-        ("store.tls_ca", TlsFiles { ca: own("missing.crt"), ..none() }),
-        ("store.tls_ca", TlsFiles { ca: own("client.key"), ..none() }),
+        ("store.tls_ca", RedisOptions { tls_ca: own("missing.crt"), ..none() }),
+        ("store.tls_ca", RedisOptions { tls_ca: own("client.key"), ..none() }),
         (
             "store.tls_certificate",
-            TlsFiles { certificate: own("client.key"), key: own("client.key"), ..none() },
+            RedisOptions { tls_certificate: own("client.key"), tls_key: own("client.key"), ..none() },
         ),
-        ("store.tls_key", TlsFiles { certificate: own("client.crt"), key: own("client.crt"), ..none() }),
-        ("store.tls_key", TlsFiles { certificate: own("client.crt"), key: own("server.key"), ..none() }),
-        ("store.tls_key", TlsFiles { certificate: own("client.crt"), ..none() }),
-        ("store.tls_certificate", TlsFiles { key: own("client.key"), ..none() }),
+        (
+            "store.tls_key",
+            RedisOptions { tls_certificate: own("client.crt"), tls_key: own("client.crt"), ..none() },
+        ),
+        (
+            "store.tls_key",
+            RedisOptions { tls_certificate: own("client.crt"), tls_key: own("server.key"), ..none() },
+        ),
+        ("store.tls_key", RedisOptions { tls_certificate: own("client.crt"), ..none() }),
+        ("store.tls_certificate", RedisOptions { tls_key: own("client.key"), ..none() }),
     ];
-    for (field, tls) in cases {
-        let options = RedisOptions { tls, ..RedisOptions::default() };
+    for (field, options) in cases {
         let error = RedisStore::with_options("rediss://host", options).unwrap_err();
         assert_eq!(error.field, field, "{error}");
         assert!(!error.to_string().contains("PRIVATE KEY-----\n"), "{error}");
     }
-    let options = RedisOptions { tls: good.trust(), ..RedisOptions::default() };
-    let error = RedisStore::with_options("redis://host", options).unwrap_err();
+    let error = RedisStore::with_options("redis://host", good.trust()).unwrap_err();
     assert_eq!(error.field, "store.tls_ca", "{error}");
 }

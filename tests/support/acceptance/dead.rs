@@ -1,6 +1,6 @@
 //! What waiters of dead processes cost those who live: of whose inbox nobody hears, or that is heard and not answered.
 
-use leasehold::store::{STEPS_AT_MOST, StoreExt};
+use leasehold::store::STEPS_AT_MOST;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! One exclusive holder: the verbs, their repetition, and fences.
 
 use futures_util::future::join_all;
-use leasehold::{HolderState, store::StoreExt};
+use leasehold::HolderState;
 
 use super::*;
 

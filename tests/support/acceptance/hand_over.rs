@@ -1,6 +1,7 @@
 //! The hand-over: to whom, when, for how long, and how it is told.
 
 use leasehold::HolderState;
+use std::collections::BTreeMap;
 
 use super::*;
 
@@ -68,7 +69,7 @@ pub(crate) async fn who_takes_a_hand_over_up_holds_for_its_own_ttl(scene: Scene)
 }
 
 pub(crate) async fn a_hand_over_shows_who_it_is(scene: Scene) {
-    let metadata = Metadata::from([("why \"ü\"\n".to_owned(), "a  b {%} 1 x".to_owned())]);
+    let metadata = BTreeMap::from([("why \"ü\"\n".to_owned(), "a  b {%} 1 x".to_owned())]);
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(2, 3)] {
         let waiter = Acquisition { metadata: metadata.clone().into(), ..owned("a b {%}", waiter) };
         let holder = scene.exclusive();

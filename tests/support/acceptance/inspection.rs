@@ -1,6 +1,7 @@
 //! What can be seen from outside, and the release by force.
 
 use leasehold::HolderState;
+use std::collections::BTreeMap;
 
 use super::*;
 
@@ -29,7 +30,7 @@ pub(crate) async fn holders_are_shown_in_order_of_their_end(scene: Scene) {
 
 pub(crate) async fn owner_and_metadata_read_back_whatever_their_bytes(scene: Scene) {
     let ugly = "a b\"c\\d\0e\nf\r\tg%41{h}*é☃ \u{1f512}";
-    let metadata = Metadata::from([
+    let metadata = BTreeMap::from([
         (String::new(), String::new()),
         (ugly.to_owned(), ugly.to_owned()),
         ("long".to_owned(), "x".repeat(10_000)),

@@ -28,15 +28,17 @@ mod shared;
 mod textbook;
 mod together;
 
+use std::collections::BTreeMap;
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use leasehold::{
-    Fence, Inspection, Metadata, Mode, Owner, Random, ResourceName, StoreError, SystemRandom, Token,
+    Fence, Inspection, Mode, Owner, ResourceName, StoreError, Token,
     store::{
         Acquired, Acquisition, Grant, HandedOff, Hold, Inbox, Notification, Notifications, QueueTicket,
-        QuorumNode, Refusal, Released, Renewed, Store, StoreExt,
+        QuorumNode, Refusal, Released, Renewed, Store,
     },
+    testing::{Random, SystemRandom},
 };
 use tokio::runtime::Builder;
 
@@ -135,7 +137,7 @@ impl Scene {
 
     fn ask(&self, mode: Mode) -> Acquisition {
         let hold = Hold { resource: self.name.clone(), token: SystemRandom.token(), owner: None };
-        let metadata = Metadata::from([("purpose".to_owned(), "acceptance".to_owned())]).into();
+        let metadata = BTreeMap::from([("purpose".to_owned(), "acceptance".to_owned())]).into();
         Acquisition {
             hold,
             mode,

@@ -1,7 +1,6 @@
 //! Permits: k of n.
 
 use futures_util::future::join_all;
-use leasehold::store::StoreExt;
 
 use super::*;
 

@@ -1,7 +1,6 @@
 //! The queue: order of arrival, places, and who passes it.
 
 use futures_util::future::join_all;
-use leasehold::store::StoreExt;
 
 use super::*;
 

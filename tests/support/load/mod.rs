@@ -14,7 +14,7 @@ mod worker;
 
 use std::time::Duration;
 
-use leasehold::{Clock, Moment, SystemClock};
+use leasehold::testing::{Clock, Moment, SystemClock};
 
 pub(crate) use self::{
     checker::{Conflict, conflicts, fences, re_entries, told_late},

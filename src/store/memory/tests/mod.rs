@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::*;
 use crate::{
     core::{Mode, Token},
-    store::{Metadata, StoreExt},
+    store::{Metadata, Store},
 };
 
 #[derive(Debug, Default)]

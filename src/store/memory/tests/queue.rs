@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 
 use super::*;
-use crate::store::{Notification, QueueTicket, StoreExt};
+use crate::store::{Notification, QueueTicket, Store};
 
 const INBOX: Inbox = Inbox(Token::from_bits(9));
 

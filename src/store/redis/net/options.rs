@@ -1,15 +1,12 @@
 //! The settings of a Redis store, checked: where the server is, and how it is used.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
 use crate::{
-    core::{InvalidValue, exact},
-    store::redis::net::{
-        tls::{self, TlsFiles},
-        url_faults,
-    },
+    core::{InvalidValue, in_range},
+    store::redis::net::{tls, url_faults},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -31,8 +28,14 @@ pub struct RedisOptions {
     /// [`Durability`](crate::Durability). They have half of [`response_timeout`](Self::response_timeout) for it.
     /// Default: 0, which asks none.
     pub replicas_ack: u32,
-    /// The certificates of a `rediss://` connection. Default: the public authorities, and no client certificate.
-    pub tls: TlsFiles,
+    /// The certificates of the authorities that may vouch for a `rediss://` server; no others may. This file and the two
+    /// below are in PEM form, and read once, when the store is opened, also for servers that become known later. Default:
+    /// the public authorities.
+    pub tls_ca: Option<PathBuf>,
+    /// The certificate that the client shows to the server, with those between it and its authority. Default: none.
+    pub tls_certificate: Option<PathBuf>,
+    /// The private key of [`tls_certificate`](Self::tls_certificate); neither is given without the other. Default: none.
+    pub tls_key: Option<PathBuf>,
     /// The longest time to wait for a connection, TLS and password included. From 1 ms to 1 minute. Default: 1 s.
     pub connect_timeout: Duration,
     /// The longest time to wait for the answer to a verb. From 1 ms to 1 minute. It should be well below a third of the
@@ -68,7 +71,9 @@ impl Default for RedisOptions {
             prefix: "leasehold".into(),
             layout: Layout::Full,
             replicas_ack: 0,
-            tls: TlsFiles::default(),
+            tls_ca: None,
+            tls_certificate: None,
+            tls_key: None,
             connect_timeout: SECOND,
             response_timeout: Duration::from_millis(500),
             fence_retention: 3600 * SECOND,
@@ -78,7 +83,8 @@ impl Default for RedisOptions {
 
 impl RedisOptions {
     pub(crate) fn check(&self) -> Result<(), InvalidValue> {
-        let Self { prefix, layout, replicas_ack, connect_timeout, response_timeout, fence_retention, tls: _ } =
+        // The files are checked when they are read, together with the URL.
+        let Self { prefix, layout, replicas_ack, connect_timeout, response_timeout, fence_retention, .. } =
             self;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.:-".contains(&b);
         let (shortest, allowed) = match layout {
@@ -96,17 +102,10 @@ impl RedisOptions {
             ));
         }
         let millisecond = Duration::from_millis(1);
-        within("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
-        within("store.response_timeout", *response_timeout, millisecond, 60 * SECOND)?;
-        within("store.fence_retention", *fence_retention, SECOND, 365 * DAY)
+        in_range("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
+        in_range("store.response_timeout", *response_timeout, millisecond, 60 * SECOND)?;
+        in_range("store.fence_retention", *fence_retention, SECOND, 365 * DAY)
     }
-}
-
-fn within(field: &str, value: Duration, least: Duration, most: Duration) -> Result<(), InvalidValue> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(InvalidValue::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
 }
 
 /// Reads the URL of one server. Nothing is sent.
@@ -138,7 +137,7 @@ pub(crate) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invali
         let allowed = "rediss://… without it; whoever vouches for the server is named by store.tls_ca";
         return Err(InvalidValue::new("store.url", "rediss://…#insecure", allowed));
     }
-    tls::client(tuned(info, options), &options.tls, scheme == "rediss")?.map_err(wrong)
+    tls::client(tuned(info, options), options, scheme == "rediss")?.map_err(wrong)
 }
 
 fn tuned(info: ConnectionInfo, options: &RedisOptions) -> ConnectionInfo {

@@ -1,6 +1,5 @@
 //! TLS from files in PEM form: the authorities that a client trusts, and the certificate that it shows.
 
-use std::path::PathBuf;
 #[cfg(feature = "tls")]
 use std::{fmt, fs, path::Path};
 
@@ -14,40 +13,24 @@ use rustls::{
     sign::CertifiedKey,
 };
 
-use crate::core::InvalidValue;
+use crate::{core::InvalidValue, store::redis::net::options::RedisOptions};
 
-/// The files that a `rediss://` URL needs beside itself, all in PEM form. They are read once, when the store is opened,
-/// also for servers that become known later.
-///
-/// # Default
-/// None of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// The certificates of the authorities that may vouch for the server; no others may. Default: the public ones.
-    pub ca: Option<PathBuf>,
-    /// The certificate that the client shows to the server, with those between it and its authority. Default: none.
-    pub certificate: Option<PathBuf>,
-    /// The private key of [`certificate`](Self::certificate); neither is given without the other. Default: none.
-    pub key: Option<PathBuf>,
-}
-
-impl TlsFiles {
-    /// Refuses combinations that cannot be meant: files for a connection without TLS, and a certificate or a key alone.
-    fn check(&self, is_tls: bool) -> Result<(), InvalidValue> {
-        let Self { ca, certificate, key } = self;
-        let given = [("store.tls_ca", ca), ("store.tls_certificate", certificate), ("store.tls_key", key)];
-        if let Some((field, _)) = given.iter().find(|(_, file)| file.is_some() && !is_tls) {
-            return Err(InvalidValue::new(*field, "given", "nothing, unless store.url is rediss://…"));
+/// Refuses combinations that cannot be meant: files for a connection without TLS, and a certificate or a key alone.
+fn check(options: &RedisOptions, is_tls: bool) -> Result<(), InvalidValue> {
+    let RedisOptions { tls_ca, tls_certificate, tls_key, .. } = options;
+    let given =
+        [("store.tls_ca", tls_ca), ("store.tls_certificate", tls_certificate), ("store.tls_key", tls_key)];
+    if let Some((field, _)) = given.iter().find(|(_, file)| file.is_some() && !is_tls) {
+        return Err(InvalidValue::new(*field, "given", "nothing, unless store.url is rediss://…"));
+    }
+    match (tls_certificate, tls_key) {
+        (Some(_), None) => {
+            Err(InvalidValue::new("store.tls_key", "nothing", "the key of store.tls_certificate"))
         }
-        match (certificate, key) {
-            (Some(_), None) => {
-                Err(InvalidValue::new("store.tls_key", "nothing", "the key of store.tls_certificate"))
-            }
-            (None, Some(_)) => {
-                Err(InvalidValue::new("store.tls_certificate", "nothing", "the certificate of store.tls_key"))
-            }
-            _ => Ok(()),
+        (None, Some(_)) => {
+            Err(InvalidValue::new("store.tls_certificate", "nothing", "the certificate of store.tls_key"))
         }
+        _ => Ok(()),
     }
 }
 
@@ -55,17 +38,17 @@ impl TlsFiles {
 #[cfg(feature = "tls")]
 pub(crate) fn client(
     info: ConnectionInfo,
-    files: &TlsFiles,
+    options: &RedisOptions,
     is_tls: bool,
 ) -> Result<RedisResult<Client>, InvalidValue> {
-    files.check(is_tls)?;
+    check(options, is_tls)?;
     if !is_tls {
         return Ok(Client::open(info));
     }
     crypto();
-    let TlsFiles { ca, certificate, key } = files;
-    let ca = ca.as_deref().map(|file| read("store.tls_ca", file, CERTIFICATE)).transpose()?;
-    let client_tls = match (certificate, key) {
+    let RedisOptions { tls_ca, tls_certificate, tls_key, .. } = options;
+    let ca = tls_ca.as_deref().map(|file| read("store.tls_ca", file, CERTIFICATE)).transpose()?;
+    let client_tls = match (tls_certificate, tls_key) {
         (Some(certificate), Some(key)) => Some(pair(certificate, key)?),
         _ => None,
     };
@@ -80,10 +63,10 @@ pub(crate) fn client(
 #[cfg(not(feature = "tls"))]
 pub(crate) fn client(
     info: ConnectionInfo,
-    files: &TlsFiles,
+    options: &RedisOptions,
     is_tls: bool,
 ) -> Result<RedisResult<Client>, InvalidValue> {
-    files.check(is_tls)?;
+    check(options, is_tls)?;
     Ok(Client::open(info))
 }
 

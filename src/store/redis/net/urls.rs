@@ -203,8 +203,6 @@ fn node(text: &str, usual_port: u16) -> Option<Node> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    #[cfg(feature = "tls")]
-    use crate::store::redis::TlsFiles;
 
     fn hosts(url: &str) -> String {
         match named(url, &RedisOptions::default()) {
@@ -275,8 +273,7 @@ mod tests {
     #[cfg(feature = "tls")]
     #[test]
     fn a_wrong_file_is_told_by_its_name_however_many_servers_there_are() {
-        let tls = TlsFiles { ca: Some("missing.crt".into()), ..TlsFiles::default() };
-        let options = RedisOptions { tls, ..RedisOptions::default() };
+        let options = RedisOptions { tls_ca: Some("missing.crt".into()), ..RedisOptions::default() };
         for url in ["rediss://a", "rediss+sentinel://a,b/locks", "rediss+cluster://a,b"] {
             let Err(error) = named(url, &options) else { panic!("{url}") };
             assert!(error.field == "store.tls_ca" && error.to_string().contains("missing.crt"), "{error}");

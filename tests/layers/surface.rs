@@ -1,0 +1,88 @@
+//! The public types of the crate, as `src/lib.rs` and the rooms that it opens name them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
+
+use syn::{Attribute, Item, UseTree, Visibility};
+
+/// The public types, each by its whole path, by the room where users find them. The root is the room without a name.
+pub(crate) type Surface = BTreeMap<String, Vec<String>>;
+
+/// Reads the public types of the crate, without what is hidden from the documentation.
+pub(crate) fn surface() -> Surface {
+    let mut surface = Surface::new();
+    add_room(&mut surface, "", &file("lib.rs"));
+    surface
+}
+
+/// The types that more than one path leads to.
+pub(crate) fn twice(surface: &Surface) -> Vec<&String> {
+    let mut seen = BTreeSet::new();
+    surface.values().flatten().filter(|path| !seen.insert(*path)).collect()
+}
+
+fn file(path: &str) -> Vec<Item> {
+    let path = format!("{}/src/{path}", env!("CARGO_MANIFEST_DIR"));
+    syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap().items
+}
+
+fn add_room(surface: &mut Surface, room: &str, items: &[Item]) {
+    for item in items {
+        let defined = match item {
+            Item::Mod(module) if is_shown(&module.vis, &module.attrs) => {
+                let name = module.ident.to_string();
+                match &module.content {
+                    Some((_, items)) => add_room(surface, &name, items),
+                    None => add_room(surface, &name, &file(&format!("{name}/mod.rs"))),
+                }
+                continue;
+            }
+            Item::Use(import) if is_shown(&import.vis, &import.attrs) => {
+                add_imports(surface, room, "", &import.tree);
+                continue;
+            }
+            Item::Struct(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
+            Item::Enum(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
+            Item::Trait(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
+            Item::Type(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
+            _ => continue,
+        };
+        surface.entry(room.to_owned()).or_default().push(format!("{room}::{defined}"));
+    }
+}
+
+fn add_imports(surface: &mut Surface, room: &str, before: &str, tree: &UseTree) {
+    match tree {
+        UseTree::Path(path) => {
+            let step = match path.ident.to_string().as_str() {
+                "crate" => String::new(),
+                "self" => room.to_owned(),
+                step if before.is_empty() => step.to_owned(),
+                step => format!("{before}::{step}"),
+            };
+            add_imports(surface, room, &step, &path.tree);
+        }
+        UseTree::Group(group) => {
+            group.items.iter().for_each(|tree| add_imports(surface, room, before, tree));
+        }
+        UseTree::Name(name) => {
+            let name = name.ident.to_string();
+            // Constants are in capitals, functions in small letters.
+            let is_type = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
+            if is_type {
+                surface.entry(room.to_owned()).or_default().push(format!("{before}::{name}"));
+            }
+        }
+        UseTree::Rename(_) | UseTree::Glob(_) => panic!("{room}: name what is public, one by one"),
+    }
+}
+
+fn is_shown(visibility: &Visibility, attributes: &[Attribute]) -> bool {
+    let is_hidden = |attribute: &Attribute| {
+        attribute.path().is_ident("doc")
+            && attribute.parse_args::<syn::Ident>().is_ok_and(|what| what == "hidden")
+    };
+    matches!(visibility, Visibility::Public(_)) && !attributes.iter().any(is_hidden)
+}
