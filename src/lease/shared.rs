@@ -264,6 +264,14 @@ impl LeaseShared {
         self.lose(reason);
     }
 
+    /// Returns the reason why a lease that cannot be renewed is over.
+    pub(crate) fn loss(&self) -> LossReason {
+        match self.status() {
+            LeaseStatus::Lost(reason) => reason,
+            LeaseStatus::Released | LeaseStatus::Held | LeaseStatus::AtRisk => LossReason::Released,
+        }
+    }
+
     /// Ends the lease because its holder releases it. Returns the status before that, and the release to be
     /// confirmed if the lease was not over.
     pub(crate) fn release(&self) -> (LeaseStatus, Option<Unconfirmed>) {

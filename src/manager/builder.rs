@@ -124,15 +124,17 @@ impl LockManagerBuilder {
             release: Addr::clone(&address).recipient(),
             renew: Addr::clone(&address).recipient(),
         });
+        let outage = Rc::new(Outage::new(Arc::clone(&stats)));
+        let sources = Sources::new(Dispatch::new(&store, &outage, happenings.clone()), happenings.clone());
         let monitor = LeaseMonitor {
             records: records.clone(),
             happenings: happenings.clone(),
+            sources: sources.clone(),
             manager: Arc::clone(&link),
             random: Arc::clone(&random),
             pauses,
         };
-        let outage = Rc::new(Outage::new(Arc::clone(&stats)));
-        let sources = Sources::new(Dispatch::new(&store, &outage, happenings.clone()), happenings.clone());
+        let driven = sources.clone();
         tracing::info!(
             store = store.describe(),
             version = env!("CARGO_PKG_VERSION"),
@@ -163,6 +165,7 @@ impl LockManagerBuilder {
         let mut last_death = clock_of_deaths.now();
         let died = move |death: Death| {
             counted.manager_restarted();
+            driven.set_down(true);
             let now = clock_of_deaths.now();
             if last_death.elapsed(now) > LIVED_WELL {
                 pauses.reset();

@@ -2,14 +2,13 @@
 //!
 //! All of it takes one way to the manager, a queue that survives the manager's panics.
 
-use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::Arc, task::Waker, time::Duration};
+use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::Arc, task::Waker};
 
 use crate::{
     core::{Moment, ResourceName},
-    lease::{RecordKey, Release, RenewError, shared::LeaseShared},
+    lease::{RecordKey, Release},
     manager::sets::TriedAll,
-    runtime::responder::Responder,
-    store::{Acquired, Acquisition, Notification, Released, Renewed, StoreError},
+    store::{Acquired, Acquisition, Notification, Released, StoreError},
 };
 
 /// One attempt of a waiter.
@@ -22,24 +21,12 @@ pub(crate) struct Attempt {
     pub(crate) overtook: bool,
 }
 
-/// One renewal of a lease.
-pub(crate) struct Renewal {
-    pub(crate) lease: Arc<LeaseShared>,
-    pub(crate) sent: Moment,
-    pub(crate) reply: Responder<RenewReply>,
-}
-
-/// The answer to a [`Renew`](crate::Renew).
-pub(crate) type RenewReply = Result<Duration, RenewError>;
-
 /// Something that happened to a record.
 pub(crate) enum Happening {
     /// The store answered an attempt.
     Attempted(Attempt, Result<Acquired, StoreError>),
     /// The store answered a release.
     Released(RecordKey, Result<Released, StoreError>),
-    /// The store answered a renewal.
-    Renewed(Renewal, Result<Renewed, StoreError>),
     /// The store answered the first try of a set.
     TriedAll(TriedAll),
     /// The timer of a record has fired.
@@ -65,6 +52,8 @@ pub(crate) enum InHand {
     Attempt(Attempt),
     Release(RecordKey),
     Set(TriedAll),
+    Due(RecordKey),
+    Lost(RecordKey),
     Message(Release),
 }
 
@@ -78,12 +67,14 @@ impl Happening {
             Self::Attempted(attempt, _) => Some(InHand::Attempt(attempt.clone())),
             Self::Released(record, _) => Some(InHand::Release(*record)),
             Self::TriedAll(tried) => Some(InHand::Set(tried.lost())),
+            Self::Due(record) => Some(InHand::Due(*record)),
+            Self::Lost(record) => Some(InHand::Lost(*record)),
             Self::Release(release) => Some(InHand::Message(release.clone())),
             _ => None,
         }
     }
 
-    /// Returns what happens in place of something over which the manager panicked: the answer is lost.
+    /// Returns what happens in place of something over which the manager panicked. An answer is lost.
     pub(crate) fn after_panic(in_hand: InHand) -> Option<Self> {
         match in_hand {
             InHand::Attempt(attempt) => {
@@ -95,6 +86,8 @@ impl Happening {
                 Some(Self::Released(record, Err(lost)))
             }
             InHand::Set(tried) => Some(Self::TriedAll(tried)),
+            InHand::Due(record) => Some(Self::Due(record)),
+            InHand::Lost(record) => Some(Self::Lost(record)),
             InHand::Message(release) if release.panics < PANICS_AT_MOST => {
                 Some(Self::Release(Release { panics: release.panics + 1, ..release }))
             }

@@ -35,7 +35,7 @@ use crate::{
         sets::Sets,
         shutdown::Draining,
         stream::{Happened, Sources},
-        waiting::cohorts::Cohorts,
+        waiting::{cohorts::Cohorts, hand_off::is_alone},
     },
     request::{AcquireError, Request, Settings, validated::ValidRequest},
     runtime::responder::{DeferredReply, Responder},
@@ -50,6 +50,9 @@ const COMPARE_CLOCKS_EVERY: Duration = Duration::from_secs(1);
 
 /// The minimum divergence of the two clocks that counts.
 const STOOD_STILL: Duration = Duration::from_millis(50);
+
+/// The largest number of happenings that are handled in one turn.
+const AT_ONCE: usize = 64;
 
 /// The two clocks at one moment.
 struct Clocks {
@@ -93,6 +96,7 @@ impl Actor for LockManager {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         self.subscribed = false;
+        self.sources.set_down(false);
         self.sources.listen(self.store.listen(&self.inbox));
         ctx.add_stream(self.sources.clone());
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
@@ -117,7 +121,9 @@ impl Supervised for LockManager {
 
 impl StreamHandler<Happened> for LockManager {
     fn handle(&mut self, _: Happened, _: &mut Self::Context) {
-        while let Some(happening) = self.happenings.pop() {
+        // No more at once: messages and batches want their turn.
+        for _ in 0..AT_ONCE {
+            let Some(happening) = self.happenings.pop() else { return };
             self.in_hand = happening.in_hand();
             self.happened(happening);
             self.in_hand = None;
@@ -170,6 +176,7 @@ impl LockManager {
             ttl,
             ticket_ttl: request.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
             grant_window: self.settings.wait.grant_window,
+            alone: is_alone(request.acquisition.mode, &hold),
         });
         let (resource, token) = (hold.resource.clone(), hold.token);
         let in_flight = self.shutdown.in_flight();
@@ -178,9 +185,9 @@ impl LockManager {
         self.records.name(token, record);
         self.pending += 1;
         if joins_cohort {
-            self.join_cohort(record, &resource);
+            self.join_cohort(record, &resource, now);
         } else {
-            self.on(record, Event::Lead);
+            self.on_at(record, Event::Lead, now);
         }
         // The end of the wait, and the departure of the caller, count during the first attempt too.
         if !wait.is_zero() {
@@ -192,7 +199,6 @@ impl LockManager {
         match happening {
             Happening::Attempted(attempt, outcome) => self.attempted(&attempt, outcome),
             Happening::Released(record, answer) => self.released(record, answer),
-            Happening::Renewed(renewal, answer) => self.renewed(renewal, answer),
             Happening::TriedAll(tried) => self.tried_all(tried),
             Happening::Due(record) => self.on(record, Event::Due),
             Happening::CallerGone(record) => self.on(record, Event::CallerGone),

@@ -7,6 +7,7 @@ use std::{
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    task::Context,
     time::Duration,
 };
 
@@ -20,6 +21,7 @@ use crate::{
         happening::{Happening, Happenings},
         record::{Holding, Role},
         records::Records,
+        stream::Sources,
     },
     runtime::supervisor::message_of,
 };
@@ -34,6 +36,7 @@ const AFTER_A_PANIC: Duration = Duration::from_millis(100);
 pub(crate) struct LeaseMonitor {
     pub(crate) records: Records,
     pub(crate) happenings: Happenings,
+    pub(crate) sources: Sources,
     pub(crate) manager: Arc<ManagerLink>,
     pub(crate) random: Arc<dyn Random>,
     /// The pauses before a renewer that died is restarted.
@@ -43,7 +46,11 @@ pub(crate) struct LeaseMonitor {
 impl LeaseMonitor {
     pub(crate) async fn run(self) {
         loop {
-            let record = poll_fn(|cx| self.records.poll_due(cx)).await;
+            let record = poll_fn(|cx| {
+                self.drive_if_down(cx);
+                self.records.poll_due(cx)
+            })
+            .await;
             let Some(lease) = self.records.lease(record) else {
                 self.happenings.push(Happening::Due(record));
                 continue;
@@ -58,6 +65,13 @@ impl LeaseMonitor {
         }
     }
 
+    /// Drives what is in flight while the manager is down, so that renewals count in time.
+    fn drive_if_down(&self, cx: &mut Context<'_>) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.sources.poll_if_down(cx))) {
+            tracing::error!(panic = message_of(panic.as_ref()), "could not drive the calls to the store");
+        }
+    }
+
     fn check(&self, lease: &Arc<LeaseShared>) {
         if lease.expired() {
             return self.happenings.push(Happening::Lost(lease.record));
@@ -67,7 +81,9 @@ impl LeaseMonitor {
         if bound_to.as_ref().is_some_and(|lives| !lives()) {
             let (resource, token) = (&lease.hold().resource, lease.hold().token.prefix());
             tracing::debug!(%resource, %token, "the actor that the lease is bound to died; releasing it");
-            return self.happenings.push(Happening::Release(Release::of(lease)));
+            self.happenings.push(Happening::Release(Release::of(lease)));
+            // In case that its handling panics too often.
+            return self.records.set_timer(lease.record, CHECK_OWNER_EVERY);
         }
         let now = lease.clock.now();
         if !renewing && let Some(renewer) = self.renewer_if_due(lease, now) {

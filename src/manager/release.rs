@@ -65,7 +65,7 @@ impl LockManager {
             record = self.records.insert(Record::new(hold.clone(), Acquisition::held(None), role));
         }
         self.on_at(record, Event::Release { opening: now + cooldown, end, hand_off }, now);
-        self.mend_cohort(&hold.resource);
+        self.mend_cohort(&hold.resource, now);
     }
 
     fn release_token(&mut self, hold: Hold, reply: Reply) {
@@ -99,7 +99,7 @@ impl LockManager {
         let role = Role::Releasing(self.releasing(Cause::Reclaim));
         self.end_lease(record, role);
         self.on_at(record, Event::Lost { opening }, now);
-        self.mend_cohort(&lease.hold().resource);
+        self.mend_cohort(&lease.hold().resource, now);
     }
 
     /// Sends a release, or hands the resource off to the next of its cohort.

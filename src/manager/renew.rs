@@ -1,23 +1,17 @@
 //! Renewals, each together with those of its set.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use actix::Handler;
 
 use crate::{
-    core::{LeaseStatus, LossReason},
     lease::{Renew, RenewError, shared::LeaseShared},
-    manager::{
-        LockManager,
-        dispatch::Renewing,
-        happening::{RenewReply, Renewal},
-    },
+    manager::{LockManager, dispatch::renewals::Renewing},
     runtime::responder::{DeferredReply, Responder},
-    store::{Renewed, StoreError},
 };
 
 impl Handler<Renew> for LockManager {
-    type Result = DeferredReply<RenewReply>;
+    type Result = DeferredReply<Result<Duration, RenewError>>;
 
     fn handle(&mut self, renew: Renew, _: &mut Self::Context) -> Self::Result {
         let (reply, deferred) = Responder::new();
@@ -26,7 +20,7 @@ impl Handler<Renew> for LockManager {
             None => reply.answer(Err(RenewError::NotFound)),
             Some(lease) if lease.expired() => {
                 self.lost(lease.record);
-                reply.answer(Err(RenewError::Lost { reason: reason_of(lease.status()) }));
+                reply.answer(Err(RenewError::Lost { reason: lease.loss() }));
             }
             Some(lease) => {
                 self.renew_its_set(&lease);
@@ -49,34 +43,9 @@ impl LockManager {
         }
     }
 
-    fn renew(&self, lease: Arc<LeaseShared>, reply: Responder<RenewReply>) {
+    fn renew(&self, lease: Arc<LeaseShared>, reply: Responder<Result<Duration, RenewError>>) {
         // Half of what is left: if no answer comes, there is time to ask again.
         let (timeout, sent) = (lease.remaining() / 2, lease.asks());
-        let renewal = Renewal { lease, sent, reply };
-        self.sources.send(|dispatch| dispatch.renewals.push(Renewing { renewal, timeout }));
-    }
-
-    /// Handles the answer to a renewal.
-    pub(crate) fn renewed(&mut self, renewal: Renewal, answer: Result<Renewed, StoreError>) {
-        let Renewal { lease, sent, reply } = renewal;
-        match answer {
-            Ok(Renewed::Extended) if lease.renewed(sent) => return reply.answer(Ok(lease.remaining())),
-            Ok(Renewed::Extended) => lease.expire(),
-            Ok(Renewed::NotHeld) => drop(lease.lose(LossReason::NotHeld)),
-            Err(error) => {
-                lease.missed(&error);
-                return reply.answer(Err(RenewError::Store(error)));
-            }
-        }
-        self.lost(lease.record);
-        reply.answer(Err(RenewError::Lost { reason: reason_of(lease.status()) }));
-    }
-}
-
-/// Returns the reason why a lease that cannot be renewed is over.
-fn reason_of(status: LeaseStatus) -> LossReason {
-    match status {
-        LeaseStatus::Lost(reason) => reason,
-        LeaseStatus::Released | LeaseStatus::Held | LeaseStatus::AtRisk => LossReason::Released,
+        self.sources.send(|dispatch| dispatch.renewals.push(Renewing { lease, sent, timeout, reply }));
     }
 }

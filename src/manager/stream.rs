@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     pin::Pin,
     rc::Rc,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -44,6 +44,9 @@ struct Inner {
     /// The deferred watches: those that came since the timer last fired, and those that had come before it did.
     deferred: (Vec<RecordKey>, Vec<RecordKey>),
     defer_timer: Option<Pin<Box<Sleep>>>,
+    /// True while the manager is down.
+    down: bool,
+    monitor: Option<Waker>,
 }
 
 impl Sources {
@@ -55,6 +58,8 @@ impl Sources {
             callers: FuturesUnordered::new(),
             deferred: (Vec::new(), Vec::new()),
             defer_timer: None,
+            down: false,
+            monitor: None,
         })))
     }
 
@@ -67,6 +72,24 @@ impl Sources {
     /// then it is polled before it waits.
     pub(crate) fn send(&self, gather: impl FnOnce(&mut Dispatch)) {
         gather(&mut self.0.borrow_mut().dispatch);
+    }
+
+    /// Notes that the manager is down, or up again. While it is down, the lease monitor drives.
+    pub(crate) fn set_down(&self, down: bool) {
+        let mut sources = self.0.borrow_mut();
+        sources.down = down;
+        if let Some(monitor) = sources.monitor.take() {
+            monitor.wake();
+        }
+    }
+
+    /// Drives everything if the manager is down. The task that polls is woken when it is.
+    pub(crate) fn poll_if_down(&self, cx: &mut Context<'_>) {
+        let mut sources = self.0.borrow_mut();
+        if sources.down {
+            sources.poll(cx);
+        }
+        sources.monitor = Some(cx.waker().clone());
     }
 
     /// Watches a caller, until it has gone or the handle is used.

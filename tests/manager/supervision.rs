@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use crate::support::virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs};
+use crate::support::{
+    odd_store::OddStore,
+    virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
+};
 use actix::{Actor, Context};
 use leasehold::{
     Acquire, AcquireAll, AcquireError, Drained, IsHeld, LeaseChange, LeaseStatus, List, LossReason,
@@ -275,6 +278,78 @@ fn a_lease_is_given_back_also_if_the_manager_panics_over_its_release() {
             assert_eq!((stats.held, stats.releases_unconfirmed, stats.released), (0, 0, 1), "{stats:?}");
         });
     }
+}
+
+#[test]
+fn a_release_is_repeated_also_if_the_manager_panics_meanwhile() {
+    quietly();
+    for questions in 0..24 {
+        in_virtual_time(async || {
+            let world = World::new();
+            let clock = Arc::new(PanicsAfter(RuntimeClock::start(), AtomicI64::new(-1)));
+            let store = OddStore::new(world.store.clone());
+            let builder = world.builder_on(Arc::new(store.clone()));
+            let locks = builder.clock(clock.clone()).start_here().unwrap();
+            let lease = locks.send(Acquire::new("r").ttl(secs(600))).await.unwrap().unwrap();
+            store.go_down(true);
+            clock.1.store(questions, Ordering::Relaxed);
+            drop(lease);
+            sleep(secs(3)).await;
+            store.go_down(false);
+            sleep(secs(10)).await;
+            assert_eq!(world.left().await, 0, "after {questions} questions");
+            let stats = locks.send(Stats).await.unwrap();
+            assert_eq!((stats.held, stats.releases_unconfirmed, stats.released), (0, 0, 1), "{stats:?}");
+        });
+    }
+}
+
+#[test]
+fn a_lease_that_is_lost_while_the_manager_panics_is_held_no_more() {
+    quietly();
+    for questions in 0..12 {
+        in_virtual_time(async || {
+            let world = World::new();
+            let clock = Arc::new(PanicsAfter(RuntimeClock::start(), AtomicI64::new(-1)));
+            let locks = world.builder().clock(clock.clone()).start_here().unwrap();
+            let _lease = locks.send(Acquire::new("r").ttl(secs(3)).no_renew()).await.unwrap().unwrap();
+            sleep(millis(2_900)).await;
+            clock.1.store(questions, Ordering::Relaxed);
+            sleep(secs(2)).await;
+            let start = Instant::now();
+            locks.send(Shutdown { drain: secs(600) }).await.unwrap();
+            assert!(start.elapsed() < secs(5), "after {questions} questions it waited for a lost lease");
+        });
+    }
+}
+
+#[test]
+fn a_renewal_that_is_confirmed_while_the_manager_is_down_counts() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let store = OddStore::new(world.store.clone());
+        let (random, armed) = armed_dice();
+        let mut settings = Settings::default();
+        settings.supervision.restart_pause = secs(1);
+        let builder = world.builder_on(Arc::new(store.clone())).settings(settings);
+        let locks = builder.random(Arc::new(random)).start_here().unwrap();
+        let lease = locks.send(Acquire::new("r").ttl(millis(1_200))).await.unwrap().unwrap();
+        store.answer_renewals_after(millis(300));
+        while store.renewals() == 0 {
+            sleep(millis(1)).await;
+        }
+        store.answer_renewals_after(Duration::ZERO);
+        armed.store(true, Ordering::Relaxed);
+        let refused = locks.send(Acquire::new("r").attempts(2));
+        assert!(matches!(refused.await.unwrap(), Err(AcquireError::Restarted)));
+        sleep(secs(3)).await;
+        assert_eq!(
+            lease.status(),
+            LeaseStatus::Held,
+            "the manager was down for longer than its first validity"
+        );
+    });
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(crate) struct OddStore {
     late: Arc<Mutex<VecDeque<Duration>>>,
     panics: Arc<AtomicBool>,
     down: Arc<AtomicBool>,
+    /// The milliseconds after which a renewal is answered.
+    renewals_take: Arc<AtomicU64>,
     renewals: Arc<AtomicU64>,
     releases: Arc<AtomicU64>,
     batches: Arc<Mutex<Vec<(&'static str, usize)>>>,
@@ -34,12 +36,18 @@ impl OddStore {
     pub(crate) fn new(inner: MemoryStore) -> Self {
         let (late, panics, down) = (Arc::default(), Arc::default(), Arc::default());
         let (renewals, releases, batches) = (Arc::default(), Arc::default(), Arc::default());
-        Self { inner, late, panics, down, renewals, releases, batches }
+        let renewals_take = Arc::default();
+        Self { inner, late, panics, down, renewals_take, renewals, releases, batches }
     }
 
     /// The next acquisition is answered "timed out" at once, and executed after `delay`.
     pub(crate) fn execute_late(&self, delay: Duration) {
         self.late.lock().unwrap().push_back(delay);
+    }
+
+    /// Renewals are executed at once, and answered after `delay`.
+    pub(crate) fn answer_renewals_after(&self, delay: Duration) {
+        self.renewals_take.store(u64::try_from(delay.as_millis()).unwrap(), Ordering::Relaxed);
     }
 
     /// Acquisitions panic before they have a future.
@@ -94,7 +102,16 @@ impl OddStore {
 
     fn renew_one<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
         self.renewals.fetch_add(1, Ordering::Relaxed);
-        self.away().unwrap_or_else(|| self.inner.renew(hold, ttl))
+        let takes = Duration::from_millis(self.renewals_take.load(Ordering::Relaxed));
+        if takes.is_zero() {
+            return self.away().unwrap_or_else(|| self.inner.renew(hold, ttl));
+        }
+        async move {
+            let answer = self.inner.renew(hold, ttl).await;
+            tokio::time::sleep(takes).await;
+            answer
+        }
+        .boxed()
     }
 
     fn release_one<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {

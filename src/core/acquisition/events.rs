@@ -19,6 +19,8 @@ pub(crate) struct Terms {
     pub(crate) ticket_ttl: Duration,
     /// The time within which a hand-over has to be taken up.
     pub(crate) grant_window: Duration,
+    /// True if its release frees all of the resource, which can then be handed off.
+    pub(crate) alone: bool,
 }
 
 /// The answer that an acquisition was given last.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Acquisition, Answer, Event, Release, Stage, Steps, Terms};
+use super::{Acquisition, Event, Release, Stage, Steps, Terms};
 use crate::core::{Backoff, Doubling, Moment};
 
 /// The pause before the first repetition of a release.
@@ -33,6 +33,7 @@ impl Acquisition {
             ttl: Duration::ZERO,
             ticket_ttl: Duration::ZERO,
             grant_window: Duration::ZERO,
+            alone: false,
         };
         Self { stage: Stage::Held, unknown_until, ..Self::new(terms) }
     }
@@ -49,19 +50,8 @@ impl Acquisition {
                 Some(until) => self.release(opening, until, false, now),
                 None => Steps { remove: true, ..Steps::default() },
             },
-            // The shell lost the answer over a panic, and no lease was made of it.
-            Event::Answered { sent, answer: Answer::Failed { unknown: true, .. } } => {
-                self.note_unknown(sent);
-                self.release(now, now, false, now)
-            }
             _ => Steps::default(),
         }
-    }
-
-    /// Notes that an attempt may have been executed, or may be executed later.
-    pub(super) fn note_unknown(&mut self, sent: Moment) {
-        // A ticket may outlive the lease that it is for.
-        self.unknown_until = Some(sent + self.terms.ttl.max(self.terms.ticket_ttl));
     }
 
     /// Releases the token, until that is certain or until `end`. Nothing is handed off while an attempt with an unknown
@@ -89,11 +79,6 @@ impl Acquisition {
                 self.stage = Stage::Releasing(repeats);
                 let release = Release { opening: repeats.opening, hand_off: false };
                 Steps { release: Some(release), ..Steps::default() }
-            }
-            // The shell lost the answer to an attempt over a panic.
-            (Event::Answered { sent, answer: Answer::Failed { unknown: true, .. } }, _) => {
-                self.note_unknown(sent);
-                Steps::default()
             }
             _ => Steps::default(),
         }

@@ -103,7 +103,8 @@ impl Acquisition {
             Answer::QueueFull => return self.end(End::Failed, now, situation),
             Answer::Failed { unknown, transient } => {
                 if unknown {
-                    self.note_unknown(sent);
+                    // A ticket may outlive the lease that it is for.
+                    self.unknown_until = Some(sent + self.terms.ttl.max(self.terms.ticket_ttl));
                 }
                 if !transient {
                     return self.end(End::Failed, now, situation);
@@ -131,7 +132,7 @@ impl Acquisition {
             Caller::Abandoned | Caller::Gone => None,
         };
         self.caller = Caller::Gone;
-        let steps = self.release(now, sent + self.terms.ttl, true, now);
+        let steps = self.release(now, sent + self.terms.ttl, self.terms.alone, now);
         Steps { end, leave: true, ..steps }
     }
 

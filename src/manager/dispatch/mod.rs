@@ -1,9 +1,9 @@
 //! The dispatch of operations to the store, in batches, and the return of the answers.
 
 pub(crate) mod ask;
+pub(crate) mod renewals;
 
 use std::{
-    collections::BTreeMap,
     pin::Pin,
     rc::Rc,
     sync::Arc,
@@ -16,17 +16,20 @@ use futures_util::{
     future::{LocalBoxFuture, join_all},
     stream::FuturesUnordered,
 };
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep_until};
 
-use self::ask::{ask, ask_each};
+use self::{
+    ask::{ask, ask_each},
+    renewals::{Renewing, renew},
+};
 use crate::{
     lease::RecordKey,
     manager::{
-        happening::{Attempt, Happening, Happenings, Renewal},
+        happening::{Attempt, Happening, Happenings},
         outage::Outage,
     },
     runtime::batcher::{Batcher, Flight},
-    store::{Hold, Store, StoreError},
+    store::{Hold, Store},
 };
 
 /// A release to be sent.
@@ -34,13 +37,6 @@ pub(crate) struct Releasing {
     pub(crate) record: RecordKey,
     pub(crate) hold: Hold,
     pub(crate) cooldown: Duration,
-}
-
-/// A renewal to be sent.
-pub(crate) struct Renewing {
-    pub(crate) renewal: Renewal,
-    /// The time to wait for the answer.
-    pub(crate) timeout: Duration,
 }
 
 /// A hand-off of a lock to the next waiter, to be sent.
@@ -54,7 +50,7 @@ pub(crate) struct HandingOff {
 
 /// The batchers, one for each operation that many callers may want at the same time, and what they have in flight.
 ///
-/// It makes progress when it is polled. It is not part of the manager's context, and survives the manager's panics.
+/// It makes progress when it is polled, and survives the manager's panics.
 pub(crate) struct Dispatch {
     end: End,
     pub(crate) attempts: Batcher<Attempt>,
@@ -115,7 +111,9 @@ impl Dispatch {
                 self.hand_offs.stalls_at(),
             ];
             let first = stalls.into_iter().flatten().min();
-            self.stalls = first.map(|first| Box::pin(sleep_until(first)));
+            if self.stalls.as_ref().map(|stalls| stalls.deadline()) != first {
+                self.stalls = first.map(|first| Box::pin(sleep_until(first)));
+            }
             if self.stalls.as_mut().is_none_or(|stalls| stalls.as_mut().poll(cx).is_pending()) {
                 return;
             }
@@ -157,27 +155,6 @@ async fn release(end: End, batch: Vec<Releasing>) {
     let answers = ask_each("release", asked.len(), || end.store.release_each(&asked)).await;
     for (release, answer) in batch.iter().zip(answers) {
         end.answers.push(Happening::Released(release.record, end.outage.seen("release", answer)));
-    }
-}
-
-/// Groups renewals by remaining time, so that an urgent one never waits for a relaxed one.
-async fn renew(end: End, batch: Vec<Renewing>) {
-    let mut alike = BTreeMap::<_, Vec<_>>::new();
-    for renewal in batch {
-        let urgency = u64::try_from(renewal.timeout.as_millis()).unwrap_or(u64::MAX).max(1).ilog2();
-        alike.entry(urgency).or_default().push(renewal);
-    }
-    join_all(alike.into_values().map(|batch| renew_alike(&end, batch))).await;
-}
-
-async fn renew_alike(end: &End, batch: Vec<Renewing>) {
-    let within = batch.iter().map(|renewing| renewing.timeout).min().unwrap_or_default();
-    let leases = batch.iter().map(|renewing| &renewing.renewal.lease);
-    let asked: Vec<_> = leases.map(|lease| (lease.hold(), lease.acquisition.ttl)).collect();
-    let answers = timeout(within, ask_each("renew", asked.len(), || end.store.renew_each(&asked))).await;
-    let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::timed_out(within)); batch.len()]);
-    for (renewing, answer) in batch.into_iter().zip(answers) {
-        end.answers.push(Happening::Renewed(renewing.renewal, end.outage.seen("renew", answer)));
     }
 }
 

@@ -39,6 +39,8 @@ impl LockManager {
         }
         if steps.hold {
             self.hold(record, grant, sent, durability, now);
+            // The caller has its lease: from here on its record is no more in hand.
+            self.in_hand = None;
         } else {
             self.cohorts.released(resource, record);
         }

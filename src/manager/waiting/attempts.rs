@@ -79,7 +79,7 @@ impl LockManager {
     fn tell_queued(&self, record: RecordKey, ahead: u64) {
         self.records.with(record, |it| {
             let news = it.decisions.ahead() != Some(ahead);
-            if let Some(waiter) = it.waiter().filter(|_| news) {
+            if let Some(waiter) = it.waiter().filter(|waiter| news && !waiter.reply.is_closed()) {
                 waiter.tell_queued(ahead);
             }
         });

@@ -24,14 +24,14 @@ impl LockManager {
     }
 
     /// Adds a waiter to the cohort for its resource.
-    pub(crate) fn join_cohort(&mut self, record: RecordKey, resource: &ResourceName) {
+    pub(crate) fn join_cohort(&mut self, record: RecordKey, resource: &ResourceName, now: Moment) {
         let (arrival, ahead) = self.cohorts.join(resource, record);
         self.records.with(record, |it| it.arrival = Some(arrival));
         let waiters = ahead as u64;
         if waiters >= u64::from(self.settings.limits.max_waiters) {
             return self.on_or_fail(record, Event::Dismissed, Some(AcquireError::QueueFull { waiters }));
         }
-        self.mend_cohort(resource);
+        self.mend_cohort(resource, now);
         let leader = self.cohorts.leader(resource);
         let ahead_of_all = leader.and_then(|leader| self.records.with(leader, |it| it.decisions.ahead()));
         let ahead = waiters + ahead_of_all.flatten().unwrap_or(0);
@@ -40,16 +40,16 @@ impl LockManager {
             it.waiter().filter(|_| follows).map(|waiter| waiter.tell_queued(ahead))
         });
         if follows.flatten().is_some() {
-            self.on(record, Event::Follow(ahead));
+            self.on_at(record, Event::Follow(ahead), now);
         }
     }
 
     /// Mends a cohort after a change, so that it has a leader, and no abandoned waiter leads it in vain.
-    pub(crate) fn mend_cohort(&mut self, resource: &ResourceName) {
+    pub(crate) fn mend_cohort(&mut self, resource: &ResourceName, now: Moment) {
         while let Some(lack) = self.cohorts.lack(resource) {
             match lack {
-                Lack::Leader(first) => return self.on(first, Event::Lead),
-                Lack::Members(abandoned) => self.on(abandoned, Event::LeftAlone),
+                Lack::Leader(first) => return self.on_at(first, Event::Lead, now),
+                Lack::Members(abandoned) => self.on_at(abandoned, Event::LeftAlone, now),
             }
         }
     }
@@ -57,9 +57,10 @@ impl LockManager {
     /// Handles a resource that was taken away from its holder. A lease of this manager learns that with its next
     /// renewal, for which its cohort does not wait.
     pub(crate) fn opened(&mut self, resource: &ResourceName) {
+        let now = self.clock.now();
         if let Some(holder) = self.cohorts.holder(resource) {
             self.cohorts.released(resource, holder);
-            self.mend_cohort(resource);
+            self.mend_cohort(resource, now);
         }
     }
 

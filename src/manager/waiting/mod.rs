@@ -79,7 +79,7 @@ impl LockManager {
             self.records.remove(record);
         }
         if let Some(resource) = left {
-            self.mend_cohort(&resource);
+            self.mend_cohort(&resource, now);
         }
         if let Some((reply, error)) = answer {
             reply.answer(Err(error));

@@ -32,6 +32,7 @@ fn terms() -> Terms {
         ttl: ms(TTL),
         ticket_ttl: ms(TICKET_TTL),
         grant_window: ms(GRANT_WINDOW),
+        alone: true,
     }
 }
 

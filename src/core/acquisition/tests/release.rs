@@ -179,18 +179,9 @@ fn a_lost_lease_is_over_unless_an_attempt_may_still_be_executed() {
 }
 
 #[test]
-fn an_answer_that_was_lost_on_the_way_is_released_until_its_end() {
-    let lost = answered(0, failed(true, true));
-    let (mut held, _) = after(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE);
-    assert_eq!(on(&mut held, 20, lost).release, Some(Release { opening: at(20), hand_off: false }));
-    assert_eq!(released(&mut held, 20, true).last(), Some(&20_480));
-    // A release that is on its way, or repeated, is not the last one.
-    let (mut releasing, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), ALONE);
-    assert_eq!(on(&mut releasing, 25, lost), Steps::default());
-    assert_eq!(released(&mut releasing, 30, true).last(), Some(&20_490));
-    let (mut repeating, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), ALONE);
-    assert_eq!(on(&mut repeating, 30, Event::Released { certain: false }), wake_after(20));
-    assert_eq!(on(&mut repeating, 35, lost), Steps::default());
-    assert!(on(&mut repeating, 50, Event::Due).release.is_some());
-    assert!(released(&mut repeating, 50, true).len() > 5);
+fn what_was_shared_is_not_handed_off() {
+    let shared = Terms { alone: false, ..terms() };
+    let gone = Situation { caller_gone: true, ..ALONE };
+    let (_, steps) = after(shared, &[LEAD, (10, answered(0, Answer::Granted))], gone);
+    assert_eq!(steps.release, Some(Release { opening: at(10), hand_off: false }));
 }

@@ -1,0 +1,82 @@
+//! Renewals on their way to the store, and what their answers do to the leases.
+
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use super::{End, ask::ask_each};
+use crate::{
+    core::{LossReason, Moment},
+    lease::{RenewError, shared::LeaseShared},
+    manager::happening::Happening,
+    runtime::{responder::Responder, supervisor::message_of},
+    store::{Renewed, StoreError},
+};
+
+/// A renewal to be sent.
+pub(crate) struct Renewing {
+    pub(crate) lease: Arc<LeaseShared>,
+    pub(crate) sent: Moment,
+    /// The time to wait for the answer.
+    pub(crate) timeout: Duration,
+    pub(crate) reply: Responder<Result<Duration, RenewError>>,
+}
+
+/// Groups renewals by remaining time, so that an urgent one never waits for a relaxed one.
+pub(super) async fn renew(end: End, batch: Vec<Renewing>) {
+    let mut alike = BTreeMap::<_, Vec<_>>::new();
+    for renewal in batch {
+        let urgency = u64::try_from(renewal.timeout.as_millis()).unwrap_or(u64::MAX).max(1).ilog2();
+        alike.entry(urgency).or_default().push(renewal);
+    }
+    join_all(alike.into_values().map(|batch| renew_alike(&end, batch))).await;
+}
+
+async fn renew_alike(end: &End, batch: Vec<Renewing>) {
+    let within = batch.iter().map(|renewal| renewal.timeout).min().unwrap_or_default();
+    let asked: Vec<_> =
+        batch.iter().map(|renewal| (renewal.lease.hold(), renewal.lease.acquisition.ttl)).collect();
+    let answers = timeout(within, ask_each("renew", asked.len(), || end.store.renew_each(&asked))).await;
+    let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::timed_out(within)); batch.len()]);
+    for (renewal, answer) in batch.into_iter().zip(answers) {
+        let (record, answer) = (renewal.lease.record, end.outage.seen("renew", answer));
+        // The clock of the application may panic, which must not cost the neighbours their answers.
+        match catch_unwind(AssertUnwindSafe(|| renewal.answered(answer))) {
+            Ok(false) => {}
+            Ok(true) => end.answers.push(Happening::Lost(record)),
+            Err(panic) => tracing::error!(
+                panic = message_of(panic.as_ref()),
+                "an answer of the store could not be acted on"
+            ),
+        }
+    }
+}
+
+impl Renewing {
+    /// Does what the answer says, without the manager, which may be on its way back from a panic. Returns true if the lease is
+    /// lost.
+    fn answered(self, answer: Result<Renewed, StoreError>) -> bool {
+        let Self { lease, sent, reply, .. } = self;
+        match answer {
+            Ok(Renewed::Extended) if lease.renewed(sent) => {
+                reply.answer(Ok(lease.remaining()));
+                return false;
+            }
+            Ok(Renewed::Extended) => lease.expire(),
+            Ok(Renewed::NotHeld) => drop(lease.lose(LossReason::NotHeld)),
+            Err(error) => {
+                lease.missed(&error);
+                reply.answer(Err(RenewError::Store(error)));
+                return false;
+            }
+        }
+        reply.answer(Err(RenewError::Lost { reason: lease.loss() }));
+        true
+    }
+}
