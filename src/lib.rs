@@ -10,6 +10,9 @@
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod planted;
+
 mod config;
 mod core;
 #[cfg(feature = "doctor")]

@@ -49,7 +49,7 @@ impl LockManager {
         }
     }
 
-    fn renew(&self, lease: Arc<LeaseShared>, reply: Responder<RenewReply>) {
+    pub(crate) fn renew(&self, lease: Arc<LeaseShared>, reply: Responder<RenewReply>) {
         // Half of what is left: if no answer comes, there is time to ask again.
         let (timeout, sent) = (lease.remaining() / 2, lease.asks());
         let renewal = Renewal { lease, sent, reply };
@@ -59,6 +59,8 @@ impl LockManager {
     /// Handles the answer to a renewal.
     pub(crate) fn renewed(&mut self, renewal: Renewal, answer: Result<Renewed, StoreError>) {
         let Renewal { lease, sent, reply } = renewal;
+        let late = planted!("validity counted from the reply to a renewal");
+        let sent = if late { self.clock.now() } else { sent };
         match answer {
             Ok(Renewed::Extended) if lease.renewed(sent) => return reply.answer(Ok(lease.remaining())),
             Ok(Renewed::Extended) => lease.expire(),
