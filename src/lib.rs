@@ -13,6 +13,9 @@
 // What is public in `testing` alone is public nowhere without it.
 #![cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
 
+#[macro_use]
+mod planted;
+
 mod config;
 mod core;
 #[cfg(feature = "doctor")]

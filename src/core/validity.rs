@@ -110,6 +110,9 @@ impl Validity {
     }
 
     fn end(sent: Moment, ttl: Duration) -> Moment {
+        if planted!("a loss that is told late") {
+            return sent + ttl + guard_band(ttl);
+        }
         sent + ttl.saturating_sub(drift_allowance(ttl) + guard_band(ttl))
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::core::{Fence, drift_allowance};
 
 /// Returns the smallest majority of `of` nodes.
-pub const fn majority(of: usize) -> usize {
-    of / 2 + 1
+pub fn majority(of: usize) -> usize {
+    of / 2 + usize::from(!planted!("a majority of half"))
 }
 
 /// The result of votes.
@@ -60,7 +60,7 @@ impl Tally {
     /// Returns the result of votes on a request, which each node grants or refuses. The request is refused when it can no
     /// longer be granted and a majority has voted. Two requests may each be granted by less than a majority; then both
     /// are refused.
-    pub const fn on_request(&self) -> Verdict {
+    pub fn on_request(&self) -> Verdict {
         let (needed, open) = (majority(self.of), self.open());
         let say = self.yes + self.no;
         if self.yes >= needed {
@@ -80,7 +80,7 @@ impl Tally {
 
     /// Returns the result of votes on a state that holds, or does not hold, on a majority. Nodes without a vote count for
     /// neither side.
-    pub const fn on_state(&self) -> Verdict {
+    pub fn on_state(&self) -> Verdict {
         let needed = majority(self.of);
         if self.yes >= needed {
             Verdict::Yes

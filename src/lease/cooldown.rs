@@ -24,7 +24,9 @@ impl LeaseShared {
             return Duration::ZERO;
         }
         match self.status() {
-            _ if !self.is_handed_out() => Duration::ZERO,
+            _ if !self.is_handed_out() && !planted!("an ungranted part of a set is kept closed") => {
+                Duration::ZERO
+            }
             LeaseStatus::Lost(_) if self.acquisition.lock_delay.is_zero() => Duration::ZERO,
             LeaseStatus::Lost(_) => self.opens_at().remaining(self.clock.now()),
             _ => self.min_hold.saturating_sub(self.held_for()),

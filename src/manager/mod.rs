@@ -111,9 +111,11 @@ impl Supervised for LockManager {
     /// Cleans up after a crash. Valid leases go on, because their monitor runs in a task of its own. Pending callers
     /// are told, and what they may have been granted is reclaimed. What was in hand is handled again.
     fn restarting(&mut self, _: &mut Self::Context) {
-        if let Some(again) = self.in_hand.take().and_then(Happening::after_panic) {
+        let again = self.in_hand.take().and_then(Happening::after_panic);
+        if let Some(again) = again.filter(|_| !planted!("what was in hand is forgotten in a panic")) {
             self.happenings.push_front(again);
         }
+        while planted!("what has happened is forgotten in a panic") && self.happenings.pop().is_some() {}
         self.dismiss_all(&AcquireError::Restarted);
         self.shutdown.interrupted();
     }

@@ -96,6 +96,8 @@ impl LockManager {
     pub(crate) fn lost(&mut self, record: RecordKey) {
         let Some(lease) = self.records.lease(record) else { return };
         let (opening, now) = (lease.opens_at(), self.clock.now());
+        let early = planted!("a reclaimed token cuts its lock delay short");
+        let opening = if early { now } else { opening };
         let role = Role::Releasing(self.releasing(Cause::Reclaim));
         self.end_lease(record, role);
         self.on_at(record, Event::Lost { opening }, now);
@@ -133,6 +135,9 @@ impl LockManager {
         let certain = answer.is_ok();
         let unconfirmed = match cause.flatten() {
             Some(Cause::Lease { lease, before, mut unconfirmed, reply }) => {
+                if planted!("a renewer that goes on after the release") {
+                    self.renew(Arc::clone(&lease), Responder::new().0);
+                }
                 let answer = match (before, answer) {
                     (LeaseStatus::Lost(reason), _) => Err(ReleaseError::Lost { reason }),
                     (LeaseStatus::Held | LeaseStatus::AtRisk, Ok(store::Released::NotHeld { .. })) => {

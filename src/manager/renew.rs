@@ -43,7 +43,7 @@ impl LockManager {
         }
     }
 
-    fn renew(&self, lease: Arc<LeaseShared>, reply: Responder<Result<Duration, RenewError>>) {
+    pub(crate) fn renew(&self, lease: Arc<LeaseShared>, reply: Responder<Result<Duration, RenewError>>) {
         // Half of what is left: if no answer comes, there is time to ask again.
         let (timeout, sent) = (lease.remaining() / 2, lease.asks());
         self.sources.send(|dispatch| dispatch.renewals.push(Renewing { lease, sent, timeout, reply }));

@@ -47,8 +47,10 @@ impl Acquisition {
         match event {
             Event::Release { opening, end, hand_off } => self.release(opening, end, hand_off, now),
             Event::Lost { opening } => match self.perhaps_until(now) {
-                Some(until) => self.release(opening, until, false, now),
-                None => Steps { remove: true, ..Steps::default() },
+                Some(until) if !planted!("an unknown attempt is forgotten with its lease") => {
+                    self.release(opening, until, false, now)
+                }
+                _ => Steps { remove: true, ..Steps::default() },
             },
             _ => Steps::default(),
         }
@@ -59,17 +61,20 @@ impl Acquisition {
     pub(super) fn release(&mut self, opening: Moment, end: Moment, hand_off: bool, now: Moment) -> Steps {
         let pauses = Doubling::new(FIRST_PAUSE, Duration::MAX);
         self.stage = Stage::Releasing(Repeats { opening, end, pauses });
-        let hand_off = hand_off && self.perhaps_until(now).is_none();
+        let unknown = self.perhaps_until(now).is_some() && !planted!("a hand-off beside an unknown attempt");
+        let hand_off = hand_off && !unknown;
         Steps { release: Some(Release { opening, hand_off }), ..Steps::default() }
     }
 
     pub(super) fn on_release(&mut self, mut repeats: Repeats, event: Event, now: Moment) -> Steps {
         match (event, self.stage) {
             (Event::Released { certain }, Stage::Releasing(_)) => {
+                let certain = certain || planted!("a release is not repeated after an unknown answer");
                 let perhaps_until = self.perhaps_until(now);
+                let is_last = perhaps_until.is_none() || planted!("the first release is the last word");
                 let pause = repeats.pauses.next();
                 let end = perhaps_until.map_or(repeats.end, |until| until.max(repeats.end));
-                if certain && perhaps_until.is_none() || now + pause >= end {
+                if certain && is_last || now + pause >= end {
                     return Steps { remove: true, ..Steps::default() };
                 }
                 self.stage = Stage::Repeating(repeats);

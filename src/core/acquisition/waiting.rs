@@ -62,7 +62,7 @@ impl Acquisition {
     }
 
     fn ask_again(&mut self) -> Steps {
-        self.stage = Stage::Asking { again: true };
+        self.stage = Stage::Asking { again: !planted!("news that come during an attempt are forgotten") };
         Steps::default()
     }
 
@@ -122,9 +122,11 @@ impl Acquisition {
     /// Makes a lease of a grant. If nobody receives it, or its time has run out already, it is handed off or released.
     fn granted(&mut self, sent: Moment, now: Moment, situation: Situation) -> Steps {
         self.ticket = false;
+        let in_time = Validity::granted(sent, self.terms.ttl).is_valid(now)
+            || planted!("a grant that comes too late is handed out");
         let end = match self.caller {
             Caller::Present if situation.caller_gone => Some(End::Cancelled),
-            Caller::Present if !Validity::granted(sent, self.terms.ttl).is_valid(now) => Some(End::TooLate),
+            Caller::Present if !in_time => Some(End::TooLate),
             Caller::Present => {
                 self.stage = Stage::Held;
                 return Steps { hold: true, leave: true, ..Steps::default() };
@@ -132,7 +134,11 @@ impl Acquisition {
             Caller::Abandoned | Caller::Gone => None,
         };
         self.caller = Caller::Gone;
-        let steps = self.release(now, sent + self.terms.ttl, self.terms.alone, now);
+        if planted!("the grant of a caller that went away is kept") {
+            return Steps { end, leave: true, remove: true, ..Steps::default() };
+        }
+        let alone = self.terms.alone || planted!("a shared hold is handed off");
+        let steps = self.release(now, sent + self.terms.ttl, alone, now);
         Steps { end, leave: true, ..steps }
     }
 
@@ -184,7 +190,7 @@ impl Acquisition {
         self.caller = Caller::Gone;
         let steps = if self.is_asking() {
             Steps::default()
-        } else if self.ticket || self.has_unknown() {
+        } else if self.ticket && !planted!("a waiter that gives up keeps its place") || self.has_unknown() {
             self.release(now, now + self.terms.ticket_ttl, false, now)
         } else {
             Steps { remove: true, ..Steps::default() }

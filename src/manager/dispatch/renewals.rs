@@ -63,6 +63,8 @@ impl Renewing {
     /// lost.
     fn answered(self, answer: Result<Renewed, StoreError>) -> bool {
         let Self { lease, sent, reply, .. } = self;
+        let late = planted!("validity counted from the reply to a renewal");
+        let sent = if late { lease.clock.now() } else { sent };
         match answer {
             Ok(Renewed::Extended) if lease.renewed(sent) => {
                 reply.answer(Ok(lease.remaining()));

@@ -27,6 +27,7 @@ impl LockManager {
     pub(crate) fn granted(&mut self, attempt: &Attempt, grant: Grant) {
         let Attempt { record, ref acquisition, sent, overtook } = *attempt;
         let (now, durability) = (self.clock.now(), self.store.durability());
+        let sent = if planted!("validity counted from the reply to an acquisition") { now } else { sent };
         let event = Event::Answered { sent, answer: Answer::Granted };
         let Some((steps, followed)) = self.decide(record, event, now) else {
             return self.answered_late(attempt, Answer::Granted);

@@ -125,6 +125,9 @@ impl LockManager {
     pub(crate) fn dismiss_all(&mut self, error: &AcquireError) {
         self.cohorts.clear();
         for record in self.records.waiting() {
+            if planted!("a waiter is forgotten when the manager restarts") {
+                self.records.remove(record);
+            }
             self.on_or_fail(record, Event::Dismissed, Some(error.clone()));
         }
         self.refuse_sets(error);

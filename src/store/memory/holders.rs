@@ -80,6 +80,9 @@ impl Holders {
             }
         }
         match (asked.mode, first.mode) {
+            (Mode::Shared, Mode::Exclusive) if planted!("a reader beside a writer") => {
+                Ok(Verdict::Fits(None))
+            }
             (Mode::Exclusive, _) | (_, Mode::Exclusive) => Ok(Verdict::InTheWay(last)),
             (Mode::Shared, Mode::Shared) => Ok(Verdict::Fits(Some(last))),
             (Mode::Permits { count, of }, Mode::Permits { of: capacity, .. }) if of == capacity => {
@@ -116,7 +119,7 @@ impl Holders {
         let Some(record) = self.records.get_mut(&token).filter(|record| record.holds()) else {
             return false;
         };
-        record.fence = record.fence.max(fence);
+        record.fence = if planted!("a raise lowers a fence") { fence } else { record.fence.max(fence) };
         if record.mode == Mode::Exclusive {
             self.records.values_mut().for_each(|record| record.fence = record.fence.max(fence));
         }

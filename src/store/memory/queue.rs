@@ -166,7 +166,8 @@ impl Queue {
         if waiting >= u64::from(ticket.max_waiters) {
             return Queued::Full(waiting);
         }
-        let arrival = self.next;
+        let last_first = planted!("last come, first served");
+        let arrival = if last_first { u64::MAX / 2 - self.next } else { self.next };
         self.next += 1;
         self.arrivals.insert(asked.hold.token, arrival);
         self.expirations.insert((gone, arrival));

@@ -39,6 +39,9 @@ impl Resource {
             self.queue.remove(token);
         }
         if let Some(record) = self.holders.get(token) {
+            if planted!("a retry that counts twice") && record.holds() {
+                return Ok(self.grant(asked, record.fence, now));
+            }
             // A late repeat of an acquisition whose hold is over does not bring it back.
             let refused = || Acquired::Refused(refusal(record, now));
             return Ok(if record.holds() { self.granted(record.fence, owner) } else { refused() });
@@ -46,7 +49,9 @@ impl Resource {
         let fence = match self.holders.check(asked) {
             Ok(Verdict::ReEntry(fence)) => fence,
             Ok(Verdict::BesideItsOwn) => turn.new_fence(),
-            Ok(Verdict::Fits(_)) if self.queue.is_empty() => turn.new_fence(),
+            Ok(Verdict::Fits(_)) if self.queue.is_empty() || planted!("a newcomer overtakes") => {
+                turn.new_fence()
+            }
             // The waiters are taken for dead, or there are more dead ones ahead than one verb checks.
             Ok(Verdict::Fits(None)) => turn.new_fence(),
             Ok(Verdict::Fits(Some(busy)) | Verdict::InTheWay(busy)) => {
@@ -63,12 +68,15 @@ impl Resource {
 
     pub(super) fn renew(&mut self, hold: &Hold, ttl: Duration, now: Moment) -> Renewed {
         self.settle(now);
-        if self.holders.extend(hold.token, ttl, now) { Renewed::Extended } else { Renewed::NotHeld }
+        let held = self.holders.extend(hold.token, ttl, now) || planted!("a renewal of any token");
+        if held { Renewed::Extended } else { Renewed::NotHeld }
     }
 
     pub(super) fn release(&mut self, hold: &Hold, cooldown: Duration, turn: &mut Turn<'_>) -> Released {
         let released = self.release_without_hand_over(hold, cooldown, turn);
-        self.hand_over(None, turn);
+        if !planted!("a release hands nothing over") {
+            self.hand_over(None, turn);
+        }
         released
     }
 
@@ -161,6 +169,9 @@ impl Resource {
             self.holders.close(hold.token, now + whole_millis(cooldown));
             self.settle(now);
         }
+        if planted!("a release of any token") {
+            self.holders = Holders::default();
+        }
         self.queue.remove(hold.token);
         // Counted before the hand-over, which may be to the same owner: the count is of what this release leaves.
         let left = self.holders.holds_of(owner.as_ref());
@@ -204,13 +215,17 @@ impl Resource {
             }
             let (token, inbox) = (head.token(), head.ticket.inbox);
             let asks = asking == Some(token);
-            if !asks && (self.queue.head_is_taken_for_dead() || !self.reaches_head(inbox, turn)) {
+            if !asks
+                && (self.queue.head_is_taken_for_dead() || !self.reaches_head(inbox, turn))
+                && !planted!("the dead are handed over one after the other")
+            {
                 self.queue.set_head_aside(None);
                 turn.passed_over();
                 continue;
             }
             turn.handed_over();
             let fence = re_entered.unwrap_or_else(|| turn.new_fence());
+            let fence = if planted!("a hand-over without a new fence") { Fence::new(1) } else { fence };
             let Some(head) = self.queue.head() else {
                 break;
             };

@@ -24,6 +24,9 @@ impl<'a> Turn<'a> {
     }
 
     pub(super) fn new_fence(&mut self) -> Fence {
+        if planted!("a fence that expires") && self.clock().get() > *self.last_fence + 1_000_000 {
+            return Fence::new(1);
+        }
         *self.last_fence = (*self.last_fence + 1).max(self.clock().get()).max(self.least_fence);
         Fence::new(*self.last_fence)
     }

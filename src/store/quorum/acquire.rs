@@ -155,7 +155,7 @@ impl Attempt {
     /// Raises fences on the nodes. They stay monotonic only if a majority of the holders knows the fence that is given
     /// out.
     async fn write_back(&self, raises: Arc<[(usize, Fence)]>, answers: &mut [Answer]) {
-        if raises.is_empty() {
+        if raises.is_empty() || planted!("the largest fence is not written back") {
             return;
         }
         let mut raised = Round::ask(&self.core.nodes, |_, node| {
@@ -226,6 +226,9 @@ impl Attempt {
         // This comes first: from here on no pending release is set aside for this attempt.
         self.core.ledger.finish(self.number, &self.asked);
         for (which, grant) in granted.iter().enumerate() {
+            if planted!("what a node grants to a failed attempt is left there") {
+                break;
+            }
             for (node, ballot) in votes.on(which).enumerate() {
                 if let Some(ballot) = ballot.filter(|_| grant.is_none()) {
                     self.release_later(node, which, ballot);
@@ -247,6 +250,7 @@ impl Attempt {
                             grant.fence.filter(|_| ballot.may_hold() && ballot.fence() != grant.fence);
                         raises.extend(other.map(|fence| (which, fence)));
                     }
+                    _ if planted!("what a node grants late to a failed attempt is left there") => {}
                     // Not granted, or already over: it has ended, or was released, and this node may have executed the
                     // release first.
                     _ => self.release_later(node, which, ballot),

@@ -55,7 +55,11 @@ pub(crate) fn believed(told: &[Opinion], asked: usize, known: Option<&Term>) -> 
     }
     let is_majority = told.len() > asked / 2;
     match known {
-        Some(known) if epoch < known.epoch && !is_set_up_anew(told, asked) => {
+        Some(known)
+            if epoch < known.epoch
+                && !is_set_up_anew(told, asked)
+                && !planted!("the largest epoch counts per question") =>
+        {
             Err(Doubt::Older { told: first.clone(), known: known.clone() })
         }
         Some(known) if epoch > known.epoch => Ok(first.clone()),

@@ -1,0 +1,137 @@
+//! The bugs, and who must catch each.
+
+use Finder::{OneStore, Quorum, Test};
+
+use crate::programs::UNIT_TESTS;
+
+/// The tests that simulate worlds.
+pub(crate) const ONE_STORE: &str = "every_seed_keeps_every_promise";
+pub(crate) const QUORUM: &str = "every_seed_of_a_quorum_keeps_every_promise";
+
+/// A bug.
+pub(crate) struct Bug {
+    /// The name at its point in the sources.
+    pub(crate) name: &'static str,
+    pub(crate) finder: Finder,
+}
+
+/// The test that must catch a bug.
+pub(crate) enum Finder {
+    /// The simulation on one store, by one of these properties.
+    OneStore(&'static [&'static str]),
+    /// The simulation on quorums, by one of these properties.
+    Quorum(&'static [&'static str]),
+    /// A test of what no simulated client can see: the program, and its name there.
+    Test(&'static str, &'static str),
+}
+
+impl Bug {
+    /// Returns the program and the test that must catch it, unless the simulation does.
+    pub(crate) const fn test(&self) -> Option<(&'static str, &'static str)> {
+        match self.finder {
+            Test(program, test) => Some((program, test)),
+            OneStore(_) | Quorum(_) => None,
+        }
+    }
+}
+
+const fn bug(name: &'static str, finder: Finder) -> Bug {
+    Bug { name, finder }
+}
+
+pub(crate) const BUGS: &[Bug] = &[
+    // The validity of a lease.
+    bug("validity counted from the reply to an acquisition", OneStore(&["P1", "P10", "P11"])),
+    bug("validity counted from the reply to a renewal", OneStore(&["P1", "P10", "P11"])),
+    bug("a loss that is told late", OneStore(&["P1", "P10", "P11"])),
+    bug("a grant that comes too late is handed out", OneStore(&["P1", "P10", "P11"])),
+    bug("a renewer that goes on after the release", OneStore(&["P15"])),
+    // What is left in the store.
+    bug("the grant of a caller that went away is kept", OneStore(&["P18"])),
+    bug("a waiter that gives up keeps its place", OneStore(&["P18"])),
+    bug("the first release is the last word", OneStore(&["P18"])),
+    bug("a release is not repeated after an unknown answer", OneStore(&["P18"])),
+    bug(
+        "an unknown attempt is forgotten with its lease",
+        Test(
+            UNIT_TESTS,
+            "core::acquisition::tests::release::a_lost_lease_is_over_unless_an_attempt_may_still_be_executed",
+        ),
+    ),
+    bug(
+        "a reclaimed token cuts its lock delay short",
+        Test(
+            "manager",
+            "keeping_closed::a_lock_delay_holds_also_while_an_unknown_attempt_may_still_be_executed",
+        ),
+    ),
+    bug(
+        "an ungranted part of a set is kept closed",
+        Test(
+            "manager",
+            "keeping_closed::the_parts_of_a_set_that_was_not_granted_open_at_once_whatever_their_minimum_hold",
+        ),
+    ),
+    // A panic of the manager.
+    bug("a waiter is forgotten when the manager restarts", OneStore(&["P14", "P16", "P18", "sums"])),
+    bug("what has happened is forgotten in a panic", OneStore(&["P18"])),
+    bug(
+        "what was in hand is forgotten in a panic",
+        Test("manager", "supervision::a_lease_is_given_back_also_if_the_manager_panics_over_its_release"),
+    ),
+    // The waiters of one process.
+    bug("a resource is passed on without a limit", OneStore(&["P9"])),
+    bug(
+        "a hand-off beside an unknown attempt",
+        Test(
+            UNIT_TESTS,
+            "core::acquisition::tests::release::nothing_is_handed_off_while_an_earlier_attempt_may_still_be_executed",
+        ),
+    ),
+    bug("a waiter makes two attempts at once", OneStore(&["P1", "P6", "P10", "P11"])),
+    bug(
+        "news that come during an attempt are forgotten",
+        Test(
+            UNIT_TESTS,
+            "core::acquisition::tests::news_while_an_attempt_is_in_flight_is_followed_by_another_attempt",
+        ),
+    ),
+    // The store.
+    bug("a release of any token", OneStore(&["P1", "P6", "P12"])),
+    bug("a renewal of any token", OneStore(&["P12"])),
+    bug("a retry that counts twice", OneStore(&["P5"])),
+    bug("a reader beside a writer", OneStore(&["P6"])),
+    bug("a fence that expires", OneStore(&["P2"])),
+    bug("a hand-over without a new fence", OneStore(&["P2"])),
+    bug("last come, first served", OneStore(&["P9"])),
+    bug("a newcomer overtakes", OneStore(&["P9"])),
+    bug("a release hands nothing over", OneStore(&["P8"])),
+    bug("the dead are handed over one after the other", OneStore(&["P16"])),
+    // Quorums.
+    bug("a majority of half", Quorum(&["P1", "P6"])),
+    bug("a node votes as soon as it is up", Quorum(&["P1", "P6"])),
+    bug("the largest fence is not written back", Quorum(&["P2"])),
+    bug("what a node grants to a failed attempt is left there", Quorum(&["P18"])),
+    bug("what a node grants late to a failed attempt is left there", Quorum(&["P18"])),
+    bug("a node that lost the lease counts for its renewal", Quorum(&["P12"])),
+    bug(
+        "a node that forgot fences votes",
+        Test("quorum", "forgotten::a_node_that_forgot_fences_counts_for_nothing_until_it_is_taught"),
+    ),
+    bug("a raise lowers a fence", Test("quorum", "forgotten::a_smaller_fence_is_not_written")),
+    bug(
+        "the largest epoch counts per question",
+        Test(
+            UNIT_TESTS,
+            "store::redis::net::belief::tests::an_older_epoch_is_not_believed_while_one_that_knows_better_may_be_missing",
+        ),
+    ),
+    bug(
+        "a shared hold is handed off",
+        Test(UNIT_TESTS, "core::acquisition::tests::release::what_was_shared_is_not_handed_off"),
+    ),
+    bug(
+        "calls stand still while the manager is down",
+        Test("manager", "supervision::a_renewal_that_is_confirmed_while_the_manager_is_down_counts"),
+    ),
+];
