@@ -88,7 +88,6 @@ pub(crate) const BUGS: &[Bug] = &[
             "core::acquisition::tests::release::nothing_is_handed_off_while_an_earlier_attempt_may_still_be_executed",
         ),
     ),
-    bug("a waiter makes two attempts at once", OneStore(&["P1", "P6", "P10", "P11"])),
     bug(
         "news that come during an attempt are forgotten",
         Test(
