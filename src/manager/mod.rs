@@ -24,23 +24,22 @@ use actix::{Actor, Addr, AsyncContext, Context, Handler, StreamHandler, Supervis
 use tokio::time::Instant;
 
 use crate::{
-    core::{Acquisition, Event, Moment, Terms, Token, one_line},
+    core::{Event, Moment},
     env::{Clock, Random},
-    lease::{Lease, messages::ManagerLink},
+    lease::messages::ManagerLink,
     manager::{
         happening::{Happening, Happenings, InHand},
         outage::Outage,
-        record::{Record, Role, Waiter},
         records::Records,
         sets::Sets,
         shutdown::Draining,
         stream::{Happened, Sources},
-        waiting::{cohorts::Cohorts, hand_off::is_alone},
+        waiting::cohorts::Cohorts,
     },
-    request::{AcquireError, Request, Settings, validated::ValidRequest},
-    runtime::responder::{DeferredReply, Responder},
-    statistics::{Recorder, RequestEnd},
-    store::{Inbox, Metadata, Notification, Store, StoreError},
+    request::{AcquireError, Settings},
+    runtime::responder::Responder,
+    statistics::Recorder,
+    store::{Inbox, Metadata, Store},
 };
 
 pub use self::builder::LockManagerBuilder;
@@ -136,67 +135,7 @@ impl StreamHandler<Happened> for LockManager {
     fn finished(&mut self, _: &mut Self::Context) {}
 }
 
-impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
-    type Result = DeferredReply<Result<Lease, AcquireError>>;
-
-    fn handle(&mut self, request: Request<Kind>, _: &mut Self::Context) -> Self::Result {
-        let (reply, deferred) = Responder::new();
-        let (token, now) = (self.random.token(), self.clock.now());
-        self.stats.requested();
-        match self.admit(request, token) {
-            Ok(request) => self.begin(request, reply, now),
-            Err(error) => {
-                tracing::debug!(%error, "a request was refused");
-                self.stats.ended(RequestEnd::Failed(error.kind()));
-                reply.answer(Err(error));
-            }
-        }
-        deferred
-    }
-}
-
 impl LockManager {
-    fn admit<Kind>(&self, request: Request<Kind>, token: Token) -> Result<ValidRequest, AcquireError> {
-        if self.shutdown.has_begun() {
-            return Err(AcquireError::ShuttingDown);
-        }
-        let request = ValidRequest::check(request, token, &self.settings, (&self.about, self.inbox))?;
-        match self.pending {
-            pending if pending >= self.settings.limits.max_pending => Err(AcquireError::Busy { pending }),
-            _ => Ok(request),
-        }
-    }
-
-    /// Begins an acquisition.
-    fn begin(&mut self, request: ValidRequest, reply: Responder<Result<Lease, AcquireError>>, now: Moment) {
-        let (wait, joins_cohort) = (request.wait, self.joins_cohort(&request));
-        let (hold, ttl) = (request.acquisition.hold.clone(), request.acquisition.ttl);
-        let decisions = Acquisition::new(Terms {
-            asked: now,
-            wait,
-            backoff: request.backoff,
-            ttl,
-            ticket_ttl: request.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
-            grant_window: self.settings.wait.grant_window,
-            alone: is_alone(request.acquisition.mode, &hold),
-        });
-        let (resource, token) = (hold.resource.clone(), hold.token);
-        let in_flight = self.shutdown.in_flight();
-        let waiter = Waiter { request, reply, asked: now, answer: None, watch: None, _in_flight: in_flight };
-        let record = self.records.insert(Record::new(hold, decisions, Role::Waiting(Box::new(waiter))));
-        self.records.name(token, record);
-        self.pending += 1;
-        if joins_cohort {
-            self.join_cohort(record, &resource, now);
-        } else {
-            self.on_at(record, Event::Lead, now);
-        }
-        // The end of the wait, and the departure of the caller, count during the first attempt too.
-        if !wait.is_zero() {
-            self.watch(record, wait);
-        }
-    }
-
     fn happened(&mut self, happening: Happening) {
         match happening {
             Happening::Attempted(attempt, outcome) => self.attempted(&attempt, outcome),
@@ -210,41 +149,6 @@ impl LockManager {
             Happening::Opened(resource) => self.opened(&resource),
             Happening::Notified(notification) => self.notified(notification),
             Happening::NoMoreNotifications => self.subscribed = false,
-        }
-    }
-
-    fn notified(&mut self, notification: Notification) {
-        let (token, event) = match notification {
-            Notification::HandedOver(token) => (token, Event::HandedOver),
-            Notification::Next(token) => (token, Event::Next),
-            Notification::GoOn(token) => (token, Event::GoOn),
-            Notification::Subscribed => {
-                self.subscribed = true;
-                self.outage.subscribed();
-                // Notifications from before are lost.
-                return self.tell_queued_waiters(Event::HandedOver);
-            }
-            Notification::Disconnected(error) => return self.disconnected(&error),
-        };
-        if let Some(record) = self.records.named(token) {
-            self.on(record, event);
-        }
-    }
-
-    /// Handles the loss of notifications: waiters attempt as often as their backoff says.
-    fn disconnected(&mut self, error: &StoreError) {
-        self.subscribed = false;
-        self.outage.disconnected(error);
-        tracing::debug!(
-            error = one_line(error),
-            "not notified of hand-overs; waiting goes on with scheduled attempts alone"
-        );
-        self.tell_queued_waiters(Event::Disconnected);
-    }
-
-    fn tell_queued_waiters(&mut self, event: Event) {
-        for record in self.records.with_tickets() {
-            self.on(record, event);
         }
     }
 

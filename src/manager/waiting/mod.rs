@@ -2,10 +2,12 @@
 //!
 //! Everything that happens to it becomes an event, and the steps that follow are carried out.
 
+mod admission;
 mod answers;
 pub(crate) mod attempts;
 pub(crate) mod cohorts;
 pub(crate) mod hand_off;
+mod notifications;
 
 use std::time::Duration;
 

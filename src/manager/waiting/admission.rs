@@ -1,0 +1,80 @@
+//! The admission of a request, which becomes an acquisition.
+
+use std::time::Duration;
+
+use actix::Handler;
+
+use crate::{
+    core::{Acquisition, Event, Moment, Terms, Token},
+    lease::Lease,
+    manager::{
+        LockManager,
+        record::{Record, Role, Waiter},
+        waiting::hand_off::is_alone,
+    },
+    request::{AcquireError, Request, validated::ValidRequest},
+    runtime::responder::{DeferredReply, Responder},
+    statistics::RequestEnd,
+};
+
+impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
+    type Result = DeferredReply<Result<Lease, AcquireError>>;
+
+    fn handle(&mut self, request: Request<Kind>, _: &mut Self::Context) -> Self::Result {
+        let (reply, deferred) = Responder::new();
+        let (token, now) = (self.random.token(), self.clock.now());
+        self.stats.requested();
+        match self.admit(request, token) {
+            Ok(request) => self.begin(request, reply, now),
+            Err(error) => {
+                tracing::debug!(%error, "a request was refused");
+                self.stats.ended(RequestEnd::Failed(error.kind()));
+                reply.answer(Err(error));
+            }
+        }
+        deferred
+    }
+}
+
+impl LockManager {
+    fn admit<Kind>(&self, request: Request<Kind>, token: Token) -> Result<ValidRequest, AcquireError> {
+        if self.shutdown.has_begun() {
+            return Err(AcquireError::ShuttingDown);
+        }
+        let request = ValidRequest::check(request, token, &self.settings, (&self.about, self.inbox))?;
+        match self.pending {
+            pending if pending >= self.settings.limits.max_pending => Err(AcquireError::Busy { pending }),
+            _ => Ok(request),
+        }
+    }
+
+    /// Begins an acquisition.
+    fn begin(&mut self, request: ValidRequest, reply: Responder<Result<Lease, AcquireError>>, now: Moment) {
+        let (wait, joins_cohort) = (request.wait, self.joins_cohort(&request));
+        let (hold, ttl) = (request.acquisition.hold.clone(), request.acquisition.ttl);
+        let decisions = Acquisition::new(Terms {
+            asked: now,
+            wait,
+            backoff: request.backoff,
+            ttl,
+            ticket_ttl: request.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
+            grant_window: self.settings.wait.grant_window,
+            alone: is_alone(request.acquisition.mode, &hold),
+        });
+        let (resource, token) = (hold.resource.clone(), hold.token);
+        let in_flight = self.shutdown.in_flight();
+        let waiter = Waiter { request, reply, asked: now, answer: None, watch: None, _in_flight: in_flight };
+        let record = self.records.insert(Record::new(hold, decisions, Role::Waiting(Box::new(waiter))));
+        self.records.name(token, record);
+        self.pending += 1;
+        if joins_cohort {
+            self.join_cohort(record, &resource, now);
+        } else {
+            self.on_at(record, Event::Lead, now);
+        }
+        // The end of the wait, and the departure of the caller, count during the first attempt too.
+        if !wait.is_zero() {
+            self.watch(record, wait);
+        }
+    }
+}
