@@ -20,7 +20,7 @@ mod waiting;
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler, StreamHandler, Supervised};
+use actix::{Actor, Addr, AsyncContext, Context, StreamHandler, Supervised};
 use tokio::time::Instant;
 
 use crate::{
