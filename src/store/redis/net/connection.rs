@@ -14,9 +14,7 @@ use futures_util::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
-use redis::{
-    AsyncConnectionConfig, Client, Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection,
-};
+use redis::{Client, Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection};
 use tokio::time::{Instant, timeout};
 
 use crate::{
@@ -24,7 +22,7 @@ use crate::{
     store::{
         StoreError,
         redis::net::{
-            endpoint::Endpoint, errors, options::RedisOptions, plain_port, silence::Silence,
+            dial::dial, endpoint::Endpoint, errors, options::RedisOptions, plain_port, silence::Silence,
             subscriber::Listener, urls::Node,
         },
     },
@@ -322,9 +320,7 @@ async fn connect(
     client: &Client,
     greeting: &Pipeline,
 ) -> RedisResult<MultiplexedConnection> {
-    // Times are kept here and not by the client library, so that there is one kind of timeout and not two.
-    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+    let mut connection = dial(client).await?;
     endpoint.check(&mut connection).await?;
     match greeting.exec_async(&mut connection).await {
         Ok(()) => Ok(connection),

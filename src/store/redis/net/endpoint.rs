@@ -6,7 +6,7 @@ use redis::{Client, RedisResult, Value, aio::MultiplexedConnection};
 
 use crate::store::{
     StoreError,
-    redis::net::{sentinel::Sentinels, urls::Node},
+    redis::net::{dial::address, sentinel::Sentinels, urls::Node},
 };
 
 /// The endpoint of a connection.
@@ -71,7 +71,7 @@ impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             // The client knows the password: only the address is shown.
-            Self::Fixed(client) => write!(f, "{}", client.get_connection_info().addr()),
+            Self::Fixed(client) => write!(f, "{}", address(client)),
             Self::Master(sentinels) => write!(f, "{sentinels:?}"),
         }
     }

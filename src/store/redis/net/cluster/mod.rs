@@ -3,7 +3,7 @@
 //! The client library's own connection to a cluster has no bound on the time of a call, does not say whether a failed
 //! call was sent, and mixes subscriptions with commands. So requests are routed here, over one connection to each node.
 
-mod map;
+pub(crate) mod map;
 pub(crate) mod slot;
 mod subscriber;
 
@@ -21,8 +21,6 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-#[cfg(feature = "doctor")]
-pub(crate) use self::map::node;
 use self::map::{Map, Slots};
 use crate::{
     core::Doubling,
@@ -31,7 +29,6 @@ use crate::{
         redis::net::{
             connection::{Answered, Connection, Failure, Request},
             endpoint::Endpoint,
-            errors,
             options::RedisOptions,
             urls::{Node, Nodes},
         },
@@ -282,7 +279,7 @@ impl Cluster {
             return Ok(Arc::clone(known));
         }
         let Shared { nodes, greeting, options, .. } = &*self.0;
-        let endpoint = Endpoint::Fixed(Box::new(nodes.client(node).map_err(errors::before_sending)?));
+        let endpoint = Endpoint::Fixed(Box::new(nodes.client(node)?));
         let connection = Arc::new(Connection::new(endpoint, Arc::clone(greeting), options));
         Ok(Arc::clone(self.connections().entry(node.clone()).or_insert(connection)))
     }
