@@ -119,14 +119,13 @@ impl Failure {
         if error.is_io_error() {
             return Self::Gone(told);
         }
-        let redirect = error.redirect_node().map(|(node, _)| node.to_owned());
-        let asked = error.code() == Some("ASK");
-        let try_later = errors::is_worth_a_moment(&error);
-        let error = told;
-        match redirect {
-            Some(node) => Self::Elsewhere { node, asked, error },
-            None if try_later => Self::TryLater(error),
-            None => Self::Other(error),
+        match error.redirect_node() {
+            Some((node, _)) => {
+                let asked = error.code() == Some("ASK");
+                Self::Elsewhere { node: node.to_owned(), asked, error: told }
+            }
+            None if errors::is_worth_a_moment(&error) => Self::TryLater(told),
+            None => Self::Other(told),
         }
     }
 }
@@ -148,7 +147,7 @@ impl Connection {
 
     /// Returns a listener to this channel, on connections of its own.
     pub(crate) fn listener(&self, channel: String) -> Listener {
-        Listener::new(self.endpoint.clone(), channel, self.connect_timeout, self.response_timeout)
+        Listener::new(self.endpoint.clone(), channel, self.connect_timeout + self.response_timeout)
     }
 
     /// Sends a request that may be executed twice without harm.

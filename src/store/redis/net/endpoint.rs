@@ -29,7 +29,7 @@ impl Endpoint {
             Self::Fixed(client) => Ok(Found { client: (**client).clone(), master: None }),
             Self::Master(sentinels) => {
                 let master = sentinels.ask().await?;
-                Ok(Found { client: sentinels.client(&master)?, master: Some(master) })
+                Ok(Found { client: sentinels.nodes.client(&master)?, master: Some(master) })
             }
         }
     }

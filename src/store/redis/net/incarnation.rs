@@ -56,17 +56,13 @@ async fn ask(connection: &Connection) -> Result<Incarnation, StoreError> {
 /// Returns true if the server syncs an append-only file at every write. A server that the user may not ask counts as one
 /// that may forget.
 async fn is_durable(connection: &Connection) -> bool {
-    let Ok(Ok(persistence)) = connection.send(&Question::PERSISTENCE).await.map(|answer| table(answer.value))
-    else {
-        return false;
-    };
-    if !info::is_append_only(&persistence) {
+    let persistence = connection.send(&Question::PERSISTENCE).await.and_then(|answer| table(answer.value));
+    if !persistence.is_ok_and(|said| info::is_append_only(&said)) {
         return false;
     }
-    let Ok(answer) = connection.send(&Question::FSYNC).await else {
-        return false;
-    };
-    redis::from_redis_value::<Table>(answer.value).is_ok_and(|said| info::syncs_always(&said))
+    let fsync = connection.send(&Question::FSYNC).await;
+    let fsync = fsync.map(|answer| redis::from_redis_value::<Table>(answer.value));
+    fsync.is_ok_and(|said| said.is_ok_and(|said| info::syncs_always(&said)))
 }
 
 /// A question that changes nothing, with the start of its answer.

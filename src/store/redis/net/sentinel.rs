@@ -33,7 +33,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub(crate) struct Sentinels {
     sentinels: Vec<Client>,
     service: String,
-    nodes: Nodes,
+    pub(crate) nodes: Nodes,
     /// The time that one of them may take. A dead one must not use up the time to connect.
     within: Duration,
     /// The master of the latest epoch that was told, for as long as the store is there.
@@ -50,10 +50,6 @@ impl Sentinels {
     ) -> Self {
         let (known, checked) = (watch::Sender::default(), Mutex::default());
         Self { sentinels, service, nodes, within: connect_timeout / 2, known, checked }
-    }
-
-    pub(crate) fn client(&self, master: &Node) -> Result<Client, StoreError> {
-        self.nodes.client(master)
     }
 
     /// Returns the master that was named last.

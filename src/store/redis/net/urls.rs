@@ -105,13 +105,7 @@ pub(crate) fn named(url: &str, options: &RedisOptions) -> Result<Named, InvalidV
 }
 
 fn cluster(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, InvalidValue> {
-    let wrong = || {
-        InvalidValue::new(
-            "store.url",
-            format_args!("{scheme}+cluster://… {}", url_faults::of("redis+cluster", rest)),
-            CLUSTER,
-        )
-    };
+    let wrong = || url_faults::invalid(&format!("{scheme}+cluster"), rest, CLUSTER);
     let (user, hosts) = split_user(rest).ok_or_else(wrong)?;
     let seeds = nodes(hosts.strip_suffix('/').unwrap_or(hosts), 6379).ok_or_else(wrong)?;
     let nodes = Nodes::like(&seeds[0], (scheme, &user, ""), options)?;
@@ -119,13 +113,7 @@ fn cluster(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, In
 }
 
 fn sentinel(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, InvalidValue> {
-    let wrong = || {
-        InvalidValue::new(
-            "store.url",
-            format_args!("{scheme}+sentinel://… {}", url_faults::of("redis+sentinel", rest)),
-            SENTINEL,
-        )
-    };
+    let wrong = || url_faults::invalid(&format!("{scheme}+sentinel"), rest, SENTINEL);
     let Service { hosts, of_sentinels, user, name, db } = Service::read(rest).ok_or_else(wrong)?;
     let nodes = Nodes::like(&hosts[0], (scheme, &user, &db), options)?;
     let of_sentinels = Nodes::like(&hosts[0], (scheme, &of_sentinels, ""), options)?;

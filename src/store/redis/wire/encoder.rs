@@ -174,7 +174,7 @@ impl Encoder {
         self.granted(self.granting(script, [resource]))
     }
 
-    const fn is_plain(&self) -> bool {
+    pub(crate) const fn is_plain(&self) -> bool {
         matches!(self.layout, Layout::Plain)
     }
 
