@@ -44,8 +44,7 @@ impl Config {
             let node: Arc<dyn QuorumNode> = self.server(url)?;
             Ok((url.to_string(), node))
         };
-        let nodes =
-            nodes.iter().map(open).collect::<Result<Vec<(String, Arc<dyn QuorumNode>)>, InvalidValue>>()?;
+        let nodes = nodes.iter().map(open).collect::<Result<Vec<_>, InvalidValue>>()?;
         let options = QuorumOptions {
             node_timeout: self.store.node_timeout,
             connect_timeout: self.store.connect_timeout,

@@ -81,10 +81,8 @@ impl Sources {
             match meaning(&name) {
                 Meaning::Setting(section, key) => settings.push(self.variable(name, section, key, value)?),
                 Meaning::Misspelt(likely) => {
-                    return Err(ConfigError::parse(
-                        &name,
-                        format!("unknown variable; did you mean {likely}?"),
-                    ));
+                    let message = format!("unknown variable; did you mean {likely}?");
+                    return Err(ConfigError::parse(&name, message));
                 }
                 Meaning::File => {}
                 Meaning::Foreign => foreign.push(name),

@@ -60,20 +60,16 @@ impl Config {
 
     /// Returns a store on one server.
     pub(super) fn server(&self, url: &StoreUrl) -> Result<Arc<RedisStore>, InvalidValue> {
-        let options = self.redis_options();
-        let store =
-            RedisStore::with_options(url.reveal(), options).map_err(|invalid| match &*invalid.field {
-                // A Redis store does not know that there are others.
-                "store.url" => InvalidValue {
-                    allowed: format!(
-                        "memory://, {}, or quorum://[url,url,…] of these servers",
-                        invalid.allowed
-                    ),
-                    ..invalid
-                },
-                _ => invalid,
-            })?;
-        Ok(Arc::new(store))
+        let store = RedisStore::with_options(url.reveal(), self.redis_options());
+        store.map(Arc::new).map_err(|invalid| match &*invalid.field {
+            // A Redis store does not know that there are others.
+            "store.url" => {
+                let allowed =
+                    format!("memory://, {}, or quorum://[url,url,…] of these servers", invalid.allowed);
+                InvalidValue { allowed, ..invalid }
+            }
+            _ => invalid,
+        })
     }
 
     /// Checks that a renewal that is not answered leaves time for a repetition. Otherwise one lost answer costs the lease.

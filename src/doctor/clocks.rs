@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::{
-    doctor::{Severity, finding::Findings},
+    doctor::finding::Findings,
     store::redis::probe::{Directory, Reading, Snapshot},
 };
 
@@ -49,7 +49,7 @@ pub(super) fn check(is_quorum: bool, members: &[Snapshot], now: Duration, findin
                 "let all servers follow the same time servers (NTP)",
             );
         } else if is_quorum && off > OF_MEMBERS + doubt {
-            findings.add(Severity::Notice, "clock-offset", Some(clock.server)).because(
+            findings.notice("clock-offset", Some(clock.server)).because(
                 format!("its clock is {off:.1?} from that of {}: no lease depends on that, unless somebody sets it right by a step", middle.server),
                 "let it follow a time server (NTP), and slew it instead of stepping it",
             );

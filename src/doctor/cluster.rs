@@ -5,10 +5,8 @@ use std::time::Duration;
 use crate::{
     config::Config,
     doctor::{Severity, finding::Findings, sentinel},
-    store::redis::probe::{ClusterSnapshot, Range, Server},
+    store::redis::probe::{ClusterSnapshot, Range, SLOTS, Server},
 };
-
-const SLOTS: u16 = 16_384;
 
 pub(super) fn check(config: &Config, cluster: &ClusterSnapshot, servers: &[Server], findings: &mut Findings) {
     let ranges = match &cluster.ranges {

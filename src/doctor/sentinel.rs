@@ -84,14 +84,13 @@ fn agreement(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
         );
     }
     for (sentinel, opinion) in opinions {
-        match &opinion.could_fail_over {
-            Err(reason) if reason.starts_with("NOQUORUM") => {
-                findings.warning("failover", Some(sentinel)).because(
-                    format!("no failover would happen now: {reason}"),
-                    "bring the other sentinels back; a majority of all that are known has to agree",
-                )
-            }
-            _ => {}
+        if let Err(reason) = &opinion.could_fail_over
+            && reason.starts_with("NOQUORUM")
+        {
+            findings.warning("failover", Some(sentinel)).because(
+                format!("no failover would happen now: {reason}"),
+                "bring the other sentinels back; a majority of all that are known has to agree",
+            );
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     doctor::{
         Severity,
         finding::{Findings, counted},
-        rights, votes,
+        rights,
     },
     store::{
         StoreError,
@@ -180,7 +180,7 @@ fn absence(config: &Config, info: &ServerInfo, at: Option<&str>, findings: &mut 
     let absence = config.limits.max_ttl;
     // Without fences nothing proves that the member came back with its data.
     let advice = match config.store.layout {
-        Layout::Full if votes::is_durable(info) => return,
+        Layout::Full if info.is_durable() => return,
         Layout::Full => {
             "set appendonly yes and appendfsync always, or limits.max_ttl to what you need, such as \"1m\""
         }

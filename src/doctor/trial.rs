@@ -162,34 +162,24 @@ impl Acting<'_> {
         trial: &mut Trial,
     ) -> Result<(), Failed> {
         let &Self { store, resource, ttl, timeout_of_a_step } = self;
-        match store.acquire(first).await.map_err(|error| ("acquire", error))? {
+        let failed = |verb: &'static str| move |error| (verb, error);
+        let wrong = |verb: &'static str, doing: String| Err((verb, StoreError::reply_lost(doing)));
+        match store.acquire(first).await.map_err(failed("acquire"))? {
             Acquired::Granted(_) => {}
-            other => {
-                return Err((
-                    "acquire",
-                    StoreError::reply_lost(format!("a free resource was not granted: {other:?}")),
-                ));
-            }
+            other => return wrong("acquire", format!("a free resource was not granted: {other:?}")),
         }
-        match store.renew(&first.hold, ttl).await.map_err(|error| ("renew", error))? {
+        match store.renew(&first.hold, ttl).await.map_err(failed("renew"))? {
             Renewed::Extended => {}
-            Renewed::NotHeld => {
-                return Err(("renew", StoreError::reply_lost("the lock was gone at once")));
-            }
+            Renewed::NotHeld => return wrong("renew", "the lock was gone at once".to_owned()),
         }
-        store.inspect(resource, 1).await.map_err(|error| ("inspect", error))?;
+        store.inspect(resource, 1).await.map_err(failed("inspect"))?;
         let waits = subscribed && {
-            let asked = store.acquire(second).await.map_err(|error| ("acquire", error))?;
+            let asked = store.acquire(second).await.map_err(failed("acquire"))?;
             matches!(asked, Acquired::Queued { .. })
         };
-        match store.release(&first.hold, Duration::ZERO).await.map_err(|error| ("release", error))? {
+        match store.release(&first.hold, Duration::ZERO).await.map_err(failed("release"))? {
             Released::Freed => {}
-            other => {
-                return Err((
-                    "release",
-                    StoreError::reply_lost(format!("a hold was not released: {other:?}")),
-                ));
-            }
+            other => return wrong("release", format!("a hold was not released: {other:?}")),
         }
         if waits {
             let handed_over = async {
@@ -204,8 +194,7 @@ impl Acting<'_> {
                     Some(format!("no notification of a hand-over within {}", rough(timeout_of_a_step)));
             }
             // The release is right either way: it was handed over, or it still waits.
-            let _: Released =
-                store.release(&second.hold, Duration::ZERO).await.map_err(|error| ("release", error))?;
+            let _: Released = store.release(&second.hold, Duration::ZERO).await.map_err(failed("release"))?;
         }
         Ok(())
     }

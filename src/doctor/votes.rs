@@ -84,14 +84,14 @@ fn advice(is_first: bool, has_teachers: bool) -> &'static str {
 fn report(info: &ServerInfo) -> Option<Report> {
     let recovered: Option<Recovered> = info.recovered.clone().ok()?;
     let incarnation =
-        Incarnation { id: info.text("run_id")?.to_owned(), age: age(info)?, durable: is_durable(info) };
+        Incarnation { id: info.text("run_id")?.to_owned(), age: info.age()?, durable: info.is_durable() };
     // The value of the fence makes no difference here.
     Some(Report { incarnation, recovered, last: Fence::new(0), clock: Fence::new(0) })
 }
 
 /// Checks the members by their age alone: without fences the members keep no record.
 fn by_age(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
-    let left = |server: &Server| Some(abstains_for(age(server.info.as_ref().ok()?)?, config.limits.max_ttl));
+    let left = |server: &Server| Some(abstains_for(server.info.as_ref().ok()?.age()?, config.limits.max_ttl));
     let members: Vec<(&Server, Duration)> =
         servers.iter().filter_map(|server| Some((*server, left(server)?))).collect();
     let abstaining = members.iter().filter(|(_, left)| !left.is_zero());
@@ -116,14 +116,4 @@ fn fresh_start(why: &str, findings: &mut Findings) {
         format!("store.fresh_start is set, and {why}"),
         "remove it: it is for the first start alone",
     );
-}
-
-/// Returns the time since the start of the server, never overstated.
-fn age(info: &ServerInfo) -> Option<Duration> {
-    Some(Duration::from_secs(info.number("uptime_in_seconds")?.saturating_sub(1)))
-}
-
-/// Returns true if the server forgets nothing that it acknowledged unless its disk is lost.
-pub(super) fn is_durable(info: &ServerInfo) -> bool {
-    info.text("aof_enabled") == Some("1") && info.setting("appendfsync") == Some("always")
 }

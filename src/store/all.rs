@@ -87,8 +87,7 @@ async fn release_all<S: Store + ?Sized>(store: &S, granted: &[Arc<Acquisition>])
         .release_each(&releases)
         .await
         .into_iter()
-        .find_map(Result::err)
-        .map_or(Ok(()), |error| Err(failed(error)))
+        .try_for_each(|released| released.map(drop).map_err(failed))
 }
 
 /// Joins the answers to single requests to those of a batch, for a store that executes each by itself. The requests run

@@ -13,8 +13,8 @@ use crate::{
             NodeFailure, QuorumOptions,
             fence_clock::FenceClock,
             ledger::{Ledger, PendingRelease},
+            lesson_times::LessonTimes,
             node::Node,
-            recovery::Recovery,
         },
     },
 };
@@ -26,7 +26,7 @@ pub(super) struct Core {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) ledger: Ledger,
     pub(super) fence_clock: FenceClock,
-    pub(super) recovery: Recovery,
+    pub(super) lessons: LessonTimes,
 }
 
 impl Core {

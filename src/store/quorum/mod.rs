@@ -10,6 +10,7 @@ mod failure;
 mod fence_clock;
 mod inspect;
 mod ledger;
+mod lesson_times;
 mod node;
 mod options;
 mod poll;
@@ -25,8 +26,8 @@ use self::{
     core::{Core, in_background},
     fence_clock::FenceClock,
     ledger::Ledger,
+    lesson_times::LessonTimes,
     node::Node,
-    recovery::Recovery,
 };
 pub use self::{failure::NodeFailure, options::QuorumOptions};
 use crate::{
@@ -131,7 +132,7 @@ impl QuorumStore {
             clock,
             ledger,
             fence_clock: FenceClock::default(),
-            recovery: Recovery::default(),
+            lessons: LessonTimes::default(),
         })))
     }
 

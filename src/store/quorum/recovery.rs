@@ -1,15 +1,9 @@
 //! The recovery of nodes that may have forgotten: they are asked for their reports, and taught the missing fences.
 
-use std::{
-    sync::{Arc, Mutex as StdMutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::join_all};
-use tokio::{
-    sync::{Mutex, Notify},
-    time::{Instant, sleep},
-};
+use tokio::time::{Instant, sleep};
 
 use crate::{
     core::{NotYet, Report, lessons},
@@ -24,53 +18,19 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The longest interval at which nodes that are too young are asked.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The time of the last lesson, and the time from which nodes may be asked again.
-///
-/// Attempts that wait for a lesson go on in the order in which they came, which a watch channel would leave to chance.
-#[derive(Debug, Default)]
-pub(super) struct Recovery {
-    taught: StdMutex<Option<Instant>>,
-    lesson: Notify,
-    /// Locked while nodes are asked.
-    next: Arc<Mutex<Option<Instant>>>,
-}
-
-impl Recovery {
-    fn has_taught_since(&self, voted: Instant) -> bool {
-        let taught = self.taught.lock().unwrap_or_else(PoisonError::into_inner);
-        taught.is_some_and(|taught| taught >= voted)
-    }
-
-    fn taught_now(&self) {
-        *self.taught.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        self.lesson.notify_waiters();
-    }
-
-    /// Waits until nodes have been taught since `voted`.
-    async fn lesson_since(&self, voted: Instant) {
-        loop {
-            let lesson = self.lesson.notified();
-            if self.has_taught_since(voted) {
-                return;
-            }
-            lesson.await;
-        }
-    }
-}
-
 /// Asks and teaches the nodes in the background, unless that is in progress or was done a moment ago.
 pub(super) fn recover_later(core: &Arc<Core>, voted: Instant) {
-    let Ok(mut next) = Arc::clone(&core.recovery.next).try_lock_owned() else {
+    let Ok(mut next) = Arc::clone(&core.lessons.next).try_lock_owned() else {
         return;
     };
-    if core.recovery.has_taught_since(voted) || next.is_some_and(|next| next > Instant::now()) {
+    if core.lessons.has_taught_since(voted) || next.is_some_and(|next| next > Instant::now()) {
         return;
     }
     let core = Arc::clone(core);
     tokio::spawn(async move {
         let pause = match teach(&core).await {
             Ok(true) => {
-                core.recovery.taught_now();
+                core.lessons.taught_now();
                 PAUSE
             }
             Ok(false) | Err(NotYet::Missing) => PAUSE,
@@ -83,11 +43,11 @@ pub(super) fn recover_later(core: &Arc<Core>, voted: Instant) {
 /// Waits until nodes have been taught since `voted`, so that another vote may be decided. Returns true if that was in
 /// time.
 pub(super) async fn recovered(core: &Core, voted: Instant, within: Duration) -> bool {
-    let over = async { drop(core.recovery.next.lock().await) };
+    let over = async { drop(core.lessons.next.lock().await) };
     tokio::select! {
         biased;
-        () = core.recovery.lesson_since(voted) => true,
-        () = over => core.recovery.has_taught_since(voted),
+        () = core.lessons.lesson_since(voted) => true,
+        () = over => core.lessons.has_taught_since(voted),
         () = sleep(within) => false,
     }
 }

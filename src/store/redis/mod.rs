@@ -117,10 +117,6 @@ impl RedisStore {
         Ok(Self { topology, replicas, encoder, known: Known::default(), response_timeout, address })
     }
 
-    fn is_plain(&self) -> bool {
-        self.encoder.layout() == Layout::Plain
-    }
-
     /// Returns the slot of the resource of a hold, on a cluster.
     fn slot(&self, hold: &Hold) -> Option<u16> {
         self.encoder.slot(&hold.resource)

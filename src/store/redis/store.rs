@@ -21,7 +21,7 @@ use crate::{
 
 impl Store for RedisStore {
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
-        if self.is_plain() && asked.iter().any(|asked| plain::lacks(asked).is_some()) {
+        if self.encoder.is_plain() && asked.iter().any(|asked| plain::lacks(asked).is_some()) {
             return plain::acquire_each(self, asked).boxed();
         }
         batch::by_slot(asked, |asked| self.slot(&asked.hold), |asked| self.acquire_in_order(asked)).boxed()
@@ -47,7 +47,7 @@ impl Store for RedisStore {
     }
 
     fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
-        if self.is_plain() {
+        if self.encoder.is_plain() {
             // Not at one moment: otherwise clients of other libraries, which can only ask again and again, would never
             // get it.
             return all::release_then_acquire(self, from, to).boxed();
@@ -69,7 +69,7 @@ impl Store for RedisStore {
         let in_one_slot = asked
             .first()
             .is_some_and(|first| asked.iter().all(|asked| self.slot(&asked.hold) == self.slot(&first.hold)));
-        if self.is_plain() || !in_one_slot {
+        if self.encoder.is_plain() || !in_one_slot {
             return all::one_after_the_other(self, asked).boxed();
         }
         async move {
@@ -116,7 +116,7 @@ impl Store for RedisStore {
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {
-        if self.is_plain() {
+        if self.encoder.is_plain() {
             return stream::empty().boxed();
         }
         let channel = keys::channel(self.encoder.prefix(), inbox);
@@ -138,7 +138,7 @@ impl QuorumNode for RedisStore {
         asked: &'a [Arc<Acquisition>],
         first: Fence,
     ) -> BoxFuture<'a, AcquiredFrom> {
-        if self.is_plain() || self.topology.is_cluster() {
+        if self.encoder.is_plain() || self.topology.is_cluster() {
             // The layout has no fences, or each slot has its own counter.
             return self.acquire_each(asked).map(AcquiredFrom::without_clock).boxed();
         }
@@ -146,7 +146,7 @@ impl QuorumNode for RedisStore {
     }
 
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
-        if self.is_plain() {
+        if self.encoder.is_plain() {
             return async move { raises.iter().map(|_| Err(plain::unsupported("fences"))).collect() }.boxed();
         }
         let answer = async move |raises: Cow<'a, [(&'a Hold, Fence)]>| {
@@ -200,10 +200,10 @@ impl RedisStore {
     fn single(&self) -> Result<&Connection, StoreError> {
         match &self.topology {
             Topology::One(connection) => Ok(connection),
-            Topology::Cluster(_) => Err(StoreError::Unsupported {
-                asked: "incarnations to tell apart".to_owned(),
-                reason: "it is on a cluster, whose servers start one by one".to_owned(),
-            }),
+            Topology::Cluster(_) => Err(StoreError::unsupported(
+                "incarnations to tell apart",
+                "it is on a cluster, whose servers start one by one",
+            )),
         }
     }
 

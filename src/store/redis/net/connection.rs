@@ -14,9 +14,7 @@ use futures_util::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
-use redis::{
-    AsyncConnectionConfig, Client, Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection,
-};
+use redis::{Client, Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection};
 use tokio::time::{Instant, timeout};
 
 use crate::{
@@ -24,7 +22,7 @@ use crate::{
     store::{
         StoreError,
         redis::net::{
-            endpoint::Endpoint, errors, options::RedisOptions, plain_port, silence::Silence,
+            dial::dial, endpoint::Endpoint, errors, options::RedisOptions, plain_port, silence::Silence,
             subscriber::Listener, urls::Node,
         },
     },
@@ -121,14 +119,13 @@ impl Failure {
         if error.is_io_error() {
             return Self::Gone(told);
         }
-        let redirect = error.redirect_node().map(|(node, _)| node.to_owned());
-        let asked = error.code() == Some("ASK");
-        let try_later = errors::is_worth_a_moment(&error);
-        let error = told;
-        match redirect {
-            Some(node) => Self::Elsewhere { node, asked, error },
-            None if try_later => Self::TryLater(error),
-            None => Self::Other(error),
+        match error.redirect_node() {
+            Some((node, _)) => {
+                let asked = error.code() == Some("ASK");
+                Self::Elsewhere { node: node.to_owned(), asked, error: told }
+            }
+            None if errors::is_worth_a_moment(&error) => Self::TryLater(told),
+            None => Self::Other(told),
         }
     }
 }
@@ -150,7 +147,7 @@ impl Connection {
 
     /// Returns a listener to this channel, on connections of its own.
     pub(crate) fn listener(&self, channel: String) -> Listener {
-        Listener::new(self.endpoint.clone(), channel, self.connect_timeout, self.response_timeout)
+        Listener::new(self.endpoint.clone(), channel, self.connect_timeout + self.response_timeout)
     }
 
     /// Sends a request that may be executed twice without harm.
@@ -322,9 +319,7 @@ async fn connect(
     client: &Client,
     greeting: &Pipeline,
 ) -> RedisResult<MultiplexedConnection> {
-    // Times are kept here and not by the client library, so that there is one kind of timeout and not two.
-    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+    let mut connection = dial(client).await?;
     endpoint.check(&mut connection).await?;
     match greeting.exec_async(&mut connection).await {
         Ok(()) => Ok(connection),

@@ -6,7 +6,7 @@ use redis::{Client, RedisResult, Value, aio::MultiplexedConnection};
 
 use crate::store::{
     StoreError,
-    redis::net::{sentinel::Sentinels, urls::Node},
+    redis::net::{dial::address, sentinel::Sentinels, urls::Node},
 };
 
 /// The endpoint of a connection.
@@ -29,7 +29,7 @@ impl Endpoint {
             Self::Fixed(client) => Ok(Found { client: (**client).clone(), master: None }),
             Self::Master(sentinels) => {
                 let master = sentinels.ask().await?;
-                Ok(Found { client: sentinels.client(&master)?, master: Some(master) })
+                Ok(Found { client: sentinels.nodes.client(&master)?, master: Some(master) })
             }
         }
     }
@@ -71,7 +71,7 @@ impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             // The client knows the password: only the address is shown.
-            Self::Fixed(client) => write!(f, "{}", client.get_connection_info().addr()),
+            Self::Fixed(client) => write!(f, "{}", address(client)),
             Self::Master(sentinels) => write!(f, "{sentinels:?}"),
         }
     }

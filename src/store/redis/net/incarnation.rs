@@ -1,16 +1,16 @@
 //! The incarnation of the server that a connection leads to: asked once a connection, because a restart breaks them all.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::{Mutex, PoisonError};
 
 use redis::{RedisResult, Value, aio::MultiplexedConnection};
 use tokio::time::Instant;
 
 use crate::store::{
     Incarnation, StoreError,
-    redis::net::connection::{Connection, Request},
+    redis::net::{
+        connection::{Connection, Request},
+        info::{self, Table},
+    },
 };
 
 /// The incarnation that was learnt on the connection of this number.
@@ -47,30 +47,22 @@ impl Known {
 }
 
 async fn ask(connection: &Connection) -> Result<Incarnation, StoreError> {
-    let server = text(connection.send(&Question::SERVER).await?.value)?;
-    let id = field(&server, "run_id").ok_or_else(|| senseless("no run_id"))?.to_owned();
-    let uptime = field(&server, "uptime_in_seconds").and_then(|seconds| seconds.parse().ok());
-    let uptime = Duration::from_secs(uptime.ok_or_else(|| senseless("no uptime_in_seconds"))?);
-    // It is the difference of two points in time that were both cut to whole seconds.
-    let age = uptime.saturating_sub(Duration::from_secs(1));
+    let mut server = table(connection.send(&Question::SERVER).await?.value)?;
+    let id = server.remove("run_id").ok_or_else(|| senseless("no run_id"))?;
+    let age = info::age(&server).ok_or_else(|| senseless("no uptime_in_seconds"))?;
     Ok(Incarnation { id, age, durable: is_durable(connection).await })
 }
 
 /// Returns true if the server syncs an append-only file at every write. A server that the user may not ask counts as one
 /// that may forget.
 async fn is_durable(connection: &Connection) -> bool {
-    let Ok(Ok(persistence)) = connection.send(&Question::PERSISTENCE).await.map(|answer| text(answer.value))
-    else {
-        return false;
-    };
-    if field(&persistence, "aof_enabled") != Some("1") {
+    let persistence = connection.send(&Question::PERSISTENCE).await.and_then(|answer| table(answer.value));
+    if !persistence.is_ok_and(|said| info::is_append_only(&said)) {
         return false;
     }
-    let Ok(answer) = connection.send(&Question::FSYNC).await else {
-        return false;
-    };
-    let said = redis::from_redis_value::<Vec<String>>(answer.value);
-    said.is_ok_and(|said| said.last().is_some_and(|said| said == "always"))
+    let fsync = connection.send(&Question::FSYNC).await;
+    let fsync = fsync.map(|answer| redis::from_redis_value::<Table>(answer.value));
+    fsync.is_ok_and(|said| said.is_ok_and(|said| info::syncs_always(&said)))
 }
 
 /// A question that changes nothing, with the start of its answer.
@@ -101,12 +93,9 @@ impl Request for Question {
     }
 }
 
-fn text(answer: Value) -> Result<String, StoreError> {
-    redis::from_redis_value(answer).map_err(|_| senseless("no text"))
-}
-
-fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
-    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim_end)
+fn table(answer: Value) -> Result<Table, StoreError> {
+    let text: String = redis::from_redis_value(answer).map_err(|_| senseless("no text"))?;
+    Ok(info::table(&text))
 }
 
 fn senseless(what: &str) -> StoreError {

@@ -3,9 +3,11 @@
 pub(crate) mod belief;
 pub(crate) mod cluster;
 pub(crate) mod connection;
+pub(crate) mod dial;
 pub(crate) mod endpoint;
 pub(crate) mod errors;
 pub(crate) mod incarnation;
+pub(crate) mod info;
 pub(crate) mod options;
 pub(crate) mod plain_port;
 pub(crate) mod sentinel;

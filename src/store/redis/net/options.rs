@@ -95,11 +95,8 @@ impl RedisOptions {
             return Err(InvalidValue::new("store.prefix", format_args!("{prefix:?}"), allowed));
         }
         if *replicas_ack > MOST_REPLICAS {
-            return Err(InvalidValue::new(
-                "store.replicas_ack",
-                replicas_ack,
-                format!("0 to {MOST_REPLICAS}"),
-            ));
+            let allowed = format!("0 to {MOST_REPLICAS}");
+            return Err(InvalidValue::new("store.replicas_ack", replicas_ack, allowed));
         }
         let millisecond = Duration::from_millis(1);
         in_range("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
@@ -121,17 +118,11 @@ pub(crate) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invali
         return Err(InvalidValue::new("store.url", url_faults::of_scheme(url), ALLOWED));
     };
     if scheme == "rediss" && !cfg!(feature = "tls") {
-        return Err(InvalidValue::new(
-            "store.url",
-            "rediss://…",
-            "redis://… unless built with the cargo feature `tls`",
-        ));
+        let allowed = "redis://… unless built with the cargo feature `tls`";
+        return Err(InvalidValue::new("store.url", "rediss://…", allowed));
     }
     let rest = &url[scheme.len() + "://".len()..];
-    let wrong = |_| {
-        let fault = url_faults::of(scheme, rest);
-        InvalidValue::new("store.url", format_args!("{scheme}://… {fault}"), ALLOWED)
-    };
+    let wrong = |_| url_faults::invalid(scheme, rest, ALLOWED);
     let info = url.into_connection_info().map_err(wrong)?;
     if matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
         let allowed = "rediss://… without it; whoever vouches for the server is named by store.tls_ca";

@@ -6,8 +6,10 @@
 
 use std::{future, time::Duration};
 
-use redis::{AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo};
+use redis::{Client, ConnectionAddr, ConnectionInfo};
 use tokio::time::sleep;
+
+use crate::store::redis::net::dial::dial;
 
 /// The time within which a handshake is not doubted.
 const UNDOUBTED: Duration = Duration::from_millis(200);
@@ -25,10 +27,7 @@ pub(crate) async fn answers(info: &ConnectionInfo) {
 
 async fn answers_ping(host: &str, port: u16) -> bool {
     let Ok(client) = Client::open((host, port)) else { return false };
-    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-    let Ok(mut connection) = client.get_multiplexed_async_connection_with_config(&config).await else {
-        return false;
-    };
+    let Ok(mut connection) = dial(&client).await else { return false };
     match redis::cmd("PING").exec_async(&mut connection).await {
         Ok(()) => true,
         // Whatever the server says, it says it without TLS.

@@ -1,14 +1,13 @@
 //! The sentinels, which know the master of a service.
 
 use std::{
-    collections::HashMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use futures_util::future::join_all;
-use redis::{AsyncConnectionConfig, Client, RedisResult, Value};
+use redis::{Client, Pipeline, RedisResult, Value};
 use tokio::{
     sync::watch,
     time::{Instant, timeout},
@@ -20,7 +19,9 @@ use crate::{
         StoreError,
         redis::net::{
             belief::{self, Opinion, Term},
+            dial::{address, dial},
             errors,
+            info::{self, Table},
             urls::{Node, Nodes},
         },
     },
@@ -32,7 +33,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub(crate) struct Sentinels {
     sentinels: Vec<Client>,
     service: String,
-    nodes: Nodes,
+    pub(crate) nodes: Nodes,
     /// The time that one of them may take. A dead one must not use up the time to connect.
     within: Duration,
     /// The master of the latest epoch that was told, for as long as the store is there.
@@ -49,10 +50,6 @@ impl Sentinels {
     ) -> Self {
         let (known, checked) = (watch::Sender::default(), Mutex::default());
         Self { sentinels, service, nodes, within: connect_timeout / 2, known, checked }
-    }
-
-    pub(crate) fn client(&self, master: &Node) -> Result<Client, StoreError> {
-        self.nodes.client(master).map_err(errors::before_sending)
     }
 
     /// Returns the master that was named last.
@@ -144,25 +141,32 @@ impl Sentinels {
 
 /// Asks a sentinel for its opinion of a service; `None` if it does not know the service.
 async fn opinion(sentinel: &Client, service: &str) -> RedisResult<Option<Opinion>> {
-    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-    let mut connection = sentinel.get_multiplexed_async_connection_with_config(&config).await?;
-    // The address is that of the new master as soon as it is promoted; the table names it only when the replicas
-    // follow. Both are asked for at once: the old address with the new epoch would be believed.
-    let mut both = redis::pipe();
-    both.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(service);
-    both.cmd("SENTINEL").arg("MASTER").arg(service).ignore_errors();
-    let (address, table): (Value, Value) = both.query_async(&mut connection).await?;
-    let address: Option<(String, u16)> = redis::from_redis_value(address.extract_error()?)?;
-    let Some((host, port)) = address else { return Ok(None) };
-    let table: HashMap<String, String> = redis::from_redis_value(table.extract_error()?)?;
-    let number = |field| table.get(field).and_then(|number| number.parse().ok()).unwrap_or(0);
-    let term = Term { epoch: number("config-epoch"), master: Node::new(host, port) };
-    let others = usize::try_from(number("num-other-sentinels")).unwrap_or(usize::MAX);
-    Ok(Some(Opinion { term, others }))
+    let mut connection = dial(sentinel).await?;
+    let (address, table) = questions(service).ignore_errors().query_async(&mut connection).await?;
+    Ok(read(address, table)?.map(|(opinion, _)| opinion))
 }
 
-fn address(sentinel: &Client) -> String {
-    sentinel.get_connection_info().addr().to_string()
+/// Returns the questions for the address of the master, and for the table of the service.
+///
+/// The address is that of the new master as soon as it is promoted; the table names it only when the replicas follow.
+/// Both are asked for at once: the old address with the new epoch would be believed.
+pub(crate) fn questions(service: &str) -> Pipeline {
+    let mut both = redis::pipe();
+    both.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(service);
+    both.cmd("SENTINEL").arg("MASTER").arg(service);
+    both
+}
+
+/// Reads the answers to both questions: the opinion, and the table that it is from. Returns `None` if the sentinel does
+/// not know the service.
+pub(crate) fn read(address: Value, table: Value) -> RedisResult<Option<(Opinion, Table)>> {
+    let address: Option<(String, u16)> = redis::from_redis_value(address.extract_error()?)?;
+    let Some((host, port)) = address else { return Ok(None) };
+    let table: Table = redis::from_redis_value(table.extract_error()?)?;
+    let number = |name| info::number(&table, name).unwrap_or(0);
+    let term = Term { epoch: number("config-epoch"), master: Node::new(host, port) };
+    let others = usize::try_from(number("num-other-sentinels")).unwrap_or(usize::MAX);
+    Ok(Some((Opinion { term, others }, table)))
 }
 
 impl fmt::Debug for Sentinels {

@@ -36,8 +36,8 @@ const PAUSE_IF_WRONG: Duration = Duration::from_secs(30);
 pub(crate) struct Listener {
     endpoint: Endpoint,
     channel: String,
-    connect_timeout: Duration,
-    response_timeout: Duration,
+    /// The time within which a subscription is opened, and a heartbeat is answered.
+    within: Duration,
     subscription: Option<Subscription>,
     /// The pause before the subscription is opened.
     pause: Duration,
@@ -56,23 +56,9 @@ struct Subscription {
 }
 
 impl Listener {
-    pub(crate) const fn new(
-        endpoint: Endpoint,
-        channel: String,
-        connect_timeout: Duration,
-        response_timeout: Duration,
-    ) -> Self {
+    pub(crate) const fn new(endpoint: Endpoint, channel: String, within: Duration) -> Self {
         let (pause, pauses) = (Duration::ZERO, Doubling::new(FIRST_PAUSE, LONGEST_PAUSE));
-        Self {
-            endpoint,
-            channel,
-            connect_timeout,
-            response_timeout,
-            subscription: None,
-            pause,
-            pauses,
-            told: None,
-        }
+        Self { endpoint, channel, within, subscription: None, pause, pauses, told: None }
     }
 
     /// Returns the notifications from now on, without an end. All work is done while the stream is polled, and ends
@@ -84,8 +70,7 @@ impl Listener {
     async fn next(&mut self) -> Notification {
         loop {
             if let Some(subscription) = &mut self.subscription {
-                let within = self.connect_timeout + self.response_timeout;
-                if let Some(notification) = subscription.next(&self.endpoint, within).await {
+                if let Some(notification) = subscription.next(&self.endpoint, self.within).await {
                     return notification;
                 }
                 self.subscription = None;
@@ -114,11 +99,10 @@ impl Listener {
     }
 
     async fn open(&self) -> Result<Subscription, StoreError> {
-        let within = self.connect_timeout + self.response_timeout;
-        match timeout(within, Subscription::find_and_open(&self.endpoint, &self.channel)).await {
+        match timeout(self.within, Subscription::find_and_open(&self.endpoint, &self.channel)).await {
             Ok(opened) => opened,
             Err(_) => {
-                let reason = format!("{:?}: no subscription within {}", self.endpoint, rough(within));
+                let reason = format!("{:?}: no subscription within {}", self.endpoint, rough(self.within));
                 Err(StoreError::unavailable(reason))
             }
         }

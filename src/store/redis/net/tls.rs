@@ -35,16 +35,21 @@ fn check(options: &RedisOptions, is_tls: bool) -> Result<(), InvalidValue> {
 }
 
 /// Creates the client of a server. The inner error is about the URL.
-#[cfg(feature = "tls")]
 pub(crate) fn client(
     info: ConnectionInfo,
     options: &RedisOptions,
     is_tls: bool,
 ) -> Result<RedisResult<Client>, InvalidValue> {
     check(options, is_tls)?;
-    if !is_tls {
-        return Ok(Client::open(info));
+    #[cfg(feature = "tls")]
+    if is_tls {
+        return with_tls(info, options);
     }
+    Ok(Client::open(info))
+}
+
+#[cfg(feature = "tls")]
+fn with_tls(info: ConnectionInfo, options: &RedisOptions) -> Result<RedisResult<Client>, InvalidValue> {
     crypto();
     let RedisOptions { tls_ca, tls_certificate, tls_key, .. } = options;
     let ca = tls_ca.as_deref().map(|file| read("store.tls_ca", file, CERTIFICATE)).transpose()?;
@@ -57,17 +62,6 @@ pub(crate) fn client(
     }
     let wrong = |error: RedisError| InvalidValue::new("store.tls_ca", error, "certificates in PEM form");
     Client::build_with_tls(info, TlsCertificates { client_tls, root_cert: ca }).map(Ok).map_err(wrong)
-}
-
-/// Creates the client of a server. The inner error is about the URL.
-#[cfg(not(feature = "tls"))]
-pub(crate) fn client(
-    info: ConnectionInfo,
-    options: &RedisOptions,
-    is_tls: bool,
-) -> Result<RedisResult<Client>, InvalidValue> {
-    check(options, is_tls)?;
-    Ok(Client::open(info))
 }
 
 #[cfg(feature = "tls")]

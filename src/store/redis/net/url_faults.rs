@@ -1,7 +1,14 @@
 //! Descriptions of unreadable URLs, in words that show nothing that may be a password.
 
+use crate::core::InvalidValue;
+
+/// Returns the error about an unreadable URL of this scheme and this rest.
+pub(crate) fn invalid(scheme: &str, rest: &str, allowed: &str) -> InvalidValue {
+    InvalidValue::new("store.url", format_args!("{scheme}://… {}", of(scheme, rest)), allowed)
+}
+
 /// Describes what is wrong with a URL of this scheme and this rest. The text reads on from the scheme: `with port 99999, …`.
-pub(crate) fn of(scheme: &str, rest: &str) -> String {
+fn of(scheme: &str, rest: &str) -> String {
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     if scheme.ends_with("unix") {
         return match place.trim_matches('/').is_empty() {

@@ -2,13 +2,17 @@
 
 use std::fmt;
 
-use redis::{Client, ConnectionAddr, ConnectionInfo, RedisResult};
+use redis::{Client, ConnectionAddr, ConnectionInfo};
 
 use crate::{
     core::InvalidValue,
-    store::redis::net::{
-        options::{self, RedisOptions},
-        url_faults,
+    store::{
+        StoreError,
+        redis::net::{
+            errors,
+            options::{self, RedisOptions},
+            url_faults,
+        },
     },
 };
 
@@ -69,7 +73,7 @@ impl Nodes {
     }
 
     /// Creates a client of one of them. Nothing is sent.
-    pub(crate) fn client(&self, node: &Node) -> RedisResult<Client> {
+    pub(crate) fn client(&self, node: &Node) -> Result<Client, StoreError> {
         let Node { host, port } = node.clone();
         let addr = match self.0.addr().clone() {
             ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
@@ -77,7 +81,7 @@ impl Nodes {
             }
             _ => ConnectionAddr::Tcp(host, port),
         };
-        Client::open(self.0.clone().set_addr(addr))
+        Client::open(self.0.clone().set_addr(addr)).map_err(errors::before_sending)
     }
 }
 
@@ -101,13 +105,7 @@ pub(crate) fn named(url: &str, options: &RedisOptions) -> Result<Named, InvalidV
 }
 
 fn cluster(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, InvalidValue> {
-    let wrong = || {
-        InvalidValue::new(
-            "store.url",
-            format_args!("{scheme}+cluster://… {}", url_faults::of("redis+cluster", rest)),
-            CLUSTER,
-        )
-    };
+    let wrong = || url_faults::invalid(&format!("{scheme}+cluster"), rest, CLUSTER);
     let (user, hosts) = split_user(rest).ok_or_else(wrong)?;
     let seeds = nodes(hosts.strip_suffix('/').unwrap_or(hosts), 6379).ok_or_else(wrong)?;
     let nodes = Nodes::like(&seeds[0], (scheme, &user, ""), options)?;
@@ -115,17 +113,11 @@ fn cluster(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, In
 }
 
 fn sentinel(scheme: &str, rest: &str, options: &RedisOptions) -> Result<Named, InvalidValue> {
-    let wrong = || {
-        InvalidValue::new(
-            "store.url",
-            format_args!("{scheme}+sentinel://… {}", url_faults::of("redis+sentinel", rest)),
-            SENTINEL,
-        )
-    };
+    let wrong = || url_faults::invalid(&format!("{scheme}+sentinel"), rest, SENTINEL);
     let Service { hosts, of_sentinels, user, name, db } = Service::read(rest).ok_or_else(wrong)?;
     let nodes = Nodes::like(&hosts[0], (scheme, &user, &db), options)?;
     let of_sentinels = Nodes::like(&hosts[0], (scheme, &of_sentinels, ""), options)?;
-    let sentinels: RedisResult<_> = hosts.iter().map(|sentinel| of_sentinels.client(sentinel)).collect();
+    let sentinels: Result<_, _> = hosts.iter().map(|sentinel| of_sentinels.client(sentinel)).collect();
     Ok(Named::Sentinel { sentinels: sentinels.map_err(|_| wrong())?, service: name, nodes })
 }
 
@@ -203,13 +195,13 @@ fn node(text: &str, usual_port: u16) -> Option<Node> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::redis::net::dial::address;
 
     fn hosts(url: &str) -> String {
         match named(url, &RedisOptions::default()) {
             Ok(Named::One(client)) => format!("one {}", client.get_connection_info().addr()),
             Ok(Named::Sentinel { sentinels, service, nodes }) => {
-                let hosts: Vec<_> =
-                    sentinels.iter().map(|it| it.get_connection_info().addr().to_string()).collect();
+                let hosts: Vec<_> = sentinels.iter().map(address).collect();
                 let db = nodes.0.redis_settings().db();
                 format!("{} for {service}/{db}", hosts.join(" "))
             }

@@ -2,16 +2,20 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use redis::{Client, Pipeline, Value};
 use tokio::time::Instant;
 
 use crate::store::{
     StoreError,
     redis::{
-        net::options::RedisOptions,
+        net::{
+            info::{self, Table},
+            urls::{Node, Nodes},
+        },
         probe::{
-            Answer, Reading, ServerInfo, Table,
-            exchange::{Exchange, lines, next, read},
+            Answer, Reading, Server, ServerInfo,
+            exchange::{Asking, Exchange, next, read},
             rights,
         },
         wire::{keys, lessons},
@@ -24,20 +28,21 @@ const SETTINGS: [&str; 5] =
 /// The number of readings of a clock. The first one pays for much that has nothing to do with the network.
 const READINGS: usize = 3;
 
-/// The settings for asking servers.
-#[derive(Clone, Copy)]
-pub(super) struct Asking<'a> {
-    pub(super) options: &'a RedisOptions,
-    pub(super) began: Instant,
-    /// True if the server is a node of a cluster.
-    pub(super) cluster: bool,
-    /// True if sentinels name the master.
-    pub(super) sentinel: bool,
-}
-
 impl Asking<'_> {
-    pub(super) async fn open(&self, client: &Client) -> Result<Exchange, StoreError> {
-        Exchange::open(client, self.options.connect_timeout, self.options.response_timeout).await
+    /// Asks servers, each with true if it is known as a replica.
+    pub(super) async fn each(
+        &self,
+        nodes: &Nodes,
+        named: impl IntoIterator<Item = (&Node, bool)>,
+    ) -> Vec<Server> {
+        let servers = named.into_iter().map(async |(node, is_replica)| {
+            let info = match nodes.client(node) {
+                Ok(client) => self.ask(&client).await,
+                Err(error) => Err(error),
+            };
+            Server { address: node.to_string(), is_replica, info }
+        });
+        join_all(servers).await
     }
 
     pub(super) async fn ask(&self, client: &Client) -> Result<ServerInfo, StoreError> {
@@ -86,6 +91,11 @@ impl Asking<'_> {
         }
         questions
     }
+}
+
+/// Decodes lines of `name:value`.
+fn lines(answer: Value) -> Answer<Table> {
+    read::<String>(answer).map(|text| info::table(&text))
 }
 
 fn settings(answers: impl Iterator<Item = Value>) -> Answer<Table> {

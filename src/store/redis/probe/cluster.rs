@@ -9,14 +9,12 @@ use crate::store::{
     StoreError,
     redis::{
         net::{
-            cluster::{self, slot::SLOTS},
-            errors,
+            cluster::map::{self, SlotRange},
             urls::{Node, Nodes},
         },
         probe::{
-            ClusterSnapshot, Directory, Range, Server, Snapshot,
-            ask::Asking,
-            exchange::{needed, next, read},
+            ClusterSnapshot, Directory, Range, Snapshot,
+            exchange::{Asking, missing, next, read},
         },
     },
 };
@@ -52,14 +50,8 @@ pub(super) async fn run(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) -> 
             named.push((seed.clone(), ranges.is_ok()));
         }
     }
-    let servers = join_all(named.iter().map(async |(node, is_replica)| {
-        let info = match nodes.client(node) {
-            Ok(client) => asking.ask(&client).await,
-            Err(error) => Err(errors::before_sending(error)),
-        };
-        Server { address: node.to_string(), is_replica: *is_replica, info }
-    }));
-    Snapshot { servers: servers.await, directory: Directory::Cluster(ClusterSnapshot { ranges }) }
+    let servers = asking.each(nodes, named.iter().map(|(node, is_replica)| (node, *is_replica))).await;
+    Snapshot { servers, directory: Directory::Cluster(ClusterSnapshot { ranges }) }
 }
 
 /// Returns the number of slots that are served.
@@ -86,11 +78,11 @@ fn indexed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
 }
 
 async fn tell(asking: Asking<'_>, seed: &Node, nodes: &Nodes) -> Result<Vec<Told>, StoreError> {
-    let mut exchange = asking.open(&nodes.client(seed).map_err(errors::before_sending)?).await?;
+    let mut exchange = asking.open(&nodes.client(seed)?).await?;
     let mut question = redis::pipe();
     question.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("NODES");
     let mut answers = exchange.send(question).await?.into_iter();
-    let slots: Value = needed(next(&mut answers))?;
+    let slots = next(&mut answers).extract_error().map_err(missing)?;
     // A user who may not ask does without them.
     let nodes: String = read(next(&mut answers)).unwrap_or_default();
     told(slots, &nodes, seed)
@@ -100,10 +92,10 @@ async fn tell(asking: Asking<'_>, seed: &Node, nodes: &Nodes) -> Result<Vec<Told
 /// Combines the answers of `asked` to `CLUSTER SLOTS` and `CLUSTER NODES`. The first leaves out replicas of which it is
 /// not known yet how far they are.
 fn told(slots: Value, nodes: &str, asked: &Node) -> Option<Vec<Told>> {
-    let ranges: Vec<Vec<Value>> = redis::from_redis_value(slots).ok()?;
     let replicas: Vec<Replica<'_>> = nodes.lines().filter_map(|line| Replica::read(line, asked)).collect();
-    let told = ranges.iter().map(|range| {
-        let mut told = range_of(range, asked)?;
+    let told = map::ranges(slots)?.into_iter().map(|SlotRange { first, last, nodes }| {
+        let nodes = nodes.iter().map(|told| Some((id_of(told), map::node(told, asked)?)));
+        let mut told = Told { first, last, nodes: nodes.collect::<Option<_>>()? };
         let Some((Some(id), master)) = told.nodes.first().cloned() else { return Some(told) };
         let by_name = master.host().parse::<IpAddr>().is_err();
         for replica in replicas.iter().filter(|replica| replica.master == id) {
@@ -148,17 +140,6 @@ impl<'a> Replica<'a> {
     }
 }
 
-fn range_of(range: &[Value], asked: &Node) -> Option<Told> {
-    let [Value::Int(first), Value::Int(last), nodes @ ..] = range else { return None };
-    let (first, last) = (u16::try_from(*first).ok()?, u16::try_from(*last).ok()?);
-    if first > last || last >= SLOTS {
-        return None;
-    }
-    let nodes: Option<Vec<_>> =
-        nodes.iter().map(|told| Some((id_of(told), cluster::node(told, asked)?))).collect();
-    Some(Told { first, last, nodes: nodes? })
-}
-
 fn id_of(told: &Value) -> Option<String> {
     let Value::Array(parts) = told else { return None };
     redis::from_redis_value_ref(parts.get(2)?).ok()
@@ -176,9 +157,9 @@ mod tests {
         Value::Array(vec![text(host), Value::Int(7), text(id)])
     }
 
-    /// Returns the nodes that are told for these slots of a master `m`, these replicas, and this answer to `CLUSTER NODES`.
-    fn said(host: &str, slots: (i64, i64), replicas: &[Value], nodes: &str) -> Option<Vec<String>> {
-        let range = [&[Value::Int(slots.0), Value::Int(slots.1), node(host, "m")], replicas].concat();
+    /// Returns the nodes that are told for a master `m`, these replicas, and this answer to `CLUSTER NODES`.
+    fn said(host: &str, replicas: &[Value], nodes: &str) -> Option<Vec<String>> {
+        let range = [&[Value::Int(0), Value::Int(9), node(host, "m")], replicas].concat();
         let answer = Value::Array(vec![Value::Array(range)]);
         let told = told(answer, nodes, &Node::new("asked".to_owned(), 1))?;
         Some(told[0].nodes.iter().map(|(_, node)| node.to_string()).collect())
@@ -191,22 +172,14 @@ mod tests {
     #[test]
     fn a_replica_that_is_told_by_name_and_by_address_is_one_replica() {
         let replica = [node("r.test", "r")];
-        assert_eq!(said("m.test", (0, 9), &replica, NODES).unwrap(), ["m.test:7", "r.test:7"]);
+        assert_eq!(said("m.test", &replica, NODES).unwrap(), ["m.test:7", "r.test:7"]);
     }
 
     #[test]
     fn a_replica_that_slots_leave_out_is_told_as_its_master_is() {
-        assert_eq!(said("m.test", (0, 9), &[], NODES).unwrap(), ["m.test:7", "r.test:7"]);
-        assert_eq!(said("10.0.0.1", (0, 9), &[], NODES).unwrap(), ["10.0.0.1:7", "10.0.0.2:7"]);
+        assert_eq!(said("m.test", &[], NODES).unwrap(), ["m.test:7", "r.test:7"]);
+        assert_eq!(said("10.0.0.1", &[], NODES).unwrap(), ["10.0.0.1:7", "10.0.0.2:7"]);
         let old = NODES.replace(",m.test", "").replace(",r.test", "");
-        assert_eq!(said("10.0.0.1", (0, 9), &[], &old).unwrap(), ["10.0.0.1:7", "10.0.0.2:7"]);
-    }
-
-    #[test]
-    fn slots_that_cannot_be_make_no_sense() {
-        assert!(said("m", (0, 16_383), &[], "").is_some());
-        for slots in [(0, 16_384), (0, 65_535), (9, 8), (-1, 5)] {
-            assert_eq!(said("m", slots, &[], ""), None, "{slots:?}");
-        }
+        assert_eq!(said("10.0.0.1", &[], &old).unwrap(), ["10.0.0.1:7", "10.0.0.2:7"]);
     }
 }

@@ -2,21 +2,30 @@
 
 use std::time::Duration;
 
-use redis::{
-    AsyncConnectionConfig, Client, ErrorKind, Pipeline, RedisError, Value, aio::MultiplexedConnection,
-};
-use tokio::time::timeout;
+use redis::{Client, ErrorKind, FromRedisValue, Pipeline, RedisError, Value, aio::MultiplexedConnection};
+use tokio::time::{Instant, timeout};
 
 use crate::{
     core::rough,
     store::{
         StoreError,
         redis::{
-            net::errors,
-            probe::{Answer, Table},
+            net::{dial::dial, errors, options::RedisOptions},
+            probe::Answer,
         },
     },
 };
+
+/// The settings for asking servers.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) options: &'a RedisOptions,
+    pub(super) began: Instant,
+    /// True if the server is a node of a cluster.
+    pub(super) cluster: bool,
+    /// True if sentinels name the master.
+    pub(super) sentinel: bool,
+}
 
 /// An exchange with one server, on a connection that is used for questions alone.
 pub(super) struct Exchange {
@@ -24,21 +33,18 @@ pub(super) struct Exchange {
     within: Duration,
 }
 
-impl Exchange {
-    pub(super) async fn open(
-        client: &Client,
-        connect_within: Duration,
-        answer_within: Duration,
-    ) -> Result<Self, StoreError> {
-        let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-        let opening = client.get_multiplexed_async_connection_with_config(&config);
-        match timeout(connect_within, opening).await {
-            Ok(Ok(connection)) => Ok(Self { connection, within: answer_within }),
+impl Asking<'_> {
+    pub(super) async fn open(&self, client: &Client) -> Result<Exchange, StoreError> {
+        let &RedisOptions { connect_timeout: within, response_timeout, .. } = self.options;
+        match timeout(within, dial(client)).await {
+            Ok(Ok(connection)) => Ok(Exchange { connection, within: response_timeout }),
             Ok(Err(error)) => Err(errors::before_sending(error)),
-            Err(_) => Err(StoreError::unavailable(format!("no connection within {}", rough(connect_within)))),
+            Err(_) => Err(StoreError::unavailable(format!("no connection within {}", rough(within)))),
         }
     }
+}
 
+impl Exchange {
     /// Sends some questions at once, and returns the answer to each: a refusal is an answer too.
     pub(super) async fn send(&mut self, mut questions: Pipeline) -> Result<Vec<Value>, StoreError> {
         let within = self.within;
@@ -64,39 +70,25 @@ pub(super) fn next(answers: &mut impl Iterator<Item = Value>) -> Value {
 }
 
 /// Decodes an answer, unless the server refused.
-pub(super) fn read<T: redis::FromRedisValue>(answer: Value) -> Answer<T> {
-    let answer = match answer {
-        Value::ServerError(error) => return Err(words(&error.into())),
-        answer => answer,
-    };
-    redis::from_redis_value(answer).map_err(|_| "the answer makes no sense".to_owned())
+pub(super) fn read<T: FromRedisValue>(answer: Value) -> Answer<T> {
+    let decoded = answer.extract_error().and_then(|answer| Ok(redis::from_redis_value(answer)?));
+    decoded.map_err(|error| words(&error))
 }
 
-/// Decodes an answer without which nothing can be done. Its error tells a refusal of the server from a failure.
-pub(super) fn needed<T: redis::FromRedisValue>(answer: Value) -> Result<T, StoreError> {
-    match answer {
-        Value::ServerError(error) => {
-            let error = RedisError::from(error);
-            Err(match errors::before_sending(error.clone()) {
-                StoreError::Denied { .. } => StoreError::Denied { reason: words(&error) },
-                other => other,
-            })
-        }
-        answer => read(answer).map_err(StoreError::unavailable),
+/// Translates the error of an answer without which nothing can be done. It tells a refusal of the server from a failure.
+pub(super) fn missing(error: RedisError) -> StoreError {
+    match errors::before_sending(error.clone()) {
+        StoreError::Denied { .. } => StoreError::Denied { reason: words(&error) },
+        _ if error.kind() == ErrorKind::Parse => StoreError::unavailable(words(&error)),
+        other => other,
     }
 }
 
-/// Decodes lines of `name:value`.
-pub(super) fn lines(answer: Value) -> Answer<Table> {
-    let text: String = read(answer)?;
-    let fields = text.lines().filter_map(|line| line.split_once(':'));
-    Ok(fields.map(|(name, value)| (name.to_owned(), value.trim_end().to_owned())).collect())
-}
-
 /// Returns the words of the server in an error.
-pub(super) fn words(error: &RedisError) -> String {
+fn words(error: &RedisError) -> String {
     match (error.kind(), error.code(), error.detail()) {
         (ErrorKind::Server(_) | ErrorKind::Extension, Some(code), Some(detail)) => format!("{code} {detail}"),
+        (ErrorKind::Parse, ..) => "the answer makes no sense".to_owned(),
         _ => error.to_string(),
     }
 }

@@ -11,19 +11,18 @@ mod snapshot;
 
 use tokio::time::Instant;
 
-use self::ask::Asking;
+use self::exchange::Asking;
 pub(crate) use self::snapshot::{
     Answer, ClusterSnapshot, Directory, Lack, Opinion, Purpose, Range, Reading, SentinelSnapshot, Server,
-    ServerInfo, Snapshot, Table,
+    ServerInfo, Snapshot,
 };
+pub(crate) use crate::store::redis::{net::cluster::slot::SLOTS, wire::encoder::slot};
 use crate::{
-    core::{InvalidValue, ResourceName},
-    store::redis::{
-        net::{
-            options::{Layout, RedisOptions},
-            urls::{self, Named},
-        },
-        wire::{keys, plain},
+    core::InvalidValue,
+    store::redis::net::{
+        dial::address,
+        options::RedisOptions,
+        urls::{self, Named},
     },
 };
 
@@ -32,9 +31,8 @@ pub(crate) async fn run(url: &str, options: &RedisOptions, began: Instant) -> Re
     let asking = Asking { options, began, cluster: false, sentinel: false };
     Ok(match urls::named(url, options)? {
         Named::One(client) => {
-            let address = client.get_connection_info().addr().to_string();
             let info = asking.ask(&client).await;
-            let server = Server { address, is_replica: false, info };
+            let server = Server { address: address(&client), is_replica: false, info };
             Snapshot { servers: vec![server], directory: Directory::None }
         }
         Named::Sentinel { sentinels, service, nodes } => {
@@ -44,14 +42,6 @@ pub(crate) async fn run(url: &str, options: &RedisOptions, began: Instant) -> Re
             cluster::run(Asking { cluster: true, ..asking }, seeds, &nodes).await
         }
     })
-}
-
-/// Returns the slot of a cluster in which a resource is kept.
-pub(crate) fn slot(layout: Layout, prefix: &str, resource: &ResourceName) -> u16 {
-    match layout {
-        Layout::Full => keys::slot(resource),
-        Layout::Plain => plain::slot(prefix, resource),
-    }
 }
 
 /// Returns a prefix for the probe alone, below the usual one. No application uses it, and a user who has the rights to

@@ -12,7 +12,10 @@ use crate::{
         StoreError,
         redis::{
             net::options::Layout,
-            probe::{Lack, Purpose, ask::Asking, exchange::Exchange},
+            probe::{
+                Lack, Purpose,
+                exchange::{Asking, Exchange},
+            },
         },
     },
 };

@@ -9,13 +9,14 @@ use crate::store::{
     StoreError,
     redis::{
         net::{
-            errors,
+            dial::address,
+            info::{self, Table},
+            sentinel,
             urls::{Node, Nodes},
         },
         probe::{
-            Directory, Opinion, SentinelSnapshot, Server, Snapshot, Table,
-            ask::Asking,
-            exchange::{needed, next, read},
+            Directory, Opinion, SentinelSnapshot, Snapshot,
+            exchange::{Asking, missing, next, read},
         },
     },
 };
@@ -40,16 +41,9 @@ pub(super) async fn run(
         let replicas = best.replicas.iter().map(|replica| (replica, true));
         [(&best.master, false)].into_iter().chain(replicas).collect()
     });
-    let servers = join_all(named.into_iter().map(async |(node, is_replica)| {
-        let info = match nodes.client(node) {
-            Ok(client) => asking.ask(&client).await,
-            Err(error) => Err(errors::before_sending(error)),
-        };
-        Server { address: node.to_string(), is_replica, info }
-    }));
-    let servers = servers.await;
+    let servers = asking.each(nodes, named).await;
     let snapshots = sentinels.iter().zip(told).map(|(sentinel, told)| SentinelSnapshot {
-        address: sentinel.get_connection_info().addr().to_string(),
+        address: address(sentinel),
         said: told.map(|told| told.map(|told| told.opinion)),
     });
     Snapshot { servers, directory: Directory::Sentinels(snapshots.collect()) }
@@ -57,21 +51,20 @@ pub(super) async fn run(
 
 async fn tell(asking: Asking<'_>, sentinel: &Client, service: &str) -> Result<Option<Told>, StoreError> {
     let mut exchange = asking.open(sentinel).await?;
-    let mut questions = redis::pipe();
-    for question in ["GET-MASTER-ADDR-BY-NAME", "MASTER", "REPLICAS", "CKQUORUM"] {
+    let mut questions = sentinel::questions(service);
+    for question in ["REPLICAS", "CKQUORUM"] {
         questions.cmd("SENTINEL").arg(question).arg(service);
     }
     let mut answers = exchange.send(questions).await?.into_iter();
-    let master = needed::<Option<(String, u16)>>(next(&mut answers))?;
-    let Some((host, port)) = master else { return Ok(None) };
-    let master = Node::new(host, port);
-    let table: Table = needed(next(&mut answers))?;
+    let told = sentinel::read(next(&mut answers), next(&mut answers)).map_err(missing)?;
+    let Some((told, table)) = told else { return Ok(None) };
+    let number = |table: &Table, name| info::number(table, name).unwrap_or(0);
     let replicas = read::<Vec<Table>>(next(&mut answers));
     let could_fail_over = read::<String>(next(&mut answers)).map(drop);
     let opinion = Opinion {
-        master: master.to_string(),
-        epoch: number(&table, "config-epoch"),
-        others: usize::try_from(number(&table, "num-other-sentinels")).unwrap_or(0),
+        master: told.term.master.to_string(),
+        epoch: told.term.epoch,
+        others: told.others,
         replicas: number(&table, "num-slaves"),
         listed: replicas.as_ref().map(drop).map_err(Clone::clone),
         down_after: Duration::from_millis(number(&table, "down-after-milliseconds")),
@@ -80,9 +73,5 @@ async fn tell(asking: Asking<'_>, sentinel: &Client, service: &str) -> Result<Op
     let replica =
         |table: &Table| Some(Node::new(table.get("ip")?.clone(), u16::try_from(number(table, "port")).ok()?));
     let replicas = replicas.unwrap_or_default().iter().filter_map(replica).collect();
-    Ok(Some(Told { opinion, master, replicas }))
-}
-
-fn number(table: &Table, name: &str) -> u64 {
-    table.get(name).and_then(|number| number.parse().ok()).unwrap_or(0)
+    Ok(Some(Told { opinion, master: told.term.master, replicas }))
 }

@@ -1,11 +1,14 @@
 //! The snapshot of a deployment, as plain values.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-use crate::{core::Recovered, store::StoreError};
-
-/// Names and values, as `INFO` and `CONFIG GET` tell them.
-pub(crate) type Table = BTreeMap<String, String>;
+use crate::{
+    core::Recovered,
+    store::{
+        StoreError,
+        redis::net::info::{self, Table},
+    },
+};
 
 /// An answer, or the reason why the server did not give it.
 pub(crate) type Answer<T> = Result<T, String>;
@@ -124,12 +127,23 @@ pub(crate) struct Range {
 impl ServerInfo {
     /// Returns a number in `INFO`.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
-        self.text(name)?.parse().ok()
+        info::number(self.info.as_ref().ok()?, name)
     }
 
     /// Returns a value in `INFO`.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.info.as_ref().ok()?.get(name).map(String::as_str)
+    }
+
+    /// Returns the time since the start of the server, never overstated.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        info::age(self.info.as_ref().ok()?)
+    }
+
+    /// Returns true if the server forgets nothing that it acknowledged unless its disk is lost.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.info.as_ref().is_ok_and(info::is_append_only)
+            && self.config.as_ref().is_ok_and(info::syncs_always)
     }
 
     /// Returns a setting.

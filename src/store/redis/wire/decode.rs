@@ -115,10 +115,7 @@ pub(crate) fn is_held(answer: Value) -> Result<bool, StoreError> {
 }
 
 pub(crate) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
-    let (verdict, mut rest) = only(answer)?;
-    if verdict != "holders" {
-        return Err(rest.otherwise(&verdict));
-    }
+    let mut rest = only_if(answer, "holders")?;
     let (total, waiting, capacity) = (rest.number()?, rest.number()?, rest.text()?);
     let mut holders = Vec::new();
     while !rest.is_empty() {
@@ -129,11 +126,7 @@ pub(crate) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
 }
 
 pub(crate) fn opened(answer: Value) -> Result<u64, StoreError> {
-    let (verdict, mut rest) = only(answer)?;
-    match verdict.as_str() {
-        "opened" => rest.number(),
-        other => Err(rest.otherwise(other)),
-    }
+    only_if(answer, "opened")?.number()
 }
 
 /// Decodes the answer to one step of a walk over all keys: a cursor and keys.
@@ -168,8 +161,14 @@ fn parts(answer: Value) -> Result<Fields, StoreError> {
 }
 
 /// Returns the verdict on the only request of a call, and the fields that follow it.
-pub(crate) fn only(answer: Value) -> Result<(String, Fields), StoreError> {
+fn only(answer: Value) -> Result<(String, Fields), StoreError> {
     Fields::of(parts(answer)?.value("the answer is missing")?)
+}
+
+/// Returns the fields that follow this verdict on the only request of a call.
+pub(crate) fn only_if(answer: Value, expected: &str) -> Result<Fields, StoreError> {
+    let (verdict, mut rest) = only(answer)?;
+    if verdict == expected { Ok(rest) } else { Err(rest.otherwise(&verdict)) }
 }
 
 /// Returns the error of an answer that is no verdict of its verb.
@@ -242,7 +241,7 @@ impl Fields {
     }
 
     /// Returns the error of a verdict that every verb may get, or of an unknown one.
-    pub(crate) fn otherwise(&mut self, verdict: &str) -> StoreError {
+    fn otherwise(&mut self, verdict: &str) -> StoreError {
         let read = match verdict {
             "corrupt" => self.text().map(|reason| StoreError::Corrupt { reason }),
             "error" => self.text().map(|reason| errors::within_script(&reason)),

@@ -53,10 +53,9 @@ impl Encoder {
 
     /// Returns the slot of a resource, on a cluster.
     pub(crate) fn slot(&self, resource: &ResourceName) -> Option<u16> {
-        match (&self.fence, self.layout) {
-            (Counter::Server(_), _) => None,
-            (Counter::Slot, Layout::Full) => Some(keys::slot(resource)),
-            (Counter::Slot, Layout::Plain) => Some(plain::slot(&self.prefix, resource)),
+        match self.fence {
+            Counter::Server(_) => None,
+            Counter::Slot => Some(slot(self.layout, &self.prefix, resource)),
         }
     }
 
@@ -175,7 +174,7 @@ impl Encoder {
         self.granted(self.granting(script, [resource]))
     }
 
-    const fn is_plain(&self) -> bool {
+    pub(crate) const fn is_plain(&self) -> bool {
         matches!(self.layout, Layout::Plain)
     }
 
@@ -246,6 +245,14 @@ impl Encoder {
         let (window, ticket_ttl) = (positive_millis(*grant_window), positive_millis(*ttl));
         let channel = keys::channel(&self.prefix, inbox);
         call.text(format_args!("{reentrant} {capacity} {channel} {window} {ticket_ttl} {max_waiters}"));
+    }
+}
+
+/// Returns the slot of a cluster in which a resource is kept.
+pub(crate) fn slot(layout: Layout, prefix: &str, resource: &ResourceName) -> u16 {
+    match layout {
+        Layout::Full => keys::slot(resource),
+        Layout::Plain => plain::slot(prefix, resource),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     core::Fence,
     store::{
         Incarnation, Recovered, Report, StoreError,
-        redis::wire::decode::{only, senseless},
+        redis::wire::decode::{only_if, senseless},
     },
 };
 
@@ -32,15 +32,11 @@ pub(crate) fn recovered(written: &str) -> Option<Recovered> {
 
 /// Decodes the report of this incarnation.
 pub(crate) fn reported(answer: Value, incarnation: Incarnation) -> Result<Report, StoreError> {
-    let (verdict, mut rest) = only(answer)?;
-    if verdict != "report" {
-        return Err(rest.otherwise(&verdict));
-    }
+    let mut rest = only_if(answer, "report")?;
     let (last, clock) = (Fence::new(rest.number()?), Fence::new(rest.number()?));
     Ok(Report { incarnation, recovered: recovered(&rest.text()?), last, clock })
 }
 
 pub(crate) fn taught(answer: Value) -> Result<(), StoreError> {
-    let (verdict, mut rest) = only(answer)?;
-    if verdict == "taught" { Ok(()) } else { Err(rest.otherwise(&verdict)) }
+    only_if(answer, "taught").map(drop)
 }

@@ -58,22 +58,32 @@ impl Map {
             masters: Vec::new(),
             slots: vec![None; usize::from(SLOTS)],
         };
-        let ranges: Vec<Vec<Value>> = redis::from_redis_value(answer).ok()?;
-        for range in ranges {
-            let [first, last, master, ..] = &range[..] else { return None };
-            let (first, last) = (slot(first)?, slot(last)?);
-            let place = map.place(&node(master, asked)?);
-            map.slots.get_mut(first..=last)?.fill(place);
+        for SlotRange { first, last, nodes } in ranges(answer)? {
+            let place = map.place(&node(nodes.first()?, asked)?);
+            map.slots.get_mut(usize::from(first)..=usize::from(last))?.fill(place);
         }
         Some(map)
     }
 }
 
-fn slot(value: &Value) -> Option<usize> {
-    match value {
-        Value::Int(number) => usize::try_from(*number).ok(),
-        _ => None,
-    }
+/// A range of slots, and the nodes that serve it, each as it is told: the master first.
+#[derive(Debug)]
+pub(crate) struct SlotRange {
+    pub(crate) first: u16,
+    pub(crate) last: u16,
+    pub(crate) nodes: Vec<Value>,
+}
+
+/// Reads the answer to [`Slots`]; `None` if it makes no sense.
+pub(crate) fn ranges(answer: Value) -> Option<Vec<SlotRange>> {
+    let ranges: Vec<Vec<Value>> = redis::from_redis_value(answer).ok()?;
+    let ranges = ranges.into_iter().map(|range| {
+        let mut parts = range.into_iter();
+        let (Value::Int(first), Value::Int(last)) = (parts.next()?, parts.next()?) else { return None };
+        let (first, last) = (u16::try_from(first).ok()?, u16::try_from(last).ok()?);
+        (first <= last && last < SLOTS).then(|| SlotRange { first, last, nodes: parts.collect() })
+    });
+    ranges.collect()
 }
 
 /// Reads an address as nodes tell it. A node that does not know its own address is where it was asked. A node that
@@ -139,6 +149,18 @@ mod tests {
             (Value::Nil, behind("ip", "10.0.0.1"), "asked:7"),
         ] {
             assert_eq!(masters(host, more), [expected]);
+        }
+    }
+
+    #[test]
+    fn slots_that_cannot_be_make_no_sense() {
+        let told = |(first, last)| {
+            let range = vec![Value::Int(first), Value::Int(last), Value::Nil];
+            ranges(Value::Array(vec![Value::Array(range)]))
+        };
+        assert!(told((0, 16_383)).is_some());
+        for slots in [(0, 16_384), (0, 65_535), (9, 8), (-1, 5)] {
+            assert!(told(slots).is_none(), "{slots:?}");
         }
     }
 }

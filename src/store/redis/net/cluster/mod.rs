@@ -3,7 +3,7 @@
 //! The client library's own connection to a cluster has no bound on the time of a call, does not say whether a failed
 //! call was sent, and mixes subscriptions with commands. So requests are routed here, over one connection to each node.
 
-mod map;
+pub(crate) mod map;
 pub(crate) mod slot;
 mod subscriber;
 
@@ -21,8 +21,6 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-#[cfg(feature = "doctor")]
-pub(crate) use self::map::node;
 use self::map::{Map, Slots};
 use crate::{
     core::Doubling,
@@ -31,7 +29,6 @@ use crate::{
         redis::net::{
             connection::{Answered, Connection, Failure, Request},
             endpoint::Endpoint,
-            errors,
             options::RedisOptions,
             urls::{Node, Nodes},
         },
@@ -46,17 +43,20 @@ const FRESH: Duration = Duration::from_millis(20);
 
 /// A cluster. Clones share everything.
 #[derive(Clone)]
-pub(crate) struct Cluster(Arc<Shared>);
+pub(crate) struct Cluster {
+    shared: Arc<Shared>,
+    connections: Arc<Mutex<BTreeMap<Node, Arc<Connection>>>>,
+}
 
+/// All that does not depend on the connections.
 struct Shared {
     seeds: Vec<Node>,
     nodes: Nodes,
     greeting: Arc<Pipeline>,
     options: RedisOptions,
-    map: Arc<watch::Sender<Map>>,
+    map: watch::Sender<Map>,
     /// A lock that is held while the map is read, with the time and the error of the last failure.
-    reading: Arc<AsyncMutex<Option<(Instant, StoreError)>>>,
-    connections: Mutex<BTreeMap<Node, Arc<Connection>>>,
+    reading: AsyncMutex<Option<(Instant, StoreError)>>,
 }
 
 /// One try of a request: its node and its outcome.
@@ -69,29 +69,15 @@ struct Tried {
 
 impl Cluster {
     pub(crate) fn new(seeds: Vec<Node>, nodes: Nodes, greeting: Pipeline, options: &RedisOptions) -> Self {
-        Self(Arc::new(Shared {
-            seeds,
-            nodes,
-            greeting: Arc::new(greeting),
-            options: options.clone(),
-            map: Arc::default(),
-            reading: Arc::default(),
-            connections: Mutex::default(),
-        }))
+        let (greeting, options) = (Arc::new(greeting), options.clone());
+        let (map, reading) = (watch::Sender::default(), AsyncMutex::default());
+        let shared = Shared { seeds, nodes, greeting, options, map, reading };
+        Self { shared: Arc::new(shared), connections: Arc::default() }
     }
 
     /// Returns the same cluster with the same map, on connections of their own.
     pub(crate) fn clone_connections(&self) -> Self {
-        let Shared { seeds, nodes, greeting, options, map, reading, connections: _ } = &*self.0;
-        Self(Arc::new(Shared {
-            seeds: seeds.clone(),
-            nodes: nodes.clone(),
-            greeting: Arc::clone(greeting),
-            options: options.clone(),
-            map: Arc::clone(map),
-            reading: Arc::clone(reading),
-            connections: Mutex::default(),
-        }))
+        Self { shared: Arc::clone(&self.shared), connections: Arc::default() }
     }
 
     /// Sends a request to the node that has its slot.
@@ -100,7 +86,7 @@ impl Cluster {
     /// pause, until the time to connect and the time for an answer are both over. If `again`, a request that was lost
     /// is sent again too.
     pub(crate) async fn send(&self, request: &impl Request, again: bool) -> Result<Answered, StoreError> {
-        let RedisOptions { connect_timeout, response_timeout, .. } = self.0.options;
+        let RedisOptions { connect_timeout, response_timeout, .. } = self.shared.options;
         let give_up = Instant::now() + connect_timeout + response_timeout;
         let slot = request.slot();
         let (mut lost, mut ask) = (None, None);
@@ -176,12 +162,12 @@ impl Cluster {
             Ok(connection) => connection.attempt(&Asking(request)).await,
             Err(error) => Err(Failure::Unreachable(error)),
         };
-        Tried { node: Some(node), version: self.0.map.borrow().version, outcome }
+        Tried { node: Some(node), version: self.shared.map.borrow().version, outcome }
     }
 
     /// Returns the version of the map, and the node that has this slot; without a slot, any node.
     fn find(&self, slot: Option<u16>) -> (u64, Option<Node>) {
-        let map = self.0.map.borrow();
+        let map = self.shared.map.borrow();
         let node = match slot {
             Some(slot) => map.node(slot).cloned(),
             None => map.masters().pop_first(),
@@ -191,10 +177,10 @@ impl Cluster {
 
     /// Returns the connections to all masters.
     pub(crate) async fn masters(&self) -> Result<Vec<Arc<Connection>>, StoreError> {
-        let version = self.0.map.borrow().version;
+        let version = self.shared.map.borrow().version;
         // The map is read anew: an answer that leaves a master out would be wrong.
         let reading = self.read_map(version, None).await;
-        let masters = self.0.map.borrow().masters();
+        let masters = self.shared.map.borrow().masters();
         if masters.is_empty() {
             let reason = "no node of the cluster answers".to_owned();
             return Err(reading.unwrap_or(StoreError::unavailable(reason)));
@@ -203,7 +189,7 @@ impl Cluster {
     }
 
     fn moved(&self, slot: u16, to: &Node, version: u64) {
-        self.0.map.send_modify(|map| map.moved(slot, to));
+        self.shared.map.send_modify(|map| map.moved(slot, to));
         self.read_map_meanwhile(version, None);
     }
 
@@ -230,9 +216,9 @@ impl Cluster {
     /// telling what it knew.
     async fn read_map(&self, version: u64, doubted: Option<&Node>) -> Option<StoreError> {
         let came = Instant::now();
-        let mut reading = self.0.reading.lock().await;
+        let mut reading = self.shared.reading.lock().await;
         let known = {
-            let map = self.0.map.borrow();
+            let map = self.shared.map.borrow();
             if map.version != version || map.read_at.is_some_and(|at| Instant::now() < at + FRESH) {
                 return None;
             }
@@ -242,7 +228,7 @@ impl Cluster {
         if let Some((_, error)) = reading.as_ref().filter(|(failed, _)| came < *failed) {
             return Some(error.clone());
         }
-        let mut asked: BTreeSet<Node> = known.into_iter().chain(self.0.seeds.iter().cloned()).collect();
+        let mut asked: BTreeSet<Node> = known.into_iter().chain(self.shared.seeds.iter().cloned()).collect();
         if let Some(doubted) = doubted.filter(|_| asked.len() > 1) {
             asked.remove(doubted);
         }
@@ -273,29 +259,29 @@ impl Cluster {
 
     fn keep(&self, map: Map) {
         let masters = map.masters();
-        self.connections().retain(|node, _| masters.contains(node) || self.0.seeds.contains(node));
-        self.0.map.send_replace(map);
+        self.connections().retain(|node, _| masters.contains(node) || self.shared.seeds.contains(node));
+        self.shared.map.send_replace(map);
     }
 
     fn connection(&self, node: &Node) -> Result<Arc<Connection>, StoreError> {
         if let Some(known) = self.connections().get(node) {
             return Ok(Arc::clone(known));
         }
-        let Shared { nodes, greeting, options, .. } = &*self.0;
-        let endpoint = Endpoint::Fixed(Box::new(nodes.client(node).map_err(errors::before_sending)?));
+        let Shared { nodes, greeting, options, .. } = &*self.shared;
+        let endpoint = Endpoint::Fixed(Box::new(nodes.client(node)?));
         let connection = Arc::new(Connection::new(endpoint, Arc::clone(greeting), options));
         Ok(Arc::clone(self.connections().entry(node.clone()).or_insert(connection)))
     }
 
     fn connections(&self) -> MutexGuard<'_, BTreeMap<Node, Arc<Connection>>> {
         // Nothing under this lock panics half-way.
-        self.0.connections.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seeds: Vec<_> = self.0.seeds.iter().map(ToString::to_string).collect();
+        let seeds: Vec<_> = self.shared.seeds.iter().map(ToString::to_string).collect();
         write!(f, "the cluster of {}", seeds.join(","))
     }
 }

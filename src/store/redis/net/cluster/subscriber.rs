@@ -22,6 +22,7 @@ use crate::{
         redis::net::{
             cluster::{Cluster, Map},
             endpoint::Endpoint,
+            options::RedisOptions,
             subscriber::Listener,
             urls::Node,
         },
@@ -59,7 +60,7 @@ impl Cluster {
         &self,
         channel: String,
     ) -> impl Stream<Item = Notification> + Send + use<> {
-        let mut map = self.0.map.subscribe();
+        let mut map = self.shared.map.subscribe();
         map.mark_changed();
         let inbox = Inbox {
             cluster: self.clone(),
@@ -130,12 +131,12 @@ impl Inbox {
         self.open.retain(|node, _| masters.contains(node));
         for node in masters {
             if !self.open.contains_key(&node)
-                && let Ok(client) = self.cluster.0.nodes.client(&node)
+                && let Ok(client) = self.cluster.shared.nodes.client(&node)
             {
-                let options = &self.cluster.0.options;
-                let (connect, response) = (options.connect_timeout, options.response_timeout);
-                let listener =
-                    Listener::new(Endpoint::Fixed(Box::new(client)), self.channel.clone(), connect, response);
+                let &RedisOptions { connect_timeout, response_timeout, .. } = &self.cluster.shared.options;
+                let (endpoint, within) =
+                    (Endpoint::Fixed(Box::new(client)), connect_timeout + response_timeout);
+                let listener = Listener::new(endpoint, self.channel.clone(), within);
                 let mut map = self.map.clone();
                 let (this, who) = (node.clone(), node.clone());
                 let no_master = async move {
