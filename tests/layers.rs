@@ -70,7 +70,7 @@ fn an_import_that_is_turned_around_is_reported() {
 fn the_public_types_are_counted_and_have_one_path_each() {
     let surface = surface();
     let counts: Vec<_> = surface.iter().map(|(room, types)| (room.as_str(), types.len())).collect();
-    let testing = [("testing", 5), ("testing/acceptance", 1)];
+    let testing = [("testing", 5), ("testing/acceptance", 1), ("testing/history", 3)];
     assert_eq!(counts, [&[("", 67), ("doctor", 3), ("store", 17)][..], &testing].concat(), "{surface:#?}");
     assert_eq!(twice(&surface), Vec::<&String>::new());
 }

@@ -1,6 +1,7 @@
-//! The tools of tests: virtual time, chosen random numbers and the acceptance suite for stores.
+//! The tools of tests: virtual time, chosen random numbers, the acceptance suite for stores, the history of leases.
 //!
-//! Whoever writes a store finds its tests in [`acceptance`]. In virtual time hours pass in milliseconds:
+//! Whoever writes a store finds its tests in [`acceptance`]. Whoever checks locks finds in [`history`] a record of who
+//! held them and when. In virtual time hours pass in milliseconds:
 //!
 //! ```
 //! # use std::{sync::Arc, time::Duration};
@@ -18,6 +19,7 @@
 //! ```
 
 pub mod acceptance;
+pub mod history;
 
 #[doc(hidden)]
 pub use crate::env::{SystemClock, SystemRandom};
