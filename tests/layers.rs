@@ -110,6 +110,7 @@ fn what_is_allowed_is_not_reported() {
         ),
         ("src/manager/mod.rs", "use actix::Actor; use crate::{store::{Store, StoreError}, env::Clock};"),
         ("src/config/mod.rs", "use crate::{request::Settings, store::RedisOptions}; /* crate::doctor */"),
+        ("src/testing/mod.rs", "macro_rules! m { () => { $crate::m! { $crate::testing::f() } } }"),
         ("src/lib.rs", "mod config; mod lease; pub use crate::config::Config; pub use self::lease::Lease;"),
         (
             "src/store/memory.rs",
@@ -179,6 +180,16 @@ fn what_is_forbidden_is_reported() {
             "src/core/name.rs",
             "macro_rules! m { () => { use crate::{core::A, env::Clock}; } }",
             "core/name: it imports env::Clock",
+        ),
+        (
+            "src/store/memory.rs",
+            "macro_rules! m { () => { crate::lease::m!() } }",
+            "store/memory: it imports lease::m",
+        ),
+        (
+            "src/store/memory.rs",
+            "macro_rules! m { () => { crate::LIMIT != 1 } }",
+            "store/memory: crate::LIMIT does not name its layer",
         ),
         (
             "src/env.rs",
