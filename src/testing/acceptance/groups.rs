@@ -2,13 +2,9 @@
 
 /// Stamps a test for each fact about stores, against one [`World`](crate::testing::acceptance::World).
 ///
-/// The tests stand in a module of the given name. Names of groups choose some of the facts; without any, the world is
-/// shown all of them but `several` and `textbook`.
-///
-/// ```ignore
-/// leasehold::acceptance!(memory: MemoryWorld);
-/// leasehold::acceptance!(quorum: QuorumWorld, exclusive, shared);
-/// ```
+/// `leasehold::acceptance!(mine: MyWorld);` makes a module `mine` with all of them but those of `several` and `textbook`.
+/// `leasehold::acceptance!(mine: MyWorld, exclusive, shared);` chooses groups. There is an example
+/// [with the suite](crate::testing::acceptance).
 ///
 /// # Groups
 /// * For every store: `exclusive`, `reentry`, `shared`, `ends`, `inspection`, `names`, `batches`.
