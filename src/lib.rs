@@ -6,7 +6,8 @@
 //! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
 //! defines where locks live and what every store guarantees. `lease` is what a caller holds, `request` what a caller asks,
 //! and `manager` the actor between them and the store, with the tools in `runtime`. `config` is `config.toml` as a value.
-//! `doctor` checks the deployment that a configuration leads to. `testing` is for tests in virtual time.
+//! `doctor` checks the deployment that a configuration leads to. `testing` is for tests: virtual time, the acceptance
+//! suite for stores, and the check of what was held.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
@@ -27,6 +28,8 @@ mod request;
 mod runtime;
 mod statistics;
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use self::{
     config::{Config, ConfigError, StoreConfig, StoreUrl},
@@ -54,32 +57,6 @@ pub use self::{
         redis::{Layout, RedisOptions, RedisStore},
     },
 };
-
-/// Virtual time and chosen random numbers, for tests of what uses locks. Hours pass in milliseconds.
-///
-/// ```
-/// # use std::{sync::Arc, time::Duration};
-/// use leasehold::{Acquire, LockManager, MemoryStore, testing::RuntimeClock};
-///
-/// let paused = || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-/// actix::System::with_tokio_rt(paused).block_on(async {
-///     let clock = Arc::new(RuntimeClock::start());
-///     let store = Arc::new(MemoryStore::new(clock.clone()));
-///     let locks = LockManager::builder(store).clock(clock).start_here().unwrap();
-///     let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
-///     tokio::time::sleep(Duration::from_secs(3600)).await;
-///     assert!(lease.is_valid(), "renewed for an hour");
-/// });
-/// ```
-#[cfg(feature = "testing")]
-pub mod testing {
-    #[doc(hidden)]
-    pub use crate::env::{SystemClock, SystemRandom};
-    pub use crate::{
-        core::Moment,
-        env::{Clock, Draw, Random, runtime_clock::RuntimeClock},
-    };
-}
 
 /// The rules of a quorum, and what its nodes tell, for tests of both. They may change without notice.
 #[doc(hidden)]

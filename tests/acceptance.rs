@@ -1,8 +1,5 @@
 //! Every store does what the contract says: one suite, stamped for each of them.
 
-#[macro_use]
-#[path = "support/acceptance/mod.rs"]
-mod acceptance;
 #[path = "acceptance/clusters.rs"]
 mod clusters;
 #[path = "acceptance/quorums.rs"]
@@ -14,12 +11,12 @@ mod support;
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    MemoryStore, RedisStore,
+    MemoryStore, RedisStore, acceptance,
     store::{QuorumNode, Store},
+    testing::acceptance::World,
 };
 
 use self::{
-    acceptance::World,
     clusters::{ClusterWorld, PlainClusterWorld, PlainSentinelWorld, SentinelWorld},
     quorums::{QuorumWorld, RedisQuorumWorld},
     servers::{

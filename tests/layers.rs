@@ -1,6 +1,6 @@
 //! The layers of the crate, and the folders in them: each imports only those before it.
 //!
-//! `core ◀ env · statistics · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ config ◀ doctor`
+//! `core ◀ env · statistics · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ config ◀ doctor ◀ testing`
 
 mod layers {
     pub(crate) mod paths;
@@ -70,7 +70,8 @@ fn an_import_that_is_turned_around_is_reported() {
 fn the_public_types_are_counted_and_have_one_path_each() {
     let surface = surface();
     let counts: Vec<_> = surface.iter().map(|(room, types)| (room.as_str(), types.len())).collect();
-    assert_eq!(counts, [("", 67), ("doctor", 3), ("store", 17), ("testing", 5)], "{surface:#?}");
+    let testing = [("testing", 5), ("testing/acceptance", 1), ("testing/history", 3)];
+    assert_eq!(counts, [&[("", 67), ("doctor", 3), ("store", 17)][..], &testing].concat(), "{surface:#?}");
     assert_eq!(twice(&surface), Vec::<&String>::new());
 }
 
@@ -109,6 +110,7 @@ fn what_is_allowed_is_not_reported() {
         ),
         ("src/manager/mod.rs", "use actix::Actor; use crate::{store::{Store, StoreError}, env::Clock};"),
         ("src/config/mod.rs", "use crate::{request::Settings, store::RedisOptions}; /* crate::doctor */"),
+        ("src/testing/mod.rs", "macro_rules! m { () => { $crate::m! { $crate::testing::f() } } }"),
         ("src/lib.rs", "mod config; mod lease; pub use crate::config::Config; pub use self::lease::Lease;"),
         (
             "src/store/memory.rs",
@@ -178,6 +180,16 @@ fn what_is_forbidden_is_reported() {
             "src/core/name.rs",
             "macro_rules! m { () => { use crate::{core::A, env::Clock}; } }",
             "core/name: it imports env::Clock",
+        ),
+        (
+            "src/store/memory.rs",
+            "macro_rules! m { () => { crate::lease::m!() } }",
+            "store/memory: it imports lease::m",
+        ),
+        (
+            "src/store/memory.rs",
+            "macro_rules! m { () => { crate::LIMIT != 1 } }",
+            "store/memory: crate::LIMIT does not name its layer",
         ),
         (
             "src/env.rs",

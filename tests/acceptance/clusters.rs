@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Duration};
 use leasehold::{
     Layout, RedisOptions, RedisStore, ResourceName,
     store::{QuorumNode, Store},
+    testing::acceptance::{World, unique},
 };
 
 use crate::{
-    acceptance::{World, unique},
     servers::patient,
     support::{
         cluster::{RedisCluster, one_on_each_master},

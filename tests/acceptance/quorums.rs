@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Duration};
 use leasehold::{
     MemoryStore, QuorumOptions, QuorumStore, RedisStore, ResourceName,
     store::{QuorumNode, Store},
+    testing::acceptance::{World, unique},
 };
 
 use crate::{
-    acceptance::{World, unique},
     servers::patient,
     support::{clock::TestClock, redis_server::RedisServer},
 };

@@ -10,14 +10,12 @@ use std::{
 use leasehold::{
     Layout, RedisOptions, RedisStore,
     store::{QuorumNode, Store},
+    testing::acceptance::World,
 };
 
 use redis::Value;
 
-use crate::{
-    acceptance::World,
-    support::{acl, programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer},
-};
+use crate::support::{acl, programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer};
 
 /// How long a server may take to see that its clock was moved.
 const SEEN_WITHIN: Duration = Duration::from_secs(10);

@@ -1,6 +1,7 @@
 //! The paths in a file, as `syn` reads them: of `use`, of expressions, types and macros.
 
 use proc_macro2::{
+    Spacing::Alone,
     TokenStream,
     TokenTree::{Group, Ident, Punct},
 };
@@ -66,7 +67,12 @@ impl Paths {
                 Punct(punct) if punct.as_char() == ':' => colons += 1,
                 Punct(punct) if punct.as_char() == '!' => {
                     self.macros.extend(path.last().cloned());
-                    self.add_longer(std::mem::take(&mut path), global);
+                    let path = std::mem::take(&mut path);
+                    // An exported macro is at the root of the crate, wherever it is written.
+                    let is_exported = punct.spacing() == Alone && path.len() == 2 && path[0] == "crate";
+                    if !is_exported {
+                        self.add_longer(path, global);
+                    }
                     (colons, global) = (0, false);
                 }
                 Punct(punct) if punct.as_char() == ',' => {

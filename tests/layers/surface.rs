@@ -32,10 +32,11 @@ fn add_room(surface: &mut Surface, room: &str, items: &[Item]) {
     for item in items {
         let defined = match item {
             Item::Mod(module) if is_shown(&module.vis, &module.attrs) => {
-                let name = module.ident.to_string();
+                let name = [room, &module.ident.to_string()].join("/");
+                let name = name.trim_start_matches('/');
                 match &module.content {
-                    Some((_, items)) => add_room(surface, &name, items),
-                    None => add_room(surface, &name, &file(&format!("{name}/mod.rs"))),
+                    Some((_, items)) => add_room(surface, name, items),
+                    None => add_room(surface, name, &file(&format!("{name}/mod.rs"))),
                 }
                 continue;
             }

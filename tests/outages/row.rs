@@ -2,8 +2,10 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use leasehold::testing::history::Conflict;
+
 use crate::{
-    load::{Conflict, Report},
+    load::{Report, micros_of},
     scenario::{FIRST_KEPT, Scenario, Seen},
 };
 
@@ -21,8 +23,8 @@ impl Row {
         let (outage, load) = (seen.outage.1 - seen.outage.0, seen.load.1 - seen.load.0);
         let all = || seen.reports.iter().flat_map(|report| &report.held);
         let gap = |moments| longest_gap(moments, seen.load);
-        let anywhere = gap(all().map(|held| held.granted).collect());
-        let of_one = |resource| gap(seen.held(resource).iter().map(|held| held.granted).collect());
+        let anywhere = gap(all().map(|held| micros_of(held.granted)).collect());
+        let of_one = |resource| gap(seen.held(resource).iter().map(|held| micros_of(held.granted)).collect());
         let of_one = (0..FIRST_KEPT).map(of_one).max().unwrap_or_default();
         let in_words = |(long, from)| format!("{} from {}", seconds(long), after(from, seen.outage.0));
         Self(vec![
@@ -70,16 +72,18 @@ fn longest_gap(mut moments: Vec<u64>, (begin, end): (u64, u64)) -> (u64, u64) {
 }
 
 fn overlaps(conflicts: &[Conflict]) -> String {
-    match conflicts.iter().map(|conflict| conflict.until - conflict.from).max() {
+    match conflicts.iter().map(|conflict| conflict.until.remaining(conflict.from)).max() {
         None => "0".to_owned(),
-        Some(longest) => format!("{}, at most {} ms", conflicts.len(), longest.div_ceil(1_000)),
+        Some(longest) => {
+            format!("{}, at most {} ms", conflicts.len(), longest.as_micros().div_ceil(1_000))
+        }
     }
 }
 
 fn losses(reports: &[Report]) -> String {
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
-    for (_, loss) in reports.iter().flat_map(Report::lost) {
-        *reasons.entry(loss.reason.clone()).or_default() += 1;
+    for reason in reports.iter().flat_map(Report::lost) {
+        *reasons.entry(reason.as_str().to_owned()).or_default() += 1;
     }
     let found: u64 = reports.iter().map(|report| report.found_lost).sum();
     counts(reasons.iter().chain((found > 0).then_some((&"found lost when released".to_owned(), &found))))

@@ -1,7 +1,9 @@
 //! What must hold after a scenario.
 
+use leasehold::testing::history::{self, Conflict, Held};
+
 use crate::{
-    load::{self, Conflict, Held},
+    load::{Report, micros_of, name},
     scenario::{Conflicts, FIRST_KEPT, GRACE, LONGEST_TTL, RESOURCES, Scenario, Seen},
 };
 
@@ -9,15 +11,16 @@ impl Seen {
     /// The leases of a resource.
     pub(crate) fn held(&self, resource: usize) -> Vec<&Held> {
         let all = self.reports.iter().flat_map(|report| &report.held);
-        all.filter(|held| held.resource == resource).collect()
+        let name = name(resource);
+        all.filter(|held| held.resource.as_bytes() == name.as_bytes()).collect()
     }
 
     pub(crate) fn conflicts(&self) -> Vec<Conflict> {
-        (0..RESOURCES).flat_map(|resource| load::conflicts(&self.held(resource))).collect()
+        history::conflicts(self.reports.iter().flat_map(|report| &report.held))
     }
 
     pub(crate) fn told_late(&self) -> Vec<&Held> {
-        self.reports.iter().flat_map(load::told_late).collect()
+        self.reports.iter().flat_map(Report::told_late).collect()
     }
 
     /// When the last thing that the outage may have forgotten has ended.
@@ -31,20 +34,20 @@ pub(crate) fn violations(scenario: &Scenario, seen: &Seen) -> Vec<String> {
     let mut found = Vec::new();
     let around = seen.outage.0..seen.forgotten_until();
     let is_allowed = |conflict: &Conflict| {
-        scenario.conflicts == Conflicts::AroundTheOutage && around.contains(&conflict.from)
+        scenario.conflicts == Conflicts::AroundTheOutage && around.contains(&micros_of(conflict.from))
     };
     for conflict in seen.conflicts().iter().filter(|conflict| !is_allowed(conflict)) {
-        let after = (conflict.from as f64 - seen.outage.0 as f64) / 1e6;
+        let after = (micros_of(conflict.from) as f64 - seen.outage.0 as f64) / 1e6;
         found.push(format!("{after:+.3} s from the beginning of the outage: {}", conflict.what));
     }
     let mut all = seen.reports.iter().flat_map(|report| &report.held);
-    if !all.any(|held| held.granted < seen.outage.0) {
+    if !all.any(|held| micros_of(held.granted) < seen.outage.0) {
         found.push("nothing was granted before the outage".to_owned());
     }
     for resource in 0..RESOURCES {
         let held = seen.held(resource);
-        found.extend(load::fences(&held));
-        let is_granted_again = held.iter().any(|held| held.granted > seen.outage.1);
+        found.extend(history::fences(held.iter().copied()));
+        let is_granted_again = held.iter().any(|held| micros_of(held.granted) > seen.outage.1);
         if resource < FIRST_KEPT && !is_granted_again {
             found.push(format!("resource {resource} is not granted again after the outage"));
         }

@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use leasehold::{Fence, Mode, Owner, Token};
+use leasehold::{Fence, Mode, Owner, Token, testing::history::conflicting};
 
 use super::{
     history::Wanted,
-    model::{Verdict, conflict, property_of},
+    model::{Verdict, property_of},
 };
 
 /// One resource as the history of the nodes and of the answers of their majority says.
@@ -98,7 +98,7 @@ impl Agreed {
         let others = self.promises.iter().filter(|promise| {
             promise.token != asked.token && (asked.owner.is_none() || promise.owner != asked.owner)
         });
-        let beside = conflict(asked.mode, others.map(|promise| (promise, promise.mode))).cloned();
+        let beside = conflicting(asked.mode, others.map(|promise| (promise, promise.mode))).next().cloned();
         let again = self.promises.iter().any(|promise| promise.token == asked.token);
         let floor = self.largest_before(sent);
         self.promises.retain(|promise| promise.token != asked.token);

@@ -5,12 +5,19 @@ use std::{
     time::Duration,
 };
 
-use leasehold::{Fence, Token, store::Acquired};
+use leasehold::{
+    Fence, Token,
+    store::Acquired,
+    testing::{
+        Moment,
+        history::{self, Believed, Finding},
+    },
+};
 
 use super::{
     agreed::Agreed,
     history::{Event, Held, What},
-    model::{Model, Verdict, conflict, property_of},
+    model::{Model, Verdict, property_of},
     network::PATIENCE,
 };
 
@@ -42,8 +49,7 @@ struct Resource {
     /// The same of a quorum; a world has either one store or many nodes.
     agreed: Agreed,
     /// Those who believe that they hold, and until when if they do not listen.
-    believed: Vec<(Held, Option<Duration>)>,
-    largest_told: u64,
+    believed: history::Resource<Token>,
     /// The last grant that worked, in the order of grants.
     worked: u64,
 }
@@ -91,7 +97,7 @@ struct Asked {
     at: Duration,
     wait: Duration,
     /// The largest fence that anybody had been told before.
-    floor: u64,
+    floor: Option<Fence>,
     failed: Option<Duration>,
 }
 
@@ -126,7 +132,7 @@ impl Checker {
         let (now, resource) = (event.at, self.resources.entry(event.resource).or_default());
         match &event.what {
             What::Asked { request, wait } => {
-                let floor = resource.largest_told;
+                let floor = resource.believed.largest();
                 self.asked.insert(*request, Asked { at: now, wait: *wait, floor, failed: None });
                 Ok(())
             }
@@ -142,13 +148,13 @@ impl Checker {
                 self.granted(event.resource, grant, *until, now)
             }
             What::LetGo { token } => {
-                resource.believed.retain(|(held, _)| held.token != *token);
+                resource.believed.end(token);
                 self.over.entry(*token).or_insert((now, true));
                 Ok(())
             }
             What::Answered { .. } => Ok(()),
             What::LossTold { token, reason } => {
-                resource.believed.retain(|(held, _)| held.token != *token);
+                resource.believed.end(token);
                 self.over.entry(*token).or_insert((now, false));
                 told_in_time(resource.end_of(*token, self.nodes), *token, now)
                     .map_err(|details| ("P10", format!("{reason}: {details}")))
@@ -247,30 +253,30 @@ impl Checker {
     fn granted(&mut self, number: usize, grant: &Held, until: Option<Duration>, now: Duration) -> Verdict {
         self.findings.grants += 1;
         let resource = self.resources.entry(number).or_default();
-        resource.believed.retain(|(_, until)| until.is_none_or(|until| until > now));
-        let others =
-            resource.believed.iter().filter(|(held, _)| held.owner.is_none() || held.owner != grant.owner);
-        let overlap = conflict(grant.mode, others.map(|(held, _)| (held, held.mode))).map(|held| held.token);
-        let reentered =
-            resource.believed.iter().find(|(held, _)| held.owner.is_some() && held.owner == grant.owner);
-        let expected = reentered.map(|(held, _)| held.fence);
-        resource.believed.push((grant.clone(), until));
         let asked = self.asked.get(&grant.request);
-        let floor = asked.map_or(0, |asked| asked.floor);
-        resource.largest_told = resource.largest_told.max(grant.fence.get());
-        if let Some(other) = overlap {
-            return Err((property_of(grant.mode), format!("{:?} believes beside {other:?}", grant.token)));
-        }
-        let fence = grant.fence;
-        match expected {
-            // A quorum promises less: each of two that enter at once may have met another node first.
-            Some(expected) if expected != fence && self.nodes == 0 => {
-                return Err(("P2", format!("re-entered: {fence:?} is not {expected:?}")));
+        let (moment, owner) = (Moment::since_origin(now), grant.owner.clone());
+        let until = until.map(Moment::since_origin);
+        let reentered = resource.believed.is_entered(owner.as_ref(), moment);
+        // An owner may have entered what nobody believes in any more.
+        let floor = asked.and_then(|asked| asked.floor).filter(|_| owner.is_none());
+        let believed = Believed { id: grant.token, mode: grant.mode, owner, fence: Some(grant.fence), until };
+        for finding in resource.believed.granted(believed, reentered, floor, moment) {
+            let fence = grant.fence;
+            match finding {
+                Finding::Beside(others) => {
+                    let details = format!("{:?} believes beside {:?}", grant.token, others[0]);
+                    return Err((property_of(grant.mode), details));
+                }
+                // A quorum promises less: each of two that enter at once may have met another node first.
+                Finding::OtherFence(_) if self.nodes > 0 => {}
+                Finding::OtherFence(expected) => {
+                    return Err(("P2", format!("re-entered: {fence:?} is not {expected:?}")));
+                }
+                Finding::NotLarger(floor) => {
+                    let details = format!("{fence:?}, but {floor} was known before it was asked for");
+                    return Err(("P2", details));
+                }
             }
-            None if grant.owner.is_none() && fence.get() <= floor => {
-                return Err(("P2", format!("{fence:?}, but {floor} was known before it was asked for")));
-            }
-            _ => {}
         }
         asked.map_or(Ok(()), |asked| answered_in_time(grant.request, asked, now))
     }

@@ -5,6 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use leasehold::{
     Fence, Mode, Owner, StoreError, Token,
     store::{Acquired, Grant, HandedOff, Released, Renewed},
+    testing::history::conflicting,
 };
 
 use super::{
@@ -174,7 +175,8 @@ impl Model {
     /// A hold that enters no other.
     fn admitted_first(&mut self, asked: &Wanted, fence: Fence) -> Verdict {
         let last = self.last_fence.replace(self.last_fence.map_or(fence, |last| last.max(fence)));
-        if let Some(hold) = conflict(asked.mode, self.holds.iter().map(|hold| (hold, hold.mode))) {
+        let beside = conflicting(asked.mode, self.holds.iter().map(|hold| (hold, hold.mode))).next();
+        if let Some(hold) = beside {
             let property = property_of(asked.mode);
             return broken(
                 property,
@@ -375,8 +377,8 @@ impl Model {
             None => return broken("P8", format!("{there} wait in the store, but {known} should")),
         }
         let Some(head) = self.queue.head() else { return Ok(()) };
-        let in_the_way = conflict(head.asked.mode, self.holds.iter().map(|hold| (hold, hold.mode)));
-        match in_the_way.filter(|_| self.entered(&head.asked, now).is_none()) {
+        let mut in_the_way = conflicting(head.asked.mode, self.holds.iter().map(|hold| (hold, hold.mode)));
+        match in_the_way.next().filter(|_| self.entered(&head.asked, now).is_none()) {
             Some(_) => Ok(()),
             None => broken("P8", format!("request {} waits for what is free", head.asked.request)),
         }
@@ -398,27 +400,6 @@ fn granted(answer: &Acquired) -> Option<&Grant> {
         Acquired::Granted(grant) => Some(grant),
         _ => None,
     }
-}
-
-/// The first of those who are there that a newcomer of this mode conflicts with.
-pub(crate) fn conflict<'a, H>(mode: Mode, there: impl Iterator<Item = (&'a H, Mode)>) -> Option<&'a H> {
-    let mut taken = match mode {
-        Mode::Permits { count, .. } => count.get(),
-        _ => 0,
-    };
-    for (hold, its) in there {
-        match (mode, its) {
-            (Mode::Shared, Mode::Shared) => {}
-            (Mode::Permits { of, .. }, Mode::Permits { count, .. }) => {
-                taken += count.get();
-                if taken > of.get() {
-                    return Some(hold);
-                }
-            }
-            _ => return Some(hold),
-        }
-    }
-    None
 }
 
 /// The property that an overlap with a hold of this mode breaks.

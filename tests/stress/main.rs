@@ -15,7 +15,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use load::{Crew, Held, Kind, Plan, Report, Taken};
+use leasehold::{Mode, testing::history};
+use load::{Crew, Kind, PERMITS, Plan, Report};
 use redis_server::RedisServer;
 
 const PROCESSES: usize = 8;
@@ -75,28 +76,28 @@ fn test() {
 /// What was seen, in words; or every violation.
 fn check(plan: &Plan, reports: &[Report]) -> Result<String, Vec<String>> {
     let mut violations = Vec::new();
-    let mut modes: BTreeMap<Taken, usize> = BTreeMap::new();
+    let mut modes: BTreeMap<String, usize> = BTreeMap::new();
     let all = || reports.iter().flat_map(|report| &report.held);
     for resource in 0..plan.resources {
-        let held: Vec<&Held> = all().filter(|held| held.resource == resource).collect();
-        if held.is_empty() {
+        let name = load::name(resource);
+        if !all().any(|held| held.resource.as_bytes() == name.as_bytes()) {
             violations.push(format!("nobody ever got resource {resource}"));
         }
-        for lease in &held {
-            *modes.entry(lease.taken).or_default() += 1;
-        }
-        violations.extend(load::conflicts(&held).into_iter().map(|conflict| conflict.what));
-        violations.extend(load::fences(&held));
-        violations.extend(load::re_entries(&held));
     }
-    for late in reports.iter().flat_map(load::told_late) {
+    for lease in all() {
+        *modes.entry(lease.mode.to_string()).or_default() += 1;
+    }
+    violations.extend(history::conflicts(all()).into_iter().map(|conflict| conflict.what));
+    violations.extend(history::fences(all()));
+    for late in reports.iter().flat_map(Report::told_late) {
         violations.push(format!("told too late: {late:?}"));
     }
-    let wanted = [Taken::Everything, Taken::Shared, Taken::Permits(1), Taken::Permits(3)];
-    for taken in wanted.iter().filter(|taken| !modes.contains_key(taken)) {
-        violations.push(format!("nobody ever got {taken:?}"));
+    let permits = |count| Mode::permits(count, PERMITS).unwrap();
+    let wanted = [Mode::Exclusive, Mode::Shared, permits(1), permits(3)];
+    for mode in wanted.iter().filter(|mode| !modes.contains_key(&mode.to_string())) {
+        violations.push(format!("nobody ever got {mode}"));
     }
-    let re_entries = all().filter(|held| held.re_entered).count();
+    let re_entries = all().filter(|held| held.reentered).count();
     if re_entries == 0 {
         violations.push("nobody ever re-entered".to_owned());
     }

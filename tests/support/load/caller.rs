@@ -8,19 +8,19 @@ use std::{
 
 use actix::Addr;
 use leasehold::{
-    Acquire, AcquireError, Lease, LeaseStatus, LockManager, ReadLock, Request, WriteLock, rules::guard_band,
+    Acquire, AcquireError, Lease, LockManager, Owner, ReadLock, Request, WriteLock,
+    testing::history::{Held, History},
 };
 use rand::{RngExt, rngs::StdRng};
 use tokio::time::{sleep, timeout};
 
 use super::{
-    PERMITS,
-    history::{Held, Loss, Report, Taken},
-    micros, name,
+    PERMITS, name,
     plan::{Kind, Plan},
+    report::Report,
 };
 
-/// How often a holder looks how long its lease holds, and whether it is done.
+/// How often a holder looks whether it is done.
 const LOOK: Duration = Duration::from_millis(5);
 
 pub(super) struct Caller {
@@ -30,6 +30,7 @@ pub(super) struct Caller {
     pub(super) owner: String,
     pub(super) random: StdRng,
     pub(super) report: Rc<RefCell<Report>>,
+    pub(super) history: Rc<History>,
     pub(super) stop: Rc<Cell<bool>>,
 }
 
@@ -40,17 +41,17 @@ impl Caller {
             let mine = if self.keeps { first_kept..all } else { 0..first_kept };
             let resource = self.random.random_range(mine);
             match self.plan.kind(resource) {
-                Kind::Exclusive => self.hold(resource, Taken::Everything, Acquire::new(name(resource))).await,
+                Kind::Exclusive => self.hold(resource, Acquire::new(name(resource))).await,
                 Kind::ReadWrite if self.random.random_bool(0.8) => {
-                    self.hold(resource, Taken::Shared, ReadLock::new(name(resource))).await;
+                    self.hold(resource, ReadLock::new(name(resource))).await;
                 }
                 Kind::ReadWrite => {
-                    self.hold(resource, Taken::Everything, WriteLock::new(name(resource))).await;
+                    self.hold(resource, WriteLock::new(name(resource))).await;
                 }
                 Kind::Permits => {
                     let count = self.random.random_range(1..=3);
                     let asked = Acquire::new(name(resource)).permits(count, PERMITS);
-                    self.hold(resource, Taken::Permits(count), asked).await;
+                    self.hold(resource, asked).await;
                 }
                 Kind::ReEntrant => self.re_enter(resource).await,
             }
@@ -77,8 +78,8 @@ impl Caller {
     }
 
     /// Takes a lease, holds it in one of several ways, and gives it up in one of several ways.
-    async fn hold<Asked: 'static>(&mut self, resource: usize, taken: Taken, asked: Request<Asked>) {
-        if let Some((lease, held)) = self.acquire(resource, taken, asked).await {
+    async fn hold<Asked: 'static>(&mut self, resource: usize, asked: Request<Asked>) {
+        if let Some((lease, held)) = self.acquire(resource, asked).await {
             let time = self.time_to_hold();
             self.work(lease, held, time).await;
         }
@@ -86,29 +87,32 @@ impl Caller {
 
     /// Takes a lease, and the same again while it has it.
     async fn re_enter(&mut self, resource: usize) {
-        let owner = self.owner.clone();
+        let (owner, history) = (self.owner.clone(), Rc::clone(&self.history));
         let asked = || Acquire::new(name(resource)).owner(owner.clone());
-        let Some((outer, held)) = self.acquire(resource, Taken::Everything, asked()).await else {
+        let Some((outer, held)) = self.acquire(resource, asked()).await else {
             return;
         };
         let (fence, done) = (held.fence, Cell::new(false));
         let again = async {
-            if let Some((inner, held)) = self.acquire(resource, Taken::Everything, asked()).await {
+            if let Some((inner, held)) = self.acquire(resource, asked()).await {
                 // If the outer one was lost meanwhile, this is a grant of its own.
-                assert!(held.fence >= fence, "{held:?} has a smaller fence than the hold before it: {fence}");
+                assert!(
+                    held.fence >= fence,
+                    "{held:?} has a smaller fence than the hold before it: {fence:?}"
+                );
                 let time = self.time_to_hold();
                 self.work(inner, held, time).await;
             }
             done.set(true);
         };
-        let (held, ()) = tokio::join!(watched(&outer, held, || done.get()), again);
-        self.give_up(outer, held).await;
+        let until_done = until(|| done.get());
+        tokio::join!(history.watch(&outer, held, until_done), again);
+        self.give_up(outer).await;
     }
 
     async fn acquire<Asked: 'static>(
         &mut self,
         resource: usize,
-        taken: Taken,
         asked: Request<Asked>,
     ) -> Option<(Lease, Held)> {
         let (shortest, longest) = self.plan.ttl;
@@ -119,7 +123,7 @@ impl Caller {
             true => Duration::from_millis(self.random.random_range(0..100)),
             false => Duration::from_secs(60),
         };
-        let asked_at = micros();
+        let asked_at = self.history.now();
         let Ok(answer) = timeout(patience, self.locks.send(asked)).await else {
             self.report.borrow_mut().cancelled += 1;
             return None;
@@ -135,31 +139,22 @@ impl Caller {
                 return None;
             }
         };
-        let granted = micros();
-        let held = Held {
-            resource,
-            taken,
-            owner: (self.plan.kind(resource) == Kind::ReEntrant).then(|| self.owner.clone()),
-            re_entered: lease.holds() > 1,
-            fence: lease.fence().unwrap().get(),
-            ttl,
-            asked: asked_at,
-            granted,
-            ended: granted,
-            lost: None,
-        };
+        assert!(lease.fence().is_some(), "{lease:?} has no fence");
+        let re_entrant = self.plan.kind(resource) == Kind::ReEntrant;
+        let owner = re_entrant.then(|| Owner::new(&self.owner).unwrap());
+        let held = Held { owner, ..self.history.granted(&lease, asked_at, ttl) };
         Some((lease, held))
     }
 
     /// Holds a lease for `time` or until it is lost, then drops or releases it.
     async fn work(&mut self, lease: Lease, held: Held, time: Duration) {
         let (start, stop) = (Instant::now(), Rc::clone(&self.stop));
-        let held = watched(&lease, held, || start.elapsed() >= time || stop.get()).await;
-        self.give_up(lease, held).await;
+        let done = until(|| start.elapsed() >= time || stop.get());
+        self.history.watch(&lease, held, done).await;
+        self.give_up(lease).await;
     }
 
-    async fn give_up(&mut self, lease: Lease, held: Held) {
-        self.report.borrow_mut().held.push(held);
+    async fn give_up(&mut self, lease: Lease) {
         if self.random.random_bool(0.5) {
             drop(lease);
         } else {
@@ -169,42 +164,8 @@ impl Caller {
     }
 }
 
-/// Looks at a lease until its holder is done with it or is told of its loss, and answers what is to be written down.
-async fn watched(lease: &Lease, mut held: Held, is_done: impl Fn() -> bool) -> Held {
-    let believed_until = Cell::new(held.granted);
-    let look = || {
-        // Before the question, for the answer may wait for a turn on a processor.
-        let now = micros();
-        let left = lease.remaining();
-        if !left.is_zero() {
-            believed_until.set(now + left.as_micros() as u64);
-        }
-    };
-    let working = async {
-        while !is_done() {
-            look();
-            sleep(LOOK).await;
-        }
-    };
-    let told = tokio::select! {
-        biased;
-        reason = lease.lost() => Some(reason),
-        () = working => None,
-    };
-    look();
-    let lost = match lease.status() {
-        LeaseStatus::Lost(reason) => told.or(Some(reason)),
-        _ => None,
-    };
-    let (now, believed_until) = (micros(), believed_until.get());
-    // Taken after the question: the lease may be believed in until now, but no longer than it was said to hold.
-    held.ended = now.min(believed_until);
-    held.lost = lost.map(|reason| Loss {
-        reason: reason.as_str().to_owned(),
-        told: now,
-        due: believed_until,
-        // The holder is told earlier than its validity ends, for a timer that fires late.
-        valid_until: believed_until + guard_band(held.ttl).as_micros() as u64,
-    });
-    held
+async fn until(is_done: impl Fn() -> bool) {
+    while !is_done() {
+        sleep(LOOK).await;
+    }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{history::Report, plan::Plan, worker};
+use super::{plan::Plan, report::Report, worker};
 
 /// The first argument of a process of callers.
 const ROLE: &str = "worker";

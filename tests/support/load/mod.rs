@@ -1,15 +1,15 @@
 //! Callers in processes of their own that fight for locks, and the check of what they wrote down.
 //!
-//! Each process writes down what it held and when; afterwards the histories are put together and checked. (One host has one
+//! Each process writes down what it held and when; afterwards the histories are put together, and `testing::history`
+//! checks them. (One host has one
 //! clock since its start, so the moments of its processes can be compared; the library never does that.)
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 
 mod caller;
-mod checker;
 mod crew;
-mod history;
 mod plan;
+mod report;
 mod worker;
 
 use std::time::Duration;
@@ -17,10 +17,9 @@ use std::time::Duration;
 use leasehold::testing::{Clock, Moment, SystemClock};
 
 pub(crate) use self::{
-    checker::{Conflict, conflicts, fences, re_entries, told_late},
     crew::{Crew, work_if_asked},
-    history::{Held, Report, Taken},
     plan::{Kind, Plan},
+    report::Report,
 };
 
 /// The capacity of a resource of which permits are taken.
@@ -33,7 +32,12 @@ pub(crate) fn name(resource: usize) -> String {
 
 /// Microseconds since the host was started.
 pub(crate) fn micros() -> u64 {
-    Moment::since_origin(Duration::ZERO).elapsed(SystemClock.now()).as_micros() as u64
+    micros_of(SystemClock.now())
+}
+
+/// The same of another moment.
+pub(crate) fn micros_of(moment: Moment) -> u64 {
+    Moment::since_origin(Duration::ZERO).elapsed(moment).as_micros() as u64
 }
 
 /// Whether this test program was asked for something of this name: by a filter on its command line, or by none.

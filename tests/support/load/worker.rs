@@ -14,11 +14,11 @@ use std::{
 };
 
 use actix::Addr;
-use leasehold::{Config, LockManager, LossReason, Statistics, Stats};
+use leasehold::{Config, LockManager, LossReason, Statistics, Stats, testing::history::History};
 use rand::{SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
-use super::{caller::Caller, history::Report, micros, plan::Plan};
+use super::{caller::Caller, micros, plan::Plan, report::Report};
 
 /// How often the thread of the callers is looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -31,7 +31,7 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
         let plan = Rc::new(plan);
         let config = Config::from_toml(&plan.config).unwrap();
         let managers: Vec<_> = (0..plan.managers).map(|_| config.start().unwrap()).collect();
-        let report = Rc::new(RefCell::new(Report::default()));
+        let (report, history) = (Rc::new(RefCell::new(Report::default())), Rc::new(History::new()));
         let stop = Rc::new(Cell::new(false));
         let callers = (0..plan.callers).map(|caller| {
             let caller = Caller {
@@ -41,6 +41,7 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
                 owner: format!("caller {caller} of process {seed}"),
                 random: StdRng::seed_from_u64(seed * 1_000 + caller as u64),
                 report: Rc::clone(&report),
+                history: Rc::clone(&history),
                 stop: Rc::clone(&stop),
             };
             actix_rt::spawn(caller.run())
@@ -58,10 +59,12 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
         }
         sums_hold(&managers).await;
         witness.abort();
-        let (gone, told) = (not_held(&managers).await, report.borrow().lost_as(LossReason::NotHeld.as_str()));
+        let mut report = report.take();
+        report.held = history.take();
+        let told = report.lost().filter(|reason| *reason == LossReason::NotHeld).count() as u64;
         // Some are of callers that had gone before they saw the lease.
-        report.borrow_mut().found_lost = gone.saturating_sub(told);
-        report.take().write(file);
+        report.found_lost = not_held(&managers).await.saturating_sub(told);
+        report.write(file);
     });
 }
 

@@ -1,4 +1,4 @@
-//! What a quorum needs of a store: fences that can be raised, and a name for each of its lives.
+//! The needs of a quorum: fences that can be raised, and a name for each life of a store.
 
 use super::*;
 
@@ -14,7 +14,7 @@ async fn raise(scene: &Scene, raises: &[(&Acquisition, Fence)]) -> Vec<bool> {
 /// More than the clock of a store moves during a test.
 const FAR: u64 = 3_600_000_000;
 
-pub(crate) async fn a_raised_fence_is_that_of_its_hold_and_later_ones_are_larger(scene: Scene) {
+pub async fn a_raised_fence_is_that_of_its_hold_and_later_ones_are_larger(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 3), scene.reentrant("worker")] {
         let raised = raised_by(scene.fence(&asked).await, FAR);
         scene.pass(secs(4)).await;
@@ -31,7 +31,7 @@ pub(crate) async fn a_raised_fence_is_that_of_its_hold_and_later_ones_are_larger
     }
 }
 
-pub(crate) async fn who_re_enters_has_the_raised_fence(scene: Scene) {
+pub async fn who_re_enters_has_the_raised_fence(scene: Scene) {
     let holds = [(); 3].map(|()| scene.reentrant("worker"));
     let mut raised = scene.fence(&holds[0]).await;
     for (holding, next) in holds.iter().zip(&holds[1..]) {
@@ -41,7 +41,7 @@ pub(crate) async fn who_re_enters_has_the_raised_fence(scene: Scene) {
     }
 }
 
-pub(crate) async fn who_does_not_hold_raises_nothing(scene: Scene) {
+pub async fn who_does_not_hold_raises_nothing(scene: Scene) {
     let (holder, closed) = (scene.exclusive(), elsewhere(scene.exclusive()));
     let fence = scene.fence(&holder).await;
     scene.granted(&closed).await;
@@ -60,7 +60,7 @@ pub(crate) async fn who_does_not_hold_raises_nothing(scene: Scene) {
     assert!(scene.fence(&stranger).await < raised);
 }
 
-pub(crate) async fn each_of_a_batch_is_raised_to_its_own_fence(scene: Scene) {
+pub async fn each_of_a_batch_is_raised_to_its_own_fence(scene: Scene) {
     let asked = [scene.shared(), scene.shared(), elsewhere(scene.exclusive())];
     let mut raises = Vec::new();
     for (asked, by) in asked.iter().zip([3, 1, 2]) {
@@ -77,7 +77,7 @@ pub(crate) async fn each_of_a_batch_is_raised_to_its_own_fence(scene: Scene) {
     assert!(raise(&scene, &[]).await.is_empty());
 }
 
-pub(crate) async fn a_life_keeps_its_name(scene: Scene) {
+pub async fn a_life_keeps_its_name(scene: Scene) {
     let first = scene.node().incarnation().await.unwrap();
     assert!(!first.id.is_empty() && !first.durable, "{first:?}");
     scene.granted(&scene.exclusive()).await;

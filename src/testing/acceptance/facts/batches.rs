@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(crate) async fn the_answers_of_a_batch_are_in_its_order(scene: Scene) {
+pub async fn the_answers_of_a_batch_are_in_its_order(scene: Scene) {
     let asked = [(); 6].map(|()| elsewhere(scene.exclusive()));
     let mut held = [scene.exclusive(), scene.exclusive()];
     for (held, at) in held.iter_mut().zip([1, 4]) {
@@ -22,7 +22,7 @@ pub(crate) async fn the_answers_of_a_batch_are_in_its_order(scene: Scene) {
     }
 }
 
-pub(crate) async fn waiters_of_a_batch_stand_in_its_order(scene: Scene) {
+pub async fn waiters_of_a_batch_stand_in_its_order(scene: Scene) {
     let asked = [(); 4].map(|()| scene.waiting(scene.exclusive()));
     let answers = acquire_each(&scene, &asked).await;
     assert!(matches!(answers[0], Ok(Acquired::Granted(_))), "{answers:?}");
@@ -36,7 +36,7 @@ pub(crate) async fn waiters_of_a_batch_stand_in_its_order(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_resource_may_be_named_twice_in_one_batch(scene: Scene) {
+pub async fn a_resource_may_be_named_twice_in_one_batch(scene: Scene) {
     let [first, second, third] = [scene.exclusive(), scene.exclusive(), scene.waiting(scene.exclusive())];
     let other = elsewhere(scene.exclusive());
     let asked = [&first, &second, &third, &other, &first].map(Acquisition::clone);
@@ -56,7 +56,7 @@ pub(crate) async fn a_resource_may_be_named_twice_in_one_batch(scene: Scene) {
     assert_eq!(scene.inspect().await, Inspection::default());
 }
 
-pub(crate) async fn one_that_is_kept_out_of_a_batch_harms_no_neighbour(scene: Scene) {
+pub async fn one_that_is_kept_out_of_a_batch_harms_no_neighbour(scene: Scene) {
     let permits = owned("worker", elsewhere(scene.permits(1, 3)));
     let full = elsewhere(scene.exclusive());
     for held in [&permits, &full] {
@@ -96,7 +96,7 @@ pub(crate) async fn one_that_is_kept_out_of_a_batch_harms_no_neighbour(scene: Sc
     }
 }
 
-pub(crate) async fn a_batch_may_mix_modes(scene: Scene) {
+pub async fn a_batch_may_mix_modes(scene: Scene) {
     let names = [(); 3].map(|()| elsewhere(scene.exclusive()).hold.resource);
     let on = |name: usize, mut asked: Acquisition| {
         asked.hold.resource = names[name].clone();
@@ -127,7 +127,7 @@ pub(crate) async fn a_batch_may_mix_modes(scene: Scene) {
     assert_eq!(release_each(&scene, &granted).await, [freed, freed, left, freed, freed, freed]);
 }
 
-pub(crate) async fn each_of_a_batch_is_renewed_for_its_own_ttl(scene: Scene) {
+pub async fn each_of_a_batch_is_renewed_for_its_own_ttl(scene: Scene) {
     let asked = [scene.exclusive(), scene.shared(), scene.exclusive(), scene.permits(1, 2)].map(elsewhere);
     let [long, lost, short, permits] = &asked;
     acquire_each(&scene, &asked).await;
@@ -145,7 +145,7 @@ pub(crate) async fn each_of_a_batch_is_renewed_for_its_own_ttl(scene: Scene) {
     assert!(scene.is_held(long).await && scene.is_held(permits).await);
 }
 
-pub(crate) async fn each_of_a_batch_is_released_and_hands_over(scene: Scene) {
+pub async fn each_of_a_batch_is_released_and_hands_over(scene: Scene) {
     let mut notifications = scene.listen().await;
     let [here, there, closed] = [(); 3].map(|()| elsewhere(scene.exclusive()));
     let mut waiters = Vec::new();
@@ -172,13 +172,13 @@ pub(crate) async fn each_of_a_batch_is_released_and_hands_over(scene: Scene) {
     scene.granted(&waiters[2]).await;
 }
 
-pub(crate) async fn a_batch_of_nothing_is_answered(scene: Scene) {
+pub async fn a_batch_of_nothing_is_answered(scene: Scene) {
     assert!(scene.store.acquire_each(&[]).await.is_empty());
     assert!(scene.store.renew_each(&[]).await.is_empty());
     assert!(scene.store.release_each(&[]).await.is_empty());
 }
 
-pub(crate) async fn a_batch_may_be_large(scene: Scene) {
+pub async fn a_batch_may_be_large(scene: Scene) {
     const MANY: usize = 1_000;
     let mut asked: Vec<_> = (0..MANY).map(|_| elsewhere(scene.exclusive())).collect();
     // The last asks for what the first has.

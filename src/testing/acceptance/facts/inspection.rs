@@ -1,16 +1,13 @@
-//! What can be seen from outside, and the release by force.
-
-use leasehold::HolderState;
-use std::collections::BTreeMap;
+//! The view from outside, and the release by force.
 
 use super::*;
 
-pub(crate) async fn a_free_resource_has_no_holders(scene: Scene) {
+pub async fn a_free_resource_has_no_holders(scene: Scene) {
     assert_eq!(scene.inspect().await, Inspection::default());
     assert_eq!(scene.store.force_release(&scene.name).await.unwrap(), 0);
 }
 
-pub(crate) async fn holders_are_shown_in_order_of_their_end(scene: Scene) {
+pub async fn holders_are_shown_in_order_of_their_end(scene: Scene) {
     for ttl in [30, 10, 40, 20] {
         scene.granted(&Acquisition { ttl: secs(ttl), ..scene.permits(1, 4) }).await;
     }
@@ -28,7 +25,7 @@ pub(crate) async fn holders_are_shown_in_order_of_their_end(scene: Scene) {
     assert_eq!((none.holders.len(), none.total), (0, 4));
 }
 
-pub(crate) async fn owner_and_metadata_read_back_whatever_their_bytes(scene: Scene) {
+pub async fn owner_and_metadata_read_back_whatever_their_bytes(scene: Scene) {
     let ugly = "a b\"c\\d\0e\nf\r\tg%41{h}*é☃ \u{1f512}";
     let metadata = BTreeMap::from([
         (String::new(), String::new()),
@@ -49,7 +46,7 @@ pub(crate) async fn owner_and_metadata_read_back_whatever_their_bytes(scene: Sce
     }
 }
 
-pub(crate) async fn a_forced_release_takes_from_all_and_opens(scene: Scene) {
+pub async fn a_forced_release_takes_from_all_and_opens(scene: Scene) {
     let readers = [scene.shared(), scene.shared(), scene.shared()];
     for reader in &readers {
         scene.granted(reader).await;
@@ -66,7 +63,7 @@ pub(crate) async fn a_forced_release_takes_from_all_and_opens(scene: Scene) {
     assert_eq!(scene.store.force_release(&scene.name).await.unwrap(), 0);
 }
 
-pub(crate) async fn a_forced_release_opens_what_is_closed(scene: Scene) {
+pub async fn a_forced_release_opens_what_is_closed(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
         scene.granted(&asked).await;
         assert_eq!(scene.release_closed_for(&asked, secs(60)).await, Released::Freed);
@@ -75,7 +72,7 @@ pub(crate) async fn a_forced_release_opens_what_is_closed(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_list_has_what_is_not_free_in_order_of_name(scene: Scene) {
+pub async fn a_list_has_what_is_not_free_in_order_of_name(scene: Scene) {
     let beginning = unique("list/");
     let named = |asked: Acquisition, name: &str| at(&beginning, name, asked);
     let closed = named(scene.exclusive(), "c");
@@ -98,7 +95,7 @@ pub(crate) async fn a_list_has_what_is_not_free_in_order_of_name(scene: Scene) {
     assert!(listing.complete);
 }
 
-pub(crate) async fn a_list_is_bounded_and_says_so(scene: Scene) {
+pub async fn a_list_is_bounded_and_says_so(scene: Scene) {
     let beginning = unique("list/");
     for name in ["a", "b", "c"] {
         scene.granted(&at(&beginning, name, scene.exclusive())).await;
@@ -111,7 +108,7 @@ pub(crate) async fn a_list_is_bounded_and_says_so(scene: Scene) {
     assert!(all.complete);
 }
 
-pub(crate) async fn a_list_forgets_what_ended(scene: Scene) {
+pub async fn a_list_forgets_what_ended(scene: Scene) {
     let beginning = unique("list/");
     for (name, asked) in [("a", scene.exclusive()), ("b", scene.shared()), ("c", scene.permits(1, 2))] {
         scene.granted(&at(&beginning, name, asked)).await;

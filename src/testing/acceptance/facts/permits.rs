@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 
 use super::*;
 
-pub(crate) async fn permits_are_granted_up_to_the_capacity(scene: Scene) {
+pub async fn permits_are_granted_up_to_the_capacity(scene: Scene) {
     for count in [2, 2, 1] {
         scene.granted(&scene.permits(count, 5)).await;
     }
@@ -12,7 +12,7 @@ pub(crate) async fn permits_are_granted_up_to_the_capacity(scene: Scene) {
     assert_eq!(scene.inspect().await.total, 3);
 }
 
-pub(crate) async fn of_many_at_once_as_many_are_granted_as_fit(scene: Scene) {
+pub async fn of_many_at_once_as_many_are_granted_as_fit(scene: Scene) {
     let many: Vec<_> = (0..50).map(|_| scene.permits(2, 7)).collect();
     let answers = join_all(many.iter().map(|asked| scene.store.acquire(asked))).await;
     let granted = answers.iter().filter(|answer| matches!(answer, Ok(Acquired::Granted(_)))).count();
@@ -20,14 +20,14 @@ pub(crate) async fn of_many_at_once_as_many_are_granted_as_fit(scene: Scene) {
     assert!(answers.iter().all(Result::is_ok));
 }
 
-pub(crate) async fn a_large_request_waits_while_a_small_one_fits(scene: Scene) {
+pub async fn a_large_request_waits_while_a_small_one_fits(scene: Scene) {
     scene.granted(&scene.permits(3, 5)).await;
     scene.refused(&scene.permits(3, 5)).await;
     scene.refused(&scene.permits(5, 5)).await;
     scene.granted(&scene.permits(2, 5)).await;
 }
 
-pub(crate) async fn permits_come_back_with_a_release_and_with_an_end(scene: Scene) {
+pub async fn permits_come_back_with_a_release_and_with_an_end(scene: Scene) {
     let released = scene.permits(2, 4);
     scene.granted(&released).await;
     scene.granted(&Acquisition { ttl: secs(3), ..scene.permits(2, 4) }).await;
@@ -40,7 +40,7 @@ pub(crate) async fn permits_come_back_with_a_release_and_with_an_end(scene: Scen
     scene.refused(&scene.permits(1, 4)).await;
 }
 
-pub(crate) async fn a_refusal_of_permits_names_the_first_end(scene: Scene) {
+pub async fn a_refusal_of_permits_names_the_first_end(scene: Scene) {
     let first = Acquisition { ttl: secs(5), ..scene.permits(1, 2) };
     scene.granted(&scene.permits(1, 2)).await;
     scene.granted(&first).await;
@@ -52,7 +52,7 @@ pub(crate) async fn a_refusal_of_permits_names_the_first_end(scene: Scene) {
     assert_about(scene.refused(&scene.exclusive()).await.remaining, TTL);
 }
 
-pub(crate) async fn repeated_permits_are_taken_once(scene: Scene) {
+pub async fn repeated_permits_are_taken_once(scene: Scene) {
     let asked = scene.permits(2, 4);
     let grant = scene.granted(&asked).await;
     assert_eq!(scene.granted(&asked).await, grant);
@@ -64,7 +64,7 @@ pub(crate) async fn repeated_permits_are_taken_once(scene: Scene) {
     scene.granted(&scene.permits(2, 4)).await;
 }
 
-pub(crate) async fn another_capacity_is_an_error(scene: Scene) {
+pub async fn another_capacity_is_an_error(scene: Scene) {
     let holder = scene.permits(1, 3);
     scene.granted(&holder).await;
     let other = scene.permits(1, 4);
@@ -76,7 +76,7 @@ pub(crate) async fn another_capacity_is_an_error(scene: Scene) {
     scene.granted(&scene.permits(2, 3)).await;
 }
 
-pub(crate) async fn permits_and_an_exclusive_holder_exclude_each_other(scene: Scene) {
+pub async fn permits_and_an_exclusive_holder_exclude_each_other(scene: Scene) {
     let (some, all) = (scene.permits(1, 3), scene.exclusive());
     scene.granted(&some).await;
     assert_eq!(scene.refused(&all).await.by.mode, some.mode);
@@ -85,7 +85,7 @@ pub(crate) async fn permits_and_an_exclusive_holder_exclude_each_other(scene: Sc
     assert_eq!(scene.refused(&some).await.by.mode, Mode::Exclusive);
 }
 
-pub(crate) async fn no_permit_is_lost_in_a_hundred_turns(scene: Scene) {
+pub async fn no_permit_is_lost_in_a_hundred_turns(scene: Scene) {
     for turn in 0..100 {
         let (some, rest) = (scene.permits(1 + turn % 3, 4), scene.permits(4 - (1 + turn % 3), 4));
         scene.granted(&some).await;
@@ -97,7 +97,7 @@ pub(crate) async fn no_permit_is_lost_in_a_hundred_turns(scene: Scene) {
     scene.granted(&scene.permits(4, 4)).await;
 }
 
-pub(crate) async fn a_free_resource_may_be_used_with_another_capacity(scene: Scene) {
+pub async fn a_free_resource_may_be_used_with_another_capacity(scene: Scene) {
     let asked = scene.permits(1, 3);
     scene.granted(&asked).await;
     assert_eq!(scene.release(&asked).await, Released::Freed);

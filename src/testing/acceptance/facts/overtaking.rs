@@ -2,7 +2,7 @@
 
 use super::{passing::granted, *};
 
-pub(crate) async fn who_overtakes_is_granted_before_all_who_wait(scene: Scene) {
+pub async fn who_overtakes_is_granted_before_all_who_wait(scene: Scene) {
     let mut notifications = scene.listen().await;
     for from in [scene.exclusive(), scene.shared(), Acquisition { lock_delay: secs(60), ..scene.exclusive() }]
     {
@@ -28,7 +28,7 @@ pub(crate) async fn who_overtakes_is_granted_before_all_who_wait(scene: Scene) {
     }
 }
 
-pub(crate) async fn who_overtakes_gives_its_place_up(scene: Scene) {
+pub async fn who_overtakes_gives_its_place_up(scene: Scene) {
     let mut notifications = scene.listen().await;
     let from = scene.exclusive();
     scene.granted(&from).await;
@@ -43,7 +43,7 @@ pub(crate) async fn who_overtakes_gives_its_place_up(scene: Scene) {
     assert_eq!(heard, [Heard::handed_over(&first), Heard::next(&last)]);
 }
 
-pub(crate) async fn who_overtakes_alone_leaves_nobody_waiting(scene: Scene) {
+pub async fn who_overtakes_alone_leaves_nobody_waiting(scene: Scene) {
     let from = scene.exclusive();
     scene.granted(&from).await;
     let [to] = scene.line_up([scene.exclusive()]).await;
@@ -55,7 +55,7 @@ pub(crate) async fn who_overtakes_alone_leaves_nobody_waiting(scene: Scene) {
     assert_eq!(scene.inspect().await, Inspection::default());
 }
 
-pub(crate) async fn the_last_of_several_holds_may_be_passed_before_all_who_wait(scene: Scene) {
+pub async fn the_last_of_several_holds_may_be_passed_before_all_who_wait(scene: Scene) {
     let [other, from] = [scene.reentrant("worker"), scene.reentrant("worker")];
     let before = scene.fence(&other).await;
     scene.granted(&from).await;
@@ -68,7 +68,7 @@ pub(crate) async fn the_last_of_several_holds_may_be_passed_before_all_who_wait(
     assert_eq!(scene.queued(&waiter).await, 0);
 }
 
-pub(crate) async fn a_lost_hold_overtakes_nobody(scene: Scene) {
+pub async fn a_lost_hold_overtakes_nobody(scene: Scene) {
     let mut notifications = scene.listen().await;
     let from = scene.exclusive();
     scene.granted(&from).await;
@@ -80,7 +80,7 @@ pub(crate) async fn a_lost_hold_overtakes_nobody(scene: Scene) {
     assert_eq!(scene.heard(&mut notifications).await, [Heard::handed_over(&first)]);
 }
 
-pub(crate) async fn who_cannot_be_granted_does_not_overtake(scene: Scene) {
+pub async fn who_cannot_be_granted_does_not_overtake(scene: Scene) {
     let mut notifications = scene.listen().await;
     let [from, other] = [scene.shared(), scene.shared()];
     scene.granted(&from).await;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(crate) async fn a_head_that_asks_is_granted_and_not_told(mut scene: Scene) {
+pub async fn a_head_that_asks_is_granted_and_not_told(mut scene: Scene) {
     for head in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         let mut notifications = scene.listen_anew().await;
         scene.granted(&scene.exclusive()).await;
@@ -15,7 +15,7 @@ pub(crate) async fn a_head_that_asks_is_granted_and_not_told(mut scene: Scene) {
     }
 }
 
-pub(crate) async fn a_newcomer_hands_what_a_dead_holder_left_to_the_head(mut scene: Scene) {
+pub async fn a_newcomer_hands_what_a_dead_holder_left_to_the_head(mut scene: Scene) {
     for place in [false, true] {
         let mut notifications = scene.listen_anew().await;
         scene.granted(&scene.exclusive()).await;
@@ -31,7 +31,7 @@ pub(crate) async fn a_newcomer_hands_what_a_dead_holder_left_to_the_head(mut sce
     }
 }
 
-pub(crate) async fn a_stranger_that_releases_hands_what_a_dead_holder_left_to_the_head(mut scene: Scene) {
+pub async fn a_stranger_that_releases_hands_what_a_dead_holder_left_to_the_head(mut scene: Scene) {
     for dead in [scene.exclusive(), scene.shared()] {
         let mut notifications = scene.listen_anew().await;
         scene.granted(&dead).await;
@@ -43,7 +43,7 @@ pub(crate) async fn a_stranger_that_releases_hands_what_a_dead_holder_left_to_th
     }
 }
 
-pub(crate) async fn all_readers_at_the_head_are_handed_over_together(scene: Scene) {
+pub async fn all_readers_at_the_head_are_handed_over_together(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -61,7 +61,7 @@ pub(crate) async fn all_readers_at_the_head_are_handed_over_together(scene: Scen
     assert_eq!(scene.told(&mut notifications).await, tokens([&writer]));
 }
 
-pub(crate) async fn permits_are_handed_to_as_many_heads_as_fit(scene: Scene) {
+pub async fn permits_are_handed_to_as_many_heads_as_fit(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -77,7 +77,7 @@ pub(crate) async fn permits_are_handed_to_as_many_heads_as_fit(scene: Scene) {
     assert_eq!(scene.told(&mut notifications).await, tokens([&small]));
 }
 
-pub(crate) async fn a_hold_that_opens_later_is_not_handed_over_before(scene: Scene) {
+pub async fn a_hold_that_opens_later_is_not_handed_over_before(scene: Scene) {
     let mut notifications = scene.listen().await;
     for holder in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         scene.granted(&holder).await;
@@ -91,7 +91,7 @@ pub(crate) async fn a_hold_that_opens_later_is_not_handed_over_before(scene: Sce
     }
 }
 
-pub(crate) async fn a_forced_release_hands_over(mut scene: Scene) {
+pub async fn a_forced_release_hands_over(mut scene: Scene) {
     for holders in [vec![scene.exclusive()], vec![scene.shared(), scene.shared()]] {
         let mut notifications = scene.listen_anew().await;
         for holder in &holders {
@@ -107,7 +107,7 @@ pub(crate) async fn a_forced_release_hands_over(mut scene: Scene) {
     }
 }
 
-pub(crate) async fn a_forced_release_takes_a_hand_over_away(scene: Scene) {
+pub async fn a_forced_release_takes_a_hand_over_away(scene: Scene) {
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let [first, second] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
@@ -117,7 +117,7 @@ pub(crate) async fn a_forced_release_takes_a_hand_over_away(scene: Scene) {
     assert!(scene.is_held(&second).await);
 }
 
-pub(crate) async fn an_owner_that_waits_twice_is_handed_both(scene: Scene) {
+pub async fn an_owner_that_waits_twice_is_handed_both(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -134,7 +134,7 @@ pub(crate) async fn an_owner_that_waits_twice_is_handed_both(scene: Scene) {
     assert_eq!(scene.waiters().await, 1);
 }
 
-pub(crate) async fn a_release_to_a_waiter_of_the_same_owner_leaves_nothing_held(scene: Scene) {
+pub async fn a_release_to_a_waiter_of_the_same_owner_leaves_nothing_held(scene: Scene) {
     let holder = owned("worker", scene.permits(2, 3));
     scene.granted(&holder).await;
     let [waiter] = scene.line_up([owned("worker", scene.permits(2, 3))]).await;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(crate) async fn readers_hold_together_and_a_writer_waits_for_the_last(scene: Scene) {
+pub async fn readers_hold_together_and_a_writer_waits_for_the_last(scene: Scene) {
     let readers = [scene.shared(), scene.shared(), scene.shared()];
     let long = Acquisition { ttl: secs(20), ..scene.shared() };
     scene.granted(&long).await;
@@ -22,7 +22,7 @@ pub(crate) async fn readers_hold_together_and_a_writer_waits_for_the_last(scene:
     scene.granted(&scene.exclusive()).await;
 }
 
-pub(crate) async fn a_writer_waits_for_the_lock_delay_of_the_last_reader(scene: Scene) {
+pub async fn a_writer_waits_for_the_lock_delay_of_the_last_reader(scene: Scene) {
     scene.granted(&Acquisition { lock_delay: secs(30), ..scene.shared() }).await;
     scene.granted(&Acquisition { ttl: secs(20), ..scene.shared() }).await;
     let refusal = scene.refused(&scene.exclusive()).await;
@@ -30,13 +30,13 @@ pub(crate) async fn a_writer_waits_for_the_lock_delay_of_the_last_reader(scene: 
     assert_about(refusal.remaining, TTL + secs(30));
 }
 
-pub(crate) async fn each_reader_has_its_own_fence(scene: Scene) {
+pub async fn each_reader_has_its_own_fence(scene: Scene) {
     let first = scene.fence(&scene.shared()).await;
     let second = scene.fence(&scene.shared()).await;
     assert!(second > first);
 }
 
-pub(crate) async fn a_reader_that_died_ages_out_alone(scene: Scene) {
+pub async fn a_reader_that_died_ages_out_alone(scene: Scene) {
     let (alive, dead) = (scene.shared(), Acquisition { ttl: secs(4), ..scene.shared() });
     scene.granted(&alive).await;
     scene.granted(&dead).await;
@@ -50,7 +50,7 @@ pub(crate) async fn a_reader_that_died_ages_out_alone(scene: Scene) {
     scene.granted(&scene.exclusive()).await;
 }
 
-pub(crate) async fn a_repeated_reader_is_one_reader(scene: Scene) {
+pub async fn a_repeated_reader_is_one_reader(scene: Scene) {
     let reader = scene.shared();
     let grant = scene.granted(&reader).await;
     assert_eq!(scene.granted(&reader).await, grant);
@@ -59,7 +59,7 @@ pub(crate) async fn a_repeated_reader_is_one_reader(scene: Scene) {
     scene.granted(&scene.exclusive()).await;
 }
 
-pub(crate) async fn an_owner_may_read_twice(scene: Scene) {
+pub async fn an_owner_may_read_twice(scene: Scene) {
     let (first, second) = (owned("worker", scene.shared()), owned("worker", scene.shared()));
     assert_eq!(scene.granted(&first).await.holds, 1);
     assert_eq!(scene.granted(&second).await.holds, 2);
@@ -69,7 +69,7 @@ pub(crate) async fn an_owner_may_read_twice(scene: Scene) {
     assert_eq!(scene.release(&second).await, Released::Freed);
 }
 
-pub(crate) async fn readers_and_permits_do_not_mix(scene: Scene) {
+pub async fn readers_and_permits_do_not_mix(scene: Scene) {
     for (holder, other) in [(scene.shared(), scene.permits(1, 2)), (scene.permits(1, 2), scene.shared())] {
         scene.granted(&holder).await;
         let StoreError::CapacityMismatch { asked, used } = scene.failed(&other).await else {
@@ -80,7 +80,7 @@ pub(crate) async fn readers_and_permits_do_not_mix(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_thousand_readers_hold_at_once(scene: Scene) {
+pub async fn a_thousand_readers_hold_at_once(scene: Scene) {
     let ttl = secs(60);
     let readers: Vec<_> = (0..1_000).map(|_| Acquisition { ttl, ..scene.shared() }).collect();
     for reader in &readers {

@@ -1,10 +1,17 @@
-//! What an inbox is told.
+//! The notifications of an inbox, as facts hear them.
+
+use std::time::Duration;
 
 use futures_util::StreamExt;
 
-use super::*;
+use super::scene::Scene;
+use crate::{
+    core::{ResourceName, Token},
+    env::{Random, SystemRandom},
+    store::{Acquisition, Inbox, Notification, Notifications, Released},
+};
 
-/// What an inbox was told.
+/// A notification of an inbox.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     HandedOver(Token),
@@ -27,7 +34,7 @@ impl Heard {
 }
 
 impl Scene {
-    /// Those who wait here are taken for alive: their inbox is heard, as long as the fact is under test.
+    /// Listens to the inbox of all who wait here, as long as the fact is under test: they are taken for alive.
     pub(super) async fn somebody_hears(&self) {
         let mut notifications = self.store.listen(&self.inbox);
         // A store without a queue has none.
@@ -61,7 +68,7 @@ impl Scene {
         handed_over.collect()
     }
 
-    /// What the inbox was told until now: all that comes before a hand-over that is made for this, on each server.
+    /// Returns the notifications until now: all that come before a hand-over that is made for this, on each server.
     pub(super) async fn heard(&self, notifications: &mut Notifications) -> Vec<Heard> {
         let mut last = Vec::new();
         for name in self.world.everywhere() {

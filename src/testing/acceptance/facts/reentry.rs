@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(crate) async fn an_owner_enters_again_with_the_same_fence(scene: Scene) {
+pub async fn an_owner_enters_again_with_the_same_fence(scene: Scene) {
     let first = scene.granted(&scene.reentrant("worker")).await;
     let second = scene.granted(&scene.reentrant("worker")).await;
     let third = scene.granted(&scene.reentrant("worker")).await;
@@ -12,7 +12,7 @@ pub(crate) async fn an_owner_enters_again_with_the_same_fence(scene: Scene) {
     assert_eq!(scene.inspect().await.total, 3);
 }
 
-pub(crate) async fn an_owner_leaves_as_often_as_it_entered(scene: Scene) {
+pub async fn an_owner_leaves_as_often_as_it_entered(scene: Scene) {
     let holds = [scene.reentrant("worker"), scene.reentrant("worker"), scene.reentrant("worker")];
     for hold in &holds {
         scene.granted(hold).await;
@@ -25,7 +25,7 @@ pub(crate) async fn an_owner_leaves_as_often_as_it_entered(scene: Scene) {
     scene.granted(&scene.exclusive()).await;
 }
 
-pub(crate) async fn each_hold_of_an_owner_ends_alone(scene: Scene) {
+pub async fn each_hold_of_an_owner_ends_alone(scene: Scene) {
     let long = scene.reentrant("worker");
     let short = Acquisition { ttl: secs(3), ..scene.reentrant("worker") };
     scene.granted(&long).await;
@@ -38,7 +38,7 @@ pub(crate) async fn each_hold_of_an_owner_ends_alone(scene: Scene) {
     assert_about(scene.refused(&scene.exclusive()).await.remaining, TTL);
 }
 
-pub(crate) async fn a_lost_hold_tells_how_many_its_owner_has_left(scene: Scene) {
+pub async fn a_lost_hold_tells_how_many_its_owner_has_left(scene: Scene) {
     let short = Acquisition { ttl: secs(3), ..scene.reentrant("worker") };
     scene.granted(&scene.reentrant("worker")).await;
     scene.granted(&short).await;
@@ -46,7 +46,7 @@ pub(crate) async fn a_lost_hold_tells_how_many_its_owner_has_left(scene: Scene) 
     assert_eq!(scene.release(&short).await, Released::NotHeld { count: 1 });
 }
 
-pub(crate) async fn nobody_else_enters_what_an_owner_holds(scene: Scene) {
+pub async fn nobody_else_enters_what_an_owner_holds(scene: Scene) {
     let holder = scene.reentrant("worker");
     scene.granted(&holder).await;
     for _ in 0..2 {
@@ -63,7 +63,7 @@ pub(crate) async fn nobody_else_enters_what_an_owner_holds(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_repeated_re_entry_is_counted_once(scene: Scene) {
+pub async fn a_repeated_re_entry_is_counted_once(scene: Scene) {
     let (first, second) = (scene.reentrant("worker"), scene.reentrant("worker"));
     scene.granted(&first).await;
     let grant = scene.granted(&second).await;
@@ -74,7 +74,7 @@ pub(crate) async fn a_repeated_re_entry_is_counted_once(scene: Scene) {
     assert_eq!(scene.release(&first).await, Released::Freed);
 }
 
-pub(crate) async fn an_owner_that_does_not_re_enter_would_wait_for_itself(scene: Scene) {
+pub async fn an_owner_that_does_not_re_enter_would_wait_for_itself(scene: Scene) {
     let holder = scene.reentrant("worker");
     scene.granted(&holder).await;
     for _ in 0..2 {
@@ -85,7 +85,7 @@ pub(crate) async fn an_owner_that_does_not_re_enter_would_wait_for_itself(scene:
     assert_eq!(scene.release(&holder).await, Released::StillHeld { count: 2 });
 }
 
-pub(crate) async fn an_upgrade_would_wait_for_itself(scene: Scene) {
+pub async fn an_upgrade_would_wait_for_itself(scene: Scene) {
     for holder in [scene.shared(), scene.permits(2, 3)] {
         let holder = owned("worker", holder);
         scene.granted(&holder).await;
@@ -97,7 +97,7 @@ pub(crate) async fn an_upgrade_would_wait_for_itself(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_deadlock_names_all_that_the_owner_holds(scene: Scene) {
+pub async fn a_deadlock_names_all_that_the_owner_holds(scene: Scene) {
     scene.granted(&scene.permits(1, 9)).await;
     for count in [2, 3] {
         scene.granted(&owned("worker", scene.permits(count, 9))).await;
@@ -106,7 +106,7 @@ pub(crate) async fn a_deadlock_names_all_that_the_owner_holds(scene: Scene) {
     assert_deadlock(&error, Mode::Exclusive, Mode::permits(5, 9).unwrap());
 }
 
-pub(crate) async fn an_owner_cannot_read_what_it_holds_exclusively(scene: Scene) {
+pub async fn an_owner_cannot_read_what_it_holds_exclusively(scene: Scene) {
     scene.granted(&scene.reentrant("worker")).await;
     for _ in 0..2 {
         for asked in [scene.shared(), scene.permits(1, 2)] {
@@ -118,7 +118,7 @@ pub(crate) async fn an_owner_cannot_read_what_it_holds_exclusively(scene: Scene)
     }
 }
 
-pub(crate) async fn an_owner_whose_lease_ended_does_not_wait_for_itself(scene: Scene) {
+pub async fn an_owner_whose_lease_ended_does_not_wait_for_itself(scene: Scene) {
     for ended in [scene.exclusive(), scene.shared(), scene.permits(1, 2)] {
         scene.granted(&owned("worker", ended)).await;
         scene.pass(TTL + secs(1)).await;
@@ -128,7 +128,7 @@ pub(crate) async fn an_owner_whose_lease_ended_does_not_wait_for_itself(scene: S
     }
 }
 
-pub(crate) async fn a_new_session_of_an_owner_has_a_larger_fence(scene: Scene) {
+pub async fn a_new_session_of_an_owner_has_a_larger_fence(scene: Scene) {
     let (first, second) = (scene.reentrant("worker"), scene.reentrant("worker"));
     let before = scene.fence(&first).await;
     scene.granted(&second).await;
@@ -137,7 +137,7 @@ pub(crate) async fn a_new_session_of_an_owner_has_a_larger_fence(scene: Scene) {
     assert!(scene.fence(&first).await > before);
 }
 
-pub(crate) async fn an_owner_re_enters_beside_its_own_closed_hold(scene: Scene) {
+pub async fn an_owner_re_enters_beside_its_own_closed_hold(scene: Scene) {
     let (first, second) = (scene.reentrant("worker"), scene.reentrant("worker"));
     let fence = scene.fence(&first).await;
     scene.granted(&second).await;

@@ -1,10 +1,10 @@
-//! Who is told that it is next, after something was handed over to somebody else.
+//! The notification of the next in the queue, after a hand-over to somebody else.
 
-use leasehold::store::NEXT_AT_MOST;
+use crate::store::NEXT_AT_MOST;
 
 use super::*;
 
-pub(crate) async fn the_first_of_those_left_waiting_is_told_that_it_is_next(scene: Scene) {
+pub async fn the_first_of_those_left_waiting_is_told_that_it_is_next(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -18,7 +18,7 @@ pub(crate) async fn the_first_of_those_left_waiting_is_told_that_it_is_next(scen
     assert_eq!(heard, [Heard::handed_over(&second), Heard::next(&third)]);
 }
 
-pub(crate) async fn nobody_is_next_when_nobody_is_left_waiting(scene: Scene) {
+pub async fn nobody_is_next_when_nobody_is_left_waiting(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -28,7 +28,7 @@ pub(crate) async fn nobody_is_next_when_nobody_is_left_waiting(scene: Scene) {
     assert_eq!(heard, [&first, &second].map(Heard::handed_over));
 }
 
-pub(crate) async fn who_is_next_is_told_once_after_several_hand_overs(scene: Scene) {
+pub async fn who_is_next_is_told_once_after_several_hand_overs(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -39,7 +39,7 @@ pub(crate) async fn who_is_next_is_told_once_after_several_hand_overs(scene: Sce
     assert_eq!(heard, [Heard::handed_over(&first), Heard::handed_over(&second), Heard::next(&writer)]);
 }
 
-pub(crate) async fn who_asks_is_not_told_that_it_is_next(scene: Scene) {
+pub async fn who_asks_is_not_told_that_it_is_next(scene: Scene) {
     let mut notifications = scene.listen().await;
     scene.granted(&scene.exclusive()).await;
     let [head, asking, last] = scene.line_up([(); 3].map(|()| scene.exclusive())).await;
@@ -53,7 +53,7 @@ pub(crate) async fn who_asks_is_not_told_that_it_is_next(scene: Scene) {
     assert_eq!(scene.heard(&mut notifications).await, []);
 }
 
-pub(crate) async fn a_head_that_asks_tells_nobody_who_is_next(scene: Scene) {
+pub async fn a_head_that_asks_tells_nobody_who_is_next(scene: Scene) {
     let mut notifications = scene.listen().await;
     scene.granted(&scene.exclusive()).await;
     let [head, _second] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
@@ -62,7 +62,7 @@ pub(crate) async fn a_head_that_asks_tells_nobody_who_is_next(scene: Scene) {
     assert_eq!(scene.heard(&mut notifications).await, []);
 }
 
-pub(crate) async fn whoever_makes_room_tells_who_is_next(mut scene: Scene) {
+pub async fn whoever_makes_room_tells_who_is_next(mut scene: Scene) {
     for way in 0..4 {
         let mut notifications = scene.listen_anew().await;
         let holder = Acquisition { ttl: TTL, ..scene.shared() };
@@ -101,7 +101,7 @@ pub(crate) async fn whoever_makes_room_tells_who_is_next(mut scene: Scene) {
     }
 }
 
-pub(crate) async fn a_waiter_whose_inbox_nobody_listens_to_is_skipped(scene: Scene) {
+pub async fn a_waiter_whose_inbox_nobody_listens_to_is_skipped(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -113,7 +113,7 @@ pub(crate) async fn a_waiter_whose_inbox_nobody_listens_to_is_skipped(scene: Sce
     assert_eq!(heard, [Heard::handed_over(&head), Heard::next(&second)]);
 }
 
-pub(crate) async fn only_so_many_are_skipped(mut scene: Scene) {
+pub async fn only_so_many_are_skipped(mut scene: Scene) {
     for (skipped, is_told) in [(NEXT_AT_MOST - 1, true), (NEXT_AT_MOST, false)] {
         let mut notifications = scene.listen_anew().await;
         let holder = elsewhere(scene.exclusive());
@@ -137,7 +137,7 @@ pub(crate) async fn only_so_many_are_skipped(mut scene: Scene) {
     }
 }
 
-pub(crate) async fn who_asks_is_not_one_of_those_that_are_skipped(mut scene: Scene) {
+pub async fn who_asks_is_not_one_of_those_that_are_skipped(mut scene: Scene) {
     for (skipped, is_told) in [(NEXT_AT_MOST - 1, true), (NEXT_AT_MOST, false)] {
         let mut notifications = scene.listen_anew().await;
         let here = elsewhere(scene.exclusive()).hold.resource;

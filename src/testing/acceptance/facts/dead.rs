@@ -1,6 +1,6 @@
-//! What waiters of dead processes cost those who live: of whose inbox nobody hears, or that is heard and not answered.
+//! The cost of dead waiters to those who live: of whose inbox nobody hears, or that is heard and not answered.
 
-use leasehold::store::STEPS_AT_MOST;
+use crate::store::STEPS_AT_MOST;
 
 use super::*;
 
@@ -25,7 +25,7 @@ async fn vanished(scene: &Scene, so_many: usize) -> (Acquisition, Vec<Acquisitio
     (holder, vanished)
 }
 
-pub(crate) async fn the_dead_are_passed_over_at_once(mut scene: Scene) {
+pub async fn the_dead_are_passed_over_at_once(mut scene: Scene) {
     for dead in [1, 8, 30, 300] {
         let mut notifications = scene.listen_anew().await;
         let holder = ahead(&scene, dead).await;
@@ -41,7 +41,7 @@ pub(crate) async fn the_dead_are_passed_over_at_once(mut scene: Scene) {
     }
 }
 
-pub(crate) async fn a_try_is_not_refused_because_of_the_dead(scene: Scene) {
+pub async fn a_try_is_not_refused_because_of_the_dead(scene: Scene) {
     for dead in [1, 8, 30, 300] {
         for released in [true, false] {
             let holder = ahead(&scene, dead).await;
@@ -57,7 +57,7 @@ pub(crate) async fn a_try_is_not_refused_because_of_the_dead(scene: Scene) {
     }
 }
 
-pub(crate) async fn the_dead_do_not_fill_a_queue(scene: Scene) {
+pub async fn the_dead_do_not_fill_a_queue(scene: Scene) {
     let holder = ahead(&scene, 3).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);
     scene.granted(&holder).await;
@@ -67,7 +67,7 @@ pub(crate) async fn the_dead_do_not_fill_a_queue(scene: Scene) {
     assert_eq!(scene.waiters().await, 1);
 }
 
-pub(crate) async fn who_was_taken_for_dead_stands_where_it_stood(scene: Scene) {
+pub async fn who_was_taken_for_dead_stands_where_it_stood(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -86,7 +86,7 @@ pub(crate) async fn who_was_taken_for_dead_stands_where_it_stood(scene: Scene) {
     assert_eq!(heard, [Heard::handed_over(&first)]);
 }
 
-pub(crate) async fn who_came_back_is_handed_over_though_nobody_hears_it(scene: Scene) {
+pub async fn who_came_back_is_handed_over_though_nobody_hears_it(scene: Scene) {
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let [first, second] = [(); 2].map(|()| unheard(scene.waiting(scene.exclusive())));
@@ -101,7 +101,7 @@ pub(crate) async fn who_came_back_is_handed_over_though_nobody_hears_it(scene: S
     scene.granted(&first).await;
 }
 
-pub(crate) async fn those_who_vanished_cost_two_windows_however_many(mut scene: Scene) {
+pub async fn those_who_vanished_cost_two_windows_however_many(mut scene: Scene) {
     let mut kept = Vec::new();
     for many in [1, 8, 30, 200] {
         let (holder, _) = vanished(&scene, many).await;
@@ -126,7 +126,7 @@ pub(crate) async fn those_who_vanished_cost_two_windows_however_many(mut scene: 
     }
 }
 
-pub(crate) async fn who_answers_the_roll_keeps_its_place(scene: Scene) {
+pub async fn who_answers_the_roll_keeps_its_place(scene: Scene) {
     let mut notifications = scene.listen().await;
     let (holder, dead) = vanished(&scene, 3).await;
     let [first, asking, last] = scene.line_up([(); 3].map(|()| scene.exclusive())).await;
@@ -149,7 +149,7 @@ pub(crate) async fn who_answers_the_roll_keeps_its_place(scene: Scene) {
     assert_eq!(scene.queued(&dead[2]).await, 0);
 }
 
-pub(crate) async fn the_roll_is_called_once_for_what_was_not_taken_up(scene: Scene) {
+pub async fn the_roll_is_called_once_for_what_was_not_taken_up(scene: Scene) {
     let mut notifications = scene.listen().await;
     let (holder, _dead) = vanished(&scene, 1).await;
     let [second, third] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
@@ -164,7 +164,7 @@ pub(crate) async fn the_roll_is_called_once_for_what_was_not_taken_up(scene: Sce
     assert_eq!(scene.heard(&mut notifications).await, [Heard::handed_over(&third)]);
 }
 
-pub(crate) async fn a_hand_over_that_was_taken_up_calls_no_roll(scene: Scene) {
+pub async fn a_hand_over_that_was_taken_up_calls_no_roll(scene: Scene) {
     let mut notifications = scene.listen().await;
     for waiter in [scene.exclusive(), scene.shared(), scene.reentrant("worker")] {
         let (holder, _) = vanished(&scene, 0).await;
@@ -182,7 +182,7 @@ pub(crate) async fn a_hand_over_that_was_taken_up_calls_no_roll(scene: Scene) {
     }
 }
 
-pub(crate) async fn the_last_is_told_too_if_it_is_elsewhere(mut scene: Scene) {
+pub async fn the_last_is_told_too_if_it_is_elsewhere(mut scene: Scene) {
     let (holder, waiters) = vanished(&scene, 3).await;
     let mut elsewhere = scene.listen_anew().await;
     let [last] = scene.line_up([scene.exclusive()]).await;
@@ -192,7 +192,7 @@ pub(crate) async fn the_last_is_told_too_if_it_is_elsewhere(mut scene: Scene) {
     }
 }
 
-pub(crate) async fn one_verb_hands_over_to_so_many_and_the_rest_go_on_at_once(scene: Scene) {
+pub async fn one_verb_hands_over_to_so_many_and_the_rest_go_on_at_once(scene: Scene) {
     const READERS: usize = 250;
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();

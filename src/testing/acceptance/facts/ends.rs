@@ -1,10 +1,8 @@
-//! How a hold ends, and what stays closed after it.
-
-use leasehold::HolderState;
+//! The end of a hold, and the time for which a resource stays closed after it.
 
 use super::*;
 
-pub(crate) async fn a_lease_ends_by_itself(scene: Scene) {
+pub async fn a_lease_ends_by_itself(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
         let fence = scene.fence(&asked).await;
         scene.pass(TTL - secs(2)).await;
@@ -21,7 +19,7 @@ pub(crate) async fn a_lease_ends_by_itself(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_lock_delay_keeps_an_expired_resource_closed(scene: Scene) {
+pub async fn a_lock_delay_keeps_an_expired_resource_closed(scene: Scene) {
     let asked = Acquisition { lock_delay: secs(20), ..owned("worker", scene.exclusive()) };
     scene.granted(&asked).await;
     scene.pass(TTL + secs(5)).await;
@@ -37,7 +35,7 @@ pub(crate) async fn a_lock_delay_keeps_an_expired_resource_closed(scene: Scene) 
     scene.granted(&scene.exclusive()).await;
 }
 
-pub(crate) async fn a_release_before_the_end_knows_no_lock_delay(scene: Scene) {
+pub async fn a_release_before_the_end_knows_no_lock_delay(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
         let asked = Acquisition { lock_delay: secs(20), ..asked };
         scene.granted(&asked).await;
@@ -46,7 +44,7 @@ pub(crate) async fn a_release_before_the_end_knows_no_lock_delay(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_renewal_keeps_the_lock_delay(scene: Scene) {
+pub async fn a_renewal_keeps_the_lock_delay(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
         let asked = Acquisition { lock_delay: secs(20), ..asked };
         scene.granted(&asked).await;
@@ -62,7 +60,7 @@ pub(crate) async fn a_renewal_keeps_the_lock_delay(scene: Scene) {
     }
 }
 
-pub(crate) async fn an_expired_holder_is_no_holder_during_its_lock_delay(scene: Scene) {
+pub async fn an_expired_holder_is_no_holder_during_its_lock_delay(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(1, 2)] {
         let asked = Acquisition { lock_delay: secs(20), ..owned("worker", asked) };
         scene.granted(&asked).await;
@@ -78,7 +76,7 @@ pub(crate) async fn an_expired_holder_is_no_holder_during_its_lock_delay(scene: 
     }
 }
 
-pub(crate) async fn a_lock_delay_of_a_reader_keeps_writers_out(scene: Scene) {
+pub async fn a_lock_delay_of_a_reader_keeps_writers_out(scene: Scene) {
     let dead = Acquisition { lock_delay: secs(20), ..owned("worker", scene.shared()) };
     scene.granted(&dead).await;
     scene.pass(TTL + secs(5)).await;
@@ -90,7 +88,7 @@ pub(crate) async fn a_lock_delay_of_a_reader_keeps_writers_out(scene: Scene) {
     scene.granted(&scene.exclusive()).await;
 }
 
-pub(crate) async fn a_lock_delay_keeps_permits_taken(scene: Scene) {
+pub async fn a_lock_delay_keeps_permits_taken(scene: Scene) {
     scene.granted(&Acquisition { lock_delay: secs(20), ..scene.permits(2, 3) }).await;
     scene.pass(TTL + secs(5)).await;
     scene.refused(&scene.permits(2, 3)).await;
@@ -99,7 +97,7 @@ pub(crate) async fn a_lock_delay_keeps_permits_taken(scene: Scene) {
     scene.granted(&scene.permits(2, 3)).await;
 }
 
-pub(crate) async fn a_release_may_open_later(scene: Scene) {
+pub async fn a_release_may_open_later(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 2)] {
         scene.granted(&asked).await;
         assert_eq!(scene.release_closed_for(&asked, secs(30)).await, Released::Freed);
@@ -119,7 +117,7 @@ pub(crate) async fn a_release_may_open_later(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_closed_resource_is_closed_to_its_last_holder_too(scene: Scene) {
+pub async fn a_closed_resource_is_closed_to_its_last_holder_too(scene: Scene) {
     let asked = scene.reentrant("worker");
     scene.granted(&asked).await;
     assert_eq!(scene.release_closed_for(&asked, secs(30)).await, Released::Freed);
@@ -129,7 +127,7 @@ pub(crate) async fn a_closed_resource_is_closed_to_its_last_holder_too(scene: Sc
     scene.refused(&owned("worker", scene.shared())).await;
 }
 
-pub(crate) async fn permits_that_open_later_stay_taken(scene: Scene) {
+pub async fn permits_that_open_later_stay_taken(scene: Scene) {
     let asked = scene.permits(2, 3);
     scene.granted(&asked).await;
     assert_eq!(scene.release_closed_for(&asked, secs(5)).await, Released::Freed);
@@ -140,7 +138,7 @@ pub(crate) async fn permits_that_open_later_stay_taken(scene: Scene) {
     scene.granted(&scene.permits(2, 3)).await;
 }
 
-pub(crate) async fn a_reader_that_opens_later_keeps_writers_out(scene: Scene) {
+pub async fn a_reader_that_opens_later_keeps_writers_out(scene: Scene) {
     let asked = scene.shared();
     scene.granted(&asked).await;
     assert_eq!(scene.release_closed_for(&asked, secs(20)).await, Released::Freed);
@@ -150,7 +148,7 @@ pub(crate) async fn a_reader_that_opens_later_keeps_writers_out(scene: Scene) {
     assert_about(scene.refused(&scene.exclusive()).await.remaining, secs(20));
 }
 
-pub(crate) async fn a_late_repeat_does_not_bring_a_closed_hold_back(scene: Scene) {
+pub async fn a_late_repeat_does_not_bring_a_closed_hold_back(scene: Scene) {
     let owner = scene.reentrant("worker");
     scene.granted(&owner).await;
     for asked in [scene.reentrant("worker"), scene.shared(), scene.permits(1, 3)] {

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 
 use super::*;
 
-pub(crate) async fn waiters_are_served_in_the_order_of_arrival(scene: Scene) {
+pub async fn waiters_are_served_in_the_order_of_arrival(scene: Scene) {
     let mut holding = scene.exclusive();
     let mut last = scene.fence(&holding).await;
     for next in
@@ -19,7 +19,7 @@ pub(crate) async fn waiters_are_served_in_the_order_of_arrival(scene: Scene) {
     assert_eq!(scene.inspect().await, Inspection::default());
 }
 
-pub(crate) async fn of_many_at_once_one_is_granted_and_the_others_wait_in_a_row(scene: Scene) {
+pub async fn of_many_at_once_one_is_granted_and_the_others_wait_in_a_row(scene: Scene) {
     let many: Vec<_> = (0..50).map(|_| scene.waiting(scene.exclusive())).collect();
     let answers = join_all(many.iter().map(|asked| scene.store.acquire(asked))).await;
     let mut positions = Vec::new();
@@ -34,7 +34,7 @@ pub(crate) async fn of_many_at_once_one_is_granted_and_the_others_wait_in_a_row(
     assert_eq!(positions, (0..49).collect::<Vec<_>>());
 }
 
-pub(crate) async fn a_repeat_keeps_the_place(scene: Scene) {
+pub async fn a_repeat_keeps_the_place(scene: Scene) {
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let [first, second] = scene.line_up([scene.exclusive(), scene.exclusive()]).await;
@@ -47,7 +47,7 @@ pub(crate) async fn a_repeat_keeps_the_place(scene: Scene) {
     scene.granted(&first).await;
 }
 
-pub(crate) async fn a_position_is_the_number_of_those_ahead(scene: Scene) {
+pub async fn a_position_is_the_number_of_those_ahead(scene: Scene) {
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let waiters = scene.line_up([(); 4].map(|()| scene.exclusive())).await;
@@ -65,7 +65,7 @@ pub(crate) async fn a_position_is_the_number_of_those_ahead(scene: Scene) {
     assert_eq!(scene.waiters().await, 3);
 }
 
-pub(crate) async fn a_waiter_is_told_who_is_in_the_way(scene: Scene) {
+pub async fn a_waiter_is_told_who_is_in_the_way(scene: Scene) {
     let holder = Acquisition { lock_delay: secs(5), ..scene.exclusive() };
     scene.granted(&holder).await;
     scene.pass(secs(3)).await;
@@ -82,7 +82,7 @@ pub(crate) async fn a_waiter_is_told_who_is_in_the_way(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_try_is_refused_while_somebody_waits(scene: Scene) {
+pub async fn a_try_is_refused_while_somebody_waits(scene: Scene) {
     let holder = scene.permits(1, 3);
     scene.granted(&holder).await;
     scene.line_up([scene.permits(3, 3)]).await;
@@ -93,7 +93,7 @@ pub(crate) async fn a_try_is_refused_while_somebody_waits(scene: Scene) {
     assert_eq!((inspection.total, inspection.waiting), (1, 1));
 }
 
-pub(crate) async fn a_newcomer_waits_behind_those_who_wait_though_it_would_fit(scene: Scene) {
+pub async fn a_newcomer_waits_behind_those_who_wait_though_it_would_fit(scene: Scene) {
     let holder = scene.permits(1, 3);
     scene.granted(&holder).await;
     let [large, small] = scene.line_up([scene.permits(3, 3), scene.permits(1, 3)]).await;
@@ -105,7 +105,7 @@ pub(crate) async fn a_newcomer_waits_behind_those_who_wait_though_it_would_fit(s
     scene.granted(&small).await;
 }
 
-pub(crate) async fn a_waiting_writer_holds_back_the_readers_behind_it(scene: Scene) {
+pub async fn a_waiting_writer_holds_back_the_readers_behind_it(scene: Scene) {
     let reading = scene.shared();
     scene.granted(&reading).await;
     let [writer, reader] = scene.line_up([scene.exclusive(), scene.shared()]).await;
@@ -118,7 +118,7 @@ pub(crate) async fn a_waiting_writer_holds_back_the_readers_behind_it(scene: Sce
     scene.granted(&reader).await;
 }
 
-pub(crate) async fn a_writer_gets_in_though_readers_keep_coming(scene: Scene) {
+pub async fn a_writer_gets_in_though_readers_keep_coming(scene: Scene) {
     let mut readers = vec![scene.shared(), scene.shared(), scene.shared()];
     for reader in &readers {
         scene.granted(reader).await;
@@ -132,7 +132,7 @@ pub(crate) async fn a_writer_gets_in_though_readers_keep_coming(scene: Scene) {
     assert!(scene.is_held(&writer).await);
 }
 
-pub(crate) async fn a_full_queue_takes_nobody_more(scene: Scene) {
+pub async fn a_full_queue_takes_nobody_more(scene: Scene) {
     let at_most_two = |scene: &Scene| {
         let mut asked = scene.waiting(scene.exclusive());
         asked.ticket.as_mut().unwrap().max_waiters = 2;
@@ -148,7 +148,7 @@ pub(crate) async fn a_full_queue_takes_nobody_more(scene: Scene) {
     assert_eq!(scene.queued(&third).await, 1);
 }
 
-pub(crate) async fn those_who_are_gone_do_not_fill_a_queue(scene: Scene) {
+pub async fn those_who_are_gone_do_not_fill_a_queue(scene: Scene) {
     scene.granted(&Acquisition { ttl: 4 * PATIENCE, ..scene.exclusive() }).await;
     scene.line_up([scene.exclusive(), scene.exclusive()]).await;
     scene.pass(PATIENCE + secs(1)).await;
@@ -157,7 +157,7 @@ pub(crate) async fn those_who_are_gone_do_not_fill_a_queue(scene: Scene) {
     assert_eq!(scene.queued(&asked).await, 0);
 }
 
-pub(crate) async fn a_re_entry_passes_the_queue(scene: Scene) {
+pub async fn a_re_entry_passes_the_queue(scene: Scene) {
     let first = scene.granted(&scene.reentrant("worker")).await;
     let [other] = scene.line_up([scene.exclusive()]).await;
     for asked in [scene.reentrant("worker"), scene.waiting(scene.reentrant("worker"))] {
@@ -169,7 +169,7 @@ pub(crate) async fn a_re_entry_passes_the_queue(scene: Scene) {
     assert_eq!(scene.queued(&other).await, 0);
 }
 
-pub(crate) async fn a_reader_whose_owner_reads_passes_the_queue(scene: Scene) {
+pub async fn a_reader_whose_owner_reads_passes_the_queue(scene: Scene) {
     scene.granted(&owned("worker", scene.shared())).await;
     let [_writer, stranger] = scene.line_up([scene.exclusive(), scene.shared()]).await;
     for asked in [scene.shared(), scene.waiting(scene.shared())] {
@@ -179,7 +179,7 @@ pub(crate) async fn a_reader_whose_owner_reads_passes_the_queue(scene: Scene) {
     assert_eq!(scene.waiters().await, 2);
 }
 
-pub(crate) async fn a_late_repeat_of_a_closed_hold_does_not_wait(scene: Scene) {
+pub async fn a_late_repeat_of_a_closed_hold_does_not_wait(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(1, 2)] {
         let asked = scene.waiting(asked);
         scene.granted(&asked).await;
@@ -190,7 +190,7 @@ pub(crate) async fn a_late_repeat_of_a_closed_hold_does_not_wait(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_thousand_waiters_are_served_in_order_with_two_verbs_each(scene: Scene) {
+pub async fn a_thousand_waiters_are_served_in_order_with_two_verbs_each(scene: Scene) {
     const WAITERS: usize = 1_000;
     let patient = |mut asked: Acquisition| {
         asked.ticket.as_mut().unwrap().ttl = 100 * PATIENCE;

@@ -1,10 +1,10 @@
 //! All or none: several resources at one moment.
 
-use leasehold::store::{ALL_AT_MOST, AcquiredAll};
+use crate::store::{ALL_AT_MOST, AcquiredAll};
 
 use super::*;
 
-pub(crate) async fn all_are_granted_if_all_are_free(scene: Scene) {
+pub async fn all_are_granted_if_all_are_free(scene: Scene) {
     let asked = all([scene.exclusive(), scene.shared(), scene.permits(2, 3), scene.reentrant("me")]);
     let grants = granted(&scene, &asked).await;
     assert!(grants.iter().all(|grant| grant.holds == 1 && grant.fence.is_some()), "{grants:?}");
@@ -15,7 +15,7 @@ pub(crate) async fn all_are_granted_if_all_are_free(scene: Scene) {
     assert!(granted(&scene, &[]).await.is_empty());
 }
 
-pub(crate) async fn if_one_is_in_the_way_none_is_granted(scene: Scene) {
+pub async fn if_one_is_in_the_way_none_is_granted(scene: Scene) {
     for modes in [[0, 0, 0, 0], [0, 1, 0, 2], [1, 2, 0, 1]] {
         let asked = all(modes.map(|mode| match mode {
             0 => scene.exclusive(),
@@ -36,7 +36,7 @@ pub(crate) async fn if_one_is_in_the_way_none_is_granted(scene: Scene) {
     }
 }
 
-pub(crate) async fn one_that_can_never_be_granted_fails_alone_and_none_is_granted(scene: Scene) {
+pub async fn one_that_can_never_be_granted_fails_alone_and_none_is_granted(scene: Scene) {
     let asked = all([scene.exclusive(), scene.permits(1, 2), scene.exclusive()]);
     scene.granted(&on(&asked[1], scene.permits(1, 3))).await;
     match acquire(&scene, &asked).await {
@@ -48,7 +48,7 @@ pub(crate) async fn one_that_can_never_be_granted_fails_alone_and_none_is_grante
     }
 }
 
-pub(crate) async fn a_repeat_grants_all_again_with_the_same_fences(scene: Scene) {
+pub async fn a_repeat_grants_all_again_with_the_same_fences(scene: Scene) {
     let asked = all([scene.exclusive(), scene.shared(), scene.exclusive()]);
     let first = granted(&scene, &asked).await;
     scene.pass(secs(6)).await;
@@ -59,7 +59,7 @@ pub(crate) async fn a_repeat_grants_all_again_with_the_same_fences(scene: Scene)
     }
 }
 
-pub(crate) async fn what_a_token_held_before_is_left_to_it(scene: Scene) {
+pub async fn what_a_token_held_before_is_left_to_it(scene: Scene) {
     let asked = all([scene.exclusive(), scene.exclusive(), scene.exclusive()]);
     scene.granted(&asked[0]).await;
     scene.granted(&on(&asked[2], scene.exclusive())).await;
@@ -68,7 +68,7 @@ pub(crate) async fn what_a_token_held_before_is_left_to_it(scene: Scene) {
     assert!(!scene.is_held(&asked[1]).await);
 }
 
-pub(crate) async fn who_asks_for_all_does_not_wait_and_overtakes_nobody(scene: Scene) {
+pub async fn who_asks_for_all_does_not_wait_and_overtakes_nobody(scene: Scene) {
     let [free, taken] = all([scene.exclusive(), scene.exclusive()]);
     let (holder, waiter) = (on(&taken, scene.shared()), scene.waiting(on(&taken, scene.exclusive())));
     scene.granted(&holder).await;
@@ -80,7 +80,7 @@ pub(crate) async fn who_asks_for_all_does_not_wait_and_overtakes_nobody(scene: S
     assert!(scene.is_held(&waiter).await);
 }
 
-pub(crate) async fn a_place_that_is_given_up_for_nothing_goes_to_those_behind_it(scene: Scene) {
+pub async fn a_place_that_is_given_up_for_nothing_goes_to_those_behind_it(scene: Scene) {
     let [asked, taken] = all([scene.exclusive(), scene.exclusive()]);
     scene.granted(&on(&taken, scene.exclusive())).await;
     let reader = on(&asked, owned("reader", scene.shared()));
@@ -93,7 +93,7 @@ pub(crate) async fn a_place_that_is_given_up_for_nothing_goes_to_those_behind_it
     assert!(scene.is_held(&behind).await, "nobody is before it any more");
 }
 
-pub(crate) async fn what_is_taken_back_is_handed_over_to_those_who_wait(scene: Scene) {
+pub async fn what_is_taken_back_is_handed_over_to_those_who_wait(scene: Scene) {
     let [held, taken] = all([scene.exclusive(), scene.exclusive()]);
     scene.granted(&held).await;
     let [first, second] = [(); 2].map(|()| scene.waiting(on(&held, scene.exclusive())));
@@ -106,7 +106,7 @@ pub(crate) async fn what_is_taken_back_is_handed_over_to_those_who_wait(scene: S
     assert!(!scene.is_held(&first).await && scene.is_held(&second).await);
 }
 
-pub(crate) async fn one_resource_named_twice_is_in_its_own_way(scene: Scene) {
+pub async fn one_resource_named_twice_is_in_its_own_way(scene: Scene) {
     let [first, other] = all([scene.exclusive(), scene.exclusive()]);
     let again = on(&first, scene.exclusive());
     let (which, refusal) = refused(&scene, &[first.clone(), other, again]).await;
@@ -117,7 +117,7 @@ pub(crate) async fn one_resource_named_twice_is_in_its_own_way(scene: Scene) {
     assert_eq!(holds.collect::<Vec<_>>(), [1, 2]);
 }
 
-pub(crate) async fn a_re_entry_that_is_taken_back_leaves_the_first_hold(scene: Scene) {
+pub async fn a_re_entry_that_is_taken_back_leaves_the_first_hold(scene: Scene) {
     let [mine, taken] = all([scene.reentrant("me"), scene.exclusive()]);
     scene.granted(&mine).await;
     scene.granted(&on(&taken, scene.exclusive())).await;
@@ -125,7 +125,7 @@ pub(crate) async fn a_re_entry_that_is_taken_back_leaves_the_first_hold(scene: S
     assert_eq!(scene.release(&mine).await, Released::Freed);
 }
 
-pub(crate) async fn as_many_as_may_be_are_granted_together(scene: Scene) {
+pub async fn as_many_as_may_be_are_granted_together(scene: Scene) {
     let asked: Vec<_> = (0..ALL_AT_MOST).map(|_| elsewhere(scene.exclusive())).collect();
     let fences: Vec<_> = granted(&scene, &asked).await.into_iter().map(|grant| grant.fence).collect();
     assert!(fences.is_sorted() && fences.len() == ALL_AT_MOST);

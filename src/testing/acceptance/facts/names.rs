@@ -22,7 +22,7 @@ fn strange_names() -> Vec<ResourceName> {
     names.into_iter().map(|name| ResourceName::new(name).unwrap()).collect()
 }
 
-pub(crate) async fn strange_names_are_locks_of_their_own(scene: Scene) {
+pub async fn strange_names_are_locks_of_their_own(scene: Scene) {
     let mut holders = Vec::new();
     for resource in strange_names() {
         let mut asked = scene.exclusive();
@@ -39,7 +39,7 @@ pub(crate) async fn strange_names_are_locks_of_their_own(scene: Scene) {
     }
 }
 
-pub(crate) async fn strange_names_work_with_every_verb_and_mode(scene: Scene) {
+pub async fn strange_names_work_with_every_verb_and_mode(scene: Scene) {
     for resource in strange_names() {
         let at = |mut asked: Acquisition| {
             asked.hold.resource = resource.clone();
@@ -62,7 +62,7 @@ pub(crate) async fn strange_names_work_with_every_verb_and_mode(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_prefix_is_no_pattern(scene: Scene) {
+pub async fn a_prefix_is_no_pattern(scene: Scene) {
     let beginning = unique("");
     for name in ["a*b", "axb", "a{b", "[x]"] {
         let mut asked = scene.exclusive();

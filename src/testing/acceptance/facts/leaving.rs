@@ -1,8 +1,8 @@
-//! How waiters lose their places, and what becomes of those behind them.
+//! The loss of a place in the queue, and its effect on those behind it.
 
 use super::*;
 
-pub(crate) async fn a_try_of_a_waiter_gives_its_place_up(scene: Scene) {
+pub async fn a_try_of_a_waiter_gives_its_place_up(scene: Scene) {
     let mut notifications = scene.listen().await;
     scene.granted(&scene.shared()).await;
     let [writer, reader] = scene.line_up([scene.exclusive(), scene.shared()]).await;
@@ -11,7 +11,7 @@ pub(crate) async fn a_try_of_a_waiter_gives_its_place_up(scene: Scene) {
     assert_eq!(scene.waiters().await, 0);
 }
 
-pub(crate) async fn a_waiter_that_does_not_repeat_is_gone_after_its_patience(scene: Scene) {
+pub async fn a_waiter_that_does_not_repeat_is_gone_after_its_patience(scene: Scene) {
     let holder = Acquisition { ttl: PATIENCE + TTL, ..scene.exclusive() };
     scene.granted(&holder).await;
     let [dead] = scene.line_up([scene.exclusive()]).await;
@@ -25,7 +25,7 @@ pub(crate) async fn a_waiter_that_does_not_repeat_is_gone_after_its_patience(sce
     assert_eq!(scene.queued(&dead).await, 1);
 }
 
-pub(crate) async fn a_waiter_that_is_gone_makes_room_for_those_behind_it(scene: Scene) {
+pub async fn a_waiter_that_is_gone_makes_room_for_those_behind_it(scene: Scene) {
     let mut notifications = scene.listen().await;
     scene.granted(&Acquisition { ttl: PATIENCE + TTL, ..scene.shared() }).await;
     scene.line_up([scene.exclusive()]).await;
@@ -37,7 +37,7 @@ pub(crate) async fn a_waiter_that_is_gone_makes_room_for_those_behind_it(scene: 
     assert_eq!(scene.told(&mut notifications).await, tokens([&first, &second]));
 }
 
-pub(crate) async fn a_repeat_refreshes_the_patience(scene: Scene) {
+pub async fn a_repeat_refreshes_the_patience(scene: Scene) {
     let holder = Acquisition { ttl: 4 * PATIENCE, ..scene.exclusive() };
     scene.granted(&holder).await;
     let [waiter] = scene.line_up([scene.exclusive()]).await;
@@ -51,7 +51,7 @@ pub(crate) async fn a_repeat_refreshes_the_patience(scene: Scene) {
     assert_eq!(scene.waiters().await, 0);
 }
 
-pub(crate) async fn a_waiter_that_leaves_makes_room_for_those_behind_it(scene: Scene) {
+pub async fn a_waiter_that_leaves_makes_room_for_those_behind_it(scene: Scene) {
     let mut notifications = scene.listen().await;
     let reading = owned("worker", scene.shared());
     scene.granted(&reading).await;
@@ -63,7 +63,7 @@ pub(crate) async fn a_waiter_that_leaves_makes_room_for_those_behind_it(scene: S
     assert_eq!(scene.waiters().await, 0);
 }
 
-pub(crate) async fn who_has_left_is_handed_nothing(scene: Scene) {
+pub async fn who_has_left_is_handed_nothing(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -76,7 +76,7 @@ pub(crate) async fn who_has_left_is_handed_nothing(scene: Scene) {
     assert!(!scene.is_held(&first).await);
 }
 
-pub(crate) async fn a_waiter_that_would_wait_for_itself_gives_its_place_up(scene: Scene) {
+pub async fn a_waiter_that_would_wait_for_itself_gives_its_place_up(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -90,7 +90,7 @@ pub(crate) async fn a_waiter_that_would_wait_for_itself_gives_its_place_up(scene
     assert_eq!(scene.waiters().await, 0);
 }
 
-pub(crate) async fn a_waiter_of_another_capacity_gives_its_place_up_when_it_asks(scene: Scene) {
+pub async fn a_waiter_of_another_capacity_gives_its_place_up_when_it_asks(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(crate) async fn a_pass_that_nobody_waits_for_grants_with_a_larger_fence(scene: Scene) {
+pub async fn a_pass_that_nobody_waits_for_grants_with_a_larger_fence(scene: Scene) {
     let mut notifications = scene.listen().await;
     for overtake in [false, true] {
         for from in [scene.exclusive(), scene.shared(), scene.permits(2, 2), scene.reentrant("worker")] {
@@ -28,7 +28,7 @@ pub(crate) async fn a_pass_that_nobody_waits_for_grants_with_a_larger_fence(scen
     assert_eq!(scene.heard(&mut notifications).await, []);
 }
 
-pub(crate) async fn a_pass_serves_those_who_wait_before(scene: Scene) {
+pub async fn a_pass_serves_those_who_wait_before(scene: Scene) {
     let mut notifications = scene.listen().await;
     let (from, to) = (scene.exclusive(), scene.waiting(scene.exclusive()));
     scene.granted(&from).await;
@@ -46,7 +46,7 @@ pub(crate) async fn a_pass_serves_those_who_wait_before(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_pass_to_the_head_is_granted_and_not_told(scene: Scene) {
+pub async fn a_pass_to_the_head_is_granted_and_not_told(scene: Scene) {
     let mut notifications = scene.listen().await;
     let from = scene.exclusive();
     scene.granted(&from).await;
@@ -59,7 +59,7 @@ pub(crate) async fn a_pass_to_the_head_is_granted_and_not_told(scene: Scene) {
     assert_eq!(scene.queued(&other).await, 0);
 }
 
-pub(crate) async fn a_pass_to_who_does_not_wait_leaves_it_out(scene: Scene) {
+pub async fn a_pass_to_who_does_not_wait_leaves_it_out(scene: Scene) {
     let (from, to) = (scene.exclusive(), scene.exclusive());
     scene.granted(&from).await;
     let [first] = scene.line_up([scene.exclusive()]).await;
@@ -70,7 +70,7 @@ pub(crate) async fn a_pass_to_who_does_not_wait_leaves_it_out(scene: Scene) {
     assert_eq!(scene.waiters().await, 0);
 }
 
-pub(crate) async fn a_pass_of_what_is_not_held_acquires_as_usual(scene: Scene) {
+pub async fn a_pass_of_what_is_not_held_acquires_as_usual(scene: Scene) {
     for overtake in [false, true] {
         let [from, holder] = [scene.exclusive(), scene.exclusive()];
         let passed = scene.passed(&from, &holder, overtake).await;
@@ -91,7 +91,7 @@ pub(crate) async fn a_pass_of_what_is_not_held_acquires_as_usual(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_pass_of_a_place_gives_the_place_up(scene: Scene) {
+pub async fn a_pass_of_a_place_gives_the_place_up(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.shared();
     scene.granted(&holder).await;
@@ -103,7 +103,7 @@ pub(crate) async fn a_pass_of_a_place_gives_the_place_up(scene: Scene) {
     assert_eq!(scene.waiters().await, 1);
 }
 
-pub(crate) async fn a_pass_of_one_of_several_holds_frees_nothing(scene: Scene) {
+pub async fn a_pass_of_one_of_several_holds_frees_nothing(scene: Scene) {
     let mut notifications = scene.listen().await;
     for overtake in [false, true] {
         let [from, other] = [scene.reentrant("worker"), scene.reentrant("worker")];
@@ -124,7 +124,7 @@ pub(crate) async fn a_pass_of_one_of_several_holds_frees_nothing(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_pass_within_an_owner_re_enters(scene: Scene) {
+pub async fn a_pass_within_an_owner_re_enters(scene: Scene) {
     for overtake in [false, true] {
         let [from, other, to] = [(); 3].map(|()| scene.reentrant("worker"));
         let fence = scene.granted(&from).await.fence;
@@ -139,7 +139,7 @@ pub(crate) async fn a_pass_within_an_owner_re_enters(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_pass_releases_though_the_acquisition_is_an_error(scene: Scene) {
+pub async fn a_pass_releases_though_the_acquisition_is_an_error(scene: Scene) {
     for overtake in [false, true] {
         let [from, other] = [(); 2].map(|()| owned("worker", scene.shared()));
         scene.granted(&from).await;
@@ -152,7 +152,7 @@ pub(crate) async fn a_pass_releases_though_the_acquisition_is_an_error(scene: Sc
     }
 }
 
-pub(crate) async fn a_pass_knows_no_lock_delay_of_the_one_and_keeps_that_of_the_other(scene: Scene) {
+pub async fn a_pass_knows_no_lock_delay_of_the_one_and_keeps_that_of_the_other(scene: Scene) {
     for overtake in [false, true] {
         let from = Acquisition { lock_delay: secs(60), ..scene.exclusive() };
         let to = Acquisition { lock_delay: secs(20), ..scene.exclusive() };
@@ -167,7 +167,7 @@ pub(crate) async fn a_pass_knows_no_lock_delay_of_the_one_and_keeps_that_of_the_
     }
 }
 
-pub(crate) async fn a_repeated_pass_grants_the_same_fence(scene: Scene) {
+pub async fn a_repeated_pass_grants_the_same_fence(scene: Scene) {
     for overtake in [false, true] {
         let (from, to) = (scene.exclusive(), scene.exclusive());
         scene.granted(&from).await;

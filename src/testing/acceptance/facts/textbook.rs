@@ -1,12 +1,12 @@
-//! What a store must do that keeps a lock as the textbook string: exclusive, without owner, fence and queue.
+//! The textbook string as a lock: exclusive, without owner, fence and queue.
 
-use leasehold::{HolderState, store::AcquiredAll};
+use crate::store::AcquiredAll;
 
 use super::*;
 
 const GRANT: Grant = Grant { fence: None, holds: 1 };
 
-pub(crate) async fn a_textbook_lock_excludes_ends_and_opens(scene: Scene) {
+pub async fn a_textbook_lock_excludes_ends_and_opens(scene: Scene) {
     let (first, second) = (scene.exclusive(), scene.exclusive());
     assert_eq!(scene.granted(&first).await, GRANT);
     scene.pass(secs(4)).await;
@@ -25,7 +25,7 @@ pub(crate) async fn a_textbook_lock_excludes_ends_and_opens(scene: Scene) {
     assert_eq!(scene.inspect().await, Inspection::default());
 }
 
-pub(crate) async fn a_textbook_lock_is_taken_again_by_its_own_token_alone(scene: Scene) {
+pub async fn a_textbook_lock_is_taken_again_by_its_own_token_alone(scene: Scene) {
     let (holder, stranger) = (scene.exclusive(), scene.exclusive());
     scene.granted(&holder).await;
     assert_eq!(scene.renew(&stranger).await, Renewed::NotHeld);
@@ -40,14 +40,14 @@ pub(crate) async fn a_textbook_lock_is_taken_again_by_its_own_token_alone(scene:
     assert!(scene.is_held(&stranger).await);
 }
 
-pub(crate) async fn a_textbook_lock_has_neither_fence_nor_queue(scene: Scene) {
+pub async fn a_textbook_lock_has_neither_fence_nor_queue(scene: Scene) {
     assert_eq!(scene.granted(&scene.waiting(scene.exclusive())).await, GRANT);
     scene.refused(&scene.waiting(scene.exclusive())).await;
     let inspection = scene.inspect().await;
     assert_eq!((inspection.waiting, inspection.holders[0].fence), (0, None));
 }
 
-pub(crate) async fn a_textbook_lock_is_renewed_from_now(scene: Scene) {
+pub async fn a_textbook_lock_is_renewed_from_now(scene: Scene) {
     let asked = scene.exclusive();
     scene.granted(&asked).await;
     for ttl in [10, 3] {
@@ -60,7 +60,7 @@ pub(crate) async fn a_textbook_lock_is_renewed_from_now(scene: Scene) {
     assert!(!scene.is_held(&asked).await);
 }
 
-pub(crate) async fn a_textbook_lock_may_open_later(scene: Scene) {
+pub async fn a_textbook_lock_may_open_later(scene: Scene) {
     let asked = scene.exclusive();
     scene.granted(&asked).await;
     assert_eq!(scene.release_closed_for(&asked, secs(20)).await, Released::Freed);
@@ -74,7 +74,7 @@ pub(crate) async fn a_textbook_lock_may_open_later(scene: Scene) {
     scene.granted(&scene.exclusive()).await;
 }
 
-pub(crate) async fn a_textbook_lock_is_shown_and_taken_by_force(scene: Scene) {
+pub async fn a_textbook_lock_is_shown_and_taken_by_force(scene: Scene) {
     let asked = scene.exclusive();
     scene.granted(&asked).await;
     let Inspection { holders, total: 1, waiting: 0 } = scene.inspect().await else {
@@ -89,7 +89,7 @@ pub(crate) async fn a_textbook_lock_is_shown_and_taken_by_force(scene: Scene) {
     assert_eq!(scene.store.force_release(&scene.name).await.unwrap(), 0);
 }
 
-pub(crate) async fn what_a_textbook_lock_has_not_is_refused_and_harms_no_neighbour(scene: Scene) {
+pub async fn what_a_textbook_lock_has_not_is_refused_and_harms_no_neighbour(scene: Scene) {
     let lacking = [
         scene.shared(),
         scene.permits(1, 2),
@@ -117,7 +117,7 @@ pub(crate) async fn what_a_textbook_lock_has_not_is_refused_and_harms_no_neighbo
     }
 }
 
-pub(crate) async fn a_textbook_lock_is_passed_on(scene: Scene) {
+pub async fn a_textbook_lock_is_passed_on(scene: Scene) {
     let [first, second, third] = [(); 3].map(|()| scene.exclusive());
     scene.granted(&first).await;
     let HandedOff { released, acquired, .. } = scene.passed(&first, &second, true).await;
@@ -128,7 +128,7 @@ pub(crate) async fn a_textbook_lock_is_passed_on(scene: Scene) {
     assert!(scene.is_held(&second).await);
 }
 
-pub(crate) async fn several_textbook_locks_are_all_granted_or_none(scene: Scene) {
+pub async fn several_textbook_locks_are_all_granted_or_none(scene: Scene) {
     let all = [(); 3].map(|()| Arc::new(elsewhere(scene.exclusive())));
     let mut holder = scene.exclusive();
     holder.hold.resource = all[1].hold.resource.clone();
@@ -147,7 +147,7 @@ pub(crate) async fn several_textbook_locks_are_all_granted_or_none(scene: Scene)
     }
 }
 
-pub(crate) async fn textbook_locks_of_any_name_are_listed(scene: Scene) {
+pub async fn textbook_locks_of_any_name_are_listed(scene: Scene) {
     let beginning = unique("");
     let names = ["", "*", "[x]", "\0\n", "{b}", "☃"].map(|tail| format!("{beginning}{tail}"));
     let mut expected: Vec<_> = names.map(|name| ResourceName::new(name).unwrap()).into();

@@ -1,32 +1,55 @@
-//! Which facts there are, in groups, and the macros that stamp a test for each of them.
+//! The facts in their groups, and the macros that stamp a test for each of them.
 
-/// Stamps a test for each fact, against one world.
+/// Stamps a test for each fact about stores, against one [`World`](crate::testing::acceptance::World).
+///
+/// `leasehold::acceptance!(mine: MyWorld);` makes a module `mine` with all of them but those of `several` and `textbook`.
+/// `leasehold::acceptance!(mine: MyWorld, exclusive, shared);` chooses groups. There is an example
+/// [with the suite](crate::testing::acceptance).
+///
+/// # Groups
+/// * For every store: `exclusive`, `reentry`, `shared`, `ends`, `inspection`, `names`, `batches`.
+/// * Permits: `permits`.
+/// * A queue: `queue`, `leaving`, `hand_over`, `heads`, `next`, `dead`, `passing`, `overtaking`.
+/// * Several resources: `together`, and `at_one_moment` if all of them are taken at one moment.
+/// * [`QuorumNode`](crate::store::QuorumNode): `fences`, `lives`.
+/// * `several`: `batches` and `together`, for a store that has neither permits nor a queue.
+/// * `textbook`: a store that has exclusive holders only, without owners, fences and a queue.
+#[macro_export]
 macro_rules! acceptance {
     ($store:ident: $world:ty) => {
-        acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, fences, lives);
+        $crate::acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, fences, lives);
     };
     ($store:ident: $world:ty, $($group:ident),+) => {
         mod $store {
+            #[allow(unused_imports, reason = "the world may be named by a whole path")]
             use super::*;
-            $(facts_of!($group: $world);)+
+            $($crate::__acceptance_group!($group: $world);)+
         }
     };
 }
 
-macro_rules! facts {
+/// Stamps a test for each of these facts.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __acceptance_facts {
     ($world:ty: $($fact:ident)+) => {
         $(
             #[test]
             fn $fact() {
-                acceptance::show::<$world>(|scene| Box::pin(acceptance::$fact(scene)));
+                $crate::testing::acceptance::show::<$world>(|scene| {
+                    ::std::boxed::Box::pin($crate::testing::acceptance::facts::$fact(scene))
+                });
             }
         )+
     };
 }
 
-macro_rules! facts_of {
+/// Stamps a test for each fact of a group.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __acceptance_group {
     (exclusive: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             an_exclusive_holder_keeps_everybody_else_out
             of_many_at_once_one_is_granted
             a_release_opens_at_once
@@ -42,7 +65,7 @@ macro_rules! facts_of {
         }
     };
     (reentry: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             an_owner_enters_again_with_the_same_fence
             an_owner_leaves_as_often_as_it_entered
             each_hold_of_an_owner_ends_alone
@@ -58,7 +81,7 @@ macro_rules! facts_of {
         }
     };
     (shared: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             readers_hold_together_and_a_writer_waits_for_the_last
             a_writer_waits_for_the_lock_delay_of_the_last_reader
             each_reader_has_its_own_fence
@@ -69,7 +92,7 @@ macro_rules! facts_of {
         }
     };
     (permits: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             permits_are_granted_up_to_the_capacity
             of_many_at_once_as_many_are_granted_as_fit
             a_large_request_waits_while_a_small_one_fits
@@ -87,7 +110,7 @@ macro_rules! facts_of {
         }
     };
     (ends: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             a_lease_ends_by_itself
             a_lock_delay_keeps_an_expired_resource_closed
             a_release_before_the_end_knows_no_lock_delay
@@ -101,7 +124,7 @@ macro_rules! facts_of {
         }
     };
     (inspection: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             a_free_resource_has_no_holders
             holders_are_shown_in_order_of_their_end
             owner_and_metadata_read_back_whatever_their_bytes
@@ -113,7 +136,7 @@ macro_rules! facts_of {
         }
     };
     (queue: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             waiters_are_served_in_the_order_of_arrival
             of_many_at_once_one_is_granted_and_the_others_wait_in_a_row
             a_repeat_keeps_the_place
@@ -132,7 +155,7 @@ macro_rules! facts_of {
         }
     };
     (hand_over: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             a_release_hands_over_to_the_head_alone_and_tells_it_once
             a_hand_over_is_told_to_the_inbox_of_its_waiter
             a_hand_over_holds_for_its_grant_window
@@ -147,7 +170,7 @@ macro_rules! facts_of {
         }
     };
     (leaving: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             a_try_of_a_waiter_gives_its_place_up
             a_waiter_that_does_not_repeat_is_gone_after_its_patience
             a_waiter_that_is_gone_makes_room_for_those_behind_it
@@ -159,7 +182,7 @@ macro_rules! facts_of {
         }
     };
     (heads: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             all_readers_at_the_head_are_handed_over_together
             permits_are_handed_to_as_many_heads_as_fit
             a_hold_that_opens_later_is_not_handed_over_before
@@ -173,7 +196,7 @@ macro_rules! facts_of {
         }
     };
     (next: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             the_first_of_those_left_waiting_is_told_that_it_is_next
             nobody_is_next_when_nobody_is_left_waiting
             who_is_next_is_told_once_after_several_hand_overs
@@ -186,7 +209,7 @@ macro_rules! facts_of {
         }
     };
     (dead: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             the_dead_are_passed_over_at_once
             a_try_is_not_refused_because_of_the_dead
             the_dead_do_not_fill_a_queue
@@ -201,7 +224,7 @@ macro_rules! facts_of {
         }
     };
     (batches: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             the_answers_of_a_batch_are_in_its_order
             waiters_of_a_batch_stand_in_its_order
             a_resource_may_be_named_twice_in_one_batch
@@ -214,7 +237,7 @@ macro_rules! facts_of {
         }
     };
     (passing: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             a_pass_that_nobody_waits_for_grants_with_a_larger_fence
             a_pass_serves_those_who_wait_before
             a_pass_to_the_head_is_granted_and_not_told
@@ -229,7 +252,7 @@ macro_rules! facts_of {
         }
     };
     (overtaking: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             who_overtakes_is_granted_before_all_who_wait
             who_overtakes_gives_its_place_up
             who_overtakes_alone_leaves_nobody_waiting
@@ -239,7 +262,7 @@ macro_rules! facts_of {
         }
     };
     (together: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             all_are_granted_if_all_are_free
             if_one_is_in_the_way_none_is_granted
             one_that_can_never_be_granted_fails_alone_and_none_is_granted
@@ -254,7 +277,7 @@ macro_rules! facts_of {
     };
     // What the groups before have for stores without permits and without a queue.
     (several: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             the_answers_of_a_batch_are_in_its_order
             each_of_a_batch_is_renewed_for_its_own_ttl
             a_batch_of_nothing_is_answered
@@ -268,12 +291,12 @@ macro_rules! facts_of {
         }
     };
     (at_one_moment: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             what_a_token_held_before_is_left_to_it
         }
     };
     (fences: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             a_raised_fence_is_that_of_its_hold_and_later_ones_are_larger
             who_re_enters_has_the_raised_fence
             who_does_not_hold_raises_nothing
@@ -281,13 +304,13 @@ macro_rules! facts_of {
         }
     };
     (lives: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             a_life_keeps_its_name
         }
     };
     // What the plain layout has: one exclusive holder without owner, fence and queue.
     (textbook: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             a_textbook_lock_excludes_ends_and_opens
             a_textbook_lock_is_taken_again_by_its_own_token_alone
             a_textbook_lock_has_neither_fence_nor_queue
@@ -312,7 +335,7 @@ macro_rules! facts_of {
         }
     };
     (names: $world:ty) => {
-        facts! { $world:
+        $crate::__acceptance_facts! { $world:
             strange_names_are_locks_of_their_own
             strange_names_work_with_every_verb_and_mode
             a_prefix_is_no_pattern

@@ -1,11 +1,8 @@
 //! The hand-over: to whom, when, for how long, and how it is told.
 
-use leasehold::HolderState;
-use std::collections::BTreeMap;
-
 use super::*;
 
-pub(crate) async fn a_release_hands_over_to_the_head_alone_and_tells_it_once(scene: Scene) {
+pub async fn a_release_hands_over_to_the_head_alone_and_tells_it_once(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -20,7 +17,7 @@ pub(crate) async fn a_release_hands_over_to_the_head_alone_and_tells_it_once(sce
     assert_eq!(scene.told(&mut notifications).await, tokens([&head]));
 }
 
-pub(crate) async fn a_hand_over_is_told_to_the_inbox_of_its_waiter(scene: Scene) {
+pub async fn a_hand_over_is_told_to_the_inbox_of_its_waiter(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -38,7 +35,7 @@ pub(crate) async fn a_hand_over_is_told_to_the_inbox_of_its_waiter(scene: Scene)
     }
 }
 
-pub(crate) async fn a_hand_over_holds_for_its_grant_window(scene: Scene) {
+pub async fn a_hand_over_holds_for_its_grant_window(scene: Scene) {
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         let holder = scene.exclusive();
         scene.granted(&holder).await;
@@ -52,7 +49,7 @@ pub(crate) async fn a_hand_over_holds_for_its_grant_window(scene: Scene) {
     }
 }
 
-pub(crate) async fn who_takes_a_hand_over_up_holds_for_its_own_ttl(scene: Scene) {
+pub async fn who_takes_a_hand_over_up_holds_for_its_own_ttl(scene: Scene) {
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         let holder = scene.exclusive();
         let before = scene.fence(&holder).await;
@@ -68,7 +65,7 @@ pub(crate) async fn who_takes_a_hand_over_up_holds_for_its_own_ttl(scene: Scene)
     }
 }
 
-pub(crate) async fn a_hand_over_shows_who_it_is(scene: Scene) {
+pub async fn a_hand_over_shows_who_it_is(scene: Scene) {
     let metadata = BTreeMap::from([("why \"ü\"\n".to_owned(), "a  b {%} 1 x".to_owned())]);
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(2, 3)] {
         let waiter = Acquisition { metadata: metadata.clone().into(), ..owned("a b {%}", waiter) };
@@ -88,7 +85,7 @@ pub(crate) async fn a_hand_over_shows_who_it_is(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_hand_over_that_nobody_takes_up_passes_to_the_next(scene: Scene) {
+pub async fn a_hand_over_that_nobody_takes_up_passes_to_the_next(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -103,7 +100,7 @@ pub(crate) async fn a_hand_over_that_nobody_takes_up_passes_to_the_next(scene: S
     assert_eq!(scene.told(&mut notifications).await, tokens([&dead, &next]));
 }
 
-pub(crate) async fn a_lock_delay_counts_only_after_a_hand_over_is_taken_up(scene: Scene) {
+pub async fn a_lock_delay_counts_only_after_a_hand_over_is_taken_up(scene: Scene) {
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         let waiter = Acquisition { lock_delay: secs(60), ..waiter };
         let holder = scene.exclusive();
@@ -124,7 +121,7 @@ pub(crate) async fn a_lock_delay_counts_only_after_a_hand_over_is_taken_up(scene
     }
 }
 
-pub(crate) async fn a_renewal_takes_a_hand_over_up(scene: Scene) {
+pub async fn a_renewal_takes_a_hand_over_up(scene: Scene) {
     for waiter in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         let holder = scene.exclusive();
         scene.granted(&holder).await;
@@ -138,7 +135,7 @@ pub(crate) async fn a_renewal_takes_a_hand_over_up(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_hand_over_can_be_given_back_untaken(scene: Scene) {
+pub async fn a_hand_over_can_be_given_back_untaken(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
@@ -152,7 +149,7 @@ pub(crate) async fn a_hand_over_can_be_given_back_untaken(scene: Scene) {
     assert_eq!(scene.inspect().await, Inspection::default());
 }
 
-pub(crate) async fn an_inbox_may_be_listened_to_twice(scene: Scene) {
+pub async fn an_inbox_may_be_listened_to_twice(scene: Scene) {
     let mut first = scene.listen().await;
     {
         let mut second = scene.listen().await;
@@ -165,7 +162,7 @@ pub(crate) async fn an_inbox_may_be_listened_to_twice(scene: Scene) {
     assert_eq!(scene.told(&mut first).await, []);
 }
 
-pub(crate) async fn a_waiter_may_be_served_without_anybody_listening(scene: Scene) {
+pub async fn a_waiter_may_be_served_without_anybody_listening(scene: Scene) {
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let waiter = unheard(scene.waiting(scene.exclusive()));

@@ -1,11 +1,10 @@
 //! One exclusive holder: the verbs, their repetition, and fences.
 
 use futures_util::future::join_all;
-use leasehold::HolderState;
 
 use super::*;
 
-pub(crate) async fn an_exclusive_holder_keeps_everybody_else_out(scene: Scene) {
+pub async fn an_exclusive_holder_keeps_everybody_else_out(scene: Scene) {
     let holder = scene.exclusive();
     let grant = scene.granted(&holder).await;
     assert_eq!(grant.holds, 1);
@@ -17,7 +16,7 @@ pub(crate) async fn an_exclusive_holder_keeps_everybody_else_out(scene: Scene) {
     }
 }
 
-pub(crate) async fn of_many_at_once_one_is_granted(scene: Scene) {
+pub async fn of_many_at_once_one_is_granted(scene: Scene) {
     let many: Vec<_> = (0..50).map(|_| scene.exclusive()).collect();
     let answers = join_all(many.iter().map(|asked| scene.store.acquire(asked))).await;
     let granted = answers.iter().filter(|answer| matches!(answer, Ok(Acquired::Granted(_)))).count();
@@ -25,7 +24,7 @@ pub(crate) async fn of_many_at_once_one_is_granted(scene: Scene) {
     assert_eq!((granted, refused), (1, 49));
 }
 
-pub(crate) async fn a_release_opens_at_once(scene: Scene) {
+pub async fn a_release_opens_at_once(scene: Scene) {
     let (first, second) = (scene.exclusive(), scene.exclusive());
     scene.granted(&first).await;
     assert_eq!(scene.release(&first).await, Released::Freed);
@@ -34,7 +33,7 @@ pub(crate) async fn a_release_opens_at_once(scene: Scene) {
     assert!(scene.is_held(&second).await);
 }
 
-pub(crate) async fn a_stranger_can_neither_renew_nor_release(scene: Scene) {
+pub async fn a_stranger_can_neither_renew_nor_release(scene: Scene) {
     for holder in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         scene.granted(&holder).await;
         let stranger = scene.ask(holder.mode);
@@ -45,7 +44,7 @@ pub(crate) async fn a_stranger_can_neither_renew_nor_release(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_repeated_acquisition_has_the_same_fence_and_a_new_end(scene: Scene) {
+pub async fn a_repeated_acquisition_has_the_same_fence_and_a_new_end(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(2, 3)] {
         let first = scene.granted(&asked).await;
         scene.pass(secs(6)).await;
@@ -57,7 +56,7 @@ pub(crate) async fn a_repeated_acquisition_has_the_same_fence_and_a_new_end(scen
     }
 }
 
-pub(crate) async fn a_repeated_release_finds_nothing_and_harms_nobody(scene: Scene) {
+pub async fn a_repeated_release_finds_nothing_and_harms_nobody(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         scene.granted(&asked).await;
         assert_eq!(scene.release(&asked).await, Released::Freed);
@@ -69,7 +68,7 @@ pub(crate) async fn a_repeated_release_finds_nothing_and_harms_nobody(scene: Sce
     }
 }
 
-pub(crate) async fn releasing_what_was_never_granted_is_harmless(scene: Scene) {
+pub async fn releasing_what_was_never_granted_is_harmless(scene: Scene) {
     let asked = scene.exclusive();
     assert_eq!(scene.release(&asked).await, Released::NotHeld { count: 0 });
     assert_eq!(scene.release_closed_for(&asked, secs(5)).await, Released::NotHeld { count: 0 });
@@ -77,7 +76,7 @@ pub(crate) async fn releasing_what_was_never_granted_is_harmless(scene: Scene) {
     scene.granted(&asked).await;
 }
 
-pub(crate) async fn a_renewal_counts_the_end_from_now(scene: Scene) {
+pub async fn a_renewal_counts_the_end_from_now(scene: Scene) {
     for asked in [scene.exclusive(), scene.shared(), scene.permits(1, 1)] {
         scene.granted(&asked).await;
         scene.pass(secs(6)).await;
@@ -95,7 +94,7 @@ pub(crate) async fn a_renewal_counts_the_end_from_now(scene: Scene) {
     }
 }
 
-pub(crate) async fn a_refusal_changes_nothing(scene: Scene) {
+pub async fn a_refusal_changes_nothing(scene: Scene) {
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     scene.pass(secs(4)).await;
@@ -106,7 +105,7 @@ pub(crate) async fn a_refusal_changes_nothing(scene: Scene) {
     assert_about(inspection.holders[0].remaining, secs(6));
 }
 
-pub(crate) async fn a_refusal_names_who_is_in_the_way_and_for_how_long(scene: Scene) {
+pub async fn a_refusal_names_who_is_in_the_way_and_for_how_long(scene: Scene) {
     let holder = Acquisition { lock_delay: secs(5), ..owned("worker 7", scene.exclusive()) };
     let fence = scene.fence(&holder).await;
     scene.pass(secs(3)).await;
@@ -123,7 +122,7 @@ pub(crate) async fn a_refusal_names_who_is_in_the_way_and_for_how_long(scene: Sc
     assert_about(remaining, secs(12));
 }
 
-pub(crate) async fn a_later_grant_has_the_larger_fence(scene: Scene) {
+pub async fn a_later_grant_has_the_larger_fence(scene: Scene) {
     let mut last = None;
     for asked in [
         scene.exclusive(),
@@ -146,7 +145,7 @@ pub(crate) async fn a_later_grant_has_the_larger_fence(scene: Scene) {
     assert!(scene.fence(&scene.shared()).await > expired);
 }
 
-pub(crate) async fn a_token_holds_only_where_it_was_granted(scene: Scene) {
+pub async fn a_token_holds_only_where_it_was_granted(scene: Scene) {
     let asked = scene.exclusive();
     scene.granted(&asked).await;
     let mut elsewhere = asked.clone();

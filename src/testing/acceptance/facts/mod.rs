@@ -1,0 +1,44 @@
+//! The facts about stores, each a function of its name.
+
+mod batches;
+mod dead;
+mod ends;
+mod exclusive;
+mod fences;
+mod hand_over;
+mod heads;
+mod inspection;
+mod leaving;
+mod names;
+mod next;
+mod overtaking;
+mod passing;
+mod permits;
+mod queue;
+mod reentry;
+mod shared;
+mod textbook;
+mod together;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use super::{
+    ears::{Heard, next, unheard},
+    scene::{PATIENCE, Scene, TTL, WINDOW, assert_about, elsewhere, owned, secs, tokens},
+    unique,
+};
+use crate::{
+    core::{Fence, Mode, ResourceName},
+    env::{Random, SystemRandom},
+    store::{
+        Acquired, Acquisition, Grant, HandedOff, Inbox, Notification, Refusal, Released, Renewed,
+        error::StoreError,
+        inspection::{HolderState, Inspection},
+    },
+};
+
+pub use self::{
+    batches::*, dead::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
+    names::*, next::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*, textbook::*,
+    together::*,
+};

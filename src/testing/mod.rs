@@ -1,0 +1,29 @@
+//! The tools of tests: virtual time, chosen random numbers, the acceptance suite for stores, the history of leases.
+//!
+//! Whoever writes a store finds its tests in [`acceptance`]. Whoever checks locks finds in [`history`] a record of who
+//! held them and when. In virtual time hours pass in milliseconds:
+//!
+//! ```
+//! # use std::{sync::Arc, time::Duration};
+//! use leasehold::{Acquire, LockManager, MemoryStore, testing::RuntimeClock};
+//!
+//! let paused = || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+//! actix::System::with_tokio_rt(paused).block_on(async {
+//!     let clock = Arc::new(RuntimeClock::start());
+//!     let store = Arc::new(MemoryStore::new(clock.clone()));
+//!     let locks = LockManager::builder(store).clock(clock).start_here().unwrap();
+//!     let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+//!     tokio::time::sleep(Duration::from_secs(3600)).await;
+//!     assert!(lease.is_valid(), "renewed for an hour");
+//! });
+//! ```
+
+pub mod acceptance;
+pub mod history;
+
+#[doc(hidden)]
+pub use crate::env::{SystemClock, SystemRandom};
+pub use crate::{
+    core::Moment,
+    env::{Clock, Draw, Random, runtime_clock::RuntimeClock},
+};

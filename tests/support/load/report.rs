@@ -1,0 +1,47 @@
+//! What a process writes down of its leases.
+
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+
+use leasehold::{
+    LossReason,
+    testing::{
+        Moment,
+        history::{self, Held},
+    },
+};
+use serde::{Deserialize, Serialize};
+
+/// What a process reports at its end.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) held: Vec<Held>,
+    pub(crate) refused: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) errors: BTreeMap<String, u64>,
+    /// Leases that were lost, of which their holders were told only when they gave them back.
+    pub(crate) found_lost: u64,
+    /// When nobody had a turn on the thread of the callers: from when to when, in microseconds since the host was started.
+    pub(crate) stalls: Vec<(u64, u64)>,
+}
+
+impl Report {
+    /// Why leases were lost.
+    pub(crate) fn lost(&self) -> impl Iterator<Item = LossReason> {
+        self.held.iter().filter_map(|held| held.lost)
+    }
+
+    /// The leases whose holders were told of the loss after the validity had ended.
+    pub(crate) fn told_late(&self) -> Vec<&Held> {
+        let moment = |micros| Moment::since_origin(Duration::from_micros(micros));
+        let stalls = self.stalls.iter().map(|&(from, until)| (moment(from), moment(until)));
+        history::told_late(&self.held, &stalls.collect::<Vec<_>>())
+    }
+
+    pub(crate) fn write(&self, file: &Path) {
+        fs::write(file, serde_json::to_vec(self).unwrap()).unwrap();
+    }
+
+    pub(crate) fn read(file: &Path) -> Self {
+        serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+    }
+}
