@@ -129,7 +129,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     locks.send(Shutdown { drain: Duration::ZERO }).await?;
     let Some(spans) = lived else {
-        println!("stopped; everything is given back");
+        println!("stopped; everything is released");
         return Ok(());
     };
     for (person, spans) in people.iter().zip(&spans) {

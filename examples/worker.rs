@@ -173,6 +173,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         stopped = common::asked_to_stop() => stopped?,
     }
     let drained = locks.send(Shutdown { drain: TTL }).await?;
-    println!("given back: {}, taken away: {}", drained.finished, drained.revoked);
+    println!("released: {}, taken away: {}", drained.finished, drained.revoked);
     Ok(())
 }

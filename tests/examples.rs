@@ -158,7 +158,7 @@ fn a_worker_that_hangs_loses_its_lease_and_starts_again() {
     assert_eq!(count(&said, "the worker stops: its lease is lost"), 1, "{said:#?}");
     assert_eq!(count(&said, "the worker works"), 2, "{said:#?}");
     assert!(count(&said, "the worker has written report") > 5, "{said:#?}");
-    assert_eq!(said.last().unwrap(), "given back: 1, taken away: 0");
+    assert_eq!(said.last().unwrap(), "released: 1, taken away: 0");
 }
 
 #[test]

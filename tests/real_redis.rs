@@ -112,7 +112,7 @@ async fn a_server_that_stops_for_longer_than_the_ttl_loses_the_lease_in_time() {
     assert_eq!(reason, LossReason::Expired);
     assert!(of_the_stop.elapsed() < TTL, "told {:?} after the stop", of_the_stop.elapsed());
     assert!(!lease.is_valid());
-    // Refused or unknown while the server stands still; whatever it executes when it wakes is given back.
+    // Refused or unknown while the server stands still; whatever it executes when it wakes is released.
     let meanwhile = others.send(Acquire::new("r").ttl(TTL)).await.unwrap();
     assert!(matches!(meanwhile, Err(AcquireError::Store(_))), "{meanwhile:?}");
     sleep(TTL * 2).await;
@@ -135,18 +135,18 @@ async fn callers_that_go_leave_no_key_behind() {
     for caller in 0..200_u64 {
         let locks = locks.clone();
         // Some stay; some go before the first attempt is answered, some while they wait, some with the answer on its way.
-        let patience = if caller % 4 == 0 { secs(60) } else { Duration::from_micros(caller * 97) };
+        let give_up_after = if caller % 4 == 0 { secs(60) } else { Duration::from_micros(caller * 97) };
         callers.push(actix_rt::spawn(async move {
             let name = format!("r{}", caller % 10);
             let asked = Acquire::new(&name).wait(secs(60));
-            let answer = tokio::time::timeout(patience, locks.send(asked)).await;
+            let answer = tokio::time::timeout(give_up_after, locks.send(asked)).await;
             if let Ok(lease) = answer {
                 let lease = lease.unwrap().unwrap();
                 sleep(millis(3)).await;
                 drop(lease);
             }
             let reading = locks.send(ReadLock::new(format!("s{}", caller % 10)).wait(secs(60)));
-            drop(tokio::time::timeout(patience / 2, reading).await);
+            drop(tokio::time::timeout(give_up_after / 2, reading).await);
         }));
     }
     for caller in callers {

@@ -81,7 +81,7 @@ impl Instance {
                         println!("{self} waits for the store: {error}");
                         Instant::now()
                     });
-                    if since.elapsed() > draw.patience {
+                    if since.elapsed() > draw.give_up_after {
                         return Err(error.into());
                     }
                     tokio::time::sleep(LOOK_EVERY).await;

@@ -14,7 +14,7 @@
 //!
 //! With `--think 5s` there is time to `kill -9` the process that was elected: another one draws within one TTL, with a
 //! larger fence. The same with `kill -STOP`; whoever wakes up later is turned away. If the server goes away, the instances
-//! wait for it, each up to `--patience`. The program fails if nothing was drawn.
+//! wait for it, each up to `--give-up-after`. The program fails if nothing was drawn.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -70,7 +70,7 @@ struct Draw {
     ttl: Duration,
     /// How long an instance goes on asking a store that does not answer.
     #[arg(long, default_value = "30s", value_parser = humantime::parse_duration)]
-    patience: Duration,
+    give_up_after: Duration,
 }
 
 impl Draw {

@@ -91,7 +91,7 @@ async fn pay(order: Path<u64>, shop: Data<Shop>) -> Result<HttpResponse, Problem
     let lease = shop.locks.send(ask).await??;
     let fence = lease.fence().map_or(0, Fence::get);
     let paid = lease.run(shop.take_payment(order, fence)).await;
-    give_back(lease).await;
+    release(lease).await;
     match paid {
         Ok(Ok(paid)) => Ok(answer(&paid)),
         Ok(Err(Stale)) => Err(Problem::Unknown("somebody else has taken over the order".to_owned())),
@@ -101,10 +101,10 @@ async fn pay(order: Path<u64>, shop: Data<Shop>) -> Result<HttpResponse, Problem
 
 /// Gives the lease back. What was done under it is done: that the store does not answer changes nothing about it, and
 /// the lease ends at the latest with its TTL.
-async fn give_back(lease: Lease) {
+async fn release(lease: Lease) {
     let resource = lease.resource().clone();
     if let Err(error) = lease.release().await {
-        tracing::warn!(%resource, %error, "the lock is not given back yet");
+        tracing::warn!(%resource, %error, "the lock is not released yet");
     }
 }
 

@@ -46,7 +46,7 @@ impl Told {
     }
 }
 
-/// All that has been announced until now: what comes before a last hand-over that is made for this.
+/// All notifications until now: what comes before a last hand-over that is made for this.
 async fn told(
     store: &dyn Store,
     number: usize,
@@ -60,7 +60,7 @@ async fn told(
             Notification::HandedOver(token) => told.push(("handed over", token.prefix())),
             Notification::Next(token) => told.push(("next", token.prefix())),
             Notification::GoOn(token) => told.push(("go on", token.prefix())),
-            other => return Err(format!("{other:?} was announced")),
+            other => return Err(format!("{other:?} was notified")),
         }
     }
 }

@@ -35,7 +35,7 @@ fn winners_count_when_the_store_is_away_at_the_end() {
 
 #[test]
 fn a_lottery_whose_store_never_comes_fails() {
-    let arguments = ["--store", "redis://127.0.0.1:1", "--instances", "2", "--patience", "300ms"];
+    let arguments = ["--store", "redis://127.0.0.1:1", "--instances", "2", "--give-up-after", "300ms"];
     let (status, said) = Program::start("lottery", &arguments).ends();
     assert!(!status.success(), "{said:#?}");
     assert_eq!(count(&said, " waits for the store: "), 2, "{said:#?}");

@@ -11,7 +11,7 @@ use super::program::{Program, example};
 /// Runs the lottery in this directory, to its end.
 fn lottery(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(example("lottery"));
-    let usual = ["--instances", "2", "--think", "10ms", "--patience", "0s"];
+    let usual = ["--instances", "2", "--think", "10ms", "--give-up-after", "0s"];
     command.current_dir(directory).args(usual).args(arguments).env_remove("LEASEHOLD_CONFIG");
     command.envs(variables.iter().copied()).output().unwrap()
 }

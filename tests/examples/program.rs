@@ -11,7 +11,7 @@ use std::{
 };
 
 /// Longer than any example needs, on a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
 /// A running example, killed when dropped.
 pub(crate) struct Program {
@@ -57,7 +57,7 @@ impl Program {
 
     /// Waits for the next line that contains these words.
     pub(crate) fn hears(&mut self, words: &str) -> String {
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + GIVE_UP_AFTER;
         loop {
             match self.lines.recv_timeout(give_up.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
@@ -73,7 +73,7 @@ impl Program {
 
     /// Waits for its end. Answers everything that it, and the processes it started, have said.
     pub(crate) fn ends(mut self) -> (ExitStatus, Vec<String>) {
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + GIVE_UP_AFTER;
         loop {
             match self.lines.recv_timeout(give_up.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.said.push(line),

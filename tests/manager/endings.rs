@@ -54,7 +54,7 @@ fn two_unknown_attempts_leave_no_ghost() {
     in_virtual_time(|| async {
         let world = World::new();
         let (store, locks) = odd_manager(&world);
-        // The second is executed, and given back, long before the first.
+        // The second is executed, and released, long before the first.
         store.execute_late(secs(2));
         store.execute_late(millis(1));
         let asked = Acquire::new("r").wait(millis(200)).attempts(2);
@@ -326,14 +326,14 @@ fn a_lease_that_ends_takes_no_other_with_it() {
         in_virtual_time(async || {
             let world = World::new();
             let locks = world.manager();
-            // Moves the keeper's timer behind those of the grants, so that both orders of the two are seen.
+            // Moves the lease monitor's timer behind those of the grants, so that both orders of the two are seen.
             let ends_sooner = Acquire::new("sooner").ttl(millis(500)).no_renew();
             let _ends_sooner =
                 if sooner { Some(locks.send(ends_sooner).await.unwrap().unwrap()) } else { None };
             let ending = Acquire::new("ending").ttl(secs(1)).no_renew();
             let ending = locks.send(ending).await.unwrap().unwrap();
             let end = Instant::now() + ending.remaining();
-            // Some are granted just when the keeper tells the manager of the end.
+            // Some are granted just when the lease monitor tells the manager of the end.
             let mut asking = Vec::new();
             for late in 0..4 {
                 world.store.stall_next(1, end + millis(late) - Instant::now());

@@ -53,7 +53,7 @@ fn a_lock_delay_holds_also_while_an_unknown_attempt_may_still_be_executed() {
 }
 
 #[test]
-fn what_is_granted_late_to_a_lost_lease_is_given_back_without_its_lock_delay_being_cut_short() {
+fn what_is_granted_late_to_a_lost_lease_is_released_without_its_lock_delay_being_cut_short() {
     in_virtual_time(|| async {
         let world = World::new();
         let store = OddStore::new(world.store.clone());

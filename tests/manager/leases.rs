@@ -69,7 +69,7 @@ fn a_holder_without_renewal_can_renew_by_itself() {
 }
 
 #[test]
-fn a_dropped_lease_is_given_back() {
+fn a_dropped_lease_is_released() {
     in_virtual_time(|| async {
         let locks = World::new().manager();
         drop(locks.send(Acquire::new("r")).await.unwrap().unwrap());
@@ -161,7 +161,7 @@ fn a_caller_that_goes_while_it_waits_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_request_that_nobody_waits_for_is_given_back() {
+fn a_request_that_nobody_waits_for_is_released() {
     in_virtual_time(|| async {
         let locks = World::new().manager();
         locks.do_send(Acquire::new("r"));
@@ -371,7 +371,7 @@ fn a_lost_answer_does_not_lose_the_lock_and_does_not_count_twice() {
 }
 
 #[test]
-fn after_an_unknown_outcome_the_token_is_given_back() {
+fn after_an_unknown_outcome_the_token_is_released() {
     in_virtual_time(|| async {
         let world = World::new();
         let locks = world.manager();

@@ -23,7 +23,7 @@ fn a_shutdown_waits_for_a_release_that_is_on_its_way() {
 }
 
 #[test]
-fn a_shutdown_gives_back_what_an_attempt_on_its_way_is_granted() {
+fn a_shutdown_releases_what_an_attempt_on_its_way_is_granted() {
     in_virtual_time(|| async {
         let world = World::new();
         let (locks, others) = (world.manager(), world.manager());

@@ -32,7 +32,7 @@ fn quietly() {
 }
 
 /// Random numbers that bring the manager down at its next refusal after they were armed.
-fn armed_dice() -> (Loaded, Arc<AtomicBool>) {
+fn armed_random() -> (Loaded, Arc<AtomicBool>) {
     let armed = Arc::new(AtomicBool::new(false));
     let trigger = Arc::clone(&armed);
     (Loaded::new(move |what| what == Draw::Attempt && trigger.swap(false, Ordering::Relaxed)), armed)
@@ -43,9 +43,9 @@ fn a_renewer_that_panics_at_every_second_renewal_keeps_its_lease_for_100_renewal
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
-        let rolls = AtomicU64::new(0);
+        let draws = AtomicU64::new(0);
         let locks = world.manager_with(Loaded::new(move |what| {
-            what == Draw::Renewal && rolls.fetch_add(1, Ordering::Relaxed) % 2 == 1
+            what == Draw::Renewal && draws.fetch_add(1, Ordering::Relaxed) % 2 == 1
         }));
         let lease = locks.send(Acquire::new("r").ttl(secs(3))).await.unwrap().unwrap();
         let (token, fence) = (lease.token(), lease.fence());
@@ -90,7 +90,7 @@ fn a_crash_of_the_manager_leaves_valid_leases_alone_and_tells_pending_callers() 
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
-        let (random, armed) = armed_dice();
+        let (random, armed) = armed_random();
         let locks = world.manager_with(random);
         let lease = locks.send(Acquire::new("r").ttl(secs(3))).await.unwrap().unwrap();
         let waiting: Vec<_> = (0..10).map(|_| locks.send(Acquire::new("r").wait(secs(60)))).collect();
@@ -117,7 +117,7 @@ fn a_renewal_by_hand_does_not_wait_for_a_crashed_manager_beyond_the_end_of_the_l
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
-        let (random, armed) = armed_dice();
+        let (random, armed) = armed_random();
         let mut slow = Settings::default();
         slow.supervision.restart_pause = secs(5);
         slow.supervision.max_restart_pause = secs(5);
@@ -138,11 +138,11 @@ fn a_renewal_by_hand_does_not_wait_for_a_crashed_manager_beyond_the_end_of_the_l
 }
 
 #[test]
-fn a_crash_of_the_manager_gives_back_what_was_on_its_way() {
+fn a_crash_of_the_manager_releases_what_was_on_its_way() {
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
-        let (random, armed) = armed_dice();
+        let (random, armed) = armed_random();
         let locks = world.manager_with(random);
         let _held = locks.send(Acquire::new("held")).await.unwrap().unwrap();
         // Its grant is on its way while the refusal of the other brings the manager down.
@@ -250,7 +250,7 @@ impl Clock for PanicsAfter {
     }
 }
 
-/// What is given back in one of two ways.
+/// What is released in one of two ways.
 #[derive(Clone, Copy, Debug)]
 enum Back {
     Dropped,
@@ -258,7 +258,7 @@ enum Back {
 }
 
 #[test]
-fn a_lease_is_given_back_also_if_the_manager_panics_over_its_release() {
+fn a_lease_is_released_also_if_the_manager_panics_over_its_release() {
     quietly();
     for (questions, back) in (0..12).flat_map(|at| [(at, Back::Dropped), (at, Back::Released)]) {
         in_virtual_time(async || {
@@ -329,7 +329,7 @@ fn a_renewal_that_is_confirmed_while_the_manager_is_down_counts() {
     in_virtual_time(|| async {
         let world = World::new();
         let store = OddStore::new(world.store.clone());
-        let (random, armed) = armed_dice();
+        let (random, armed) = armed_random();
         let mut settings = Settings::default();
         settings.supervision.restart_pause = secs(1);
         let builder = world.builder_on(Arc::new(store.clone())).settings(settings);
@@ -353,7 +353,7 @@ fn a_renewal_that_is_confirmed_while_the_manager_is_down_counts() {
 }
 
 #[test]
-fn a_set_is_given_back_also_if_the_manager_panics_over_the_release_of_a_part() {
+fn a_set_is_released_also_if_the_manager_panics_over_the_release_of_a_part() {
     quietly();
     for questions in 0..24 {
         in_virtual_time(async || {

@@ -45,7 +45,7 @@ fn names(set: &LeaseSet) -> Vec<String> {
 }
 
 #[test]
-fn what_is_free_is_taken_with_one_question_and_given_back_with_one() {
+fn what_is_free_is_taken_with_one_question_and_released_with_one() {
     in_virtual_time(|| async {
         let world = World::new();
         let store = OddStore::new(world.store.clone());
@@ -153,7 +153,7 @@ fn who_waits_takes_them_in_the_order_of_their_names() {
 }
 
 #[test]
-fn if_one_cannot_be_had_in_time_those_before_it_are_given_back() {
+fn if_one_cannot_be_had_in_time_those_before_it_are_released() {
     in_virtual_time(|| async {
         let world = World::new();
         let locks = world.manager();
@@ -296,7 +296,7 @@ fn the_end_of_the_wait_stands_while_the_store_does_not_answer() {
         let error = refused(&locks, AcquireAll::new(["a", "b"]).wait(secs(2))).await;
         assert_eq!((error.kind(), start.elapsed()), ("timed_out", secs(2)), "{error:?}");
         sleep(secs(20)).await;
-        assert_eq!(world.left().await, 0, "what was granted later is given back");
+        assert_eq!(world.left().await, 0, "what was granted later is released");
         let stats = locks.send(Stats).await.unwrap();
         assert_eq!((stats.pending, stats.failed["timed_out"]), (0, 2));
     });
@@ -423,11 +423,11 @@ fn a_manager_that_shuts_down_takes_no_set() {
 }
 
 #[test]
-fn a_manager_that_is_restarted_answers_and_gives_back() {
+fn a_manager_that_is_restarted_answers_and_releases() {
     in_virtual_time(|| async {
         let world = World::new();
         let panics = AtomicBool::new(true);
-        let once = move |roll| roll == Draw::Attempt && panics.swap(false, Ordering::Relaxed);
+        let once = move |draw| draw == Draw::Attempt && panics.swap(false, Ordering::Relaxed);
         let locks = world.manager_with(Loaded::new(once));
         let held = granted(&locks, AcquireAll::new(["x", "y"])).await;
         world.store.stall_next(1, secs(1));

@@ -77,7 +77,7 @@ pub(crate) const BUGS: &[Bug] = &[
     bug("what has happened is forgotten in a panic", OneStore(&["P18"])),
     bug(
         "what was in hand is forgotten in a panic",
-        Test("manager", "supervision::a_lease_is_given_back_also_if_the_manager_panics_over_its_release"),
+        Test("manager", "supervision::a_lease_is_released_also_if_the_manager_panics_over_its_release"),
     ),
     // The waiters of one process.
     bug("a resource is passed on without a limit", OneStore(&["P9"])),

@@ -72,7 +72,7 @@ fn resource() -> Acquire {
 
 type Asking = actix::dev::Request<LockManager, Acquire>;
 
-/// Waits, holds, and gives back.
+/// Waits, holds, and releases.
 async fn call(caller: usize, asking: Asking) {
     match asking.await.unwrap() {
         Ok(lease) => {

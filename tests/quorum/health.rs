@@ -19,7 +19,7 @@ async fn turn(store: &QuorumStore) {
     sleep(Duration::from_millis(1)).await;
 }
 
-/// Which nodes a new lease is on; it is given back.
+/// Which nodes a new lease is on; it is released.
 async fn asked_nodes(quorum: &Quorum) -> Vec<usize> {
     let asked = exclusive();
     granted(&quorum.store, &asked).await;
@@ -105,7 +105,7 @@ async fn a_lock_delay_counts_as_a_part_of_the_ttl() {
 }
 
 #[test]
-fn what_is_owed_is_given_back_though_the_runtime_ended_that_was_at_it() {
+fn what_is_owed_is_released_though_the_runtime_ended_that_was_at_it() {
     use leasehold::{MemoryStore, QuorumOptions};
     use std::sync::Arc;
 

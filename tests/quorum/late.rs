@@ -1,4 +1,4 @@
-//! Acquisitions that nodes execute after they were given up and given back.
+//! Acquisitions that nodes execute after they were given up and released.
 
 use std::{sync::Arc, time::Duration};
 

@@ -91,7 +91,7 @@ async fn a_server_that_was_killed_does_not_vote_though_its_connection_is_opened_
     assert!(error.to_string().contains("does not vote"), "{error}");
 }
 
-/// An exclusive acquisition of a resource that no other step is still giving back.
+/// An exclusive acquisition of a resource that no other step is still releasing.
 fn on(name: &str) -> Acquisition {
     let mut asked = exclusive();
     asked.hold.resource = ResourceName::new(name).unwrap();

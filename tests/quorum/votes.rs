@@ -30,7 +30,7 @@ async fn a_minority_that_is_down_slow_or_mute_costs_no_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_majority_each_node_is_named_and_what_was_granted_is_given_back() {
+async fn without_a_majority_each_node_is_named_and_what_was_granted_is_released() {
     let quorum = Quorum::of_five().await;
     quorum.nodes[..3].iter().for_each(|node| node.fail_next(1));
     let asked = exclusive();
@@ -46,7 +46,7 @@ async fn without_a_majority_each_node_is_named_and_what_was_granted_is_given_bac
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_a_majority_is_silent_the_outcome_is_unknown_in_time_and_given_back() {
+async fn when_a_majority_is_silent_the_outcome_is_unknown_in_time_and_released() {
     let faults: [fn(&MemoryStore); 2] = [|node| node.stall_next(1, LONG), |node| node.lose_next_replies(1)];
     for fault in faults {
         let quorum = Quorum::of_five_met().await;
@@ -100,13 +100,13 @@ async fn a_split_vote_is_a_refusal_of_both() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_attempt_is_not_undone_by_what_the_first_one_gives_back() {
+async fn a_second_attempt_is_not_undone_by_what_the_first_one_releases() {
     let quorum = Quorum::of_five().await;
     let (holder, asked) = (exclusive(), exclusive());
     for node in &quorum.nodes[..3] {
         granted(node, &holder).await;
     }
-    // Granted on two nodes, where giving back takes long: they must not count the second time.
+    // Granted on two nodes, where releasing takes long: they must not count the second time.
     for node in &quorum.nodes[3..] {
         node.stall_next(2, Duration::ZERO);
         node.stall_next(1, LONG);
@@ -135,7 +135,7 @@ async fn a_late_grant_of_a_first_attempt_is_left_to_the_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_granted_to_a_verb_that_was_dropped_is_given_back() {
+async fn what_is_granted_to_a_verb_that_was_dropped_is_released() {
     let quorum = Quorum::of_five().await;
     quorum.nodes[1..].iter().for_each(|node| node.stall_next(1, Duration::from_millis(20)));
     let asked = exclusive();
@@ -230,4 +230,27 @@ async fn two_clients_that_fight_never_hold_together() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(held > turns / 2, "{held} of {turns}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn holders_that_end_in_another_order_on_each_node_are_all_counted() {
+    let quorum = Quorum::of_five().await;
+    let readers: Vec<_> = (0..50).map(|_| ask(Mode::Shared)).collect();
+    for reader in &readers {
+        granted(&quorum.store, reader).await;
+    }
+    quorum.until_held_by(&readers[49].hold, &[0, 1, 2, 3, 4]).await;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    // On each node others end first.
+    for (node, first) in quorum.nodes.iter().zip((0..50).step_by(10)) {
+        for (number, reader) in readers.iter().enumerate() {
+            if !(first..first + 10).contains(&number) {
+                node.renew(&reader.hold, TTL).await.unwrap();
+            }
+        }
+    }
+    let seen = quorum.store.inspect(&readers[0].hold.resource, 5).await.unwrap();
+    assert_eq!(seen.total, 50);
+    let seen = quorum.store.inspect(&readers[0].hold.resource, 100).await.unwrap();
+    assert_eq!((seen.holders.len(), seen.total), (50, 50));
 }

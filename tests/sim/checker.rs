@@ -18,13 +18,13 @@ use super::{
     agreed::Agreed,
     history::{Event, Held, What},
     model::{Model, Verdict, property_of},
-    network::PATIENCE,
+    network::ANSWER_WITHIN,
 };
 
 /// How long a manager may need to be started again, at most, in a simulated world.
 pub(crate) const RESTART: Duration = Duration::from_millis(300);
-/// How soon a token that nobody has any use for is given back: several attempts, through the worst of the weather.
-const GIVEN_BACK: Duration = Duration::from_secs(8);
+/// How soon a token that nobody has any use for is released: several attempts, through the worst of the weather.
+const RELEASED_WITHIN: Duration = Duration::from_secs(8);
 
 /// A property that was broken by the event of this number.
 pub(crate) struct Violation {
@@ -83,7 +83,7 @@ pub(crate) struct Checker {
     asked: HashMap<u64, Asked>,
     /// The request of a token, and when the store granted it last.
     tokens: HashMap<Token, (u64, Duration)>,
-    /// When nobody had any use for a token any more, and whether it must be given back.
+    /// When nobody had any use for a token any more, and whether it must be released.
     over: HashMap<Token, (Duration, bool)>,
     with_min_hold: Vec<Token>,
     /// The tokens that stood in a queue, by their requests.
@@ -285,7 +285,7 @@ impl Checker {
     fn ghosts(&mut self, last: usize) {
         for (token, (request, granted)) in &self.tokens {
             let failed = self.asked.get(request).and_then(|asked| asked.failed);
-            let let_go = self.over.get(token).filter(|(_, gives_back)| *gives_back).map(|(at, _)| *at);
+            let let_go = self.over.get(token).filter(|(_, releases)| *releases).map(|(at, _)| *at);
             let Some(over) = failed.or(let_go).filter(|_| !self.with_min_hold.contains(token)) else {
                 continue;
             };
@@ -294,7 +294,7 @@ impl Checker {
             let since = over.max(*granted).max(begun.unwrap_or_default());
             let held_on = end.unwrap_or_default().saturating_sub(since);
             self.findings.checks += 1;
-            if held_on > GIVEN_BACK {
+            if held_on > RELEASED_WITHIN {
                 let details =
                     format!("{token:?} of request {request} held on for {held_on:?} after {over:?}");
                 let about = Some((*token, *request));
@@ -325,7 +325,7 @@ fn told_in_time(end: Option<Duration>, token: Token, now: Duration) -> Result<()
 }
 
 fn answered_in_time(request: u64, asked: &Asked, now: Duration) -> Verdict {
-    let latest = asked.at + asked.wait + PATIENCE + RESTART;
+    let latest = asked.at + asked.wait + ANSWER_WITHIN + RESTART;
     match now <= latest {
         true => Ok(()),
         false => Err(("P16", format!("request {request} was answered at {now:?} instead of {latest:?}"))),

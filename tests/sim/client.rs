@@ -138,9 +138,9 @@ impl Client {
             Use::ReleaseTwice,
         ];
         let usage = *usage.choose(&mut self.rng).unwrap_or(&Use::Briefly);
-        // Whoever gives back what it got may ask for long: nobody may have to wait for that TTL.
-        let gives_back = matches!(usage, Use::Briefly | Use::Abandon);
-        let ttl = if gives_back && self.rng.random_bool(0.3) {
+        // Whoever releases what it got may ask for long: nobody may have to wait for that TTL.
+        let releases = matches!(usage, Use::Briefly | Use::Abandon);
+        let ttl = if releases && self.rng.random_bool(0.3) {
             Duration::from_secs(15)
         } else {
             self.millis(200, 2_000)

@@ -20,7 +20,7 @@ const DEAD: u64 = 12;
 /// Requests of the dead have numbers that no other has.
 const REQUEST: u64 = 1_000_000;
 const TTL: Duration = Duration::from_secs(1);
-const PATIENCE: Duration = Duration::from_secs(9);
+const TICKET_TTL: Duration = Duration::from_secs(9);
 /// The holder's end, two grant windows, and what a scheduled attempt is late.
 const WITHIN: Duration = Duration::from_millis(3_000);
 
@@ -61,7 +61,7 @@ async fn let_go(lease: Lease, history: &History) {
 
 fn one_of_them(number: u64, inbox: Inbox) -> Acquisition {
     let token = Token::from_bits(u128::from(REQUEST + number) << 64);
-    let ticket = QueueTicket { inbox, ttl: PATIENCE, grant_window: GRANT_WINDOW, max_waiters: 100 };
+    let ticket = QueueTicket { inbox, ttl: TICKET_TTL, grant_window: GRANT_WINDOW, max_waiters: 100 };
     Acquisition {
         hold: Hold { resource: resource(NUMBER), token, owner: None },
         mode: Mode::Exclusive,

@@ -50,7 +50,7 @@ const LAST_FAULT: Duration = Duration::from_secs(44);
 pub(crate) const QUIET: Duration = Duration::from_secs(50);
 const END: Duration = Duration::from_secs(60);
 /// Shorter than many waits, and than some delays on the way.
-const PATIENCE_IN_QUEUE: Duration = Duration::from_millis(2_500);
+const TICKET_TTL: Duration = Duration::from_millis(2_500);
 const GRANT_WINDOW: Duration = Duration::from_millis(400);
 /// Longer than every TTL, delay and pause.
 const AFTER_ALL: Duration = Duration::from_secs(30);
@@ -89,7 +89,7 @@ async fn run(kind: Kind, seed: u64) -> Vec<Event> {
             let random = Arc::new(SeededRandom::new(rng.random(), Arc::clone(&calm)));
             let mut settings = Settings::default();
             settings.supervision.max_restart_pause = Duration::from_millis(100);
-            settings.wait.ticket_ttl = PATIENCE_IN_QUEUE;
+            settings.wait.ticket_ttl = TICKET_TTL;
             settings.wait.grant_window = GRANT_WINDOW;
             settings.wait.local_handover_limit = limit;
             let builder = LockManager::builder(store).settings(settings);

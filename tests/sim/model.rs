@@ -212,7 +212,7 @@ impl Model {
     ) -> Verdict {
         self.settle(now);
         let released = self.reclaimed(token, (owner, cooldown), answer, now);
-        // What was given back is in nobody's way any more.
+        // What was released is in nobody's way any more.
         self.settle(now);
         self.queue.forget(|waiting| waiting.token == token);
         let handed_over = self.handed_over(seen, now);
@@ -250,7 +250,7 @@ impl Model {
         }
     }
 
-    /// Given back by one and taken by another, at one moment.
+    /// Released by one and taken by another, at one moment.
     pub(crate) fn passed(
         &mut self,
         from: Token,

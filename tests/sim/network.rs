@@ -19,7 +19,7 @@ use tokio::{sync::oneshot, time};
 use super::history::History;
 
 /// How long an answer is waited for at most.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(1_200);
+pub(crate) const ANSWER_WITHIN: Duration = Duration::from_millis(1_200);
 
 /// What lies between: the same weather for requests and notifications. A clone is the same network.
 #[derive(Clone, Debug)]
@@ -114,10 +114,10 @@ impl Network {
                 time::sleep(after).await;
                 return Err(unavailable());
             }
-            match time::timeout(PATIENCE, answer).await {
+            match time::timeout(ANSWER_WITHIN, answer).await {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(_)) => Err(StoreError::reply_lost("simulated")),
-                Err(_) => Err(StoreError::timed_out(PATIENCE)),
+                Err(_) => Err(StoreError::timed_out(ANSWER_WITHIN)),
             }
         };
         (way, Box::pin(reply))
@@ -159,12 +159,12 @@ impl Network {
             .boxed(),
             (true, false) => stream::empty().boxed(),
             (_, true) => {
-                let deaf = Notification::Disconnected(unavailable());
+                let disconnected = Notification::Disconnected(unavailable());
                 let back = async move {
                     time::sleep(before).await;
                     Notification::Subscribed
                 };
-                stream::iter([deaf]).chain(stream::once(back)).boxed()
+                stream::iter([disconnected]).chain(stream::once(back)).boxed()
             }
         }
     }

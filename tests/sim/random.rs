@@ -30,7 +30,7 @@ impl SeededRandom {
 
 impl Random for SeededRandom {
     fn draw(&self, what: Draw) -> f64 {
-        let (roll, fate): (f64, f64) = {
+        let (draw, fate): (f64, f64) = {
             let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
             (rng.random(), rng.random())
         };
@@ -40,7 +40,7 @@ impl Random for SeededRandom {
             _ => 0.0,
         };
         assert!(fate >= deadly || self.calm.load(Ordering::Relaxed), "{PLANNED}");
-        roll
+        draw
     }
 
     fn token(&self) -> Token {

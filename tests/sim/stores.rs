@@ -59,7 +59,7 @@ impl Stores {
         }
     }
 
-    /// Nobody stands in a queue, though no patience may be over yet.
+    /// Nobody stands in a queue, though no ticket may have expired yet.
     pub(crate) async fn nobody_waits(&self, history: &History) {
         for memory in self.memories() {
             for number in 0..RESOURCES {

@@ -83,7 +83,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Panics when `panics` says so of what is rolled for.
+    /// Panics when `panics` says so of what is drawn for.
     pub(crate) fn new(panics: impl Fn(Draw) -> bool + Send + Sync + 'static) -> Self {
         Self { panics: Box::new(panics) }
     }

@@ -45,7 +45,7 @@ pub(crate) enum Locker {
     Redisson(redisson::Redisson),
 }
 
-/// A lock that is held. Given back by [`Locker::release`].
+/// A lock that is held. Released by [`Locker::release`].
 pub(crate) enum Held {
     Raw(raw::Held),
     Leasehold(leasehold::Held),

@@ -83,9 +83,9 @@ impl Callers for Rc<Contended> {
 }
 
 /// One of `count`, the n-th with a weight of 1/n.
-fn zipf(count: usize, roll: f64) -> usize {
+fn zipf(count: usize, draw: f64) -> usize {
     let weight = |place: usize| 1.0 / (place + 1) as f64;
-    let mut left = roll * (0..count).map(weight).sum::<f64>();
+    let mut left = draw * (0..count).map(weight).sum::<f64>();
     (0..count - 1)
         .find(|place| {
             left -= weight(*place);

@@ -38,10 +38,12 @@ async fn all<T: Send + 'static>(
 pub(super) async fn inspect(core: &Core, resource: &ResourceName, limit: usize) -> Said<Inspection> {
     let question = |store: Arc<dyn QuorumNode>| {
         let name = resource.clone();
-        async move { store.inspect(&name, limit).await }.boxed()
+        // More than are wanted: holders that end at about the same time end in another order on each node.
+        async move { store.inspect(&name, limit.saturating_mul(2)).await }.boxed()
     };
     let (inspections, enough) = all(core, question).await?;
     let total = median(inspections.iter().map(|inspection| inspection.total));
+    let complete = inspections.iter().all(|inspection| inspection.holders.len() as u64 == inspection.total);
     let mut seen: BTreeMap<(TokenPrefix, bool), Vec<Holder>> = BTreeMap::new();
     for holder in inspections.into_iter().flat_map(|inspection| inspection.holders) {
         let closed = holder.state == HolderState::Closed;
@@ -50,8 +52,9 @@ pub(super) async fn inspect(core: &Core, resource: &ResourceName, limit: usize) 
     let agreed = seen.into_values().filter(|holders| holders.len() >= enough);
     let mut holders: Vec<Holder> = agreed.map(|holders| merged(holders, enough)).collect();
     holders.sort_by_key(|holder| holder.remaining);
+    // Only of those that all nodes named is it known how many a majority has.
+    let total = if complete { holders.len() as u64 } else { total };
     holders.truncate(limit);
-    let total = if limit > 0 && holders.len() < limit { holders.len() as u64 } else { total };
     Ok(Inspection { holders, total, waiting: 0 })
 }
 

@@ -48,7 +48,7 @@ impl Scene {
         let mut notifications = self.store.listen(&self.inbox);
         match next(&mut notifications).await {
             Notification::Subscribed => notifications,
-            other => panic!("{other:?} was announced first"),
+            other => panic!("{other:?} was notified first"),
         }
     }
 
@@ -81,7 +81,7 @@ impl Scene {
                 Notification::HandedOver(token) => heard.push(Heard::HandedOver(token)),
                 Notification::Next(token) => heard.push(Heard::Next(token)),
                 Notification::GoOn(token) => heard.push(Heard::GoOn(token)),
-                other => panic!("{other:?} was announced"),
+                other => panic!("{other:?} was notified"),
             }
         }
         heard

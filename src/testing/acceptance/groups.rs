@@ -164,7 +164,7 @@ macro_rules! __acceptance_group {
             a_hand_over_that_nobody_takes_up_passes_to_the_next
             a_lock_delay_counts_only_after_a_hand_over_is_taken_up
             a_renewal_takes_a_hand_over_up
-            a_hand_over_can_be_given_back_untaken
+            a_hand_over_can_be_released_untaken
             an_inbox_may_be_listened_to_twice
             a_waiter_may_be_served_without_anybody_listening
         }
@@ -172,9 +172,9 @@ macro_rules! __acceptance_group {
     (leaving: $world:ty) => {
         $crate::__acceptance_facts! { $world:
             a_try_of_a_waiter_gives_its_place_up
-            a_waiter_that_does_not_repeat_is_gone_after_its_patience
+            a_waiter_that_does_not_repeat_is_gone_after_the_ttl_of_its_ticket
             a_waiter_that_is_gone_makes_room_for_those_behind_it
-            a_repeat_refreshes_the_patience
+            a_repeat_refreshes_the_ticket
             a_waiter_that_leaves_makes_room_for_those_behind_it
             who_has_left_is_handed_nothing
             a_waiter_that_would_wait_for_itself_gives_its_place_up

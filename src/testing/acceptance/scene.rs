@@ -44,7 +44,7 @@ pub struct Scene {
 /// The TTL of every acquisition that does not say another.
 pub(super) const TTL: Duration = Duration::from_secs(10);
 /// The time for which a place is kept that is not refreshed.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const TICKET_TTL: Duration = Duration::from_secs(30);
 /// The time for which a hand-over is kept that nobody takes up.
 pub(super) const WINDOW: Duration = Duration::from_secs(4);
 
@@ -117,7 +117,7 @@ impl Scene {
     /// The same, but it waits if somebody is in its way.
     pub(super) fn waiting(&self, asked: Acquisition) -> Acquisition {
         let ticket =
-            QueueTicket { inbox: self.inbox, ttl: PATIENCE, grant_window: WINDOW, max_waiters: 2_000 };
+            QueueTicket { inbox: self.inbox, ttl: TICKET_TTL, grant_window: WINDOW, max_waiters: 2_000 };
         Acquisition { ticket: Some(ticket), ..asked }
     }
 

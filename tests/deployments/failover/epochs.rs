@@ -63,8 +63,8 @@ async fn a_store_does_not_go_back_to_the_master_of_an_older_epoch() {
         let _ = store.acquire(&first).await;
         servers.knows.silence(true);
         cut(&servers.new);
-        let deaf = heard.next().await;
-        assert!(matches!(deaf, Some(Notification::Disconnected(_))), "{deaf:?}");
+        let disconnected = heard.next().await;
+        assert!(matches!(disconnected, Some(Notification::Disconnected(_))), "{disconnected:?}");
         let mut answer = store.acquire(&first).await;
         // The first one may have been lost with the connection.
         if !is_unavailable(&answer) {

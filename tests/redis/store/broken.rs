@@ -138,7 +138,7 @@ async fn a_release_whose_reply_is_lost_is_done_and_unknown() {
     let plain = hold("r", 1);
     granted(&store, &exclusive(&plain)).await;
     proxy.lose_next_reply();
-    // What a repeat finds gone may have been given back by the first try, or forgotten by the server before it.
+    // What a repeat finds gone may have been released by the first try, or forgotten by the server before it.
     let error = store.release(&plain, Duration::ZERO).await.unwrap_err();
     assert_eq!(error.certainty(), Certainty::Unknown);
     assert_eq!(store.release(&plain, Duration::ZERO).await.unwrap(), Released::NotHeld { count: 0 });

@@ -22,15 +22,15 @@ async fn listening(notifications: &mut Notifications) {
     assert!(matches!(told, Notification::Subscribed), "{told:?}");
 }
 
-async fn deaf(notifications: &mut Notifications) -> StoreError {
+async fn disconnected(notifications: &mut Notifications) -> StoreError {
     match next(notifications).await {
         Notification::Disconnected(error) => error,
         told => panic!("{told:?}"),
     }
 }
 
-/// A hand-over from one token to the next is announced.
-async fn hears(store: &RedisStore, notifications: &mut Notifications, token: u128) {
+/// A hand-over from one token to the next is notified.
+async fn is_notified(store: &RedisStore, notifications: &mut Notifications, token: u128) {
     granted(store, &waiter(token)).await;
     let after = waiter(token + 1);
     assert!(matches!(store.acquire(&after).await.unwrap(), Acquired::Queued { ahead: 0, .. }));
@@ -46,11 +46,11 @@ async fn an_inbox_whose_connection_was_killed_listens_again() {
     let mut notifications = store.listen(&INBOX);
     listening(&mut notifications).await;
     for token in 1..4 {
-        hears(&store, &mut notifications, token).await;
+        is_notified(&store, &mut notifications, token).await;
         server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]);
         listening(&mut notifications).await;
     }
-    hears(&store, &mut notifications, 4).await;
+    is_notified(&store, &mut notifications, 4).await;
 }
 
 #[tokio::test]
@@ -60,11 +60,11 @@ async fn an_inbox_is_deaf_while_the_server_is_gone() {
     let mut notifications = store.listen(&INBOX);
     listening(&mut notifications).await;
     server.kill();
-    let error = deaf(&mut notifications).await;
+    let error = disconnected(&mut notifications).await;
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
     server.restart();
     listening(&mut notifications).await;
-    hears(&store, &mut notifications, 1).await;
+    is_notified(&store, &mut notifications, 1).await;
 }
 
 #[tokio::test]
@@ -72,18 +72,18 @@ async fn an_inbox_waits_for_a_server_that_is_not_there_yet() {
     let mut server = RedisServer::start();
     server.kill();
     let mut notifications = store(&server).listen(&INBOX);
-    deaf(&mut notifications).await;
+    disconnected(&mut notifications).await;
     server.restart();
     listening(&mut notifications).await;
 }
 
 #[tokio::test]
-async fn a_server_that_stalls_is_noticed_though_nothing_is_announced() {
+async fn a_server_that_stalls_is_noticed_though_nothing_is_notified() {
     let server = RedisServer::start();
     let mut notifications = impatient(&server.url()).listen(&INBOX);
     listening(&mut notifications).await;
     server.pause();
-    let error = deaf(&mut notifications).await;
+    let error = disconnected(&mut notifications).await;
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
     server.resume();
     listening(&mut notifications).await;
@@ -106,7 +106,7 @@ async fn a_heartbeat_does_not_disturb_who_listens() {
         () = heartbeat => {}
         told = next(&mut notifications) => panic!("{told:?}"),
     }
-    hears(&store, &mut notifications, 1).await;
+    is_notified(&store, &mut notifications, 1).await;
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn who_may_not_use_channels_is_told_so_once_and_locks_all_the_same() {
     server.command(&["ACL", "SETUSER", "mute", "on", ">s3cret", "~*", "+@all", "resetchannels"]);
     let store = RedisStore::open(&server.url_for("mute", "s3cret")).unwrap();
     let mut notifications = store.listen(&INBOX);
-    let error = deaf(&mut notifications).await;
+    let error = disconnected(&mut notifications).await;
     assert!(matches!(error, StoreError::Denied { .. }), "{error}");
     assert!(!format!("{error} {error:?}").contains("s3cret"));
     granted(&store, &waiter(1)).await;
@@ -126,7 +126,7 @@ async fn who_may_not_use_channels_is_told_so_once_and_locks_all_the_same() {
 }
 
 #[tokio::test]
-async fn what_strangers_publish_is_not_announced() {
+async fn what_strangers_publish_is_no_notification() {
     let server = RedisServer::start();
     let store = store(&server);
     let mut notifications = store.listen(&INBOX);
@@ -134,7 +134,7 @@ async fn what_strangers_publish_is_not_announced() {
     for message in ["", "hello", "\u{fffd}"] {
         server.command(&["PUBLISH", &format!("leasehold:inbox:{}", INBOX.0.to_hex()), message]);
     }
-    hears(&store, &mut notifications, 1).await;
+    is_notified(&store, &mut notifications, 1).await;
 }
 
 #[tokio::test]

@@ -6,10 +6,10 @@ use leasehold::store::{Notification, QueueTicket, Store};
 use crate::store::*;
 
 const WINDOW: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_secs(20);
+const TICKET_TTL: Duration = Duration::from_secs(20);
 
 fn waiting(asked: Acquisition) -> Acquisition {
-    let ticket = QueueTicket { inbox: INBOX, ttl: PATIENCE, grant_window: WINDOW, max_waiters: 20_000 };
+    let ticket = QueueTicket { inbox: INBOX, ttl: TICKET_TTL, grant_window: WINDOW, max_waiters: 20_000 };
     Acquisition { ticket: Some(ticket), ..asked }
 }
 
@@ -73,7 +73,7 @@ async fn who_waits_costs_the_holder_nothing_but_a_look_at_its_release() {
 }
 
 #[tokio::test]
-async fn all_that_is_kept_of_waiters_ends_with_their_patience() {
+async fn all_that_is_kept_of_waiters_ends_with_their_tickets() {
     let server = RedisServer::with_clock();
     let store = store(&server);
     // Of whose inbox nobody hears is taken for dead.
@@ -95,7 +95,7 @@ async fn all_that_is_kept_of_waiters_ends_with_their_patience() {
         assert_all_end(&server);
     }
     assert_eq!(kept(&server), 5, "one was handed over, and two wait");
-    server.advance(PATIENCE + Duration::from_millis(1));
+    server.advance(TICKET_TTL + Duration::from_millis(1));
     let left = server.keys();
     assert!(left.iter().all(|(name, _)| name == "leasehold:fence"), "{left:?}");
 }
@@ -130,9 +130,9 @@ async fn ten_thousand_waiters_that_died_are_cleared_away() {
     for token in 2..10_002 {
         queued(&store, &waiter(token)).await;
     }
-    server.advance(PATIENCE / 2);
+    server.advance(TICKET_TTL / 2);
     assert_eq!(queued(&store, &waiter(20_000)).await, 10_000);
-    server.advance(PATIENCE / 2);
+    server.advance(TICKET_TTL / 2);
     // Each verb clears so many away, and no more.
     let mut verbs = 1;
     while queued(&store, &waiter(20_000)).await > 0 && verbs < 1_000 {

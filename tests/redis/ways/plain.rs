@@ -104,7 +104,7 @@ async fn there_is_nothing_to_listen_to() {
 }
 
 #[actix::test]
-async fn whoever_waits_gets_what_another_library_gives_back() {
+async fn whoever_waits_gets_what_another_library_releases() {
     let server = RedisServer::start();
     let locks = LockManager::builder(std::sync::Arc::new(store(&server))).start().unwrap();
     server.command(&["SET", "r", "theirs", "PX", "60000"]);
@@ -113,7 +113,7 @@ async fn whoever_waits_gets_what_another_library_gives_back() {
     let refused = locks.send(Acquire::new("r").owner("me").wait(TTL)).await.unwrap().unwrap_err();
     assert!(matches!(refused, AcquireError::Store(StoreError::Unsupported { .. })), "{refused}");
 
-    let give_back = async {
+    let release = async {
         server.command(&["EVAL", COMPARE_AND_DELETE, "1", "r", "theirs"]);
     };
     let hold = async || {
@@ -121,6 +121,6 @@ async fn whoever_waits_gets_what_another_library_gives_back() {
         assert_eq!(lease.fence(), None);
         lease.release().await.unwrap();
     };
-    futures_util::join!(hold(), hold(), give_back);
+    futures_util::join!(hold(), hold(), release);
     assert!(server.keys().is_empty(), "{:?}", server.keys());
 }

@@ -67,7 +67,7 @@ async fn what_is_granted_or_renewed_is_known_to_the_replicas() {
 }
 
 #[tokio::test]
-async fn what_falls_short_is_given_back_and_says_how_many_answered() {
+async fn what_falls_short_is_released_and_says_how_many_answered() {
     for layout in [Layout::Full, Layout::Plain] {
         let mut servers = Replicated::start(2);
         let store = on(&servers.master.url(), 2, layout);
@@ -103,7 +103,7 @@ async fn a_renewal_that_falls_short_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_pass_or_a_set_that_falls_short_is_given_back() {
+async fn a_pass_or_a_set_that_falls_short_is_released() {
     let servers = Replicated::start(1);
     let store = store(&servers, 1);
     let (from, to) = (exclusive("r", 1), exclusive("r", 2));
@@ -120,7 +120,7 @@ async fn a_pass_or_a_set_that_falls_short_is_given_back() {
 }
 
 #[tokio::test]
-async fn only_those_of_a_batch_that_were_granted_are_given_back() {
+async fn only_those_of_a_batch_that_were_granted_are_released() {
     let servers = Replicated::start(1);
     let store = store(&servers, 1);
     let holder = exclusive("held", 1);

@@ -51,7 +51,7 @@ pub async fn a_resource_may_be_named_twice_in_one_batch(scene: Scene) {
 
     let released = release_each(&scene, &[&first, &third, &second, &other, &first]).await;
     let nothing = Released::NotHeld { count: 0 };
-    // What the first of them gave back was handed over to the second.
+    // What the first of them released was handed over to the second.
     assert_eq!(released, [Released::Freed, Released::Freed, nothing, Released::Freed, nothing]);
     assert_eq!(scene.inspect().await, Inspection::default());
 }

@@ -23,13 +23,13 @@ pub async fn a_hand_over_is_told_to_the_inbox_of_its_waiter(scene: Scene) {
     scene.granted(&holder).await;
     let mut elsewhere = scene.waiting(scene.shared());
     elsewhere.ticket.as_mut().unwrap().inbox = Inbox(SystemRandom.token());
-    let mut announcements_elsewhere = scene.store.listen(&elsewhere.ticket.unwrap().inbox);
-    assert!(matches!(next(&mut announcements_elsewhere).await, Notification::Subscribed));
+    let mut notifications_elsewhere = scene.store.listen(&elsewhere.ticket.unwrap().inbox);
+    assert!(matches!(next(&mut notifications_elsewhere).await, Notification::Subscribed));
     scene.queued(&elsewhere).await;
     let [here] = scene.line_up([scene.shared()]).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);
     assert_eq!(scene.told(&mut notifications).await, tokens([&here]));
-    match next(&mut announcements_elsewhere).await {
+    match next(&mut notifications_elsewhere).await {
         Notification::HandedOver(token) => assert_eq!(token, elsewhere.hold.token),
         other => panic!("{other:?}"),
     }
@@ -135,7 +135,7 @@ pub async fn a_renewal_takes_a_hand_over_up(scene: Scene) {
     }
 }
 
-pub async fn a_hand_over_can_be_given_back_untaken(scene: Scene) {
+pub async fn a_hand_over_can_be_released_untaken(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;

@@ -11,14 +11,14 @@ pub async fn a_try_of_a_waiter_gives_its_place_up(scene: Scene) {
     assert_eq!(scene.waiters().await, 0);
 }
 
-pub async fn a_waiter_that_does_not_repeat_is_gone_after_its_patience(scene: Scene) {
-    let holder = Acquisition { ttl: PATIENCE + TTL, ..scene.exclusive() };
+pub async fn a_waiter_that_does_not_repeat_is_gone_after_the_ttl_of_its_ticket(scene: Scene) {
+    let holder = Acquisition { ttl: TICKET_TTL + TTL, ..scene.exclusive() };
     scene.granted(&holder).await;
     let [dead] = scene.line_up([scene.exclusive()]).await;
     scene.pass(secs(10)).await;
     let [alive] = scene.line_up([scene.exclusive()]).await;
     assert_eq!(scene.waiters().await, 2);
-    scene.pass(PATIENCE - secs(5)).await;
+    scene.pass(TICKET_TTL - secs(5)).await;
     assert_eq!(scene.waiters().await, 1);
     assert_eq!(scene.queued(&alive).await, 0);
     // It comes back as a newcomer.
@@ -27,25 +27,25 @@ pub async fn a_waiter_that_does_not_repeat_is_gone_after_its_patience(scene: Sce
 
 pub async fn a_waiter_that_is_gone_makes_room_for_those_behind_it(scene: Scene) {
     let mut notifications = scene.listen().await;
-    scene.granted(&Acquisition { ttl: PATIENCE + TTL, ..scene.shared() }).await;
+    scene.granted(&Acquisition { ttl: TICKET_TTL + TTL, ..scene.shared() }).await;
     scene.line_up([scene.exclusive()]).await;
     scene.pass(secs(10)).await;
     let [first, second] = scene.line_up([scene.shared(), scene.shared()]).await;
-    scene.pass(PATIENCE - secs(5)).await;
+    scene.pass(TICKET_TTL - secs(5)).await;
     assert!(!scene.is_held(&first).await, "an end alone does nothing");
     scene.granted(&scene.shared()).await;
     assert_eq!(scene.told(&mut notifications).await, tokens([&first, &second]));
 }
 
-pub async fn a_repeat_refreshes_the_patience(scene: Scene) {
-    let holder = Acquisition { ttl: 4 * PATIENCE, ..scene.exclusive() };
+pub async fn a_repeat_refreshes_the_ticket(scene: Scene) {
+    let holder = Acquisition { ttl: 4 * TICKET_TTL, ..scene.exclusive() };
     scene.granted(&holder).await;
     let [waiter] = scene.line_up([scene.exclusive()]).await;
     for _ in 0..3 {
-        scene.pass(PATIENCE - secs(5)).await;
+        scene.pass(TICKET_TTL - secs(5)).await;
         assert_eq!(scene.queued(&waiter).await, 0);
     }
-    scene.pass(PATIENCE - secs(5)).await;
+    scene.pass(TICKET_TTL - secs(5)).await;
     assert_eq!(scene.waiters().await, 1);
     scene.pass(secs(6)).await;
     assert_eq!(scene.waiters().await, 0);

@@ -24,7 +24,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     ears::{Heard, next, unheard},
-    scene::{PATIENCE, Scene, TTL, WINDOW, assert_about, elsewhere, owned, secs, tokens},
+    scene::{Scene, TICKET_TTL, TTL, WINDOW, assert_about, elsewhere, owned, secs, tokens},
     unique,
 };
 use crate::{

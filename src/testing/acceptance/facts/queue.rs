@@ -149,9 +149,9 @@ pub async fn a_full_queue_takes_nobody_more(scene: Scene) {
 }
 
 pub async fn those_who_are_gone_do_not_fill_a_queue(scene: Scene) {
-    scene.granted(&Acquisition { ttl: 4 * PATIENCE, ..scene.exclusive() }).await;
+    scene.granted(&Acquisition { ttl: 4 * TICKET_TTL, ..scene.exclusive() }).await;
     scene.line_up([scene.exclusive(), scene.exclusive()]).await;
-    scene.pass(PATIENCE + secs(1)).await;
+    scene.pass(TICKET_TTL + secs(1)).await;
     let mut asked = scene.waiting(scene.exclusive());
     asked.ticket.as_mut().unwrap().max_waiters = 1;
     assert_eq!(scene.queued(&asked).await, 0);
@@ -193,7 +193,7 @@ pub async fn a_late_repeat_of_a_closed_hold_does_not_wait(scene: Scene) {
 pub async fn a_thousand_waiters_are_served_in_order_with_two_verbs_each(scene: Scene) {
     const WAITERS: usize = 1_000;
     let patient = |mut asked: Acquisition| {
-        asked.ticket.as_mut().unwrap().ttl = 100 * PATIENCE;
+        asked.ticket.as_mut().unwrap().ttl = 100 * TICKET_TTL;
         Acquisition { ttl: 100 * TTL, ..asked }
     };
     let many: Vec<_> = (0..WAITERS).map(|_| patient(scene.waiting(scene.exclusive()))).collect();
