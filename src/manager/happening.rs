@@ -1,4 +1,4 @@
-//! What happens to the records of a manager: answers of the store, timers, callers that have gone.
+//! The happenings of a manager: answers of the store, timers, callers that have gone.
 //!
 //! All of it takes one way to the manager, a queue that survives the manager's panics.
 
@@ -47,7 +47,7 @@ pub(crate) enum Happening {
     Opened(ResourceName),
 }
 
-/// What is lost if the manager panics over it, as far as it matters afterwards.
+/// The part of a happening that must not be lost if the manager panics over it.
 pub(crate) enum InHand {
     Attempt(Attempt),
     Release(RecordKey),

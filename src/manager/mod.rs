@@ -82,7 +82,7 @@ pub struct LockManager {
     pub(crate) outage: Rc<Outage>,
     pub(crate) happenings: Happenings,
     pub(crate) sources: Sources,
-    /// What is being handled, in case that this panics.
+    /// The happening that is being handled, in case that this panics.
     pub(crate) in_hand: Option<InHand>,
     pub(crate) address: Arc<Addr<Self>>,
     /// The way to this manager that every lease has.

@@ -14,7 +14,7 @@ use std::{
 };
 
 use actix::Addr;
-use leasehold::{Config, LockManager, LossReason, Statistics, Stats, testing::history::History};
+use leasehold::{Config, LockManager, LossReason, Shutdown, Statistics, Stats, testing::history::History};
 use rand::{SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
@@ -64,6 +64,10 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
         let told = report.lost().filter(|reason| *reason == LossReason::NotHeld).count() as u64;
         // Some are of callers that had gone before they saw the lease.
         report.found_lost = not_held(&managers).await.saturating_sub(told);
+        // As the last line of a `main` should: what was cancelled a moment ago is released before the process ends.
+        for manager in managers {
+            manager.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
+        }
         report.write(file);
     });
 }
