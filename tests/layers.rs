@@ -65,7 +65,7 @@ fn an_import_that_is_turned_around_is_reported() {
     }
 }
 
-/// Whoever makes another type public sees here how many there are, and tells it in CHANGELOG.md.
+/// The count of public types. It fails for each new one, which CHANGELOG.md then has to tell.
 #[test]
 fn the_public_types_are_counted_and_have_one_path_each() {
     let surface = surface();

@@ -122,6 +122,11 @@ impl Acquisition {
         self.unknown_until.is_some()
     }
 
+    /// Returns the time since the request.
+    pub(crate) fn waited(&self, now: Moment) -> Duration {
+        self.terms.asked.elapsed(now)
+    }
+
     /// Returns the time left of the wait.
     pub(crate) fn left(&self, now: Moment) -> Duration {
         match self.caller {

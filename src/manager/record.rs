@@ -1,12 +1,12 @@
 //! The record of one acquisition, from its request until its release is certain.
 
+use std::sync::Arc;
+
 use futures_util::future::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
 
-use std::sync::Arc;
-
 use crate::{
-    core::{Acquisition, LeaseStatus, Moment},
+    core::{Acquisition, LeaseStatus},
     lease::{Lease, LeaseChange, LeaseEvent, LifeSign, ReleaseError, Released, shared::LeaseShared},
     manager::shutdown::InFlight,
     request::{AcquireError, validated::ValidRequest},
@@ -36,7 +36,6 @@ pub(crate) enum Role {
 pub(crate) struct Waiter {
     pub(crate) request: ValidRequest,
     pub(crate) reply: Responder<Result<Lease, AcquireError>>,
-    pub(crate) asked: Moment,
     /// The result of the last attempt.
     pub(crate) answer: Option<Result<Refusal, StoreError>>,
     pub(crate) watch: Option<AbortHandle>,

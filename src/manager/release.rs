@@ -107,10 +107,9 @@ impl LockManager {
     /// Sends a release, or hands the resource off to the next of its cohort.
     pub(crate) fn send_release(&mut self, record: RecordKey, release: core::Release, now: Moment) {
         self.records.remove_timer(record);
-        let reclaiming = Role::Releasing(self.releasing(Cause::Reclaim));
         let hold = self.records.with(record, |it| {
             if it.waiter().is_some() {
-                it.role = reclaiming;
+                it.role = Role::Releasing(self.releasing(Cause::Reclaim));
             }
             it.hold.clone()
         });

@@ -1,7 +1,7 @@
 //! The tools of tests: virtual time, chosen random numbers, the acceptance suite for stores, the history of leases.
 //!
-//! Whoever writes a store finds its tests in [`acceptance`]. Whoever checks locks finds in [`history`] a record of who
-//! held them and when. In virtual time hours pass in milliseconds:
+//! [`acceptance`] tests a store of your own. [`history`] records who held which lock and when, and checks that no two
+//! holders conflicted. In virtual time hours pass in milliseconds:
 //!
 //! ```
 //! # use std::{sync::Arc, time::Duration};

@@ -250,7 +250,7 @@ impl Clock for PanicsAfter {
     }
 }
 
-/// What is released in one of two ways.
+/// A way of releasing a lease.
 #[derive(Clone, Copy, Debug)]
 enum Back {
     Dropped,

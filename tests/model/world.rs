@@ -66,7 +66,7 @@ struct Hold {
 struct Client {
     asks: u8,
     stage: Stage,
-    /// What it was granted last and has not released, though it may have ended.
+    /// The last grant that it has not released, though it may have ended.
     granted: Option<(u8, u64)>,
     /// On their way to each node, in order.
     sent: [VecDeque<Verb>; NODES],

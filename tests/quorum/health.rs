@@ -19,7 +19,7 @@ async fn turn(store: &QuorumStore) {
     sleep(Duration::from_millis(1)).await;
 }
 
-/// Which nodes a new lease is on; it is released.
+/// Returns the nodes that a new lease is on, and releases it.
 async fn asked_nodes(quorum: &Quorum) -> Vec<usize> {
     let asked = exclusive();
     granted(&quorum.store, &asked).await;

@@ -23,7 +23,7 @@ use super::{
 
 /// How long a manager may need to be started again, at most, in a simulated world.
 pub(crate) const RESTART: Duration = Duration::from_millis(300);
-/// How soon a token that nobody has any use for is released: several attempts, through the worst of the weather.
+/// The time within which an unwanted token is released: several attempts, through the worst of the weather.
 const RELEASED_WITHIN: Duration = Duration::from_secs(8);
 
 /// A property that was broken by the event of this number.
@@ -83,7 +83,7 @@ pub(crate) struct Checker {
     asked: HashMap<u64, Asked>,
     /// The request of a token, and when the store granted it last.
     tokens: HashMap<Token, (u64, Duration)>,
-    /// When nobody had any use for a token any more, and whether it must be released.
+    /// The moment from which nobody wanted a token any more, and whether it must be released.
     over: HashMap<Token, (Duration, bool)>,
     with_min_hold: Vec<Token>,
     /// The tokens that stood in a queue, by their requests.

@@ -51,19 +51,18 @@ impl LockManager {
     /// Makes the lease of a waiter, and hands it to the caller.
     fn hold(&mut self, record: RecordKey, grant: Grant, sent: Moment, durability: Durability, now: Moment) {
         let held = self.records.with(record, |it| {
-            let attempts = it.decisions.attempts();
-            let Waiter { request, reply, asked, .. } = it.waiter()?;
-            let (lease, reply, asked) =
-                (self.lease(record, request, sent, grant, now), reply.clone(), *asked);
+            let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
+            let Waiter { request, reply, .. } = it.waiter()?;
+            let (lease, reply) = (self.lease(record, request, sent, grant, now), reply.clone());
             let bound_to = request.bound_to.take();
             let bound = bound_to.is_some();
             it.role = Role::Holding(Holding { lease: Arc::clone(&lease), bound_to, renewer: None });
-            Some((lease, reply, asked, attempts, bound))
+            Some((lease, reply, attempts, waited, bound))
         });
-        let Some((lease, reply, asked, attempts, bound)) = held.flatten() else { return };
+        let Some((lease, reply, attempts, waited, bound)) = held.flatten() else { return };
         self.pending -= 1;
         self.note_held(&lease, now, bound);
-        let (waited, hold) = (asked.elapsed(now), lease.hold());
+        let hold = lease.hold();
         self.stats.ended(RequestEnd::Granted { attempts, waited });
         tracing::debug!(
             resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.acquisition.mode,
@@ -139,9 +138,8 @@ impl LockManager {
         let (told, answer, attempts, waited, ahead, resource) = self.records.with(record, |it| {
             let (told, attempts, ahead) =
                 (it.decisions.told(), it.decisions.attempts(), it.decisions.ahead());
-            let resource = it.hold.resource.clone();
-            let waiter = it.waiter()?;
-            Some((told, waiter.answer.clone(), attempts, waiter.asked.elapsed(now), ahead, resource))
+            let (waited, resource) = (it.decisions.waited(now), it.hold.resource.clone());
+            Some((told, it.waiter()?.answer.clone(), attempts, waited, ahead, resource))
         })??;
         let answer = match told {
             Told::Behind(_) => self.in_the_way(&resource, now),

@@ -68,7 +68,8 @@ impl LockManager {
         if self.records.with(attempt.record, |_| ()).is_none() {
             return self.answered_late(attempt, answer);
         }
-        self.on_or_fail(attempt.record, Event::Answered { sent: attempt.sent, answer }, failure);
+        let event = Event::Answered { sent: attempt.sent, answer };
+        self.on_or_fail(attempt.record, event, failure, self.clock.now());
     }
 
     fn note_answer(&self, record: RecordKey, answer: Result<store::Refusal, StoreError>) {

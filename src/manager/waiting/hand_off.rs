@@ -29,7 +29,7 @@ impl LockManager {
         self.records.with(record, |it| it.arrival = Some(arrival));
         let waiters = ahead as u64;
         if waiters >= u64::from(self.settings.limits.max_waiters) {
-            return self.on_or_fail(record, Event::Dismissed, Some(AcquireError::QueueFull { waiters }));
+            return self.on_or_fail(record, Event::Dismissed, Some(AcquireError::QueueFull { waiters }), now);
         }
         self.mend_cohort(resource, now);
         let leader = self.cohorts.leader(resource);

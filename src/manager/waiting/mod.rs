@@ -22,21 +22,25 @@ use crate::{
 impl LockManager {
     /// Feeds an event to an acquisition, and carries out the steps that follow.
     pub(crate) fn on(&mut self, record: RecordKey, event: Event) {
-        self.on_or_fail(record, event, None);
+        self.on_or_fail(record, event, None, self.clock.now());
+    }
+
+    /// Does the same with an event of this moment. Unless the event leads to a pause, whose length is drawn, nothing of the
+    /// application is called that may panic.
+    pub(crate) fn on_at(&mut self, record: RecordKey, event: Event, now: Moment) {
+        self.on_or_fail(record, event, None, now);
     }
 
     /// Does the same; if that ends the request, it fails with this error.
-    pub(crate) fn on_or_fail(&mut self, record: RecordKey, event: Event, failure: Option<AcquireError>) {
-        let now = self.clock.now();
+    pub(crate) fn on_or_fail(
+        &mut self,
+        record: RecordKey,
+        event: Event,
+        failure: Option<AcquireError>,
+        now: Moment,
+    ) {
         if let Some((steps, followed)) = self.decide(record, event, now) {
             self.carry_out(record, steps, followed, failure, now);
-        }
-    }
-
-    /// Feeds an event of this moment to an acquisition. Unlike the clock, it cannot panic.
-    pub(crate) fn on_at(&mut self, record: RecordKey, event: Event, now: Moment) {
-        if let Some((steps, followed)) = self.decide(record, event, now) {
-            self.carry_out(record, steps, followed, None, now);
         }
     }
 
@@ -130,7 +134,7 @@ impl LockManager {
             if planted!("a waiter is forgotten when the manager restarts") {
                 self.records.remove(record);
             }
-            self.on_or_fail(record, Event::Dismissed, Some(error.clone()));
+            self.on_or_fail(record, Event::Dismissed, Some(error.clone()), self.clock.now());
         }
         self.refuse_sets(error);
     }

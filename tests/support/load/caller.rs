@@ -20,7 +20,7 @@ use super::{
     report::Report,
 };
 
-/// How often a holder looks whether it is done.
+/// The interval at which a holder checks whether it is done.
 const LOOK: Duration = Duration::from_millis(5);
 
 pub(super) struct Caller {
