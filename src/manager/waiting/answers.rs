@@ -29,9 +29,7 @@ impl LockManager {
         let (now, durability) = (self.clock.now(), self.store.durability());
         let sent = if planted!("validity counted from the reply to an acquisition") { now } else { sent };
         let event = Event::Answered { sent, answer: Answer::Granted };
-        let Some((steps, followed)) = self.decide(record, event, now) else {
-            return self.answered_late(attempt, Answer::Granted);
-        };
+        let Some((steps, followed)) = self.decide(record, event, now) else { return };
         let resource = &acquisition.hold.resource;
         if is_alone(acquisition.mode, &acquisition.hold) {
             let unknown = self.records.with(record, |it| it.decisions.has_unknown()) == Some(true);

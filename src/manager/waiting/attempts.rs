@@ -1,6 +1,6 @@
 //! The attempts of waiters: sent to the store, and answered.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use crate::{
     core::{Acquisition, Answer, Event, Executed, Moment},
@@ -34,7 +34,8 @@ impl LockManager {
         Some(Attempt { record, acquisition, sent, overtook: false })
     }
 
-    /// Handles the answer to an attempt.
+    /// Handles the answer to an attempt. Its record waits for it; if it is gone, the same answer was decided about before the
+    /// manager panicked, and nothing is left to do.
     pub(crate) fn attempted(&mut self, attempt: &Attempt, outcome: Result<Acquired, StoreError>) {
         let mut failure = None;
         let answer = match outcome {
@@ -65,9 +66,6 @@ impl LockManager {
                 Answer::Failed { unknown, transient }
             }
         };
-        if self.records.with(attempt.record, |_| ()).is_none() {
-            return self.answered_late(attempt, answer);
-        }
         let event = Event::Answered { sent: attempt.sent, answer };
         self.on_or_fail(attempt.record, event, failure, self.clock.now());
     }
@@ -84,19 +82,6 @@ impl LockManager {
                 waiter.tell_queued(ahead);
             }
         });
-    }
-
-    /// Reclaims what the store may hold after an answer whose record is gone, because the manager panicked.
-    pub(crate) fn answered_late(&mut self, Attempt { acquisition, sent, .. }: &Attempt, answer: Answer) {
-        // A ticket may outlive the lease that it is for.
-        let ticket_ttl = acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl);
-        let end = *sent + acquisition.ttl.max(ticket_ttl);
-        let executed = match answer {
-            Answer::Granted | Answer::Refused { ahead: Some(_), .. } => Executed::Certainly,
-            Answer::Failed { unknown: true, .. } => Executed::Perhaps,
-            Answer::Refused { .. } | Answer::QueueFull | Answer::Failed { .. } => return,
-        };
-        self.reclaim(acquisition.hold.clone(), executed, end);
     }
 
     /// Releases a token that nobody wants, until that is certain or until `end`.
