@@ -4,15 +4,16 @@
 //!
 //! # Layout
 //! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
-//! defines where locks live and what every store guarantees. `lease` is what a caller holds, `request` what a caller asks,
+//! defines where locks live and what every store guarantees (all of it with the feature `custom-store`). `lease` is what a caller holds, `request` what a caller asks,
 //! and `manager` the actor between them and the store, with the tools in `runtime`. `config` is `config.toml` as a value.
 //! `doctor` checks the deployment that a configuration leads to. `testing` is for tests: virtual time, the acceptance
 //! suite for stores, and the check of what was held.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
-// What is public in `testing` alone is public nowhere without it.
+// What is public in `testing` or in `custom-store` alone is public nowhere without it.
 #![cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
+#![cfg_attr(not(feature = "custom-store"), allow(rustdoc::private_intra_doc_links))]
 
 #[macro_use]
 mod planted;
@@ -38,8 +39,8 @@ pub use self::{
         TokenPrefix,
     },
     lease::{
-        Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, LeaseSetLostError, Release, ReleaseError,
-        ReleaseSetError, Released, Renew, RenewError,
+        Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, Release, ReleaseError, ReleaseSetError,
+        Released, Renew, RenewError,
     },
     manager::{LockManager, LockManagerBuilder},
     request::{

@@ -46,19 +46,12 @@ pub enum RenewError {
     Store(#[from] StoreError),
 }
 
-/// The loss of a lease, and with it of the right to go on.
-#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the lease was lost: {reason}")]
-pub struct LeaseLostError {
-    /// The reason of the loss.
-    pub reason: LossReason,
-}
-
-/// The loss of one of several leases that are held together, and with it of the right to go on.
+/// The loss of a lease, or of one of several that are held together, and with it of the right to go on.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the lease of {resource} was lost: {reason}")]
-pub struct LeaseSetLostError {
-    /// The resource of the lease that was first found lost.
+#[non_exhaustive]
+pub struct LeaseLostError {
+    /// The resource of the lease that was lost. Of a set, the one that was first found lost.
     pub resource: ResourceName,
     /// The reason of the loss.
     pub reason: LossReason,
@@ -73,4 +66,4 @@ pub struct ReleaseSetError {
     pub failed: Vec<(ResourceName, ReleaseError)>,
 }
 
-readable_debug!(ReleaseError, RenewError, LeaseLostError, LeaseSetLostError, ReleaseSetError);
+readable_debug!(ReleaseError, RenewError, LeaseLostError, ReleaseSetError);

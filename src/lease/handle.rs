@@ -1,21 +1,15 @@
 //! The lease: the handle of a caller that holds a lock.
 
-use std::{
-    fmt,
-    future::{Future, poll_fn},
-    pin::pin,
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use actix::MailboxError;
+use futures_util::FutureExt;
 
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Mode, ResourceName, Token},
     lease::{
         LeaseLostError, Release, ReleaseError, Released, Renew, RenewError, messages::ManagerLink,
-        shared::LeaseShared,
+        run::run_until_lost, shared::LeaseShared,
     },
     store::{Durability, StoreError},
 };
@@ -132,17 +126,12 @@ impl Lease {
     /// # Cancel safety
     /// The same as that of `work`. Cancelling does not release the lease.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLostError> {
-        let mut work = pin!(work);
-        // The clock is read at each poll: the timer of `lost` stops while the machine is suspended.
-        let while_valid = poll_fn(|turn| match self.status() {
-            LeaseStatus::Lost(reason) => Poll::Ready(Err(LeaseLostError { reason })),
-            _ => work.as_mut().poll(turn).map(Ok),
-        });
-        tokio::select! {
-            biased;
-            reason = self.lost() => Err(LeaseLostError { reason }),
-            done = while_valid => done,
-        }
+        let lost = |reason| LeaseLostError { resource: self.resource().clone(), reason };
+        let loss = || match self.status() {
+            LeaseStatus::Lost(reason) => Some(lost(reason)),
+            LeaseStatus::Held | LeaseStatus::AtRisk | LeaseStatus::Released => None,
+        };
+        run_until_lost(work, loss, self.lost().map(lost)).await
     }
 
     /// Reports progress of the worker: see [`Request::heartbeat`](crate::Request::heartbeat).

@@ -1,7 +1,8 @@
 //! A lease: what its holder has in hand, what keeps it alive, and what ends it.
 //!
 //! Read in this order: [`Lease`] (the handle), `shared` (the state that the handle, the renewer and the manager share),
-//! `cooldown` (the moment at which its resource opens afterwards), `renewer`, [`LeaseSet`] (several leases with one
+//! `cooldown` (the moment at which its resource opens afterwards), `renewer`, `run` (work that
+//! runs while a lease holds), [`LeaseSet`] (several leases with one
 //! handle).
 
 use std::sync::Arc;
@@ -12,12 +13,13 @@ mod events;
 mod handle;
 pub(crate) mod messages;
 pub(crate) mod renewer;
+mod run;
 pub(crate) mod set;
 pub(crate) mod shared;
 pub(crate) mod terms;
 
 pub use self::{
-    errors::{LeaseLostError, LeaseSetLostError, ReleaseError, ReleaseSetError, RenewError},
+    errors::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
     events::{LeaseChange, LeaseEvent},
     handle::Lease,
     messages::{Release, Released, Renew},

@@ -1,13 +1,6 @@
 //! The lease of several resources: the handle of a caller that asked for all of them.
 
-use std::{
-    fmt,
-    future::{Future, poll_fn},
-    pin::pin,
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt,
@@ -16,7 +9,7 @@ use futures_util::{
 
 use crate::{
     core::{Fence, LeaseStatus, ResourceName},
-    lease::{Lease, LeaseSetLostError, ReleaseSetError},
+    lease::{Lease, LeaseLostError, ReleaseSetError, run::run_until_lost},
 };
 
 /// Several held locks with one handle: the answer to [`AcquireAll`](crate::AcquireAll).
@@ -83,7 +76,7 @@ impl LeaseSet {
     ///
     /// # Cancel safety
     /// Cancel safe: every later call returns the loss too.
-    pub async fn lost(&self) -> LeaseSetLostError {
+    pub async fn lost(&self) -> LeaseLostError {
         first_lost(&self.leases).await
     }
 
@@ -91,23 +84,13 @@ impl LeaseSet {
     /// next await.
     ///
     /// # Errors
-    /// [`LeaseSetLostError`] when a part was lost before `work` was done. What `work` had begun may be half done. If others
+    /// [`LeaseLostError`] when a part was lost before `work` was done. What `work` had begun may be half done. If others
     /// must be kept from seeing that, give them the [`fence`](Self::fence)s.
     ///
     /// # Cancel safety
     /// The same as that of `work`. Cancelling does not release the set.
-    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseSetLostError> {
-        let mut work = pin!(work);
-        // The clock is read at each poll: the timer of `lost` stops while the machine is suspended.
-        let while_valid = poll_fn(|turn| match self.loss() {
-            Some(lost) => Poll::Ready(Err(lost)),
-            None => work.as_mut().poll(turn).map(Ok),
-        });
-        tokio::select! {
-            biased;
-            lost = self.lost() => Err(lost),
-            done = while_valid => done,
-        }
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLostError> {
+        run_until_lost(work, || self.loss(), self.lost()).await
     }
 
     /// Reports progress of the worker: see [`Request::heartbeat`](crate::Request::heartbeat).
@@ -132,21 +115,19 @@ impl LeaseSet {
         if failed.is_empty() { Ok(()) } else { Err(ReleaseSetError { failed }) }
     }
 
-    fn loss(&self) -> Option<LeaseSetLostError> {
+    fn loss(&self) -> Option<LeaseLostError> {
         self.leases.iter().find_map(|lease| match lease.status() {
-            LeaseStatus::Lost(reason) => {
-                Some(LeaseSetLostError { resource: lease.resource().clone(), reason })
-            }
+            LeaseStatus::Lost(reason) => Some(LeaseLostError { resource: lease.resource().clone(), reason }),
             LeaseStatus::Held | LeaseStatus::AtRisk | LeaseStatus::Released => None,
         })
     }
 }
 
 /// Waits until one of these leases is lost. There must be at least one.
-pub(crate) async fn first_lost(leases: &[Lease]) -> LeaseSetLostError {
+pub(crate) async fn first_lost(leases: &[Lease]) -> LeaseLostError {
     let each = leases.iter().map(|lease| {
         let lost =
-            async { LeaseSetLostError { resource: lease.resource().clone(), reason: lease.lost().await } };
+            async { LeaseLostError { resource: lease.resource().clone(), reason: lease.lost().await } };
         lost.boxed()
     });
     select_all(each).await.0

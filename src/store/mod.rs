@@ -9,17 +9,31 @@ pub(crate) mod error;
 pub(crate) mod inspection;
 pub(crate) mod memory;
 pub(crate) mod node;
+mod notification;
 pub(crate) mod quorum;
 pub(crate) mod redis;
+mod reply;
 pub(crate) mod types;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, future::BoxFuture, stream::BoxStream};
+use futures_util::FutureExt;
 
+// What only somebody needs who writes a store. A plain application never names it.
+#[cfg(feature = "custom-store")]
 pub use self::{
     all::{ALL_AT_MOST, AcquiredAll, join_replies},
     node::QuorumNode,
+    notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
+    reply::{Replies, Reply},
+    types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
+};
+#[cfg(not(feature = "custom-store"))]
+pub(crate) use self::{
+    all::{ALL_AT_MOST, AcquiredAll, join_replies},
+    node::QuorumNode,
+    notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
+    reply::{Replies, Reply},
     types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
 };
 pub(crate) use self::{
@@ -34,14 +48,8 @@ pub(crate) use self::{
 };
 #[cfg(doc)]
 use crate::core::Mode;
+use crate::core::ResourceName;
 pub(crate) use crate::core::{Incarnation, Recovered, Report};
-use crate::core::{ResourceName, Token};
-
-/// The pending answer of a store.
-pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
-
-/// The pending answers of a store to several verbs, in their order.
-pub type Replies<'a, T> = BoxFuture<'a, Vec<Result<T, StoreError>>>;
 
 /// A store of locks.
 ///
@@ -210,41 +218,3 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         Durability::OneCopy
     }
 }
-
-/// The stream that [`Store::listen`] returns.
-pub type Notifications = BoxStream<'static, Notification>;
-
-/// The address of hand-over notifications: one for each lock manager, named by 128 random bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Inbox(pub Token);
-
-/// A notification to an inbox.
-#[derive(Clone, Debug)]
-pub enum Notification {
-    /// The resource that this token waits for was handed over to it.
-    HandedOver(Token),
-    /// The resource that this token waits for was handed over to another waiter, and this token is the next. It should
-    /// attempt again when the grant window is over.
-    Next(Token),
-    /// This token should attempt at once, and again when the grant window is over. Either there was more to hand over than
-    /// one verb hands over, or a hand-over was not taken up and live waiters have to show that they are alive.
-    GoOn(Token),
-    /// Subscribed: notifications arrive from here on, and earlier ones may have been lost. All waiters should attempt
-    /// now.
-    Subscribed,
-    /// Disconnected for this reason: no notification arrives until [`Subscribed`](Self::Subscribed). Only the waiters' own
-    /// attempts go on.
-    Disconnected(StoreError),
-}
-
-/// The largest number of waiters that one verb tells that they are next, until it finds one whose inbox has a
-/// subscriber. The caller's own waiter is not counted.
-pub const NEXT_AT_MOST: usize = 8;
-
-/// The largest number of waiters that one verb asks to show that they are alive.
-pub const CALLED_AT_MOST: usize = 320;
-
-/// The budget of one verb for serving the queue, in steps. A hand-over counts as 5 steps, and a waiter that is skipped
-/// because it is taken for dead counts as 1. In a batch on one server, the verbs of one call share this budget, and each
-/// of them has at least 5 steps.
-pub const STEPS_AT_MOST: u32 = 320;

@@ -5,15 +5,15 @@ use std::{
     fs,
 };
 
-use syn::{Attribute, Item, UseTree, Visibility};
+use syn::{Attribute, Expr, ExprLit, Item, Lit, MetaNameValue, UseTree, Visibility};
 
 /// The public types, each by its whole path, by the room where users find them. The root is the room without a name.
 pub(crate) type Surface = BTreeMap<String, Vec<String>>;
 
-/// Reads the public types of the crate, without what is hidden from the documentation.
-pub(crate) fn surface() -> Surface {
+/// Reads the public types that the crate has with these features, without what is hidden from the documentation.
+pub(crate) fn surface(features: &[&str]) -> Surface {
     let mut surface = Surface::new();
-    add_room(&mut surface, "", &file("lib.rs"));
+    add_room(&mut surface, features, "", &file("lib.rs"));
     surface
 }
 
@@ -28,15 +28,16 @@ fn file(path: &str) -> Vec<Item> {
     syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap().items
 }
 
-fn add_room(surface: &mut Surface, room: &str, items: &[Item]) {
+fn add_room(surface: &mut Surface, features: &[&str], room: &str, items: &[Item]) {
+    let is_shown = |visibility, attributes| is_shown(visibility, attributes, features);
     for item in items {
         let defined = match item {
             Item::Mod(module) if is_shown(&module.vis, &module.attrs) => {
                 let name = [room, &module.ident.to_string()].join("/");
                 let name = name.trim_start_matches('/');
                 match &module.content {
-                    Some((_, items)) => add_room(surface, name, items),
-                    None => add_room(surface, name, &file(&format!("{name}/mod.rs"))),
+                    Some((_, items)) => add_room(surface, features, name, items),
+                    None => add_room(surface, features, name, &file(&format!("{name}/mod.rs"))),
                 }
                 continue;
             }
@@ -80,10 +81,25 @@ fn add_imports(surface: &mut Surface, room: &str, before: &str, tree: &UseTree) 
     }
 }
 
-fn is_shown(visibility: &Visibility, attributes: &[Attribute]) -> bool {
+fn is_shown(visibility: &Visibility, attributes: &[Attribute], features: &[&str]) -> bool {
     let is_hidden = |attribute: &Attribute| {
         attribute.path().is_ident("doc")
             && attribute.parse_args::<syn::Ident>().is_ok_and(|what| what == "hidden")
     };
-    matches!(visibility, Visibility::Public(_)) && !attributes.iter().any(is_hidden)
+    let is_public = matches!(visibility, Visibility::Public(_));
+    is_public && !attributes.iter().any(is_hidden) && attributes.iter().all(|it| is_compiled(it, features))
+}
+
+/// Returns true unless this is a `#[cfg(feature = "…")]` for a feature that is not one of these.
+fn is_compiled(attribute: &Attribute, features: &[&str]) -> bool {
+    if !attribute.path().is_ident("cfg") {
+        return true;
+    }
+    let condition = attribute.parse_args::<MetaNameValue>();
+    let Ok(MetaNameValue { path, value: Expr::Lit(ExprLit { lit: Lit::Str(feature), .. }), .. }) = condition
+    else {
+        panic!("a public item depends on more than one feature");
+    };
+    assert!(path.is_ident("feature"), "a public item depends on something else than a feature");
+    features.contains(&feature.value().as_str())
 }

@@ -351,7 +351,7 @@ fn work_is_stopped_when_the_lease_is_lost() {
         assert_eq!(lease.run(async { 7 }).await, Ok(7));
         world.store.clear();
         let error = lease.run(std::future::pending::<()>()).await.unwrap_err();
-        assert_eq!(error.to_string(), "the lease was lost: the store says it is not held");
+        assert_eq!(error.to_string(), "the lease of r was lost: the store says it is not held");
     });
 }
 
