@@ -132,7 +132,7 @@ fn an_elected_instance_that_wakes_up_too_late_changes_nothing() {
     signal("CONT", first.pid);
     let said = program.succeeds();
     assert_eq!(count(&said, " has drawn ["), 1, "{said:#?}");
-    let late = format!("(pid {}) stops: the lease was lost", first.pid);
+    let late = format!("(pid {}) stops: the lease of ", first.pid);
     assert_eq!(count(&said, &late), 1, "{said:#?}");
     assert_eq!(lottery.winners("winners"), drawn);
 }

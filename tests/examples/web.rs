@@ -113,7 +113,7 @@ fn a_payment_that_loses_its_lock_is_answered_as_unknown_and_can_be_asked_for_aga
     server.pause();
     let answer = payment.join().unwrap();
     assert!(answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{answer}");
-    assert!(answer.contains("the outcome is unknown: the lease was lost"), "{answer}");
+    assert!(answer.contains("the outcome is unknown: the lease of "), "{answer}");
     assert!(answer.contains("retry-after: ") && answer.contains("ask again: "), "{answer}");
     server.resume();
     let give_up = Instant::now() + Duration::from_secs(30);
