@@ -37,6 +37,8 @@ impl Programs {
         }
         let output = cargo
             .args(["test", "--offline", "--no-run", "--message-format", "json", "--lib"])
+            // Most bugs show themselves soon: to optimise would take longer than it saves.
+            .args(["--config", "profile.test.package.leasehold.opt-level=0"])
             .args(TESTS.iter().flat_map(|test| ["--test", test]))
             .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
             .env("RUSTC_WORKSPACE_WRAPPER", root.join("tests/planted_bugs/compiler"))

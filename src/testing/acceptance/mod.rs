@@ -104,6 +104,8 @@ pub fn unique(beginning: &str) -> String {
 }
 
 /// Shows that a fact holds in a world.
+// Compiled once for a world, and not once for each of its facts.
+#[inline(never)]
 #[doc(hidden)]
 pub fn show<W: World + 'static>(fact: fn(Scene) -> LocalBoxFuture<'static, ()>) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
