@@ -8,7 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     core::{Acquisition, LeaseStatus},
     lease::{Lease, LeaseChange, LeaseEvent, LifeSign, ReleaseError, Released, shared::LeaseShared},
-    manager::shutdown::InFlight,
+    manager::{shutdown::InFlight, waiting::cohorts::CohortKey},
     request::{AcquireError, validated::ValidRequest},
     runtime::{responder::Responder, timer_queue::Timer},
     statistics::Unconfirmed,
@@ -19,7 +19,9 @@ use crate::{
 pub(crate) struct Record {
     pub(crate) hold: Hold,
     pub(crate) decisions: Acquisition,
-    /// The arrival number in the cohort of this manager's waiters for the same resource, if it waits in one.
+    /// The cohort of this manager's waiters for the same resource, if it has joined one or keeps one waiting.
+    pub(crate) cohort: Option<CohortKey>,
+    /// The arrival number in the cohort, while it waits there.
     pub(crate) arrival: Option<u64>,
     pub(crate) timer: Option<Timer>,
     pub(crate) role: Role,
@@ -77,7 +79,7 @@ pub(crate) enum Cause {
 
 impl Record {
     pub(crate) fn new(hold: Hold, decisions: Acquisition, role: Role) -> Self {
-        Self { hold, decisions, arrival: None, timer: None, role }
+        Self { hold, decisions, cohort: None, arrival: None, timer: None, role }
     }
 
     pub(crate) fn waiter(&mut self) -> Option<&mut Waiter> {

@@ -64,8 +64,11 @@ impl LockManager {
         } else {
             record = self.records.insert(Record::new(hold.clone(), Acquisition::held(None), role));
         }
+        let cohort = self.find_cohort(record);
         self.on_at(record, Event::Release { opening: now + cooldown, end, hand_off }, now);
-        self.mend_cohort(&hold.resource, now);
+        if let Some(cohort) = cohort {
+            self.mend_cohort(cohort, now);
+        }
     }
 
     fn release_token(&mut self, hold: Hold, reply: Reply) {
@@ -82,13 +85,12 @@ impl LockManager {
 
     /// Gives the record of a lease another role. The cohort that waits for the lease is not served yet.
     fn end_lease(&mut self, record: RecordKey, role: Role) {
-        let resource = self.records.with(record, |it| {
-            it.role = role;
-            it.hold.resource.clone()
-        });
+        self.records.with(record, |it| it.role = role);
         self.held -= 1;
         self.shutdown.held(self.held);
-        resource.into_iter().for_each(|resource| self.cohorts.released(&resource, record));
+        if let Some(cohort) = self.find_cohort(record) {
+            self.cohorts.released(cohort, record);
+        }
     }
 
     /// Handles the loss of a lease. What the store may still grant to its token is reclaimed, which does not open the
@@ -100,8 +102,11 @@ impl LockManager {
         let opening = if early { now } else { opening };
         let role = Role::Releasing(self.releasing(Cause::Reclaim));
         self.end_lease(record, role);
+        let cohort = self.find_cohort(record);
         self.on_at(record, Event::Lost { opening }, now);
-        self.mend_cohort(&lease.hold().resource, now);
+        if let Some(cohort) = cohort {
+            self.mend_cohort(cohort, now);
+        }
     }
 
     /// Sends a release, or hands the resource off to the next of its cohort.
@@ -114,7 +119,8 @@ impl LockManager {
             it.hold.clone()
         });
         let Some(hold) = hold else { return };
-        let next = if release.hand_off { self.start_hand_off(&hold.resource, now) } else { None };
+        let cohort = if release.hand_off { self.find_cohort(record) } else { None };
+        let next = cohort.and_then(|cohort| self.start_hand_off(cohort, now));
         let from = dispatch::Releasing { record, hold, cooldown: release.opening.remaining(now) };
         self.sources.send(|dispatch| match next {
             Some((attempt, overtake)) => {

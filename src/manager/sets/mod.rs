@@ -243,8 +243,8 @@ impl LockManager {
         let bound = bound_to.is_some();
         let holding = Holding { lease: Arc::clone(&lease), bound_to, renewer: None };
         self.records.with(record, |it| it.role = Role::Holding(holding));
-        if alone {
-            self.cohorts.granted(&hold.resource, record, false);
+        if alone && let Some(cohort) = self.find_cohort(record) {
+            self.cohorts.granted(cohort, record, false);
         }
         self.note_held(&lease, now, bound);
         lease

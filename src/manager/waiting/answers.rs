@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::{
-    core::{Answer, End, Event, Moment, ResourceName, Told},
+    core::{Answer, End, Event, Moment, Told},
     lease::{Lease, RecordKey, shared::LeaseShared, terms::LeaseTerms},
     manager::{
         LockManager,
         happening::Attempt,
         monitor::next_check,
         record::{Holding, Role, Waiter},
-        waiting::hand_off::is_alone,
+        waiting::{cohorts::CohortKey, hand_off::is_alone},
     },
     request::{AcquireError, validated::ValidRequest},
     runtime::responder::Responder,
@@ -30,18 +30,19 @@ impl LockManager {
         let sent = if planted!("validity counted from the reply to an acquisition") { now } else { sent };
         let event = Event::Answered { sent, answer: Answer::Granted };
         let Some((steps, followed)) = self.decide(record, event, now) else { return };
-        let resource = &acquisition.hold.resource;
-        if is_alone(acquisition.mode, &acquisition.hold) {
+        let alone = is_alone(acquisition.mode, &acquisition.hold);
+        let cohort = if alone { self.find_cohort(record) } else { None };
+        if let Some(cohort) = cohort {
             let unknown = self.records.with(record, |it| it.decisions.has_unknown()) == Some(true);
             // An earlier attempt with an unknown outcome may have overtaken others.
-            self.cohorts.granted(resource, record, overtook || unknown);
+            self.cohorts.granted(cohort, record, overtook || unknown);
         }
         if steps.hold {
             self.hold(record, grant, sent, durability, now);
             // The caller has its lease: from here on its record is no more in hand.
             self.in_hand = None;
-        } else {
-            self.cohorts.released(resource, record);
+        } else if let Some(cohort) = cohort {
+            self.cohorts.released(cohort, record);
         }
         self.carry_out(record, steps, followed, None, now);
     }
@@ -133,14 +134,14 @@ impl LockManager {
 
     /// Returns the error of a waiter whose wait, or whose attempts, are used up: the last result that it got.
     fn last_answer(&self, record: RecordKey, end: End, now: Moment) -> Option<(RequestEnd, AcquireError)> {
-        let (told, answer, attempts, waited, ahead, resource) = self.records.with(record, |it| {
+        let (told, answer, attempts, waited, ahead, cohort) = self.records.with(record, |it| {
             let (told, attempts, ahead) =
                 (it.decisions.told(), it.decisions.attempts(), it.decisions.ahead());
-            let (waited, resource) = (it.decisions.waited(now), it.hold.resource.clone());
-            Some((told, it.waiter()?.answer.clone(), attempts, waited, ahead, resource))
+            let (waited, cohort) = (it.decisions.waited(now), it.cohort);
+            Some((told, it.waiter()?.answer.clone(), attempts, waited, ahead, cohort))
         })??;
         let answer = match told {
-            Told::Behind(_) => self.in_the_way(&resource, now),
+            Told::Behind(_) => cohort.and_then(|cohort| self.in_the_way(cohort, now)),
             Told::Nothing | Told::Refused { .. } | Told::Failed => answer,
         };
         Some(match answer.unwrap_or(Err(StoreError::timed_out(waited))) {
@@ -154,20 +155,17 @@ impl LockManager {
 
     /// Keeps the queue ticket of a waiter, without its caller, for its cohort.
     pub(crate) fn abandon(&mut self, record: RecordKey) {
-        let abandoned = self.records.with(record, |it| Some((it.hold.resource.clone(), it.arrival.take()?)));
-        if let Some((resource, arrival)) = abandoned.flatten() {
-            self.cohorts.abandon(&resource, arrival);
+        let abandoned = self.records.with(record, |it| Some((it.cohort?, it.arrival.take()?)));
+        if let Some((cohort, arrival)) = abandoned.flatten() {
+            self.cohorts.abandon(cohort, arrival);
         }
     }
 
-    /// Removes a waiter from its cohort. Returns the resource, if there is a cohort for it.
-    pub(crate) fn leave_cohort(&mut self, record: RecordKey) -> Option<ResourceName> {
-        if self.cohorts.is_empty() {
-            return None;
-        }
-        let (resource, arrival) =
-            self.records.with(record, |it| (it.hold.resource.clone(), it.arrival.take()))?;
-        self.cohorts.remove(&resource, record, arrival);
-        Some(resource)
+    /// Removes a waiter from its cohort. Returns the cohort, if there is one.
+    pub(crate) fn leave_cohort(&mut self, record: RecordKey) -> Option<CohortKey> {
+        let (cohort, arrival) =
+            self.records.with(record, |it| Some((it.cohort?, it.arrival.take()))).flatten()?;
+        self.cohorts.remove(cohort, record, arrival);
+        Some(cohort)
     }
 }

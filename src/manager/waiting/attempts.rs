@@ -23,12 +23,12 @@ impl LockManager {
         followed: bool,
         sent: Moment,
     ) -> Option<Attempt> {
-        let (acquisition, in_cohort) = self.records.with(record, |it| {
-            let in_cohort = it.arrival.is_some();
-            Some((Arc::clone(&it.waiter()?.request.acquisition), in_cohort))
+        let (acquisition, cohort) = self.records.with(record, |it| {
+            let cohort = it.cohort.filter(|_| followed && it.arrival.is_some());
+            Some((Arc::clone(&it.waiter()?.request.acquisition), cohort))
         })??;
-        if followed && in_cohort {
-            self.cohorts.lead(&acquisition.hold.resource, record);
+        if let Some(cohort) = cohort {
+            self.cohorts.lead(cohort, record);
         }
         self.stats.attempted();
         Some(Attempt { record, acquisition, sent, overtook: false })

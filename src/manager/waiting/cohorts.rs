@@ -1,95 +1,116 @@
-//! The cohorts of a manager, by resource.
+//! The cohorts of a manager.
 
 use std::collections::HashMap;
+
+use slotmap::SlotMap;
 
 use crate::{
     core::{Cohort, Lack, ResourceName},
     lease::RecordKey,
 };
 
-/// The cohorts of a manager, by resource. An empty one is removed.
+slotmap::new_key_type! {
+    /// The key of a cohort. That of a cohort which was removed names none.
+    pub(crate) struct CohortKey;
+}
+
+/// The cohorts of a manager. An empty one is removed.
+///
+/// A resource is looked up by its name once for each request. From then on its record has the key of the cohort.
 #[derive(Default)]
 pub(crate) struct Cohorts {
-    table: HashMap<ResourceName, Cohort<RecordKey>>,
+    cohorts: SlotMap<CohortKey, (ResourceName, Cohort<RecordKey>)>,
+    by_resource: HashMap<ResourceName, CohortKey>,
     arrivals: u64,
 }
 
 impl Cohorts {
-    /// Adds a waiter at the end of its cohort. Returns its arrival, and the number of members ahead of it.
-    pub(crate) fn join(&mut self, resource: &ResourceName, record: RecordKey) -> (u64, usize) {
+    /// Adds a waiter at the end of the cohort for a resource. Returns the cohort, the waiter's arrival, and the number of
+    /// members ahead of it.
+    pub(crate) fn join(&mut self, resource: &ResourceName, record: RecordKey) -> (CohortKey, u64, usize) {
         self.arrivals += 1;
-        let ahead = self.table.entry(resource.clone()).or_default().join(record, self.arrivals);
-        (self.arrivals, ahead)
+        let Self { cohorts, by_resource, arrivals } = self;
+        let new = || cohorts.insert((resource.clone(), Cohort::default()));
+        let key = *by_resource.entry(resource.clone()).or_insert_with(new);
+        let ahead = cohorts[key].1.join(record, *arrivals);
+        (key, *arrivals, ahead)
+    }
+
+    /// Returns the cohort for a resource, if there is one: the `known` one, or one that has formed since.
+    pub(crate) fn find(&self, known: Option<CohortKey>, resource: &ResourceName) -> Option<CohortKey> {
+        let known = known.filter(|key| self.cohorts.contains_key(*key));
+        known.or_else(|| self.by_resource.get(resource).copied())
     }
 
     /// Makes a member a leader.
-    pub(crate) fn lead(&mut self, resource: &ResourceName, record: RecordKey) {
-        self.with(resource, |cohort| cohort.lead(record));
+    pub(crate) fn lead(&mut self, key: CohortKey, record: RecordKey) {
+        self.with(key, |cohort| cohort.lead(record));
     }
 
     /// Removes the member of this arrival. If it leads, its ticket is kept.
-    pub(crate) fn abandon(&mut self, resource: &ResourceName, arrival: u64) {
-        self.with(resource, |cohort| cohort.abandon(arrival));
+    pub(crate) fn abandon(&mut self, key: CohortKey, arrival: u64) {
+        self.with(key, |cohort| cohort.abandon(arrival));
     }
 
     /// Removes a waiter, with its ticket.
-    pub(crate) fn remove(&mut self, resource: &ResourceName, record: RecordKey, arrival: Option<u64>) {
-        self.with(resource, |cohort| cohort.remove(record, arrival));
+    pub(crate) fn remove(&mut self, key: CohortKey, record: RecordKey, arrival: Option<u64>) {
+        self.with(key, |cohort| cohort.remove(record, arrival));
     }
 
     /// Notes that the resource was granted: handed off ahead of other processes, or in its turn.
-    pub(crate) fn granted(&mut self, resource: &ResourceName, record: RecordKey, handed_off: bool) {
-        self.with(resource, |cohort| cohort.granted(record, handed_off));
+    pub(crate) fn granted(&mut self, key: CohortKey, record: RecordKey, handed_off: bool) {
+        self.with(key, |cohort| cohort.granted(record, handed_off));
     }
 
     /// Notes that the lease of this record is over.
-    pub(crate) fn released(&mut self, resource: &ResourceName, record: RecordKey) {
-        self.with(resource, |cohort| cohort.released(record));
+    pub(crate) fn released(&mut self, key: CohortKey, record: RecordKey) {
+        self.with(key, |cohort| cohort.released(record));
     }
 
-    fn with(&mut self, resource: &ResourceName, change: impl FnOnce(&mut Cohort<RecordKey>)) {
-        if let Some(cohort) = self.table.get_mut(resource) {
+    fn with(&mut self, key: CohortKey, change: impl FnOnce(&mut Cohort<RecordKey>)) {
+        if let Some((_, cohort)) = self.cohorts.get_mut(key) {
             change(cohort);
         }
     }
 
+    fn get(&self, key: CohortKey) -> Option<&Cohort<RecordKey>> {
+        self.cohorts.get(key).map(|(_, cohort)| cohort)
+    }
+
     /// Returns the next member, and whether it may be served ahead of other processes (at most `limit` hand-offs in a row).
-    pub(crate) fn next(&self, resource: &ResourceName, limit: u32) -> Option<(RecordKey, bool)> {
-        self.table.get(resource)?.next(limit)
+    pub(crate) fn next(&self, key: CohortKey, limit: u32) -> Option<(RecordKey, bool)> {
+        self.get(key)?.next(limit)
     }
 
     /// Returns the leader that came first.
-    pub(crate) fn leader(&self, resource: &ResourceName) -> Option<RecordKey> {
-        self.table.get(resource)?.leader()
+    pub(crate) fn leader(&self, key: CohortKey) -> Option<RecordKey> {
+        self.get(key)?.leader()
     }
 
     /// Returns the lease of this manager that holds the resource.
-    pub(crate) fn holder(&self, resource: &ResourceName) -> Option<RecordKey> {
-        self.table.get(resource)?.holder()
+    pub(crate) fn holder(&self, key: CohortKey) -> Option<RecordKey> {
+        self.get(key)?.holder()
     }
 
     /// Returns true if others rely on the ticket of this leader.
-    pub(crate) fn relies_on(&self, resource: &ResourceName, record: RecordKey) -> bool {
-        self.table.get(resource).is_some_and(|cohort| cohort.relies_on(record))
+    pub(crate) fn relies_on(&self, key: CohortKey, record: RecordKey) -> bool {
+        self.get(key).is_some_and(|cohort| cohort.relies_on(record))
     }
 
     /// Returns what a cohort lacks after it has changed. An empty one is removed.
-    pub(crate) fn lack(&mut self, resource: &ResourceName) -> Option<Lack<RecordKey>> {
-        let cohort = self.table.get(resource)?;
-        if cohort.is_empty() {
-            self.table.remove(resource);
-            return None;
+    pub(crate) fn lack(&mut self, key: CohortKey) -> Option<Lack<RecordKey>> {
+        let cohort = self.get(key)?;
+        if !cohort.is_empty() {
+            return cohort.lack();
         }
-        cohort.lack()
-    }
-
-    /// Returns true if there are no cohorts.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.table.is_empty()
+        let (resource, _) = self.cohorts.remove(key)?;
+        self.by_resource.remove(&resource);
+        None
     }
 
     /// Removes all cohorts.
     pub(crate) fn clear(&mut self) {
-        self.table.clear();
+        self.cohorts.clear();
+        self.by_resource.clear();
     }
 }

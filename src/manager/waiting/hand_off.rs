@@ -3,7 +3,7 @@
 use crate::{
     core::{Event, Lack, Mode, Moment, ResourceName},
     lease::RecordKey,
-    manager::{LockManager, happening::Attempt},
+    manager::{LockManager, happening::Attempt, waiting::cohorts::CohortKey},
     request::{AcquireError, validated::ValidRequest},
     store::{Acquisition, Hold, Holder, HolderState, Refusal, StoreError},
 };
@@ -25,14 +25,14 @@ impl LockManager {
 
     /// Adds a waiter to the cohort for its resource.
     pub(crate) fn join_cohort(&mut self, record: RecordKey, resource: &ResourceName, now: Moment) {
-        let (arrival, ahead) = self.cohorts.join(resource, record);
-        self.records.with(record, |it| it.arrival = Some(arrival));
+        let (cohort, arrival, ahead) = self.cohorts.join(resource, record);
+        self.records.with(record, |it| (it.cohort, it.arrival) = (Some(cohort), Some(arrival)));
         let waiters = ahead as u64;
         if waiters >= u64::from(self.settings.limits.max_waiters) {
             return self.on_or_fail(record, Event::Dismissed, Some(AcquireError::QueueFull { waiters }), now);
         }
-        self.mend_cohort(resource, now);
-        let leader = self.cohorts.leader(resource);
+        self.mend_cohort(cohort, now);
+        let leader = self.cohorts.leader(cohort);
         let ahead_of_all = leader.and_then(|leader| self.records.with(leader, |it| it.decisions.ahead()));
         let ahead = waiters + ahead_of_all.flatten().unwrap_or(0);
         let follows = self.records.with(record, |it| {
@@ -44,9 +44,17 @@ impl LockManager {
         }
     }
 
+    /// Returns the cohort that a record waits in, or keeps waiting. From here on the record has its key.
+    pub(crate) fn find_cohort(&self, record: RecordKey) -> Option<CohortKey> {
+        self.records.with(record, |it| {
+            it.cohort = self.cohorts.find(it.cohort, &it.hold.resource);
+            it.cohort
+        })?
+    }
+
     /// Mends a cohort after a change, so that it has a leader, and no abandoned waiter leads it in vain.
-    pub(crate) fn mend_cohort(&mut self, resource: &ResourceName, now: Moment) {
-        while let Some(lack) = self.cohorts.lack(resource) {
+    pub(crate) fn mend_cohort(&mut self, cohort: CohortKey, now: Moment) {
+        while let Some(lack) = self.cohorts.lack(cohort) {
             match lack {
                 Lack::Leader(first) => return self.on_at(first, Event::Lead, now),
                 Lack::Members(abandoned) => self.on_at(abandoned, Event::LeftAlone, now),
@@ -58,15 +66,17 @@ impl LockManager {
     /// renewal, for which its cohort does not wait.
     pub(crate) fn opened(&mut self, resource: &ResourceName) {
         let now = self.clock.now();
-        if let Some(holder) = self.cohorts.holder(resource) {
-            self.cohorts.released(resource, holder);
-            self.mend_cohort(resource, now);
+        if let Some(cohort) = self.cohorts.find(None, resource)
+            && let Some(holder) = self.cohorts.holder(cohort)
+        {
+            self.cohorts.released(cohort, holder);
+            self.mend_cohort(cohort, now);
         }
     }
 
-    /// Returns an attempt of the next member of the cohort for this resource, and whether it may overtake others.
-    pub(crate) fn start_hand_off(&mut self, resource: &ResourceName, now: Moment) -> Option<(Attempt, bool)> {
-        let (next, may_overtake) = self.cohorts.next(resource, self.settings.wait.local_handover_limit)?;
+    /// Returns an attempt of the next member of a cohort, and whether it may overtake others.
+    pub(crate) fn start_hand_off(&mut self, cohort: CohortKey, now: Moment) -> Option<(Attempt, bool)> {
+        let (next, may_overtake) = self.cohorts.next(cohort, self.settings.wait.local_handover_limit)?;
         // With two attempts in flight it would not be clear which answer is the last.
         self.records.with(next, |it| !it.decisions.is_asking()).filter(|free| *free)?;
         let (_, followed) = self.decide(next, Event::HandOff, now)?;
@@ -74,12 +84,8 @@ impl LockManager {
     }
 
     /// Returns what keeps the members of a cohort from the resource, as far as is known.
-    pub(crate) fn in_the_way(
-        &self,
-        resource: &ResourceName,
-        now: Moment,
-    ) -> Option<Result<Refusal, StoreError>> {
-        if let Some(lease) = self.cohorts.holder(resource).and_then(|holder| self.records.lease(holder)) {
+    pub(crate) fn in_the_way(&self, cohort: CohortKey, now: Moment) -> Option<Result<Refusal, StoreError>> {
+        if let Some(lease) = self.cohorts.holder(cohort).and_then(|holder| self.records.lease(holder)) {
             let remaining = lease.remaining_at(now);
             let by = Holder {
                 token: lease.hold().token.prefix(),
@@ -92,7 +98,7 @@ impl LockManager {
             };
             return Some(Ok(Refusal { by, remaining }));
         }
-        let leader = self.cohorts.leader(resource)?;
+        let leader = self.cohorts.leader(cohort)?;
         self.records.with(leader, |it| it.waiter()?.answer.clone())?
     }
 }

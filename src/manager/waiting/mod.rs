@@ -48,7 +48,8 @@ impl LockManager {
     pub(crate) fn decide(&mut self, record: RecordKey, event: Event, now: Moment) -> Option<(Steps, bool)> {
         let Self { records, cohorts, random, subscribed, .. } = self;
         records.with(record, |it| {
-            let relied_on = it.arrival.is_some() && cohorts.relies_on(&it.hold.resource, record);
+            let cohort = it.cohort.filter(|_| it.arrival.is_some());
+            let relied_on = cohort.is_some_and(|cohort| cohorts.relies_on(cohort, record));
             let caller_gone = it.waiter().is_some_and(|waiter| waiter.reply.is_closed());
             let situation = Situation { subscribed: *subscribed, relied_on, caller_gone };
             let followed = it.decisions.is_following();
@@ -84,8 +85,8 @@ impl LockManager {
         if steps.remove {
             self.records.remove(record);
         }
-        if let Some(resource) = left {
-            self.mend_cohort(&resource, now);
+        if let Some(cohort) = left {
+            self.mend_cohort(cohort, now);
         }
         if let Some((reply, error)) = answer {
             reply.answer(Err(error));
