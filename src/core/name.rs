@@ -163,8 +163,9 @@ fn checked<'a>(field: &str, bytes: &'a [u8]) -> Result<&'a [u8], InvalidValue> {
     }
 }
 
-fn is_literal(byte: u8) -> bool {
-    byte.is_ascii_graphic() && !b"%{}*?[]^\\\"".contains(&byte)
+const fn is_literal(byte: u8) -> bool {
+    byte.is_ascii_graphic()
+        && !matches!(byte, b'%' | b'{' | b'}' | b'*' | b'?' | b'[' | b']' | b'^' | b'\\' | b'"')
 }
 
 /// Bytes as the store contains them.

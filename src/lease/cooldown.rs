@@ -19,26 +19,26 @@ impl LeaseShared {
 
     /// Returns the cooldown: the time that the resource stays closed when the lease is released now. It is the rest of the
     /// minimum hold. If the lease was lost and has a lock delay, it is the time until its end and its lock delay are over.
-    pub(crate) fn cooldown(&self) -> Duration {
+    pub(crate) fn cooldown(&self, now: Moment) -> Duration {
         if self.min_hold.is_zero() && self.acquisition.lock_delay.is_zero() {
             return Duration::ZERO;
         }
-        match self.status() {
+        match self.status_at(now) {
             _ if !self.is_handed_out() && !planted!("an ungranted part of a set is kept closed") => {
                 Duration::ZERO
             }
             LeaseStatus::Lost(_) if self.acquisition.lock_delay.is_zero() => Duration::ZERO,
-            LeaseStatus::Lost(_) => self.opens_at().remaining(self.clock.now()),
-            _ => self.min_hold.saturating_sub(self.held_for()),
+            LeaseStatus::Lost(_) => self.opens_at(now).remaining(now),
+            _ => self.min_hold.saturating_sub(self.granted_at.elapsed(now)),
         }
     }
 
     /// Returns the moment at which the resource opens if the lease was lost and nobody releases it.
-    pub(crate) fn opens_at(&self) -> Moment {
-        match self.status() {
+    pub(crate) fn opens_at(&self, now: Moment) -> Moment {
+        match self.status_at(now) {
             // The store has ended it, and keeps the resource closed for as long as it has to.
-            LeaseStatus::Lost(LossReason::NotHeld) => self.clock.now(),
-            _ if !self.is_handed_out() => self.clock.now(),
+            LeaseStatus::Lost(LossReason::NotHeld) => now,
+            _ if !self.is_handed_out() => now,
             _ => self.end_in_store() + self.acquisition.lock_delay,
         }
     }

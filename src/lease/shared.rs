@@ -31,7 +31,7 @@ pub(crate) struct LeaseShared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
     events: Option<Recipient<LeaseEvent>>,
-    granted_at: Moment,
+    pub(super) granted_at: Moment,
     /// All leases that are renewed together with it, if it is one of several. A lease joins one set, once.
     pub(crate) joined: OnceLock<Arc<[Token]>>,
     now: Mutex<Present>,
@@ -88,7 +88,11 @@ impl LeaseShared {
 
     /// Returns the status of the lease, by the clock.
     pub(crate) fn status(&self) -> LeaseStatus {
-        let now = self.clock.now();
+        self.status_at(self.clock.now())
+    }
+
+    /// Returns the same for this moment.
+    pub(super) fn status_at(&self, now: Moment) -> LeaseStatus {
         let present = self.present();
         match present.validity.status() {
             LeaseStatus::Held | LeaseStatus::AtRisk if !present.is_valid(now) => {
@@ -272,14 +276,15 @@ impl LeaseShared {
         }
     }
 
-    /// Ends the lease because its holder releases it. Returns the status before that, and the release to be
-    /// confirmed if the lease was not over.
-    pub(crate) fn release(&self) -> (LeaseStatus, Option<Unconfirmed>) {
-        if !self.is_over() && !self.is_valid() {
+    /// Ends the lease because its holder releases it now. Returns the status before that, and the release to be confirmed
+    /// if the lease was not over.
+    pub(crate) fn release(&self, now: Moment) -> (LeaseStatus, Option<Unconfirmed>) {
+        let valid = matches!(self.status_at(now), LeaseStatus::Held | LeaseStatus::AtRisk);
+        if !valid && !self.is_over() {
             self.expire();
         }
         // Nothing may panic between the change and the counting of it.
-        let held_for = self.held_for();
+        let held_for = self.granted_at.elapsed(now);
         let mut present = self.present();
         let before = present.validity.status();
         let news = present.validity.release();

@@ -49,10 +49,10 @@ impl LockManager {
     }
 
     fn release_lease(&mut self, lease: Arc<LeaseShared>, reply: Reply) {
-        let (before, unconfirmed) = lease.release();
-        // Not earlier: a lease that is lost meanwhile keeps its lock delay.
-        let (cooldown, end) = (lease.cooldown(), lease.end_in_store());
         let now = self.clock.now();
+        let (before, unconfirmed) = lease.release(now);
+        // Not earlier: a lease that is lost meanwhile keeps its lock delay.
+        let (cooldown, end) = (lease.cooldown(now), lease.end_in_store());
         // Only after everything that may panic: until here the lease is still in the table.
         let held = matches!(before, LeaseStatus::Held | LeaseStatus::AtRisk);
         let hand_off = held && cooldown.is_zero() && is_alone(lease.acquisition.mode, lease.hold());
@@ -97,7 +97,8 @@ impl LockManager {
     /// resource earlier than the end of the lease and its lock delay do.
     pub(crate) fn lost(&mut self, record: RecordKey) {
         let Some(lease) = self.records.lease(record) else { return };
-        let (opening, now) = (lease.opens_at(), self.clock.now());
+        let now = self.clock.now();
+        let opening = lease.opens_at(now);
         let early = planted!("a reclaimed token cuts its lock delay short");
         let opening = if early { now } else { opening };
         let role = Role::Releasing(self.releasing(Cause::Reclaim));

@@ -110,7 +110,8 @@ impl Handler<Shutdown> for LockManager {
 /// leases that were revoked, and of those whose release is unconfirmed.
 async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseShared>>) -> (usize, usize) {
     let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
-    let releases: Vec<_> = revoked.iter().map(|lease| (lease.hold(), lease.cooldown())).collect();
+    let releases: Vec<_> =
+        revoked.iter().map(|lease| (lease.hold(), lease.cooldown(lease.clock.now()))).collect();
     let answers = ask_each("release", releases.len(), || store.release_each(&releases)).await;
     (revoked.len(), answers.iter().filter(|answer| answer.is_err()).count())
 }
