@@ -3,7 +3,7 @@
 use std::{
     env,
     io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Stdio},
     time::Duration,
 };
 
@@ -16,7 +16,7 @@ use crate::{
     monitor::Monitor,
     plan::{Measured, Workload},
     sample::Sample,
-    server::Server,
+    server::{Server, command},
     worker::Job,
 };
 
@@ -112,7 +112,7 @@ struct Worker {
 
 impl Worker {
     fn start(job: &str) -> Result<Self, Failure> {
-        let mut process = Command::new(env::current_exe()?)
+        let mut process = command(env::current_exe()?)
             .args(["worker", job])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

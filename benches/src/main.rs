@@ -7,7 +7,8 @@
 //! own, and [`scripts`], the longest scripts.
 //!
 //! Every measurement has worker processes of its own and an empty server. The lockers take turns, so that whatever
-//! else the machine does meets all of them alike.
+//! else the machine does meets all of them alike. Everything that is started is on this machine, and is killed when it has
+//! done its work or when this process ends.
 
 mod coordinator;
 mod lockers;
