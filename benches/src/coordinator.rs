@@ -14,7 +14,7 @@ use crate::{
     Failure,
     lockers::Kind,
     monitor::Monitor,
-    plan::{Measured, Workload},
+    plan::Measured,
     sample::Sample,
     server::{Server, command},
     worker::Job,
@@ -65,7 +65,7 @@ impl Coordinator {
         measured: &Measured,
     ) -> Result<Option<f64>, Failure> {
         const LENGTH: Duration = Duration::from_millis(500);
-        if matches!(measured.workload, Workload::Renewed { .. }) {
+        if measured.is_renewed() {
             return Ok(None);
         }
         let mut workers = self.workers(locker, measured, LENGTH)?;
@@ -84,7 +84,14 @@ impl Coordinator {
     ) -> Result<Vec<Worker>, Failure> {
         self.server.empty()?;
         let shared = (measured.processes > 1).then(|| self.directory.path().to_owned());
-        let job = Job { url: self.server.url(), locker, workload: measured.workload, length, shared };
+        let job = Job {
+            url: self.server.url(),
+            locker,
+            workload: measured.workload,
+            threads: measured.threads,
+            length,
+            shared,
+        };
         let job = serde_json::to_string(&job)?;
         let mut workers =
             (0..measured.processes).map(|_| Worker::start(&job)).collect::<Result<Vec<_>, _>>()?;

@@ -115,7 +115,7 @@ fn scripts() -> Result<bool, Failure> {
     Ok(in_bounds)
 }
 
-/// Measures all that is asked for. Answers whether mutual exclusion was never broken and no lease lost.
+/// Measures all that is asked for. Returns false if mutual exclusion was broken or a lease lost.
 fn measure(options: &Options) -> Result<bool, Failure> {
     let lockers = if options.lockers.is_empty() { Kind::ALL.to_vec() } else { options.lockers.clone() };
     let mut coordinator = Coordinator::start()?;

@@ -3,12 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::{
-    Failure,
-    coordinator::Outcome,
-    lockers::Kind,
-    plan::{Measured, Workload},
-};
+use crate::{Failure, coordinator::Outcome, lockers::Kind, plan::Measured};
 
 /// What was found about one workload.
 #[derive(Debug, Serialize)]
@@ -49,7 +44,7 @@ impl Summary {
         Self {
             name: measured.name,
             about: measured.about,
-            renewed: matches!(measured.workload, Workload::Renewed { .. }),
+            renewed: measured.is_renewed(),
             lockers: lockers.iter().map(|locker| Row::new(*locker)).collect(),
         }
     }

@@ -1,12 +1,13 @@
 //! A process that does the work of one measurement: it says when it is ready, begins when it is told, tells what it
 //! counted, and is killed.
 //!
-//! Its callers live in the arbiter of an actix system, as those of an application do.
+//! Its callers live in the arbiter of an actix system, as those of an application do; or on several threads, each with
+//! an arbiter, as actix-web's workers do. Everybody then shares what was connected on the main thread.
 
 use std::{
     io::{Write, stdin, stdout},
     path::PathBuf,
-    rc::Rc,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -31,6 +32,7 @@ pub(crate) struct Job {
     pub(crate) url: String,
     pub(crate) locker: lockers::Kind,
     pub(crate) workload: Workload,
+    pub(crate) threads: usize,
     pub(crate) length: Duration,
     /// Where the processes of a measurement keep what they share, if there are several.
     pub(crate) shared: Option<PathBuf>,
@@ -47,11 +49,11 @@ pub(crate) trait Callers {
 pub(crate) fn run(job: &str) -> Result<(), Failure> {
     let job: Job = serde_json::from_str(job)?;
     System::new().block_on(async {
-        let locker = Rc::new(Locker::connect(job.locker, &job.url).await?);
+        let locker = Arc::new(Locker::connect(job.locker, &job.url).await?);
         let shared = job.shared.as_deref();
         let callers: Box<dyn Callers> = match job.workload {
             Workload::Renewed { leases } => return renewed::run(&locker, &job.url, leases).await,
-            Workload::Uncontended { callers } => Box::new(uncontended::start(&locker, callers)),
+            Workload::Uncontended { callers } => Box::new(uncontended::start(&locker, callers, job.threads)),
             Workload::Contended { callers, resources, hold, pause } => {
                 Box::new(contended::start(&locker, callers, resources, (hold, pause), shared)?)
             }
@@ -78,7 +80,8 @@ pub(crate) async fn told_to_go() -> Result<(), Failure> {
     }
 }
 
-/// Tells what was counted, and keeps this thread until the process is killed, so that the callers on it are still.
+/// Tells what was counted, and keeps this thread until the process is killed, so that the callers on it are still. Those
+/// on other threads go on until then.
 pub(crate) fn report(sample: &Sample) -> Result<(), Failure> {
     writeln!(stdout(), "{}", serde_json::to_string(sample)?)?;
     stdin().read_line(&mut String::new())?;

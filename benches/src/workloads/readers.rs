@@ -1,6 +1,6 @@
 //! Readers that keep coming, and one writer that has to get in. What is timed is the writer's wait.
 
-use std::{rc::Rc, time::Duration};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use super::AFTER_FAILURE;
 use crate::{
@@ -24,10 +24,10 @@ pub(crate) struct Readers {
 }
 
 /// Starts the readers and the writer.
-pub(crate) fn start(locker: &Rc<Locker>, readers: usize, hold: Duration) -> Result<Rc<Readers>, Failure> {
+pub(crate) fn start(locker: &Arc<Locker>, readers: usize, hold: Duration) -> Result<Rc<Readers>, Failure> {
     let all = Rc::new(Readers { tally: Tally::new(1 + readers), referee: Referee::new(None)?, hold });
     for caller in 0..=readers {
-        let (locker, all) = (Rc::clone(locker), Rc::clone(&all));
+        let (locker, all) = (Arc::clone(locker), Rc::clone(&all));
         actix_rt::spawn(async move {
             loop {
                 if let Err(failure) = all.turn(&locker, caller).await {

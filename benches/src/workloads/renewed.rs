@@ -1,7 +1,7 @@
 //! Leases that are held and renewed, and nothing else: what they cost in memory and processor time.
 
 use std::{
-    rc::Rc,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -21,7 +21,7 @@ use crate::{
 const AT_ONCE: usize = 256;
 
 /// Holds the leases for one TTL, so that whatever is not renewed has ended when it is over.
-pub(crate) async fn run(locker: &Rc<Locker>, url: &str, leases: usize) -> Result<(), Failure> {
+pub(crate) async fn run(locker: &Arc<Locker>, url: &str, leases: usize) -> Result<(), Failure> {
     let _first = locker.keep("bench/kept/first").await?;
     let empty = meters::memory()?;
     let _kept: Vec<Kept> = stream::iter(0..leases)
