@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use crate::{
     Failure,
     lockers::Kind,
+    meters::{self, Machine},
     monitor::Monitor,
     plan::Measured,
     sample::Sample,
@@ -32,12 +33,18 @@ pub(crate) struct Outcome {
     pub(crate) samples: Vec<Sample>,
     /// Seconds of processor time of the server.
     pub(crate) server: f64,
+    /// Cores of the machine that had nothing to do, on average.
+    pub(crate) idle: f64,
 }
 
 impl Outcome {
     pub(crate) fn turns(&self) -> u64 {
-        self.samples.iter().flat_map(|sample| &sample.turns).sum()
+        turns(&self.samples)
     }
+}
+
+fn turns(samples: &[Sample]) -> u64 {
+    samples.iter().flat_map(|sample| &sample.turns).sum()
 }
 
 impl Coordinator {
@@ -53,29 +60,32 @@ impl Coordinator {
         length: Duration,
     ) -> Result<Outcome, Failure> {
         let mut workers = self.workers(locker, measured, length)?;
-        let before = self.server.processor()?;
+        let (server, machine) = (self.processor()?, Machine::now()?);
         let samples = run(&mut workers)?;
-        Ok(Outcome { samples, server: self.server.processor()? - before })
+        let server = self.processor()? - server;
+        let idle = Machine::now()?.idle_since(machine);
+        Ok(Outcome { samples, server, idle })
     }
 
-    /// How many commands the clients send for a turn; nothing where nobody takes turns.
+    /// Counts the commands of a turn; nothing where nobody takes turns.
     pub(crate) fn commands_per_turn(
         &mut self,
         locker: Kind,
         measured: &Measured,
+        length: Duration,
     ) -> Result<Option<f64>, Failure> {
-        const LENGTH: Duration = Duration::from_millis(500);
         if measured.is_renewed() {
             return Ok(None);
         }
-        let mut workers = self.workers(locker, measured, LENGTH)?;
+        let mut workers = self.workers(locker, measured, length)?;
         let monitor = Monitor::start(self.server.port())?;
-        let samples = run(&mut workers)?;
-        let commands = monitor.commands();
-        let turns = Outcome { samples, server: 0.0 }.turns();
+        let before = monitor.commands();
+        let turns = turns(&run(&mut workers)?);
+        let commands = monitor.commands() - before;
         Ok((turns > 0).then(|| commands as f64 / turns as f64))
     }
 
+    /// Starts the workers, which warm up.
     fn workers(
         &mut self,
         locker: Kind,
@@ -83,30 +93,31 @@ impl Coordinator {
         length: Duration,
     ) -> Result<Vec<Worker>, Failure> {
         self.server.empty()?;
-        let shared = (measured.processes > 1).then(|| self.directory.path().to_owned());
         let job = Job {
             url: self.server.url(),
             locker,
             workload: measured.workload,
             threads: measured.threads,
             length,
-            shared,
+            shared: (measured.processes > 1).then(|| self.directory.path().to_owned()),
         };
         let job = serde_json::to_string(&job)?;
         let mut workers =
             (0..measured.processes).map(|_| Worker::start(&job)).collect::<Result<Vec<_>, _>>()?;
-        for worker in &mut workers {
-            worker.read()?;
-        }
+        workers.iter_mut().try_for_each(|worker| worker.read().map(drop))?;
+        workers.iter_mut().try_for_each(Worker::go)?;
+        workers.iter_mut().try_for_each(|worker| worker.read().map(drop))?;
         Ok(workers)
+    }
+
+    fn processor(&self) -> Result<f64, Failure> {
+        meters::processor_of(self.server.process())
     }
 }
 
 /// Lets all workers begin at once, and gathers what they counted.
 fn run(workers: &mut [Worker]) -> Result<Vec<Sample>, Failure> {
-    for worker in &mut *workers {
-        worker.stdin.write_all(b"go\n")?;
-    }
+    workers.iter_mut().try_for_each(Worker::go)?;
     workers.iter_mut().map(|worker| Ok(serde_json::from_str(&worker.read()?)?)).collect()
 }
 
@@ -127,6 +138,11 @@ impl Worker {
         let stdin = process.stdin.take().ok_or("a worker without input")?;
         let stdout = process.stdout.take().ok_or("a worker without output")?;
         Ok(Self { process, stdin, stdout: BufReader::new(stdout) })
+    }
+
+    /// Lets it go on.
+    fn go(&mut self) -> Result<(), Failure> {
+        Ok(self.stdin.write_all(b"go\n")?)
     }
 
     fn read(&mut self) -> Result<String, Failure> {

@@ -36,6 +36,9 @@ use self::{coordinator::Coordinator, lockers::Kind, plan::Measured, summary::Sum
 /// Whatever stops a measurement.
 type Failure = Box<dyn Error + Send + Sync>;
 
+/// The longest time for which commands are counted.
+const COUNTED_FOR: Duration = Duration::from_millis(500);
+
 /// Measures leasehold beside redis-rs used directly (raw), rslock, and a lock with Redisson's commands.
 #[derive(Parser)]
 struct Options {
@@ -159,7 +162,8 @@ fn repeat(
         }
     }
     for (place, locker) in lockers.iter().enumerate() {
-        summary.count_commands(place, coordinator.commands_per_turn(*locker, measured)?);
+        let commands = coordinator.commands_per_turn(*locker, measured, length.min(COUNTED_FOR))?;
+        summary.count_commands(place, commands);
     }
     Ok(summary)
 }

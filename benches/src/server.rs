@@ -1,7 +1,6 @@
 //! A redis-server of our own: started on a free port, without persistence, killed at the end.
 
 use std::{
-    collections::HashMap,
     ffi::OsStr,
     net::TcpListener,
     process::{Child, Command, Stdio},
@@ -56,16 +55,6 @@ impl Server {
 
     pub(crate) fn empty(&mut self) -> Result<(), Failure> {
         Ok(redis::cmd("FLUSHALL").exec(&mut self.connection)?)
-    }
-
-    /// The seconds of processor time that it has used.
-    pub(crate) fn processor(&mut self) -> Result<f64, Failure> {
-        let info: String = redis::cmd("INFO").arg("cpu").query(&mut self.connection)?;
-        let fields: HashMap<_, _> = info.lines().filter_map(|line| line.trim().split_once(':')).collect();
-        let field = |name| -> Result<f64, Failure> {
-            Ok(fields.get(name).ok_or("INFO tells no processor time")?.parse()?)
-        };
-        Ok(field("used_cpu_user")? + field("used_cpu_sys")?)
     }
 }
 

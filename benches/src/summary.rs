@@ -19,6 +19,8 @@ pub(crate) struct Summary {
 pub(crate) struct Row {
     pub(crate) locker: Kind,
     pub(crate) turns_a_second: Vec<f64>,
+    /// The rate in the first half-second after the start.
+    pub(crate) first_turns_a_second: Vec<f64>,
     pub(crate) p50_us: Vec<f64>,
     pub(crate) p99_us: Vec<f64>,
     pub(crate) longest_us: Vec<f64>,
@@ -28,6 +30,12 @@ pub(crate) struct Row {
     /// Processor time for a second.
     pub(crate) client_cores: Vec<f64>,
     pub(crate) server_cores: Vec<f64>,
+    /// Processor time of the client for a second, by what its threads do.
+    pub(crate) manager_cores: Vec<f64>,
+    pub(crate) caller_cores: Vec<f64>,
+    pub(crate) other_cores: Vec<f64>,
+    /// Cores of the machine that had nothing to do.
+    pub(crate) idle_cores: Vec<f64>,
     /// The turns of the caller that had the fewest and the most, in shares of the mean.
     pub(crate) fewest: Vec<f64>,
     pub(crate) most: Vec<f64>,
@@ -76,6 +84,7 @@ impl Row {
         Self {
             locker,
             turns_a_second: Vec::new(),
+            first_turns_a_second: Vec::new(),
             p50_us: Vec::new(),
             p99_us: Vec::new(),
             longest_us: Vec::new(),
@@ -83,6 +92,10 @@ impl Row {
             server_us: Vec::new(),
             client_cores: Vec::new(),
             server_cores: Vec::new(),
+            manager_cores: Vec::new(),
+            caller_cores: Vec::new(),
+            other_cores: Vec::new(),
+            idle_cores: Vec::new(),
             fewest: Vec::new(),
             most: Vec::new(),
             bytes_a_lease: Vec::new(),
@@ -101,8 +114,11 @@ impl Row {
         let processor: f64 = samples.iter().map(|sample| sample.processor).sum();
         self.client_cores.push(processor / seconds);
         self.server_cores.push(outcome.server / seconds);
+        self.add_groups(outcome, processor, seconds);
         let turns = outcome.turns() as f64;
         self.turns_a_second.push(turns / seconds);
+        let first: Option<f64> = samples.iter().map(|sample| sample.first).sum();
+        self.first_turns_a_second.push(first.unwrap_or(f64::NAN));
         self.client_us.push(processor / turns * 1e6);
         self.server_us.push(outcome.server / turns * 1e6);
         self.add_fairness(outcome);
@@ -120,6 +136,16 @@ impl Row {
             }
         }
         Ok(())
+    }
+
+    fn add_groups(&mut self, outcome: &Outcome, processor: f64, seconds: f64) {
+        let manager: f64 = outcome.samples.iter().map(|sample| sample.manager).sum();
+        let callers: f64 = outcome.samples.iter().map(|sample| sample.callers).sum();
+        self.manager_cores.push(manager / seconds);
+        self.caller_cores.push(callers / seconds);
+        // The clocks differ by a little.
+        self.other_cores.push((processor - manager - callers).max(0.0) / seconds);
+        self.idle_cores.push(outcome.idle);
     }
 
     fn add_fairness(&mut self, outcome: &Outcome) {

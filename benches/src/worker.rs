@@ -17,14 +17,14 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Failure, lockers,
     lockers::Locker,
-    meters,
+    meters::{self, Threads},
     plan::Workload,
     sample::Sample,
     workloads::{contended, readers, renewed, uncontended},
 };
 
-/// How long callers run before anything is counted.
-const WARM_UP: Duration = Duration::from_millis(200);
+/// The time that callers run before the measurement. Its turns are counted too, as the rate after a start.
+const WARM_UP: Duration = Duration::from_millis(500);
 
 /// What a worker is told to do.
 #[derive(Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub(crate) struct Job {
 
 /// Callers that have begun.
 pub(crate) trait Callers {
+    /// Counts the turns so far.
+    fn turns(&self) -> u64;
     /// Forgets what was counted while warming up.
     fn reset(&self);
     /// What was counted since then.
@@ -48,26 +50,48 @@ pub(crate) trait Callers {
 
 pub(crate) fn run(job: &str) -> Result<(), Failure> {
     let job: Job = serde_json::from_str(job)?;
-    System::new().block_on(async {
-        let locker = Arc::new(Locker::connect(job.locker, &job.url).await?);
-        let shared = job.shared.as_deref();
-        let callers: Box<dyn Callers> = match job.workload {
-            Workload::Renewed { leases } => return renewed::run(&locker, &job.url, leases).await,
-            Workload::Uncontended { callers } => Box::new(uncontended::start(&locker, callers, job.threads)),
-            Workload::Contended { callers, resources, hold, pause } => {
-                Box::new(contended::start(&locker, callers, resources, (hold, pause), shared)?)
-            }
-            Workload::ReadersAndWriter { readers, hold } => Box::new(readers::start(&locker, readers, hold)?),
-        };
-        tokio::time::sleep(WARM_UP).await;
-        told_to_go().await?;
-        callers.reset();
-        let (start, before) = (Instant::now(), meters::processor_time());
-        tokio::time::sleep(job.length).await;
-        let (seconds, processor) = (start.elapsed(), meters::processor_time() - before);
-        let sample = callers.sample()?;
-        report(&Sample { seconds: seconds.as_secs_f64(), processor: processor.as_secs_f64(), ..sample })
+    if job.threads == 1 {
+        meters::this_thread_runs_callers()?;
+    }
+    System::new().block_on(work(&job))
+}
+
+async fn work(job: &Job) -> Result<(), Failure> {
+    let locker = Arc::new(Locker::connect(job.locker, &job.url).await?);
+    told_to_go().await?;
+    if let Workload::Renewed { leases } = job.workload {
+        return renewed::run(&locker, &job.url, leases).await;
+    }
+    let began = Instant::now();
+    let callers = start(&locker, job)?;
+    tokio::time::sleep(WARM_UP).await;
+    let first = callers.turns() as f64 / began.elapsed().as_secs_f64();
+    told_to_go().await?;
+    callers.reset();
+    let (start, before) = (Instant::now(), Threads::now()?);
+    tokio::time::sleep(job.length).await;
+    let (seconds, spent) = (start.elapsed().as_secs_f64(), Threads::now()?.since(before));
+    let sample = callers.sample()?.of(seconds, spent);
+    report(&Sample { first: Some(first), ..sample })
+}
+
+fn start(locker: &Arc<Locker>, job: &Job) -> Result<Box<dyn Callers>, Failure> {
+    let shared = job.shared.as_deref();
+    Ok(match job.workload {
+        Workload::Renewed { .. } => return Err("renewed leases have no callers".into()),
+        Workload::Uncontended { callers } => Box::new(uncontended::start(locker, callers, job.threads)),
+        Workload::Contended { callers, resources, hold, pause } => {
+            Box::new(contended::start(locker, callers, resources, (hold, pause), shared)?)
+        }
+        Workload::ReadersAndWriter { readers, hold } => Box::new(readers::start(locker, readers, hold)?),
     })
+}
+
+impl Sample {
+    /// Adds the time of the measurement and its cost.
+    pub(crate) fn of(self, seconds: f64, Threads { all, manager, callers }: Threads) -> Self {
+        Self { seconds, processor: all, manager, callers, ..self }
+    }
 }
 
 /// Says that this worker is ready, and waits until it may begin.

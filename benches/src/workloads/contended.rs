@@ -72,6 +72,10 @@ impl Contended {
 }
 
 impl Callers for Rc<Contended> {
+    fn turns(&self) -> u64 {
+        self.tally.turns()
+    }
+
     fn reset(&self) {
         self.tally.reset();
     }

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use actix_rt::Arbiter;
 
+use crate::meters;
+
 /// The TTL of every lease.
 pub(crate) const TTL: Duration = Duration::from_secs(30);
 
@@ -20,5 +22,10 @@ fn on_thread(threads: usize, start: impl FnOnce() + Send + 'static) {
     if threads == 1 {
         return start();
     }
-    Arbiter::new().spawn_fn(start);
+    Arbiter::new().spawn_fn(|| {
+        if let Err(error) = meters::this_thread_runs_callers() {
+            eprintln!("a thread of callers counts as another one: {error}");
+        }
+        start();
+    });
 }

@@ -61,6 +61,10 @@ impl Readers {
 }
 
 impl Callers for Rc<Readers> {
+    fn turns(&self) -> u64 {
+        self.tally.turns()
+    }
+
     fn reset(&self) {
         self.tally.reset();
     }

@@ -12,7 +12,7 @@ use super::TTL;
 use crate::{
     Failure,
     lockers::{Kept, Locker},
-    meters,
+    meters::{self, Threads},
     sample::{Leases, Sample},
     worker::{report, told_to_go},
 };
@@ -32,17 +32,13 @@ pub(crate) async fn run(locker: &Arc<Locker>, url: &str, leases: usize) -> Resul
     // What acquiring them has left to do is not part of keeping them.
     tokio::time::sleep(Duration::from_secs(1)).await;
     told_to_go().await?;
-    let (start, before) = (Instant::now(), meters::processor_time());
+    let (start, before) = (Instant::now(), Threads::now()?);
     tokio::time::sleep(TTL).await;
-    let (seconds, processor) = (start.elapsed(), meters::processor_time() - before);
+    let (seconds, spent) = (start.elapsed().as_secs_f64(), Threads::now()?.since(before));
     let bytes_each = meters::memory()?.saturating_sub(empty) as f64 / leases as f64;
     let lost = leases as u64 - on_server(url)?.min(leases as u64);
-    report(&Sample {
-        seconds: seconds.as_secs_f64(),
-        processor: processor.as_secs_f64(),
-        leases: Some(Leases { bytes_each, lost }),
-        ..Sample::default()
-    })
+    let leases = Some(Leases { bytes_each, lost });
+    report(&Sample { leases, ..Sample::default() }.of(seconds, spent))
 }
 
 /// How many leases the server knows, whatever the locker calls them.

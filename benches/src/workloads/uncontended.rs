@@ -53,6 +53,10 @@ async fn pair(locker: &Locker, resource: &str) -> Result<(), Failure> {
 }
 
 impl Callers for Uncontended {
+    fn turns(&self) -> u64 {
+        self.0.iter().map(|tally| tally.turns()).sum()
+    }
+
     fn reset(&self) {
         self.0.iter().for_each(|tally| tally.reset());
     }
