@@ -2,7 +2,7 @@
 
 use crate::summary::{Row, Summary, median, spread};
 
-const TURNS: [&str; 10] = [
+const TURNS: [&str; 11] = [
     "",
     "turns/s (min–max)",
     "× raw",
@@ -13,6 +13,7 @@ const TURNS: [&str; 10] = [
     "client µs/turn",
     "server µs/turn",
     "turns of a caller, × mean",
+    "longest wait ms",
 ];
 
 const RENEWED: [&str; 5] = ["", "lost", "KiB/lease", "client cores", "server cores"];
@@ -61,6 +62,7 @@ fn turns(summary: &Summary, row: &Row) -> Vec<String> {
         number(median(&row.client_us)),
         number(median(&row.server_us)),
         format!("{fewest}–{}", number(median(&row.most))),
+        number(median(&row.longest_wait_us) / 1e3),
     ]
 }
 

@@ -19,6 +19,9 @@ pub(crate) struct Sample {
     pub(crate) turns: Vec<u64>,
     /// Nanoseconds, and how often they were seen.
     pub(crate) latencies: Vec<(u64, u64)>,
+    /// The longest time in nanoseconds that a caller waited for a grant, where callers wait for one another. Includes
+    /// waits that are not over.
+    pub(crate) longest_wait: Option<u64>,
     /// Seconds of processor time.
     pub(crate) processor: f64,
     /// The part of the manager's thread.
@@ -42,6 +45,10 @@ pub(crate) struct Leases {
 pub(crate) struct Tally {
     turns: Vec<AtomicU64>,
     latencies: Mutex<Histogram<u64>>,
+    /// The time of the request that a caller waits for; zero while it waits for none.
+    asked: Vec<AtomicU64>,
+    /// The longest wait that is over.
+    longest_wait: AtomicU64,
     failures: AtomicU64,
     first_failure: Mutex<Option<String>>,
 }
@@ -50,9 +57,12 @@ impl Tally {
     pub(crate) fn new(callers: usize) -> Self {
         // Three digits, whatever the range: a histogram that grows by itself.
         let latencies = Histogram::new(3).unwrap_or_else(|_| unreachable!("three digits are allowed"));
+        let zeros = || (0..callers).map(|_| AtomicU64::new(0)).collect();
         Self {
-            turns: (0..callers).map(|_| AtomicU64::new(0)).collect(),
+            turns: zeros(),
             latencies: Mutex::new(latencies),
+            asked: zeros(),
+            longest_wait: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             first_failure: Mutex::default(),
         }
@@ -62,7 +72,28 @@ impl Tally {
     pub(crate) fn reset(&self) {
         self.turns.iter().for_each(|turns| turns.store(0, Relaxed));
         lock(&self.latencies).reset();
+        self.longest_wait.store(0, Relaxed);
         self.failures.store(0, Relaxed);
+    }
+
+    /// A caller begins to wait. One that asks again after a failure has waited all the time.
+    pub(crate) fn asked(&self, caller: usize, now: u64) {
+        if self.asked[caller].load(Relaxed) == 0 {
+            self.asked[caller].store(now, Relaxed);
+        }
+    }
+
+    /// The wait of a caller is over.
+    pub(crate) fn granted(&self, caller: usize, now: u64) {
+        let wait = now.saturating_sub(self.asked[caller].swap(0, Relaxed));
+        self.longest_wait.fetch_max(wait, Relaxed);
+    }
+
+    /// Returns the longest wait, of those that are over and those that are not.
+    pub(crate) fn longest_wait(&self, now: u64) -> u64 {
+        let waiting = self.asked.iter().map(|asked| asked.load(Relaxed)).filter(|asked| *asked > 0);
+        let longest = waiting.map(|asked| now.saturating_sub(asked)).max();
+        longest.unwrap_or(0).max(self.longest_wait.load(Relaxed))
     }
 
     pub(crate) fn turn(&self, caller: usize) {
@@ -118,6 +149,19 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_that_is_not_over_counts() {
+        let tally = Tally::new(2);
+        tally.asked(0, 10);
+        tally.asked(1, 20);
+        tally.asked(1, 21);
+        tally.granted(0, 15);
+        assert_eq!([22, 40].map(|now| tally.longest_wait(now)), [5, 20]);
+        tally.granted(1, 40);
+        tally.reset();
+        assert_eq!(tally.longest_wait(50), 0);
+    }
 
     #[test]
     fn threads_are_counted_together() {

@@ -24,6 +24,7 @@ pub(crate) struct Row {
     pub(crate) p50_us: Vec<f64>,
     pub(crate) p99_us: Vec<f64>,
     pub(crate) longest_us: Vec<f64>,
+    pub(crate) longest_wait_us: Vec<f64>,
     /// Processor time for a turn.
     pub(crate) client_us: Vec<f64>,
     pub(crate) server_us: Vec<f64>,
@@ -88,6 +89,7 @@ impl Row {
             p50_us: Vec::new(),
             p99_us: Vec::new(),
             longest_us: Vec::new(),
+            longest_wait_us: Vec::new(),
             client_us: Vec::new(),
             server_us: Vec::new(),
             client_cores: Vec::new(),
@@ -165,6 +167,8 @@ impl Row {
         self.p50_us.push(micros(latencies.value_at_quantile(0.5)));
         self.p99_us.push(micros(latencies.value_at_quantile(0.99)));
         self.longest_us.push(micros(latencies.max()));
+        let waits = outcome.samples.iter().filter_map(|sample| sample.longest_wait);
+        self.longest_wait_us.push(waits.max().map_or(f64::NAN, |nanos| nanos as f64 / 1e3));
         Ok(())
     }
 }

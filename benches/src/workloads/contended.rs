@@ -51,8 +51,10 @@ impl Contended {
     async fn turn(&self, locker: &Locker, caller: usize) -> Result<(), Failure> {
         let (resource, referee) = &self.resources[zipf(self.resources.len(), rand::random())];
         let asked = meters::now();
+        self.tally.asked(caller, asked);
         let held = locker.acquire(resource).await?;
         let granted = meters::now();
+        self.tally.granted(caller, granted);
         let released = referee.enter(Role::Writer, held.fence())?;
         // A hand-over is to somebody who waits for it already.
         if asked < released {
@@ -82,7 +84,8 @@ impl Callers for Rc<Contended> {
 
     fn sample(&self) -> Result<Sample, Failure> {
         let violations = self.resources.iter().map(|(_, referee)| referee.violations()).sum();
-        Ok(Sample { violations, ..self.tally.sample() })
+        let longest_wait = Some(self.tally.longest_wait(meters::now()));
+        Ok(Sample { violations, longest_wait, ..self.tally.sample() })
     }
 }
 

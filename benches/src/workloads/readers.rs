@@ -43,12 +43,15 @@ pub(crate) fn start(locker: &Arc<Locker>, readers: usize, hold: Duration) -> Res
 impl Readers {
     async fn turn(&self, locker: &Locker, caller: usize) -> Result<(), Failure> {
         let asked = meters::now();
+        self.tally.asked(caller, asked);
         let (role, held) = match caller {
             WRITER => (Role::Writer, locker.write(RESOURCE).await?),
             _ => (Role::Reader, locker.read(RESOURCE).await?),
         };
+        let granted = meters::now();
+        self.tally.granted(caller, granted);
         if role == Role::Writer {
-            self.tally.latency(meters::now() - asked);
+            self.tally.latency(granted - asked);
         }
         // Answers to readers may overtake each other on their way to this thread, so fences are not compared.
         self.referee.enter(role, None)?;
@@ -70,6 +73,7 @@ impl Callers for Rc<Readers> {
     }
 
     fn sample(&self) -> Result<Sample, Failure> {
-        Ok(Sample { violations: self.referee.violations(), ..self.tally.sample() })
+        let longest_wait = Some(self.tally.longest_wait(meters::now()));
+        Ok(Sample { violations: self.referee.violations(), longest_wait, ..self.tally.sample() })
     }
 }
