@@ -4,6 +4,7 @@ use std::{
     env,
     io::{BufRead, BufReader, Write},
     process::{Child, ChildStdin, ChildStdout, Stdio},
+    thread,
     time::Duration,
 };
 
@@ -15,15 +16,20 @@ use crate::{
     lockers::Kind,
     meters::{self, Machine},
     monitor::Monitor,
-    plan::Measured,
+    plan::{Fault, Measured},
     sample::Sample,
     server::{Server, command},
     worker::Job,
 };
 
-/// The server, and the folder that workers share.
+/// The time between a fault and the measurement, which is of the state that the fault leads to.
+const AFTER_FAULT: Duration = Duration::from_millis(500);
+/// The number of servers that a fault hits: the first ones.
+const FAULTY: usize = 1;
+
+/// The servers, and the folder that workers share.
 pub(crate) struct Coordinator {
-    server: Server,
+    servers: Vec<Server>,
     directory: TempDir,
 }
 
@@ -31,7 +37,7 @@ pub(crate) struct Coordinator {
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     pub(crate) samples: Vec<Sample>,
-    /// Seconds of processor time of the server.
+    /// Seconds of processor time of the servers.
     pub(crate) server: f64,
     /// Cores of the machine that had nothing to do, on average.
     pub(crate) idle: f64,
@@ -48,8 +54,8 @@ fn turns(samples: &[Sample]) -> u64 {
 }
 
 impl Coordinator {
-    pub(crate) fn start() -> Result<Self, Failure> {
-        Ok(Self { server: Server::start()?, directory: tempfile::tempdir()? })
+    pub(crate) fn new() -> Result<Self, Failure> {
+        Ok(Self { servers: Vec::new(), directory: tempfile::tempdir()? })
     }
 
     /// Measures once.
@@ -60,14 +66,14 @@ impl Coordinator {
         length: Duration,
     ) -> Result<Outcome, Failure> {
         let mut workers = self.workers(locker, measured, length)?;
-        let (server, machine) = (self.processor()?, Machine::now()?);
+        let (server, machine) = (self.processor(measured)?, Machine::now()?);
         let samples = run(&mut workers)?;
-        let server = self.processor()? - server;
+        let server = self.processor(measured)? - server;
         let idle = Machine::now()?.idle_since(machine);
         Ok(Outcome { samples, server, idle })
     }
 
-    /// Counts the commands of a turn; nothing where nobody takes turns.
+    /// Counts the commands of a turn, on the servers without a fault; nothing where nobody takes turns.
     pub(crate) fn commands_per_turn(
         &mut self,
         locker: Kind,
@@ -78,23 +84,25 @@ impl Coordinator {
             return Ok(None);
         }
         let mut workers = self.workers(locker, measured, length)?;
-        let monitor = Monitor::start(self.server.port())?;
-        let before = monitor.commands();
+        let monitors = self.working(measured).iter().map(|server| Monitor::start(server.port()));
+        let monitors = monitors.collect::<Result<Vec<_>, _>>()?;
+        let commands = || monitors.iter().map(Monitor::commands).sum::<u64>();
+        let before = commands();
         let turns = turns(&run(&mut workers)?);
-        let commands = monitor.commands() - before;
+        let commands = commands() - before;
         Ok((turns > 0).then(|| commands as f64 / turns as f64))
     }
 
-    /// Starts the workers, which warm up.
+    /// Starts the workers, which warm up; then the fault happens.
     fn workers(
         &mut self,
         locker: Kind,
         measured: &Measured,
         length: Duration,
     ) -> Result<Vec<Worker>, Failure> {
-        self.server.empty()?;
+        self.empty_servers(measured.masters)?;
         let job = Job {
-            url: self.server.url(),
+            urls: self.servers.iter().map(Server::url).collect(),
             locker,
             workload: measured.workload,
             threads: measured.threads,
@@ -107,11 +115,36 @@ impl Coordinator {
         workers.iter_mut().try_for_each(|worker| worker.read().map(drop))?;
         workers.iter_mut().try_for_each(Worker::go)?;
         workers.iter_mut().try_for_each(|worker| worker.read().map(drop))?;
+        if let Some(fault) = measured.fault {
+            for server in &mut self.servers[..FAULTY] {
+                match fault {
+                    Fault::Killed => server.kill()?,
+                    Fault::Stopped => server.stop()?,
+                }
+            }
+            thread::sleep(AFTER_FAULT);
+        }
         Ok(workers)
     }
 
-    fn processor(&self) -> Result<f64, Failure> {
-        meters::processor_of(self.server.process())
+    /// Empties the server, or starts a new quorum. Emptied servers of a quorum would have to recover, and some may have
+    /// failed.
+    fn empty_servers(&mut self, masters: usize) -> Result<(), Failure> {
+        if let (1, [server]) = (masters, &mut *self.servers) {
+            return server.empty();
+        }
+        self.servers.clear();
+        self.servers = (0..masters).map(|_| Server::start()).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn working(&self, measured: &Measured) -> &[Server] {
+        let faulty = measured.fault.map_or(0, |_| FAULTY);
+        &self.servers[faulty..]
+    }
+
+    fn processor(&self, measured: &Measured) -> Result<f64, Failure> {
+        self.working(measured).iter().map(|server| meters::processor_of(server.process())).sum()
     }
 }
 

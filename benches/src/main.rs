@@ -1,12 +1,13 @@
-//! Measures leasehold beside other locks on one redis-server, and prints what it found as a table.
+//! Measures leasehold beside other locks, on one redis-server or on several as a quorum, and prints what it found as
+//! tables.
 //!
 //! # Layout
 //! Read in this order: [`plan`] (what is measured), [`workloads`] (what a worker does), [`lockers`] (with what),
-//! [`worker`] (a process that does it), [`coordinator`] (starts workers and looks at the server), [`summary`]
-//! (repetitions made one), [`report`] and [`svg`] (what is shown). Apart from them stand [`quorum`], a comparison of its
-//! own, and [`scripts`], the longest scripts.
+//! [`worker`] (a process that does it), [`coordinator`] (starts servers and workers and looks at them), [`summary`]
+//! (repetitions made one), [`report`] and [`svg`] (what is shown). Apart from them stand [`quorum`], a comparison of
+//! stores on quorums, and [`scripts`], the longest scripts.
 //!
-//! Every measurement has worker processes of its own and an empty server. The lockers take turns, so that whatever
+//! Every measurement has worker processes of its own and empty servers. The lockers take turns, so that whatever
 //! else the machine does meets all of them alike. Everything that is started is on this machine, and is killed when it has
 //! done its work or when this process ends.
 
@@ -121,16 +122,20 @@ fn scripts() -> Result<bool, Failure> {
 /// Measures all that is asked for. Returns false if mutual exclusion was broken or a lease lost.
 fn measure(options: &Options) -> Result<bool, Failure> {
     let lockers = if options.lockers.is_empty() { Kind::ALL.to_vec() } else { options.lockers.clone() };
-    let mut coordinator = Coordinator::start()?;
+    let mut coordinator = Coordinator::new()?;
     let mut summaries = Vec::new();
     for measured in plan::measured(&options.only, options.quick) {
+        let lockers: Vec<Kind> = lockers.iter().copied().filter(|locker| measured.suits(*locker)).collect();
+        if lockers.is_empty() {
+            continue;
+        }
         let length = Duration::from_secs_f64(options.seconds);
         let summary = repeat(&mut coordinator, &measured, &lockers, options.repetitions, length)?;
         println!("{}", report::table(&summary));
         summaries.push(summary);
     }
     if summaries.is_empty() {
-        return Err("no workload has such a name".into());
+        return Err("no workload has such a name and suits these lockers".into());
     }
     if let Some(path) = &options.json {
         fs::write(path, serde_json::to_string_pretty(&summaries)?)?;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::lockers::Kind;
+
 /// One workload and the name it has in the report.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
@@ -13,6 +15,10 @@ pub(crate) struct Measured {
     pub(crate) processes: usize,
     /// The threads that the callers of a process share.
     pub(crate) threads: usize,
+    /// The Redis masters. More than one are a quorum.
+    pub(crate) masters: usize,
+    /// The failure of one of the masters, after the warm-up.
+    pub(crate) fault: Option<Fault>,
 }
 
 /// What every process of a measurement does.
@@ -28,9 +34,18 @@ pub(crate) enum Workload {
     Renewed { leases: usize },
 }
 
+/// A failure of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Connections to it are refused.
+    Killed,
+    /// Connections to it stay open, and nothing is answered.
+    Stopped,
+}
+
 impl Measured {
     const fn new(name: &'static str, about: &'static str, workload: Workload) -> Self {
-        Self { name, about, workload, processes: 1, threads: 1 }
+        Self { name, about, workload, processes: 1, threads: 1, masters: 1, fault: None }
     }
 
     const fn processes(self, processes: usize) -> Self {
@@ -39,6 +54,14 @@ impl Measured {
 
     const fn threads(self, threads: usize) -> Self {
         Self { threads, ..self }
+    }
+
+    const fn masters(self, masters: usize) -> Self {
+        Self { masters, ..self }
+    }
+
+    const fn fault(self, fault: Fault) -> Self {
+        Self { fault: Some(fault), ..self }
     }
 
     pub(crate) const fn is_renewed(&self) -> bool {
@@ -50,11 +73,17 @@ impl Measured {
         // Memory and CPU over three rounds of renewals hardly vary, and each takes more than half a minute.
         if self.is_renewed() { asked.min(2) } else { asked }
     }
+
+    /// True if the workload makes sense with this locker.
+    pub(crate) const fn suits(&self, locker: Kind) -> bool {
+        // Redisson's is a lock on one server.
+        self.masters == 1 || !matches!(locker, Kind::Redisson)
+    }
 }
 
 /// All workloads whose name contains one of `only`, or all if that is empty.
 pub(crate) fn measured(only: &[String], quick: bool) -> Vec<Measured> {
-    let all: Vec<_> = [one_server(), renewed()].into_iter().flatten().collect();
+    let all: Vec<_> = [one_server(), quorums(), renewed()].into_iter().flatten().collect();
     // A name is a pattern as well, and may be part of another name; whoever gives it in full means just that.
     let exact = |part: &String| all.iter().any(|measured| measured.name == part);
     let wanted = |name: &str, part: &String| if exact(part) { name == part } else { name.contains(part) };
@@ -104,6 +133,23 @@ fn one_server() -> Vec<Measured> {
 }
 
 #[rustfmt::skip]
+fn quorums() -> Vec<Measured> {
+    let new = Measured::new;
+    vec![
+        new("quorum5/1", "1 caller, own resources, 5 masters", own(1)).masters(5),
+        new("quorum5/64", "64 callers, own resources, 5 masters", own(64)).masters(5),
+        new("quorum3/64", "64 callers, own resources, 3 masters", own(64)).masters(3),
+        new("quorum5/8", "8 callers, own resources, 5 masters", own(8)).masters(5),
+        new("quorum5/8/killed", "8 callers, own resources, 5 masters, one of them dead", own(8))
+            .masters(5).fault(Fault::Killed),
+        new("quorum5/8/stopped", "8 callers, own resources, 5 masters, one of them stuck", own(8))
+            .masters(5).fault(Fault::Stopped),
+        new("quorum5/4x2", "4 processes of 2 tasks, one resource, 5 masters, held 1 ms, 5 ms between turns", polite(2))
+            .masters(5).processes(4),
+    ]
+}
+
+#[rustfmt::skip]
 fn renewed() -> Vec<Measured> {
     let renewed = |leases| Workload::Renewed { leases };
     vec![
@@ -128,13 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn callers_are_shared_out_evenly() {
-        for Measured { name, workload, threads, .. } in measured(&[], false) {
+    fn callers_are_shared_out_evenly_and_a_majority_survives_a_fault() {
+        for Measured { name, workload, threads, masters, fault, .. } in measured(&[], false) {
             if let Workload::Uncontended { callers } = workload {
                 assert_eq!(callers % threads, 0, "{name}");
             } else {
                 assert_eq!(threads, 1, "{name}: only callers without a common resource have threads");
             }
+            assert!(fault.is_none() || masters >= 3, "{name}");
         }
     }
 }

@@ -29,7 +29,7 @@ const WARM_UP: Duration = Duration::from_millis(500);
 /// What a worker is told to do.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Job {
-    pub(crate) url: String,
+    pub(crate) urls: Vec<String>,
     pub(crate) locker: lockers::Kind,
     pub(crate) workload: Workload,
     pub(crate) threads: usize,
@@ -57,15 +57,16 @@ pub(crate) fn run(job: &str) -> Result<(), Failure> {
 }
 
 async fn work(job: &Job) -> Result<(), Failure> {
-    let locker = Arc::new(Locker::connect(job.locker, &job.url).await?);
+    let locker = Arc::new(Locker::connect(job.locker, &job.urls).await?);
     told_to_go().await?;
     if let Workload::Renewed { leases } = job.workload {
-        return renewed::run(&locker, &job.url, leases).await;
+        return renewed::run(&locker, &job.urls, leases).await;
     }
     let began = Instant::now();
     let callers = start(&locker, job)?;
     tokio::time::sleep(WARM_UP).await;
     let first = callers.turns() as f64 / began.elapsed().as_secs_f64();
+    locker.settled(&job.urls).await?;
     told_to_go().await?;
     callers.reset();
     let (start, before) = (Instant::now(), Threads::now()?);

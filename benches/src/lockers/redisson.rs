@@ -98,7 +98,7 @@ impl Redisson {
             }
         });
         let locker = Self {
-            connection: connection(url).await?,
+            connection: connection(url, None).await?,
             subscriber: Mutex::new(subscriber),
             channels,
             scripts: Arc::new(Scripts {

@@ -21,7 +21,8 @@ use crate::{
 const AT_ONCE: usize = 256;
 
 /// Holds the leases for one TTL, so that whatever is not renewed has ended when it is over.
-pub(crate) async fn run(locker: &Arc<Locker>, url: &str, leases: usize) -> Result<(), Failure> {
+pub(crate) async fn run(locker: &Arc<Locker>, urls: &[String], leases: usize) -> Result<(), Failure> {
+    let [url] = urls else { return Err("leases are renewed on one server".into()) };
     let _first = locker.keep("bench/kept/first").await?;
     let empty = meters::memory()?;
     let _kept: Vec<Kept> = stream::iter(0..leases)
