@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use tempfile::TempDir;
 
 use crate::{
@@ -41,6 +41,8 @@ pub(crate) struct Outcome {
     pub(crate) server: f64,
     /// Cores of the machine that had nothing to do, on average.
     pub(crate) idle: f64,
+    /// Resources that stayed locked when everybody had released.
+    pub(crate) left: u64,
 }
 
 impl Outcome {
@@ -67,10 +69,11 @@ impl Coordinator {
     ) -> Result<Outcome, Failure> {
         let mut workers = self.workers(locker, measured, length)?;
         let (server, machine) = (self.processor(measured)?, Machine::now()?);
-        let samples = run(&mut workers)?;
+        let samples = gather(&mut workers)?;
         let server = self.processor(measured)? - server;
         let idle = Machine::now()?.idle_since(machine);
-        Ok(Outcome { samples, server, idle })
+        let left = if measured.finishes() { gather::<u64>(&mut workers)?.iter().sum() } else { 0 };
+        Ok(Outcome { samples, server, idle, left })
     }
 
     /// Counts the commands of a turn, on the servers without a fault; nothing where nobody takes turns.
@@ -88,7 +91,7 @@ impl Coordinator {
         let monitors = monitors.collect::<Result<Vec<_>, _>>()?;
         let commands = || monitors.iter().map(Monitor::commands).sum::<u64>();
         let before = commands();
-        let turns = turns(&run(&mut workers)?);
+        let turns = turns(&gather(&mut workers)?);
         let commands = commands() - before;
         Ok((turns > 0).then(|| commands as f64 / turns as f64))
     }
@@ -148,8 +151,8 @@ impl Coordinator {
     }
 }
 
-/// Lets all workers begin at once, and gathers what they counted.
-fn run(workers: &mut [Worker]) -> Result<Vec<Sample>, Failure> {
+/// Lets all workers go on at once, and gathers their results.
+fn gather<T: DeserializeOwned>(workers: &mut [Worker]) -> Result<Vec<T>, Failure> {
     workers.iter_mut().try_for_each(Worker::go)?;
     workers.iter_mut().map(|worker| Ok(serde_json::from_str(&worker.read()?)?)).collect()
 }

@@ -119,7 +119,7 @@ fn scripts() -> Result<bool, Failure> {
     Ok(in_bounds)
 }
 
-/// Measures all that is asked for. Returns false if mutual exclusion was broken or a lease lost.
+/// Measures all that is asked for. Returns false if mutual exclusion was broken, a lease lost or a lock left.
 fn measure(options: &Options) -> Result<bool, Failure> {
     let lockers = if options.lockers.is_empty() { Kind::ALL.to_vec() } else { options.lockers.clone() };
     let mut coordinator = Coordinator::new()?;
@@ -145,7 +145,7 @@ fn measure(options: &Options) -> Result<bool, Failure> {
     }
     let faults: u64 = summaries.iter().map(Summary::faults).sum();
     if faults > 0 {
-        eprintln!("{faults} times mutual exclusion was broken or a lease was lost");
+        eprintln!("{faults} times mutual exclusion was broken, a lease was lost or a lock was left");
     }
     Ok(faults == 0)
 }

@@ -26,6 +26,8 @@ pub(crate) struct Measured {
 pub(crate) enum Workload {
     /// Each caller locks and unlocks a resource of its own.
     Uncontended { callers: usize },
+    /// The same, but every second acquisition is dropped while it is in flight.
+    Dropped { callers: usize },
     /// Callers of all processes want the same resources.
     Contended { callers: usize, resources: usize, hold: Duration, pause: Duration },
     /// Readers that keep coming and one writer, on one resource.
@@ -68,6 +70,11 @@ impl Measured {
         matches!(self.workload, Workload::Renewed { .. })
     }
 
+    /// True if its workers have something left to tell when all was counted.
+    pub(crate) const fn finishes(&self) -> bool {
+        matches!(self.workload, Workload::Dropped { .. })
+    }
+
     /// How often it is measured if others are measured this often.
     pub(crate) fn repetitions(&self, asked: u32) -> u32 {
         // Memory and CPU over three rounds of renewals hardly vary, and each takes more than half a minute.
@@ -76,8 +83,14 @@ impl Measured {
 
     /// True if the workload makes sense with this locker.
     pub(crate) const fn suits(&self, locker: Kind) -> bool {
-        // Redisson's is a lock on one server.
-        self.masters == 1 || !matches!(locker, Kind::Redisson)
+        let dropped = matches!(self.workload, Workload::Dropped { .. });
+        match locker {
+            Kind::Raw | Kind::Leasehold => true,
+            // It tells its token only when it grants, so nobody can release what a dropped call was granted.
+            Kind::Rslock => !dropped,
+            // A lock on one server; and its waiters are subscribed when they are dropped.
+            Kind::Redisson => !dropped && self.masters == 1,
+        }
     }
 }
 
@@ -111,6 +124,7 @@ fn one_server() -> Vec<Measured> {
     let hot = |callers, hold| Workload::Contended { callers, resources: 1, hold, pause: NONE };
     let zipf = Workload::Contended { callers: 64, resources: 8, hold: NONE, pause: NONE };
     let readers = Workload::ReadersAndWriter { readers: 16, hold: MS };
+    let dropped = Workload::Dropped { callers: 64 };
     let new = Measured::new;
     vec![
         new("uncontended/1", "1 caller, own resources", own(1)),
@@ -118,6 +132,7 @@ fn one_server() -> Vec<Measured> {
         new("uncontended/64/2threads", "64 callers on 2 threads, own resources", own(64)).threads(2),
         new("uncontended/1024", "1,024 callers, own resources", own(1024)),
         new("uncontended/1024/2threads", "1,024 callers on 2 threads, own resources", own(1024)).threads(2),
+        new("dropped/64", "64 callers, own resources, every second acquisition dropped in flight", dropped),
         new("hot/8", "8 callers, one resource", hot(8, NONE)),
         new("hot/64", "64 callers, one resource", hot(64, NONE)),
         new("hot/1000", "1,000 callers, one resource", hot(1000, NONE)),

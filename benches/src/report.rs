@@ -39,6 +39,11 @@ pub(crate) fn table(summary: &Summary) -> String {
     let mut cells = vec![PROCESSORS.map(ToOwned::to_owned).to_vec()];
     cells.extend(summary.lockers.iter().map(processors));
     text += &format!("\n{}", aligned(&cells));
+    for Row { locker, dropped, left, .. } in summary.lockers.iter().filter(|row| row.dropped + row.left > 0) {
+        let dropped = grouped(dropped.to_string());
+        text +=
+            &format!("\n{}: {dropped} acquisitions dropped, {left} resources stayed locked\n", locker.name());
+    }
     for row in summary.lockers.iter().filter(|row| row.violations + row.failures > 0) {
         let Row { locker, violations, failures, first_failure, .. } = row;
         let first = first_failure.as_deref().unwrap_or("-");

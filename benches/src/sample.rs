@@ -31,6 +31,8 @@ pub(crate) struct Sample {
     pub(crate) violations: u64,
     pub(crate) failures: u64,
     pub(crate) first_failure: Option<String>,
+    /// Acquisitions that were dropped while they were in flight.
+    pub(crate) dropped: u64,
     pub(crate) leases: Option<Leases>,
 }
 

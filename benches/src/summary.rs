@@ -42,6 +42,9 @@ pub(crate) struct Row {
     pub(crate) most: Vec<f64>,
     pub(crate) bytes_a_lease: Vec<f64>,
     pub(crate) lost: u64,
+    /// Acquisitions that were dropped in flight, and resources that stayed locked afterwards.
+    pub(crate) dropped: u64,
+    pub(crate) left: u64,
     pub(crate) commands: Option<f64>,
     pub(crate) violations: u64,
     pub(crate) failures: u64,
@@ -67,9 +70,9 @@ impl Summary {
         self.lockers[place].commands = commands;
     }
 
-    /// How often mutual exclusion was broken or a lease lost.
+    /// Counts violations of mutual exclusion, leases that were lost, and locks that were left.
     pub(crate) fn faults(&self) -> u64 {
-        self.lockers.iter().map(|row| row.violations + row.lost).sum()
+        self.lockers.iter().map(|row| row.violations + row.lost + row.left).sum()
     }
 
     /// The throughput of a locker in shares of raw's: the median over repetitions, each against its own.
@@ -102,6 +105,8 @@ impl Row {
             most: Vec::new(),
             bytes_a_lease: Vec::new(),
             lost: 0,
+            dropped: 0,
+            left: 0,
             commands: None,
             violations: 0,
             failures: 0,
@@ -125,9 +130,11 @@ impl Row {
         self.server_us.push(outcome.server / turns * 1e6);
         self.add_fairness(outcome);
         self.add_latencies(outcome)?;
+        self.left += outcome.left;
         for sample in samples {
             self.violations += sample.violations;
             self.failures += sample.failures;
+            self.dropped += sample.dropped;
             if let Some(leases) = sample.leases {
                 self.bytes_a_lease.push(leases.bytes_each);
                 self.lost += leases.lost;

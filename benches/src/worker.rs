@@ -12,6 +12,7 @@ use std::{
 };
 
 use actix::System;
+use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
     meters::{self, Threads},
     plan::Workload,
     sample::Sample,
-    workloads::{contended, readers, renewed, uncontended},
+    workloads::{contended, dropped, readers, renewed, uncontended},
 };
 
 /// The time that callers run before the measurement. Its turns are counted too, as the rate after a start.
@@ -46,6 +47,10 @@ pub(crate) trait Callers {
     fn reset(&self);
     /// What was counted since then.
     fn sample(&self) -> Result<Sample, Failure>;
+    /// Ends the callers, where that is part of the work. Returns the number of resources that stay locked.
+    fn finish(&self) -> LocalBoxFuture<'_, Result<u64, Failure>> {
+        Box::pin(async { Ok(0) })
+    }
 }
 
 pub(crate) fn run(job: &str) -> Result<(), Failure> {
@@ -73,7 +78,10 @@ async fn work(job: &Job) -> Result<(), Failure> {
     tokio::time::sleep(job.length).await;
     let (seconds, spent) = (start.elapsed().as_secs_f64(), Threads::now()?.since(before));
     let sample = callers.sample()?.of(seconds, spent);
-    report(&Sample { first: Some(first), ..sample })
+    if report(&Sample { first: Some(first), ..sample })? {
+        report(&callers.finish().await?)?;
+    }
+    Ok(())
 }
 
 fn start(locker: &Arc<Locker>, job: &Job) -> Result<Box<dyn Callers>, Failure> {
@@ -81,6 +89,7 @@ fn start(locker: &Arc<Locker>, job: &Job) -> Result<Box<dyn Callers>, Failure> {
     Ok(match job.workload {
         Workload::Renewed { .. } => return Err("renewed leases have no callers".into()),
         Workload::Uncontended { callers } => Box::new(uncontended::start(locker, callers, job.threads)),
+        Workload::Dropped { callers } => Box::new(dropped::start(locker, callers, job)),
         Workload::Contended { callers, resources, hold, pause } => {
             Box::new(contended::start(locker, callers, resources, (hold, pause), shared)?)
         }
@@ -105,10 +114,9 @@ pub(crate) async fn told_to_go() -> Result<(), Failure> {
     }
 }
 
-/// Tells what was counted, and keeps this thread until the process is killed, so that the callers on it are still. Those
-/// on other threads go on until then.
-pub(crate) fn report(sample: &Sample) -> Result<(), Failure> {
-    writeln!(stdout(), "{}", serde_json::to_string(sample)?)?;
-    stdin().read_line(&mut String::new())?;
-    Ok(())
+/// Tells a result, and keeps this thread, so that the callers on it are still; those on other threads go on. Returns true
+/// when this worker shall finish. Most are killed here.
+pub(crate) fn report(result: &impl Serialize) -> Result<bool, Failure> {
+    writeln!(stdout(), "{}", serde_json::to_string(result)?)?;
+    Ok(stdin().read_line(&mut String::new())? > 0)
 }

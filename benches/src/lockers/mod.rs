@@ -105,6 +105,15 @@ impl Locker {
         })
     }
 
+    /// Waits for the resource. If the call is dropped, a lock that it was granted nevertheless is released.
+    pub(crate) async fn acquire_or_reclaim(&self, resource: &str) -> Result<Held, Failure> {
+        match self {
+            Self::Raw(locker) => Ok(Held::Raw(locker.acquire_or_reclaim(resource).await?)),
+            Self::Leasehold(_) => self.acquire(resource).await,
+            _ => Err("it does not release what a dropped call was granted".into()),
+        }
+    }
+
     /// Waits for the resource to read it. A locker that knows no readers takes it alone.
     pub(crate) async fn read(&self, resource: &str) -> Result<Held, Failure> {
         match self {

@@ -25,7 +25,7 @@ return 0";
 
 pub(crate) struct Raw {
     connection: MultiplexedConnection,
-    release: Script,
+    release: Arc<Script>,
     renew: Arc<Script>,
 }
 
@@ -73,17 +73,31 @@ impl Raw {
     pub(crate) async fn connect(url: &str) -> Result<Self, Failure> {
         Ok(Self {
             connection: connection(url, None).await?,
-            release: Script::new(RELEASE),
+            release: Arc::new(Script::new(RELEASE)),
             renew: Arc::new(Script::new(RENEW)),
         })
     }
 
     pub(crate) async fn acquire(&self, resource: &str) -> Result<Held, Failure> {
         let held = Held::new(resource);
-        while !set(&mut self.connection.clone(), &held).await? {
+        self.take(&held).await?;
+        Ok(held)
+    }
+
+    /// Acquires a resource. If the call is dropped, a lock that it was granted nevertheless is released in the background.
+    pub(crate) async fn acquire_or_reclaim(&self, resource: &str) -> Result<Held, Failure> {
+        let mut asked = Asked { locker: self, held: Some(Held::new(resource)) };
+        if let Some(held) = &asked.held {
+            self.take(held).await?;
+        }
+        asked.held.take().ok_or_else(|| "the lock is gone".into())
+    }
+
+    async fn take(&self, held: &Held) -> Result<(), Failure> {
+        while !set(&mut self.connection.clone(), held).await? {
             tokio::time::sleep(AGAIN_AFTER).await;
         }
-        Ok(held)
+        Ok(())
     }
 
     pub(crate) async fn release(&self, held: Held) -> Result<(), Failure> {
@@ -111,5 +125,23 @@ impl Raw {
             }
         });
         Ok(())
+    }
+}
+
+/// A lock that was asked for; released when this is dropped before it was granted.
+struct Asked<'a> {
+    locker: &'a Raw,
+    held: Option<Held>,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        let Some(held) = self.held.take() else { return };
+        let (mut connection, release) = (self.locker.connection.clone(), Arc::clone(&self.locker.release));
+        actix_rt::spawn(async move {
+            // It comes after the attempt on the same connection. If it fails, the lock stays, which is looked for.
+            let _: RedisResult<u32> =
+                release.key(held.resource).arg(held.token).invoke_async(&mut connection).await;
+        });
     }
 }

@@ -1,6 +1,7 @@
 //! What the callers of a worker do.
 
 pub(crate) mod contended;
+pub(crate) mod dropped;
 pub(crate) mod readers;
 pub(crate) mod renewed;
 pub(crate) mod uncontended;

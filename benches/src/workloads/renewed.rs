@@ -39,7 +39,7 @@ pub(crate) async fn run(locker: &Arc<Locker>, urls: &[String], leases: usize) ->
     let bytes_each = meters::memory()?.saturating_sub(empty) as f64 / leases as f64;
     let lost = leases as u64 - on_server(url)?.min(leases as u64);
     let leases = Some(Leases { bytes_each, lost });
-    report(&Sample { leases, ..Sample::default() }.of(seconds, spent))
+    report(&Sample { leases, ..Sample::default() }.of(seconds, spent)).map(drop)
 }
 
 /// How many leases the server knows, whatever the locker calls them.
