@@ -102,7 +102,7 @@ pub(crate) fn measured(only: &[String], quick: bool) -> Vec<Measured> {
     let wanted = |name: &str, part: &String| if exact(part) { name == part } else { name.contains(part) };
     all.iter()
         .filter(|measured| only.is_empty() || only.iter().any(|part| wanted(measured.name, part)))
-        .filter(|measured| !(quick && matches!(measured.workload, Workload::Renewed { leases: 100_000 })))
+        .filter(|measured| !(quick && measured.is_renewed()))
         .cloned()
         .collect()
 }

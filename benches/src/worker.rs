@@ -65,7 +65,7 @@ async fn work(job: &Job) -> Result<(), Failure> {
     let locker = Arc::new(Locker::connect(job.locker, &job.urls).await?);
     told_to_go().await?;
     if let Workload::Renewed { leases } = job.workload {
-        return renewed::run(&locker, &job.urls, leases).await;
+        return renewed::run(&locker, &job.urls, leases, job.length).await;
     }
     let began = Instant::now();
     let callers = start(&locker, job)?;

@@ -8,7 +8,6 @@ use std::{
 use futures_util::{StreamExt, TryStreamExt, stream};
 use redis::Client;
 
-use super::TTL;
 use crate::{
     Failure,
     lockers::{Kept, Locker},
@@ -20,8 +19,13 @@ use crate::{
 /// How many leases are acquired at a time.
 const AT_ONCE: usize = 256;
 
-/// Holds the leases for one TTL, so that whatever is not renewed has ended when it is over.
-pub(crate) async fn run(locker: &Arc<Locker>, urls: &[String], leases: usize) -> Result<(), Failure> {
+/// Holds the leases for this long: a TTL or more, so that whatever is not renewed has ended when it is over.
+pub(crate) async fn run(
+    locker: &Arc<Locker>,
+    urls: &[String],
+    leases: usize,
+    length: Duration,
+) -> Result<(), Failure> {
     let [url] = urls else { return Err("leases are renewed on one server".into()) };
     let _first = locker.keep("bench/kept/first").await?;
     let empty = meters::memory()?;
@@ -34,7 +38,7 @@ pub(crate) async fn run(locker: &Arc<Locker>, urls: &[String], leases: usize) ->
     tokio::time::sleep(Duration::from_secs(1)).await;
     told_to_go().await?;
     let (start, before) = (Instant::now(), Threads::now()?);
-    tokio::time::sleep(TTL).await;
+    tokio::time::sleep(length).await;
     let (seconds, spent) = (start.elapsed().as_secs_f64(), Threads::now()?.since(before));
     let bytes_each = meters::memory()?.saturating_sub(empty) as f64 / leases as f64;
     let lost = leases as u64 - on_server(url)?.min(leases as u64);
