@@ -1,13 +1,15 @@
-//! Measures leasehold beside other locks on one redis-server, and prints what it found as a table.
+//! Measures leasehold beside other locks, on one redis-server or on several as a quorum, and prints what it found as
+//! tables.
 //!
 //! # Layout
 //! Read in this order: [`plan`] (what is measured), [`workloads`] (what a worker does), [`lockers`] (with what),
-//! [`worker`] (a process that does it), [`coordinator`] (starts workers and looks at the server), [`summary`]
-//! (repetitions made one), [`report`] and [`svg`] (what is shown). Apart from them stand [`quorum`], a comparison of its
-//! own, and [`scripts`], the longest scripts.
+//! [`worker`] (a process that does it), [`coordinator`] (starts servers and workers and looks at them), [`summary`]
+//! (repetitions made one), [`report`] and [`svg`] (what is shown). Apart from them stand [`quorum`], a comparison of
+//! stores on quorums, and [`scripts`], the longest scripts.
 //!
-//! Every measurement has worker processes of its own and an empty server. The lockers take turns, so that whatever
-//! else the machine does meets all of them alike.
+//! Every measurement has worker processes of its own and empty servers. The lockers take turns, so that whatever
+//! else the machine does meets all of them alike. Everything that is started is on this machine, and is killed when it has
+//! done its work or when this process ends.
 
 mod coordinator;
 mod lockers;
@@ -30,10 +32,13 @@ use std::{error::Error, fs, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand};
 
-use self::{coordinator::Coordinator, lockers::Kind, plan::Measured, summary::Summary};
+use self::{coordinator::Coordinator, lockers::Kind, plan::Measured, summary::Summary, workloads::TTL};
 
 /// Whatever stops a measurement.
 type Failure = Box<dyn Error + Send + Sync>;
+
+/// The longest time for which commands are counted.
+const COUNTED_FOR: Duration = Duration::from_millis(500);
 
 /// Measures leasehold beside redis-rs used directly (raw), rslock, and a lock with Redisson's commands.
 #[derive(Parser)]
@@ -44,13 +49,16 @@ struct Options {
     /// Only these lockers, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     lockers: Vec<Kind>,
-    /// How often each measurement is repeated
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    repetitions: u32,
-    /// How long each measurement takes; renewed leases take one TTL
-    #[arg(long, default_value_t = 2.0, value_parser = positive)]
-    seconds: f64,
-    /// Leave out what takes longest: 100,000 renewed leases
+    /// How often each measurement is repeated [default: 5]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: Option<u32>,
+    /// How long each measurement takes, apart from that of renewed leases [default: 4]
+    #[arg(long, value_parser = positive)]
+    seconds: Option<f64>,
+    /// The time for which leases are renewed: 30s (their TTL) to 1h
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = ttl_or_more)]
+    renewed_for: Duration,
+    /// See that everything runs: one measurement of 0.2 s each, and no renewed leases. The figures are worth nothing
     #[arg(long)]
     quick: bool,
     /// Draw the ratios to raw
@@ -65,7 +73,7 @@ struct Options {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Five servers as a quorum, of which two are killed, or stopped; --seconds is for each of the eight that are compared
+    /// Five servers as a quorum, of which two are killed, or stopped; --seconds is for each that is compared
     Quorum,
     /// The longest script when very many read, wait, have ended or are dead; fails above 5 ms
     Scripts,
@@ -78,6 +86,35 @@ fn positive(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.05..=600.0).contains(&seconds) => Ok(seconds),
         _ => Err("must be 0.05 to 600".to_owned()),
+    }
+}
+
+fn ttl_or_more(text: &str) -> Result<Duration, String> {
+    let most = Duration::from_secs(60 * 60);
+    match humantime::parse_duration(text) {
+        Ok(length) if (TTL..=most).contains(&length) => Ok(length),
+        _ => Err("must be 30s to 1h".to_owned()),
+    }
+}
+
+impl Options {
+    fn lockers(&self, measured: &Measured) -> Vec<Kind> {
+        let asked = if self.lockers.is_empty() { &Kind::ALL[..] } else { &self.lockers };
+        asked.iter().copied().filter(|locker| measured.suits(*locker)).collect()
+    }
+
+    fn repetitions(&self, measured: &Measured) -> u32 {
+        let by_default = if self.quick { 1 } else { 5 };
+        measured.repetitions(self.repetitions.unwrap_or(by_default))
+    }
+
+    fn length(&self) -> Duration {
+        let by_default = if self.quick { 0.2 } else { 4.0 };
+        Duration::from_secs_f64(self.seconds.unwrap_or(by_default))
+    }
+
+    fn length_of(&self, measured: &Measured) -> Duration {
+        if measured.is_renewed() { self.renewed_for } else { self.length() }
     }
 }
 
@@ -100,7 +137,7 @@ fn main() -> ExitCode {
 }
 
 fn quorum(options: &Options) -> Result<(), Failure> {
-    println!("{}", quorum::measure(Duration::from_secs_f64(options.seconds))?);
+    println!("{}", quorum::measure(options.length())?);
     Ok(())
 }
 
@@ -114,19 +151,21 @@ fn scripts() -> Result<bool, Failure> {
     Ok(in_bounds)
 }
 
-/// Measures all that is asked for. Answers whether mutual exclusion was never broken and no lease lost.
+/// Measures all that is asked for. Returns false if mutual exclusion was broken, a lease lost or a lock left.
 fn measure(options: &Options) -> Result<bool, Failure> {
-    let lockers = if options.lockers.is_empty() { Kind::ALL.to_vec() } else { options.lockers.clone() };
-    let mut coordinator = Coordinator::start()?;
+    let mut coordinator = Coordinator::new()?;
     let mut summaries = Vec::new();
     for measured in plan::measured(&options.only, options.quick) {
-        let length = Duration::from_secs_f64(options.seconds);
-        let summary = repeat(&mut coordinator, &measured, &lockers, options.repetitions, length)?;
+        let lockers = options.lockers(&measured);
+        if lockers.is_empty() {
+            continue;
+        }
+        let summary = repeat(&mut coordinator, &measured, &lockers, options)?;
         println!("{}", report::table(&summary));
         summaries.push(summary);
     }
     if summaries.is_empty() {
-        return Err("no workload has such a name".into());
+        return Err("no workload has such a name and suits these lockers".into());
     }
     if let Some(path) = &options.json {
         fs::write(path, serde_json::to_string_pretty(&summaries)?)?;
@@ -136,7 +175,7 @@ fn measure(options: &Options) -> Result<bool, Failure> {
     }
     let faults: u64 = summaries.iter().map(Summary::faults).sum();
     if faults > 0 {
-        eprintln!("{faults} times mutual exclusion was broken or a lease was lost");
+        eprintln!("{faults} times mutual exclusion was broken, a lease was lost or a lock was left");
     }
     Ok(faults == 0)
 }
@@ -145,11 +184,11 @@ fn repeat(
     coordinator: &mut Coordinator,
     measured: &Measured,
     lockers: &[Kind],
-    repetitions: u32,
-    length: Duration,
+    options: &Options,
 ) -> Result<Summary, Failure> {
     let mut summary = Summary::new(measured, lockers);
-    for repetition in 0..measured.repetitions(repetitions) {
+    let length = options.length_of(measured);
+    for repetition in 0..options.repetitions(measured) {
         eprintln!("{}: repetition {}", measured.name, repetition + 1);
         // Whoever comes first meets a processor that is cool; so everybody does in turn.
         for turn in 0..lockers.len() {
@@ -158,7 +197,8 @@ fn repeat(
         }
     }
     for (place, locker) in lockers.iter().enumerate() {
-        summary.count_commands(place, coordinator.commands_per_turn(*locker, measured)?);
+        let commands = coordinator.commands_per_turn(*locker, measured, length.min(COUNTED_FOR))?;
+        summary.count_commands(place, commands);
     }
     Ok(summary)
 }

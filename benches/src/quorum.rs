@@ -113,7 +113,7 @@ async fn compare(callers: usize, length: Duration) -> Result<Vec<Found>, Failure
 }
 
 /// Asks all nodes whether they have written down that they have recovered.
-async fn all_count(nodes: &[(String, Arc<dyn QuorumNode>)]) -> Result<bool, Failure> {
+pub(crate) async fn all_count(nodes: &[(String, Arc<dyn QuorumNode>)]) -> Result<bool, Failure> {
     let mut all = true;
     for (_, node) in nodes {
         let report = node.report().await?;

@@ -2,7 +2,7 @@
 
 use crate::summary::{Row, Summary, median, spread};
 
-const TURNS: [&str; 10] = [
+const TURNS: [&str; 11] = [
     "",
     "turns/s (min–max)",
     "× raw",
@@ -13,17 +13,37 @@ const TURNS: [&str; 10] = [
     "client µs/turn",
     "server µs/turn",
     "turns of a caller, × mean",
+    "longest wait ms",
 ];
 
 const RENEWED: [&str; 5] = ["", "lost", "KiB/lease", "client cores", "server cores"];
 
-/// A workload as a headline and a table.
+/// The rate after the start, and the time of the processors in percent of one.
+const PROCESSORS: [&str; 7] = [
+    "",
+    "first ½ s turns/s (min–max)",
+    "manager %",
+    "callers %",
+    "other threads %",
+    "redis-server %",
+    "idle cores",
+];
+
+/// A workload as a headline and two tables: results, and processors.
 pub(crate) fn table(summary: &Summary) -> String {
     let head = if summary.renewed { RENEWED.as_slice() } else { &TURNS };
     let line = if summary.renewed { renewed } else { turns };
     let mut cells = vec![head.iter().map(ToString::to_string).collect()];
     cells.extend(summary.lockers.iter().map(|row| line(summary, row)));
     let mut text = format!("### {}: {}\n\n{}", summary.name, summary.about, aligned(&cells));
+    let mut cells = vec![PROCESSORS.map(ToOwned::to_owned).to_vec()];
+    cells.extend(summary.lockers.iter().map(processors));
+    text += &format!("\n{}", aligned(&cells));
+    for Row { locker, dropped, left, .. } in summary.lockers.iter().filter(|row| row.dropped + row.left > 0) {
+        let dropped = grouped(dropped.to_string());
+        text +=
+            &format!("\n{}: {dropped} acquisitions dropped, {left} resources stayed locked\n", locker.name());
+    }
     for row in summary.lockers.iter().filter(|row| row.violations + row.failures > 0) {
         let Row { locker, violations, failures, first_failure, .. } = row;
         let first = first_failure.as_deref().unwrap_or("-");
@@ -35,11 +55,10 @@ pub(crate) fn table(summary: &Summary) -> String {
 }
 
 fn turns(summary: &Summary, row: &Row) -> Vec<String> {
-    let (least, most) = spread(&row.turns_a_second);
     let fewest = number(median(&row.fewest));
     vec![
         row.locker.name().to_owned(),
-        format!("{} ({}–{})", number(median(&row.turns_a_second)), number(least), number(most)),
+        with_spread(&row.turns_a_second),
         optional(summary.ratio_to_raw(row)),
         number(median(&row.p50_us)),
         number(median(&row.p99_us)),
@@ -48,6 +67,7 @@ fn turns(summary: &Summary, row: &Row) -> Vec<String> {
         number(median(&row.client_us)),
         number(median(&row.server_us)),
         format!("{fewest}–{}", number(median(&row.most))),
+        number(median(&row.longest_wait_us) / 1e3),
     ]
 }
 
@@ -61,6 +81,28 @@ fn renewed(_: &Summary, row: &Row) -> Vec<String> {
     ]
 }
 
+fn processors(row: &Row) -> Vec<String> {
+    let percent = |cores: &[f64]| number(median(cores) * 100.0);
+    vec![
+        row.locker.name().to_owned(),
+        with_spread(&row.first_turns_a_second),
+        percent(&row.manager_cores),
+        percent(&row.caller_cores),
+        percent(&row.other_cores),
+        percent(&row.server_cores),
+        number(median(&row.idle_cores)),
+    ]
+}
+
+/// The median, the least and the most; nothing if nothing was measured.
+fn with_spread(figures: &[f64]) -> String {
+    let (middle, (least, most)) = (median(figures), spread(figures));
+    if middle.is_nan() {
+        return number(middle);
+    }
+    format!("{} ({}–{})", number(middle), number(least), number(most))
+}
+
 fn optional(figure: Option<f64>) -> String {
     number(figure.unwrap_or(f64::NAN))
 }
@@ -68,7 +110,8 @@ fn optional(figure: Option<f64>) -> String {
 /// Three digits that count, or all of a whole number, with commas.
 fn number(figure: f64) -> String {
     match figure {
-        _ if figure.is_nan() => "-".to_owned(),
+        // For instance of what was shared out among no turns.
+        _ if !figure.is_finite() => "-".to_owned(),
         _ if figure >= 100.0 => grouped(format!("{figure:.0}")),
         _ if figure >= 10.0 => format!("{figure:.1}"),
         _ => format!("{figure:.2}"),

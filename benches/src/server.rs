@@ -1,7 +1,7 @@
 //! A redis-server of our own: started on a free port, without persistence, killed at the end.
 
 use std::{
-    collections::HashMap,
+    ffi::OsStr,
     net::TcpListener,
     process::{Child, Command, Stdio},
     thread,
@@ -25,13 +25,13 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn start() -> Result<Self, Failure> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let mut process = Command::new("redis-server")
+        let mut process = command("redis-server")
             .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
-            .map_err(|error| format!("redis-server must be installed: {error}"))?;
-        match connected(port) {
+            .map_err(|error| format!("setpriv of util-linux must be installed: {error}"))?;
+        match connected(&mut process, port) {
             Ok(connection) => Ok(Self { process, port, connection }),
             Err(error) => {
                 process.kill()?;
@@ -56,16 +56,6 @@ impl Server {
     pub(crate) fn empty(&mut self) -> Result<(), Failure> {
         Ok(redis::cmd("FLUSHALL").exec(&mut self.connection)?)
     }
-
-    /// The seconds of processor time that it has used.
-    pub(crate) fn processor(&mut self) -> Result<f64, Failure> {
-        let info: String = redis::cmd("INFO").arg("cpu").query(&mut self.connection)?;
-        let fields: HashMap<_, _> = info.lines().filter_map(|line| line.trim().split_once(':')).collect();
-        let field = |name| -> Result<f64, Failure> {
-            Ok(fields.get(name).ok_or("INFO tells no processor time")?.parse()?)
-        };
-        Ok(field("used_cpu_user")? + field("used_cpu_sys")?)
-    }
 }
 
 impl Server {
@@ -83,10 +73,21 @@ impl Server {
     }
 }
 
-fn connected(port: u16) -> Result<Connection, Failure> {
+/// Creates a command whose process the system kills when this thread ends, so that even a killed measurement leaves
+/// nothing behind.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
+}
+
+fn connected(process: &mut Child, port: u16) -> Result<Connection, Failure> {
     let client = Client::open(("127.0.0.1", port))?;
     let give_up = Instant::now() + READY_WITHIN;
     loop {
+        if let Some(status) = process.try_wait()? {
+            return Err(format!("redis-server does not start, is it installed? {status}").into());
+        }
         match client.get_connection() {
             Ok(connection) => return Ok(connection),
             Err(error) if Instant::now() > give_up => return Err(error.into()),

@@ -3,12 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::{
-    Failure,
-    coordinator::Outcome,
-    lockers::Kind,
-    plan::{Measured, Workload},
-};
+use crate::{Failure, coordinator::Outcome, lockers::Kind, plan::Measured};
 
 /// What was found about one workload.
 #[derive(Debug, Serialize)]
@@ -24,20 +19,32 @@ pub(crate) struct Summary {
 pub(crate) struct Row {
     pub(crate) locker: Kind,
     pub(crate) turns_a_second: Vec<f64>,
+    /// The rate in the first half-second after the start.
+    pub(crate) first_turns_a_second: Vec<f64>,
     pub(crate) p50_us: Vec<f64>,
     pub(crate) p99_us: Vec<f64>,
     pub(crate) longest_us: Vec<f64>,
+    pub(crate) longest_wait_us: Vec<f64>,
     /// Processor time for a turn.
     pub(crate) client_us: Vec<f64>,
     pub(crate) server_us: Vec<f64>,
     /// Processor time for a second.
     pub(crate) client_cores: Vec<f64>,
     pub(crate) server_cores: Vec<f64>,
+    /// Processor time of the client for a second, by what its threads do.
+    pub(crate) manager_cores: Vec<f64>,
+    pub(crate) caller_cores: Vec<f64>,
+    pub(crate) other_cores: Vec<f64>,
+    /// Cores of the machine that had nothing to do.
+    pub(crate) idle_cores: Vec<f64>,
     /// The turns of the caller that had the fewest and the most, in shares of the mean.
     pub(crate) fewest: Vec<f64>,
     pub(crate) most: Vec<f64>,
     pub(crate) bytes_a_lease: Vec<f64>,
     pub(crate) lost: u64,
+    /// Acquisitions that were dropped in flight, and resources that stayed locked afterwards.
+    pub(crate) dropped: u64,
+    pub(crate) left: u64,
     pub(crate) commands: Option<f64>,
     pub(crate) violations: u64,
     pub(crate) failures: u64,
@@ -49,7 +56,7 @@ impl Summary {
         Self {
             name: measured.name,
             about: measured.about,
-            renewed: matches!(measured.workload, Workload::Renewed { .. }),
+            renewed: measured.is_renewed(),
             lockers: lockers.iter().map(|locker| Row::new(*locker)).collect(),
         }
     }
@@ -63,9 +70,9 @@ impl Summary {
         self.lockers[place].commands = commands;
     }
 
-    /// How often mutual exclusion was broken or a lease lost.
+    /// Counts violations of mutual exclusion, leases that were lost, and locks that were left.
     pub(crate) fn faults(&self) -> u64 {
-        self.lockers.iter().map(|row| row.violations + row.lost).sum()
+        self.lockers.iter().map(|row| row.violations + row.lost + row.left).sum()
     }
 
     /// The throughput of a locker in shares of raw's: the median over repetitions, each against its own.
@@ -81,17 +88,25 @@ impl Row {
         Self {
             locker,
             turns_a_second: Vec::new(),
+            first_turns_a_second: Vec::new(),
             p50_us: Vec::new(),
             p99_us: Vec::new(),
             longest_us: Vec::new(),
+            longest_wait_us: Vec::new(),
             client_us: Vec::new(),
             server_us: Vec::new(),
             client_cores: Vec::new(),
             server_cores: Vec::new(),
+            manager_cores: Vec::new(),
+            caller_cores: Vec::new(),
+            other_cores: Vec::new(),
+            idle_cores: Vec::new(),
             fewest: Vec::new(),
             most: Vec::new(),
             bytes_a_lease: Vec::new(),
             lost: 0,
+            dropped: 0,
+            left: 0,
             commands: None,
             violations: 0,
             failures: 0,
@@ -106,15 +121,20 @@ impl Row {
         let processor: f64 = samples.iter().map(|sample| sample.processor).sum();
         self.client_cores.push(processor / seconds);
         self.server_cores.push(outcome.server / seconds);
+        self.add_groups(outcome, processor, seconds);
         let turns = outcome.turns() as f64;
         self.turns_a_second.push(turns / seconds);
+        let first: Option<f64> = samples.iter().map(|sample| sample.first).sum();
+        self.first_turns_a_second.push(first.unwrap_or(f64::NAN));
         self.client_us.push(processor / turns * 1e6);
         self.server_us.push(outcome.server / turns * 1e6);
         self.add_fairness(outcome);
         self.add_latencies(outcome)?;
+        self.left += outcome.left;
         for sample in samples {
             self.violations += sample.violations;
             self.failures += sample.failures;
+            self.dropped += sample.dropped;
             if let Some(leases) = sample.leases {
                 self.bytes_a_lease.push(leases.bytes_each);
                 self.lost += leases.lost;
@@ -125,6 +145,16 @@ impl Row {
             }
         }
         Ok(())
+    }
+
+    fn add_groups(&mut self, outcome: &Outcome, processor: f64, seconds: f64) {
+        let manager: f64 = outcome.samples.iter().map(|sample| sample.manager).sum();
+        let callers: f64 = outcome.samples.iter().map(|sample| sample.callers).sum();
+        self.manager_cores.push(manager / seconds);
+        self.caller_cores.push(callers / seconds);
+        // The clocks differ by a little.
+        self.other_cores.push((processor - manager - callers).max(0.0) / seconds);
+        self.idle_cores.push(outcome.idle);
     }
 
     fn add_fairness(&mut self, outcome: &Outcome) {
@@ -144,6 +174,8 @@ impl Row {
         self.p50_us.push(micros(latencies.value_at_quantile(0.5)));
         self.p99_us.push(micros(latencies.value_at_quantile(0.99)));
         self.longest_us.push(micros(latencies.max()));
+        let waits = outcome.samples.iter().filter_map(|sample| sample.longest_wait);
+        self.longest_wait_us.push(waits.max().map_or(f64::NAN, |nanos| nanos as f64 / 1e3));
         Ok(())
     }
 }

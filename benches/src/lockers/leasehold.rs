@@ -3,10 +3,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ::leasehold::{Acquire, Config, Lease, LockManager, ReadLock, RedisStore, WriteLock};
+use ::leasehold::{
+    Acquire, Config, Lease, LockManager, QuorumOptions, QuorumStore, ReadLock, RedisStore, WriteLock,
+    store::{QuorumNode, Store},
+};
 use actix::Addr;
+use tokio::time::{Instant, sleep};
 
-use crate::{Failure, workloads::TTL};
+use crate::{Failure, quorum, workloads::TTL};
 
 /// A lease that is held.
 pub(crate) type Held = Lease;
@@ -14,12 +18,22 @@ pub(crate) type Held = Lease;
 /// Longer than any measurement: whoever waits is served in the end.
 const WAIT: Duration = Duration::from_secs(600);
 
+/// The longest time until all nodes count.
+const COUNT_WITHIN: Duration = Duration::from_secs(30);
+
 pub(crate) struct Leasehold(Addr<LockManager>);
 
 impl Leasehold {
-    pub(crate) fn start(url: &str) -> Result<Self, Failure> {
-        let settings = Config::from_env()?.settings();
-        Ok(Self(LockManager::builder(Arc::new(RedisStore::open(url)?)).settings(settings).start()?))
+    pub(crate) fn start(urls: &[String]) -> Result<Self, Failure> {
+        let store: Arc<dyn Store> = match urls {
+            [url] => Arc::new(RedisStore::open(url)?),
+            _ => {
+                // The servers were started for this measurement.
+                let options = QuorumOptions { fresh_start: true, ..QuorumOptions::default() };
+                Arc::new(QuorumStore::new(nodes(urls)?, options)?)
+            }
+        };
+        Ok(Self(LockManager::builder(store).settings(Config::from_env()?.settings()).start()?))
     }
 
     pub(crate) async fn acquire(&self, resource: &str) -> Result<Held, Failure> {
@@ -32,5 +46,29 @@ impl Leasehold {
 
     pub(crate) async fn write(&self, resource: &str) -> Result<Held, Failure> {
         Ok(self.0.send(WriteLock::new(resource).ttl(TTL).wait(WAIT)).await??)
+    }
+}
+
+/// A node of a quorum, with its name.
+type Named = (String, Arc<dyn QuorumNode>);
+
+fn nodes(urls: &[String]) -> Result<Vec<Named>, Failure> {
+    let node = |url: &String| Ok((url.clone(), Arc::new(RedisStore::open(url)?) as Arc<dyn QuorumNode>));
+    urls.iter().map(node).collect()
+}
+
+/// Waits until all nodes count, which a first start needs. Callers must ask for locks meanwhile.
+///
+/// Asks on connections of its own, so that those of the manager stay on the manager's thread.
+pub(crate) async fn all_count(urls: &[String]) -> Result<(), Failure> {
+    let (nodes, give_up) = (nodes(urls)?, Instant::now() + COUNT_WITHIN);
+    loop {
+        match quorum::all_count(&nodes).await {
+            Ok(true) => return Ok(()),
+            // A busy machine answers late.
+            Ok(false) | Err(_) if Instant::now() < give_up => sleep(Duration::from_millis(10)).await,
+            Ok(false) => return Err("some of the nodes do not count".into()),
+            Err(error) => return Err(error),
+        }
     }
 }

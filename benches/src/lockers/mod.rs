@@ -1,6 +1,7 @@
 //! The lockers that are compared, behind one set of verbs.
 
 mod leasehold;
+mod quorum;
 mod raw;
 mod redisson;
 mod rslock;
@@ -40,6 +41,7 @@ impl Kind {
 /// A locker that is connected.
 pub(crate) enum Locker {
     Raw(raw::Raw),
+    RawQuorum(quorum::RawQuorum),
     Leasehold(leasehold::Leasehold),
     Rslock(rslock::Rslock),
     Redisson(redisson::Redisson),
@@ -72,30 +74,51 @@ pub(crate) enum Kept {
 }
 
 impl Locker {
-    pub(crate) async fn connect(kind: Kind, url: &str) -> Result<Self, Failure> {
-        Ok(match kind {
-            Kind::Raw => Self::Raw(raw::Raw::connect(url).await?),
-            Kind::Leasehold => Self::Leasehold(leasehold::Leasehold::start(url)?),
-            Kind::Rslock => Self::Rslock(rslock::Rslock::new(url)),
-            Kind::Redisson => Self::Redisson(redisson::Redisson::connect(url).await?),
+    /// Connects to a server, or to several as a quorum.
+    pub(crate) async fn connect(kind: Kind, urls: &[String]) -> Result<Self, Failure> {
+        Ok(match (kind, urls) {
+            (Kind::Raw, [url]) => Self::Raw(raw::Raw::connect(url).await?),
+            (Kind::Raw, _) => Self::RawQuorum(quorum::RawQuorum::connect(urls).await?),
+            (Kind::Leasehold, _) => Self::Leasehold(leasehold::Leasehold::start(urls)?),
+            (Kind::Rslock, _) => Self::Rslock(rslock::Rslock::new(urls)),
+            (Kind::Redisson, [url]) => Self::Redisson(redisson::Redisson::connect(url).await?),
+            (Kind::Redisson, _) => return Err("it knows no quorum".into()),
         })
+    }
+
+    /// Waits until the start on these servers is complete, so that one of them may fail.
+    pub(crate) async fn settled(&self, urls: &[String]) -> Result<(), Failure> {
+        match self {
+            Self::Leasehold(_) if urls.len() > 1 => leasehold::all_count(urls).await,
+            _ => Ok(()),
+        }
     }
 
     /// Waits for the resource until it is granted.
     pub(crate) async fn acquire(&self, resource: &str) -> Result<Held, Failure> {
         Ok(match self {
             Self::Raw(locker) => Held::Raw(locker.acquire(resource).await?),
+            Self::RawQuorum(locker) => Held::Raw(locker.acquire(resource).await?),
             Self::Leasehold(locker) => Held::Leasehold(locker.acquire(resource).await?),
             Self::Rslock(locker) => Held::Rslock(locker.acquire(resource).await?),
             Self::Redisson(locker) => Held::Redisson(locker.acquire(resource).await?),
         })
     }
 
+    /// Waits for the resource. If the call is dropped, a lock that it was granted nevertheless is released.
+    pub(crate) async fn acquire_or_reclaim(&self, resource: &str) -> Result<Held, Failure> {
+        match self {
+            Self::Raw(locker) => Ok(Held::Raw(locker.acquire_or_reclaim(resource).await?)),
+            Self::Leasehold(_) => self.acquire(resource).await,
+            _ => Err("it does not release what a dropped call was granted".into()),
+        }
+    }
+
     /// Waits for the resource to read it. A locker that knows no readers takes it alone.
     pub(crate) async fn read(&self, resource: &str) -> Result<Held, Failure> {
         match self {
             Self::Leasehold(locker) => Ok(Held::Leasehold(locker.read(resource).await?)),
-            Self::Raw(_) | Self::Rslock(_) | Self::Redisson(_) => self.acquire(resource).await,
+            _ => self.acquire(resource).await,
         }
     }
 
@@ -103,13 +126,14 @@ impl Locker {
     pub(crate) async fn write(&self, resource: &str) -> Result<Held, Failure> {
         match self {
             Self::Leasehold(locker) => Ok(Held::Leasehold(locker.write(resource).await?)),
-            Self::Raw(_) | Self::Rslock(_) | Self::Redisson(_) => self.acquire(resource).await,
+            _ => self.acquire(resource).await,
         }
     }
 
     pub(crate) async fn release(&self, held: Held) -> Result<(), Failure> {
         match (self, held) {
             (Self::Raw(locker), Held::Raw(held)) => locker.release(held).await,
+            (Self::RawQuorum(locker), Held::Raw(held)) => locker.release(held).await,
             (Self::Leasehold(_), Held::Leasehold(held)) => held.release().await.map(drop).map_err(Into::into),
             (Self::Rslock(_), Held::Rslock(held)) => {
                 held.release().await;
@@ -124,6 +148,7 @@ impl Locker {
     pub(crate) async fn keep(&self, resource: &str) -> Result<Kept, Failure> {
         match self {
             Self::Raw(locker) => locker.keep(resource).await?,
+            Self::RawQuorum(_) => return Err("nobody renews on a quorum here".into()),
             Self::Leasehold(locker) => {
                 return Ok(Kept::ByItself { _lease: locker.acquire(resource).await? });
             }

@@ -3,13 +3,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, Script, aio::MultiplexedConnection};
+use redis::{
+    AsyncConnectionConfig, Client, IntoConnectionInfo, RedisResult, Script, aio::MultiplexedConnection,
+};
 
 use crate::{Failure, workloads::TTL};
 
-const AGAIN_AFTER: Duration = Duration::from_millis(1);
+pub(super) const AGAIN_AFTER: Duration = Duration::from_millis(1);
 
-const RELEASE: &str = "\
+pub(super) const RELEASE: &str = "\
 if redis.call('GET', KEYS[1]) == ARGV[1] then
   return redis.call('DEL', KEYS[1])
 end
@@ -23,27 +25,43 @@ return 0";
 
 pub(crate) struct Raw {
     connection: MultiplexedConnection,
-    release: Script,
+    release: Arc<Script>,
     renew: Arc<Script>,
 }
 
+#[derive(Clone)]
 pub(crate) struct Held {
-    resource: String,
-    token: String,
+    pub(super) resource: String,
+    pub(super) token: String,
 }
 
-/// A multiplexed connection without delays and without a limit to the time for an answer.
-pub(super) async fn connection(url: &str) -> Result<MultiplexedConnection, Failure> {
+impl Held {
+    /// Creates the lock that a grant will make held.
+    pub(super) fn new(resource: &str) -> Self {
+        Self { resource: resource.to_owned(), token: token() }
+    }
+}
+
+/// Opens a multiplexed connection without delays, with a limit to the time for an answer or without.
+pub(super) async fn connection(url: &str, limit: Option<Duration>) -> Result<MultiplexedConnection, Failure> {
     let info = url.into_connection_info()?;
     let tcp = info.tcp_settings().clone().set_nodelay(true);
     let client = Client::open(info.set_tcp_settings(tcp))?;
-    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    let config = AsyncConnectionConfig::new().set_response_timeout(limit);
     Ok(client.get_multiplexed_async_connection_with_config(&config).await?)
 }
 
 /// 128 random bits, in digits.
 pub(super) fn token() -> String {
     format!("{:032x}", rand::random::<u128>())
+}
+
+/// Takes the lock if it is free.
+pub(super) async fn set(connection: &mut MultiplexedConnection, held: &Held) -> RedisResult<bool> {
+    let mut set = redis::cmd("SET");
+    set.arg(&held.resource).arg(&held.token).arg("NX").arg("PX").arg(TTL.as_millis() as u64);
+    let done: Option<String> = set.query_async(connection).await?;
+    Ok(done.is_some())
 }
 
 /// How long a task waits before it first renews what it just got, so that tasks do not renew all at once.
@@ -54,25 +72,32 @@ pub(super) fn first_renewal() -> Duration {
 impl Raw {
     pub(crate) async fn connect(url: &str) -> Result<Self, Failure> {
         Ok(Self {
-            connection: connection(url).await?,
-            release: Script::new(RELEASE),
+            connection: connection(url, None).await?,
+            release: Arc::new(Script::new(RELEASE)),
             renew: Arc::new(Script::new(RENEW)),
         })
     }
 
     pub(crate) async fn acquire(&self, resource: &str) -> Result<Held, Failure> {
-        let held = Held { resource: resource.to_owned(), token: token() };
-        while !self.attempt(&held).await? {
-            tokio::time::sleep(AGAIN_AFTER).await;
-        }
+        let held = Held::new(resource);
+        self.take(&held).await?;
         Ok(held)
     }
 
-    async fn attempt(&self, held: &Held) -> Result<bool, Failure> {
-        let mut set = redis::cmd("SET");
-        set.arg(&held.resource).arg(&held.token).arg("NX").arg("PX").arg(TTL.as_millis() as u64);
-        let done: Option<String> = set.query_async(&mut self.connection.clone()).await?;
-        Ok(done.is_some())
+    /// Acquires a resource. If the call is dropped, a lock that it was granted nevertheless is released in the background.
+    pub(crate) async fn acquire_or_reclaim(&self, resource: &str) -> Result<Held, Failure> {
+        let mut asked = Asked { locker: self, held: Some(Held::new(resource)) };
+        if let Some(held) = &asked.held {
+            self.take(held).await?;
+        }
+        asked.held.take().ok_or_else(|| "the lock is gone".into())
+    }
+
+    async fn take(&self, held: &Held) -> Result<(), Failure> {
+        while !set(&mut self.connection.clone(), held).await? {
+            tokio::time::sleep(AGAIN_AFTER).await;
+        }
+        Ok(())
     }
 
     pub(crate) async fn release(&self, held: Held) -> Result<(), Failure> {
@@ -100,5 +125,23 @@ impl Raw {
             }
         });
         Ok(())
+    }
+}
+
+/// A lock that was asked for; released when this is dropped before it was granted.
+struct Asked<'a> {
+    locker: &'a Raw,
+    held: Option<Held>,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        let Some(held) = self.held.take() else { return };
+        let (mut connection, release) = (self.locker.connection.clone(), Arc::clone(&self.locker.release));
+        actix_rt::spawn(async move {
+            // It comes after the attempt on the same connection. If it fails, the lock stays, which is looked for.
+            let _: RedisResult<u32> =
+                release.key(held.resource).arg(held.token).invoke_async(&mut connection).await;
+        });
     }
 }

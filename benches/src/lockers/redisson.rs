@@ -6,9 +6,11 @@
 //! What is held is renewed by one task, a hundred locks a script.
 
 use std::{
-    cell::{Cell, RefCell},
     collections::HashMap,
-    rc::Rc,
+    sync::{
+        Arc, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -57,15 +59,18 @@ for i, key in ipairs(KEYS) do
 end
 return renewed";
 
+/// Data that threads share; nobody waits while it is locked.
+type Shared<T> = std::sync::Mutex<T>;
+
 pub(crate) struct Redisson {
     connection: MultiplexedConnection,
     subscriber: Mutex<PubSubSink>,
     /// The waiters of each channel that is subscribed to.
-    channels: Rc<RefCell<HashMap<String, Rc<Notify>>>>,
-    scripts: Rc<Scripts>,
+    channels: Arc<Shared<HashMap<String, Arc<Notify>>>>,
+    scripts: Arc<Scripts>,
     process: String,
-    next: Cell<u64>,
-    kept: Rc<RefCell<Vec<Held>>>,
+    next: AtomicU64,
+    kept: Arc<Shared<Vec<Held>>>,
 }
 
 struct Scripts {
@@ -83,39 +88,38 @@ pub(crate) struct Held {
 impl Redisson {
     pub(crate) async fn connect(url: &str) -> Result<Self, Failure> {
         let (subscriber, mut messages) = Client::open(url)?.get_async_pubsub().await?.split();
-        let channels = Rc::new(RefCell::new(HashMap::<String, Rc<Notify>>::new()));
-        let known = Rc::clone(&channels);
+        let channels = Arc::new(Shared::<HashMap<String, Arc<Notify>>>::default());
+        let known = Arc::clone(&channels);
         actix_rt::spawn(async move {
             while let Some(message) = messages.next().await {
-                if let Some(waiters) = known.borrow().get(message.get_channel_name()) {
+                if let Some(waiters) = lock(&known).get(message.get_channel_name()) {
                     waiters.notify_one();
                 }
             }
         });
         let locker = Self {
-            connection: connection(url).await?,
+            connection: connection(url, None).await?,
             subscriber: Mutex::new(subscriber),
             channels,
-            scripts: Rc::new(Scripts {
+            scripts: Arc::new(Scripts {
                 attempt: Script::new(TRY),
                 release: Script::new(RELEASE),
                 renew: Script::new(RENEW),
             }),
             process: token(),
-            next: Cell::new(0),
-            kept: Rc::default(),
+            next: AtomicU64::new(0),
+            kept: Arc::default(),
         };
         actix_rt::spawn(renewing(
             locker.connection.clone(),
-            Rc::clone(&locker.scripts),
-            Rc::clone(&locker.kept),
+            Arc::clone(&locker.scripts),
+            Arc::clone(&locker.kept),
         ));
         Ok(locker)
     }
 
     pub(crate) async fn acquire(&self, resource: &str) -> Result<Held, Failure> {
-        self.next.set(self.next.get() + 1);
-        let owner = format!("{}:{}", self.process, self.next.get());
+        let owner = format!("{}:{}", self.process, self.next.fetch_add(1, Ordering::Relaxed));
         let held = Held { resource: resource.to_owned(), owner };
         if self.attempt(&held).await?.is_none() {
             return Ok(held);
@@ -136,15 +140,15 @@ impl Redisson {
         Ok(left.map(|left| Duration::from_millis(left.max(0).unsigned_abs())))
     }
 
-    async fn subscribed(&self, resource: &str) -> Result<Rc<Notify>, Failure> {
+    async fn subscribed(&self, resource: &str) -> Result<Arc<Notify>, Failure> {
         let channel = channel(resource);
         let mut subscriber = self.subscriber.lock().await;
-        if let Some(waiters) = self.channels.borrow().get(&channel) {
-            return Ok(Rc::clone(waiters));
+        if let Some(waiters) = lock(&self.channels).get(&channel) {
+            return Ok(Arc::clone(waiters));
         }
         subscriber.subscribe(&channel).await?;
-        let waiters = Rc::new(Notify::new());
-        self.channels.borrow_mut().insert(channel, Rc::clone(&waiters));
+        let waiters = Arc::new(Notify::new());
+        lock(&self.channels).insert(channel, Arc::clone(&waiters));
         Ok(waiters)
     }
 
@@ -157,7 +161,7 @@ impl Redisson {
 
     pub(crate) async fn keep(&self, resource: &str) -> Result<(), Failure> {
         let held = self.acquire(resource).await?;
-        self.kept.borrow_mut().push(held);
+        lock(&self.kept).push(held);
         Ok(())
     }
 }
@@ -167,14 +171,18 @@ fn channel(resource: &str) -> String {
 }
 
 /// Renews all that is kept, three times a TTL, for as long as the server answers.
-async fn renewing(mut connection: MultiplexedConnection, scripts: Rc<Scripts>, kept: Rc<RefCell<Vec<Held>>>) {
+async fn renewing(
+    mut connection: MultiplexedConnection,
+    scripts: Arc<Scripts>,
+    kept: Arc<Shared<Vec<Held>>>,
+) {
     loop {
         tokio::time::sleep(TTL / 3).await;
-        let count = kept.borrow().len();
+        let count = lock(&kept).len();
         for start in (0..count).step_by(RENEWED_AT_ONCE) {
             let mut call = scripts.renew.prepare_invoke();
             call.arg(TTL.as_millis() as u64);
-            for held in &kept.borrow()[start..count.min(start + RENEWED_AT_ONCE)] {
+            for held in &lock(&kept)[start..count.min(start + RENEWED_AT_ONCE)] {
                 call.key(&held.resource).arg(&held.owner);
             }
             let renewed: Result<Vec<i64>, _> = call.invoke_async(&mut connection).await;
@@ -184,4 +192,8 @@ async fn renewing(mut connection: MultiplexedConnection, scripts: Rc<Scripts>, k
             }
         }
     }
+}
+
+fn lock<T>(shared: &Shared<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

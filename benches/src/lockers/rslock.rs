@@ -9,8 +9,9 @@ pub(crate) type Held = Lock;
 pub(crate) struct Rslock(LockManager);
 
 impl Rslock {
-    pub(crate) fn new(url: &str) -> Self {
-        Self(LockManager::new(vec![url]))
+    /// Several servers are a quorum.
+    pub(crate) fn new(urls: &[String]) -> Self {
+        Self(LockManager::new(urls.iter().map(String::as_str).collect()))
     }
 
     pub(crate) async fn acquire(&self, resource: &str) -> Result<Held, Failure> {

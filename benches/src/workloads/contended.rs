@@ -1,6 +1,6 @@
 //! Callers that want the same resources: one, or several of which the first are wanted most.
 
-use std::{path::Path, rc::Rc, time::Duration};
+use std::{path::Path, rc::Rc, sync::Arc, time::Duration};
 
 use super::AFTER_FAILURE;
 use crate::{
@@ -21,7 +21,7 @@ pub(crate) struct Contended {
 
 /// Starts the callers. Each holds what it wants, then pauses.
 pub(crate) fn start(
-    locker: &Rc<Locker>,
+    locker: &Arc<Locker>,
     callers: usize,
     resources: usize,
     (hold, pause): (Duration, Duration),
@@ -34,7 +34,7 @@ pub(crate) fn start(
     let resources = (0..resources).map(watched).collect::<Result<_, Failure>>()?;
     let contended = Rc::new(Contended { tally: Tally::new(callers), resources, hold, pause });
     for caller in 0..callers {
-        let (locker, contended) = (Rc::clone(locker), Rc::clone(&contended));
+        let (locker, contended) = (Arc::clone(locker), Rc::clone(&contended));
         actix_rt::spawn(async move {
             loop {
                 if let Err(failure) = contended.turn(&locker, caller).await {
@@ -51,8 +51,10 @@ impl Contended {
     async fn turn(&self, locker: &Locker, caller: usize) -> Result<(), Failure> {
         let (resource, referee) = &self.resources[zipf(self.resources.len(), rand::random())];
         let asked = meters::now();
+        self.tally.asked(caller, asked);
         let held = locker.acquire(resource).await?;
         let granted = meters::now();
+        self.tally.granted(caller, granted);
         let released = referee.enter(Role::Writer, held.fence())?;
         // A hand-over is to somebody who waits for it already.
         if asked < released {
@@ -72,13 +74,18 @@ impl Contended {
 }
 
 impl Callers for Rc<Contended> {
+    fn turns(&self) -> u64 {
+        self.tally.turns()
+    }
+
     fn reset(&self) {
         self.tally.reset();
     }
 
     fn sample(&self) -> Result<Sample, Failure> {
         let violations = self.resources.iter().map(|(_, referee)| referee.violations()).sum();
-        Ok(Sample { violations, ..self.tally.sample() })
+        let longest_wait = Some(self.tally.longest_wait(meters::now()));
+        Ok(Sample { violations, longest_wait, ..self.tally.sample() })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Readers that keep coming, and one writer that has to get in. What is timed is the writer's wait.
 
-use std::{rc::Rc, time::Duration};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use super::AFTER_FAILURE;
 use crate::{
@@ -24,10 +24,10 @@ pub(crate) struct Readers {
 }
 
 /// Starts the readers and the writer.
-pub(crate) fn start(locker: &Rc<Locker>, readers: usize, hold: Duration) -> Result<Rc<Readers>, Failure> {
+pub(crate) fn start(locker: &Arc<Locker>, readers: usize, hold: Duration) -> Result<Rc<Readers>, Failure> {
     let all = Rc::new(Readers { tally: Tally::new(1 + readers), referee: Referee::new(None)?, hold });
     for caller in 0..=readers {
-        let (locker, all) = (Rc::clone(locker), Rc::clone(&all));
+        let (locker, all) = (Arc::clone(locker), Rc::clone(&all));
         actix_rt::spawn(async move {
             loop {
                 if let Err(failure) = all.turn(&locker, caller).await {
@@ -43,12 +43,15 @@ pub(crate) fn start(locker: &Rc<Locker>, readers: usize, hold: Duration) -> Resu
 impl Readers {
     async fn turn(&self, locker: &Locker, caller: usize) -> Result<(), Failure> {
         let asked = meters::now();
+        self.tally.asked(caller, asked);
         let (role, held) = match caller {
             WRITER => (Role::Writer, locker.write(RESOURCE).await?),
             _ => (Role::Reader, locker.read(RESOURCE).await?),
         };
+        let granted = meters::now();
+        self.tally.granted(caller, granted);
         if role == Role::Writer {
-            self.tally.latency(meters::now() - asked);
+            self.tally.latency(granted - asked);
         }
         // Answers to readers may overtake each other on their way to this thread, so fences are not compared.
         self.referee.enter(role, None)?;
@@ -61,11 +64,16 @@ impl Readers {
 }
 
 impl Callers for Rc<Readers> {
+    fn turns(&self) -> u64 {
+        self.tally.turns()
+    }
+
     fn reset(&self) {
         self.tally.reset();
     }
 
     fn sample(&self) -> Result<Sample, Failure> {
-        Ok(Sample { violations: self.referee.violations(), ..self.tally.sample() })
+        let longest_wait = Some(self.tally.longest_wait(meters::now()));
+        Ok(Sample { violations: self.referee.violations(), longest_wait, ..self.tally.sample() })
     }
 }

@@ -1,18 +1,17 @@
 //! Leases that are held and renewed, and nothing else: what they cost in memory and processor time.
 
 use std::{
-    rc::Rc,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use redis::Client;
 
-use super::TTL;
 use crate::{
     Failure,
     lockers::{Kept, Locker},
-    meters,
+    meters::{self, Threads},
     sample::{Leases, Sample},
     worker::{report, told_to_go},
 };
@@ -20,8 +19,14 @@ use crate::{
 /// How many leases are acquired at a time.
 const AT_ONCE: usize = 256;
 
-/// Holds the leases for one TTL, so that whatever is not renewed has ended when it is over.
-pub(crate) async fn run(locker: &Rc<Locker>, url: &str, leases: usize) -> Result<(), Failure> {
+/// Holds the leases for this long: a TTL or more, so that whatever is not renewed has ended when it is over.
+pub(crate) async fn run(
+    locker: &Arc<Locker>,
+    urls: &[String],
+    leases: usize,
+    length: Duration,
+) -> Result<(), Failure> {
+    let [url] = urls else { return Err("leases are renewed on one server".into()) };
     let _first = locker.keep("bench/kept/first").await?;
     let empty = meters::memory()?;
     let _kept: Vec<Kept> = stream::iter(0..leases)
@@ -32,17 +37,13 @@ pub(crate) async fn run(locker: &Rc<Locker>, url: &str, leases: usize) -> Result
     // What acquiring them has left to do is not part of keeping them.
     tokio::time::sleep(Duration::from_secs(1)).await;
     told_to_go().await?;
-    let (start, before) = (Instant::now(), meters::processor_time());
-    tokio::time::sleep(TTL).await;
-    let (seconds, processor) = (start.elapsed(), meters::processor_time() - before);
+    let (start, before) = (Instant::now(), Threads::now()?);
+    tokio::time::sleep(length).await;
+    let (seconds, spent) = (start.elapsed().as_secs_f64(), Threads::now()?.since(before));
     let bytes_each = meters::memory()?.saturating_sub(empty) as f64 / leases as f64;
     let lost = leases as u64 - on_server(url)?.min(leases as u64);
-    report(&Sample {
-        seconds: seconds.as_secs_f64(),
-        processor: processor.as_secs_f64(),
-        leases: Some(Leases { bytes_each, lost }),
-        ..Sample::default()
-    })
+    let leases = Some(Leases { bytes_each, lost });
+    report(&Sample { leases, ..Sample::default() }.of(seconds, spent)).map(drop)
 }
 
 /// How many leases the server knows, whatever the locker calls them.

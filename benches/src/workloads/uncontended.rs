@@ -1,8 +1,8 @@
 //! Each caller locks and unlocks a resource of its own: nobody ever waits.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
-use super::AFTER_FAILURE;
+use super::{AFTER_FAILURE, on_thread};
 use crate::{
     Failure,
     lockers::Locker,
@@ -11,44 +11,57 @@ use crate::{
     worker::Callers,
 };
 
-pub(crate) struct Uncontended(Rc<Tally>);
+/// The callers of all threads, with a tally for each thread.
+pub(crate) struct Uncontended(Vec<Arc<Tally>>);
 
-/// Starts the callers.
-pub(crate) fn start(locker: &Rc<Locker>, callers: usize) -> Uncontended {
-    let tally = Rc::new(Tally::new(callers));
-    for caller in 0..callers {
-        let (locker, tally) = (Rc::clone(locker), Rc::clone(&tally));
-        actix_rt::spawn(async move {
-            let resource = format!("bench/own/{caller}");
-            loop {
-                let start = meters::now();
-                match pair(&locker, &resource).await {
-                    Ok(()) => {
-                        tally.latency(meters::now() - start);
-                        tally.turn(caller);
-                    }
-                    Err(failure) => {
-                        tally.failed(&failure);
-                        tokio::time::sleep(AFTER_FAILURE).await;
-                    }
-                }
+/// Starts the callers, on this thread or on several others.
+pub(crate) fn start(locker: &Arc<Locker>, callers: usize, threads: usize) -> Uncontended {
+    let each = callers / threads;
+    let start = |thread: usize| {
+        let tally = Arc::new(Tally::new(each));
+        let (locker, counted) = (Arc::clone(locker), Arc::clone(&tally));
+        on_thread(threads, move || {
+            for caller in 0..each {
+                let resource = format!("bench/own/{}", thread * each + caller);
+                actix_rt::spawn(turns(Arc::clone(&locker), Arc::clone(&counted), caller, resource));
             }
         });
-    }
-    Uncontended(tally)
+        tally
+    };
+    Uncontended((0..threads).map(start).collect())
 }
 
-async fn pair(locker: &Locker, resource: &str) -> Result<(), Failure> {
+async fn turns(locker: Arc<Locker>, tally: Arc<Tally>, caller: usize, resource: String) {
+    loop {
+        let start = meters::now();
+        match pair(&locker, &resource).await {
+            Ok(()) => {
+                tally.latency(meters::now() - start);
+                tally.turn(caller);
+            }
+            Err(failure) => {
+                tally.failed(&failure);
+                tokio::time::sleep(AFTER_FAILURE).await;
+            }
+        }
+    }
+}
+
+pub(super) async fn pair(locker: &Locker, resource: &str) -> Result<(), Failure> {
     let held = locker.acquire(resource).await?;
     locker.release(held).await
 }
 
 impl Callers for Uncontended {
+    fn turns(&self) -> u64 {
+        self.0.iter().map(|tally| tally.turns()).sum()
+    }
+
     fn reset(&self) {
-        self.0.reset();
+        self.0.iter().for_each(|tally| tally.reset());
     }
 
     fn sample(&self) -> Result<Sample, Failure> {
-        Ok(self.0.sample())
+        Ok(self.0.iter().map(|tally| tally.sample()).fold(Sample::default(), Sample::and))
     }
 }
