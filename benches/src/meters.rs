@@ -81,8 +81,12 @@ fn of_threads(process: &str) -> Result<Vec<(String, f64)>, Failure> {
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
         let path = thread?.path();
         let read = |file| fs::read_to_string(path.join(file));
-        // A thread may end between the two.
-        let (Ok(name), Ok(spent)) = (read("comm"), read("schedstat")) else { continue };
+        let (name, spent) = match (read("comm"), read("schedstat")) {
+            (Ok(name), Ok(spent)) => (name, spent),
+            // The thread has ended meanwhile.
+            _ if !path.exists() => continue,
+            (name, spent) => (name?, spent?),
+        };
         let nanos: u64 = spent.split_whitespace().next().ok_or("schedstat is empty")?.parse()?;
         threads.push((name.trim_end().to_owned(), Duration::from_nanos(nanos).as_secs_f64()));
     }

@@ -76,6 +76,7 @@ impl Tally {
         lock(&self.latencies).reset();
         self.longest_wait.store(0, Relaxed);
         self.failures.store(0, Relaxed);
+        *lock(&self.first_failure) = None;
     }
 
     /// A caller begins to wait. One that asks again after a failure has waited all the time.

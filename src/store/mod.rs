@@ -1,5 +1,7 @@
 //! The store of locks, and the contract that every implementation keeps.
 //!
+//! An application has [`Store`]. All else here comes with the feature `custom-store`.
+//!
 //! **Invariant:** nothing in this folder knows an actor. A store decides who holds what. It does not wait, does not renew
 //! by itself, and does not remember callers.
 

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
 use redis::{
     AsyncConnectionConfig, Client, IntoConnectionInfo, RedisResult, Script, aio::MultiplexedConnection,
 };
@@ -138,10 +139,14 @@ impl Drop for Asked<'_> {
     fn drop(&mut self) {
         let Some(held) = self.held.take() else { return };
         let (mut connection, release) = (self.locker.connection.clone(), Arc::clone(&self.locker.release));
-        actix_rt::spawn(async move {
-            // It comes after the attempt on the same connection. If it fails, the lock stays, which is looked for.
+        let mut release = Box::pin(async move {
+            // If it fails, the lock stays, which is looked for.
             let _: RedisResult<u32> =
                 release.key(held.resource).arg(held.token).invoke_async(&mut connection).await;
         });
+        // It goes out now: behind the dropped attempt, and before the next one for the same resource.
+        if (&mut release).now_or_never().is_none() {
+            actix_rt::spawn(release);
+        }
     }
 }

@@ -16,7 +16,7 @@ slotmap::new_key_type! {
 
 /// The cohorts of a manager. An empty one is removed.
 ///
-/// A resource is looked up by its name once for each request. From then on its record has the key of the cohort.
+/// A waiter looks its resource up by the name once. From then on its record has the key of the cohort.
 #[derive(Default)]
 pub(crate) struct Cohorts {
     cohorts: SlotMap<CohortKey, (ResourceName, Cohort<RecordKey>)>,
