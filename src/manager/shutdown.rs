@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
 use crate::{
-    core::{LossReason, Moment},
+    core::LossReason,
     lease::shared::LeaseShared,
     manager::{LockManager, dispatch::ask::ask_each},
     request::{AcquireError, Drained, Shutdown},
@@ -77,14 +77,14 @@ impl Handler<Shutdown> for LockManager {
             let _ = tokio::time::timeout(shutdown.drain, left.wait_for(|left| *left == 0)).await;
         };
         let revoked = drained.into_actor(self).then(|(), this, _| {
-            let (left, now) = (this.records.leases(), this.clock.now());
+            let left = this.records.leases();
             left.iter().for_each(|lease| drop(this.records.remove(lease.record)));
             this.held = 0;
             this.shutdown.held(0);
             let revoking = this.shutdown.in_flight();
             this.shutdown.in_flight.close();
             let in_flight = this.shutdown.in_flight.clone();
-            let revoked = revoke(Arc::clone(&this.store), left, now);
+            let revoked = revoke(Arc::clone(&this.store), left);
             let all = async move {
                 let revoked = revoked.await;
                 drop(revoking);
@@ -108,9 +108,10 @@ impl Handler<Shutdown> for LockManager {
 
 /// Revokes leases: first their holders are told, then the store releases them, all at once. Returns the number of
 /// leases that were revoked, and of those whose release is unconfirmed.
-async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseShared>>, now: Moment) -> (usize, usize) {
+async fn revoke(store: Arc<dyn Store>, leases: Vec<Arc<LeaseShared>>) -> (usize, usize) {
     let revoked: Vec<_> = leases.into_iter().filter(|lease| lease.lose(LossReason::ShutDown)).collect();
-    let releases: Vec<_> = revoked.iter().map(|lease| (lease.hold(), lease.cooldown(now))).collect();
+    let releases: Vec<_> =
+        revoked.iter().map(|lease| (lease.hold(), lease.cooldown(lease.clock.now()))).collect();
     let answers = ask_each("release", releases.len(), || store.release_each(&releases)).await;
     (revoked.len(), answers.iter().filter(|answer| answer.is_err()).count())
 }
