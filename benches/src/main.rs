@@ -49,10 +49,10 @@ struct Options {
     /// Only these lockers, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     lockers: Vec<Kind>,
-    /// How often each measurement is repeated [default: 5]
+    /// The number of repetitions of each measurement [default: 5]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: Option<u32>,
-    /// How long each measurement takes, apart from that of renewed leases [default: 4]
+    /// The length of each measurement, apart from that of renewed leases [default: 4]
     #[arg(long, value_parser = positive)]
     seconds: Option<f64>,
     /// The time for which leases are renewed: 30s (their TTL) to 1h

@@ -1,9 +1,8 @@
 //! A lease: what its holder has in hand, what keeps it alive, and what ends it.
 //!
 //! Read in this order: [`Lease`] (the handle), `shared` (the state that the handle, the renewer and the manager share),
-//! `cooldown` (the moment at which its resource opens afterwards), `renewer`, `run` (work that
-//! runs while a lease holds), [`LeaseSet`] (several leases with one
-//! handle).
+//! `cooldown` (the moment at which its resource opens afterwards), `renewer`, `run` (work that runs
+//! while a lease holds), [`LeaseSet`] (several leases with one handle).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a store tells the waiters of its queues, and how many of them at once.
+//! The notifications of a store to the waiters of its queues, and their largest number at once.
 
 use futures_util::stream::BoxStream;
 
