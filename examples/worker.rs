@@ -76,7 +76,7 @@ struct Worker {
     habits: Habits,
     work: Rc<Work>,
     link: Option<Link>,
-    lease: Option<Rc<Lease>>,
+    lease: Option<Lease>,
     hangs: bool,
 }
 
@@ -134,14 +134,12 @@ impl Worker {
     fn work(&mut self, lease: Lease, ctx: &mut Context<Self>) {
         let fence = lease.fence().map_or(0, Fence::get);
         println!("the worker works (pid {}, fence {fence})", process::id());
-        let lease = Rc::new(lease);
-        self.lease = Some(Rc::clone(&lease));
         ctx.run_interval(self.habits.every, Self::write_a_report);
-        let lost = async move { lease.lost().await };
-        ctx.spawn(lost.into_actor(self).map(|reason, _, ctx| {
+        ctx.spawn(lease.lost().into_actor(self).map(|reason, _, ctx| {
             println!("the worker stops: its lease is lost, {reason}");
             ctx.stop();
         }));
+        self.lease = Some(lease);
     }
 
     fn write_a_report(&mut self, _: &mut Context<Self>) {

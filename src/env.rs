@@ -48,7 +48,7 @@ impl Clock for SystemClock {
 pub enum Draw {
     /// The pause of a caller before its next attempt.
     Attempt,
-    /// The jitter of a renewal, which makes it earlier.
+    /// The jitter of the pause after a renewal that was missed, which makes it shorter.
     Renewal,
     /// The pause of a supervisor before it restarts a crashed actor.
     Restart,

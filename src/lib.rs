@@ -6,7 +6,8 @@
 //! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
 //! defines where locks live and what every store guarantees (all of it with the feature `custom-store`). `lease` is
 //! what a caller holds, `request` what a caller asks, and `manager` the actor between them and the store, with the
-//! tools in `runtime`. `config` is `config.toml` as a value. `doctor` checks the deployment that a configuration leads
+//! tools in `runtime`. `with_lock` is work under a lock in one statement, and `web` what an actix-web application needs
+//! (feature `actix-web`). `config` is `config.toml` as a value. `doctor` checks the deployment that a configuration leads
 //! to. `testing` is for tests: virtual time, the acceptance suite for stores, and the check of what was held.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
@@ -31,6 +32,9 @@ mod statistics;
 pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(feature = "actix-web")]
+pub mod web;
+mod with_lock;
 
 pub use self::{
     config::{Config, ConfigError, StoreConfig, StoreUrl},
@@ -45,8 +49,8 @@ pub use self::{
     manager::{LockManager, LockManagerBuilder},
     request::{
         Acquire, AcquireAll, AcquireError, Drained, ForceRelease, ForceReleaseError, Inspect, InspectError,
-        IsHeld, LeaseSettings, LimitSettings, List, ReadLock, Request, SHORTEST_TTL, SetBackoff, Settings,
-        Shutdown, StartError, Stats, SupervisionSettings, WaitSettings, WriteLock,
+        IsHeld, LeaseSettings, LimitSettings, List, ReadLock, Ready, Request, SHORTEST_TTL, SetBackoff,
+        Settings, Shutdown, StartError, Stats, SupervisionSettings, WaitSettings, WriteLock,
     },
     statistics::{Distribution, Statistics},
     store::{
@@ -57,6 +61,7 @@ pub use self::{
         quorum::{NodeFailure, QuorumOptions, QuorumStore},
         redis::{Layout, RedisOptions, RedisStore},
     },
+    with_lock::{Done, WithLock, WithLockError},
 };
 
 /// The rules of a quorum, and what its nodes tell, for tests of both. They may change without notice.

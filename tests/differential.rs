@@ -1,7 +1,8 @@
 //! The Redis store and the memory store, side by side: whatever is done to both, they answer the same.
 //!
-//! Time passes by jumps of whole seconds, and whatever ends by itself ends half a second beside them; so it does not
-//! matter that the server's clock also runs while a case runs. `PROPTEST_CASES` tells how many cases are tried.
+//! Time passes by jumps of whole seconds, and whatever ends by itself ends half a second beside them; so it does not matter
+//! that the server's clock also runs while a case runs. The cases are always the same ones. With `PROPTEST_CASES` so many
+//! random ones are tried.
 
 mod differential {
     pub(crate) mod answers;
@@ -13,7 +14,7 @@ mod support;
 
 use std::{env, time::Instant};
 
-use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use self::{
     differential::{
@@ -42,13 +43,16 @@ async fn compare(server: &RedisServer, case: &Case) -> Found {
 fn the_redis_store_answers_as_the_memory_store_does() {
     const CASES: u32 = 2_000;
     let mut config = Config { failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new(config.clone());
     if env::var_os("PROPTEST_CASES").is_none() {
+        // Always the same ones.
         config.cases = CASES;
+        runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     }
     let server = RedisServer::with_clock();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let tried = TestRunner::new(config)
-        .run(&cases(), |case| runtime.block_on(compare(&server, &case)).map_err(TestCaseError::fail));
+    let tried =
+        runner.run(&cases(), |case| runtime.block_on(compare(&server, &case)).map_err(TestCaseError::fail));
     match tried {
         Ok(()) => {}
         Err(TestError::Fail(found, case)) => panic!("{found}\n{case:?}"),

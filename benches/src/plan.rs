@@ -142,6 +142,7 @@ fn one_server() -> Vec<Measured> {
         new("turns/8", "8 tasks, one resource, held 1 ms, 5 ms between turns", polite(8)),
         new("turns/4x2", "4 processes of 2 tasks, one resource, held 1 ms, 5 ms between turns", polite(2))
             .processes(4),
+        new("turns/64", "64 tasks, one resource, held 1 ms, 5 ms between turns", polite(64)),
         new("zipf/64", "64 callers, 8 resources, the first asked for most", zipf),
         new("readers/16+1", "16 readers and one writer, held 1 ms; the wait is the writer's", readers),
     ]

@@ -9,6 +9,7 @@
 //! ```console
 //! curl -i -X POST http://127.0.0.1:8080/orders/42/pay
 //! curl -i http://127.0.0.1:8080/locks
+//! curl -i http://127.0.0.1:8080/health
 //! ```
 //!
 //! The second payment is answered `423 Locked`, with `Retry-After`; the third with the receipt of the first. What was paid
@@ -18,23 +19,26 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod ledger;
-mod problem;
 
 use std::{error::Error, time::Duration};
 
 use actix::Addr;
 use actix_web::{
-    App, HttpResponse, HttpServer, get, post,
-    web::{Data, Path},
+    App, HttpResponse, HttpServer, Result,
+    error::ErrorServiceUnavailable,
+    post,
+    web::{self, Data, Path},
 };
 use clap::Parser;
-use leasehold::{Acquire, Fence, Inspect, Lease, List, LockManager, Shutdown};
+use leasehold::{
+    Acquire, Fence, Inspect, List, LockManager, WithLock, WithLockError,
+    web::{health, serve},
+};
 use serde_json::json;
 
 use crate::{
     common::Common,
     ledger::{Ledger, Receipt, Stale},
-    problem::Problem,
 };
 
 /// A web application that never takes the money for an order twice.
@@ -56,9 +60,8 @@ struct Args {
     drain: Duration,
 }
 
-/// What all workers of the server share.
+/// The state that all workers of the server share, beside the locks.
 struct Shop {
-    locks: Addr<LockManager>,
     ledger: Ledger,
     payment: Duration,
     ttl: Duration,
@@ -82,30 +85,17 @@ impl Shop {
 }
 
 #[post("/orders/{id}/pay")]
-async fn pay(order: Path<u64>, shop: Data<Shop>) -> Result<HttpResponse, Problem> {
+async fn pay(order: Path<u64>, shop: Data<Shop>, locks: Data<Addr<LockManager>>) -> Result<HttpResponse> {
     let order = *order;
     if let Some(receipt) = shop.ledger.receipt(order) {
         return Ok(answer(&Paid { receipt, already: true }));
     }
     let ask = Acquire::new(format!("orders/{order}")).purpose("takes a payment").ttl(shop.ttl);
-    let lease = shop.locks.send(ask).await??;
-    let fence = lease.fence().map_or(0, Fence::get);
-    let paid = lease.run(shop.take_payment(order, fence)).await;
-    release(lease).await;
-    match paid {
-        Ok(Ok(paid)) => Ok(answer(&paid)),
-        Ok(Err(Stale)) => Err(Problem::Unknown("somebody else has taken over the order".to_owned())),
-        Err(lost) => Err(Problem::Unknown(lost.to_string())),
-    }
-}
-
-/// Gives the lease back. What was done under it is done: that the store does not answer changes nothing about it, and
-/// the lease ends at the latest with its TTL.
-async fn release(lease: Lease) {
-    let resource = lease.resource().clone();
-    if let Err(error) = lease.release().await {
-        tracing::warn!(%resource, %error, "the lock is not released yet");
-    }
+    let take = async |fence| shop.take_payment(order, fence).await;
+    let done = locks.with_lock(ask, async |lease| take(lease.fence().map_or(0, Fence::get)).await).await?;
+    // What was done under the lock is done, whatever has become of its release.
+    let paid = done.value.map_err(|Stale| ErrorServiceUnavailable("the outcome is unknown; ask again"))?;
+    Ok(answer(&paid))
 }
 
 fn answer(Paid { receipt, already }: &Paid) -> HttpResponse {
@@ -118,12 +108,13 @@ fn answer(Paid { receipt, already }: &Paid) -> HttpResponse {
     }))
 }
 
-/// Who holds what, one order a line.
-#[get("/locks")]
-async fn held(shop: Data<Shop>) -> Result<String, Problem> {
+/// Lists the locked orders and their holders, one a line. Such a page is for operators: it tells more than the problem documents do.
+async fn held(locks: Data<Addr<LockManager>>) -> Result<String> {
     let mut page = String::new();
-    for resource in shop.locks.send(List::new("orders/")).await??.resources {
-        for holder in shop.locks.send(Inspect::new(resource.as_bytes())).await??.holders {
+    for resource in locks.send(List::new("orders/")).await.map_err(WithLockError::from)??.resources {
+        let inspected =
+            locks.send(Inspect::new(resource.as_bytes())).await.map_err(WithLockError::from)??;
+        for holder in inspected.holders {
             let purpose = holder.metadata.get("purpose").map_or("", String::as_str);
             page += &format!("{resource}  {purpose}  for another {:?}\n", holder.remaining);
         }
@@ -136,25 +127,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
     common::log();
     let args = Args::parse();
     let locks = args.common.start()?;
-    let shop = Shop { locks: locks.clone(), ledger: Ledger::default(), payment: args.payment, ttl: args.ttl };
-    let shop = Data::new(shop);
-    let app = move || App::new().app_data(shop.clone()).service(pay).service(held);
-    // With signals handled by the server, actix would stop the lock manager together with it, leases and all.
-    let server = HttpServer::new(app).workers(2).disable_signals().shutdown_timeout(args.drain.as_secs());
+    let shop = Data::new(Shop { ledger: Ledger::default(), payment: args.payment, ttl: args.ttl });
+    let data = Data::new(locks.clone());
+    let app = move || {
+        App::new()
+            .app_data(shop.clone())
+            .app_data(data.clone())
+            .service(pay)
+            .route("/locks", web::get().to(held))
+            .route("/health", web::get().to(health))
+    };
+    let server = HttpServer::new(app).workers(2).shutdown_timeout(args.drain.as_secs());
     let server = server.bind(&args.listen)?;
     for address in server.addrs() {
         println!("listening at http://{address}");
     }
-    let server = server.run();
-    let handle = server.handle();
-    let stop = async {
-        common::asked_to_stop().await?;
-        // Requests that are being served are answered first.
-        handle.stop(true).await;
-        Ok(())
-    };
-    tokio::try_join!(server, stop)?;
-    let drained = locks.send(Shutdown { drain: Duration::ZERO }).await?;
+    let drained = serve(server, locks).await?;
     println!("stopped; locks taken away: {}", drained.revoked);
     Ok(())
 }

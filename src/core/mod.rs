@@ -8,6 +8,7 @@ mod acquisition;
 mod backoff;
 mod cohort;
 mod doubling;
+mod fence;
 mod invalid;
 mod mode;
 mod moment;
@@ -31,10 +32,11 @@ pub(crate) use self::{
 };
 pub use self::{
     backoff::{Backoff, Jitter},
+    fence::Fence,
     invalid::InvalidValue,
     mode::Mode,
     moment::Moment,
-    name::{Fence, Owner, ResourceName, Token, TokenPrefix},
+    name::{Owner, ResourceName, Token, TokenPrefix},
     recovery::{AHEAD_AT_MOST, Incarnation, NotYet, Recovered, Report, lessons},
     validity::{LeaseStatus, LossReason, drift_allowance, guard_band},
     vote::{Tally, Verdict, abstains_for, granted_fence, is_known, majority, validity_left},

@@ -27,8 +27,9 @@ impl Moment {
 
     /// Returns this moment, or the last one before it that lies a multiple of `tick` after the clock's origin.
     pub(crate) fn on_tick(self, tick: Duration) -> Self {
-        let over = self.0.as_nanos() % tick.as_nanos().max(1);
-        self - Duration::from_nanos(u64::try_from(over).unwrap_or(0))
+        // In 64 bits, which are enough for 500 years: every renewal divides, and 128 bits take ten times as long.
+        let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        self - Duration::from_nanos(nanos(self.0) % nanos(tick).max(1))
     }
 
     /// Returns the time from this moment until `now`; zero if this moment is still to come.

@@ -1,4 +1,4 @@
-//! Names and numbers that are valid by construction: resource, owner, token, fence.
+//! Names that are valid by construction: resource, owner, token.
 
 use std::{array, fmt, str::FromStr, sync::Arc};
 
@@ -115,6 +115,11 @@ impl Token {
         })
     }
 
+    /// Returns a number in `0.0..1.0` that is as random as the token, and the same each time.
+    pub(crate) fn spread(self) -> f64 {
+        f64::from(self.0 as u32) / (f64::from(u32::MAX) + 1.0)
+    }
+
     /// Returns the first 8 digits: enough to recognise a token, too little to use it.
     pub fn prefix(self) -> TokenPrefix {
         TokenPrefix((self.0 >> 96) as u32)
@@ -136,25 +141,6 @@ impl FromStr for Token {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TokenPrefix(u32);
 
-/// The fencing number of a grant. A later grant of the same resource always has a larger one.
-///
-/// Pass it to whatever the lock protects, and have that refuse a number smaller than the largest it has seen. Only then
-/// is a holder harmless that was frozen for longer than its lease.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fence(u64);
-
-impl Fence {
-    /// Creates a fence of this number.
-    pub const fn new(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// Returns the number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
-
 fn checked<'a>(field: &str, bytes: &'a [u8]) -> Result<&'a [u8], InvalidValue> {
     match bytes.len() {
         0 => Err(InvalidValue::new(field, "an empty name", ALLOWED)),
@@ -173,11 +159,14 @@ struct Encoded<'a>(&'a [u8]);
 
 impl fmt::Display for Encoded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for run in self.0.chunk_by(|&one, &next| is_literal(one) == is_literal(next)) {
-            match str::from_utf8(run) {
-                Ok(literals) if is_literal(run[0]) => f.write_str(literals)?,
-                _ => run.iter().try_for_each(|byte| write!(f, "%{byte:02X}"))?,
+        let mut rest = self.0;
+        while let Some(first) = rest.first() {
+            let literal = rest.iter().take_while(|&&byte| is_literal(byte)).count();
+            match str::from_utf8(&rest[..literal]) {
+                Ok(run) if literal > 0 => f.write_str(run)?,
+                _ => write!(f, "%{first:02X}")?,
             }
+            rest = &rest[literal.max(1)..];
         }
         Ok(())
     }
@@ -250,18 +239,6 @@ impl FromStr for TokenPrefix {
     }
 }
 
-impl fmt::Display for Fence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for Fence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fence({})", self.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,10 +308,6 @@ mod tests {
         assert_eq!(format!("{owner:?}"), r#"Owner("worker \"7\"")"#);
         let token = Token::from_bits(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
         assert_eq!(format!("{token:?} {:?}", token.prefix()), "Token(01234567…) 01234567");
-        assert_eq!(
-            (Fence::new(7).to_string(), format!("{:?}", Fence::new(7))),
-            ("7".to_owned(), "Fence(7)".to_owned())
-        );
     }
 
     #[test]

@@ -22,7 +22,9 @@ use crate::{
 /// exceptions: its process is frozen, or the store itself took the lease away ([`LossReason::NotHeld`], told at the
 /// next renewal). The [`fence`](Self::fence) guards against both.
 ///
-/// Dropping a lease releases it without an answer; [`release`](Self::release) answers. A drop only tells the manager.
+/// Dropping a lease releases it without an answer; [`release`](Self::release) answers. `let _ = …` drops a lease at
+/// once, and nobody can hold the answer to a `do_send`: it is released too. (Clippy's `let_underscore_must_use` finds
+/// the former.) A drop only tells the manager.
 /// What the manager has not sent when the process ends is never sent, and the lease then ends with its TTL. Therefore
 /// send [`Shutdown`](crate::Shutdown) as the last line of `main`, or release and await it.
 #[must_use = "a lease that is dropped is released"]
@@ -107,12 +109,36 @@ impl Lease {
     /// Waits until the lease is lost, and returns the reason. It also wakes without network and without the manager,
     /// by a timer of the runtime in which it is awaited.
     ///
+    /// The future borrows nothing, so that an actor can own the lease and watch it too. It does not keep the lease: when
+    /// the lease is dropped or released, the future completes with [`LossReason::Released`].
+    ///
+    /// ```
+    /// # use actix::prelude::*;
+    /// # use leasehold::Lease;
+    /// # #[allow(dead_code)]
+    /// struct Worker {
+    ///     lease: Lease,
+    /// }
+    ///
+    /// impl Actor for Worker {
+    ///     type Context = Context<Self>;
+    ///
+    ///     fn started(&mut self, ctx: &mut Self::Context) {
+    ///         let lost = self.lease.lost();
+    ///         ctx.spawn(lost.into_actor(self).map(|_reason, _, ctx| ctx.stop()));
+    ///     }
+    /// }
+    /// ```
+    ///
     /// # Cancel safety
     /// Cancel safe: every later call returns the loss too.
-    pub async fn lost(&self) -> LossReason {
-        match self.state.over().await {
-            LeaseStatus::Lost(reason) => reason,
-            LeaseStatus::Released | LeaseStatus::Held | LeaseStatus::AtRisk => LossReason::Released,
+    pub fn lost(&self) -> impl Future<Output = LossReason> + use<> {
+        let state = Arc::clone(&self.state);
+        async move {
+            match state.over().await {
+                LeaseStatus::Lost(reason) => reason,
+                LeaseStatus::Released | LeaseStatus::Held | LeaseStatus::AtRisk => LossReason::Released,
+            }
         }
     }
 

@@ -15,6 +15,7 @@ use crate::{
 /// lease can release it, if it is given the resource and the token.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Released, ReleaseError>")]
+#[must_use = "a message does nothing until it is sent to a LockManager"]
 pub struct Release {
     pub(crate) resource: Result<ResourceName, InvalidValue>,
     pub(crate) token: Token,
@@ -48,10 +49,12 @@ pub enum Released {
     },
 }
 
-/// Renews a lease of this manager now. The renewer of the lease sends it. For a lease with `no_renew` the holder does,
-/// through [`Lease::renew`](crate::Lease::renew). The answer is the time for which the lease is certainly valid.
+/// Renews a lease of this manager now. The renewer of a lease sends it after a renewal was missed. For a lease with
+/// `no_renew` the holder does, through [`Lease::renew`](crate::Lease::renew). The answer is the time for which the lease is
+/// certainly valid.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Duration, RenewError>")]
+#[must_use = "a message does nothing until it is sent to a LockManager"]
 pub struct Renew {
     pub(crate) token: Token,
     /// The record of the lease, if the lease itself sends the message.

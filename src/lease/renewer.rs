@@ -1,9 +1,12 @@
-//! The renewer: one small actor for each lease, which sends the manager timed `Renew` messages.
+//! The renewer: one small actor for each lease of which a renewal was missed.
 //!
-//! It holds nothing that must survive it. All that it knows is in the [`LeaseShared`]. When it dies, it is restarted
-//! and goes on from that state.
+//! It sends the manager timed `Renew` messages until one is confirmed.
+//!
+//! Renewals that go well need none: those of a tick are one message of the lease monitor, which starts the renewer when one is
+//! not confirmed. So a lease that is only kept has no actor, no task and no timer of its own. A renewer holds nothing that
+//! must survive it. All that it knows is in the [`LeaseShared`]. When it dies, it is restarted and goes on from that state.
 
-use std::{sync::Arc, time::Duration};
+use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
 use actix::{
     Actor, ActorContext, ActorFutureExt, AsyncContext, Context, MailboxError, Supervised, WrapFuture,
@@ -19,30 +22,22 @@ use crate::{
 /// The minimum time between two attempts to renew a lease, however little is left of it.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
-/// The number of ticks in an interval. Leases are renewed at ticks: with 10 s, one every 39 ms.
-const TICKS: u32 = 256;
-
-/// The actor that sends `Renew` for one lease until the lease is over.
+/// The actor that sends `Renew` for one lease until that is confirmed, or the lease is over.
 pub(crate) struct Renewer {
     lease: Arc<LeaseShared>,
     manager: Arc<ManagerLink>,
     random: Arc<dyn Random>,
     interval: Duration,
     missed_in_a_row: u32,
+    rests: Rc<Cell<bool>>,
 }
 
 impl Renewer {
-    /// Schedules the next renewal, counted from the moment at which the last confirmed request was sent.
-    fn schedule(&mut self, ctx: &mut Context<Self>) {
-        let mut pause = jitter(self.interval, self.random.draw(Draw::Renewal));
-        if self.lease.set().first().is_some_and(|first| *first != self.lease.hold().token) {
-            // The first of a set takes the others along. They check a little later whether it did.
-            pause += self.interval / 8;
-        }
-        let now = self.lease.clock.now();
-        // Renewals at the same tick travel together.
-        let due = (self.lease.confirmed() + pause).on_tick(self.interval / TICKS);
-        ctx.run_later(due.remaining(now), Self::renew);
+    /// Leaves the lease to the monitor again.
+    fn rest(&self, ctx: &mut Context<Self>) {
+        self.lease.leave_to_monitor();
+        self.rests.set(true);
+        ctx.stop();
     }
 
     fn since_confirmed(&self) -> Duration {
@@ -63,7 +58,7 @@ impl Renewer {
             return ctx.stop();
         }
         if self.since_confirmed() < self.interval / 2 {
-            return self.schedule(ctx);
+            return self.rest(ctx);
         }
         if !self.lease.may_renew() {
             return self.retry(ctx);
@@ -78,10 +73,7 @@ impl Renewer {
         ctx: &mut Context<Self>,
     ) {
         match answer {
-            Ok(Ok(_)) => {
-                self.missed_in_a_row = 0;
-                self.schedule(ctx);
-            }
+            Ok(Ok(_)) => self.rest(ctx),
             Ok(Err(RenewError::Lost { .. } | RenewError::NotFound)) => ctx.stop(),
             // The store did not confirm it, or the manager was being restarted.
             Ok(Err(_)) | Err(_) => self.retry(ctx),
@@ -93,13 +85,13 @@ impl Actor for Renewer {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        self.schedule(ctx);
+        self.retry(ctx);
     }
 }
 
 impl Supervised for Renewer {}
 
-/// Runs the renewer of a lease, and restarts it when it dies. The lease decides when it is over.
+/// Runs the renewer of a lease until it rests or the lease is over, and restarts it when it dies.
 pub(crate) fn renewing(
     interval: Duration,
     lease: Arc<LeaseShared>,
@@ -112,7 +104,15 @@ pub(crate) fn renewing(
     let address = context.address();
     let random_of_pauses = Arc::clone(&random);
     let state = Arc::clone(&lease);
-    let renewer = Renewer { lease: Arc::clone(&lease), manager, random, interval, missed_in_a_row: 0 };
+    let rests = Rc::new(Cell::new(false));
+    let renewer = Renewer {
+        lease: Arc::clone(&lease),
+        manager,
+        random,
+        interval,
+        missed_in_a_row: 0,
+        rests: Rc::clone(&rests),
+    };
     let (mut renewals_at_death, shortest) = (0, pauses.first());
     let died = move |death: Death| {
         if state.renewals() > renewals_at_death {
@@ -131,7 +131,9 @@ pub(crate) fn renewing(
         );
         pause
     };
-    let life = supervise(Box::new(context.into_future(renewer)), move || lease.is_over(), died);
+    let is_done = move || rests.get() || lease.is_over();
+    // Boxed: each future around it would have room for it twice, and blocks of that size are slow to allocate.
+    let life = Box::pin(supervise(Box::new(context.into_future(renewer)), is_done, died));
     async move {
         let _address = address;
         life.await;

@@ -72,12 +72,12 @@ impl LeaseSet {
         self.leases.iter().map(Lease::remaining).min().unwrap_or_default()
     }
 
-    /// Waits until a part is lost, and returns which one and the reason: see [`Lease::lost`].
+    /// Waits until a part is lost, and returns which one and the reason: see [`Lease::lost`]. The future borrows nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: every later call returns the loss too.
-    pub async fn lost(&self) -> LeaseLostError {
-        first_lost(&self.leases).await
+    pub fn lost(&self) -> impl Future<Output = LeaseLostError> + use<> {
+        first_lost(&self.leases)
     }
 
     /// Runs `work` while all of the set holds. When a part is lost, `work` is stopped: its future is dropped at the
@@ -124,13 +124,12 @@ impl LeaseSet {
 }
 
 /// Waits until one of these leases is lost. There must be at least one.
-pub(crate) async fn first_lost(leases: &[Lease]) -> LeaseLostError {
+pub(crate) fn first_lost(leases: &[Lease]) -> impl Future<Output = LeaseLostError> + use<> {
     let each = leases.iter().map(|lease| {
-        let lost =
-            async { LeaseLostError { resource: lease.resource().clone(), reason: lease.lost().await } };
-        lost.boxed()
+        let resource = lease.resource().clone();
+        lease.lost().map(|reason| LeaseLostError { resource, reason }).boxed()
     });
-    select_all(each).await.0
+    select_all(each).map(|(lost, ..)| lost)
 }
 
 impl fmt::Debug for LeaseSet {

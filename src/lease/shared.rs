@@ -10,11 +10,11 @@ use actix::Recipient;
 use tokio::sync::Notify;
 
 use crate::{
-    core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity, one_line},
+    core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity},
     env::Clock,
     lease::{LeaseChange, LeaseEvent, RecordKey, terms::LeaseTerms},
     statistics::{Recorder, Unconfirmed},
-    store::{Acquisition, Hold, StoreError},
+    store::{Acquisition, Hold},
 };
 
 /// Everything about a lease that must survive the death of its renewer, and of its manager.
@@ -39,13 +39,15 @@ pub(crate) struct LeaseShared {
 }
 
 /// The part of a lease that changes.
-struct Present {
-    validity: Validity,
-    renewals: Renewals,
+pub(super) struct Present {
+    pub(super) validity: Validity,
+    pub(super) renewals: Renewals,
     /// The moment at which the request was sent that the store confirmed last.
-    confirmed: Moment,
+    pub(super) confirmed: Moment,
     /// The moment at which the last request was sent that may have moved the end in the store.
-    asked: Moment,
+    pub(super) asked: Moment,
+    /// While a renewal is on its way: the moment at which the renewer takes over if there is no answer.
+    pub(super) answer_by: Option<Moment>,
 }
 
 impl LeaseShared {
@@ -72,7 +74,7 @@ impl LeaseShared {
             events,
             granted_at: now,
             joined: OnceLock::new(),
-            now: Mutex::new(Present { validity, renewals, confirmed: sent, asked: sent }),
+            now: Mutex::new(Present { validity, renewals, confirmed: sent, asked: sent, answer_by: None }),
             changed: Notify::new(),
         }
     }
@@ -81,7 +83,7 @@ impl LeaseShared {
         &self.acquisition.hold
     }
 
-    fn present(&self) -> MutexGuard<'_, Present> {
+    pub(super) fn present(&self) -> MutexGuard<'_, Present> {
         // Nothing that runs under this lock can panic half-way.
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -151,81 +153,9 @@ impl LeaseShared {
         present.asked + self.acquisition.ttl
     }
 
-    /// Returns the moment from which the next renewal is counted: when the last confirmed request was sent.
-    pub(crate) fn confirmed(&self) -> Moment {
-        self.present().confirmed
-    }
-
-    /// Returns the number of renewals that were confirmed.
-    pub(crate) fn renewals(&self) -> u32 {
-        self.present().renewals.made()
-    }
-
-    /// Records that the worker reports progress.
-    pub(crate) fn heartbeat(&self) {
-        let now = self.clock.now();
-        self.present().renewals.heartbeat(now);
-    }
-
-    /// Returns true if the lease may be renewed by itself now. If not, that is remembered as the reason of the loss to come.
-    pub(crate) fn may_renew(&self) -> bool {
-        let now = self.clock.now();
-        self.present().renewals.may_renew(now)
-    }
-
     /// Returns the tokens of its set in their order, its own included. Empty if it is not part of a set.
     pub(crate) fn set(&self) -> &[Token] {
         self.joined.get().map_or(&[], |set| set)
-    }
-
-    /// Returns true if it is to be renewed when another of its set is.
-    pub(crate) fn may_come_along(&self) -> bool {
-        let since = self.present().asked.elapsed(self.clock.now());
-        self.plan.interval.is_some_and(|interval| since >= interval / 2)
-            && !self.is_over()
-            && self.may_renew()
-    }
-
-    /// Records that a renewal is about to be sent, and returns the moment from which it counts.
-    pub(crate) fn asks(&self) -> Moment {
-        let now = self.clock.now();
-        self.present().asked = now;
-        now
-    }
-
-    /// Records that the renewer died. If it cannot be kept alive, that will be the reason of the loss.
-    pub(crate) fn renewer_died(&self) {
-        self.present().renewals.renewer_died();
-    }
-
-    /// Records that the store confirmed a renewal that was sent at `sent`. Returns true if it came in time to count.
-    pub(crate) fn renewed(&self, sent: Moment) -> bool {
-        let now = self.clock.now();
-        let mut present = self.present();
-        let near_miss = present.validity.status() == LeaseStatus::AtRisk;
-        if !present.is_valid(now) || !present.validity.renewed(sent, now) {
-            return false;
-        }
-        present.confirmed = present.confirmed.max(sent);
-        present.renewals.confirmed();
-        drop(present);
-        self.stats.renewed(near_miss);
-        self.tell(LeaseChange::Renewed);
-        true
-    }
-
-    /// Records a renewal that failed, or whose outcome is unknown.
-    pub(crate) fn missed(&self, error: &StoreError) {
-        self.stats.missed();
-        let news = self.present().validity.missed();
-        let left = self.remaining();
-        if news {
-            tracing::debug!(
-                resource = %self.hold().resource, token = %self.hold().token.prefix(), ?left, error = one_line(error),
-                "a renewal was missed; the lease is at risk"
-            );
-            self.tell(LeaseChange::AtRisk);
-        }
     }
 
     /// Ends the lease for this reason. Returns true if it was not over before.
@@ -245,16 +175,14 @@ impl LeaseShared {
         news
     }
 
-    /// Returns the time until the renewer has to be there, if the lease is renewed by itself: long before the first
-    /// renewal, and long after most leases are released.
-    pub(crate) fn renewer_due(&self, now: Moment) -> Option<Duration> {
-        let interval = self.plan.interval?;
-        Some((interval / 2).saturating_sub(self.confirmed().elapsed(now)))
-    }
-
     /// Returns true if the time of the lease has run out by the clock. Then it is lost.
     pub(crate) fn expired(&self) -> bool {
-        let over = !self.is_valid();
+        self.expired_at(self.clock.now())
+    }
+
+    /// Returns the same for this moment.
+    pub(crate) fn expired_at(&self, now: Moment) -> bool {
+        let over = !matches!(self.status_at(now), LeaseStatus::Held | LeaseStatus::AtRisk);
         if over {
             self.expire();
         }
@@ -318,7 +246,7 @@ impl LeaseShared {
         self.changed.notify_waiters();
     }
 
-    fn tell(&self, change: LeaseChange) {
+    pub(super) fn tell(&self, change: LeaseChange) {
         let Some(listener) = &self.events else { return };
         listener.do_send(LeaseEvent {
             resource: self.hold().resource.clone(),
@@ -330,7 +258,7 @@ impl LeaseShared {
 }
 
 impl Present {
-    fn is_valid(&self, now: Moment) -> bool {
+    pub(super) fn is_valid(&self, now: Moment) -> bool {
         self.validity.is_valid(now) && !self.renewals.held_out(now)
     }
 }

@@ -12,10 +12,14 @@ use crate::{
     lease::messages::ManagerLink,
     manager::{
         LockManager, dispatch::Dispatch, happening::Happenings, monitor::LeaseMonitor, outage::Outage,
-        records::Records, sets::Sets, shutdown::Draining, stream::Sources, waiting::cohorts::Cohorts,
+        ready::Readiness, records::Records, sets::Sets, shutdown::Draining, stream::Sources,
+        waiting::cohorts::Cohorts,
     },
     request::{Settings, StartError},
-    runtime::supervisor::{Death, supervise},
+    runtime::{
+        responder::Answers,
+        supervisor::{Death, supervise},
+    },
     statistics::Recorder,
     store::{Inbox, Metadata, Store},
 };
@@ -155,7 +159,9 @@ impl LockManagerBuilder {
             inbox,
             subscribed: false,
             outage,
+            readiness: Readiness::default(),
             happenings,
+            answers: Answers::default(),
             sources,
             in_hand: None,
             address,

@@ -35,6 +35,10 @@ pub(crate) enum Happening {
     CallerGone(RecordKey),
     /// The watches over some callers have been deferred long enough.
     Deferred(Vec<RecordKey>),
+    /// The leases of these records have to be renewed.
+    RenewalsDue(Vec<RecordKey>),
+    /// Renewals of the leases of these records were missed.
+    RenewalsMissed(Vec<RecordKey>),
     /// The lease of this record was lost.
     Lost(RecordKey),
     /// A lease is to be released: its handling panicked, or the actor that it was bound to has died.
@@ -53,6 +57,7 @@ pub(crate) enum InHand {
     Release(RecordKey),
     Set(TriedAll),
     Due(RecordKey),
+    Renewals(Vec<RecordKey>),
     Lost(RecordKey),
     Message(Release),
 }
@@ -68,6 +73,9 @@ impl Happening {
             Self::Released(record, _) => Some(InHand::Release(*record)),
             Self::TriedAll(tried) => Some(InHand::Set(tried.lost())),
             Self::Due(record) => Some(InHand::Due(*record)),
+            Self::RenewalsDue(records) | Self::RenewalsMissed(records) => {
+                Some(InHand::Renewals(records.clone()))
+            }
             Self::Lost(record) => Some(InHand::Lost(*record)),
             Self::Release(release) => Some(InHand::Message(release.clone())),
             _ => None,
@@ -87,6 +95,7 @@ impl Happening {
             }
             InHand::Set(tried) => Some(Self::TriedAll(tried)),
             InHand::Due(record) => Some(Self::Due(record)),
+            InHand::Renewals(records) => Some(Self::RenewalsMissed(records)),
             InHand::Lost(record) => Some(Self::Lost(record)),
             InHand::Message(release) if release.panics < PANICS_AT_MOST => {
                 Some(Self::Release(Release { panics: release.panics + 1, ..release }))

@@ -9,6 +9,7 @@ mod happening;
 mod monitor;
 mod outage;
 mod query;
+mod ready;
 mod record;
 mod records;
 mod release;
@@ -18,7 +19,12 @@ mod shutdown;
 mod stream;
 mod waiting;
 
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
 use actix::{Actor, Addr, AsyncContext, Context, StreamHandler, Supervised};
 use tokio::time::Instant;
@@ -30,6 +36,7 @@ use crate::{
     manager::{
         happening::{Happening, Happenings, InHand},
         outage::Outage,
+        ready::Readiness,
         records::Records,
         sets::Sets,
         shutdown::Draining,
@@ -37,7 +44,7 @@ use crate::{
         waiting::cohorts::Cohorts,
     },
     request::{AcquireError, Settings},
-    runtime::responder::Responder,
+    runtime::responder::{Answers, Responder},
     statistics::Recorder,
     store::{Inbox, Metadata, Store},
 };
@@ -80,8 +87,11 @@ pub struct LockManager {
     /// True while the inbox is subscribed, so that notifications arrive.
     pub(crate) subscribed: bool,
     pub(crate) outage: Rc<Outage>,
+    pub(crate) readiness: Readiness,
     pub(crate) happenings: Happenings,
     pub(crate) sources: Sources,
+    /// The answers to callers that are sent at the end of this turn.
+    pub(crate) answers: Answers,
     /// The happening that is being handled, in case that this panics.
     pub(crate) in_hand: Option<InHand>,
     pub(crate) address: Arc<Addr<Self>>,
@@ -122,7 +132,19 @@ impl Supervised for LockManager {
 
 impl StreamHandler<Happened> for LockManager {
     fn handle(&mut self, _: Happened, _: &mut Self::Context) {
-        // No more at once: messages and batches want their turn.
+        let turn = catch_unwind(AssertUnwindSafe(|| self.take_turn()));
+        // Also if it panicked: leases that were granted before that do not wait for the restart.
+        self.answers.send();
+        turn.unwrap_or_else(|panic| resume_unwind(panic));
+    }
+
+    /// Does nothing: the stream has no end.
+    fn finished(&mut self, _: &mut Self::Context) {}
+}
+
+impl LockManager {
+    /// Handles what has happened. No more at once: messages and batches want their turn.
+    fn take_turn(&mut self) {
         for _ in 0..AT_ONCE {
             let Some(happening) = self.happenings.pop() else { return };
             self.in_hand = happening.in_hand();
@@ -131,11 +153,6 @@ impl StreamHandler<Happened> for LockManager {
         }
     }
 
-    /// Does nothing: the stream has no end.
-    fn finished(&mut self, _: &mut Self::Context) {}
-}
-
-impl LockManager {
     fn happened(&mut self, happening: Happening) {
         match happening {
             Happening::Attempted(attempt, outcome) => self.attempted(&attempt, outcome),
@@ -144,6 +161,8 @@ impl LockManager {
             Happening::Due(record) => self.on(record, Event::Due),
             Happening::CallerGone(record) => self.on(record, Event::CallerGone),
             Happening::Deferred(records) => self.watch_deferred(records),
+            Happening::RenewalsDue(records) => self.renew_all(records),
+            Happening::RenewalsMissed(records) => self.leave_to_renewers(&records),
             Happening::Lost(record) => self.lost(record),
             Happening::Release(release) => self.release(release, Responder::new().0),
             Happening::Opened(resource) => self.opened(&resource),

@@ -2,7 +2,11 @@
 //!
 //! An outage makes thousands of attempts, renewals and releases fail. Each of these failures is logged at debug level only.
 
-use std::{cell::RefCell, sync::Arc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::time::Instant;
 
@@ -17,6 +21,11 @@ const CALM: Duration = Duration::from_secs(1);
 /// The state of the store, according to the answers to all operations and to the subscription of the inbox.
 pub(crate) struct Outage {
     running: RefCell<Option<Running>>,
+    /// True if the store has served since the last failure, and since the last [`check`](Self::check). An answer does not
+    /// read the clock.
+    serves: Cell<bool>,
+    /// The last check at which it had served, if it has not failed since.
+    served_at: Cell<Option<Instant>>,
     stats: Arc<Recorder>,
 }
 
@@ -37,7 +46,12 @@ struct Running {
 
 impl Outage {
     pub(crate) fn new(stats: Arc<Recorder>) -> Self {
-        Self { running: RefCell::new(None), stats }
+        Self { running: RefCell::new(None), serves: Cell::new(false), served_at: Cell::new(None), stats }
+    }
+
+    /// Returns true if the store has served within about this time, and has not failed since.
+    pub(crate) fn served_within(&self, time: Duration) -> bool {
+        self.serves.get() || self.served_at.get().is_some_and(|served| served.elapsed() <= time)
     }
 
     /// Records the answer to an operation, and returns it unchanged.
@@ -45,8 +59,15 @@ impl Outage {
         match &answer {
             Err(error) if is_outage(error) => self.failed(verb, error).verbs_failed += 1,
             // An operation that was never sent says nothing about the store.
-            Err(StoreError::Unsupported { .. }) => {}
+            Err(StoreError::Unsupported { .. }) => return answer,
             Ok(_) | Err(_) => self.served(false),
+        }
+        // A store that executes nothing until its configuration changes answers, and does not serve.
+        let failed = |error| is_outage(error) || matches!(error, StoreError::Misconfigured { .. });
+        let serves = !answer.as_ref().is_err_and(failed);
+        self.serves.set(serves);
+        if !serves {
+            self.served_at.set(None);
         }
         answer
     }
@@ -80,9 +101,12 @@ impl Outage {
         })
     }
 
-    /// Logs the state of the outage, if a line is due. Must be called about once a second.
+    /// Notes when the store served last, and logs the state of an outage, if a line is due. Must be called about once a second.
     pub(crate) fn check(&self) {
         let now = Instant::now();
+        if self.serves.take() {
+            self.served_at.set(Some(now));
+        }
         let mut outage = self.running.borrow_mut();
         let Some(running) = &mut *outage else { return };
         let releases_unconfirmed = self.stats.releases_unconfirmed();
@@ -143,4 +167,33 @@ const fn is_outage(error: &StoreError) -> bool {
 
 fn whole_millis(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_serves_that_has_executed_something_lately_and_has_not_failed_since() {
+        let outage = Outage::new(Arc::new(Recorder::new()));
+        let seen = |answer| drop(outage.seen("acquire", answer));
+        let (lately, reason) = (Duration::from_secs(5), || "a test".to_owned());
+        assert!(!outage.served_within(lately), "nothing is known yet");
+        for failure in [
+            StoreError::unavailable(reason()),
+            StoreError::Denied { reason: reason() },
+            StoreError::Misconfigured { reason: reason() },
+        ] {
+            seen(Ok(()));
+            assert!(outage.served_within(lately));
+            seen(Err(failure));
+            assert!(!outage.served_within(lately));
+        }
+        seen(Ok(()));
+        outage.check();
+        tokio::time::advance(lately).await;
+        assert!(outage.served_within(lately));
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(!outage.served_within(lately));
+    }
 }

@@ -142,7 +142,7 @@ impl LockManager {
         let unconfirmed = match cause.flatten() {
             Some(Cause::Lease { lease, before, mut unconfirmed, reply }) => {
                 if planted!("a renewer that goes on after the release") {
-                    self.renew(Arc::clone(&lease), Responder::new().0);
+                    self.renew(Arc::clone(&lease), None);
                 }
                 let answer = match (before, answer) {
                     (LeaseStatus::Lost(reason), _) => Err(ReleaseError::Lost { reason }),
@@ -152,7 +152,7 @@ impl LockManager {
                     }
                     (_, answer) => answer.map_err(ReleaseError::Store).and_then(told),
                 };
-                reply.answer(answer);
+                reply.answer_in_turn(&mut self.answers, answer, drop);
                 unconfirmed
             }
             Some(Cause::Token { reply }) => {

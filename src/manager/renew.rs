@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use actix::Handler;
 
 use crate::{
-    lease::{Renew, RenewError, shared::LeaseShared},
+    lease::{RecordKey, Renew, RenewError, shared::LeaseShared},
     manager::{LockManager, dispatch::renewals::Renewing},
     runtime::responder::{DeferredReply, Responder},
 };
@@ -24,7 +24,7 @@ impl Handler<Renew> for LockManager {
             }
             Some(lease) => {
                 self.renew_its_set(&lease);
-                self.renew(lease, reply);
+                self.renew(lease, Some(reply));
             }
         }
         deferred
@@ -32,18 +32,47 @@ impl Handler<Renew> for LockManager {
 }
 
 impl LockManager {
+    /// Renews the leases that are due at this tick.
+    pub(crate) fn renew_all(&mut self, records: Vec<RecordKey>) {
+        let now = self.clock.now();
+        for record in records {
+            match self.records.lease(record) {
+                Some(lease) if lease.expired_at(now) => self.lost(record),
+                // One may have taken it along just now.
+                Some(lease) if lease.is_to_be_sent(now) => {
+                    self.renew_its_set(&lease);
+                    self.renew(lease, None);
+                }
+                None | Some(_) => {}
+            }
+        }
+    }
+
+    /// Has the renewers of these leases take over, because a renewal was missed.
+    pub(crate) fn leave_to_renewers(&self, records: &[RecordKey]) {
+        for &record in records {
+            if let Some(lease) = self.records.lease(record) {
+                lease.leave_to_renewer();
+                self.records.set_timer(record, Duration::ZERO);
+            }
+        }
+    }
+
     /// Renews the others of a lease's set when it is renewed, so that they travel together.
     fn renew_its_set(&self, lease: &LeaseShared) {
         for &token in lease.set().iter().filter(|token| **token != lease.hold().token) {
             let other = self.records.named(token).and_then(|record| self.records.lease(record));
             if let Some(other) = other.filter(|other| other.may_come_along()) {
-                let (reply, _nobody) = Responder::new();
-                self.renew(other, reply);
+                self.renew(other, None);
             }
         }
     }
 
-    pub(crate) fn renew(&self, lease: Arc<LeaseShared>, reply: Responder<Result<Duration, RenewError>>) {
+    pub(crate) fn renew(
+        &self,
+        lease: Arc<LeaseShared>,
+        reply: Option<Responder<Result<Duration, RenewError>>>,
+    ) {
         // Half of what is left: if no answer comes, there is time to ask again.
         let (timeout, sent) = (lease.remaining() / 2, lease.asks());
         self.sources.send(|dispatch| dispatch.renewals.push(Renewing { lease, sent, timeout, reply }));

@@ -86,12 +86,19 @@ pub(crate) enum Takes {
     Permits { count: u32, of: u32 },
 }
 
+/// The time that a request waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    AtMost(Duration),
+    Forever,
+}
+
 /// The options of a request, as given and not yet checked.
 #[derive(Clone, Default)]
 pub(crate) struct Options {
     pub(crate) owner: Option<String>,
     pub(crate) ttl: Option<Duration>,
-    pub(crate) wait: Option<Duration>,
+    pub(crate) wait: Option<Wait>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) attempts: Option<u32>,
     pub(crate) no_renew: bool,
@@ -174,7 +181,15 @@ impl<Kind, Names> Request<Kind, Names> {
     /// Sets the time to wait while others hold the resource. Zero is a try: one attempt. Default: `wait.timeout`,
     /// zero; with [`attempts`](Self::attempts) as long as these take.
     pub fn wait(mut self, wait: Duration) -> Self {
-        self.options.wait = Some(wait);
+        self.options.wait = Some(Wait::AtMost(wait));
+        self
+    }
+
+    /// Waits without end, until the lease is granted or the caller gives up by dropping the future of `send`.
+    /// `limits.max_wait` does not bound it, but a limited number of [`attempts`](Self::attempts) does. The store may be
+    /// unreachable all the while.
+    pub fn wait_forever(mut self) -> Self {
+        self.options.wait = Some(Wait::Forever);
         self
     }
 
@@ -266,6 +281,20 @@ impl<Kind, Names> Request<Kind, Names> {
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.options.metadata.insert(key.into(), value.into());
         self
+    }
+}
+
+/// The same request as an [`Acquire`], for interfaces that take any of the three kinds. It takes no more than before.
+impl From<ReadLock> for Acquire {
+    fn from(ReadLock { resource, takes, options, .. }: ReadLock) -> Self {
+        Self { resource, takes, options, kind: PhantomData }
+    }
+}
+
+/// The same request as an [`Acquire`], for interfaces that take any of the three kinds. It is still not re-entrant.
+impl From<WriteLock> for Acquire {
+    fn from(WriteLock { resource, takes, options, .. }: WriteLock) -> Self {
+        Self { resource, takes, options, kind: PhantomData }
     }
 }
 

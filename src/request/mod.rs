@@ -10,6 +10,6 @@ pub(crate) mod validated;
 pub use self::{
     acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock},
     errors::{AcquireError, ForceReleaseError, InspectError, StartError},
-    queries::{Drained, ForceRelease, Inspect, IsHeld, List, SetBackoff, Shutdown, Stats},
+    queries::{Drained, ForceRelease, Inspect, IsHeld, List, Ready, SetBackoff, Shutdown, Stats},
     settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},
 };

@@ -6,7 +6,7 @@ use actix::Message;
 
 use crate::{
     core::{Backoff, InvalidValue, Token},
-    request::{ForceReleaseError, InspectError},
+    request::{AcquireError, ForceReleaseError, InspectError},
     statistics::Statistics,
     store::{Inspection, Listing},
 };
@@ -14,6 +14,7 @@ use crate::{
 /// Asks for the holders of a resource.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Inspection, InspectError>")]
+#[must_use = "a message does nothing until it is sent to a LockManager"]
 pub struct Inspect {
     pub(crate) resource: Vec<u8>,
     pub(crate) limit: usize,
@@ -35,6 +36,7 @@ impl Inspect {
 /// Asks the store whether a token holds a resource at this moment.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<bool, InspectError>")]
+#[must_use = "a message does nothing until it is sent to a LockManager"]
 pub struct IsHeld {
     pub(crate) resource: Vec<u8>,
     pub(crate) token: Token,
@@ -50,6 +52,7 @@ impl IsHeld {
 /// Asks for the resources that are not free. This is the only query that scans names, and not meant for hot paths.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Listing, InspectError>")]
+#[must_use = "a message does nothing until it is sent to a LockManager"]
 pub struct List {
     pub(crate) prefix: Vec<u8>,
     pub(crate) limit: usize,
@@ -72,6 +75,7 @@ impl List {
 /// until then two may believe that they hold it. The answer is the number of holders that it had.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<u64, ForceReleaseError>")]
+#[must_use = "a message does nothing until it is sent to a LockManager"]
 pub struct ForceRelease {
     pub(crate) resource: Vec<u8>,
 }
@@ -86,7 +90,19 @@ impl ForceRelease {
 /// Asks for the manager's counters.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Statistics")]
+#[must_use = "a message does nothing until it is sent to a LockManager"]
 pub struct Stats;
+
+/// Asks whether the manager can serve requests at this moment, for a health check. The error is the reason why not: the
+/// manager shuts down, it has as many pending requests as it may have, or the store does not answer.
+///
+/// It costs nothing while the store answers anything else at least every few seconds. Otherwise the manager reads one key,
+/// and all who ask meanwhile get the same answer, 2 s later at the latest. On a cluster that is one master of many. A
+/// read does not show that the store refuses writes; the requests do.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<(), AcquireError>")]
+#[must_use = "a message does nothing until it is sent to a LockManager"]
+pub struct Ready;
 
 /// Changes the manager's default pauses between attempts, for requests that come after it. The answer is the previous
 /// default.
@@ -95,6 +111,7 @@ pub struct Stats;
 /// or [`Statistics`] show a falling success rate, the reverse when it is idle.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Backoff")]
+#[must_use = "a message does nothing until it is sent to a LockManager"]
 pub struct SetBackoff(
     /// The new default.
     pub Backoff,
@@ -111,6 +128,7 @@ pub struct SetBackoff(
 /// A shutdown that was received goes on if its sender goes.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Drained")]
+#[must_use = "a message does nothing until it is sent to a LockManager"]
 pub struct Shutdown {
     /// The time that holders have to finish. Zero takes everything away at once.
     pub drain: Duration,

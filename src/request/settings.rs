@@ -88,7 +88,8 @@ pub struct LimitSettings {
     /// be up before it counts again. Default: 24 h.
     #[serde(deserialize_with = "duration")]
     pub max_ttl: Duration,
-    /// The longest wait that a request may ask for. Default: 24 h.
+    /// The longest wait that a request may ask for. A request that waits
+    /// [without end](crate::Request::wait_forever) says so by name, and is not bound by it. Default: 24 h.
     #[serde(deserialize_with = "duration")]
     pub max_wait: Duration,
     /// The maximum number of waiters for one resource; one more is answered `QueueFull` at once. Default: 10,000.

@@ -9,13 +9,16 @@ use crate::{
     lease::{LeaseEvent, LifeSign},
     request::{
         Request, SHORTEST_TTL, Settings,
-        acquire::{Options, Takes},
+        acquire::{Options, Takes, Wait},
     },
     store::{Acquisition, Hold, Inbox, Metadata, QueueTicket},
 };
 
 /// The maximum size of what a holder reports about itself, in bytes.
 const LONGEST_METADATA: usize = 1024;
+
+/// The length of a wait without end: about 30 years, because a later moment overflows the clocks of some systems.
+const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 /// A validated request.
 pub(crate) struct ValidRequest {
@@ -89,8 +92,15 @@ fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff)
     // A limited number of attempts ends the wait by itself.
     let asked_to_count = options.attempts.is_some() || options.backoff.is_some();
     let counts = backoff.max_attempts().is_some() && (asked_to_count || settings.wait.timeout.is_zero());
-    let wait = options.wait.unwrap_or(if counts { settings.limits.max_wait } else { settings.wait.timeout });
-    in_range("wait", wait, Duration::ZERO, settings.limits.max_wait)?;
+    let wait = match options.wait {
+        Some(Wait::Forever) => FOREVER,
+        Some(Wait::AtMost(wait)) => {
+            in_range("wait", wait, Duration::ZERO, settings.limits.max_wait)?;
+            wait
+        }
+        None if counts => settings.limits.max_wait,
+        None => settings.wait.timeout,
+    };
     Ok((wait, backoff))
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    collections::VecDeque,
     fmt,
     future::Future,
     rc::Rc,
@@ -27,6 +28,8 @@ enum Way<T> {
     Early(T),
     /// The caller waits.
     Open(OneshotSender<T>),
+    /// The answer is sent at the end of the turn. The function is given one that nobody receives.
+    Answered(OneshotSender<T>, T, fn(T)),
     /// Answered, or asked by a sender that wants no answer.
     Closed,
 }
@@ -47,7 +50,7 @@ impl<T> Responder<T> {
                 Ok(())
             }
             Way::Open(caller) => caller.send(answer),
-            Way::Early(_) | Way::Closed => Err(answer),
+            Way::Early(_) | Way::Answered(..) | Way::Closed => Err(answer),
         }
     }
 
@@ -56,12 +59,27 @@ impl<T> Responder<T> {
         drop(self.send(answer));
     }
 
+    /// Answers the caller at the end of the turn. If the caller has gone by then, `unsent` is given the answer.
+    pub(crate) fn answer_in_turn(&self, answers: &mut Answers, answer: T, unsent: fn(T))
+    where
+        T: 'static,
+    {
+        match self.0.replace(Way::Closed) {
+            Way::Open(caller) => {
+                self.0.replace(Way::Answered(caller, answer, unsent));
+                answers.0.push_back(Rc::clone(&self.0) as Rc<dyn Pending>);
+            }
+            Way::Opening => drop(self.0.replace(Way::Early(answer))),
+            Way::Early(_) | Way::Answered(..) | Way::Closed => unsent(answer),
+        }
+    }
+
     /// Returns true if the caller has gone, or has been answered.
     pub(crate) fn is_closed(&self) -> bool {
         match &*self.0.borrow() {
             Way::Open(caller) => caller.is_closed(),
             Way::Opening => false,
-            Way::Early(_) | Way::Closed => true,
+            Way::Early(_) | Way::Answered(..) | Way::Closed => true,
         }
     }
 
@@ -70,8 +88,36 @@ impl<T> Responder<T> {
         let way = Rc::clone(&self.0);
         std::future::poll_fn(move |cx: &mut Context<'_>| match &mut *way.borrow_mut() {
             Way::Open(caller) => caller.poll_closed(cx),
-            Way::Opening | Way::Early(_) | Way::Closed => Poll::Ready(()),
+            Way::Opening | Way::Early(_) | Way::Answered(..) | Way::Closed => Poll::Ready(()),
         })
+    }
+}
+
+/// The answers of one turn. They are sent together when it ends: the first one wakes the callers' thread, which finds the
+/// others by the time that it runs. If each were sent at once, that thread would run and sleep again between any two.
+#[derive(Default)]
+pub(crate) struct Answers(VecDeque<Rc<dyn Pending>>);
+
+impl Answers {
+    pub(crate) fn send(&mut self) {
+        while let Some(answer) = self.0.pop_front() {
+            answer.send();
+        }
+    }
+}
+
+trait Pending {
+    fn send(&self);
+}
+
+impl<T> Pending for RefCell<Way<T>> {
+    fn send(&self) {
+        let way = self.replace(Way::Closed);
+        if let Way::Answered(caller, answer, unsent) = way
+            && let Err(answer) = caller.send(answer)
+        {
+            unsent(answer);
+        }
     }
 }
 

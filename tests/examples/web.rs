@@ -73,10 +73,9 @@ fn an_order_that_is_being_paid_is_locked_until_it_is_paid() {
     let (_, after) = refused.split_once("retry-after: ").unwrap();
     let seconds: u32 = after.lines().next().unwrap().parse().unwrap();
     assert!((1..=11).contains(&seconds), "{refused}");
-    assert!(
-        refused.contains(r#""error":"the order is locked by somebody who takes a payment""#),
-        "{refused}"
-    );
+    assert!(refused.contains("content-type: application/problem+json"), "{refused}");
+    assert!(refused.contains(r#""kind":"held""#), "{refused}");
+    assert!(!refused.contains("takes a payment"), "who holds it is nobody's business: {refused}");
 
     let other = shop.begin_to_pay(43);
     for paid in [first, other] {
@@ -102,7 +101,7 @@ fn what_was_paid_is_answered_as_paid_when_the_store_is_killed_meanwhile() {
     assert_eq!(receipt(&shop.pay(42), true), first, "and it is not paid again");
     let other = shop.pay(43);
     assert!(other.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{other}");
-    assert!(other.contains("nothing was paid by this request"), "{other}");
+    assert!(other.contains(r#""kind":"unavailable""#) && other.contains("retry-after: 1"), "{other}");
 }
 
 #[test]
@@ -113,8 +112,11 @@ fn a_payment_that_loses_its_lock_is_answered_as_unknown_and_can_be_asked_for_aga
     server.pause();
     let answer = payment.join().unwrap();
     assert!(answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{answer}");
-    assert!(answer.contains("the outcome is unknown: the lease of "), "{answer}");
-    assert!(answer.contains("retry-after: ") && answer.contains("ask again: "), "{answer}");
+    assert!(answer.contains(r#""kind":"outcome_unknown""#), "{answer}");
+    assert!(
+        !answer.contains("retry-after: "),
+        "only who knows the ledger knows that it may be repeated: {answer}"
+    );
     server.resume();
     let give_up = Instant::now() + Duration::from_secs(30);
     let mut again = shop.pay(42);
@@ -141,5 +143,29 @@ fn without_a_store_the_shop_opens_and_says_that_it_cannot_serve() {
     let shop = Shop::open("1s", "redis://127.0.0.1:1");
     let answer = shop.pay(42);
     assert!(answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{answer}");
-    assert!(answer.contains("the store is not available"), "{answer}");
+    assert!(answer.contains(r#""kind":"unavailable""#), "{answer}");
+    let health = ask(&shop.address, "GET /health");
+    assert!(health.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{health}");
+}
+
+#[test]
+fn a_shop_with_its_store_is_ready() {
+    let shop = Shop::open("1s", "memory://");
+    let health = ask(&shop.address, "GET /health");
+    assert!(health.starts_with("HTTP/1.1 200 OK\r\n") && health.ends_with("ready\n"), "{health}");
+}
+
+#[test]
+fn a_shop_that_is_interrupted_waits_for_nobody_and_leaves_no_lock_behind() {
+    let server = RedisServer::start();
+    let shop = Shop::open("30s", &server.url());
+    let payment = shop.begin_to_pay(42);
+    signal("INT", shop.program.id());
+    let said = shop.program.succeeds();
+    assert!(said.last().unwrap().starts_with("stopped; locks taken away: "), "{said:#?}");
+    let keys = server.keys();
+    assert!(keys.iter().all(|(key, _)| !key.contains("orders/42")), "{keys:?}");
+    // Its connection may be cut before an answer.
+    let answer = payment.join().unwrap_or_default();
+    assert!(!answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
 }

@@ -1,721 +1,756 @@
 local call,A=redis.call,redis.pcall
-local B,C,D=4,{ARGV[1]},{}
-local E
-local function F()
-if not E then
-local G=call('TIME')
-E=G[1]*1000000+G[2]
+local function B(C,D)
+return math.min(C,D+(ARGV[#ARGV]=='0'and 1000000 or math.min(1000000,500*ARGV[#ARGV])))
 end
-return E
+local E=#KEYS==2 and A('EXISTS',KEYS[1],KEYS[1]..':p')==0
+if E and#ARGV[2]==33 then
+local F,G,H=KEYS[2]..'fence',ARGV[7]and ARGV[6],ARGV[#ARGV]
+local I,D=tonumber(A('GET',F)or 0),call('TIME')
+local J=D[1]*1000000+D[2]
+if I and I<9000000000000000 then
+local C=math.max(I+1,J,G and B(G,J)or 0)
+local K,L=string.format('%.0f',C),nil
+if H=='0'then
+L=A('SET',F,K)
+else
+L=A('SET',F,K,'PX',H)
 end
-local function H(us)
+if L.ok and A('SET',KEYS[1],ARGV[2]..K..' '..ARGV[4],'PX',ARGV[3]).ok then
+if not G then
+return{ARGV[1],C}
+end
+local M=A('GET',KEYS[2]..'recovered')
+return{ARGV[1],C,J,type(M)=='string'and M or''}
+end
+end
+end
+local N,O,P=4,{ARGV[1]},{}
+local Q
+local function R()
+if not Q then
+local D=call('TIME')
+Q=D[1]*1000000+D[2]
+end
+return Q
+end
+local function S(us)
 return math.floor(us/1000)
 end
-local I,J,K,at,L=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local function M(i)
-if not J then
-local N=tonumber(A('GET',I)or 0)
-if not N or not(N<9000000000000000)then
+local F,T,L,at,U=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local function V(i)
+if not T then
+local I=tonumber(A('GET',F)or 0)
+if not I or not(I<9000000000000000)then
 return nil
 end
-J=math.max(N,F()-1)
+T=math.max(I,R()-1)
 end
-return L and math.max(J+1,L+(i or at))or J+1
+return U and math.max(T+1,U+(i or at))or T+1
 end
-local function O(P)
-if P>K then
-local Q=P+#KEYS-2
+local function W(C)
+if C>L then
+local X=C+#KEYS-2
 if ARGV[#ARGV]=='0'then
-call('SET',I,Q)
+call('SET',F,X)
 else
-call('SET',I,Q,'PX',ARGV[#ARGV])
+call('SET',F,X,'PX',ARGV[#ARGV])
 end
-K=Q
+L=X
 end
-J=P
+T=C
 end
-if#ARGV>2+B*(#KEYS-1)then
-local R=ARGV[#ARGV]=='0'and 1000000 or math.min(1000000,500*ARGV[#ARGV])
-L=math.min(ARGV[#ARGV-1],F()+R)-1
-C[#KEYS+1]=F()
-local S=A('GET',KEYS[#KEYS]..'recovered')
-C[#KEYS+2]=type(S)=='string'and S or''
+if#ARGV>2+N*(#KEYS-1)then
+U=B(ARGV[#ARGV-1],R())-1
+O[#KEYS+1]=R()
+local M=A('GET',KEYS[#KEYS]..'recovered')
+O[#KEYS+2]=type(M)=='string'and M or''
 end
-local T={}
+if#KEYS>2 then
+local Y={}
 for i=1,#KEYS-1 do
-T[2*i-1],T[2*i]=KEYS[i],KEYS[i]..':p'
+Y[2*i-1],Y[2*i]=KEYS[i],KEYS[i]..':p'
 end
-local U,V=A('EXISTS',unpack(T))==0,{}
-local function W(X)
-if U then
-return not V[X]
+E=A('EXISTS',unpack(Y))==0
 end
-return#KEYS>2 and A('EXISTS',X,X..':p')==0
+local Z={}
+local function Aa(Ab)
+if E then
+return not Z[Ab]
 end
-local Y,Z
+return#KEYS>2 and A('EXISTS',Ab,Ab..':p')==0
+end
+local Ac,Ad,Ae,Af
 for i=1,#KEYS-1 do
-local X,Aa,Ab=KEYS[i],2+B*(i-1),nil
-local Ac=ARGV[Aa]
-if#Ac==33 and not D[X]then
-if W(X)then
-local P=J and not L and J+1 or M(i)
-if P and(P<=K or pcall(O,P))then
-J,V[X]=P,true
-local Ad=P%10000
-if P-Ad~=Y then
-Y=P-Ad
-Z=string.format('%.0f',Y/10000)
+local Ab,Ag,Ah=KEYS[i],2+N*(i-1),nil
+local Ai=ARGV[Ag]
+if ARGV[Ag+1]~=''then
+Ae,Af=ARGV[Ag+1],ARGV[Ag+2]
 end
-local Ae=Ad<1000 and string.format('%.0f',P)or Z..Ad
-local Af=Ac..Ae..' '..ARGV[Aa+2]
-Ab=A('SET',X,Af,'PX',ARGV[Aa+1]).ok and P
+if#Ai==33 and not P[Ab]then
+if Aa(Ab)then
+local C=T and not U and T+1 or V(i)
+if C and(C<=L or pcall(W,C))then
+T,Z[Ab]=C,true
+local Aj=C%10000
+if C-Aj~=Ac then
+Ac=C-Aj
+Ad=string.format('%.0f',Ac/10000)
+end
+local Ak=Ai..Ad..string.format('%04d',Aj)..' '..Af
+Ah=A('SET',Ab,Ak,'PX',Ae).ok and C
 end
 else
-local Af=A('GET',X)
-if type(Af)=='string'and string.sub(Af,1,32)==string.sub(Ac,1,32)then
-local Ag,P=string.match(Af,'^([-+])(%d+) x 1 0  ',33)
-Ab=P and A('PEXPIRE',X,ARGV[Aa+1])==1 and tonumber(P)
-if Ab and Ag=='+'then
-local Ah=string.sub(Ac,1,32)
-if A('ZREM',X..':p',Ah,'!'..Ah)~=0 then
-A('HDEL',X..':w',Ah)
+local Ak=A('GET',Ab)
+if type(Ak)=='string'and string.sub(Ak,1,32)==string.sub(Ai,1,32)then
+local Al,C=string.match(Ak,'^([-+])(%d+) x 1 0  ',33)
+Ah=C and A('PEXPIRE',Ab,Ae)==1 and tonumber(C)
+if Ah and Al=='+'then
+local Am=string.sub(Ai,1,32)
+if A('ZREM',Ab..':p',Am,'!'..Am)~=0 then
+A('HDEL',Ab..':w',Am)
 end
 end
 end
 end
 end
-if Ab then
-C[i+1]=Ab
+if Ah then
+O[i+1]=Ah
 else
-D[#D+1],D[X]=i,true
+P[#P+1],P[Ab]=i,true
 end
 end
-if not D[1]then
-return C
+if not P[1]then
+return O
 end
-local X,Ai,Aj,Ak,Al,Am,An
-local Ao,Ap,Aq,Ar=320,false,false,false
-local function on(As)
-Ao,Ap,Aq,Ar=math.max(Ao,5),false,false,false
-X,Ai,Aj,Ak=As,As..':h',As..':d',As..':o'
-Al,Am,An=As..':q',As..':w',As..':p'
+local Ab,An,Ao,Ap,Aq,Ar,As
+local At,Au,Av,Aw=320,false,false,false
+local function on(Ax)
+At,Au,Av,Aw=math.max(At,5),false,false,false
+Ab,An,Ao,Ap=Ax,Ax..':h',Ax..':d',Ax..':o'
+Aq,Ar,As=Ax..':q',Ax..':w',Ax..':p'
 end
-local function At(Au)
-return{'corrupt',Au or'a value that is no lock'}
+local function Ay(Az)
+return{'corrupt',Az or'a value that is no lock'}
 end
-local function Av(Aw)
-local P,Ax,Ay,Az,Ba,Bb=string.match(Aw,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return P,Ax,Ay,Az==''and Ba or'0',Bb
+local function Ba(Af)
+local C,Bb,Bc,Bd,Be,Bf=string.match(Af,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return C,Bb,Bc,Bd==''and Be or'0',Bf
 end
-local function Bc(Aw)
-return(string.gsub(Aw,'^(%d+ %a %d+ )!','%1'))
+local function Bg(Af)
+return(string.gsub(Af,'^(%d+ %a %d+ )!','%1'))
 end
-local function Bd(Af)
-return string.match(Af,'^%*([spx])(%d*)$')
+local function Bh(Ak)
+return string.match(Ak,'^%*([spx])(%d*)$')
 end
-local function Be(Af)
-local Bf,Ah,Ag,Aw=string.match(Af,'^(~?)(%x+)([-+])(.*)$')
-if not Ah or#Ah~=32 then
+local function Bi(Ak)
+local Bj,Am,Al,Af=string.match(Ak,'^(~?)(%x+)([-+])(.*)$')
+if not Am or#Am~=32 then
 return nil
 end
-local P,Ax,_,Ba,Bb=Av(Aw)
-if Ax~='x'then
+local C,Bb,_,Be,Bf=Ba(Af)
+if Bb~='x'then
 return nil
 end
-local Bg=call('PTTL',X)
-Ba=tonumber(Ba)
-local Bh=Bf==''and Bg>Ba
+local Bk=call('PTTL',Ab)
+Be=tonumber(Be)
+local Bl=Bj==''and Bk>Be
 return{
-Ah=Ah,Bf=Bf~='',Ag=Ag,Aw=Aw,P=P,Ba=Ba,Bb=Bb,
-Bh=Bh,Bi=Bg,Bg=Bh and Bg-Ba or Bg,
+Am=Am,Bj=Bj~='',Al=Al,Af=Af,C=C,Be=Be,Bf=Bf,
+Bl=Bl,Ae=Bk,Bk=Bl and Bk-Be or Bk,
 }
 end
-local function Bj(Af)
-if not Af then
+local function Bm(Ak)
+if not Ak then
 return{}
 end
-if string.sub(Af,1,1)~='*'then
-local Bk=Be(Af)
-return Bk and{Bl='x',Bm='',Bk=Bk,P=Bk.P}
+if string.sub(Ak,1,1)~='*'then
+local Bn=Bi(Ak)
+return Bn and{Bo='x',Bp='',Bn=Bn,C=Bn.C}
 end
-local Bl,Bm=Bd(Af)
-return Bl and{Bl=Bl,Bm=Bm,P=Bl=='x'and Bm or nil}
+local Bo,Bp=Bh(Ak)
+return Bo and{Bo=Bo,Bp=Bp,C=Bo=='x'and Bp or nil}
 end
-local function Bn(Bo,by)
-local Bm=call('HINCRBY',Ak,Bo,by)
-if Bm<=0 then
-call('HDEL',Ak,Bo)
+local function Bq(Br,by)
+local Bp=call('HINCRBY',Ap,Br,by)
+if Bp<=0 then
+call('HDEL',Ap,Br)
 end
 end
-local function Bp(Bq,Bb)
-if Bb==''then
+local function Bs(Bt,Bf)
+if Bf==''then
 return 0
 end
-if Bq.Bk then
-return Bq.Bk.Bh and Bq.Bk.Bb==Bb and 1 or 0
+if Bt.Bn then
+return Bt.Bn.Bl and Bt.Bn.Bf==Bf and 1 or 0
 end
-return tonumber(call('HGET',Ak,'o'..Bb)or 0)
+return tonumber(call('HGET',Ap,'o'..Bf)or 0)
 end
-local function Br(Aw)
-local _,Ax,Ay,_,Bb=Av(Aw)
-if Bb~=''then
-Bn('o'..Bb,-1)
-if Ax=='p'then
-Bn('p'..Bb,-Ay)
-end
-end
-end
-local function Bs(Ah,Aw)
-local _,Ax,Ay=Av(Aw)
-if Ax=='p'then
-Bn('used',-Ay)
-end
-call('HDEL',Aj,Ah)
-end
-local function Bt()
-call('UNLINK',X,Ai,Aj,Ak)
-end
-local function Bu(Bv)
-local Ah=string.sub(Bv,-32)
-local Aw=call('HGET',Aj,Ah)
-local Bw=Bv==Ah
-if Aw then
-local _,_,_,Ba=Av(Aw)
-if Bw then
-Br(Aw)
-end
-if not Bw or Ba=='0'then
-Bs(Ah,Aw)
+local function Bu(Af)
+local _,Bb,Bc,_,Bf=Ba(Af)
+if Bf~=''then
+Bq('o'..Bf,-1)
+if Bb=='p'then
+Bq('p'..Bf,-Bc)
 end
 end
+end
+local function Bv(Am,Af)
+local _,Bb,Bc=Ba(Af)
+if Bb=='p'then
+Bq('used',-Bc)
+end
+call('HDEL',Ao,Am)
+end
+local function Bw()
+call('UNLINK',Ab,An,Ao,Ap)
 end
 local function Bx(By)
-local Bz=call('ZREVRANGE',Ai,0,0,'WITHSCORES')[2]
-if not Bz or tonumber(Bz)<=By then
-Bt()
+local Am=string.sub(By,-32)
+local Af=call('HGET',Ao,Am)
+local Bz=By==Am
+if Af then
+local _,_,_,Be=Ba(Af)
+if Bz then
+Bu(Af)
+end
+if not Bz or Be=='0'then
+Bv(Am,Af)
+end
+end
+end
+local function Ca(J)
+local Cb=call('ZREVRANGE',An,0,0,'WITHSCORES')[2]
+if not Cb or tonumber(Cb)<=J then
+Bw()
 return false
 end
-local Ca=math.max(1,math.ceil(Ao/3))
-local Cb=call('ZRANGEBYSCORE',Ai,'-inf',By,'LIMIT',0,Ca)
-if Cb[1]then
-call('ZREM',Ai,unpack(Cb))
-Ap=#Cb==Ca
-Ao=Ao-3*#Cb
+local Cc=math.max(1,math.ceil(At/3))
+local Cd=call('ZRANGEBYSCORE',An,'-inf',J,'LIMIT',0,Cc)
+if Cd[1]then
+call('ZREM',An,unpack(Cd))
+Au=#Cd==Cc
+At=At-3*#Cd
 end
-for _,Bv in ipairs(Cb)do
-Bu(Bv)
+for _,By in ipairs(Cd)do
+Bx(By)
 end
 return true
 end
-local function Cc(Af,By,Ah)
-local Bq=Bj(Af)
-if Bq and Bq.Bl and not Bq.Bk then
-if not Bx(By)then
+local function Ce(Ak,J,Am)
+local Bt=Bm(Ak)
+if Bt and Bt.Bo and not Bt.Bn then
+if not Ca(J)then
 return{}
 end
-if Ap and Ah then
-for _,Bv in ipairs({Ah,'~'..Ah})do
-local Cd=call('ZSCORE',Ai,Bv)
-if Cd and tonumber(Cd)<=By then
-call('ZREM',Ai,Bv)
-Bu(Bv)
+if Au and Am then
+for _,By in ipairs({Am,'~'..Am})do
+local Cf=call('ZSCORE',An,By)
+if Cf and tonumber(Cf)<=J then
+call('ZREM',An,By)
+Bx(By)
 end
 end
 end
 end
-return Bq
+return Bt
 end
-local function Bh(Bq,Ah)
-if Bq.Bk then
-return Bq.Bk.Bh and Bq.Bk.Ah==Ah
+local function Bl(Bt,Am)
+if Bt.Bn then
+return Bt.Bn.Bl and Bt.Bn.Am==Am
 end
-return Bq.Bl and call('ZSCORE',Ai,Ah)
+return Bt.Bo and call('ZSCORE',An,Am)
 end
-local function Ce(Ah,Cf,Ba)
-call('ZADD',Ai,Cf,Ah)
-if Ba>0 then
-call('ZADD',Ai,Cf+Ba,'~'..Ah)
-end
-end
-local function Cg()
-local Bz=call('ZREVRANGE',Ai,0,0,'WITHSCORES')[2]
-for _,As in ipairs({X,Ai,Aj,Ak})do
-call('PEXPIREAT',As,Bz)
+local function Cg(Am,Ch,Be)
+call('ZADD',An,Ch,Am)
+if Be>0 then
+call('ZADD',An,Ch+Be,'~'..Am)
 end
 end
-local function Ch(Bq,Ah,Ci,By)
-local N=Bq.Bk and Bq.Bk.Aw or call('HGET',Aj,Ah)
-local Aw=Bc(N)
-local P,_,_,Ba,Bb=Av(Aw)
-Ba=tonumber(Ba)
-call('PEXPIRE',X,Ci+Ba)
-if Bq.Bk then
-if Aw~=N then
-call('SET',X,Ah..'+'..Aw,'PX',Ci+Ba)
+local function Ci()
+local Cb=call('ZREVRANGE',An,0,0,'WITHSCORES')[2]
+for _,Ax in ipairs({Ab,An,Ao,Ap})do
+call('PEXPIREAT',Ax,Cb)
 end
-return P,Bb
 end
-if Aw~=N then
-call('HSET',Aj,Ah,Aw)
+local function Cj(Bt,Am,Ck,J)
+local I=Bt.Bn and Bt.Bn.Af or call('HGET',Ao,Am)
+local Af=Bg(I)
+local C,_,_,Be,Bf=Ba(Af)
+Be=tonumber(Be)
+call('PEXPIRE',Ab,Ck+Be)
+if Bt.Bn then
+if Af~=I then
+call('SET',Ab,Am..'+'..Af,'PX',Ck+Be)
 end
-Ce(Ah,By+Ci,Ba)
-Cg()
-return P,Bb
+return C,Bf
 end
-local function Cj(By)
-return call('ZRANGEBYSCORE',Ai,'('..string.format('%.0f',By),'+inf','LIMIT',0,1)[1]
+if Af~=I then
+call('HSET',Ao,Am,Af)
 end
-local function Ck(Bv,By)
-local Ah=string.sub(Bv,-32)
-local Bw=call('ZSCORE',Ai,Ah)
-local Bi=call('ZSCORE',Ai,'~'..Ah)or Bw
-local Bq=Bw and'holding'or'closed'
-return string.sub(Ah,1,8),Bq,(Bw or Bi)-By,Bi-By,call('HGET',Aj,Ah)
+Cg(Am,J+Ck,Be)
+Ci()
+return C,Bf
 end
-local function Cl(Cm,Bq)
-local Ax,Bl,Bm=Cm.Ax,Bq.Bl,Bq.Bm
-if not Bl then
+local function Cl(J)
+return call('ZRANGEBYSCORE',An,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
+end
+local function Cm(By,J)
+local Am=string.sub(By,-32)
+local Bz=call('ZSCORE',An,Am)
+local Ae=call('ZSCORE',An,'~'..Am)or Bz
+local Bt=Bz and'holding'or'closed'
+return string.sub(Am,1,8),Bt,(Bz or Ae)-J,Ae-J,call('HGET',Ao,Am)
+end
+local function Cn(Co,Bt)
+local Bb,Bo,Bp=Co.Bb,Bt.Bo,Bt.Bp
+if not Bo then
 return'fits'
 end
-if not Ap and Bp(Bq,Cm.Bb)>0 then
-if Bl=='x'and Ax=='x'and Cm.Cn or Bl=='s'and Ax=='s'then
+if not Au and Bs(Bt,Co.Bf)>0 then
+if Bo=='x'and Bb=='x'and Co.Cp or Bo=='s'and Bb=='s'then
 return'passes'
-elseif Bl=='x'then
+elseif Bo=='x'then
 return'deadlock','x',1,''
-elseif Ax=='x'then
-return'deadlock',Bl,call('HGET',Ak,'p'..Cm.Bb)or 1,Bm
+elseif Bb=='x'then
+return'deadlock',Bo,call('HGET',Ap,'p'..Co.Bf)or 1,Bp
 end
 end
-if Ax=='x'or Bl=='x'then
+if Bb=='x'or Bo=='x'then
 return'in_the_way'
 end
-if Ax~=Bl or Cm.Co~=Bm then
-local Aa=Cj(H(F()))
-local _,_,Cp=Av(call('HGET',Aj,string.sub(Aa,-32)))
-return'mismatch',Bl,Cp,Bm
+if Bb~=Bo or Co.Cq~=Bp then
+local Ag=Cl(S(R()))
+local _,_,Cr=Ba(call('HGET',Ao,string.sub(Ag,-32)))
+return'mismatch',Bo,Cr,Bp
 end
-local Cp=Bl=='p'and call('HGET',Ak,'used')or 0
-return(Bl=='s'or Cp+Cm.Ay<=tonumber(Bm))and'fits'or'in_the_way'
+local Cr=Bo=='p'and call('HGET',Ap,'used')or 0
+return(Bo=='s'or Cr+Co.Bc<=tonumber(Bp))and'fits'or'in_the_way'
 end
-local function Cq(Bq)
-local P=Bq.P or M()
-return P and(Bq.P or string.format('%.0f',P))
+local function Cs(Bt)
+local C=Bt.C or V()
+return C and(Bt.C or string.format('%.0f',C))
 end
-local function Cr()
-return At('the fence counter is not a number that can grow')
+local function Ct()
+return Ay('the fence counter is not a number that can grow')
 end
-local function Cs()
-if call('ZCARD',Ai)+call('HLEN',Aj)+call('HLEN',Ak)>0 then
-call('UNLINK',Ai,Aj,Ak)
+local function Cu()
+if call('ZCARD',An)+call('HLEN',Ao)+call('HLEN',Ap)>0 then
+call('UNLINK',An,Ao,Ap)
 end
 end
-local function Ct(Bk,By)
-Cs()
-call('SET',X,'*x'..Bk.P,'PX',Bk.Bi)
-call('HSET',Aj,Bk.Ah,Bk.Aw)
-Ce(Bk.Ah,By+Bk.Bg,Bk.Ba)
-Bn('o'..Bk.Bb,1)
+local function Cv(Bn,J)
+Cu()
+call('SET',Ab,'*x'..Bn.C,'PX',Bn.Ae)
+call('HSET',Ao,Bn.Am,Bn.Af)
+Cg(Bn.Am,J+Bn.Bk,Bn.Be)
+Bq('o'..Bn.Bf,1)
 end
-local function Cu(Cm,P)
-local Ci,Ba,Aw=Cm.Ci,Cm.Ba,P..' '..Cm.Aw
-call('SET',X,Cm.Ah..Cm.Ag..Aw,'PX',Ci+Ba)
-local Bk={
-Ah=Cm.Ah,Bf=false,Ag=Cm.Ag,Aw=Aw,P=P,Ba=Ba,
-Bb=Cm.Bb,Bh=true,Bi=Ci+Ba,Bg=Ci,
+local function Cw(Co,C)
+local Ck,Be,Af=Co.Ck,Co.Be,C..' '..Co.Af
+call('SET',Ab,Co.Am..Co.Al..Af,'PX',Ck+Be)
+local Bn={
+Am=Co.Am,Bj=false,Al=Co.Al,Af=Af,C=C,Be=Be,
+Bf=Co.Bf,Bl=true,Ae=Ck+Be,Bk=Ck,
 }
-return{Bl='x',Bm='',Bk=Bk,P=P}
+return{Bo='x',Bp='',Bn=Bn,C=C}
 end
-local function Cv(Cm,Bq,P,By)
-local Ah,Bb=Cm.Ah,Cm.Bb
-if P~=Bq.P then
-O(tonumber(P))
+local function Cx(Co,Bt,C,J)
+local Am,Bf=Co.Am,Co.Bf
+if C~=Bt.C then
+W(tonumber(C))
 end
-if not Bq.Bl and Cm.Ax=='x'then
-return Cu(Cm,P)
+if not Bt.Bo and Co.Bb=='x'then
+return Cw(Co,C)
 end
-if Bq.Bk then
-Ct(Bq.Bk,By)
-elseif not Bq.Bl then
-Cs()
-call('SET',X,'*'..Cm.Ax..Cm.Co,'PX',Cm.Ci+Cm.Ba)
+if Bt.Bn then
+Cv(Bt.Bn,J)
+elseif not Bt.Bo then
+Cu()
+call('SET',Ab,'*'..Co.Bb..Co.Cq,'PX',Co.Ck+Co.Be)
 end
-Ce(Ah,By+Cm.Ci,Cm.Ba)
-call('HSET',Aj,Ah,P..' '..Cm.Aw)
-if Cm.Ax=='p'then
-Bn('used',Cm.Ay)
+Cg(Am,J+Co.Ck,Co.Be)
+call('HSET',Ao,Am,C..' '..Co.Af)
+if Co.Bb=='p'then
+Bq('used',Co.Bc)
 end
-if Bb~=''then
-Bn('o'..Bb,1)
-if Cm.Ax=='p'then
-Bn('p'..Bb,Cm.Ay)
+if Bf~=''then
+Bq('o'..Bf,1)
+if Co.Bb=='p'then
+Bq('p'..Bf,Co.Bc)
 end
 end
-if Cm.Ax=='x'then
-return{Bl='x',Bm=P,P=P}
+if Co.Bb=='x'then
+return{Bo='x',Bp=C,C=C}
 end
-return{Bl=Cm.Ax,Bm=Cm.Co}
+return{Bo=Co.Bb,Bp=Co.Cq}
 end
-local function Cw(Ah)
-if call('ZREM',An,Ah,'!'..Ah)==0 then
+local function Cy(Am)
+if call('ZREM',As,Am,'!'..Am)==0 then
 return false
 end
-call('HDEL',Am,Ah)
-return call('ZREM',Al,Ah)==1
+call('HDEL',Ar,Am)
+return call('ZREM',Aq,Am)==1
 end
-local function Cx()
-return string.match(call('HGET',Am,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cz()
+return string.match(call('HGET',Ar,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cy(By)
-if call('EXISTS',An)==0 then
+local function Da(J)
+if call('EXISTS',As)==0 then
 return false
 end
-local Ca=math.max(1,Ao)
-local Cb=call('ZRANGEBYSCORE',An,'-inf',By,'LIMIT',0,Ca)
-Aq=#Cb==Ca
-Ao=Ao-#Cb
-for _,Bv in ipairs(Cb)do
-local Ah=string.match(Bv,'^!(.*)')
-if not Ah then
-Cw(Bv)
+local Cc=math.max(1,At)
+local Cd=call('ZRANGEBYSCORE',As,'-inf',J,'LIMIT',0,Cc)
+Av=#Cd==Cc
+At=At-#Cd
+for _,By in ipairs(Cd)do
+local Am=string.match(By,'^!(.*)')
+if not Am then
+Cy(By)
 else
-local Cz=call('ZSCORE',An,Ah)
-if Cz and tonumber(Cz)>By then
-local Da=string.match(call('HGET',Am,Ah)or'','^%d+ %d %S+ (%d+)')
-local Db=Da and call('ZSCORE',An,Bv)-Da
-Ar=Ar or Db and Db>=tonumber((Cx()))
+local Db=call('ZSCORE',As,Am)
+if Db and tonumber(Db)>J then
+local Dc=string.match(call('HGET',Ar,Am)or'','^%d+ %d %S+ (%d+)')
+local Dd=Dc and call('ZSCORE',As,By)-Dc
+Aw=Aw or Dd and Dd>=tonumber((Cz()))
 end
-call('ZREM',An,Bv)
+call('ZREM',As,By)
 end
 end
 return true
 end
-local function Dc(Ah,Dd)
-local De,Df,Dg,Da,Dh,Co,Cn,Aw=string.match(
-Dd or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function De(Am,Df)
+local Dg,Dh,Di,Dc,Dj,Cq,Cp,Af=string.match(
+Df or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Dg then
+if not Di then
 return nil
 end
-local Ax,Ay,Ba,Bb,Di=string.match(Aw,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Dj=Ba~='0'
+local Bb,Bc,Be,Bf,Dk=string.match(Af,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Dl=Be~='0'
 return{
-Ah=Ah,Ax=Ax,Cn=Cn=='1',Ay=Ay,Co=Co,Bb=Bb,
-Aw=string.format('%s %s %s%s %s ',Ax,Ay,Dj and'!'or'',Ba,Bb)..Di,
-Ci=tonumber(Da),Ba=0,Ag=Dj and'+'or'-',Dg=Dg,De=tonumber(De),
-Dh=tonumber(Dh),Df=Df=='1',
+Am=Am,Bb=Bb,Cp=Cp=='1',Bc=Bc,Cq=Cq,Bf=Bf,
+Af=string.format('%s %s %s%s %s ',Bb,Bc,Dl and'!'or'',Be,Bf)..Dk,
+Ck=tonumber(Dc),Be=0,Al=Dl and'+'or'-',Di=Di,Dg=tonumber(Dg),
+Dj=tonumber(Dj),Dh=Dh=='1',
 }
 end
-local function Dk(Dg,Au)
-local Dl=A('PUBLISH',Dg,Au)
-return type(Dl)~='number'or Dl>0
+local function Dm(Di,Az)
+local Dn=A('PUBLISH',Di,Az)
+return type(Dn)~='number'or Dn>0
 end
-local function Dm(Ah)
-return string.match(call('HGET',Am,Ah)or'','^%d+ %d (%S+)')
+local function Do(Am)
+return string.match(call('HGET',Ar,Am)or'','^%d+ %d (%S+)')
 end
-local function Dn(Do,Au)
-local Dp,Dq=8,nil
-for _,Ah in ipairs(call('ZRANGE',Al,0,Dp))do
-if Ah~=Do and Dp>0 then
-Dp=Dp-1
-local Dg=Dm(Ah)
-if Dg and Dk(Dg,Au..Ah)then
-Dq=Dg
+local function Dp(Dq,Az)
+local Dr,Ds=8,nil
+for _,Am in ipairs(call('ZRANGE',Aq,0,Dr))do
+if Am~=Dq and Dr>0 then
+Dr=Dr-1
+local Di=Do(Am)
+if Di and Dm(Di,Az..Am)then
+Ds=Di
 break
 end
 end
 end
-local J=call('ZREVRANGE',Al,0,0)[1]
-local Dg=J and J~=Do and Dm(J)
-if Dg and Dg~=Dq then
-Dk(Dg,Au..J)
+local T=call('ZREVRANGE',Aq,0,0)[1]
+local Di=T and T~=Dq and Do(T)
+if Di and Di~=Ds then
+Dm(Di,Az..T)
 end
 end
-local function Dr(Do,By,N)
-local Ds=call('ZREVRANGE',An,0,0,'WITHSCORES')[2]
-if not Ds then
+local function Dt(Dq,J,I)
+local Du=call('ZREVRANGE',As,0,0,'WITHSCORES')[2]
+if not Du then
 return
 end
-local Dt=0
-for _,Ah in ipairs(call('ZRANGE',Al,0,319))do
-local De,Dg=string.match(call('HGET',Am,Ah)or'','^(%d+) %d (%S+)')
-if Dg then
-Dt=De
-if Ah~=Do then
-Dk(Dg,'!'..Ah)
+local Dv=0
+for _,Am in ipairs(call('ZRANGE',Aq,0,319))do
+local Dg,Di=string.match(call('HGET',Ar,Am)or'','^(%d+) %d (%S+)')
+if Di then
+Dv=Dg
+if Am~=Dq then
+Dm(Di,'!'..Am)
 end
 end
 end
-call('HSET',Am,'?',string.format('%.0f %s %s',By,Dt,N))
-call('PEXPIREAT',Am,Ds)
+call('HSET',Ar,'?',string.format('%.0f %s %s',J,Dv,I))
+call('PEXPIREAT',Ar,Du)
 end
-local function Du(Bq,By,Do)
-local Dv,Dw,Dx,Dy=Ar,false,false,false
-local Dz,Ea,Eb,Ec=Cx()
-if Dv then
-Ao=math.max(5,Ao-260)
-Ar,Eb,Ec=false,Dz,Ea
+local function Dw(Bt,J,Dq)
+local Dx,Dy,Dz,Ea=Aw,false,false,false
+local Eb,Ec,Ed,Ee=Cz()
+if Dx then
+At=math.max(5,At-260)
+Aw,Ed,Ee=false,Eb,Ec
 end
-Ao=math.max(5,Ao)
-local N=Eb..' '..Ec
-Eb,Ec=tonumber(Eb),tonumber(Ec)
-local Ed,at,B,Ee,Ef={},0,0,0,{}
+At=math.max(5,At)
+local I=Ed..' '..Ee
+Ed,Ee=tonumber(Ed),tonumber(Ee)
+local Ef,at,N,Eg,Eh={},0,0,0,{}
 while true do
-if Bq.Bk and Bq.Bk.Bb==''then
+if Bt.Bn and Bt.Bn.Bf==''then
 break
 end
 at=at+1
-if at>B then
-if Ef[1]then
-call('ZREM',Al,unpack(Ef))
-Ef={}
+if at>N then
+if Eh[1]then
+call('ZREM',Aq,unpack(Eh))
+Eh={}
 end
-local Ca=math.min(math.max(Ee,1),64)
-Ed=call('ZRANGE',Al,0,Ca)
-if not Ed[1]then
+local Cc=math.min(math.max(Eg,1),64)
+Ef=call('ZRANGE',Aq,0,Cc)
+if not Ef[1]then
 break
 end
-B,at=math.min(#Ed,Ca),1
+N,at=math.min(#Ef,Cc),1
 end
-local Eg,Eh=Ed[at],Ed[at+1]
-local Dd=call('HGET',Am,Eg)
-local Cm=Dc(Eg,Dd)
-local Ei=math.floor(#(Dd or'')/256)
-local Cz=Cm and(Aq or Cm.De<=Ec)and call('ZSCORE',An,Eg)
-if not Cm or Aq and Cz and tonumber(Cz)<=By then
-if Ao<=0 then
+local Ei,Ej=Ef[at],Ef[at+1]
+local Df=call('HGET',Ar,Ei)
+local Co=De(Ei,Df)
+local Ek=math.floor(#(Df or'')/256)
+local Db=Co and(Av or Co.Dg<=Ee)and call('ZSCORE',As,Ei)
+if not Co or Av and Db and tonumber(Db)<=J then
+if At<=0 then
+Ea=true
+break
+end
+At=At-1-Ek
+Eh[#Eh+1]=Ei
+Cy(Ei)
+else
+local El=Cn(Co,Bt)
+local C=(El=='fits'or El=='passes')and Cs(Bt)
+if not C then
+break
+end
+if At<=0 then
+Ea=true
+break
+end
+if Eg==0 then
+call('ZREM',Aq,Ei)
+else
+Eh[#Eh+1]=Ei
+end
+local Dn=Ei==Dq
+local Em=Co.Dg<=Ee and Db
+if not Dn and not(Em and Db-Co.Dj<Ed)then
+Dn=Dm(Co.Di,Ei)or Co.Dh
+end
+if not Dn then
+At,Eg=At-1-Ek,Eg+1
+else
+At,Eg=At-5-Ek,0
+if Eh[1]then
+call('ZREM',Aq,unpack(Eh))
+Eh={}
+end
+if Ei==Dq then
+Cy(Ei)
+else
+call('ZADD',As,J+Co.Ck,'!'..Ei)
+Dz=true
+end
+if Ej or Dz then
+Co.Al='+'
+end
+Bt=Cx(Co,Bt,C,J)
 Dy=true
-break
-end
-Ao=Ao-1-Ei
-Ef[#Ef+1]=Eg
-Cw(Eg)
-else
-local Ej=Cl(Cm,Bq)
-local P=(Ej=='fits'or Ej=='passes')and Cq(Bq)
-if not P then
-break
-end
-if Ao<=0 then
-Dy=true
-break
-end
-if Ee==0 then
-call('ZREM',Al,Eg)
-else
-Ef[#Ef+1]=Eg
-end
-local Dl=Eg==Do
-local Ek=Cm.De<=Ec and Cz
-if not Dl and not(Ek and Cz-Cm.Dh<Eb)then
-Dl=Dk(Cm.Dg,Eg)or Cm.Df
-end
-if not Dl then
-Ao,Ee=Ao-1-Ei,Ee+1
-else
-Ao,Ee=Ao-5-Ei,0
-if Ef[1]then
-call('ZREM',Al,unpack(Ef))
-Ef={}
-end
-if Eg==Do then
-Cw(Eg)
-else
-call('ZADD',An,By+Cm.Ci,'!'..Eg)
-Dx=true
-end
-if Eh or Dx then
-Cm.Ag='+'
-end
-Bq=Cv(Cm,Bq,P,By)
-Dw=true
 end
 end
 end
-if Ef[1]then
-call('ZREM',Al,unpack(Ef))
+if Eh[1]then
+call('ZREM',Aq,unpack(Eh))
 end
-if Dv then
-Dr(Do,By,N)
-elseif Dy then
-Dn(Do,'!')
-elseif Dx then
-Dn(Do,'?')
+if Dx then
+Dt(Dq,J,I)
+elseif Ea then
+Dp(Dq,'!')
+elseif Dz then
+Dp(Dq,'?')
 end
-if Dw and not Bq.Bk then
-Cg()
+if Dy and not Bt.Bn then
+Ci()
 end
-return Bq
+return Bt
 end
-local By=H(F())
-local function El(Aa)
-local Ac,Bi,Aw,Em=unpack(ARGV,Aa,Aa+3)
-local Ax,Ay,Ba,Bb=string.match(Aw,'^(%a) (%d+) (%d+) (%S*) ')
-local Cn,Co,Dg,Da,Dh,Ca=
-string.match(Em,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+local J=S(R())
+local function En(Ag)
+local Ai,Eo=ARGV[Ag],Ag
+while ARGV[Eo+1]==''do
+Eo=Eo-4
+end
+local Ae,Af,Ep=unpack(ARGV,Eo+1,Eo+3)
+local Bb,Bc,Be,Bf=string.match(Af,'^(%a) (%d+) (%d+) (%S*) ')
+local Cp,Cq,Di,Dc,Dj,Cc=
+string.match(Ep,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Ah=string.sub(Ac,1,32),Ax=Ax,Cn=Cn=='1',Ay=Ay,Co=Co,
-Ci=Bi-Ba,Ba=tonumber(Ba),Bb=Bb,Aw=Aw,Ag=string.sub(Ac,33),
-Dg=Dg~=''and Dg,Da=Da,Dh=tonumber(Dh),Ca=tonumber(Ca),
+Am=string.sub(Ai,1,32),Bb=Bb,Cp=Cp=='1',Bc=Bc,Cq=Cq,
+Ck=Ae-Be,Be=tonumber(Be),Bf=Bf,Af=Af,Al=string.sub(Ai,33),
+Di=Di~=''and Di,Dc=Dc,Dj=tonumber(Dj),Cc=tonumber(Cc),
 }
 end
-local function En(Bq,P,Bb)
-return{'granted',P,math.max(1,Bp(Bq,Bb))}
+local function Eq(Bt,C,Bf)
+return{'granted',C,math.max(1,Bs(Bt,Bf))}
 end
-local function Eo(Bq,Ah)
-if Bq.Bk then
-return Bq.Bk.Ah==Ah
+local function Er(Bt,Am)
+if Bt.Bn then
+return Bt.Bn.Am==Am
 end
-return Bq.Bl and call('HGET',Aj,Ah)
+return Bt.Bo and call('HGET',Ao,Am)
 end
-local function Ep(Ab,Cm,Bq,Eq)
-local Bk,Dq=Bq.Bk,nil
-if Bk then
-local Er=Bk.Bh and'holding'or'closed'
-Dq={string.sub(Bk.Ah,1,8),Er,Bk.Bg,Bk.Bi,'',Bk.Aw}
+local function Es(Ah,Co,Bt,Et)
+local Bn,Ds=Bt.Bn,nil
+if Bn then
+local Eu=Bn.Bl and'holding'or'closed'
+Ds={string.sub(Bn.Am,1,8),Eu,Bn.Bk,Bn.Ae,'',Bn.Af}
 else
-local Ay=Cm.Ax=='p'and Bq.Bl=='p'
-local Bv=Eq and'~'..Cm.Ah
-or Ay and Cj(By)
-or call('ZREVRANGE',Ai,0,0)[1]
-local Es,Er,Bg,Bi,Aw=Ck(Bv,By)
-if Ay and Ap then
-Bi=0
+local Bc=Co.Bb=='p'and Bt.Bo=='p'
+local By=Et and'~'..Co.Am
+or Bc and Cl(J)
+or call('ZREVRANGE',An,0,0)[1]
+local Ev,Eu,Bk,Ae,Af=Cm(By,J)
+if Bc and Au then
+Ae=0
 end
-Dq={Es,Er,Bg,Bi,Bq.Bm,Aw}
+Ds={Ev,Eu,Bk,Ae,Bt.Bp,Af}
 end
-for _,Bo in ipairs(Dq)do
-Ab[#Ab+1]=Bo
+for _,Br in ipairs(Ds)do
+Ah[#Ah+1]=Br
 end
-return Ab
+return Ah
 end
-local function Et(Cm,Bq)
-if Cw(Cm.Ah)then
-Du(Bq,By)
-end
-end
-local function Eu(Bq)
-if Bq.Bk and Bq.Bk.Ag=='-'and not Bq.Bk.Bf then
-call('SETRANGE',X,32,'+')
+local function Ew(Co,Bt)
+if Cy(Co.Am)then
+Dw(Bt,J)
 end
 end
-local function Ev(Cm,Bq)
-local J=call('ZREVRANGE',Al,0,0,'WITHSCORES')[2]or 0
-local De=string.format('%.0f',math.max(J+1,F()))
-call('ZADD',Al,De,Cm.Ah)
-local Cn=Cm.Cn and'1'or'0'
-local Ew={
-De,'0',Cm.Dg,Cm.Da,Cm.Dh,Cm.Co,Cn,Cm.Aw,
+local function Ex(Bt)
+if Bt.Bn and Bt.Bn.Al=='-'and not Bt.Bn.Bj then
+call('SETRANGE',Ab,32,'+')
+end
+end
+local Ey=0
+local function Ez(Co,Bt)
+local T=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]or 0
+Ey=math.max(T+1,Ey+1,R())
+local Dg=string.format('%.0f',Ey)
+call('ZADD',Aq,Dg,Co.Am)
+local Cp=Co.Cp and'1'or'0'
+local Fa={
+Dg,'0',Co.Di,Co.Dc,Co.Dj,Co.Cq,Cp,Co.Af,
 }
-call('HSET',Am,Cm.Ah,table.concat(Ew,' '))
-Eu(Bq)
+call('HSET',Ar,Co.Am,table.concat(Fa,' '))
+Ex(Bt)
 end
-local function Ex(Ah,Bq)
-if call('ZSCORE',Al,Ah)or not call('ZSCORE',An,Ah)or Bh(Bq,Ah)then
+local function Fb(Am,Bt)
+if call('ZSCORE',Aq,Am)or not call('ZSCORE',As,Am)or Bl(Bt,Am)then
 return
 end
-local Dd=call('HGET',Am,Ah)
-if not Dd then
-Cw(Ah)
+local Df=call('HGET',Ar,Am)
+if not Df then
+Cy(Am)
 return
 end
-call('ZREM',An,'!'..Ah)
-local De,Di=string.match(Dd,'^(%d+) %d (.*)$')
-call('HSET',Am,Ah,De..' 1 '..Di)
-call('ZADD',Al,De,Ah)
-call('PEXPIREAT',Al,call('ZREVRANGE',An,0,0,'WITHSCORES')[2])
-Eu(Bq)
+call('ZREM',As,'!'..Am)
+local Dg,Dk=string.match(Df,'^(%d+) %d (.*)$')
+call('HSET',Ar,Am,Dg..' 1 '..Dk)
+call('ZADD',Aq,Dg,Am)
+call('PEXPIREAT',Aq,call('ZREVRANGE',As,0,0,'WITHSCORES')[2])
+Ex(Bt)
 end
-local function Ey(Cm)
-call('ZADD',An,By+Cm.Dh,Cm.Ah)
-local Bz=call('ZREVRANGE',An,0,0,'WITHSCORES')[2]
-for _,As in ipairs({Al,Am,An})do
-call('PEXPIREAT',As,Bz)
+local function Fc(Co)
+call('ZADD',As,J+Co.Dj,Co.Am)
+local Cb=call('ZREVRANGE',As,0,0,'WITHSCORES')[2]
+for _,Ax in ipairs({Aq,Ar,As})do
+call('PEXPIREAT',Ax,Cb)
 end
 end
-local function Ez(Cm,Bq,Fa)
-local R=call('ZRANK',Al,Cm.Ah)
-if R then
-call('PEXPIRE',Al,Cm.Dh)
-elseif Fa>=Cm.Ca and not Aq then
-return{'full',Fa}
+local function Fd(Co,Bt,Fe)
+local Ff=call('ZRANK',Aq,Co.Am)
+if Ff then
+call('PEXPIRE',Aq,Co.Dj)
+elseif Fe>=Co.Cc and not Av then
+return{'full',Fe}
 else
-R=Fa
-Ev(Cm,Bq)
+Ff=Fe
+Ez(Co,Bt)
 end
-Ey(Cm)
-return Ep({'queued',R},Cm,Bq)
+Fc(Co)
+return Es({'queued',Ff},Co,Bt)
 end
-local function Fb(Cm,Bq,P)
-local Fc=Cv(Cm,Bq,P,By)
-if not Fc.Bk then
-Cg()
+local function Fg(Co,Bt,C)
+local Fh=Cx(Co,Bt,C,J)
+if not Fh.Bn then
+Ci()
 end
-return En(Fc,P,Cm.Bb)
+return Eq(Fh,C,Co.Bf)
 end
-local function Fd(Cm)
-local Ah=Cm.Ah
-local Bq=Cc(call('GET',X),By,Ah)
-if not Bq then
-return At()
+local function Fi(Co)
+local Am=Co.Am
+local Bt=Ce(call('GET',Ab),J,Am)
+if not Bt then
+return Ay()
 end
-if Bq.Bk and Bq.Bk.Bi<0 then
-return At('a lock without an end')
+if Bt.Bn and Bt.Bn.Ae<0 then
+return Ay('a lock without an end')
 end
-local Fa=0
-local Fe=Cy(By)
-if Fe then
-Ex(Ah,Bq)
-Bq=Du(Bq,By,Ah)
-Fa=call('ZCARD',Al)
+local Fe=0
+local Fj=Da(J)
+if Fj then
+Fb(Am,Bt)
+Bt=Dw(Bt,J,Am)
+Fe=call('ZCARD',Aq)
 end
-if Bh(Bq,Ah)then
-local P,Bb=Ch(Bq,Ah,Cm.Ci,By)
-if Fe then
-Cw(Ah)
+if Bl(Bt,Am)then
+local C,Bf=Cj(Bt,Am,Co.Ck,J)
+if Fj then
+Cy(Am)
 end
-return En(Bq,P,Bb)
+return Eq(Bt,C,Bf)
 end
-if Eo(Bq,Ah)then
-return Ep({'refused'},Cm,Bq,true)
+if Er(Bt,Am)then
+return Es({'refused'},Co,Bt,true)
 end
-local Ej,Ff,Fg,Fh=Cl(Cm,Bq)
-if Ej=='deadlock'or Ej=='mismatch'then
-Et(Cm,Bq)
-return{Ej,Ff,Fg,Fh}
+local El,Fk,Fl,Fm=Cn(Co,Bt)
+if El=='deadlock'or El=='mismatch'then
+Ew(Co,Bt)
+return{El,Fk,Fl,Fm}
 end
-if Ej=='passes'or Ej=='fits'and(Fa==0 or not Bq.Bl)then
-local P=Cq(Bq)
-if not P then
-return Cr()
+if El=='passes'or El=='fits'and(Fe==0 or not Bt.Bo)then
+local C=Cs(Bt)
+if not C then
+return Ct()
 end
-if Fa>0 then
-Cw(Ah)
+if Fe>0 then
+Cy(Am)
 end
-return Fb(Cm,Bq,P)
+return Fg(Co,Bt,C)
 end
-if Cm.Dg then
-return Ez(Cm,Bq,Fa)
+if Co.Di then
+return Fd(Co,Bt,Fe)
 end
-local Fi=Ep({'refused'},Cm,Bq)
-Et(Cm,Bq)
-return Fi
+local Fn=Es({'refused'},Co,Bt)
+Ew(Co,Bt)
+return Fn
 end
-local function Fj(Aa)
-at=(Aa-2)/B+1
-return Fd(El(Aa))
+local function Fo(Ag)
+at=(Ag-2)/N+1
+return Fi(En(Ag))
 end
-Ao=Ao-math.floor(#D/3)
-for _,i in ipairs(D)do
-local Ab='later'
-if Ao>0 then
+At=At-math.floor(#P/3)
+for _,i in ipairs(P)do
+local Ah='later'
+if At>0 then
 on(KEYS[i])
-local Dw
-Dw,Ab=pcall(Fj,2+B*(i-1))
-if not Dw then
-Ab={'error',type(Ab)=='table'and Ab.err or Ab}
+local Dy
+Dy,Ah=pcall(Fo,2+N*(i-1))
+if not Dy then
+Ah={'error',type(Ah)=='table'and Ah.err or Ah}
 end
-Ao=Ao-35
+At=At-35
 end
-C[i+1]=Ab
+O[i+1]=Ah
 end
-return C
+return O

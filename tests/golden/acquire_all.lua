@@ -489,68 +489,74 @@ return Bd
 end
 local Bl=H(F())
 local function Dz(Cc)
-local Ea,Av,Ag,Eb=unpack(ARGV,Cc,Cc+3)
+local Ea,Eb=ARGV[Cc],Cc
+while ARGV[Eb+1]==''do
+Eb=Eb-4
+end
+local Av,Ag,Ec=unpack(ARGV,Eb+1,Eb+3)
 local Ah,Ai,Ak,Al=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
 local Ca,Cb,Cu,Co,Cv,Bn=
-string.match(Eb,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+string.match(Ec,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
 Ar=string.sub(Ea,1,32),Ah=Ah,Ca=Ca=='1',Ai=Ai,Cb=Cb,
 Bv=Av-Ak,Ak=tonumber(Ak),Al=Al,Ag=Ag,As=string.sub(Ea,33),
 Cu=Cu~=''and Cu,Co=Co,Cv=tonumber(Cv),Bn=tonumber(Bn),
 }
 end
-local function Ec(Bd,P,Al)
+local function Ed(Bd,P,Al)
 return{'granted',P,math.max(1,Bc(Bd,Al))}
 end
-local function Ed(Bd,Ar)
+local function Ee(Bd,Ar)
 if Bd.Ax then
 return Bd.Ax.Ar==Ar
 end
 return Bd.Ay and call('HGET',T,Ar)
 end
-local function Ee(Ef,Bz,Bd,Eg)
+local function Ef(Eg,Bz,Bd,Eh)
 local Ax,De=Bd.Ax,nil
 if Ax then
-local Eh=Ax.Au and'holding'or'closed'
-De={string.sub(Ax.Ar,1,8),Eh,Ax.At,Ax.Av,'',Ax.Ag}
+local Ei=Ax.Au and'holding'or'closed'
+De={string.sub(Ax.Ar,1,8),Ei,Ax.At,Ax.Av,'',Ax.Ag}
 else
 local Ai=Bz.Ah=='p'and Bd.Ay=='p'
-local Bi=Eg and'~'..Bz.Ar
+local Bi=Eh and'~'..Bz.Ar
 or Ai and Bw(Bl)
 or call('ZREVRANGE',S,0,0)[1]
-local Ei,Eh,At,Av,Ag=Bx(Bi,Bl)
+local Ej,Ei,At,Av,Ag=Bx(Bi,Bl)
 if Ai and Z then
 Av=0
 end
-De={Ei,Eh,At,Av,Bd.Az,Ag}
+De={Ej,Ei,At,Av,Bd.Az,Ag}
 end
 for _,Bb in ipairs(De)do
-Ef[#Ef+1]=Bb
+Eg[#Eg+1]=Bb
 end
-return Ef
+return Eg
 end
-local function Ej(Bz,Bd)
+local function Ek(Bz,Bd)
 if Ck(Bz.Ar)then
 Di(Bd,Bl)
 end
 end
-local function Ek(Bd)
+local function El(Bd)
 if Bd.Ax and Bd.Ax.As=='-'and not Bd.Ax.Aq then
 call('SETRANGE',R,32,'+')
 end
 end
-local function El(Bz,Bd)
+local Em=0
+local function En(Bz,Bd)
 local J=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]or 0
-local Cs=string.format('%.0f',math.max(J+1,F()))
+Em=math.max(J+1,Em+1,F())
+local Cs=string.format('%.0f',Em)
 call('ZADD',V,Cs,Bz.Ar)
 local Ca=Bz.Ca and'1'or'0'
-local Em={
+local Eo={
 Cs,'0',Bz.Cu,Bz.Co,Bz.Cv,Bz.Cb,Ca,Bz.Ag,
 }
-call('HSET',W,Bz.Ar,table.concat(Em,' '))
-Ek(Bd)
+call('HSET',W,Bz.Ar,table.concat(Eo,' '))
+El(Bd)
 end
-local function En(Ar,Bd)
+local function Ep(Ar,Bd)
 if call('ZSCORE',V,Ar)or not call('ZSCORE',X,Ar)or Au(Bd,Ar)then
 return
 end
@@ -564,36 +570,36 @@ local Cs,Cw=string.match(Cr,'^(%d+) %d (.*)$')
 call('HSET',W,Ar,Cs..' 1 '..Cw)
 call('ZADD',V,Cs,Ar)
 call('PEXPIREAT',V,call('ZREVRANGE',X,0,0,'WITHSCORES')[2])
-Ek(Bd)
+El(Bd)
 end
-local function Eo(Bz)
+local function Eq(Bz)
 call('ZADD',X,Bl+Bz.Cv,Bz.Ar)
 local Bm=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
 for _,Ac in ipairs({V,W,X})do
 call('PEXPIREAT',Ac,Bm)
 end
 end
-local function Ep(Bz,Bd,Eq)
-local Er=call('ZRANK',V,Bz.Ar)
-if Er then
+local function Er(Bz,Bd,Es)
+local Et=call('ZRANK',V,Bz.Ar)
+if Et then
 call('PEXPIRE',V,Bz.Cv)
-elseif Eq>=Bz.Bn and not Aa then
-return{'full',Eq}
+elseif Es>=Bz.Bn and not Aa then
+return{'full',Es}
 else
-Er=Eq
-El(Bz,Bd)
+Et=Es
+En(Bz,Bd)
 end
-Eo(Bz)
-return Ee({'queued',Er},Bz,Bd)
+Eq(Bz)
+return Ef({'queued',Et},Bz,Bd)
 end
-local function Es(Bz,Bd,P)
-local Et=Cj(Bz,Bd,P,Bl)
-if not Et.Ax then
+local function Eu(Bz,Bd,P)
+local Ev=Cj(Bz,Bd,P,Bl)
+if not Ev.Ax then
 Bt()
 end
-return Ec(Et,P,Bz.Al)
+return Ed(Ev,P,Bz.Al)
 end
-local function Eu(Bz)
+local function Ew(Bz)
 local Ar=Bz.Ar
 local Bd=Bp(call('GET',R),Bl,Ar)
 if not Bd then
@@ -602,46 +608,46 @@ end
 if Bd.Ax and Bd.Ax.Av<0 then
 return Ad('a lock without an end')
 end
-local Eq=0
-local Ev=Cm(Bl)
-if Ev then
-En(Ar,Bd)
+local Es=0
+local Ex=Cm(Bl)
+if Ex then
+Ep(Ar,Bd)
 Bd=Di(Bd,Bl,Ar)
-Eq=call('ZCARD',V)
+Es=call('ZCARD',V)
 end
 if Au(Bd,Ar)then
 local P,Al=Bu(Bd,Ar,Bz.Bv,Bl)
-if Ev then
+if Ex then
 Ck(Ar)
 end
-return Ec(Bd,P,Al)
+return Ed(Bd,P,Al)
 end
-if Ed(Bd,Ar)then
-return Ee({'refused'},Bz,Bd,true)
+if Ee(Bd,Ar)then
+return Ef({'refused'},Bz,Bd,true)
 end
-local Dx,Ew,Ex,Ey=By(Bz,Bd)
+local Dx,Ey,Ez,Fa=By(Bz,Bd)
 if Dx=='deadlock'or Dx=='mismatch'then
-Ej(Bz,Bd)
-return{Dx,Ew,Ex,Ey}
+Ek(Bz,Bd)
+return{Dx,Ey,Ez,Fa}
 end
-if Dx=='passes'or Dx=='fits'and(Eq==0 or not Bd.Ay)then
+if Dx=='passes'or Dx=='fits'and(Es==0 or not Bd.Ay)then
 local P=Ce(Bd)
 if not P then
 return Cf()
 end
-if Eq>0 then
+if Es>0 then
 Ck(Ar)
 end
-return Es(Bz,Bd,P)
+return Eu(Bz,Bd,P)
 end
 if Bz.Cu then
-return Ep(Bz,Bd,Eq)
+return Er(Bz,Bd,Es)
 end
-local Ez=Ee({'refused'},Bz,Bd)
-Ej(Bz,Bd)
-return Ez
+local Fb=Ef({'refused'},Bz,Bd)
+Ek(Bz,Bd)
+return Fb
 end
-local function Fa(Bd,Ar,Ag)
+local function Fc(Bd,Ar,Ag)
 if Bd.Ax then
 call('DEL',R)
 return{}
@@ -656,51 +662,51 @@ end
 Bt()
 return Bd
 end
-local function Fb(Bd,Ar,Al,Fc)
+local function Fd(Bd,Ar,Al,Fe)
 Ck(Ar)
 if not Au(Bd,Ar)then
 return{'not_held',Bc(Bd,Al)},Bd
 end
 local Ag=Bd.Ax and Bd.Ax.Ag or call('HGET',T,Ar)
-local _,_,_,_,Fd=Af(Ag)
-Bd=Fc(Bd,Ar,Ag)
-local At=Bc(Bd,Fd)
+local _,_,_,_,Ff=Af(Ag)
+Bd=Fe(Bd,Ar,Ag)
+local At=Bc(Bd,Ff)
 return At>0 and{'still_held',At}or 1,Bd
 end
-local function Fe(i)
+local function Fg(i)
 on(KEYS[i])
 local Bz=Dz(2+B*(i-1))
 Bz.Cu=nil
 return Bz
 end
-local function Ff(i)
-local Bz=Fe(i)
+local function Fh(i)
+local Bz=Fg(i)
 local Bd=Bp(call('GET',R),Bl,Bz.Ar)
 D[i]=Bd and Au(Bd,Bz.Ar)
-return Eu(Bz)
+return Ew(Bz)
 end
-local function Fg(i)
-local Bz=Fe(i)
+local function Fi(i)
+local Bz=Fg(i)
 local Bd=Bp(call('GET',R),Bl,Bz.Ar)
-local Eq=Cm(Bl)
-local _,Et=Fb(Bd,Bz.Ar,Bz.Al,Fa)
-if Eq then
-Di(Et,Bl)
+local Es=Cm(Bl)
+local _,Ev=Fd(Bd,Bz.Ar,Bz.Al,Fc)
+if Es then
+Di(Ev,Bl)
 end
 end
 for i=1,#KEYS-1 do
-local Dk,Ef=pcall(Ff,i)
+local Dk,Eg=pcall(Fh,i)
 if not Dk then
-Ef={'error',type(Ef)=='table'and Ef.err or Ef}
+Eg={'error',type(Eg)=='table'and Eg.err or Eg}
 end
-if Ef[1]~='granted'then
+if Eg[1]~='granted'then
 for N=i-1,1,-1 do
-if not D[N]and not pcall(Fg,N)then
-Ef={'error','what was granted could not be taken back'}
+if not D[N]and not pcall(Fi,N)then
+Eg={'error','what was granted could not be taken back'}
 end
 end
-return{ARGV[1],i,Ef}
+return{ARGV[1],i,Eg}
 end
-C[i+2]=Ef
+C[i+2]=Eg
 end
 return C

@@ -503,68 +503,74 @@ return Bb
 end
 local Bj=F(D())
 local function Dy(Ca)
-local Dz,At,Af,Ea=unpack(ARGV,Ca,Ca+3)
+local Dz,Ea=ARGV[Ca],Ca
+while ARGV[Ea+1]==''do
+Ea=Ea-4
+end
+local At,Af,Eb=unpack(ARGV,Ea+1,Ea+3)
 local Ag,Ah,Aj,Ak=string.match(Af,'^(%a) (%d+) (%d+) (%S*) ')
 local By,Bz,Cs,Cm,Ct,Bl=
-string.match(Ea,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+string.match(Eb,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
 Ap=string.sub(Dz,1,32),Ag=Ag,By=By=='1',Ah=Ah,Bz=Bz,
 Bt=At-Aj,Aj=tonumber(Aj),Ak=Ak,Af=Af,Aq=string.sub(Dz,33),
 Cs=Cs~=''and Cs,Cm=Cm,Ct=tonumber(Ct),Bl=tonumber(Bl),
 }
 end
-local function Eb(Bb,N,Ak)
+local function Ec(Bb,N,Ak)
 return{'granted',N,math.max(1,Ba(Bb,Ak))}
 end
-local function Ec(Bb,Ap)
+local function Ed(Bb,Ap)
 if Bb.Av then
 return Bb.Av.Ap==Ap
 end
 return Bb.Aw and call('HGET',S,Ap)
 end
-local function Ed(Ee,Bx,Bb,Ef)
+local function Ee(Ef,Bx,Bb,Eg)
 local Av,Dc=Bb.Av,nil
 if Av then
-local Eg=Av.As and'holding'or'closed'
-Dc={string.sub(Av.Ap,1,8),Eg,Av.Ar,Av.At,'',Av.Af}
+local Eh=Av.As and'holding'or'closed'
+Dc={string.sub(Av.Ap,1,8),Eh,Av.Ar,Av.At,'',Av.Af}
 else
 local Ah=Bx.Ag=='p'and Bb.Aw=='p'
-local Bg=Ef and'~'..Bx.Ap
+local Bg=Eg and'~'..Bx.Ap
 or Ah and Bu(Bj)
 or call('ZREVRANGE',R,0,0)[1]
-local Eh,Eg,Ar,At,Af=Bv(Bg,Bj)
+local Ei,Eh,Ar,At,Af=Bv(Bg,Bj)
 if Ah and Y then
 At=0
 end
-Dc={Eh,Eg,Ar,At,Bb.Ax,Af}
+Dc={Ei,Eh,Ar,At,Bb.Ax,Af}
 end
 for _,Az in ipairs(Dc)do
-Ee[#Ee+1]=Az
+Ef[#Ef+1]=Az
 end
-return Ee
+return Ef
 end
-local function Ei(Bx,Bb)
+local function Ej(Bx,Bb)
 if Ci(Bx.Ap)then
 Dg(Bb,Bj)
 end
 end
-local function Ej(Bb)
+local function Ek(Bb)
 if Bb.Av and Bb.Av.Aq=='-'and not Bb.Av.Ao then
 call('SETRANGE',Q,32,'+')
 end
 end
-local function Ek(Bx,Bb)
+local El=0
+local function Em(Bx,Bb)
 local H=call('ZREVRANGE',U,0,0,'WITHSCORES')[2]or 0
-local Cq=string.format('%.0f',math.max(H+1,D()))
+El=math.max(H+1,El+1,D())
+local Cq=string.format('%.0f',El)
 call('ZADD',U,Cq,Bx.Ap)
 local By=Bx.By and'1'or'0'
-local El={
+local En={
 Cq,'0',Bx.Cs,Bx.Cm,Bx.Ct,Bx.Bz,By,Bx.Af,
 }
-call('HSET',V,Bx.Ap,table.concat(El,' '))
-Ej(Bb)
+call('HSET',V,Bx.Ap,table.concat(En,' '))
+Ek(Bb)
 end
-local function Em(Ap,Bb)
+local function Eo(Ap,Bb)
 if call('ZSCORE',U,Ap)or not call('ZSCORE',W,Ap)or As(Bb,Ap)then
 return
 end
@@ -578,36 +584,36 @@ local Cq,Cu=string.match(Cp,'^(%d+) %d (.*)$')
 call('HSET',V,Ap,Cq..' 1 '..Cu)
 call('ZADD',U,Cq,Ap)
 call('PEXPIREAT',U,call('ZREVRANGE',W,0,0,'WITHSCORES')[2])
-Ej(Bb)
+Ek(Bb)
 end
-local function En(Bx)
+local function Ep(Bx)
 call('ZADD',W,Bj+Bx.Ct,Bx.Ap)
 local Bk=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
 for _,Ab in ipairs({U,V,W})do
 call('PEXPIREAT',Ab,Bk)
 end
 end
-local function Eo(Bx,Bb,Ep)
-local Eq=call('ZRANK',U,Bx.Ap)
-if Eq then
+local function Eq(Bx,Bb,Er)
+local Es=call('ZRANK',U,Bx.Ap)
+if Es then
 call('PEXPIRE',U,Bx.Ct)
-elseif Ep>=Bx.Bl and not Z then
-return{'full',Ep}
+elseif Er>=Bx.Bl and not Z then
+return{'full',Er}
 else
-Eq=Ep
-Ek(Bx,Bb)
+Es=Er
+Em(Bx,Bb)
 end
-En(Bx)
-return Ed({'queued',Eq},Bx,Bb)
+Ep(Bx)
+return Ee({'queued',Es},Bx,Bb)
 end
-local function Er(Bx,Bb,N)
-local Es=Ch(Bx,Bb,N,Bj)
-if not Es.Av then
+local function Et(Bx,Bb,N)
+local Eu=Ch(Bx,Bb,N,Bj)
+if not Eu.Av then
 Br()
 end
-return Eb(Es,N,Bx.Ak)
+return Ec(Eu,N,Bx.Ak)
 end
-local function Et(Bx)
+local function Ev(Bx)
 local Ap=Bx.Ap
 local Bb=Bn(call('GET',Q),Bj,Ap)
 if not Bb then
@@ -616,46 +622,46 @@ end
 if Bb.Av and Bb.Av.At<0 then
 return Ac('a lock without an end')
 end
-local Ep=0
-local Eu=Ck(Bj)
-if Eu then
-Em(Ap,Bb)
+local Er=0
+local Ew=Ck(Bj)
+if Ew then
+Eo(Ap,Bb)
 Bb=Dg(Bb,Bj,Ap)
-Ep=call('ZCARD',U)
+Er=call('ZCARD',U)
 end
 if As(Bb,Ap)then
 local N,Ak=Bs(Bb,Ap,Bx.Bt,Bj)
-if Eu then
+if Ew then
 Ci(Ap)
 end
-return Eb(Bb,N,Ak)
+return Ec(Bb,N,Ak)
 end
-if Ec(Bb,Ap)then
-return Ed({'refused'},Bx,Bb,true)
+if Ed(Bb,Ap)then
+return Ee({'refused'},Bx,Bb,true)
 end
-local Dw,Ev,Ew,Ex=Bw(Bx,Bb)
+local Dw,Ex,Ey,Ez=Bw(Bx,Bb)
 if Dw=='deadlock'or Dw=='mismatch'then
-Ei(Bx,Bb)
-return{Dw,Ev,Ew,Ex}
+Ej(Bx,Bb)
+return{Dw,Ex,Ey,Ez}
 end
-if Dw=='passes'or Dw=='fits'and(Ep==0 or not Bb.Aw)then
+if Dw=='passes'or Dw=='fits'and(Er==0 or not Bb.Aw)then
 local N=Cc(Bb)
 if not N then
 return Cd()
 end
-if Ep>0 then
+if Er>0 then
 Ci(Ap)
 end
-return Er(Bx,Bb,N)
+return Et(Bx,Bb,N)
 end
 if Bx.Cs then
-return Eo(Bx,Bb,Ep)
+return Eq(Bx,Bb,Er)
 end
-local Ey=Ed({'refused'},Bx,Bb)
-Ei(Bx,Bb)
-return Ey
+local Fa=Ee({'refused'},Bx,Bb)
+Ej(Bx,Bb)
+return Fa
 end
-local function Ez(Bb,Ap,Af)
+local function Fb(Bb,Ap,Af)
 if Bb.Av then
 call('DEL',Q)
 return{}
@@ -670,19 +676,19 @@ end
 Br()
 return Bb
 end
-local function Fa(Bb,Ap,Ak,Fb)
+local function Fc(Bb,Ap,Ak,Fd)
 Ci(Ap)
 if not As(Bb,Ap)then
 return{'not_held',Ba(Bb,Ak)},Bb
 end
 local Af=Bb.Av and Bb.Av.Af or call('HGET',S,Ap)
-local _,_,_,_,Fc=Ae(Af)
-Bb=Fb(Bb,Ap,Af)
-local Ar=Ba(Bb,Fc)
+local _,_,_,_,Fe=Ae(Af)
+Bb=Fd(Bb,Ap,Af)
+local Ar=Ba(Bb,Fe)
 return Ar>0 and{'still_held',Ar}or 1,Bb
 end
 on(KEYS[1])
-local function Fd(Bx)
+local function Ff(Bx)
 local N=Cc({})
 if not N then
 return Cd()
@@ -691,25 +697,25 @@ Ci(Bx.Ap)
 if call('EXISTS',U)==1 then
 Bx.Aq='+'
 end
-return Er(Bx,{},N)
+return Et(Bx,{},N)
 end
-local function Fe(Ff,Bb)
+local function Fg(Fh,Bb)
 local Bx=Dy(2)
-if ARGV[8]=='1'and Ff==1 and not Bb.Aw then
-return Fd(Bx)
+if ARGV[8]=='1'and Fh==1 and not Bb.Aw then
+return Ff(Bx)
 end
-return Et(Bx)
+return Ev(Bx)
 end
 local Bb=Bn(P,Bj,B)
 if not Bb then
 return{ARGV[1],Ac()}
 end
 Ck(Bj)
-local Ff
-Ff,Bb=Fa(Bb,B,ARGV[7],Ez)
-local Fg,Fh=pcall(Fe,Ff,Bb)
-if not Fg then
-Fh={'error',type(Fh)=='table'and Fh.err or Fh}
+local Fh
+Fh,Bb=Fc(Bb,B,ARGV[7],Fb)
+local Fi,Fj=pcall(Fg,Fh,Bb)
+if not Fi then
+Fj={'error',type(Fj)=='table'and Fj.err or Fj}
 end
-local Fi=call('ZCARD',U)-(call('ZSCORE',U,string.sub(ARGV[2],1,32))and 1 or 0)
-return{ARGV[1],Ff,Fh,Fi>0 and 1 or 0}
+local Fk=call('ZCARD',U)-(call('ZSCORE',U,string.sub(ARGV[2],1,32))and 1 or 0)
+return{ARGV[1],Fh,Fj,Fk>0 and 1 or 0}

@@ -8,7 +8,7 @@ if not D[G]then
 local I=E[i]
 if not I then
 H=A('EXISTS',G,G..':p')==0 and 0
-elseif string.sub(I,1,33)==ARGV[2+B*(i-1)]then
+elseif string.find(I,ARGV[2+B*(i-1)],1,true)==1 then
 H,D[G],F[#F+1]=1,true,G
 end
 end

@@ -8,14 +8,15 @@ use std::{
 use super::paths::Paths;
 
 /// Each imports only those before it. Those in one row do not know each other.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &["core"],
     &["env", "statistics", "runtime"],
     &["store"],
     &["lease"],
     &["request"],
     &["manager"],
-    &["config"],
+    &["with_lock"],
+    &["config", "web"],
     &["doctor"],
     &["testing"],
     &["lib"],
@@ -106,7 +107,8 @@ fn may_use(module: &[String], dependency: &str) -> bool {
         ["core", ..] => false,
         ["store", "redis", ..] => !dependency.starts_with("actix"),
         ["store", ..] => !dependency.starts_with("actix") && dependency != "redis",
-        _ => dependency != "redis",
+        ["web", ..] => dependency != "redis",
+        _ => !["redis", "actix_http", "actix_service", "actix_web"].contains(&dependency),
     }
 }
 

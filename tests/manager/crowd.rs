@@ -7,7 +7,7 @@ use std::{
 };
 
 use actix::Addr;
-use leasehold::{AcquireAll, AcquireError, Fence, LeaseSet, LockManager, RedisStore, Stats};
+use leasehold::{AcquireAll, AcquireError, Fence, LeaseSet, LockManager, RedisOptions, RedisStore, Stats};
 use rand::{RngExt, seq::SliceRandom};
 
 use crate::support::redis_server::RedisServer;
@@ -91,8 +91,12 @@ async fn call(number: usize, locks: Addr<LockManager>, referee: Referee, until: 
 #[actix::test]
 async fn random_subsets_of_few_resources_know_no_deadlock_and_no_conflict() {
     let server = RedisServer::start();
-    let manager =
-        |_| LockManager::builder(Arc::new(RedisStore::open(&server.url()).unwrap())).start().unwrap();
+    // A busy machine may keep the server waiting, which is not what this is about.
+    let options = RedisOptions { response_timeout: WAIT, ..RedisOptions::default() };
+    let manager = |_| {
+        let store = RedisStore::with_options(&server.url(), options.clone()).unwrap();
+        LockManager::builder(Arc::new(store)).start().unwrap()
+    };
     let managers: Vec<_> = (0..MANAGERS).map(manager).collect();
     let (referee, until) = (Referee::default(), Instant::now() + FOR);
     let callers = (0..CALLERS).map(|number| {

@@ -255,10 +255,12 @@ fn after_a_suspension_everybody_is_told_within_a_second() {
 fn a_renewer_that_nothing_can_restart_still_ends_in_a_told_loss() {
     in_virtual_time(|| async {
         let random = Loaded::new(|what| matches!(what, Draw::Renewal | Draw::Restart));
-        let locks = World::new().manager_with(random);
+        let world = World::new();
+        let locks = world.manager_with(random);
         let listener = Listener::default();
         let events = listener.clone().start().recipient();
         let lease = locks.send(Acquire::new("r").ttl(secs(3)).events(events)).await.unwrap().unwrap();
+        world.store.fail_next(1);
         assert_eq!(lease.lost().await, LossReason::RenewerDied);
         sleep(millis(1)).await;
         assert!(listener.has_heard(LeaseChange::Lost(LossReason::RenewerDied)));

@@ -1,9 +1,11 @@
 //! What a caller sees of leases: granted, waited for, renewed, lost, released. On the memory store, in virtual time.
 
+use std::{cell::Cell, rc::Rc};
+
 use crate::support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
-use actix::Actor;
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, ResponseFuture, WrapFuture};
 use leasehold::{
-    Acquire, AcquireError, Backoff, ForceRelease, Inspect, IsHeld, LeaseChange, LeaseStatus, List,
+    Acquire, AcquireError, Backoff, ForceRelease, Inspect, IsHeld, Lease, LeaseChange, LeaseStatus, List,
     LossReason, ReadLock, Release, ReleaseError, Released, RenewError, SetBackoff, Stats, StoreError,
     WriteLock,
 };
@@ -65,6 +67,64 @@ fn a_holder_without_renewal_can_renew_by_itself() {
         assert_eq!(lease.lost().await, LossReason::Expired);
         let error = lease.renew().await.unwrap_err();
         assert!(matches!(error, RenewError::Lost { .. } | RenewError::NotFound), "{error}");
+    });
+}
+
+#[test]
+fn the_future_of_a_loss_outlives_its_lease_and_says_that_it_was_released() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let lease = locks.send(Acquire::new("r").ttl(secs(10))).await.unwrap().unwrap();
+        let (lost, start) = (lease.lost(), Instant::now());
+        drop(lease);
+        assert_eq!(lost.await, LossReason::Released);
+        assert!(start.elapsed() < secs(1), "{:?}", start.elapsed());
+    });
+}
+
+/// An actor that owns its lease, watches it, and releases it when it is told to.
+struct Owner {
+    lease: Option<Lease>,
+    lost: Rc<Cell<Option<LossReason>>>,
+}
+
+#[derive(Message)]
+#[rtype(result = "Option<Result<Released, ReleaseError>>")]
+struct GiveBack;
+
+impl Actor for Owner {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let Some(lease) = &self.lease else { return };
+        ctx.spawn(lease.lost().into_actor(self).map(|reason, owner, _| owner.lost.set(Some(reason))));
+    }
+}
+
+impl Handler<GiveBack> for Owner {
+    type Result = ResponseFuture<Option<Result<Released, ReleaseError>>>;
+
+    fn handle(&mut self, _: GiveBack, _: &mut Self::Context) -> Self::Result {
+        let lease = self.lease.take();
+        Box::pin(async { Some(lease?.release().await) })
+    }
+}
+
+#[test]
+fn an_actor_owns_its_lease_watches_it_and_releases_it() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        for (renewed, expected) in [(true, LossReason::Released), (false, LossReason::Expired)] {
+            let ask = Acquire::new("r").ttl(secs(10));
+            let ask = if renewed { ask } else { ask.no_renew() };
+            let (lease, lost) = (Some(locks.send(ask).await.unwrap().unwrap()), Rc::default());
+            let owner = Owner { lease, lost: Rc::clone(&lost) }.start();
+            sleep(secs(20)).await;
+            let released = owner.send(GiveBack).await.unwrap().unwrap();
+            assert_eq!(released.is_ok(), renewed, "{released:?}");
+            sleep(millis(1)).await;
+            assert_eq!(lost.get(), Some(expected));
+        }
     });
 }
 

@@ -7,9 +7,12 @@ mod endings;
 mod hand_off;
 mod keeping_closed;
 mod leases;
+mod ready;
+mod renewals;
 mod shutdown;
 mod supervision;
 #[path = "../support/mod.rs"]
 mod support;
 mod together;
 mod waiting;
+mod with_lock;

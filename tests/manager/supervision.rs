@@ -39,7 +39,7 @@ fn armed_random() -> (Loaded, Arc<AtomicBool>) {
 }
 
 #[test]
-fn a_renewer_that_panics_at_every_second_renewal_keeps_its_lease_for_100_renewals() {
+fn a_renewer_that_panics_at_every_second_draw_keeps_its_lease_for_100_renewals() {
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
@@ -49,11 +49,12 @@ fn a_renewer_that_panics_at_every_second_renewal_keeps_its_lease_for_100_renewal
         }));
         let lease = locks.send(Acquire::new("r").ttl(secs(3))).await.unwrap().unwrap();
         let (token, fence) = (lease.token(), lease.fence());
-        loop {
-            sleep(millis(100)).await;
-            assert!(lease.is_valid());
-            if locks.send(Stats).await.unwrap().renewals >= 100 {
-                break;
+        for renewals in 1..=100 {
+            // So that its renewer is needed.
+            world.store.fail_next(1);
+            while locks.send(Stats).await.unwrap().renewals < renewals {
+                sleep(millis(100)).await;
+                assert!(lease.is_valid());
             }
         }
         assert!(locks.send(Stats).await.unwrap().renewer_restarts >= 50);
@@ -72,6 +73,7 @@ fn a_renewer_that_always_panics_ends_in_a_told_loss_before_the_store_ends_the_le
         let events = listener.clone().start().recipient();
         let start = Instant::now();
         let lease = locks.send(Acquire::new("r").ttl(secs(3)).events(events)).await.unwrap().unwrap();
+        world.store.fail_next(1);
         assert_eq!(lease.lost().await, LossReason::RenewerDied);
         assert!(start.elapsed() < secs(3));
         assert!(
@@ -79,7 +81,8 @@ fn a_renewer_that_always_panics_ends_in_a_told_loss_before_the_store_ends_the_le
             "the store has not ended it"
         );
         sleep(millis(1)).await;
-        assert_eq!(listener.heard(), [LeaseChange::Granted, LeaseChange::Lost(LossReason::RenewerDied)]);
+        let lost = LeaseChange::Lost(LossReason::RenewerDied);
+        assert_eq!(listener.heard(), [LeaseChange::Granted, LeaseChange::AtRisk, lost]);
         let restarts = locks.send(Stats).await.unwrap().renewer_restarts;
         assert!((5..50).contains(&restarts), "paced: {restarts}");
     });
@@ -226,13 +229,35 @@ fn what_the_store_granted_is_not_forgotten_when_the_manager_panics_over_another_
 }
 
 #[test]
+fn who_was_granted_a_lease_gets_it_though_the_manager_panics_over_the_next_answer() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let _held = world.manager().send(Acquire::new("held")).await.unwrap().unwrap();
+        let locks = world.manager_with(Loaded::new(|what| what == Draw::Attempt));
+        // All of them travel together, and the last answer that comes back is the one that panics.
+        let granted: Vec<_> =
+            (0..9).map(|number| locks.send(Acquire::new(format!("free/{number}")))).collect();
+        let refused = locks.send(Acquire::new("held").wait(secs(60)));
+        let (granted, refused) = tokio::join!(futures_util::future::join_all(granted), refused);
+        assert!(matches!(refused.unwrap(), Err(AcquireError::Restarted)));
+        let leases: Vec<_> = granted.into_iter().map(|granted| granted.unwrap().unwrap()).collect();
+        sleep(secs(600)).await;
+        assert!(leases.iter().all(|lease| lease.is_valid()));
+        assert_eq!(locks.send(Stats).await.unwrap().held, 9);
+    });
+}
+
+#[test]
 fn restarts_are_paced() {
     quietly();
     in_virtual_time(|| async {
-        let locks = World::new().manager_with(Loaded::new(|what| what == Draw::Renewal));
+        let world = World::new();
+        let locks = world.manager_with(Loaded::new(|what| what == Draw::Renewal));
         let lease = locks.send(Acquire::new("r").ttl(Duration::from_secs(600))).await.unwrap().unwrap();
-        // A renewer is there from half of the first interval on.
-        sleep(secs(100 + 60)).await;
+        // A renewer is there from the first renewal on that is missed.
+        world.store.fail_next(1);
+        sleep(secs(200 + 60)).await;
         let restarts = locks.send(Stats).await.unwrap().renewer_restarts;
         assert!((55..80).contains(&restarts), "10 ms doubled up to 1 s: {restarts}");
         drop(lease);
@@ -300,6 +325,22 @@ fn a_release_is_repeated_also_if_the_manager_panics_meanwhile() {
             assert_eq!(world.left().await, 0, "after {questions} questions");
             let stats = locks.send(Stats).await.unwrap();
             assert_eq!((stats.held, stats.releases_unconfirmed, stats.released), (0, 0, 1), "{stats:?}");
+        });
+    }
+}
+
+#[test]
+fn a_lease_is_kept_though_the_clock_panics_over_one_of_its_renewals() {
+    quietly();
+    for questions in 0..40 {
+        in_virtual_time(async || {
+            let world = World::new();
+            let clock = Arc::new(PanicsAfter(RuntimeClock::start(), AtomicI64::new(-1)));
+            let locks = world.builder().clock(clock.clone()).start_here().unwrap();
+            let lease = locks.send(Acquire::new("r").ttl(secs(30))).await.unwrap().unwrap();
+            clock.1.store(questions, Ordering::Relaxed);
+            sleep(secs(300)).await;
+            assert_eq!(lease.status(), LeaseStatus::Held, "after {questions} questions");
         });
     }
 }

@@ -9,8 +9,8 @@ use crate::support::{
 };
 use actix::{Actor, Addr};
 use leasehold::{
-    Acquire, AcquireError, Inspect, LeaseChange, LockManager, ReadLock, Request, Settings, Shutdown, Stats,
-    WriteLock,
+    Acquire, AcquireAll, AcquireError, Inspect, LeaseChange, LockManager, ReadLock, Request, Settings,
+    Shutdown, Stats, WriteLock,
 };
 use tokio::{
     task::JoinHandle,
@@ -221,5 +221,45 @@ fn a_manager_that_shuts_down_takes_its_waiters_out_of_the_queue() {
         assert!(matches!(waiting.await.unwrap().unwrap(), Err(AcquireError::ShuttingDown)));
         assert_eq!(locks.send(Inspect::new("r")).await.unwrap().unwrap().waiting, 0);
         drop(lease);
+    });
+}
+
+#[test]
+fn a_wait_without_end_is_not_bound_by_the_longest_wait() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let mut settings = Settings::default();
+        settings.limits.max_wait = secs(60);
+        let locks = world.builder().settings(settings).start_here().unwrap();
+        let lease = locks.send(Acquire::new("a")).await.unwrap().unwrap();
+        let one = actix_rt::spawn(locks.send(Acquire::new("a").wait_forever()));
+        let set = actix_rt::spawn(locks.send(AcquireAll::new(["b", "a"]).wait_forever()));
+        sleep(secs(3 * 24 * 3600)).await;
+        assert!(!one.is_finished() && !set.is_finished());
+        drop(lease);
+        drop(one.await.unwrap().unwrap().unwrap());
+        assert!(set.await.unwrap().unwrap().unwrap().is_valid());
+    });
+}
+
+#[test]
+fn a_wait_without_end_ends_when_its_caller_gives_up() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let _lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+        let asked = tokio::time::timeout(secs(60), locks.send(Acquire::new("r").wait_forever()));
+        assert!(asked.await.is_err());
+        sleep(millis(10)).await;
+        assert_eq!(locks.send(Inspect::new("r")).await.unwrap().unwrap().waiting, 0);
+    });
+}
+
+#[test]
+fn a_limited_number_of_attempts_ends_a_wait_without_end() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let _lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+        let refused = locks.send(Acquire::new("r").wait_forever().attempts(3)).await.unwrap().unwrap_err();
+        assert!(matches!(refused, AcquireError::Held { attempts: 3, .. }), "{refused}");
     });
 }

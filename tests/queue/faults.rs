@@ -15,6 +15,7 @@ const HOLDER: usize = 0;
 const WAITING: [usize; 5] = [1, 2, 3, 4, 5];
 const CALLERS: usize = 40;
 const TTL: Duration = Duration::from_secs(3);
+const GRANT_WINDOW: Duration = Duration::from_millis(500);
 /// How long the server is gone; longer than several attempts.
 const DOWN: Duration = Duration::from_secs(1);
 
@@ -28,7 +29,7 @@ fn setup(server: &RedisServer, local_handover_limit: u32) -> Setup {
         // A process that died costs the grant window of one caller, or of several until their places are gone: all
         // together less than one TTL.
         ticket_ttl: Duration::from_secs(2),
-        grant_window: Duration::from_millis(500),
+        grant_window: GRANT_WINDOW,
         longest_pause: Duration::from_secs(1),
         local_handover_limit,
     }
@@ -56,8 +57,9 @@ struct Fault {
 /// What the hand-over from one to the next takes at most, on a machine that does other things as well.
 const TURN: Duration = Duration::from_millis(10);
 
-/// Scheduled attempts come just after the moment for which they wait, and spread by chance.
-const LATE: Duration = Duration::from_millis(100);
+/// A scheduled attempt comes up to a quarter of a grant window after the moment for which it waits, by chance, on a machine that
+/// does other things as well.
+const LATE: Duration = Duration::from_millis(GRANT_WINDOW.as_millis() as u64 / 4 + 100);
 
 impl Fault {
     fn now() -> Self {

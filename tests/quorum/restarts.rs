@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     QuorumOptions, QuorumStore, RedisOptions, RedisStore, ResourceName,
-    store::{Acquisition, QuorumNode, Store},
+    store::{Acquisition, Hold, QuorumNode, Store},
 };
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::{
     nodes::{Quorum, TTL, exclusive, granted, refused, short_of},
@@ -83,12 +83,27 @@ async fn a_server_that_was_killed_does_not_vote_though_its_connection_is_opened_
     let mut servers: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
     let options = QuorumOptions { node_timeout: PATIENT, fresh_start: true, ..QuorumOptions::default() };
     let quorum = on_servers(&servers, options);
-    granted(&quorum, &exclusive()).await;
+    let holder = exclusive();
+    granted(&quorum, &holder).await;
+    // A majority has answered. What still travels to the third node would be sent again to the server that comes back.
+    until_held_on_all(&servers, &holder.hold).await;
     servers[0].restart();
     servers[1].restart();
     let (named, error) = short_of(&quorum, &exclusive()).await;
     assert_eq!(named, [servers[0].url(), servers[1].url()]);
     assert!(error.to_string().contains("does not vote"), "{error}");
+}
+
+async fn until_held_on_all(servers: &[RedisServer], hold: &Hold) {
+    let held = async {
+        for server in servers {
+            let node = RedisStore::open(&server.url()).unwrap();
+            while !node.is_held(hold).await.unwrap() {
+                sleep(Duration::from_millis(1)).await;
+            }
+        }
+    };
+    timeout(PATIENT, held).await.unwrap();
 }
 
 /// An exclusive acquisition of a resource that no other step is still releasing.

@@ -25,7 +25,8 @@ pub(crate) struct Renewing {
     pub(crate) sent: Moment,
     /// The time to wait for the answer.
     pub(crate) timeout: Duration,
-    pub(crate) reply: Responder<Result<Duration, RenewError>>,
+    /// The way back to whoever asked for it; nobody did if it was due.
+    pub(crate) reply: Option<Responder<Result<Duration, RenewError>>>,
 }
 
 /// Groups renewals by remaining time, so that an urgent one never waits for a relaxed one.
@@ -45,11 +46,10 @@ async fn renew_alike(end: &End, batch: Vec<Renewing>) {
     let answers = timeout(within, ask_each("renew", asked.len(), || end.store.renew_each(&asked))).await;
     let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::timed_out(within)); batch.len()]);
     for (renewal, answer) in batch.into_iter().zip(answers) {
-        let (record, answer) = (renewal.lease.record, end.outage.seen("renew", answer));
+        let answer = end.outage.seen("renew", answer);
         // The clock of the application may panic, which must not cost the neighbours their answers.
         match catch_unwind(AssertUnwindSafe(|| renewal.answered(answer))) {
-            Ok(false) => {}
-            Ok(true) => end.answers.push(Happening::Lost(record)),
+            Ok(happening) => happening.into_iter().for_each(|happening| end.answers.push(happening)),
             Err(panic) => tracing::error!(
                 panic = message_of(panic.as_ref()),
                 "an answer of the store could not be acted on"
@@ -59,26 +59,36 @@ async fn renew_alike(end: &End, batch: Vec<Renewing>) {
 }
 
 impl Renewing {
-    /// Does what the answer says, without the manager, which may be on its way back from a panic. Returns true if the lease is
-    /// lost.
-    fn answered(self, answer: Result<Renewed, StoreError>) -> bool {
+    /// Does what the answer says, without the manager, which may be on its way back from a panic. Returns what it has to hear.
+    fn answered(self, answer: Result<Renewed, StoreError>) -> Option<Happening> {
         let Self { lease, sent, reply, .. } = self;
         let late = planted!("validity counted from the reply to a renewal");
         let sent = if late { lease.clock.now() } else { sent };
-        match answer {
-            Ok(Renewed::Extended) if lease.renewed(sent) => {
-                reply.answer(Ok(lease.remaining()));
-                return false;
+        let lost = || Err(RenewError::Lost { reason: lease.loss() });
+        let renewed = match answer {
+            Ok(Renewed::Extended) if lease.renewed(sent) => Ok(()),
+            Ok(Renewed::Extended) => {
+                lease.expire();
+                lost()
             }
-            Ok(Renewed::Extended) => lease.expire(),
-            Ok(Renewed::NotHeld) => drop(lease.lose(LossReason::NotHeld)),
+            Ok(Renewed::NotHeld) => {
+                lease.lose(LossReason::NotHeld);
+                lost()
+            }
             Err(error) => {
                 lease.missed(&error);
-                reply.answer(Err(RenewError::Store(error)));
-                return false;
+                Err(RenewError::Store(error))
             }
+        };
+        let happening = match &renewed {
+            Ok(()) => None,
+            Err(RenewError::Lost { .. }) => Some(Happening::Lost(lease.record)),
+            // Whoever asked for it goes on asking.
+            Err(_) => reply.is_none().then(|| Happening::RenewalsMissed(vec![lease.record])),
+        };
+        if let Some(reply) = reply {
+            reply.answer(renewed.map(|()| lease.remaining()));
         }
-        reply.answer(Err(RenewError::Lost { reason: lease.loss() }));
-        true
+        happening
     }
 }

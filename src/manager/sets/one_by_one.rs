@@ -10,7 +10,11 @@ use crate::{
     env::Clock,
     lease::{Lease, LeaseSet, set::first_lost},
     manager::LockManager,
-    request::{Acquire, AcquireError, acquire::Options, validated::ValidRequest},
+    request::{
+        Acquire, AcquireError,
+        acquire::{Options, Wait},
+        validated::ValidRequest,
+    },
 };
 
 /// The interval between reports when the request requires no heartbeat.
@@ -31,13 +35,17 @@ pub(crate) async fn one_by_one(
         let mut leases = Vec::with_capacity(requests.len());
         for request in requests {
             let name = &request.acquisition.hold.resource;
-            let wait = Some(deadline.remaining(clock.now()));
-            let asking =
-                manager.send(Acquire::with(name, Options { wait, for_a_set: true, ..options.clone() }));
+            let wait = match options.wait {
+                Some(Wait::Forever) => Wait::Forever,
+                _ => Wait::AtMost(deadline.remaining(clock.now())),
+            };
+            let options = Options { wait: Some(wait), for_a_set: true, ..options.clone() };
+            let asking = manager.send(Acquire::with(name, options));
             let answer = tokio::select! {
                 biased;
                 answer = asking => answer.unwrap_or(Err(AcquireError::Restarted)),
-                _ = first_lost(&leases), if !leases.is_empty() => continue 'again,
+                // Lazily: there must be a lease when it is called.
+                _ = async { first_lost(&leases).await }, if !leases.is_empty() => continue 'again,
                 never = report(&leases, report_every) => match never {},
             };
             leases.push(answer.map_err(|error| error.of(name))?);

@@ -67,10 +67,12 @@ impl LockManager {
             resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.acquisition.mode,
             fence = lease.fence.map(|fence| fence.get()), attempts, ?waited, "granted"
         );
-        // If the caller has gone, the lease comes back unsent.
-        if let Err(Ok(lease)) = reply.send(Ok(Lease::new(lease, Arc::clone(&self.link), durability))) {
-            lease.return_unused();
-        }
+        let lease = Lease::new(lease, Arc::clone(&self.link), durability);
+        reply.answer_in_turn(&mut self.answers, Ok(lease), |unsent| {
+            if let Ok(lease) = unsent {
+                lease.return_unused();
+            }
+        });
     }
 
     /// Returns the state of a lease that was requested at `sent` and is granted now.

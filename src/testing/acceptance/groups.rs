@@ -214,6 +214,7 @@ macro_rules! __acceptance_group {
             a_try_is_not_refused_because_of_the_dead
             the_dead_do_not_fill_a_queue
             who_was_taken_for_dead_stands_where_it_stood
+            who_was_taken_for_dead_stands_before_who_came_later_in_the_same_call
             who_came_back_is_handed_over_though_nobody_hears_it
             those_who_vanished_cost_two_windows_however_many
             who_answers_the_roll_keeps_its_place

@@ -89,8 +89,10 @@ impl Encoder {
     ) -> ScriptCall {
         let mut call = self.granting(script, asked.iter().map(|asked| &asked.hold.resource));
         let mut metadata = MetadataCache::default();
+        let mut before = None;
         for asked in asked {
-            self.acquisition(&mut call, asked, &mut metadata);
+            self.acquisition(&mut call, asked, before, &mut metadata);
+            before = Some(&**asked);
         }
         match first {
             Some(first) => {
@@ -148,7 +150,7 @@ impl Encoder {
 
     pub(crate) fn hand_off(&self, from: &Hold, to: &Acquisition, overtake: bool) -> ScriptCall {
         let mut call = self.granting(&scripts::HAND_OFF, [&from.resource]);
-        self.acquisition(&mut call, to, &mut MetadataCache::default());
+        self.acquisition(&mut call, to, None, &mut MetadataCache::default());
         call.token(from.token, "").owner(from.owner.as_ref()).arg(u8::from(overtake));
         self.granted(call)
     }
@@ -218,11 +220,13 @@ impl Encoder {
         call
     }
 
-    /// Adds the arguments of one acquisition: four, in the plain layout two.
+    /// Adds the arguments of one acquisition: four, in the plain layout two. What it has in common with the one `before` is
+    /// not said again.
     fn acquisition<'a>(
         &self,
         call: &mut ScriptCall,
         asked: &'a Acquisition,
+        before: Option<&Acquisition>,
         metadata: &mut MetadataCache<'a>,
     ) {
         let &Acquisition { ref hold, mode, reentrant, ttl, lock_delay, ref ticket, .. } = asked;
@@ -235,7 +239,12 @@ impl Encoder {
             (Mode::Exclusive, false) => "+",
             _ => "",
         };
-        call.token(hold.token, mark).arg(positive_millis(ttl) + millis(lock_delay));
+        call.token(hold.token, mark);
+        if before.is_some_and(|before| differs_in_token(before, asked)) {
+            call.arg("").arg("").arg("");
+            return;
+        }
+        call.arg(positive_millis(ttl) + millis(lock_delay));
         call.text(format_args!("{}{}", record::terms(asked), metadata.text_of(&asked.metadata)));
         let (reentrant, capacity) = (u8::from(reentrant), record::capacity(mode));
         let Some(QueueTicket { inbox, ttl, grant_window, max_waiters }) = ticket else {
@@ -246,6 +255,17 @@ impl Encoder {
         let channel = keys::channel(&self.prefix, inbox);
         call.text(format_args!("{reentrant} {capacity} {channel} {window} {ticket_ttl} {max_waiters}"));
     }
+}
+
+/// Returns true if two acquisitions have all in common but resource and token.
+fn differs_in_token(one: &Acquisition, other: &Acquisition) -> bool {
+    one.mode == other.mode
+        && one.reentrant == other.reentrant
+        && one.ttl == other.ttl
+        && one.lock_delay == other.lock_delay
+        && one.ticket == other.ticket
+        && one.hold.owner == other.hold.owner
+        && Arc::ptr_eq(&one.metadata, &other.metadata)
 }
 
 /// Returns the slot of a cluster in which a resource is kept.
@@ -260,3 +280,42 @@ pub(crate) fn slot(layout: Layout, prefix: &str, resource: &ResourceName) -> u16
 trait Resources<'a>: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator> {}
 
 impl<'a, T: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator>> Resources<'a> for T {}
+
+#[cfg(test)]
+mod tests {
+    use redis::Arg;
+
+    use super::*;
+    use crate::{core::Token, store::Metadata};
+
+    fn acquisition(number: u128, ttl: u64, metadata: &Arc<Metadata>) -> Arc<Acquisition> {
+        let resource = ResourceName::new(format!("r{number}")).unwrap();
+        Arc::new(Acquisition {
+            hold: Hold { resource, token: Token::from_bits(number), owner: None },
+            mode: Mode::Exclusive,
+            reentrant: false,
+            ttl: Duration::from_secs(ttl),
+            lock_delay: Duration::ZERO,
+            metadata: Arc::clone(metadata),
+            ticket: None,
+        })
+    }
+
+    #[test]
+    fn what_an_acquisition_has_in_common_with_the_one_before_is_not_sent_again() {
+        let (here, there) = (Arc::default(), Arc::default());
+        let asked = [(1, 1, &here), (2, 1, &here), (3, 2, &here), (4, 2, &there), (5, 2, &there)];
+        let asked = asked.map(|(number, ttl, metadata)| acquisition(number, ttl, metadata));
+        let call = Encoder::new(Layout::Full, "p".to_owned(), Duration::from_secs(1)).acquire(&asked);
+        let terms = call.command().args_iter().skip(10).map(|arg| match arg {
+            Arg::Simple(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            _ => panic!("a cursor"),
+        });
+        let terms: Vec<_> = terms.collect();
+        let ttls: Vec<_> = terms.chunks(4).map(|one| one.get(1).map_or("", |ttl| ttl)).collect();
+        assert_eq!(ttls, ["1000", "", "2000", "2000", "", ""], "{terms:?}");
+        for one in terms.chunks(4).take(5) {
+            assert_eq!(one[1].is_empty(), one[2].is_empty() && one[3].is_empty(), "{one:?}");
+        }
+    }
+}

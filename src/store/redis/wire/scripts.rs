@@ -45,6 +45,7 @@ scripts! {
 /// Returns a script with its includes replaced by the shared parts, without comments, and with short names.
 fn whole(verb: &str) -> String {
     let parts = [
+        ("-- include alone.lua\n", include_str!("lua/alone.lua")),
         ("-- include time.lua\n", include_str!("lua/time.lua")),
         ("-- include fence.lua\n", include_str!("lua/fence.lua")),
         ("-- include holders.lua\n", include_str!("lua/holders.lua")),

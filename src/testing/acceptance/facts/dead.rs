@@ -86,6 +86,29 @@ pub async fn who_was_taken_for_dead_stands_where_it_stood(scene: Scene) {
     assert_eq!(heard, [Heard::handed_over(&first)]);
 }
 
+pub async fn who_was_taken_for_dead_stands_before_who_came_later_in_the_same_call(scene: Scene) {
+    for its_token_is_drawn_first in [true, false] {
+        let holder = scene.shared();
+        scene.granted(&holder).await;
+        let first = scene.waiting(scene.exclusive());
+        scene.queued(&first).await;
+        let early = scene.waiting(scene.exclusive());
+        let deaf = unheard(scene.waiting(scene.shared()));
+        let late = scene.waiting(scene.exclusive());
+        let behind = if its_token_is_drawn_first { late } else { early };
+        let gives_up = Acquisition { ticket: None, ..first };
+        let together = [deaf.clone(), gives_up, behind.clone()].map(Arc::new);
+        for answer in scene.store.acquire_each(&together).await {
+            answer.unwrap();
+        }
+        assert_eq!(scene.waiters().await, 1);
+        scene.granted(&deaf).await;
+        for gone in [&deaf, &holder, &behind] {
+            let _ = scene.release(gone).await;
+        }
+    }
+}
+
 pub async fn who_came_back_is_handed_over_though_nobody_hears_it(scene: Scene) {
     let holder = scene.exclusive();
     scene.granted(&holder).await;

@@ -5,26 +5,30 @@
 --          more for the next, and so on; the last as in fence.lua
 -- answers  for each request as in attempt.lua, or in short the fence of one whose owner has no other hold; if a fence was
 --          named also the server's time in µs, and what is written down of its recovery (teach.lua) or nothing
+
+-- include alone.lua
+
 local size, answers, put_off = 4, { ARGV[1] }, {}
 
 -- include time.lua
 -- include fence.lua
 
 if #ARGV > 2 + size * (#KEYS - 1) then
-  -- Never far from the time: a fence ahead of the time goes back if the counter is lost, or ends.
-  local ahead = ARGV[#ARGV] == '0' and 1000000 or math.min(1000000, 500 * ARGV[#ARGV])
-  fence_base = math.min(ARGV[#ARGV - 1], micros() + ahead) - 1
+  fence_base = near(ARGV[#ARGV - 1], micros()) - 1
   answers[#KEYS + 1] = micros()
   local written = redis.pcall('GET', KEYS[#KEYS] .. 'recovered')
   answers[#KEYS + 2] = type(written) == 'string' and written or ''
 end
 
 -- Mostly all of them are free, and a single command tells that.
-local names = {}
-for i = 1, #KEYS - 1 do
-  names[2 * i - 1], names[2 * i] = KEYS[i], KEYS[i] .. ':p'
+if #KEYS > 2 then
+  local names = {}
+  for i = 1, #KEYS - 1 do
+    names[2 * i - 1], names[2 * i] = KEYS[i], KEYS[i] .. ':p'
+  end
+  all_free = redis.pcall('EXISTS', unpack(names)) == 0
 end
-local all_free, taken = redis.pcall('EXISTS', unpack(names)) == 0, {}
+local taken = {}
 
 local function is_free(main)
   if all_free then
@@ -34,10 +38,13 @@ local function is_free(main)
   return #KEYS > 2 and redis.pcall('EXISTS', main, main .. ':p') == 0
 end
 
-local rounded, high
+local rounded, high, opens, record
 for i = 1, #KEYS - 1 do
   local main, first, answer = KEYS[i], 2 + size * (i - 1), nil
   local start = ARGV[first]
+  if ARGV[first + 1] ~= '' then
+    opens, record = ARGV[first + 1], ARGV[first + 2]
+  end
   if #start == 33 and not put_off[main] then
     if is_free(main) then
       local fence = last and not fence_base and last + 1 or next_fence(i)
@@ -49,9 +56,8 @@ for i = 1, #KEYS - 1 do
           rounded = fence - low
           high = string.format('%.0f', rounded / 10000)
         end
-        local digits = low < 1000 and string.format('%.0f', fence) or high .. low
-        local value = start .. digits .. ' ' .. ARGV[first + 2]
-        answer = redis.pcall('SET', main, value, 'PX', ARGV[first + 1]).ok and fence
+        local value = start .. high .. string.format('%04d', low) .. ' ' .. record
+        answer = redis.pcall('SET', main, value, 'PX', opens).ok and fence
       end
     else
       -- Taken up, or repeated, by a token without an owner and without a lock delay. Nobody is compatible with it, so the
@@ -59,7 +65,7 @@ for i = 1, #KEYS - 1 do
       local value = redis.pcall('GET', main)
       if type(value) == 'string' and string.sub(value, 1, 32) == string.sub(start, 1, 32) then
         local mark, fence = string.match(value, '^([-+])(%d+) x 1 0  ', 33)
-        answer = fence and redis.pcall('PEXPIRE', main, ARGV[first + 1]) == 1 and tonumber(fence)
+        answer = fence and redis.pcall('PEXPIRE', main, opens) == 1 and tonumber(fence)
         if answer and mark == '+' then
           -- It may have waited for this.
           local token = string.sub(start, 1, 32)

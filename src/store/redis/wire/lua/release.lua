@@ -15,7 +15,7 @@ for i = 1, #KEYS - 1 do
     local value = values[i]
     if not value then
       answer = redis.pcall('EXISTS', main, main .. ':p') == 0 and 0
-    elseif string.sub(value, 1, 33) == ARGV[2 + size * (i - 1)] then
+    elseif string.find(value, ARGV[2 + size * (i - 1)], 1, true) == 1 then
       -- A second release of it in the same batch has to find that it is not held.
       answer, put_off[main], freed[#freed + 1] = 1, true, main
     end

@@ -1,0 +1,148 @@
+//! The renewals of a lease: when the next one is due, what permits it, and what came of it.
+
+use std::time::Duration;
+
+use crate::{
+    core::{LeaseStatus, Moment, jitter, one_line},
+    lease::{LeaseChange, shared::LeaseShared},
+    store::StoreError,
+};
+
+/// The number of ticks in an interval. Leases are renewed at ticks: with 10 s, one every 39 ms.
+const TICKS: u32 = 256;
+
+impl LeaseShared {
+    /// Records that a renewal is about to be sent, and returns the moment from which it counts.
+    pub(crate) fn asks(&self) -> Moment {
+        let now = self.clock.now();
+        self.present().asked = now;
+        now
+    }
+
+    /// Returns the moment from which the next renewal is counted: when the last confirmed request was sent.
+    pub(crate) fn confirmed(&self) -> Moment {
+        self.present().confirmed
+    }
+
+    /// Records that the store confirmed a renewal that was sent at `sent`. Returns true if it came in time to count.
+    pub(crate) fn renewed(&self, sent: Moment) -> bool {
+        let now = self.clock.now();
+        let mut present = self.present();
+        let near_miss = present.validity.status() == LeaseStatus::AtRisk;
+        if !present.is_valid(now) || !present.validity.renewed(sent, now) {
+            return false;
+        }
+        present.confirmed = present.confirmed.max(sent);
+        present.answer_by = None;
+        present.renewals.confirmed();
+        drop(present);
+        self.stats.renewed(near_miss);
+        self.tell(LeaseChange::Renewed);
+        true
+    }
+
+    /// Records a renewal that failed, or whose outcome is unknown.
+    pub(crate) fn missed(&self, error: &StoreError) {
+        self.stats.missed();
+        let news = self.present().validity.missed();
+        let left = self.remaining();
+        if news {
+            tracing::debug!(
+                resource = %self.hold().resource, token = %self.hold().token.prefix(), ?left, error = one_line(error),
+                "a renewal was missed; the lease is at risk"
+            );
+            self.tell(LeaseChange::AtRisk);
+        }
+    }
+
+    /// Returns the number of renewals that were confirmed.
+    pub(crate) fn renewals(&self) -> u32 {
+        self.present().renewals.made()
+    }
+
+    /// Returns true if the lease may be renewed by itself now. If not, that is remembered as the reason of the loss to come.
+    pub(crate) fn may_renew(&self) -> bool {
+        let now = self.clock.now();
+        self.present().renewals.may_renew(now)
+    }
+
+    /// Returns true if it is to be renewed when another of its set is.
+    pub(crate) fn may_come_along(&self) -> bool {
+        let since = self.present().asked.elapsed(self.clock.now());
+        self.plan.interval.is_some_and(|interval| since >= interval / 2)
+            && !self.is_over()
+            && self.may_renew()
+    }
+
+    /// Records that the worker reports progress.
+    pub(crate) fn heartbeat(&self) {
+        let now = self.clock.now();
+        self.present().renewals.heartbeat(now);
+    }
+
+    /// Returns the moment of the next renewal if the last confirmed one was sent at this moment.
+    fn next_renewal(&self, interval: Duration, confirmed: Moment) -> Moment {
+        // The same share for all renewals of a lease, and another one for each lease.
+        let mut pause = jitter(interval, self.hold().token.spread());
+        if self.set().first().is_some_and(|first| *first != self.hold().token) {
+            // The first of a set takes the others along. They are looked after a little later, in case that it did not.
+            pause += interval / 8;
+        }
+        // Renewals at the same tick travel together.
+        (confirmed + pause).on_tick(interval / TICKS)
+    }
+
+    /// Returns the time until it has to be renewed, or until its renewer has to take over, if it is renewed by itself.
+    pub(crate) fn renewal_due(&self, now: Moment) -> Option<Duration> {
+        let interval = self.plan.interval?;
+        let (confirmed, answer_by) = {
+            let present = self.present();
+            (present.confirmed, present.answer_by)
+        };
+        let due = answer_by.unwrap_or_else(|| self.next_renewal(interval, confirmed));
+        Some(due.remaining(now))
+    }
+
+    /// Returns the time until it has to be looked after again, if it is renewed by itself. While a renewal is on its way that is
+    /// an interval at most: when the answer has come, the next one counts from then.
+    pub(crate) fn next_look(&self, now: Moment) -> Option<Duration> {
+        const SHORTEST: Duration = Duration::from_millis(1);
+        let (interval, due) = (self.plan.interval?, self.renewal_due(now)?);
+        let is_on_its_way = self.present().answer_by.is_some();
+        Some(if is_on_its_way { due.min(interval.max(SHORTEST)) } else { due })
+    }
+
+    /// Begins a renewal that is due, unless its renewer has to take over: the last one was missed, or it may not be renewed
+    /// now. Returns the time after which the lease has to be looked after again.
+    pub(crate) fn begin_renewal(&self, now: Moment) -> Option<Duration> {
+        let interval = self.plan.interval?;
+        if self.present().answer_by.is_some() || !self.may_renew() {
+            return None;
+        }
+        let answer_by = now + self.remaining_at(now) / 2;
+        self.present().answer_by = Some(answer_by);
+        Some(answer_by.min(self.next_renewal(interval, now)).remaining(now))
+    }
+
+    /// Returns true if a renewal has begun that was neither sent since this moment nor confirmed by another one.
+    pub(crate) fn is_to_be_sent(&self, since: Moment) -> bool {
+        let present = self.present();
+        present.answer_by.is_some() && present.asked < since
+    }
+
+    /// Leaves a renewal that was missed to the renewer, unless another one was confirmed meanwhile.
+    pub(crate) fn leave_to_renewer(&self) {
+        let mut present = self.present();
+        present.answer_by = present.answer_by.and(Some(present.confirmed));
+    }
+
+    /// Ends the work of the renewer: the next renewal is due after the interval.
+    pub(crate) fn leave_to_monitor(&self) {
+        self.present().answer_by = None;
+    }
+
+    /// Records that the renewer died. If it cannot be kept alive, that will be the reason of the loss.
+    pub(crate) fn renewer_died(&self) {
+        self.present().renewals.renewer_died();
+    }
+}

@@ -1,0 +1,67 @@
+//! The readiness of a manager: the answer to a health check, which asks the store only if nobody else does.
+
+use std::{rc::Rc, sync::Arc, time::Duration};
+
+use actix::{Handler, ResponseFuture};
+use futures_util::{
+    FutureExt,
+    future::{LocalBoxFuture, Shared},
+};
+use tokio::time::timeout;
+
+use crate::{
+    core::ResourceName,
+    manager::{LockManager, dispatch::ask::ask},
+    request::{AcquireError, Ready},
+    store::{Hold, StoreError},
+};
+
+/// The time for which an answer of the store shows that it serves. When it came is known to a second.
+const LATELY: Duration = Duration::from_secs(5);
+
+/// The time that the store has for its answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// The name of a resource that nobody holds. It is only read.
+const NAME: &str = "leasehold/ready";
+
+/// The question to the store that was sent last, if it is still in flight. All who ask meanwhile share its answer.
+#[derive(Default)]
+pub(crate) struct Readiness(Option<Shared<LocalBoxFuture<'static, Result<(), AcquireError>>>>);
+
+impl Handler<Ready> for LockManager {
+    type Result = ResponseFuture<Result<(), AcquireError>>;
+
+    fn handle(&mut self, _: Ready, _: &mut Self::Context) -> Self::Result {
+        let pending = self.pending + self.sets.len();
+        if self.shutdown.has_begun() {
+            return Box::pin(async { Err(AcquireError::ShuttingDown) });
+        }
+        if pending >= self.settings.limits.max_pending {
+            return Box::pin(async move { Err(AcquireError::Busy { pending }) });
+        }
+        if self.outage.served_within(LATELY) {
+            return Box::pin(async { Ok(()) });
+        }
+        let in_flight = self.readiness.0.clone().filter(|asking| asking.peek().is_none());
+        let asking = in_flight.unwrap_or_else(|| self.ask_if_it_serves());
+        self.readiness.0 = Some(asking.clone());
+        Box::pin(asking)
+    }
+}
+
+impl LockManager {
+    /// Asks the store about a resource, whatever the answer is.
+    fn ask_if_it_serves(&self) -> Shared<LocalBoxFuture<'static, Result<(), AcquireError>>> {
+        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
+        let token = self.random.token();
+        let asking = async move {
+            let hold = Hold { resource: ResourceName::new(NAME)?, token, owner: None };
+            let answer = timeout(ANSWER_WITHIN, ask("ready", || store.is_held(&hold))).await;
+            let answer = answer.unwrap_or_else(|_| Err(StoreError::timed_out(ANSWER_WITHIN)));
+            outage.seen("ready", answer)?;
+            Ok::<_, AcquireError>(())
+        };
+        asking.boxed_local().shared()
+    }
+}

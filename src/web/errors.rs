@@ -1,0 +1,142 @@
+//! The errors of locks as responses: the problem that each of them is.
+
+use actix_web::{HttpResponse, ResponseError, http::StatusCode};
+
+use super::problem::Problem;
+use crate::{
+    core::InvalidValue,
+    lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
+    request::{AcquireError, ForceReleaseError, InspectError},
+    store::{Certainty, StoreError},
+    with_lock::WithLockError,
+};
+
+/// An error that a client can be told about.
+pub(crate) trait AsProblem {
+    /// Returns what the client is told.
+    fn problem(&self) -> Problem;
+}
+
+impl AsProblem for AcquireError {
+    fn problem(&self) -> Problem {
+        match self.cause() {
+            Self::Invalid(invalid) => invalid.problem(),
+            Self::Held { remaining, .. } => Problem::held(*remaining),
+            Self::QueueFull { .. } | Self::Busy { .. } => Problem::BUSY,
+            Self::Store(error) => error.problem(),
+            Self::ShuttingDown => Problem::SHUTTING_DOWN,
+            Self::TooLate { .. } | Self::Restarted => Problem::UNAVAILABLE,
+            // `cause` returns none.
+            Self::OneOfSet { .. } => Problem::INTERNAL,
+        }
+    }
+}
+
+impl AsProblem for StoreError {
+    fn problem(&self) -> Problem {
+        if self.is_transient() { Problem::UNAVAILABLE } else { Problem::INTERNAL }
+    }
+}
+
+impl AsProblem for InvalidValue {
+    fn problem(&self) -> Problem {
+        // The names of what is locked, of who locks it and the tokens come from clients more often than not.
+        let named =
+            ["resource", "resources", "owner", "token", "token prefix"].contains(&self.field.as_str());
+        if named { Problem::INVALID } else { Problem::INTERNAL }
+    }
+}
+
+impl AsProblem for WithLockError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::NotAcquired(error) => error.problem(),
+            Self::Lost(lost) => lost.problem(),
+            Self::ManagerGone => Problem::SHUTTING_DOWN,
+        }
+    }
+}
+
+impl AsProblem for LeaseLostError {
+    fn problem(&self) -> Problem {
+        Problem::OUTCOME_UNKNOWN
+    }
+}
+
+impl AsProblem for ReleaseError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Invalid(invalid) => invalid.problem(),
+            Self::NotHolder => Problem::NOT_HOLDER,
+            Self::Lost { .. } => Problem::OUTCOME_UNKNOWN,
+            Self::Store(error) => error.problem(),
+        }
+    }
+}
+
+impl AsProblem for ReleaseSetError {
+    fn problem(&self) -> Problem {
+        let mut problems = self.failed.iter().map(|(_, error)| error.problem());
+        let first = problems.next().unwrap_or(Problem::INTERNAL);
+        // A part that was lost says most: something may have been done beside another holder.
+        problems.find(|problem| *problem == Problem::OUTCOME_UNKNOWN).unwrap_or(first)
+    }
+}
+
+impl AsProblem for RenewError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Lost { .. } => Problem::OUTCOME_UNKNOWN,
+            Self::NotFound => Problem::NOT_HOLDER,
+            Self::Store(error) => error.problem(),
+        }
+    }
+}
+
+impl AsProblem for InspectError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Invalid(invalid) => invalid.problem(),
+            Self::Store(error) => error.problem(),
+        }
+    }
+}
+
+impl AsProblem for ForceReleaseError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Invalid(invalid) => invalid.problem(),
+            // Repeating it could take the resource from somebody who got it since.
+            Self::Store(error) if error.certainty() == Certainty::Unknown => Problem::OUTCOME_UNKNOWN,
+            Self::Store(error) => error.problem(),
+        }
+    }
+}
+
+macro_rules! response_errors {
+    ($($error:ty),+ $(,)?) => {$(
+        /// The response is described in [`web`](crate::web#errors-as-responses).
+        impl ResponseError for $error {
+            fn status_code(&self) -> StatusCode {
+                self.problem().status
+            }
+
+            fn error_response(&self) -> HttpResponse {
+                self.problem().response(self)
+            }
+        }
+    )+};
+}
+
+response_errors!(
+    AcquireError,
+    ForceReleaseError,
+    InspectError,
+    InvalidValue,
+    LeaseLostError,
+    ReleaseError,
+    ReleaseSetError,
+    RenewError,
+    StoreError,
+    WithLockError,
+);

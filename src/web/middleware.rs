@@ -1,0 +1,176 @@
+//! The middleware that keeps the locks of a request until its response has been sent.
+
+use std::{
+    fmt,
+    future::{Ready, ready},
+    rc::Rc,
+};
+
+use actix::Addr;
+use actix_web::{
+    Error, HttpMessage,
+    body::{EitherBody, MessageBody},
+    dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready},
+    error::ErrorInternalServerError,
+    http::Method,
+    web::Data,
+};
+use futures_util::future::LocalBoxFuture;
+
+use super::{body::HeldBody, holdings::Holdings};
+use crate::{manager::LockManager, request::Acquire};
+
+/// The function that says which lock a request needs.
+type Asks = dyn Fn(&ServiceRequest) -> Option<Acquire>;
+
+/// Middleware that holds locks while a request is served, until its response has been sent.
+///
+/// It makes [`Locked`](super::Locked) work in the handlers that it wraps. With [`lock`](Self::lock) it also takes a lock
+/// before each request of a scope:
+///
+/// ```
+/// use std::time::Duration;
+/// use actix_web::{App, dev::ServiceRequest, http::Method, web};
+/// use leasehold::{Acquire, web::Locks};
+///
+/// let one_at_a_time = Locks::new().methods([Method::POST, Method::PUT]).lock(|request: &ServiceRequest| {
+///     // Parsed as in the handler: `/carts/42`, `/carts/042` and `/carts/4%32` are one cart.
+///     let id: u64 = request.match_info().load().ok()?;
+///     Some(Acquire::new(format!("carts/{id}")).wait(Duration::from_secs(2)))
+/// });
+/// let app = App::new().service(web::scope("/carts/{id}").wrap(one_at_a_time));
+/// # let _ = app;
+/// ```
+///
+/// The address of the manager comes from the application's data: `app_data(Data::new(locks))`, with the
+/// `Addr<LockManager>` that [`start`](crate::LockManagerBuilder::start) returned. Without it every request is answered with
+/// 500, and the log says so.
+///
+/// * **When a lock is lost**, the handler is stopped: its future is dropped at the next await, and the client is answered
+///   with 503 and `outcome_unknown`. A body that is made while it is sent is cut off. A body that was complete is sent,
+///   unless another middleware, or an outer `Locks` with a lock, makes it a stream.
+/// * **The locks are released** when the body of the response has been handed to the connection, when actix-web drops the
+///   request, or when the handler fails. It drops the request of a client that has gone at once with HTTP/2, and with
+///   HTTP/1 if `HttpServer::h1_allow_half_closed(false)` is set; otherwise only when writing to the client fails. A
+///   response without any body has nothing to wait for. To learn whether the lock held until the end, use
+///   [`with_lock`](crate::WithLock::with_lock) in the handler instead.
+/// * **A slow client keeps a lock** that was taken before it has sent its body, and until it has read the response. A
+///   public application gives its requests a [`max_hold`](crate::Request::max_hold), or takes the lock in the handler when
+///   the body has been read.
+/// * **An inner `Locks`** holds its own locks, and those of the extractors inside of it.
+#[derive(Clone, Default)]
+#[must_use = "a middleware does nothing until it wraps an application or a scope"]
+pub struct Locks {
+    asks: Option<Rc<Asks>>,
+    methods: Option<Vec<Method>>,
+}
+
+impl Locks {
+    /// Returns a middleware that holds the locks of extractors, and takes none by itself.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the lock that this function returns before each request is served; none for `None`. A request that does not
+    /// get its lock is answered as [errors](crate::web#errors-as-responses) are.
+    pub fn lock(mut self, asks: impl Fn(&ServiceRequest) -> Option<Acquire> + 'static) -> Self {
+        self.asks = Some(Rc::new(asks));
+        self
+    }
+
+    /// Takes the lock of [`lock`](Self::lock) for these methods alone. Default: all methods.
+    pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
+        self.methods = Some(methods.into_iter().collect());
+        self
+    }
+
+    fn asked(&self, request: &ServiceRequest) -> Option<Acquire> {
+        let counts = self.methods.as_ref().is_none_or(|methods| methods.contains(request.method()));
+        self.asks.as_ref().filter(|_| counts)?(request)
+    }
+}
+
+impl fmt::Debug for Locks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Locks").field("methods", &self.methods).finish_non_exhaustive()
+    }
+}
+
+impl<S, B> Transform<S, ServiceRequest> for Locks
+where
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
+    B: MessageBody + 'static,
+{
+    type Response = ServiceResponse<EitherBody<B>>;
+    type Error = Error;
+    type Transform = Holding<S>;
+    type InitError = ();
+    type Future = Ready<Result<Holding<S>, ()>>;
+
+    fn new_transform(&self, service: S) -> Self::Future {
+        ready(Ok(Holding { locks: self.clone(), service: Rc::new(service) }))
+    }
+}
+
+/// The service that a [`Locks`] has wrapped.
+pub struct Holding<S> {
+    locks: Locks,
+    service: Rc<S>,
+}
+
+impl<S, B> Service<ServiceRequest> for Holding<S>
+where
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
+    B: MessageBody + 'static,
+{
+    type Response = ServiceResponse<EitherBody<B>>;
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self::Response, Error>>;
+
+    forward_ready!(service);
+
+    fn call(&self, request: ServiceRequest) -> Self::Future {
+        let (service, asked) = (Rc::clone(&self.service), self.locks.asked(&request));
+        Box::pin(async move {
+            let Some(locks) = request.app_data::<Data<Addr<LockManager>>>() else {
+                return Ok(request.error_response(no_manager()).map_into_right_body());
+            };
+            let holdings = Holdings::new(locks.get_ref().clone());
+            if let Some(asked) = asked
+                && let Err(error) = holdings.acquire(asked).await
+            {
+                return Ok(request.error_response(error).map_into_right_body());
+            }
+            request.extensions_mut().insert(holdings.clone());
+            match holdings.while_held(service.call(request)).await {
+                Ok(Ok(response)) => Ok(until_sent(response, holdings)),
+                // The handler has been dropped, so that nothing runs on without the locks.
+                Ok(Err(error)) => {
+                    holdings.release();
+                    Err(error)
+                }
+                Err(lost) => {
+                    holdings.release();
+                    Err(lost.into())
+                }
+            }
+        })
+    }
+}
+
+/// Returns the response with a body that holds the locks.
+fn until_sent<B: MessageBody + 'static>(
+    response: ServiceResponse<B>,
+    holdings: Holdings,
+) -> ServiceResponse<EitherBody<B>> {
+    if holdings.is_empty() {
+        return response.map_into_left_body();
+    }
+    response.map_body(|_, body| EitherBody::right(HeldBody::new(body, holdings).boxed()))
+}
+
+/// Returns the answer to a request for locks without a manager, which the log explains.
+fn no_manager() -> Error {
+    tracing::error!("there is no `Data<Addr<LockManager>>` for `Locks`; add it with `App::app_data`");
+    ErrorInternalServerError("the server is not set up for locks")
+}

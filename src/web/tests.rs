@@ -1,0 +1,183 @@
+//! The texts and the headers that each error tells a client, and the secrets that none of them tells.
+
+use std::time::Duration;
+
+use actix_web::{
+    ResponseError,
+    body::to_bytes,
+    http::header::{CONTENT_TYPE, RETRY_AFTER},
+};
+use futures_util::FutureExt;
+use serde_json::Value;
+
+use super::errors::AsProblem;
+use crate::{
+    core::{InvalidValue, LossReason, Mode, Owner, ResourceName, Token},
+    lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
+    request::{AcquireError, ForceReleaseError, InspectError},
+    store::{Holder, HolderState, StoreError},
+    with_lock::WithLockError,
+};
+
+/// Texts that nobody outside may read: where the store is, its password, and who holds what.
+const SECRETS: [&str; 7] = ["10.0.0.1", "hunter2", "redis", "web-7", "4711", "deadbeef", "payroll"];
+
+fn name() -> ResourceName {
+    ResourceName::new("payroll").unwrap()
+}
+
+fn held(remaining: Duration) -> AcquireError {
+    let metadata = [("host", "web-7"), ("pid", "4711"), ("purpose", "payroll")];
+    let by = Holder {
+        token: Token::from_bits(0xdead_beef << 96).prefix(),
+        mode: Mode::Exclusive,
+        state: HolderState::Holding,
+        owner: Some(Owner::new("payroll").unwrap()),
+        fence: None,
+        remaining,
+        metadata: metadata.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+    };
+    AcquireError::Held { by: Box::new(by), remaining, ahead: None, attempts: 1, waited: Duration::ZERO }
+}
+
+fn unavailable() -> StoreError {
+    StoreError::unavailable("redis://user:hunter2@10.0.0.1:6379: connection refused")
+}
+
+fn unknown() -> StoreError {
+    StoreError::TimedOut { within: Duration::from_secs(1), server: Some("10.0.0.1:6379".into()) }
+}
+
+fn denied() -> StoreError {
+    StoreError::Denied { reason: "redis://user:hunter2@10.0.0.1 denies the user".to_owned() }
+}
+
+fn invalid(field: &str) -> InvalidValue {
+    InvalidValue::new(field, "payroll", "something else")
+}
+
+fn lost() -> LeaseLostError {
+    LeaseLostError { resource: name(), reason: LossReason::Expired }
+}
+
+fn of_set(errors: impl IntoIterator<Item = ReleaseError>) -> ReleaseSetError {
+    ReleaseSetError { failed: errors.into_iter().map(|error| (name(), error)).collect() }
+}
+
+/// The response to an error: the status, the kind, and the seconds after which the client may try again.
+fn told(error: &dyn ResponseError) -> (u16, String, Option<u64>) {
+    let response = error.error_response();
+    let (status, headers) = (response.status(), response.headers());
+    assert_eq!(status, error.status_code());
+    assert_eq!(headers.get(CONTENT_TYPE).unwrap(), "application/problem+json");
+    let after = headers.get(RETRY_AFTER).map(|after| after.to_str().unwrap().parse().unwrap());
+    let said = format!("{headers:?}");
+    let body = to_bytes(response.into_body()).now_or_never().unwrap().unwrap();
+    let body = str::from_utf8(&body).unwrap();
+    for secret in SECRETS {
+        assert!(!body.contains(secret) && !said.contains(secret), "{secret:?} is in {said} {body}");
+    }
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["status"], status.as_u16());
+    assert_eq!(body["title"], status.canonical_reason().unwrap());
+    (status.as_u16(), body["kind"].as_str().unwrap().to_owned(), after)
+}
+
+fn assert_all_tell(errors: &[&dyn ResponseError], status: u16, kind: &str, after: Option<u64>) {
+    for error in errors {
+        assert_eq!(told(*error), (status, kind.to_owned(), after), "{error}");
+    }
+}
+
+#[test]
+fn a_held_lock_is_423_with_the_time_that_the_holder_has_left() {
+    for (remaining, after) in [(0, 1), (300, 1), (1_000, 1), (1_001, 2), (59_500, 60), (86_400_000, 60)] {
+        let error = held(Duration::from_millis(remaining));
+        assert_eq!(told(&error), (423, "held".to_owned(), Some(after)), "{remaining} ms");
+    }
+    let of_set = held(Duration::from_secs(5)).of(&name());
+    assert_eq!(told(&WithLockError::from(of_set)), (423, "held".to_owned(), Some(5)));
+}
+
+#[test]
+fn too_many_waiters_are_429() {
+    let errors: [&dyn ResponseError; 2] =
+        [&AcquireError::QueueFull { waiters: 10 }, &AcquireError::Busy { pending: 10 }];
+    assert_all_tell(&errors, 429, "busy", Some(1));
+}
+
+#[test]
+fn a_store_that_does_not_serve_or_gives_no_answer_is_503() {
+    let errors: [&dyn ResponseError; 10] = [
+        &unavailable(),
+        &AcquireError::from(unavailable()),
+        &AcquireError::from(unknown()),
+        &AcquireError::TooLate { ttl: Duration::from_secs(1) },
+        &AcquireError::Restarted,
+        &WithLockError::from(AcquireError::from(unavailable())),
+        &ReleaseError::from(unknown()),
+        &RenewError::from(unavailable()),
+        &InspectError::from(unknown()),
+        &ForceReleaseError::from(unavailable()),
+    ];
+    assert_all_tell(&errors, 503, "unavailable", Some(1));
+}
+
+#[test]
+fn a_manager_that_ends_is_503() {
+    let errors: [&dyn ResponseError; 2] = [&AcquireError::ShuttingDown, &WithLockError::ManagerGone];
+    assert_all_tell(&errors, 503, "shutting_down", Some(1));
+}
+
+#[test]
+fn an_unknown_outcome_is_503_and_nobody_is_told_to_try_again() {
+    let errors: [&dyn ResponseError; 6] = [
+        &lost(),
+        &WithLockError::from(lost()),
+        &ReleaseError::Lost { reason: LossReason::NotHeld },
+        &RenewError::Lost { reason: LossReason::Expired },
+        &ForceReleaseError::from(unknown()),
+        &of_set([unavailable().into(), ReleaseError::Lost { reason: LossReason::Expired }]),
+    ];
+    assert_all_tell(&errors, 503, "outcome_unknown", None);
+}
+
+#[test]
+fn a_token_that_holds_nothing_is_409() {
+    let errors: [&dyn ResponseError; 3] =
+        [&ReleaseError::NotHolder, &RenewError::NotFound, &of_set([ReleaseError::NotHolder])];
+    assert_all_tell(&errors, 409, "not_holder", None);
+}
+
+#[test]
+fn a_name_is_the_mistake_of_the_client_and_everything_else_of_the_program() {
+    let errors: [&dyn ResponseError; 4] = [
+        &invalid("owner"),
+        &AcquireError::from(ResourceName::new("").unwrap_err()),
+        &InspectError::from(invalid("resource")),
+        &ReleaseError::from(invalid("resource")),
+    ];
+    assert_all_tell(&errors, 400, "invalid", None);
+    let errors: [&dyn ResponseError; 4] = [
+        &invalid("ttl"),
+        &AcquireError::from(invalid("wait")),
+        &AcquireError::from(denied()),
+        &ForceReleaseError::from(denied()),
+    ];
+    assert_all_tell(&errors, 500, "internal", None);
+}
+
+#[test]
+fn a_health_check_knows_nothing_but_503() {
+    for (error, kind) in [
+        (AcquireError::from(denied()), "unavailable"),
+        (unavailable().into(), "unavailable"),
+        (AcquireError::Busy { pending: 1 }, "busy"),
+        (AcquireError::ShuttingDown, "shutting_down"),
+    ] {
+        let response = error.problem().of_health().response(&error);
+        assert_eq!(response.status(), 503);
+        let body = to_bytes(response.into_body()).now_or_never().unwrap().unwrap();
+        assert!(str::from_utf8(&body).unwrap().contains(&format!(r#""kind":"{kind}""#)), "{body:?}");
+    }
+}

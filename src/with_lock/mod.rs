@@ -1,0 +1,82 @@
+//! Work under a lock in one statement: acquire, run, release.
+
+mod error;
+
+use std::future::Future;
+
+use actix::Addr;
+
+pub use self::error::WithLockError;
+use crate::{
+    lease::{Lease, ReleaseError, Released},
+    manager::LockManager,
+    request::Request,
+};
+
+/// Work under a lock in one statement: an extension of `Addr<LockManager>`.
+pub trait WithLock {
+    /// Acquires a lease, runs `work` while it holds, and releases it.
+    ///
+    /// The request is any of [`Acquire`](crate::Acquire), with permits or without, [`ReadLock`](crate::ReadLock) and
+    /// [`WriteLock`](crate::WriteLock). When the lease is lost, `work` is stopped: its future is dropped at the next
+    /// await. When `work` panics, the lease is released by being dropped.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// use leasehold::{Acquire, WithLock};
+    /// # use leasehold::{LockManager, MemoryStore};
+    /// # #[actix::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = LockManager::builder(std::sync::Arc::new(MemoryStore::default())).start()?;
+    /// let ask = Acquire::new("orders/42").wait(Duration::from_secs(2));
+    /// let done = locks.with_lock(ask, async |lease| format!("paid, with fence {:?}", lease.fence())).await?;
+    /// println!("{}", done.value);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`WithLockError::NotAcquired`] and [`WithLockError::ManagerGone`]: `work` was not started.
+    /// [`WithLockError::Lost`]: `work` was stopped on its way, and its outcome is unknown. A release that fails is no
+    /// error of the work: [`Done`] has the value all the same.
+    ///
+    /// # Cancel safety
+    /// A caller that drops the future gives up. Before the grant, the request leaves the queue. After it, `work` is
+    /// dropped where it is, and the lease is released. During the release, the lease is released all the same, and the
+    /// value is lost.
+    fn with_lock<Kind: 'static, T>(
+        &self,
+        request: Request<Kind>,
+        work: impl AsyncFnOnce(&Lease) -> T,
+    ) -> impl Future<Output = Result<Done<T>, WithLockError>>;
+}
+
+impl WithLock for Addr<LockManager> {
+    async fn with_lock<Kind: 'static, T>(
+        &self,
+        request: Request<Kind>,
+        work: impl AsyncFnOnce(&Lease) -> T,
+    ) -> Result<Done<T>, WithLockError> {
+        let lease = self.send(request).await??;
+        // The work is dropped before the lease, which others may get as soon as it is.
+        let value = lease.run(work(&lease)).await?;
+        Ok(Done { value, release: lease.release().await })
+    }
+}
+
+/// Work that was done under a lock: its value, and the result of the release.
+#[derive(Clone, Debug)]
+#[must_use = "it has the value of the work, which may be an error"]
+#[non_exhaustive]
+pub struct Done<T> {
+    /// The value that the work returned.
+    pub value: T,
+    /// The result of the release. The work is done in any case; this tells for how long it was alone.
+    ///
+    /// * `Ok`: the lease held until the work was done.
+    /// * [`ReleaseError::Store`]: the lease held until the work was done, by the clock of this process. The store did not
+    ///   confirm the release. The library repeats it, until the end of the lease.
+    /// * [`ReleaseError::Lost`]: the lease was lost before the work was done, and nobody noticed in time to stop it. The
+    ///   end of the work may have run beside that of another holder.
+    pub release: Result<Released, ReleaseError>,
+}

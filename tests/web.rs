@@ -1,0 +1,10 @@
+//! Locks in an actix-web application: what clients are told, and for how long locks are held. In virtual time.
+
+mod support;
+mod web {
+    mod bodies;
+    mod extractor;
+    mod health;
+    mod scope;
+    pub(crate) mod site;
+}
