@@ -34,6 +34,9 @@ pub enum LeaseChange {
     Renewed,
     /// A renewal was missed. The lease is still valid, and the renewal is retried.
     AtRisk,
+    /// The manager shuts down. The lease is still valid, and renewed until the deadline of the shutdown: time to finish,
+    /// and to release it.
+    ShuttingDown,
     /// The lease is over, for this reason. Sent before anybody else could be granted the resource, except
     /// with [`LossReason::NotHeld`].
     Lost(LossReason),

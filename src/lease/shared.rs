@@ -241,6 +241,11 @@ impl LeaseShared {
         self.tell(LeaseChange::Granted);
     }
 
+    /// Tells the listener that the manager shuts down.
+    pub(crate) fn tell_shutting_down(&self) {
+        self.tell(LeaseChange::ShuttingDown);
+    }
+
     /// Makes everybody who waits for the end read the clock again, which may have jumped while timers stood still.
     pub(crate) fn recheck(&self) {
         self.changed.notify_waiters();

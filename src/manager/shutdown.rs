@@ -65,9 +65,12 @@ impl Handler<Shutdown> for LockManager {
     type Result = ResponseActFuture<Self, Drained>;
 
     fn handle(&mut self, shutdown: Shutdown, _: &mut Context<Self>) -> Self::Result {
-        self.shutdown.begun = true;
+        let is_first = !std::mem::replace(&mut self.shutdown.begun, true);
         self.shutdown.running += 1;
         self.dismiss_all(&AcquireError::ShuttingDown);
+        if is_first {
+            self.records.leases().iter().for_each(|lease| lease.tell_shutting_down());
+        }
         let held = self.held;
         tracing::info!(held, drain = ?shutdown.drain, "shutting down");
         self.shutdown.held(held);

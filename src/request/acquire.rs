@@ -298,6 +298,14 @@ impl From<WriteLock> for Acquire {
     }
 }
 
+/// The same request once more, for somebody who asks again and again. Each that is sent is an acquisition of its own.
+impl<Kind, Names: Clone> Clone for Request<Kind, Names> {
+    fn clone(&self) -> Self {
+        let Self { resource, takes, options, kind } = self;
+        Self { resource: resource.clone(), takes: *takes, options: options.clone(), kind: *kind }
+    }
+}
+
 impl<Kind: 'static> Message for Request<Kind> {
     type Result = Result<Lease, AcquireError>;
 }

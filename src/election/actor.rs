@@ -1,0 +1,322 @@
+//! The election: the actor that stands for the lead, tells who leads, and stands again.
+
+use std::{fmt, mem, sync::Arc, time::Duration};
+
+use actix::{
+    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, ResponseFuture, SpawnHandle, WrapFuture,
+};
+use futures_util::{FutureExt, future::join_all};
+use tokio::{sync::oneshot, time::Instant};
+
+use super::{
+    Campaign, Candidacy, Demotion, ElectionEvent, Resign, Unwell,
+    lead::Lead,
+    looking::Looking,
+};
+use crate::{
+    core::{Doubling, InvalidValue, ResourceName, one_line},
+    lease::{Lease, LeaseChange, LeaseEvent},
+    manager::LockManager,
+    request::AcquireError,
+    store::StoreError,
+};
+
+/// An election, as one process sees it: stands for the lead, and tells recipients what becomes of it.
+///
+/// ```
+/// use std::time::Duration;
+/// use actix::prelude::*;
+/// use leasehold::election::{Candidacy, Election, ElectionEvent, Resign};
+/// # use leasehold::{LockManager, MemoryStore, Shutdown};
+///
+/// struct Mayor;
+///
+/// impl Actor for Mayor {
+///     type Context = Context<Self>;
+/// }
+///
+/// impl Handler<ElectionEvent> for Mayor {
+///     type Result = ();
+///
+///     fn handle(&mut self, event: ElectionEvent, _: &mut Self::Context) {
+///         match event {
+///             ElectionEvent::Elected { fence, .. } => println!("elected, fence {fence:?}"),
+///             ElectionEvent::Demoted { reason, .. } => println!("not leading any more: {reason}"),
+///             _ => {}
+///         }
+///     }
+/// }
+///
+/// # #[actix::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let locks = LockManager::builder(std::sync::Arc::new(MemoryStore::default())).start()?;
+/// let mayor = Mayor.start();
+/// let election = Election::start(&locks, Candidacy::from("town").tell(mayor.recipient()))?;
+/// election.send(Resign).await?; // another candidate leads
+/// # locks.send(Shutdown { drain: Duration::ZERO }).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// It runs in the arbiter that it is started in, until the lock manager is shut down. It goes on when its address is
+/// dropped; [`Resign`] ends it.
+pub struct Election {
+    pub(super) locks: Addr<LockManager>,
+    pub(super) name: ResourceName,
+    pub(super) looking: Looking,
+    candidacy: Candidacy,
+    stands: bool,
+    /// True when the lock manager shuts down.
+    closing: bool,
+    stage: Stage,
+    /// The number of requests for the lease: an answer to an earlier one than the last is not wanted any more.
+    asked: u64,
+    term: u64,
+    pauses: Doubling,
+    /// The senders of `Resign` that wait for the end of a term.
+    resigning: Vec<oneshot::Sender<()>>,
+}
+
+/// The stage of a candidate.
+enum Stage {
+    Idle,
+    /// The request for the lease is on its way.
+    Asking(SpawnHandle),
+    /// Stands again when this is over.
+    Pausing(SpawnHandle),
+    Leading { lead: Lead, since: Instant, watch: SpawnHandle },
+    SteppingDown,
+}
+
+impl Election {
+    /// Starts an election. It stands at once, unless it is an [observer](Candidacy::observer). The store need not be there yet.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] for an invalid name, a request for a share, an owner, or contradictory pauses. What the lock manager
+    /// refuses is told by [`ElectionEvent::NotStanding`].
+    ///
+    /// # Panics
+    /// When it is called outside of a tokio `LocalSet`. Every actix arbiter is one.
+    pub fn start(
+        locks: &Addr<LockManager>,
+        candidacy: impl Into<Candidacy>,
+    ) -> Result<Addr<Self>, InvalidValue> {
+        let candidacy = candidacy.into();
+        let looks = !candidacy.tells.is_empty();
+        Self::launch(locks, candidacy, looks)
+    }
+
+    /// Starts an election, which looks for other leaders if `looks`.
+    pub(super) fn launch(
+        locks: &Addr<LockManager>,
+        candidacy: Candidacy,
+        looks: bool,
+    ) -> Result<Addr<Self>, InvalidValue> {
+        let election = Self {
+            locks: locks.clone(),
+            name: candidacy.check()?,
+            looking: Looking::new(looks.then_some(candidacy.look_every)),
+            stands: candidacy.stands,
+            closing: false,
+            stage: Stage::Idle,
+            asked: 0,
+            term: 0,
+            pauses: candidacy.doubling(),
+            resigning: Vec::new(),
+            candidacy,
+        };
+        Ok(Context::new().run(election))
+    }
+
+    /// Returns the lease of the present term, while it is valid.
+    pub(super) fn lease(&self) -> Option<&Lease> {
+        match &self.stage {
+            Stage::Leading { lead, .. } => Some(&*lead.lease).filter(|lease| lease.is_valid()),
+            Stage::Idle | Stage::Asking(_) | Stage::Pausing(_) | Stage::SteppingDown => None,
+        }
+    }
+
+    /// Returns true if the candidate does nothing, and waits for nothing.
+    pub(super) const fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Idle)
+    }
+
+    /// Asks for the lease, if the candidate stands and does nothing else.
+    fn stand(&mut self, ctx: &mut Context<Self>) {
+        if !self.stands || !self.is_idle() {
+            return;
+        }
+        self.asked += 1;
+        let asked = self.asked;
+        let answer = self.locks.send(self.candidacy.request(ctx.address().recipient()));
+        let answered = answer.into_actor(self).map(move |answer, this, ctx| match answer {
+            _ if asked != this.asked || !matches!(this.stage, Stage::Asking(_)) => {}
+            Ok(Ok(lease)) => this.elected(lease, ctx),
+            Ok(Err(error)) => this.refused(error, ctx),
+            Err(gone) => this.end(gone, ctx),
+        });
+        self.stage = Stage::Asking(ctx.spawn(answered));
+    }
+
+    fn elected(&mut self, lease: Lease, ctx: &mut Context<Self>) {
+        self.term += 1;
+        let (term, fence, lease) = (self.term, lease.fence(), Arc::new(lease));
+        tracing::info!(resource = %self.name, term, ?fence, "elected");
+        let budget = self.candidacy.budget_of(lease.remaining());
+        let lead = Lead::new(term, Arc::clone(&lease), budget, self.locks.clone());
+        let ends = lead.ends().into_actor(self);
+        let watch = ctx.spawn(ends.map(|reason, this, ctx| this.step_down(reason, ctx)));
+        self.stage = Stage::Leading { lead, since: Instant::now(), watch };
+        self.tell(&ElectionEvent::Elected { term, fence, lease });
+        self.look(ctx);
+    }
+
+    fn refused(&mut self, error: AcquireError, ctx: &mut Context<Self>) {
+        self.stage = Stage::Idle;
+        let pause = match error {
+            AcquireError::ShuttingDown => return self.end(error, ctx),
+            AcquireError::Invalid(_) | AcquireError::Store(StoreError::Unsupported { .. }) => None,
+            _ => Some(self.pauses.next()),
+        };
+        tracing::warn!(resource = %self.name, again_in = ?pause, error = one_line(&error), "could not stand");
+        self.stands &= pause.is_some();
+        self.tell(&ElectionEvent::NotStanding { error, again_in: pause });
+        if let Some(pause) = pause {
+            self.stand_after(pause, ctx);
+        }
+    }
+
+    fn stand_after(&mut self, pause: Duration, ctx: &mut Context<Self>) {
+        self.stage = Stage::Pausing(ctx.run_later(pause, |this, ctx| {
+            // A pause that was cancelled may still end in the same turn.
+            if matches!(this.stage, Stage::Pausing(_)) {
+                this.stage = Stage::Idle;
+                this.stand(ctx);
+            }
+        }));
+    }
+
+    /// Ends the term: those who are told have time to finish, as far as the lease is valid, and then it is released.
+    fn step_down(&mut self, reason: Demotion, ctx: &mut Context<Self>) {
+        let (lead, since, watch) = match mem::replace(&mut self.stage, Stage::SteppingDown) {
+            Stage::Leading { lead, since, watch } => (lead, since, watch),
+            other => return self.stage = other,
+        };
+        ctx.cancel_future(watch);
+        let term = lead.term;
+        tracing::info!(resource = %self.name, term, %reason, "steps down");
+        let event = ElectionEvent::Demoted { term, reason };
+        // A task of its own: a message whose sender is dropped is not handled.
+        let told = actix_rt::spawn(join_all(self.candidacy.tells.iter().map(|to| to.send(event.clone()))));
+        let given_up = async move {
+            // A recipient that has died has nothing to finish.
+            lead.finish(told.map(drop)).await;
+            lead.give_up().await;
+        };
+        ctx.spawn(given_up.into_actor(self).map(move |(), this, ctx| this.stepped_down(reason, since, ctx)));
+    }
+
+    fn stepped_down(&mut self, reason: Demotion, since: Instant, ctx: &mut Context<Self>) {
+        self.stage = Stage::Idle;
+        self.answer_resigning();
+        if since.elapsed() > self.candidacy.longest_pause() {
+            self.pauses.reset();
+        }
+        if self.closing {
+            self.end(reason, ctx);
+        } else if self.stands {
+            let pause = self.pauses.next();
+            self.stand_after(pause, ctx);
+        }
+    }
+
+    /// Ends the election itself, because the lock manager has gone or is going.
+    pub(super) fn end(&mut self, why: impl fmt::Display, ctx: &mut Context<Self>) {
+        tracing::debug!(resource = %self.name, %why, "the election ends with its lock manager");
+        self.stands = false;
+        self.stage = Stage::Idle;
+        self.answer_resigning();
+        ctx.stop();
+    }
+
+    fn answer_resigning(&mut self) {
+        // A sender that has gone needs no answer.
+        for resigning in self.resigning.drain(..) {
+            let _ = resigning.send(());
+        }
+    }
+
+    pub(super) fn tell(&self, event: &ElectionEvent) {
+        self.candidacy.tells.iter().for_each(|to: &Recipient<_>| to.do_send(event.clone()));
+    }
+}
+
+impl Actor for Election {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.start_looking(ctx);
+        self.stand(ctx);
+    }
+}
+
+impl Handler<Campaign> for Election {
+    type Result = ();
+
+    fn handle(&mut self, _: Campaign, ctx: &mut Self::Context) {
+        self.stands = true;
+        self.stand(ctx);
+    }
+}
+
+impl Handler<Resign> for Election {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: Resign, ctx: &mut Self::Context) -> Self::Result {
+        self.stands = false;
+        if let Stage::Asking(pending) | Stage::Pausing(pending) = self.stage {
+            // The request leaves the queue, and a grant that is on its way is released.
+            ctx.cancel_future(pending);
+            self.stage = Stage::Idle;
+        }
+        self.step_down(Demotion::Resigned, ctx);
+        if self.is_idle() {
+            return Box::pin(async {});
+        }
+        let (resigned, answer) = oneshot::channel();
+        self.resigning.push(resigned);
+        // Without an answer the election has ended, and with it the lead.
+        Box::pin(async { answer.await.unwrap_or_default() })
+    }
+}
+
+impl Handler<Unwell> for Election {
+    type Result = ();
+
+    fn handle(&mut self, _: Unwell, ctx: &mut Self::Context) {
+        self.step_down(Demotion::Unwell, ctx);
+    }
+}
+
+impl Handler<LeaseEvent> for Election {
+    type Result = ();
+
+    /// Only a shutdown has to be heard here: it is not the end of the lease.
+    fn handle(&mut self, event: LeaseEvent, ctx: &mut Self::Context) {
+        if event.change == LeaseChange::ShuttingDown {
+            (self.closing, self.stands) = (true, false);
+            self.step_down(Demotion::ShuttingDown, ctx);
+        }
+    }
+}
+
+impl fmt::Debug for Election {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Election")
+            .field("name", &self.name)
+            .field("stands", &self.stands)
+            .field("leads", &self.lease().is_some())
+            .field("term", &self.term)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,171 @@
+//! A candidacy: what is stood for, and how.
+
+use std::{fmt, time::Duration};
+
+use actix::Recipient;
+
+use super::ElectionEvent;
+use crate::{
+    core::{Doubling, InvalidValue, ResourceName, exact},
+    lease::LeaseEvent,
+    request::{Acquire, acquire::Takes},
+};
+
+/// What an [`Election`](super::Election) or a [`Singleton`](super::Singleton) stands for, and how.
+///
+/// The name of the election is that of a resource. A name alone is a candidacy with the defaults, and so is a request, which
+/// has the options of the lease:
+///
+/// ```
+/// # use std::time::Duration;
+/// use leasehold::{Acquire, election::Candidacy};
+///
+/// let plain = Candidacy::from("scheduler");
+/// let ask = Acquire::new("scheduler").ttl(Duration::from_secs(5)).metadata("address", "10.0.0.7:8080");
+/// let with_options = Candidacy::from(ask).budget(Duration::from_secs(1));
+/// # let _ = (plain, with_options);
+/// ```
+///
+/// The election itself says how long is waited (without end) and who hears of the lease. Shares and owners cannot be elected.
+///
+/// # Default
+/// * TTL, renewals and all else about the lease: those of the lock manager.
+/// * [`budget`](Self::budget): a tenth of the validity.
+/// * [`pauses`](Self::pauses): 100 ms, doubled up to 10 s.
+/// * [`look_every`](Self::look_every): 1 s.
+/// * [`max_crashes`](Self::max_crashes): 3.
+#[derive(Clone)]
+#[must_use = "a candidacy does nothing until an Election or a Singleton is started with it"]
+pub struct Candidacy {
+    request: Acquire,
+    pub(super) tells: Vec<Recipient<ElectionEvent>>,
+    pub(super) stands: bool,
+    budget: Option<Duration>,
+    pauses: (Duration, Duration),
+    pub(super) look_every: Duration,
+    pub(super) max_crashes: u32,
+}
+
+impl From<Acquire> for Candidacy {
+    fn from(request: Acquire) -> Self {
+        Self {
+            request,
+            tells: Vec::new(),
+            stands: true,
+            budget: None,
+            pauses: (Duration::from_millis(100), Duration::from_secs(10)),
+            look_every: Duration::from_secs(1),
+            max_crashes: 3,
+        }
+    }
+}
+
+impl From<&str> for Candidacy {
+    fn from(name: &str) -> Self {
+        Acquire::new(name).into()
+    }
+}
+
+impl Candidacy {
+    /// Adds a recipient of the events. Several are told in the order in which they were added.
+    pub fn tell(mut self, recipient: Recipient<ElectionEvent>) -> Self {
+        self.tells.push(recipient);
+        self
+    }
+
+    /// Does not stand, until a [`Campaign`](super::Campaign) is sent. The recipients hear of other leaders all the same.
+    pub const fn observer(mut self) -> Self {
+        self.stands = false;
+        self
+    }
+
+    /// Sets the time that the recipients have to finish before the validity ends. A term that was not confirmed by then is
+    /// ended. At most a third of the validity that a term begins with counts. Default: a tenth of it.
+    pub const fn budget(mut self, budget: Duration) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Sets the first and the longest pause before the candidate stands again, or an actor is started again that has
+    /// crashed. Pauses double. They begin again with the first after a term, or a life, that was longer than the longest.
+    /// Default: 100 ms and 10 s.
+    pub const fn pauses(mut self, first: Duration, longest: Duration) -> Self {
+        self.pauses = (first, longest);
+        self
+    }
+
+    /// Sets how often the store is asked who leads, which [`LeaderChanged`](ElectionEvent::LeaderChanged) tells. It is asked
+    /// only while there are recipients that were added by [`tell`](Self::tell), and not while this candidate leads. Default:
+    /// 1 s.
+    pub const fn look_every(mut self, pause: Duration) -> Self {
+        self.look_every = pause;
+        self
+    }
+
+    /// Sets the number of crashes in a row after which a [`Singleton`](super::Singleton) reports that it is
+    /// [not well](super::Unwell), so that another instance tries. Default: 3.
+    pub const fn max_crashes(mut self, crashes: u32) -> Self {
+        self.max_crashes = crashes;
+        self
+    }
+
+    /// Checks everything that can be checked without a lock manager. Returns the name of the election.
+    pub(super) fn check(&self) -> Result<ResourceName, InvalidValue> {
+        let name = ResourceName::new(&self.request.resource)?;
+        if !matches!(self.request.takes, Takes::Everything { .. }) {
+            let allowed = "Acquire without permits, or WriteLock: only one can lead";
+            return Err(InvalidValue::new("election.request", "a share of the resource", allowed));
+        }
+        if let Some(owner) = &self.request.options.owner {
+            let allowed = "none: an owner may be elected beside itself";
+            return Err(InvalidValue::new("election.owner", owner, allowed));
+        }
+        let (first, longest) = self.pauses;
+        if first.is_zero() || first > longest {
+            let allowed = format!("more than zero, and at most the longest ({})", exact(longest));
+            return Err(InvalidValue::new("election.pauses", exact(first), allowed));
+        }
+        if self.look_every < SHORTEST_LOOK {
+            let allowed = format!("{} or more", exact(SHORTEST_LOOK));
+            return Err(InvalidValue::new("election.look_every", exact(self.look_every), allowed));
+        }
+        if self.max_crashes == 0 {
+            return Err(InvalidValue::new("election.max_crashes", 0, "1 or more"));
+        }
+        Ok(name)
+    }
+
+    /// Returns the request for the lease of one term.
+    pub(super) fn request(&self, listener: Recipient<LeaseEvent>) -> Acquire {
+        self.request.clone().wait_forever().events(listener)
+    }
+
+    /// Returns the time to finish in a term of this validity.
+    pub(super) fn budget_of(&self, validity: Duration) -> Duration {
+        self.budget.unwrap_or(validity / 10).min(validity / 3)
+    }
+
+    /// Returns the pauses, from the first.
+    pub(super) const fn doubling(&self) -> Doubling {
+        Doubling::new(self.pauses.0, self.pauses.1)
+    }
+
+    /// Returns the time after which a term, or the life of an actor, counts as a good one.
+    pub(super) const fn longest_pause(&self) -> Duration {
+        self.pauses.1
+    }
+}
+
+/// The shortest pause between two looks at who leads.
+const SHORTEST_LOOK: Duration = Duration::from_millis(10);
+
+impl fmt::Debug for Candidacy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Candidacy")
+            .field("request", &self.request)
+            .field("stands", &self.stands)
+            .field("budget", &self.budget)
+            .field("pauses", &self.pauses)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,111 @@
+//! The messages to an election, and what it tells.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use actix::Message;
+
+use crate::{
+    core::{Fence, LossReason},
+    lease::Lease,
+    request::{AcquireError, InspectError},
+    store::Holder,
+};
+
+/// Stands for the lead, now and again after each term, until [`Resign`]. An [`Election`](super::Election) does so from its
+/// start, unless it is an [observer](super::Candidacy::observer).
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+#[must_use = "a message does nothing until it is sent to an Election"]
+pub struct Campaign;
+
+/// Gives up the lead, or the place in the queue, and does not stand again until [`Campaign`]. It is answered when the
+/// recipients have finished and the lease is released, so that another candidate leads.
+///
+/// # Cancel safety
+/// A candidate resigns also if the sender of the message goes.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+#[must_use = "a message does nothing until it is sent to an Election"]
+pub struct Resign;
+
+/// Reports that the candidate is not well. If it leads it steps down, so that another one takes over; it stands again after a
+/// pause. Otherwise nothing happens.
+///
+/// A candidate that may become unable to say so asks with [`heartbeat`](crate::Request::heartbeat), and reports while it is
+/// well.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+#[must_use = "a message does nothing until it is sent to an Election"]
+pub struct Unwell;
+
+/// Asks the store who leads at this moment. `None` means nobody.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<Option<Holder>, InspectError>")]
+#[must_use = "a message does nothing until it is sent to an Election"]
+pub struct Leader;
+
+/// An event of an election, sent to the recipients that its [`Candidacy`](super::Candidacy) names.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+#[non_exhaustive]
+pub enum ElectionEvent {
+    /// This candidate leads from now on.
+    Elected {
+        /// The number of this candidate's own term: 1, 2, and so on, as long as the election lives. The fleet's is the fence.
+        term: u64,
+        /// The number that is larger for each later leader, if the store issues one.
+        fence: Option<Fence>,
+        /// The lease of the term. The lead lasts while it is valid: look at it before each step that nobody else may make.
+        /// Keeping it does not keep the lead.
+        lease: Arc<Lease>,
+    },
+    /// This candidate does not lead any more, or has to finish: until the recipient has answered, but no longer than the
+    /// [budget](super::Candidacy::budget), the lease is kept if it is still valid.
+    Demoted {
+        /// The number of the term that ends.
+        term: u64,
+        /// The reason.
+        reason: Demotion,
+    },
+    /// Another leader was seen, or this candidate itself, or nobody. Leaders in between may have been missed.
+    LeaderChanged {
+        /// The leader, as it told about itself. `None` means nobody.
+        to: Option<Holder>,
+    },
+    /// The candidate could not stand, for this reason.
+    NotStanding {
+        /// The error of the request for the lease.
+        error: AcquireError,
+        /// The pause before it stands again. `None` if that needs another request: it stands no more until [`Campaign`].
+        again_in: Option<Duration>,
+    },
+}
+
+/// The reason for the end of a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Demotion {
+    /// The candidate resigned.
+    Resigned,
+    /// The candidate reported that it is not well.
+    Unwell,
+    /// The lock manager shuts down.
+    ShuttingDown,
+    /// No renewal was confirmed, or the candidate has sent no heartbeat, until the [budget](super::Candidacy::budget) before
+    /// the end of the validity.
+    Expiring,
+    /// The lease is lost already.
+    Lost(LossReason),
+}
+
+impl fmt::Display for Demotion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resigned => f.write_str("the candidate resigned"),
+            Self::Unwell => f.write_str("the candidate is not well"),
+            Self::ShuttingDown => f.write_str("the lock manager shuts down"),
+            Self::Expiring => f.write_str("the lease was not renewed in time"),
+            Self::Lost(reason) => write!(f, "the lease is lost: {reason}"),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The context of a singleton's actor, in which nothing happens after the validity of its lease.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{self, Poll},
+};
+
+use actix::{
+    Actor, ActorContext, ActorFuture, ActorState, Addr, AsyncContext, Handler, Message, SpawnHandle,
+    dev::{AsyncContextParts, ContextFut, ContextParts, Envelope, Mailbox, OneshotSender, ToEnvelope},
+};
+
+use crate::lease::Lease;
+
+/// The context of an actor that a [`Singleton`](super::Singleton) runs: an `actix::Context` with the lease of its term.
+///
+/// The clock is read before each message is handled, and before each future and timer of the actor is polled. When the
+/// validity of the lease is over, none of that happens any more, also if the actor had blocked its thread until then.
+pub struct SingletonContext<A>
+where
+    A: Actor<Context = Self>,
+{
+    parts: ContextParts<A>,
+    mailbox: Option<Mailbox<A>>,
+    lease: Arc<Lease>,
+}
+
+impl<A> SingletonContext<A>
+where
+    A: Actor<Context = Self>,
+{
+    pub(super) fn new(lease: Arc<Lease>) -> Self {
+        let mailbox = Mailbox::default();
+        Self { parts: ContextParts::new(mailbox.sender_producer()), mailbox: Some(mailbox), lease }
+    }
+
+    /// Returns the life of an actor in this context. It must be polled, or terminated, while the lease is valid.
+    pub(super) fn into_future(mut self, actor: A) -> ContextFut<A, Self> {
+        let mailbox = self.mailbox.take().unwrap_or_default();
+        ContextFut::new(self, actor, mailbox)
+    }
+
+    /// Returns the lease of the term. The actor is stopped before its validity ends.
+    pub const fn lease(&self) -> &Arc<Lease> {
+        &self.lease
+    }
+
+    /// Returns true if nothing may happen in this context any more.
+    fn is_over(&self) -> bool {
+        !self.lease.is_valid() && !planted!("a singleton goes on after the validity of its lease")
+    }
+}
+
+impl<A> ActorContext for SingletonContext<A>
+where
+    A: Actor<Context = Self>,
+{
+    fn stop(&mut self) {
+        self.parts.stop();
+    }
+
+    fn terminate(&mut self) {
+        self.parts.terminate();
+    }
+
+    fn state(&self) -> ActorState {
+        self.parts.state()
+    }
+}
+
+impl<A> AsyncContext<A> for SingletonContext<A>
+where
+    A: Actor<Context = Self>,
+{
+    fn address(&self) -> Addr<A> {
+        self.parts.address()
+    }
+
+    fn spawn<F>(&mut self, future: F) -> SpawnHandle
+    where
+        F: ActorFuture<A, Output = ()> + 'static,
+    {
+        self.parts.spawn(WhileHeld(Box::pin(future)))
+    }
+
+    fn wait<F>(&mut self, future: F)
+    where
+        F: ActorFuture<A, Output = ()> + 'static,
+    {
+        self.parts.wait(WhileHeld(Box::pin(future)));
+    }
+
+    /// Asked before each message is taken out of the mailbox.
+    fn waiting(&self) -> bool {
+        self.parts.waiting() || self.is_over()
+    }
+
+    fn cancel_future(&mut self, handle: SpawnHandle) -> bool {
+        self.parts.cancel_future(handle)
+    }
+}
+
+impl<A> AsyncContextParts<A> for SingletonContext<A>
+where
+    A: Actor<Context = Self>,
+{
+    fn parts(&mut self) -> &mut ContextParts<A> {
+        &mut self.parts
+    }
+}
+
+impl<A, M> ToEnvelope<A, M> for SingletonContext<A>
+where
+    A: Actor<Context = Self> + Handler<M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    fn pack(message: M, answer: Option<OneshotSender<M::Result>>) -> Envelope<A> {
+        Envelope::new(message, answer)
+    }
+}
+
+/// A future of an actor that is polled only while the lease is valid.
+struct WhileHeld<F>(Pin<Box<F>>);
+
+impl<A, F> ActorFuture<A> for WhileHeld<F>
+where
+    A: Actor<Context = SingletonContext<A>>,
+    F: ActorFuture<A, Output = ()>,
+{
+    type Output = ();
+
+    fn poll(
+        mut self: Pin<&mut Self>,
+        actor: &mut A,
+        ctx: &mut A::Context,
+        task: &mut task::Context<'_>,
+    ) -> Poll<()> {
+        // Nobody has to be woken: whoever runs the actor waits for the end of the lease, and drops it then.
+        if ctx.is_over() { Poll::Pending } else { self.0.as_mut().poll(actor, ctx, task) }
+    }
+}
+
+impl<A> fmt::Debug for SingletonContext<A>
+where
+    A: Actor<Context = Self>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SingletonContext")
+            .field("state", &self.state())
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,68 @@
+//! The life of one actor in one term: run until it ends, is stopped, or the lease is over.
+
+use std::{
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::{Pin, pin},
+    sync::Arc,
+    task::Poll,
+};
+
+use actix::{Actor, ActorContext};
+use tokio::sync::oneshot;
+
+use super::SingletonContext;
+use crate::{lease::Lease, runtime::supervisor::message_of};
+
+/// The end of a life.
+#[derive(Debug)]
+pub(super) enum End {
+    /// The lease is over. The actor was dropped.
+    Over,
+    /// It stopped: by itself, or because it was told to.
+    Stopped,
+    /// It panicked, with this message.
+    Panicked(String),
+}
+
+/// Runs an actor. When `stop` is sent, or dropped, it is stopped as by `ctx.stop()`; it may go on (`Running::Continue`) and
+/// stop by itself, as long as the lease is valid.
+pub(super) async fn live<A>(
+    lease: Arc<Lease>,
+    actor: A,
+    stop: oneshot::Receiver<()>,
+) -> End
+where
+    A: Actor<Context = SingletonContext<A>>,
+{
+    let mut life = Box::new(SingletonContext::new(Arc::clone(&lease)).into_future(actor));
+    let (mut stop, mut asked) = (pin!(stop), false);
+    let mut began = false;
+    let mut lost = pin!(lease.lost());
+    let end = poll_fn(|cx| {
+        let over = lost.as_mut().poll(cx).is_ready() || !lease.is_valid();
+        if over {
+            return Poll::Ready(End::Over);
+        }
+        if !asked && stop.as_mut().poll(cx).is_ready() {
+            asked = true;
+            life.ctx().stop();
+        }
+        began = true;
+        match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut *life).poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(())) => Poll::Ready(End::Stopped),
+            Err(panic) => Poll::Ready(End::Panicked(message_of(panic.as_ref()))),
+        }
+    })
+    .await;
+    if !began {
+        // A drop would begin it.
+        life.ctx().terminate();
+    }
+    // A drop calls `stopping` and `stopped`, which may panic.
+    match catch_unwind(AssertUnwindSafe(|| drop(life))) {
+        Ok(()) => end,
+        Err(panic) => End::Panicked(message_of(panic.as_ref())),
+    }
+}
