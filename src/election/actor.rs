@@ -3,16 +3,13 @@
 use std::{fmt, mem, sync::Arc, time::Duration};
 
 use actix::{
-    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, ResponseFuture, SpawnHandle, WrapFuture,
+    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, ResponseFuture,
+    SpawnHandle, WrapFuture,
 };
 use futures_util::{FutureExt, future::join_all};
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{
-    Campaign, Candidacy, Demotion, ElectionEvent, Resign, Unwell,
-    lead::Lead,
-    looking::Looking,
-};
+use super::{Campaign, Candidacy, Demotion, ElectionEvent, Resign, Unwell, lead::Lead, looking::Looking};
 use crate::{
     core::{Doubling, InvalidValue, ResourceName, one_line},
     lease::{Lease, LeaseChange, LeaseEvent},
@@ -84,7 +81,11 @@ enum Stage {
     Asking(SpawnHandle),
     /// Stands again when this is over.
     Pausing(SpawnHandle),
-    Leading { lead: Lead, since: Instant, watch: SpawnHandle },
+    Leading {
+        lead: Lead,
+        since: Instant,
+        watch: SpawnHandle,
+    },
     SteppingDown,
 }
 

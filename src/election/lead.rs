@@ -21,7 +21,12 @@ pub(super) struct Lead {
 }
 
 impl Lead {
-    pub(super) const fn new(term: u64, lease: Arc<Lease>, budget: Duration, locks: Addr<LockManager>) -> Self {
+    pub(super) const fn new(
+        term: u64,
+        lease: Arc<Lease>,
+        budget: Duration,
+        locks: Addr<LockManager>,
+    ) -> Self {
         Self { term, lease, budget, locks }
     }
 

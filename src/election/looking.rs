@@ -2,9 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use actix::{
-    ActorFutureExt, AsyncContext, Context, Handler, MailboxError, ResponseFuture, WrapFuture,
-};
+use actix::{ActorFutureExt, AsyncContext, Context, Handler, MailboxError, ResponseFuture, WrapFuture};
 
 use super::{Election, ElectionEvent, Leader};
 use crate::{

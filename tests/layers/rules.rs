@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 11] = [
     &["request"],
     &["manager"],
     &["with_lock"],
-    &["config", "web"],
+    &["config", "election", "web"],
     &["doctor"],
     &["testing"],
     &["lib"],

@@ -129,6 +129,19 @@ pub(crate) const BUGS: &[Bug] = &[
         "a shared hold is handed off",
         Test(UNIT_TESTS, "core::acquisition::tests::release::what_was_shared_is_not_handed_off"),
     ),
+    // Elections.
+    bug(
+        "a singleton goes on after the validity of its lease",
+        Test("election", "validity::in_10_000_runs_nothing_is_handled_after_the_validity"),
+    ),
+    bug(
+        "the lead is given up before the work is finished",
+        Test("election", "terms::the_lead_is_kept_until_the_recipients_have_finished"),
+    ),
+    bug(
+        "a leader has no time to finish",
+        Test("election", "terms::a_leader_steps_down_before_the_validity_ends_if_the_store_is_away"),
+    ),
     bug(
         "calls stand still while the manager is down",
         Test("manager", "supervision::a_renewal_that_is_confirmed_while_the_manager_is_down_counts"),

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// The files of tests that look for bugs.
-const TESTS: [&str; 3] = ["simulation", "manager", "quorum"];
+const TESTS: [&str; 4] = ["simulation", "manager", "quorum", "election"];
 
 /// The program of the library's unit tests.
 pub(crate) const UNIT_TESTS: &str = "leasehold";

@@ -27,11 +27,7 @@ pub(super) enum End {
 
 /// Runs an actor. When `stop` is sent, or dropped, it is stopped as by `ctx.stop()`; it may go on (`Running::Continue`) and
 /// stop by itself, as long as the lease is valid.
-pub(super) async fn live<A>(
-    lease: Arc<Lease>,
-    actor: A,
-    stop: oneshot::Receiver<()>,
-) -> End
+pub(super) async fn live<A>(lease: Arc<Lease>, actor: A, stop: oneshot::Receiver<()>) -> End
 where
     A: Actor<Context = SingletonContext<A>>,
 {

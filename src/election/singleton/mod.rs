@@ -9,9 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use actix::{
-    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture, WrapFuture,
-};
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture, WrapFuture};
 use tokio::{sync::oneshot, time::Instant};
 
 use self::{
@@ -117,7 +115,15 @@ where
         let election = Election::launch(locks, candidacy.clone(), looks)?;
         let (crashes, pauses) = (0, candidacy.doubling());
         let factory = Box::new(factory);
-        context.run(Self { name, election: election.clone(), candidacy, factory, term: None, crashes, pauses });
+        context.run(Self {
+            name,
+            election: election.clone(),
+            candidacy,
+            factory,
+            term: None,
+            crashes,
+            pauses,
+        });
         Ok(election)
     }
 

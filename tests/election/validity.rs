@@ -1,0 +1,231 @@
+//! A singleton's actor handles nothing after the validity of its lease: 10,000 runs, each with other faults.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use actix::{Actor, Addr, AsyncContext, Handler, Message, Running};
+use futures_util::FutureExt;
+use leasehold::{
+    Acquire, Fence, LockManager, MemoryStore, ResourceName, Shutdown,
+    election::{Campaign, Candidacy, Election, Resign, Singleton, SingletonContext, Unwell},
+    store::Store,
+    testing::{Clock, Moment, RuntimeClock},
+};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use tokio::time::sleep;
+
+use crate::support::virtual_time::{Loaded, in_virtual_time, millis};
+
+const RUNS: u64 = 10_000;
+const STEPS: u32 = 12;
+
+/// A clock that can go on while the timers of the runtime stand still: a thread is blocked, or a process frozen.
+#[derive(Debug)]
+struct JumpingClock {
+    runtime: RuntimeClock,
+    ahead: AtomicU64,
+}
+
+impl JumpingClock {
+    fn jump(&self, time: Duration) {
+        self.ahead.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Clock for JumpingClock {
+    fn now(&self) -> Moment {
+        self.runtime.now() + Duration::from_micros(self.ahead.load(Ordering::Relaxed))
+    }
+}
+
+/// What happened in all runs.
+#[derive(Default)]
+struct Counts {
+    handled: Cell<u64>,
+    lives: Cell<u64>,
+    blocked_too_long: Cell<u64>,
+    panics: Cell<u64>,
+    /// What must not have been. A panic in an actor would be one more crash of it.
+    violations: RefCell<Vec<String>>,
+}
+
+fn count(counter: &Cell<u64>) {
+    counter.set(counter.get() + 1);
+}
+
+/// One world of a run: a store, and what its actors have in common.
+#[derive(Clone)]
+struct Scene {
+    seed: u64,
+    store: MemoryStore,
+    clock: Arc<JumpingClock>,
+    counts: Rc<Counts>,
+    /// Every actor that ever lived.
+    addresses: Rc<RefCell<Vec<Addr<Worker>>>>,
+}
+
+/// Blocks the thread for so long, as far as all clocks are concerned.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Work(Duration);
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Crash;
+
+struct Worker {
+    scene: Scene,
+    finishes: bool,
+}
+
+impl Worker {
+    /// Something happens in the actor: its lease must be valid, and nobody else may have one in the store.
+    fn acts(&self, ctx: &SingletonContext<Self>) {
+        let Scene { counts, seed, .. } = &self.scene;
+        count(&counts.handled);
+        if !ctx.lease().is_valid() {
+            counts.violations.borrow_mut().push(format!("seed {seed}: after the validity of its lease"));
+        }
+        if let Some(leader) = self.scene.leader().filter(|leader| Some(*leader) != ctx.lease().fence()) {
+            counts.violations.borrow_mut().push(format!("seed {seed}: the store says that {leader} leads"));
+        }
+    }
+
+    fn block(&self, time: Duration, ctx: &SingletonContext<Self>) {
+        self.scene.clock.jump(time);
+        if !ctx.lease().is_valid() {
+            count(&self.scene.counts.blocked_too_long);
+        }
+    }
+}
+
+impl Scene {
+    fn leader(&self) -> Option<Fence> {
+        let name = ResourceName::new("r").unwrap();
+        let holders = self.store.inspect(&name, 1).now_or_never();
+        // A fault that was meant for another verb may come here.
+        holders?.ok()?.holders.first()?.fence
+    }
+
+    fn locks(&self) -> Addr<LockManager> {
+        let builder = LockManager::builder(Arc::new(self.store.clone())).clock(self.clock.clone());
+        builder.random(Arc::new(Loaded::new(|_| false))).start_here().unwrap()
+    }
+}
+
+impl Actor for Worker {
+    type Context = SingletonContext<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.acts(ctx);
+        count(&self.scene.counts.lives);
+        self.scene.addresses.borrow_mut().push(ctx.address());
+        ctx.run_interval(millis(30), |this, ctx| this.acts(ctx));
+        ctx.notify_later(Work(millis(20)), millis(200));
+    }
+
+    fn stopping(&mut self, _: &mut Self::Context) -> Running {
+        if self.finishes { Running::Continue } else { Running::Stop }
+    }
+}
+
+impl Handler<Work> for Worker {
+    type Result = ();
+
+    fn handle(&mut self, work: Work, ctx: &mut Self::Context) {
+        self.acts(ctx);
+        self.block(work.0, ctx);
+    }
+}
+
+impl Handler<Crash> for Worker {
+    type Result = ();
+
+    fn handle(&mut self, _: Crash, ctx: &mut Self::Context) {
+        self.acts(ctx);
+        count(&self.scene.counts.panics);
+        panic!("{PLANNED}");
+    }
+}
+
+const PLANNED: &str = "the worker was told to crash";
+
+async fn run(seed: u64, counts: &Rc<Counts>) {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let clock = Arc::new(JumpingClock { runtime: RuntimeClock::start(), ahead: AtomicU64::new(0) });
+    let store = MemoryStore::new(clock.clone());
+    let scene = Scene { seed, store, clock, counts: Rc::clone(counts), addresses: Rc::default() };
+    let locks = [scene.locks(), scene.locks()];
+    let ttl = millis(rng.random_range(200..1_500));
+    let elections = locks.each_ref().map(|locks| candidate(locks, &scene, ttl, rng.random()));
+    for _ in 0..STEPS {
+        sleep(millis(rng.random_range(0..300))).await;
+        step(&mut rng, &scene, &elections, ttl);
+    }
+    for locks in locks {
+        locks.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
+    }
+}
+
+fn candidate(locks: &Addr<LockManager>, scene: &Scene, ttl: Duration, finishes: bool) -> Addr<Election> {
+    let candidacy = Candidacy::from(Acquire::new("r").ttl(ttl)).pauses(millis(10), millis(100));
+    let scene = scene.clone();
+    Singleton::start(locks, candidacy, move || Worker { scene: scene.clone(), finishes }).unwrap()
+}
+
+/// Something that happens to the two.
+fn step(rng: &mut StdRng, scene: &Scene, elections: &[Addr<Election>; 2], ttl: Duration) {
+    let election = &elections[rng.random_range(0..2)];
+    match rng.random_range(0..10) {
+        // Messages that wait behind one that blocks the thread.
+        0..4 => scene.addresses.borrow().iter().for_each(|worker| {
+            for _ in 0..rng.random_range(1..4) {
+                worker.do_send(Work(ttl.mul_f64(rng.random_range(0.0..0.7))));
+            }
+        }),
+        4 => scene.addresses.borrow().iter().for_each(|worker| worker.do_send(Crash)),
+        5 => scene.clock.jump(ttl.mul_f64(rng.random_range(0.0..1.5))),
+        6 => scene.store.fail_next(rng.random_range(1..10)),
+        7 => scene.store.stall_next(rng.random_range(1..3), ttl.mul_f64(rng.random_range(0.0..1.2))),
+        8 => election.do_send(Unwell),
+        _ => {
+            election.do_send(Resign);
+            election.do_send(Campaign);
+        }
+    }
+}
+
+#[test]
+fn in_10_000_runs_nothing_is_handled_after_the_validity() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.payload_as_str() != Some(PLANNED) {
+            hook(panic);
+        }
+    }));
+    let counts = Rc::new(Counts::default());
+    in_virtual_time(|| async {
+        for seed in 0..RUNS {
+            run(seed, &counts).await;
+        }
+    });
+    let Counts { handled, lives, blocked_too_long, panics, violations } = &*counts;
+    let violations = violations.borrow();
+    assert!(
+        violations.is_empty(),
+        "{} violations: {:#?}",
+        violations.len(),
+        &violations[..violations.len().min(10)]
+    );
+    println!(
+        "{handled:?} handled, {lives:?} lives, {blocked_too_long:?} blocked too long, {panics:?} crashes"
+    );
+    assert!(lives.get() > RUNS && blocked_too_long.get() > RUNS / 10 && panics.get() > RUNS / 10);
+}
