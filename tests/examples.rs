@@ -4,6 +4,7 @@
 
 mod examples {
     mod blips;
+    mod leaders;
     mod places;
     pub(crate) mod program;
     mod web;
@@ -149,41 +150,6 @@ fn a_lottery_that_is_interrupted_leaves_nothing_held() {
     assert!(!status.success(), "nothing was drawn: {said:#?}");
     assert_eq!(count(&said, " was asked to stop"), 8, "{said:#?}");
     lottery.assert_nothing_is_held();
-}
-
-#[test]
-fn a_worker_that_hangs_loses_its_lease_and_starts_again() {
-    let habits = ["--every", "100ms", "--heartbeat", "300ms", "--panic-after", "1000"];
-    let said = Program::start("worker", &[&["--for", "5s"], &habits[..]].concat()).succeeds();
-    assert_eq!(count(&said, "the worker stops: its lease is lost"), 1, "{said:#?}");
-    assert_eq!(count(&said, "the worker works"), 2, "{said:#?}");
-    assert!(count(&said, "the worker has written report") > 5, "{said:#?}");
-    assert_eq!(said.last().unwrap(), "released: 1, taken away: 0");
-}
-
-#[test]
-fn a_worker_that_panics_gives_its_lease_back_and_is_started_again() {
-    let server = RedisServer::start();
-    let store = server.url();
-    let habits = ["--every", "50ms", "--hang-after", "1000", "--panic-after", "3"];
-    let mut program = Program::start("worker", &[&["--store", &store, "--for", "60s"], &habits[..]].concat());
-    program.hears("the worker has written report 3");
-    program.hears("the worker works");
-    program.hears("the worker has written report 5");
-    signal("INT", program.id());
-    let said = program.succeeds();
-    assert_eq!(count(&said, "the worker has ended; another one starts in 100ms"), 1, "{said:#?}");
-}
-
-#[test]
-fn a_worker_that_is_interrupted_gives_its_lease_back() {
-    let server = RedisServer::start();
-    let mut program = Program::start("worker", &["--store", &server.url(), "--for", "60s"]);
-    program.hears("the worker works");
-    signal("INT", program.id());
-    program.succeeds();
-    let keys = server.keys();
-    assert!(keys.iter().all(|(key, _)| !key.contains("reports/nightly")), "{keys:?}");
 }
 
 #[test]

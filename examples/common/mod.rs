@@ -1,11 +1,11 @@
-//! The shared part of the examples: the configuration that the command line names, and the wish to stop.
+//! The shared part of the examples: the configuration that the command line names, the wish to stop, and the end.
 
 #![allow(dead_code, reason = "each example uses its own part")]
 
-use std::path::PathBuf;
+use std::{error::Error, path::PathBuf, time::Duration};
 
 use actix::Addr;
-use leasehold::{Config, ConfigError, LockManager};
+use leasehold::{Config, ConfigError, LockManager, Shutdown};
 use tracing_subscriber::EnvFilter;
 
 /// What every example can be told.
@@ -42,6 +42,22 @@ impl Common {
 pub(crate) fn log() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
+}
+
+/// Waits for so long, or until somebody wants the process to end, and then shuts the locks down. Leaders have this time
+/// to finish.
+pub(crate) async fn run_until_stopped(
+    locks: &Addr<LockManager>,
+    runs_for: Duration,
+    drain: Duration,
+) -> Result<(), Box<dyn Error>> {
+    tokio::select! {
+        () = tokio::time::sleep(runs_for) => {}
+        stopped = asked_to_stop() => stopped?,
+    }
+    let drained = locks.send(Shutdown { drain }).await?;
+    println!("released: {}, taken away: {}", drained.finished, drained.revoked);
+    Ok(())
 }
 
 /// Completes when somebody wants the process to end: Ctrl-C, or SIGTERM.

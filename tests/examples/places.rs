@@ -26,8 +26,9 @@ fn refused(output: &Output) -> String {
 #[test]
 fn the_examples_run_in_a_directory_without_a_file() {
     let directory = tempfile::tempdir().unwrap();
+    let briefly = &["--for", "100ms"];
     for (name, arguments) in
-        [("lottery", &[][..]), ("readers", &["--for", "100ms"]), ("worker", &["--for", "100ms"])]
+        [("lottery", &[][..]), ("readers", briefly), ("scheduler", briefly), ("worker", briefly)]
     {
         Program::start_in(directory.path(), name, arguments, &[]).succeeds();
     }

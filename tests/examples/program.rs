@@ -71,6 +71,18 @@ impl Program {
         }
     }
 
+    /// Waits so long for the next line that contains these words.
+    pub(crate) fn hears_within(&mut self, words: &str, time: Duration) -> Option<String> {
+        let end = Instant::now() + time;
+        while let Ok(line) = self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            self.said.push(line.clone());
+            if line.contains(words) {
+                return Some(line);
+            }
+        }
+        None
+    }
+
     /// Waits for its end. Answers everything that it, and the processes it started, have said.
     pub(crate) fn ends(mut self) -> (ExitStatus, Vec<String>) {
         let give_up = Instant::now() + GIVE_UP_AFTER;

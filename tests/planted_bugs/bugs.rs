@@ -132,7 +132,7 @@ pub(crate) const BUGS: &[Bug] = &[
     // Elections.
     bug(
         "a singleton goes on after the validity of its lease",
-        Test("election", "validity::in_10_000_runs_nothing_is_handled_after_the_validity"),
+        Test("election", "validity::in_the_first_100_runs_nothing_is_handled_after_the_validity"),
     ),
     bug(
         "the lead is given up before the work is finished",

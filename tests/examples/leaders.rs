@@ -1,0 +1,128 @@
+//! The examples of which one leads: the worker and the scheduler, killed, frozen, stopped and hanging.
+
+use std::time::{Duration, Instant};
+
+use super::program::{Program, signal};
+use crate::{Elected, count, support::redis_server::RedisServer};
+
+/// The processes of a scheduler on one server.
+fn schedulers<const N: usize>(server: &RedisServer) -> [Program; N] {
+    [(); N]
+        .map(|()| Program::start("scheduler", &["--store", &server.url(), "--ttl", "1s", "--every", "100ms"]))
+}
+
+/// Waits until one of these says so. Returns its place, and the line.
+fn one_hears(programs: &mut [Program], words: &str) -> (usize, String) {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(30) {
+        for (place, program) in programs.iter_mut().enumerate() {
+            if let Some(line) = program.hears_within(words, Duration::from_millis(5)) {
+                return (place, line);
+            }
+        }
+    }
+    panic!("nobody says `{words}` any more");
+}
+
+#[test]
+fn one_scheduler_ticks_and_the_next_goes_on_when_it_is_stopped_or_dies() {
+    let server = RedisServer::start();
+    let mut programs = schedulers::<4>(&server);
+    let mut fence = 0;
+    for (name, at_most) in [("TERM", 500), ("KILL", 2_000), ("STOP", 3_500)] {
+        let (place, line) = one_hears(&mut programs, "elected (pid ");
+        let elected = Elected::of(&line);
+        assert!(elected.fence > fence, "{line} after {fence}");
+        assert_eq!(elected.pid, programs[place].id());
+        fence = elected.fence;
+        programs[place].hears("tick (pid ");
+        signal(name, elected.pid);
+        let began = Instant::now();
+        // What it has said before that is not heard any more.
+        let (next, _) = one_hears_but(&mut programs, place, "tick (pid ");
+        let gap = began.elapsed();
+        println!("SIG{name}: {gap:?}");
+        assert!(next != place && gap < Duration::from_millis(at_most), "SIG{name}: {gap:?}");
+        if name == "STOP" {
+            signal("CONT", elected.pid);
+            programs[place].hears("not elected any more");
+        }
+    }
+}
+
+/// Waits until another than this one says so.
+fn one_hears_but(programs: &mut [Program], but: usize, words: &str) -> (usize, String) {
+    loop {
+        let (place, line) = one_hears(programs, words);
+        if place != but {
+            return (place, line);
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_hangs_loses_its_lease_and_starts_again() {
+    let habits = ["--every", "100ms", "--heartbeat", "300ms", "--panic-at", "1000"];
+    let said = Program::start("worker", &[&["--for", "5s"], &habits[..]].concat()).succeeds();
+    assert_eq!(fences(&said).len(), 2, "{said:#?}");
+    assert!(fences(&said).is_sorted_by(|one, next| one < next), "in a term of its own: {said:#?}");
+    assert!(count(&said, "the worker has written report") > 5, "{said:#?}");
+    assert_eq!(said.last().unwrap(), "released: 1, taken away: 0");
+}
+
+#[test]
+fn a_worker_that_hangs_is_followed_by_one_in_another_process() {
+    let server = RedisServer::start();
+    let habits = ["--store", &server.url(), "--every", "100ms", "--heartbeat", "300ms", "--panic-at", "1000"];
+    let mut first = Program::start("worker", &habits);
+    first.hears("the worker has written report 1");
+    let mut second = Program::start("worker", &[&habits[..], &["--hang-at", "1000"]].concat());
+    second.hears("the worker has written report 10");
+    signal("TERM", second.id());
+    second.succeeds();
+    first.hears("the worker has written report 6");
+}
+
+#[test]
+fn a_worker_that_panics_keeps_its_lease_and_is_started_again() {
+    let server = RedisServer::start();
+    let habits = ["--every", "50ms", "--hang-at", "1000", "--panic-at", "3"];
+    let mut program =
+        Program::start("worker", &[&["--store", &server.url(), "--for", "60s"], &habits[..]].concat());
+    program.hears("the worker has written report 2");
+    program.hears("the worker works");
+    program.hears("the worker has written report 5");
+    signal("INT", program.id());
+    let said = program.succeeds();
+    assert_eq!(count(&said, "the worker has written report 3"), 0, "{said:#?}");
+    let fences = fences(&said);
+    assert!(fences.len() == 2 && fences[0] == fences[1], "in the same term: {said:#?}");
+}
+
+#[test]
+fn a_worker_that_is_interrupted_gives_its_lease_back() {
+    let server = RedisServer::start();
+    for name in ["INT", "TERM"] {
+        let mut program = Program::start("worker", &["--store", &server.url(), "--for", "60s"]);
+        program.hears("the worker works");
+        signal(name, program.id());
+        program.succeeds();
+        let keys = server.keys();
+        assert!(keys.iter().all(|(key, _)| !key.contains("reports/nightly")), "{keys:?}");
+    }
+}
+
+/// The fences with which a worker has worked.
+fn fences(said: &[String]) -> Vec<u64> {
+    let works = said.iter().filter(|line| line.contains("the worker works"));
+    works.map(|line| Elected::of(line).fence).collect()
+}
+
+#[test]
+fn the_examples_are_short() {
+    for name in ["scheduler", "worker"] {
+        let path = format!("{}/examples/{name}.rs", env!("CARGO_MANIFEST_DIR"));
+        let lines = std::fs::read_to_string(path).unwrap().lines().count();
+        assert!(lines <= 80, "{name} has {lines} lines");
+    }
+}
