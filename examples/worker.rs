@@ -14,10 +14,8 @@ use std::{cell::Cell, error::Error, future::pending, process, rc::Rc, time::Dura
 
 use actix::{Actor, AsyncContext, WrapFuture};
 use clap::Parser;
-use leasehold::{
-    Acquire, Fence,
-    election::{Singleton, SingletonContext},
-};
+use leasehold::election::{Singleton, SingletonContext};
+use leasehold::{Acquire, Fence};
 
 /// A worker that runs only while it leads.
 #[derive(Clone, Debug, Parser)]

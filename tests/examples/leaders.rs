@@ -11,11 +11,12 @@ fn schedulers<const N: usize>(server: &RedisServer) -> [Program; N] {
         .map(|()| Program::start("scheduler", &["--store", &server.url(), "--ttl", "1s", "--every", "100ms"]))
 }
 
-/// Waits until one of these says so. Returns its place, and the line.
-fn one_hears(programs: &mut [Program], words: &str) -> (usize, String) {
+/// Waits until one of these says so, but not the one in this place. Returns its place, and the line.
+fn one_hears(programs: &mut [Program], words: &str, but: Option<usize>) -> (usize, String) {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(30) {
-        for (place, program) in programs.iter_mut().enumerate() {
+        let others = programs.iter_mut().enumerate().filter(|(place, _)| Some(*place) != but);
+        for (place, program) in others {
             if let Some(line) = program.hears_within(words, Duration::from_millis(5)) {
                 return (place, line);
             }
@@ -28,35 +29,22 @@ fn one_hears(programs: &mut [Program], words: &str) -> (usize, String) {
 fn one_scheduler_ticks_and_the_next_goes_on_when_it_is_stopped_or_dies() {
     let server = RedisServer::start();
     let mut programs = schedulers::<4>(&server);
-    let mut fence = 0;
+    let (mut place, mut line) = one_hears(&mut programs, "tick (pid ", None);
     for (name, at_most) in [("TERM", 500), ("KILL", 2_000), ("STOP", 3_500)] {
-        let (place, line) = one_hears(&mut programs, "elected (pid ");
-        let elected = Elected::of(&line);
-        assert!(elected.fence > fence, "{line} after {fence}");
-        assert_eq!(elected.pid, programs[place].id());
-        fence = elected.fence;
-        programs[place].hears("tick (pid ");
-        signal(name, elected.pid);
+        let leader = Elected::of(&line);
+        assert_eq!(leader.pid, programs[place].id());
+        signal(name, leader.pid);
         let began = Instant::now();
-        // What it has said before that is not heard any more.
-        let (next, _) = one_hears_but(&mut programs, place, "tick (pid ");
+        let (next, ticks) = one_hears(&mut programs, "tick (pid ", Some(place));
         let gap = began.elapsed();
         println!("SIG{name}: {gap:?}");
-        assert!(next != place && gap < Duration::from_millis(at_most), "SIG{name}: {gap:?}");
+        assert!(gap < Duration::from_millis(at_most), "SIG{name}: {gap:?}");
+        assert!(Elected::of(&ticks).fence > leader.fence, "{ticks} after {line}");
         if name == "STOP" {
-            signal("CONT", elected.pid);
+            signal("CONT", leader.pid);
             programs[place].hears("not elected any more");
         }
-    }
-}
-
-/// Waits until another than this one says so.
-fn one_hears_but(programs: &mut [Program], but: usize, words: &str) -> (usize, String) {
-    loop {
-        let (place, line) = one_hears(programs, words);
-        if place != but {
-            return (place, line);
-        }
+        (place, line) = (next, ticks);
     }
 }
 
