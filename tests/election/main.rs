@@ -1,5 +1,8 @@
-//! Elections and singletons: on the memory store, in virtual time.
+//! Elections and singletons: on the memory store in virtual time, and as processes on a real server.
 
+mod fleet;
+mod gaps;
+mod process;
 mod singletons;
 #[path = "../support/mod.rs"]
 mod support;

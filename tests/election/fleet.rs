@@ -1,0 +1,239 @@
+//! Processes of which one ticks, killed, frozen and stopped at random: two never lead at once, and somebody soon does again.
+//!
+//! `LEASEHOLD_FLEET_SECONDS=120 LEASEHOLD_FLEET_SEED=7` makes it longer, and other.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+    str::FromStr,
+    sync::mpsc::{Receiver, Sender, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+use crate::{
+    gaps::{Absence, Tick, Witness, gaps},
+    process::{Said, TEST, TICK, TTL, URL, micros},
+    support::redis_server::RedisServer,
+};
+
+const MEMBERS: usize = 5;
+
+/// A process of the fleet.
+struct Member {
+    process: Child,
+    /// The number of this incarnation, which no other process has.
+    number: usize,
+    is_ready: bool,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Well,
+    /// Goes on at this moment.
+    Frozen {
+        since: u64,
+        until: Instant,
+    },
+    /// Is started again at this moment.
+    Gone {
+        until: Instant,
+    },
+}
+
+struct Fleet {
+    url: String,
+    members: Vec<Member>,
+    /// The number of processes that were started.
+    started: usize,
+    say: Sender<(usize, Said)>,
+    said: Receiver<(usize, Said)>,
+    ticks: Vec<Tick>,
+    /// The term and the fence of each election, by the process.
+    elected: BTreeMap<usize, Vec<(u64, u64)>>,
+    absent: Vec<Absence>,
+}
+
+impl Fleet {
+    fn start(url: String) -> Self {
+        let (say, said) = channel();
+        let (ticks, elected, absent) = (Vec::new(), BTreeMap::new(), Vec::new());
+        let mut fleet = Self { url, members: Vec::new(), started: 0, say, said, ticks, elected, absent };
+        fleet.members = (0..MEMBERS).map(|_| fleet.member()).collect();
+        fleet
+    }
+
+    fn member(&mut self) -> Member {
+        self.started += 1;
+        let (number, say) = (self.started, self.say.clone());
+        let mut process = Command::new(env::current_exe().unwrap())
+            .args(["--exact", TEST, "--ignored", "--nocapture", "--quiet"])
+            .env(URL, &self.url)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        thread::spawn(move || {
+            // What the test harness prints between the values is not meant for us.
+            for said in
+                stdout.lines().map_while(Result::ok).filter_map(|line| serde_json::from_str(&line).ok())
+            {
+                // Nobody listens any more when the test is over.
+                let _ = say.send((number, said));
+            }
+        });
+        Member { process, number, is_ready: false, fate: Fate::Well }
+    }
+
+    /// Hears what processes say, for so long.
+    fn listen(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        while let Ok((process, said)) = self.said.recv_timeout(end.saturating_duration_since(Instant::now()))
+        {
+            match said {
+                Said::Ready => {
+                    let member = self.members.iter_mut().find(|member| member.number == process);
+                    member.into_iter().for_each(|member| member.is_ready = true);
+                }
+                Said::Elected { term, fence } => self.elected.entry(process).or_default().push((term, fence)),
+                Said::Tick { at, until, fence } => self.ticks.push(Tick { at, until, fence, process }),
+            }
+        }
+    }
+
+    /// Does something to a process that is well, if enough others are: to the one that ticks as often as not.
+    fn disturb(&mut self, rng: &mut StdRng) {
+        let well = |member: &&Member| member.fate == Fate::Well && member.is_ready;
+        let places: Vec<_> = (0..MEMBERS).filter(|place| well(&&self.members[*place])).collect();
+        if places.len() < MEMBERS - 1 {
+            return;
+        }
+        let ticks = self.ticks.last().map(|tick| tick.process);
+        let leader = places.iter().find(|place| Some(self.members[**place].number) == ticks);
+        let any = places[rng.random_range(0..places.len())];
+        let place = *leader.filter(|_| rng.random_bool(0.5)).unwrap_or(&any);
+        let again = Instant::now() + Duration::from_millis(rng.random_range(100..3_000));
+        let member = &mut self.members[place];
+        match rng.random_range(0..3) {
+            0 => {
+                self.absent.push(Absence::killed(micros()));
+                member.process.kill().unwrap();
+                member.process.wait().unwrap();
+                member.fate = Fate::Gone { until: again };
+            }
+            1 => {
+                member.signal("-STOP");
+                member.fate = Fate::Frozen { since: micros(), until: again };
+            }
+            _ => {
+                member.signal("-TERM");
+                member.fate = Fate::Gone { until: again };
+            }
+        }
+    }
+
+    /// Lets processes go on, and starts those again that have gone.
+    fn heal(&mut self, all: bool) {
+        let now = Instant::now();
+        for place in 0..MEMBERS {
+            match self.members[place].fate {
+                Fate::Frozen { since, until } if all || now >= until => {
+                    self.absent.push(Absence { from: since, until: micros() });
+                    self.members[place].signal("-CONT");
+                    self.members[place].fate = Fate::Well;
+                }
+                Fate::Gone { until } if all || now >= until => {
+                    self.members[place].ends();
+                    self.members[place] = self.member();
+                }
+                Fate::Well | Fate::Frozen { .. } | Fate::Gone { .. } => {}
+            }
+        }
+    }
+
+    /// Fences and terms that did not grow, ticks of two leaders at once, and times without a runner.
+    fn violations(&mut self, stalls: &[(u64, u64)]) -> Vec<String> {
+        let mut found = gaps(&mut self.ticks, &self.absent, stalls);
+        let invalid = self.ticks.iter().filter(|tick| tick.at >= tick.until);
+        found.extend(invalid.map(|tick| format!("without a valid lease: {tick:?}")));
+        for two in self.ticks.windows(2) {
+            let same = two[0].fence == two[1].fence;
+            if two[1].fence < two[0].fence || (same && two[0].process != two[1].process) {
+                found.push(format!("two lead at once: {two:?}"));
+            }
+        }
+        for (process, elected) in &self.elected {
+            let terms = elected.iter().map(|(term, _)| *term);
+            if !terms.eq(1..=elected.len() as u64) || !elected.is_sorted_by(|one, next| one.1 < next.1) {
+                found.push(format!("terms and fences of process {process}: {elected:?}"));
+            }
+        }
+        found
+    }
+}
+
+impl Member {
+    fn signal(&self, name: &str) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    /// Waits for the end of a process that was killed, or that was asked to stop.
+    fn ends(&mut self) {
+        let began = Instant::now();
+        while self.process.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < Duration::from_secs(20), "process {} does not stop", self.number);
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn from_environment<T: FromStr>(name: &str, usual: T) -> T {
+    env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
+}
+
+#[test]
+fn processes_that_are_killed_frozen_and_stopped_never_lead_at_once_and_leave_no_gap() {
+    let seed = from_environment("LEASEHOLD_FLEET_SEED", 1);
+    let time = Duration::from_secs(from_environment("LEASEHOLD_FLEET_SECONDS", 15));
+    let mut rng = StdRng::seed_from_u64(seed);
+    let server = RedisServer::start();
+    let witness = Witness::start();
+    let mut fleet = Fleet::start(server.url());
+    let began = Instant::now();
+    while fleet.ticks.is_empty() || fleet.members.iter().any(|member| !member.is_ready) {
+        assert!(began.elapsed() < Duration::from_secs(30), "the fleet does not start");
+        fleet.listen(TICK);
+    }
+    let (began, mut next) = (Instant::now(), Instant::now());
+    while began.elapsed() < time {
+        fleet.listen(Duration::from_millis(20));
+        fleet.heal(false);
+        if Instant::now() >= next {
+            fleet.disturb(&mut rng);
+            next = Instant::now() + Duration::from_millis(rng.random_range(200..1_500));
+        }
+    }
+    fleet.heal(true);
+    fleet.listen(TTL + Duration::from_secs(2));
+    let stalls = witness.stop();
+    let violations = fleet.violations(&stalls);
+    let terms: usize = fleet.elected.values().map(Vec::len).sum();
+    println!("seed {seed}: {} ticks, {terms} terms, {} absences", fleet.ticks.len(), fleet.absent.len());
+    assert!(violations.is_empty(), "seed {seed}: {violations:#?}");
+    assert!(terms as u64 > time.as_secs() / 4, "too little happened: {terms} terms");
+}
