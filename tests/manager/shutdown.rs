@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use crate::support::virtual_time::{World, in_virtual_time, secs};
-use leasehold::{Acquire, AcquireError, Shutdown};
-use tokio::time::Instant;
+use actix::Actor;
+
+use crate::support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
+use leasehold::{Acquire, AcquireError, LeaseChange, Shutdown};
+use tokio::time::{Instant, sleep};
 
 const NOW: Shutdown = Shutdown { drain: Duration::ZERO };
 
@@ -46,5 +48,24 @@ fn a_shutdown_does_not_wait_for_a_store_that_hangs() {
         let began = Instant::now();
         locks.send(NOW).await.unwrap();
         assert!(began.elapsed() < secs(10), "{:?}", began.elapsed());
+    });
+}
+
+#[test]
+fn a_holder_is_told_of_a_shutdown_once_while_its_lease_is_valid() {
+    in_virtual_time(|| async {
+        let (locks, listener) = (World::new().manager(), Listener::default());
+        let ask = Acquire::new("r").events(listener.clone().start().recipient());
+        let lease = locks.send(ask).await.unwrap().unwrap();
+        let drain = Shutdown { drain: secs(60) };
+        let shut_down = async { tokio::join!(locks.send(drain), locks.send(drain)) };
+        let finish = async {
+            sleep(millis(10)).await;
+            assert_eq!(listener.heard(), [LeaseChange::Granted, LeaseChange::ShuttingDown]);
+            assert!(lease.is_valid(), "there is time to finish");
+            lease.release().await.unwrap();
+        };
+        let ((drained, _), ()) = tokio::join!(shut_down, finish);
+        assert_eq!(drained.unwrap().revoked, 0);
     });
 }
