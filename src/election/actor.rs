@@ -152,6 +152,8 @@ impl Election {
         let answer = self.locks.send(self.candidacy.request(ctx.address().recipient()));
         let answered = answer.into_actor(self).map(move |answer, this, ctx| match answer {
             _ if asked != this.asked || !matches!(this.stage, Stage::Asking(_)) => {}
+            // Granted just before the shutdown, of which it was told already.
+            Ok(Ok(_)) if this.closing => this.end(Demotion::ShuttingDown, ctx),
             Ok(Ok(lease)) => this.elected(lease, ctx),
             Ok(Err(error)) => this.refused(error, ctx),
             Err(gone) => this.end(gone, ctx),

@@ -33,14 +33,16 @@ struct Habits {
 
 /// The lives of the actors of a process: each with its fence, its beginning, and its end.
 #[derive(Clone, Default)]
-struct Lives(Arc<Mutex<Vec<(u64, Instant, Option<Instant>)>>>);
+struct Lives(Arc<Mutex<Vec<Life>>>);
+
+type Life = (u64, Instant, Option<Instant>);
 
 impl Lives {
     fn count(&self) -> usize {
         self.0.lock().unwrap().len()
     }
 
-    fn last(&self) -> (u64, Instant, Option<Instant>) {
+    fn last(&self) -> Life {
         *self.0.lock().unwrap().last().expect("it lived")
     }
 
@@ -282,5 +284,26 @@ fn messages_queued_for_an_actor_that_has_stopped_are_refused() {
         pinged.send(Ping).await.unwrap();
         election.send(Resign).await.unwrap();
         assert!(pinged.send(Ping).await.is_err());
+    });
+}
+
+#[test]
+fn an_actor_without_anything_to_do_lives_on_and_nothing_is_left_of_it_after_the_shutdown() {
+    struct Idle(#[expect(dead_code, reason = "it is there to be counted")] Arc<()>);
+
+    impl Actor for Idle {
+        type Context = SingletonContext<Self>;
+    }
+
+    in_virtual_time(|| async {
+        let (locks, made) = (World::new().manager(), Arc::new(()));
+        let factory = Arc::clone(&made);
+        Singleton::start(&locks, "r", move || Idle(Arc::clone(&factory))).unwrap();
+        for _ in 0..100 {
+            sleep(secs(1)).await;
+            assert_eq!(Arc::strong_count(&made), 3, "the factory and one actor have one each");
+        }
+        locks.send(Shutdown { drain: secs(1) }).await.unwrap();
+        until("gone", || Arc::strong_count(&made) == 1).await;
     });
 }

@@ -32,6 +32,8 @@ where
     A: Actor<Context = SingletonContext<A>>,
 {
     let mut life = Box::new(SingletonContext::new(Arc::clone(&lease)).into_future(actor));
+    // Without an address an actor stops when it has nothing to do.
+    let _address = life.address();
     let (mut stop, mut asked) = (pin!(stop), false);
     let mut began = false;
     let mut lost = pin!(lease.lost());

@@ -7,6 +7,7 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture, WrapFuture};
@@ -72,7 +73,9 @@ use crate::{
 pub struct Singleton<A> {
     name: ResourceName,
     election: Addr<Election>,
-    candidacy: Candidacy,
+    max_crashes: u32,
+    /// The life of an actor that counts as a good one.
+    good_life: Duration,
     factory: Box<dyn FnMut() -> A>,
     term: Option<Term>,
     crashes: u32,
@@ -110,15 +113,17 @@ where
     ) -> Result<Addr<Election>, InvalidValue> {
         let mut candidacy = candidacy.into();
         let (name, looks) = (candidacy.check()?, !candidacy.tells.is_empty());
+        let (max_crashes, good_life) = (candidacy.max_crashes, candidacy.longest_pause());
+        let (crashes, pauses) = (0, candidacy.doubling());
         let context = Context::new();
         candidacy.tells.insert(0, context.address().recipient());
-        let election = Election::launch(locks, candidacy.clone(), looks)?;
-        let (crashes, pauses) = (0, candidacy.doubling());
+        let election = Election::launch(locks, candidacy, looks)?;
         let factory = Box::new(factory);
         context.run(Self {
             name,
             election: election.clone(),
-            candidacy,
+            max_crashes,
+            good_life,
             factory,
             term: None,
             crashes,
@@ -171,13 +176,13 @@ where
     /// Starts the actor again after a pause, or leaves it to another instance.
     fn crashed(&mut self, end: &End, ctx: &mut Context<Self>) {
         let Some(term) = &self.term else { return };
-        if term.began.elapsed() > self.candidacy.longest_pause() {
+        if term.began.elapsed() > self.good_life {
             self.crashes = 0;
             self.pauses.reset();
         }
         self.crashes += 1;
         let (resource, crashes) = (&self.name, self.crashes);
-        if crashes >= self.candidacy.max_crashes {
+        if crashes >= self.max_crashes {
             tracing::error!(%resource, ?end, crashes, "the actor of a singleton crashed too often; stepping down");
             self.crashes = 0;
             return self.election.do_send(Unwell);
