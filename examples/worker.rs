@@ -15,7 +15,6 @@ use std::{cell::Cell, error::Error, future::pending, process, rc::Rc, time::Dura
 use actix::{Actor, AsyncContext, WrapFuture};
 use clap::Parser;
 use leasehold::election::{Singleton, SingletonContext};
-use leasehold::{Acquire, Fence};
 
 /// A worker that runs only while it leads.
 #[derive(Clone, Debug, Parser)]
@@ -49,9 +48,12 @@ impl Actor for Worker {
     type Context = SingletonContext<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let fence = ctx.lease().fence().map_or(0, Fence::get);
+        let fence = ctx.lease().fence().map_or(0, |fence| fence.get());
         println!("the worker works (pid {}, fence {fence})", process::id());
-        ctx.run_interval(self.args.every, Self::write_a_report);
+        ctx.run_interval(self.args.every, |worker, ctx| {
+            worker.write_a_report(ctx);
+            ctx.lease().heartbeat();
+        });
     }
 }
 
@@ -63,7 +65,6 @@ impl Worker {
             return ctx.wait(pending().into_actor(self));
         }
         println!("the worker has written report {report}");
-        ctx.lease().heartbeat();
     }
 }
 
@@ -72,7 +73,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     common::log();
     let args = Args::parse();
     let (locks, runs_for, ttl) = (args.common.start()?, args.runs_for, Duration::from_secs(2));
-    let ask = Acquire::new("reports/nightly").purpose("writes reports").ttl(ttl).heartbeat(args.heartbeat);
+    let ask = leasehold::Acquire::new("reports/nightly").ttl(ttl).heartbeat(args.heartbeat);
     let begun = Rc::default();
     Singleton::start(&locks, ask, move || Worker { args: args.clone(), begun: Rc::clone(&begun) })?;
     common::run_until_stopped(&locks, runs_for, ttl).await

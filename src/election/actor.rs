@@ -55,8 +55,8 @@ use crate::{
 /// # }
 /// ```
 ///
-/// It runs in the arbiter that it is started in, until the lock manager is shut down. It goes on when its address is
-/// dropped; [`Resign`] ends it.
+/// It runs in the arbiter that it is started in, until the lock manager is shut down, also when its address is dropped.
+/// To give up the lead earlier, send [`Resign`].
 pub struct Election {
     pub(super) locks: Addr<LockManager>,
     pub(super) name: ResourceName,
@@ -90,7 +90,8 @@ enum Stage {
 }
 
 impl Election {
-    /// Starts an election. It stands at once, unless it is an [observer](Candidacy::observer). The store need not be there yet.
+    /// Starts an election. It stands at once, unless it is an [observer](Candidacy::observer). The store need not be there
+    /// yet.
     ///
     /// # Errors
     /// [`InvalidValue`] for an invalid name, a request for a share, an owner, or contradictory pauses. What the lock manager

@@ -26,7 +26,8 @@ use crate::{
 /// # let _ = (plain, with_options);
 /// ```
 ///
-/// The election itself says how long is waited (without end) and who hears of the lease. Shares and owners cannot be elected.
+/// The election itself says how long is waited (without end) and who hears of the lease. Shares and owners cannot be
+/// elected.
 ///
 /// # Default
 /// * TTL, renewals and all else about the lease: those of the lock manager.

@@ -73,8 +73,8 @@ impl Lead {
         }
     }
 
-    /// Releases the lease, and waits for the answer. One that is lost is left to those who still have it: it is released when the
-    /// last of them drops it, and has come to rest.
+    /// Releases the lease, and waits for the answer. One that is lost is left to those who still have it: it is released
+    /// when the last of them drops it, and has come to rest.
     pub(super) async fn give_up(self) {
         let Some(release) = self.release() else { return };
         let (resource, answer) = (self.lease.resource(), self.locks.send(release).await);

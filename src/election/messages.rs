@@ -28,8 +28,8 @@ pub struct Campaign;
 #[must_use = "a message does nothing until it is sent to an Election"]
 pub struct Resign;
 
-/// Reports that the candidate is not well. If it leads it steps down, so that another one takes over; it stands again after a
-/// pause. Otherwise nothing happens.
+/// Reports that the candidate is not well. If it leads it steps down, so that another one takes over, and stands again after
+/// a pause. Otherwise nothing happens.
 ///
 /// A candidate that may become unable to say so asks with [`heartbeat`](crate::Request::heartbeat), and reports while it is
 /// well.
@@ -51,7 +51,8 @@ pub struct Leader;
 pub enum ElectionEvent {
     /// This candidate leads from now on.
     Elected {
-        /// The number of this candidate's own term: 1, 2, and so on, as long as the election lives. The fleet's is the fence.
+        /// The number of this candidate's own term: 1, 2, and so on, as long as its election lives. The number of the fleet
+        /// is the fence.
         term: u64,
         /// The number that is larger for each later leader, if the store issues one.
         fence: Option<Fence>,

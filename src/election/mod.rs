@@ -28,18 +28,18 @@
 //! ```
 //!
 //! An [`Election`] is the part below it, for whoever wants to be told and nothing more. It is an actor that stands for the
-//! lead, tells recipients by an [`ElectionEvent`] that it leads, that it does so no more, and who else leads; and stands
-//! again.
+//! lead. It tells recipients by an [`ElectionEvent`] that it leads, that it does so no more, and who else leads.
 //!
 //! # The life of a term
-//! A term begins when a candidate is granted the lease of the election, and ends in one of two ways. Both are a [`Demotion`].
+//! A term begins when a candidate is granted the lease of the election. It ends in one of two ways, and both are a
+//! [`Demotion`].
 //!
 //! * **In good order**, while the lease is still valid: after [`Resign`] or [`Unwell`], when the lock manager shuts down, or
 //!   when no renewal was confirmed until a [`budget`](Candidacy::budget) before the end of the validity. The recipients are
 //!   told, and may take up to the budget to finish; they answer when they have. Then the lease is released, and the
 //!   candidate that has waited longest is granted it at once.
-//! * **By a loss:** the store took the lease away, or this process was frozen until the validity was over. Recipients are told when that is known. For what
-//!   they do until then there is the [fence](crate::Lease::fence).
+//! * **By a loss:** the store took the lease away, or this process was frozen until the validity was over. The recipients
+//!   are told when that is known. For what they do until then there is the [fence](crate::Lease::fence).
 //!
 //! A leader that is well is kept: nobody is granted the lead while it is held, and candidates stand in a queue. After a loss
 //! the candidate stands again by itself, after a pause that doubles with each short term.

@@ -33,8 +33,8 @@ use crate::{
 ///   [budget](Candidacy::budget). Then it is dropped. After the end of the validity it handles no message, and none of its
 ///   timers or futures goes on.
 /// * **A panic in it starts it again**, after a pause. So does a stop that nobody asked for. (`actix::Supervisor` does not
-///   survive a panic: it closes the mailbox of the actor for good.) After [`max_crashes`](Candidacy::max_crashes) in a row the
-///   candidate steps down, so that another instance tries. With `panic = "abort"` the process ends.
+///   survive a panic: the mailbox of the actor is closed for good.) After [`max_crashes`](Candidacy::max_crashes) in a row
+///   the candidate steps down, so that another instance tries. With `panic = "abort"` the process ends.
 /// * With [`heartbeat`](crate::Request::heartbeat), an actor that hangs loses the lead. It reports by
 ///   `ctx.lease().heartbeat()`.
 ///
