@@ -1,4 +1,4 @@
-//! Processes of which one ticks, killed, frozen and stopped at random: two never lead at once, and somebody soon does again.
+//! Processes of which one ticks, killed, frozen and stopped at random: two never lead at once, and soon somebody does again.
 //!
 //! `LEASEHOLD_FLEET_SECONDS=120 LEASEHOLD_FLEET_SEED=7` makes it longer, and other.
 
@@ -105,6 +105,18 @@ impl Fleet {
                 Said::Tick { at, until, fence } => self.ticks.push(Tick { at, until, fence, process }),
             }
         }
+    }
+
+    /// Asks the one that ticks to stop while all others are well, and waits until another one ticks.
+    fn stop_the_leader(&mut self) {
+        let leader = self.ticks.last().expect("somebody ticks").process;
+        let member = self.members.iter_mut().find(|member| member.number == leader).expect("it is there");
+        member.signal("-TERM");
+        member.fate = Fate::Gone { until: Instant::now() };
+        while self.ticks.last().is_some_and(|tick| tick.process == leader) {
+            self.listen(TICK / 4);
+        }
+        self.heal(true);
     }
 
     /// Does something to a process that is well, if enough others are: to the one that ticks as often as not.
@@ -218,6 +230,9 @@ fn processes_that_are_killed_frozen_and_stopped_never_lead_at_once_and_leave_no_
     while fleet.ticks.is_empty() || fleet.members.iter().any(|member| !member.is_ready) {
         assert!(began.elapsed() < Duration::from_secs(30), "the fleet does not start");
         fleet.listen(TICK);
+    }
+    for _ in 0..3 {
+        fleet.stop_the_leader();
     }
     let (began, mut next) = (Instant::now(), Instant::now());
     while began.elapsed() < time {
