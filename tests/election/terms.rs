@@ -86,6 +86,24 @@ fn a_candidate_that_resigns_while_it_waits_is_not_elected() {
 }
 
 #[test]
+fn candidates_of_one_process_lead_one_after_the_other() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let [(first, heard), (second, also_heard)] = [stand(&locks), stand(&locks)];
+        heard.elected(1).await;
+        first.send(Resign).await.unwrap();
+        also_heard.elected(1).await;
+        first.send(Campaign).await.unwrap();
+        sleep(millis(10)).await;
+        second.send(Unwell).await.unwrap();
+        heard.elected(2).await;
+        assert!(!also_heard.leads());
+        let fences = [heard.fences()[0], also_heard.fences()[0], heard.fences()[1]];
+        assert!(fences.is_sorted_by(|one, next| one < next), "{fences:?}");
+    });
+}
+
+#[test]
 fn a_lost_lead_is_told_and_stood_for_again() {
     in_virtual_time(|| async {
         let world = World::new();
