@@ -21,6 +21,7 @@ use crate::core::Fence;
 /// fenced::redis::set(&mut connection, "report", "42 orders", fence).await?;
 /// # Ok(())
 /// # }
+/// # let _ = save;
 /// ```
 ///
 /// # Errors

@@ -77,8 +77,7 @@ fn a_key_and_its_fence_are_in_one_slot_of_a_cluster() {
 #[actix::test]
 async fn a_lease_of_the_plain_layout_has_no_fence_and_opens_nothing() {
     let server = RedisServer::start();
-    let mut options = RedisOptions::default();
-    options.layout = Layout::Plain;
+    let options = RedisOptions { layout: Layout::Plain, ..RedisOptions::default() };
     let store = RedisStore::with_options(&server.url(), options).unwrap();
     let locks = LockManager::builder(Arc::new(store)).start().unwrap();
     let lease = locks.send(Acquire::new("ledger")).await.unwrap().unwrap();
