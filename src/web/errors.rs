@@ -5,6 +5,7 @@ use actix_web::{HttpResponse, ResponseError, http::StatusCode};
 use super::problem::Problem;
 use crate::{
     core::InvalidValue,
+    fenced::{OpenError, StaleFence},
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
     request::{AcquireError, ForceReleaseError, InspectError},
     store::{Certainty, StoreError},
@@ -113,6 +114,21 @@ impl AsProblem for ForceReleaseError {
     }
 }
 
+impl AsProblem for StaleFence {
+    fn problem(&self) -> Problem {
+        Problem::STALE_FENCE
+    }
+}
+
+impl AsProblem for OpenError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::NotValid { .. } => Problem::OUTCOME_UNKNOWN,
+            Self::OtherResource { .. } | Self::NotAlone { .. } | Self::NoFence { .. } => Problem::INTERNAL,
+        }
+    }
+}
+
 macro_rules! response_errors {
     ($($error:ty),+ $(,)?) => {$(
         /// The response is described in [`web`](crate::web#errors-as-responses).
@@ -134,9 +150,11 @@ response_errors!(
     InspectError,
     InvalidValue,
     LeaseLostError,
+    OpenError,
     ReleaseError,
     ReleaseSetError,
     RenewError,
+    StaleFence,
     StoreError,
     WithLockError,
 );
