@@ -7,8 +7,9 @@
 //! defines where locks live and what every store guarantees (all of it with the feature `custom-store`). `lease` is
 //! what a caller holds, `request` what a caller asks, and `manager` the actor between them and the store, with the
 //! tools in `runtime`. `with_lock` is work under a lock in one statement, `fenced` writes that an overtaken holder cannot make,
-//! and `web` what an actix-web application needs (feature `actix-web`). `config` is `config.toml` as a value. `doctor` checks the deployment that a configuration leads
-//! to. `testing` is for tests: virtual time, the acceptance suite for stores, and the check of what was held.
+//! and `web` what an actix-web application needs (feature `actix-web`). `config` is `config.toml` as a value. `doctor` checks
+//! the deployment that a configuration leads to. `testing` is for tests: virtual time, the acceptance suite for stores, and
+//! the check of what was held.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]

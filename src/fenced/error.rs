@@ -4,18 +4,18 @@ use std::error::Error;
 
 use crate::core::{Fence, Mode, ResourceName, readable, readable_debug};
 
-/// The refusal of a fence, because a larger one is known: somebody else has got the lock since. Nothing was written.
+/// The refusal of a fence, because a larger one is known: somebody else has been granted the lock since. Nothing was written.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("fence {fence} is stale: {} is known", larger(.known))]
 #[non_exhaustive]
-pub struct StaleFence {
+pub struct StaleFenceError {
     /// The fence that was refused.
     pub fence: Fence,
     /// The largest fence that is known, if the check tells it.
     pub known: Option<Fence>,
 }
 
-impl StaleFence {
+impl StaleFenceError {
     /// Creates the refusal of a fence, with the larger one that is known.
     pub const fn new(fence: Fence, known: Option<Fence>) -> Self {
         Self { fence, known }
@@ -26,13 +26,15 @@ fn larger(known: &Option<Fence>) -> String {
     known.map_or_else(|| "a larger one".to_owned(), |known| known.to_string())
 }
 
-/// The reason why a fenced write was not done, or may not be done.
+/// The reason why a fenced write was not done, or may not have been done.
 #[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum FencedWriteError<Cause: Error + 'static> {
     /// The fence is stale. Nothing was written.
     #[error(transparent)]
-    Stale(#[from] StaleFence),
-    /// The write failed. It is unknown whether it was done, and it may be repeated with the same fence.
+    Stale(#[from] StaleFenceError),
+    /// The write failed. It is unknown whether it was done. It may be repeated with the same fence, unless another write has
+    /// been sent since.
     #[error("a fenced write failed; its outcome is unknown")]
     Failed(#[source] Cause),
 }
@@ -63,7 +65,7 @@ pub enum OpenError {
     },
     /// Others may hold the resource at the same time, so that the value cannot be changed.
     #[error(
-        "a lease of {resource} in the mode {mode} is not alone; to change the value needs an exclusive one"
+        "a lease of {resource} in the mode {mode} is not alone; changing the value needs an exclusive lease"
     )]
     NotAlone {
         /// The resource of the lease.
@@ -79,4 +81,4 @@ pub enum OpenError {
     },
 }
 
-readable_debug!(StaleFence, OpenError);
+readable_debug!(StaleFenceError, OpenError);

@@ -6,16 +6,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{FencedWriteError, StaleFence};
+use super::{FencedWriteError, StaleFenceError};
 use crate::core::Fence;
 
 /// A file that only the holder with the largest fence writes, as a whole.
 ///
 /// Two files stand beside it: `NAME.fence` has the largest fence, and `NAME.lock` is locked by the operating system for as
-/// long as a comparison with its write takes. The lock ends with its process. A reader sees the file as it was or as
-/// it is, never a part of it. After [`write`](Self::write) it is on the disk.
+/// long as a comparison with its write takes. The lock ends with its process; a process that is frozen while it writes makes
+/// the others wait. A reader sees the file as it was or as it is, never a part of it. After [`write`](Self::write) it is on
+/// the disk.
 ///
-/// All writers have to write in this way, and on a file system on which locks work: on network file systems they may not.
+/// All writers have to write in this way, in a directory of their own, on a file system on which locks work: on network file
+/// systems they may not. Remove the two files only together with the file, and restore all of them from a backup: without
+/// `NAME.fence` every fence is let in.
 ///
 /// The calls block: in async code make them inside of `spawn_blocking`.
 #[derive(Clone, Debug)]
@@ -62,10 +65,7 @@ impl FencedFile {
     /// # Errors
     /// The error of reading `NAME.fence`; [`io::ErrorKind::InvalidData`] when it has no number.
     pub fn largest(&self) -> io::Result<Option<Fence>> {
-        let text = match fs::read_to_string(&self.fence) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read?,
-        };
+        let Some(text) = unless_missing(fs::read_to_string(&self.fence))? else { return Ok(None) };
         let no_number = |error| {
             let text = format!("{}: {text:?} is no fence: {error}", self.fence.display());
             io::Error::new(io::ErrorKind::InvalidData, text)
@@ -83,12 +83,11 @@ impl FencedFile {
         // The file stays locked until it is closed, at the end of this function.
         let (known, _locked) = known().map_err(FencedWriteError::Failed)?;
         if known.is_some_and(|known| fence < known) {
-            return Err(StaleFence::new(fence, known).into());
+            return Err(StaleFenceError::new(fence, known).into());
         }
         let write = || {
-            if known != Some(fence) {
-                replace(&self.fence, format!("{fence}\n").as_bytes())?;
-            }
+            // Also if it is the same: that it is on the disk is not certain.
+            replace(&self.fence, format!("{fence}\n").as_bytes())?;
             act()
         };
         write().map_err(FencedWriteError::Failed)
@@ -101,16 +100,39 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Replaces a file by another of the same name, so that it is there as a whole. The lock keeps others from the draft.
+/// Replaces a file by another of the same name and permissions, so that it is there as a whole. The lock keeps others from the
+/// draft.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let draft = beside(path, ".draft");
-    let mut file = File::create(&draft)?;
+    // A draft that is there was left by a crash.
+    unless_missing(fs::remove_file(&draft))?;
+    let mut file = File::create_new(&draft)?;
+    if let Some(known) = unless_missing(fs::metadata(path))? {
+        file.set_permissions(known.permissions())?;
+    }
     file.write_all(content)?;
     file.sync_all()?;
     fs::rename(&draft, path)?;
-    // The new name is on the disk when its directory is.
+    sync_directory_of(path)
+}
+
+fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// Writes the name of a file to the disk: it stands in its directory.
+#[cfg(unix)]
+fn sync_directory_of(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_directory_of(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(test)]
@@ -149,7 +171,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = FencedFile::new(directory.path().join("winners"));
         std::thread::scope(|scope| {
-            for number in 1..=50_u64 {
+            for number in (1..=50_u64).rev() {
                 let file = &file;
                 scope.spawn(move || match file.write(fence(number), number.to_string()) {
                     Ok(()) | Err(FencedWriteError::Stale(_)) => {}

@@ -13,14 +13,12 @@
 //!
 //! let fences = FenceTable::new(Dialect::Postgres, "fences")?;
 //! assert!(fences.create().starts_with("CREATE TABLE IF NOT EXISTS \"fences\""));
-//! assert_eq!(
-//!     update(Dialect::Postgres, "orders", &["state"], "id", "fence")?,
-//!     r#"UPDATE "orders" SET "state" = $1, "fence" = $2 WHERE "id" = $3 AND "fence" <= $2"#,
-//! );
+//! let statement = update(Dialect::Postgres, "orders", &["state"], "id", "fence")?;
+//! assert!(statement.starts_with(r#"UPDATE "orders" SET "state" = $1, "fence" = $2 WHERE "orders"."id" = $3 AND "#));
 //! # Ok::<_, leasehold::InvalidValue>(())
 //! ```
 
-use super::StaleFence;
+use super::StaleFenceError;
 use crate::core::{Fence, InvalidValue};
 
 /// The dialect of a database.
@@ -58,18 +56,23 @@ impl FenceTable {
         Ok(Self { dialect, table: quoted("table", table)? })
     }
 
-    /// Returns the statement that creates the table if it is missing.
+    /// Returns the statement that creates the table if it is missing. Execute it in a migration: PostgreSQL may refuse it to
+    /// clients that execute it at the same moment.
     pub fn create(&self) -> String {
         let Self { table, .. } = self;
-        format!("CREATE TABLE IF NOT EXISTS {table} (resource TEXT PRIMARY KEY, fence BIGINT NOT NULL)")
+        format!(
+            "CREATE TABLE IF NOT EXISTS {table} (resource TEXT NOT NULL PRIMARY KEY, fence BIGINT NOT NULL)"
+        )
     }
 
-    /// Returns the statement that enters with a fence. Its parameters are the resource and the [`parameter`] of the fence.
-    /// It affects one row, or none if the fence is stale: see [`check`].
+    /// Returns the statement that enters with a fence. Its parameters are the resource, as the same text everywhere, and the
+    /// [`parameter`] of the fence. It affects one row, or none if the fence is stale: see [`check`].
     ///
     /// Execute it as the first statement of the transaction whose writes it protects. It locks the row of the resource:
     /// whoever comes with a larger fence waits for the end of the transaction, and whoever comes with a smaller one after
-    /// that is refused. In PostgreSQL `READ COMMITTED`, the default, is enough.
+    /// that is refused. In PostgreSQL `READ COMMITTED`, the default, is enough; in the other levels repeat a transaction that
+    /// fails with 40001. A holder that is frozen in its transaction keeps the newer one waiting: set `lock_timeout` and
+    /// `idle_in_transaction_session_timeout` in PostgreSQL, and `busy_timeout` in SQLite.
     pub fn enter(&self) -> String {
         let (Self { table, .. }, mark) = (self, self.dialect.mark());
         format!(
@@ -82,6 +85,8 @@ impl FenceTable {
 /// Returns the statement that updates these columns of one row, unless the row has a larger fence. Its parameters are the
 /// values of the columns, the [`parameter`] of the fence, and the key. It affects one row, or none if the fence is stale or
 /// there is no such row: see [`check`].
+///
+/// The key has to be unique, and the column of the fence a `BIGINT`. A row whose fence is `NULL` has seen none yet.
 ///
 /// # Errors
 /// [`InvalidValue`] when there are no columns, or a name is no identifier of 1 to 63 letters, digits and `_` that starts with
@@ -104,8 +109,10 @@ pub fn update(
     });
     let set = set.collect::<Result<Vec<_>, InvalidValue>>()?.join(", ");
     let (fence_at, key_at) = (columns.len() + 1, columns.len() + 2);
+    // Columns have the name of their table: SQLite takes a quoted name that is no column for a text.
     Ok(format!(
-        "UPDATE {table} SET {set}, {fence} = {mark}{fence_at} WHERE {key} = {mark}{key_at} AND {fence} <= {mark}{fence_at}"
+        "UPDATE {table} SET {set}, {fence} = {mark}{fence_at} WHERE {table}.{key} = {mark}{key_at} AND \
+         ({table}.{fence} IS NULL OR {table}.{fence} <= {mark}{fence_at})"
     ))
 }
 
@@ -120,10 +127,10 @@ pub fn parameter(fence: Fence) -> Result<i64, InvalidValue> {
 /// Reads the number of rows that a statement of this module has affected.
 ///
 /// # Errors
-/// [`StaleFence`] when it is zero. Roll the transaction back.
-pub const fn check(fence: Fence, affected: u64) -> Result<(), StaleFence> {
+/// [`StaleFenceError`] when it is zero: a larger fence is known, or [`update`] found no such row. Roll the transaction back.
+pub const fn check(fence: Fence, affected: u64) -> Result<(), StaleFenceError> {
     match affected {
-        0 => Err(StaleFence::new(fence, None)),
+        0 => Err(StaleFenceError::new(fence, None)),
         _ => Ok(()),
     }
 }
@@ -162,8 +169,9 @@ mod tests {
     #[test]
     fn parameters_are_numbered_in_the_order_of_the_columns() {
         let statement = update(Dialect::Sqlite, "orders", &["state", "paid"], "id", "fence").unwrap();
-        let expected = r#"UPDATE "orders" SET "state" = ?1, "paid" = ?2, "fence" = ?3 WHERE "id" = ?4 AND "fence" <= ?3"#;
-        assert_eq!(statement, expected);
+        let set = r#"UPDATE "orders" SET "state" = ?1, "paid" = ?2, "fence" = ?3"#;
+        let compared = r#"WHERE "orders"."id" = ?4 AND ("orders"."fence" IS NULL OR "orders"."fence" <= ?3)"#;
+        assert_eq!(statement, format!("{set} {compared}"));
         assert_eq!(update(Dialect::Sqlite, "orders", &[], "id", "fence").unwrap_err().field, "columns");
     }
 
@@ -171,7 +179,7 @@ mod tests {
     fn a_fence_is_a_signed_number_or_refused() {
         assert_eq!(parameter(Fence::new(i64::MAX as u64)), Ok(i64::MAX));
         assert_eq!(parameter(Fence::new(1 << 63)).unwrap_err().field, "fence");
-        assert_eq!(check(Fence::new(7), 0), Err(StaleFence::new(Fence::new(7), None)));
+        assert_eq!(check(Fence::new(7), 0), Err(StaleFenceError::new(Fence::new(7), None)));
         assert_eq!(check(Fence::new(7), 1), Ok(()));
     }
 }

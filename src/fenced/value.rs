@@ -14,9 +14,9 @@ use crate::{
 /// A value that only a valid lease of one resource opens: a client of a database, for instance, that nobody may use
 /// without the lock.
 ///
-/// It makes the mistake impossible to write without a lock, or under the lock of something else, in this process. Against
-/// a holder that is frozen between [`open`](Self::open) and its write only the receiver of the write can guard. That is
-/// why an opened value tells the [`fence`](Opened::fence).
+/// It makes it impossible to write without a lock, or under the lock of something else, in this process. Only the receiver
+/// of a write can guard against a holder that is frozen between [`open`](Self::open) and its write. That is why an opened
+/// value has the [`fence`](Opened::fence).
 pub struct Fenced<T> {
     resource: ResourceName,
     value: T,
@@ -95,17 +95,18 @@ pub struct Opened<'a, R> {
 }
 
 impl<R> Opened<'_, R> {
-    /// Returns the fence of the lease, for the receiver of a write.
-    pub fn fence(&self) -> Fence {
-        self.fence
+    /// Returns the fence of the lease, for the receiver of a write. As with other smart pointers it is called as
+    /// `Opened::fence(&opened)`, so that it hides no method of the value.
+    pub fn fence(this: &Self) -> Fence {
+        this.fence
     }
 
     /// Checks again that the lease holds. Only the clock is read, so a long work can ask before each of its steps.
     ///
     /// # Errors
     /// [`OpenError::NotValid`] when the lease may not hold any more.
-    pub fn check(&self) -> Result<(), OpenError> {
-        valid(self.lease)
+    pub fn check(this: &Self) -> Result<(), OpenError> {
+        valid(this.lease)
     }
 }
 

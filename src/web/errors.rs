@@ -1,11 +1,13 @@
 //! The errors of locks as responses: the problem that each of them is.
 
+use std::error::Error;
+
 use actix_web::{HttpResponse, ResponseError, http::StatusCode};
 
-use super::problem::Problem;
+use super::{fence::Refused, problem::Problem};
 use crate::{
     core::InvalidValue,
-    fenced::{OpenError, StaleFence},
+    fenced::{FencedWriteError, OpenError, StaleFenceError},
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
     request::{AcquireError, ForceReleaseError, InspectError},
     store::{Certainty, StoreError},
@@ -114,7 +116,7 @@ impl AsProblem for ForceReleaseError {
     }
 }
 
-impl AsProblem for StaleFence {
+impl AsProblem for StaleFenceError {
     fn problem(&self) -> Problem {
         Problem::STALE_FENCE
     }
@@ -126,6 +128,26 @@ impl AsProblem for OpenError {
             Self::NotValid { .. } => Problem::OUTCOME_UNKNOWN,
             Self::OtherResource { .. } | Self::NotAlone { .. } | Self::NoFence { .. } => Problem::INTERNAL,
         }
+    }
+}
+
+impl<Cause: Error + 'static> AsProblem for FencedWriteError<Cause> {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Stale(stale) => stale.problem(),
+            Self::Failed(_) => Problem::OUTCOME_UNKNOWN,
+        }
+    }
+}
+
+/// The response is described in [`web`](crate::web#errors-as-responses).
+impl<Cause: Error + 'static> ResponseError for FencedWriteError<Cause> {
+    fn status_code(&self) -> StatusCode {
+        self.problem().status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        self.problem().response(self)
     }
 }
 
@@ -151,10 +173,11 @@ response_errors!(
     InvalidValue,
     LeaseLostError,
     OpenError,
+    Refused,
     ReleaseError,
     ReleaseSetError,
     RenewError,
-    StaleFence,
+    StaleFenceError,
     StoreError,
     WithLockError,
 );

@@ -51,6 +51,7 @@
 //! | the queue is full, the manager is busy | 429 | `busy` | 1 s |
 //! | the store does not serve, or its answer is unknown | 503 | `unavailable` | 1 s |
 //! | the manager shuts down, or is gone | 503 | `shutting_down` | 1 s |
+//! | a fenced write failed: its outcome is unknown | 503 | `outcome_unknown` | none |
 //! | the lease was lost on the way: the outcome is unknown | 503 | `outcome_unknown` | none |
 //! | a token that holds nothing | 409 | `not_holder` | none |
 //! | a fence that is stale: nothing was done | 412 | `stale_fence` | none |

@@ -152,7 +152,7 @@ fn postgres_refuses_the_older_fence_of_fifty_writers() {
         "{};
          CREATE TABLE journal (turn SERIAL PRIMARY KEY, fence BIGINT);
          CREATE TABLE orders (id INT PRIMARY KEY, state TEXT, fence BIGINT);
-         INSERT INTO orders VALUES (42, 'new', 0);",
+         INSERT INTO orders VALUES (42, 'new', NULL);",
         fences.create()
     ));
     thread::scope(|scope| {

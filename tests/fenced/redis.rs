@@ -1,12 +1,12 @@
 //! Keys of Redis that only the largest fence sets.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use leasehold::{
     Acquire, Fence, Layout, LockManager, RedisOptions, RedisStore,
     fenced::{
         Fenced, FencedWriteError, OpenError,
-        redis::{fence_key, set},
+        redis::{enter, fence_key, set},
     },
 };
 use redis::{AsyncCommands, Client, Value, aio::MultiplexedConnection};
@@ -40,10 +40,22 @@ async fn an_older_fence_does_not_set_a_key() {
 }
 
 #[tokio::test]
+async fn a_holder_that_has_entered_cannot_be_overwritten_by_an_older_one() {
+    let server = RedisServer::start();
+    let mut connection = connect(&server).await;
+    set(&mut connection, "report", "old", fence(41)).await.unwrap();
+    enter(&mut connection, "report", fence(42)).await.unwrap();
+    let refused = set(&mut connection, "report", "late", fence(41)).await.unwrap_err();
+    assert_eq!(refused.to_string(), "fence 41 is stale: 42 is known");
+    assert!(enter(&mut connection, "report", fence(41)).await.is_err());
+    assert_eq!(connection.get::<_, String>("report").await.unwrap(), "old");
+}
+
+#[tokio::test]
 async fn fifty_writers_leave_the_value_of_the_largest_fence() {
     let server = RedisServer::start();
     let mut writers = JoinSet::new();
-    for number in 1..=50 {
+    for number in (1..=50).rev() {
         let mut connection = connect(&server).await;
         writers.spawn(async move { set(&mut connection, "report", number, fence(number)).await });
     }
@@ -60,6 +72,12 @@ async fn a_key_that_cannot_be_written_is_an_error_with_its_cause() {
     server.command(&["LPUSH", &fence_key("report"), "no number"]);
     let error = set(&mut connection, "report", 7, fence(7)).await.unwrap_err();
     assert!(format!("{error:?}").contains("WRONGTYPE"), "{error:?}");
+    for damaged in ["", "-1", "seven"] {
+        server.command(&["SET", &fence_key("report"), damaged]);
+        let error = set(&mut connection, "report", 7, fence(7)).await.unwrap_err();
+        assert!(format!("{error:?}").contains("has no fence"), "{error:?}");
+    }
+    assert_eq!(connection.get::<_, Option<String>>("report").await.unwrap(), None);
 }
 
 #[test]
@@ -69,9 +87,12 @@ fn a_key_and_its_fence_are_in_one_slot_of_a_cluster() {
         Value::Int(slot) => slot,
         other => panic!("{other:?}"),
     };
-    for key in ["report", "reports:{7}", "{7}:{8}", "a{b"] {
+    let keys = ["report", "{report}", "reports:{7}", "{7}:{8}", "a{b"];
+    for key in keys {
         assert_eq!(slot(key), slot(&fence_key(key)), "{key}");
     }
+    let different: BTreeSet<_> = keys.into_iter().map(fence_key).collect();
+    assert_eq!(different.len(), keys.len());
 }
 
 #[actix::test]

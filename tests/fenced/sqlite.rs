@@ -7,7 +7,8 @@ use leasehold::fenced::sql::{Dialect, FenceTable, update};
 /// Writes with all fences from 1 to 50 at once, then with 49 once more. Prints the fences that got in, in the order of their
 /// transactions; then how many rows the older fence affected, by each of the two ways; then the order's fence and state.
 const WRITERS: &str = "
-import sqlite3, sys, threading
+import random, sqlite3, sys
+from concurrent.futures import ThreadPoolExecutor
 path, create, enter, update = sys.argv[1:]
 
 def connect():
@@ -29,13 +30,23 @@ database = connect()
 database.execute(create)
 database.execute('CREATE TABLE journal (turn INTEGER PRIMARY KEY, fence INTEGER)')
 database.execute('CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, fence INTEGER)')
-database.execute(\"INSERT INTO orders VALUES (42, 'new', 0)\")
-threads = [threading.Thread(target=write, args=(fence,)) for fence in range(50, 0, -1)]
-[thread.start() for thread in threads]
-[thread.join() for thread in threads]
+database.execute(\"INSERT INTO orders VALUES (42, 'new', NULL)\")
+fences = list(range(1, 51))
+random.Random(7).shuffle(fences)
+list(ThreadPoolExecutor(50).map(write, fences))
 print(*[fence for fence, in database.execute('SELECT fence FROM journal ORDER BY turn')])
 print(*write(49))
 print(*database.execute('SELECT fence, state FROM orders').fetchone())
+print(database.execute(update, ('state', 99, 43)).rowcount)
+for misspelled, found in [('id', 'ip'), ('fence', 'hence')]:
+    try:
+        database.execute(update.replace(f'\".\"{misspelled}\"', f'\".\"{found}\"'), ('state', 99, 42))
+    except sqlite3.OperationalError as error:
+        print(error)
+try:
+    database.execute(enter, (None, 7))
+except sqlite3.IntegrityError as error:
+    print(error)
 ";
 
 #[test]
@@ -54,5 +65,10 @@ fn sqlite_refuses_the_older_fence_of_fifty_writers() {
     let lines: Vec<_> = told.lines().collect();
     let entered: Vec<u64> = lines[0].split(' ').map(|fence| fence.parse().unwrap()).collect();
     assert!(entered.is_sorted() && entered.last() == Some(&50), "{entered:?}");
-    assert_eq!(lines[1..], ["0 0", "50 state 50"]);
+    let refused = [
+        "no such column: orders.ip",
+        "no such column: orders.hence",
+        "NOT NULL constraint failed: fences.resource",
+    ];
+    assert_eq!(lines[1..], [&["0 0", "50 state 50", "0"][..], &refused].concat());
 }

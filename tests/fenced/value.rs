@@ -2,7 +2,7 @@
 
 use leasehold::{
     Acquire, ReadLock,
-    fenced::{Fenced, OpenError},
+    fenced::{Fenced, OpenError, Opened},
 };
 use tokio::time::sleep;
 
@@ -16,8 +16,8 @@ fn a_value_opens_for_a_lease_of_its_resource_alone() {
         let lease = locks.send(Acquire::new("ledger")).await.unwrap().unwrap();
         let mut opened = entries.open_mut(&lease).unwrap();
         opened.push(2);
-        assert_eq!(Some(opened.fence()), lease.fence());
-        assert_eq!(opened.check(), Ok(()));
+        assert_eq!(Some(Opened::fence(&opened)), lease.fence());
+        assert_eq!(Opened::check(&opened), Ok(()));
         assert_eq!(**entries.open(&lease).unwrap(), [1, 2]);
 
         let other = locks.send(Acquire::new("orders")).await.unwrap().unwrap();
@@ -46,7 +46,7 @@ fn a_lease_that_has_ended_opens_nothing_and_an_opened_value_can_tell() {
         let lease = world.manager().send(ask).await.unwrap().unwrap();
         let opened = entries.open(&lease).unwrap();
         sleep(secs(11)).await;
-        assert!(matches!(opened.check(), Err(OpenError::NotValid { .. })));
+        assert!(matches!(Opened::check(&opened), Err(OpenError::NotValid { .. })));
         assert!(matches!(entries.open(&lease), Err(OpenError::NotValid { .. })));
     });
 }

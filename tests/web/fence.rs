@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use actix_web::{
-    App,
+    App, Error,
     dev::ServiceRequest,
+    error::ErrorNotFound,
+    http::Method,
     test::{TestRequest, call_service, init_service, read_body},
     web::{self, ReqData},
 };
@@ -24,16 +26,20 @@ async fn read() -> &'static str {
     "read"
 }
 
-/// The order that a path names; nothing is changed by `/orders/list`.
-fn order(request: &ServiceRequest) -> Option<String> {
-    request.match_info().get("id").filter(|id| *id != "list").map(|id| format!("orders/{id}"))
+/// The order that a path names. Nothing is changed by a `GET`.
+fn order(request: &ServiceRequest) -> Result<Option<String>, Error> {
+    if request.method() == Method::GET {
+        return Ok(None);
+    }
+    let id: u64 = request.match_info().query("id").parse().map_err(ErrorNotFound)?;
+    Ok(Some(format!("orders/{id}")))
 }
 
 macro_rules! app {
     ($fences:expr) => {
         init_service(
             App::new().service(
-                web::scope("/orders/{id}")
+                web::scope("/shops/{shop}/orders/{id}")
                     .wrap(FenceGuard::new($fences, order))
                     .route("", web::put().to(save))
                     .route("", web::get().to(read)),
@@ -44,7 +50,7 @@ macro_rules! app {
 }
 
 fn put(id: u64, fence: &str) -> actix_http::Request {
-    TestRequest::put().uri(&format!("/orders/{id}")).insert_header((HEADER, fence)).to_request()
+    TestRequest::put().uri(&format!("/shops/3/orders/{id}")).insert_header((HEADER, fence)).to_request()
 }
 
 #[actix::test]
@@ -71,12 +77,25 @@ async fn workers_share_what_they_have_seen() {
 #[actix::test]
 async fn a_request_without_a_fence_is_refused_where_one_is_needed() {
     let app = app!(Arc::default());
-    let none = TestRequest::put().uri("/orders/7").to_request();
+    let none = TestRequest::put().uri("/shops/3/orders/7").to_request();
     assert_eq!(told(call_service(&app, none).await).await, (428, "fence_required".to_owned(), None));
     for wrong in ["", "-1", "ten", "\u{fc}"] {
         let answer = told(call_service(&app, put(7, wrong)).await).await;
         assert_eq!(answer, (400, "invalid".to_owned(), None), "{wrong}");
     }
-    let list = TestRequest::get().uri("/orders/list").to_request();
-    assert_eq!(call_service(&app, list).await.status(), 200);
+    let two = TestRequest::put().uri("/shops/3/orders/7");
+    let two = two.append_header((HEADER, "7")).append_header((HEADER, "8")).to_request();
+    assert_eq!(told(call_service(&app, two).await).await.0, 400);
+    let unnamed = TestRequest::put().uri("/shops/3/orders/seven").insert_header((HEADER, "7")).to_request();
+    assert_eq!(call_service(&app, unnamed).await.status(), 404);
+    let read = TestRequest::get().uri("/shops/3/orders/7").to_request();
+    assert_eq!(call_service(&app, read).await.status(), 200);
+}
+
+#[actix::test]
+async fn resources_for_which_there_is_no_memory_are_refused() {
+    let app = app!(Arc::new(LargestFences::with_limit(1)));
+    assert_eq!(call_service(&app, put(7, "9")).await.status(), 200);
+    assert_eq!(told(call_service(&app, put(8, "9")).await).await.0, 503);
+    assert_eq!(call_service(&app, put(7, "10")).await.status(), 200);
 }
