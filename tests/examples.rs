@@ -5,6 +5,7 @@
 mod examples {
     mod blips;
     mod leaders;
+    mod load;
     mod places;
     pub(crate) mod program;
     mod web;
