@@ -2,6 +2,7 @@
 
 mod fleet;
 mod gaps;
+mod gate;
 mod process;
 mod singletons;
 #[path = "../support/mod.rs"]

@@ -4,10 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     panic::resume_unwind,
     rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,33 +14,16 @@ use leasehold::{
     Acquire, Fence, LockManager, MemoryStore, ResourceName, Shutdown,
     election::{Campaign, Candidacy, Election, Resign, Singleton, SingletonContext, Unwell},
     store::Store,
-    testing::{Clock, Moment, RuntimeClock},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
-use crate::support::virtual_time::{Loaded, in_virtual_time, millis};
+use crate::{
+    gate::JumpingClock,
+    support::virtual_time::{Loaded, in_virtual_time, millis},
+};
 
 const STEPS: u32 = 12;
-
-/// A clock that can go on while the timers of the runtime stand still: a thread is blocked, or a process frozen.
-#[derive(Debug)]
-struct JumpingClock {
-    runtime: RuntimeClock,
-    ahead: AtomicU64,
-}
-
-impl JumpingClock {
-    fn jump(&self, time: Duration) {
-        self.ahead.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
-    }
-}
-
-impl Clock for JumpingClock {
-    fn now(&self) -> Moment {
-        self.runtime.now() + Duration::from_micros(self.ahead.load(Ordering::Relaxed))
-    }
-}
 
 /// What happened in all runs.
 #[derive(Default)]
@@ -157,7 +137,7 @@ impl Handler<Crash> for Worker {
 
 async fn run(seed: u64, counts: &Rc<Counts>) {
     let mut rng = StdRng::seed_from_u64(seed);
-    let clock = Arc::new(JumpingClock { runtime: RuntimeClock::start(), ahead: AtomicU64::new(0) });
+    let clock = Arc::new(JumpingClock::start());
     let store = MemoryStore::new(clock.clone());
     let scene = Scene { seed, store, clock, counts: Rc::clone(counts), addresses: Rc::default() };
     let locks = [scene.locks(), scene.locks()];

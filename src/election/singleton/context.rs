@@ -5,19 +5,56 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{self, Poll},
+    time::Duration,
 };
 
 use actix::{
-    Actor, ActorContext, ActorFuture, ActorState, Addr, AsyncContext, Handler, Message, SpawnHandle,
+    Actor, ActorContext, ActorFuture, ActorState, ActorStreamExt, Addr, AsyncContext, Handler, Message,
+    SpawnHandle,
     dev::{AsyncContextParts, ContextFut, ContextParts, Envelope, Mailbox, OneshotSender, ToEnvelope},
+    utils::IntervalFunc,
 };
+use tokio::time::Instant;
 
 use crate::lease::Lease;
 
 /// The context of an actor that a [`Singleton`](super::Singleton) runs: an `actix::Context` with the lease of its term.
 ///
-/// The clock is read before each message is handled, and before each future and timer of the actor is polled. When the
-/// validity of the lease is over, none of that happens any more, also if the actor had blocked its thread until then.
+/// The clock is read before each message is handled, before each timer goes off, and before each future of the actor is
+/// polled. When the validity of the lease is over, none of that happens any more, also if the actor had blocked its thread
+/// until then. Only `stopping` and `stopped` are called then, if that was not known before: they are for cleaning up, and
+/// look at `ctx.lease().is_valid()` before they write.
+///
+/// # Exceptions
+/// The context can only hold back what it polls itself: what is given to `spawn`, `wait`, `run_later`, `run_interval`,
+/// `add_stream`, `notify_later`, and what a handler returns as `ResponseActFuture` or `AtomicResponse`. **It does not poll a
+/// `ResponseFuture`, nor what `actix::spawn` or `tokio::spawn` was given:** these are tasks of their own, and outlive the
+/// actor. Their work belongs under the lease:
+///
+/// ```
+/// # use actix::prelude::*;
+/// # use leasehold::{LeaseLostError, election::SingletonContext};
+/// # use std::sync::Arc;
+/// # struct Reports;
+/// # impl Actor for Reports {
+/// #     type Context = SingletonContext<Self>;
+/// # }
+/// # #[derive(Message)]
+/// # #[rtype(result = "Result<(), LeaseLostError>")]
+/// # struct Write;
+/// # async fn write() {}
+/// impl Handler<Write> for Reports {
+///     type Result = ResponseFuture<Result<(), LeaseLostError>>;
+///
+///     fn handle(&mut self, _: Write, ctx: &mut Self::Context) -> Self::Result {
+///         let lease = Arc::clone(ctx.lease());
+///         Box::pin(async move { lease.run(write()).await }) // stopped when the lease is lost
+///     }
+/// }
+/// ```
+///
+/// A combinator that runs a whole stream in one poll, such as `ActorStreamExt::finish`, is looked at once for each poll:
+/// `run_interval` and `add_stream` look before each turn.
 pub struct SingletonContext<A>
 where
     A: Actor<Context = Self>,
@@ -92,6 +129,22 @@ where
         self.parts.wait(WhileHeld(Box::pin(future)));
     }
 
+    /// A timer that is late makes up for it in one poll, so the clock is read before each turn.
+    fn run_interval<F>(&mut self, interval: Duration, task: F) -> SpawnHandle
+    where
+        F: FnMut(&mut A, &mut Self) + 'static,
+    {
+        self.spawn(IntervalFunc::new(interval, while_held(task)).finish())
+    }
+
+    /// As `run_interval`.
+    fn run_interval_at<F>(&mut self, start: Instant, interval: Duration, task: F) -> SpawnHandle
+    where
+        F: FnMut(&mut A, &mut Self) + 'static,
+    {
+        self.spawn(IntervalFunc::new_at(start, interval, while_held(task)).finish())
+    }
+
     /// Asked before each message is taken out of the mailbox.
     fn waiting(&self) -> bool {
         self.parts.waiting() || self.is_over()
@@ -119,6 +172,20 @@ where
 {
     fn pack(message: M, answer: Option<OneshotSender<M::Result>>) -> Envelope<A> {
         Envelope::new(message, answer)
+    }
+}
+
+/// Returns a task that does nothing when the lease is over.
+fn while_held<A>(
+    mut task: impl FnMut(&mut A, &mut SingletonContext<A>) + 'static,
+) -> impl FnMut(&mut A, &mut SingletonContext<A>) + 'static
+where
+    A: Actor<Context = SingletonContext<A>>,
+{
+    move |actor, ctx| {
+        if !ctx.is_over() {
+            task(actor, ctx);
+        }
     }
 }
 

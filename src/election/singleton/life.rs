@@ -17,7 +17,7 @@ use crate::{lease::Lease, runtime::supervisor::message_of};
 /// The end of a life.
 #[derive(Debug)]
 pub(super) enum End {
-    /// The lease is over. The actor was dropped.
+    /// The lease is over. The actor was dropped, after `stopping` and `stopped`.
     Over,
     /// It stopped: by itself, or because it was told to.
     Stopped,
@@ -54,13 +54,14 @@ where
         }
     })
     .await;
-    if !began {
-        // A drop would begin it.
+    if !began || matches!(end, End::Panicked(_)) {
+        // A drop would begin it, or go on with an actor that is broken.
         life.ctx().terminate();
     }
-    // A drop calls `stopping` and `stopped`, which may panic.
-    match catch_unwind(AssertUnwindSafe(|| drop(life))) {
-        Ok(()) => end,
-        Err(panic) => End::Panicked(message_of(panic.as_ref())),
+    // A drop may call `stopping` and `stopped`, which may panic.
+    match (catch_unwind(AssertUnwindSafe(|| drop(life))), end) {
+        (Err(panic), End::Over | End::Stopped) => End::Panicked(message_of(panic.as_ref())),
+        // The first panic says more than one that follows from it.
+        (_, end) => end,
     }
 }
