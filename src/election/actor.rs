@@ -56,13 +56,14 @@ use crate::{
 /// ```
 ///
 /// It runs in the arbiter that it is started in, until the lock manager is shut down, also when its address is dropped.
-/// To give up the lead earlier, send [`Resign`].
+/// To give up the lead earlier, send [`Resign`]. When all its recipients have died it gives up the lead within a second, and
+/// ends. A request that is [`bound_to`](crate::Request::bound_to) an actor does so when that one dies.
 pub struct Election {
     pub(super) locks: Addr<LockManager>,
     pub(super) name: ResourceName,
     pub(super) looking: Looking,
-    candidacy: Candidacy,
-    stands: bool,
+    pub(super) candidacy: Candidacy,
+    pub(super) stands: bool,
     /// True when the lock manager shuts down.
     closing: bool,
     stage: Stage,
@@ -94,8 +95,9 @@ impl Election {
     /// yet.
     ///
     /// # Errors
-    /// [`InvalidValue`] for an invalid name, a request for a share, an owner, or contradictory pauses. What the lock manager
-    /// refuses is told by [`ElectionEvent::NotStanding`].
+    /// [`InvalidValue`] for an invalid name, a request for a share, an owner, a minimum hold, or contradictory pauses. What the
+    /// lock manager refuses, a TTL beyond its limits for instance, is logged as an error and told by
+    /// [`ElectionEvent::NotStanding`].
     ///
     /// # Panics
     /// When it is called outside of a tokio `LocalSet`. Every actix arbiter is one.
@@ -104,20 +106,20 @@ impl Election {
         candidacy: impl Into<Candidacy>,
     ) -> Result<Addr<Self>, InvalidValue> {
         let candidacy = candidacy.into();
-        let looks = !candidacy.tells.is_empty();
-        Self::launch(locks, candidacy, looks)
+        let audience = candidacy.tells.clone();
+        Self::launch(locks, candidacy, audience)
     }
 
-    /// Starts an election, which looks for other leaders if `looks`.
+    /// Starts an election. The `audience` is told of other leaders.
     pub(super) fn launch(
         locks: &Addr<LockManager>,
         candidacy: Candidacy,
-        looks: bool,
+        audience: Vec<Recipient<ElectionEvent>>,
     ) -> Result<Addr<Self>, InvalidValue> {
         let election = Self {
             locks: locks.clone(),
             name: candidacy.check()?,
-            looking: Looking::new(looks.then_some(candidacy.look_every)),
+            looking: Looking::new(candidacy.look_every, audience),
             stands: candidacy.stands,
             closing: false,
             stage: Stage::Idle,
@@ -148,6 +150,9 @@ impl Election {
         if !self.stands || !self.is_idle() {
             return;
         }
+        if self.is_deserted() {
+            return self.leave(ctx);
+        }
         self.asked += 1;
         let asked = self.asked;
         let answer = self.locks.send(self.candidacy.request(ctx.address().recipient()));
@@ -157,12 +162,23 @@ impl Election {
             Ok(Ok(_)) if this.closing => this.end(Demotion::ShuttingDown, ctx),
             Ok(Ok(lease)) => this.elected(lease, ctx),
             Ok(Err(error)) => this.refused(error, ctx),
+            // It panicked over the message, and was started again.
+            Err(_) if this.locks.connected() => this.refused(AcquireError::Restarted, ctx),
             Err(gone) => this.end(gone, ctx),
         });
         self.stage = Stage::Asking(ctx.spawn(answered));
     }
 
     fn elected(&mut self, lease: Lease, ctx: &mut Context<Self>) {
+        if !lease.is_valid() {
+            drop(lease);
+            let pause = self.pauses.next();
+            return self.stand_after(pause, ctx);
+        }
+        if self.is_deserted() {
+            drop(lease);
+            return self.leave(ctx);
+        }
         self.term += 1;
         let (term, fence, lease) = (self.term, lease.fence(), Arc::new(lease));
         tracing::info!(resource = %self.name, term, ?fence, "elected");
@@ -182,7 +198,13 @@ impl Election {
             AcquireError::Invalid(_) | AcquireError::Store(StoreError::Unsupported { .. }) => None,
             _ => Some(self.pauses.next()),
         };
-        tracing::warn!(resource = %self.name, again_in = ?pause, error = one_line(&error), "could not stand");
+        let (resource, reason) = (&self.name, one_line(&error));
+        match pause {
+            Some(pause) => tracing::warn!(%resource, again_in = ?pause, error = reason, "could not stand"),
+            None => {
+                tracing::error!(%resource, error = reason, "cannot stand with this request; standing no more")
+            }
+        }
         self.stands &= pause.is_some();
         self.tell(&ElectionEvent::NotStanding { error, again_in: pause });
         if let Some(pause) = pause {
@@ -201,7 +223,7 @@ impl Election {
     }
 
     /// Ends the term: those who are told have time to finish, as far as the lease is valid, and then it is released.
-    fn step_down(&mut self, reason: Demotion, ctx: &mut Context<Self>) {
+    pub(super) fn step_down(&mut self, reason: Demotion, ctx: &mut Context<Self>) {
         let (lead, since, watch) = match mem::replace(&mut self.stage, Stage::SteppingDown) {
             Stage::Leading { lead, since, watch } => (lead, since, watch),
             other => return self.stage = other,
@@ -234,13 +256,22 @@ impl Election {
         }
     }
 
-    /// Ends the election itself, because the lock manager has gone or is going.
+    /// Ends the election itself, because the lock manager has gone or is going, or nobody needs it.
     pub(super) fn end(&mut self, why: impl fmt::Display, ctx: &mut Context<Self>) {
-        tracing::debug!(resource = %self.name, %why, "the election ends with its lock manager");
+        tracing::info!(resource = %self.name, %why, "the election ends");
         self.stands = false;
         self.stage = Stage::Idle;
         self.answer_resigning();
         ctx.stop();
+    }
+
+    /// Gives up the request for the lease, or the pause before it.
+    pub(super) fn withdraw(&mut self, ctx: &mut Context<Self>) {
+        if let Stage::Asking(pending) | Stage::Pausing(pending) = self.stage {
+            // The request leaves the queue, and a grant that is on its way is released.
+            ctx.cancel_future(pending);
+            self.stage = Stage::Idle;
+        }
     }
 
     fn answer_resigning(&mut self) {
@@ -249,16 +280,13 @@ impl Election {
             let _ = resigning.send(());
         }
     }
-
-    pub(super) fn tell(&self, event: &ElectionEvent) {
-        self.candidacy.tells.iter().for_each(|to: &Recipient<_>| to.do_send(event.clone()));
-    }
 }
 
 impl Actor for Election {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
+        Self::watch_audience(ctx);
         self.start_looking(ctx);
         self.stand(ctx);
     }
@@ -278,11 +306,7 @@ impl Handler<Resign> for Election {
 
     fn handle(&mut self, _: Resign, ctx: &mut Self::Context) -> Self::Result {
         self.stands = false;
-        if let Stage::Asking(pending) | Stage::Pausing(pending) = self.stage {
-            // The request leaves the queue, and a grant that is on its way is released.
-            ctx.cancel_future(pending);
-            self.stage = Stage::Idle;
-        }
+        self.withdraw(ctx);
         self.step_down(Demotion::Resigned, ctx);
         if self.is_idle() {
             return Box::pin(async {});

@@ -1,4 +1,4 @@
-//! A candidacy: what is stood for, and how.
+//! A candidacy: the request for the lead, and the habits of the candidate.
 
 use std::{fmt, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     request::{Acquire, acquire::Takes},
 };
 
-/// What an [`Election`](super::Election) or a [`Singleton`](super::Singleton) stands for, and how.
+/// The request of an [`Election`](super::Election) or a [`Singleton`](super::Singleton) for the lead, and its habits.
 ///
 /// The name of the election is that of a resource. A name alone is a candidacy with the defaults, and so is a request, which
 /// has the options of the lease:
@@ -26,8 +26,8 @@ use crate::{
 /// # let _ = (plain, with_options);
 /// ```
 ///
-/// The election itself says how long is waited (without end) and who hears of the lease. Shares and owners cannot be
-/// elected.
+/// The election itself says how long is waited (without end, and with any number of attempts) and who hears of the lease.
+/// Shares and owners cannot be elected, and a minimum hold would delay each hand-over.
 ///
 /// # Default
 /// * TTL, renewals and all else about the lease: those of the lock manager.
@@ -121,6 +121,11 @@ impl Candidacy {
             let allowed = "none: an owner may be elected beside itself";
             return Err(InvalidValue::new("election.owner", owner, allowed));
         }
+        let min_hold = self.request.options.min_hold;
+        if !min_hold.is_zero() {
+            let allowed = "none: each hand-over would wait for its end";
+            return Err(InvalidValue::new("election.min_hold", exact(min_hold), allowed));
+        }
         let (first, longest) = self.pauses;
         if first.is_zero() || first > longest {
             let allowed = format!("more than zero, and at most the longest ({})", exact(longest));
@@ -138,7 +143,8 @@ impl Candidacy {
 
     /// Returns the request for the lease of one term.
     pub(super) fn request(&self, listener: Recipient<LeaseEvent>) -> Acquire {
-        self.request.clone().wait_forever().events(listener)
+        // Also where the manager's back-off ends after some attempts.
+        self.request.clone().wait_forever().attempts(u32::MAX).events(listener)
     }
 
     /// Returns the time to finish in a term of this validity.

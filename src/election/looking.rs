@@ -2,27 +2,35 @@
 
 use std::{sync::Arc, time::Duration};
 
-use actix::{ActorFutureExt, AsyncContext, Context, Handler, MailboxError, ResponseFuture, WrapFuture};
+use actix::{
+    ActorFutureExt, AsyncContext, Context, Handler, MailboxError, Recipient, ResponseFuture, WrapFuture,
+};
 
-use super::{Election, ElectionEvent, Leader};
+use super::{Election, ElectionEvent, Leader, audience::is_heard};
 use crate::{
     core::one_line,
     request::{Inspect, InspectError},
     store::{Holder, HolderState, Inspection, StoreError},
 };
 
-/// What is known of other leaders.
+/// The other leaders, as far as they are known, and the recipients that are told of them.
 pub(super) struct Looking {
-    /// The pause between two looks. `None` if nobody wants to know.
-    every: Option<Duration>,
+    /// The pause between two looks.
+    every: Duration,
+    audience: Vec<Recipient<ElectionEvent>>,
     is_on_its_way: bool,
     /// The leader that was told last.
     told: Option<Holder>,
 }
 
 impl Looking {
-    pub(super) const fn new(every: Option<Duration>) -> Self {
-        Self { every, is_on_its_way: false, told: None }
+    pub(super) const fn new(every: Duration, audience: Vec<Recipient<ElectionEvent>>) -> Self {
+        Self { every, audience, is_on_its_way: false, told: None }
+    }
+
+    /// Returns true if somebody is there who is told.
+    pub(super) fn is_wanted(&self) -> bool {
+        is_heard(&self.audience)
     }
 
     /// Returns true if this is another leader than the one that was told last. An answer that is older than that is none.
@@ -37,9 +45,9 @@ impl Looking {
 
 impl Election {
     pub(super) fn start_looking(&mut self, ctx: &mut Context<Self>) {
-        if let Some(every) = self.looking.every {
+        if self.looking.is_wanted() {
             self.look(ctx);
-            ctx.run_interval(every, Self::look_again);
+            ctx.run_interval(self.looking.every, Self::look_again);
         }
     }
 
@@ -52,23 +60,22 @@ impl Election {
         }
     }
 
-    /// Asks the store who leads, unless it is being asked.
+    /// Asks the store who leads, unless it is being asked, or nobody wants to know.
     pub(super) fn look(&mut self, ctx: &mut Context<Self>) {
-        if self.looking.every.is_none() || self.looking.is_on_its_way {
+        if self.looking.is_on_its_way || !self.looking.is_wanted() {
             return;
         }
         self.looking.is_on_its_way = true;
         let answer = self.locks.send(Inspect::new(self.name.as_bytes()).limit(1)).into_actor(self);
-        ctx.spawn(answer.map(|answer, this, ctx| {
+        ctx.spawn(answer.map(|answer, this, _| {
             this.looking.is_on_its_way = false;
             match answer {
                 Ok(Ok(inspection)) => this.seen(leader(inspection)),
                 Ok(Err(error)) => {
                     tracing::debug!(resource = %this.name, error = one_line(&error), "could not see who leads");
                 }
-                Err(gone) if this.is_idle() => this.end(gone, ctx),
-                // What the candidate waits for tells it the same.
-                Err(_) => {}
+                // The end of the lock manager is seen by the look at the audience.
+                Err(error) => tracing::debug!(resource = %this.name, %error, "could not see who leads"),
             }
         }));
     }
@@ -76,7 +83,8 @@ impl Election {
     fn seen(&mut self, leader: Option<Holder>) {
         if self.looking.is_news(leader.as_ref()) {
             self.looking.told.clone_from(&leader);
-            self.tell(&ElectionEvent::LeaderChanged { to: leader });
+            let event = ElectionEvent::LeaderChanged { to: leader };
+            self.looking.audience.iter().for_each(|to| to.do_send(event.clone()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The messages to an election, and what it tells.
+//! The messages to an election, and the events that it tells.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -63,7 +63,8 @@ pub enum ElectionEvent {
     /// This candidate does not lead any more, or has to finish: until the recipient has answered, but no longer than the
     /// [budget](super::Candidacy::budget), the lease is kept if it is still valid.
     Demoted {
-        /// The number of the term that ends.
+        /// The number of the term that ends. Compare it: to a recipient with a full mailbox this event may come after the
+        /// next `Elected`.
         term: u64,
         /// The reason.
         reason: Demotion,

@@ -45,6 +45,7 @@
 //! the candidate stands again by itself, after a pause that doubles with each short term.
 
 mod actor;
+mod audience;
 mod candidacy;
 mod lead;
 mod looking;

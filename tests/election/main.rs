@@ -1,5 +1,6 @@
 //! Elections and singletons: on the memory store in virtual time, and as processes on a real server.
 
+mod audience;
 mod fleet;
 mod gaps;
 mod gate;

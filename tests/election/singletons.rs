@@ -233,6 +233,9 @@ fn after_too_many_crashes_another_instance_runs() {
             assert!(second.lives.is_alive() && first.lives.count() == lives, "who is well keeps the lead");
             second.election.send(Resign).await.unwrap();
             first.heard.elected(2).await;
+            until("stepped down again", || first.heard.demotions().len() == 2).await;
+            let held = first.heard.demoted_at() - first.heard.elected_at();
+            assert!(held < millis(500), "the lead is not held by one that does not run: {held:?}");
             first.election.send(Resign).await.unwrap();
         }
     });

@@ -287,6 +287,7 @@ fn what_cannot_be_stood_for_is_refused_or_told() {
         assert_eq!(refused(Acquire::new("r").permits(1, 2).into()), "election.request");
         assert_eq!(refused(Acquire::from(ReadLock::new("r")).into()), "election.request");
         assert_eq!(refused(Acquire::new("r").owner("o").into()), "election.owner");
+        assert_eq!(refused(Acquire::new("r").min_hold(secs(1)).into()), "election.min_hold");
         let plain = || Candidacy::from("r");
         assert_eq!(refused(plain().pauses(secs(2), secs(1))), "election.pauses");
         assert_eq!(refused(plain().pauses(Duration::ZERO, secs(1))), "election.pauses");
@@ -299,22 +300,5 @@ fn what_cannot_be_stood_for_is_refused_or_told() {
         Election::start(&locks, told).unwrap();
         sleep(secs(60)).await;
         assert_eq!(heard.terms(), [Told::NotStanding("invalid", None)]);
-    });
-}
-
-#[test]
-fn a_candidate_that_could_not_stand_stands_again() {
-    in_virtual_time(|| async {
-        let world = World::new();
-        let heard = Heard::default();
-        let ask = Acquire::new("r").ttl(TTL).attempts(1);
-        let [leader] = candidates(&world).await;
-        let told = Candidacy::from(ask).tell(Witness::start(&heard, Duration::ZERO));
-        Election::start(&world.manager(), told).unwrap();
-        until("refused", || heard.terms().len() == 2).await;
-        let refused = |pause| Told::NotStanding("held", Some(millis(pause)));
-        assert_eq!(heard.terms(), [refused(100), refused(200)]);
-        leader.election.send(Resign).await.unwrap();
-        heard.elected(1).await;
     });
 }

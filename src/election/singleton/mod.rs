@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture, WrapFuture};
+use actix::{
+    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture, WeakAddr, WrapFuture,
+};
 use tokio::{sync::oneshot, time::Instant};
 
 use self::{
@@ -72,7 +74,8 @@ use crate::{
 /// ```
 pub struct Singleton<A> {
     name: ResourceName,
-    election: Addr<Election>,
+    /// Weak, so that none of the two keeps the other one alive.
+    election: WeakAddr<Election>,
     max_crashes: u32,
     /// The life of an actor that counts as a good one.
     good_life: Duration,
@@ -112,16 +115,16 @@ where
         factory: impl FnMut() -> A + 'static,
     ) -> Result<Addr<Election>, InvalidValue> {
         let mut candidacy = candidacy.into();
-        let (name, looks) = (candidacy.check()?, !candidacy.tells.is_empty());
+        let (name, audience) = (candidacy.check()?, candidacy.tells.clone());
         let (max_crashes, good_life) = (candidacy.max_crashes, candidacy.longest_pause());
         let (crashes, pauses) = (0, candidacy.doubling());
         let context = Context::new();
         candidacy.tells.insert(0, context.address().recipient());
-        let election = Election::launch(locks, candidacy, looks)?;
+        let election = Election::launch(locks, candidacy, audience)?;
         let factory = Box::new(factory);
         context.run(Self {
             name,
-            election: election.clone(),
+            election: election.downgrade(),
             max_crashes,
             good_life,
             factory,
@@ -147,9 +150,9 @@ where
         }
     }
 
-    /// Stops the present life, if there is one, and begins no other in this term. Returns its end.
-    fn stop(&mut self) -> Option<oneshot::Receiver<()>> {
-        let mut term = self.term.take()?;
+    /// Stops the present life in this term, if there is one, and begins no other in it. Returns its end.
+    fn stop(&mut self, number: u64) -> Option<oneshot::Receiver<()>> {
+        let mut term = self.term.take_if(|term| term.number == number)?;
         term.stop.take()?.send(()).ok()?;
         let (ending, ended) = oneshot::channel();
         self.term = Some(Term { ending: Some(ending), ..term });
@@ -185,7 +188,9 @@ where
         if crashes >= self.max_crashes {
             tracing::error!(%resource, ?end, crashes, "the actor of a singleton crashed too often; stepping down");
             self.crashes = 0;
-            return self.election.do_send(Unwell);
+            self.pauses.reset();
+            // Without an election the term has ended.
+            return self.election.upgrade().into_iter().for_each(|election| election.do_send(Unwell));
         }
         let (number, pause) = (term.number, self.pauses.next());
         tracing::error!(%resource, ?end, ?pause, "the actor of a singleton crashed; starting it again");
@@ -217,8 +222,8 @@ where
                 self.term = Some(Term { number, lease, stop: None, ending: None, began: Instant::now() });
                 self.begin(ctx);
             }
-            ElectionEvent::Demoted { .. } => {
-                if let Some(ended) = self.stop() {
+            ElectionEvent::Demoted { term, .. } => {
+                if let Some(ended) = self.stop(term) {
                     // Without an answer the actor has ended too, with this one.
                     return Box::pin(async { ended.await.unwrap_or_default() });
                 }
