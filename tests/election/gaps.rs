@@ -1,4 +1,4 @@
-//! The times in which nobody ticked, and whether somebody who was dead explains them.
+//! The times in which nobody ticked, and the deaths that explain them.
 
 use std::{
     sync::{

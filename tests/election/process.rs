@@ -18,7 +18,7 @@ pub(crate) const URL: &str = "LEASEHOLD_FLEET_URL";
 pub(crate) const TICK: Duration = Duration::from_millis(200);
 pub(crate) const TTL: Duration = Duration::from_secs(2);
 
-/// What a process says. Moments are microseconds since the host was started.
+/// A line that a process says. Moments are microseconds since the host was started.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Said {
     /// It hears signals from now on.

@@ -17,7 +17,7 @@ use crate::{
     witness::{Heard, TTL, Witness, until},
 };
 
-/// What an actor does beside telling that it lives.
+/// The habits of an actor, beside telling that it lives.
 #[derive(Clone, Copy, Debug, Default)]
 struct Habits {
     /// Panics so long after its start.

@@ -33,10 +33,12 @@ use crate::{
 /// * **It is stopped before the validity of its lease ends**, or when the lead is given up, as by `ctx.stop()`. It may
 ///   finish: `stopping` returns `Running::Continue`, and the actor stops by itself, within the
 ///   [budget](Candidacy::budget). Then it is dropped. After the end of the validity it handles no message, and none of its
-///   timers or futures goes on.
+///   timers goes off. The same holds for its futures, but **not for a `ResponseFuture` or a spawned task**: see
+///   [`SingletonContext`] for what lets these end with the lease.
 /// * **A panic in it starts it again**, after a pause. So does a stop that nobody asked for. (`actix::Supervisor` does not
 ///   survive a panic: the mailbox of the actor is closed for good.) After [`max_crashes`](Candidacy::max_crashes) in a row
-///   the candidate steps down, so that another instance tries. With `panic = "abort"` the process ends.
+///   the candidate steps down, so that another instance tries. Until then nobody runs during the pauses: 0.3 s with the
+///   defaults. With `panic = "abort"` the process ends.
 /// * With [`heartbeat`](crate::Request::heartbeat), an actor that hangs loses the lead. It reports by
 ///   `ctx.lease().heartbeat()`.
 ///
@@ -105,7 +107,8 @@ where
     /// the candidacy names are told beside the singleton.
     ///
     /// # Errors
-    /// As [`Election::start`].
+    /// As [`Election::start`]. A request that the lock manager refuses for good, a TTL below its limits for instance, is no
+    /// error here: it is logged, told to the recipients by [`ElectionEvent::NotStanding`], and not repeated.
     ///
     /// # Panics
     /// As [`Election::start`].
