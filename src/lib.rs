@@ -49,10 +49,11 @@ pub use self::{
     manager::{LockManager, LockManagerBuilder},
     request::{
         Acquire, AcquireAll, AcquireError, Drained, ForceRelease, ForceReleaseError, Inspect, InspectError,
-        IsHeld, LeaseSettings, LimitSettings, List, ReadLock, Ready, Request, SHORTEST_TTL, SetBackoff,
-        Settings, Shutdown, StartError, Stats, SupervisionSettings, WaitSettings, WriteLock,
+        IsHeld, LeaseSettings, Leases, LimitSettings, List, OwnLease, OwnLeases, OwnWaiter, ReadLock, Ready,
+        Request, SHORTEST_TTL, SetBackoff, Settings, Shutdown, StartError, Stats, SupervisionSettings,
+        WaitSettings, WriteLock,
     },
-    statistics::{Distribution, Statistics},
+    statistics::{Distribution, Statistics, Summary},
     store::{
         durability::Durability,
         error::{Certainty, StoreError},

@@ -7,6 +7,7 @@ use actix::Recipient;
 use crate::{
     core::{Moment, RenewalPlan},
     lease::{LeaseEvent, RecordKey},
+    statistics::Class,
     store::{Acquisition, Grant},
 };
 
@@ -18,6 +19,8 @@ pub(crate) struct LeaseTerms {
     pub(crate) min_hold: Duration,
     pub(crate) handed_out: bool,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
+    /// The class under which it is counted.
+    pub(crate) class: Option<Class>,
     /// The moment at which it was requested.
     pub(crate) sent: Moment,
     pub(crate) grant: Grant,

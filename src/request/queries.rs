@@ -105,7 +105,7 @@ pub struct Stats;
 pub struct Ready;
 
 /// Changes the manager's default pauses between attempts, for requests that come after it. The answer is the previous
-/// default.
+/// default. It takes the place of a [function](crate::LockManagerBuilder::backoff_by) too.
 ///
 /// It is meant for applications that adapt while running: longer pauses and fewer attempts when the server is loaded
 /// or [`Statistics`] show a falling success rate, the reverse when it is idle.

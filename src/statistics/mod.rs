@@ -1,13 +1,29 @@
 //! The counters of a lock manager, and the sums that they obey.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+mod buckets;
+mod classes;
+mod distribution;
+mod event;
+#[cfg(feature = "metrics")]
+mod meters;
+#[cfg(not(feature = "metrics"))]
+#[path = "no_meters.rs"]
+mod meters;
+mod recorder;
+mod tally;
+mod windows;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::{Serialize, Serializer};
+
+pub(crate) use self::{
+    classes::Class,
+    event::RequestEnd,
+    meters::Stopwatch,
+    recorder::{Recorder, Unconfirmed},
 };
-
-use hdrhistogram::Histogram;
-
+pub use self::{distribution::Distribution, tally::Summary};
 use crate::core::LossReason;
 
 /// A snapshot of a lock manager's counters since it was started.
@@ -16,7 +32,10 @@ use crate::core::LossReason;
 ///
 /// * `requests = granted + refused + timed_out + cancelled + failed (all kinds) + pending`
 /// * `granted = released + releases_unconfirmed + lost (all reasons) + held`
-#[derive(Clone, Debug, Default)]
+///
+/// It is `Serialize`: the fields keep their names, a reason of a loss is its [short name](LossReason::as_str), and all times
+/// are microseconds.
+#[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Requests for a lease, of any mode.
@@ -43,6 +62,7 @@ pub struct Statistics {
     /// or until their TTL has ended.
     pub releases_unconfirmed: u64,
     /// Leases that were lost, by reason.
+    #[serde(serialize_with = "by_short_name")]
     pub lost: BTreeMap<LossReason, u64>,
     /// Renewals that were confirmed.
     pub renewals: u64,
@@ -62,6 +82,13 @@ pub struct Statistics {
     pub waited: Distribution,
     /// Holding times of leases that are over, in microseconds.
     pub held_for: Distribution,
+    /// The counters of the last minute, in steps of 5 s: of the last 60 to 65 s.
+    pub last_minute: Summary,
+    /// The counters of the last hour, in steps of 5 min: of the last 60 to 65 min.
+    pub last_hour: Summary,
+    /// The counters of each [class](crate::Request::class) since the start. At most 64: what comes later counts as the class
+    /// `other`.
+    pub classes: BTreeMap<String, Summary>,
 }
 
 impl Statistics {
@@ -74,180 +101,11 @@ impl Statistics {
     }
 }
 
-/// A distribution of values, exact to two digits.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Distribution {
-    /// The number of values.
-    pub count: u64,
-    /// The average.
-    pub mean: f64,
-    /// The median: half of the values are at most this.
-    pub p50: u64,
-    /// The 90th percentile: nine of ten values are at most this.
-    pub p90: u64,
-    /// The 99th percentile: 99 of a hundred values are at most this.
-    pub p99: u64,
-    /// The largest value.
-    pub max: u64,
+fn by_short_name<S: Serializer>(lost: &BTreeMap<LossReason, u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(lost.iter().map(|(reason, count)| (reason.as_str(), count)))
 }
 
-impl Distribution {
-    fn of(histogram: &Histogram<u64>) -> Self {
-        Self {
-            count: histogram.len(),
-            mean: histogram.mean(),
-            p50: histogram.value_at_quantile(0.5),
-            p90: histogram.value_at_quantile(0.9),
-            p99: histogram.value_at_quantile(0.99),
-            max: histogram.max(),
-        }
-    }
-}
-
-/// The end of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RequestEnd {
-    Granted { attempts: u32, waited: Duration },
-    Refused,
-    TimedOut,
-    Cancelled,
-    Failed(&'static str),
-}
-
-/// The recorder of the counters. One lock guards all of them, so that a snapshot obeys its sums.
-#[derive(Debug)]
-pub(crate) struct Recorder(Mutex<Counts>);
-
-#[derive(Debug)]
-struct Counts {
-    stats: Statistics,
-    retries: Histogram<u64>,
-    waited: Histogram<u64>,
-    held_for: Histogram<u64>,
-}
-
-impl Recorder {
-    pub(crate) fn new() -> Self {
-        // A time longer than a week, which no setting allows, is counted as a week.
-        const WEEK_IN_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
-        const DIGITS: u8 = 2;
-        let histogram =
-            || Histogram::new_with_max(WEEK_IN_MICROS, DIGITS).expect("constants within its bounds");
-        let (retries, waited, held_for) = (histogram(), histogram(), histogram());
-        Self(Mutex::new(Counts { stats: Statistics::default(), retries, waited, held_for }))
-    }
-
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        // Counting cannot panic half-way, so a poisoned lock holds nothing broken.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn requested(&self) {
-        let stats = &mut self.counts().stats;
-        stats.requests += 1;
-        stats.pending += 1;
-    }
-
-    pub(crate) fn attempted(&self) {
-        self.counts().stats.attempts += 1;
-    }
-
-    pub(crate) fn ended(&self, end: RequestEnd) {
-        let mut counts = self.counts();
-        counts.stats.pending -= 1;
-        match end {
-            RequestEnd::Granted { attempts, waited } => {
-                counts.stats.granted += 1;
-                counts.stats.held += 1;
-                counts.retries.saturating_record(u64::from(attempts.saturating_sub(1)));
-                counts.waited.saturating_record(micros(waited));
-            }
-            RequestEnd::Refused => counts.stats.refused += 1,
-            RequestEnd::TimedOut => counts.stats.timed_out += 1,
-            RequestEnd::Cancelled => counts.stats.cancelled += 1,
-            RequestEnd::Failed(kind) => *counts.stats.failed.entry(kind).or_default() += 1,
-        }
-    }
-
-    pub(crate) fn renewed(&self, near_miss: bool) {
-        let stats = &mut self.counts().stats;
-        stats.renewals += 1;
-        stats.near_misses += u64::from(near_miss);
-    }
-
-    pub(crate) fn missed(&self) {
-        self.counts().stats.missed_renewals += 1;
-    }
-
-    /// Counts a release that has begun. The lease does not count as released before that is confirmed.
-    pub(crate) fn released(recorder: &Arc<Self>, held_for: Duration) -> Unconfirmed {
-        let mut counts = recorder.counts();
-        counts.stats.held -= 1;
-        counts.stats.releases_unconfirmed += 1;
-        counts.held_for.saturating_record(micros(held_for));
-        Unconfirmed(Some(Arc::clone(recorder)))
-    }
-
-    pub(crate) fn releases_unconfirmed(&self) -> u64 {
-        self.counts().stats.releases_unconfirmed
-    }
-
-    pub(crate) fn lost(&self, reason: LossReason, held_for: Duration) {
-        let mut counts = self.counts();
-        counts.stats.held -= 1;
-        *counts.stats.lost.entry(reason).or_default() += 1;
-        counts.held_for.saturating_record(micros(held_for));
-    }
-
-    pub(crate) fn renewer_restarted(&self) {
-        self.counts().stats.renewer_restarts += 1;
-    }
-
-    pub(crate) fn manager_restarted(&self) {
-        self.counts().stats.manager_restarts += 1;
-    }
-
-    pub(crate) fn reclaimed(&self) {
-        self.counts().stats.reclaimed += 1;
-    }
-
-    pub(crate) fn snapshot(&self) -> Statistics {
-        let counts = self.counts();
-        Statistics {
-            retries: Distribution::of(&counts.retries),
-            waited: Distribution::of(&counts.waited),
-            held_for: Distribution::of(&counts.held_for),
-            ..counts.stats.clone()
-        }
-    }
-}
-
-/// A release that the store has not confirmed yet. Dropping it counts the lease as released: nobody waits for the
-/// confirmation any more, because it has come, or because the TTL has ended the lease.
-pub(crate) struct Unconfirmed(Option<Arc<Recorder>>);
-
-impl Unconfirmed {
-    /// Counts the lease as lost instead, because it had been lost before it was released.
-    pub(crate) fn found_lost(mut self, reason: LossReason) {
-        if let Some(recorder) = self.0.take() {
-            let stats = &mut recorder.counts().stats;
-            stats.releases_unconfirmed -= 1;
-            *stats.lost.entry(reason).or_default() += 1;
-        }
-    }
-}
-
-impl Drop for Unconfirmed {
-    fn drop(&mut self) {
-        if let Some(recorder) = &self.0 {
-            let stats = &mut recorder.counts().stats;
-            stats.releases_unconfirmed -= 1;
-            stats.released += 1;
-        }
-    }
-}
-
+/// Returns a time in microseconds.
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

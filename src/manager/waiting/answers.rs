@@ -62,7 +62,7 @@ impl LockManager {
         self.pending -= 1;
         self.note_held(&lease, now, bound);
         let hold = lease.hold();
-        self.stats.ended(RequestEnd::Granted { attempts, waited });
+        self.stats.ended(lease.class, RequestEnd::Granted { attempts, waited });
         tracing::debug!(
             resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.acquisition.mode,
             fence = lease.fence.map(|fence| fence.get()), attempts, ?waited, "granted"
@@ -91,6 +91,7 @@ impl LockManager {
             min_hold: request.min_hold,
             handed_out: !request.for_a_set,
             events: request.events.take(),
+            class: request.class,
             sent,
             grant,
         };
@@ -113,9 +114,10 @@ impl LockManager {
         now: Moment,
     ) -> Option<Refused> {
         self.pending -= 1;
+        let class = self.records.with(record, |it| it.waiter()?.request.class).flatten();
         let (counted, error) = match (end, failure) {
             (End::Cancelled, _) => {
-                self.stats.ended(RequestEnd::Cancelled);
+                self.stats.ended(class, RequestEnd::Cancelled);
                 return None;
             }
             (End::TooLate, _) => {
@@ -126,7 +128,7 @@ impl LockManager {
             (_, Some(error)) => (RequestEnd::Failed(error.kind()), error),
             (end, None) => self.last_answer(record, end, now)?,
         };
-        self.stats.ended(counted);
+        self.stats.ended(class, counted);
         self.records.with(record, |it| {
             let (resource, token) = (it.hold.resource.clone(), it.hold.token.prefix());
             tracing::debug!(%resource, %token, attempts = it.decisions.attempts(), %error, "not granted");

@@ -19,7 +19,7 @@ impl LockManager {
     pub(crate) fn joins_cohort(&self, request: &ValidRequest) -> bool {
         let Acquisition { mode, hold, ticket, .. } = &*request.acquisition;
         // A limited number of attempts ends the wait by itself. Another waiter cannot use them up for it.
-        let counts = request.backoff.max_attempts().is_some();
+        let counts = request.pauses.count_attempts();
         self.settings.wait.local_handover_limit > 0 && is_alone(*mode, hold) && ticket.is_some() && !counts
     }
 
