@@ -80,3 +80,7 @@ pub mod rules {
 #[cfg(doctest)]
 #[doc = include_str!("../docs/recipes.md")]
 mod recipes {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/observability.md")]
+mod observability {}

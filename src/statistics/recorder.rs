@@ -1,4 +1,4 @@
-//! The recorder of the counters. One lock guards all of them, so that a snapshot obeys its sums.
+//! The recorder of the counters: one lock guards all of them, so that a snapshot obeys its sums.
 
 use std::{
     fmt,

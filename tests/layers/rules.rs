@@ -105,11 +105,19 @@ fn may_use(module: &[String], dependency: &str) -> bool {
     let module: Vec<&str> = module.iter().map(String::as_str).collect();
     match module[..] {
         ["core", ..] => false,
-        ["store", "redis", ..] => !dependency.starts_with("actix"),
-        ["store", ..] => !dependency.starts_with("actix") && dependency != "redis",
-        ["web", ..] => dependency != "redis",
-        _ => !["redis", "actix_http", "actix_service", "actix_web"].contains(&dependency),
+        ["store", "redis", ..] => {
+            dependency == "redis" || !dependency.starts_with("actix") && !is_apart(dependency)
+        }
+        ["store", ..] => !dependency.starts_with("actix") && !is_apart(dependency),
+        ["statistics", ..] => dependency == "metrics" || !is_apart(dependency),
+        ["web", ..] => dependency.starts_with("actix") || !is_apart(dependency),
+        _ => !is_apart(dependency),
     }
+}
+
+/// Crates that one room each is for.
+fn is_apart(dependency: &str) -> bool {
+    ["redis", "actix_http", "actix_service", "actix_web", "metrics"].contains(&dependency)
 }
 
 /// The modules of the crate that a file names.
