@@ -28,6 +28,7 @@ mod lease;
 mod manager;
 mod request;
 mod runtime;
+mod spans;
 mod statistics;
 pub mod store;
 #[cfg(feature = "testing")]

@@ -1,6 +1,6 @@
 //! The layers of the crate, and the folders in them: each imports only those before it.
 //!
-//! `core ◀ env · statistics · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ with_lock ◀ config · web ◀ doctor ◀ testing`
+//! `core ◀ env · statistics · spans · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ with_lock ◀ config · web ◀ doctor ◀ testing`
 
 mod layers {
     pub(crate) mod paths;

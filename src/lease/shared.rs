@@ -13,6 +13,7 @@ use crate::{
     core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity},
     env::Clock,
     lease::{LeaseChange, LeaseEvent, RecordKey, terms::LeaseTerms},
+    spans::{LeaseSpan, Subject},
     statistics::{Class, Recorder, Unconfirmed},
     store::{Acquisition, Hold},
 };
@@ -50,18 +51,23 @@ pub(super) struct Present {
     pub(super) asked: Moment,
     /// While a renewal is on its way: the moment at which the renewer takes over if there is no answer.
     pub(super) answer_by: Option<Moment>,
+    /// The span of the lease, until it is over.
+    span: LeaseSpan,
 }
 
 impl LeaseShared {
     /// Creates the state of a lease that is granted at `now`.
     pub(crate) fn granted(
-        terms: LeaseTerms,
+        terms: LeaseTerms<'_>,
         now: Moment,
         clock: &Arc<dyn Clock>,
         stats: &Arc<Recorder>,
     ) -> Self {
-        let LeaseTerms { record, acquisition, plan, min_hold, handed_out, events, class, sent, grant } =
+        let LeaseTerms { record, acquisition, plan, min_hold, handed_out, events, class, span, sent, grant } =
             terms;
+        let Hold { resource, token, .. } = &acquisition.hold;
+        let subject = Subject { resource, token: token.prefix(), mode: acquisition.mode };
+        let span = LeaseSpan::new(span, subject, grant.fence);
         let validity = Validity::granted(sent, acquisition.ttl);
         let renewals = Renewals::new(plan, now);
         Self {
@@ -78,7 +84,14 @@ impl LeaseShared {
             events,
             granted_at: now,
             joined: OnceLock::new(),
-            now: Mutex::new(Present { validity, renewals, confirmed: sent, asked: sent, answer_by: None }),
+            now: Mutex::new(Present {
+                validity,
+                renewals,
+                confirmed: sent,
+                asked: sent,
+                answer_by: None,
+                span,
+            }),
             changed: Notify::new(),
         }
     }
@@ -173,6 +186,7 @@ impl LeaseShared {
         let held_for = self.held_for();
         let news = self.present().validity.lose(reason);
         if news {
+            self.present().span.end(reason.as_str());
             self.stats.lost(self.class, reason, held_for);
             tracing::warn!(
                 resource = %self.hold().resource, token = %self.hold().token.prefix(), ?held_for, %reason,
@@ -225,6 +239,9 @@ impl LeaseShared {
         let mut present = self.present();
         let before = present.validity.status();
         let news = present.validity.release();
+        if news {
+            present.span.end("released");
+        }
         drop(present);
         let unconfirmed = news.then(|| {
             let unconfirmed = Recorder::released(&self.stats, self.class, held_for);

@@ -92,7 +92,8 @@ impl Acquire {
     }
 
     pub(crate) fn with(resource: &ResourceName, options: Options) -> Self {
-        Self { options, ..Self::new(resource.as_bytes()) }
+        let resource = resource.as_bytes().to_vec();
+        Self { resource, takes: Takes::Everything { reentrant: true }, options, kind: PhantomData }
     }
 
     /// Asks for `count` of the `of` permits that the resource has. All users of the resource must name the same `of`.
@@ -122,14 +123,14 @@ impl AcquireAll {
     pub fn new(resources: impl IntoIterator<Item: AsRef<[u8]>>) -> Self {
         let resource = resources.into_iter().map(|name| name.as_ref().to_vec()).collect();
         let takes = Takes::Everything { reentrant: true };
-        Self { resource, takes, options: Options::default(), kind: PhantomData }
+        Self { resource, takes, options: Options::new(), kind: PhantomData }
     }
 }
 
 impl<Kind> Request<Kind> {
     fn taking(resource: impl AsRef<[u8]>, takes: Takes) -> Self {
         let resource = resource.as_ref().to_vec();
-        Self { resource, takes, options: Options::default(), kind: PhantomData }
+        Self { resource, takes, options: Options::new(), kind: PhantomData }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{
     core::{Backoff, Pauses},
     lease::{LeaseEvent, LifeSign},
     request::Request,
+    spans::CallerSpan,
     store::Metadata,
 };
 
@@ -39,8 +40,17 @@ pub(crate) struct Options {
     pub(crate) events: Option<Recipient<LeaseEvent>>,
     pub(crate) metadata: Metadata,
     pub(crate) class: Option<Cow<'static, str>>,
+    /// The span in which the request was made.
+    pub(crate) caller: CallerSpan,
     /// True if the library itself sends the request, for a part of a set.
     pub(crate) for_a_set: bool,
+}
+
+impl Options {
+    /// Returns the options of a request of which nothing is set yet, made in the current span.
+    pub(crate) fn new() -> Self {
+        Self { caller: CallerSpan::current(), ..Self::default() }
+    }
 }
 
 impl<Kind, Names> Request<Kind, Names> {
@@ -95,7 +105,7 @@ impl<Kind, Names> Request<Kind, Names> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use leasehold::{Acquire, Backoff};
+    /// # use leasehold::Acquire;
     /// // 20 ms, 40 ms, 60 ms, … of which a half is random; ten attempts in all.
     /// let linear = |made: u32, draw: f64| {
     ///     (made < 10).then(|| Duration::from_millis(20) * made).map(|pause| pause.mul_f64(0.5 + draw / 2.0))

@@ -12,6 +12,7 @@ use crate::{
         acquire::Takes,
         options::{Options, Wait},
     },
+    spans::{AcquireSpan, Subject, TRACEPARENT},
     statistics::Class,
     store::{Acquisition, Hold, Inbox, Metadata, QueueTicket},
 };
@@ -36,6 +37,8 @@ pub(crate) struct ValidRequest {
     pub(crate) events: Option<Recipient<LeaseEvent>>,
     /// The class under which it is counted.
     pub(crate) class: Option<Class>,
+    /// The span of the request, until it has ended.
+    pub(crate) span: AcquireSpan,
 }
 
 impl ValidRequest {
@@ -70,14 +73,18 @@ impl ValidRequest {
             max_waiters: settings.limits.max_waiters,
         });
         let renewal = renewal(&options, ttl, settings)?;
+        let resource = ResourceName::new(resource)?;
+        let metadata = metadata(options.metadata, about)?;
+        let subject = Subject { resource: &resource, token: token.prefix(), mode };
+        let span = AcquireSpan::new(&options.caller, subject);
         Ok(Self {
             acquisition: Arc::new(Acquisition {
-                hold: Hold { resource: ResourceName::new(resource)?, token, owner },
+                hold: Hold { resource, token, owner },
                 mode,
                 reentrant,
                 ttl,
                 lock_delay: options.lock_delay,
-                metadata: metadata(options.metadata, about)?,
+                metadata: with_trace(metadata, &span),
                 ticket,
             }),
             wait,
@@ -88,6 +95,7 @@ impl ValidRequest {
             bound_to: options.bound_to,
             events: options.events,
             class,
+            span,
         })
     }
 }
@@ -157,4 +165,12 @@ fn metadata(told: Metadata, about: &Arc<Metadata>) -> Result<Arc<Metadata>, Inva
     let mut metadata = Metadata::clone(about);
     metadata.extend(told);
     Ok(Arc::new(metadata))
+}
+
+/// Adds the trace of a request, unless its caller has told one.
+fn with_trace(mut metadata: Arc<Metadata>, span: &AcquireSpan) -> Arc<Metadata> {
+    if let Some(trace) = span.traceparent() {
+        Arc::make_mut(&mut metadata).entry(TRACEPARENT.to_owned()).or_insert(trace);
+    }
+    metadata
 }

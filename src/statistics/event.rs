@@ -14,6 +14,19 @@ pub(crate) enum RequestEnd {
     Failed(&'static str),
 }
 
+impl RequestEnd {
+    /// Returns a short name for logs and metrics.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Granted { .. } => "granted",
+            Self::Refused => "refused",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Failed(kind) => kind,
+        }
+    }
+}
+
 /// An event that is counted, in each place that counts it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {

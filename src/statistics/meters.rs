@@ -89,9 +89,9 @@ struct OfClass {
     hold: Histogram,
 }
 
-impl Default for Meters {
+impl Meters {
     /// Describes all metrics to the recorder that the application has installed by now, and registers them.
-    fn default() -> Self {
+    pub(super) fn new() -> Self {
         for (kind, name, unit, text) in ALL {
             match kind {
                 Kind::Counter => metrics::describe_counter!(name, unit, text),

@@ -115,7 +115,7 @@ impl Recorder {
             held_for: histogram(),
             windows: Windows::new(),
             classes: Classes::default(),
-            meters: Meters::default(),
+            meters: Meters::new(),
         }))
     }
 

@@ -155,9 +155,16 @@ impl LockManager {
     /// Answers all sets whose first try is in flight with this error.
     pub(crate) fn refuse_sets(&mut self, error: &AcquireError) {
         for set in std::mem::take(&mut self.sets).into_values() {
-            self.count(set.requests.len(), set.class(), RequestEnd::Failed(error.kind()));
+            self.count_set(&set, RequestEnd::Failed(error.kind()));
             set.reply.answer(Err(error.clone()));
         }
+    }
+
+    /// Counts the end of a set.
+    fn count_set(&self, set: &Set, end: RequestEnd) {
+        let waited = set.asked.elapsed(self.clock.now());
+        self.count(set.requests.len(), set.class(), end);
+        set.requests.iter().for_each(|request| request.span.ended(end.as_str(), 1, waited));
     }
 
     /// Counts each resource of a set as a request.
@@ -178,7 +185,7 @@ impl LockManager {
         };
         if set.reply.is_closed() {
             self.reclaim_all(&tried, &outcome, sent);
-            return self.count(set.requests.len(), set.class(), RequestEnd::Cancelled);
+            return self.count_set(&set, RequestEnd::Cancelled);
         }
         let blame = |which: usize, error: AcquireError| error.of(&tried[which].hold.resource);
         let error = match outcome {
@@ -203,7 +210,7 @@ impl LockManager {
         let refused = matches!(error.cause(), AcquireError::Held { .. });
         let end = if refused { RequestEnd::Refused } else { RequestEnd::Failed(error.kind()) };
         tracing::debug!(%error, "several resources were not granted");
-        self.count(set.requests.len(), set.class(), end);
+        self.count_set(&set, end);
         set.reply.answer(Err(error));
     }
 }
@@ -236,6 +243,7 @@ impl LockManager {
         for (request, grant) in requests.into_iter().zip(grants) {
             let (hold, class) = (request.acquisition.hold.clone(), request.class);
             if in_time {
+                request.span.granted(1, waited, grant.fence);
                 let state = self.hold_one(request, sent, grant, now);
                 self.count(1, state.class, RequestEnd::Granted { attempts: 1, waited });
                 leases.push(Lease::new(state, Arc::clone(&self.link), durability));
@@ -280,7 +288,12 @@ impl LockManager {
     }
 
     fn one_after_the_other(&self, set: Set) {
-        let Set { requests, options, reply, asked } = set;
+        let Set { mut requests, options, reply, asked } = set;
+        for request in &mut requests {
+            // From here on each resource is a request with a span of its own.
+            let waited = asked.elapsed(self.clock.now());
+            std::mem::take(&mut request.span).ended(RequestEnd::Refused.as_str(), 1, waited);
+        }
         let (manager, clock) = (Arc::clone(&self.address), Arc::clone(&self.clock));
         let in_flight = self.shutdown.in_flight();
         actix_rt::spawn(async move {

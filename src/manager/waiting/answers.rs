@@ -52,6 +52,7 @@ impl LockManager {
         let held = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
             let Waiter { request, reply, .. } = it.waiter()?;
+            request.span.granted(attempts, waited, grant.fence);
             let (lease, reply) = (self.lease(record, request, sent, grant, now), reply.clone());
             let bound_to = request.bound_to.take();
             let bound = bound_to.is_some();
@@ -92,6 +93,7 @@ impl LockManager {
             handed_out: !request.for_a_set,
             events: request.events.take(),
             class: request.class,
+            span: &request.span,
             sent,
             grant,
         };
@@ -118,6 +120,7 @@ impl LockManager {
         let (counted, error) = match (end, failure) {
             (End::Cancelled, _) => {
                 self.stats.ended(class, RequestEnd::Cancelled);
+                self.end_span(record, RequestEnd::Cancelled, now);
                 return None;
             }
             (End::TooLate, _) => {
@@ -129,11 +132,21 @@ impl LockManager {
             (end, None) => self.last_answer(record, end, now)?,
         };
         self.stats.ended(class, counted);
+        self.end_span(record, counted, now);
         self.records.with(record, |it| {
             let (resource, token) = (it.hold.resource.clone(), it.hold.token.prefix());
             tracing::debug!(%resource, %token, attempts = it.decisions.attempts(), %error, "not granted");
             Some((it.waiter()?.reply.clone(), error))
         })?
+    }
+
+    /// Ends the span of a request. Its record may stay, for others that rely on its ticket.
+    fn end_span(&self, record: RecordKey, end: RequestEnd, now: Moment) {
+        self.records.with(record, |it| {
+            let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
+            let span = it.waiter().map(|waiter| std::mem::take(&mut waiter.request.span));
+            span.unwrap_or_default().ended(end.as_str(), attempts, waited);
+        });
     }
 
     /// Returns the error of a waiter whose wait, or whose attempts, are used up: the last result that it got.

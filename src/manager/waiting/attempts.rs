@@ -71,7 +71,14 @@ impl LockManager {
     }
 
     fn note_answer(&self, record: RecordKey, answer: Result<store::Refusal, StoreError>) {
-        self.records.with(record, |it| it.waiter().map(|waiter| waiter.answer = Some(answer)));
+        self.records.with(record, |it| {
+            let waiter = it.waiter()?;
+            if let Ok(refusal) = &answer {
+                waiter.request.span.waits_behind(&refusal.by.metadata);
+            }
+            waiter.answer = Some(answer);
+            Some(())
+        });
     }
 
     /// Tells the listener of a waiter how many are ahead of it, if that has changed.

@@ -40,7 +40,20 @@ impl LockManager {
             it.waiter().filter(|_| follows).map(|waiter| waiter.tell_queued(ahead))
         });
         if follows.flatten().is_some() {
+            self.link_follower(record, cohort, now);
             self.on_at(record, Event::Follow(ahead), now);
+        }
+    }
+
+    /// Links the span of a waiter that asks no store to the one of whoever is in the way.
+    fn link_follower(&self, record: RecordKey, cohort: CohortKey, now: Moment) {
+        let is_traced =
+            |record| self.records.with(record, |it| it.waiter().map(|it| it.request.span.is_traced()));
+        if is_traced(record).flatten() == Some(true)
+            && let Some(Ok(refusal)) = self.in_the_way(cohort, now)
+        {
+            let by = &refusal.by.metadata;
+            self.records.with(record, |it| it.waiter().map(|waiter| waiter.request.span.waits_behind(by)));
         }
     }
 
