@@ -186,8 +186,8 @@ impl LeaseShared {
         let held_for = self.held_for();
         let news = self.present().validity.lose(reason);
         if news {
-            self.present().span.end(reason.as_str());
             self.stats.lost(self.class, reason, held_for);
+            self.end_span(reason.as_str());
             tracing::warn!(
                 resource = %self.hold().resource, token = %self.hold().token.prefix(), ?held_for, %reason,
                 "the lease is lost"
@@ -239,17 +239,21 @@ impl LeaseShared {
         let mut present = self.present();
         let before = present.validity.status();
         let news = present.validity.release();
-        if news {
-            present.span.end("released");
-        }
         drop(present);
         let unconfirmed = news.then(|| {
             let unconfirmed = Recorder::released(&self.stats, self.class, held_for);
+            self.end_span("released");
             self.tell(LeaseChange::Released);
             self.changed.notify_waiters();
             unconfirmed
         });
         (before, unconfirmed)
+    }
+
+    fn end_span(&self, outcome: &'static str) {
+        let span = self.present().span.take();
+        // Outside of the lock: a subscriber may take its time.
+        span.end(outcome);
     }
 
     /// Records that the store held nothing when the lease was to be released: it had been lost without a sign.

@@ -12,8 +12,8 @@ use crate::{
 /// Asks a manager for its own leases, and for its requests that wait. The store is not asked: other processes hold other
 /// leases, which [`List`](crate::List) and [`Inspect`](crate::Inspect) know.
 ///
-/// The manager looks at each lease that it holds and at each request that waits. That takes about a millisecond for 10,000 of
-/// them, in which it serves nobody else.
+/// The manager looks at each lease that it holds and at each request that waits, and serves nobody else meanwhile. It is meant
+/// for people and for dashboards, not for hot paths.
 ///
 /// ```
 /// # use leasehold::{Acquire, Leases, LockManager, MemoryStore};

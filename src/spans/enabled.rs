@@ -124,8 +124,13 @@ impl LeaseSpan {
         Self(span)
     }
 
-    /// Ends the span, the first time with this outcome.
-    pub(crate) fn end(&mut self, outcome: &'static str) {
-        std::mem::replace(&mut self.0, Span::none()).record("outcome", outcome);
+    /// Takes the span out, which leaves none behind.
+    pub(crate) const fn take(&mut self) -> Self {
+        Self(std::mem::replace(&mut self.0, Span::none()))
+    }
+
+    /// Ends the span with this outcome.
+    pub(crate) fn end(self, outcome: &'static str) {
+        self.0.record("outcome", outcome);
     }
 }

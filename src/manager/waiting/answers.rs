@@ -142,11 +142,13 @@ impl LockManager {
 
     /// Ends the span of a request. Its record may stay, for others that rely on its ticket.
     fn end_span(&self, record: RecordKey, end: RequestEnd, now: Moment) {
-        self.records.with(record, |it| {
+        let ended = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
-            let span = it.waiter().map(|waiter| std::mem::take(&mut waiter.request.span));
-            span.unwrap_or_default().ended(end.as_str(), attempts, waited);
+            Some((std::mem::take(&mut it.waiter()?.request.span), attempts, waited))
         });
+        if let Some((span, attempts, waited)) = ended.flatten() {
+            span.ended(end.as_str(), attempts, waited);
+        }
     }
 
     /// Returns the error of a waiter whose wait, or whose attempts, are used up: the last result that it got.

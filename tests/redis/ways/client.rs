@@ -1,10 +1,10 @@
 //! A client of the application: the store is where it leads, as the user that it names, on connections of its own.
 
-use leasehold::{RedisOptions, RedisStore, StoreError, store::Store};
-use redis::{Client, ProtocolVersion, TlsCertificates};
+use leasehold::{RedisOptions, RedisStore, store::Store};
+use redis::{Client, ProtocolVersion};
 
 use crate::{
-    support::{acl, redis_server::RedisServer, tls::TlsServer},
+    support::{acl, redis_server::RedisServer},
     ways::exclusive,
 };
 
@@ -38,14 +38,15 @@ async fn a_lock_is_taken_while_a_connection_of_the_client_is_blocked() {
     blocked.abort();
 }
 
+#[cfg(feature = "tls")]
 #[tokio::test]
 async fn the_certificates_of_the_client_count() {
-    let server = TlsServer::start();
+    let server = crate::support::tls::TlsServer::start();
     let file = server.certificates.trust().tls_ca.unwrap();
-    let trusted = TlsCertificates { client_tls: None, root_cert: Some(std::fs::read(file).unwrap()) };
+    let trusted = redis::TlsCertificates { client_tls: None, root_cert: Some(std::fs::read(file).unwrap()) };
     open(&Client::build_with_tls(server.url(), trusted).unwrap()).acquire(&exclusive("r", 1)).await.unwrap();
     let error = open(&Client::open(server.url()).unwrap()).acquire(&exclusive("s", 1)).await.unwrap_err();
-    assert!(matches!(error, StoreError::Denied { .. }), "{error}");
+    assert!(matches!(error, leasehold::StoreError::Denied { .. }), "{error}");
 }
 
 #[tokio::test]
