@@ -77,7 +77,7 @@ impl Handler<Stats> for LockManager {
     type Result = MessageResult<Stats>;
 
     fn handle(&mut self, _: Stats, _: &mut Self::Context) -> MessageResult<Stats> {
-        let snapshot: Statistics = self.stats.snapshot(self.clock.now());
+        let snapshot: Statistics = self.stats.snapshot();
         MessageResult(snapshot)
     }
 }

@@ -82,7 +82,7 @@ pub struct Statistics {
     pub waited: Distribution,
     /// Holding times of leases that are over, in microseconds.
     pub held_for: Distribution,
-    /// The counters of the last minute, in steps of 5 s: of the last 60 to 65 s.
+    /// The counters of the last minute, in steps of 5 s: of the last 60 to 66 s.
     pub last_minute: Summary,
     /// The counters of the last hour, in steps of 5 min: of the last 60 to 65 min.
     pub last_hour: Summary,

@@ -193,9 +193,8 @@ impl Recorder {
         meters.tick(|| windows.summaries().0);
     }
 
-    pub(crate) fn snapshot(&self, now: Moment) -> Statistics {
-        let mut counts = self.counts();
-        counts.windows.advance(now);
+    pub(crate) fn snapshot(&self) -> Statistics {
+        let counts = self.counts();
         let (last_minute, last_hour) = counts.windows.summaries();
         Statistics {
             retries: Distribution::of(&counts.retries),
