@@ -150,22 +150,16 @@ impl Dispatch {
     }
 }
 
-/// Measures the time that the store takes for a call. It counts as failed if any of its operations did.
-async fn timed<T>(
-    end: &End,
-    verb: &'static str,
-    call: impl Future<Output = Vec<Result<T, StoreError>>>,
-) -> Vec<Result<T, StoreError>> {
-    let stopwatch = Stopwatch::start();
-    let answers = call.await;
-    stopwatch.store_answered(&end.stats, verb, answers.iter().all(Result::is_ok));
-    answers
+/// Returns true if all operations of a call were answered well.
+fn all_well<T>(answers: &[Result<T, StoreError>]) -> bool {
+    answers.iter().all(Result::is_ok)
 }
 
 async fn attempt(end: End, batch: Vec<Attempt>) {
     let asked: Vec<_> = batch.iter().map(|attempt| Arc::clone(&attempt.acquisition)).collect();
-    let outcomes =
-        timed(&end, "acquire", ask_each("acquire", asked.len(), || end.store.acquire_each(&asked))).await;
+    let stopwatch = Stopwatch::start();
+    let outcomes = ask_each("acquire", asked.len(), || end.store.acquire_each(&asked)).await;
+    stopwatch.store_answered(&end.stats, "acquire", all_well(&outcomes));
     for (attempt, outcome) in batch.into_iter().zip(outcomes) {
         end.answers.push(Happening::Attempted(attempt, end.outage.seen("acquire", outcome)));
     }
@@ -173,8 +167,9 @@ async fn attempt(end: End, batch: Vec<Attempt>) {
 
 async fn release(end: End, batch: Vec<Releasing>) {
     let asked: Vec<_> = batch.iter().map(|release| (&release.hold, release.cooldown)).collect();
-    let answers =
-        timed(&end, "release", ask_each("release", asked.len(), || end.store.release_each(&asked))).await;
+    let stopwatch = Stopwatch::start();
+    let answers = ask_each("release", asked.len(), || end.store.release_each(&asked)).await;
+    stopwatch.store_answered(&end.stats, "release", all_well(&answers));
     for (release, answer) in batch.iter().zip(answers) {
         end.answers.push(Happening::Released(release.record, end.outage.seen("release", answer)));
     }

@@ -7,15 +7,16 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt, future::join_all};
+use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use super::{End, ask::ask_each, timed};
+use super::{End, all_well, ask::ask_each};
 use crate::{
     core::{LossReason, Moment},
     lease::{RenewError, shared::LeaseShared},
     manager::happening::Happening,
     runtime::{responder::Responder, supervisor::message_of},
+    statistics::Stopwatch,
     store::{Renewed, StoreError},
 };
 
@@ -43,9 +44,10 @@ async fn renew_alike(end: &End, batch: Vec<Renewing>) {
     let within = batch.iter().map(|renewal| renewal.timeout).min().unwrap_or_default();
     let asked: Vec<_> =
         batch.iter().map(|renewal| (renewal.lease.hold(), renewal.lease.acquisition.ttl)).collect();
-    let asking = timeout(within, ask_each("renew", asked.len(), || end.store.renew_each(&asked)));
-    let nothing = |_| vec![Err(StoreError::timed_out(within)); batch.len()];
-    let answers = timed(end, "renew", asking.map(|answers| answers.unwrap_or_else(nothing))).await;
+    let stopwatch = Stopwatch::start();
+    let answers = timeout(within, ask_each("renew", asked.len(), || end.store.renew_each(&asked))).await;
+    let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::timed_out(within)); batch.len()]);
+    stopwatch.store_answered(&end.stats, "renew", all_well(&answers));
     for (renewal, answer) in batch.into_iter().zip(answers) {
         let answer = end.outage.seen("renew", answer);
         // The clock of the application may panic, which must not cost the neighbours their answers.
