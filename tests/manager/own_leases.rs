@@ -65,6 +65,21 @@ fn the_longest_held_are_told_first_and_the_others_are_counted() {
 }
 
 #[test]
+fn a_caller_that_has_gone_does_not_wait_though_its_attempt_is_in_flight() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let locks = world.manager();
+        world.store.stall_next(1, secs(1));
+        let goes = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(60))));
+        sleep(millis(100)).await;
+        assert_eq!(locks.send(Leases::new()).await.unwrap().unwrap().waiting_in_all, 1);
+        goes.abort();
+        sleep(millis(100)).await;
+        assert_eq!(locks.send(Leases::new()).await.unwrap().unwrap().waiting_in_all, 0);
+    });
+}
+
+#[test]
 fn a_set_that_is_being_tried_waits_with_each_of_its_resources() {
     in_virtual_time(|| async {
         let world = World::new();
