@@ -122,7 +122,8 @@ impl RedisStore {
     /// `redis::ConnectionInfo` by `redis::Client::open`. It has to be one of the crate `redis` 1.x.
     ///
     /// The store takes from it where the server is, the certificates, the user, the password and the database, and opens
-    /// connections of its own: locks never share one with other commands. Timeouts, keep-alive, protocol and library name
+    /// connections of its own: locks never share one with other commands. All of that is copied now. A password that changes
+    /// later needs a new store, and a provider of credentials is not taken over. Timeouts, protocol and library name
     /// are those of the store, whatever the client has. Nothing is sent before the first verb. A client leads to one
     /// server; Sentinel and a cluster need a URL.
     ///
@@ -198,7 +199,8 @@ mod tests {
         for (url, expected) in [
             ("redis://user:s3cret@host:1/2", "redis://host:1/2, prefix leasehold"),
             ("redis://:s3cret@host:1", "redis://host:1, prefix leasehold"),
-            ("redis+unix:///run/r.sock?pass=s3cret&db=2", "redis+unix:///run/r.sock/2, prefix leasehold"),
+            ("redis+unix:///run/r.sock?pass=s3cret&db=2", "redis+unix:///run/r.sock?db=2, prefix leasehold"),
+            ("redis://[::1]:6379/2", "redis://[::1]:6379/2, prefix leasehold"),
         ] {
             let client = redis::Client::open(url).unwrap();
             let store = RedisStore::with_client(&client, RedisOptions::default()).unwrap();

@@ -26,18 +26,6 @@ async fn locks_are_kept_in_the_database_of_the_client_as_its_user() {
     assert_eq!(server.keys(), [], "database 0 is empty");
 }
 
-#[tokio::test]
-async fn a_lock_is_taken_while_a_connection_of_the_client_is_blocked() {
-    let server = RedisServer::start();
-    let client = Client::open(server.url()).unwrap();
-    let mut theirs = client.get_multiplexed_async_connection().await.unwrap();
-    let blocked =
-        tokio::spawn(async move { redis::cmd("BLPOP").arg("nothing").arg(0).exec_async(&mut theirs).await });
-    open(&client).acquire(&exclusive("r", 1)).await.unwrap();
-    assert!(!blocked.is_finished());
-    blocked.abort();
-}
-
 #[cfg(feature = "tls")]
 #[tokio::test]
 async fn the_certificates_of_the_client_count() {

@@ -22,9 +22,16 @@ pub(crate) fn url(client: &Client) -> String {
         ConnectionAddr::Unix(_) => "redis+unix",
         _ => "redis",
     };
-    let database = match info.redis_settings().db() {
-        0 => String::new(),
-        database => format!("/{database}"),
+    let server = match info.addr() {
+        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } if host.contains(':') => {
+            format!("[{host}]:{port}")
+        }
+        other => other.to_string(),
     };
-    format!("{scheme}://{}{database}", info.addr())
+    let database = match (info.redis_settings().db(), info.addr()) {
+        (0, _) => String::new(),
+        (database, ConnectionAddr::Unix(_)) => format!("?db={database}"),
+        (database, _) => format!("/{database}"),
+    };
+    format!("{scheme}://{server}{database}")
 }
