@@ -8,9 +8,17 @@ mod support;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use leasehold::Acquire;
+use leasehold::{Acquire, Stats};
+use metrics::{
+    Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder,
+    SharedString, Unit,
+};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use support::virtual_time::{World, in_virtual_time, millis, secs};
 use tokio::time::sleep;
@@ -135,4 +143,85 @@ fn what_happened_is_on_the_page() {
     }
     let smallest = values["leasehold_renewal_smallest_validity_left_seconds"];
     assert!((10.0..20.0).contains(&smallest), "{smallest} s of 30 s were left after a renewal was missed");
+}
+
+/// A recorder that panics over everything that it is told, once it is broken.
+#[derive(Clone, Default)]
+struct Broken(Arc<AtomicBool>);
+
+impl Broken {
+    fn told(&self) {
+        assert!(!self.0.load(Ordering::Relaxed), "the recorder was told to panic");
+    }
+}
+
+impl CounterFn for Broken {
+    fn increment(&self, _: u64) {
+        self.told();
+    }
+
+    fn absolute(&self, _: u64) {
+        self.told();
+    }
+}
+
+impl GaugeFn for Broken {
+    fn increment(&self, _: f64) {
+        self.told();
+    }
+
+    fn decrement(&self, _: f64) {
+        self.told();
+    }
+
+    fn set(&self, _: f64) {
+        self.told();
+    }
+}
+
+impl HistogramFn for Broken {
+    fn record(&self, _: f64) {
+        self.told();
+    }
+}
+
+impl Recorder for Broken {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, _: &Key, _: &Metadata<'_>) -> Counter {
+        self.told();
+        Counter::from_arc(Arc::new(self.clone()))
+    }
+
+    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+        self.told();
+        Gauge::from_arc(Arc::new(self.clone()))
+    }
+
+    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+        self.told();
+        Histogram::from_arc(Arc::new(self.clone()))
+    }
+}
+
+#[test]
+fn a_recorder_that_panics_costs_nobody_a_lock() {
+    let recorder = Broken::default();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    in_virtual_time(async || {
+        let locks = World::new().manager();
+        recorder.0.store(true, Ordering::Relaxed);
+        let lease = locks.send(Acquire::new("r").class("payments")).await.unwrap().unwrap();
+        sleep(secs(25)).await;
+        locks.send(Acquire::new("r")).await.unwrap().unwrap_err();
+        lease.release().await.unwrap();
+        let stats = locks.send(Stats).await.unwrap();
+        assert_eq!((stats.granted, stats.refused, stats.released, stats.held), (1, 1, 1, 0));
+        assert_eq!((stats.renewals, stats.pending, stats.releases_unconfirmed), (2, 0, 0));
+        assert_eq!((stats.manager_restarts, stats.renewer_restarts), (0, 0));
+    });
 }

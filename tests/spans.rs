@@ -8,9 +8,9 @@ mod support;
 use std::time::Duration;
 
 use actix::Addr;
-use leasehold::{Acquire, AcquireAll, AcquireError, Lease, LockManager};
+use leasehold::{Acquire, AcquireAll, AcquireError, Lease, LockManager, Settings};
 use opentelemetry::trace::TracerProvider;
-use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
+use opentelemetry_sdk::trace::{InMemorySpanExporter, Sampler, SdkTracerProvider, SpanData};
 use support::virtual_time::{World, in_virtual_time, millis, secs};
 use tokio::time::sleep;
 use tracing::{Span, info_span, subscriber::DefaultGuard};
@@ -19,16 +19,28 @@ use tracing_subscriber::{Registry, layer::SubscriberExt};
 /// The spans that have ended, of everything on this thread.
 struct Traces {
     exporter: InMemorySpanExporter,
-    _guard: DefaultGuard,
+    guard: Option<DefaultGuard>,
+    /// Forgets all spans when it is dropped.
+    _provider: SdkTracerProvider,
 }
 
 impl Traces {
     fn start() -> Self {
+        Self::sampled_by(Sampler::AlwaysOn)
+    }
+
+    fn sampled_by(sampler: Sampler) -> Self {
         let exporter = InMemorySpanExporter::default();
-        let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+        let provider = SdkTracerProvider::builder().with_sampler(sampler);
+        let provider = provider.with_simple_exporter(exporter.clone()).build();
         let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
         let guard = tracing::subscriber::set_default(Registry::default().with(layer));
-        Self { exporter, _guard: guard }
+        Self { exporter, guard: Some(guard), _provider: provider }
+    }
+
+    /// No longer sees what others make on this thread.
+    fn stand_back(&mut self) {
+        self.guard = None;
     }
 
     /// The ended spans of this name, in the order in which they ended.
@@ -113,6 +125,46 @@ fn a_waiter_is_linked_to_the_trace_of_its_holder() {
 }
 
 #[test]
+fn who_follows_a_waiter_without_an_answer_yet_is_linked_when_it_comes() {
+    in_virtual_time(|| async {
+        let traces = Traces::start();
+        let world = World::new();
+        let (locks, other) = (world.manager(), world.manager());
+        let held = other.send(Acquire::new("r")).await.unwrap().unwrap();
+        let asks = [1, 2].map(|_| locks.send(Acquire::new("r").wait(secs(9))));
+        let [leads, follows] = asks.map(actix_rt::spawn);
+        sleep(secs(1)).await;
+        held.release().await.unwrap();
+        drop(leads.await.unwrap().unwrap().unwrap());
+        drop(follows.await.unwrap().unwrap().unwrap());
+        let acquires = traces.ended("acquire");
+        let [holder, leader, follower] = &acquires[..] else { panic!("{acquires:?}") };
+        assert!(is_linked(leader, holder) && is_linked(follower, holder), "{:?}", follower.links);
+    });
+}
+
+#[test]
+fn a_caller_with_a_subscriber_of_its_own_has_its_spans_there() {
+    in_virtual_time(|| async {
+        let of_the_manager = Traces::start();
+        let locks = World::new().manager();
+        // To the manager's subscriber this number would be another span, or none.
+        let _another = info_span!("another");
+        let mut own = Traces::start();
+        let (_, handler) = (info_span!("one more"), info_span!("first"));
+        let ask = handler.in_scope(|| Acquire::new("r"));
+        drop(handler);
+        own.stand_back();
+        locks.send(ask).await.unwrap().unwrap().release().await.unwrap();
+        let (first, acquire, lease) = (own.only("first"), own.only("acquire"), own.only("lease"));
+        assert_eq!(acquire.parent_span_id, first.span_context.span_id());
+        assert_eq!(lease.span_context.trace_id(), first.span_context.trace_id());
+        assert_eq!((outcome(&acquire), outcome(&lease)), ("granted".into(), "released".into()));
+        assert!(of_the_manager.ended("acquire").is_empty() && of_the_manager.ended("lease").is_empty());
+    });
+}
+
+#[test]
 fn who_is_refused_is_told_the_trace_of_the_holder() {
     in_virtual_time(|| async {
         let traces = Traces::start();
@@ -172,6 +224,28 @@ fn every_request_of_a_set_has_its_spans() {
 }
 
 #[test]
+fn a_set_whose_first_try_failed_says_so_and_one_that_is_not_admitted_has_no_span() {
+    in_virtual_time(|| async {
+        let traces = Traces::start();
+        let world = World::new();
+        let mut settings = Settings::default();
+        settings.limits.max_pending = 1;
+        let locks = world.builder().settings(settings).start_here().unwrap();
+        world.store.fail_next(1);
+        let both = locks.send(AcquireAll::new(["a", "b"]).wait(secs(9))).await.unwrap().unwrap();
+        let waits = actix_rt::spawn(locks.send(Acquire::new("a").wait(secs(1))));
+        sleep(millis(100)).await;
+        assert!(matches!(locks.send(Acquire::new("c")).await.unwrap(), Err(AcquireError::Busy { .. })));
+        let all = AcquireAll::new(["c", "d"]);
+        assert!(matches!(locks.send(all).await.unwrap(), Err(AcquireError::Busy { .. })));
+        assert!(waits.await.unwrap().unwrap().is_err());
+        let outcomes: Vec<_> = traces.ended("acquire").iter().map(outcome).collect();
+        assert_eq!(outcomes, ["unavailable", "unavailable", "granted", "granted", "timed_out"]);
+        both.release().await.unwrap();
+    });
+}
+
+#[test]
 fn a_caller_that_goes_and_one_that_waits_too_long_end_their_spans() {
     in_virtual_time(|| async {
         let traces = Traces::start();
@@ -191,12 +265,15 @@ fn a_caller_that_goes_and_one_that_waits_too_long_end_their_spans() {
 }
 
 #[test]
-fn without_a_subscriber_a_holder_reports_no_trace() {
-    in_virtual_time(|| async {
-        let locks = World::new().manager();
-        let _lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
-        let refused = locks.send(Acquire::new("r")).await.unwrap().unwrap_err();
-        let AcquireError::Held { by, .. } = refused else { panic!("{refused}") };
-        assert!(!by.metadata.contains_key("traceparent"), "{:?}", by.metadata);
-    });
+fn without_a_subscriber_or_with_a_trace_that_is_not_sampled_a_holder_reports_none() {
+    for sampler in [None, Some(Sampler::AlwaysOff)] {
+        in_virtual_time(|| async {
+            let _traces = sampler.map(Traces::sampled_by);
+            let locks = World::new().manager();
+            let _lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+            let refused = locks.send(Acquire::new("r")).await.unwrap().unwrap_err();
+            let AcquireError::Held { by, .. } = refused else { panic!("{refused}") };
+            assert!(!by.metadata.contains_key("traceparent"), "{:?}", by.metadata);
+        });
+    }
 }

@@ -55,11 +55,11 @@ impl Pauses {
         }
     }
 
-    /// Returns true if the first attempt is the last one.
-    pub(crate) fn are_none(&self) -> bool {
+    /// Returns true if the first attempt is the last one. A function is asked, with a random number.
+    pub(crate) fn are_none(&self, draw: impl FnOnce() -> f64) -> bool {
         match self {
             Self::BuiltIn(backoff) => backoff.max_attempts() == Some(1),
-            Self::Own { attempts, .. } => *attempts == Some(1),
+            Self::Own { .. } => self.pause(1, draw()).is_none(),
         }
     }
 
@@ -130,6 +130,12 @@ mod tests {
         assert!(Pauses::by(|_, _| None).count_attempts());
         let of_all = Pauses::of_all_by(|_, _| None);
         assert!(!of_all.count_attempts() && of_all.attempts(3).unwrap().count_attempts());
-        assert!(!built_in.are_none() && built_in.attempts(1).unwrap().are_none());
+        assert!(!built_in.are_none(|| 0.5) && built_in.attempts(1).unwrap().are_none(|| 0.5));
+    }
+
+    #[test]
+    fn a_function_is_asked_whether_there_is_a_second_attempt() {
+        let seldom = Pauses::by(|made, draw| (made == 1 && draw > 0.7).then_some(Duration::ZERO));
+        assert!(seldom.are_none(|| 0.5) && !seldom.are_none(|| 0.8));
     }
 }

@@ -37,8 +37,9 @@ impl LeaseShared {
         present.answer_by = None;
         present.renewals.confirmed();
         drop(present);
-        let due = self.plan.interval.map_or(now, |interval| self.next_renewal(interval, before));
-        self.stats.renewed(self.class, near_miss, due.elapsed(now), left);
+        let due = self.plan.interval.map(|interval| self.next_renewal(interval, before));
+        let lag = due.filter(|due| *due <= now).map(|due| due.elapsed(now));
+        self.stats.renewed(self.class, near_miss, lag, left);
         self.tell(LeaseChange::Renewed);
         true
     }

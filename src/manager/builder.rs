@@ -64,7 +64,8 @@ impl LockManagerBuilder {
     /// Sets the pauses between attempts by a function, for requests that have none of their own. It has the arguments and the
     /// bounds of [`Request::backoff_by`](crate::Request::backoff_by), and does not change how long a request waits. As with
     /// the built-in pauses, a waiter that is notified of its turn attempts now and then only, and one that stands behind
-    /// another of the same manager not at all. [`SetBackoff`](crate::SetBackoff) takes its place. Default: the [`Backoff`](crate::Backoff) of the settings.
+    /// another of the same manager not at all. [`SetBackoff`](crate::SetBackoff) takes its place for good. Default: the
+    /// [`Backoff`](crate::Backoff) of the settings.
     pub fn backoff_by(
         mut self,
         pause: impl Fn(u32, f64) -> Option<Duration> + Send + Sync + 'static,

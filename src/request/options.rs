@@ -98,7 +98,8 @@ impl<Kind, Names> Request<Kind, Names> {
     /// Whatever it returns, a pause takes 5 ms to 1 h, and ends with the wait. It ends earlier when the holder's TTL does,
     /// and when the store notifies the waiter that it is its turn. The request makes all attempts itself: it does not rely on
     /// another waiter of its manager. Without a [`wait`](Self::wait) the request waits for as
-    /// long as there are pauses, and at most `limits.max_wait`.
+    /// long as there are pauses, and at most `limits.max_wait`. Of an [`AcquireAll`](crate::AcquireAll) the function is asked
+    /// once after the try of all, without a pause; then each resource is a request, and the counting begins again.
     ///
     /// The function runs in the manager's thread, which serves all requests: it must not block. If it panics, the pause is
     /// that of [`Backoff::DEFAULT`].
@@ -200,7 +201,8 @@ impl<Kind, Names> Request<Kind, Names> {
 
     /// Sets the class of the request, 1 to 64 of `A-Z a-z 0-9 _ . : -`, under which it is counted in
     /// [`Statistics::classes`](crate::Statistics::classes) and in metrics. Name a kind of work, as `"payments"`, and nothing
-    /// that is made of a resource: a manager keeps 64 classes, and counts what comes later as `other`. Default: none.
+    /// that is made of a resource: a manager keeps 64 classes, and counts what comes later as `other`. That name and `none`, which
+    /// stands for no class in metrics, are refused. Default: none.
     pub fn class(mut self, class: impl Into<Cow<'static, str>>) -> Self {
         self.options.class = Some(class.into());
         self

@@ -66,7 +66,8 @@ pub struct OwnLeases {
     pub held_in_all: usize,
     /// The requests that wait, longest waiting first.
     pub waiting: Vec<OwnWaiter>,
-    /// The number of requests that wait, those beyond the limit included.
+    /// The number of requests that wait, those beyond the limit included. The resources of an
+    /// [`AcquireAll`](crate::AcquireAll) count from its first try on; `Statistics::pending` counts them after it.
     pub waiting_in_all: usize,
 }
 

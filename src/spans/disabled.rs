@@ -32,7 +32,13 @@ impl AcquireSpan {
         None
     }
 
-    pub(crate) const fn waits_behind(&mut self, _: &Metadata) {}
+    pub(crate) const fn is_linked(&self) -> bool {
+        false
+    }
+
+    pub(crate) const fn waits_behind(&mut self, _: &Metadata) -> bool {
+        false
+    }
 
     pub(crate) const fn granted(&self, _: u32, _: Duration, _: Option<Fence>) {}
 

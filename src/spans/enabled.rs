@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tracing::{Span, field::Empty, info_span};
+use tracing::{Span, dispatcher, field::Empty, info_span};
 
 #[cfg(feature = "opentelemetry")]
 use super::trace;
@@ -10,24 +10,46 @@ use super::{Metadata, Subject};
 use crate::core::Fence;
 
 /// The span that a request was made in.
-#[derive(Clone)]
-pub(crate) struct CallerSpan(Span);
+#[derive(Clone, Default)]
+pub(crate) struct CallerSpan(Own);
 
 impl CallerSpan {
     pub(crate) fn current() -> Self {
-        Self(Span::current())
+        Self(Own(Span::current()))
     }
 }
 
-impl Default for CallerSpan {
+/// A span that has, or is, a child. Its subscriber may be another one than that of the manager's thread, and the ids of one
+/// mean nothing, or something else, to the other.
+#[derive(Clone)]
+struct Own(Span);
+
+impl Own {
+    /// Makes a span with the subscriber of this one.
+    fn beside(&self, make: impl Fn() -> Span) -> Span {
+        self.0.with_subscriber(|(_, own)| dispatcher::with_default(own, &make)).unwrap_or_else(&make)
+    }
+}
+
+impl Default for Own {
     fn default() -> Self {
         Self(Span::none())
     }
 }
 
+impl Drop for Own {
+    fn drop(&mut self) {
+        let span = std::mem::replace(&mut self.0, Span::none());
+        // With a span that closes its parents may close. Subscribers look for them in that of the thread.
+        if let Some(own) = span.with_subscriber(|(_, own)| own.clone()) {
+            dispatcher::with_default(&own, || drop(span));
+        }
+    }
+}
+
 /// The span of a request, until its answer.
 pub(crate) struct AcquireSpan {
-    span: Span,
+    span: Own,
     /// The trace of the holder that it was linked to last.
     #[cfg(feature = "opentelemetry")]
     linked: Option<String>,
@@ -41,15 +63,17 @@ impl Default for AcquireSpan {
 
 impl AcquireSpan {
     pub(crate) fn new(caller: &CallerSpan, Subject { resource, token, mode }: Subject<'_>) -> Self {
-        Self::of(info_span!(
-            target: "leasehold", parent: &caller.0, "acquire", %resource, %token, %mode,
-            fence = Empty, attempts = Empty, wait_seconds = Empty, outcome = Empty
-        ))
+        Self::of(caller.0.beside(|| {
+            info_span!(
+                target: "leasehold", parent: &caller.0.0, "acquire", %resource, %token, %mode,
+                fence = Empty, attempts = Empty, wait_seconds = Empty, outcome = Empty
+            )
+        }))
     }
 
     const fn of(span: Span) -> Self {
         Self {
-            span,
+            span: Own(span),
             #[cfg(feature = "opentelemetry")]
             linked: None,
         }
@@ -57,35 +81,45 @@ impl AcquireSpan {
 
     /// Returns true if it is worth the search for whoever it waits behind.
     pub(crate) fn is_traced(&self) -> bool {
-        cfg!(feature = "opentelemetry") && !self.span.is_disabled()
+        cfg!(feature = "opentelemetry") && !self.span.0.is_disabled()
     }
 
     /// Returns its trace, for the metadata of the holder that the request may become.
     pub(crate) fn traceparent(&self) -> Option<String> {
         #[cfg(feature = "opentelemetry")]
-        if !self.span.is_disabled() {
-            return trace::traceparent(&self.span);
+        if !self.span.0.is_disabled() {
+            return trace::traceparent(&self.span.0);
         }
         None
     }
 
-    /// Links it to the trace of a holder, once.
-    pub(crate) fn waits_behind(&mut self, holder: &Metadata) {
+    /// Returns true if it is linked to the trace of a holder.
+    pub(crate) const fn is_linked(&self) -> bool {
+        #[cfg(feature = "opentelemetry")]
+        return self.linked.is_some();
+        #[cfg(not(feature = "opentelemetry"))]
+        false
+    }
+
+    /// Links it to the trace of a holder, once. Returns true if it was not linked to it before.
+    pub(crate) fn waits_behind(&mut self, holder: &Metadata) -> bool {
         #[cfg(feature = "opentelemetry")]
         if let Some(theirs) = holder.get(super::TRACEPARENT)
             && self.linked.as_ref() != Some(theirs)
-            && !self.span.is_disabled()
+            && !self.span.0.is_disabled()
         {
-            trace::link(&self.span, theirs);
+            trace::link(&self.span.0, theirs);
             self.linked = Some(theirs.clone());
+            return true;
         }
         #[cfg(not(feature = "opentelemetry"))]
         let _ = holder;
+        false
     }
 
     pub(crate) fn granted(&self, attempts: u32, waited: Duration, fence: Option<Fence>) {
         if let Some(fence) = fence {
-            self.span.record("fence", fence.get());
+            self.span.0.record("fence", fence.get());
         }
         self.answered("granted", attempts, waited);
     }
@@ -95,9 +129,9 @@ impl AcquireSpan {
     }
 
     fn answered(&self, outcome: &'static str, attempts: u32, waited: Duration) {
-        self.span.record("attempts", attempts);
-        self.span.record("wait_seconds", waited.as_secs_f64());
-        self.span.record("outcome", outcome);
+        self.span.0.record("attempts", attempts);
+        self.span.0.record("wait_seconds", waited.as_secs_f64());
+        self.span.0.record("outcome", outcome);
     }
 }
 
@@ -111,16 +145,21 @@ impl LeaseSpan {
         fence: Option<Fence>,
     ) -> Self {
         // No child of the caller's span: a subscriber keeps that open for as long as it has children.
-        let span = info_span!(
-            target: "leasehold", parent: None, "lease", %resource, %token, %mode, fence = Empty, outcome = Empty
-        );
+        let span = acquire.span.beside(|| {
+            info_span!(
+                target: "leasehold", parent: None, "lease", %resource, %token, %mode, fence = Empty, outcome = Empty
+            )
+        });
         if let Some(fence) = fence {
             span.record("fence", fence.get());
         }
         #[cfg(feature = "opentelemetry")]
-        trace::continue_in(&span, &acquire.span);
+        let is_continued = trace::continue_in(&span, &acquire.span.0);
         #[cfg(not(feature = "opentelemetry"))]
-        span.follows_from(&acquire.span);
+        let is_continued = false;
+        if !is_continued {
+            span.follows_from(&acquire.span.0);
+        }
         Self(span)
     }
 

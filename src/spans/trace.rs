@@ -7,13 +7,13 @@ use opentelemetry::{
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-/// Returns the trace and the id of a span as `00-trace-span-flags`. `None` if no layer of OpenTelemetry sees the span.
+/// Returns the trace and the id of a span as `00-trace-span-flags`. `None` if no layer of OpenTelemetry sees the span, or if
+/// its trace is not recorded: nobody could look it up.
 pub(super) fn traceparent(span: &Span) -> Option<String> {
     let context = span.context();
     let span = context.span();
     let known = span.span_context();
-    known
-        .is_valid()
+    (known.is_valid() && known.is_sampled())
         .then(|| format!("00-{}-{}-{:02x}", known.trace_id(), known.span_id(), known.trace_flags().to_u8()))
 }
 
@@ -25,11 +25,10 @@ pub(super) fn link(span: &Span, traceparent: &str) {
     }
 }
 
-/// Makes a span a part of the trace of an earlier one.
-pub(super) fn continue_in(span: &Span, earlier: &Span) {
+/// Makes a span a part of the trace of an earlier one. Returns false if no layer of OpenTelemetry sees it.
+pub(super) fn continue_in(span: &Span, earlier: &Span) -> bool {
     let context: Context = earlier.context();
-    // It fails if no layer of OpenTelemetry sees the span. Then there is no trace to be part of.
-    let _ = span.set_parent(context);
+    span.set_parent(context).is_ok()
 }
 
 fn read(traceparent: &str) -> Option<SpanContext> {

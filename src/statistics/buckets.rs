@@ -6,7 +6,7 @@ use crate::statistics::Distribution;
 const FINENESS: u32 = 3;
 const BETWEEN_DOUBLINGS: usize = 1 << FINENESS;
 
-/// The largest time that is told from a larger one: 12 days, in microseconds. It is more than any setting allows.
+/// The largest time with a bucket of its own: 12.7 days, in microseconds. Of longer ones only the maximum is known.
 const LARGEST: u64 = (1 << 40) - 1;
 const BUCKETS: usize = (40 - FINENESS as usize + 1) * BETWEEN_DOUBLINGS;
 
@@ -56,7 +56,7 @@ impl Buckets {
             seen += u64::from(*count);
             seen >= wanted
         });
-        bucket.map_or(self.max, end_of).min(self.max)
+        bucket.filter(|bucket| *bucket < BUCKETS - 1).map_or(self.max, end_of).min(self.max)
     }
 }
 
@@ -109,6 +109,7 @@ mod tests {
         let mut buckets = Buckets::default();
         buckets.record(u64::MAX);
         buckets.add(&buckets.clone());
-        assert_eq!((buckets.distribution().count, buckets.distribution().max), (2, u64::MAX));
+        let told = buckets.distribution();
+        assert_eq!((told.count, told.p50, told.max), (2, u64::MAX, u64::MAX));
     }
 }

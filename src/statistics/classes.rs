@@ -14,6 +14,9 @@ const CLASSES: usize = 64;
 /// The class of requests that came when there were enough classes.
 const OTHER: &str = "other";
 
+/// The class, in metrics, of requests that name none.
+pub(super) const NONE: &str = "none";
+
 /// A class of requests, by its place among the classes of a manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Class(u8);
@@ -22,10 +25,11 @@ impl Class {
     /// Checks the name of a class, which becomes a label of metrics.
     pub(crate) fn check(name: &str) -> Result<(), InvalidValue> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.:-".contains(&b);
-        if (1..=64).contains(&name.len()) && name.bytes().all(plain) {
+        if (1..=64).contains(&name.len()) && name.bytes().all(plain) && ![OTHER, NONE].contains(&name) {
             return Ok(());
         }
-        Err(InvalidValue::new("class", format_args!("{name:?}"), "1 to 64 of A-Z a-z 0-9 _ . : -"))
+        let allowed = "1 to 64 of A-Z a-z 0-9 _ . : -, and neither none nor other";
+        Err(InvalidValue::new("class", format_args!("{name:?}"), allowed))
     }
 
     pub(super) const fn place(self) -> usize {
@@ -90,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_no_label_is_refused() {
-        for wrong in ["", "two words", "ä", &"x".repeat(65)] {
+        for wrong in ["", "two words", "ä", &"x".repeat(65), NONE, OTHER] {
             assert_eq!(Class::check(wrong).unwrap_err().field, "class");
         }
         assert_eq!(Class::check("orders.pay:v2-a_B"), Ok(()));

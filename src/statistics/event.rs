@@ -35,8 +35,8 @@ pub(super) enum Event {
     Ended(RequestEnd),
     Renewed {
         near_miss: bool,
-        /// The time from when the renewal was due until it was confirmed.
-        lag: Duration,
+        /// The time from when the renewal was due until it was confirmed, if it was due.
+        lag: Option<Duration>,
         /// The validity that was left when it was confirmed.
         left: Duration,
     },

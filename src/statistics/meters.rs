@@ -1,11 +1,17 @@
 //! The metrics: what is counted, told to the recorder of the application by the facade `metrics`.
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Instant,
+};
 
 use metrics::{Counter, Gauge, Histogram, Unit, counter, gauge, histogram};
 
 use super::{
     Class,
+    classes::NONE,
     event::{Event, RequestEnd},
     recorder::Recorder,
     tally::Summary,
@@ -27,9 +33,6 @@ const UNCONFIRMED: &str = "leasehold_releases_unconfirmed";
 const RECLAIMS: &str = "leasehold_reclaims_total";
 const RESTARTS: &str = "leasehold_restarts_total";
 const STORE: &str = "leasehold_store_seconds";
-
-/// The class of requests that name none.
-const NONE: &str = "none";
 
 /// The kind of a metric.
 enum Kind {
@@ -111,11 +114,13 @@ impl Meters {
             store: BTreeMap::new(),
         };
         // Counters that are seldom or never counted are zero, and not missing.
-        for actor in ["manager", "renewer"] {
-            counter!(RESTARTS, "actor" => actor).increment(0);
-        }
-        counter!(NEAR_MISSES).increment(0);
-        counter!(RECLAIMS).increment(0);
+        guarded(|| {
+            for actor in ["manager", "renewer"] {
+                counter!(RESTARTS, "actor" => actor).increment(0);
+            }
+            counter!(NEAR_MISSES).increment(0);
+            counter!(RECLAIMS).increment(0);
+        });
         meters
     }
 }
@@ -161,6 +166,10 @@ impl OfClass {
 impl Meters {
     /// Tells an event, which is of a request or a lease of this class.
     pub(super) fn note(&mut self, class: Option<(Class, &Arc<str>)>, event: &Event) {
+        guarded(|| self.tell(class, event));
+    }
+
+    fn tell(&mut self, class: Option<(Class, &Arc<str>)>, event: &Event) {
         let of_class = match class {
             None => &self.unclassed,
             Some((class, name)) => {
@@ -174,7 +183,9 @@ impl Meters {
             Event::Ended(end) => of_class.ended(end),
             Event::Renewed { near_miss, lag, left } => {
                 self.confirmed.increment(1);
-                self.lag.record(lag);
+                if let Some(lag) = lag {
+                    self.lag.record(lag);
+                }
                 self.left.record(left);
                 if near_miss {
                     counter!(NEAR_MISSES).increment(1);
@@ -205,8 +216,15 @@ impl Meters {
     /// Tells what is true of the last minute.
     pub(super) fn tick(&self, last_minute: impl FnOnce() -> Summary) {
         if let Some(left) = last_minute().smallest_validity_left {
-            gauge!(SMALLEST_LEFT).set(left);
+            guarded(|| gauge!(SMALLEST_LEFT).set(left));
         }
+    }
+}
+
+/// Tells the recorder of the application something. If that panics, the manager goes on, which is in the midst of a step.
+fn guarded(tell: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(tell)).is_err() {
+        tracing::error!("the recorder of the metrics panicked: they lack an event");
     }
 }
 
@@ -224,7 +242,7 @@ impl Stopwatch {
         recorder.with_meters(|meters| {
             let outcome = if well { "ok" } else { "error" };
             let register = || histogram!(STORE, "verb" => verb, "outcome" => outcome);
-            meters.store.entry((verb, well)).or_insert_with(register).record(took);
+            guarded(|| meters.store.entry((verb, well)).or_insert_with(register).record(took));
         });
     }
 }

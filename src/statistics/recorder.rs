@@ -120,7 +120,7 @@ impl Recorder {
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        // Counting cannot panic half-way, so a poisoned lock holds nothing broken.
+        // Counting cannot panic half-way, and a panic of the application's recorder is caught where it is told.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -150,8 +150,14 @@ impl Recorder {
         self.note(class, Event::Ended(end));
     }
 
-    /// Counts a renewal that was confirmed `lag` after it was due, when the lease had this much validity `left`.
-    pub(crate) fn renewed(&self, class: Option<Class>, near_miss: bool, lag: Duration, left: Duration) {
+    /// Counts a renewal that was confirmed `lag` after it was due, if it was, when the lease had this much validity `left`.
+    pub(crate) fn renewed(
+        &self,
+        class: Option<Class>,
+        near_miss: bool,
+        lag: Option<Duration>,
+        left: Duration,
+    ) {
         self.note(class, Event::Renewed { near_miss, lag, left });
     }
 

@@ -40,7 +40,8 @@ pub struct Summary {
     /// if none was renewed.
     #[serde(serialize_with = "in_micros")]
     pub smallest_validity_left: Option<Duration>,
-    /// The longest time from when a renewal was due until it was confirmed. `None` if none was renewed.
+    /// The longest time from when a renewal was due until it was confirmed. `None` if no renewal was due: those that are
+    /// made earlier, by [`Lease::renew`](crate::Lease::renew) or together with another lease, have no lag.
     #[serde(serialize_with = "in_micros")]
     pub longest_renewal_lag: Option<Duration>,
     /// Waiting times of granted requests, in microseconds.
@@ -89,7 +90,7 @@ impl Tally {
                 counts.renewals += 1;
                 counts.near_misses += u64::from(near_miss);
                 counts.smallest_validity_left = smaller(counts.smallest_validity_left, Some(left));
-                counts.longest_renewal_lag = counts.longest_renewal_lag.max(Some(lag));
+                counts.longest_renewal_lag = counts.longest_renewal_lag.max(lag);
             }
             Event::Missed => counts.missed_renewals += 1,
             Event::Releasing { held_for } => self.held_for.record(micros(held_for)),

@@ -13,7 +13,7 @@ const STEPS: u32 = 12;
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The two windows, in 66 KiB that are allocated once.
+/// The two windows, in 68.5 KiB that are allocated once.
 pub(super) struct Windows {
     minute: Ring,
     hour: Ring,

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use leasehold::{Acquire, AcquireError, Backoff, SetBackoff, Stats};
+use leasehold::{Acquire, AcquireAll, AcquireError, Backoff, SetBackoff, Stats};
 use tokio::time::{Instant, sleep};
 
 use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
@@ -45,6 +45,21 @@ fn a_pause_takes_five_milliseconds_at_least_and_the_wait_at_most() {
             let AcquireError::Held { attempts: made, .. } = refused else { panic!("{refused}") };
             assert_eq!((made, start.elapsed()), (attempts, millis(100)));
         }
+    });
+}
+
+#[test]
+fn a_function_that_wants_no_second_attempt_ends_a_set_with_its_first_try() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let locks = world.manager();
+        let _held = locks.send(Acquire::new("b")).await.unwrap().unwrap();
+        let all = || AcquireAll::new(["a", "b"]).wait(secs(1));
+        let start = Instant::now();
+        locks.send(all().backoff_by(|_, _| None)).await.unwrap().unwrap_err();
+        assert_eq!((start.elapsed(), locks.send(Stats).await.unwrap().attempts), (millis(0), 2));
+        locks.send(all().backoff_by(|_, _| Some(millis(400)))).await.unwrap().unwrap_err();
+        assert_eq!(start.elapsed(), secs(1));
     });
 }
 

@@ -58,6 +58,20 @@ fn a_window_tells_how_near_the_nearest_miss_was() {
 }
 
 #[test]
+fn a_renewal_that_was_not_due_has_no_lag() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let by_hand = locks.send(Acquire::new("r").no_renew()).await.unwrap().unwrap();
+        let early = locks.send(Acquire::new("s")).await.unwrap().unwrap();
+        sleep(secs(1)).await;
+        by_hand.renew().await.unwrap();
+        early.renew().await.unwrap();
+        let minute = stats(&locks).await.last_minute;
+        assert_eq!((minute.renewals, minute.longest_renewal_lag), (2, None));
+    });
+}
+
+#[test]
 fn each_class_is_counted_by_itself() {
     in_virtual_time(|| async {
         let locks = World::new().manager();
@@ -87,7 +101,7 @@ fn a_class_that_is_no_label_is_refused_by_name() {
         let AcquireError::Invalid(invalid) = refused else { panic!("{refused}") };
         assert_eq!(
             invalid.to_string(),
-            "invalid class: \"order 42\" (allowed: 1 to 64 of A-Z a-z 0-9 _ . : -)"
+            "invalid class: \"order 42\" (allowed: 1 to 64 of A-Z a-z 0-9 _ . : -, and neither none nor other)"
         );
         assert!(stats(&locks).await.classes.is_empty());
     });

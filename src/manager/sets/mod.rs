@@ -13,6 +13,7 @@ use self::one_by_one::one_by_one;
 
 use crate::{
     core::{Acquisition, Executed, InvalidValue, Moment, ResourceName, Token, Validity},
+    env::Draw,
     lease::{Lease, LeaseSet, shared::LeaseShared},
     manager::{
         LockManager,
@@ -102,18 +103,12 @@ impl Handler<AcquireAll> for LockManager {
 
 impl LockManager {
     fn admit_all(&self, request: &AcquireAll) -> Result<Vec<ValidRequest>, AcquireError> {
-        if self.shutdown.has_begun() {
-            return Err(AcquireError::ShuttingDown);
-        }
+        self.may_admit(self.pending + self.sets.len())?;
         let class = self.stats.class(request.options.class.as_deref());
         let validate = |name: &ResourceName| {
             self.check(Acquire::with(name, request.options.clone()), self.random.token(), class)
         };
-        let requests = names(&request.resource)?.iter().map(validate).collect::<Result<_, _>>()?;
-        match self.pending + self.sets.len() {
-            pending if pending >= self.settings.limits.max_pending => Err(AcquireError::Busy { pending }),
-            _ => Ok(requests),
-        }
+        Ok(names(&request.resource)?.iter().map(validate).collect::<Result<_, _>>()?)
     }
 
     fn try_all(&mut self, set: Set) {
@@ -201,14 +196,14 @@ impl LockManager {
                 error.into()
             }
         };
-        let ValidRequest { wait, pauses, .. } = &set.requests[0];
-        let left = (set.asked + *wait).remaining(self.clock.now());
-        if !left.is_zero() && !pauses.are_none() {
-            // An error that waiting cannot cure comes back at once.
-            return self.one_after_the_other(set);
-        }
         let refused = matches!(error.cause(), AcquireError::Held { .. });
         let end = if refused { RequestEnd::Refused } else { RequestEnd::Failed(error.kind()) };
+        let ValidRequest { wait, pauses, .. } = &set.requests[0];
+        let left = (set.asked + *wait).remaining(self.clock.now());
+        if !left.is_zero() && !pauses.are_none(|| self.random.draw(Draw::Attempt)) {
+            // An error that waiting cannot cure comes back at once.
+            return self.one_after_the_other(set, end);
+        }
         tracing::debug!(%error, "several resources were not granted");
         self.count_set(&set, end);
         set.reply.answer(Err(error));
@@ -248,9 +243,11 @@ impl LockManager {
                 self.count(1, state.class, RequestEnd::Granted { attempts: 1, waited });
                 leases.push(Lease::new(state, Arc::clone(&self.link), durability));
             } else {
+                let end = RequestEnd::Failed("too_late");
+                request.span.ended(end.as_str(), 1, waited);
                 too_late = Some(AcquireError::TooLate { ttl }.of(&hold.resource));
                 self.reclaim(hold, Executed::Certainly, sent + ttl);
-                self.count(1, class, RequestEnd::Failed("too_late"));
+                self.count(1, class, end);
             }
         }
         let set = LeaseSet::of(leases);
@@ -287,12 +284,13 @@ impl LockManager {
         lease
     }
 
-    fn one_after_the_other(&self, set: Set) {
+    /// Takes the resources one after the other, after a first try of all that ended like this.
+    fn one_after_the_other(&self, set: Set, first_try: RequestEnd) {
         let Set { mut requests, options, reply, asked } = set;
         for request in &mut requests {
             // From here on each resource is a request with a span of its own.
             let waited = asked.elapsed(self.clock.now());
-            std::mem::take(&mut request.span).ended(RequestEnd::Refused.as_str(), 1, waited);
+            std::mem::take(&mut request.span).ended(first_try.as_str(), 1, waited);
         }
         let (manager, clock) = (Arc::clone(&self.address), Arc::clone(&self.clock));
         let in_flight = self.shutdown.in_flight();

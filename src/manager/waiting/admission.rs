@@ -44,14 +44,19 @@ impl LockManager {
         token: Token,
         class: Option<Class>,
     ) -> Result<ValidRequest, AcquireError> {
+        self.may_admit(self.pending)?;
+        Ok(self.check(request, token, class)?)
+    }
+
+    /// Checks that there is room for one more request besides these.
+    pub(crate) fn may_admit(&self, pending: usize) -> Result<(), AcquireError> {
         if self.shutdown.has_begun() {
             return Err(AcquireError::ShuttingDown);
         }
-        let request = self.check(request, token, class)?;
-        match self.pending {
-            pending if pending >= self.settings.limits.max_pending => Err(AcquireError::Busy { pending }),
-            _ => Ok(request),
+        if pending >= self.settings.limits.max_pending {
+            return Err(AcquireError::Busy { pending });
         }
+        Ok(())
     }
 
     /// Validates a request against the settings of the manager.

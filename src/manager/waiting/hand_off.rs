@@ -5,7 +5,7 @@ use crate::{
     lease::RecordKey,
     manager::{LockManager, happening::Attempt, waiting::cohorts::CohortKey},
     request::{AcquireError, validated::ValidRequest},
-    store::{Acquisition, Hold, Holder, HolderState, Refusal, StoreError},
+    store::{Acquisition, Hold, Holder, HolderState, Metadata, Refusal, StoreError},
 };
 
 /// Returns true if the release of this hold frees all of the resource, which can then be handed off to the next
@@ -54,6 +54,16 @@ impl LockManager {
         {
             let by = &refusal.by.metadata;
             self.records.with(record, |it| it.waiter().map(|waiter| waiter.request.span.waits_behind(by)));
+        }
+    }
+
+    /// Links the spans of waiters that came before their leader had its first answer.
+    pub(crate) fn link_followers(&self, cohort: CohortKey, holder: &Metadata) {
+        for member in self.cohorts.members(cohort) {
+            self.records.with(member, |it| {
+                let span = it.waiter().map(|waiter| &mut waiter.request.span);
+                span.filter(|span| !span.is_linked()).map(|span| span.waits_behind(holder))
+            });
         }
     }
 
