@@ -31,6 +31,7 @@ mod lease;
 mod manager;
 mod request;
 mod runtime;
+mod spans;
 mod statistics;
 pub mod store;
 #[cfg(feature = "testing")]
@@ -52,10 +53,11 @@ pub use self::{
     manager::{LockManager, LockManagerBuilder},
     request::{
         Acquire, AcquireAll, AcquireError, Drained, ForceRelease, ForceReleaseError, Inspect, InspectError,
-        IsHeld, LeaseSettings, LimitSettings, List, ReadLock, Ready, Request, SHORTEST_TTL, SetBackoff,
-        Settings, Shutdown, StartError, Stats, SupervisionSettings, WaitSettings, WriteLock,
+        IsHeld, LeaseSettings, Leases, LimitSettings, List, OwnLease, OwnLeases, OwnWaiter, ReadLock, Ready,
+        Request, SHORTEST_TTL, SetBackoff, Settings, Shutdown, StartError, Stats, SupervisionSettings,
+        WaitSettings, WriteLock,
     },
-    statistics::{Distribution, Statistics},
+    statistics::{Distribution, Statistics, Summary},
     store::{
         durability::Durability,
         error::{Certainty, StoreError},
@@ -86,6 +88,10 @@ mod recipes {}
 #[cfg(doctest)]
 #[doc = include_str!("../docs/election.md")]
 mod election_page {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/observability.md")]
+mod observability {}
 
 #[cfg(doctest)]
 #[doc = include_str!("../docs/fences.md")]

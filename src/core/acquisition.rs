@@ -122,6 +122,11 @@ impl Acquisition {
         self.unknown_until.is_some()
     }
 
+    /// Returns true until its request has ended: its caller waits for it.
+    pub(crate) const fn has_caller(&self) -> bool {
+        matches!(self.caller, Caller::Present)
+    }
+
     /// Returns the time since the request.
     pub(crate) fn waited(&self, now: Moment) -> Duration {
         self.terms.asked.elapsed(now)

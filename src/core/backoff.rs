@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::core::{InvalidValue, exact};
 
+/// The longest pause between two attempts.
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+
 /// The jitter of a pause, so that waiters that failed together do not come back together.
 ///
 /// The names and formulas are those of Marc Brooker, "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
@@ -87,14 +90,14 @@ impl Backoff {
 
     /// Checks every bound, and the relation between the two pauses.
     pub(crate) fn check(&self) -> Result<(), InvalidValue> {
-        const LONGEST: Duration = Duration::from_secs(3600);
         let Self { initial, max, multiplier, attempts, jitter: _ } = *self;
         if initial.is_zero() || initial > max {
             let allowed = format!("more than zero, and at most backoff.max ({})", exact(max));
             return Err(InvalidValue::new("backoff.initial", exact(initial), allowed));
         }
-        if max > LONGEST {
-            return Err(InvalidValue::new("backoff.max", exact(max), format!("at most {}", exact(LONGEST))));
+        if max > LONGEST_PAUSE {
+            let allowed = format!("at most {}", exact(LONGEST_PAUSE));
+            return Err(InvalidValue::new("backoff.max", exact(max), allowed));
         }
         if !(1.0..=10.0).contains(&multiplier) {
             return Err(InvalidValue::new("backoff.multiplier", multiplier, "1 to 10"));

@@ -13,6 +13,7 @@ mod invalid;
 mod mode;
 mod moment;
 mod name;
+mod pauses;
 mod readable;
 mod recovery;
 mod renewal;
@@ -22,9 +23,11 @@ mod vote;
 
 pub(crate) use self::{
     acquisition::{Acquisition, Answer, End, Event, Executed, Release, Situation, Steps, Terms, Told},
+    backoff::LONGEST_PAUSE,
     cohort::{Cohort, Lack},
     doubling::Doubling,
     invalid::in_range,
+    pauses::Pauses,
     readable::{one_line, readable, readable_debug},
     renewal::{RenewalPlan, Renewals},
     span::{exact, rough},

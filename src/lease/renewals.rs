@@ -29,6 +29,7 @@ impl LeaseShared {
         let now = self.clock.now();
         let mut present = self.present();
         let near_miss = present.validity.status() == LeaseStatus::AtRisk;
+        let (left, before) = (present.validity.remaining(now), present.confirmed);
         if !present.is_valid(now) || !present.validity.renewed(sent, now) {
             return false;
         }
@@ -36,14 +37,16 @@ impl LeaseShared {
         present.answer_by = None;
         present.renewals.confirmed();
         drop(present);
-        self.stats.renewed(near_miss);
+        let due = self.plan.interval.map(|interval| self.next_renewal(interval, before));
+        let lag = due.filter(|due| *due <= now).map(|due| due.elapsed(now));
+        self.stats.renewed(self.class, near_miss, lag, left);
         self.tell(LeaseChange::Renewed);
         true
     }
 
     /// Records a renewal that failed, or whose outcome is unknown.
     pub(crate) fn missed(&self, error: &StoreError) {
-        self.stats.missed();
+        self.stats.missed(self.class);
         let news = self.present().validity.missed();
         let left = self.remaining();
         if news {

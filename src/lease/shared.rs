@@ -13,7 +13,8 @@ use crate::{
     core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity},
     env::Clock,
     lease::{LeaseChange, LeaseEvent, RecordKey, terms::LeaseTerms},
-    statistics::{Recorder, Unconfirmed},
+    spans::{LeaseSpan, Subject},
+    statistics::{Class, Recorder, Unconfirmed},
     store::{Acquisition, Hold},
 };
 
@@ -30,6 +31,8 @@ pub(crate) struct LeaseShared {
     pub(crate) handed_out: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
+    /// The class under which it is counted.
+    pub(crate) class: Option<Class>,
     events: Option<Recipient<LeaseEvent>>,
     pub(super) granted_at: Moment,
     /// All leases that are renewed together with it, if it is one of several. A lease joins one set, once.
@@ -48,17 +51,23 @@ pub(super) struct Present {
     pub(super) asked: Moment,
     /// While a renewal is on its way: the moment at which the renewer takes over if there is no answer.
     pub(super) answer_by: Option<Moment>,
+    /// The span of the lease, until it is over.
+    span: LeaseSpan,
 }
 
 impl LeaseShared {
     /// Creates the state of a lease that is granted at `now`.
     pub(crate) fn granted(
-        terms: LeaseTerms,
+        terms: LeaseTerms<'_>,
         now: Moment,
         clock: &Arc<dyn Clock>,
         stats: &Arc<Recorder>,
     ) -> Self {
-        let LeaseTerms { record, acquisition, plan, min_hold, handed_out, events, sent, grant } = terms;
+        let LeaseTerms { record, acquisition, plan, min_hold, handed_out, events, class, span, sent, grant } =
+            terms;
+        let Hold { resource, token, .. } = &acquisition.hold;
+        let subject = Subject { resource, token: token.prefix(), mode: acquisition.mode };
+        let span = LeaseSpan::new(span, subject, grant.fence);
         let validity = Validity::granted(sent, acquisition.ttl);
         let renewals = Renewals::new(plan, now);
         Self {
@@ -71,10 +80,18 @@ impl LeaseShared {
             handed_out: AtomicBool::new(handed_out),
             clock: Arc::clone(clock),
             stats: Arc::clone(stats),
+            class,
             events,
             granted_at: now,
             joined: OnceLock::new(),
-            now: Mutex::new(Present { validity, renewals, confirmed: sent, asked: sent, answer_by: None }),
+            now: Mutex::new(Present {
+                validity,
+                renewals,
+                confirmed: sent,
+                asked: sent,
+                answer_by: None,
+                span,
+            }),
             changed: Notify::new(),
         }
     }
@@ -94,7 +111,7 @@ impl LeaseShared {
     }
 
     /// Returns the same for this moment.
-    pub(super) fn status_at(&self, now: Moment) -> LeaseStatus {
+    pub(crate) fn status_at(&self, now: Moment) -> LeaseStatus {
         let present = self.present();
         match present.validity.status() {
             LeaseStatus::Held | LeaseStatus::AtRisk if !present.is_valid(now) => {
@@ -143,7 +160,12 @@ impl LeaseShared {
 
     /// Returns the time since the lease was granted.
     pub(crate) fn held_for(&self) -> Duration {
-        self.granted_at.elapsed(self.clock.now())
+        self.held_for_at(self.clock.now())
+    }
+
+    /// Returns the same for this moment.
+    pub(crate) fn held_for_at(&self, now: Moment) -> Duration {
+        self.granted_at.elapsed(now)
     }
 
     /// Returns the moment at which the store, too, has ended the lease if nobody renews it. It allows for a renewal
@@ -164,7 +186,8 @@ impl LeaseShared {
         let held_for = self.held_for();
         let news = self.present().validity.lose(reason);
         if news {
-            self.stats.lost(reason, held_for);
+            self.stats.lost(self.class, reason, held_for);
+            self.end_span(reason.as_str());
             tracing::warn!(
                 resource = %self.hold().resource, token = %self.hold().token.prefix(), ?held_for, %reason,
                 "the lease is lost"
@@ -218,12 +241,19 @@ impl LeaseShared {
         let news = present.validity.release();
         drop(present);
         let unconfirmed = news.then(|| {
-            let unconfirmed = Recorder::released(&self.stats, held_for);
+            let unconfirmed = Recorder::released(&self.stats, self.class, held_for);
+            self.end_span("released");
             self.tell(LeaseChange::Released);
             self.changed.notify_waiters();
             unconfirmed
         });
         (before, unconfirmed)
+    }
+
+    fn end_span(&self, outcome: &'static str) {
+        let span = self.present().span.take();
+        // Outside of the lock: a subscriber may take its time.
+        span.end(outcome);
     }
 
     /// Records that the store held nothing when the lease was to be released: it had been lost without a sign.

@@ -7,7 +7,7 @@ use actix_rt::Arbiter;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    core::Doubling,
+    core::{Doubling, Pauses},
     env::{Clock, Draw, Random, SystemClock, SystemRandom},
     lease::messages::ManagerLink,
     manager::{
@@ -38,6 +38,7 @@ pub struct LockManagerBuilder {
     settings: Settings,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
+    own_pauses: Option<Pauses>,
 }
 
 impl LockManager {
@@ -48,6 +49,7 @@ impl LockManager {
             settings: Settings::default(),
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
+            own_pauses: None,
         }
     }
 }
@@ -56,6 +58,19 @@ impl LockManagerBuilder {
     /// Sets the defaults and limits for requests. Default: [`Settings::default`].
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
+        self
+    }
+
+    /// Sets the pauses between attempts by a function, for requests that have none of their own. It has the arguments and the
+    /// bounds of [`Request::backoff_by`](crate::Request::backoff_by), and does not change how long a request waits. As with
+    /// the built-in pauses, a waiter that is notified of its turn attempts now and then only, and one that stands behind
+    /// another of the same manager not at all. [`SetBackoff`](crate::SetBackoff) takes its place for good. Default: the
+    /// [`Backoff`](crate::Backoff) of the settings.
+    pub fn backoff_by(
+        mut self,
+        pause: impl Fn(u32, f64) -> Option<Duration> + Send + Sync + 'static,
+    ) -> Self {
+        self.own_pauses = Some(Pauses::of_all_by(pause));
         self
     }
 
@@ -114,7 +129,7 @@ impl LockManagerBuilder {
 
     /// Runs the manager until its shutdown, and restarts it when it dies.
     fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
-        let Self { store, settings, clock, random } = self;
+        let Self { store, settings, clock, random, own_pauses } = self;
         let stats = Arc::new(Recorder::new());
         let mut pauses =
             Doubling::new(settings.supervision.restart_pause, settings.supervision.max_restart_pause);
@@ -129,7 +144,8 @@ impl LockManagerBuilder {
             renew: Addr::clone(&address).recipient(),
         });
         let outage = Rc::new(Outage::new(Arc::clone(&stats)));
-        let sources = Sources::new(Dispatch::new(&store, &outage, happenings.clone()), happenings.clone());
+        let sources =
+            Sources::new(Dispatch::new(&store, &outage, &stats, happenings.clone()), happenings.clone());
         let monitor = LeaseMonitor {
             records: records.clone(),
             happenings: happenings.clone(),
@@ -149,6 +165,7 @@ impl LockManagerBuilder {
             clock,
             random,
             settings,
+            own_pauses,
             stats,
             about: Arc::new(about_this_process()),
             records,

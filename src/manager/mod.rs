@@ -8,6 +8,7 @@ mod dispatch;
 mod happening;
 mod monitor;
 mod outage;
+mod own_leases;
 mod query;
 mod ready;
 mod record;
@@ -30,7 +31,7 @@ use actix::{Actor, Addr, AsyncContext, Context, StreamHandler, Supervised};
 use tokio::time::Instant;
 
 use crate::{
-    core::{Event, Moment},
+    core::{Event, Moment, Pauses},
     env::{Clock, Random},
     lease::messages::ManagerLink,
     manager::{
@@ -72,6 +73,8 @@ pub struct LockManager {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) settings: Arc<Settings>,
+    /// The pauses of the application, for requests that have none of their own.
+    pub(crate) own_pauses: Option<Pauses>,
     pub(crate) stats: Arc<Recorder>,
     /// The metadata that every holder of this manager reports about itself.
     pub(crate) about: Arc<Metadata>,
@@ -109,8 +112,10 @@ impl Actor for LockManager {
         self.sources.listen(self.store.listen(&self.inbox));
         ctx.add_stream(self.sources.clone());
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
+        self.stats.tick(clocks.ours);
         ctx.run_interval(COMPARE_CLOCKS_EVERY, move |this, _| {
             this.compare_clocks(&mut clocks);
+            this.stats.tick(clocks.ours);
             this.outage.check();
         });
     }

@@ -90,6 +90,7 @@ impl Handler<SetBackoff> for LockManager {
         SetBackoff(backoff): SetBackoff,
         _: &mut Self::Context,
     ) -> MessageResult<SetBackoff> {
+        self.own_pauses = None;
         let assumed = &mut Arc::make_mut(&mut self.settings).backoff;
         tracing::info!(from = ?assumed, to = ?backoff, "other pauses between attempts");
         MessageResult(std::mem::replace(assumed, backoff))

@@ -3,6 +3,8 @@
 pub(crate) mod acquire;
 mod errors;
 pub(crate) mod keys;
+pub(crate) mod options;
+mod own_leases;
 pub(crate) mod queries;
 pub(crate) mod settings;
 pub(crate) mod validated;
@@ -10,6 +12,7 @@ pub(crate) mod validated;
 pub use self::{
     acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock},
     errors::{AcquireError, ForceReleaseError, InspectError, StartError},
+    own_leases::{Leases, OwnLease, OwnLeases, OwnWaiter},
     queries::{Drained, ForceRelease, Inspect, IsHeld, List, Ready, SetBackoff, Shutdown, Stats},
     settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},
 };

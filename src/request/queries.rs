@@ -105,7 +105,10 @@ pub struct Stats;
 pub struct Ready;
 
 /// Changes the manager's default pauses between attempts, for requests that come after it. The answer is the previous
-/// default.
+/// [`Backoff`].
+///
+/// It takes the place of a [function](crate::LockManagerBuilder::backoff_by) too, for good: the answer is then the `Backoff`
+/// of the settings, which was not in use, and nothing brings the function back.
 ///
 /// It is meant for applications that adapt while running: longer pauses and fewer attempts when the server is loaded
 /// or [`Statistics`] show a falling success rate, the reverse when it is idle.

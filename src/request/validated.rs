@@ -5,12 +5,15 @@ use std::{sync::Arc, time::Duration};
 use actix::Recipient;
 
 use crate::{
-    core::{Backoff, InvalidValue, Mode, Owner, RenewalPlan, ResourceName, Token, exact, in_range},
+    core::{InvalidValue, Mode, Owner, Pauses, RenewalPlan, ResourceName, Token, exact, in_range},
     lease::{LeaseEvent, LifeSign},
     request::{
         Request, SHORTEST_TTL, Settings,
-        acquire::{Options, Takes, Wait},
+        acquire::Takes,
+        options::{Options, Wait},
     },
+    spans::{AcquireSpan, Subject, TRACEPARENT},
+    statistics::Class,
     store::{Acquisition, Hold, Inbox, Metadata, QueueTicket},
 };
 
@@ -25,25 +28,33 @@ pub(crate) struct ValidRequest {
     pub(crate) acquisition: Arc<Acquisition>,
     /// The time to wait. Zero is a try.
     pub(crate) wait: Duration,
-    pub(crate) backoff: Backoff,
+    pub(crate) pauses: Pauses,
     pub(crate) renewal: RenewalPlan,
     pub(crate) min_hold: Duration,
     /// True if the lease is part of a set, which is handed out as a whole or not at all.
     pub(crate) for_a_set: bool,
     pub(crate) bound_to: Option<LifeSign>,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
+    /// The class under which it is counted.
+    pub(crate) class: Option<Class>,
+    /// The span of the request, until it has ended.
+    pub(crate) span: AcquireSpan,
 }
 
 impl ValidRequest {
-    /// Validates a request against the settings. `about` is what every holder of this manager reports about itself.
-    /// `inbox` is notified of hand-overs to its waiters.
+    /// Validates a request against the settings. `own` are the pauses of the application that stand in for those of the
+    /// settings. `about` is what every holder of this manager reports about itself. `inbox` is notified of hand-overs to
+    /// its waiters. `class` is that of its name.
     pub(crate) fn check<Kind>(
         request: Request<Kind>,
         token: Token,
         settings: &Settings,
+        own: Option<&Pauses>,
         (about, inbox): (&Arc<Metadata>, Inbox),
+        class: Option<Class>,
     ) -> Result<Self, InvalidValue> {
         let Request { resource, takes, options, .. } = request;
+        options.class.as_deref().map_or(Ok(()), Class::check)?;
         let owner = options.owner.as_ref().map(Owner::new).transpose()?;
         let (mode, reentrant) = match takes {
             Takes::Everything { reentrant } => (Mode::Exclusive, reentrant && owner.is_some()),
@@ -54,7 +65,7 @@ impl ValidRequest {
         in_range("ttl", ttl, SHORTEST_TTL, settings.limits.max_ttl)?;
         in_range("lock_delay", options.lock_delay, Duration::ZERO, settings.limits.max_ttl)?;
         in_range("min_hold", options.min_hold, Duration::ZERO, settings.limits.max_ttl)?;
-        let (wait, backoff) = waiting(&options, settings)?;
+        let (wait, pauses) = waiting(&options, settings, own)?;
         let ticket = (!wait.is_zero()).then_some(QueueTicket {
             inbox,
             ttl: settings.wait.ticket_ttl,
@@ -62,36 +73,46 @@ impl ValidRequest {
             max_waiters: settings.limits.max_waiters,
         });
         let renewal = renewal(&options, ttl, settings)?;
+        let resource = ResourceName::new(resource)?;
+        let metadata = metadata(options.metadata, about)?;
+        let subject = Subject { resource: &resource, token: token.prefix(), mode };
+        let span = AcquireSpan::new(&options.caller, subject);
         Ok(Self {
             acquisition: Arc::new(Acquisition {
-                hold: Hold { resource: ResourceName::new(resource)?, token, owner },
+                hold: Hold { resource, token, owner },
                 mode,
                 reentrant,
                 ttl,
                 lock_delay: options.lock_delay,
-                metadata: metadata(options.metadata, about)?,
+                metadata: with_trace(metadata, &span),
                 ticket,
             }),
             wait,
-            backoff,
+            pauses,
             renewal,
             min_hold: options.min_hold,
             for_a_set: options.for_a_set,
             bound_to: options.bound_to,
             events: options.events,
+            class,
+            span,
         })
     }
 }
 
-fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff), InvalidValue> {
-    let backoff = options.backoff.unwrap_or(settings.backoff);
-    let backoff = match options.attempts {
-        Some(attempts) => backoff.attempts(attempts)?,
-        None => backoff,
+fn waiting(
+    options: &Options,
+    settings: &Settings,
+    own: Option<&Pauses>,
+) -> Result<(Duration, Pauses), InvalidValue> {
+    let pauses = options.pauses.as_ref().or(own).cloned().unwrap_or(Pauses::BuiltIn(settings.backoff));
+    let pauses = match options.attempts {
+        Some(attempts) => pauses.attempts(attempts)?,
+        None => pauses,
     };
     // A limited number of attempts ends the wait by itself.
-    let asked_to_count = options.attempts.is_some() || options.backoff.is_some();
-    let counts = backoff.max_attempts().is_some() && (asked_to_count || settings.wait.timeout.is_zero());
+    let asked_to_count = options.attempts.is_some() || options.pauses.is_some();
+    let counts = pauses.count_attempts() && (asked_to_count || settings.wait.timeout.is_zero());
     let wait = match options.wait {
         Some(Wait::Forever) => FOREVER,
         Some(Wait::AtMost(wait)) => {
@@ -101,7 +122,7 @@ fn waiting(options: &Options, settings: &Settings) -> Result<(Duration, Backoff)
         None if counts => settings.limits.max_wait,
         None => settings.wait.timeout,
     };
-    Ok((wait, backoff))
+    Ok((wait, pauses))
 }
 
 fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<RenewalPlan, InvalidValue> {
@@ -144,4 +165,12 @@ fn metadata(told: Metadata, about: &Arc<Metadata>) -> Result<Arc<Metadata>, Inva
     let mut metadata = Metadata::clone(about);
     metadata.extend(told);
     Ok(Arc::new(metadata))
+}
+
+/// Adds the trace of a request, unless its caller has told one.
+fn with_trace(mut metadata: Arc<Metadata>, span: &AcquireSpan) -> Arc<Metadata> {
+    if let Some(trace) = span.traceparent() {
+        Arc::make_mut(&mut metadata).entry(TRACEPARENT.to_owned()).or_insert(trace);
+    }
+    metadata
 }

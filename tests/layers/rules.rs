@@ -10,7 +10,7 @@ use super::paths::Paths;
 /// Each imports only those before it. Those in one row do not know each other.
 const LAYERS: [&[&str]; 11] = [
     &["core"],
-    &["env", "statistics", "runtime"],
+    &["env", "statistics", "spans", "runtime"],
     &["store"],
     &["lease"],
     &["request"],
@@ -105,12 +105,24 @@ fn may_use(module: &[String], dependency: &str) -> bool {
     let module: Vec<&str> = module.iter().map(String::as_str).collect();
     match module[..] {
         ["core", ..] => false,
-        ["fenced", "redis"] => !dependency.starts_with("actix"),
-        ["store", "redis", ..] => !dependency.starts_with("actix"),
-        ["store", ..] => !dependency.starts_with("actix") && dependency != "redis",
-        ["web", ..] => dependency != "redis",
-        _ => !["redis", "actix_http", "actix_service", "actix_web"].contains(&dependency),
+        ["fenced", "redis"] => dependency == "redis" || !is_apart(dependency),
+        ["store", "redis", ..] => {
+            dependency == "redis" || !dependency.starts_with("actix") && !is_apart(dependency)
+        }
+        ["store", ..] => !dependency.starts_with("actix") && !is_apart(dependency),
+        ["spans", ..] => {
+            ["opentelemetry", "tracing_opentelemetry"].contains(&dependency) || !is_apart(dependency)
+        }
+        ["statistics", ..] => dependency == "metrics" || !is_apart(dependency),
+        ["web", ..] => dependency.starts_with("actix") || !is_apart(dependency),
+        _ => !is_apart(dependency),
     }
+}
+
+/// Crates that one room each is for.
+fn is_apart(dependency: &str) -> bool {
+    ["redis", "actix_http", "actix_service", "actix_web", "metrics", "opentelemetry", "tracing_opentelemetry"]
+        .contains(&dependency)
 }
 
 /// The modules of the crate that a file names.

@@ -7,9 +7,12 @@ mod endings;
 mod hand_off;
 mod keeping_closed;
 mod leases;
+mod own_backoff;
+mod own_leases;
 mod ready;
 mod renewals;
 mod shutdown;
+mod statistics;
 mod supervision;
 #[path = "../support/mod.rs"]
 mod support;

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use crate::core::{Backoff, Moment};
+use crate::core::{Moment, Pauses};
 
 /// The values of a request that its waiting depends on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Terms {
     /// The moment of the request.
     pub(crate) asked: Moment,
     /// The wait from then on; zero for a try.
     pub(crate) wait: Duration,
     /// The pauses between attempts.
-    pub(crate) backoff: Backoff,
+    pub(crate) pauses: Pauses,
     /// The TTL of the lease.
     pub(crate) ttl: Duration,
     /// The time for which the store keeps a queue ticket after the last attempt of the waiter.

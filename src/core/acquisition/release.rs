@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Acquisition, Event, Release, Stage, Steps, Terms};
-use crate::core::{Backoff, Doubling, Moment};
+use crate::core::{Backoff, Doubling, Moment, Pauses};
 
 /// The pause before the first repetition of a release.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -29,7 +29,7 @@ impl Acquisition {
         let terms = Terms {
             asked: Moment::since_origin(Duration::ZERO),
             wait: Duration::ZERO,
-            backoff: Backoff::DEFAULT,
+            pauses: Pauses::BuiltIn(Backoff::DEFAULT),
             ttl: Duration::ZERO,
             ticket_ttl: Duration::ZERO,
             grant_window: Duration::ZERO,

@@ -144,9 +144,9 @@ impl Acquisition {
 
     /// Pauses after an attempt without a grant, or ends the request.
     fn pause(&mut self, now: Moment, draw: impl FnOnce() -> f64, situation: Situation) -> Steps {
-        let Terms { backoff, grant_window, ticket_ttl, wait, .. } = self.terms;
+        let Terms { ref pauses, grant_window, ticket_ttl, wait, .. } = self.terms;
         let (left, draw) = (self.left(now), draw());
-        let Some(pause) = backoff.pause(self.attempts, draw).filter(|_| !left.is_zero()) else {
+        let Some(pause) = pauses.pause(self.attempts, draw).filter(|_| !left.is_zero()) else {
             let timed_out = left.is_zero() && !wait.is_zero();
             return self.end(if timed_out { End::TimedOut } else { End::Refused }, now, situation);
         };
@@ -156,7 +156,7 @@ impl Acquisition {
             // It will be notified of its turn. Attempts only refresh its ticket, and find a holder or a head of the
             // queue that died: just after the end, one after the other.
             Told::Refused { remaining, ahead: Some(ahead) }
-                if situation.subscribed && backoff.max_attempts().is_none() =>
+                if situation.subscribed && !pauses.count_attempts() =>
             {
                 let in_turn = BETWEEN_WAITERS.mul_f64(ahead as f64 + draw);
                 // All who are ahead may be dead.

@@ -29,7 +29,8 @@ use crate::{
         outage::Outage,
     },
     runtime::batcher::{Batcher, Flight},
-    store::{Hold, Store},
+    statistics::{Recorder, Stopwatch},
+    store::{Hold, Store, StoreError},
 };
 
 /// A release to be sent.
@@ -70,19 +71,26 @@ enum Kind {
     HandOffs,
 }
 
-/// The far end of every batch: the store, the log of its outages, and the way back.
+/// The far end of every batch: the store, the log of its outages, the counters, and the way back.
 #[derive(Clone)]
 struct End {
     store: Arc<dyn Store>,
     outage: Rc<Outage>,
+    stats: Arc<Recorder>,
     answers: Happenings,
 }
 
 impl Dispatch {
     /// Creates the dispatch to this store, whose answers are added to `answers`.
-    pub(crate) fn new(store: &Arc<dyn Store>, outage: &Rc<Outage>, answers: Happenings) -> Self {
+    pub(crate) fn new(
+        store: &Arc<dyn Store>,
+        outage: &Rc<Outage>,
+        stats: &Arc<Recorder>,
+        answers: Happenings,
+    ) -> Self {
+        let (store, outage, stats) = (Arc::clone(store), Rc::clone(outage), Arc::clone(stats));
         Self {
-            end: End { store: Arc::clone(store), outage: Rc::clone(outage), answers },
+            end: End { store, outage, stats, answers },
             attempts: Batcher::default(),
             releases: Batcher::default(),
             renewals: Batcher::default(),
@@ -142,9 +150,16 @@ impl Dispatch {
     }
 }
 
+/// Returns true if all operations of a call were answered well.
+fn all_well<T>(answers: &[Result<T, StoreError>]) -> bool {
+    answers.iter().all(Result::is_ok)
+}
+
 async fn attempt(end: End, batch: Vec<Attempt>) {
     let asked: Vec<_> = batch.iter().map(|attempt| Arc::clone(&attempt.acquisition)).collect();
+    let stopwatch = Stopwatch::start();
     let outcomes = ask_each("acquire", asked.len(), || end.store.acquire_each(&asked)).await;
+    stopwatch.store_answered(&end.stats, "acquire", all_well(&outcomes));
     for (attempt, outcome) in batch.into_iter().zip(outcomes) {
         end.answers.push(Happening::Attempted(attempt, end.outage.seen("acquire", outcome)));
     }
@@ -152,7 +167,9 @@ async fn attempt(end: End, batch: Vec<Attempt>) {
 
 async fn release(end: End, batch: Vec<Releasing>) {
     let asked: Vec<_> = batch.iter().map(|release| (&release.hold, release.cooldown)).collect();
+    let stopwatch = Stopwatch::start();
     let answers = ask_each("release", asked.len(), || end.store.release_each(&asked)).await;
+    stopwatch.store_answered(&end.stats, "release", all_well(&answers));
     for (release, answer) in batch.iter().zip(answers) {
         end.answers.push(Happening::Released(release.record, end.outage.seen("release", answer)));
     }
@@ -161,7 +178,9 @@ async fn release(end: End, batch: Vec<Releasing>) {
 /// Sends each hand-off by itself. A resource has at most one at a time, so there is nothing to gather.
 async fn hand_off(end: End, batch: Vec<HandingOff>) {
     let one = async |HandingOff { from, mut attempt, overtake }: HandingOff| {
+        let stopwatch = Stopwatch::start();
         let answer = ask("hand_off", || end.store.hand_off(&from.hold, &attempt.acquisition, overtake)).await;
+        stopwatch.store_answered(&end.stats, "hand_off", answer.is_ok());
         let (released, acquired) = match end.outage.seen("hand_off", answer) {
             Ok(handed_off) => {
                 attempt.overtook = overtake && handed_off.others_wait;

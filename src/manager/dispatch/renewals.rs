@@ -10,12 +10,13 @@ use std::{
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use super::{End, ask::ask_each};
+use super::{End, all_well, ask::ask_each};
 use crate::{
     core::{LossReason, Moment},
     lease::{RenewError, shared::LeaseShared},
     manager::happening::Happening,
     runtime::{responder::Responder, supervisor::message_of},
+    statistics::Stopwatch,
     store::{Renewed, StoreError},
 };
 
@@ -43,8 +44,10 @@ async fn renew_alike(end: &End, batch: Vec<Renewing>) {
     let within = batch.iter().map(|renewal| renewal.timeout).min().unwrap_or_default();
     let asked: Vec<_> =
         batch.iter().map(|renewal| (renewal.lease.hold(), renewal.lease.acquisition.ttl)).collect();
+    let stopwatch = Stopwatch::start();
     let answers = timeout(within, ask_each("renew", asked.len(), || end.store.renew_each(&asked))).await;
     let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::timed_out(within)); batch.len()]);
+    stopwatch.store_answered(&end.stats, "renew", all_well(&answers));
     for (renewal, answer) in batch.into_iter().zip(answers) {
         let answer = end.outage.seen("renew", answer);
         // The clock of the application may panic, which must not cost the neighbours their answers.

@@ -13,6 +13,7 @@ use self::one_by_one::one_by_one;
 
 use crate::{
     core::{Acquisition, Executed, InvalidValue, Moment, ResourceName, Token, Validity},
+    env::Draw,
     lease::{Lease, LeaseSet, shared::LeaseShared},
     manager::{
         LockManager,
@@ -22,9 +23,9 @@ use crate::{
         shutdown::InFlight,
         waiting::hand_off::is_alone,
     },
-    request::{Acquire, AcquireAll, AcquireError, acquire::Options, validated::ValidRequest},
+    request::{Acquire, AcquireAll, AcquireError, OwnWaiter, options::Options, validated::ValidRequest},
     runtime::responder::{DeferredReply, Responder},
-    statistics::RequestEnd,
+    statistics::{Class, RequestEnd, Stopwatch},
     store::{self, ALL_AT_MOST, AcquiredAll, Certainty, Grant, StoreError},
 };
 
@@ -38,6 +39,29 @@ pub(crate) struct Set {
     options: Options,
     reply: Responder<Result<LeaseSet, AcquireError>>,
     asked: Moment,
+}
+
+impl Set {
+    fn class(&self) -> Option<Class> {
+        self.requests.first()?.class
+    }
+
+    /// Describes its requests, which wait for the first try.
+    pub(crate) fn waiters(&self, now: Moment) -> impl Iterator<Item = OwnWaiter> {
+        let waited = self.asked.elapsed(now);
+        self.requests.iter().map(move |request| {
+            let store::Acquisition { hold, mode, .. } = &*request.acquisition;
+            OwnWaiter {
+                resource: hold.resource.clone(),
+                token: hold.token.prefix(),
+                mode: *mode,
+                owner: hold.owner.clone(),
+                waited,
+                attempts: 1,
+                ahead: None,
+            }
+        })
+    }
 }
 
 /// The first try of a set, with its outcome from the store.
@@ -68,7 +92,8 @@ impl Handler<AcquireAll> for LockManager {
             }
             Err(error) => {
                 tracing::debug!(%error, "a request for several resources was refused");
-                self.count(1, RequestEnd::Failed(error.kind()));
+                let class = self.stats.class(request.options.class.as_deref());
+                self.count(1, class, RequestEnd::Failed(error.kind()));
                 reply.answer(Err(error));
             }
         }
@@ -78,18 +103,12 @@ impl Handler<AcquireAll> for LockManager {
 
 impl LockManager {
     fn admit_all(&self, request: &AcquireAll) -> Result<Vec<ValidRequest>, AcquireError> {
-        if self.shutdown.has_begun() {
-            return Err(AcquireError::ShuttingDown);
-        }
+        self.may_admit(self.pending + self.sets.len())?;
+        let class = self.stats.class(request.options.class.as_deref());
         let validate = |name: &ResourceName| {
-            let one = Acquire::with(name, request.options.clone());
-            ValidRequest::check(one, self.random.token(), &self.settings, (&self.about, self.inbox))
+            self.check(Acquire::with(name, request.options.clone()), self.random.token(), class)
         };
-        let requests = names(&request.resource)?.iter().map(validate).collect::<Result<_, _>>()?;
-        match self.pending + self.sets.len() {
-            pending if pending >= self.settings.limits.max_pending => Err(AcquireError::Busy { pending }),
-            _ => Ok(requests),
-        }
+        Ok(names(&request.resource)?.iter().map(validate).collect::<Result<_, _>>()?)
     }
 
     fn try_all(&mut self, set: Set) {
@@ -101,7 +120,7 @@ impl LockManager {
         self.stats.attempted();
         let (store, happenings, in_flight) =
             (Arc::clone(&self.store), self.happenings.clone(), Arc::new(self.shutdown.in_flight()));
-        let outage = Rc::clone(&self.outage);
+        let (outage, stats) = (Rc::clone(&self.outage), Arc::clone(&self.stats));
         // Validity counts from here: before anything is sent.
         let sent = self.clock.now();
         actix_rt::spawn(async move {
@@ -111,7 +130,12 @@ impl LockManager {
                 outcome,
                 _in_flight: Arc::clone(&in_flight),
             };
-            let mut asking = pin!(ask_for_all(&*store, &tried));
+            let mut asking = pin!(async {
+                let stopwatch = Stopwatch::start();
+                let answer = ask_for_all(&*store, &tried).await;
+                stopwatch.store_answered(&stats, "acquire_all", answer.is_ok());
+                answer
+            });
             let outcome = match timeout(within, &mut asking).await {
                 Ok(outcome) => outage.seen("acquire_all", outcome),
                 Err(_) => {
@@ -126,16 +150,23 @@ impl LockManager {
     /// Answers all sets whose first try is in flight with this error.
     pub(crate) fn refuse_sets(&mut self, error: &AcquireError) {
         for set in std::mem::take(&mut self.sets).into_values() {
-            self.count(set.requests.len(), RequestEnd::Failed(error.kind()));
+            self.count_set(&set, RequestEnd::Failed(error.kind()));
             set.reply.answer(Err(error.clone()));
         }
     }
 
+    /// Counts the end of a set.
+    fn count_set(&self, set: &Set, end: RequestEnd) {
+        let waited = set.asked.elapsed(self.clock.now());
+        self.count(set.requests.len(), set.class(), end);
+        set.requests.iter().for_each(|request| request.span.ended(end.as_str(), 1, waited));
+    }
+
     /// Counts each resource of a set as a request.
-    fn count(&self, requests: usize, end: RequestEnd) {
+    fn count(&self, requests: usize, class: Option<Class>, end: RequestEnd) {
         for _ in 0..requests {
-            self.stats.requested();
-            self.stats.ended(end);
+            self.stats.requested(class);
+            self.stats.ended(class, end);
         }
     }
 }
@@ -149,7 +180,7 @@ impl LockManager {
         };
         if set.reply.is_closed() {
             self.reclaim_all(&tried, &outcome, sent);
-            return self.count(set.requests.len(), RequestEnd::Cancelled);
+            return self.count_set(&set, RequestEnd::Cancelled);
         }
         let blame = |which: usize, error: AcquireError| error.of(&tried[which].hold.resource);
         let error = match outcome {
@@ -165,16 +196,16 @@ impl LockManager {
                 error.into()
             }
         };
-        let ValidRequest { wait, backoff, .. } = &set.requests[0];
-        let left = (set.asked + *wait).remaining(self.clock.now());
-        if !left.is_zero() && backoff.max_attempts() != Some(1) {
-            // An error that waiting cannot cure comes back at once.
-            return self.one_after_the_other(set);
-        }
         let refused = matches!(error.cause(), AcquireError::Held { .. });
         let end = if refused { RequestEnd::Refused } else { RequestEnd::Failed(error.kind()) };
+        let ValidRequest { wait, pauses, .. } = &set.requests[0];
+        let left = (set.asked + *wait).remaining(self.clock.now());
+        if !left.is_zero() && !pauses.are_none(|| self.random.draw(Draw::Attempt)) {
+            // An error that waiting cannot cure comes back at once.
+            return self.one_after_the_other(set, end);
+        }
         tracing::debug!(%error, "several resources were not granted");
-        self.count(set.requests.len(), end);
+        self.count_set(&set, end);
         set.reply.answer(Err(error));
     }
 }
@@ -205,15 +236,18 @@ impl LockManager {
         let mut too_late = None;
         let in_time = Validity::granted(sent, ttl).is_valid(now);
         for (request, grant) in requests.into_iter().zip(grants) {
-            let hold = request.acquisition.hold.clone();
+            let (hold, class) = (request.acquisition.hold.clone(), request.class);
             if in_time {
+                request.span.granted(1, waited, grant.fence);
                 let state = self.hold_one(request, sent, grant, now);
-                self.count(1, RequestEnd::Granted { attempts: 1, waited });
+                self.count(1, state.class, RequestEnd::Granted { attempts: 1, waited });
                 leases.push(Lease::new(state, Arc::clone(&self.link), durability));
             } else {
+                let end = RequestEnd::Failed("too_late");
+                request.span.ended(end.as_str(), 1, waited);
                 too_late = Some(AcquireError::TooLate { ttl }.of(&hold.resource));
                 self.reclaim(hold, Executed::Certainly, sent + ttl);
-                self.count(1, RequestEnd::Failed("too_late"));
+                self.count(1, class, end);
             }
         }
         let set = LeaseSet::of(leases);
@@ -250,8 +284,14 @@ impl LockManager {
         lease
     }
 
-    fn one_after_the_other(&self, set: Set) {
-        let Set { requests, options, reply, asked } = set;
+    /// Takes the resources one after the other, after a first try of all that ended like this.
+    fn one_after_the_other(&self, set: Set, first_try: RequestEnd) {
+        let Set { mut requests, options, reply, asked } = set;
+        for request in &mut requests {
+            // From here on each resource is a request with a span of its own.
+            let waited = asked.elapsed(self.clock.now());
+            std::mem::take(&mut request.span).ended(first_try.as_str(), 1, waited);
+        }
         let (manager, clock) = (Arc::clone(&self.address), Arc::clone(&self.clock));
         let in_flight = self.shutdown.in_flight();
         actix_rt::spawn(async move {

@@ -12,7 +12,7 @@ use crate::{
     manager::LockManager,
     request::{
         Acquire, AcquireError,
-        acquire::{Options, Wait},
+        options::{Options, Wait},
         validated::ValidRequest,
     },
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix::Handler;
 
 use crate::{
-    core::{Acquisition, Event, Moment, Terms, Token},
+    core::{Acquisition, Event, InvalidValue, Moment, Terms, Token},
     lease::Lease,
     manager::{
         LockManager,
@@ -14,7 +14,7 @@ use crate::{
     },
     request::{AcquireError, Request, validated::ValidRequest},
     runtime::responder::{DeferredReply, Responder},
-    statistics::RequestEnd,
+    statistics::{Class, RequestEnd},
 };
 
 impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
@@ -23,12 +23,13 @@ impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
     fn handle(&mut self, request: Request<Kind>, _: &mut Self::Context) -> Self::Result {
         let (reply, deferred) = Responder::new();
         let (token, now) = (self.random.token(), self.clock.now());
-        self.stats.requested();
-        match self.admit(request, token) {
+        let class = self.stats.class(request.options.class.as_deref());
+        self.stats.requested(class);
+        match self.admit(request, token, class) {
             Ok(request) => self.begin(request, reply, now),
             Err(error) => {
                 tracing::debug!(%error, "a request was refused");
-                self.stats.ended(RequestEnd::Failed(error.kind()));
+                self.stats.ended(class, RequestEnd::Failed(error.kind()));
                 reply.answer(Err(error));
             }
         }
@@ -37,15 +38,36 @@ impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
 }
 
 impl LockManager {
-    fn admit<Kind>(&self, request: Request<Kind>, token: Token) -> Result<ValidRequest, AcquireError> {
+    fn admit<Kind>(
+        &self,
+        request: Request<Kind>,
+        token: Token,
+        class: Option<Class>,
+    ) -> Result<ValidRequest, AcquireError> {
+        self.may_admit(self.pending)?;
+        Ok(self.check(request, token, class)?)
+    }
+
+    /// Checks that there is room for one more request besides these.
+    pub(crate) fn may_admit(&self, pending: usize) -> Result<(), AcquireError> {
         if self.shutdown.has_begun() {
             return Err(AcquireError::ShuttingDown);
         }
-        let request = ValidRequest::check(request, token, &self.settings, (&self.about, self.inbox))?;
-        match self.pending {
-            pending if pending >= self.settings.limits.max_pending => Err(AcquireError::Busy { pending }),
-            _ => Ok(request),
+        if pending >= self.settings.limits.max_pending {
+            return Err(AcquireError::Busy { pending });
         }
+        Ok(())
+    }
+
+    /// Validates a request against the settings of the manager.
+    pub(crate) fn check<Kind>(
+        &self,
+        request: Request<Kind>,
+        token: Token,
+        class: Option<Class>,
+    ) -> Result<ValidRequest, InvalidValue> {
+        let own = self.own_pauses.as_ref();
+        ValidRequest::check(request, token, &self.settings, own, (&self.about, self.inbox), class)
     }
 
     /// Begins an acquisition.
@@ -55,7 +77,7 @@ impl LockManager {
         let decisions = Acquisition::new(Terms {
             asked: now,
             wait,
-            backoff: request.backoff,
+            pauses: request.pauses.clone(),
             ttl,
             ticket_ttl: request.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
             grant_window: self.settings.wait.grant_window,

@@ -52,6 +52,7 @@ impl LockManager {
         let held = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
             let Waiter { request, reply, .. } = it.waiter()?;
+            request.span.granted(attempts, waited, grant.fence);
             let (lease, reply) = (self.lease(record, request, sent, grant, now), reply.clone());
             let bound_to = request.bound_to.take();
             let bound = bound_to.is_some();
@@ -62,7 +63,7 @@ impl LockManager {
         self.pending -= 1;
         self.note_held(&lease, now, bound);
         let hold = lease.hold();
-        self.stats.ended(RequestEnd::Granted { attempts, waited });
+        self.stats.ended(lease.class, RequestEnd::Granted { attempts, waited });
         tracing::debug!(
             resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.acquisition.mode,
             fence = lease.fence.map(|fence| fence.get()), attempts, ?waited, "granted"
@@ -91,6 +92,8 @@ impl LockManager {
             min_hold: request.min_hold,
             handed_out: !request.for_a_set,
             events: request.events.take(),
+            class: request.class,
+            span: &request.span,
             sent,
             grant,
         };
@@ -113,9 +116,11 @@ impl LockManager {
         now: Moment,
     ) -> Option<Refused> {
         self.pending -= 1;
+        let class = self.records.with(record, |it| it.waiter()?.request.class).flatten();
         let (counted, error) = match (end, failure) {
             (End::Cancelled, _) => {
-                self.stats.ended(RequestEnd::Cancelled);
+                self.stats.ended(class, RequestEnd::Cancelled);
+                self.end_span(record, RequestEnd::Cancelled, now);
                 return None;
             }
             (End::TooLate, _) => {
@@ -126,12 +131,24 @@ impl LockManager {
             (_, Some(error)) => (RequestEnd::Failed(error.kind()), error),
             (end, None) => self.last_answer(record, end, now)?,
         };
-        self.stats.ended(counted);
+        self.stats.ended(class, counted);
+        self.end_span(record, counted, now);
         self.records.with(record, |it| {
             let (resource, token) = (it.hold.resource.clone(), it.hold.token.prefix());
             tracing::debug!(%resource, %token, attempts = it.decisions.attempts(), %error, "not granted");
             Some((it.waiter()?.reply.clone(), error))
         })?
+    }
+
+    /// Ends the span of a request. Its record may stay, for others that rely on its ticket.
+    fn end_span(&self, record: RecordKey, end: RequestEnd, now: Moment) {
+        let ended = self.records.with(record, |it| {
+            let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
+            Some((std::mem::take(&mut it.waiter()?.request.span), attempts, waited))
+        });
+        if let Some((span, attempts, waited)) = ended.flatten() {
+            span.ended(end.as_str(), attempts, waited);
+        }
     }
 
     /// Returns the error of a waiter whose wait, or whose attempts, are used up: the last result that it got.

@@ -71,7 +71,18 @@ impl LockManager {
     }
 
     fn note_answer(&self, record: RecordKey, answer: Result<store::Refusal, StoreError>) {
-        self.records.with(record, |it| it.waiter().map(|waiter| waiter.answer = Some(answer)));
+        let newly_behind = self.records.with(record, |it| {
+            let cohort = it.cohort;
+            let waiter = it.waiter()?;
+            let span = &mut waiter.request.span;
+            let behind = answer.as_ref().ok().filter(|refusal| span.waits_behind(&refusal.by.metadata));
+            let behind = behind.map(|refusal| refusal.by.metadata.clone());
+            waiter.answer = Some(answer);
+            Some((cohort?, behind?))
+        });
+        if let Some((cohort, holder)) = newly_behind.flatten() {
+            self.link_followers(cohort, &holder);
+        }
     }
 
     /// Tells the listener of a waiter how many are ahead of it, if that has changed.

@@ -82,6 +82,11 @@ impl Cohorts {
         self.get(key)?.next(limit)
     }
 
+    /// Returns the members that have no answer yet, in the order of their arrival.
+    pub(crate) fn members(&self, key: CohortKey) -> impl Iterator<Item = RecordKey> {
+        self.get(key).into_iter().flat_map(Cohort::members)
+    }
+
     /// Returns the leader that came first.
     pub(crate) fn leader(&self, key: CohortKey) -> Option<RecordKey> {
         self.get(key)?.leader()

@@ -5,7 +5,7 @@ use crate::{
     lease::RecordKey,
     manager::{LockManager, happening::Attempt, waiting::cohorts::CohortKey},
     request::{AcquireError, validated::ValidRequest},
-    store::{Acquisition, Hold, Holder, HolderState, Refusal, StoreError},
+    store::{Acquisition, Hold, Holder, HolderState, Metadata, Refusal, StoreError},
 };
 
 /// Returns true if the release of this hold frees all of the resource, which can then be handed off to the next
@@ -19,7 +19,7 @@ impl LockManager {
     pub(crate) fn joins_cohort(&self, request: &ValidRequest) -> bool {
         let Acquisition { mode, hold, ticket, .. } = &*request.acquisition;
         // A limited number of attempts ends the wait by itself. Another waiter cannot use them up for it.
-        let counts = request.backoff.max_attempts().is_some();
+        let counts = request.pauses.count_attempts();
         self.settings.wait.local_handover_limit > 0 && is_alone(*mode, hold) && ticket.is_some() && !counts
     }
 
@@ -40,7 +40,30 @@ impl LockManager {
             it.waiter().filter(|_| follows).map(|waiter| waiter.tell_queued(ahead))
         });
         if follows.flatten().is_some() {
+            self.link_follower(record, cohort, now);
             self.on_at(record, Event::Follow(ahead), now);
+        }
+    }
+
+    /// Links the span of a waiter that asks no store to the one of whoever is in the way.
+    fn link_follower(&self, record: RecordKey, cohort: CohortKey, now: Moment) {
+        let is_traced =
+            |record| self.records.with(record, |it| it.waiter().map(|it| it.request.span.is_traced()));
+        if is_traced(record).flatten() == Some(true)
+            && let Some(Ok(refusal)) = self.in_the_way(cohort, now)
+        {
+            let by = &refusal.by.metadata;
+            self.records.with(record, |it| it.waiter().map(|waiter| waiter.request.span.waits_behind(by)));
+        }
+    }
+
+    /// Links the spans of waiters that came before their leader had its first answer.
+    pub(crate) fn link_followers(&self, cohort: CohortKey, holder: &Metadata) {
+        for member in self.cohorts.members(cohort) {
+            self.records.with(member, |it| {
+                let span = it.waiter().map(|waiter| &mut waiter.request.span);
+                span.filter(|span| !span.is_linked()).map(|span| span.waits_behind(holder))
+            });
         }
     }
 

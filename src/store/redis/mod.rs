@@ -15,7 +15,13 @@ use std::{fmt, time::Duration};
 
 pub use self::net::options::{Layout, RedisOptions};
 use self::{
-    net::{incarnation::Known, topology::Topology},
+    net::{
+        dial,
+        incarnation::Known,
+        options,
+        topology::Topology,
+        urls::{self, Named},
+    },
     replicas::Replicas,
     wire::{encoder::Encoder, scripts},
 };
@@ -107,14 +113,48 @@ impl RedisStore {
     /// `store.prefix`, …
     pub fn with_options(url: &str, options: RedisOptions) -> Result<Self, InvalidValue> {
         options.check()?;
-        let topology = Topology::new(url, scripts::loading(), &options)?;
+        let named = urls::named(url, &options)?;
+        Ok(Self::on(named, without_user(url), options))
+    }
+
+    /// Creates a store on the server of this client, with these options: for an application that has a client already, with
+    /// the address, the TLS and the credentials that it came by in its own way. A client is made of a
+    /// `redis::ConnectionInfo` by `redis::Client::open`. It has to be one of the crate `redis` 1.x.
+    ///
+    /// The store takes from it where the server is, the certificates, the user, the password and the database, and opens
+    /// connections of its own: locks never share one with other commands. All of that is copied now. A password that changes
+    /// later needs a new store, and a provider of credentials is not taken over. Timeouts, protocol and library name
+    /// are those of the store, whatever the client has. Nothing is sent before the first verb. A client leads to one
+    /// server; Sentinel and a cluster need a URL.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if an option is wrong, if it names a file for TLS, which the client has to have already, or if the
+    /// client does not verify the certificate of the server. No error shows a password.
+    ///
+    /// ```
+    /// use leasehold::{RedisOptions, RedisStore};
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/2")?; // the application's
+    /// let store = RedisStore::with_client(&client, RedisOptions::default())?;
+    /// # let _ = store;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_client(client: &redis::Client, options: RedisOptions) -> Result<Self, InvalidValue> {
+        options.check()?;
+        let client = options::of_client(client, &options)?;
+        let address = dial::url(&client);
+        Ok(Self::on(Named::One(Box::new(client)), address, options))
+    }
+
+    /// Creates a store on these servers; `address` says where they are, without user and password.
+    fn on(named: Named, address: String, options: RedisOptions) -> Self {
+        let topology = Topology::new(named, scripts::loading(), &options);
         let replicas =
             (options.replicas_ack > 0).then(|| Replicas::new(topology.clone_connections(), &options));
         let RedisOptions { prefix, layout, fence_retention, response_timeout, .. } = options;
         let encoder = Encoder::new(layout, prefix, fence_retention);
         let encoder = if topology.is_cluster() { encoder.on_slots() } else { encoder };
-        let address = without_user(url);
-        Ok(Self { topology, replicas, encoder, known: Known::default(), response_timeout, address })
+        Self { topology, replicas, encoder, known: Known::default(), response_timeout, address }
     }
 
     /// Returns the slot of the resource of a hold, on a cluster.
@@ -152,6 +192,22 @@ mod tests {
             shown.contains("127.0.0.1:1") && !shown.contains("s3cret") && !shown.contains("user"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn a_store_of_a_client_shows_where_it_is_and_no_password() {
+        for (url, expected) in [
+            ("redis://user:s3cret@host:1/2", "redis://host:1/2, prefix leasehold"),
+            ("redis://:s3cret@host:1", "redis://host:1, prefix leasehold"),
+            ("redis+unix:///run/r.sock?pass=s3cret&db=2", "redis+unix:///run/r.sock?db=2, prefix leasehold"),
+            ("redis://[::1]:6379/2", "redis://[::1]:6379/2, prefix leasehold"),
+        ] {
+            let client = redis::Client::open(url).unwrap();
+            let store = RedisStore::with_client(&client, RedisOptions::default()).unwrap();
+            assert_eq!(store.describe(), expected);
+            let shown = format!("{store:?}");
+            assert!(!shown.contains("s3cret") && !shown.contains("user"), "{shown}");
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! What only a real server can show of the ways to run one: the plain layout beside other libraries, replicas that must
-//! confirm, TLS, and the rights of a user.
+//! What only a real server can show of the ways to run one: a client of the application, the plain layout beside other
+//! libraries, replicas that must confirm, TLS, and the rights of a user.
 //!
 //! What a lock does in general is in `acceptance.rs`, for every one of them.
 
+mod client;
 mod plain;
 mod redis_py;
 mod replicas;

@@ -28,7 +28,7 @@ fn terms() -> Terms {
     Terms {
         asked: at(0),
         wait: ms(WAIT),
-        backoff: Backoff::DEFAULT,
+        pauses: Backoff::DEFAULT.into(),
         ttl: ms(TTL),
         ticket_ttl: ms(TICKET_TTL),
         grant_window: ms(GRANT_WINDOW),
@@ -136,7 +136,7 @@ fn with_a_queue_ticket_attempts_refresh_it_or_find_a_holder_that_died() {
 
 #[test]
 fn no_pause_is_shorter_than_five_ms_or_outlasts_the_wait() {
-    let short = Terms { backoff: Backoff::new(ms(1), ms(1)).unwrap(), ..terms() };
+    let short = Terms { pauses: Backoff::new(ms(1), ms(1)).unwrap().into(), ..terms() };
     expect(short, &[LEAD, (10, answered(0, refused(0, None)))], ALONE, wake_after(5));
     expect(terms(), &[LEAD, (WAIT - 3, answered(0, refused(500, None)))], ALONE, wake_after(3));
 }
@@ -145,7 +145,7 @@ fn no_pause_is_shorter_than_five_ms_or_outlasts_the_wait() {
 fn a_try_and_the_last_of_counted_attempts_are_refused_at_once() {
     let a_try = Terms { wait: Duration::ZERO, ..terms() };
     expect(a_try, &[LEAD, (10, answered(0, refused(500, None)))], ALONE, ends(End::Refused));
-    let counted = Terms { backoff: Backoff::DEFAULT.attempts(1).unwrap(), ..terms() };
+    let counted = Terms { pauses: Backoff::DEFAULT.attempts(1).unwrap().into(), ..terms() };
     expect(counted, &[LEAD, (10, answered(0, refused(500, None)))], ALONE, ends(End::Refused));
     let late = [LEAD, (WAIT, answered(0, refused(500, None)))];
     expect(terms(), &late, ALONE, ends(End::TimedOut));

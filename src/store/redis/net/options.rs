@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
 
 use crate::{
     core::{InvalidValue, in_range},
@@ -131,6 +131,26 @@ pub(crate) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invali
     tls::client(tuned(info, options), options, scheme == "rediss")?.map_err(wrong)
 }
 
+/// Returns a client of the same server as one of the application, with the settings of the store. Nothing is sent.
+pub(crate) fn of_client(client: &Client, options: &RedisOptions) -> Result<Client, InvalidValue> {
+    let info = client.get_connection_info().clone();
+    let is_tls = match info.addr() {
+        ConnectionAddr::TcpTls { insecure: true, .. } => {
+            let allowed = "one that verifies the certificate of the server";
+            return Err(InvalidValue::new("client", "insecure", allowed));
+        }
+        ConnectionAddr::TcpTls { .. } => true,
+        _ => false,
+    };
+    tls::refuse_files(options, "nothing: the client has its own certificates")?;
+    // The answers to verbs are read in the older protocol, which every server speaks and every user may.
+    let redis = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
+    let info = tuned(info.set_redis_settings(redis), options);
+    // The library's words about a client that it has opened before show nothing but what they are about.
+    tls::client(info, options, is_tls)?
+        .map_err(|error| InvalidValue::new("client", error, "one that can be opened"))
+}
+
 fn tuned(info: ConnectionInfo, options: &RedisOptions) -> ConnectionInfo {
     let tcp = info.tcp_settings().clone().set_nodelay(true);
     // A server that has vanished without a word would otherwise be noticed after a quarter of a minute or later. A
@@ -178,6 +198,30 @@ mod tests {
             assert!(client(url, &RedisOptions::default()).is_ok(), "{url}");
         }
         assert_eq!(client("rediss://h", &RedisOptions::default()).is_ok(), cfg!(feature = "tls"));
+    }
+
+    #[test]
+    fn a_client_of_the_application_keeps_where_it_leads_and_who_it_is() {
+        let theirs = Client::open("redis://u:p@h:1/3?protocol=resp3").unwrap();
+        let ours = of_client(&theirs, &RedisOptions::default()).unwrap();
+        let (info, redis) = (ours.get_connection_info(), ours.get_connection_info().redis_settings().clone());
+        assert_eq!(info.addr().to_string(), "h:1");
+        assert_eq!((redis.username(), redis.password(), redis.db()), (Some("u"), Some("p"), 3));
+        assert_eq!(redis.protocol(), ProtocolVersion::RESP2);
+        assert!(info.tcp_settings().nodelay());
+    }
+
+    #[test]
+    fn a_client_is_refused_with_files_of_the_store_and_without_verification() {
+        let client = Client::open("redis://h").unwrap();
+        let files = RedisOptions { tls_ca: Some("ca.crt".into()), ..RedisOptions::default() };
+        let refused = of_client(&client, &files).map(drop).unwrap_err();
+        assert!(refused.field == "store.tls_ca" && refused.allowed.contains("the client"), "{refused}");
+        if cfg!(feature = "tls") {
+            let insecure = Client::open("rediss://u:s3cret@h/#insecure").unwrap();
+            let refused = of_client(&insecure, &RedisOptions::default()).map(drop).unwrap_err();
+            assert_eq!((&*refused.field, &*refused.value), ("client", "insecure"));
+        }
     }
 
     #[test]

@@ -17,12 +17,10 @@ use crate::{core::InvalidValue, store::redis::net::options::RedisOptions};
 
 /// Refuses combinations that cannot be meant: files for a connection without TLS, and a certificate or a key alone.
 fn check(options: &RedisOptions, is_tls: bool) -> Result<(), InvalidValue> {
-    let RedisOptions { tls_ca, tls_certificate, tls_key, .. } = options;
-    let given =
-        [("store.tls_ca", tls_ca), ("store.tls_certificate", tls_certificate), ("store.tls_key", tls_key)];
-    if let Some((field, _)) = given.iter().find(|(_, file)| file.is_some() && !is_tls) {
-        return Err(InvalidValue::new(*field, "given", "nothing, unless store.url is rediss://…"));
+    if !is_tls {
+        refuse_files(options, "nothing, unless store.url is rediss://…")?;
     }
+    let RedisOptions { tls_certificate, tls_key, .. } = options;
     match (tls_certificate, tls_key) {
         (Some(_), None) => {
             Err(InvalidValue::new("store.tls_key", "nothing", "the key of store.tls_certificate"))
@@ -31,6 +29,17 @@ fn check(options: &RedisOptions, is_tls: bool) -> Result<(), InvalidValue> {
             Err(InvalidValue::new("store.tls_certificate", "nothing", "the certificate of store.tls_key"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses every file: there may be none of them, for this reason.
+pub(crate) fn refuse_files(options: &RedisOptions, allowed: &str) -> Result<(), InvalidValue> {
+    let RedisOptions { tls_ca, tls_certificate, tls_key, .. } = options;
+    let files =
+        [("store.tls_ca", tls_ca), ("store.tls_certificate", tls_certificate), ("store.tls_key", tls_key)];
+    match files.iter().find(|(_, file)| file.is_some()) {
+        Some((field, _)) => Err(InvalidValue::new(*field, "given", allowed)),
+        None => Ok(()),
     }
 }
 

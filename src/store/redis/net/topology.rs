@@ -5,18 +5,15 @@ use std::{fmt, sync::Arc};
 use futures_util::StreamExt;
 use redis::{Pipeline, Value};
 
-use crate::{
-    core::InvalidValue,
-    store::{
-        Notifications, StoreError,
-        redis::net::{
-            cluster::Cluster,
-            connection::{Answered, Connection, Request},
-            endpoint::Endpoint,
-            options::RedisOptions,
-            sentinel::Sentinels,
-            urls::{self, Named},
-        },
+use crate::store::{
+    Notifications, StoreError,
+    redis::net::{
+        cluster::Cluster,
+        connection::{Answered, Connection, Request},
+        endpoint::Endpoint,
+        options::RedisOptions,
+        sentinel::Sentinels,
+        urls::Named,
     },
 };
 
@@ -26,19 +23,19 @@ pub(crate) enum Topology {
 }
 
 impl Topology {
-    /// Returns the servers that a URL names, each greeted with this.
-    pub(crate) fn new(url: &str, greeting: Pipeline, options: &RedisOptions) -> Result<Self, InvalidValue> {
-        let endpoint = match urls::named(url, options)? {
+    /// Returns the servers that are named, each greeted with this.
+    pub(crate) fn new(named: Named, greeting: Pipeline, options: &RedisOptions) -> Self {
+        let endpoint = match named {
             Named::One(client) => Endpoint::Fixed(client),
             Named::Sentinel { sentinels, service, nodes } => {
                 let sentinels = Sentinels::new(sentinels, service, nodes, options.connect_timeout);
                 Endpoint::Master(Arc::new(sentinels))
             }
             Named::Cluster { seeds, nodes } => {
-                return Ok(Self::Cluster(Cluster::new(seeds, nodes, greeting, options)));
+                return Self::Cluster(Cluster::new(seeds, nodes, greeting, options));
             }
         };
-        Ok(Self::One(Arc::new(Connection::new(endpoint, Arc::new(greeting), options))))
+        Self::One(Arc::new(Connection::new(endpoint, Arc::new(greeting), options)))
     }
 
     /// Returns the same servers, on connections of their own.

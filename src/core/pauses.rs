@@ -1,0 +1,141 @@
+//! The pauses of a request: the built-in backoff, or a function of the application.
+
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::core::{Backoff, InvalidValue, LONGEST_PAUSE};
+
+/// A function of the application that says how long to pause after the attempt of this number, given a random number.
+type Function = Arc<dyn Fn(u32, f64) -> Option<Duration> + Send + Sync>;
+
+/// The pauses between the attempts of a request.
+#[derive(Clone)]
+pub(crate) enum Pauses {
+    BuiltIn(Backoff),
+    Own {
+        function: Function,
+        attempts: Option<u32>,
+        /// True if the function is for one request, and may end it after as many attempts as it likes.
+        ends: bool,
+    },
+}
+
+impl Pauses {
+    /// Creates the pauses of one request by a function.
+    pub(crate) fn by(function: impl Fn(u32, f64) -> Option<Duration> + Send + Sync + 'static) -> Self {
+        Self::Own { function: Arc::new(function), attempts: None, ends: true }
+    }
+
+    /// Creates the pauses of all requests by a function. It knows nothing of a single one, so attempts do not count.
+    pub(crate) fn of_all_by(function: impl Fn(u32, f64) -> Option<Duration> + Send + Sync + 'static) -> Self {
+        Self::Own { function: Arc::new(function), attempts: None, ends: false }
+    }
+
+    /// Sets the largest number of attempts.
+    pub(crate) fn attempts(self, most: u32) -> Result<Self, InvalidValue> {
+        // Both kinds refuse the same number in the same words.
+        let checked = Backoff::DEFAULT.attempts(most)?;
+        Ok(match self {
+            Self::BuiltIn(backoff) => Self::BuiltIn(backoff.attempts(most)?),
+            Self::Own { function, ends, .. } => {
+                Self::Own { function, attempts: checked.max_attempts(), ends }
+            }
+        })
+    }
+
+    /// Returns true if the number of attempts is limited, so that each of them counts, and nobody else may attempt instead.
+    pub(crate) const fn count_attempts(&self) -> bool {
+        match self {
+            Self::BuiltIn(backoff) => backoff.max_attempts().is_some(),
+            Self::Own { attempts, ends, .. } => *ends || attempts.is_some(),
+        }
+    }
+
+    /// Returns true if the first attempt is the last one. A function is asked, with a random number.
+    pub(crate) fn are_none(&self, draw: impl FnOnce() -> f64) -> bool {
+        match self {
+            Self::BuiltIn(backoff) => backoff.max_attempts() == Some(1),
+            Self::Own { .. } => self.pause(1, draw()).is_none(),
+        }
+    }
+
+    /// Returns the pause after the `made`-th attempt, given a random `draw` in `0.0..1.0`. `None` if that was the last
+    /// attempt.
+    pub(crate) fn pause(&self, made: u32, draw: f64) -> Option<Duration> {
+        match self {
+            Self::BuiltIn(backoff) => backoff.pause(made, draw),
+            Self::Own { attempts: Some(most), .. } if made >= *most => None,
+            Self::Own { function, .. } => {
+                // A function that panics must not cost others their locks.
+                let pause = catch_unwind(AssertUnwindSafe(|| function(made, draw)));
+                let pause = pause.unwrap_or_else(|_| Backoff::DEFAULT.pause(made, draw));
+                pause.map(|pause| pause.min(LONGEST_PAUSE))
+            }
+        }
+    }
+}
+
+impl From<Backoff> for Pauses {
+    fn from(backoff: Backoff) -> Self {
+        Self::BuiltIn(backoff)
+    }
+}
+
+impl fmt::Debug for Pauses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn(backoff) => backoff.fmt(f),
+            Self::Own { attempts, .. } => {
+                f.debug_struct("Own").field("attempts", attempts).finish_non_exhaustive()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(pauses: &Pauses) -> Vec<Option<u128>> {
+        (1..=3).map(|made| pauses.pause(made, 0.5).map(|pause| pause.as_millis())).collect()
+    }
+
+    #[test]
+    fn a_function_is_given_the_number_of_attempts_and_the_draw() {
+        let linear = |made: u32, draw: f64| Some(Duration::from_millis(100).mul_f64(f64::from(made) * draw));
+        assert_eq!(millis(&Pauses::by(linear)), [Some(50), Some(100), Some(150)]);
+        assert_eq!(millis(&Pauses::by(linear).attempts(2).unwrap()), [Some(50), None, None]);
+        assert_eq!(Pauses::by(linear).attempts(0).unwrap_err().field, "backoff.attempts");
+    }
+
+    #[test]
+    fn a_pause_is_an_hour_at_most_whatever_the_function_says() {
+        assert_eq!(Pauses::by(|_, _| Some(Duration::MAX)).pause(1, 0.0), Some(Duration::from_secs(3600)));
+    }
+
+    #[test]
+    fn a_function_that_panics_is_replaced_by_the_built_in_pauses() {
+        let panics = Pauses::by(|made, _| if made == 2 { panic!("a test") } else { None });
+        assert_eq!(millis(&panics), [None, Some(150), None]);
+    }
+
+    #[test]
+    fn attempts_count_if_there_may_be_a_last_one() {
+        let built_in = Pauses::from(Backoff::DEFAULT);
+        assert!(!built_in.count_attempts() && built_in.clone().attempts(3).unwrap().count_attempts());
+        assert!(Pauses::by(|_, _| None).count_attempts());
+        let of_all = Pauses::of_all_by(|_, _| None);
+        assert!(!of_all.count_attempts() && of_all.attempts(3).unwrap().count_attempts());
+        assert!(!built_in.are_none(|| 0.5) && built_in.attempts(1).unwrap().are_none(|| 0.5));
+    }
+
+    #[test]
+    fn a_function_is_asked_whether_there_is_a_second_attempt() {
+        let seldom = Pauses::by(|made, draw| (made == 1 && draw > 0.7).then_some(Duration::ZERO));
+        assert!(seldom.are_none(|| 0.5) && !seldom.are_none(|| 0.8));
+    }
+}

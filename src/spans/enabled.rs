@@ -1,0 +1,175 @@
+//! The spans, as `tracing` knows them: one that no subscriber wants is never made.
+
+use std::time::Duration;
+
+use tracing::{Span, dispatcher, field::Empty, info_span};
+
+#[cfg(feature = "opentelemetry")]
+use super::trace;
+use super::{Metadata, Subject};
+use crate::core::Fence;
+
+/// The span that a request was made in.
+#[derive(Clone, Default)]
+pub(crate) struct CallerSpan(Own);
+
+impl CallerSpan {
+    pub(crate) fn current() -> Self {
+        Self(Own(Span::current()))
+    }
+}
+
+/// A span that has, or is, a child. Its subscriber may be another one than that of the manager's thread, and the ids of one
+/// mean nothing, or something else, to the other.
+#[derive(Clone)]
+struct Own(Span);
+
+impl Own {
+    /// Makes a span with the subscriber of this one.
+    fn beside(&self, make: impl Fn() -> Span) -> Span {
+        self.0.with_subscriber(|(_, own)| dispatcher::with_default(own, &make)).unwrap_or_else(&make)
+    }
+}
+
+impl Default for Own {
+    fn default() -> Self {
+        Self(Span::none())
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let span = std::mem::replace(&mut self.0, Span::none());
+        // With a span that closes its parents may close. Subscribers look for them in that of the thread.
+        if let Some(own) = span.with_subscriber(|(_, own)| own.clone()) {
+            dispatcher::with_default(&own, || drop(span));
+        }
+    }
+}
+
+/// The span of a request, until its answer.
+pub(crate) struct AcquireSpan {
+    span: Own,
+    /// The trace of the holder that it was linked to last.
+    #[cfg(feature = "opentelemetry")]
+    linked: Option<String>,
+}
+
+impl Default for AcquireSpan {
+    fn default() -> Self {
+        Self::of(Span::none())
+    }
+}
+
+impl AcquireSpan {
+    pub(crate) fn new(caller: &CallerSpan, Subject { resource, token, mode }: Subject<'_>) -> Self {
+        Self::of(caller.0.beside(|| {
+            info_span!(
+                target: "leasehold", parent: &caller.0.0, "acquire", %resource, %token, %mode,
+                fence = Empty, attempts = Empty, wait_seconds = Empty, outcome = Empty
+            )
+        }))
+    }
+
+    const fn of(span: Span) -> Self {
+        Self {
+            span: Own(span),
+            #[cfg(feature = "opentelemetry")]
+            linked: None,
+        }
+    }
+
+    /// Returns true if it is worth the search for whoever it waits behind.
+    pub(crate) fn is_traced(&self) -> bool {
+        cfg!(feature = "opentelemetry") && !self.span.0.is_disabled()
+    }
+
+    /// Returns its trace, for the metadata of the holder that the request may become.
+    pub(crate) fn traceparent(&self) -> Option<String> {
+        #[cfg(feature = "opentelemetry")]
+        if !self.span.0.is_disabled() {
+            return trace::traceparent(&self.span.0);
+        }
+        None
+    }
+
+    /// Returns true if it is linked to the trace of a holder.
+    pub(crate) const fn is_linked(&self) -> bool {
+        #[cfg(feature = "opentelemetry")]
+        return self.linked.is_some();
+        #[cfg(not(feature = "opentelemetry"))]
+        false
+    }
+
+    /// Links it to the trace of a holder, once. Returns true if it was not linked to it before.
+    pub(crate) fn waits_behind(&mut self, holder: &Metadata) -> bool {
+        #[cfg(feature = "opentelemetry")]
+        if let Some(theirs) = holder.get(super::TRACEPARENT)
+            && self.linked.as_ref() != Some(theirs)
+            && !self.span.0.is_disabled()
+        {
+            trace::link(&self.span.0, theirs);
+            self.linked = Some(theirs.clone());
+            return true;
+        }
+        #[cfg(not(feature = "opentelemetry"))]
+        let _ = holder;
+        false
+    }
+
+    pub(crate) fn granted(&self, attempts: u32, waited: Duration, fence: Option<Fence>) {
+        if let Some(fence) = fence {
+            self.span.0.record("fence", fence.get());
+        }
+        self.answered("granted", attempts, waited);
+    }
+
+    pub(crate) fn ended(&self, outcome: &'static str, attempts: u32, waited: Duration) {
+        self.answered(outcome, attempts, waited);
+    }
+
+    fn answered(&self, outcome: &'static str, attempts: u32, waited: Duration) {
+        self.span.0.record("attempts", attempts);
+        self.span.0.record("wait_seconds", waited.as_secs_f64());
+        self.span.0.record("outcome", outcome);
+    }
+}
+
+/// The span of a lease, until it is over.
+pub(crate) struct LeaseSpan(Span);
+
+impl LeaseSpan {
+    pub(crate) fn new(
+        acquire: &AcquireSpan,
+        Subject { resource, token, mode }: Subject<'_>,
+        fence: Option<Fence>,
+    ) -> Self {
+        // No child of the caller's span: a subscriber keeps that open for as long as it has children.
+        let span = acquire.span.beside(|| {
+            info_span!(
+                target: "leasehold", parent: None, "lease", %resource, %token, %mode, fence = Empty, outcome = Empty
+            )
+        });
+        if let Some(fence) = fence {
+            span.record("fence", fence.get());
+        }
+        #[cfg(feature = "opentelemetry")]
+        let is_continued = trace::continue_in(&span, &acquire.span.0);
+        #[cfg(not(feature = "opentelemetry"))]
+        let is_continued = false;
+        if !is_continued {
+            span.follows_from(&acquire.span.0);
+        }
+        Self(span)
+    }
+
+    /// Takes the span out, which leaves none behind.
+    pub(crate) const fn take(&mut self) -> Self {
+        Self(std::mem::replace(&mut self.0, Span::none()))
+    }
+
+    /// Ends the span with this outcome.
+    pub(crate) fn end(self, outcome: &'static str) {
+        self.0.record("outcome", outcome);
+    }
+}

@@ -1,0 +1,35 @@
+//! The summary of a distribution of values.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// A distribution of values, exact to two digits; in a [`Summary`](crate::Summary) the percentiles are up to 13 % too large.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Distribution {
+    /// The number of values.
+    pub count: u64,
+    /// The average.
+    pub mean: f64,
+    /// The median: half of the values are at most this.
+    pub p50: u64,
+    /// The 90th percentile: nine of ten values are at most this.
+    pub p90: u64,
+    /// The 99th percentile: 99 of a hundred values are at most this.
+    pub p99: u64,
+    /// The largest value.
+    pub max: u64,
+}
+
+impl Distribution {
+    pub(super) fn of(histogram: &Histogram<u64>) -> Self {
+        Self {
+            count: histogram.len(),
+            mean: histogram.mean(),
+            p50: histogram.value_at_quantile(0.5),
+            p90: histogram.value_at_quantile(0.9),
+            p99: histogram.value_at_quantile(0.99),
+            max: histogram.max(),
+        }
+    }
+}

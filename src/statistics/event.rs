@@ -1,0 +1,59 @@
+//! The events that are counted.
+
+use std::time::Duration;
+
+use crate::core::LossReason;
+
+/// The end of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestEnd {
+    Granted { attempts: u32, waited: Duration },
+    Refused,
+    TimedOut,
+    Cancelled,
+    Failed(&'static str),
+}
+
+impl RequestEnd {
+    /// Returns a short name for logs and metrics.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Granted { .. } => "granted",
+            Self::Refused => "refused",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Failed(kind) => kind,
+        }
+    }
+}
+
+/// An event that is counted, in each place that counts it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    Requested,
+    Attempted,
+    Ended(RequestEnd),
+    Renewed {
+        near_miss: bool,
+        /// The time from when the renewal was due until it was confirmed, if it was due.
+        lag: Option<Duration>,
+        /// The validity that was left when it was confirmed.
+        left: Duration,
+    },
+    Missed,
+    /// A release has begun.
+    Releasing {
+        held_for: Duration,
+    },
+    /// A release that had begun is confirmed, or the TTL has ended the lease.
+    Released,
+    Lost {
+        reason: LossReason,
+        held_for: Duration,
+    },
+    /// A release that had begun found that the lease had been lost before.
+    FoundLost(LossReason),
+    RenewerRestarted,
+    ManagerRestarted,
+    Reclaimed,
+}

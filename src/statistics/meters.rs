@@ -1,0 +1,248 @@
+//! The metrics: what is counted, told to the recorder of the application by the facade `metrics`.
+
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Instant,
+};
+
+use metrics::{Counter, Gauge, Histogram, Unit, counter, gauge, histogram};
+
+use super::{
+    Class,
+    classes::NONE,
+    event::{Event, RequestEnd},
+    recorder::Recorder,
+    tally::Summary,
+};
+
+const REQUESTS: &str = "leasehold_requests_total";
+const PENDING: &str = "leasehold_requests_pending";
+const ATTEMPTS: &str = "leasehold_attempts_total";
+const WAIT: &str = "leasehold_wait_seconds";
+const HELD: &str = "leasehold_leases_held";
+const HOLD: &str = "leasehold_hold_seconds";
+const LOSSES: &str = "leasehold_losses_total";
+const RENEWALS: &str = "leasehold_renewals_total";
+const NEAR_MISSES: &str = "leasehold_near_misses_total";
+const RENEWAL_LAG: &str = "leasehold_renewal_lag_seconds";
+const VALIDITY_LEFT: &str = "leasehold_renewal_validity_left_seconds";
+const SMALLEST_LEFT: &str = "leasehold_renewal_smallest_validity_left_seconds";
+const UNCONFIRMED: &str = "leasehold_releases_unconfirmed";
+const RECLAIMS: &str = "leasehold_reclaims_total";
+const RESTARTS: &str = "leasehold_restarts_total";
+const STORE: &str = "leasehold_store_seconds";
+
+/// The kind of a metric.
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+use Kind as K;
+use Unit::{Count, Seconds};
+
+/// All metrics, with their units and descriptions.
+#[rustfmt::skip]
+const ALL: [(Kind, &str, Unit, &str); 16] = [
+    (K::Counter, REQUESTS, Count, "Requests for a lease that ended, by class and outcome: granted, refused, timed_out, cancelled, or the kind of error"),
+    (K::Gauge, PENDING, Count, "Requests for a lease that have no answer yet: the queue, by class"),
+    (K::Counter, ATTEMPTS, Count, "Attempts that were sent to the store for requests"),
+    (K::Histogram, WAIT, Seconds, "Waiting times of granted requests, by class"),
+    (K::Gauge, HELD, Count, "Leases that are held, by class"),
+    (K::Histogram, HOLD, Seconds, "Holding times of leases that are over, by class"),
+    (K::Counter, LOSSES, Count, "Leases that were lost, by class and reason"),
+    (K::Counter, RENEWALS, Count, "Renewals, by outcome: confirmed or missed"),
+    (K::Counter, NEAR_MISSES, Count, "Renewals that were confirmed after one or more had been missed"),
+    (K::Histogram, RENEWAL_LAG, Seconds, "Times from when a renewal was due until it was confirmed"),
+    (K::Histogram, VALIDITY_LEFT, Seconds, "Validity that leases had left when their renewal was confirmed"),
+    (K::Gauge, SMALLEST_LEFT, Seconds, "Smallest validity left at a renewal, in the last minute that had one"),
+    (K::Gauge, UNCONFIRMED, Count, "Releases that the store has not confirmed yet"),
+    (K::Counter, RECLAIMS, Count, "Releases after an unknown outcome, or after the caller had gone"),
+    (K::Counter, RESTARTS, Count, "Restarts of actors that died, by actor: renewer or manager"),
+    (K::Histogram, STORE, Seconds, "Times that the store took for a call, by verb and outcome: ok or error"),
+];
+
+/// The handles of metrics that change with every lock, made once. What is rare looks its handle up.
+pub(super) struct Meters {
+    unclassed: OfClass,
+    classes: BTreeMap<usize, OfClass>,
+    attempts: Counter,
+    confirmed: Counter,
+    missed: Counter,
+    lag: Histogram,
+    left: Histogram,
+    unconfirmed: Gauge,
+    /// By verb, and true for calls that the store answered well.
+    store: BTreeMap<(&'static str, bool), Histogram>,
+}
+
+/// The handles of one class.
+struct OfClass {
+    name: Arc<str>,
+    granted: Counter,
+    refused: Counter,
+    timed_out: Counter,
+    cancelled: Counter,
+    pending: Gauge,
+    held: Gauge,
+    wait: Histogram,
+    hold: Histogram,
+}
+
+impl Meters {
+    /// Describes all metrics to the recorder that the application has installed by now, and registers them.
+    pub(super) fn new() -> Self {
+        for (kind, name, unit, text) in ALL {
+            match kind {
+                Kind::Counter => metrics::describe_counter!(name, unit, text),
+                Kind::Gauge => metrics::describe_gauge!(name, unit, text),
+                Kind::Histogram => metrics::describe_histogram!(name, unit, text),
+            }
+        }
+        let meters = Self {
+            unclassed: OfClass::new(NONE.into()),
+            classes: BTreeMap::new(),
+            attempts: counter!(ATTEMPTS),
+            confirmed: counter!(RENEWALS, "outcome" => "confirmed"),
+            missed: counter!(RENEWALS, "outcome" => "missed"),
+            lag: histogram!(RENEWAL_LAG),
+            left: histogram!(VALIDITY_LEFT),
+            unconfirmed: gauge!(UNCONFIRMED),
+            store: BTreeMap::new(),
+        };
+        // Counters that are seldom or never counted are zero, and not missing.
+        guarded(|| {
+            for actor in ["manager", "renewer"] {
+                counter!(RESTARTS, "actor" => actor).increment(0);
+            }
+            counter!(NEAR_MISSES).increment(0);
+            counter!(RECLAIMS).increment(0);
+        });
+        meters
+    }
+}
+
+impl OfClass {
+    fn new(name: Arc<str>) -> Self {
+        let requests = |outcome| counter!(REQUESTS, "class" => Arc::clone(&name), "outcome" => outcome);
+        Self {
+            granted: requests("granted"),
+            refused: requests("refused"),
+            timed_out: requests("timed_out"),
+            cancelled: requests("cancelled"),
+            pending: gauge!(PENDING, "class" => Arc::clone(&name)),
+            held: gauge!(HELD, "class" => Arc::clone(&name)),
+            wait: histogram!(WAIT, "class" => Arc::clone(&name)),
+            hold: histogram!(HOLD, "class" => Arc::clone(&name)),
+            name,
+        }
+    }
+
+    fn ended(&self, end: RequestEnd) {
+        self.pending.decrement(1.0);
+        match end {
+            RequestEnd::Granted { waited, .. } => {
+                self.granted.increment(1);
+                self.held.increment(1.0);
+                self.wait.record(waited);
+            }
+            RequestEnd::Refused => self.refused.increment(1),
+            RequestEnd::TimedOut => self.timed_out.increment(1),
+            RequestEnd::Cancelled => self.cancelled.increment(1),
+            RequestEnd::Failed(kind) => {
+                counter!(REQUESTS, "class" => Arc::clone(&self.name), "outcome" => kind).increment(1);
+            }
+        }
+    }
+
+    fn lost(&self, reason: &'static str) {
+        counter!(LOSSES, "class" => Arc::clone(&self.name), "reason" => reason).increment(1);
+    }
+}
+
+impl Meters {
+    /// Tells an event, which is of a request or a lease of this class.
+    pub(super) fn note(&mut self, class: Option<(Class, &Arc<str>)>, event: &Event) {
+        guarded(|| self.tell(class, event));
+    }
+
+    fn tell(&mut self, class: Option<(Class, &Arc<str>)>, event: &Event) {
+        let of_class = match class {
+            None => &self.unclassed,
+            Some((class, name)) => {
+                let new = || OfClass::new(Arc::clone(name));
+                &*self.classes.entry(class.place()).or_insert_with(new)
+            }
+        };
+        match *event {
+            Event::Requested => of_class.pending.increment(1.0),
+            Event::Attempted => self.attempts.increment(1),
+            Event::Ended(end) => of_class.ended(end),
+            Event::Renewed { near_miss, lag, left } => {
+                self.confirmed.increment(1);
+                if let Some(lag) = lag {
+                    self.lag.record(lag);
+                }
+                self.left.record(left);
+                if near_miss {
+                    counter!(NEAR_MISSES).increment(1);
+                }
+            }
+            Event::Missed => self.missed.increment(1),
+            Event::Releasing { held_for } => {
+                of_class.held.decrement(1.0);
+                of_class.hold.record(held_for);
+                self.unconfirmed.increment(1.0);
+            }
+            Event::Released => self.unconfirmed.decrement(1.0),
+            Event::Lost { reason, held_for } => {
+                of_class.held.decrement(1.0);
+                of_class.hold.record(held_for);
+                of_class.lost(reason.as_str());
+            }
+            Event::FoundLost(reason) => {
+                self.unconfirmed.decrement(1.0);
+                of_class.lost(reason.as_str());
+            }
+            Event::RenewerRestarted => counter!(RESTARTS, "actor" => "renewer").increment(1),
+            Event::ManagerRestarted => counter!(RESTARTS, "actor" => "manager").increment(1),
+            Event::Reclaimed => counter!(RECLAIMS).increment(1),
+        }
+    }
+
+    /// Tells what is true of the last minute.
+    pub(super) fn tick(&self, last_minute: impl FnOnce() -> Summary) {
+        if let Some(left) = last_minute().smallest_validity_left {
+            guarded(|| gauge!(SMALLEST_LEFT).set(left));
+        }
+    }
+}
+
+/// Tells the recorder of the application something. If that panics, the manager goes on, which is in the midst of a step.
+fn guarded(tell: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(tell)).is_err() {
+        tracing::error!("the recorder of the metrics panicked: they lack an event");
+    }
+}
+
+/// A measurement of the time that the store takes for a call.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Tells the time since the start.
+    pub(crate) fn store_answered(self, recorder: &Recorder, verb: &'static str, well: bool) {
+        let took = self.0.elapsed();
+        recorder.with_meters(|meters| {
+            let outcome = if well { "ok" } else { "error" };
+            let register = || histogram!(STORE, "verb" => verb, "outcome" => outcome);
+            guarded(|| meters.store.entry((verb, well)).or_insert_with(register).record(took));
+        });
+    }
+}

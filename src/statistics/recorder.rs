@@ -1,0 +1,245 @@
+//! The recorder of the counters: one lock guards all of them, so that a snapshot obeys its sums.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use hdrhistogram::Histogram;
+
+use super::{
+    classes::{Class, Classes},
+    event::{Event, RequestEnd},
+    meters::Meters,
+    micros,
+    windows::Windows,
+};
+use crate::{
+    core::{LossReason, Moment},
+    statistics::{Distribution, Statistics},
+};
+
+/// The recorder of the counters.
+pub(crate) struct Recorder(Mutex<Counts>);
+
+struct Counts {
+    stats: Statistics,
+    retries: Histogram<u64>,
+    waited: Histogram<u64>,
+    held_for: Histogram<u64>,
+    windows: Windows,
+    classes: Classes,
+    meters: Meters,
+}
+
+impl Counts {
+    /// Counts an event in each place. The class is that of the request, if it has one.
+    fn note(&mut self, class: Option<Class>, event: Event) {
+        self.count(&event);
+        self.windows.note(&event);
+        if let Some(class) = class {
+            self.classes.note(class, &event);
+        }
+        let named = class.and_then(|class| Some((class, self.classes.name(class)?)));
+        self.meters.note(named, &event);
+    }
+
+    fn count(&mut self, event: &Event) {
+        let stats = &mut self.stats;
+        match *event {
+            Event::Requested => {
+                stats.requests += 1;
+                stats.pending += 1;
+            }
+            Event::Attempted => stats.attempts += 1,
+            Event::Ended(end) => self.count_end(end),
+            Event::Renewed { near_miss, .. } => {
+                stats.renewals += 1;
+                stats.near_misses += u64::from(near_miss);
+            }
+            Event::Missed => stats.missed_renewals += 1,
+            Event::Releasing { held_for } => {
+                stats.held -= 1;
+                stats.releases_unconfirmed += 1;
+                self.held_for.saturating_record(micros(held_for));
+            }
+            Event::Released => {
+                stats.releases_unconfirmed -= 1;
+                stats.released += 1;
+            }
+            Event::Lost { reason, held_for } => {
+                stats.held -= 1;
+                *stats.lost.entry(reason).or_default() += 1;
+                self.held_for.saturating_record(micros(held_for));
+            }
+            Event::FoundLost(reason) => {
+                stats.releases_unconfirmed -= 1;
+                *stats.lost.entry(reason).or_default() += 1;
+            }
+            Event::RenewerRestarted => stats.renewer_restarts += 1,
+            Event::ManagerRestarted => stats.manager_restarts += 1,
+            Event::Reclaimed => stats.reclaimed += 1,
+        }
+    }
+
+    fn count_end(&mut self, end: RequestEnd) {
+        let stats = &mut self.stats;
+        stats.pending -= 1;
+        match end {
+            RequestEnd::Granted { attempts, waited } => {
+                stats.granted += 1;
+                stats.held += 1;
+                self.retries.saturating_record(u64::from(attempts.saturating_sub(1)));
+                self.waited.saturating_record(micros(waited));
+            }
+            RequestEnd::Refused => stats.refused += 1,
+            RequestEnd::TimedOut => stats.timed_out += 1,
+            RequestEnd::Cancelled => stats.cancelled += 1,
+            RequestEnd::Failed(kind) => *stats.failed.entry(kind).or_default() += 1,
+        }
+    }
+}
+
+impl Recorder {
+    pub(crate) fn new() -> Self {
+        // A time longer than a week, which no setting allows, is counted as a week.
+        const WEEK_IN_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
+        const DIGITS: u8 = 2;
+        let histogram =
+            || Histogram::new_with_max(WEEK_IN_MICROS, DIGITS).expect("constants within its bounds");
+        Self(Mutex::new(Counts {
+            stats: Statistics::default(),
+            retries: histogram(),
+            waited: histogram(),
+            held_for: histogram(),
+            windows: Windows::new(),
+            classes: Classes::default(),
+            meters: Meters::new(),
+        }))
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        // Counting cannot panic half-way, and a panic of the application's recorder is caught where it is told.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, class: Option<Class>, event: Event) {
+        self.counts().note(class, event);
+    }
+
+    #[cfg(feature = "metrics")]
+    pub(super) fn with_meters(&self, act: impl FnOnce(&mut Meters)) {
+        act(&mut self.counts().meters);
+    }
+
+    /// Returns the class of this name. `None` if it has no valid one.
+    pub(crate) fn class(&self, name: Option<&str>) -> Option<Class> {
+        name.filter(|name| Class::check(name).is_ok()).map(|name| self.counts().classes.named(name))
+    }
+
+    pub(crate) fn requested(&self, class: Option<Class>) {
+        self.note(class, Event::Requested);
+    }
+
+    pub(crate) fn attempted(&self) {
+        self.note(None, Event::Attempted);
+    }
+
+    pub(crate) fn ended(&self, class: Option<Class>, end: RequestEnd) {
+        self.note(class, Event::Ended(end));
+    }
+
+    /// Counts a renewal that was confirmed `lag` after it was due, if it was, when the lease had this much validity `left`.
+    pub(crate) fn renewed(
+        &self,
+        class: Option<Class>,
+        near_miss: bool,
+        lag: Option<Duration>,
+        left: Duration,
+    ) {
+        self.note(class, Event::Renewed { near_miss, lag, left });
+    }
+
+    pub(crate) fn missed(&self, class: Option<Class>) {
+        self.note(class, Event::Missed);
+    }
+
+    /// Counts a release that has begun. The lease does not count as released before that is confirmed.
+    pub(crate) fn released(recorder: &Arc<Self>, class: Option<Class>, held_for: Duration) -> Unconfirmed {
+        recorder.note(class, Event::Releasing { held_for });
+        Unconfirmed { recorder: Some(Arc::clone(recorder)), class }
+    }
+
+    pub(crate) fn releases_unconfirmed(&self) -> u64 {
+        self.counts().stats.releases_unconfirmed
+    }
+
+    pub(crate) fn lost(&self, class: Option<Class>, reason: LossReason, held_for: Duration) {
+        self.note(class, Event::Lost { reason, held_for });
+    }
+
+    pub(crate) fn renewer_restarted(&self) {
+        self.note(None, Event::RenewerRestarted);
+    }
+
+    pub(crate) fn manager_restarted(&self) {
+        self.note(None, Event::ManagerRestarted);
+    }
+
+    pub(crate) fn reclaimed(&self) {
+        self.note(None, Event::Reclaimed);
+    }
+
+    /// Moves the windows on. Must be called about once a second: events are counted without a look at the clock.
+    pub(crate) fn tick(&self, now: Moment) {
+        let mut counts = self.counts();
+        counts.windows.advance(now);
+        let Counts { windows, meters, .. } = &*counts;
+        meters.tick(|| windows.summaries().0);
+    }
+
+    pub(crate) fn snapshot(&self) -> Statistics {
+        let counts = self.counts();
+        let (last_minute, last_hour) = counts.windows.summaries();
+        Statistics {
+            retries: Distribution::of(&counts.retries),
+            waited: Distribution::of(&counts.waited),
+            held_for: Distribution::of(&counts.held_for),
+            last_minute,
+            last_hour,
+            classes: counts.classes.summaries(),
+            ..counts.stats.clone()
+        }
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Recorder").field(&self.counts().stats).finish()
+    }
+}
+
+/// A release that the store has not confirmed yet. Dropping it counts the lease as released: nobody waits for the
+/// confirmation any more, because it has come, or because the TTL has ended the lease.
+pub(crate) struct Unconfirmed {
+    recorder: Option<Arc<Recorder>>,
+    class: Option<Class>,
+}
+
+impl Unconfirmed {
+    /// Counts the lease as lost instead, because it had been lost before it was released.
+    pub(crate) fn found_lost(mut self, reason: LossReason) {
+        if let Some(recorder) = self.recorder.take() {
+            recorder.note(self.class, Event::FoundLost(reason));
+        }
+    }
+}
+
+impl Drop for Unconfirmed {
+    fn drop(&mut self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note(self.class, Event::Released);
+        }
+    }
+}
