@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use leasehold::{
     Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError,
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
-        Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
+        Acquired, Acquisition, HandedOff, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
         Store, join_replies,
     },
 };
@@ -113,8 +113,23 @@ impl Store for Link {
         self.inner.force_release(resource)
     }
 
+    fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
+        let (store, node, from, to) = (self.inner.clone(), self.node, from.clone(), to.clone());
+        let notes = self.notes(&to.hold, Some(wanted(to.clone()).request));
+        let history = Arc::clone(&self.network.history);
+        self.send(async move {
+            let answer = store.hand_off(&from, &to, overtake).await?;
+            history.add(number(&from.resource), What::OffNode { node, token: from.token });
+            if matches!(answer.acquired, Ok(Acquired::Granted(_))) {
+                notes(to.ttl);
+            }
+            Ok(answer)
+        })
+    }
+
     fn listen(&self, inbox: &Inbox) -> Notifications {
-        self.inner.listen(inbox)
+        let network = self.network.clone();
+        self.inner.listen(inbox).flat_map(move |notification| network.carry(notification)).boxed()
     }
 }
 

@@ -155,8 +155,15 @@ impl Queue {
         }
     }
 
-    /// Puts an acquisition at the end of the queue, or keeps its ticket if it has one.
-    pub(super) fn enqueue(&mut self, asked: &Acquisition, ticket: QueueTicket, now: Moment) -> Queued {
+    /// Puts an acquisition at the end of the queue, or to its `place` if a quorum proposes one. Keeps its ticket if it has
+    /// one.
+    pub(super) fn enqueue(
+        &mut self,
+        asked: &Acquisition,
+        ticket: QueueTicket,
+        now: Moment,
+        place: Option<u64>,
+    ) -> Queued {
         let gone = now + whole_millis(ticket.ttl).max(Duration::from_millis(1));
         if let Some(&arrival) = self.arrivals.get(&asked.hold.token) {
             self.refresh(arrival, gone);
@@ -167,14 +174,32 @@ impl Queue {
             return Queued::Full(waiting);
         }
         let last_first = planted!("last come, first served");
-        let arrival = if last_first { u64::MAX / 2 - self.next } else { self.next };
-        self.next += 1;
+        let arrival = match place.filter(|place| *place > 0) {
+            Some(place) => self.free_place(place),
+            None if last_first => u64::MAX / 2 - self.next,
+            None => self.next,
+        };
+        self.next = self.next.max(place.unwrap_or_default()) + 1;
         self.arrivals.insert(asked.hold.token, arrival);
         self.expirations.insert((gone, arrival));
         self.counted_in(arrival);
         let waiter = Waiter { asked: asked.clone(), ticket, gone, came_back: false, offered: None };
         self.waiters.insert(arrival, waiter);
-        Queued::Waits(waiting)
+        Queued::Waits(self.ahead(arrival))
+    }
+
+    /// Returns the first arrival from this one on that nobody has.
+    fn free_place(&self, mut place: Arrival) -> Arrival {
+        while self.waiters.contains_key(&place) || self.aside.contains_key(&place) {
+            place += 1;
+        }
+        place
+    }
+
+    /// Returns true if a token was handed over what it waits for, and has not taken it up.
+    pub(super) fn is_offered(&self, token: Token) -> bool {
+        let waiter = self.arrivals.get(&token).and_then(|arrival| self.aside.get(arrival));
+        waiter.is_some_and(|waiter| waiter.offered.is_some())
     }
 
     /// Removes a token for good. Returns true if it was waiting.

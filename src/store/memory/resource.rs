@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    core::{Fence, Moment, Owner, Token},
+    core::{Fence, Mode, Moment, Owner, Token},
     store::{
         Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, Inbox, Inspection, NEXT_AT_MOST,
         Notification, Refusal, Released, Renewed, StoreError,
@@ -36,6 +36,11 @@ impl Resource {
         }
         self.hand_over(Some(token), turn);
         if self.holders.extend(token, asked.ttl, now) {
+            let alone = asked.mode == Mode::Exclusive && owner.is_none();
+            if turn.proposed().is_some() && alone && self.queue.is_offered(token) {
+                // Nobody has been told its fence yet.
+                self.holders.raise_fence(token, turn.new_fence());
+            }
             self.queue.remove(token);
         }
         if let Some(record) = self.holders.get(token) {
@@ -291,7 +296,7 @@ impl Resource {
             self.remove_ticket(asked.hold.token, turn);
             return Acquired::Refused(refusal);
         };
-        match self.queue.enqueue(asked, ticket, turn.now) {
+        match self.queue.enqueue(asked, ticket, turn.now, turn.proposed()) {
             Queued::Waits(ahead) => Acquired::Queued { refusal, ahead },
             Queued::Full(waiters) => Acquired::Full { waiters },
         }

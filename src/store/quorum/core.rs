@@ -2,22 +2,27 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::{join, join_all};
 use tokio::sync::oneshot;
 
 use crate::{
     core::{Doubling, Moment, Token, majority},
     env::Clock,
     store::{
-        Certainty, Released, StoreError,
+        Acquired, Certainty, Hold, Released, StoreError,
         quorum::{
             NodeFailure, QuorumOptions,
             fence_clock::FenceClock,
             ledger::{Ledger, PendingRelease},
             lesson_times::LessonTimes,
             node::Node,
+            waiters::Waiters,
         },
     },
 };
+
+/// The answer to a pending release, and that to the acquisition of a waiter that gave way.
+type Settled = (Released, Option<Result<Acquired, StoreError>>);
 
 #[derive(Debug)]
 pub(super) struct Core {
@@ -27,7 +32,11 @@ pub(super) struct Core {
     pub(super) ledger: Ledger,
     pub(super) fence_clock: FenceClock,
     pub(super) lessons: LessonTimes,
+    pub(super) waiters: Waiters,
 }
+
+/// The pause before the first repetition of a release whose acquisition may still be executed.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 impl Core {
     pub(super) fn needed(&self) -> usize {
@@ -41,6 +50,12 @@ impl Core {
     /// Returns the error that says that these nodes have no vote.
     pub(super) fn no_quorum(&self, failures: Vec<NodeFailure>, certainty: Certainty) -> StoreError {
         StoreError::NoQuorum { needed: self.needed(), of: self.nodes.len(), failures, certainty }
+    }
+
+    /// Removes the tokens of these holds, which nobody wants any more. Returns the number of the latest attempt.
+    pub(super) fn forget<'a>(&self, holds: impl Iterator<Item = &'a Hold> + Clone) -> u64 {
+        holds.clone().for_each(|hold| drop(self.waiters.remove(hold.token, None)));
+        self.ledger.remove(holds)
     }
 
     /// Queues the release of a hold on a node. It is tried in the background until it is certain or the hold has ended.
@@ -69,6 +84,43 @@ impl Core {
             core.release_later(node, PendingRelease { again: Some(2 * pause), ..pending });
         });
     }
+
+    /// Handles the answer of a node to a pending release.
+    fn answered(self: &Arc<Self>, node: usize, pending: PendingRelease, answer: Result<Settled, StoreError>) {
+        match answer {
+            Ok((released, queued_again)) => {
+                self.ledger.settled(node, &pending);
+                match queued_again {
+                    Some(acquired) => self.gave_way(node, pending, acquired),
+                    None if matches!(released, Released::NotHeld { .. }) => {
+                        self.release_after_pause(node, pending);
+                    }
+                    None => {}
+                }
+            }
+            Err(_) => self.ledger.failed(node, pending.without_place()),
+        }
+    }
+
+    /// Handles the answer of a node on which a waiter gave way: nobody else may have waited there.
+    fn gave_way(
+        self: &Arc<Self>,
+        node: usize,
+        pending: PendingRelease,
+        acquired: Result<Acquired, StoreError>,
+    ) {
+        let token = pending.hold.token;
+        if !self.ledger.is_wanted(token) {
+            // It was released meanwhile, and the node may have executed that first.
+            self.release_later(node, pending.without_place());
+            return;
+        }
+        match acquired {
+            Ok(Acquired::Granted(_)) => self.named(token, node),
+            Ok(_) => {}
+            Err(_) => self.ledger.set_aside(node, pending.without_place()),
+        }
+    }
 }
 
 /// Executes the pending releases of a node until none is left.
@@ -85,22 +137,10 @@ async fn work_off(core: Arc<Core>, node: usize) {
             taken.done = true;
             return;
         }
-        let pending = &taken.pending;
-        let releases: Vec<_> =
-            pending.iter().map(|pending| (&pending.hold, pending.opening.remaining(now))).collect();
-        let to = &core.nodes[node];
-        let answers = to.insist(pending.len(), to.store.release_each(&releases)).await;
+        let answers = send(&core, node, &taken.pending, now).await;
         let failed = answers.iter().any(Result::is_err);
         for (pending, answer) in std::mem::take(&mut taken.pending).into_iter().zip(answers) {
-            match answer {
-                Ok(released) => {
-                    core.ledger.settled(node, &pending);
-                    if matches!(released, Released::NotHeld { .. }) {
-                        core.release_after_pause(node, pending);
-                    }
-                }
-                Err(_) => core.ledger.failed(node, pending),
-            }
+            core.answered(node, pending, answer);
         }
         if failed {
             tokio::time::sleep(pauses.next()).await;
@@ -108,6 +148,45 @@ async fn work_off(core: Arc<Core>, node: usize) {
             pauses.reset();
         }
     }
+}
+
+/// Sends pending releases to a node. A waiter that gives way there is queued again at the same moment.
+async fn send(
+    core: &Core,
+    node: usize,
+    pending: &[PendingRelease],
+    now: Moment,
+) -> Vec<Result<Settled, StoreError>> {
+    let to = &core.nodes[node];
+    let (giving_way, releases): (Vec<_>, Vec<_>) =
+        pending.iter().partition(|pending| pending.queued_again.is_some());
+    let releases: Vec<_> =
+        releases.iter().map(|pending| (&pending.hold, pending.opening.remaining(now))).collect();
+    let give_way = giving_way.iter().filter_map(|pending| {
+        let again = pending.queued_again.as_deref()?;
+        Some(to.store.hand_off(&pending.hold, again, false))
+    });
+    let released = async {
+        match releases.is_empty() {
+            true => Vec::new(),
+            false => to.insist(releases.len(), to.store.release_each(&releases)).await,
+        }
+    };
+    let given_way = async {
+        match giving_way.is_empty() {
+            true => Vec::new(),
+            false => to.insist(giving_way.len(), join_all(give_way)).await,
+        }
+    };
+    let (released, given_way) = join(released, given_way).await;
+    let released = released.into_iter().map(|released| released.map(|released| (released, None)));
+    let given_way = given_way.into_iter().map(|given_way| given_way.map(|it| (it.released, Some(it.acquired))));
+    let (mut released, mut given_way) = (released, given_way);
+    let in_order = pending.iter().filter_map(|pending| match pending.queued_again {
+        Some(_) => given_way.next(),
+        None => released.next(),
+    });
+    in_order.collect()
 }
 
 /// The releases in progress. If the runtime and with it the task end meanwhile, they are pending again, and the next

@@ -6,21 +6,25 @@ mod acquire;
 mod asking;
 mod circuit_breaker;
 mod core;
+mod counting;
 mod failure;
 mod fence_clock;
 mod inspect;
 mod ledger;
 mod lesson_times;
+mod listening;
 mod node;
 mod options;
 mod poll;
 mod recovery;
 mod renew_release;
+mod tidying;
 mod voting;
+mod waiters;
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::FutureExt;
 
 use self::{
     core::{Core, in_background},
@@ -28,6 +32,7 @@ use self::{
     ledger::Ledger,
     lesson_times::LessonTimes,
     node::Node,
+    waiters::Waiters,
 };
 pub use self::{failure::NodeFailure, options::QuorumOptions};
 use crate::{
@@ -134,6 +139,7 @@ impl QuorumStore {
             ledger,
             fence_clock: FenceClock::default(),
             lessons: LessonTimes::default(),
+            waiters: Waiters::default(),
         })))
     }
 
@@ -211,8 +217,8 @@ impl Store for QuorumStore {
         inspect::force_release(&self.0, resource).boxed()
     }
 
-    fn listen(&self, _: &Inbox) -> Notifications {
-        stream::empty().boxed()
+    fn listen(&self, inbox: &Inbox) -> Notifications {
+        listening::listen(&self.0, *inbox)
     }
 
     fn describe(&self) -> String {

@@ -83,11 +83,18 @@ end
 -- The last arrival that this call has given. Whoever was given it may have been set aside since, and comes back to it.
 local last_arrival = 0
 
--- Puts the token at the end of the queue.
+-- Puts the token at the end of the queue. A quorum that proposes a fence proposes the number of the arrival with it, so that
+-- its nodes have one order.
 local function enqueue(request, state)
   local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0
-  last_arrival = math.max(last + 1, last_arrival + 1, micros())
-  local arrival = string.format('%.0f', last_arrival)
+  local number = math.max(last + 1, last_arrival + 1, micros())
+  if fence_base and fence_base > 0 then
+    -- A client whose clock is wrong cannot go ahead of all.
+    number = math.max(fence_base + at, micros() - 1000000)
+  else
+    last_arrival = number
+  end
+  local arrival = string.format('%.0f', number)
   redis.call('ZADD', queue, arrival, request.token)
   local reentrant = request.reentrant and '1' or '0'
   local waits = {
@@ -134,8 +141,8 @@ local function wait(request, state, waiting)
   elseif waiting >= request.most and not some_are_gone then
     return { 'full', waiting }
   else
-    ahead = waiting
     enqueue(request, state)
+    ahead = redis.call('ZRANK', queue, request.token)
   end
   refresh(request)
   return kept_out({ 'queued', ahead }, request, state)

@@ -1,0 +1,222 @@
+//! The queues of the nodes: who waits is woken by a majority, keeps its place, and leaves nothing behind.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, future::join_all};
+use leasehold::{
+    QuorumStore,
+    store::{Acquired, Acquisition, Inbox, Notification, Notifications, QueueTicket, Released, Store},
+    testing::{Random, SystemRandom},
+};
+use tokio::time::{Instant, timeout};
+
+use crate::nodes::{Quorum, exclusive, granted};
+
+const WINDOW: Duration = Duration::from_millis(400);
+const TICKET_TTL: Duration = Duration::from_secs(5);
+
+/// A client with an inbox.
+struct Client {
+    store: QuorumStore,
+    inbox: Inbox,
+    notifications: Notifications,
+}
+
+impl Client {
+    async fn of(quorum: &Quorum) -> Self {
+        let (store, inbox) = (quorum.another(), Inbox(SystemRandom.token()));
+        let mut notifications = store.listen(&inbox);
+        // Its nodes have answered once, so that none is waited for until it is connected.
+        assert!(store.list(b"", 1).await.unwrap().complete);
+        for _ in 0..3 {
+            assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
+        }
+        Self { store, inbox, notifications }
+    }
+
+    fn asks(&self) -> Acquisition {
+        let ticket =
+            QueueTicket { inbox: self.inbox, ttl: TICKET_TTL, grant_window: WINDOW, max_waiters: 100 };
+        Acquisition { ticket: Some(ticket), ..exclusive() }
+    }
+
+    async fn waits(&self, asked: &Acquisition) -> u64 {
+        match self.store.acquire(asked).await {
+            Ok(Acquired::Queued { ahead, .. }) => ahead,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Waits until it is notified that it is its turn.
+    async fn is_woken(&mut self, asked: &Acquisition, within: Duration) {
+        let woken = async {
+            while let Some(notification) = self.notifications.next().await {
+                match notification {
+                    Notification::HandedOver(token) if token == asked.hold.token => return,
+                    _ => {}
+                }
+            }
+            panic!("the notifications ended");
+        };
+        timeout(within, woken).await.expect("nobody wakes it");
+    }
+}
+
+async fn release(store: &QuorumStore, asked: &Acquisition) {
+    assert_eq!(store.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+}
+
+async fn waiting(quorum: &Quorum, asked: &Acquisition) -> Vec<u64> {
+    let inspections = quorum.nodes.iter().map(|node| node.inspect(&asked.hold.resource, 1));
+    join_all(inspections).await.into_iter().map(|inspection| inspection.unwrap().waiting).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiters_of_several_clients_are_woken_once_each_in_the_order_of_their_arrival() {
+    let quorum = Quorum::of_five().await;
+    let (holder, mut first, mut second) =
+        (Client::of(&quorum).await, Client::of(&quorum).await, Client::of(&quorum).await);
+    let (held, next, last) = (holder.asks(), first.asks(), second.asks());
+    granted(&holder.store, &held).await;
+    assert_eq!(first.waits(&next).await, 0);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    assert_eq!(second.waits(&last).await, 1);
+    for (from, before, to, after) in
+        [(&holder.store, &held, &mut first, &next), (&quorum.another(), &next, &mut second, &last)]
+    {
+        let released = Instant::now();
+        release(from, before).await;
+        to.is_woken(after, Duration::from_millis(50)).await;
+        granted(&to.store, after).await;
+        assert_eq!(released.elapsed(), Duration::ZERO);
+        quorum.until_held_by(&after.hold, &[0, 1, 2, 3, 4]).await;
+        assert!(timeout(WINDOW / 2, to.is_woken(after, WINDOW)).await.is_err(), "it is told once");
+    }
+    release(&second.store, &last).await;
+    assert_eq!(waiting(&quorum, &last).await, [0; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_over_has_one_fence_on_all_nodes_though_nothing_is_written_back() {
+    let quorum = Quorum::of_five().await;
+    let (holder, mut waiter) = (Client::of(&quorum).await, Client::of(&quorum).await);
+    let (held, next) = (holder.asks(), waiter.asks());
+    let before = granted(&holder.store, &held).await;
+    waiter.waits(&next).await;
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    release(&holder.store, &held).await;
+    waiter.is_woken(&next, WINDOW).await;
+    let fence = granted(&waiter.store, &next).await;
+    assert!(fence > before);
+    for node in &quorum.nodes {
+        let holders = node.inspect(&next.hold.resource, 1).await.unwrap().holders;
+        assert_eq!(holders[0].fence, Some(fence));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_of_an_earlier_attempt_leaves_the_ticket_of_a_later_one() {
+    let quorum = Quorum::of_five().await;
+    let (holder, mut waiter) = (Client::of(&quorum).await, Client::of(&quorum).await);
+    let (held, next) = (holder.asks(), waiter.asks());
+    granted(&holder.store, &held).await;
+    // The first attempt fails, and its outcome is unknown on four nodes.
+    quorum.nodes[1..].iter().for_each(|node| node.lose_next_replies(1));
+    assert!(waiter.store.acquire(&next).await.is_err());
+    waiter.waits(&next).await;
+    tokio::time::sleep(TICKET_TTL / 2).await;
+    waiter.waits(&next).await;
+    tokio::time::sleep(TICKET_TTL / 2).await;
+    assert_eq!(waiting(&quorum, &next).await, [1; 5]);
+    release(&holder.store, &held).await;
+    waiter.is_woken(&next, Duration::from_millis(50)).await;
+    granted(&waiter.store, &next).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_whose_answer_was_lost_on_a_minority_keeps_its_place_there() {
+    let quorum = Quorum::of_five().await;
+    let (holder, waiter) = (Client::of(&quorum).await, Client::of(&quorum).await);
+    let (held, next) = (holder.asks(), waiter.asks());
+    granted(&holder.store, &held).await;
+    quorum.nodes[..2].iter().for_each(|node| node.lose_next_replies(1));
+    waiter.waits(&next).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(waiting(&quorum, &next).await, [1; 5]);
+    let _none = waiter.store.release(&next.hold, Duration::ZERO).await.unwrap();
+    assert_eq!(waiting(&quorum, &next).await, [0; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_leaves_the_queues_of_all_nodes_also_of_those_that_answer_late() {
+    let quorum = Quorum::of_five().await;
+    let (holder, waiter) = (Client::of(&quorum).await, Client::of(&quorum).await);
+    let (held, next) = (holder.asks(), waiter.asks());
+    granted(&holder.store, &held).await;
+    quorum.nodes[..2].iter().for_each(|node| node.stall_next(1, Duration::from_secs(1)));
+    waiter.waits(&next).await;
+    let _none = waiter.store.release(&next.hold, Duration::ZERO).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(waiting(&quorum, &next).await, [0; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_split_is_resolved_at_once() {
+    let quorum = Quorum::of_five().await;
+    let mut clients = [Client::of(&quorum).await, Client::of(&quorum).await, Client::of(&quorum).await];
+    let asked = [clients[0].asks(), clients[1].asks(), clients[2].asks()];
+    // Each of them came first on one or two nodes.
+    for (node, first) in quorum.nodes.iter().zip([0, 1, 2, 0, 1]) {
+        granted(node, &asked[first]).await;
+    }
+    let started = Instant::now();
+    let turns = clients.iter_mut().zip(&asked).map(async |(client, asked)| {
+        while !matches!(client.store.acquire(asked).await, Ok(Acquired::Granted(_))) {
+            client.is_woken(asked, Duration::from_secs(1)).await;
+        }
+        release(&client.store, asked).await;
+        started.elapsed()
+    });
+    for took in join_all(turns).await {
+        assert!(took <= Duration::from_millis(50), "{took:?}");
+    }
+    assert_eq!(waiting(&quorum, &asked[0]).await, [0; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_waiter_is_passed_over_after_its_grant_window() {
+    let quorum = Quorum::of_five().await;
+    let (holder, dead, mut waiter) =
+        (Client::of(&quorum).await, Client::of(&quorum).await, Client::of(&quorum).await);
+    let (held, its, next) = (holder.asks(), dead.asks(), waiter.asks());
+    granted(&holder.store, &held).await;
+    dead.waits(&its).await;
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    waiter.waits(&next).await;
+    release(&holder.store, &held).await;
+    // It is told that it is the next, and attempts when the window is over.
+    let told = timeout(Duration::from_millis(10), waiter.notifications.next()).await;
+    assert!(matches!(told, Ok(Some(Notification::Next(token))) if token == next.hold.token), "{told:?}");
+    waiter.waits(&next).await;
+    tokio::time::sleep(WINDOW).await;
+    granted(&waiter.store, &next).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_minority_without_subscriptions_is_not_missed() {
+    let quorum = Quorum::of_five().await;
+    let (holder, mut waiter) = (Client::of(&quorum).await, Client::of(&quorum).await);
+    let (held, next) = (holder.asks(), waiter.asks());
+    granted(&holder.store, &held).await;
+    waiter.waits(&next).await;
+    quorum.nodes[..2].iter().for_each(|node| node.disconnect_subscribers(true));
+    release(&holder.store, &held).await;
+    waiter.is_woken(&next, Duration::from_millis(50)).await;
+    granted(&waiter.store, &next).await;
+    quorum.nodes[2].disconnect_subscribers(true);
+    let told = timeout(WINDOW, waiter.notifications.next()).await;
+    assert!(matches!(told, Ok(Some(Notification::Disconnected(_)))), "{told:?}");
+    quorum.nodes[0].disconnect_subscribers(false);
+    let told = timeout(WINDOW, waiter.notifications.next()).await;
+    assert!(matches!(told, Ok(Some(Notification::Subscribed))), "{told:?}");
+}
