@@ -98,17 +98,26 @@ impl Tally {
     }
 }
 
+/// Returns true if one of these holders is named by a majority of `of` nodes.
+pub(crate) fn has_majority(named: impl Iterator<Item = TokenPrefix>, of: usize) -> bool {
+    counted(named).into_values().any(|nodes| nodes >= majority(of))
+}
+
+fn counted(named: impl Iterator<Item = TokenPrefix>) -> HashMap<TokenPrefix, usize> {
+    let mut counts = HashMap::new();
+    named.for_each(|prefix| *counts.entry(prefix).or_default() += 1);
+    counts
+}
+
 /// Returns true if a request leads those whose votes were split: more nodes granted it than any other, or as many and its
 /// prefix is the smallest. `in_the_way` names the other holder on each node that refused it. All requests of a split that
 /// see the same nodes agree on who leads.
 pub(crate) fn leads(own: (TokenPrefix, usize), in_the_way: impl Iterator<Item = TokenPrefix>) -> bool {
-    let mut granted: HashMap<TokenPrefix, usize> = HashMap::new();
-    in_the_way.for_each(|other| *granted.entry(other).or_default() += 1);
     let (prefix, nodes) = own;
     let behind = |(other, count): (TokenPrefix, usize)| {
         other == prefix || (count, Reverse(other)) < (nodes, Reverse(prefix))
     };
-    nodes > 0 && granted.into_iter().all(behind)
+    nodes > 0 && counted(in_the_way).into_iter().all(behind)
 }
 
 /// Returns true if a majority of `of` nodes has given this fence. Only then may it be given out: each later majority

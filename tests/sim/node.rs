@@ -7,7 +7,7 @@ use leasehold::{
     Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError,
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
-        Acquired, Acquisition, HandedOff, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
+        Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
         Store, join_replies,
     },
 };
@@ -113,20 +113,6 @@ impl Store for Link {
         self.inner.force_release(resource)
     }
 
-    fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
-        let (store, node, from, to) = (self.inner.clone(), self.node, from.clone(), to.clone());
-        let notes = self.notes(&to.hold, Some(wanted(to.clone()).request));
-        let history = Arc::clone(&self.network.history);
-        self.send(async move {
-            let answer = store.hand_off(&from, &to, overtake).await?;
-            history.add(number(&from.resource), What::OffNode { node, token: from.token });
-            if matches!(answer.acquired, Ok(Acquired::Granted(_))) {
-                notes(to.ttl);
-            }
-            Ok(answer)
-        })
-    }
-
     fn listen(&self, inbox: &Inbox) -> Notifications {
         let network = self.network.clone();
         self.inner.listen(inbox).flat_map(move |notification| network.carry(notification)).boxed()
@@ -159,6 +145,17 @@ impl QuorumNode for Link {
             AcquiredFrom::without_clock((0..count).map(|_| Err(error.clone())).collect())
         };
         reply.map(move |paced| paced.unwrap_or_else(failed)).boxed()
+    }
+
+    fn give_way<'a>(&'a self, asked: &'a Acquisition, place: Option<Fence>) -> Reply<'a, bool> {
+        let (store, node, asked) = (self.inner.clone(), self.node, asked.clone());
+        let history = Arc::clone(&self.network.history);
+        self.send(async move {
+            let answer = store.give_way(&asked, place).await?;
+            let Hold { resource, token, .. } = &asked.hold;
+            history.add(number(resource), What::OffNode { node, token: *token });
+            Ok(answer)
+        })
     }
 
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {

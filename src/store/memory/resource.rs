@@ -85,6 +85,15 @@ impl Resource {
         released
     }
 
+    /// Releases what a waiter was granted, and queues it again.
+    pub(super) fn give_way(&mut self, asked: &Acquisition, place: Option<Fence>, turn: &mut Turn<'_>) {
+        let _released = self.release_without_hand_over(&asked.hold, Duration::ZERO, turn);
+        if let Some(ticket) = asked.ticket {
+            let _queued = self.queue.enqueue(asked, ticket, turn.now, place.map(Fence::get));
+        }
+        self.hand_over(None, turn);
+    }
+
     pub(super) fn hand_off(
         &mut self,
         from: &Hold,

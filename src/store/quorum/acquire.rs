@@ -36,8 +36,11 @@ pub(super) async fn acquire(
     let (number, expected) = core.ledger.begin(&asked, sent);
     let shortest = asked.iter().map(|asked| asked.ttl).min().unwrap_or_default();
     let timeouts = core.options.timeouts_for(shortest);
-    asked.iter().for_each(|asked| core.waiters.begin(asked, number, sent));
     let (first, clock) = (core.fence_clock.propose(asked.len(), sent), Arc::default());
+    for (asked, place) in asked.iter().zip(0..) {
+        let place = if first.get() > 0 { Fence::new(first.get() + place) } else { first };
+        core.waiters.begin(asked, number, place, sent);
+    }
     let voted_twice = AtomicBool::new(false);
     let attempt = Attempt { core, asked, number, expected, waited, first, clock, sent, timeouts, voted_twice };
     let votes = attempt.votes().await;

@@ -9,7 +9,7 @@ use crate::{
     core::{Doubling, Moment, Token, majority},
     env::Clock,
     store::{
-        Acquired, Certainty, Hold, Released, StoreError,
+        Certainty, Hold, Released, StoreError,
         quorum::{
             NodeFailure, QuorumOptions,
             fence_clock::FenceClock,
@@ -21,8 +21,12 @@ use crate::{
     },
 };
 
-/// The answer to a pending release, and that to the acquisition of a waiter that gave way.
-type Settled = (Released, Option<Result<Acquired, StoreError>>);
+/// The answer to a pending release.
+enum Settled {
+    Released(Released),
+    /// A waiter gave way. Carries true if it certainly holds again already.
+    GaveWay(bool),
+}
 
 #[derive(Debug)]
 pub(super) struct Core {
@@ -88,14 +92,12 @@ impl Core {
     /// Handles the answer of a node to a pending release.
     fn answered(self: &Arc<Self>, node: usize, pending: PendingRelease, answer: Result<Settled, StoreError>) {
         match answer {
-            Ok((released, queued_again)) => {
+            Ok(settled) => {
                 self.ledger.settled(node, &pending);
-                match queued_again {
-                    Some(acquired) => self.gave_way(node, pending, acquired),
-                    None if matches!(released, Released::NotHeld { .. }) => {
-                        self.release_after_pause(node, pending);
-                    }
-                    None => {}
+                match settled {
+                    Settled::Released(Released::NotHeld { .. }) => self.release_after_pause(node, pending),
+                    Settled::Released(_) => {}
+                    Settled::GaveWay(holds_again) => self.gave_way(node, pending, holds_again),
                 }
             }
             Err(_) => self.ledger.failed(node, pending.without_place()),
@@ -103,22 +105,13 @@ impl Core {
     }
 
     /// Handles the answer of a node on which a waiter gave way: nobody else may have waited there.
-    fn gave_way(
-        self: &Arc<Self>,
-        node: usize,
-        pending: PendingRelease,
-        acquired: Result<Acquired, StoreError>,
-    ) {
+    fn gave_way(self: &Arc<Self>, node: usize, pending: PendingRelease, holds_again: bool) {
         let token = pending.hold.token;
         if !self.ledger.is_wanted(token) {
             // It was released meanwhile, and the node may have executed that first.
             self.release_later(node, pending.without_place());
-            return;
-        }
-        match acquired {
-            Ok(Acquired::Granted(_)) => self.named(token, node),
-            Ok(_) => {}
-            Err(_) => self.ledger.set_aside(node, pending.without_place()),
+        } else if holds_again {
+            self.named(token, node);
         }
     }
 }
@@ -163,8 +156,8 @@ async fn send(
     let releases: Vec<_> =
         releases.iter().map(|pending| (&pending.hold, pending.opening.remaining(now))).collect();
     let give_way = giving_way.iter().filter_map(|pending| {
-        let again = pending.queued_again.as_deref()?;
-        Some(to.store.hand_off(&pending.hold, again, false))
+        let (asked, place) = pending.queued_again.as_ref()?;
+        Some(to.store.give_way(asked, *place))
     });
     let released = async {
         match releases.is_empty() {
@@ -179,9 +172,8 @@ async fn send(
         }
     };
     let (released, given_way) = join(released, given_way).await;
-    let released = released.into_iter().map(|released| released.map(|released| (released, None)));
-    let given_way = given_way.into_iter().map(|given_way| given_way.map(|it| (it.released, Some(it.acquired))));
-    let (mut released, mut given_way) = (released, given_way);
+    let mut released = released.into_iter().map(|released| released.map(Settled::Released));
+    let mut given_way = given_way.into_iter().map(|holds_again| holds_again.map(Settled::GaveWay));
     let in_order = pending.iter().filter_map(|pending| match pending.queued_again {
         Some(_) => given_way.next(),
         None => released.next(),

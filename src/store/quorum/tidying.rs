@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::{join, join_all};
 
 use crate::{
-    core::{Fence, leads},
+    core::{Fence, has_majority, leads},
     store::{
         Acquisition, Grant,
         quorum::{
@@ -83,14 +83,16 @@ impl Attempt {
             }
         }
         let token = asked.hold.token;
-        let in_the_way = votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token));
-        let leads = leads((token.prefix(), split.len()), in_the_way) || planted!("nobody gives way in a split");
+        let in_the_way = || votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token));
+        let decided = has_majority(in_the_way(), self.core.nodes.len());
+        let leads = leads((token.prefix(), split.len()), in_the_way()) || planted!("nobody gives way in a split");
         let keeps = can_give_way(asked) && leads;
         let named = self.core.waiters.answered(token, self.number, (&split, keeps), self.core.needed());
         self.core.await_majority(token, named);
+        let place = self.core.waiters.place(token, decided);
         for (node, ballot) in votes.on(which).enumerate() {
             if let Some(ballot @ Ballot::Yes(_)) = ballot.filter(|_| !keeps) {
-                let queued_again = can_give_way(asked).then(|| Arc::clone(asked));
+                let queued_again = can_give_way(asked).then(|| (Arc::clone(asked), place));
                 self.core.release_later(node, PendingRelease { queued_again, ..self.pending(which, ballot) });
             }
         }

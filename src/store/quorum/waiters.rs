@@ -12,13 +12,13 @@ use std::{
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::{
-    core::{Moment, Token},
+    core::{Fence, Moment, Token},
     store::{Acquisition, Inbox, Notification},
 };
 
 /// The time for which a waiter that a minority has named waits for the others before it attempts, after an attempt that
 /// was not split. It doubles with each split in a row.
-const FIRST_PATIENCE: Duration = Duration::from_millis(5);
+const FIRST_PATIENCE: Duration = Duration::from_millis(16);
 const LONGEST_PATIENCE: Duration = Duration::from_millis(160);
 
 /// All waiters, and the subscriber of each inbox.
@@ -49,6 +49,8 @@ struct Waiter {
     forwarded: (bool, bool),
     /// The number of split votes in a row.
     splits: u32,
+    /// Its place in the queues, which its first attempt proposed; zero if that knew no clock of a node.
+    place: Fence,
 }
 
 /// What follows when a node names a waiter.
@@ -69,7 +71,7 @@ pub(super) enum Named {
 
 impl Waiters {
     /// Begins an attempt. What nodes said before it counts no more.
-    pub(super) fn begin(&self, asked: &Acquisition, attempt: u64, now: Moment) {
+    pub(super) fn begin(&self, asked: &Acquisition, attempt: u64, place: Fence, now: Moment) {
         let Some(ticket) = asked.ticket else {
             return;
         };
@@ -85,6 +87,7 @@ impl Waiters {
             is_impatient: false,
             forwarded: (false, false),
             splits: 0,
+            place,
         };
         let waiter = known.waiters.entry(asked.hold.token).or_insert_with(new);
         (waiter.inbox, waiter.end) = (ticket.inbox, now + ticket.ttl.max(asked.ttl));
@@ -171,6 +174,15 @@ impl Waiters {
         patience(token, splits.saturating_add(1))
     }
 
+    /// Returns the place at which a waiter that gives way is queued again. It is the last if the vote is `decided`, so that
+    /// its place is not ahead of the holder, or if its own place did not help several times.
+    pub(super) fn place(&self, token: Token, decided: bool) -> Option<Fence> {
+        const HELPS_WITHIN: u32 = 4;
+        let known = self.known();
+        let waiter = known.waiters.get(&token).filter(|waiter| !decided && waiter.splits <= HELPS_WITHIN)?;
+        Some(waiter.place).filter(|place| place.get() > 0)
+    }
+
     /// Subscribes to the notifications to this inbox, in place of an earlier subscriber.
     pub(super) fn subscribe(&self, inbox: Inbox) -> UnboundedReceiver<Notification> {
         let (sender, notifications) = unbounded_channel();
@@ -187,7 +199,7 @@ impl Waiters {
 }
 
 fn patience(token: Token, splits: u32) -> Duration {
-    let doubled = FIRST_PATIENCE.saturating_mul(1 << splits.min(5)).min(LONGEST_PATIENCE);
+    let doubled = FIRST_PATIENCE.saturating_mul(1 << splits.min(4)).min(LONGEST_PATIENCE);
     let mut hasher = DefaultHasher::new();
     (token, splits).hash(&mut hasher);
     // Tokens are random, so those whose votes were split together do not attempt together.

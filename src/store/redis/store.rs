@@ -145,6 +145,17 @@ impl QuorumNode for RedisStore {
         self.acquire_from(asked, first).boxed()
     }
 
+    fn give_way<'a>(&'a self, asked: &'a Acquisition, place: Option<Fence>) -> Reply<'a, bool> {
+        if self.encoder.is_plain() || asked.ticket.is_none() {
+            return self.release(&asked.hold, Duration::ZERO).map(|released| released.map(|_| false)).boxed();
+        }
+        async move {
+            let answered = self.topology.send(&self.encoder.give_way(asked, place)).await?;
+            decode::gave_way(answered.value).map(|()| false)
+        }
+        .boxed()
+    }
+
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
         if self.encoder.is_plain() {
             return async move { raises.iter().map(|_| Err(plain::unsupported("fences"))).collect() }.boxed();

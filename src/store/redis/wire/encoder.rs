@@ -148,6 +148,14 @@ impl Encoder {
         call
     }
 
+    /// Encodes that a waiter gives way: it is queued again at this place, or at the end.
+    pub(crate) fn give_way(&self, asked: &Acquisition, place: Option<Fence>) -> ScriptCall {
+        let mut call = self.granting(&scripts::GIVE_WAY, [&asked.hold.resource]);
+        self.acquisition(&mut call, asked, None, &mut MetadataCache::default());
+        call.arg(place.map_or(0, Fence::get)).arg(FOR_EVER);
+        call
+    }
+
     pub(crate) fn hand_off(&self, from: &Hold, to: &Acquisition, overtake: bool) -> ScriptCall {
         let mut call = self.granting(&scripts::HAND_OFF, [&from.resource]);
         self.acquisition(&mut call, to, None, &mut MetadataCache::default());
