@@ -11,8 +11,9 @@ use crate::{
 pub(super) struct Turn<'a> {
     pub(super) now: Moment,
     last_fence: &'a mut u64,
-    /// The fence that a quorum proposes, if it does.
+    /// The fence that a quorum proposes, if it does, and how much of that the fence may be.
     proposed: Option<u64>,
+    least_fence: u64,
     inboxes: &'a Inboxes,
     steps: u32,
     /// Set while the verb has found a hand-over that was not taken up, and has not acted on it yet.
@@ -21,20 +22,21 @@ pub(super) struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     pub(super) fn new(now: Moment, last_fence: &'a mut u64, inboxes: &'a Inboxes) -> Self {
-        Self { now, last_fence, proposed: None, inboxes, steps: 0, found_unclaimed: false }
+        Self { now, last_fence, proposed: None, least_fence: 0, inboxes, steps: 0, found_unclaimed: false }
     }
 
     pub(super) fn new_fence(&mut self) -> Fence {
         if planted!("a fence that expires") && self.clock().get() > *self.last_fence + 1_000_000 {
             return Fence::new(1);
         }
-        *self.last_fence = (*self.last_fence + 1).max(self.clock().get()).max(self.proposed.unwrap_or_default());
+        *self.last_fence = (*self.last_fence + 1).max(self.clock().get()).max(self.least_fence);
         Fence::new(*self.last_fence)
     }
 
     /// Makes the next fence at least this one, or as far past the time as it may be, whichever is less.
     pub(super) fn begin_at(&mut self, fence: Fence) {
-        self.proposed = Some(fence.min(micros(self.now + AHEAD_AT_MOST)).get());
+        self.proposed = Some(fence.get());
+        self.least_fence = fence.min(micros(self.now + AHEAD_AT_MOST)).get();
     }
 
     /// Returns the fence that a quorum proposes, if it does.

@@ -88,9 +88,8 @@ local last_arrival = 0
 local function enqueue(request, state)
   local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0
   local number = math.max(last + 1, last_arrival + 1, micros())
-  if fence_base and fence_base > 0 then
-    -- A client whose clock is wrong cannot go ahead of all.
-    number = math.max(fence_base + at, micros() - 1000000)
+  if place_base and place_base > 0 then
+    number = place_base + at - 1
   else
     last_arrival = number
   end

@@ -22,11 +22,8 @@ end
 anybody_waits(now)
 local _
 _, state = release(state, request.token, request.owner, open)
-if place > 0 then
-  at, fence_base = 0, math.min(place, micros() + 1000000)
-end
+at, place_base = 1, place
 enqueue(request, state)
-fence_base = nil
 refresh(request)
 hand_over(state, now)
 return { ARGV[1], 1 }
