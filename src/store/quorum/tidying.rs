@@ -86,7 +86,7 @@ impl Attempt {
         let in_the_way = || votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token));
         let decided = has_majority(in_the_way(), self.core.nodes.len());
         let leads = leads((token.prefix(), split.len()), in_the_way()) || planted!("nobody gives way in a split");
-        let keeps = can_give_way(asked) && leads;
+        let keeps = can_give_way(asked) && leads && self.core.waiters.is_stuck(token);
         let named = self.core.waiters.answered(token, self.number, (&split, keeps), self.core.needed());
         self.core.await_majority(token, named);
         let place = self.core.waiters.place(token, decided);

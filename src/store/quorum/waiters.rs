@@ -174,12 +174,16 @@ impl Waiters {
         patience(token, splits.saturating_add(1))
     }
 
+    /// Returns true if giving way did not help a waiter several times: the nodes do not agree on the order of arrival.
+    pub(super) fn is_stuck(&self, token: Token) -> bool {
+        self.known().waiters.get(&token).is_some_and(Waiter::is_stuck)
+    }
+
     /// Returns the place at which a waiter that gives way is queued again. It is the last if the vote is `decided`, so that
     /// its place is not ahead of the holder, or if its own place did not help several times.
     pub(super) fn place(&self, token: Token, decided: bool) -> Option<Fence> {
-        const HELPS_WITHIN: u32 = 4;
         let known = self.known();
-        let waiter = known.waiters.get(&token).filter(|waiter| !decided && waiter.splits <= HELPS_WITHIN)?;
+        let waiter = known.waiters.get(&token).filter(|waiter| !decided && !waiter.is_stuck())?;
         Some(waiter.place).filter(|place| place.get() > 0)
     }
 
@@ -205,6 +209,13 @@ fn patience(token: Token, splits: u32) -> Duration {
     // Tokens are random, so those whose votes were split together do not attempt together.
     let spread = hasher.finish() as f64 / u64::MAX as f64;
     doubled / 2 + doubled.mul_f64(spread / 2.0)
+}
+
+impl Waiter {
+    fn is_stuck(&self) -> bool {
+        const HELPS_WITHIN: u32 = 2;
+        self.splits > HELPS_WITHIN
+    }
 }
 
 impl Known {
