@@ -37,7 +37,8 @@ local function S(us)
 return math.floor(us/1000)
 end
 local F,T,L,at,U=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local function V(i)
+local V,W=nil,false
+local function X(i)
 if not T then
 local I=tonumber(A('GET',F)or 0)
 if not I or not(I<9000000000000000)then
@@ -47,710 +48,725 @@ T=math.max(I,R()-1)
 end
 return U and math.max(T+1,U+(i or at))or T+1
 end
-local function W(C)
+local function Y(C)
 if C>L then
-local X=C+#KEYS-2
-if ARGV[#ARGV]=='0'then
-call('SET',F,X)
+local Z=C+#KEYS-2
+if ARGV[#ARGV]=='0'or W and call('PTTL',F)==-1 then
+call('SET',F,Z)
 else
-call('SET',F,X,'PX',ARGV[#ARGV])
+call('SET',F,Z,'PX',ARGV[#ARGV])
 end
-L=X
+L=Z
 end
 T=C
 end
 if#ARGV>2+N*(#KEYS-1)then
 U=B(ARGV[#ARGV-1],R())-1
+V=tonumber(ARGV[#ARGV-1])
 O[#KEYS+1]=R()
 local M=A('GET',KEYS[#KEYS]..'recovered')
 O[#KEYS+2]=type(M)=='string'and M or''
 end
 if#KEYS>2 then
-local Y={}
+local Aa={}
 for i=1,#KEYS-1 do
-Y[2*i-1],Y[2*i]=KEYS[i],KEYS[i]..':p'
+Aa[2*i-1],Aa[2*i]=KEYS[i],KEYS[i]..':p'
 end
-E=A('EXISTS',unpack(Y))==0
+E=A('EXISTS',unpack(Aa))==0
 end
-local Z={}
-local function Aa(Ab)
+local Ab={}
+local function Ac(Ad)
 if E then
-return not Z[Ab]
+return not Ab[Ad]
 end
-return#KEYS>2 and A('EXISTS',Ab,Ab..':p')==0
+return#KEYS>2 and A('EXISTS',Ad,Ad..':p')==0
 end
-local Ac,Ad,Ae,Af
+local Ae,Af,Ag,Ah
 for i=1,#KEYS-1 do
-local Ab,Ag,Ah=KEYS[i],2+N*(i-1),nil
-local Ai=ARGV[Ag]
-if ARGV[Ag+1]~=''then
-Ae,Af=ARGV[Ag+1],ARGV[Ag+2]
+local Ad,Ai,Aj=KEYS[i],2+N*(i-1),nil
+local Ak=ARGV[Ai]
+if ARGV[Ai+1]~=''then
+Ag,Ah=ARGV[Ai+1],ARGV[Ai+2]
 end
-if#Ai==33 and not P[Ab]then
-if Aa(Ab)then
-local C=T and not U and T+1 or V(i)
-if C and(C<=L or pcall(W,C))then
-T,Z[Ab]=C,true
-local Aj=C%10000
-if C-Aj~=Ac then
-Ac=C-Aj
-Ad=string.format('%.0f',Ac/10000)
+if#Ak==33 and not P[Ad]then
+if Ac(Ad)then
+local C=T and not U and T+1 or X(i)
+if C and(C<=L or pcall(Y,C))then
+T,Ab[Ad]=C,true
+local Al=C%10000
+if C-Al~=Ae then
+Ae=C-Al
+Af=string.format('%.0f',Ae/10000)
 end
-local Ak=Ai..Ad..string.format('%04d',Aj)..' '..Af
-Ah=A('SET',Ab,Ak,'PX',Ae).ok and C
+local Am=Ak..Af..string.format('%04d',Al)..' '..Ah
+Aj=A('SET',Ad,Am,'PX',Ag).ok and C
 end
 else
-local Ak=A('GET',Ab)
-if type(Ak)=='string'and string.sub(Ak,1,32)==string.sub(Ai,1,32)then
-local Al,C=string.match(Ak,'^([-+])(%d+) x 1 0  ',33)
-Ah=C and A('PEXPIRE',Ab,Ae)==1 and tonumber(C)
-if Ah and Al=='+'then
-local Am=string.sub(Ai,1,32)
-if A('ZREM',Ab..':p',Am,'!'..Am)~=0 then
-A('HDEL',Ab..':w',Am)
+local Am=A('GET',Ad)
+if type(Am)=='string'and string.sub(Am,1,32)==string.sub(Ak,1,32)then
+local An,C=string.match(Am,'^([-+])(%d+) x 1 0  ',33)
+Aj=C and A('PEXPIRE',Ad,Ag)==1 and tonumber(C)
+if Aj and An=='+'then
+local Ao=string.sub(Ak,1,32)
+if U and type(A('ZSCORE',Ad..':p','!'..Ao))=='string'then
+local Ap=X(i)
+if Ap and(Ap<=L or pcall(Y,Ap))then
+T=Ap
+local Aq=string.sub(Am,1,33)..string.format('%.0f',Ap)..string.sub(Am,34+#C)
+Aj=A('SET',Ad,Aq,'PX',Ag).ok and Ap or Aj
+end
+end
+if A('ZREM',Ad..':p',Ao,'!'..Ao)~=0 then
+A('HDEL',Ad..':w',Ao)
 end
 end
 end
 end
 end
-if Ah then
-O[i+1]=Ah
+if Aj then
+O[i+1]=Aj
 else
-P[#P+1],P[Ab]=i,true
+P[#P+1],P[Ad]=i,true
 end
 end
 if not P[1]then
 return O
 end
-local Ab,An,Ao,Ap,Aq,Ar,As
-local At,Au,Av,Aw=320,false,false,false
-local function on(Ax)
-At,Au,Av,Aw=math.max(At,5),false,false,false
-Ab,An,Ao,Ap=Ax,Ax..':h',Ax..':d',Ax..':o'
-Aq,Ar,As=Ax..':q',Ax..':w',Ax..':p'
+local Ad,Ar,As,At,Au,Av,Aw
+local Ax,Ay,Az,Ba=320,false,false,false
+local function on(Bb)
+Ax,Ay,Az,Ba=math.max(Ax,5),false,false,false
+Ad,Ar,As,At=Bb,Bb..':h',Bb..':d',Bb..':o'
+Au,Av,Aw=Bb..':q',Bb..':w',Bb..':p'
 end
-local function Ay(Az)
-return{'corrupt',Az or'a value that is no lock'}
+local function Bc(Bd)
+return{'corrupt',Bd or'a value that is no lock'}
 end
-local function Ba(Af)
-local C,Bb,Bc,Bd,Be,Bf=string.match(Af,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return C,Bb,Bc,Bd==''and Be or'0',Bf
+local function Be(Ah)
+local C,Bf,Bg,Bh,Bi,Bj=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return C,Bf,Bg,Bh==''and Bi or'0',Bj
 end
-local function Bg(Af)
-return(string.gsub(Af,'^(%d+ %a %d+ )!','%1'))
+local function Bk(Ah)
+return(string.gsub(Ah,'^(%d+ %a %d+ )!','%1'))
 end
-local function Bh(Ak)
-return string.match(Ak,'^%*([spx])(%d*)$')
+local function Bl(Am)
+return string.match(Am,'^%*([spx])(%d*)$')
 end
-local function Bi(Ak)
-local Bj,Am,Al,Af=string.match(Ak,'^(~?)(%x+)([-+])(.*)$')
-if not Am or#Am~=32 then
+local function Bm(Am)
+local Bn,Ao,An,Ah=string.match(Am,'^(~?)(%x+)([-+])(.*)$')
+if not Ao or#Ao~=32 then
 return nil
 end
-local C,Bb,_,Be,Bf=Ba(Af)
-if Bb~='x'then
+local C,Bf,_,Bi,Bj=Be(Ah)
+if Bf~='x'then
 return nil
 end
-local Bk=call('PTTL',Ab)
-Be=tonumber(Be)
-local Bl=Bj==''and Bk>Be
+local Bo=call('PTTL',Ad)
+Bi=tonumber(Bi)
+local Bp=Bn==''and Bo>Bi
 return{
-Am=Am,Bj=Bj~='',Al=Al,Af=Af,C=C,Be=Be,Bf=Bf,
-Bl=Bl,Ae=Bk,Bk=Bl and Bk-Be or Bk,
+Ao=Ao,Bn=Bn~='',An=An,Ah=Ah,C=C,Bi=Bi,Bj=Bj,
+Bp=Bp,Ag=Bo,Bo=Bp and Bo-Bi or Bo,
 }
 end
-local function Bm(Ak)
-if not Ak then
+local function Bq(Am)
+if not Am then
 return{}
 end
-if string.sub(Ak,1,1)~='*'then
-local Bn=Bi(Ak)
-return Bn and{Bo='x',Bp='',Bn=Bn,C=Bn.C}
+if string.sub(Am,1,1)~='*'then
+local Br=Bm(Am)
+return Br and{Bs='x',Bt='',Br=Br,C=Br.C}
 end
-local Bo,Bp=Bh(Ak)
-return Bo and{Bo=Bo,Bp=Bp,C=Bo=='x'and Bp or nil}
+local Bs,Bt=Bl(Am)
+return Bs and{Bs=Bs,Bt=Bt,C=Bs=='x'and Bt or nil}
 end
-local function Bq(Br,by)
-local Bp=call('HINCRBY',Ap,Br,by)
-if Bp<=0 then
-call('HDEL',Ap,Br)
+local function Bu(Bv,by)
+local Bt=call('HINCRBY',At,Bv,by)
+if Bt<=0 then
+call('HDEL',At,Bv)
 end
 end
-local function Bs(Bt,Bf)
-if Bf==''then
+local function Bw(Bx,Bj)
+if Bj==''then
 return 0
 end
-if Bt.Bn then
-return Bt.Bn.Bl and Bt.Bn.Bf==Bf and 1 or 0
+if Bx.Br then
+return Bx.Br.Bp and Bx.Br.Bj==Bj and 1 or 0
 end
-return tonumber(call('HGET',Ap,'o'..Bf)or 0)
+return tonumber(call('HGET',At,'o'..Bj)or 0)
 end
-local function Bu(Af)
-local _,Bb,Bc,_,Bf=Ba(Af)
-if Bf~=''then
-Bq('o'..Bf,-1)
-if Bb=='p'then
-Bq('p'..Bf,-Bc)
-end
-end
-end
-local function Bv(Am,Af)
-local _,Bb,Bc=Ba(Af)
-if Bb=='p'then
-Bq('used',-Bc)
-end
-call('HDEL',Ao,Am)
-end
-local function Bw()
-call('UNLINK',Ab,An,Ao,Ap)
-end
-local function Bx(By)
-local Am=string.sub(By,-32)
-local Af=call('HGET',Ao,Am)
-local Bz=By==Am
-if Af then
-local _,_,_,Be=Ba(Af)
-if Bz then
-Bu(Af)
-end
-if not Bz or Be=='0'then
-Bv(Am,Af)
+local function By(Ah)
+local _,Bf,Bg,_,Bj=Be(Ah)
+if Bj~=''then
+Bu('o'..Bj,-1)
+if Bf=='p'then
+Bu('p'..Bj,-Bg)
 end
 end
 end
-local function Ca(J)
-local Cb=call('ZREVRANGE',An,0,0,'WITHSCORES')[2]
-if not Cb or tonumber(Cb)<=J then
-Bw()
+local function Bz(Ao,Ah)
+local _,Bf,Bg=Be(Ah)
+if Bf=='p'then
+Bu('used',-Bg)
+end
+call('HDEL',As,Ao)
+end
+local function Ca()
+call('UNLINK',Ad,Ar,As,At)
+end
+local function Cb(Cc)
+local Ao=string.sub(Cc,-32)
+local Ah=call('HGET',As,Ao)
+local Cd=Cc==Ao
+if Ah then
+local _,_,_,Bi=Be(Ah)
+if Cd then
+By(Ah)
+end
+if not Cd or Bi=='0'then
+Bz(Ao,Ah)
+end
+end
+end
+local function Ce(J)
+local Cf=call('ZREVRANGE',Ar,0,0,'WITHSCORES')[2]
+if not Cf or tonumber(Cf)<=J then
+Ca()
 return false
 end
-local Cc=math.max(1,math.ceil(At/3))
-local Cd=call('ZRANGEBYSCORE',An,'-inf',J,'LIMIT',0,Cc)
-if Cd[1]then
-call('ZREM',An,unpack(Cd))
-Au=#Cd==Cc
-At=At-3*#Cd
+local Cg=math.max(1,math.ceil(Ax/3))
+local Ch=call('ZRANGEBYSCORE',Ar,'-inf',J,'LIMIT',0,Cg)
+if Ch[1]then
+call('ZREM',Ar,unpack(Ch))
+Ay=#Ch==Cg
+Ax=Ax-3*#Ch
 end
-for _,By in ipairs(Cd)do
-Bx(By)
+for _,Cc in ipairs(Ch)do
+Cb(Cc)
 end
 return true
 end
-local function Ce(Ak,J,Am)
-local Bt=Bm(Ak)
-if Bt and Bt.Bo and not Bt.Bn then
-if not Ca(J)then
+local function Ci(Am,J,Ao)
+local Bx=Bq(Am)
+if Bx and Bx.Bs and not Bx.Br then
+if not Ce(J)then
 return{}
 end
-if Au and Am then
-for _,By in ipairs({Am,'~'..Am})do
-local Cf=call('ZSCORE',An,By)
-if Cf and tonumber(Cf)<=J then
-call('ZREM',An,By)
-Bx(By)
+if Ay and Ao then
+for _,Cc in ipairs({Ao,'~'..Ao})do
+local Cj=call('ZSCORE',Ar,Cc)
+if Cj and tonumber(Cj)<=J then
+call('ZREM',Ar,Cc)
+Cb(Cc)
 end
 end
 end
 end
-return Bt
+return Bx
 end
-local function Bl(Bt,Am)
-if Bt.Bn then
-return Bt.Bn.Bl and Bt.Bn.Am==Am
+local function Bp(Bx,Ao)
+if Bx.Br then
+return Bx.Br.Bp and Bx.Br.Ao==Ao
 end
-return Bt.Bo and call('ZSCORE',An,Am)
+return Bx.Bs and call('ZSCORE',Ar,Ao)
 end
-local function Cg(Am,Ch,Be)
-call('ZADD',An,Ch,Am)
-if Be>0 then
-call('ZADD',An,Ch+Be,'~'..Am)
-end
-end
-local function Ci()
-local Cb=call('ZREVRANGE',An,0,0,'WITHSCORES')[2]
-for _,Ax in ipairs({Ab,An,Ao,Ap})do
-call('PEXPIREAT',Ax,Cb)
+local function Ck(Ao,Cl,Bi)
+call('ZADD',Ar,Cl,Ao)
+if Bi>0 then
+call('ZADD',Ar,Cl+Bi,'~'..Ao)
 end
 end
-local function Cj(Bt,Am,Ck,J)
-local I=Bt.Bn and Bt.Bn.Af or call('HGET',Ao,Am)
-local Af=Bg(I)
-local C,_,_,Be,Bf=Ba(Af)
-Be=tonumber(Be)
-call('PEXPIRE',Ab,Ck+Be)
-if Bt.Bn then
-if Af~=I then
-call('SET',Ab,Am..'+'..Af,'PX',Ck+Be)
+local function Cm()
+local Cf=call('ZREVRANGE',Ar,0,0,'WITHSCORES')[2]
+for _,Bb in ipairs({Ad,Ar,As,At})do
+call('PEXPIREAT',Bb,Cf)
 end
-return C,Bf
 end
-if Af~=I then
-call('HSET',Ao,Am,Af)
+local function Cn(Bx,Ao,Co,J)
+local I=Bx.Br and Bx.Br.Ah or call('HGET',As,Ao)
+local Ah=Bk(I)
+local C,_,_,Bi,Bj=Be(Ah)
+Bi=tonumber(Bi)
+call('PEXPIRE',Ad,Co+Bi)
+if Bx.Br then
+if Ah~=I then
+call('SET',Ad,Ao..'+'..Ah,'PX',Co+Bi)
 end
-Cg(Am,J+Ck,Be)
-Ci()
-return C,Bf
+return C,Bj
 end
-local function Cl(J)
-return call('ZRANGEBYSCORE',An,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
+if Ah~=I then
+call('HSET',As,Ao,Ah)
 end
-local function Cm(By,J)
-local Am=string.sub(By,-32)
-local Bz=call('ZSCORE',An,Am)
-local Ae=call('ZSCORE',An,'~'..Am)or Bz
-local Bt=Bz and'holding'or'closed'
-return string.sub(Am,1,8),Bt,(Bz or Ae)-J,Ae-J,call('HGET',Ao,Am)
+Ck(Ao,J+Co,Bi)
+Cm()
+return C,Bj
 end
-local function Cn(Co,Bt)
-local Bb,Bo,Bp=Co.Bb,Bt.Bo,Bt.Bp
-if not Bo then
+local function Cp(J)
+return call('ZRANGEBYSCORE',Ar,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
+end
+local function Cq(Cc,J)
+local Ao=string.sub(Cc,-32)
+local Cd=call('ZSCORE',Ar,Ao)
+local Ag=call('ZSCORE',Ar,'~'..Ao)or Cd
+local Bx=Cd and'holding'or'closed'
+return string.sub(Ao,1,8),Bx,(Cd or Ag)-J,Ag-J,call('HGET',As,Ao)
+end
+local function Cr(Cs,Bx)
+local Bf,Bs,Bt=Cs.Bf,Bx.Bs,Bx.Bt
+if not Bs then
 return'fits'
 end
-if not Au and Bs(Bt,Co.Bf)>0 then
-if Bo=='x'and Bb=='x'and Co.Cp or Bo=='s'and Bb=='s'then
+if not Ay and Bw(Bx,Cs.Bj)>0 then
+if Bs=='x'and Bf=='x'and Cs.Ct or Bs=='s'and Bf=='s'then
 return'passes'
-elseif Bo=='x'then
+elseif Bs=='x'then
 return'deadlock','x',1,''
-elseif Bb=='x'then
-return'deadlock',Bo,call('HGET',Ap,'p'..Co.Bf)or 1,Bp
+elseif Bf=='x'then
+return'deadlock',Bs,call('HGET',At,'p'..Cs.Bj)or 1,Bt
 end
 end
-if Bb=='x'or Bo=='x'then
+if Bf=='x'or Bs=='x'then
 return'in_the_way'
 end
-if Bb~=Bo or Co.Cq~=Bp then
-local Ag=Cl(S(R()))
-local _,_,Cr=Ba(call('HGET',Ao,string.sub(Ag,-32)))
-return'mismatch',Bo,Cr,Bp
+if Bf~=Bs or Cs.Cu~=Bt then
+local Ai=Cp(S(R()))
+local _,_,Cv=Be(call('HGET',As,string.sub(Ai,-32)))
+return'mismatch',Bs,Cv,Bt
 end
-local Cr=Bo=='p'and call('HGET',Ap,'used')or 0
-return(Bo=='s'or Cr+Co.Bc<=tonumber(Bp))and'fits'or'in_the_way'
+local Cv=Bs=='p'and call('HGET',At,'used')or 0
+return(Bs=='s'or Cv+Cs.Bg<=tonumber(Bt))and'fits'or'in_the_way'
 end
-local function Cs(Bt)
-local C=Bt.C or V()
-return C and(Bt.C or string.format('%.0f',C))
+local function Cw(Bx)
+local C=Bx.C or X()
+return C and(Bx.C or string.format('%.0f',C))
 end
-local function Ct()
-return Ay('the fence counter is not a number that can grow')
+local function Cx()
+return Bc('the fence counter is not a number that can grow')
 end
-local function Cu()
-if call('ZCARD',An)+call('HLEN',Ao)+call('HLEN',Ap)>0 then
-call('UNLINK',An,Ao,Ap)
+local function Cy()
+if call('ZCARD',Ar)+call('HLEN',As)+call('HLEN',At)>0 then
+call('UNLINK',Ar,As,At)
 end
 end
-local function Cv(Bn,J)
-Cu()
-call('SET',Ab,'*x'..Bn.C,'PX',Bn.Ae)
-call('HSET',Ao,Bn.Am,Bn.Af)
-Cg(Bn.Am,J+Bn.Bk,Bn.Be)
-Bq('o'..Bn.Bf,1)
+local function Cz(Br,J)
+Cy()
+call('SET',Ad,'*x'..Br.C,'PX',Br.Ag)
+call('HSET',As,Br.Ao,Br.Ah)
+Ck(Br.Ao,J+Br.Bo,Br.Bi)
+Bu('o'..Br.Bj,1)
 end
-local function Cw(Co,C)
-local Ck,Be,Af=Co.Ck,Co.Be,C..' '..Co.Af
-call('SET',Ab,Co.Am..Co.Al..Af,'PX',Ck+Be)
-local Bn={
-Am=Co.Am,Bj=false,Al=Co.Al,Af=Af,C=C,Be=Be,
-Bf=Co.Bf,Bl=true,Ae=Ck+Be,Bk=Ck,
+local function Da(Cs,C)
+local Co,Bi,Ah=Cs.Co,Cs.Bi,C..' '..Cs.Ah
+call('SET',Ad,Cs.Ao..Cs.An..Ah,'PX',Co+Bi)
+local Br={
+Ao=Cs.Ao,Bn=false,An=Cs.An,Ah=Ah,C=C,Bi=Bi,
+Bj=Cs.Bj,Bp=true,Ag=Co+Bi,Bo=Co,
 }
-return{Bo='x',Bp='',Bn=Bn,C=C}
+return{Bs='x',Bt='',Br=Br,C=C}
 end
-local function Cx(Co,Bt,C,J)
-local Am,Bf=Co.Am,Co.Bf
-if C~=Bt.C then
-W(tonumber(C))
+local function Db(Cs,Bx,C,J)
+local Ao,Bj=Cs.Ao,Cs.Bj
+if C~=Bx.C then
+Y(tonumber(C))
 end
-if not Bt.Bo and Co.Bb=='x'then
-return Cw(Co,C)
+if not Bx.Bs and Cs.Bf=='x'then
+return Da(Cs,C)
 end
-if Bt.Bn then
-Cv(Bt.Bn,J)
-elseif not Bt.Bo then
-Cu()
-call('SET',Ab,'*'..Co.Bb..Co.Cq,'PX',Co.Ck+Co.Be)
+if Bx.Br then
+Cz(Bx.Br,J)
+elseif not Bx.Bs then
+Cy()
+call('SET',Ad,'*'..Cs.Bf..Cs.Cu,'PX',Cs.Co+Cs.Bi)
 end
-Cg(Am,J+Co.Ck,Co.Be)
-call('HSET',Ao,Am,C..' '..Co.Af)
-if Co.Bb=='p'then
-Bq('used',Co.Bc)
+Ck(Ao,J+Cs.Co,Cs.Bi)
+call('HSET',As,Ao,C..' '..Cs.Ah)
+if Cs.Bf=='p'then
+Bu('used',Cs.Bg)
 end
-if Bf~=''then
-Bq('o'..Bf,1)
-if Co.Bb=='p'then
-Bq('p'..Bf,Co.Bc)
+if Bj~=''then
+Bu('o'..Bj,1)
+if Cs.Bf=='p'then
+Bu('p'..Bj,Cs.Bg)
 end
 end
-if Co.Bb=='x'then
-return{Bo='x',Bp=C,C=C}
+if Cs.Bf=='x'then
+return{Bs='x',Bt=C,C=C}
 end
-return{Bo=Co.Bb,Bp=Co.Cq}
+return{Bs=Cs.Bf,Bt=Cs.Cu}
 end
-local function Cy(Am)
-if call('ZREM',As,Am,'!'..Am)==0 then
+local function Dc(Ao)
+if call('ZREM',Aw,Ao,'!'..Ao)==0 then
 return false
 end
-call('HDEL',Ar,Am)
-return call('ZREM',Aq,Am)==1
+call('HDEL',Av,Ao)
+return call('ZREM',Au,Ao)==1
 end
-local function Cz()
-return string.match(call('HGET',Ar,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Dd()
+return string.match(call('HGET',Av,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Da(J)
-if call('EXISTS',As)==0 then
+local function De(J)
+if call('EXISTS',Aw)==0 then
 return false
 end
-local Cc=math.max(1,At)
-local Cd=call('ZRANGEBYSCORE',As,'-inf',J,'LIMIT',0,Cc)
-Av=#Cd==Cc
-At=At-#Cd
-for _,By in ipairs(Cd)do
-local Am=string.match(By,'^!(.*)')
-if not Am then
-Cy(By)
+local Cg=math.max(1,Ax)
+local Ch=call('ZRANGEBYSCORE',Aw,'-inf',J,'LIMIT',0,Cg)
+Az=#Ch==Cg
+Ax=Ax-#Ch
+for _,Cc in ipairs(Ch)do
+local Ao=string.match(Cc,'^!(.*)')
+if not Ao then
+Dc(Cc)
 else
-local Db=call('ZSCORE',As,Am)
-if Db and tonumber(Db)>J then
-local Dc=string.match(call('HGET',Ar,Am)or'','^%d+ %d %S+ (%d+)')
-local Dd=Dc and call('ZSCORE',As,By)-Dc
-Aw=Aw or Dd and Dd>=tonumber((Cz()))
+local Df=call('ZSCORE',Aw,Ao)
+if Df and tonumber(Df)>J then
+local Dg=string.match(call('HGET',Av,Ao)or'','^%d+ %d %S+ (%d+)')
+local Dh=Dg and call('ZSCORE',Aw,Cc)-Dg
+Ba=Ba or Dh and Dh>=tonumber((Dd()))
 end
-call('ZREM',As,By)
+call('ZREM',Aw,Cc)
 end
 end
 return true
 end
-local function De(Am,Df)
-local Dg,Dh,Di,Dc,Dj,Cq,Cp,Af=string.match(
-Df or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Di(Ao,Dj)
+local Dk,Dl,Dm,Dg,Dn,Cu,Ct,Ah=string.match(
+Dj or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Di then
+if not Dm then
 return nil
 end
-local Bb,Bc,Be,Bf,Dk=string.match(Af,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Dl=Be~='0'
+local Bf,Bg,Bi,Bj,Do=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Dp=Bi~='0'
 return{
-Am=Am,Bb=Bb,Cp=Cp=='1',Bc=Bc,Cq=Cq,Bf=Bf,
-Af=string.format('%s %s %s%s %s ',Bb,Bc,Dl and'!'or'',Be,Bf)..Dk,
-Ck=tonumber(Dc),Be=0,Al=Dl and'+'or'-',Di=Di,Dg=tonumber(Dg),
-Dj=tonumber(Dj),Dh=Dh=='1',
+Ao=Ao,Bf=Bf,Ct=Ct=='1',Bg=Bg,Cu=Cu,Bj=Bj,
+Ah=string.format('%s %s %s%s %s ',Bf,Bg,Dp and'!'or'',Bi,Bj)..Do,
+Co=tonumber(Dg),Bi=0,An=Dp and'+'or'-',Dm=Dm,Dk=tonumber(Dk),
+Dn=tonumber(Dn),Dl=Dl=='1',
 }
 end
-local function Dm(Di,Az)
-local Dn=A('PUBLISH',Di,Az)
-return type(Dn)~='number'or Dn>0
+local function Dq(Dm,Bd)
+local Dr=A('PUBLISH',Dm,Bd)
+return type(Dr)~='number'or Dr>0
 end
-local function Do(Am)
-return string.match(call('HGET',Ar,Am)or'','^%d+ %d (%S+)')
+local function Ds(Ao)
+return string.match(call('HGET',Av,Ao)or'','^%d+ %d (%S+)')
 end
-local function Dp(Dq,Az)
-local Dr,Ds=8,nil
-for _,Am in ipairs(call('ZRANGE',Aq,0,Dr))do
-if Am~=Dq and Dr>0 then
-Dr=Dr-1
-local Di=Do(Am)
-if Di and Dm(Di,Az..Am)then
-Ds=Di
+local function Dt(Du,Bd)
+local Dv,Dw=8,nil
+for _,Ao in ipairs(call('ZRANGE',Au,0,Dv))do
+if Ao~=Du and Dv>0 then
+Dv=Dv-1
+local Dm=Ds(Ao)
+if Dm and Dq(Dm,Bd..Ao)then
+Dw=Dm
 break
 end
 end
 end
-local T=call('ZREVRANGE',Aq,0,0)[1]
-local Di=T and T~=Dq and Do(T)
-if Di and Di~=Ds then
-Dm(Di,Az..T)
+local T=call('ZREVRANGE',Au,0,0)[1]
+local Dm=T and T~=Du and Ds(T)
+if Dm and Dm~=Dw then
+Dq(Dm,Bd..T)
 end
 end
-local function Dt(Dq,J,I)
-local Du=call('ZREVRANGE',As,0,0,'WITHSCORES')[2]
-if not Du then
+local function Dx(Du,J,I)
+local Dy=call('ZREVRANGE',Aw,0,0,'WITHSCORES')[2]
+if not Dy then
 return
 end
-local Dv=0
-for _,Am in ipairs(call('ZRANGE',Aq,0,319))do
-local Dg,Di=string.match(call('HGET',Ar,Am)or'','^(%d+) %d (%S+)')
-if Di then
-Dv=Dg
-if Am~=Dq then
-Dm(Di,'!'..Am)
+local Dz=0
+for _,Ao in ipairs(call('ZRANGE',Au,0,319))do
+local Dk,Dm=string.match(call('HGET',Av,Ao)or'','^(%d+) %d (%S+)')
+if Dm then
+Dz=Dk
+if Ao~=Du then
+Dq(Dm,'!'..Ao)
 end
 end
 end
-call('HSET',Ar,'?',string.format('%.0f %s %s',J,Dv,I))
-call('PEXPIREAT',Ar,Du)
+call('HSET',Av,'?',string.format('%.0f %s %s',J,Dz,I))
+call('PEXPIREAT',Av,Dy)
 end
-local function Dw(Bt,J,Dq)
-local Dx,Dy,Dz,Ea=Aw,false,false,false
-local Eb,Ec,Ed,Ee=Cz()
-if Dx then
-At=math.max(5,At-260)
-Aw,Ed,Ee=false,Eb,Ec
+local function Ea(Bx,J,Du)
+local Eb,Ec,Ed,Ee=Ba,false,false,false
+local Ef,Eg,Eh,Ei=Dd()
+if Eb then
+Ax=math.max(5,Ax-260)
+Ba,Eh,Ei=false,Ef,Eg
 end
-At=math.max(5,At)
-local I=Ed..' '..Ee
-Ed,Ee=tonumber(Ed),tonumber(Ee)
-local Ef,at,N,Eg,Eh={},0,0,0,{}
+Ax=math.max(5,Ax)
+local I=Eh..' '..Ei
+Eh,Ei=tonumber(Eh),tonumber(Ei)
+local Ej,at,N,Ek,El={},0,0,0,{}
 while true do
-if Bt.Bn and Bt.Bn.Bf==''then
+if Bx.Br and Bx.Br.Bj==''then
 break
 end
 at=at+1
 if at>N then
-if Eh[1]then
-call('ZREM',Aq,unpack(Eh))
-Eh={}
+if El[1]then
+call('ZREM',Au,unpack(El))
+El={}
 end
-local Cc=math.min(math.max(Eg,1),64)
-Ef=call('ZRANGE',Aq,0,Cc)
-if not Ef[1]then
+local Cg=math.min(math.max(Ek,1),64)
+Ej=call('ZRANGE',Au,0,Cg)
+if not Ej[1]then
 break
 end
-N,at=math.min(#Ef,Cc),1
+N,at=math.min(#Ej,Cg),1
 end
-local Ei,Ej=Ef[at],Ef[at+1]
-local Df=call('HGET',Ar,Ei)
-local Co=De(Ei,Df)
-local Ek=math.floor(#(Df or'')/256)
-local Db=Co and(Av or Co.Dg<=Ee)and call('ZSCORE',As,Ei)
-if not Co or Av and Db and tonumber(Db)<=J then
-if At<=0 then
-Ea=true
+local Em,En=Ej[at],Ej[at+1]
+local Dj=call('HGET',Av,Em)
+local Cs=Di(Em,Dj)
+local Eo=math.floor(#(Dj or'')/256)
+local Df=Cs and(Az or Cs.Dk<=Ei)and call('ZSCORE',Aw,Em)
+if not Cs or Az and Df and tonumber(Df)<=J then
+if Ax<=0 then
+Ee=true
 break
 end
-At=At-1-Ek
-Eh[#Eh+1]=Ei
-Cy(Ei)
+Ax=Ax-1-Eo
+El[#El+1]=Em
+Dc(Em)
 else
-local El=Cn(Co,Bt)
-local C=(El=='fits'or El=='passes')and Cs(Bt)
+local Ep=Cr(Cs,Bx)
+W=true
+local C=(Ep=='fits'or Ep=='passes')and Cw(Bx)
 if not C then
 break
 end
-if At<=0 then
-Ea=true
+if Ax<=0 then
+Ee=true
 break
 end
-if Eg==0 then
-call('ZREM',Aq,Ei)
+if Ek==0 then
+call('ZREM',Au,Em)
 else
-Eh[#Eh+1]=Ei
+El[#El+1]=Em
 end
-local Dn=Ei==Dq
-local Em=Co.Dg<=Ee and Db
-if not Dn and not(Em and Db-Co.Dj<Ed)then
-Dn=Dm(Co.Di,Ei)or Co.Dh
+local Dr=Em==Du
+local Eq=Cs.Dk<=Ei and Df
+if not Dr and not(Eq and Df-Cs.Dn<Eh)then
+Dr=Dq(Cs.Dm,Em)or Cs.Dl
 end
-if not Dn then
-At,Eg=At-1-Ek,Eg+1
+if not Dr then
+Ax,Ek=Ax-1-Eo,Ek+1
 else
-At,Eg=At-5-Ek,0
-if Eh[1]then
-call('ZREM',Aq,unpack(Eh))
-Eh={}
+Ax,Ek=Ax-5-Eo,0
+if El[1]then
+call('ZREM',Au,unpack(El))
+El={}
 end
-if Ei==Dq then
-Cy(Ei)
+if Em==Du then
+Dc(Em)
 else
-call('ZADD',As,J+Co.Ck,'!'..Ei)
-Dz=true
+call('ZADD',Aw,J+Cs.Co,'!'..Em)
+Ed=true
 end
-if Ej or Dz then
-Co.Al='+'
+if En or Ed then
+Cs.An='+'
 end
-Bt=Cx(Co,Bt,C,J)
-Dy=true
+Bx=Db(Cs,Bx,C,J)
+Ec=true
 end
 end
 end
-if Eh[1]then
-call('ZREM',Aq,unpack(Eh))
+if El[1]then
+call('ZREM',Au,unpack(El))
 end
-if Dx then
-Dt(Dq,J,I)
-elseif Ea then
-Dp(Dq,'!')
-elseif Dz then
-Dp(Dq,'?')
+if Eb then
+Dx(Du,J,I)
+elseif Ee then
+Dt(Du,'!')
+elseif Ed then
+Dt(Du,'?')
 end
-if Dy and not Bt.Bn then
-Ci()
+if Ec and not Bx.Br then
+Cm()
 end
-return Bt
+return Bx
 end
 local J=S(R())
-local function En(Ag)
-local Ai,Eo=ARGV[Ag],Ag
-while ARGV[Eo+1]==''do
-Eo=Eo-4
+local function Er(Ai)
+local Ak,Es=ARGV[Ai],Ai
+while ARGV[Es+1]==''do
+Es=Es-4
 end
-local Ae,Af,Ep=unpack(ARGV,Eo+1,Eo+3)
-local Bb,Bc,Be,Bf=string.match(Af,'^(%a) (%d+) (%d+) (%S*) ')
-local Cp,Cq,Di,Dc,Dj,Cc=
-string.match(Ep,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+local Ag,Ah,Et=unpack(ARGV,Es+1,Es+3)
+local Bf,Bg,Bi,Bj=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) ')
+local Ct,Cu,Dm,Dg,Dn,Cg=
+string.match(Et,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Am=string.sub(Ai,1,32),Bb=Bb,Cp=Cp=='1',Bc=Bc,Cq=Cq,
-Ck=Ae-Be,Be=tonumber(Be),Bf=Bf,Af=Af,Al=string.sub(Ai,33),
-Di=Di~=''and Di,Dc=Dc,Dj=tonumber(Dj),Cc=tonumber(Cc),
+Ao=string.sub(Ak,1,32),Bf=Bf,Ct=Ct=='1',Bg=Bg,Cu=Cu,
+Co=Ag-Bi,Bi=tonumber(Bi),Bj=Bj,Ah=Ah,An=string.sub(Ak,33),
+Dm=Dm~=''and Dm,Dg=Dg,Dn=tonumber(Dn),Cg=tonumber(Cg),
 }
 end
-local function Eq(Bt,C,Bf)
-return{'granted',C,math.max(1,Bs(Bt,Bf))}
+local function Eu(Bx,C,Bj)
+return{'granted',C,math.max(1,Bw(Bx,Bj))}
 end
-local function Er(Bt,Am)
-if Bt.Bn then
-return Bt.Bn.Am==Am
+local function Ev(Bx,Ao)
+if Bx.Br then
+return Bx.Br.Ao==Ao
 end
-return Bt.Bo and call('HGET',Ao,Am)
+return Bx.Bs and call('HGET',As,Ao)
 end
-local function Es(Ah,Co,Bt,Et)
-local Bn,Ds=Bt.Bn,nil
-if Bn then
-local Eu=Bn.Bl and'holding'or'closed'
-Ds={string.sub(Bn.Am,1,8),Eu,Bn.Bk,Bn.Ae,'',Bn.Af}
+local function Ew(Aj,Cs,Bx,Ex)
+local Br,Dw=Bx.Br,nil
+if Br then
+local Ey=Br.Bp and'holding'or'closed'
+Dw={string.sub(Br.Ao,1,8),Ey,Br.Bo,Br.Ag,'',Br.Ah}
 else
-local Bc=Co.Bb=='p'and Bt.Bo=='p'
-local By=Et and'~'..Co.Am
-or Bc and Cl(J)
-or call('ZREVRANGE',An,0,0)[1]
-local Ev,Eu,Bk,Ae,Af=Cm(By,J)
-if Bc and Au then
-Ae=0
+local Bg=Cs.Bf=='p'and Bx.Bs=='p'
+local Cc=Ex and'~'..Cs.Ao
+or Bg and Cp(J)
+or call('ZREVRANGE',Ar,0,0)[1]
+local Ez,Ey,Bo,Ag,Ah=Cq(Cc,J)
+if Bg and Ay then
+Ag=0
 end
-Ds={Ev,Eu,Bk,Ae,Bt.Bp,Af}
+Dw={Ez,Ey,Bo,Ag,Bx.Bt,Ah}
 end
-for _,Br in ipairs(Ds)do
-Ah[#Ah+1]=Br
+for _,Bv in ipairs(Dw)do
+Aj[#Aj+1]=Bv
 end
-return Ah
+return Aj
 end
-local function Ew(Co,Bt)
-if Cy(Co.Am)then
-Dw(Bt,J)
-end
-end
-local function Ex(Bt)
-if Bt.Bn and Bt.Bn.Al=='-'and not Bt.Bn.Bj then
-call('SETRANGE',Ab,32,'+')
+local function Fa(Cs,Bx)
+if Dc(Cs.Ao)then
+Ea(Bx,J)
 end
 end
-local Ey=0
-local function Ez(Co,Bt)
-local T=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]or 0
-Ey=math.max(T+1,Ey+1,R())
-local Dg=string.format('%.0f',Ey)
-call('ZADD',Aq,Dg,Co.Am)
-local Cp=Co.Cp and'1'or'0'
-local Fa={
-Dg,'0',Co.Di,Co.Dc,Co.Dj,Co.Cq,Cp,Co.Af,
+local function Fb(Bx)
+if Bx.Br and Bx.Br.An=='-'and not Bx.Br.Bn then
+call('SETRANGE',Ad,32,'+')
+end
+end
+local Fc=0
+local function Fd(Cs,Bx)
+local T=call('ZREVRANGE',Au,0,0,'WITHSCORES')[2]or 0
+local Bt=math.max(T+1,Fc+1,R())
+if V and V>0 then
+Bt=V+at-1
+else
+Fc=Bt
+end
+local Dk=string.format('%.0f',Bt)
+call('ZADD',Au,Dk,Cs.Ao)
+local Ct=Cs.Ct and'1'or'0'
+local Fe={
+Dk,'0',Cs.Dm,Cs.Dg,Cs.Dn,Cs.Cu,Ct,Cs.Ah,
 }
-call('HSET',Ar,Co.Am,table.concat(Fa,' '))
-Ex(Bt)
+call('HSET',Av,Cs.Ao,table.concat(Fe,' '))
+Fb(Bx)
 end
-local function Fb(Am,Bt)
-if call('ZSCORE',Aq,Am)or not call('ZSCORE',As,Am)or Bl(Bt,Am)then
+local function Ff(Ao,Bx)
+if call('ZSCORE',Au,Ao)or not call('ZSCORE',Aw,Ao)or Bp(Bx,Ao)then
 return
 end
-local Df=call('HGET',Ar,Am)
-if not Df then
-Cy(Am)
+local Dj=call('HGET',Av,Ao)
+if not Dj then
+Dc(Ao)
 return
 end
-call('ZREM',As,'!'..Am)
-local Dg,Dk=string.match(Df,'^(%d+) %d (.*)$')
-call('HSET',Ar,Am,Dg..' 1 '..Dk)
-call('ZADD',Aq,Dg,Am)
-call('PEXPIREAT',Aq,call('ZREVRANGE',As,0,0,'WITHSCORES')[2])
-Ex(Bt)
+call('ZREM',Aw,'!'..Ao)
+local Dk,Do=string.match(Dj,'^(%d+) %d (.*)$')
+call('HSET',Av,Ao,Dk..' 1 '..Do)
+call('ZADD',Au,Dk,Ao)
+call('PEXPIREAT',Au,call('ZREVRANGE',Aw,0,0,'WITHSCORES')[2])
+Fb(Bx)
 end
-local function Fc(Co)
-call('ZADD',As,J+Co.Dj,Co.Am)
-local Cb=call('ZREVRANGE',As,0,0,'WITHSCORES')[2]
-for _,Ax in ipairs({Aq,Ar,As})do
-call('PEXPIREAT',Ax,Cb)
+local function Fg(Cs)
+call('ZADD',Aw,J+Cs.Dn,Cs.Ao)
+local Cf=call('ZREVRANGE',Aw,0,0,'WITHSCORES')[2]
+for _,Bb in ipairs({Au,Av,Aw})do
+call('PEXPIREAT',Bb,Cf)
 end
 end
-local function Fd(Co,Bt,Fe)
-local Ff=call('ZRANK',Aq,Co.Am)
-if Ff then
-call('PEXPIRE',Aq,Co.Dj)
-elseif Fe>=Co.Cc and not Av then
-return{'full',Fe}
+local function Fh(Cs,Bx,Fi)
+local Fj=call('ZRANK',Au,Cs.Ao)
+if Fj then
+call('PEXPIRE',Au,Cs.Dn)
+elseif Fi>=Cs.Cg and not Az then
+return{'full',Fi}
 else
-Ff=Fe
-Ez(Co,Bt)
+Fd(Cs,Bx)
+Fj=call('ZRANK',Au,Cs.Ao)
 end
-Fc(Co)
-return Es({'queued',Ff},Co,Bt)
+Fg(Cs)
+return Ew({'queued',Fj},Cs,Bx)
 end
-local function Fg(Co,Bt,C)
-local Fh=Cx(Co,Bt,C,J)
-if not Fh.Bn then
-Ci()
+local function Fk(Cs,Bx,C)
+local Fl=Db(Cs,Bx,C,J)
+if not Fl.Br then
+Cm()
 end
-return Eq(Fh,C,Co.Bf)
+return Eu(Fl,C,Cs.Bj)
 end
-local function Fi(Co)
-local Am=Co.Am
-local Bt=Ce(call('GET',Ab),J,Am)
-if not Bt then
-return Ay()
+local function Fm(Cs)
+local Ao=Cs.Ao
+local Bx=Ci(call('GET',Ad),J,Ao)
+if not Bx then
+return Bc()
 end
-if Bt.Bn and Bt.Bn.Ae<0 then
-return Ay('a lock without an end')
+if Bx.Br and Bx.Br.Ag<0 then
+return Bc('a lock without an end')
 end
-local Fe=0
-local Fj=Da(J)
-if Fj then
-Fb(Am,Bt)
-Bt=Dw(Bt,J,Am)
-Fe=call('ZCARD',Aq)
+local Fi=0
+local Fn=De(J)
+if Fn then
+Ff(Ao,Bx)
+Bx=Ea(Bx,J,Ao)
+Fi=call('ZCARD',Au)
 end
-if Bl(Bt,Am)then
-local C,Bf=Cj(Bt,Am,Co.Ck,J)
-if Fj then
-Cy(Am)
+if Bp(Bx,Ao)then
+local C,Bj=Cn(Bx,Ao,Cs.Co,J)
+if Fn then
+Dc(Ao)
 end
-return Eq(Bt,C,Bf)
+return Eu(Bx,C,Bj)
 end
-if Er(Bt,Am)then
-return Es({'refused'},Co,Bt,true)
+if Ev(Bx,Ao)then
+return Ew({'refused'},Cs,Bx,true)
 end
-local El,Fk,Fl,Fm=Cn(Co,Bt)
-if El=='deadlock'or El=='mismatch'then
-Ew(Co,Bt)
-return{El,Fk,Fl,Fm}
+local Ep,Fo,Fp,Fq=Cr(Cs,Bx)
+if Ep=='deadlock'or Ep=='mismatch'then
+Fa(Cs,Bx)
+return{Ep,Fo,Fp,Fq}
 end
-if El=='passes'or El=='fits'and(Fe==0 or not Bt.Bo)then
-local C=Cs(Bt)
+if Ep=='passes'or Ep=='fits'and(Fi==0 or not Bx.Bs)then
+local C=Cw(Bx)
 if not C then
-return Ct()
+return Cx()
 end
-if Fe>0 then
-Cy(Am)
+if Fi>0 then
+Dc(Ao)
 end
-return Fg(Co,Bt,C)
+return Fk(Cs,Bx,C)
 end
-if Co.Di then
-return Fd(Co,Bt,Fe)
+if Cs.Dm then
+return Fh(Cs,Bx,Fi)
 end
-local Fn=Es({'refused'},Co,Bt)
-Ew(Co,Bt)
-return Fn
+local Fr=Ew({'refused'},Cs,Bx)
+Fa(Cs,Bx)
+return Fr
 end
-local function Fo(Ag)
-at=(Ag-2)/N+1
-return Fi(En(Ag))
+local function Fs(Ai)
+at=(Ai-2)/N+1
+return Fm(Er(Ai))
 end
-At=At-math.floor(#P/3)
+Ax=Ax-math.floor(#P/3)
 for _,i in ipairs(P)do
-local Ah='later'
-if At>0 then
+local Aj='later'
+if Ax>0 then
 on(KEYS[i])
-local Dy
-Dy,Ah=pcall(Fo,2+N*(i-1))
-if not Dy then
-Ah={'error',type(Ah)=='table'and Ah.err or Ah}
+local Ec
+Ec,Aj=pcall(Fs,2+N*(i-1))
+if not Ec then
+Aj={'error',type(Aj)=='table'and Aj.err or Aj}
 end
-At=At-35
+Ax=Ax-35
 end
-O[i+1]=Ah
+O[i+1]=Aj
 end
 return O

@@ -12,701 +12,708 @@ local function H(us)
 return math.floor(us/1000)
 end
 local I,J,K,at,L=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local function M(i)
+local M,N=nil,false
+local function O(i)
 if not J then
-local N=tonumber(A('GET',I)or 0)
-if not N or not(N<9000000000000000)then
+local P=tonumber(A('GET',I)or 0)
+if not P or not(P<9000000000000000)then
 return nil
 end
-J=math.max(N,F()-1)
+J=math.max(P,F()-1)
 end
 return L and math.max(J+1,L+(i or at))or J+1
 end
-local function O(P)
-if P>K then
-local Q=P+#KEYS-2
-if ARGV[#ARGV]=='0'then
-call('SET',I,Q)
+local function Q(R)
+if R>K then
+local S=R+#KEYS-2
+if ARGV[#ARGV]=='0'or N and call('PTTL',I)==-1 then
+call('SET',I,S)
 else
-call('SET',I,Q,'PX',ARGV[#ARGV])
+call('SET',I,S,'PX',ARGV[#ARGV])
 end
-K=Q
+K=S
 end
-J=P
+J=R
 end
-local R,S,T,U,V,W,X
-local Y,Z,Aa,Ab=320,false,false,false
-local function on(Ac)
-Y,Z,Aa,Ab=math.max(Y,5),false,false,false
-R,S,T,U=Ac,Ac..':h',Ac..':d',Ac..':o'
-V,W,X=Ac..':q',Ac..':w',Ac..':p'
-end
-local function Ad(Ae)
-return{'corrupt',Ae or'a value that is no lock'}
+local T,U,V,W,X,Y,Z
+local Aa,Ab,Ac,Ad=320,false,false,false
+local function on(Ae)
+Aa,Ab,Ac,Ad=math.max(Aa,5),false,false,false
+T,U,V,W=Ae,Ae..':h',Ae..':d',Ae..':o'
+X,Y,Z=Ae..':q',Ae..':w',Ae..':p'
 end
 local function Af(Ag)
-local P,Ah,Ai,Aj,Ak,Al=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return P,Ah,Ai,Aj==''and Ak or'0',Al
+return{'corrupt',Ag or'a value that is no lock'}
 end
-local function Am(Ag)
-return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
+local function Ah(Ai)
+local R,Aj,Ak,Al,Am,An=string.match(Ai,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return R,Aj,Ak,Al==''and Am or'0',An
 end
-local function An(Ao)
-return string.match(Ao,'^%*([spx])(%d*)$')
+local function Ao(Ai)
+return(string.gsub(Ai,'^(%d+ %a %d+ )!','%1'))
 end
-local function Ap(Ao)
-local Aq,Ar,As,Ag=string.match(Ao,'^(~?)(%x+)([-+])(.*)$')
-if not Ar or#Ar~=32 then
+local function Ap(Aq)
+return string.match(Aq,'^%*([spx])(%d*)$')
+end
+local function Ar(Aq)
+local As,At,Au,Ai=string.match(Aq,'^(~?)(%x+)([-+])(.*)$')
+if not At or#At~=32 then
 return nil
 end
-local P,Ah,_,Ak,Al=Af(Ag)
-if Ah~='x'then
+local R,Aj,_,Am,An=Ah(Ai)
+if Aj~='x'then
 return nil
 end
-local At=call('PTTL',R)
-Ak=tonumber(Ak)
-local Au=Aq==''and At>Ak
+local Av=call('PTTL',T)
+Am=tonumber(Am)
+local Aw=As==''and Av>Am
 return{
-Ar=Ar,Aq=Aq~='',As=As,Ag=Ag,P=P,Ak=Ak,Al=Al,
-Au=Au,Av=At,At=Au and At-Ak or At,
+At=At,As=As~='',Au=Au,Ai=Ai,R=R,Am=Am,An=An,
+Aw=Aw,Ax=Av,Av=Aw and Av-Am or Av,
 }
 end
-local function Aw(Ao)
-if not Ao then
+local function Ay(Aq)
+if not Aq then
 return{}
 end
-if string.sub(Ao,1,1)~='*'then
-local Ax=Ap(Ao)
-return Ax and{Ay='x',Az='',Ax=Ax,P=Ax.P}
+if string.sub(Aq,1,1)~='*'then
+local Az=Ar(Aq)
+return Az and{Ba='x',Bb='',Az=Az,R=Az.R}
 end
-local Ay,Az=An(Ao)
-return Ay and{Ay=Ay,Az=Az,P=Ay=='x'and Az or nil}
+local Ba,Bb=Ap(Aq)
+return Ba and{Ba=Ba,Bb=Bb,R=Ba=='x'and Bb or nil}
 end
-local function Ba(Bb,by)
-local Az=call('HINCRBY',U,Bb,by)
-if Az<=0 then
-call('HDEL',U,Bb)
+local function Bc(Bd,by)
+local Bb=call('HINCRBY',W,Bd,by)
+if Bb<=0 then
+call('HDEL',W,Bd)
 end
 end
-local function Bc(Bd,Al)
-if Al==''then
+local function Be(Bf,An)
+if An==''then
 return 0
 end
-if Bd.Ax then
-return Bd.Ax.Au and Bd.Ax.Al==Al and 1 or 0
+if Bf.Az then
+return Bf.Az.Aw and Bf.Az.An==An and 1 or 0
 end
-return tonumber(call('HGET',U,'o'..Al)or 0)
+return tonumber(call('HGET',W,'o'..An)or 0)
 end
-local function Be(Ag)
-local _,Ah,Ai,_,Al=Af(Ag)
-if Al~=''then
-Ba('o'..Al,-1)
-if Ah=='p'then
-Ba('p'..Al,-Ai)
-end
-end
-end
-local function Bf(Ar,Ag)
-local _,Ah,Ai=Af(Ag)
-if Ah=='p'then
-Ba('used',-Ai)
-end
-call('HDEL',T,Ar)
-end
-local function Bg()
-call('UNLINK',R,S,T,U)
-end
-local function Bh(Bi)
-local Ar=string.sub(Bi,-32)
-local Ag=call('HGET',T,Ar)
-local Bj=Bi==Ar
-if Ag then
-local _,_,_,Ak=Af(Ag)
-if Bj then
-Be(Ag)
-end
-if not Bj or Ak=='0'then
-Bf(Ar,Ag)
+local function Bg(Ai)
+local _,Aj,Ak,_,An=Ah(Ai)
+if An~=''then
+Bc('o'..An,-1)
+if Aj=='p'then
+Bc('p'..An,-Ak)
 end
 end
 end
-local function Bk(Bl)
-local Bm=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
-if not Bm or tonumber(Bm)<=Bl then
-Bg()
+local function Bh(At,Ai)
+local _,Aj,Ak=Ah(Ai)
+if Aj=='p'then
+Bc('used',-Ak)
+end
+call('HDEL',V,At)
+end
+local function Bi()
+call('UNLINK',T,U,V,W)
+end
+local function Bj(Bk)
+local At=string.sub(Bk,-32)
+local Ai=call('HGET',V,At)
+local Bl=Bk==At
+if Ai then
+local _,_,_,Am=Ah(Ai)
+if Bl then
+Bg(Ai)
+end
+if not Bl or Am=='0'then
+Bh(At,Ai)
+end
+end
+end
+local function Bm(Bn)
+local Bo=call('ZREVRANGE',U,0,0,'WITHSCORES')[2]
+if not Bo or tonumber(Bo)<=Bn then
+Bi()
 return false
 end
-local Bn=math.max(1,math.ceil(Y/3))
-local Bo=call('ZRANGEBYSCORE',S,'-inf',Bl,'LIMIT',0,Bn)
-if Bo[1]then
-call('ZREM',S,unpack(Bo))
-Z=#Bo==Bn
-Y=Y-3*#Bo
+local Bp=math.max(1,math.ceil(Aa/3))
+local Bq=call('ZRANGEBYSCORE',U,'-inf',Bn,'LIMIT',0,Bp)
+if Bq[1]then
+call('ZREM',U,unpack(Bq))
+Ab=#Bq==Bp
+Aa=Aa-3*#Bq
 end
-for _,Bi in ipairs(Bo)do
-Bh(Bi)
+for _,Bk in ipairs(Bq)do
+Bj(Bk)
 end
 return true
 end
-local function Bp(Ao,Bl,Ar)
-local Bd=Aw(Ao)
-if Bd and Bd.Ay and not Bd.Ax then
-if not Bk(Bl)then
+local function Br(Aq,Bn,At)
+local Bf=Ay(Aq)
+if Bf and Bf.Ba and not Bf.Az then
+if not Bm(Bn)then
 return{}
 end
-if Z and Ar then
-for _,Bi in ipairs({Ar,'~'..Ar})do
-local Bq=call('ZSCORE',S,Bi)
-if Bq and tonumber(Bq)<=Bl then
-call('ZREM',S,Bi)
-Bh(Bi)
+if Ab and At then
+for _,Bk in ipairs({At,'~'..At})do
+local Bs=call('ZSCORE',U,Bk)
+if Bs and tonumber(Bs)<=Bn then
+call('ZREM',U,Bk)
+Bj(Bk)
 end
 end
 end
 end
-return Bd
+return Bf
 end
-local function Au(Bd,Ar)
-if Bd.Ax then
-return Bd.Ax.Au and Bd.Ax.Ar==Ar
+local function Aw(Bf,At)
+if Bf.Az then
+return Bf.Az.Aw and Bf.Az.At==At
 end
-return Bd.Ay and call('ZSCORE',S,Ar)
+return Bf.Ba and call('ZSCORE',U,At)
 end
-local function Br(Ar,Bs,Ak)
-call('ZADD',S,Bs,Ar)
-if Ak>0 then
-call('ZADD',S,Bs+Ak,'~'..Ar)
-end
-end
-local function Bt()
-local Bm=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
-for _,Ac in ipairs({R,S,T,U})do
-call('PEXPIREAT',Ac,Bm)
+local function Bt(At,Bu,Am)
+call('ZADD',U,Bu,At)
+if Am>0 then
+call('ZADD',U,Bu+Am,'~'..At)
 end
 end
-local function Bu(Bd,Ar,Bv,Bl)
-local N=Bd.Ax and Bd.Ax.Ag or call('HGET',T,Ar)
-local Ag=Am(N)
-local P,_,_,Ak,Al=Af(Ag)
-Ak=tonumber(Ak)
-call('PEXPIRE',R,Bv+Ak)
-if Bd.Ax then
-if Ag~=N then
-call('SET',R,Ar..'+'..Ag,'PX',Bv+Ak)
+local function Bv()
+local Bo=call('ZREVRANGE',U,0,0,'WITHSCORES')[2]
+for _,Ae in ipairs({T,U,V,W})do
+call('PEXPIREAT',Ae,Bo)
 end
-return P,Al
 end
-if Ag~=N then
-call('HSET',T,Ar,Ag)
+local function Bw(Bf,At,Bx,Bn)
+local P=Bf.Az and Bf.Az.Ai or call('HGET',V,At)
+local Ai=Ao(P)
+local R,_,_,Am,An=Ah(Ai)
+Am=tonumber(Am)
+call('PEXPIRE',T,Bx+Am)
+if Bf.Az then
+if Ai~=P then
+call('SET',T,At..'+'..Ai,'PX',Bx+Am)
 end
-Br(Ar,Bl+Bv,Ak)
-Bt()
-return P,Al
+return R,An
 end
-local function Bw(Bl)
-return call('ZRANGEBYSCORE',S,'('..string.format('%.0f',Bl),'+inf','LIMIT',0,1)[1]
+if Ai~=P then
+call('HSET',V,At,Ai)
 end
-local function Bx(Bi,Bl)
-local Ar=string.sub(Bi,-32)
-local Bj=call('ZSCORE',S,Ar)
-local Av=call('ZSCORE',S,'~'..Ar)or Bj
-local Bd=Bj and'holding'or'closed'
-return string.sub(Ar,1,8),Bd,(Bj or Av)-Bl,Av-Bl,call('HGET',T,Ar)
+Bt(At,Bn+Bx,Am)
+Bv()
+return R,An
 end
-local function By(Bz,Bd)
-local Ah,Ay,Az=Bz.Ah,Bd.Ay,Bd.Az
-if not Ay then
+local function By(Bn)
+return call('ZRANGEBYSCORE',U,'('..string.format('%.0f',Bn),'+inf','LIMIT',0,1)[1]
+end
+local function Bz(Bk,Bn)
+local At=string.sub(Bk,-32)
+local Bl=call('ZSCORE',U,At)
+local Ax=call('ZSCORE',U,'~'..At)or Bl
+local Bf=Bl and'holding'or'closed'
+return string.sub(At,1,8),Bf,(Bl or Ax)-Bn,Ax-Bn,call('HGET',V,At)
+end
+local function Ca(Cb,Bf)
+local Aj,Ba,Bb=Cb.Aj,Bf.Ba,Bf.Bb
+if not Ba then
 return'fits'
 end
-if not Z and Bc(Bd,Bz.Al)>0 then
-if Ay=='x'and Ah=='x'and Bz.Ca or Ay=='s'and Ah=='s'then
+if not Ab and Be(Bf,Cb.An)>0 then
+if Ba=='x'and Aj=='x'and Cb.Cc or Ba=='s'and Aj=='s'then
 return'passes'
-elseif Ay=='x'then
+elseif Ba=='x'then
 return'deadlock','x',1,''
-elseif Ah=='x'then
-return'deadlock',Ay,call('HGET',U,'p'..Bz.Al)or 1,Az
+elseif Aj=='x'then
+return'deadlock',Ba,call('HGET',W,'p'..Cb.An)or 1,Bb
 end
 end
-if Ah=='x'or Ay=='x'then
+if Aj=='x'or Ba=='x'then
 return'in_the_way'
 end
-if Ah~=Ay or Bz.Cb~=Az then
-local Cc=Bw(H(F()))
-local _,_,Cd=Af(call('HGET',T,string.sub(Cc,-32)))
-return'mismatch',Ay,Cd,Az
+if Aj~=Ba or Cb.Cd~=Bb then
+local Ce=By(H(F()))
+local _,_,Cf=Ah(call('HGET',V,string.sub(Ce,-32)))
+return'mismatch',Ba,Cf,Bb
 end
-local Cd=Ay=='p'and call('HGET',U,'used')or 0
-return(Ay=='s'or Cd+Bz.Ai<=tonumber(Az))and'fits'or'in_the_way'
+local Cf=Ba=='p'and call('HGET',W,'used')or 0
+return(Ba=='s'or Cf+Cb.Ak<=tonumber(Bb))and'fits'or'in_the_way'
 end
-local function Ce(Bd)
-local P=Bd.P or M()
-return P and(Bd.P or string.format('%.0f',P))
+local function Cg(Bf)
+local R=Bf.R or O()
+return R and(Bf.R or string.format('%.0f',R))
 end
-local function Cf()
-return Ad('the fence counter is not a number that can grow')
+local function Ch()
+return Af('the fence counter is not a number that can grow')
 end
-local function Cg()
-if call('ZCARD',S)+call('HLEN',T)+call('HLEN',U)>0 then
-call('UNLINK',S,T,U)
+local function Ci()
+if call('ZCARD',U)+call('HLEN',V)+call('HLEN',W)>0 then
+call('UNLINK',U,V,W)
 end
 end
-local function Ch(Ax,Bl)
-Cg()
-call('SET',R,'*x'..Ax.P,'PX',Ax.Av)
-call('HSET',T,Ax.Ar,Ax.Ag)
-Br(Ax.Ar,Bl+Ax.At,Ax.Ak)
-Ba('o'..Ax.Al,1)
+local function Cj(Az,Bn)
+Ci()
+call('SET',T,'*x'..Az.R,'PX',Az.Ax)
+call('HSET',V,Az.At,Az.Ai)
+Bt(Az.At,Bn+Az.Av,Az.Am)
+Bc('o'..Az.An,1)
 end
-local function Ci(Bz,P)
-local Bv,Ak,Ag=Bz.Bv,Bz.Ak,P..' '..Bz.Ag
-call('SET',R,Bz.Ar..Bz.As..Ag,'PX',Bv+Ak)
-local Ax={
-Ar=Bz.Ar,Aq=false,As=Bz.As,Ag=Ag,P=P,Ak=Ak,
-Al=Bz.Al,Au=true,Av=Bv+Ak,At=Bv,
+local function Ck(Cb,R)
+local Bx,Am,Ai=Cb.Bx,Cb.Am,R..' '..Cb.Ai
+call('SET',T,Cb.At..Cb.Au..Ai,'PX',Bx+Am)
+local Az={
+At=Cb.At,As=false,Au=Cb.Au,Ai=Ai,R=R,Am=Am,
+An=Cb.An,Aw=true,Ax=Bx+Am,Av=Bx,
 }
-return{Ay='x',Az='',Ax=Ax,P=P}
+return{Ba='x',Bb='',Az=Az,R=R}
 end
-local function Cj(Bz,Bd,P,Bl)
-local Ar,Al=Bz.Ar,Bz.Al
-if P~=Bd.P then
-O(tonumber(P))
+local function Cl(Cb,Bf,R,Bn)
+local At,An=Cb.At,Cb.An
+if R~=Bf.R then
+Q(tonumber(R))
 end
-if not Bd.Ay and Bz.Ah=='x'then
-return Ci(Bz,P)
+if not Bf.Ba and Cb.Aj=='x'then
+return Ck(Cb,R)
 end
-if Bd.Ax then
-Ch(Bd.Ax,Bl)
-elseif not Bd.Ay then
-Cg()
-call('SET',R,'*'..Bz.Ah..Bz.Cb,'PX',Bz.Bv+Bz.Ak)
+if Bf.Az then
+Cj(Bf.Az,Bn)
+elseif not Bf.Ba then
+Ci()
+call('SET',T,'*'..Cb.Aj..Cb.Cd,'PX',Cb.Bx+Cb.Am)
 end
-Br(Ar,Bl+Bz.Bv,Bz.Ak)
-call('HSET',T,Ar,P..' '..Bz.Ag)
-if Bz.Ah=='p'then
-Ba('used',Bz.Ai)
+Bt(At,Bn+Cb.Bx,Cb.Am)
+call('HSET',V,At,R..' '..Cb.Ai)
+if Cb.Aj=='p'then
+Bc('used',Cb.Ak)
 end
-if Al~=''then
-Ba('o'..Al,1)
-if Bz.Ah=='p'then
-Ba('p'..Al,Bz.Ai)
+if An~=''then
+Bc('o'..An,1)
+if Cb.Aj=='p'then
+Bc('p'..An,Cb.Ak)
 end
 end
-if Bz.Ah=='x'then
-return{Ay='x',Az=P,P=P}
+if Cb.Aj=='x'then
+return{Ba='x',Bb=R,R=R}
 end
-return{Ay=Bz.Ah,Az=Bz.Cb}
+return{Ba=Cb.Aj,Bb=Cb.Cd}
 end
-local function Ck(Ar)
-if call('ZREM',X,Ar,'!'..Ar)==0 then
+local function Cm(At)
+if call('ZREM',Z,At,'!'..At)==0 then
 return false
 end
-call('HDEL',W,Ar)
-return call('ZREM',V,Ar)==1
+call('HDEL',Y,At)
+return call('ZREM',X,At)==1
 end
-local function Cl()
-return string.match(call('HGET',W,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cn()
+return string.match(call('HGET',Y,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cm(Bl)
-if call('EXISTS',X)==0 then
+local function Co(Bn)
+if call('EXISTS',Z)==0 then
 return false
 end
-local Bn=math.max(1,Y)
-local Bo=call('ZRANGEBYSCORE',X,'-inf',Bl,'LIMIT',0,Bn)
-Aa=#Bo==Bn
-Y=Y-#Bo
-for _,Bi in ipairs(Bo)do
-local Ar=string.match(Bi,'^!(.*)')
-if not Ar then
-Ck(Bi)
+local Bp=math.max(1,Aa)
+local Bq=call('ZRANGEBYSCORE',Z,'-inf',Bn,'LIMIT',0,Bp)
+Ac=#Bq==Bp
+Aa=Aa-#Bq
+for _,Bk in ipairs(Bq)do
+local At=string.match(Bk,'^!(.*)')
+if not At then
+Cm(Bk)
 else
-local Cn=call('ZSCORE',X,Ar)
-if Cn and tonumber(Cn)>Bl then
-local Co=string.match(call('HGET',W,Ar)or'','^%d+ %d %S+ (%d+)')
-local Cp=Co and call('ZSCORE',X,Bi)-Co
-Ab=Ab or Cp and Cp>=tonumber((Cl()))
+local Cp=call('ZSCORE',Z,At)
+if Cp and tonumber(Cp)>Bn then
+local Cq=string.match(call('HGET',Y,At)or'','^%d+ %d %S+ (%d+)')
+local Cr=Cq and call('ZSCORE',Z,Bk)-Cq
+Ad=Ad or Cr and Cr>=tonumber((Cn()))
 end
-call('ZREM',X,Bi)
+call('ZREM',Z,Bk)
 end
 end
 return true
 end
-local function Cq(Ar,Cr)
-local Cs,Ct,Cu,Co,Cv,Cb,Ca,Ag=string.match(
-Cr or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cs(At,Ct)
+local Cu,Cv,Cw,Cq,Cx,Cd,Cc,Ai=string.match(
+Ct or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cu then
+if not Cw then
 return nil
 end
-local Ah,Ai,Ak,Al,Cw=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cx=Ak~='0'
+local Aj,Ak,Am,An,Cy=string.match(Ai,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Cz=Am~='0'
 return{
-Ar=Ar,Ah=Ah,Ca=Ca=='1',Ai=Ai,Cb=Cb,Al=Al,
-Ag=string.format('%s %s %s%s %s ',Ah,Ai,Cx and'!'or'',Ak,Al)..Cw,
-Bv=tonumber(Co),Ak=0,As=Cx and'+'or'-',Cu=Cu,Cs=tonumber(Cs),
-Cv=tonumber(Cv),Ct=Ct=='1',
+At=At,Aj=Aj,Cc=Cc=='1',Ak=Ak,Cd=Cd,An=An,
+Ai=string.format('%s %s %s%s %s ',Aj,Ak,Cz and'!'or'',Am,An)..Cy,
+Bx=tonumber(Cq),Am=0,Au=Cz and'+'or'-',Cw=Cw,Cu=tonumber(Cu),
+Cx=tonumber(Cx),Cv=Cv=='1',
 }
 end
-local function Cy(Cu,Ae)
-local Cz=A('PUBLISH',Cu,Ae)
-return type(Cz)~='number'or Cz>0
+local function Da(Cw,Ag)
+local Db=A('PUBLISH',Cw,Ag)
+return type(Db)~='number'or Db>0
 end
-local function Da(Ar)
-return string.match(call('HGET',W,Ar)or'','^%d+ %d (%S+)')
+local function Dc(At)
+return string.match(call('HGET',Y,At)or'','^%d+ %d (%S+)')
 end
-local function Db(Dc,Ae)
-local Dd,De=8,nil
-for _,Ar in ipairs(call('ZRANGE',V,0,Dd))do
-if Ar~=Dc and Dd>0 then
-Dd=Dd-1
-local Cu=Da(Ar)
-if Cu and Cy(Cu,Ae..Ar)then
-De=Cu
+local function Dd(De,Ag)
+local Df,Dg=8,nil
+for _,At in ipairs(call('ZRANGE',X,0,Df))do
+if At~=De and Df>0 then
+Df=Df-1
+local Cw=Dc(At)
+if Cw and Da(Cw,Ag..At)then
+Dg=Cw
 break
 end
 end
 end
-local J=call('ZREVRANGE',V,0,0)[1]
-local Cu=J and J~=Dc and Da(J)
-if Cu and Cu~=De then
-Cy(Cu,Ae..J)
+local J=call('ZREVRANGE',X,0,0)[1]
+local Cw=J and J~=De and Dc(J)
+if Cw and Cw~=Dg then
+Da(Cw,Ag..J)
 end
 end
-local function Df(Dc,Bl,N)
-local Dg=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-if not Dg then
+local function Dh(De,Bn,P)
+local Di=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+if not Di then
 return
 end
-local Dh=0
-for _,Ar in ipairs(call('ZRANGE',V,0,319))do
-local Cs,Cu=string.match(call('HGET',W,Ar)or'','^(%d+) %d (%S+)')
-if Cu then
-Dh=Cs
-if Ar~=Dc then
-Cy(Cu,'!'..Ar)
+local Dj=0
+for _,At in ipairs(call('ZRANGE',X,0,319))do
+local Cu,Cw=string.match(call('HGET',Y,At)or'','^(%d+) %d (%S+)')
+if Cw then
+Dj=Cu
+if At~=De then
+Da(Cw,'!'..At)
 end
 end
 end
-call('HSET',W,'?',string.format('%.0f %s %s',Bl,Dh,N))
-call('PEXPIREAT',W,Dg)
+call('HSET',Y,'?',string.format('%.0f %s %s',Bn,Dj,P))
+call('PEXPIREAT',Y,Di)
 end
-local function Di(Bd,Bl,Dc)
-local Dj,Dk,Dl,Dm=Ab,false,false,false
-local Dn,Do,Dp,Dq=Cl()
-if Dj then
-Y=math.max(5,Y-260)
-Ab,Dp,Dq=false,Dn,Do
+local function Dk(Bf,Bn,De)
+local Dl,Dm,Dn,Do=Ad,false,false,false
+local Dp,Dq,Dr,Ds=Cn()
+if Dl then
+Aa=math.max(5,Aa-260)
+Ad,Dr,Ds=false,Dp,Dq
 end
-Y=math.max(5,Y)
-local N=Dp..' '..Dq
-Dp,Dq=tonumber(Dp),tonumber(Dq)
-local Dr,at,B,Ds,Dt={},0,0,0,{}
+Aa=math.max(5,Aa)
+local P=Dr..' '..Ds
+Dr,Ds=tonumber(Dr),tonumber(Ds)
+local Dt,at,B,Du,Dv={},0,0,0,{}
 while true do
-if Bd.Ax and Bd.Ax.Al==''then
+if Bf.Az and Bf.Az.An==''then
 break
 end
 at=at+1
 if at>B then
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
-Dt={}
+if Dv[1]then
+call('ZREM',X,unpack(Dv))
+Dv={}
 end
-local Bn=math.min(math.max(Ds,1),64)
-Dr=call('ZRANGE',V,0,Bn)
-if not Dr[1]then
+local Bp=math.min(math.max(Du,1),64)
+Dt=call('ZRANGE',X,0,Bp)
+if not Dt[1]then
 break
 end
-B,at=math.min(#Dr,Bn),1
+B,at=math.min(#Dt,Bp),1
 end
-local Du,Dv=Dr[at],Dr[at+1]
-local Cr=call('HGET',W,Du)
-local Bz=Cq(Du,Cr)
-local Dw=math.floor(#(Cr or'')/256)
-local Cn=Bz and(Aa or Bz.Cs<=Dq)and call('ZSCORE',X,Du)
-if not Bz or Aa and Cn and tonumber(Cn)<=Bl then
-if Y<=0 then
+local Dw,Dx=Dt[at],Dt[at+1]
+local Ct=call('HGET',Y,Dw)
+local Cb=Cs(Dw,Ct)
+local Dy=math.floor(#(Ct or'')/256)
+local Cp=Cb and(Ac or Cb.Cu<=Ds)and call('ZSCORE',Z,Dw)
+if not Cb or Ac and Cp and tonumber(Cp)<=Bn then
+if Aa<=0 then
+Do=true
+break
+end
+Aa=Aa-1-Dy
+Dv[#Dv+1]=Dw
+Cm(Dw)
+else
+local Dz=Ca(Cb,Bf)
+N=true
+local R=(Dz=='fits'or Dz=='passes')and Cg(Bf)
+if not R then
+break
+end
+if Aa<=0 then
+Do=true
+break
+end
+if Du==0 then
+call('ZREM',X,Dw)
+else
+Dv[#Dv+1]=Dw
+end
+local Db=Dw==De
+local Ea=Cb.Cu<=Ds and Cp
+if not Db and not(Ea and Cp-Cb.Cx<Dr)then
+Db=Da(Cb.Cw,Dw)or Cb.Cv
+end
+if not Db then
+Aa,Du=Aa-1-Dy,Du+1
+else
+Aa,Du=Aa-5-Dy,0
+if Dv[1]then
+call('ZREM',X,unpack(Dv))
+Dv={}
+end
+if Dw==De then
+Cm(Dw)
+else
+call('ZADD',Z,Bn+Cb.Bx,'!'..Dw)
+Dn=true
+end
+if Dx or Dn then
+Cb.Au='+'
+end
+Bf=Cl(Cb,Bf,R,Bn)
 Dm=true
-break
-end
-Y=Y-1-Dw
-Dt[#Dt+1]=Du
-Ck(Du)
-else
-local Dx=By(Bz,Bd)
-local P=(Dx=='fits'or Dx=='passes')and Ce(Bd)
-if not P then
-break
-end
-if Y<=0 then
-Dm=true
-break
-end
-if Ds==0 then
-call('ZREM',V,Du)
-else
-Dt[#Dt+1]=Du
-end
-local Cz=Du==Dc
-local Dy=Bz.Cs<=Dq and Cn
-if not Cz and not(Dy and Cn-Bz.Cv<Dp)then
-Cz=Cy(Bz.Cu,Du)or Bz.Ct
-end
-if not Cz then
-Y,Ds=Y-1-Dw,Ds+1
-else
-Y,Ds=Y-5-Dw,0
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
-Dt={}
-end
-if Du==Dc then
-Ck(Du)
-else
-call('ZADD',X,Bl+Bz.Bv,'!'..Du)
-Dl=true
-end
-if Dv or Dl then
-Bz.As='+'
-end
-Bd=Cj(Bz,Bd,P,Bl)
-Dk=true
 end
 end
 end
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
+if Dv[1]then
+call('ZREM',X,unpack(Dv))
 end
-if Dj then
-Df(Dc,Bl,N)
-elseif Dm then
-Db(Dc,'!')
-elseif Dl then
-Db(Dc,'?')
+if Dl then
+Dh(De,Bn,P)
+elseif Do then
+Dd(De,'!')
+elseif Dn then
+Dd(De,'?')
 end
-if Dk and not Bd.Ax then
-Bt()
+if Dm and not Bf.Az then
+Bv()
 end
-return Bd
+return Bf
 end
-local Bl=H(F())
-local function Dz(Cc)
-local Ea,Eb=ARGV[Cc],Cc
-while ARGV[Eb+1]==''do
-Eb=Eb-4
+local Bn=H(F())
+local function Eb(Ce)
+local Ec,Ed=ARGV[Ce],Ce
+while ARGV[Ed+1]==''do
+Ed=Ed-4
 end
-local Av,Ag,Ec=unpack(ARGV,Eb+1,Eb+3)
-local Ah,Ai,Ak,Al=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
-local Ca,Cb,Cu,Co,Cv,Bn=
-string.match(Ec,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+local Ax,Ai,Ee=unpack(ARGV,Ed+1,Ed+3)
+local Aj,Ak,Am,An=string.match(Ai,'^(%a) (%d+) (%d+) (%S*) ')
+local Cc,Cd,Cw,Cq,Cx,Bp=
+string.match(Ee,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Ar=string.sub(Ea,1,32),Ah=Ah,Ca=Ca=='1',Ai=Ai,Cb=Cb,
-Bv=Av-Ak,Ak=tonumber(Ak),Al=Al,Ag=Ag,As=string.sub(Ea,33),
-Cu=Cu~=''and Cu,Co=Co,Cv=tonumber(Cv),Bn=tonumber(Bn),
+At=string.sub(Ec,1,32),Aj=Aj,Cc=Cc=='1',Ak=Ak,Cd=Cd,
+Bx=Ax-Am,Am=tonumber(Am),An=An,Ai=Ai,Au=string.sub(Ec,33),
+Cw=Cw~=''and Cw,Cq=Cq,Cx=tonumber(Cx),Bp=tonumber(Bp),
 }
 end
-local function Ed(Bd,P,Al)
-return{'granted',P,math.max(1,Bc(Bd,Al))}
+local function Ef(Bf,R,An)
+return{'granted',R,math.max(1,Be(Bf,An))}
 end
-local function Ee(Bd,Ar)
-if Bd.Ax then
-return Bd.Ax.Ar==Ar
+local function Eg(Bf,At)
+if Bf.Az then
+return Bf.Az.At==At
 end
-return Bd.Ay and call('HGET',T,Ar)
+return Bf.Ba and call('HGET',V,At)
 end
-local function Ef(Eg,Bz,Bd,Eh)
-local Ax,De=Bd.Ax,nil
-if Ax then
-local Ei=Ax.Au and'holding'or'closed'
-De={string.sub(Ax.Ar,1,8),Ei,Ax.At,Ax.Av,'',Ax.Ag}
+local function Eh(Ei,Cb,Bf,Ej)
+local Az,Dg=Bf.Az,nil
+if Az then
+local Ek=Az.Aw and'holding'or'closed'
+Dg={string.sub(Az.At,1,8),Ek,Az.Av,Az.Ax,'',Az.Ai}
 else
-local Ai=Bz.Ah=='p'and Bd.Ay=='p'
-local Bi=Eh and'~'..Bz.Ar
-or Ai and Bw(Bl)
-or call('ZREVRANGE',S,0,0)[1]
-local Ej,Ei,At,Av,Ag=Bx(Bi,Bl)
-if Ai and Z then
-Av=0
+local Ak=Cb.Aj=='p'and Bf.Ba=='p'
+local Bk=Ej and'~'..Cb.At
+or Ak and By(Bn)
+or call('ZREVRANGE',U,0,0)[1]
+local El,Ek,Av,Ax,Ai=Bz(Bk,Bn)
+if Ak and Ab then
+Ax=0
 end
-De={Ej,Ei,At,Av,Bd.Az,Ag}
+Dg={El,Ek,Av,Ax,Bf.Bb,Ai}
 end
-for _,Bb in ipairs(De)do
-Eg[#Eg+1]=Bb
+for _,Bd in ipairs(Dg)do
+Ei[#Ei+1]=Bd
 end
-return Eg
+return Ei
 end
-local function Ek(Bz,Bd)
-if Ck(Bz.Ar)then
-Di(Bd,Bl)
-end
-end
-local function El(Bd)
-if Bd.Ax and Bd.Ax.As=='-'and not Bd.Ax.Aq then
-call('SETRANGE',R,32,'+')
+local function Em(Cb,Bf)
+if Cm(Cb.At)then
+Dk(Bf,Bn)
 end
 end
-local Em=0
-local function En(Bz,Bd)
-local J=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]or 0
-Em=math.max(J+1,Em+1,F())
-local Cs=string.format('%.0f',Em)
-call('ZADD',V,Cs,Bz.Ar)
-local Ca=Bz.Ca and'1'or'0'
-local Eo={
-Cs,'0',Bz.Cu,Bz.Co,Bz.Cv,Bz.Cb,Ca,Bz.Ag,
+local function En(Bf)
+if Bf.Az and Bf.Az.Au=='-'and not Bf.Az.As then
+call('SETRANGE',T,32,'+')
+end
+end
+local Eo=0
+local function Ep(Cb,Bf)
+local J=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]or 0
+local Bb=math.max(J+1,Eo+1,F())
+if M and M>0 then
+Bb=M+at-1
+else
+Eo=Bb
+end
+local Cu=string.format('%.0f',Bb)
+call('ZADD',X,Cu,Cb.At)
+local Cc=Cb.Cc and'1'or'0'
+local Eq={
+Cu,'0',Cb.Cw,Cb.Cq,Cb.Cx,Cb.Cd,Cc,Cb.Ai,
 }
-call('HSET',W,Bz.Ar,table.concat(Eo,' '))
-El(Bd)
+call('HSET',Y,Cb.At,table.concat(Eq,' '))
+En(Bf)
 end
-local function Ep(Ar,Bd)
-if call('ZSCORE',V,Ar)or not call('ZSCORE',X,Ar)or Au(Bd,Ar)then
+local function Er(At,Bf)
+if call('ZSCORE',X,At)or not call('ZSCORE',Z,At)or Aw(Bf,At)then
 return
 end
-local Cr=call('HGET',W,Ar)
-if not Cr then
-Ck(Ar)
+local Ct=call('HGET',Y,At)
+if not Ct then
+Cm(At)
 return
 end
-call('ZREM',X,'!'..Ar)
-local Cs,Cw=string.match(Cr,'^(%d+) %d (.*)$')
-call('HSET',W,Ar,Cs..' 1 '..Cw)
-call('ZADD',V,Cs,Ar)
-call('PEXPIREAT',V,call('ZREVRANGE',X,0,0,'WITHSCORES')[2])
-El(Bd)
+call('ZREM',Z,'!'..At)
+local Cu,Cy=string.match(Ct,'^(%d+) %d (.*)$')
+call('HSET',Y,At,Cu..' 1 '..Cy)
+call('ZADD',X,Cu,At)
+call('PEXPIREAT',X,call('ZREVRANGE',Z,0,0,'WITHSCORES')[2])
+En(Bf)
 end
-local function Eq(Bz)
-call('ZADD',X,Bl+Bz.Cv,Bz.Ar)
-local Bm=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-for _,Ac in ipairs({V,W,X})do
-call('PEXPIREAT',Ac,Bm)
+local function Es(Cb)
+call('ZADD',Z,Bn+Cb.Cx,Cb.At)
+local Bo=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+for _,Ae in ipairs({X,Y,Z})do
+call('PEXPIREAT',Ae,Bo)
 end
 end
-local function Er(Bz,Bd,Es)
-local Et=call('ZRANK',V,Bz.Ar)
-if Et then
-call('PEXPIRE',V,Bz.Cv)
-elseif Es>=Bz.Bn and not Aa then
-return{'full',Es}
+local function Et(Cb,Bf,Eu)
+local Ev=call('ZRANK',X,Cb.At)
+if Ev then
+call('PEXPIRE',X,Cb.Cx)
+elseif Eu>=Cb.Bp and not Ac then
+return{'full',Eu}
 else
-Et=Es
-En(Bz,Bd)
+Ep(Cb,Bf)
+Ev=call('ZRANK',X,Cb.At)
 end
-Eq(Bz)
-return Ef({'queued',Et},Bz,Bd)
+Es(Cb)
+return Eh({'queued',Ev},Cb,Bf)
 end
-local function Eu(Bz,Bd,P)
-local Ev=Cj(Bz,Bd,P,Bl)
-if not Ev.Ax then
-Bt()
+local function Ew(Cb,Bf,R)
+local Ex=Cl(Cb,Bf,R,Bn)
+if not Ex.Az then
+Bv()
 end
-return Ed(Ev,P,Bz.Al)
+return Ef(Ex,R,Cb.An)
 end
-local function Ew(Bz)
-local Ar=Bz.Ar
-local Bd=Bp(call('GET',R),Bl,Ar)
-if not Bd then
-return Ad()
+local function Ey(Cb)
+local At=Cb.At
+local Bf=Br(call('GET',T),Bn,At)
+if not Bf then
+return Af()
 end
-if Bd.Ax and Bd.Ax.Av<0 then
-return Ad('a lock without an end')
+if Bf.Az and Bf.Az.Ax<0 then
+return Af('a lock without an end')
 end
-local Es=0
-local Ex=Cm(Bl)
-if Ex then
-Ep(Ar,Bd)
-Bd=Di(Bd,Bl,Ar)
-Es=call('ZCARD',V)
+local Eu=0
+local Ez=Co(Bn)
+if Ez then
+Er(At,Bf)
+Bf=Dk(Bf,Bn,At)
+Eu=call('ZCARD',X)
 end
-if Au(Bd,Ar)then
-local P,Al=Bu(Bd,Ar,Bz.Bv,Bl)
-if Ex then
-Ck(Ar)
+if Aw(Bf,At)then
+local R,An=Bw(Bf,At,Cb.Bx,Bn)
+if Ez then
+Cm(At)
 end
-return Ed(Bd,P,Al)
+return Ef(Bf,R,An)
 end
-if Ee(Bd,Ar)then
-return Ef({'refused'},Bz,Bd,true)
+if Eg(Bf,At)then
+return Eh({'refused'},Cb,Bf,true)
 end
-local Dx,Ey,Ez,Fa=By(Bz,Bd)
-if Dx=='deadlock'or Dx=='mismatch'then
-Ek(Bz,Bd)
-return{Dx,Ey,Ez,Fa}
+local Dz,Fa,Fb,Fc=Ca(Cb,Bf)
+if Dz=='deadlock'or Dz=='mismatch'then
+Em(Cb,Bf)
+return{Dz,Fa,Fb,Fc}
 end
-if Dx=='passes'or Dx=='fits'and(Es==0 or not Bd.Ay)then
-local P=Ce(Bd)
-if not P then
-return Cf()
+if Dz=='passes'or Dz=='fits'and(Eu==0 or not Bf.Ba)then
+local R=Cg(Bf)
+if not R then
+return Ch()
 end
-if Es>0 then
-Ck(Ar)
+if Eu>0 then
+Cm(At)
 end
-return Eu(Bz,Bd,P)
+return Ew(Cb,Bf,R)
 end
-if Bz.Cu then
-return Er(Bz,Bd,Es)
+if Cb.Cw then
+return Et(Cb,Bf,Eu)
 end
-local Fb=Ef({'refused'},Bz,Bd)
-Ek(Bz,Bd)
-return Fb
+local Fd=Eh({'refused'},Cb,Bf)
+Em(Cb,Bf)
+return Fd
 end
-local function Fc(Bd,Ar,Ag)
-if Bd.Ax then
-call('DEL',R)
+local function Fe(Bf,At,Ai)
+if Bf.Az then
+call('DEL',T)
 return{}
 end
-call('ZREM',S,Ar,'~'..Ar)
-Be(Ag)
-Bf(Ar,Ag)
-if call('ZCARD',S)==0 then
-Bg()
+call('ZREM',U,At,'~'..At)
+Bg(Ai)
+Bh(At,Ai)
+if call('ZCARD',U)==0 then
+Bi()
 return{}
 end
-Bt()
-return Bd
+Bv()
+return Bf
 end
-local function Fd(Bd,Ar,Al,Fe)
-Ck(Ar)
-if not Au(Bd,Ar)then
-return{'not_held',Bc(Bd,Al)},Bd
+local function Ff(Bf,At,An,Fg)
+Cm(At)
+if not Aw(Bf,At)then
+return{'not_held',Be(Bf,An)},Bf
 end
-local Ag=Bd.Ax and Bd.Ax.Ag or call('HGET',T,Ar)
-local _,_,_,_,Ff=Af(Ag)
-Bd=Fe(Bd,Ar,Ag)
-local At=Bc(Bd,Ff)
-return At>0 and{'still_held',At}or 1,Bd
-end
-local function Fg(i)
-on(KEYS[i])
-local Bz=Dz(2+B*(i-1))
-Bz.Cu=nil
-return Bz
-end
-local function Fh(i)
-local Bz=Fg(i)
-local Bd=Bp(call('GET',R),Bl,Bz.Ar)
-D[i]=Bd and Au(Bd,Bz.Ar)
-return Ew(Bz)
+local Ai=Bf.Az and Bf.Az.Ai or call('HGET',V,At)
+local _,_,_,_,Fh=Ah(Ai)
+Bf=Fg(Bf,At,Ai)
+local Av=Be(Bf,Fh)
+return Av>0 and{'still_held',Av}or 1,Bf
 end
 local function Fi(i)
-local Bz=Fg(i)
-local Bd=Bp(call('GET',R),Bl,Bz.Ar)
-local Es=Cm(Bl)
-local _,Ev=Fd(Bd,Bz.Ar,Bz.Al,Fc)
-if Es then
-Di(Ev,Bl)
+on(KEYS[i])
+local Cb=Eb(2+B*(i-1))
+Cb.Cw=nil
+return Cb
+end
+local function Fj(i)
+local Cb=Fi(i)
+local Bf=Br(call('GET',T),Bn,Cb.At)
+D[i]=Bf and Aw(Bf,Cb.At)
+return Ey(Cb)
+end
+local function Fk(i)
+local Cb=Fi(i)
+local Bf=Br(call('GET',T),Bn,Cb.At)
+local Eu=Co(Bn)
+local _,Ex=Ff(Bf,Cb.At,Cb.An,Fe)
+if Eu then
+Dk(Ex,Bn)
 end
 end
 for i=1,#KEYS-1 do
-local Dk,Eg=pcall(Fh,i)
-if not Dk then
-Eg={'error',type(Eg)=='table'and Eg.err or Eg}
+local Dm,Ei=pcall(Fj,i)
+if not Dm then
+Ei={'error',type(Ei)=='table'and Ei.err or Ei}
 end
-if Eg[1]~='granted'then
-for N=i-1,1,-1 do
-if not D[N]and not pcall(Fi,N)then
-Eg={'error','what was granted could not be taken back'}
+if Ei[1]~='granted'then
+for P=i-1,1,-1 do
+if not D[P]and not pcall(Fk,P)then
+Ei={'error','what was granted could not be taken back'}
 end
 end
-return{ARGV[1],i,Eg}
+return{ARGV[1],i,Ei}
 end
-C[i+2]=Eg
+C[i+2]=Ei
 end
 return C

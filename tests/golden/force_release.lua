@@ -11,493 +11,495 @@ local function E(us)
 return math.floor(us/1000)
 end
 local F,G,H,at,I=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local function J(i)
+local J,K=nil,false
+local function L(i)
 if not G then
-local K=tonumber(A('GET',F)or 0)
-if not K or not(K<9000000000000000)then
+local M=tonumber(A('GET',F)or 0)
+if not M or not(M<9000000000000000)then
 return nil
 end
-G=math.max(K,C()-1)
+G=math.max(M,C()-1)
 end
 return I and math.max(G+1,I+(i or at))or G+1
 end
-local function L(M)
-if M>H then
-local N=M+#KEYS-2
-if ARGV[#ARGV]=='0'then
-call('SET',F,N)
+local function N(O)
+if O>H then
+local P=O+#KEYS-2
+if ARGV[#ARGV]=='0'or K and call('PTTL',F)==-1 then
+call('SET',F,P)
 else
-call('SET',F,N,'PX',ARGV[#ARGV])
+call('SET',F,P,'PX',ARGV[#ARGV])
 end
-H=N
+H=P
 end
-G=M
+G=O
 end
-local O,P,Q,R,S,T,U
-local V,W,X,Y=320,false,false,false
-local function on(Z)
-V,W,X,Y=math.max(V,5),false,false,false
-O,P,Q,R=Z,Z..':h',Z..':d',Z..':o'
-S,T,U=Z..':q',Z..':w',Z..':p'
-end
-local function Aa(Ab)
-return{'corrupt',Ab or'a value that is no lock'}
+local Q,R,S,T,U,V,W
+local X,Y,Z,Aa=320,false,false,false
+local function on(Ab)
+X,Y,Z,Aa=math.max(X,5),false,false,false
+Q,R,S,T=Ab,Ab..':h',Ab..':d',Ab..':o'
+U,V,W=Ab..':q',Ab..':w',Ab..':p'
 end
 local function Ac(Ad)
-local M,Ae,Af,Ag,Ah,Ai=string.match(Ad,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return M,Ae,Af,Ag==''and Ah or'0',Ai
+return{'corrupt',Ad or'a value that is no lock'}
 end
-local function Aj(Ad)
-return(string.gsub(Ad,'^(%d+ %a %d+ )!','%1'))
+local function Ae(Af)
+local O,Ag,Ah,Ai,Aj,Ak=string.match(Af,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return O,Ag,Ah,Ai==''and Aj or'0',Ak
 end
-local function Ak(Al)
-return string.match(Al,'^%*([spx])(%d*)$')
+local function Al(Af)
+return(string.gsub(Af,'^(%d+ %a %d+ )!','%1'))
 end
-local function Am(Al)
-local An,Ao,Ap,Ad=string.match(Al,'^(~?)(%x+)([-+])(.*)$')
-if not Ao or#Ao~=32 then
+local function Am(An)
+return string.match(An,'^%*([spx])(%d*)$')
+end
+local function Ao(An)
+local Ap,Aq,Ar,Af=string.match(An,'^(~?)(%x+)([-+])(.*)$')
+if not Aq or#Aq~=32 then
 return nil
 end
-local M,Ae,_,Ah,Ai=Ac(Ad)
-if Ae~='x'then
+local O,Ag,_,Aj,Ak=Ae(Af)
+if Ag~='x'then
 return nil
 end
-local Aq=call('PTTL',O)
-Ah=tonumber(Ah)
-local Ar=An==''and Aq>Ah
+local As=call('PTTL',Q)
+Aj=tonumber(Aj)
+local At=Ap==''and As>Aj
 return{
-Ao=Ao,An=An~='',Ap=Ap,Ad=Ad,M=M,Ah=Ah,Ai=Ai,
-Ar=Ar,As=Aq,Aq=Ar and Aq-Ah or Aq,
+Aq=Aq,Ap=Ap~='',Ar=Ar,Af=Af,O=O,Aj=Aj,Ak=Ak,
+At=At,Au=As,As=At and As-Aj or As,
 }
 end
-local function At(Al)
-if not Al then
+local function Av(An)
+if not An then
 return{}
 end
-if string.sub(Al,1,1)~='*'then
-local Au=Am(Al)
-return Au and{Av='x',Aw='',Au=Au,M=Au.M}
+if string.sub(An,1,1)~='*'then
+local Aw=Ao(An)
+return Aw and{Ax='x',Ay='',Aw=Aw,O=Aw.O}
 end
-local Av,Aw=Ak(Al)
-return Av and{Av=Av,Aw=Aw,M=Av=='x'and Aw or nil}
+local Ax,Ay=Am(An)
+return Ax and{Ax=Ax,Ay=Ay,O=Ax=='x'and Ay or nil}
 end
-local function Ax(Ay,by)
-local Aw=call('HINCRBY',R,Ay,by)
-if Aw<=0 then
-call('HDEL',R,Ay)
+local function Az(Ba,by)
+local Ay=call('HINCRBY',T,Ba,by)
+if Ay<=0 then
+call('HDEL',T,Ba)
 end
 end
-local function Az(Ba,Ai)
-if Ai==''then
+local function Bb(Bc,Ak)
+if Ak==''then
 return 0
 end
-if Ba.Au then
-return Ba.Au.Ar and Ba.Au.Ai==Ai and 1 or 0
+if Bc.Aw then
+return Bc.Aw.At and Bc.Aw.Ak==Ak and 1 or 0
 end
-return tonumber(call('HGET',R,'o'..Ai)or 0)
+return tonumber(call('HGET',T,'o'..Ak)or 0)
 end
-local function Bb(Ad)
-local _,Ae,Af,_,Ai=Ac(Ad)
-if Ai~=''then
-Ax('o'..Ai,-1)
-if Ae=='p'then
-Ax('p'..Ai,-Af)
-end
-end
-end
-local function Bc(Ao,Ad)
-local _,Ae,Af=Ac(Ad)
-if Ae=='p'then
-Ax('used',-Af)
-end
-call('HDEL',Q,Ao)
-end
-local function Bd()
-call('UNLINK',O,P,Q,R)
-end
-local function Be(Bf)
-local Ao=string.sub(Bf,-32)
-local Ad=call('HGET',Q,Ao)
-local Bg=Bf==Ao
-if Ad then
-local _,_,_,Ah=Ac(Ad)
-if Bg then
-Bb(Ad)
-end
-if not Bg or Ah=='0'then
-Bc(Ao,Ad)
+local function Bd(Af)
+local _,Ag,Ah,_,Ak=Ae(Af)
+if Ak~=''then
+Az('o'..Ak,-1)
+if Ag=='p'then
+Az('p'..Ak,-Ah)
 end
 end
 end
-local function Bh(Bi)
-local Bj=call('ZREVRANGE',P,0,0,'WITHSCORES')[2]
-if not Bj or tonumber(Bj)<=Bi then
-Bd()
+local function Be(Aq,Af)
+local _,Ag,Ah=Ae(Af)
+if Ag=='p'then
+Az('used',-Ah)
+end
+call('HDEL',S,Aq)
+end
+local function Bf()
+call('UNLINK',Q,R,S,T)
+end
+local function Bg(Bh)
+local Aq=string.sub(Bh,-32)
+local Af=call('HGET',S,Aq)
+local Bi=Bh==Aq
+if Af then
+local _,_,_,Aj=Ae(Af)
+if Bi then
+Bd(Af)
+end
+if not Bi or Aj=='0'then
+Be(Aq,Af)
+end
+end
+end
+local function Bj(Bk)
+local Bl=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
+if not Bl or tonumber(Bl)<=Bk then
+Bf()
 return false
 end
-local Bk=math.max(1,math.ceil(V/3))
-local Bl=call('ZRANGEBYSCORE',P,'-inf',Bi,'LIMIT',0,Bk)
-if Bl[1]then
-call('ZREM',P,unpack(Bl))
-W=#Bl==Bk
-V=V-3*#Bl
+local Bm=math.max(1,math.ceil(X/3))
+local Bn=call('ZRANGEBYSCORE',R,'-inf',Bk,'LIMIT',0,Bm)
+if Bn[1]then
+call('ZREM',R,unpack(Bn))
+Y=#Bn==Bm
+X=X-3*#Bn
 end
-for _,Bf in ipairs(Bl)do
-Be(Bf)
+for _,Bh in ipairs(Bn)do
+Bg(Bh)
 end
 return true
 end
-local function Bm(Al,Bi,Ao)
-local Ba=At(Al)
-if Ba and Ba.Av and not Ba.Au then
-if not Bh(Bi)then
+local function Bo(An,Bk,Aq)
+local Bc=Av(An)
+if Bc and Bc.Ax and not Bc.Aw then
+if not Bj(Bk)then
 return{}
 end
-if W and Ao then
-for _,Bf in ipairs({Ao,'~'..Ao})do
-local Bn=call('ZSCORE',P,Bf)
-if Bn and tonumber(Bn)<=Bi then
-call('ZREM',P,Bf)
-Be(Bf)
+if Y and Aq then
+for _,Bh in ipairs({Aq,'~'..Aq})do
+local Bp=call('ZSCORE',R,Bh)
+if Bp and tonumber(Bp)<=Bk then
+call('ZREM',R,Bh)
+Bg(Bh)
 end
 end
 end
 end
-return Ba
+return Bc
 end
-local function Ar(Ba,Ao)
-if Ba.Au then
-return Ba.Au.Ar and Ba.Au.Ao==Ao
+local function At(Bc,Aq)
+if Bc.Aw then
+return Bc.Aw.At and Bc.Aw.Aq==Aq
 end
-return Ba.Av and call('ZSCORE',P,Ao)
+return Bc.Ax and call('ZSCORE',R,Aq)
 end
-local function Bo(Ao,Bp,Ah)
-call('ZADD',P,Bp,Ao)
-if Ah>0 then
-call('ZADD',P,Bp+Ah,'~'..Ao)
-end
-end
-local function Bq()
-local Bj=call('ZREVRANGE',P,0,0,'WITHSCORES')[2]
-for _,Z in ipairs({O,P,Q,R})do
-call('PEXPIREAT',Z,Bj)
+local function Bq(Aq,Br,Aj)
+call('ZADD',R,Br,Aq)
+if Aj>0 then
+call('ZADD',R,Br+Aj,'~'..Aq)
 end
 end
-local function Br(Ba,Ao,Bs,Bi)
-local K=Ba.Au and Ba.Au.Ad or call('HGET',Q,Ao)
-local Ad=Aj(K)
-local M,_,_,Ah,Ai=Ac(Ad)
-Ah=tonumber(Ah)
-call('PEXPIRE',O,Bs+Ah)
-if Ba.Au then
-if Ad~=K then
-call('SET',O,Ao..'+'..Ad,'PX',Bs+Ah)
+local function Bs()
+local Bl=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
+for _,Ab in ipairs({Q,R,S,T})do
+call('PEXPIREAT',Ab,Bl)
 end
-return M,Ai
 end
-if Ad~=K then
-call('HSET',Q,Ao,Ad)
+local function Bt(Bc,Aq,Bu,Bk)
+local M=Bc.Aw and Bc.Aw.Af or call('HGET',S,Aq)
+local Af=Al(M)
+local O,_,_,Aj,Ak=Ae(Af)
+Aj=tonumber(Aj)
+call('PEXPIRE',Q,Bu+Aj)
+if Bc.Aw then
+if Af~=M then
+call('SET',Q,Aq..'+'..Af,'PX',Bu+Aj)
 end
-Bo(Ao,Bi+Bs,Ah)
-Bq()
-return M,Ai
+return O,Ak
 end
-local function Bt(Bi)
-return call('ZRANGEBYSCORE',P,'('..string.format('%.0f',Bi),'+inf','LIMIT',0,1)[1]
+if Af~=M then
+call('HSET',S,Aq,Af)
 end
-local function Bu(Bf,Bi)
-local Ao=string.sub(Bf,-32)
-local Bg=call('ZSCORE',P,Ao)
-local As=call('ZSCORE',P,'~'..Ao)or Bg
-local Ba=Bg and'holding'or'closed'
-return string.sub(Ao,1,8),Ba,(Bg or As)-Bi,As-Bi,call('HGET',Q,Ao)
+Bq(Aq,Bk+Bu,Aj)
+Bs()
+return O,Ak
 end
-local function Bv(Bw,Ba)
-local Ae,Av,Aw=Bw.Ae,Ba.Av,Ba.Aw
-if not Av then
+local function Bv(Bk)
+return call('ZRANGEBYSCORE',R,'('..string.format('%.0f',Bk),'+inf','LIMIT',0,1)[1]
+end
+local function Bw(Bh,Bk)
+local Aq=string.sub(Bh,-32)
+local Bi=call('ZSCORE',R,Aq)
+local Au=call('ZSCORE',R,'~'..Aq)or Bi
+local Bc=Bi and'holding'or'closed'
+return string.sub(Aq,1,8),Bc,(Bi or Au)-Bk,Au-Bk,call('HGET',S,Aq)
+end
+local function Bx(By,Bc)
+local Ag,Ax,Ay=By.Ag,Bc.Ax,Bc.Ay
+if not Ax then
 return'fits'
 end
-if not W and Az(Ba,Bw.Ai)>0 then
-if Av=='x'and Ae=='x'and Bw.Bx or Av=='s'and Ae=='s'then
+if not Y and Bb(Bc,By.Ak)>0 then
+if Ax=='x'and Ag=='x'and By.Bz or Ax=='s'and Ag=='s'then
 return'passes'
-elseif Av=='x'then
+elseif Ax=='x'then
 return'deadlock','x',1,''
-elseif Ae=='x'then
-return'deadlock',Av,call('HGET',R,'p'..Bw.Ai)or 1,Aw
+elseif Ag=='x'then
+return'deadlock',Ax,call('HGET',T,'p'..By.Ak)or 1,Ay
 end
 end
-if Ae=='x'or Av=='x'then
+if Ag=='x'or Ax=='x'then
 return'in_the_way'
 end
-if Ae~=Av or Bw.By~=Aw then
-local Bz=Bt(E(C()))
-local _,_,Ca=Ac(call('HGET',Q,string.sub(Bz,-32)))
-return'mismatch',Av,Ca,Aw
+if Ag~=Ax or By.Ca~=Ay then
+local Cb=Bv(E(C()))
+local _,_,Cc=Ae(call('HGET',S,string.sub(Cb,-32)))
+return'mismatch',Ax,Cc,Ay
 end
-local Ca=Av=='p'and call('HGET',R,'used')or 0
-return(Av=='s'or Ca+Bw.Af<=tonumber(Aw))and'fits'or'in_the_way'
+local Cc=Ax=='p'and call('HGET',T,'used')or 0
+return(Ax=='s'or Cc+By.Ah<=tonumber(Ay))and'fits'or'in_the_way'
 end
-local function Cb(Ba)
-local M=Ba.M or J()
-return M and(Ba.M or string.format('%.0f',M))
+local function Cd(Bc)
+local O=Bc.O or L()
+return O and(Bc.O or string.format('%.0f',O))
 end
-local function Cc()
-return Aa('the fence counter is not a number that can grow')
+local function Ce()
+return Ac('the fence counter is not a number that can grow')
 end
-local function Cd()
-if call('ZCARD',P)+call('HLEN',Q)+call('HLEN',R)>0 then
-call('UNLINK',P,Q,R)
+local function Cf()
+if call('ZCARD',R)+call('HLEN',S)+call('HLEN',T)>0 then
+call('UNLINK',R,S,T)
 end
 end
-local function Ce(Au,Bi)
-Cd()
-call('SET',O,'*x'..Au.M,'PX',Au.As)
-call('HSET',Q,Au.Ao,Au.Ad)
-Bo(Au.Ao,Bi+Au.Aq,Au.Ah)
-Ax('o'..Au.Ai,1)
+local function Cg(Aw,Bk)
+Cf()
+call('SET',Q,'*x'..Aw.O,'PX',Aw.Au)
+call('HSET',S,Aw.Aq,Aw.Af)
+Bq(Aw.Aq,Bk+Aw.As,Aw.Aj)
+Az('o'..Aw.Ak,1)
 end
-local function Cf(Bw,M)
-local Bs,Ah,Ad=Bw.Bs,Bw.Ah,M..' '..Bw.Ad
-call('SET',O,Bw.Ao..Bw.Ap..Ad,'PX',Bs+Ah)
-local Au={
-Ao=Bw.Ao,An=false,Ap=Bw.Ap,Ad=Ad,M=M,Ah=Ah,
-Ai=Bw.Ai,Ar=true,As=Bs+Ah,Aq=Bs,
+local function Ch(By,O)
+local Bu,Aj,Af=By.Bu,By.Aj,O..' '..By.Af
+call('SET',Q,By.Aq..By.Ar..Af,'PX',Bu+Aj)
+local Aw={
+Aq=By.Aq,Ap=false,Ar=By.Ar,Af=Af,O=O,Aj=Aj,
+Ak=By.Ak,At=true,Au=Bu+Aj,As=Bu,
 }
-return{Av='x',Aw='',Au=Au,M=M}
+return{Ax='x',Ay='',Aw=Aw,O=O}
 end
-local function Cg(Bw,Ba,M,Bi)
-local Ao,Ai=Bw.Ao,Bw.Ai
-if M~=Ba.M then
-L(tonumber(M))
+local function Ci(By,Bc,O,Bk)
+local Aq,Ak=By.Aq,By.Ak
+if O~=Bc.O then
+N(tonumber(O))
 end
-if not Ba.Av and Bw.Ae=='x'then
-return Cf(Bw,M)
+if not Bc.Ax and By.Ag=='x'then
+return Ch(By,O)
 end
-if Ba.Au then
-Ce(Ba.Au,Bi)
-elseif not Ba.Av then
-Cd()
-call('SET',O,'*'..Bw.Ae..Bw.By,'PX',Bw.Bs+Bw.Ah)
+if Bc.Aw then
+Cg(Bc.Aw,Bk)
+elseif not Bc.Ax then
+Cf()
+call('SET',Q,'*'..By.Ag..By.Ca,'PX',By.Bu+By.Aj)
 end
-Bo(Ao,Bi+Bw.Bs,Bw.Ah)
-call('HSET',Q,Ao,M..' '..Bw.Ad)
-if Bw.Ae=='p'then
-Ax('used',Bw.Af)
+Bq(Aq,Bk+By.Bu,By.Aj)
+call('HSET',S,Aq,O..' '..By.Af)
+if By.Ag=='p'then
+Az('used',By.Ah)
 end
-if Ai~=''then
-Ax('o'..Ai,1)
-if Bw.Ae=='p'then
-Ax('p'..Ai,Bw.Af)
+if Ak~=''then
+Az('o'..Ak,1)
+if By.Ag=='p'then
+Az('p'..Ak,By.Ah)
 end
 end
-if Bw.Ae=='x'then
-return{Av='x',Aw=M,M=M}
+if By.Ag=='x'then
+return{Ax='x',Ay=O,O=O}
 end
-return{Av=Bw.Ae,Aw=Bw.By}
+return{Ax=By.Ag,Ay=By.Ca}
 end
-local function Ch(Ao)
-if call('ZREM',U,Ao,'!'..Ao)==0 then
+local function Cj(Aq)
+if call('ZREM',W,Aq,'!'..Aq)==0 then
 return false
 end
-call('HDEL',T,Ao)
-return call('ZREM',S,Ao)==1
+call('HDEL',V,Aq)
+return call('ZREM',U,Aq)==1
 end
-local function Ci()
-return string.match(call('HGET',T,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Ck()
+return string.match(call('HGET',V,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cj(Bi)
-if call('EXISTS',U)==0 then
+local function Cl(Bk)
+if call('EXISTS',W)==0 then
 return false
 end
-local Bk=math.max(1,V)
-local Bl=call('ZRANGEBYSCORE',U,'-inf',Bi,'LIMIT',0,Bk)
-X=#Bl==Bk
-V=V-#Bl
-for _,Bf in ipairs(Bl)do
-local Ao=string.match(Bf,'^!(.*)')
-if not Ao then
-Ch(Bf)
+local Bm=math.max(1,X)
+local Bn=call('ZRANGEBYSCORE',W,'-inf',Bk,'LIMIT',0,Bm)
+Z=#Bn==Bm
+X=X-#Bn
+for _,Bh in ipairs(Bn)do
+local Aq=string.match(Bh,'^!(.*)')
+if not Aq then
+Cj(Bh)
 else
-local Ck=call('ZSCORE',U,Ao)
-if Ck and tonumber(Ck)>Bi then
-local Cl=string.match(call('HGET',T,Ao)or'','^%d+ %d %S+ (%d+)')
-local Cm=Cl and call('ZSCORE',U,Bf)-Cl
-Y=Y or Cm and Cm>=tonumber((Ci()))
+local Cm=call('ZSCORE',W,Aq)
+if Cm and tonumber(Cm)>Bk then
+local Cn=string.match(call('HGET',V,Aq)or'','^%d+ %d %S+ (%d+)')
+local Co=Cn and call('ZSCORE',W,Bh)-Cn
+Aa=Aa or Co and Co>=tonumber((Ck()))
 end
-call('ZREM',U,Bf)
+call('ZREM',W,Bh)
 end
 end
 return true
 end
-local function Cn(Ao,Co)
-local Cp,Cq,Cr,Cl,Cs,By,Bx,Ad=string.match(
-Co or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cp(Aq,Cq)
+local Cr,Cs,Ct,Cn,Cu,Ca,Bz,Af=string.match(
+Cq or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cr then
+if not Ct then
 return nil
 end
-local Ae,Af,Ah,Ai,Ct=string.match(Ad,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cu=Ah~='0'
+local Ag,Ah,Aj,Ak,Cv=string.match(Af,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Cw=Aj~='0'
 return{
-Ao=Ao,Ae=Ae,Bx=Bx=='1',Af=Af,By=By,Ai=Ai,
-Ad=string.format('%s %s %s%s %s ',Ae,Af,Cu and'!'or'',Ah,Ai)..Ct,
-Bs=tonumber(Cl),Ah=0,Ap=Cu and'+'or'-',Cr=Cr,Cp=tonumber(Cp),
-Cs=tonumber(Cs),Cq=Cq=='1',
+Aq=Aq,Ag=Ag,Bz=Bz=='1',Ah=Ah,Ca=Ca,Ak=Ak,
+Af=string.format('%s %s %s%s %s ',Ag,Ah,Cw and'!'or'',Aj,Ak)..Cv,
+Bu=tonumber(Cn),Aj=0,Ar=Cw and'+'or'-',Ct=Ct,Cr=tonumber(Cr),
+Cu=tonumber(Cu),Cs=Cs=='1',
 }
 end
-local function Cv(Cr,Ab)
-local Cw=A('PUBLISH',Cr,Ab)
-return type(Cw)~='number'or Cw>0
+local function Cx(Ct,Ad)
+local Cy=A('PUBLISH',Ct,Ad)
+return type(Cy)~='number'or Cy>0
 end
-local function Cx(Ao)
-return string.match(call('HGET',T,Ao)or'','^%d+ %d (%S+)')
+local function Cz(Aq)
+return string.match(call('HGET',V,Aq)or'','^%d+ %d (%S+)')
 end
-local function Cy(Cz,Ab)
-local Da,Db=8,nil
-for _,Ao in ipairs(call('ZRANGE',S,0,Da))do
-if Ao~=Cz and Da>0 then
-Da=Da-1
-local Cr=Cx(Ao)
-if Cr and Cv(Cr,Ab..Ao)then
-Db=Cr
+local function Da(Db,Ad)
+local Dc,Dd=8,nil
+for _,Aq in ipairs(call('ZRANGE',U,0,Dc))do
+if Aq~=Db and Dc>0 then
+Dc=Dc-1
+local Ct=Cz(Aq)
+if Ct and Cx(Ct,Ad..Aq)then
+Dd=Ct
 break
 end
 end
 end
-local G=call('ZREVRANGE',S,0,0)[1]
-local Cr=G and G~=Cz and Cx(G)
-if Cr and Cr~=Db then
-Cv(Cr,Ab..G)
+local G=call('ZREVRANGE',U,0,0)[1]
+local Ct=G and G~=Db and Cz(G)
+if Ct and Ct~=Dd then
+Cx(Ct,Ad..G)
 end
 end
-local function Dc(Cz,Bi,K)
-local Dd=call('ZREVRANGE',U,0,0,'WITHSCORES')[2]
-if not Dd then
+local function De(Db,Bk,M)
+local Df=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
+if not Df then
 return
 end
-local De=0
-for _,Ao in ipairs(call('ZRANGE',S,0,319))do
-local Cp,Cr=string.match(call('HGET',T,Ao)or'','^(%d+) %d (%S+)')
-if Cr then
-De=Cp
-if Ao~=Cz then
-Cv(Cr,'!'..Ao)
+local Dg=0
+for _,Aq in ipairs(call('ZRANGE',U,0,319))do
+local Cr,Ct=string.match(call('HGET',V,Aq)or'','^(%d+) %d (%S+)')
+if Ct then
+Dg=Cr
+if Aq~=Db then
+Cx(Ct,'!'..Aq)
 end
 end
 end
-call('HSET',T,'?',string.format('%.0f %s %s',Bi,De,K))
-call('PEXPIREAT',T,Dd)
+call('HSET',V,'?',string.format('%.0f %s %s',Bk,Dg,M))
+call('PEXPIREAT',V,Df)
 end
-local function Df(Ba,Bi,Cz)
-local Dg,Dh,Di,Dj=Y,false,false,false
-local Dk,Dl,Dm,Dn=Ci()
-if Dg then
-V=math.max(5,V-260)
-Y,Dm,Dn=false,Dk,Dl
+local function Dh(Bc,Bk,Db)
+local Di,Dj,Dk,Dl=Aa,false,false,false
+local Dm,Dn,Do,Dp=Ck()
+if Di then
+X=math.max(5,X-260)
+Aa,Do,Dp=false,Dm,Dn
 end
-V=math.max(5,V)
-local K=Dm..' '..Dn
-Dm,Dn=tonumber(Dm),tonumber(Dn)
-local Do,at,Dp,Dq,Dr={},0,0,0,{}
+X=math.max(5,X)
+local M=Do..' '..Dp
+Do,Dp=tonumber(Do),tonumber(Dp)
+local Dq,at,Dr,Ds,Dt={},0,0,0,{}
 while true do
-if Ba.Au and Ba.Au.Ai==''then
+if Bc.Aw and Bc.Aw.Ak==''then
 break
 end
 at=at+1
-if at>Dp then
-if Dr[1]then
-call('ZREM',S,unpack(Dr))
-Dr={}
+if at>Dr then
+if Dt[1]then
+call('ZREM',U,unpack(Dt))
+Dt={}
 end
-local Bk=math.min(math.max(Dq,1),64)
-Do=call('ZRANGE',S,0,Bk)
-if not Do[1]then
+local Bm=math.min(math.max(Ds,1),64)
+Dq=call('ZRANGE',U,0,Bm)
+if not Dq[1]then
 break
 end
-Dp,at=math.min(#Do,Bk),1
+Dr,at=math.min(#Dq,Bm),1
 end
-local Ds,Dt=Do[at],Do[at+1]
-local Co=call('HGET',T,Ds)
-local Bw=Cn(Ds,Co)
-local Du=math.floor(#(Co or'')/256)
-local Ck=Bw and(X or Bw.Cp<=Dn)and call('ZSCORE',U,Ds)
-if not Bw or X and Ck and tonumber(Ck)<=Bi then
-if V<=0 then
+local Du,Dv=Dq[at],Dq[at+1]
+local Cq=call('HGET',V,Du)
+local By=Cp(Du,Cq)
+local Dw=math.floor(#(Cq or'')/256)
+local Cm=By and(Z or By.Cr<=Dp)and call('ZSCORE',W,Du)
+if not By or Z and Cm and tonumber(Cm)<=Bk then
+if X<=0 then
+Dl=true
+break
+end
+X=X-1-Dw
+Dt[#Dt+1]=Du
+Cj(Du)
+else
+local Dx=Bx(By,Bc)
+K=true
+local O=(Dx=='fits'or Dx=='passes')and Cd(Bc)
+if not O then
+break
+end
+if X<=0 then
+Dl=true
+break
+end
+if Ds==0 then
+call('ZREM',U,Du)
+else
+Dt[#Dt+1]=Du
+end
+local Cy=Du==Db
+local Dy=By.Cr<=Dp and Cm
+if not Cy and not(Dy and Cm-By.Cu<Do)then
+Cy=Cx(By.Ct,Du)or By.Cs
+end
+if not Cy then
+X,Ds=X-1-Dw,Ds+1
+else
+X,Ds=X-5-Dw,0
+if Dt[1]then
+call('ZREM',U,unpack(Dt))
+Dt={}
+end
+if Du==Db then
+Cj(Du)
+else
+call('ZADD',W,Bk+By.Bu,'!'..Du)
+Dk=true
+end
+if Dv or Dk then
+By.Ar='+'
+end
+Bc=Ci(By,Bc,O,Bk)
 Dj=true
-break
-end
-V=V-1-Du
-Dr[#Dr+1]=Ds
-Ch(Ds)
-else
-local Dv=Bv(Bw,Ba)
-local M=(Dv=='fits'or Dv=='passes')and Cb(Ba)
-if not M then
-break
-end
-if V<=0 then
-Dj=true
-break
-end
-if Dq==0 then
-call('ZREM',S,Ds)
-else
-Dr[#Dr+1]=Ds
-end
-local Cw=Ds==Cz
-local Dw=Bw.Cp<=Dn and Ck
-if not Cw and not(Dw and Ck-Bw.Cs<Dm)then
-Cw=Cv(Bw.Cr,Ds)or Bw.Cq
-end
-if not Cw then
-V,Dq=V-1-Du,Dq+1
-else
-V,Dq=V-5-Du,0
-if Dr[1]then
-call('ZREM',S,unpack(Dr))
-Dr={}
-end
-if Ds==Cz then
-Ch(Ds)
-else
-call('ZADD',U,Bi+Bw.Bs,'!'..Ds)
-Di=true
-end
-if Dt or Di then
-Bw.Ap='+'
-end
-Ba=Cg(Bw,Ba,M,Bi)
-Dh=true
 end
 end
 end
-if Dr[1]then
-call('ZREM',S,unpack(Dr))
+if Dt[1]then
+call('ZREM',U,unpack(Dt))
 end
-if Dg then
-Dc(Cz,Bi,K)
-elseif Dj then
-Cy(Cz,'!')
-elseif Di then
-Cy(Cz,'?')
+if Di then
+De(Db,Bk,M)
+elseif Dl then
+Da(Db,'!')
+elseif Dk then
+Da(Db,'?')
 end
-if Dh and not Ba.Au then
-Bq()
+if Dj and not Bc.Aw then
+Bs()
 end
-return Ba
+return Bc
 end
 on(KEYS[1])
-local Bi=E(C())
-local Ba=Bm(call('GET',O),Bi)
-if not Ba then
-return{ARGV[1],Aa()}
+local Bk=E(C())
+local Bc=Bo(call('GET',Q),Bk)
+if not Bc then
+return{ARGV[1],Ac()}
 end
-local Dx=0
-if Ba.Av then
-Dx=Ba.Au and 1 or call('HLEN',Q)
-Bd()
+local Dz=0
+if Bc.Ax then
+Dz=Bc.Aw and 1 or call('HLEN',S)
+Bf()
 end
-if Cj(Bi)then
-Df({},Bi)
+if Cl(Bk)then
+Dh({},Bk)
 end
-return{ARGV[1],{'opened',Dx}}
+return{ARGV[1],{'opened',Dz}}

@@ -12,710 +12,717 @@ local function F(us)
 return math.floor(us/1000)
 end
 local G,H,I,at,J=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local function K(i)
+local K,L=nil,false
+local function M(i)
 if not H then
-local L=tonumber(A('GET',G)or 0)
-if not L or not(L<9000000000000000)then
+local N=tonumber(A('GET',G)or 0)
+if not N or not(N<9000000000000000)then
 return nil
 end
-H=math.max(L,D()-1)
+H=math.max(N,D()-1)
 end
 return J and math.max(H+1,J+(i or at))or H+1
 end
-local function M(N)
-if N>I then
-local O=N+#KEYS-2
-if ARGV[#ARGV]=='0'then
-call('SET',G,O)
+local function O(P)
+if P>I then
+local Q=P+#KEYS-2
+if ARGV[#ARGV]=='0'or L and call('PTTL',G)==-1 then
+call('SET',G,Q)
 else
-call('SET',G,O,'PX',ARGV[#ARGV])
+call('SET',G,Q,'PX',ARGV[#ARGV])
 end
-I=O
+I=Q
 end
-H=N
+H=P
 end
-local P=call('GET',KEYS[1])
+local R=call('GET',KEYS[1])
 if
-P
+R
 and#ARGV[2]==33
-and string.sub(P,1,32)==B
-and string.find(P,'^[-+]%d+ x 1 0 ',33)
+and string.sub(R,1,32)==B
+and string.find(R,'^[-+]%d+ x 1 0 ',33)
 and call('EXISTS',KEYS[1]..':p')==0
 then
-local N=K()
-if N and pcall(M,N)then
-call('SET',KEYS[1],ARGV[2]..string.format('%.0f',N)..' '..ARGV[4],'PX',ARGV[3])
-return{ARGV[1],1,N,0}
+local P=M()
+if P and pcall(O,P)then
+call('SET',KEYS[1],ARGV[2]..string.format('%.0f',P)..' '..ARGV[4],'PX',ARGV[3])
+return{ARGV[1],1,P,0}
 end
 end
-local Q,R,S,T,U,V,W
-local X,Y,Z,Aa=320,false,false,false
-local function on(Ab)
-X,Y,Z,Aa=math.max(X,5),false,false,false
-Q,R,S,T=Ab,Ab..':h',Ab..':d',Ab..':o'
-U,V,W=Ab..':q',Ab..':w',Ab..':p'
-end
-local function Ac(Ad)
-return{'corrupt',Ad or'a value that is no lock'}
+local S,T,U,V,W,X,Y
+local Z,Aa,Ab,Ac=320,false,false,false
+local function on(Ad)
+Z,Aa,Ab,Ac=math.max(Z,5),false,false,false
+S,T,U,V=Ad,Ad..':h',Ad..':d',Ad..':o'
+W,X,Y=Ad..':q',Ad..':w',Ad..':p'
 end
 local function Ae(Af)
-local N,Ag,Ah,Ai,Aj,Ak=string.match(Af,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return N,Ag,Ah,Ai==''and Aj or'0',Ak
+return{'corrupt',Af or'a value that is no lock'}
 end
-local function Al(Af)
-return(string.gsub(Af,'^(%d+ %a %d+ )!','%1'))
+local function Ag(Ah)
+local P,Ai,Aj,Ak,Al,Am=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return P,Ai,Aj,Ak==''and Al or'0',Am
 end
-local function Am(P)
-return string.match(P,'^%*([spx])(%d*)$')
+local function An(Ah)
+return(string.gsub(Ah,'^(%d+ %a %d+ )!','%1'))
 end
-local function An(P)
-local Ao,Ap,Aq,Af=string.match(P,'^(~?)(%x+)([-+])(.*)$')
-if not Ap or#Ap~=32 then
+local function Ao(R)
+return string.match(R,'^%*([spx])(%d*)$')
+end
+local function Ap(R)
+local Aq,Ar,As,Ah=string.match(R,'^(~?)(%x+)([-+])(.*)$')
+if not Ar or#Ar~=32 then
 return nil
 end
-local N,Ag,_,Aj,Ak=Ae(Af)
-if Ag~='x'then
+local P,Ai,_,Al,Am=Ag(Ah)
+if Ai~='x'then
 return nil
 end
-local Ar=call('PTTL',Q)
-Aj=tonumber(Aj)
-local As=Ao==''and Ar>Aj
+local At=call('PTTL',S)
+Al=tonumber(Al)
+local Au=Aq==''and At>Al
 return{
-Ap=Ap,Ao=Ao~='',Aq=Aq,Af=Af,N=N,Aj=Aj,Ak=Ak,
-As=As,At=Ar,Ar=As and Ar-Aj or Ar,
+Ar=Ar,Aq=Aq~='',As=As,Ah=Ah,P=P,Al=Al,Am=Am,
+Au=Au,Av=At,At=Au and At-Al or At,
 }
 end
-local function Au(P)
-if not P then
+local function Aw(R)
+if not R then
 return{}
 end
-if string.sub(P,1,1)~='*'then
-local Av=An(P)
-return Av and{Aw='x',Ax='',Av=Av,N=Av.N}
+if string.sub(R,1,1)~='*'then
+local Ax=Ap(R)
+return Ax and{Ay='x',Az='',Ax=Ax,P=Ax.P}
 end
-local Aw,Ax=Am(P)
-return Aw and{Aw=Aw,Ax=Ax,N=Aw=='x'and Ax or nil}
+local Ay,Az=Ao(R)
+return Ay and{Ay=Ay,Az=Az,P=Ay=='x'and Az or nil}
 end
-local function Ay(Az,by)
-local Ax=call('HINCRBY',T,Az,by)
-if Ax<=0 then
-call('HDEL',T,Az)
+local function Ba(Bb,by)
+local Az=call('HINCRBY',V,Bb,by)
+if Az<=0 then
+call('HDEL',V,Bb)
 end
 end
-local function Ba(Bb,Ak)
-if Ak==''then
+local function Bc(Bd,Am)
+if Am==''then
 return 0
 end
-if Bb.Av then
-return Bb.Av.As and Bb.Av.Ak==Ak and 1 or 0
+if Bd.Ax then
+return Bd.Ax.Au and Bd.Ax.Am==Am and 1 or 0
 end
-return tonumber(call('HGET',T,'o'..Ak)or 0)
+return tonumber(call('HGET',V,'o'..Am)or 0)
 end
-local function Bc(Af)
-local _,Ag,Ah,_,Ak=Ae(Af)
-if Ak~=''then
-Ay('o'..Ak,-1)
-if Ag=='p'then
-Ay('p'..Ak,-Ah)
-end
-end
-end
-local function Bd(Ap,Af)
-local _,Ag,Ah=Ae(Af)
-if Ag=='p'then
-Ay('used',-Ah)
-end
-call('HDEL',S,Ap)
-end
-local function Be()
-call('UNLINK',Q,R,S,T)
-end
-local function Bf(Bg)
-local Ap=string.sub(Bg,-32)
-local Af=call('HGET',S,Ap)
-local Bh=Bg==Ap
-if Af then
-local _,_,_,Aj=Ae(Af)
-if Bh then
-Bc(Af)
-end
-if not Bh or Aj=='0'then
-Bd(Ap,Af)
+local function Be(Ah)
+local _,Ai,Aj,_,Am=Ag(Ah)
+if Am~=''then
+Ba('o'..Am,-1)
+if Ai=='p'then
+Ba('p'..Am,-Aj)
 end
 end
 end
-local function Bi(Bj)
-local Bk=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
-if not Bk or tonumber(Bk)<=Bj then
-Be()
+local function Bf(Ar,Ah)
+local _,Ai,Aj=Ag(Ah)
+if Ai=='p'then
+Ba('used',-Aj)
+end
+call('HDEL',U,Ar)
+end
+local function Bg()
+call('UNLINK',S,T,U,V)
+end
+local function Bh(Bi)
+local Ar=string.sub(Bi,-32)
+local Ah=call('HGET',U,Ar)
+local Bj=Bi==Ar
+if Ah then
+local _,_,_,Al=Ag(Ah)
+if Bj then
+Be(Ah)
+end
+if not Bj or Al=='0'then
+Bf(Ar,Ah)
+end
+end
+end
+local function Bk(Bl)
+local Bm=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
+if not Bm or tonumber(Bm)<=Bl then
+Bg()
 return false
 end
-local Bl=math.max(1,math.ceil(X/3))
-local Bm=call('ZRANGEBYSCORE',R,'-inf',Bj,'LIMIT',0,Bl)
-if Bm[1]then
-call('ZREM',R,unpack(Bm))
-Y=#Bm==Bl
-X=X-3*#Bm
+local Bn=math.max(1,math.ceil(Z/3))
+local Bo=call('ZRANGEBYSCORE',T,'-inf',Bl,'LIMIT',0,Bn)
+if Bo[1]then
+call('ZREM',T,unpack(Bo))
+Aa=#Bo==Bn
+Z=Z-3*#Bo
 end
-for _,Bg in ipairs(Bm)do
-Bf(Bg)
+for _,Bi in ipairs(Bo)do
+Bh(Bi)
 end
 return true
 end
-local function Bn(P,Bj,Ap)
-local Bb=Au(P)
-if Bb and Bb.Aw and not Bb.Av then
-if not Bi(Bj)then
+local function Bp(R,Bl,Ar)
+local Bd=Aw(R)
+if Bd and Bd.Ay and not Bd.Ax then
+if not Bk(Bl)then
 return{}
 end
-if Y and Ap then
-for _,Bg in ipairs({Ap,'~'..Ap})do
-local Bo=call('ZSCORE',R,Bg)
-if Bo and tonumber(Bo)<=Bj then
-call('ZREM',R,Bg)
-Bf(Bg)
+if Aa and Ar then
+for _,Bi in ipairs({Ar,'~'..Ar})do
+local Bq=call('ZSCORE',T,Bi)
+if Bq and tonumber(Bq)<=Bl then
+call('ZREM',T,Bi)
+Bh(Bi)
 end
 end
 end
 end
-return Bb
+return Bd
 end
-local function As(Bb,Ap)
-if Bb.Av then
-return Bb.Av.As and Bb.Av.Ap==Ap
+local function Au(Bd,Ar)
+if Bd.Ax then
+return Bd.Ax.Au and Bd.Ax.Ar==Ar
 end
-return Bb.Aw and call('ZSCORE',R,Ap)
+return Bd.Ay and call('ZSCORE',T,Ar)
 end
-local function Bp(Ap,Bq,Aj)
-call('ZADD',R,Bq,Ap)
-if Aj>0 then
-call('ZADD',R,Bq+Aj,'~'..Ap)
-end
-end
-local function Br()
-local Bk=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
-for _,Ab in ipairs({Q,R,S,T})do
-call('PEXPIREAT',Ab,Bk)
+local function Br(Ar,Bs,Al)
+call('ZADD',T,Bs,Ar)
+if Al>0 then
+call('ZADD',T,Bs+Al,'~'..Ar)
 end
 end
-local function Bs(Bb,Ap,Bt,Bj)
-local L=Bb.Av and Bb.Av.Af or call('HGET',S,Ap)
-local Af=Al(L)
-local N,_,_,Aj,Ak=Ae(Af)
-Aj=tonumber(Aj)
-call('PEXPIRE',Q,Bt+Aj)
-if Bb.Av then
-if Af~=L then
-call('SET',Q,Ap..'+'..Af,'PX',Bt+Aj)
+local function Bt()
+local Bm=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
+for _,Ad in ipairs({S,T,U,V})do
+call('PEXPIREAT',Ad,Bm)
 end
-return N,Ak
 end
-if Af~=L then
-call('HSET',S,Ap,Af)
+local function Bu(Bd,Ar,Bv,Bl)
+local N=Bd.Ax and Bd.Ax.Ah or call('HGET',U,Ar)
+local Ah=An(N)
+local P,_,_,Al,Am=Ag(Ah)
+Al=tonumber(Al)
+call('PEXPIRE',S,Bv+Al)
+if Bd.Ax then
+if Ah~=N then
+call('SET',S,Ar..'+'..Ah,'PX',Bv+Al)
 end
-Bp(Ap,Bj+Bt,Aj)
-Br()
-return N,Ak
+return P,Am
 end
-local function Bu(Bj)
-return call('ZRANGEBYSCORE',R,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
+if Ah~=N then
+call('HSET',U,Ar,Ah)
 end
-local function Bv(Bg,Bj)
-local Ap=string.sub(Bg,-32)
-local Bh=call('ZSCORE',R,Ap)
-local At=call('ZSCORE',R,'~'..Ap)or Bh
-local Bb=Bh and'holding'or'closed'
-return string.sub(Ap,1,8),Bb,(Bh or At)-Bj,At-Bj,call('HGET',S,Ap)
+Br(Ar,Bl+Bv,Al)
+Bt()
+return P,Am
 end
-local function Bw(Bx,Bb)
-local Ag,Aw,Ax=Bx.Ag,Bb.Aw,Bb.Ax
-if not Aw then
+local function Bw(Bl)
+return call('ZRANGEBYSCORE',T,'('..string.format('%.0f',Bl),'+inf','LIMIT',0,1)[1]
+end
+local function Bx(Bi,Bl)
+local Ar=string.sub(Bi,-32)
+local Bj=call('ZSCORE',T,Ar)
+local Av=call('ZSCORE',T,'~'..Ar)or Bj
+local Bd=Bj and'holding'or'closed'
+return string.sub(Ar,1,8),Bd,(Bj or Av)-Bl,Av-Bl,call('HGET',U,Ar)
+end
+local function By(Bz,Bd)
+local Ai,Ay,Az=Bz.Ai,Bd.Ay,Bd.Az
+if not Ay then
 return'fits'
 end
-if not Y and Ba(Bb,Bx.Ak)>0 then
-if Aw=='x'and Ag=='x'and Bx.By or Aw=='s'and Ag=='s'then
+if not Aa and Bc(Bd,Bz.Am)>0 then
+if Ay=='x'and Ai=='x'and Bz.Ca or Ay=='s'and Ai=='s'then
 return'passes'
-elseif Aw=='x'then
+elseif Ay=='x'then
 return'deadlock','x',1,''
-elseif Ag=='x'then
-return'deadlock',Aw,call('HGET',T,'p'..Bx.Ak)or 1,Ax
+elseif Ai=='x'then
+return'deadlock',Ay,call('HGET',V,'p'..Bz.Am)or 1,Az
 end
 end
-if Ag=='x'or Aw=='x'then
+if Ai=='x'or Ay=='x'then
 return'in_the_way'
 end
-if Ag~=Aw or Bx.Bz~=Ax then
-local Ca=Bu(F(D()))
-local _,_,Cb=Ae(call('HGET',S,string.sub(Ca,-32)))
-return'mismatch',Aw,Cb,Ax
+if Ai~=Ay or Bz.Cb~=Az then
+local Cc=Bw(F(D()))
+local _,_,Cd=Ag(call('HGET',U,string.sub(Cc,-32)))
+return'mismatch',Ay,Cd,Az
 end
-local Cb=Aw=='p'and call('HGET',T,'used')or 0
-return(Aw=='s'or Cb+Bx.Ah<=tonumber(Ax))and'fits'or'in_the_way'
+local Cd=Ay=='p'and call('HGET',V,'used')or 0
+return(Ay=='s'or Cd+Bz.Aj<=tonumber(Az))and'fits'or'in_the_way'
 end
-local function Cc(Bb)
-local N=Bb.N or K()
-return N and(Bb.N or string.format('%.0f',N))
+local function Ce(Bd)
+local P=Bd.P or M()
+return P and(Bd.P or string.format('%.0f',P))
 end
-local function Cd()
-return Ac('the fence counter is not a number that can grow')
+local function Cf()
+return Ae('the fence counter is not a number that can grow')
 end
-local function Ce()
-if call('ZCARD',R)+call('HLEN',S)+call('HLEN',T)>0 then
-call('UNLINK',R,S,T)
+local function Cg()
+if call('ZCARD',T)+call('HLEN',U)+call('HLEN',V)>0 then
+call('UNLINK',T,U,V)
 end
 end
-local function Cf(Av,Bj)
-Ce()
-call('SET',Q,'*x'..Av.N,'PX',Av.At)
-call('HSET',S,Av.Ap,Av.Af)
-Bp(Av.Ap,Bj+Av.Ar,Av.Aj)
-Ay('o'..Av.Ak,1)
+local function Ch(Ax,Bl)
+Cg()
+call('SET',S,'*x'..Ax.P,'PX',Ax.Av)
+call('HSET',U,Ax.Ar,Ax.Ah)
+Br(Ax.Ar,Bl+Ax.At,Ax.Al)
+Ba('o'..Ax.Am,1)
 end
-local function Cg(Bx,N)
-local Bt,Aj,Af=Bx.Bt,Bx.Aj,N..' '..Bx.Af
-call('SET',Q,Bx.Ap..Bx.Aq..Af,'PX',Bt+Aj)
-local Av={
-Ap=Bx.Ap,Ao=false,Aq=Bx.Aq,Af=Af,N=N,Aj=Aj,
-Ak=Bx.Ak,As=true,At=Bt+Aj,Ar=Bt,
+local function Ci(Bz,P)
+local Bv,Al,Ah=Bz.Bv,Bz.Al,P..' '..Bz.Ah
+call('SET',S,Bz.Ar..Bz.As..Ah,'PX',Bv+Al)
+local Ax={
+Ar=Bz.Ar,Aq=false,As=Bz.As,Ah=Ah,P=P,Al=Al,
+Am=Bz.Am,Au=true,Av=Bv+Al,At=Bv,
 }
-return{Aw='x',Ax='',Av=Av,N=N}
+return{Ay='x',Az='',Ax=Ax,P=P}
 end
-local function Ch(Bx,Bb,N,Bj)
-local Ap,Ak=Bx.Ap,Bx.Ak
-if N~=Bb.N then
-M(tonumber(N))
+local function Cj(Bz,Bd,P,Bl)
+local Ar,Am=Bz.Ar,Bz.Am
+if P~=Bd.P then
+O(tonumber(P))
 end
-if not Bb.Aw and Bx.Ag=='x'then
-return Cg(Bx,N)
+if not Bd.Ay and Bz.Ai=='x'then
+return Ci(Bz,P)
 end
-if Bb.Av then
-Cf(Bb.Av,Bj)
-elseif not Bb.Aw then
-Ce()
-call('SET',Q,'*'..Bx.Ag..Bx.Bz,'PX',Bx.Bt+Bx.Aj)
+if Bd.Ax then
+Ch(Bd.Ax,Bl)
+elseif not Bd.Ay then
+Cg()
+call('SET',S,'*'..Bz.Ai..Bz.Cb,'PX',Bz.Bv+Bz.Al)
 end
-Bp(Ap,Bj+Bx.Bt,Bx.Aj)
-call('HSET',S,Ap,N..' '..Bx.Af)
-if Bx.Ag=='p'then
-Ay('used',Bx.Ah)
+Br(Ar,Bl+Bz.Bv,Bz.Al)
+call('HSET',U,Ar,P..' '..Bz.Ah)
+if Bz.Ai=='p'then
+Ba('used',Bz.Aj)
 end
-if Ak~=''then
-Ay('o'..Ak,1)
-if Bx.Ag=='p'then
-Ay('p'..Ak,Bx.Ah)
+if Am~=''then
+Ba('o'..Am,1)
+if Bz.Ai=='p'then
+Ba('p'..Am,Bz.Aj)
 end
 end
-if Bx.Ag=='x'then
-return{Aw='x',Ax=N,N=N}
+if Bz.Ai=='x'then
+return{Ay='x',Az=P,P=P}
 end
-return{Aw=Bx.Ag,Ax=Bx.Bz}
+return{Ay=Bz.Ai,Az=Bz.Cb}
 end
-local function Ci(Ap)
-if call('ZREM',W,Ap,'!'..Ap)==0 then
+local function Ck(Ar)
+if call('ZREM',Y,Ar,'!'..Ar)==0 then
 return false
 end
-call('HDEL',V,Ap)
-return call('ZREM',U,Ap)==1
+call('HDEL',X,Ar)
+return call('ZREM',W,Ar)==1
 end
-local function Cj()
-return string.match(call('HGET',V,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cl()
+return string.match(call('HGET',X,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Ck(Bj)
-if call('EXISTS',W)==0 then
+local function Cm(Bl)
+if call('EXISTS',Y)==0 then
 return false
 end
-local Bl=math.max(1,X)
-local Bm=call('ZRANGEBYSCORE',W,'-inf',Bj,'LIMIT',0,Bl)
-Z=#Bm==Bl
-X=X-#Bm
-for _,Bg in ipairs(Bm)do
-local Ap=string.match(Bg,'^!(.*)')
-if not Ap then
-Ci(Bg)
+local Bn=math.max(1,Z)
+local Bo=call('ZRANGEBYSCORE',Y,'-inf',Bl,'LIMIT',0,Bn)
+Ab=#Bo==Bn
+Z=Z-#Bo
+for _,Bi in ipairs(Bo)do
+local Ar=string.match(Bi,'^!(.*)')
+if not Ar then
+Ck(Bi)
 else
-local Cl=call('ZSCORE',W,Ap)
-if Cl and tonumber(Cl)>Bj then
-local Cm=string.match(call('HGET',V,Ap)or'','^%d+ %d %S+ (%d+)')
-local Cn=Cm and call('ZSCORE',W,Bg)-Cm
-Aa=Aa or Cn and Cn>=tonumber((Cj()))
+local Cn=call('ZSCORE',Y,Ar)
+if Cn and tonumber(Cn)>Bl then
+local Co=string.match(call('HGET',X,Ar)or'','^%d+ %d %S+ (%d+)')
+local Cp=Co and call('ZSCORE',Y,Bi)-Co
+Ac=Ac or Cp and Cp>=tonumber((Cl()))
 end
-call('ZREM',W,Bg)
+call('ZREM',Y,Bi)
 end
 end
 return true
 end
-local function Co(Ap,Cp)
-local Cq,Cr,Cs,Cm,Ct,Bz,By,Af=string.match(
-Cp or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cq(Ar,Cr)
+local Cs,Ct,Cu,Co,Cv,Cb,Ca,Ah=string.match(
+Cr or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cs then
+if not Cu then
 return nil
 end
-local Ag,Ah,Aj,Ak,Cu=string.match(Af,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cv=Aj~='0'
+local Ai,Aj,Al,Am,Cw=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Cx=Al~='0'
 return{
-Ap=Ap,Ag=Ag,By=By=='1',Ah=Ah,Bz=Bz,Ak=Ak,
-Af=string.format('%s %s %s%s %s ',Ag,Ah,Cv and'!'or'',Aj,Ak)..Cu,
-Bt=tonumber(Cm),Aj=0,Aq=Cv and'+'or'-',Cs=Cs,Cq=tonumber(Cq),
-Ct=tonumber(Ct),Cr=Cr=='1',
+Ar=Ar,Ai=Ai,Ca=Ca=='1',Aj=Aj,Cb=Cb,Am=Am,
+Ah=string.format('%s %s %s%s %s ',Ai,Aj,Cx and'!'or'',Al,Am)..Cw,
+Bv=tonumber(Co),Al=0,As=Cx and'+'or'-',Cu=Cu,Cs=tonumber(Cs),
+Cv=tonumber(Cv),Ct=Ct=='1',
 }
 end
-local function Cw(Cs,Ad)
-local Cx=A('PUBLISH',Cs,Ad)
-return type(Cx)~='number'or Cx>0
+local function Cy(Cu,Af)
+local Cz=A('PUBLISH',Cu,Af)
+return type(Cz)~='number'or Cz>0
 end
-local function Cy(Ap)
-return string.match(call('HGET',V,Ap)or'','^%d+ %d (%S+)')
+local function Da(Ar)
+return string.match(call('HGET',X,Ar)or'','^%d+ %d (%S+)')
 end
-local function Cz(Da,Ad)
-local Db,Dc=8,nil
-for _,Ap in ipairs(call('ZRANGE',U,0,Db))do
-if Ap~=Da and Db>0 then
-Db=Db-1
-local Cs=Cy(Ap)
-if Cs and Cw(Cs,Ad..Ap)then
-Dc=Cs
+local function Db(Dc,Af)
+local Dd,De=8,nil
+for _,Ar in ipairs(call('ZRANGE',W,0,Dd))do
+if Ar~=Dc and Dd>0 then
+Dd=Dd-1
+local Cu=Da(Ar)
+if Cu and Cy(Cu,Af..Ar)then
+De=Cu
 break
 end
 end
 end
-local H=call('ZREVRANGE',U,0,0)[1]
-local Cs=H and H~=Da and Cy(H)
-if Cs and Cs~=Dc then
-Cw(Cs,Ad..H)
+local H=call('ZREVRANGE',W,0,0)[1]
+local Cu=H and H~=Dc and Da(H)
+if Cu and Cu~=De then
+Cy(Cu,Af..H)
 end
 end
-local function Dd(Da,Bj,L)
-local De=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
-if not De then
+local function Df(Dc,Bl,N)
+local Dg=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+if not Dg then
 return
 end
-local Df=0
-for _,Ap in ipairs(call('ZRANGE',U,0,319))do
-local Cq,Cs=string.match(call('HGET',V,Ap)or'','^(%d+) %d (%S+)')
-if Cs then
-Df=Cq
-if Ap~=Da then
-Cw(Cs,'!'..Ap)
+local Dh=0
+for _,Ar in ipairs(call('ZRANGE',W,0,319))do
+local Cs,Cu=string.match(call('HGET',X,Ar)or'','^(%d+) %d (%S+)')
+if Cu then
+Dh=Cs
+if Ar~=Dc then
+Cy(Cu,'!'..Ar)
 end
 end
 end
-call('HSET',V,'?',string.format('%.0f %s %s',Bj,Df,L))
-call('PEXPIREAT',V,De)
+call('HSET',X,'?',string.format('%.0f %s %s',Bl,Dh,N))
+call('PEXPIREAT',X,Dg)
 end
-local function Dg(Bb,Bj,Da)
-local Dh,Di,Dj,Dk=Aa,false,false,false
-local Dl,Dm,Dn,Do=Cj()
-if Dh then
-X=math.max(5,X-260)
-Aa,Dn,Do=false,Dl,Dm
+local function Di(Bd,Bl,Dc)
+local Dj,Dk,Dl,Dm=Ac,false,false,false
+local Dn,Do,Dp,Dq=Cl()
+if Dj then
+Z=math.max(5,Z-260)
+Ac,Dp,Dq=false,Dn,Do
 end
-X=math.max(5,X)
-local L=Dn..' '..Do
-Dn,Do=tonumber(Dn),tonumber(Do)
-local Dp,at,Dq,Dr,Ds={},0,0,0,{}
+Z=math.max(5,Z)
+local N=Dp..' '..Dq
+Dp,Dq=tonumber(Dp),tonumber(Dq)
+local Dr,at,Ds,Dt,Du={},0,0,0,{}
 while true do
-if Bb.Av and Bb.Av.Ak==''then
+if Bd.Ax and Bd.Ax.Am==''then
 break
 end
 at=at+1
-if at>Dq then
-if Ds[1]then
-call('ZREM',U,unpack(Ds))
-Ds={}
+if at>Ds then
+if Du[1]then
+call('ZREM',W,unpack(Du))
+Du={}
 end
-local Bl=math.min(math.max(Dr,1),64)
-Dp=call('ZRANGE',U,0,Bl)
-if not Dp[1]then
+local Bn=math.min(math.max(Dt,1),64)
+Dr=call('ZRANGE',W,0,Bn)
+if not Dr[1]then
 break
 end
-Dq,at=math.min(#Dp,Bl),1
+Ds,at=math.min(#Dr,Bn),1
 end
-local Dt,Du=Dp[at],Dp[at+1]
-local Cp=call('HGET',V,Dt)
-local Bx=Co(Dt,Cp)
-local Dv=math.floor(#(Cp or'')/256)
-local Cl=Bx and(Z or Bx.Cq<=Do)and call('ZSCORE',W,Dt)
-if not Bx or Z and Cl and tonumber(Cl)<=Bj then
-if X<=0 then
+local Dv,Dw=Dr[at],Dr[at+1]
+local Cr=call('HGET',X,Dv)
+local Bz=Cq(Dv,Cr)
+local Dx=math.floor(#(Cr or'')/256)
+local Cn=Bz and(Ab or Bz.Cs<=Dq)and call('ZSCORE',Y,Dv)
+if not Bz or Ab and Cn and tonumber(Cn)<=Bl then
+if Z<=0 then
+Dm=true
+break
+end
+Z=Z-1-Dx
+Du[#Du+1]=Dv
+Ck(Dv)
+else
+local Dy=By(Bz,Bd)
+L=true
+local P=(Dy=='fits'or Dy=='passes')and Ce(Bd)
+if not P then
+break
+end
+if Z<=0 then
+Dm=true
+break
+end
+if Dt==0 then
+call('ZREM',W,Dv)
+else
+Du[#Du+1]=Dv
+end
+local Cz=Dv==Dc
+local Dz=Bz.Cs<=Dq and Cn
+if not Cz and not(Dz and Cn-Bz.Cv<Dp)then
+Cz=Cy(Bz.Cu,Dv)or Bz.Ct
+end
+if not Cz then
+Z,Dt=Z-1-Dx,Dt+1
+else
+Z,Dt=Z-5-Dx,0
+if Du[1]then
+call('ZREM',W,unpack(Du))
+Du={}
+end
+if Dv==Dc then
+Ck(Dv)
+else
+call('ZADD',Y,Bl+Bz.Bv,'!'..Dv)
+Dl=true
+end
+if Dw or Dl then
+Bz.As='+'
+end
+Bd=Cj(Bz,Bd,P,Bl)
 Dk=true
-break
-end
-X=X-1-Dv
-Ds[#Ds+1]=Dt
-Ci(Dt)
-else
-local Dw=Bw(Bx,Bb)
-local N=(Dw=='fits'or Dw=='passes')and Cc(Bb)
-if not N then
-break
-end
-if X<=0 then
-Dk=true
-break
-end
-if Dr==0 then
-call('ZREM',U,Dt)
-else
-Ds[#Ds+1]=Dt
-end
-local Cx=Dt==Da
-local Dx=Bx.Cq<=Do and Cl
-if not Cx and not(Dx and Cl-Bx.Ct<Dn)then
-Cx=Cw(Bx.Cs,Dt)or Bx.Cr
-end
-if not Cx then
-X,Dr=X-1-Dv,Dr+1
-else
-X,Dr=X-5-Dv,0
-if Ds[1]then
-call('ZREM',U,unpack(Ds))
-Ds={}
-end
-if Dt==Da then
-Ci(Dt)
-else
-call('ZADD',W,Bj+Bx.Bt,'!'..Dt)
-Dj=true
-end
-if Du or Dj then
-Bx.Aq='+'
-end
-Bb=Ch(Bx,Bb,N,Bj)
-Di=true
 end
 end
 end
-if Ds[1]then
-call('ZREM',U,unpack(Ds))
+if Du[1]then
+call('ZREM',W,unpack(Du))
 end
-if Dh then
-Dd(Da,Bj,L)
-elseif Dk then
-Cz(Da,'!')
-elseif Dj then
-Cz(Da,'?')
+if Dj then
+Df(Dc,Bl,N)
+elseif Dm then
+Db(Dc,'!')
+elseif Dl then
+Db(Dc,'?')
 end
-if Di and not Bb.Av then
-Br()
+if Dk and not Bd.Ax then
+Bt()
 end
-return Bb
+return Bd
 end
-local Bj=F(D())
-local function Dy(Ca)
-local Dz,Ea=ARGV[Ca],Ca
-while ARGV[Ea+1]==''do
-Ea=Ea-4
+local Bl=F(D())
+local function Ea(Cc)
+local Eb,Ec=ARGV[Cc],Cc
+while ARGV[Ec+1]==''do
+Ec=Ec-4
 end
-local At,Af,Eb=unpack(ARGV,Ea+1,Ea+3)
-local Ag,Ah,Aj,Ak=string.match(Af,'^(%a) (%d+) (%d+) (%S*) ')
-local By,Bz,Cs,Cm,Ct,Bl=
-string.match(Eb,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+local Av,Ah,Ed=unpack(ARGV,Ec+1,Ec+3)
+local Ai,Aj,Al,Am=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) ')
+local Ca,Cb,Cu,Co,Cv,Bn=
+string.match(Ed,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Ap=string.sub(Dz,1,32),Ag=Ag,By=By=='1',Ah=Ah,Bz=Bz,
-Bt=At-Aj,Aj=tonumber(Aj),Ak=Ak,Af=Af,Aq=string.sub(Dz,33),
-Cs=Cs~=''and Cs,Cm=Cm,Ct=tonumber(Ct),Bl=tonumber(Bl),
+Ar=string.sub(Eb,1,32),Ai=Ai,Ca=Ca=='1',Aj=Aj,Cb=Cb,
+Bv=Av-Al,Al=tonumber(Al),Am=Am,Ah=Ah,As=string.sub(Eb,33),
+Cu=Cu~=''and Cu,Co=Co,Cv=tonumber(Cv),Bn=tonumber(Bn),
 }
 end
-local function Ec(Bb,N,Ak)
-return{'granted',N,math.max(1,Ba(Bb,Ak))}
+local function Ee(Bd,P,Am)
+return{'granted',P,math.max(1,Bc(Bd,Am))}
 end
-local function Ed(Bb,Ap)
-if Bb.Av then
-return Bb.Av.Ap==Ap
+local function Ef(Bd,Ar)
+if Bd.Ax then
+return Bd.Ax.Ar==Ar
 end
-return Bb.Aw and call('HGET',S,Ap)
+return Bd.Ay and call('HGET',U,Ar)
 end
-local function Ee(Ef,Bx,Bb,Eg)
-local Av,Dc=Bb.Av,nil
-if Av then
-local Eh=Av.As and'holding'or'closed'
-Dc={string.sub(Av.Ap,1,8),Eh,Av.Ar,Av.At,'',Av.Af}
+local function Eg(Eh,Bz,Bd,Ei)
+local Ax,De=Bd.Ax,nil
+if Ax then
+local Ej=Ax.Au and'holding'or'closed'
+De={string.sub(Ax.Ar,1,8),Ej,Ax.At,Ax.Av,'',Ax.Ah}
 else
-local Ah=Bx.Ag=='p'and Bb.Aw=='p'
-local Bg=Eg and'~'..Bx.Ap
-or Ah and Bu(Bj)
-or call('ZREVRANGE',R,0,0)[1]
-local Ei,Eh,Ar,At,Af=Bv(Bg,Bj)
-if Ah and Y then
-At=0
+local Aj=Bz.Ai=='p'and Bd.Ay=='p'
+local Bi=Ei and'~'..Bz.Ar
+or Aj and Bw(Bl)
+or call('ZREVRANGE',T,0,0)[1]
+local Ek,Ej,At,Av,Ah=Bx(Bi,Bl)
+if Aj and Aa then
+Av=0
 end
-Dc={Ei,Eh,Ar,At,Bb.Ax,Af}
+De={Ek,Ej,At,Av,Bd.Az,Ah}
 end
-for _,Az in ipairs(Dc)do
-Ef[#Ef+1]=Az
+for _,Bb in ipairs(De)do
+Eh[#Eh+1]=Bb
 end
-return Ef
+return Eh
 end
-local function Ej(Bx,Bb)
-if Ci(Bx.Ap)then
-Dg(Bb,Bj)
-end
-end
-local function Ek(Bb)
-if Bb.Av and Bb.Av.Aq=='-'and not Bb.Av.Ao then
-call('SETRANGE',Q,32,'+')
+local function El(Bz,Bd)
+if Ck(Bz.Ar)then
+Di(Bd,Bl)
 end
 end
-local El=0
-local function Em(Bx,Bb)
-local H=call('ZREVRANGE',U,0,0,'WITHSCORES')[2]or 0
-El=math.max(H+1,El+1,D())
-local Cq=string.format('%.0f',El)
-call('ZADD',U,Cq,Bx.Ap)
-local By=Bx.By and'1'or'0'
-local En={
-Cq,'0',Bx.Cs,Bx.Cm,Bx.Ct,Bx.Bz,By,Bx.Af,
+local function Em(Bd)
+if Bd.Ax and Bd.Ax.As=='-'and not Bd.Ax.Aq then
+call('SETRANGE',S,32,'+')
+end
+end
+local En=0
+local function Eo(Bz,Bd)
+local H=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]or 0
+local Az=math.max(H+1,En+1,D())
+if K and K>0 then
+Az=K+at-1
+else
+En=Az
+end
+local Cs=string.format('%.0f',Az)
+call('ZADD',W,Cs,Bz.Ar)
+local Ca=Bz.Ca and'1'or'0'
+local Ep={
+Cs,'0',Bz.Cu,Bz.Co,Bz.Cv,Bz.Cb,Ca,Bz.Ah,
 }
-call('HSET',V,Bx.Ap,table.concat(En,' '))
-Ek(Bb)
+call('HSET',X,Bz.Ar,table.concat(Ep,' '))
+Em(Bd)
 end
-local function Eo(Ap,Bb)
-if call('ZSCORE',U,Ap)or not call('ZSCORE',W,Ap)or As(Bb,Ap)then
+local function Eq(Ar,Bd)
+if call('ZSCORE',W,Ar)or not call('ZSCORE',Y,Ar)or Au(Bd,Ar)then
 return
 end
-local Cp=call('HGET',V,Ap)
-if not Cp then
-Ci(Ap)
+local Cr=call('HGET',X,Ar)
+if not Cr then
+Ck(Ar)
 return
 end
-call('ZREM',W,'!'..Ap)
-local Cq,Cu=string.match(Cp,'^(%d+) %d (.*)$')
-call('HSET',V,Ap,Cq..' 1 '..Cu)
-call('ZADD',U,Cq,Ap)
-call('PEXPIREAT',U,call('ZREVRANGE',W,0,0,'WITHSCORES')[2])
-Ek(Bb)
+call('ZREM',Y,'!'..Ar)
+local Cs,Cw=string.match(Cr,'^(%d+) %d (.*)$')
+call('HSET',X,Ar,Cs..' 1 '..Cw)
+call('ZADD',W,Cs,Ar)
+call('PEXPIREAT',W,call('ZREVRANGE',Y,0,0,'WITHSCORES')[2])
+Em(Bd)
 end
-local function Ep(Bx)
-call('ZADD',W,Bj+Bx.Ct,Bx.Ap)
-local Bk=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
-for _,Ab in ipairs({U,V,W})do
-call('PEXPIREAT',Ab,Bk)
+local function Er(Bz)
+call('ZADD',Y,Bl+Bz.Cv,Bz.Ar)
+local Bm=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+for _,Ad in ipairs({W,X,Y})do
+call('PEXPIREAT',Ad,Bm)
 end
 end
-local function Eq(Bx,Bb,Er)
-local Es=call('ZRANK',U,Bx.Ap)
-if Es then
-call('PEXPIRE',U,Bx.Ct)
-elseif Er>=Bx.Bl and not Z then
-return{'full',Er}
+local function Es(Bz,Bd,Et)
+local Eu=call('ZRANK',W,Bz.Ar)
+if Eu then
+call('PEXPIRE',W,Bz.Cv)
+elseif Et>=Bz.Bn and not Ab then
+return{'full',Et}
 else
-Es=Er
-Em(Bx,Bb)
+Eo(Bz,Bd)
+Eu=call('ZRANK',W,Bz.Ar)
 end
-Ep(Bx)
-return Ee({'queued',Es},Bx,Bb)
+Er(Bz)
+return Eg({'queued',Eu},Bz,Bd)
 end
-local function Et(Bx,Bb,N)
-local Eu=Ch(Bx,Bb,N,Bj)
-if not Eu.Av then
-Br()
+local function Ev(Bz,Bd,P)
+local Ew=Cj(Bz,Bd,P,Bl)
+if not Ew.Ax then
+Bt()
 end
-return Ec(Eu,N,Bx.Ak)
+return Ee(Ew,P,Bz.Am)
 end
-local function Ev(Bx)
-local Ap=Bx.Ap
-local Bb=Bn(call('GET',Q),Bj,Ap)
-if not Bb then
-return Ac()
+local function Ex(Bz)
+local Ar=Bz.Ar
+local Bd=Bp(call('GET',S),Bl,Ar)
+if not Bd then
+return Ae()
 end
-if Bb.Av and Bb.Av.At<0 then
-return Ac('a lock without an end')
+if Bd.Ax and Bd.Ax.Av<0 then
+return Ae('a lock without an end')
 end
-local Er=0
-local Ew=Ck(Bj)
-if Ew then
-Eo(Ap,Bb)
-Bb=Dg(Bb,Bj,Ap)
-Er=call('ZCARD',U)
+local Et=0
+local Ey=Cm(Bl)
+if Ey then
+Eq(Ar,Bd)
+Bd=Di(Bd,Bl,Ar)
+Et=call('ZCARD',W)
 end
-if As(Bb,Ap)then
-local N,Ak=Bs(Bb,Ap,Bx.Bt,Bj)
-if Ew then
-Ci(Ap)
+if Au(Bd,Ar)then
+local P,Am=Bu(Bd,Ar,Bz.Bv,Bl)
+if Ey then
+Ck(Ar)
 end
-return Ec(Bb,N,Ak)
+return Ee(Bd,P,Am)
 end
-if Ed(Bb,Ap)then
-return Ee({'refused'},Bx,Bb,true)
+if Ef(Bd,Ar)then
+return Eg({'refused'},Bz,Bd,true)
 end
-local Dw,Ex,Ey,Ez=Bw(Bx,Bb)
-if Dw=='deadlock'or Dw=='mismatch'then
-Ej(Bx,Bb)
-return{Dw,Ex,Ey,Ez}
+local Dy,Ez,Fa,Fb=By(Bz,Bd)
+if Dy=='deadlock'or Dy=='mismatch'then
+El(Bz,Bd)
+return{Dy,Ez,Fa,Fb}
 end
-if Dw=='passes'or Dw=='fits'and(Er==0 or not Bb.Aw)then
-local N=Cc(Bb)
-if not N then
-return Cd()
+if Dy=='passes'or Dy=='fits'and(Et==0 or not Bd.Ay)then
+local P=Ce(Bd)
+if not P then
+return Cf()
 end
-if Er>0 then
-Ci(Ap)
+if Et>0 then
+Ck(Ar)
 end
-return Et(Bx,Bb,N)
+return Ev(Bz,Bd,P)
 end
-if Bx.Cs then
-return Eq(Bx,Bb,Er)
+if Bz.Cu then
+return Es(Bz,Bd,Et)
 end
-local Fa=Ee({'refused'},Bx,Bb)
-Ej(Bx,Bb)
-return Fa
+local Fc=Eg({'refused'},Bz,Bd)
+El(Bz,Bd)
+return Fc
 end
-local function Fb(Bb,Ap,Af)
-if Bb.Av then
-call('DEL',Q)
+local function Fd(Bd,Ar,Ah)
+if Bd.Ax then
+call('DEL',S)
 return{}
 end
-call('ZREM',R,Ap,'~'..Ap)
-Bc(Af)
-Bd(Ap,Af)
-if call('ZCARD',R)==0 then
-Be()
+call('ZREM',T,Ar,'~'..Ar)
+Be(Ah)
+Bf(Ar,Ah)
+if call('ZCARD',T)==0 then
+Bg()
 return{}
 end
-Br()
-return Bb
+Bt()
+return Bd
 end
-local function Fc(Bb,Ap,Ak,Fd)
-Ci(Ap)
-if not As(Bb,Ap)then
-return{'not_held',Ba(Bb,Ak)},Bb
+local function Fe(Bd,Ar,Am,Ff)
+Ck(Ar)
+if not Au(Bd,Ar)then
+return{'not_held',Bc(Bd,Am)},Bd
 end
-local Af=Bb.Av and Bb.Av.Af or call('HGET',S,Ap)
-local _,_,_,_,Fe=Ae(Af)
-Bb=Fd(Bb,Ap,Af)
-local Ar=Ba(Bb,Fe)
-return Ar>0 and{'still_held',Ar}or 1,Bb
+local Ah=Bd.Ax and Bd.Ax.Ah or call('HGET',U,Ar)
+local _,_,_,_,Fg=Ag(Ah)
+Bd=Ff(Bd,Ar,Ah)
+local At=Bc(Bd,Fg)
+return At>0 and{'still_held',At}or 1,Bd
 end
 on(KEYS[1])
-local function Ff(Bx)
-local N=Cc({})
-if not N then
-return Cd()
+local function Fh(Bz)
+local P=Ce({})
+if not P then
+return Cf()
 end
-Ci(Bx.Ap)
-if call('EXISTS',U)==1 then
-Bx.Aq='+'
+Ck(Bz.Ar)
+if call('EXISTS',W)==1 then
+Bz.As='+'
 end
-return Et(Bx,{},N)
+return Ev(Bz,{},P)
 end
-local function Fg(Fh,Bb)
-local Bx=Dy(2)
-if ARGV[8]=='1'and Fh==1 and not Bb.Aw then
-return Ff(Bx)
+local function Fi(Fj,Bd)
+local Bz=Ea(2)
+if ARGV[8]=='1'and Fj==1 and not Bd.Ay then
+return Fh(Bz)
 end
-return Ev(Bx)
+return Ex(Bz)
 end
-local Bb=Bn(P,Bj,B)
-if not Bb then
-return{ARGV[1],Ac()}
+local Bd=Bp(R,Bl,B)
+if not Bd then
+return{ARGV[1],Ae()}
 end
-Ck(Bj)
-local Fh
-Fh,Bb=Fc(Bb,B,ARGV[7],Fb)
-local Fi,Fj=pcall(Fg,Fh,Bb)
-if not Fi then
-Fj={'error',type(Fj)=='table'and Fj.err or Fj}
+Cm(Bl)
+local Fj
+Fj,Bd=Fe(Bd,B,ARGV[7],Fd)
+local Fk,Fl=pcall(Fi,Fj,Bd)
+if not Fk then
+Fl={'error',type(Fl)=='table'and Fl.err or Fl}
 end
-local Fk=call('ZCARD',U)-(call('ZSCORE',U,string.sub(ARGV[2],1,32))and 1 or 0)
-return{ARGV[1],Fh,Fj,Fk>0 and 1 or 0}
+local Fm=call('ZCARD',W)-(call('ZSCORE',W,string.sub(ARGV[2],1,32))and 1 or 0)
+return{ARGV[1],Fj,Fl,Fm>0 and 1 or 0}

@@ -36,552 +36,554 @@ local function M(us)
 return math.floor(us/1000)
 end
 local N,O,P,at,Q=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local function R(i)
+local R,S=nil,false
+local function T(i)
 if not O then
-local S=tonumber(A('GET',N)or 0)
-if not S or not(S<9000000000000000)then
+local U=tonumber(A('GET',N)or 0)
+if not U or not(U<9000000000000000)then
 return nil
 end
-O=math.max(S,K()-1)
+O=math.max(U,K()-1)
 end
 return Q and math.max(O+1,Q+(i or at))or O+1
 end
-local function T(U)
-if U>P then
-local V=U+#KEYS-2
-if ARGV[#ARGV]=='0'then
-call('SET',N,V)
+local function V(W)
+if W>P then
+local X=W+#KEYS-2
+if ARGV[#ARGV]=='0'or S and call('PTTL',N)==-1 then
+call('SET',N,X)
 else
-call('SET',N,V,'PX',ARGV[#ARGV])
+call('SET',N,X,'PX',ARGV[#ARGV])
 end
-P=V
+P=X
 end
-O=U
+O=W
 end
-local G,W,X,Y,Z,Aa,Ab
-local Ac,Ad,Ae,Af=320,false,false,false
-local function on(Ag)
-Ac,Ad,Ae,Af=math.max(Ac,5),false,false,false
-G,W,X,Y=Ag,Ag..':h',Ag..':d',Ag..':o'
-Z,Aa,Ab=Ag..':q',Ag..':w',Ag..':p'
-end
-local function Ah(Ai)
-return{'corrupt',Ai or'a value that is no lock'}
+local G,Y,Z,Aa,Ab,Ac,Ad
+local Ae,Af,Ag,Ah=320,false,false,false
+local function on(Ai)
+Ae,Af,Ag,Ah=math.max(Ae,5),false,false,false
+G,Y,Z,Aa=Ai,Ai..':h',Ai..':d',Ai..':o'
+Ab,Ac,Ad=Ai..':q',Ai..':w',Ai..':p'
 end
 local function Aj(Ak)
-local U,Al,Am,An,Ao,Ap=string.match(Ak,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return U,Al,Am,An==''and Ao or'0',Ap
+return{'corrupt',Ak or'a value that is no lock'}
 end
-local function Aq(Ak)
-return(string.gsub(Ak,'^(%d+ %a %d+ )!','%1'))
+local function Al(Am)
+local W,An,Ao,Ap,Aq,Ar=string.match(Am,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return W,An,Ao,Ap==''and Aq or'0',Ar
 end
-local function Ar(I)
+local function As(Am)
+return(string.gsub(Am,'^(%d+ %a %d+ )!','%1'))
+end
+local function At(I)
 return string.match(I,'^%*([spx])(%d*)$')
 end
-local function As(I)
-local At,Au,Av,Ak=string.match(I,'^(~?)(%x+)([-+])(.*)$')
-if not Au or#Au~=32 then
+local function Au(I)
+local Av,Aw,Ax,Am=string.match(I,'^(~?)(%x+)([-+])(.*)$')
+if not Aw or#Aw~=32 then
 return nil
 end
-local U,Al,_,Ao,Ap=Aj(Ak)
-if Al~='x'then
+local W,An,_,Aq,Ar=Al(Am)
+if An~='x'then
 return nil
 end
-local Aw=call('PTTL',G)
-Ao=tonumber(Ao)
-local Ax=At==''and Aw>Ao
+local Ay=call('PTTL',G)
+Aq=tonumber(Aq)
+local Az=Av==''and Ay>Aq
 return{
-Au=Au,At=At~='',Av=Av,Ak=Ak,U=U,Ao=Ao,Ap=Ap,
-Ax=Ax,Ay=Aw,Aw=Ax and Aw-Ao or Aw,
+Aw=Aw,Av=Av~='',Ax=Ax,Am=Am,W=W,Aq=Aq,Ar=Ar,
+Az=Az,Ba=Ay,Ay=Az and Ay-Aq or Ay,
 }
 end
-local function Az(I)
+local function Bb(I)
 if not I then
 return{}
 end
 if string.sub(I,1,1)~='*'then
-local Ba=As(I)
-return Ba and{Bb='x',Bc='',Ba=Ba,U=Ba.U}
+local Bc=Au(I)
+return Bc and{Bd='x',Be='',Bc=Bc,W=Bc.W}
 end
-local Bb,Bc=Ar(I)
-return Bb and{Bb=Bb,Bc=Bc,U=Bb=='x'and Bc or nil}
+local Bd,Be=At(I)
+return Bd and{Bd=Bd,Be=Be,W=Bd=='x'and Be or nil}
 end
-local function Bd(Be,by)
-local Bc=call('HINCRBY',Y,Be,by)
-if Bc<=0 then
-call('HDEL',Y,Be)
+local function Bf(Bg,by)
+local Be=call('HINCRBY',Aa,Bg,by)
+if Be<=0 then
+call('HDEL',Aa,Bg)
 end
 end
-local function Bf(Bg,Ap)
-if Ap==''then
+local function Bh(Bi,Ar)
+if Ar==''then
 return 0
 end
-if Bg.Ba then
-return Bg.Ba.Ax and Bg.Ba.Ap==Ap and 1 or 0
+if Bi.Bc then
+return Bi.Bc.Az and Bi.Bc.Ar==Ar and 1 or 0
 end
-return tonumber(call('HGET',Y,'o'..Ap)or 0)
+return tonumber(call('HGET',Aa,'o'..Ar)or 0)
 end
-local function Bh(Ak)
-local _,Al,Am,_,Ap=Aj(Ak)
-if Ap~=''then
-Bd('o'..Ap,-1)
-if Al=='p'then
-Bd('p'..Ap,-Am)
-end
-end
-end
-local function Bi(Au,Ak)
-local _,Al,Am=Aj(Ak)
-if Al=='p'then
-Bd('used',-Am)
-end
-call('HDEL',X,Au)
-end
-local function Bj()
-call('UNLINK',G,W,X,Y)
-end
-local function Bk(Bl)
-local Au=string.sub(Bl,-32)
-local Ak=call('HGET',X,Au)
-local Bm=Bl==Au
-if Ak then
-local _,_,_,Ao=Aj(Ak)
-if Bm then
-Bh(Ak)
-end
-if not Bm or Ao=='0'then
-Bi(Au,Ak)
+local function Bj(Am)
+local _,An,Ao,_,Ar=Al(Am)
+if Ar~=''then
+Bf('o'..Ar,-1)
+if An=='p'then
+Bf('p'..Ar,-Ao)
 end
 end
 end
-local function Bn(Bo)
-local Bp=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
-if not Bp or tonumber(Bp)<=Bo then
-Bj()
+local function Bk(Aw,Am)
+local _,An,Ao=Al(Am)
+if An=='p'then
+Bf('used',-Ao)
+end
+call('HDEL',Z,Aw)
+end
+local function Bl()
+call('UNLINK',G,Y,Z,Aa)
+end
+local function Bm(Bn)
+local Aw=string.sub(Bn,-32)
+local Am=call('HGET',Z,Aw)
+local Bo=Bn==Aw
+if Am then
+local _,_,_,Aq=Al(Am)
+if Bo then
+Bj(Am)
+end
+if not Bo or Aq=='0'then
+Bk(Aw,Am)
+end
+end
+end
+local function Bp(Bq)
+local Br=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+if not Br or tonumber(Br)<=Bq then
+Bl()
 return false
 end
-local Bq=math.max(1,math.ceil(Ac/3))
-local Br=call('ZRANGEBYSCORE',W,'-inf',Bo,'LIMIT',0,Bq)
-if Br[1]then
-call('ZREM',W,unpack(Br))
-Ad=#Br==Bq
-Ac=Ac-3*#Br
+local Bs=math.max(1,math.ceil(Ae/3))
+local Bt=call('ZRANGEBYSCORE',Y,'-inf',Bq,'LIMIT',0,Bs)
+if Bt[1]then
+call('ZREM',Y,unpack(Bt))
+Af=#Bt==Bs
+Ae=Ae-3*#Bt
 end
-for _,Bl in ipairs(Br)do
-Bk(Bl)
+for _,Bn in ipairs(Bt)do
+Bm(Bn)
 end
 return true
 end
-local function Bs(I,Bo,Au)
-local Bg=Az(I)
-if Bg and Bg.Bb and not Bg.Ba then
-if not Bn(Bo)then
+local function Bu(I,Bq,Aw)
+local Bi=Bb(I)
+if Bi and Bi.Bd and not Bi.Bc then
+if not Bp(Bq)then
 return{}
 end
-if Ad and Au then
-for _,Bl in ipairs({Au,'~'..Au})do
-local Bt=call('ZSCORE',W,Bl)
-if Bt and tonumber(Bt)<=Bo then
-call('ZREM',W,Bl)
-Bk(Bl)
+if Af and Aw then
+for _,Bn in ipairs({Aw,'~'..Aw})do
+local Bv=call('ZSCORE',Y,Bn)
+if Bv and tonumber(Bv)<=Bq then
+call('ZREM',Y,Bn)
+Bm(Bn)
 end
 end
 end
 end
-return Bg
+return Bi
 end
-local function Ax(Bg,Au)
-if Bg.Ba then
-return Bg.Ba.Ax and Bg.Ba.Au==Au
+local function Az(Bi,Aw)
+if Bi.Bc then
+return Bi.Bc.Az and Bi.Bc.Aw==Aw
 end
-return Bg.Bb and call('ZSCORE',W,Au)
+return Bi.Bd and call('ZSCORE',Y,Aw)
 end
-local function Bu(Au,Bv,Ao)
-call('ZADD',W,Bv,Au)
-if Ao>0 then
-call('ZADD',W,Bv+Ao,'~'..Au)
-end
-end
-local function Bw()
-local Bp=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
-for _,Ag in ipairs({G,W,X,Y})do
-call('PEXPIREAT',Ag,Bp)
+local function Bw(Aw,Bx,Aq)
+call('ZADD',Y,Bx,Aw)
+if Aq>0 then
+call('ZADD',Y,Bx+Aq,'~'..Aw)
 end
 end
-local function Bx(Bg,Au,By,Bo)
-local S=Bg.Ba and Bg.Ba.Ak or call('HGET',X,Au)
-local Ak=Aq(S)
-local U,_,_,Ao,Ap=Aj(Ak)
-Ao=tonumber(Ao)
-call('PEXPIRE',G,By+Ao)
-if Bg.Ba then
-if Ak~=S then
-call('SET',G,Au..'+'..Ak,'PX',By+Ao)
+local function By()
+local Br=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+for _,Ai in ipairs({G,Y,Z,Aa})do
+call('PEXPIREAT',Ai,Br)
 end
-return U,Ap
 end
-if Ak~=S then
-call('HSET',X,Au,Ak)
+local function Bz(Bi,Aw,Ca,Bq)
+local U=Bi.Bc and Bi.Bc.Am or call('HGET',Z,Aw)
+local Am=As(U)
+local W,_,_,Aq,Ar=Al(Am)
+Aq=tonumber(Aq)
+call('PEXPIRE',G,Ca+Aq)
+if Bi.Bc then
+if Am~=U then
+call('SET',G,Aw..'+'..Am,'PX',Ca+Aq)
 end
-Bu(Au,Bo+By,Ao)
-Bw()
-return U,Ap
+return W,Ar
 end
-local function Bz(Bo)
-return call('ZRANGEBYSCORE',W,'('..string.format('%.0f',Bo),'+inf','LIMIT',0,1)[1]
+if Am~=U then
+call('HSET',Z,Aw,Am)
 end
-local function Ca(Bl,Bo)
-local Au=string.sub(Bl,-32)
-local Bm=call('ZSCORE',W,Au)
-local Ay=call('ZSCORE',W,'~'..Au)or Bm
-local Bg=Bm and'holding'or'closed'
-return string.sub(Au,1,8),Bg,(Bm or Ay)-Bo,Ay-Bo,call('HGET',X,Au)
+Bw(Aw,Bq+Ca,Aq)
+By()
+return W,Ar
 end
-local function Cb(Cc,Bg)
-local Al,Bb,Bc=Cc.Al,Bg.Bb,Bg.Bc
-if not Bb then
+local function Cb(Bq)
+return call('ZRANGEBYSCORE',Y,'('..string.format('%.0f',Bq),'+inf','LIMIT',0,1)[1]
+end
+local function Cc(Bn,Bq)
+local Aw=string.sub(Bn,-32)
+local Bo=call('ZSCORE',Y,Aw)
+local Ba=call('ZSCORE',Y,'~'..Aw)or Bo
+local Bi=Bo and'holding'or'closed'
+return string.sub(Aw,1,8),Bi,(Bo or Ba)-Bq,Ba-Bq,call('HGET',Z,Aw)
+end
+local function Cd(Ce,Bi)
+local An,Bd,Be=Ce.An,Bi.Bd,Bi.Be
+if not Bd then
 return'fits'
 end
-if not Ad and Bf(Bg,Cc.Ap)>0 then
-if Bb=='x'and Al=='x'and Cc.Cd or Bb=='s'and Al=='s'then
+if not Af and Bh(Bi,Ce.Ar)>0 then
+if Bd=='x'and An=='x'and Ce.Cf or Bd=='s'and An=='s'then
 return'passes'
-elseif Bb=='x'then
+elseif Bd=='x'then
 return'deadlock','x',1,''
-elseif Al=='x'then
-return'deadlock',Bb,call('HGET',Y,'p'..Cc.Ap)or 1,Bc
+elseif An=='x'then
+return'deadlock',Bd,call('HGET',Aa,'p'..Ce.Ar)or 1,Be
 end
 end
-if Al=='x'or Bb=='x'then
+if An=='x'or Bd=='x'then
 return'in_the_way'
 end
-if Al~=Bb or Cc.Ce~=Bc then
-local Cf=Bz(M(K()))
-local _,_,Cg=Aj(call('HGET',X,string.sub(Cf,-32)))
-return'mismatch',Bb,Cg,Bc
+if An~=Bd or Ce.Cg~=Be then
+local Ch=Cb(M(K()))
+local _,_,Ci=Al(call('HGET',Z,string.sub(Ch,-32)))
+return'mismatch',Bd,Ci,Be
 end
-local Cg=Bb=='p'and call('HGET',Y,'used')or 0
-return(Bb=='s'or Cg+Cc.Am<=tonumber(Bc))and'fits'or'in_the_way'
+local Ci=Bd=='p'and call('HGET',Aa,'used')or 0
+return(Bd=='s'or Ci+Ce.Ao<=tonumber(Be))and'fits'or'in_the_way'
 end
-local function Ch(Bg)
-local U=Bg.U or R()
-return U and(Bg.U or string.format('%.0f',U))
+local function Cj(Bi)
+local W=Bi.W or T()
+return W and(Bi.W or string.format('%.0f',W))
 end
-local function Ci()
-return Ah('the fence counter is not a number that can grow')
+local function Ck()
+return Aj('the fence counter is not a number that can grow')
 end
-local function Cj()
-if call('ZCARD',W)+call('HLEN',X)+call('HLEN',Y)>0 then
-call('UNLINK',W,X,Y)
+local function Cl()
+if call('ZCARD',Y)+call('HLEN',Z)+call('HLEN',Aa)>0 then
+call('UNLINK',Y,Z,Aa)
 end
 end
-local function Ck(Ba,Bo)
-Cj()
-call('SET',G,'*x'..Ba.U,'PX',Ba.Ay)
-call('HSET',X,Ba.Au,Ba.Ak)
-Bu(Ba.Au,Bo+Ba.Aw,Ba.Ao)
-Bd('o'..Ba.Ap,1)
+local function Cm(Bc,Bq)
+Cl()
+call('SET',G,'*x'..Bc.W,'PX',Bc.Ba)
+call('HSET',Z,Bc.Aw,Bc.Am)
+Bw(Bc.Aw,Bq+Bc.Ay,Bc.Aq)
+Bf('o'..Bc.Ar,1)
 end
-local function Cl(Cc,U)
-local By,Ao,Ak=Cc.By,Cc.Ao,U..' '..Cc.Ak
-call('SET',G,Cc.Au..Cc.Av..Ak,'PX',By+Ao)
-local Ba={
-Au=Cc.Au,At=false,Av=Cc.Av,Ak=Ak,U=U,Ao=Ao,
-Ap=Cc.Ap,Ax=true,Ay=By+Ao,Aw=By,
+local function Cn(Ce,W)
+local Ca,Aq,Am=Ce.Ca,Ce.Aq,W..' '..Ce.Am
+call('SET',G,Ce.Aw..Ce.Ax..Am,'PX',Ca+Aq)
+local Bc={
+Aw=Ce.Aw,Av=false,Ax=Ce.Ax,Am=Am,W=W,Aq=Aq,
+Ar=Ce.Ar,Az=true,Ba=Ca+Aq,Ay=Ca,
 }
-return{Bb='x',Bc='',Ba=Ba,U=U}
+return{Bd='x',Be='',Bc=Bc,W=W}
 end
-local function Cm(Cc,Bg,U,Bo)
-local Au,Ap=Cc.Au,Cc.Ap
-if U~=Bg.U then
-T(tonumber(U))
+local function Co(Ce,Bi,W,Bq)
+local Aw,Ar=Ce.Aw,Ce.Ar
+if W~=Bi.W then
+V(tonumber(W))
 end
-if not Bg.Bb and Cc.Al=='x'then
-return Cl(Cc,U)
+if not Bi.Bd and Ce.An=='x'then
+return Cn(Ce,W)
 end
-if Bg.Ba then
-Ck(Bg.Ba,Bo)
-elseif not Bg.Bb then
-Cj()
-call('SET',G,'*'..Cc.Al..Cc.Ce,'PX',Cc.By+Cc.Ao)
+if Bi.Bc then
+Cm(Bi.Bc,Bq)
+elseif not Bi.Bd then
+Cl()
+call('SET',G,'*'..Ce.An..Ce.Cg,'PX',Ce.Ca+Ce.Aq)
 end
-Bu(Au,Bo+Cc.By,Cc.Ao)
-call('HSET',X,Au,U..' '..Cc.Ak)
-if Cc.Al=='p'then
-Bd('used',Cc.Am)
+Bw(Aw,Bq+Ce.Ca,Ce.Aq)
+call('HSET',Z,Aw,W..' '..Ce.Am)
+if Ce.An=='p'then
+Bf('used',Ce.Ao)
 end
-if Ap~=''then
-Bd('o'..Ap,1)
-if Cc.Al=='p'then
-Bd('p'..Ap,Cc.Am)
+if Ar~=''then
+Bf('o'..Ar,1)
+if Ce.An=='p'then
+Bf('p'..Ar,Ce.Ao)
 end
 end
-if Cc.Al=='x'then
-return{Bb='x',Bc=U,U=U}
+if Ce.An=='x'then
+return{Bd='x',Be=W,W=W}
 end
-return{Bb=Cc.Al,Bc=Cc.Ce}
+return{Bd=Ce.An,Be=Ce.Cg}
 end
-local function Cn(Au)
-if call('ZREM',Ab,Au,'!'..Au)==0 then
+local function Cp(Aw)
+if call('ZREM',Ad,Aw,'!'..Aw)==0 then
 return false
 end
-call('HDEL',Aa,Au)
-return call('ZREM',Z,Au)==1
+call('HDEL',Ac,Aw)
+return call('ZREM',Ab,Aw)==1
 end
-local function Co()
-return string.match(call('HGET',Aa,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cq()
+return string.match(call('HGET',Ac,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cp(Bo)
-if call('EXISTS',Ab)==0 then
+local function Cr(Bq)
+if call('EXISTS',Ad)==0 then
 return false
 end
-local Bq=math.max(1,Ac)
-local Br=call('ZRANGEBYSCORE',Ab,'-inf',Bo,'LIMIT',0,Bq)
-Ae=#Br==Bq
-Ac=Ac-#Br
-for _,Bl in ipairs(Br)do
-local Au=string.match(Bl,'^!(.*)')
-if not Au then
-Cn(Bl)
+local Bs=math.max(1,Ae)
+local Bt=call('ZRANGEBYSCORE',Ad,'-inf',Bq,'LIMIT',0,Bs)
+Ag=#Bt==Bs
+Ae=Ae-#Bt
+for _,Bn in ipairs(Bt)do
+local Aw=string.match(Bn,'^!(.*)')
+if not Aw then
+Cp(Bn)
 else
-local Cq=call('ZSCORE',Ab,Au)
-if Cq and tonumber(Cq)>Bo then
-local Cr=string.match(call('HGET',Aa,Au)or'','^%d+ %d %S+ (%d+)')
-local Cs=Cr and call('ZSCORE',Ab,Bl)-Cr
-Af=Af or Cs and Cs>=tonumber((Co()))
+local Cs=call('ZSCORE',Ad,Aw)
+if Cs and tonumber(Cs)>Bq then
+local Ct=string.match(call('HGET',Ac,Aw)or'','^%d+ %d %S+ (%d+)')
+local Cu=Ct and call('ZSCORE',Ad,Bn)-Ct
+Ah=Ah or Cu and Cu>=tonumber((Cq()))
 end
-call('ZREM',Ab,Bl)
+call('ZREM',Ad,Bn)
 end
 end
 return true
 end
-local function Ct(Au,Cu)
-local Cv,Cw,Cx,Cr,Cy,Ce,Cd,Ak=string.match(
-Cu or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cv(Aw,Cw)
+local Cx,Cy,Cz,Ct,Da,Cg,Cf,Am=string.match(
+Cw or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cx then
+if not Cz then
 return nil
 end
-local Al,Am,Ao,Ap,Cz=string.match(Ak,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Da=Ao~='0'
+local An,Ao,Aq,Ar,Db=string.match(Am,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Dc=Aq~='0'
 return{
-Au=Au,Al=Al,Cd=Cd=='1',Am=Am,Ce=Ce,Ap=Ap,
-Ak=string.format('%s %s %s%s %s ',Al,Am,Da and'!'or'',Ao,Ap)..Cz,
-By=tonumber(Cr),Ao=0,Av=Da and'+'or'-',Cx=Cx,Cv=tonumber(Cv),
-Cy=tonumber(Cy),Cw=Cw=='1',
+Aw=Aw,An=An,Cf=Cf=='1',Ao=Ao,Cg=Cg,Ar=Ar,
+Am=string.format('%s %s %s%s %s ',An,Ao,Dc and'!'or'',Aq,Ar)..Db,
+Ca=tonumber(Ct),Aq=0,Ax=Dc and'+'or'-',Cz=Cz,Cx=tonumber(Cx),
+Da=tonumber(Da),Cy=Cy=='1',
 }
 end
-local function Db(Cx,Ai)
-local Dc=A('PUBLISH',Cx,Ai)
-return type(Dc)~='number'or Dc>0
+local function Dd(Cz,Ak)
+local De=A('PUBLISH',Cz,Ak)
+return type(De)~='number'or De>0
 end
-local function Dd(Au)
-return string.match(call('HGET',Aa,Au)or'','^%d+ %d (%S+)')
+local function Df(Aw)
+return string.match(call('HGET',Ac,Aw)or'','^%d+ %d (%S+)')
 end
-local function De(Df,Ai)
-local Dg,Dh=8,nil
-for _,Au in ipairs(call('ZRANGE',Z,0,Dg))do
-if Au~=Df and Dg>0 then
-Dg=Dg-1
-local Cx=Dd(Au)
-if Cx and Db(Cx,Ai..Au)then
-Dh=Cx
+local function Dg(Dh,Ak)
+local Di,Dj=8,nil
+for _,Aw in ipairs(call('ZRANGE',Ab,0,Di))do
+if Aw~=Dh and Di>0 then
+Di=Di-1
+local Cz=Df(Aw)
+if Cz and Dd(Cz,Ak..Aw)then
+Dj=Cz
 break
 end
 end
 end
-local O=call('ZREVRANGE',Z,0,0)[1]
-local Cx=O and O~=Df and Dd(O)
-if Cx and Cx~=Dh then
-Db(Cx,Ai..O)
+local O=call('ZREVRANGE',Ab,0,0)[1]
+local Cz=O and O~=Dh and Df(O)
+if Cz and Cz~=Dj then
+Dd(Cz,Ak..O)
 end
 end
-local function Di(Df,Bo,S)
-local Dj=call('ZREVRANGE',Ab,0,0,'WITHSCORES')[2]
-if not Dj then
+local function Dk(Dh,Bq,U)
+local Dl=call('ZREVRANGE',Ad,0,0,'WITHSCORES')[2]
+if not Dl then
 return
 end
-local Dk=0
-for _,Au in ipairs(call('ZRANGE',Z,0,319))do
-local Cv,Cx=string.match(call('HGET',Aa,Au)or'','^(%d+) %d (%S+)')
-if Cx then
-Dk=Cv
-if Au~=Df then
-Db(Cx,'!'..Au)
+local Dm=0
+for _,Aw in ipairs(call('ZRANGE',Ab,0,319))do
+local Cx,Cz=string.match(call('HGET',Ac,Aw)or'','^(%d+) %d (%S+)')
+if Cz then
+Dm=Cx
+if Aw~=Dh then
+Dd(Cz,'!'..Aw)
 end
 end
 end
-call('HSET',Aa,'?',string.format('%.0f %s %s',Bo,Dk,S))
-call('PEXPIREAT',Aa,Dj)
+call('HSET',Ac,'?',string.format('%.0f %s %s',Bq,Dm,U))
+call('PEXPIREAT',Ac,Dl)
 end
-local function Dl(Bg,Bo,Df)
-local Dm,Dn,Do,Dp=Af,false,false,false
-local Dq,Dr,Ds,Dt=Co()
-if Dm then
-Ac=math.max(5,Ac-260)
-Af,Ds,Dt=false,Dq,Dr
+local function Dn(Bi,Bq,Dh)
+local Do,Dp,Dq,Dr=Ah,false,false,false
+local Ds,Dt,Du,Dv=Cq()
+if Do then
+Ae=math.max(5,Ae-260)
+Ah,Du,Dv=false,Ds,Dt
 end
-Ac=math.max(5,Ac)
-local S=Ds..' '..Dt
-Ds,Dt=tonumber(Ds),tonumber(Dt)
-local Du,at,B,Dv,Dw={},0,0,0,{}
+Ae=math.max(5,Ae)
+local U=Du..' '..Dv
+Du,Dv=tonumber(Du),tonumber(Dv)
+local Dw,at,B,Dx,Dy={},0,0,0,{}
 while true do
-if Bg.Ba and Bg.Ba.Ap==''then
+if Bi.Bc and Bi.Bc.Ar==''then
 break
 end
 at=at+1
 if at>B then
-if Dw[1]then
-call('ZREM',Z,unpack(Dw))
-Dw={}
+if Dy[1]then
+call('ZREM',Ab,unpack(Dy))
+Dy={}
 end
-local Bq=math.min(math.max(Dv,1),64)
-Du=call('ZRANGE',Z,0,Bq)
-if not Du[1]then
+local Bs=math.min(math.max(Dx,1),64)
+Dw=call('ZRANGE',Ab,0,Bs)
+if not Dw[1]then
 break
 end
-B,at=math.min(#Du,Bq),1
+B,at=math.min(#Dw,Bs),1
 end
-local Dx,Dy=Du[at],Du[at+1]
-local Cu=call('HGET',Aa,Dx)
-local Cc=Ct(Dx,Cu)
-local Dz=math.floor(#(Cu or'')/256)
-local Cq=Cc and(Ae or Cc.Cv<=Dt)and call('ZSCORE',Ab,Dx)
-if not Cc or Ae and Cq and tonumber(Cq)<=Bo then
-if Ac<=0 then
+local Dz,Ea=Dw[at],Dw[at+1]
+local Cw=call('HGET',Ac,Dz)
+local Ce=Cv(Dz,Cw)
+local Eb=math.floor(#(Cw or'')/256)
+local Cs=Ce and(Ag or Ce.Cx<=Dv)and call('ZSCORE',Ad,Dz)
+if not Ce or Ag and Cs and tonumber(Cs)<=Bq then
+if Ae<=0 then
+Dr=true
+break
+end
+Ae=Ae-1-Eb
+Dy[#Dy+1]=Dz
+Cp(Dz)
+else
+local Ec=Cd(Ce,Bi)
+S=true
+local W=(Ec=='fits'or Ec=='passes')and Cj(Bi)
+if not W then
+break
+end
+if Ae<=0 then
+Dr=true
+break
+end
+if Dx==0 then
+call('ZREM',Ab,Dz)
+else
+Dy[#Dy+1]=Dz
+end
+local De=Dz==Dh
+local Ed=Ce.Cx<=Dv and Cs
+if not De and not(Ed and Cs-Ce.Da<Du)then
+De=Dd(Ce.Cz,Dz)or Ce.Cy
+end
+if not De then
+Ae,Dx=Ae-1-Eb,Dx+1
+else
+Ae,Dx=Ae-5-Eb,0
+if Dy[1]then
+call('ZREM',Ab,unpack(Dy))
+Dy={}
+end
+if Dz==Dh then
+Cp(Dz)
+else
+call('ZADD',Ad,Bq+Ce.Ca,'!'..Dz)
+Dq=true
+end
+if Ea or Dq then
+Ce.Ax='+'
+end
+Bi=Co(Ce,Bi,W,Bq)
 Dp=true
-break
-end
-Ac=Ac-1-Dz
-Dw[#Dw+1]=Dx
-Cn(Dx)
-else
-local Ea=Cb(Cc,Bg)
-local U=(Ea=='fits'or Ea=='passes')and Ch(Bg)
-if not U then
-break
-end
-if Ac<=0 then
-Dp=true
-break
-end
-if Dv==0 then
-call('ZREM',Z,Dx)
-else
-Dw[#Dw+1]=Dx
-end
-local Dc=Dx==Df
-local Eb=Cc.Cv<=Dt and Cq
-if not Dc and not(Eb and Cq-Cc.Cy<Ds)then
-Dc=Db(Cc.Cx,Dx)or Cc.Cw
-end
-if not Dc then
-Ac,Dv=Ac-1-Dz,Dv+1
-else
-Ac,Dv=Ac-5-Dz,0
-if Dw[1]then
-call('ZREM',Z,unpack(Dw))
-Dw={}
-end
-if Dx==Df then
-Cn(Dx)
-else
-call('ZADD',Ab,Bo+Cc.By,'!'..Dx)
-Do=true
-end
-if Dy or Do then
-Cc.Av='+'
-end
-Bg=Cm(Cc,Bg,U,Bo)
-Dn=true
 end
 end
 end
-if Dw[1]then
-call('ZREM',Z,unpack(Dw))
+if Dy[1]then
+call('ZREM',Ab,unpack(Dy))
 end
-if Dm then
-Di(Df,Bo,S)
-elseif Dp then
-De(Df,'!')
-elseif Do then
-De(Df,'?')
+if Do then
+Dk(Dh,Bq,U)
+elseif Dr then
+Dg(Dh,'!')
+elseif Dq then
+Dg(Dh,'?')
 end
-if Dn and not Bg.Ba then
-Bw()
+if Dp and not Bi.Bc then
+By()
 end
-return Bg
+return Bi
 end
-local function Ec(Bg,Au,Ak)
-if Bg.Ba then
+local function Ee(Bi,Aw,Am)
+if Bi.Bc then
 call('DEL',G)
 return{}
 end
-call('ZREM',W,Au,'~'..Au)
-Bh(Ak)
-Bi(Au,Ak)
-if call('ZCARD',W)==0 then
-Bj()
+call('ZREM',Y,Aw,'~'..Aw)
+Bj(Am)
+Bk(Aw,Am)
+if call('ZCARD',Y)==0 then
+Bl()
 return{}
 end
-Bw()
-return Bg
+By()
+return Bi
 end
-local function Ed(Bg,Au,Ap,Ee)
-Cn(Au)
-if not Ax(Bg,Au)then
-return{'not_held',Bf(Bg,Ap)},Bg
+local function Ef(Bi,Aw,Ar,Eg)
+Cp(Aw)
+if not Az(Bi,Aw)then
+return{'not_held',Bh(Bi,Ar)},Bi
 end
-local Ak=Bg.Ba and Bg.Ba.Ak or call('HGET',X,Au)
-local _,_,_,_,Ef=Aj(Ak)
-Bg=Ee(Bg,Au,Ak)
-local Aw=Bf(Bg,Ef)
-return Aw>0 and{'still_held',Aw}or 1,Bg
+local Am=Bi.Bc and Bi.Bc.Am or call('HGET',Z,Aw)
+local _,_,_,_,Eh=Al(Am)
+Bi=Eg(Bi,Aw,Am)
+local Ay=Bh(Bi,Eh)
+return Ay>0 and{'still_held',Ay}or 1,Bi
 end
-local function Eg(Ak)
-return(string.gsub(Ak,'^(%d+ %a %d+ !?%d+) %S* ','%1  '))
+local function Ei(Am)
+return(string.gsub(Am,'^(%d+ %a %d+ !?%d+) %S* ','%1  '))
 end
-local function Eh(Bg,Au,Ak,Ei,Bo)
-if Bg.Ba then
-call('PEXPIRE',G,Ei)
-local At='~'..Au..'-'..Eg(Ak)
-call('SET',G,At,'PX',Ei)
-return Az(At)
+local function Ej(Bi,Aw,Am,Ek,Bq)
+if Bi.Bc then
+call('PEXPIRE',G,Ek)
+local Av='~'..Aw..'-'..Ei(Am)
+call('SET',G,Av,'PX',Ek)
+return Bb(Av)
 end
-call('ZREM',W,Au)
-Bh(Ak)
-call('ZADD',W,Bo+Ei,'~'..Au)
-call('HSET',X,Au,Eg(Ak))
-Bw()
-return Bg
+call('ZREM',Y,Aw)
+Bj(Am)
+call('ZADD',Y,Bq+Ek,'~'..Aw)
+call('HSET',Z,Aw,Ei(Am))
+By()
+return Bi
 end
-local function Ej(Cf)
-local Au,Ap,Ei=string.sub(ARGV[Cf],1,32),ARGV[Cf+1],tonumber(ARGV[Cf+2])
-local Bo=M(K())
-local Bg=Bs(call('GET',G),Bo,Au)
-if not Bg then
-return Ah()
+local function El(Ch)
+local Aw,Ar,Ek=string.sub(ARGV[Ch],1,32),ARGV[Ch+1],tonumber(ARGV[Ch+2])
+local Bq=M(K())
+local Bi=Bu(call('GET',G),Bq,Aw)
+if not Bi then
+return Aj()
 end
-local Ek=Cp(Bo)
+local Em=Cr(Bq)
 local H
-H,Bg=Ed(Bg,Au,Ap,Ei==0 and Ec or function(Bm,_,Ak)
-return Eh(Bm,Au,Ak,Ei,Bo)
+H,Bi=Ef(Bi,Aw,Ar,Ek==0 and Ee or function(Bo,_,Am)
+return Ej(Bo,Aw,Am,Ek,Bq)
 end)
-if Ek then
-Dl(Bg,Bo)
+if Em then
+Dn(Bi,Bq)
 end
 return H
 end
-Ac=Ac-math.floor(#D/3)
+Ae=Ae-math.floor(#D/3)
 for _,i in ipairs(D)do
 local H='later'
-if Ac>0 then
+if Ae>0 then
 on(KEYS[i])
-local Dn
-Dn,H=pcall(Ej,2+B*(i-1))
-if not Dn then
+local Dp
+Dp,H=pcall(El,2+B*(i-1))
+if not Dp then
 H={'error',type(H)=='table'and H.err or H}
 end
-Ac=Ac-35
+Ae=Ae-35
 end
 C[i+1]=H
 end
