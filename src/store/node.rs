@@ -25,10 +25,9 @@ pub trait QuorumNode: Store {
     /// ([`teach`](Self::teach)), both as of the acquisitions.
     ///
     /// An exclusive acquisition without an owner that takes up a hand-over has a new fence as well: nobody has been told the
-    /// one before. An acquisition that is queued has the place of an arrival at the time `first + i` in µs.
+    /// one before.
     ///
-    /// A quorum uses it to have its nodes issue the same fences, so that no fence has to be raised, and queue in the same
-    /// order. A store that cannot
+    /// A quorum uses it to have its nodes issue the same fences, so that no fence has to be raised. A store that cannot
     /// do this ignores `first`, and returns neither its time nor its record.
     fn acquire_each_from<'a>(
         &'a self,
@@ -36,13 +35,11 @@ pub trait QuorumNode: Store {
         first: Fence,
     ) -> BoxFuture<'a, AcquiredFrom>;
 
-    /// Releases what this waiter was granted here and queues it again, both at one moment. Its place is that of an arrival
-    /// at this time in µs, as a quorum proposed it with [`acquire_each_from`](Self::acquire_each_from); without a place it is
-    /// the last. Returns true if it certainly holds again already; else it is notified of its turn.
+    /// Releases what this waiter was granted here and queues it again at the place that its ticket names, both at one
+    /// moment. Returns true if it certainly holds again already; else it is notified of its turn.
     ///
     /// A store that cannot do this hands the resource off to the waiter itself, behind all others.
-    fn give_way<'a>(&'a self, asked: &'a Acquisition, place: Option<Fence>) -> Reply<'a, bool> {
-        let _ = place;
+    fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
         async move {
             let acquired = self.hand_off(&asked.hold, asked, false).await?.acquired?;
             Ok(matches!(acquired, Acquired::Granted(_)))

@@ -35,8 +35,13 @@ impl Client {
     }
 
     fn asks(&self) -> Acquisition {
-        let ticket =
-            QueueTicket { inbox: self.inbox, ttl: TICKET_TTL, grant_window: WINDOW, max_waiters: 100 };
+        let ticket = QueueTicket {
+            inbox: self.inbox,
+            ttl: TICKET_TTL,
+            grant_window: WINDOW,
+            max_waiters: 100,
+            place: None,
+        };
         Acquisition { ticket: Some(ticket), ..exclusive() }
     }
 

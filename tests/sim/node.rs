@@ -147,11 +147,11 @@ impl QuorumNode for Link {
         reply.map(move |paced| paced.unwrap_or_else(failed)).boxed()
     }
 
-    fn give_way<'a>(&'a self, asked: &'a Acquisition, place: Option<Fence>) -> Reply<'a, bool> {
+    fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
         let (store, node, asked) = (self.inner.clone(), self.node, asked.clone());
         let history = Arc::clone(&self.network.history);
         self.send(async move {
-            let answer = store.give_way(&asked, place).await?;
+            let answer = store.give_way(&asked).await?;
             let Hold { resource, token, .. } = &asked.hold;
             history.add(number(resource), What::OffNode { node, token: *token });
             Ok(answer)

@@ -235,9 +235,9 @@ impl QuorumNode for MemoryStore {
         join_all((0..).zip(asked).map(acquire)).map(acquired_from).boxed()
     }
 
-    fn give_way<'a>(&'a self, asked: &'a Acquisition, place: Option<Fence>) -> Reply<'a, bool> {
+    fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
         self.answer_about(&asked.hold.resource, move |resource, turn| {
-            resource.give_way(asked, place, turn);
+            resource.give_way(asked, turn);
             Ok(false)
         })
     }

@@ -155,15 +155,8 @@ impl Queue {
         }
     }
 
-    /// Puts an acquisition at the end of the queue, or to its `place` if a quorum proposes one. Keeps its ticket if it has
-    /// one.
-    pub(super) fn enqueue(
-        &mut self,
-        asked: &Acquisition,
-        ticket: QueueTicket,
-        now: Moment,
-        place: Option<u64>,
-    ) -> Queued {
+    /// Puts an acquisition at its place in the queue, or at the end. Keeps its ticket if it has one.
+    pub(super) fn enqueue(&mut self, asked: &Acquisition, ticket: QueueTicket, now: Moment) -> Queued {
         let gone = now + whole_millis(ticket.ttl).max(Duration::from_millis(1));
         if let Some(&arrival) = self.arrivals.get(&asked.hold.token) {
             self.refresh(arrival, gone);
@@ -174,12 +167,12 @@ impl Queue {
             return Queued::Full(waiting);
         }
         let last_first = planted!("last come, first served");
-        let arrival = match place.filter(|place| *place > 0) {
+        let arrival = match ticket.place {
             Some(place) => self.free_place(place),
             None if last_first => u64::MAX / 2 - self.next,
             None => self.next,
         };
-        self.next = self.next.max(place.unwrap_or_default()) + 1;
+        self.next = self.next.max(ticket.place.unwrap_or_default()) + 1;
         self.arrivals.insert(asked.hold.token, arrival);
         self.expirations.insert((gone, arrival));
         self.counted_in(arrival);

@@ -37,7 +37,7 @@ impl Resource {
         self.hand_over(Some(token), turn);
         if self.holders.extend(token, asked.ttl, now) {
             let alone = asked.mode == Mode::Exclusive && owner.is_none();
-            if turn.proposed().is_some() && alone && self.queue.is_offered(token) {
+            if turn.has_proposal() && alone && self.queue.is_offered(token) {
                 // Nobody has been told its fence yet.
                 self.holders.raise_fence(token, turn.new_fence());
             }
@@ -86,10 +86,10 @@ impl Resource {
     }
 
     /// Releases what a waiter was granted, and queues it again.
-    pub(super) fn give_way(&mut self, asked: &Acquisition, place: Option<Fence>, turn: &mut Turn<'_>) {
+    pub(super) fn give_way(&mut self, asked: &Acquisition, turn: &mut Turn<'_>) {
         let _released = self.release_without_hand_over(&asked.hold, Duration::ZERO, turn);
         if let Some(ticket) = asked.ticket {
-            let _queued = self.queue.enqueue(asked, ticket, turn.now, place.map(Fence::get));
+            let _queued = self.queue.enqueue(asked, ticket, turn.now);
         }
         self.hand_over(None, turn);
     }
@@ -305,7 +305,7 @@ impl Resource {
             self.remove_ticket(asked.hold.token, turn);
             return Acquired::Refused(refusal);
         };
-        match self.queue.enqueue(asked, ticket, turn.now, turn.proposed()) {
+        match self.queue.enqueue(asked, ticket, turn.now) {
             Queued::Waits(ahead) => Acquired::Queued { refusal, ahead },
             Queued::Full(waiters) => Acquired::Full { waiters },
         }

@@ -15,6 +15,7 @@ use crate::{
         quorum::{
             asking::raise,
             core::Core,
+            counting::placed,
             ledger::Granted,
             node::{Ballot, Node},
             poll::Round,
@@ -31,26 +32,32 @@ pub(super) async fn acquire(
     asked: Vec<Arc<Acquisition>>,
     reply: oneshot::Sender<Vec<Answer>>,
 ) {
-    let (asked, sent): (Arc<[_]>, _) = (asked.into(), core.now());
+    let sent = core.now();
     let waited = asked.iter().map(|asked| core.ledger.waits(asked.hold.token, None)).collect();
     let (number, expected) = core.ledger.begin(&asked, sent);
     let shortest = asked.iter().map(|asked| asked.ttl).min().unwrap_or_default();
     let timeouts = core.options.timeouts_for(shortest);
     let (first, clock) = (core.fence_clock.propose(asked.len(), sent), Arc::default());
-    for (asked, place) in asked.iter().zip(0..) {
-        let place = if first.get() > 0 { Fence::new(first.get() + place) } else { first };
-        core.waiters.begin(asked, number, place, sent);
-    }
+    let place = core.fence_clock.place(sent);
+    let at_its_place = |asked: Arc<Acquisition>| match core.waiters.begin(&asked, number, place, sent) {
+        None => asked,
+        place => Arc::new(placed(&asked, place)),
+    };
+    let asked: Arc<[_]> = asked.into_iter().map(at_its_place).collect();
     let voted_twice = AtomicBool::new(false);
-    let attempt = Attempt { core, asked, number, expected, waited, first, clock, sent, timeouts, voted_twice };
+    let attempt =
+        Attempt { core, asked, number, expected, waited, first, clock, sent, timeouts, voted_twice };
     let votes = attempt.votes().await;
     attempt.follow_clocks(&votes);
     let mut answers: Vec<Answer> = attempt.requests().map(|which| attempt.count(&votes, which)).collect();
     let unknown = attempt.unknown_fences(&votes, &answers);
     attempt.write_back(Arc::clone(&unknown), &mut answers).await;
     attempt.book(&mut answers);
-    let (granted, waits): (Vec<Option<Grant>>, Vec<bool>) =
-        answers.iter().enumerate().map(|(which, answer)| (grant_of(answer), attempt.waits_after(which, answer))).unzip();
+    let (granted, waits): (Vec<Option<Grant>>, Vec<bool>) = answers
+        .iter()
+        .enumerate()
+        .map(|(which, answer)| (grant_of(answer), attempt.waits_after(which, answer)))
+        .unzip();
     let (granted, waits) = match reply.send(answers) {
         Ok(()) => (granted, waits),
         // The caller is gone, so nobody knows of the grants.

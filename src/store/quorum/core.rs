@@ -156,8 +156,8 @@ async fn send(
     let releases: Vec<_> =
         releases.iter().map(|pending| (&pending.hold, pending.opening.remaining(now))).collect();
     let give_way = giving_way.iter().filter_map(|pending| {
-        let (asked, place) = pending.queued_again.as_ref()?;
-        Some(to.store.give_way(asked, *place))
+        let asked = pending.queued_again.as_deref()?;
+        Some(to.store.give_way(asked))
     });
     let released = async {
         match releases.is_empty() {

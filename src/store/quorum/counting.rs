@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     core::{Mode, Verdict, granted_fence, validity_left},
     store::{
-        Acquired, Acquisition, Certainty, Grant, Refusal, StoreError,
+        Acquired, Acquisition, Certainty, Grant, QueueTicket, Refusal, StoreError,
         quorum::{
             asking::median,
             node::{Ballot, Node},
@@ -18,6 +18,12 @@ use crate::{
 /// Returns true if a node can release a hold of this acquisition and queue it again by one call.
 pub(super) fn can_give_way(asked: &Acquisition) -> bool {
     asked.ticket.is_some() && asked.mode == Mode::Exclusive && asked.hold.owner.is_none()
+}
+
+/// Returns the same acquisition with this place in the queue.
+pub(super) fn placed(asked: &Acquisition, place: Option<u64>) -> Acquisition {
+    let ticket = asked.ticket.map(|ticket| QueueTicket { place, ..ticket });
+    Acquisition { ticket, ..asked.clone() }
 }
 
 impl Attempt {
@@ -63,7 +69,8 @@ impl Attempt {
             return Ok(Acquired::Refused(refusal));
         }
         if yes > 0 {
-            refusal.remaining = refusal.remaining.min(self.core.waiters.patience_after_split(asked.hold.token));
+            refusal.remaining =
+                refusal.remaining.min(self.core.waiters.patience_after_split(asked.hold.token));
         }
         Ok(Acquired::Queued { refusal, ahead: median(ahead.into_iter()) })
     }

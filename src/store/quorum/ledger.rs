@@ -166,7 +166,8 @@ impl Ledger {
 
     /// Returns true if this token waits, after its attempt of this number or any.
     pub(super) fn waits(&self, token: Token, attempt: Option<u64>) -> bool {
-        let is_it = |entry: &&Attempted| entry.waits && attempt.is_none_or(|attempt| entry.attempt == attempt);
+        let is_it =
+            |entry: &&Attempted| entry.waits && attempt.is_none_or(|attempt| entry.attempt == attempt);
         self.books().tokens.get(&token).is_some_and(|entry| is_it(&entry))
     }
 
@@ -291,7 +292,8 @@ impl Books {
 
     fn want(&self, pending: &PendingRelease) -> bool {
         self.tokens.get(&pending.hold.token).is_some_and(|entry| {
-            let forgotten = entry.waits && planted!("a release of an earlier attempt takes the place of a later one");
+            let forgotten =
+                entry.waits && planted!("a release of an earlier attempt takes the place of a later one");
             entry.attempt > pending.attempt && !forgotten
         })
     }

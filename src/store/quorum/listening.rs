@@ -30,7 +30,10 @@ pub(super) fn listen(core: &Arc<Core>, inbox: Inbox) -> Notifications {
         async move { heard }
     });
     let heard = heard.map(Some).chain(stream::once(async { None }));
-    stream::select(heard, told.map(Some)).take_while(|next| std::future::ready(next.is_some())).filter_map(std::future::ready).boxed()
+    stream::select(heard, told.map(Some))
+        .take_while(|next| std::future::ready(next.is_some()))
+        .filter_map(std::future::ready)
+        .boxed()
 }
 
 /// The lines to the nodes.

@@ -69,11 +69,16 @@ use crate::{
 /// keep a larger one. A re-entry may then be given a larger fence than the hold before it. The fence counters of the
 /// nodes never expire.
 ///
+/// # Waiting
+/// A waiter has a queue ticket on every node. Whom a majority of the nodes names as next is notified, and attempts at
+/// once. The queues are hints: the votes on that attempt decide. The nodes have one order of arrival, because each waiter
+/// proposes its place to all of them, by the fastest clock of a node that it knows. Of several waiters that less than a
+/// majority granted, all give way to those who came before them. Nodes without queues leave their waiters to scheduled
+/// attempts: with a majority of such nodes, an acquisition that would wait gets [`Acquired::Refused`].
+///
 /// # What it has not
-/// Permits: with two permits on three nodes, three holders can each have a majority. A queue: the nodes have no common
-/// order of arrival. Both get certain answers: permits [`StoreError::Unsupported`], and an acquisition that would wait in
-/// a queue [`Acquired::Refused`]. A refused acquisition attempts again by its backoff, and writers are not protected from
-/// a constant stream of readers.
+/// Permits: with two permits on three nodes, three holders can each have a majority. They are answered with
+/// [`StoreError::Unsupported`].
 ///
 /// # Errors
 /// [`StoreError::NoQuorum`] when too few nodes have a vote. It names each node without a vote, with its reason. A request

@@ -14,7 +14,7 @@ use crate::{
         quorum::{
             asking::raise,
             core::FIRST_PAUSE,
-            counting::can_give_way,
+            counting::{can_give_way, placed},
             ledger::PendingRelease,
             node::Ballot,
             poll::Round,
@@ -85,14 +85,19 @@ impl Attempt {
         let token = asked.hold.token;
         let in_the_way = || votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token));
         let decided = has_majority(in_the_way(), self.core.nodes.len());
-        let leads = leads((token.prefix(), split.len()), in_the_way()) || planted!("nobody gives way in a split");
+        let leads =
+            leads((token.prefix(), split.len()), in_the_way()) || planted!("nobody gives way in a split");
         let keeps = can_give_way(asked) && leads && self.core.waiters.is_stuck(token);
         let named = self.core.waiters.answered(token, self.number, (&split, keeps), self.core.needed());
         self.core.await_majority(token, named);
-        let place = self.core.waiters.place(token, decided);
+        let again = match decided || self.core.waiters.is_stuck(token) {
+            // Behind all: its place is not ahead of the holder's, or did not help several times.
+            true => Arc::new(placed(asked, None)),
+            false => Arc::clone(asked),
+        };
         for (node, ballot) in votes.on(which).enumerate() {
             if let Some(ballot @ Ballot::Yes(_)) = ballot.filter(|_| !keeps) {
-                let queued_again = can_give_way(asked).then(|| (Arc::clone(asked), place));
+                let queued_again = can_give_way(asked).then(|| Arc::clone(&again));
                 self.core.release_later(node, PendingRelease { queued_again, ..self.pending(which, ballot) });
             }
         }

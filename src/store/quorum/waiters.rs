@@ -12,7 +12,7 @@ use std::{
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::{
-    core::{Fence, Moment, Token},
+    core::{Moment, Token},
     store::{Acquisition, Inbox, Notification},
 };
 
@@ -49,8 +49,8 @@ struct Waiter {
     forwarded: (bool, bool),
     /// The number of split votes in a row.
     splits: u32,
-    /// Its place in the queues, which its first attempt proposed; zero if that knew no clock of a node.
-    place: Fence,
+    /// Its place in the queues, which its first attempt proposed. `None` if that knew no clock of a node.
+    place: Option<u64>,
 }
 
 /// What follows when a node names a waiter.
@@ -70,11 +70,16 @@ pub(super) enum Named {
 }
 
 impl Waiters {
-    /// Begins an attempt. What nodes said before it counts no more.
-    pub(super) fn begin(&self, asked: &Acquisition, attempt: u64, place: Fence, now: Moment) {
-        let Some(ticket) = asked.ticket else {
-            return;
-        };
+    /// Begins an attempt. What nodes said before it counts no more. Returns the place of the waiter in the queues: this one,
+    /// unless it has attempted before.
+    pub(super) fn begin(
+        &self,
+        asked: &Acquisition,
+        attempt: u64,
+        place: Option<u64>,
+        now: Moment,
+    ) -> Option<u64> {
+        let ticket = asked.ticket?;
         let mut known = self.known();
         known.sweep(now);
         let new = || Waiter {
@@ -94,6 +99,7 @@ impl Waiters {
         (waiter.attempt, waiter.asks) = (attempt, true);
         waiter.named_by.clear();
         (waiter.is_told, waiter.is_impatient, waiter.forwarded) = (false, false, (false, false));
+        waiter.place
     }
 
     /// Ends an attempt that was not granted. `split` has the nodes that granted it, if any, and `keeps` tells whether it
@@ -177,14 +183,6 @@ impl Waiters {
     /// Returns true if giving way did not help a waiter several times: the nodes do not agree on the order of arrival.
     pub(super) fn is_stuck(&self, token: Token) -> bool {
         self.known().waiters.get(&token).is_some_and(Waiter::is_stuck)
-    }
-
-    /// Returns the place at which a waiter that gives way is queued again. It is the last if the vote is `decided`, so that
-    /// its place is not ahead of the holder, or if its own place did not help several times.
-    pub(super) fn place(&self, token: Token, decided: bool) -> Option<Fence> {
-        let known = self.known();
-        let waiter = known.waiters.get(&token).filter(|waiter| !decided && !waiter.is_stuck())?;
-        Some(waiter.place).filter(|place| place.get() > 0)
     }
 
     /// Subscribes to the notifications to this inbox, in place of an earlier subscriber.

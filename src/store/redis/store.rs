@@ -145,12 +145,12 @@ impl QuorumNode for RedisStore {
         self.acquire_from(asked, first).boxed()
     }
 
-    fn give_way<'a>(&'a self, asked: &'a Acquisition, place: Option<Fence>) -> Reply<'a, bool> {
+    fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
         if self.encoder.is_plain() || asked.ticket.is_none() {
             return self.release(&asked.hold, Duration::ZERO).map(|released| released.map(|_| false)).boxed();
         }
         async move {
-            let answered = self.topology.send(&self.encoder.give_way(asked, place)).await?;
+            let answered = self.topology.send(&self.encoder.give_way(asked)).await?;
             decode::gave_way(answered.value).map(|()| false)
         }
         .boxed()

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    core::{Fence, Moment, Token},
+    core::{Moment, Token},
     store::{Acquisition, Hold, quorum::core::FIRST_PAUSE},
 };
 
@@ -37,8 +37,8 @@ pub(in crate::store::quorum) struct PendingRelease {
     pub(in crate::store::quorum) attempt: u64,
     /// The pause after which it is released again if it is not held. Set for an acquisition that may still be executed.
     pub(in crate::store::quorum) again: Option<Duration>,
-    /// The acquisition of a waiter that gives way, and its place: it is queued again by the call that releases it.
-    pub(in crate::store::quorum) queued_again: Option<(Arc<Acquisition>, Option<Fence>)>,
+    /// The acquisition of a waiter that gives way: it is queued again by the call that releases it.
+    pub(in crate::store::quorum) queued_again: Option<Arc<Acquisition>>,
 }
 
 impl PendingRelease {

@@ -32,7 +32,14 @@ fn what_an_earlier_attempt_left_is_released_again_if_the_node_was_not_reached() 
     let hold = asked[0].hold.clone();
     assert!(ledger.release_later(
         0,
-        PendingRelease { hold, opening: now, end: now + TTL, attempt: first, again: None, queued_again: None }
+        PendingRelease {
+            hold,
+            opening: now,
+            end: now + TTL,
+            attempt: first,
+            again: None,
+            queued_again: None
+        }
     ));
     let second = begin();
     assert!(ledger.take(0, 1, now).is_empty(), "it is wanted again");
@@ -48,8 +55,10 @@ fn a_release_that_failed_stays_in_flight_until_one_is_answered() {
         let late = ledger.want_again(0, &asked, now);
         ledger.finish(attempt, &asked[0], None);
         let hold = asked[0].hold.clone();
-        let _begin = ledger
-            .release_later(0, PendingRelease { hold, opening: now, end: now + TTL, attempt, again: None, queued_again: None });
+        let _begin = ledger.release_later(
+            0,
+            PendingRelease { hold, opening: now, end: now + TTL, attempt, again: None, queued_again: None },
+        );
         (late, ledger.take(0, 1, now).pop().unwrap())
     };
     let (late, first) = fail();
@@ -71,7 +80,14 @@ fn a_release_of_an_earlier_attempt_is_set_aside_while_the_token_waits() {
     assert!(!ledger.finish(first, &asked[0], Some(now + TTL)), "it has attempted again");
     assert!(ledger.finish(second, &asked[0], Some(now + TTL)));
     assert!(ledger.waits(token, Some(second)) && !ledger.waits(token, Some(first)));
-    let pending = PendingRelease { hold, opening: now, end: now + TTL, attempt: first, again: None, queued_again: None };
+    let pending = PendingRelease {
+        hold,
+        opening: now,
+        end: now + TTL,
+        attempt: first,
+        again: None,
+        queued_again: None,
+    };
     assert!(!ledger.release_later(1, pending));
     assert!(ledger.take(1, 1, now).is_empty());
     assert_eq!(ledger.aside(&[token]), [(1, token)]);

@@ -148,11 +148,10 @@ impl Encoder {
         call
     }
 
-    /// Encodes that a waiter gives way: it is queued again at this place, or at the end.
-    pub(crate) fn give_way(&self, asked: &Acquisition, place: Option<Fence>) -> ScriptCall {
+    pub(crate) fn give_way(&self, asked: &Acquisition) -> ScriptCall {
         let mut call = self.granting(&scripts::GIVE_WAY, [&asked.hold.resource]);
         self.acquisition(&mut call, asked, None, &mut MetadataCache::default());
-        call.arg(place.map_or(0, Fence::get)).arg(FOR_EVER);
+        call.arg(FOR_EVER);
         call
     }
 
@@ -255,13 +254,17 @@ impl Encoder {
         call.arg(positive_millis(ttl) + millis(lock_delay));
         call.text(format_args!("{}{}", record::terms(asked), metadata.text_of(&asked.metadata)));
         let (reentrant, capacity) = (u8::from(reentrant), record::capacity(mode));
-        let Some(QueueTicket { inbox, ttl, grant_window, max_waiters }) = ticket else {
+        let Some(QueueTicket { inbox, ttl, grant_window, max_waiters, place }) = ticket else {
             call.text(format_args!("{reentrant} {capacity}"));
             return;
         };
         let (window, ticket_ttl) = (positive_millis(*grant_window), positive_millis(*ttl));
         let channel = keys::channel(&self.prefix, inbox);
-        call.text(format_args!("{reentrant} {capacity} {channel} {window} {ticket_ttl} {max_waiters}"));
+        let terms = format_args!("{reentrant} {capacity} {channel} {window} {ticket_ttl} {max_waiters}");
+        match place {
+            None => call.text(terms),
+            Some(place) => call.text(format_args!("{terms} {place}")),
+        };
     }
 }
 

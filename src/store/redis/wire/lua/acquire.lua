@@ -15,7 +15,6 @@ local size, answers, put_off = 4, { ARGV[1] }, {}
 
 if #ARGV > 2 + size * (#KEYS - 1) then
   fence_base = near(ARGV[#ARGV - 1], micros()) - 1
-  place_base = tonumber(ARGV[#ARGV - 1])
   answers[#KEYS + 1] = micros()
   local written = redis.pcall('GET', KEYS[#KEYS] .. 'recovered')
   answers[#KEYS + 2] = type(written) == 'string' and written or ''

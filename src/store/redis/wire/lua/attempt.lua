@@ -3,7 +3,8 @@
 --
 -- request  four of ARGV: a token, behind it the mark of its string form if it is exclusive · ms until it opens: ttl
 --          and lock delay · record without its fence · <1 if re-entrant, else 0> <capacity, nothing unless permits>,
---          with a queue ticket also <inbox> <grant window ms> <ticket ttl ms> <the most waiters>.
+--          with a queue ticket also <inbox> <grant window ms> <ticket ttl ms> <the most waiters>,
+--          and if a quorum proposes one <the number of its arrival>.
 --          All but the token are empty if they are those of the request before it: every byte that Lua is given costs time
 -- answers  granted fence holds
 --          refused <one in the way> · queued ahead <one in the way> · full waiters
@@ -19,12 +20,13 @@ local function request_at(first)
   end
   local opens, record, terms = unpack(ARGV, same + 1, same + 3)
   local mode, permits, delay, owner = string.match(record, '^(%a) (%d+) (%d+) (%S*) ')
-  local reentrant, capacity, inbox, window, ticket_ttl, most =
-    string.match(terms, '^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+  local reentrant, capacity, inbox, window, ticket_ttl, most, place =
+    string.match(terms, '^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
   return {
     token = string.sub(start, 1, 32), mode = mode, reentrant = reentrant == '1', permits = permits, capacity = capacity,
     ttl = opens - delay, delay = tonumber(delay), owner = owner, record = record, mark = string.sub(start, 33),
     inbox = inbox ~= '' and inbox, window = window, ticket_ttl = tonumber(ticket_ttl), most = tonumber(most),
+    place = tonumber(place),
   }
 end
 
@@ -83,15 +85,13 @@ end
 -- The last arrival that this call has given. Whoever was given it may have been set aside since, and comes back to it.
 local last_arrival = 0
 
--- Puts the token at the end of the queue. A quorum that proposes a fence proposes the number of the arrival with it, so that
--- its nodes have one order.
+-- Puts the token at its place in the queue, or at the end. A quorum proposes the place, so that its nodes have one order.
 local function enqueue(request, state)
   local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0
-  local number = math.max(last + 1, last_arrival + 1, micros())
-  if place_base and place_base > 0 then
-    number = place_base + at - 1
-  else
-    last_arrival = number
+  local number = request.place
+  if not number then
+    last_arrival = math.max(last + 1, last_arrival + 1, micros())
+    number = last_arrival
   end
   local arrival = string.format('%.0f', number)
   redis.call('ZADD', queue, arrival, request.token)

@@ -6,10 +6,9 @@
 -- the last of ARGV   the ms for which it is kept; 0: for ever, on the nodes of a quorum
 -- at                 the number of the request, if the script sets it
 -- fence_base         the fence of request i is at least fence_base + i, if the script sets it
--- place_base         the number of arrival of request 1, if the script sets it, one more for the next, and so on
 -- hands_over         set once something is handed over: the caller need not know that this is a node of a quorum
 local counter, last, kept, at, fence_base = KEYS[#KEYS] .. 'fence', nil, 0, nil, nil
-local place_base, hands_over = nil, false
+local hands_over = false
 
 -- Returns the next fencing number; nil if the last one is no number that can grow.
 local function next_fence(i)

@@ -1,8 +1,7 @@
 -- give_way: releases what a waiter was granted, and puts it back into the queue, at one moment.
 --
 -- KEYS     [1] main key, [2] as in fence.lua
--- ARGV     [2]-[5] the acquisition, as in attempt.lua, with a queue ticket, [6] the number of its arrival, 0 for the end of
---          the queue, [7] as in fence.lua
+-- ARGV     [2]-[5] the acquisition, as in attempt.lua, with a queue ticket, [6] as in fence.lua
 -- answers  1 · corrupt reason
 
 -- include time.lua
@@ -14,7 +13,7 @@
 -- include releasing.lua
 
 on(KEYS[1])
-local request, place = request_at(2), tonumber(ARGV[6])
+local request = request_at(2)
 local state = settled(redis.call('GET', main), now, request.token)
 if not state then
   return { ARGV[1], corrupt() }
@@ -22,7 +21,6 @@ end
 anybody_waits(now)
 local _
 _, state = release(state, request.token, request.owner, open)
-at, place_base = 1, place
 enqueue(request, state)
 refresh(request)
 hand_over(state, now)
