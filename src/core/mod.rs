@@ -29,7 +29,7 @@ pub(crate) use self::{
     renewal::{RenewalPlan, Renewals},
     span::{exact, rough},
     validity::{Validity, jitter},
-    vote::{has_majority, leads},
+    vote::leads,
 };
 pub use self::{
     backoff::{Backoff, Jitter},

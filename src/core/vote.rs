@@ -98,11 +98,6 @@ impl Tally {
     }
 }
 
-/// Returns true if one of these holders is named by a majority of `of` nodes.
-pub(crate) fn has_majority(named: impl Iterator<Item = TokenPrefix>, of: usize) -> bool {
-    counted(named).into_values().any(|nodes| nodes >= majority(of))
-}
-
 fn counted(named: impl Iterator<Item = TokenPrefix>) -> HashMap<TokenPrefix, usize> {
     let mut counts = HashMap::new();
     named.for_each(|prefix| *counts.entry(prefix).or_default() += 1);

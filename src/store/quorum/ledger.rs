@@ -304,7 +304,8 @@ impl Books {
             self.releases[node].set_aside(pending);
             return false;
         }
-        self.releases[node].queue(pending)
+        let waits = self.tokens.contains_key(&pending.hold.token);
+        self.releases[node].queue(if waits { pending } else { pending.without_place() })
     }
 
     /// Removes tokens that ended unreleased, when there are twice as many as were left the last time.

@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::{join, join_all};
 
 use crate::{
-    core::{Fence, has_majority, leads},
+    core::{Fence, leads},
     store::{
         Acquisition, Grant,
         quorum::{
@@ -83,15 +83,13 @@ impl Attempt {
             }
         }
         let token = asked.hold.token;
-        let in_the_way = || votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token));
-        let decided = has_majority(in_the_way(), self.core.nodes.len());
+        let in_the_way = votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token));
         let leads =
-            leads((token.prefix(), split.len()), in_the_way()) || planted!("nobody gives way in a split");
+            leads((token.prefix(), split.len()), in_the_way) || planted!("nobody gives way in a split");
         let keeps = can_give_way(asked) && leads && self.core.waiters.is_stuck(token);
         let named = self.core.waiters.answered(token, self.number, (&split, keeps), self.core.needed());
         self.core.await_majority(token, named);
-        let again = match decided || self.core.waiters.is_stuck(token) {
-            // Behind all: its place is not ahead of the holder's, or did not help several times.
+        let again = match self.core.waiters.goes_last(token) {
             true => Arc::new(placed(asked, None)),
             false => Arc::clone(asked),
         };
