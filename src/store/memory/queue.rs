@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    hash::{DefaultHasher, Hash, Hasher},
     time::Duration,
 };
 
@@ -15,6 +16,9 @@ type Arrival = u64;
 
 /// The number of arrivals that are counted together: see [`Queue::ahead`].
 const BLOCK: u64 = 256;
+
+/// The number of tokens that are told apart at one place.
+const TOKENS_OF_A_PLACE: u64 = 1_024;
 
 /// The waiters of a resource.
 #[derive(Debug, Default)]
@@ -168,11 +172,11 @@ impl Queue {
         }
         let last_first = planted!("last come, first served");
         let arrival = match ticket.place {
-            Some(place) => self.free_place(place),
+            Some(place) => self.free_place(place, asked.hold.token),
             None if last_first => u64::MAX / 2 - self.next,
             None => self.next,
         };
-        self.next = self.next.max(ticket.place.unwrap_or_default()) + 1;
+        self.next = self.next.max(if last_first { 0 } else { arrival }) + 1;
         self.arrivals.insert(asked.hold.token, arrival);
         self.expirations.insert((gone, arrival));
         self.counted_in(arrival);
@@ -181,12 +185,16 @@ impl Queue {
         Queued::Waits(self.ahead(arrival))
     }
 
-    /// Returns the first arrival from this one on that nobody has.
-    fn free_place(&self, mut place: Arrival) -> Arrival {
-        while self.waiters.contains_key(&place) || self.aside.contains_key(&place) {
-            place += 1;
+    /// Returns the arrival of a token with this place. Of two with one place the token decides, as on a server, so that all
+    /// nodes of a quorum have one order.
+    fn free_place(&self, place: u64, token: Token) -> Arrival {
+        let mut hasher = DefaultHasher::new();
+        token.hash(&mut hasher);
+        let mut arrival = place.saturating_mul(TOKENS_OF_A_PLACE) + hasher.finish() % TOKENS_OF_A_PLACE;
+        while self.waiters.contains_key(&arrival) || self.aside.contains_key(&arrival) {
+            arrival += 1;
         }
-        place
+        arrival
     }
 
     /// Returns true if a token was handed over what it waits for, and has not taken it up.

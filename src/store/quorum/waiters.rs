@@ -47,6 +47,9 @@ struct Waiter {
     is_impatient: bool,
     /// The kinds of other notifications that it has been sent since that attempt: that it is the next, and to go on.
     forwarded: (bool, bool),
+    /// True if it is to be told that it is the next as soon as its attempt is answered. Told before, it would attempt at
+    /// once, and each attempt takes back that it gives way.
+    is_next: bool,
     /// The number of split votes in a row.
     splits: u32,
     /// Its place in the queues, which its first attempt proposed. `None` if that knew no clock of a node.
@@ -91,6 +94,7 @@ impl Waiters {
             is_told: false,
             is_impatient: false,
             forwarded: (false, false),
+            is_next: false,
             splits: 0,
             place,
         };
@@ -120,6 +124,11 @@ impl Waiters {
         waiter.named_by.retain(|node| !split.contains(node));
         if keeps {
             waiter.named_by.extend(split);
+        }
+        if std::mem::take(&mut waiter.is_next) {
+            waiter.forwarded.0 = true;
+            let inbox = waiter.inbox;
+            known.send(inbox, Notification::Next(token));
         }
         known.follow(token, needed)
     }
@@ -156,6 +165,10 @@ impl Waiters {
         let Some(waiter) = known.waiters.get_mut(&token) else {
             return;
         };
+        if waiter.asks && !goes_on {
+            waiter.is_next = true;
+            return;
+        }
         let forwarded = if goes_on { &mut waiter.forwarded.1 } else { &mut waiter.forwarded.0 };
         if !std::mem::replace(forwarded, true) {
             let inbox = waiter.inbox;
