@@ -37,8 +37,8 @@ local function S(us)
 return math.floor(us/1000)
 end
 local F,T,L,at,U=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local V,W=nil,false
-local function X(i)
+local V=false
+local function W(i)
 if not T then
 local I=tonumber(A('GET',F)or 0)
 if not I or not(I<9000000000000000)then
@@ -48,725 +48,724 @@ T=math.max(I,R()-1)
 end
 return U and math.max(T+1,U+(i or at))or T+1
 end
-local function Y(C)
+local function X(C)
 if C>L then
-local Z=C+#KEYS-2
-if ARGV[#ARGV]=='0'or W and call('PTTL',F)==-1 then
-call('SET',F,Z)
+local Y=C+#KEYS-2
+if ARGV[#ARGV]=='0'or V and call('PTTL',F)==-1 then
+call('SET',F,Y)
 else
-call('SET',F,Z,'PX',ARGV[#ARGV])
+call('SET',F,Y,'PX',ARGV[#ARGV])
 end
-L=Z
+L=Y
 end
 T=C
 end
 if#ARGV>2+N*(#KEYS-1)then
 U=B(ARGV[#ARGV-1],R())-1
-V=tonumber(ARGV[#ARGV-1])
 O[#KEYS+1]=R()
 local M=A('GET',KEYS[#KEYS]..'recovered')
 O[#KEYS+2]=type(M)=='string'and M or''
 end
 if#KEYS>2 then
+local Z={}
+for i=1,#KEYS-1 do
+Z[2*i-1],Z[2*i]=KEYS[i],KEYS[i]..':p'
+end
+E=A('EXISTS',unpack(Z))==0
+end
 local Aa={}
-for i=1,#KEYS-1 do
-Aa[2*i-1],Aa[2*i]=KEYS[i],KEYS[i]..':p'
-end
-E=A('EXISTS',unpack(Aa))==0
-end
-local Ab={}
-local function Ac(Ad)
+local function Ab(Ac)
 if E then
-return not Ab[Ad]
+return not Aa[Ac]
 end
-return#KEYS>2 and A('EXISTS',Ad,Ad..':p')==0
+return#KEYS>2 and A('EXISTS',Ac,Ac..':p')==0
 end
-local Ae,Af,Ag,Ah
+local Ad,Ae,Af,Ag
 for i=1,#KEYS-1 do
-local Ad,Ai,Aj=KEYS[i],2+N*(i-1),nil
-local Ak=ARGV[Ai]
-if ARGV[Ai+1]~=''then
-Ag,Ah=ARGV[Ai+1],ARGV[Ai+2]
+local Ac,Ah,Ai=KEYS[i],2+N*(i-1),nil
+local Aj=ARGV[Ah]
+if ARGV[Ah+1]~=''then
+Af,Ag=ARGV[Ah+1],ARGV[Ah+2]
 end
-if#Ak==33 and not P[Ad]then
-if Ac(Ad)then
-local C=T and not U and T+1 or X(i)
-if C and(C<=L or pcall(Y,C))then
-T,Ab[Ad]=C,true
-local Al=C%10000
-if C-Al~=Ae then
-Ae=C-Al
-Af=string.format('%.0f',Ae/10000)
+if#Aj==33 and not P[Ac]then
+if Ab(Ac)then
+local C=T and not U and T+1 or W(i)
+if C and(C<=L or pcall(X,C))then
+T,Aa[Ac]=C,true
+local Ak=C%10000
+if C-Ak~=Ad then
+Ad=C-Ak
+Ae=string.format('%.0f',Ad/10000)
 end
-local Am=Ak..Af..string.format('%04d',Al)..' '..Ah
-Aj=A('SET',Ad,Am,'PX',Ag).ok and C
+local Al=Aj..Ae..string.format('%04d',Ak)..' '..Ag
+Ai=A('SET',Ac,Al,'PX',Af).ok and C
 end
 else
-local Am=A('GET',Ad)
-if type(Am)=='string'and string.sub(Am,1,32)==string.sub(Ak,1,32)then
-local An,C=string.match(Am,'^([-+])(%d+) x 1 0  ',33)
-Aj=C and A('PEXPIRE',Ad,Ag)==1 and tonumber(C)
-if Aj and An=='+'then
-local Ao=string.sub(Ak,1,32)
-if U and type(A('ZSCORE',Ad..':p','!'..Ao))=='string'then
-local Ap=X(i)
-if Ap and(Ap<=L or pcall(Y,Ap))then
-T=Ap
-local Aq=string.sub(Am,1,33)..string.format('%.0f',Ap)..string.sub(Am,34+#C)
-Aj=A('SET',Ad,Aq,'PX',Ag).ok and Ap or Aj
+local Al=A('GET',Ac)
+if type(Al)=='string'and string.sub(Al,1,32)==string.sub(Aj,1,32)then
+local Am,C=string.match(Al,'^([-+])(%d+) x 1 0  ',33)
+Ai=C and A('PEXPIRE',Ac,Af)==1 and tonumber(C)
+if Ai and Am=='+'then
+local An=string.sub(Aj,1,32)
+if U and type(A('ZSCORE',Ac..':p','!'..An))=='string'then
+local Ao=W(i)
+if Ao and(Ao<=L or pcall(X,Ao))then
+T=Ao
+local Ap=string.sub(Al,1,33)..string.format('%.0f',Ao)..string.sub(Al,34+#C)
+Ai=A('SET',Ac,Ap,'PX',Af).ok and Ao or Ai
 end
 end
-if A('ZREM',Ad..':p',Ao,'!'..Ao)~=0 then
-A('HDEL',Ad..':w',Ao)
+if A('ZREM',Ac..':p',An,'!'..An)~=0 then
+A('HDEL',Ac..':w',An)
 end
 end
 end
 end
 end
-if Aj then
-O[i+1]=Aj
+if Ai then
+O[i+1]=Ai
 else
-P[#P+1],P[Ad]=i,true
+P[#P+1],P[Ac]=i,true
 end
 end
 if not P[1]then
 return O
 end
-local Ad,Ar,As,At,Au,Av,Aw
-local Ax,Ay,Az,Ba=320,false,false,false
-local function on(Bb)
-Ax,Ay,Az,Ba=math.max(Ax,5),false,false,false
-Ad,Ar,As,At=Bb,Bb..':h',Bb..':d',Bb..':o'
-Au,Av,Aw=Bb..':q',Bb..':w',Bb..':p'
+local Ac,Aq,Ar,As,At,Au,Av
+local Aw,Ax,Ay,Az=320,false,false,false
+local function on(Ba)
+Aw,Ax,Ay,Az=math.max(Aw,5),false,false,false
+Ac,Aq,Ar,As=Ba,Ba..':h',Ba..':d',Ba..':o'
+At,Au,Av=Ba..':q',Ba..':w',Ba..':p'
 end
-local function Bc(Bd)
-return{'corrupt',Bd or'a value that is no lock'}
+local function Bb(Bc)
+return{'corrupt',Bc or'a value that is no lock'}
 end
-local function Be(Ah)
-local C,Bf,Bg,Bh,Bi,Bj=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return C,Bf,Bg,Bh==''and Bi or'0',Bj
+local function Bd(Ag)
+local C,Be,Bf,Bg,Bh,Bi=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return C,Be,Bf,Bg==''and Bh or'0',Bi
 end
-local function Bk(Ah)
-return(string.gsub(Ah,'^(%d+ %a %d+ )!','%1'))
+local function Bj(Ag)
+return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
 end
-local function Bl(Am)
-return string.match(Am,'^%*([spx])(%d*)$')
+local function Bk(Al)
+return string.match(Al,'^%*([spx])(%d*)$')
 end
-local function Bm(Am)
-local Bn,Ao,An,Ah=string.match(Am,'^(~?)(%x+)([-+])(.*)$')
-if not Ao or#Ao~=32 then
+local function Bl(Al)
+local Bm,An,Am,Ag=string.match(Al,'^(~?)(%x+)([-+])(.*)$')
+if not An or#An~=32 then
 return nil
 end
-local C,Bf,_,Bi,Bj=Be(Ah)
-if Bf~='x'then
+local C,Be,_,Bh,Bi=Bd(Ag)
+if Be~='x'then
 return nil
 end
-local Bo=call('PTTL',Ad)
-Bi=tonumber(Bi)
-local Bp=Bn==''and Bo>Bi
+local Bn=call('PTTL',Ac)
+Bh=tonumber(Bh)
+local Bo=Bm==''and Bn>Bh
 return{
-Ao=Ao,Bn=Bn~='',An=An,Ah=Ah,C=C,Bi=Bi,Bj=Bj,
-Bp=Bp,Ag=Bo,Bo=Bp and Bo-Bi or Bo,
+An=An,Bm=Bm~='',Am=Am,Ag=Ag,C=C,Bh=Bh,Bi=Bi,
+Bo=Bo,Af=Bn,Bn=Bo and Bn-Bh or Bn,
 }
 end
-local function Bq(Am)
-if not Am then
+local function Bp(Al)
+if not Al then
 return{}
 end
-if string.sub(Am,1,1)~='*'then
-local Br=Bm(Am)
-return Br and{Bs='x',Bt='',Br=Br,C=Br.C}
+if string.sub(Al,1,1)~='*'then
+local Bq=Bl(Al)
+return Bq and{Br='x',Bs='',Bq=Bq,C=Bq.C}
 end
-local Bs,Bt=Bl(Am)
-return Bs and{Bs=Bs,Bt=Bt,C=Bs=='x'and Bt or nil}
+local Br,Bs=Bk(Al)
+return Br and{Br=Br,Bs=Bs,C=Br=='x'and Bs or nil}
 end
-local function Bu(Bv,by)
-local Bt=call('HINCRBY',At,Bv,by)
-if Bt<=0 then
-call('HDEL',At,Bv)
+local function Bt(Bu,by)
+local Bs=call('HINCRBY',As,Bu,by)
+if Bs<=0 then
+call('HDEL',As,Bu)
 end
 end
-local function Bw(Bx,Bj)
-if Bj==''then
+local function Bv(Bw,Bi)
+if Bi==''then
 return 0
 end
-if Bx.Br then
-return Bx.Br.Bp and Bx.Br.Bj==Bj and 1 or 0
+if Bw.Bq then
+return Bw.Bq.Bo and Bw.Bq.Bi==Bi and 1 or 0
 end
-return tonumber(call('HGET',At,'o'..Bj)or 0)
+return tonumber(call('HGET',As,'o'..Bi)or 0)
 end
-local function By(Ah)
-local _,Bf,Bg,_,Bj=Be(Ah)
-if Bj~=''then
-Bu('o'..Bj,-1)
-if Bf=='p'then
-Bu('p'..Bj,-Bg)
-end
-end
-end
-local function Bz(Ao,Ah)
-local _,Bf,Bg=Be(Ah)
-if Bf=='p'then
-Bu('used',-Bg)
-end
-call('HDEL',As,Ao)
-end
-local function Ca()
-call('UNLINK',Ad,Ar,As,At)
-end
-local function Cb(Cc)
-local Ao=string.sub(Cc,-32)
-local Ah=call('HGET',As,Ao)
-local Cd=Cc==Ao
-if Ah then
-local _,_,_,Bi=Be(Ah)
-if Cd then
-By(Ah)
-end
-if not Cd or Bi=='0'then
-Bz(Ao,Ah)
+local function Bx(Ag)
+local _,Be,Bf,_,Bi=Bd(Ag)
+if Bi~=''then
+Bt('o'..Bi,-1)
+if Be=='p'then
+Bt('p'..Bi,-Bf)
 end
 end
 end
-local function Ce(J)
-local Cf=call('ZREVRANGE',Ar,0,0,'WITHSCORES')[2]
-if not Cf or tonumber(Cf)<=J then
-Ca()
+local function By(An,Ag)
+local _,Be,Bf=Bd(Ag)
+if Be=='p'then
+Bt('used',-Bf)
+end
+call('HDEL',Ar,An)
+end
+local function Bz()
+call('UNLINK',Ac,Aq,Ar,As)
+end
+local function Ca(Cb)
+local An=string.sub(Cb,-32)
+local Ag=call('HGET',Ar,An)
+local Cc=Cb==An
+if Ag then
+local _,_,_,Bh=Bd(Ag)
+if Cc then
+Bx(Ag)
+end
+if not Cc or Bh=='0'then
+By(An,Ag)
+end
+end
+end
+local function Cd(J)
+local Ce=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
+if not Ce or tonumber(Ce)<=J then
+Bz()
 return false
 end
-local Cg=math.max(1,math.ceil(Ax/3))
-local Ch=call('ZRANGEBYSCORE',Ar,'-inf',J,'LIMIT',0,Cg)
-if Ch[1]then
-call('ZREM',Ar,unpack(Ch))
-Ay=#Ch==Cg
-Ax=Ax-3*#Ch
+local Cf=math.max(1,math.ceil(Aw/3))
+local Cg=call('ZRANGEBYSCORE',Aq,'-inf',J,'LIMIT',0,Cf)
+if Cg[1]then
+call('ZREM',Aq,unpack(Cg))
+Ax=#Cg==Cf
+Aw=Aw-3*#Cg
 end
-for _,Cc in ipairs(Ch)do
-Cb(Cc)
+for _,Cb in ipairs(Cg)do
+Ca(Cb)
 end
 return true
 end
-local function Ci(Am,J,Ao)
-local Bx=Bq(Am)
-if Bx and Bx.Bs and not Bx.Br then
-if not Ce(J)then
+local function Ch(Al,J,An)
+local Bw=Bp(Al)
+if Bw and Bw.Br and not Bw.Bq then
+if not Cd(J)then
 return{}
 end
-if Ay and Ao then
-for _,Cc in ipairs({Ao,'~'..Ao})do
-local Cj=call('ZSCORE',Ar,Cc)
-if Cj and tonumber(Cj)<=J then
-call('ZREM',Ar,Cc)
-Cb(Cc)
+if Ax and An then
+for _,Cb in ipairs({An,'~'..An})do
+local Ci=call('ZSCORE',Aq,Cb)
+if Ci and tonumber(Ci)<=J then
+call('ZREM',Aq,Cb)
+Ca(Cb)
 end
 end
 end
 end
-return Bx
+return Bw
 end
-local function Bp(Bx,Ao)
-if Bx.Br then
-return Bx.Br.Bp and Bx.Br.Ao==Ao
+local function Bo(Bw,An)
+if Bw.Bq then
+return Bw.Bq.Bo and Bw.Bq.An==An
 end
-return Bx.Bs and call('ZSCORE',Ar,Ao)
+return Bw.Br and call('ZSCORE',Aq,An)
 end
-local function Ck(Ao,Cl,Bi)
-call('ZADD',Ar,Cl,Ao)
-if Bi>0 then
-call('ZADD',Ar,Cl+Bi,'~'..Ao)
-end
-end
-local function Cm()
-local Cf=call('ZREVRANGE',Ar,0,0,'WITHSCORES')[2]
-for _,Bb in ipairs({Ad,Ar,As,At})do
-call('PEXPIREAT',Bb,Cf)
+local function Cj(An,Ck,Bh)
+call('ZADD',Aq,Ck,An)
+if Bh>0 then
+call('ZADD',Aq,Ck+Bh,'~'..An)
 end
 end
-local function Cn(Bx,Ao,Co,J)
-local I=Bx.Br and Bx.Br.Ah or call('HGET',As,Ao)
-local Ah=Bk(I)
-local C,_,_,Bi,Bj=Be(Ah)
-Bi=tonumber(Bi)
-call('PEXPIRE',Ad,Co+Bi)
-if Bx.Br then
-if Ah~=I then
-call('SET',Ad,Ao..'+'..Ah,'PX',Co+Bi)
+local function Cl()
+local Ce=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
+for _,Ba in ipairs({Ac,Aq,Ar,As})do
+call('PEXPIREAT',Ba,Ce)
 end
-return C,Bj
 end
-if Ah~=I then
-call('HSET',As,Ao,Ah)
+local function Cm(Bw,An,Cn,J)
+local I=Bw.Bq and Bw.Bq.Ag or call('HGET',Ar,An)
+local Ag=Bj(I)
+local C,_,_,Bh,Bi=Bd(Ag)
+Bh=tonumber(Bh)
+call('PEXPIRE',Ac,Cn+Bh)
+if Bw.Bq then
+if Ag~=I then
+call('SET',Ac,An..'+'..Ag,'PX',Cn+Bh)
 end
-Ck(Ao,J+Co,Bi)
-Cm()
-return C,Bj
+return C,Bi
 end
-local function Cp(J)
-return call('ZRANGEBYSCORE',Ar,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
+if Ag~=I then
+call('HSET',Ar,An,Ag)
 end
-local function Cq(Cc,J)
-local Ao=string.sub(Cc,-32)
-local Cd=call('ZSCORE',Ar,Ao)
-local Ag=call('ZSCORE',Ar,'~'..Ao)or Cd
-local Bx=Cd and'holding'or'closed'
-return string.sub(Ao,1,8),Bx,(Cd or Ag)-J,Ag-J,call('HGET',As,Ao)
+Cj(An,J+Cn,Bh)
+Cl()
+return C,Bi
 end
-local function Cr(Cs,Bx)
-local Bf,Bs,Bt=Cs.Bf,Bx.Bs,Bx.Bt
-if not Bs then
+local function Co(J)
+return call('ZRANGEBYSCORE',Aq,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
+end
+local function Cp(Cb,J)
+local An=string.sub(Cb,-32)
+local Cc=call('ZSCORE',Aq,An)
+local Af=call('ZSCORE',Aq,'~'..An)or Cc
+local Bw=Cc and'holding'or'closed'
+return string.sub(An,1,8),Bw,(Cc or Af)-J,Af-J,call('HGET',Ar,An)
+end
+local function Cq(Cr,Bw)
+local Be,Br,Bs=Cr.Be,Bw.Br,Bw.Bs
+if not Br then
 return'fits'
 end
-if not Ay and Bw(Bx,Cs.Bj)>0 then
-if Bs=='x'and Bf=='x'and Cs.Ct or Bs=='s'and Bf=='s'then
+if not Ax and Bv(Bw,Cr.Bi)>0 then
+if Br=='x'and Be=='x'and Cr.Cs or Br=='s'and Be=='s'then
 return'passes'
-elseif Bs=='x'then
+elseif Br=='x'then
 return'deadlock','x',1,''
-elseif Bf=='x'then
-return'deadlock',Bs,call('HGET',At,'p'..Cs.Bj)or 1,Bt
+elseif Be=='x'then
+return'deadlock',Br,call('HGET',As,'p'..Cr.Bi)or 1,Bs
 end
 end
-if Bf=='x'or Bs=='x'then
+if Be=='x'or Br=='x'then
 return'in_the_way'
 end
-if Bf~=Bs or Cs.Cu~=Bt then
-local Ai=Cp(S(R()))
-local _,_,Cv=Be(call('HGET',As,string.sub(Ai,-32)))
-return'mismatch',Bs,Cv,Bt
+if Be~=Br or Cr.Ct~=Bs then
+local Ah=Co(S(R()))
+local _,_,Cu=Bd(call('HGET',Ar,string.sub(Ah,-32)))
+return'mismatch',Br,Cu,Bs
 end
-local Cv=Bs=='p'and call('HGET',At,'used')or 0
-return(Bs=='s'or Cv+Cs.Bg<=tonumber(Bt))and'fits'or'in_the_way'
+local Cu=Br=='p'and call('HGET',As,'used')or 0
+return(Br=='s'or Cu+Cr.Bf<=tonumber(Bs))and'fits'or'in_the_way'
 end
-local function Cw(Bx)
-local C=Bx.C or X()
-return C and(Bx.C or string.format('%.0f',C))
+local function Cv(Bw)
+local C=Bw.C or W()
+return C and(Bw.C or string.format('%.0f',C))
+end
+local function Cw()
+return Bb('the fence counter is not a number that can grow')
 end
 local function Cx()
-return Bc('the fence counter is not a number that can grow')
-end
-local function Cy()
-if call('ZCARD',Ar)+call('HLEN',As)+call('HLEN',At)>0 then
-call('UNLINK',Ar,As,At)
+if call('ZCARD',Aq)+call('HLEN',Ar)+call('HLEN',As)>0 then
+call('UNLINK',Aq,Ar,As)
 end
 end
-local function Cz(Br,J)
-Cy()
-call('SET',Ad,'*x'..Br.C,'PX',Br.Ag)
-call('HSET',As,Br.Ao,Br.Ah)
-Ck(Br.Ao,J+Br.Bo,Br.Bi)
-Bu('o'..Br.Bj,1)
+local function Cy(Bq,J)
+Cx()
+call('SET',Ac,'*x'..Bq.C,'PX',Bq.Af)
+call('HSET',Ar,Bq.An,Bq.Ag)
+Cj(Bq.An,J+Bq.Bn,Bq.Bh)
+Bt('o'..Bq.Bi,1)
 end
-local function Da(Cs,C)
-local Co,Bi,Ah=Cs.Co,Cs.Bi,C..' '..Cs.Ah
-call('SET',Ad,Cs.Ao..Cs.An..Ah,'PX',Co+Bi)
-local Br={
-Ao=Cs.Ao,Bn=false,An=Cs.An,Ah=Ah,C=C,Bi=Bi,
-Bj=Cs.Bj,Bp=true,Ag=Co+Bi,Bo=Co,
+local function Cz(Cr,C)
+local Cn,Bh,Ag=Cr.Cn,Cr.Bh,C..' '..Cr.Ag
+call('SET',Ac,Cr.An..Cr.Am..Ag,'PX',Cn+Bh)
+local Bq={
+An=Cr.An,Bm=false,Am=Cr.Am,Ag=Ag,C=C,Bh=Bh,
+Bi=Cr.Bi,Bo=true,Af=Cn+Bh,Bn=Cn,
 }
-return{Bs='x',Bt='',Br=Br,C=C}
+return{Br='x',Bs='',Bq=Bq,C=C}
 end
-local function Db(Cs,Bx,C,J)
-local Ao,Bj=Cs.Ao,Cs.Bj
-if C~=Bx.C then
-Y(tonumber(C))
+local function Da(Cr,Bw,C,J)
+local An,Bi=Cr.An,Cr.Bi
+if C~=Bw.C then
+X(tonumber(C))
 end
-if not Bx.Bs and Cs.Bf=='x'then
-return Da(Cs,C)
+if not Bw.Br and Cr.Be=='x'then
+return Cz(Cr,C)
 end
-if Bx.Br then
-Cz(Bx.Br,J)
-elseif not Bx.Bs then
-Cy()
-call('SET',Ad,'*'..Cs.Bf..Cs.Cu,'PX',Cs.Co+Cs.Bi)
+if Bw.Bq then
+Cy(Bw.Bq,J)
+elseif not Bw.Br then
+Cx()
+call('SET',Ac,'*'..Cr.Be..Cr.Ct,'PX',Cr.Cn+Cr.Bh)
 end
-Ck(Ao,J+Cs.Co,Cs.Bi)
-call('HSET',As,Ao,C..' '..Cs.Ah)
-if Cs.Bf=='p'then
-Bu('used',Cs.Bg)
+Cj(An,J+Cr.Cn,Cr.Bh)
+call('HSET',Ar,An,C..' '..Cr.Ag)
+if Cr.Be=='p'then
+Bt('used',Cr.Bf)
 end
-if Bj~=''then
-Bu('o'..Bj,1)
-if Cs.Bf=='p'then
-Bu('p'..Bj,Cs.Bg)
+if Bi~=''then
+Bt('o'..Bi,1)
+if Cr.Be=='p'then
+Bt('p'..Bi,Cr.Bf)
 end
 end
-if Cs.Bf=='x'then
-return{Bs='x',Bt=C,C=C}
+if Cr.Be=='x'then
+return{Br='x',Bs=C,C=C}
 end
-return{Bs=Cs.Bf,Bt=Cs.Cu}
+return{Br=Cr.Be,Bs=Cr.Ct}
 end
-local function Dc(Ao)
-if call('ZREM',Aw,Ao,'!'..Ao)==0 then
+local function Db(An)
+if call('ZREM',Av,An,'!'..An)==0 then
 return false
 end
-call('HDEL',Av,Ao)
-return call('ZREM',Au,Ao)==1
+call('HDEL',Au,An)
+return call('ZREM',At,An)==1
 end
-local function Dd()
-return string.match(call('HGET',Av,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Dc()
+return string.match(call('HGET',Au,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function De(J)
-if call('EXISTS',Aw)==0 then
+local function Dd(J)
+if call('EXISTS',Av)==0 then
 return false
 end
-local Cg=math.max(1,Ax)
-local Ch=call('ZRANGEBYSCORE',Aw,'-inf',J,'LIMIT',0,Cg)
-Az=#Ch==Cg
-Ax=Ax-#Ch
-for _,Cc in ipairs(Ch)do
-local Ao=string.match(Cc,'^!(.*)')
-if not Ao then
-Dc(Cc)
+local Cf=math.max(1,Aw)
+local Cg=call('ZRANGEBYSCORE',Av,'-inf',J,'LIMIT',0,Cf)
+Ay=#Cg==Cf
+Aw=Aw-#Cg
+for _,Cb in ipairs(Cg)do
+local An=string.match(Cb,'^!(.*)')
+if not An then
+Db(Cb)
 else
-local Df=call('ZSCORE',Aw,Ao)
-if Df and tonumber(Df)>J then
-local Dg=string.match(call('HGET',Av,Ao)or'','^%d+ %d %S+ (%d+)')
-local Dh=Dg and call('ZSCORE',Aw,Cc)-Dg
-Ba=Ba or Dh and Dh>=tonumber((Dd()))
+local De=call('ZSCORE',Av,An)
+if De and tonumber(De)>J then
+local Df=string.match(call('HGET',Au,An)or'','^%d+ %d %S+ (%d+)')
+local Dg=Df and call('ZSCORE',Av,Cb)-Df
+Az=Az or Dg and Dg>=tonumber((Dc()))
 end
-call('ZREM',Aw,Cc)
+call('ZREM',Av,Cb)
 end
 end
 return true
 end
-local function Di(Ao,Dj)
-local Dk,Dl,Dm,Dg,Dn,Cu,Ct,Ah=string.match(
-Dj or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Dh(An,Di)
+local Dj,Dk,Dl,Df,Dm,Ct,Cs,Ag=string.match(
+Di or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Dm then
+if not Dl then
 return nil
 end
-local Bf,Bg,Bi,Bj,Do=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Dp=Bi~='0'
+local Be,Bf,Bh,Bi,Dn=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Do=Bh~='0'
 return{
-Ao=Ao,Bf=Bf,Ct=Ct=='1',Bg=Bg,Cu=Cu,Bj=Bj,
-Ah=string.format('%s %s %s%s %s ',Bf,Bg,Dp and'!'or'',Bi,Bj)..Do,
-Co=tonumber(Dg),Bi=0,An=Dp and'+'or'-',Dm=Dm,Dk=tonumber(Dk),
-Dn=tonumber(Dn),Dl=Dl=='1',
+An=An,Be=Be,Cs=Cs=='1',Bf=Bf,Ct=Ct,Bi=Bi,
+Ag=string.format('%s %s %s%s %s ',Be,Bf,Do and'!'or'',Bh,Bi)..Dn,
+Cn=tonumber(Df),Bh=0,Am=Do and'+'or'-',Dl=Dl,Dj=tonumber(Dj),
+Dm=tonumber(Dm),Dk=Dk=='1',
 }
 end
-local function Dq(Dm,Bd)
-local Dr=A('PUBLISH',Dm,Bd)
-return type(Dr)~='number'or Dr>0
+local function Dp(Dl,Bc)
+local Dq=A('PUBLISH',Dl,Bc)
+return type(Dq)~='number'or Dq>0
 end
-local function Ds(Ao)
-return string.match(call('HGET',Av,Ao)or'','^%d+ %d (%S+)')
+local function Dr(An)
+return string.match(call('HGET',Au,An)or'','^%d+ %d (%S+)')
 end
-local function Dt(Du,Bd)
-local Dv,Dw=8,nil
-for _,Ao in ipairs(call('ZRANGE',Au,0,Dv))do
-if Ao~=Du and Dv>0 then
-Dv=Dv-1
-local Dm=Ds(Ao)
-if Dm and Dq(Dm,Bd..Ao)then
-Dw=Dm
+local function Ds(Dt,Bc)
+local Du,Dv=8,nil
+for _,An in ipairs(call('ZRANGE',At,0,Du))do
+if An~=Dt and Du>0 then
+Du=Du-1
+local Dl=Dr(An)
+if Dl and Dp(Dl,Bc..An)then
+Dv=Dl
 break
 end
 end
 end
-local T=call('ZREVRANGE',Au,0,0)[1]
-local Dm=T and T~=Du and Ds(T)
-if Dm and Dm~=Dw then
-Dq(Dm,Bd..T)
+local T=call('ZREVRANGE',At,0,0)[1]
+local Dl=T and T~=Dt and Dr(T)
+if Dl and Dl~=Dv then
+Dp(Dl,Bc..T)
 end
 end
-local function Dx(Du,J,I)
-local Dy=call('ZREVRANGE',Aw,0,0,'WITHSCORES')[2]
-if not Dy then
+local function Dw(Dt,J,I)
+local Dx=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
+if not Dx then
 return
 end
-local Dz=0
-for _,Ao in ipairs(call('ZRANGE',Au,0,319))do
-local Dk,Dm=string.match(call('HGET',Av,Ao)or'','^(%d+) %d (%S+)')
-if Dm then
-Dz=Dk
-if Ao~=Du then
-Dq(Dm,'!'..Ao)
+local Dy=0
+for _,An in ipairs(call('ZRANGE',At,0,319))do
+local Dj,Dl=string.match(call('HGET',Au,An)or'','^(%d+) %d (%S+)')
+if Dl then
+Dy=Dj
+if An~=Dt then
+Dp(Dl,'!'..An)
 end
 end
 end
-call('HSET',Av,'?',string.format('%.0f %s %s',J,Dz,I))
-call('PEXPIREAT',Av,Dy)
+call('HSET',Au,'?',string.format('%.0f %s %s',J,Dy,I))
+call('PEXPIREAT',Au,Dx)
 end
-local function Ea(Bx,J,Du)
-local Eb,Ec,Ed,Ee=Ba,false,false,false
-local Ef,Eg,Eh,Ei=Dd()
-if Eb then
-Ax=math.max(5,Ax-260)
-Ba,Eh,Ei=false,Ef,Eg
+local function Dz(Bw,J,Dt)
+local Ea,Eb,Ec,Ed=Az,false,false,false
+local Ee,Ef,Eg,Eh=Dc()
+if Ea then
+Aw=math.max(5,Aw-260)
+Az,Eg,Eh=false,Ee,Ef
 end
-Ax=math.max(5,Ax)
-local I=Eh..' '..Ei
-Eh,Ei=tonumber(Eh),tonumber(Ei)
-local Ej,at,N,Ek,El={},0,0,0,{}
+Aw=math.max(5,Aw)
+local I=Eg..' '..Eh
+Eg,Eh=tonumber(Eg),tonumber(Eh)
+local Ei,at,N,Ej,Ek={},0,0,0,{}
 while true do
-if Bx.Br and Bx.Br.Bj==''then
+if Bw.Bq and Bw.Bq.Bi==''then
 break
 end
 at=at+1
 if at>N then
-if El[1]then
-call('ZREM',Au,unpack(El))
-El={}
+if Ek[1]then
+call('ZREM',At,unpack(Ek))
+Ek={}
 end
-local Cg=math.min(math.max(Ek,1),64)
-Ej=call('ZRANGE',Au,0,Cg)
-if not Ej[1]then
+local Cf=math.min(math.max(Ej,1),64)
+Ei=call('ZRANGE',At,0,Cf)
+if not Ei[1]then
 break
 end
-N,at=math.min(#Ej,Cg),1
+N,at=math.min(#Ei,Cf),1
 end
-local Em,En=Ej[at],Ej[at+1]
-local Dj=call('HGET',Av,Em)
-local Cs=Di(Em,Dj)
-local Eo=math.floor(#(Dj or'')/256)
-local Df=Cs and(Az or Cs.Dk<=Ei)and call('ZSCORE',Aw,Em)
-if not Cs or Az and Df and tonumber(Df)<=J then
-if Ax<=0 then
-Ee=true
+local El,Em=Ei[at],Ei[at+1]
+local Di=call('HGET',Au,El)
+local Cr=Dh(El,Di)
+local En=math.floor(#(Di or'')/256)
+local De=Cr and(Ay or Cr.Dj<=Eh)and call('ZSCORE',Av,El)
+if not Cr or Ay and De and tonumber(De)<=J then
+if Aw<=0 then
+Ed=true
 break
 end
-Ax=Ax-1-Eo
-El[#El+1]=Em
-Dc(Em)
+Aw=Aw-1-En
+Ek[#Ek+1]=El
+Db(El)
 else
-local Ep=Cr(Cs,Bx)
-W=true
-local C=(Ep=='fits'or Ep=='passes')and Cw(Bx)
+local Eo=Cq(Cr,Bw)
+V=true
+local C=(Eo=='fits'or Eo=='passes')and Cv(Bw)
 if not C then
 break
 end
-if Ax<=0 then
-Ee=true
+if Aw<=0 then
+Ed=true
 break
 end
-if Ek==0 then
-call('ZREM',Au,Em)
+if Ej==0 then
+call('ZREM',At,El)
 else
-El[#El+1]=Em
+Ek[#Ek+1]=El
 end
-local Dr=Em==Du
-local Eq=Cs.Dk<=Ei and Df
-if not Dr and not(Eq and Df-Cs.Dn<Eh)then
-Dr=Dq(Cs.Dm,Em)or Cs.Dl
+local Dq=El==Dt
+local Ep=Cr.Dj<=Eh and De
+if not Dq and not(Ep and De-Cr.Dm<Eg)then
+Dq=Dp(Cr.Dl,El)or Cr.Dk
 end
-if not Dr then
-Ax,Ek=Ax-1-Eo,Ek+1
+if not Dq then
+Aw,Ej=Aw-1-En,Ej+1
 else
-Ax,Ek=Ax-5-Eo,0
-if El[1]then
-call('ZREM',Au,unpack(El))
-El={}
+Aw,Ej=Aw-5-En,0
+if Ek[1]then
+call('ZREM',At,unpack(Ek))
+Ek={}
 end
-if Em==Du then
-Dc(Em)
+if El==Dt then
+Db(El)
 else
-call('ZADD',Aw,J+Cs.Co,'!'..Em)
-Ed=true
-end
-if En or Ed then
-Cs.An='+'
-end
-Bx=Db(Cs,Bx,C,J)
+call('ZADD',Av,J+Cr.Cn,'!'..El)
 Ec=true
 end
+if Em or Ec then
+Cr.Am='+'
+end
+Bw=Da(Cr,Bw,C,J)
+Eb=true
 end
 end
-if El[1]then
-call('ZREM',Au,unpack(El))
 end
-if Eb then
-Dx(Du,J,I)
-elseif Ee then
-Dt(Du,'!')
+if Ek[1]then
+call('ZREM',At,unpack(Ek))
+end
+if Ea then
+Dw(Dt,J,I)
 elseif Ed then
-Dt(Du,'?')
+Ds(Dt,'!')
+elseif Ec then
+Ds(Dt,'?')
 end
-if Ec and not Bx.Br then
-Cm()
+if Eb and not Bw.Bq then
+Cl()
 end
-return Bx
+return Bw
 end
 local J=S(R())
-local function Er(Ai)
-local Ak,Es=ARGV[Ai],Ai
-while ARGV[Es+1]==''do
-Es=Es-4
+local function Eq(Ah)
+local Aj,Er=ARGV[Ah],Ah
+while ARGV[Er+1]==''do
+Er=Er-4
 end
-local Ag,Ah,Et=unpack(ARGV,Es+1,Es+3)
-local Bf,Bg,Bi,Bj=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) ')
-local Ct,Cu,Dm,Dg,Dn,Cg=
-string.match(Et,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+local Af,Ag,Es=unpack(ARGV,Er+1,Er+3)
+local Be,Bf,Bh,Bi=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
+local Cs,Ct,Dl,Df,Dm,Cf,Et=
+string.match(Es,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Ao=string.sub(Ak,1,32),Bf=Bf,Ct=Ct=='1',Bg=Bg,Cu=Cu,
-Co=Ag-Bi,Bi=tonumber(Bi),Bj=Bj,Ah=Ah,An=string.sub(Ak,33),
-Dm=Dm~=''and Dm,Dg=Dg,Dn=tonumber(Dn),Cg=tonumber(Cg),
+An=string.sub(Aj,1,32),Be=Be,Cs=Cs=='1',Bf=Bf,Ct=Ct,
+Cn=Af-Bh,Bh=tonumber(Bh),Bi=Bi,Ag=Ag,Am=string.sub(Aj,33),
+Dl=Dl~=''and Dl,Df=Df,Dm=tonumber(Dm),Cf=tonumber(Cf),
+Et=tonumber(Et),
 }
 end
-local function Eu(Bx,C,Bj)
-return{'granted',C,math.max(1,Bw(Bx,Bj))}
+local function Eu(Bw,C,Bi)
+return{'granted',C,math.max(1,Bv(Bw,Bi))}
 end
-local function Ev(Bx,Ao)
-if Bx.Br then
-return Bx.Br.Ao==Ao
+local function Ev(Bw,An)
+if Bw.Bq then
+return Bw.Bq.An==An
 end
-return Bx.Bs and call('HGET',As,Ao)
+return Bw.Br and call('HGET',Ar,An)
 end
-local function Ew(Aj,Cs,Bx,Ex)
-local Br,Dw=Bx.Br,nil
-if Br then
-local Ey=Br.Bp and'holding'or'closed'
-Dw={string.sub(Br.Ao,1,8),Ey,Br.Bo,Br.Ag,'',Br.Ah}
+local function Ew(Ai,Cr,Bw,Ex)
+local Bq,Dv=Bw.Bq,nil
+if Bq then
+local Ey=Bq.Bo and'holding'or'closed'
+Dv={string.sub(Bq.An,1,8),Ey,Bq.Bn,Bq.Af,'',Bq.Ag}
 else
-local Bg=Cs.Bf=='p'and Bx.Bs=='p'
-local Cc=Ex and'~'..Cs.Ao
-or Bg and Cp(J)
-or call('ZREVRANGE',Ar,0,0)[1]
-local Ez,Ey,Bo,Ag,Ah=Cq(Cc,J)
-if Bg and Ay then
-Ag=0
+local Bf=Cr.Be=='p'and Bw.Br=='p'
+local Cb=Ex and'~'..Cr.An
+or Bf and Co(J)
+or call('ZREVRANGE',Aq,0,0)[1]
+local Ez,Ey,Bn,Af,Ag=Cp(Cb,J)
+if Bf and Ax then
+Af=0
 end
-Dw={Ez,Ey,Bo,Ag,Bx.Bt,Ah}
+Dv={Ez,Ey,Bn,Af,Bw.Bs,Ag}
 end
-for _,Bv in ipairs(Dw)do
-Aj[#Aj+1]=Bv
+for _,Bu in ipairs(Dv)do
+Ai[#Ai+1]=Bu
 end
-return Aj
+return Ai
 end
-local function Fa(Cs,Bx)
-if Dc(Cs.Ao)then
-Ea(Bx,J)
+local function Fa(Cr,Bw)
+if Db(Cr.An)then
+Dz(Bw,J)
 end
 end
-local function Fb(Bx)
-if Bx.Br and Bx.Br.An=='-'and not Bx.Br.Bn then
-call('SETRANGE',Ad,32,'+')
+local function Fb(Bw)
+if Bw.Bq and Bw.Bq.Am=='-'and not Bw.Bq.Bm then
+call('SETRANGE',Ac,32,'+')
 end
 end
 local Fc=0
-local function Fd(Cs,Bx)
-local T=call('ZREVRANGE',Au,0,0,'WITHSCORES')[2]or 0
-local Bt=math.max(T+1,Fc+1,R())
-if V and V>0 then
-Bt=V+at-1
-else
-Fc=Bt
+local function Fd(Cr,Bw)
+local T=call('ZREVRANGE',At,0,0,'WITHSCORES')[2]or 0
+local Bs=Cr.Et
+if not Bs then
+Fc=math.max(T+1,Fc+1,R())
+Bs=Fc
 end
-local Dk=string.format('%.0f',Bt)
-call('ZADD',Au,Dk,Cs.Ao)
-local Ct=Cs.Ct and'1'or'0'
+local Dj=string.format('%.0f',Bs)
+call('ZADD',At,Dj,Cr.An)
+local Cs=Cr.Cs and'1'or'0'
 local Fe={
-Dk,'0',Cs.Dm,Cs.Dg,Cs.Dn,Cs.Cu,Ct,Cs.Ah,
+Dj,'0',Cr.Dl,Cr.Df,Cr.Dm,Cr.Ct,Cs,Cr.Ag,
 }
-call('HSET',Av,Cs.Ao,table.concat(Fe,' '))
-Fb(Bx)
+call('HSET',Au,Cr.An,table.concat(Fe,' '))
+Fb(Bw)
 end
-local function Ff(Ao,Bx)
-if call('ZSCORE',Au,Ao)or not call('ZSCORE',Aw,Ao)or Bp(Bx,Ao)then
+local function Ff(An,Bw)
+if call('ZSCORE',At,An)or not call('ZSCORE',Av,An)or Bo(Bw,An)then
 return
 end
-local Dj=call('HGET',Av,Ao)
-if not Dj then
-Dc(Ao)
+local Di=call('HGET',Au,An)
+if not Di then
+Db(An)
 return
 end
-call('ZREM',Aw,'!'..Ao)
-local Dk,Do=string.match(Dj,'^(%d+) %d (.*)$')
-call('HSET',Av,Ao,Dk..' 1 '..Do)
-call('ZADD',Au,Dk,Ao)
-call('PEXPIREAT',Au,call('ZREVRANGE',Aw,0,0,'WITHSCORES')[2])
-Fb(Bx)
+call('ZREM',Av,'!'..An)
+local Dj,Dn=string.match(Di,'^(%d+) %d (.*)$')
+call('HSET',Au,An,Dj..' 1 '..Dn)
+call('ZADD',At,Dj,An)
+call('PEXPIREAT',At,call('ZREVRANGE',Av,0,0,'WITHSCORES')[2])
+Fb(Bw)
 end
-local function Fg(Cs)
-call('ZADD',Aw,J+Cs.Dn,Cs.Ao)
-local Cf=call('ZREVRANGE',Aw,0,0,'WITHSCORES')[2]
-for _,Bb in ipairs({Au,Av,Aw})do
-call('PEXPIREAT',Bb,Cf)
+local function Fg(Cr)
+call('ZADD',Av,J+Cr.Dm,Cr.An)
+local Ce=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
+for _,Ba in ipairs({At,Au,Av})do
+call('PEXPIREAT',Ba,Ce)
 end
 end
-local function Fh(Cs,Bx,Fi)
-local Fj=call('ZRANK',Au,Cs.Ao)
+local function Fh(Cr,Bw,Fi)
+local Fj=call('ZRANK',At,Cr.An)
 if Fj then
-call('PEXPIRE',Au,Cs.Dn)
-elseif Fi>=Cs.Cg and not Az then
+call('PEXPIRE',At,Cr.Dm)
+elseif Fi>=Cr.Cf and not Ay then
 return{'full',Fi}
 else
-Fd(Cs,Bx)
-Fj=call('ZRANK',Au,Cs.Ao)
+Fd(Cr,Bw)
+Fj=call('ZRANK',At,Cr.An)
 end
-Fg(Cs)
-return Ew({'queued',Fj},Cs,Bx)
+Fg(Cr)
+return Ew({'queued',Fj},Cr,Bw)
 end
-local function Fk(Cs,Bx,C)
-local Fl=Db(Cs,Bx,C,J)
-if not Fl.Br then
-Cm()
+local function Fk(Cr,Bw,C)
+local Fl=Da(Cr,Bw,C,J)
+if not Fl.Bq then
+Cl()
 end
-return Eu(Fl,C,Cs.Bj)
+return Eu(Fl,C,Cr.Bi)
 end
-local function Fm(Cs)
-local Ao=Cs.Ao
-local Bx=Ci(call('GET',Ad),J,Ao)
-if not Bx then
-return Bc()
+local function Fm(Cr)
+local An=Cr.An
+local Bw=Ch(call('GET',Ac),J,An)
+if not Bw then
+return Bb()
 end
-if Bx.Br and Bx.Br.Ag<0 then
-return Bc('a lock without an end')
+if Bw.Bq and Bw.Bq.Af<0 then
+return Bb('a lock without an end')
 end
 local Fi=0
-local Fn=De(J)
+local Fn=Dd(J)
 if Fn then
-Ff(Ao,Bx)
-Bx=Ea(Bx,J,Ao)
-Fi=call('ZCARD',Au)
+Ff(An,Bw)
+Bw=Dz(Bw,J,An)
+Fi=call('ZCARD',At)
 end
-if Bp(Bx,Ao)then
-local C,Bj=Cn(Bx,Ao,Cs.Co,J)
+if Bo(Bw,An)then
+local C,Bi=Cm(Bw,An,Cr.Cn,J)
 if Fn then
-Dc(Ao)
+Db(An)
 end
-return Eu(Bx,C,Bj)
+return Eu(Bw,C,Bi)
 end
-if Ev(Bx,Ao)then
-return Ew({'refused'},Cs,Bx,true)
+if Ev(Bw,An)then
+return Ew({'refused'},Cr,Bw,true)
 end
-local Ep,Fo,Fp,Fq=Cr(Cs,Bx)
-if Ep=='deadlock'or Ep=='mismatch'then
-Fa(Cs,Bx)
-return{Ep,Fo,Fp,Fq}
+local Eo,Fo,Fp,Fq=Cq(Cr,Bw)
+if Eo=='deadlock'or Eo=='mismatch'then
+Fa(Cr,Bw)
+return{Eo,Fo,Fp,Fq}
 end
-if Ep=='passes'or Ep=='fits'and(Fi==0 or not Bx.Bs)then
-local C=Cw(Bx)
+if Eo=='passes'or Eo=='fits'and(Fi==0 or not Bw.Br)then
+local C=Cv(Bw)
 if not C then
-return Cx()
+return Cw()
 end
 if Fi>0 then
-Dc(Ao)
+Db(An)
 end
-return Fk(Cs,Bx,C)
+return Fk(Cr,Bw,C)
 end
-if Cs.Dm then
-return Fh(Cs,Bx,Fi)
+if Cr.Dl then
+return Fh(Cr,Bw,Fi)
 end
-local Fr=Ew({'refused'},Cs,Bx)
-Fa(Cs,Bx)
+local Fr=Ew({'refused'},Cr,Bw)
+Fa(Cr,Bw)
 return Fr
 end
-local function Fs(Ai)
-at=(Ai-2)/N+1
-return Fm(Er(Ai))
+local function Fs(Ah)
+at=(Ah-2)/N+1
+return Fm(Eq(Ah))
 end
-Ax=Ax-math.floor(#P/3)
+Aw=Aw-math.floor(#P/3)
 for _,i in ipairs(P)do
-local Aj='later'
-if Ax>0 then
+local Ai='later'
+if Aw>0 then
 on(KEYS[i])
-local Ec
-Ec,Aj=pcall(Fs,2+N*(i-1))
-if not Ec then
-Aj={'error',type(Aj)=='table'and Aj.err or Aj}
+local Eb
+Eb,Ai=pcall(Fs,2+N*(i-1))
+if not Eb then
+Ai={'error',type(Ai)=='table'and Ai.err or Ai}
 end
-Ax=Ax-35
+Aw=Aw-35
 end
-O[i+1]=Aj
+O[i+1]=Ai
 end
 return O

@@ -12,703 +12,703 @@ local function H(us)
 return math.floor(us/1000)
 end
 local I,J,K,at,L=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local M,N=nil,false
-local function O(i)
+local M=false
+local function N(i)
 if not J then
-local P=tonumber(A('GET',I)or 0)
-if not P or not(P<9000000000000000)then
+local O=tonumber(A('GET',I)or 0)
+if not O or not(O<9000000000000000)then
 return nil
 end
-J=math.max(P,F()-1)
+J=math.max(O,F()-1)
 end
 return L and math.max(J+1,L+(i or at))or J+1
 end
-local function Q(R)
-if R>K then
-local S=R+#KEYS-2
-if ARGV[#ARGV]=='0'or N and call('PTTL',I)==-1 then
-call('SET',I,S)
+local function P(Q)
+if Q>K then
+local R=Q+#KEYS-2
+if ARGV[#ARGV]=='0'or M and call('PTTL',I)==-1 then
+call('SET',I,R)
 else
-call('SET',I,S,'PX',ARGV[#ARGV])
+call('SET',I,R,'PX',ARGV[#ARGV])
 end
-K=S
+K=R
 end
-J=R
+J=Q
 end
-local T,U,V,W,X,Y,Z
-local Aa,Ab,Ac,Ad=320,false,false,false
-local function on(Ae)
-Aa,Ab,Ac,Ad=math.max(Aa,5),false,false,false
-T,U,V,W=Ae,Ae..':h',Ae..':d',Ae..':o'
-X,Y,Z=Ae..':q',Ae..':w',Ae..':p'
+local S,T,U,V,W,X,Y
+local Z,Aa,Ab,Ac=320,false,false,false
+local function on(Ad)
+Z,Aa,Ab,Ac=math.max(Z,5),false,false,false
+S,T,U,V=Ad,Ad..':h',Ad..':d',Ad..':o'
+W,X,Y=Ad..':q',Ad..':w',Ad..':p'
 end
-local function Af(Ag)
-return{'corrupt',Ag or'a value that is no lock'}
+local function Ae(Af)
+return{'corrupt',Af or'a value that is no lock'}
 end
-local function Ah(Ai)
-local R,Aj,Ak,Al,Am,An=string.match(Ai,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return R,Aj,Ak,Al==''and Am or'0',An
+local function Ag(Ah)
+local Q,Ai,Aj,Ak,Al,Am=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return Q,Ai,Aj,Ak==''and Al or'0',Am
 end
-local function Ao(Ai)
-return(string.gsub(Ai,'^(%d+ %a %d+ )!','%1'))
+local function An(Ah)
+return(string.gsub(Ah,'^(%d+ %a %d+ )!','%1'))
 end
-local function Ap(Aq)
-return string.match(Aq,'^%*([spx])(%d*)$')
+local function Ao(Ap)
+return string.match(Ap,'^%*([spx])(%d*)$')
 end
-local function Ar(Aq)
-local As,At,Au,Ai=string.match(Aq,'^(~?)(%x+)([-+])(.*)$')
-if not At or#At~=32 then
+local function Aq(Ap)
+local Ar,As,At,Ah=string.match(Ap,'^(~?)(%x+)([-+])(.*)$')
+if not As or#As~=32 then
 return nil
 end
-local R,Aj,_,Am,An=Ah(Ai)
-if Aj~='x'then
+local Q,Ai,_,Al,Am=Ag(Ah)
+if Ai~='x'then
 return nil
 end
-local Av=call('PTTL',T)
-Am=tonumber(Am)
-local Aw=As==''and Av>Am
+local Au=call('PTTL',S)
+Al=tonumber(Al)
+local Av=Ar==''and Au>Al
 return{
-At=At,As=As~='',Au=Au,Ai=Ai,R=R,Am=Am,An=An,
-Aw=Aw,Ax=Av,Av=Aw and Av-Am or Av,
+As=As,Ar=Ar~='',At=At,Ah=Ah,Q=Q,Al=Al,Am=Am,
+Av=Av,Aw=Au,Au=Av and Au-Al or Au,
 }
 end
-local function Ay(Aq)
-if not Aq then
+local function Ax(Ap)
+if not Ap then
 return{}
 end
-if string.sub(Aq,1,1)~='*'then
-local Az=Ar(Aq)
-return Az and{Ba='x',Bb='',Az=Az,R=Az.R}
+if string.sub(Ap,1,1)~='*'then
+local Ay=Aq(Ap)
+return Ay and{Az='x',Ba='',Ay=Ay,Q=Ay.Q}
 end
-local Ba,Bb=Ap(Aq)
-return Ba and{Ba=Ba,Bb=Bb,R=Ba=='x'and Bb or nil}
+local Az,Ba=Ao(Ap)
+return Az and{Az=Az,Ba=Ba,Q=Az=='x'and Ba or nil}
 end
-local function Bc(Bd,by)
-local Bb=call('HINCRBY',W,Bd,by)
-if Bb<=0 then
-call('HDEL',W,Bd)
+local function Bb(Bc,by)
+local Ba=call('HINCRBY',V,Bc,by)
+if Ba<=0 then
+call('HDEL',V,Bc)
 end
 end
-local function Be(Bf,An)
-if An==''then
+local function Bd(Be,Am)
+if Am==''then
 return 0
 end
-if Bf.Az then
-return Bf.Az.Aw and Bf.Az.An==An and 1 or 0
+if Be.Ay then
+return Be.Ay.Av and Be.Ay.Am==Am and 1 or 0
 end
-return tonumber(call('HGET',W,'o'..An)or 0)
+return tonumber(call('HGET',V,'o'..Am)or 0)
 end
-local function Bg(Ai)
-local _,Aj,Ak,_,An=Ah(Ai)
-if An~=''then
-Bc('o'..An,-1)
-if Aj=='p'then
-Bc('p'..An,-Ak)
-end
-end
-end
-local function Bh(At,Ai)
-local _,Aj,Ak=Ah(Ai)
-if Aj=='p'then
-Bc('used',-Ak)
-end
-call('HDEL',V,At)
-end
-local function Bi()
-call('UNLINK',T,U,V,W)
-end
-local function Bj(Bk)
-local At=string.sub(Bk,-32)
-local Ai=call('HGET',V,At)
-local Bl=Bk==At
-if Ai then
-local _,_,_,Am=Ah(Ai)
-if Bl then
-Bg(Ai)
-end
-if not Bl or Am=='0'then
-Bh(At,Ai)
+local function Bf(Ah)
+local _,Ai,Aj,_,Am=Ag(Ah)
+if Am~=''then
+Bb('o'..Am,-1)
+if Ai=='p'then
+Bb('p'..Am,-Aj)
 end
 end
 end
-local function Bm(Bn)
-local Bo=call('ZREVRANGE',U,0,0,'WITHSCORES')[2]
-if not Bo or tonumber(Bo)<=Bn then
-Bi()
+local function Bg(As,Ah)
+local _,Ai,Aj=Ag(Ah)
+if Ai=='p'then
+Bb('used',-Aj)
+end
+call('HDEL',U,As)
+end
+local function Bh()
+call('UNLINK',S,T,U,V)
+end
+local function Bi(Bj)
+local As=string.sub(Bj,-32)
+local Ah=call('HGET',U,As)
+local Bk=Bj==As
+if Ah then
+local _,_,_,Al=Ag(Ah)
+if Bk then
+Bf(Ah)
+end
+if not Bk or Al=='0'then
+Bg(As,Ah)
+end
+end
+end
+local function Bl(Bm)
+local Bn=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
+if not Bn or tonumber(Bn)<=Bm then
+Bh()
 return false
 end
-local Bp=math.max(1,math.ceil(Aa/3))
-local Bq=call('ZRANGEBYSCORE',U,'-inf',Bn,'LIMIT',0,Bp)
-if Bq[1]then
-call('ZREM',U,unpack(Bq))
-Ab=#Bq==Bp
-Aa=Aa-3*#Bq
+local Bo=math.max(1,math.ceil(Z/3))
+local Bp=call('ZRANGEBYSCORE',T,'-inf',Bm,'LIMIT',0,Bo)
+if Bp[1]then
+call('ZREM',T,unpack(Bp))
+Aa=#Bp==Bo
+Z=Z-3*#Bp
 end
-for _,Bk in ipairs(Bq)do
-Bj(Bk)
+for _,Bj in ipairs(Bp)do
+Bi(Bj)
 end
 return true
 end
-local function Br(Aq,Bn,At)
-local Bf=Ay(Aq)
-if Bf and Bf.Ba and not Bf.Az then
-if not Bm(Bn)then
+local function Bq(Ap,Bm,As)
+local Be=Ax(Ap)
+if Be and Be.Az and not Be.Ay then
+if not Bl(Bm)then
 return{}
 end
-if Ab and At then
-for _,Bk in ipairs({At,'~'..At})do
-local Bs=call('ZSCORE',U,Bk)
-if Bs and tonumber(Bs)<=Bn then
-call('ZREM',U,Bk)
-Bj(Bk)
+if Aa and As then
+for _,Bj in ipairs({As,'~'..As})do
+local Br=call('ZSCORE',T,Bj)
+if Br and tonumber(Br)<=Bm then
+call('ZREM',T,Bj)
+Bi(Bj)
 end
 end
 end
 end
-return Bf
+return Be
 end
-local function Aw(Bf,At)
-if Bf.Az then
-return Bf.Az.Aw and Bf.Az.At==At
+local function Av(Be,As)
+if Be.Ay then
+return Be.Ay.Av and Be.Ay.As==As
 end
-return Bf.Ba and call('ZSCORE',U,At)
+return Be.Az and call('ZSCORE',T,As)
 end
-local function Bt(At,Bu,Am)
-call('ZADD',U,Bu,At)
-if Am>0 then
-call('ZADD',U,Bu+Am,'~'..At)
-end
-end
-local function Bv()
-local Bo=call('ZREVRANGE',U,0,0,'WITHSCORES')[2]
-for _,Ae in ipairs({T,U,V,W})do
-call('PEXPIREAT',Ae,Bo)
+local function Bs(As,Bt,Al)
+call('ZADD',T,Bt,As)
+if Al>0 then
+call('ZADD',T,Bt+Al,'~'..As)
 end
 end
-local function Bw(Bf,At,Bx,Bn)
-local P=Bf.Az and Bf.Az.Ai or call('HGET',V,At)
-local Ai=Ao(P)
-local R,_,_,Am,An=Ah(Ai)
-Am=tonumber(Am)
-call('PEXPIRE',T,Bx+Am)
-if Bf.Az then
-if Ai~=P then
-call('SET',T,At..'+'..Ai,'PX',Bx+Am)
+local function Bu()
+local Bn=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
+for _,Ad in ipairs({S,T,U,V})do
+call('PEXPIREAT',Ad,Bn)
 end
-return R,An
 end
-if Ai~=P then
-call('HSET',V,At,Ai)
+local function Bv(Be,As,Bw,Bm)
+local O=Be.Ay and Be.Ay.Ah or call('HGET',U,As)
+local Ah=An(O)
+local Q,_,_,Al,Am=Ag(Ah)
+Al=tonumber(Al)
+call('PEXPIRE',S,Bw+Al)
+if Be.Ay then
+if Ah~=O then
+call('SET',S,As..'+'..Ah,'PX',Bw+Al)
 end
-Bt(At,Bn+Bx,Am)
-Bv()
-return R,An
+return Q,Am
 end
-local function By(Bn)
-return call('ZRANGEBYSCORE',U,'('..string.format('%.0f',Bn),'+inf','LIMIT',0,1)[1]
+if Ah~=O then
+call('HSET',U,As,Ah)
 end
-local function Bz(Bk,Bn)
-local At=string.sub(Bk,-32)
-local Bl=call('ZSCORE',U,At)
-local Ax=call('ZSCORE',U,'~'..At)or Bl
-local Bf=Bl and'holding'or'closed'
-return string.sub(At,1,8),Bf,(Bl or Ax)-Bn,Ax-Bn,call('HGET',V,At)
+Bs(As,Bm+Bw,Al)
+Bu()
+return Q,Am
 end
-local function Ca(Cb,Bf)
-local Aj,Ba,Bb=Cb.Aj,Bf.Ba,Bf.Bb
-if not Ba then
+local function Bx(Bm)
+return call('ZRANGEBYSCORE',T,'('..string.format('%.0f',Bm),'+inf','LIMIT',0,1)[1]
+end
+local function By(Bj,Bm)
+local As=string.sub(Bj,-32)
+local Bk=call('ZSCORE',T,As)
+local Aw=call('ZSCORE',T,'~'..As)or Bk
+local Be=Bk and'holding'or'closed'
+return string.sub(As,1,8),Be,(Bk or Aw)-Bm,Aw-Bm,call('HGET',U,As)
+end
+local function Bz(Ca,Be)
+local Ai,Az,Ba=Ca.Ai,Be.Az,Be.Ba
+if not Az then
 return'fits'
 end
-if not Ab and Be(Bf,Cb.An)>0 then
-if Ba=='x'and Aj=='x'and Cb.Cc or Ba=='s'and Aj=='s'then
+if not Aa and Bd(Be,Ca.Am)>0 then
+if Az=='x'and Ai=='x'and Ca.Cb or Az=='s'and Ai=='s'then
 return'passes'
-elseif Ba=='x'then
+elseif Az=='x'then
 return'deadlock','x',1,''
-elseif Aj=='x'then
-return'deadlock',Ba,call('HGET',W,'p'..Cb.An)or 1,Bb
+elseif Ai=='x'then
+return'deadlock',Az,call('HGET',V,'p'..Ca.Am)or 1,Ba
 end
 end
-if Aj=='x'or Ba=='x'then
+if Ai=='x'or Az=='x'then
 return'in_the_way'
 end
-if Aj~=Ba or Cb.Cd~=Bb then
-local Ce=By(H(F()))
-local _,_,Cf=Ah(call('HGET',V,string.sub(Ce,-32)))
-return'mismatch',Ba,Cf,Bb
+if Ai~=Az or Ca.Cc~=Ba then
+local Cd=Bx(H(F()))
+local _,_,Ce=Ag(call('HGET',U,string.sub(Cd,-32)))
+return'mismatch',Az,Ce,Ba
 end
-local Cf=Ba=='p'and call('HGET',W,'used')or 0
-return(Ba=='s'or Cf+Cb.Ak<=tonumber(Bb))and'fits'or'in_the_way'
+local Ce=Az=='p'and call('HGET',V,'used')or 0
+return(Az=='s'or Ce+Ca.Aj<=tonumber(Ba))and'fits'or'in_the_way'
 end
-local function Cg(Bf)
-local R=Bf.R or O()
-return R and(Bf.R or string.format('%.0f',R))
+local function Cf(Be)
+local Q=Be.Q or N()
+return Q and(Be.Q or string.format('%.0f',Q))
+end
+local function Cg()
+return Ae('the fence counter is not a number that can grow')
 end
 local function Ch()
-return Af('the fence counter is not a number that can grow')
-end
-local function Ci()
-if call('ZCARD',U)+call('HLEN',V)+call('HLEN',W)>0 then
-call('UNLINK',U,V,W)
+if call('ZCARD',T)+call('HLEN',U)+call('HLEN',V)>0 then
+call('UNLINK',T,U,V)
 end
 end
-local function Cj(Az,Bn)
-Ci()
-call('SET',T,'*x'..Az.R,'PX',Az.Ax)
-call('HSET',V,Az.At,Az.Ai)
-Bt(Az.At,Bn+Az.Av,Az.Am)
-Bc('o'..Az.An,1)
+local function Ci(Ay,Bm)
+Ch()
+call('SET',S,'*x'..Ay.Q,'PX',Ay.Aw)
+call('HSET',U,Ay.As,Ay.Ah)
+Bs(Ay.As,Bm+Ay.Au,Ay.Al)
+Bb('o'..Ay.Am,1)
 end
-local function Ck(Cb,R)
-local Bx,Am,Ai=Cb.Bx,Cb.Am,R..' '..Cb.Ai
-call('SET',T,Cb.At..Cb.Au..Ai,'PX',Bx+Am)
-local Az={
-At=Cb.At,As=false,Au=Cb.Au,Ai=Ai,R=R,Am=Am,
-An=Cb.An,Aw=true,Ax=Bx+Am,Av=Bx,
+local function Cj(Ca,Q)
+local Bw,Al,Ah=Ca.Bw,Ca.Al,Q..' '..Ca.Ah
+call('SET',S,Ca.As..Ca.At..Ah,'PX',Bw+Al)
+local Ay={
+As=Ca.As,Ar=false,At=Ca.At,Ah=Ah,Q=Q,Al=Al,
+Am=Ca.Am,Av=true,Aw=Bw+Al,Au=Bw,
 }
-return{Ba='x',Bb='',Az=Az,R=R}
+return{Az='x',Ba='',Ay=Ay,Q=Q}
 end
-local function Cl(Cb,Bf,R,Bn)
-local At,An=Cb.At,Cb.An
-if R~=Bf.R then
-Q(tonumber(R))
+local function Ck(Ca,Be,Q,Bm)
+local As,Am=Ca.As,Ca.Am
+if Q~=Be.Q then
+P(tonumber(Q))
 end
-if not Bf.Ba and Cb.Aj=='x'then
-return Ck(Cb,R)
+if not Be.Az and Ca.Ai=='x'then
+return Cj(Ca,Q)
 end
-if Bf.Az then
-Cj(Bf.Az,Bn)
-elseif not Bf.Ba then
-Ci()
-call('SET',T,'*'..Cb.Aj..Cb.Cd,'PX',Cb.Bx+Cb.Am)
+if Be.Ay then
+Ci(Be.Ay,Bm)
+elseif not Be.Az then
+Ch()
+call('SET',S,'*'..Ca.Ai..Ca.Cc,'PX',Ca.Bw+Ca.Al)
 end
-Bt(At,Bn+Cb.Bx,Cb.Am)
-call('HSET',V,At,R..' '..Cb.Ai)
-if Cb.Aj=='p'then
-Bc('used',Cb.Ak)
+Bs(As,Bm+Ca.Bw,Ca.Al)
+call('HSET',U,As,Q..' '..Ca.Ah)
+if Ca.Ai=='p'then
+Bb('used',Ca.Aj)
 end
-if An~=''then
-Bc('o'..An,1)
-if Cb.Aj=='p'then
-Bc('p'..An,Cb.Ak)
+if Am~=''then
+Bb('o'..Am,1)
+if Ca.Ai=='p'then
+Bb('p'..Am,Ca.Aj)
 end
 end
-if Cb.Aj=='x'then
-return{Ba='x',Bb=R,R=R}
+if Ca.Ai=='x'then
+return{Az='x',Ba=Q,Q=Q}
 end
-return{Ba=Cb.Aj,Bb=Cb.Cd}
+return{Az=Ca.Ai,Ba=Ca.Cc}
 end
-local function Cm(At)
-if call('ZREM',Z,At,'!'..At)==0 then
+local function Cl(As)
+if call('ZREM',Y,As,'!'..As)==0 then
 return false
 end
-call('HDEL',Y,At)
-return call('ZREM',X,At)==1
+call('HDEL',X,As)
+return call('ZREM',W,As)==1
 end
-local function Cn()
-return string.match(call('HGET',Y,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cm()
+return string.match(call('HGET',X,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Co(Bn)
-if call('EXISTS',Z)==0 then
+local function Cn(Bm)
+if call('EXISTS',Y)==0 then
 return false
 end
-local Bp=math.max(1,Aa)
-local Bq=call('ZRANGEBYSCORE',Z,'-inf',Bn,'LIMIT',0,Bp)
-Ac=#Bq==Bp
-Aa=Aa-#Bq
-for _,Bk in ipairs(Bq)do
-local At=string.match(Bk,'^!(.*)')
-if not At then
-Cm(Bk)
+local Bo=math.max(1,Z)
+local Bp=call('ZRANGEBYSCORE',Y,'-inf',Bm,'LIMIT',0,Bo)
+Ab=#Bp==Bo
+Z=Z-#Bp
+for _,Bj in ipairs(Bp)do
+local As=string.match(Bj,'^!(.*)')
+if not As then
+Cl(Bj)
 else
-local Cp=call('ZSCORE',Z,At)
-if Cp and tonumber(Cp)>Bn then
-local Cq=string.match(call('HGET',Y,At)or'','^%d+ %d %S+ (%d+)')
-local Cr=Cq and call('ZSCORE',Z,Bk)-Cq
-Ad=Ad or Cr and Cr>=tonumber((Cn()))
+local Co=call('ZSCORE',Y,As)
+if Co and tonumber(Co)>Bm then
+local Cp=string.match(call('HGET',X,As)or'','^%d+ %d %S+ (%d+)')
+local Cq=Cp and call('ZSCORE',Y,Bj)-Cp
+Ac=Ac or Cq and Cq>=tonumber((Cm()))
 end
-call('ZREM',Z,Bk)
+call('ZREM',Y,Bj)
 end
 end
 return true
 end
-local function Cs(At,Ct)
-local Cu,Cv,Cw,Cq,Cx,Cd,Cc,Ai=string.match(
-Ct or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cr(As,Cs)
+local Ct,Cu,Cv,Cp,Cw,Cc,Cb,Ah=string.match(
+Cs or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cw then
+if not Cv then
 return nil
 end
-local Aj,Ak,Am,An,Cy=string.match(Ai,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cz=Am~='0'
+local Ai,Aj,Al,Am,Cx=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Cy=Al~='0'
 return{
-At=At,Aj=Aj,Cc=Cc=='1',Ak=Ak,Cd=Cd,An=An,
-Ai=string.format('%s %s %s%s %s ',Aj,Ak,Cz and'!'or'',Am,An)..Cy,
-Bx=tonumber(Cq),Am=0,Au=Cz and'+'or'-',Cw=Cw,Cu=tonumber(Cu),
-Cx=tonumber(Cx),Cv=Cv=='1',
+As=As,Ai=Ai,Cb=Cb=='1',Aj=Aj,Cc=Cc,Am=Am,
+Ah=string.format('%s %s %s%s %s ',Ai,Aj,Cy and'!'or'',Al,Am)..Cx,
+Bw=tonumber(Cp),Al=0,At=Cy and'+'or'-',Cv=Cv,Ct=tonumber(Ct),
+Cw=tonumber(Cw),Cu=Cu=='1',
 }
 end
-local function Da(Cw,Ag)
-local Db=A('PUBLISH',Cw,Ag)
-return type(Db)~='number'or Db>0
+local function Cz(Cv,Af)
+local Da=A('PUBLISH',Cv,Af)
+return type(Da)~='number'or Da>0
 end
-local function Dc(At)
-return string.match(call('HGET',Y,At)or'','^%d+ %d (%S+)')
+local function Db(As)
+return string.match(call('HGET',X,As)or'','^%d+ %d (%S+)')
 end
-local function Dd(De,Ag)
-local Df,Dg=8,nil
-for _,At in ipairs(call('ZRANGE',X,0,Df))do
-if At~=De and Df>0 then
-Df=Df-1
-local Cw=Dc(At)
-if Cw and Da(Cw,Ag..At)then
-Dg=Cw
+local function Dc(Dd,Af)
+local De,Df=8,nil
+for _,As in ipairs(call('ZRANGE',W,0,De))do
+if As~=Dd and De>0 then
+De=De-1
+local Cv=Db(As)
+if Cv and Cz(Cv,Af..As)then
+Df=Cv
 break
 end
 end
 end
-local J=call('ZREVRANGE',X,0,0)[1]
-local Cw=J and J~=De and Dc(J)
-if Cw and Cw~=Dg then
-Da(Cw,Ag..J)
+local J=call('ZREVRANGE',W,0,0)[1]
+local Cv=J and J~=Dd and Db(J)
+if Cv and Cv~=Df then
+Cz(Cv,Af..J)
 end
 end
-local function Dh(De,Bn,P)
-local Di=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
-if not Di then
+local function Dg(Dd,Bm,O)
+local Dh=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+if not Dh then
 return
 end
-local Dj=0
-for _,At in ipairs(call('ZRANGE',X,0,319))do
-local Cu,Cw=string.match(call('HGET',Y,At)or'','^(%d+) %d (%S+)')
-if Cw then
-Dj=Cu
-if At~=De then
-Da(Cw,'!'..At)
+local Di=0
+for _,As in ipairs(call('ZRANGE',W,0,319))do
+local Ct,Cv=string.match(call('HGET',X,As)or'','^(%d+) %d (%S+)')
+if Cv then
+Di=Ct
+if As~=Dd then
+Cz(Cv,'!'..As)
 end
 end
 end
-call('HSET',Y,'?',string.format('%.0f %s %s',Bn,Dj,P))
-call('PEXPIREAT',Y,Di)
+call('HSET',X,'?',string.format('%.0f %s %s',Bm,Di,O))
+call('PEXPIREAT',X,Dh)
 end
-local function Dk(Bf,Bn,De)
-local Dl,Dm,Dn,Do=Ad,false,false,false
-local Dp,Dq,Dr,Ds=Cn()
-if Dl then
-Aa=math.max(5,Aa-260)
-Ad,Dr,Ds=false,Dp,Dq
+local function Dj(Be,Bm,Dd)
+local Dk,Dl,Dm,Dn=Ac,false,false,false
+local Do,Dp,Dq,Dr=Cm()
+if Dk then
+Z=math.max(5,Z-260)
+Ac,Dq,Dr=false,Do,Dp
 end
-Aa=math.max(5,Aa)
-local P=Dr..' '..Ds
-Dr,Ds=tonumber(Dr),tonumber(Ds)
-local Dt,at,B,Du,Dv={},0,0,0,{}
+Z=math.max(5,Z)
+local O=Dq..' '..Dr
+Dq,Dr=tonumber(Dq),tonumber(Dr)
+local Ds,at,B,Dt,Du={},0,0,0,{}
 while true do
-if Bf.Az and Bf.Az.An==''then
+if Be.Ay and Be.Ay.Am==''then
 break
 end
 at=at+1
 if at>B then
-if Dv[1]then
-call('ZREM',X,unpack(Dv))
-Dv={}
+if Du[1]then
+call('ZREM',W,unpack(Du))
+Du={}
 end
-local Bp=math.min(math.max(Du,1),64)
-Dt=call('ZRANGE',X,0,Bp)
-if not Dt[1]then
+local Bo=math.min(math.max(Dt,1),64)
+Ds=call('ZRANGE',W,0,Bo)
+if not Ds[1]then
 break
 end
-B,at=math.min(#Dt,Bp),1
+B,at=math.min(#Ds,Bo),1
 end
-local Dw,Dx=Dt[at],Dt[at+1]
-local Ct=call('HGET',Y,Dw)
-local Cb=Cs(Dw,Ct)
-local Dy=math.floor(#(Ct or'')/256)
-local Cp=Cb and(Ac or Cb.Cu<=Ds)and call('ZSCORE',Z,Dw)
-if not Cb or Ac and Cp and tonumber(Cp)<=Bn then
-if Aa<=0 then
-Do=true
-break
-end
-Aa=Aa-1-Dy
-Dv[#Dv+1]=Dw
-Cm(Dw)
-else
-local Dz=Ca(Cb,Bf)
-N=true
-local R=(Dz=='fits'or Dz=='passes')and Cg(Bf)
-if not R then
-break
-end
-if Aa<=0 then
-Do=true
-break
-end
-if Du==0 then
-call('ZREM',X,Dw)
-else
-Dv[#Dv+1]=Dw
-end
-local Db=Dw==De
-local Ea=Cb.Cu<=Ds and Cp
-if not Db and not(Ea and Cp-Cb.Cx<Dr)then
-Db=Da(Cb.Cw,Dw)or Cb.Cv
-end
-if not Db then
-Aa,Du=Aa-1-Dy,Du+1
-else
-Aa,Du=Aa-5-Dy,0
-if Dv[1]then
-call('ZREM',X,unpack(Dv))
-Dv={}
-end
-if Dw==De then
-Cm(Dw)
-else
-call('ZADD',Z,Bn+Cb.Bx,'!'..Dw)
+local Dv,Dw=Ds[at],Ds[at+1]
+local Cs=call('HGET',X,Dv)
+local Ca=Cr(Dv,Cs)
+local Dx=math.floor(#(Cs or'')/256)
+local Co=Ca and(Ab or Ca.Ct<=Dr)and call('ZSCORE',Y,Dv)
+if not Ca or Ab and Co and tonumber(Co)<=Bm then
+if Z<=0 then
 Dn=true
+break
 end
-if Dx or Dn then
-Cb.Au='+'
+Z=Z-1-Dx
+Du[#Du+1]=Dv
+Cl(Dv)
+else
+local Dy=Bz(Ca,Be)
+M=true
+local Q=(Dy=='fits'or Dy=='passes')and Cf(Be)
+if not Q then
+break
 end
-Bf=Cl(Cb,Bf,R,Bn)
+if Z<=0 then
+Dn=true
+break
+end
+if Dt==0 then
+call('ZREM',W,Dv)
+else
+Du[#Du+1]=Dv
+end
+local Da=Dv==Dd
+local Dz=Ca.Ct<=Dr and Co
+if not Da and not(Dz and Co-Ca.Cw<Dq)then
+Da=Cz(Ca.Cv,Dv)or Ca.Cu
+end
+if not Da then
+Z,Dt=Z-1-Dx,Dt+1
+else
+Z,Dt=Z-5-Dx,0
+if Du[1]then
+call('ZREM',W,unpack(Du))
+Du={}
+end
+if Dv==Dd then
+Cl(Dv)
+else
+call('ZADD',Y,Bm+Ca.Bw,'!'..Dv)
 Dm=true
 end
+if Dw or Dm then
+Ca.At='+'
+end
+Be=Ck(Ca,Be,Q,Bm)
+Dl=true
 end
 end
-if Dv[1]then
-call('ZREM',X,unpack(Dv))
 end
-if Dl then
-Dh(De,Bn,P)
-elseif Do then
-Dd(De,'!')
+if Du[1]then
+call('ZREM',W,unpack(Du))
+end
+if Dk then
+Dg(Dd,Bm,O)
 elseif Dn then
-Dd(De,'?')
+Dc(Dd,'!')
+elseif Dm then
+Dc(Dd,'?')
 end
-if Dm and not Bf.Az then
-Bv()
+if Dl and not Be.Ay then
+Bu()
 end
-return Bf
+return Be
 end
-local Bn=H(F())
-local function Eb(Ce)
-local Ec,Ed=ARGV[Ce],Ce
-while ARGV[Ed+1]==''do
-Ed=Ed-4
+local Bm=H(F())
+local function Ea(Cd)
+local Eb,Ec=ARGV[Cd],Cd
+while ARGV[Ec+1]==''do
+Ec=Ec-4
 end
-local Ax,Ai,Ee=unpack(ARGV,Ed+1,Ed+3)
-local Aj,Ak,Am,An=string.match(Ai,'^(%a) (%d+) (%d+) (%S*) ')
-local Cc,Cd,Cw,Cq,Cx,Bp=
-string.match(Ee,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+local Aw,Ah,Ed=unpack(ARGV,Ec+1,Ec+3)
+local Ai,Aj,Al,Am=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) ')
+local Cb,Cc,Cv,Cp,Cw,Bo,Ee=
+string.match(Ed,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-At=string.sub(Ec,1,32),Aj=Aj,Cc=Cc=='1',Ak=Ak,Cd=Cd,
-Bx=Ax-Am,Am=tonumber(Am),An=An,Ai=Ai,Au=string.sub(Ec,33),
-Cw=Cw~=''and Cw,Cq=Cq,Cx=tonumber(Cx),Bp=tonumber(Bp),
+As=string.sub(Eb,1,32),Ai=Ai,Cb=Cb=='1',Aj=Aj,Cc=Cc,
+Bw=Aw-Al,Al=tonumber(Al),Am=Am,Ah=Ah,At=string.sub(Eb,33),
+Cv=Cv~=''and Cv,Cp=Cp,Cw=tonumber(Cw),Bo=tonumber(Bo),
+Ee=tonumber(Ee),
 }
 end
-local function Ef(Bf,R,An)
-return{'granted',R,math.max(1,Be(Bf,An))}
+local function Ef(Be,Q,Am)
+return{'granted',Q,math.max(1,Bd(Be,Am))}
 end
-local function Eg(Bf,At)
-if Bf.Az then
-return Bf.Az.At==At
+local function Eg(Be,As)
+if Be.Ay then
+return Be.Ay.As==As
 end
-return Bf.Ba and call('HGET',V,At)
+return Be.Az and call('HGET',U,As)
 end
-local function Eh(Ei,Cb,Bf,Ej)
-local Az,Dg=Bf.Az,nil
-if Az then
-local Ek=Az.Aw and'holding'or'closed'
-Dg={string.sub(Az.At,1,8),Ek,Az.Av,Az.Ax,'',Az.Ai}
+local function Eh(Ei,Ca,Be,Ej)
+local Ay,Df=Be.Ay,nil
+if Ay then
+local Ek=Ay.Av and'holding'or'closed'
+Df={string.sub(Ay.As,1,8),Ek,Ay.Au,Ay.Aw,'',Ay.Ah}
 else
-local Ak=Cb.Aj=='p'and Bf.Ba=='p'
-local Bk=Ej and'~'..Cb.At
-or Ak and By(Bn)
-or call('ZREVRANGE',U,0,0)[1]
-local El,Ek,Av,Ax,Ai=Bz(Bk,Bn)
-if Ak and Ab then
-Ax=0
+local Aj=Ca.Ai=='p'and Be.Az=='p'
+local Bj=Ej and'~'..Ca.As
+or Aj and Bx(Bm)
+or call('ZREVRANGE',T,0,0)[1]
+local El,Ek,Au,Aw,Ah=By(Bj,Bm)
+if Aj and Aa then
+Aw=0
 end
-Dg={El,Ek,Av,Ax,Bf.Bb,Ai}
+Df={El,Ek,Au,Aw,Be.Ba,Ah}
 end
-for _,Bd in ipairs(Dg)do
-Ei[#Ei+1]=Bd
+for _,Bc in ipairs(Df)do
+Ei[#Ei+1]=Bc
 end
 return Ei
 end
-local function Em(Cb,Bf)
-if Cm(Cb.At)then
-Dk(Bf,Bn)
+local function Em(Ca,Be)
+if Cl(Ca.As)then
+Dj(Be,Bm)
 end
 end
-local function En(Bf)
-if Bf.Az and Bf.Az.Au=='-'and not Bf.Az.As then
-call('SETRANGE',T,32,'+')
+local function En(Be)
+if Be.Ay and Be.Ay.At=='-'and not Be.Ay.Ar then
+call('SETRANGE',S,32,'+')
 end
 end
 local Eo=0
-local function Ep(Cb,Bf)
-local J=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]or 0
-local Bb=math.max(J+1,Eo+1,F())
-if M and M>0 then
-Bb=M+at-1
-else
-Eo=Bb
+local function Ep(Ca,Be)
+local J=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]or 0
+local Ba=Ca.Ee
+if not Ba then
+Eo=math.max(J+1,Eo+1,F())
+Ba=Eo
 end
-local Cu=string.format('%.0f',Bb)
-call('ZADD',X,Cu,Cb.At)
-local Cc=Cb.Cc and'1'or'0'
+local Ct=string.format('%.0f',Ba)
+call('ZADD',W,Ct,Ca.As)
+local Cb=Ca.Cb and'1'or'0'
 local Eq={
-Cu,'0',Cb.Cw,Cb.Cq,Cb.Cx,Cb.Cd,Cc,Cb.Ai,
+Ct,'0',Ca.Cv,Ca.Cp,Ca.Cw,Ca.Cc,Cb,Ca.Ah,
 }
-call('HSET',Y,Cb.At,table.concat(Eq,' '))
-En(Bf)
+call('HSET',X,Ca.As,table.concat(Eq,' '))
+En(Be)
 end
-local function Er(At,Bf)
-if call('ZSCORE',X,At)or not call('ZSCORE',Z,At)or Aw(Bf,At)then
+local function Er(As,Be)
+if call('ZSCORE',W,As)or not call('ZSCORE',Y,As)or Av(Be,As)then
 return
 end
-local Ct=call('HGET',Y,At)
-if not Ct then
-Cm(At)
+local Cs=call('HGET',X,As)
+if not Cs then
+Cl(As)
 return
 end
-call('ZREM',Z,'!'..At)
-local Cu,Cy=string.match(Ct,'^(%d+) %d (.*)$')
-call('HSET',Y,At,Cu..' 1 '..Cy)
-call('ZADD',X,Cu,At)
-call('PEXPIREAT',X,call('ZREVRANGE',Z,0,0,'WITHSCORES')[2])
-En(Bf)
+call('ZREM',Y,'!'..As)
+local Ct,Cx=string.match(Cs,'^(%d+) %d (.*)$')
+call('HSET',X,As,Ct..' 1 '..Cx)
+call('ZADD',W,Ct,As)
+call('PEXPIREAT',W,call('ZREVRANGE',Y,0,0,'WITHSCORES')[2])
+En(Be)
 end
-local function Es(Cb)
-call('ZADD',Z,Bn+Cb.Cx,Cb.At)
-local Bo=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
-for _,Ae in ipairs({X,Y,Z})do
-call('PEXPIREAT',Ae,Bo)
+local function Es(Ca)
+call('ZADD',Y,Bm+Ca.Cw,Ca.As)
+local Bn=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+for _,Ad in ipairs({W,X,Y})do
+call('PEXPIREAT',Ad,Bn)
 end
 end
-local function Et(Cb,Bf,Eu)
-local Ev=call('ZRANK',X,Cb.At)
+local function Et(Ca,Be,Eu)
+local Ev=call('ZRANK',W,Ca.As)
 if Ev then
-call('PEXPIRE',X,Cb.Cx)
-elseif Eu>=Cb.Bp and not Ac then
+call('PEXPIRE',W,Ca.Cw)
+elseif Eu>=Ca.Bo and not Ab then
 return{'full',Eu}
 else
-Ep(Cb,Bf)
-Ev=call('ZRANK',X,Cb.At)
+Ep(Ca,Be)
+Ev=call('ZRANK',W,Ca.As)
 end
-Es(Cb)
-return Eh({'queued',Ev},Cb,Bf)
+Es(Ca)
+return Eh({'queued',Ev},Ca,Be)
 end
-local function Ew(Cb,Bf,R)
-local Ex=Cl(Cb,Bf,R,Bn)
-if not Ex.Az then
-Bv()
+local function Ew(Ca,Be,Q)
+local Ex=Ck(Ca,Be,Q,Bm)
+if not Ex.Ay then
+Bu()
 end
-return Ef(Ex,R,Cb.An)
+return Ef(Ex,Q,Ca.Am)
 end
-local function Ey(Cb)
-local At=Cb.At
-local Bf=Br(call('GET',T),Bn,At)
-if not Bf then
-return Af()
+local function Ey(Ca)
+local As=Ca.As
+local Be=Bq(call('GET',S),Bm,As)
+if not Be then
+return Ae()
 end
-if Bf.Az and Bf.Az.Ax<0 then
-return Af('a lock without an end')
+if Be.Ay and Be.Ay.Aw<0 then
+return Ae('a lock without an end')
 end
 local Eu=0
-local Ez=Co(Bn)
+local Ez=Cn(Bm)
 if Ez then
-Er(At,Bf)
-Bf=Dk(Bf,Bn,At)
-Eu=call('ZCARD',X)
+Er(As,Be)
+Be=Dj(Be,Bm,As)
+Eu=call('ZCARD',W)
 end
-if Aw(Bf,At)then
-local R,An=Bw(Bf,At,Cb.Bx,Bn)
+if Av(Be,As)then
+local Q,Am=Bv(Be,As,Ca.Bw,Bm)
 if Ez then
-Cm(At)
+Cl(As)
 end
-return Ef(Bf,R,An)
+return Ef(Be,Q,Am)
 end
-if Eg(Bf,At)then
-return Eh({'refused'},Cb,Bf,true)
+if Eg(Be,As)then
+return Eh({'refused'},Ca,Be,true)
 end
-local Dz,Fa,Fb,Fc=Ca(Cb,Bf)
-if Dz=='deadlock'or Dz=='mismatch'then
-Em(Cb,Bf)
-return{Dz,Fa,Fb,Fc}
+local Dy,Fa,Fb,Fc=Bz(Ca,Be)
+if Dy=='deadlock'or Dy=='mismatch'then
+Em(Ca,Be)
+return{Dy,Fa,Fb,Fc}
 end
-if Dz=='passes'or Dz=='fits'and(Eu==0 or not Bf.Ba)then
-local R=Cg(Bf)
-if not R then
-return Ch()
+if Dy=='passes'or Dy=='fits'and(Eu==0 or not Be.Az)then
+local Q=Cf(Be)
+if not Q then
+return Cg()
 end
 if Eu>0 then
-Cm(At)
+Cl(As)
 end
-return Ew(Cb,Bf,R)
+return Ew(Ca,Be,Q)
 end
-if Cb.Cw then
-return Et(Cb,Bf,Eu)
+if Ca.Cv then
+return Et(Ca,Be,Eu)
 end
-local Fd=Eh({'refused'},Cb,Bf)
-Em(Cb,Bf)
+local Fd=Eh({'refused'},Ca,Be)
+Em(Ca,Be)
 return Fd
 end
-local function Fe(Bf,At,Ai)
-if Bf.Az then
-call('DEL',T)
+local function Fe(Be,As,Ah)
+if Be.Ay then
+call('DEL',S)
 return{}
 end
-call('ZREM',U,At,'~'..At)
-Bg(Ai)
-Bh(At,Ai)
-if call('ZCARD',U)==0 then
-Bi()
+call('ZREM',T,As,'~'..As)
+Bf(Ah)
+Bg(As,Ah)
+if call('ZCARD',T)==0 then
+Bh()
 return{}
 end
-Bv()
-return Bf
+Bu()
+return Be
 end
-local function Ff(Bf,At,An,Fg)
-Cm(At)
-if not Aw(Bf,At)then
-return{'not_held',Be(Bf,An)},Bf
+local function Ff(Be,As,Am,Fg)
+Cl(As)
+if not Av(Be,As)then
+return{'not_held',Bd(Be,Am)},Be
 end
-local Ai=Bf.Az and Bf.Az.Ai or call('HGET',V,At)
-local _,_,_,_,Fh=Ah(Ai)
-Bf=Fg(Bf,At,Ai)
-local Av=Be(Bf,Fh)
-return Av>0 and{'still_held',Av}or 1,Bf
+local Ah=Be.Ay and Be.Ay.Ah or call('HGET',U,As)
+local _,_,_,_,Fh=Ag(Ah)
+Be=Fg(Be,As,Ah)
+local Au=Bd(Be,Fh)
+return Au>0 and{'still_held',Au}or 1,Be
 end
 local function Fi(i)
 on(KEYS[i])
-local Cb=Eb(2+B*(i-1))
-Cb.Cw=nil
-return Cb
+local Ca=Ea(2+B*(i-1))
+Ca.Cv=nil
+return Ca
 end
 local function Fj(i)
-local Cb=Fi(i)
-local Bf=Br(call('GET',T),Bn,Cb.At)
-D[i]=Bf and Aw(Bf,Cb.At)
-return Ey(Cb)
+local Ca=Fi(i)
+local Be=Bq(call('GET',S),Bm,Ca.As)
+D[i]=Be and Av(Be,Ca.As)
+return Ey(Ca)
 end
 local function Fk(i)
-local Cb=Fi(i)
-local Bf=Br(call('GET',T),Bn,Cb.At)
-local Eu=Co(Bn)
-local _,Ex=Ff(Bf,Cb.At,Cb.An,Fe)
+local Ca=Fi(i)
+local Be=Bq(call('GET',S),Bm,Ca.As)
+local Eu=Cn(Bm)
+local _,Ex=Ff(Be,Ca.As,Ca.Am,Fe)
 if Eu then
-Dk(Ex,Bn)
+Dj(Ex,Bm)
 end
 end
 for i=1,#KEYS-1 do
-local Dm,Ei=pcall(Fj,i)
-if not Dm then
+local Dl,Ei=pcall(Fj,i)
+if not Dl then
 Ei={'error',type(Ei)=='table'and Ei.err or Ei}
 end
 if Ei[1]~='granted'then
-for P=i-1,1,-1 do
-if not D[P]and not pcall(Fk,P)then
+for O=i-1,1,-1 do
+if not D[O]and not pcall(Fk,O)then
 Ei={'error','what was granted could not be taken back'}
 end
 end

@@ -11,495 +11,495 @@ local function E(us)
 return math.floor(us/1000)
 end
 local F,G,H,at,I=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local J,K=nil,false
-local function L(i)
+local J=false
+local function K(i)
 if not G then
-local M=tonumber(A('GET',F)or 0)
-if not M or not(M<9000000000000000)then
+local L=tonumber(A('GET',F)or 0)
+if not L or not(L<9000000000000000)then
 return nil
 end
-G=math.max(M,C()-1)
+G=math.max(L,C()-1)
 end
 return I and math.max(G+1,I+(i or at))or G+1
 end
-local function N(O)
-if O>H then
-local P=O+#KEYS-2
-if ARGV[#ARGV]=='0'or K and call('PTTL',F)==-1 then
-call('SET',F,P)
+local function M(N)
+if N>H then
+local O=N+#KEYS-2
+if ARGV[#ARGV]=='0'or J and call('PTTL',F)==-1 then
+call('SET',F,O)
 else
-call('SET',F,P,'PX',ARGV[#ARGV])
+call('SET',F,O,'PX',ARGV[#ARGV])
 end
-H=P
+H=O
 end
-G=O
+G=N
 end
-local Q,R,S,T,U,V,W
-local X,Y,Z,Aa=320,false,false,false
-local function on(Ab)
-X,Y,Z,Aa=math.max(X,5),false,false,false
-Q,R,S,T=Ab,Ab..':h',Ab..':d',Ab..':o'
-U,V,W=Ab..':q',Ab..':w',Ab..':p'
+local P,Q,R,S,T,U,V
+local W,X,Y,Z=320,false,false,false
+local function on(Aa)
+W,X,Y,Z=math.max(W,5),false,false,false
+P,Q,R,S=Aa,Aa..':h',Aa..':d',Aa..':o'
+T,U,V=Aa..':q',Aa..':w',Aa..':p'
 end
-local function Ac(Ad)
-return{'corrupt',Ad or'a value that is no lock'}
+local function Ab(Ac)
+return{'corrupt',Ac or'a value that is no lock'}
 end
-local function Ae(Af)
-local O,Ag,Ah,Ai,Aj,Ak=string.match(Af,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return O,Ag,Ah,Ai==''and Aj or'0',Ak
+local function Ad(Ae)
+local N,Af,Ag,Ah,Ai,Aj=string.match(Ae,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return N,Af,Ag,Ah==''and Ai or'0',Aj
 end
-local function Al(Af)
-return(string.gsub(Af,'^(%d+ %a %d+ )!','%1'))
+local function Ak(Ae)
+return(string.gsub(Ae,'^(%d+ %a %d+ )!','%1'))
 end
-local function Am(An)
-return string.match(An,'^%*([spx])(%d*)$')
+local function Al(Am)
+return string.match(Am,'^%*([spx])(%d*)$')
 end
-local function Ao(An)
-local Ap,Aq,Ar,Af=string.match(An,'^(~?)(%x+)([-+])(.*)$')
-if not Aq or#Aq~=32 then
+local function An(Am)
+local Ao,Ap,Aq,Ae=string.match(Am,'^(~?)(%x+)([-+])(.*)$')
+if not Ap or#Ap~=32 then
 return nil
 end
-local O,Ag,_,Aj,Ak=Ae(Af)
-if Ag~='x'then
+local N,Af,_,Ai,Aj=Ad(Ae)
+if Af~='x'then
 return nil
 end
-local As=call('PTTL',Q)
-Aj=tonumber(Aj)
-local At=Ap==''and As>Aj
+local Ar=call('PTTL',P)
+Ai=tonumber(Ai)
+local As=Ao==''and Ar>Ai
 return{
-Aq=Aq,Ap=Ap~='',Ar=Ar,Af=Af,O=O,Aj=Aj,Ak=Ak,
-At=At,Au=As,As=At and As-Aj or As,
+Ap=Ap,Ao=Ao~='',Aq=Aq,Ae=Ae,N=N,Ai=Ai,Aj=Aj,
+As=As,At=Ar,Ar=As and Ar-Ai or Ar,
 }
 end
-local function Av(An)
-if not An then
+local function Au(Am)
+if not Am then
 return{}
 end
-if string.sub(An,1,1)~='*'then
-local Aw=Ao(An)
-return Aw and{Ax='x',Ay='',Aw=Aw,O=Aw.O}
+if string.sub(Am,1,1)~='*'then
+local Av=An(Am)
+return Av and{Aw='x',Ax='',Av=Av,N=Av.N}
 end
-local Ax,Ay=Am(An)
-return Ax and{Ax=Ax,Ay=Ay,O=Ax=='x'and Ay or nil}
+local Aw,Ax=Al(Am)
+return Aw and{Aw=Aw,Ax=Ax,N=Aw=='x'and Ax or nil}
 end
-local function Az(Ba,by)
-local Ay=call('HINCRBY',T,Ba,by)
-if Ay<=0 then
-call('HDEL',T,Ba)
+local function Ay(Az,by)
+local Ax=call('HINCRBY',S,Az,by)
+if Ax<=0 then
+call('HDEL',S,Az)
 end
 end
-local function Bb(Bc,Ak)
-if Ak==''then
+local function Ba(Bb,Aj)
+if Aj==''then
 return 0
 end
-if Bc.Aw then
-return Bc.Aw.At and Bc.Aw.Ak==Ak and 1 or 0
+if Bb.Av then
+return Bb.Av.As and Bb.Av.Aj==Aj and 1 or 0
 end
-return tonumber(call('HGET',T,'o'..Ak)or 0)
+return tonumber(call('HGET',S,'o'..Aj)or 0)
 end
-local function Bd(Af)
-local _,Ag,Ah,_,Ak=Ae(Af)
-if Ak~=''then
-Az('o'..Ak,-1)
-if Ag=='p'then
-Az('p'..Ak,-Ah)
-end
-end
-end
-local function Be(Aq,Af)
-local _,Ag,Ah=Ae(Af)
-if Ag=='p'then
-Az('used',-Ah)
-end
-call('HDEL',S,Aq)
-end
-local function Bf()
-call('UNLINK',Q,R,S,T)
-end
-local function Bg(Bh)
-local Aq=string.sub(Bh,-32)
-local Af=call('HGET',S,Aq)
-local Bi=Bh==Aq
-if Af then
-local _,_,_,Aj=Ae(Af)
-if Bi then
-Bd(Af)
-end
-if not Bi or Aj=='0'then
-Be(Aq,Af)
+local function Bc(Ae)
+local _,Af,Ag,_,Aj=Ad(Ae)
+if Aj~=''then
+Ay('o'..Aj,-1)
+if Af=='p'then
+Ay('p'..Aj,-Ag)
 end
 end
 end
-local function Bj(Bk)
-local Bl=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
-if not Bl or tonumber(Bl)<=Bk then
-Bf()
+local function Bd(Ap,Ae)
+local _,Af,Ag=Ad(Ae)
+if Af=='p'then
+Ay('used',-Ag)
+end
+call('HDEL',R,Ap)
+end
+local function Be()
+call('UNLINK',P,Q,R,S)
+end
+local function Bf(Bg)
+local Ap=string.sub(Bg,-32)
+local Ae=call('HGET',R,Ap)
+local Bh=Bg==Ap
+if Ae then
+local _,_,_,Ai=Ad(Ae)
+if Bh then
+Bc(Ae)
+end
+if not Bh or Ai=='0'then
+Bd(Ap,Ae)
+end
+end
+end
+local function Bi(Bj)
+local Bk=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+if not Bk or tonumber(Bk)<=Bj then
+Be()
 return false
 end
-local Bm=math.max(1,math.ceil(X/3))
-local Bn=call('ZRANGEBYSCORE',R,'-inf',Bk,'LIMIT',0,Bm)
-if Bn[1]then
-call('ZREM',R,unpack(Bn))
-Y=#Bn==Bm
-X=X-3*#Bn
+local Bl=math.max(1,math.ceil(W/3))
+local Bm=call('ZRANGEBYSCORE',Q,'-inf',Bj,'LIMIT',0,Bl)
+if Bm[1]then
+call('ZREM',Q,unpack(Bm))
+X=#Bm==Bl
+W=W-3*#Bm
 end
-for _,Bh in ipairs(Bn)do
-Bg(Bh)
+for _,Bg in ipairs(Bm)do
+Bf(Bg)
 end
 return true
 end
-local function Bo(An,Bk,Aq)
-local Bc=Av(An)
-if Bc and Bc.Ax and not Bc.Aw then
-if not Bj(Bk)then
+local function Bn(Am,Bj,Ap)
+local Bb=Au(Am)
+if Bb and Bb.Aw and not Bb.Av then
+if not Bi(Bj)then
 return{}
 end
-if Y and Aq then
-for _,Bh in ipairs({Aq,'~'..Aq})do
-local Bp=call('ZSCORE',R,Bh)
-if Bp and tonumber(Bp)<=Bk then
-call('ZREM',R,Bh)
-Bg(Bh)
+if X and Ap then
+for _,Bg in ipairs({Ap,'~'..Ap})do
+local Bo=call('ZSCORE',Q,Bg)
+if Bo and tonumber(Bo)<=Bj then
+call('ZREM',Q,Bg)
+Bf(Bg)
 end
 end
 end
 end
-return Bc
+return Bb
 end
-local function At(Bc,Aq)
-if Bc.Aw then
-return Bc.Aw.At and Bc.Aw.Aq==Aq
+local function As(Bb,Ap)
+if Bb.Av then
+return Bb.Av.As and Bb.Av.Ap==Ap
 end
-return Bc.Ax and call('ZSCORE',R,Aq)
+return Bb.Aw and call('ZSCORE',Q,Ap)
 end
-local function Bq(Aq,Br,Aj)
-call('ZADD',R,Br,Aq)
-if Aj>0 then
-call('ZADD',R,Br+Aj,'~'..Aq)
-end
-end
-local function Bs()
-local Bl=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
-for _,Ab in ipairs({Q,R,S,T})do
-call('PEXPIREAT',Ab,Bl)
+local function Bp(Ap,Bq,Ai)
+call('ZADD',Q,Bq,Ap)
+if Ai>0 then
+call('ZADD',Q,Bq+Ai,'~'..Ap)
 end
 end
-local function Bt(Bc,Aq,Bu,Bk)
-local M=Bc.Aw and Bc.Aw.Af or call('HGET',S,Aq)
-local Af=Al(M)
-local O,_,_,Aj,Ak=Ae(Af)
-Aj=tonumber(Aj)
-call('PEXPIRE',Q,Bu+Aj)
-if Bc.Aw then
-if Af~=M then
-call('SET',Q,Aq..'+'..Af,'PX',Bu+Aj)
+local function Br()
+local Bk=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+for _,Aa in ipairs({P,Q,R,S})do
+call('PEXPIREAT',Aa,Bk)
 end
-return O,Ak
 end
-if Af~=M then
-call('HSET',S,Aq,Af)
+local function Bs(Bb,Ap,Bt,Bj)
+local L=Bb.Av and Bb.Av.Ae or call('HGET',R,Ap)
+local Ae=Ak(L)
+local N,_,_,Ai,Aj=Ad(Ae)
+Ai=tonumber(Ai)
+call('PEXPIRE',P,Bt+Ai)
+if Bb.Av then
+if Ae~=L then
+call('SET',P,Ap..'+'..Ae,'PX',Bt+Ai)
 end
-Bq(Aq,Bk+Bu,Aj)
-Bs()
-return O,Ak
+return N,Aj
 end
-local function Bv(Bk)
-return call('ZRANGEBYSCORE',R,'('..string.format('%.0f',Bk),'+inf','LIMIT',0,1)[1]
+if Ae~=L then
+call('HSET',R,Ap,Ae)
 end
-local function Bw(Bh,Bk)
-local Aq=string.sub(Bh,-32)
-local Bi=call('ZSCORE',R,Aq)
-local Au=call('ZSCORE',R,'~'..Aq)or Bi
-local Bc=Bi and'holding'or'closed'
-return string.sub(Aq,1,8),Bc,(Bi or Au)-Bk,Au-Bk,call('HGET',S,Aq)
+Bp(Ap,Bj+Bt,Ai)
+Br()
+return N,Aj
 end
-local function Bx(By,Bc)
-local Ag,Ax,Ay=By.Ag,Bc.Ax,Bc.Ay
-if not Ax then
+local function Bu(Bj)
+return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
+end
+local function Bv(Bg,Bj)
+local Ap=string.sub(Bg,-32)
+local Bh=call('ZSCORE',Q,Ap)
+local At=call('ZSCORE',Q,'~'..Ap)or Bh
+local Bb=Bh and'holding'or'closed'
+return string.sub(Ap,1,8),Bb,(Bh or At)-Bj,At-Bj,call('HGET',R,Ap)
+end
+local function Bw(Bx,Bb)
+local Af,Aw,Ax=Bx.Af,Bb.Aw,Bb.Ax
+if not Aw then
 return'fits'
 end
-if not Y and Bb(Bc,By.Ak)>0 then
-if Ax=='x'and Ag=='x'and By.Bz or Ax=='s'and Ag=='s'then
+if not X and Ba(Bb,Bx.Aj)>0 then
+if Aw=='x'and Af=='x'and Bx.By or Aw=='s'and Af=='s'then
 return'passes'
-elseif Ax=='x'then
+elseif Aw=='x'then
 return'deadlock','x',1,''
-elseif Ag=='x'then
-return'deadlock',Ax,call('HGET',T,'p'..By.Ak)or 1,Ay
+elseif Af=='x'then
+return'deadlock',Aw,call('HGET',S,'p'..Bx.Aj)or 1,Ax
 end
 end
-if Ag=='x'or Ax=='x'then
+if Af=='x'or Aw=='x'then
 return'in_the_way'
 end
-if Ag~=Ax or By.Ca~=Ay then
-local Cb=Bv(E(C()))
-local _,_,Cc=Ae(call('HGET',S,string.sub(Cb,-32)))
-return'mismatch',Ax,Cc,Ay
+if Af~=Aw or Bx.Bz~=Ax then
+local Ca=Bu(E(C()))
+local _,_,Cb=Ad(call('HGET',R,string.sub(Ca,-32)))
+return'mismatch',Aw,Cb,Ax
 end
-local Cc=Ax=='p'and call('HGET',T,'used')or 0
-return(Ax=='s'or Cc+By.Ah<=tonumber(Ay))and'fits'or'in_the_way'
+local Cb=Aw=='p'and call('HGET',S,'used')or 0
+return(Aw=='s'or Cb+Bx.Ag<=tonumber(Ax))and'fits'or'in_the_way'
 end
-local function Cd(Bc)
-local O=Bc.O or L()
-return O and(Bc.O or string.format('%.0f',O))
+local function Cc(Bb)
+local N=Bb.N or K()
+return N and(Bb.N or string.format('%.0f',N))
+end
+local function Cd()
+return Ab('the fence counter is not a number that can grow')
 end
 local function Ce()
-return Ac('the fence counter is not a number that can grow')
-end
-local function Cf()
-if call('ZCARD',R)+call('HLEN',S)+call('HLEN',T)>0 then
-call('UNLINK',R,S,T)
+if call('ZCARD',Q)+call('HLEN',R)+call('HLEN',S)>0 then
+call('UNLINK',Q,R,S)
 end
 end
-local function Cg(Aw,Bk)
-Cf()
-call('SET',Q,'*x'..Aw.O,'PX',Aw.Au)
-call('HSET',S,Aw.Aq,Aw.Af)
-Bq(Aw.Aq,Bk+Aw.As,Aw.Aj)
-Az('o'..Aw.Ak,1)
+local function Cf(Av,Bj)
+Ce()
+call('SET',P,'*x'..Av.N,'PX',Av.At)
+call('HSET',R,Av.Ap,Av.Ae)
+Bp(Av.Ap,Bj+Av.Ar,Av.Ai)
+Ay('o'..Av.Aj,1)
 end
-local function Ch(By,O)
-local Bu,Aj,Af=By.Bu,By.Aj,O..' '..By.Af
-call('SET',Q,By.Aq..By.Ar..Af,'PX',Bu+Aj)
-local Aw={
-Aq=By.Aq,Ap=false,Ar=By.Ar,Af=Af,O=O,Aj=Aj,
-Ak=By.Ak,At=true,Au=Bu+Aj,As=Bu,
+local function Cg(Bx,N)
+local Bt,Ai,Ae=Bx.Bt,Bx.Ai,N..' '..Bx.Ae
+call('SET',P,Bx.Ap..Bx.Aq..Ae,'PX',Bt+Ai)
+local Av={
+Ap=Bx.Ap,Ao=false,Aq=Bx.Aq,Ae=Ae,N=N,Ai=Ai,
+Aj=Bx.Aj,As=true,At=Bt+Ai,Ar=Bt,
 }
-return{Ax='x',Ay='',Aw=Aw,O=O}
+return{Aw='x',Ax='',Av=Av,N=N}
 end
-local function Ci(By,Bc,O,Bk)
-local Aq,Ak=By.Aq,By.Ak
-if O~=Bc.O then
-N(tonumber(O))
+local function Ch(Bx,Bb,N,Bj)
+local Ap,Aj=Bx.Ap,Bx.Aj
+if N~=Bb.N then
+M(tonumber(N))
 end
-if not Bc.Ax and By.Ag=='x'then
-return Ch(By,O)
+if not Bb.Aw and Bx.Af=='x'then
+return Cg(Bx,N)
 end
-if Bc.Aw then
-Cg(Bc.Aw,Bk)
-elseif not Bc.Ax then
-Cf()
-call('SET',Q,'*'..By.Ag..By.Ca,'PX',By.Bu+By.Aj)
+if Bb.Av then
+Cf(Bb.Av,Bj)
+elseif not Bb.Aw then
+Ce()
+call('SET',P,'*'..Bx.Af..Bx.Bz,'PX',Bx.Bt+Bx.Ai)
 end
-Bq(Aq,Bk+By.Bu,By.Aj)
-call('HSET',S,Aq,O..' '..By.Af)
-if By.Ag=='p'then
-Az('used',By.Ah)
+Bp(Ap,Bj+Bx.Bt,Bx.Ai)
+call('HSET',R,Ap,N..' '..Bx.Ae)
+if Bx.Af=='p'then
+Ay('used',Bx.Ag)
 end
-if Ak~=''then
-Az('o'..Ak,1)
-if By.Ag=='p'then
-Az('p'..Ak,By.Ah)
+if Aj~=''then
+Ay('o'..Aj,1)
+if Bx.Af=='p'then
+Ay('p'..Aj,Bx.Ag)
 end
 end
-if By.Ag=='x'then
-return{Ax='x',Ay=O,O=O}
+if Bx.Af=='x'then
+return{Aw='x',Ax=N,N=N}
 end
-return{Ax=By.Ag,Ay=By.Ca}
+return{Aw=Bx.Af,Ax=Bx.Bz}
 end
-local function Cj(Aq)
-if call('ZREM',W,Aq,'!'..Aq)==0 then
+local function Ci(Ap)
+if call('ZREM',V,Ap,'!'..Ap)==0 then
 return false
 end
-call('HDEL',V,Aq)
-return call('ZREM',U,Aq)==1
+call('HDEL',U,Ap)
+return call('ZREM',T,Ap)==1
 end
-local function Ck()
-return string.match(call('HGET',V,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cj()
+return string.match(call('HGET',U,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cl(Bk)
-if call('EXISTS',W)==0 then
+local function Ck(Bj)
+if call('EXISTS',V)==0 then
 return false
 end
-local Bm=math.max(1,X)
-local Bn=call('ZRANGEBYSCORE',W,'-inf',Bk,'LIMIT',0,Bm)
-Z=#Bn==Bm
-X=X-#Bn
-for _,Bh in ipairs(Bn)do
-local Aq=string.match(Bh,'^!(.*)')
-if not Aq then
-Cj(Bh)
+local Bl=math.max(1,W)
+local Bm=call('ZRANGEBYSCORE',V,'-inf',Bj,'LIMIT',0,Bl)
+Y=#Bm==Bl
+W=W-#Bm
+for _,Bg in ipairs(Bm)do
+local Ap=string.match(Bg,'^!(.*)')
+if not Ap then
+Ci(Bg)
 else
-local Cm=call('ZSCORE',W,Aq)
-if Cm and tonumber(Cm)>Bk then
-local Cn=string.match(call('HGET',V,Aq)or'','^%d+ %d %S+ (%d+)')
-local Co=Cn and call('ZSCORE',W,Bh)-Cn
-Aa=Aa or Co and Co>=tonumber((Ck()))
+local Cl=call('ZSCORE',V,Ap)
+if Cl and tonumber(Cl)>Bj then
+local Cm=string.match(call('HGET',U,Ap)or'','^%d+ %d %S+ (%d+)')
+local Cn=Cm and call('ZSCORE',V,Bg)-Cm
+Z=Z or Cn and Cn>=tonumber((Cj()))
 end
-call('ZREM',W,Bh)
+call('ZREM',V,Bg)
 end
 end
 return true
 end
-local function Cp(Aq,Cq)
-local Cr,Cs,Ct,Cn,Cu,Ca,Bz,Af=string.match(
-Cq or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Co(Ap,Cp)
+local Cq,Cr,Cs,Cm,Ct,Bz,By,Ae=string.match(
+Cp or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Ct then
+if not Cs then
 return nil
 end
-local Ag,Ah,Aj,Ak,Cv=string.match(Af,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cw=Aj~='0'
+local Af,Ag,Ai,Aj,Cu=string.match(Ae,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Cv=Ai~='0'
 return{
-Aq=Aq,Ag=Ag,Bz=Bz=='1',Ah=Ah,Ca=Ca,Ak=Ak,
-Af=string.format('%s %s %s%s %s ',Ag,Ah,Cw and'!'or'',Aj,Ak)..Cv,
-Bu=tonumber(Cn),Aj=0,Ar=Cw and'+'or'-',Ct=Ct,Cr=tonumber(Cr),
-Cu=tonumber(Cu),Cs=Cs=='1',
+Ap=Ap,Af=Af,By=By=='1',Ag=Ag,Bz=Bz,Aj=Aj,
+Ae=string.format('%s %s %s%s %s ',Af,Ag,Cv and'!'or'',Ai,Aj)..Cu,
+Bt=tonumber(Cm),Ai=0,Aq=Cv and'+'or'-',Cs=Cs,Cq=tonumber(Cq),
+Ct=tonumber(Ct),Cr=Cr=='1',
 }
 end
-local function Cx(Ct,Ad)
-local Cy=A('PUBLISH',Ct,Ad)
-return type(Cy)~='number'or Cy>0
+local function Cw(Cs,Ac)
+local Cx=A('PUBLISH',Cs,Ac)
+return type(Cx)~='number'or Cx>0
 end
-local function Cz(Aq)
-return string.match(call('HGET',V,Aq)or'','^%d+ %d (%S+)')
+local function Cy(Ap)
+return string.match(call('HGET',U,Ap)or'','^%d+ %d (%S+)')
 end
-local function Da(Db,Ad)
-local Dc,Dd=8,nil
-for _,Aq in ipairs(call('ZRANGE',U,0,Dc))do
-if Aq~=Db and Dc>0 then
-Dc=Dc-1
-local Ct=Cz(Aq)
-if Ct and Cx(Ct,Ad..Aq)then
-Dd=Ct
+local function Cz(Da,Ac)
+local Db,Dc=8,nil
+for _,Ap in ipairs(call('ZRANGE',T,0,Db))do
+if Ap~=Da and Db>0 then
+Db=Db-1
+local Cs=Cy(Ap)
+if Cs and Cw(Cs,Ac..Ap)then
+Dc=Cs
 break
 end
 end
 end
-local G=call('ZREVRANGE',U,0,0)[1]
-local Ct=G and G~=Db and Cz(G)
-if Ct and Ct~=Dd then
-Cx(Ct,Ad..G)
+local G=call('ZREVRANGE',T,0,0)[1]
+local Cs=G and G~=Da and Cy(G)
+if Cs and Cs~=Dc then
+Cw(Cs,Ac..G)
 end
 end
-local function De(Db,Bk,M)
-local Df=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
-if not Df then
+local function Dd(Da,Bj,L)
+local De=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
+if not De then
 return
 end
-local Dg=0
-for _,Aq in ipairs(call('ZRANGE',U,0,319))do
-local Cr,Ct=string.match(call('HGET',V,Aq)or'','^(%d+) %d (%S+)')
-if Ct then
-Dg=Cr
-if Aq~=Db then
-Cx(Ct,'!'..Aq)
+local Df=0
+for _,Ap in ipairs(call('ZRANGE',T,0,319))do
+local Cq,Cs=string.match(call('HGET',U,Ap)or'','^(%d+) %d (%S+)')
+if Cs then
+Df=Cq
+if Ap~=Da then
+Cw(Cs,'!'..Ap)
 end
 end
 end
-call('HSET',V,'?',string.format('%.0f %s %s',Bk,Dg,M))
-call('PEXPIREAT',V,Df)
+call('HSET',U,'?',string.format('%.0f %s %s',Bj,Df,L))
+call('PEXPIREAT',U,De)
 end
-local function Dh(Bc,Bk,Db)
-local Di,Dj,Dk,Dl=Aa,false,false,false
-local Dm,Dn,Do,Dp=Ck()
-if Di then
-X=math.max(5,X-260)
-Aa,Do,Dp=false,Dm,Dn
+local function Dg(Bb,Bj,Da)
+local Dh,Di,Dj,Dk=Z,false,false,false
+local Dl,Dm,Dn,Do=Cj()
+if Dh then
+W=math.max(5,W-260)
+Z,Dn,Do=false,Dl,Dm
 end
-X=math.max(5,X)
-local M=Do..' '..Dp
-Do,Dp=tonumber(Do),tonumber(Dp)
-local Dq,at,Dr,Ds,Dt={},0,0,0,{}
+W=math.max(5,W)
+local L=Dn..' '..Do
+Dn,Do=tonumber(Dn),tonumber(Do)
+local Dp,at,Dq,Dr,Ds={},0,0,0,{}
 while true do
-if Bc.Aw and Bc.Aw.Ak==''then
+if Bb.Av and Bb.Av.Aj==''then
 break
 end
 at=at+1
-if at>Dr then
-if Dt[1]then
-call('ZREM',U,unpack(Dt))
-Dt={}
+if at>Dq then
+if Ds[1]then
+call('ZREM',T,unpack(Ds))
+Ds={}
 end
-local Bm=math.min(math.max(Ds,1),64)
-Dq=call('ZRANGE',U,0,Bm)
-if not Dq[1]then
+local Bl=math.min(math.max(Dr,1),64)
+Dp=call('ZRANGE',T,0,Bl)
+if not Dp[1]then
 break
 end
-Dr,at=math.min(#Dq,Bm),1
+Dq,at=math.min(#Dp,Bl),1
 end
-local Du,Dv=Dq[at],Dq[at+1]
-local Cq=call('HGET',V,Du)
-local By=Cp(Du,Cq)
-local Dw=math.floor(#(Cq or'')/256)
-local Cm=By and(Z or By.Cr<=Dp)and call('ZSCORE',W,Du)
-if not By or Z and Cm and tonumber(Cm)<=Bk then
-if X<=0 then
-Dl=true
-break
-end
-X=X-1-Dw
-Dt[#Dt+1]=Du
-Cj(Du)
-else
-local Dx=Bx(By,Bc)
-K=true
-local O=(Dx=='fits'or Dx=='passes')and Cd(Bc)
-if not O then
-break
-end
-if X<=0 then
-Dl=true
-break
-end
-if Ds==0 then
-call('ZREM',U,Du)
-else
-Dt[#Dt+1]=Du
-end
-local Cy=Du==Db
-local Dy=By.Cr<=Dp and Cm
-if not Cy and not(Dy and Cm-By.Cu<Do)then
-Cy=Cx(By.Ct,Du)or By.Cs
-end
-if not Cy then
-X,Ds=X-1-Dw,Ds+1
-else
-X,Ds=X-5-Dw,0
-if Dt[1]then
-call('ZREM',U,unpack(Dt))
-Dt={}
-end
-if Du==Db then
-Cj(Du)
-else
-call('ZADD',W,Bk+By.Bu,'!'..Du)
+local Dt,Du=Dp[at],Dp[at+1]
+local Cp=call('HGET',U,Dt)
+local Bx=Co(Dt,Cp)
+local Dv=math.floor(#(Cp or'')/256)
+local Cl=Bx and(Y or Bx.Cq<=Do)and call('ZSCORE',V,Dt)
+if not Bx or Y and Cl and tonumber(Cl)<=Bj then
+if W<=0 then
 Dk=true
+break
 end
-if Dv or Dk then
-By.Ar='+'
+W=W-1-Dv
+Ds[#Ds+1]=Dt
+Ci(Dt)
+else
+local Dw=Bw(Bx,Bb)
+J=true
+local N=(Dw=='fits'or Dw=='passes')and Cc(Bb)
+if not N then
+break
 end
-Bc=Ci(By,Bc,O,Bk)
+if W<=0 then
+Dk=true
+break
+end
+if Dr==0 then
+call('ZREM',T,Dt)
+else
+Ds[#Ds+1]=Dt
+end
+local Cx=Dt==Da
+local Dx=Bx.Cq<=Do and Cl
+if not Cx and not(Dx and Cl-Bx.Ct<Dn)then
+Cx=Cw(Bx.Cs,Dt)or Bx.Cr
+end
+if not Cx then
+W,Dr=W-1-Dv,Dr+1
+else
+W,Dr=W-5-Dv,0
+if Ds[1]then
+call('ZREM',T,unpack(Ds))
+Ds={}
+end
+if Dt==Da then
+Ci(Dt)
+else
+call('ZADD',V,Bj+Bx.Bt,'!'..Dt)
 Dj=true
 end
+if Du or Dj then
+Bx.Aq='+'
+end
+Bb=Ch(Bx,Bb,N,Bj)
+Di=true
 end
 end
-if Dt[1]then
-call('ZREM',U,unpack(Dt))
 end
-if Di then
-De(Db,Bk,M)
-elseif Dl then
-Da(Db,'!')
+if Ds[1]then
+call('ZREM',T,unpack(Ds))
+end
+if Dh then
+Dd(Da,Bj,L)
 elseif Dk then
-Da(Db,'?')
+Cz(Da,'!')
+elseif Dj then
+Cz(Da,'?')
 end
-if Dj and not Bc.Aw then
-Bs()
+if Di and not Bb.Av then
+Br()
 end
-return Bc
+return Bb
 end
 on(KEYS[1])
-local Bk=E(C())
-local Bc=Bo(call('GET',Q),Bk)
-if not Bc then
-return{ARGV[1],Ac()}
+local Bj=E(C())
+local Bb=Bn(call('GET',P),Bj)
+if not Bb then
+return{ARGV[1],Ab()}
 end
-local Dz=0
-if Bc.Ax then
-Dz=Bc.Aw and 1 or call('HLEN',S)
-Bf()
+local Dy=0
+if Bb.Aw then
+Dy=Bb.Av and 1 or call('HLEN',R)
+Be()
 end
-if Cl(Bk)then
-Dh({},Bk)
+if Ck(Bj)then
+Dg({},Bj)
 end
-return{ARGV[1],{'opened',Dz}}
+return{ARGV[1],{'opened',Dy}}

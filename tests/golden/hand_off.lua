@@ -12,717 +12,717 @@ local function F(us)
 return math.floor(us/1000)
 end
 local G,H,I,at,J=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local K,L=nil,false
-local function M(i)
+local K=false
+local function L(i)
 if not H then
-local N=tonumber(A('GET',G)or 0)
-if not N or not(N<9000000000000000)then
+local M=tonumber(A('GET',G)or 0)
+if not M or not(M<9000000000000000)then
 return nil
 end
-H=math.max(N,D()-1)
+H=math.max(M,D()-1)
 end
 return J and math.max(H+1,J+(i or at))or H+1
 end
-local function O(P)
-if P>I then
-local Q=P+#KEYS-2
-if ARGV[#ARGV]=='0'or L and call('PTTL',G)==-1 then
-call('SET',G,Q)
+local function N(O)
+if O>I then
+local P=O+#KEYS-2
+if ARGV[#ARGV]=='0'or K and call('PTTL',G)==-1 then
+call('SET',G,P)
 else
-call('SET',G,Q,'PX',ARGV[#ARGV])
+call('SET',G,P,'PX',ARGV[#ARGV])
 end
-I=Q
+I=P
 end
-H=P
+H=O
 end
-local R=call('GET',KEYS[1])
+local Q=call('GET',KEYS[1])
 if
-R
+Q
 and#ARGV[2]==33
-and string.sub(R,1,32)==B
-and string.find(R,'^[-+]%d+ x 1 0 ',33)
+and string.sub(Q,1,32)==B
+and string.find(Q,'^[-+]%d+ x 1 0 ',33)
 and call('EXISTS',KEYS[1]..':p')==0
 then
-local P=M()
-if P and pcall(O,P)then
-call('SET',KEYS[1],ARGV[2]..string.format('%.0f',P)..' '..ARGV[4],'PX',ARGV[3])
-return{ARGV[1],1,P,0}
+local O=L()
+if O and pcall(N,O)then
+call('SET',KEYS[1],ARGV[2]..string.format('%.0f',O)..' '..ARGV[4],'PX',ARGV[3])
+return{ARGV[1],1,O,0}
 end
 end
-local S,T,U,V,W,X,Y
-local Z,Aa,Ab,Ac=320,false,false,false
-local function on(Ad)
-Z,Aa,Ab,Ac=math.max(Z,5),false,false,false
-S,T,U,V=Ad,Ad..':h',Ad..':d',Ad..':o'
-W,X,Y=Ad..':q',Ad..':w',Ad..':p'
+local R,S,T,U,V,W,X
+local Y,Z,Aa,Ab=320,false,false,false
+local function on(Ac)
+Y,Z,Aa,Ab=math.max(Y,5),false,false,false
+R,S,T,U=Ac,Ac..':h',Ac..':d',Ac..':o'
+V,W,X=Ac..':q',Ac..':w',Ac..':p'
 end
-local function Ae(Af)
-return{'corrupt',Af or'a value that is no lock'}
+local function Ad(Ae)
+return{'corrupt',Ae or'a value that is no lock'}
 end
-local function Ag(Ah)
-local P,Ai,Aj,Ak,Al,Am=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return P,Ai,Aj,Ak==''and Al or'0',Am
+local function Af(Ag)
+local O,Ah,Ai,Aj,Ak,Al=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return O,Ah,Ai,Aj==''and Ak or'0',Al
 end
-local function An(Ah)
-return(string.gsub(Ah,'^(%d+ %a %d+ )!','%1'))
+local function Am(Ag)
+return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
 end
-local function Ao(R)
-return string.match(R,'^%*([spx])(%d*)$')
+local function An(Q)
+return string.match(Q,'^%*([spx])(%d*)$')
 end
-local function Ap(R)
-local Aq,Ar,As,Ah=string.match(R,'^(~?)(%x+)([-+])(.*)$')
-if not Ar or#Ar~=32 then
+local function Ao(Q)
+local Ap,Aq,Ar,Ag=string.match(Q,'^(~?)(%x+)([-+])(.*)$')
+if not Aq or#Aq~=32 then
 return nil
 end
-local P,Ai,_,Al,Am=Ag(Ah)
-if Ai~='x'then
+local O,Ah,_,Ak,Al=Af(Ag)
+if Ah~='x'then
 return nil
 end
-local At=call('PTTL',S)
-Al=tonumber(Al)
-local Au=Aq==''and At>Al
+local As=call('PTTL',R)
+Ak=tonumber(Ak)
+local At=Ap==''and As>Ak
 return{
-Ar=Ar,Aq=Aq~='',As=As,Ah=Ah,P=P,Al=Al,Am=Am,
-Au=Au,Av=At,At=Au and At-Al or At,
+Aq=Aq,Ap=Ap~='',Ar=Ar,Ag=Ag,O=O,Ak=Ak,Al=Al,
+At=At,Au=As,As=At and As-Ak or As,
 }
 end
-local function Aw(R)
-if not R then
+local function Av(Q)
+if not Q then
 return{}
 end
-if string.sub(R,1,1)~='*'then
-local Ax=Ap(R)
-return Ax and{Ay='x',Az='',Ax=Ax,P=Ax.P}
+if string.sub(Q,1,1)~='*'then
+local Aw=Ao(Q)
+return Aw and{Ax='x',Ay='',Aw=Aw,O=Aw.O}
 end
-local Ay,Az=Ao(R)
-return Ay and{Ay=Ay,Az=Az,P=Ay=='x'and Az or nil}
+local Ax,Ay=An(Q)
+return Ax and{Ax=Ax,Ay=Ay,O=Ax=='x'and Ay or nil}
 end
-local function Ba(Bb,by)
-local Az=call('HINCRBY',V,Bb,by)
-if Az<=0 then
-call('HDEL',V,Bb)
+local function Az(Ba,by)
+local Ay=call('HINCRBY',U,Ba,by)
+if Ay<=0 then
+call('HDEL',U,Ba)
 end
 end
-local function Bc(Bd,Am)
-if Am==''then
+local function Bb(Bc,Al)
+if Al==''then
 return 0
 end
-if Bd.Ax then
-return Bd.Ax.Au and Bd.Ax.Am==Am and 1 or 0
+if Bc.Aw then
+return Bc.Aw.At and Bc.Aw.Al==Al and 1 or 0
 end
-return tonumber(call('HGET',V,'o'..Am)or 0)
+return tonumber(call('HGET',U,'o'..Al)or 0)
 end
-local function Be(Ah)
-local _,Ai,Aj,_,Am=Ag(Ah)
-if Am~=''then
-Ba('o'..Am,-1)
-if Ai=='p'then
-Ba('p'..Am,-Aj)
-end
-end
-end
-local function Bf(Ar,Ah)
-local _,Ai,Aj=Ag(Ah)
-if Ai=='p'then
-Ba('used',-Aj)
-end
-call('HDEL',U,Ar)
-end
-local function Bg()
-call('UNLINK',S,T,U,V)
-end
-local function Bh(Bi)
-local Ar=string.sub(Bi,-32)
-local Ah=call('HGET',U,Ar)
-local Bj=Bi==Ar
-if Ah then
-local _,_,_,Al=Ag(Ah)
-if Bj then
-Be(Ah)
-end
-if not Bj or Al=='0'then
-Bf(Ar,Ah)
+local function Bd(Ag)
+local _,Ah,Ai,_,Al=Af(Ag)
+if Al~=''then
+Az('o'..Al,-1)
+if Ah=='p'then
+Az('p'..Al,-Ai)
 end
 end
 end
-local function Bk(Bl)
-local Bm=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
-if not Bm or tonumber(Bm)<=Bl then
-Bg()
+local function Be(Aq,Ag)
+local _,Ah,Ai=Af(Ag)
+if Ah=='p'then
+Az('used',-Ai)
+end
+call('HDEL',T,Aq)
+end
+local function Bf()
+call('UNLINK',R,S,T,U)
+end
+local function Bg(Bh)
+local Aq=string.sub(Bh,-32)
+local Ag=call('HGET',T,Aq)
+local Bi=Bh==Aq
+if Ag then
+local _,_,_,Ak=Af(Ag)
+if Bi then
+Bd(Ag)
+end
+if not Bi or Ak=='0'then
+Be(Aq,Ag)
+end
+end
+end
+local function Bj(Bk)
+local Bl=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
+if not Bl or tonumber(Bl)<=Bk then
+Bf()
 return false
 end
-local Bn=math.max(1,math.ceil(Z/3))
-local Bo=call('ZRANGEBYSCORE',T,'-inf',Bl,'LIMIT',0,Bn)
-if Bo[1]then
-call('ZREM',T,unpack(Bo))
-Aa=#Bo==Bn
-Z=Z-3*#Bo
+local Bm=math.max(1,math.ceil(Y/3))
+local Bn=call('ZRANGEBYSCORE',S,'-inf',Bk,'LIMIT',0,Bm)
+if Bn[1]then
+call('ZREM',S,unpack(Bn))
+Z=#Bn==Bm
+Y=Y-3*#Bn
 end
-for _,Bi in ipairs(Bo)do
-Bh(Bi)
+for _,Bh in ipairs(Bn)do
+Bg(Bh)
 end
 return true
 end
-local function Bp(R,Bl,Ar)
-local Bd=Aw(R)
-if Bd and Bd.Ay and not Bd.Ax then
-if not Bk(Bl)then
+local function Bo(Q,Bk,Aq)
+local Bc=Av(Q)
+if Bc and Bc.Ax and not Bc.Aw then
+if not Bj(Bk)then
 return{}
 end
-if Aa and Ar then
-for _,Bi in ipairs({Ar,'~'..Ar})do
-local Bq=call('ZSCORE',T,Bi)
-if Bq and tonumber(Bq)<=Bl then
-call('ZREM',T,Bi)
-Bh(Bi)
+if Z and Aq then
+for _,Bh in ipairs({Aq,'~'..Aq})do
+local Bp=call('ZSCORE',S,Bh)
+if Bp and tonumber(Bp)<=Bk then
+call('ZREM',S,Bh)
+Bg(Bh)
 end
 end
 end
 end
-return Bd
+return Bc
 end
-local function Au(Bd,Ar)
-if Bd.Ax then
-return Bd.Ax.Au and Bd.Ax.Ar==Ar
+local function At(Bc,Aq)
+if Bc.Aw then
+return Bc.Aw.At and Bc.Aw.Aq==Aq
 end
-return Bd.Ay and call('ZSCORE',T,Ar)
+return Bc.Ax and call('ZSCORE',S,Aq)
 end
-local function Br(Ar,Bs,Al)
-call('ZADD',T,Bs,Ar)
-if Al>0 then
-call('ZADD',T,Bs+Al,'~'..Ar)
-end
-end
-local function Bt()
-local Bm=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
-for _,Ad in ipairs({S,T,U,V})do
-call('PEXPIREAT',Ad,Bm)
+local function Bq(Aq,Br,Ak)
+call('ZADD',S,Br,Aq)
+if Ak>0 then
+call('ZADD',S,Br+Ak,'~'..Aq)
 end
 end
-local function Bu(Bd,Ar,Bv,Bl)
-local N=Bd.Ax and Bd.Ax.Ah or call('HGET',U,Ar)
-local Ah=An(N)
-local P,_,_,Al,Am=Ag(Ah)
-Al=tonumber(Al)
-call('PEXPIRE',S,Bv+Al)
-if Bd.Ax then
-if Ah~=N then
-call('SET',S,Ar..'+'..Ah,'PX',Bv+Al)
+local function Bs()
+local Bl=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
+for _,Ac in ipairs({R,S,T,U})do
+call('PEXPIREAT',Ac,Bl)
 end
-return P,Am
 end
-if Ah~=N then
-call('HSET',U,Ar,Ah)
+local function Bt(Bc,Aq,Bu,Bk)
+local M=Bc.Aw and Bc.Aw.Ag or call('HGET',T,Aq)
+local Ag=Am(M)
+local O,_,_,Ak,Al=Af(Ag)
+Ak=tonumber(Ak)
+call('PEXPIRE',R,Bu+Ak)
+if Bc.Aw then
+if Ag~=M then
+call('SET',R,Aq..'+'..Ag,'PX',Bu+Ak)
 end
-Br(Ar,Bl+Bv,Al)
-Bt()
-return P,Am
+return O,Al
 end
-local function Bw(Bl)
-return call('ZRANGEBYSCORE',T,'('..string.format('%.0f',Bl),'+inf','LIMIT',0,1)[1]
+if Ag~=M then
+call('HSET',T,Aq,Ag)
 end
-local function Bx(Bi,Bl)
-local Ar=string.sub(Bi,-32)
-local Bj=call('ZSCORE',T,Ar)
-local Av=call('ZSCORE',T,'~'..Ar)or Bj
-local Bd=Bj and'holding'or'closed'
-return string.sub(Ar,1,8),Bd,(Bj or Av)-Bl,Av-Bl,call('HGET',U,Ar)
+Bq(Aq,Bk+Bu,Ak)
+Bs()
+return O,Al
 end
-local function By(Bz,Bd)
-local Ai,Ay,Az=Bz.Ai,Bd.Ay,Bd.Az
-if not Ay then
+local function Bv(Bk)
+return call('ZRANGEBYSCORE',S,'('..string.format('%.0f',Bk),'+inf','LIMIT',0,1)[1]
+end
+local function Bw(Bh,Bk)
+local Aq=string.sub(Bh,-32)
+local Bi=call('ZSCORE',S,Aq)
+local Au=call('ZSCORE',S,'~'..Aq)or Bi
+local Bc=Bi and'holding'or'closed'
+return string.sub(Aq,1,8),Bc,(Bi or Au)-Bk,Au-Bk,call('HGET',T,Aq)
+end
+local function Bx(By,Bc)
+local Ah,Ax,Ay=By.Ah,Bc.Ax,Bc.Ay
+if not Ax then
 return'fits'
 end
-if not Aa and Bc(Bd,Bz.Am)>0 then
-if Ay=='x'and Ai=='x'and Bz.Ca or Ay=='s'and Ai=='s'then
+if not Z and Bb(Bc,By.Al)>0 then
+if Ax=='x'and Ah=='x'and By.Bz or Ax=='s'and Ah=='s'then
 return'passes'
-elseif Ay=='x'then
+elseif Ax=='x'then
 return'deadlock','x',1,''
-elseif Ai=='x'then
-return'deadlock',Ay,call('HGET',V,'p'..Bz.Am)or 1,Az
+elseif Ah=='x'then
+return'deadlock',Ax,call('HGET',U,'p'..By.Al)or 1,Ay
 end
 end
-if Ai=='x'or Ay=='x'then
+if Ah=='x'or Ax=='x'then
 return'in_the_way'
 end
-if Ai~=Ay or Bz.Cb~=Az then
-local Cc=Bw(F(D()))
-local _,_,Cd=Ag(call('HGET',U,string.sub(Cc,-32)))
-return'mismatch',Ay,Cd,Az
+if Ah~=Ax or By.Ca~=Ay then
+local Cb=Bv(F(D()))
+local _,_,Cc=Af(call('HGET',T,string.sub(Cb,-32)))
+return'mismatch',Ax,Cc,Ay
 end
-local Cd=Ay=='p'and call('HGET',V,'used')or 0
-return(Ay=='s'or Cd+Bz.Aj<=tonumber(Az))and'fits'or'in_the_way'
+local Cc=Ax=='p'and call('HGET',U,'used')or 0
+return(Ax=='s'or Cc+By.Ai<=tonumber(Ay))and'fits'or'in_the_way'
 end
-local function Ce(Bd)
-local P=Bd.P or M()
-return P and(Bd.P or string.format('%.0f',P))
+local function Cd(Bc)
+local O=Bc.O or L()
+return O and(Bc.O or string.format('%.0f',O))
+end
+local function Ce()
+return Ad('the fence counter is not a number that can grow')
 end
 local function Cf()
-return Ae('the fence counter is not a number that can grow')
-end
-local function Cg()
-if call('ZCARD',T)+call('HLEN',U)+call('HLEN',V)>0 then
-call('UNLINK',T,U,V)
+if call('ZCARD',S)+call('HLEN',T)+call('HLEN',U)>0 then
+call('UNLINK',S,T,U)
 end
 end
-local function Ch(Ax,Bl)
-Cg()
-call('SET',S,'*x'..Ax.P,'PX',Ax.Av)
-call('HSET',U,Ax.Ar,Ax.Ah)
-Br(Ax.Ar,Bl+Ax.At,Ax.Al)
-Ba('o'..Ax.Am,1)
+local function Cg(Aw,Bk)
+Cf()
+call('SET',R,'*x'..Aw.O,'PX',Aw.Au)
+call('HSET',T,Aw.Aq,Aw.Ag)
+Bq(Aw.Aq,Bk+Aw.As,Aw.Ak)
+Az('o'..Aw.Al,1)
 end
-local function Ci(Bz,P)
-local Bv,Al,Ah=Bz.Bv,Bz.Al,P..' '..Bz.Ah
-call('SET',S,Bz.Ar..Bz.As..Ah,'PX',Bv+Al)
-local Ax={
-Ar=Bz.Ar,Aq=false,As=Bz.As,Ah=Ah,P=P,Al=Al,
-Am=Bz.Am,Au=true,Av=Bv+Al,At=Bv,
+local function Ch(By,O)
+local Bu,Ak,Ag=By.Bu,By.Ak,O..' '..By.Ag
+call('SET',R,By.Aq..By.Ar..Ag,'PX',Bu+Ak)
+local Aw={
+Aq=By.Aq,Ap=false,Ar=By.Ar,Ag=Ag,O=O,Ak=Ak,
+Al=By.Al,At=true,Au=Bu+Ak,As=Bu,
 }
-return{Ay='x',Az='',Ax=Ax,P=P}
+return{Ax='x',Ay='',Aw=Aw,O=O}
 end
-local function Cj(Bz,Bd,P,Bl)
-local Ar,Am=Bz.Ar,Bz.Am
-if P~=Bd.P then
-O(tonumber(P))
+local function Ci(By,Bc,O,Bk)
+local Aq,Al=By.Aq,By.Al
+if O~=Bc.O then
+N(tonumber(O))
 end
-if not Bd.Ay and Bz.Ai=='x'then
-return Ci(Bz,P)
+if not Bc.Ax and By.Ah=='x'then
+return Ch(By,O)
 end
-if Bd.Ax then
-Ch(Bd.Ax,Bl)
-elseif not Bd.Ay then
-Cg()
-call('SET',S,'*'..Bz.Ai..Bz.Cb,'PX',Bz.Bv+Bz.Al)
+if Bc.Aw then
+Cg(Bc.Aw,Bk)
+elseif not Bc.Ax then
+Cf()
+call('SET',R,'*'..By.Ah..By.Ca,'PX',By.Bu+By.Ak)
 end
-Br(Ar,Bl+Bz.Bv,Bz.Al)
-call('HSET',U,Ar,P..' '..Bz.Ah)
-if Bz.Ai=='p'then
-Ba('used',Bz.Aj)
+Bq(Aq,Bk+By.Bu,By.Ak)
+call('HSET',T,Aq,O..' '..By.Ag)
+if By.Ah=='p'then
+Az('used',By.Ai)
 end
-if Am~=''then
-Ba('o'..Am,1)
-if Bz.Ai=='p'then
-Ba('p'..Am,Bz.Aj)
+if Al~=''then
+Az('o'..Al,1)
+if By.Ah=='p'then
+Az('p'..Al,By.Ai)
 end
 end
-if Bz.Ai=='x'then
-return{Ay='x',Az=P,P=P}
+if By.Ah=='x'then
+return{Ax='x',Ay=O,O=O}
 end
-return{Ay=Bz.Ai,Az=Bz.Cb}
+return{Ax=By.Ah,Ay=By.Ca}
 end
-local function Ck(Ar)
-if call('ZREM',Y,Ar,'!'..Ar)==0 then
+local function Cj(Aq)
+if call('ZREM',X,Aq,'!'..Aq)==0 then
 return false
 end
-call('HDEL',X,Ar)
-return call('ZREM',W,Ar)==1
+call('HDEL',W,Aq)
+return call('ZREM',V,Aq)==1
 end
-local function Cl()
-return string.match(call('HGET',X,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Ck()
+return string.match(call('HGET',W,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cm(Bl)
-if call('EXISTS',Y)==0 then
+local function Cl(Bk)
+if call('EXISTS',X)==0 then
 return false
 end
-local Bn=math.max(1,Z)
-local Bo=call('ZRANGEBYSCORE',Y,'-inf',Bl,'LIMIT',0,Bn)
-Ab=#Bo==Bn
-Z=Z-#Bo
-for _,Bi in ipairs(Bo)do
-local Ar=string.match(Bi,'^!(.*)')
-if not Ar then
-Ck(Bi)
+local Bm=math.max(1,Y)
+local Bn=call('ZRANGEBYSCORE',X,'-inf',Bk,'LIMIT',0,Bm)
+Aa=#Bn==Bm
+Y=Y-#Bn
+for _,Bh in ipairs(Bn)do
+local Aq=string.match(Bh,'^!(.*)')
+if not Aq then
+Cj(Bh)
 else
-local Cn=call('ZSCORE',Y,Ar)
-if Cn and tonumber(Cn)>Bl then
-local Co=string.match(call('HGET',X,Ar)or'','^%d+ %d %S+ (%d+)')
-local Cp=Co and call('ZSCORE',Y,Bi)-Co
-Ac=Ac or Cp and Cp>=tonumber((Cl()))
+local Cm=call('ZSCORE',X,Aq)
+if Cm and tonumber(Cm)>Bk then
+local Cn=string.match(call('HGET',W,Aq)or'','^%d+ %d %S+ (%d+)')
+local Co=Cn and call('ZSCORE',X,Bh)-Cn
+Ab=Ab or Co and Co>=tonumber((Ck()))
 end
-call('ZREM',Y,Bi)
+call('ZREM',X,Bh)
 end
 end
 return true
 end
-local function Cq(Ar,Cr)
-local Cs,Ct,Cu,Co,Cv,Cb,Ca,Ah=string.match(
-Cr or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cp(Aq,Cq)
+local Cr,Cs,Ct,Cn,Cu,Ca,Bz,Ag=string.match(
+Cq or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cu then
+if not Ct then
 return nil
 end
-local Ai,Aj,Al,Am,Cw=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cx=Al~='0'
+local Ah,Ai,Ak,Al,Cv=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Cw=Ak~='0'
 return{
-Ar=Ar,Ai=Ai,Ca=Ca=='1',Aj=Aj,Cb=Cb,Am=Am,
-Ah=string.format('%s %s %s%s %s ',Ai,Aj,Cx and'!'or'',Al,Am)..Cw,
-Bv=tonumber(Co),Al=0,As=Cx and'+'or'-',Cu=Cu,Cs=tonumber(Cs),
-Cv=tonumber(Cv),Ct=Ct=='1',
+Aq=Aq,Ah=Ah,Bz=Bz=='1',Ai=Ai,Ca=Ca,Al=Al,
+Ag=string.format('%s %s %s%s %s ',Ah,Ai,Cw and'!'or'',Ak,Al)..Cv,
+Bu=tonumber(Cn),Ak=0,Ar=Cw and'+'or'-',Ct=Ct,Cr=tonumber(Cr),
+Cu=tonumber(Cu),Cs=Cs=='1',
 }
 end
-local function Cy(Cu,Af)
-local Cz=A('PUBLISH',Cu,Af)
-return type(Cz)~='number'or Cz>0
+local function Cx(Ct,Ae)
+local Cy=A('PUBLISH',Ct,Ae)
+return type(Cy)~='number'or Cy>0
 end
-local function Da(Ar)
-return string.match(call('HGET',X,Ar)or'','^%d+ %d (%S+)')
+local function Cz(Aq)
+return string.match(call('HGET',W,Aq)or'','^%d+ %d (%S+)')
 end
-local function Db(Dc,Af)
-local Dd,De=8,nil
-for _,Ar in ipairs(call('ZRANGE',W,0,Dd))do
-if Ar~=Dc and Dd>0 then
-Dd=Dd-1
-local Cu=Da(Ar)
-if Cu and Cy(Cu,Af..Ar)then
-De=Cu
+local function Da(Db,Ae)
+local Dc,Dd=8,nil
+for _,Aq in ipairs(call('ZRANGE',V,0,Dc))do
+if Aq~=Db and Dc>0 then
+Dc=Dc-1
+local Ct=Cz(Aq)
+if Ct and Cx(Ct,Ae..Aq)then
+Dd=Ct
 break
 end
 end
 end
-local H=call('ZREVRANGE',W,0,0)[1]
-local Cu=H and H~=Dc and Da(H)
-if Cu and Cu~=De then
-Cy(Cu,Af..H)
+local H=call('ZREVRANGE',V,0,0)[1]
+local Ct=H and H~=Db and Cz(H)
+if Ct and Ct~=Dd then
+Cx(Ct,Ae..H)
 end
 end
-local function Df(Dc,Bl,N)
-local Dg=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
-if not Dg then
+local function De(Db,Bk,M)
+local Df=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+if not Df then
 return
 end
-local Dh=0
-for _,Ar in ipairs(call('ZRANGE',W,0,319))do
-local Cs,Cu=string.match(call('HGET',X,Ar)or'','^(%d+) %d (%S+)')
-if Cu then
-Dh=Cs
-if Ar~=Dc then
-Cy(Cu,'!'..Ar)
+local Dg=0
+for _,Aq in ipairs(call('ZRANGE',V,0,319))do
+local Cr,Ct=string.match(call('HGET',W,Aq)or'','^(%d+) %d (%S+)')
+if Ct then
+Dg=Cr
+if Aq~=Db then
+Cx(Ct,'!'..Aq)
 end
 end
 end
-call('HSET',X,'?',string.format('%.0f %s %s',Bl,Dh,N))
-call('PEXPIREAT',X,Dg)
+call('HSET',W,'?',string.format('%.0f %s %s',Bk,Dg,M))
+call('PEXPIREAT',W,Df)
 end
-local function Di(Bd,Bl,Dc)
-local Dj,Dk,Dl,Dm=Ac,false,false,false
-local Dn,Do,Dp,Dq=Cl()
-if Dj then
-Z=math.max(5,Z-260)
-Ac,Dp,Dq=false,Dn,Do
+local function Dh(Bc,Bk,Db)
+local Di,Dj,Dk,Dl=Ab,false,false,false
+local Dm,Dn,Do,Dp=Ck()
+if Di then
+Y=math.max(5,Y-260)
+Ab,Do,Dp=false,Dm,Dn
 end
-Z=math.max(5,Z)
-local N=Dp..' '..Dq
-Dp,Dq=tonumber(Dp),tonumber(Dq)
-local Dr,at,Ds,Dt,Du={},0,0,0,{}
+Y=math.max(5,Y)
+local M=Do..' '..Dp
+Do,Dp=tonumber(Do),tonumber(Dp)
+local Dq,at,Dr,Ds,Dt={},0,0,0,{}
 while true do
-if Bd.Ax and Bd.Ax.Am==''then
+if Bc.Aw and Bc.Aw.Al==''then
 break
 end
 at=at+1
-if at>Ds then
-if Du[1]then
-call('ZREM',W,unpack(Du))
-Du={}
+if at>Dr then
+if Dt[1]then
+call('ZREM',V,unpack(Dt))
+Dt={}
 end
-local Bn=math.min(math.max(Dt,1),64)
-Dr=call('ZRANGE',W,0,Bn)
-if not Dr[1]then
+local Bm=math.min(math.max(Ds,1),64)
+Dq=call('ZRANGE',V,0,Bm)
+if not Dq[1]then
 break
 end
-Ds,at=math.min(#Dr,Bn),1
+Dr,at=math.min(#Dq,Bm),1
 end
-local Dv,Dw=Dr[at],Dr[at+1]
-local Cr=call('HGET',X,Dv)
-local Bz=Cq(Dv,Cr)
-local Dx=math.floor(#(Cr or'')/256)
-local Cn=Bz and(Ab or Bz.Cs<=Dq)and call('ZSCORE',Y,Dv)
-if not Bz or Ab and Cn and tonumber(Cn)<=Bl then
-if Z<=0 then
-Dm=true
-break
-end
-Z=Z-1-Dx
-Du[#Du+1]=Dv
-Ck(Dv)
-else
-local Dy=By(Bz,Bd)
-L=true
-local P=(Dy=='fits'or Dy=='passes')and Ce(Bd)
-if not P then
-break
-end
-if Z<=0 then
-Dm=true
-break
-end
-if Dt==0 then
-call('ZREM',W,Dv)
-else
-Du[#Du+1]=Dv
-end
-local Cz=Dv==Dc
-local Dz=Bz.Cs<=Dq and Cn
-if not Cz and not(Dz and Cn-Bz.Cv<Dp)then
-Cz=Cy(Bz.Cu,Dv)or Bz.Ct
-end
-if not Cz then
-Z,Dt=Z-1-Dx,Dt+1
-else
-Z,Dt=Z-5-Dx,0
-if Du[1]then
-call('ZREM',W,unpack(Du))
-Du={}
-end
-if Dv==Dc then
-Ck(Dv)
-else
-call('ZADD',Y,Bl+Bz.Bv,'!'..Dv)
+local Du,Dv=Dq[at],Dq[at+1]
+local Cq=call('HGET',W,Du)
+local By=Cp(Du,Cq)
+local Dw=math.floor(#(Cq or'')/256)
+local Cm=By and(Aa or By.Cr<=Dp)and call('ZSCORE',X,Du)
+if not By or Aa and Cm and tonumber(Cm)<=Bk then
+if Y<=0 then
 Dl=true
+break
 end
-if Dw or Dl then
-Bz.As='+'
+Y=Y-1-Dw
+Dt[#Dt+1]=Du
+Cj(Du)
+else
+local Dx=Bx(By,Bc)
+K=true
+local O=(Dx=='fits'or Dx=='passes')and Cd(Bc)
+if not O then
+break
 end
-Bd=Cj(Bz,Bd,P,Bl)
+if Y<=0 then
+Dl=true
+break
+end
+if Ds==0 then
+call('ZREM',V,Du)
+else
+Dt[#Dt+1]=Du
+end
+local Cy=Du==Db
+local Dy=By.Cr<=Dp and Cm
+if not Cy and not(Dy and Cm-By.Cu<Do)then
+Cy=Cx(By.Ct,Du)or By.Cs
+end
+if not Cy then
+Y,Ds=Y-1-Dw,Ds+1
+else
+Y,Ds=Y-5-Dw,0
+if Dt[1]then
+call('ZREM',V,unpack(Dt))
+Dt={}
+end
+if Du==Db then
+Cj(Du)
+else
+call('ZADD',X,Bk+By.Bu,'!'..Du)
 Dk=true
 end
+if Dv or Dk then
+By.Ar='+'
+end
+Bc=Ci(By,Bc,O,Bk)
+Dj=true
 end
 end
-if Du[1]then
-call('ZREM',W,unpack(Du))
 end
-if Dj then
-Df(Dc,Bl,N)
-elseif Dm then
-Db(Dc,'!')
+if Dt[1]then
+call('ZREM',V,unpack(Dt))
+end
+if Di then
+De(Db,Bk,M)
 elseif Dl then
-Db(Dc,'?')
+Da(Db,'!')
+elseif Dk then
+Da(Db,'?')
 end
-if Dk and not Bd.Ax then
-Bt()
+if Dj and not Bc.Aw then
+Bs()
 end
-return Bd
+return Bc
 end
-local Bl=F(D())
-local function Ea(Cc)
-local Eb,Ec=ARGV[Cc],Cc
-while ARGV[Ec+1]==''do
-Ec=Ec-4
+local Bk=F(D())
+local function Dz(Cb)
+local Ea,Eb=ARGV[Cb],Cb
+while ARGV[Eb+1]==''do
+Eb=Eb-4
 end
-local Av,Ah,Ed=unpack(ARGV,Ec+1,Ec+3)
-local Ai,Aj,Al,Am=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) ')
-local Ca,Cb,Cu,Co,Cv,Bn=
-string.match(Ed,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+local Au,Ag,Ec=unpack(ARGV,Eb+1,Eb+3)
+local Ah,Ai,Ak,Al=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
+local Bz,Ca,Ct,Cn,Cu,Bm,Ed=
+string.match(Ec,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Ar=string.sub(Eb,1,32),Ai=Ai,Ca=Ca=='1',Aj=Aj,Cb=Cb,
-Bv=Av-Al,Al=tonumber(Al),Am=Am,Ah=Ah,As=string.sub(Eb,33),
-Cu=Cu~=''and Cu,Co=Co,Cv=tonumber(Cv),Bn=tonumber(Bn),
+Aq=string.sub(Ea,1,32),Ah=Ah,Bz=Bz=='1',Ai=Ai,Ca=Ca,
+Bu=Au-Ak,Ak=tonumber(Ak),Al=Al,Ag=Ag,Ar=string.sub(Ea,33),
+Ct=Ct~=''and Ct,Cn=Cn,Cu=tonumber(Cu),Bm=tonumber(Bm),
+Ed=tonumber(Ed),
 }
 end
-local function Ee(Bd,P,Am)
-return{'granted',P,math.max(1,Bc(Bd,Am))}
+local function Ee(Bc,O,Al)
+return{'granted',O,math.max(1,Bb(Bc,Al))}
 end
-local function Ef(Bd,Ar)
-if Bd.Ax then
-return Bd.Ax.Ar==Ar
+local function Ef(Bc,Aq)
+if Bc.Aw then
+return Bc.Aw.Aq==Aq
 end
-return Bd.Ay and call('HGET',U,Ar)
+return Bc.Ax and call('HGET',T,Aq)
 end
-local function Eg(Eh,Bz,Bd,Ei)
-local Ax,De=Bd.Ax,nil
-if Ax then
-local Ej=Ax.Au and'holding'or'closed'
-De={string.sub(Ax.Ar,1,8),Ej,Ax.At,Ax.Av,'',Ax.Ah}
+local function Eg(Eh,By,Bc,Ei)
+local Aw,Dd=Bc.Aw,nil
+if Aw then
+local Ej=Aw.At and'holding'or'closed'
+Dd={string.sub(Aw.Aq,1,8),Ej,Aw.As,Aw.Au,'',Aw.Ag}
 else
-local Aj=Bz.Ai=='p'and Bd.Ay=='p'
-local Bi=Ei and'~'..Bz.Ar
-or Aj and Bw(Bl)
-or call('ZREVRANGE',T,0,0)[1]
-local Ek,Ej,At,Av,Ah=Bx(Bi,Bl)
-if Aj and Aa then
-Av=0
+local Ai=By.Ah=='p'and Bc.Ax=='p'
+local Bh=Ei and'~'..By.Aq
+or Ai and Bv(Bk)
+or call('ZREVRANGE',S,0,0)[1]
+local Ek,Ej,As,Au,Ag=Bw(Bh,Bk)
+if Ai and Z then
+Au=0
 end
-De={Ek,Ej,At,Av,Bd.Az,Ah}
+Dd={Ek,Ej,As,Au,Bc.Ay,Ag}
 end
-for _,Bb in ipairs(De)do
-Eh[#Eh+1]=Bb
+for _,Ba in ipairs(Dd)do
+Eh[#Eh+1]=Ba
 end
 return Eh
 end
-local function El(Bz,Bd)
-if Ck(Bz.Ar)then
-Di(Bd,Bl)
+local function El(By,Bc)
+if Cj(By.Aq)then
+Dh(Bc,Bk)
 end
 end
-local function Em(Bd)
-if Bd.Ax and Bd.Ax.As=='-'and not Bd.Ax.Aq then
-call('SETRANGE',S,32,'+')
+local function Em(Bc)
+if Bc.Aw and Bc.Aw.Ar=='-'and not Bc.Aw.Ap then
+call('SETRANGE',R,32,'+')
 end
 end
 local En=0
-local function Eo(Bz,Bd)
-local H=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]or 0
-local Az=math.max(H+1,En+1,D())
-if K and K>0 then
-Az=K+at-1
-else
-En=Az
+local function Eo(By,Bc)
+local H=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]or 0
+local Ay=By.Ed
+if not Ay then
+En=math.max(H+1,En+1,D())
+Ay=En
 end
-local Cs=string.format('%.0f',Az)
-call('ZADD',W,Cs,Bz.Ar)
-local Ca=Bz.Ca and'1'or'0'
+local Cr=string.format('%.0f',Ay)
+call('ZADD',V,Cr,By.Aq)
+local Bz=By.Bz and'1'or'0'
 local Ep={
-Cs,'0',Bz.Cu,Bz.Co,Bz.Cv,Bz.Cb,Ca,Bz.Ah,
+Cr,'0',By.Ct,By.Cn,By.Cu,By.Ca,Bz,By.Ag,
 }
-call('HSET',X,Bz.Ar,table.concat(Ep,' '))
-Em(Bd)
+call('HSET',W,By.Aq,table.concat(Ep,' '))
+Em(Bc)
 end
-local function Eq(Ar,Bd)
-if call('ZSCORE',W,Ar)or not call('ZSCORE',Y,Ar)or Au(Bd,Ar)then
+local function Eq(Aq,Bc)
+if call('ZSCORE',V,Aq)or not call('ZSCORE',X,Aq)or At(Bc,Aq)then
 return
 end
-local Cr=call('HGET',X,Ar)
-if not Cr then
-Ck(Ar)
+local Cq=call('HGET',W,Aq)
+if not Cq then
+Cj(Aq)
 return
 end
-call('ZREM',Y,'!'..Ar)
-local Cs,Cw=string.match(Cr,'^(%d+) %d (.*)$')
-call('HSET',X,Ar,Cs..' 1 '..Cw)
-call('ZADD',W,Cs,Ar)
-call('PEXPIREAT',W,call('ZREVRANGE',Y,0,0,'WITHSCORES')[2])
-Em(Bd)
+call('ZREM',X,'!'..Aq)
+local Cr,Cv=string.match(Cq,'^(%d+) %d (.*)$')
+call('HSET',W,Aq,Cr..' 1 '..Cv)
+call('ZADD',V,Cr,Aq)
+call('PEXPIREAT',V,call('ZREVRANGE',X,0,0,'WITHSCORES')[2])
+Em(Bc)
 end
-local function Er(Bz)
-call('ZADD',Y,Bl+Bz.Cv,Bz.Ar)
-local Bm=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
-for _,Ad in ipairs({W,X,Y})do
-call('PEXPIREAT',Ad,Bm)
+local function Er(By)
+call('ZADD',X,Bk+By.Cu,By.Aq)
+local Bl=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+for _,Ac in ipairs({V,W,X})do
+call('PEXPIREAT',Ac,Bl)
 end
 end
-local function Es(Bz,Bd,Et)
-local Eu=call('ZRANK',W,Bz.Ar)
+local function Es(By,Bc,Et)
+local Eu=call('ZRANK',V,By.Aq)
 if Eu then
-call('PEXPIRE',W,Bz.Cv)
-elseif Et>=Bz.Bn and not Ab then
+call('PEXPIRE',V,By.Cu)
+elseif Et>=By.Bm and not Aa then
 return{'full',Et}
 else
-Eo(Bz,Bd)
-Eu=call('ZRANK',W,Bz.Ar)
+Eo(By,Bc)
+Eu=call('ZRANK',V,By.Aq)
 end
-Er(Bz)
-return Eg({'queued',Eu},Bz,Bd)
+Er(By)
+return Eg({'queued',Eu},By,Bc)
 end
-local function Ev(Bz,Bd,P)
-local Ew=Cj(Bz,Bd,P,Bl)
-if not Ew.Ax then
-Bt()
+local function Ev(By,Bc,O)
+local Ew=Ci(By,Bc,O,Bk)
+if not Ew.Aw then
+Bs()
 end
-return Ee(Ew,P,Bz.Am)
+return Ee(Ew,O,By.Al)
 end
-local function Ex(Bz)
-local Ar=Bz.Ar
-local Bd=Bp(call('GET',S),Bl,Ar)
-if not Bd then
-return Ae()
+local function Ex(By)
+local Aq=By.Aq
+local Bc=Bo(call('GET',R),Bk,Aq)
+if not Bc then
+return Ad()
 end
-if Bd.Ax and Bd.Ax.Av<0 then
-return Ae('a lock without an end')
+if Bc.Aw and Bc.Aw.Au<0 then
+return Ad('a lock without an end')
 end
 local Et=0
-local Ey=Cm(Bl)
+local Ey=Cl(Bk)
 if Ey then
-Eq(Ar,Bd)
-Bd=Di(Bd,Bl,Ar)
-Et=call('ZCARD',W)
+Eq(Aq,Bc)
+Bc=Dh(Bc,Bk,Aq)
+Et=call('ZCARD',V)
 end
-if Au(Bd,Ar)then
-local P,Am=Bu(Bd,Ar,Bz.Bv,Bl)
+if At(Bc,Aq)then
+local O,Al=Bt(Bc,Aq,By.Bu,Bk)
 if Ey then
-Ck(Ar)
+Cj(Aq)
 end
-return Ee(Bd,P,Am)
+return Ee(Bc,O,Al)
 end
-if Ef(Bd,Ar)then
-return Eg({'refused'},Bz,Bd,true)
+if Ef(Bc,Aq)then
+return Eg({'refused'},By,Bc,true)
 end
-local Dy,Ez,Fa,Fb=By(Bz,Bd)
-if Dy=='deadlock'or Dy=='mismatch'then
-El(Bz,Bd)
-return{Dy,Ez,Fa,Fb}
+local Dx,Ez,Fa,Fb=Bx(By,Bc)
+if Dx=='deadlock'or Dx=='mismatch'then
+El(By,Bc)
+return{Dx,Ez,Fa,Fb}
 end
-if Dy=='passes'or Dy=='fits'and(Et==0 or not Bd.Ay)then
-local P=Ce(Bd)
-if not P then
-return Cf()
+if Dx=='passes'or Dx=='fits'and(Et==0 or not Bc.Ax)then
+local O=Cd(Bc)
+if not O then
+return Ce()
 end
 if Et>0 then
-Ck(Ar)
+Cj(Aq)
 end
-return Ev(Bz,Bd,P)
+return Ev(By,Bc,O)
 end
-if Bz.Cu then
-return Es(Bz,Bd,Et)
+if By.Ct then
+return Es(By,Bc,Et)
 end
-local Fc=Eg({'refused'},Bz,Bd)
-El(Bz,Bd)
+local Fc=Eg({'refused'},By,Bc)
+El(By,Bc)
 return Fc
 end
-local function Fd(Bd,Ar,Ah)
-if Bd.Ax then
-call('DEL',S)
+local function Fd(Bc,Aq,Ag)
+if Bc.Aw then
+call('DEL',R)
 return{}
 end
-call('ZREM',T,Ar,'~'..Ar)
-Be(Ah)
-Bf(Ar,Ah)
-if call('ZCARD',T)==0 then
-Bg()
+call('ZREM',S,Aq,'~'..Aq)
+Bd(Ag)
+Be(Aq,Ag)
+if call('ZCARD',S)==0 then
+Bf()
 return{}
 end
-Bt()
-return Bd
+Bs()
+return Bc
 end
-local function Fe(Bd,Ar,Am,Ff)
-Ck(Ar)
-if not Au(Bd,Ar)then
-return{'not_held',Bc(Bd,Am)},Bd
+local function Fe(Bc,Aq,Al,Ff)
+Cj(Aq)
+if not At(Bc,Aq)then
+return{'not_held',Bb(Bc,Al)},Bc
 end
-local Ah=Bd.Ax and Bd.Ax.Ah or call('HGET',U,Ar)
-local _,_,_,_,Fg=Ag(Ah)
-Bd=Ff(Bd,Ar,Ah)
-local At=Bc(Bd,Fg)
-return At>0 and{'still_held',At}or 1,Bd
+local Ag=Bc.Aw and Bc.Aw.Ag or call('HGET',T,Aq)
+local _,_,_,_,Fg=Af(Ag)
+Bc=Ff(Bc,Aq,Ag)
+local As=Bb(Bc,Fg)
+return As>0 and{'still_held',As}or 1,Bc
 end
 on(KEYS[1])
-local function Fh(Bz)
-local P=Ce({})
-if not P then
-return Cf()
+local function Fh(By)
+local O=Cd({})
+if not O then
+return Ce()
 end
-Ck(Bz.Ar)
-if call('EXISTS',W)==1 then
-Bz.As='+'
+Cj(By.Aq)
+if call('EXISTS',V)==1 then
+By.Ar='+'
 end
-return Ev(Bz,{},P)
+return Ev(By,{},O)
 end
-local function Fi(Fj,Bd)
-local Bz=Ea(2)
-if ARGV[8]=='1'and Fj==1 and not Bd.Ay then
-return Fh(Bz)
+local function Fi(Fj,Bc)
+local By=Dz(2)
+if ARGV[8]=='1'and Fj==1 and not Bc.Ax then
+return Fh(By)
 end
-return Ex(Bz)
+return Ex(By)
 end
-local Bd=Bp(R,Bl,B)
-if not Bd then
-return{ARGV[1],Ae()}
+local Bc=Bo(Q,Bk,B)
+if not Bc then
+return{ARGV[1],Ad()}
 end
-Cm(Bl)
+Cl(Bk)
 local Fj
-Fj,Bd=Fe(Bd,B,ARGV[7],Fd)
-local Fk,Fl=pcall(Fi,Fj,Bd)
+Fj,Bc=Fe(Bc,B,ARGV[7],Fd)
+local Fk,Fl=pcall(Fi,Fj,Bc)
 if not Fk then
 Fl={'error',type(Fl)=='table'and Fl.err or Fl}
 end
-local Fm=call('ZCARD',W)-(call('ZSCORE',W,string.sub(ARGV[2],1,32))and 1 or 0)
+local Fm=call('ZCARD',V)-(call('ZSCORE',V,string.sub(ARGV[2],1,32))and 1 or 0)
 return{ARGV[1],Fj,Fl,Fm>0 and 1 or 0}

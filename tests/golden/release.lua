@@ -36,554 +36,554 @@ local function M(us)
 return math.floor(us/1000)
 end
 local N,O,P,at,Q=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local R,S=nil,false
-local function T(i)
+local R=false
+local function S(i)
 if not O then
-local U=tonumber(A('GET',N)or 0)
-if not U or not(U<9000000000000000)then
+local T=tonumber(A('GET',N)or 0)
+if not T or not(T<9000000000000000)then
 return nil
 end
-O=math.max(U,K()-1)
+O=math.max(T,K()-1)
 end
 return Q and math.max(O+1,Q+(i or at))or O+1
 end
-local function V(W)
-if W>P then
-local X=W+#KEYS-2
-if ARGV[#ARGV]=='0'or S and call('PTTL',N)==-1 then
-call('SET',N,X)
+local function U(V)
+if V>P then
+local W=V+#KEYS-2
+if ARGV[#ARGV]=='0'or R and call('PTTL',N)==-1 then
+call('SET',N,W)
 else
-call('SET',N,X,'PX',ARGV[#ARGV])
+call('SET',N,W,'PX',ARGV[#ARGV])
 end
-P=X
+P=W
 end
-O=W
+O=V
 end
-local G,Y,Z,Aa,Ab,Ac,Ad
-local Ae,Af,Ag,Ah=320,false,false,false
-local function on(Ai)
-Ae,Af,Ag,Ah=math.max(Ae,5),false,false,false
-G,Y,Z,Aa=Ai,Ai..':h',Ai..':d',Ai..':o'
-Ab,Ac,Ad=Ai..':q',Ai..':w',Ai..':p'
+local G,X,Y,Z,Aa,Ab,Ac
+local Ad,Ae,Af,Ag=320,false,false,false
+local function on(Ah)
+Ad,Ae,Af,Ag=math.max(Ad,5),false,false,false
+G,X,Y,Z=Ah,Ah..':h',Ah..':d',Ah..':o'
+Aa,Ab,Ac=Ah..':q',Ah..':w',Ah..':p'
 end
-local function Aj(Ak)
-return{'corrupt',Ak or'a value that is no lock'}
+local function Ai(Aj)
+return{'corrupt',Aj or'a value that is no lock'}
 end
-local function Al(Am)
-local W,An,Ao,Ap,Aq,Ar=string.match(Am,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return W,An,Ao,Ap==''and Aq or'0',Ar
+local function Ak(Al)
+local V,Am,An,Ao,Ap,Aq=string.match(Al,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return V,Am,An,Ao==''and Ap or'0',Aq
 end
-local function As(Am)
-return(string.gsub(Am,'^(%d+ %a %d+ )!','%1'))
+local function Ar(Al)
+return(string.gsub(Al,'^(%d+ %a %d+ )!','%1'))
 end
-local function At(I)
+local function As(I)
 return string.match(I,'^%*([spx])(%d*)$')
 end
-local function Au(I)
-local Av,Aw,Ax,Am=string.match(I,'^(~?)(%x+)([-+])(.*)$')
-if not Aw or#Aw~=32 then
+local function At(I)
+local Au,Av,Aw,Al=string.match(I,'^(~?)(%x+)([-+])(.*)$')
+if not Av or#Av~=32 then
 return nil
 end
-local W,An,_,Aq,Ar=Al(Am)
-if An~='x'then
+local V,Am,_,Ap,Aq=Ak(Al)
+if Am~='x'then
 return nil
 end
-local Ay=call('PTTL',G)
-Aq=tonumber(Aq)
-local Az=Av==''and Ay>Aq
+local Ax=call('PTTL',G)
+Ap=tonumber(Ap)
+local Ay=Au==''and Ax>Ap
 return{
-Aw=Aw,Av=Av~='',Ax=Ax,Am=Am,W=W,Aq=Aq,Ar=Ar,
-Az=Az,Ba=Ay,Ay=Az and Ay-Aq or Ay,
+Av=Av,Au=Au~='',Aw=Aw,Al=Al,V=V,Ap=Ap,Aq=Aq,
+Ay=Ay,Az=Ax,Ax=Ay and Ax-Ap or Ax,
 }
 end
-local function Bb(I)
+local function Ba(I)
 if not I then
 return{}
 end
 if string.sub(I,1,1)~='*'then
-local Bc=Au(I)
-return Bc and{Bd='x',Be='',Bc=Bc,W=Bc.W}
+local Bb=At(I)
+return Bb and{Bc='x',Bd='',Bb=Bb,V=Bb.V}
 end
-local Bd,Be=At(I)
-return Bd and{Bd=Bd,Be=Be,W=Bd=='x'and Be or nil}
+local Bc,Bd=As(I)
+return Bc and{Bc=Bc,Bd=Bd,V=Bc=='x'and Bd or nil}
 end
-local function Bf(Bg,by)
-local Be=call('HINCRBY',Aa,Bg,by)
-if Be<=0 then
-call('HDEL',Aa,Bg)
+local function Be(Bf,by)
+local Bd=call('HINCRBY',Z,Bf,by)
+if Bd<=0 then
+call('HDEL',Z,Bf)
 end
 end
-local function Bh(Bi,Ar)
-if Ar==''then
+local function Bg(Bh,Aq)
+if Aq==''then
 return 0
 end
-if Bi.Bc then
-return Bi.Bc.Az and Bi.Bc.Ar==Ar and 1 or 0
+if Bh.Bb then
+return Bh.Bb.Ay and Bh.Bb.Aq==Aq and 1 or 0
 end
-return tonumber(call('HGET',Aa,'o'..Ar)or 0)
+return tonumber(call('HGET',Z,'o'..Aq)or 0)
 end
-local function Bj(Am)
-local _,An,Ao,_,Ar=Al(Am)
-if Ar~=''then
-Bf('o'..Ar,-1)
-if An=='p'then
-Bf('p'..Ar,-Ao)
-end
-end
-end
-local function Bk(Aw,Am)
-local _,An,Ao=Al(Am)
-if An=='p'then
-Bf('used',-Ao)
-end
-call('HDEL',Z,Aw)
-end
-local function Bl()
-call('UNLINK',G,Y,Z,Aa)
-end
-local function Bm(Bn)
-local Aw=string.sub(Bn,-32)
-local Am=call('HGET',Z,Aw)
-local Bo=Bn==Aw
-if Am then
-local _,_,_,Aq=Al(Am)
-if Bo then
-Bj(Am)
-end
-if not Bo or Aq=='0'then
-Bk(Aw,Am)
+local function Bi(Al)
+local _,Am,An,_,Aq=Ak(Al)
+if Aq~=''then
+Be('o'..Aq,-1)
+if Am=='p'then
+Be('p'..Aq,-An)
 end
 end
 end
-local function Bp(Bq)
-local Br=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
-if not Br or tonumber(Br)<=Bq then
-Bl()
+local function Bj(Av,Al)
+local _,Am,An=Ak(Al)
+if Am=='p'then
+Be('used',-An)
+end
+call('HDEL',Y,Av)
+end
+local function Bk()
+call('UNLINK',G,X,Y,Z)
+end
+local function Bl(Bm)
+local Av=string.sub(Bm,-32)
+local Al=call('HGET',Y,Av)
+local Bn=Bm==Av
+if Al then
+local _,_,_,Ap=Ak(Al)
+if Bn then
+Bi(Al)
+end
+if not Bn or Ap=='0'then
+Bj(Av,Al)
+end
+end
+end
+local function Bo(Bp)
+local Bq=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+if not Bq or tonumber(Bq)<=Bp then
+Bk()
 return false
 end
-local Bs=math.max(1,math.ceil(Ae/3))
-local Bt=call('ZRANGEBYSCORE',Y,'-inf',Bq,'LIMIT',0,Bs)
-if Bt[1]then
-call('ZREM',Y,unpack(Bt))
-Af=#Bt==Bs
-Ae=Ae-3*#Bt
+local Br=math.max(1,math.ceil(Ad/3))
+local Bs=call('ZRANGEBYSCORE',X,'-inf',Bp,'LIMIT',0,Br)
+if Bs[1]then
+call('ZREM',X,unpack(Bs))
+Ae=#Bs==Br
+Ad=Ad-3*#Bs
 end
-for _,Bn in ipairs(Bt)do
-Bm(Bn)
+for _,Bm in ipairs(Bs)do
+Bl(Bm)
 end
 return true
 end
-local function Bu(I,Bq,Aw)
-local Bi=Bb(I)
-if Bi and Bi.Bd and not Bi.Bc then
-if not Bp(Bq)then
+local function Bt(I,Bp,Av)
+local Bh=Ba(I)
+if Bh and Bh.Bc and not Bh.Bb then
+if not Bo(Bp)then
 return{}
 end
-if Af and Aw then
-for _,Bn in ipairs({Aw,'~'..Aw})do
-local Bv=call('ZSCORE',Y,Bn)
-if Bv and tonumber(Bv)<=Bq then
-call('ZREM',Y,Bn)
-Bm(Bn)
+if Ae and Av then
+for _,Bm in ipairs({Av,'~'..Av})do
+local Bu=call('ZSCORE',X,Bm)
+if Bu and tonumber(Bu)<=Bp then
+call('ZREM',X,Bm)
+Bl(Bm)
 end
 end
 end
 end
-return Bi
+return Bh
 end
-local function Az(Bi,Aw)
-if Bi.Bc then
-return Bi.Bc.Az and Bi.Bc.Aw==Aw
+local function Ay(Bh,Av)
+if Bh.Bb then
+return Bh.Bb.Ay and Bh.Bb.Av==Av
 end
-return Bi.Bd and call('ZSCORE',Y,Aw)
+return Bh.Bc and call('ZSCORE',X,Av)
 end
-local function Bw(Aw,Bx,Aq)
-call('ZADD',Y,Bx,Aw)
-if Aq>0 then
-call('ZADD',Y,Bx+Aq,'~'..Aw)
-end
-end
-local function By()
-local Br=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
-for _,Ai in ipairs({G,Y,Z,Aa})do
-call('PEXPIREAT',Ai,Br)
+local function Bv(Av,Bw,Ap)
+call('ZADD',X,Bw,Av)
+if Ap>0 then
+call('ZADD',X,Bw+Ap,'~'..Av)
 end
 end
-local function Bz(Bi,Aw,Ca,Bq)
-local U=Bi.Bc and Bi.Bc.Am or call('HGET',Z,Aw)
-local Am=As(U)
-local W,_,_,Aq,Ar=Al(Am)
-Aq=tonumber(Aq)
-call('PEXPIRE',G,Ca+Aq)
-if Bi.Bc then
-if Am~=U then
-call('SET',G,Aw..'+'..Am,'PX',Ca+Aq)
+local function Bx()
+local Bq=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+for _,Ah in ipairs({G,X,Y,Z})do
+call('PEXPIREAT',Ah,Bq)
 end
-return W,Ar
 end
-if Am~=U then
-call('HSET',Z,Aw,Am)
+local function By(Bh,Av,Bz,Bp)
+local T=Bh.Bb and Bh.Bb.Al or call('HGET',Y,Av)
+local Al=Ar(T)
+local V,_,_,Ap,Aq=Ak(Al)
+Ap=tonumber(Ap)
+call('PEXPIRE',G,Bz+Ap)
+if Bh.Bb then
+if Al~=T then
+call('SET',G,Av..'+'..Al,'PX',Bz+Ap)
 end
-Bw(Aw,Bq+Ca,Aq)
-By()
-return W,Ar
+return V,Aq
 end
-local function Cb(Bq)
-return call('ZRANGEBYSCORE',Y,'('..string.format('%.0f',Bq),'+inf','LIMIT',0,1)[1]
+if Al~=T then
+call('HSET',Y,Av,Al)
 end
-local function Cc(Bn,Bq)
-local Aw=string.sub(Bn,-32)
-local Bo=call('ZSCORE',Y,Aw)
-local Ba=call('ZSCORE',Y,'~'..Aw)or Bo
-local Bi=Bo and'holding'or'closed'
-return string.sub(Aw,1,8),Bi,(Bo or Ba)-Bq,Ba-Bq,call('HGET',Z,Aw)
+Bv(Av,Bp+Bz,Ap)
+Bx()
+return V,Aq
 end
-local function Cd(Ce,Bi)
-local An,Bd,Be=Ce.An,Bi.Bd,Bi.Be
-if not Bd then
+local function Ca(Bp)
+return call('ZRANGEBYSCORE',X,'('..string.format('%.0f',Bp),'+inf','LIMIT',0,1)[1]
+end
+local function Cb(Bm,Bp)
+local Av=string.sub(Bm,-32)
+local Bn=call('ZSCORE',X,Av)
+local Az=call('ZSCORE',X,'~'..Av)or Bn
+local Bh=Bn and'holding'or'closed'
+return string.sub(Av,1,8),Bh,(Bn or Az)-Bp,Az-Bp,call('HGET',Y,Av)
+end
+local function Cc(Cd,Bh)
+local Am,Bc,Bd=Cd.Am,Bh.Bc,Bh.Bd
+if not Bc then
 return'fits'
 end
-if not Af and Bh(Bi,Ce.Ar)>0 then
-if Bd=='x'and An=='x'and Ce.Cf or Bd=='s'and An=='s'then
+if not Ae and Bg(Bh,Cd.Aq)>0 then
+if Bc=='x'and Am=='x'and Cd.Ce or Bc=='s'and Am=='s'then
 return'passes'
-elseif Bd=='x'then
+elseif Bc=='x'then
 return'deadlock','x',1,''
-elseif An=='x'then
-return'deadlock',Bd,call('HGET',Aa,'p'..Ce.Ar)or 1,Be
+elseif Am=='x'then
+return'deadlock',Bc,call('HGET',Z,'p'..Cd.Aq)or 1,Bd
 end
 end
-if An=='x'or Bd=='x'then
+if Am=='x'or Bc=='x'then
 return'in_the_way'
 end
-if An~=Bd or Ce.Cg~=Be then
-local Ch=Cb(M(K()))
-local _,_,Ci=Al(call('HGET',Z,string.sub(Ch,-32)))
-return'mismatch',Bd,Ci,Be
+if Am~=Bc or Cd.Cf~=Bd then
+local Cg=Ca(M(K()))
+local _,_,Ch=Ak(call('HGET',Y,string.sub(Cg,-32)))
+return'mismatch',Bc,Ch,Bd
 end
-local Ci=Bd=='p'and call('HGET',Aa,'used')or 0
-return(Bd=='s'or Ci+Ce.Ao<=tonumber(Be))and'fits'or'in_the_way'
+local Ch=Bc=='p'and call('HGET',Z,'used')or 0
+return(Bc=='s'or Ch+Cd.An<=tonumber(Bd))and'fits'or'in_the_way'
 end
-local function Cj(Bi)
-local W=Bi.W or T()
-return W and(Bi.W or string.format('%.0f',W))
+local function Ci(Bh)
+local V=Bh.V or S()
+return V and(Bh.V or string.format('%.0f',V))
+end
+local function Cj()
+return Ai('the fence counter is not a number that can grow')
 end
 local function Ck()
-return Aj('the fence counter is not a number that can grow')
-end
-local function Cl()
-if call('ZCARD',Y)+call('HLEN',Z)+call('HLEN',Aa)>0 then
-call('UNLINK',Y,Z,Aa)
+if call('ZCARD',X)+call('HLEN',Y)+call('HLEN',Z)>0 then
+call('UNLINK',X,Y,Z)
 end
 end
-local function Cm(Bc,Bq)
-Cl()
-call('SET',G,'*x'..Bc.W,'PX',Bc.Ba)
-call('HSET',Z,Bc.Aw,Bc.Am)
-Bw(Bc.Aw,Bq+Bc.Ay,Bc.Aq)
-Bf('o'..Bc.Ar,1)
+local function Cl(Bb,Bp)
+Ck()
+call('SET',G,'*x'..Bb.V,'PX',Bb.Az)
+call('HSET',Y,Bb.Av,Bb.Al)
+Bv(Bb.Av,Bp+Bb.Ax,Bb.Ap)
+Be('o'..Bb.Aq,1)
 end
-local function Cn(Ce,W)
-local Ca,Aq,Am=Ce.Ca,Ce.Aq,W..' '..Ce.Am
-call('SET',G,Ce.Aw..Ce.Ax..Am,'PX',Ca+Aq)
-local Bc={
-Aw=Ce.Aw,Av=false,Ax=Ce.Ax,Am=Am,W=W,Aq=Aq,
-Ar=Ce.Ar,Az=true,Ba=Ca+Aq,Ay=Ca,
+local function Cm(Cd,V)
+local Bz,Ap,Al=Cd.Bz,Cd.Ap,V..' '..Cd.Al
+call('SET',G,Cd.Av..Cd.Aw..Al,'PX',Bz+Ap)
+local Bb={
+Av=Cd.Av,Au=false,Aw=Cd.Aw,Al=Al,V=V,Ap=Ap,
+Aq=Cd.Aq,Ay=true,Az=Bz+Ap,Ax=Bz,
 }
-return{Bd='x',Be='',Bc=Bc,W=W}
+return{Bc='x',Bd='',Bb=Bb,V=V}
 end
-local function Co(Ce,Bi,W,Bq)
-local Aw,Ar=Ce.Aw,Ce.Ar
-if W~=Bi.W then
-V(tonumber(W))
+local function Cn(Cd,Bh,V,Bp)
+local Av,Aq=Cd.Av,Cd.Aq
+if V~=Bh.V then
+U(tonumber(V))
 end
-if not Bi.Bd and Ce.An=='x'then
-return Cn(Ce,W)
+if not Bh.Bc and Cd.Am=='x'then
+return Cm(Cd,V)
 end
-if Bi.Bc then
-Cm(Bi.Bc,Bq)
-elseif not Bi.Bd then
-Cl()
-call('SET',G,'*'..Ce.An..Ce.Cg,'PX',Ce.Ca+Ce.Aq)
+if Bh.Bb then
+Cl(Bh.Bb,Bp)
+elseif not Bh.Bc then
+Ck()
+call('SET',G,'*'..Cd.Am..Cd.Cf,'PX',Cd.Bz+Cd.Ap)
 end
-Bw(Aw,Bq+Ce.Ca,Ce.Aq)
-call('HSET',Z,Aw,W..' '..Ce.Am)
-if Ce.An=='p'then
-Bf('used',Ce.Ao)
+Bv(Av,Bp+Cd.Bz,Cd.Ap)
+call('HSET',Y,Av,V..' '..Cd.Al)
+if Cd.Am=='p'then
+Be('used',Cd.An)
 end
-if Ar~=''then
-Bf('o'..Ar,1)
-if Ce.An=='p'then
-Bf('p'..Ar,Ce.Ao)
+if Aq~=''then
+Be('o'..Aq,1)
+if Cd.Am=='p'then
+Be('p'..Aq,Cd.An)
 end
 end
-if Ce.An=='x'then
-return{Bd='x',Be=W,W=W}
+if Cd.Am=='x'then
+return{Bc='x',Bd=V,V=V}
 end
-return{Bd=Ce.An,Be=Ce.Cg}
+return{Bc=Cd.Am,Bd=Cd.Cf}
 end
-local function Cp(Aw)
-if call('ZREM',Ad,Aw,'!'..Aw)==0 then
+local function Co(Av)
+if call('ZREM',Ac,Av,'!'..Av)==0 then
 return false
 end
-call('HDEL',Ac,Aw)
-return call('ZREM',Ab,Aw)==1
+call('HDEL',Ab,Av)
+return call('ZREM',Aa,Av)==1
 end
-local function Cq()
-return string.match(call('HGET',Ac,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cp()
+return string.match(call('HGET',Ab,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cr(Bq)
-if call('EXISTS',Ad)==0 then
+local function Cq(Bp)
+if call('EXISTS',Ac)==0 then
 return false
 end
-local Bs=math.max(1,Ae)
-local Bt=call('ZRANGEBYSCORE',Ad,'-inf',Bq,'LIMIT',0,Bs)
-Ag=#Bt==Bs
-Ae=Ae-#Bt
-for _,Bn in ipairs(Bt)do
-local Aw=string.match(Bn,'^!(.*)')
-if not Aw then
-Cp(Bn)
+local Br=math.max(1,Ad)
+local Bs=call('ZRANGEBYSCORE',Ac,'-inf',Bp,'LIMIT',0,Br)
+Af=#Bs==Br
+Ad=Ad-#Bs
+for _,Bm in ipairs(Bs)do
+local Av=string.match(Bm,'^!(.*)')
+if not Av then
+Co(Bm)
 else
-local Cs=call('ZSCORE',Ad,Aw)
-if Cs and tonumber(Cs)>Bq then
-local Ct=string.match(call('HGET',Ac,Aw)or'','^%d+ %d %S+ (%d+)')
-local Cu=Ct and call('ZSCORE',Ad,Bn)-Ct
-Ah=Ah or Cu and Cu>=tonumber((Cq()))
+local Cr=call('ZSCORE',Ac,Av)
+if Cr and tonumber(Cr)>Bp then
+local Cs=string.match(call('HGET',Ab,Av)or'','^%d+ %d %S+ (%d+)')
+local Ct=Cs and call('ZSCORE',Ac,Bm)-Cs
+Ag=Ag or Ct and Ct>=tonumber((Cp()))
 end
-call('ZREM',Ad,Bn)
+call('ZREM',Ac,Bm)
 end
 end
 return true
 end
-local function Cv(Aw,Cw)
-local Cx,Cy,Cz,Ct,Da,Cg,Cf,Am=string.match(
-Cw or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cu(Av,Cv)
+local Cw,Cx,Cy,Cs,Cz,Cf,Ce,Al=string.match(
+Cv or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cz then
+if not Cy then
 return nil
 end
-local An,Ao,Aq,Ar,Db=string.match(Am,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Dc=Aq~='0'
+local Am,An,Ap,Aq,Da=string.match(Al,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Db=Ap~='0'
 return{
-Aw=Aw,An=An,Cf=Cf=='1',Ao=Ao,Cg=Cg,Ar=Ar,
-Am=string.format('%s %s %s%s %s ',An,Ao,Dc and'!'or'',Aq,Ar)..Db,
-Ca=tonumber(Ct),Aq=0,Ax=Dc and'+'or'-',Cz=Cz,Cx=tonumber(Cx),
-Da=tonumber(Da),Cy=Cy=='1',
+Av=Av,Am=Am,Ce=Ce=='1',An=An,Cf=Cf,Aq=Aq,
+Al=string.format('%s %s %s%s %s ',Am,An,Db and'!'or'',Ap,Aq)..Da,
+Bz=tonumber(Cs),Ap=0,Aw=Db and'+'or'-',Cy=Cy,Cw=tonumber(Cw),
+Cz=tonumber(Cz),Cx=Cx=='1',
 }
 end
-local function Dd(Cz,Ak)
-local De=A('PUBLISH',Cz,Ak)
-return type(De)~='number'or De>0
+local function Dc(Cy,Aj)
+local Dd=A('PUBLISH',Cy,Aj)
+return type(Dd)~='number'or Dd>0
 end
-local function Df(Aw)
-return string.match(call('HGET',Ac,Aw)or'','^%d+ %d (%S+)')
+local function De(Av)
+return string.match(call('HGET',Ab,Av)or'','^%d+ %d (%S+)')
 end
-local function Dg(Dh,Ak)
-local Di,Dj=8,nil
-for _,Aw in ipairs(call('ZRANGE',Ab,0,Di))do
-if Aw~=Dh and Di>0 then
-Di=Di-1
-local Cz=Df(Aw)
-if Cz and Dd(Cz,Ak..Aw)then
-Dj=Cz
+local function Df(Dg,Aj)
+local Dh,Di=8,nil
+for _,Av in ipairs(call('ZRANGE',Aa,0,Dh))do
+if Av~=Dg and Dh>0 then
+Dh=Dh-1
+local Cy=De(Av)
+if Cy and Dc(Cy,Aj..Av)then
+Di=Cy
 break
 end
 end
 end
-local O=call('ZREVRANGE',Ab,0,0)[1]
-local Cz=O and O~=Dh and Df(O)
-if Cz and Cz~=Dj then
-Dd(Cz,Ak..O)
+local O=call('ZREVRANGE',Aa,0,0)[1]
+local Cy=O and O~=Dg and De(O)
+if Cy and Cy~=Di then
+Dc(Cy,Aj..O)
 end
 end
-local function Dk(Dh,Bq,U)
-local Dl=call('ZREVRANGE',Ad,0,0,'WITHSCORES')[2]
-if not Dl then
+local function Dj(Dg,Bp,T)
+local Dk=call('ZREVRANGE',Ac,0,0,'WITHSCORES')[2]
+if not Dk then
 return
 end
-local Dm=0
-for _,Aw in ipairs(call('ZRANGE',Ab,0,319))do
-local Cx,Cz=string.match(call('HGET',Ac,Aw)or'','^(%d+) %d (%S+)')
-if Cz then
-Dm=Cx
-if Aw~=Dh then
-Dd(Cz,'!'..Aw)
+local Dl=0
+for _,Av in ipairs(call('ZRANGE',Aa,0,319))do
+local Cw,Cy=string.match(call('HGET',Ab,Av)or'','^(%d+) %d (%S+)')
+if Cy then
+Dl=Cw
+if Av~=Dg then
+Dc(Cy,'!'..Av)
 end
 end
 end
-call('HSET',Ac,'?',string.format('%.0f %s %s',Bq,Dm,U))
-call('PEXPIREAT',Ac,Dl)
+call('HSET',Ab,'?',string.format('%.0f %s %s',Bp,Dl,T))
+call('PEXPIREAT',Ab,Dk)
 end
-local function Dn(Bi,Bq,Dh)
-local Do,Dp,Dq,Dr=Ah,false,false,false
-local Ds,Dt,Du,Dv=Cq()
-if Do then
-Ae=math.max(5,Ae-260)
-Ah,Du,Dv=false,Ds,Dt
+local function Dm(Bh,Bp,Dg)
+local Dn,Do,Dp,Dq=Ag,false,false,false
+local Dr,Ds,Dt,Du=Cp()
+if Dn then
+Ad=math.max(5,Ad-260)
+Ag,Dt,Du=false,Dr,Ds
 end
-Ae=math.max(5,Ae)
-local U=Du..' '..Dv
-Du,Dv=tonumber(Du),tonumber(Dv)
-local Dw,at,B,Dx,Dy={},0,0,0,{}
+Ad=math.max(5,Ad)
+local T=Dt..' '..Du
+Dt,Du=tonumber(Dt),tonumber(Du)
+local Dv,at,B,Dw,Dx={},0,0,0,{}
 while true do
-if Bi.Bc and Bi.Bc.Ar==''then
+if Bh.Bb and Bh.Bb.Aq==''then
 break
 end
 at=at+1
 if at>B then
-if Dy[1]then
-call('ZREM',Ab,unpack(Dy))
-Dy={}
+if Dx[1]then
+call('ZREM',Aa,unpack(Dx))
+Dx={}
 end
-local Bs=math.min(math.max(Dx,1),64)
-Dw=call('ZRANGE',Ab,0,Bs)
-if not Dw[1]then
+local Br=math.min(math.max(Dw,1),64)
+Dv=call('ZRANGE',Aa,0,Br)
+if not Dv[1]then
 break
 end
-B,at=math.min(#Dw,Bs),1
+B,at=math.min(#Dv,Br),1
 end
-local Dz,Ea=Dw[at],Dw[at+1]
-local Cw=call('HGET',Ac,Dz)
-local Ce=Cv(Dz,Cw)
-local Eb=math.floor(#(Cw or'')/256)
-local Cs=Ce and(Ag or Ce.Cx<=Dv)and call('ZSCORE',Ad,Dz)
-if not Ce or Ag and Cs and tonumber(Cs)<=Bq then
-if Ae<=0 then
-Dr=true
-break
-end
-Ae=Ae-1-Eb
-Dy[#Dy+1]=Dz
-Cp(Dz)
-else
-local Ec=Cd(Ce,Bi)
-S=true
-local W=(Ec=='fits'or Ec=='passes')and Cj(Bi)
-if not W then
-break
-end
-if Ae<=0 then
-Dr=true
-break
-end
-if Dx==0 then
-call('ZREM',Ab,Dz)
-else
-Dy[#Dy+1]=Dz
-end
-local De=Dz==Dh
-local Ed=Ce.Cx<=Dv and Cs
-if not De and not(Ed and Cs-Ce.Da<Du)then
-De=Dd(Ce.Cz,Dz)or Ce.Cy
-end
-if not De then
-Ae,Dx=Ae-1-Eb,Dx+1
-else
-Ae,Dx=Ae-5-Eb,0
-if Dy[1]then
-call('ZREM',Ab,unpack(Dy))
-Dy={}
-end
-if Dz==Dh then
-Cp(Dz)
-else
-call('ZADD',Ad,Bq+Ce.Ca,'!'..Dz)
+local Dy,Dz=Dv[at],Dv[at+1]
+local Cv=call('HGET',Ab,Dy)
+local Cd=Cu(Dy,Cv)
+local Ea=math.floor(#(Cv or'')/256)
+local Cr=Cd and(Af or Cd.Cw<=Du)and call('ZSCORE',Ac,Dy)
+if not Cd or Af and Cr and tonumber(Cr)<=Bp then
+if Ad<=0 then
 Dq=true
+break
 end
-if Ea or Dq then
-Ce.Ax='+'
+Ad=Ad-1-Ea
+Dx[#Dx+1]=Dy
+Co(Dy)
+else
+local Eb=Cc(Cd,Bh)
+R=true
+local V=(Eb=='fits'or Eb=='passes')and Ci(Bh)
+if not V then
+break
 end
-Bi=Co(Ce,Bi,W,Bq)
+if Ad<=0 then
+Dq=true
+break
+end
+if Dw==0 then
+call('ZREM',Aa,Dy)
+else
+Dx[#Dx+1]=Dy
+end
+local Dd=Dy==Dg
+local Ec=Cd.Cw<=Du and Cr
+if not Dd and not(Ec and Cr-Cd.Cz<Dt)then
+Dd=Dc(Cd.Cy,Dy)or Cd.Cx
+end
+if not Dd then
+Ad,Dw=Ad-1-Ea,Dw+1
+else
+Ad,Dw=Ad-5-Ea,0
+if Dx[1]then
+call('ZREM',Aa,unpack(Dx))
+Dx={}
+end
+if Dy==Dg then
+Co(Dy)
+else
+call('ZADD',Ac,Bp+Cd.Bz,'!'..Dy)
 Dp=true
 end
+if Dz or Dp then
+Cd.Aw='+'
+end
+Bh=Cn(Cd,Bh,V,Bp)
+Do=true
 end
 end
-if Dy[1]then
-call('ZREM',Ab,unpack(Dy))
 end
-if Do then
-Dk(Dh,Bq,U)
-elseif Dr then
-Dg(Dh,'!')
+if Dx[1]then
+call('ZREM',Aa,unpack(Dx))
+end
+if Dn then
+Dj(Dg,Bp,T)
 elseif Dq then
-Dg(Dh,'?')
+Df(Dg,'!')
+elseif Dp then
+Df(Dg,'?')
 end
-if Dp and not Bi.Bc then
-By()
+if Do and not Bh.Bb then
+Bx()
 end
-return Bi
+return Bh
 end
-local function Ee(Bi,Aw,Am)
-if Bi.Bc then
+local function Ed(Bh,Av,Al)
+if Bh.Bb then
 call('DEL',G)
 return{}
 end
-call('ZREM',Y,Aw,'~'..Aw)
-Bj(Am)
-Bk(Aw,Am)
-if call('ZCARD',Y)==0 then
-Bl()
+call('ZREM',X,Av,'~'..Av)
+Bi(Al)
+Bj(Av,Al)
+if call('ZCARD',X)==0 then
+Bk()
 return{}
 end
-By()
-return Bi
+Bx()
+return Bh
 end
-local function Ef(Bi,Aw,Ar,Eg)
-Cp(Aw)
-if not Az(Bi,Aw)then
-return{'not_held',Bh(Bi,Ar)},Bi
+local function Ee(Bh,Av,Aq,Ef)
+Co(Av)
+if not Ay(Bh,Av)then
+return{'not_held',Bg(Bh,Aq)},Bh
 end
-local Am=Bi.Bc and Bi.Bc.Am or call('HGET',Z,Aw)
-local _,_,_,_,Eh=Al(Am)
-Bi=Eg(Bi,Aw,Am)
-local Ay=Bh(Bi,Eh)
-return Ay>0 and{'still_held',Ay}or 1,Bi
+local Al=Bh.Bb and Bh.Bb.Al or call('HGET',Y,Av)
+local _,_,_,_,Eg=Ak(Al)
+Bh=Ef(Bh,Av,Al)
+local Ax=Bg(Bh,Eg)
+return Ax>0 and{'still_held',Ax}or 1,Bh
 end
-local function Ei(Am)
-return(string.gsub(Am,'^(%d+ %a %d+ !?%d+) %S* ','%1  '))
+local function Eh(Al)
+return(string.gsub(Al,'^(%d+ %a %d+ !?%d+) %S* ','%1  '))
 end
-local function Ej(Bi,Aw,Am,Ek,Bq)
-if Bi.Bc then
-call('PEXPIRE',G,Ek)
-local Av='~'..Aw..'-'..Ei(Am)
-call('SET',G,Av,'PX',Ek)
-return Bb(Av)
+local function Ei(Bh,Av,Al,Ej,Bp)
+if Bh.Bb then
+call('PEXPIRE',G,Ej)
+local Au='~'..Av..'-'..Eh(Al)
+call('SET',G,Au,'PX',Ej)
+return Ba(Au)
 end
-call('ZREM',Y,Aw)
-Bj(Am)
-call('ZADD',Y,Bq+Ek,'~'..Aw)
-call('HSET',Z,Aw,Ei(Am))
-By()
-return Bi
+call('ZREM',X,Av)
+Bi(Al)
+call('ZADD',X,Bp+Ej,'~'..Av)
+call('HSET',Y,Av,Eh(Al))
+Bx()
+return Bh
 end
-local function El(Ch)
-local Aw,Ar,Ek=string.sub(ARGV[Ch],1,32),ARGV[Ch+1],tonumber(ARGV[Ch+2])
-local Bq=M(K())
-local Bi=Bu(call('GET',G),Bq,Aw)
-if not Bi then
-return Aj()
+local function Ek(Cg)
+local Av,Aq,Ej=string.sub(ARGV[Cg],1,32),ARGV[Cg+1],tonumber(ARGV[Cg+2])
+local Bp=M(K())
+local Bh=Bt(call('GET',G),Bp,Av)
+if not Bh then
+return Ai()
 end
-local Em=Cr(Bq)
+local El=Cq(Bp)
 local H
-H,Bi=Ef(Bi,Aw,Ar,Ek==0 and Ee or function(Bo,_,Am)
-return Ej(Bo,Aw,Am,Ek,Bq)
+H,Bh=Ee(Bh,Av,Aq,Ej==0 and Ed or function(Bn,_,Al)
+return Ei(Bn,Av,Al,Ej,Bp)
 end)
-if Em then
-Dn(Bi,Bq)
+if El then
+Dm(Bh,Bp)
 end
 return H
 end
-Ae=Ae-math.floor(#D/3)
+Ad=Ad-math.floor(#D/3)
 for _,i in ipairs(D)do
 local H='later'
-if Ae>0 then
+if Ad>0 then
 on(KEYS[i])
-local Dp
-Dp,H=pcall(El,2+B*(i-1))
-if not Dp then
+local Do
+Do,H=pcall(Ek,2+B*(i-1))
+if not Do then
 H={'error',type(H)=='table'and H.err or H}
 end
-Ae=Ae-35
+Ad=Ad-35
 end
 C[i+1]=H
 end
