@@ -4,13 +4,20 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, future::join_all};
 use leasehold::{
-    QuorumStore,
-    store::{Acquired, Acquisition, Inbox, Notification, Notifications, QueueTicket, Released, Store},
+    Fence, MemoryStore, QuorumOptions, QuorumStore, RedisOptions, RedisStore,
+    store::{
+        Acquired, Acquisition, Inbox, Notification, Notifications, QueueTicket, QuorumNode, Released, Store,
+    },
     testing::{Random, SystemRandom},
 };
+use redis::Value;
 use tokio::time::{Instant, timeout};
 
-use crate::nodes::{Quorum, exclusive, granted};
+use crate::{
+    nodes::{Quorum, exclusive, granted},
+    restarts::{PATIENT, with_options},
+    support::redis_server::RedisServer,
+};
 
 const WINDOW: Duration = Duration::from_millis(400);
 const TICKET_TTL: Duration = Duration::from_secs(5);
@@ -24,11 +31,16 @@ struct Client {
 
 impl Client {
     async fn of(quorum: &Quorum) -> Self {
-        let (store, inbox) = (quorum.another(), Inbox(SystemRandom.token()));
+        Self::with(quorum.another(), 3).await
+    }
+
+    /// A client that is told so many times that it is subscribed: by a majority, and by each further node.
+    async fn with(store: QuorumStore, times: usize) -> Self {
+        let inbox = Inbox(SystemRandom.token());
         let mut notifications = store.listen(&inbox);
         // Its nodes have answered once, so that none is waited for until it is connected.
         assert!(store.list(b"", 1).await.unwrap().complete);
-        for _ in 0..3 {
+        for _ in 0..times {
             assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
         }
         Self { store, inbox, notifications }
@@ -165,6 +177,16 @@ async fn who_gives_up_leaves_the_queues_of_all_nodes_also_of_those_that_answer_l
     assert_eq!(waiting(&quorum, &next).await, [0; 5]);
 }
 
+/// Attempts as often as it is woken, and releases. Returns the time that took.
+async fn has_a_turn(client: &mut Client, asked: &Acquisition) -> Duration {
+    let started = Instant::now();
+    while !matches!(client.store.acquire(asked).await, Ok(Acquired::Granted(_))) {
+        client.is_woken(asked, Duration::from_secs(1)).await;
+    }
+    release(&client.store, asked).await;
+    started.elapsed()
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_split_is_resolved_at_once() {
     let quorum = Quorum::of_five().await;
@@ -174,14 +196,7 @@ async fn a_split_is_resolved_at_once() {
     for (node, first) in quorum.nodes.iter().zip([0, 1, 2, 0, 1]) {
         granted(node, &asked[first]).await;
     }
-    let started = Instant::now();
-    let turns = clients.iter_mut().zip(&asked).map(async |(client, asked)| {
-        while !matches!(client.store.acquire(asked).await, Ok(Acquired::Granted(_))) {
-            client.is_woken(asked, Duration::from_secs(1)).await;
-        }
-        release(&client.store, asked).await;
-        started.elapsed()
-    });
+    let turns = clients.iter_mut().zip(&asked).map(|(client, asked)| has_a_turn(client, asked));
     for took in join_all(turns).await {
         assert!(took <= Duration::from_millis(50), "{took:?}");
     }
@@ -224,4 +239,74 @@ async fn a_minority_without_subscriptions_is_not_missed() {
     quorum.nodes[0].disconnect_subscribers(false);
     let told = timeout(WINDOW, waiter.notifications.next()).await;
     assert!(matches!(told, Ok(Some(Notification::Subscribed))), "{told:?}");
+}
+
+#[tokio::test]
+async fn on_servers_a_split_is_resolved_and_the_counter_of_fences_has_no_end() {
+    let servers: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
+    let options = QuorumOptions { node_timeout: PATIENT, fresh_start: true, ..QuorumOptions::default() };
+    let client =
+        async || Client::with(with_options(&servers, &RedisOptions::default(), options.clone()), 2).await;
+    let mut clients = [client().await, client().await, client().await];
+    let asked = [clients[0].asks(), clients[1].asks(), clients[2].asks()];
+    // All servers have to answer once.
+    let first = exclusive();
+    granted(&clients[0].store, &first).await;
+    release(&clients[0].store, &first).await;
+    for (server, asked) in servers.iter().zip(&asked) {
+        let node = RedisStore::open(&server.url()).unwrap();
+        let answers = node.acquire_each_from(&[asked.clone().into()], Fence::new(1)).await.answers;
+        assert!(matches!(answers[..], [Ok(Acquired::Granted(_))]), "{answers:?}");
+    }
+    let turns = clients.iter_mut().zip(&asked).map(|(client, asked)| has_a_turn(client, asked));
+    join_all(turns).await;
+    for server in &servers {
+        assert_eq!(server.command(&["PTTL", "leasehold:fence"]), Value::Int(-1));
+    }
+}
+
+async fn queues_by_place(node: &impl QuorumNode) {
+    let inbox = Inbox(SystemRandom.token());
+    let mut notifications = node.listen(&inbox);
+    assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
+    let mut named = async |asked: &Acquisition| loop {
+        match timeout(PATIENT, notifications.next()).await.unwrap() {
+            Some(Notification::HandedOver(token)) => return assert_eq!(token, asked.hold.token),
+            Some(_) => {}
+            None => panic!("the notifications ended"),
+        }
+    };
+    let at = |place| {
+        let ticket = QueueTicket { inbox, ttl: TICKET_TTL, grant_window: 4 * WINDOW, max_waiters: 9, place };
+        Acquisition { ticket: Some(ticket), ..exclusive() }
+    };
+    let queued = async |asked: &Acquisition| match node.acquire(asked).await {
+        Ok(Acquired::Queued { ahead, .. }) => ahead,
+        other => panic!("{other:?}"),
+    };
+    let (held, early, late) = (exclusive(), at(Some(1_000)), at(Some(2_000)));
+    granted(node, &held).await;
+    assert_eq!((queued(&late).await, queued(&early).await, queued(&at(None)).await), (0, 0, 2));
+    assert_eq!(node.release(&held.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+    named(&early).await;
+    assert!(!node.give_way(&early).await.unwrap());
+    named(&early).await;
+    let ticket = early.ticket.map(|ticket| QueueTicket { place: None, ..ticket });
+    assert!(!node.give_way(&Acquisition { ticket, ..early.clone() }).await.unwrap());
+    named(&late).await;
+    // Nobody has been told the fence of a hand-over before it is taken up.
+    let clock = node.acquire_each_from(&[exclusive().into()], Fence::new(0)).await.clock.unwrap();
+    let proposed = Fence::new(clock.get() + 400_000);
+    let answers = node.acquire_each_from(&[late.clone().into()], proposed).await.answers;
+    let Ok(Acquired::Granted(grant)) = &answers[0] else { panic!("{answers:?}") };
+    assert_eq!(grant.fence, Some(proposed));
+    let again = node.acquire_each_from(&[late.into()], Fence::new(proposed.get() + 9)).await.answers;
+    assert_eq!(again[0].as_ref().unwrap(), &Acquired::Granted(*grant), "from here on it stays");
+}
+
+#[tokio::test]
+async fn a_node_queues_by_place_and_gives_a_proposed_fence_to_whom_it_named() {
+    queues_by_place(&MemoryStore::default()).await;
+    let server = RedisServer::start();
+    queues_by_place(&RedisStore::open(&server.url()).unwrap()).await;
 }
