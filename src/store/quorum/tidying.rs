@@ -71,8 +71,8 @@ impl Attempt {
         }
     }
 
-    /// Leaves a request in the queues. Of several whose votes were split, one leads: it keeps what it was granted. The
-    /// others give way, each to the waiter that the node names next, and are queued again there.
+    /// Leaves a request in the queues. If its votes were split, it gives way on the nodes that granted it, and is queued
+    /// again there. When that has not helped, one of the split leads, and keeps what it was granted.
     fn wait(&self, votes: &Round<Ballot>, which: usize) {
         let (asked, mut split) = (&self.asked[which], Vec::new());
         for (node, ballot) in votes.on(which).enumerate() {
@@ -84,9 +84,8 @@ impl Attempt {
         }
         let token = asked.hold.token;
         let in_the_way = votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token));
-        let leads =
-            leads((token.prefix(), split.len()), in_the_way) || planted!("nobody gives way in a split");
-        let keeps = can_give_way(asked) && leads && self.core.waiters.is_stuck(token);
+        let leads = leads((token.prefix(), split.len()), in_the_way) && self.core.waiters.is_stuck(token);
+        let keeps = can_give_way(asked) && (leads || planted!("nobody gives way in a split"));
         let named = self.core.waiters.answered(token, self.number, (&split, keeps), self.core.needed());
         self.core.await_majority(token, named);
         let again = match self.core.waiters.goes_last(token) {
