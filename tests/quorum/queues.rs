@@ -182,6 +182,7 @@ async fn has_a_turn(client: &mut Client, asked: &Acquisition) -> Duration {
     let started = Instant::now();
     while !matches!(client.store.acquire(asked).await, Ok(Acquired::Granted(_))) {
         client.is_woken(asked, Duration::from_secs(1)).await;
+        assert!(started.elapsed() < PATIENT, "nobody gives way");
     }
     release(&client.store, asked).await;
     started.elapsed()
