@@ -6,9 +6,10 @@
 //! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
 //! defines where locks live and what every store guarantees (all of it with the feature `custom-store`). `lease` is
 //! what a caller holds, `request` what a caller asks, and `manager` the actor between them and the store, with the
-//! tools in `runtime`. `with_lock` is work under a lock in one statement, and `web` what an actix-web application needs
-//! (feature `actix-web`). `config` is `config.toml` as a value. `doctor` checks the deployment that a configuration leads
-//! to. `testing` is for tests: virtual time, the acceptance suite for stores, and the check of what was held.
+//! tools in `runtime`. `with_lock` is work under a lock in one statement, `fenced` writes that an overtaken holder cannot make,
+//! and `web` what an actix-web application needs (feature `actix-web`). `config` is `config.toml` as a value. `doctor` checks
+//! the deployment that a configuration leads to. `testing` is for tests: virtual time, the acceptance suite for stores, and
+//! the check of what was held.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ mod core;
 #[cfg(feature = "doctor")]
 pub mod doctor;
 mod env;
+pub mod fenced;
 mod lease;
 mod manager;
 mod request;
@@ -79,3 +81,7 @@ pub mod rules {
 #[cfg(doctest)]
 #[doc = include_str!("../docs/recipes.md")]
 mod recipes {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/fences.md")]
+mod fences {}

@@ -4,6 +4,7 @@
 
 mod examples {
     mod blips;
+    mod load;
     mod places;
     pub(crate) mod program;
     mod web;

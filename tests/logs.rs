@@ -8,8 +8,9 @@ use std::{
     time::Duration,
 };
 
+use actix::Addr;
 use futures_util::future::join_all;
-use leasehold::{Acquire, LockManager, RedisStore, Stats};
+use leasehold::{Acquire, Config, LockManager, RedisStore, Shutdown, Stats};
 use support::{
     odd_store::OddStore,
     redis_server::{RedisServer, free_port},
@@ -154,4 +155,26 @@ async fn the_end_of_an_outage_is_told_though_nobody_asks_for_a_lock() {
     log.line_with("the store fails").await;
     server.restart();
     log.line_with("the store serves again").await;
+}
+
+#[actix::test]
+async fn a_second_manager_of_one_store_in_a_process_is_told_once() {
+    let (log, _logging) = Log::begin();
+    let start = || Config::from_toml("store.url = 'memory://twice'").unwrap().start().unwrap();
+    let told = || log.lines().iter().filter(|line| line.contains("a second lock manager")).count();
+    let first = start();
+    assert_eq!(told(), 0);
+    let others = [start(), start()];
+    assert_eq!(told(), 1, "{:#?}", log.lines());
+    for manager in others.iter().chain([&first]) {
+        manager.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
+    }
+    while others.iter().chain([&first]).any(Addr::connected) {
+        sleep(millis(10)).await;
+    }
+    let again = start();
+    assert_eq!(told(), 1, "one that was shut down does not count");
+    let _second = start();
+    assert_eq!(told(), 2, "{:#?}", log.lines());
+    again.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
 }

@@ -4,6 +4,7 @@ mod support;
 mod web {
     mod bodies;
     mod extractor;
+    mod fence;
     mod health;
     mod scope;
     pub(crate) mod site;

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsStr,
     net::TcpListener,
+    ops::Range,
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -14,6 +15,10 @@ use crate::Failure;
 
 /// How long a server may take to start.
 const READY_WITHIN: Duration = Duration::from_secs(10);
+/// How many ports are tried.
+const TRIES: usize = 10;
+/// The ports of servers: below those that the system gives to outgoing connections.
+const PORTS: Range<u16> = 11_000..21_000;
 
 /// A server, and a connection to ask it questions.
 pub(crate) struct Server {
@@ -24,7 +29,18 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Result<Self, Failure> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let mut failure = Failure::from("no port is free");
+        // Another server may take a port that was free a moment ago.
+        for port in free_ports().take(TRIES) {
+            match Self::on(port) {
+                Ok(server) => return Ok(server),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
+    fn on(port: u16) -> Result<Self, Failure> {
         let mut process = command("redis-server")
             .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()])
             .stdin(Stdio::null())
@@ -81,6 +97,12 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+fn free_ports() -> impl Iterator<Item = u16> {
+    let ports = (0..1000).map(|_| rand::random_range(PORTS));
+    ports.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+}
+
+/// Connects to this process, and to no other server that has its port.
 fn connected(process: &mut Child, port: u16) -> Result<Connection, Failure> {
     let client = Client::open(("127.0.0.1", port))?;
     let give_up = Instant::now() + READY_WITHIN;
@@ -88,12 +110,21 @@ fn connected(process: &mut Child, port: u16) -> Result<Connection, Failure> {
         if let Some(status) = process.try_wait()? {
             return Err(format!("redis-server does not start, is it installed? {status}").into());
         }
-        match client.get_connection() {
-            Ok(connection) => return Ok(connection),
+        match client
+            .get_connection()
+            .and_then(|mut connection| Ok((process_of(&mut connection)?, connection)))
+        {
+            Ok((answering, connection)) if answering == process.id() => return Ok(connection),
+            Ok(_) => return Err(format!("another server listens on port {port}").into()),
             Err(error) if Instant::now() > give_up => return Err(error.into()),
             Err(_) => thread::sleep(Duration::from_millis(5)),
         }
     }
+}
+
+fn process_of(connection: &mut Connection) -> redis::RedisResult<u32> {
+    let info: redis::InfoDict = redis::cmd("INFO").arg("server").query(connection)?;
+    Ok(info.get("process_id").unwrap_or_default())
 }
 
 impl Drop for Server {

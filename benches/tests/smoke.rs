@@ -39,7 +39,7 @@ fn assert_measured(rows: &[(String, Value)], name: &str) {
 
 #[test]
 fn quorums_are_measured_also_when_a_master_fails() {
-    let found = rows(&["quorum5/8/killed", "quorum5/8/stopped"], "raw,leasehold", "3");
+    let found = rows(&["quorum5/8/killed", "quorum5/8/stopped"], "raw,leasehold", "5");
     assert_eq!(found.len(), 4);
     for name in ["turns_a_second", "server_cores"] {
         assert_measured(&found, name);
@@ -48,7 +48,7 @@ fn quorums_are_measured_also_when_a_master_fails() {
 
 #[test]
 fn processes_share_one_key_of_a_quorum() {
-    let found = rows(&["quorum5/4x2"], "raw,leasehold", "1");
+    let found = rows(&["quorum5/4x2"], "raw,leasehold", "3");
     assert_eq!(found.len(), 2);
     assert_measured(&found, "longest_wait_us");
     for (whose, row) in found {

@@ -1,4 +1,4 @@
-//! A web application that never takes the money for an order twice: one lock an order, and books that remember.
+//! A web application that never takes the money for an order twice: one lock an order, and a ledger that remembers.
 //!
 //! ```console
 //! cargo run --example web_orders -- --listen 127.0.0.1:8080
@@ -14,13 +14,14 @@
 //!
 //! The second payment is answered `423 Locked`, with `Retry-After`; the third with the receipt of the first. What was paid
 //! is answered as paid, also when the store of the locks has gone away meanwhile. Where locks live stands in `config.toml`;
-//! `LEASEHOLD_STORE_URL=redis://127.0.0.1:6379` overrides it.
+//! `LEASEHOLD_STORE_URL=redis://127.0.0.1:6379` overrides it. With `--ledger orders.sqlite` several of these processes serve one
+//! shop.
 
 #[path = "../common/mod.rs"]
 mod common;
 mod ledger;
 
-use std::{error::Error, time::Duration};
+use std::{error::Error, path::PathBuf, time::Duration};
 
 use actix::Addr;
 use actix_web::{
@@ -38,7 +39,7 @@ use serde_json::json;
 
 use crate::{
     common::Common,
-    ledger::{Ledger, Receipt, Stale},
+    ledger::{Ledger, Receipt},
 };
 
 /// A web application that never takes the money for an order twice.
@@ -49,6 +50,9 @@ struct Args {
     /// The address to listen at.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: String,
+    /// The SQLite file of the ledger; by default it is forgotten when the process ends.
+    #[arg(long, default_value = ":memory:")]
+    ledger: PathBuf,
     /// How long a payment takes.
     #[arg(long, default_value = "3s", value_parser = humantime::parse_duration)]
     payment: Duration,
@@ -67,45 +71,36 @@ struct Shop {
     ttl: Duration,
 }
 
-/// A receipt, and whether it is of an earlier payment.
-struct Paid {
-    receipt: Receipt,
-    already: bool,
-}
-
 impl Shop {
-    /// Moves the money, unless it was moved before. The books have the last word, not the lock.
-    async fn take_payment(&self, order: u64, fence: u64) -> Result<Paid, Stale> {
+    /// Moves the money, unless it was moved before. The ledger has the last word, not the lock.
+    async fn take_payment(&self, order: i64, fence: Fence) -> Result<HttpResponse, Box<dyn Error>> {
         if let Some(receipt) = self.ledger.enter(order, fence)? {
-            return Ok(Paid { receipt, already: true });
+            return Ok(paid(receipt, true));
         }
         tokio::time::sleep(self.payment).await;
-        Ok(Paid { receipt: self.ledger.book(order, fence)?, already: false })
+        Ok(paid(self.ledger.book(order, fence)?, false))
     }
 }
 
 #[post("/orders/{id}/pay")]
-async fn pay(order: Path<u64>, shop: Data<Shop>, locks: Data<Addr<LockManager>>) -> Result<HttpResponse> {
-    let order = *order;
-    if let Some(receipt) = shop.ledger.receipt(order) {
-        return Ok(answer(&Paid { receipt, already: true }));
+async fn pay(order: Path<i64>, shop: Data<Shop>, locks: Data<Addr<LockManager>>) -> Result<HttpResponse> {
+    if let Some(receipt) = shop.ledger.receipt(*order).map_err(unknown)? {
+        return Ok(paid(receipt, true));
     }
     let ask = Acquire::new(format!("orders/{order}")).purpose("takes a payment").ttl(shop.ttl);
-    let take = async |fence| shop.take_payment(order, fence).await;
-    let done = locks.with_lock(ask, async |lease| take(lease.fence().map_or(0, Fence::get)).await).await?;
+    let take = async |fence| shop.take_payment(*order, fence).await;
+    let done = locks.with_lock(ask, async |lease| take(lease.fence().unwrap_or(Fence::new(0))).await).await?;
     // What was done under the lock is done, whatever has become of its release.
-    let paid = done.value.map_err(|Stale| ErrorServiceUnavailable("the outcome is unknown; ask again"))?;
-    Ok(answer(&paid))
+    done.value.map_err(unknown)
 }
 
-fn answer(Paid { receipt, already }: &Paid) -> HttpResponse {
-    HttpResponse::Ok().json(json!({
-        "order": receipt.order,
-        "paid": true,
-        "already_paid": already,
-        "receipt": receipt.number,
-        "fence": receipt.fence,
-    }))
+fn paid(receipt: Receipt, already: bool) -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "already_paid": already, "payment": receipt }))
+}
+
+fn unknown(error: Box<dyn Error>) -> actix_web::Error {
+    tracing::warn!(error, "a payment failed");
+    ErrorServiceUnavailable("the outcome is unknown; ask again")
 }
 
 /// Lists the locked orders and their holders, one a line. Such a page is for operators: it tells more than the problem documents do.
@@ -127,7 +122,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     common::log();
     let args = Args::parse();
     let locks = args.common.start()?;
-    let shop = Data::new(Shop { ledger: Ledger::default(), payment: args.payment, ttl: args.ttl });
+    let ledger = Ledger::open(&args.ledger)?;
+    let shop = Data::new(Shop { ledger, payment: args.payment, ttl: args.ttl });
     let data = Data::new(locks.clone());
     let app = move || {
         App::new()

@@ -10,6 +10,7 @@ mod memory;
 mod quorum;
 mod section;
 mod sources;
+mod started;
 mod store;
 mod url;
 mod variables;
@@ -157,11 +158,17 @@ impl Config {
 
     /// Starts a lock manager in an arbiter of its own. Starting does not need the store.
     ///
+    /// One manager serves a whole process: start it once and clone its address. A second one for the same store logs a
+    /// warning, because it is usually a start in a place that runs several times, such as the closure of
+    /// `HttpServer::new`. Two managers exclude each other as two processes do.
+    ///
     /// # Errors
     /// [`ConfigError::Invalid`] as for [`check`](Self::check); [`ConfigError::Start`] outside of an actix system.
     pub fn start(&self) -> Result<Addr<LockManager>, ConfigError> {
         self.settings().check()?;
-        Ok(LockManager::builder(self.open_store()?).settings(self.settings()).start()?)
+        let manager = LockManager::builder(self.open_store()?).settings(self.settings()).start()?;
+        started::note(&self.store, &manager);
+        Ok(manager)
     }
 }
 

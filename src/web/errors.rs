@@ -1,10 +1,13 @@
 //! The errors of locks as responses: the problem that each of them is.
 
+use std::error::Error;
+
 use actix_web::{HttpResponse, ResponseError, http::StatusCode};
 
-use super::problem::Problem;
+use super::{fence::Refused, problem::Problem};
 use crate::{
     core::InvalidValue,
+    fenced::{FencedWriteError, OpenError, StaleFenceError},
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
     request::{AcquireError, ForceReleaseError, InspectError},
     store::{Certainty, StoreError},
@@ -113,6 +116,41 @@ impl AsProblem for ForceReleaseError {
     }
 }
 
+impl AsProblem for StaleFenceError {
+    fn problem(&self) -> Problem {
+        Problem::STALE_FENCE
+    }
+}
+
+impl AsProblem for OpenError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::NotValid { .. } => Problem::OUTCOME_UNKNOWN,
+            Self::OtherResource { .. } | Self::NotAlone { .. } | Self::NoFence { .. } => Problem::INTERNAL,
+        }
+    }
+}
+
+impl<Cause: Error + 'static> AsProblem for FencedWriteError<Cause> {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Stale(stale) => stale.problem(),
+            Self::Failed(_) => Problem::OUTCOME_UNKNOWN,
+        }
+    }
+}
+
+/// The response is described in [`web`](crate::web#errors-as-responses).
+impl<Cause: Error + 'static> ResponseError for FencedWriteError<Cause> {
+    fn status_code(&self) -> StatusCode {
+        self.problem().status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        self.problem().response(self)
+    }
+}
+
 macro_rules! response_errors {
     ($($error:ty),+ $(,)?) => {$(
         /// The response is described in [`web`](crate::web#errors-as-responses).
@@ -134,9 +172,12 @@ response_errors!(
     InspectError,
     InvalidValue,
     LeaseLostError,
+    OpenError,
+    Refused,
     ReleaseError,
     ReleaseSetError,
     RenewError,
+    StaleFenceError,
     StoreError,
     WithLockError,
 );

@@ -51,8 +51,11 @@
 //! | the queue is full, the manager is busy | 429 | `busy` | 1 s |
 //! | the store does not serve, or its answer is unknown | 503 | `unavailable` | 1 s |
 //! | the manager shuts down, or is gone | 503 | `shutting_down` | 1 s |
+//! | a fenced write failed: its outcome is unknown | 503 | `outcome_unknown` | none |
 //! | the lease was lost on the way: the outcome is unknown | 503 | `outcome_unknown` | none |
 //! | a token that holds nothing | 409 | `not_holder` | none |
+//! | a fence that is stale: nothing was done | 412 | `stale_fence` | none |
+//! | no fence where one is needed | 428 | `fence_required` | none |
 //! | an invalid name of a resource, owner or token | 400 | `invalid` | none |
 //! | another invalid value, or a store that can never grant this | 500 | `internal` | none |
 //!
@@ -63,6 +66,7 @@
 mod body;
 mod errors;
 mod extractor;
+mod fence;
 mod health;
 mod holdings;
 mod middleware;
@@ -73,6 +77,7 @@ mod tests;
 
 pub use self::{
     extractor::{LockKey, Locked},
+    fence::{FenceGuard, LargestFences},
     health::health,
     middleware::Locks,
     serve::serve,

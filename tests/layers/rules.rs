@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 11] = [
     &["lease"],
     &["request"],
     &["manager"],
-    &["with_lock"],
+    &["fenced", "with_lock"],
     &["config", "web"],
     &["doctor"],
     &["testing"],
@@ -105,6 +105,7 @@ fn may_use(module: &[String], dependency: &str) -> bool {
     let module: Vec<&str> = module.iter().map(String::as_str).collect();
     match module[..] {
         ["core", ..] => false,
+        ["fenced", "redis"] => !dependency.starts_with("actix"),
         ["store", "redis", ..] => !dependency.starts_with("actix"),
         ["store", ..] => !dependency.starts_with("actix") && dependency != "redis",
         ["web", ..] => dependency != "redis",

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    path::Path,
 };
 
 use syn::{Attribute, Expr, ExprLit, Item, Lit, MetaNameValue, UseTree, Visibility};
@@ -28,6 +29,13 @@ fn file(path: &str) -> Vec<Item> {
     syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap().items
 }
 
+/// A room is a folder, or a file of its own.
+fn file_of(room: &str) -> Vec<Item> {
+    let folder = format!("{room}/mod.rs");
+    let is_folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(&folder).exists();
+    file(&if is_folder { folder } else { format!("{room}.rs") })
+}
+
 fn add_room(surface: &mut Surface, features: &[&str], room: &str, items: &[Item]) {
     let is_shown = |visibility, attributes| is_shown(visibility, attributes, features);
     for item in items {
@@ -37,7 +45,7 @@ fn add_room(surface: &mut Surface, features: &[&str], room: &str, items: &[Item]
                 let name = name.trim_start_matches('/');
                 match &module.content {
                     Some((_, items)) => add_room(surface, features, name, items),
-                    None => add_room(surface, features, name, &file(&format!("{name}/mod.rs"))),
+                    None => add_room(surface, features, name, &file_of(name)),
                 }
                 continue;
             }

@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    net::TcpListener,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +9,7 @@ use leasehold::RedisOptions;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
-use super::redis_server::RedisServer;
+use super::redis_server::{RedisServer, free_port};
 
 /// An authority of its own, and what it vouches for, as files.
 pub(crate) struct Certificates {
@@ -88,8 +87,7 @@ impl TlsServer {
         let file = |name| path(&certificates.path(name));
         // Another test may take a port that was free a moment ago.
         for _ in 0..20 {
-            let port =
-                TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("bound").port();
+            let port = free_port();
             let set = [
                 ["tls-auth-clients", auth_clients],
                 ["tls-ca-cert-file", &file("ca.crt")],

@@ -1,0 +1,53 @@
+//! Writes that an overtaken holder cannot make, because what is written to knows the largest fence.
+//!
+//! A lease alone cannot keep a holder from writing that was frozen for longer than its lease and then wakes up. The receiver
+//! of the write can: it remembers the largest [`Fence`](crate::Fence) that it has seen, and refuses a smaller one. The
+//! comparison and the write have to be one step. A receiver knows a newer holder from its first call on: enter before you
+//! read what you are going to change.
+//!
+//! Fenced writes are for exclusive leases. Of holders that hold together, readers for instance, only the newest gets through.
+//!
+//! | What is written | Check |
+//! |---|---|
+//! | a value in this process: a connection, a client | [`Fenced`]: only a valid lease opens it |
+//! | a key of Redis | [`redis::enter`], [`redis::set`] |
+//! | rows of SQLite or PostgreSQL | [`sql::FenceTable`], or [`sql::update`] for rows with a column for the fence |
+//! | a file | [`FencedFile`] |
+//! | another service, over HTTP | [`HEADER`]; `leasehold::web::FenceGuard` refuses early at the service (feature `actix-web`) |
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use leasehold::{Acquire, LockManager, MemoryStore, WithLock};
+//! use leasehold::fenced::{Fenced, Opened};
+//! # #[actix::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let locks = LockManager::builder(Arc::new(MemoryStore::default())).start()?;
+//! let ledger = Fenced::new("ledger", vec!["opened"])?;
+//! let read = locks.with_lock(Acquire::new("ledger"), async |lease| {
+//!     let entries = ledger.open(lease)?;
+//!     Ok::<_, leasehold::fenced::OpenError>((entries.len(), Opened::fence(&entries)))
+//! });
+//! let (entries, fence) = read.await?.value?;
+//! println!("{entries} entries, with fence {fence}");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Errors
+//! A refusal is a [`StaleFenceError`]: certainly nothing was written, and somebody has overtaken this holder. Any other failure of
+//! a check leaves open whether it was written. It may be repeated with the same fence, as long as no other write has been sent
+//! since: a late first try would undo that one.
+
+mod error;
+mod file;
+mod header;
+pub mod redis;
+pub mod sql;
+mod value;
+
+pub use self::{
+    error::{FencedWriteError, OpenError, StaleFenceError},
+    file::FencedFile,
+    header::{HEADER, parse_header},
+    value::{Fenced, Opened},
+};

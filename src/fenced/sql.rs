@@ -1,0 +1,185 @@
+//! Fenced writes to SQL databases: statements that refuse a stale fence, for SQLite and PostgreSQL.
+//!
+//! These are texts for the driver that the application has. Fences are passed as [`parameter`]s, and
+//! [`check`] reads the number of affected rows.
+//!
+//! Two ways, of which one is enough:
+//!
+//! * [`FenceTable::enter`] is the first statement of a transaction, whatever the transaction writes.
+//! * [`update`] changes one row that has a column for its fence, in one statement.
+//!
+//! ```
+//! use leasehold::fenced::sql::{Dialect, FenceTable, update};
+//!
+//! let fences = FenceTable::new(Dialect::Postgres, "fences")?;
+//! assert!(fences.create().starts_with("CREATE TABLE IF NOT EXISTS \"fences\""));
+//! let statement = update(Dialect::Postgres, "orders", &["state"], "id", "fence")?;
+//! assert!(statement.starts_with(r#"UPDATE "orders" SET "state" = $1, "fence" = $2 WHERE "orders"."id" = $3 AND "#));
+//! # Ok::<_, leasehold::InvalidValue>(())
+//! ```
+
+use super::StaleFenceError;
+use crate::core::{Fence, InvalidValue};
+
+/// The dialect of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// SQLite 3.24 or newer: parameters are `?1`.
+    Sqlite,
+    /// PostgreSQL 9.5 or newer: parameters are `$1`.
+    Postgres,
+}
+
+impl Dialect {
+    const fn mark(self) -> char {
+        match self {
+            Self::Sqlite => '?',
+            Self::Postgres => '$',
+        }
+    }
+}
+
+/// A table of the largest fence of each resource, in the database that is protected.
+#[derive(Clone, Debug)]
+pub struct FenceTable {
+    dialect: Dialect,
+    table: String,
+}
+
+impl FenceTable {
+    /// Names the table. Nothing is sent.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] when the name is no identifier: see [`update`].
+    pub fn new(dialect: Dialect, table: &str) -> Result<Self, InvalidValue> {
+        Ok(Self { dialect, table: quoted("table", table)? })
+    }
+
+    /// Returns the statement that creates the table if it is missing. Execute it in a migration: PostgreSQL may refuse it to
+    /// clients that execute it at the same moment.
+    pub fn create(&self) -> String {
+        let Self { table, .. } = self;
+        format!(
+            "CREATE TABLE IF NOT EXISTS {table} (resource TEXT NOT NULL PRIMARY KEY, fence BIGINT NOT NULL)"
+        )
+    }
+
+    /// Returns the statement that enters with a fence. Its parameters are the resource, as the same text everywhere, and the
+    /// [`parameter`] of the fence. It affects one row, or none if the fence is stale: see [`check`].
+    ///
+    /// Execute it as the first statement of the transaction whose writes it protects. It locks the row of the resource:
+    /// whoever comes with a larger fence waits for the end of the transaction, and whoever comes with a smaller one after
+    /// that is refused. In PostgreSQL `READ COMMITTED`, the default, is enough; in the other levels repeat a transaction that
+    /// fails with 40001. A holder that is frozen in its transaction keeps the newer one waiting: set `lock_timeout` and
+    /// `idle_in_transaction_session_timeout` in PostgreSQL, and `busy_timeout` in SQLite.
+    pub fn enter(&self) -> String {
+        let (Self { table, .. }, mark) = (self, self.dialect.mark());
+        format!(
+            "INSERT INTO {table} AS known (resource, fence) VALUES ({mark}1, {mark}2) ON CONFLICT (resource) DO UPDATE \
+             SET fence = excluded.fence WHERE known.fence <= excluded.fence"
+        )
+    }
+}
+
+/// Returns the statement that updates these columns of one row, unless the row has a larger fence. Its parameters are the
+/// values of the columns, the [`parameter`] of the fence, and the key. It affects one row, or none if the fence is stale or
+/// there is no such row: see [`check`].
+///
+/// The key has to be unique, and the column of the fence a `BIGINT`. A row whose fence is `NULL` has seen none yet.
+///
+/// # Errors
+/// [`InvalidValue`] when there are no columns, or a name is no identifier of 1 to 63 letters, digits and `_` that starts with
+/// no digit. A table may have the name of its schema before it, with a dot.
+pub fn update(
+    dialect: Dialect,
+    table: &str,
+    columns: &[&str],
+    key: &str,
+    fence: &str,
+) -> Result<String, InvalidValue> {
+    if columns.is_empty() {
+        return Err(InvalidValue::new("columns", "none", "1 or more"));
+    }
+    let (table, key, fence) = (quoted("table", table)?, quoted("key", key)?, quoted("fence", fence)?);
+    let mark = dialect.mark();
+    let set = columns.iter().enumerate().map(|(at, column)| {
+        let (column, place) = (quoted("column", column)?, at + 1);
+        Ok(format!("{column} = {mark}{place}"))
+    });
+    let set = set.collect::<Result<Vec<_>, InvalidValue>>()?.join(", ");
+    let (fence_at, key_at) = (columns.len() + 1, columns.len() + 2);
+    // Columns have the name of their table: SQLite takes a quoted name that is no column for a text.
+    Ok(format!(
+        "UPDATE {table} SET {set}, {fence} = {mark}{fence_at} WHERE {table}.{key} = {mark}{key_at} AND \
+         ({table}.{fence} IS NULL OR {table}.{fence} <= {mark}{fence_at})"
+    ))
+}
+
+/// Returns a fence as the signed number that the databases have.
+///
+/// # Errors
+/// [`InvalidValue`] when it is larger than 2⁶³ − 1. No store gives such a fence.
+pub fn parameter(fence: Fence) -> Result<i64, InvalidValue> {
+    i64::try_from(fence.get()).map_err(|_| InvalidValue::new("fence", fence, "0 to 9223372036854775807"))
+}
+
+/// Reads the number of rows that a statement of this module has affected.
+///
+/// # Errors
+/// [`StaleFenceError`] when it is zero: a larger fence is known, or [`update`] found no such row. Roll the transaction back.
+pub const fn check(fence: Fence, affected: u64) -> Result<(), StaleFenceError> {
+    match affected {
+        0 => Err(StaleFenceError::new(fence, None)),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the identifier in quotes, each part of it by itself. PostgreSQL cuts off what is longer than 63 bytes.
+fn quoted(field: &str, identifier: &str) -> Result<String, InvalidValue> {
+    let is_identifier = |part: &str| {
+        let starts_well = part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        starts_well
+            && part.len() <= 63
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let parts: Vec<_> = identifier.split('.').collect();
+    let allowed = if field == "table" { 2 } else { 1 };
+    if parts.len() > allowed || !parts.iter().all(|part| is_identifier(part)) {
+        let allowed = "1 to 63 letters, digits and _, not starting with a digit";
+        return Err(InvalidValue::new(field, format_args!("{identifier:?}"), allowed));
+    }
+    Ok(parts.iter().map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_quoted_and_nothing_else_is_let_in() {
+        assert_eq!(quoted("table", "shop.orders").unwrap(), r#""shop"."orders""#);
+        for wrong in ["", "a b", "a\"b", "a;b", "7a", "a.b.c", "a.", "é", &"a".repeat(64)] {
+            let error = quoted("table", wrong).unwrap_err();
+            assert_eq!((error.field.as_str(), error.value), ("table", format!("{wrong:?}")));
+        }
+        assert!(quoted("key", "a.b").is_err());
+    }
+
+    #[test]
+    fn parameters_are_numbered_in_the_order_of_the_columns() {
+        let statement = update(Dialect::Sqlite, "orders", &["state", "paid"], "id", "fence").unwrap();
+        let set = r#"UPDATE "orders" SET "state" = ?1, "paid" = ?2, "fence" = ?3"#;
+        let compared = r#"WHERE "orders"."id" = ?4 AND ("orders"."fence" IS NULL OR "orders"."fence" <= ?3)"#;
+        assert_eq!(statement, format!("{set} {compared}"));
+        assert_eq!(update(Dialect::Sqlite, "orders", &[], "id", "fence").unwrap_err().field, "columns");
+    }
+
+    #[test]
+    fn a_fence_is_a_signed_number_or_refused() {
+        assert_eq!(parameter(Fence::new(i64::MAX as u64)), Ok(i64::MAX));
+        assert_eq!(parameter(Fence::new(1 << 63)).unwrap_err().field, "fence");
+        assert_eq!(check(Fence::new(7), 0), Err(StaleFenceError::new(Fence::new(7), None)));
+        assert_eq!(check(Fence::new(7), 1), Ok(()));
+    }
+}
