@@ -190,7 +190,8 @@ impl Queue {
     fn free_place(&self, place: u64, token: Token) -> Arrival {
         let mut hasher = DefaultHasher::new();
         token.hash(&mut hasher);
-        let mut arrival = place.saturating_mul(TOKENS_OF_A_PLACE) + hasher.finish() % TOKENS_OF_A_PLACE;
+        let mut arrival =
+            place.saturating_mul(TOKENS_OF_A_PLACE).saturating_add(hasher.finish() % TOKENS_OF_A_PLACE);
         while self.waiters.contains_key(&arrival) || self.aside.contains_key(&arrival) {
             arrival += 1;
         }

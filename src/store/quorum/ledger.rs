@@ -182,8 +182,8 @@ impl Ledger {
     }
 
     /// Returns true if a release of this token may still be executed there, so that the node does not count for it.
-    pub(super) fn is_being_released(&self, node: usize, token: Token) -> bool {
-        self.books().releases[node].in_flight.contains_key(&token)
+    pub(super) fn is_being_released(&self, node: usize, token: Token, now: Moment) -> bool {
+        self.books().releases[node].in_flight.get(&token).is_some_and(|end| *end > now)
     }
 
     /// Returns the nodes on which releases of these tokens are set aside.

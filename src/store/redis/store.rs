@@ -151,7 +151,9 @@ impl QuorumNode for RedisStore {
         }
         async move {
             let answered = self.topology.send(&self.encoder.give_way(asked)).await?;
-            decode::gave_way(answered.value).map(|()| false)
+            decode::gave_way(answered.value)?;
+            // The first try may still be executed, and would take from a later attempt.
+            if answered.repeated { Err(repeated_in_vain("give_way", "queued again")) } else { Ok(false) }
         }
         .boxed()
     }
