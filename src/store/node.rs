@@ -24,7 +24,7 @@ pub trait QuorumNode: Store {
     /// if that time ends and the half is shorter. The answer also carries the store's time and its record of recovery
     /// ([`teach`](Self::teach)), both as of the acquisitions.
     ///
-    /// An exclusive acquisition without an owner and a lock delay that takes up a hand-over has a new fence as well: nobody has been told the
+    /// An exclusive acquisition without an owner that takes up a hand-over has a new fence as well: nobody has been told the
     /// one before.
     ///
     /// A quorum uses it to have its nodes issue the same fences, so that no fence has to be raised. A store that cannot

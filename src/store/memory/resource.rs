@@ -36,7 +36,7 @@ impl Resource {
         }
         self.hand_over(Some(token), turn);
         if self.holders.extend(token, asked.ttl, now) {
-            let alone = asked.mode == Mode::Exclusive && owner.is_none() && asked.lock_delay.is_zero();
+            let alone = asked.mode == Mode::Exclusive && owner.is_none();
             if turn.has_proposal() && alone && self.queue.is_offered(token) {
                 // Nobody has been told its fence yet.
                 self.holders.raise_fence(token, turn.new_fence());

@@ -88,10 +88,10 @@ impl Attempt {
         let keeps = can_give_way(asked) && (leads || planted!("nobody gives way in a split"));
         let named = self.core.waiters.answered(token, self.number, (&split, keeps), self.core.needed());
         self.core.await_majority(token, named);
-        // The first attempt of a process knew no clock, and has no place. By now the nodes have told theirs.
-        let place = || self.core.waiters.place(token, self.core.fence_clock.place(self.sent));
-        let place = if self.core.waiters.goes_last(token) { None } else { place() };
-        let again = Arc::new(placed(asked, place));
+        let again = match self.core.waiters.goes_last(token) {
+            true => Arc::new(placed(asked, None)),
+            false => Arc::clone(asked),
+        };
         for (node, ballot) in votes.on(which).enumerate() {
             if let Some(ballot @ Ballot::Yes(_)) = ballot.filter(|_| !keeps) {
                 let queued_again = can_give_way(asked).then(|| Arc::clone(&again));

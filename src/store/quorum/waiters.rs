@@ -52,7 +52,7 @@ struct Waiter {
     is_next: bool,
     /// The number of split votes in a row.
     splits: u32,
-    /// Its place in the queues, which its first attempt proposed that knew a clock of a node.
+    /// Its place in the queues, which its first attempt proposed. `None` if that knew no clock of a node.
     place: Option<u64>,
 }
 
@@ -100,7 +100,6 @@ impl Waiters {
         };
         let waiter = known.waiters.entry(asked.hold.token).or_insert_with(new);
         (waiter.inbox, waiter.end) = (ticket.inbox, now + ticket.ttl.max(asked.ttl));
-        waiter.place = waiter.place.or(place);
         (waiter.attempt, waiter.asks) = (attempt, true);
         waiter.named_by.clear();
         (waiter.is_told, waiter.is_impatient, waiter.forwarded) = (false, false, (false, false));
@@ -126,8 +125,7 @@ impl Waiters {
         if keeps {
             waiter.named_by.extend(split);
         }
-        // After a split it attempts sooner than one that is told that it is the next.
-        if std::mem::take(&mut waiter.is_next) && split.is_empty() {
+        if std::mem::take(&mut waiter.is_next) {
             waiter.forwarded.0 = true;
             let inbox = waiter.inbox;
             known.send(inbox, Notification::Next(token));
@@ -193,16 +191,6 @@ impl Waiters {
     pub(super) fn patience_after_split(&self, token: Token) -> Duration {
         let splits = self.known().waiters.get(&token).map_or(0, |waiter| waiter.splits);
         patience(token, splits.saturating_add(1))
-    }
-
-    /// Returns the place of a waiter in the queues: this one, unless it has one.
-    pub(super) fn place(&self, token: Token, place: Option<u64>) -> Option<u64> {
-        let mut known = self.known();
-        let Some(waiter) = known.waiters.get_mut(&token) else {
-            return place;
-        };
-        waiter.place = waiter.place.or(place);
-        waiter.place
     }
 
     /// Returns true if giving way did not help a waiter several times: the nodes do not agree on the order of arrival.
