@@ -31,7 +31,8 @@
 //! | P10, P11, P12 | the token is on a majority; what a node forgot counts until its end, for the node must not vote |
 //! | P13, P14 | on every node |
 //! | P18 | on a majority, and on every node that has executed no release of the token |
-//! | P5, P7, P8, P9 | not there: counts are those of most nodes, and there are no permits and no queue |
+//! | P8 | in quiet times, what nobody holds and somebody waits for is granted within two grant windows |
+//! | P5, P7, P9 | not there: counts are those of most nodes, there are no permits, and the queues are hints |
 //!
 //! `LEASEHOLD_SIM_SEED=7` runs one seed, `LEASEHOLD_SIM_SEEDS=12` the first twelve, `LEASEHOLD_SIM_FROM=1000` as many from
 //! there on. The seeds of a run of all tests are fixed: random ones belong to `tests/soak`.

@@ -308,7 +308,7 @@ fn ask(
 }
 
 fn ticket(inbox: Inbox, ttl: Duration) -> QueueTicket {
-    QueueTicket { inbox, ttl, grant_window: LONG, max_waiters: 1_000_000 }
+    QueueTicket { inbox, ttl, grant_window: LONG, max_waiters: 1_000_000, place: None }
 }
 
 /// A place in whose inbox nobody hears anything.

@@ -32,6 +32,7 @@ pub(crate) use self::{
     renewal::{RenewalPlan, Renewals},
     span::{exact, rough},
     validity::{Validity, jitter},
+    vote::leads,
 };
 pub use self::{
     backoff::{Backoff, Jitter},

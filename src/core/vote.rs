@@ -1,8 +1,8 @@
 //! A majority of nodes: the result of their votes, the right to vote, and the validity left after counting.
 
-use std::time::Duration;
+use std::{cmp::Reverse, collections::HashMap, time::Duration};
 
-use crate::core::{Fence, drift_allowance};
+use crate::core::{Fence, TokenPrefix, drift_allowance};
 
 /// Returns the smallest majority of `of` nodes.
 pub fn majority(of: usize) -> usize {
@@ -98,6 +98,23 @@ impl Tally {
     }
 }
 
+fn counted(named: impl Iterator<Item = TokenPrefix>) -> HashMap<TokenPrefix, usize> {
+    let mut counts = HashMap::new();
+    named.for_each(|prefix| *counts.entry(prefix).or_default() += 1);
+    counts
+}
+
+/// Returns true if a request leads those whose votes were split: more nodes granted it than any other, or as many and its
+/// prefix is the smallest. `in_the_way` names the other holder on each node that refused it. All requests of a split that
+/// see the same nodes agree on who leads.
+pub(crate) fn leads(own: (TokenPrefix, usize), in_the_way: impl Iterator<Item = TokenPrefix>) -> bool {
+    let (prefix, nodes) = own;
+    let behind = |(other, count): (TokenPrefix, usize)| {
+        other == prefix || (count, Reverse(other)) < (nodes, Reverse(prefix))
+    };
+    nodes > 0 && counted(in_the_way).into_iter().all(behind)
+}
+
 /// Returns true if a majority of `of` nodes has given this fence. Only then may it be given out: each later majority
 /// shares a node with this one, and the next fence of that node is larger.
 pub fn is_known(fence: Fence, said: impl Iterator<Item = Fence>, of: usize) -> bool {
@@ -129,6 +146,7 @@ pub fn abstains_for(age: Duration, max_ttl: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::Token;
 
     fn tally(of: usize, yes: usize, no: usize, silent: usize) -> Tally {
         Tally { of, yes, no, silent }
@@ -192,6 +210,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn of_those_whose_votes_were_split_one_leads() {
+        let [first, second, third] = [1, 2, 3].map(|bits| Token::from_bits(bits << 96).prefix());
+        let of = |own, others: &[TokenPrefix]| leads(own, others.iter().copied());
+        assert!(of((first, 2), &[second, second, third]));
+        assert!(!of((second, 2), &[first, first, third]));
+        assert!(!of((third, 1), &[first, first, second, second]));
+        assert!(of((third, 2), &[first, second]));
+        assert!(!of((first, 2), &[second, second, second]), "a majority has decided");
+        assert!(of((first, 1), &[]));
+        assert!(!of((first, 0), &[]));
     }
 
     #[test]

@@ -208,7 +208,13 @@ impl Acting<'_> {
             ttl: self.ttl,
             lock_delay: Duration::ZERO,
             metadata: Arc::new(Metadata::from([("purpose".to_owned(), "doctor".to_owned())])),
-            ticket: inbox.map(|inbox| QueueTicket { inbox, ttl: self.ttl, grant_window, max_waiters: 1 }),
+            ticket: inbox.map(|inbox| QueueTicket {
+                inbox,
+                ttl: self.ttl,
+                grant_window,
+                max_waiters: 1,
+                place: None,
+            }),
         }
     }
 }

@@ -71,6 +71,7 @@ impl ValidRequest {
             ttl: settings.wait.ticket_ttl,
             grant_window: settings.wait.grant_window,
             max_waiters: settings.limits.max_waiters,
+            place: None,
         });
         let renewal = renewal(&options, ttl, settings)?;
         let resource = ResourceName::new(resource)?;

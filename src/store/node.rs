@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 
 #[cfg(doc)]
 use crate::core::AHEAD_AT_MOST;
@@ -24,6 +24,9 @@ pub trait QuorumNode: Store {
     /// if that time ends and the half is shorter. The answer also carries the store's time and its record of recovery
     /// ([`teach`](Self::teach)), both as of the acquisitions.
     ///
+    /// An exclusive acquisition without an owner that takes up a hand-over has a new fence as well: nobody has been told the
+    /// one before.
+    ///
     /// A quorum uses it to have its nodes issue the same fences, so that no fence has to be raised. A store that cannot
     /// do this ignores `first`, and returns neither its time nor its record.
     fn acquire_each_from<'a>(
@@ -31,6 +34,18 @@ pub trait QuorumNode: Store {
         asked: &'a [Arc<Acquisition>],
         first: Fence,
     ) -> BoxFuture<'a, AcquiredFrom>;
+
+    /// Releases what this waiter was granted here and queues it again at the place that its ticket names, both at one
+    /// moment. Returns true if it certainly holds again already; else it is notified of its turn.
+    ///
+    /// A store that cannot do this hands the resource off to the waiter itself, behind all others.
+    fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
+        async move {
+            let acquired = self.hand_off(&asked.hold, asked, false).await?.acquired?;
+            Ok(matches!(acquired, Acquired::Granted(_)))
+        }
+        .boxed()
+    }
 
     /// Raises the fence of each of these live holds to the given one, unless its own is larger. Every later fence of the
     /// resource is larger than that. Nothing lowers a fence. Returns for each whether its token holds; if it does not,

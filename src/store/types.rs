@@ -23,6 +23,9 @@ pub struct QueueTicket {
     pub grant_window: Duration,
     /// The largest number of waiters for the resource, this one included.
     pub max_waiters: u32,
+    /// The place in the queue that a quorum proposes to all of its nodes: the number of the arrival, about the time in µs.
+    /// `None` is the place behind all others.
+    pub place: Option<u64>,
 }
 
 /// One acquisition as the store knows it.

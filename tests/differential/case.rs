@@ -139,7 +139,7 @@ fn asked() -> impl Strategy<Value = Acquisition> {
 fn ticket() -> impl Strategy<Value = QueueTicket> {
     let max_waiters = prop_oneof![1 => 0..3_u32, 2 => Just(10)];
     (0..=INBOXES, lasting(8), lasting(4), max_waiters).prop_map(|(number, ttl, grant_window, max_waiters)| {
-        QueueTicket { inbox: inbox(number), ttl, grant_window, max_waiters }
+        QueueTicket { inbox: inbox(number), ttl, grant_window, max_waiters, place: None }
     })
 }
 

@@ -81,7 +81,8 @@ async fn hand_over(store: &dyn Store, number: usize) -> Result<Token, String> {
 fn last(number: usize, token: Token) -> Acquisition {
     const LONG: Duration = Duration::from_secs(60);
     let resource = ResourceName::new(format!("last/{number}")).expect("a name");
-    let ticket = QueueTicket { inbox: inbox(number), ttl: LONG, grant_window: LONG, max_waiters: 1 };
+    let ticket =
+        QueueTicket { inbox: inbox(number), ttl: LONG, grant_window: LONG, max_waiters: 1, place: None };
     Acquisition {
         hold: Hold { resource, token, owner: None },
         mode: Mode::Exclusive,

@@ -37,7 +37,8 @@ local function S(us)
 return math.floor(us/1000)
 end
 local F,T,L,at,U=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local function V(i)
+local V=false
+local function W(i)
 if not T then
 local I=tonumber(A('GET',F)or 0)
 if not I or not(I<9000000000000000)then
@@ -47,15 +48,15 @@ T=math.max(I,R()-1)
 end
 return U and math.max(T+1,U+(i or at))or T+1
 end
-local function W(C)
+local function X(C)
 if C>L then
-local X=C+#KEYS-2
-if ARGV[#ARGV]=='0'then
-call('SET',F,X)
+local Y=C+#KEYS-2
+if ARGV[#ARGV]=='0'or V and call('PTTL',F)==-1 then
+call('SET',F,Y)
 else
-call('SET',F,X,'PX',ARGV[#ARGV])
+call('SET',F,Y,'PX',ARGV[#ARGV])
 end
-L=X
+L=Y
 end
 T=C
 end
@@ -66,691 +67,705 @@ local M=A('GET',KEYS[#KEYS]..'recovered')
 O[#KEYS+2]=type(M)=='string'and M or''
 end
 if#KEYS>2 then
-local Y={}
-for i=1,#KEYS-1 do
-Y[2*i-1],Y[2*i]=KEYS[i],KEYS[i]..':p'
-end
-E=A('EXISTS',unpack(Y))==0
-end
 local Z={}
-local function Aa(Ab)
-if E then
-return not Z[Ab]
-end
-return#KEYS>2 and A('EXISTS',Ab,Ab..':p')==0
-end
-local Ac,Ad,Ae,Af
 for i=1,#KEYS-1 do
-local Ab,Ag,Ah=KEYS[i],2+N*(i-1),nil
-local Ai=ARGV[Ag]
-if ARGV[Ag+1]~=''then
-Ae,Af=ARGV[Ag+1],ARGV[Ag+2]
+Z[2*i-1],Z[2*i]=KEYS[i],KEYS[i]..':p'
 end
-if#Ai==33 and not P[Ab]then
-if Aa(Ab)then
-local C=T and not U and T+1 or V(i)
-if C and(C<=L or pcall(W,C))then
-T,Z[Ab]=C,true
-local Aj=C%10000
-if C-Aj~=Ac then
-Ac=C-Aj
-Ad=string.format('%.0f',Ac/10000)
+E=A('EXISTS',unpack(Z))==0
 end
-local Ak=Ai..Ad..string.format('%04d',Aj)..' '..Af
-Ah=A('SET',Ab,Ak,'PX',Ae).ok and C
+local Aa={}
+local function Ab(Ac)
+if E then
+return not Aa[Ac]
+end
+return#KEYS>2 and A('EXISTS',Ac,Ac..':p')==0
+end
+local Ad,Ae,Af,Ag
+for i=1,#KEYS-1 do
+local Ac,Ah,Ai=KEYS[i],2+N*(i-1),nil
+local Aj=ARGV[Ah]
+if ARGV[Ah+1]~=''then
+Af,Ag=ARGV[Ah+1],ARGV[Ah+2]
+end
+if#Aj==33 and not P[Ac]then
+if Ab(Ac)then
+local C=T and not U and T+1 or W(i)
+if C and(C<=L or pcall(X,C))then
+T,Aa[Ac]=C,true
+local Ak=C%10000
+if C-Ak~=Ad then
+Ad=C-Ak
+Ae=string.format('%.0f',Ad/10000)
+end
+local Al=Aj..Ae..string.format('%04d',Ak)..' '..Ag
+Ai=A('SET',Ac,Al,'PX',Af).ok and C
 end
 else
-local Ak=A('GET',Ab)
-if type(Ak)=='string'and string.sub(Ak,1,32)==string.sub(Ai,1,32)then
-local Al,C=string.match(Ak,'^([-+])(%d+) x 1 0  ',33)
-Ah=C and A('PEXPIRE',Ab,Ae)==1 and tonumber(C)
-if Ah and Al=='+'then
-local Am=string.sub(Ai,1,32)
-if A('ZREM',Ab..':p',Am,'!'..Am)~=0 then
-A('HDEL',Ab..':w',Am)
+local Al=A('GET',Ac)
+if type(Al)=='string'and string.sub(Al,1,32)==string.sub(Aj,1,32)then
+local Am,C=string.match(Al,'^([-+])(%d+) x 1 0  ',33)
+Ai=C and A('PEXPIRE',Ac,Af)==1 and tonumber(C)
+if Ai and Am=='+'then
+local An=string.sub(Aj,1,32)
+if U and type(A('ZSCORE',Ac..':p','!'..An))=='string'then
+local Ao=W(i)
+if Ao and(Ao<=L or pcall(X,Ao))then
+T=Ao
+local Ap=string.sub(Al,1,33)..string.format('%.0f',Ao)..string.sub(Al,34+#C)
+Ai=A('SET',Ac,Ap,'PX',Af).ok and Ao or Ai
+end
+end
+if A('ZREM',Ac..':p',An,'!'..An)~=0 then
+A('HDEL',Ac..':w',An)
 end
 end
 end
 end
 end
-if Ah then
-O[i+1]=Ah
+if Ai then
+O[i+1]=Ai
 else
-P[#P+1],P[Ab]=i,true
+P[#P+1],P[Ac]=i,true
 end
 end
 if not P[1]then
 return O
 end
-local Ab,An,Ao,Ap,Aq,Ar,As
-local At,Au,Av,Aw=320,false,false,false
-local function on(Ax)
-At,Au,Av,Aw=math.max(At,5),false,false,false
-Ab,An,Ao,Ap=Ax,Ax..':h',Ax..':d',Ax..':o'
-Aq,Ar,As=Ax..':q',Ax..':w',Ax..':p'
+local Ac,Aq,Ar,As,At,Au,Av
+local Aw,Ax,Ay,Az=320,false,false,false
+local function on(Ba)
+Aw,Ax,Ay,Az=math.max(Aw,5),false,false,false
+Ac,Aq,Ar,As=Ba,Ba..':h',Ba..':d',Ba..':o'
+At,Au,Av=Ba..':q',Ba..':w',Ba..':p'
 end
-local function Ay(Az)
-return{'corrupt',Az or'a value that is no lock'}
+local function Bb(Bc)
+return{'corrupt',Bc or'a value that is no lock'}
 end
-local function Ba(Af)
-local C,Bb,Bc,Bd,Be,Bf=string.match(Af,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return C,Bb,Bc,Bd==''and Be or'0',Bf
+local function Bd(Ag)
+local C,Be,Bf,Bg,Bh,Bi=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return C,Be,Bf,Bg==''and Bh or'0',Bi
 end
-local function Bg(Af)
-return(string.gsub(Af,'^(%d+ %a %d+ )!','%1'))
+local function Bj(Ag)
+return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
 end
-local function Bh(Ak)
-return string.match(Ak,'^%*([spx])(%d*)$')
+local function Bk(Al)
+return string.match(Al,'^%*([spx])(%d*)$')
 end
-local function Bi(Ak)
-local Bj,Am,Al,Af=string.match(Ak,'^(~?)(%x+)([-+])(.*)$')
-if not Am or#Am~=32 then
+local function Bl(Al)
+local Bm,An,Am,Ag=string.match(Al,'^(~?)(%x+)([-+])(.*)$')
+if not An or#An~=32 then
 return nil
 end
-local C,Bb,_,Be,Bf=Ba(Af)
-if Bb~='x'then
+local C,Be,_,Bh,Bi=Bd(Ag)
+if Be~='x'then
 return nil
 end
-local Bk=call('PTTL',Ab)
-Be=tonumber(Be)
-local Bl=Bj==''and Bk>Be
+local Bn=call('PTTL',Ac)
+Bh=tonumber(Bh)
+local Bo=Bm==''and Bn>Bh
 return{
-Am=Am,Bj=Bj~='',Al=Al,Af=Af,C=C,Be=Be,Bf=Bf,
-Bl=Bl,Ae=Bk,Bk=Bl and Bk-Be or Bk,
+An=An,Bm=Bm~='',Am=Am,Ag=Ag,C=C,Bh=Bh,Bi=Bi,
+Bo=Bo,Af=Bn,Bn=Bo and Bn-Bh or Bn,
 }
 end
-local function Bm(Ak)
-if not Ak then
+local function Bp(Al)
+if not Al then
 return{}
 end
-if string.sub(Ak,1,1)~='*'then
-local Bn=Bi(Ak)
-return Bn and{Bo='x',Bp='',Bn=Bn,C=Bn.C}
+if string.sub(Al,1,1)~='*'then
+local Bq=Bl(Al)
+return Bq and{Br='x',Bs='',Bq=Bq,C=Bq.C}
 end
-local Bo,Bp=Bh(Ak)
-return Bo and{Bo=Bo,Bp=Bp,C=Bo=='x'and Bp or nil}
+local Br,Bs=Bk(Al)
+return Br and{Br=Br,Bs=Bs,C=Br=='x'and Bs or nil}
 end
-local function Bq(Br,by)
-local Bp=call('HINCRBY',Ap,Br,by)
-if Bp<=0 then
-call('HDEL',Ap,Br)
+local function Bt(Bu,by)
+local Bs=call('HINCRBY',As,Bu,by)
+if Bs<=0 then
+call('HDEL',As,Bu)
 end
 end
-local function Bs(Bt,Bf)
-if Bf==''then
+local function Bv(Bw,Bi)
+if Bi==''then
 return 0
 end
-if Bt.Bn then
-return Bt.Bn.Bl and Bt.Bn.Bf==Bf and 1 or 0
+if Bw.Bq then
+return Bw.Bq.Bo and Bw.Bq.Bi==Bi and 1 or 0
 end
-return tonumber(call('HGET',Ap,'o'..Bf)or 0)
+return tonumber(call('HGET',As,'o'..Bi)or 0)
 end
-local function Bu(Af)
-local _,Bb,Bc,_,Bf=Ba(Af)
-if Bf~=''then
-Bq('o'..Bf,-1)
-if Bb=='p'then
-Bq('p'..Bf,-Bc)
-end
-end
-end
-local function Bv(Am,Af)
-local _,Bb,Bc=Ba(Af)
-if Bb=='p'then
-Bq('used',-Bc)
-end
-call('HDEL',Ao,Am)
-end
-local function Bw()
-call('UNLINK',Ab,An,Ao,Ap)
-end
-local function Bx(By)
-local Am=string.sub(By,-32)
-local Af=call('HGET',Ao,Am)
-local Bz=By==Am
-if Af then
-local _,_,_,Be=Ba(Af)
-if Bz then
-Bu(Af)
-end
-if not Bz or Be=='0'then
-Bv(Am,Af)
+local function Bx(Ag)
+local _,Be,Bf,_,Bi=Bd(Ag)
+if Bi~=''then
+Bt('o'..Bi,-1)
+if Be=='p'then
+Bt('p'..Bi,-Bf)
 end
 end
 end
-local function Ca(J)
-local Cb=call('ZREVRANGE',An,0,0,'WITHSCORES')[2]
-if not Cb or tonumber(Cb)<=J then
-Bw()
+local function By(An,Ag)
+local _,Be,Bf=Bd(Ag)
+if Be=='p'then
+Bt('used',-Bf)
+end
+call('HDEL',Ar,An)
+end
+local function Bz()
+call('UNLINK',Ac,Aq,Ar,As)
+end
+local function Ca(Cb)
+local An=string.sub(Cb,-32)
+local Ag=call('HGET',Ar,An)
+local Cc=Cb==An
+if Ag then
+local _,_,_,Bh=Bd(Ag)
+if Cc then
+Bx(Ag)
+end
+if not Cc or Bh=='0'then
+By(An,Ag)
+end
+end
+end
+local function Cd(J)
+local Ce=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
+if not Ce or tonumber(Ce)<=J then
+Bz()
 return false
 end
-local Cc=math.max(1,math.ceil(At/3))
-local Cd=call('ZRANGEBYSCORE',An,'-inf',J,'LIMIT',0,Cc)
-if Cd[1]then
-call('ZREM',An,unpack(Cd))
-Au=#Cd==Cc
-At=At-3*#Cd
+local Cf=math.max(1,math.ceil(Aw/3))
+local Cg=call('ZRANGEBYSCORE',Aq,'-inf',J,'LIMIT',0,Cf)
+if Cg[1]then
+call('ZREM',Aq,unpack(Cg))
+Ax=#Cg==Cf
+Aw=Aw-3*#Cg
 end
-for _,By in ipairs(Cd)do
-Bx(By)
+for _,Cb in ipairs(Cg)do
+Ca(Cb)
 end
 return true
 end
-local function Ce(Ak,J,Am)
-local Bt=Bm(Ak)
-if Bt and Bt.Bo and not Bt.Bn then
-if not Ca(J)then
+local function Ch(Al,J,An)
+local Bw=Bp(Al)
+if Bw and Bw.Br and not Bw.Bq then
+if not Cd(J)then
 return{}
 end
-if Au and Am then
-for _,By in ipairs({Am,'~'..Am})do
-local Cf=call('ZSCORE',An,By)
-if Cf and tonumber(Cf)<=J then
-call('ZREM',An,By)
-Bx(By)
+if Ax and An then
+for _,Cb in ipairs({An,'~'..An})do
+local Ci=call('ZSCORE',Aq,Cb)
+if Ci and tonumber(Ci)<=J then
+call('ZREM',Aq,Cb)
+Ca(Cb)
 end
 end
 end
 end
-return Bt
+return Bw
 end
-local function Bl(Bt,Am)
-if Bt.Bn then
-return Bt.Bn.Bl and Bt.Bn.Am==Am
+local function Bo(Bw,An)
+if Bw.Bq then
+return Bw.Bq.Bo and Bw.Bq.An==An
 end
-return Bt.Bo and call('ZSCORE',An,Am)
+return Bw.Br and call('ZSCORE',Aq,An)
 end
-local function Cg(Am,Ch,Be)
-call('ZADD',An,Ch,Am)
-if Be>0 then
-call('ZADD',An,Ch+Be,'~'..Am)
-end
-end
-local function Ci()
-local Cb=call('ZREVRANGE',An,0,0,'WITHSCORES')[2]
-for _,Ax in ipairs({Ab,An,Ao,Ap})do
-call('PEXPIREAT',Ax,Cb)
+local function Cj(An,Ck,Bh)
+call('ZADD',Aq,Ck,An)
+if Bh>0 then
+call('ZADD',Aq,Ck+Bh,'~'..An)
 end
 end
-local function Cj(Bt,Am,Ck,J)
-local I=Bt.Bn and Bt.Bn.Af or call('HGET',Ao,Am)
-local Af=Bg(I)
-local C,_,_,Be,Bf=Ba(Af)
-Be=tonumber(Be)
-call('PEXPIRE',Ab,Ck+Be)
-if Bt.Bn then
-if Af~=I then
-call('SET',Ab,Am..'+'..Af,'PX',Ck+Be)
+local function Cl()
+local Ce=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
+for _,Ba in ipairs({Ac,Aq,Ar,As})do
+call('PEXPIREAT',Ba,Ce)
 end
-return C,Bf
 end
-if Af~=I then
-call('HSET',Ao,Am,Af)
+local function Cm(Bw,An,Cn,J)
+local I=Bw.Bq and Bw.Bq.Ag or call('HGET',Ar,An)
+local Ag=Bj(I)
+local C,_,_,Bh,Bi=Bd(Ag)
+Bh=tonumber(Bh)
+call('PEXPIRE',Ac,Cn+Bh)
+if Bw.Bq then
+if Ag~=I then
+call('SET',Ac,An..'+'..Ag,'PX',Cn+Bh)
 end
-Cg(Am,J+Ck,Be)
-Ci()
-return C,Bf
+return C,Bi
 end
-local function Cl(J)
-return call('ZRANGEBYSCORE',An,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
+if Ag~=I then
+call('HSET',Ar,An,Ag)
 end
-local function Cm(By,J)
-local Am=string.sub(By,-32)
-local Bz=call('ZSCORE',An,Am)
-local Ae=call('ZSCORE',An,'~'..Am)or Bz
-local Bt=Bz and'holding'or'closed'
-return string.sub(Am,1,8),Bt,(Bz or Ae)-J,Ae-J,call('HGET',Ao,Am)
+Cj(An,J+Cn,Bh)
+Cl()
+return C,Bi
 end
-local function Cn(Co,Bt)
-local Bb,Bo,Bp=Co.Bb,Bt.Bo,Bt.Bp
-if not Bo then
+local function Co(J)
+return call('ZRANGEBYSCORE',Aq,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
+end
+local function Cp(Cb,J)
+local An=string.sub(Cb,-32)
+local Cc=call('ZSCORE',Aq,An)
+local Af=call('ZSCORE',Aq,'~'..An)or Cc
+local Bw=Cc and'holding'or'closed'
+return string.sub(An,1,8),Bw,(Cc or Af)-J,Af-J,call('HGET',Ar,An)
+end
+local function Cq(Cr,Bw)
+local Be,Br,Bs=Cr.Be,Bw.Br,Bw.Bs
+if not Br then
 return'fits'
 end
-if not Au and Bs(Bt,Co.Bf)>0 then
-if Bo=='x'and Bb=='x'and Co.Cp or Bo=='s'and Bb=='s'then
+if not Ax and Bv(Bw,Cr.Bi)>0 then
+if Br=='x'and Be=='x'and Cr.Cs or Br=='s'and Be=='s'then
 return'passes'
-elseif Bo=='x'then
+elseif Br=='x'then
 return'deadlock','x',1,''
-elseif Bb=='x'then
-return'deadlock',Bo,call('HGET',Ap,'p'..Co.Bf)or 1,Bp
+elseif Be=='x'then
+return'deadlock',Br,call('HGET',As,'p'..Cr.Bi)or 1,Bs
 end
 end
-if Bb=='x'or Bo=='x'then
+if Be=='x'or Br=='x'then
 return'in_the_way'
 end
-if Bb~=Bo or Co.Cq~=Bp then
-local Ag=Cl(S(R()))
-local _,_,Cr=Ba(call('HGET',Ao,string.sub(Ag,-32)))
-return'mismatch',Bo,Cr,Bp
+if Be~=Br or Cr.Ct~=Bs then
+local Ah=Co(S(R()))
+local _,_,Cu=Bd(call('HGET',Ar,string.sub(Ah,-32)))
+return'mismatch',Br,Cu,Bs
 end
-local Cr=Bo=='p'and call('HGET',Ap,'used')or 0
-return(Bo=='s'or Cr+Co.Bc<=tonumber(Bp))and'fits'or'in_the_way'
+local Cu=Br=='p'and call('HGET',As,'used')or 0
+return(Br=='s'or Cu+Cr.Bf<=tonumber(Bs))and'fits'or'in_the_way'
 end
-local function Cs(Bt)
-local C=Bt.C or V()
-return C and(Bt.C or string.format('%.0f',C))
+local function Cv(Bw)
+local C=Bw.C or W()
+return C and(Bw.C or string.format('%.0f',C))
 end
-local function Ct()
-return Ay('the fence counter is not a number that can grow')
+local function Cw()
+return Bb('the fence counter is not a number that can grow')
 end
-local function Cu()
-if call('ZCARD',An)+call('HLEN',Ao)+call('HLEN',Ap)>0 then
-call('UNLINK',An,Ao,Ap)
+local function Cx()
+if call('ZCARD',Aq)+call('HLEN',Ar)+call('HLEN',As)>0 then
+call('UNLINK',Aq,Ar,As)
 end
 end
-local function Cv(Bn,J)
-Cu()
-call('SET',Ab,'*x'..Bn.C,'PX',Bn.Ae)
-call('HSET',Ao,Bn.Am,Bn.Af)
-Cg(Bn.Am,J+Bn.Bk,Bn.Be)
-Bq('o'..Bn.Bf,1)
+local function Cy(Bq,J)
+Cx()
+call('SET',Ac,'*x'..Bq.C,'PX',Bq.Af)
+call('HSET',Ar,Bq.An,Bq.Ag)
+Cj(Bq.An,J+Bq.Bn,Bq.Bh)
+Bt('o'..Bq.Bi,1)
 end
-local function Cw(Co,C)
-local Ck,Be,Af=Co.Ck,Co.Be,C..' '..Co.Af
-call('SET',Ab,Co.Am..Co.Al..Af,'PX',Ck+Be)
-local Bn={
-Am=Co.Am,Bj=false,Al=Co.Al,Af=Af,C=C,Be=Be,
-Bf=Co.Bf,Bl=true,Ae=Ck+Be,Bk=Ck,
+local function Cz(Cr,C)
+local Cn,Bh,Ag=Cr.Cn,Cr.Bh,C..' '..Cr.Ag
+call('SET',Ac,Cr.An..Cr.Am..Ag,'PX',Cn+Bh)
+local Bq={
+An=Cr.An,Bm=false,Am=Cr.Am,Ag=Ag,C=C,Bh=Bh,
+Bi=Cr.Bi,Bo=true,Af=Cn+Bh,Bn=Cn,
 }
-return{Bo='x',Bp='',Bn=Bn,C=C}
+return{Br='x',Bs='',Bq=Bq,C=C}
 end
-local function Cx(Co,Bt,C,J)
-local Am,Bf=Co.Am,Co.Bf
-if C~=Bt.C then
-W(tonumber(C))
+local function Da(Cr,Bw,C,J)
+local An,Bi=Cr.An,Cr.Bi
+if C~=Bw.C then
+X(tonumber(C))
 end
-if not Bt.Bo and Co.Bb=='x'then
-return Cw(Co,C)
+if not Bw.Br and Cr.Be=='x'then
+return Cz(Cr,C)
 end
-if Bt.Bn then
-Cv(Bt.Bn,J)
-elseif not Bt.Bo then
-Cu()
-call('SET',Ab,'*'..Co.Bb..Co.Cq,'PX',Co.Ck+Co.Be)
+if Bw.Bq then
+Cy(Bw.Bq,J)
+elseif not Bw.Br then
+Cx()
+call('SET',Ac,'*'..Cr.Be..Cr.Ct,'PX',Cr.Cn+Cr.Bh)
 end
-Cg(Am,J+Co.Ck,Co.Be)
-call('HSET',Ao,Am,C..' '..Co.Af)
-if Co.Bb=='p'then
-Bq('used',Co.Bc)
+Cj(An,J+Cr.Cn,Cr.Bh)
+call('HSET',Ar,An,C..' '..Cr.Ag)
+if Cr.Be=='p'then
+Bt('used',Cr.Bf)
 end
-if Bf~=''then
-Bq('o'..Bf,1)
-if Co.Bb=='p'then
-Bq('p'..Bf,Co.Bc)
+if Bi~=''then
+Bt('o'..Bi,1)
+if Cr.Be=='p'then
+Bt('p'..Bi,Cr.Bf)
 end
 end
-if Co.Bb=='x'then
-return{Bo='x',Bp=C,C=C}
+if Cr.Be=='x'then
+return{Br='x',Bs=C,C=C}
 end
-return{Bo=Co.Bb,Bp=Co.Cq}
+return{Br=Cr.Be,Bs=Cr.Ct}
 end
-local function Cy(Am)
-if call('ZREM',As,Am,'!'..Am)==0 then
+local function Db(An)
+if call('ZREM',Av,An,'!'..An)==0 then
 return false
 end
-call('HDEL',Ar,Am)
-return call('ZREM',Aq,Am)==1
+call('HDEL',Au,An)
+return call('ZREM',At,An)==1
 end
-local function Cz()
-return string.match(call('HGET',Ar,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Dc()
+return string.match(call('HGET',Au,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Da(J)
-if call('EXISTS',As)==0 then
+local function Dd(J)
+if call('EXISTS',Av)==0 then
 return false
 end
-local Cc=math.max(1,At)
-local Cd=call('ZRANGEBYSCORE',As,'-inf',J,'LIMIT',0,Cc)
-Av=#Cd==Cc
-At=At-#Cd
-for _,By in ipairs(Cd)do
-local Am=string.match(By,'^!(.*)')
-if not Am then
-Cy(By)
+local Cf=math.max(1,Aw)
+local Cg=call('ZRANGEBYSCORE',Av,'-inf',J,'LIMIT',0,Cf)
+Ay=#Cg==Cf
+Aw=Aw-#Cg
+for _,Cb in ipairs(Cg)do
+local An=string.match(Cb,'^!(.*)')
+if not An then
+Db(Cb)
 else
-local Db=call('ZSCORE',As,Am)
-if Db and tonumber(Db)>J then
-local Dc=string.match(call('HGET',Ar,Am)or'','^%d+ %d %S+ (%d+)')
-local Dd=Dc and call('ZSCORE',As,By)-Dc
-Aw=Aw or Dd and Dd>=tonumber((Cz()))
+local De=call('ZSCORE',Av,An)
+if De and tonumber(De)>J then
+local Df=string.match(call('HGET',Au,An)or'','^%d+ %d %S+ (%d+)')
+local Dg=Df and call('ZSCORE',Av,Cb)-Df
+Az=Az or Dg and Dg>=tonumber((Dc()))
 end
-call('ZREM',As,By)
+call('ZREM',Av,Cb)
 end
 end
 return true
 end
-local function De(Am,Df)
-local Dg,Dh,Di,Dc,Dj,Cq,Cp,Af=string.match(
-Df or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Dh(An,Di)
+local Dj,Dk,Dl,Df,Dm,Ct,Cs,Ag=string.match(
+Di or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Di then
+if not Dl then
 return nil
 end
-local Bb,Bc,Be,Bf,Dk=string.match(Af,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Dl=Be~='0'
+local Be,Bf,Bh,Bi,Dn=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Do=Bh~='0'
 return{
-Am=Am,Bb=Bb,Cp=Cp=='1',Bc=Bc,Cq=Cq,Bf=Bf,
-Af=string.format('%s %s %s%s %s ',Bb,Bc,Dl and'!'or'',Be,Bf)..Dk,
-Ck=tonumber(Dc),Be=0,Al=Dl and'+'or'-',Di=Di,Dg=tonumber(Dg),
-Dj=tonumber(Dj),Dh=Dh=='1',
+An=An,Be=Be,Cs=Cs=='1',Bf=Bf,Ct=Ct,Bi=Bi,
+Ag=string.format('%s %s %s%s %s ',Be,Bf,Do and'!'or'',Bh,Bi)..Dn,
+Cn=tonumber(Df),Bh=0,Am=Do and'+'or'-',Dl=Dl,Dj=tonumber(Dj),
+Dm=tonumber(Dm),Dk=Dk=='1',
 }
 end
-local function Dm(Di,Az)
-local Dn=A('PUBLISH',Di,Az)
-return type(Dn)~='number'or Dn>0
+local function Dp(Dl,Bc)
+local Dq=A('PUBLISH',Dl,Bc)
+return type(Dq)~='number'or Dq>0
 end
-local function Do(Am)
-return string.match(call('HGET',Ar,Am)or'','^%d+ %d (%S+)')
+local function Dr(An)
+return string.match(call('HGET',Au,An)or'','^%d+ %d (%S+)')
 end
-local function Dp(Dq,Az)
-local Dr,Ds=8,nil
-for _,Am in ipairs(call('ZRANGE',Aq,0,Dr))do
-if Am~=Dq and Dr>0 then
-Dr=Dr-1
-local Di=Do(Am)
-if Di and Dm(Di,Az..Am)then
-Ds=Di
+local function Ds(Dt,Bc)
+local Du,Dv=8,nil
+for _,An in ipairs(call('ZRANGE',At,0,Du))do
+if An~=Dt and Du>0 then
+Du=Du-1
+local Dl=Dr(An)
+if Dl and Dp(Dl,Bc..An)then
+Dv=Dl
 break
 end
 end
 end
-local T=call('ZREVRANGE',Aq,0,0)[1]
-local Di=T and T~=Dq and Do(T)
-if Di and Di~=Ds then
-Dm(Di,Az..T)
+local T=call('ZREVRANGE',At,0,0)[1]
+local Dl=T and T~=Dt and Dr(T)
+if Dl and Dl~=Dv then
+Dp(Dl,Bc..T)
 end
 end
-local function Dt(Dq,J,I)
-local Du=call('ZREVRANGE',As,0,0,'WITHSCORES')[2]
-if not Du then
+local function Dw(Dt,J,I)
+local Dx=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
+if not Dx then
 return
 end
-local Dv=0
-for _,Am in ipairs(call('ZRANGE',Aq,0,319))do
-local Dg,Di=string.match(call('HGET',Ar,Am)or'','^(%d+) %d (%S+)')
-if Di then
-Dv=Dg
-if Am~=Dq then
-Dm(Di,'!'..Am)
+local Dy=0
+for _,An in ipairs(call('ZRANGE',At,0,319))do
+local Dj,Dl=string.match(call('HGET',Au,An)or'','^(%d+) %d (%S+)')
+if Dl then
+Dy=Dj
+if An~=Dt then
+Dp(Dl,'!'..An)
 end
 end
 end
-call('HSET',Ar,'?',string.format('%.0f %s %s',J,Dv,I))
-call('PEXPIREAT',Ar,Du)
+call('HSET',Au,'?',string.format('%.0f %s %s',J,Dy,I))
+call('PEXPIREAT',Au,Dx)
 end
-local function Dw(Bt,J,Dq)
-local Dx,Dy,Dz,Ea=Aw,false,false,false
-local Eb,Ec,Ed,Ee=Cz()
-if Dx then
-At=math.max(5,At-260)
-Aw,Ed,Ee=false,Eb,Ec
+local function Dz(Bw,J,Dt)
+local Ea,Eb,Ec,Ed=Az,false,false,false
+local Ee,Ef,Eg,Eh=Dc()
+if Ea then
+Aw=math.max(5,Aw-260)
+Az,Eg,Eh=false,Ee,Ef
 end
-At=math.max(5,At)
-local I=Ed..' '..Ee
-Ed,Ee=tonumber(Ed),tonumber(Ee)
-local Ef,at,N,Eg,Eh={},0,0,0,{}
+Aw=math.max(5,Aw)
+local I=Eg..' '..Eh
+Eg,Eh=tonumber(Eg),tonumber(Eh)
+local Ei,at,N,Ej,Ek={},0,0,0,{}
 while true do
-if Bt.Bn and Bt.Bn.Bf==''then
+if Bw.Bq and Bw.Bq.Bi==''then
 break
 end
 at=at+1
 if at>N then
-if Eh[1]then
-call('ZREM',Aq,unpack(Eh))
-Eh={}
+if Ek[1]then
+call('ZREM',At,unpack(Ek))
+Ek={}
 end
-local Cc=math.min(math.max(Eg,1),64)
-Ef=call('ZRANGE',Aq,0,Cc)
-if not Ef[1]then
+local Cf=math.min(math.max(Ej,1),64)
+Ei=call('ZRANGE',At,0,Cf)
+if not Ei[1]then
 break
 end
-N,at=math.min(#Ef,Cc),1
+N,at=math.min(#Ei,Cf),1
 end
-local Ei,Ej=Ef[at],Ef[at+1]
-local Df=call('HGET',Ar,Ei)
-local Co=De(Ei,Df)
-local Ek=math.floor(#(Df or'')/256)
-local Db=Co and(Av or Co.Dg<=Ee)and call('ZSCORE',As,Ei)
-if not Co or Av and Db and tonumber(Db)<=J then
-if At<=0 then
-Ea=true
+local El,Em=Ei[at],Ei[at+1]
+local Di=call('HGET',Au,El)
+local Cr=Dh(El,Di)
+local En=math.floor(#(Di or'')/256)
+local De=Cr and(Ay or Cr.Dj<=Eh)and call('ZSCORE',Av,El)
+if not Cr or Ay and De and tonumber(De)<=J then
+if Aw<=0 then
+Ed=true
 break
 end
-At=At-1-Ek
-Eh[#Eh+1]=Ei
-Cy(Ei)
+Aw=Aw-1-En
+Ek[#Ek+1]=El
+Db(El)
 else
-local El=Cn(Co,Bt)
-local C=(El=='fits'or El=='passes')and Cs(Bt)
+local Eo=Cq(Cr,Bw)
+V=true
+local C=(Eo=='fits'or Eo=='passes')and Cv(Bw)
 if not C then
 break
 end
-if At<=0 then
-Ea=true
+if Aw<=0 then
+Ed=true
 break
 end
-if Eg==0 then
-call('ZREM',Aq,Ei)
+if Ej==0 then
+call('ZREM',At,El)
 else
-Eh[#Eh+1]=Ei
+Ek[#Ek+1]=El
 end
-local Dn=Ei==Dq
-local Em=Co.Dg<=Ee and Db
-if not Dn and not(Em and Db-Co.Dj<Ed)then
-Dn=Dm(Co.Di,Ei)or Co.Dh
+local Dq=El==Dt
+local Ep=Cr.Dj<=Eh and De
+if not Dq and not(Ep and De-Cr.Dm<Eg)then
+Dq=Dp(Cr.Dl,El)or Cr.Dk
 end
-if not Dn then
-At,Eg=At-1-Ek,Eg+1
+if not Dq then
+Aw,Ej=Aw-1-En,Ej+1
 else
-At,Eg=At-5-Ek,0
-if Eh[1]then
-call('ZREM',Aq,unpack(Eh))
-Eh={}
+Aw,Ej=Aw-5-En,0
+if Ek[1]then
+call('ZREM',At,unpack(Ek))
+Ek={}
 end
-if Ei==Dq then
-Cy(Ei)
+if El==Dt then
+Db(El)
 else
-call('ZADD',As,J+Co.Ck,'!'..Ei)
-Dz=true
+call('ZADD',Av,J+Cr.Cn,'!'..El)
+Ec=true
 end
-if Ej or Dz then
-Co.Al='+'
+if Em or Ec then
+Cr.Am='+'
 end
-Bt=Cx(Co,Bt,C,J)
-Dy=true
+Bw=Da(Cr,Bw,C,J)
+Eb=true
 end
 end
 end
-if Eh[1]then
-call('ZREM',Aq,unpack(Eh))
+if Ek[1]then
+call('ZREM',At,unpack(Ek))
 end
-if Dx then
-Dt(Dq,J,I)
-elseif Ea then
-Dp(Dq,'!')
-elseif Dz then
-Dp(Dq,'?')
+if Ea then
+Dw(Dt,J,I)
+elseif Ed then
+Ds(Dt,'!')
+elseif Ec then
+Ds(Dt,'?')
 end
-if Dy and not Bt.Bn then
-Ci()
+if Eb and not Bw.Bq then
+Cl()
 end
-return Bt
+return Bw
 end
 local J=S(R())
-local function En(Ag)
-local Ai,Eo=ARGV[Ag],Ag
-while ARGV[Eo+1]==''do
-Eo=Eo-4
+local function Eq(Ah)
+local Aj,Er=ARGV[Ah],Ah
+while ARGV[Er+1]==''do
+Er=Er-4
 end
-local Ae,Af,Ep=unpack(ARGV,Eo+1,Eo+3)
-local Bb,Bc,Be,Bf=string.match(Af,'^(%a) (%d+) (%d+) (%S*) ')
-local Cp,Cq,Di,Dc,Dj,Cc=
-string.match(Ep,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+local Af,Ag,Es=unpack(ARGV,Er+1,Er+3)
+local Be,Bf,Bh,Bi=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
+local Cs,Ct,Dl,Df,Dm,Cf,Et=
+string.match(Es,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Am=string.sub(Ai,1,32),Bb=Bb,Cp=Cp=='1',Bc=Bc,Cq=Cq,
-Ck=Ae-Be,Be=tonumber(Be),Bf=Bf,Af=Af,Al=string.sub(Ai,33),
-Di=Di~=''and Di,Dc=Dc,Dj=tonumber(Dj),Cc=tonumber(Cc),
+An=string.sub(Aj,1,32),Be=Be,Cs=Cs=='1',Bf=Bf,Ct=Ct,
+Cn=Af-Bh,Bh=tonumber(Bh),Bi=Bi,Ag=Ag,Am=string.sub(Aj,33),
+Dl=Dl~=''and Dl,Df=Df,Dm=tonumber(Dm),Cf=tonumber(Cf),
+Et=tonumber(Et),
 }
 end
-local function Eq(Bt,C,Bf)
-return{'granted',C,math.max(1,Bs(Bt,Bf))}
+local function Eu(Bw,C,Bi)
+return{'granted',C,math.max(1,Bv(Bw,Bi))}
 end
-local function Er(Bt,Am)
-if Bt.Bn then
-return Bt.Bn.Am==Am
+local function Ev(Bw,An)
+if Bw.Bq then
+return Bw.Bq.An==An
 end
-return Bt.Bo and call('HGET',Ao,Am)
+return Bw.Br and call('HGET',Ar,An)
 end
-local function Es(Ah,Co,Bt,Et)
-local Bn,Ds=Bt.Bn,nil
-if Bn then
-local Eu=Bn.Bl and'holding'or'closed'
-Ds={string.sub(Bn.Am,1,8),Eu,Bn.Bk,Bn.Ae,'',Bn.Af}
+local function Ew(Ai,Cr,Bw,Ex)
+local Bq,Dv=Bw.Bq,nil
+if Bq then
+local Ey=Bq.Bo and'holding'or'closed'
+Dv={string.sub(Bq.An,1,8),Ey,Bq.Bn,Bq.Af,'',Bq.Ag}
 else
-local Bc=Co.Bb=='p'and Bt.Bo=='p'
-local By=Et and'~'..Co.Am
-or Bc and Cl(J)
-or call('ZREVRANGE',An,0,0)[1]
-local Ev,Eu,Bk,Ae,Af=Cm(By,J)
-if Bc and Au then
-Ae=0
+local Bf=Cr.Be=='p'and Bw.Br=='p'
+local Cb=Ex and'~'..Cr.An
+or Bf and Co(J)
+or call('ZREVRANGE',Aq,0,0)[1]
+local Ez,Ey,Bn,Af,Ag=Cp(Cb,J)
+if Bf and Ax then
+Af=0
 end
-Ds={Ev,Eu,Bk,Ae,Bt.Bp,Af}
+Dv={Ez,Ey,Bn,Af,Bw.Bs,Ag}
 end
-for _,Br in ipairs(Ds)do
-Ah[#Ah+1]=Br
+for _,Bu in ipairs(Dv)do
+Ai[#Ai+1]=Bu
 end
-return Ah
+return Ai
 end
-local function Ew(Co,Bt)
-if Cy(Co.Am)then
-Dw(Bt,J)
-end
-end
-local function Ex(Bt)
-if Bt.Bn and Bt.Bn.Al=='-'and not Bt.Bn.Bj then
-call('SETRANGE',Ab,32,'+')
+local function Fa(Cr,Bw)
+if Db(Cr.An)then
+Dz(Bw,J)
 end
 end
-local Ey=0
-local function Ez(Co,Bt)
-local T=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]or 0
-Ey=math.max(T+1,Ey+1,R())
-local Dg=string.format('%.0f',Ey)
-call('ZADD',Aq,Dg,Co.Am)
-local Cp=Co.Cp and'1'or'0'
-local Fa={
-Dg,'0',Co.Di,Co.Dc,Co.Dj,Co.Cq,Cp,Co.Af,
+local function Fb(Bw)
+if Bw.Bq and Bw.Bq.Am=='-'and not Bw.Bq.Bm then
+call('SETRANGE',Ac,32,'+')
+end
+end
+local Fc=0
+local function Fd(Cr,Bw)
+local T=call('ZREVRANGE',At,0,0,'WITHSCORES')[2]or 0
+local Bs=Cr.Et
+if not Bs then
+Fc=math.max(T+1,Fc+1,R())
+Bs=Fc
+end
+local Dj=string.format('%.0f',Bs)
+call('ZADD',At,Dj,Cr.An)
+local Cs=Cr.Cs and'1'or'0'
+local Fe={
+Dj,'0',Cr.Dl,Cr.Df,Cr.Dm,Cr.Ct,Cs,Cr.Ag,
 }
-call('HSET',Ar,Co.Am,table.concat(Fa,' '))
-Ex(Bt)
+call('HSET',Au,Cr.An,table.concat(Fe,' '))
+Fb(Bw)
 end
-local function Fb(Am,Bt)
-if call('ZSCORE',Aq,Am)or not call('ZSCORE',As,Am)or Bl(Bt,Am)then
+local function Ff(An,Bw)
+if call('ZSCORE',At,An)or not call('ZSCORE',Av,An)or Bo(Bw,An)then
 return
 end
-local Df=call('HGET',Ar,Am)
-if not Df then
-Cy(Am)
+local Di=call('HGET',Au,An)
+if not Di then
+Db(An)
 return
 end
-call('ZREM',As,'!'..Am)
-local Dg,Dk=string.match(Df,'^(%d+) %d (.*)$')
-call('HSET',Ar,Am,Dg..' 1 '..Dk)
-call('ZADD',Aq,Dg,Am)
-call('PEXPIREAT',Aq,call('ZREVRANGE',As,0,0,'WITHSCORES')[2])
-Ex(Bt)
+call('ZREM',Av,'!'..An)
+local Dj,Dn=string.match(Di,'^(%d+) %d (.*)$')
+call('HSET',Au,An,Dj..' 1 '..Dn)
+call('ZADD',At,Dj,An)
+call('PEXPIREAT',At,call('ZREVRANGE',Av,0,0,'WITHSCORES')[2])
+Fb(Bw)
 end
-local function Fc(Co)
-call('ZADD',As,J+Co.Dj,Co.Am)
-local Cb=call('ZREVRANGE',As,0,0,'WITHSCORES')[2]
-for _,Ax in ipairs({Aq,Ar,As})do
-call('PEXPIREAT',Ax,Cb)
+local function Fg(Cr)
+call('ZADD',Av,J+Cr.Dm,Cr.An)
+local Ce=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
+for _,Ba in ipairs({At,Au,Av})do
+call('PEXPIREAT',Ba,Ce)
 end
 end
-local function Fd(Co,Bt,Fe)
-local Ff=call('ZRANK',Aq,Co.Am)
-if Ff then
-call('PEXPIRE',Aq,Co.Dj)
-elseif Fe>=Co.Cc and not Av then
-return{'full',Fe}
+local function Fh(Cr,Bw,Fi)
+local Fj=call('ZRANK',At,Cr.An)
+if Fj then
+call('PEXPIRE',At,Cr.Dm)
+elseif Fi>=Cr.Cf and not Ay then
+return{'full',Fi}
 else
-Ff=Fe
-Ez(Co,Bt)
+Fd(Cr,Bw)
+Fj=call('ZRANK',At,Cr.An)
 end
-Fc(Co)
-return Es({'queued',Ff},Co,Bt)
+Fg(Cr)
+return Ew({'queued',Fj},Cr,Bw)
 end
-local function Fg(Co,Bt,C)
-local Fh=Cx(Co,Bt,C,J)
-if not Fh.Bn then
-Ci()
+local function Fk(Cr,Bw,C)
+local Fl=Da(Cr,Bw,C,J)
+if not Fl.Bq then
+Cl()
 end
-return Eq(Fh,C,Co.Bf)
+return Eu(Fl,C,Cr.Bi)
 end
-local function Fi(Co)
-local Am=Co.Am
-local Bt=Ce(call('GET',Ab),J,Am)
-if not Bt then
-return Ay()
+local function Fm(Cr)
+local An=Cr.An
+local Bw=Ch(call('GET',Ac),J,An)
+if not Bw then
+return Bb()
 end
-if Bt.Bn and Bt.Bn.Ae<0 then
-return Ay('a lock without an end')
+if Bw.Bq and Bw.Bq.Af<0 then
+return Bb('a lock without an end')
 end
-local Fe=0
-local Fj=Da(J)
-if Fj then
-Fb(Am,Bt)
-Bt=Dw(Bt,J,Am)
-Fe=call('ZCARD',Aq)
+local Fi=0
+local Fn=Dd(J)
+if Fn then
+Ff(An,Bw)
+Bw=Dz(Bw,J,An)
+Fi=call('ZCARD',At)
 end
-if Bl(Bt,Am)then
-local C,Bf=Cj(Bt,Am,Co.Ck,J)
-if Fj then
-Cy(Am)
+if Bo(Bw,An)then
+local C,Bi=Cm(Bw,An,Cr.Cn,J)
+if Fn then
+Db(An)
 end
-return Eq(Bt,C,Bf)
+return Eu(Bw,C,Bi)
 end
-if Er(Bt,Am)then
-return Es({'refused'},Co,Bt,true)
+if Ev(Bw,An)then
+return Ew({'refused'},Cr,Bw,true)
 end
-local El,Fk,Fl,Fm=Cn(Co,Bt)
-if El=='deadlock'or El=='mismatch'then
-Ew(Co,Bt)
-return{El,Fk,Fl,Fm}
+local Eo,Fo,Fp,Fq=Cq(Cr,Bw)
+if Eo=='deadlock'or Eo=='mismatch'then
+Fa(Cr,Bw)
+return{Eo,Fo,Fp,Fq}
 end
-if El=='passes'or El=='fits'and(Fe==0 or not Bt.Bo)then
-local C=Cs(Bt)
+if Eo=='passes'or Eo=='fits'and(Fi==0 or not Bw.Br)then
+local C=Cv(Bw)
 if not C then
-return Ct()
+return Cw()
 end
-if Fe>0 then
-Cy(Am)
+if Fi>0 then
+Db(An)
 end
-return Fg(Co,Bt,C)
+return Fk(Cr,Bw,C)
 end
-if Co.Di then
-return Fd(Co,Bt,Fe)
+if Cr.Dl then
+return Fh(Cr,Bw,Fi)
 end
-local Fn=Es({'refused'},Co,Bt)
-Ew(Co,Bt)
-return Fn
+local Fr=Ew({'refused'},Cr,Bw)
+Fa(Cr,Bw)
+return Fr
 end
-local function Fo(Ag)
-at=(Ag-2)/N+1
-return Fi(En(Ag))
+local function Fs(Ah)
+at=(Ah-2)/N+1
+return Fm(Eq(Ah))
 end
-At=At-math.floor(#P/3)
+Aw=Aw-math.floor(#P/3)
 for _,i in ipairs(P)do
-local Ah='later'
-if At>0 then
+local Ai='later'
+if Aw>0 then
 on(KEYS[i])
-local Dy
-Dy,Ah=pcall(Fo,2+N*(i-1))
-if not Dy then
-Ah={'error',type(Ah)=='table'and Ah.err or Ah}
+local Eb
+Eb,Ai=pcall(Fs,2+N*(i-1))
+if not Eb then
+Ai={'error',type(Ai)=='table'and Ai.err or Ai}
 end
-At=At-35
+Aw=Aw-35
 end
-O[i+1]=Ah
+O[i+1]=Ai
 end
 return O

@@ -12,701 +12,708 @@ local function H(us)
 return math.floor(us/1000)
 end
 local I,J,K,at,L=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local function M(i)
+local M=false
+local function N(i)
 if not J then
-local N=tonumber(A('GET',I)or 0)
-if not N or not(N<9000000000000000)then
+local O=tonumber(A('GET',I)or 0)
+if not O or not(O<9000000000000000)then
 return nil
 end
-J=math.max(N,F()-1)
+J=math.max(O,F()-1)
 end
 return L and math.max(J+1,L+(i or at))or J+1
 end
-local function O(P)
-if P>K then
-local Q=P+#KEYS-2
-if ARGV[#ARGV]=='0'then
-call('SET',I,Q)
+local function P(Q)
+if Q>K then
+local R=Q+#KEYS-2
+if ARGV[#ARGV]=='0'or M and call('PTTL',I)==-1 then
+call('SET',I,R)
 else
-call('SET',I,Q,'PX',ARGV[#ARGV])
+call('SET',I,R,'PX',ARGV[#ARGV])
 end
-K=Q
+K=R
 end
-J=P
+J=Q
 end
-local R,S,T,U,V,W,X
-local Y,Z,Aa,Ab=320,false,false,false
-local function on(Ac)
-Y,Z,Aa,Ab=math.max(Y,5),false,false,false
-R,S,T,U=Ac,Ac..':h',Ac..':d',Ac..':o'
-V,W,X=Ac..':q',Ac..':w',Ac..':p'
+local S,T,U,V,W,X,Y
+local Z,Aa,Ab,Ac=320,false,false,false
+local function on(Ad)
+Z,Aa,Ab,Ac=math.max(Z,5),false,false,false
+S,T,U,V=Ad,Ad..':h',Ad..':d',Ad..':o'
+W,X,Y=Ad..':q',Ad..':w',Ad..':p'
 end
-local function Ad(Ae)
-return{'corrupt',Ae or'a value that is no lock'}
+local function Ae(Af)
+return{'corrupt',Af or'a value that is no lock'}
 end
-local function Af(Ag)
-local P,Ah,Ai,Aj,Ak,Al=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return P,Ah,Ai,Aj==''and Ak or'0',Al
+local function Ag(Ah)
+local Q,Ai,Aj,Ak,Al,Am=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return Q,Ai,Aj,Ak==''and Al or'0',Am
 end
-local function Am(Ag)
-return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
+local function An(Ah)
+return(string.gsub(Ah,'^(%d+ %a %d+ )!','%1'))
 end
-local function An(Ao)
-return string.match(Ao,'^%*([spx])(%d*)$')
+local function Ao(Ap)
+return string.match(Ap,'^%*([spx])(%d*)$')
 end
-local function Ap(Ao)
-local Aq,Ar,As,Ag=string.match(Ao,'^(~?)(%x+)([-+])(.*)$')
-if not Ar or#Ar~=32 then
+local function Aq(Ap)
+local Ar,As,At,Ah=string.match(Ap,'^(~?)(%x+)([-+])(.*)$')
+if not As or#As~=32 then
 return nil
 end
-local P,Ah,_,Ak,Al=Af(Ag)
-if Ah~='x'then
+local Q,Ai,_,Al,Am=Ag(Ah)
+if Ai~='x'then
 return nil
 end
-local At=call('PTTL',R)
-Ak=tonumber(Ak)
-local Au=Aq==''and At>Ak
+local Au=call('PTTL',S)
+Al=tonumber(Al)
+local Av=Ar==''and Au>Al
 return{
-Ar=Ar,Aq=Aq~='',As=As,Ag=Ag,P=P,Ak=Ak,Al=Al,
-Au=Au,Av=At,At=Au and At-Ak or At,
+As=As,Ar=Ar~='',At=At,Ah=Ah,Q=Q,Al=Al,Am=Am,
+Av=Av,Aw=Au,Au=Av and Au-Al or Au,
 }
 end
-local function Aw(Ao)
-if not Ao then
+local function Ax(Ap)
+if not Ap then
 return{}
 end
-if string.sub(Ao,1,1)~='*'then
-local Ax=Ap(Ao)
-return Ax and{Ay='x',Az='',Ax=Ax,P=Ax.P}
+if string.sub(Ap,1,1)~='*'then
+local Ay=Aq(Ap)
+return Ay and{Az='x',Ba='',Ay=Ay,Q=Ay.Q}
 end
-local Ay,Az=An(Ao)
-return Ay and{Ay=Ay,Az=Az,P=Ay=='x'and Az or nil}
+local Az,Ba=Ao(Ap)
+return Az and{Az=Az,Ba=Ba,Q=Az=='x'and Ba or nil}
 end
-local function Ba(Bb,by)
-local Az=call('HINCRBY',U,Bb,by)
-if Az<=0 then
-call('HDEL',U,Bb)
+local function Bb(Bc,by)
+local Ba=call('HINCRBY',V,Bc,by)
+if Ba<=0 then
+call('HDEL',V,Bc)
 end
 end
-local function Bc(Bd,Al)
-if Al==''then
+local function Bd(Be,Am)
+if Am==''then
 return 0
 end
-if Bd.Ax then
-return Bd.Ax.Au and Bd.Ax.Al==Al and 1 or 0
+if Be.Ay then
+return Be.Ay.Av and Be.Ay.Am==Am and 1 or 0
 end
-return tonumber(call('HGET',U,'o'..Al)or 0)
+return tonumber(call('HGET',V,'o'..Am)or 0)
 end
-local function Be(Ag)
-local _,Ah,Ai,_,Al=Af(Ag)
-if Al~=''then
-Ba('o'..Al,-1)
-if Ah=='p'then
-Ba('p'..Al,-Ai)
-end
-end
-end
-local function Bf(Ar,Ag)
-local _,Ah,Ai=Af(Ag)
-if Ah=='p'then
-Ba('used',-Ai)
-end
-call('HDEL',T,Ar)
-end
-local function Bg()
-call('UNLINK',R,S,T,U)
-end
-local function Bh(Bi)
-local Ar=string.sub(Bi,-32)
-local Ag=call('HGET',T,Ar)
-local Bj=Bi==Ar
-if Ag then
-local _,_,_,Ak=Af(Ag)
-if Bj then
-Be(Ag)
-end
-if not Bj or Ak=='0'then
-Bf(Ar,Ag)
+local function Bf(Ah)
+local _,Ai,Aj,_,Am=Ag(Ah)
+if Am~=''then
+Bb('o'..Am,-1)
+if Ai=='p'then
+Bb('p'..Am,-Aj)
 end
 end
 end
-local function Bk(Bl)
-local Bm=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
-if not Bm or tonumber(Bm)<=Bl then
-Bg()
+local function Bg(As,Ah)
+local _,Ai,Aj=Ag(Ah)
+if Ai=='p'then
+Bb('used',-Aj)
+end
+call('HDEL',U,As)
+end
+local function Bh()
+call('UNLINK',S,T,U,V)
+end
+local function Bi(Bj)
+local As=string.sub(Bj,-32)
+local Ah=call('HGET',U,As)
+local Bk=Bj==As
+if Ah then
+local _,_,_,Al=Ag(Ah)
+if Bk then
+Bf(Ah)
+end
+if not Bk or Al=='0'then
+Bg(As,Ah)
+end
+end
+end
+local function Bl(Bm)
+local Bn=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
+if not Bn or tonumber(Bn)<=Bm then
+Bh()
 return false
 end
-local Bn=math.max(1,math.ceil(Y/3))
-local Bo=call('ZRANGEBYSCORE',S,'-inf',Bl,'LIMIT',0,Bn)
-if Bo[1]then
-call('ZREM',S,unpack(Bo))
-Z=#Bo==Bn
-Y=Y-3*#Bo
+local Bo=math.max(1,math.ceil(Z/3))
+local Bp=call('ZRANGEBYSCORE',T,'-inf',Bm,'LIMIT',0,Bo)
+if Bp[1]then
+call('ZREM',T,unpack(Bp))
+Aa=#Bp==Bo
+Z=Z-3*#Bp
 end
-for _,Bi in ipairs(Bo)do
-Bh(Bi)
+for _,Bj in ipairs(Bp)do
+Bi(Bj)
 end
 return true
 end
-local function Bp(Ao,Bl,Ar)
-local Bd=Aw(Ao)
-if Bd and Bd.Ay and not Bd.Ax then
-if not Bk(Bl)then
+local function Bq(Ap,Bm,As)
+local Be=Ax(Ap)
+if Be and Be.Az and not Be.Ay then
+if not Bl(Bm)then
 return{}
 end
-if Z and Ar then
-for _,Bi in ipairs({Ar,'~'..Ar})do
-local Bq=call('ZSCORE',S,Bi)
-if Bq and tonumber(Bq)<=Bl then
-call('ZREM',S,Bi)
-Bh(Bi)
+if Aa and As then
+for _,Bj in ipairs({As,'~'..As})do
+local Br=call('ZSCORE',T,Bj)
+if Br and tonumber(Br)<=Bm then
+call('ZREM',T,Bj)
+Bi(Bj)
 end
 end
 end
 end
-return Bd
+return Be
 end
-local function Au(Bd,Ar)
-if Bd.Ax then
-return Bd.Ax.Au and Bd.Ax.Ar==Ar
+local function Av(Be,As)
+if Be.Ay then
+return Be.Ay.Av and Be.Ay.As==As
 end
-return Bd.Ay and call('ZSCORE',S,Ar)
+return Be.Az and call('ZSCORE',T,As)
 end
-local function Br(Ar,Bs,Ak)
-call('ZADD',S,Bs,Ar)
-if Ak>0 then
-call('ZADD',S,Bs+Ak,'~'..Ar)
-end
-end
-local function Bt()
-local Bm=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
-for _,Ac in ipairs({R,S,T,U})do
-call('PEXPIREAT',Ac,Bm)
+local function Bs(As,Bt,Al)
+call('ZADD',T,Bt,As)
+if Al>0 then
+call('ZADD',T,Bt+Al,'~'..As)
 end
 end
-local function Bu(Bd,Ar,Bv,Bl)
-local N=Bd.Ax and Bd.Ax.Ag or call('HGET',T,Ar)
-local Ag=Am(N)
-local P,_,_,Ak,Al=Af(Ag)
-Ak=tonumber(Ak)
-call('PEXPIRE',R,Bv+Ak)
-if Bd.Ax then
-if Ag~=N then
-call('SET',R,Ar..'+'..Ag,'PX',Bv+Ak)
+local function Bu()
+local Bn=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
+for _,Ad in ipairs({S,T,U,V})do
+call('PEXPIREAT',Ad,Bn)
 end
-return P,Al
 end
-if Ag~=N then
-call('HSET',T,Ar,Ag)
+local function Bv(Be,As,Bw,Bm)
+local O=Be.Ay and Be.Ay.Ah or call('HGET',U,As)
+local Ah=An(O)
+local Q,_,_,Al,Am=Ag(Ah)
+Al=tonumber(Al)
+call('PEXPIRE',S,Bw+Al)
+if Be.Ay then
+if Ah~=O then
+call('SET',S,As..'+'..Ah,'PX',Bw+Al)
 end
-Br(Ar,Bl+Bv,Ak)
-Bt()
-return P,Al
+return Q,Am
 end
-local function Bw(Bl)
-return call('ZRANGEBYSCORE',S,'('..string.format('%.0f',Bl),'+inf','LIMIT',0,1)[1]
+if Ah~=O then
+call('HSET',U,As,Ah)
 end
-local function Bx(Bi,Bl)
-local Ar=string.sub(Bi,-32)
-local Bj=call('ZSCORE',S,Ar)
-local Av=call('ZSCORE',S,'~'..Ar)or Bj
-local Bd=Bj and'holding'or'closed'
-return string.sub(Ar,1,8),Bd,(Bj or Av)-Bl,Av-Bl,call('HGET',T,Ar)
+Bs(As,Bm+Bw,Al)
+Bu()
+return Q,Am
 end
-local function By(Bz,Bd)
-local Ah,Ay,Az=Bz.Ah,Bd.Ay,Bd.Az
-if not Ay then
+local function Bx(Bm)
+return call('ZRANGEBYSCORE',T,'('..string.format('%.0f',Bm),'+inf','LIMIT',0,1)[1]
+end
+local function By(Bj,Bm)
+local As=string.sub(Bj,-32)
+local Bk=call('ZSCORE',T,As)
+local Aw=call('ZSCORE',T,'~'..As)or Bk
+local Be=Bk and'holding'or'closed'
+return string.sub(As,1,8),Be,(Bk or Aw)-Bm,Aw-Bm,call('HGET',U,As)
+end
+local function Bz(Ca,Be)
+local Ai,Az,Ba=Ca.Ai,Be.Az,Be.Ba
+if not Az then
 return'fits'
 end
-if not Z and Bc(Bd,Bz.Al)>0 then
-if Ay=='x'and Ah=='x'and Bz.Ca or Ay=='s'and Ah=='s'then
+if not Aa and Bd(Be,Ca.Am)>0 then
+if Az=='x'and Ai=='x'and Ca.Cb or Az=='s'and Ai=='s'then
 return'passes'
-elseif Ay=='x'then
+elseif Az=='x'then
 return'deadlock','x',1,''
-elseif Ah=='x'then
-return'deadlock',Ay,call('HGET',U,'p'..Bz.Al)or 1,Az
+elseif Ai=='x'then
+return'deadlock',Az,call('HGET',V,'p'..Ca.Am)or 1,Ba
 end
 end
-if Ah=='x'or Ay=='x'then
+if Ai=='x'or Az=='x'then
 return'in_the_way'
 end
-if Ah~=Ay or Bz.Cb~=Az then
-local Cc=Bw(H(F()))
-local _,_,Cd=Af(call('HGET',T,string.sub(Cc,-32)))
-return'mismatch',Ay,Cd,Az
+if Ai~=Az or Ca.Cc~=Ba then
+local Cd=Bx(H(F()))
+local _,_,Ce=Ag(call('HGET',U,string.sub(Cd,-32)))
+return'mismatch',Az,Ce,Ba
 end
-local Cd=Ay=='p'and call('HGET',U,'used')or 0
-return(Ay=='s'or Cd+Bz.Ai<=tonumber(Az))and'fits'or'in_the_way'
+local Ce=Az=='p'and call('HGET',V,'used')or 0
+return(Az=='s'or Ce+Ca.Aj<=tonumber(Ba))and'fits'or'in_the_way'
 end
-local function Ce(Bd)
-local P=Bd.P or M()
-return P and(Bd.P or string.format('%.0f',P))
-end
-local function Cf()
-return Ad('the fence counter is not a number that can grow')
+local function Cf(Be)
+local Q=Be.Q or N()
+return Q and(Be.Q or string.format('%.0f',Q))
 end
 local function Cg()
-if call('ZCARD',S)+call('HLEN',T)+call('HLEN',U)>0 then
-call('UNLINK',S,T,U)
+return Ae('the fence counter is not a number that can grow')
+end
+local function Ch()
+if call('ZCARD',T)+call('HLEN',U)+call('HLEN',V)>0 then
+call('UNLINK',T,U,V)
 end
 end
-local function Ch(Ax,Bl)
-Cg()
-call('SET',R,'*x'..Ax.P,'PX',Ax.Av)
-call('HSET',T,Ax.Ar,Ax.Ag)
-Br(Ax.Ar,Bl+Ax.At,Ax.Ak)
-Ba('o'..Ax.Al,1)
+local function Ci(Ay,Bm)
+Ch()
+call('SET',S,'*x'..Ay.Q,'PX',Ay.Aw)
+call('HSET',U,Ay.As,Ay.Ah)
+Bs(Ay.As,Bm+Ay.Au,Ay.Al)
+Bb('o'..Ay.Am,1)
 end
-local function Ci(Bz,P)
-local Bv,Ak,Ag=Bz.Bv,Bz.Ak,P..' '..Bz.Ag
-call('SET',R,Bz.Ar..Bz.As..Ag,'PX',Bv+Ak)
-local Ax={
-Ar=Bz.Ar,Aq=false,As=Bz.As,Ag=Ag,P=P,Ak=Ak,
-Al=Bz.Al,Au=true,Av=Bv+Ak,At=Bv,
+local function Cj(Ca,Q)
+local Bw,Al,Ah=Ca.Bw,Ca.Al,Q..' '..Ca.Ah
+call('SET',S,Ca.As..Ca.At..Ah,'PX',Bw+Al)
+local Ay={
+As=Ca.As,Ar=false,At=Ca.At,Ah=Ah,Q=Q,Al=Al,
+Am=Ca.Am,Av=true,Aw=Bw+Al,Au=Bw,
 }
-return{Ay='x',Az='',Ax=Ax,P=P}
+return{Az='x',Ba='',Ay=Ay,Q=Q}
 end
-local function Cj(Bz,Bd,P,Bl)
-local Ar,Al=Bz.Ar,Bz.Al
-if P~=Bd.P then
-O(tonumber(P))
+local function Ck(Ca,Be,Q,Bm)
+local As,Am=Ca.As,Ca.Am
+if Q~=Be.Q then
+P(tonumber(Q))
 end
-if not Bd.Ay and Bz.Ah=='x'then
-return Ci(Bz,P)
+if not Be.Az and Ca.Ai=='x'then
+return Cj(Ca,Q)
 end
-if Bd.Ax then
-Ch(Bd.Ax,Bl)
-elseif not Bd.Ay then
-Cg()
-call('SET',R,'*'..Bz.Ah..Bz.Cb,'PX',Bz.Bv+Bz.Ak)
+if Be.Ay then
+Ci(Be.Ay,Bm)
+elseif not Be.Az then
+Ch()
+call('SET',S,'*'..Ca.Ai..Ca.Cc,'PX',Ca.Bw+Ca.Al)
 end
-Br(Ar,Bl+Bz.Bv,Bz.Ak)
-call('HSET',T,Ar,P..' '..Bz.Ag)
-if Bz.Ah=='p'then
-Ba('used',Bz.Ai)
+Bs(As,Bm+Ca.Bw,Ca.Al)
+call('HSET',U,As,Q..' '..Ca.Ah)
+if Ca.Ai=='p'then
+Bb('used',Ca.Aj)
 end
-if Al~=''then
-Ba('o'..Al,1)
-if Bz.Ah=='p'then
-Ba('p'..Al,Bz.Ai)
+if Am~=''then
+Bb('o'..Am,1)
+if Ca.Ai=='p'then
+Bb('p'..Am,Ca.Aj)
 end
 end
-if Bz.Ah=='x'then
-return{Ay='x',Az=P,P=P}
+if Ca.Ai=='x'then
+return{Az='x',Ba=Q,Q=Q}
 end
-return{Ay=Bz.Ah,Az=Bz.Cb}
+return{Az=Ca.Ai,Ba=Ca.Cc}
 end
-local function Ck(Ar)
-if call('ZREM',X,Ar,'!'..Ar)==0 then
+local function Cl(As)
+if call('ZREM',Y,As,'!'..As)==0 then
 return false
 end
-call('HDEL',W,Ar)
-return call('ZREM',V,Ar)==1
+call('HDEL',X,As)
+return call('ZREM',W,As)==1
 end
-local function Cl()
-return string.match(call('HGET',W,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cm()
+return string.match(call('HGET',X,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cm(Bl)
-if call('EXISTS',X)==0 then
+local function Cn(Bm)
+if call('EXISTS',Y)==0 then
 return false
 end
-local Bn=math.max(1,Y)
-local Bo=call('ZRANGEBYSCORE',X,'-inf',Bl,'LIMIT',0,Bn)
-Aa=#Bo==Bn
-Y=Y-#Bo
-for _,Bi in ipairs(Bo)do
-local Ar=string.match(Bi,'^!(.*)')
-if not Ar then
-Ck(Bi)
+local Bo=math.max(1,Z)
+local Bp=call('ZRANGEBYSCORE',Y,'-inf',Bm,'LIMIT',0,Bo)
+Ab=#Bp==Bo
+Z=Z-#Bp
+for _,Bj in ipairs(Bp)do
+local As=string.match(Bj,'^!(.*)')
+if not As then
+Cl(Bj)
 else
-local Cn=call('ZSCORE',X,Ar)
-if Cn and tonumber(Cn)>Bl then
-local Co=string.match(call('HGET',W,Ar)or'','^%d+ %d %S+ (%d+)')
-local Cp=Co and call('ZSCORE',X,Bi)-Co
-Ab=Ab or Cp and Cp>=tonumber((Cl()))
+local Co=call('ZSCORE',Y,As)
+if Co and tonumber(Co)>Bm then
+local Cp=string.match(call('HGET',X,As)or'','^%d+ %d %S+ (%d+)')
+local Cq=Cp and call('ZSCORE',Y,Bj)-Cp
+Ac=Ac or Cq and Cq>=tonumber((Cm()))
 end
-call('ZREM',X,Bi)
+call('ZREM',Y,Bj)
 end
 end
 return true
 end
-local function Cq(Ar,Cr)
-local Cs,Ct,Cu,Co,Cv,Cb,Ca,Ag=string.match(
-Cr or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cr(As,Cs)
+local Ct,Cu,Cv,Cp,Cw,Cc,Cb,Ah=string.match(
+Cs or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cu then
+if not Cv then
 return nil
 end
-local Ah,Ai,Ak,Al,Cw=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cx=Ak~='0'
+local Ai,Aj,Al,Am,Cx=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Cy=Al~='0'
 return{
-Ar=Ar,Ah=Ah,Ca=Ca=='1',Ai=Ai,Cb=Cb,Al=Al,
-Ag=string.format('%s %s %s%s %s ',Ah,Ai,Cx and'!'or'',Ak,Al)..Cw,
-Bv=tonumber(Co),Ak=0,As=Cx and'+'or'-',Cu=Cu,Cs=tonumber(Cs),
-Cv=tonumber(Cv),Ct=Ct=='1',
+As=As,Ai=Ai,Cb=Cb=='1',Aj=Aj,Cc=Cc,Am=Am,
+Ah=string.format('%s %s %s%s %s ',Ai,Aj,Cy and'!'or'',Al,Am)..Cx,
+Bw=tonumber(Cp),Al=0,At=Cy and'+'or'-',Cv=Cv,Ct=tonumber(Ct),
+Cw=tonumber(Cw),Cu=Cu=='1',
 }
 end
-local function Cy(Cu,Ae)
-local Cz=A('PUBLISH',Cu,Ae)
-return type(Cz)~='number'or Cz>0
+local function Cz(Cv,Af)
+local Da=A('PUBLISH',Cv,Af)
+return type(Da)~='number'or Da>0
 end
-local function Da(Ar)
-return string.match(call('HGET',W,Ar)or'','^%d+ %d (%S+)')
+local function Db(As)
+return string.match(call('HGET',X,As)or'','^%d+ %d (%S+)')
 end
-local function Db(Dc,Ae)
-local Dd,De=8,nil
-for _,Ar in ipairs(call('ZRANGE',V,0,Dd))do
-if Ar~=Dc and Dd>0 then
-Dd=Dd-1
-local Cu=Da(Ar)
-if Cu and Cy(Cu,Ae..Ar)then
-De=Cu
+local function Dc(Dd,Af)
+local De,Df=8,nil
+for _,As in ipairs(call('ZRANGE',W,0,De))do
+if As~=Dd and De>0 then
+De=De-1
+local Cv=Db(As)
+if Cv and Cz(Cv,Af..As)then
+Df=Cv
 break
 end
 end
 end
-local J=call('ZREVRANGE',V,0,0)[1]
-local Cu=J and J~=Dc and Da(J)
-if Cu and Cu~=De then
-Cy(Cu,Ae..J)
+local J=call('ZREVRANGE',W,0,0)[1]
+local Cv=J and J~=Dd and Db(J)
+if Cv and Cv~=Df then
+Cz(Cv,Af..J)
 end
 end
-local function Df(Dc,Bl,N)
-local Dg=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-if not Dg then
+local function Dg(Dd,Bm,O)
+local Dh=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+if not Dh then
 return
 end
-local Dh=0
-for _,Ar in ipairs(call('ZRANGE',V,0,319))do
-local Cs,Cu=string.match(call('HGET',W,Ar)or'','^(%d+) %d (%S+)')
-if Cu then
-Dh=Cs
-if Ar~=Dc then
-Cy(Cu,'!'..Ar)
+local Di=0
+for _,As in ipairs(call('ZRANGE',W,0,319))do
+local Ct,Cv=string.match(call('HGET',X,As)or'','^(%d+) %d (%S+)')
+if Cv then
+Di=Ct
+if As~=Dd then
+Cz(Cv,'!'..As)
 end
 end
 end
-call('HSET',W,'?',string.format('%.0f %s %s',Bl,Dh,N))
-call('PEXPIREAT',W,Dg)
+call('HSET',X,'?',string.format('%.0f %s %s',Bm,Di,O))
+call('PEXPIREAT',X,Dh)
 end
-local function Di(Bd,Bl,Dc)
-local Dj,Dk,Dl,Dm=Ab,false,false,false
-local Dn,Do,Dp,Dq=Cl()
-if Dj then
-Y=math.max(5,Y-260)
-Ab,Dp,Dq=false,Dn,Do
+local function Dj(Be,Bm,Dd)
+local Dk,Dl,Dm,Dn=Ac,false,false,false
+local Do,Dp,Dq,Dr=Cm()
+if Dk then
+Z=math.max(5,Z-260)
+Ac,Dq,Dr=false,Do,Dp
 end
-Y=math.max(5,Y)
-local N=Dp..' '..Dq
-Dp,Dq=tonumber(Dp),tonumber(Dq)
-local Dr,at,B,Ds,Dt={},0,0,0,{}
+Z=math.max(5,Z)
+local O=Dq..' '..Dr
+Dq,Dr=tonumber(Dq),tonumber(Dr)
+local Ds,at,B,Dt,Du={},0,0,0,{}
 while true do
-if Bd.Ax and Bd.Ax.Al==''then
+if Be.Ay and Be.Ay.Am==''then
 break
 end
 at=at+1
 if at>B then
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
-Dt={}
+if Du[1]then
+call('ZREM',W,unpack(Du))
+Du={}
 end
-local Bn=math.min(math.max(Ds,1),64)
-Dr=call('ZRANGE',V,0,Bn)
-if not Dr[1]then
+local Bo=math.min(math.max(Dt,1),64)
+Ds=call('ZRANGE',W,0,Bo)
+if not Ds[1]then
 break
 end
-B,at=math.min(#Dr,Bn),1
+B,at=math.min(#Ds,Bo),1
 end
-local Du,Dv=Dr[at],Dr[at+1]
-local Cr=call('HGET',W,Du)
-local Bz=Cq(Du,Cr)
-local Dw=math.floor(#(Cr or'')/256)
-local Cn=Bz and(Aa or Bz.Cs<=Dq)and call('ZSCORE',X,Du)
-if not Bz or Aa and Cn and tonumber(Cn)<=Bl then
-if Y<=0 then
+local Dv,Dw=Ds[at],Ds[at+1]
+local Cs=call('HGET',X,Dv)
+local Ca=Cr(Dv,Cs)
+local Dx=math.floor(#(Cs or'')/256)
+local Co=Ca and(Ab or Ca.Ct<=Dr)and call('ZSCORE',Y,Dv)
+if not Ca or Ab and Co and tonumber(Co)<=Bm then
+if Z<=0 then
+Dn=true
+break
+end
+Z=Z-1-Dx
+Du[#Du+1]=Dv
+Cl(Dv)
+else
+local Dy=Bz(Ca,Be)
+M=true
+local Q=(Dy=='fits'or Dy=='passes')and Cf(Be)
+if not Q then
+break
+end
+if Z<=0 then
+Dn=true
+break
+end
+if Dt==0 then
+call('ZREM',W,Dv)
+else
+Du[#Du+1]=Dv
+end
+local Da=Dv==Dd
+local Dz=Ca.Ct<=Dr and Co
+if not Da and not(Dz and Co-Ca.Cw<Dq)then
+Da=Cz(Ca.Cv,Dv)or Ca.Cu
+end
+if not Da then
+Z,Dt=Z-1-Dx,Dt+1
+else
+Z,Dt=Z-5-Dx,0
+if Du[1]then
+call('ZREM',W,unpack(Du))
+Du={}
+end
+if Dv==Dd then
+Cl(Dv)
+else
+call('ZADD',Y,Bm+Ca.Bw,'!'..Dv)
 Dm=true
-break
 end
-Y=Y-1-Dw
-Dt[#Dt+1]=Du
-Ck(Du)
-else
-local Dx=By(Bz,Bd)
-local P=(Dx=='fits'or Dx=='passes')and Ce(Bd)
-if not P then
-break
+if Dw or Dm then
+Ca.At='+'
 end
-if Y<=0 then
-Dm=true
-break
-end
-if Ds==0 then
-call('ZREM',V,Du)
-else
-Dt[#Dt+1]=Du
-end
-local Cz=Du==Dc
-local Dy=Bz.Cs<=Dq and Cn
-if not Cz and not(Dy and Cn-Bz.Cv<Dp)then
-Cz=Cy(Bz.Cu,Du)or Bz.Ct
-end
-if not Cz then
-Y,Ds=Y-1-Dw,Ds+1
-else
-Y,Ds=Y-5-Dw,0
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
-Dt={}
-end
-if Du==Dc then
-Ck(Du)
-else
-call('ZADD',X,Bl+Bz.Bv,'!'..Du)
+Be=Ck(Ca,Be,Q,Bm)
 Dl=true
 end
-if Dv or Dl then
-Bz.As='+'
-end
-Bd=Cj(Bz,Bd,P,Bl)
-Dk=true
 end
 end
+if Du[1]then
+call('ZREM',W,unpack(Du))
 end
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
-end
-if Dj then
-Df(Dc,Bl,N)
+if Dk then
+Dg(Dd,Bm,O)
+elseif Dn then
+Dc(Dd,'!')
 elseif Dm then
-Db(Dc,'!')
-elseif Dl then
-Db(Dc,'?')
+Dc(Dd,'?')
 end
-if Dk and not Bd.Ax then
-Bt()
+if Dl and not Be.Ay then
+Bu()
 end
-return Bd
+return Be
 end
-local Bl=H(F())
-local function Dz(Cc)
-local Ea,Eb=ARGV[Cc],Cc
-while ARGV[Eb+1]==''do
-Eb=Eb-4
+local Bm=H(F())
+local function Ea(Cd)
+local Eb,Ec=ARGV[Cd],Cd
+while ARGV[Ec+1]==''do
+Ec=Ec-4
 end
-local Av,Ag,Ec=unpack(ARGV,Eb+1,Eb+3)
-local Ah,Ai,Ak,Al=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
-local Ca,Cb,Cu,Co,Cv,Bn=
-string.match(Ec,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+local Aw,Ah,Ed=unpack(ARGV,Ec+1,Ec+3)
+local Ai,Aj,Al,Am=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) ')
+local Cb,Cc,Cv,Cp,Cw,Bo,Ee=
+string.match(Ed,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Ar=string.sub(Ea,1,32),Ah=Ah,Ca=Ca=='1',Ai=Ai,Cb=Cb,
-Bv=Av-Ak,Ak=tonumber(Ak),Al=Al,Ag=Ag,As=string.sub(Ea,33),
-Cu=Cu~=''and Cu,Co=Co,Cv=tonumber(Cv),Bn=tonumber(Bn),
+As=string.sub(Eb,1,32),Ai=Ai,Cb=Cb=='1',Aj=Aj,Cc=Cc,
+Bw=Aw-Al,Al=tonumber(Al),Am=Am,Ah=Ah,At=string.sub(Eb,33),
+Cv=Cv~=''and Cv,Cp=Cp,Cw=tonumber(Cw),Bo=tonumber(Bo),
+Ee=tonumber(Ee),
 }
 end
-local function Ed(Bd,P,Al)
-return{'granted',P,math.max(1,Bc(Bd,Al))}
+local function Ef(Be,Q,Am)
+return{'granted',Q,math.max(1,Bd(Be,Am))}
 end
-local function Ee(Bd,Ar)
-if Bd.Ax then
-return Bd.Ax.Ar==Ar
+local function Eg(Be,As)
+if Be.Ay then
+return Be.Ay.As==As
 end
-return Bd.Ay and call('HGET',T,Ar)
+return Be.Az and call('HGET',U,As)
 end
-local function Ef(Eg,Bz,Bd,Eh)
-local Ax,De=Bd.Ax,nil
-if Ax then
-local Ei=Ax.Au and'holding'or'closed'
-De={string.sub(Ax.Ar,1,8),Ei,Ax.At,Ax.Av,'',Ax.Ag}
+local function Eh(Ei,Ca,Be,Ej)
+local Ay,Df=Be.Ay,nil
+if Ay then
+local Ek=Ay.Av and'holding'or'closed'
+Df={string.sub(Ay.As,1,8),Ek,Ay.Au,Ay.Aw,'',Ay.Ah}
 else
-local Ai=Bz.Ah=='p'and Bd.Ay=='p'
-local Bi=Eh and'~'..Bz.Ar
-or Ai and Bw(Bl)
-or call('ZREVRANGE',S,0,0)[1]
-local Ej,Ei,At,Av,Ag=Bx(Bi,Bl)
-if Ai and Z then
-Av=0
+local Aj=Ca.Ai=='p'and Be.Az=='p'
+local Bj=Ej and'~'..Ca.As
+or Aj and Bx(Bm)
+or call('ZREVRANGE',T,0,0)[1]
+local El,Ek,Au,Aw,Ah=By(Bj,Bm)
+if Aj and Aa then
+Aw=0
 end
-De={Ej,Ei,At,Av,Bd.Az,Ag}
+Df={El,Ek,Au,Aw,Be.Ba,Ah}
 end
-for _,Bb in ipairs(De)do
-Eg[#Eg+1]=Bb
+for _,Bc in ipairs(Df)do
+Ei[#Ei+1]=Bc
 end
-return Eg
+return Ei
 end
-local function Ek(Bz,Bd)
-if Ck(Bz.Ar)then
-Di(Bd,Bl)
-end
-end
-local function El(Bd)
-if Bd.Ax and Bd.Ax.As=='-'and not Bd.Ax.Aq then
-call('SETRANGE',R,32,'+')
+local function Em(Ca,Be)
+if Cl(Ca.As)then
+Dj(Be,Bm)
 end
 end
-local Em=0
-local function En(Bz,Bd)
-local J=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]or 0
-Em=math.max(J+1,Em+1,F())
-local Cs=string.format('%.0f',Em)
-call('ZADD',V,Cs,Bz.Ar)
-local Ca=Bz.Ca and'1'or'0'
-local Eo={
-Cs,'0',Bz.Cu,Bz.Co,Bz.Cv,Bz.Cb,Ca,Bz.Ag,
+local function En(Be)
+if Be.Ay and Be.Ay.At=='-'and not Be.Ay.Ar then
+call('SETRANGE',S,32,'+')
+end
+end
+local Eo=0
+local function Ep(Ca,Be)
+local J=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]or 0
+local Ba=Ca.Ee
+if not Ba then
+Eo=math.max(J+1,Eo+1,F())
+Ba=Eo
+end
+local Ct=string.format('%.0f',Ba)
+call('ZADD',W,Ct,Ca.As)
+local Cb=Ca.Cb and'1'or'0'
+local Eq={
+Ct,'0',Ca.Cv,Ca.Cp,Ca.Cw,Ca.Cc,Cb,Ca.Ah,
 }
-call('HSET',W,Bz.Ar,table.concat(Eo,' '))
-El(Bd)
+call('HSET',X,Ca.As,table.concat(Eq,' '))
+En(Be)
 end
-local function Ep(Ar,Bd)
-if call('ZSCORE',V,Ar)or not call('ZSCORE',X,Ar)or Au(Bd,Ar)then
+local function Er(As,Be)
+if call('ZSCORE',W,As)or not call('ZSCORE',Y,As)or Av(Be,As)then
 return
 end
-local Cr=call('HGET',W,Ar)
-if not Cr then
-Ck(Ar)
+local Cs=call('HGET',X,As)
+if not Cs then
+Cl(As)
 return
 end
-call('ZREM',X,'!'..Ar)
-local Cs,Cw=string.match(Cr,'^(%d+) %d (.*)$')
-call('HSET',W,Ar,Cs..' 1 '..Cw)
-call('ZADD',V,Cs,Ar)
-call('PEXPIREAT',V,call('ZREVRANGE',X,0,0,'WITHSCORES')[2])
-El(Bd)
+call('ZREM',Y,'!'..As)
+local Ct,Cx=string.match(Cs,'^(%d+) %d (.*)$')
+call('HSET',X,As,Ct..' 1 '..Cx)
+call('ZADD',W,Ct,As)
+call('PEXPIREAT',W,call('ZREVRANGE',Y,0,0,'WITHSCORES')[2])
+En(Be)
 end
-local function Eq(Bz)
-call('ZADD',X,Bl+Bz.Cv,Bz.Ar)
-local Bm=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-for _,Ac in ipairs({V,W,X})do
-call('PEXPIREAT',Ac,Bm)
+local function Es(Ca)
+call('ZADD',Y,Bm+Ca.Cw,Ca.As)
+local Bn=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+for _,Ad in ipairs({W,X,Y})do
+call('PEXPIREAT',Ad,Bn)
 end
 end
-local function Er(Bz,Bd,Es)
-local Et=call('ZRANK',V,Bz.Ar)
-if Et then
-call('PEXPIRE',V,Bz.Cv)
-elseif Es>=Bz.Bn and not Aa then
-return{'full',Es}
+local function Et(Ca,Be,Eu)
+local Ev=call('ZRANK',W,Ca.As)
+if Ev then
+call('PEXPIRE',W,Ca.Cw)
+elseif Eu>=Ca.Bo and not Ab then
+return{'full',Eu}
 else
-Et=Es
-En(Bz,Bd)
+Ep(Ca,Be)
+Ev=call('ZRANK',W,Ca.As)
 end
-Eq(Bz)
-return Ef({'queued',Et},Bz,Bd)
+Es(Ca)
+return Eh({'queued',Ev},Ca,Be)
 end
-local function Eu(Bz,Bd,P)
-local Ev=Cj(Bz,Bd,P,Bl)
-if not Ev.Ax then
-Bt()
+local function Ew(Ca,Be,Q)
+local Ex=Ck(Ca,Be,Q,Bm)
+if not Ex.Ay then
+Bu()
 end
-return Ed(Ev,P,Bz.Al)
+return Ef(Ex,Q,Ca.Am)
 end
-local function Ew(Bz)
-local Ar=Bz.Ar
-local Bd=Bp(call('GET',R),Bl,Ar)
-if not Bd then
-return Ad()
+local function Ey(Ca)
+local As=Ca.As
+local Be=Bq(call('GET',S),Bm,As)
+if not Be then
+return Ae()
 end
-if Bd.Ax and Bd.Ax.Av<0 then
-return Ad('a lock without an end')
+if Be.Ay and Be.Ay.Aw<0 then
+return Ae('a lock without an end')
 end
-local Es=0
-local Ex=Cm(Bl)
-if Ex then
-Ep(Ar,Bd)
-Bd=Di(Bd,Bl,Ar)
-Es=call('ZCARD',V)
+local Eu=0
+local Ez=Cn(Bm)
+if Ez then
+Er(As,Be)
+Be=Dj(Be,Bm,As)
+Eu=call('ZCARD',W)
 end
-if Au(Bd,Ar)then
-local P,Al=Bu(Bd,Ar,Bz.Bv,Bl)
-if Ex then
-Ck(Ar)
+if Av(Be,As)then
+local Q,Am=Bv(Be,As,Ca.Bw,Bm)
+if Ez then
+Cl(As)
 end
-return Ed(Bd,P,Al)
+return Ef(Be,Q,Am)
 end
-if Ee(Bd,Ar)then
-return Ef({'refused'},Bz,Bd,true)
+if Eg(Be,As)then
+return Eh({'refused'},Ca,Be,true)
 end
-local Dx,Ey,Ez,Fa=By(Bz,Bd)
-if Dx=='deadlock'or Dx=='mismatch'then
-Ek(Bz,Bd)
-return{Dx,Ey,Ez,Fa}
+local Dy,Fa,Fb,Fc=Bz(Ca,Be)
+if Dy=='deadlock'or Dy=='mismatch'then
+Em(Ca,Be)
+return{Dy,Fa,Fb,Fc}
 end
-if Dx=='passes'or Dx=='fits'and(Es==0 or not Bd.Ay)then
-local P=Ce(Bd)
-if not P then
-return Cf()
+if Dy=='passes'or Dy=='fits'and(Eu==0 or not Be.Az)then
+local Q=Cf(Be)
+if not Q then
+return Cg()
 end
-if Es>0 then
-Ck(Ar)
+if Eu>0 then
+Cl(As)
 end
-return Eu(Bz,Bd,P)
+return Ew(Ca,Be,Q)
 end
-if Bz.Cu then
-return Er(Bz,Bd,Es)
+if Ca.Cv then
+return Et(Ca,Be,Eu)
 end
-local Fb=Ef({'refused'},Bz,Bd)
-Ek(Bz,Bd)
-return Fb
+local Fd=Eh({'refused'},Ca,Be)
+Em(Ca,Be)
+return Fd
 end
-local function Fc(Bd,Ar,Ag)
-if Bd.Ax then
-call('DEL',R)
+local function Fe(Be,As,Ah)
+if Be.Ay then
+call('DEL',S)
 return{}
 end
-call('ZREM',S,Ar,'~'..Ar)
-Be(Ag)
-Bf(Ar,Ag)
-if call('ZCARD',S)==0 then
-Bg()
+call('ZREM',T,As,'~'..As)
+Bf(Ah)
+Bg(As,Ah)
+if call('ZCARD',T)==0 then
+Bh()
 return{}
 end
-Bt()
-return Bd
+Bu()
+return Be
 end
-local function Fd(Bd,Ar,Al,Fe)
-Ck(Ar)
-if not Au(Bd,Ar)then
-return{'not_held',Bc(Bd,Al)},Bd
+local function Ff(Be,As,Am,Fg)
+Cl(As)
+if not Av(Be,As)then
+return{'not_held',Bd(Be,Am)},Be
 end
-local Ag=Bd.Ax and Bd.Ax.Ag or call('HGET',T,Ar)
-local _,_,_,_,Ff=Af(Ag)
-Bd=Fe(Bd,Ar,Ag)
-local At=Bc(Bd,Ff)
-return At>0 and{'still_held',At}or 1,Bd
-end
-local function Fg(i)
-on(KEYS[i])
-local Bz=Dz(2+B*(i-1))
-Bz.Cu=nil
-return Bz
-end
-local function Fh(i)
-local Bz=Fg(i)
-local Bd=Bp(call('GET',R),Bl,Bz.Ar)
-D[i]=Bd and Au(Bd,Bz.Ar)
-return Ew(Bz)
+local Ah=Be.Ay and Be.Ay.Ah or call('HGET',U,As)
+local _,_,_,_,Fh=Ag(Ah)
+Be=Fg(Be,As,Ah)
+local Au=Bd(Be,Fh)
+return Au>0 and{'still_held',Au}or 1,Be
 end
 local function Fi(i)
-local Bz=Fg(i)
-local Bd=Bp(call('GET',R),Bl,Bz.Ar)
-local Es=Cm(Bl)
-local _,Ev=Fd(Bd,Bz.Ar,Bz.Al,Fc)
-if Es then
-Di(Ev,Bl)
+on(KEYS[i])
+local Ca=Ea(2+B*(i-1))
+Ca.Cv=nil
+return Ca
+end
+local function Fj(i)
+local Ca=Fi(i)
+local Be=Bq(call('GET',S),Bm,Ca.As)
+D[i]=Be and Av(Be,Ca.As)
+return Ey(Ca)
+end
+local function Fk(i)
+local Ca=Fi(i)
+local Be=Bq(call('GET',S),Bm,Ca.As)
+local Eu=Cn(Bm)
+local _,Ex=Ff(Be,Ca.As,Ca.Am,Fe)
+if Eu then
+Dj(Ex,Bm)
 end
 end
 for i=1,#KEYS-1 do
-local Dk,Eg=pcall(Fh,i)
-if not Dk then
-Eg={'error',type(Eg)=='table'and Eg.err or Eg}
+local Dl,Ei=pcall(Fj,i)
+if not Dl then
+Ei={'error',type(Ei)=='table'and Ei.err or Ei}
 end
-if Eg[1]~='granted'then
-for N=i-1,1,-1 do
-if not D[N]and not pcall(Fi,N)then
-Eg={'error','what was granted could not be taken back'}
+if Ei[1]~='granted'then
+for O=i-1,1,-1 do
+if not D[O]and not pcall(Fk,O)then
+Ei={'error','what was granted could not be taken back'}
 end
 end
-return{ARGV[1],i,Eg}
+return{ARGV[1],i,Ei}
 end
-C[i+2]=Eg
+C[i+2]=Ei
 end
 return C

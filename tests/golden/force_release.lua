@@ -11,493 +11,495 @@ local function E(us)
 return math.floor(us/1000)
 end
 local F,G,H,at,I=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local function J(i)
+local J=false
+local function K(i)
 if not G then
-local K=tonumber(A('GET',F)or 0)
-if not K or not(K<9000000000000000)then
+local L=tonumber(A('GET',F)or 0)
+if not L or not(L<9000000000000000)then
 return nil
 end
-G=math.max(K,C()-1)
+G=math.max(L,C()-1)
 end
 return I and math.max(G+1,I+(i or at))or G+1
 end
-local function L(M)
-if M>H then
-local N=M+#KEYS-2
-if ARGV[#ARGV]=='0'then
-call('SET',F,N)
+local function M(N)
+if N>H then
+local O=N+#KEYS-2
+if ARGV[#ARGV]=='0'or J and call('PTTL',F)==-1 then
+call('SET',F,O)
 else
-call('SET',F,N,'PX',ARGV[#ARGV])
+call('SET',F,O,'PX',ARGV[#ARGV])
 end
-H=N
+H=O
 end
-G=M
+G=N
 end
-local O,P,Q,R,S,T,U
-local V,W,X,Y=320,false,false,false
-local function on(Z)
-V,W,X,Y=math.max(V,5),false,false,false
-O,P,Q,R=Z,Z..':h',Z..':d',Z..':o'
-S,T,U=Z..':q',Z..':w',Z..':p'
+local P,Q,R,S,T,U,V
+local W,X,Y,Z=320,false,false,false
+local function on(Aa)
+W,X,Y,Z=math.max(W,5),false,false,false
+P,Q,R,S=Aa,Aa..':h',Aa..':d',Aa..':o'
+T,U,V=Aa..':q',Aa..':w',Aa..':p'
 end
-local function Aa(Ab)
-return{'corrupt',Ab or'a value that is no lock'}
+local function Ab(Ac)
+return{'corrupt',Ac or'a value that is no lock'}
 end
-local function Ac(Ad)
-local M,Ae,Af,Ag,Ah,Ai=string.match(Ad,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return M,Ae,Af,Ag==''and Ah or'0',Ai
+local function Ad(Ae)
+local N,Af,Ag,Ah,Ai,Aj=string.match(Ae,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return N,Af,Ag,Ah==''and Ai or'0',Aj
 end
-local function Aj(Ad)
-return(string.gsub(Ad,'^(%d+ %a %d+ )!','%1'))
+local function Ak(Ae)
+return(string.gsub(Ae,'^(%d+ %a %d+ )!','%1'))
 end
-local function Ak(Al)
-return string.match(Al,'^%*([spx])(%d*)$')
+local function Al(Am)
+return string.match(Am,'^%*([spx])(%d*)$')
 end
-local function Am(Al)
-local An,Ao,Ap,Ad=string.match(Al,'^(~?)(%x+)([-+])(.*)$')
-if not Ao or#Ao~=32 then
+local function An(Am)
+local Ao,Ap,Aq,Ae=string.match(Am,'^(~?)(%x+)([-+])(.*)$')
+if not Ap or#Ap~=32 then
 return nil
 end
-local M,Ae,_,Ah,Ai=Ac(Ad)
-if Ae~='x'then
+local N,Af,_,Ai,Aj=Ad(Ae)
+if Af~='x'then
 return nil
 end
-local Aq=call('PTTL',O)
-Ah=tonumber(Ah)
-local Ar=An==''and Aq>Ah
+local Ar=call('PTTL',P)
+Ai=tonumber(Ai)
+local As=Ao==''and Ar>Ai
 return{
-Ao=Ao,An=An~='',Ap=Ap,Ad=Ad,M=M,Ah=Ah,Ai=Ai,
-Ar=Ar,As=Aq,Aq=Ar and Aq-Ah or Aq,
+Ap=Ap,Ao=Ao~='',Aq=Aq,Ae=Ae,N=N,Ai=Ai,Aj=Aj,
+As=As,At=Ar,Ar=As and Ar-Ai or Ar,
 }
 end
-local function At(Al)
-if not Al then
+local function Au(Am)
+if not Am then
 return{}
 end
-if string.sub(Al,1,1)~='*'then
-local Au=Am(Al)
-return Au and{Av='x',Aw='',Au=Au,M=Au.M}
+if string.sub(Am,1,1)~='*'then
+local Av=An(Am)
+return Av and{Aw='x',Ax='',Av=Av,N=Av.N}
 end
-local Av,Aw=Ak(Al)
-return Av and{Av=Av,Aw=Aw,M=Av=='x'and Aw or nil}
+local Aw,Ax=Al(Am)
+return Aw and{Aw=Aw,Ax=Ax,N=Aw=='x'and Ax or nil}
 end
-local function Ax(Ay,by)
-local Aw=call('HINCRBY',R,Ay,by)
-if Aw<=0 then
-call('HDEL',R,Ay)
+local function Ay(Az,by)
+local Ax=call('HINCRBY',S,Az,by)
+if Ax<=0 then
+call('HDEL',S,Az)
 end
 end
-local function Az(Ba,Ai)
-if Ai==''then
+local function Ba(Bb,Aj)
+if Aj==''then
 return 0
 end
-if Ba.Au then
-return Ba.Au.Ar and Ba.Au.Ai==Ai and 1 or 0
+if Bb.Av then
+return Bb.Av.As and Bb.Av.Aj==Aj and 1 or 0
 end
-return tonumber(call('HGET',R,'o'..Ai)or 0)
+return tonumber(call('HGET',S,'o'..Aj)or 0)
 end
-local function Bb(Ad)
-local _,Ae,Af,_,Ai=Ac(Ad)
-if Ai~=''then
-Ax('o'..Ai,-1)
-if Ae=='p'then
-Ax('p'..Ai,-Af)
-end
-end
-end
-local function Bc(Ao,Ad)
-local _,Ae,Af=Ac(Ad)
-if Ae=='p'then
-Ax('used',-Af)
-end
-call('HDEL',Q,Ao)
-end
-local function Bd()
-call('UNLINK',O,P,Q,R)
-end
-local function Be(Bf)
-local Ao=string.sub(Bf,-32)
-local Ad=call('HGET',Q,Ao)
-local Bg=Bf==Ao
-if Ad then
-local _,_,_,Ah=Ac(Ad)
-if Bg then
-Bb(Ad)
-end
-if not Bg or Ah=='0'then
-Bc(Ao,Ad)
+local function Bc(Ae)
+local _,Af,Ag,_,Aj=Ad(Ae)
+if Aj~=''then
+Ay('o'..Aj,-1)
+if Af=='p'then
+Ay('p'..Aj,-Ag)
 end
 end
 end
-local function Bh(Bi)
-local Bj=call('ZREVRANGE',P,0,0,'WITHSCORES')[2]
-if not Bj or tonumber(Bj)<=Bi then
-Bd()
+local function Bd(Ap,Ae)
+local _,Af,Ag=Ad(Ae)
+if Af=='p'then
+Ay('used',-Ag)
+end
+call('HDEL',R,Ap)
+end
+local function Be()
+call('UNLINK',P,Q,R,S)
+end
+local function Bf(Bg)
+local Ap=string.sub(Bg,-32)
+local Ae=call('HGET',R,Ap)
+local Bh=Bg==Ap
+if Ae then
+local _,_,_,Ai=Ad(Ae)
+if Bh then
+Bc(Ae)
+end
+if not Bh or Ai=='0'then
+Bd(Ap,Ae)
+end
+end
+end
+local function Bi(Bj)
+local Bk=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+if not Bk or tonumber(Bk)<=Bj then
+Be()
 return false
 end
-local Bk=math.max(1,math.ceil(V/3))
-local Bl=call('ZRANGEBYSCORE',P,'-inf',Bi,'LIMIT',0,Bk)
-if Bl[1]then
-call('ZREM',P,unpack(Bl))
-W=#Bl==Bk
-V=V-3*#Bl
+local Bl=math.max(1,math.ceil(W/3))
+local Bm=call('ZRANGEBYSCORE',Q,'-inf',Bj,'LIMIT',0,Bl)
+if Bm[1]then
+call('ZREM',Q,unpack(Bm))
+X=#Bm==Bl
+W=W-3*#Bm
 end
-for _,Bf in ipairs(Bl)do
-Be(Bf)
+for _,Bg in ipairs(Bm)do
+Bf(Bg)
 end
 return true
 end
-local function Bm(Al,Bi,Ao)
-local Ba=At(Al)
-if Ba and Ba.Av and not Ba.Au then
-if not Bh(Bi)then
+local function Bn(Am,Bj,Ap)
+local Bb=Au(Am)
+if Bb and Bb.Aw and not Bb.Av then
+if not Bi(Bj)then
 return{}
 end
-if W and Ao then
-for _,Bf in ipairs({Ao,'~'..Ao})do
-local Bn=call('ZSCORE',P,Bf)
-if Bn and tonumber(Bn)<=Bi then
-call('ZREM',P,Bf)
-Be(Bf)
+if X and Ap then
+for _,Bg in ipairs({Ap,'~'..Ap})do
+local Bo=call('ZSCORE',Q,Bg)
+if Bo and tonumber(Bo)<=Bj then
+call('ZREM',Q,Bg)
+Bf(Bg)
 end
 end
 end
 end
-return Ba
+return Bb
 end
-local function Ar(Ba,Ao)
-if Ba.Au then
-return Ba.Au.Ar and Ba.Au.Ao==Ao
+local function As(Bb,Ap)
+if Bb.Av then
+return Bb.Av.As and Bb.Av.Ap==Ap
 end
-return Ba.Av and call('ZSCORE',P,Ao)
+return Bb.Aw and call('ZSCORE',Q,Ap)
 end
-local function Bo(Ao,Bp,Ah)
-call('ZADD',P,Bp,Ao)
-if Ah>0 then
-call('ZADD',P,Bp+Ah,'~'..Ao)
-end
-end
-local function Bq()
-local Bj=call('ZREVRANGE',P,0,0,'WITHSCORES')[2]
-for _,Z in ipairs({O,P,Q,R})do
-call('PEXPIREAT',Z,Bj)
+local function Bp(Ap,Bq,Ai)
+call('ZADD',Q,Bq,Ap)
+if Ai>0 then
+call('ZADD',Q,Bq+Ai,'~'..Ap)
 end
 end
-local function Br(Ba,Ao,Bs,Bi)
-local K=Ba.Au and Ba.Au.Ad or call('HGET',Q,Ao)
-local Ad=Aj(K)
-local M,_,_,Ah,Ai=Ac(Ad)
-Ah=tonumber(Ah)
-call('PEXPIRE',O,Bs+Ah)
-if Ba.Au then
-if Ad~=K then
-call('SET',O,Ao..'+'..Ad,'PX',Bs+Ah)
+local function Br()
+local Bk=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+for _,Aa in ipairs({P,Q,R,S})do
+call('PEXPIREAT',Aa,Bk)
 end
-return M,Ai
 end
-if Ad~=K then
-call('HSET',Q,Ao,Ad)
+local function Bs(Bb,Ap,Bt,Bj)
+local L=Bb.Av and Bb.Av.Ae or call('HGET',R,Ap)
+local Ae=Ak(L)
+local N,_,_,Ai,Aj=Ad(Ae)
+Ai=tonumber(Ai)
+call('PEXPIRE',P,Bt+Ai)
+if Bb.Av then
+if Ae~=L then
+call('SET',P,Ap..'+'..Ae,'PX',Bt+Ai)
 end
-Bo(Ao,Bi+Bs,Ah)
-Bq()
-return M,Ai
+return N,Aj
 end
-local function Bt(Bi)
-return call('ZRANGEBYSCORE',P,'('..string.format('%.0f',Bi),'+inf','LIMIT',0,1)[1]
+if Ae~=L then
+call('HSET',R,Ap,Ae)
 end
-local function Bu(Bf,Bi)
-local Ao=string.sub(Bf,-32)
-local Bg=call('ZSCORE',P,Ao)
-local As=call('ZSCORE',P,'~'..Ao)or Bg
-local Ba=Bg and'holding'or'closed'
-return string.sub(Ao,1,8),Ba,(Bg or As)-Bi,As-Bi,call('HGET',Q,Ao)
+Bp(Ap,Bj+Bt,Ai)
+Br()
+return N,Aj
 end
-local function Bv(Bw,Ba)
-local Ae,Av,Aw=Bw.Ae,Ba.Av,Ba.Aw
-if not Av then
+local function Bu(Bj)
+return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
+end
+local function Bv(Bg,Bj)
+local Ap=string.sub(Bg,-32)
+local Bh=call('ZSCORE',Q,Ap)
+local At=call('ZSCORE',Q,'~'..Ap)or Bh
+local Bb=Bh and'holding'or'closed'
+return string.sub(Ap,1,8),Bb,(Bh or At)-Bj,At-Bj,call('HGET',R,Ap)
+end
+local function Bw(Bx,Bb)
+local Af,Aw,Ax=Bx.Af,Bb.Aw,Bb.Ax
+if not Aw then
 return'fits'
 end
-if not W and Az(Ba,Bw.Ai)>0 then
-if Av=='x'and Ae=='x'and Bw.Bx or Av=='s'and Ae=='s'then
+if not X and Ba(Bb,Bx.Aj)>0 then
+if Aw=='x'and Af=='x'and Bx.By or Aw=='s'and Af=='s'then
 return'passes'
-elseif Av=='x'then
+elseif Aw=='x'then
 return'deadlock','x',1,''
-elseif Ae=='x'then
-return'deadlock',Av,call('HGET',R,'p'..Bw.Ai)or 1,Aw
+elseif Af=='x'then
+return'deadlock',Aw,call('HGET',S,'p'..Bx.Aj)or 1,Ax
 end
 end
-if Ae=='x'or Av=='x'then
+if Af=='x'or Aw=='x'then
 return'in_the_way'
 end
-if Ae~=Av or Bw.By~=Aw then
-local Bz=Bt(E(C()))
-local _,_,Ca=Ac(call('HGET',Q,string.sub(Bz,-32)))
-return'mismatch',Av,Ca,Aw
+if Af~=Aw or Bx.Bz~=Ax then
+local Ca=Bu(E(C()))
+local _,_,Cb=Ad(call('HGET',R,string.sub(Ca,-32)))
+return'mismatch',Aw,Cb,Ax
 end
-local Ca=Av=='p'and call('HGET',R,'used')or 0
-return(Av=='s'or Ca+Bw.Af<=tonumber(Aw))and'fits'or'in_the_way'
+local Cb=Aw=='p'and call('HGET',S,'used')or 0
+return(Aw=='s'or Cb+Bx.Ag<=tonumber(Ax))and'fits'or'in_the_way'
 end
-local function Cb(Ba)
-local M=Ba.M or J()
-return M and(Ba.M or string.format('%.0f',M))
-end
-local function Cc()
-return Aa('the fence counter is not a number that can grow')
+local function Cc(Bb)
+local N=Bb.N or K()
+return N and(Bb.N or string.format('%.0f',N))
 end
 local function Cd()
-if call('ZCARD',P)+call('HLEN',Q)+call('HLEN',R)>0 then
-call('UNLINK',P,Q,R)
+return Ab('the fence counter is not a number that can grow')
+end
+local function Ce()
+if call('ZCARD',Q)+call('HLEN',R)+call('HLEN',S)>0 then
+call('UNLINK',Q,R,S)
 end
 end
-local function Ce(Au,Bi)
-Cd()
-call('SET',O,'*x'..Au.M,'PX',Au.As)
-call('HSET',Q,Au.Ao,Au.Ad)
-Bo(Au.Ao,Bi+Au.Aq,Au.Ah)
-Ax('o'..Au.Ai,1)
+local function Cf(Av,Bj)
+Ce()
+call('SET',P,'*x'..Av.N,'PX',Av.At)
+call('HSET',R,Av.Ap,Av.Ae)
+Bp(Av.Ap,Bj+Av.Ar,Av.Ai)
+Ay('o'..Av.Aj,1)
 end
-local function Cf(Bw,M)
-local Bs,Ah,Ad=Bw.Bs,Bw.Ah,M..' '..Bw.Ad
-call('SET',O,Bw.Ao..Bw.Ap..Ad,'PX',Bs+Ah)
-local Au={
-Ao=Bw.Ao,An=false,Ap=Bw.Ap,Ad=Ad,M=M,Ah=Ah,
-Ai=Bw.Ai,Ar=true,As=Bs+Ah,Aq=Bs,
+local function Cg(Bx,N)
+local Bt,Ai,Ae=Bx.Bt,Bx.Ai,N..' '..Bx.Ae
+call('SET',P,Bx.Ap..Bx.Aq..Ae,'PX',Bt+Ai)
+local Av={
+Ap=Bx.Ap,Ao=false,Aq=Bx.Aq,Ae=Ae,N=N,Ai=Ai,
+Aj=Bx.Aj,As=true,At=Bt+Ai,Ar=Bt,
 }
-return{Av='x',Aw='',Au=Au,M=M}
+return{Aw='x',Ax='',Av=Av,N=N}
 end
-local function Cg(Bw,Ba,M,Bi)
-local Ao,Ai=Bw.Ao,Bw.Ai
-if M~=Ba.M then
-L(tonumber(M))
+local function Ch(Bx,Bb,N,Bj)
+local Ap,Aj=Bx.Ap,Bx.Aj
+if N~=Bb.N then
+M(tonumber(N))
 end
-if not Ba.Av and Bw.Ae=='x'then
-return Cf(Bw,M)
+if not Bb.Aw and Bx.Af=='x'then
+return Cg(Bx,N)
 end
-if Ba.Au then
-Ce(Ba.Au,Bi)
-elseif not Ba.Av then
-Cd()
-call('SET',O,'*'..Bw.Ae..Bw.By,'PX',Bw.Bs+Bw.Ah)
+if Bb.Av then
+Cf(Bb.Av,Bj)
+elseif not Bb.Aw then
+Ce()
+call('SET',P,'*'..Bx.Af..Bx.Bz,'PX',Bx.Bt+Bx.Ai)
 end
-Bo(Ao,Bi+Bw.Bs,Bw.Ah)
-call('HSET',Q,Ao,M..' '..Bw.Ad)
-if Bw.Ae=='p'then
-Ax('used',Bw.Af)
+Bp(Ap,Bj+Bx.Bt,Bx.Ai)
+call('HSET',R,Ap,N..' '..Bx.Ae)
+if Bx.Af=='p'then
+Ay('used',Bx.Ag)
 end
-if Ai~=''then
-Ax('o'..Ai,1)
-if Bw.Ae=='p'then
-Ax('p'..Ai,Bw.Af)
+if Aj~=''then
+Ay('o'..Aj,1)
+if Bx.Af=='p'then
+Ay('p'..Aj,Bx.Ag)
 end
 end
-if Bw.Ae=='x'then
-return{Av='x',Aw=M,M=M}
+if Bx.Af=='x'then
+return{Aw='x',Ax=N,N=N}
 end
-return{Av=Bw.Ae,Aw=Bw.By}
+return{Aw=Bx.Af,Ax=Bx.Bz}
 end
-local function Ch(Ao)
-if call('ZREM',U,Ao,'!'..Ao)==0 then
+local function Ci(Ap)
+if call('ZREM',V,Ap,'!'..Ap)==0 then
 return false
 end
-call('HDEL',T,Ao)
-return call('ZREM',S,Ao)==1
+call('HDEL',U,Ap)
+return call('ZREM',T,Ap)==1
 end
-local function Ci()
-return string.match(call('HGET',T,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cj()
+return string.match(call('HGET',U,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cj(Bi)
-if call('EXISTS',U)==0 then
+local function Ck(Bj)
+if call('EXISTS',V)==0 then
 return false
 end
-local Bk=math.max(1,V)
-local Bl=call('ZRANGEBYSCORE',U,'-inf',Bi,'LIMIT',0,Bk)
-X=#Bl==Bk
-V=V-#Bl
-for _,Bf in ipairs(Bl)do
-local Ao=string.match(Bf,'^!(.*)')
-if not Ao then
-Ch(Bf)
+local Bl=math.max(1,W)
+local Bm=call('ZRANGEBYSCORE',V,'-inf',Bj,'LIMIT',0,Bl)
+Y=#Bm==Bl
+W=W-#Bm
+for _,Bg in ipairs(Bm)do
+local Ap=string.match(Bg,'^!(.*)')
+if not Ap then
+Ci(Bg)
 else
-local Ck=call('ZSCORE',U,Ao)
-if Ck and tonumber(Ck)>Bi then
-local Cl=string.match(call('HGET',T,Ao)or'','^%d+ %d %S+ (%d+)')
-local Cm=Cl and call('ZSCORE',U,Bf)-Cl
-Y=Y or Cm and Cm>=tonumber((Ci()))
+local Cl=call('ZSCORE',V,Ap)
+if Cl and tonumber(Cl)>Bj then
+local Cm=string.match(call('HGET',U,Ap)or'','^%d+ %d %S+ (%d+)')
+local Cn=Cm and call('ZSCORE',V,Bg)-Cm
+Z=Z or Cn and Cn>=tonumber((Cj()))
 end
-call('ZREM',U,Bf)
+call('ZREM',V,Bg)
 end
 end
 return true
 end
-local function Cn(Ao,Co)
-local Cp,Cq,Cr,Cl,Cs,By,Bx,Ad=string.match(
-Co or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Co(Ap,Cp)
+local Cq,Cr,Cs,Cm,Ct,Bz,By,Ae=string.match(
+Cp or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cr then
+if not Cs then
 return nil
 end
-local Ae,Af,Ah,Ai,Ct=string.match(Ad,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cu=Ah~='0'
+local Af,Ag,Ai,Aj,Cu=string.match(Ae,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Cv=Ai~='0'
 return{
-Ao=Ao,Ae=Ae,Bx=Bx=='1',Af=Af,By=By,Ai=Ai,
-Ad=string.format('%s %s %s%s %s ',Ae,Af,Cu and'!'or'',Ah,Ai)..Ct,
-Bs=tonumber(Cl),Ah=0,Ap=Cu and'+'or'-',Cr=Cr,Cp=tonumber(Cp),
-Cs=tonumber(Cs),Cq=Cq=='1',
+Ap=Ap,Af=Af,By=By=='1',Ag=Ag,Bz=Bz,Aj=Aj,
+Ae=string.format('%s %s %s%s %s ',Af,Ag,Cv and'!'or'',Ai,Aj)..Cu,
+Bt=tonumber(Cm),Ai=0,Aq=Cv and'+'or'-',Cs=Cs,Cq=tonumber(Cq),
+Ct=tonumber(Ct),Cr=Cr=='1',
 }
 end
-local function Cv(Cr,Ab)
-local Cw=A('PUBLISH',Cr,Ab)
-return type(Cw)~='number'or Cw>0
+local function Cw(Cs,Ac)
+local Cx=A('PUBLISH',Cs,Ac)
+return type(Cx)~='number'or Cx>0
 end
-local function Cx(Ao)
-return string.match(call('HGET',T,Ao)or'','^%d+ %d (%S+)')
+local function Cy(Ap)
+return string.match(call('HGET',U,Ap)or'','^%d+ %d (%S+)')
 end
-local function Cy(Cz,Ab)
-local Da,Db=8,nil
-for _,Ao in ipairs(call('ZRANGE',S,0,Da))do
-if Ao~=Cz and Da>0 then
-Da=Da-1
-local Cr=Cx(Ao)
-if Cr and Cv(Cr,Ab..Ao)then
-Db=Cr
+local function Cz(Da,Ac)
+local Db,Dc=8,nil
+for _,Ap in ipairs(call('ZRANGE',T,0,Db))do
+if Ap~=Da and Db>0 then
+Db=Db-1
+local Cs=Cy(Ap)
+if Cs and Cw(Cs,Ac..Ap)then
+Dc=Cs
 break
 end
 end
 end
-local G=call('ZREVRANGE',S,0,0)[1]
-local Cr=G and G~=Cz and Cx(G)
-if Cr and Cr~=Db then
-Cv(Cr,Ab..G)
+local G=call('ZREVRANGE',T,0,0)[1]
+local Cs=G and G~=Da and Cy(G)
+if Cs and Cs~=Dc then
+Cw(Cs,Ac..G)
 end
 end
-local function Dc(Cz,Bi,K)
-local Dd=call('ZREVRANGE',U,0,0,'WITHSCORES')[2]
-if not Dd then
+local function Dd(Da,Bj,L)
+local De=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
+if not De then
 return
 end
-local De=0
-for _,Ao in ipairs(call('ZRANGE',S,0,319))do
-local Cp,Cr=string.match(call('HGET',T,Ao)or'','^(%d+) %d (%S+)')
-if Cr then
-De=Cp
-if Ao~=Cz then
-Cv(Cr,'!'..Ao)
+local Df=0
+for _,Ap in ipairs(call('ZRANGE',T,0,319))do
+local Cq,Cs=string.match(call('HGET',U,Ap)or'','^(%d+) %d (%S+)')
+if Cs then
+Df=Cq
+if Ap~=Da then
+Cw(Cs,'!'..Ap)
 end
 end
 end
-call('HSET',T,'?',string.format('%.0f %s %s',Bi,De,K))
-call('PEXPIREAT',T,Dd)
+call('HSET',U,'?',string.format('%.0f %s %s',Bj,Df,L))
+call('PEXPIREAT',U,De)
 end
-local function Df(Ba,Bi,Cz)
-local Dg,Dh,Di,Dj=Y,false,false,false
-local Dk,Dl,Dm,Dn=Ci()
-if Dg then
-V=math.max(5,V-260)
-Y,Dm,Dn=false,Dk,Dl
+local function Dg(Bb,Bj,Da)
+local Dh,Di,Dj,Dk=Z,false,false,false
+local Dl,Dm,Dn,Do=Cj()
+if Dh then
+W=math.max(5,W-260)
+Z,Dn,Do=false,Dl,Dm
 end
-V=math.max(5,V)
-local K=Dm..' '..Dn
-Dm,Dn=tonumber(Dm),tonumber(Dn)
-local Do,at,Dp,Dq,Dr={},0,0,0,{}
+W=math.max(5,W)
+local L=Dn..' '..Do
+Dn,Do=tonumber(Dn),tonumber(Do)
+local Dp,at,Dq,Dr,Ds={},0,0,0,{}
 while true do
-if Ba.Au and Ba.Au.Ai==''then
+if Bb.Av and Bb.Av.Aj==''then
 break
 end
 at=at+1
-if at>Dp then
-if Dr[1]then
-call('ZREM',S,unpack(Dr))
-Dr={}
+if at>Dq then
+if Ds[1]then
+call('ZREM',T,unpack(Ds))
+Ds={}
 end
-local Bk=math.min(math.max(Dq,1),64)
-Do=call('ZRANGE',S,0,Bk)
-if not Do[1]then
+local Bl=math.min(math.max(Dr,1),64)
+Dp=call('ZRANGE',T,0,Bl)
+if not Dp[1]then
 break
 end
-Dp,at=math.min(#Do,Bk),1
+Dq,at=math.min(#Dp,Bl),1
 end
-local Ds,Dt=Do[at],Do[at+1]
-local Co=call('HGET',T,Ds)
-local Bw=Cn(Ds,Co)
-local Du=math.floor(#(Co or'')/256)
-local Ck=Bw and(X or Bw.Cp<=Dn)and call('ZSCORE',U,Ds)
-if not Bw or X and Ck and tonumber(Ck)<=Bi then
-if V<=0 then
+local Dt,Du=Dp[at],Dp[at+1]
+local Cp=call('HGET',U,Dt)
+local Bx=Co(Dt,Cp)
+local Dv=math.floor(#(Cp or'')/256)
+local Cl=Bx and(Y or Bx.Cq<=Do)and call('ZSCORE',V,Dt)
+if not Bx or Y and Cl and tonumber(Cl)<=Bj then
+if W<=0 then
+Dk=true
+break
+end
+W=W-1-Dv
+Ds[#Ds+1]=Dt
+Ci(Dt)
+else
+local Dw=Bw(Bx,Bb)
+J=true
+local N=(Dw=='fits'or Dw=='passes')and Cc(Bb)
+if not N then
+break
+end
+if W<=0 then
+Dk=true
+break
+end
+if Dr==0 then
+call('ZREM',T,Dt)
+else
+Ds[#Ds+1]=Dt
+end
+local Cx=Dt==Da
+local Dx=Bx.Cq<=Do and Cl
+if not Cx and not(Dx and Cl-Bx.Ct<Dn)then
+Cx=Cw(Bx.Cs,Dt)or Bx.Cr
+end
+if not Cx then
+W,Dr=W-1-Dv,Dr+1
+else
+W,Dr=W-5-Dv,0
+if Ds[1]then
+call('ZREM',T,unpack(Ds))
+Ds={}
+end
+if Dt==Da then
+Ci(Dt)
+else
+call('ZADD',V,Bj+Bx.Bt,'!'..Dt)
 Dj=true
-break
 end
-V=V-1-Du
-Dr[#Dr+1]=Ds
-Ch(Ds)
-else
-local Dv=Bv(Bw,Ba)
-local M=(Dv=='fits'or Dv=='passes')and Cb(Ba)
-if not M then
-break
+if Du or Dj then
+Bx.Aq='+'
 end
-if V<=0 then
-Dj=true
-break
-end
-if Dq==0 then
-call('ZREM',S,Ds)
-else
-Dr[#Dr+1]=Ds
-end
-local Cw=Ds==Cz
-local Dw=Bw.Cp<=Dn and Ck
-if not Cw and not(Dw and Ck-Bw.Cs<Dm)then
-Cw=Cv(Bw.Cr,Ds)or Bw.Cq
-end
-if not Cw then
-V,Dq=V-1-Du,Dq+1
-else
-V,Dq=V-5-Du,0
-if Dr[1]then
-call('ZREM',S,unpack(Dr))
-Dr={}
-end
-if Ds==Cz then
-Ch(Ds)
-else
-call('ZADD',U,Bi+Bw.Bs,'!'..Ds)
+Bb=Ch(Bx,Bb,N,Bj)
 Di=true
 end
-if Dt or Di then
-Bw.Ap='+'
-end
-Ba=Cg(Bw,Ba,M,Bi)
-Dh=true
 end
 end
+if Ds[1]then
+call('ZREM',T,unpack(Ds))
 end
-if Dr[1]then
-call('ZREM',S,unpack(Dr))
-end
-if Dg then
-Dc(Cz,Bi,K)
+if Dh then
+Dd(Da,Bj,L)
+elseif Dk then
+Cz(Da,'!')
 elseif Dj then
-Cy(Cz,'!')
-elseif Di then
-Cy(Cz,'?')
+Cz(Da,'?')
 end
-if Dh and not Ba.Au then
-Bq()
+if Di and not Bb.Av then
+Br()
 end
-return Ba
+return Bb
 end
 on(KEYS[1])
-local Bi=E(C())
-local Ba=Bm(call('GET',O),Bi)
-if not Ba then
-return{ARGV[1],Aa()}
+local Bj=E(C())
+local Bb=Bn(call('GET',P),Bj)
+if not Bb then
+return{ARGV[1],Ab()}
 end
-local Dx=0
-if Ba.Av then
-Dx=Ba.Au and 1 or call('HLEN',Q)
-Bd()
+local Dy=0
+if Bb.Aw then
+Dy=Bb.Av and 1 or call('HLEN',R)
+Be()
 end
-if Cj(Bi)then
-Df({},Bi)
+if Ck(Bj)then
+Dg({},Bj)
 end
-return{ARGV[1],{'opened',Dx}}
+return{ARGV[1],{'opened',Dy}}

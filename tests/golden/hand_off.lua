@@ -12,710 +12,717 @@ local function F(us)
 return math.floor(us/1000)
 end
 local G,H,I,at,J=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local function K(i)
+local K=false
+local function L(i)
 if not H then
-local L=tonumber(A('GET',G)or 0)
-if not L or not(L<9000000000000000)then
+local M=tonumber(A('GET',G)or 0)
+if not M or not(M<9000000000000000)then
 return nil
 end
-H=math.max(L,D()-1)
+H=math.max(M,D()-1)
 end
 return J and math.max(H+1,J+(i or at))or H+1
 end
-local function M(N)
-if N>I then
-local O=N+#KEYS-2
-if ARGV[#ARGV]=='0'then
-call('SET',G,O)
+local function N(O)
+if O>I then
+local P=O+#KEYS-2
+if ARGV[#ARGV]=='0'or K and call('PTTL',G)==-1 then
+call('SET',G,P)
 else
-call('SET',G,O,'PX',ARGV[#ARGV])
+call('SET',G,P,'PX',ARGV[#ARGV])
 end
-I=O
+I=P
 end
-H=N
+H=O
 end
-local P=call('GET',KEYS[1])
+local Q=call('GET',KEYS[1])
 if
-P
+Q
 and#ARGV[2]==33
-and string.sub(P,1,32)==B
-and string.find(P,'^[-+]%d+ x 1 0 ',33)
+and string.sub(Q,1,32)==B
+and string.find(Q,'^[-+]%d+ x 1 0 ',33)
 and call('EXISTS',KEYS[1]..':p')==0
 then
-local N=K()
-if N and pcall(M,N)then
-call('SET',KEYS[1],ARGV[2]..string.format('%.0f',N)..' '..ARGV[4],'PX',ARGV[3])
-return{ARGV[1],1,N,0}
+local O=L()
+if O and pcall(N,O)then
+call('SET',KEYS[1],ARGV[2]..string.format('%.0f',O)..' '..ARGV[4],'PX',ARGV[3])
+return{ARGV[1],1,O,0}
 end
 end
-local Q,R,S,T,U,V,W
-local X,Y,Z,Aa=320,false,false,false
-local function on(Ab)
-X,Y,Z,Aa=math.max(X,5),false,false,false
-Q,R,S,T=Ab,Ab..':h',Ab..':d',Ab..':o'
-U,V,W=Ab..':q',Ab..':w',Ab..':p'
+local R,S,T,U,V,W,X
+local Y,Z,Aa,Ab=320,false,false,false
+local function on(Ac)
+Y,Z,Aa,Ab=math.max(Y,5),false,false,false
+R,S,T,U=Ac,Ac..':h',Ac..':d',Ac..':o'
+V,W,X=Ac..':q',Ac..':w',Ac..':p'
 end
-local function Ac(Ad)
-return{'corrupt',Ad or'a value that is no lock'}
+local function Ad(Ae)
+return{'corrupt',Ae or'a value that is no lock'}
 end
-local function Ae(Af)
-local N,Ag,Ah,Ai,Aj,Ak=string.match(Af,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return N,Ag,Ah,Ai==''and Aj or'0',Ak
+local function Af(Ag)
+local O,Ah,Ai,Aj,Ak,Al=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return O,Ah,Ai,Aj==''and Ak or'0',Al
 end
-local function Al(Af)
-return(string.gsub(Af,'^(%d+ %a %d+ )!','%1'))
+local function Am(Ag)
+return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
 end
-local function Am(P)
-return string.match(P,'^%*([spx])(%d*)$')
+local function An(Q)
+return string.match(Q,'^%*([spx])(%d*)$')
 end
-local function An(P)
-local Ao,Ap,Aq,Af=string.match(P,'^(~?)(%x+)([-+])(.*)$')
-if not Ap or#Ap~=32 then
+local function Ao(Q)
+local Ap,Aq,Ar,Ag=string.match(Q,'^(~?)(%x+)([-+])(.*)$')
+if not Aq or#Aq~=32 then
 return nil
 end
-local N,Ag,_,Aj,Ak=Ae(Af)
-if Ag~='x'then
+local O,Ah,_,Ak,Al=Af(Ag)
+if Ah~='x'then
 return nil
 end
-local Ar=call('PTTL',Q)
-Aj=tonumber(Aj)
-local As=Ao==''and Ar>Aj
+local As=call('PTTL',R)
+Ak=tonumber(Ak)
+local At=Ap==''and As>Ak
 return{
-Ap=Ap,Ao=Ao~='',Aq=Aq,Af=Af,N=N,Aj=Aj,Ak=Ak,
-As=As,At=Ar,Ar=As and Ar-Aj or Ar,
+Aq=Aq,Ap=Ap~='',Ar=Ar,Ag=Ag,O=O,Ak=Ak,Al=Al,
+At=At,Au=As,As=At and As-Ak or As,
 }
 end
-local function Au(P)
-if not P then
+local function Av(Q)
+if not Q then
 return{}
 end
-if string.sub(P,1,1)~='*'then
-local Av=An(P)
-return Av and{Aw='x',Ax='',Av=Av,N=Av.N}
+if string.sub(Q,1,1)~='*'then
+local Aw=Ao(Q)
+return Aw and{Ax='x',Ay='',Aw=Aw,O=Aw.O}
 end
-local Aw,Ax=Am(P)
-return Aw and{Aw=Aw,Ax=Ax,N=Aw=='x'and Ax or nil}
+local Ax,Ay=An(Q)
+return Ax and{Ax=Ax,Ay=Ay,O=Ax=='x'and Ay or nil}
 end
-local function Ay(Az,by)
-local Ax=call('HINCRBY',T,Az,by)
-if Ax<=0 then
-call('HDEL',T,Az)
+local function Az(Ba,by)
+local Ay=call('HINCRBY',U,Ba,by)
+if Ay<=0 then
+call('HDEL',U,Ba)
 end
 end
-local function Ba(Bb,Ak)
-if Ak==''then
+local function Bb(Bc,Al)
+if Al==''then
 return 0
 end
-if Bb.Av then
-return Bb.Av.As and Bb.Av.Ak==Ak and 1 or 0
+if Bc.Aw then
+return Bc.Aw.At and Bc.Aw.Al==Al and 1 or 0
 end
-return tonumber(call('HGET',T,'o'..Ak)or 0)
+return tonumber(call('HGET',U,'o'..Al)or 0)
 end
-local function Bc(Af)
-local _,Ag,Ah,_,Ak=Ae(Af)
-if Ak~=''then
-Ay('o'..Ak,-1)
-if Ag=='p'then
-Ay('p'..Ak,-Ah)
-end
-end
-end
-local function Bd(Ap,Af)
-local _,Ag,Ah=Ae(Af)
-if Ag=='p'then
-Ay('used',-Ah)
-end
-call('HDEL',S,Ap)
-end
-local function Be()
-call('UNLINK',Q,R,S,T)
-end
-local function Bf(Bg)
-local Ap=string.sub(Bg,-32)
-local Af=call('HGET',S,Ap)
-local Bh=Bg==Ap
-if Af then
-local _,_,_,Aj=Ae(Af)
-if Bh then
-Bc(Af)
-end
-if not Bh or Aj=='0'then
-Bd(Ap,Af)
+local function Bd(Ag)
+local _,Ah,Ai,_,Al=Af(Ag)
+if Al~=''then
+Az('o'..Al,-1)
+if Ah=='p'then
+Az('p'..Al,-Ai)
 end
 end
 end
-local function Bi(Bj)
-local Bk=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
-if not Bk or tonumber(Bk)<=Bj then
-Be()
+local function Be(Aq,Ag)
+local _,Ah,Ai=Af(Ag)
+if Ah=='p'then
+Az('used',-Ai)
+end
+call('HDEL',T,Aq)
+end
+local function Bf()
+call('UNLINK',R,S,T,U)
+end
+local function Bg(Bh)
+local Aq=string.sub(Bh,-32)
+local Ag=call('HGET',T,Aq)
+local Bi=Bh==Aq
+if Ag then
+local _,_,_,Ak=Af(Ag)
+if Bi then
+Bd(Ag)
+end
+if not Bi or Ak=='0'then
+Be(Aq,Ag)
+end
+end
+end
+local function Bj(Bk)
+local Bl=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
+if not Bl or tonumber(Bl)<=Bk then
+Bf()
 return false
 end
-local Bl=math.max(1,math.ceil(X/3))
-local Bm=call('ZRANGEBYSCORE',R,'-inf',Bj,'LIMIT',0,Bl)
-if Bm[1]then
-call('ZREM',R,unpack(Bm))
-Y=#Bm==Bl
-X=X-3*#Bm
+local Bm=math.max(1,math.ceil(Y/3))
+local Bn=call('ZRANGEBYSCORE',S,'-inf',Bk,'LIMIT',0,Bm)
+if Bn[1]then
+call('ZREM',S,unpack(Bn))
+Z=#Bn==Bm
+Y=Y-3*#Bn
 end
-for _,Bg in ipairs(Bm)do
-Bf(Bg)
+for _,Bh in ipairs(Bn)do
+Bg(Bh)
 end
 return true
 end
-local function Bn(P,Bj,Ap)
-local Bb=Au(P)
-if Bb and Bb.Aw and not Bb.Av then
-if not Bi(Bj)then
+local function Bo(Q,Bk,Aq)
+local Bc=Av(Q)
+if Bc and Bc.Ax and not Bc.Aw then
+if not Bj(Bk)then
 return{}
 end
-if Y and Ap then
-for _,Bg in ipairs({Ap,'~'..Ap})do
-local Bo=call('ZSCORE',R,Bg)
-if Bo and tonumber(Bo)<=Bj then
-call('ZREM',R,Bg)
-Bf(Bg)
+if Z and Aq then
+for _,Bh in ipairs({Aq,'~'..Aq})do
+local Bp=call('ZSCORE',S,Bh)
+if Bp and tonumber(Bp)<=Bk then
+call('ZREM',S,Bh)
+Bg(Bh)
 end
 end
 end
 end
-return Bb
+return Bc
 end
-local function As(Bb,Ap)
-if Bb.Av then
-return Bb.Av.As and Bb.Av.Ap==Ap
+local function At(Bc,Aq)
+if Bc.Aw then
+return Bc.Aw.At and Bc.Aw.Aq==Aq
 end
-return Bb.Aw and call('ZSCORE',R,Ap)
+return Bc.Ax and call('ZSCORE',S,Aq)
 end
-local function Bp(Ap,Bq,Aj)
-call('ZADD',R,Bq,Ap)
-if Aj>0 then
-call('ZADD',R,Bq+Aj,'~'..Ap)
-end
-end
-local function Br()
-local Bk=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
-for _,Ab in ipairs({Q,R,S,T})do
-call('PEXPIREAT',Ab,Bk)
+local function Bq(Aq,Br,Ak)
+call('ZADD',S,Br,Aq)
+if Ak>0 then
+call('ZADD',S,Br+Ak,'~'..Aq)
 end
 end
-local function Bs(Bb,Ap,Bt,Bj)
-local L=Bb.Av and Bb.Av.Af or call('HGET',S,Ap)
-local Af=Al(L)
-local N,_,_,Aj,Ak=Ae(Af)
-Aj=tonumber(Aj)
-call('PEXPIRE',Q,Bt+Aj)
-if Bb.Av then
-if Af~=L then
-call('SET',Q,Ap..'+'..Af,'PX',Bt+Aj)
+local function Bs()
+local Bl=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
+for _,Ac in ipairs({R,S,T,U})do
+call('PEXPIREAT',Ac,Bl)
 end
-return N,Ak
 end
-if Af~=L then
-call('HSET',S,Ap,Af)
+local function Bt(Bc,Aq,Bu,Bk)
+local M=Bc.Aw and Bc.Aw.Ag or call('HGET',T,Aq)
+local Ag=Am(M)
+local O,_,_,Ak,Al=Af(Ag)
+Ak=tonumber(Ak)
+call('PEXPIRE',R,Bu+Ak)
+if Bc.Aw then
+if Ag~=M then
+call('SET',R,Aq..'+'..Ag,'PX',Bu+Ak)
 end
-Bp(Ap,Bj+Bt,Aj)
-Br()
-return N,Ak
+return O,Al
 end
-local function Bu(Bj)
-return call('ZRANGEBYSCORE',R,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
+if Ag~=M then
+call('HSET',T,Aq,Ag)
 end
-local function Bv(Bg,Bj)
-local Ap=string.sub(Bg,-32)
-local Bh=call('ZSCORE',R,Ap)
-local At=call('ZSCORE',R,'~'..Ap)or Bh
-local Bb=Bh and'holding'or'closed'
-return string.sub(Ap,1,8),Bb,(Bh or At)-Bj,At-Bj,call('HGET',S,Ap)
+Bq(Aq,Bk+Bu,Ak)
+Bs()
+return O,Al
 end
-local function Bw(Bx,Bb)
-local Ag,Aw,Ax=Bx.Ag,Bb.Aw,Bb.Ax
-if not Aw then
+local function Bv(Bk)
+return call('ZRANGEBYSCORE',S,'('..string.format('%.0f',Bk),'+inf','LIMIT',0,1)[1]
+end
+local function Bw(Bh,Bk)
+local Aq=string.sub(Bh,-32)
+local Bi=call('ZSCORE',S,Aq)
+local Au=call('ZSCORE',S,'~'..Aq)or Bi
+local Bc=Bi and'holding'or'closed'
+return string.sub(Aq,1,8),Bc,(Bi or Au)-Bk,Au-Bk,call('HGET',T,Aq)
+end
+local function Bx(By,Bc)
+local Ah,Ax,Ay=By.Ah,Bc.Ax,Bc.Ay
+if not Ax then
 return'fits'
 end
-if not Y and Ba(Bb,Bx.Ak)>0 then
-if Aw=='x'and Ag=='x'and Bx.By or Aw=='s'and Ag=='s'then
+if not Z and Bb(Bc,By.Al)>0 then
+if Ax=='x'and Ah=='x'and By.Bz or Ax=='s'and Ah=='s'then
 return'passes'
-elseif Aw=='x'then
+elseif Ax=='x'then
 return'deadlock','x',1,''
-elseif Ag=='x'then
-return'deadlock',Aw,call('HGET',T,'p'..Bx.Ak)or 1,Ax
+elseif Ah=='x'then
+return'deadlock',Ax,call('HGET',U,'p'..By.Al)or 1,Ay
 end
 end
-if Ag=='x'or Aw=='x'then
+if Ah=='x'or Ax=='x'then
 return'in_the_way'
 end
-if Ag~=Aw or Bx.Bz~=Ax then
-local Ca=Bu(F(D()))
-local _,_,Cb=Ae(call('HGET',S,string.sub(Ca,-32)))
-return'mismatch',Aw,Cb,Ax
+if Ah~=Ax or By.Ca~=Ay then
+local Cb=Bv(F(D()))
+local _,_,Cc=Af(call('HGET',T,string.sub(Cb,-32)))
+return'mismatch',Ax,Cc,Ay
 end
-local Cb=Aw=='p'and call('HGET',T,'used')or 0
-return(Aw=='s'or Cb+Bx.Ah<=tonumber(Ax))and'fits'or'in_the_way'
+local Cc=Ax=='p'and call('HGET',U,'used')or 0
+return(Ax=='s'or Cc+By.Ai<=tonumber(Ay))and'fits'or'in_the_way'
 end
-local function Cc(Bb)
-local N=Bb.N or K()
-return N and(Bb.N or string.format('%.0f',N))
-end
-local function Cd()
-return Ac('the fence counter is not a number that can grow')
+local function Cd(Bc)
+local O=Bc.O or L()
+return O and(Bc.O or string.format('%.0f',O))
 end
 local function Ce()
-if call('ZCARD',R)+call('HLEN',S)+call('HLEN',T)>0 then
-call('UNLINK',R,S,T)
+return Ad('the fence counter is not a number that can grow')
+end
+local function Cf()
+if call('ZCARD',S)+call('HLEN',T)+call('HLEN',U)>0 then
+call('UNLINK',S,T,U)
 end
 end
-local function Cf(Av,Bj)
-Ce()
-call('SET',Q,'*x'..Av.N,'PX',Av.At)
-call('HSET',S,Av.Ap,Av.Af)
-Bp(Av.Ap,Bj+Av.Ar,Av.Aj)
-Ay('o'..Av.Ak,1)
+local function Cg(Aw,Bk)
+Cf()
+call('SET',R,'*x'..Aw.O,'PX',Aw.Au)
+call('HSET',T,Aw.Aq,Aw.Ag)
+Bq(Aw.Aq,Bk+Aw.As,Aw.Ak)
+Az('o'..Aw.Al,1)
 end
-local function Cg(Bx,N)
-local Bt,Aj,Af=Bx.Bt,Bx.Aj,N..' '..Bx.Af
-call('SET',Q,Bx.Ap..Bx.Aq..Af,'PX',Bt+Aj)
-local Av={
-Ap=Bx.Ap,Ao=false,Aq=Bx.Aq,Af=Af,N=N,Aj=Aj,
-Ak=Bx.Ak,As=true,At=Bt+Aj,Ar=Bt,
+local function Ch(By,O)
+local Bu,Ak,Ag=By.Bu,By.Ak,O..' '..By.Ag
+call('SET',R,By.Aq..By.Ar..Ag,'PX',Bu+Ak)
+local Aw={
+Aq=By.Aq,Ap=false,Ar=By.Ar,Ag=Ag,O=O,Ak=Ak,
+Al=By.Al,At=true,Au=Bu+Ak,As=Bu,
 }
-return{Aw='x',Ax='',Av=Av,N=N}
+return{Ax='x',Ay='',Aw=Aw,O=O}
 end
-local function Ch(Bx,Bb,N,Bj)
-local Ap,Ak=Bx.Ap,Bx.Ak
-if N~=Bb.N then
-M(tonumber(N))
+local function Ci(By,Bc,O,Bk)
+local Aq,Al=By.Aq,By.Al
+if O~=Bc.O then
+N(tonumber(O))
 end
-if not Bb.Aw and Bx.Ag=='x'then
-return Cg(Bx,N)
+if not Bc.Ax and By.Ah=='x'then
+return Ch(By,O)
 end
-if Bb.Av then
-Cf(Bb.Av,Bj)
-elseif not Bb.Aw then
-Ce()
-call('SET',Q,'*'..Bx.Ag..Bx.Bz,'PX',Bx.Bt+Bx.Aj)
+if Bc.Aw then
+Cg(Bc.Aw,Bk)
+elseif not Bc.Ax then
+Cf()
+call('SET',R,'*'..By.Ah..By.Ca,'PX',By.Bu+By.Ak)
 end
-Bp(Ap,Bj+Bx.Bt,Bx.Aj)
-call('HSET',S,Ap,N..' '..Bx.Af)
-if Bx.Ag=='p'then
-Ay('used',Bx.Ah)
+Bq(Aq,Bk+By.Bu,By.Ak)
+call('HSET',T,Aq,O..' '..By.Ag)
+if By.Ah=='p'then
+Az('used',By.Ai)
 end
-if Ak~=''then
-Ay('o'..Ak,1)
-if Bx.Ag=='p'then
-Ay('p'..Ak,Bx.Ah)
+if Al~=''then
+Az('o'..Al,1)
+if By.Ah=='p'then
+Az('p'..Al,By.Ai)
 end
 end
-if Bx.Ag=='x'then
-return{Aw='x',Ax=N,N=N}
+if By.Ah=='x'then
+return{Ax='x',Ay=O,O=O}
 end
-return{Aw=Bx.Ag,Ax=Bx.Bz}
+return{Ax=By.Ah,Ay=By.Ca}
 end
-local function Ci(Ap)
-if call('ZREM',W,Ap,'!'..Ap)==0 then
+local function Cj(Aq)
+if call('ZREM',X,Aq,'!'..Aq)==0 then
 return false
 end
-call('HDEL',V,Ap)
-return call('ZREM',U,Ap)==1
+call('HDEL',W,Aq)
+return call('ZREM',V,Aq)==1
 end
-local function Cj()
-return string.match(call('HGET',V,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Ck()
+return string.match(call('HGET',W,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Ck(Bj)
-if call('EXISTS',W)==0 then
+local function Cl(Bk)
+if call('EXISTS',X)==0 then
 return false
 end
-local Bl=math.max(1,X)
-local Bm=call('ZRANGEBYSCORE',W,'-inf',Bj,'LIMIT',0,Bl)
-Z=#Bm==Bl
-X=X-#Bm
-for _,Bg in ipairs(Bm)do
-local Ap=string.match(Bg,'^!(.*)')
-if not Ap then
-Ci(Bg)
+local Bm=math.max(1,Y)
+local Bn=call('ZRANGEBYSCORE',X,'-inf',Bk,'LIMIT',0,Bm)
+Aa=#Bn==Bm
+Y=Y-#Bn
+for _,Bh in ipairs(Bn)do
+local Aq=string.match(Bh,'^!(.*)')
+if not Aq then
+Cj(Bh)
 else
-local Cl=call('ZSCORE',W,Ap)
-if Cl and tonumber(Cl)>Bj then
-local Cm=string.match(call('HGET',V,Ap)or'','^%d+ %d %S+ (%d+)')
-local Cn=Cm and call('ZSCORE',W,Bg)-Cm
-Aa=Aa or Cn and Cn>=tonumber((Cj()))
+local Cm=call('ZSCORE',X,Aq)
+if Cm and tonumber(Cm)>Bk then
+local Cn=string.match(call('HGET',W,Aq)or'','^%d+ %d %S+ (%d+)')
+local Co=Cn and call('ZSCORE',X,Bh)-Cn
+Ab=Ab or Co and Co>=tonumber((Ck()))
 end
-call('ZREM',W,Bg)
+call('ZREM',X,Bh)
 end
 end
 return true
 end
-local function Co(Ap,Cp)
-local Cq,Cr,Cs,Cm,Ct,Bz,By,Af=string.match(
-Cp or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cp(Aq,Cq)
+local Cr,Cs,Ct,Cn,Cu,Ca,Bz,Ag=string.match(
+Cq or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cs then
+if not Ct then
 return nil
 end
-local Ag,Ah,Aj,Ak,Cu=string.match(Af,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cv=Aj~='0'
+local Ah,Ai,Ak,Al,Cv=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Cw=Ak~='0'
 return{
-Ap=Ap,Ag=Ag,By=By=='1',Ah=Ah,Bz=Bz,Ak=Ak,
-Af=string.format('%s %s %s%s %s ',Ag,Ah,Cv and'!'or'',Aj,Ak)..Cu,
-Bt=tonumber(Cm),Aj=0,Aq=Cv and'+'or'-',Cs=Cs,Cq=tonumber(Cq),
-Ct=tonumber(Ct),Cr=Cr=='1',
+Aq=Aq,Ah=Ah,Bz=Bz=='1',Ai=Ai,Ca=Ca,Al=Al,
+Ag=string.format('%s %s %s%s %s ',Ah,Ai,Cw and'!'or'',Ak,Al)..Cv,
+Bu=tonumber(Cn),Ak=0,Ar=Cw and'+'or'-',Ct=Ct,Cr=tonumber(Cr),
+Cu=tonumber(Cu),Cs=Cs=='1',
 }
 end
-local function Cw(Cs,Ad)
-local Cx=A('PUBLISH',Cs,Ad)
-return type(Cx)~='number'or Cx>0
+local function Cx(Ct,Ae)
+local Cy=A('PUBLISH',Ct,Ae)
+return type(Cy)~='number'or Cy>0
 end
-local function Cy(Ap)
-return string.match(call('HGET',V,Ap)or'','^%d+ %d (%S+)')
+local function Cz(Aq)
+return string.match(call('HGET',W,Aq)or'','^%d+ %d (%S+)')
 end
-local function Cz(Da,Ad)
-local Db,Dc=8,nil
-for _,Ap in ipairs(call('ZRANGE',U,0,Db))do
-if Ap~=Da and Db>0 then
-Db=Db-1
-local Cs=Cy(Ap)
-if Cs and Cw(Cs,Ad..Ap)then
-Dc=Cs
+local function Da(Db,Ae)
+local Dc,Dd=8,nil
+for _,Aq in ipairs(call('ZRANGE',V,0,Dc))do
+if Aq~=Db and Dc>0 then
+Dc=Dc-1
+local Ct=Cz(Aq)
+if Ct and Cx(Ct,Ae..Aq)then
+Dd=Ct
 break
 end
 end
 end
-local H=call('ZREVRANGE',U,0,0)[1]
-local Cs=H and H~=Da and Cy(H)
-if Cs and Cs~=Dc then
-Cw(Cs,Ad..H)
+local H=call('ZREVRANGE',V,0,0)[1]
+local Ct=H and H~=Db and Cz(H)
+if Ct and Ct~=Dd then
+Cx(Ct,Ae..H)
 end
 end
-local function Dd(Da,Bj,L)
-local De=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
-if not De then
+local function De(Db,Bk,M)
+local Df=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+if not Df then
 return
 end
-local Df=0
-for _,Ap in ipairs(call('ZRANGE',U,0,319))do
-local Cq,Cs=string.match(call('HGET',V,Ap)or'','^(%d+) %d (%S+)')
-if Cs then
-Df=Cq
-if Ap~=Da then
-Cw(Cs,'!'..Ap)
+local Dg=0
+for _,Aq in ipairs(call('ZRANGE',V,0,319))do
+local Cr,Ct=string.match(call('HGET',W,Aq)or'','^(%d+) %d (%S+)')
+if Ct then
+Dg=Cr
+if Aq~=Db then
+Cx(Ct,'!'..Aq)
 end
 end
 end
-call('HSET',V,'?',string.format('%.0f %s %s',Bj,Df,L))
-call('PEXPIREAT',V,De)
+call('HSET',W,'?',string.format('%.0f %s %s',Bk,Dg,M))
+call('PEXPIREAT',W,Df)
 end
-local function Dg(Bb,Bj,Da)
-local Dh,Di,Dj,Dk=Aa,false,false,false
-local Dl,Dm,Dn,Do=Cj()
-if Dh then
-X=math.max(5,X-260)
-Aa,Dn,Do=false,Dl,Dm
+local function Dh(Bc,Bk,Db)
+local Di,Dj,Dk,Dl=Ab,false,false,false
+local Dm,Dn,Do,Dp=Ck()
+if Di then
+Y=math.max(5,Y-260)
+Ab,Do,Dp=false,Dm,Dn
 end
-X=math.max(5,X)
-local L=Dn..' '..Do
-Dn,Do=tonumber(Dn),tonumber(Do)
-local Dp,at,Dq,Dr,Ds={},0,0,0,{}
+Y=math.max(5,Y)
+local M=Do..' '..Dp
+Do,Dp=tonumber(Do),tonumber(Dp)
+local Dq,at,Dr,Ds,Dt={},0,0,0,{}
 while true do
-if Bb.Av and Bb.Av.Ak==''then
+if Bc.Aw and Bc.Aw.Al==''then
 break
 end
 at=at+1
-if at>Dq then
-if Ds[1]then
-call('ZREM',U,unpack(Ds))
-Ds={}
+if at>Dr then
+if Dt[1]then
+call('ZREM',V,unpack(Dt))
+Dt={}
 end
-local Bl=math.min(math.max(Dr,1),64)
-Dp=call('ZRANGE',U,0,Bl)
-if not Dp[1]then
+local Bm=math.min(math.max(Ds,1),64)
+Dq=call('ZRANGE',V,0,Bm)
+if not Dq[1]then
 break
 end
-Dq,at=math.min(#Dp,Bl),1
+Dr,at=math.min(#Dq,Bm),1
 end
-local Dt,Du=Dp[at],Dp[at+1]
-local Cp=call('HGET',V,Dt)
-local Bx=Co(Dt,Cp)
-local Dv=math.floor(#(Cp or'')/256)
-local Cl=Bx and(Z or Bx.Cq<=Do)and call('ZSCORE',W,Dt)
-if not Bx or Z and Cl and tonumber(Cl)<=Bj then
-if X<=0 then
+local Du,Dv=Dq[at],Dq[at+1]
+local Cq=call('HGET',W,Du)
+local By=Cp(Du,Cq)
+local Dw=math.floor(#(Cq or'')/256)
+local Cm=By and(Aa or By.Cr<=Dp)and call('ZSCORE',X,Du)
+if not By or Aa and Cm and tonumber(Cm)<=Bk then
+if Y<=0 then
+Dl=true
+break
+end
+Y=Y-1-Dw
+Dt[#Dt+1]=Du
+Cj(Du)
+else
+local Dx=Bx(By,Bc)
+K=true
+local O=(Dx=='fits'or Dx=='passes')and Cd(Bc)
+if not O then
+break
+end
+if Y<=0 then
+Dl=true
+break
+end
+if Ds==0 then
+call('ZREM',V,Du)
+else
+Dt[#Dt+1]=Du
+end
+local Cy=Du==Db
+local Dy=By.Cr<=Dp and Cm
+if not Cy and not(Dy and Cm-By.Cu<Do)then
+Cy=Cx(By.Ct,Du)or By.Cs
+end
+if not Cy then
+Y,Ds=Y-1-Dw,Ds+1
+else
+Y,Ds=Y-5-Dw,0
+if Dt[1]then
+call('ZREM',V,unpack(Dt))
+Dt={}
+end
+if Du==Db then
+Cj(Du)
+else
+call('ZADD',X,Bk+By.Bu,'!'..Du)
 Dk=true
-break
 end
-X=X-1-Dv
-Ds[#Ds+1]=Dt
-Ci(Dt)
-else
-local Dw=Bw(Bx,Bb)
-local N=(Dw=='fits'or Dw=='passes')and Cc(Bb)
-if not N then
-break
+if Dv or Dk then
+By.Ar='+'
 end
-if X<=0 then
-Dk=true
-break
-end
-if Dr==0 then
-call('ZREM',U,Dt)
-else
-Ds[#Ds+1]=Dt
-end
-local Cx=Dt==Da
-local Dx=Bx.Cq<=Do and Cl
-if not Cx and not(Dx and Cl-Bx.Ct<Dn)then
-Cx=Cw(Bx.Cs,Dt)or Bx.Cr
-end
-if not Cx then
-X,Dr=X-1-Dv,Dr+1
-else
-X,Dr=X-5-Dv,0
-if Ds[1]then
-call('ZREM',U,unpack(Ds))
-Ds={}
-end
-if Dt==Da then
-Ci(Dt)
-else
-call('ZADD',W,Bj+Bx.Bt,'!'..Dt)
+Bc=Ci(By,Bc,O,Bk)
 Dj=true
 end
-if Du or Dj then
-Bx.Aq='+'
-end
-Bb=Ch(Bx,Bb,N,Bj)
-Di=true
 end
 end
+if Dt[1]then
+call('ZREM',V,unpack(Dt))
 end
-if Ds[1]then
-call('ZREM',U,unpack(Ds))
-end
-if Dh then
-Dd(Da,Bj,L)
+if Di then
+De(Db,Bk,M)
+elseif Dl then
+Da(Db,'!')
 elseif Dk then
-Cz(Da,'!')
-elseif Dj then
-Cz(Da,'?')
+Da(Db,'?')
 end
-if Di and not Bb.Av then
-Br()
+if Dj and not Bc.Aw then
+Bs()
 end
-return Bb
+return Bc
 end
-local Bj=F(D())
-local function Dy(Ca)
-local Dz,Ea=ARGV[Ca],Ca
-while ARGV[Ea+1]==''do
-Ea=Ea-4
+local Bk=F(D())
+local function Dz(Cb)
+local Ea,Eb=ARGV[Cb],Cb
+while ARGV[Eb+1]==''do
+Eb=Eb-4
 end
-local At,Af,Eb=unpack(ARGV,Ea+1,Ea+3)
-local Ag,Ah,Aj,Ak=string.match(Af,'^(%a) (%d+) (%d+) (%S*) ')
-local By,Bz,Cs,Cm,Ct,Bl=
-string.match(Eb,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+local Au,Ag,Ec=unpack(ARGV,Eb+1,Eb+3)
+local Ah,Ai,Ak,Al=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
+local Bz,Ca,Ct,Cn,Cu,Bm,Ed=
+string.match(Ec,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Ap=string.sub(Dz,1,32),Ag=Ag,By=By=='1',Ah=Ah,Bz=Bz,
-Bt=At-Aj,Aj=tonumber(Aj),Ak=Ak,Af=Af,Aq=string.sub(Dz,33),
-Cs=Cs~=''and Cs,Cm=Cm,Ct=tonumber(Ct),Bl=tonumber(Bl),
+Aq=string.sub(Ea,1,32),Ah=Ah,Bz=Bz=='1',Ai=Ai,Ca=Ca,
+Bu=Au-Ak,Ak=tonumber(Ak),Al=Al,Ag=Ag,Ar=string.sub(Ea,33),
+Ct=Ct~=''and Ct,Cn=Cn,Cu=tonumber(Cu),Bm=tonumber(Bm),
+Ed=tonumber(Ed),
 }
 end
-local function Ec(Bb,N,Ak)
-return{'granted',N,math.max(1,Ba(Bb,Ak))}
+local function Ee(Bc,O,Al)
+return{'granted',O,math.max(1,Bb(Bc,Al))}
 end
-local function Ed(Bb,Ap)
-if Bb.Av then
-return Bb.Av.Ap==Ap
+local function Ef(Bc,Aq)
+if Bc.Aw then
+return Bc.Aw.Aq==Aq
 end
-return Bb.Aw and call('HGET',S,Ap)
+return Bc.Ax and call('HGET',T,Aq)
 end
-local function Ee(Ef,Bx,Bb,Eg)
-local Av,Dc=Bb.Av,nil
-if Av then
-local Eh=Av.As and'holding'or'closed'
-Dc={string.sub(Av.Ap,1,8),Eh,Av.Ar,Av.At,'',Av.Af}
+local function Eg(Eh,By,Bc,Ei)
+local Aw,Dd=Bc.Aw,nil
+if Aw then
+local Ej=Aw.At and'holding'or'closed'
+Dd={string.sub(Aw.Aq,1,8),Ej,Aw.As,Aw.Au,'',Aw.Ag}
 else
-local Ah=Bx.Ag=='p'and Bb.Aw=='p'
-local Bg=Eg and'~'..Bx.Ap
-or Ah and Bu(Bj)
-or call('ZREVRANGE',R,0,0)[1]
-local Ei,Eh,Ar,At,Af=Bv(Bg,Bj)
-if Ah and Y then
-At=0
+local Ai=By.Ah=='p'and Bc.Ax=='p'
+local Bh=Ei and'~'..By.Aq
+or Ai and Bv(Bk)
+or call('ZREVRANGE',S,0,0)[1]
+local Ek,Ej,As,Au,Ag=Bw(Bh,Bk)
+if Ai and Z then
+Au=0
 end
-Dc={Ei,Eh,Ar,At,Bb.Ax,Af}
+Dd={Ek,Ej,As,Au,Bc.Ay,Ag}
 end
-for _,Az in ipairs(Dc)do
-Ef[#Ef+1]=Az
+for _,Ba in ipairs(Dd)do
+Eh[#Eh+1]=Ba
 end
-return Ef
+return Eh
 end
-local function Ej(Bx,Bb)
-if Ci(Bx.Ap)then
-Dg(Bb,Bj)
-end
-end
-local function Ek(Bb)
-if Bb.Av and Bb.Av.Aq=='-'and not Bb.Av.Ao then
-call('SETRANGE',Q,32,'+')
+local function El(By,Bc)
+if Cj(By.Aq)then
+Dh(Bc,Bk)
 end
 end
-local El=0
-local function Em(Bx,Bb)
-local H=call('ZREVRANGE',U,0,0,'WITHSCORES')[2]or 0
-El=math.max(H+1,El+1,D())
-local Cq=string.format('%.0f',El)
-call('ZADD',U,Cq,Bx.Ap)
-local By=Bx.By and'1'or'0'
-local En={
-Cq,'0',Bx.Cs,Bx.Cm,Bx.Ct,Bx.Bz,By,Bx.Af,
+local function Em(Bc)
+if Bc.Aw and Bc.Aw.Ar=='-'and not Bc.Aw.Ap then
+call('SETRANGE',R,32,'+')
+end
+end
+local En=0
+local function Eo(By,Bc)
+local H=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]or 0
+local Ay=By.Ed
+if not Ay then
+En=math.max(H+1,En+1,D())
+Ay=En
+end
+local Cr=string.format('%.0f',Ay)
+call('ZADD',V,Cr,By.Aq)
+local Bz=By.Bz and'1'or'0'
+local Ep={
+Cr,'0',By.Ct,By.Cn,By.Cu,By.Ca,Bz,By.Ag,
 }
-call('HSET',V,Bx.Ap,table.concat(En,' '))
-Ek(Bb)
+call('HSET',W,By.Aq,table.concat(Ep,' '))
+Em(Bc)
 end
-local function Eo(Ap,Bb)
-if call('ZSCORE',U,Ap)or not call('ZSCORE',W,Ap)or As(Bb,Ap)then
+local function Eq(Aq,Bc)
+if call('ZSCORE',V,Aq)or not call('ZSCORE',X,Aq)or At(Bc,Aq)then
 return
 end
-local Cp=call('HGET',V,Ap)
-if not Cp then
-Ci(Ap)
+local Cq=call('HGET',W,Aq)
+if not Cq then
+Cj(Aq)
 return
 end
-call('ZREM',W,'!'..Ap)
-local Cq,Cu=string.match(Cp,'^(%d+) %d (.*)$')
-call('HSET',V,Ap,Cq..' 1 '..Cu)
-call('ZADD',U,Cq,Ap)
-call('PEXPIREAT',U,call('ZREVRANGE',W,0,0,'WITHSCORES')[2])
-Ek(Bb)
+call('ZREM',X,'!'..Aq)
+local Cr,Cv=string.match(Cq,'^(%d+) %d (.*)$')
+call('HSET',W,Aq,Cr..' 1 '..Cv)
+call('ZADD',V,Cr,Aq)
+call('PEXPIREAT',V,call('ZREVRANGE',X,0,0,'WITHSCORES')[2])
+Em(Bc)
 end
-local function Ep(Bx)
-call('ZADD',W,Bj+Bx.Ct,Bx.Ap)
-local Bk=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
-for _,Ab in ipairs({U,V,W})do
-call('PEXPIREAT',Ab,Bk)
+local function Er(By)
+call('ZADD',X,Bk+By.Cu,By.Aq)
+local Bl=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+for _,Ac in ipairs({V,W,X})do
+call('PEXPIREAT',Ac,Bl)
 end
 end
-local function Eq(Bx,Bb,Er)
-local Es=call('ZRANK',U,Bx.Ap)
-if Es then
-call('PEXPIRE',U,Bx.Ct)
-elseif Er>=Bx.Bl and not Z then
-return{'full',Er}
+local function Es(By,Bc,Et)
+local Eu=call('ZRANK',V,By.Aq)
+if Eu then
+call('PEXPIRE',V,By.Cu)
+elseif Et>=By.Bm and not Aa then
+return{'full',Et}
 else
-Es=Er
-Em(Bx,Bb)
+Eo(By,Bc)
+Eu=call('ZRANK',V,By.Aq)
 end
-Ep(Bx)
-return Ee({'queued',Es},Bx,Bb)
+Er(By)
+return Eg({'queued',Eu},By,Bc)
 end
-local function Et(Bx,Bb,N)
-local Eu=Ch(Bx,Bb,N,Bj)
-if not Eu.Av then
-Br()
+local function Ev(By,Bc,O)
+local Ew=Ci(By,Bc,O,Bk)
+if not Ew.Aw then
+Bs()
 end
-return Ec(Eu,N,Bx.Ak)
+return Ee(Ew,O,By.Al)
 end
-local function Ev(Bx)
-local Ap=Bx.Ap
-local Bb=Bn(call('GET',Q),Bj,Ap)
-if not Bb then
-return Ac()
+local function Ex(By)
+local Aq=By.Aq
+local Bc=Bo(call('GET',R),Bk,Aq)
+if not Bc then
+return Ad()
 end
-if Bb.Av and Bb.Av.At<0 then
-return Ac('a lock without an end')
+if Bc.Aw and Bc.Aw.Au<0 then
+return Ad('a lock without an end')
 end
-local Er=0
-local Ew=Ck(Bj)
-if Ew then
-Eo(Ap,Bb)
-Bb=Dg(Bb,Bj,Ap)
-Er=call('ZCARD',U)
+local Et=0
+local Ey=Cl(Bk)
+if Ey then
+Eq(Aq,Bc)
+Bc=Dh(Bc,Bk,Aq)
+Et=call('ZCARD',V)
 end
-if As(Bb,Ap)then
-local N,Ak=Bs(Bb,Ap,Bx.Bt,Bj)
-if Ew then
-Ci(Ap)
+if At(Bc,Aq)then
+local O,Al=Bt(Bc,Aq,By.Bu,Bk)
+if Ey then
+Cj(Aq)
 end
-return Ec(Bb,N,Ak)
+return Ee(Bc,O,Al)
 end
-if Ed(Bb,Ap)then
-return Ee({'refused'},Bx,Bb,true)
+if Ef(Bc,Aq)then
+return Eg({'refused'},By,Bc,true)
 end
-local Dw,Ex,Ey,Ez=Bw(Bx,Bb)
-if Dw=='deadlock'or Dw=='mismatch'then
-Ej(Bx,Bb)
-return{Dw,Ex,Ey,Ez}
+local Dx,Ez,Fa,Fb=Bx(By,Bc)
+if Dx=='deadlock'or Dx=='mismatch'then
+El(By,Bc)
+return{Dx,Ez,Fa,Fb}
 end
-if Dw=='passes'or Dw=='fits'and(Er==0 or not Bb.Aw)then
-local N=Cc(Bb)
-if not N then
-return Cd()
+if Dx=='passes'or Dx=='fits'and(Et==0 or not Bc.Ax)then
+local O=Cd(Bc)
+if not O then
+return Ce()
 end
-if Er>0 then
-Ci(Ap)
+if Et>0 then
+Cj(Aq)
 end
-return Et(Bx,Bb,N)
+return Ev(By,Bc,O)
 end
-if Bx.Cs then
-return Eq(Bx,Bb,Er)
+if By.Ct then
+return Es(By,Bc,Et)
 end
-local Fa=Ee({'refused'},Bx,Bb)
-Ej(Bx,Bb)
-return Fa
+local Fc=Eg({'refused'},By,Bc)
+El(By,Bc)
+return Fc
 end
-local function Fb(Bb,Ap,Af)
-if Bb.Av then
-call('DEL',Q)
+local function Fd(Bc,Aq,Ag)
+if Bc.Aw then
+call('DEL',R)
 return{}
 end
-call('ZREM',R,Ap,'~'..Ap)
-Bc(Af)
-Bd(Ap,Af)
-if call('ZCARD',R)==0 then
-Be()
+call('ZREM',S,Aq,'~'..Aq)
+Bd(Ag)
+Be(Aq,Ag)
+if call('ZCARD',S)==0 then
+Bf()
 return{}
 end
-Br()
-return Bb
+Bs()
+return Bc
 end
-local function Fc(Bb,Ap,Ak,Fd)
-Ci(Ap)
-if not As(Bb,Ap)then
-return{'not_held',Ba(Bb,Ak)},Bb
+local function Fe(Bc,Aq,Al,Ff)
+Cj(Aq)
+if not At(Bc,Aq)then
+return{'not_held',Bb(Bc,Al)},Bc
 end
-local Af=Bb.Av and Bb.Av.Af or call('HGET',S,Ap)
-local _,_,_,_,Fe=Ae(Af)
-Bb=Fd(Bb,Ap,Af)
-local Ar=Ba(Bb,Fe)
-return Ar>0 and{'still_held',Ar}or 1,Bb
+local Ag=Bc.Aw and Bc.Aw.Ag or call('HGET',T,Aq)
+local _,_,_,_,Fg=Af(Ag)
+Bc=Ff(Bc,Aq,Ag)
+local As=Bb(Bc,Fg)
+return As>0 and{'still_held',As}or 1,Bc
 end
 on(KEYS[1])
-local function Ff(Bx)
-local N=Cc({})
-if not N then
-return Cd()
+local function Fh(By)
+local O=Cd({})
+if not O then
+return Ce()
 end
-Ci(Bx.Ap)
-if call('EXISTS',U)==1 then
-Bx.Aq='+'
+Cj(By.Aq)
+if call('EXISTS',V)==1 then
+By.Ar='+'
 end
-return Et(Bx,{},N)
+return Ev(By,{},O)
 end
-local function Fg(Fh,Bb)
-local Bx=Dy(2)
-if ARGV[8]=='1'and Fh==1 and not Bb.Aw then
-return Ff(Bx)
+local function Fi(Fj,Bc)
+local By=Dz(2)
+if ARGV[8]=='1'and Fj==1 and not Bc.Ax then
+return Fh(By)
 end
-return Ev(Bx)
+return Ex(By)
 end
-local Bb=Bn(P,Bj,B)
-if not Bb then
-return{ARGV[1],Ac()}
+local Bc=Bo(Q,Bk,B)
+if not Bc then
+return{ARGV[1],Ad()}
 end
-Ck(Bj)
-local Fh
-Fh,Bb=Fc(Bb,B,ARGV[7],Fb)
-local Fi,Fj=pcall(Fg,Fh,Bb)
-if not Fi then
-Fj={'error',type(Fj)=='table'and Fj.err or Fj}
+Cl(Bk)
+local Fj
+Fj,Bc=Fe(Bc,B,ARGV[7],Fd)
+local Fk,Fl=pcall(Fi,Fj,Bc)
+if not Fk then
+Fl={'error',type(Fl)=='table'and Fl.err or Fl}
 end
-local Fk=call('ZCARD',U)-(call('ZSCORE',U,string.sub(ARGV[2],1,32))and 1 or 0)
-return{ARGV[1],Fh,Fj,Fk>0 and 1 or 0}
+local Fm=call('ZCARD',V)-(call('ZSCORE',V,string.sub(ARGV[2],1,32))and 1 or 0)
+return{ARGV[1],Fj,Fl,Fm>0 and 1 or 0}

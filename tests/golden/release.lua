@@ -36,552 +36,554 @@ local function M(us)
 return math.floor(us/1000)
 end
 local N,O,P,at,Q=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local function R(i)
+local R=false
+local function S(i)
 if not O then
-local S=tonumber(A('GET',N)or 0)
-if not S or not(S<9000000000000000)then
+local T=tonumber(A('GET',N)or 0)
+if not T or not(T<9000000000000000)then
 return nil
 end
-O=math.max(S,K()-1)
+O=math.max(T,K()-1)
 end
 return Q and math.max(O+1,Q+(i or at))or O+1
 end
-local function T(U)
-if U>P then
-local V=U+#KEYS-2
-if ARGV[#ARGV]=='0'then
-call('SET',N,V)
+local function U(V)
+if V>P then
+local W=V+#KEYS-2
+if ARGV[#ARGV]=='0'or R and call('PTTL',N)==-1 then
+call('SET',N,W)
 else
-call('SET',N,V,'PX',ARGV[#ARGV])
+call('SET',N,W,'PX',ARGV[#ARGV])
 end
-P=V
+P=W
 end
-O=U
+O=V
 end
-local G,W,X,Y,Z,Aa,Ab
-local Ac,Ad,Ae,Af=320,false,false,false
-local function on(Ag)
-Ac,Ad,Ae,Af=math.max(Ac,5),false,false,false
-G,W,X,Y=Ag,Ag..':h',Ag..':d',Ag..':o'
-Z,Aa,Ab=Ag..':q',Ag..':w',Ag..':p'
+local G,X,Y,Z,Aa,Ab,Ac
+local Ad,Ae,Af,Ag=320,false,false,false
+local function on(Ah)
+Ad,Ae,Af,Ag=math.max(Ad,5),false,false,false
+G,X,Y,Z=Ah,Ah..':h',Ah..':d',Ah..':o'
+Aa,Ab,Ac=Ah..':q',Ah..':w',Ah..':p'
 end
-local function Ah(Ai)
-return{'corrupt',Ai or'a value that is no lock'}
+local function Ai(Aj)
+return{'corrupt',Aj or'a value that is no lock'}
 end
-local function Aj(Ak)
-local U,Al,Am,An,Ao,Ap=string.match(Ak,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return U,Al,Am,An==''and Ao or'0',Ap
+local function Ak(Al)
+local V,Am,An,Ao,Ap,Aq=string.match(Al,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return V,Am,An,Ao==''and Ap or'0',Aq
 end
-local function Aq(Ak)
-return(string.gsub(Ak,'^(%d+ %a %d+ )!','%1'))
-end
-local function Ar(I)
-return string.match(I,'^%*([spx])(%d*)$')
+local function Ar(Al)
+return(string.gsub(Al,'^(%d+ %a %d+ )!','%1'))
 end
 local function As(I)
-local At,Au,Av,Ak=string.match(I,'^(~?)(%x+)([-+])(.*)$')
-if not Au or#Au~=32 then
+return string.match(I,'^%*([spx])(%d*)$')
+end
+local function At(I)
+local Au,Av,Aw,Al=string.match(I,'^(~?)(%x+)([-+])(.*)$')
+if not Av or#Av~=32 then
 return nil
 end
-local U,Al,_,Ao,Ap=Aj(Ak)
-if Al~='x'then
+local V,Am,_,Ap,Aq=Ak(Al)
+if Am~='x'then
 return nil
 end
-local Aw=call('PTTL',G)
-Ao=tonumber(Ao)
-local Ax=At==''and Aw>Ao
+local Ax=call('PTTL',G)
+Ap=tonumber(Ap)
+local Ay=Au==''and Ax>Ap
 return{
-Au=Au,At=At~='',Av=Av,Ak=Ak,U=U,Ao=Ao,Ap=Ap,
-Ax=Ax,Ay=Aw,Aw=Ax and Aw-Ao or Aw,
+Av=Av,Au=Au~='',Aw=Aw,Al=Al,V=V,Ap=Ap,Aq=Aq,
+Ay=Ay,Az=Ax,Ax=Ay and Ax-Ap or Ax,
 }
 end
-local function Az(I)
+local function Ba(I)
 if not I then
 return{}
 end
 if string.sub(I,1,1)~='*'then
-local Ba=As(I)
-return Ba and{Bb='x',Bc='',Ba=Ba,U=Ba.U}
+local Bb=At(I)
+return Bb and{Bc='x',Bd='',Bb=Bb,V=Bb.V}
 end
-local Bb,Bc=Ar(I)
-return Bb and{Bb=Bb,Bc=Bc,U=Bb=='x'and Bc or nil}
+local Bc,Bd=As(I)
+return Bc and{Bc=Bc,Bd=Bd,V=Bc=='x'and Bd or nil}
 end
-local function Bd(Be,by)
-local Bc=call('HINCRBY',Y,Be,by)
-if Bc<=0 then
-call('HDEL',Y,Be)
+local function Be(Bf,by)
+local Bd=call('HINCRBY',Z,Bf,by)
+if Bd<=0 then
+call('HDEL',Z,Bf)
 end
 end
-local function Bf(Bg,Ap)
-if Ap==''then
+local function Bg(Bh,Aq)
+if Aq==''then
 return 0
 end
-if Bg.Ba then
-return Bg.Ba.Ax and Bg.Ba.Ap==Ap and 1 or 0
+if Bh.Bb then
+return Bh.Bb.Ay and Bh.Bb.Aq==Aq and 1 or 0
 end
-return tonumber(call('HGET',Y,'o'..Ap)or 0)
+return tonumber(call('HGET',Z,'o'..Aq)or 0)
 end
-local function Bh(Ak)
-local _,Al,Am,_,Ap=Aj(Ak)
-if Ap~=''then
-Bd('o'..Ap,-1)
-if Al=='p'then
-Bd('p'..Ap,-Am)
-end
-end
-end
-local function Bi(Au,Ak)
-local _,Al,Am=Aj(Ak)
-if Al=='p'then
-Bd('used',-Am)
-end
-call('HDEL',X,Au)
-end
-local function Bj()
-call('UNLINK',G,W,X,Y)
-end
-local function Bk(Bl)
-local Au=string.sub(Bl,-32)
-local Ak=call('HGET',X,Au)
-local Bm=Bl==Au
-if Ak then
-local _,_,_,Ao=Aj(Ak)
-if Bm then
-Bh(Ak)
-end
-if not Bm or Ao=='0'then
-Bi(Au,Ak)
+local function Bi(Al)
+local _,Am,An,_,Aq=Ak(Al)
+if Aq~=''then
+Be('o'..Aq,-1)
+if Am=='p'then
+Be('p'..Aq,-An)
 end
 end
 end
-local function Bn(Bo)
-local Bp=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
-if not Bp or tonumber(Bp)<=Bo then
-Bj()
+local function Bj(Av,Al)
+local _,Am,An=Ak(Al)
+if Am=='p'then
+Be('used',-An)
+end
+call('HDEL',Y,Av)
+end
+local function Bk()
+call('UNLINK',G,X,Y,Z)
+end
+local function Bl(Bm)
+local Av=string.sub(Bm,-32)
+local Al=call('HGET',Y,Av)
+local Bn=Bm==Av
+if Al then
+local _,_,_,Ap=Ak(Al)
+if Bn then
+Bi(Al)
+end
+if not Bn or Ap=='0'then
+Bj(Av,Al)
+end
+end
+end
+local function Bo(Bp)
+local Bq=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+if not Bq or tonumber(Bq)<=Bp then
+Bk()
 return false
 end
-local Bq=math.max(1,math.ceil(Ac/3))
-local Br=call('ZRANGEBYSCORE',W,'-inf',Bo,'LIMIT',0,Bq)
-if Br[1]then
-call('ZREM',W,unpack(Br))
-Ad=#Br==Bq
-Ac=Ac-3*#Br
+local Br=math.max(1,math.ceil(Ad/3))
+local Bs=call('ZRANGEBYSCORE',X,'-inf',Bp,'LIMIT',0,Br)
+if Bs[1]then
+call('ZREM',X,unpack(Bs))
+Ae=#Bs==Br
+Ad=Ad-3*#Bs
 end
-for _,Bl in ipairs(Br)do
-Bk(Bl)
+for _,Bm in ipairs(Bs)do
+Bl(Bm)
 end
 return true
 end
-local function Bs(I,Bo,Au)
-local Bg=Az(I)
-if Bg and Bg.Bb and not Bg.Ba then
-if not Bn(Bo)then
+local function Bt(I,Bp,Av)
+local Bh=Ba(I)
+if Bh and Bh.Bc and not Bh.Bb then
+if not Bo(Bp)then
 return{}
 end
-if Ad and Au then
-for _,Bl in ipairs({Au,'~'..Au})do
-local Bt=call('ZSCORE',W,Bl)
-if Bt and tonumber(Bt)<=Bo then
-call('ZREM',W,Bl)
-Bk(Bl)
+if Ae and Av then
+for _,Bm in ipairs({Av,'~'..Av})do
+local Bu=call('ZSCORE',X,Bm)
+if Bu and tonumber(Bu)<=Bp then
+call('ZREM',X,Bm)
+Bl(Bm)
 end
 end
 end
 end
-return Bg
+return Bh
 end
-local function Ax(Bg,Au)
-if Bg.Ba then
-return Bg.Ba.Ax and Bg.Ba.Au==Au
+local function Ay(Bh,Av)
+if Bh.Bb then
+return Bh.Bb.Ay and Bh.Bb.Av==Av
 end
-return Bg.Bb and call('ZSCORE',W,Au)
+return Bh.Bc and call('ZSCORE',X,Av)
 end
-local function Bu(Au,Bv,Ao)
-call('ZADD',W,Bv,Au)
-if Ao>0 then
-call('ZADD',W,Bv+Ao,'~'..Au)
-end
-end
-local function Bw()
-local Bp=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
-for _,Ag in ipairs({G,W,X,Y})do
-call('PEXPIREAT',Ag,Bp)
+local function Bv(Av,Bw,Ap)
+call('ZADD',X,Bw,Av)
+if Ap>0 then
+call('ZADD',X,Bw+Ap,'~'..Av)
 end
 end
-local function Bx(Bg,Au,By,Bo)
-local S=Bg.Ba and Bg.Ba.Ak or call('HGET',X,Au)
-local Ak=Aq(S)
-local U,_,_,Ao,Ap=Aj(Ak)
-Ao=tonumber(Ao)
-call('PEXPIRE',G,By+Ao)
-if Bg.Ba then
-if Ak~=S then
-call('SET',G,Au..'+'..Ak,'PX',By+Ao)
+local function Bx()
+local Bq=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+for _,Ah in ipairs({G,X,Y,Z})do
+call('PEXPIREAT',Ah,Bq)
 end
-return U,Ap
 end
-if Ak~=S then
-call('HSET',X,Au,Ak)
+local function By(Bh,Av,Bz,Bp)
+local T=Bh.Bb and Bh.Bb.Al or call('HGET',Y,Av)
+local Al=Ar(T)
+local V,_,_,Ap,Aq=Ak(Al)
+Ap=tonumber(Ap)
+call('PEXPIRE',G,Bz+Ap)
+if Bh.Bb then
+if Al~=T then
+call('SET',G,Av..'+'..Al,'PX',Bz+Ap)
 end
-Bu(Au,Bo+By,Ao)
-Bw()
-return U,Ap
+return V,Aq
 end
-local function Bz(Bo)
-return call('ZRANGEBYSCORE',W,'('..string.format('%.0f',Bo),'+inf','LIMIT',0,1)[1]
+if Al~=T then
+call('HSET',Y,Av,Al)
 end
-local function Ca(Bl,Bo)
-local Au=string.sub(Bl,-32)
-local Bm=call('ZSCORE',W,Au)
-local Ay=call('ZSCORE',W,'~'..Au)or Bm
-local Bg=Bm and'holding'or'closed'
-return string.sub(Au,1,8),Bg,(Bm or Ay)-Bo,Ay-Bo,call('HGET',X,Au)
+Bv(Av,Bp+Bz,Ap)
+Bx()
+return V,Aq
 end
-local function Cb(Cc,Bg)
-local Al,Bb,Bc=Cc.Al,Bg.Bb,Bg.Bc
-if not Bb then
+local function Ca(Bp)
+return call('ZRANGEBYSCORE',X,'('..string.format('%.0f',Bp),'+inf','LIMIT',0,1)[1]
+end
+local function Cb(Bm,Bp)
+local Av=string.sub(Bm,-32)
+local Bn=call('ZSCORE',X,Av)
+local Az=call('ZSCORE',X,'~'..Av)or Bn
+local Bh=Bn and'holding'or'closed'
+return string.sub(Av,1,8),Bh,(Bn or Az)-Bp,Az-Bp,call('HGET',Y,Av)
+end
+local function Cc(Cd,Bh)
+local Am,Bc,Bd=Cd.Am,Bh.Bc,Bh.Bd
+if not Bc then
 return'fits'
 end
-if not Ad and Bf(Bg,Cc.Ap)>0 then
-if Bb=='x'and Al=='x'and Cc.Cd or Bb=='s'and Al=='s'then
+if not Ae and Bg(Bh,Cd.Aq)>0 then
+if Bc=='x'and Am=='x'and Cd.Ce or Bc=='s'and Am=='s'then
 return'passes'
-elseif Bb=='x'then
+elseif Bc=='x'then
 return'deadlock','x',1,''
-elseif Al=='x'then
-return'deadlock',Bb,call('HGET',Y,'p'..Cc.Ap)or 1,Bc
+elseif Am=='x'then
+return'deadlock',Bc,call('HGET',Z,'p'..Cd.Aq)or 1,Bd
 end
 end
-if Al=='x'or Bb=='x'then
+if Am=='x'or Bc=='x'then
 return'in_the_way'
 end
-if Al~=Bb or Cc.Ce~=Bc then
-local Cf=Bz(M(K()))
-local _,_,Cg=Aj(call('HGET',X,string.sub(Cf,-32)))
-return'mismatch',Bb,Cg,Bc
+if Am~=Bc or Cd.Cf~=Bd then
+local Cg=Ca(M(K()))
+local _,_,Ch=Ak(call('HGET',Y,string.sub(Cg,-32)))
+return'mismatch',Bc,Ch,Bd
 end
-local Cg=Bb=='p'and call('HGET',Y,'used')or 0
-return(Bb=='s'or Cg+Cc.Am<=tonumber(Bc))and'fits'or'in_the_way'
+local Ch=Bc=='p'and call('HGET',Z,'used')or 0
+return(Bc=='s'or Ch+Cd.An<=tonumber(Bd))and'fits'or'in_the_way'
 end
-local function Ch(Bg)
-local U=Bg.U or R()
-return U and(Bg.U or string.format('%.0f',U))
-end
-local function Ci()
-return Ah('the fence counter is not a number that can grow')
+local function Ci(Bh)
+local V=Bh.V or S()
+return V and(Bh.V or string.format('%.0f',V))
 end
 local function Cj()
-if call('ZCARD',W)+call('HLEN',X)+call('HLEN',Y)>0 then
-call('UNLINK',W,X,Y)
+return Ai('the fence counter is not a number that can grow')
+end
+local function Ck()
+if call('ZCARD',X)+call('HLEN',Y)+call('HLEN',Z)>0 then
+call('UNLINK',X,Y,Z)
 end
 end
-local function Ck(Ba,Bo)
-Cj()
-call('SET',G,'*x'..Ba.U,'PX',Ba.Ay)
-call('HSET',X,Ba.Au,Ba.Ak)
-Bu(Ba.Au,Bo+Ba.Aw,Ba.Ao)
-Bd('o'..Ba.Ap,1)
+local function Cl(Bb,Bp)
+Ck()
+call('SET',G,'*x'..Bb.V,'PX',Bb.Az)
+call('HSET',Y,Bb.Av,Bb.Al)
+Bv(Bb.Av,Bp+Bb.Ax,Bb.Ap)
+Be('o'..Bb.Aq,1)
 end
-local function Cl(Cc,U)
-local By,Ao,Ak=Cc.By,Cc.Ao,U..' '..Cc.Ak
-call('SET',G,Cc.Au..Cc.Av..Ak,'PX',By+Ao)
-local Ba={
-Au=Cc.Au,At=false,Av=Cc.Av,Ak=Ak,U=U,Ao=Ao,
-Ap=Cc.Ap,Ax=true,Ay=By+Ao,Aw=By,
+local function Cm(Cd,V)
+local Bz,Ap,Al=Cd.Bz,Cd.Ap,V..' '..Cd.Al
+call('SET',G,Cd.Av..Cd.Aw..Al,'PX',Bz+Ap)
+local Bb={
+Av=Cd.Av,Au=false,Aw=Cd.Aw,Al=Al,V=V,Ap=Ap,
+Aq=Cd.Aq,Ay=true,Az=Bz+Ap,Ax=Bz,
 }
-return{Bb='x',Bc='',Ba=Ba,U=U}
+return{Bc='x',Bd='',Bb=Bb,V=V}
 end
-local function Cm(Cc,Bg,U,Bo)
-local Au,Ap=Cc.Au,Cc.Ap
-if U~=Bg.U then
-T(tonumber(U))
+local function Cn(Cd,Bh,V,Bp)
+local Av,Aq=Cd.Av,Cd.Aq
+if V~=Bh.V then
+U(tonumber(V))
 end
-if not Bg.Bb and Cc.Al=='x'then
-return Cl(Cc,U)
+if not Bh.Bc and Cd.Am=='x'then
+return Cm(Cd,V)
 end
-if Bg.Ba then
-Ck(Bg.Ba,Bo)
-elseif not Bg.Bb then
-Cj()
-call('SET',G,'*'..Cc.Al..Cc.Ce,'PX',Cc.By+Cc.Ao)
+if Bh.Bb then
+Cl(Bh.Bb,Bp)
+elseif not Bh.Bc then
+Ck()
+call('SET',G,'*'..Cd.Am..Cd.Cf,'PX',Cd.Bz+Cd.Ap)
 end
-Bu(Au,Bo+Cc.By,Cc.Ao)
-call('HSET',X,Au,U..' '..Cc.Ak)
-if Cc.Al=='p'then
-Bd('used',Cc.Am)
+Bv(Av,Bp+Cd.Bz,Cd.Ap)
+call('HSET',Y,Av,V..' '..Cd.Al)
+if Cd.Am=='p'then
+Be('used',Cd.An)
 end
-if Ap~=''then
-Bd('o'..Ap,1)
-if Cc.Al=='p'then
-Bd('p'..Ap,Cc.Am)
+if Aq~=''then
+Be('o'..Aq,1)
+if Cd.Am=='p'then
+Be('p'..Aq,Cd.An)
 end
 end
-if Cc.Al=='x'then
-return{Bb='x',Bc=U,U=U}
+if Cd.Am=='x'then
+return{Bc='x',Bd=V,V=V}
 end
-return{Bb=Cc.Al,Bc=Cc.Ce}
+return{Bc=Cd.Am,Bd=Cd.Cf}
 end
-local function Cn(Au)
-if call('ZREM',Ab,Au,'!'..Au)==0 then
+local function Co(Av)
+if call('ZREM',Ac,Av,'!'..Av)==0 then
 return false
 end
-call('HDEL',Aa,Au)
-return call('ZREM',Z,Au)==1
+call('HDEL',Ab,Av)
+return call('ZREM',Aa,Av)==1
 end
-local function Co()
-return string.match(call('HGET',Aa,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cp()
+return string.match(call('HGET',Ab,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cp(Bo)
-if call('EXISTS',Ab)==0 then
+local function Cq(Bp)
+if call('EXISTS',Ac)==0 then
 return false
 end
-local Bq=math.max(1,Ac)
-local Br=call('ZRANGEBYSCORE',Ab,'-inf',Bo,'LIMIT',0,Bq)
-Ae=#Br==Bq
-Ac=Ac-#Br
-for _,Bl in ipairs(Br)do
-local Au=string.match(Bl,'^!(.*)')
-if not Au then
-Cn(Bl)
+local Br=math.max(1,Ad)
+local Bs=call('ZRANGEBYSCORE',Ac,'-inf',Bp,'LIMIT',0,Br)
+Af=#Bs==Br
+Ad=Ad-#Bs
+for _,Bm in ipairs(Bs)do
+local Av=string.match(Bm,'^!(.*)')
+if not Av then
+Co(Bm)
 else
-local Cq=call('ZSCORE',Ab,Au)
-if Cq and tonumber(Cq)>Bo then
-local Cr=string.match(call('HGET',Aa,Au)or'','^%d+ %d %S+ (%d+)')
-local Cs=Cr and call('ZSCORE',Ab,Bl)-Cr
-Af=Af or Cs and Cs>=tonumber((Co()))
+local Cr=call('ZSCORE',Ac,Av)
+if Cr and tonumber(Cr)>Bp then
+local Cs=string.match(call('HGET',Ab,Av)or'','^%d+ %d %S+ (%d+)')
+local Ct=Cs and call('ZSCORE',Ac,Bm)-Cs
+Ag=Ag or Ct and Ct>=tonumber((Cp()))
 end
-call('ZREM',Ab,Bl)
+call('ZREM',Ac,Bm)
 end
 end
 return true
 end
-local function Ct(Au,Cu)
-local Cv,Cw,Cx,Cr,Cy,Ce,Cd,Ak=string.match(
-Cu or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cu(Av,Cv)
+local Cw,Cx,Cy,Cs,Cz,Cf,Ce,Al=string.match(
+Cv or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cx then
+if not Cy then
 return nil
 end
-local Al,Am,Ao,Ap,Cz=string.match(Ak,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Da=Ao~='0'
+local Am,An,Ap,Aq,Da=string.match(Al,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Db=Ap~='0'
 return{
-Au=Au,Al=Al,Cd=Cd=='1',Am=Am,Ce=Ce,Ap=Ap,
-Ak=string.format('%s %s %s%s %s ',Al,Am,Da and'!'or'',Ao,Ap)..Cz,
-By=tonumber(Cr),Ao=0,Av=Da and'+'or'-',Cx=Cx,Cv=tonumber(Cv),
-Cy=tonumber(Cy),Cw=Cw=='1',
+Av=Av,Am=Am,Ce=Ce=='1',An=An,Cf=Cf,Aq=Aq,
+Al=string.format('%s %s %s%s %s ',Am,An,Db and'!'or'',Ap,Aq)..Da,
+Bz=tonumber(Cs),Ap=0,Aw=Db and'+'or'-',Cy=Cy,Cw=tonumber(Cw),
+Cz=tonumber(Cz),Cx=Cx=='1',
 }
 end
-local function Db(Cx,Ai)
-local Dc=A('PUBLISH',Cx,Ai)
-return type(Dc)~='number'or Dc>0
+local function Dc(Cy,Aj)
+local Dd=A('PUBLISH',Cy,Aj)
+return type(Dd)~='number'or Dd>0
 end
-local function Dd(Au)
-return string.match(call('HGET',Aa,Au)or'','^%d+ %d (%S+)')
+local function De(Av)
+return string.match(call('HGET',Ab,Av)or'','^%d+ %d (%S+)')
 end
-local function De(Df,Ai)
-local Dg,Dh=8,nil
-for _,Au in ipairs(call('ZRANGE',Z,0,Dg))do
-if Au~=Df and Dg>0 then
-Dg=Dg-1
-local Cx=Dd(Au)
-if Cx and Db(Cx,Ai..Au)then
-Dh=Cx
+local function Df(Dg,Aj)
+local Dh,Di=8,nil
+for _,Av in ipairs(call('ZRANGE',Aa,0,Dh))do
+if Av~=Dg and Dh>0 then
+Dh=Dh-1
+local Cy=De(Av)
+if Cy and Dc(Cy,Aj..Av)then
+Di=Cy
 break
 end
 end
 end
-local O=call('ZREVRANGE',Z,0,0)[1]
-local Cx=O and O~=Df and Dd(O)
-if Cx and Cx~=Dh then
-Db(Cx,Ai..O)
+local O=call('ZREVRANGE',Aa,0,0)[1]
+local Cy=O and O~=Dg and De(O)
+if Cy and Cy~=Di then
+Dc(Cy,Aj..O)
 end
 end
-local function Di(Df,Bo,S)
-local Dj=call('ZREVRANGE',Ab,0,0,'WITHSCORES')[2]
-if not Dj then
+local function Dj(Dg,Bp,T)
+local Dk=call('ZREVRANGE',Ac,0,0,'WITHSCORES')[2]
+if not Dk then
 return
 end
-local Dk=0
-for _,Au in ipairs(call('ZRANGE',Z,0,319))do
-local Cv,Cx=string.match(call('HGET',Aa,Au)or'','^(%d+) %d (%S+)')
-if Cx then
-Dk=Cv
-if Au~=Df then
-Db(Cx,'!'..Au)
+local Dl=0
+for _,Av in ipairs(call('ZRANGE',Aa,0,319))do
+local Cw,Cy=string.match(call('HGET',Ab,Av)or'','^(%d+) %d (%S+)')
+if Cy then
+Dl=Cw
+if Av~=Dg then
+Dc(Cy,'!'..Av)
 end
 end
 end
-call('HSET',Aa,'?',string.format('%.0f %s %s',Bo,Dk,S))
-call('PEXPIREAT',Aa,Dj)
+call('HSET',Ab,'?',string.format('%.0f %s %s',Bp,Dl,T))
+call('PEXPIREAT',Ab,Dk)
 end
-local function Dl(Bg,Bo,Df)
-local Dm,Dn,Do,Dp=Af,false,false,false
-local Dq,Dr,Ds,Dt=Co()
-if Dm then
-Ac=math.max(5,Ac-260)
-Af,Ds,Dt=false,Dq,Dr
+local function Dm(Bh,Bp,Dg)
+local Dn,Do,Dp,Dq=Ag,false,false,false
+local Dr,Ds,Dt,Du=Cp()
+if Dn then
+Ad=math.max(5,Ad-260)
+Ag,Dt,Du=false,Dr,Ds
 end
-Ac=math.max(5,Ac)
-local S=Ds..' '..Dt
-Ds,Dt=tonumber(Ds),tonumber(Dt)
-local Du,at,B,Dv,Dw={},0,0,0,{}
+Ad=math.max(5,Ad)
+local T=Dt..' '..Du
+Dt,Du=tonumber(Dt),tonumber(Du)
+local Dv,at,B,Dw,Dx={},0,0,0,{}
 while true do
-if Bg.Ba and Bg.Ba.Ap==''then
+if Bh.Bb and Bh.Bb.Aq==''then
 break
 end
 at=at+1
 if at>B then
-if Dw[1]then
-call('ZREM',Z,unpack(Dw))
-Dw={}
+if Dx[1]then
+call('ZREM',Aa,unpack(Dx))
+Dx={}
 end
-local Bq=math.min(math.max(Dv,1),64)
-Du=call('ZRANGE',Z,0,Bq)
-if not Du[1]then
+local Br=math.min(math.max(Dw,1),64)
+Dv=call('ZRANGE',Aa,0,Br)
+if not Dv[1]then
 break
 end
-B,at=math.min(#Du,Bq),1
+B,at=math.min(#Dv,Br),1
 end
-local Dx,Dy=Du[at],Du[at+1]
-local Cu=call('HGET',Aa,Dx)
-local Cc=Ct(Dx,Cu)
-local Dz=math.floor(#(Cu or'')/256)
-local Cq=Cc and(Ae or Cc.Cv<=Dt)and call('ZSCORE',Ab,Dx)
-if not Cc or Ae and Cq and tonumber(Cq)<=Bo then
-if Ac<=0 then
+local Dy,Dz=Dv[at],Dv[at+1]
+local Cv=call('HGET',Ab,Dy)
+local Cd=Cu(Dy,Cv)
+local Ea=math.floor(#(Cv or'')/256)
+local Cr=Cd and(Af or Cd.Cw<=Du)and call('ZSCORE',Ac,Dy)
+if not Cd or Af and Cr and tonumber(Cr)<=Bp then
+if Ad<=0 then
+Dq=true
+break
+end
+Ad=Ad-1-Ea
+Dx[#Dx+1]=Dy
+Co(Dy)
+else
+local Eb=Cc(Cd,Bh)
+R=true
+local V=(Eb=='fits'or Eb=='passes')and Ci(Bh)
+if not V then
+break
+end
+if Ad<=0 then
+Dq=true
+break
+end
+if Dw==0 then
+call('ZREM',Aa,Dy)
+else
+Dx[#Dx+1]=Dy
+end
+local Dd=Dy==Dg
+local Ec=Cd.Cw<=Du and Cr
+if not Dd and not(Ec and Cr-Cd.Cz<Dt)then
+Dd=Dc(Cd.Cy,Dy)or Cd.Cx
+end
+if not Dd then
+Ad,Dw=Ad-1-Ea,Dw+1
+else
+Ad,Dw=Ad-5-Ea,0
+if Dx[1]then
+call('ZREM',Aa,unpack(Dx))
+Dx={}
+end
+if Dy==Dg then
+Co(Dy)
+else
+call('ZADD',Ac,Bp+Cd.Bz,'!'..Dy)
 Dp=true
-break
 end
-Ac=Ac-1-Dz
-Dw[#Dw+1]=Dx
-Cn(Dx)
-else
-local Ea=Cb(Cc,Bg)
-local U=(Ea=='fits'or Ea=='passes')and Ch(Bg)
-if not U then
-break
+if Dz or Dp then
+Cd.Aw='+'
 end
-if Ac<=0 then
-Dp=true
-break
-end
-if Dv==0 then
-call('ZREM',Z,Dx)
-else
-Dw[#Dw+1]=Dx
-end
-local Dc=Dx==Df
-local Eb=Cc.Cv<=Dt and Cq
-if not Dc and not(Eb and Cq-Cc.Cy<Ds)then
-Dc=Db(Cc.Cx,Dx)or Cc.Cw
-end
-if not Dc then
-Ac,Dv=Ac-1-Dz,Dv+1
-else
-Ac,Dv=Ac-5-Dz,0
-if Dw[1]then
-call('ZREM',Z,unpack(Dw))
-Dw={}
-end
-if Dx==Df then
-Cn(Dx)
-else
-call('ZADD',Ab,Bo+Cc.By,'!'..Dx)
+Bh=Cn(Cd,Bh,V,Bp)
 Do=true
 end
-if Dy or Do then
-Cc.Av='+'
-end
-Bg=Cm(Cc,Bg,U,Bo)
-Dn=true
 end
 end
+if Dx[1]then
+call('ZREM',Aa,unpack(Dx))
 end
-if Dw[1]then
-call('ZREM',Z,unpack(Dw))
-end
-if Dm then
-Di(Df,Bo,S)
+if Dn then
+Dj(Dg,Bp,T)
+elseif Dq then
+Df(Dg,'!')
 elseif Dp then
-De(Df,'!')
-elseif Do then
-De(Df,'?')
+Df(Dg,'?')
 end
-if Dn and not Bg.Ba then
-Bw()
+if Do and not Bh.Bb then
+Bx()
 end
-return Bg
+return Bh
 end
-local function Ec(Bg,Au,Ak)
-if Bg.Ba then
+local function Ed(Bh,Av,Al)
+if Bh.Bb then
 call('DEL',G)
 return{}
 end
-call('ZREM',W,Au,'~'..Au)
-Bh(Ak)
-Bi(Au,Ak)
-if call('ZCARD',W)==0 then
-Bj()
+call('ZREM',X,Av,'~'..Av)
+Bi(Al)
+Bj(Av,Al)
+if call('ZCARD',X)==0 then
+Bk()
 return{}
 end
-Bw()
-return Bg
+Bx()
+return Bh
 end
-local function Ed(Bg,Au,Ap,Ee)
-Cn(Au)
-if not Ax(Bg,Au)then
-return{'not_held',Bf(Bg,Ap)},Bg
+local function Ee(Bh,Av,Aq,Ef)
+Co(Av)
+if not Ay(Bh,Av)then
+return{'not_held',Bg(Bh,Aq)},Bh
 end
-local Ak=Bg.Ba and Bg.Ba.Ak or call('HGET',X,Au)
-local _,_,_,_,Ef=Aj(Ak)
-Bg=Ee(Bg,Au,Ak)
-local Aw=Bf(Bg,Ef)
-return Aw>0 and{'still_held',Aw}or 1,Bg
+local Al=Bh.Bb and Bh.Bb.Al or call('HGET',Y,Av)
+local _,_,_,_,Eg=Ak(Al)
+Bh=Ef(Bh,Av,Al)
+local Ax=Bg(Bh,Eg)
+return Ax>0 and{'still_held',Ax}or 1,Bh
 end
-local function Eg(Ak)
-return(string.gsub(Ak,'^(%d+ %a %d+ !?%d+) %S* ','%1  '))
+local function Eh(Al)
+return(string.gsub(Al,'^(%d+ %a %d+ !?%d+) %S* ','%1  '))
 end
-local function Eh(Bg,Au,Ak,Ei,Bo)
-if Bg.Ba then
-call('PEXPIRE',G,Ei)
-local At='~'..Au..'-'..Eg(Ak)
-call('SET',G,At,'PX',Ei)
-return Az(At)
+local function Ei(Bh,Av,Al,Ej,Bp)
+if Bh.Bb then
+call('PEXPIRE',G,Ej)
+local Au='~'..Av..'-'..Eh(Al)
+call('SET',G,Au,'PX',Ej)
+return Ba(Au)
 end
-call('ZREM',W,Au)
-Bh(Ak)
-call('ZADD',W,Bo+Ei,'~'..Au)
-call('HSET',X,Au,Eg(Ak))
-Bw()
-return Bg
+call('ZREM',X,Av)
+Bi(Al)
+call('ZADD',X,Bp+Ej,'~'..Av)
+call('HSET',Y,Av,Eh(Al))
+Bx()
+return Bh
 end
-local function Ej(Cf)
-local Au,Ap,Ei=string.sub(ARGV[Cf],1,32),ARGV[Cf+1],tonumber(ARGV[Cf+2])
-local Bo=M(K())
-local Bg=Bs(call('GET',G),Bo,Au)
-if not Bg then
-return Ah()
+local function Ek(Cg)
+local Av,Aq,Ej=string.sub(ARGV[Cg],1,32),ARGV[Cg+1],tonumber(ARGV[Cg+2])
+local Bp=M(K())
+local Bh=Bt(call('GET',G),Bp,Av)
+if not Bh then
+return Ai()
 end
-local Ek=Cp(Bo)
+local El=Cq(Bp)
 local H
-H,Bg=Ed(Bg,Au,Ap,Ei==0 and Ec or function(Bm,_,Ak)
-return Eh(Bm,Au,Ak,Ei,Bo)
+H,Bh=Ee(Bh,Av,Aq,Ej==0 and Ed or function(Bn,_,Al)
+return Ei(Bn,Av,Al,Ej,Bp)
 end)
-if Ek then
-Dl(Bg,Bo)
+if El then
+Dm(Bh,Bp)
 end
 return H
 end
-Ac=Ac-math.floor(#D/3)
+Ad=Ad-math.floor(#D/3)
 for _,i in ipairs(D)do
 local H='later'
-if Ac>0 then
+if Ad>0 then
 on(KEYS[i])
-local Dn
-Dn,H=pcall(Ej,2+B*(i-1))
-if not Dn then
+local Do
+Do,H=pcall(Ek,2+B*(i-1))
+if not Do then
 H={'error',type(H)=='table'and H.err or H}
 end
-Ac=Ac-35
+Ad=Ad-35
 end
 C[i+1]=H
 end

@@ -37,7 +37,8 @@ async fn dead(world: &World, many: u64, ttl: Duration, vanished: bool) -> (Acqui
         if vanished {
             lines.push(world.store.listen(&inbox));
         }
-        let ticket = QueueTicket { inbox, ttl: secs(20), grant_window: WINDOW, max_waiters: 10_000 };
+        let ticket =
+            QueueTicket { inbox, ttl: secs(20), grant_window: WINDOW, max_waiters: 10_000, place: None };
         let waits = world.store.acquire(&asked(number, secs(10), Some(ticket))).await;
         assert!(matches!(waits, Ok(Acquired::Queued { .. })), "{waits:?}");
     }

@@ -113,6 +113,16 @@ pub(crate) const BUGS: &[Bug] = &[
     bug("what a node grants to a failed attempt is left there", Quorum(&["P18"])),
     bug("what a node grants late to a failed attempt is left there", Quorum(&["P18"])),
     bug("a node that lost the lease counts for its renewal", Quorum(&["P12"])),
+    bug("nobody is told whom a majority names", Quorum(&["P8"])),
+    bug(
+        "a release of an earlier attempt takes the place of a later one",
+        Test("quorum", "queues::a_release_of_an_earlier_attempt_leaves_the_ticket_of_a_later_one"),
+    ),
+    bug("nobody gives way in a split", Test("quorum", "queues::a_split_is_resolved_at_once")),
+    bug(
+        "a place is kept on a node that answers late",
+        Test("quorum", "queues::who_gives_up_leaves_the_queues_of_all_nodes_also_of_those_that_answer_late"),
+    ),
     bug(
         "a node that forgot fences votes",
         Test("quorum", "forgotten::a_node_that_forgot_fences_counts_for_nothing_until_it_is_taught"),

@@ -11,6 +11,7 @@ mod managers;
 mod nodes;
 mod pace;
 mod plain;
+mod queues;
 mod repair;
 mod restarts;
 mod same_fence;

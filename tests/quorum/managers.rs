@@ -1,4 +1,4 @@
-//! Lock managers on a quorum: waiting by scheduled attempts, renewal, and what is refused.
+//! Lock managers on a quorum: waiting, renewal, and what is refused.
 
 use std::{sync::Arc, time::Duration};
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use leasehold::{
-    Layout, QuorumOptions, RedisOptions,
-    store::{Acquired, Store},
+    Layout, QuorumOptions, RedisOptions, Token,
+    store::{Acquired, Inbox, Notification, Store},
 };
 use redis::Value;
 
@@ -54,4 +55,13 @@ async fn redlock_and_a_quorum_of_plain_nodes_exclude_each_other() {
     }
     // What they hold on one server is theirs still.
     assert_eq!(servers[1].command(&["GET", "r"]), Value::BulkString("theirs".into()));
+}
+
+#[tokio::test]
+async fn nobody_listens_to_nodes_without_queues() {
+    let servers: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
+    let plain = RedisOptions { layout: Layout::Plain, ..RedisOptions::default() };
+    let quorum = with_options(&servers, &plain, QuorumOptions::default());
+    let heard: Vec<Notification> = quorum.listen(&Inbox(Token::from_bits(1))).collect().await;
+    assert!(heard.is_empty());
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Certainty, MemoryStore, Mode, StoreError,
-    store::{Acquired, Inbox, Notification, Released, Store},
-    testing::{Random, SystemRandom},
+    store::{Acquired, Released, Store},
 };
 use tokio::time::Instant;
 
@@ -196,14 +195,6 @@ async fn permits_and_ttls_that_are_too_long_are_refused_with_the_reason_and_harm
     };
     assert!(of_permits.contains("3 holders could each have a majority"), "{of_permits}");
     assert!(of_ttl.to_string().contains("limits.max_ttl"), "{of_ttl}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn nobody_listens_to_a_quorum() {
-    use futures_util::StreamExt;
-    let quorum = Quorum::of_five().await;
-    let heard: Vec<Notification> = quorum.store.listen(&Inbox(SystemRandom.token())).collect().await;
-    assert!(heard.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

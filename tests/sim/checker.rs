@@ -19,6 +19,7 @@ use super::{
     history::{Event, Held, What},
     model::{Model, Verdict, property_of},
     network::ANSWER_WITHIN,
+    wakes::Wakes,
 };
 
 /// How long a manager may need to be started again, at most, in a simulated world.
@@ -48,6 +49,7 @@ struct Resource {
     model: Model,
     /// The same of a quorum; a world has either one store or many nodes.
     agreed: Agreed,
+    wakes: Wakes,
     /// Those who believe that they hold, and until when if they do not listen.
     believed: history::Resource<Token>,
     /// The last grant that worked, in the order of grants.
@@ -185,6 +187,7 @@ impl Checker {
             },
             What::ReleaseSent { token } => {
                 resource.agreed.let_go(*token);
+                resource.wakes.released(*token, now);
                 self.reclaimed.insert(*token);
                 Ok(())
             }
@@ -232,9 +235,18 @@ impl Checker {
                 Ok(())
             }
             What::Promised { asked, fence, sent } => {
-                resource.agreed.granted(asked, *fence, (*sent, now), self.nodes)
+                let woken = resource.wakes.granted((asked.token, *sent + asked.ttl), self.calm_from, now);
+                resource.agreed.granted(asked, *fence, (*sent, now), self.nodes).and(woken)
             }
-            What::Extended { token, until } => resource.agreed.renewed(*token, *until, self.nodes, now),
+            What::Waits { asked } => {
+                self.placed.insert(asked.request, asked.token);
+                resource.wakes.waits(asked.token, now);
+                Ok(())
+            }
+            What::Extended { token, until } => {
+                resource.wakes.renewed(*token, *until);
+                resource.agreed.renewed(*token, *until, self.nodes, now)
+            }
             What::Wrong { property, details } => Err((*property, details.clone())),
         }
     }

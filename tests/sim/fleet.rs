@@ -61,7 +61,8 @@ async fn let_go(lease: Lease, history: &History) {
 
 fn one_of_them(number: u64, inbox: Inbox) -> Acquisition {
     let token = Token::from_bits(u128::from(REQUEST + number) << 64);
-    let ticket = QueueTicket { inbox, ttl: TICKET_TTL, grant_window: GRANT_WINDOW, max_waiters: 100 };
+    let ticket =
+        QueueTicket { inbox, ttl: TICKET_TTL, grant_window: GRANT_WINDOW, max_waiters: 100, place: None };
     Acquisition {
         hold: Hold { resource: resource(NUMBER), token, owner: None },
         mode: Mode::Exclusive,

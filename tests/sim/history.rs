@@ -68,6 +68,8 @@ pub(crate) enum What {
     Forgot { node: usize },
     /// The majority granted what it was asked for at `sent`.
     Promised { asked: Wanted, fence: Fence, sent: Duration },
+    /// It waits in the queues of a majority.
+    Waits { asked: Wanted },
     /// The majority renewed; nobody may believe in it for longer than that.
     Extended { token: Token, until: Duration },
     /// A sum that does not hold, or something that is left over at the end.
@@ -145,7 +147,9 @@ impl What {
                 *request == of
             }
             Self::Granted { grant, .. } => grant.token == token,
-            Self::Acquired { asked, .. } | Self::Promised { asked, .. } => asked.token == token,
+            Self::Acquired { asked, .. } | Self::Promised { asked, .. } | Self::Waits { asked } => {
+                asked.token == token
+            }
             Self::HandedOff { from, to, .. } => *from == token || to.token == token,
             Self::LetGo { token: its }
             | Self::Answered { token: its, .. }

@@ -13,6 +13,7 @@ mod quorum;
 mod random;
 mod store;
 mod stores;
+mod wakes;
 mod witness;
 
 use std::{

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use leasehold::{
     Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError,
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
@@ -114,7 +114,8 @@ impl Store for Link {
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {
-        self.inner.listen(inbox)
+        let network = self.network.clone();
+        self.inner.listen(inbox).flat_map(move |notification| network.carry(notification)).boxed()
     }
 }
 
@@ -144,6 +145,17 @@ impl QuorumNode for Link {
             AcquiredFrom::without_clock((0..count).map(|_| Err(error.clone())).collect())
         };
         reply.map(move |paced| paced.unwrap_or_else(failed)).boxed()
+    }
+
+    fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
+        let (store, node, asked) = (self.inner.clone(), self.node, asked.clone());
+        let history = Arc::clone(&self.network.history);
+        self.send(async move {
+            let answer = store.give_way(&asked).await?;
+            let Hold { resource, token, .. } = &asked.hold;
+            history.add(number(resource), What::OffNode { node, token: *token });
+            Ok(answer)
+        })
     }
 
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {

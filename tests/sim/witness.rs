@@ -22,10 +22,13 @@ pub(crate) struct Witness {
 
 impl Witness {
     fn promised(&self, asked: &Acquisition, answer: &Result<Acquired, StoreError>, sent: Duration) {
-        let Ok(Acquired::Granted(grant)) = answer else { return };
-        let what = match grant.fence {
-            Some(fence) => What::Promised { asked: wanted(asked.clone()), fence, sent },
-            None => What::Wrong { property: "P2", details: format!("{asked:?} has no fence") },
+        let what = match answer {
+            Ok(Acquired::Granted(grant)) => match grant.fence {
+                Some(fence) => What::Promised { asked: wanted(asked.clone()), fence, sent },
+                None => What::Wrong { property: "P2", details: format!("{asked:?} has no fence") },
+            },
+            Ok(Acquired::Queued { .. }) => What::Waits { asked: wanted(asked.clone()) },
+            _ => return,
         };
         self.history.add(number(&asked.hold.resource), what);
     }

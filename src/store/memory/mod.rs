@@ -235,6 +235,13 @@ impl QuorumNode for MemoryStore {
         join_all((0..).zip(asked).map(acquire)).map(acquired_from).boxed()
     }
 
+    fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
+        self.answer_about(&asked.hold.resource, move |resource, turn| {
+            resource.give_way(asked, turn);
+            Ok(false)
+        })
+    }
+
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
         let raise = |(hold, fence): &(&'a Hold, Fence)| {
             let (hold, fence) = (*hold, *fence);

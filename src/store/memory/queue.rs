@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    hash::{DefaultHasher, Hash, Hasher},
     time::Duration,
 };
 
@@ -15,6 +16,9 @@ type Arrival = u64;
 
 /// The number of arrivals that are counted together: see [`Queue::ahead`].
 const BLOCK: u64 = 256;
+
+/// The number of tokens that are told apart at one place.
+const TOKENS_OF_A_PLACE: u64 = 1_024;
 
 /// The waiters of a resource.
 #[derive(Debug, Default)]
@@ -155,7 +159,7 @@ impl Queue {
         }
     }
 
-    /// Puts an acquisition at the end of the queue, or keeps its ticket if it has one.
+    /// Puts an acquisition at its place in the queue, or at the end. Keeps its ticket if it has one.
     pub(super) fn enqueue(&mut self, asked: &Acquisition, ticket: QueueTicket, now: Moment) -> Queued {
         let gone = now + whole_millis(ticket.ttl).max(Duration::from_millis(1));
         if let Some(&arrival) = self.arrivals.get(&asked.hold.token) {
@@ -167,14 +171,37 @@ impl Queue {
             return Queued::Full(waiting);
         }
         let last_first = planted!("last come, first served");
-        let arrival = if last_first { u64::MAX / 2 - self.next } else { self.next };
-        self.next += 1;
+        let arrival = match ticket.place {
+            Some(place) => self.free_place(place, asked.hold.token),
+            None if last_first => u64::MAX / 2 - self.next,
+            None => self.next,
+        };
+        self.next = self.next.max(if last_first { 0 } else { arrival }) + 1;
         self.arrivals.insert(asked.hold.token, arrival);
         self.expirations.insert((gone, arrival));
         self.counted_in(arrival);
         let waiter = Waiter { asked: asked.clone(), ticket, gone, came_back: false, offered: None };
         self.waiters.insert(arrival, waiter);
-        Queued::Waits(waiting)
+        Queued::Waits(self.ahead(arrival))
+    }
+
+    /// Returns the arrival of a token with this place. Of two with one place the token decides, as on a server, so that all
+    /// nodes of a quorum have one order.
+    fn free_place(&self, place: u64, token: Token) -> Arrival {
+        let mut hasher = DefaultHasher::new();
+        token.hash(&mut hasher);
+        let mut arrival =
+            place.saturating_mul(TOKENS_OF_A_PLACE).saturating_add(hasher.finish() % TOKENS_OF_A_PLACE);
+        while self.waiters.contains_key(&arrival) || self.aside.contains_key(&arrival) {
+            arrival += 1;
+        }
+        arrival
+    }
+
+    /// Returns true if a token was handed over what it waits for, and has not taken it up.
+    pub(super) fn is_offered(&self, token: Token) -> bool {
+        let waiter = self.arrivals.get(&token).and_then(|arrival| self.aside.get(arrival));
+        waiter.is_some_and(|waiter| waiter.offered.is_some())
     }
 
     /// Removes a token for good. Returns true if it was waiting.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    core::{Fence, Moment, Owner, Token},
+    core::{Fence, Mode, Moment, Owner, Token},
     store::{
         Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, Inbox, Inspection, NEXT_AT_MOST,
         Notification, Refusal, Released, Renewed, StoreError,
@@ -36,6 +36,11 @@ impl Resource {
         }
         self.hand_over(Some(token), turn);
         if self.holders.extend(token, asked.ttl, now) {
+            let alone = asked.mode == Mode::Exclusive && owner.is_none();
+            if turn.has_proposal() && alone && self.queue.is_offered(token) {
+                // Nobody has been told its fence yet.
+                self.holders.raise_fence(token, turn.new_fence());
+            }
             self.queue.remove(token);
         }
         if let Some(record) = self.holders.get(token) {
@@ -78,6 +83,15 @@ impl Resource {
             self.hand_over(None, turn);
         }
         released
+    }
+
+    /// Releases what a waiter was granted, and queues it again.
+    pub(super) fn give_way(&mut self, asked: &Acquisition, turn: &mut Turn<'_>) {
+        let _released = self.release_without_hand_over(&asked.hold, Duration::ZERO, turn);
+        if let Some(ticket) = asked.ticket {
+            let _queued = self.queue.enqueue(asked, ticket, turn.now);
+        }
+        self.hand_over(None, turn);
     }
 
     pub(super) fn hand_off(

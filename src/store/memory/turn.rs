@@ -11,6 +11,7 @@ use crate::{
 pub(super) struct Turn<'a> {
     pub(super) now: Moment,
     last_fence: &'a mut u64,
+    has_proposal: bool,
     least_fence: u64,
     inboxes: &'a Inboxes,
     steps: u32,
@@ -20,7 +21,15 @@ pub(super) struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     pub(super) fn new(now: Moment, last_fence: &'a mut u64, inboxes: &'a Inboxes) -> Self {
-        Self { now, last_fence, least_fence: 0, inboxes, steps: 0, found_unclaimed: false }
+        Self {
+            now,
+            last_fence,
+            has_proposal: false,
+            least_fence: 0,
+            inboxes,
+            steps: 0,
+            found_unclaimed: false,
+        }
     }
 
     pub(super) fn new_fence(&mut self) -> Fence {
@@ -33,7 +42,13 @@ impl<'a> Turn<'a> {
 
     /// Makes the next fence at least this one, or as far past the time as it may be, whichever is less.
     pub(super) fn begin_at(&mut self, fence: Fence) {
+        self.has_proposal = true;
         self.least_fence = fence.min(micros(self.now + AHEAD_AT_MOST)).get();
+    }
+
+    /// Returns true if a quorum proposes a fence.
+    pub(super) const fn has_proposal(&self) -> bool {
+        self.has_proposal
     }
 
     /// Returns the time, as the smallest fence that could be given out.

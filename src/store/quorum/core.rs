@@ -2,22 +2,31 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::{join, join_all};
 use tokio::sync::oneshot;
 
 use crate::{
     core::{Doubling, Moment, Token, majority},
     env::Clock,
     store::{
-        Certainty, Released, StoreError,
+        Certainty, Hold, Released, StoreError,
         quorum::{
             NodeFailure, QuorumOptions,
             fence_clock::FenceClock,
             ledger::{Ledger, PendingRelease},
             lesson_times::LessonTimes,
             node::Node,
+            waiters::Waiters,
         },
     },
 };
+
+/// The answer to a pending release.
+enum Settled {
+    Released(Released),
+    /// A waiter gave way. Carries true if it certainly holds again already.
+    GaveWay(bool),
+}
 
 #[derive(Debug)]
 pub(super) struct Core {
@@ -27,7 +36,11 @@ pub(super) struct Core {
     pub(super) ledger: Ledger,
     pub(super) fence_clock: FenceClock,
     pub(super) lessons: LessonTimes,
+    pub(super) waiters: Waiters,
 }
+
+/// The pause before the first repetition of a release whose acquisition may still be executed.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 impl Core {
     pub(super) fn needed(&self) -> usize {
@@ -41,6 +54,12 @@ impl Core {
     /// Returns the error that says that these nodes have no vote.
     pub(super) fn no_quorum(&self, failures: Vec<NodeFailure>, certainty: Certainty) -> StoreError {
         StoreError::NoQuorum { needed: self.needed(), of: self.nodes.len(), failures, certainty }
+    }
+
+    /// Removes the tokens of these holds, which nobody wants any more. Returns the number of the latest attempt.
+    pub(super) fn forget<'a>(&self, holds: impl Iterator<Item = &'a Hold> + Clone) -> u64 {
+        holds.clone().for_each(|hold| drop(self.waiters.remove(hold.token, None)));
+        self.ledger.remove(holds)
     }
 
     /// Queues the release of a hold on a node. It is tried in the background until it is certain or the hold has ended.
@@ -69,6 +88,32 @@ impl Core {
             core.release_later(node, PendingRelease { again: Some(2 * pause), ..pending });
         });
     }
+
+    /// Handles the answer of a node to a pending release.
+    fn answered(self: &Arc<Self>, node: usize, pending: PendingRelease, answer: Result<Settled, StoreError>) {
+        match answer {
+            Ok(settled) => {
+                self.ledger.settled(node, &pending);
+                match settled {
+                    Settled::Released(Released::NotHeld { .. }) => self.release_after_pause(node, pending),
+                    Settled::Released(_) => {}
+                    Settled::GaveWay(holds_again) => self.gave_way(node, pending, holds_again),
+                }
+            }
+            Err(_) => self.ledger.failed(node, pending.without_place()),
+        }
+    }
+
+    /// Handles the answer of a node on which a waiter gave way: nobody else may have waited there.
+    fn gave_way(self: &Arc<Self>, node: usize, pending: PendingRelease, holds_again: bool) {
+        let token = pending.hold.token;
+        if !self.ledger.is_wanted(token) {
+            // It was released meanwhile, and the node may have executed that first.
+            self.release_later(node, pending.without_place());
+        } else if holds_again {
+            self.named(token, node);
+        }
+    }
 }
 
 /// Executes the pending releases of a node until none is left.
@@ -85,22 +130,10 @@ async fn work_off(core: Arc<Core>, node: usize) {
             taken.done = true;
             return;
         }
-        let pending = &taken.pending;
-        let releases: Vec<_> =
-            pending.iter().map(|pending| (&pending.hold, pending.opening.remaining(now))).collect();
-        let to = &core.nodes[node];
-        let answers = to.insist(pending.len(), to.store.release_each(&releases)).await;
+        let answers = send(&core, node, &taken.pending, now).await;
         let failed = answers.iter().any(Result::is_err);
         for (pending, answer) in std::mem::take(&mut taken.pending).into_iter().zip(answers) {
-            match answer {
-                Ok(released) => {
-                    core.ledger.settled(node, &pending);
-                    if matches!(released, Released::NotHeld { .. }) {
-                        core.release_after_pause(node, pending);
-                    }
-                }
-                Err(_) => core.ledger.failed(node, pending),
-            }
+            core.answered(node, pending, answer);
         }
         if failed {
             tokio::time::sleep(pauses.next()).await;
@@ -108,6 +141,44 @@ async fn work_off(core: Arc<Core>, node: usize) {
             pauses.reset();
         }
     }
+}
+
+/// Sends pending releases to a node. A waiter that gives way there is queued again at the same moment.
+async fn send(
+    core: &Core,
+    node: usize,
+    pending: &[PendingRelease],
+    now: Moment,
+) -> Vec<Result<Settled, StoreError>> {
+    let to = &core.nodes[node];
+    let (giving_way, releases): (Vec<_>, Vec<_>) =
+        pending.iter().partition(|pending| pending.queued_again.is_some());
+    let releases: Vec<_> =
+        releases.iter().map(|pending| (&pending.hold, pending.opening.remaining(now))).collect();
+    let give_way = giving_way.iter().filter_map(|pending| {
+        let asked = pending.queued_again.as_deref()?;
+        Some(to.store.give_way(asked))
+    });
+    let released = async {
+        match releases.is_empty() {
+            true => Vec::new(),
+            false => to.insist(releases.len(), to.store.release_each(&releases)).await,
+        }
+    };
+    let given_way = async {
+        match giving_way.is_empty() {
+            true => Vec::new(),
+            false => to.insist(giving_way.len(), join_all(give_way)).await,
+        }
+    };
+    let (released, given_way) = join(released, given_way).await;
+    let mut released = released.into_iter().map(|released| released.map(Settled::Released));
+    let mut given_way = given_way.into_iter().map(|holds_again| holds_again.map(Settled::GaveWay));
+    let in_order = pending.iter().filter_map(|pending| match pending.queued_again {
+        Some(_) => given_way.next(),
+        None => released.next(),
+    });
+    in_order.collect()
 }
 
 /// The releases in progress. If the runtime and with it the task end meanwhile, they are pending again, and the next

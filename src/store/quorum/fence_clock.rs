@@ -20,6 +20,8 @@ struct Known {
     /// The reading of the fastest clock when it executed a request, less the time at which that request was sent, in µs.
     /// `None` until a node has reported its clock.
     ahead: Option<i64>,
+    /// The same, but of the requests that arrived soonest.
+    ahead_at_least: Option<i64>,
     /// The largest fence that was seen or proposed.
     largest: u64,
 }
@@ -36,6 +38,12 @@ impl FenceClock {
         Fence::new(first)
     }
 
+    /// Returns the place in the queues of a request that is sent now: about the time in µs. Those of two clients compare as
+    /// the times at which they were sent, as far as both know the fastest clock. `None` if no clock is known.
+    pub(super) fn place(&self, now: Moment) -> Option<u64> {
+        Some(micros(now).saturating_add_signed(self.known().ahead_at_least?))
+    }
+
     /// Records that nodes gave out fences up to this one.
     pub(super) fn seen(&self, fence: Fence) {
         let mut known = self.known();
@@ -46,8 +54,12 @@ impl FenceClock {
     /// long takes effect at once, and its effect fades slowly.
     pub(super) fn follow(&self, clock: Fence, sent: Moment) {
         const SLOWLY: i64 = 256;
+        const SOON: i64 = 16;
         let now = ahead(clock, sent);
         let mut known = self.known();
+        let least = known.ahead_at_least.unwrap_or(now);
+        // The fastest clock may have been out of reach, so it rises soon.
+        known.ahead_at_least = Some(now.min(least + now.saturating_sub(least) / SOON));
         let before = known.ahead.unwrap_or(now);
         known.ahead = Some(now.max(before - before.saturating_sub(now) / SLOWLY));
     }

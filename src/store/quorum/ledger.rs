@@ -4,12 +4,16 @@
 //! while no later attempt wants it, and the vote of a node that is releasing it at that moment does not count for a later
 //! attempt.
 
+mod releases;
+
 use std::{
-    collections::{BTreeMap, HashMap, hash_map::Entry},
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use self::releases::NodeReleases;
+pub(super) use self::releases::PendingRelease;
 use crate::{
     core::{Fence, Mode, Moment, Owner, ResourceName, Token},
     store::{Acquisition, Hold},
@@ -17,9 +21,6 @@ use crate::{
 
 /// The time after the end of a token during which a message that was sent for it may still arrive.
 const AFTER: Duration = Duration::from_secs(60);
-
-/// The largest number of pending releases of a node. Holds beyond it are left to their TTL.
-const MOST_PENDING: usize = 10_000;
 
 #[derive(Debug)]
 pub(super) struct Ledger(Mutex<Books>);
@@ -39,6 +40,8 @@ struct Attempted {
     attempt: u64,
     end: Moment,
     granted: Option<Granted>,
+    /// True while it waits: nodes keep queue tickets for it, and what a node grants it is of use to its next attempt.
+    waits: bool,
 }
 
 /// The data needed to grant a hold again on a node that lost it.
@@ -46,31 +49,6 @@ struct Attempted {
 pub(super) struct Granted {
     pub(super) asked: Arc<Acquisition>,
     pub(super) fence: Option<Fence>,
-}
-
-/// The pending releases of one node.
-#[derive(Debug, Default)]
-struct NodeReleases {
-    pending: BTreeMap<Token, PendingRelease>,
-    /// Pending releases whose token is wanted again, kept until it is known if the node was reached.
-    wanted: HashMap<Token, PendingRelease>,
-    /// Tokens whose release may still be executed, and the time until which that is expected.
-    in_flight: HashMap<Token, Moment>,
-    worked_off: bool,
-}
-
-/// A pending release: a hold that nobody wants any more.
-#[derive(Clone, Debug)]
-pub(super) struct PendingRelease {
-    pub(super) hold: Hold,
-    /// The time at which its resource opens.
-    pub(super) opening: Moment,
-    /// The time at which the hold has ended by itself.
-    pub(super) end: Moment,
-    /// The latest attempt that left the hold; a later one wants it again.
-    pub(super) attempt: u64,
-    /// The pause after which it is released again if it is not held. Set for an acquisition that may still be executed.
-    pub(super) again: Option<Duration>,
 }
 
 impl Ledger {
@@ -95,7 +73,7 @@ impl Ledger {
         let attempt = books.attempts;
         let begin = |asked: &Arc<Acquisition>| {
             let fence = books.fence_of(asked, now);
-            let entry = Attempted { attempt, end: now + asked.ttl, granted: None };
+            let entry = Attempted { attempt, end: now + asked.ttl, granted: None, waits: false };
             books.tokens.insert(asked.hold.token, entry);
             fence
         };
@@ -110,7 +88,7 @@ impl Ledger {
         let want = |asked: &Arc<Acquisition>| {
             let token = asked.hold.token;
             if let Some(pending) = releases.pending.remove(&token) {
-                releases.wanted.insert(token, pending);
+                releases.set_aside(pending);
             }
             releases.in_flight.get(&token).is_some_and(|end| *end > now)
         };
@@ -166,23 +144,56 @@ impl Ledger {
         let mut books = self.books();
         for hold in holds {
             books.remove(hold);
+            books.releases.iter_mut().for_each(|releases| releases.forget_place(hold.token));
         }
         books.attempts
     }
 
-    /// Ends an attempt, and removes those of its tokens that were not granted.
-    pub(super) fn finish(&self, attempt: u64, asked: &[Arc<Acquisition>]) {
+    /// Ends an attempt on this token. If it was not granted, it `waits` until that moment, or is removed. Returns true if it
+    /// waits from now on: it was neither released nor asked for again meanwhile.
+    pub(super) fn finish(&self, attempt: u64, asked: &Acquisition, waits: Option<Moment>) -> bool {
         let mut books = self.books();
-        for asked in asked {
-            let token = asked.hold.token;
-            if books
-                .tokens
-                .get(&token)
-                .is_some_and(|entry| entry.attempt == attempt && entry.granted.is_none())
-            {
-                books.remove(&asked.hold);
-            }
+        let entry = books.tokens.get_mut(&asked.hold.token);
+        let Some(entry) = entry.filter(|entry| entry.attempt == attempt && entry.granted.is_none()) else {
+            return false;
+        };
+        match waits {
+            Some(end) => (entry.end, entry.waits) = (end, true),
+            None => books.remove(&asked.hold),
         }
+        waits.is_some()
+    }
+
+    /// Returns true if this token waits, after its attempt of this number or any.
+    pub(super) fn waits(&self, token: Token, attempt: Option<u64>) -> bool {
+        let is_it =
+            |entry: &&Attempted| entry.waits && attempt.is_none_or(|attempt| entry.attempt == attempt);
+        self.books().tokens.get(&token).is_some_and(|entry| is_it(&entry))
+    }
+
+    /// Returns true if anybody wants this token: it is granted, waits, or an attempt on it is in progress.
+    pub(super) fn is_wanted(&self, token: Token) -> bool {
+        self.books().tokens.contains_key(&token)
+    }
+
+    /// Sets a release aside until its token, which waits, is released or its next attempt does not reach the node.
+    pub(super) fn set_aside(&self, node: usize, pending: PendingRelease) {
+        self.books().releases[node].set_aside(pending);
+    }
+
+    /// Returns true if a release of this token may still be executed there, so that the node does not count for it.
+    pub(super) fn is_being_released(&self, node: usize, token: Token, now: Moment) -> bool {
+        self.books().releases[node].in_flight.get(&token).is_some_and(|end| *end > now)
+    }
+
+    /// Returns the nodes on which releases of these tokens are set aside.
+    pub(super) fn aside(&self, tokens: &[Token]) -> Vec<(usize, Token)> {
+        let books = self.books();
+        let on = |(node, releases): (usize, &NodeReleases)| {
+            let aside = tokens.iter().filter(|token| releases.wanted.contains_key(token));
+            aside.map(|token| (node, *token)).collect::<Vec<_>>()
+        };
+        books.releases.iter().enumerate().flat_map(on).collect()
     }
 
     /// Queues the release of a hold on a node, unless a later attempt wants the hold. Returns true if the caller has to
@@ -198,7 +209,9 @@ impl Ledger {
     pub(super) fn release_again(&self, node: usize, token: Token, attempt: u64) -> bool {
         let mut books = self.books();
         let pending = books.releases[node].wanted.remove(&token);
-        pending.is_some_and(|pending| books.queue_unless_wanted(node, PendingRelease { attempt, ..pending }))
+        pending.is_some_and(|pending| {
+            books.queue_unless_wanted(node, PendingRelease { attempt, queued_again: None, ..pending })
+        })
     }
 
     /// Takes up to `most` pending releases of a node. An empty result means that the work on that node is done.
@@ -225,11 +238,10 @@ impl Ledger {
     /// Puts back a release that has failed and may still be executed. It stays in flight and is pending all the same.
     pub(super) fn failed(&self, node: usize, pending: PendingRelease) {
         let mut books = self.books();
-        let token = pending.hold.token;
         match books.want(&pending) {
-            true => books.releases[node].wanted.insert(token, pending),
-            false => books.releases[node].pending.insert(token, pending),
-        };
+            true => books.releases[node].set_aside(pending),
+            false => drop(books.releases[node].pending.insert(pending.hold.token, pending)),
+        }
     }
 
     /// Stops the work on the pending releases of this node, and puts back those that were taken and are not settled.
@@ -279,26 +291,21 @@ impl Books {
     }
 
     fn want(&self, pending: &PendingRelease) -> bool {
-        self.tokens.get(&pending.hold.token).is_some_and(|entry| entry.attempt > pending.attempt)
+        self.tokens.get(&pending.hold.token).is_some_and(|entry| {
+            let forgotten =
+                entry.waits && planted!("a release of an earlier attempt takes the place of a later one");
+            entry.attempt > pending.attempt && !forgotten
+        })
     }
 
     /// Queues a pending release, or sets it aside until the later attempt that wants its token has ended.
     fn queue_unless_wanted(&mut self, node: usize, pending: PendingRelease) -> bool {
         if self.want(&pending) {
-            self.releases[node].wanted.insert(pending.hold.token, pending);
+            self.releases[node].set_aside(pending);
             return false;
         }
-        self.queue_release(node, pending)
-    }
-
-    fn queue_release(&mut self, node: usize, pending: PendingRelease) -> bool {
-        let releases = &mut self.releases[node];
-        if releases.pending.len() >= MOST_PENDING {
-            tracing::debug!(token = %pending.hold.token.prefix(), "a node has too many pending releases; this hold ends by itself");
-            return false;
-        }
-        releases.pending.insert(pending.hold.token, pending);
-        !std::mem::replace(&mut releases.worked_off, true)
+        let waits = self.tokens.contains_key(&pending.hold.token);
+        self.releases[node].queue(if waits { pending } else { pending.without_place() })
     }
 
     /// Removes tokens that ended unreleased, when there are twice as many as were left the last time.

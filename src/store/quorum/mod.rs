@@ -6,21 +6,25 @@ mod acquire;
 mod asking;
 mod circuit_breaker;
 mod core;
+mod counting;
 mod failure;
 mod fence_clock;
 mod inspect;
 mod ledger;
 mod lesson_times;
+mod listening;
 mod node;
 mod options;
 mod poll;
 mod recovery;
 mod renew_release;
+mod tidying;
 mod voting;
+mod waiters;
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::FutureExt;
 
 use self::{
     core::{Core, in_background},
@@ -28,6 +32,7 @@ use self::{
     ledger::Ledger,
     lesson_times::LessonTimes,
     node::Node,
+    waiters::Waiters,
 };
 pub use self::{failure::NodeFailure, options::QuorumOptions};
 use crate::{
@@ -64,11 +69,16 @@ use crate::{
 /// keep a larger one. A re-entry may then be given a larger fence than the hold before it. The fence counters of the
 /// nodes never expire.
 ///
+/// # Waiting
+/// A waiter has a queue ticket on every node. Whom a majority of the nodes names as next is notified, and attempts at
+/// once. The queues are hints: the votes on that attempt decide. The nodes have one order of arrival, because each waiter
+/// proposes its place to all of them, by the fastest clock of a node that it knows. Of several waiters that less than a
+/// majority granted, all give way to those who came before them. Nodes without queues leave their waiters to scheduled
+/// attempts: with a majority of such nodes, an acquisition that would wait gets [`Acquired::Refused`].
+///
 /// # What it has not
-/// Permits: with two permits on three nodes, three holders can each have a majority. A queue: the nodes have no common
-/// order of arrival. Both get certain answers: permits [`StoreError::Unsupported`], and an acquisition that would wait in
-/// a queue [`Acquired::Refused`]. A refused acquisition attempts again by its backoff, and writers are not protected from
-/// a constant stream of readers.
+/// Permits: with two permits on three nodes, three holders can each have a majority. They are answered with
+/// [`StoreError::Unsupported`].
 ///
 /// # Errors
 /// [`StoreError::NoQuorum`] when too few nodes have a vote. It names each node without a vote, with its reason. A request
@@ -134,6 +144,7 @@ impl QuorumStore {
             ledger,
             fence_clock: FenceClock::default(),
             lessons: LessonTimes::default(),
+            waiters: Waiters::default(),
         })))
     }
 
@@ -211,8 +222,8 @@ impl Store for QuorumStore {
         inspect::force_release(&self.0, resource).boxed()
     }
 
-    fn listen(&self, _: &Inbox) -> Notifications {
-        stream::empty().boxed()
+    fn listen(&self, inbox: &Inbox) -> Notifications {
+        listening::listen(&self.0, *inbox)
     }
 
     fn describe(&self) -> String {

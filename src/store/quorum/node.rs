@@ -36,26 +36,54 @@ pub(super) enum Ballot {
     /// this reason.
     Abstains(StoreError),
     No(Refusal),
+    /// It keeps a queue ticket.
+    Queued {
+        /// A holder that is in the way.
+        refusal: Refusal,
+        /// The number of waiters ahead there.
+        ahead: u64,
+    },
+    /// It refused, because this many wait there.
+    Full(u64),
     /// It refused because waiting would not help.
     Never(StoreError),
     Failed(StoreError),
 }
 
 impl Ballot {
-    /// Returns the fence of its vote for the request.
-    pub(super) fn fence(&self) -> Option<Fence> {
+    /// Returns its vote for the request.
+    pub(super) fn grant(&self) -> Option<Grant> {
         match self {
-            Self::Yes(grant) => grant.fence,
+            Self::Yes(grant) => Some(*grant),
             _ => None,
         }
+    }
+
+    /// Returns the fence of its vote for the request.
+    pub(super) fn fence(&self) -> Option<Fence> {
+        self.grant()?.fence
     }
 
     /// Returns true if the token may hold there.
     pub(super) fn may_hold(&self) -> bool {
         match self {
             Self::Yes(_) | Self::Abstains(_) => true,
-            Self::No(_) | Self::Never(_) => false,
+            Self::No(_) | Self::Queued { .. } | Self::Full(_) | Self::Never(_) => false,
             Self::Failed(error) => error.certainty() == crate::store::Certainty::Unknown,
+        }
+    }
+
+    /// Returns true if there may be a hold or a queue ticket of the token there.
+    pub(super) fn may_leave_something(&self) -> bool {
+        let kept = planted!("a place is kept on a node that answers late");
+        self.may_hold() || matches!(self, Self::Queued { .. }) && !kept
+    }
+
+    /// Returns the refusal, if the node named a holder that is in the way.
+    pub(super) fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::No(refusal) | Self::Queued { refusal, .. } => Some(refusal),
+            _ => None,
         }
     }
 }
@@ -119,7 +147,7 @@ impl Node {
         self.breaker.admit(if self.is_new() { silence.max(options.connect_timeout) } else { silence })
     }
 
-    /// Requests all of these as tries, with fences from `first` on. Grants count only if the node has recovered. That is
+    /// Requests all of these, with fences from `first` on. Grants count only if the node has recovered. That is
     /// checked *afterwards*, because any restart that matters happened before the vote. Also returns the clock of the
     /// node at the vote.
     pub(super) async fn vote(
@@ -188,9 +216,8 @@ fn ballot(answer: Result<Acquired, StoreError>, memory: &Result<Memory, StoreErr
         (Ok(Acquired::Granted(grant)), Ok(memory)) if memory.covers(&grant) => Ballot::Yes(grant),
         (Ok(Acquired::Granted(_)), Ok(_)) => Ballot::Abstains(forgetful()),
         (Ok(Acquired::Refused(refusal)), _) => Ballot::No(refusal),
-        (Ok(other), _) => {
-            Ballot::Failed(StoreError::reply_lost(format!("acquire: a try was answered {other:?}")))
-        }
+        (Ok(Acquired::Queued { refusal, ahead }), _) => Ballot::Queued { refusal, ahead },
+        (Ok(Acquired::Full { waiters }), _) => Ballot::Full(waiters),
         (Err(error @ (StoreError::Deadlock { .. } | StoreError::CapacityMismatch { .. })), _) => {
             Ballot::Never(error)
         }

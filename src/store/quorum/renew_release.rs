@@ -9,6 +9,7 @@ use crate::{
     core::{Fence, Moment, Tally, Verdict},
     store::{
         Certainty, Hold, Released, Renewed, StoreError,
+        all::as_try,
         quorum::{
             asking::median,
             core::Core,
@@ -143,11 +144,11 @@ fn timeouts(core: &Core, renewals: &[(Hold, Duration)], now: Moment) -> Timeouts
 }
 
 /// Acquires a lease again on a node that lost it.
-async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
+pub(super) async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
     let Some(granted) = core.ledger.granted(hold.token, core.now()) else {
         return;
     };
-    let asked = [granted.asked];
+    let asked = [Arc::new(as_try(&granted.asked))];
     if core.ledger.want_again(which, &asked, core.now()).contains(&true) {
         return;
     }
@@ -166,7 +167,7 @@ async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
         let (now, attempt) = (core.now(), core.ledger.remove([]));
         core.release_later(
             which,
-            PendingRelease { hold, opening: now, end: now + ttl, attempt, again: None },
+            PendingRelease { hold, opening: now, end: now + ttl, attempt, again: None, queued_again: None },
         );
     }
 }
@@ -178,7 +179,7 @@ pub(super) async fn release(
     reply: oneshot::Sender<Vec<Said<Released>>>,
 ) {
     let (sent, releases): (_, Arc<[_]>) = (core.now(), releases.into());
-    let attempt = core.ledger.remove(releases.iter().map(|(hold, _)| hold));
+    let attempt = core.forget(releases.iter().map(|(hold, _)| hold));
     let mut round = Round::ask(&core.nodes, |_, node| {
         let (core, releases) = (Arc::clone(&core), Arc::clone(&releases));
         async move {
@@ -190,6 +191,11 @@ pub(super) async fn release(
     let timeouts = core.options.timeouts();
     decide(&mut round, releases.len(), timeouts).await;
     drop(reply.send((0..releases.len()).map(|which| released(&core, &round, which, timeouts.met)).collect()));
+    // An earlier attempt may still be executed somewhere.
+    let tokens: Vec<_> = releases.iter().map(|(hold, _)| hold.token).collect();
+    for (node, token) in core.ledger.aside(&tokens) {
+        core.release_again(node, token, attempt);
+    }
     let release_later = |node, which: usize| {
         let (hold, cooldown) = releases[which].clone();
         core.release_later(
@@ -200,6 +206,7 @@ pub(super) async fn release(
                 end: sent + cooldown + TRIED_FOR,
                 attempt,
                 again: None,
+                queued_again: None,
             },
         );
     };

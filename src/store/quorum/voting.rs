@@ -26,6 +26,8 @@ pub(super) struct Attempt {
     pub(super) number: u64,
     /// The fences of the live holds that are repeated or re-entered.
     pub(super) expected: Vec<Option<Fence>>,
+    /// True for each request that waited already.
+    pub(super) waited: Vec<bool>,
     /// The fence that is proposed for the first request.
     pub(super) first: Fence,
     /// The latest clock reading of any node, in µs.
@@ -43,7 +45,7 @@ pub(super) fn tally(votes: &Round<Ballot>, which: usize) -> Tally {
         match ballot {
             None => {}
             Some(Ballot::Yes(_)) => tally.yes(),
-            Some(Ballot::No(_) | Ballot::Never(_)) => tally.no(),
+            Some(Ballot::No(_) | Ballot::Queued { .. } | Ballot::Full(_) | Ballot::Never(_)) => tally.no(),
             Some(Ballot::Abstains(_) | Ballot::Failed(_)) => tally.silent(),
         }
     }

@@ -145,6 +145,19 @@ impl QuorumNode for RedisStore {
         self.acquire_from(asked, first).boxed()
     }
 
+    fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
+        if self.encoder.is_plain() || asked.ticket.is_none() {
+            return self.release(&asked.hold, Duration::ZERO).map(|released| released.map(|_| false)).boxed();
+        }
+        async move {
+            let answered = self.topology.send(&self.encoder.give_way(asked)).await?;
+            decode::gave_way(answered.value)?;
+            // The first try may still be executed, and would take from a later attempt.
+            if answered.repeated { Err(repeated_in_vain("give_way", "queued again")) } else { Ok(false) }
+        }
+        .boxed()
+    }
+
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
         if self.encoder.is_plain() {
             return async move { raises.iter().map(|_| Err(plain::unsupported("fences"))).collect() }.boxed();

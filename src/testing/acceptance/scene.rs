@@ -116,8 +116,13 @@ impl Scene {
 
     /// The same, but it waits if somebody is in its way.
     pub(super) fn waiting(&self, asked: Acquisition) -> Acquisition {
-        let ticket =
-            QueueTicket { inbox: self.inbox, ttl: TICKET_TTL, grant_window: WINDOW, max_waiters: 2_000 };
+        let ticket = QueueTicket {
+            inbox: self.inbox,
+            ttl: TICKET_TTL,
+            grant_window: WINDOW,
+            max_waiters: 2_000,
+            place: None,
+        };
         Acquisition { ticket: Some(ticket), ..asked }
     }
 

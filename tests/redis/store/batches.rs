@@ -202,7 +202,7 @@ async fn a_batch_that_frees_what_it_waits_for_hands_it_over_in_order() {
     // To whom nobody listens nothing is handed over.
     let mut notifications = store.listen(&INBOX);
     assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
-    let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 10 };
+    let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 10, place: None };
     let waiter = |token| Arc::new(Acquisition { ticket: Some(ticket), ..exclusive(&hold("r", token)) });
     let asked = [1, 2, 3].map(waiter);
     let answers = store.acquire_each(&asked).await;

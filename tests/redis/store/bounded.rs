@@ -23,7 +23,7 @@ fn request(name: &str, number: usize) -> Acquisition {
 }
 
 fn waiting(asked: Acquisition) -> Acquisition {
-    let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 10_000 };
+    let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 10_000, place: None };
     Acquisition { ticket: Some(ticket), ..asked }
 }
 
@@ -152,7 +152,7 @@ async fn places_that_are_gone_are_cleared_away_in_bounded_steps() {
     granted(&store, &holder).await;
     let ttl = Duration::from_secs(3);
     let brief = |asked| {
-        let ticket = QueueTicket { inbox: INBOX, ttl, grant_window: TTL, max_waiters: 10_000 };
+        let ticket = QueueTicket { inbox: INBOX, ttl, grant_window: TTL, max_waiters: 10_000, place: None };
         Arc::new(Acquisition { ticket: Some(ticket), ..asked })
     };
     let dead: Vec<_> = (0..DEAD).map(|number| brief(request("r", number))).collect();

@@ -9,7 +9,7 @@ use crate::store::*;
 const SOON: Duration = Duration::from_secs(15);
 
 fn waiter(token: u128) -> Acquisition {
-    let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 10 };
+    let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 10, place: None };
     Acquisition { ticket: Some(ticket), ..exclusive(&hold("r", token)) }
 }
 

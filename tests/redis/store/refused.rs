@@ -102,7 +102,7 @@ async fn a_user_with_just_the_rights_it_needs_is_served() {
     assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
     let resources = ["plain", "delayed", "shared", "permits", "twice"];
     let waiter = |name| {
-        let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 10 };
+        let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 10, place: None };
         Acquisition { ticket: Some(ticket), ..exclusive(&hold(name, 7)) }
     };
     for asked in resources.map(waiter) {

@@ -9,7 +9,8 @@ const WINDOW: Duration = Duration::from_secs(5);
 const TICKET_TTL: Duration = Duration::from_secs(20);
 
 fn waiting(asked: Acquisition) -> Acquisition {
-    let ticket = QueueTicket { inbox: INBOX, ttl: TICKET_TTL, grant_window: WINDOW, max_waiters: 20_000 };
+    let ticket =
+        QueueTicket { inbox: INBOX, ttl: TICKET_TTL, grant_window: WINDOW, max_waiters: 20_000, place: None };
     Acquisition { ticket: Some(ticket), ..asked }
 }
 

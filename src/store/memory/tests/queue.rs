@@ -13,6 +13,7 @@ fn waiting(name: &str, token: u128) -> Acquisition {
         ttl: Duration::from_secs(1),
         grant_window: Duration::from_secs(1),
         max_waiters: u32::MAX,
+        place: None,
     };
     Acquisition { ticket: Some(ticket), ..exclusive(name, token) }
 }

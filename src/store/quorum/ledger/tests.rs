@@ -32,7 +32,14 @@ fn what_an_earlier_attempt_left_is_released_again_if_the_node_was_not_reached() 
     let hold = asked[0].hold.clone();
     assert!(ledger.release_later(
         0,
-        PendingRelease { hold, opening: now, end: now + TTL, attempt: first, again: None }
+        PendingRelease {
+            hold,
+            opening: now,
+            end: now + TTL,
+            attempt: first,
+            again: None,
+            queued_again: None
+        }
     ));
     let second = begin();
     assert!(ledger.take(0, 1, now).is_empty(), "it is wanted again");
@@ -46,10 +53,12 @@ fn a_release_that_failed_stays_in_flight_until_one_is_answered() {
     let fail = || {
         let (attempt, _) = ledger.begin(&asked, now);
         let late = ledger.want_again(0, &asked, now);
-        ledger.finish(attempt, &asked);
+        ledger.finish(attempt, &asked[0], None);
         let hold = asked[0].hold.clone();
-        let _begin = ledger
-            .release_later(0, PendingRelease { hold, opening: now, end: now + TTL, attempt, again: None });
+        let _begin = ledger.release_later(
+            0,
+            PendingRelease { hold, opening: now, end: now + TTL, attempt, again: None, queued_again: None },
+        );
         (late, ledger.take(0, 1, now).pop().unwrap())
     };
     let (late, first) = fail();
@@ -60,4 +69,30 @@ fn a_release_that_failed_stays_in_flight_until_one_is_answered() {
     ledger.settled(0, &second);
     let (late, _) = fail();
     assert_eq!(late, [false]);
+}
+
+#[test]
+fn a_release_of_an_earlier_attempt_is_set_aside_while_the_token_waits() {
+    let (ledger, now, asked) = (Ledger::new(2), Moment::since_origin(Duration::ZERO), [asked()]);
+    let (hold, token) = (asked[0].hold.clone(), asked[0].hold.token);
+    let (first, _) = ledger.begin(&asked, now);
+    let (second, _) = ledger.begin(&asked, now);
+    assert!(!ledger.finish(first, &asked[0], Some(now + TTL)), "it has attempted again");
+    assert!(ledger.finish(second, &asked[0], Some(now + TTL)));
+    assert!(ledger.waits(token, Some(second)) && !ledger.waits(token, Some(first)));
+    let pending = PendingRelease {
+        hold,
+        opening: now,
+        end: now + TTL,
+        attempt: first,
+        again: None,
+        queued_again: None,
+    };
+    assert!(!ledger.release_later(1, pending));
+    assert!(ledger.take(1, 1, now).is_empty());
+    assert_eq!(ledger.aside(&[token]), [(1, token)]);
+    let latest = ledger.remove([&asked[0].hold]);
+    assert!(!ledger.is_wanted(token));
+    assert!(ledger.release_again(1, token, latest));
+    assert_eq!(ledger.take(1, 1, now).len(), 1);
 }

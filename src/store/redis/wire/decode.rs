@@ -98,6 +98,11 @@ pub(crate) fn released(answer: Value) -> Result<Released, StoreError> {
     }
 }
 
+/// Reads the answer to a waiter that gives way.
+pub(crate) fn gave_way(answer: Value) -> Result<(), StoreError> {
+    released(parts(answer)?.value("that it gave way")?).map(drop)
+}
+
 pub(crate) fn handed_off(answer: Value, asked: Mode) -> Result<HandedOff, StoreError> {
     let mut parts = parts(answer)?;
     let released = released(parts.value("what the release did")?)?;

@@ -148,6 +148,13 @@ impl Encoder {
         call
     }
 
+    pub(crate) fn give_way(&self, asked: &Acquisition) -> ScriptCall {
+        let mut call = self.granting(&scripts::GIVE_WAY, [&asked.hold.resource]);
+        self.acquisition(&mut call, asked, None, &mut MetadataCache::default());
+        call.arg(FOR_EVER);
+        call
+    }
+
     pub(crate) fn hand_off(&self, from: &Hold, to: &Acquisition, overtake: bool) -> ScriptCall {
         let mut call = self.granting(&scripts::HAND_OFF, [&from.resource]);
         self.acquisition(&mut call, to, None, &mut MetadataCache::default());
@@ -247,13 +254,17 @@ impl Encoder {
         call.arg(positive_millis(ttl) + millis(lock_delay));
         call.text(format_args!("{}{}", record::terms(asked), metadata.text_of(&asked.metadata)));
         let (reentrant, capacity) = (u8::from(reentrant), record::capacity(mode));
-        let Some(QueueTicket { inbox, ttl, grant_window, max_waiters }) = ticket else {
+        let Some(QueueTicket { inbox, ttl, grant_window, max_waiters, place }) = ticket else {
             call.text(format_args!("{reentrant} {capacity}"));
             return;
         };
         let (window, ticket_ttl) = (positive_millis(*grant_window), positive_millis(*ttl));
         let channel = keys::channel(&self.prefix, inbox);
-        call.text(format_args!("{reentrant} {capacity} {channel} {window} {ticket_ttl} {max_waiters}"));
+        let terms = format_args!("{reentrant} {capacity} {channel} {window} {ticket_ttl} {max_waiters}");
+        match place {
+            None => call.text(terms),
+            Some(place) => call.text(format_args!("{terms} {place}")),
+        };
     }
 }
 

@@ -28,6 +28,7 @@ scripts! {
     RENEW = "lua/renew.lua";
     RELEASE = "lua/release.lua";
     HAND_OFF = "lua/hand_off.lua";
+    GIVE_WAY = "lua/give_way.lua";
     IS_HELD = "lua/is_held.lua";
     INSPECT = "lua/inspect.lua";
     FORCE_RELEASE = "lua/force_release.lua";

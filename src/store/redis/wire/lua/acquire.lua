@@ -69,6 +69,15 @@ for i = 1, #KEYS - 1 do
         if answer and mark == '+' then
           -- It may have waited for this.
           local token = string.sub(start, 1, 32)
+          if fence_base and type(redis.pcall('ZSCORE', main .. ':p', '!' .. token)) == 'string' then
+            -- It was handed over, so nobody has been told its fence yet.
+            local proposed = next_fence(i)
+            if proposed and (proposed <= kept or pcall(keep_fence, proposed)) then
+              last = proposed
+              local raised = string.sub(value, 1, 33) .. string.format('%.0f', proposed) .. string.sub(value, 34 + #fence)
+              answer = redis.pcall('SET', main, raised, 'PX', opens).ok and proposed or answer
+            end
+          end
           if redis.pcall('ZREM', main .. ':p', token, '!' .. token) ~= 0 then
             redis.pcall('HDEL', main .. ':w', token)
           end

@@ -3,7 +3,8 @@
 --
 -- request  four of ARGV: a token, behind it the mark of its string form if it is exclusive · ms until it opens: ttl
 --          and lock delay · record without its fence · <1 if re-entrant, else 0> <capacity, nothing unless permits>,
---          with a queue ticket also <inbox> <grant window ms> <ticket ttl ms> <the most waiters>.
+--          with a queue ticket also <inbox> <grant window ms> <ticket ttl ms> <the most waiters>,
+--          and if a quorum proposes one <the number of its arrival>.
 --          All but the token are empty if they are those of the request before it: every byte that Lua is given costs time
 -- answers  granted fence holds
 --          refused <one in the way> · queued ahead <one in the way> · full waiters
@@ -19,12 +20,13 @@ local function request_at(first)
   end
   local opens, record, terms = unpack(ARGV, same + 1, same + 3)
   local mode, permits, delay, owner = string.match(record, '^(%a) (%d+) (%d+) (%S*) ')
-  local reentrant, capacity, inbox, window, ticket_ttl, most =
-    string.match(terms, '^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*)$')
+  local reentrant, capacity, inbox, window, ticket_ttl, most, place =
+    string.match(terms, '^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
   return {
     token = string.sub(start, 1, 32), mode = mode, reentrant = reentrant == '1', permits = permits, capacity = capacity,
     ttl = opens - delay, delay = tonumber(delay), owner = owner, record = record, mark = string.sub(start, 33),
     inbox = inbox ~= '' and inbox, window = window, ticket_ttl = tonumber(ticket_ttl), most = tonumber(most),
+    place = tonumber(place),
   }
 end
 
@@ -83,11 +85,15 @@ end
 -- The last arrival that this call has given. Whoever was given it may have been set aside since, and comes back to it.
 local last_arrival = 0
 
--- Puts the token at the end of the queue.
+-- Puts the token at its place in the queue, or at the end. A quorum proposes the place, so that its nodes have one order.
 local function enqueue(request, state)
   local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2] or 0
-  last_arrival = math.max(last + 1, last_arrival + 1, micros())
-  local arrival = string.format('%.0f', last_arrival)
+  local number = request.place
+  if not number then
+    last_arrival = math.max(last + 1, last_arrival + 1, micros())
+    number = last_arrival
+  end
+  local arrival = string.format('%.0f', number)
   redis.call('ZADD', queue, arrival, request.token)
   local reentrant = request.reentrant and '1' or '0'
   local waits = {
@@ -134,8 +140,8 @@ local function wait(request, state, waiting)
   elseif waiting >= request.most and not some_are_gone then
     return { 'full', waiting }
   else
-    ahead = waiting
     enqueue(request, state)
+    ahead = redis.call('ZRANK', queue, request.token)
   end
   refresh(request)
   return kept_out({ 'queued', ahead }, request, state)

@@ -6,7 +6,9 @@
 -- the last of ARGV   the ms for which it is kept; 0: for ever, on the nodes of a quorum
 -- at                 the number of the request, if the script sets it
 -- fence_base         the fence of request i is at least fence_base + i, if the script sets it
+-- hands_over         set once something is handed over: the caller need not know that this is a node of a quorum
 local counter, last, kept, at, fence_base = KEYS[#KEYS] .. 'fence', nil, 0, nil, nil
+local hands_over = false
 
 -- Returns the next fencing number; nil if the last one is no number that can grow.
 local function next_fence(i)
@@ -27,7 +29,7 @@ end
 local function keep_fence(fence)
   if fence > kept then
     local enough = fence + #KEYS - 2
-    if ARGV[#ARGV] == '0' then
+    if ARGV[#ARGV] == '0' or hands_over and redis.call('PTTL', counter) == -1 then
       redis.call('SET', counter, enough)
     else
       redis.call('SET', counter, enough, 'PX', ARGV[#ARGV])

@@ -175,6 +175,7 @@ local function hand_over(state, now, asking)
       remove_waiter(head)
     else
       local verdict = check(request, state)
+      hands_over = true
       local fence = (verdict == 'fits' or verdict == 'passes') and fence_for(state)
       if not fence then
         break

@@ -1,0 +1,113 @@
+//! The counting of votes: the answer to each request.
+
+use std::sync::Arc;
+
+use crate::{
+    core::{Mode, Verdict, granted_fence, validity_left},
+    store::{
+        Acquired, Acquisition, Certainty, Grant, QueueTicket, Refusal, StoreError,
+        quorum::{
+            asking::median,
+            node::{Ballot, Node},
+            poll::Round,
+            voting::{Attempt, said, tally},
+        },
+    },
+};
+
+/// Returns true if a node can release a hold of this acquisition and queue it again by one call.
+pub(super) fn can_give_way(asked: &Acquisition) -> bool {
+    asked.ticket.is_some() && asked.mode == Mode::Exclusive && asked.hold.owner.is_none()
+}
+
+/// Returns the same acquisition with this place in the queue.
+pub(super) fn placed(asked: &Acquisition, place: Option<u64>) -> Acquisition {
+    let ticket = asked.ticket.map(|ticket| QueueTicket { place, ..ticket });
+    Acquisition { ticket, ..asked.clone() }
+}
+
+impl Attempt {
+    /// Returns the result of the votes on one request.
+    pub(super) fn count(&self, votes: &Round<Ballot>, which: usize) -> Result<Acquired, StoreError> {
+        let ballots = || votes.on(which).flatten();
+        let grants: Vec<Grant> = ballots().filter_map(Ballot::grant).collect();
+        match tally(votes, which).on_request() {
+            Verdict::Yes => {
+                self.in_time(which)?;
+                let fence = granted_fence(self.expected[which], said(votes, which), self.core.nodes.len());
+                Ok(Acquired::Granted(Grant { fence, holds: median(grants.iter().map(|grant| grant.holds)) }))
+            }
+            Verdict::No => self.kept_out(votes, which, grants.len()),
+            Verdict::Open | Verdict::Short => Err(self.no_quorum(votes, which, grants.len())),
+        }
+    }
+
+    /// Returns the answer to a request that is refused by enough nodes. It waits if it has a place in the queues of a
+    /// majority: those that granted it queue it again.
+    fn kept_out(&self, votes: &Round<Ballot>, which: usize, yes: usize) -> Result<Acquired, StoreError> {
+        let (mut ahead, mut full, mut never) = (Vec::new(), Vec::new(), Vec::new());
+        for ballot in votes.on(which).flatten() {
+            match ballot {
+                Ballot::Queued { ahead: others, .. } => ahead.push(*others),
+                Ballot::Full(waiters) => full.push(*waiters),
+                Ballot::Never(error) => never.push(error),
+                _ => {}
+            }
+        }
+        let refusals: Vec<&Refusal> = votes.on(which).flatten().filter_map(Ballot::refusal).collect();
+        match never.first() {
+            Some(&error) if never.len() > refusals.len() => return Err(error.clone()),
+            _ if full.len() > refusals.len() => {
+                return Ok(Acquired::Full { waiters: median(full.into_iter()) });
+            }
+            _ => {}
+        }
+        let mut refusal = self.refusal(refusals, yes);
+        let asked = &self.asked[which];
+        let places = ahead.len() + if can_give_way(asked) { yes } else { 0 };
+        if places < self.core.needed() {
+            return Ok(Acquired::Refused(refusal));
+        }
+        if yes > 0 {
+            refusal.remaining =
+                refusal.remaining.min(self.core.waiters.patience_after_split(asked.hold.token));
+        }
+        Ok(Acquired::Queued { refusal, ahead: median(ahead.into_iter()) })
+    }
+
+    /// Returns an error if the grant is no longer valid, since only a valid grant is given out. Recovery relies on that:
+    /// when a node is taught, every grant that its earlier incarnation contributed to was given out.
+    pub(super) fn in_time(&self, which: usize) -> Result<(), StoreError> {
+        let spent = self.sent.elapsed(self.core.now());
+        match validity_left(self.asked[which].ttl, spent).is_zero() {
+            true => Err(StoreError::timed_out(spent)),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the holder that is in the way on most nodes, and the time until enough nodes have opened for a majority to
+    /// be free.
+    fn refusal(&self, mut refusals: Vec<&Refusal>, free: usize) -> Refusal {
+        refusals.sort_by_key(|refusal| refusal.remaining);
+        let missing = self.core.needed() - free;
+        let remaining = refusals[missing.min(refusals.len()) - 1].remaining;
+        let named =
+            |refusal: &Refusal| refusals.iter().filter(|other| other.by.token == refusal.by.token).count();
+        // A node may have admitted another token for a moment, to which the quorum granted nothing.
+        let most = refusals.iter().max_by_key(|refusal| (named(refusal), refusal.remaining <= remaining));
+        most.map_or_else(|| refusals[0].clone(), |most| Refusal { remaining, ..(*most).clone() })
+    }
+
+    fn no_quorum(&self, votes: &Round<Ballot>, which: usize, yes: usize) -> StoreError {
+        let reason = |(node, ballot): (&Arc<Node>, Option<&Ballot>)| match ballot {
+            None => Some(node.failure(StoreError::timed_out(self.timeouts.met))),
+            Some(Ballot::Abstains(error) | Ballot::Failed(error)) => Some(node.failure(error.clone())),
+            Some(_) => None,
+        };
+        let failures: Vec<_> = self.core.nodes.iter().zip(votes.on(which)).filter_map(reason).collect();
+        let perhaps = failures.iter().filter(|failure| failure.is_unknown()).count();
+        let certainty =
+            if yes + perhaps >= self.core.needed() { Certainty::Unknown } else { Certainty::NotExecuted };
+        self.core.no_quorum(failures, certainty)
+    }
+}

@@ -1,0 +1,209 @@
+//! The end of an attempt: what was not granted is released, or waits, and late answers are handled.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use futures_util::future::{join, join_all};
+
+use crate::{
+    core::{Fence, leads},
+    store::{
+        Acquisition, Grant,
+        quorum::{
+            asking::raise,
+            core::FIRST_PAUSE,
+            counting::{can_give_way, placed},
+            ledger::PendingRelease,
+            node::Ballot,
+            poll::Round,
+            voting::Attempt,
+        },
+    },
+};
+
+impl Attempt {
+    /// Ends the attempt on each request: it is granted, waits, or everything that it left is released. Raises the fence of
+    /// nodes that gave another one. All that also goes for nodes that answer late.
+    pub(super) async fn tidy_up(
+        &self,
+        votes: Round<Ballot>,
+        (granted, waits): (&[Option<Grant>], &[bool]),
+        written: &[(usize, Fence)],
+    ) {
+        for which in self.requests() {
+            let asked = &self.asked[which];
+            let ticket = asked.ticket.filter(|_| waits[which]);
+            let end = ticket.map(|ticket| self.core.now() + ticket.ttl);
+            if granted[which].is_some() {
+                self.hold_where_named(&votes, which);
+            } else if self.core.ledger.finish(self.number, asked, end) {
+                self.wait(&votes, which);
+            } else {
+                self.release_everywhere(&votes, which);
+            }
+        }
+        let others = self.other_fences(&votes, granted, written);
+        let told = join_all(others.iter().map(|(node, raises)| self.raise_late(*node, raises)));
+        join(told, self.await_late(votes, granted)).await;
+    }
+
+    /// Has a token that is granted hold also on nodes that named it as next after it was counted.
+    fn hold_where_named(&self, votes: &Round<Ballot>, which: usize) {
+        let token = self.asked[which].hold.token;
+        for node in self.core.waiters.remove(token, None) {
+            if !matches!(votes.on(which).nth(node).flatten(), Some(Ballot::Yes(_))) {
+                self.core.repair_later(node, token);
+            }
+        }
+    }
+
+    fn release_everywhere(&self, votes: &Round<Ballot>, which: usize) {
+        self.core.waiters.remove(self.asked[which].hold.token, Some(self.number));
+        if planted!("what a node grants to a failed attempt is left there") {
+            return;
+        }
+        for (node, ballot) in votes.on(which).enumerate() {
+            if let Some(ballot) = ballot {
+                self.release_later(node, which, ballot);
+            }
+        }
+    }
+
+    /// Leaves a request in the queues. If its votes were split, it gives way on the nodes that granted it, and is queued
+    /// again there. When that has not helped, one of the split leads, and keeps what it was granted.
+    fn wait(&self, votes: &Round<Ballot>, which: usize) {
+        let (asked, mut split) = (&self.asked[which], Vec::new());
+        for (node, ballot) in votes.on(which).enumerate() {
+            match ballot {
+                Some(Ballot::Yes(_)) => split.push(node),
+                Some(ballot) => self.left_by_waiter(node, which, ballot),
+                None => {}
+            }
+        }
+        let token = asked.hold.token;
+        let in_the_way = votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token));
+        let leads = leads((token.prefix(), split.len()), in_the_way) && self.core.waiters.is_stuck(token);
+        let keeps = can_give_way(asked) && (leads || planted!("nobody gives way in a split"));
+        let named = self.core.waiters.answered(token, self.number, (&split, keeps), self.core.needed());
+        self.core.await_majority(token, named);
+        let again = match self.core.waiters.goes_last(token) {
+            true => Arc::new(placed(asked, None)),
+            false => Arc::clone(asked),
+        };
+        for (node, ballot) in votes.on(which).enumerate() {
+            if let Some(ballot @ Ballot::Yes(_)) = ballot.filter(|_| !keeps) {
+                let queued_again = can_give_way(asked).then(|| Arc::clone(&again));
+                self.core.release_later(node, PendingRelease { queued_again, ..self.pending(which, ballot) });
+            }
+        }
+    }
+
+    /// Handles what a ballot other than a grant left for a request that waits. What may still be executed is released
+    /// together with the token.
+    fn left_by_waiter(&self, node: usize, which: usize, ballot: &Ballot) {
+        if matches!(ballot, Ballot::Abstains(_)) {
+            self.release_later(node, which, ballot);
+        } else if ballot.may_hold() || self.granted_first(ballot) {
+            self.core.ledger.set_aside(node, self.pending(which, ballot));
+        } else if self.is_being_released(node, which) {
+            // Until that is certain the node counts for nothing.
+            self.release_later(node, which, ballot);
+        }
+    }
+
+    fn is_being_released(&self, node: usize, which: usize) -> bool {
+        self.core.ledger.is_being_released(node, self.asked[which].hold.token, self.core.now())
+    }
+
+    async fn await_late(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>]) {
+        while let Some((node, ballots)) = votes.late().await {
+            let mut raises = Vec::new();
+            for (which, ballot) in ballots.iter().enumerate() {
+                let token = self.asked[which].hold.token;
+                match granted[which] {
+                    Some(grant) if self.core.ledger.holds(token, self.core.now()) => {
+                        let other =
+                            grant.fence.filter(|_| ballot.may_hold() && ballot.fence() != grant.fence);
+                        raises.extend(other.map(|fence| (which, fence)));
+                    }
+                    None if self.core.ledger.waits(token, Some(self.number)) => match ballot {
+                        Ballot::Yes(_) => self.core.named(token, node),
+                        ballot => self.left_by_waiter(node, which, ballot),
+                    },
+                    _ if planted!("what a node grants late to a failed attempt is left there") => {}
+                    // Not granted, or already over: it has ended, or was released, and this node may have executed the
+                    // release first.
+                    _ => self.release_later(node, which, ballot),
+                }
+            }
+            self.raise_late(node, &raises).await;
+        }
+    }
+
+    /// Returns the fences to raise on each node: those of nodes that answered with another fence than the granted one and
+    /// were not yet asked to write it.
+    fn other_fences(
+        &self,
+        votes: &Round<Ballot>,
+        granted: &[Option<Grant>],
+        written: &[(usize, Fence)],
+    ) -> Vec<(usize, Vec<(usize, Fence)>)> {
+        let unwritten =
+            granted.iter().enumerate().filter_map(|(which, grant)| Some((which, (*grant)?.fence?)));
+        let unwritten: Vec<_> = unwritten.filter(|raise| !written.contains(raise)).collect();
+        let others = |node| {
+            let differs = |&(which, fence): &(usize, Fence)| {
+                let said = votes.on(which).nth(node).flatten().and_then(Ballot::fence);
+                said.is_some_and(|said| said != fence)
+            };
+            unwritten.iter().copied().filter(differs).collect::<Vec<_>>()
+        };
+        let nodes = (0..self.core.nodes.len()).map(|node| (node, others(node)));
+        nodes.filter(|(_, raises)| !raises.is_empty()).collect()
+    }
+
+    async fn raise_late(&self, node: usize, raises: &[(usize, Fence)]) {
+        if raises.is_empty() {
+            return;
+        }
+        let node = &self.core.nodes[node];
+        for error in raise(&self.core, node, &self.asked, raises).await.into_iter().filter_map(Result::err) {
+            tracing::debug!(
+                node = node.name,
+                error = &error as &dyn std::error::Error,
+                "a late fence was not written"
+            );
+        }
+    }
+
+    /// Queues the release of what a ballot for a request that is over may have left on its node: a hold or a queue ticket. A
+    /// ballot that was certainly not executed has left nothing, but what an earlier attempt left there is pending again.
+    fn release_later(&self, node: usize, which: usize, ballot: &Ballot) {
+        if ballot.may_leave_something() || self.granted_first(ballot) {
+            let pending = self.pending(which, ballot);
+            self.core.release_later(node, pending);
+        } else if matches!(ballot, Ballot::Failed(_)) {
+            self.core.release_again(node, self.asked[which].hold.token, self.number);
+        }
+    }
+
+    /// Returns true if a node that the second vote did not reach may have granted in the first.
+    fn granted_first(&self, ballot: &Ballot) -> bool {
+        matches!(ballot, Ballot::Failed(_)) && self.voted_twice.load(Ordering::Relaxed)
+    }
+
+    fn pending(&self, which: usize, ballot: &Ballot) -> PendingRelease {
+        let Acquisition { hold, ttl, ticket, .. } = &*self.asked[which];
+        let (now, ticket_ttl) = (self.core.now(), ticket.map_or(Duration::ZERO, |ticket| ticket.ttl));
+        PendingRelease {
+            hold: hold.clone(),
+            opening: now,
+            end: now + ticket_ttl.max(*ttl),
+            attempt: self.number,
+            again: matches!(ballot, Ballot::Failed(_)).then_some(FIRST_PAUSE),
+            queued_again: None,
+        }
+    }
+}
