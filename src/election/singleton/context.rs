@@ -32,6 +32,7 @@ use crate::lease::Lease;
 /// actor. Their work belongs under the lease:
 ///
 /// ```
+/// # #![allow(dead_code)]
 /// # use actix::prelude::*;
 /// # use leasehold::{LeaseLostError, election::SingletonContext};
 /// # use std::sync::Arc;
