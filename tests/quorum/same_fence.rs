@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Fence, Owner,
-    store::{Acquisition, Released, Store},
+    store::{Acquisition, QuorumNode, Released, Store},
 };
 use tokio::time::sleep;
 
@@ -50,6 +50,33 @@ async fn a_re_entry_has_the_fence_of_the_first_hold_though_nodes_missed_that_and
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_re_entry_has_the_fence_of_the_first_hold_though_a_node_gave_it_a_larger_one_too_late_to_count() {
+    for when in ["before the re-entry", "while the re-entry is under way"] {
+        let quorum = Quorum::of_five_met().await;
+        // One node is ahead, and its answer comes when a majority has granted without it.
+        let ahead = exclusive();
+        let far = Fence::new(granted(&quorum.nodes[3], &ahead).await.get() + 1_000_000);
+        assert!(quorum.nodes[3].raise_fences(&[(&ahead.hold, far)]).await.remove(0).unwrap());
+        let _released = quorum.nodes[3].release(&ahead.hold, Duration::ZERO).await.unwrap();
+        quorum.nodes[3].stall_next(1, Duration::from_millis(3));
+        quorum.nodes[4].fail_next(1);
+        let held = owned();
+        let fence = granted(&quorum.store, &held).await;
+        assert!(fence < far);
+        if when == "before the re-entry" {
+            quorum.until_held_by(&held.hold, &[0, 1, 2, 3]).await;
+            sleep(Duration::from_millis(10)).await;
+        } else {
+            quorum.nodes[3].stall_next(1, Duration::from_millis(4));
+        }
+        // One that voted does not answer the re-entry, so that a majority needs the one that is ahead.
+        [2, 4].iter().for_each(|&node: &usize| quorum.nodes[node].fail_next(1));
+        let again = owned();
+        assert_eq!(granted(&quorum.store, &again).await, fence, "{when}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_majority_that_knows_the_first_hold_a_re_entry_has_a_larger_fence() {
     let quorum = Quorum::of_five().await;
     let (held, fence) = missed_by_two(&quorum).await;
@@ -78,10 +105,8 @@ async fn a_hold_that_ended_leaves_no_fence_to_its_owner() {
 async fn a_repeat_has_the_fence_of_the_first_grant_though_a_late_node_has_another() {
     let quorum = Quorum::of_five().await;
     let asked = owned();
-    // The last one is late, and what it is told about the fence does not arrive.
+    // The last one is late, and gives it a larger fence.
     quorum.nodes[4].stall_next(1, Duration::from_millis(20));
-    quorum.nodes[4].stall_next(1, Duration::ZERO);
-    quorum.nodes[4].fail_next(1);
     let fence = granted(&quorum.store, &asked).await;
     sleep(Duration::from_millis(30)).await;
     quorum.until_held_by(&asked.hold, &[0, 1, 2, 3, 4]).await;

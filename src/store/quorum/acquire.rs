@@ -16,6 +16,7 @@ use crate::{
             asking::raise,
             core::Core,
             counting::placed,
+            given_fence::GivenFence,
             ledger::Granted,
             node::{Ballot, Node},
             poll::Round,
@@ -52,7 +53,7 @@ pub(super) async fn acquire(
     let mut answers: Vec<Answer> = attempt.requests().map(|which| attempt.count(&votes, which)).collect();
     let unknown = attempt.unknown_fences(&votes, &answers);
     attempt.write_back(Arc::clone(&unknown), &mut answers).await;
-    attempt.book(&mut answers);
+    attempt.book(&votes, &mut answers);
     let (granted, waits): (Vec<Option<Grant>>, Vec<bool>) = answers
         .iter()
         .enumerate()
@@ -92,7 +93,7 @@ impl Attempt {
         let fences = answers.iter().enumerate();
         let fences = fences.filter_map(|(which, answer)| Some((which, grant_of(answer)?.fence?)));
         let of = self.core.nodes.len();
-        fences.filter(|&(which, fence)| !is_known(fence, said(votes, which), of)).collect()
+        fences.filter(|&(which, fence)| !is_known(fence, self.fences(votes, which), of)).collect()
     }
 
     /// Raises fences on the nodes. They stay monotonic only if a majority of the holders knows the fence that is given
@@ -144,12 +145,16 @@ impl Attempt {
     }
 
     /// Records the grants. A token that was released meanwhile is not recorded.
-    fn book(&self, answers: &mut [Answer]) {
-        for (asked, answer) in self.asked.iter().zip(answers) {
+    fn book(&self, votes: &Round<Ballot>, answers: &mut [Answer]) {
+        for (which, (asked, answer)) in self.asked.iter().zip(answers).enumerate() {
             let Some(grant) = grant_of(answer) else {
                 continue;
             };
-            let granted = Granted { asked: Arc::clone(asked), fence: grant.fence };
+            let fence = grant.fence.map(|fence| GivenFence::new(fence, self.expected[which].as_ref()));
+            if let Some(fence) = &fence {
+                said(votes, which).for_each(|(node, said)| fence.said(node, said));
+            }
+            let granted = Granted { asked: Arc::clone(asked), fence };
             if !self.core.ledger.grant(self.number, granted) {
                 let doing = "acquire: it was released or asked for again meanwhile".to_owned();
                 *answer = Err(StoreError::reply_lost(doing));

@@ -10,7 +10,7 @@ use crate::{
             asking::median,
             node::{Ballot, Node},
             poll::Round,
-            voting::{Attempt, said, tally},
+            voting::{Attempt, tally},
         },
     },
 };
@@ -34,7 +34,8 @@ impl Attempt {
         match tally(votes, which).on_request() {
             Verdict::Yes => {
                 self.in_time(which)?;
-                let fence = granted_fence(self.expected[which], said(votes, which), self.core.nodes.len());
+                let expected = self.expected[which].as_ref().map(|expected| expected.get());
+                let fence = granted_fence(expected, self.fences(votes, which), self.core.nodes.len());
                 Ok(Acquired::Granted(Grant { fence, holds: median(grants.iter().map(|grant| grant.holds)) }))
             }
             Verdict::No => self.kept_out(votes, which, grants.len()),

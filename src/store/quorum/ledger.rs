@@ -16,7 +16,7 @@ use self::releases::NodeReleases;
 pub(super) use self::releases::PendingRelease;
 use crate::{
     core::{Fence, Mode, Moment, Owner, ResourceName, Token},
-    store::{Acquisition, Hold},
+    store::{Acquisition, Hold, quorum::given_fence::GivenFence},
 };
 
 /// The time after the end of a token during which a message that was sent for it may still arrive.
@@ -48,7 +48,7 @@ struct Attempted {
 #[derive(Clone, Debug)]
 pub(super) struct Granted {
     pub(super) asked: Arc<Acquisition>,
-    pub(super) fence: Option<Fence>,
+    pub(super) fence: Option<Arc<GivenFence>>,
 }
 
 impl Ledger {
@@ -66,16 +66,20 @@ impl Ledger {
     /// Begins an attempt on these requests. From now on earlier attempts of the same tokens release nothing. Returns the
     /// number of the attempt, and for each request the fence that it should be granted with: that of the live hold that
     /// it repeats or re-enters.
-    pub(super) fn begin(&self, asked: &[Arc<Acquisition>], now: Moment) -> (u64, Vec<Option<Fence>>) {
+    pub(super) fn begin(
+        &self,
+        asked: &[Arc<Acquisition>],
+        now: Moment,
+    ) -> (u64, Vec<Option<Arc<GivenFence>>>) {
         let mut books = self.books();
         books.sweep(now);
         books.attempts += 1;
         let attempt = books.attempts;
         let begin = |asked: &Arc<Acquisition>| {
-            let fence = books.fence_of(asked, now);
+            let expected = books.given(asked, now);
             let entry = Attempted { attempt, end: now + asked.ttl, granted: None, waits: false };
             books.tokens.insert(asked.hold.token, entry);
-            fence
+            expected
         };
         (attempt, asked.iter().map(begin).collect())
     }
@@ -111,6 +115,15 @@ impl Ledger {
             }
         }
         true
+    }
+
+    /// Notes the fence that a node gave to this token later than the others.
+    pub(super) fn said(&self, token: Token, node: usize, said: Option<Fence>) {
+        let books = self.books();
+        let granted = books.tokens.get(&token).and_then(|entry| entry.granted.as_ref());
+        if let Some((given, said)) = granted.and_then(|granted| granted.fence.as_ref()).zip(said) {
+            given.said(node, said);
+        }
     }
 
     /// Returns the time until which this token holds at least, if no node has forgotten it; `None` if it was not granted.
@@ -265,15 +278,15 @@ fn key(hold: &Hold) -> Option<(ResourceName, Owner)> {
 
 impl Books {
     /// Returns the fence of the live hold that this request repeats or re-enters.
-    fn fence_of(&self, asked: &Acquisition, now: Moment) -> Option<Fence> {
-        let fence = |token| {
+    fn given(&self, asked: &Acquisition, now: Moment) -> Option<Arc<GivenFence>> {
+        let given = |token| {
             let entry = self.tokens.get(token).filter(|entry| entry.end > now)?;
-            entry.granted.as_ref()?.fence
+            entry.granted.as_ref()?.fence.clone()
         };
-        fence(&asked.hold.token).or_else(|| {
+        given(&asked.hold.token).or_else(|| {
             let re_enters = asked.reentrant && asked.mode == Mode::Exclusive;
             let tokens = self.owners.get(&key(&asked.hold).filter(|_| re_enters)?)?;
-            tokens.iter().find_map(fence)
+            tokens.iter().find_map(given)
         })
     }
 

@@ -9,6 +9,7 @@ mod core;
 mod counting;
 mod failure;
 mod fence_clock;
+mod given_fence;
 mod inspect;
 mod ledger;
 mod lesson_times;

@@ -159,8 +159,9 @@ pub(super) async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Durat
     }
     tracing::debug!(node = node.name, resource = %hold.resource, "a node had lost a lease, and has it again");
     if let Some(fence) = granted.fence {
-        // The node's own fence may be larger, which harms nobody.
-        let _raised = node.store.raise_fences(&[(&hold, fence)]).await;
+        // The node's own fence may be larger. It stands for that of the lease then.
+        ballots.iter().filter_map(Ballot::fence).for_each(|said| fence.said(which, said));
+        let _raised = node.store.raise_fences(&[(&hold, fence.get())]).await;
     }
     if !core.ledger.holds(hold.token, core.now()) {
         // The lease was released, or has ended, while it was being repaired.

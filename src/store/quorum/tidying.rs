@@ -25,7 +25,7 @@ use crate::{
 
 impl Attempt {
     /// Ends the attempt on each request: it is granted, waits, or everything that it left is released. Raises the fence of
-    /// nodes that gave another one. All that also goes for nodes that answer late.
+    /// nodes that gave a smaller one. All that also goes for nodes that answer late.
     pub(super) async fn tidy_up(
         &self,
         votes: Round<Ballot>,
@@ -44,8 +44,8 @@ impl Attempt {
                 self.release_everywhere(&votes, which);
             }
         }
-        let others = self.other_fences(&votes, granted, written);
-        let told = join_all(others.iter().map(|(node, raises)| self.raise_late(*node, raises)));
+        let smaller = self.smaller_fences(&votes, granted, written);
+        let told = join_all(smaller.iter().map(|(node, raises)| self.raise_late(*node, raises)));
         join(told, self.await_late(votes, granted)).await;
     }
 
@@ -124,9 +124,10 @@ impl Attempt {
                 let token = self.asked[which].hold.token;
                 match granted[which] {
                     Some(grant) if self.core.ledger.holds(token, self.core.now()) => {
-                        let other =
-                            grant.fence.filter(|_| ballot.may_hold() && ballot.fence() != grant.fence);
-                        raises.extend(other.map(|fence| (which, fence)));
+                        let said = ballot.fence();
+                        self.core.ledger.said(token, node, said);
+                        let unraised = grant.fence.filter(|_| ballot.may_hold() && said < grant.fence);
+                        raises.extend(unraised.map(|fence| (which, fence)));
                     }
                     None if self.core.ledger.waits(token, Some(self.number)) => match ballot {
                         Ballot::Yes(_) => self.core.named(token, node),
@@ -142,9 +143,9 @@ impl Attempt {
         }
     }
 
-    /// Returns the fences to raise on each node: those of nodes that answered with another fence than the granted one and
+    /// Returns the fences to raise on each node: those of nodes that answered with a smaller fence than the granted one and
     /// were not yet asked to write it.
-    fn other_fences(
+    fn smaller_fences(
         &self,
         votes: &Round<Ballot>,
         granted: &[Option<Grant>],
@@ -153,14 +154,14 @@ impl Attempt {
         let unwritten =
             granted.iter().enumerate().filter_map(|(which, grant)| Some((which, (*grant)?.fence?)));
         let unwritten: Vec<_> = unwritten.filter(|raise| !written.contains(raise)).collect();
-        let others = |node| {
-            let differs = |&(which, fence): &(usize, Fence)| {
+        let smaller = |node| {
+            let is_smaller = |&(which, fence): &(usize, Fence)| {
                 let said = votes.on(which).nth(node).flatten().and_then(Ballot::fence);
-                said.is_some_and(|said| said != fence)
+                said.is_some_and(|said| said < fence)
             };
-            unwritten.iter().copied().filter(differs).collect::<Vec<_>>()
+            unwritten.iter().copied().filter(is_smaller).collect::<Vec<_>>()
         };
-        let nodes = (0..self.core.nodes.len()).map(|node| (node, others(node)));
+        let nodes = (0..self.core.nodes.len()).map(|node| (node, smaller(node)));
         nodes.filter(|(_, raises)| !raises.is_empty()).collect()
     }
 

@@ -15,7 +15,10 @@ use crate::{
     core::{Fence, Moment, Tally, Verdict},
     store::{
         Acquisition, Hold,
-        quorum::{asking::vote, core::Core, node::Ballot, options::Timeouts, poll::Round, recovery},
+        quorum::{
+            asking::vote, core::Core, given_fence::GivenFence, node::Ballot, options::Timeouts, poll::Round,
+            recovery,
+        },
     },
 };
 
@@ -25,7 +28,7 @@ pub(super) struct Attempt {
     pub(super) asked: Arc<[Arc<Acquisition>]>,
     pub(super) number: u64,
     /// The fences of the live holds that are repeated or re-entered.
-    pub(super) expected: Vec<Option<Fence>>,
+    pub(super) expected: Vec<Option<Arc<GivenFence>>>,
     /// True for each request that waited already.
     pub(super) waited: Vec<bool>,
     /// The fence that is proposed for the first request.
@@ -56,15 +59,24 @@ fn abstentions(votes: &Round<Ballot>, which: usize) -> usize {
     votes.on(which).flatten().filter(|ballot| matches!(ballot, Ballot::Abstains(_))).count()
 }
 
-/// Returns the fences that the nodes gave to a request.
-pub(super) fn said(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = Fence> + Clone {
-    let said: Vec<Fence> = votes.on(which).flatten().filter_map(Ballot::fence).collect();
-    said.into_iter()
+/// Returns the fences that the nodes gave to a request, each with its node.
+pub(super) fn said(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = (usize, Fence)> {
+    votes.on(which).enumerate().filter_map(|(node, ballot)| Some((node, ballot?.fence()?)))
 }
 
 impl Attempt {
     pub(super) fn requests(&self) -> std::ops::Range<usize> {
         0..self.asked.len()
+    }
+
+    /// Returns the fences that the nodes gave to a request: that of the live hold for those where it has a larger one.
+    pub(super) fn fences(&self, votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = Fence> + Clone {
+        let meant = |(node, said)| match &self.expected[which] {
+            Some(expected) => expected.meant(node, said),
+            None => said,
+        };
+        let fences: Vec<Fence> = said(votes, which).map(meant).collect();
+        fences.into_iter()
     }
 
     /// Returns the votes of the nodes. Votes again if nodes that abstained have recovered in time and are needed.
@@ -137,10 +149,10 @@ impl Attempt {
     /// Returns true if there is nothing left to wait for, not even nodes that may still know the expected fence.
     fn is_decided(&self, votes: &Round<Ballot>, which: usize) -> bool {
         let verdict = tally(votes, which).on_request();
-        let (Verdict::Yes, Some(fence)) = (verdict, self.expected[which]) else {
+        let (Verdict::Yes, Some(expected)) = (verdict, &self.expected[which]) else {
             return verdict != Verdict::Open;
         };
-        let know = said(votes, which).filter(|said| *said == fence).count();
+        let know = self.fences(votes, which).filter(|fence| *fence == expected.get()).count();
         let needed = self.core.needed();
         let open = votes.on(which).filter(Option::is_none).count();
         know >= needed || know + open < needed
