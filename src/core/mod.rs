@@ -32,7 +32,7 @@ pub(crate) use self::{
     renewal::{RenewalPlan, Renewals},
     span::{exact, rough},
     validity::{Validity, jitter},
-    vote::leads,
+    vote::{leads, most_named},
 };
 pub use self::{
     backoff::{Backoff, Jitter},

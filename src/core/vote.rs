@@ -104,6 +104,11 @@ fn counted(named: impl Iterator<Item = TokenPrefix>) -> HashMap<TokenPrefix, usi
     counts
 }
 
+/// Returns the number of nodes that named the same holder, of the one that most named.
+pub(crate) fn most_named(in_the_way: impl Iterator<Item = TokenPrefix>) -> usize {
+    counted(in_the_way).into_values().max().unwrap_or_default()
+}
+
 /// Returns true if a request leads those whose votes were split: more nodes granted it than any other, or as many and its
 /// prefix is the smallest. `in_the_way` names the other holder on each node that refused it. All requests of a split that
 /// see the same nodes agree on who leads.

@@ -56,9 +56,16 @@ impl<T: 'static> Round<T> {
         self.nodes.iter().zip(&self.answers).any(|(node, answers)| answers.is_none() && node.is_new())
     }
 
-    /// Returns the next node to answer that had not answered yet, with its answers.
-    pub(super) async fn late(&mut self) -> Option<(usize, Vec<T>)> {
-        self.calls.next().await
+    /// Waits for the next node to answer that had not answered yet, and returns it.
+    pub(super) async fn late(&mut self) -> Option<usize> {
+        let (which, answers) = self.calls.next().await?;
+        self.answers[which] = Some(answers);
+        Some(which)
+    }
+
+    /// Returns the answers of one node to all questions; none if it has not answered.
+    pub(super) fn of(&self, node: usize) -> &[T] {
+        self.answers[node].as_deref().unwrap_or_default()
     }
 
     /// Returns the answers of the nodes that have answered.

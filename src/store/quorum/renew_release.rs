@@ -122,8 +122,8 @@ pub(super) async fn renew(
             }
         }
     }
-    while let Some((node, answers)) = round.late().await {
-        for (which, answer) in answers.iter().enumerate() {
+    while let Some(node) = round.late().await {
+        for (which, answer) in round.of(node).iter().enumerate() {
             if extended[which] && matches!(answer, Ok(Renewed::NotHeld)) {
                 let (hold, ttl) = renewals[which].clone();
                 tokio::spawn(repair(Arc::clone(&core), node, hold, ttl));
@@ -216,8 +216,8 @@ pub(super) async fn release(
             release_later(node, which);
         }
     }
-    while let Some((node, answers)) = round.late().await {
-        for (which, _) in answers.iter().enumerate().filter(|(_, answer)| answer.is_err()) {
+    while let Some(node) = round.late().await {
+        for (which, _) in round.of(node).iter().enumerate().filter(|(_, answer)| answer.is_err()) {
             release_later(node, which);
         }
     }

@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::{join, join_all};
 
 use crate::{
-    core::{Fence, leads},
+    core::{Fence, TokenPrefix, leads, most_named},
     store::{
         Acquisition, Grant,
         quorum::{
@@ -22,6 +22,11 @@ use crate::{
         },
     },
 };
+
+/// Returns the holders that nodes named when they refused a request.
+fn in_the_way(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = TokenPrefix> {
+    votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token))
+}
 
 impl Attempt {
     /// Ends the attempt on each request: it is granted, waits, or everything that it left is released. Raises the fence of
@@ -83,21 +88,37 @@ impl Attempt {
             }
         }
         let token = asked.hold.token;
-        let in_the_way = votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token));
-        let leads = leads((token.prefix(), split.len()), in_the_way) && self.core.waiters.is_stuck(token);
-        let keeps = can_give_way(asked) && (leads || planted!("nobody gives way in a split"));
-        let named = self.core.waiters.answered(token, self.number, (&split, keeps), self.core.needed());
+        let is_held = most_named(in_the_way(votes, which)) >= self.core.needed();
+        let keeps = self.keeps(votes, which);
+        let named =
+            self.core.waiters.answered(token, self.number, (&split, keeps), is_held, self.core.needed());
         self.core.await_majority(token, named);
-        let again = match self.core.waiters.goes_last(token) {
+        for (node, ballot) in votes.on(which).enumerate() {
+            if let Some(ballot @ Ballot::Yes(_)) = ballot.filter(|_| !keeps) {
+                self.give_way(node, which, ballot);
+            }
+        }
+    }
+
+    /// Returns true if a request keeps what it was granted by less than a majority: giving way has not helped, and it leads
+    /// the others.
+    fn keeps(&self, votes: &Round<Ballot>, which: usize) -> bool {
+        let token = self.asked[which].hold.token;
+        let granted = votes.on(which).flatten().filter(|ballot| matches!(ballot, Ballot::Yes(_))).count();
+        let leads = leads((token.prefix(), granted), in_the_way(votes, which));
+        let leads = leads && self.core.waiters.is_stuck(token);
+        can_give_way(&self.asked[which]) && (leads || planted!("nobody gives way in a split"))
+    }
+
+    /// Releases what a node granted to a request that waits, and queues it there again.
+    fn give_way(&self, node: usize, which: usize, ballot: &Ballot) {
+        let asked = &self.asked[which];
+        let again = || match self.core.waiters.goes_last(asked.hold.token) {
             true => Arc::new(placed(asked, None)),
             false => Arc::clone(asked),
         };
-        for (node, ballot) in votes.on(which).enumerate() {
-            if let Some(ballot @ Ballot::Yes(_)) = ballot.filter(|_| !keeps) {
-                let queued_again = can_give_way(asked).then(|| Arc::clone(&again));
-                self.core.release_later(node, PendingRelease { queued_again, ..self.pending(which, ballot) });
-            }
-        }
+        let queued_again = can_give_way(asked).then(again);
+        self.core.release_later(node, PendingRelease { queued_again, ..self.pending(which, ballot) });
     }
 
     /// Handles what a ballot other than a grant left for a request that waits. What may still be executed is released
@@ -118,9 +139,9 @@ impl Attempt {
     }
 
     async fn await_late(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>]) {
-        while let Some((node, ballots)) = votes.late().await {
+        while let Some(node) = votes.late().await {
             let mut raises = Vec::new();
-            for (which, ballot) in ballots.iter().enumerate() {
+            for (which, ballot) in votes.of(node).iter().enumerate() {
                 let token = self.asked[which].hold.token;
                 match granted[which] {
                     Some(grant) if self.core.ledger.holds(token, self.core.now()) => {
@@ -130,7 +151,8 @@ impl Attempt {
                         raises.extend(unraised.map(|fence| (which, fence)));
                     }
                     None if self.core.ledger.waits(token, Some(self.number)) => match ballot {
-                        Ballot::Yes(_) => self.core.named(token, node),
+                        Ballot::Yes(_) if self.keeps(&votes, which) => self.core.named(token, node),
+                        Ballot::Yes(_) => self.give_way(node, which, ballot),
                         ballot => self.left_by_waiter(node, which, ballot),
                     },
                     _ if planted!("what a node grants late to a failed attempt is left there") => {}

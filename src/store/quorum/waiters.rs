@@ -42,6 +42,8 @@ struct Waiter {
     asks: bool,
     /// The nodes that have named it since that attempt was sent.
     named_by: Vec<usize>,
+    /// True if a node had named it before that attempt. If it was not granted then, the votes were split.
+    was_named: bool,
     /// True if it has been notified of that.
     is_told: bool,
     is_impatient: bool,
@@ -50,7 +52,7 @@ struct Waiter {
     /// True if it is to be told that it is the next as soon as its attempt is answered. Told before, it would attempt at
     /// once, and each attempt takes back that it gives way.
     is_next: bool,
-    /// The number of split votes in a row.
+    /// The number of split votes since a majority named the same holder.
     splits: u32,
     /// Its place in the queues, which its first attempt proposed. `None` if that knew no clock of a node.
     place: Option<u64>,
@@ -91,6 +93,7 @@ impl Waiters {
             attempt,
             asks: true,
             named_by: Vec::new(),
+            was_named: false,
             is_told: false,
             is_impatient: false,
             forwarded: (false, false),
@@ -101,18 +104,20 @@ impl Waiters {
         let waiter = known.waiters.entry(asked.hold.token).or_insert_with(new);
         (waiter.inbox, waiter.end) = (ticket.inbox, now + ticket.ttl.max(asked.ttl));
         (waiter.attempt, waiter.asks) = (attempt, true);
+        waiter.was_named = !waiter.named_by.is_empty();
         waiter.named_by.clear();
         (waiter.is_told, waiter.is_impatient, waiter.forwarded) = (false, false, (false, false));
         waiter.place
     }
 
     /// Ends an attempt that was not granted. `split` has the nodes that granted it, if any, and `keeps` tells whether it
-    /// keeps these grants. Returns what follows.
+    /// keeps these grants; `is_held` whether a majority named the same holder. Returns what follows.
     pub(super) fn answered(
         &self,
         token: Token,
         attempt: u64,
         (split, keeps): (&[usize], bool),
+        is_held: bool,
         needed: usize,
     ) -> Named {
         let mut known = self.known();
@@ -120,7 +125,11 @@ impl Waiters {
             return Named::Nobody;
         };
         waiter.asks = false;
-        waiter.splits = if split.is_empty() { 0 } else { waiter.splits.saturating_add(1) };
+        waiter.splits = match waiter.was_named || !split.is_empty() {
+            _ if is_held => 0,
+            true => waiter.splits.saturating_add(1),
+            false => waiter.splits,
+        };
         waiter.named_by.retain(|node| !split.contains(node));
         if keeps {
             waiter.named_by.extend(split);
