@@ -20,9 +20,11 @@ use serde::Serialize;
 /// The proof of one payment.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Receipt {
+    /// True if it is the receipt of an earlier request.
+    already_paid: bool,
     order: i64,
-    receipt: i64,
     fence: i64,
+    receipt: i64,
 }
 
 /// The receipts, and beside them the largest fence of each order.
@@ -63,7 +65,7 @@ impl Ledger {
             self.check(database, order, fence)?;
             let fence = sql::parameter(fence)?;
             database.execute("INSERT INTO receipts (paid, fence) VALUES (?1, ?2)", (order, fence))?;
-            Ok(Receipt { order, receipt: database.last_insert_rowid(), fence })
+            Ok(Receipt { already_paid: false, order, receipt: database.last_insert_rowid(), fence })
         })
     }
 
@@ -85,7 +87,7 @@ impl Ledger {
 
 fn find(database: &Transaction<'_>, order: i64) -> Result<Option<Receipt>> {
     let found = database.query_row("SELECT receipt, fence FROM receipts WHERE paid = ?1", [order], |row| {
-        Ok(Receipt { order, receipt: row.get(0)?, fence: row.get(1)? })
+        Ok(Receipt { already_paid: true, order, receipt: row.get(0)?, fence: row.get(1)? })
     });
     Ok(found.optional()?)
 }

@@ -25,17 +25,16 @@ use std::{error::Error, path::PathBuf, time::Duration};
 
 use actix::Addr;
 use actix_web::{
-    App, HttpResponse, HttpServer, Result,
+    App, HttpServer, Result,
     error::ErrorServiceUnavailable,
     post,
-    web::{self, Data, Path},
+    web::{self, Data, Json, Path},
 };
 use clap::Parser;
 use leasehold::{
     Acquire, Fence, Inspect, List, LockManager, WithLock, WithLockError,
     web::{health, serve},
 };
-use serde_json::json;
 
 use crate::{
     common::Common,
@@ -73,29 +72,25 @@ struct Shop {
 
 impl Shop {
     /// Moves the money, unless it was moved before. The ledger has the last word, not the lock.
-    async fn take_payment(&self, order: i64, fence: Fence) -> Result<HttpResponse, Box<dyn Error>> {
+    async fn take_payment(&self, order: i64, fence: Fence) -> Result<Receipt, Box<dyn Error>> {
         if let Some(receipt) = self.ledger.enter(order, fence)? {
-            return Ok(paid(receipt, true));
+            return Ok(receipt);
         }
         tokio::time::sleep(self.payment).await;
-        Ok(paid(self.ledger.book(order, fence)?, false))
+        self.ledger.book(order, fence)
     }
 }
 
 #[post("/orders/{id}/pay")]
-async fn pay(order: Path<i64>, shop: Data<Shop>, locks: Data<Addr<LockManager>>) -> Result<HttpResponse> {
+async fn pay(order: Path<i64>, shop: Data<Shop>, locks: Data<Addr<LockManager>>) -> Result<Json<Receipt>> {
     if let Some(receipt) = shop.ledger.receipt(*order).map_err(unknown)? {
-        return Ok(paid(receipt, true));
+        return Ok(Json(receipt));
     }
     let ask = Acquire::new(format!("orders/{order}")).purpose("takes a payment").ttl(shop.ttl);
     let take = async |fence| shop.take_payment(*order, fence).await;
     let done = locks.with_lock(ask, async |lease| take(lease.fence().unwrap_or(Fence::new(0))).await).await?;
     // What was done under the lock is done, whatever has become of its release.
-    done.value.map_err(unknown)
-}
-
-fn paid(receipt: Receipt, already: bool) -> HttpResponse {
-    HttpResponse::Ok().json(json!({ "already_paid": already, "payment": receipt }))
+    done.value.map(Json).map_err(unknown)
 }
 
 fn unknown(error: Box<dyn Error>) -> actix_web::Error {

@@ -57,7 +57,7 @@ fn pay(address: &str, order: u64) -> Answered {
     let receipt = (status == 200).then(|| {
         let (_, body) = answer.split_once("\r\n\r\n").unwrap();
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
-        (body["payment"]["receipt"].as_u64().unwrap(), body["already_paid"].as_bool().unwrap())
+        (body["receipt"].as_u64().unwrap(), body["already_paid"].as_bool().unwrap())
     });
     Answered { order, status, receipt, took: began.elapsed() }
 }
