@@ -1,0 +1,164 @@
+//! The profile of a server: how long its commands take, and the way to it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{config::ConfigError, core::InvalidValue, tuning::chance::Chance};
+
+/// The times of a server and of the way to it, in microseconds, as a simulation has them.
+///
+/// A call is one script. It costs [`call`](Self::call), and for each lock in it what is done to that lock. Plain locks know
+/// neither a queue nor a hand-over.
+///
+/// # Default
+/// A redis-server 7.0 on the same machine, which was measured while it had little to do: a round trip of about 110 µs, and
+/// 30 µs of the server for an acquisition and a release.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ServerProfile {
+    /// The time of an uncontended request apart from the server's work, with all that the client and the network do: at
+    /// least one value, in ascending order, each as likely as the others.
+    pub round_trips: Vec<f64>,
+    /// The work for a call, whatever is in it.
+    pub call: f64,
+    /// The work for an acquisition that is granted.
+    pub granted: f64,
+    /// The work for an acquisition that is refused.
+    pub refused: f64,
+    /// The work for an acquisition that is appended to a queue, or repeated there.
+    pub queued: f64,
+    /// The work for an acquisition that takes up what was handed over to it.
+    pub taken_up: f64,
+    /// The work for a release that nobody waits for.
+    pub released: f64,
+    /// The work for a release that hands over to a waiter, and notifies it.
+    pub handed_over: f64,
+    /// The work for a hand-off to another waiter of the same process.
+    pub handed_off: f64,
+    /// The work for a renewal.
+    pub renewed: f64,
+    /// The share of a core that the server needs while it has nothing to do.
+    pub idle: f64,
+}
+
+impl Default for ServerProfile {
+    fn default() -> Self {
+        Self {
+            round_trips: vec![80.0, 95.0, 105.0, 115.0, 140.0, 200.0],
+            call: 11.0,
+            granted: 5.0,
+            refused: 6.0,
+            queued: 14.0,
+            taken_up: 8.0,
+            released: 4.0,
+            handed_over: 25.0,
+            handed_off: 10.0,
+            renewed: 4.0,
+            idle: 0.003,
+        }
+    }
+}
+
+impl ServerProfile {
+    /// Reads what [`to_toml`](Self::to_toml) wrote.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when something is missing, unknown or out of its bounds, with its key.
+    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
+        let profile: Self = toml::from_str(text).map_err(|error| ConfigError::Parse {
+            origin: "profile".to_owned(),
+            message: error.to_string().trim_end().replace('\n', " "),
+        })?;
+        profile.check()?;
+        Ok(profile)
+    }
+
+    /// Returns the profile as the text of a file.
+    pub fn to_toml(&self) -> String {
+        // A struct of numbers has a text in any case.
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    /// Checks every bound.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] with its key.
+    pub fn check(&self) -> Result<(), InvalidValue> {
+        /// A minute, which no server takes.
+        const MOST: f64 = 60_000_000.0;
+        let Self {
+            call, granted, refused, queued, taken_up, released, handed_over, handed_off, renewed, ..
+        } = *self;
+        let times = [
+            ("call", call),
+            ("granted", granted),
+            ("refused", refused),
+            ("queued", queued),
+            ("taken_up", taken_up),
+            ("released", released),
+            ("handed_over", handed_over),
+            ("handed_off", handed_off),
+            ("renewed", renewed),
+        ];
+        let trips = self.round_trips.iter().map(|trip| ("round_trips", *trip));
+        for (field, value) in times.into_iter().chain(trips) {
+            if !(0.0..=MOST).contains(&value) {
+                return Err(InvalidValue::new(field, value, format!("0 to {MOST} microseconds")));
+            }
+        }
+        if self.round_trips.is_empty() || !self.round_trips.is_sorted() {
+            let found = format!("{:?}", self.round_trips);
+            return Err(InvalidValue::new("round_trips", found, "one or more, in ascending order"));
+        }
+        if !(0.0..=1.0).contains(&self.idle) {
+            return Err(InvalidValue::new("idle", self.idle, "0 to 1 core"));
+        }
+        Ok(())
+    }
+
+    /// Draws a round trip, in microseconds.
+    pub(super) fn round_trip(&self, chance: &mut Chance) -> f64 {
+        let last = self.round_trips.len() - 1;
+        let place = chance.share() * last as f64;
+        let (below, part) = (place as usize, place.fract());
+        let (low, high) = (self.round_trips[below], self.round_trips[(below + 1).min(last)]);
+        low + (high - low) * part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_reads_back_what_it_wrote() {
+        let profile = ServerProfile { idle: 0.25, ..ServerProfile::default() };
+        assert_eq!(ServerProfile::from_toml(&profile.to_toml()).unwrap(), profile);
+    }
+
+    #[test]
+    fn a_profile_out_of_its_bounds_is_refused_by_name() {
+        let default = ServerProfile::default;
+        for (profile, field) in [
+            (ServerProfile { call: -1.0, ..default() }, "call"),
+            (ServerProfile { queued: f64::NAN, ..default() }, "queued"),
+            (ServerProfile { round_trips: vec![], ..default() }, "round_trips"),
+            (ServerProfile { round_trips: vec![2.0, 1.0], ..default() }, "round_trips"),
+            (ServerProfile { round_trips: vec![-1.0], ..default() }, "round_trips"),
+            (ServerProfile { idle: 2.0, ..default() }, "idle"),
+        ] {
+            assert_eq!(profile.check().unwrap_err().field, field);
+        }
+    }
+
+    #[test]
+    fn round_trips_are_drawn_between_those_that_were_measured() {
+        let profile = ServerProfile { round_trips: vec![0.0, 10.0, 110.0], ..ServerProfile::default() };
+        let mut chance = Chance::of(1, 0);
+        let drawn: Vec<f64> = (0..4_000).map(|_| profile.round_trip(&mut chance)).collect();
+        let share = |limit: f64| drawn.iter().filter(|trip| **trip <= limit).count() as f64 / 4_000.0;
+        assert!((share(10.0) - 0.5).abs() < 0.03 && (share(60.0) - 0.75).abs() < 0.03 && share(110.0) == 1.0);
+        let one = ServerProfile { round_trips: vec![7.0], ..ServerProfile::default() };
+        assert_eq!(one.round_trip(&mut chance), 7.0);
+    }
+}
