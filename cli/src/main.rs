@@ -7,6 +7,7 @@
 
 mod doctor;
 mod settings;
+mod tune;
 
 use std::{error::Error, process::ExitCode};
 
@@ -26,6 +27,7 @@ struct Options {
 #[derive(Subcommand)]
 enum Command {
     Doctor(doctor::Options),
+    Tune(tune::Options),
 }
 
 /// Exit code of a command that could not do its work; clap has the same for arguments that it does not understand.
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
     let Options { command } = Options::parse();
     let done = match command {
         Command::Doctor(options) => doctor::run(options),
+        Command::Tune(options) => tune::run(options),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("leasehold: {}", in_one_line(&*failure));

@@ -19,13 +19,13 @@ pub(crate) struct Source {
 impl Source {
     /// Reads the configuration as an application would. Variables named `LEASEHOLD_…` override the file, and the address
     /// on the command line overrides both.
-    pub(crate) fn config(self) -> Result<Config, ConfigError> {
-        let mut config = match self.config {
+    pub(crate) fn config(&self) -> Result<Config, ConfigError> {
+        let mut config = match &self.config {
             Some(file) => Config::from_file(file)?,
             None => Config::load()?,
         };
-        if let Some(url) = self.store {
-            config.store.url = url.into();
+        if let Some(url) = &self.store {
+            config.store.url = url.as_str().into();
             config.check()?;
         }
         Ok(config)

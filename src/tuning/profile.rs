@@ -11,7 +11,7 @@ use crate::{config::ConfigError, core::InvalidValue, tuning::chance::Chance};
 ///
 /// # Default
 /// A redis-server 7.0 on the same machine, which was measured while it had little to do: a round trip of about 110 µs, and
-/// 30 µs of the server for an acquisition and a release.
+/// 55 µs of the server for an acquisition and a release.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -21,6 +21,8 @@ pub struct ServerProfile {
     pub round_trips: Vec<f64>,
     /// The work for a call, whatever is in it.
     pub call: f64,
+    /// The additional work for a call that finds the server idle, which has to wake up for it.
+    pub wake: f64,
     /// The work for an acquisition that is granted.
     pub granted: f64,
     /// The work for an acquisition that is refused.
@@ -45,7 +47,8 @@ impl Default for ServerProfile {
     fn default() -> Self {
         Self {
             round_trips: vec![80.0, 95.0, 105.0, 115.0, 140.0, 200.0],
-            call: 11.0,
+            call: 8.0,
+            wake: 15.0,
             granted: 5.0,
             refused: 6.0,
             queued: 14.0,
@@ -87,10 +90,21 @@ impl ServerProfile {
         /// A minute, which no server takes.
         const MOST: f64 = 60_000_000.0;
         let Self {
-            call, granted, refused, queued, taken_up, released, handed_over, handed_off, renewed, ..
+            call,
+            wake,
+            granted,
+            refused,
+            queued,
+            taken_up,
+            released,
+            handed_over,
+            handed_off,
+            renewed,
+            ..
         } = *self;
         let times = [
             ("call", call),
+            ("wake", wake),
             ("granted", granted),
             ("refused", refused),
             ("queued", queued),

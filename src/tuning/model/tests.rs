@@ -12,8 +12,13 @@ const TEXT: &str = r#"
 
 /// A server whose round trips take 100 µs, and its work nothing that disturbs the figures.
 fn profile() -> ServerProfile {
-    let mut profile =
-        ServerProfile { round_trips: vec![100.0], idle: 0.0, call: 10.0, ..ServerProfile::default() };
+    let mut profile = ServerProfile {
+        round_trips: vec![100.0],
+        idle: 0.0,
+        wake: 0.0,
+        call: 10.0,
+        ..ServerProfile::default()
+    };
     (profile.granted, profile.released) = (5.0, 5.0);
     profile
 }
