@@ -1,5 +1,7 @@
 //! The profile of a server: how long its commands take, and the way to it.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{config::ConfigError, core::InvalidValue, tuning::chance::Chance};
@@ -19,6 +21,9 @@ pub struct ServerProfile {
     /// The time of an uncontended request apart from the server's work, with all that the client and the network do: at
     /// least one value, in ascending order, each as likely as the others.
     pub round_trips: Vec<f64>,
+    /// The time by which timers of the client's machine are late, so that locks are held for longer than was meant: at least
+    /// one value, in ascending order, each as likely as the others. A machine with other work to do has large ones.
+    pub late: Vec<f64>,
     /// The work for a call, whatever is in it.
     pub call: f64,
     /// The additional work for a call that finds the server idle, which has to wake up for it.
@@ -47,6 +52,7 @@ impl Default for ServerProfile {
     fn default() -> Self {
         Self {
             round_trips: vec![80.0, 95.0, 105.0, 115.0, 140.0, 200.0],
+            late: vec![55.0, 60.0, 70.0, 80.0, 150.0],
             call: 8.0,
             wake: 15.0,
             granted: 5.0,
@@ -114,15 +120,18 @@ impl ServerProfile {
             ("handed_off", handed_off),
             ("renewed", renewed),
         ];
-        let trips = self.round_trips.iter().map(|trip| ("round_trips", *trip));
-        for (field, value) in times.into_iter().chain(trips) {
+        let lists = [("round_trips", &self.round_trips), ("late", &self.late)];
+        let listed = lists.iter().flat_map(|(field, values)| values.iter().map(move |it| (*field, *it)));
+        for (field, value) in times.into_iter().chain(listed) {
             if !(0.0..=MOST).contains(&value) {
                 return Err(InvalidValue::new(field, value, format!("0 to {MOST} microseconds")));
             }
         }
-        if self.round_trips.is_empty() || !self.round_trips.is_sorted() {
-            let found = format!("{:?}", self.round_trips);
-            return Err(InvalidValue::new("round_trips", found, "one or more, in ascending order"));
+        for (field, values) in lists {
+            if values.is_empty() || !values.is_sorted() {
+                let found = format!("{values:?}");
+                return Err(InvalidValue::new(field, found, "one or more, in ascending order"));
+            }
         }
         if !(0.0..=1.0).contains(&self.idle) {
             return Err(InvalidValue::new("idle", self.idle, "0 to 1 core"));
@@ -132,12 +141,22 @@ impl ServerProfile {
 
     /// Draws a round trip, in microseconds.
     pub(super) fn round_trip(&self, chance: &mut Chance) -> f64 {
-        let last = self.round_trips.len() - 1;
-        let place = chance.share() * last as f64;
-        let (below, part) = (place as usize, place.fract());
-        let (low, high) = (self.round_trips[below], self.round_trips[(below + 1).min(last)]);
-        low + (high - low) * part
+        drawn(&self.round_trips, chance)
     }
+
+    /// Draws the time by which a timer is late.
+    pub(super) fn lateness(&self, chance: &mut Chance) -> Duration {
+        Duration::from_secs_f64(drawn(&self.late, chance) / 1e6)
+    }
+}
+
+/// Draws a number that lies between two neighbours of a list. All pairs of neighbours are as likely.
+fn drawn(list: &[f64], chance: &mut Chance) -> f64 {
+    let last = list.len() - 1;
+    let place = chance.share() * last as f64;
+    let (below, part) = (place as usize, place.fract());
+    let (low, high) = (list[below], list[(below + 1).min(last)]);
+    low + (high - low) * part
 }
 
 #[cfg(test)]
@@ -159,6 +178,7 @@ mod tests {
             (ServerProfile { round_trips: vec![], ..default() }, "round_trips"),
             (ServerProfile { round_trips: vec![2.0, 1.0], ..default() }, "round_trips"),
             (ServerProfile { round_trips: vec![-1.0], ..default() }, "round_trips"),
+            (ServerProfile { late: vec![], ..default() }, "late"),
             (ServerProfile { idle: 2.0, ..default() }, "idle"),
         ] {
             assert_eq!(profile.check().unwrap_err().field, field);

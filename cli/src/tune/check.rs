@@ -1,6 +1,6 @@
 //! `leasehold tune check`: predictions beside measurements, as a table.
 
-use std::{collections::BTreeMap, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use leasehold::{
     ConfigError,
@@ -9,7 +9,7 @@ use leasehold::{
 use serde::Serialize;
 
 use super::{
-    figures::{Figure, PREDICTED, aligned},
+    figures::{Figure, PREDICTED},
     fleet::measured,
     input::Source,
     measure::{Samples, measure},
@@ -106,25 +106,42 @@ fn difference(checked: &Checked, figure: &Figure) -> Option<f64> {
 
 /// Returns the table in Markdown: for each figure the prediction, what was measured, and the difference.
 fn table(checked: &[Checked], within: f64) -> String {
-    let mut rows = vec![vec!["|".to_owned(), "workload".to_owned()]];
-    rows[0].extend(PREDICTED.iter().map(|figure| format!("| {}", figure.name)));
-    rows[0].push("|".to_owned());
-    rows.push(rows[0].iter().map(|_| "|---".to_owned()).collect());
-    let mut hits: BTreeMap<bool, u32> = BTreeMap::new();
+    let heads = PREDICTED.iter().map(|figure| figure.name.to_owned());
+    let mut rows: Vec<Vec<String>> = vec![["workload".to_owned()].into_iter().chain(heads).collect()];
+    rows.push(vec!["---".to_owned(); rows[0].len()]);
+    let (mut hits, mut all) = (0, 0);
     for it in checked {
-        let mut row = vec!["|".to_owned(), it.predicted.name.clone()];
+        let mut row = vec![it.predicted.name.clone()];
         for figure in &PREDICTED {
             let difference = difference(it, figure).unwrap_or(0.0);
             let is_hit = difference.abs() <= within;
-            *hits.entry(is_hit).or_default() += 1;
+            hits += u32::from(is_hit);
+            all += 1;
             let (predicted, measured) = (figure.show(&it.predicted), figure.show(&it.measured));
             let mark = if is_hit { "" } else { " ✗" };
-            row.push(format!("| {predicted} / {measured} ({difference:+.0} %){mark}"));
+            row.push(format!("{predicted} / {measured} ({difference:+.0} %){mark}"));
         }
-        row.push("|".to_owned());
         rows.push(row);
     }
-    let [hit, missed] = [true, false].map(|kind| hits.get(&kind).copied().unwrap_or(0));
-    let title = "prediction / measurement (difference)";
-    format!("{title}\n\n{}\n{hit} of {} figures within {within} %\n", aligned(&rows), hit + missed)
+    let lines: Vec<_> = rows.iter().map(|row| format!("| {} |\n", row.join(" | "))).collect();
+    format!(
+        "prediction / measurement (difference)\n\n{}\n{hits} of {all} figures within {within} %\n",
+        lines.concat()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn all_workloads_that_come_with_the_command_are_valid_and_have_names_of_their_own() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads");
+        assert_eq!(fs::read_dir(folder).unwrap().count(), INCLUDED.len());
+        let names = INCLUDED.map(|text| Workload::from_toml(text, &[]).unwrap().name);
+        let different: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(different.len(), INCLUDED.len(), "{names:?}");
+    }
 }

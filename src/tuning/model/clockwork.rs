@@ -9,6 +9,7 @@
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
+    fmt,
     future::poll_fn,
     io,
     pin::pin,
@@ -80,9 +81,9 @@ impl Clockwork {
         }
     }
 
-    /// Returns the pace of callers that start now.
-    pub(super) fn pace(&self) -> VirtualPace {
-        VirtualPace { clockwork: self.clone(), start: Instant::now() }
+    /// Returns the pace of callers that start now, and whose timers are late by as much as is drawn.
+    pub(super) fn pace(&self, late: impl FnMut() -> Duration + Send + 'static) -> VirtualPace {
+        VirtualPace { clockwork: self.clone(), start: Instant::now(), late: Mutex::new(Box::new(late)) }
     }
 
     /// Goes on to the next moment that somebody waits for, but not beyond this millisecond: there the runtime's timers
@@ -139,10 +140,16 @@ impl Wake for Inner {
 }
 
 /// Virtual time for callers, since their start.
-#[derive(Debug)]
 pub(super) struct VirtualPace {
     clockwork: Clockwork,
     start: Instant,
+    late: Mutex<Box<dyn FnMut() -> Duration + Send>>,
+}
+
+impl fmt::Debug for VirtualPace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualPace").field("start", &self.start).finish_non_exhaustive()
+    }
 }
 
 impl Pace for VirtualPace {
@@ -151,7 +158,8 @@ impl Pace for VirtualPace {
     }
 
     fn until(&self, time: Duration) -> BoxFuture<'static, ()> {
-        let (clockwork, at) = (self.clockwork.clone(), self.start + time);
+        let late = self.late.lock().unwrap_or_else(PoisonError::into_inner)();
+        let (clockwork, at) = (self.clockwork.clone(), self.start + time + late);
         async move { clockwork.until(at).await }.boxed()
     }
 }

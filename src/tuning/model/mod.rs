@@ -29,6 +29,7 @@ use crate::{
 /// The parts of the seed: numbers below belong to the callers.
 const MANAGERS: u64 = 1 << 40;
 const CONNECTIONS: u64 = 1 << 41;
+const TIMERS: u64 = 1 << 42;
 
 /// Predicts how a workload runs on a server with this profile. The same workload, seed and profile lead to the same report.
 ///
@@ -67,6 +68,7 @@ struct Simulation {
     clockwork: Clockwork,
     servers: Vec<Arc<Server>>,
     managers: Vec<Addr<LockManager>>,
+    profile: ServerProfile,
 }
 
 impl Simulation {
@@ -95,7 +97,7 @@ impl Simulation {
             let builder = LockManager::builder(store).settings(config.settings()).clock(clock.clone());
             managers.push(builder.random(Arc::new(random)).start_here()?);
         }
-        Ok(Self { clockwork: clockwork.clone(), servers, managers })
+        Ok(Self { clockwork: clockwork.clone(), servers, managers, profile: profile.clone() })
     }
 
     async fn run(self, workload: &Workload) -> Report {
@@ -105,7 +107,8 @@ impl Simulation {
         }
         let before = self.attempts().await;
         let served_before: Vec<_> = self.servers.iter().map(|server| server.spent()).collect();
-        let pace = Arc::new(self.clockwork.pace());
+        let (profile, mut chance) = (self.profile.clone(), Chance::of(workload.seed, TIMERS));
+        let pace = Arc::new(self.clockwork.pace(move || profile.lateness(&mut chance)));
         let started = tokio::time::Instant::now();
         let drives =
             (0..).zip(&self.managers).map(|(process, locks)| drive(workload, process, locks, pace.clone()));

@@ -20,6 +20,7 @@ fn profile() -> ServerProfile {
         ..ServerProfile::default()
     };
     (profile.granted, profile.released) = (5.0, 5.0);
+    profile.late = vec![0.0];
     profile
 }
 

@@ -85,28 +85,43 @@ pub(crate) async fn measure(config: &Config, samples: Samples) -> Result<ServerP
         Work::new(&*store as &dyn Store, servers, samples).measure(&mut profile).await?;
     }
     let service = profile.wake + profile.call + profile.granted;
-    profile.round_trips = round_trips(&config, samples, service).await?;
+    (profile.round_trips, profile.late) = on_the_way(&config, samples, service).await?;
     profile.check()?;
     Ok(profile)
 }
 
-/// Measures uncontended requests through a lock manager, and returns percentiles of their time without that of the server.
-async fn round_trips(config: &Config, samples: Samples, service: f64) -> Result<Vec<f64>, Failure> {
-    const PARTS: usize = 20;
+/// Measures uncontended requests through a lock manager. Returns their times without that of the server, and how late timers
+/// are, both in parts of the same size.
+async fn on_the_way(
+    config: &Config,
+    samples: Samples,
+    service: f64,
+) -> Result<(Vec<f64>, Vec<f64>), Failure> {
     let locks = config.start()?;
     warm_up(&locks).await?;
     let pace = RealPace::start()?;
-    let mut trips = Vec::new();
+    let (mut trips, mut late) = (Vec::new(), Vec::new());
     for number in 0..samples.trips {
-        pace.until(pace.now() + BETWEEN).await;
+        let due = pace.now() + BETWEEN;
+        pace.until(due).await;
         let asked = pace.now();
         let lease = locks.send(Acquire::new(format!("trip/{}", number % 16))).await??;
-        trips.push(((pace.now() - asked).as_secs_f64() * 1e6 - service).max(1.0));
+        trips.push((micros(pace.now() - asked) - service).max(1.0));
+        late.push(micros(asked - due));
         lease.release().await?;
     }
     locks.send(leasehold::Shutdown { drain: Duration::ZERO }).await?;
-    trips.sort_by(f64::total_cmp);
-    // The middle of each part, so that a single outlier is not taken for a twentieth of all.
-    let middle = |part: usize| trips[(trips.len() * (2 * part + 1) / (2 * PARTS)).min(trips.len() - 1)];
-    Ok((0..PARTS).map(middle).map(|trip| (trip * 10.0).round() / 10.0).collect())
+    Ok((parts(trips), parts(late)))
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// Returns the middles of parts of the same size, so that a single outlier is not taken for a part.
+fn parts(mut values: Vec<f64>) -> Vec<f64> {
+    const PARTS: usize = 50;
+    values.sort_by(f64::total_cmp);
+    let middle = |part: usize| values[values.len() * (2 * part + 1) / (2 * PARTS)];
+    (0..PARTS).map(middle).map(|value| (value * 10.0).round() / 10.0).collect()
 }
