@@ -71,7 +71,10 @@ fn two_settings_are_compared_beside_each_other() {
     let output = tune(&["compare", file, file, "--set", "hold.time=15ms", "--set", "arrivals.rate=100"]);
     let shown = text(&output.stdout);
     let heads = shown.lines().next().unwrap();
-    assert!(heads.contains("small <sale>, hold.time=15ms, arrivals.rate=100") && heads.ends_with("ratio"), "{shown}");
+    assert!(
+        heads.contains("small <sale>, hold.time=15ms, arrivals.rate=100") && heads.ends_with("ratio"),
+        "{shown}"
+    );
     let requests = shown.lines().find(|line| line.starts_with("requests")).unwrap();
     assert_eq!(requests.split_whitespace().collect::<Vec<_>>(), ["requests", "20", "40", "2.00"]);
 }
@@ -107,7 +110,11 @@ fn a_check_measures_predicts_and_runs() {
         let found = json(&["check", "--quick", "--json", file.to_str().unwrap()]);
         for side in ["predicted", "measured"] {
             let report = &found[0][side];
-            assert_eq!((&report["requests"], &report["granted"]), (&20.into(), &20.into()), "{name} {side}: {report}");
+            assert_eq!(
+                (&report["requests"], &report["granted"]),
+                (&20.into(), &20.into()),
+                "{name} {side}: {report}"
+            );
             let each = report["commands"].as_f64().unwrap();
             assert!((commands..commands * 1.4).contains(&each), "{name} {side}: {each} commands");
         }

@@ -21,6 +21,7 @@ use crate::{
     config::{Config, ConfigError},
     core::{InvalidValue, in_range},
     request::keys::duration,
+    store::redis::Layout,
 };
 
 /// The largest number of processes.
@@ -207,7 +208,27 @@ impl Workload {
             let allowed = "nothing: a workload says how locks are used, and not where they are";
             return Err(InvalidValue::new("config.store.url", "an address", allowed).into());
         }
-        self.config().map(drop)
+        self.check_fit(self.config()?.store.layout)
+    }
+
+    /// Checks that such locks exist in this layout, and on so many servers.
+    fn check_fit(&self, layout: Layout) -> Result<(), ConfigError> {
+        let is_plain = layout == Layout::Plain;
+        if is_plain && self.nodes > 1 {
+            let allowed = "1 with config.store.layout = \"plain\"";
+            return Err(InvalidValue::new("nodes", self.nodes, allowed).into());
+        }
+        match self.mode {
+            Access::Exclusive => Ok(()),
+            _ if is_plain => {
+                let allowed = "exclusive with config.store.layout = \"plain\"";
+                Err(InvalidValue::new("mode.kind", "a shared one", allowed).into())
+            }
+            Access::Permits { .. } if self.nodes > 1 => {
+                Err(InvalidValue::new("mode.kind", "permits", "exclusive or read_write on a quorum").into())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

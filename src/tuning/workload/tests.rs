@@ -68,6 +68,24 @@ fn a_trace_is_read_beside_the_file_of_the_workload() {
 }
 
 #[test]
+fn locks_that_do_not_exist_are_refused() {
+    let plain = ("store.layout", "plain");
+    let (shared, permits) = ("{ kind = \"read_write\", readers = 0.5 }", "{ kind = \"permits\", of = 2 }");
+    for (set, field) in [
+        ([plain, ("nodes", "3")], "nodes"),
+        ([plain, ("mode", shared)], "mode.kind"),
+        ([plain, ("mode", permits)], "mode.kind"),
+        ([("nodes", "3"), ("mode", permits)], "mode.kind"),
+    ] {
+        match Workload::from_toml(TEXT, &set) {
+            Err(ConfigError::Invalid(invalid)) => assert_eq!(invalid.field, field, "{set:?}"),
+            other => panic!("{set:?}: {other:?}"),
+        }
+    }
+    Workload::from_toml(TEXT, &[("nodes", "3"), ("mode", shared)]).unwrap();
+}
+
+#[test]
 fn a_wrong_workload_is_refused_with_its_key() {
     for (key, value, expected) in [
         ("duration", "1ms", "invalid duration: 1ms (allowed: 10ms to 1d)"),

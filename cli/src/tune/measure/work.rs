@@ -47,42 +47,52 @@ impl<'a> Work<'a> {
         self.idle = self.idle().await?;
         let (first, second, third) = (self.one_each(), self.one_each(), self.one_each());
         let store = self.store;
-        let alone = self.each(&first, async |it| acquire(store, it).await).await?;
+        let granted = self.each(&first, async |it| acquire(store, it).await).await?;
         let (in_a_row, in_a_call) = (self.in_a_row().await?, self.in_a_call().await?);
-        profile.granted = positive((in_a_call - alone) / f64::from(AT_ONCE - 1));
-        profile.call = positive((in_a_row - alone) / f64::from(AT_ONCE - 1) - profile.granted);
-        profile.wake = positive(alone - profile.call - profile.granted);
-        let once = profile.wake + profile.call;
         let tries: Vec<_> = second.iter().map(as_try).collect();
-        profile.refused = positive(self.each(&tries, async |it| acquire(store, it).await).await? - once);
+        let refused = self.each(&tries, async |it| acquire(store, it).await).await?;
         let renew = async |it: &Arc<Acquisition>| store.renew(&it.hold, TTL).await.map(drop);
-        profile.renewed = positive(self.each(&first, renew).await? - once);
-        let mut last = &first;
-        if has_queue {
-            profile.queued = positive(self.each(&second, async |it| acquire(store, it).await).await? - once);
-            profile.handed_over =
-                positive(self.each(&first, async |it| release(store, it).await).await? - once);
-            profile.taken_up =
-                positive(self.each(&second, async |it| acquire(store, it).await).await? - once);
-            let pairs: BTreeMap<_, _> =
-                second.iter().map(|it| it.hold.resource.as_bytes()).zip(&third).collect();
-            let hand_off = async |from: &Arc<Acquisition>| {
-                let to = pairs[from.hold.resource.as_bytes()];
-                store.hand_off(&from.hold, to, true).await.map(drop)
-            };
-            profile.handed_off = positive(self.each(&second, hand_off).await? - once);
-            last = &third;
-        } else {
-            (profile.queued, profile.taken_up) = (profile.refused, profile.granted);
-        }
-        profile.released = positive(self.each(last, async |it| release(store, it).await).await? - once);
-        if !has_queue {
-            (profile.handed_over, profile.handed_off) =
-                (profile.released, profile.released + profile.granted);
-        }
+        let renewed = self.each(&first, renew).await?;
+        let queue = if has_queue { Some(self.queue(&first, &second, &third).await?) } else { None };
+        let last = if has_queue { &third } else { &first };
+        let released = self.each(last, async |it| release(store, it).await).await?;
+        let alone = granted.min(refused).min(renewed).min(released);
+        let more = f64::from(AT_ONCE - 1);
+        // A call that finds the server busy costs as much as one more in a row; of that, the acquisition alone is what one
+        // more in the same call costs.
+        profile.call = positive((in_a_row - in_a_call) / more);
+        profile.wake = positive(alone - profile.call);
+        let work = |whole: f64| positive(whole - alone);
+        (profile.granted, profile.refused) = (work(granted), work(refused));
+        (profile.renewed, profile.released) = (work(renewed), work(released));
+        let [queued, handed_over, taken_up, handed_off] = match queue {
+            Some(whole) => whole.map(work),
+            // Who waits is refused again, and a hand-off is two calls.
+            None => [profile.refused, profile.released, profile.granted, profile.released + profile.granted],
+        };
+        (profile.queued, profile.handed_over) = (queued, handed_over);
+        (profile.taken_up, profile.handed_off) = (taken_up, handed_off);
         profile.idle = (self.idle * 1e5).round() / 1e5;
         listening.abort();
         Ok(())
+    }
+
+    /// Measures what only stores with a queue have: waiters in it, hand-overs to them, taking these up, and hand-offs.
+    async fn queue(
+        &mut self,
+        holders: &[Arc<Acquisition>],
+        waiters: &[Arc<Acquisition>],
+        next: &[Arc<Acquisition>],
+    ) -> Result<[f64; 4], Failure> {
+        let store = self.store;
+        let queued = self.each(waiters, async |it| acquire(store, it).await).await?;
+        let handed_over = self.each(holders, async |it| release(store, it).await).await?;
+        let taken_up = self.each(waiters, async |it| acquire(store, it).await).await?;
+        let next: BTreeMap<_, _> = next.iter().map(|it| (&it.hold.resource, it)).collect();
+        let hand_off = async |from: &Arc<Acquisition>| {
+            store.hand_off(&from.hold, next[&from.hold.resource], true).await.map(drop)
+        };
+        Ok([queued, handed_over, taken_up, self.each(waiters, hand_off).await?])
     }
 
     /// Returns true once notifications arrive, and false if the store has none.
