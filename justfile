@@ -25,6 +25,7 @@ lint:
     cargo clippy --locked --all-targets --all-features -- -D warnings
     cargo clippy --locked --all-targets --no-default-features -- -D warnings
     cargo clippy --locked -p leasehold-bench --all-targets -- -D warnings
+    cargo clippy --locked -p leasehold-cli --all-targets -- -D warnings
     if command -v cargo-deny >/dev/null; then cargo deny --locked --all-features check bans licenses sources; fi
 
 # Builds the documentation; a broken link is an error.

@@ -9,6 +9,7 @@
 //! tools in `runtime`. `with_lock` is work under a lock in one statement, `fenced` writes that an overtaken holder
 //! cannot make, [`election`] one leader among many processes, and `web` what an actix-web application needs (feature
 //! `actix-web`). `config` is `config.toml` as a value. `doctor` checks the deployment that a configuration leads to.
+//! `tuning` predicts how settings behave under a workload (feature `tuning`).
 //! `testing` is for tests: virtual time, the acceptance suite for stores, and the check of what was held.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
@@ -36,6 +37,8 @@ mod statistics;
 pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(feature = "tuning")]
+pub mod tuning;
 #[cfg(feature = "actix-web")]
 pub mod web;
 mod with_lock;

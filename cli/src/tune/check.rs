@@ -1,0 +1,147 @@
+//! `leasehold tune check`: predictions beside measurements, as a table.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use leasehold::{
+    ConfigError,
+    tuning::{Report, ServerProfile, Workload, simulate},
+};
+use serde::Serialize;
+
+use super::{
+    figures::{Figure, PREDICTED},
+    fleet::measured,
+    input::Source,
+    measure::{Samples, measure},
+    run::own_servers,
+};
+use crate::Failure;
+
+/// The workloads that come with the command.
+const INCLUDED: [&str; 9] = [
+    include_str!("../../workloads/flash-sale.toml"),
+    include_str!("../../workloads/nightly-job.toml"),
+    include_str!("../../workloads/uncontended.toml"),
+    include_str!("../../workloads/moderate.toml"),
+    include_str!("../../workloads/heavy.toml"),
+    include_str!("../../workloads/plain.toml"),
+    include_str!("../../workloads/plain-long-pauses.toml"),
+    include_str!("../../workloads/quorum.toml"),
+    include_str!("../../workloads/zipf.toml"),
+];
+
+/// Predicts workloads, runs them on servers of our own, and shows how well the predictions hold
+///
+/// Servers and processes are started on this machine, so redis-server must be installed. It takes about 20 seconds for each
+/// workload. Exits with 1 if a figure lies further away from its prediction than --within allows.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// The workloads [default: those that come with the command]
+    #[arg(value_name = "FILE")]
+    workloads: Vec<PathBuf>,
+    /// Only workloads with this in their name
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// The greatest difference that is a hit, in percent of what was measured
+    #[arg(long, value_name = "PERCENT", default_value_t = 15.0)]
+    within: f64,
+    /// Take fewer samples of the servers
+    #[arg(long)]
+    quick: bool,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// A prediction and what was measured.
+#[derive(Serialize)]
+struct Checked {
+    profile: ServerProfile,
+    predicted: Report,
+    measured: Report,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let sources: Vec<_> = match options.workloads.is_empty() {
+        true => INCLUDED.iter().map(|text| Source::Text((*text).to_owned())).collect(),
+        false => options.workloads.iter().cloned().map(Source::File).collect(),
+    };
+    let workloads = sources.into_iter().map(|source| Ok((source.read(&[])?, source)));
+    let mut workloads = workloads.collect::<Result<Vec<_>, ConfigError>>()?;
+    workloads.retain(|(workload, _)| options.only.as_ref().is_none_or(|only| workload.name.contains(only)));
+    let mut checked = Vec::new();
+    for (number, (workload, source)) in (1..).zip(&workloads) {
+        eprintln!("{number} of {}: {}", workloads.len(), workload.name);
+        checked.push(check(workload, source, options.quick)?);
+    }
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&checked)?);
+    } else {
+        print!("{}", table(&checked, options.within));
+    }
+    let missed = checked.iter().flat_map(|it| PREDICTED.iter().map(|figure| difference(it, figure)));
+    Ok(ExitCode::from(u8::from(missed.flatten().any(|percent| percent.abs() > options.within))))
+}
+
+/// Measures the servers, predicts, and runs.
+fn check(workload: &Workload, source: &Source, quick: bool) -> Result<Checked, Failure> {
+    let (_servers, url) = own_servers(workload.nodes)?;
+    let samples = if quick { Samples::QUICK } else { Samples::USUAL };
+    let config = workload.config_on(&url, true)?;
+    let profile = actix::System::new().block_on(measure(&config, samples))?;
+    let predicted = simulate(workload, &profile)?;
+    let measured = measured(workload, source, &[], &url)?;
+    Ok(Checked { profile, predicted, measured })
+}
+
+/// Returns the difference of a prediction in percent of what was measured; `None` if neither was anything.
+fn difference(checked: &Checked, figure: &Figure) -> Option<f64> {
+    let (predicted, measured) = ((figure.of)(&checked.predicted), (figure.of)(&checked.measured));
+    match (predicted == measured, measured == 0.0) {
+        (true, true) => None,
+        (_, true) => Some(f64::INFINITY),
+        _ => Some((predicted / measured - 1.0) * 100.0),
+    }
+}
+
+/// Returns the table in Markdown: for each figure the prediction, what was measured, and the difference.
+fn table(checked: &[Checked], within: f64) -> String {
+    let heads = PREDICTED.iter().map(|figure| figure.name.to_owned());
+    let mut rows: Vec<Vec<String>> = vec![["workload".to_owned()].into_iter().chain(heads).collect()];
+    rows.push(vec!["---".to_owned(); rows[0].len()]);
+    let (mut hits, mut all) = (0, 0);
+    for it in checked {
+        let mut row = vec![it.predicted.name.clone()];
+        for figure in &PREDICTED {
+            let difference = difference(it, figure).unwrap_or(0.0);
+            let is_hit = difference.abs() <= within;
+            hits += u32::from(is_hit);
+            all += 1;
+            let (predicted, measured) = (figure.show(&it.predicted), figure.show(&it.measured));
+            let mark = if is_hit { "" } else { " ✗" };
+            row.push(format!("{predicted} / {measured} ({difference:+.0} %){mark}"));
+        }
+        rows.push(row);
+    }
+    let lines: Vec<_> = rows.iter().map(|row| format!("| {} |\n", row.join(" | "))).collect();
+    format!(
+        "prediction / measurement (difference)\n\n{}\n{hits} of {all} figures within {within} %\n",
+        lines.concat()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn all_workloads_that_come_with_the_command_are_valid_and_have_names_of_their_own() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads");
+        assert_eq!(fs::read_dir(folder).unwrap().count(), INCLUDED.len());
+        let names = INCLUDED.map(|text| Workload::from_toml(text, &[]).unwrap().name);
+        let different: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(different.len(), INCLUDED.len(), "{names:?}");
+    }
+}

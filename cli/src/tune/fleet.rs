@@ -1,0 +1,108 @@
+//! A run of a workload on a real server: a process for each of its processes, and the server's figures around it.
+
+use std::{
+    env,
+    io::{BufRead, BufReader, Read, Write},
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use leasehold::tuning::{Report, Spent, Workload};
+
+use super::{
+    info::Servers,
+    input::Source,
+    worker::{Done, Job, READY},
+};
+use crate::Failure;
+
+/// A process, which is killed if it is not waited for.
+struct Worker {
+    process: Child,
+    output: BufReader<ChildStdout>,
+}
+
+/// Runs a workload on the servers at this address, and returns its report.
+pub(crate) fn measured(
+    workload: &Workload,
+    source: &Source,
+    set: &[(String, String)],
+    url: &str,
+) -> Result<Report, Failure> {
+    // A run does not see the locks of another one.
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let run = RUNS.fetch_add(1, Ordering::Relaxed);
+    let mut servers = Servers::connect(url)?;
+    let job = |process| Job {
+        source: source.clone(),
+        set: set.to_vec(),
+        url: url.to_owned(),
+        // The members of a quorum count for one prefix.
+        prefix: format!("leasehold:tune:{}:{run}", std::process::id()),
+        process,
+    };
+    let mut workers =
+        (0..workload.processes).map(|it| Worker::start(&job(it))).collect::<Result<Vec<_>, _>>()?;
+    for worker in &mut workers {
+        worker.is_ready()?;
+    }
+    let before = servers.done()?;
+    for worker in &mut workers {
+        worker.tell("go")?;
+    }
+    let mut spent = Spent::default();
+    let mut served = Vec::new();
+    for worker in workers {
+        let done = worker.done()?;
+        served.extend(done.served);
+        spent.attempts += done.attempts;
+        spent.elapsed = spent.elapsed.max(done.elapsed);
+    }
+    let done = servers.done()?.since(before);
+    (spent.commands, spent.server_time) = (done.calls, done.processor);
+    Ok(Report::new(workload, &served, &spent))
+}
+
+impl Worker {
+    fn start(job: &Job) -> Result<Self, Failure> {
+        let mut process = Command::new(env::current_exe()?)
+            .args(["tune", "worker"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let output = process.stdout.take().ok_or("a worker has no output")?;
+        let mut worker = Self { process, output: BufReader::new(output) };
+        worker.tell(&serde_json::to_string(job)?)?;
+        Ok(worker)
+    }
+
+    fn tell(&mut self, line: &str) -> Result<(), Failure> {
+        let input = self.process.stdin.as_mut().ok_or("a worker has no input")?;
+        Ok(writeln!(input, "{line}")?)
+    }
+
+    fn is_ready(&mut self) -> Result<(), Failure> {
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        // It has said why on the standard error, which is ours.
+        if line.trim_end() == READY { Ok(()) } else { Err("a process of the run did not get ready".into()) }
+    }
+
+    fn done(mut self) -> Result<Done, Failure> {
+        let mut text = String::new();
+        self.output.read_to_string(&mut text)?;
+        let status = self.process.wait()?;
+        if status.success() {
+            return Ok(serde_json::from_str(&text)?);
+        }
+        Err(format!("a process of the run failed: {status}").into())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

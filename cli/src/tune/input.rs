@@ -1,0 +1,75 @@
+//! The input of simulations and runs: a workload with changed settings, and the profile of a server.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use leasehold::{
+    ConfigError,
+    tuning::{ServerProfile, Workload},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+
+/// Settings that are changed on the command line.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Changes {
+    /// Change a setting, or a key of the workload; may be given several times: backoff.initial=80ms, arrivals.rate=300
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+}
+
+/// The profile of a server.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Profile {
+    /// The server's profile, as `tune measure` writes it [default: a Redis server on the same machine]
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+}
+
+/// A workload, by its file or its text.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Source {
+    File(PathBuf),
+    Text(String),
+}
+
+impl Changes {
+    pub(crate) fn set(&self) -> Vec<(String, String)> {
+        self.set.clone()
+    }
+}
+
+impl Source {
+    /// Reads the workload, with these keys changed.
+    pub(crate) fn read(&self, set: &[(String, String)]) -> Result<Workload, ConfigError> {
+        let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        match self {
+            Self::File(file) => Workload::from_file(file, &set),
+            Self::Text(text) => Workload::from_toml(text, &set),
+        }
+    }
+}
+
+impl Profile {
+    /// Reads the profile.
+    pub(crate) fn read(&self) -> Result<ServerProfile, Failure> {
+        let Some(file) = &self.profile else { return Ok(ServerProfile::default()) };
+        let text = fs::read_to_string(file)
+            .map_err(|error| format!("cannot read the profile {}: {error}", file.display()))?;
+        Ok(ServerProfile::from_toml(&text).map_err(|error| format!("{}: {error}", file.display()))?)
+    }
+}
+
+/// Writes a file that was asked for.
+pub(crate) fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()).into())
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE, such as backoff.initial=80ms")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}

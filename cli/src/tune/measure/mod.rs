@@ -1,0 +1,129 @@
+//! `leasehold tune measure`: the profile of a real server, for simulations.
+
+mod work;
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use leasehold::{
+    Acquire, Config,
+    store::Store,
+    tuning::{Pace, RealPace, ServerProfile, warm_up},
+};
+
+use self::work::Work;
+use super::{
+    figures::time,
+    info::{Servers, addresses},
+    input::write,
+};
+use crate::{Failure, settings};
+
+/// Measures a server for about ten seconds: round trips, and its processor time for each kind of command
+///
+/// It takes locks below a prefix of its own, one after the other, and releases them. They end within a minute in any case.
+/// Other load on the server makes the figures too large.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    source: settings::Source,
+    /// Write the profile to this file
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Take fewer samples: about a second, for a rough profile
+    #[arg(long)]
+    quick: bool,
+}
+
+/// The number of samples of each kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Samples {
+    pub(crate) trips: u32,
+    pub(crate) work: u32,
+    /// How long nothing is done, to see what an idle server needs.
+    pub(crate) idle: Duration,
+}
+
+impl Samples {
+    /// The samples of about ten seconds.
+    pub(crate) const USUAL: Self = Self { trips: 300, work: 250, idle: Duration::from_secs(1) };
+    /// The samples of about a second.
+    pub(crate) const QUICK: Self = Self { trips: 50, work: 30, idle: Duration::from_millis(150) };
+}
+
+/// The pause between two samples. A server that is used all the time has warm caches, and wakes up faster.
+pub(super) const BETWEEN: Duration = Duration::from_millis(2);
+/// The pause between two requests of a client, which has cold caches too if it asks a hundred times a second.
+const BETWEEN_REQUESTS: Duration = Duration::from_millis(8);
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let config = options.source.config()?;
+    let samples = if options.quick { Samples::QUICK } else { Samples::USUAL };
+    let profile = actix::System::new().block_on(measure(&config, samples))?;
+    let text = profile.to_toml();
+    match &options.output {
+        Some(file) => write(file, &text)?,
+        None => print!("{text}"),
+    }
+    let middle = profile.round_trips[profile.round_trips.len() / 2];
+    eprintln!(
+        "round trip {} in the median; the server takes {} for an acquisition and {} for a release",
+        time(middle),
+        time(profile.wake + profile.call + profile.granted),
+        time(profile.wake + profile.call + profile.released),
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measures the server of this configuration, or the first of a quorum. Must run in an actix system.
+pub(crate) async fn measure(config: &Config, samples: Samples) -> Result<ServerProfile, Failure> {
+    let mut config = config.clone();
+    let nodes = addresses(config.store.url.reveal())?;
+    config.store.prefix = format!("{}:tune:{}", config.store.prefix, std::process::id());
+    let mut profile = ServerProfile::default();
+    {
+        let mut one = config.clone();
+        one.store.url = nodes[0].as_str().into();
+        let (store, servers) = (one.open_store()?, Servers::connect(&nodes[0])?);
+        Work::new(&*store as &dyn Store, servers, samples).measure(&mut profile).await?;
+    }
+    let service = profile.wake + profile.call + profile.granted;
+    (profile.round_trips, profile.late) = on_the_way(&config, samples, service).await?;
+    profile.check()?;
+    Ok(profile)
+}
+
+/// Measures uncontended requests through a lock manager. Returns their times without that of the server, and how late timers
+/// are, both in parts of the same size.
+async fn on_the_way(
+    config: &Config,
+    samples: Samples,
+    service: f64,
+) -> Result<(Vec<f64>, Vec<f64>), Failure> {
+    let locks = config.start()?;
+    warm_up(&locks).await?;
+    let pace = RealPace::start()?;
+    let (mut trips, mut late) = (Vec::new(), Vec::new());
+    for number in 0..samples.trips {
+        let due = pace.now() + BETWEEN_REQUESTS;
+        pace.until(due).await;
+        let asked = pace.now();
+        let lease = locks.send(Acquire::new(format!("trip/{}", number % 16))).await??;
+        trips.push((micros(pace.now() - asked) - service).max(1.0));
+        late.push(micros(asked - due));
+        lease.release().await?;
+    }
+    locks.send(leasehold::Shutdown { drain: Duration::ZERO }).await?;
+    Ok((parts(trips), parts(late)))
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// Returns the middles of parts of the same size, so that a single outlier is not taken for a part.
+fn parts(mut values: Vec<f64>) -> Vec<f64> {
+    const PARTS: usize = 50;
+    values.sort_by(f64::total_cmp);
+    let middle = |part: usize| values[values.len() * (2 * part + 1) / (2 * PARTS)];
+    (0..PARTS).map(middle).map(|value| (value * 10.0).round() / 10.0).collect()
+}

@@ -1,0 +1,51 @@
+//! `leasehold tune`: predictions of how settings behave under a workload, and measurements beside them.
+
+mod chart;
+mod check;
+mod compare;
+mod figures;
+mod fleet;
+mod info;
+mod input;
+mod measure;
+mod own_server;
+mod run;
+mod simulate;
+mod svg;
+mod worker;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::Failure;
+
+/// Predicts how settings behave under a workload, and measures it
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Measure(measure::Options),
+    Simulate(simulate::Options),
+    Compare(compare::Options),
+    Run(run::Options),
+    Check(check::Options),
+    /// One process of a run; told what to do on its standard input
+    #[command(hide = true)]
+    Worker,
+}
+
+pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
+    match options.command {
+        Command::Measure(options) => measure::run(&options),
+        Command::Simulate(options) => simulate::run(&options),
+        Command::Compare(options) => compare::run(&options),
+        Command::Run(options) => run::run(&options),
+        Command::Check(options) => check::run(&options),
+        Command::Worker => worker::run(),
+    }
+}

@@ -1,0 +1,67 @@
+//! `leasehold tune simulate`: the prediction of how a workload runs.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use leasehold::tuning::{Report, simulate};
+
+use super::{
+    chart::chart,
+    figures::table,
+    input::{Changes, Profile, Source, write},
+    svg::picture,
+};
+use crate::Failure;
+
+/// Predicts how a workload runs: the real lock manager in virtual time, with a server as it was measured
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// The workload, with the settings that are tried on it
+    #[arg(long, value_name = "FILE")]
+    workload: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
+    #[command(flatten)]
+    profile: Profile,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+/// The form in which a report is shown.
+#[derive(clap::Args)]
+pub(crate) struct Shown {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Draw the waits as a picture
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let workload = Source::File(options.workload.clone()).read(&options.changes.set())?;
+    let report = simulate(&workload, &options.profile.read()?)?;
+    options.shown.show(&[&report])?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Shown {
+    /// Shows reports beside each other.
+    pub(crate) fn show(&self, reports: &[&Report]) -> Result<(), Failure> {
+        if let Some(file) = &self.svg {
+            write(file, &picture(reports))?;
+        }
+        if self.json {
+            let json = match reports {
+                [one] => serde_json::to_string_pretty(one)?,
+                several => serde_json::to_string_pretty(several)?,
+            };
+            println!("{json}");
+            return Ok(());
+        }
+        print!("{}", table(reports));
+        for report in reports {
+            print!("\n{}", chart(report));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! One process of a run: it is told what to do, says that it is ready, begins at a word, and tells how it went.
+
+use std::{
+    io::{self, BufRead, Write},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use leasehold::{
+    Shutdown, Stats,
+    tuning::{RealPace, Served, drive, warm_up},
+};
+use serde::{Deserialize, Serialize};
+
+use super::input::Source;
+use crate::Failure;
+
+/// What a worker says when its manager has taken a lock.
+pub(super) const READY: &str = "ready";
+
+/// What a worker has to do. It is one line of JSON on its standard input, where nobody else sees a password.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Job {
+    pub(super) source: Source,
+    pub(super) set: Vec<(String, String)>,
+    pub(super) url: String,
+    pub(super) prefix: String,
+    /// Its number, counted from 0.
+    pub(super) process: u32,
+}
+
+/// How it went, as one line of JSON.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Done {
+    pub(super) served: Vec<Served>,
+    pub(super) attempts: u64,
+    /// The time from the start to the last answer.
+    pub(super) elapsed: Duration,
+}
+
+pub(crate) fn run() -> Result<ExitCode, Failure> {
+    let mut input = io::stdin().lock();
+    let job: Job = serde_json::from_str(&line(&mut input)?)?;
+    let workload = job.source.read(&job.set)?;
+    let mut config = workload.config_on(&job.url, true)?;
+    config.store.prefix = job.prefix;
+    let done = actix::System::new().block_on(async {
+        let locks = config.start()?;
+        warm_up(&locks).await?;
+        let before = locks.send(Stats).await?.attempts;
+        println!("{READY}");
+        io::stdout().flush()?;
+        // The manager lives in another thread, and goes on meanwhile.
+        line(&mut input)?;
+        let pace = Arc::new(RealPace::start()?);
+        let served = drive(&workload, job.process, &locks, pace.clone()).await;
+        let elapsed = leasehold::tuning::Pace::now(&*pace);
+        let attempts = locks.send(Stats).await?.attempts - before;
+        locks.send(Shutdown { drain: Duration::ZERO }).await?;
+        Ok::<_, Failure>(Done { served, attempts, elapsed })
+    })?;
+    println!("{}", serde_json::to_string(&done)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line(input: &mut impl BufRead) -> Result<String, Failure> {
+    let mut line = String::new();
+    match input.read_line(&mut line)? {
+        0 => Err("a worker is started by `leasehold tune run` alone".into()),
+        _ => Ok(line),
+    }
+}

@@ -1,0 +1,73 @@
+//! The doctor as a command: what it prints, and its exit code.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Runs `leasehold doctor` in a directory without a `config.toml`, with these variables and no others of its prefix.
+fn doctor(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+    command.arg("doctor").args(arguments).current_dir(&directory);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("LEASEHOLD")) {
+        command.env_remove(name);
+    }
+    command.envs(variables.iter().copied()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_store_in_memory_is_a_notice_and_no_failure() {
+    let output = doctor(&["--store", "memory://"], &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("notice"), "{}", text(&output.stdout));
+    let strict = doctor(&["--store", "memory://", "--fail-on", "notice"], &[]);
+    assert_eq!(strict.status.code(), Some(1));
+}
+
+#[test]
+fn a_server_that_is_down_is_critical_also_as_json() {
+    // Port 1 belongs to nobody.
+    let output = doctor(&["--json"], &[("LEASEHOLD_STORE_URL", "redis://user:s3cret@127.0.0.1:1")]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&shown["worst"], &shown["findings"][0]["check"]),
+        (&"critical".into(), &"unreachable".into())
+    );
+    assert!(!text(&output.stdout).contains("s3cret"));
+}
+
+#[test]
+fn the_command_line_overrides_the_environment_and_that_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("locks.toml");
+    std::fs::write(&file, "store.url = 'redis://127.0.0.1:1'").unwrap();
+    let file = file.to_str().unwrap();
+    let deployment = |arguments: &[&str], variables: &[(&str, &str)]| -> String {
+        let output = doctor(&[&["--json"], arguments].concat(), variables);
+        let shown: Value = serde_json::from_slice(&output.stdout).expect(&text(&output.stderr));
+        shown["deployment"].as_str().unwrap().to_owned()
+    };
+    let environment = [("LEASEHOLD_STORE_URL", "redis://127.0.0.1:2")];
+    assert_eq!(deployment(&["--config", file], &[]), "redis://127.0.0.1:1");
+    assert_eq!(deployment(&["--config", file], &environment), "redis://127.0.0.1:2");
+    assert_eq!(deployment(&["--config", file, "--store", "memory://"], &environment), "memory://");
+}
+
+#[test]
+fn a_wrong_configuration_is_told_in_one_line_with_its_field() {
+    for (arguments, variables, expected) in [
+        (&["--store", "http://x"][..], &[][..], "invalid store.url"),
+        (&[], &[("LEASEHOLD_LEASE_TTL", "soon")], "lease.ttl"),
+        (&["--config", "nowhere.toml"], &[], "cannot read the configuration nowhere.toml"),
+    ] {
+        let output = doctor(arguments, variables);
+        let told = text(&output.stderr);
+        assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{told}");
+        assert!(told.contains(expected), "{told}");
+    }
+}

@@ -1,0 +1,134 @@
+//! `leasehold tune` as a command: what it prints and writes, and that a run on a real server goes through.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const WORKLOAD: &str = r#"
+    name = "small <sale>"
+    duration = "400ms"
+    processes = 2
+    arrivals = { kind = "constant", rate = 50.0 }
+    hold = { kind = "constant", time = "2ms" }
+    [config]
+    wait.timeout = "1s"
+"#;
+
+/// A directory with a workload in it.
+fn with_workload(text: &str) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("w.toml");
+    fs::write(&file, text).unwrap();
+    (directory, file)
+}
+
+fn tune(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_leasehold")).arg("tune").args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = tune(arguments);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+}
+
+#[test]
+fn a_simulation_is_a_table_with_a_chart_and_a_picture() {
+    let (directory, file) = with_workload(WORKLOAD);
+    let picture = directory.path().join("w.svg");
+    let file = file.to_str().unwrap();
+    let output = tune(&["simulate", "--workload", file, "--svg", picture.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("success rate") && shown.contains("100.0 %") && shown.contains('█'), "{shown}");
+    let picture = fs::read_to_string(picture).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains("small &lt;sale&gt;: 100.0 %"), "{picture}");
+}
+
+#[test]
+fn settings_and_the_workload_are_changed_on_the_command_line() {
+    let (_directory, file) = with_workload(WORKLOAD);
+    let file = file.to_str().unwrap();
+    let report = |set: &[&str]| json(&[&["simulate", "--json", "--workload", file][..], set].concat());
+    assert_eq!((&report(&[])["requests"], &report(&[])["granted"]), (&20.into(), &20.into()));
+    let more = report(&["--set", "arrivals.rate=900", "--set", "wait.timeout=0s"]);
+    assert_eq!(more["requests"], 360);
+    assert!(more["success_rate"].as_f64().is_some_and(|rate| rate < 0.7), "{more}");
+}
+
+#[test]
+fn two_settings_are_compared_beside_each_other() {
+    let (_directory, file) = with_workload(WORKLOAD);
+    let file = file.to_str().unwrap();
+    let output = tune(&["compare", file, file, "--set", "hold.time=15ms", "--set", "arrivals.rate=100"]);
+    let shown = text(&output.stdout);
+    let heads = shown.lines().next().unwrap();
+    assert!(
+        heads.contains("small <sale>, hold.time=15ms, arrivals.rate=100") && heads.ends_with("ratio"),
+        "{shown}"
+    );
+    let requests = shown.lines().find(|line| line.starts_with("requests")).unwrap();
+    assert_eq!(requests.split_whitespace().collect::<Vec<_>>(), ["requests", "20", "40", "2.00"]);
+}
+
+#[test]
+fn wrong_input_is_told_in_one_line_with_its_key() {
+    let (_directory, file) = with_workload(WORKLOAD);
+    let file = file.to_str().unwrap();
+    for (arguments, expected) in [
+        (&["simulate", "--workload", "nowhere.toml"][..], "cannot read the configuration nowhere.toml"),
+        (&["simulate", "--workload", file, "--set", "hold.time=soon"], "expected a duration"),
+        (&["simulate", "--workload", file, "--set", "backoff.initial=2h"], "invalid backoff.initial: 2h"),
+        (&["simulate", "--workload", file, "--profile", file], "unknown field"),
+        (&["measure", "--store", "memory://"], "--store: redis://"),
+        (&["worker"], "a worker is started by"),
+    ] {
+        let output = tune(arguments);
+        let told = text(&output.stderr);
+        assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{arguments:?}: {told}");
+        assert!(told.contains(expected), "{arguments:?}: {told}");
+    }
+    let output = tune(&["simulate", "--workload", file, "--set", "backoff.initial"]);
+    assert!(text(&output.stderr).contains("expected KEY=VALUE"), "{}", text(&output.stderr));
+}
+
+/// Servers, a measurement, a simulation and a run by processes: all of it. How near they are says nothing on a machine that is
+/// busy with tests; how many are served, and with how many commands, does not depend on that.
+#[test]
+fn a_check_measures_predicts_and_runs() {
+    for (name, nodes, commands) in [("one", "1", 2.0), ("three", "3", 6.0)] {
+        let text = format!("nodes = {nodes}\nresources = {{ kind = 'uniform', count = 1000 }}\n{WORKLOAD}");
+        let (_directory, file) = with_workload(&text);
+        let found = json(&["check", "--quick", "--json", file.to_str().unwrap()]);
+        for side in ["predicted", "measured"] {
+            let report = &found[0][side];
+            assert_eq!(
+                (&report["requests"], &report["granted"]),
+                (&20.into(), &20.into()),
+                "{name} {side}: {report}"
+            );
+            let each = report["commands"].as_f64().unwrap();
+            assert!((commands..commands * 1.4).contains(&each), "{name} {side}: {each} commands");
+        }
+        let trips = found[0]["profile"]["round_trips"].as_array().unwrap();
+        assert!(trips.iter().all(|trip| trip.as_f64().is_some_and(|trip| trip > 1.0)), "{trips:?}");
+    }
+}
+
+#[test]
+fn plain_locks_are_run_with_pauses_and_without_a_queue() {
+    let (_directory, file) = with_workload(WORKLOAD);
+    let plain = ["--set", "store.layout=plain", "--set", "arrivals.rate=100", "--set", "hold.time=20ms"];
+    let arguments = [&["run", "--json", "--workload", file.to_str().unwrap()][..], &plain].concat();
+    let report = json(&arguments);
+    assert_eq!(report["requests"], 40, "{report}");
+    assert!(report["attempts"].as_f64().is_some_and(|attempts| attempts > 1.0), "{report}");
+}

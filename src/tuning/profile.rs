@@ -1,0 +1,198 @@
+//! The profile of a server: how long its commands take, and the way to it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{config::ConfigError, core::InvalidValue, tuning::chance::Chance};
+
+/// The times of a server and of the way to it, in microseconds, as a simulation has them.
+///
+/// A call is one script. It costs [`call`](Self::call), and for each lock in it what is done to that lock. Plain locks know
+/// neither a queue nor a hand-over.
+///
+/// # Default
+/// A redis-server 7.0 on the same machine, which was measured while it had little to do: a round trip of about 110 µs, and
+/// 55 µs of the server for an acquisition and a release.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ServerProfile {
+    /// The time of an uncontended request apart from the server's work, with all that the client and the network do: at
+    /// least one value, in ascending order, each as likely as the others.
+    pub round_trips: Vec<f64>,
+    /// The time by which timers of the client's machine are late, so that locks are held for longer than was meant: at least
+    /// one value, in ascending order, each as likely as the others. A machine with other work to do has large ones.
+    pub late: Vec<f64>,
+    /// The work for a call, whatever is in it.
+    pub call: f64,
+    /// The additional work for a call that finds the server idle, which has to wake up for it.
+    pub wake: f64,
+    /// The work for an acquisition that is granted.
+    pub granted: f64,
+    /// The work for an acquisition that is refused.
+    pub refused: f64,
+    /// The work for an acquisition that is appended to a queue, or repeated there.
+    pub queued: f64,
+    /// The work for an acquisition that takes up what was handed over to it.
+    pub taken_up: f64,
+    /// The work for a release that nobody waits for.
+    pub released: f64,
+    /// The work for a release that hands over to a waiter, and notifies it.
+    pub handed_over: f64,
+    /// The work for a hand-off to another waiter of the same process.
+    pub handed_off: f64,
+    /// The work for a renewal.
+    pub renewed: f64,
+    /// The share of a core that the server needs while it has nothing to do.
+    pub idle: f64,
+}
+
+impl Default for ServerProfile {
+    fn default() -> Self {
+        Self {
+            round_trips: vec![80.0, 95.0, 105.0, 115.0, 140.0, 200.0],
+            late: vec![55.0, 60.0, 70.0, 80.0, 150.0],
+            call: 8.0,
+            wake: 15.0,
+            granted: 5.0,
+            refused: 6.0,
+            queued: 14.0,
+            taken_up: 8.0,
+            released: 4.0,
+            handed_over: 25.0,
+            handed_off: 10.0,
+            renewed: 4.0,
+            idle: 0.003,
+        }
+    }
+}
+
+impl ServerProfile {
+    /// Reads what [`to_toml`](Self::to_toml) wrote.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when something is missing, unknown or out of its bounds, with its key.
+    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
+        let profile: Self = toml::from_str(text).map_err(|error| ConfigError::Parse {
+            origin: "profile".to_owned(),
+            message: error.to_string().trim_end().replace('\n', " "),
+        })?;
+        profile.check()?;
+        Ok(profile)
+    }
+
+    /// Returns the profile as the text of a file.
+    pub fn to_toml(&self) -> String {
+        // A struct of numbers has a text in any case.
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    /// Checks every bound.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] with its key.
+    pub fn check(&self) -> Result<(), InvalidValue> {
+        /// A minute, which no server takes.
+        const MOST: f64 = 60_000_000.0;
+        let Self {
+            call,
+            wake,
+            granted,
+            refused,
+            queued,
+            taken_up,
+            released,
+            handed_over,
+            handed_off,
+            renewed,
+            ..
+        } = *self;
+        let times = [
+            ("call", call),
+            ("wake", wake),
+            ("granted", granted),
+            ("refused", refused),
+            ("queued", queued),
+            ("taken_up", taken_up),
+            ("released", released),
+            ("handed_over", handed_over),
+            ("handed_off", handed_off),
+            ("renewed", renewed),
+        ];
+        let lists = [("round_trips", &self.round_trips), ("late", &self.late)];
+        let listed = lists.iter().flat_map(|(field, values)| values.iter().map(move |it| (*field, *it)));
+        for (field, value) in times.into_iter().chain(listed) {
+            if !(0.0..=MOST).contains(&value) {
+                return Err(InvalidValue::new(field, value, format!("0 to {MOST} microseconds")));
+            }
+        }
+        for (field, values) in lists {
+            if values.is_empty() || !values.is_sorted() {
+                let found = format!("{values:?}");
+                return Err(InvalidValue::new(field, found, "one or more, in ascending order"));
+            }
+        }
+        if !(0.0..=1.0).contains(&self.idle) {
+            return Err(InvalidValue::new("idle", self.idle, "0 to 1 core"));
+        }
+        Ok(())
+    }
+
+    /// Draws a round trip, in microseconds.
+    pub(super) fn round_trip(&self, chance: &mut Chance) -> f64 {
+        drawn(&self.round_trips, chance)
+    }
+
+    /// Draws the time by which a timer is late.
+    pub(super) fn lateness(&self, chance: &mut Chance) -> Duration {
+        Duration::from_secs_f64(drawn(&self.late, chance) / 1e6)
+    }
+}
+
+/// Draws a number that lies between two neighbours of a list. All pairs of neighbours are as likely.
+fn drawn(list: &[f64], chance: &mut Chance) -> f64 {
+    let last = list.len() - 1;
+    let place = chance.share() * last as f64;
+    let (below, part) = (place as usize, place.fract());
+    let (low, high) = (list[below], list[(below + 1).min(last)]);
+    low + (high - low) * part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_reads_back_what_it_wrote() {
+        let profile = ServerProfile { idle: 0.25, ..ServerProfile::default() };
+        assert_eq!(ServerProfile::from_toml(&profile.to_toml()).unwrap(), profile);
+    }
+
+    #[test]
+    fn a_profile_out_of_its_bounds_is_refused_by_name() {
+        let default = ServerProfile::default;
+        for (profile, field) in [
+            (ServerProfile { call: -1.0, ..default() }, "call"),
+            (ServerProfile { queued: f64::NAN, ..default() }, "queued"),
+            (ServerProfile { round_trips: vec![], ..default() }, "round_trips"),
+            (ServerProfile { round_trips: vec![2.0, 1.0], ..default() }, "round_trips"),
+            (ServerProfile { round_trips: vec![-1.0], ..default() }, "round_trips"),
+            (ServerProfile { late: vec![], ..default() }, "late"),
+            (ServerProfile { idle: 2.0, ..default() }, "idle"),
+        ] {
+            assert_eq!(profile.check().unwrap_err().field, field);
+        }
+    }
+
+    #[test]
+    fn round_trips_are_drawn_between_those_that_were_measured() {
+        let profile = ServerProfile { round_trips: vec![0.0, 10.0, 110.0], ..ServerProfile::default() };
+        let mut chance = Chance::of(1, 0);
+        let drawn: Vec<f64> = (0..4_000).map(|_| profile.round_trip(&mut chance)).collect();
+        let share = |limit: f64| drawn.iter().filter(|trip| **trip <= limit).count() as f64 / 4_000.0;
+        assert!((share(10.0) - 0.5).abs() < 0.03 && (share(60.0) - 0.75).abs() < 0.03 && share(110.0) == 1.0);
+        let one = ServerProfile { round_trips: vec![7.0], ..ServerProfile::default() };
+        assert_eq!(one.round_trip(&mut chance), 7.0);
+    }
+}
