@@ -2,7 +2,7 @@
 //!
 //! A [`Workload`] says who asks for which locks, when, and for how long. [`simulate`] runs it in virtual time: the lock
 //! manager is the real one, its store is the one in memory, and between them is a server with one thread, whose times are
-//! those of a [`ServerProfile`]. [`drive`] runs the part of one process of the same workload on a manager that the caller
+//! those of a [`ServerProfile`]. [`drive()`] runs the part of one process of the same workload on a manager that the caller
 //! has started. Either way the result is a [`Report`].
 //!
 //! ```
