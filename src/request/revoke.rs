@@ -139,7 +139,7 @@ mod tests {
         for (revoke, expected) in [
             (revoke().reason(""), "invalid reason:  (allowed: one line of 1 to 200 bytes)"),
             (revoke().reason("a\nb"), "invalid reason: a\\nb (allowed: one line of 1 to 200 bytes)"),
-            (revoke().grace(2 * limits.max_wait), "invalid grace: 2days (allowed: 0s to 1day)"),
+            (revoke().grace(2 * limits.max_wait), "invalid grace: 2d (allowed: 0s to 1d)"),
         ] {
             assert_eq!(refused(revoke).as_deref(), Some(expected));
         }
