@@ -96,3 +96,7 @@ mod observability {}
 #[cfg(doctest)]
 #[doc = include_str!("../docs/fences.md")]
 mod fences {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/revoke.md")]
+mod revoke_page {}
