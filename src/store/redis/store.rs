@@ -14,7 +14,7 @@ use crate::{
             RedisStore, listing,
             net::{connection::Connection, incarnation::Known, topology::Topology},
             replicas::{Confirmed, Replicas},
-            wire::{batch, decode, keys, lessons, plain},
+            wire::{batch, decode, keys, lessons, notified, plain},
         },
     },
 };
@@ -124,7 +124,7 @@ impl Store for RedisStore {
             if to.among.as_ref().is_some_and(Vec::is_empty) {
                 return Ok(HoldersNotified { holders: Vec::new(), complete: true });
             }
-            decode::holders_notified(self.topology.send(&self.encoder.notify_holders(to)).await?.value)
+            notified::holders_notified(self.topology.send(&self.encoder.notify_holders(to)).await?.value)
         }
         .boxed()
     }

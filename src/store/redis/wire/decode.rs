@@ -7,8 +7,8 @@ use redis::Value;
 use crate::{
     core::{Fence, Mode},
     store::{
-        Acquired, AcquiredAll, Acquisition, Certainty, Grant, HandedOff, Holder, HolderState,
-        HoldersNotified, Inspection, Refusal, Released, Renewed, StoreError,
+        Acquired, AcquiredAll, Acquisition, Certainty, Grant, HandedOff, Holder, HolderState, Inspection,
+        Refusal, Released, Renewed, StoreError,
         redis::{net::errors, wire::record},
     },
 };
@@ -134,16 +134,6 @@ pub(crate) fn opened(answer: Value) -> Result<u64, StoreError> {
     only_if(answer, "opened")?.number()
 }
 
-pub(crate) fn holders_notified(answer: Value) -> Result<HoldersNotified, StoreError> {
-    let mut rest = only_if(answer, "notified")?;
-    let complete = rest.number()? == 1;
-    let mut holders = Vec::new();
-    while !rest.is_empty() {
-        holders.push(rest.text()?.parse().map_err(|_| senseless("a token that is none"))?);
-    }
-    Ok(HoldersNotified { holders, complete })
-}
-
 /// Decodes the answer to one step of a walk over all keys: a cursor and keys.
 pub(crate) fn scanned(answer: Value) -> Result<(u64, Vec<Vec<u8>>), StoreError> {
     redis::from_redis_value(answer).map_err(|_| senseless("no cursor with keys"))
@@ -211,7 +201,7 @@ impl Fields {
         Ok((fields.text()?, fields))
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.len() == 0
     }
 
