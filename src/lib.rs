@@ -51,14 +51,14 @@ pub use self::{
     },
     lease::{
         Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, Release, ReleaseError, ReleaseSetError,
-        Released, Renew, RenewError,
+        Released, Renew, RenewError, RevokeRequested,
     },
     manager::{LockManager, LockManagerBuilder},
     request::{
         Acquire, AcquireAll, AcquireError, Drained, ForceRelease, ForceReleaseError, Inspect, InspectError,
         IsHeld, LeaseSettings, Leases, LimitSettings, List, OwnLease, OwnLeases, OwnWaiter, ReadLock, Ready,
-        Request, SHORTEST_TTL, SetBackoff, Settings, Shutdown, StartError, Stats, SupervisionSettings,
-        WaitSettings, WriteLock,
+        Request, Revoke, RevokeError, Revoked, SHORTEST_TTL, SetBackoff, Settings, Shutdown, StartError,
+        Stats, SupervisionSettings, WaitSettings, WriteLock,
     },
     statistics::{Distribution, Statistics, Summary},
     store::{
@@ -99,3 +99,7 @@ mod observability {}
 #[cfg(doctest)]
 #[doc = include_str!("../docs/fences.md")]
 mod fences {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/revoke.md")]
+mod revoke_page {}

@@ -77,18 +77,18 @@ impl World for RedisWorld {
 
 acceptance!(memory: MemoryWorld);
 acceptance!(redis: RedisWorld);
-acceptance!(quorum: QuorumWorld, exclusive, reentry, shared, ends, inspection, names, several);
-acceptance!(redis_quorum: RedisQuorumWorld, exclusive, reentry, shared, ends, inspection, names, several);
+acceptance!(quorum: QuorumWorld, exclusive, reentry, shared, ends, inspection, names, several, notices);
+acceptance!(redis_quorum: RedisQuorumWorld, exclusive, reentry, shared, ends, inspection, names, several, notices);
 acceptance!(redis_6_2: OldWorld);
 acceptance!(valkey_9: ValkeyWorld);
 // Its user may not ask which life of the server it is.
-acceptance!(acl: AclWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, fences);
+acceptance!(acl: AclWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, notices, fences);
 acceptance!(tls: TlsWorld);
 acceptance!(replicated: ReplicatedWorld, passing, batches, together);
 acceptance!(plain: PlainWorld, textbook);
 acceptance!(plain_acl: PlainAclWorld, textbook);
 acceptance!(sentinel: SentinelWorld);
 // Resources in different slots are not taken at one moment.
-acceptance!(cluster: ClusterWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, fences);
+acceptance!(cluster: ClusterWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, notices, fences);
 acceptance!(plain_sentinel: PlainSentinelWorld, textbook);
 acceptance!(plain_cluster: PlainClusterWorld, textbook);

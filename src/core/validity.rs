@@ -45,6 +45,9 @@ pub enum LossReason {
     ShutDown,
     /// Somebody else released it: by its token, or because the actor that it is bound to died.
     Released,
+    /// Somebody took it away: by `ForceRelease`, or by `Revoke` when the grace was over. Told as soon as the store says so.
+    /// Another token may already hold the resource.
+    Forced,
 }
 
 impl LossReason {
@@ -59,6 +62,7 @@ impl LossReason {
             Self::RenewerDied => "renewer_died",
             Self::ShutDown => "shut_down",
             Self::Released => "released",
+            Self::Forced => "forced",
         }
     }
 }
@@ -74,6 +78,7 @@ impl fmt::Display for LossReason {
             Self::RenewerDied => "its renewer could not be kept alive",
             Self::ShutDown => "the lock manager was shut down",
             Self::Released => "it was released by somebody else",
+            Self::Forced => "it was taken away by force",
         })
     }
 }
@@ -86,7 +91,7 @@ pub enum LeaseStatus {
     /// Still valid, but a renewal was missed.
     AtRisk,
     /// Over. The holder is told before the resource could be granted to another token, except with
-    /// [`LossReason::NotHeld`].
+    /// [`LossReason::NotHeld`] and [`LossReason::Forced`].
     Lost(LossReason),
     /// Over: released.
     Released,
@@ -256,9 +261,19 @@ mod tests {
     #[test]
     fn every_reason_has_a_word_and_a_sentence_of_its_own() {
         use LossReason::{
-            Expired, HeartbeatMissed, MaxHold, MaxRenewals, NotHeld, Released, RenewerDied, ShutDown,
+            Expired, Forced, HeartbeatMissed, MaxHold, MaxRenewals, NotHeld, Released, RenewerDied, ShutDown,
         };
-        let all = [NotHeld, Expired, MaxRenewals, MaxHold, HeartbeatMissed, RenewerDied, ShutDown, Released];
+        let all = [
+            NotHeld,
+            Expired,
+            MaxRenewals,
+            MaxHold,
+            HeartbeatMissed,
+            RenewerDied,
+            ShutDown,
+            Released,
+            Forced,
+        ];
         let words: BTreeSet<_> = all.iter().map(|reason| reason.as_str()).collect();
         let sentences: BTreeSet<_> = all.iter().map(LossReason::to_string).collect();
         assert_eq!((words.len(), sentences.len()), (all.len(), all.len()));

@@ -231,7 +231,7 @@ impl Election {
         ctx.cancel_future(watch);
         let term = lead.term;
         tracing::info!(resource = %self.name, term, %reason, "steps down");
-        let event = ElectionEvent::Demoted { term, reason };
+        let event = ElectionEvent::Demoted { term, reason: reason.clone() };
         // A task of its own: a message whose sender is dropped is not handled.
         let told = actix_rt::spawn(join_all(self.candidacy.tells.iter().map(|to| to.send(event.clone()))));
         let given_up = async move {
@@ -329,7 +329,7 @@ impl Handler<Unwell> for Election {
 impl Handler<LeaseEvent> for Election {
     type Result = ();
 
-    /// Only a shutdown has to be heard here: it is not the end of the lease.
+    /// Only a shutdown has to be heard here: the term watches its lease.
     fn handle(&mut self, event: LeaseEvent, ctx: &mut Self::Context) {
         if event.change == LeaseChange::ShuttingDown {
             (self.closing, self.stands) = (true, false);

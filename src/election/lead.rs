@@ -1,6 +1,6 @@
 //! The lead of one term: its lease, the end that comes near, and the release.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use actix::Addr;
 use tokio::time::{sleep, timeout};
@@ -30,12 +30,14 @@ impl Lead {
         Self { term, lease, budget, locks }
     }
 
-    /// Waits until the term has to end: the lease is lost, or its validity lasts no longer than the budget.
+    /// Waits until the term has to end: the lease is lost, somebody wants it back, or its validity lasts no longer than the
+    /// budget.
     pub(super) fn ends(&self) -> impl Future<Output = Demotion> + use<> {
         let (lease, budget) = (Arc::clone(&self.lease), self.budget);
         let budget = if planted!("a leader has no time to finish") { Duration::ZERO } else { budget };
         async move {
-            let mut lost = std::pin::pin!(lease.lost());
+            let mut lost = pin!(lease.lost());
+            let mut wanted_back = pin!(lease.revoke_requested());
             loop {
                 if let LeaseStatus::Lost(reason) = lease.status() {
                     return Demotion::Lost(reason);
@@ -47,6 +49,7 @@ impl Lead {
                 tokio::select! {
                     biased;
                     reason = &mut lost => return Demotion::Lost(reason),
+                    Some(request) = &mut wanted_back => return Demotion::Revoked(request),
                     () = sleep(left) => {}
                 }
             }

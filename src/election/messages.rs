@@ -6,7 +6,7 @@ use actix::Message;
 
 use crate::{
     core::{Fence, LossReason},
-    lease::Lease,
+    lease::{Lease, RevokeRequested},
     request::{AcquireError, InspectError},
     store::Holder,
 };
@@ -84,7 +84,7 @@ pub enum ElectionEvent {
 }
 
 /// The reason for the end of a term.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Demotion {
     /// The candidate resigned.
@@ -93,6 +93,9 @@ pub enum Demotion {
     Unwell,
     /// The lock manager shuts down.
     ShuttingDown,
+    /// Somebody wants the lead back ([`Revoke`](crate::Revoke)), for the reason that it carries. The candidate stands again after
+    /// a pause, behind all who wait.
+    Revoked(RevokeRequested),
     /// No renewal was confirmed, or the candidate has sent no heartbeat, until the [budget](super::Candidacy::budget) before
     /// the end of the validity.
     Expiring,
@@ -106,6 +109,7 @@ impl fmt::Display for Demotion {
             Self::Resigned => f.write_str("the candidate resigned"),
             Self::Unwell => f.write_str("the candidate is not well"),
             Self::ShuttingDown => f.write_str("the lock manager shuts down"),
+            Self::Revoked(request) => request.fmt(f),
             Self::Expiring => f.write_str("the lease was not renewed in time"),
             Self::Lost(reason) => write!(f, "the lease is lost: {reason}"),
         }

@@ -27,6 +27,8 @@ impl LeaseShared {
             _ if !self.is_handed_out() && !planted!("an ungranted part of a set is kept closed") => {
                 Duration::ZERO
             }
+            // It may not be released yet, and whoever takes it opens the resource at once.
+            LeaseStatus::Lost(LossReason::Forced) => Duration::ZERO,
             LeaseStatus::Lost(_) if self.acquisition.lock_delay.is_zero() => Duration::ZERO,
             LeaseStatus::Lost(_) => self.opens_at(now).remaining(now),
             _ => self.min_hold.saturating_sub(self.granted_at.elapsed(now)),
@@ -37,7 +39,7 @@ impl LeaseShared {
     pub(crate) fn opens_at(&self, now: Moment) -> Moment {
         match self.status_at(now) {
             // The store has ended it, and keeps the resource closed for as long as it has to.
-            LeaseStatus::Lost(LossReason::NotHeld) => now,
+            LeaseStatus::Lost(LossReason::NotHeld | LossReason::Forced) => now,
             _ if !self.is_handed_out() => now,
             _ => self.end_in_store() + self.acquisition.lock_delay,
         }

@@ -1,8 +1,10 @@
 //! The events of a lease, sent to the listener that its request named.
 
+use std::{fmt, sync::Arc, time::Duration};
+
 use actix::Message;
 
-use crate::core::{Fence, LossReason, ResourceName, TokenPrefix};
+use crate::core::{Fence, LossReason, ResourceName, TokenPrefix, rough};
 
 /// An event of a lease, sent to the `Recipient` that its request named with [`events`](crate::Request::events).
 #[derive(Clone, Debug, Message)]
@@ -20,7 +22,7 @@ pub struct LeaseEvent {
 }
 
 /// A change of a lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseChange {
     /// The request waits. Sent when it begins to wait, and when the number of waiters ahead has changed.
@@ -37,9 +39,29 @@ pub enum LeaseChange {
     /// The manager shuts down. The lease is still valid, and renewed until the deadline of the shutdown: time to finish,
     /// and to release it.
     ShuttingDown,
+    /// Somebody wants the resource back ([`Revoke`](crate::Revoke)). The lease is still valid and renewed: time to finish, and
+    /// to release it. When the grace is over it is taken away by force.
+    RevokeRequested(RevokeRequested),
     /// The lease is over, for this reason. Sent before anybody else could be granted the resource, except
-    /// with [`LossReason::NotHeld`].
+    /// with [`LossReason::NotHeld`] and [`LossReason::Forced`].
     Lost(LossReason),
     /// The lease was released.
     Released,
+}
+
+/// The request to give a lease back, as its holder is told. [`Lease::revoke_requested`](crate::Lease::revoke_requested)
+/// waits for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RevokeRequested {
+    /// The reason that was given.
+    pub reason: Arc<str>,
+    /// The time to finish, from when this process was told.
+    pub grace: Duration,
+}
+
+impl fmt::Display for RevokeRequested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "somebody wants it back within {}: {}", rough(self.grace), self.reason)
+    }
 }

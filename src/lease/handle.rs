@@ -8,8 +8,8 @@ use futures_util::FutureExt;
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Mode, ResourceName, Token},
     lease::{
-        LeaseLostError, Release, ReleaseError, Released, Renew, RenewError, messages::ManagerLink,
-        run::run_until_lost, shared::LeaseShared,
+        LeaseLostError, Release, ReleaseError, Released, Renew, RenewError, RevokeRequested,
+        messages::ManagerLink, run::run_until_lost, shared::LeaseShared,
     },
     store::{Durability, StoreError},
 };
@@ -18,9 +18,9 @@ use crate::{
 ///
 /// It is renewed until it is released, dropped or lost. **It can be lost**: when the store cannot be reached for too
 /// long, when somebody takes it away by force, when the store forgets. The holder is told before anybody else can be
-/// granted the resource ([`lost`](Self::lost), [`run`](Self::run), [`is_valid`](Self::is_valid)). There are two
-/// exceptions: its process is frozen, or the store itself took the lease away ([`LossReason::NotHeld`], told at the
-/// next renewal). The [`fence`](Self::fence) guards against both.
+/// granted the resource ([`lost`](Self::lost), [`run`](Self::run), [`is_valid`](Self::is_valid)). There are three
+/// exceptions: its process is frozen, the store itself took the lease away ([`LossReason::NotHeld`], told at the
+/// next renewal), or somebody did by force ([`LossReason::Forced`], told at once). The [`fence`](Self::fence) guards against all of them.
 ///
 /// Dropping a lease releases it without an answer; [`release`](Self::release) answers. `let _ = …` drops a lease at
 /// once, and nobody can hold the answer to a `do_send`: it is released too. (Clippy's `let_underscore_must_use` finds
@@ -140,6 +140,34 @@ impl Lease {
                 LeaseStatus::Released | LeaseStatus::Held | LeaseStatus::AtRisk => LossReason::Released,
             }
         }
+    }
+
+    /// Waits until somebody wants the resource back ([`Revoke`](crate::Revoke)), and returns the reason and the time to finish.
+    /// The lease is valid, and renewed, until it is released or taken away: finish within the grace, and release it. Whoever
+    /// ignores this loses the lease with [`LossReason::Forced`].
+    ///
+    /// `None` when the lease is over, and nobody wanted it back. The future borrows nothing, as that of [`lost`](Self::lost).
+    ///
+    /// ```
+    /// # use leasehold::Lease;
+    /// # async fn next_step() {}
+    /// # #[allow(dead_code)]
+    /// async fn work(lease: &Lease) {
+    ///     let mut wanted_back = std::pin::pin!(lease.revoke_requested());
+    ///     loop {
+    ///         tokio::select! {
+    ///             _ = &mut wanted_back => break, // what is done is kept, and the next holder goes on
+    ///             () = next_step() => {}
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Cancel safety
+    /// Cancel safe: every later call returns the last request too.
+    pub fn revoke_requested(&self) -> impl Future<Output = Option<RevokeRequested>> + use<> {
+        let state = Arc::clone(&self.state);
+        async move { state.until_revoke_requested().await }
     }
 
     /// Runs `work` while the lease holds. When the lease is lost, `work` is stopped: its future is dropped at the

@@ -13,6 +13,7 @@ mod handle;
 pub(crate) mod messages;
 mod renewals;
 pub(crate) mod renewer;
+mod revocation;
 mod run;
 pub(crate) mod set;
 pub(crate) mod shared;
@@ -20,7 +21,7 @@ pub(crate) mod terms;
 
 pub use self::{
     errors::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
-    events::{LeaseChange, LeaseEvent},
+    events::{LeaseChange, LeaseEvent, RevokeRequested},
     handle::Lease,
     messages::{Release, Released, Renew},
     set::LeaseSet,

@@ -7,12 +7,12 @@ use std::{
 };
 
 use actix::Recipient;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, futures::Notified};
 
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity},
     env::Clock,
-    lease::{LeaseChange, LeaseEvent, RecordKey, terms::LeaseTerms},
+    lease::{LeaseChange, LeaseEvent, RecordKey, revocation::Requested, terms::LeaseTerms},
     spans::{LeaseSpan, Subject},
     statistics::{Class, Recorder, Unconfirmed},
     store::{Acquisition, Hold},
@@ -51,6 +51,8 @@ pub(super) struct Present {
     pub(super) asked: Moment,
     /// While a renewal is on its way: the moment at which the renewer takes over if there is no answer.
     pub(super) answer_by: Option<Moment>,
+    /// The last request to give the lease back.
+    pub(super) revoke_requested: Option<Box<Requested>>,
     /// The span of the lease, until it is over.
     span: LeaseSpan,
 }
@@ -90,6 +92,7 @@ impl LeaseShared {
                 confirmed: sent,
                 asked: sent,
                 answer_by: None,
+                revoke_requested: None,
                 span,
             }),
             changed: Notify::new(),
@@ -274,6 +277,11 @@ impl LeaseShared {
     /// Tells the listener that the manager shuts down.
     pub(crate) fn tell_shutting_down(&self) {
         self.tell(LeaseChange::ShuttingDown);
+    }
+
+    /// Completes when something that somebody may wait for has changed, from the call on.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 
     /// Makes everybody who waits for the end read the clock again, which may have jumped while timers stood still.

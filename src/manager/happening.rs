@@ -4,6 +4,8 @@
 
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::Arc, task::Waker};
 
+use tokio::sync::oneshot;
+
 use crate::{
     core::{Moment, ResourceName},
     lease::{RecordKey, Release},
@@ -47,8 +49,8 @@ pub(crate) enum Happening {
     Notified(Notification),
     /// The store sends no notifications any more.
     NoMoreNotifications,
-    /// The resource was taken away from its holders.
-    Opened(ResourceName),
+    /// The resource was taken away from its holders. The sender is used when that is handled.
+    Opened(ResourceName, oneshot::Sender<()>),
 }
 
 /// The part of a happening that must not be lost if the manager panics over it.

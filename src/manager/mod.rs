@@ -15,6 +15,7 @@ mod record;
 mod records;
 mod release;
 mod renew;
+mod revoke;
 mod sets;
 mod shutdown;
 mod stream;
@@ -170,7 +171,7 @@ impl LockManager {
             Happening::RenewalsMissed(records) => self.leave_to_renewers(&records),
             Happening::Lost(record) => self.lost(record),
             Happening::Release(release) => self.release(release, Responder::new().0),
-            Happening::Opened(resource) => self.opened(&resource),
+            Happening::Opened(resource, handled) => self.opened(&resource, handled),
             Happening::Notified(notification) => self.notified(notification),
             Happening::NoMoreNotifications => self.subscribed = false,
         }

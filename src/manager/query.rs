@@ -3,6 +3,7 @@
 use std::{rc::Rc, sync::Arc};
 
 use actix::{Handler, MessageResult, ResponseFuture};
+use tokio::sync::oneshot;
 
 use crate::{
     core::ResourceName,
@@ -67,7 +68,10 @@ impl Handler<ForceRelease> for LockManager {
             let answer = ask("force_release", || store.force_release(&resource)).await;
             let dropped = outage.seen("force_release", answer)?;
             tracing::info!(%resource, dropped, "released by force");
-            happenings.push(Happening::Opened(resource));
+            let (handled, done) = oneshot::channel();
+            happenings.push(Happening::Opened(resource, handled));
+            // It fails only if the manager panicked over it. What was taken is taken all the same.
+            let _ = done.await;
             Ok(dropped)
         })
     }

@@ -22,7 +22,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(crate) struct Draining {
     /// The number of shutdowns that have begun and not ended. A later one can only bring the end forward.
     running: usize,
-    begun: bool,
+    begun: watch::Sender<bool>,
     held: watch::Sender<usize>,
     in_flight: TaskTracker,
     done: Rc<Cell<bool>>,
@@ -31,7 +31,13 @@ pub(crate) struct Draining {
 impl Draining {
     /// Returns the progress of a manager that runs. `done` becomes true when the manager is to stop for good.
     pub(crate) fn new(done: Rc<Cell<bool>>) -> Self {
-        Self { running: 0, begun: false, held: watch::Sender::default(), in_flight: TaskTracker::new(), done }
+        Self {
+            running: 0,
+            begun: watch::Sender::default(),
+            held: watch::Sender::default(),
+            in_flight: TaskTracker::new(),
+            done,
+        }
     }
 
     /// Registers an operation in flight to the store. The manager stays until this is dropped.
@@ -46,13 +52,18 @@ impl Draining {
     }
 
     pub(crate) fn has_begun(&self) -> bool {
-        self.begun
+        *self.begun.borrow()
+    }
+
+    /// Returns what becomes true when a shutdown begins.
+    pub(crate) fn closing(&self) -> watch::Receiver<bool> {
+        self.begun.subscribe()
     }
 
     /// Records the number of leases that are held now.
     pub(crate) fn held(&self, held: usize) {
         // Nobody waits for the number before a shutdown has begun.
-        if self.begun {
+        if self.has_begun() {
             self.held.send_replace(held);
         }
     }
@@ -65,7 +76,7 @@ impl Handler<Shutdown> for LockManager {
     type Result = ResponseActFuture<Self, Drained>;
 
     fn handle(&mut self, shutdown: Shutdown, _: &mut Context<Self>) -> Self::Result {
-        let is_first = !std::mem::replace(&mut self.shutdown.begun, true);
+        let is_first = !self.shutdown.begun.send_replace(true);
         self.shutdown.running += 1;
         self.dismiss_all(&AcquireError::ShuttingDown);
         if is_first {

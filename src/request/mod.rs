@@ -6,6 +6,7 @@ pub(crate) mod keys;
 pub(crate) mod options;
 mod own_leases;
 pub(crate) mod queries;
+pub(crate) mod revoke;
 pub(crate) mod settings;
 pub(crate) mod validated;
 
@@ -14,5 +15,6 @@ pub use self::{
     errors::{AcquireError, ForceReleaseError, InspectError, StartError},
     own_leases::{Leases, OwnLease, OwnLeases, OwnWaiter},
     queries::{Drained, ForceRelease, Inspect, IsHeld, List, Ready, SetBackoff, Shutdown, Stats},
+    revoke::{Revoke, RevokeError, Revoked},
     settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},
 };

@@ -71,8 +71,10 @@ impl List {
     }
 }
 
-/// Takes a resource away from all its holders: an operator's last resort. Holders learn of it at their next renewal;
-/// until then two may believe that they hold it. The answer is the number of holders that it had.
+/// Takes a resource away from all its holders: an operator's last resort, where [`Revoke`](crate::Revoke) lets them finish.
+/// Holders of every manager are told at once, the first 1,000 of them; others, and those whose notifications do not arrive at
+/// the moment, learn of it at their next renewal, as with the plain layout of Redis. Until they know, two may believe that they
+/// hold it. The answer is the number of holders that it had.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<u64, ForceReleaseError>")]
 #[must_use = "a message does nothing until it is sent to a LockManager"]

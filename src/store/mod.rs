@@ -11,6 +11,7 @@ pub(crate) mod error;
 pub(crate) mod inspection;
 pub(crate) mod memory;
 pub(crate) mod node;
+mod notices;
 mod notification;
 pub(crate) mod quorum;
 pub(crate) mod redis;
@@ -26,6 +27,7 @@ use futures_util::FutureExt;
 pub use self::{
     all::{ALL_AT_MOST, AcquiredAll, join_replies},
     node::QuorumNode,
+    notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
     notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
     reply::{Replies, Reply},
     types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
@@ -34,6 +36,7 @@ pub use self::{
 pub(crate) use self::{
     all::{ALL_AT_MOST, AcquiredAll, join_replies},
     node::QuorumNode,
+    notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
     notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
     reply::{Replies, Reply},
     types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
@@ -139,6 +142,9 @@ pub(crate) use crate::core::{Incarnation, Recovered, Report};
 /// is too large for one call. If an answer is lost on the way, an element that is sent again may be executed
 /// after its successors.
 ///
+/// **Notices.** [`notify_holders`](Self::notify_holders) tells holders that they are to finish, or that they have lost
+/// their hold. A notice is no verb on their holds: it takes nothing away, and a holder that misses it holds as before.
+///
 /// **All or none.** [`acquire_all`](Self::acquire_all) takes several resources at once, each with its own token.
 ///
 /// **Never a scan.** The work of acquire, renew and release is at most logarithmic in the number of holders, and it
@@ -180,8 +186,19 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing>;
 
     /// Releases a resource for all its holders, and opens it to the waiters. Returns the number of holders that there
-    /// were.
+    /// were. A store that can [notify holders](Self::notify_holders) sends them [`HolderNotice::Taken`].
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64>;
+
+    /// Notifies holders of a resource, and returns the tokens of those that hold at this moment: at most
+    /// [`NOTIFIED_AT_MOST`]. Nothing else changes. The notice goes to every inbox with a subscriber, as one
+    /// [`Notification::ToHolders`]; like every notification it may be lost.
+    ///
+    /// A store without notifications, or without this verb, answers [`StoreError::Unsupported`].
+    fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {
+        let _ = to;
+        let reason = "it cannot notify holders";
+        std::future::ready(Err(StoreError::unsupported("revocation", reason))).boxed()
+    }
 
     /// Releases `from` and acquires `to`, which asks for the same resource exclusively. The effect is that of the two
     /// verbs, but at one moment, so that nobody comes in between. With `overtake`, `to` goes ahead of all waiters. A

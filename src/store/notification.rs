@@ -4,7 +4,10 @@ use futures_util::stream::BoxStream;
 
 #[cfg(doc)]
 use crate::store::Store;
-use crate::{core::Token, store::StoreError};
+use crate::{
+    core::Token,
+    store::{HolderNotice, StoreError},
+};
 
 /// The stream that [`Store::listen`] returns.
 pub type Notifications = BoxStream<'static, Notification>;
@@ -24,6 +27,8 @@ pub enum Notification {
     /// This token should attempt at once, and again when the grant window is over. Either there was more to hand over than
     /// one verb hands over, or a hand-over was not taken up and live waiters have to show that they are alive.
     GoOn(Token),
+    /// A notice to these holders, whichever inbox they belong to.
+    ToHolders(Vec<Token>, HolderNotice),
     /// Subscribed: notifications arrive from here on, and earlier ones may have been lost. All waiters should attempt
     /// now.
     Subscribed,

@@ -9,7 +9,7 @@ use crate::{
     core::InvalidValue,
     fenced::{FencedWriteError, OpenError, StaleFenceError},
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
-    request::{AcquireError, ForceReleaseError, InspectError},
+    request::{AcquireError, ForceReleaseError, InspectError, RevokeError},
     store::{Certainty, StoreError},
     with_lock::WithLockError,
 };
@@ -116,6 +116,16 @@ impl AsProblem for ForceReleaseError {
     }
 }
 
+impl AsProblem for RevokeError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Invalid(invalid) => invalid.problem(),
+            Self::Store(error) => error.problem(),
+            Self::ShuttingDown => AcquireError::ShuttingDown.problem(),
+        }
+    }
+}
+
 impl AsProblem for StaleFenceError {
     fn problem(&self) -> Problem {
         Problem::STALE_FENCE
@@ -177,6 +187,7 @@ response_errors!(
     ReleaseError,
     ReleaseSetError,
     RenewError,
+    RevokeError,
     StaleFenceError,
     StoreError,
     WithLockError,

@@ -39,6 +39,10 @@ pub(crate) enum Op {
     Inspect(usize, usize),
     List(usize),
     ForceRelease(usize),
+    /// To all holders of a resource.
+    Notify(usize),
+    /// To those of all tokens that hold it.
+    NotifyAmong(usize),
     /// From the first number to the first that may take over from it: see `Case::heir`.
     Pass(usize, usize, Duration, bool),
     AcquireEach(Vec<Request>),
@@ -153,6 +157,8 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (0..RESOURCES, 0..5_usize).prop_map(|(resource, limit)| Op::Inspect(resource, limit)),
         1 => (0..RESOURCES + 1).prop_map(Op::List),
         1 => (0..RESOURCES).prop_map(Op::ForceRelease),
+        1 => (0..RESOURCES).prop_map(Op::Notify),
+        1 => (0..RESOURCES).prop_map(Op::NotifyAmong),
         6 => (1..5_u64).prop_map(|seconds| Op::Elapse(Duration::from_secs(seconds))),
         6 => (0..ASKED, 0..ASKED, lasting(8), any::<bool>())
             .prop_map(|(from, to, ttl, overtake)| Op::Pass(from, to, ttl, overtake)),

@@ -3,8 +3,10 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use leasehold::{
-    MemoryStore, RedisStore, ResourceName,
-    store::{Acquired, AcquiredAll, Acquisition, Hold, Refusal, Store},
+    MemoryStore, RedisStore, ResourceName, Token,
+    store::{
+        Acquired, AcquiredAll, Acquisition, Hold, HolderNotice, HoldersNotified, Refusal, Store, ToHolders,
+    },
 };
 
 use super::{
@@ -76,6 +78,11 @@ impl<'a> Pair<'a> {
                 let name = name(resource);
                 same(self.memory.force_release(&name).await, self.redis.force_release(&name).await)
             }
+            &Op::Notify(resource) => self.notify(name(resource), None).await,
+            &Op::NotifyAmong(resource) => {
+                let tokens = case.asked.iter().map(|asked| asked.hold.token);
+                self.notify(name(resource), Some(tokens.collect())).await
+            }
             &Op::Pass(from, to, ttl, overtake) => match case.heir(from, to, ttl) {
                 Some(to) => self.pass(case, &case.asked[from].hold, to, overtake).await,
                 None => Ok(()),
@@ -89,6 +96,16 @@ impl<'a> Pair<'a> {
                 Ok(())
             }
         }
+    }
+
+    async fn notify(&self, resource: ResourceName, among: Option<Vec<Token>>) -> Found {
+        let to = ToHolders { resource, among, notice: HolderNotice::Taken };
+        let sorted = |mut notified: HoldersNotified| {
+            notified.holders.sort();
+            notified
+        };
+        let model = self.memory.notify_holders(&to).await.map(sorted);
+        same(model, self.redis.notify_holders(&to).await.map(sorted))
     }
 
     async fn acquire(&mut self, case: &Case, asked: Acquisition) -> Found {

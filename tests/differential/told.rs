@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leasehold::{
     MemoryStore, Mode, RedisStore, ResourceName, Token, TokenPrefix,
-    store::{Acquisition, Hold, Notification, Notifications, QueueTicket, Released, Store},
+    store::{Acquisition, Hold, HolderNotice, Notification, Notifications, QueueTicket, Released, Store},
 };
 
 use super::{
@@ -60,6 +60,11 @@ async fn told(
             Notification::HandedOver(token) => told.push(("handed over", token.prefix())),
             Notification::Next(token) => told.push(("next", token.prefix())),
             Notification::GoOn(token) => told.push(("go on", token.prefix())),
+            Notification::ToHolders(tokens, HolderNotice::Taken) => {
+                let mut taken: Vec<Heard> = tokens.iter().map(|token| ("taken", token.prefix())).collect();
+                taken.sort();
+                told.extend(taken);
+            }
             other => return Err(format!("{other:?} was notified")),
         }
     }

@@ -4,7 +4,7 @@ use std::{time::Duration, vec};
 
 use actix::Addr;
 use leasehold::{
-    Acquire, ForceRelease, LockManager, LossReason, ReadLock, Shutdown,
+    Acquire, ForceRelease, LockManager, LossReason, ReadLock, Revoke, Shutdown,
     election::{Campaign, Candidacy, Demotion, Election, Leader, Resign, Unwell},
 };
 use tokio::time::{Instant, sleep};
@@ -112,9 +112,30 @@ fn a_lost_lead_is_told_and_stood_for_again() {
         leader.heard.elected(2).await;
         let fences = leader.heard.fences();
         assert!(fences[0] < fences[1]);
-        let lost = Demotion::Lost(LossReason::NotHeld);
+        let lost = Demotion::Lost(LossReason::Forced);
         let told = [Told::Elected(1, fences[0]), Told::Demoted(1, lost), Told::Elected(2, fences[1])];
         assert_eq!(leader.heard.terms(), told);
+    });
+}
+
+#[test]
+fn a_leader_that_is_asked_for_the_lead_resigns_at_once_and_the_next_one_leads() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let [first, second] = candidates(&world).await;
+        let revoke = Revoke::new("r").reason("a deploy").grace(secs(60));
+        let began = Instant::now();
+        let revoked = world.manager().send(revoke).await.unwrap().unwrap();
+        assert_eq!((revoked.finished, revoked.taken), (1, 0), "it finished by itself");
+        second.heard.elected(1).await;
+        assert!(began.elapsed() < secs(1), "no TTL was waited for: {:?}", began.elapsed());
+        let demotions = first.heard.demotions();
+        assert!(matches!(&demotions[..], [Demotion::Revoked(request)] if &*request.reason == "a deploy"));
+        assert!(second.heard.fences() > first.heard.fences());
+        sleep(secs(3_600)).await;
+        assert!(second.heard.leads(), "the first one stands behind it");
+        second.election.send(Resign).await.unwrap();
+        first.heard.elected(2).await;
     });
 }
 

@@ -488,18 +488,45 @@ Br()
 end
 return Bb
 end
+local function Dy(Bb,Bj)
+local Bl,Dz=1000,{}
+if Bb.Av then
+Dz[1]=Bb.Av.As and Bb.Av.Ap or nil
+return Dz,1
+end
+if not Bb.Aw then
+return Dz,1
+end
+local Ea='('..string.format('%.0f',Bj)
+local Eb=call('ZRANGEBYSCORE',Q,Ea,'+inf','LIMIT',0,2*Bl+1)
+for _,Bg in ipairs(Eb)do
+if#Bg==32 and#Dz<Bl then
+Dz[#Dz+1]=Bg
+elseif#Bg==32 then
+return Dz,0
+end
+end
+return Dz,#Eb>2*Bl and 0 or 1
+end
+local function Ec(Ed,Dz)
+return Ed..' '..table.concat(Dz,',')
+end
 on(KEYS[1])
 local Bj=E(C())
 local Bb=Bn(call('GET',P),Bj)
 if not Bb then
 return{ARGV[1],Ab()}
 end
-local Dy=0
+local Ee=0
 if Bb.Aw then
-Dy=Bb.Av and 1 or call('HLEN',R)
+Ee=Bb.Av and 1 or call('HLEN',R)
+local Dc=Dy(Bb,Bj)
+if Dc[1]then
+A('PUBLISH',ARGV[2],Ec('taken',Dc))
+end
 Be()
 end
 if Ck(Bj)then
 Dg({},Bj)
 end
-return{ARGV[1],{'opened',Dy}}
+return{ARGV[1],{'opened',Ee}}

@@ -1,6 +1,6 @@
 //! What a caller sees of leases: granted, waited for, renewed, lost, released. On the memory store, in virtual time.
 
-use std::{cell::Cell, rc::Rc};
+use std::{cell::Cell, rc::Rc, time::Duration};
 
 use crate::support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, ResponseFuture, WrapFuture};
@@ -331,7 +331,7 @@ fn a_lease_can_be_released_by_its_token_from_another_process() {
 }
 
 #[test]
-fn a_lease_that_is_taken_away_by_force_is_told_at_the_next_renewal() {
+fn a_lease_that_is_taken_away_by_force_is_told_at_once() {
     in_virtual_time(|| async {
         let world = World::new();
         let locks = world.manager();
@@ -339,21 +339,24 @@ fn a_lease_that_is_taken_away_by_force_is_told_at_the_next_renewal() {
         let events = listener.clone().start().recipient();
         let lease = locks.send(Acquire::new("r").ttl(secs(3)).events(events)).await.unwrap().unwrap();
         assert_eq!(locks.send(ForceRelease::new("r")).await.unwrap().unwrap(), 1);
-        assert_eq!(lease.lost().await, LossReason::NotHeld);
+        let began = Instant::now();
+        assert_eq!((lease.lost().await, began.elapsed()), (LossReason::Forced, Duration::ZERO));
         let error = lease.release().await.unwrap_err();
-        assert!(matches!(error, ReleaseError::Lost { reason: LossReason::NotHeld }), "{error}");
+        assert!(matches!(error, ReleaseError::Lost { reason: LossReason::Forced }), "{error}");
         sleep(millis(1)).await;
-        assert_eq!(listener.heard(), [LeaseChange::Granted, LeaseChange::Lost(LossReason::NotHeld)]);
+        assert_eq!(listener.heard(), [LeaseChange::Granted, LeaseChange::Lost(LossReason::Forced)]);
     });
 }
 
 #[test]
 fn a_loss_that_only_the_release_finds_is_told() {
     in_virtual_time(|| async {
-        let locks = World::new().manager();
+        let world = World::new();
+        let locks = world.manager();
         let listener = Listener::default();
         let events = listener.clone().start().recipient();
         let lease = locks.send(Acquire::new("r").events(events)).await.unwrap().unwrap();
+        world.store.lose_notifications(true);
         locks.send(ForceRelease::new("r")).await.unwrap().unwrap();
         let error = lease.release().await.unwrap_err();
         assert!(matches!(error, ReleaseError::Lost { reason: LossReason::NotHeld }), "{error}");

@@ -11,6 +11,7 @@ mod own_backoff;
 mod own_leases;
 mod ready;
 mod renewals;
+mod revoke;
 mod shutdown;
 mod statistics;
 mod supervision;

@@ -14,8 +14,8 @@ use crate::support::{
 };
 use actix::{Actor, Context};
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, Drained, IsHeld, LeaseChange, LeaseStatus, List, LossReason,
-    RenewError, ResourceName, Settings, Shutdown, Stats,
+    Acquire, AcquireAll, AcquireError, Drained, ForceRelease, IsHeld, LeaseChange, LeaseStatus, List,
+    LossReason, RenewError, ResourceName, Settings, Shutdown, Stats,
     store::Store,
     testing::{Clock, Draw, Moment, RuntimeClock},
 };
@@ -245,6 +245,28 @@ fn who_was_granted_a_lease_gets_it_though_the_manager_panics_over_the_next_answe
         sleep(secs(600)).await;
         assert!(leases.iter().all(|lease| lease.is_valid()));
         assert_eq!(locks.send(Stats).await.unwrap().held, 9);
+    });
+}
+
+#[test]
+fn a_forced_release_is_answered_only_after_its_manager_has_seen_to_its_waiters() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let _held = world.manager().send(Acquire::new("held")).await.unwrap().unwrap();
+        let locks = world.manager_with(Loaded::new(|what| what == Draw::Attempt));
+        // The store answers while the manager is down, for about 10 ms after a panic.
+        world.store.stall_next(1, millis(5));
+        let start = Instant::now();
+        let forced = async { (locks.send(ForceRelease::new("r")).await, start.elapsed()) };
+        let panics = async {
+            sleep(millis(1)).await;
+            locks.send(Acquire::new("held").wait(secs(60))).await
+        };
+        let ((forced, answered), refused) = tokio::join!(forced, panics);
+        assert!(matches!(refused.unwrap(), Err(AcquireError::Restarted)));
+        assert_eq!(forced.unwrap().unwrap(), 0);
+        assert!(answered > millis(9), "{answered:?}");
     });
 }
 

@@ -122,6 +122,7 @@ fn a_loss_that_nobody_noticed_in_time_is_told_with_the_value() {
         let world = World::new();
         let (locks, operator) = (world.manager(), world.manager());
         let done = locks.with_lock(Acquire::new("r"), async |lease| {
+            world.store.lose_notifications(true);
             assert_eq!(operator.send(ForceRelease::new("r")).await.unwrap().unwrap(), 1);
             assert!(lease.is_valid(), "it would learn of it at its next renewal");
             42

@@ -2,6 +2,7 @@
 //!
 //! What a lock does in general is in `acceptance.rs`, for every store.
 
+mod revoke;
 mod store;
 #[path = "../support/mod.rs"]
 mod support;

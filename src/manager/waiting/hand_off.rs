@@ -1,5 +1,7 @@
 //! Local hand-off: a release hands the resource off to the next member of the cohort.
 
+use tokio::sync::oneshot;
+
 use crate::{
     core::{Event, Lack, Mode, Moment, ResourceName},
     lease::RecordKey,
@@ -85,9 +87,9 @@ impl LockManager {
         }
     }
 
-    /// Handles a resource that was taken away from its holder. A lease of this manager learns that with its next
-    /// renewal, for which its cohort does not wait.
-    pub(crate) fn opened(&mut self, resource: &ResourceName) {
+    /// Handles a resource that was taken away from its holders. A lease of this manager may learn of it later, for which its
+    /// cohort does not wait.
+    pub(crate) fn opened(&mut self, resource: &ResourceName, handled: oneshot::Sender<()>) {
         let now = self.clock.now();
         if let Some(cohort) = self.cohorts.find(None, resource)
             && let Some(holder) = self.cohorts.holder(cohort)
@@ -95,6 +97,8 @@ impl LockManager {
             self.cohorts.released(cohort, holder);
             self.mend_cohort(cohort, now);
         }
+        // The sender of the message may have gone.
+        let _ = handled.send(());
     }
 
     /// Returns an attempt of the next member of a cohort, and whether it may overtake others.

@@ -12,6 +12,7 @@ impl LockManager {
             Notification::HandedOver(token) => (token, Event::HandedOver),
             Notification::Next(token) => (token, Event::Next),
             Notification::GoOn(token) => (token, Event::GoOn),
+            Notification::ToHolders(holders, notice) => return self.notice(&holders, &notice),
             Notification::Subscribed => {
                 self.subscribed = true;
                 self.outage.subscribed();

@@ -52,6 +52,15 @@ impl Inboxes {
         true
     }
 
+    /// Sends a notification to all inboxes.
+    pub(super) fn notify_all(&self, notification: &Notification) {
+        let listeners = self.listeners();
+        if !listeners.disconnected && !listeners.losing {
+            let all = listeners.subscribed.values().flatten();
+            all.for_each(|listener| tell(listener, notification.clone()));
+        }
+    }
+
     pub(super) fn lose(&self, losing: bool) {
         self.listeners().losing = losing;
     }

@@ -32,9 +32,9 @@ use crate::{
     core::{Fence, Moment, ResourceName},
     env::{Clock, SystemClock},
     store::{
-        Acquired, AcquiredAll, AcquiredFrom, Acquisition, HandedOff, Hold, Inbox, Incarnation, Inspection,
-        Listing, Notifications, QuorumNode, Recovered, Released, Renewed, Replies, Reply, Report, Store,
-        StoreError, join_replies,
+        Acquired, AcquiredAll, AcquiredFrom, Acquisition, HandedOff, Hold, HoldersNotified, Inbox,
+        Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Released, Renewed, Replies,
+        Reply, Report, Store, StoreError, ToHolders, join_replies,
     },
 };
 
@@ -184,6 +184,10 @@ impl Store for MemoryStore {
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         self.answer_about(resource, move |resource, turn| Ok(resource.force_release(turn)))
+    }
+
+    fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {
+        self.answer_about(&to.resource, move |resource, turn| Ok(resource.notify_holders(to, turn)))
     }
 
     fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {

@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::{
     core::{Fence, Mode, Moment, Owner, Token},
     store::{
-        Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, Inbox, Inspection, NEXT_AT_MOST,
-        Notification, Refusal, Released, Renewed, StoreError,
+        Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, HolderNotice, HoldersNotified, Inbox,
+        Inspection, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification, Refusal, Released, Renewed, StoreError,
+        ToHolders,
         memory::{
             holders::{Holders, Verdict},
             queue::{Queue, Queued},
@@ -115,9 +116,31 @@ impl Resource {
 
     pub(super) fn force_release(&mut self, turn: &mut Turn<'_>) -> u64 {
         self.check(turn);
+        let all = self.holders.in_order_of_end().filter(|record| record.holds()).take(NOTIFIED_AT_MOST);
+        let told: Vec<Token> = all.map(|record| record.token).collect();
+        turn.notify_holders(&told, HolderNotice::Taken);
         let taken_away = std::mem::take(&mut self.holders).total();
         self.hand_over(None, turn);
         taken_away
+    }
+
+    pub(super) fn notify_holders(&mut self, to: &ToHolders, turn: &Turn<'_>) -> HoldersNotified {
+        self.settle(turn.now);
+        let mut holding = self.holders.in_order_of_end().filter(|record| record.holds());
+        let notified = match &to.among {
+            Some(among) => {
+                let mut holders = among.clone();
+                holders.retain(|token| self.holders.holds(*token));
+                HoldersNotified { holders, complete: true }
+            }
+            None => {
+                let first = holding.by_ref().take(NOTIFIED_AT_MOST);
+                let holders = first.map(|record| record.token).collect();
+                HoldersNotified { holders, complete: holding.next().is_none() }
+            }
+        };
+        turn.notify_holders(&notified.holders, to.notice.clone());
+        notified
     }
 
     pub(super) fn is_held(&mut self, hold: &Hold, now: Moment) -> bool {

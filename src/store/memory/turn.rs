@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    core::{AHEAD_AT_MOST, Fence, Moment},
-    store::{Inbox, Notification, STEPS_AT_MOST, memory::inboxes::Inboxes},
+    core::{AHEAD_AT_MOST, Fence, Moment, Token},
+    store::{HolderNotice, Inbox, Notification, STEPS_AT_MOST, memory::inboxes::Inboxes},
 };
 
 /// One verb's turn at the store.
@@ -78,6 +78,13 @@ impl<'a> Turn<'a> {
     /// Sends a notification. Returns true if somebody is subscribed.
     pub(super) fn notify(&self, inbox: Inbox, notification: &Notification) -> bool {
         self.inboxes.notify(inbox, notification)
+    }
+
+    /// Sends a notice to these holders, if there are any.
+    pub(super) fn notify_holders(&self, holders: &[Token], notice: HolderNotice) {
+        if !holders.is_empty() {
+            self.inboxes.notify_all(&Notification::ToHolders(holders.to_vec(), notice));
+        }
     }
 }
 

@@ -1,13 +1,13 @@
-//! The view of a quorum: the holders and names that a majority of the nodes agrees on.
+//! The view of a quorum: the holders and names that a majority of the nodes agrees on, and what all holders are told.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::FutureExt;
 
 use crate::{
-    core::{ResourceName, TokenPrefix},
+    core::{ResourceName, Token, TokenPrefix},
     store::{
-        Holder, HolderState, Inspection, Listing, QuorumNode, Reply, StoreError,
+        Holder, HolderState, HoldersNotified, Inspection, Listing, QuorumNode, Reply, StoreError, ToHolders,
         quorum::{asking::median, core::Core, poll::Round, renew_release::short},
     },
 };
@@ -95,4 +95,22 @@ pub(super) async fn force_release(core: &Core, resource: &ResourceName) -> Said<
     };
     let (counts, _) = all(core, question).await?;
     Ok(median(counts.into_iter()))
+}
+
+/// Notifies the holders on each node. A holder is one that a majority may have; what only a minority has is left over from
+/// an attempt, and means nothing to its manager.
+pub(super) async fn notify_holders(core: &Core, to: &ToHolders) -> Said<HoldersNotified> {
+    let to = Arc::new(to.clone());
+    let question = |store: Arc<dyn QuorumNode>| {
+        let to = Arc::clone(&to);
+        async move { store.notify_holders(&to).await }.boxed()
+    };
+    let (notified, enough) = all(core, question).await?;
+    let complete = notified.iter().all(|notified| notified.complete);
+    let mut seen: BTreeMap<Token, usize> = BTreeMap::new();
+    for token in notified.into_iter().flat_map(|notified| notified.holders) {
+        *seen.entry(token).or_default() += 1;
+    }
+    let holders = seen.into_iter().filter(|(_, nodes)| *nodes >= enough).map(|(token, _)| token);
+    Ok(HoldersNotified { holders: holders.collect(), complete })
 }

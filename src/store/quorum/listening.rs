@@ -48,6 +48,8 @@ impl Lines {
         match notification {
             Notification::HandedOver(token) => self.core.named(token, node),
             Notification::Next(_) | Notification::GoOn(_) => self.core.waiters.forward(notification),
+            // Copies from the other nodes follow. Each holder knows what it has been told.
+            Notification::ToHolders(..) => return Some(notification),
             Notification::Subscribed => {
                 self.subscribed[node] = true;
                 // A further node may have lost notifications as well.

@@ -40,8 +40,8 @@ use crate::{
     core::{InvalidValue, Mode, ResourceName, exact},
     env::{Clock, SystemClock},
     store::{
-        Acquired, Acquisition, Durability, Hold, Inbox, Inspection, Listing, Notifications, QuorumNode,
-        Released, Renewed, Replies, Reply, Store, StoreError,
+        Acquired, Acquisition, Durability, Hold, HoldersNotified, Inbox, Inspection, Listing, Notifications,
+        QuorumNode, Released, Renewed, Replies, Reply, Store, StoreError, ToHolders,
     },
 };
 
@@ -221,6 +221,10 @@ impl Store for QuorumStore {
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         inspect::force_release(&self.0, resource).boxed()
+    }
+
+    fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {
+        inspect::notify_holders(&self.0, to).boxed()
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {

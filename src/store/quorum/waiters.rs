@@ -169,7 +169,10 @@ impl Waiters {
         let (token, goes_on) = match &notification {
             Notification::Next(token) => (*token, false),
             Notification::GoOn(token) => (*token, true),
-            Notification::HandedOver(_) | Notification::Subscribed | Notification::Disconnected(_) => return,
+            Notification::HandedOver(_)
+            | Notification::ToHolders(..)
+            | Notification::Subscribed
+            | Notification::Disconnected(_) => return,
         };
         let Some(waiter) = known.waiters.get_mut(&token) else {
             return;

@@ -77,7 +77,7 @@ use crate::{core::InvalidValue, store::Hold};
 /// # Notifications
 /// [`listen`](Store::listen) uses a connection of its own, and needs the right to subscribe to the channels
 /// `<prefix>:inbox:*`. A client that releases needs the right to publish there; without it the hand-over happens all
-/// the same, but nobody is notified.
+/// the same, but nobody is notified, and [notices to holders](Store::notify_holders) are [`StoreError::Denied`].
 pub struct RedisStore {
     topology: Topology,
     /// The sender of grants and renewals, if replicas must confirm them.

@@ -7,14 +7,14 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
-        Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, Inbox, Incarnation,
-        Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Released, Renewed, Replies,
-        Reply, Report, Store, StoreError, all,
+        Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
+        Inbox, Incarnation, Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Released,
+        Renewed, Replies, Reply, Report, Store, StoreError, ToHolders, all,
         redis::{
             RedisStore, listing,
             net::{connection::Connection, incarnation::Known, topology::Topology},
             replicas::{Confirmed, Replicas},
-            wire::{batch, decode, keys, lessons, plain},
+            wire::{batch, decode, keys, lessons, notified, plain},
         },
     },
 };
@@ -115,12 +115,27 @@ impl Store for RedisStore {
         .boxed()
     }
 
+    fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {
+        async move {
+            if self.encoder.is_plain() {
+                return Err(plain::unsupported("revocation"));
+            }
+            // Without a token the script would tell all that hold.
+            if to.among.as_ref().is_some_and(Vec::is_empty) {
+                return Ok(HoldersNotified { holders: Vec::new(), complete: true });
+            }
+            notified::holders_notified(self.topology.send(&self.encoder.notify_holders(to)).await?.value)
+        }
+        .boxed()
+    }
+
     fn listen(&self, inbox: &Inbox) -> Notifications {
         if self.encoder.is_plain() {
             return stream::empty().boxed();
         }
-        let channel = keys::channel(self.encoder.prefix(), inbox);
-        self.topology.notifications(channel.to_string())
+        let prefix = self.encoder.prefix();
+        let channels = vec![keys::channel(prefix, inbox).to_string(), keys::channel_of_all(prefix)];
+        self.topology.notifications(channels)
     }
 
     fn describe(&self) -> String {

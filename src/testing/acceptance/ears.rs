@@ -81,6 +81,8 @@ impl Scene {
                 Notification::HandedOver(token) => heard.push(Heard::HandedOver(token)),
                 Notification::Next(token) => heard.push(Heard::Next(token)),
                 Notification::GoOn(token) => heard.push(Heard::GoOn(token)),
+                // To the holders of another fact, which uses the same store.
+                Notification::ToHolders(..) => {}
                 other => panic!("{other:?} was notified"),
             }
         }

@@ -11,13 +11,14 @@
 /// * Permits: `permits`.
 /// * A queue: `queue`, `leaving`, `hand_over`, `heads`, `next`, `dead`, `passing`, `overtaking`.
 /// * Several resources: `together`, and `at_one_moment` if all of them are taken at one moment.
+/// * `notices`: a store that can [notify holders](crate::store::Store::notify_holders).
 /// * [`QuorumNode`](crate::store::QuorumNode): `fences`, `lives`.
 /// * `several`: `batches` and `together`, for a store that has neither permits nor a queue.
 /// * `textbook`: a store that has exclusive holders only, without owners, fences and a queue.
 #[macro_export]
 macro_rules! acceptance {
     ($store:ident: $world:ty) => {
-        $crate::acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, fences, lives);
+        $crate::acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, notices, fences, lives);
     };
     ($store:ident: $world:ty, $($group:ident),+) => {
         mod $store {
@@ -25,22 +26,6 @@ macro_rules! acceptance {
             use super::*;
             $($crate::__acceptance_group!($group: $world);)+
         }
-    };
-}
-
-/// Stamps a test for each of these facts.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __acceptance_facts {
-    ($world:ty: $($fact:ident)+) => {
-        $(
-            #[test]
-            fn $fact() {
-                $crate::testing::acceptance::show::<$world>(|scene| {
-                    ::std::boxed::Box::pin($crate::testing::acceptance::facts::$fact(scene))
-                });
-            }
-        )+
     };
 }
 
@@ -294,6 +279,15 @@ macro_rules! __acceptance_group {
     (at_one_moment: $world:ty) => {
         $crate::__acceptance_facts! { $world:
             what_a_token_held_before_is_left_to_it
+        }
+    };
+    (notices: $world:ty) => {
+        $crate::__acceptance_facts! { $world:
+            every_inbox_is_sent_a_notice_to_all_who_hold
+            a_notice_to_some_reaches_those_of_them_who_hold
+            who_holds_no_more_is_not_notified
+            a_forced_release_notifies_all_who_held
+            one_verb_notifies_so_many_holders_and_says_that_there_are_more
         }
     };
     (fences: $world:ty) => {

@@ -146,7 +146,7 @@ fn a_lease_is_watched_until_the_work_is_done_or_it_is_lost() {
         assert_eq!(history.watch(&lease, held, taken_away).await, None);
         assert_eq!(history.violations(), Vec::<String>::new());
         let [first, second] = history.take().try_into().unwrap();
-        assert_eq!((first.lost, second.lost), (None, Some(LossReason::NotHeld)));
+        assert_eq!((first.lost, second.lost), (None, Some(LossReason::Forced)));
         assert!(first.stopped >= first.granted + 3 * TTL && first.valid_until > first.stopped, "{first:?}");
         assert!(second.fence > first.fence && second.stopped < second.granted + 2 * TTL, "{second:?}");
     });

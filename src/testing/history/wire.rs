@@ -30,7 +30,7 @@ enum Share {
     Permits(u32, u32),
 }
 
-const REASONS: [LossReason; 8] = [
+const REASONS: [LossReason; 9] = [
     LossReason::NotHeld,
     LossReason::Expired,
     LossReason::MaxRenewals,
@@ -39,6 +39,7 @@ const REASONS: [LossReason; 8] = [
     LossReason::RenewerDied,
     LossReason::ShutDown,
     LossReason::Released,
+    LossReason::Forced,
 ];
 
 impl From<Held> for Wire {

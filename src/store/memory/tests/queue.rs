@@ -42,6 +42,7 @@ fn received(notifications: &mut Notifications) -> Vec<String> {
             Notification::Next(token) => format!("next: {}", token.to_hex().trim_start_matches('0')),
             Notification::GoOn(token) => format!("go on: {}", token.to_hex().trim_start_matches('0')),
             Notification::Subscribed => "subscribed".to_owned(),
+            Notification::ToHolders(holders, _) => format!("to {} holders", holders.len()),
             Notification::Disconnected(error) => format!("disconnected: {}", error.kind()),
         });
     }
@@ -99,7 +100,9 @@ async fn a_subscriber_is_told_when_it_is_disconnected_and_when_it_is_subscribed_
         let _ = store.force_release(&exclusive("job/1", 0).hold.resource).await.unwrap();
         let _ = store.force_release(&exclusive("job/2", 0).hold.resource).await.unwrap();
     }
-    assert_eq!(received(&mut early), ["subscribed", "disconnected: unavailable", "subscribed", "1", "1"]);
+    let expected =
+        ["subscribed", "disconnected: unavailable", "subscribed", "1", "to 1 holders", "1", "to 1 holders"];
+    assert_eq!(received(&mut early), expected);
     store.disconnect_subscribers(true);
     let mut late = store.listen(&INBOX);
     assert_eq!(received(&mut late), ["disconnected: unavailable"]);

@@ -145,9 +145,9 @@ impl Connection {
         Self { endpoint, greeting, connect_timeout, response_timeout, link: Arc::default() }
     }
 
-    /// Returns a listener to this channel, on connections of its own.
-    pub(crate) fn listener(&self, channel: String) -> Listener {
-        Listener::new(self.endpoint.clone(), channel, self.connect_timeout + self.response_timeout)
+    /// Returns a listener to these channels, on connections of its own.
+    pub(crate) fn listener(&self, channels: Vec<String>) -> Listener {
+        Listener::new(self.endpoint.clone(), channels, self.connect_timeout + self.response_timeout)
     }
 
     /// Sends a request that may be executed twice without harm.

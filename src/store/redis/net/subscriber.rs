@@ -1,4 +1,4 @@
-//! Notifications of hand-overs: a subscription on a connection of its own, opened again and again.
+//! Notifications of hand-overs and notices to holders: a subscription on a connection of its own, opened again and again.
 //!
 //! It shares nothing with the connection of the verbs: there, a message that the server sends unasked could be taken
 //! for the answer to a verb.
@@ -18,7 +18,7 @@ use crate::{
         Notification, StoreError,
         redis::net::{
             endpoint::{Endpoint, Found},
-            errors,
+            errors, notices,
             urls::Node,
         },
     },
@@ -32,10 +32,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The pause after a denial or a wrong server: nothing changes until somebody changes the configuration.
 const PAUSE_IF_WRONG: Duration = Duration::from_secs(30);
 
-/// A subscriber to one channel, for as long as its stream is there.
+/// A subscriber to its channels, for as long as its stream is there.
 pub(crate) struct Listener {
     endpoint: Endpoint,
-    channel: String,
+    channels: Vec<String>,
     /// The time within which a subscription is opened, and a heartbeat is answered.
     within: Duration,
     subscription: Option<Subscription>,
@@ -56,9 +56,9 @@ struct Subscription {
 }
 
 impl Listener {
-    pub(crate) const fn new(endpoint: Endpoint, channel: String, within: Duration) -> Self {
+    pub(crate) const fn new(endpoint: Endpoint, channels: Vec<String>, within: Duration) -> Self {
         let (pause, pauses) = (Duration::ZERO, Doubling::new(FIRST_PAUSE, LONGEST_PAUSE));
-        Self { endpoint, channel, within, subscription: None, pause, pauses, told: None }
+        Self { endpoint, channels, within, subscription: None, pause, pauses, told: None }
     }
 
     /// Returns the notifications from now on, without an end. All work is done while the stream is polled, and ends
@@ -99,7 +99,7 @@ impl Listener {
     }
 
     async fn open(&self) -> Result<Subscription, StoreError> {
-        match timeout(self.within, Subscription::find_and_open(&self.endpoint, &self.channel)).await {
+        match timeout(self.within, Subscription::find_and_open(&self.endpoint, &self.channels)).await {
             Ok(opened) => opened,
             Err(_) => {
                 let reason = format!("{:?}: no subscription within {}", self.endpoint, rough(self.within));
@@ -110,17 +110,17 @@ impl Listener {
 }
 
 impl Subscription {
-    async fn find_and_open(endpoint: &Endpoint, channel: &str) -> Result<Self, StoreError> {
+    async fn find_and_open(endpoint: &Endpoint, channels: &[String]) -> Result<Self, StoreError> {
         let Found { client, master } = endpoint.find().await?;
         let info = client.get_connection_info();
         let (address, database) = (info.addr().to_string(), info.redis_settings().db());
-        let opened = Self::open(&client, channel, master).await;
+        let opened = Self::open(&client, channels, master).await;
         opened.map_err(|error| errors::connecting(error, &address, database))
     }
 
-    async fn open(client: &Client, channel: &str, master: Option<Node>) -> RedisResult<Self> {
+    async fn open(client: &Client, channels: &[String], master: Option<Node>) -> RedisResult<Self> {
         let (mut sink, messages) = client.get_async_pubsub().await?.split();
-        sink.subscribe(channel).await?;
+        sink.subscribe(channels).await?;
         Ok(Self { sink, messages, next_heartbeat: Instant::now() + HEARTBEAT, master })
     }
 
@@ -156,6 +156,9 @@ impl Subscription {
 /// Decodes a notification; `None` for a message that this library does not send.
 fn notification(message: &Msg) -> Option<Notification> {
     let payload: String = message.get_payload().ok()?;
+    if let Some(notice) = notices::read(&payload) {
+        return Some(notice);
+    }
     let (told, token): (fn(Token) -> Notification, &str) = match payload.split_at_checked(1)? {
         ("?", token) => (Notification::Next, token),
         ("!", token) => (Notification::GoOn, token),

@@ -74,11 +74,11 @@ impl Topology {
         }
     }
 
-    /// Returns the notifications on this channel, received on connections of their own.
-    pub(crate) fn notifications(&self, channel: String) -> Notifications {
+    /// Returns the notifications on these channels, received on connections of their own.
+    pub(crate) fn notifications(&self, channels: Vec<String>) -> Notifications {
         match self {
-            Self::One(connection) => connection.listener(channel).notifications().boxed(),
-            Self::Cluster(cluster) => cluster.notifications(channel).boxed(),
+            Self::One(connection) => connection.listener(channels).notifications().boxed(),
+            Self::Cluster(cluster) => cluster.notifications(channels).boxed(),
         }
     }
 }

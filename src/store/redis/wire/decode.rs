@@ -201,7 +201,7 @@ impl Fields {
         Ok((fields.text()?, fields))
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.len() == 0
     }
 

@@ -7,9 +7,9 @@ use redis::Script;
 use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
-        Acquisition, Hold, QueueTicket, Recovered,
+        Acquisition, Hold, QueueTicket, Recovered, ToHolders,
         redis::{
-            net::options::Layout,
+            net::{notices, options::Layout},
             wire::{
                 keys, plain,
                 record::{self, MetadataCache, millis, positive_millis},
@@ -180,7 +180,22 @@ impl Encoder {
 
     pub(crate) fn force_release(&self, resource: &ResourceName) -> ScriptCall {
         let script = self.either(&scripts::FORCE_RELEASE, &scripts::PLAIN_FORCE_RELEASE);
-        self.granted(self.granting(script, [resource]))
+        let mut call = self.granting(script, [resource]);
+        if !self.is_plain() {
+            call.arg(keys::channel_of_all(&self.prefix));
+        }
+        self.granted(call)
+    }
+
+    /// Encodes a notice to holders, in the full layout.
+    pub(crate) fn notify_holders(&self, to: &ToHolders) -> ScriptCall {
+        let (word, behind) = notices::written(&to.notice);
+        let mut call = self.call(&scripts::NOTIFY_HOLDERS, [&to.resource], true);
+        call.arg(keys::channel_of_all(&self.prefix)).arg(word).arg(behind);
+        for token in to.among.iter().flatten() {
+            call.token(*token, "");
+        }
+        call
     }
 
     pub(crate) const fn is_plain(&self) -> bool {

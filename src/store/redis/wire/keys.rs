@@ -31,6 +31,11 @@ pub(crate) fn channel(prefix: &str, inbox: &Inbox) -> impl Display {
     fmt::from_fn(move |f| write!(f, "{prefix}:inbox:{}", inbox.0.hex()))
 }
 
+/// Returns the channel on which all inboxes are notified: of notices to holders, whose records name no inbox.
+pub(crate) fn channel_of_all(prefix: &str) -> String {
+    format!("{prefix}:inbox:all")
+}
+
 /// Returns the pattern that matches the main keys of all resources whose name starts like this, and no other key.
 pub(crate) fn pattern(prefix: &str, start: &[u8]) -> String {
     format!("{prefix}:{{{}*}}", ResourceName::encode_prefix(start))

@@ -5,6 +5,7 @@ pub(crate) mod decode;
 pub(crate) mod encoder;
 pub(crate) mod keys;
 pub(crate) mod lessons;
+pub(crate) mod notified;
 pub(crate) mod plain;
 pub(crate) mod record;
 pub(crate) mod script_call;

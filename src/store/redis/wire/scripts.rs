@@ -32,6 +32,7 @@ scripts! {
     IS_HELD = "lua/is_held.lua";
     INSPECT = "lua/inspect.lua";
     FORCE_RELEASE = "lua/force_release.lua";
+    NOTIFY_HOLDERS = "lua/notify_holders.lua";
     RAISE = "lua/raise.lua";
     REPORT = "lua/report.lua";
     TEACH = "lua/teach.lua";
@@ -50,6 +51,7 @@ fn whole(verb: &str) -> String {
         ("-- include time.lua\n", include_str!("lua/time.lua")),
         ("-- include fence.lua\n", include_str!("lua/fence.lua")),
         ("-- include holders.lua\n", include_str!("lua/holders.lua")),
+        ("-- include notices.lua\n", include_str!("lua/notices.lua")),
         ("-- include admission.lua\n", include_str!("lua/admission.lua")),
         ("-- include queue.lua\n", include_str!("lua/queue.lua")),
         ("-- include attempt.lua\n", include_str!("lua/attempt.lua")),

@@ -11,6 +11,7 @@ mod inspection;
 mod leaving;
 mod names;
 mod next;
+mod notices;
 mod overtaking;
 mod passing;
 mod permits;
@@ -39,6 +40,6 @@ use crate::{
 
 pub use self::{
     batches::*, dead::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
-    names::*, next::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*, textbook::*,
-    together::*,
+    names::*, next::*, notices::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*,
+    textbook::*, together::*,
 };

@@ -36,10 +36,10 @@ const PERIOD: Duration = Duration::from_secs(5);
 
 type Subscriptions = SelectAll<BoxStream<'static, (Node, Notification)>>;
 
-/// A subscriber to one channel on all masters, for as long as its stream is there.
+/// A subscriber to its channels on all masters, for as long as its stream is there.
 struct Inbox {
     cluster: Cluster,
-    channel: String,
+    channels: Vec<String>,
     map: watch::Receiver<Map>,
     subscriptions: Subscriptions,
     /// For each master, true if its subscription is open; `None` while that is not known.
@@ -58,13 +58,13 @@ enum Event {
 impl Cluster {
     pub(in crate::store::redis) fn notifications(
         &self,
-        channel: String,
+        channels: Vec<String>,
     ) -> impl Stream<Item = Notification> + Send + use<> {
         let mut map = self.shared.map.subscribe();
         map.mark_changed();
         let inbox = Inbox {
             cluster: self.clone(),
-            channel,
+            channels,
             map,
             subscriptions: SelectAll::new(),
             open: BTreeMap::new(),
@@ -136,7 +136,7 @@ impl Inbox {
                 let &RedisOptions { connect_timeout, response_timeout, .. } = &self.cluster.shared.options;
                 let (endpoint, within) =
                     (Endpoint::Fixed(Box::new(client)), connect_timeout + response_timeout);
-                let listener = Listener::new(endpoint, self.channel.clone(), within);
+                let listener = Listener::new(endpoint, self.channels.clone(), within);
                 let mut map = self.map.clone();
                 let (this, who) = (node.clone(), node.clone());
                 let no_master = async move {
@@ -157,6 +157,8 @@ impl Inbox {
                 let first = self.received.is_first((token, discriminant(&notification)), &node);
                 return first.then_some(notification);
             }
+            // Each holder knows what it has been told.
+            Notification::ToHolders(..) => return Some(notification),
             Notification::Subscribed => true,
             Notification::Disconnected(_) => false,
         };

@@ -1,0 +1,173 @@
+//! Revocation: holders are asked to finish, and lose what they hold when the grace is over.
+
+use std::{collections::BTreeSet, rc::Rc, sync::Arc, time::Duration};
+
+use actix::{Handler, ResponseFuture};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    core::{Doubling, LossReason, Token, one_line},
+    lease::Release,
+    manager::{
+        LockManager,
+        dispatch::ask::{ask, ask_each},
+        happening::{Happening, Happenings},
+        outage::Outage,
+        shutdown::InFlight,
+    },
+    request::{Revoke, RevokeError, Revoked, revoke::ValidRevoke},
+    store::{Hold, HolderNotice, HoldersNotified, Notification, Released, Store, StoreError, ToHolders},
+};
+
+/// The pauses after which holders are told again that did not finish: one of them may have missed the notice. They also find
+/// that all have finished.
+const TELL_AGAIN: Doubling = Doubling::new(Duration::from_millis(20), Duration::from_secs(1));
+
+/// One revocation, on its way. It survives the manager's panics.
+struct Revocation {
+    id: Token,
+    asked: ValidRevoke,
+    store: Arc<dyn Store>,
+    outage: Rc<Outage>,
+    happenings: Happenings,
+    closing: watch::Receiver<bool>,
+    /// Keeps a shutdown waiting until what is being taken is taken.
+    _in_flight: InFlight,
+}
+
+impl Handler<Revoke> for LockManager {
+    type Result = ResponseFuture<Result<Revoked, RevokeError>>;
+
+    fn handle(&mut self, revoke: Revoke, _: &mut Self::Context) -> Self::Result {
+        let asked = match revoke.check(&self.settings.limits) {
+            Ok(_) if self.shutdown.has_begun() => Err(RevokeError::ShuttingDown),
+            checked => checked.map_err(RevokeError::Invalid),
+        };
+        let revocation = asked.map(|asked| Revocation {
+            id: self.random.token(),
+            asked,
+            store: Arc::clone(&self.store),
+            outage: Rc::clone(&self.outage),
+            happenings: self.happenings.clone(),
+            closing: self.shutdown.closing(),
+            _in_flight: self.shutdown.in_flight(),
+        });
+        Box::pin(async move { revocation?.run().await })
+    }
+}
+
+impl LockManager {
+    /// Handles a notice to holders, of which any may be of this manager. It may come more than once.
+    pub(crate) fn notice(&self, holders: &[Token], notice: &HolderNotice) {
+        let named = holders.iter().filter_map(|token| self.records.named(*token));
+        for lease in named.filter_map(|record| self.records.lease(record)) {
+            match notice {
+                HolderNotice::RevokeRequested { revocation, reason, grace } => {
+                    lease.revoke_requested(*revocation, reason, *grace);
+                }
+                HolderNotice::Taken => {
+                    if lease.lose(LossReason::Forced) {
+                        self.happenings.push(Happening::Lost(lease.record));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Revocation {
+    async fn run(mut self) -> Result<Revoked, RevokeError> {
+        let over = Instant::now() + self.asked.grace;
+        let HoldersNotified { holders, complete } = self.tell(None, self.request(self.asked.grace)).await?;
+        let told = holders.len();
+        let ValidRevoke { resource, reason, grace } = &self.asked;
+        tracing::info!(%resource, told, ?grace, %reason, "told holders that the resource is wanted back");
+        let left = self.wait(holders, over).await?;
+        let (taken, unconfirmed) = self.take(left).await;
+        let (finished, more) = (told - taken - unconfirmed, !complete);
+        tracing::info!(resource = %self.asked.resource, finished, taken, unconfirmed, more, "revoked");
+        Ok(Revoked { finished, taken, unconfirmed, more })
+    }
+
+    /// Waits until all have finished or the grace is over, and returns those that may still hold.
+    async fn wait(&mut self, mut left: Vec<Token>, over: Instant) -> Result<Vec<Token>, RevokeError> {
+        let mut pauses = TELL_AGAIN;
+        while !left.is_empty() {
+            let pause = pauses.next().min(over - Instant::now());
+            tokio::select! {
+                biased;
+                _ = self.closing.wait_for(|closing| *closing) => return Err(RevokeError::ShuttingDown),
+                () = sleep(pause) => {}
+            }
+            let grace = over - Instant::now();
+            if grace.is_zero() {
+                break;
+            }
+            // A failure is in the log of outages. They are looked for again.
+            if let Ok(told) = self.tell(Some(&left), self.request(grace)).await {
+                left = holding(left, told);
+            }
+        }
+        Ok(left)
+    }
+
+    /// Takes what these still hold. They are told first, so that they mostly know before anybody else has it. Returns how many
+    /// it was taken from, and of how many that is not certain.
+    async fn take(&self, left: Vec<Token>) -> (usize, usize) {
+        let (mut taken, mut unconfirmed) = (0, 0);
+        if left.is_empty() {
+            return (taken, unconfirmed);
+        }
+        let (left, is_known) = match self.tell(Some(&left), HolderNotice::Taken).await {
+            Ok(told) => (holding(left, told), true),
+            Err(_) => (left, false),
+        };
+        let resource = &self.asked.resource;
+        let hold = |token: &Token| Hold { resource: resource.clone(), token: *token, owner: None };
+        let holds: Vec<Hold> = left.iter().map(hold).collect();
+        let releases: Vec<_> = holds.iter().map(|hold| (hold, Duration::ZERO)).collect();
+        let answers = ask_each("revoke", releases.len(), || self.store.release_each(&releases)).await;
+        for (hold, answer) in holds.iter().zip(answers) {
+            match self.outage.seen("revoke", answer) {
+                // Told that it is over, it may have released it just before.
+                Ok(Released::NotHeld { .. }) if !is_known => unconfirmed += 1,
+                Ok(_) => taken += 1,
+                Err(error) => {
+                    tracing::warn!(%resource, error = one_line(&error), "could not take it by force; trying again");
+                    let again = Release::new(resource.as_bytes(), hold.token);
+                    self.happenings.push(Happening::Release(again));
+                    unconfirmed += 1;
+                }
+            }
+        }
+        (taken, unconfirmed)
+    }
+
+    fn request(&self, grace: Duration) -> HolderNotice {
+        HolderNotice::RevokeRequested { revocation: self.id, reason: Arc::clone(&self.asked.reason), grace }
+    }
+
+    /// Notifies holders: all, or those among these that hold. Those of this manager are told in any case.
+    async fn tell(
+        &self,
+        among: Option<&[Token]>,
+        notice: HolderNotice,
+    ) -> Result<HoldersNotified, StoreError> {
+        let resource = self.asked.resource.clone();
+        let to = ToHolders { resource, among: among.map(<[Token]>::to_vec), notice };
+        let told = self.outage.seen("revoke", ask("revoke", || self.store.notify_holders(&to)).await)?;
+        let here = Notification::ToHolders(told.holders.clone(), to.notice);
+        self.happenings.push(Happening::Notified(here));
+        Ok(told)
+    }
+}
+
+/// Returns those that were told, and so hold.
+fn holding(mut holders: Vec<Token>, told: HoldersNotified) -> Vec<Token> {
+    let told: BTreeSet<Token> = told.holders.into_iter().collect();
+    holders.retain(|token| told.contains(token));
+    holders
+}
