@@ -40,7 +40,7 @@ use crate::{
     env::{Clock, SystemClock},
     store::{
         Acquired, Acquisition, Durability, Hold, Inbox, Inspection, Listing, Notifications, QuorumNode,
-        Released, Renewed, Replies, Reply, Store, StoreError,
+        Register, RegisterWrite, Released, Renewed, Replies, Reply, Store, StoreError,
     },
 };
 
@@ -220,6 +220,11 @@ impl Store for QuorumStore {
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         inspect::force_release(&self.0, resource).boxed()
+    }
+
+    fn register<'a>(&'a self, _: &'a ResourceName, _: Option<&'a RegisterWrite>) -> Reply<'a, Register> {
+        let reason = "compare-and-set over a majority takes consensus; schedules need one server, Sentinel or a cluster";
+        async move { Err(StoreError::unsupported("registers", reason)) }.boxed()
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {

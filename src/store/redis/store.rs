@@ -8,13 +8,13 @@ use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, Inbox, Incarnation,
-        Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Released, Renewed, Replies,
-        Reply, Report, Store, StoreError, all,
+        Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Register, RegisterVerdict,
+        RegisterWrite, Released, Renewed, Replies, Reply, Report, Store, StoreError, all,
         redis::{
             RedisStore, listing,
             net::{connection::Connection, incarnation::Known, topology::Topology},
             replicas::{Confirmed, Replicas},
-            wire::{batch, decode, keys, lessons, plain},
+            wire::{batch, decode, keys, lessons, plain, register},
         },
     },
 };
@@ -111,6 +111,28 @@ impl Store for RedisStore {
             // Sent once: a second try could take the resource from somebody who got it after the first.
             let call = self.encoder.force_release(resource);
             decode::opened(self.topology.send_once(&call).await?)
+        }
+        .boxed()
+    }
+
+    fn register<'a>(
+        &'a self,
+        name: &'a ResourceName,
+        write: Option<&'a RegisterWrite>,
+    ) -> Reply<'a, Register> {
+        async move {
+            let call = register::call(&self.encoder, name, write);
+            if write.is_none() {
+                return register::answer(self.topology.send(&call).await?.value);
+            }
+            let Confirmed { answered, shortfall } = self.send_counting(&call).await?;
+            let register = register::answer(answered.value)?;
+            match shortfall {
+                Some(shortfall) if register.verdict == RegisterVerdict::Written => {
+                    Err(shortfall.error(false))
+                }
+                _ => Ok(register),
+            }
         }
         .boxed()
     }

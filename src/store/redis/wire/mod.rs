@@ -7,5 +7,6 @@ pub(crate) mod keys;
 pub(crate) mod lessons;
 pub(crate) mod plain;
 pub(crate) mod record;
+pub(crate) mod register;
 pub(crate) mod script_call;
 pub(crate) mod scripts;

@@ -33,6 +33,7 @@ scripts! {
     INSPECT = "lua/inspect.lua";
     FORCE_RELEASE = "lua/force_release.lua";
     RAISE = "lua/raise.lua";
+    REGISTER = "lua/register.lua";
     REPORT = "lua/report.lua";
     TEACH = "lua/teach.lua";
     PLAIN_ACQUIRE = "lua/plain/acquire.lua";
