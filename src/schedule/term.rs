@@ -86,16 +86,21 @@ impl Term {
         self.stop.is_cancelled() || !self.lease.is_valid()
     }
 
-    /// Returns the next step. The state is read if that was not done for a while.
+    /// Returns the next step. The state is read if that was not done for a while, unless a claim will show if it has changed.
     async fn next(&mut self, running: usize) -> Result<Step, StoreError> {
-        if self.notebook.age() >= LOOK_EVERY {
-            self.notebook.open().await?;
+        match self.step(running) {
+            Some(claim @ Step::Claim(_)) => return Ok(claim),
+            Some(step) if self.notebook.age() < LOOK_EVERY => return Ok(step),
+            _ => self.notebook.open().await?,
         }
+        // Without a state it was removed just now: it is begun at the next look.
+        Ok(self.step(running).unwrap_or(Step::Wait(None)))
+    }
+
+    fn step(&self, running: usize) -> Option<Step> {
         let Job { plan, rules, .. } = &*self.job;
         let (fence, now) = (self.lease.fence(), self.notebook.now());
-        let step = self.notebook.state().map(|state| state.step(plan, rules, fence, running, now));
-        // Without a state it was removed just now: it is begun at the next look.
-        Ok(step.unwrap_or(Step::Wait(None)))
+        self.notebook.state().map(|state| state.step(plan, rules, fence, running, now))
     }
 
     /// Returns the time to wait for a step, or for the next look.

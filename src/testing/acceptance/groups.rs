@@ -12,12 +12,13 @@
 /// * A queue: `queue`, `leaving`, `hand_over`, `heads`, `next`, `dead`, `passing`, `overtaking`.
 /// * Several resources: `together`, and `at_one_moment` if all of them are taken at one moment.
 /// * [`QuorumNode`](crate::store::QuorumNode): `fences`, `lives`.
+/// * `registers`: what schedules need.
 /// * `several`: `batches` and `together`, for a store that has neither permits nor a queue.
 /// * `textbook`: a store that has exclusive holders only, without owners, fences and a queue.
 #[macro_export]
 macro_rules! acceptance {
     ($store:ident: $world:ty) => {
-        $crate::acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, fences, lives);
+        $crate::acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, registers, fences, lives);
     };
     ($store:ident: $world:ty, $($group:ident),+) => {
         mod $store {
@@ -25,22 +26,6 @@ macro_rules! acceptance {
             use super::*;
             $($crate::__acceptance_group!($group: $world);)+
         }
-    };
-}
-
-/// Stamps a test for each of these facts.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __acceptance_facts {
-    ($world:ty: $($fact:ident)+) => {
-        $(
-            #[test]
-            fn $fact() {
-                $crate::testing::acceptance::show::<$world>(|scene| {
-                    ::std::boxed::Box::pin($crate::testing::acceptance::facts::$fact(scene))
-                });
-            }
-        )+
     };
 }
 
@@ -294,6 +279,15 @@ macro_rules! __acceptance_group {
     (at_one_moment: $world:ty) => {
         $crate::__acceptance_facts! { $world:
             what_a_token_held_before_is_left_to_it
+        }
+    };
+    (registers: $world:ty) => {
+        $crate::__acceptance_facts! { $world:
+            a_register_is_empty_until_it_is_written
+            of_two_writes_to_what_both_have_read_one_succeeds
+            a_repeated_write_is_answered_as_the_first_until_somebody_else_writes
+            a_register_is_not_written_before_its_time
+            a_register_outlives_locks_of_its_name_and_is_none
         }
     };
     (fences: $world:ty) => {

@@ -52,6 +52,7 @@ mod ears;
 pub mod facts;
 mod groups;
 mod scene;
+mod stamp;
 
 use std::{sync::Arc, time::Duration};
 

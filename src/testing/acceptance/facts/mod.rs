@@ -16,6 +16,7 @@ mod passing;
 mod permits;
 mod queue;
 mod reentry;
+mod registers;
 mod shared;
 mod textbook;
 mod together;
@@ -39,6 +40,6 @@ use crate::{
 
 pub use self::{
     batches::*, dead::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
-    names::*, next::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*, textbook::*,
-    together::*,
+    names::*, next::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, registers::*, shared::*,
+    textbook::*, together::*,
 };
