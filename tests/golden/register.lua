@@ -10,26 +10,24 @@ end
 local function E(us)
 return math.floor(us/1000)
 end
-local F,G,H=A('GET',KEYS[1]),'',''
-if F then
-G,H=string.match(type(F)=='string'and F or'','^(%x+) (.*)$')
-if not G or#G~=32 then
+local F,G=A('HGET',KEYS[1],'revision')or'',A('HGET',KEYS[1],'value')or''
+if type(F)~='string'then
 return{ARGV[1],{'corrupt','a value that is no register'}}
 end
-end
-local I='read'
+local H='read'
 if ARGV[3]~=''then
-if ARGV[3]==G then
-I='written'
-elseif ARGV[4]~=G then
-I='changed'
+if ARGV[3]==F then
+H='written'
+elseif ARGV[4]~=F then
+H='changed'
 elseif C()<1000*ARGV[5]then
-I='early'
+H='early'
 else
-call('SET',KEYS[1],ARGV[3]..' '..ARGV[6],'PX',ARGV[2])
-I,G,H='written',ARGV[3],ARGV[6]
+call('HSET',KEYS[1],'revision',ARGV[3],'value',ARGV[6])
+call('PEXPIRE',KEYS[1],ARGV[2])
+H,F,G='written',ARGV[3],ARGV[6]
 end
-elseif F and call('PTTL',KEYS[1])<ARGV[2]/2 then
+elseif F~=''and call('PTTL',KEYS[1])<ARGV[2]/2 then
 call('PEXPIRE',KEYS[1],ARGV[2])
 end
-return{ARGV[1],{'register',I,C(),G,H}}
+return{ARGV[1],{'register',H,C(),F,G}}

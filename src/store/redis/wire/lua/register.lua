@@ -6,15 +6,12 @@
 --          [6] the new value
 -- answers  register read|written|changed|early micros revision value · corrupt reason
 --
--- <main key>:r   <revision, 32 digits> <value>
+-- <main key>:r   a hash: the revision, and the value. No string, which in the plain layout would be listed as a lock
 
 -- include time.lua
-local stored, revision, value = redis.pcall('GET', KEYS[1]), '', ''
-if stored then
-  revision, value = string.match(type(stored) == 'string' and stored or '', '^(%x+) (.*)$')
-  if not revision or #revision ~= 32 then
-    return { ARGV[1], { 'corrupt', 'a value that is no register' } }
-  end
+local revision, value = redis.pcall('HGET', KEYS[1], 'revision') or '', redis.pcall('HGET', KEYS[1], 'value') or ''
+if type(revision) ~= 'string' then
+  return { ARGV[1], { 'corrupt', 'a value that is no register' } }
 end
 
 local verdict = 'read'
@@ -26,10 +23,11 @@ if ARGV[3] ~= '' then
   elseif micros() < 1000 * ARGV[5] then
     verdict = 'early'
   else
-    redis.call('SET', KEYS[1], ARGV[3] .. ' ' .. ARGV[6], 'PX', ARGV[2])
+    redis.call('HSET', KEYS[1], 'revision', ARGV[3], 'value', ARGV[6])
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
     verdict, revision, value = 'written', ARGV[3], ARGV[6]
   end
-elseif stored and redis.call('PTTL', KEYS[1]) < ARGV[2] / 2 then
+elseif revision ~= '' and redis.call('PTTL', KEYS[1]) < ARGV[2] / 2 then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
 end
 return { ARGV[1], { 'register', verdict, micros(), revision, value } }
