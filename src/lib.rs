@@ -92,6 +92,10 @@ mod recipes {}
 mod election_page {}
 
 #[cfg(doctest)]
+#[doc = include_str!("../docs/schedule.md")]
+mod schedule_page {}
+
+#[cfg(doctest)]
 #[doc = include_str!("../docs/observability.md")]
 mod observability {}
 

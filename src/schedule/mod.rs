@@ -17,7 +17,7 @@
 //!   or frozen for up to a TTL, after SIGTERM for as long as the run that goes on, which has
 //!   [`finish_within`](Schedule::finish_within).
 //! * **A store that forgets the last claim** lets the tick run twice: a failover to a replica that had not got it, for
-//!   instance. Confirmation by replicas (`store.replicas.ack`) is for that. A store that has forgotten everything does not
+//!   instance. Confirmation by replicas (`store.replicas_ack`) is for that. A store that has forgotten everything does not
 //!   run earlier ticks again: the schedule begins anew, with the next tick.
 //! * A quorum of masters has no registers, and cannot be used: nothing runs, and the error is logged.
 

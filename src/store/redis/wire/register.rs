@@ -35,7 +35,9 @@ pub(crate) fn call(encoder: &Encoder, name: &ResourceName, write: Option<&Regist
                 None => call.arg(""),
                 Some(expected) => call.text(expected.hex()),
             };
-            call.arg(millis(write.not_before)).arg(&*write.value)
+            // Not by `millis`, which is for times that are short of the time since 1970.
+            let not_before = u64::try_from(write.not_before.as_millis()).unwrap_or(u64::MAX);
+            call.arg(not_before).arg(&*write.value)
         }
     };
     call
