@@ -1,4 +1,4 @@
-//! A scheduler that ticks in one process of many, and goes on in another one however that process ends.
+//! A scheduler of which each tick runs at most once in a fleet, in one process of many, however that process ends.
 //!
 //! ```console
 //! cargo run --example scheduler -- --for 5s
@@ -15,11 +15,10 @@ mod common;
 
 use std::{error::Error, process, time::Duration};
 
-use actix::{Actor, AsyncContext};
 use clap::Parser;
 use leasehold::{
-    Acquire, Fence,
-    election::{Singleton, SingletonContext},
+    Fence,
+    schedule::{Misfire, Schedule, Tick},
 };
 
 use crate::common::Common;
@@ -32,7 +31,7 @@ struct Args {
     /// How long the program runs.
     #[arg(long = "for", default_value = "10m", value_parser = humantime::parse_duration)]
     runs_for: Duration,
-    /// The pause between two ticks.
+    /// The time between two ticks.
     #[arg(long, default_value = "200ms", value_parser = humantime::parse_duration)]
     every: Duration,
     /// How soon another one goes on after one that died.
@@ -40,22 +39,9 @@ struct Args {
     ttl: Duration,
 }
 
-struct Scheduler {
-    every: Duration,
-}
-
-impl Actor for Scheduler {
-    type Context = SingletonContext<Self>;
-
-    fn started(&mut self, ctx: &mut Self::Context) {
-        let fence = ctx.lease().fence().map_or(0, Fence::get);
-        println!("elected (pid {}, fence {fence})", process::id());
-        ctx.run_interval(self.every, move |_, _| println!("tick (pid {}, fence {fence})", process::id()));
-    }
-
-    fn stopped(&mut self, _: &mut Self::Context) {
-        println!("not elected any more (pid {})", process::id());
-    }
+async fn work(tick: Tick) {
+    let fence = tick.fence.map_or(0, Fence::get);
+    println!("tick (pid {}, fence {fence}) number {}", process::id(), tick.number);
 }
 
 #[actix::main]
@@ -63,7 +49,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     common::log();
     let args = Args::parse();
     let locks = args.common.start()?;
-    let ask = Acquire::new("scheduler").purpose("ticks").ttl(args.ttl);
-    Singleton::start(&locks, ask, move || Scheduler { every: args.every })?;
+    Schedule::every(args.every).named("ticks").ttl(args.ttl).misfire(Misfire::Once).start(&locks, work)?;
     common::run_until_stopped(&locks, args.runs_for, args.ttl).await
 }

@@ -7,7 +7,8 @@
 //! defines where locks live and what every store guarantees (all of it with the feature `custom-store`). `lease` is
 //! what a caller holds, `request` what a caller asks, and `manager` the actor between them and the store, with the
 //! tools in `runtime`. `with_lock` is work under a lock in one statement, `fenced` writes that an overtaken holder
-//! cannot make, [`election`] one leader among many processes, and `web` what an actix-web application needs (feature
+//! cannot make, [`election`] one leader among many processes, [`schedule`]
+//! ticks that run once in a fleet, and `web` what an actix-web application needs (feature
 //! `actix-web`). `config` is `config.toml` as a value. `doctor` checks the deployment that a configuration leads to.
 //! `tuning` predicts how settings behave under a workload (feature `tuning`).
 //! `testing` is for tests: virtual time, the acceptance suite for stores, and the check of what was held.
@@ -32,6 +33,7 @@ mod lease;
 mod manager;
 mod request;
 mod runtime;
+pub mod schedule;
 mod spans;
 mod statistics;
 pub mod store;
@@ -91,6 +93,10 @@ mod recipes {}
 #[cfg(doctest)]
 #[doc = include_str!("../docs/election.md")]
 mod election_page {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/schedule.md")]
+mod schedule_page {}
 
 #[cfg(doctest)]
 #[doc = include_str!("../docs/observability.md")]

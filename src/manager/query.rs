@@ -10,10 +10,10 @@ use crate::{
     manager::{LockManager, dispatch::ask::ask, happening::Happening},
     request::{
         ForceRelease, ForceReleaseError, Inspect, InspectError, IsHeld, List, SetBackoff, Stats,
-        queries::check_limit,
+        queries::{UseRegister, check_limit},
     },
     statistics::Statistics,
-    store::{Hold, Inspection, Listing},
+    store::{Hold, Inspection, Listing, Register, StoreError},
 };
 
 impl Handler<Inspect> for LockManager {
@@ -73,6 +73,18 @@ impl Handler<ForceRelease> for LockManager {
             // It fails only if the manager panicked over it. What was taken is taken all the same.
             let _ = done.await;
             Ok(dropped)
+        })
+    }
+}
+
+impl Handler<UseRegister> for LockManager {
+    type Result = ResponseFuture<Result<Register, StoreError>>;
+
+    fn handle(&mut self, UseRegister { name, write }: UseRegister, _: &mut Self::Context) -> Self::Result {
+        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
+        Box::pin(async move {
+            let answer = ask("register", || store.register(&name, write.as_ref())).await;
+            outage.seen("register", answer)
         })
     }
 }

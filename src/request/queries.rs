@@ -5,10 +5,10 @@ use std::time::Duration;
 use actix::Message;
 
 use crate::{
-    core::{Backoff, InvalidValue, Token},
+    core::{Backoff, InvalidValue, ResourceName, Token},
     request::{AcquireError, ForceReleaseError, InspectError},
     statistics::Statistics,
-    store::{Inspection, Listing},
+    store::{Inspection, Listing, Register, RegisterWrite, StoreError},
 };
 
 /// Asks for the holders of a resource.
@@ -87,6 +87,14 @@ impl ForceRelease {
     pub fn new(resource: impl AsRef<[u8]>) -> Self {
         Self { resource: resource.as_ref().to_vec() }
     }
+}
+
+/// Reads or writes a register of the store: the way of a schedule to what it remembers.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Register, StoreError>")]
+pub(crate) struct UseRegister {
+    pub(crate) name: ResourceName,
+    pub(crate) write: Option<RegisterWrite>,
 }
 
 /// Asks for the manager's counters.

@@ -15,6 +15,7 @@ mod notices;
 mod notification;
 pub(crate) mod quorum;
 pub(crate) mod redis;
+mod register;
 mod reply;
 pub(crate) mod types;
 
@@ -29,6 +30,7 @@ pub use self::{
     node::QuorumNode,
     notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
     notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
+    register::{REGISTER_KEPT_FOR, Register, RegisterVerdict, RegisterWrite},
     reply::{Replies, Reply},
     types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
 };
@@ -38,6 +40,7 @@ pub(crate) use self::{
     node::QuorumNode,
     notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
     notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
+    register::{REGISTER_KEPT_FOR, Register, RegisterVerdict, RegisterWrite},
     reply::{Replies, Reply},
     types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
 };
@@ -220,6 +223,24 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// including holds that a token had before.
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
         all::one_after_the_other(self, asked).boxed()
+    }
+
+    /// Reads the register of this name, which has nothing to do with the locks of the same name. If `write` is given, the
+    /// register is written before that at the same moment, unless its revision is not the expected one, or the time for the
+    /// write has not come.
+    ///
+    /// A repeat of a write is answered as the first one, until somebody else writes. So after an unknown outcome it is safe
+    /// to repeat it, and one of its revision that is executed late changes nothing. A register is kept for
+    /// [`REGISTER_KEPT_FOR`] after the last call about it.
+    ///
+    /// A store that has no registers answers [`StoreError::Unsupported`], and cannot be used for schedules.
+    fn register<'a>(
+        &'a self,
+        name: &'a ResourceName,
+        write: Option<&'a RegisterWrite>,
+    ) -> Reply<'a, Register> {
+        let _ = (name, write);
+        async { Err(StoreError::unsupported("registers", "schedules need a store that has them")) }.boxed()
     }
 
     /// Returns the notifications to this inbox, as a stream without an end. The stream connects and reconnects by itself.

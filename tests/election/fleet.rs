@@ -10,22 +10,24 @@ use std::{
     str::FromStr,
     sync::mpsc::{Receiver, Sender, channel},
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::{
     gaps::{Absence, Tick, Witness, gaps},
-    process::{Said, TEST, TICK, TTL, URL, micros},
-    support::redis_server::RedisServer,
+    process::{SCHEDULE, Said, TEST, TICK, TTL, URL, micros},
+    support::redis_server::{RedisServer, WallClock},
 };
 
 const MEMBERS: usize = 5;
 
 /// A process of the fleet.
-struct Member {
+pub(crate) struct Member {
     process: Child,
+    /// Its clock, until it ends.
+    _clock: Option<WallClock>,
     /// The number of this incarnation, which no other process has.
     number: usize,
     is_ready: bool,
@@ -46,24 +48,34 @@ enum Fate {
     },
 }
 
-struct Fleet {
+pub(crate) struct Fleet {
     url: String,
+    /// True if its processes run a schedule, with clocks that are apart.
+    schedules: bool,
+    rng: StdRng,
     members: Vec<Member>,
     /// The number of processes that were started.
     started: usize,
     say: Sender<(usize, Said)>,
     said: Receiver<(usize, Said)>,
-    ticks: Vec<Tick>,
+    pub(crate) ticks: Vec<Tick>,
+    /// The ticks of the schedule: number, time in µs, and fence.
+    pub(crate) runs: Vec<(u64, u64, u64)>,
+    /// What each process believed to be the time of day in seconds, beside the true one.
+    pub(crate) clocks: Vec<(u64, u64)>,
     /// The term and the fence of each election, by the process.
     elected: BTreeMap<usize, Vec<(u64, u64)>>,
-    absent: Vec<Absence>,
+    pub(crate) absent: Vec<Absence>,
 }
 
 impl Fleet {
-    fn start(url: String) -> Self {
+    pub(crate) fn start(url: String, schedules: bool, seed: u64) -> Self {
         let (say, said) = channel();
-        let (ticks, elected, absent) = (Vec::new(), BTreeMap::new(), Vec::new());
-        let mut fleet = Self { url, members: Vec::new(), started: 0, say, said, ticks, elected, absent };
+        let (ticks, runs, clocks) = (Vec::new(), Vec::new(), Vec::new());
+        let (elected, absent, rng) = (BTreeMap::new(), Vec::new(), StdRng::seed_from_u64(seed));
+        let (members, started) = (Vec::new(), 0);
+        let mut fleet =
+            Self { url, schedules, rng, members, started, say, said, ticks, runs, clocks, elected, absent };
         fleet.members = (0..MEMBERS).map(|_| fleet.member()).collect();
         fleet
     }
@@ -71,7 +83,12 @@ impl Fleet {
     fn member(&mut self) -> Member {
         self.started += 1;
         let (number, say) = (self.started, self.say.clone());
-        let mut process = Command::new(env::current_exe().unwrap())
+        let mut command = Command::new(env::current_exe().unwrap());
+        let clock = self.schedules.then(|| {
+            command.env(SCHEDULE, "");
+            WallClock::of(&mut command, self.rng.random_range(-600..600))
+        });
+        let mut process = command
             .args(["--exact", TEST, "--ignored", "--nocapture", "--quiet"])
             .env(URL, &self.url)
             .stdin(Stdio::null())
@@ -88,27 +105,34 @@ impl Fleet {
                 let _ = say.send((number, said));
             }
         });
-        Member { process, number, is_ready: false, fate: Fate::Well }
+        Member { process, _clock: clock, number, is_ready: false, fate: Fate::Well }
     }
 
     /// Hears what processes say, for so long.
-    fn listen(&mut self, time: Duration) {
+    pub(crate) fn listen(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while let Ok((process, said)) = self.said.recv_timeout(end.saturating_duration_since(Instant::now()))
         {
             match said {
-                Said::Ready => {
+                Said::Ready { wall } => {
+                    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+                    self.clocks.push((wall, now));
                     let member = self.members.iter_mut().find(|member| member.number == process);
                     member.into_iter().for_each(|member| member.is_ready = true);
                 }
                 Said::Elected { term, fence } => self.elected.entry(process).or_default().push((term, fence)),
                 Said::Tick { at, until, fence } => self.ticks.push(Tick { at, until, fence, process }),
+                Said::Run { at, fence, number, scheduled_for } => {
+                    // Whoever has claimed a tick runs it, and looks at its lease no more.
+                    self.ticks.push(Tick { at, until: u64::MAX, fence, process });
+                    self.runs.push((number, scheduled_for, fence));
+                }
             }
         }
     }
 
     /// Asks the one that ticks to stop while all others are well, and waits until another one ticks.
-    fn stop_the_leader(&mut self) {
+    pub(crate) fn stop_the_leader(&mut self) {
         let leader = self.ticks.last().expect("somebody ticks").process;
         let member = self.members.iter_mut().find(|member| member.number == leader).expect("it is there");
         member.signal("-TERM");
@@ -120,7 +144,8 @@ impl Fleet {
     }
 
     /// Does something to a process that is well, if enough others are: to the one that ticks as often as not.
-    fn disturb(&mut self, rng: &mut StdRng) {
+    fn disturb(&mut self) {
+        let rng = &mut self.rng;
         let well = |member: &&Member| member.fate == Fate::Well && member.is_ready;
         let places: Vec<_> = (0..MEMBERS).filter(|place| well(&&self.members[*place])).collect();
         if places.len() < MEMBERS - 1 {
@@ -170,7 +195,7 @@ impl Fleet {
     }
 
     /// Fences and terms that did not grow, ticks of two leaders at once, and times without a runner.
-    fn violations(&mut self, stalls: &[(u64, u64)]) -> Vec<String> {
+    pub(crate) fn violations(&mut self, stalls: &[(u64, u64)]) -> Vec<String> {
         let mut found = gaps(&mut self.ticks, &self.absent, stalls);
         let invalid = self.ticks.iter().filter(|tick| tick.at >= tick.until);
         found.extend(invalid.map(|tick| format!("without a valid lease: {tick:?}")));
@@ -218,14 +243,14 @@ fn from_environment<T: FromStr>(name: &str, usual: T) -> T {
     env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
 }
 
-#[test]
-fn processes_that_are_killed_frozen_and_stopped_never_lead_at_once_and_leave_no_gap() {
+/// Has a fleet on a server of its own live through a random time, and returns it with what was wrong and how long that took.
+/// `healthy` sees it before anybody is killed or frozen.
+pub(crate) fn live(schedules: bool, mut healthy: impl FnMut(&mut Fleet)) -> (Fleet, Vec<String>, Duration) {
     let seed = from_environment("LEASEHOLD_FLEET_SEED", 1);
     let time = Duration::from_secs(from_environment("LEASEHOLD_FLEET_SECONDS", 15));
-    let mut rng = StdRng::seed_from_u64(seed);
     let server = RedisServer::start();
     let witness = Witness::start();
-    let mut fleet = Fleet::start(server.url());
+    let mut fleet = Fleet::start(server.url(), schedules, seed);
     let began = Instant::now();
     while fleet.ticks.is_empty() || fleet.members.iter().any(|member| !member.is_ready) {
         assert!(began.elapsed() < Duration::from_secs(30), "the fleet does not start");
@@ -234,21 +259,28 @@ fn processes_that_are_killed_frozen_and_stopped_never_lead_at_once_and_leave_no_
     for _ in 0..3 {
         fleet.stop_the_leader();
     }
+    healthy(&mut fleet);
     let (began, mut next) = (Instant::now(), Instant::now());
     while began.elapsed() < time {
         fleet.listen(Duration::from_millis(20));
         fleet.heal(false);
         if Instant::now() >= next {
-            fleet.disturb(&mut rng);
-            next = Instant::now() + Duration::from_millis(rng.random_range(200..1_500));
+            fleet.disturb();
+            next = Instant::now() + Duration::from_millis(fleet.rng.random_range(200..1_500));
         }
     }
     fleet.heal(true);
     fleet.listen(TTL + Duration::from_secs(2));
     let stalls = witness.stop();
     let violations = fleet.violations(&stalls);
+    println!("seed {seed}: {} ticks, {} absences", fleet.ticks.len(), fleet.absent.len());
+    (fleet, violations, time)
+}
+
+#[test]
+fn processes_that_are_killed_frozen_and_stopped_never_lead_at_once_and_leave_no_gap() {
+    let (fleet, violations, time) = live(false, |_| {});
     let terms: usize = fleet.elected.values().map(Vec::len).sum();
-    println!("seed {seed}: {} ticks, {terms} terms, {} absences", fleet.ticks.len(), fleet.absent.len());
-    assert!(violations.is_empty(), "seed {seed}: {violations:#?}");
+    assert!(violations.is_empty(), "{violations:#?}");
     assert!(terms as u64 > time.as_secs() / 4, "too little happened: {terms} terms");
 }

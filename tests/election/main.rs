@@ -5,9 +5,11 @@ mod fleet;
 mod gaps;
 mod gate;
 mod process;
+mod schedules;
 mod singletons;
 #[path = "../support/mod.rs"]
 mod support;
 mod terms;
+mod ticking_fleet;
 mod validity;
 mod witness;

@@ -1,11 +1,16 @@
 //! One process of a fleet: stands for the lead, ticks while it leads, and says so on its stdout.
 
-use std::{env, sync::Arc, time::Duration};
+use std::{
+    env,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use actix::{Actor, AsyncContext, Context, Handler};
 use leasehold::{
     Acquire, LockManager, RedisStore, Shutdown,
     election::{Candidacy, ElectionEvent, Singleton, SingletonContext},
+    schedule::{self, Schedule},
     testing::{Clock, Moment, SystemClock},
 };
 use serde::{Deserialize, Serialize};
@@ -15,14 +20,19 @@ pub(crate) const TEST: &str = "process::follows_its_fleet";
 /// The URL of the server, for a process.
 pub(crate) const URL: &str = "LEASEHOLD_FLEET_URL";
 
+/// Set for a process that runs a schedule, and no singleton.
+pub(crate) const SCHEDULE: &str = "LEASEHOLD_FLEET_SCHEDULE";
+
 pub(crate) const TICK: Duration = Duration::from_millis(200);
 pub(crate) const TTL: Duration = Duration::from_secs(2);
 
 /// A line that a process says. Moments are microseconds since the host was started.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Said {
-    /// It hears signals from now on.
-    Ready,
+    /// It hears signals from now on. The time of day, in seconds, is what it believes.
+    Ready {
+        wall: u64,
+    },
     Elected {
         term: u64,
         fence: u64,
@@ -32,6 +42,13 @@ pub(crate) enum Said {
         at: u64,
         until: u64,
         fence: u64,
+    },
+    /// It runs a tick of a schedule at this moment, by the plan at that one.
+    Run {
+        at: u64,
+        fence: u64,
+        number: u64,
+        scheduled_for: u64,
     },
 }
 
@@ -76,6 +93,17 @@ impl Handler<ElectionEvent> for Reporter {
     }
 }
 
+/// The work of a schedule, done in no time: nothing but the claim keeps another process from doing it too.
+async fn run(tick: schedule::Tick) {
+    let (at, fence) = (micros(), tick.fence.unwrap().get());
+    let scheduled_for = since_1970(tick.scheduled_for).as_micros() as u64;
+    say(Said::Run { at, fence, number: tick.number, scheduled_for });
+}
+
+fn since_1970(time: SystemTime) -> Duration {
+    time.duration_since(UNIX_EPOCH).unwrap()
+}
+
 #[test]
 #[ignore = "a process of the fleet, which starts it"]
 fn follows_its_fleet() {
@@ -86,10 +114,15 @@ fn follows_its_fleet() {
     println!();
     actix::System::new().block_on(async {
         let mut terminate = signal(SignalKind::terminate()).unwrap();
-        say(Said::Ready);
+        say(Said::Ready { wall: since_1970(SystemTime::now()).as_secs() });
         let locks = LockManager::builder(Arc::new(RedisStore::open(&url).unwrap())).start().unwrap();
-        let candidacy = Candidacy::from(Acquire::new("fleet").ttl(TTL)).tell(Reporter.start().recipient());
-        Singleton::start(&locks, candidacy, || Ticker).unwrap();
+        if env::var_os(SCHEDULE).is_some() {
+            Schedule::every(TICK).named("fleet").ttl(TTL).start(&locks, run).unwrap();
+        } else {
+            let candidacy =
+                Candidacy::from(Acquire::new("fleet").ttl(TTL)).tell(Reporter.start().recipient());
+            Singleton::start(&locks, candidacy, || Ticker).unwrap();
+        }
         terminate.recv().await;
         locks.send(Shutdown { drain: TTL }).await.unwrap();
     });

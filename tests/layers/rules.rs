@@ -17,7 +17,7 @@ const LAYERS: [&[&str]; 11] = [
     &["manager"],
     &["fenced", "with_lock"],
     &["config", "election", "web"],
-    &["doctor", "tuning"],
+    &["doctor", "schedule", "tuning"],
     &["testing"],
     &["lib"],
 ];

@@ -152,6 +152,22 @@ pub(crate) const BUGS: &[Bug] = &[
         "a leader has no time to finish",
         Test("election", "terms::a_leader_steps_down_before_the_validity_ends_if_the_store_is_away"),
     ),
+    // Schedules.
+    bug(
+        "a claim is not compared",
+        Test("election", "schedules::a_tick_runs_once_though_two_believe_that_they_lead"),
+    ),
+    bug(
+        "a process decides by its own clock",
+        Test("election", "schedules::ticks_run_at_their_times_by_the_clock_of_the_store"),
+    ),
+    bug(
+        "a tick is claimed after its work",
+        Test(
+            "election",
+            "schedules::no_tick_runs_before_its_claim_is_certain_and_a_lost_answer_runs_it_once",
+        ),
+    ),
     bug(
         "calls stand still while the manager is down",
         Test("manager", "supervision::a_renewal_that_is_confirmed_while_the_manager_is_down_counts"),

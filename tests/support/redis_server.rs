@@ -245,6 +245,24 @@ impl ServerClock {
     }
 }
 
+/// The wall clock of a process, which is not that of this machine. It is there until this is dropped.
+pub(crate) struct WallClock {
+    _clock: ServerClock,
+    _directory: TempDir,
+}
+
+impl WallClock {
+    /// Sets the clock of a process that is going to be started, in seconds ahead of this machine.
+    pub(crate) fn of(process: &mut Command, seconds: i64) -> Self {
+        let directory = tempfile::tempdir().expect("a directory for a clock");
+        let clock = ServerClock::new(directory.path());
+        let nanos = seconds * 1_000_000_000;
+        clock.file.write_all_at(&nanos.to_ne_bytes(), 0).expect("a clock that can be set");
+        process.env("LD_PRELOAD", clock_library()).env("CLOCKSHIM", &clock.path);
+        Self { _clock: clock, _directory: directory }
+    }
+}
+
 /// Compiles the clock once a process.
 fn clock_library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();

@@ -5,6 +5,7 @@ mod holders;
 mod inboxes;
 mod queue;
 mod record;
+mod registers;
 mod resource;
 mod state;
 #[cfg(test)]
@@ -14,7 +15,7 @@ mod turn;
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use futures_util::{
@@ -33,8 +34,8 @@ use crate::{
     env::{Clock, SystemClock},
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, HandedOff, Hold, HoldersNotified, Inbox,
-        Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Released, Renewed, Replies,
-        Reply, Report, Store, StoreError, ToHolders, join_replies,
+        Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register, RegisterWrite,
+        Released, Renewed, Replies, Reply, Report, Store, StoreError, ToHolders, join_replies,
     },
 };
 
@@ -96,9 +97,15 @@ impl MemoryStore {
         self.state().inboxes.disconnect(disconnected);
     }
 
-    /// Removes all holders and waiters, like a server that lost its data and came back empty. Fences go on growing.
+    /// Sets the store's time of day, which only its registers show. It goes on by the clock of the store.
+    pub fn set_time(&self, time: SystemTime) {
+        self.execute(|state, now| state.registers.set_time(time, now));
+    }
+
+    /// Removes all holders, waiters and registers, like a server that lost its data and came back empty. Fences go on
+    /// growing.
     pub fn clear(&self) {
-        self.state().resources.clear();
+        self.state().clear();
     }
 
     /// Forgets everything, fences too, like a server without persistence that was killed and started again: it is
@@ -204,6 +211,14 @@ impl Store for MemoryStore {
         })
     }
 
+    fn register<'a>(
+        &'a self,
+        name: &'a ResourceName,
+        write: Option<&'a RegisterWrite>,
+    ) -> Reply<'a, Register> {
+        self.answer(move |state, now| Ok(state.registers.register(name, write, now)))
+    }
+
     fn listen(&self, inbox: &Inbox) -> Notifications {
         self.state().inboxes.listen(*inbox).boxed()
     }
@@ -281,7 +296,9 @@ fn in_whole_millis(now: Moment) -> Moment {
 impl Default for MemoryStore {
     /// Creates a store that takes its time from the machine.
     fn default() -> Self {
-        Self::with_clock(Arc::new(SystemClock))
+        let store = Self::with_clock(Arc::new(SystemClock));
+        store.set_time(SystemTime::now());
+        store
     }
 }
 

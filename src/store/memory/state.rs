@@ -10,6 +10,7 @@ use crate::{
         memory::{
             faults::Faults,
             inboxes::Inboxes,
+            registers::Registers,
             resource::Resource,
             turn::{self, Turn},
         },
@@ -21,6 +22,7 @@ pub(super) struct State {
     pub(super) resources: BTreeMap<ResourceName, Resource>,
     last_fence: u64,
     swept: Option<ResourceName>,
+    pub(super) registers: Registers,
     pub(super) inboxes: Inboxes,
     pub(super) faults: Faults,
     started: Moment,
@@ -34,6 +36,7 @@ impl State {
             resources: BTreeMap::new(),
             last_fence: 0,
             swept: None,
+            registers: Registers::default(),
             inboxes: Inboxes::default(),
             faults: Faults::default(),
             started: now,
@@ -42,9 +45,15 @@ impl State {
         }
     }
 
+    /// Drops all that is kept under a name.
+    pub(super) fn clear(&mut self) {
+        self.resources.clear();
+        self.registers.clear();
+    }
+
     /// Drops what a server loses with its memory.
     pub(super) fn restart(&mut self, now: Moment) {
-        self.resources.clear();
+        self.clear();
         self.last_fence = 0;
         self.recovered = None;
         self.started = now;

@@ -41,7 +41,7 @@ use crate::{
     env::{Clock, SystemClock},
     store::{
         Acquired, Acquisition, Durability, Hold, HoldersNotified, Inbox, Inspection, Listing, Notifications,
-        QuorumNode, Released, Renewed, Replies, Reply, Store, StoreError, ToHolders,
+        QuorumNode, Register, RegisterWrite, Released, Renewed, Replies, Reply, Store, StoreError, ToHolders,
     },
 };
 
@@ -225,6 +225,11 @@ impl Store for QuorumStore {
 
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {
         inspect::notify_holders(&self.0, to).boxed()
+    }
+
+    fn register<'a>(&'a self, _: &'a ResourceName, _: Option<&'a RegisterWrite>) -> Reply<'a, Register> {
+        let reason = "compare-and-set over a majority takes consensus; schedules need one server, Sentinel or a cluster";
+        async move { Err(StoreError::unsupported("registers", reason)) }.boxed()
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {

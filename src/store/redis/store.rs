@@ -8,13 +8,14 @@ use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
-        Inbox, Incarnation, Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Released,
-        Renewed, Replies, Reply, Report, Store, StoreError, ToHolders, all,
+        Inbox, Incarnation, Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Register,
+        RegisterVerdict, RegisterWrite, Released, Renewed, Replies, Reply, Report, Store, StoreError,
+        ToHolders, all,
         redis::{
             RedisStore, listing,
             net::{connection::Connection, incarnation::Known, topology::Topology},
             replicas::{Confirmed, Replicas},
-            wire::{batch, decode, keys, lessons, notified, plain},
+            wire::{batch, decode, keys, lessons, notified, plain, register},
         },
     },
 };
@@ -125,6 +126,28 @@ impl Store for RedisStore {
                 return Ok(HoldersNotified { holders: Vec::new(), complete: true });
             }
             notified::holders_notified(self.topology.send(&self.encoder.notify_holders(to)).await?.value)
+        }
+        .boxed()
+    }
+
+    fn register<'a>(
+        &'a self,
+        name: &'a ResourceName,
+        write: Option<&'a RegisterWrite>,
+    ) -> Reply<'a, Register> {
+        async move {
+            let call = register::call(&self.encoder, name, write);
+            if write.is_none() {
+                return register::answer(self.topology.send(&call).await?.value);
+            }
+            let Confirmed { answered, shortfall } = self.send_counting(&call).await?;
+            let register = register::answer(answered.value)?;
+            match shortfall {
+                Some(shortfall) if register.verdict == RegisterVerdict::Written => {
+                    Err(shortfall.error(false))
+                }
+                _ => Ok(register),
+            }
         }
         .boxed()
     }

@@ -13,12 +13,13 @@
 /// * Several resources: `together`, and `at_one_moment` if all of them are taken at one moment.
 /// * `notices`: a store that can [notify holders](crate::store::Store::notify_holders).
 /// * [`QuorumNode`](crate::store::QuorumNode): `fences`, `lives`.
+/// * `registers`: what schedules need.
 /// * `several`: `batches` and `together`, for a store that has neither permits nor a queue.
 /// * `textbook`: a store that has exclusive holders only, without owners, fences and a queue.
 #[macro_export]
 macro_rules! acceptance {
     ($store:ident: $world:ty) => {
-        $crate::acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, notices, fences, lives);
+        $crate::acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, notices, registers, fences, lives);
     };
     ($store:ident: $world:ty, $($group:ident),+) => {
         mod $store {
@@ -288,6 +289,15 @@ macro_rules! __acceptance_group {
             who_holds_no_more_is_not_notified
             a_forced_release_notifies_all_who_held
             one_verb_notifies_so_many_holders_and_says_that_there_are_more
+        }
+    };
+    (registers: $world:ty) => {
+        $crate::__acceptance_facts! { $world:
+            a_register_is_empty_until_it_is_written
+            of_two_writes_to_what_both_have_read_one_succeeds
+            a_repeated_write_is_answered_as_the_first_until_somebody_else_writes
+            a_register_is_not_written_before_its_time
+            a_register_outlives_locks_of_its_name_and_is_none
         }
     };
     (fences: $world:ty) => {

@@ -60,7 +60,7 @@ mod tests {
         for name in [&b"orders/42"[..], b"}{", b"a*b", b"\xff\0", &[b'x'; 512]] {
             let key = main("leasehold", name);
             assert_eq!(resource("leasehold", &key), Some(ResourceName::new(name).unwrap()));
-            for other in ["h", "d", "o", "q", "w", "p"].map(|part| format!("{key}:{part}")) {
+            for other in ["h", "d", "o", "q", "w", "p", "r"].map(|part| format!("{key}:{part}")) {
                 assert_eq!(resource("leasehold", &other), None, "{other}");
             }
         }

@@ -8,5 +8,6 @@ pub(crate) mod lessons;
 pub(crate) mod notified;
 pub(crate) mod plain;
 pub(crate) mod record;
+pub(crate) mod register;
 pub(crate) mod script_call;
 pub(crate) mod scripts;

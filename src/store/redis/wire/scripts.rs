@@ -34,6 +34,7 @@ scripts! {
     FORCE_RELEASE = "lua/force_release.lua";
     NOTIFY_HOLDERS = "lua/notify_holders.lua";
     RAISE = "lua/raise.lua";
+    REGISTER = "lua/register.lua";
     REPORT = "lua/report.lua";
     TEACH = "lua/teach.lua";
     PLAIN_ACQUIRE = "lua/plain/acquire.lua";

@@ -17,6 +17,7 @@ mod passing;
 mod permits;
 mod queue;
 mod reentry;
+mod registers;
 mod shared;
 mod textbook;
 mod together;
@@ -40,6 +41,6 @@ use crate::{
 
 pub use self::{
     batches::*, dead::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
-    names::*, next::*, notices::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, shared::*,
-    textbook::*, together::*,
+    names::*, next::*, notices::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, registers::*,
+    shared::*, textbook::*, together::*,
 };

@@ -1,0 +1,269 @@
+//! A schedule: its plan, its options, and the start.
+
+use std::{cell::OnceCell, fmt, rc::Rc, sync::Arc, time::Duration};
+
+use actix::{Actor, Addr};
+
+#[cfg(feature = "cron")]
+use super::cron::Cron;
+use super::{
+    Misfire, RunResult, Scheduler, Tick,
+    due::{DueRules, seed_of},
+    job,
+    plan::{Millis, Plan},
+    runner::Runner,
+    state::Rules,
+    term::Job,
+};
+use crate::{
+    core::{InvalidValue, ResourceName, in_range},
+    election::{Candidacy, Election},
+    manager::LockManager,
+    request::Acquire,
+};
+
+/// A schedule, each tick of which runs at most once in the whole fleet.
+///
+/// ```
+/// use std::time::Duration;
+/// use leasehold::schedule::{Misfire, Schedule};
+/// # use leasehold::{LockManager, MemoryStore, Shutdown};
+///
+/// # #[actix::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let locks = LockManager::builder(std::sync::Arc::new(MemoryStore::default())).start()?;
+/// let scheduler = Schedule::every(Duration::from_secs(60))
+///     .named("report")
+///     .at_most(Duration::from_secs(50))
+///     .misfire(Misfire::Once)
+///     .start(&locks, async |tick| println!("report {} for {:?}", tick.number, tick.scheduled_for))?;
+/// scheduler.run_now().await?;
+/// # locks.send(Shutdown { drain: Duration::ZERO }).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Processes of one fleet start it with the same name, which is that of a resource, and with the same plan.
+///
+/// # Default
+/// * [`misfire`](Self::misfire): `Misfire::Once`.
+/// * [`overlap`](Self::overlap): 1, so runs do not overlap.
+/// * [`at_most`](Self::at_most): no limit. [`at_least`](Self::at_least), [`jitter`](Self::jitter): zero.
+/// * [`ttl`](Self::ttl), [`finish_within`](Self::finish_within): the TTL of the lock manager, and a tenth of it.
+/// * [`history`](Self::history): 20 runs.
+#[derive(Clone)]
+#[must_use = "a schedule does nothing until it is started"]
+pub struct Schedule {
+    when: When,
+    name: Vec<u8>,
+    at_most: Option<Duration>,
+    at_least: Duration,
+    misfire: Misfire,
+    jitter: Duration,
+    overlap: u32,
+    history: u32,
+    ttl: Option<Duration>,
+    finish_within: Option<Duration>,
+}
+
+#[derive(Clone)]
+enum When {
+    Every(Duration),
+    #[cfg(feature = "cron")]
+    Cron(String, String),
+}
+
+impl Schedule {
+    /// Creates a schedule with a tick at each multiple of `period` since 1970-01-01 00:00 UTC: with 15 minutes at each
+    /// quarter of an hour, whenever processes are started. Whole milliseconds, from 10 ms to 366 days.
+    pub fn every(period: Duration) -> Self {
+        Self::new(When::Every(period))
+    }
+
+    /// Creates a schedule by a cron expression with seconds, in a time zone: `("0 30 8 * * MON-FRI", "Europe/Berlin")`.
+    ///
+    /// The fields are second, minute, hour, day of the month, month, day of the week, and perhaps a year. Zones are those of
+    /// the IANA. Where the clocks are put forward, a tick at a time that the night leaves out is at the end of the gap; where
+    /// they are put back, a tick at a fixed time is at the first of the two. Ticks that an interval or `*` names go on
+    /// through both.
+    #[cfg(feature = "cron")]
+    pub fn cron(expression: impl Into<String>, zone: impl Into<String>) -> Self {
+        Self::new(When::Cron(expression.into(), zone.into()))
+    }
+
+    fn new(when: When) -> Self {
+        Self {
+            when,
+            name: Vec::new(),
+            at_most: None,
+            at_least: Duration::ZERO,
+            misfire: Misfire::default(),
+            jitter: Duration::ZERO,
+            overlap: 1,
+            history: 20,
+            ttl: None,
+            finish_within: None,
+        }
+    }
+
+    /// Sets the name, which every schedule needs: 1 to 512 bytes.
+    pub fn named(mut self, name: impl AsRef<[u8]>) -> Self {
+        self.name = name.as_ref().to_vec();
+        self
+    }
+
+    /// Sets the longest time of a run, whether the lease is renewed or not: the work is stopped then, at its next await.
+    /// Default: none.
+    pub const fn at_most(mut self, time: Duration) -> Self {
+        self.at_most = Some(time);
+        self
+    }
+
+    /// Sets the shortest time between the starts of two runs in the fleet. Ticks that come sooner wait for it. Default: none.
+    pub const fn at_least(mut self, time: Duration) -> Self {
+        self.at_least = time;
+        self
+    }
+
+    /// Sets the policy for missed ticks. Default: [`Misfire::Once`].
+    pub const fn misfire(mut self, misfire: Misfire) -> Self {
+        self.misfire = misfire;
+        self
+    }
+
+    /// Sets the longest time that a tick waits before it may start, so that schedules of the same plan do not all start at
+    /// once. The time is another one for each tick and name, and the same in all processes. It must be less than the period;
+    /// with a cron expression at most an hour, and a tick whose successor starts sooner is missed. Default: none.
+    pub const fn jitter(mut self, jitter: Duration) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    /// Sets the largest number of runs at a time, all in one process. With 1, ticks during a run are missed, and
+    /// [`misfire`](Self::misfire) says what becomes of them. From 1 to 1,000. Default: 1.
+    pub const fn overlap(mut self, runs: u32) -> Self {
+        self.overlap = runs;
+        self
+    }
+
+    /// Sets the number of runs that the store remembers, 1 to 100. Default: 20.
+    pub const fn history(mut self, runs: u32) -> Self {
+        self.history = runs;
+        self
+    }
+
+    /// Sets the TTL of the lease: how soon another process goes on after one that died. Default: that of the lock manager.
+    pub const fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// Sets the time that a run has to finish when its process is stopped. At most a third of the TTL counts. Default: a
+    /// tenth of the TTL.
+    pub const fn finish_within(mut self, time: Duration) -> Self {
+        self.finish_within = Some(time);
+        self
+    }
+
+    /// Starts the schedule in this process. Of all processes that have started it, one runs it. The store need not be there
+    /// yet.
+    ///
+    /// The work runs in the arbiter that this is called in. A process that is frozen or cut off loses its lease, and the
+    /// work is stopped at its next await. For what it writes until then there is the [fence](Tick::fence).
+    ///
+    /// # Errors
+    /// [`InvalidValue`] for a name, an expression, a zone or an option that is invalid. What the lock manager refuses, a TTL
+    /// beyond its limits for instance, and a store that has no registers, are logged as an error: nothing runs then.
+    ///
+    /// # Panics
+    /// When it is called outside of a tokio `LocalSet`. Every actix arbiter is one.
+    pub fn start<W, R>(self, locks: &Addr<LockManager>, work: W) -> Result<Scheduler, InvalidValue>
+    where
+        W: AsyncFn(Tick) -> R + 'static,
+        R: RunResult,
+    {
+        let name = ResourceName::new(&self.name)
+            .map_err(|error| InvalidValue { field: "schedule.named".to_owned(), ..error })?;
+        let plan = self.plan()?;
+        let rules = self.rules()?;
+        let mut request = Acquire::new(&self.name).purpose("schedule");
+        if let Some(ttl) = self.ttl {
+            request = request.ttl(ttl);
+        }
+        let mut candidacy = Candidacy::from(request);
+        if let Some(time) = self.finish_within {
+            candidacy = candidacy.budget(time);
+        }
+        let job = Job { name: name.clone(), plan, rules, at_most: self.at_most, work: job::boxed(work) };
+        let (changed, known) = (Arc::default(), Rc::new(OnceCell::new()));
+        let runner = Runner::new(job, locks.clone(), Arc::clone(&changed), Rc::clone(&known)).start();
+        let election = Election::start(locks, candidacy.tell(runner.recipient()))?;
+        known.get_or_init(|| election.downgrade());
+        Ok(Scheduler { locks: locks.clone(), name, election, changed })
+    }
+
+    fn plan(&self) -> Result<Plan, InvalidValue> {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        match &self.when {
+            When::Every(period) => {
+                in_range("schedule.every", *period, Duration::from_millis(10), 366 * DAY)?;
+                whole_millis("schedule.every", *period).map(Plan::Every)
+            }
+            #[cfg(feature = "cron")]
+            When::Cron(expression, zone) => Cron::new(expression, zone).map(Box::new).map(Plan::Cron),
+        }
+    }
+
+    fn rules(&self) -> Result<Rules, InvalidValue> {
+        const MILLISECOND: Duration = Duration::from_millis(1);
+        const YEAR: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+        let longest_jitter = match self.when {
+            When::Every(period) => period.saturating_sub(MILLISECOND),
+            #[cfg(feature = "cron")]
+            When::Cron(..) => Duration::from_secs(60 * 60),
+        };
+        if let Some(time) = self.at_most {
+            in_range("schedule.at_most", time, MILLISECOND, YEAR)?;
+        }
+        in_range("schedule.at_least", self.at_least, Duration::ZERO, YEAR)?;
+        in_range("schedule.jitter", self.jitter, Duration::ZERO, longest_jitter)?;
+        if let Misfire::All(most) = self.misfire {
+            number("schedule.misfire", most, 1_000)?;
+        }
+        Ok(Rules {
+            due: DueRules {
+                misfire: self.misfire,
+                jitter: whole_millis("schedule.jitter", self.jitter)?,
+                seed: seed_of(&self.name),
+            },
+            at_least: whole_millis("schedule.at_least", self.at_least)?,
+            at_once: number("schedule.overlap", self.overlap, 1_000)?,
+            history: number("schedule.history", self.history, 100)?,
+        })
+    }
+}
+
+fn number(field: &str, number: u32, most: u32) -> Result<usize, InvalidValue> {
+    if (1..=most).contains(&number) {
+        return Ok(number as usize);
+    }
+    Err(InvalidValue::new(field, number, format!("1 to {most}")))
+}
+
+fn whole_millis(field: &str, time: Duration) -> Result<Millis, InvalidValue> {
+    if !time.subsec_nanos().is_multiple_of(1_000_000) {
+        return Err(InvalidValue::new(field, crate::core::exact(time), "whole milliseconds"));
+    }
+    u64::try_from(time.as_millis())
+        .map_err(|_| InvalidValue::new(field, crate::core::exact(time), "less time"))
+}
+
+impl fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schedule")
+            .field("name", &String::from_utf8_lossy(&self.name))
+            .field("misfire", &self.misfire)
+            .field("overlap", &self.overlap)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,72 @@
+//! The work of a schedule, and one run of it.
+
+use std::{error::Error, future::Future, panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, future::LocalBoxFuture};
+use tokio::time::{Instant, timeout};
+
+use super::tick::{Outcome, Tick};
+use crate::{core::one_line, lease::Lease, runtime::supervisor::message_of};
+
+/// What the work of a schedule may return: nothing, or a `Result` whose error says why a run failed.
+pub trait RunResult {
+    /// Returns the text of the error, if there is one.
+    #[doc(hidden)]
+    fn error(self) -> Option<String>;
+}
+
+impl RunResult for () {
+    fn error(self) -> Option<String> {
+        None
+    }
+}
+
+impl<E: Into<Box<dyn Error>>> RunResult for Result<(), E> {
+    fn error(self) -> Option<String> {
+        self.err().map(|error| one_line(&*error.into()))
+    }
+}
+
+/// The work, which returns the text of its error.
+pub(super) type Work = Rc<dyn Fn(Tick) -> LocalBoxFuture<'static, Option<String>>>;
+
+pub(super) fn boxed<W, R>(work: W) -> Work
+where
+    W: AsyncFn(Tick) -> R + 'static,
+    R: RunResult,
+{
+    let work = Rc::new(work);
+    Rc::new(move |tick| {
+        let work = Rc::clone(&work);
+        async move { work(tick).await.error() }.boxed_local()
+    })
+}
+
+/// The end of a run.
+pub(super) struct Ended {
+    pub(super) number: u64,
+    pub(super) took: Duration,
+    pub(super) outcome: Outcome,
+}
+
+/// Runs the work of a tick, while the lease is valid and no longer than `at_most`.
+pub(super) fn run(
+    work: Work,
+    tick: Tick,
+    lease: Arc<Lease>,
+    at_most: Option<Duration>,
+) -> impl Future<Output = Ended> + 'static {
+    async move {
+        let began = Instant::now();
+        let run = AssertUnwindSafe(async { work(tick).await }).catch_unwind();
+        let held = timeout(at_most.unwrap_or(Duration::MAX), lease.run(run)).await;
+        let outcome = match held {
+            Err(_) => Outcome::TimedOut,
+            Ok(Err(_)) => Outcome::Stopped,
+            Ok(Ok(Err(panic))) => Outcome::panicked(&message_of(panic.as_ref())),
+            Ok(Ok(Ok(Some(error)))) => Outcome::failed(&error),
+            Ok(Ok(Ok(None))) => Outcome::Done,
+        };
+        Ended { number: tick.number, took: began.elapsed(), outcome }
+    }
+}

@@ -1,0 +1,42 @@
+//! The plan of a schedule: when its ticks are, in milliseconds since 1970 by the time of the store.
+
+#[cfg(feature = "cron")]
+use super::cron::Cron;
+
+/// A time in milliseconds since 1970, by the clock of the store.
+pub(super) type Millis = u64;
+
+/// The plan of a schedule.
+#[derive(Debug)]
+pub(super) enum Plan {
+    /// Each multiple of this many milliseconds since 1970, more than zero.
+    Every(Millis),
+    /// The times that a cron expression names.
+    #[cfg(feature = "cron")]
+    Cron(Box<Cron>),
+}
+
+impl Plan {
+    /// Returns the last tick at or before this time.
+    pub(super) fn at_or_before(&self, time: Millis) -> Option<Millis> {
+        match self {
+            Self::Every(period) => Some(time - time % period),
+            #[cfg(feature = "cron")]
+            Self::Cron(cron) => cron.at_or_before(time),
+        }
+    }
+
+    /// Returns the last tick before this time.
+    pub(super) fn before(&self, time: Millis) -> Option<Millis> {
+        self.at_or_before(time.checked_sub(1)?)
+    }
+
+    /// Returns the first tick after this time.
+    pub(super) fn after(&self, time: Millis) -> Option<Millis> {
+        match self {
+            Self::Every(period) => (time - time % period).checked_add(*period),
+            #[cfg(feature = "cron")]
+            Self::Cron(cron) => cron.after(time),
+        }
+    }
+}

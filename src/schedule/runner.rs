@@ -1,0 +1,95 @@
+//! The runner of a schedule: begins a term when its process is elected, and ends it when that is over.
+
+use std::{cell::OnceCell, rc::Rc, sync::Arc};
+
+use actix::{Actor, Addr, Context, Handler, ResponseFuture, WeakAddr};
+use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    notebook::Notebook,
+    term::{End, Job, Term},
+};
+use crate::{
+    election::{Election, ElectionEvent, Resign, Unwell},
+    lease::Lease,
+    manager::LockManager,
+};
+
+/// The runner of a schedule in one process, whom the election tells when to run.
+pub(super) struct Runner {
+    job: Rc<Job>,
+    locks: Addr<LockManager>,
+    changed: Arc<Notify>,
+    /// Set when the election has started. Weak, so that none of the two keeps the other one alive.
+    election: Rc<OnceCell<WeakAddr<Election>>>,
+    term: Option<Going>,
+}
+
+/// The term that goes on.
+struct Going {
+    number: u64,
+    stop: DropGuard,
+    over: oneshot::Receiver<()>,
+}
+
+impl Runner {
+    pub(super) fn new(
+        job: Job,
+        locks: Addr<LockManager>,
+        changed: Arc<Notify>,
+        election: Rc<OnceCell<WeakAddr<Election>>>,
+    ) -> Self {
+        Self { job: Rc::new(job), locks, changed, election, term: None }
+    }
+
+    fn begin(&mut self, number: u64, lease: Arc<Lease>) {
+        let stop = CancellationToken::new();
+        let (done, over) = oneshot::channel();
+        let term = Term {
+            job: Rc::clone(&self.job),
+            lease,
+            notebook: Notebook::new(self.locks.clone(), self.job.name.clone()),
+            changed: Arc::clone(&self.changed),
+            stop: stop.clone(),
+        };
+        let election = Rc::clone(&self.election);
+        // A task of its own, which outlives the actor by the end of its term.
+        actix_rt::spawn(async move {
+            let end = term.run().await;
+            // Nobody waits for it if it ends by itself.
+            let _ = done.send(());
+            let election = election.get().and_then(WeakAddr::upgrade);
+            match (end, election) {
+                (End::Told, _) | (_, None) => {}
+                (End::Overtaken, Some(election)) => election.do_send(Unwell),
+                (End::Impossible, Some(election)) => election.do_send(Resign),
+            }
+        });
+        self.term = Some(Going { number, stop: stop.drop_guard(), over });
+    }
+}
+
+impl Actor for Runner {
+    type Context = Context<Self>;
+}
+
+impl Handler<ElectionEvent> for Runner {
+    type Result = ResponseFuture<()>;
+
+    /// The answer to the end of a term comes when the runs have ended.
+    fn handle(&mut self, event: ElectionEvent, _: &mut Self::Context) -> Self::Result {
+        match event {
+            ElectionEvent::Elected { term, lease, .. } => self.begin(term, lease),
+            ElectionEvent::Demoted { term, .. } => {
+                if let Some(Going { stop, over, .. }) = self.term.take_if(|going| going.number == term) {
+                    drop(stop);
+                    // Without an answer it has ended too, by a panic.
+                    return Box::pin(async { over.await.unwrap_or_default() });
+                }
+            }
+            ElectionEvent::LeaderChanged { .. } | ElectionEvent::NotStanding { .. } => {}
+        }
+        Box::pin(async {})
+    }
+}

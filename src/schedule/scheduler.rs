@@ -1,0 +1,107 @@
+//! The scheduler: the handle to a schedule that was started.
+
+use std::{fmt, sync::Arc};
+
+use actix::Addr;
+use tokio::sync::Notify;
+
+use super::{notebook::Notebook, plan::Millis, state::State, tick::Run};
+use crate::{
+    core::ResourceName,
+    election::{Election, Resign},
+    env::{Random, SystemRandom},
+    manager::LockManager,
+    store::StoreError,
+};
+
+/// A schedule that was started. What it changes counts for the whole fleet, except for [`stop`](Self::stop).
+///
+/// The schedule goes on when the scheduler is dropped, until the lock manager is shut down.
+#[derive(Clone)]
+pub struct Scheduler {
+    pub(super) locks: Addr<LockManager>,
+    pub(super) name: ResourceName,
+    pub(super) election: Addr<Election>,
+    pub(super) changed: Arc<Notify>,
+}
+
+impl Scheduler {
+    /// Asks for a run beside the plan, in the process that runs the schedule: at once if that is this one, else within a
+    /// second, and as soon as runs that go on leave room. Also in a pause. Several that are asked for before it begins are
+    /// one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it may not have been asked for.
+    pub async fn run_now(&self) -> Result<(), StoreError> {
+        let id = SystemRandom.token();
+        self.change(|state, now| state.ask(id, now)).await
+    }
+
+    /// Pauses the schedule. Runs that go on are not stopped, and a tick that is being claimed may still run.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it may not be paused.
+    pub async fn pause(&self) -> Result<(), StoreError> {
+        self.change(|state, _| state.pause()).await
+    }
+
+    /// Goes on after a pause, with the first tick after this moment: those of the pause are not made up for.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it may be paused still.
+    pub async fn resume(&self) -> Result<(), StoreError> {
+        self.change(State::resume).await
+    }
+
+    /// Returns true if the schedule is paused.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store does not say so.
+    pub async fn is_paused(&self) -> Result<bool, StoreError> {
+        let mut notebook = self.notebook();
+        notebook.read().await?;
+        Ok(notebook.state().is_some_and(|state| state.paused))
+    }
+
+    /// Returns the latest runs of the fleet, the latest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store does not say so.
+    pub async fn history(&self) -> Result<Vec<Run>, StoreError> {
+        let mut notebook = self.notebook();
+        notebook.read().await?;
+        Ok(notebook.state().map(State::history).unwrap_or_default())
+    }
+
+    /// Stops the schedule in this process, and waits for the run that goes on, as long as its
+    /// [`finish_within`](super::Schedule::finish_within) allows. Another process takes over.
+    ///
+    /// # Cancel safety
+    /// It is stopped also if nobody waits for the answer any more.
+    pub async fn stop(&self) {
+        // Without an answer the lock manager was shut down, and the election has ended with it.
+        let _ = self.election.send(Resign).await;
+    }
+
+    /// Returns the election of the process that runs the schedule.
+    pub const fn election(&self) -> &Addr<Election> {
+        &self.election
+    }
+
+    async fn change(&self, change: impl Fn(&mut State, Millis)) -> Result<(), StoreError> {
+        let changed = self.notebook().change(change).await;
+        // Also if that failed: it may have changed.
+        self.changed.notify_one();
+        changed
+    }
+
+    fn notebook(&self) -> Notebook {
+        Notebook::new(self.locks.clone(), self.name.clone())
+    }
+}
+
+impl fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scheduler").field("name", &self.name).finish_non_exhaustive()
+    }
+}

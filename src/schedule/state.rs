@@ -1,0 +1,291 @@
+//! The state of a schedule, which its register keeps for the whole fleet, and every change to it.
+
+use std::{collections::VecDeque, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    due::{Due, DueRules},
+    plan::{Millis, Plan},
+    tick::{Outcome, Run, Tick, time_of},
+};
+use crate::core::{Fence, Token};
+
+/// The state of a schedule. Times are in milliseconds since 1970, by the clock of the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct State {
+    /// The last tick of the plan that was claimed; in the beginning, or after a pause, the time of that.
+    last: Millis,
+    /// The number of runs that were claimed.
+    number: u64,
+    /// The token of the last claim.
+    claim: String,
+    /// The largest fence of a claim.
+    fence: u64,
+    /// The time of the last claim.
+    started: Millis,
+    pub(super) paused: bool,
+    /// The run that was asked for.
+    asked: Option<Asked>,
+    /// The token of the last run that was asked for and claimed.
+    served: String,
+    runs: VecDeque<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Asked {
+    at: Millis,
+    id: String,
+}
+
+/// A run in the history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    number: u64,
+    scheduled_for: Millis,
+    fence: Option<u64>,
+    asked: bool,
+    started: Millis,
+    ended: Option<(u64, Outcome)>,
+}
+
+/// The rules of a schedule.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    pub(super) due: DueRules,
+    /// The shortest time between the starts of two runs.
+    pub(super) at_least: Millis,
+    /// The largest number of runs at a time.
+    pub(super) at_once: usize,
+    /// The number of runs in the history.
+    pub(super) history: usize,
+}
+
+/// The next step of a runner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Claim(Wanted),
+    /// Nothing before this time. `None`: until something changes.
+    Wait(Option<Millis>),
+    /// A later runner has claimed a tick: this one is none any more.
+    Overtaken,
+}
+
+/// A tick to be claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) scheduled_for: Millis,
+    asked: bool,
+}
+
+impl State {
+    /// Returns the state of a schedule that nobody has seen before: the ticks up to now are not its own.
+    pub(super) fn begun(now: Millis) -> Self {
+        Self { last: now, ..Self::default() }
+    }
+
+    /// Returns the next step of the runner that has this fence and so many runs going on.
+    pub(super) fn step(
+        &self,
+        plan: &Plan,
+        rules: &Rules,
+        fence: Option<Fence>,
+        running: usize,
+        now: Millis,
+    ) -> Step {
+        if fence.is_some_and(|fence| fence.get() < self.fence) {
+            return Step::Overtaken;
+        }
+        if running >= rules.at_once {
+            return Step::Wait(None);
+        }
+        let (due, asked) = match &self.asked {
+            Some(asked) => (Due::Now(asked.at), true),
+            None if self.paused => (Due::At(None), false),
+            None => (rules.due.due(plan, self.last, now), false),
+        };
+        let rests_until = if self.number == 0 { 0 } else { self.started.saturating_add(rules.at_least) };
+        match due {
+            // A clock that went back does not stop a schedule for as long as it went back.
+            Due::Now(_) if (self.started..rests_until).contains(&now) => Step::Wait(Some(rests_until)),
+            Due::Now(scheduled_for) => Step::Claim(Wanted { scheduled_for, asked }),
+            Due::At(time) => Step::Wait(time),
+        }
+    }
+
+    /// Claims a tick.
+    pub(super) fn claim(
+        &mut self,
+        wanted: Wanted,
+        token: Token,
+        fence: Option<Fence>,
+        history: usize,
+        now: Millis,
+    ) -> Tick {
+        let Wanted { scheduled_for, asked } = wanted;
+        if asked {
+            self.served = self.asked.take().map(|asked| asked.id).unwrap_or_default();
+        } else {
+            self.last = scheduled_for;
+        }
+        self.number += 1;
+        self.claim = token.to_hex();
+        self.fence = fence.map_or(self.fence, Fence::get);
+        self.started = now;
+        let (number, fence) = (self.number, fence.map(Fence::get));
+        let entry = Entry { number, scheduled_for, fence, asked, started: now, ended: None };
+        self.runs.push_front(entry.clone());
+        self.runs.truncate(history);
+        entry.tick()
+    }
+
+    /// Returns true if this was the last claim.
+    pub(super) fn was_claimed_by(&self, token: Token) -> bool {
+        self.claim == token.to_hex()
+    }
+
+    /// Writes down the end of a run, if the history still has it.
+    pub(super) fn ended(&mut self, number: u64, took: Duration, outcome: &Outcome) {
+        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        for run in self.runs.iter_mut().filter(|run| run.number == number) {
+            run.ended = Some((took, outcome.clone()));
+        }
+    }
+
+    pub(super) fn pause(&mut self) {
+        self.paused = true;
+    }
+
+    /// Goes on with the ticks after this time.
+    pub(super) fn resume(&mut self, now: Millis) {
+        if std::mem::take(&mut self.paused) {
+            self.last = self.last.max(now);
+        }
+    }
+
+    /// Asks for a run, unless one is asked for already. A repeat changes nothing.
+    pub(super) fn ask(&mut self, id: Token, now: Millis) {
+        let id = id.to_hex();
+        if self.asked.is_none() && self.served != id {
+            self.asked = Some(Asked { at: now, id });
+        }
+    }
+
+    /// Returns the history, the latest first.
+    pub(super) fn history(&self) -> Vec<Run> {
+        self.runs.iter().map(Entry::run).collect()
+    }
+}
+
+impl Entry {
+    fn tick(&self) -> Tick {
+        Tick {
+            number: self.number,
+            scheduled_for: time_of(self.scheduled_for),
+            fence: self.fence.map(Fence::new),
+            asked: self.asked,
+        }
+    }
+
+    fn run(&self) -> Run {
+        let ended = self.ended.clone().map(|(took, outcome)| (Duration::from_millis(took), outcome));
+        Run { tick: self.tick(), started_at: time_of(self.started), ended }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::due::Misfire;
+
+    const PLAN: Plan = Plan::Every(100);
+
+    fn rules() -> Rules {
+        let due = DueRules { misfire: Misfire::Once, jitter: 0, seed: 0 };
+        Rules { due, at_least: 0, at_once: 1, history: 2 }
+    }
+
+    fn step(state: &State, rules: &Rules, running: usize, now: Millis) -> Step {
+        state.step(&PLAN, rules, Some(Fence::new(5)), running, now)
+    }
+
+    /// Claims what is due now.
+    fn claim(state: &mut State, now: Millis) -> Tick {
+        let Step::Claim(wanted) = step(state, &rules(), 0, now) else { panic!("nothing is due") };
+        state.claim(wanted, Token::from_bits(u128::from(now)), Some(Fence::new(5)), 2, now)
+    }
+
+    #[test]
+    fn a_claim_names_the_tick_and_is_known_by_its_token() {
+        let mut state = State::begun(1_050);
+        assert_eq!(step(&state, &rules(), 0, 1_050), Step::Wait(Some(1_100)));
+        let tick = claim(&mut state, 1_103);
+        assert_eq!((tick.number, tick.scheduled_for, tick.asked), (1, time_of(1_100), false));
+        assert!(state.was_claimed_by(Token::from_bits(1_103)) && !state.was_claimed_by(Token::from_bits(1)));
+        assert_eq!(step(&state, &rules(), 0, 1_103), Step::Wait(Some(1_200)));
+    }
+
+    #[test]
+    fn who_has_a_smaller_fence_than_the_last_claim_is_overtaken() {
+        let mut state = State::begun(0);
+        claim(&mut state, 100);
+        let step = |fence| state.step(&PLAN, &rules(), fence, 0, 200);
+        assert_eq!(step(Some(Fence::new(4))), Step::Overtaken);
+        assert!(matches!(step(Some(Fence::new(5))), Step::Claim(_)));
+        assert!(matches!(step(None), Step::Claim(_)), "a store without fences");
+    }
+
+    #[test]
+    fn runs_do_not_overlap_and_rest_for_the_shortest_time() {
+        let (mut state, mut rules) = (State::begun(0), rules());
+        claim(&mut state, 100);
+        assert_eq!(step(&state, &rules, 1, 200), Step::Wait(None));
+        rules.at_once = 2;
+        assert!(matches!(step(&state, &rules, 1, 200), Step::Claim(_)));
+        rules.at_least = 250;
+        assert_eq!(step(&state, &rules, 0, 349), Step::Wait(Some(350)));
+        assert!(matches!(step(&state, &rules, 0, 350), Step::Claim(Wanted { scheduled_for: 300, .. })));
+    }
+
+    #[test]
+    fn a_pause_has_no_ticks_and_they_are_not_made_up_for() {
+        let mut state = State::begun(0);
+        state.pause();
+        assert_eq!(step(&state, &rules(), 0, 450), Step::Wait(None));
+        state.resume(550);
+        assert_eq!(step(&state, &rules(), 0, 550), Step::Wait(Some(600)));
+        state.resume(650);
+        assert!(matches!(step(&state, &rules(), 0, 650), Step::Claim(_)), "it was not paused");
+    }
+
+    #[test]
+    fn a_run_that_was_asked_for_is_run_once_also_in_a_pause_and_takes_no_tick_away() {
+        let mut state = State::begun(0);
+        state.pause();
+        state.ask(Token::from_bits(1), 30);
+        state.ask(Token::from_bits(2), 40);
+        let tick = claim(&mut state, 50);
+        assert_eq!((tick.number, tick.scheduled_for, tick.asked), (1, time_of(30), true));
+        state.ask(Token::from_bits(1), 60);
+        assert_eq!(step(&state, &rules(), 0, 60), Step::Wait(None), "a repeat");
+        state.paused = false;
+        assert_eq!(claim(&mut state, 100).scheduled_for, time_of(100));
+    }
+
+    #[test]
+    fn the_history_has_the_latest_runs_and_reads_back() {
+        let mut state = State::begun(0);
+        for now in [100, 200, 300] {
+            claim(&mut state, now);
+        }
+        state.ended(1, Duration::from_millis(7), &Outcome::Done);
+        state.ended(2, Duration::from_millis(7), &Outcome::failed(&"x".repeat(201)));
+        let history = state.history();
+        assert_eq!(history.iter().map(|run| run.tick.number).collect::<Vec<_>>(), [3, 2]);
+        let failed = Outcome::Failed(format!("{}…", "x".repeat(200)));
+        assert_eq!(history[1].ended, Some((Duration::from_millis(7), failed)));
+        let text = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<State>(&text).unwrap(), state);
+    }
+}
