@@ -5,15 +5,13 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::{join, join_all};
-
 use crate::{
     core::{Fence, TokenPrefix, leads, most_named},
     store::{
         Acquisition, Grant,
         quorum::{
             asking::raise,
-            core::FIRST_PAUSE,
+            core::{Core, FIRST_PAUSE},
             counting::{can_give_way, placed},
             ledger::PendingRelease,
             node::Ballot,
@@ -22,6 +20,23 @@ use crate::{
         },
     },
 };
+
+/// Raises fences on a node that gave smaller ones.
+async fn raise_late(
+    core: Arc<Core>,
+    asked: Arc<[Arc<Acquisition>]>,
+    node: usize,
+    raises: Vec<(usize, Fence)>,
+) {
+    if raises.is_empty() {
+        return;
+    }
+    let node = &core.nodes[node];
+    for error in raise(&core, node, &asked, &raises).await.into_iter().filter_map(Result::err) {
+        let error = &error as &dyn std::error::Error;
+        tracing::debug!(node = node.name, error, "a late fence was not written");
+    }
+}
 
 /// Returns the holders that nodes named when they refused a request.
 fn in_the_way(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = TokenPrefix> {
@@ -37,6 +52,7 @@ impl Attempt {
         (granted, waits): (&[Option<Grant>], &[bool]),
         written: &[(usize, Fence)],
     ) {
+        let mut kept = vec![0; self.asked.len()];
         for which in self.requests() {
             let asked = &self.asked[which];
             let ticket = asked.ticket.filter(|_| waits[which]);
@@ -44,14 +60,16 @@ impl Attempt {
             if granted[which].is_some() {
                 self.hold_where_named(&votes, which);
             } else if self.core.ledger.finish(self.number, asked, end) {
-                self.wait(&votes, which);
+                kept[which] = self.wait(&votes, which);
             } else {
                 self.release_everywhere(&votes, which);
             }
         }
         let smaller = self.smaller_fences(&votes, granted, written);
-        let told = join_all(smaller.iter().map(|(node, raises)| self.raise_late(*node, raises)));
-        join(told, self.await_late(votes, granted)).await;
+        for (node, raises) in smaller {
+            tokio::spawn(raise_late(Arc::clone(&self.core), Arc::clone(&self.asked), node, raises));
+        }
+        self.await_late(votes, granted, kept).await;
     }
 
     /// Has a token that is granted hold also on nodes that named it as next after it was counted.
@@ -77,8 +95,9 @@ impl Attempt {
     }
 
     /// Leaves a request in the queues. If its votes were split, it gives way on the nodes that granted it, and is queued
-    /// again there. When that has not helped, one of the split leads, and keeps what it was granted.
-    fn wait(&self, votes: &Round<Ballot>, which: usize) {
+    /// again there. When that has not helped, one of the split leads, and keeps what it was granted. Returns the number of
+    /// grants that it keeps.
+    fn wait(&self, votes: &Round<Ballot>, which: usize) -> usize {
         let (asked, mut split) = (&self.asked[which], Vec::new());
         for (node, ballot) in votes.on(which).enumerate() {
             match ballot {
@@ -88,8 +107,9 @@ impl Attempt {
             }
         }
         let token = asked.hold.token;
-        let is_held = most_named(in_the_way(votes, which)) >= self.core.needed();
-        let keeps = self.keeps(votes, which);
+        // As many as can refuse a request together.
+        let is_held = most_named(in_the_way(votes, which)) > self.core.nodes.len() - self.core.needed();
+        let keeps = self.keeps(votes, which, split.len());
         let named =
             self.core.waiters.answered(token, self.number, (&split, keeps), is_held, self.core.needed());
         self.core.await_majority(token, named);
@@ -98,13 +118,13 @@ impl Attempt {
                 self.give_way(node, which, ballot);
             }
         }
+        if keeps { split.len() } else { 0 }
     }
 
-    /// Returns true if a request keeps what it was granted by less than a majority: giving way has not helped, and it leads
-    /// the others.
-    fn keeps(&self, votes: &Round<Ballot>, which: usize) -> bool {
+    /// Returns true if a request keeps what so many nodes granted it, less than a majority: giving way has not helped, and it
+    /// leads the others.
+    fn keeps(&self, votes: &Round<Ballot>, which: usize, granted: usize) -> bool {
         let token = self.asked[which].hold.token;
-        let granted = votes.on(which).flatten().filter(|ballot| matches!(ballot, Ballot::Yes(_))).count();
         let leads = leads((token.prefix(), granted), in_the_way(votes, which));
         let leads = leads && self.core.waiters.is_stuck(token);
         can_give_way(&self.asked[which]) && (leads || planted!("nobody gives way in a split"))
@@ -138,7 +158,8 @@ impl Attempt {
         self.core.ledger.is_being_released(node, self.asked[which].hold.token, self.core.now())
     }
 
-    async fn await_late(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>]) {
+    /// Handles the answers of late nodes. `kept` has the number of grants that each waiting request has kept so far.
+    async fn await_late(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>], mut kept: Vec<usize>) {
         while let Some(node) = votes.late().await {
             let mut raises = Vec::new();
             for (which, ballot) in votes.of(node).iter().enumerate() {
@@ -151,7 +172,10 @@ impl Attempt {
                         raises.extend(unraised.map(|fence| (which, fence)));
                     }
                     None if self.core.ledger.waits(token, Some(self.number)) => match ballot {
-                        Ballot::Yes(_) if self.keeps(&votes, which) => self.core.named(token, node),
+                        Ballot::Yes(_) if self.keeps(&votes, which, kept[which] + 1) => {
+                            kept[which] += 1;
+                            self.core.named(token, node);
+                        }
                         Ballot::Yes(_) => self.give_way(node, which, ballot),
                         ballot => self.left_by_waiter(node, which, ballot),
                     },
@@ -161,7 +185,8 @@ impl Attempt {
                     _ => self.release_later(node, which, ballot),
                 }
             }
-            self.raise_late(node, &raises).await;
+            // Other nodes that are late do not wait for it.
+            tokio::spawn(raise_late(Arc::clone(&self.core), Arc::clone(&self.asked), node, raises));
         }
     }
 
@@ -185,20 +210,6 @@ impl Attempt {
         };
         let nodes = (0..self.core.nodes.len()).map(|node| (node, smaller(node)));
         nodes.filter(|(_, raises)| !raises.is_empty()).collect()
-    }
-
-    async fn raise_late(&self, node: usize, raises: &[(usize, Fence)]) {
-        if raises.is_empty() {
-            return;
-        }
-        let node = &self.core.nodes[node];
-        for error in raise(&self.core, node, &self.asked, raises).await.into_iter().filter_map(Result::err) {
-            tracing::debug!(
-                node = node.name,
-                error = &error as &dyn std::error::Error,
-                "a late fence was not written"
-            );
-        }
     }
 
     /// Queues the release of what a ballot for a request that is over may have left on its node: a hold or a queue ticket. A
