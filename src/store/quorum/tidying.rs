@@ -52,7 +52,6 @@ impl Attempt {
         (granted, waits): (&[Option<Grant>], &[bool]),
         written: &[(usize, Fence)],
     ) {
-        let mut kept = vec![0; self.asked.len()];
         for which in self.requests() {
             let asked = &self.asked[which];
             let ticket = asked.ticket.filter(|_| waits[which]);
@@ -60,7 +59,7 @@ impl Attempt {
             if granted[which].is_some() {
                 self.hold_where_named(&votes, which);
             } else if self.core.ledger.finish(self.number, asked, end) {
-                kept[which] = self.wait(&votes, which);
+                self.wait(&votes, which);
             } else {
                 self.release_everywhere(&votes, which);
             }
@@ -69,7 +68,7 @@ impl Attempt {
         for (node, raises) in smaller {
             tokio::spawn(raise_late(Arc::clone(&self.core), Arc::clone(&self.asked), node, raises));
         }
-        self.await_late(votes, granted, kept).await;
+        self.await_late(votes, granted).await;
     }
 
     /// Has a token that is granted hold also on nodes that named it as next after it was counted.
@@ -95,9 +94,8 @@ impl Attempt {
     }
 
     /// Leaves a request in the queues. If its votes were split, it gives way on the nodes that granted it, and is queued
-    /// again there. When that has not helped, one of the split leads, and keeps what it was granted. Returns the number of
-    /// grants that it keeps.
-    fn wait(&self, votes: &Round<Ballot>, which: usize) -> usize {
+    /// again there. When that has not helped, one of the split leads, and keeps what it was granted.
+    fn wait(&self, votes: &Round<Ballot>, which: usize) {
         let (asked, mut split) = (&self.asked[which], Vec::new());
         for (node, ballot) in votes.on(which).enumerate() {
             match ballot {
@@ -109,7 +107,7 @@ impl Attempt {
         let token = asked.hold.token;
         // As many as can refuse a request together.
         let is_held = most_named(in_the_way(votes, which)) > self.core.nodes.len() - self.core.needed();
-        let keeps = self.keeps(votes, which, split.len());
+        let keeps = self.keeps(votes, which);
         let named =
             self.core.waiters.answered(token, self.number, (&split, keeps), is_held, self.core.needed());
         self.core.await_majority(token, named);
@@ -118,13 +116,13 @@ impl Attempt {
                 self.give_way(node, which, ballot);
             }
         }
-        if keeps { split.len() } else { 0 }
     }
 
-    /// Returns true if a request keeps what so many nodes granted it, less than a majority: giving way has not helped, and it
-    /// leads the others.
-    fn keeps(&self, votes: &Round<Ballot>, which: usize, granted: usize) -> bool {
+    /// Returns true if a request keeps what it was granted by less than a majority: giving way has not helped, and it leads
+    /// the others. Grants that it has given back since they were counted lead as well, for it stands first there.
+    fn keeps(&self, votes: &Round<Ballot>, which: usize) -> bool {
         let token = self.asked[which].hold.token;
+        let granted = votes.on(which).flatten().filter(|ballot| matches!(ballot, Ballot::Yes(_))).count();
         let leads = leads((token.prefix(), granted), in_the_way(votes, which));
         let leads = leads && self.core.waiters.is_stuck(token);
         can_give_way(&self.asked[which]) && (leads || planted!("nobody gives way in a split"))
@@ -158,8 +156,7 @@ impl Attempt {
         self.core.ledger.is_being_released(node, self.asked[which].hold.token, self.core.now())
     }
 
-    /// Handles the answers of late nodes. `kept` has the number of grants that each waiting request has kept so far.
-    async fn await_late(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>], mut kept: Vec<usize>) {
+    async fn await_late(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>]) {
         while let Some(node) = votes.late().await {
             let mut raises = Vec::new();
             for (which, ballot) in votes.of(node).iter().enumerate() {
@@ -172,10 +169,7 @@ impl Attempt {
                         raises.extend(unraised.map(|fence| (which, fence)));
                     }
                     None if self.core.ledger.waits(token, Some(self.number)) => match ballot {
-                        Ballot::Yes(_) if self.keeps(&votes, which, kept[which] + 1) => {
-                            kept[which] += 1;
-                            self.core.named(token, node);
-                        }
+                        Ballot::Yes(_) if self.keeps(&votes, which) => self.core.named(token, node),
                         Ballot::Yes(_) => self.give_way(node, which, ballot),
                         ballot => self.left_by_waiter(node, which, ballot),
                     },
