@@ -127,13 +127,13 @@ pub fn is_known(fence: Fence, said: impl Iterator<Item = Fence>, of: usize) -> b
 }
 
 /// Returns the fence of a grant, chosen from the fences that the nodes gave. It is that of the live hold that the grant
-/// repeats or re-enters, if a majority of `of` nodes gave that fence; otherwise the largest.
+/// repeats or re-enters, if a majority knows that one; otherwise the largest.
 pub fn granted_fence(
     expected: Option<Fence>,
-    said: impl Iterator<Item = Fence> + Clone,
-    of: usize,
+    is_known: impl FnOnce(Fence) -> bool,
+    said: impl Iterator<Item = Fence>,
 ) -> Option<Fence> {
-    expected.filter(|fence| is_known(*fence, said.clone(), of)).or_else(|| said.max())
+    expected.filter(|fence| is_known(*fence)).or_else(|| said.max())
 }
 
 /// Returns the part of a TTL on which a holder may rely once its votes have been counted, `spent` after they were
@@ -259,7 +259,8 @@ mod tests {
     fn the_largest_fence_is_granted_unless_a_majority_knows_the_expected_one() {
         let granted = |expected: Option<u64>, said: &[u64]| {
             let said = said.iter().map(|said| Fence::new(*said));
-            granted_fence(expected.map(Fence::new), said, 5).map(|fence| fence.get())
+            granted_fence(expected.map(Fence::new), |fence| is_known(fence, said.clone(), 5), said.clone())
+                .map(|fence| fence.get())
         };
         assert_eq!(granted(None, &[3, 9, 4]), Some(9));
         assert_eq!(granted(Some(3), &[3, 3, 3, 9]), Some(3), "a majority knows it");

@@ -289,7 +289,11 @@ impl State {
                     return false;
                 }
                 let expected = None;
-                let Some(fence) = granted_fence(expected, fences.iter().copied(), NODES) else {
+                let Some(fence) = granted_fence(
+                    expected,
+                    |fence| is_known(fence, fences.iter().copied(), NODES),
+                    fences.iter().copied(),
+                ) else {
                     return false;
                 };
                 if is_known(fence, fences.iter().copied(), NODES) {

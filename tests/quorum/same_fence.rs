@@ -110,6 +110,6 @@ async fn a_repeat_has_the_fence_of_the_first_grant_though_a_late_node_has_anothe
     let fence = granted(&quorum.store, &asked).await;
     sleep(Duration::from_millis(30)).await;
     quorum.until_held_by(&asked.hold, &[0, 1, 2, 3, 4]).await;
-    quorum.nodes[..2].iter().for_each(|node| node.stall_next(1, Duration::from_millis(3)));
+    quorum.nodes[..2].iter().for_each(|node| node.fail_next(1));
     assert_eq!(granted(&quorum.store, &asked).await, fence);
 }

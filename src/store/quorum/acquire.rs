@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use crate::{
-    core::{Fence, Tally, Verdict, is_known},
+    core::{Fence, Tally, Verdict},
     store::{
         Acquired, Acquisition, Certainty, Grant, StoreError,
         quorum::{
@@ -92,8 +92,7 @@ impl Attempt {
     fn unknown_fences(&self, votes: &Round<Ballot>, answers: &[Answer]) -> Arc<[(usize, Fence)]> {
         let fences = answers.iter().enumerate();
         let fences = fences.filter_map(|(which, answer)| Some((which, grant_of(answer)?.fence?)));
-        let of = self.core.nodes.len();
-        fences.filter(|&(which, fence)| !is_known(fence, self.fences(votes, which), of)).collect()
+        fences.filter(|&(which, fence)| !self.is_known(votes, which, fence)).collect()
     }
 
     /// Raises fences on the nodes. They stay monotonic only if a majority of the holders knows the fence that is given

@@ -10,7 +10,7 @@ use crate::{
             asking::median,
             node::{Ballot, Node},
             poll::Round,
-            voting::{Attempt, tally},
+            voting::{Attempt, said, tally},
         },
     },
 };
@@ -35,7 +35,8 @@ impl Attempt {
             Verdict::Yes => {
                 self.in_time(which)?;
                 let expected = self.expected[which].as_ref().map(|expected| expected.get());
-                let fence = granted_fence(expected, self.fences(votes, which), self.core.nodes.len());
+                let is_known = |fence| self.is_known(votes, which, fence);
+                let fence = granted_fence(expected, is_known, said(votes, which).map(|(_, said)| said));
                 Ok(Acquired::Granted(Grant { fence, holds: median(grants.iter().map(|grant| grant.holds)) }))
             }
             Verdict::No => self.kept_out(votes, which, grants.len()),

@@ -35,7 +35,8 @@ impl GivenFence {
     }
 
     /// Returns the fence for which that of a node stands. A node never gives one fence to two holds that do not enter one
-    /// another, so the one that it gave before proves that nobody else has held there since.
+    /// another, so the one that it gave before proves that nobody else has held there since. It does not prove it for the
+    /// time before: a forced release that reached only some nodes may have let somebody in until then.
     pub(super) fn meant(&self, node: usize, said: Fence) -> Fence {
         if self.larger().contains(&(node, said)) { self.fence } else { said }
     }

@@ -286,7 +286,7 @@ impl Books {
         given(&asked.hold.token).or_else(|| {
             let re_enters = asked.reentrant && asked.mode == Mode::Exclusive;
             let tokens = self.owners.get(&key(&asked.hold).filter(|_| re_enters)?)?;
-            tokens.iter().find_map(given)
+            tokens.iter().filter_map(given).max_by_key(|given| given.get())
         })
     }
 

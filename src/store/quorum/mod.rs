@@ -67,8 +67,8 @@ use crate::{
 /// # Fences
 /// The largest fence of the majority is written back to a majority of the holders before a grant is answered. Readers
 /// that are granted at the same moment may have the same fence. Nothing lowers a fence, so a node that was repaired may
-/// keep a larger one. A re-entry may then be given a larger fence than the hold before it. The fence counters of the
-/// nodes never expire.
+/// keep a larger one. Whoever holds remembers it, so that a re-entry gets the fence of the hold before it. The fence counters
+/// of the nodes never expire.
 ///
 /// # Waiting
 /// A waiter has a queue ticket on every node. Whom a majority of the nodes names as next is notified, and attempts at

@@ -5,15 +5,13 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::{join, join_all};
-
 use crate::{
     core::{Fence, TokenPrefix, leads, most_named},
     store::{
         Acquisition, Grant,
         quorum::{
             asking::raise,
-            core::FIRST_PAUSE,
+            core::{Core, FIRST_PAUSE},
             counting::{can_give_way, placed},
             ledger::PendingRelease,
             node::Ballot,
@@ -22,6 +20,23 @@ use crate::{
         },
     },
 };
+
+/// Raises fences on a node that gave smaller ones.
+async fn raise_late(
+    core: Arc<Core>,
+    asked: Arc<[Arc<Acquisition>]>,
+    node: usize,
+    raises: Vec<(usize, Fence)>,
+) {
+    if raises.is_empty() {
+        return;
+    }
+    let node = &core.nodes[node];
+    for error in raise(&core, node, &asked, &raises).await.into_iter().filter_map(Result::err) {
+        let error = &error as &dyn std::error::Error;
+        tracing::debug!(node = node.name, error, "a late fence was not written");
+    }
+}
 
 /// Returns the holders that nodes named when they refused a request.
 fn in_the_way(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = TokenPrefix> {
@@ -50,8 +65,10 @@ impl Attempt {
             }
         }
         let smaller = self.smaller_fences(&votes, granted, written);
-        let told = join_all(smaller.iter().map(|(node, raises)| self.raise_late(*node, raises)));
-        join(told, self.await_late(votes, granted)).await;
+        for (node, raises) in smaller {
+            tokio::spawn(raise_late(Arc::clone(&self.core), Arc::clone(&self.asked), node, raises));
+        }
+        self.await_late(votes, granted).await;
     }
 
     /// Has a token that is granted hold also on nodes that named it as next after it was counted.
@@ -88,7 +105,8 @@ impl Attempt {
             }
         }
         let token = asked.hold.token;
-        let is_held = most_named(in_the_way(votes, which)) >= self.core.needed();
+        // As many as can refuse a request together.
+        let is_held = most_named(in_the_way(votes, which)) > self.core.nodes.len() - self.core.needed();
         let keeps = self.keeps(votes, which);
         let named =
             self.core.waiters.answered(token, self.number, (&split, keeps), is_held, self.core.needed());
@@ -101,7 +119,7 @@ impl Attempt {
     }
 
     /// Returns true if a request keeps what it was granted by less than a majority: giving way has not helped, and it leads
-    /// the others.
+    /// the others. Grants that it has given back since they were counted lead as well, for it stands first there.
     fn keeps(&self, votes: &Round<Ballot>, which: usize) -> bool {
         let token = self.asked[which].hold.token;
         let granted = votes.on(which).flatten().filter(|ballot| matches!(ballot, Ballot::Yes(_))).count();
@@ -161,7 +179,8 @@ impl Attempt {
                     _ => self.release_later(node, which, ballot),
                 }
             }
-            self.raise_late(node, &raises).await;
+            // Other nodes that are late do not wait for it.
+            tokio::spawn(raise_late(Arc::clone(&self.core), Arc::clone(&self.asked), node, raises));
         }
     }
 
@@ -185,20 +204,6 @@ impl Attempt {
         };
         let nodes = (0..self.core.nodes.len()).map(|node| (node, smaller(node)));
         nodes.filter(|(_, raises)| !raises.is_empty()).collect()
-    }
-
-    async fn raise_late(&self, node: usize, raises: &[(usize, Fence)]) {
-        if raises.is_empty() {
-            return;
-        }
-        let node = &self.core.nodes[node];
-        for error in raise(&self.core, node, &self.asked, raises).await.into_iter().filter_map(Result::err) {
-            tracing::debug!(
-                node = node.name,
-                error = &error as &dyn std::error::Error,
-                "a late fence was not written"
-            );
-        }
     }
 
     /// Queues the release of what a ballot for a request that is over may have left on its node: a hold or a queue ticket. A

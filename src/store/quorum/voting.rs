@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use crate::{
-    core::{Fence, Moment, Tally, Verdict},
+    core::{Fence, Moment, Tally, Verdict, is_known},
     store::{
         Acquisition, Hold,
         quorum::{
@@ -69,14 +69,16 @@ impl Attempt {
         0..self.asked.len()
     }
 
-    /// Returns the fences that the nodes gave to a request: that of the live hold for those where it has a larger one.
-    pub(super) fn fences(&self, votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = Fence> + Clone {
-        let meant = |(node, said)| match &self.expected[which] {
-            Some(expected) => expected.meant(node, said),
-            None => said,
-        };
-        let fences: Vec<Fence> = said(votes, which).map(meant).collect();
-        fences.into_iter()
+    /// Returns true if a majority knows this fence of a request. A node where the live hold has a larger one knows that of the
+    /// hold as well.
+    pub(super) fn is_known(&self, votes: &Round<Ballot>, which: usize, fence: Fence) -> bool {
+        is_known(fence, self.meant(votes, which, fence), self.core.nodes.len())
+    }
+
+    fn meant(&self, votes: &Round<Ballot>, which: usize, fence: Fence) -> impl Iterator<Item = Fence> {
+        let expected = self.expected[which].as_ref().filter(|expected| expected.get() == fence);
+        said(votes, which)
+            .map(move |(node, said)| expected.map_or(said, |expected| expected.meant(node, said)))
     }
 
     /// Returns the votes of the nodes. Votes again if nodes that abstained have recovered in time and are needed.
@@ -152,7 +154,8 @@ impl Attempt {
         let (Verdict::Yes, Some(expected)) = (verdict, &self.expected[which]) else {
             return verdict != Verdict::Open;
         };
-        let know = self.fences(votes, which).filter(|fence| *fence == expected.get()).count();
+        let fence = expected.get();
+        let know = self.meant(votes, which, fence).filter(|meant| *meant == fence).count();
         let needed = self.core.needed();
         let open = votes.on(which).filter(Option::is_none).count();
         know >= needed || know + open < needed

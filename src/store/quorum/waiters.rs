@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The time for which a waiter that a minority has named waits for the others before it attempts, after an attempt that
-/// was not split. It doubles with each split in a row.
+/// was not split. It doubles with each split until one is not split because somebody holds.
 const FIRST_PATIENCE: Duration = Duration::from_millis(16);
 const LONGEST_PATIENCE: Duration = Duration::from_millis(160);
 
@@ -52,8 +52,11 @@ struct Waiter {
     /// True if it is to be told that it is the next as soon as its attempt is answered. Told before, it would attempt at
     /// once, and each attempt takes back that it gives way.
     is_next: bool,
-    /// The number of split votes since a majority named the same holder.
+    /// The number of split votes since somebody held. Who holds is not to be overtaken.
     splits: u32,
+    /// The number of split votes since one that was not, which make it patient. A holder that some nodes do not know of
+    /// splits votes for as long as it holds.
+    tries: u32,
     /// Its place in the queues, which its first attempt proposed. `None` if that knew no clock of a node.
     place: Option<u64>,
 }
@@ -99,6 +102,7 @@ impl Waiters {
             forwarded: (false, false),
             is_next: false,
             splits: 0,
+            tries: 0,
             place,
         };
         let waiter = known.waiters.entry(asked.hold.token).or_insert_with(new);
@@ -125,11 +129,17 @@ impl Waiters {
             return Named::Nobody;
         };
         waiter.asks = false;
-        waiter.splits = match waiter.was_named || !split.is_empty() {
-            _ if is_held => 0,
-            true => waiter.splits.saturating_add(1),
-            false => waiter.splits,
-        };
+        match waiter.was_named || !split.is_empty() {
+            true => {
+                (waiter.splits, waiter.tries) =
+                    (waiter.splits.saturating_add(1), waiter.tries.saturating_add(1))
+            }
+            false if is_held => waiter.tries = 0,
+            false => {}
+        }
+        if is_held {
+            waiter.splits = 0;
+        }
         waiter.named_by.retain(|node| !split.contains(node));
         if keeps {
             waiter.named_by.extend(split);
@@ -201,8 +211,8 @@ impl Waiters {
 
     /// Returns the time after which a waiter should attempt again whose vote was split just now.
     pub(super) fn patience_after_split(&self, token: Token) -> Duration {
-        let splits = self.known().waiters.get(&token).map_or(0, |waiter| waiter.splits);
-        patience(token, splits.saturating_add(1))
+        let tries = self.known().waiters.get(&token).map_or(0, |waiter| waiter.tries);
+        patience(token, tries.saturating_add(1))
     }
 
     /// Returns true if giving way did not help a waiter several times: the nodes do not agree on the order of arrival.
@@ -233,9 +243,9 @@ impl Waiters {
     }
 }
 
-fn patience(token: Token, splits: u32) -> Duration {
-    let doubled = FIRST_PATIENCE.saturating_mul(1 << splits.min(4)).min(LONGEST_PATIENCE);
-    doubled.mul_f64(0.5 + draw(token, splits) / 2.0)
+fn patience(token: Token, tries: u32) -> Duration {
+    let doubled = FIRST_PATIENCE.saturating_mul(1 << tries.min(4)).min(LONGEST_PATIENCE);
+    doubled.mul_f64(0.5 + draw(token, tries) / 2.0)
 }
 
 /// Returns a number in `0.0..=1.0` that differs from one waiter to another, because tokens are random. So those whose
@@ -269,7 +279,7 @@ impl Known {
         if std::mem::replace(&mut waiter.is_impatient, true) {
             return Named::Known;
         }
-        Named::Minority { attempt: waiter.attempt, patience: patience(token, waiter.splits) }
+        Named::Minority { attempt: waiter.attempt, patience: patience(token, waiter.tries) }
     }
 
     fn tell(&mut self, token: Token) {
@@ -299,3 +309,6 @@ impl Known {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
