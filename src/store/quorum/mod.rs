@@ -219,12 +219,12 @@ impl Store for QuorumStore {
         inspect::list(&self.0, prefix, limit).boxed()
     }
 
-    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
-        inspect::force_release(&self.0, resource).boxed()
-    }
-
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {
         inspect::notify_holders(&self.0, to).boxed()
+    }
+
+    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
+        inspect::force_release(&self.0, resource).boxed()
     }
 
     fn register<'a>(&'a self, _: &'a ResourceName, _: Option<&'a RegisterWrite>) -> Reply<'a, Register> {

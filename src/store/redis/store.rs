@@ -107,15 +107,6 @@ impl Store for RedisStore {
         listing::list(&self.topology, &self.encoder, self.response_timeout, prefix, limit).boxed()
     }
 
-    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
-        async move {
-            // Sent once: a second try could take the resource from somebody who got it after the first.
-            let call = self.encoder.force_release(resource);
-            decode::opened(self.topology.send_once(&call).await?)
-        }
-        .boxed()
-    }
-
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {
         async move {
             if self.encoder.is_plain() {
@@ -126,6 +117,15 @@ impl Store for RedisStore {
                 return Ok(HoldersNotified { holders: Vec::new(), complete: true });
             }
             notified::holders_notified(self.topology.send(&self.encoder.notify_holders(to)).await?.value)
+        }
+        .boxed()
+    }
+
+    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
+        async move {
+            // Sent once: a second try could take the resource from somebody who got it after the first.
+            let call = self.encoder.force_release(resource);
+            decode::opened(self.topology.send_once(&call).await?)
         }
         .boxed()
     }

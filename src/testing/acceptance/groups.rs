@@ -287,6 +287,7 @@ macro_rules! __acceptance_group {
             every_inbox_is_sent_a_notice_to_all_who_hold
             a_notice_to_some_reaches_those_of_them_who_hold
             who_holds_no_more_is_not_notified
+            of_many_readers_whose_time_is_over_none_is_notified
             a_forced_release_notifies_all_who_held
             one_verb_notifies_so_many_holders_and_says_that_there_are_more
         }

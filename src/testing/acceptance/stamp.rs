@@ -1,4 +1,4 @@
-//! The macro that stamps a test for each of some facts.
+//! The macro that stamps a test for a fact.
 
 /// Stamps a test for each of these facts.
 #[doc(hidden)]

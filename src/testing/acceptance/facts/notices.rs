@@ -121,6 +121,21 @@ pub async fn who_holds_no_more_is_not_notified(scene: Scene) {
     }
 }
 
+pub async fn of_many_readers_whose_time_is_over_none_is_notified(scene: Scene) {
+    let lasting = Arc::new(Acquisition { ttl: secs(60), ..scene.shared() });
+    let mut readers: Vec<_> = (0..400).map(|_| Arc::new(scene.shared())).collect();
+    readers.push(Arc::clone(&lasting));
+    for readers in readers.chunks(100) {
+        let granted = scene.store.acquire_each(readers).await;
+        assert!(granted.iter().all(|granted| matches!(granted, Ok(Acquired::Granted(_)))), "{granted:?}");
+    }
+    scene.pass(TTL + secs(1)).await;
+    // No verb clears all of them away at once.
+    let all = readers.iter().map(|asked| asked.hold.token).collect();
+    assert_eq!(scene.notify(Some(all), &HolderNotice::Taken).await.holders, tokens([&*lasting]));
+    assert_eq!(scene.notify(None, &HolderNotice::Taken).await.holders, tokens([&*lasting]));
+}
+
 pub async fn a_forced_release_notifies_all_who_held(scene: Scene) {
     let mut ears = scene.ears().await;
     for group in [
