@@ -1,6 +1,6 @@
 //! The work of a schedule, and one run of it.
 
-use std::{error::Error, future::Future, panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Duration};
+use std::{error::Error, panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use tokio::time::{Instant, timeout};
@@ -50,23 +50,16 @@ pub(super) struct Ended {
 }
 
 /// Runs the work of a tick, while the lease is valid and no longer than `at_most`.
-pub(super) fn run(
-    work: Work,
-    tick: Tick,
-    lease: Arc<Lease>,
-    at_most: Option<Duration>,
-) -> impl Future<Output = Ended> + 'static {
-    async move {
-        let began = Instant::now();
-        let run = AssertUnwindSafe(async { work(tick).await }).catch_unwind();
-        let held = timeout(at_most.unwrap_or(Duration::MAX), lease.run(run)).await;
-        let outcome = match held {
-            Err(_) => Outcome::TimedOut,
-            Ok(Err(_)) => Outcome::Stopped,
-            Ok(Ok(Err(panic))) => Outcome::panicked(&message_of(panic.as_ref())),
-            Ok(Ok(Ok(Some(error)))) => Outcome::failed(&error),
-            Ok(Ok(Ok(None))) => Outcome::Done,
-        };
-        Ended { number: tick.number, took: began.elapsed(), outcome }
-    }
+pub(super) async fn run(work: Work, tick: Tick, lease: Arc<Lease>, at_most: Option<Duration>) -> Ended {
+    let began = Instant::now();
+    // Called inside, so that a panic before the first await is caught too.
+    let run = AssertUnwindSafe(async { work(tick).await }).catch_unwind();
+    let outcome = match timeout(at_most.unwrap_or(Duration::MAX), lease.run(run)).await {
+        Err(_) => Outcome::TimedOut,
+        Ok(Err(_)) => Outcome::Stopped,
+        Ok(Ok(Err(panic))) => Outcome::panicked(&message_of(panic.as_ref())),
+        Ok(Ok(Ok(Some(error)))) => Outcome::failed(&error),
+        Ok(Ok(Ok(None))) => Outcome::Done,
+    };
+    Ended { number: tick.number, took: began.elapsed(), outcome }
 }

@@ -11,7 +11,7 @@ use super::{
     notebook::Notebook,
     plan::Plan,
     state::{Rules, Step, Wanted},
-    tick::Outcome,
+    tick::{Outcome, Tick},
 };
 use crate::{
     core::{ResourceName, one_line},
@@ -126,7 +126,7 @@ impl Term {
             return;
         }
         if !planted!("a tick is claimed after its work") {
-            running.push(Box::pin(run(job.work.clone(), tick, Arc::clone(lease), job.at_most)));
+            running.push(started(job, tick, Arc::clone(lease)));
         }
     }
 
@@ -161,4 +161,12 @@ impl Term {
             tracing::warn!(schedule = %name, number, error = one_line(&error), "the end of a tick is not in the history");
         }
     }
+}
+
+/// Starts a run in a task of its own, so that it goes on while its term waits for the store. It ends with the lease.
+fn started(job: &Job, tick: Tick, lease: Arc<Lease>) -> LocalBoxFuture<'static, Ended> {
+    let run = actix_rt::spawn(run(job.work.clone(), tick, lease, job.at_most));
+    let cancelled = Ended { number: tick.number, took: Duration::ZERO, outcome: Outcome::Stopped };
+    // Nothing but the end of the arbiter cancels it: a panic of the work is an outcome.
+    Box::pin(async move { run.await.unwrap_or(cancelled) })
 }

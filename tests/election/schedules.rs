@@ -267,6 +267,28 @@ fn a_stop_waits_for_the_run_as_long_as_it_may_and_then_stops_it() {
 }
 
 #[test]
+fn a_run_goes_on_while_the_store_is_away() {
+    in_virtual_time(|| async {
+        let (world, done) = (world(), Rc::new(RefCell::new(false)));
+        let seen = Rc::clone(&done);
+        let work = async move |_: Tick| {
+            sleep(secs(1)).await;
+            sleep(secs(2)).await;
+            *done.borrow_mut() = true;
+        };
+        let schedule = Schedule::every(secs(3_600)).named("r").ttl(secs(100));
+        let scheduler = schedule.start(&world.manager(), work).unwrap();
+        sleep(millis(500)).await;
+        scheduler.run_now().await.unwrap();
+        sleep(millis(100)).await;
+        // The next look at the state.
+        world.store.stall_next(1, secs(20));
+        sleep(secs(4)).await;
+        assert!(*seen.borrow(), "it waits for the store");
+    });
+}
+
+#[test]
 fn a_store_that_has_forgotten_all_runs_no_earlier_tick_again() {
     in_virtual_time(|| async {
         let (world, ran) = (world(), Ran::default());
@@ -317,6 +339,39 @@ fn what_cannot_be_a_schedule_is_refused() {
             (second().history(101), "schedule.history"),
         ] {
             assert_eq!(refused(schedule).field, field);
+        }
+    });
+}
+
+#[cfg(feature = "cron")]
+#[test]
+fn a_cron_expression_ticks_by_the_clocks_of_its_zone_also_where_they_are_put_forward() {
+    in_virtual_time(|| async {
+        let (world, ran) = (World::new(), Ran::default());
+        // In the night to 2026-03-29 the clocks of Berlin go from 2:00 to 3:00, at 1:00 UTC.
+        let gap = UNIX_EPOCH + secs(1_774_746_000);
+        let next_night = gap + secs(23 * 3_600 + 1_800);
+        world.store.set_time(gap - secs(5));
+        let schedule = Schedule::cron("0 30 2 * * *", "Europe/Berlin").named("r").misfire(Misfire::Skip);
+        start(schedule, &world.manager(), 1, &ran);
+        sleep(secs(10)).await;
+        world.store.set_time(next_night - secs(5));
+        sleep(secs(10)).await;
+        let ticks: Vec<_> = ran.0.borrow().iter().map(|(_, tick)| tick.scheduled_for).collect();
+        assert_eq!(ticks, [gap, next_night]);
+    });
+}
+
+#[cfg(feature = "cron")]
+#[test]
+fn what_is_no_cron_expression_or_no_zone_is_refused() {
+    in_virtual_time(|| async {
+        let locks = world().manager();
+        for (expression, zone, field) in
+            [("* * * * *", "UTC", "schedule.cron"), ("0 * * * * *", "Mars/Olympus", "schedule.zone")]
+        {
+            let refused = Schedule::cron(expression, zone).named("r").start(&locks, async |_| {});
+            assert_eq!(refused.unwrap_err().field, field);
         }
     });
 }
