@@ -45,15 +45,14 @@ pub(crate) struct Samples {
 
 impl Samples {
     /// The samples of about ten seconds.
-    pub(crate) const USUAL: Self = Self { trips: 300, work: 250, idle: Duration::from_secs(1) };
+    pub(crate) const USUAL: Self = Self { trips: 250, work: 80, idle: Duration::from_secs(1) };
     /// The samples of about a second.
-    pub(crate) const QUICK: Self = Self { trips: 50, work: 30, idle: Duration::from_millis(150) };
+    pub(crate) const QUICK: Self = Self { trips: 30, work: 12, idle: Duration::from_millis(150) };
 }
 
-/// The pause between two samples. A server that is used all the time has warm caches, and wakes up faster.
-pub(super) const BETWEEN: Duration = Duration::from_millis(2);
-/// The pause between two requests of a client, which has cold caches too if it asks a hundred times a second.
-const BETWEEN_REQUESTS: Duration = Duration::from_millis(8);
+/// The pause between two samples. A server that is asked a hundred times a second has cold caches and a processor that sleeps,
+/// and needs several times as long as one that is asked all the time.
+pub(super) const BETWEEN: Duration = Duration::from_millis(10);
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let config = options.source.config()?;
@@ -104,7 +103,7 @@ async fn on_the_way(
     let pace = RealPace::start()?;
     let (mut trips, mut late) = (Vec::new(), Vec::new());
     for number in 0..samples.trips {
-        let due = pace.now() + BETWEEN_REQUESTS;
+        let due = pace.now() + BETWEEN;
         pace.until(due).await;
         let asked = pace.now();
         let lease = locks.send(Acquire::new(format!("trip/{}", number % 16))).await??;
