@@ -172,7 +172,7 @@ impl LockManager {
             Happening::Lost(record) => self.lost(record),
             Happening::Release(release) => self.release(release, Responder::new().0),
             Happening::Opened(resource, handled) => self.opened(&resource, handled),
-            Happening::Notified(notification) => self.notified(notification),
+            Happening::Notified(notification, _) => self.notified(notification),
             Happening::NoMoreNotifications => self.subscribed = false,
         }
     }

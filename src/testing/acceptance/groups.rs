@@ -285,6 +285,7 @@ macro_rules! __acceptance_group {
         $crate::__acceptance_facts! { $world:
             every_inbox_is_sent_a_notice_to_all_who_hold
             a_notice_to_some_reaches_those_of_them_who_hold
+            a_question_without_a_notice_tells_nobody
             who_holds_no_more_is_not_notified
             a_forced_release_notifies_all_who_held
             one_verb_notifies_so_many_holders_and_says_that_there_are_more
