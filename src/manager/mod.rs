@@ -102,6 +102,8 @@ pub struct LockManager {
     /// The way to this manager that every lease has.
     pub(crate) link: Arc<ManagerLink>,
     pub(crate) shutdown: Draining,
+    /// Has a clone in each revocation that runs.
+    revocations: Rc<()>,
 }
 
 impl Actor for LockManager {

@@ -42,14 +42,18 @@ struct Revocation {
     closing: watch::Receiver<bool>,
     /// Keeps a shutdown waiting until what is being taken is taken.
     _in_flight: InFlight,
+    /// Counts it as running.
+    _running: Rc<()>,
 }
 
 impl Handler<Revoke> for LockManager {
     type Result = ResponseFuture<Result<Revoked, RevokeError>>;
 
     fn handle(&mut self, revoke: Revoke, _: &mut Self::Context) -> Self::Result {
+        let running = Rc::strong_count(&self.revocations) - 1;
         let asked = match revoke.check(&self.settings.limits) {
             Ok(_) if self.shutdown.has_begun() => Err(RevokeError::ShuttingDown),
+            Ok(_) if running >= self.settings.limits.max_pending => Err(RevokeError::Busy { running }),
             checked => checked.map_err(RevokeError::Invalid),
         };
         let revocation = asked.map(|asked| Revocation {
@@ -60,6 +64,7 @@ impl Handler<Revoke> for LockManager {
             happenings: self.happenings.clone(),
             closing: self.shutdown.closing(),
             _in_flight: self.shutdown.in_flight(),
+            _running: Rc::clone(&self.revocations),
         });
         Box::pin(async move { revocation?.run().await })
     }

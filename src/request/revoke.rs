@@ -117,6 +117,12 @@ pub enum RevokeError {
     /// to repeat it.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// As many revokes run as `limits.max_pending` allows. Nothing was sent.
+    #[error("the lock manager has {running} revokes that run, as many as it may have")]
+    Busy {
+        /// The number of revokes that run.
+        running: usize,
+    },
     /// The manager shuts down. Nothing was taken away; holders may have been told.
     #[error("the lock manager is shutting down; nothing was taken away")]
     ShuttingDown,

@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 use actix::{Actor, Addr};
 use futures_util::{FutureExt, StreamExt};
 use leasehold::{
-    Acquire, AcquireAll, ForceRelease, Lease, LeaseChange, LockManager, LossReason, Revoke, RevokeRequested,
-    Shutdown, Token,
+    Acquire, AcquireAll, ForceRelease, Lease, LeaseChange, LockManager, LossReason, Revoke, RevokeError,
+    RevokeRequested, Settings, Shutdown, Token,
     store::{HolderNotice, Inbox, Notification, Store},
 };
 use tokio::time::{Instant, sleep, timeout};
@@ -163,6 +163,27 @@ fn a_forced_release_is_answered_though_its_manager_shuts_down() {
             assert_eq!(forced.unwrap().unwrap(), 1);
             assert_eq!(lease.lost().await, LossReason::Forced);
         }
+    });
+}
+
+#[test]
+fn a_bounded_number_of_revokes_runs_at_a_time() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let mut settings = Settings::default();
+        settings.limits.max_pending = 2;
+        let operator = world.builder().settings(settings).start_here().unwrap();
+        let (lease, _) = heard_lease(&operator, Acquire::new("r")).await;
+        let running =
+            [secs(50), secs(60)].map(|grace| actix_rt::spawn(operator.send(revoke("a deploy", grace))));
+        sleep(secs(1)).await;
+        let refused = operator.send(revoke("one more", secs(1))).await.unwrap();
+        assert!(matches!(refused, Err(RevokeError::Busy { running: 2 })), "{refused:?}");
+        drop(lease);
+        for revoking in running {
+            assert_eq!(revoking.await.unwrap().unwrap().unwrap().finished, 1);
+        }
+        operator.send(revoke("one more", secs(1))).await.unwrap().unwrap();
     });
 }
 
