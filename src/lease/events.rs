@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use actix::Message;
 
-use crate::core::{Fence, LossReason, ResourceName, TokenPrefix, rough};
+use crate::core::{Fence, LossReason, Moment, ResourceName, Token, TokenPrefix, rough};
 
 /// An event of a lease, sent to the `Recipient` that its request named with [`events`](crate::Request::events).
 #[derive(Clone, Debug, Message)]
@@ -40,7 +40,7 @@ pub enum LeaseChange {
     /// and to release it.
     ShuttingDown,
     /// Somebody wants the resource back ([`Revoke`](crate::Revoke)). The lease is still valid and renewed: time to finish, and
-    /// to release it. When the grace is over it is taken away by force.
+    /// to release it. When the grace is over it is taken away by force. Sent once for each `Revoke`.
     RevokeRequested(RevokeRequested),
     /// The lease is over, for this reason. Sent before anybody else could be granted the resource, except
     /// with [`LossReason::NotHeld`] and [`LossReason::Forced`].
@@ -50,14 +50,24 @@ pub enum LeaseChange {
 }
 
 /// The request to give a lease back, as its holder is told. [`Lease::revoke_requested`](crate::Lease::revoke_requested)
-/// waits for it.
+/// waits for it, and [`Lease::revoke_requested_sooner`](crate::Lease::revoke_requested_sooner) for one that ends before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RevokeRequested {
     /// The reason that was given.
     pub reason: Arc<str>,
-    /// The time to finish, from when this process was told.
+    /// The time that was left to finish when this was sent or returned. Zero if it is over: it may be taken at any moment.
     pub grace: Duration,
+    /// The random id of the revocation.
+    pub(super) revocation: Token,
+    pub(super) end: Moment,
+}
+
+impl RevokeRequested {
+    /// Returns true if this is another request than the known one, and ends before it.
+    pub(super) fn is_sooner_than(&self, known: &Self) -> bool {
+        self.revocation != known.revocation && self.end < known.end
+    }
 }
 
 impl fmt::Display for RevokeRequested {

@@ -142,11 +142,12 @@ impl Lease {
         }
     }
 
-    /// Waits until somebody wants the resource back ([`Revoke`](crate::Revoke)), and returns the reason and the time to finish.
-    /// The lease is valid, and renewed, until it is released or taken away: finish within the grace, and release it. Whoever
-    /// ignores this loses the lease with [`LossReason::Forced`].
+    /// Waits until somebody wants the resource back ([`Revoke`](crate::Revoke)), and returns the reason and the time that is
+    /// left to finish, counted when this completes. The lease is valid, and renewed, until it is released or taken away: finish
+    /// within the grace, and release it. Whoever ignores this loses the lease with [`LossReason::Forced`].
     ///
-    /// `None` when the lease is over, and nobody wanted it back. The future borrows nothing, as that of [`lost`](Self::lost).
+    /// If several want it back, the request that ends first is returned. `None` when the lease is over, and nobody wanted it
+    /// back. The future borrows nothing, as that of [`lost`](Self::lost).
     ///
     /// ```
     /// # use leasehold::Lease;
@@ -164,10 +165,23 @@ impl Lease {
     /// ```
     ///
     /// # Cancel safety
-    /// Cancel safe: every later call returns the last request too.
+    /// Cancel safe: every later call returns the request that ends first then, with what is left of its grace.
     pub fn revoke_requested(&self) -> impl Future<Output = Option<RevokeRequested>> + use<> {
         let state = Arc::clone(&self.state);
-        async move { state.until_revoke_requested().await }
+        async move { state.until_revoke_requested(None).await }
+    }
+
+    /// Waits until somebody wants the resource back sooner than this request says, which the holder knows already. Work that
+    /// needs most of its grace watches this while it finishes. `None` when the lease is over, and nobody did.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: every later call returns it too.
+    pub fn revoke_requested_sooner(
+        &self,
+        known: &RevokeRequested,
+    ) -> impl Future<Output = Option<RevokeRequested>> + use<> {
+        let (state, known) = (Arc::clone(&self.state), known.clone());
+        async move { state.until_revoke_requested(Some(known)).await }
     }
 
     /// Runs `work` while the lease holds. When the lease is lost, `work` is stopped: its future is dropped at the

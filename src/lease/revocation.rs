@@ -1,44 +1,115 @@
-//! The request to give a lease back, as its holder learns of it.
+//! The requests to give a lease back, as its holder learns of them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
-    core::{LeaseStatus, Token},
+    core::{LeaseStatus, Moment, Token},
     lease::{LeaseChange, RevokeRequested, shared::LeaseShared},
 };
 
-/// The request that a holder was told last.
-pub(super) struct Requested {
+/// The largest number of requests that a lease knows at a time.
+const KNOWN_AT_MOST: usize = 16;
+
+/// The time after its end from which a request counts for nothing beside another one: its revoker has taken nothing, and is
+/// gone.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(10);
+
+/// The requests that the holder of a lease was told of.
+#[derive(Debug, Default)]
+pub(super) struct Requests(Vec<Request>);
+
+#[derive(Debug)]
+struct Request {
     /// The random id of the revocation: it is told once, however often it is notified.
     revocation: Token,
-    request: RevokeRequested,
+    reason: Arc<str>,
+    /// The end of its grace, as early as any notice has said.
+    end: Moment,
+}
+
+impl Requests {
+    /// Adds a request. Returns false if it is known, or if there are too many that end before it.
+    fn add(&mut self, revocation: Token, reason: &Arc<str>, end: Moment, now: Moment) -> bool {
+        if let Some(known) = self.0.iter_mut().find(|known| known.revocation == revocation) {
+            known.end = known.end.min(end);
+            return false;
+        }
+        if self.0.len() >= KNOWN_AT_MOST {
+            self.0.retain(|known| known.is_alive(now));
+        }
+        if self.0.len() >= KNOWN_AT_MOST {
+            // One that is left out for another one must not come back for it: they would be told for ever.
+            if self.0.iter().any(|known| known.end <= end) {
+                return false;
+            }
+            self.0.sort_unstable_by_key(|known| known.end);
+            self.0.pop();
+        }
+        self.0.push(Request { revocation, reason: Arc::clone(reason), end });
+        true
+    }
+
+    /// Returns the request whose grace ends first.
+    fn first(&self, now: Moment) -> Option<&Request> {
+        let alive = self.0.iter().filter(|known| known.is_alive(now));
+        alive.min_by_key(|known| known.end).or_else(|| self.0.iter().max_by_key(|known| known.end))
+    }
+}
+
+impl Request {
+    fn is_alive(&self, now: Moment) -> bool {
+        self.end.elapsed(now) < GIVEN_UP_AFTER
+    }
+
+    /// Returns what a holder is told of it now.
+    fn told(&self, now: Moment) -> RevokeRequested {
+        let (revocation, reason) = (self.revocation, Arc::clone(&self.reason));
+        RevokeRequested { reason, grace: self.end.remaining(now), revocation, end: self.end }
+    }
 }
 
 impl LeaseShared {
     /// Tells the holder that somebody wants the resource back, unless it was told of this revocation, or the lease is over.
-    pub(crate) fn revoke_requested(&self, revocation: Token, reason: &std::sync::Arc<str>, grace: Duration) {
+    pub(crate) fn revoke_requested(&self, revocation: Token, reason: &Arc<str>, grace: Duration) {
+        let now = self.clock.now();
         let mut present = self.present();
-        let known = present.revoke_requested.as_ref().is_some_and(|known| known.revocation == revocation);
-        if known || !matches!(present.validity.status(), LeaseStatus::Held | LeaseStatus::AtRisk) {
+        if !matches!(present.validity.status(), LeaseStatus::Held | LeaseStatus::AtRisk) {
             return;
         }
-        let request = RevokeRequested { reason: reason.clone(), grace };
-        present.revoke_requested = Some(Box::new(Requested { revocation, request: request.clone() }));
+        let requests = present.revoke_requested.get_or_insert_default();
+        if !requests.add(revocation, reason, now + grace, now) {
+            return;
+        }
         drop(present);
         tracing::info!(
             resource = %self.hold().resource, token = %self.hold().token.prefix(), ?grace, %reason,
             "somebody wants the resource of a lease back"
         );
-        self.tell(LeaseChange::RevokeRequested(request));
+        let told = Request { revocation, reason: Arc::clone(reason), end: now + grace }.told(now);
+        self.tell(LeaseChange::RevokeRequested(told));
         self.recheck();
     }
 
-    /// Completes when somebody wants the resource back; with `None` when the lease is over and nobody did.
-    pub(crate) async fn until_revoke_requested(&self) -> Option<RevokeRequested> {
+    /// Returns true if somebody wants the resource back.
+    pub(super) fn is_wanted_back(&self) -> bool {
+        self.present().revoke_requested.is_some()
+    }
+
+    /// Completes when somebody wants the resource back, sooner than this known request if there is one. With `None` when the
+    /// lease is over and nobody did.
+    pub(crate) async fn until_revoke_requested(
+        &self,
+        known: Option<RevokeRequested>,
+    ) -> Option<RevokeRequested> {
         loop {
             let changed = self.changed();
-            if let Some(requested) = &self.present().revoke_requested {
-                return Some(requested.request.clone());
+            let now = self.clock.now();
+            let requested =
+                self.present().revoke_requested.as_ref().and_then(|all| Some(all.first(now)?.told(now)));
+            if let Some(requested) =
+                requested.filter(|it| known.as_ref().is_none_or(|known| it.is_sooner_than(known)))
+            {
+                return Some(requested);
             }
             tokio::select! {
                 biased;
@@ -46,5 +117,52 @@ impl LeaseShared {
                 _ = self.over() => return None,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Moment {
+        Moment::since_origin(Duration::from_secs(secs))
+    }
+
+    /// Adds the request of this number, and returns whether it is told.
+    fn add(requests: &mut Requests, number: u128, end: Moment, now: Moment) -> bool {
+        requests.add(Token::from_bits(number), &Arc::from(number.to_string()), end, now)
+    }
+
+    #[test]
+    fn the_request_that_ends_first_counts_until_its_revoker_has_given_up() {
+        let mut requests = Requests::default();
+        for (number, end) in [(1, 60), (2, 30), (3, 90)] {
+            assert!(add(&mut requests, number, at(end), at(0)));
+            assert!(!add(&mut requests, number, at(end + 1), at(0)), "it is told once");
+        }
+        let first = |requests: &Requests, now| requests.first(at(now)).map(|first| first.end);
+        for (now, expected) in [(0, 30), (39, 30), (40, 60), (70, 90), (200, 90)] {
+            assert_eq!(first(&requests, now), Some(at(expected)), "at {now}");
+        }
+        add(&mut requests, 3, at(20), at(0));
+        assert_eq!(first(&requests, 0), Some(at(20)), "a repeat knows better");
+        assert_eq!(first(&Requests::default(), 0), None);
+    }
+
+    #[test]
+    fn a_bounded_number_is_known_and_none_is_told_twice() {
+        let mut requests = Requests::default();
+        let many = 2 * KNOWN_AT_MOST as u128;
+        let told = |requests: &mut Requests, now| {
+            let end = |number: u128| at(100 + (number as u64 * 7) % 32);
+            (0..many).filter(|number| add(requests, *number, end(*number), at(now))).count()
+        };
+        assert!(told(&mut requests, 0) >= KNOWN_AT_MOST);
+        assert_eq!((told(&mut requests, 1), requests.0.len()), (0, KNOWN_AT_MOST));
+        let sooner = at(50);
+        assert!(add(&mut requests, many, sooner, at(1)), "a sharper one is told all the same");
+        assert_eq!(requests.first(at(1)).map(|first| first.end), Some(sooner));
+        assert!(add(&mut requests, many + 1, at(900), at(500)), "those from before are forgotten");
+        assert_eq!(requests.0.len(), 1);
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, futures::Notified};
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity},
     env::Clock,
-    lease::{LeaseChange, LeaseEvent, RecordKey, revocation::Requested, terms::LeaseTerms},
+    lease::{LeaseChange, LeaseEvent, RecordKey, revocation::Requests, terms::LeaseTerms},
     spans::{LeaseSpan, Subject},
     statistics::{Class, Recorder, Unconfirmed},
     store::{Acquisition, Hold},
@@ -51,8 +51,8 @@ pub(super) struct Present {
     pub(super) asked: Moment,
     /// While a renewal is on its way: the moment at which the renewer takes over if there is no answer.
     pub(super) answer_by: Option<Moment>,
-    /// The last request to give the lease back.
-    pub(super) revoke_requested: Option<Box<Requested>>,
+    /// The requests to give the lease back, if there are any.
+    pub(super) revoke_requested: Option<Box<Requests>>,
     /// The span of the lease, until it is over.
     span: LeaseSpan,
 }

@@ -184,6 +184,7 @@ impl LockManagerBuilder {
             address,
             link,
             shutdown: Draining::new(Rc::clone(&done)),
+            revocations: Rc::default(),
         };
         let mut last_death = clock_of_deaths.now();
         let died = move |death: Death| {

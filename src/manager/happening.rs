@@ -45,8 +45,8 @@ pub(crate) enum Happening {
     Lost(RecordKey),
     /// A lease is to be released: its handling panicked, or the actor that it was bound to has died.
     Release(Release),
-    /// The store notified the inbox.
-    Notified(Notification),
+    /// The store notified the inbox. With the number of times that the manager panicked over it.
+    Notified(Notification, u32),
     /// The store sends no notifications any more.
     NoMoreNotifications,
     /// The resource was taken away from its holders. The sender is used when that is handled.
@@ -62,9 +62,11 @@ pub(crate) enum InHand {
     Renewals(Vec<RecordKey>),
     Lost(RecordKey),
     Message(Release),
+    /// With the number of times that the manager panicked over it.
+    Notified(Notification, u32),
 }
 
-/// The maximum number of times that the handling of one release may panic.
+/// The maximum number of times that the handling of one release, or of one notice to holders, may panic.
 const PANICS_AT_MOST: u32 = 8;
 
 impl Happening {
@@ -80,6 +82,10 @@ impl Happening {
             }
             Self::Lost(record) => Some(InHand::Lost(*record)),
             Self::Release(release) => Some(InHand::Message(release.clone())),
+            // Others are repeated by the store, or by what they lead to.
+            Self::Notified(notice @ Notification::ToHolders(..), panics) => {
+                Some(InHand::Notified(notice.clone(), *panics))
+            }
             _ => None,
         }
     }
@@ -102,7 +108,10 @@ impl Happening {
             InHand::Message(release) if release.panics < PANICS_AT_MOST => {
                 Some(Self::Release(Release { panics: release.panics + 1, ..release }))
             }
-            InHand::Message(_) => None,
+            InHand::Notified(notice, panics) if panics < PANICS_AT_MOST => {
+                Some(Self::Notified(notice, panics + 1))
+            }
+            InHand::Message(_) | InHand::Notified(..) => None,
         }
     }
 }

@@ -102,6 +102,8 @@ pub struct LockManager {
     /// The way to this manager that every lease has.
     pub(crate) link: Arc<ManagerLink>,
     pub(crate) shutdown: Draining,
+    /// Has a clone in each revocation that runs.
+    revocations: Rc<()>,
 }
 
 impl Actor for LockManager {
@@ -172,7 +174,7 @@ impl LockManager {
             Happening::Lost(record) => self.lost(record),
             Happening::Release(release) => self.release(release, Responder::new().0),
             Happening::Opened(resource, handled) => self.opened(&resource, handled),
-            Happening::Notified(notification) => self.notified(notification),
+            Happening::Notified(notification, _) => self.notified(notification),
             Happening::NoMoreNotifications => self.subscribed = false,
         }
     }

@@ -1,9 +1,9 @@
 //! Queries about locks, the manager's counters, and changes while it runs.
 
-use std::{rc::Rc, sync::Arc};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use actix::{Handler, MessageResult, ResponseFuture};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
     core::ResourceName,
@@ -15,6 +15,9 @@ use crate::{
     statistics::Statistics,
     store::{Hold, Inspection, Listing, Register, StoreError},
 };
+
+/// The longest time that the answer to a forced release waits until the waiters of this manager were seen to.
+const HANDLED_WITHIN: Duration = Duration::from_secs(1);
 
 impl Handler<Inspect> for LockManager {
     type Result = ResponseFuture<Result<Inspection, InspectError>>;
@@ -62,16 +65,19 @@ impl Handler<ForceRelease> for LockManager {
 
     fn handle(&mut self, force: ForceRelease, _: &mut Self::Context) -> Self::Result {
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
-        let happenings = self.happenings.clone();
+        let (happenings, in_flight) = (self.happenings.clone(), self.shutdown.in_flight());
         Box::pin(async move {
+            // A shutdown waits for the answer.
+            let _in_flight = in_flight;
             let resource = ResourceName::new(force.resource)?;
             let answer = ask("force_release", || store.force_release(&resource)).await;
             let dropped = outage.seen("force_release", answer)?;
             tracing::info!(%resource, dropped, "released by force");
             let (handled, done) = oneshot::channel();
             happenings.push(Happening::Opened(resource, handled));
-            // It fails only if the manager panicked over it. What was taken is taken all the same.
-            let _ = done.await;
+            drop(happenings);
+            // A manager that panicked over it, or that has stopped, handles it no more. What was taken is taken all the same.
+            let _ = timeout(HANDLED_WITHIN, done).await;
             Ok(dropped)
         })
     }

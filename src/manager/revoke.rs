@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{
     core::{Doubling, LossReason, Token, one_line},
-    lease::Release,
+    lease::{RecordKey, Release},
     manager::{
         LockManager,
         dispatch::ask::{ask, ask_each},
@@ -22,9 +22,15 @@ use crate::{
     store::{Hold, HolderNotice, HoldersNotified, Notification, Released, Store, StoreError, ToHolders},
 };
 
-/// The pauses after which holders are told again that did not finish: one of them may have missed the notice. They also find
-/// that all have finished.
-const TELL_AGAIN: Doubling = Doubling::new(Duration::from_millis(20), Duration::from_secs(1));
+/// The first pause after which holders are looked for again, and are told again if they have not finished: one of them may
+/// have missed the notice.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+
+/// The longest pause between two looks, which cost nobody but the revoker.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The part of the grace that is the longest pause between two notices. Each goes to every manager.
+const PART_OF_GRACE: u32 = 8;
 
 /// One revocation, on its way. It survives the manager's panics.
 struct Revocation {
@@ -36,14 +42,18 @@ struct Revocation {
     closing: watch::Receiver<bool>,
     /// Keeps a shutdown waiting until what is being taken is taken.
     _in_flight: InFlight,
+    /// Counts it as running.
+    _running: Rc<()>,
 }
 
 impl Handler<Revoke> for LockManager {
     type Result = ResponseFuture<Result<Revoked, RevokeError>>;
 
     fn handle(&mut self, revoke: Revoke, _: &mut Self::Context) -> Self::Result {
+        let running = Rc::strong_count(&self.revocations) - 1;
         let asked = match revoke.check(&self.settings.limits) {
             Ok(_) if self.shutdown.has_begun() => Err(RevokeError::ShuttingDown),
+            Ok(_) if running >= self.settings.limits.max_pending => Err(RevokeError::Busy { running }),
             checked => checked.map_err(RevokeError::Invalid),
         };
         let revocation = asked.map(|asked| Revocation {
@@ -54,6 +64,7 @@ impl Handler<Revoke> for LockManager {
             happenings: self.happenings.clone(),
             closing: self.shutdown.closing(),
             _in_flight: self.shutdown.in_flight(),
+            _running: Rc::clone(&self.revocations),
         });
         Box::pin(async move { revocation?.run().await })
     }
@@ -61,27 +72,39 @@ impl Handler<Revoke> for LockManager {
 
 impl LockManager {
     /// Handles a notice to holders, of which any may be of this manager. It may come more than once.
-    pub(crate) fn notice(&self, holders: &[Token], notice: &HolderNotice) {
-        let named = holders.iter().filter_map(|token| self.records.named(*token));
-        for lease in named.filter_map(|record| self.records.lease(record)) {
-            match notice {
-                HolderNotice::RevokeRequested { revocation, reason, grace } => {
+    pub(crate) fn notice(&mut self, holders: &[Token], notice: &HolderNotice) {
+        let named = || holders.iter().filter_map(|token| self.records.named(*token));
+        match notice {
+            HolderNotice::RevokeRequested { revocation, reason, grace } => {
+                for lease in named().filter_map(|record| self.records.lease(record)) {
                     lease.revoke_requested(*revocation, reason, *grace);
                 }
-                HolderNotice::Taken => {
-                    if lease.lose(LossReason::Forced) {
-                        self.happenings.push(Happening::Lost(lease.record));
-                    }
-                }
+            }
+            HolderNotice::Taken => {
+                named().for_each(|record| self.taken(record));
+                let holders: BTreeSet<Token> = holders.iter().copied().collect();
+                self.sets.values_mut().for_each(|set| set.note_taken(|token| holders.contains(token)));
             }
         }
+    }
+
+    /// Handles that a hold of this record is over. The answer to the acquisition may still be on its way.
+    fn taken(&self, record: RecordKey) {
+        if let Some(lease) = self.records.lease(record) {
+            lease.lose(LossReason::Forced);
+            // Also if it was over before: a panic may have come in between.
+            return self.happenings.push(Happening::Lost(record));
+        }
+        let now = self.clock.now();
+        self.records.with(record, |it| it.waiter().map(|waiter| waiter.taken = Some(now)));
     }
 }
 
 impl Revocation {
     async fn run(mut self) -> Result<Revoked, RevokeError> {
         let over = Instant::now() + self.asked.grace;
-        let HoldersNotified { holders, complete } = self.tell(None, self.request(self.asked.grace)).await?;
+        let request = self.request(self.asked.grace);
+        let HoldersNotified { holders, complete } = self.tell(None, Some(request)).await?;
         let told = holders.len();
         let ValidRevoke { resource, reason, grace } = &self.asked;
         tracing::info!(%resource, told, ?grace, %reason, "told holders that the resource is wanted back");
@@ -94,20 +117,28 @@ impl Revocation {
 
     /// Waits until all have finished or the grace is over, and returns those that may still hold.
     async fn wait(&mut self, mut left: Vec<Token>, over: Instant) -> Result<Vec<Token>, RevokeError> {
-        let mut pauses = TELL_AGAIN;
+        let mut looks = Doubling::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let longest = (self.asked.grace / PART_OF_GRACE).max(LONGEST_PAUSE);
+        let mut notices = Doubling::new(FIRST_PAUSE, longest);
+        let mut notice_at = Instant::now() + notices.next();
         while !left.is_empty() {
-            let pause = pauses.next().min(over - Instant::now());
+            let pause = looks.next().min(over - Instant::now());
             tokio::select! {
                 biased;
                 _ = self.closing.wait_for(|closing| *closing) => return Err(RevokeError::ShuttingDown),
                 () = sleep(pause) => {}
             }
-            let grace = over - Instant::now();
+            let now = Instant::now();
+            let grace = over - now;
             if grace.is_zero() {
                 break;
             }
+            let notice = (now >= notice_at).then(|| self.request(grace));
+            if notice.is_some() {
+                notice_at = now + notices.next();
+            }
             // A failure is in the log of outages. They are looked for again.
-            if let Ok(told) = self.tell(Some(&left), self.request(grace)).await {
+            if let Ok(told) = self.tell(Some(&left), notice).await {
                 left = holding(left, told);
             }
         }
@@ -121,9 +152,13 @@ impl Revocation {
         if left.is_empty() {
             return (taken, unconfirmed);
         }
-        let (left, is_known) = match self.tell(Some(&left), HolderNotice::Taken).await {
+        let (left, is_known) = match self.tell(Some(&left), Some(HolderNotice::Taken)).await {
             Ok(told) => (holding(left, told), true),
-            Err(_) => (left, false),
+            Err(_) => {
+                // Of those of this manager it is certain all the same: they are released now.
+                self.tell_here(left.clone(), HolderNotice::Taken);
+                (left, false)
+            }
         };
         let resource = &self.asked.resource;
         let hold = |token: &Token| Hold { resource: resource.clone(), token: *token, owner: None };
@@ -150,22 +185,28 @@ impl Revocation {
         HolderNotice::RevokeRequested { revocation: self.id, reason: Arc::clone(&self.asked.reason), grace }
     }
 
-    /// Notifies holders: all, or those among these that hold. Those of this manager are told in any case.
+    /// Returns who holds: of all, or of these. Notifies them, if there is a notice. Those of this manager are told in any case.
     async fn tell(
         &self,
         among: Option<&[Token]>,
-        notice: HolderNotice,
+        notice: Option<HolderNotice>,
     ) -> Result<HoldersNotified, StoreError> {
         let resource = self.asked.resource.clone();
         let to = ToHolders { resource, among: among.map(<[Token]>::to_vec), notice };
         let told = self.outage.seen("revoke", ask("revoke", || self.store.notify_holders(&to)).await)?;
-        let here = Notification::ToHolders(told.holders.clone(), to.notice);
-        self.happenings.push(Happening::Notified(here));
+        if let Some(notice) = to.notice {
+            self.tell_here(told.holders.clone(), notice);
+        }
         Ok(told)
+    }
+
+    /// Notifies those of this manager.
+    fn tell_here(&self, holders: Vec<Token>, notice: HolderNotice) {
+        self.happenings.push(Happening::Notified(Notification::ToHolders(holders, notice), 0));
     }
 }
 
-/// Returns those that were told, and so hold.
+/// Returns those of these that hold.
 fn holding(mut holders: Vec<Token>, told: HoldersNotified) -> Vec<Token> {
     let told: BTreeSet<Token> = told.holders.into_iter().collect();
     holders.retain(|token| told.contains(token));

@@ -120,7 +120,7 @@ impl Inner {
             && let Poll::Ready(notification) = notifications.poll_next_unpin(cx)
         {
             match notification {
-                Some(notification) => self.happenings.push(Happening::Notified(notification)),
+                Some(notification) => self.happenings.push(Happening::Notified(notification, 0)),
                 None => {
                     self.notifications = None;
                     self.happenings.push(Happening::NoMoreNotifications);

@@ -7,22 +7,21 @@ use actix::Message;
 use crate::{
     core::{InvalidValue, ResourceName, in_range, readable_debug},
     request::LimitSettings,
-    store::StoreError,
+    store::{LONGEST_REASON, StoreError, is_reason},
 };
 
 /// The time that holders have to finish if nothing is said.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// The longest reason, in bytes.
-const LONGEST_REASON: usize = 200;
-
 /// Takes a resource back from all that hold it now: they are told the reason and may finish; when the grace is over, what
-/// they still hold is taken away by force, and the next waiter has it. Whoever acquires it meanwhile is left alone.
+/// they still hold is taken away by force, and the next waiter has it. Whoever acquires it meanwhile is left alone, also an
+/// owner that re-enters what it holds.
 ///
 /// Holders of every manager are told at once, through [`Lease::revoke_requested`](crate::Lease::revoke_requested) and
 /// [`LeaseChange::RevokeRequested`](crate::LeaseChange::RevokeRequested). A holder whose notifications do not arrive at the
-/// moment is told again until the grace is over, first after 20 ms, then with growing pauses of at most 1 s. Who loses the
-/// lease by force is told that too ([`LossReason::Forced`](crate::LossReason::Forced)).
+/// moment is told again until the grace is over, first after 20 ms, then with pauses that double up to an eighth of the grace,
+/// or to 1 s if that is longer. Who loses the lease by force is told that too
+/// ([`LossReason::Forced`](crate::LossReason::Forced)).
 ///
 /// ```
 /// # use std::time::Duration;
@@ -75,8 +74,7 @@ impl Revoke {
     pub(crate) fn check(self, limits: &LimitSettings) -> Result<ValidRevoke, InvalidValue> {
         let resource = ResourceName::new(self.resource)?;
         in_range("grace", self.grace, Duration::ZERO, limits.max_wait)?;
-        let one_line = !self.reason.chars().any(char::is_control);
-        if !one_line || self.reason.is_empty() || self.reason.len() > LONGEST_REASON {
+        if !is_reason(&self.reason) {
             let reason = self.reason.escape_debug();
             let allowed = format!("one line of 1 to {LONGEST_REASON} bytes");
             return Err(InvalidValue::new("reason", reason, allowed));
@@ -103,7 +101,8 @@ pub struct Revoked {
     /// Holders of which the store gave no certain answer when the grace was over. They may still hold. The library goes on
     /// releasing them.
     pub unconfirmed: usize,
-    /// True if there were more holders than one revoke reaches, which is 1,000. They hold as before: send another one.
+    /// True if there may have been more holders than one revoke reaches, which is 1,000. They hold as before: send another
+    /// one. Also true if more than 1,000 dead holders keep the resource closed by their lock delays, until those are over.
     pub more: bool,
 }
 
@@ -118,6 +117,12 @@ pub enum RevokeError {
     /// to repeat it.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// As many revokes run as `limits.max_pending` allows. Nothing was sent.
+    #[error("the lock manager has {running} revokes that run, as many as it may have")]
+    Busy {
+        /// The number of revokes that run.
+        running: usize,
+    },
     /// The manager shuts down. Nothing was taken away; holders may have been told.
     #[error("the lock manager is shutting down; nothing was taken away")]
     ShuttingDown,
@@ -139,6 +144,10 @@ mod tests {
         for (revoke, expected) in [
             (revoke().reason(""), "invalid reason:  (allowed: one line of 1 to 200 bytes)"),
             (revoke().reason("a\nb"), "invalid reason: a\\nb (allowed: one line of 1 to 200 bytes)"),
+            (
+                revoke().reason("a\u{202e}b"),
+                "invalid reason: a\\u{202e}b (allowed: one line of 1 to 200 bytes)",
+            ),
             (revoke().grace(2 * limits.max_wait), "invalid grace: 2d (allowed: 0s to 1d)"),
         ] {
             assert_eq!(refused(revoke).as_deref(), Some(expected));

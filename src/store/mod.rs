@@ -50,6 +50,7 @@ pub(crate) use self::{
     inspection::{Holder, HolderState, Inspection, Listing},
     memory::MemoryStore,
     node::AcquiredFrom,
+    notices::{LONGEST_REASON, is_reason},
     quorum::{NodeFailure, QuorumOptions, QuorumStore},
     redis::RedisStore,
     types::Metadata,
@@ -194,7 +195,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Notifies holders of a resource, and returns the tokens of those that hold at this moment: at most
     /// [`NOTIFIED_AT_MOST`]. Nothing else changes. The notice goes to every inbox with a subscriber, as one
-    /// [`Notification::ToHolders`]; like every notification it may be lost.
+    /// [`Notification::ToHolders`]; like every notification it may be lost. Without a notice nobody is told.
     ///
     /// A store without notifications, or without this verb, answers [`StoreError::Unsupported`].
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {

@@ -121,6 +121,7 @@ impl AsProblem for RevokeError {
         match self {
             Self::Invalid(invalid) => invalid.problem(),
             Self::Store(error) => error.problem(),
+            Self::Busy { running } => AcquireError::Busy { pending: *running }.problem(),
             Self::ShuttingDown => AcquireError::ShuttingDown.problem(),
         }
     }

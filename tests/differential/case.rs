@@ -39,10 +39,10 @@ pub(crate) enum Op {
     Inspect(usize, usize),
     List(usize),
     ForceRelease(usize),
-    /// To all holders of a resource.
-    Notify(usize),
-    /// To those of all tokens that hold it.
-    NotifyAmong(usize),
+    /// To all holders of a resource: nothing, that it is wanted back, or that it is taken.
+    Notify(usize, usize),
+    /// The same to those of all tokens that hold it.
+    NotifyAmong(usize, usize),
     /// From the first number to the first that may take over from it: see `Case::heir`.
     Pass(usize, usize, Duration, bool),
     AcquireEach(Vec<Request>),
@@ -157,8 +157,8 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (0..RESOURCES, 0..5_usize).prop_map(|(resource, limit)| Op::Inspect(resource, limit)),
         1 => (0..RESOURCES + 1).prop_map(Op::List),
         1 => (0..RESOURCES).prop_map(Op::ForceRelease),
-        1 => (0..RESOURCES).prop_map(Op::Notify),
-        1 => (0..RESOURCES).prop_map(Op::NotifyAmong),
+        1 => (0..RESOURCES, 0..3_usize).prop_map(|(resource, notice)| Op::Notify(resource, notice)),
+        1 => (0..RESOURCES, 0..3_usize).prop_map(|(resource, notice)| Op::NotifyAmong(resource, notice)),
         6 => (1..5_u64).prop_map(|seconds| Op::Elapse(Duration::from_secs(seconds))),
         6 => (0..ASKED, 0..ASKED, lasting(8), any::<bool>())
             .prop_map(|(from, to, ttl, overtake)| Op::Pass(from, to, ttl, overtake)),

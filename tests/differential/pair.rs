@@ -78,10 +78,10 @@ impl<'a> Pair<'a> {
                 let name = name(resource);
                 same(self.memory.force_release(&name).await, self.redis.force_release(&name).await)
             }
-            &Op::Notify(resource) => self.notify(name(resource), None).await,
-            &Op::NotifyAmong(resource) => {
+            &Op::Notify(resource, which) => self.notify(name(resource), None, which).await,
+            &Op::NotifyAmong(resource, which) => {
                 let tokens = case.asked.iter().map(|asked| asked.hold.token);
-                self.notify(name(resource), Some(tokens.collect())).await
+                self.notify(name(resource), Some(tokens.collect()), which).await
             }
             &Op::Pass(from, to, ttl, overtake) => match case.heir(from, to, ttl) {
                 Some(to) => self.pass(case, &case.asked[from].hold, to, overtake).await,
@@ -98,8 +98,14 @@ impl<'a> Pair<'a> {
         }
     }
 
-    async fn notify(&self, resource: ResourceName, among: Option<Vec<Token>>) -> Found {
-        let to = ToHolders { resource, among, notice: HolderNotice::Taken };
+    async fn notify(&self, resource: ResourceName, among: Option<Vec<Token>>, which: usize) -> Found {
+        let wanted_back = HolderNotice::RevokeRequested {
+            revocation: Token::from_bits(which as u128),
+            reason: "a deploy, \"v2\",  needs it: ü".into(),
+            grace: Duration::from_millis(1_500),
+        };
+        let notice = [None, Some(wanted_back), Some(HolderNotice::Taken)][which].clone();
+        let to = ToHolders { resource, among, notice };
         let sorted = |mut notified: HoldersNotified| {
             notified.holders.sort();
             notified

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leasehold::{
     MemoryStore, Mode, RedisStore, ResourceName, Token, TokenPrefix,
-    store::{Acquisition, Hold, HolderNotice, Notification, Notifications, QueueTicket, Released, Store},
+    store::{Acquisition, Hold, Notification, Notifications, QueueTicket, Released, Store},
 };
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
 const WITHIN: Duration = Duration::from_secs(2);
 
 /// What an inbox was told, and about whom.
-type Heard = (&'static str, TokenPrefix);
+type Heard = (String, TokenPrefix);
 
 /// The notifications of both stores to each inbox.
 pub(crate) struct Told(Vec<[Notifications; 2]>);
@@ -57,13 +57,15 @@ async fn told(
     loop {
         match next(notifications).await? {
             Notification::HandedOver(token) if token == last => return Ok(told),
-            Notification::HandedOver(token) => told.push(("handed over", token.prefix())),
-            Notification::Next(token) => told.push(("next", token.prefix())),
-            Notification::GoOn(token) => told.push(("go on", token.prefix())),
-            Notification::ToHolders(tokens, HolderNotice::Taken) => {
-                let mut taken: Vec<Heard> = tokens.iter().map(|token| ("taken", token.prefix())).collect();
-                taken.sort();
-                told.extend(taken);
+            Notification::HandedOver(token) => told.push(("handed over".to_owned(), token.prefix())),
+            Notification::Next(token) => told.push(("next".to_owned(), token.prefix())),
+            Notification::GoOn(token) => told.push(("go on".to_owned(), token.prefix())),
+            Notification::ToHolders(tokens, notice) => {
+                let notice = format!("{notice:?}");
+                let mut heard: Vec<Heard> =
+                    tokens.iter().map(|token| (notice.clone(), token.prefix())).collect();
+                heard.sort();
+                told.extend(heard);
             }
             other => return Err(format!("{other:?} was notified")),
         }

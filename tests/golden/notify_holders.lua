@@ -230,7 +230,7 @@ end
 else
 Bp,Bu=Bo(As,Ba)
 end
-if Bp[1]then
+if Bp[1]and ARGV[3]~=''then
 call('PUBLISH',ARGV[2],Bs(ARGV[3],Bp)..ARGV[4])
 end
 local Bv={'notified',Bu}

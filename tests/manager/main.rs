@@ -12,6 +12,7 @@ mod own_leases;
 mod ready;
 mod renewals;
 mod revoke;
+mod revoke_faults;
 mod shutdown;
 mod statistics;
 mod supervision;

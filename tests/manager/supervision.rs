@@ -13,9 +13,10 @@ use crate::support::{
     virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
 };
 use actix::{Actor, Context};
+use futures_util::FutureExt;
 use leasehold::{
     Acquire, AcquireAll, AcquireError, Drained, ForceRelease, IsHeld, LeaseChange, LeaseStatus, List,
-    LossReason, RenewError, ResourceName, Settings, Shutdown, Stats,
+    LossReason, ReadLock, RenewError, ResourceName, Settings, Shutdown, Stats,
     store::Store,
     testing::{Clock, Draw, Moment, RuntimeClock},
 };
@@ -323,6 +324,30 @@ fn a_lease_is_released_also_if_the_manager_panics_over_its_release() {
             assert_eq!(world.left().await, 0, "{back:?} after {questions} questions");
             let stats = locks.send(Stats).await.unwrap();
             assert_eq!((stats.held, stats.releases_unconfirmed, stats.released), (0, 0, 1), "{stats:?}");
+        });
+    }
+}
+
+#[test]
+fn all_from_whom_it_was_taken_are_told_also_if_the_manager_panics_over_one_of_them() {
+    quietly();
+    for questions in 0..8 {
+        in_virtual_time(async || {
+            let world = World::new();
+            let clock = Arc::new(PanicsAfter(RuntimeClock::start(), AtomicI64::new(-1)));
+            let locks = world.builder().clock(clock.clone()).start_here().unwrap();
+            let mut readers = Vec::new();
+            for _ in 0..3 {
+                readers.push(locks.send(ReadLock::new("r").ttl(secs(600))).await.unwrap().unwrap());
+            }
+            clock.1.store(questions, Ordering::Relaxed);
+            assert_eq!(world.manager().send(ForceRelease::new("r")).await.unwrap().unwrap(), 3);
+            sleep(secs(3)).await;
+            for reader in &readers {
+                let lost = reader.lost().now_or_never();
+                assert_eq!(lost, Some(LossReason::Forced), "after {questions} questions");
+            }
+            assert_eq!(locks.send(Stats).await.unwrap().held, 0);
         });
     }
 }

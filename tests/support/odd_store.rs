@@ -25,6 +25,8 @@ pub(crate) struct OddStore {
     late: Arc<Mutex<VecDeque<Duration>>>,
     panics: Arc<AtomicBool>,
     down: Arc<AtomicBool>,
+    /// The milliseconds after which an acquisition is answered.
+    acquisitions_take: Arc<AtomicU64>,
     /// The milliseconds after which a renewal is answered.
     renewals_take: Arc<AtomicU64>,
     renewals: Arc<AtomicU64>,
@@ -36,13 +38,18 @@ impl OddStore {
     pub(crate) fn new(inner: MemoryStore) -> Self {
         let (late, panics, down) = (Arc::default(), Arc::default(), Arc::default());
         let (renewals, releases, batches) = (Arc::default(), Arc::default(), Arc::default());
-        let renewals_take = Arc::default();
-        Self { inner, late, panics, down, renewals_take, renewals, releases, batches }
+        let (acquisitions_take, renewals_take) = (Arc::default(), Arc::default());
+        Self { inner, late, panics, down, acquisitions_take, renewals_take, renewals, releases, batches }
     }
 
     /// The next acquisition is answered "timed out" at once, and executed after `delay`.
     pub(crate) fn execute_late(&self, delay: Duration) {
         self.late.lock().unwrap().push_back(delay);
+    }
+
+    /// Acquisitions are executed at once, and answered after `delay`.
+    pub(crate) fn answer_acquisitions_after(&self, delay: Duration) {
+        self.acquisitions_take.store(u64::try_from(delay.as_millis()).unwrap(), Ordering::Relaxed);
     }
 
     /// Renewals are executed at once, and answered after `delay`.
@@ -89,8 +96,14 @@ impl OddStore {
         if let Some(away) = self.away() {
             return away;
         }
+        let takes = Duration::from_millis(self.acquisitions_take.load(Ordering::Relaxed));
         let Some(delay) = self.late.lock().unwrap().pop_front() else {
-            return self.inner.acquire(asked);
+            let executed = self.inner.acquire(asked);
+            return if takes.is_zero() {
+                executed
+            } else {
+                executed.then(move |it| after(takes, it)).boxed()
+            };
         };
         let (inner, asked) = (self.inner.clone(), asked.clone());
         tokio::spawn(async move {
@@ -106,12 +119,7 @@ impl OddStore {
         if takes.is_zero() {
             return self.away().unwrap_or_else(|| self.inner.renew(hold, ttl));
         }
-        async move {
-            let answer = self.inner.renew(hold, ttl).await;
-            tokio::time::sleep(takes).await;
-            answer
-        }
-        .boxed()
+        self.inner.renew(hold, ttl).then(move |answer| after(takes, answer)).boxed()
     }
 
     fn release_one<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
@@ -181,6 +189,12 @@ impl QuorumNode for OddStore {
     fn teach<'a>(&'a self, _: &'a Recovered) -> Reply<'a, ()> {
         unsupported()
     }
+}
+
+/// Returns an answer after this time.
+async fn after<T>(takes: Duration, answer: T) -> T {
+    tokio::time::sleep(takes).await;
+    answer
 }
 
 fn unsupported<'a, T: Send + 'a>() -> Reply<'a, T> {

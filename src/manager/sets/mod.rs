@@ -39,9 +39,16 @@ pub(crate) struct Set {
     options: Options,
     reply: Responder<Result<LeaseSet, AcquireError>>,
     asked: Moment,
+    /// True if it was told that one of its holds is over, before it knew that it has any.
+    taken: bool,
 }
 
 impl Set {
+    /// Notes that these holds are over. A grant may be what was taken.
+    pub(crate) fn note_taken(&mut self, is_taken: impl Fn(&Token) -> bool) {
+        self.taken |= self.requests.iter().any(|it| is_taken(&it.acquisition.hold.token));
+    }
+
     fn class(&self) -> Option<Class> {
         self.requests.first()?.class
     }
@@ -88,7 +95,8 @@ impl Handler<AcquireAll> for LockManager {
         let (reply, deferred) = Responder::new();
         match self.admit_all(&request) {
             Ok(requests) => {
-                self.try_all(Set { requests, options: request.options, reply, asked: self.clock.now() });
+                let asked = self.clock.now();
+                self.try_all(Set { requests, options: request.options, reply, asked, taken: false });
             }
             Err(error) => {
                 tracing::debug!(%error, "a request for several resources was refused");
@@ -183,6 +191,12 @@ impl LockManager {
             return self.count_set(&set, RequestEnd::Cancelled);
         }
         let blame = |which: usize, error: AcquireError| error.of(&tried[which].hold.resource);
+        let outcome = match outcome {
+            Ok(AcquiredAll::Granted(_)) if set.taken => {
+                Err(StoreError::reply_lost("acquire_all: taken away before the answer was here"))
+            }
+            outcome => outcome,
+        };
         let error = match outcome {
             Ok(AcquiredAll::Granted(grants)) => return self.all_granted(set, grants, sent),
             Ok(AcquiredAll::Refused { which, refusal }) => {
@@ -286,7 +300,7 @@ impl LockManager {
 
     /// Takes the resources one after the other, after a first try of all that ended like this.
     fn one_after_the_other(&self, set: Set, first_try: RequestEnd) {
-        let Set { mut requests, options, reply, asked } = set;
+        let Set { mut requests, options, reply, asked, .. } = set;
         for request in &mut requests {
             // From here on each resource is a request with a span of its own.
             let waited = asked.elapsed(self.clock.now());

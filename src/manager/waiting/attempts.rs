@@ -39,6 +39,11 @@ impl LockManager {
     pub(crate) fn attempted(&mut self, attempt: &Attempt, outcome: Result<Acquired, StoreError>) {
         let mut failure = None;
         let answer = match outcome {
+            Ok(Acquired::Granted(_)) if self.was_taken(attempt) => {
+                let unknown = StoreError::reply_lost("acquire: taken away before the answer was here");
+                self.note_answer(attempt.record, Err(unknown));
+                Answer::Failed { unknown: true, transient: true }
+            }
             Ok(Acquired::Granted(grant)) => return self.granted(attempt, grant),
             Ok(Acquired::Refused(refusal)) => {
                 let remaining = refusal.remaining;
@@ -68,6 +73,12 @@ impl LockManager {
         };
         let event = Event::Answered { sent: attempt.sent, answer };
         self.on_or_fail(attempt.record, event, failure, self.clock.now());
+    }
+
+    /// Returns true if the waiter was told, after this attempt was sent, that its hold is over. A grant may be what was taken.
+    fn was_taken(&self, attempt: &Attempt) -> bool {
+        let taken = self.records.with(attempt.record, |it| it.waiter()?.taken).flatten();
+        taken.is_some_and(|taken| taken >= attempt.sent)
     }
 
     fn note_answer(&self, record: RecordKey, answer: Result<store::Refusal, StoreError>) {

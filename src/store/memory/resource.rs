@@ -139,7 +139,9 @@ impl Resource {
                 HoldersNotified { holders, complete: holding.next().is_none() }
             }
         };
-        turn.notify_holders(&notified.holders, to.notice.clone());
+        if let Some(notice) = &to.notice {
+            turn.notify_holders(&notified.holders, notice.clone());
+        }
         notified
     }
 

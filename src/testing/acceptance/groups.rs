@@ -286,6 +286,7 @@ macro_rules! __acceptance_group {
         $crate::__acceptance_facts! { $world:
             every_inbox_is_sent_a_notice_to_all_who_hold
             a_notice_to_some_reaches_those_of_them_who_hold
+            a_question_without_a_notice_tells_nobody
             who_holds_no_more_is_not_notified
             of_many_readers_whose_time_is_over_none_is_notified
             a_forced_release_notifies_all_who_held

@@ -189,7 +189,7 @@ impl Encoder {
 
     /// Encodes a notice to holders, in the full layout.
     pub(crate) fn notify_holders(&self, to: &ToHolders) -> ScriptCall {
-        let (word, behind) = notices::written(&to.notice);
+        let (word, behind) = to.notice.as_ref().map(notices::written).unwrap_or_default();
         let mut call = self.call(&scripts::NOTIFY_HOLDERS, [&to.resource], true);
         call.arg(keys::channel_of_all(&self.prefix)).arg(word).arg(behind);
         for token in to.among.iter().flatten() {

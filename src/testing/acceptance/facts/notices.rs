@@ -20,7 +20,15 @@ fn sorted(mut tokens: Vec<Token>) -> Vec<Token> {
 
 impl Scene {
     async fn notify(&self, among: Option<Vec<Token>>, notice: &HolderNotice) -> HoldersNotified {
-        let to = ToHolders { resource: self.name.clone(), among, notice: notice.clone() };
+        self.notify_or_look(among, Some(notice.clone())).await
+    }
+
+    async fn notify_or_look(
+        &self,
+        among: Option<Vec<Token>>,
+        notice: Option<HolderNotice>,
+    ) -> HoldersNotified {
+        let to = ToHolders { resource: self.name.clone(), among, notice };
         let notified = self.store.notify_holders(&to).await.unwrap();
         HoldersNotified { holders: sorted(notified.holders), ..notified }
     }
@@ -100,6 +108,21 @@ pub async fn a_notice_to_some_reaches_those_of_them_who_hold(scene: Scene) {
         assert_eq!(scene.notify(Some(among), &HolderNotice::Taken).await.holders, []);
         assert_eq!(scene.notify(Some(Vec::new()), &HolderNotice::Taken).await.holders, []);
     }
+}
+
+pub async fn a_question_without_a_notice_tells_nobody(scene: Scene) {
+    let mut ears = scene.ears().await;
+    let group = [scene.shared(), scene.shared()];
+    for asked in &group {
+        scene.granted(asked).await;
+    }
+    let all = sorted(tokens(&group));
+    for (among, holders) in [(None, all.clone()), (Some(tokens([&group[0]])), tokens([&group[0]]))] {
+        assert_eq!(scene.notify_or_look(among, None).await, HoldersNotified { holders, complete: true });
+    }
+    let notice = wanted_back();
+    scene.notify(None, &notice).await;
+    assert_eq!(scene.noticed(&mut ears, &all).await, (all, notice), "the first that anybody hears");
 }
 
 pub async fn who_holds_no_more_is_not_notified(scene: Scene) {

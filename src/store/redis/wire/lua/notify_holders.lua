@@ -1,8 +1,8 @@
 -- notify_holders: tells holders of a resource that somebody wants it back, or that it is taken from them.
 --
 -- KEYS     [1] main key, [2] as in fence.lua
--- ARGV     [2] as in notices.lua · [3] the word of the message · [4] what comes behind the tokens, or nothing · [5] on: the
---          tokens to tell if they hold; without any, all that hold
+-- ARGV     [2] as in notices.lua · [3] the word of the message, or nothing to tell nobody · [4] what comes behind the tokens, or
+--          nothing · [5] on: the tokens to tell if they hold; without any, all that hold
 -- answers  notified complete token… · corrupt reason
 --
 -- complete is 1 if these are all that hold of those that were meant, else 0.
@@ -31,7 +31,7 @@ if ARGV[5] then
 else
   tokens, complete = holding(state, now)
 end
-if tokens[1] then
+if tokens[1] and ARGV[3] ~= '' then
   -- Without the right to publish nobody is told, which the caller has to know.
   redis.call('PUBLISH', ARGV[2], message(ARGV[3], tokens) .. ARGV[4])
 end
