@@ -8,8 +8,8 @@ use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, Inbox, Incarnation,
-        Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Register, RegisterVerdict,
-        RegisterWrite, Released, Renewed, Replies, Reply, Report, Store, StoreError, all,
+        Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Register, RegisterWrite,
+        Released, Renewed, Replies, Reply, Report, Store, StoreError, all,
         redis::{
             RedisStore, listing,
             net::{connection::Connection, incarnation::Known, topology::Topology},
@@ -127,12 +127,8 @@ impl Store for RedisStore {
             }
             let Confirmed { answered, shortfall } = self.send_counting(&call).await?;
             let register = register::answer(answered.value)?;
-            match shortfall {
-                Some(shortfall) if register.verdict == RegisterVerdict::Written => {
-                    Err(shortfall.error(false))
-                }
-                _ => Ok(register),
-            }
+            // Whatever the verdict: one that says `changed` may tell of an earlier try, over which somebody has written.
+            shortfall.map_or(Ok(register), |shortfall| Err(shortfall.error(false)))
         }
         .boxed()
     }
