@@ -22,7 +22,7 @@ pub(super) struct Entry {
     pub(super) ended: Option<(u64, Written)>,
     /// The fields of a later version, which are left as they are.
     #[serde(flatten)]
-    later: Map<String, Value>,
+    pub(super) later: Map<String, Value>,
 }
 
 /// An outcome as it is written.
