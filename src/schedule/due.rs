@@ -20,7 +20,8 @@ pub enum Misfire {
 #[derive(Clone, Debug)]
 pub(super) struct DueRules {
     pub(super) misfire: Misfire,
-    /// The longest time that a tick waits, less than the shortest between two ticks.
+    /// The longest time that a tick waits. It is less than the period; of a cron expression it is not known if it is less
+    /// than the shortest time between two ticks, and then a tick may be late by the interval of the looks.
     pub(super) jitter: Millis,
     /// A number of the schedule, so that not all schedules wait alike.
     pub(super) seed: u64,

@@ -52,14 +52,17 @@ pub(super) struct Ended {
 /// Runs the work of a tick, while the lease is valid and no longer than `at_most`.
 pub(super) async fn run(work: Work, tick: Tick, lease: Arc<Lease>, at_most: Option<Duration>) -> Ended {
     let began = Instant::now();
-    // Called inside, so that a panic before the first await is caught too.
-    let run = AssertUnwindSafe(async { work(tick).await }).catch_unwind();
-    let outcome = match timeout(at_most.unwrap_or(Duration::MAX), lease.run(run)).await {
-        Err(_) => Outcome::TimedOut,
-        Ok(Err(_)) => Outcome::Stopped,
-        Ok(Ok(Err(panic))) => Outcome::panicked(&message_of(panic.as_ref())),
-        Ok(Ok(Ok(Some(error)))) => Outcome::failed(&error),
-        Ok(Ok(Ok(None))) => Outcome::Done,
-    };
+    // Called inside, so that a panic before the first await is caught too. So is one in what the work drops when it is
+    // stopped.
+    let run = AssertUnwindSafe(async {
+        match timeout(at_most.unwrap_or(Duration::MAX), lease.run(async { work(tick).await })).await {
+            Err(_) => Outcome::TimedOut,
+            Ok(Err(_)) => Outcome::Stopped,
+            Ok(Ok(Some(error))) => Outcome::failed(&error),
+            Ok(Ok(None)) => Outcome::Done,
+        }
+    });
+    let outcome =
+        run.catch_unwind().await.unwrap_or_else(|panic| Outcome::panicked(&message_of(panic.as_ref())));
     Ended { number: tick.number, took: began.elapsed(), outcome }
 }

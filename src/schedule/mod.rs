@@ -25,14 +25,17 @@ mod builder;
 #[cfg(feature = "cron")]
 mod cron;
 mod due;
+mod history;
 mod job;
 mod notebook;
 mod plan;
+mod progress;
 mod runner;
 mod scheduler;
 mod state;
 mod term;
 mod tick;
+mod trouble;
 
 pub use self::{
     builder::Schedule,

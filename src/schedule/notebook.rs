@@ -7,15 +7,17 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     plan::Millis,
+    progress::{Floor, Progress},
     state::{State, Wanted},
     tick::Tick,
+    trouble::Trouble,
 };
 use crate::{
-    core::{Doubling, Fence, ResourceName, Token, one_line},
+    core::{Doubling, Fence, ResourceName, Token},
     env::{Random, SystemRandom},
     manager::LockManager,
     request::queries::UseRegister,
-    store::{Register, RegisterWrite, StoreError},
+    store::{Certainty, Register, RegisterWrite, StoreError},
 };
 
 /// The number of times that a change is tried.
@@ -28,11 +30,23 @@ pub(super) struct Notebook {
     revision: Option<Token>,
     state: Option<State>,
     seen: Option<(Duration, Instant)>,
+    floor: Floor,
+    claims: Trouble,
+}
+
+/// The way of a change whose outcome is unknown, if others have written since. It may have been made before that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Redone {
+    /// It is made again.
+    Harmless,
+    /// It is not: what others have made of it would be taken back.
+    Never,
 }
 
 impl Notebook {
-    pub(super) const fn new(locks: Addr<LockManager>, name: ResourceName) -> Self {
-        Self { locks, name, revision: None, state: None, seen: None }
+    pub(super) const fn new(locks: Addr<LockManager>, name: ResourceName, floor: Floor) -> Self {
+        let claims = Trouble::NONE;
+        Self { locks, name, revision: None, state: None, seen: None, floor, claims }
     }
 
     /// Returns the state, if it was seen and there is one.
@@ -64,27 +78,31 @@ impl Notebook {
     pub(super) async fn open(&mut self) -> Result<(), StoreError> {
         self.read().await?;
         if self.state.is_none() {
-            self.change(|_, _| {}).await?;
+            self.change(Redone::Harmless, |_, _| {}).await?;
         }
         Ok(())
     }
 
-    /// Changes the state. The change may be made several times, on states that others wrote meanwhile, and is kept once.
-    pub(super) async fn change(&mut self, change: impl Fn(&mut State, Millis)) -> Result<(), StoreError> {
+    /// Changes the state. The change may be made several times, on states that others wrote meanwhile, and is kept once. A
+    /// write of unknown outcome is repeated as it is, and the change made anew when others have written.
+    pub(super) async fn change(
+        &mut self,
+        redone: Redone,
+        change: impl Fn(&mut State, Millis),
+    ) -> Result<(), StoreError> {
         if self.seen.is_none() {
             self.read().await?;
         }
-        let mut pauses = pauses();
-        let mut last = None;
+        let (mut pauses, mut unknown, mut last) = (pauses(), false, None);
+        let mut write = self.changed(&change);
         for _ in 0..TRIES {
-            let now = self.now();
-            let mut state = self.state.clone().unwrap_or_else(|| State::begun(now));
-            change(&mut state, now);
-            let write = self.write(&state, SystemRandom.token(), 0);
             match self.send(Some(&write)).await {
                 Ok(()) if self.revision == Some(write.revision) => return Ok(()),
-                Ok(()) => {}
+                Ok(()) if unknown && self.is_made(&change) => return Ok(()),
+                Ok(()) if unknown && redone == Redone::Never => break,
+                Ok(()) => write = self.changed(&change),
                 Err(error) if error.is_transient() => {
+                    unknown |= error.certainty() == Certainty::Unknown;
                     last = Some(error);
                     sleep(pauses.next()).await;
                 }
@@ -95,36 +113,52 @@ impl Notebook {
         Err(last.unwrap_or_else(|| StoreError::unavailable(reason())))
     }
 
-    /// Claims a tick for this process. The same claim is repeated until it is certain, or until `go_on` returns false.
+    /// Claims a tick for this process. The same claim is repeated until it is certain, or an error says that this is in vain.
     /// Returns the tick if it is certainly claimed by this call, and the state was then seen anew otherwise.
+    ///
+    /// # Cancel safety
+    /// The tick may be claimed, and must not run.
     pub(super) async fn claim(
         &mut self,
         wanted: Wanted,
         fence: Option<Fence>,
         history: usize,
-        go_on: impl Fn() -> bool,
-    ) -> Option<Tick> {
-        let mut state = self.state.clone()?;
+    ) -> Result<Option<Tick>, StoreError> {
+        let Some(mut state) = self.state.clone() else { return Ok(None) };
         let token = SystemRandom.token();
         let tick = state.claim(wanted, token, fence, history, self.now());
-        let write = self.write(&state, token, wanted.scheduled_for);
+        let write = self.write(&state, token, wanted.not_before());
         let mut pauses = pauses();
-        loop {
-            match self.send(Some(&write)).await {
-                // Somebody may have written over it since, who read it before.
-                Ok(()) => return self.state()?.was_claimed_by(token).then_some(tick),
-                Err(error) => {
-                    tracing::debug!(
-                        schedule = %self.name, number = tick.number, error = one_line(&error),
-                        "it is not known if a tick is claimed"
-                    );
-                }
-            }
-            if !go_on() {
-                return None;
+        while let Err(error) = self.send(Some(&write)).await {
+            self.claims.tell(&self.name, "a tick is not claimed, or it is not known if it is", &error);
+            if !error.is_transient() {
+                // An earlier try may have been executed: then the tick is missed, and not run twice.
+                return Err(error);
             }
             sleep(pauses.next()).await;
         }
+        self.claims.over();
+        // Somebody may have written over it since, who read it before.
+        let Some(state) = self.state.as_ref().filter(|state| state.was_claimed_by(token)) else {
+            return Ok(None);
+        };
+        self.floor.borrow_mut().raise(&state.progress);
+        Ok(Some(tick))
+    }
+
+    /// Returns the write of a change to the state as it was seen last.
+    fn changed(&self, change: impl Fn(&mut State, Millis)) -> RegisterWrite {
+        let now = self.now();
+        let mut state = self.state.clone().unwrap_or_else(|| State::begun(now));
+        change(&mut state, now);
+        self.write(&state, SystemRandom.token(), 0)
+    }
+
+    /// Returns true if a change would change nothing.
+    fn is_made(&self, change: impl Fn(&mut State, Millis)) -> bool {
+        let mut state = self.state.clone();
+        state.iter_mut().for_each(|state| change(state, self.now()));
+        state.is_some() && state == self.state
     }
 
     fn write(&self, state: &State, revision: Token, not_before: Millis) -> RegisterWrite {
@@ -142,7 +176,12 @@ impl Notebook {
             Err(StoreError::ReplyLost { doing, source: Some(std::sync::Arc::new(error)) })
         })?;
         let read = |_| serde_json::from_str(&value).map_err(|error| self.foreign(&error));
-        let state = revision.map(read).transpose()?;
+        let mut state: Option<State> = revision.map(read).transpose()?;
+        match &mut state {
+            Some(state) => state.raise(&self.floor.borrow()),
+            // It was removed, or the store has forgotten everything: the schedule begins anew.
+            None => *self.floor.borrow_mut() = Progress::default(),
+        }
         self.seen = Some((now, Instant::now()));
         (self.revision, self.state) = (revision, state);
         Ok(())

@@ -1,19 +1,22 @@
 //! The runner of a schedule: begins a term when its process is elected, and ends it when that is over.
 
-use std::{cell::OnceCell, rc::Rc, sync::Arc};
+use std::{cell::OnceCell, panic::AssertUnwindSafe, rc::Rc, sync::Arc};
 
 use actix::{Actor, Addr, Context, Handler, ResponseFuture, WeakAddr};
+use futures_util::FutureExt;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     notebook::Notebook,
+    progress::Floor,
     term::{End, Job, Term},
 };
 use crate::{
     election::{Election, ElectionEvent, Resign, Unwell},
     lease::Lease,
     manager::LockManager,
+    runtime::supervisor::message_of,
 };
 
 /// The runner of a schedule in one process, whom the election tells when to run.
@@ -24,6 +27,7 @@ pub(super) struct Runner {
     /// Set when the election has started. Weak, so that none of the two keeps the other one alive.
     election: Rc<OnceCell<WeakAddr<Election>>>,
     term: Option<Going>,
+    floor: Floor,
 }
 
 /// The term that goes on.
@@ -40,29 +44,29 @@ impl Runner {
         changed: Arc<Notify>,
         election: Rc<OnceCell<WeakAddr<Election>>>,
     ) -> Self {
-        Self { job: Rc::new(job), locks, changed, election, term: None }
+        Self { job: Rc::new(job), locks, changed, election, term: None, floor: Floor::default() }
     }
 
     fn begin(&mut self, number: u64, lease: Arc<Lease>) {
         let stop = CancellationToken::new();
         let (done, over) = oneshot::channel();
-        let term = Term {
-            job: Rc::clone(&self.job),
-            lease,
-            notebook: Notebook::new(self.locks.clone(), self.job.name.clone()),
-            changed: Arc::clone(&self.changed),
-            stop: stop.clone(),
-        };
-        let election = Rc::clone(&self.election);
+        let floor = Rc::clone(&self.floor);
+        let notebook = Notebook::new(self.locks.clone(), self.job.name.clone(), floor);
+        let term = Term::new(Rc::clone(&self.job), lease, notebook, Arc::clone(&self.changed), stop.clone());
+        let (job, election) = (Rc::clone(&self.job), Rc::clone(&self.election));
         // A task of its own, which outlives the actor by the end of its term.
         actix_rt::spawn(async move {
-            let end = term.run().await;
+            let end = AssertUnwindSafe(term.run()).catch_unwind().await.unwrap_or_else(|panic| {
+                let message = message_of(panic.as_ref());
+                tracing::error!(schedule = %job.name, message, "the runner of a schedule panicked, and steps down");
+                End::Failed
+            });
             // Nobody waits for it if it ends by itself.
             let _ = done.send(());
             let election = election.get().and_then(WeakAddr::upgrade);
             match (end, election) {
                 (End::Told, _) | (_, None) => {}
-                (End::Overtaken, Some(election)) => election.do_send(Unwell),
+                (End::Overtaken | End::Failed, Some(election)) => election.do_send(Unwell),
                 (End::Impossible, Some(election)) => election.do_send(Resign),
             }
         });

@@ -5,7 +5,13 @@ use std::{fmt, sync::Arc};
 use actix::Addr;
 use tokio::sync::Notify;
 
-use super::{notebook::Notebook, plan::Millis, state::State, tick::Run};
+use super::{
+    notebook::{Notebook, Redone},
+    plan::Millis,
+    progress::Floor,
+    state::State,
+    tick::Run,
+};
 use crate::{
     core::ResourceName,
     election::{Election, Resign},
@@ -34,7 +40,8 @@ impl Scheduler {
     /// [`StoreError`] if it may not have been asked for.
     pub async fn run_now(&self) -> Result<(), StoreError> {
         let id = SystemRandom.token();
-        self.change(|state, now| state.ask(id, now)).await
+        // Known by its token, as long as the last 16 are kept.
+        self.change(Redone::Harmless, |state, now| state.ask(id, now)).await
     }
 
     /// Pauses the schedule. Runs that go on are not stopped, and a tick that is being claimed may still run.
@@ -42,7 +49,7 @@ impl Scheduler {
     /// # Errors
     /// [`StoreError`] if it may not be paused.
     pub async fn pause(&self) -> Result<(), StoreError> {
-        self.change(|state, _| state.pause()).await
+        self.change(Redone::Never, |state, _| state.pause()).await
     }
 
     /// Goes on after a pause, with the first tick after this moment: those of the pause are not made up for.
@@ -50,7 +57,7 @@ impl Scheduler {
     /// # Errors
     /// [`StoreError`] if it may be paused still.
     pub async fn resume(&self) -> Result<(), StoreError> {
-        self.change(State::resume).await
+        self.change(Redone::Never, State::resume).await
     }
 
     /// Returns true if the schedule is paused.
@@ -88,15 +95,15 @@ impl Scheduler {
         &self.election
     }
 
-    async fn change(&self, change: impl Fn(&mut State, Millis)) -> Result<(), StoreError> {
-        let changed = self.notebook().change(change).await;
+    async fn change(&self, redone: Redone, change: impl Fn(&mut State, Millis)) -> Result<(), StoreError> {
+        let changed = self.notebook().change(redone, change).await;
         // Also if that failed: it may have changed.
         self.changed.notify_one();
         changed
     }
 
     fn notebook(&self) -> Notebook {
-        Notebook::new(self.locks.clone(), self.name.clone())
+        Notebook::new(self.locks.clone(), self.name.clone(), Floor::default())
     }
 }
 

@@ -3,11 +3,14 @@
 use std::{collections::VecDeque, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{
     due::{Due, DueRules},
+    history::Entry,
     plan::{Millis, Plan},
-    tick::{Outcome, Run, Tick, time_of},
+    progress::Progress,
+    tick::{Outcome, Run, Tick},
 };
 use crate::core::{Fence, Token};
 
@@ -15,10 +18,8 @@ use crate::core::{Fence, Token};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct State {
-    /// The last tick of the plan that was claimed; in the beginning, or after a pause, the time of that.
-    last: Millis,
-    /// The number of runs that were claimed.
-    number: u64,
+    #[serde(flatten)]
+    pub(super) progress: Progress,
     /// The token of the last claim.
     claim: String,
     /// The largest fence of a claim.
@@ -28,26 +29,16 @@ pub(super) struct State {
     pub(super) paused: bool,
     /// The run that was asked for.
     asked: Option<Asked>,
-    /// The token of the last run that was asked for and claimed.
-    served: String,
     runs: VecDeque<Entry>,
+    /// The fields of a later version, which are left as they are.
+    #[serde(flatten)]
+    later: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Asked {
     at: Millis,
     id: String,
-}
-
-/// A run in the history.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
-    number: u64,
-    scheduled_for: Millis,
-    fence: Option<u64>,
-    asked: bool,
-    started: Millis,
-    ended: Option<(u64, Outcome)>,
 }
 
 /// The rules of a schedule.
@@ -79,10 +70,30 @@ pub(super) struct Wanted {
     asked: bool,
 }
 
+impl Wanted {
+    /// Returns the time of the store before which it is not claimed. A run that was asked for has none, since the store's
+    /// clock may have gone back since.
+    pub(super) const fn not_before(&self) -> Millis {
+        if self.asked { 0 } else { self.scheduled_for }
+    }
+}
+
 impl State {
     /// Returns the state of a schedule that nobody has seen before: the ticks up to now are not its own.
     pub(super) fn begun(now: Millis) -> Self {
-        Self { last: now, ..Self::default() }
+        Self { progress: Progress::begun(now), ..Self::default() }
+    }
+
+    /// Raises the progress to what was certain before: a store that failed over may have forgotten it.
+    pub(super) fn raise(&mut self, floor: &Progress) {
+        self.progress.raise(floor);
+        self.asked.take_if(|asked| self.progress.has_served(&asked.id));
+    }
+
+    /// Returns true if the last tick was far in the future: the clock of the store was ahead when it was claimed. Nothing of
+    /// the plan runs until that time.
+    pub(super) fn is_ahead(&self, plan: &Plan, now: Millis) -> bool {
+        plan.after(now).is_some_and(|next| self.progress.last > next)
     }
 
     /// Returns the next step of the runner that has this fence and so many runs going on.
@@ -103,9 +114,10 @@ impl State {
         let (due, asked) = match &self.asked {
             Some(asked) => (Due::Now(asked.at), true),
             None if self.paused => (Due::At(None), false),
-            None => (rules.due.due(plan, self.last, now), false),
+            None => (rules.due.due(plan, self.progress.last, now), false),
         };
-        let rests_until = if self.number == 0 { 0 } else { self.started.saturating_add(rules.at_least) };
+        let rests_until =
+            if self.progress.number == 0 { 0 } else { self.started.saturating_add(rules.at_least) };
         match due {
             // A clock that went back does not stop a schedule for as long as it went back.
             Due::Now(_) if (self.started..rests_until).contains(&now) => Step::Wait(Some(rests_until)),
@@ -125,16 +137,16 @@ impl State {
     ) -> Tick {
         let Wanted { scheduled_for, asked } = wanted;
         if asked {
-            self.served = self.asked.take().map(|asked| asked.id).unwrap_or_default();
+            self.asked.take().into_iter().for_each(|asked| self.progress.serve(asked.id));
         } else {
-            self.last = scheduled_for;
+            self.progress.last = scheduled_for;
         }
-        self.number += 1;
+        self.progress.number += 1;
         self.claim = token.to_hex();
         self.fence = fence.map_or(self.fence, Fence::get);
         self.started = now;
-        let (number, fence) = (self.number, fence.map(Fence::get));
-        let entry = Entry { number, scheduled_for, fence, asked, started: now, ended: None };
+        let (number, fence) = (self.progress.number, fence.map(Fence::get));
+        let entry = Entry { number, scheduled_for, fence, asked, started: now, ..Entry::default() };
         self.runs.push_front(entry.clone());
         self.runs.truncate(history);
         entry.tick()
@@ -149,7 +161,7 @@ impl State {
     pub(super) fn ended(&mut self, number: u64, took: Duration, outcome: &Outcome) {
         let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         for run in self.runs.iter_mut().filter(|run| run.number == number) {
-            run.ended = Some((took, outcome.clone()));
+            run.ended = Some((took, outcome.clone().into()));
         }
     }
 
@@ -160,14 +172,14 @@ impl State {
     /// Goes on with the ticks after this time.
     pub(super) fn resume(&mut self, now: Millis) {
         if std::mem::take(&mut self.paused) {
-            self.last = self.last.max(now);
+            self.progress.last = self.progress.last.max(now);
         }
     }
 
     /// Asks for a run, unless one is asked for already. A repeat changes nothing.
     pub(super) fn ask(&mut self, id: Token, now: Millis) {
         let id = id.to_hex();
-        if self.asked.is_none() && self.served != id {
+        if self.asked.is_none() && !self.progress.has_served(&id) {
             self.asked = Some(Asked { at: now, id });
         }
     }
@@ -178,26 +190,10 @@ impl State {
     }
 }
 
-impl Entry {
-    fn tick(&self) -> Tick {
-        Tick {
-            number: self.number,
-            scheduled_for: time_of(self.scheduled_for),
-            fence: self.fence.map(Fence::new),
-            asked: self.asked,
-        }
-    }
-
-    fn run(&self) -> Run {
-        let ended = self.ended.clone().map(|(took, outcome)| (Duration::from_millis(took), outcome));
-        Run { tick: self.tick(), started_at: time_of(self.started), ended }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::due::Misfire;
+    use crate::schedule::{due::Misfire, tick::time_of};
 
     const PLAN: Plan = Plan::Every(100);
 
@@ -287,5 +283,40 @@ mod tests {
         assert_eq!(history[1].ended, Some((Duration::from_millis(7), failed)));
         let text = serde_json::to_string(&state).unwrap();
         assert_eq!(serde_json::from_str::<State>(&text).unwrap(), state);
+    }
+
+    #[test]
+    fn what_a_later_version_has_written_is_left_as_it_is() {
+        let mut state = State::begun(0);
+        claim(&mut state, 100);
+        state.ended(1, Duration::ZERO, &Outcome::failed("no paper"));
+        let text = serde_json::to_string(&state).unwrap();
+        let later = text.replace(r#"{"failed":"#, r#"{"postponed":"#).replacen('{', r#"{"new":{"er":1},"#, 1);
+        let mut state: State = serde_json::from_str(&later).unwrap();
+        assert_eq!(state.history()[0].ended, Some((Duration::ZERO, Outcome::Unknown)));
+        claim(&mut state, 200);
+        let text = serde_json::to_string(&state).unwrap();
+        assert!(text.contains(r#""new":{"er":1}"#) && text.contains(r#"{"postponed":"no paper"}"#), "{text}");
+    }
+
+    #[test]
+    fn a_state_that_went_back_is_raised_to_what_was_certain() {
+        let mut state = State::begun(0);
+        state.ask(Token::from_bits(1), 30);
+        let mut older = state.clone();
+        claim(&mut state, 100);
+        claim(&mut state, 100);
+        older.raise(&state.progress);
+        assert_eq!(step(&older, &rules(), 0, 150), Step::Wait(Some(200)));
+        assert_eq!(claim(&mut older, 200).number, 3);
+    }
+
+    #[test]
+    fn a_run_that_was_asked_for_is_not_compared_with_the_clock_and_a_last_tick_in_the_future_shows() {
+        let mut state = State::begun(1_000);
+        assert!(!state.is_ahead(&PLAN, 950) && state.is_ahead(&PLAN, 850));
+        state.ask(Token::from_bits(1), 1_030);
+        let Step::Claim(wanted) = step(&state, &rules(), 0, 10) else { panic!("it waits") };
+        assert_eq!((wanted.scheduled_for, wanted.not_before()), (1_030, 0));
     }
 }

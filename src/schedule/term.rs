@@ -1,26 +1,33 @@
 //! One term of a runner: ticks are claimed, run, and written down, until it is told to stop or the lease is over.
 
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::{collections::VecDeque, rc::Rc, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
-use tokio::{sync::Notify, time::sleep};
-use tokio_util::sync::CancellationToken;
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     job::{Ended, Work, run},
-    notebook::Notebook,
+    notebook::{Notebook, Redone},
     plan::Plan,
-    state::{Rules, Step, Wanted},
+    state::{Rules, State, Step, Wanted},
     tick::{Outcome, Tick},
+    trouble::Trouble,
 };
 use crate::{
-    core::{ResourceName, one_line},
+    core::{Fence, ResourceName, one_line},
     lease::Lease,
     store::StoreError,
 };
 
 /// The interval in which a runner that has nothing to do looks for a pause and for runs that were asked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The time after a claim that others have come before.
+const CLAIM_AGAIN: Duration = Duration::from_millis(20);
 
 /// A schedule, as its runner knows it.
 pub(super) struct Job {
@@ -39,51 +46,96 @@ pub(super) enum End {
     Overtaken,
     /// The store can never serve a schedule.
     Impossible,
+    /// It panicked.
+    Failed,
 }
 
 /// One term of a runner.
 pub(super) struct Term {
-    pub(super) job: Rc<Job>,
-    pub(super) lease: Arc<Lease>,
-    pub(super) notebook: Notebook,
+    job: Rc<Job>,
+    lease: Arc<Lease>,
+    notebook: Notebook,
     /// Wakes a runner of this process that waits, because somebody has changed the state.
-    pub(super) changed: Arc<Notify>,
-    pub(super) stop: CancellationToken,
+    changed: Arc<Notify>,
+    stop: CancellationToken,
+    /// The start of the last run.
+    began: Option<Instant>,
+    /// The ends of runs that are not written down yet.
+    ended: VecDeque<Ended>,
+    looks: Trouble,
+    told_of_future: bool,
 }
 
-/// The runs that go on.
+/// The runs that go on, each a task of its own.
 type Running = FuturesUnordered<LocalBoxFuture<'static, Ended>>;
 
 impl Term {
+    pub(super) const fn new(
+        job: Rc<Job>,
+        lease: Arc<Lease>,
+        notebook: Notebook,
+        changed: Arc<Notify>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            job,
+            lease,
+            notebook,
+            changed,
+            stop,
+            began: None,
+            ended: VecDeque::new(),
+            looks: Trouble::NONE,
+            told_of_future: false,
+        }
+    }
+
     /// Runs ticks until the end of the term, and waits for the runs that go on then.
     pub(super) async fn run(mut self) -> End {
         let mut running = Running::new();
-        let end = loop {
-            if self.is_over() {
-                break End::Told;
-            }
-            match self.next(running.len()).await {
-                Ok(Step::Overtaken) => break End::Overtaken,
-                Ok(Step::Claim(wanted)) => self.begin(wanted, &mut running).await,
-                Ok(Step::Wait(time)) => self.wait(self.pause(time), &mut running).await,
-                Err(error @ StoreError::Unsupported { .. }) => {
-                    tracing::error!(schedule = %self.job.name, error = one_line(&error), "a schedule cannot run");
-                    break End::Impossible;
-                }
-                Err(error) => {
-                    tracing::warn!(schedule = %self.job.name, error = one_line(&error), "a schedule cannot be read");
-                    self.wait(LOOK_EVERY, &mut running).await;
-                }
-            }
+        let (stop, lost) = (self.stop.clone(), self.lease.lost());
+        // Whatever it waits for: a claim that is not certain then is not run.
+        let end = tokio::select! {
+            biased;
+            () = stop.cancelled() => End::Told,
+            _ = lost => End::Told,
+            end = self.go_on(&mut running) => end,
         };
+        self.write_down().await;
         while let Some(ended) = running.next().await {
-            self.ended(ended).await;
+            self.note(ended);
+            self.write_down().await;
         }
         end
     }
 
-    fn is_over(&self) -> bool {
-        self.stop.is_cancelled() || !self.lease.is_valid()
+    async fn go_on(&mut self, running: &mut Running) -> End {
+        // The clock is read: the timer of the loss stops while the machine is suspended.
+        while self.lease.is_valid() {
+            match self.next(running.len()).await {
+                Ok(Step::Overtaken) => {
+                    tracing::warn!(
+                        schedule = %self.job.name, fence = self.lease.fence().map(Fence::get),
+                        "a runner with a larger fence has claimed a tick, so this one steps down"
+                    );
+                    return End::Overtaken;
+                }
+                Ok(Step::Claim(wanted)) => match self.rest() {
+                    Some(rest) => self.wait(rest, running).await,
+                    None => self.begin(wanted, running).await,
+                },
+                Ok(Step::Wait(time)) => self.wait(self.pause(time), running).await,
+                Err(error @ StoreError::Unsupported { .. }) => {
+                    tracing::error!(schedule = %self.job.name, error = one_line(&error), "a schedule cannot run");
+                    return End::Impossible;
+                }
+                Err(error) => {
+                    self.looks.tell(&self.job.name, "a schedule cannot be read", &error);
+                    self.wait(LOOK_EVERY, running).await;
+                }
+            }
+        }
+        End::Told
     }
 
     /// Returns the next step. The state is read if that was not done for a while, unless a claim will show if it has changed.
@@ -93,6 +145,8 @@ impl Term {
             Some(step) if self.notebook.age() < LOOK_EVERY => return Ok(step),
             _ => self.notebook.open().await?,
         }
+        self.looks.over();
+        self.tell_of_future();
         // Without a state it was removed just now: it is begun at the next look.
         Ok(self.step(running).unwrap_or(Step::Wait(None)))
     }
@@ -103,6 +157,18 @@ impl Term {
         self.notebook.state().map(|state| state.step(plan, rules, fence, running, now))
     }
 
+    fn tell_of_future(&mut self) {
+        let now = self.notebook.now();
+        let is_ahead = self.notebook.state().is_some_and(|state| state.is_ahead(&self.job.plan, now));
+        if is_ahead && !self.told_of_future {
+            tracing::warn!(
+                schedule = %self.job.name,
+                "the last tick is in the future, since the store's clock was ahead: nothing of the plan runs before it"
+            );
+        }
+        self.told_of_future = is_ahead;
+    }
+
     /// Returns the time to wait for a step, or for the next look.
     fn pause(&self, until: Option<u64>) -> Duration {
         let pause =
@@ -110,34 +176,46 @@ impl Term {
         pause.min(LOOK_EVERY.saturating_sub(self.notebook.age()))
     }
 
+    /// Returns the rest of the shortest time between two starts. The state has the time of the last claim, which may have
+    /// been certain only later.
+    fn rest(&self) -> Option<Duration> {
+        let shortest = Duration::from_millis(self.job.rules.at_least);
+        let rest = shortest.saturating_sub(self.began?.elapsed());
+        (!rest.is_zero()).then_some(rest.min(LOOK_EVERY))
+    }
+
     /// Claims a tick, and begins its run if it is certainly claimed.
     async fn begin(&mut self, wanted: Wanted, running: &mut Running) {
-        let Self { job, lease, notebook, stop, .. } = self;
+        let Self { job, lease, notebook, .. } = self;
         let history = job.rules.history;
-        let go_on = || !stop.is_cancelled() && lease.is_valid();
         if planted!("a tick is claimed after its work") {
             let mut state = notebook.state().cloned().unwrap_or_default();
             let tick = state.claim(wanted, lease.token(), lease.fence(), history, 0);
             run(job.work.clone(), tick, Arc::clone(lease), job.at_most).await;
         }
-        let Some(tick) = notebook.claim(wanted, lease.fence(), history, go_on).await else { return };
+        let tick = match notebook.claim(wanted, lease.fence(), history).await {
+            Ok(Some(tick)) => tick,
+            Ok(None) => return self.wait(CLAIM_AGAIN, running).await,
+            Err(_) => return self.wait(LOOK_EVERY, running).await,
+        };
         if !lease.is_valid() {
             tracing::warn!(schedule = %job.name, number = tick.number, "the lease was lost before a tick could run");
             return;
         }
         if !planted!("a tick is claimed after its work") {
+            self.began = Some(Instant::now());
             running.push(started(job, tick, Arc::clone(lease)));
         }
     }
 
     /// Waits, and writes down a run that ends meanwhile.
     async fn wait(&mut self, pause: Duration, running: &mut Running) {
-        let over = self.lease.lost();
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => {}
-            _ = over => {}
-            Some(ended) = running.next(), if !running.is_empty() => self.ended(ended).await,
+            Some(ended) = running.next(), if !running.is_empty() => {
+                self.note(ended);
+                self.write_down().await;
+            }
             () = self.changed.notified() => self.look().await,
             () = sleep(pause) => {}
         }
@@ -145,27 +223,40 @@ impl Term {
 
     async fn look(&mut self) {
         if let Err(error) = self.notebook.read().await {
-            tracing::debug!(schedule = %self.job.name, error = one_line(&error), "a schedule cannot be read");
+            self.looks.tell(&self.job.name, "a schedule cannot be read", &error);
         }
     }
 
-    /// Writes down the end of a run.
-    async fn ended(&mut self, Ended { number, took, outcome }: Ended) {
-        let name = &self.job.name;
-        match &outcome {
+    /// Notes the end of a run.
+    fn note(&mut self, ended: Ended) {
+        let (name, Ended { number, took, outcome }) = (&self.job.name, &ended);
+        match outcome {
             Outcome::Done => tracing::debug!(schedule = %name, number, ?took, "a tick is done"),
             other => tracing::warn!(schedule = %name, number, ?took, outcome = ?other, "a tick is not done"),
         }
-        let written = self.notebook.change(|state, _| state.ended(number, took, &outcome)).await;
-        if let Err(error) = written {
-            tracing::warn!(schedule = %name, number, error = one_line(&error), "the end of a tick is not in the history");
+        self.ended.push_back(ended);
+    }
+
+    /// Writes down the ends of runs.
+    ///
+    /// # Cancel safety
+    /// What is not written is written by the next call.
+    async fn write_down(&mut self) {
+        while let Some(Ended { number, took, outcome }) = self.ended.front() {
+            let end = |state: &mut State, _| state.ended(*number, *took, outcome);
+            if let Err(error) = self.notebook.change(Redone::Harmless, end).await {
+                let (name, error) = (&self.job.name, one_line(&error));
+                tracing::warn!(schedule = %name, number, error, "the end of a tick is not in the history");
+            }
+            self.ended.pop_front();
         }
     }
 }
 
-/// Starts a run in a task of its own, so that it goes on while its term waits for the store. It ends with the lease.
+/// Starts a run in a task of its own, so that it goes on while its term waits for the store. It ends with the lease, and
+/// with its term.
 fn started(job: &Job, tick: Tick, lease: Arc<Lease>) -> LocalBoxFuture<'static, Ended> {
-    let run = actix_rt::spawn(run(job.work.clone(), tick, lease, job.at_most));
+    let run = AbortOnDropHandle::new(actix_rt::spawn(run(job.work.clone(), tick, lease, job.at_most)));
     let cancelled = Ended { number: tick.number, took: Duration::ZERO, outcome: Outcome::Stopped };
     // Nothing but the end of the arbiter cancels it: a panic of the work is an outcome.
     Box::pin(async move { run.await.unwrap_or(cancelled) })

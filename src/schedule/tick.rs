@@ -50,6 +50,9 @@ pub enum Outcome {
     TimedOut,
     /// The work was stopped because the lease was lost, or because it did not finish in time when the process was stopped.
     Stopped,
+    /// A later version of this library has written an outcome that this one does not know.
+    #[serde(skip)]
+    Unknown,
 }
 
 impl Outcome {

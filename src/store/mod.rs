@@ -231,8 +231,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// write has not come.
     ///
     /// A repeat of a write is answered as the first one, until somebody else writes. So after an unknown outcome it is safe
-    /// to repeat it, and one of its revision that is executed late changes nothing. A register is kept for
-    /// [`REGISTER_KEPT_FOR`] after the last call about it.
+    /// to repeat it, and one of its revision that is executed late changes nothing. A store that is confirmed by replicas
+    /// confirms the repeat as well, and all that was written before it. A register is kept for [`REGISTER_KEPT_FOR`] after
+    /// the last call about it.
     ///
     /// A store that has no registers answers [`StoreError::Unsupported`], and cannot be used for schedules.
     fn register<'a>(

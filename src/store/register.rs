@@ -45,5 +45,5 @@ pub enum RegisterVerdict {
     Early,
 }
 
-/// The time for which a register is kept after it was last used.
+/// The shortest time for which a register is kept after it was last used. A store may keep it for a day more.
 pub const REGISTER_KEPT_FOR: Duration = Duration::from_secs(365 * 24 * 60 * 60);

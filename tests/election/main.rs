@@ -5,6 +5,7 @@ mod fleet;
 mod gaps;
 mod gate;
 mod process;
+mod schedule_faults;
 mod schedules;
 mod singletons;
 #[path = "../support/mod.rs"]

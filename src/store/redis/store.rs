@@ -9,8 +9,7 @@ use crate::{
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
         Inbox, Incarnation, Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Register,
-        RegisterVerdict, RegisterWrite, Released, Renewed, Replies, Reply, Report, Store, StoreError,
-        ToHolders, all,
+        RegisterWrite, Released, Renewed, Replies, Reply, Report, Store, StoreError, ToHolders, all,
         redis::{
             RedisStore, listing,
             net::{connection::Connection, incarnation::Known, topology::Topology},
@@ -142,12 +141,8 @@ impl Store for RedisStore {
             }
             let Confirmed { answered, shortfall } = self.send_counting(&call).await?;
             let register = register::answer(answered.value)?;
-            match shortfall {
-                Some(shortfall) if register.verdict == RegisterVerdict::Written => {
-                    Err(shortfall.error(false))
-                }
-                _ => Ok(register),
-            }
+            // Whatever the verdict: one that says `changed` may tell of an earlier try, over which somebody has written.
+            shortfall.map_or(Ok(register), |shortfall| Err(shortfall.error(false)))
         }
         .boxed()
     }

@@ -7,8 +7,8 @@ use std::{
 
 use leasehold::{
     Acquire, Certainty, Durability, Layout, LeaseStatus, LockManager, LossReason, RedisOptions, RedisStore,
-    StoreError,
-    store::{Acquired, Acquisition, Released, Renewed, Store},
+    ResourceName, StoreError, Token,
+    store::{Acquired, Acquisition, RegisterVerdict, RegisterWrite, Released, Renewed, Store},
 };
 use redis::Value;
 
@@ -100,6 +100,38 @@ async fn a_renewal_that_falls_short_does_not_count() {
     assert!(matches!(store.acquire(&strange).await, Ok(Acquired::Refused(_))));
     servers.replicas[1].resume();
     assert_eq!(store.renew(&held.hold, TTL).await.unwrap(), Renewed::Extended);
+}
+
+#[tokio::test]
+async fn a_write_to_a_register_is_confirmed_also_if_it_is_repeated_on_another_connection() {
+    let servers = Replicated::start(1);
+    let [first, second] = [store(&servers, 1), store(&servers, 1)];
+    let name = ResourceName::new("r").unwrap();
+    let write = |revision, expected: Option<u128>| RegisterWrite {
+        expected: expected.map(Token::from_bits),
+        revision: Token::from_bits(revision),
+        value: "state".to_owned(),
+        not_before: Duration::ZERO,
+    };
+    let (written, over) = (write(1, None), write(2, Some(1)));
+    // Both have a connection that has written nothing since the replica is away.
+    for store in [&first, &second] {
+        assert!(store.register(&name, None).await.is_ok());
+        assert_eq!(
+            store.register(&name, Some(&write(3, Some(9)))).await.unwrap().verdict,
+            RegisterVerdict::Changed
+        );
+    }
+    servers.replicas[0].pause();
+    for store in [&first, &second, &store(&servers, 1)] {
+        assert_short(&store.register(&name, Some(&written)).await.unwrap_err(), (1, 0, false));
+    }
+    assert_short(&first.register(&name, Some(&over)).await.unwrap_err(), (1, 0, false));
+    // Somebody has written over it.
+    assert_short(&second.register(&name, Some(&written)).await.unwrap_err(), (1, 0, false));
+    servers.replicas[0].resume();
+    assert_eq!(second.register(&name, Some(&over)).await.unwrap().verdict, RegisterVerdict::Written);
+    assert_eq!(known_to(&servers, "leasehold:{r}:r"), 1);
 }
 
 #[tokio::test]

@@ -19,6 +19,9 @@ use crate::{
     },
 };
 
+/// The interval in which reads write the end of a register anew.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Encodes the question for a register. It has one key, which is the same in every layout, and follows its slot when that
 /// moves.
 pub(crate) fn call(encoder: &Encoder, name: &ResourceName, write: Option<&RegisterWrite>) -> ScriptCall {
@@ -26,7 +29,7 @@ pub(crate) fn call(encoder: &Encoder, name: &ResourceName, write: Option<&Regist
     let mut call = ScriptCall::new(&scripts::REGISTER, slot, 1);
     call.text(format_args!("{}:r", keys::main(encoder.prefix(), name)));
     call.echo();
-    call.arg(millis(REGISTER_KEPT_FOR));
+    call.arg(millis(REGISTER_KEPT_FOR + DAY));
     match write {
         None => call.arg(""),
         Some(write) => {
