@@ -18,7 +18,8 @@ impl LeaseShared {
     }
 
     /// Returns the cooldown: the time that the resource stays closed when the lease is released now. It is the rest of the
-    /// minimum hold, of which nothing counts once somebody wants the resource back. If the lease was lost and has a lock delay, it is the time until its end and its lock delay are over.
+    /// minimum hold, of which nothing counts while somebody wants the resource back. If the lease was lost and has a lock
+    /// delay, it is the time until its end and its lock delay are over.
     pub(crate) fn cooldown(&self, now: Moment) -> Duration {
         if self.min_hold.is_zero() && self.acquisition.lock_delay.is_zero() {
             return Duration::ZERO;
@@ -32,7 +33,7 @@ impl LeaseShared {
             LeaseStatus::Lost(_) if self.acquisition.lock_delay.is_zero() => Duration::ZERO,
             LeaseStatus::Lost(_) => self.opens_at(now).remaining(now),
             // Whoever gives it back when asked leaves no more closed than whoever has it taken away.
-            _ if self.is_wanted_back() => Duration::ZERO,
+            _ if self.is_wanted_back(now) => Duration::ZERO,
             _ => self.min_hold.saturating_sub(self.granted_at.elapsed(now)),
         }
     }

@@ -77,22 +77,27 @@ impl LeaseShared {
             return;
         }
         let requests = present.revoke_requested.get_or_insert_default();
-        if !requests.add(revocation, reason, now + grace, now) {
+        let before = requests.first(now).map(|first| first.end);
+        let is_new = requests.add(revocation, reason, now + grace, now);
+        let changed = requests.first(now).map(|first| first.end) != before;
+        drop(present);
+        if changed {
+            self.recheck();
+        }
+        if !is_new {
             return;
         }
-        drop(present);
         tracing::info!(
             resource = %self.hold().resource, token = %self.hold().token.prefix(), ?grace, %reason,
             "somebody wants the resource of a lease back"
         );
         let told = Request { revocation, reason: Arc::clone(reason), end: now + grace }.told(now);
         self.tell(LeaseChange::RevokeRequested(told));
-        self.recheck();
     }
 
-    /// Returns true if somebody wants the resource back.
-    pub(super) fn is_wanted_back(&self) -> bool {
-        self.present().revoke_requested.is_some()
+    /// Returns true if somebody wants the resource back, who has not given up.
+    pub(super) fn is_wanted_back(&self, now: Moment) -> bool {
+        self.present().revoke_requested.as_ref().is_some_and(|all| all.0.iter().any(|it| it.is_alive(now)))
     }
 
     /// Completes when somebody wants the resource back, sooner than this known request if there is one. With `None` when the

@@ -6,7 +6,7 @@ use futures_util::future::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    core::{Acquisition, LeaseStatus, Moment},
+    core::{Acquisition, LeaseStatus},
     lease::{Lease, LeaseChange, LeaseEvent, LifeSign, ReleaseError, Released, shared::LeaseShared},
     manager::{shutdown::InFlight, waiting::cohorts::CohortKey},
     request::{AcquireError, validated::ValidRequest},
@@ -40,8 +40,8 @@ pub(crate) struct Waiter {
     pub(crate) reply: Responder<Result<Lease, AcquireError>>,
     /// The result of the last attempt.
     pub(crate) answer: Option<Result<Refusal, StoreError>>,
-    /// The moment at which it was told that its hold is over, before it knew that it has one.
-    pub(crate) taken: Option<Moment>,
+    /// True if it was told that its hold is over, before it knew that it has one.
+    pub(crate) taken: bool,
     pub(crate) watch: Option<AbortHandle>,
     /// Keeps a shutdown waiting until the last answer has been handled.
     pub(crate) _in_flight: InFlight,

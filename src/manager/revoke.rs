@@ -95,8 +95,7 @@ impl LockManager {
             // Also if it was over before: a panic may have come in between.
             return self.happenings.push(Happening::Lost(record));
         }
-        let now = self.clock.now();
-        self.records.with(record, |it| it.waiter().map(|waiter| waiter.taken = Some(now)));
+        self.records.with(record, |it| it.waiter().map(|waiter| waiter.taken = true));
     }
 }
 
@@ -134,12 +133,13 @@ impl Revocation {
                 break;
             }
             let notice = (now >= notice_at).then(|| self.request(grace));
-            if notice.is_some() {
-                notice_at = now + notices.next();
-            }
-            // A failure is in the log of outages. They are looked for again.
+            let notified = notice.is_some();
+            // A failure is in the log of outages. They are looked for again, and notified if they were to be.
             if let Ok(told) = self.tell(Some(&left), notice).await {
                 left = holding(left, told);
+                if notified {
+                    notice_at = now + notices.next();
+                }
             }
         }
         Ok(left)

@@ -13,6 +13,7 @@ use crate::core::Fence;
 
 /// A run in the history.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Entry {
     pub(super) number: u64,
     pub(super) scheduled_for: Millis,

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use actix::Addr;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     plan::Millis,
-    progress::{Floor, Progress},
+    progress::Floor,
     state::{State, Wanted},
     tick::Tick,
     trouble::Trouble,
@@ -31,6 +32,8 @@ pub(super) struct Notebook {
     state: Option<State>,
     seen: Option<(Duration, Instant)>,
     floor: Floor,
+    /// True if the store has an older state than this one.
+    is_raised: bool,
     claims: Trouble,
 }
 
@@ -46,7 +49,7 @@ pub(super) enum Redone {
 impl Notebook {
     pub(super) const fn new(locks: Addr<LockManager>, name: ResourceName, floor: Floor) -> Self {
         let claims = Trouble::NONE;
-        Self { locks, name, revision: None, state: None, seen: None, floor, claims }
+        Self { locks, name, revision: None, state: None, seen: None, floor, is_raised: false, claims }
     }
 
     /// Returns the state, if it was seen and there is one.
@@ -74,10 +77,11 @@ impl Notebook {
         self.send(None).await
     }
 
-    /// Reads the state, and begins it if there is none.
+    /// Reads the state, and begins it if there is none. If the store has forgotten some of it, it is written again, so that the
+    /// next runner knows it too.
     pub(super) async fn open(&mut self) -> Result<(), StoreError> {
         self.read().await?;
-        if self.state.is_none() {
+        if self.state.is_none() || self.is_raised {
             self.change(Redone::Harmless, |_, _| {}).await?;
         }
         Ok(())
@@ -93,28 +97,35 @@ impl Notebook {
         if self.seen.is_none() {
             self.read().await?;
         }
-        let (mut pauses, mut unknown, mut last) = (pauses(), false, None);
+        let (mut pauses, mut unknown, mut last) = (pauses(), None, None);
         let mut write = self.changed(&change);
         for _ in 0..TRIES {
             match self.send(Some(&write)).await {
                 Ok(()) if self.revision == Some(write.revision) => return Ok(()),
-                Ok(()) if unknown && self.is_made(&change) => return Ok(()),
-                Ok(()) if unknown && redone == Redone::Never => break,
+                Ok(()) if unknown.is_some() && self.is_made(&change) => return Ok(()),
+                Ok(()) if unknown.is_some() && redone == Redone::Never => break,
                 Ok(()) => write = self.changed(&change),
-                Err(error) if error.is_transient() => {
-                    unknown |= error.certainty() == Certainty::Unknown;
-                    last = Some(error);
+                Err(error) => {
+                    let is_transient = error.is_transient();
+                    if error.certainty() == Certainty::Unknown {
+                        unknown.get_or_insert(error);
+                    } else {
+                        last = Some(error);
+                    }
+                    if !is_transient {
+                        break;
+                    }
                     sleep(pauses.next()).await;
                 }
-                Err(error) => return Err(error),
             }
         }
         let reason = || format!("the state of the schedule {} changes all the time", self.name);
-        Err(last.unwrap_or_else(|| StoreError::unavailable(reason())))
+        // What may have been done counts before what was certainly not done.
+        Err(unknown.or(last).unwrap_or_else(|| StoreError::unavailable(reason())))
     }
 
-    /// Claims a tick for this process. The same claim is repeated until it is certain, or an error says that this is in vain.
-    /// Returns the tick if it is certainly claimed by this call, and the state was then seen anew otherwise.
+    /// Claims a tick for this process. The same claim is repeated until it is certain, or an error says that this is in vain, or
+    /// the stop comes. Returns the tick if it is certainly claimed by this call, and the state was then seen anew otherwise.
     ///
     /// # Cancel safety
     /// The tick may be claimed, and must not run.
@@ -123,6 +134,7 @@ impl Notebook {
         wanted: Wanted,
         fence: Option<Fence>,
         history: usize,
+        stop: &CancellationToken,
     ) -> Result<Option<Tick>, StoreError> {
         let Some(mut state) = self.state.clone() else { return Ok(None) };
         let token = SystemRandom.token();
@@ -131,25 +143,21 @@ impl Notebook {
         let mut pauses = pauses();
         while let Err(error) = self.send(Some(&write)).await {
             self.claims.tell(&self.name, "a tick is not claimed, or it is not known if it is", &error);
-            if !error.is_transient() {
-                // An earlier try may have been executed: then the tick is missed, and not run twice.
+            let pause = sleep(pauses.next());
+            if !error.is_transient() || stop.run_until_cancelled(pause).await.is_none() {
+                // A try may have been executed: then the tick is missed, and not run twice.
                 return Err(error);
             }
-            sleep(pauses.next()).await;
         }
         self.claims.over();
         // Somebody may have written over it since, who read it before.
-        let Some(state) = self.state.as_ref().filter(|state| state.was_claimed_by(token)) else {
-            return Ok(None);
-        };
-        self.floor.borrow_mut().raise(&state.progress);
-        Ok(Some(tick))
+        Ok(self.state.as_ref().is_some_and(|state| state.was_claimed_by(token)).then_some(tick))
     }
 
     /// Returns the write of a change to the state as it was seen last.
     fn changed(&self, change: impl Fn(&mut State, Millis)) -> RegisterWrite {
         let now = self.now();
-        let mut state = self.state.clone().unwrap_or_else(|| State::begun(now));
+        let mut state = self.state.clone().unwrap_or_else(|| State::begun(now, SystemRandom.token()));
         change(&mut state, now);
         self.write(&state, SystemRandom.token(), 0)
     }
@@ -177,11 +185,7 @@ impl Notebook {
         })?;
         let read = |_| serde_json::from_str(&value).map_err(|error| self.foreign(&error));
         let mut state: Option<State> = revision.map(read).transpose()?;
-        match &mut state {
-            Some(state) => state.raise(&self.floor.borrow()),
-            // It was removed, or the store has forgotten everything: the schedule begins anew.
-            None => *self.floor.borrow_mut() = Progress::default(),
-        }
+        self.is_raised = state.as_mut().is_some_and(|state| state.meet(&mut self.floor.borrow_mut()));
         self.seen = Some((now, Instant::now()));
         (self.revision, self.state) = (revision, state);
         Ok(())

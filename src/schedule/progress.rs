@@ -5,6 +5,7 @@ use std::{cell::RefCell, collections::VecDeque, rc::Rc};
 use serde::{Deserialize, Serialize};
 
 use super::plan::Millis;
+use crate::core::Token;
 
 /// The number of runs that were asked for and claimed whose tokens are kept.
 const SERVED: usize = 16;
@@ -13,6 +14,8 @@ const SERVED: usize = 16;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Progress {
+    /// A random token of the time since the schedule was begun. Another one after its register was removed.
+    begun: String,
     /// The last tick of the plan that was claimed; in the beginning, or after a pause, the time of that.
     pub(super) last: Millis,
     /// The number of runs that were claimed.
@@ -21,20 +24,24 @@ pub(super) struct Progress {
     served: VecDeque<String>,
 }
 
-/// The progress that a runner was certain of, in all its terms. A store that fails over may have forgotten some of it.
+/// The latest progress that a runner has seen, in all its terms. A store that fails over may have forgotten some of it.
 pub(super) type Floor = Rc<RefCell<Progress>>;
 
 impl Progress {
     /// Returns the progress of a schedule that begins at this time.
-    pub(super) fn begun(now: Millis) -> Self {
-        Self { last: now, ..Self::default() }
+    pub(super) fn begun(now: Millis, token: Token) -> Self {
+        Self { begun: token.to_hex(), last: now, ..Self::default() }
     }
 
-    /// Raises it to another one.
-    pub(super) fn raise(&mut self, other: &Self) {
-        self.last = self.last.max(other.last);
-        self.number = self.number.max(other.number);
-        other.served.iter().for_each(|id| self.serve(id.clone()));
+    /// Raises it to the floor if it is older than that, and the floor to it otherwise. A floor of before the schedule was begun
+    /// counts for nothing.
+    pub(super) fn meet(&mut self, floor: &mut Self) {
+        if self.begun == floor.begun && self.number <= floor.number {
+            self.last = self.last.max(floor.last);
+            self.number = floor.number;
+            floor.served.iter().for_each(|id| self.serve(id.clone()));
+        }
+        floor.clone_from(self);
     }
 
     /// Notes that the run with this token was claimed.
@@ -54,14 +61,30 @@ impl Progress {
 mod tests {
     use super::*;
 
+    fn progress(number: u64, last: Millis, served: std::ops::Range<u64>) -> Progress {
+        let mut progress = Progress { last, number, ..Progress::begun(0, Token::from_bits(1)) };
+        served.for_each(|id| progress.serve(id.to_string()));
+        progress
+    }
+
     #[test]
-    fn it_is_only_raised_and_knows_the_latest_tokens() {
-        let mut floor = Progress { last: 300, number: 2, ..Progress::default() };
-        (0..20).for_each(|id| floor.serve(id.to_string()));
-        let mut older = Progress { last: 200, number: 7, ..Progress::default() };
-        older.serve("a".to_owned());
-        older.raise(&floor);
-        assert_eq!((older.last, older.number, older.served.len()), (300, 7, SERVED));
-        assert!(older.has_served("19") && older.has_served("4") && !older.has_served("a"));
+    fn an_older_progress_is_raised_and_a_later_one_is_the_new_floor() {
+        let mut floor = progress(5, 300, 0..20);
+        let mut older = progress(4, 200, 0..18);
+        older.meet(&mut floor);
+        assert_eq!((&older, &floor), (&progress(5, 300, 0..20), &progress(5, 300, 0..20)));
+        let mut later = progress(9, 400, 15..40);
+        later.meet(&mut floor);
+        assert_eq!((&later, &floor), (&progress(9, 400, 15..40), &progress(9, 400, 15..40)));
+        assert!(floor.has_served("39") && floor.has_served("24") && !floor.has_served("23"));
+    }
+
+    #[test]
+    fn what_was_before_a_schedule_began_anew_counts_for_nothing() {
+        let mut floor = progress(5, 300, 0..2);
+        let mut anew = Progress::begun(10, Token::from_bits(2));
+        anew.meet(&mut floor);
+        assert_eq!((anew.last, anew.number, anew.has_served("1")), (10, 0, false));
+        assert_eq!(floor, anew);
     }
 }

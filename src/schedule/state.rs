@@ -39,6 +39,8 @@ pub(super) struct State {
 struct Asked {
     at: Millis,
     id: String,
+    #[serde(flatten)]
+    later: Map<String, Value>,
 }
 
 /// The rules of a schedule.
@@ -80,14 +82,17 @@ impl Wanted {
 
 impl State {
     /// Returns the state of a schedule that nobody has seen before: the ticks up to now are not its own.
-    pub(super) fn begun(now: Millis) -> Self {
-        Self { progress: Progress::begun(now), ..Self::default() }
+    pub(super) fn begun(now: Millis, token: Token) -> Self {
+        Self { progress: Progress::begun(now, token), ..Self::default() }
     }
 
-    /// Raises the progress to what was certain before: a store that failed over may have forgotten it.
-    pub(super) fn raise(&mut self, floor: &Progress) {
-        self.progress.raise(floor);
+    /// Raises the progress to what this runner has seen before, and returns true if the store has forgotten some of that by a
+    /// failover.
+    pub(super) fn meet(&mut self, floor: &mut Progress) -> bool {
+        let before = self.progress.clone();
+        self.progress.meet(floor);
         self.asked.take_if(|asked| self.progress.has_served(&asked.id));
+        self.progress != before
     }
 
     /// Returns true if the last tick was far in the future: the clock of the store was ahead when it was claimed. Nothing of
@@ -180,7 +185,7 @@ impl State {
     pub(super) fn ask(&mut self, id: Token, now: Millis) {
         let id = id.to_hex();
         if self.asked.is_none() && !self.progress.has_served(&id) {
-            self.asked = Some(Asked { at: now, id });
+            self.asked = Some(Asked { at: now, id, later: Map::new() });
         }
     }
 
@@ -196,6 +201,10 @@ mod tests {
     use crate::schedule::{due::Misfire, tick::time_of};
 
     const PLAN: Plan = Plan::Every(100);
+
+    fn begun(now: Millis) -> State {
+        State::begun(now, Token::from_bits(1))
+    }
 
     fn rules() -> Rules {
         let due = DueRules { misfire: Misfire::Once, jitter: 0, seed: 0 };
@@ -214,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_claim_names_the_tick_and_is_known_by_its_token() {
-        let mut state = State::begun(1_050);
+        let mut state = begun(1_050);
         assert_eq!(step(&state, &rules(), 0, 1_050), Step::Wait(Some(1_100)));
         let tick = claim(&mut state, 1_103);
         assert_eq!((tick.number, tick.scheduled_for, tick.asked), (1, time_of(1_100), false));
@@ -224,7 +233,7 @@ mod tests {
 
     #[test]
     fn who_has_a_smaller_fence_than_the_last_claim_is_overtaken() {
-        let mut state = State::begun(0);
+        let mut state = begun(0);
         claim(&mut state, 100);
         let step = |fence| state.step(&PLAN, &rules(), fence, 0, 200);
         assert_eq!(step(Some(Fence::new(4))), Step::Overtaken);
@@ -234,7 +243,7 @@ mod tests {
 
     #[test]
     fn runs_do_not_overlap_and_rest_for_the_shortest_time() {
-        let (mut state, mut rules) = (State::begun(0), rules());
+        let (mut state, mut rules) = (begun(0), rules());
         claim(&mut state, 100);
         assert_eq!(step(&state, &rules, 1, 200), Step::Wait(None));
         rules.at_once = 2;
@@ -246,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_pause_has_no_ticks_and_they_are_not_made_up_for() {
-        let mut state = State::begun(0);
+        let mut state = begun(0);
         state.pause();
         assert_eq!(step(&state, &rules(), 0, 450), Step::Wait(None));
         state.resume(550);
@@ -257,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_run_that_was_asked_for_is_run_once_also_in_a_pause_and_takes_no_tick_away() {
-        let mut state = State::begun(0);
+        let mut state = begun(0);
         state.pause();
         state.ask(Token::from_bits(1), 30);
         state.ask(Token::from_bits(2), 40);
@@ -271,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_history_has_the_latest_runs_and_reads_back() {
-        let mut state = State::begun(0);
+        let mut state = begun(0);
         for now in [100, 200, 300] {
             claim(&mut state, now);
         }
@@ -287,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_a_later_version_has_written_is_left_as_it_is() {
-        let mut state = State::begun(0);
+        let mut state = begun(0);
         claim(&mut state, 100);
         state.ended(1, Duration::ZERO, &Outcome::failed("no paper"));
         let text = serde_json::to_string(&state).unwrap();
@@ -301,19 +310,19 @@ mod tests {
 
     #[test]
     fn a_state_that_went_back_is_raised_to_what_was_certain() {
-        let mut state = State::begun(0);
+        let mut state = begun(0);
         state.ask(Token::from_bits(1), 30);
         let mut older = state.clone();
         claim(&mut state, 100);
         claim(&mut state, 100);
-        older.raise(&state.progress);
+        assert!(older.meet(&mut state.progress.clone()) && !state.clone().meet(&mut older.progress.clone()));
         assert_eq!(step(&older, &rules(), 0, 150), Step::Wait(Some(200)));
         assert_eq!(claim(&mut older, 200).number, 3);
     }
 
     #[test]
     fn a_run_that_was_asked_for_is_not_compared_with_the_clock_and_a_last_tick_in_the_future_shows() {
-        let mut state = State::begun(1_000);
+        let mut state = begun(1_000);
         assert!(!state.is_ahead(&PLAN, 950) && state.is_ahead(&PLAN, 850));
         state.ask(Token::from_bits(1), 1_030);
         let Step::Claim(wanted) = step(&state, &rules(), 0, 10) else { panic!("it waits") };

@@ -92,12 +92,10 @@ impl Term {
 
     /// Runs ticks until the end of the term, and waits for the runs that go on then.
     pub(super) async fn run(mut self) -> End {
-        let mut running = Running::new();
-        let (stop, lost) = (self.stop.clone(), self.lease.lost());
+        let (mut running, lost) = (Running::new(), self.lease.lost());
         // Whatever it waits for: a claim that is not certain then is not run.
         let end = tokio::select! {
             biased;
-            () = stop.cancelled() => End::Told,
             _ = lost => End::Told,
             end = self.go_on(&mut running) => end,
         };
@@ -109,10 +107,14 @@ impl Term {
         end
     }
 
+    /// Goes on until the stop, which is not waited for except that a claim on its way is answered: otherwise nobody would run
+    /// its tick.
     async fn go_on(&mut self, running: &mut Running) -> End {
+        let stop = self.stop.clone();
         // The clock is read: the timer of the loss stops while the machine is suspended.
         while self.lease.is_valid() {
-            match self.next(running.len()).await {
+            let Some(step) = stop.run_until_cancelled(self.next(running.len())).await else { break };
+            match step {
                 Ok(Step::Overtaken) => {
                     tracing::warn!(
                         schedule = %self.job.name, fence = self.lease.fence().map(Fence::get),
@@ -186,14 +188,14 @@ impl Term {
 
     /// Claims a tick, and begins its run if it is certainly claimed.
     async fn begin(&mut self, wanted: Wanted, running: &mut Running) {
-        let Self { job, lease, notebook, .. } = self;
+        let Self { job, lease, notebook, stop, .. } = self;
         let history = job.rules.history;
         if planted!("a tick is claimed after its work") {
             let mut state = notebook.state().cloned().unwrap_or_default();
             let tick = state.claim(wanted, lease.token(), lease.fence(), history, 0);
             run(job.work.clone(), tick, Arc::clone(lease), job.at_most).await;
         }
-        let tick = match notebook.claim(wanted, lease.fence(), history).await {
+        let tick = match notebook.claim(wanted, lease.fence(), history, stop).await {
             Ok(Some(tick)) => tick,
             Ok(None) => return self.wait(CLAIM_AGAIN, running).await,
             Err(_) => return self.wait(LOOK_EVERY, running).await,
@@ -208,21 +210,26 @@ impl Term {
         }
     }
 
-    /// Waits, and writes down a run that ends meanwhile.
+    /// Waits, and writes down a run that ends meanwhile. The stop ends it.
     async fn wait(&mut self, pause: Duration, running: &mut Running) {
-        tokio::select! {
-            biased;
-            Some(ended) = running.next(), if !running.is_empty() => {
-                self.note(ended);
-                self.write_down().await;
+        let stop = self.stop.clone();
+        let waiting = async {
+            tokio::select! {
+                biased;
+                Some(ended) = running.next(), if !running.is_empty() => {
+                    self.note(ended);
+                    self.write_down().await;
+                }
+                () = self.changed.notified() => self.look().await,
+                () = sleep(pause) => {}
             }
-            () = self.changed.notified() => self.look().await,
-            () = sleep(pause) => {}
-        }
+        };
+        // What is not written down then is written by the end of the term.
+        let _ = stop.run_until_cancelled(waiting).await;
     }
 
     async fn look(&mut self) {
-        if let Err(error) = self.notebook.read().await {
+        if let Err(error) = self.notebook.open().await {
             self.looks.tell(&self.job.name, "a schedule cannot be read", &error);
         }
     }

@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 use actix::{Actor, Addr};
 use futures_util::{FutureExt, StreamExt};
 use leasehold::{
-    Acquire, AcquireAll, ForceRelease, Lease, LeaseChange, LockManager, LossReason, Revoke, RevokeError,
-    RevokeRequested, Settings, Shutdown, Token,
+    Acquire, AcquireAll, AcquireError, Certainty, ForceRelease, Lease, LeaseChange, LockManager, LossReason,
+    Revoke, RevokeError, RevokeRequested, Settings, Shutdown, Token,
     store::{HolderNotice, Inbox, Notification, Store},
 };
 use tokio::time::{Instant, sleep, timeout};
@@ -138,10 +138,36 @@ fn a_grant_that_is_taken_before_its_answer_is_here_is_no_lease() {
         }
         let others = [operator.send(Acquire::new("r")).await, operator.send(Acquire::new("p")).await];
         sleep(secs(5)).await;
-        assert!(!asked.is_finished() && !set.is_finished(), "somebody else has them");
+        assert!(!set.is_finished(), "somebody else has it");
+        let error = timeout(secs(20), asked).await.unwrap().unwrap().unwrap().unwrap_err();
+        assert!(matches!(&error, AcquireError::Store(it) if it.certainty() == Certainty::Unknown), "{error}");
         others.into_iter().for_each(|other| drop(other.unwrap().unwrap()));
-        assert!(timeout(secs(20), asked).await.unwrap().unwrap().unwrap().unwrap().is_valid());
         assert!(timeout(secs(20), set).await.unwrap().unwrap().unwrap().unwrap().is_valid());
+    });
+}
+
+#[test]
+fn a_revoke_that_repeats_its_release_takes_nothing_that_was_granted_meanwhile() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let late = OddStore::new(world.store.clone());
+        let locks = world.builder_on(Arc::new(late.clone())).start_here().unwrap();
+        let operator = world.manager();
+        late.answer_acquisitions_after(millis(100));
+        let asked = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(60))));
+        sleep(millis(50)).await;
+        late.answer_acquisitions_after(Duration::ZERO);
+        // The looks of the revoke, its notice, and the answer to its release, which is lost.
+        let revoking = actix_rt::spawn(operator.send(revoke("a deploy", millis(10))));
+        sleep(millis(9)).await;
+        world.store.stall_next(1, millis(2));
+        sleep(millis(2)).await;
+        world.store.lose_next_replies(1);
+        let revoked = timeout(secs(20), revoking).await.unwrap().unwrap().unwrap().unwrap();
+        assert_eq!((revoked.finished, revoked.taken + revoked.unconfirmed), (0, 1));
+        let asked = timeout(secs(20), asked).await.unwrap().unwrap().unwrap();
+        let other = operator.send(Acquire::new("r").wait(secs(60))).await.unwrap().unwrap();
+        assert!(asked.is_err() && other.is_valid(), "never two of them");
     });
 }
 

@@ -41,8 +41,8 @@ impl LockManager {
         let answer = match outcome {
             Ok(Acquired::Granted(_)) if self.was_taken(attempt) => {
                 let unknown = StoreError::reply_lost("acquire: taken away before the answer was here");
-                self.note_answer(attempt.record, Err(unknown));
-                Answer::Failed { unknown: true, transient: true }
+                failure = Some(AcquireError::Store(unknown));
+                Answer::Failed { unknown: true, transient: false }
             }
             Ok(Acquired::Granted(grant)) => return self.granted(attempt, grant),
             Ok(Acquired::Refused(refusal)) => {
@@ -75,10 +75,10 @@ impl LockManager {
         self.on_or_fail(attempt.record, event, failure, self.clock.now());
     }
 
-    /// Returns true if the waiter was told, after this attempt was sent, that its hold is over. A grant may be what was taken.
+    /// Returns true if the waiter was told that its hold is over. A grant may be what was taken, and a later one may still be
+    /// taken: whoever takes a hold repeats its release until that is certain.
     fn was_taken(&self, attempt: &Attempt) -> bool {
-        let taken = self.records.with(attempt.record, |it| it.waiter()?.taken).flatten();
-        taken.is_some_and(|taken| taken >= attempt.sent)
+        self.records.with(attempt.record, |it| it.waiter().is_some_and(|waiter| waiter.taken)) == Some(true)
     }
 
     fn note_answer(&self, record: RecordKey, answer: Result<store::Refusal, StoreError>) {
