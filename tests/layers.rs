@@ -81,7 +81,7 @@ fn the_public_types_are_counted_and_have_one_path_each() {
         [
             &[("", 79), ("doctor", 3), ("election", 10)][..],
             &fenced,
-            &[("schedule", 7), ("store", 20)],
+            &[("schedule", 7), ("store", 23)],
             &testing
         ]
         .concat(),

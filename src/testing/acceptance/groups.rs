@@ -8,8 +8,7 @@
 ///
 /// # Groups
 /// * For every store: `exclusive`, `reentry`, `shared`, `ends`, `inspection`, `names`, `batches`.
-/// * Permits: `permits`.
-/// * A queue: `queue`, `leaving`, `hand_over`, `heads`, `next`, `dead`, `passing`, `overtaking`.
+/// * `permits`; and a queue: `queue`, `leaving`, `hand_over`, `heads`, `next`, `dead`, `passing`, `overtaking`.
 /// * Several resources: `together`, and `at_one_moment` if all of them are taken at one moment.
 /// * `notices`: a store that can [notify holders](crate::store::Store::notify_holders).
 /// * [`QuorumNode`](crate::store::QuorumNode): `fences`, `lives`.
