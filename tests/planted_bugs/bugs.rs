@@ -113,7 +113,13 @@ pub(crate) const BUGS: &[Bug] = &[
     bug("what a node grants to a failed attempt is left there", Quorum(&["P18"])),
     bug("what a node grants late to a failed attempt is left there", Quorum(&["P18"])),
     bug("a node that lost the lease counts for its renewal", Quorum(&["P12"])),
-    bug("nobody is told whom a majority names", Quorum(&["P8"])),
+    bug(
+        "nobody is told whom a majority names",
+        Test(
+            "quorum",
+            "queues::waiters_of_several_clients_are_woken_once_each_in_the_order_of_their_arrival",
+        ),
+    ),
     bug(
         "a release of an earlier attempt takes the place of a later one",
         Test("quorum", "queues::a_release_of_an_earlier_attempt_leaves_the_ticket_of_a_later_one"),
