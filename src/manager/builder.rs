@@ -13,7 +13,7 @@ use crate::{
     manager::{
         LockManager, dispatch::Dispatch, happening::Happenings, monitor::LeaseMonitor, outage::Outage,
         ready::Readiness, records::Records, sets::Sets, shutdown::Draining, stream::Sources,
-        waiting::cohorts::Cohorts,
+        waiting::{cohorts::Cohorts, demands::Demands},
     },
     request::{Settings, StartError},
     runtime::{
@@ -170,6 +170,7 @@ impl LockManagerBuilder {
             about: Arc::new(about_this_process()),
             records,
             cohorts: Cohorts::default(),
+            demands: Demands::default(),
             sets: Sets::default(),
             pending: 0,
             held: 0,

@@ -43,7 +43,7 @@ use crate::{
         sets::Sets,
         shutdown::Draining,
         stream::{Happened, Sources},
-        waiting::cohorts::Cohorts,
+        waiting::{cohorts::Cohorts, demands::Demands},
     },
     request::{AcquireError, Settings},
     runtime::responder::{Answers, Responder},
@@ -81,6 +81,7 @@ pub struct LockManager {
     pub(crate) about: Arc<Metadata>,
     pub(crate) records: Records,
     pub(crate) cohorts: Cohorts,
+    pub(crate) demands: Demands,
     pub(crate) sets: Sets,
     /// The number of requests that have no answer yet.
     pub(crate) pending: usize,

@@ -187,8 +187,11 @@ impl LockManager {
             Ok(AcquiredAll::Granted(grants)) => return self.all_granted(set, grants, sent),
             Ok(AcquiredAll::Refused { which, refusal }) => {
                 let (by, remaining) = (Box::new(refusal.by), refusal.remaining);
-                let waited = set.asked.elapsed(self.clock.now());
-                blame(which, AcquireError::Held { by, remaining, ahead: None, attempts: 1, waited })
+                let now = self.clock.now();
+                let waited = set.asked.elapsed(now);
+                let expected_wait = self.expect_unknown(&tried[which].hold.resource, &by, now);
+                let ahead = None;
+                blame(which, AcquireError::Held { by, remaining, ahead, attempts: 1, waited, expected_wait })
             }
             Ok(AcquiredAll::Failed { which, error }) => blame(which, error.into()),
             Err(error) => {
