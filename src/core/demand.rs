@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::core::{Moment, TokenPrefix};
+use crate::core::{
+    Moment, TokenPrefix,
+    rounds::{Rounds, Turn},
+};
 
 /// The number of holds that are remembered.
 const HOLDS: usize = 16;
@@ -33,6 +36,7 @@ pub(crate) struct Demand {
     served_at: Option<Moment>,
     /// The holder that was seen last, and since when.
     holder: Option<(TokenPrefix, Moment)>,
+    rounds: Rounds,
 }
 
 impl Demand {
@@ -54,6 +58,28 @@ impl Demand {
         };
         self.holder = Some((holder, since));
         since.elapsed(now)
+    }
+
+    /// Notes a grant to a member of this process, wanted since then: ahead of others, or in its turn.
+    pub(crate) fn granted(&mut self, overtook: bool, wanted: Moment, now: Moment) {
+        self.rounds.granted(overtook, wanted, self.held_at, now);
+    }
+
+    /// Returns true if members of this process wait in rounds: then the turns of waits are those of whoever leads them.
+    pub(crate) fn in_rounds(&self, now: Moment) -> bool {
+        self.rounds.are_seen(now)
+    }
+
+    /// Returns the expected wait of a member that has so many members of this process ahead. `age` is that of the holder if
+    /// that is one of them too. `None` unless they wait in rounds.
+    pub(crate) fn in_turn(&self, ahead: u64, age: Option<Duration>, now: Moment) -> Option<Duration> {
+        let holds = self.recent_holds(now);
+        let hold = if holds.is_empty() { return None } else { mean(holds) };
+        let turn = match age {
+            Some(age) => Turn::Ours(left_of(holds, age.as_secs_f64())? * hold),
+            None => Turn::Away(self.held_at),
+        };
+        Duration::try_from_secs_f64(self.rounds.wait(ahead, hold, turn, now)?).ok()
     }
 
     /// Notes a wait of so many turns that ended with a grant.

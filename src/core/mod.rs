@@ -18,6 +18,7 @@ mod pauses;
 mod readable;
 mod recovery;
 mod renewal;
+mod rounds;
 mod span;
 mod validity;
 mod vote;

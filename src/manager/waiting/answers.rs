@@ -38,7 +38,7 @@ impl LockManager {
             self.cohorts.granted(cohort, record, overtook || unknown);
         }
         if steps.hold {
-            self.hold(record, grant, sent, durability, now);
+            self.hold(record, grant, (sent, overtook), durability, now);
             // The caller has its lease: from here on its record is no more in hand.
             self.in_hand = None;
         } else if let Some(cohort) = cohort {
@@ -51,7 +51,14 @@ impl LockManager {
     }
 
     /// Makes the lease of a waiter, and hands it to the caller.
-    fn hold(&mut self, record: RecordKey, grant: Grant, sent: Moment, durability: Durability, now: Moment) {
+    fn hold(
+        &mut self,
+        record: RecordKey,
+        grant: Grant,
+        (sent, overtook): (Moment, bool),
+        durability: Durability,
+        now: Moment,
+    ) {
         let held = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
             let Waiter { request, reply, place, .. } = it.waiter()?;
@@ -65,7 +72,7 @@ impl LockManager {
         let Some((lease, reply, attempts, waited, bound, place)) = held.flatten() else { return };
         self.pending -= 1;
         self.note_held(&lease, now, bound);
-        self.note_served(&lease, place, now);
+        self.note_served(&lease, place, (overtook, now - waited), now);
         let hold = lease.hold();
         self.stats.ended(lease.class, RequestEnd::Granted { attempts, waited });
         tracing::debug!(

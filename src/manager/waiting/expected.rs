@@ -16,6 +16,8 @@ pub(crate) struct Place {
     first: (Moment, f64),
     /// The same of the last one.
     last: (Moment, f64),
+    /// True if another waiter led it then.
+    followed: bool,
 }
 
 /// What is known of the holder whose end everybody waits for.
@@ -23,14 +25,16 @@ pub(crate) struct Place {
 enum Front {
     /// It is a lease of this manager, of this age.
     Own(Duration),
-    /// Another manager's, or one that does not have all of the resource.
-    Other(Option<TokenPrefix>),
+    /// It was told right now, and has all of the resource.
+    Other(TokenPrefix),
+    /// Somebody holds it, and nothing more is known.
+    Somebody,
 }
 
 impl Front {
     fn of(holder: &Holder) -> Self {
         let has_all = holder.mode == Mode::Exclusive && holder.state == HolderState::Holding;
-        Self::Other(has_all.then_some(holder.token))
+        if has_all { Self::Other(holder.token) } else { Self::Somebody }
     }
 }
 
@@ -50,7 +54,7 @@ impl LockManager {
             (None, Some(_)) => 0,
             (None, None) => self.local_waiters(&resource),
         };
-        self.place(record, &resource, ahead, Front::of(by), now)
+        self.place(record, &resource, (ahead, None), Front::of(by), now)
     }
 
     /// Returns the expected wait of a request that was refused without having a record.
@@ -65,8 +69,8 @@ impl LockManager {
         self.demands.known(resource)?.expected(turns, now)
     }
 
-    /// Notes the place of a waiter that asks no store, with so many ahead in all, and returns its expected wait. `None` also
-    /// until the leader of the cohort has an answer.
+    /// Notes the place of a waiter that asks no store, with so many members of its cohort ahead, and returns its expected wait.
+    /// `None` also until the leader of the cohort has an answer.
     pub(crate) fn expect_behind(
         &mut self,
         record: RecordKey,
@@ -79,7 +83,8 @@ impl LockManager {
             return None;
         };
         let resource = self.records.with(record, |it| it.hold.resource.clone())?;
-        self.place(record, &resource, ahead, front, now)
+        let in_all = ahead + self.ahead_of_leader(cohort);
+        self.place(record, &resource, (in_all, Some(ahead)), front, now)
     }
 
     /// Places the waiters that came before their leader had an answer, as soon as it has one.
@@ -89,7 +94,7 @@ impl LockManager {
         }
         self.cohorts.set_unplaced(cohort, false);
         let members: Vec<RecordKey> = self.cohorts.members(cohort).collect();
-        let mut ahead = self.ahead_of_leader(cohort);
+        let (mut ahead, ahead_of_all) = (0, self.ahead_of_leader(cohort));
         for member in members {
             let is_unplaced = self.records.with(member, |it| {
                 it.decisions.is_following() && it.waiter().is_some_and(|waiter| waiter.place.is_none())
@@ -99,8 +104,9 @@ impl LockManager {
                 _ => None,
             };
             if expected.is_some() {
-                self.records.with(member, |it| it.waiter().map(|it| it.tell_queued(ahead, expected)));
-                self.on_at(member, Event::Follow(ahead), now);
+                let in_all = ahead + ahead_of_all;
+                self.records.with(member, |it| it.waiter().map(|it| it.tell_queued(in_all, expected)));
+                self.on_at(member, Event::Follow(in_all), now);
             }
             if !self.give_up_if_hopeless(member, expected, now) {
                 ahead += 1;
@@ -125,13 +131,22 @@ impl LockManager {
         hopeless == Some(true)
     }
 
-    /// Notes a grant to a waiter, and how long that took it.
-    pub(crate) fn note_served(&mut self, lease: &LeaseShared, place: Option<Place>, now: Moment) {
+    /// Notes a grant to a waiter, and how long that took it since it was `wanted`.
+    pub(crate) fn note_served(
+        &mut self,
+        lease: &LeaseShared,
+        place: Option<Place>,
+        (overtook, wanted): (bool, Moment),
+        now: Moment,
+    ) {
         let Some(demand) = self.demands.known(&lease.hold().resource) else { return };
         if lease.acquisition.mode == Mode::Exclusive {
             demand.holder(lease.hold().token.prefix(), now);
+            demand.granted(overtook, wanted, now);
         }
-        if let Some(Place { first: (since, turns), .. }) = place {
+        if let Some(Place { first: (since, turns), followed, .. }) = place
+            && !(followed && demand.in_rounds(now))
+        {
             demand.served(turns, since.elapsed(now), now);
         }
     }
@@ -154,7 +169,7 @@ impl LockManager {
         })??;
         match (told, cohort, arrival) {
             (Told::Behind(_), Some(cohort), Some(arrival)) => {
-                let ahead = self.ahead_of_leader(cohort) + self.cohorts.ahead_of(cohort, arrival);
+                let ahead = self.cohorts.ahead_of(cohort, arrival);
                 self.expect_behind(record, cohort, ahead, now)
             }
             (Told::Refused { .. }, ..) => {
@@ -168,24 +183,33 @@ impl LockManager {
         }
     }
 
-    /// Notes the place of a waiter, and returns its expected wait.
+    /// Notes the place of a waiter, and returns its expected wait. `ahead` are all, and the members of its cohort if another one
+    /// leads it.
     fn place(
         &mut self,
         record: RecordKey,
         resource: &ResourceName,
-        ahead: u64,
+        ahead: (u64, Option<u64>),
         front: Front,
         now: Moment,
     ) -> Option<Duration> {
+        let (ahead, members) = ahead;
         let mode = self.records.with(record, |it| it.waiter().map(|it| it.request.acquisition.mode))??;
         let turns = self.turns(resource, mode, ahead, front, now)?;
         self.records.with(record, |it| {
             let last = (now, turns);
             let waiter = it.waiter()?;
-            waiter.place = Some(Place { first: waiter.place.map_or(last, |place| place.first), last });
+            let new = Place { first: last, last, followed: members.is_some() };
+            waiter.place = Some(waiter.place.map_or(new, |place| Place { last, ..place }));
             Some(())
         })?;
-        self.demands.known(resource)?.expected(turns, now)
+        let demand = self.demands.known(resource)?;
+        let age = match front {
+            Front::Own(age) => Some(age),
+            Front::Other(_) | Front::Somebody => None,
+        };
+        let in_turn = members.and_then(|ahead| demand.in_turn(ahead, age, now));
+        in_turn.or_else(|| demand.expected(turns, now))
     }
 
     fn turns(
@@ -199,7 +223,8 @@ impl LockManager {
         let demand = self.demands.asked(resource, now);
         let age = match front {
             Front::Own(age) => Some(age),
-            Front::Other(holder) => holder.map(|holder| demand.holder(holder, now)),
+            Front::Other(holder) => Some(demand.holder(holder, now)),
+            Front::Somebody => None,
         };
         demand.turns(ahead, age.filter(|_| mode == Mode::Exclusive), now)
     }
@@ -210,7 +235,8 @@ impl LockManager {
             return Some(Front::Own(lease.held_for_at(now)));
         }
         self.records.with(self.cohorts.leader(cohort)?, |it| match it.decisions.told() {
-            Told::Refused { .. } => it.waiter()?.answer.as_ref()?.as_ref().ok().map(|answer| Front::of(&answer.by)),
+            // The holder that it was told may have been followed by another one since.
+            Told::Refused { .. } => Some(Front::Somebody),
             Told::Nothing | Told::Behind(_) | Told::Failed => None,
         })?
     }

@@ -36,7 +36,7 @@ impl LockManager {
         self.mend_cohort(cohort, now);
         if self.records.with(record, |it| it.decisions.is_following()) == Some(true) {
             let ahead = waiters + self.ahead_of_leader(cohort);
-            let expected = self.expect_behind(record, cohort, ahead, now);
+            let expected = self.expect_behind(record, cohort, waiters, now);
             self.records.with(record, |it| it.waiter().map(|waiter| waiter.tell_queued(ahead, expected)));
             self.link_follower(record, cohort, now);
             self.on_at(record, Event::Follow(ahead), now);
