@@ -235,7 +235,11 @@ mod tests {
         assert!((200..=215).contains(&found), "four hold it at a time, or give up: {found}");
         let mut only_waits = Demand::default();
         only_waits.served(2.0, ms(30), at(0));
-        assert_eq!(expected(&only_waits, 3, Some(500), 0), Some(60), "no hold is known to compare the age with");
+        assert_eq!(
+            expected(&only_waits, 3, Some(500), 0),
+            Some(60),
+            "no hold is known to compare the age with"
+        );
     }
 
     #[test]
@@ -262,7 +266,11 @@ mod tests {
         demand.held(ms(9), at(140_000));
         assert_eq!(expected(&demand, 0, None, 140_000), Some(9));
         let slow = after_holds(&[3_600_000], 0);
-        assert_eq!(expected(&slow, 0, None, 4 * 3_600_000), Some(3_600_000), "turns of an hour are seen seldom");
+        assert_eq!(
+            expected(&slow, 0, None, 4 * 3_600_000),
+            Some(3_600_000),
+            "turns of an hour are seen seldom"
+        );
     }
 
     #[test]

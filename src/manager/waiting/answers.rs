@@ -63,7 +63,8 @@ impl LockManager {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
             let Waiter { request, reply, place, .. } = it.waiter()?;
             request.span.granted(attempts, waited, grant.fence);
-            let (lease, reply, place) = (self.lease(record, request, sent, grant, now), reply.clone(), *place);
+            let (lease, reply, place) =
+                (self.lease(record, request, sent, grant, now), reply.clone(), *place);
             let bound_to = request.bound_to.take();
             let bound = bound_to.is_some();
             it.role = Role::Holding(Holding { lease: Arc::clone(&lease), bound_to, renewer: None });
@@ -163,7 +164,12 @@ impl LockManager {
     }
 
     /// Returns the error of a waiter whose wait, or whose attempts, are used up: the last result that it got.
-    fn last_answer(&mut self, record: RecordKey, end: End, now: Moment) -> Option<(RequestEnd, AcquireError)> {
+    fn last_answer(
+        &mut self,
+        record: RecordKey,
+        end: End,
+        now: Moment,
+    ) -> Option<(RequestEnd, AcquireError)> {
         let (told, answer, attempts, waited, ahead, cohort) = self.records.with(record, |it| {
             let (told, attempts, ahead) =
                 (it.decisions.told(), it.decisions.attempts(), it.decisions.ahead());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    core::{Event, Mode, Moment, ResourceName, Told, TokenPrefix},
+    core::{Event, Mode, Moment, ResourceName, TokenPrefix, Told},
     lease::{RecordKey, shared::LeaseShared},
     manager::{LockManager, waiting::cohorts::CohortKey},
     store::{Holder, HolderState},
