@@ -19,6 +19,11 @@ mod revoke;
 mod sets;
 mod shutdown;
 mod stream;
+#[cfg(feature = "tuning")]
+pub(crate) mod trace;
+#[cfg(not(feature = "tuning"))]
+#[path = "no_trace.rs"]
+mod trace;
 mod waiting;
 
 use std::{
@@ -43,6 +48,7 @@ use crate::{
         sets::Sets,
         shutdown::Draining,
         stream::{Happened, Sources},
+        trace::Trace,
         waiting::{cohorts::Cohorts, demands::Demands},
     },
     request::{AcquireError, Settings},
@@ -82,6 +88,7 @@ pub struct LockManager {
     pub(crate) records: Records,
     pub(crate) cohorts: Cohorts,
     pub(crate) demands: Demands,
+    pub(crate) trace: Trace,
     pub(crate) sets: Sets,
     /// The number of requests that have no answer yet.
     pub(crate) pending: usize,

@@ -86,6 +86,7 @@ impl LockManager {
     /// Gives the record of a lease another role. The cohort that waits for the lease is not served yet.
     fn end_lease(&mut self, record: RecordKey, role: Role, now: Moment) {
         self.note_over(record, now);
+        self.trace_over(record, now);
         self.records.with(record, |it| it.role = role);
         self.held -= 1;
         self.shutdown.held(self.held);

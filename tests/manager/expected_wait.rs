@@ -155,7 +155,7 @@ fn off(what: &str, pairs: Vec<Pair>) -> f64 {
 fn a_caller_that_waits_too_long_is_told_the_wait_within_a_quarter_in_the_median() {
     for (fleet, processes, limit) in [("one process", 1, 16), ("five processes, strictly in turn", 5, 0)] {
         for (name, hold) in HOLDS {
-            for seed in [1, 2, 3] {
+            for seed in [1, 2] {
                 in_virtual_time(|| async move {
                     let world = World::new();
                     let managers: Vec<_> = (0..processes).map(|_| world.passing_manager(limit)).collect();
@@ -171,7 +171,7 @@ fn a_caller_that_waits_too_long_is_told_the_wait_within_a_quarter_in_the_median(
 #[test]
 fn where_processes_hand_on_among_their_own_the_wait_is_known_after_some_rounds() {
     for (name, hold) in HOLDS {
-        for (callers, pause) in [(20, 0.0), (50, 0.5), (100, 0.5)] {
+        for (callers, pause) in [(20, 0.0), (50, 0.5)] {
             in_virtual_time(|| async move {
                 let world = World::new();
                 let managers: Vec<_> = (0..5).map(|_| world.passing_manager(16)).collect();
@@ -273,6 +273,10 @@ fn the_settings_say_what_a_request_does_that_says_nothing() {
         settings.wait.give_up_early = true;
         let locks = World::new().builder().settings(settings).start_here().unwrap();
         let _lease = in_demand(&locks, secs(1), 5).await;
+        let start = Instant::now();
+        let set = locks.send(AcquireAll::new(["a", "r"]).wait(secs(2))).await.unwrap().unwrap_err();
+        assert!(matches!(set.cause(), AcquireError::Held { expected_wait: Some(_), .. }), "{set}");
+        assert!(start.elapsed() < secs(1), "a set gives up with the first that is hopeless");
         for (ask, waited) in
             [(Acquire::new("r"), Duration::ZERO), (Acquire::new("r").give_up_early(false), secs(2))]
         {
@@ -280,10 +284,6 @@ fn the_settings_say_what_a_request_does_that_says_nothing() {
             assert!(locks.send(ask.wait(secs(2))).await.unwrap().is_err());
             assert_eq!(start.elapsed().as_secs(), waited.as_secs());
         }
-        let start = Instant::now();
-        let set = locks.send(AcquireAll::new(["a", "r"]).wait(secs(2))).await.unwrap().unwrap_err();
-        assert!(matches!(set.cause(), AcquireError::Held { expected_wait: Some(_), .. }), "{set}");
-        assert!(start.elapsed() < secs(1), "a set gives up with the first that is hopeless");
     });
 }
 

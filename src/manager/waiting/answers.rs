@@ -152,8 +152,9 @@ impl LockManager {
         })?
     }
 
-    /// Ends the span of a request. Its record may stay, for others that rely on its ticket.
+    /// Ends the span of a request, and traces it. Its record may stay, for others that rely on its ticket.
     fn end_span(&self, record: RecordKey, end: RequestEnd, now: Moment) {
+        self.trace_ended(record, end, now);
         let ended = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
             Some((std::mem::take(&mut it.waiter()?.request.span), attempts, waited))
