@@ -181,7 +181,7 @@ mod tests {
         parsed.map(|line| (line["resource"].as_str().unwrap().to_owned(), line)).collect()
     }
 
-    #[actix_rt::test]
+    #[actix::test]
     async fn each_request_is_a_line_with_how_it_ended() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.jsonl");
@@ -211,7 +211,7 @@ mod tests {
         assert!(lines["a"]["hold"].is_string() && lines["c"]["hold"].is_string() && lines["a"]["wait"].is_null());
     }
 
-    #[actix_rt::test]
+    #[actix::test]
     async fn what_finds_no_room_is_dropped_and_counted_and_nobody_waits() {
         let locks = manager();
         let (lines, received) = sync_channel(1);
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(received.try_recv().unwrap().resource, ResourceName::new("r").unwrap());
     }
 
-    #[actix_rt::test]
+    #[actix::test]
     async fn a_second_recording_takes_the_place_of_the_first() {
         let folder = tempfile::tempdir().unwrap();
         let [one, two] = ["1", "2"].map(|name| folder.path().join(name));
@@ -238,7 +238,7 @@ mod tests {
         assert!(lines(&one).contains_key("a") && lines(&two).contains_key("b"));
     }
 
-    #[actix_rt::test]
+    #[actix::test]
     async fn a_file_that_cannot_be_made_is_an_error() {
         let error = TraceRecorder::start(&manager(), "/nowhere/t.jsonl").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
