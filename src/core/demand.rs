@@ -21,7 +21,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 ///
 /// A wait is a number of *turns*: one for each waiter ahead, and for the holder the share of a turn that it has left. A turn
 /// takes as long as the granted waits of this process took, by their turns; as long as none has been seen, as long as a hold.
-/// So everything that makes a queue fast or slow is in it: hand-overs, waiters that give up, several permits. Only times of
+/// Thus everything that makes a queue fast or slow is in it: hand-overs, waiters that give up, several permits. Only times of
 /// this process's own clock are compared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Demand {

@@ -43,7 +43,7 @@ pub(crate) struct Waiter {
     pub(crate) reply: Responder<Result<Lease, AcquireError>>,
     /// The result of the last attempt.
     pub(crate) answer: Option<Result<Refusal, StoreError>>,
-    /// How many turns it waits, as soon as that is known.
+    /// The turns that it waits, as soon as they are known.
     pub(crate) place: Option<Place>,
     pub(crate) watch: Option<AbortHandle>,
     /// Keeps a shutdown waiting until the last answer has been handled.

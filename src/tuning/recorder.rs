@@ -189,7 +189,14 @@ mod tests {
         let _before = locks.send(Acquire::new("before")).await.unwrap().unwrap();
         let recorder = TraceRecorder::start(&locks, &file).await.unwrap();
         locks.send(Acquire::new("a").class("pay")).await.unwrap().unwrap().release().await.unwrap();
-        locks.send(ReadLock::new("b").wait(Duration::from_secs(1))).await.unwrap().unwrap().release().await.unwrap();
+        locks
+            .send(ReadLock::new("b").wait(Duration::from_secs(1)))
+            .await
+            .unwrap()
+            .unwrap()
+            .release()
+            .await
+            .unwrap();
         locks.send(AcquireAll::new(["c", "d"])).await.unwrap().unwrap().release().await.unwrap();
         let _kept = locks.send(Acquire::new("kept")).await.unwrap().unwrap();
         assert!(locks.send(Acquire::new("before")).await.unwrap().is_err());
@@ -203,12 +210,17 @@ mod tests {
         let outcomes: Vec<_> = lines.iter().map(|(name, line)| (name.as_str(), &line["outcome"])).collect();
         let (granted, held) = (Value::from("granted"), Value::from("held"));
         let (last, first) = outcomes.split_last().unwrap();
-        assert_eq!(first, [("a", &granted), ("b", &granted), ("before", &held), ("c", &granted), ("d", &granted)]);
+        assert_eq!(
+            first,
+            [("a", &granted), ("b", &granted), ("before", &held), ("c", &granted), ("d", &granted)]
+        );
         // Both its holder and its waiter are not over; the waiter comes last.
         assert_eq!(*last, ("kept", &Value::Null));
         assert_eq!((&lines["a"]["class"], &lines["a"]["mode"]), (&Value::from("pay"), &Value::Null));
         assert_eq!((&lines["b"]["mode"], &lines["b"]["wait"]), (&Value::from("shared"), &Value::from("1s")));
-        assert!(lines["a"]["hold"].is_string() && lines["c"]["hold"].is_string() && lines["a"]["wait"].is_null());
+        assert!(
+            lines["a"]["hold"].is_string() && lines["c"]["hold"].is_string() && lines["a"]["wait"].is_null()
+        );
     }
 
     #[actix::test]

@@ -64,7 +64,7 @@ impl Handler<LeaseEvent> for Told {
     }
 }
 
-/// What one caller was told, and how long it really waited from then on.
+/// The wait that one caller was told, and the real one from then on.
 type Pair = Option<(Duration, Duration)>;
 
 fn caller(locks: &Addr<LockManager>, hold: Duration) -> JoinHandle<Pair> {

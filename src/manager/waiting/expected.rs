@@ -20,7 +20,7 @@ pub(crate) struct Place {
     followed: bool,
 }
 
-/// What is known of the holder whose end everybody waits for.
+/// The holder whose end everybody waits for, as far as it is known.
 #[derive(Clone, Copy, Debug)]
 enum Front {
     /// It is a lease of this manager, of this age.

@@ -22,7 +22,7 @@ struct Line {
     hold: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     resource: Option<String>,
-    /// Whether it reads beside others; `None` if the workload says that.
+    /// The mode; `None` in a trace that was not recorded leaves it to the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mode: Option<LineMode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,11 +53,11 @@ pub(super) struct Traced {
     pub(super) at: Duration,
     pub(super) hold: Option<Duration>,
     pub(super) resource: Option<u32>,
-    /// Whether it reads beside others, if that was recorded.
+    /// True if it reads beside others; `None` if that was not recorded.
     pub(super) reads: Option<bool>,
     /// Its own wait, in place of that of the settings.
     pub(super) wait: Option<Duration>,
-    /// How long it waited, and with which outcome, if that was recorded.
+    /// The time that it waited, and the outcome, if they were recorded.
     pub(super) answer: Option<(Duration, String)>,
 }
 
