@@ -21,7 +21,6 @@ use crate::{
         sets::Sets,
         shutdown::Draining,
         stream::Sources,
-        trace::Trace,
         waiting::{cohorts::Cohorts, demands::Demands},
     },
     request::{Settings, StartError},
@@ -180,7 +179,8 @@ impl LockManagerBuilder {
             records,
             cohorts: Cohorts::default(),
             demands: Demands::default(),
-            trace: Trace::default(),
+            #[cfg(feature = "tuning")]
+            trace: crate::manager::trace::Trace::default(),
             sets: Sets::default(),
             pending: 0,
             held: 0,

@@ -48,7 +48,6 @@ use crate::{
         sets::Sets,
         shutdown::Draining,
         stream::{Happened, Sources},
-        trace::Trace,
         waiting::{cohorts::Cohorts, demands::Demands},
     },
     request::{AcquireError, Settings},
@@ -88,7 +87,8 @@ pub struct LockManager {
     pub(crate) records: Records,
     pub(crate) cohorts: Cohorts,
     pub(crate) demands: Demands,
-    pub(crate) trace: Trace,
+    #[cfg(feature = "tuning")]
+    pub(crate) trace: trace::Trace,
     pub(crate) sets: Sets,
     /// The number of requests that have no answer yet.
     pub(crate) pending: usize,

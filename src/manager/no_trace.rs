@@ -2,10 +2,6 @@
 
 use crate::{core::Moment, lease::RecordKey, manager::LockManager, statistics::RequestEnd};
 
-/// Nothing, in place of a recording.
-#[derive(Default)]
-pub(crate) struct Trace;
-
 impl LockManager {
     pub(crate) fn trace_ended(&self, _: RecordKey, _: RequestEnd, _: Moment) {}
 
