@@ -23,7 +23,8 @@
 //!
 //! # Layout
 //! [`Workload`] is in `workload`, and what is drawn from its seed in `chance`. `drive` has the callers, and `pace` the time
-//! that they live in. `model` is the simulation. `profile` is what it knows of a server, and `report` the figures. `recorder` records the requests of an application as a trace.
+//! that they live in. `model` is the simulation. `profile` is what it knows of a server, and `report` the figures. `recorder`
+//! records the requests of an application as a trace.
 //!
 //! **Invariant:** callers are the same code in a simulation and on a server, so that the two differ in the store and in the
 //! time alone.
