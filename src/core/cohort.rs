@@ -78,6 +78,14 @@ impl<K: Copy + PartialEq> Cohort<K> {
         self.members.values().copied()
     }
 
+    /// Returns the number of members that came before this arrival and have no answer yet.
+    pub(crate) fn ahead_of(&self, arrival: u64) -> usize {
+        match self.members.last_key_value() {
+            Some((last, _)) if *last >= arrival => self.members.range(..arrival).count(),
+            _ => self.members.len(),
+        }
+    }
+
     /// Returns the leader that came first.
     pub(crate) fn leader(&self) -> Option<K> {
         self.leaders.first().copied()
@@ -126,6 +134,7 @@ mod tests {
         cohort.lead(1);
         assert_eq!(cohort.join(2, 11), 1);
         assert_eq!((cohort.lack(), cohort.leader()), (None, Some(1)));
+        assert_eq!([10, 11, 12].map(|arrival| cohort.ahead_of(arrival)), [0, 1, 2]);
         cohort.remove(1, Some(10));
         assert_eq!((cohort.lack(), cohort.leader()), (Some(Lack::Leader(2)), None));
     }

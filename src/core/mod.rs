@@ -7,6 +7,7 @@
 mod acquisition;
 mod backoff;
 mod cohort;
+mod demand;
 mod doubling;
 mod fence;
 mod invalid;
@@ -17,6 +18,7 @@ mod pauses;
 mod readable;
 mod recovery;
 mod renewal;
+mod rounds;
 mod span;
 mod validity;
 mod vote;
@@ -25,6 +27,7 @@ pub(crate) use self::{
     acquisition::{Acquisition, Answer, End, Event, Executed, Release, Situation, Steps, Terms, Told},
     backoff::LONGEST_PAUSE,
     cohort::{Cohort, Lack},
+    demand::Demand,
     doubling::Doubling,
     invalid::in_range,
     pauses::Pauses,

@@ -19,6 +19,11 @@ mod revoke;
 mod sets;
 mod shutdown;
 mod stream;
+#[cfg(feature = "tuning")]
+pub(crate) mod trace;
+#[cfg(not(feature = "tuning"))]
+#[path = "no_trace.rs"]
+mod trace;
 mod waiting;
 
 use std::{
@@ -43,7 +48,7 @@ use crate::{
         sets::Sets,
         shutdown::Draining,
         stream::{Happened, Sources},
-        waiting::cohorts::Cohorts,
+        waiting::{cohorts::Cohorts, demands::Demands},
     },
     request::{AcquireError, Settings},
     runtime::responder::{Answers, Responder},
@@ -81,6 +86,9 @@ pub struct LockManager {
     pub(crate) about: Arc<Metadata>,
     pub(crate) records: Records,
     pub(crate) cohorts: Cohorts,
+    pub(crate) demands: Demands,
+    #[cfg(feature = "tuning")]
+    pub(crate) trace: trace::Trace,
     pub(crate) sets: Sets,
     /// The number of requests that have no answer yet.
     pub(crate) pending: usize,

@@ -60,7 +60,7 @@ impl LockManager {
         let mut record = lease.record;
         let role = Role::Releasing(self.releasing(Cause::Lease { lease, before, unconfirmed, reply }));
         if is_ours {
-            self.end_lease(record, role);
+            self.end_lease(record, role, now);
         } else {
             record = self.records.insert(Record::new(hold.clone(), Acquisition::held(None), role));
         }
@@ -84,7 +84,9 @@ impl LockManager {
     }
 
     /// Gives the record of a lease another role. The cohort that waits for the lease is not served yet.
-    fn end_lease(&mut self, record: RecordKey, role: Role) {
+    fn end_lease(&mut self, record: RecordKey, role: Role, now: Moment) {
+        self.note_over(record, now);
+        self.trace_over(record, now);
         self.records.with(record, |it| it.role = role);
         self.held -= 1;
         self.shutdown.held(self.held);
@@ -102,7 +104,7 @@ impl LockManager {
         let early = planted!("a reclaimed token cuts its lock delay short");
         let opening = if early { now } else { opening };
         let role = Role::Releasing(self.releasing(Cause::Reclaim));
-        self.end_lease(record, role);
+        self.end_lease(record, role, now);
         let cohort = self.find_cohort(record);
         self.on_at(record, Event::Lost { opening }, now);
         if let Some(cohort) = cohort {

@@ -28,6 +28,8 @@ pub(crate) struct ValidRequest {
     pub(crate) acquisition: Arc<Acquisition>,
     /// The time to wait. Zero is a try.
     pub(crate) wait: Duration,
+    /// True if it ends at once when it is not likely to be served within its wait.
+    pub(crate) give_up_early: bool,
     pub(crate) pauses: Pauses,
     pub(crate) renewal: RenewalPlan,
     pub(crate) min_hold: Duration,
@@ -89,6 +91,7 @@ impl ValidRequest {
                 ticket,
             }),
             wait,
+            give_up_early: options.give_up_early.unwrap_or(settings.wait.give_up_early),
             pauses,
             renewal,
             min_hold: options.min_hold,

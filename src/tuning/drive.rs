@@ -12,7 +12,7 @@ use crate::{
     request::{Acquire, AcquireError, ReadLock, WriteLock},
     tuning::{
         pace::Pace,
-        workload::{Access, Turn, Turns, Workload},
+        workload::{Access, LONGEST, Turn, Turns, Workload},
     },
 };
 
@@ -141,6 +141,12 @@ impl Shared {
             Access::ReadWrite { .. } if turn.reads => ReadLock::new(resource).into(),
             Access::ReadWrite { .. } => WriteLock::new(resource).into(),
             Access::Permits { of } => Acquire::new(resource).permits(1, of),
+        };
+        let request = match turn.wait {
+            // Longer than any setting allows: it waits without end.
+            Some(wait) if wait > LONGEST => request.wait_forever(),
+            Some(wait) => request.wait(wait),
+            None => request,
         };
         self.locks.send(request).await.unwrap_or(Err(AcquireError::ShuttingDown))
     }

@@ -4,6 +4,7 @@ mod bad_input;
 mod crowd;
 mod dead_waiters;
 mod endings;
+mod expected_wait;
 mod hand_off;
 mod keeping_closed;
 mod leases;

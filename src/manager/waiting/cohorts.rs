@@ -19,9 +19,17 @@ slotmap::new_key_type! {
 /// A waiter looks its resource up by the name once. From then on its record has the key of the cohort.
 #[derive(Default)]
 pub(crate) struct Cohorts {
-    cohorts: SlotMap<CohortKey, (ResourceName, Cohort<RecordKey>)>,
+    cohorts: SlotMap<CohortKey, Known>,
     by_resource: HashMap<ResourceName, CohortKey>,
     arrivals: u64,
+}
+
+/// A cohort, and what else is known about it.
+struct Known {
+    resource: ResourceName,
+    cohort: Cohort<RecordKey>,
+    /// True if there are members whose place was not known when they joined.
+    has_unplaced: bool,
 }
 
 impl Cohorts {
@@ -30,9 +38,12 @@ impl Cohorts {
     pub(crate) fn join(&mut self, resource: &ResourceName, record: RecordKey) -> (CohortKey, u64, usize) {
         self.arrivals += 1;
         let Self { cohorts, by_resource, arrivals } = self;
-        let new = || cohorts.insert((resource.clone(), Cohort::default()));
+        let new = || {
+            let (resource, cohort) = (resource.clone(), Cohort::default());
+            cohorts.insert(Known { resource, cohort, has_unplaced: false })
+        };
         let key = *by_resource.entry(resource.clone()).or_insert_with(new);
-        let ahead = cohorts[key].1.join(record, *arrivals);
+        let ahead = cohorts[key].cohort.join(record, *arrivals);
         (key, *arrivals, ahead)
     }
 
@@ -68,13 +79,13 @@ impl Cohorts {
     }
 
     fn with(&mut self, key: CohortKey, change: impl FnOnce(&mut Cohort<RecordKey>)) {
-        if let Some((_, cohort)) = self.cohorts.get_mut(key) {
-            change(cohort);
+        if let Some(known) = self.cohorts.get_mut(key) {
+            change(&mut known.cohort);
         }
     }
 
     fn get(&self, key: CohortKey) -> Option<&Cohort<RecordKey>> {
-        self.cohorts.get(key).map(|(_, cohort)| cohort)
+        self.cohorts.get(key).map(|known| &known.cohort)
     }
 
     /// Returns the next member, and whether it may be served ahead of other processes (at most `limit` hand-offs in a row).
@@ -85,6 +96,23 @@ impl Cohorts {
     /// Returns the members that have no answer yet, in the order of their arrival.
     pub(crate) fn members(&self, key: CohortKey) -> impl Iterator<Item = RecordKey> {
         self.get(key).into_iter().flat_map(Cohort::members)
+    }
+
+    /// Returns the number of members that came before this arrival and have no answer yet.
+    pub(crate) fn ahead_of(&self, key: CohortKey, arrival: u64) -> u64 {
+        self.get(key).map_or(0, |cohort| cohort.ahead_of(arrival) as u64)
+    }
+
+    /// Notes whether there are members whose place is not known.
+    pub(crate) fn set_unplaced(&mut self, key: CohortKey, has_unplaced: bool) {
+        if let Some(known) = self.cohorts.get_mut(key) {
+            known.has_unplaced = has_unplaced;
+        }
+    }
+
+    /// Returns true if there are members whose place was not known when they joined.
+    pub(crate) fn has_unplaced(&self, key: CohortKey) -> bool {
+        self.cohorts.get(key).is_some_and(|known| known.has_unplaced)
     }
 
     /// Returns the leader that came first.
@@ -108,7 +136,7 @@ impl Cohorts {
         if !cohort.is_empty() {
             return cohort.lack();
         }
-        let (resource, _) = self.cohorts.remove(key)?;
+        let Known { resource, .. } = self.cohorts.remove(key)?;
         self.by_resource.remove(&resource);
         None
     }

@@ -1,8 +1,10 @@
 //! A workload: who asks for which locks, when, and for how long, as a file that says all of it.
 
 mod arrivals;
+mod recorded;
 mod resources;
 mod times;
+mod trace;
 mod turns;
 
 use std::{fs, path::Path, time::Duration};
@@ -10,12 +12,16 @@ use std::{fs, path::Path, time::Duration};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use self::arrivals::Traced;
-pub(super) use self::turns::{Turn, Turns};
+use self::trace::Traced;
 pub use self::{
     arrivals::Arrivals,
     resources::Resources,
     times::{Bucket, Times},
+};
+pub(super) use self::{
+    times::LONGEST,
+    trace::trace_line,
+    turns::{Turn, Turns},
 };
 use crate::{
     config::{Config, ConfigError},
@@ -168,7 +174,21 @@ impl Workload {
             origin: origin.to_owned(),
             message: message.trim_end().replace('\n', " "),
         };
-        let mut table: Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let table: Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        Self::of_table(origin, table, changes, |file| trace::read(&folder.join(file)))
+    }
+
+    /// Makes the workload of a table in which these keys have other values. A trace comes from `trace`.
+    fn of_table(
+        origin: &str,
+        mut table: Table,
+        changes: &[(&str, &str)],
+        trace: impl FnOnce(&Path) -> Result<Vec<Traced>, ConfigError>,
+    ) -> Result<Self, ConfigError> {
+        let wrong = |message: String| ConfigError::Parse {
+            origin: origin.to_owned(),
+            message: message.trim_end().replace('\n', " "),
+        };
         for (key, value) in changes {
             let section = key.split('.').next().unwrap_or_default();
             let key = if SECTIONS.contains(&section) { format!("config.{key}") } else { (*key).to_owned() };
@@ -177,7 +197,7 @@ impl Workload {
         let mut workload: Self =
             table.try_into().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
         if let Arrivals::Trace { file } = &workload.arrivals {
-            workload.trace = arrivals::read(&folder.join(file))?;
+            workload.trace = trace(file)?;
         }
         workload.check()?;
         Ok(workload)

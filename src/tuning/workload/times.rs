@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The longest time that a workload may have.
-pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3600);
+pub(in crate::tuning) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// A distribution of times.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
