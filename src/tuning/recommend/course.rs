@@ -12,7 +12,7 @@ use super::{
 use crate::config::ConfigError;
 
 /// The largest number of settings on a front.
-pub(super) const FRONT: usize = 12;
+pub(super) const FRONT: usize = 10;
 /// The number of the best settings that are simulated with fresh seeds.
 const FINALISTS: usize = 4;
 
@@ -31,9 +31,9 @@ pub(super) struct Course<'a> {
 struct Plan {
     sample: u32,
     descent: u32,
-    around: u32,
     check: u32,
     simpler: u32,
+    around: u32,
     all: u32,
     fresh: usize,
 }
@@ -45,10 +45,10 @@ impl Plan {
         };
         Self {
             sample: share(40),
-            descent: share(68),
-            around: share(72),
-            check: share(84),
-            simpler: share(91),
+            descent: share(65),
+            check: share(77),
+            simpler: share(83),
+            around: share(92),
             all: simulations,
             fresh: (simulations / 150).clamp(2, 5) as usize,
         }
@@ -68,19 +68,19 @@ impl<'a> Course<'a> {
 
     /// Makes the search. What it has found stays, also if it ends before its time.
     pub(super) fn run(&mut self) -> Result<(), Halt> {
-        let Plan { sample, descent, around, check, simpler, .. } = self.plan;
+        let Plan { sample, descent, check, simpler, around, .. } = self.plan;
         self.serve_as_many()?;
         self.begin("sampling");
         let beside: Vec<Id> = self.compared.iter().map(|(_, id)| *id).collect();
         let starts = self.stages.sample(&beside, self.seed, sample)?;
         self.begin("stepping");
         self.stages.descend(starts, descent)?;
-        self.begin("looking around");
-        self.stages.look_around(around)?;
         self.begin("checking");
         self.check(check)?;
         self.begin("simplifying");
         self.simplify(simpler)?;
+        self.begin("looking around");
+        self.look_around(around)?;
         self.begin("being wrong");
         self.be_wrong()
     }
@@ -117,12 +117,7 @@ impl<'a> Course<'a> {
         let first = leaders.first().copied();
         let compared = self.compared.iter().map(|(_, id)| *id);
         let finalists = leaders.iter().copied().take(FINALISTS);
-        let mut ids: Vec<Id> = Vec::new();
-        for id in first.into_iter().chain(compared).chain(finalists).chain(on_front) {
-            if !ids.contains(&id) {
-                ids.push(id);
-            }
-        }
+        let ids: Vec<Id> = first.into_iter().chain(compared).chain(finalists).chain(on_front).collect();
         self.stages.trials.check(&ids, self.plan.fresh, within)?;
         self.winner = self.best_checked();
         Ok(())
@@ -168,6 +163,17 @@ impl<'a> Course<'a> {
         let Stages { aim, trials, .. } = &self.stages;
         let (this, best) = (&trials.get(this).fresh, &trials.get(best).fresh);
         this.len() == best.len() && aim.is_as_good(this, best)
+    }
+
+    /// Simulates the winner with other waits, queues and pauses, for the front, and takes one of them if it is better.
+    fn look_around(&mut self, within: u32) -> Result<(), Halt> {
+        let Some(winner) = self.winner else { return Ok(()) };
+        let Stages { space, trials, .. } = &mut self.stages;
+        let around = space.around(&trials.get(winner).settings)?;
+        let ids: Vec<Id> = around.into_iter().filter_map(|table| trials.find(table, Load::AsItIs)).collect();
+        trials.check(&ids, self.plan.fresh, within)?;
+        self.winner = self.best_checked().filter(|best| !self.is_as_good(winner, *best)).or(self.winner);
+        Ok(())
     }
 
     /// Simulates the winner where the load, or one of its settings, is otherwise.

@@ -13,6 +13,20 @@ fn dominates(this: &Figures, other: &Figures) -> bool {
     pairs().all(|(this, other)| this <= other) && pairs().any(|(this, other)| this < other)
 }
 
+/// Returns the places of those beside which there is nothing simpler that is nowhere worse by more than a hundredth. `changes` is
+/// the number of settings that each has changed. Else a front is full of changes that do nothing.
+pub(super) fn simple(all: &[Figures], changes: &[usize]) -> Vec<usize> {
+    let is_as_good = |this: &Figures, other: &Figures| {
+        let ([failed, wait, server], [other_failed, other_wait, other_server]) = (costs(this), costs(other));
+        failed <= other_failed + 0.005 && wait <= other_wait * 1.01 && server <= other_server * 1.01
+    };
+    let has_simpler = |place: usize| {
+        let simpler = (0..all.len()).filter(|it| changes[*it] < changes[place]);
+        simpler.into_iter().any(|it| all[it].success > 0.0 && is_as_good(&all[it], &all[place]))
+    };
+    (0..all.len()).filter(|place| !has_simpler(*place)).collect()
+}
+
 /// Returns the places of those that nothing dominates, from the shortest wait to the longest, at most so many: of two that lie
 /// close together one goes. A setting that serves nobody is not among them.
 pub(super) fn front(all: &[Figures], most: usize) -> Vec<usize> {
@@ -76,6 +90,13 @@ mod tests {
     fn a_front_goes_from_short_waits_to_many_served() {
         let all = [(9, 80, 5), (5, 10, 5), (5, 20, 5), (9, 80, 5), (0, 0, 0), (9, 90, 4)].map(figures);
         assert_eq!(front(&all, 10), [1, 0, 5]);
+    }
+
+    #[test]
+    fn a_change_that_does_nothing_is_not_on_a_front() {
+        let mut all = [(5, 100, 100), (5, 100, 100), (9, 100, 100), (0, 0, 0)].map(figures);
+        all[1].p99_wait = 99.5;
+        assert_eq!(simple(&all, &[1, 2, 3, 0]), [0, 2, 3]);
     }
 
     #[test]

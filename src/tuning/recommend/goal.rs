@@ -218,16 +218,15 @@ impl Aim {
     pub(super) fn rank(&self, each: &[Figures]) -> Rank {
         let violation = each.iter().map(|figures| self.violation(figures)).fold(0.0, f64::max);
         let mean = Figures::mean(each);
-        let (cost, second) = match self.goal {
-            Goal::Success => ((self.cost(&mean) * 1e3).round(), mean.p99_wait),
-            Goal::Latency => ((self.cost(&mean).ln() * 1e2).round(), mean.server_time),
-            Goal::ServerLoad => ((self.cost(&mean).ln() * 1e2).round(), mean.p99_wait),
+        let cost = match self.goal {
+            Goal::Success => (self.cost(&mean) * 1e3).round(),
+            Goal::Latency | Goal::ServerLoad => (self.cost(&mean).ln() * 1e2).round(),
         };
         // A number that is too large for the type becomes its largest one.
         Rank {
             violation: (violation * 1e3).ceil() as i64,
             cost: cost as i64,
-            second: (second.ln() * 20.0).round() as i64,
+            second: (self.second(&mean).ln() * 20.0).round() as i64,
         }
     }
 
@@ -241,15 +240,26 @@ impl Aim {
         }
     }
 
-    /// Returns true if nobody would notice that this setting was taken instead of the other one: it keeps the limits as well, and
-    /// the goal is missed by less than a hundredth, or by half of a percentage point of success.
+    /// Returns the figure that decides between settings that reach the goal alike.
+    const fn second(&self, figures: &Figures) -> f64 {
+        match self.goal {
+            Goal::Success | Goal::ServerLoad => figures.p99_wait,
+            Goal::Latency => figures.server_time,
+        }
+    }
+
+    /// Returns true if nobody would notice that this setting was taken instead of the other one. It keeps the limits as well; the
+    /// goal is missed by a hundredth at most, or by half of a percentage point of success; and the second figure by a tenth.
     pub(super) fn is_as_good(&self, this: &[Figures], other: &[Figures]) -> bool {
-        let (cost, best) = (self.cost(&Figures::mean(this)), self.cost(&Figures::mean(other)));
+        let violation = |each| self.rank(each).violation;
+        let (this_mean, other_mean) = (Figures::mean(this), Figures::mean(other));
         let most = match self.goal {
-            Goal::Success => best + 0.005,
-            _ => best * 1.01,
+            Goal::Success => self.cost(&other_mean) + 0.005,
+            Goal::Latency | Goal::ServerLoad => self.cost(&other_mean) * 1.01,
         };
-        self.rank(this).violation <= self.rank(other).violation && cost <= most
+        violation(this) <= violation(other)
+            && self.cost(&this_mean) <= most
+            && self.second(&this_mean) <= self.second(&other_mean) * 1.1
     }
 }
 
@@ -319,7 +329,10 @@ mod tests {
         let (best, near, worse) = (figures(0.99, 100.0), figures(0.986, 100.9), figures(0.98, 102.0));
         for goal in [Goal::Success, Goal::Latency] {
             assert!(aim(goal).is_as_good(&[near], &[best]) && !aim(goal).is_as_good(&[worse], &[best]));
+            assert!(aim(goal).is_as_good(&[best], &[worse]));
         }
+        let dear = Figures { server_time: 200.0, ..best };
+        assert!(!aim(Goal::Latency).is_as_good(&[dear], &[best]), "it costs twice as much for nothing");
         let nothing = Figures::default();
         assert!(aim(Goal::ServerLoad).rank(&[best]) < aim(Goal::ServerLoad).rank(&[nothing]));
     }

@@ -6,7 +6,7 @@ use super::{
     Prediction, Recommendation,
     course::{Course, FRONT},
     figures::Figures,
-    front::front,
+    front::{front, simple},
     stages::Stages,
     trials::{Id, Trial},
 };
@@ -38,9 +38,12 @@ impl Course<'_> {
         let most = trials.own().map(|(_, trial)| of(trial)).max().unwrap_or_default();
         let counts = |trial: &Trial| if most.0 > 0 { of(trial).0 == most.0 } else { of(trial).1 == most.1 };
         let ids: Vec<Id> = trials.own().filter(|(_, trial)| counts(trial)).map(|(id, _)| id).collect();
-        let figures: Vec<Figures> = ids.iter().map(|id| Figures::mean(seen(trials.get(*id)))).collect();
+        let figures =
+            |ids: &[Id]| ids.iter().map(|id| Figures::mean(seen(trials.get(*id)))).collect::<Vec<_>>();
+        let changes: Vec<usize> = ids.iter().map(|id| changes(&trials.get(*id).settings)).collect();
+        let ids: Vec<Id> = simple(&figures(&ids), &changes).into_iter().map(|place| ids[place]).collect();
         let name = |id: Id| in_one_line(&trials.get(id).settings);
-        front(&figures, FRONT)
+        front(&figures(&ids), FRONT)
             .into_iter()
             .map(|place| self.prediction(&name(ids[place]), ids[place]))
             .collect()
@@ -63,6 +66,12 @@ impl Course<'_> {
 /// Returns the figures of a trial: of fresh seeds, if it has any.
 fn seen(trial: &Trial) -> &[Figures] {
     if trial.fresh.is_empty() { &trial.searched } else { &trial.fresh }
+}
+
+/// Returns the number of settings. A preset stands for two pauses and the attempts.
+fn changes(settings: &Table) -> usize {
+    let keys = settings.values().filter_map(Value::as_table).flat_map(Table::keys);
+    keys.map(|key| if key == "preset" { 3 } else { 1 }).sum()
 }
 
 /// Formats settings as on a command line; the default is called so.

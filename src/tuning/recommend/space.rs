@@ -149,6 +149,24 @@ impl Space {
         Ok(varied)
     }
 
+    /// Returns the settings with every other wait, queue length and pause: what decides about what cannot be had together.
+    pub(super) fn around(&self, settings: &Table) -> Result<Vec<Table>, ConfigError> {
+        let mut around = Vec::new();
+        for key in ["wait.timeout", "limits.max_waiters", "backoff.initial"] {
+            let Some(setting) = self.settings.iter().find(|it| it.key == key) else { continue };
+            for number in setting.grid.values.iter().step_by(2) {
+                let mut changed = settings.clone();
+                if *number == (setting.read)(&self.default) {
+                    remove(&mut changed, key);
+                } else {
+                    set(&mut changed, key, setting.kind.value(*number))?;
+                }
+                around.push(changed);
+            }
+        }
+        Ok(around)
+    }
+
     /// Returns the settings without one section, and without one key, that are searched.
     pub(super) fn simpler(&self, settings: &Table) -> Vec<Table> {
         let mut simpler = Vec::new();

@@ -32,7 +32,7 @@ impl Stages<'_> {
         const GO_ON: usize = 4;
         // One seed for all of them, one for a quarter, two for a sixteenth.
         let left = within.saturating_sub(self.trials.progress.done) as f64;
-        let count = (left / (1.0 + 1.0 / 4.0 + 2.0 / 16.0)) as usize;
+        let count = ((left / (1.0 + 1.0 / 4.0 + 2.0 / 16.0)) as usize).saturating_sub(2 * beside.len());
         let mut chance = Chance::of(seed, SAMPLE);
         let draws = latin_hypercube(count, self.space.settings.len(), &mut chance);
         let place = |draws: Vec<f64>| -> Point {
@@ -109,25 +109,6 @@ impl Stages<'_> {
             }
         }
         Ok(true)
-    }
-
-    /// Simulates other waits and queues beside the best setting, for the front: they decide about what cannot be had together.
-    pub(super) fn look_around(&mut self, within: u32) -> Result<(), Halt> {
-        let Some(best) = self.leaders().first().copied() else { return Ok(()) };
-        let config = self.trials.config(best)?;
-        let around = self.space.nearest(&config);
-        let mut ids = Vec::new();
-        for (setting, known) in self.space.settings.iter().enumerate() {
-            if !["wait.timeout", "limits.max_waiters"].contains(&known.key) {
-                continue;
-            }
-            for place in (0..known.grid.values.len()).step_by(2) {
-                let mut point = around.clone();
-                point[setting] = place;
-                ids.extend(self.id(&point)?);
-            }
-        }
-        self.trials.search(&ids, 1, within).map(|_| ())
     }
 
     /// Notes the best setting so far.

@@ -1,6 +1,12 @@
 //! Trials: settings that were simulated, with the figures of each seed.
 
-use std::{collections::HashMap, num::NonZero, ops::ControlFlow, panic::resume_unwind, thread};
+use std::{
+    collections::{HashMap, HashSet},
+    num::NonZero,
+    ops::ControlFlow,
+    panic::resume_unwind,
+    thread,
+};
 
 use toml::Table;
 
@@ -109,8 +115,8 @@ impl<'a> Trials<'a> {
     /// Simulates what is missing, in its order, as long as fewer than `within` simulations were made in all. Returns false if some
     /// are still missing. Which simulations are made depends on neither the number of threads nor their speed.
     fn run(&mut self, ids: &[Id], seeds: usize, within: u32, first: usize) -> Result<bool, Halt> {
-        let mut jobs = Vec::new();
-        for id in ids {
+        let (mut jobs, mut seen) = (Vec::new(), HashSet::new());
+        for id in ids.iter().filter(|id| seen.insert(**id)) {
             let done = if first == 0 { self.all[*id].searched.len() } else { self.all[*id].fresh.len() };
             jobs.extend((done..seeds).map(|seed| (*id, first + seed)));
         }

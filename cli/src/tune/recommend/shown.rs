@@ -17,9 +17,8 @@ pub(super) fn text(workload: &str, goal: Goal, found: &Recommendation) -> String
     if found.front.len() > 1 {
         let title =
             "what cannot be had together: success from below, p99 wait from the left, R the recommended one";
-        let marked: Vec<Prediction> = found.front.iter().enumerate().map(marked).collect();
         parts.push(format!("{title}\n{}", chart(found)));
-        parts.push(table("on the front", &marked));
+        parts.push(front(found));
     }
     parts.join("\n")
 }
@@ -42,16 +41,32 @@ fn headline(workload: &str, goal: Goal, found: &Recommendation) -> String {
 }
 
 fn fragment(found: &Recommendation) -> String {
-    match found.best.config.trim_end() {
-        "" => "# the default: nothing that was tried is better by more than chance\n".to_owned(),
-        config => format!("{config}\n"),
+    let config = found.best.config.trim_end();
+    if config.is_empty() {
+        return "# the default: nothing that was tried is better by more than chance\n".to_owned();
     }
+    // Nobody dies in a simulation, which is what these are for.
+    let is_for_deaths = |key: &&str| config.lines().any(|line| line.starts_with(&format!("{key} =")));
+    let notes = ["ttl", "renewal_interval", "grant_window"].into_iter().filter(is_for_deaths);
+    let note = |key| {
+        format!(
+            "# {key}: also how long a process that dies blocks others, which the simulation does not know\n"
+        )
+    };
+    format!("{}{config}\n", notes.map(note).collect::<String>())
 }
 
-fn marked((place, prediction): (usize, &Prediction)) -> Prediction {
-    let mut marked = prediction.clone();
-    marked.name = format!("{} {}", mark(place), prediction.name);
-    marked
+/// Returns the table of the front. Its settings are long, and stand behind the figures.
+fn front(found: &Recommendation) -> String {
+    let row = |(place, it): (usize, &Prediction)| {
+        let mut row = row(it);
+        row[0] = mark(place).to_string();
+        row
+    };
+    let rows: Vec<_> = std::iter::once(heads("")).chain(found.front.iter().enumerate().map(row)).collect();
+    let names = std::iter::once("setting").chain(found.front.iter().map(|it| it.name.as_str()));
+    let table = aligned(&rows);
+    table.lines().zip(names).map(|(line, name)| format!("{line}  {name}\n")).collect()
 }
 
 /// Returns a table of predictions, one in each row.
@@ -61,6 +76,12 @@ fn table(title: &str, predictions: &[Prediction]) -> String {
     let mut rows = vec![[title].into_iter().chain(heads).map(str::to_owned).collect::<Vec<_>>()];
     rows.extend(predictions.iter().map(row));
     aligned(&rows)
+}
+
+fn heads(title: &str) -> Vec<String> {
+    let figures =
+        ["success", "p50 wait", "p99 wait", "in vain", "commands", "server time", "wasted", "limits kept"];
+    [title].into_iter().chain(figures).map(str::to_owned).collect()
 }
 
 fn row(prediction: &Prediction) -> Vec<String> {
