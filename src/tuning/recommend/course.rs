@@ -4,10 +4,11 @@ use super::{
     Search,
     figures::Figures,
     front::front,
-    goal::{Goal, Limit},
+    goal::Goal,
+    limit::Limit,
     load::Load,
     stages::Stages,
-    trials::{Halt, Id},
+    trials::{Halt, Id, Trial},
 };
 use crate::config::ConfigError;
 
@@ -21,6 +22,9 @@ pub(super) struct Course<'a> {
     pub(super) stages: Stages<'a>,
     pub(super) compared: Vec<(String, Id)>,
     pub(super) sensitivity: Vec<(String, Id)>,
+    /// The trial with the best figure of the goal.
+    best: Option<Id>,
+    /// The trial that is recommended.
     winner: Option<Id>,
     seed: u64,
     plan: Plan,
@@ -63,7 +67,15 @@ impl<'a> Course<'a> {
             compared.extend(stages.trials.find(settings, Load::AsItIs).map(|id| (name, id)));
         }
         let plan = Plan::of(search.simulations);
-        Ok(Self { stages, compared, sensitivity: Vec::new(), winner: None, seed: search.seed, plan })
+        Ok(Self {
+            stages,
+            compared,
+            sensitivity: Vec::new(),
+            best: None,
+            winner: None,
+            seed: search.seed,
+            plan,
+        })
     }
 
     /// Makes the search. What it has found stays, also if it ends before its time.
@@ -119,60 +131,74 @@ impl<'a> Course<'a> {
         let finalists = leaders.iter().copied().take(FINALISTS);
         let ids: Vec<Id> = first.into_iter().chain(compared).chain(finalists).chain(on_front).collect();
         self.stages.trials.check(&ids, self.plan.fresh, within)?;
-        self.winner = self.best_checked();
+        self.choose();
         Ok(())
     }
 
-    /// Returns the best of the trials that have all fresh seeds.
-    fn best_checked(&self) -> Option<Id> {
+    /// Takes the best of the trials that have all fresh seeds. Of those that are as good it is the one whose second figure is the best,
+    /// and then the one with the fewest settings.
+    fn choose(&mut self) {
         let Stages { aim, trials, .. } = &self.stages;
-        let checked = trials.own().filter(|(_, trial)| trial.fresh.len() >= self.plan.fresh);
-        checked.min_by_key(|(_, trial)| aim.rank(&trial.fresh)).map(|(id, _)| id)
+        let checked = || trials.own().filter(|(_, trial)| trial.fresh.len() >= self.plan.fresh);
+        let best = checked().min_by_key(|(_, trial)| aim.rank(&trial.fresh));
+        self.best = best.map(|(id, _)| id);
+        self.winner = best.and_then(|(_, best)| {
+            let alike = checked().filter(|(_, trial)| aim.is_as_good(&trial.fresh, &best.fresh));
+            let place = |trial: &Trial| (aim.rank(&trial.fresh).second(), trial.changes());
+            alike.min_by_key(|(_, trial)| place(trial)).map(|(id, _)| id)
+        });
     }
 
     /// Takes what is simpler and as good: something that is known, or the same with fewer changes.
     fn simplify(&mut self, within: u32) -> Result<(), Halt> {
-        let Some(best) = self.winner else { return Ok(()) };
-        for (_, known) in &self.compared {
-            if self.is_as_good(*known, best) {
-                self.winner = Some(*known);
-                return Ok(());
-            }
+        let (Some(best), Some(winner)) = (self.best, self.winner) else { return Ok(()) };
+        let known = self.compared.iter().map(|(_, id)| *id).find(|id| self.is_as_good(*id, winner, best));
+        if known.is_some() {
+            self.winner = known;
+            return Ok(());
         }
-        let mut simplest = best;
-        while let Some(simpler) = self.simpler(simplest, best, within)? {
+        let mut simplest = winner;
+        while let Some(simpler) = self.simpler(simplest, (winner, best), within)? {
             simplest = simpler;
             self.winner = Some(simplest);
         }
         Ok(())
     }
 
-    /// Returns the same settings with fewer changes, if they are as good as the best.
-    fn simpler(&mut self, simplest: Id, best: Id, within: u32) -> Result<Option<Id>, Halt> {
+    /// Returns the same settings with fewer changes, if they are as good.
+    fn simpler(&mut self, simplest: Id, (winner, best): (Id, Id), within: u32) -> Result<Option<Id>, Halt> {
         let settings = self.stages.trials.get(simplest).settings.clone();
         for table in self.stages.space.simpler(&settings) {
             let Some(id) = self.stages.trials.find(table, Load::AsItIs) else { continue };
-            if self.stages.trials.check(&[id], self.plan.fresh, within)? && self.is_as_good(id, best) {
+            if self.stages.trials.check(&[id], self.plan.fresh, within)? && self.is_as_good(id, winner, best)
+            {
                 return Ok(Some(id));
             }
         }
         Ok(None)
     }
 
-    fn is_as_good(&self, this: Id, best: Id) -> bool {
+    /// Returns true if a trial reaches the goal as the best one does, and is not dearer than the winner.
+    fn is_as_good(&self, this: Id, winner: Id, best: Id) -> bool {
         let Stages { aim, trials, .. } = &self.stages;
-        let (this, best) = (&trials.get(this).fresh, &trials.get(best).fresh);
-        this.len() == best.len() && aim.is_as_good(this, best)
+        let [this, winner, best] = [this, winner, best].map(|id| &trials.get(id).fresh);
+        this.len() == best.len() && aim.is_as_good(this, best) && !aim.is_dearer(this, winner)
     }
 
-    /// Simulates the winner with other waits, queues and pauses, for the front, and takes one of them if it is better.
+    /// Simulates the winner with other waits, queues and pauses, for the front. If one of them is better, it is taken.
     fn look_around(&mut self, within: u32) -> Result<(), Halt> {
-        let Some(winner) = self.winner else { return Ok(()) };
+        let (Some(winner), Some(best)) = (self.winner, self.best) else { return Ok(()) };
         let Stages { space, trials, .. } = &mut self.stages;
         let around = space.around(&trials.get(winner).settings)?;
         let ids: Vec<Id> = around.into_iter().filter_map(|table| trials.find(table, Load::AsItIs)).collect();
         trials.check(&ids, self.plan.fresh, within)?;
-        self.winner = self.best_checked().filter(|best| !self.is_as_good(winner, *best)).or(self.winner);
+        self.choose();
+        // What was chosen before was made simpler since, and stays unless it was beaten.
+        if self.best == Some(best)
+            || self.winner.zip(self.best).is_some_and(|(new, best)| self.is_as_good(winner, new, best))
+        {
+            self.winner = Some(winner);
+        }
         Ok(())
     }
 
@@ -194,8 +220,8 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Returns the best setting so far.
-    pub(super) fn best(&self) -> Id {
+    /// Returns the setting that is recommended: the best so far.
+    pub(super) fn recommended(&self) -> Id {
         let leader = || self.stages.leaders().first().copied();
         // Without any figure of the search there are those of the workload as it is.
         self.winner.or_else(leader).unwrap_or_default()

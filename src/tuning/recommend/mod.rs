@@ -4,8 +4,8 @@
 //! simulates what is left with seeds that it has not seen, and then drops every change that does not matter.
 //!
 //! # Layout
-//! `goal` has goals and limits, and which of two settings is better. `space` has the settings with their values in a
-//! `grid`, `trials` what was simulated under which `load`, `stages` the search, and `course` all of it, from the
+//! `goal` says which of two settings is better, and `limit` what has to be kept. `settings` has what is searched, each with its
+//! values in a `grid`, and `space` all of them together. `trials` has what was simulated under which `load`, `stages` the search, and `course` all of it, from the
 //! first simulation to the recommendation. `front` has what cannot be had together, and `outcome` what is told.
 //!
 //! **Invariant:** every setting that is tried is one that [`Config`](crate::Config) accepts.
@@ -15,8 +15,10 @@ mod figures;
 mod front;
 mod goal;
 mod grid;
+mod limit;
 mod load;
 mod outcome;
+mod settings;
 mod space;
 mod stages;
 mod trials;
@@ -32,10 +34,7 @@ use self::{
     stages::Stages,
     trials::{Halt, Trials},
 };
-pub use self::{
-    figures::Figures,
-    goal::{Goal, Limit},
-};
+pub use self::{figures::Figures, goal::Goal, limit::Limit};
 use super::{profile::ServerProfile, workload::Workload};
 use crate::{config::ConfigError, core::InvalidValue};
 

@@ -15,7 +15,7 @@ impl Course<'_> {
     /// Returns the recommendation, or the best so far.
     pub(super) fn recommendation(&self, is_complete: bool) -> Recommendation {
         let Stages { aim, trials, .. } = &self.stages;
-        let best = self.best();
+        let best = self.recommended();
         let named = |all: &[(String, Id)]| all.iter().map(|(name, id)| self.prediction(name, *id)).collect();
         let compared: Vec<Prediction> = named(&self.compared);
         let best = self.prediction("recommended", best);
@@ -40,7 +40,7 @@ impl Course<'_> {
         let ids: Vec<Id> = trials.own().filter(|(_, trial)| counts(trial)).map(|(id, _)| id).collect();
         let figures =
             |ids: &[Id]| ids.iter().map(|id| Figures::mean(seen(trials.get(*id)))).collect::<Vec<_>>();
-        let changes: Vec<usize> = ids.iter().map(|id| changes(&trials.get(*id).settings)).collect();
+        let changes: Vec<usize> = ids.iter().map(|id| trials.get(*id).changes()).collect();
         let ids: Vec<Id> = simple(&figures(&ids), &changes).into_iter().map(|place| ids[place]).collect();
         let name = |id: Id| in_one_line(&trials.get(id).settings);
         front(&figures(&ids), FRONT)
@@ -66,12 +66,6 @@ impl Course<'_> {
 /// Returns the figures of a trial: of fresh seeds, if it has any.
 fn seen(trial: &Trial) -> &[Figures] {
     if trial.fresh.is_empty() { &trial.searched } else { &trial.fresh }
-}
-
-/// Returns the number of settings. A preset stands for two pauses and the attempts.
-fn changes(settings: &Table) -> usize {
-    let keys = settings.values().filter_map(Value::as_table).flat_map(Table::keys);
-    keys.map(|key| if key == "preset" { 3 } else { 1 }).sum()
 }
 
 /// Formats settings as on a command line; the default is called so.

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use toml::{Table, Value};
 
-use super::grid::{Grid, counts, series};
+use super::settings::{Kind, Setting, micros, settings};
 use crate::{
     config::{Config, ConfigError},
-    core::{Jitter, exact},
     store::redis::Layout,
     tuning::{
         chance::Chance,
@@ -17,34 +16,6 @@ use crate::{
 
 /// A choice: the place of each setting's value in its grid.
 pub(super) type Point = Vec<usize>;
-
-/// The names of [`Jitter`], in the order in which they are numbered here.
-const JITTERS: [&str; 3] = ["none", "equal", "full"];
-
-/// A setting that is searched.
-#[derive(Debug)]
-pub(super) struct Setting {
-    pub(super) key: &'static str,
-    kind: Kind,
-    pub(super) grid: Grid,
-    /// The value of a configuration, as a number of the grid.
-    read: fn(&Config) -> f64,
-}
-
-/// What the number of a setting stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Microseconds.
-    Time,
-    /// A count. Zero attempts are a setting that is left out.
-    Count,
-    /// A factor.
-    Factor,
-    /// The place of a word in [`JITTERS`].
-    Jitter,
-    /// A multiple of another setting, so that the two never contradict each other. Zero is one that is left out.
-    MultipleOf(&'static str),
-}
 
 /// The settings that are searched, around those that are not.
 #[derive(Debug)]
@@ -169,21 +140,24 @@ impl Space {
 
     /// Returns the settings without one section, and without one key, that are searched.
     pub(super) fn simpler(&self, settings: &Table) -> Vec<Table> {
-        let mut simpler = Vec::new();
         let keys: Vec<_> = self.settings.iter().map(|it| it.key).chain(["backoff.preset"]).collect();
-        let mut without = |keys: &[&str]| {
-            let mut table = settings.clone();
-            keys.iter().for_each(|key| remove(&mut table, key));
-            if table != *settings {
-                simpler.push(table);
-            }
-        };
-        for section in ["backoff", "lease", "limits", "wait"] {
-            let of_section: Vec<_> = keys.iter().copied().filter(|key| key.starts_with(section)).collect();
-            without(&of_section);
-        }
-        keys.iter().for_each(|key| without(&[key]));
-        simpler
+        let sections = ["backoff", "lease", "limits", "wait"];
+        let of = |section: &&str| keys.iter().copied().filter(|key| key.starts_with(section)).collect();
+        let all = sections.iter().map(of).chain(keys.iter().map(|key| vec![*key]));
+        all.filter_map(|keys: Vec<&str>| self.without(settings, &keys)).collect()
+    }
+
+    /// Returns the settings without these keys; `None` if they are not there, or if a default would give way to what is left, for
+    /// then the fragment would not say what it does.
+    fn without(&self, settings: &Table, keys: &[&str]) -> Option<Table> {
+        let mut table = settings.clone();
+        keys.iter().for_each(|key| remove(&mut table, key));
+        let config = Config::from_toml(&table.to_string()).ok()?;
+        let without = Config::from_toml(&self.fixed.to_string()).ok()?;
+        let amount = |setting: &Setting, config| (setting.read)(config) * self.unit(setting, config);
+        let is_usual = |it: &Setting| (amount(it, &config) - amount(it, &without)).abs() < 1e-6;
+        let are_usual = self.settings.iter().filter(|it| keys.contains(&it.key)).all(is_usual);
+        (table != *settings && are_usual).then_some(table)
     }
 
     /// Returns what a number of a setting is multiplied with.
@@ -191,101 +165,6 @@ impl Space {
         let Kind::MultipleOf(other) = setting.kind else { return 1.0 };
         self.settings.iter().find(|it| it.key == other).map_or(0.0, |it| (it.read)(config))
     }
-}
-
-impl Kind {
-    /// Returns the numbers beside one: its half and its double, or all other names. A setting that is left out has none.
-    fn beside(self, number: f64) -> Vec<f64> {
-        match self {
-            Self::Jitter => (0..JITTERS.len()).map(|it| it as f64).filter(|it| *it != number).collect(),
-            Self::Count if number == 1.0 => vec![2.0],
-            Self::Count => vec![(number / 2.0).round(), number * 2.0],
-            _ => vec![number / 2.0, number * 2.0],
-        }
-    }
-
-    fn value(self, number: f64) -> Value {
-        match self {
-            Self::Time | Self::MultipleOf(_) => {
-                let nanos = (number * 1e3).round() as u64;
-                Value::String(exact(Duration::from_nanos(nanos)).to_string())
-            }
-            Self::Count => Value::Integer(number as i64),
-            Self::Factor => Value::Float(number),
-            Self::Jitter => Value::String(JITTERS[number as usize].to_owned()),
-        }
-    }
-}
-
-/// Returns everything that is searched, for locks that are held for about so many microseconds.
-fn settings(hold: f64) -> Vec<Setting> {
-    const MILLI: f64 = 1e3;
-    const SECOND: f64 = 1e6;
-    let setting = |key, kind, grid, read| Setting { key, kind, grid, read };
-    let seconds = |times: &[f64]| Grid::scale(times.iter().map(|time| time * SECOND).collect());
-    vec![
-        setting(
-            "wait.timeout",
-            Kind::Time,
-            Grid::scale([vec![0.0], series(hold / 2.0, hold * 1e3)].concat()).always_varied(),
-            |config| micros(config.wait.timeout),
-        ),
-        setting(
-            "backoff.initial",
-            Kind::Time,
-            Grid::scale(series((hold / 8.0).max(MILLI), hold * 32.0)).always_varied(),
-            |config| micros(config.backoff.initial),
-        ),
-        setting(
-            "backoff.max",
-            Kind::MultipleOf("backoff.initial"),
-            Grid::scale(vec![1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 40.0]).always_varied(),
-            |config| micros(config.backoff.max) / micros(config.backoff.initial),
-        ),
-        setting(
-            "backoff.multiplier",
-            Kind::Factor,
-            Grid::scale(vec![1.0, 1.25, 1.5, 2.0, 3.0, 4.0]),
-            |config| config.backoff.multiplier,
-        ),
-        setting(
-            "backoff.attempts",
-            Kind::Count,
-            Grid::scale([vec![0.0], counts(1.0, 50.0)].concat()),
-            |config| f64::from(config.backoff.attempts.unwrap_or(0)),
-        ),
-        setting("backoff.jitter", Kind::Jitter, Grid::names(JITTERS.len()), |config| {
-            match config.backoff.jitter {
-                Jitter::None => 0.0,
-                Jitter::Equal => 1.0,
-                Jitter::Full => 2.0,
-            }
-        }),
-        setting("limits.max_waiters", Kind::Count, Grid::scale(counts(1.0, 1_000.0)), |config| {
-            f64::from(config.limits.max_waiters)
-        }),
-        setting(
-            "lease.ttl",
-            Kind::Time,
-            seconds(&[1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0]),
-            |config| micros(config.lease.ttl),
-        ),
-        setting(
-            "lease.renewal_interval",
-            Kind::MultipleOf("lease.ttl"),
-            Grid::scale(vec![0.0, 0.1, 0.2, 0.25, 0.4, 0.45]),
-            |config| config.lease.renewal_interval.map_or(0.0, |it| micros(it) / micros(config.lease.ttl)),
-        ),
-        setting("wait.grant_window", Kind::Time, seconds(&[0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0]), |config| {
-            micros(config.wait.grant_window)
-        }),
-        setting(
-            "wait.local_handover_limit",
-            Kind::Count,
-            Grid::scale(vec![0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1_000.0]),
-            |config| f64::from(config.wait.local_handover_limit),
-        ),
-    ]
 }
 
 /// Returns the median of some holds, in microseconds.
@@ -296,10 +175,6 @@ fn typical_hold(workload: &Workload) -> f64 {
     let mut holds: Vec<Duration> = (0..101).map(|_| workload.hold.draw(&mut chance)).collect();
     holds.sort();
     micros(holds[holds.len() / 2])
-}
-
-fn micros(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
 }
 
 /// Returns the settings that differ from their defaults.
@@ -390,6 +265,20 @@ mod tests {
         assert_eq!(preset, "[backoff]\npreset = \"flash_sale\"\n\n[wait]\ntimeout = \"2s\"\n");
         assert_eq!((found.len(), found[1].1.as_str()), (5, ""));
         assert_eq!(names("").len(), 4);
+    }
+
+    #[test]
+    fn a_setting_is_left_out_unless_another_default_gave_way_then() {
+        let space = space("");
+        let simpler = |text: &str| {
+            let settings: Table = toml::from_str(text).unwrap();
+            space.simpler(&settings).into_iter().map(|table| table.to_string()).collect::<Vec<_>>()
+        };
+        let wait = "[wait]\ntimeout = \"1s\"\n";
+        assert_eq!(simpler(&format!("[backoff]\ninitial = \"8ms\"\n\n{wait}"))[0], wait);
+        let both = simpler("[backoff]\ninitial = \"8ms\"\nmax = \"16ms\"\n");
+        assert_eq!(both, ["", "[backoff]\ninitial = \"8ms\"\n"]);
+        assert_eq!(simpler("[backoff]\npreset = \"flash_sale\"\n"), ["", ""]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use toml::Table;
+use toml::{Table, Value};
 
 use super::{Progress, figures::Figures, load::Load};
 use crate::{
@@ -34,6 +34,14 @@ pub(super) struct Trial {
     pub(super) searched: Vec<Figures>,
     /// The figures of fresh seeds.
     pub(super) fresh: Vec<Figures>,
+}
+
+impl Trial {
+    /// Returns the number of settings that differ from the default. A preset stands for two pauses and the attempts.
+    pub(super) fn changes(&self) -> usize {
+        let keys = self.settings.values().filter_map(Value::as_table).flat_map(Table::keys);
+        keys.map(|key| if key == "preset" { 3 } else { 1 }).sum()
+    }
 }
 
 /// The end of a search before its time.
