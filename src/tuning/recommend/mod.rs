@@ -5,8 +5,9 @@
 //!
 //! # Layout
 //! `goal` says which of two settings is better, and `limit` what has to be kept. `settings` has what is searched, each with its
-//! values in a `grid`, and `space` all of them together. `trials` has what was simulated under which `load`, `stages` the search, and `course` all of it, from the
-//! first simulation to the recommendation. `front` has what cannot be had together, and `outcome` what is told.
+//! values in a `grid`, and `space` all of them together. `trials` has what was simulated under which `load`, `stages` the
+//! search, and `course` all of it, from the first simulation to the recommendation. `front` has what cannot be had together,
+//! and `outcome` what is told.
 //!
 //! **Invariant:** every setting that is tried is one that [`Config`](crate::Config) accepts.
 
