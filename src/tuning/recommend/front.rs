@@ -21,8 +21,8 @@ pub(super) fn simple(all: &[Figures], changes: &[usize]) -> Vec<usize> {
         failed <= other_failed + 0.005 && wait <= other_wait * 1.01 && server <= other_server * 1.01
     };
     let has_simpler = |place: usize| {
-        let simpler = (0..all.len()).filter(|it| changes[*it] < changes[place]);
-        simpler.into_iter().any(|it| all[it].success > 0.0 && is_as_good(&all[it], &all[place]))
+        let mut simpler = (0..all.len()).filter(|it| changes[*it] < changes[place]);
+        simpler.any(|it| all[it].success > 0.0 && is_as_good(&all[it], &all[place]))
     };
     (0..all.len()).filter(|place| !has_simpler(*place)).collect()
 }

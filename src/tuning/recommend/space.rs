@@ -57,7 +57,7 @@ impl Space {
     }
 
     /// Returns the settings of a point, without those that have their defaults.
-    pub(super) fn table(&self, point: &Point) -> Result<Table, ConfigError> {
+    pub(super) fn table(&self, point: &[usize]) -> Result<Table, ConfigError> {
         let mut table = self.fixed.clone();
         for (setting, place) in self.settings.iter().zip(point) {
             let mut number = setting.grid.values[*place];

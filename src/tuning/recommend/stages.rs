@@ -137,7 +137,7 @@ impl Stages<'_> {
     }
 
     /// Returns the trial of a point; `None` if the configuration refuses it.
-    fn id(&mut self, point: &Point) -> Result<Option<Id>, ConfigError> {
+    fn id(&mut self, point: &[usize]) -> Result<Option<Id>, ConfigError> {
         Ok(self.trials.find(self.space.table(point)?, Load::AsItIs))
     }
 }

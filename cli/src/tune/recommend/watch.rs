@@ -2,16 +2,17 @@
 
 use std::{
     ops::ControlFlow,
-    process, thread,
+    process,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
     time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
 use leasehold::tuning::Progress;
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
 
 use super::super::figures::time;
 use crate::Failure;
