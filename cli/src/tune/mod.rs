@@ -9,6 +9,7 @@ mod info;
 mod input;
 mod measure;
 mod own_server;
+mod recommend;
 mod replay;
 mod run;
 mod simulate;
@@ -33,6 +34,7 @@ enum Command {
     Measure(measure::Options),
     Simulate(simulate::Options),
     Compare(compare::Options),
+    Recommend(recommend::Options),
     Replay(replay::Options),
     Run(run::Options),
     Check(check::Options),
@@ -46,6 +48,7 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
         Command::Measure(options) => measure::run(&options),
         Command::Simulate(options) => simulate::run(&options),
         Command::Compare(options) => compare::run(&options),
+        Command::Recommend(options) => recommend::run(&options),
         Command::Replay(options) => replay::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Check(options) => check::run(&options),

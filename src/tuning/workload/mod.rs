@@ -3,6 +3,7 @@
 mod arrivals;
 mod recorded;
 mod resources;
+mod scaled;
 mod times;
 mod trace;
 mod turns;
@@ -169,6 +170,18 @@ impl Workload {
         Config::from_toml(&table.to_string())
     }
 
+    /// Returns the settings that are tried, in the words of `config.toml`.
+    pub(super) const fn settings(&self) -> &Table {
+        &self.config
+    }
+
+    /// Returns the same workload with other settings.
+    pub(super) fn with_settings(&self, settings: Table) -> Result<Self, ConfigError> {
+        let other = Self { config: settings, ..self.clone() };
+        other.check()?;
+        Ok(other)
+    }
+
     fn read(origin: &str, text: &str, folder: &Path, changes: &[(&str, &str)]) -> Result<Self, ConfigError> {
         let wrong = |message: String| ConfigError::Parse {
             origin: origin.to_owned(),
@@ -265,7 +278,7 @@ impl Access {
 }
 
 /// Sets a value in a table, below a key with dots.
-fn set(table: &mut Table, key: &str, value: Value) -> Result<(), InvalidValue> {
+pub(super) fn set(table: &mut Table, key: &str, value: Value) -> Result<(), InvalidValue> {
     let mut steps: Vec<&str> = key.split('.').collect();
     let last = steps.pop().filter(|last| !last.is_empty());
     let Some(last) = last else { return Err(InvalidValue::new("key", key, "words with dots between them")) };

@@ -63,7 +63,7 @@ const NORMAL_P99: f64 = 2.326_347_9;
 
 impl Times {
     /// Draws a time.
-    pub(super) fn draw(&self, chance: &mut Chance) -> Duration {
+    pub(in crate::tuning) fn draw(&self, chance: &mut Chance) -> Duration {
         let drawn = match self {
             Self::Constant { time } => return *time,
             Self::Exponential { mean } => mean.as_secs_f64() * chance.exponential(),
