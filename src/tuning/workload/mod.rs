@@ -31,7 +31,7 @@ const NODES: u32 = 9;
 /// The largest number of requests.
 const REQUESTS: f64 = 1_000_000.0;
 /// The sections of a configuration. A key that begins with another word is one of the workload itself.
-const SECTIONS: [&str; 6] = ["store", "lease", "wait", "backoff", "limits", "supervision"];
+const SECTIONS: [&str; 7] = ["store", "lease", "wait", "backoff", "limits", "supervision", "tuner"];
 
 /// A workload, with the settings that are tried on it.
 ///
