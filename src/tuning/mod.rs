@@ -41,6 +41,6 @@ pub use self::{
     model::simulate,
     pace::{Pace, RealPace},
     profile::ServerProfile,
-    report::{Report, Spent, Waits},
-    workload::{Access, Arrivals, Bucket, Resources, Times, Workload},
+    report::{Report, Spent, Tuned, Waits},
+    workload::{Access, Arrivals, Bucket, Resources, SlowServer, Times, Workload},
 };
