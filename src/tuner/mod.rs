@@ -29,6 +29,9 @@ mod messages;
 mod rules;
 mod window;
 
+#[cfg(test)]
+mod tests;
+
 pub use self::{
     actor::{Tuner, TunerBuilder},
     messages::{Figure, TunerEvent, TunerRule},

@@ -8,6 +8,9 @@ use crate::{
     store::ServerLoad,
 };
 
+/// The share of its length at which a queue has begun to drain.
+const DRAINED: f64 = 0.6;
+
 /// The figures of a window, on which rules decide.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Figures {
@@ -33,7 +36,7 @@ pub(super) struct Demand {
     /// The fewest and the most that waited at a time.
     pub(super) fewest: u32,
     pub(super) most: u32,
-    /// True if somebody waited all the time.
+    /// True if somebody waited all the time, and the queue does not drain as that of a burst does.
     pub(super) stands: bool,
     /// The number of those that were served, a second.
     pub(super) rate: f64,
@@ -55,6 +58,7 @@ struct Seen {
     samples: u32,
     fewest: u32,
     most: u32,
+    last: u32,
     /// The number of grants at the last sample, if somebody waited then.
     granted: Option<u64>,
     /// The time for which somebody waited, in seconds, and those that were served in it.
@@ -111,22 +115,24 @@ impl Window {
 }
 
 impl Seen {
-    const NEW: Self = Self { samples: 0, fewest: u32::MAX, most: 0, granted: None, waited: 0.0, served: 0 };
+    const NEW: Self =
+        Self { samples: 0, fewest: u32::MAX, most: 0, last: 0, granted: None, waited: 0.0, served: 0 };
 
     fn add(&mut self, queue: &Queue, since: Duration) {
         if let Some(before) = self.granted {
             self.waited += since.as_secs_f64();
-            self.served += queue.granted.saturating_sub(before);
+            self.served = self.served.saturating_add(queue.granted.saturating_sub(before));
         }
         self.samples += 1;
         self.granted = Some(queue.granted);
+        self.last = queue.waiting;
         (self.fewest, self.most) = (self.fewest.min(queue.waiting), self.most.max(queue.waiting));
     }
 
     /// Returns the demand, unless nobody was seen to wait for any time.
     fn demand(&self, samples: u32) -> Option<Demand> {
         let rate = self.served as f64 / self.waited;
-        let stands = self.samples == samples;
+        let stands = self.samples == samples && f64::from(self.last) >= f64::from(self.most) * DRAINED;
         rate.is_finite().then_some(Demand { fewest: self.fewest, most: self.most, stands, rate })
     }
 }

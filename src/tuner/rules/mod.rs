@@ -36,6 +36,11 @@ impl Rest {
         self.0 == 0 || planted!("a tuner changes its mind in each window")
     }
 
+    /// Returns true while it is the rest after a change that was taken back.
+    const fn is_long(self) -> bool {
+        self.0 > REST + 1
+    }
+
     const fn begin(&mut self, windows: u32) {
         // The window in which it begins is not counted.
         self.0 = windows + 1;

@@ -41,11 +41,16 @@ impl QueueRules {
         now: u32,
     ) -> Option<Change<u32>> {
         let may_change = self.rest.is_over();
+        if self.rest.is_long() {
+            return None;
+        }
         // A short queue needs no bound.
-        let queue = figures.queue.filter(|queue| queue.most >= bounds.min_waiters.min(home));
+        let is_demand = |queue: &Demand| queue.rate >= 0.0 && queue.rate.is_finite();
+        let queue = figures.queue.filter(is_demand).filter(|it| it.most >= bounds.min_waiters.min(home));
         self.note(queue);
         let turned = self.note_standing(queue, bounds);
-        let within = if self.sheds { bounds.standing_wait } else { bounds.burst_wait };
+        let stays = self.sheds || planted!("a queue that comes and goes is bounded as one that stays");
+        let within = if stays { bounds.standing_wait } else { bounds.burst_wait };
         let to = match self.rate {
             Some(rate) => bound(rate * within.as_secs_f64(), bounds.min_waiters.min(home), home),
             None => home,
@@ -74,7 +79,7 @@ impl QueueRules {
         match queue {
             Some(queue) => {
                 let before = self.rate.unwrap_or(queue.rate);
-                self.rate = Some((before + queue.rate) / 2.0);
+                self.rate = Some(before + (queue.rate - before) / 2.0);
                 self.unseen = 0;
             }
             None => {

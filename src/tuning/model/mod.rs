@@ -63,7 +63,7 @@ fn in_virtual_time(
     let runtime = clockwork.runtime().map_err(crate::request::StartError::Arbiter)?;
     let world = async {
         let simulation = Simulation::start(workload, profile, config, &clockwork)?;
-        Ok(simulation.run(workload, config).await?)
+        simulation.run(workload, config).await
     };
     let tasks = LocalSet::new();
     runtime.block_on(clockwork.watch(tasks.run_until(world)))
@@ -168,6 +168,8 @@ fn quorum(
     Ok(QuorumStore::with_clock(named, options, clock.clone())?)
 }
 
+#[cfg(test)]
+mod adapting;
 #[cfg(test)]
 mod shifting;
 #[cfg(test)]

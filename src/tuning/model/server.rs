@@ -83,8 +83,7 @@ impl Server {
         };
         let began = Instant::now();
         let (answer, micros) = execute.await;
-        let work =
-            Duration::from_secs_f64((wake + self.profile.call + micros) * self.slowness(began) / 1e6);
+        let work = Duration::from_secs_f64((wake + self.profile.call + micros) * self.slowness(began) / 1e6);
         self.clockwork.until(began + work).await;
         let mut sums = self.sums();
         sums.calls += 1;

@@ -1,26 +1,53 @@
-//! A load that shifts: the tuner beside fixed settings.
+//! A load that shifts, under which a tuner is compared with fixed settings.
 
-use std::{fmt::Write as _, fs};
+use std::{
+    fmt::Write as _,
+    fs,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use super::*;
-use crate::tuning::chance::Chance;
+use crate::tuning::{chance::Chance, report::Tuned};
 
-/// The phases, in seconds: idle, a flash sale, recovery, a slow server.
-const PHASES: [(&str, u64, u64); 4] = [("idle", 0, 20), ("sale", 20, 50), ("recovery", 50, 70), ("slow", 70, 90)];
+/// The phases, in seconds. All the time jobs come in bursts, which take 1.2 s to serve. In the sale customers come as well,
+/// 20 times as many as can be served. In the last phase each hand-over takes twice as long.
+const PHASES: [(&str, u64, u64); 4] =
+    [("idle", 0, 20), ("sale", 20, 50), ("recovery", 50, 70), ("slow server", 70, 90)];
+/// The rate of the customers, a second; ten can be served.
+const SALE: f64 = 200.0;
+/// The number of jobs in a burst, and the seconds from one burst to the next.
+const BURST: (u32, f64) = (12, 4.0);
+/// The time within which an answer is of use: to a customer, and to a job.
+const USEFUL: [Duration; 2] = [Duration::from_millis(800), Duration::from_millis(2_400)];
 
-/// The times at which requests are made: in bursts, and without a pause in the sale.
-fn trace(burst: u32, every: f64, sale: f64) -> String {
+const TEXT: &str = "
+    duration = '90s'
+    processes = 2
+    arrivals = { kind = 'trace', file = 'trace' }
+    hold = { kind = 'constant', time = '100ms' }
+    slow_server = { from = '70s', until = '90s', factor = 3000 }
+    [config]
+    wait.timeout = '4s'
+    wait.local_handover_limit = 2
+    [config.tuner]
+    burst_wait = '1400ms'
+    standing_wait = '400ms'
+    min_waiters = 2
+";
+
+/// The times at which requests are made.
+fn trace() -> String {
     let mut chance = Chance::of(7, 0);
     let mut times = Vec::new();
-    let mut start = 0.0;
-    while start < 90.0 {
-        times.extend((0..burst).map(|_| start + 0.05 * chance.share()));
-        start += every;
+    let starts = (0_u32..).map(|number| f64::from(number) * BURST.1).take_while(|start| *start < 90.0);
+    for start in starts {
+        times.extend((0..BURST.0).map(|_| start + 0.05 * chance.share()));
     }
     let mut at = 20.0;
     while at < 50.0 {
         times.push(at);
-        at += chance.exponential() / sale;
+        at += chance.exponential() / SALE;
     }
     times.sort_by(f64::total_cmp);
     times.iter().fold(String::new(), |mut text, at| {
@@ -29,67 +56,140 @@ fn trace(burst: u32, every: f64, sale: f64) -> String {
     })
 }
 
+/// The figures of a run.
+#[derive(Clone, Debug)]
 struct Outcome {
-    granted: usize,
-    p99: f64,
-    phases: [(usize, f64); 4],
-    changes: Vec<crate::tuning::report::Tuned>,
+    /// The requests that were served in time, in each phase.
+    goodput: [usize; 4],
+    /// The 99th percentile of the waits of those that were served, in milliseconds.
+    p99: u64,
+    /// The 90th percentile in each phase.
+    p90: [u64; 4],
+    changes: Vec<Tuned>,
 }
 
-fn p99<'a>(waits: impl Iterator<Item = &'a Served>) -> (usize, f64) {
-    let mut waits: Vec<u64> = waits.map(|it| it.waited).collect();
+impl Outcome {
+    fn total(&self) -> usize {
+        self.goodput.iter().sum()
+    }
+
+    /// The changes a minute, of each process.
+    fn changes_a_minute(&self) -> f64 {
+        self.changes.len() as f64 / 2.0 / 1.5
+    }
+
+    fn row(&self, name: &str) -> String {
+        let phases: Vec<_> =
+            self.goodput.iter().zip(self.p90).map(|(it, p90)| format!("{it:4} {p90:5} ms")).collect();
+        format!(
+            "{name:12} {:5} {:5} ms | {} | {:.1}",
+            self.total(),
+            self.p99,
+            phases.join(" | "),
+            self.changes_a_minute()
+        )
+    }
+}
+
+fn percentile<'a>(served: impl Iterator<Item = &'a Served>, percent: usize) -> u64 {
+    let mut waits: Vec<u64> = served.map(|it| it.waited).collect();
     waits.sort_unstable();
-    let place = (waits.len() * 99).div_ceil(100).saturating_sub(1);
-    (waits.len(), waits.get(place).map_or(0.0, |micros| *micros as f64 / 1e3))
+    let place = (waits.len() * percent).div_ceil(100).saturating_sub(1);
+    waits.get(place).map_or(0, |micros| micros / 1_000)
 }
 
-fn outcome(text: &str, folder: &Path, set: &[(&str, &str)]) -> Outcome {
-    let file = folder.join("w.toml");
-    fs::write(&file, text).unwrap();
-    let workload = Workload::from_file(&file, set).unwrap();
+fn outcome(folder: &Path, set: &[(&str, &str)]) -> Outcome {
+    let workload = Workload::from_file(folder.join("shifting.toml"), set).unwrap();
     let run = run(&workload, &ServerProfile::default()).unwrap();
     let granted = || run.served.iter().filter(|it| it.is_granted());
-    let (count, all) = p99(granted());
-    let phases = PHASES.map(|(_, from, until)| {
-        p99(granted().filter(|it| (from * 1_000_000..until * 1_000_000).contains(&it.at)))
-    });
-    Outcome { granted: count, p99: all, phases, changes: run.spent.changes }
+    let of_phase = |(_, from, until): (_, u64, u64)| {
+        granted().filter(move |it| (from * 1_000_000..until * 1_000_000).contains(&it.at))
+    };
+    let in_time = |it: &&Served| {
+        let is_sale = (20_000_000..50_000_000).contains(&it.at);
+        Duration::from_micros(it.waited) <= USEFUL[usize::from(!is_sale)]
+    };
+    Outcome {
+        goodput: PHASES.map(|phase| of_phase(phase).filter(in_time).count()),
+        p99: percentile(granted(), 99),
+        p90: PHASES.map(|phase| percentile(of_phase(phase), 90)),
+        changes: run.spent.changes,
+    }
 }
 
-use std::path::Path;
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("trace"), trace()).unwrap();
+    fs::write(folder.path().join("shifting.toml"), TEXT).unwrap();
+    folder
+}
+
+/// Every fixed setting of the grid.
+fn grid() -> Vec<[(&'static str, &'static str); 2]> {
+    let waits = ["400ms", "800ms", "1200ms", "2s", "4s"];
+    let bounds = ["1", "2", "4", "8", "16", "10000"];
+    let all = waits.iter().flat_map(|wait| bounds.iter().map(move |bound| (*wait, *bound)));
+    all.map(|(wait, bound)| [("wait.timeout", wait), ("limits.max_waiters", bound)]).collect()
+}
+
+/// The outcomes of fixed settings, two at a time.
+fn fixed(folder: &Path) -> Vec<(String, Outcome)> {
+    let (grid, next) = (grid(), AtomicUsize::new(0));
+    let work = || {
+        let mut outcomes = Vec::new();
+        while let Some(set) = grid.get(next.fetch_add(1, Ordering::Relaxed)) {
+            outcomes.push((format!("{} {}", set[0].1, set[1].1), outcome(folder, set)));
+        }
+        outcomes
+    };
+    thread::scope(|scope| {
+        let workers = [scope.spawn(work), scope.spawn(work)];
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    })
+}
 
 #[test]
-fn explore() {
-    let folder = tempfile::tempdir().unwrap();
-    let env = |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
-    let burst = env("BURST", "24").parse().unwrap();
-    let every = env("EVERY", "2").parse().unwrap();
-    let sale = env("SALE", "780").parse().unwrap();
-    fs::write(folder.path().join("trace"), trace(burst, every, sale)).unwrap();
-    let text = format!("
-        duration = '90s'
-        processes = {}
-        arrivals = {{ kind = 'trace', file = 'trace' }}
-        hold = {{ kind = 'constant', time = '{}' }}
-        slow_server = {{ from = '70s', until = '90s', factor = {} }}
-        [config]
-        wait.timeout = '2s'
-        store.layout = '{}'
-        {}
-    ", env("PROCESSES", "4"), env("HOLD", "25ms"), env("FACTOR", "1000"), env("LAYOUT", "full"), env("EXTRA", ""));
-    let show = |name: &str, it: &Outcome| {
-        let phases: Vec<String> = it.phases.iter().map(|(n, p99)| format!("{n:5} {p99:7.0}")).collect();
-        println!("{name:24} {:6} {:7.0} | {} | {}", it.granted, it.p99, phases.join(" | "), it.changes.len());
-    };
-    let tuned = outcome(&text, folder.path(), &[("tuner.enabled", "true")]);
-    show("tuner", &tuned);
-    for change in &tuned.changes {
-        if change.process == 0 { println!("   {:7} {} {}", change.at / 1000, change.rule, change.reason); }
+fn a_tuner_serves_more_in_time_than_each_of_thirty_fixed_settings() {
+    let folder = folder();
+    let tuned = outcome(folder.path(), &[("tuner.enabled", "true")]);
+    println!("in time, p99 of all, in time and p90 of each phase, changes a minute of each process");
+    println!("{}", tuned.row("tuner"));
+    let fixed = fixed(folder.path());
+    assert_eq!(fixed.len(), 30);
+    for (name, it) in &fixed {
+        println!("{}", it.row(name));
     }
-    for wait in ["200ms", "500ms", "1s", "2s", "5s"] {
-        for bound in ["4", "16", "10000"] {
-            let it = outcome(&text, folder.path(), &[("wait.timeout", wait), ("limits.max_waiters", bound)]);
-            show(&format!("{wait} {bound}"), &it);
-        }
+    for (name, it) in &fixed {
+        assert!(
+            tuned.total() * 100 > it.total() * 105,
+            "{name}: {} in time, tuned {}",
+            it.total(),
+            tuned.total()
+        );
+        let is_useful = it.total() * 100 > tuned.total() * 92;
+        assert!(!is_useful || it.p99 >= tuned.p99, "{name}: p99 {} ms, tuned {} ms", it.p99, tuned.p99);
     }
+}
+
+#[test]
+fn a_tuner_follows_a_load_that_shifts_and_does_not_oscillate() {
+    let folder = folder();
+    let tuned = outcome(folder.path(), &[("tuner.enabled", "true")]);
+    println!("{}", tuned.row("tuner"));
+    for it in &tuned.changes {
+        println!("{:6} ms, process {}: {}: {}", it.at / 1_000, it.process, it.rule, it.reason);
+    }
+    let [idle, sale, recovery, slow] = tuned.goodput;
+    assert!(idle == 60 && sale > 260 && recovery >= 50 && slow >= 35, "{tuned:?}");
+    assert!(tuned.p90[1] <= 800, "{tuned:?}");
+    assert!((1.0..6.0).contains(&tuned.changes_a_minute()), "{tuned:?}");
+}
+
+#[test]
+fn a_tuner_that_only_tells_changes_nothing() {
+    let folder = folder();
+    let without = outcome(folder.path(), &[]);
+    let dry = outcome(folder.path(), &[("tuner.enabled", "true"), ("tuner.dry_run", "true")]);
+    assert_eq!((dry.goodput, without.changes.len()), (without.goodput, 0));
+    assert!(dry.changes.iter().any(|it| it.rule == "shed_early"), "{:?}", dry.changes);
 }
