@@ -73,6 +73,11 @@ impl<K: Copy + PartialEq> Cohort<K> {
         Some((*next, self.hand_offs < limit || planted!("a resource is passed on without a limit")))
     }
 
+    /// Returns the number of members that have no answer yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.members.len()
+    }
+
     /// Returns the members that have no answer yet, in the order of their arrival.
     pub(crate) fn members(&self) -> impl Iterator<Item = K> {
         self.members.values().copied()

@@ -172,6 +172,7 @@ impl LockManagerBuilder {
             store,
             clock,
             random,
+            max_waiters_here: settings.limits.max_waiters,
             settings,
             own_pauses,
             stats,

@@ -24,6 +24,7 @@ pub(crate) mod trace;
 #[cfg(not(feature = "tuning"))]
 #[path = "no_trace.rs"]
 mod trace;
+mod tuning;
 mod waiting;
 
 use std::{
@@ -79,6 +80,8 @@ pub struct LockManager {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) settings: Arc<Settings>,
+    /// The maximum number of waiters of this manager for one resource that they want exclusively.
+    pub(crate) max_waiters_here: u32,
     /// The pauses of the application, for requests that have none of their own.
     pub(crate) own_pauses: Option<Pauses>,
     pub(crate) stats: Arc<Recorder>,

@@ -46,6 +46,6 @@ pub use self::{
     profile::ServerProfile,
     recommend::{Figures, Goal, Limit, Prediction, Progress, Recommendation, Search, recommend},
     recorder::{Recorded, TraceRecorder},
-    report::{Report, Spent, Waits},
-    workload::{Access, Arrivals, Bucket, Resources, Times, Workload},
+    report::{Report, Spent, Tuned, Waits},
+    workload::{Access, Arrivals, Bucket, Resources, SlowServer, Times, Workload},
 };

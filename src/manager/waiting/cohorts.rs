@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 
-use slotmap::SlotMap;
+use slotmap::{Key, SecondaryMap, SlotMap};
 
 use crate::{
     core::{Cohort, Lack, ResourceName},
     lease::RecordKey,
+    request::tuning::Queue,
 };
+
+/// The largest number of queues that are told at a time.
+const TOLD: usize = 32;
 
 slotmap::new_key_type! {
     /// The key of a cohort. That of a cohort which was removed names none.
@@ -21,6 +25,8 @@ slotmap::new_key_type! {
 pub(crate) struct Cohorts {
     cohorts: SlotMap<CohortKey, Known>,
     by_resource: HashMap<ResourceName, CohortKey>,
+    /// The grants of each cohort.
+    grants: SecondaryMap<CohortKey, u64>,
     arrivals: u64,
 }
 
@@ -37,7 +43,7 @@ impl Cohorts {
     /// members ahead of it.
     pub(crate) fn join(&mut self, resource: &ResourceName, record: RecordKey) -> (CohortKey, u64, usize) {
         self.arrivals += 1;
-        let Self { cohorts, by_resource, arrivals } = self;
+        let Self { cohorts, by_resource, arrivals, .. } = self;
         let new = || {
             let (resource, cohort) = (resource.clone(), Cohort::default());
             cohorts.insert(Known { resource, cohort, has_unplaced: false })
@@ -71,6 +77,9 @@ impl Cohorts {
     /// Notes that the resource was granted: handed off ahead of other processes, or in its turn.
     pub(crate) fn granted(&mut self, key: CohortKey, record: RecordKey, handed_off: bool) {
         self.with(key, |cohort| cohort.granted(record, handed_off));
+        if let Some(grants) = self.grants.entry(key) {
+            *grants.or_default() += 1;
+        }
     }
 
     /// Notes that the lease of this record is over.
@@ -138,12 +147,30 @@ impl Cohorts {
         }
         let Known { resource, .. } = self.cohorts.remove(key)?;
         self.by_resource.remove(&resource);
+        self.grants.remove(key);
         None
+    }
+
+    /// Returns the longest queues, of cohorts in which somebody waits.
+    pub(crate) fn longest_queues(&self) -> Vec<Queue> {
+        let waited_for = self.cohorts.iter().filter(|(_, known)| known.cohort.waiting() > 0);
+        let queue = |(key, Known { cohort, .. }): (CohortKey, &Known)| Queue {
+            key: key.data().as_ffi(),
+            waiting: u32::try_from(cohort.waiting()).unwrap_or(u32::MAX),
+            granted: self.grants.get(key).copied().unwrap_or_default(),
+        };
+        let mut queues: Vec<Queue> = waited_for.map(queue).collect();
+        if queues.len() > TOLD {
+            queues.select_nth_unstable_by_key(TOLD, |queue| std::cmp::Reverse(queue.waiting));
+            queues.truncate(TOLD);
+        }
+        queues
     }
 
     /// Removes all cohorts.
     pub(crate) fn clear(&mut self) {
         self.cohorts.clear();
         self.by_resource.clear();
+        self.grants.clear();
     }
 }

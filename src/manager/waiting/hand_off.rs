@@ -30,7 +30,7 @@ impl LockManager {
         let (cohort, arrival, ahead) = self.cohorts.join(resource, record);
         self.records.with(record, |it| (it.cohort, it.arrival) = (Some(cohort), Some(arrival)));
         let waiters = ahead as u64;
-        if waiters >= u64::from(self.settings.limits.max_waiters) {
+        if waiters >= u64::from(self.max_waiters_here) {
             return self.on_or_fail(record, Event::Dismissed, Some(AcquireError::QueueFull { waiters }), now);
         }
         self.mend_cohort(cohort, now);

@@ -38,7 +38,7 @@ const NODES: u32 = 9;
 /// The largest number of requests.
 const REQUESTS: f64 = 1_000_000.0;
 /// The sections of a configuration. A key that begins with another word is one of the workload itself.
-const SECTIONS: [&str; 6] = ["store", "lease", "wait", "backoff", "limits", "supervision"];
+const SECTIONS: [&str; 7] = ["store", "lease", "wait", "backoff", "limits", "supervision", "tuner"];
 
 /// A workload, with the settings that are tried on it.
 ///
@@ -92,11 +92,29 @@ pub struct Workload {
     /// The resources. Default: one.
     #[serde(default)]
     pub resources: Resources,
+    /// A time in which the server is slow. Default: none.
+    #[serde(default)]
+    pub slow_server: Option<SlowServer>,
     /// The settings, in the words of `config.toml`. Those that are left out have their defaults.
     #[serde(default)]
     config: Table,
     #[serde(skip)]
     trace: Vec<Traced>,
+}
+
+/// A time in which each call takes longer, in a simulation.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SlowServer {
+    /// The time from the start at which it begins.
+    #[serde(deserialize_with = "duration")]
+    pub from: Duration,
+    /// The time from the start at which it ends.
+    #[serde(deserialize_with = "duration")]
+    pub until: Duration,
+    /// The factor by which the work of each call grows, 1 to 10,000.
+    pub factor: f64,
 }
 
 /// The modes in which the requests of a workload take their resources.
@@ -232,6 +250,9 @@ impl Workload {
             patience.check("patience")?;
         }
         self.resources.check()?;
+        if let Some(slow) = &self.slow_server {
+            slow.check()?;
+        }
         if let Some(requests) = self.arrivals.expected(self.duration, &self.trace).filter(|it| *it > REQUESTS)
         {
             let allowed = format!("at most {REQUESTS} requests in all");
@@ -262,6 +283,16 @@ impl Workload {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl SlowServer {
+    fn check(&self) -> Result<(), InvalidValue> {
+        in_range("slow_server.from", self.from, Duration::ZERO, self.until)?;
+        if !(1.0..=10_000.0).contains(&self.factor) {
+            return Err(InvalidValue::new("slow_server.factor", self.factor, "1 to 10000"));
+        }
+        Ok(())
     }
 }
 
