@@ -151,3 +151,140 @@ fn write_all(lines: Receiver<Traced>, mut out: impl Write, dropped: &AtomicU64) 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, fs, sync::mpsc::TrySendError};
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{
+        core::{Mode, ResourceName},
+        request::{Acquire, AcquireAll, ReadLock, Stats},
+        store::MemoryStore,
+    };
+
+    fn manager() -> Addr<LockManager> {
+        LockManager::builder(Arc::new(MemoryStore::default())).start_here().unwrap()
+    }
+
+    /// Takes a lock of this name, and releases it.
+    async fn take(locks: &Addr<LockManager>, name: &str) {
+        locks.send(Acquire::new(name)).await.unwrap().unwrap().release().await.unwrap();
+    }
+
+    /// The lines of a trace by their resource.
+    fn lines(file: &Path) -> BTreeMap<String, Value> {
+        let text = fs::read_to_string(file).unwrap();
+        let parsed = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        parsed.map(|line| (line["resource"].as_str().unwrap().to_owned(), line)).collect()
+    }
+
+    #[actix::test]
+    async fn each_request_is_a_line_with_how_it_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.jsonl");
+        let locks = manager();
+        let _before = locks.send(Acquire::new("before")).await.unwrap().unwrap();
+        let recorder = TraceRecorder::start(&locks, &file).await.unwrap();
+        locks.send(Acquire::new("a").class("pay")).await.unwrap().unwrap().release().await.unwrap();
+        locks
+            .send(ReadLock::new("b").wait(Duration::from_secs(1)))
+            .await
+            .unwrap()
+            .unwrap()
+            .release()
+            .await
+            .unwrap();
+        locks.send(AcquireAll::new(["c", "d"])).await.unwrap().unwrap().release().await.unwrap();
+        let _kept = locks.send(Acquire::new("kept")).await.unwrap().unwrap();
+        assert!(locks.send(Acquire::new("before")).await.unwrap().is_err());
+        let waiting = actix_rt::spawn(locks.send(Acquire::new("kept").wait_forever().class("waits")));
+        while locks.send(Stats).await.unwrap().pending == 0 {}
+        let recorded = recorder.stop().await.unwrap();
+        assert_eq!(recorded, Recorded { requests: 7, dropped: 0 });
+        take(&locks, "after").await;
+        waiting.abort();
+        let lines = lines(&file);
+        let outcomes: Vec<_> = lines.iter().map(|(name, line)| (name.as_str(), &line["outcome"])).collect();
+        let (granted, held) = (Value::from("granted"), Value::from("held"));
+        let (last, first) = outcomes.split_last().unwrap();
+        assert_eq!(
+            first,
+            [("a", &granted), ("b", &granted), ("before", &held), ("c", &granted), ("d", &granted)]
+        );
+        // Both its holder and its waiter are not over; the waiter comes last.
+        assert_eq!(*last, ("kept", &Value::Null));
+        assert_eq!((&lines["a"]["class"], &lines["a"]["mode"]), (&Value::from("pay"), &Value::Null));
+        assert_eq!((&lines["b"]["mode"], &lines["b"]["wait"]), (&Value::from("shared"), &Value::from("1s")));
+        assert!(
+            lines["a"]["hold"].is_string() && lines["c"]["hold"].is_string() && lines["a"]["wait"].is_null()
+        );
+    }
+
+    #[actix::test]
+    async fn what_finds_no_room_is_dropped_and_counted_and_nobody_waits() {
+        let locks = manager();
+        let (lines, received) = sync_channel(1);
+        let sink = TraceSink { lines, dropped: Arc::default() };
+        locks.send(BeginTrace(sink.clone())).await.unwrap();
+        for _ in 0..5 {
+            take(&locks, "r").await;
+        }
+        assert_eq!(sink.dropped.load(Ordering::Relaxed), 4);
+        assert_eq!(received.try_recv().unwrap().resource, ResourceName::new("r").unwrap());
+    }
+
+    #[actix::test]
+    async fn a_second_recording_takes_the_place_of_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["1", "2"].map(|name| folder.path().join(name));
+        let locks = manager();
+        let first = TraceRecorder::start(&locks, &one).await.unwrap();
+        take(&locks, "a").await;
+        let second = TraceRecorder::start(&locks, &two).await.unwrap();
+        assert_eq!(first.stop().await.unwrap(), Recorded { requests: 1, dropped: 0 });
+        take(&locks, "b").await;
+        assert_eq!(second.stop().await.unwrap(), Recorded { requests: 1, dropped: 0 });
+        assert!(lines(&one).contains_key("a") && lines(&two).contains_key("b"));
+    }
+
+    #[actix::test]
+    async fn a_file_that_cannot_be_made_is_an_error() {
+        let error = TraceRecorder::start(&manager(), "/nowhere/t.jsonl").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    /// A disk that is full.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn after_a_failed_write_everything_is_dropped() {
+        let line = Traced {
+            at: Duration::ZERO,
+            resource: ResourceName::new("r").unwrap(),
+            mode: Mode::Exclusive,
+            class: None,
+            wait: None,
+            answer: None,
+            hold: None,
+        };
+        let (lines, received) = sync_channel(2);
+        lines.send(line.clone()).unwrap();
+        let dropped = AtomicU64::new(0);
+        let error = write_all(received, Full, &dropped).unwrap_err();
+        assert_eq!((error.kind(), dropped.load(Ordering::Relaxed)), (io::ErrorKind::StorageFull, 1));
+        assert!(matches!(lines.try_send(line), Err(TrySendError::Disconnected(_))));
+    }
+}

@@ -38,8 +38,11 @@ impl Chance {
 /// The mean of all holds, nearly.
 const HOLD: f64 = 0.05;
 
+/// A way to draw holds, with its name.
+type Holds = (&'static str, fn(&mut Chance) -> f64);
+
 /// The holds, in seconds: always the same, without a memory, and with a long tail.
-const HOLDS: [(&str, fn(&mut Chance) -> f64); 3] = [
+const HOLDS: [Holds; 3] = [
     ("constant", |_| HOLD),
     ("exponential", |chance| HOLD * chance.exponential()),
     // The 99th percentile is five times the median.
