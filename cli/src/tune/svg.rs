@@ -132,7 +132,7 @@ fn curve(text: &mut String, scale: &Scale, number: usize, report: &Report) {
 
 /// Returns a name as it may stand in XML.
 pub(super) fn escaped(name: &str) -> String {
-    name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 pub(super) fn line(text: &mut String, line: &str) {

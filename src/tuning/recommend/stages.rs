@@ -45,6 +45,8 @@ impl Stages<'_> {
         points.extend(draws.into_iter().map(place));
         let mut known = Vec::new();
         for point in points {
+            // With a large budget that alone takes a while.
+            self.trials.go_on()?;
             known.extend(self.id(&point)?.map(|id| (id, point)));
         }
         let mut ids: Vec<Id> = beside.iter().copied().chain(known.iter().map(|(id, _)| *id)).collect();

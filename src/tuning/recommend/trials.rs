@@ -138,11 +138,17 @@ impl<'a> Trials<'a> {
                 if first == 0 { &mut trial.searched } else { &mut trial.fresh }.push(figures);
                 self.progress.done += 1;
             }
-            if (self.watch)(&self.progress).is_break() {
-                return Err(Halt::Stopped);
-            }
+            self.go_on()?;
         }
         Ok(is_whole)
+    }
+
+    /// Tells the progress. Fails if the search was stopped.
+    pub(super) fn go_on(&mut self) -> Result<(), Halt> {
+        match (self.watch)(&self.progress) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Halt::Stopped),
+        }
     }
 
     /// Simulates several trials at the same time, each with one seed.

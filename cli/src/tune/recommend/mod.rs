@@ -9,7 +9,11 @@ use std::{path::PathBuf, process::ExitCode};
 
 use leasehold::tuning::{Goal, Limit, Search, recommend};
 
-use self::{budget::Budget, shown::text, watch::Watch};
+use self::{
+    budget::Budget,
+    shown::{fragment, text},
+    watch::Watch,
+};
 use super::input::{Changes, Profile, Source, write};
 use crate::Failure;
 
@@ -65,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let found = recommend(&workload, &profile, &search, |progress| watch.see(progress))?;
     watch.end();
     if let Some(file) = &options.output {
-        write(file, &found.best.config)?;
+        write(file, &fragment(&found))?;
     }
     if let Some(file) = &options.svg {
         write(file, &picture::svg(&workload.name, &found))?;

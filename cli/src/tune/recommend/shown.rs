@@ -40,7 +40,8 @@ fn headline(workload: &str, goal: Goal, found: &Recommendation) -> String {
     lines.join("\n") + "\n"
 }
 
-fn fragment(found: &Recommendation) -> String {
+/// Returns the setting as a fragment of a configuration, with what is to be known about its keys.
+pub(super) fn fragment(found: &Recommendation) -> String {
     let config = found.best.config.trim_end();
     if config.is_empty() {
         return "# the default: nothing that was tried is better by more than chance\n".to_owned();
