@@ -193,10 +193,12 @@ impl LockManager {
         let (since, turns, members) = place.last;
         let age = cohort.and_then(|cohort| self.front(cohort, now)).and_then(Front::own_age);
         let demand = self.demands.known(&resource)?;
+        // Unknown while the holder takes much longer than any before.
+        let this_turn = demand.turns(0, age, now)?;
         let in_turn = members.and_then(|ahead| demand.in_turn(ahead, age, now));
         let left = in_turn.or_else(|| demand.expected(mode, turns, now))?.saturating_sub(since.elapsed(now));
         // One that should have been served by now is not served before this turn has ended.
-        Some(left.max(demand.expected(mode, turns.min(1.0), now)?))
+        Some(left.max(demand.expected(mode, turns.min(this_turn), now)?))
     }
 
     /// Notes the place of a waiter, and returns its expected wait. `ahead` are all, and the members of its cohort if another one
