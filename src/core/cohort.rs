@@ -83,12 +83,10 @@ impl<K: Copy + PartialEq> Cohort<K> {
         self.members.values().copied()
     }
 
-    /// Returns the number of members that came before this arrival and have no answer yet.
-    pub(crate) fn ahead_of(&self, arrival: u64) -> usize {
-        match self.members.last_key_value() {
-            Some((last, _)) if *last >= arrival => self.members.range(..arrival).count(),
-            _ => self.members.len(),
-        }
+    /// Returns the members that came at this arrival or later, and the number of members ahead of them. It visits no others.
+    pub(crate) fn members_from(&self, arrival: u64) -> (usize, Vec<K>) {
+        let members: Vec<K> = self.members.range(arrival..).map(|(_, member)| *member).collect();
+        (self.members.len() - members.len(), members)
     }
 
     /// Returns the leader that came first.
@@ -139,7 +137,8 @@ mod tests {
         cohort.lead(1);
         assert_eq!(cohort.join(2, 11), 1);
         assert_eq!((cohort.lack(), cohort.leader()), (None, Some(1)));
-        assert_eq!([10, 11, 12].map(|arrival| cohort.ahead_of(arrival)), [0, 1, 2]);
+        assert_eq!(cohort.members_from(10), (0, vec![1, 2]));
+        assert_eq!((cohort.members_from(11), cohort.members_from(12)), ((1, vec![2]), (2, vec![])));
         cohort.remove(1, Some(10));
         assert_eq!((cohort.lack(), cohort.leader()), (Some(Lack::Leader(2)), None));
     }

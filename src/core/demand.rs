@@ -3,26 +3,21 @@
 use std::time::Duration;
 
 use crate::core::{
-    Moment, TokenPrefix,
+    Mode, Moment, TokenPrefix,
     rounds::{Rounds, Turn},
+    turns::{Turns, is_recent},
 };
 
 /// The number of holds that are remembered.
 const HOLDS: usize = 16;
 
-/// The number of turns after which what was seen of the queue counts half.
-const HALF_LIFE: f64 = 64.0;
-
-/// The time after which what was seen tells nothing any more, unless a turn takes longer than a quarter of it. Without an end
-/// a wrong estimate would stay for ever where callers give up because of it: nobody waits then who could correct it.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
-
 /// The demand for a resource: what a waiter's expected wait follows from.
 ///
 /// A wait is a number of *turns*: one for each waiter ahead, and for the holder the share of a turn that it has left. A turn
 /// takes as long as the granted waits of this process took, by their turns; as long as none has been seen, as long as a hold.
-/// Thus everything that makes a queue fast or slow is in it: hand-overs, waiters that give up, several permits. Only times of
-/// this process's own clock are compared.
+/// Thus everything that makes a queue fast or slow is in it: hand-overs, waiters that give up, several permits. Readers and
+/// permits are granted together, so holds tell nothing of their turns, nor do the waits of those that want all of the
+/// resource. Only times of this process's own clock are compared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Demand {
     /// The last exclusive holds, in seconds, the oldest overwritten first.
@@ -30,10 +25,12 @@ pub(crate) struct Demand {
     /// The number of holds so far.
     held: usize,
     held_at: Option<Moment>,
-    /// The granted waits in seconds, and their turns, older ones with less weight.
-    waited: f64,
-    turns: f64,
-    served_at: Option<Moment>,
+    /// The begin of the last hold.
+    held_since: Option<Moment>,
+    /// The waits for all of the resource.
+    waits: Turns,
+    /// The waits for a share of it.
+    shares: Turns,
     /// The holder that was seen last, and since when.
     holder: Option<(TokenPrefix, Moment)>,
     rounds: Rounds,
@@ -48,6 +45,7 @@ impl Demand {
         self.holds[self.held % HOLDS] = hold.as_secs_f64();
         self.held += 1;
         self.held_at = Some(now);
+        self.held_since = Some(now - hold);
     }
 
     /// Notes a holder, and returns for how long it has been seen.
@@ -73,8 +71,7 @@ impl Demand {
     /// Returns the expected wait of a member that has so many members of this process ahead. `age` is that of the holder if
     /// that is one of them too. `None` unless they wait in rounds.
     pub(crate) fn in_turn(&self, ahead: u64, age: Option<Duration>, now: Moment) -> Option<Duration> {
-        let holds = self.recent_holds(now);
-        let hold = if holds.is_empty() { return None } else { mean(holds) };
+        let (holds, hold) = (self.recent_holds(now), self.mean_hold(now)?);
         let turn = match age {
             Some(age) => Turn::Ours(left_of(holds, age.as_secs_f64())? * hold),
             None => Turn::Away(self.held_at),
@@ -83,27 +80,14 @@ impl Demand {
     }
 
     /// Notes a wait of so many turns that ended with a grant.
-    pub(crate) fn served(&mut self, turns: f64, waited: Duration, now: Moment) {
-        (self.waited, self.turns) = self.weighted(now);
-        self.waited += waited.as_secs_f64();
-        self.turns += turns;
-        self.served_at = Some(now);
-    }
-
-    /// Returns the waits and the turns so far with the weight that they have by now. A first wait may be a small part of a turn:
-    /// then holds, if any are known, count as one.
-    fn weighted(&self, now: Moment) -> (f64, f64) {
-        match (self.served_at, self.seen_turn(now)) {
-            (Some(last), Some(turn)) => {
-                let passed = last.elapsed(now).as_secs_f64() / turn.max(1e-6);
-                let kept = 0.5_f64.powf(passed / HALF_LIFE);
-                (self.waited * kept, self.turns * kept)
-            }
-            _ => match self.recent_holds(now) {
-                [] => (0.0, 0.0),
-                holds => (mean(holds), 1.0),
-            },
+    pub(crate) fn served(&mut self, mode: Mode, turns: f64, waited: Duration, now: Moment) {
+        if mode != Mode::Exclusive {
+            return self.shares.served(turns, waited, None, now);
         }
+        if self.has_newer_holds() {
+            self.waits = Turns::default();
+        }
+        self.waits.served(turns, waited, self.mean_hold(now), now);
     }
 
     /// Returns the turns of a waiter with so many ahead. `age` is how long the holder, which has all of the resource, has
@@ -118,34 +102,36 @@ impl Demand {
     }
 
     /// Returns the time that so many turns are expected to take. `None` if nothing has been seen that tells.
-    pub(crate) fn expected(&self, turns: f64, now: Moment) -> Option<Duration> {
-        Duration::try_from_secs_f64(self.turn(now)? * turns).ok()
+    pub(crate) fn expected(&self, mode: Mode, turns: f64, now: Moment) -> Option<Duration> {
+        Duration::try_from_secs_f64(self.turn(mode, now)? * turns).ok()
     }
 
     /// Returns the time of a turn, in seconds.
-    fn turn(&self, now: Moment) -> Option<f64> {
-        self.seen_turn(now).or_else(|| match self.recent_holds(now) {
-            [] => None,
-            holds => Some(mean(holds)),
-        })
+    fn turn(&self, mode: Mode, now: Moment) -> Option<f64> {
+        match mode {
+            Mode::Shared | Mode::Permits { .. } => self.shares.turn(now),
+            Mode::Exclusive if self.has_newer_holds() => self.mean_hold(now),
+            Mode::Exclusive => self.waits.turn(now).or_else(|| self.mean_hold(now)),
+        }
     }
 
-    /// Returns the time of a turn as waits have shown it.
-    fn seen_turn(&self, now: Moment) -> Option<f64> {
-        let turn = self.waited / self.turns;
-        (self.turns > 0.0 && is_recent(self.served_at, turn, now)).then_some(turn)
+    /// Returns true if there are holds that began long after the last wait. Where nobody waits any more, because a wait of
+    /// before makes all give up, they show what a turn takes.
+    fn has_newer_holds(&self) -> bool {
+        self.held_since.is_some_and(|since| self.waits.were_long_before(since))
+    }
+
+    fn mean_hold(&self, now: Moment) -> Option<f64> {
+        match self.recent_holds(now) {
+            [] => None,
+            holds => Some(mean(holds)),
+        }
     }
 
     fn recent_holds(&self, now: Moment) -> &[f64] {
         let holds = &self.holds[..self.held.min(HOLDS)];
         if !holds.is_empty() && is_recent(self.held_at, mean(holds), now) { holds } else { &[] }
     }
-}
-
-/// Returns true if what was seen at this moment still tells something, where a turn takes so many seconds.
-fn is_recent(seen: Option<Moment>, turn: f64, now: Moment) -> bool {
-    let enough = FORGOTTEN_AFTER.as_secs_f64().max(4.0 * turn);
-    seen.is_some_and(|seen| seen.elapsed(now).as_secs_f64() <= enough)
 }
 
 /// Returns what is left, on average, of a hold that has lasted for `age`, as a share of the mean: the mean residual life, from
@@ -191,7 +177,7 @@ mod tests {
     /// The expected wait in milliseconds.
     fn expected(demand: &Demand, ahead: u64, age: Option<u64>, now: u64) -> Option<u128> {
         let turns = demand.turns(ahead, age.map(ms), at(now))?;
-        demand.expected(turns, at(now)).map(|expected| expected.as_millis())
+        demand.expected(Mode::Exclusive, turns, at(now)).map(|expected| expected.as_millis())
     }
 
     #[test]
@@ -229,12 +215,12 @@ mod tests {
     fn waits_that_were_seen_count_more_than_holds() {
         let mut demand = after_holds(&[100], 0);
         for served in 1..=50 {
-            demand.served(4.0, ms(80), at(served * 20));
+            demand.served(Mode::Exclusive, 4.0, ms(80), at(served * 20));
         }
         let found = expected(&demand, 9, None, 1_000).unwrap();
         assert!((200..=215).contains(&found), "four hold it at a time, or give up: {found}");
         let mut only_waits = Demand::default();
-        only_waits.served(2.0, ms(30), at(0));
+        only_waits.served(Mode::Exclusive, 2.0, ms(30), at(0));
         assert_eq!(
             expected(&only_waits, 3, Some(500), 0),
             Some(60),
@@ -246,10 +232,10 @@ mod tests {
     fn what_changes_is_learned_within_some_turns() {
         let mut demand = Demand::default();
         for served in 1..=1_000 {
-            demand.served(1.0, ms(10), at(served * 10));
+            demand.served(Mode::Exclusive, 1.0, ms(10), at(served * 10));
         }
         for served in 1..=200 {
-            demand.served(1.0, ms(40), at(10_000 + served * 40));
+            demand.served(Mode::Exclusive, 1.0, ms(40), at(10_000 + served * 40));
         }
         let found = expected(&demand, 0, None, 18_000).unwrap();
         assert!((35..=40).contains(&found), "{found}");
@@ -258,19 +244,51 @@ mod tests {
     #[test]
     fn what_was_seen_long_ago_tells_nothing_and_does_not_mix_with_what_is_seen_next() {
         let mut demand = after_holds(&[100], 0);
-        demand.served(1.0, ms(100), at(0));
+        demand.served(Mode::Exclusive, 1.0, ms(100), at(0));
         assert_eq!(expected(&demand, 0, None, 60_000), Some(100));
         assert_eq!(expected(&demand, 0, None, 60_001), None);
-        demand.served(1.0, ms(7), at(70_000));
+        demand.served(Mode::Exclusive, 1.0, ms(7), at(70_000));
         assert_eq!(expected(&demand, 0, None, 70_000), Some(7));
         demand.held(ms(9), at(140_000));
         assert_eq!(expected(&demand, 0, None, 140_000), Some(9));
         let slow = after_holds(&[3_600_000], 0);
+        assert_eq!(expected(&slow, 0, None, 600_000), Some(3_600_000), "turns of an hour are seen seldom");
+        assert_eq!(expected(&slow, 0, None, 600_001), None, "but there is an end");
+    }
+
+    #[test]
+    fn a_wait_of_an_hour_behind_a_holder_that_hung_is_not_believed_for_long() {
+        let (hour, minute) = (3_600_000, 60_000);
+        let mut demand = after_holds(&[10; 16], 0);
+        demand.served(Mode::Exclusive, 1.0, ms(hour), at(hour));
         assert_eq!(
-            expected(&slow, 0, None, 4 * 3_600_000),
-            Some(3_600_000),
-            "turns of an hour are seen seldom"
+            expected(&demand, 0, None, hour + 10 * minute),
+            Some(u128::from(hour)),
+            "nothing else is known"
         );
+        assert_eq!(expected(&demand, 0, None, hour + 10 * minute + 1), None);
+        demand.held(ms(10), at(hour + 10));
+        assert_eq!(
+            expected(&demand, 0, None, hour + minute),
+            Some(u128::from(hour)),
+            "that was its own hold"
+        );
+        demand.held(ms(10), at(hour + minute + 11));
+        assert_eq!(expected(&demand, 0, None, hour + minute + 11), Some(10), "holds go on as before");
+        demand.served(Mode::Exclusive, 1.0, ms(20), at(hour + minute + 40));
+        assert_eq!(expected(&demand, 0, None, hour + minute + 40), Some(15), "the hour is forgotten");
+    }
+
+    #[test]
+    fn readers_and_permits_learn_from_waits_for_a_share_alone() {
+        let mut demand = after_holds(&[10_000; 3], 0);
+        demand.served(Mode::Exclusive, 1.0, ms(10_000), at(0));
+        for share in [Mode::Shared, Mode::permits(1, 50).unwrap()] {
+            assert_eq!(demand.expected(share, 20.0, at(0)), None, "they may all be granted together");
+        }
+        demand.served(Mode::Shared, 20.0, ms(10_000), at(0));
+        assert_eq!(demand.expected(Mode::Shared, 20.0, at(0)), Some(ms(10_000)));
+        assert_eq!(demand.expected(Mode::Exclusive, 1.0, at(0)), Some(ms(10_000)));
     }
 
     #[test]
@@ -285,10 +303,10 @@ mod tests {
     fn odd_times_lead_to_no_panic() {
         let mut demand = after_holds(&[0; 3], 0);
         assert_eq!(expected(&demand, 0, Some(0), 0), Some(0));
-        demand.served(0.0, ms(0), at(0));
-        demand.served(f64::MAX, Duration::MAX, at(0));
-        demand.served(1e-300, Duration::MAX, at(1));
-        assert_eq!(demand.expected(f64::MAX, at(2)), None);
+        demand.served(Mode::Exclusive, 0.0, ms(0), at(0));
+        demand.served(Mode::Exclusive, f64::MAX, Duration::MAX, at(0));
+        demand.served(Mode::Exclusive, 1e-300, Duration::MAX, at(1));
+        assert_eq!(demand.expected(Mode::Exclusive, f64::MAX, at(2)), None);
         assert!(demand.turns(u64::MAX, Some(Duration::ZERO), at(0)).is_some());
     }
 }

@@ -20,6 +20,7 @@ mod recovery;
 mod renewal;
 mod rounds;
 mod span;
+mod turns;
 mod validity;
 mod vote;
 
@@ -34,6 +35,7 @@ pub(crate) use self::{
     readable::{one_line, readable, readable_debug},
     renewal::{RenewalPlan, Renewals},
     span::{exact, rough},
+    turns::LONGEST_MEMORY,
     validity::{Validity, jitter},
     vote::{leads, most_named},
 };

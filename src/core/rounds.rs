@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::core::Moment;
+use crate::core::{Moment, turns::is_recent};
 
 /// The weight of the last round.
 const WEIGHT: f64 = 0.25;
@@ -48,7 +48,8 @@ impl Rounds {
     /// Returns the time until a member of this process is served, with so many members ahead, where a hold takes so many
     /// seconds. `None` unless this process and others hand the resource on in turn.
     pub(crate) fn wait(&self, ahead: u64, hold: f64, turn: Turn, now: Moment) -> Option<f64> {
-        let (run, away) = self.means.filter(|(run, away)| *run > 1.5 && self.is_recent(*away, now))?;
+        let (run, away) =
+            self.means.filter(|(run, away)| *run > 1.5 && is_recent(self.seen_at, *away, now))?;
         let ahead = ahead as f64;
         let until_ours = |before: f64| (before / run).floor() * away;
         Some(match turn {
@@ -67,12 +68,7 @@ impl Rounds {
 
     /// Returns true while others wait for this process's runs to end, as far as was seen lately.
     pub(crate) fn are_seen(&self, now: Moment) -> bool {
-        self.means.is_some_and(|(run, away)| run > 1.5 && self.is_recent(away, now))
-    }
-
-    fn is_recent(&self, away: f64, now: Moment) -> bool {
-        let enough = 60.0_f64.max(4.0 * away);
-        self.seen_at.is_some_and(|seen| seen.elapsed(now).as_secs_f64() <= enough)
+        self.means.is_some_and(|(run, away)| run > 1.5 && is_recent(self.seen_at, away, now))
     }
 }
 

@@ -25,7 +25,8 @@ pub struct LeaseEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseChange {
-    /// The request waits. Sent when it begins to wait, and when the number of waiters ahead has changed.
+    /// The request waits. Sent when it begins to wait, and when the number of waiters ahead has changed. One that begins to
+    /// wait before anything is known of its wait may hear the same number again, with its expected wait.
     Queued {
         /// The number of waiters ahead of it.
         ahead: u64,

@@ -130,6 +130,7 @@ impl Actor for LockManager {
         ctx.run_interval(COMPARE_CLOCKS_EVERY, move |this, _| {
             this.compare_clocks(&mut clocks);
             this.stats.tick(clocks.ours);
+            this.demands.forget_old(clocks.ours);
             this.outage.check();
         });
     }

@@ -107,7 +107,7 @@ impl Record {
 impl Waiter {
     /// Tells the caller's listener that this many waiters are ahead, and how long they are expected to take.
     pub(crate) fn tell_queued(&self, ahead: u64, expected_wait: Option<Duration>) {
-        if let Some(listener) = &self.request.events {
+        if let Some(listener) = self.request.events.as_ref().filter(|_| !self.reply.is_closed()) {
             let hold = &self.request.acquisition.hold;
             listener.do_send(LeaseEvent {
                 resource: hold.resource.clone(),

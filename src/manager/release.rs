@@ -58,6 +58,10 @@ impl LockManager {
         let hand_off = held && cooldown.is_zero() && is_alone(lease.acquisition.mode, lease.hold());
         let (hold, is_ours) = (lease.hold().clone(), self.records.lease(lease.record).is_some());
         let mut record = lease.record;
+        if held && is_ours {
+            // A lease that was lost tells nothing of how long holds take: it may have ended because the machine was suspended.
+            self.note_over(&lease, now);
+        }
         let role = Role::Releasing(self.releasing(Cause::Lease { lease, before, unconfirmed, reply }));
         if is_ours {
             self.end_lease(record, role, now);
@@ -85,7 +89,6 @@ impl LockManager {
 
     /// Gives the record of a lease another role. The cohort that waits for the lease is not served yet.
     fn end_lease(&mut self, record: RecordKey, role: Role, now: Moment) {
-        self.note_over(record, now);
         self.trace_over(record, now);
         self.records.with(record, |it| it.role = role);
         self.held -= 1;

@@ -88,7 +88,8 @@ impl<Kind, Names> Request<Kind, Names> {
     /// its expected wait is longer. The answer is [`AcquireError::Held`](crate::AcquireError::Held) with that
     /// [`expected_wait`](crate::AcquireError::Held::expected_wait), and its place in the queue is free. It is decided when
     /// the request begins to wait and with each of its attempts. Where nothing is known of the resource, the request waits
-    /// as usual. Default: `wait.give_up_early`, no.
+    /// as usual. A request without an end of its wait, by [`wait_forever`](Self::wait_forever) or by
+    /// [`attempts`](Self::attempts) alone, does not give up early. Default: `wait.give_up_early`, no.
     ///
     /// ```
     /// # use std::time::Duration;

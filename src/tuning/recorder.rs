@@ -10,7 +10,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, sync_channel},
     },
     thread::{Builder, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use actix::Addr;
@@ -27,7 +27,7 @@ use crate::{
 /// The number of requests that may wait to be written: a few megabytes.
 const BUFFERED: usize = 16_384;
 
-/// The time after which what was written can be read, also while nothing more comes.
+/// The time after which what was written can be read, also while little or nothing more comes.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
 
 /// A recording of the requests of a lock manager, in a file of lines such as `{"at": "12ms", "hold": "3ms", "resource":
@@ -41,8 +41,9 @@ const FLUSH_AFTER: Duration = Duration::from_secs(1);
 ///
 /// The manager does not wait for the file: lines are written by a thread of their own, and what finds no room in its buffer of
 /// 16,384 requests is dropped and counted. A file that cannot be written is logged once; the rest is then dropped. If a
-/// recorder is dropped instead of [stopped](Self::stop), the recording ends too. If the process dies, up to a second of it
-/// is missing.
+/// recorder is dropped instead of [stopped](Self::stop), the recording ends too. If the process dies, about a second of it
+/// is missing. At the end, what is not over goes into the same buffer all at once, and the manager does nothing else
+/// meanwhile: where more than the buffer's room is held or waited for, most of the rest is dropped and counted too.
 ///
 /// ```
 /// # use leasehold::{Acquire, LockManager, MemoryStore};
@@ -76,7 +77,7 @@ pub struct TraceRecorder {
 pub struct Recorded {
     /// The number of requests that were written.
     pub requests: u64,
-    /// The number of requests that were dropped, because they came faster than they could be written.
+    /// The number of requests that were dropped, because they came faster than they could be written, or were too many at the end.
     pub dropped: u64,
 }
 
@@ -133,16 +134,20 @@ fn log(file: &str, error: &io::Error) {
 
 /// Writes all lines, until nobody can send any more. Returns their number.
 fn write_all(lines: Receiver<Traced>, mut out: impl Write, dropped: &AtomicU64) -> io::Result<u64> {
-    let mut written = 0;
+    let (mut written, mut flushed) = (0, Instant::now());
     loop {
-        let done = match lines.recv_timeout(FLUSH_AFTER) {
+        let mut done = match lines.recv_timeout(FLUSH_AFTER) {
             Ok(line) => {
                 written += 1;
                 writeln!(out, "{}", trace_line(&line))
             }
-            Err(RecvTimeoutError::Timeout) => out.flush(),
+            Err(RecvTimeoutError::Timeout) => Ok(()),
             Err(RecvTimeoutError::Disconnected) => return out.flush().map(|()| written),
         };
+        if flushed.elapsed() >= FLUSH_AFTER {
+            done = done.and_then(|()| out.flush());
+            flushed = Instant::now();
+        }
         if let Err(error) = done {
             // The manager shall find a reader that is gone: then each further request counts as dropped at once.
             drop(lines);

@@ -203,7 +203,7 @@ impl LockManager {
                 let (by, remaining) = (Box::new(refusal.by), refusal.remaining);
                 let now = self.clock.now();
                 let waited = set.asked.elapsed(now);
-                let expected_wait = self.expect_unknown(&tried[which].hold.resource, &by, now);
+                let expected_wait = self.expect_unknown(&tried[which], &by, now);
                 let ahead = None;
                 blame(which, AcquireError::Held { by, remaining, ahead, attempts: 1, waited, expected_wait })
             }

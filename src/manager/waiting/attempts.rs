@@ -108,7 +108,7 @@ impl LockManager {
     fn tell_queued(&self, record: RecordKey, ahead: u64, expected: Option<Duration>) {
         self.records.with(record, |it| {
             let news = it.decisions.ahead() != Some(ahead);
-            if let Some(waiter) = it.waiter().filter(|waiter| news && !waiter.reply.is_closed()) {
+            if let Some(waiter) = it.waiter().filter(|_| news) {
                 waiter.tell_queued(ahead, expected);
             }
         });

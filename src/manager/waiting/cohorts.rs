@@ -34,8 +34,9 @@ pub(crate) struct Cohorts {
 struct Known {
     resource: ResourceName,
     cohort: Cohort<RecordKey>,
-    /// True if there are members whose place was not known when they joined.
-    has_unplaced: bool,
+    /// The first arrival of those whose place was not known when they joined. Those before it have one, so that a busy
+    /// cohort is not walked for each newcomer.
+    unplaced_from: Option<u64>,
 }
 
 impl Cohorts {
@@ -46,7 +47,7 @@ impl Cohorts {
         let Self { cohorts, by_resource, arrivals, .. } = self;
         let new = || {
             let (resource, cohort) = (resource.clone(), Cohort::default());
-            cohorts.insert(Known { resource, cohort, has_unplaced: false })
+            cohorts.insert(Known { resource, cohort, unplaced_from: None })
         };
         let key = *by_resource.entry(resource.clone()).or_insert_with(new);
         let ahead = cohorts[key].cohort.join(record, *arrivals);
@@ -107,21 +108,28 @@ impl Cohorts {
         self.get(key).into_iter().flat_map(Cohort::members)
     }
 
-    /// Returns the number of members that came before this arrival and have no answer yet.
-    pub(crate) fn ahead_of(&self, key: CohortKey, arrival: u64) -> u64 {
-        self.get(key).map_or(0, |cohort| cohort.ahead_of(arrival) as u64)
+    /// Returns the number of members that have no answer yet.
+    pub(crate) fn waiting(&self, key: CohortKey) -> u64 {
+        self.get(key).map_or(0, |cohort| cohort.waiting() as u64)
     }
 
-    /// Notes whether there are members whose place is not known.
-    pub(crate) fn set_unplaced(&mut self, key: CohortKey, has_unplaced: bool) {
+    /// Notes that the place of the member of this arrival is not known.
+    pub(crate) fn note_unplaced(&mut self, key: CohortKey, arrival: u64) {
         if let Some(known) = self.cohorts.get_mut(key) {
-            known.has_unplaced = has_unplaced;
+            known.unplaced_from = Some(known.unplaced_from.map_or(arrival, |first| first.min(arrival)));
         }
     }
 
     /// Returns true if there are members whose place was not known when they joined.
     pub(crate) fn has_unplaced(&self, key: CohortKey) -> bool {
-        self.cohorts.get(key).is_some_and(|known| known.has_unplaced)
+        self.cohorts.get(key).is_some_and(|known| known.unplaced_from.is_some())
+    }
+
+    /// Returns the members that may have no place, and the number of members ahead of them. From here on they count as placed.
+    pub(crate) fn take_unplaced(&mut self, key: CohortKey) -> Option<(u64, Vec<RecordKey>)> {
+        let known = self.cohorts.get_mut(key)?;
+        let (ahead, members) = known.cohort.members_from(known.unplaced_from.take()?);
+        Some((ahead as u64, members))
     }
 
     /// Returns the leader that came first.
@@ -172,5 +180,32 @@ impl Cohorts {
         self.cohorts.clear();
         self.by_resource.clear();
         self.grants.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_comes_to_a_long_queue_is_the_only_one_to_be_placed() {
+        let (mut cohorts, mut records) = (Cohorts::default(), SlotMap::<RecordKey, ()>::with_key());
+        let resource = ResourceName::new("r").unwrap();
+        let joined: Vec<_> = (0..5_000)
+            .map(|_| {
+                let record = records.insert(());
+                let (key, arrival, _) = cohorts.join(&resource, record);
+                (key, arrival, record)
+            })
+            .collect();
+        let (key, _, last) = joined[4_999];
+        let (_, before_it, next_to_last) = joined[4_998];
+        assert!(!cohorts.has_unplaced(key) && cohorts.take_unplaced(key).is_none());
+        cohorts.note_unplaced(key, joined[4_999].1);
+        assert_eq!(cohorts.take_unplaced(key), Some((4_999, vec![last])));
+        cohorts.note_unplaced(key, before_it);
+        cohorts.note_unplaced(key, joined[4_999].1);
+        assert_eq!(cohorts.take_unplaced(key), Some((4_998, vec![next_to_last, last])));
+        assert!(!cohorts.has_unplaced(key));
     }
 }

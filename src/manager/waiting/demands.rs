@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::core::{Demand, Moment, ResourceName};
+use crate::core::{Demand, LONGEST_MEMORY, Moment, ResourceName};
 
 /// The largest number of resources of which something is known: about half a megabyte.
 const AT_MOST: usize = 1_024;
@@ -32,6 +32,11 @@ impl Demands {
     /// Returns the demand for a resource that somebody has waited for.
     pub(crate) fn known(&mut self, resource: &ResourceName) -> Option<&mut Demand> {
         self.0.get_mut(resource).map(|known| &mut known.demand)
+    }
+
+    /// Forgets the resources that nobody has waited for in a long time.
+    pub(crate) fn forget_old(&mut self, now: Moment) {
+        self.0.retain(|_, known| known.asked.elapsed(now) <= LONGEST_MEMORY);
     }
 
     /// Forgets the half of the resources that nobody has waited for in the longest time. A half at once, so that most new ones
@@ -74,6 +79,15 @@ mod tests {
         for (number, known) in [(0, true), (9_999, true), (9_500, true), (8_000, false), (1, false)] {
             assert_eq!(demands.known(&name(number)).is_some(), known, "{number}");
         }
+    }
+
+    #[test]
+    fn a_resource_that_nobody_waits_for_any_more_is_forgotten() {
+        let mut demands = Demands::default();
+        demands.asked(&name(1), at(0));
+        demands.asked(&name(2), at(1));
+        demands.forget_old(Moment::since_origin(LONGEST_MEMORY) + Duration::from_millis(1));
+        assert!(demands.known(&name(1)).is_none() && demands.known(&name(2)).is_some());
     }
 
     #[test]

@@ -5,8 +5,11 @@ use std::time::Duration;
 use crate::{
     core::{Event, Mode, Moment, ResourceName, TokenPrefix, Told},
     lease::{RecordKey, shared::LeaseShared},
-    manager::{LockManager, waiting::cohorts::CohortKey},
-    store::{Holder, HolderState},
+    manager::{
+        LockManager,
+        waiting::{cohorts::CohortKey, hand_off::is_alone},
+    },
+    store::{Acquisition, Holder, HolderState},
 };
 
 /// The place of a waiter, as the turns that it waits.
@@ -14,9 +17,9 @@ use crate::{
 pub(crate) struct Place {
     /// The moment at which the first place was known, and its turns.
     first: (Moment, f64),
-    /// The same of the last one.
-    last: (Moment, f64),
-    /// True if another waiter led it then.
+    /// The same of the last one, and the members of its cohort that were ahead if another one led it.
+    last: (Moment, f64, Option<u64>),
+    /// True if another waiter led it at first.
     followed: bool,
 }
 
@@ -36,11 +39,19 @@ impl Front {
         let has_all = holder.mode == Mode::Exclusive && holder.state == HolderState::Holding;
         if has_all { Self::Other(holder.token) } else { Self::Somebody }
     }
+
+    const fn own_age(self) -> Option<Duration> {
+        match self {
+            Self::Own(age) => Some(age),
+            Self::Other(_) | Self::Somebody => None,
+        }
+    }
 }
 
 impl LockManager {
     /// Notes the place of a waiter that the store refused, and returns its expected wait. `ahead` is `None` where it has no
-    /// queue ticket: then the waiters of this manager are all that is known.
+    /// queue ticket: then the waiters of this manager are all that is known. One that waits without a ticket, and in no
+    /// cohort, is served by chance: to learn from those that were lucky would be a lie for all others.
     pub(crate) fn expect(
         &mut self,
         record: RecordKey,
@@ -48,10 +59,14 @@ impl LockManager {
         by: &Holder,
         now: Moment,
     ) -> Option<Duration> {
-        let (resource, cohort) = self.records.with(record, |it| (it.hold.resource.clone(), it.cohort))?;
+        let (resource, cohort, waits) = self.records.with(record, |it| {
+            let (resource, cohort) = (it.hold.resource.clone(), it.cohort);
+            Some((resource, cohort, it.waiter()?.request.acquisition.ticket.is_some()))
+        })??;
         let ahead = match (ahead, cohort) {
             (Some(ahead), _) => ahead,
             (None, Some(_)) => 0,
+            (None, None) if waits => return None,
             (None, None) => self.local_waiters(&resource),
         };
         self.place(record, &resource, (ahead, None), Front::of(by), now)
@@ -60,13 +75,14 @@ impl LockManager {
     /// Returns the expected wait of a request that was refused without having a record.
     pub(crate) fn expect_unknown(
         &mut self,
-        resource: &ResourceName,
+        tried: &Acquisition,
         by: &Holder,
         now: Moment,
     ) -> Option<Duration> {
+        let (resource, mode) = (&tried.hold.resource, tried.mode);
         let ahead = self.local_waiters(resource);
-        let turns = self.turns(resource, Mode::Exclusive, ahead, Front::of(by), now)?;
-        self.demands.known(resource)?.expected(turns, now)
+        let turns = self.turns(resource, mode, ahead, Front::of(by), now)?;
+        self.demands.known(resource)?.expected(mode, turns, now)
     }
 
     /// Notes the place of a waiter that asks no store, with so many members of its cohort ahead, and returns its expected wait.
@@ -78,11 +94,12 @@ impl LockManager {
         ahead: u64,
         now: Moment,
     ) -> Option<Duration> {
+        let (resource, arrival) =
+            self.records.with(record, |it| Some((it.hold.resource.clone(), it.arrival?)))??;
         let Some(front) = self.front(cohort, now) else {
-            self.cohorts.set_unplaced(cohort, true);
+            self.cohorts.note_unplaced(cohort, arrival);
             return None;
         };
-        let resource = self.records.with(record, |it| it.hold.resource.clone())?;
         let in_all = ahead + self.ahead_of_leader(cohort);
         self.place(record, &resource, (in_all, Some(ahead)), front, now)
     }
@@ -92,9 +109,8 @@ impl LockManager {
         if !self.cohorts.has_unplaced(cohort) || self.front(cohort, now).is_none() {
             return;
         }
-        self.cohorts.set_unplaced(cohort, false);
-        let members: Vec<RecordKey> = self.cohorts.members(cohort).collect();
-        let (mut ahead, ahead_of_all) = (0, self.ahead_of_leader(cohort));
+        let Some((mut ahead, members)) = self.cohorts.take_unplaced(cohort) else { return };
+        let ahead_of_all = self.ahead_of_leader(cohort);
         for member in members {
             let is_unplaced = self.records.with(member, |it| {
                 it.decisions.is_following() && it.waiter().is_some_and(|waiter| waiter.place.is_none())
@@ -114,7 +130,8 @@ impl LockManager {
         }
     }
 
-    /// Ends a request that is not likely to be served within its wait, if its caller wants that. Returns true if it did.
+    /// Ends a request that is not likely to be served within its wait, if its caller wants that. Returns true if it did. While
+    /// it asks again, what it knows is old: the next answer decides.
     pub(crate) fn give_up_if_hopeless(
         &mut self,
         record: RecordKey,
@@ -122,7 +139,8 @@ impl LockManager {
         now: Moment,
     ) -> bool {
         let hopeless = self.records.with(record, |it| {
-            let too_long = it.decisions.has_caller() && expected > Some(it.decisions.left(now));
+            let decides = it.decisions.has_caller() && !it.decisions.is_asking();
+            let too_long = decides && expected > Some(it.decisions.left(now));
             it.waiter().is_some_and(|waiter| waiter.request.give_up_early && too_long)
         });
         if hopeless == Some(true) {
@@ -140,47 +158,47 @@ impl LockManager {
         now: Moment,
     ) {
         let Some(demand) = self.demands.known(&lease.hold().resource) else { return };
-        if lease.acquisition.mode == Mode::Exclusive {
+        let mode = lease.acquisition.mode;
+        if is_alone(mode, lease.hold()) {
             demand.holder(lease.hold().token.prefix(), now);
             demand.granted(overtook, wanted, now);
         }
         if let Some(Place { first: (since, turns), followed, .. }) = place
             && !(followed && demand.in_rounds(now))
         {
-            demand.served(turns, since.elapsed(now), now);
+            demand.served(mode, turns, since.elapsed(now), now);
         }
     }
 
-    /// Notes the end of a lease.
-    pub(crate) fn note_over(&mut self, record: RecordKey, now: Moment) {
-        if let Some(lease) = self.records.lease(record).filter(|it| it.acquisition.mode == Mode::Exclusive)
+    /// Notes the release of a lease. One of an owner may be one of several, which end at other times.
+    pub(crate) fn note_over(&mut self, lease: &LeaseShared, now: Moment) {
+        if is_alone(lease.acquisition.mode, lease.hold())
             && let Some(demand) = self.demands.known(&lease.hold().resource)
         {
             demand.held(lease.held_for_at(now), now);
         }
     }
 
-    /// Returns the time that a request which ends now would have had to wait.
+    /// Returns the time that a request which ends now would have had to wait: what it had to wait at its last place, less the
+    /// time since then. A burst may end in one moment, so nobody is counted for that.
     pub(crate) fn still_expected(&mut self, record: RecordKey, now: Moment) -> Option<Duration> {
-        let (told, cohort, arrival, place, resource) = self.records.with(record, |it| {
-            let (told, cohort, arrival) = (it.decisions.told(), it.cohort, it.arrival);
-            let resource = it.hold.resource.clone();
-            Some((told, cohort, arrival, it.waiter()?.place, resource))
+        let (told, cohort, place, resource, mode) = self.records.with(record, |it| {
+            let (told, cohort, resource) = (it.decisions.told(), it.cohort, it.hold.resource.clone());
+            let waiter = it.waiter()?;
+            Some((told, cohort, waiter.place?, resource, waiter.request.acquisition.mode))
         })??;
-        match (told, cohort, arrival) {
-            (Told::Behind(_), Some(cohort), Some(arrival)) => {
-                let ahead = self.cohorts.ahead_of(cohort, arrival);
-                self.expect_behind(record, cohort, ahead, now)
-            }
-            (Told::Refused { .. }, ..) => {
-                let (since, turns) = place?.last;
-                let demand = self.demands.known(&resource)?;
-                let left = demand.expected(turns, now)?.saturating_sub(since.elapsed(now));
-                // One that should have been served by now is not served before this turn has ended.
-                Some(left.max(demand.expected(turns.min(1.0), now)?))
-            }
-            _ => None,
+        if matches!(told, Told::Nothing | Told::Failed) {
+            return None;
         }
+        let (since, turns, members) = place.last;
+        let age = cohort.and_then(|cohort| self.front(cohort, now)).and_then(Front::own_age);
+        let demand = self.demands.known(&resource)?;
+        // Unknown while the holder takes much longer than any before.
+        let this_turn = demand.turns(0, age, now)?;
+        let in_turn = members.and_then(|ahead| demand.in_turn(ahead, age, now));
+        let left = in_turn.or_else(|| demand.expected(mode, turns, now))?.saturating_sub(since.elapsed(now));
+        // One that should have been served by now is not served before this turn has ended.
+        Some(left.max(demand.expected(mode, turns.min(this_turn), now)?))
     }
 
     /// Notes the place of a waiter, and returns its expected wait. `ahead` are all, and the members of its cohort if another one
@@ -197,19 +215,15 @@ impl LockManager {
         let mode = self.records.with(record, |it| it.waiter().map(|it| it.request.acquisition.mode))??;
         let turns = self.turns(resource, mode, ahead, front, now)?;
         self.records.with(record, |it| {
-            let last = (now, turns);
+            let last = (now, turns, members);
             let waiter = it.waiter()?;
-            let new = Place { first: last, last, followed: members.is_some() };
+            let new = Place { first: (now, turns), last, followed: members.is_some() };
             waiter.place = Some(waiter.place.map_or(new, |place| Place { last, ..place }));
             Some(())
         })?;
         let demand = self.demands.known(resource)?;
-        let age = match front {
-            Front::Own(age) => Some(age),
-            Front::Other(_) | Front::Somebody => None,
-        };
-        let in_turn = members.and_then(|ahead| demand.in_turn(ahead, age, now));
-        in_turn.or_else(|| demand.expected(turns, now))
+        let in_turn = members.and_then(|ahead| demand.in_turn(ahead, front.own_age(), now));
+        in_turn.or_else(|| demand.expected(mode, turns, now))
     }
 
     fn turns(
@@ -250,6 +264,6 @@ impl LockManager {
     /// Returns the number of this manager's waiters for a resource.
     fn local_waiters(&self, resource: &ResourceName) -> u64 {
         let cohort = self.cohorts.find(None, resource);
-        cohort.map_or(0, |cohort| self.cohorts.ahead_of(cohort, u64::MAX))
+        cohort.map_or(0, |cohort| self.cohorts.waiting(cohort))
     }
 }
