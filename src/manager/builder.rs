@@ -1,6 +1,12 @@
 //! The builder of a lock manager, which runs supervised in an arbiter of its own.
 
-use std::{cell::Cell, fmt, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    cell::Cell,
+    fmt,
+    rc::Rc,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use actix::{Addr, AsyncContext, Context, System, dev::channel};
 use actix_rt::Arbiter;
@@ -21,6 +27,7 @@ use crate::{
         sets::Sets,
         shutdown::Draining,
         stream::Sources,
+        tuning::DefaultWaits,
         waiting::{cohorts::Cohorts, demands::Demands},
     },
     request::{Settings, StartError},
@@ -175,6 +182,8 @@ impl LockManagerBuilder {
             max_waiters_here: settings.limits.max_waiters,
             settings,
             own_pauses,
+            default_waits: DefaultWaits::default(),
+            tuned_by: Weak::new(),
             stats,
             about: Arc::new(about_this_process()),
             records,

@@ -30,7 +30,7 @@ mod waiting;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -82,6 +82,10 @@ pub struct LockManager {
     pub(crate) settings: Arc<Settings>,
     /// The maximum number of waiters of this manager for one resource that they want exclusively.
     pub(crate) max_waiters_here: u32,
+    /// What came of waits by default.
+    pub(crate) default_waits: tuning::DefaultWaits,
+    /// The tuner that may change the settings, while it lives.
+    pub(crate) tuned_by: Weak<()>,
     /// The pauses of the application, for requests that have none of their own.
     pub(crate) own_pauses: Option<Pauses>,
     pub(crate) stats: Arc<Recorder>,

@@ -26,7 +26,7 @@ pub(crate) struct Traced {
     pub(crate) resource: ResourceName,
     pub(crate) mode: Mode,
     pub(crate) class: Option<Arc<str>>,
-    /// The longest wait, if that is not the one of the settings.
+    /// The longest wait, if that is not the one of the settings when the recording began.
     pub(crate) wait: Option<Duration>,
     /// The time until its answer, and its outcome; `None` if it still waits when the recording ends.
     pub(crate) answer: Option<(Duration, &'static str)>,
@@ -44,7 +44,15 @@ pub(crate) struct TraceSink {
 
 /// The recording of a manager, if there is one.
 #[derive(Default)]
-pub(crate) struct Trace(Option<(TraceSink, Moment)>);
+pub(crate) struct Trace(Option<Recording>);
+
+/// A recording.
+struct Recording {
+    sink: TraceSink,
+    begun: Moment,
+    /// The wait of the settings when it began. It may change since, but not in the settings of a replay.
+    wait: Duration,
+}
 
 /// Begins a recording, in place of the one before.
 #[derive(Message)]
@@ -68,7 +76,8 @@ impl Handler<BeginTrace> for LockManager {
     type Result = ();
 
     fn handle(&mut self, BeginTrace(sink): BeginTrace, _: &mut Self::Context) {
-        self.trace = Trace(Some((sink, self.clock.now())));
+        let (begun, wait) = (self.clock.now(), self.settings.wait.timeout);
+        self.trace = Trace(Some(Recording { sink, begun, wait }));
     }
 }
 
@@ -76,7 +85,7 @@ impl Handler<EndTrace> for LockManager {
     type Result = ();
 
     fn handle(&mut self, EndTrace(sink): EndTrace, _: &mut Self::Context) {
-        let Trace(Some((current, _))) = &self.trace else { return };
+        let Trace(Some(Recording { sink: current, .. })) = &self.trace else { return };
         if Arc::ptr_eq(&current.dropped, &sink.dropped) {
             self.trace_the_rest();
             self.trace = Trace::default();
@@ -87,7 +96,7 @@ impl Handler<EndTrace> for LockManager {
 impl LockManager {
     /// Traces a request that ended without a lease.
     pub(crate) fn trace_ended(&self, record: RecordKey, end: RequestEnd, now: Moment) {
-        let Trace(Some((sink, begun))) = &self.trace else { return };
+        let Trace(Some(recording)) = &self.trace else { return };
         let outcome = match end {
             RequestEnd::Refused | RequestEnd::TimedOut => "held",
             RequestEnd::Cancelled => "gone",
@@ -97,10 +106,10 @@ impl LockManager {
             let answer = Some((it.decisions.waited(now), outcome));
             let waiter = it.waiter()?;
             let (mode, class) = (waiter.request.acquisition.mode, waiter.request.class);
-            Some(Traced { answer, ..self.traced(it, mode, class, *begun)? })
+            Some(Traced { answer, ..self.traced(it, mode, class, recording)? })
         });
         if let Some(traced) = traced.flatten() {
-            sink.add(traced);
+            recording.sink.add(traced);
         }
     }
 
@@ -110,22 +119,22 @@ impl LockManager {
     }
 
     fn trace_lease(&self, record: RecordKey, now: Moment, over: bool) {
-        let Trace(Some((sink, begun))) = &self.trace else { return };
+        let Trace(Some(recording)) = &self.trace else { return };
         let traced = self.records.with(record, |it| {
             let lease = Arc::clone(it.lease()?);
             let held = lease.held_for_at(now);
             let answer = Some((it.decisions.waited(now).saturating_sub(held), "granted"));
             let hold = over.then_some(held);
-            Some(Traced { answer, hold, ..self.traced(it, lease.acquisition.mode, lease.class, *begun)? })
+            Some(Traced { answer, hold, ..self.traced(it, lease.acquisition.mode, lease.class, recording)? })
         });
         if let Some(traced) = traced.flatten() {
-            sink.add(traced);
+            recording.sink.add(traced);
         }
     }
 
     /// Traces what is not over yet.
     fn trace_the_rest(&self) {
-        let Trace(Some((sink, begun))) = &self.trace else { return };
+        let Trace(Some(recording)) = &self.trace else { return };
         let now = self.clock.now();
         for lease in self.records.leases() {
             self.trace_lease(lease.record, now, false);
@@ -135,23 +144,30 @@ impl LockManager {
                 let wanted = it.decisions.has_caller();
                 let waiter = it.waiter().filter(|_| wanted)?;
                 let (mode, class) = (waiter.request.acquisition.mode, waiter.request.class);
-                self.traced(it, mode, class, *begun)
+                self.traced(it, mode, class, recording)
             });
             if let Some(traced) = traced.flatten() {
-                sink.add(traced);
+                recording.sink.add(traced);
             }
         }
     }
 
     /// Describes a request. `None` if it was made before the recording began.
-    fn traced(&self, record: &Record, mode: Mode, class: Option<Class>, begun: Moment) -> Option<Traced> {
+    fn traced(
+        &self,
+        record: &Record,
+        mode: Mode,
+        class: Option<Class>,
+        recording: &Recording,
+    ) -> Option<Traced> {
+        let begun = recording.begun;
         let (asked, wait) = record.decisions.asked().filter(|(asked, _)| *asked >= begun)?;
         Some(Traced {
             at: begun.elapsed(asked),
             resource: record.hold.resource.clone(),
             mode,
             class: class.and_then(|class| self.stats.class_name(class)),
-            wait: Some(wait).filter(|wait| *wait != self.settings.wait.timeout),
+            wait: Some(wait).filter(|wait| *wait != recording.wait),
             answer: None,
             hold: None,
         })

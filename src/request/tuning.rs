@@ -1,6 +1,6 @@
 //! The settings that may change while a manager runs, and the section `[tuner]` for the actor that changes them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use actix::Message;
 use serde::Deserialize;
@@ -22,7 +22,8 @@ pub struct Tuning {
     /// The time that a request waits that does not say how long.
     pub wait: Duration,
     /// The maximum number of waiters of this manager for one resource that they want exclusively; one more is answered
-    /// `QueueFull` at once. The bound of all managers together stays [`LimitSettings::max_waiters`](crate::LimitSettings).
+    /// `QueueFull` at once. Requests whose attempts are limited, and all of them while `wait.local_handover_limit` is 0, do not
+    /// count. The bound of all managers together stays [`LimitSettings::max_waiters`](crate::LimitSettings).
     pub max_waiters: u32,
 }
 
@@ -31,7 +32,8 @@ pub struct Tuning {
 ///
 /// New pauses take the place of a [function](crate::LockManagerBuilder::backoff_by), as those of
 /// [`SetBackoff`](crate::SetBackoff) do. Every value has the bounds that it has in a [`Config`](crate::Config), and
-/// `max_waiters` may not be larger than in the settings of the manager. If one is refused, nothing is changed.
+/// `max_waiters` may not be larger than in the settings of the manager. If one is refused, nothing is changed. The others are
+/// not checked.
 #[derive(Clone, Copy, Debug, Default, Message)]
 #[rtype(result = "Result<Tuning, InvalidValue>")]
 #[must_use = "a message does nothing until it is sent to a LockManager"]
@@ -44,16 +46,19 @@ pub struct SetTuning {
     pub max_waiters: Option<u32>,
 }
 
+/// Sets all three, also what was not changed before: pauses take the place of a function of the application, and while a
+/// [`Tuner`](crate::tuner::Tuner) runs, what it has set becomes a wish that it returns to.
 impl From<Tuning> for SetTuning {
     fn from(Tuning { backoff, wait, max_waiters }: Tuning) -> Self {
         Self { backoff: Some(backoff), wait: Some(wait), max_waiters: Some(max_waiters) }
     }
 }
 
-/// Asks who waits at this moment, and with which settings.
-#[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "Sampled")]
-pub(crate) struct Sample;
+/// Asks who waits at this moment, and with which settings. A tuner that changes settings says who it is. As long as that
+/// lives, another one is answered `None`: each would take what the other has set for somebody's wish.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Option<Sampled>")]
+pub(crate) struct Sample(pub(crate) Option<Arc<()>>);
 
 /// The answer to [`Sample`].
 #[derive(Clone, Debug)]
@@ -64,6 +69,9 @@ pub(crate) struct Sampled {
     pub(crate) polls: bool,
     /// True if the pauses are a function of the application, which is not to be replaced.
     pub(crate) own_pauses: bool,
+    /// The requests so far that waited as the settings say: those that were granted, and those that waited in vain.
+    pub(crate) granted: u64,
+    pub(crate) timed_out: u64,
     pub(crate) tuning: Tuning,
 }
 

@@ -1,6 +1,6 @@
 //! The tuner: the actor that observes a manager, and carries out what its rules decide.
 
-use std::{collections::BTreeMap, fmt, mem, time::Duration};
+use std::{collections::BTreeMap, fmt, mem, sync::Arc, time::Duration};
 
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, WrapFuture,
@@ -8,19 +8,18 @@ use actix::{
 use tokio::time::Instant;
 
 use super::{
-    Figure, TunerEvent,
-    judge::{Decision, Judge},
+    Figure, StopTuner, TunerEvent,
+    judge::{Decision, Judge, difference},
     window::{Figures, Window},
 };
 use crate::{
     core::InvalidValue,
     manager::LockManager,
     request::{
-        SetTuning, Stats, TunerSettings,
+        TunerSettings,
         tuning::{AskLoad, Sample, Sampled},
     },
-    statistics::Statistics,
-    store::ServerLoad,
+    store::{ServerLoad, StoreError},
 };
 
 /// The number of samples in a window.
@@ -30,8 +29,11 @@ const GAUGES: usize = 64;
 
 /// An actor that adapts the settings of a lock manager to the load, while both run.
 ///
-/// It runs in the arbiter that it is started in, until the lock manager is shut down. When it ends before that, with its
-/// arbiter for instance, it sets what was set before it.
+/// It runs in the arbiter that it is started in, until the lock manager is shut down or it is told to [stop](StopTuner); to drop
+/// its address does not end it. When it ends before the manager, it sets what was set before it.
+///
+/// One tuner at a time changes the settings of a manager. Another one, of a second worker of a server for instance, waits until
+/// the first has ended. A dry run changes nothing, and may run beside it.
 pub struct Tuner {
     locks: Addr<LockManager>,
     settings: TunerSettings,
@@ -41,6 +43,16 @@ pub struct Tuner {
     judge: Option<Judge>,
     gauges: BTreeMap<String, f64>,
     progress: Progress,
+    /// What it says that it is, as long as it lives.
+    claim: Arc<()>,
+    noticed: Noticed,
+}
+
+/// What was logged, which is not logged again.
+#[derive(Default)]
+struct Noticed {
+    other: bool,
+    no_load: bool,
 }
 
 /// The place in a window.
@@ -48,8 +60,8 @@ struct Progress {
     samples: u32,
     began: Instant,
     last: Instant,
-    /// True while the manager has yet to answer.
-    asking: bool,
+    /// The questions and changes that the manager has yet to answer.
+    asking: usize,
 }
 
 /// The builder of a [`Tuner`].
@@ -92,9 +104,11 @@ impl TunerBuilder {
         let Self { locks, settings, tells } = self;
         settings.check()?;
         let now = Instant::now();
-        let progress = Progress { samples: 0, began: now, last: now, asking: false };
-        let (window, judge, gauges) = Default::default();
-        Ok(Context::new().run(Tuner { locks, settings, tells, window, judge, gauges, progress }))
+        let progress = Progress { samples: 0, began: now, last: now, asking: 0 };
+        let (window, judge, gauges, noticed) = Default::default();
+        let claim = Arc::new(());
+        let tuner = Tuner { locks, settings, tells, window, judge, gauges, progress, claim, noticed };
+        Ok(Context::new().run(tuner))
     }
 }
 
@@ -110,7 +124,7 @@ impl Actor for Tuner {
     fn stopped(&mut self, _: &mut Self::Context) {
         let home = self.judge.as_ref().and_then(Judge::way_home).filter(|_| !self.settings.dry_run);
         if let Some(home) = home {
-            self.locks.do_send(SetTuning::from(home));
+            self.locks.do_send(home);
         }
     }
 }
@@ -121,28 +135,40 @@ impl Tuner {
         if !self.locks.connected() {
             return ctx.stop();
         }
-        // A manager that is late is not asked once more meanwhile.
-        if mem::replace(&mut self.progress.asking, true) {
+        // A manager that is late is not asked once more meanwhile. What it says before it has made a change is no wish.
+        if self.progress.asking > 0 {
             return;
         }
-        let (sample, ends) = (self.locks.send(Sample), self.progress.samples + 1 >= SAMPLES);
-        let others = ends.then(|| (self.locks.send(Stats), self.locks.send(AskLoad)));
+        self.progress.asking = 1;
+        let claim = (!self.settings.dry_run).then(|| Arc::clone(&self.claim));
+        let (sample, ends) = (self.locks.send(Sample(claim)), self.progress.samples + 1 >= SAMPLES);
+        let load = ends.then(|| self.locks.send(AskLoad));
         let answers = async move {
             let sampled = sample.await.ok();
-            let Some((statistics, load)) = others else { return (sampled, None) };
-            (sampled, Some((statistics.await.ok(), load.await.ok())))
+            let Some(load) = load else { return (sampled, None) };
+            (sampled, Some(load.await.ok()))
         };
-        let answered = answers.into_actor(self).map(|(sampled, others), this, _| {
-            this.progress.asking = false;
-            // A manager that was started again has no answer to what it died over.
-            let Some(sampled) = sampled else { return };
-            this.sampled(&sampled);
-            if let Some((statistics, load)) = others {
-                let load = load.and_then(|(load, took)| Some((load.ok()?, took)));
-                this.close(statistics.as_ref(), load);
+        let answered = answers.into_actor(self).map(|(sampled, load), this, ctx| {
+            this.progress.asking -= 1;
+            match sampled {
+                Some(Some(sampled)) => this.sampled(&sampled),
+                Some(None) => return this.is_not_the_only_one(),
+                // A manager that was started again has no answer to what it died over.
+                None => return,
+            }
+            if let Some(load) = load {
+                this.close(load, ctx);
             }
         });
         ctx.spawn(answered);
+    }
+
+    fn is_not_the_only_one(&mut self) {
+        if !mem::replace(&mut self.noticed.other, true) {
+            tracing::warn!(
+                "another tuner changes the settings of this manager; this one waits until it has ended"
+            );
+        }
     }
 
     fn sampled(&mut self, sampled: &Sampled) {
@@ -154,32 +180,64 @@ impl Tuner {
         let judge = self.judge.get_or_insert_with(|| Judge::new(bounds.clone(), sampled.tuning));
         if !bounds.dry_run {
             judge.notice(sampled.tuning);
+        } else if !judge.is_home(sampled.tuning) {
+            *judge = Judge::new(bounds.clone(), sampled.tuning);
         }
     }
 
     /// Ends a window, and carries out what follows from it.
-    fn close(&mut self, statistics: Option<&Statistics>, load: Option<(ServerLoad, Duration)>) {
+    fn close(&mut self, answer: Option<(Result<ServerLoad, StoreError>, Duration)>, ctx: &mut Context<Self>) {
         let now = Instant::now();
         let lasted = now - mem::replace(&mut self.progress.began, now);
         self.progress.samples = 0;
-        let (load, latency) = load.unzip();
-        let figures = self.window.close(lasted, statistics, load, latency);
+        let (load, latency) = answer.map_or((None, None), |(load, took)| self.load(load, took));
+        let figures = self.window.close(lasted, load, latency);
         let figures = Figures { gauges: mem::take(&mut self.gauges), ..figures };
         let decisions = self.judge.as_mut().map(|judge| judge.judge(&figures)).unwrap_or_default();
-        decisions.into_iter().for_each(|decision| self.carry_out(decision));
+        decisions.into_iter().for_each(|decision| self.carry_out(decision, ctx));
     }
 
-    fn carry_out(&self, Decision { rule, reason, from, to }: Decision) {
+    /// Returns the load of the server, and the time that it took to answer, as far as they are known.
+    fn load(
+        &mut self,
+        load: Result<ServerLoad, StoreError>,
+        took: Duration,
+    ) -> (Option<ServerLoad>, Option<Duration>) {
+        let error = match load {
+            Ok(load) => return (Some(load), Some(took)),
+            Err(error) => error,
+        };
+        if !mem::replace(&mut self.noticed.no_load, true) {
+            tracing::warn!(%error, "the server does not tell its load");
+        }
+        // It refused, or gave no answer for so long. Other errors may come from this side of the connection, in no time.
+        let took = matches!(error, StoreError::Denied { .. } | StoreError::TimedOut { .. }).then_some(took);
+        (None, took)
+    }
+
+    fn carry_out(&mut self, decision: Decision, ctx: &mut Context<Self>) {
+        if self.settings.dry_run {
+            return self.tell(decision);
+        }
+        self.progress.asking += 1;
+        let set = self.locks.send(difference(decision.from, decision.to));
+        let answered = set.into_actor(self).map(|answer, this, _| {
+            this.progress.asking -= 1;
+            match answer {
+                Ok(Ok(_)) => return this.tell(decision),
+                Ok(Err(error)) => tracing::warn!(%error, rule = %decision.rule, "a change was refused"),
+                Err(error) => tracing::warn!(%error, rule = %decision.rule, "a change was lost"),
+            }
+            if let Some(judge) = &mut this.judge {
+                judge.refused(&decision);
+            }
+        });
+        ctx.spawn(answered);
+    }
+
+    fn tell(&self, Decision { rule, reason, from, to }: Decision) {
         let dry_run = self.settings.dry_run;
         tracing::info!(%rule, reason, ?from, ?to, dry_run, "the load has changed");
-        if !dry_run {
-            // What does not change is left out: new pauses would take the place of a function of the application.
-            self.locks.do_send(SetTuning {
-                backoff: (from.backoff != to.backoff).then_some(to.backoff),
-                wait: (from.wait != to.wait).then_some(to.wait),
-                max_waiters: (from.max_waiters != to.max_waiters).then_some(to.max_waiters),
-            });
-        }
         let event = TunerEvent { rule, reason, from, to, dry_run };
         self.tells.iter().for_each(|to| to.do_send(event.clone()));
     }
@@ -193,6 +251,14 @@ impl Handler<Figure> for Tuner {
         if value.is_finite() && has_room {
             self.gauges.insert(name, value);
         }
+    }
+}
+
+impl Handler<StopTuner> for Tuner {
+    type Result = ();
+
+    fn handle(&mut self, _: StopTuner, ctx: &mut Self::Context) {
+        ctx.stop();
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     rules::{Change, pauses::PauseRules, queue::QueueRules, trial::Trial, wait::WaitRules},
     window::Figures,
 };
-use crate::request::{TunerSettings, Tuning};
+use crate::request::{SetTuning, TunerSettings, Tuning};
 
 /// A change of settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,9 +36,22 @@ impl Judge {
         Self { bounds, home, now: home, queue, pauses, wait, trial: None }
     }
 
-    /// Returns the settings without a tuner, if they are other ones now.
-    pub(super) fn way_home(&self) -> Option<Tuning> {
-        (self.now != self.home).then_some(self.home)
+    /// Returns what leads to the settings without a tuner, if they are other ones now.
+    pub(super) fn way_home(&self) -> Option<SetTuning> {
+        (self.now != self.home).then(|| difference(self.now, self.home))
+    }
+
+    /// Returns true if settings are those without a tuner.
+    pub(super) fn is_home(&self, seen: Tuning) -> bool {
+        seen == self.home
+    }
+
+    /// Notes that a decision could not be carried out: what was before is still set, and is nobody's wish.
+    pub(super) fn refused(&mut self, Decision { from, to, .. }: &Decision) {
+        let SetTuning { backoff, wait, max_waiters } = difference(*to, *from);
+        self.now.backoff = backoff.unwrap_or(self.now.backoff);
+        self.now.wait = wait.unwrap_or(self.now.wait);
+        self.now.max_waiters = max_waiters.unwrap_or(self.now.max_waiters);
     }
 
     /// Compares the settings with what was set. What somebody else has set since is what the rules return to.
@@ -71,6 +84,8 @@ impl Judge {
         if let Some(change) = self.wait.judge(figures, &self.bounds, home.wait) {
             decisions.push(self.change(change, |tuning, to| tuning.wait = to));
         }
+        // After a change that was refused, the way back may lead to what is set already.
+        decisions.retain(|it| it.from != it.to);
         self.begin_trial(&decisions, &figures.gauges);
         decisions
     }
@@ -114,5 +129,15 @@ impl Judge {
         }
         let rule = TunerRule::TakeBack;
         (from != self.now).then_some(Decision { rule, reason, from, to: self.now })
+    }
+}
+
+/// Returns what leads from some settings to others. What is the same is left out: new pauses would take the place of a function
+/// of the application, and somebody may have set another wait since.
+pub(super) fn difference(from: Tuning, to: Tuning) -> SetTuning {
+    SetTuning {
+        backoff: (from.backoff != to.backoff).then_some(to.backoff),
+        wait: (from.wait != to.wait).then_some(to.wait),
+        max_waiters: (from.max_waiters != to.max_waiters).then_some(to.max_waiters),
     }
 }

@@ -20,6 +20,12 @@ pub struct Figure {
     pub value: f64,
 }
 
+/// Ends a tuner. The settings become what they would be without it.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+#[must_use = "a message does nothing until it is sent to a Tuner"]
+pub struct StopTuner;
+
 /// A change that a tuner made, or would have made.
 #[derive(Clone, Debug, PartialEq, Message)]
 #[rtype(result = "()")]

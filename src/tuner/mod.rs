@@ -34,5 +34,5 @@ mod tests;
 
 pub use self::{
     actor::{Tuner, TunerBuilder},
-    messages::{Figure, TunerEvent, TunerRule},
+    messages::{Figure, StopTuner, TunerEvent, TunerRule},
 };

@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     request::tuning::{Queue, Sampled},
-    statistics::Statistics,
     store::ServerLoad,
 };
 
@@ -16,9 +15,9 @@ const DRAINED: f64 = 0.6;
 pub(super) struct Figures {
     /// The queue in demand, if there was one.
     pub(super) queue: Option<Demand>,
-    /// The requests that were granted.
+    /// The requests that were granted, of those that wait as the settings say.
     pub(super) granted: u64,
-    /// The requests that waited in vain.
+    /// The requests that waited in vain, of those.
     pub(super) timed_out: u64,
     /// True if waiters have to ask again and again, with pauses that may be replaced.
     pub(super) polls: bool,
@@ -48,7 +47,9 @@ pub(super) struct Window {
     samples: u32,
     polls: bool,
     seen: BTreeMap<u64, Seen>,
+    /// The requests that were granted and waited in vain: until the window before, and until the last sample.
     counted: Option<(u64, u64)>,
+    counts: Option<(u64, u64)>,
     worked: Option<ServerLoad>,
 }
 
@@ -71,6 +72,7 @@ impl Window {
     pub(super) fn sample(&mut self, sampled: &Sampled, since: Duration) {
         self.samples = self.samples.saturating_add(1);
         self.polls = sampled.polls && !sampled.own_pauses;
+        self.counts = Some((sampled.granted, sampled.timed_out));
         for (key, seen) in &mut self.seen {
             if sampled.queues.iter().all(|queue| queue.key != *key) {
                 seen.granted = None;
@@ -85,19 +87,17 @@ impl Window {
     pub(super) fn close(
         &mut self,
         lasted: Duration,
-        statistics: Option<&Statistics>,
         load: Option<ServerLoad>,
         latency: Option<Duration>,
     ) -> Figures {
         let queue = self.seen.values().filter_map(|seen| seen.demand(self.samples)).max_by(Demand::order);
-        let counts = statistics.map(|it| (it.granted, it.timed_out)).or(self.counted);
-        let (granted, timed_out) = match (self.counted, counts) {
+        let (granted, timed_out) = match (self.counted, self.counts) {
             (Some(before), Some(now)) => (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1)),
             _ => (0, 0),
         };
         let worked = self.worked.zip(load).and_then(|(before, now)| now.busy.checked_sub(before.busy));
         let share = worked.map(|busy| busy.as_secs_f64() / lasted.as_secs_f64());
-        (self.counted, self.worked, self.samples) = (counts, load, 0);
+        (self.counted, self.worked, self.samples) = (self.counts, load, 0);
         self.seen.retain(|_, seen| seen.granted.is_some());
         for seen in self.seen.values_mut() {
             *seen = Seen { granted: seen.granted, ..Seen::NEW };

@@ -63,6 +63,7 @@ impl LockManager {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
             let Waiter { request, reply, place, .. } = it.waiter()?;
             request.span.granted(attempts, waited, grant.fence);
+            self.default_waits.granted(request);
             let (lease, reply, place) =
                 (self.lease(record, request, sent, grant, now), reply.clone(), *place);
             let bound_to = request.bound_to.take();
@@ -155,6 +156,7 @@ impl LockManager {
     /// Ends the span of a request, and traces it. Its record may stay, for others that rely on its ticket.
     fn end_span(&self, record: RecordKey, end: RequestEnd, now: Moment) {
         self.trace_ended(record, end, now);
+        self.count_default_wait(record, end);
         let ended = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
             Some((std::mem::take(&mut it.waiter()?.request.span), attempts, waited))

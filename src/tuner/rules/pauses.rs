@@ -20,8 +20,10 @@ const LATE: f64 = 8.0;
 const IN_TIME: f64 = 3.0;
 /// A latency that is not late in any case, in seconds.
 const SHORT: f64 = 0.005;
-/// The factor by which the least latency grows in a window, so that a longer way to the server is not for ever late.
+/// The factors by which the least latency grows in a window, so that a longer way to the server is not for ever late: while it
+/// answers in time, and while it does not. At that pace a server that stays slow is late for an hour.
 const FORGETS: f64 = 1.02;
+const FORGETS_WHILE_LATE: f64 = 1.001;
 
 /// The state of the rules for pauses.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +88,8 @@ impl PauseRules {
     /// Returns the latency as a multiple of the least one, which is 1 for a short one.
     fn lateness(&mut self, latency: Option<f64>) -> Option<f64> {
         let latency = latency.filter(|latency| latency.is_finite() && *latency >= 0.0)?;
-        let least = self.least_latency.map_or(latency, |least| (least * FORGETS).min(latency));
+        let forgets = |least: f64| if latency > least * IN_TIME { FORGETS_WHILE_LATE } else { FORGETS };
+        let least = self.least_latency.map_or(latency, |least| (least * forgets(least)).min(latency));
         self.least_latency = Some(least);
         let times = latency / least;
         Some(if latency < SHORT || !times.is_finite() { 1.0 } else { times })

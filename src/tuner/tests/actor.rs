@@ -13,9 +13,12 @@ use crate::{
     env::runtime_clock::RuntimeClock,
     lease::Lease,
     manager::LockManager,
-    request::{Acquire, AcquireError, SetTuning, Settings, Shutdown, TunerSettings, Tuning},
+    request::{
+        Acquire, AcquireError, SetBackoff, SetTuning, Settings, Shutdown, TunerSettings, Tuning,
+        tuning::Sample,
+    },
     store::MemoryStore,
-    tuner::{Figure, Tuner, TunerEvent, TunerRule},
+    tuner::{Figure, StopTuner, Tuner, TunerEvent, TunerRule},
 };
 
 #[derive(Clone, Default)]
@@ -41,7 +44,8 @@ fn in_virtual_time(test: impl AsyncFnOnce(Addr<LockManager>)) {
         settings.wait.timeout = Duration::from_secs(3_600);
         settings.limits.max_waiters = 100;
         let store = Arc::new(MemoryStore::new(clock.clone()));
-        let locks = LockManager::builder(store).settings(settings).clock(clock).start_here().unwrap();
+        let locks = LockManager::builder(store).settings(settings).clock(clock);
+        let locks = locks.backoff_by(|_, _| Some(Duration::from_millis(50))).start_here().unwrap();
         test(locks.clone()).await;
         // It may have been sent before.
         let _ = locks.send(Shutdown { drain: Duration::ZERO }).await;
@@ -117,6 +121,75 @@ fn a_tuner_that_is_not_enabled_does_nothing_and_one_ends_with_its_manager() {
         locks.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
         sleep(Duration::from_secs(1)).await;
         assert!(!tuner.connected());
+    });
+}
+
+#[test]
+fn a_tuner_that_ends_leaves_nothing_of_what_it_has_set_and_all_that_others_have() {
+    in_virtual_time(async |locks| {
+        let _held = crowd(&locks).await;
+        let (tuner, _) = start(&locks, false);
+        sleep(Duration::from_secs(3)).await;
+        assert_eq!(tuning(&locks).await.max_waiters, 4);
+        let wait = Some(Duration::from_secs(7));
+        locks.send(SetTuning { wait, ..Default::default() }).await.unwrap().unwrap();
+        tuner.send(StopTuner).await.unwrap();
+        sleep(Duration::from_millis(1)).await;
+        let now = tuning(&locks).await;
+        assert_eq!((now.max_waiters, Some(now.wait), tuner.connected()), (100, wait, false));
+        assert!(
+            locks.send(Sample(None)).await.unwrap().unwrap().own_pauses,
+            "its pauses are those of before"
+        );
+    });
+}
+
+#[test]
+fn a_second_tuner_waits_until_the_first_has_ended() {
+    in_virtual_time(async |locks| {
+        let _held = crowd(&locks).await;
+        let (first, _) = start(&locks, false);
+        sleep(Duration::from_secs(1)).await;
+        let (_second, told) = start(&locks, false);
+        sleep(Duration::from_secs(3)).await;
+        assert!(told.0.lock().unwrap().is_empty());
+        first.send(StopTuner).await.unwrap();
+        sleep(Duration::from_secs(3)).await;
+        assert_eq!(told.0.lock().unwrap().iter().map(|it| it.from.max_waiters).collect::<Vec<_>>(), [100]);
+    });
+}
+
+#[test]
+fn requests_that_say_how_long_they_wait_say_nothing_about_the_wait_of_the_settings() {
+    in_virtual_time(async |locks| {
+        let _held = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+        let (_tuner, listener) = start(&locks, false);
+        let wait = Duration::from_millis(20);
+        for _ in 0..300 {
+            let refused = locks.send(Acquire::new("r").wait(wait)).await.unwrap();
+            assert!(matches!(refused, Err(AcquireError::Held { .. })), "{refused:?}");
+        }
+        sleep(Duration::from_secs(3)).await;
+        assert_eq!(listener.0.lock().unwrap().iter().map(|it| it.rule).collect::<Vec<_>>(), []);
+        locks.send(SetTuning { wait: Some(wait), ..Default::default() }).await.unwrap().unwrap();
+        for _ in 0..300 {
+            let refused = locks.send(Acquire::new("r")).await.unwrap();
+            assert!(matches!(refused, Err(AcquireError::Held { .. })), "{refused:?}");
+        }
+        let sampled = locks.send(Sample(None)).await.unwrap().unwrap();
+        // Who got the first lease waited by default, too.
+        assert_eq!((sampled.granted, sampled.timed_out), (1, 300));
+    });
+}
+
+#[test]
+fn pauses_that_are_wrong_already_do_not_keep_other_settings_from_changing() {
+    in_virtual_time(async |locks| {
+        let wrong = Backoff { multiplier: f64::NAN, ..Backoff::DEFAULT };
+        locks.send(SetBackoff(wrong)).await.unwrap();
+        let set = SetTuning { max_waiters: Some(4), ..Default::default() };
+        locks.send(set).await.unwrap().unwrap();
+        assert_eq!(tuning(&locks).await.max_waiters, 4);
     });
 }
 

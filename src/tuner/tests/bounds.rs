@@ -10,7 +10,6 @@ use crate::{
         Settings, TunerSettings, Tuning,
         tuning::{Queue, Sampled},
     },
-    statistics::Statistics,
     store::ServerLoad,
     tuner::{
         judge::Judge,
@@ -133,10 +132,10 @@ proptest! {
             for (queues, since) in &samples {
                 let queue = |(key, waiting, granted): &(u64, u32, u64)| Queue { key: *key, waiting: *waiting, granted: *granted };
                 let queues = queues.iter().map(queue).collect();
-                window.sample(&Sampled { queues, polls: true, own_pauses: false, tuning }, Duration::from_nanos(*since));
+                window.sample(&Sampled { queues, polls: true, own_pauses: false, granted: *since, timed_out: *since / 2, tuning }, Duration::from_nanos(*since));
             }
             let load = busy.map(|busy| ServerLoad::new(Duration::from_millis(busy.into()), 0));
-            let figures = window.close(Duration::from_nanos(lasted.into()), Some(&Statistics::default()), load, None);
+            let figures = window.close(Duration::from_nanos(lasted.into()), load, None);
             prop_assert!(figures.queue.is_none_or(|queue| queue.rate.is_finite() && queue.rate >= 0.0));
             prop_assert!(figures.load.is_none_or(|load| load.is_finite() && load >= 0.0));
         }
@@ -152,8 +151,21 @@ fn settings_that_somebody_else_changes_are_what_a_tuner_returns_to() {
     let decided = judge.judge(&figures);
     assert_eq!(decided.iter().map(|it| it.to.max_waiters).collect::<Vec<_>>(), [20]);
     judge.notice(Tuning { max_waiters: 20, ..home });
-    assert_eq!(judge.way_home(), Some(home));
+    let way_home = judge.way_home().unwrap();
+    assert_eq!((way_home.max_waiters, way_home.wait, way_home.backoff), (Some(100), None, None));
     let others = Tuning { max_waiters: 30, wait: Duration::from_secs(2), ..home };
     judge.notice(others);
-    assert_eq!(judge.way_home(), None);
+    assert!(judge.way_home().is_none());
+}
+
+#[test]
+fn a_change_that_was_refused_is_nobody_s_wish() {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
+    let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+    let queue = Demand { fewest: 50, most: 50, stands: true, rate: 100.0 };
+    let decided = judge.judge(&Figures { queue: Some(queue), ..Figures::default() });
+    judge.refused(&decided[0]);
+    assert!(judge.way_home().is_none());
+    judge.notice(home);
+    assert!(judge.is_home(home) && judge.way_home().is_none());
 }
