@@ -170,7 +170,7 @@ fn requests_that_say_how_long_they_wait_say_nothing_about_the_wait_of_the_settin
             assert!(matches!(refused, Err(AcquireError::Held { .. })), "{refused:?}");
         }
         sleep(Duration::from_secs(3)).await;
-        assert_eq!(listener.0.lock().unwrap().iter().map(|it| it.rule).collect::<Vec<_>>(), []);
+        assert!(listener.0.lock().unwrap().is_empty());
         locks.send(SetTuning { wait: Some(wait), ..Default::default() }).await.unwrap().unwrap();
         for _ in 0..300 {
             let refused = locks.send(Acquire::new("r")).await.unwrap();
