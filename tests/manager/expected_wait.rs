@@ -194,7 +194,7 @@ fn where_processes_hand_on_among_their_own_the_wait_is_known_after_some_rounds()
 }
 
 /// Makes a manager see what holds of this resource take, and leaves a lease, and waiters behind it.
-async fn in_demand(locks: &Addr<LockManager>, hold: Duration, waiters: usize) -> Lease {
+pub(crate) async fn in_demand(locks: &Addr<LockManager>, hold: Duration, waiters: usize) -> Lease {
     let ask = || Acquire::new("r").wait(secs(600));
     let mut lease = locks.send(ask()).await.unwrap().unwrap();
     for _ in 0..3 {

@@ -8,6 +8,7 @@ mod expected_wait;
 mod hand_off;
 mod keeping_closed;
 mod leases;
+mod misleading_waits;
 mod own_backoff;
 mod own_leases;
 mod ready;
