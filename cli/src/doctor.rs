@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use leasehold::doctor::{self, Diagnosis, Finding, Severity};
+use leasehold::doctor::{self, Diagnosis, Severity};
 use serde::Serialize;
 
 use crate::{Failure, settings::Source};
@@ -46,7 +46,8 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
     // The trial of a lock starts a manager, which takes an actix system.
     let diagnosis = actix::System::new().block_on(doctor::examine(&config))?;
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&Shown::from(&diagnosis))?);
+        let shown = Shown { worst: diagnosis.worst(), diagnosis: &diagnosis };
+        println!("{}", serde_json::to_string_pretty(&shown)?);
     } else {
         print!("{diagnosis}");
     }
@@ -57,35 +58,7 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
 /// A diagnosis as JSON.
 #[derive(Serialize)]
 struct Shown<'a> {
-    deployment: &'a str,
-    servers: &'a [String],
-    worst: Option<&'static str>,
-    findings: Vec<ShownFinding<'a>>,
-}
-
-#[derive(Serialize)]
-struct ShownFinding<'a> {
-    severity: &'static str,
-    check: &'static str,
-    server: Option<&'a str>,
-    found: &'a str,
-    advice: &'a str,
-}
-
-impl<'a> From<&'a Diagnosis> for Shown<'a> {
-    fn from(diagnosis: &'a Diagnosis) -> Self {
-        Self {
-            deployment: &diagnosis.deployment,
-            servers: &diagnosis.servers,
-            worst: diagnosis.worst().map(Severity::as_str),
-            findings: diagnosis.findings.iter().map(ShownFinding::from).collect(),
-        }
-    }
-}
-
-impl<'a> From<&'a Finding> for ShownFinding<'a> {
-    fn from(finding: &'a Finding) -> Self {
-        let Finding { severity, check, server, found, advice, .. } = finding;
-        Self { severity: severity.as_str(), check, server: server.as_deref(), found, advice }
-    }
+    worst: Option<Severity>,
+    #[serde(flatten)]
+    diagnosis: &'a Diagnosis,
 }

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::doctor::{
     Finding, Severity,
     finding::{Findings, counted},
 };
 
 /// The findings of an examination of a deployment. Its [`Display`](fmt::Display) is a table for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Diagnosis {
     /// The URL of the store, without user and password.

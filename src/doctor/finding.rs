@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 /// The names of all checks, as used in [`Finding::check`], in alphabetical order. A name keeps its meaning. Later
 /// versions may add names.
 pub const CHECKS: &[&str] = &[
@@ -38,7 +40,8 @@ pub const CHECKS: &[&str] = &[
 ];
 
 /// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Severity {
     /// Good to know; nothing has to be done.
@@ -67,7 +70,7 @@ impl fmt::Display for Severity {
 }
 
 /// One thing that is not as it should be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
     /// The severity of the finding.

@@ -20,7 +20,8 @@ use crate::{
 /// long, when somebody takes it away by force, when the store forgets. The holder is told before anybody else can be
 /// granted the resource ([`lost`](Self::lost), [`run`](Self::run), [`is_valid`](Self::is_valid)). There are three
 /// exceptions: its process is frozen, the store itself took the lease away ([`LossReason::NotHeld`], told at the
-/// next renewal), or somebody did by force ([`LossReason::Forced`], told at once). The [`fence`](Self::fence) guards against all of them.
+/// next renewal), or somebody did by force ([`LossReason::Forced`], told at once). The [`fence`](Self::fence) guards
+/// against all of them.
 ///
 /// Dropping a lease releases it without an answer; [`release`](Self::release) answers. `let _ = …` drops a lease at
 /// once, and nobody can hold the answer to a `do_send`: it is released too. (Clippy's `let_underscore_must_use` finds

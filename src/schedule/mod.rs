@@ -16,9 +16,10 @@
 //! * While nobody runs the schedule ticks are missed, and [`Misfire`] says which are made up for: after a process was killed
 //!   or frozen for up to a TTL, after SIGTERM for as long as the run that goes on, which has
 //!   [`finish_within`](Schedule::finish_within).
-//! * **A store that forgets the last claim** lets the tick run twice: a failover to a replica that had not got it, for
-//!   instance. Confirmation by replicas (`store.replicas_ack`) is for that. A store that has forgotten everything does not
-//!   run earlier ticks again: the schedule begins anew, with the next tick.
+//! * **A store that forgets the last claim**, by a failover to a replica that had not got it for instance, lets the tick run
+//!   twice if another process becomes the runner within a second: the same runner remembers what it has claimed, and writes
+//!   it down again. Confirmation by replicas (`store.replicas_ack`) is for that. A store that has forgotten everything does
+//!   not run earlier ticks again: the schedule begins anew, with the next tick.
 //! * A quorum of masters has no registers, and cannot be used: nothing runs, and the error is logged.
 
 mod builder;

@@ -120,14 +120,20 @@ fn a_lease_of_the_revoking_manager_is_told_that_it_is_taken_though_the_notice_fa
     });
 }
 
+/// Returns two managers, of which the first has its answers to acquisitions 100 ms late.
+fn with_late_answers() -> (World, OddStore, [Addr<LockManager>; 2]) {
+    let world = World::new();
+    let late = OddStore::new(world.store.clone());
+    let locks = world.builder_on(Arc::new(late.clone())).start_here().unwrap();
+    let operator = world.manager();
+    late.answer_acquisitions_after(millis(100));
+    (world, late, [locks, operator])
+}
+
 #[test]
 fn a_grant_that_is_taken_before_its_answer_is_here_is_no_lease() {
     in_virtual_time(|| async {
-        let world = World::new();
-        let late = OddStore::new(world.store.clone());
-        let locks = world.builder_on(Arc::new(late.clone())).start_here().unwrap();
-        let operator = world.manager();
-        late.answer_acquisitions_after(millis(100));
+        let (_world, late, [locks, operator]) = with_late_answers();
         let asked = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(60))));
         let set = actix_rt::spawn(locks.send(AcquireAll::new(["p", "q"]).wait(secs(60))));
         sleep(millis(50)).await;
@@ -149,11 +155,7 @@ fn a_grant_that_is_taken_before_its_answer_is_here_is_no_lease() {
 #[test]
 fn a_revoke_that_repeats_its_release_takes_nothing_that_was_granted_meanwhile() {
     in_virtual_time(|| async {
-        let world = World::new();
-        let late = OddStore::new(world.store.clone());
-        let locks = world.builder_on(Arc::new(late.clone())).start_here().unwrap();
-        let operator = world.manager();
-        late.answer_acquisitions_after(millis(100));
+        let (world, late, [locks, operator]) = with_late_answers();
         let asked = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(60))));
         sleep(millis(50)).await;
         late.answer_acquisitions_after(Duration::ZERO);

@@ -1,4 +1,4 @@
-//! What servers tell of themselves: the processor time that they have used, and the scripts that they have run.
+//! The figures that servers tell of themselves: the processor time that they have used, and the scripts that they have run.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::Failure;
 /// The servers of a store, and a connection to each of them.
 pub(crate) struct Servers(Vec<Connection>);
 
-/// What servers have done since their start, all together.
+/// The work of servers since their start, all together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Done {
     pub(crate) processor: Duration,

@@ -9,9 +9,9 @@ use std::{
 
 use crate::Failure;
 
-/// How long a server may take to start.
+/// The longest time that a server may take to start.
 const READY_WITHIN: Duration = Duration::from_secs(10);
-/// How many ports are tried. Another program may take one that was free a moment ago.
+/// The number of ports that are tried. Another program may take one that was free a moment ago.
 const TRIES: usize = 5;
 
 /// A server that ends when this is dropped.

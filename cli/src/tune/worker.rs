@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use super::input::Source;
 use crate::Failure;
 
-/// What a worker says when its manager has taken a lock.
+/// The word of a worker whose manager has taken a lock.
 pub(super) const READY: &str = "ready";
 
-/// What a worker has to do. It is one line of JSON on its standard input, where nobody else sees a password.
+/// The job of a worker. It is one line of JSON on its standard input, where nobody else sees a password.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) source: Source,
@@ -30,7 +30,7 @@ pub(super) struct Job {
     pub(super) process: u32,
 }
 
-/// How it went, as one line of JSON.
+/// The outcome, as one line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) served: Vec<Served>,

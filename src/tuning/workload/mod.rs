@@ -30,8 +30,6 @@ const PROCESSES: u32 = 64;
 const NODES: u32 = 9;
 /// The largest number of requests.
 const REQUESTS: f64 = 1_000_000.0;
-/// The sections of a configuration. A key that begins with another word is one of the workload itself.
-const SECTIONS: [&str; 6] = ["store", "lease", "wait", "backoff", "limits", "supervision"];
 
 /// A workload, with the settings that are tried on it.
 ///
@@ -170,8 +168,7 @@ impl Workload {
         };
         let mut table: Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         for (key, value) in changes {
-            let section = key.split('.').next().unwrap_or_default();
-            let key = if SECTIONS.contains(&section) { format!("config.{key}") } else { (*key).to_owned() };
+            let key = if is_setting(key) { format!("config.{key}") } else { (*key).to_owned() };
             set(&mut table, &key, typed(value))?;
         }
         let mut workload: Self =
@@ -242,6 +239,12 @@ impl Access {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns true if a key belongs to a section of a configuration. Others are those of the workload itself.
+fn is_setting(key: &str) -> bool {
+    let section = key.split('.').next().unwrap_or_default();
+    toml::from_str::<Table>(Config::DEFAULT_TOML).is_ok_and(|sections| sections.contains_key(section))
 }
 
 /// Sets a value in a table, below a key with dots.

@@ -39,7 +39,7 @@ pub(crate) struct Options {
 pub(crate) struct Samples {
     pub(crate) trips: u32,
     pub(crate) work: u32,
-    /// How long nothing is done, to see what an idle server needs.
+    /// The time in which nothing is done, to see what an idle server needs.
     pub(crate) idle: Duration,
 }
 

@@ -14,9 +14,9 @@ use tokio::time::{sleep, timeout};
 use super::{BETWEEN, Samples};
 use crate::{Failure, tune::info::Servers};
 
-/// How long what is taken holds at most.
+/// The longest time for which what is taken holds.
 const TTL: Duration = Duration::from_secs(50);
-/// How many commands are sent at once to a server that is to be busy, or travel in one call.
+/// The number of commands that are sent at once to a server that is to be busy, or travel in one call.
 const AT_ONCE: u32 = 32;
 
 /// A store whose server is measured, and what the server tells of itself.
@@ -29,7 +29,7 @@ pub(super) struct Work<'a> {
     inbox: Inbox,
 }
 
-/// What is measured: processor time for each repetition, in microseconds.
+/// A measured figure: processor time for each repetition, in microseconds.
 type Measured = Result<f64, Failure>;
 
 impl<'a> Work<'a> {
