@@ -8,7 +8,7 @@
 //! what a caller holds, `request` what a caller asks, and `manager` the actor between them and the store, with the
 //! tools in `runtime`. `with_lock` is work under a lock in one statement, `fenced` writes that an overtaken holder
 //! cannot make, [`election`] one leader among many processes, [`schedule`]
-//! ticks that run once in a fleet, and `web` what an actix-web application needs (feature
+//! ticks that run once in a fleet, [`tuner`] settings that follow the load, and `web` what an actix-web application needs (feature
 //! `actix-web`). `config` is `config.toml` as a value. `doctor` checks the deployment that a configuration leads to.
 //! `tuning` predicts how settings behave under a workload (feature `tuning`).
 //! `testing` is for tests: virtual time, the acceptance suite for stores, and the check of what was held.
@@ -39,6 +39,7 @@ mod statistics;
 pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod tuner;
 #[cfg(feature = "tuning")]
 pub mod tuning;
 #[cfg(feature = "actix-web")]
@@ -59,8 +60,8 @@ pub use self::{
     request::{
         Acquire, AcquireAll, AcquireError, Drained, ForceRelease, ForceReleaseError, Inspect, InspectError,
         IsHeld, LeaseSettings, Leases, LimitSettings, List, OwnLease, OwnLeases, OwnWaiter, ReadLock, Ready,
-        Request, Revoke, RevokeError, Revoked, SHORTEST_TTL, SetBackoff, Settings, Shutdown, StartError,
-        Stats, SupervisionSettings, WaitSettings, WriteLock,
+        Request, Revoke, RevokeError, Revoked, SHORTEST_TTL, SetBackoff, SetTuning, Settings, Shutdown,
+        StartError, Stats, SupervisionSettings, TunerSettings, Tuning, WaitSettings, WriteLock,
     },
     statistics::{Distribution, Statistics, Summary},
     store::{

@@ -11,7 +11,7 @@ use std::{
 use actix::{Actor, Addr, Arbiter, Context, Handler, Message};
 use leasehold::{
     Acquire, AcquireError, IsHeld, Lease, LeaseChange, List, LockManager, LossReason, MemoryStore, ReadLock,
-    RedisStore, Stats, store::Store,
+    RedisStore, ResourceName, Stats, store::Store,
 };
 use support::{
     redis_server::RedisServer,
@@ -213,4 +213,46 @@ async fn a_foreign_key_does_not_break_the_list() {
     }
     let listed = locks.send(List::new("")).await.unwrap().unwrap();
     assert_eq!((listed.resources.len(), listed.complete), (1, true), "{listed:?}");
+}
+
+#[actix::test]
+async fn a_caller_that_cannot_be_served_is_told_at_once_how_long_it_would_take() {
+    const HOLD: Duration = millis(50);
+    let server = RedisServer::start();
+    // Two processes, as far as the server can tell: one holds and waits, and the other one asks.
+    let (holding, locks) = (manager_of(&server), manager_of(&server));
+    let ask = || Acquire::new("r").wait(secs(60));
+    // The one that asks has seen what a hold takes.
+    for _ in 0..4 {
+        let lease = locks.send(ask()).await.unwrap().unwrap();
+        let waiting = actix_rt::spawn(locks.send(ask()));
+        until(secs(10), "somebody waits", async || locks.send(Stats).await.unwrap().pending > 0).await;
+        sleep(HOLD).await;
+        lease.release().await.unwrap();
+        drop(waiting.await.unwrap().unwrap().unwrap());
+    }
+    let lease = holding.send(Acquire::new("r")).await.unwrap().unwrap();
+    let _waiting: Vec<_> = (0..9).map(|_| actix_rt::spawn(locks.send(ask()))).collect();
+    let queued = async || locks.send(Stats).await.unwrap().pending == 9;
+    until(secs(10), "nine wait", queued).await;
+    let name = ResourceName::new("r").unwrap();
+    let store = RedisStore::open(&server.url()).unwrap();
+    until(secs(10), "the first is in the queue", async || {
+        store.inspect(&name, 1).await.unwrap().waiting == 1
+    })
+    .await;
+    let mut times = Vec::new();
+    for _ in 0..50 {
+        let start = Instant::now();
+        let asked = locks.send(Acquire::new("r").wait(millis(100)).give_up_early(true)).await.unwrap();
+        times.push(start.elapsed());
+        let Err(AcquireError::Held { expected_wait: Some(expected), waited, .. }) = asked else {
+            panic!("{asked:?}")
+        };
+        assert!(expected > millis(100) && waited < millis(100), "{expected:?} after {waited:?}");
+    }
+    times.sort();
+    println!("told after {:?} in the median of 50, {:?} at most", times[25], times[49]);
+    assert_eq!(store.inspect(&name, 1).await.unwrap().waiting, 1, "nobody else is left in the queue");
+    drop(lease);
 }

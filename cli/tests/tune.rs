@@ -4,8 +4,13 @@ use std::{
     fs,
     path::PathBuf,
     process::{Command, Output},
+    time::Duration,
 };
 
+use leasehold::{
+    Acquire, Config,
+    tuning::{Recorded, TraceRecorder},
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -89,6 +94,9 @@ fn wrong_input_is_told_in_one_line_with_its_key() {
         (&["simulate", "--workload", file, "--set", "backoff.initial=2h"], "invalid backoff.initial: 2h"),
         (&["simulate", "--workload", file, "--profile", file], "unknown field"),
         (&["measure", "--store", "memory://"], "--store: redis://"),
+        (&["replay", "nowhere.jsonl"], "cannot read the configuration nowhere.jsonl"),
+        (&["replay", file], "line 2: expected"),
+        (&["replay", file, "--config", "nowhere.toml"], "cannot read the configuration nowhere.toml"),
         (&["worker"], "a worker is started by"),
     ] {
         let output = tune(arguments);
@@ -131,4 +139,128 @@ fn plain_locks_are_run_with_pauses_and_without_a_queue() {
     let report = json(&arguments);
     assert_eq!(report["requests"], 40, "{report}");
     assert!(report["attempts"].as_f64().is_some_and(|attempts| attempts > 1.0), "{report}");
+}
+
+const TRACE: &str = r#"
+    {"at": "0s", "resource": "a", "waited": "1ms", "outcome": "granted", "hold": "80ms"}
+    {"at": "20ms", "resource": "a", "waited": "100ms", "outcome": "held"}
+    {"at": "10ms", "resource": "b", "waited": "2ms", "outcome": "granted", "hold": "5ms"}
+"#;
+
+#[test]
+fn a_trace_is_replayed_with_other_settings_beside_what_was_recorded() {
+    let (directory, file) = with_workload(TRACE);
+    let config = directory.path().join("config.toml");
+    fs::write(&config, "store.url = 'redis://nowhere'\nwait.timeout = '1s'").unwrap();
+    let (file, config) = (file.to_str().unwrap(), config.to_str().unwrap());
+    let report = |more: &[&str]| json(&[&["replay", "--json", file][..], more].concat());
+    let tried = report(&[]);
+    assert_eq!([&tried["recorded"]["granted"], &tried["replayed"]["granted"]], [&Value::from(2); 2]);
+    assert_eq!(tried["recorded"]["others"]["held"], 1);
+    assert!(tried["recorded"].get("commands").is_none() && tried["replayed"]["commands"].is_f64(), "{tried}");
+    assert_eq!(
+        report(&["--config", config])["replayed"]["granted"],
+        3,
+        "it waits until the first has released"
+    );
+    let shorter = report(&["--config", config, "--set", "wait.timeout=10ms"]);
+    assert_eq!(shorter["replayed"]["granted"], 2);
+    let shown = text(&tune(&["replay", file]).stdout);
+    let row = |name: &str| -> Vec<String> {
+        let row = shown.lines().find(|line| line.starts_with(name)).unwrap();
+        row[name.len()..].split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(row("requests"), ["3", "3", "1.00"]);
+    assert_eq!(row("not granted: held"), ["1", "1"]);
+    assert_eq!(row("commands an acquisition").len(), 1, "{shown}");
+}
+
+/// Runs a small application on a real server, and records it.
+async fn application(url: &str, trace: &std::path::Path) -> Recorded {
+    let locks =
+        Config::from_toml(&format!("store.url = '{url}'\nwait.timeout = '10s'")).unwrap().start().unwrap();
+    let before = locks.send(Acquire::new("before")).await.unwrap().unwrap();
+    let recorder = TraceRecorder::start(&locks, trace).await.unwrap();
+    drop(before);
+    let mut callers = Vec::new();
+    for number in 0..40 {
+        let locks = locks.clone();
+        callers.push(actix_rt::spawn(async move {
+            // Ten want the same.
+            let resource = format!("orders/{}", number.min(30));
+            let lease = locks.send(Acquire::new(resource).class("orders")).await.unwrap().unwrap();
+            actix_rt::time::sleep(Duration::from_millis(5)).await;
+            lease.release().await.unwrap();
+        }));
+    }
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    let kept = locks.send(Acquire::new("kept")).await.unwrap().unwrap();
+    let refused = locks.send(Acquire::new("kept").wait(Duration::ZERO)).await.unwrap();
+    assert!(refused.is_err());
+    actix_rt::time::sleep(Duration::from_millis(100)).await;
+    kept.release().await.unwrap();
+    let _open = locks.send(Acquire::new("open")).await.unwrap().unwrap();
+    recorder.stop().await.unwrap()
+}
+
+#[test]
+fn an_application_on_a_real_server_is_recorded_and_replayed() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("t.jsonl");
+    let server = Server::start();
+    let recorded = actix::System::new().block_on(application(&server.url(), &trace));
+    assert_eq!((recorded.requests, recorded.dropped), (43, 0));
+    let lines = fs::read_to_string(&trace).unwrap();
+    assert!(lines.contains("\"class\":\"orders\"") && !lines.contains("before"), "{lines}");
+    let found = json(&["replay", "--json", trace.to_str().unwrap(), "--set", "wait.timeout=10s"]);
+    for side in ["recorded", "replayed"] {
+        let report = &found[side];
+        assert_eq!(
+            [&report["requests"], &report["granted"]],
+            [&Value::from(43), &Value::from(42)],
+            "{found}"
+        );
+        assert_eq!(report["others"]["held"], 1, "{found}");
+        // The last of ten that want the same waits for nine, if they come at the same time.
+        assert!(report["waited"]["max"].as_f64().is_some_and(|longest| longest > 15_000.0), "{found}");
+    }
+}
+
+/// A redis-server that ends with the test.
+struct Server {
+    process: std::process::Child,
+    folder: TempDir,
+}
+
+impl Server {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let process = Command::new("redis-server")
+            .args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"])
+            .arg(folder.path().join("s"))
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self { process, folder };
+        let give_up = std::time::Instant::now() + Duration::from_secs(10);
+        while std::os::unix::net::UnixStream::connect(server.folder.path().join("s")).is_err() {
+            assert!(std::time::Instant::now() < give_up, "redis-server does not answer");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        server
+    }
+
+    fn url(&self) -> String {
+        format!("redis+unix://{}", self.folder.path().join("s").display())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }

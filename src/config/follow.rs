@@ -12,7 +12,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 ///
 /// The bounds in `limits` stay where they are until they are set: they are there to refuse.
 pub(super) fn follow(config: &mut Config, is_said: impl Fn(&str) -> bool) {
-    let Config { lease, wait, backoff, limits, supervision, store: _ } = config;
+    let Config { lease, wait, backoff, limits, supervision, tuner, store: _ } = config;
     lower("lease.ttl", &mut lease.ttl, limits.max_ttl, &is_said);
     raise("wait.ticket_ttl", &mut wait.ticket_ttl, wait.grant_window, HOUR, &is_said);
     raise("backoff.max", &mut backoff.max, backoff.initial, HOUR, &is_said);
@@ -20,6 +20,8 @@ pub(super) fn follow(config: &mut Config, is_said: impl Fn(&str) -> bool) {
     let (pause, longest) = (&mut supervision.restart_pause, &mut supervision.max_restart_pause);
     raise("supervision.max_restart_pause", longest, *pause, MINUTE, &is_said);
     lower("supervision.restart_pause", pause, *longest, &is_said);
+    raise("tuner.burst_wait", &mut tuner.burst_wait, tuner.standing_wait, HOUR, &is_said);
+    lower("tuner.standing_wait", &mut tuner.standing_wait, tuner.burst_wait, &is_said);
 }
 
 /// Raises a bound that was not set to at least `value`, up to `most`.

@@ -25,7 +25,9 @@ pub use self::{error::ConfigError, section::StoreConfig, url::StoreUrl};
 use crate::{
     core::Backoff,
     manager::LockManager,
-    request::{LeaseSettings, LimitSettings, Settings, SupervisionSettings, WaitSettings, keys},
+    request::{
+        LeaseSettings, LimitSettings, Settings, SupervisionSettings, TunerSettings, WaitSettings, keys,
+    },
 };
 
 /// Everything that can be configured.
@@ -58,6 +60,8 @@ pub struct Config {
     pub limits: LimitSettings,
     /// The restarts of crashed actors.
     pub supervision: SupervisionSettings,
+    /// The actor that changes settings while a manager runs, and its bounds.
+    pub tuner: TunerSettings,
 }
 
 impl Config {
@@ -134,13 +138,14 @@ impl Config {
     /// [`ConfigError::Invalid`], naming the setting; a broken relation names both.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.settings().check()?;
+        self.tuner.check()?;
         self.check_store()?;
         Ok(())
     }
 
     /// Returns the sections for a lock manager, which checks them when it starts.
     pub fn settings(&self) -> Settings {
-        let Self { store: _, lease, wait, backoff, limits, supervision } = self.clone();
+        let Self { store: _, lease, wait, backoff, limits, supervision, tuner: _ } = self.clone();
         Settings { lease, wait, backoff, limits, supervision }
     }
 

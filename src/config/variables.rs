@@ -12,7 +12,9 @@ use strsim::damerau_levenshtein;
 
 use crate::{
     config::{Config, StoreConfig},
-    request::{LeaseSettings, LimitSettings, SupervisionSettings, WaitSettings, keys::BackoffKeys},
+    request::{
+        LeaseSettings, LimitSettings, SupervisionSettings, TunerSettings, WaitSettings, keys::BackoffKeys,
+    },
 };
 
 pub(super) const PREFIX: &str = "LEASEHOLD_";
@@ -70,6 +72,7 @@ fn settings() -> Vec<(String, &'static str, &'static str)> {
             "backoff" => keys_of::<BackoffKeys>(),
             "limits" => keys_of::<LimitSettings>(),
             "supervision" => keys_of::<SupervisionSettings>(),
+            "tuner" => keys_of::<TunerSettings>(),
             _ => &[],
         };
         keys.iter().map(move |key| (*section, *key))

@@ -83,6 +83,12 @@ impl Acquisition {
         }
     }
 
+    /// Returns the moment of the request, and its wait. `None` if it did not wait here.
+    #[cfg(feature = "tuning")]
+    pub(crate) fn asked(&self) -> Option<(Moment, Duration)> {
+        (!self.terms.ttl.is_zero()).then_some((self.terms.asked, self.terms.wait))
+    }
+
     /// Returns the number of attempts so far.
     pub(crate) const fn attempts(&self) -> u32 {
         self.attempts

@@ -73,9 +73,20 @@ impl<K: Copy + PartialEq> Cohort<K> {
         Some((*next, self.hand_offs < limit || planted!("a resource is passed on without a limit")))
     }
 
+    /// Returns the number of members that have no answer yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.members.len()
+    }
+
     /// Returns the members that have no answer yet, in the order of their arrival.
     pub(crate) fn members(&self) -> impl Iterator<Item = K> {
         self.members.values().copied()
+    }
+
+    /// Returns the members that came at this arrival or later, and the number of members ahead of them. It visits no others.
+    pub(crate) fn members_from(&self, arrival: u64) -> (usize, Vec<K>) {
+        let members: Vec<K> = self.members.range(arrival..).map(|(_, member)| *member).collect();
+        (self.members.len() - members.len(), members)
     }
 
     /// Returns the leader that came first.
@@ -126,6 +137,8 @@ mod tests {
         cohort.lead(1);
         assert_eq!(cohort.join(2, 11), 1);
         assert_eq!((cohort.lack(), cohort.leader()), (None, Some(1)));
+        assert_eq!(cohort.members_from(10), (0, vec![1, 2]));
+        assert_eq!((cohort.members_from(11), cohort.members_from(12)), ((1, vec![2]), (2, vec![])));
         cohort.remove(1, Some(10));
         assert_eq!((cohort.lack(), cohort.leader()), (Some(Lack::Leader(2)), None));
     }

@@ -7,6 +7,7 @@
 mod acquisition;
 mod backoff;
 mod cohort;
+mod demand;
 mod doubling;
 mod fence;
 mod invalid;
@@ -17,7 +18,9 @@ mod pauses;
 mod readable;
 mod recovery;
 mod renewal;
+mod rounds;
 mod span;
+mod turns;
 mod validity;
 mod vote;
 
@@ -25,12 +28,14 @@ pub(crate) use self::{
     acquisition::{Acquisition, Answer, End, Event, Executed, Release, Situation, Steps, Terms, Told},
     backoff::LONGEST_PAUSE,
     cohort::{Cohort, Lack},
+    demand::Demand,
     doubling::Doubling,
     invalid::in_range,
     pauses::Pauses,
     readable::{one_line, readable, readable_debug},
     renewal::{RenewalPlan, Renewals},
     span::{exact, rough},
+    turns::LONGEST_MEMORY,
     validity::{Validity, jitter},
     vote::{leads, most_named},
 };

@@ -25,10 +25,15 @@ pub struct LeaseEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseChange {
-    /// The request waits. Sent when it begins to wait, and when the number of waiters ahead has changed.
+    /// The request waits. Sent when it begins to wait, and when the number of waiters ahead has changed. One that begins to
+    /// wait before anything is known of its wait may hear the same number again, with its expected wait.
     Queued {
         /// The number of waiters ahead of it.
         ahead: u64,
+        /// The time that it is likely to wait from now on, from what its manager has seen of this resource: how long its
+        /// holders held it, and how fast its queue moved. `None` as long as nothing is known. A wait is a matter of chance:
+        /// the longer the queue, the nearer this comes.
+        expected_wait: Option<Duration>,
     },
     /// The lease was granted.
     Granted,

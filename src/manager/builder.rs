@@ -1,6 +1,12 @@
 //! The builder of a lock manager, which runs supervised in an arbiter of its own.
 
-use std::{cell::Cell, fmt, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    cell::Cell,
+    fmt,
+    rc::Rc,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use actix::{Addr, AsyncContext, Context, System, dev::channel};
 use actix_rt::Arbiter;
@@ -11,9 +17,18 @@ use crate::{
     env::{Clock, Draw, Random, SystemClock, SystemRandom},
     lease::messages::ManagerLink,
     manager::{
-        LockManager, dispatch::Dispatch, happening::Happenings, monitor::LeaseMonitor, outage::Outage,
-        ready::Readiness, records::Records, sets::Sets, shutdown::Draining, stream::Sources,
-        waiting::cohorts::Cohorts,
+        LockManager,
+        dispatch::Dispatch,
+        happening::Happenings,
+        monitor::LeaseMonitor,
+        outage::Outage,
+        ready::Readiness,
+        records::Records,
+        sets::Sets,
+        shutdown::Draining,
+        stream::Sources,
+        tuning::DefaultWaits,
+        waiting::{cohorts::Cohorts, demands::Demands},
     },
     request::{Settings, StartError},
     runtime::{
@@ -164,12 +179,18 @@ impl LockManagerBuilder {
             store,
             clock,
             random,
+            max_waiters_here: settings.limits.max_waiters,
             settings,
             own_pauses,
+            default_waits: DefaultWaits::default(),
+            tuned_by: Weak::new(),
             stats,
             about: Arc::new(about_this_process()),
             records,
             cohorts: Cohorts::default(),
+            demands: Demands::default(),
+            #[cfg(feature = "tuning")]
+            trace: crate::manager::trace::Trace::default(),
             sets: Sets::default(),
             pending: 0,
             held: 0,

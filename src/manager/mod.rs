@@ -19,12 +19,18 @@ mod revoke;
 mod sets;
 mod shutdown;
 mod stream;
+#[cfg(feature = "tuning")]
+pub(crate) mod trace;
+#[cfg(not(feature = "tuning"))]
+#[path = "no_trace.rs"]
+mod trace;
+mod tuning;
 mod waiting;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -43,7 +49,7 @@ use crate::{
         sets::Sets,
         shutdown::Draining,
         stream::{Happened, Sources},
-        waiting::cohorts::Cohorts,
+        waiting::{cohorts::Cohorts, demands::Demands},
     },
     request::{AcquireError, Settings},
     runtime::responder::{Answers, Responder},
@@ -74,6 +80,12 @@ pub struct LockManager {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) settings: Arc<Settings>,
+    /// The maximum number of waiters of this manager for one resource that they want exclusively.
+    pub(crate) max_waiters_here: u32,
+    /// What came of waits by default.
+    pub(crate) default_waits: tuning::DefaultWaits,
+    /// The tuner that may change the settings, while it lives.
+    pub(crate) tuned_by: Weak<()>,
     /// The pauses of the application, for requests that have none of their own.
     pub(crate) own_pauses: Option<Pauses>,
     pub(crate) stats: Arc<Recorder>,
@@ -81,6 +93,9 @@ pub struct LockManager {
     pub(crate) about: Arc<Metadata>,
     pub(crate) records: Records,
     pub(crate) cohorts: Cohorts,
+    pub(crate) demands: Demands,
+    #[cfg(feature = "tuning")]
+    pub(crate) trace: trace::Trace,
     pub(crate) sets: Sets,
     /// The number of requests that have no answer yet.
     pub(crate) pending: usize,
@@ -119,6 +134,7 @@ impl Actor for LockManager {
         ctx.run_interval(COMPARE_CLOCKS_EVERY, move |this, _| {
             this.compare_clocks(&mut clocks);
             this.stats.tick(clocks.ours);
+            this.demands.forget_old(clocks.ours);
             this.outage.check();
         });
     }

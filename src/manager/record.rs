@@ -1,6 +1,6 @@
 //! The record of one acquisition, from its request until its release is certain.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
@@ -8,7 +8,10 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     core::{Acquisition, LeaseStatus},
     lease::{Lease, LeaseChange, LeaseEvent, LifeSign, ReleaseError, Released, shared::LeaseShared},
-    manager::{shutdown::InFlight, waiting::cohorts::CohortKey},
+    manager::{
+        shutdown::InFlight,
+        waiting::{cohorts::CohortKey, expected::Place},
+    },
     request::{AcquireError, validated::ValidRequest},
     runtime::{responder::Responder, timer_queue::Timer},
     statistics::Unconfirmed,
@@ -42,6 +45,8 @@ pub(crate) struct Waiter {
     pub(crate) answer: Option<Result<Refusal, StoreError>>,
     /// True if it was told that its hold is over, before it knew that it has one.
     pub(crate) taken: bool,
+    /// The turns that it waits, as soon as they are known.
+    pub(crate) place: Option<Place>,
     pub(crate) watch: Option<AbortHandle>,
     /// Keeps a shutdown waiting until the last answer has been handled.
     pub(crate) _in_flight: InFlight,
@@ -100,15 +105,15 @@ impl Record {
 }
 
 impl Waiter {
-    /// Tells the caller's listener that this many waiters are ahead.
-    pub(crate) fn tell_queued(&self, ahead: u64) {
-        if let Some(listener) = &self.request.events {
+    /// Tells the caller's listener that this many waiters are ahead, and how long they are expected to take.
+    pub(crate) fn tell_queued(&self, ahead: u64, expected_wait: Option<Duration>) {
+        if let Some(listener) = self.request.events.as_ref().filter(|_| !self.reply.is_closed()) {
             let hold = &self.request.acquisition.hold;
             listener.do_send(LeaseEvent {
                 resource: hold.resource.clone(),
                 token: hold.token.prefix(),
                 fence: None,
-                change: LeaseChange::Queued { ahead },
+                change: LeaseChange::Queued { ahead, expected_wait },
             });
         }
     }

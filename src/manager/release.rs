@@ -58,9 +58,13 @@ impl LockManager {
         let hand_off = held && cooldown.is_zero() && is_alone(lease.acquisition.mode, lease.hold());
         let (hold, is_ours) = (lease.hold().clone(), self.records.lease(lease.record).is_some());
         let mut record = lease.record;
+        if held && is_ours {
+            // A lease that was lost tells nothing of how long holds take: it may have ended because the machine was suspended.
+            self.note_over(&lease, now);
+        }
         let role = Role::Releasing(self.releasing(Cause::Lease { lease, before, unconfirmed, reply }));
         if is_ours {
-            self.end_lease(record, role);
+            self.end_lease(record, role, now);
         } else {
             record = self.records.insert(Record::new(hold.clone(), Acquisition::held(None), role));
         }
@@ -84,7 +88,8 @@ impl LockManager {
     }
 
     /// Gives the record of a lease another role. The cohort that waits for the lease is not served yet.
-    fn end_lease(&mut self, record: RecordKey, role: Role) {
+    fn end_lease(&mut self, record: RecordKey, role: Role, now: Moment) {
+        self.trace_over(record, now);
         self.records.with(record, |it| it.role = role);
         self.held -= 1;
         self.shutdown.held(self.held);
@@ -102,7 +107,7 @@ impl LockManager {
         let early = planted!("a reclaimed token cuts its lock delay short");
         let opening = if early { now } else { opening };
         let role = Role::Releasing(self.releasing(Cause::Reclaim));
-        self.end_lease(record, role);
+        self.end_lease(record, role, now);
         let cohort = self.find_cohort(record);
         self.on_at(record, Event::Lost { opening }, now);
         if let Some(cohort) = cohort {

@@ -15,7 +15,7 @@ pub enum AcquireError {
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
     /// Another holder has the resource. The caller certainly holds nothing.
-    #[error("held by {} for another {}; gave up after {attempts} attempts and {}", name(.by), rough(*.remaining), rough(*.waited))]
+    #[error("held by {} for another {}; gave up after {attempts} attempts and {}{}", name(.by), rough(*.remaining), rough(*.waited), likely(*.expected_wait))]
     Held {
         /// A holder that was in the way at the last attempt.
         by: Box<Holder>,
@@ -27,6 +27,10 @@ pub enum AcquireError {
         attempts: u32,
         /// The time that the caller waited.
         waited: Duration,
+        /// The time that the caller would likely have had to wait from now on, as in
+        /// [`LeaseChange::Queued`](crate::LeaseChange::Queued). `None` as long as nothing is known. A request that did not
+        /// wait in the queue does not know of waiters of other managers, which come before it.
+        expected_wait: Option<Duration>,
     },
     /// This resource has as many waiters as it may have. The caller certainly holds nothing, and does not wait.
     #[error("{waiters} others wait for it already; try again later")]
@@ -112,6 +116,11 @@ fn name(holder: &Holder) -> String {
     let pid = known("pid").map(|pid| format!("pid {pid}"));
     let about: Vec<_> = [known("purpose").map(str::to_owned), host, pid].into_iter().flatten().collect();
     if about.is_empty() { who } else { format!("{who} ({})", about.join(", ")) }
+}
+
+/// Describes the wait that was still expected, if one was.
+fn likely(expected: Option<Duration>) -> String {
+    expected.map_or_else(String::new, |expected| format!(", with about {} to wait", rough(expected)))
 }
 
 /// The reason why a query about locks has no answer.

@@ -8,6 +8,7 @@ mod own_leases;
 pub(crate) mod queries;
 pub(crate) mod revoke;
 pub(crate) mod settings;
+pub(crate) mod tuning;
 pub(crate) mod validated;
 
 pub use self::{
@@ -17,4 +18,5 @@ pub use self::{
     queries::{Drained, ForceRelease, Inspect, IsHeld, List, Ready, SetBackoff, Shutdown, Stats},
     revoke::{Revoke, RevokeError, Revoked},
     settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},
+    tuning::{SetTuning, TunerSettings, Tuning},
 };

@@ -27,6 +27,7 @@ pub(crate) struct Options {
     pub(crate) owner: Option<String>,
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
+    pub(crate) give_up_early: Option<bool>,
     pub(crate) pauses: Option<Pauses>,
     pub(crate) attempts: Option<u32>,
     pub(crate) no_renew: bool,
@@ -80,6 +81,32 @@ impl<Kind, Names> Request<Kind, Names> {
     /// unreachable all the while.
     pub fn wait_forever(mut self) -> Self {
         self.options.wait = Some(Wait::Forever);
+        self
+    }
+
+    /// Sets whether the request gives up at once when it is not likely to be served within its [wait](Self::wait): when
+    /// its expected wait is longer. The answer is [`AcquireError::Held`](crate::AcquireError::Held) with that
+    /// [`expected_wait`](crate::AcquireError::Held::expected_wait), and its place in the queue is free. It is decided when
+    /// the request begins to wait and with each of its attempts. Where nothing is known of the resource, the request waits
+    /// as usual. A request without an end of its wait, by [`wait_forever`](Self::wait_forever) or by
+    /// [`attempts`](Self::attempts) alone, does not give up early. Default: `wait.give_up_early`, no.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use leasehold::{Acquire, AcquireError, LockManager, MemoryStore};
+    /// # #[actix::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = LockManager::builder(std::sync::Arc::new(MemoryStore::default())).start()?;
+    /// match locks.send(Acquire::new("seats/17").wait(Duration::from_secs(2)).give_up_early(true)).await? {
+    ///     Ok(lease) => drop(lease),
+    ///     Err(AcquireError::Held { expected_wait: Some(wait), .. }) => println!("come back in {wait:?}"),
+    ///     Err(error) => return Err(error.into()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn give_up_early(mut self, yes: bool) -> Self {
+        self.options.give_up_early = Some(yes);
         self
     }
 

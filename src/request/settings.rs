@@ -65,6 +65,9 @@ pub struct WaitSettings {
     /// The time that a request waits for a resource that is held. Zero is a try. Default: zero.
     #[serde(deserialize_with = "duration")]
     pub timeout: Duration,
+    /// True if a request gives up at once when it is not likely to be served within its wait: see
+    /// [`Request::give_up_early`](crate::Request::give_up_early). Default: no.
+    pub give_up_early: bool,
     /// The TTL of a queue ticket: the time for which the store keeps it after the manager last refreshed it. The
     /// manager refreshes it three times as often. Default: 20 s.
     #[serde(deserialize_with = "duration")]
@@ -121,6 +124,7 @@ impl Default for WaitSettings {
     fn default() -> Self {
         Self {
             timeout: Duration::ZERO,
+            give_up_early: false,
             ticket_ttl: 20 * SECOND,
             grant_window: SECOND,
             local_handover_limit: 16,

@@ -28,6 +28,10 @@ pub(crate) struct ValidRequest {
     pub(crate) acquisition: Arc<Acquisition>,
     /// The time to wait. Zero is a try.
     pub(crate) wait: Duration,
+    /// True if that is the wait of the settings.
+    pub(crate) waits_by_default: bool,
+    /// True if it ends at once when it is not likely to be served within its wait.
+    pub(crate) give_up_early: bool,
     pub(crate) pauses: Pauses,
     pub(crate) renewal: RenewalPlan,
     pub(crate) min_hold: Duration,
@@ -65,7 +69,7 @@ impl ValidRequest {
         in_range("ttl", ttl, SHORTEST_TTL, settings.limits.max_ttl)?;
         in_range("lock_delay", options.lock_delay, Duration::ZERO, settings.limits.max_ttl)?;
         in_range("min_hold", options.min_hold, Duration::ZERO, settings.limits.max_ttl)?;
-        let (wait, pauses) = waiting(&options, settings, own)?;
+        let (wait, waits_by_default, pauses) = waiting(&options, settings, own)?;
         let ticket = (!wait.is_zero()).then_some(QueueTicket {
             inbox,
             ttl: settings.wait.ticket_ttl,
@@ -89,6 +93,8 @@ impl ValidRequest {
                 ticket,
             }),
             wait,
+            waits_by_default,
+            give_up_early: options.give_up_early.unwrap_or(settings.wait.give_up_early),
             pauses,
             renewal,
             min_hold: options.min_hold,
@@ -105,7 +111,7 @@ fn waiting(
     options: &Options,
     settings: &Settings,
     own: Option<&Pauses>,
-) -> Result<(Duration, Pauses), InvalidValue> {
+) -> Result<(Duration, bool, Pauses), InvalidValue> {
     let pauses = options.pauses.as_ref().or(own).cloned().unwrap_or(Pauses::BuiltIn(settings.backoff));
     let pauses = match options.attempts {
         Some(attempts) => pauses.attempts(attempts)?,
@@ -123,7 +129,7 @@ fn waiting(
         None if counts => settings.limits.max_wait,
         None => settings.wait.timeout,
     };
-    Ok((wait, pauses))
+    Ok((wait, options.wait.is_none() && !counts, pauses))
 }
 
 fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<RenewalPlan, InvalidValue> {

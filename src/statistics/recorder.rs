@@ -138,6 +138,12 @@ impl Recorder {
         name.filter(|name| Class::check(name).is_ok()).map(|name| self.counts().classes.named(name))
     }
 
+    /// Returns the name of a class.
+    #[cfg(feature = "tuning")]
+    pub(crate) fn class_name(&self, class: Class) -> Option<Arc<str>> {
+        self.counts().classes.name(class).cloned()
+    }
+
     pub(crate) fn requested(&self, class: Option<Class>) {
         self.note(class, Event::Requested);
     }

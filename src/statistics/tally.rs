@@ -18,7 +18,7 @@ pub struct Summary {
     pub requests: u64,
     /// Requests that got their lease.
     pub granted: u64,
-    /// Requests that were answered `Held` because they were a try, or their attempts were used up.
+    /// Requests that were answered `Held` because they were a try, their attempts were used up, or they gave up early.
     pub refused: u64,
     /// Requests that were answered `Held` because their wait was over.
     pub timed_out: u64,

@@ -17,6 +17,7 @@ pub(crate) mod quorum;
 pub(crate) mod redis;
 mod register;
 mod reply;
+mod server_load;
 pub(crate) mod types;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -32,6 +33,7 @@ pub use self::{
     notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
     register::{REGISTER_KEPT_FOR, Register, RegisterVerdict, RegisterWrite},
     reply::{Replies, Reply},
+    server_load::ServerLoad,
     types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
 };
 #[cfg(not(feature = "custom-store"))]
@@ -42,6 +44,7 @@ pub(crate) use self::{
     notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
     register::{REGISTER_KEPT_FOR, Register, RegisterVerdict, RegisterWrite},
     reply::{Replies, Reply},
+    server_load::ServerLoad,
     types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
 };
 pub(crate) use self::{
@@ -248,6 +251,14 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Returns the notifications to this inbox, as a stream without an end. The stream connects and reconnects by itself.
     /// A store without a queue sends no notifications, and its stream ends at once.
     fn listen(&self, inbox: &Inbox) -> Notifications;
+
+    /// Returns what the server has had to do since its start. It changes nothing.
+    ///
+    /// A store that does not know it, or has several servers, answers [`StoreError::Unsupported`].
+    fn server_load(&self) -> Reply<'_, ServerLoad> {
+        async { Err(StoreError::unsupported("the load of the server", "it has none that it could ask")) }
+            .boxed()
+    }
 
     /// Returns the location of the locks in one line for a log: an address, without user and password.
     fn describe(&self) -> String {

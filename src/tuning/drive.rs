@@ -12,7 +12,7 @@ use crate::{
     request::{Acquire, AcquireError, ReadLock, WriteLock},
     tuning::{
         pace::Pace,
-        workload::{Access, Turn, Turns, Workload},
+        workload::{Access, LONGEST, Turn, Turns, Workload},
     },
 };
 
@@ -142,10 +142,16 @@ impl Shared {
             Access::ReadWrite { .. } => WriteLock::new(resource).into(),
             Access::Permits { of } => Acquire::new(resource).permits(1, of),
         };
+        let request = match turn.wait {
+            // Longer than any setting allows: it waits without end.
+            Some(wait) if wait > LONGEST => request.wait_forever(),
+            Some(wait) => request.wait(wait),
+            None => request,
+        };
         self.locks.send(request).await.unwrap_or(Err(AcquireError::ShuttingDown))
     }
 }
 
-fn micros(time: Duration) -> u64 {
+pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

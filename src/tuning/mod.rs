@@ -23,7 +23,8 @@
 //!
 //! # Layout
 //! [`Workload`] is in `workload`, and what is drawn from its seed in `chance`. `drive` has the callers, and `pace` the time
-//! that they live in. `model` is the simulation. `profile` is what it knows of a server, and `report` the figures.
+//! that they live in. `model` is the simulation. `profile` is what it knows of a server, and `report` the figures. `recommend`
+//! searches settings in simulations, `recorder` records the requests of an application as a trace.
 //!
 //! **Invariant:** callers are the same code in a simulation and on a server, so that the two differ in the store and in the
 //! time alone.
@@ -33,6 +34,8 @@ mod drive;
 mod model;
 mod pace;
 mod profile;
+mod recommend;
+mod recorder;
 mod report;
 mod workload;
 
@@ -41,6 +44,8 @@ pub use self::{
     model::simulate,
     pace::{Pace, RealPace},
     profile::ServerProfile,
-    report::{Report, Spent, Waits},
-    workload::{Access, Arrivals, Bucket, Resources, Times, Workload},
+    recommend::{Figures, Goal, Limit, Prediction, Progress, Recommendation, Search, recommend},
+    recorder::{Recorded, TraceRecorder},
+    report::{Report, Spent, Tuned, Waits},
+    workload::{Access, Arrivals, Bucket, Resources, SlowServer, Times, Workload},
 };

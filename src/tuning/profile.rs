@@ -139,6 +139,28 @@ impl ServerProfile {
         Ok(())
     }
 
+    /// Returns a server whose work, and the way to it, take so many times as long.
+    pub(super) fn slower(&self, times: f64) -> Self {
+        let Self { round_trips, late, call, wake, granted, refused, queued, .. } = self;
+        let Self { taken_up, released, handed_over, handed_off, renewed, idle, .. } = self;
+        Self {
+            round_trips: round_trips.iter().map(|trip| trip * times).collect(),
+            // Timers are those of the client.
+            late: late.clone(),
+            call: call * times,
+            wake: wake * times,
+            granted: granted * times,
+            refused: refused * times,
+            queued: queued * times,
+            taken_up: taken_up * times,
+            released: released * times,
+            handed_over: handed_over * times,
+            handed_off: handed_off * times,
+            renewed: renewed * times,
+            idle: *idle,
+        }
+    }
+
     /// Draws a round trip, in microseconds.
     pub(super) fn round_trip(&self, chance: &mut Chance) -> f64 {
         drawn(&self.round_trips, chance)

@@ -35,6 +35,9 @@ pub struct Report {
     pub attempts: f64,
     /// The share of the attempts that were not granted.
     pub wasted: f64,
+    /// The changes that [tuners](crate::tuner) made, in order.
+    #[serde(default)]
+    pub changes: Vec<Tuned>,
     /// Jain's index of the callers' shares of granted requests: 1 if all are served alike, 1/n if one of n is alone.
     pub fairness: f64,
 }
@@ -68,6 +71,22 @@ pub struct Spent {
     pub server_time: Duration,
     /// The time from the start to the last answer.
     pub elapsed: Duration,
+    /// The changes that [tuners](crate::tuner) made, in order.
+    pub changes: Vec<Tuned>,
+}
+
+/// A change that a tuner made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Tuned {
+    /// The time since the start, in microseconds.
+    pub at: u64,
+    /// The process whose tuner it was, counted from 0.
+    pub process: u32,
+    /// The [rule](crate::tuner::TunerRule).
+    pub rule: String,
+    /// The reason.
+    pub reason: String,
 }
 
 impl Report {
@@ -94,6 +113,7 @@ impl Report {
             server_load: share(server_time, spent.elapsed.as_secs_f64()),
             attempts: each(attempts),
             wasted: share(attempts - granted.len() as f64, attempts).max(0.0),
+            changes: spent.changes.clone(),
             fairness: fairness(served),
         }
     }
@@ -155,6 +175,7 @@ mod tests {
             commands: 20,
             server_time: Duration::from_micros(400),
             elapsed: Duration::from_millis(1),
+            changes: Vec::new(),
         };
         let report = report(&all, &spent);
         assert_eq!((report.requests, report.granted), (6, 4));

@@ -24,7 +24,7 @@ impl AsProblem for AcquireError {
     fn problem(&self) -> Problem {
         match self.cause() {
             Self::Invalid(invalid) => invalid.problem(),
-            Self::Held { remaining, .. } => Problem::held(*remaining),
+            Self::Held { remaining, expected_wait, .. } => Problem::held(expected_wait.unwrap_or(*remaining)),
             Self::QueueFull { .. } | Self::Busy { .. } => Problem::BUSY,
             Self::Store(error) => error.problem(),
             Self::ShuttingDown => Problem::SHUTTING_DOWN,

@@ -47,7 +47,7 @@
 //!
 //! | Error | Status | `kind` | `Retry-After` |
 //! |---|---|---|---|
-//! | the lock is held | 423 | `held` | when the holder would end, 1 to 60 s |
+//! | the lock is held | 423 | `held` | the [expected wait](crate::AcquireError::Held::expected_wait), else when the holder would end; 1 to 60 s |
 //! | the queue is full, the manager is busy | 429 | `busy` | 1 s |
 //! | the store does not serve, or its answer is unknown | 503 | `unavailable` | 1 s |
 //! | the manager shuts down, or is gone | 503 | `shutting_down` | 1 s |

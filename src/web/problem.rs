@@ -13,7 +13,7 @@ use crate::core::one_line;
 /// The pause after which a client may try again when nothing better is known.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The longest pause that a client is told. A holder may release much earlier than its end.
+/// The longest pause that a client is told. A holder may release much earlier than its end, or than is expected.
 const LATEST: Duration = Duration::from_secs(60);
 
 /// A problem, without anything that a client must not know.
@@ -26,9 +26,9 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Returns the problem of a lock that somebody else holds, for `remaining` unless it is renewed or released.
-    pub(crate) fn held(remaining: Duration) -> Self {
-        let retry_after = Some(remaining.clamp(SOON, LATEST));
+    /// Returns the problem of a lock that somebody else holds, and that may be had after this time.
+    pub(crate) fn held(after: Duration) -> Self {
+        let retry_after = Some(after.clamp(SOON, LATEST));
         let detail = "somebody else holds the lock";
         Self { status: StatusCode::LOCKED, kind: "held", detail, retry_after }
     }

@@ -37,7 +37,14 @@ fn held(remaining: Duration) -> AcquireError {
         remaining,
         metadata: metadata.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
     };
-    AcquireError::Held { by: Box::new(by), remaining, ahead: None, attempts: 1, waited: Duration::ZERO }
+    AcquireError::Held {
+        by: Box::new(by),
+        remaining,
+        ahead: None,
+        attempts: 1,
+        waited: Duration::ZERO,
+        expected_wait: None,
+    }
 }
 
 fn unavailable() -> StoreError {
@@ -97,6 +104,17 @@ fn a_held_lock_is_423_with_the_time_that_the_holder_has_left() {
     }
     let of_set = held(Duration::from_secs(5)).of(&name());
     assert_eq!(told(&WithLockError::from(of_set)), (423, "held".to_owned(), Some(5)));
+}
+
+#[test]
+fn a_held_lock_tells_the_expected_wait_where_it_is_known() {
+    for (expected, after) in [(3, 1), (1_400, 2), (7_000, 7), (3_600_000, 60)] {
+        let mut error = held(Duration::from_secs(30));
+        if let AcquireError::Held { expected_wait, .. } = &mut error {
+            *expected_wait = Some(Duration::from_millis(expected));
+        }
+        assert_eq!(told(&error), (423, "held".to_owned(), Some(after)), "{expected} ms");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 11] = [
     &["request"],
     &["manager"],
     &["fenced", "with_lock"],
-    &["config", "election", "web"],
+    &["config", "election", "tuner", "web"],
     &["doctor", "schedule", "tuning"],
     &["testing"],
     &["lib"],

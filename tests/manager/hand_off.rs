@@ -222,7 +222,7 @@ fn a_wait_behind_others_ends_in_time_and_says_who_holds() {
             }
         }
         assert_eq!(start.elapsed(), secs(1));
-        let queued = [0, 1].map(|ahead| LeaseChange::Queued { ahead });
+        let queued = [0, 1].map(|ahead| LeaseChange::Queued { ahead, expected_wait: None });
         let mut heard = listener.heard();
         heard.sort_by_key(|change| *change != queued[0]);
         assert_eq!(heard, queued);

@@ -177,7 +177,9 @@ fn a_wait_ends_at_its_deadline_with_the_holder_and_the_time_left() {
         let _lease = locks.send(Acquire::new("r").owner("nightly job")).await.unwrap().unwrap();
         let start = Instant::now();
         let error = locks.send(Acquire::new("r").wait(secs(5))).await.unwrap().unwrap_err();
-        let AcquireError::Held { by, remaining, ahead, attempts, waited } = error else { panic!("{error}") };
+        let AcquireError::Held { by, remaining, ahead, attempts, waited, .. } = error else {
+            panic!("{error}")
+        };
         assert_eq!(by.owner.unwrap().as_str(), "nightly job");
         assert!(remaining > secs(10) && remaining <= secs(30), "{remaining:?}");
         assert_eq!((ahead, attempts), (Some(0), 1), "its turn would have been announced");

@@ -205,7 +205,7 @@ fn a_waiter_is_told_its_position() {
         let listener = Listener::default();
         let _second = actix_rt::spawn(locks.send(ask().events(listener.clone().start().recipient())));
         sleep(millis(10)).await;
-        assert_eq!(listener.heard(), [LeaseChange::Queued { ahead: 1 }]);
+        assert_eq!(listener.heard(), [LeaseChange::Queued { ahead: 1, expected_wait: None }]);
     });
 }
 

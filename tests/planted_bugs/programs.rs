@@ -37,6 +37,8 @@ impl Programs {
         }
         let output = cargo
             .args(["test", "--offline", "--no-run", "--message-format", "json", "--lib"])
+            // The simulations of tuners are part of it.
+            .args(["--features", "tuning"])
             // Most bugs show themselves soon: to optimise would take longer than it saves.
             .args(["--config", "profile.test.package.leasehold.opt-level=0"])
             .args(TESTS.iter().flat_map(|test| ["--test", test]))

@@ -33,6 +33,18 @@ const OTHERS: [Figure; 9] = [
     Figure { name: "fairness (Jain)", of: |report| report.fairness, shown: number },
 ];
 
+/// The fields of a report that a trace cannot fill, and the names of their figures in a table.
+pub(crate) const SPENT: [&str; 6] =
+    ["commands", "server_time", "server_load", "attempts", "wasted", "fairness"];
+const NOT_RECORDED: [&str; 6] = [
+    "commands an acquisition",
+    "server time an acquisition",
+    "server load, cores",
+    "attempts an acquisition",
+    "attempts wasted",
+    "fairness (Jain)",
+];
+
 impl Figure {
     /// Returns the figure of a report as text.
     pub(crate) fn show(&self, report: &Report) -> String {
@@ -42,6 +54,10 @@ impl Figure {
 
 /// Returns the table of these reports. With two of them it also has the second in shares of the first.
 pub(crate) fn table(reports: &[&Report]) -> String {
+    aligned(&rows(reports))
+}
+
+fn rows(reports: &[&Report]) -> Vec<Vec<String>> {
     let mut rows = vec![heads(reports)];
     for figure in PREDICTED.iter().chain(&OTHERS) {
         let mut row = vec![figure.name.to_owned()];
@@ -56,6 +72,18 @@ pub(crate) fn table(reports: &[&Report]) -> String {
     for kind in kinds {
         let count = |report: &&Report| report.others.get(kind).map_or(0, |count| *count).to_string();
         rows.push([format!("not granted: {kind}")].into_iter().chain(reports.iter().map(count)).collect());
+    }
+    rows
+}
+
+/// Returns the table of what was recorded and of what it comes to with other settings. What a trace does not tell is left empty.
+pub(crate) fn beside(recorded: Option<&Report>, replayed: &Report) -> String {
+    let Some(recorded) = recorded else { return table(&[replayed]) };
+    let is_empty = |name: &str| NOT_RECORDED.contains(&name);
+    let mut rows = rows(&[recorded, replayed]);
+    for row in rows.iter_mut().filter(|row| is_empty(&row[0])) {
+        row[1] = String::new();
+        row.truncate(3);
     }
     aligned(&rows)
 }

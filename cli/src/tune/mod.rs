@@ -9,6 +9,8 @@ mod info;
 mod input;
 mod measure;
 mod own_server;
+mod recommend;
+mod replay;
 mod run;
 mod simulate;
 mod svg;
@@ -32,6 +34,8 @@ enum Command {
     Measure(measure::Options),
     Simulate(simulate::Options),
     Compare(compare::Options),
+    Recommend(recommend::Options),
+    Replay(replay::Options),
     Run(run::Options),
     Check(check::Options),
     /// One process of a run; told what to do on its standard input
@@ -44,6 +48,8 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
         Command::Measure(options) => measure::run(&options),
         Command::Simulate(options) => simulate::run(&options),
         Command::Compare(options) => compare::run(&options),
+        Command::Recommend(options) => recommend::run(&options),
+        Command::Replay(options) => replay::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Check(options) => check::run(&options),
         Command::Worker => worker::run(),

@@ -6,76 +6,106 @@ use leasehold::tuning::Report;
 
 use super::figures::time;
 
-const LEFT: f64 = 60.0;
-const TOP: f64 = 30.0;
+pub(super) const LEFT: f64 = 60.0;
+pub(super) const TOP: f64 = 30.0;
 const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 260.0;
-const LINE: f64 = 18.0;
+pub(super) const HEIGHT: f64 = 260.0;
+pub(super) const LINE: f64 = 18.0;
 
 const STYLE: &str = "\
 text { font: 12px system-ui, sans-serif; fill: #24292f } .faint { fill: #57606a; font-size: 11px }
 .grid { stroke: #d0d7de } path { fill: none; stroke-width: 2 } .c0 { stroke: #0969da } .c1 { stroke: #bf8700 }
-.t0 { fill: #0969da } .t1 { fill: #bf8700 }
+.t0, .d0 { fill: #0969da } .t1, .d1 { fill: #bf8700 }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 } .faint { fill: #8d96a0 } .grid { stroke: #30363d }
-  .c0 { stroke: #4493f8 } .c1 { stroke: #d29922 } .t0 { fill: #4493f8 } .t1 { fill: #d29922 }
+  .c0 { stroke: #4493f8 } .c1 { stroke: #d29922 } .t0, .d0 { fill: #4493f8 } .t1, .d1 { fill: #d29922 }
 }";
 
 /// Returns the text of an SVG file: for each wait on a logarithmic scale the share of all requests that were granted within
 /// it. A curve ends at the success rate.
 pub(crate) fn picture(reports: &[&Report]) -> String {
-    let waits = reports.iter().flat_map(|report| &report.waited.percentiles).map(|wait| wait.max(1.0));
-    let (least, most) = waits.fold((f64::MAX, 1.0), |(least, most), it| (it.min(least), it.max(most)));
-    let scale = Scale { from: least.min(most).log10().floor(), to: most.log10().ceil().max(1.0) };
+    let scale = Scale::of(reports.iter().flat_map(|report| &report.waited.percentiles).copied());
     let mut inner = String::new();
-    grid(&mut inner, &scale);
+    scale.grid(&mut inner, (0.0, 1.0));
     for (number, report) in reports.iter().enumerate() {
         curve(&mut inner, &scale, number, report);
     }
-    let (width, height) = (LEFT + WIDTH + 20.0, TOP + HEIGHT + 40.0 + LINE * reports.len() as f64);
+    document("share of all requests that were granted within a wait", reports.len(), &inner)
+}
+
+/// Returns the text of an SVG file with this title, and so many lines below the picture.
+pub(super) fn document(title: &str, lines: usize, inner: &str) -> String {
+    let (width, height) = (LEFT + WIDTH + 20.0, TOP + HEIGHT + 40.0 + LINE * lines as f64);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
-         height=\"{height}\" role=\"img\" aria-label=\"waits of granted requests\">\n<style>\n{STYLE}\n</style>\n\
-         <text x=\"{LEFT}\" y=\"16\">share of all requests that were granted within a wait</text>\n{inner}</svg>\n"
+         height=\"{height}\" role=\"img\" aria-label=\"{title}\">\n<style>\n{STYLE}\n</style>\n\
+         <text x=\"{LEFT}\" y=\"16\">{title}</text>\n{inner}</svg>\n"
     )
 }
 
 /// The powers of ten between which waits lie.
-struct Scale {
+pub(super) struct Scale {
     from: f64,
     to: f64,
 }
 
 impl Scale {
-    fn x(&self, micros: f64) -> f64 {
+    /// Returns the scale of these waits, in microseconds.
+    pub(super) fn of(waits: impl Iterator<Item = f64>) -> Self {
+        let waits = waits.map(|wait| wait.max(1.0));
+        let (least, most) = waits.fold((f64::MAX, 1.0), |(least, most), it| (it.min(least), it.max(most)));
+        Self { from: least.min(most).log10().floor(), to: most.log10().ceil().max(1.0) }
+    }
+
+    /// Returns the first wait of the scale.
+    pub(super) fn first(&self) -> f64 {
+        10.0_f64.powf(self.from)
+    }
+
+    /// Returns the last wait of the scale.
+    pub(super) fn last(&self) -> f64 {
+        10.0_f64.powf(self.to)
+    }
+
+    /// Returns the place of a wait on the scale, 0 to 1.
+    pub(super) fn share(&self, micros: f64) -> f64 {
         let span = (self.to - self.from).max(1.0);
-        LEFT + WIDTH * ((micros.max(1.0).log10() - self.from) / span).clamp(0.0, 1.0)
+        ((micros.max(1.0).log10() - self.from) / span).clamp(0.0, 1.0)
+    }
+
+    pub(super) fn x(&self, micros: f64) -> f64 {
+        LEFT + WIDTH * self.share(micros)
+    }
+
+    /// Draws the lines of the scale, and those of these shares from the lower edge to the upper one.
+    pub(super) fn grid(&self, text: &mut String, (low, high): (f64, f64)) {
+        for part in [0.0, 0.25, 0.5, 0.75, 1.0] {
+            let (y, right) = (y(part), LEFT + WIDTH);
+            line(text, &format!(r#"<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1}" y2="{y:.1}"/>"#));
+            let (x, y, percent) = (LEFT - 8.0, y + 4.0, (low + (high - low) * part) * 100.0);
+            let percent = (percent * 10.0).round() / 10.0;
+            line(
+                text,
+                &format!(r#"<text class="faint" x="{x}" y="{y:.1}" text-anchor="end">{percent} %</text>"#),
+            );
+        }
+        let mut power = self.from;
+        while power <= self.to {
+            let micros = 10.0_f64.powf(power);
+            let (x, top, bottom) = (self.x(micros), TOP, TOP + HEIGHT);
+            line(text, &format!(r#"<line class="grid" x1="{x:.1}" x2="{x:.1}" y1="{top}" y2="{bottom}"/>"#));
+            let (y, label) = (bottom + 16.0, time(micros));
+            line(
+                text,
+                &format!(r#"<text class="faint" x="{x:.1}" y="{y}" text-anchor="middle">{label}</text>"#),
+            );
+            power += 1.0;
+        }
     }
 }
 
 fn y(share: f64) -> f64 {
     TOP + HEIGHT * (1.0 - share)
-}
-
-fn grid(text: &mut String, scale: &Scale) {
-    for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let (y, right) = (y(share), LEFT + WIDTH);
-        line(text, &format!(r#"<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1}" y2="{y:.1}"/>"#));
-        let (x, y, percent) = (LEFT - 8.0, y + 4.0, share * 100.0);
-        line(
-            text,
-            &format!(r#"<text class="faint" x="{x}" y="{y:.1}" text-anchor="end">{percent} %</text>"#),
-        );
-    }
-    let mut power = scale.from;
-    while power <= scale.to {
-        let micros = 10.0_f64.powf(power);
-        let (x, top, bottom) = (scale.x(micros), TOP, TOP + HEIGHT);
-        line(text, &format!(r#"<line class="grid" x1="{x:.1}" x2="{x:.1}" y1="{top}" y2="{bottom}"/>"#));
-        let (y, label) = (bottom + 16.0, time(micros));
-        line(text, &format!(r#"<text class="faint" x="{x:.1}" y="{y}" text-anchor="middle">{label}</text>"#));
-        power += 1.0;
-    }
 }
 
 fn curve(text: &mut String, scale: &Scale, number: usize, report: &Report) {
@@ -101,11 +131,11 @@ fn curve(text: &mut String, scale: &Scale, number: usize, report: &Report) {
 }
 
 /// Returns a name as it may stand in XML.
-fn escaped(name: &str) -> String {
-    name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+pub(super) fn escaped(name: &str) -> String {
+    name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-fn line(text: &mut String, line: &str) {
+pub(super) fn line(text: &mut String, line: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{line}");
 }

@@ -69,7 +69,7 @@ pub(crate) enum Answer {
 pub(crate) enum End {
     /// The wait is over.
     TimedOut,
-    /// It was a try, or the attempts are used up.
+    /// It was a try, the attempts are used up, or it gave up early.
     Refused,
     /// The last answer said that no further attempt helps.
     Failed,
@@ -109,6 +109,8 @@ pub(crate) enum Event {
     Disconnected,
     /// Its caller has gone.
     CallerGone,
+    /// It is not expected to be served within its wait, and its caller wants to know that at once.
+    Hopeless,
     /// The manager ends it.
     Dismissed,
     /// Nobody of its cohort relies on its ticket any more.

@@ -38,6 +38,12 @@ impl Acquisition {
         Self { stage: Stage::Held, unknown_until, ..Self::new(terms) }
     }
 
+    /// Returns the same for a request that was made at this moment, with this wait and this TTL.
+    pub(crate) fn asked_at(mut self, asked: Moment, wait: Duration, ttl: Duration) -> Self {
+        self.terms = Terms { asked, wait, ttl, ..self.terms };
+        self
+    }
+
     /// Returns the moment until which an attempt with an unknown outcome may still matter. `None` if there is none.
     fn perhaps_until(&self, now: Moment) -> Option<Moment> {
         self.unknown_until.filter(|until| *until > now)

@@ -49,6 +49,7 @@ impl Acquisition {
             (Event::CallerGone, _) if self.caller == Caller::Present => {
                 self.end(End::Cancelled, now, situation)
             }
+            (Event::Hopeless, _) if self.caller == Caller::Present => self.end(End::Refused, now, situation),
             (Event::Dismissed, _) => self.end(End::Dismissed, now, situation),
             (Event::LeftAlone, _) => self.leave(None, now),
             _ => Steps::default(),

@@ -201,8 +201,11 @@ impl LockManager {
             Ok(AcquiredAll::Granted(grants)) => return self.all_granted(set, grants, sent),
             Ok(AcquiredAll::Refused { which, refusal }) => {
                 let (by, remaining) = (Box::new(refusal.by), refusal.remaining);
-                let waited = set.asked.elapsed(self.clock.now());
-                blame(which, AcquireError::Held { by, remaining, ahead: None, attempts: 1, waited })
+                let now = self.clock.now();
+                let waited = set.asked.elapsed(now);
+                let expected_wait = self.expect_unknown(&tried[which], &by, now);
+                let ahead = None;
+                blame(which, AcquireError::Held { by, remaining, ahead, attempts: 1, waited, expected_wait })
             }
             Ok(AcquiredAll::Failed { which, error }) => blame(which, error.into()),
             Err(error) => {
@@ -253,7 +256,7 @@ impl LockManager {
             let (hold, class) = (request.acquisition.hold.clone(), request.class);
             if in_time {
                 request.span.granted(1, waited, grant.fence);
-                let state = self.hold_one(request, sent, grant, now);
+                let state = self.hold_one(request, (asked, sent), grant, now);
                 self.count(1, state.class, RequestEnd::Granted { attempts: 1, waited });
                 leases.push(Lease::new(state, Arc::clone(&self.link), durability));
             } else {
@@ -278,13 +281,14 @@ impl LockManager {
     fn hold_one(
         &mut self,
         mut request: ValidRequest,
-        sent: Moment,
+        (asked, sent): (Moment, Moment),
         grant: Grant,
         now: Moment,
     ) -> Arc<LeaseShared> {
         let hold = request.acquisition.hold.clone();
         let reclaiming = Role::Releasing(self.releasing(Cause::Reclaim));
-        let record = self.records.insert(Record::new(hold.clone(), Acquisition::held(None), reclaiming));
+        let decisions = Acquisition::held(None).asked_at(asked, request.wait, request.acquisition.ttl);
+        let record = self.records.insert(Record::new(hold.clone(), decisions, reclaiming));
         self.records.name(hold.token, record);
         let lease = self.lease(record, &mut request, sent, grant, now);
         let (alone, bound_to) = (is_alone(request.acquisition.mode, &hold), request.bound_to);

@@ -85,8 +85,15 @@ impl LockManager {
         });
         let (resource, token) = (hold.resource.clone(), hold.token);
         let in_flight = self.shutdown.in_flight();
-        let waiter =
-            Waiter { request, reply, answer: None, taken: false, watch: None, _in_flight: in_flight };
+        let waiter = Waiter {
+            request,
+            reply,
+            answer: None,
+            taken: false,
+            place: None,
+            watch: None,
+            _in_flight: in_flight,
+        };
         let record = self.records.insert(Record::new(hold, decisions, Role::Waiting(Box::new(waiter))));
         self.records.name(token, record);
         self.pending += 1;

@@ -38,30 +38,43 @@ impl LockManager {
             self.cohorts.granted(cohort, record, overtook || unknown);
         }
         if steps.hold {
-            self.hold(record, grant, sent, durability, now);
+            self.hold(record, grant, (sent, overtook), durability, now);
             // The caller has its lease: from here on its record is no more in hand.
             self.in_hand = None;
         } else if let Some(cohort) = cohort {
             self.cohorts.released(cohort, record);
         }
         self.carry_out(record, steps, followed, None, now);
+        if let Some(cohort) = cohort {
+            self.place_followers(cohort, now);
+        }
     }
 
     /// Makes the lease of a waiter, and hands it to the caller.
-    fn hold(&mut self, record: RecordKey, grant: Grant, sent: Moment, durability: Durability, now: Moment) {
+    fn hold(
+        &mut self,
+        record: RecordKey,
+        grant: Grant,
+        (sent, overtook): (Moment, bool),
+        durability: Durability,
+        now: Moment,
+    ) {
         let held = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
-            let Waiter { request, reply, .. } = it.waiter()?;
+            let Waiter { request, reply, place, .. } = it.waiter()?;
             request.span.granted(attempts, waited, grant.fence);
-            let (lease, reply) = (self.lease(record, request, sent, grant, now), reply.clone());
+            self.default_waits.granted(request);
+            let (lease, reply, place) =
+                (self.lease(record, request, sent, grant, now), reply.clone(), *place);
             let bound_to = request.bound_to.take();
             let bound = bound_to.is_some();
             it.role = Role::Holding(Holding { lease: Arc::clone(&lease), bound_to, renewer: None });
-            Some((lease, reply, attempts, waited, bound))
+            Some((lease, reply, attempts, waited, bound, place))
         });
-        let Some((lease, reply, attempts, waited, bound)) = held.flatten() else { return };
+        let Some((lease, reply, attempts, waited, bound, place)) = held.flatten() else { return };
         self.pending -= 1;
         self.note_held(&lease, now, bound);
+        self.note_served(&lease, place, (overtook, now - waited), now);
         let hold = lease.hold();
         self.stats.ended(lease.class, RequestEnd::Granted { attempts, waited });
         tracing::debug!(
@@ -140,8 +153,10 @@ impl LockManager {
         })?
     }
 
-    /// Ends the span of a request. Its record may stay, for others that rely on its ticket.
+    /// Ends the span of a request, and traces it. Its record may stay, for others that rely on its ticket.
     fn end_span(&self, record: RecordKey, end: RequestEnd, now: Moment) {
+        self.trace_ended(record, end, now);
+        self.count_default_wait(record, end);
         let ended = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
             Some((std::mem::take(&mut it.waiter()?.request.span), attempts, waited))
@@ -152,7 +167,12 @@ impl LockManager {
     }
 
     /// Returns the error of a waiter whose wait, or whose attempts, are used up: the last result that it got.
-    fn last_answer(&self, record: RecordKey, end: End, now: Moment) -> Option<(RequestEnd, AcquireError)> {
+    fn last_answer(
+        &mut self,
+        record: RecordKey,
+        end: End,
+        now: Moment,
+    ) -> Option<(RequestEnd, AcquireError)> {
         let (told, answer, attempts, waited, ahead, cohort) = self.records.with(record, |it| {
             let (told, attempts, ahead) =
                 (it.decisions.told(), it.decisions.attempts(), it.decisions.ahead());
@@ -163,10 +183,12 @@ impl LockManager {
             Told::Behind(_) => cohort.and_then(|cohort| self.in_the_way(cohort, now)),
             Told::Nothing | Told::Refused { .. } | Told::Failed => answer,
         };
+        let expected_wait = self.still_expected(record, now);
         Some(match answer.unwrap_or(Err(StoreError::timed_out(waited))) {
             Ok(Refusal { by, remaining }) => {
                 let end = if end == End::TimedOut { RequestEnd::TimedOut } else { RequestEnd::Refused };
-                (end, AcquireError::Held { by: Box::new(by), remaining, ahead, attempts, waited })
+                let by = Box::new(by);
+                (end, AcquireError::Held { by, remaining, ahead, attempts, waited, expected_wait })
             }
             Err(error) => (RequestEnd::Failed(error.kind()), AcquireError::Store(error)),
         })

@@ -1,6 +1,6 @@
 //! The attempts of waiters: sent to the store, and answered.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     core::{Acquisition, Answer, Event, Executed, Moment},
@@ -37,7 +37,8 @@ impl LockManager {
     /// Handles the answer to an attempt. Its record waits for it; if it is gone, the same answer was decided about before the
     /// manager panicked, and nothing is left to do.
     pub(crate) fn attempted(&mut self, attempt: &Attempt, outcome: Result<Acquired, StoreError>) {
-        let mut failure = None;
+        let (record, now) = (attempt.record, self.clock.now());
+        let (mut failure, mut expected) = (None, None);
         let answer = match outcome {
             Ok(Acquired::Granted(_)) if self.was_taken(attempt) => {
                 let unknown = StoreError::reply_lost("acquire: taken away before the answer was here");
@@ -47,13 +48,15 @@ impl LockManager {
             Ok(Acquired::Granted(grant)) => return self.granted(attempt, grant),
             Ok(Acquired::Refused(refusal)) => {
                 let remaining = refusal.remaining;
-                self.note_answer(attempt.record, Ok(refusal));
+                expected = self.expect(record, None, &refusal.by, now);
+                self.note_answer(record, Ok(refusal));
                 Answer::Refused { remaining, ahead: None }
             }
             Ok(Acquired::Queued { refusal, ahead }) => {
                 let remaining = refusal.remaining;
-                self.tell_queued(attempt.record, ahead);
-                self.note_answer(attempt.record, Ok(refusal));
+                expected = self.expect(record, Some(ahead), &refusal.by, now);
+                self.tell_queued(record, ahead, expected);
+                self.note_answer(record, Ok(refusal));
                 Answer::Refused { remaining, ahead: Some(ahead) }
             }
             Ok(Acquired::Full { waiters }) => {
@@ -64,7 +67,7 @@ impl LockManager {
                 let unknown = error.certainty() == Certainty::Unknown;
                 let transient = error.is_transient();
                 if transient {
-                    self.note_answer(attempt.record, Err(error));
+                    self.note_answer(record, Err(error));
                 } else {
                     failure = Some(AcquireError::Store(error));
                 }
@@ -72,7 +75,12 @@ impl LockManager {
             }
         };
         let event = Event::Answered { sent: attempt.sent, answer };
-        self.on_or_fail(attempt.record, event, failure, self.clock.now());
+        let cohort = self.records.with(record, |it| it.cohort).flatten();
+        self.on_or_fail(record, event, failure, now);
+        self.give_up_if_hopeless(record, expected, now);
+        if let Some(cohort) = cohort {
+            self.place_followers(cohort, now);
+        }
     }
 
     /// Returns true if the waiter was told that its hold is over. A grant may be what was taken, and a later one may still be
@@ -97,11 +105,11 @@ impl LockManager {
     }
 
     /// Tells the listener of a waiter how many are ahead of it, if that has changed.
-    fn tell_queued(&self, record: RecordKey, ahead: u64) {
+    fn tell_queued(&self, record: RecordKey, ahead: u64, expected: Option<Duration>) {
         self.records.with(record, |it| {
             let news = it.decisions.ahead() != Some(ahead);
-            if let Some(waiter) = it.waiter().filter(|waiter| news && !waiter.reply.is_closed()) {
-                waiter.tell_queued(ahead);
+            if let Some(waiter) = it.waiter().filter(|_| news) {
+                waiter.tell_queued(ahead, expected);
             }
         });
     }

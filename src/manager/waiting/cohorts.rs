@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 
-use slotmap::SlotMap;
+use slotmap::{Key, SecondaryMap, SlotMap};
 
 use crate::{
     core::{Cohort, Lack, ResourceName},
     lease::RecordKey,
+    request::tuning::Queue,
 };
+
+/// The largest number of queues that are told at a time.
+const TOLD: usize = 32;
 
 slotmap::new_key_type! {
     /// The key of a cohort. That of a cohort which was removed names none.
@@ -19,9 +23,20 @@ slotmap::new_key_type! {
 /// A waiter looks its resource up by the name once. From then on its record has the key of the cohort.
 #[derive(Default)]
 pub(crate) struct Cohorts {
-    cohorts: SlotMap<CohortKey, (ResourceName, Cohort<RecordKey>)>,
+    cohorts: SlotMap<CohortKey, Known>,
     by_resource: HashMap<ResourceName, CohortKey>,
+    /// The grants of each cohort.
+    grants: SecondaryMap<CohortKey, u64>,
     arrivals: u64,
+}
+
+/// A cohort, and what else is known about it.
+struct Known {
+    resource: ResourceName,
+    cohort: Cohort<RecordKey>,
+    /// The first arrival of those whose place was not known when they joined. Those before it have one, so that a busy
+    /// cohort is not walked for each newcomer.
+    unplaced_from: Option<u64>,
 }
 
 impl Cohorts {
@@ -29,10 +44,13 @@ impl Cohorts {
     /// members ahead of it.
     pub(crate) fn join(&mut self, resource: &ResourceName, record: RecordKey) -> (CohortKey, u64, usize) {
         self.arrivals += 1;
-        let Self { cohorts, by_resource, arrivals } = self;
-        let new = || cohorts.insert((resource.clone(), Cohort::default()));
+        let Self { cohorts, by_resource, arrivals, .. } = self;
+        let new = || {
+            let (resource, cohort) = (resource.clone(), Cohort::default());
+            cohorts.insert(Known { resource, cohort, unplaced_from: None })
+        };
         let key = *by_resource.entry(resource.clone()).or_insert_with(new);
-        let ahead = cohorts[key].1.join(record, *arrivals);
+        let ahead = cohorts[key].cohort.join(record, *arrivals);
         (key, *arrivals, ahead)
     }
 
@@ -60,6 +78,9 @@ impl Cohorts {
     /// Notes that the resource was granted: handed off ahead of other processes, or in its turn.
     pub(crate) fn granted(&mut self, key: CohortKey, record: RecordKey, handed_off: bool) {
         self.with(key, |cohort| cohort.granted(record, handed_off));
+        if let Some(grants) = self.grants.entry(key) {
+            *grants.or_default() += 1;
+        }
     }
 
     /// Notes that the lease of this record is over.
@@ -68,13 +89,13 @@ impl Cohorts {
     }
 
     fn with(&mut self, key: CohortKey, change: impl FnOnce(&mut Cohort<RecordKey>)) {
-        if let Some((_, cohort)) = self.cohorts.get_mut(key) {
-            change(cohort);
+        if let Some(known) = self.cohorts.get_mut(key) {
+            change(&mut known.cohort);
         }
     }
 
     fn get(&self, key: CohortKey) -> Option<&Cohort<RecordKey>> {
-        self.cohorts.get(key).map(|(_, cohort)| cohort)
+        self.cohorts.get(key).map(|known| &known.cohort)
     }
 
     /// Returns the next member, and whether it may be served ahead of other processes (at most `limit` hand-offs in a row).
@@ -85,6 +106,30 @@ impl Cohorts {
     /// Returns the members that have no answer yet, in the order of their arrival.
     pub(crate) fn members(&self, key: CohortKey) -> impl Iterator<Item = RecordKey> {
         self.get(key).into_iter().flat_map(Cohort::members)
+    }
+
+    /// Returns the number of members that have no answer yet.
+    pub(crate) fn waiting(&self, key: CohortKey) -> u64 {
+        self.get(key).map_or(0, |cohort| cohort.waiting() as u64)
+    }
+
+    /// Notes that the place of the member of this arrival is not known.
+    pub(crate) fn note_unplaced(&mut self, key: CohortKey, arrival: u64) {
+        if let Some(known) = self.cohorts.get_mut(key) {
+            known.unplaced_from = Some(known.unplaced_from.map_or(arrival, |first| first.min(arrival)));
+        }
+    }
+
+    /// Returns true if there are members whose place was not known when they joined.
+    pub(crate) fn has_unplaced(&self, key: CohortKey) -> bool {
+        self.cohorts.get(key).is_some_and(|known| known.unplaced_from.is_some())
+    }
+
+    /// Returns the members that may have no place, and the number of members ahead of them. From here on they count as placed.
+    pub(crate) fn take_unplaced(&mut self, key: CohortKey) -> Option<(u64, Vec<RecordKey>)> {
+        let known = self.cohorts.get_mut(key)?;
+        let (ahead, members) = known.cohort.members_from(known.unplaced_from.take()?);
+        Some((ahead as u64, members))
     }
 
     /// Returns the leader that came first.
@@ -108,14 +153,59 @@ impl Cohorts {
         if !cohort.is_empty() {
             return cohort.lack();
         }
-        let (resource, _) = self.cohorts.remove(key)?;
+        let Known { resource, .. } = self.cohorts.remove(key)?;
         self.by_resource.remove(&resource);
+        self.grants.remove(key);
         None
+    }
+
+    /// Returns the longest queues, of cohorts in which somebody waits.
+    pub(crate) fn longest_queues(&self) -> Vec<Queue> {
+        let waited_for = self.cohorts.iter().filter(|(_, known)| known.cohort.waiting() > 0);
+        let queue = |(key, Known { cohort, .. }): (CohortKey, &Known)| Queue {
+            key: key.data().as_ffi(),
+            waiting: u32::try_from(cohort.waiting()).unwrap_or(u32::MAX),
+            granted: self.grants.get(key).copied().unwrap_or_default(),
+        };
+        let mut queues: Vec<Queue> = waited_for.map(queue).collect();
+        if queues.len() > TOLD {
+            queues.select_nth_unstable_by_key(TOLD, |queue| std::cmp::Reverse(queue.waiting));
+            queues.truncate(TOLD);
+        }
+        queues
     }
 
     /// Removes all cohorts.
     pub(crate) fn clear(&mut self) {
         self.cohorts.clear();
         self.by_resource.clear();
+        self.grants.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_comes_to_a_long_queue_is_the_only_one_to_be_placed() {
+        let (mut cohorts, mut records) = (Cohorts::default(), SlotMap::<RecordKey, ()>::with_key());
+        let resource = ResourceName::new("r").unwrap();
+        let joined: Vec<_> = (0..5_000)
+            .map(|_| {
+                let record = records.insert(());
+                let (key, arrival, _) = cohorts.join(&resource, record);
+                (key, arrival, record)
+            })
+            .collect();
+        let (key, _, last) = joined[4_999];
+        let (_, before_it, next_to_last) = joined[4_998];
+        assert!(!cohorts.has_unplaced(key) && cohorts.take_unplaced(key).is_none());
+        cohorts.note_unplaced(key, joined[4_999].1);
+        assert_eq!(cohorts.take_unplaced(key), Some((4_999, vec![last])));
+        cohorts.note_unplaced(key, before_it);
+        cohorts.note_unplaced(key, joined[4_999].1);
+        assert_eq!(cohorts.take_unplaced(key), Some((4_998, vec![next_to_last, last])));
+        assert!(!cohorts.has_unplaced(key));
     }
 }

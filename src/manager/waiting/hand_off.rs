@@ -30,20 +30,17 @@ impl LockManager {
         let (cohort, arrival, ahead) = self.cohorts.join(resource, record);
         self.records.with(record, |it| (it.cohort, it.arrival) = (Some(cohort), Some(arrival)));
         let waiters = ahead as u64;
-        if waiters >= u64::from(self.settings.limits.max_waiters) {
+        if waiters >= u64::from(self.max_waiters_here) {
             return self.on_or_fail(record, Event::Dismissed, Some(AcquireError::QueueFull { waiters }), now);
         }
         self.mend_cohort(cohort, now);
-        let leader = self.cohorts.leader(cohort);
-        let ahead_of_all = leader.and_then(|leader| self.records.with(leader, |it| it.decisions.ahead()));
-        let ahead = waiters + ahead_of_all.flatten().unwrap_or(0);
-        let follows = self.records.with(record, |it| {
-            let follows = it.decisions.is_following();
-            it.waiter().filter(|_| follows).map(|waiter| waiter.tell_queued(ahead))
-        });
-        if follows.flatten().is_some() {
+        if self.records.with(record, |it| it.decisions.is_following()) == Some(true) {
+            let ahead = waiters + self.ahead_of_leader(cohort);
+            let expected = self.expect_behind(record, cohort, waiters, now);
+            self.records.with(record, |it| it.waiter().map(|waiter| waiter.tell_queued(ahead, expected)));
             self.link_follower(record, cohort, now);
             self.on_at(record, Event::Follow(ahead), now);
+            self.give_up_if_hopeless(record, expected, now);
         }
     }
 

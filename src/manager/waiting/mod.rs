@@ -6,6 +6,8 @@ mod admission;
 mod answers;
 pub(crate) mod attempts;
 pub(crate) mod cohorts;
+pub(crate) mod demands;
+pub(crate) mod expected;
 pub(crate) mod hand_off;
 mod notifications;
 

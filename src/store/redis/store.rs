@@ -9,10 +9,11 @@ use crate::{
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
         Inbox, Incarnation, Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Register,
-        RegisterWrite, Released, Renewed, Replies, Reply, Report, Store, StoreError, ToHolders, all,
+        RegisterWrite, Released, Renewed, Replies, Reply, Report, ServerLoad, Store, StoreError, ToHolders,
+        all,
         redis::{
             RedisStore, listing,
-            net::{connection::Connection, incarnation::Known, topology::Topology},
+            net::{connection::Connection, incarnation::Known, load, topology::Topology},
             replicas::{Confirmed, Replicas},
             wire::{batch, decode, keys, lessons, notified, plain, register},
         },
@@ -154,6 +155,18 @@ impl Store for RedisStore {
         let prefix = self.encoder.prefix();
         let channels = vec![keys::channel(prefix, inbox).to_string(), keys::channel_of_all(prefix)];
         self.topology.notifications(channels)
+    }
+
+    fn server_load(&self) -> Reply<'_, ServerLoad> {
+        async move {
+            match &self.topology {
+                Topology::One(connection) => load::ask(connection).await,
+                Topology::Cluster(_) => {
+                    Err(StoreError::unsupported("the load of the server", "a cluster has several"))
+                }
+            }
+        }
+        .boxed()
     }
 
     fn describe(&self) -> String {

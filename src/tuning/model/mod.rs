@@ -3,6 +3,7 @@
 mod clockwork;
 mod server;
 mod timed;
+mod tuned;
 
 use std::{panic::resume_unwind, sync::Arc, thread, time::Duration};
 
@@ -13,7 +14,7 @@ use tokio::task::LocalSet;
 use self::{clockwork::Clockwork, server::Server, timed::TimedStore};
 use super::{
     chance::{Chance, SeededRandom},
-    drive::{drive, warm_up},
+    drive::{Served, drive, warm_up},
     profile::ServerProfile,
     report::{Report, Spent},
     workload::Workload,
@@ -39,6 +40,11 @@ const TIMERS: u64 = 1 << 42;
 /// # Errors
 /// [`ConfigError`] when the configuration of the workload or the profile is wrong.
 pub fn simulate(workload: &Workload, profile: &ServerProfile) -> Result<Report, ConfigError> {
+    let run = run(workload, profile)?;
+    Ok(Report::new(workload, &run.served, &run.spent))
+}
+
+fn run(workload: &Workload, profile: &ServerProfile) -> Result<Run, ConfigError> {
     profile.check()?;
     let config = workload.config()?;
     // A thread of its own has neither a runtime nor an actix system.
@@ -52,15 +58,21 @@ fn in_virtual_time(
     workload: &Workload,
     profile: &ServerProfile,
     config: &Config,
-) -> Result<Report, ConfigError> {
+) -> Result<Run, ConfigError> {
     let clockwork = Clockwork::default();
     let runtime = clockwork.runtime().map_err(crate::request::StartError::Arbiter)?;
     let world = async {
         let simulation = Simulation::start(workload, profile, config, &clockwork)?;
-        Ok(simulation.run(workload).await)
+        simulation.run(workload, config).await
     };
     let tasks = LocalSet::new();
     runtime.block_on(clockwork.watch(tasks.run_until(world)))
+}
+
+/// A run of a workload.
+struct Run {
+    served: Vec<Served>,
+    spent: Spent,
 }
 
 /// The managers of a simulated fleet, and its servers.
@@ -100,7 +112,7 @@ impl Simulation {
         Ok(Self { clockwork: clockwork.clone(), servers, managers, profile: profile.clone() })
     }
 
-    async fn run(self, workload: &Workload) -> Report {
+    async fn run(self, workload: &Workload, config: &Config) -> Result<Run, ConfigError> {
         for manager in &self.managers {
             // Nothing fails here but a workload with a very short wait, which then begins cold.
             let _ = warm_up(manager).await;
@@ -110,6 +122,10 @@ impl Simulation {
         let (profile, mut chance) = (self.profile.clone(), Chance::of(workload.seed, TIMERS));
         let pace = Arc::new(self.clockwork.pace(move || profile.lateness(&mut chance)));
         let started = tokio::time::Instant::now();
+        for (server, slow) in self.servers.iter().zip(workload.slow_server.iter().cycle()) {
+            server.be_slow(slow.clone());
+        }
+        let changes = tuned::start(&self.managers, &config.tuner)?;
         let drives =
             (0..).zip(&self.managers).map(|(process, locks)| drive(workload, process, locks, pace.clone()));
         let served = join_all(drives).await.concat();
@@ -123,7 +139,8 @@ impl Simulation {
         let shutdowns = self.managers.iter().map(|locks| locks.send(Shutdown { drain: Duration::ZERO }));
         // A manager that has ended needs no farewell.
         let _ = join_all(shutdowns).await;
-        Report::new(workload, &served, &spent)
+        spent.changes = changes.told();
+        Ok(Run { served, spent })
     }
 
     /// Returns the attempts of all managers since their start.
@@ -151,5 +168,9 @@ fn quorum(
     Ok(QuorumStore::with_clock(named, options, clock.clone())?)
 }
 
+#[cfg(test)]
+mod adapting;
+#[cfg(test)]
+mod shifting;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ use crate::{
     core::Token,
     env::Clock,
     store::{Acquired, Acquisition, Hold, MemoryStore, Released, Renewed, Store, StoreError},
-    tuning::profile::ServerProfile,
+    tuning::{profile::ServerProfile, workload::SlowServer},
 };
 
 /// A server, which all connections to it share.
@@ -24,6 +24,8 @@ pub(super) struct Server {
     pub(super) profile: ServerProfile,
     /// True if locks are plain: without a queue.
     pub(super) is_plain: bool,
+    /// The times at which it is slow, once callers have started.
+    slow: OnceLock<(Instant, SlowServer)>,
     /// The thread. Whoever waits for it is served in the order of arrival.
     thread: tokio::sync::Mutex<()>,
     sums: Mutex<Sums>,
@@ -45,13 +47,26 @@ impl Server {
         is_plain: bool,
     ) -> Self {
         let memory = MemoryStore::new(clock);
-        Self { memory, clockwork, profile, is_plain, thread: Default::default(), sums: Mutex::default() }
+        let (slow, thread, sums) = Default::default();
+        Self { memory, clockwork, profile, is_plain, slow, thread, sums }
     }
 
     /// Returns the calls that were served, and the time that they took.
     pub(super) fn spent(&self) -> (u64, Duration) {
         let sums = self.sums();
         (sums.calls, sums.busy)
+    }
+
+    /// Is slow at these times from now on.
+    pub(super) fn be_slow(&self, slow: SlowServer) {
+        // Callers start once.
+        let _ = self.slow.set((Instant::now(), slow));
+    }
+
+    /// Returns the factor by which the work of a call is larger now.
+    fn slowness(&self, now: Instant) -> f64 {
+        let slow = self.slow.get().filter(|(start, slow)| (slow.from..slow.until).contains(&(now - *start)));
+        slow.map_or(1.0, |(_, slow)| slow.factor)
     }
 
     /// Returns the share of a core that it needs while it has nothing to do.
@@ -68,7 +83,7 @@ impl Server {
         };
         let began = Instant::now();
         let (answer, micros) = execute.await;
-        let work = Duration::from_secs_f64((wake + self.profile.call + micros) / 1e6);
+        let work = Duration::from_secs_f64((wake + self.profile.call + micros) * self.slowness(began) / 1e6);
         self.clockwork.until(began + work).await;
         let mut sums = self.sums();
         sums.calls += 1;

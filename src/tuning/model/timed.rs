@@ -13,7 +13,7 @@ use crate::{
     core::{Fence, Incarnation, Recovered, Report, ResourceName},
     store::{
         Acquired, AcquiredFrom, Acquisition, HandedOff, Hold, Inbox, Inspection, Listing, Notification,
-        Notifications, QuorumNode, Released, Renewed, Replies, Reply, Store, StoreError,
+        Notifications, QuorumNode, Released, Renewed, Replies, Reply, ServerLoad, Store, StoreError,
     },
     tuning::chance::Chance,
 };
@@ -175,6 +175,13 @@ impl Store for TimedStore {
         let connection = Self { server, way, response_timeout };
         let told = self.server.memory.listen(inbox).map(move |notification| connection.carry(notification));
         told.buffered(ON_THE_WAY).boxed()
+    }
+
+    fn server_load(&self) -> Reply<'_, ServerLoad> {
+        self.ask(|server| async move {
+            let (calls, busy) = server.spent();
+            (Ok(ServerLoad::new(busy, calls)), 0.0)
+        })
     }
 
     fn describe(&self) -> String {

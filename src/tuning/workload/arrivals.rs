@@ -1,21 +1,18 @@
 //! The arrivals of a workload: when requests are made.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
 use crate::{
-    config::ConfigError,
     core::{InvalidValue, in_range},
-    request::keys::{duration, given_duration},
+    request::keys::duration,
     tuning::{
         chance::Chance,
-        workload::times::{LONGEST, Times},
+        workload::{
+            times::{LONGEST, Times},
+            trace::Traced,
+        },
     },
 };
 
@@ -57,31 +54,12 @@ pub enum Arrivals {
         /// The pause of a caller before it asks again.
         pause: Times,
     },
-    /// Recorded: a file with one request in each line, as JSON, in their order: `{"at": "12ms", "hold": "3ms", "resource":
-    /// "orders/1"}`. Only `at` is needed; the rest comes from the workload.
+    /// Recorded: a file with one request in each line, as JSON: `{"at": "12ms", "hold": "3ms", "resource": "orders/1"}`. Only
+    /// `at` is needed; the rest comes from the workload. A [`TraceRecorder`](crate::tuning::TraceRecorder) writes such a file.
     Trace {
         /// The file, seen from that of the workload.
         file: PathBuf,
     },
-}
-
-/// A line of a recorded trace.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    #[serde(deserialize_with = "duration")]
-    at: Duration,
-    #[serde(default, deserialize_with = "given_duration")]
-    hold: Option<Duration>,
-    resource: Option<String>,
-}
-
-/// A request of a recorded trace. Its resource is a number: names of an application do not get onto a server for trials.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Traced {
-    pub(super) at: Duration,
-    pub(super) hold: Option<Duration>,
-    pub(super) resource: Option<u32>,
 }
 
 impl Arrivals {
@@ -158,40 +136,6 @@ fn count(field: &str, count: u32) -> Result<(), InvalidValue> {
     Err(InvalidValue::new(field, count, format!("1 to {MOST}")))
 }
 
-/// Reads a recorded trace.
-pub(super) fn read(file: &Path) -> Result<Vec<Traced>, ConfigError> {
-    let text =
-        fs::read_to_string(file).map_err(|source| ConfigError::Io { path: file.to_owned(), source })?;
-    trace(&text).map_err(|(number, message)| ConfigError::Parse {
-        origin: file.display().to_string(),
-        message: format!("line {number}: {message}"),
-    })
-}
-
-/// Reads the text of a trace. An error carries the number of its line.
-fn trace(text: &str) -> Result<Vec<Traced>, (usize, String)> {
-    let mut numbers = BTreeMap::new();
-    let mut traced: Vec<Traced> = Vec::new();
-    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        let line: Line = serde_json::from_str(line).map_err(|error| (number, error.to_string()))?;
-        if traced.last().is_some_and(|last| last.at > line.at) {
-            return Err((
-                number,
-                "at: earlier than the line before; the lines have to be in their order".into(),
-            ));
-        }
-        let resource = line.resource.map(|name| {
-            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-            *numbers.entry(name).or_insert(next)
-        });
-        traced.push(Traced { at: line.at, hold: line.hold, resource });
-    }
-    if traced.is_empty() {
-        return Err((1, "no request; one or more lines such as {\"at\": \"12ms\"} are expected".into()));
-    }
-    Ok(traced)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,34 +159,6 @@ mod tests {
         let bursts = times(&Arrivals::Bursts { every: millis(4_000), size: 3, within: millis(100) });
         assert_eq!(bursts.iter().map(|at| at / 4_000).collect::<Vec<_>>(), [0, 0, 0, 1, 1, 1, 2, 2, 2]);
         assert!(bursts.iter().all(|at| at % 4_000 <= 100));
-    }
-
-    #[test]
-    fn a_trace_names_resources_by_numbers_and_leaves_the_rest_to_the_workload() {
-        let text = "{\"at\": \"1ms\", \"resource\": \"b\"}\n\n{\"at\": \"1ms\", \"hold\": \"3ms\"}\n\
-                    {\"at\": \"2ms\", \"resource\": \"a\"}\n{\"at\": \"2s\", \"resource\": \"b\"}";
-        let found: Vec<_> =
-            trace(text).unwrap().into_iter().map(|it| (it.at, it.hold, it.resource)).collect();
-        let expected = [
-            (millis(1), None, Some(0)),
-            (millis(1), Some(millis(3)), None),
-            (millis(2), None, Some(1)),
-            (millis(2_000), None, Some(0)),
-        ];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn a_wrong_trace_is_refused_by_its_line() {
-        for (text, line, expected) in [
-            ("", 1, "no request"),
-            ("{\"at\": \"1ms\"}\n{\"at\": 5}", 2, "expected a duration"),
-            ("{\"at\": \"1s\"}\n\n{\"at\": \"1ms\"}", 3, "earlier than the line before"),
-            ("{\"at\": \"1s\", \"holds\": \"1s\"}", 1, "unknown field `holds`"),
-        ] {
-            let (number, message) = trace(text).unwrap_err();
-            assert!(number == line && message.contains(expected), "{number}: {message}");
-        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! A workload: who asks for which locks, when, and for how long, as a file that says all of it.
 
 mod arrivals;
+mod recorded;
 mod resources;
+mod scaled;
 mod times;
+mod trace;
 mod turns;
 
 use std::{fs, path::Path, time::Duration};
@@ -10,12 +13,16 @@ use std::{fs, path::Path, time::Duration};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use self::arrivals::Traced;
-pub(super) use self::turns::{Turn, Turns};
+use self::trace::Traced;
 pub use self::{
     arrivals::Arrivals,
     resources::Resources,
     times::{Bucket, Times},
+};
+pub(super) use self::{
+    times::LONGEST,
+    trace::trace_line,
+    turns::{Turn, Turns},
 };
 use crate::{
     config::{Config, ConfigError},
@@ -83,11 +90,29 @@ pub struct Workload {
     /// The resources. Default: one.
     #[serde(default)]
     pub resources: Resources,
+    /// A time in which the server is slow. Default: none.
+    #[serde(default)]
+    pub slow_server: Option<SlowServer>,
     /// The settings, in the words of `config.toml`. Those that are left out have their defaults.
     #[serde(default)]
     config: Table,
     #[serde(skip)]
     trace: Vec<Traced>,
+}
+
+/// A time in which each call takes longer, in a simulation.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SlowServer {
+    /// The time from the start at which it begins.
+    #[serde(deserialize_with = "duration")]
+    pub from: Duration,
+    /// The time from the start at which it ends.
+    #[serde(deserialize_with = "duration")]
+    pub until: Duration,
+    /// The factor by which the work of each call grows, 1 to 10,000.
+    pub factor: f64,
 }
 
 /// The modes in which the requests of a workload take their resources.
@@ -161,12 +186,38 @@ impl Workload {
         Config::from_toml(&table.to_string())
     }
 
+    /// Returns the settings that are tried, in the words of `config.toml`.
+    pub(super) const fn settings(&self) -> &Table {
+        &self.config
+    }
+
+    /// Returns the same workload with other settings.
+    pub(super) fn with_settings(&self, settings: Table) -> Result<Self, ConfigError> {
+        let other = Self { config: settings, ..self.clone() };
+        other.check()?;
+        Ok(other)
+    }
+
     fn read(origin: &str, text: &str, folder: &Path, changes: &[(&str, &str)]) -> Result<Self, ConfigError> {
         let wrong = |message: String| ConfigError::Parse {
             origin: origin.to_owned(),
             message: message.trim_end().replace('\n', " "),
         };
-        let mut table: Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let table: Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        Self::of_table(origin, table, changes, |file| trace::read(&folder.join(file)))
+    }
+
+    /// Makes the workload of a table in which these keys have other values. A trace comes from `trace`.
+    fn of_table(
+        origin: &str,
+        mut table: Table,
+        changes: &[(&str, &str)],
+        trace: impl FnOnce(&Path) -> Result<Vec<Traced>, ConfigError>,
+    ) -> Result<Self, ConfigError> {
+        let wrong = |message: String| ConfigError::Parse {
+            origin: origin.to_owned(),
+            message: message.trim_end().replace('\n', " "),
+        };
         for (key, value) in changes {
             let key = if is_setting(key) { format!("config.{key}") } else { (*key).to_owned() };
             set(&mut table, &key, typed(value))?;
@@ -174,7 +225,7 @@ impl Workload {
         let mut workload: Self =
             table.try_into().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
         if let Arrivals::Trace { file } = &workload.arrivals {
-            workload.trace = arrivals::read(&folder.join(file))?;
+            workload.trace = trace(file)?;
         }
         workload.check()?;
         Ok(workload)
@@ -196,6 +247,9 @@ impl Workload {
             patience.check("patience")?;
         }
         self.resources.check()?;
+        if let Some(slow) = &self.slow_server {
+            slow.check()?;
+        }
         if let Some(requests) = self.arrivals.expected(self.duration, &self.trace).filter(|it| *it > REQUESTS)
         {
             let allowed = format!("at most {REQUESTS} requests in all");
@@ -229,6 +283,16 @@ impl Workload {
     }
 }
 
+impl SlowServer {
+    fn check(&self) -> Result<(), InvalidValue> {
+        in_range("slow_server.from", self.from, Duration::ZERO, self.until)?;
+        if !(1.0..=10_000.0).contains(&self.factor) {
+            return Err(InvalidValue::new("slow_server.factor", self.factor, "1 to 10000"));
+        }
+        Ok(())
+    }
+}
+
 impl Access {
     fn check(&self) -> Result<(), InvalidValue> {
         match *self {
@@ -248,7 +312,7 @@ fn is_setting(key: &str) -> bool {
 }
 
 /// Sets a value in a table, below a key with dots.
-fn set(table: &mut Table, key: &str, value: Value) -> Result<(), InvalidValue> {
+pub(super) fn set(table: &mut Table, key: &str, value: Value) -> Result<(), InvalidValue> {
     let mut steps: Vec<&str> = key.split('.').collect();
     let last = steps.pop().filter(|last| !last.is_empty());
     let Some(last) = last else { return Err(InvalidValue::new("key", key, "words with dots between them")) };

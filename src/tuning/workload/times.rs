@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The longest time that a workload may have.
-pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3600);
+pub(in crate::tuning) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// A distribution of times.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -63,7 +63,7 @@ const NORMAL_P99: f64 = 2.326_347_9;
 
 impl Times {
     /// Draws a time.
-    pub(super) fn draw(&self, chance: &mut Chance) -> Duration {
+    pub(in crate::tuning) fn draw(&self, chance: &mut Chance) -> Duration {
         let drawn = match self {
             Self::Constant { time } => return *time,
             Self::Exponential { mean } => mean.as_secs_f64() * chance.exponential(),

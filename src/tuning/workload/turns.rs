@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Access, Arrivals, Traced, Workload, resources::Choice};
+use super::{Access, Arrivals, Workload, resources::Choice, trace::Traced};
 use crate::tuning::chance::Chance;
 
 /// One request of a workload.
@@ -14,6 +14,8 @@ pub(in crate::tuning) struct Turn {
     pub(in crate::tuning) resource: u32,
     pub(in crate::tuning) hold: Duration,
     pub(in crate::tuning) patience: Option<Duration>,
+    /// Its own wait, in place of that of the settings.
+    pub(in crate::tuning) wait: Option<Duration>,
     /// True if it reads, where there are readers.
     pub(in crate::tuning) reads: bool,
 }
@@ -57,9 +59,8 @@ impl Workload {
             return Turns::Callers(numbers.map(caller).collect());
         }
         let mut chance = Chance::of(self.seed, 0);
-        let traced = |at| Traced { at, hold: None, resource: None };
         let arrivals = match self.trace.is_empty() {
-            true => self.arrivals.times(self.duration, &mut chance).into_iter().map(traced).collect(),
+            true => self.arrivals.times(self.duration, &mut chance).into_iter().map(Traced::at).collect(),
             false => self.trace.clone(),
         };
         let all = arrivals.into_iter().filter(|it| it.at < self.duration).map(|it| {
@@ -68,6 +69,8 @@ impl Workload {
             let turn = Turn {
                 hold: it.hold.unwrap_or(turn.hold),
                 resource: it.resource.unwrap_or(turn.resource),
+                reads: it.reads.unwrap_or(turn.reads),
+                wait: it.wait,
                 ..turn
             };
             (chance.below(self.processes), turn)
@@ -84,6 +87,7 @@ impl Drawing {
             resource: self.choice.draw(chance),
             hold: hold.draw(chance),
             patience: patience.as_ref().map(|patience| patience.draw(chance)),
+            wait: None,
             reads: matches!(mode, Access::ReadWrite { readers } if chance.share() < *readers),
         }
     }

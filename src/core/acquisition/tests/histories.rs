@@ -144,6 +144,7 @@ impl History {
             28..=31 => self.on(Event::Disconnected),
             32..=35 if self.asking.is_none() && self.answers == 0 => self.on(Event::HandOff),
             36 if self.acquisition.caller == Caller::Abandoned => self.on(Event::LeftAlone),
+            37 if self.now.is_multiple_of(2) => self.on(Event::Hopeless),
             37 => self.on(Event::CallerGone),
             38 if self.draw(8) == 0 => self.on(Event::Dismissed),
             39..=40 if self.held => self.end_lease(),

@@ -26,6 +26,17 @@ fn a_queue_ticket_is_released_when_the_caller_goes() {
 }
 
 #[test]
+fn a_waiter_that_gives_up_early_is_refused_and_leaves_the_queue() {
+    expect(terms(), &queued(&[(20, Event::Hopeless)]), ALONE, releases(Some(End::Refused), 20));
+    expect(terms(), &[(0, Event::Follow(3)), (0, Event::Hopeless)], ALONE, ends(End::Refused));
+    let kept = Some(Duration::ZERO);
+    let kept = Steps { end: Some(End::Refused), abandon: true, wake_after: kept, ..Steps::default() };
+    expect(terms(), &queued(&[(20, Event::Hopeless)]), LEADER, kept);
+    // Its caller has been answered: nothing is given up a second time.
+    expect(terms(), &queued(&[(20, Event::Hopeless), (25, Event::Hopeless)]), LEADER, Steps::default());
+}
+
+#[test]
 fn a_release_is_repeated_until_it_is_certain_or_the_ticket_has_ended() {
     let (mut acquisition, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), ALONE);
     let sent = released(&mut acquisition, 20, false);

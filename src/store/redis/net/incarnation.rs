@@ -66,7 +66,7 @@ async fn is_durable(connection: &Connection) -> bool {
 }
 
 /// A question that changes nothing, with the start of its answer.
-struct Question {
+pub(super) struct Question {
     words: &'static [&'static str],
     starts: &'static str,
 }
@@ -74,6 +74,8 @@ struct Question {
 impl Question {
     const SERVER: Self = Self { words: &["INFO", "server"], starts: "# Server" };
     const PERSISTENCE: Self = Self { words: &["INFO", "persistence"], starts: "# Persistence" };
+    pub(super) const CPU: Self = Self { words: &["INFO", "cpu"], starts: "# CPU" };
+    pub(super) const STATS: Self = Self { words: &["INFO", "stats"], starts: "# Stats" };
     const FSYNC: Self = Self { words: &["CONFIG", "GET", "appendfsync"], starts: "appendfsync" };
 }
 
@@ -93,11 +95,11 @@ impl Request for Question {
     }
 }
 
-fn table(answer: Value) -> Result<Table, StoreError> {
+pub(super) fn table(answer: Value) -> Result<Table, StoreError> {
     let text: String = redis::from_redis_value(answer).map_err(|_| senseless("no text"))?;
     Ok(info::table(&text))
 }
 
-fn senseless(what: &str) -> StoreError {
+pub(super) fn senseless(what: &str) -> StoreError {
     StoreError::unavailable(format!("the answer to INFO has {what}"))
 }

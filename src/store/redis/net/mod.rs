@@ -8,6 +8,7 @@ pub(crate) mod endpoint;
 pub(crate) mod errors;
 pub(crate) mod incarnation;
 pub(crate) mod info;
+pub(crate) mod load;
 pub(crate) mod notices;
 pub(crate) mod options;
 pub(crate) mod plain_port;

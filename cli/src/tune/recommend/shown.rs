@@ -1,0 +1,102 @@
+//! A recommendation as text: the fragment, tables, and a picture.
+
+use leasehold::tuning::{Goal, Prediction, Recommendation};
+
+use super::{
+    super::figures::{aligned, time},
+    picture::{chart, mark},
+};
+
+/// Returns everything that is to be known about a recommendation.
+pub(super) fn text(workload: &str, goal: Goal, found: &Recommendation) -> String {
+    let mut parts = vec![headline(workload, goal, found), fragment(found)];
+    parts.push(table("setting", &[std::slice::from_ref(&found.best), &found.compared].concat()));
+    if !found.sensitivity.is_empty() {
+        parts.push(table("the recommended one, with", &found.sensitivity));
+    }
+    if found.front.len() > 1 {
+        let title =
+            "what cannot be had together: success from below, p99 wait from the left, R the recommended one";
+        parts.push(format!("{title}\n{}", chart(found)));
+        parts.push(front(found));
+    }
+    parts.join("\n")
+}
+
+fn headline(workload: &str, goal: Goal, found: &Recommendation) -> String {
+    let limits = match &found.limits[..] {
+        [] => "without limits".to_owned(),
+        limits => format!("with {}", limits.join(" and ")),
+    };
+    let mut lines = vec![format!("{workload}, for {goal}, {limits}; {} simulations", found.simulations)];
+    if !found.is_complete {
+        lines.push(
+            "the search was stopped: this is the best so far, with changes that may not matter".to_owned(),
+        );
+    }
+    if !found.is_within_limits {
+        lines.push("no setting was found that keeps these limits; this one comes nearest".to_owned());
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Returns the setting as a fragment of a configuration, with what is to be known about its keys.
+pub(super) fn fragment(found: &Recommendation) -> String {
+    let config = found.best.config.trim_end();
+    if config.is_empty() {
+        return "# the default: nothing that was tried is better by more than chance\n".to_owned();
+    }
+    // Nobody dies in a simulation, which is what these are for.
+    let is_for_deaths = |key: &&str| config.lines().any(|line| line.starts_with(&format!("{key} =")));
+    let notes = ["ttl", "renewal_interval", "grant_window"].into_iter().filter(is_for_deaths);
+    let note = |key| {
+        format!(
+            "# {key}: also how long a process that dies blocks others, which the simulation does not know\n"
+        )
+    };
+    format!("{}{config}\n", notes.map(note).collect::<String>())
+}
+
+/// Returns the table of the front. Its settings are long, and stand behind the figures.
+fn front(found: &Recommendation) -> String {
+    let row = |(place, it): (usize, &Prediction)| {
+        let mut row = row(it);
+        row[0] = mark(place).to_string();
+        row
+    };
+    let rows: Vec<_> = std::iter::once(heads("")).chain(found.front.iter().enumerate().map(row)).collect();
+    let names = std::iter::once("setting").chain(found.front.iter().map(|it| it.name.as_str()));
+    let table = aligned(&rows);
+    table.lines().zip(names).map(|(line, name)| format!("{line}  {name}\n")).collect()
+}
+
+/// Returns a table of predictions, one in each row.
+fn table(title: &str, predictions: &[Prediction]) -> String {
+    let heads =
+        ["success", "p50 wait", "p99 wait", "in vain", "commands", "server time", "wasted", "limits kept"];
+    let mut rows = vec![[title].into_iter().chain(heads).map(str::to_owned).collect::<Vec<_>>()];
+    rows.extend(predictions.iter().map(row));
+    aligned(&rows)
+}
+
+fn heads(title: &str) -> Vec<String> {
+    let figures =
+        ["success", "p50 wait", "p99 wait", "in vain", "commands", "server time", "wasted", "limits kept"];
+    [title].into_iter().chain(figures).map(str::to_owned).collect()
+}
+
+fn row(prediction: &Prediction) -> Vec<String> {
+    let Prediction { name, figures, seeds, within_limits, .. } = prediction;
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    vec![
+        name.clone(),
+        percent(figures.success),
+        time(figures.p50_wait),
+        time(figures.p99_wait),
+        time(figures.wait_in_vain),
+        format!("{:.2}", figures.commands),
+        time(figures.server_time),
+        percent(figures.wasted),
+        format!("{within_limits} of {seeds}"),
+    ]
+}

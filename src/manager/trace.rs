@@ -1,0 +1,175 @@
+//! The trace of the requests of a manager, for whoever records it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::SyncSender,
+    },
+    time::Duration,
+};
+
+use actix::{Handler, Message};
+
+use crate::{
+    core::{Mode, Moment, ResourceName},
+    lease::RecordKey,
+    manager::{LockManager, record::Record},
+    statistics::{Class, RequestEnd},
+};
+
+/// A request that is over: refused, or granted and released.
+#[derive(Clone, Debug)]
+pub(crate) struct Traced {
+    /// The time since the recording began.
+    pub(crate) at: Duration,
+    pub(crate) resource: ResourceName,
+    pub(crate) mode: Mode,
+    pub(crate) class: Option<Arc<str>>,
+    /// The longest wait, if that is not the one of the settings when the recording began.
+    pub(crate) wait: Option<Duration>,
+    /// The time until its answer, and its outcome; `None` if it still waits when the recording ends.
+    pub(crate) answer: Option<(Duration, &'static str)>,
+    /// The time for which its lease was held.
+    pub(crate) hold: Option<Duration>,
+}
+
+/// The way to a recorder, which never waits.
+#[derive(Clone, Debug)]
+pub(crate) struct TraceSink {
+    pub(crate) lines: SyncSender<Traced>,
+    /// The number of requests that found no room.
+    pub(crate) dropped: Arc<AtomicU64>,
+}
+
+/// The recording of a manager, if there is one.
+#[derive(Default)]
+pub(crate) struct Trace(Option<Recording>);
+
+/// A recording.
+struct Recording {
+    sink: TraceSink,
+    begun: Moment,
+    /// The wait of the settings when it began. It may change since, but not in the settings of a replay.
+    wait: Duration,
+}
+
+/// Begins a recording, in place of the one before.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct BeginTrace(pub(crate) TraceSink);
+
+/// Ends this recording, if another one has not begun since.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct EndTrace(pub(crate) TraceSink);
+
+impl TraceSink {
+    fn add(&self, traced: Traced) {
+        if self.lines.try_send(traced).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Handler<BeginTrace> for LockManager {
+    type Result = ();
+
+    fn handle(&mut self, BeginTrace(sink): BeginTrace, _: &mut Self::Context) {
+        let (begun, wait) = (self.clock.now(), self.settings.wait.timeout);
+        self.trace = Trace(Some(Recording { sink, begun, wait }));
+    }
+}
+
+impl Handler<EndTrace> for LockManager {
+    type Result = ();
+
+    fn handle(&mut self, EndTrace(sink): EndTrace, _: &mut Self::Context) {
+        let Trace(Some(Recording { sink: current, .. })) = &self.trace else { return };
+        if Arc::ptr_eq(&current.dropped, &sink.dropped) {
+            self.trace_the_rest();
+            self.trace = Trace::default();
+        }
+    }
+}
+
+impl LockManager {
+    /// Traces a request that ended without a lease.
+    pub(crate) fn trace_ended(&self, record: RecordKey, end: RequestEnd, now: Moment) {
+        let Trace(Some(recording)) = &self.trace else { return };
+        let outcome = match end {
+            RequestEnd::Refused | RequestEnd::TimedOut => "held",
+            RequestEnd::Cancelled => "gone",
+            RequestEnd::Granted { .. } | RequestEnd::Failed(_) => end.as_str(),
+        };
+        let traced = self.records.with(record, |it| {
+            let answer = Some((it.decisions.waited(now), outcome));
+            let waiter = it.waiter()?;
+            let (mode, class) = (waiter.request.acquisition.mode, waiter.request.class);
+            Some(Traced { answer, ..self.traced(it, mode, class, recording)? })
+        });
+        if let Some(traced) = traced.flatten() {
+            recording.sink.add(traced);
+        }
+    }
+
+    /// Traces a request whose lease is over.
+    pub(crate) fn trace_over(&self, record: RecordKey, now: Moment) {
+        self.trace_lease(record, now, true);
+    }
+
+    fn trace_lease(&self, record: RecordKey, now: Moment, over: bool) {
+        let Trace(Some(recording)) = &self.trace else { return };
+        let traced = self.records.with(record, |it| {
+            let lease = Arc::clone(it.lease()?);
+            let held = lease.held_for_at(now);
+            let answer = Some((it.decisions.waited(now).saturating_sub(held), "granted"));
+            let hold = over.then_some(held);
+            Some(Traced { answer, hold, ..self.traced(it, lease.acquisition.mode, lease.class, recording)? })
+        });
+        if let Some(traced) = traced.flatten() {
+            recording.sink.add(traced);
+        }
+    }
+
+    /// Traces what is not over yet.
+    fn trace_the_rest(&self) {
+        let Trace(Some(recording)) = &self.trace else { return };
+        let now = self.clock.now();
+        for lease in self.records.leases() {
+            self.trace_lease(lease.record, now, false);
+        }
+        for record in self.records.waiting() {
+            let traced = self.records.with(record, |it| {
+                let wanted = it.decisions.has_caller();
+                let waiter = it.waiter().filter(|_| wanted)?;
+                let (mode, class) = (waiter.request.acquisition.mode, waiter.request.class);
+                self.traced(it, mode, class, recording)
+            });
+            if let Some(traced) = traced.flatten() {
+                recording.sink.add(traced);
+            }
+        }
+    }
+
+    /// Describes a request. `None` if it was made before the recording began.
+    fn traced(
+        &self,
+        record: &Record,
+        mode: Mode,
+        class: Option<Class>,
+        recording: &Recording,
+    ) -> Option<Traced> {
+        let begun = recording.begun;
+        let (asked, wait) = record.decisions.asked().filter(|(asked, _)| *asked >= begun)?;
+        Some(Traced {
+            at: begun.elapsed(asked),
+            resource: record.hold.resource.clone(),
+            mode,
+            class: class.and_then(|class| self.stats.class_name(class)),
+            wait: Some(wait).filter(|wait| *wait != recording.wait),
+            answer: None,
+            hold: None,
+        })
+    }
+}

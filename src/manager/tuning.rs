@@ -1,0 +1,117 @@
+//! Settings that change while the manager runs, and what it tells whoever changes them.
+
+use std::{cell::Cell, sync::Arc, time::Duration};
+
+use actix::{Handler, MessageResult, ResponseFuture};
+use tokio::time::Instant;
+
+use crate::{
+    core::{InvalidValue, in_range},
+    lease::RecordKey,
+    manager::{LockManager, dispatch::ask::ask},
+    request::{
+        SetTuning, Settings, Tuning,
+        tuning::{AskLoad, Sample, Sampled},
+        validated::ValidRequest,
+    },
+    statistics::RequestEnd,
+};
+
+/// What came of requests that waited for as long as the settings say. The others say nothing about that setting.
+#[derive(Debug, Default)]
+pub(crate) struct DefaultWaits {
+    granted: Cell<u64>,
+    timed_out: Cell<u64>,
+}
+
+impl DefaultWaits {
+    /// Counts the grant of a request, if it waited by default.
+    pub(crate) fn granted(&self, request: &ValidRequest) {
+        if request.waits_by_default {
+            self.granted.set(self.granted.get() + 1);
+        }
+    }
+}
+
+impl Handler<SetTuning> for LockManager {
+    type Result = Result<Tuning, InvalidValue>;
+
+    fn handle(&mut self, set: SetTuning, _: &mut Self::Context) -> Self::Result {
+        let before = self.tuning();
+        let SetTuning { backoff, wait, max_waiters } = set;
+        let mut settings = Settings::clone(&self.settings);
+        settings.backoff = backoff.unwrap_or(settings.backoff);
+        settings.wait.timeout = wait.unwrap_or(settings.wait.timeout);
+        // What is not set may be wrong already: `SetBackoff` takes any pauses.
+        backoff.map_or(Ok(()), |backoff| backoff.check())?;
+        if let Some(wait) = wait {
+            in_range("wait.timeout", wait, Duration::ZERO, settings.limits.max_wait)?;
+        }
+        let (bound, most) = (max_waiters.unwrap_or(before.max_waiters), settings.limits.max_waiters);
+        if !(1..=most).contains(&bound) {
+            let allowed = format!("1 to limits.max_waiters ({most}) of the manager");
+            return Err(InvalidValue::new("max_waiters", bound, allowed));
+        }
+        if backoff.is_some() {
+            self.own_pauses = None;
+        }
+        (self.settings, self.max_waiters_here) = (Arc::new(settings), bound);
+        let now = self.tuning();
+        if now != before {
+            tracing::info!(from = ?before, to = ?now, "other settings");
+        }
+        Ok(before)
+    }
+}
+
+impl Handler<Sample> for LockManager {
+    type Result = MessageResult<Sample>;
+
+    fn handle(&mut self, Sample(asks): Sample, _: &mut Self::Context) -> MessageResult<Sample> {
+        if let Some(tuner) = asks {
+            if self.tuned_by.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, &tuner)) {
+                return MessageResult(None);
+            }
+            self.tuned_by = Arc::downgrade(&tuner);
+        }
+        MessageResult(Some(Sampled {
+            queues: self.cohorts.longest_queues(),
+            polls: !self.subscribed,
+            own_pauses: self.own_pauses.is_some(),
+            granted: self.default_waits.granted.get(),
+            timed_out: self.default_waits.timed_out.get(),
+            tuning: self.tuning(),
+        }))
+    }
+}
+
+impl Handler<AskLoad> for LockManager {
+    type Result = ResponseFuture<<AskLoad as actix::Message>::Result>;
+
+    fn handle(&mut self, _: AskLoad, _: &mut Self::Context) -> Self::Result {
+        let store = Arc::clone(&self.store);
+        Box::pin(async move {
+            let asked = Instant::now();
+            let load = ask("server_load", || store.server_load()).await;
+            (load, asked.elapsed())
+        })
+    }
+}
+
+impl LockManager {
+    /// Counts the end of a request without a lease, if it waited in vain by default.
+    pub(crate) fn count_default_wait(&self, record: RecordKey, end: RequestEnd) {
+        if end == RequestEnd::TimedOut
+            && self.records.with(record, |it| Some(it.waiter()?.request.waits_by_default)).flatten()
+                == Some(true)
+        {
+            let timed_out = &self.default_waits.timed_out;
+            timed_out.set(timed_out.get() + 1);
+        }
+    }
+
+    fn tuning(&self) -> Tuning {
+        let Settings { backoff, wait, .. } = &*self.settings;
+        Tuning { backoff: *backoff, wait: wait.timeout, max_waiters: self.max_waiters_here }
+    }
+}

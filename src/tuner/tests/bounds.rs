@@ -1,0 +1,171 @@
+//! The bounds that the rules keep, whatever figures they are fed.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use proptest::{prelude::*, test_runner::Config as Cases};
+
+use crate::{
+    core::Backoff,
+    request::{
+        Settings, TunerSettings, Tuning,
+        tuning::{Queue, Sampled},
+    },
+    store::ServerLoad,
+    tuner::{
+        judge::Judge,
+        window::{Demand, Figures, Window},
+    },
+};
+
+/// Any number: among them none, infinite ones and negative ones.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![any::<f64>(), Just(f64::NAN), Just(f64::INFINITY), Just(0.0), -2.0..2.0, 0.0..1e6]
+}
+
+fn figures() -> impl Strategy<Value = Figures> {
+    let queue = (any::<u32>(), any::<u32>(), any::<bool>(), number());
+    let queue = queue.prop_map(|(fewest, most, stands, rate)| Demand { fewest, most, stands, rate });
+    let gauges = proptest::collection::btree_map("[ab]", number(), 0..3);
+    let counts = (prop_oneof![any::<u64>(), 0..20_u64], prop_oneof![any::<u64>(), 0..20_u64]);
+    let server = (proptest::option::of(number()), proptest::option::of(number()), any::<bool>());
+    (proptest::option::of(queue), counts, server, gauges).prop_map(
+        |(queue, (granted, timed_out), (load, latency, polls), gauges)| Figures {
+            queue,
+            granted,
+            timed_out,
+            polls,
+            load,
+            latency,
+            gauges,
+        },
+    )
+}
+
+fn bounds() -> impl Strategy<Value = TunerSettings> {
+    let waits = (1..5_000_u64, 0..5_000_u64, 1..3_600_000_u64, 0..3_600_000_u64);
+    (waits, 1..u32::MAX, 1..u32::MAX).prop_map(
+        |((standing, more, pause, wait), min_waiters, min_attempts)| {
+            let millis = Duration::from_millis;
+            TunerSettings {
+                enabled: true,
+                standing_wait: millis(standing),
+                burst_wait: millis(standing + more),
+                max_pause: millis(pause),
+                min_wait: millis(wait),
+                min_waiters,
+                min_attempts,
+                ..TunerSettings::default()
+            }
+        },
+    )
+}
+
+fn home() -> impl Strategy<Value = Tuning> {
+    let backoff = (1..3_600_000_u64, 0..3_600_000_u64, proptest::option::of(1..u32::MAX));
+    let backoff = backoff.prop_map(|(initial, more, attempts)| Backoff {
+        initial: Duration::from_millis(initial),
+        max: Duration::from_millis((initial + more).min(3_600_000)),
+        attempts,
+        ..Backoff::DEFAULT
+    });
+    let wait = (0..24 * 3_600_000_u64).prop_map(Duration::from_millis);
+    (backoff, wait, 1..u32::MAX).prop_map(|(backoff, wait, max_waiters)| Tuning {
+        backoff,
+        wait,
+        max_waiters,
+    })
+}
+
+/// Checks settings as `Config` does.
+fn is_accepted(tuning: Tuning) -> bool {
+    let mut settings = Settings { backoff: tuning.backoff, ..Settings::default() };
+    (settings.wait.timeout, settings.limits.max_waiters) = (tuning.wait, tuning.max_waiters);
+    settings.check().is_ok()
+}
+
+proptest! {
+    #![proptest_config(Cases::with_cases(400))]
+
+    #[test]
+    fn whatever_it_is_fed_a_tuner_stays_within_its_bounds_and_those_of_a_configuration(
+        bounds in bounds(),
+        home in home(),
+        fed in proptest::collection::vec(figures(), 1..40),
+    ) {
+        prop_assert!(bounds.check().is_ok() && is_accepted(home));
+        let mut judge = Judge::new(bounds.clone(), home);
+        let mut now = home;
+        for figures in fed {
+            for decision in judge.judge(&figures) {
+                let to = decision.to;
+                prop_assert_eq!(decision.from, now);
+                prop_assert!(to != now, "{} changes nothing", decision.rule);
+                prop_assert!(is_accepted(to), "{:?}", to);
+                prop_assert!((bounds.min_waiters.min(home.max_waiters)..=home.max_waiters).contains(&to.max_waiters));
+                prop_assert!((bounds.min_wait.min(home.wait)..=home.wait).contains(&to.wait));
+                let longest = bounds.max_pause.max(home.backoff.max);
+                prop_assert!(to.backoff.initial >= home.backoff.initial && to.backoff.max >= home.backoff.max);
+                prop_assert!(to.backoff.max <= longest && to.backoff.initial <= to.backoff.max);
+                let attempts = home.backoff.attempts.map(|most| bounds.min_attempts.min(most)..=most);
+                prop_assert!(to.backoff.attempts.zip(attempts.clone()).is_none_or(|(it, range)| range.contains(&it)));
+                prop_assert_eq!(to.backoff.attempts.is_some(), attempts.is_some());
+                now = to;
+            }
+        }
+        // When nothing happens any more, everything returns.
+        let calm = Figures { load: Some(0.0), latency: Some(0.001), ..Figures::default() };
+        for _ in 0..400 {
+            now = judge.judge(&calm).last().map_or(now, |decision| decision.to);
+        }
+        prop_assert_eq!(now, home);
+    }
+
+    #[test]
+    fn a_window_has_figures_of_any_samples(
+        samples in proptest::collection::vec((proptest::collection::vec((0..4_u64, any::<u32>(), any::<u64>()), 0..4), any::<u64>()), 0..30),
+        busy in proptest::collection::vec(proptest::option::of(any::<u32>()), 3),
+        lasted in any::<u32>(),
+    ) {
+        let mut window = Window::default();
+        let tuning = Tuning { backoff: Backoff::DEFAULT, wait: Duration::ZERO, max_waiters: 1 };
+        for busy in busy {
+            for (queues, since) in &samples {
+                let queue = |(key, waiting, granted): &(u64, u32, u64)| Queue { key: *key, waiting: *waiting, granted: *granted };
+                let queues = queues.iter().map(queue).collect();
+                window.sample(&Sampled { queues, polls: true, own_pauses: false, granted: *since, timed_out: *since / 2, tuning }, Duration::from_nanos(*since));
+            }
+            let load = busy.map(|busy| ServerLoad::new(Duration::from_millis(busy.into()), 0));
+            let figures = window.close(Duration::from_nanos(lasted.into()), load, None);
+            prop_assert!(figures.queue.is_none_or(|queue| queue.rate.is_finite() && queue.rate >= 0.0));
+            prop_assert!(figures.load.is_none_or(|load| load.is_finite() && load >= 0.0));
+        }
+    }
+}
+
+#[test]
+fn settings_that_somebody_else_changes_are_what_a_tuner_returns_to() {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
+    let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+    let queue = Demand { fewest: 50, most: 50, stands: true, rate: 100.0 };
+    let figures = Figures { queue: Some(queue), gauges: BTreeMap::new(), ..Figures::default() };
+    let decided = judge.judge(&figures);
+    assert_eq!(decided.iter().map(|it| it.to.max_waiters).collect::<Vec<_>>(), [20]);
+    judge.notice(Tuning { max_waiters: 20, ..home });
+    let way_home = judge.way_home().unwrap();
+    assert_eq!((way_home.max_waiters, way_home.wait, way_home.backoff), (Some(100), None, None));
+    let others = Tuning { max_waiters: 30, wait: Duration::from_secs(2), ..home };
+    judge.notice(others);
+    assert!(judge.way_home().is_none());
+}
+
+#[test]
+fn a_change_that_was_refused_is_nobody_s_wish() {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
+    let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+    let queue = Demand { fewest: 50, most: 50, stands: true, rate: 100.0 };
+    let decided = judge.judge(&Figures { queue: Some(queue), ..Figures::default() });
+    judge.refused(&decided[0]);
+    assert!(judge.way_home().is_none());
+    judge.notice(home);
+    assert!(judge.is_home(home) && judge.way_home().is_none());
+}

@@ -1,0 +1,62 @@
+//! Changes on trial, in a world whose figure depends on the bound of a queue.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::{
+    core::Backoff,
+    request::{TunerSettings, Tuning},
+    tuner::{
+        TunerRule,
+        judge::Judge,
+        window::{Demand, Figures},
+    },
+};
+
+/// Lets a tuner see a queue that stays, in a world in which the application's figure is `orders` of the bound. Returns the
+/// rules of its changes, and the last bound.
+fn rules(windows: u32, orders: impl Fn(u32) -> f64) -> (Vec<TunerRule>, u32) {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
+    let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+    let (mut bound, mut rules) = (home.max_waiters, Vec::new());
+    for _ in 0..windows {
+        let queue = Demand { fewest: bound.min(60), most: bound.min(60), stands: true, rate: 100.0 };
+        let gauges = BTreeMap::from([("orders".to_owned(), orders(bound))]);
+        for decision in judge.judge(&Figures { queue: Some(queue), gauges, ..Figures::default() }) {
+            bound = decision.to.max_waiters;
+            rules.push(decision.rule);
+        }
+    }
+    (rules, bound)
+}
+
+#[test]
+fn a_change_after_which_a_figure_falls_is_taken_back_for_a_while() {
+    let (made, bound) = rules(30, |bound| if bound < 50 { 10.0 } else { 100.0 });
+    assert_eq!((made, bound), (vec![TunerRule::ShedEarly, TunerRule::TakeBack], 100));
+    let (made, _) = rules(130, |bound| if bound < 50 { 10.0 } else { 100.0 });
+    assert_eq!(made.len(), 6, "{made:?}");
+}
+
+#[test]
+fn a_change_after_which_no_figure_falls_by_half_stays() {
+    let (made, bound) = rules(30, |bound| if bound < 50 { 60.0 } else { 100.0 });
+    assert_eq!((made, bound), (vec![TunerRule::ShedEarly], 20));
+    for odd in [f64::NAN, f64::INFINITY, 0.0, -5.0] {
+        assert_eq!(rules(30, |bound| if bound < 50 { 0.0 } else { odd }).0, [TunerRule::ShedEarly]);
+        let after = rules(30, |bound| if bound < 50 { odd } else { 100.0 }).0;
+        assert_eq!(after.contains(&TunerRule::TakeBack), odd <= 0.0, "{odd}: {after:?}");
+    }
+}
+
+#[test]
+fn a_setting_rests_after_a_change_whatever_the_figures_do() {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 1_000 };
+    let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+    let mut changes = 0;
+    for window in 0..60 {
+        let rate = if window % 2 == 0 { 10.0 } else { 500.0 };
+        let queue = Demand { fewest: 0, most: 200, stands: false, rate };
+        changes += judge.judge(&Figures { queue: Some(queue), ..Figures::default() }).len();
+    }
+    assert!((1..=60 / 4 + 1).contains(&changes), "{changes}");
+}

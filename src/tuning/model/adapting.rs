@@ -1,0 +1,76 @@
+//! Loads that only some rules of a tuner answer: a server that is polled, and waits in vain.
+
+use super::*;
+use crate::tuning::report::Tuned;
+
+fn changes(text: &str) -> (Report, Vec<Tuned>) {
+    let workload = Workload::from_toml(text, &[]).unwrap();
+    let report = simulate(&workload, &ServerProfile::default()).unwrap();
+    let changes = report.changes.clone();
+    for it in &changes {
+        println!("{:6} ms, process {}: {}: {}", it.at / 1_000, it.process, it.rule, it.reason);
+    }
+    (report, changes)
+}
+
+/// The numbers of changes by a rule before and after a time, in seconds.
+fn by(changes: &[Tuned], rule: &str, at: u64) -> [usize; 2] {
+    let (before, after): (Vec<_>, Vec<_>) =
+        changes.iter().filter(|it| it.rule == rule).partition(|it| it.at < at * 1_000_000);
+    [before.len(), after.len()]
+}
+
+#[test]
+fn a_server_that_is_loaded_is_polled_less_until_it_is_idle_again() {
+    let text = |enabled: bool| {
+        format!(
+            "
+        duration = '60s'
+        processes = 8
+        arrivals = {{ kind = 'callers', callers = 16, pause = {{ kind = 'constant', time = '1ms' }} }}
+        hold = {{ kind = 'constant', time = '100ms' }}
+        slow_server = {{ from = '10s', until = '25s', factor = 300 }}
+        [config]
+        store.layout = 'plain'
+        wait.timeout = '20s'
+        backoff.initial = '10ms'
+        backoff.max = '10ms'
+        tuner.enabled = {enabled}
+    "
+        )
+    };
+    let (tuned, changes) = changes(&text(true));
+    let fixed =
+        simulate(&Workload::from_toml(&text(false), &[]).unwrap(), &ServerProfile::default()).unwrap();
+    let (slower, faster) = (by(&changes, "poll_slower", 27), by(&changes, "poll_faster", 20));
+    println!(
+        "{} of {} commands, {} of {} granted",
+        tuned.commands, fixed.commands, tuned.granted, fixed.granted
+    );
+    assert!(slower[0] >= 8 && slower[1] == 0, "{slower:?}");
+    assert!(faster[0] == 0 && faster[1] == slower[0], "{faster:?}");
+    assert!(tuned.commands < 0.8 * fixed.commands, "{} and {} commands", tuned.commands, fixed.commands);
+}
+
+#[test]
+fn waits_become_shorter_while_most_are_in_vain_and_longer_again() {
+    // Three times as many as can be served, for 15 s, and then nobody for 25 s.
+    let (report, changes) = changes(
+        "
+        duration = '56s'
+        processes = 2
+        arrivals = { kind = 'bursts', every = '40s', size = 450, within = '15s' }
+        mode = { kind = 'permits', of = 2 }
+        hold = { kind = 'constant', time = '200ms' }
+        [config]
+        wait.timeout = '2s'
+        tuner.enabled = true
+    ",
+    );
+    let sooner = by(&changes, "give_up_sooner", 19);
+    assert!(sooner[0] >= 2, "{sooner:?} {report:?}");
+    for process in 0..2 {
+        let last = changes.iter().rfind(|it| it.process == process && it.at < 40_000_000);
+        assert_eq!(last.map(|it| it.rule.as_str()), Some("wait_longer"), "process {process}: {changes:?}");
+    }
+}

@@ -1,0 +1,229 @@
+//! The course of a search, from the first simulation to the recommendation.
+
+use super::{
+    Search,
+    figures::Figures,
+    front::front,
+    goal::Goal,
+    limit::Limit,
+    load::Load,
+    stages::Stages,
+    trials::{Halt, Id, Trial},
+};
+use crate::config::ConfigError;
+
+/// The largest number of settings on a front.
+pub(super) const FRONT: usize = 10;
+/// The number of the best settings that are simulated with fresh seeds.
+const FINALISTS: usize = 4;
+
+/// A search, with what it has found so far.
+pub(super) struct Course<'a> {
+    pub(super) stages: Stages<'a>,
+    pub(super) compared: Vec<(String, Id)>,
+    pub(super) sensitivity: Vec<(String, Id)>,
+    /// The trial with the best figure of the goal.
+    best: Option<Id>,
+    /// The trial that is recommended.
+    winner: Option<Id>,
+    seed: u64,
+    plan: Plan,
+}
+
+/// The numbers of simulations after which stages are over, and the number of fresh seeds.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    sample: u32,
+    descent: u32,
+    check: u32,
+    simpler: u32,
+    around: u32,
+    all: u32,
+    fresh: usize,
+}
+
+impl Plan {
+    fn of(simulations: u32) -> Self {
+        let share = |percent: u32| {
+            u32::try_from(u64::from(simulations) * u64::from(percent) / 100).unwrap_or(u32::MAX)
+        };
+        Self {
+            sample: share(40),
+            descent: share(65),
+            check: share(77),
+            simpler: share(83),
+            around: share(92),
+            all: simulations,
+            fresh: (simulations / 150).clamp(2, 5) as usize,
+        }
+    }
+}
+
+impl<'a> Course<'a> {
+    pub(super) fn new(mut stages: Stages<'a>, search: &Search) -> Result<Self, ConfigError> {
+        let mut compared = Vec::new();
+        for (name, settings) in stages.space.compared()? {
+            // A preset may contradict what is not searched.
+            compared.extend(stages.trials.find(settings, Load::AsItIs).map(|id| (name, id)));
+        }
+        let plan = Plan::of(search.simulations);
+        Ok(Self {
+            stages,
+            compared,
+            sensitivity: Vec::new(),
+            best: None,
+            winner: None,
+            seed: search.seed,
+            plan,
+        })
+    }
+
+    /// Makes the search. What it has found stays, also if it ends before its time.
+    pub(super) fn run(&mut self) -> Result<(), Halt> {
+        let Plan { sample, descent, check, simpler, around, .. } = self.plan;
+        self.serve_as_many()?;
+        self.begin("sampling");
+        let beside: Vec<Id> = self.compared.iter().map(|(_, id)| *id).collect();
+        let starts = self.stages.sample(&beside, self.seed, sample)?;
+        self.begin("stepping");
+        self.stages.descend(starts, descent)?;
+        self.begin("checking");
+        self.check(check)?;
+        self.begin("simplifying");
+        self.simplify(simpler)?;
+        self.begin("looking around");
+        self.look_around(around)?;
+        self.begin("being wrong");
+        self.be_wrong()
+    }
+
+    fn begin(&mut self, stage: &'static str) {
+        self.stages.trials.progress.stage = stage;
+    }
+
+    /// Adds the limit of success that nobody has set. The shortest wait is otherwise that of a try, which serves hardly anybody.
+    fn serve_as_many(&mut self) -> Result<(), Halt> {
+        let Stages { aim, trials, .. } = &mut self.stages;
+        if aim.goal == Goal::Success || aim.limits.iter().any(Limit::is_of_success) {
+            return Ok(());
+        }
+        let Some((_, own)) = self.compared.first() else { return Ok(()) };
+        trials.check(&[*own], self.plan.fresh, self.plan.all)?;
+        let shares = trials.get(*own).fresh.iter().map(|figures| figures.success);
+        aim.limits.push(Limit::success(shares.fold(1.0, f64::min)));
+        Ok(())
+    }
+
+    /// Simulates the best settings, and those on the front, with seeds that the search has not seen, and takes the best.
+    fn check(&mut self, within: u32) -> Result<(), Halt> {
+        let leaders = self.stages.leaders();
+        let known: Vec<(Id, Figures)> = self
+            .stages
+            .trials
+            .own()
+            .filter(|(_, trial)| !trial.searched.is_empty())
+            .map(|(id, trial)| (id, Figures::mean(&trial.searched)))
+            .collect();
+        let figures: Vec<Figures> = known.iter().map(|(_, figures)| *figures).collect();
+        let on_front = front(&figures, FRONT).into_iter().map(|place| known[place].0);
+        let first = leaders.first().copied();
+        let compared = self.compared.iter().map(|(_, id)| *id);
+        let finalists = leaders.iter().copied().take(FINALISTS);
+        let ids: Vec<Id> = first.into_iter().chain(compared).chain(finalists).chain(on_front).collect();
+        self.stages.trials.check(&ids, self.plan.fresh, within)?;
+        self.choose();
+        Ok(())
+    }
+
+    /// Takes the best of the trials that have all fresh seeds. Of those that are as good it is the one whose second figure is the best,
+    /// and then the one with the fewest settings.
+    fn choose(&mut self) {
+        let Stages { aim, trials, .. } = &self.stages;
+        let checked = || trials.own().filter(|(_, trial)| trial.fresh.len() >= self.plan.fresh);
+        let best = checked().min_by_key(|(_, trial)| aim.rank(&trial.fresh));
+        self.best = best.map(|(id, _)| id);
+        self.winner = best.and_then(|(_, best)| {
+            let alike = checked().filter(|(_, trial)| aim.is_as_good(&trial.fresh, &best.fresh));
+            let place = |trial: &Trial| (aim.rank(&trial.fresh).second(), trial.changes());
+            alike.min_by_key(|(_, trial)| place(trial)).map(|(id, _)| id)
+        });
+    }
+
+    /// Takes what is simpler and as good: something that is known, or the same with fewer changes.
+    fn simplify(&mut self, within: u32) -> Result<(), Halt> {
+        let (Some(best), Some(winner)) = (self.best, self.winner) else { return Ok(()) };
+        let known = self.compared.iter().map(|(_, id)| *id).find(|id| self.is_as_good(*id, winner, best));
+        if known.is_some() {
+            self.winner = known;
+            return Ok(());
+        }
+        let mut simplest = winner;
+        while let Some(simpler) = self.simpler(simplest, (winner, best), within)? {
+            simplest = simpler;
+            self.winner = Some(simplest);
+        }
+        Ok(())
+    }
+
+    /// Returns the same settings with fewer changes, if they are as good.
+    fn simpler(&mut self, simplest: Id, (winner, best): (Id, Id), within: u32) -> Result<Option<Id>, Halt> {
+        let settings = self.stages.trials.get(simplest).settings.clone();
+        for table in self.stages.space.simpler(&settings) {
+            let Some(id) = self.stages.trials.find(table, Load::AsItIs) else { continue };
+            if self.stages.trials.check(&[id], self.plan.fresh, within)? && self.is_as_good(id, winner, best)
+            {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns true if a trial reaches the goal as the best one does, and is not dearer than the winner.
+    fn is_as_good(&self, this: Id, winner: Id, best: Id) -> bool {
+        let Stages { aim, trials, .. } = &self.stages;
+        let [this, winner, best] = [this, winner, best].map(|id| &trials.get(id).fresh);
+        this.len() == best.len() && aim.is_as_good(this, best) && !aim.is_dearer(this, winner)
+    }
+
+    /// Simulates the winner with other waits, queues and pauses, for the front. If one of them is better, it is taken.
+    fn look_around(&mut self, within: u32) -> Result<(), Halt> {
+        let (Some(winner), Some(best)) = (self.winner, self.best) else { return Ok(()) };
+        let Stages { space, trials, .. } = &mut self.stages;
+        let around = space.around(&trials.get(winner).settings)?;
+        let ids: Vec<Id> = around.into_iter().filter_map(|table| trials.find(table, Load::AsItIs)).collect();
+        trials.check(&ids, self.plan.fresh, within)?;
+        self.choose();
+        // What was chosen before was made simpler since, and stays unless it was beaten.
+        if self.best == Some(best)
+            || self.winner.zip(self.best).is_some_and(|(new, best)| self.is_as_good(winner, new, best))
+        {
+            self.winner = Some(winner);
+        }
+        Ok(())
+    }
+
+    /// Simulates the winner where the load, or one of its settings, is otherwise.
+    fn be_wrong(&mut self) -> Result<(), Halt> {
+        let Some(winner) = self.winner else { return Ok(()) };
+        let Stages { space, trials, .. } = &mut self.stages;
+        let settings = trials.get(winner).settings.clone();
+        let config = trials.config(winner)?;
+        let loads = Load::OTHERS.map(|(load, name)| (name.to_owned(), settings.clone(), load));
+        let varied = space.varied(&settings, &config)?.into_iter();
+        let all = loads.into_iter().chain(varied.map(|(name, table)| (name, table, Load::AsItIs)));
+        for (name, table, load) in all {
+            let Some(id) = trials.find(table, load) else { continue };
+            if trials.check(&[id], self.plan.fresh, self.plan.all)? {
+                self.sensitivity.push((name, id));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the setting that is recommended: the best so far.
+    pub(super) fn recommended(&self) -> Id {
+        let leader = || self.stages.leaders().first().copied();
+        // Without any figure of the search there are those of the workload as it is.
+        self.winner.or_else(leader).unwrap_or_default()
+    }
+}
