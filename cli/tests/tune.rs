@@ -115,9 +115,10 @@ fn a_check_measures_predicts_and_runs() {
     for (name, nodes, commands) in [("one", "1", 2.0), ("three", "3", 6.0)] {
         let text = format!("nodes = {nodes}\nresources = {{ kind = 'uniform', count = 1000 }}\n{WORKLOAD}");
         let (_directory, file) = with_workload(&text);
-        let found = json(&["check", "--quick", "--json", file.to_str().unwrap()]);
-        for side in ["predicted", "measured"] {
-            let report = &found[0][side];
+        let found = json(&["check", "--quick", "--repetitions", "2", "--json", file.to_str().unwrap()]);
+        assert_eq!(found[0]["measured"].as_array().map(Vec::len), Some(2), "{found}");
+        for (side, report) in [("predicted", ""), ("measured", "/0"), ("measured", "/1")] {
+            let report = &found[0].pointer(&format!("/{side}{report}")).unwrap();
             assert_eq!(
                 (&report["requests"], &report["granted"]),
                 (&20.into(), &20.into()),

@@ -33,7 +33,8 @@ const INCLUDED: [&str; 9] = [
 /// Predicts workloads, runs them on servers of our own, and shows how well the predictions hold
 ///
 /// Servers and processes are started on this machine, so redis-server must be installed. It takes about 30 seconds for each
-/// workload. Exits with 1 if a figure lies further away from its prediction than --within allows.
+/// workload and repetition. With more than one the median counts, and the smallest and the largest are shown. Exits with 1 if a
+/// figure lies further away from its prediction than --within allows.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// The workloads [default: those that come with the command]
@@ -45,6 +46,9 @@ pub(crate) struct Options {
     /// The greatest difference that is a hit, in percent of what was measured
     #[arg(long, value_name = "PERCENT", default_value_t = 15.0)]
     within: f64,
+    /// How often each workload runs
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    repetitions: u32,
     /// Take fewer samples of the servers
     #[arg(long)]
     quick: bool,
@@ -53,12 +57,29 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// A prediction and what was measured.
+/// A prediction and what was measured, in each repetition.
 #[derive(Serialize)]
 struct Checked {
     profile: ServerProfile,
     predicted: Report,
-    measured: Report,
+    measured: Vec<Report>,
+}
+
+/// A figure of all repetitions.
+struct Measured {
+    smallest: f64,
+    median: f64,
+    largest: f64,
+}
+
+impl Checked {
+    fn measured(&self, figure: &Figure) -> Measured {
+        let mut values: Vec<_> = self.measured.iter().map(figure.of).collect();
+        values.sort_by(f64::total_cmp);
+        let (smallest, largest) = (values[0], values[values.len() - 1]);
+        let median = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]);
+        Measured { smallest, median, largest }
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
@@ -72,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let mut checked = Vec::new();
     for (number, (workload, source)) in (1..).zip(&workloads) {
         eprintln!("{number} of {}: {}", workloads.len(), workload.name);
-        checked.push(check(workload, source, options.quick)?);
+        checked.push(check(workload, source, options)?);
     }
     if options.json {
         println!("{}", serde_json::to_string_pretty(&checked)?);
@@ -83,48 +104,54 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(missed.flatten().any(|percent| percent.abs() > options.within))))
 }
 
-/// Measures the servers, runs the workload, measures the servers again, and predicts with the mean of the two: a machine that has
-/// other work to do is not the same from one minute to the next.
-fn check(workload: &Workload, source: &Source, quick: bool) -> Result<Checked, Failure> {
+/// Measures the servers before and after each run of the workload, and predicts with the mean of all profiles: a machine that
+/// has other work to do is not the same from one minute to the next.
+fn check(workload: &Workload, source: &Source, options: &Options) -> Result<Checked, Failure> {
     let (_servers, url) = own_servers(workload.nodes)?;
-    let samples = if quick { Samples::QUICK } else { Samples::USUAL };
+    let samples = if options.quick { Samples::QUICK } else { Samples::USUAL };
     let config = workload.config_on(&url, true)?;
     let profile = || actix::System::new().block_on(measure(&config, samples));
-    let before = profile()?;
-    let measured = measured(workload, source, &[], &url)?;
-    let profile = mean(before, profile()?);
+    let mut profiles = vec![profile()?];
+    let mut runs = Vec::new();
+    for _ in 0..options.repetitions {
+        runs.push(measured(workload, source, &[], &url)?);
+        profiles.push(profile()?);
+    }
+    let profile = mean(profiles);
     let predicted = simulate(workload, &profile)?;
-    Ok(Checked { profile, predicted, measured })
+    Ok(Checked { profile, predicted, measured: runs })
 }
 
-/// Returns the mean of two profiles.
-fn mean(mut first: ServerProfile, second: ServerProfile) -> ServerProfile {
-    let works = [
-        (&mut first.call, second.call),
-        (&mut first.wake, second.wake),
-        (&mut first.granted, second.granted),
-        (&mut first.refused, second.refused),
-        (&mut first.queued, second.queued),
-        (&mut first.taken_up, second.taken_up),
-        (&mut first.released, second.released),
-        (&mut first.handed_over, second.handed_over),
-        (&mut first.handed_off, second.handed_off),
-        (&mut first.renewed, second.renewed),
-        (&mut first.idle, second.idle),
-    ];
-    for (first, second) in works {
-        *first = f64::midpoint(*first, second);
-    }
-    for (first, second) in [(&mut first.round_trips, second.round_trips), (&mut first.late, second.late)] {
-        first.extend(second);
-        first.sort_by(f64::total_cmp);
-    }
-    first
+/// Returns the mean of profiles, one or more.
+fn mean(mut profiles: Vec<ServerProfile>) -> ServerProfile {
+    let count = profiles.len() as f64;
+    let of = |work: fn(&ServerProfile) -> f64| profiles.iter().map(work).sum::<f64>() / count;
+    let mut mean = ServerProfile::default();
+    mean.call = of(|profile| profile.call);
+    mean.wake = of(|profile| profile.wake);
+    mean.granted = of(|profile| profile.granted);
+    mean.refused = of(|profile| profile.refused);
+    mean.queued = of(|profile| profile.queued);
+    mean.taken_up = of(|profile| profile.taken_up);
+    mean.released = of(|profile| profile.released);
+    mean.handed_over = of(|profile| profile.handed_over);
+    mean.handed_off = of(|profile| profile.handed_off);
+    mean.renewed = of(|profile| profile.renewed);
+    mean.idle = of(|profile| profile.idle);
+    let mut joined = |values: fn(&mut ServerProfile) -> &mut Vec<f64>| {
+        let mut all: Vec<_> = profiles.iter_mut().flat_map(|profile| std::mem::take(values(profile))).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    };
+    mean.round_trips = joined(|profile| &mut profile.round_trips);
+    mean.warm_round_trips = joined(|profile| &mut profile.warm_round_trips);
+    mean.late = joined(|profile| &mut profile.late);
+    mean
 }
 
 /// Returns the difference of a prediction in percent of what was measured; `None` if neither was anything.
 fn difference(checked: &Checked, figure: &Figure) -> Option<f64> {
-    let (predicted, measured) = ((figure.of)(&checked.predicted), (figure.of)(&checked.measured));
+    let (predicted, measured) = ((figure.of)(&checked.predicted), checked.measured(figure).median);
     match (predicted == measured, measured == 0.0) {
         (true, true) => None,
         (_, true) => Some(f64::INFINITY),
@@ -145,9 +172,8 @@ fn table(checked: &[Checked], within: f64) -> String {
             let is_hit = difference.abs() <= within;
             hits += u32::from(is_hit);
             all += 1;
-            let (predicted, measured) = (figure.show(&it.predicted), figure.show(&it.measured));
             let mark = if is_hit { "" } else { " ✗" };
-            row.push(format!("{predicted} / {measured} ({difference:+.0} %){mark}"));
+            row.push(format!("{} ({difference:+.0} %){mark}", cell(it, figure)));
         }
         rows.push(row);
     }
@@ -156,6 +182,16 @@ fn table(checked: &[Checked], within: f64) -> String {
         "prediction / measurement (difference)\n\n{}\n{hits} of {all} figures within {within} %\n",
         lines.concat()
     )
+}
+
+/// Returns the prediction and what was measured, with its range if there were repetitions.
+fn cell(checked: &Checked, figure: &Figure) -> String {
+    let Measured { smallest, median, largest } = checked.measured(figure);
+    let (predicted, median) = (figure.show(&checked.predicted), figure.shown(median));
+    match checked.measured.len() {
+        1 => format!("{predicted} / {median}"),
+        _ => format!("{predicted} / {median}, {} – {}", figure.shown(smallest), figure.shown(largest)),
+    }
 }
 
 #[cfg(test)]
@@ -169,7 +205,7 @@ mod tests {
         let (mut first, mut second) = (ServerProfile::default(), ServerProfile::default());
         (first.call, second.call) = (4.0, 8.0);
         (first.late, second.late) = (vec![1.0, 3.0], vec![2.0, 9.0]);
-        let mean = mean(first, second);
+        let mean = mean(vec![first, second]);
         mean.check().unwrap();
         assert_eq!((mean.call, mean.late), (6.0, vec![1.0, 2.0, 3.0, 9.0]));
     }

@@ -48,7 +48,12 @@ const NOT_RECORDED: [&str; 6] = [
 impl Figure {
     /// Returns the figure of a report as text.
     pub(crate) fn show(&self, report: &Report) -> String {
-        (self.shown)((self.of)(report))
+        self.shown((self.of)(report))
+    }
+
+    /// Returns a value of this figure as text.
+    pub(crate) fn shown(&self, value: f64) -> String {
+        (self.shown)(value)
     }
 }
 

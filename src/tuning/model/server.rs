@@ -35,6 +35,8 @@ pub(super) struct Server {
 struct Sums {
     calls: u64,
     busy: Duration,
+    /// The end of the last call.
+    idle_since: Option<Instant>,
     /// The tokens that wait in a queue.
     waiting: BTreeSet<Token>,
 }
@@ -77,15 +79,15 @@ impl Server {
     /// Serves a call, when those that came before it have been served. Returns its answer, with its work in microseconds,
     /// when that has been done.
     pub(super) async fn serve<T>(&self, execute: impl Future<Output = (T, f64)>) -> T {
-        let (_turn, wake) = match self.thread.try_lock() {
-            Ok(turn) => (turn, self.profile.wake),
-            Err(_) => (self.thread.lock().await, 0.0),
-        };
+        let _turn = self.thread.lock().await;
         let began = Instant::now();
+        let idle = self.sums().idle_since.map_or(Duration::MAX, |since| began - since);
+        let wake = self.profile.waking(idle);
         let (answer, micros) = execute.await;
         let work = Duration::from_secs_f64((wake + self.profile.call + micros) * self.slowness(began) / 1e6);
         self.clockwork.until(began + work).await;
         let mut sums = self.sums();
+        sums.idle_since = Some(Instant::now());
         sums.calls += 1;
         sums.busy += work;
         answer

@@ -14,6 +14,7 @@ const TEXT: &str = r#"
 fn profile() -> ServerProfile {
     let mut profile = ServerProfile {
         round_trips: vec![100.0],
+        warm_round_trips: vec![100.0],
         idle: 0.0,
         wake: 0.0,
         call: 10.0,

@@ -34,11 +34,13 @@ pub(super) struct TimedStore {
 struct Way {
     chance: Chance,
     last_arrives: Option<Instant>,
+    /// The last time that something went this way.
+    idle_since: Option<Instant>,
 }
 
 impl TimedStore {
     pub(super) fn new(server: Arc<Server>, chance: Chance, response_timeout: Duration) -> Self {
-        let way = Way { chance, last_arrives: None };
+        let way = Way { chance, last_arrives: None, idle_since: None };
         Self { server, way: Arc::new(Mutex::new(way)), response_timeout }
     }
 
@@ -46,7 +48,9 @@ impl TimedStore {
     fn one_way(&self) -> Duration {
         // Nothing that can panic happens while this is locked.
         let mut way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
-        Duration::from_secs_f64(self.server.profile.round_trip(&mut way.chance) / 2e6)
+        let now = Instant::now();
+        let idle = way.idle_since.replace(now).map_or(Duration::MAX, |since| now - since);
+        Duration::from_secs_f64(self.server.profile.round_trip(idle, &mut way.chance) / 2e6)
     }
 
     /// Sends a call, which goes its own way whether somebody waits for it or not. Returns its answer; `None` if that takes

@@ -52,7 +52,7 @@ impl Samples {
 
 /// The pause between two samples. A server that is asked a hundred times a second has cold caches and a processor that sleeps,
 /// and needs several times as long as one that is asked all the time.
-pub(super) const BETWEEN: Duration = Duration::from_millis(10);
+pub(super) const BETWEEN: Duration = ServerProfile::COLD_AFTER;
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let config = options.source.config()?;
@@ -85,34 +85,33 @@ pub(crate) async fn measure(config: &Config, samples: Samples) -> Result<ServerP
         let (store, servers) = (one.open_store()?, Servers::connect(&nodes[0])?);
         Work::new(&*store as &dyn Store, servers, samples).measure(&mut profile).await?;
     }
-    let service = profile.wake + profile.call + profile.granted;
-    (profile.round_trips, profile.late) = on_the_way(&config, samples, service).await?;
+    on_the_way(&config, samples, &mut profile).await?;
     profile.check()?;
     Ok(profile)
 }
 
-/// Measures uncontended requests through a lock manager. Returns their times without that of the server, and how late timers
-/// are, both in parts of the same size.
-async fn on_the_way(
-    config: &Config,
-    samples: Samples,
-    service: f64,
-) -> Result<(Vec<f64>, Vec<f64>), Failure> {
+/// Measures uncontended requests through a lock manager, some after pauses and as many after another one: their times without
+/// that of the server, and how late timers are, in parts of the same size.
+async fn on_the_way(config: &Config, samples: Samples, profile: &mut ServerProfile) -> Result<(), Failure> {
     let locks = config.start()?;
     warm_up(&locks).await?;
     let pace = RealPace::start()?;
-    let (mut trips, mut late) = (Vec::new(), Vec::new());
+    let warm_service = profile.call + profile.granted;
+    let (mut cold, mut warm, mut late) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..samples.trips {
         let due = pace.now() + BETWEEN;
         pace.until(due).await;
-        let asked = pace.now();
-        let lease = locks.send(Acquire::new(format!("trip/{}", number % 16))).await??;
-        trips.push((micros(pace.now() - asked) - service).max(1.0));
-        late.push(micros(asked - due));
-        lease.release().await?;
+        late.push(micros(pace.now() - due));
+        for (trips, service) in [(&mut cold, warm_service + profile.wake), (&mut warm, warm_service)] {
+            let asked = pace.now();
+            let lease = locks.send(Acquire::new(format!("trip/{}", number % 16))).await??;
+            trips.push((micros(pace.now() - asked) - service).max(1.0));
+            lease.release().await?;
+        }
     }
     locks.send(leasehold::Shutdown { drain: Duration::ZERO }).await?;
-    Ok((parts(trips), parts(late)))
+    (profile.round_trips, profile.warm_round_trips, profile.late) = (parts(cold), parts(warm), parts(late));
+    Ok(())
 }
 
 fn micros(time: Duration) -> f64 {
