@@ -94,6 +94,7 @@ fn wrong_input_is_told_in_one_line_with_its_key() {
         (&["simulate", "--workload", file, "--set", "backoff.initial=2h"], "invalid backoff.initial: 2h"),
         (&["simulate", "--workload", file, "--profile", file], "unknown field"),
         (&["measure", "--store", "memory://"], "--store: redis://"),
+        (&["measure", "--store", "redis://:secret@127.0.0.1:1"], "redis://127.0.0.1:1 cannot be used: "),
         (&["replay", "nowhere.jsonl"], "cannot read the configuration nowhere.jsonl"),
         (&["replay", file], "line 2: expected"),
         (&["replay", file, "--config", "nowhere.toml"], "cannot read the configuration nowhere.toml"),
@@ -102,6 +103,7 @@ fn wrong_input_is_told_in_one_line_with_its_key() {
         let output = tune(arguments);
         let told = text(&output.stderr);
         assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{arguments:?}: {told}");
+        assert!(!told.contains("secret"), "{told}");
         assert!(told.contains(expected), "{arguments:?}: {told}");
     }
     let output = tune(&["simulate", "--workload", file, "--set", "backoff.initial"]);

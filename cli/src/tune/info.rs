@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use redis::Connection;
+use leasehold::StoreUrl;
+use redis::{Connection, RedisResult};
 
 use crate::Failure;
 
@@ -33,11 +34,11 @@ pub(crate) fn addresses(url: &str) -> Result<Vec<String>, Failure> {
 
 impl Servers {
     pub(crate) fn connect(url: &str) -> Result<Self, Failure> {
-        let connect = |url: String| -> Result<Connection, Failure> {
-            let client = redis::Client::open(url)?;
-            let connection = client.get_connection_with_timeout(Duration::from_secs(2))?;
-            connection.set_read_timeout(Some(Duration::from_secs(2)))?;
-            Ok(connection)
+        let connect = |url: String| {
+            connect(&url).map_err(|error| {
+                let server = StoreUrl::from(url);
+                format!("{server} cannot be used: {error}; check --store, its user and its password")
+            })
         };
         Ok(Self(addresses(url)?.into_iter().map(connect).collect::<Result<_, _>>()?))
     }
@@ -63,6 +64,13 @@ impl Done {
             calls: self.calls.saturating_sub(then.calls),
         }
     }
+}
+
+fn connect(url: &str) -> RedisResult<Connection> {
+    let client = redis::Client::open(url)?;
+    let connection = client.get_connection_with_timeout(Duration::from_secs(2))?;
+    connection.set_read_timeout(Some(Duration::from_secs(2)))?;
+    Ok(connection)
 }
 
 fn processor(info: &str) -> Option<Duration> {
