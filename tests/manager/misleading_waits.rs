@@ -1,15 +1,80 @@
 //! The expected wait where what was seen is no measure of what comes: it is unknown, or soon right again. In virtual time.
 
-use leasehold::{Acquire, AcquireError, Lease, LockManager, ReadLock};
+use std::time::Duration;
+
+use actix::Actor;
+use leasehold::{Acquire, AcquireError, Lease, LeaseChange, LockManager, ReadLock};
 use tokio::time::sleep;
 
 use crate::{
     expected_wait::in_demand,
-    support::virtual_time::{World, in_virtual_time, millis, secs},
+    support::virtual_time::{Listener, World, in_virtual_time, millis, secs},
 };
 
 async fn take(locks: &actix::Addr<LockManager>, ask: Acquire) -> Lease {
     locks.send(ask).await.unwrap().unwrap()
+}
+
+/// Returns the wait that a caller is told, which gets nothing.
+async fn told(locks: &actix::Addr<LockManager>, ask: Acquire) -> Option<Duration> {
+    match locks.send(ask).await.unwrap() {
+        Err(AcquireError::Held { expected_wait, .. }) => expected_wait,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn while_a_holder_of_another_process_hangs_nothing_is_known() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (locks, others) = (world.manager(), world.manager());
+        drop(in_demand(&locks, millis(10), 0).await);
+        sleep(millis(10)).await;
+        let _hangs = take(&others, Acquire::new("r")).await;
+        let asking = |wait| {
+            let (locks, listener) = (locks.clone(), Listener::default());
+            let events = listener.clone().start().recipient();
+            let ask = Acquire::new("r").wait(wait).events(events);
+            (actix_rt::spawn(async move { told(&locks, ask).await }), listener)
+        };
+        let [leader, follower] = [asking(secs(30)), asking(secs(30))];
+        sleep(millis(1)).await;
+        for (_, listener) in [&leader, &follower] {
+            let heard = listener.heard();
+            assert!(
+                matches!(heard.last(), Some(LeaseChange::Queued { expected_wait: Some(it), .. }) if *it < millis(30)),
+                "{heard:?}"
+            );
+        }
+        sleep(secs(5)).await;
+        let newcomers = [asking(secs(20)), asking(secs(0))];
+        sleep(millis(1)).await;
+        for (asking, listener) in newcomers.into_iter().chain([leader, follower]) {
+            let heard = listener.heard();
+            assert_eq!(asking.await.unwrap(), None, "{heard:?}");
+        }
+        let newcomer = asking(secs(1));
+        newcomer.0.await.unwrap();
+        let heard = newcomer.1.heard();
+        assert!(matches!(heard[..], [LeaseChange::Queued { expected_wait: None, .. }]), "{heard:?}");
+    });
+}
+
+#[test]
+fn a_place_is_lost_as_soon_as_the_holder_hangs_however_many_are_ahead() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (locks, others) = (world.manager(), world.strict_manager());
+        drop(in_demand(&locks, secs(1), 0).await);
+        sleep(millis(10)).await;
+        let _hangs = take(&others, Acquire::new("r")).await;
+        for _ in 0..10 {
+            actix_rt::spawn(others.send(Acquire::new("r").wait(secs(600))));
+        }
+        sleep(millis(1)).await;
+        // Its place is worth eleven seconds, and the next answer says that nobody can tell.
+        assert_eq!(told(&locks, Acquire::new("r").wait(secs(15))).await, None);
+    });
 }
 
 #[test]

@@ -7,21 +7,10 @@ use crate::{
     lease::{RecordKey, shared::LeaseShared},
     manager::{
         LockManager,
-        waiting::{cohorts::CohortKey, hand_off::is_alone},
+        waiting::{cohorts::CohortKey, hand_off::is_alone, place::Place},
     },
     store::{Acquisition, Holder, HolderState},
 };
-
-/// The place of a waiter, as the turns that it waits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    /// The moment at which the first place was known, and its turns.
-    first: (Moment, f64),
-    /// The same of the last one, and the members of its cohort that were ahead if another one led it.
-    last: (Moment, f64, Option<u64>),
-    /// True if another waiter led it at first.
-    followed: bool,
-}
 
 /// The holder whose end everybody waits for, as far as it is known.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +21,8 @@ enum Front {
     Other(TokenPrefix),
     /// Somebody holds it, and nothing more is known.
     Somebody,
+    /// Somebody holds it for so much longer than was expected that nothing is known.
+    Overdue,
 }
 
 impl Front {
@@ -43,7 +34,7 @@ impl Front {
     const fn own_age(self) -> Option<Duration> {
         match self {
             Self::Own(age) => Some(age),
-            Self::Other(_) | Self::Somebody => None,
+            Self::Other(_) | Self::Somebody | Self::Overdue => None,
         }
     }
 }
@@ -86,7 +77,7 @@ impl LockManager {
     }
 
     /// Notes the place of a waiter that asks no store, with so many members of its cohort ahead, and returns its expected wait.
-    /// `None` also until the leader of the cohort has an answer.
+    /// `None` also while the leader of the cohort does not know what it waits for: then the waiter is told as soon as it does.
     pub(crate) fn expect_behind(
         &mut self,
         record: RecordKey,
@@ -96,7 +87,7 @@ impl LockManager {
     ) -> Option<Duration> {
         let (resource, arrival) =
             self.records.with(record, |it| Some((it.hold.resource.clone(), it.arrival?)))??;
-        let Some(front) = self.front(cohort, now) else {
+        let Some(front) = self.known_front(cohort, now) else {
             self.cohorts.note_unplaced(cohort, arrival);
             return None;
         };
@@ -106,7 +97,7 @@ impl LockManager {
 
     /// Places the waiters that came before their leader had an answer, as soon as it has one.
     pub(crate) fn place_followers(&mut self, cohort: CohortKey, now: Moment) {
-        if !self.cohorts.has_unplaced(cohort) || self.front(cohort, now).is_none() {
+        if !self.cohorts.has_unplaced(cohort) || self.known_front(cohort, now).is_none() {
             return;
         }
         let Some((mut ahead, members)) = self.cohorts.take_unplaced(cohort) else { return };
@@ -190,15 +181,16 @@ impl LockManager {
         if matches!(told, Told::Nothing | Told::Failed) {
             return None;
         }
-        let (since, turns, members) = place.last;
-        let age = cohort.and_then(|cohort| self.front(cohort, now)).and_then(Front::own_age);
+        let front = cohort.and_then(|cohort| self.front(cohort, now));
         let demand = self.demands.known(&resource)?;
+        let left = place.left(demand, mode, now)?;
         // Unknown while the holder takes much longer than any before.
-        let this_turn = demand.turns(0, age, now)?;
-        let in_turn = members.and_then(|ahead| demand.in_turn(ahead, age, now));
-        let left = in_turn.or_else(|| demand.expected(mode, turns, now))?.saturating_sub(since.elapsed(now));
+        let this_turn = match front {
+            Some(Front::Overdue) => return None,
+            front => demand.turns(0, front.and_then(Front::own_age), now)?,
+        };
         // One that should have been served by now is not served before this turn has ended.
-        Some(left.max(demand.expected(mode, turns.min(this_turn), now)?))
+        Some(left.max(demand.expected(mode, this_turn.min(place.turns()?), now)?))
     }
 
     /// Notes the place of a waiter, and returns its expected wait. `ahead` are all, and the members of its cohort if another one
@@ -213,17 +205,20 @@ impl LockManager {
     ) -> Option<Duration> {
         let (ahead, members) = ahead;
         let mode = self.records.with(record, |it| it.waiter().map(|it| it.request.acquisition.mode))??;
-        let turns = self.turns(resource, mode, ahead, front, now)?;
-        self.records.with(record, |it| {
-            let last = (now, turns, members);
-            let waiter = it.waiter()?;
-            let new = Place { first: (now, turns), last, followed: members.is_some() };
-            waiter.place = Some(waiter.place.map_or(new, |place| Place { last, ..place }));
-            Some(())
-        })?;
+        let Some(turns) = self.turns(resource, mode, ahead, front, now) else {
+            self.records.with(record, |it| it.waiter()?.place.as_mut().map(Place::lose));
+            return None;
+        };
         let demand = self.demands.known(resource)?;
         let in_turn = members.and_then(|ahead| demand.in_turn(ahead, front.own_age(), now));
-        in_turn.or_else(|| demand.expected(mode, turns, now))
+        let expected = in_turn.or_else(|| demand.expected(mode, turns, now));
+        self.records.with(record, |it| {
+            let waiter = it.waiter()?;
+            let new = || Place::new(turns, members.is_some(), now);
+            waiter.place.get_or_insert_with(new).update(turns, expected, now);
+            Some(())
+        })?;
+        expected
     }
 
     fn turns(
@@ -239,19 +234,29 @@ impl LockManager {
             Front::Own(age) => Some(age),
             Front::Other(holder) => Some(demand.holder(holder, now)),
             Front::Somebody => None,
+            Front::Overdue => return None,
         };
         demand.turns(ahead, age.filter(|_| mode == Mode::Exclusive), now)
     }
 
+    /// Returns the holder that a cohort waits for, if that tells how long.
+    fn known_front(&mut self, cohort: CohortKey, now: Moment) -> Option<Front> {
+        self.front(cohort, now).filter(|front| !matches!(front, Front::Overdue))
+    }
+
     /// Returns the holder that a cohort waits for. `None` if its leader has no answer that tells one.
-    fn front(&self, cohort: CohortKey, now: Moment) -> Option<Front> {
+    fn front(&mut self, cohort: CohortKey, now: Moment) -> Option<Front> {
         if let Some(lease) = self.cohorts.holder(cohort).and_then(|holder| self.records.lease(holder)) {
             return Some(Front::Own(lease.held_for_at(now)));
         }
-        self.records.with(self.cohorts.leader(cohort)?, |it| match it.decisions.told() {
+        let Self { cohorts, records, demands, .. } = self;
+        records.with(cohorts.leader(cohort)?, |it| {
             // The holder that it was told may have been followed by another one since.
-            Told::Refused { .. } => Some(Front::Somebody),
-            Told::Nothing | Told::Behind(_) | Told::Failed => None,
+            let Told::Refused { .. } = it.decisions.told() else { return None };
+            let waiter = it.waiter()?;
+            let (place, mode) = (waiter.place?, waiter.request.acquisition.mode);
+            let demand = demands.known(&it.hold.resource)?;
+            Some(if place.is_overdue(demand, mode, now) { Front::Overdue } else { Front::Somebody })
         })?
     }
 
