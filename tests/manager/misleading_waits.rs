@@ -108,6 +108,12 @@ fn readers_do_not_give_up_because_of_what_a_writer_takes() {
     in_virtual_time(|| async {
         let locks = World::new().manager();
         let lease = in_demand(&locks, secs(10), 0).await;
+        // One that has waited for half of it: that is no measure either.
+        let first = actix_rt::spawn(locks.send(ReadLock::new("r").wait(secs(600))));
+        sleep(secs(5)).await;
+        drop(lease);
+        drop(first.await.unwrap().unwrap().unwrap());
+        let lease = take(&locks, Acquire::new("r").wait(secs(1))).await;
         let ask = || locks.send(ReadLock::new("r").wait(secs(15)).give_up_early(true));
         let readers: Vec<_> = (0..20).map(|_| actix_rt::spawn(ask())).collect();
         sleep(secs(9)).await;
@@ -115,6 +121,43 @@ fn readers_do_not_give_up_because_of_what_a_writer_takes() {
         for reader in readers {
             assert!(reader.await.unwrap().unwrap().is_ok(), "all are granted together");
         }
+    });
+}
+
+#[test]
+fn a_writer_does_not_give_up_because_of_readers_that_are_granted_together() {
+    in_virtual_time(|| async {
+        // All wait in the queue of the store.
+        let locks = World::new().strict_manager();
+        let lease = in_demand(&locks, secs(10), 0).await;
+        let mut readers = Vec::new();
+        for _ in 0..10 {
+            let locks = locks.clone();
+            readers.push(actix_rt::spawn(async move {
+                drop(locks.send(ReadLock::new("r").wait(secs(600))).await.unwrap().unwrap());
+            }));
+        }
+        sleep(millis(10)).await;
+        let writer = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(15)).give_up_early(true)));
+        sleep(secs(9)).await;
+        drop(lease);
+        assert!(writer.await.unwrap().unwrap().is_ok());
+        for reader in readers {
+            reader.await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_writer_of_another_process_than_the_readers_is_told_nothing_either() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (locks, others) = (world.manager(), world.manager());
+        drop(in_demand(&locks, secs(10), 0).await);
+        sleep(millis(10)).await;
+        let _reader = others.send(ReadLock::new("r")).await.unwrap().unwrap();
+        assert_eq!(told(&locks, Acquire::new("r").wait(secs(1))).await, None);
+        assert_eq!(told(&locks, Acquire::new("r")).await, None);
     });
 }
 

@@ -19,6 +19,8 @@ enum Front {
     Own(Duration),
     /// It was told right now, and has all of the resource.
     Other(TokenPrefix),
+    /// A reader holds it, and perhaps others.
+    Readers,
     /// Somebody holds it, and nothing more is known.
     Somebody,
     /// Somebody holds it for so much longer than was expected that nothing is known.
@@ -27,14 +29,17 @@ enum Front {
 
 impl Front {
     fn of(holder: &Holder) -> Self {
-        let has_all = holder.mode == Mode::Exclusive && holder.state == HolderState::Holding;
-        if has_all { Self::Other(holder.token) } else { Self::Somebody }
+        match holder.mode {
+            Mode::Shared => Self::Readers,
+            Mode::Exclusive if holder.state == HolderState::Holding => Self::Other(holder.token),
+            Mode::Exclusive | Mode::Permits { .. } => Self::Somebody,
+        }
     }
 
     const fn own_age(self) -> Option<Duration> {
         match self {
             Self::Own(age) => Some(age),
-            Self::Other(_) | Self::Somebody | Self::Overdue => None,
+            Self::Other(_) | Self::Readers | Self::Somebody | Self::Overdue => None,
         }
     }
 }
@@ -150,6 +155,9 @@ impl LockManager {
     ) {
         let Some(demand) = self.demands.known(&lease.hold().resource) else { return };
         let mode = lease.acquisition.mode;
+        if mode == Mode::Shared {
+            demand.read(now);
+        }
         if is_alone(mode, lease.hold()) {
             demand.holder(lease.hold().token.prefix(), now);
             demand.granted(overtook, wanted, now);
@@ -230,10 +238,13 @@ impl LockManager {
         now: Moment,
     ) -> Option<f64> {
         let demand = self.demands.asked(resource, now);
+        if mode == Mode::Shared || matches!(front, Front::Readers) {
+            demand.read(now);
+        }
         let age = match front {
             Front::Own(age) => Some(age),
             Front::Other(holder) => Some(demand.holder(holder, now)),
-            Front::Somebody => None,
+            Front::Readers | Front::Somebody => None,
             Front::Overdue => return None,
         };
         demand.turns(ahead, age.filter(|_| mode == Mode::Exclusive), now)
