@@ -1,6 +1,6 @@
 //! The expected wait where what was seen is no measure of what comes: it is unknown, or soon right again. In virtual time.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use actix::Actor;
 use leasehold::{Acquire, AcquireError, Lease, LeaseChange, LockManager, ReadLock};
@@ -8,7 +8,10 @@ use tokio::time::sleep;
 
 use crate::{
     expected_wait::in_demand,
-    support::virtual_time::{Listener, World, in_virtual_time, millis, secs},
+    support::{
+        odd_store::OddStore,
+        virtual_time::{Listener, World, in_virtual_time, millis, secs},
+    },
 };
 
 async fn take(locks: &actix::Addr<LockManager>, ask: Acquire) -> Lease {
@@ -158,6 +161,31 @@ fn a_writer_of_another_process_than_the_readers_is_told_nothing_either() {
         let _reader = others.send(ReadLock::new("r")).await.unwrap().unwrap();
         assert_eq!(told(&locks, Acquire::new("r").wait(secs(1))).await, None);
         assert_eq!(told(&locks, Acquire::new("r")).await, None);
+    });
+}
+
+#[test]
+fn over_plain_locks_only_those_behind_a_lease_of_their_own_process_are_told() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let plain = || world.builder_on(Arc::new(OddStore::plain(world.store.clone()))).start_here().unwrap();
+        let (locks, others) = (plain(), plain());
+        drop(in_demand(&locks, secs(1), 0).await);
+        sleep(millis(10)).await;
+        let other = take(&others, Acquire::new("r").wait(secs(60))).await;
+        let waits = [1, 2].map(|_| {
+            let locks = locks.clone();
+            actix_rt::spawn(async move { told(&locks, Acquire::new("r").wait(secs(2))).await })
+        });
+        sleep(secs(1)).await;
+        assert_eq!(told(&locks, Acquire::new("r").wait(millis(500)).give_up_early(true)).await, None);
+        for waits in waits {
+            assert_eq!(waits.await.unwrap(), None, "who gets it next is chance");
+        }
+        drop(other);
+        let _lease = in_demand(&locks, secs(1), 5).await;
+        let expected = told(&locks, Acquire::new("r").wait(secs(4)).give_up_early(true)).await;
+        assert!(expected.is_some_and(|it| it > secs(5) && it < secs(7)), "{expected:?}");
     });
 }
 

@@ -46,8 +46,8 @@ impl Front {
 
 impl LockManager {
     /// Notes the place of a waiter that the store refused, and returns its expected wait. `ahead` is `None` where it has no
-    /// queue ticket: then the waiters of this manager are all that is known. One that waits without a ticket, and in no
-    /// cohort, is served by chance: to learn from those that were lucky would be a lie for all others.
+    /// queue ticket: then the waiters of this manager are all that is known. One that waits without a ticket, and not behind a
+    /// lease of this manager, is served by chance: to learn from those that were lucky would be a lie for all others.
     pub(crate) fn expect(
         &mut self,
         record: RecordKey,
@@ -59,10 +59,15 @@ impl LockManager {
             let (resource, cohort) = (it.hold.resource.clone(), it.cohort);
             Some((resource, cohort, it.waiter()?.request.acquisition.ticket.is_some()))
         })??;
+        let is_ours = cohort.is_some_and(|cohort| self.cohorts.holder(cohort).is_some());
         let ahead = match (ahead, cohort) {
             (Some(ahead), _) => ahead,
+            (None, _) if waits && !is_ours => {
+                // It may have had a place, behind a lease that was not followed by another one.
+                self.records.with(record, |it| it.waiter().map(|waiter| waiter.place = None));
+                return None;
+            }
             (None, Some(_)) => 0,
-            (None, None) if waits => return None,
             (None, None) => self.local_waiters(&resource),
         };
         self.place(record, &resource, (ahead, None), Front::of(by), now)
