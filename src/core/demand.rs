@@ -25,6 +25,8 @@ pub(crate) struct Demand {
     /// The number of holds so far.
     held: usize,
     held_at: Option<Moment>,
+    /// The number of holds since a wait was granted, for all of the resource.
+    since_wait: usize,
     /// The begin of the last hold.
     held_since: Option<Moment>,
     /// The waits for all of the resource.
@@ -46,6 +48,7 @@ impl Demand {
         }
         self.holds[self.held % HOLDS] = hold.as_secs_f64();
         self.held += 1;
+        self.since_wait += 1;
         self.held_at = Some(now);
         self.held_since = Some(now - hold);
     }
@@ -104,7 +107,13 @@ impl Demand {
         if self.has_newer_holds() {
             self.waits = Turns::default();
         }
+        self.since_wait = 0;
         self.waits.served(turns, waited, self.mean_hold(now), now);
+    }
+
+    /// Notes a wait that ended with a grant in a round: its turns are those of another one.
+    pub(crate) const fn served_in_round(&mut self) {
+        self.since_wait = 0;
     }
 
     /// Returns the turns of a waiter with so many ahead. `age` is how long the holder, which has all of the resource, has
@@ -137,10 +146,10 @@ impl Demand {
         }
     }
 
-    /// Returns true if there are holds that began long after the last wait. Where nobody waits any more, because a wait of
-    /// before makes all give up, they show what a turn takes.
+    /// Returns true if there are holds that began long after the last wait, or as many as are remembered have ended since.
+    /// Where nobody waits any more, because a wait of before makes all give up, they show what a turn takes.
     fn has_newer_holds(&self) -> bool {
-        self.held_since.is_some_and(|since| self.waits.were_long_before(since))
+        self.since_wait >= HOLDS || self.held_since.is_some_and(|since| self.waits.were_long_before(since))
     }
 
     fn mean_hold(&self, now: Moment) -> Option<f64> {

@@ -107,6 +107,26 @@ fn a_holder_that_hung_for_an_hour_makes_nobody_give_up_later() {
 }
 
 #[test]
+fn holds_that_became_much_shorter_count_within_seconds() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (locks, others) = (world.manager(), world.manager());
+        drop(in_demand(&locks, secs(10), 0).await);
+        for _ in 0..16 {
+            sleep(millis(10)).await;
+            let lease = take(&locks, Acquire::new("r")).await;
+            sleep(millis(100)).await;
+            lease.release().await.unwrap();
+        }
+        let lease = take(&others, Acquire::new("r")).await;
+        let waits = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(2)).give_up_early(true)));
+        sleep(millis(100)).await;
+        drop(lease);
+        assert!(waits.await.unwrap().unwrap().is_ok(), "a turn takes 100 ms since two seconds");
+    });
+}
+
+#[test]
 fn readers_do_not_give_up_because_of_what_a_writer_takes() {
     in_virtual_time(|| async {
         let locks = World::new().manager();

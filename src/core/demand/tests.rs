@@ -116,6 +116,26 @@ fn a_wait_of_an_hour_behind_a_holder_that_hung_is_not_believed_for_long() {
 }
 
 #[test]
+fn holds_count_as_soon_as_all_that_are_remembered_are_newer_than_the_last_wait() {
+    let mut demand = after_holds(&[10_000; 16], 0);
+    demand.served(Mode::Exclusive, 1.0, ms(10_000), at(0));
+    for _ in 0..15 {
+        demand.held(ms(100), at(2_000));
+    }
+    assert_eq!(expected(&demand, 0, None, 2_000), Some(10_000), "they may be chance");
+    demand.held(ms(100), at(2_000));
+    assert_eq!(expected(&demand, 0, None, 2_000), Some(100));
+    demand.served(Mode::Exclusive, 1.0, ms(300), at(2_000));
+    assert_eq!(expected(&demand, 0, None, 2_000), Some(200), "waits count again");
+    // A run of the own process is followed by the time in which others have it, which its holds do not show.
+    (0..40).for_each(|_| {
+        demand.held(ms(100), at(2_000));
+        demand.served_in_round();
+    });
+    assert_eq!(expected(&demand, 0, None, 2_000), Some(200));
+}
+
+#[test]
 fn permits_learn_from_waits_for_permits_alone() {
     let mut demand = after_holds(&[10_000; 3], 0);
     demand.served(Mode::Exclusive, 1.0, ms(10_000), at(0));

@@ -167,10 +167,12 @@ impl LockManager {
             demand.holder(lease.hold().token.prefix(), now);
             demand.granted(overtook, wanted, now);
         }
-        if let Some(Place { first: (since, turns), followed, .. }) = place
-            && !(followed && demand.in_rounds(now))
-        {
-            demand.served(mode, turns, since.elapsed(now), now);
+        match place {
+            None => {}
+            Some(place) if place.followed && demand.in_rounds(now) => demand.served_in_round(),
+            Some(Place { first: (since, turns), .. }) => {
+                demand.served(mode, turns, since.elapsed(now), now);
+            }
         }
     }
 
