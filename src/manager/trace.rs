@@ -26,7 +26,7 @@ pub(crate) struct Traced {
     pub(crate) resource: ResourceName,
     pub(crate) mode: Mode,
     pub(crate) class: Option<Arc<str>>,
-    /// The longest wait, if that is not the one of the settings when the recording began.
+    /// The longest wait, if the request did not leave it to the settings.
     pub(crate) wait: Option<Duration>,
     /// The time until its answer, and its outcome; `None` if it still waits when the recording ends.
     pub(crate) answer: Option<(Duration, &'static str)>,
@@ -162,12 +162,14 @@ impl LockManager {
     ) -> Option<Traced> {
         let begun = recording.begun;
         let (asked, wait) = record.decisions.asked().filter(|(asked, _)| *asked >= begun)?;
+        // Attempts that are limited end the wait by themselves, in a replay with the same pauses too.
+        let by_attempts = record.decisions.counts_attempts() && wait == self.settings.limits.max_wait;
         Some(Traced {
             at: begun.elapsed(asked),
             resource: record.hold.resource.clone(),
             mode,
             class: class.and_then(|class| self.stats.class_name(class)),
-            wait: Some(wait).filter(|wait| *wait != recording.wait),
+            wait: Some(wait).filter(|wait| *wait != recording.wait && !by_attempts),
             answer: None,
             hold: None,
         })

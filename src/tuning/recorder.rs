@@ -229,6 +229,25 @@ mod tests {
     }
 
     #[actix::test]
+    async fn a_wait_that_attempts_end_is_not_the_request_s_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.jsonl");
+        let locks = manager();
+        let _held = locks.send(Acquire::new("refused")).await.unwrap().unwrap();
+        let recorder = TraceRecorder::start(&locks, &file).await.unwrap();
+        for (name, granted) in [("granted", true), ("refused", false)] {
+            let asked = locks.send(Acquire::new(name).attempts(1)).await.unwrap();
+            assert_eq!(asked.map(drop).is_ok(), granted, "{name}");
+        }
+        drop(locks.send(Acquire::new("both").attempts(1).wait(Duration::from_secs(1))).await.unwrap());
+        while locks.send(Stats).await.unwrap().held > 1 {}
+        recorder.stop().await.unwrap();
+        let waits = lines(&file).into_iter().map(|(name, mut line)| (name, line["wait"].take()));
+        let expected = [("both", Value::from("1s")), ("granted", Value::Null), ("refused", Value::Null)];
+        assert_eq!(waits.collect::<Vec<_>>(), expected.map(|(name, wait)| (name.to_owned(), wait)));
+    }
+
+    #[actix::test]
     async fn what_finds_no_room_is_dropped_and_counted_and_nobody_waits() {
         let locks = manager();
         let (lines, received) = sync_channel(1);
