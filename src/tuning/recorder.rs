@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::{
         core::{Mode, ResourceName},
-        request::{Acquire, AcquireAll, ReadLock, Stats},
+        request::{Acquire, AcquireAll, ReadLock, SetTuning, Stats},
         store::MemoryStore,
     };
 
@@ -245,6 +245,20 @@ mod tests {
         let waits = lines(&file).into_iter().map(|(name, mut line)| (name, line["wait"].take()));
         let expected = [("both", Value::from("1s")), ("granted", Value::Null), ("refused", Value::Null)];
         assert_eq!(waits.collect::<Vec<_>>(), expected.map(|(name, wait)| (name.to_owned(), wait)));
+    }
+
+    #[actix::test]
+    async fn a_wait_that_a_tuner_has_set_is_written_for_a_replay_with_the_settings_of_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.jsonl");
+        let locks = manager();
+        take(&locks, "r").await;
+        let set = SetTuning { wait: Some(Duration::from_secs(1)), ..SetTuning::default() };
+        locks.send(set).await.unwrap().unwrap();
+        let recorder = TraceRecorder::start(&locks, &file).await.unwrap();
+        take(&locks, "r").await;
+        recorder.stop().await.unwrap();
+        assert_eq!(lines(&file)["r"]["wait"], "1s");
     }
 
     #[actix::test]
