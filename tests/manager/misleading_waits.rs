@@ -185,6 +185,29 @@ fn a_writer_of_another_process_than_the_readers_is_told_nothing_either() {
 }
 
 #[test]
+fn permits_are_expected_as_fast_as_they_are_granted_and_not_as_they_are_held() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let ask = || Acquire::new("r").permits(1, 2);
+        for _ in 0..20 {
+            let asking = locks.send(ask().wait(secs(600)));
+            actix_rt::spawn(async move {
+                let lease = asking.await.unwrap().unwrap();
+                sleep(secs(1)).await;
+                lease.release().await.unwrap();
+            });
+        }
+        sleep(millis(5_500)).await;
+        // Eight of them wait. Two are served each second, so that the next one waits for 4.5 s.
+        let patient = actix_rt::spawn(locks.send(ask().wait(secs(6)).give_up_early(true)));
+        sleep(millis(1)).await;
+        let expected = told(&locks, ask().wait(secs(3)).give_up_early(true)).await.unwrap();
+        assert!((millis(3_800)..millis(6_000)).contains(&expected), "{expected:?}");
+        assert!(patient.await.unwrap().unwrap().is_ok());
+    });
+}
+
+#[test]
 fn over_plain_locks_only_those_behind_a_lease_of_their_own_process_are_told() {
     in_virtual_time(|| async {
         let world = World::new();

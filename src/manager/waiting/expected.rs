@@ -290,3 +290,6 @@ impl LockManager {
         cohort.map_or(0, |cohort| self.cohorts.waiting(cohort))
     }
 }
+
+#[cfg(test)]
+mod tests;
