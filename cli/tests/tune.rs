@@ -94,7 +94,7 @@ fn wrong_input_is_told_in_one_line_with_its_key() {
         (&["simulate", "--workload", file, "--set", "backoff.initial=2h"], "invalid backoff.initial: 2h"),
         (&["simulate", "--workload", file, "--profile", file], "unknown field"),
         (&["measure", "--store", "memory://"], "--store: redis://"),
-        (&["replay", "nowhere.jsonl"], "cannot read the configuration nowhere.jsonl"),
+        (&["replay", "nowhere.jsonl"], "cannot read the trace nowhere.jsonl"),
         (&["replay", file], "line 2: expected"),
         (&["replay", file, "--config", "nowhere.toml"], "cannot read the configuration nowhere.toml"),
         (&["worker"], "a worker is started by"),
