@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use actix::Actor;
-use leasehold::{Acquire, AcquireError, Lease, LeaseChange, LockManager, ReadLock};
+use leasehold::{
+    Acquire, AcquireError, Lease, LeaseChange, LockManager, ReadLock, ResourceName, store::Store,
+};
 use tokio::time::sleep;
 
 use crate::{
@@ -229,6 +231,27 @@ fn over_plain_locks_only_those_behind_a_lease_of_their_own_process_are_told() {
         let _lease = in_demand(&locks, secs(1), 5).await;
         let expected = told(&locks, Acquire::new("r").wait(secs(4)).give_up_early(true)).await;
         assert!(expected.is_some_and(|it| it > secs(5) && it < secs(7)), "{expected:?}");
+    });
+}
+
+#[test]
+fn over_plain_locks_a_waiter_knows_nothing_any_more_when_its_process_has_lost_the_lock() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let plain = || world.builder_on(Arc::new(OddStore::plain(world.store.clone()))).start_here().unwrap();
+        let (locks, others) = (plain(), plain());
+        drop(in_demand(&locks, secs(10), 0).await);
+        sleep(millis(10)).await;
+        let lost = take(&locks, Acquire::new("r")).await;
+        let [first, second] = [1, 2].map(|_| {
+            let locks = locks.clone();
+            actix_rt::spawn(async move { told(&locks, Acquire::new("r").wait(secs(25))).await })
+        });
+        sleep(secs(1)).await;
+        world.store.force_release(&ResourceName::new("r").unwrap()).await.unwrap();
+        let _other = take(&others, Acquire::new("r")).await;
+        assert_eq!((first.await.unwrap(), second.await.unwrap()), (None, None));
+        assert!(!lost.is_valid());
     });
 }
 

@@ -23,8 +23,8 @@ enum Front {
     Readers,
     /// Somebody holds it, and nothing more is known.
     Somebody,
-    /// Somebody holds it for so much longer than was expected that nothing is known.
-    Overdue,
+    /// Somebody holds it, and nobody can tell when those behind are served: it takes much too long, or that is chance.
+    Unknown,
 }
 
 impl Front {
@@ -39,7 +39,7 @@ impl Front {
     const fn own_age(self) -> Option<Duration> {
         match self {
             Self::Own(age) => Some(age),
-            Self::Other(_) | Self::Readers | Self::Somebody | Self::Overdue => None,
+            Self::Other(_) | Self::Readers | Self::Somebody | Self::Unknown => None,
         }
     }
 }
@@ -201,7 +201,7 @@ impl LockManager {
         let left = place.left(demand, mode, now)?;
         // Unknown while the holder takes much longer than any before.
         let this_turn = match front {
-            Some(Front::Overdue) => return None,
+            Some(Front::Unknown) => return None,
             front => demand.turns(0, front.and_then(Front::own_age), now)?,
         };
         // One that should have been served by now is not served before this turn has ended.
@@ -252,14 +252,14 @@ impl LockManager {
             Front::Own(age) => Some(age),
             Front::Other(holder) => Some(demand.holder(holder, now)),
             Front::Readers | Front::Somebody => None,
-            Front::Overdue => return None,
+            Front::Unknown => return None,
         };
         demand.turns(ahead, age.filter(|_| mode == Mode::Exclusive), now)
     }
 
     /// Returns the holder that a cohort waits for, if that tells how long.
     fn known_front(&mut self, cohort: CohortKey, now: Moment) -> Option<Front> {
-        self.front(cohort, now).filter(|front| !matches!(front, Front::Overdue))
+        self.front(cohort, now).filter(|front| !matches!(front, Front::Unknown))
     }
 
     /// Returns the holder that a cohort waits for. `None` if its leader has no answer that tells one.
@@ -271,10 +271,12 @@ impl LockManager {
         records.with(cohorts.leader(cohort)?, |it| {
             // The holder that it was told may have been followed by another one since.
             let Told::Refused { .. } = it.decisions.told() else { return None };
+            let demand = demands.known(&it.hold.resource);
             let waiter = it.waiter()?;
-            let (place, mode) = (waiter.place?, waiter.request.acquisition.mode);
-            let demand = demands.known(&it.hold.resource)?;
-            Some(if place.is_overdue(demand, mode, now) { Front::Overdue } else { Front::Somebody })
+            let (place, mode) = (waiter.place, waiter.request.acquisition.mode);
+            let is_known =
+                place.zip(demand).is_some_and(|(place, demand)| !place.is_overdue(demand, mode, now));
+            Some(if is_known { Front::Somebody } else { Front::Unknown })
         })?
     }
 
