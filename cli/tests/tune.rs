@@ -95,7 +95,7 @@ fn wrong_input_is_told_in_one_line_with_its_key() {
         (&["simulate", "--workload", file, "--profile", file], "unknown field"),
         (&["measure", "--store", "memory://"], "--store: redis://"),
         (&["measure", "--store", "redis://:secret@127.0.0.1:1"], "redis://127.0.0.1:1 cannot be used: "),
-        (&["replay", "nowhere.jsonl"], "cannot read the configuration nowhere.jsonl"),
+        (&["replay", "nowhere.jsonl"], "cannot read the trace nowhere.jsonl"),
         (&["replay", file], "line 2: expected"),
         (&["replay", file, "--config", "nowhere.toml"], "cannot read the configuration nowhere.toml"),
         (&["worker"], "a worker is started by"),

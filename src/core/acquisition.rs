@@ -89,6 +89,12 @@ impl Acquisition {
         (!self.terms.ttl.is_zero()).then_some((self.terms.asked, self.terms.wait))
     }
 
+    /// Returns true if the number of its attempts is limited.
+    #[cfg(feature = "tuning")]
+    pub(crate) const fn counts_attempts(&self) -> bool {
+        self.terms.pauses.count_attempts()
+    }
+
     /// Returns the number of attempts so far.
     pub(crate) const fn attempts(&self) -> u32 {
         self.attempts

@@ -7,6 +7,9 @@ use crate::core::Moment;
 /// The number of turns after which what was seen of the queue counts half.
 const HALF_LIFE: f64 = 64.0;
 
+/// The largest number of turns that count as passed between two waits. One sample alone is not to take the place of all others.
+const PASSED: f64 = 2.0 * HALF_LIFE;
+
 /// The time after which what was seen tells nothing any more, unless a turn takes longer than a quarter of it. Without an end
 /// a wrong estimate would stay for ever where callers give up because of it: nobody waits then who could correct it.
 pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
@@ -29,7 +32,7 @@ impl Turns {
     pub(crate) fn served(&mut self, turns: f64, waited: Duration, hold: Option<f64>, now: Moment) {
         (self.waited, self.turns) = match (self.served_at, self.turn(now)) {
             (Some(last), Some(turn)) => {
-                let passed = last.elapsed(now).as_secs_f64() / turn.max(1e-6);
+                let passed = (last.elapsed(now).as_secs_f64() / turn.max(1e-6)).min(PASSED);
                 let kept = 0.5_f64.powf(passed / HALF_LIFE);
                 (self.waited * kept, self.turns * kept)
             }
@@ -84,5 +87,16 @@ mod tests {
         turns.served(2.0, Duration::from_secs(8), Some(100.0), at(1));
         assert_eq!(turns.turn(at(1)), Some(3.0));
         assert!(!turns.were_long_before(at(61)) && turns.were_long_before(at(62)));
+    }
+
+    #[test]
+    fn one_wait_after_a_long_pause_does_not_take_the_place_of_all_others() {
+        let mut turns = Turns::default();
+        for _ in 0..1_000 {
+            turns.served(1.0, Duration::from_millis(10), None, at(0));
+        }
+        turns.served(1.0, Duration::from_secs(10), None, at(50));
+        let turn = turns.turn(at(50)).unwrap();
+        assert!((0.04..0.06).contains(&turn), "{turn}");
     }
 }

@@ -180,6 +180,8 @@ impl LockManagerBuilder {
             clock,
             random,
             max_waiters_here: settings.limits.max_waiters,
+            #[cfg(feature = "tuning")]
+            trace: crate::manager::trace::Trace::new(settings.wait.timeout),
             settings,
             own_pauses,
             default_waits: DefaultWaits::default(),
@@ -189,8 +191,6 @@ impl LockManagerBuilder {
             records,
             cohorts: Cohorts::default(),
             demands: Demands::default(),
-            #[cfg(feature = "tuning")]
-            trace: crate::manager::trace::Trace::default(),
             sets: Sets::default(),
             pending: 0,
             held: 0,

@@ -10,7 +10,7 @@ use crate::{
     lease::{Lease, LeaseChange, LeaseEvent, LifeSign, ReleaseError, Released, shared::LeaseShared},
     manager::{
         shutdown::InFlight,
-        waiting::{cohorts::CohortKey, expected::Place},
+        waiting::{cohorts::CohortKey, place::Place},
     },
     request::{AcquireError, validated::ValidRequest},
     runtime::{responder::Responder, timer_queue::Timer},

@@ -30,6 +30,9 @@ struct Table {
     /// The records of this manager's own acquisitions, for messages that know nothing but a token.
     by_token: HashMap<Token, RecordKey, BuildHasherDefault<TokenHasher>>,
     timers: TimerQueue<RecordKey>,
+    /// The number of times that a record was looked at.
+    #[cfg(test)]
+    looks: u64,
 }
 
 impl Records {
@@ -63,7 +66,18 @@ impl Records {
 
     /// Does something with a record, if it is there.
     pub(crate) fn with<T>(&self, key: RecordKey, act: impl FnOnce(&mut Record) -> T) -> Option<T> {
-        self.0.borrow_mut().records.get_mut(key).map(act)
+        let mut table = self.0.borrow_mut();
+        #[cfg(test)]
+        {
+            table.looks += 1;
+        }
+        table.records.get_mut(key).map(act)
+    }
+
+    /// Returns how many times a record was looked at so far.
+    #[cfg(test)]
+    pub(crate) fn looks(&self) -> u64 {
+        self.0.borrow().looks
     }
 
     /// Returns the lease of a record, while it is held.

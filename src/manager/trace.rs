@@ -26,7 +26,7 @@ pub(crate) struct Traced {
     pub(crate) resource: ResourceName,
     pub(crate) mode: Mode,
     pub(crate) class: Option<Arc<str>>,
-    /// The longest wait, if that is not the one of the settings when the recording began.
+    /// The longest wait, if the request did not leave it to the settings.
     pub(crate) wait: Option<Duration>,
     /// The time until its answer, and its outcome; `None` if it still waits when the recording ends.
     pub(crate) answer: Option<(Duration, &'static str)>,
@@ -43,15 +43,16 @@ pub(crate) struct TraceSink {
 }
 
 /// The recording of a manager, if there is one.
-#[derive(Default)]
-pub(crate) struct Trace(Option<Recording>);
+pub(crate) struct Trace {
+    recording: Option<Recording>,
+    /// The wait of the settings that the manager was started with, which those of a replay have. A tuner may change it.
+    default_wait: Duration,
+}
 
 /// A recording.
 struct Recording {
     sink: TraceSink,
     begun: Moment,
-    /// The wait of the settings when it began. It may change since, but not in the settings of a replay.
-    wait: Duration,
 }
 
 /// Begins a recording, in place of the one before.
@@ -63,6 +64,13 @@ pub(crate) struct BeginTrace(pub(crate) TraceSink);
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct EndTrace(pub(crate) TraceSink);
+
+impl Trace {
+    /// Creates the trace of a manager that is started with this wait, without a recording.
+    pub(crate) const fn new(default_wait: Duration) -> Self {
+        Self { recording: None, default_wait }
+    }
+}
 
 impl TraceSink {
     fn add(&self, traced: Traced) {
@@ -76,8 +84,7 @@ impl Handler<BeginTrace> for LockManager {
     type Result = ();
 
     fn handle(&mut self, BeginTrace(sink): BeginTrace, _: &mut Self::Context) {
-        let (begun, wait) = (self.clock.now(), self.settings.wait.timeout);
-        self.trace = Trace(Some(Recording { sink, begun, wait }));
+        self.trace.recording = Some(Recording { sink, begun: self.clock.now() });
     }
 }
 
@@ -85,10 +92,10 @@ impl Handler<EndTrace> for LockManager {
     type Result = ();
 
     fn handle(&mut self, EndTrace(sink): EndTrace, _: &mut Self::Context) {
-        let Trace(Some(Recording { sink: current, .. })) = &self.trace else { return };
+        let Some(Recording { sink: current, .. }) = &self.trace.recording else { return };
         if Arc::ptr_eq(&current.dropped, &sink.dropped) {
             self.trace_the_rest();
-            self.trace = Trace::default();
+            self.trace.recording = None;
         }
     }
 }
@@ -96,7 +103,7 @@ impl Handler<EndTrace> for LockManager {
 impl LockManager {
     /// Traces a request that ended without a lease.
     pub(crate) fn trace_ended(&self, record: RecordKey, end: RequestEnd, now: Moment) {
-        let Trace(Some(recording)) = &self.trace else { return };
+        let Some(recording) = &self.trace.recording else { return };
         let outcome = match end {
             RequestEnd::Refused | RequestEnd::TimedOut => "held",
             RequestEnd::Cancelled => "gone",
@@ -119,7 +126,7 @@ impl LockManager {
     }
 
     fn trace_lease(&self, record: RecordKey, now: Moment, over: bool) {
-        let Trace(Some(recording)) = &self.trace else { return };
+        let Some(recording) = &self.trace.recording else { return };
         let traced = self.records.with(record, |it| {
             let lease = Arc::clone(it.lease()?);
             let held = lease.held_for_at(now);
@@ -134,7 +141,7 @@ impl LockManager {
 
     /// Traces what is not over yet.
     fn trace_the_rest(&self) {
-        let Trace(Some(recording)) = &self.trace else { return };
+        let Some(recording) = &self.trace.recording else { return };
         let now = self.clock.now();
         for lease in self.records.leases() {
             self.trace_lease(lease.record, now, false);
@@ -162,12 +169,14 @@ impl LockManager {
     ) -> Option<Traced> {
         let begun = recording.begun;
         let (asked, wait) = record.decisions.asked().filter(|(asked, _)| *asked >= begun)?;
+        // Attempts that are limited end the wait by themselves, in a replay with the same pauses too.
+        let by_attempts = record.decisions.counts_attempts() && wait == self.settings.limits.max_wait;
         Some(Traced {
             at: begun.elapsed(asked),
             resource: record.hold.resource.clone(),
             mode,
             class: class.and_then(|class| self.stats.class_name(class)),
-            wait: Some(wait).filter(|wait| *wait != recording.wait),
+            wait: Some(wait).filter(|wait| *wait != self.trace.default_wait && !by_attempts),
             answer: None,
             hold: None,
         })

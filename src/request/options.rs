@@ -87,9 +87,11 @@ impl<Kind, Names> Request<Kind, Names> {
     /// Sets whether the request gives up at once when it is not likely to be served within its [wait](Self::wait): when
     /// its expected wait is longer. The answer is [`AcquireError::Held`](crate::AcquireError::Held) with that
     /// [`expected_wait`](crate::AcquireError::Held::expected_wait), and its place in the queue is free. It is decided when
-    /// the request begins to wait and with each of its attempts. Where nothing is known of the resource, the request waits
-    /// as usual. A request without an end of its wait, by [`wait_forever`](Self::wait_forever) or by
-    /// [`attempts`](Self::attempts) alone, does not give up early. Default: `wait.give_up_early`, no.
+    /// the request begins to wait and with each of its attempts. One that waits behind others of its manager makes none, and
+    /// is not looked at again when more becomes known. Where nothing is known of the resource, the request waits as usual.
+    /// So does a reader, and whoever waits where there are readers. A request without an end of its wait, by
+    /// [`wait_forever`](Self::wait_forever) or by [`attempts`](Self::attempts) alone, does not give up early. Default:
+    /// `wait.give_up_early`, no.
     ///
     /// ```
     /// # use std::time::Duration;

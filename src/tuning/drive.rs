@@ -12,14 +12,12 @@ use crate::{
     request::{Acquire, AcquireError, ReadLock, WriteLock},
     tuning::{
         pace::Pace,
-        workload::{Access, LONGEST, Turn, Turns, Workload},
+        workload::{Access, GONE, LONGEST, Turn, Turns, Workload},
     },
 };
 
 /// The outcome of a request that got its lease.
 const GRANTED: &str = "granted";
-/// The outcome of a request whose caller lost its patience.
-const GONE: &str = "gone";
 
 /// A request of a workload, and how it ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

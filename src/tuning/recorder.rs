@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::{
         core::{Mode, ResourceName},
-        request::{Acquire, AcquireAll, ReadLock, Stats},
+        request::{Acquire, AcquireAll, ReadLock, SetTuning, Stats},
         store::MemoryStore,
     };
 
@@ -226,6 +226,39 @@ mod tests {
         assert!(
             lines["a"]["hold"].is_string() && lines["c"]["hold"].is_string() && lines["a"]["wait"].is_null()
         );
+    }
+
+    #[actix::test]
+    async fn a_wait_that_attempts_end_is_not_the_request_s_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.jsonl");
+        let locks = manager();
+        let _held = locks.send(Acquire::new("refused")).await.unwrap().unwrap();
+        let recorder = TraceRecorder::start(&locks, &file).await.unwrap();
+        for (name, granted) in [("granted", true), ("refused", false)] {
+            let asked = locks.send(Acquire::new(name).attempts(1)).await.unwrap();
+            assert_eq!(asked.map(drop).is_ok(), granted, "{name}");
+        }
+        drop(locks.send(Acquire::new("both").attempts(1).wait(Duration::from_secs(1))).await.unwrap());
+        while locks.send(Stats).await.unwrap().held > 1 {}
+        recorder.stop().await.unwrap();
+        let waits = lines(&file).into_iter().map(|(name, mut line)| (name, line["wait"].take()));
+        let expected = [("both", Value::from("1s")), ("granted", Value::Null), ("refused", Value::Null)];
+        assert_eq!(waits.collect::<Vec<_>>(), expected.map(|(name, wait)| (name.to_owned(), wait)));
+    }
+
+    #[actix::test]
+    async fn a_wait_that_a_tuner_has_set_is_written_for_a_replay_with_the_settings_of_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.jsonl");
+        let locks = manager();
+        take(&locks, "r").await;
+        let set = SetTuning { wait: Some(Duration::from_secs(1)), ..SetTuning::default() };
+        locks.send(set).await.unwrap().unwrap();
+        let recorder = TraceRecorder::start(&locks, &file).await.unwrap();
+        take(&locks, "r").await;
+        recorder.stop().await.unwrap();
+        assert_eq!(lines(&file)["r"]["wait"], "1s");
     }
 
     #[actix::test]

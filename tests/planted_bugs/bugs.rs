@@ -100,6 +100,14 @@ pub(crate) const BUGS: &[Bug] = &[
             "core::acquisition::tests::news_while_an_attempt_is_in_flight_is_followed_by_another_attempt",
         ),
     ),
+    // The expected wait.
+    bug(
+        "readers are expected to be served one after the other",
+        Test(
+            "manager",
+            "misleading_waits::a_writer_does_not_give_up_because_of_readers_that_are_granted_together",
+        ),
+    ),
     // The store.
     bug("a release of any token", OneStore(&["P1", "P6", "P12"])),
     bug("a renewal of any token", OneStore(&["P12"])),

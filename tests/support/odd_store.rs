@@ -1,4 +1,5 @@
-//! A store in memory whose acquisitions may be executed late, or panic, that can be away, and that counts what it is asked.
+//! A store in memory whose acquisitions may be executed late, or panic, that can be away or without a queue, and that counts what it
+//! is asked.
 
 use std::{
     collections::VecDeque,
@@ -9,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use leasehold::{
     Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError,
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
@@ -25,6 +26,7 @@ pub(crate) struct OddStore {
     late: Arc<Mutex<VecDeque<Duration>>>,
     panics: Arc<AtomicBool>,
     down: Arc<AtomicBool>,
+    plain: bool,
     /// The milliseconds after which an acquisition is answered.
     acquisitions_take: Arc<AtomicU64>,
     /// The milliseconds after which a renewal is answered.
@@ -39,7 +41,24 @@ impl OddStore {
         let (late, panics, down) = (Arc::default(), Arc::default(), Arc::default());
         let (renewals, releases, batches) = (Arc::default(), Arc::default(), Arc::default());
         let (acquisitions_take, renewals_take) = (Arc::default(), Arc::default());
-        Self { inner, late, panics, down, acquisitions_take, renewals_take, renewals, releases, batches }
+        let plain = false;
+        Self {
+            inner,
+            late,
+            panics,
+            down,
+            plain,
+            acquisitions_take,
+            renewals_take,
+            renewals,
+            releases,
+            batches,
+        }
+    }
+
+    /// It has no queue and notifies nobody, as a server with the plain layout.
+    pub(crate) fn plain(inner: MemoryStore) -> Self {
+        Self { plain: true, ..Self::new(inner) }
     }
 
     /// The next acquisition is answered "timed out" at once, and executed after `delay`.
@@ -95,6 +114,11 @@ impl OddStore {
         assert!(!self.panics.load(Ordering::Relaxed), "the store was told to panic");
         if let Some(away) = self.away() {
             return away;
+        }
+        if self.plain {
+            let (inner, mut asked) = (self.inner.clone(), asked.clone());
+            asked.ticket = None;
+            return async move { inner.acquire(&asked).await }.boxed();
         }
         let takes = Duration::from_millis(self.acquisitions_take.load(Ordering::Relaxed));
         let Some(delay) = self.late.lock().unwrap().pop_front() else {
@@ -160,7 +184,7 @@ impl Store for OddStore {
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {
-        self.inner.listen(inbox)
+        if self.plain { stream::empty().boxed() } else { self.inner.listen(inbox) }
     }
 }
 

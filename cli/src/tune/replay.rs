@@ -2,7 +2,10 @@
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
-use leasehold::tuning::{Report, Workload, simulate};
+use leasehold::{
+    ConfigError,
+    tuning::{Report, Workload, simulate},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -42,7 +45,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     };
     let set = options.changes.set();
     let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-    let workload = Workload::from_trace(&options.trace, &config, &set)?;
+    let workload = Workload::from_trace(&options.trace, &config, &set).map_err(|error| match error {
+        // The trace is the only file that it reads.
+        ConfigError::Io { path, source } => {
+            format!("cannot read the trace {}: {source}", path.display()).into()
+        }
+        error => Failure::from(error),
+    })?;
     let mut replayed = simulate(&workload, &options.profile.read()?)?;
     let recorded = workload.recorded().map(|recorded| named(recorded, "recorded"));
     if recorded.is_some() {

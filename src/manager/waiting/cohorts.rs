@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use slotmap::{Key, SecondaryMap, SlotMap};
+use slotmap::{Key, SlotMap};
 
 use crate::{
     core::{Cohort, Lack, ResourceName},
@@ -25,8 +25,6 @@ slotmap::new_key_type! {
 pub(crate) struct Cohorts {
     cohorts: SlotMap<CohortKey, Known>,
     by_resource: HashMap<ResourceName, CohortKey>,
-    /// The grants of each cohort.
-    grants: SecondaryMap<CohortKey, u64>,
     arrivals: u64,
 }
 
@@ -34,6 +32,8 @@ pub(crate) struct Cohorts {
 struct Known {
     resource: ResourceName,
     cohort: Cohort<RecordKey>,
+    /// The number of grants so far.
+    granted: u64,
     /// The first arrival of those whose place was not known when they joined. Those before it have one, so that a busy
     /// cohort is not walked for each newcomer.
     unplaced_from: Option<u64>,
@@ -47,7 +47,7 @@ impl Cohorts {
         let Self { cohorts, by_resource, arrivals, .. } = self;
         let new = || {
             let (resource, cohort) = (resource.clone(), Cohort::default());
-            cohorts.insert(Known { resource, cohort, unplaced_from: None })
+            cohorts.insert(Known { resource, cohort, granted: 0, unplaced_from: None })
         };
         let key = *by_resource.entry(resource.clone()).or_insert_with(new);
         let ahead = cohorts[key].cohort.join(record, *arrivals);
@@ -77,9 +77,9 @@ impl Cohorts {
 
     /// Notes that the resource was granted: handed off ahead of other processes, or in its turn.
     pub(crate) fn granted(&mut self, key: CohortKey, record: RecordKey, handed_off: bool) {
-        self.with(key, |cohort| cohort.granted(record, handed_off));
-        if let Some(grants) = self.grants.entry(key) {
-            *grants.or_default() += 1;
+        if let Some(known) = self.cohorts.get_mut(key) {
+            known.cohort.granted(record, handed_off);
+            known.granted += 1;
         }
     }
 
@@ -155,17 +155,16 @@ impl Cohorts {
         }
         let Known { resource, .. } = self.cohorts.remove(key)?;
         self.by_resource.remove(&resource);
-        self.grants.remove(key);
         None
     }
 
     /// Returns the longest queues, of cohorts in which somebody waits.
     pub(crate) fn longest_queues(&self) -> Vec<Queue> {
         let waited_for = self.cohorts.iter().filter(|(_, known)| known.cohort.waiting() > 0);
-        let queue = |(key, Known { cohort, .. }): (CohortKey, &Known)| Queue {
+        let queue = |(key, Known { cohort, granted, .. }): (CohortKey, &Known)| Queue {
             key: key.data().as_ffi(),
             waiting: u32::try_from(cohort.waiting()).unwrap_or(u32::MAX),
-            granted: self.grants.get(key).copied().unwrap_or_default(),
+            granted: *granted,
         };
         let mut queues: Vec<Queue> = waited_for.map(queue).collect();
         if queues.len() > TOLD {
@@ -179,7 +178,6 @@ impl Cohorts {
     pub(crate) fn clear(&mut self) {
         self.cohorts.clear();
         self.by_resource.clear();
-        self.grants.clear();
     }
 }
 

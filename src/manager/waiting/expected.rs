@@ -7,21 +7,10 @@ use crate::{
     lease::{RecordKey, shared::LeaseShared},
     manager::{
         LockManager,
-        waiting::{cohorts::CohortKey, hand_off::is_alone},
+        waiting::{cohorts::CohortKey, hand_off::is_alone, place::Place},
     },
     store::{Acquisition, Holder, HolderState},
 };
-
-/// The place of a waiter, as the turns that it waits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    /// The moment at which the first place was known, and its turns.
-    first: (Moment, f64),
-    /// The same of the last one, and the members of its cohort that were ahead if another one led it.
-    last: (Moment, f64, Option<u64>),
-    /// True if another waiter led it at first.
-    followed: bool,
-}
 
 /// The holder whose end everybody waits for, as far as it is known.
 #[derive(Clone, Copy, Debug)]
@@ -30,28 +19,35 @@ enum Front {
     Own(Duration),
     /// It was told right now, and has all of the resource.
     Other(TokenPrefix),
+    /// A reader holds it, and perhaps others.
+    Readers,
     /// Somebody holds it, and nothing more is known.
     Somebody,
+    /// Somebody holds it, and nobody can tell when those behind are served: it takes much too long, or that is chance.
+    Unknown,
 }
 
 impl Front {
     fn of(holder: &Holder) -> Self {
-        let has_all = holder.mode == Mode::Exclusive && holder.state == HolderState::Holding;
-        if has_all { Self::Other(holder.token) } else { Self::Somebody }
+        match holder.mode {
+            Mode::Shared => Self::Readers,
+            Mode::Exclusive if holder.state == HolderState::Holding => Self::Other(holder.token),
+            Mode::Exclusive | Mode::Permits { .. } => Self::Somebody,
+        }
     }
 
     const fn own_age(self) -> Option<Duration> {
         match self {
             Self::Own(age) => Some(age),
-            Self::Other(_) | Self::Somebody => None,
+            Self::Other(_) | Self::Readers | Self::Somebody | Self::Unknown => None,
         }
     }
 }
 
 impl LockManager {
     /// Notes the place of a waiter that the store refused, and returns its expected wait. `ahead` is `None` where it has no
-    /// queue ticket: then the waiters of this manager are all that is known. One that waits without a ticket, and in no
-    /// cohort, is served by chance: to learn from those that were lucky would be a lie for all others.
+    /// queue ticket: then the waiters of this manager are all that is known. One that waits without a ticket, and not behind a
+    /// lease of this manager, is served by chance: to learn from those that were lucky would be a lie for all others.
     pub(crate) fn expect(
         &mut self,
         record: RecordKey,
@@ -63,10 +59,15 @@ impl LockManager {
             let (resource, cohort) = (it.hold.resource.clone(), it.cohort);
             Some((resource, cohort, it.waiter()?.request.acquisition.ticket.is_some()))
         })??;
+        let is_ours = cohort.is_some_and(|cohort| self.cohorts.holder(cohort).is_some());
         let ahead = match (ahead, cohort) {
             (Some(ahead), _) => ahead,
+            (None, _) if waits && !is_ours => {
+                // It may have had a place, behind a lease that was not followed by another one.
+                self.records.with(record, |it| it.waiter().map(|waiter| waiter.place = None));
+                return None;
+            }
             (None, Some(_)) => 0,
-            (None, None) if waits => return None,
             (None, None) => self.local_waiters(&resource),
         };
         self.place(record, &resource, (ahead, None), Front::of(by), now)
@@ -86,7 +87,7 @@ impl LockManager {
     }
 
     /// Notes the place of a waiter that asks no store, with so many members of its cohort ahead, and returns its expected wait.
-    /// `None` also until the leader of the cohort has an answer.
+    /// `None` also while the leader of the cohort does not know what it waits for: then the waiter is told as soon as it does.
     pub(crate) fn expect_behind(
         &mut self,
         record: RecordKey,
@@ -96,7 +97,7 @@ impl LockManager {
     ) -> Option<Duration> {
         let (resource, arrival) =
             self.records.with(record, |it| Some((it.hold.resource.clone(), it.arrival?)))??;
-        let Some(front) = self.front(cohort, now) else {
+        let Some(front) = self.known_front(cohort, now) else {
             self.cohorts.note_unplaced(cohort, arrival);
             return None;
         };
@@ -106,7 +107,7 @@ impl LockManager {
 
     /// Places the waiters that came before their leader had an answer, as soon as it has one.
     pub(crate) fn place_followers(&mut self, cohort: CohortKey, now: Moment) {
-        if !self.cohorts.has_unplaced(cohort) || self.front(cohort, now).is_none() {
+        if !self.cohorts.has_unplaced(cohort) || self.known_front(cohort, now).is_none() {
             return;
         }
         let Some((mut ahead, members)) = self.cohorts.take_unplaced(cohort) else { return };
@@ -159,14 +160,19 @@ impl LockManager {
     ) {
         let Some(demand) = self.demands.known(&lease.hold().resource) else { return };
         let mode = lease.acquisition.mode;
+        if mode == Mode::Shared {
+            demand.read(now);
+        }
         if is_alone(mode, lease.hold()) {
             demand.holder(lease.hold().token.prefix(), now);
             demand.granted(overtook, wanted, now);
         }
-        if let Some(Place { first: (since, turns), followed, .. }) = place
-            && !(followed && demand.in_rounds(now))
-        {
-            demand.served(mode, turns, since.elapsed(now), now);
+        match place {
+            None => {}
+            Some(place) if place.followed && demand.in_rounds(now) => demand.served_in_round(),
+            Some(Place { first: (since, turns), .. }) => {
+                demand.served(mode, turns, since.elapsed(now), now);
+            }
         }
     }
 
@@ -190,15 +196,16 @@ impl LockManager {
         if matches!(told, Told::Nothing | Told::Failed) {
             return None;
         }
-        let (since, turns, members) = place.last;
-        let age = cohort.and_then(|cohort| self.front(cohort, now)).and_then(Front::own_age);
+        let front = cohort.and_then(|cohort| self.front(cohort, now));
         let demand = self.demands.known(&resource)?;
+        let left = place.left(demand, mode, now)?;
         // Unknown while the holder takes much longer than any before.
-        let this_turn = demand.turns(0, age, now)?;
-        let in_turn = members.and_then(|ahead| demand.in_turn(ahead, age, now));
-        let left = in_turn.or_else(|| demand.expected(mode, turns, now))?.saturating_sub(since.elapsed(now));
+        let this_turn = match front {
+            Some(Front::Unknown) => return None,
+            front => demand.turns(0, front.and_then(Front::own_age), now)?,
+        };
         // One that should have been served by now is not served before this turn has ended.
-        Some(left.max(demand.expected(mode, turns.min(this_turn), now)?))
+        Some(left.max(demand.expected(mode, this_turn.min(place.turns()?), now)?))
     }
 
     /// Notes the place of a waiter, and returns its expected wait. `ahead` are all, and the members of its cohort if another one
@@ -213,17 +220,20 @@ impl LockManager {
     ) -> Option<Duration> {
         let (ahead, members) = ahead;
         let mode = self.records.with(record, |it| it.waiter().map(|it| it.request.acquisition.mode))??;
-        let turns = self.turns(resource, mode, ahead, front, now)?;
-        self.records.with(record, |it| {
-            let last = (now, turns, members);
-            let waiter = it.waiter()?;
-            let new = Place { first: (now, turns), last, followed: members.is_some() };
-            waiter.place = Some(waiter.place.map_or(new, |place| Place { last, ..place }));
-            Some(())
-        })?;
+        let Some(turns) = self.turns(resource, mode, ahead, front, now) else {
+            self.records.with(record, |it| it.waiter()?.place.as_mut().map(Place::lose));
+            return None;
+        };
         let demand = self.demands.known(resource)?;
         let in_turn = members.and_then(|ahead| demand.in_turn(ahead, front.own_age(), now));
-        in_turn.or_else(|| demand.expected(mode, turns, now))
+        let expected = in_turn.or_else(|| demand.expected(mode, turns, now));
+        self.records.with(record, |it| {
+            let waiter = it.waiter()?;
+            let new = || Place::new(turns, members.is_some(), now);
+            waiter.place.get_or_insert_with(new).update(turns, expected, now);
+            Some(())
+        })?;
+        expected
     }
 
     fn turns(
@@ -235,23 +245,38 @@ impl LockManager {
         now: Moment,
     ) -> Option<f64> {
         let demand = self.demands.asked(resource, now);
+        if mode == Mode::Shared || matches!(front, Front::Readers) {
+            demand.read(now);
+        }
         let age = match front {
             Front::Own(age) => Some(age),
             Front::Other(holder) => Some(demand.holder(holder, now)),
-            Front::Somebody => None,
+            Front::Readers | Front::Somebody => None,
+            Front::Unknown => return None,
         };
         demand.turns(ahead, age.filter(|_| mode == Mode::Exclusive), now)
     }
 
+    /// Returns the holder that a cohort waits for, if that tells how long.
+    fn known_front(&mut self, cohort: CohortKey, now: Moment) -> Option<Front> {
+        self.front(cohort, now).filter(|front| !matches!(front, Front::Unknown))
+    }
+
     /// Returns the holder that a cohort waits for. `None` if its leader has no answer that tells one.
-    fn front(&self, cohort: CohortKey, now: Moment) -> Option<Front> {
+    fn front(&mut self, cohort: CohortKey, now: Moment) -> Option<Front> {
         if let Some(lease) = self.cohorts.holder(cohort).and_then(|holder| self.records.lease(holder)) {
             return Some(Front::Own(lease.held_for_at(now)));
         }
-        self.records.with(self.cohorts.leader(cohort)?, |it| match it.decisions.told() {
+        let Self { cohorts, records, demands, .. } = self;
+        records.with(cohorts.leader(cohort)?, |it| {
             // The holder that it was told may have been followed by another one since.
-            Told::Refused { .. } => Some(Front::Somebody),
-            Told::Nothing | Told::Behind(_) | Told::Failed => None,
+            let Told::Refused { .. } = it.decisions.told() else { return None };
+            let demand = demands.known(&it.hold.resource);
+            let waiter = it.waiter()?;
+            let (place, mode) = (waiter.place, waiter.request.acquisition.mode);
+            let is_known =
+                place.zip(demand).is_some_and(|(place, demand)| !place.is_overdue(demand, mode, now));
+            Some(if is_known { Front::Somebody } else { Front::Unknown })
         })?
     }
 
@@ -267,3 +292,6 @@ impl LockManager {
         cohort.map_or(0, |cohort| self.cohorts.waiting(cohort))
     }
 }
+
+#[cfg(test)]
+mod tests;

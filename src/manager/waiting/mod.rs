@@ -10,6 +10,7 @@ pub(crate) mod demands;
 pub(crate) mod expected;
 pub(crate) mod hand_off;
 mod notifications;
+pub(crate) mod place;
 
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ pub use self::{
 };
 pub(super) use self::{
     times::LONGEST,
-    trace::trace_line,
+    trace::{GONE, trace_line},
     turns::{Turn, Turns},
 };
 use crate::{

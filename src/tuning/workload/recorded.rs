@@ -25,7 +25,7 @@ impl Workload {
     /// was. `config` are the settings that are tried, in the words of `config.toml`; of `[store]` in it only the layout and the
     /// timeouts count. These keys have other values, as in [`from_toml`](Self::from_toml).
     ///
-    /// A request that said itself how long it waits does so again. One that was not granted then, and is now, holds for a
+    /// A request that said itself how long it waits does so again, and a caller that went away does so after the same time. One that was not granted then, and is now, holds for a
     /// time drawn from the others. Times count from the beginning of each recording, so the traces of several processes that
     /// were begun together can be put behind each other in one file. Permits are tried as exclusive locks unless `mode` is
     /// set.

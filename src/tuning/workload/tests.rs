@@ -68,6 +68,25 @@ fn a_trace_is_read_beside_the_file_of_the_workload() {
 }
 
 #[test]
+fn who_went_away_in_a_trace_goes_away_after_the_same_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.jsonl");
+    let lines = [
+        r#"{"at": "1ms", "hold": "5ms", "waited": "0ms", "outcome": "granted"}"#,
+        r#"{"at": "2ms", "waited": "100ms", "outcome": "gone"}"#,
+        r#"{"at": "3ms", "waited": "100ms", "outcome": "held"}"#,
+    ];
+    fs::write(&trace, lines.join("\n")).unwrap();
+    let patience = |set: &[(&str, &str)]| {
+        let Turns::Open(turns) = Workload::from_trace(&trace, "", set).unwrap().turns(0) else { panic!() };
+        turns.iter().map(|turn| turn.patience.map(|it| it.as_millis())).collect::<Vec<_>>()
+    };
+    assert_eq!(patience(&[]), [None, Some(100), None]);
+    let others = [("patience", "{ kind = 'constant', time = '7ms' }")];
+    assert_eq!(patience(&others), [Some(7), Some(100), Some(7)]);
+}
+
+#[test]
 fn locks_that_do_not_exist_are_refused() {
     let plain = ("store.layout", "plain");
     let (shared, permits) = ("{ kind = \"read_write\", readers = 0.5 }", "{ kind = \"permits\", of = 2 }");

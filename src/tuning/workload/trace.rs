@@ -61,10 +61,18 @@ pub(super) struct Traced {
     pub(super) answer: Option<(Duration, String)>,
 }
 
+/// The outcome of a request whose caller lost its patience.
+pub(in crate::tuning) const GONE: &str = "gone";
+
 impl Traced {
     /// A request of which nothing is known but when it is made.
     pub(super) const fn at(at: Duration) -> Self {
         Self { at, hold: None, resource: None, reads: None, wait: None, answer: None }
+    }
+
+    /// Returns the time after which its caller went away, if it did.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        self.answer.as_ref().filter(|(_, outcome)| outcome == GONE).map(|(waited, _)| *waited)
     }
 }
 

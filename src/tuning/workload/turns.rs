@@ -71,6 +71,7 @@ impl Workload {
                 resource: it.resource.unwrap_or(turn.resource),
                 reads: it.reads.unwrap_or(turn.reads),
                 wait: it.wait,
+                patience: it.patience().or(turn.patience),
                 ..turn
             };
             (chance.below(self.processes), turn)
