@@ -15,14 +15,7 @@ use leasehold::{Acquire, LockManager, RedisOptions, RedisStore};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::time::sleep;
 
-/// The buckets that docs/observability.md recommends, by metric.
-const BUCKETS: [(&str, &[f64]); 5] = [
-    ("leasehold_wait_seconds", &[0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0]),
-    ("leasehold_hold_seconds", &[0.001, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0]),
-    ("leasehold_renewal_lag_seconds", &[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0]),
-    ("leasehold_renewal_validity_left_seconds", &[0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0]),
-    ("leasehold_store_seconds", &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0]),
-];
+use crate::words::{recommended_buckets, text};
 
 /// How long the manager waits for an answer of the server: an outage of a second is then more than one of them.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(250);
@@ -39,12 +32,13 @@ impl Exporter {
         Self::start(store, PrometheusBuilder::new())
     }
 
-    /// Starts a manager under load whose times are told as histograms, with the recommended buckets.
+    /// Starts a manager under load whose times are told as histograms, with the buckets that the documents recommend.
     pub(crate) fn with_buckets(store: &str) -> Self {
-        let of = |builder: PrometheusBuilder, (metric, buckets): (&str, &[f64])| {
-            builder.set_buckets_for_metric(Matcher::Full(metric.into()), buckets).unwrap()
+        let with = |builder: PrometheusBuilder, (metric, buckets): (String, Vec<f64>)| {
+            builder.set_buckets_for_metric(Matcher::Full(metric), &buckets).unwrap()
         };
-        Self::start(store, BUCKETS.into_iter().fold(PrometheusBuilder::new(), of))
+        let documented = recommended_buckets(&text("docs/observability.md"));
+        Self::start(store, documented.into_iter().fold(PrometheusBuilder::new(), with))
     }
 
     fn start(store: &str, builder: PrometheusBuilder) -> Self {

@@ -19,7 +19,7 @@ use exporter::Exporter;
 use leasehold::LossReason;
 use server::{Prometheus, promtool};
 use support::redis_server::RedisServer;
-use words::{Query, alerts, metric_of, metrics_in, metrics_of_the_library, queries, sections, text, words_of};
+use words::{Query, alerts, metric_of, metrics_in, metrics_of_the_library, queries, recommended_buckets, sections, text, words_of};
 
 /// Enough for a machine that is busy with other tests.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(120);
@@ -169,6 +169,16 @@ fn rules_and_dashboard_name_reasons_and_outcomes_that_there_are() {
             let unknown: Vec<_> = words_of(label, &text).into_iter().filter(|word| !known.contains(word)).collect();
             assert!(unknown.is_empty(), "{path} compares {label} with {unknown:?}");
         }
+    }
+}
+
+#[test]
+fn every_histogram_has_recommended_buckets() {
+    let of_library = metrics_of_the_library().into_iter().filter_map(|(name, is_histogram)| is_histogram.then_some(name));
+    let documented = recommended_buckets(&text("docs/observability.md"));
+    assert_eq!(documented.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>(), of_library.collect());
+    for (name, bounds) in documented {
+        assert!(bounds.is_sorted() && bounds.len() > 5, "{name}: {bounds:?}");
     }
 }
 

@@ -120,6 +120,15 @@ pub(crate) fn sections<'a>(document: &'a str, word: &str) -> BTreeMap<&'a str, &
     sections.filter(|(heading, _)| heading.starts_with(word)).map(|(heading, text)| (heading, text_of(text))).collect()
 }
 
+/// The buckets of each histogram that a document has below `### Buckets`, in a table of two columns.
+pub(crate) fn recommended_buckets(document: &str) -> Vec<(String, Vec<f64>)> {
+    let rows = sections(document, "Buckets")["Buckets"].lines().filter_map(|line| {
+        let (metric, buckets) = line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | ")?;
+        Some((metric.to_owned(), buckets.split(", ").map(|bound| bound.parse().unwrap()).collect()))
+    });
+    rows.collect()
+}
+
 /// A query of the dashboard: the title of its panel, and the expression.
 pub(crate) struct Query {
     pub(crate) panel: String,
