@@ -29,7 +29,7 @@ pub(crate) struct Exporter {
 impl Exporter {
     /// Starts a manager under load whose times are told as summaries, which is what the exporter does by itself.
     pub(crate) fn with_summaries(store: &str) -> Self {
-        Self::start(store, PrometheusBuilder::new())
+        Self::start(store, "summaries", PrometheusBuilder::new())
     }
 
     /// Starts a manager under load whose times are told as histograms, with the buckets that the documents recommend.
@@ -38,11 +38,12 @@ impl Exporter {
             builder.set_buckets_for_metric(Matcher::Full(metric), &buckets).unwrap()
         };
         let documented = recommended_buckets(&text("docs/observability.md"));
-        Self::start(store, documented.into_iter().fold(PrometheusBuilder::new(), with))
+        Self::start(store, "buckets", documented.into_iter().fold(PrometheusBuilder::new(), with))
     }
 
-    fn start(store: &str, builder: PrometheusBuilder) -> Self {
-        let options = RedisOptions { response_timeout: RESPONSE_TIMEOUT, ..RedisOptions::default() };
+    fn start(store: &str, prefix: &str, builder: PrometheusBuilder) -> Self {
+        let prefix = prefix.to_owned();
+        let options = RedisOptions { prefix, response_timeout: RESPONSE_TIMEOUT, ..RedisOptions::default() };
         let store = RedisStore::with_options(store, options).unwrap();
         let (page_of, page) = mpsc::channel();
         thread::spawn(move || {
@@ -83,8 +84,9 @@ fn answer(mut stream: TcpStream, page: &str) {
     // Who goes away before its answer is there, as Prometheus does when it is stopped, asks for none.
     let _ = stream.read(&mut request).and_then(|_| {
         let length = page.len();
-        let head =
-            format!("Content-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\nConnection: close");
+        let head = format!(
+            "Content-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\nConnection: close"
+        );
         write!(stream, "HTTP/1.1 200 OK\r\n{head}\r\n\r\n{page}")
     });
 }

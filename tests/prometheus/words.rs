@@ -5,9 +5,10 @@ use std::{
     fs,
     path::Path,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
-use leasehold::LockManager;
+use leasehold::Shutdown;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use serde_json::Value;
 
@@ -59,7 +60,7 @@ pub(crate) fn metrics_of_the_library() -> BTreeMap<String, bool> {
     let described = Described::default();
     let _guard = metrics::set_default_local_recorder(&described);
     in_virtual_time(async || {
-        LockManager::builder(Arc::new(World::new().store)).start_here().unwrap();
+        World::new().manager().send(Shutdown { drain: Duration::ZERO }).await.unwrap();
     });
     let all = described.0.lock().unwrap().clone();
     assert!(!all.is_empty(), "a manager that starts describes its metrics");
@@ -85,7 +86,9 @@ pub(crate) fn metric_of<'a>(name: &'a str, all: &BTreeMap<String, bool>) -> Opti
 pub(crate) fn words_of<'a>(label: &str, text: &'a str) -> BTreeSet<&'a str> {
     let mut words = BTreeSet::new();
     for after in text.split(label).skip(1) {
-        let quoted = ["=~", "!~", "!=", "="].iter().find_map(|sign| after.strip_prefix(sign)?.strip_prefix(['"', '\\']));
+        let quoted = ["=~", "!~", "!=", "="]
+            .iter()
+            .find_map(|sign| after.strip_prefix(sign)?.strip_prefix(['"', '\\']));
         if let Some(quoted) = quoted {
             let quoted = quoted.trim_start_matches('"');
             words.extend(quoted[..quoted.find(['"', '\\']).unwrap()].split('|'));
@@ -117,7 +120,10 @@ pub(crate) fn alerts(rules: &str) -> Vec<Alert> {
 pub(crate) fn sections<'a>(document: &'a str, word: &str) -> BTreeMap<&'a str, &'a str> {
     let sections = document.split("\n### ").skip(1).filter_map(|section| section.split_once('\n'));
     let text_of = |text: &'a str| text.split("\n## ").next().unwrap();
-    sections.filter(|(heading, _)| heading.starts_with(word)).map(|(heading, text)| (heading, text_of(text))).collect()
+    sections
+        .filter(|(heading, _)| heading.starts_with(word))
+        .map(|(heading, text)| (heading, text_of(text)))
+        .collect()
 }
 
 /// The buckets of each histogram that a document has below `### Buckets`, in a table of two columns.
@@ -135,25 +141,33 @@ pub(crate) struct Query {
     pub(crate) expression: String,
 }
 
-/// Every query of the dashboard, those of its annotations included, with what Grafana puts in place of its variables.
-pub(crate) fn queries(dashboard: &str) -> Vec<Query> {
+/// Every query of the dashboard, those of its annotations included, with what Grafana puts in place of its variables: one
+/// process is chosen, and otherwise all.
+pub(crate) fn queries(dashboard: &str, instance: &str) -> Vec<Query> {
     let dashboard: Value = serde_json::from_str(dashboard).unwrap();
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut queries = Vec::new();
     for panel in list(&dashboard["panels"]) {
         let title = panel["title"].as_str().unwrap();
         assert!(panel["type"] == "row" || !list(&panel["targets"]).is_empty(), "{title} asks nothing");
-        queries.extend(list(&panel["targets"]).iter().map(|target| query(title, target)));
+        queries.extend(list(&panel["targets"]).iter().map(|target| query(title, target, instance)));
     }
-    queries.extend(list(&dashboard["annotations"]["list"]).iter().map(|asked| query("annotations", asked)));
+    queries.extend(
+        list(&dashboard["annotations"]["list"]).iter().map(|asked| query("annotations", asked, instance)),
+    );
     queries
 }
 
-fn query(panel: &str, asked: &Value) -> Query {
-    let mut expression = asked["expr"].as_str().unwrap_or_else(|| panic!("{panel}: no expression")).to_owned();
-    for (variable, value) in
-        [("$__rate_interval", "20s"), ("$__range", "5m"), ("$job", ".*"), ("$instance", ".*"), ("$class", ".*")]
-    {
+fn query(panel: &str, asked: &Value, instance: &str) -> Query {
+    let mut expression =
+        asked["expr"].as_str().unwrap_or_else(|| panic!("{panel}: no expression")).to_owned();
+    for (variable, value) in [
+        ("$__rate_interval", "20s"),
+        ("$__range", "5m"),
+        ("$job", ".*"),
+        ("$instance", instance),
+        ("$class", ".*"),
+    ] {
         expression = expression.replace(variable, value);
     }
     assert!(!expression.contains('$'), "{panel} has a variable that the dashboard does not: {expression}");
