@@ -4,6 +4,7 @@
 //! Needs `prometheus` and `promtool`, which `tests/install` installs, and a redis-server.
 
 mod exporter;
+mod files;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;
@@ -16,13 +17,9 @@ use std::{
 };
 
 use exporter::Exporter;
-use leasehold::LossReason;
 use server::{Prometheus, promtool};
 use support::redis_server::RedisServer;
-use words::{
-    Query, alerts, metric_of, metrics_in, metrics_of_the_library, queries, recommended_buckets, sections,
-    text, words_of,
-};
+use words::{Query, alerts, metrics_of_the_library, queries, text};
 
 /// Enough for a machine that is busy with other tests.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(120);
@@ -126,102 +123,4 @@ fn a_query_that_finds_nothing_is_told() {
     for nothing in ["leasehold_attempt_total", "leasehold_wait_seconds_bucket", "0 / vector(0)"] {
         assert!(missing(&prometheus, &asks(nothing)).is_some(), "{nothing}");
     }
-}
-
-#[test]
-fn promtool_accepts_the_configuration_and_the_rules() {
-    assert_eq!(promtool(&["check", "config", "deploy/prometheus.yml"], ""), Ok(()));
-    assert_eq!(promtool(&["check", "rules", "deploy/alerts.yaml"], ""), Ok(()));
-}
-
-#[test]
-fn each_alert_comes_when_it_should() {
-    assert_eq!(promtool(&["test", "rules", "deploy/alerts_test.yaml"], ""), Ok(()));
-    let tests = text("deploy/alerts_test.yaml");
-    for alert in alerts(&text("deploy/alerts.yaml")) {
-        let told = format!("alertname: {}\n        exp_alerts:\n", alert.name);
-        assert!(tests.contains(&told), "no test expects {} to come", alert.name);
-    }
-}
-
-#[test]
-fn each_alert_has_a_runbook_entry_and_each_entry_an_alert() {
-    let (rules, document) = (text("deploy/alerts.yaml"), text("docs/operations.md"));
-    let (alerts, entries) = (alerts(&rules), sections(&document, "Leasehold"));
-    assert!(alerts.len() > 10, "only {} alerts were found", alerts.len());
-    for alert in &alerts {
-        let name = alert.name.as_str();
-        assert_eq!(alert.runbook, format!("operations.md#{}", name.to_lowercase()), "{name}");
-        let entry = entries.get(name).unwrap_or_else(|| panic!("{name} has no entry in docs/operations.md"));
-        for part in ["**What may be believed.**", "**Look.**", "**Do.**"] {
-            assert!(entry.contains(part), "the entry of {name} lacks {part}");
-        }
-    }
-    let names: BTreeSet<_> = alerts.iter().map(|alert| alert.name.as_str()).collect();
-    assert_eq!(entries.keys().copied().collect::<BTreeSet<_>>(), names, "an entry belongs to an alert");
-}
-
-#[test]
-fn rules_and_dashboard_name_metrics_that_there_are() {
-    let all = metrics_of_the_library();
-    for path in ["deploy/alerts.yaml", "deploy/alerts_test.yaml", "deploy/grafana/leasehold.json"] {
-        let text = text(path);
-        let unknown: Vec<_> =
-            metrics_in(&text).into_iter().filter(|name| metric_of(name, &all).is_none()).collect();
-        assert!(unknown.is_empty(), "{path} names metrics that the library does not have: {unknown:?}");
-    }
-}
-
-#[test]
-fn rules_and_dashboard_name_reasons_and_outcomes_that_there_are() {
-    use LossReason::{
-        Expired, Forced, HeartbeatMissed, MaxHold, MaxRenewals, NotHeld, Released, RenewerDied, ShutDown,
-    };
-    let reasons =
-        [Expired, Forced, HeartbeatMissed, MaxHold, MaxRenewals, NotHeld, Released, RenewerDied, ShutDown];
-    let reasons = reasons.map(LossReason::as_str);
-    // Those of requests, of renewals, and of calls to the store.
-    let outcomes = [
-        "granted",
-        "refused",
-        "cancelled",
-        "invalid",
-        "queue_full",
-        "busy",
-        "confirmed",
-        "missed",
-        "ok",
-        "error",
-    ];
-    for path in ["deploy/alerts.yaml", "deploy/grafana/leasehold.json"] {
-        let text = text(path);
-        assert!(!words_of("reason", &text).is_empty() && words_of("outcome", &text).len() > 5, "{path}");
-        for (label, known) in [("reason", &reasons[..]), ("outcome", &outcomes[..])] {
-            let unknown: Vec<_> =
-                words_of(label, &text).into_iter().filter(|word| !known.contains(word)).collect();
-            assert!(unknown.is_empty(), "{path} compares {label} with {unknown:?}");
-        }
-    }
-}
-
-#[test]
-fn every_histogram_has_recommended_buckets() {
-    let of_library =
-        metrics_of_the_library().into_iter().filter_map(|(name, is_histogram)| is_histogram.then_some(name));
-    let documented = recommended_buckets(&text("docs/observability.md"));
-    assert_eq!(
-        documented.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>(),
-        of_library.collect()
-    );
-    for (name, bounds) in documented {
-        assert!(bounds.is_sorted() && bounds.len() > 5, "{name}: {bounds:?}");
-    }
-}
-
-#[test]
-fn every_metric_of_the_library_is_on_the_dashboard() {
-    let (all, dashboard) = (metrics_of_the_library(), text("deploy/grafana/leasehold.json"));
-    let shown: BTreeSet<_> =
-        metrics_in(&dashboard).into_iter().filter_map(|name| metric_of(name, &all)).collect();
-    assert_eq!(shown, all.keys().map(String::as_str).collect());
 }
