@@ -25,6 +25,14 @@ fn promtool_accepts_the_configuration_and_the_rules() {
     assert_eq!(promtool(&["check", "rules", "deploy/alerts.yaml"], ""), Ok(()));
 }
 
+#[test]
+fn promtool_tells_what_it_does_not_like() {
+    let told = promtool(&["check", "metrics"], "# TYPE leasehold_losses counter\nleasehold_losses 1\n");
+    assert!(told.is_err_and(|said| said.contains("leasehold_losses")));
+    let told = promtool(&["check", "rules", "deploy/compose.yaml"], "");
+    assert!(told.is_err_and(|said| said.contains("compose.yaml")));
+}
+
 /// The files of the project that the volumes of the compose file name, and the addresses at which its services listen.
 #[test]
 fn the_compose_file_names_files_and_addresses_that_there_are() {

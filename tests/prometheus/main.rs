@@ -1,7 +1,8 @@
 //! What `deploy/` gives Prometheus and Grafana: rules that come when they should, a dashboard whose every query finds data,
 //! and a runbook entry for each alert.
 //!
-//! Needs `prometheus` and `promtool`, which `tests/install` installs, and a redis-server.
+//! Needs `prometheus` and `promtool`, which `tests/install` installs, and a redis-server. Time is real, for that
+//! of Prometheus is.
 
 mod exporter;
 mod files;

@@ -141,8 +141,8 @@ pub(crate) struct Query {
     pub(crate) expression: String,
 }
 
-/// Every query of the dashboard, those of its annotations included, with what Grafana puts in place of its variables: one
-/// process is chosen, and otherwise all.
+/// Every query of the dashboard, those of its annotations and variables included, with what Grafana puts in place of
+/// variables: one process is chosen, and otherwise all.
 pub(crate) fn queries(dashboard: &str, instance: &str) -> Vec<Query> {
     let dashboard: Value = serde_json::from_str(dashboard).unwrap();
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -155,7 +155,19 @@ pub(crate) fn queries(dashboard: &str, instance: &str) -> Vec<Query> {
     queries.extend(
         list(&dashboard["annotations"]["list"]).iter().map(|asked| query("annotations", asked, instance)),
     );
+    let variables = list(&dashboard["templating"]["list"]);
+    let asked = variables.iter().filter(|variable| variable["type"] == "query");
+    queries.extend(asked.map(|variable| choices(variable, instance)));
     queries
+}
+
+/// The query of a variable, `label_values(series, label)`, which is Grafana's own, as one that Prometheus knows.
+fn choices(variable: &Value, instance: &str) -> Query {
+    let asked = variable["query"]["query"].as_str().unwrap();
+    let parts =
+        asked.strip_prefix("label_values(").and_then(|rest| rest.strip_suffix(')')?.rsplit_once(", "));
+    let (series, label) = parts.unwrap_or_else(|| panic!("{asked} is no question for the values of a label"));
+    query("variables", &serde_json::json!({ "expr": format!("count by ({label}) ({series})") }), instance)
 }
 
 fn query(panel: &str, asked: &Value, instance: &str) -> Query {
