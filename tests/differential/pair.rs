@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use leasehold::{
     MemoryStore, RedisStore, ResourceName, Token,
     store::{
-        Acquired, AcquiredAll, Acquisition, Hold, HolderNotice, HoldersNotified, Refusal, Store, ToHolders,
+        Acquired, AcquiredAll, Acquisition, Hold, HolderNotice, HoldersNotified, Refusal, Store, ToHolders, Walk,
     },
 };
 
@@ -72,7 +72,7 @@ impl<'a> Pair<'a> {
             }
             &Op::Inspect(resource, limit) => self.inspect(&name(resource), limit).await,
             &Op::List(limit) => {
-                same(self.memory.list(b"job ", limit).await, self.redis.list(b"job ", limit).await)
+                same(self.memory.list(&Walk::new(b"job ", limit)).await, self.redis.list(&Walk::new(b"job ", limit)).await)
             }
             &Op::ForceRelease(resource) => {
                 let name = name(resource);
@@ -222,7 +222,7 @@ impl<'a> Pair<'a> {
             let resources = if [":q", ":w", ":p"].contains(&part) { &mut waited_for } else { &mut held };
             resources.insert(ResourceName::decode(encoded).map_err(|error| error.to_string())?);
         }
-        let listing = self.memory.list(b"", usize::MAX).await.map_err(|error| error.to_string())?;
+        let listing = self.memory.list(&Walk::new(b"", usize::MAX)).await.map_err(|error| error.to_string())?;
         same(Ok(listing.resources), Ok(held.into_iter().collect()))?;
         for name in (0..RESOURCES).map(name) {
             let found = self.memory.inspect(&name, 0).await.map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, future::join_all};
 use leasehold::{
     Fence, MemoryStore, QuorumOptions, QuorumStore, RedisOptions, RedisStore,
     store::{
-        Acquired, Acquisition, Inbox, Notification, Notifications, QueueTicket, QuorumNode, Released, Store,
+        Acquired, Acquisition, Inbox, Notification, Notifications, QueueTicket, QuorumNode, Released, Store, Walk,
     },
     testing::{Random, SystemRandom},
 };
@@ -39,7 +39,7 @@ impl Client {
         let inbox = Inbox(SystemRandom.token());
         let mut notifications = store.listen(&inbox);
         // Its nodes have answered once, so that none is waited for until it is connected.
-        assert!(store.list(b"", 1).await.unwrap().complete);
+        assert!(store.list(&Walk::new(b"", 1)).await.unwrap().complete);
         for _ in 0..times {
             assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
         }

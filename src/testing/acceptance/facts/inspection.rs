@@ -89,7 +89,7 @@ pub async fn a_list_has_what_is_not_free_in_order_of_name(scene: Scene) {
     assert_eq!(scene.release_closed_for(&closed, secs(60)).await, Released::Freed);
     assert_eq!(scene.release(&freed).await, Released::Freed);
 
-    let listing = scene.store.list(beginning.as_bytes(), 100).await.unwrap();
+    let listing = scene.store.list(&Walk::new(beginning.as_bytes(), 100)).await.unwrap();
     let names: Vec<_> = ["a", "b", "c", "d"].map(|name| named(scene.exclusive(), name).hold.resource).into();
     assert_eq!(listing.resources, names);
     assert!(listing.complete);
@@ -100,10 +100,10 @@ pub async fn a_list_is_bounded_and_says_so(scene: Scene) {
     for name in ["a", "b", "c"] {
         scene.granted(&at(&beginning, name, scene.exclusive())).await;
     }
-    let some = scene.store.list(beginning.as_bytes(), 2).await.unwrap();
+    let some = scene.store.list(&Walk::new(beginning.as_bytes(), 2)).await.unwrap();
     assert_eq!(some.resources.len(), 2);
     assert!(!some.complete);
-    let all = scene.store.list(beginning.as_bytes(), 3).await.unwrap();
+    let all = scene.store.list(&Walk::new(beginning.as_bytes(), 3)).await.unwrap();
     assert_eq!(all.resources.len(), 3);
     assert!(all.complete);
 }
@@ -114,7 +114,7 @@ pub async fn a_list_forgets_what_ended(scene: Scene) {
         scene.granted(&at(&beginning, name, asked)).await;
     }
     scene.pass(TTL + secs(1)).await;
-    let listing = scene.store.list(beginning.as_bytes(), 100).await.unwrap();
+    let listing = scene.store.list(&Walk::new(beginning.as_bytes(), 100)).await.unwrap();
     assert_eq!((listing.resources.len(), listing.complete), (0, true));
 }
 

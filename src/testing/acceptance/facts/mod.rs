@@ -35,7 +35,7 @@ use crate::{
     store::{
         Acquired, Acquisition, Grant, HandedOff, Inbox, Notification, Refusal, Released, Renewed,
         error::StoreError,
-        inspection::{HolderState, Inspection},
+        inspection::{HolderState, Inspection, Names, Walk},
     },
 };
 

@@ -68,7 +68,7 @@ pub async fn a_register_is_not_written_before_its_time(scene: Scene) {
 pub async fn a_register_outlives_locks_of_its_name_and_is_none(scene: Scene) {
     let asked = write(None, "kept");
     assert_eq!(verdict(&scene, &asked).await, RegisterVerdict::Written);
-    assert_eq!(scene.store.list(scene.name.as_bytes(), 10).await.unwrap().resources, []);
+    assert_eq!(scene.store.list(&Walk::new(scene.name.as_bytes(), 10)).await.unwrap().resources, []);
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);
