@@ -108,6 +108,26 @@ pub async fn a_list_is_bounded_and_says_so(scene: Scene) {
     assert!(all.complete);
 }
 
+pub async fn a_list_goes_on_behind_a_name(scene: Scene) {
+    let beginning = unique("list/");
+    let names = ["a", "a\0", "b", "b/1", "c"];
+    for name in names {
+        scene.granted(&at(&beginning, name, scene.exclusive())).await;
+    }
+    let (mut walk, mut found) = (Walk::new(&beginning, 2), Vec::new());
+    for (page, complete) in [(2, false), (2, false), (1, true)] {
+        let listing = scene.store.list(&walk).await.unwrap();
+        assert_eq!((listing.resources.len(), listing.complete), (page, complete));
+        assert!(listing.walked >= names.len() as u64, "{listing:?}");
+        walk.after = listing.resources[page - 1].as_bytes().to_vec();
+        found.extend(listing.resources);
+    }
+    let expected = names.map(|name| at(&beginning, name, scene.exclusive()).hold.resource);
+    assert_eq!(found, expected);
+    let listing = scene.store.list(&walk).await.unwrap();
+    assert_eq!((listing.resources.len(), listing.complete), (0, true), "nothing is behind the last");
+}
+
 pub async fn a_list_forgets_what_ended(scene: Scene) {
     let beginning = unique("list/");
     for (name, asked) in [("a", scene.exclusive()), ("b", scene.shared()), ("c", scene.permits(1, 2))] {
@@ -118,7 +138,7 @@ pub async fn a_list_forgets_what_ended(scene: Scene) {
     assert_eq!((listing.resources.len(), listing.complete), (0, true));
 }
 
-fn at(beginning: &str, name: &str, mut asked: Acquisition) -> Acquisition {
+pub(super) fn at(beginning: &str, name: &str, mut asked: Acquisition) -> Acquisition {
     asked.hold.resource = ResourceName::new(format!("{beginning}{name}")).unwrap();
     asked
 }
