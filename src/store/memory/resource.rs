@@ -7,7 +7,7 @@ use crate::{
     store::{
         Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, HolderNotice, HoldersNotified, Inbox,
         Inspection, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification, Refusal, Released, Renewed, StoreError,
-        ToHolders,
+        TOLD_AT_MOST, ToHolders,
         memory::{
             holders::{Holders, Verdict},
             queue::{Queue, Queued},
@@ -161,11 +161,13 @@ impl Resource {
 
     pub(super) fn inspect(&mut self, limit: usize, now: Moment) -> Inspection {
         self.holders.settle(now);
-        let holders = self.holders.in_order_of_end().take(limit);
+        let most = limit.min(TOLD_AT_MOST);
+        let holders = self.holders.in_order_of_end().take(most);
         Inspection {
-            holders: holders.map(|record| record.describe(now)).collect(),
+            holders: holders.map(|record| record.inspect(now)).collect(),
             total: self.holders.total(),
             waiting: self.queue.waiting(now),
+            waiters: self.queue.first(most, now),
         }
     }
 
@@ -173,6 +175,11 @@ impl Resource {
     /// over to them yet.
     pub(super) fn is_free(&self) -> bool {
         self.holders.is_empty()
+    }
+
+    /// Returns true if somebody waits for it.
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.queue.is_empty()
     }
 
     /// Returns true if nothing of it has to be kept.
