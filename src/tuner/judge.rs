@@ -78,7 +78,7 @@ impl Judge {
         if let Some(change) = self.queue.judge(figures, bounds, home.max_waiters, before.max_waiters) {
             decisions.push(self.change(change, |tuning, to| tuning.max_waiters = to));
         }
-        if let Some(change) = self.pauses.judge(figures, &self.bounds, home.backoff) {
+        if let Some(change) = self.pauses.judge(figures, &self.bounds, &home, before.backoff) {
             decisions.push(self.change(change, |tuning, to| tuning.backoff = to));
         }
         if let Some(change) = self.wait.judge(figures, &self.bounds, home.wait) {
