@@ -41,11 +41,12 @@ impl WaitRules {
         let Figures { granted, timed_out, .. } = *figures;
         let mostly_in_vain =
             timed_out > granted && timed_out >= FEW && !planted!("waits in vain stay as long");
-        // A wait that is too short makes some requests wait in vain by itself, so it is not asked for more than this.
-        let is_calm = !mostly_in_vain && !planted!("a wait that was shortened stays short");
         // Others wait for longer, and come first: to give up sooner than they do leads to nothing.
         let starves = mostly_in_vain && self.level > 0 && granted == 0;
         self.in_vain = if mostly_in_vain { self.in_vain.saturating_add(1) } else { 0 };
+        // A wait that is too short makes some requests wait in vain by itself, so it is not asked for more than this: what does not
+        // begin a shorter wait, such as a burst now and then, does not keep it.
+        let is_calm = self.in_vain < IN_VAIN && !planted!("a wait that was shortened stays short");
         self.calm = if is_calm { self.calm.saturating_add(1) } else { 0 };
         let level = if starves {
             0
