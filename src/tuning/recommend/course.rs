@@ -81,7 +81,9 @@ impl<'a> Course<'a> {
     /// Makes the search. What it has found stays, also if it ends before its time.
     pub(super) fn run(&mut self) -> Result<(), Halt> {
         let Plan { sample, descent, check, simpler, around, .. } = self.plan;
-        self.serve_as_many()?;
+        self.begin("measuring what is");
+        self.simulate_own()?;
+        self.serve_as_many();
         self.begin("sampling");
         let beside: Vec<Id> = self.compared.iter().map(|(_, id)| *id).collect();
         let starts = self.stages.sample(&beside, self.seed, sample)?;
@@ -101,17 +103,22 @@ impl<'a> Course<'a> {
         self.stages.trials.progress.stage = stage;
     }
 
+    /// Simulates the settings of the workload, so that there is something to tell whenever the search ends.
+    fn simulate_own(&mut self) -> Result<(), Halt> {
+        let own = self.compared.first().map(|(_, own)| *own);
+        self.stages.trials.check(own.as_slice(), self.plan.fresh, self.plan.all)?;
+        Ok(())
+    }
+
     /// Adds the limit of success that nobody has set. The shortest wait is otherwise that of a try, which serves hardly anybody.
-    fn serve_as_many(&mut self) -> Result<(), Halt> {
+    fn serve_as_many(&mut self) {
         let Stages { aim, trials, .. } = &mut self.stages;
         if aim.goal == Goal::Success || aim.limits.iter().any(Limit::is_of_success) {
-            return Ok(());
+            return;
         }
-        let Some((_, own)) = self.compared.first() else { return Ok(()) };
-        trials.check(&[*own], self.plan.fresh, self.plan.all)?;
+        let Some((_, own)) = self.compared.first() else { return };
         let shares = trials.get(*own).fresh.iter().map(|figures| figures.success);
         aim.limits.push(Limit::success(shares.fold(1.0, f64::min)));
-        Ok(())
     }
 
     /// Simulates the best settings, and those on the front, with seeds that the search has not seen, and takes the best.

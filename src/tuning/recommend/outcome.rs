@@ -21,7 +21,7 @@ impl Course<'_> {
         let best = self.prediction("recommended", best);
         Recommendation {
             limits: aim.limits.iter().map(ToString::to_string).collect(),
-            is_within_limits: best.within_limits == best.seeds,
+            is_within_limits: best.seeds > 0 && best.within_limits == best.seeds,
             is_complete,
             best,
             compared: compared.into_iter().filter(|it| it.seeds > 0).collect(),
