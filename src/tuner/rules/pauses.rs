@@ -21,6 +21,8 @@ const IDLE: f64 = 0.3;
 /// The factors of the least latency at which an answer is late, and in time again.
 const LATE: f64 = 8.0;
 const IN_TIME: f64 = 3.0;
+/// The number of windows in a row after which a server is loaded. One late answer, of a failover for instance, is none.
+const IN_A_ROW: u32 = 2;
 /// A latency that is not late in any case, in seconds.
 const SHORT: f64 = 0.005;
 /// The factors by which the least latency grows in a window, so that a longer way to the server is not for ever late: while it
@@ -33,9 +35,10 @@ const FORGETS_WHILE_LATE: f64 = 1.001;
 pub(in crate::tuner) struct PauseRules {
     /// The number of doublings.
     level: u32,
-    /// The windows in a row in which the server was idle, and in which it was not loaded.
-    idle: u32,
+    /// The windows in a row in which the server was loaded, in which it was not, and in which it was idle.
+    loaded: u32,
     calm: u32,
+    idle: u32,
     /// True from a step back until the server was calm after it.
     tries: bool,
     /// The windows for which no step back is tried, after one that loaded the server again.
@@ -62,10 +65,12 @@ impl PauseRules {
         let is_idle = load.is_none_or(|load| load <= IDLE) && lateness.is_none_or(|it| it <= IN_TIME);
         let may_return = !planted!("pauses stay long when the server is idle");
         let count = |windows: u32, holds: bool| if holds { windows.saturating_add(1) } else { 0 };
+        self.loaded = count(self.loaded, is_loaded);
         self.idle = count(self.idle, !figures.polls || is_known && is_idle && may_return);
         self.calm = count(self.calm, is_known && !is_loaded && may_return);
         self.tries &= self.calm < CALM;
-        let level = if figures.polls && is_loaded && !planted!("a loaded server is polled as before") {
+        let polls_too_fast = figures.polls && self.loaded >= IN_A_ROW;
+        let level = if polls_too_fast && !planted!("a loaded server is polled as before") {
             self.level.saturating_add(1).min(LEVELS)
         } else if self.idle >= CALM || self.calm >= CALM && may_try {
             self.level.saturating_sub(1)
@@ -169,6 +174,18 @@ mod tests {
         fed(&mut rules, 20, 0.4, 1.2);
         let (level, changes) = fed(&mut rules, 10 * LONG_REST, 0.4, 1.2);
         assert!(level >= 1 && changes <= 2 * 11, "level {level}, {changes} changes");
+    }
+
+    #[test]
+    fn one_late_answer_is_no_slow_server() {
+        let (bounds, mut rules) = (TunerSettings::default(), PauseRules::default());
+        let mut after = |latency: f64| {
+            let figures = Figures { polls: true, latency: Some(latency), ..Figures::default() };
+            rules.judge(&figures, &bounds, &HOME, HOME.backoff).map(|change| change.rule)
+        };
+        let one_of_four = [0.001, 0.001, 0.001, 0.5].into_iter().cycle().take(40);
+        assert_eq!(one_of_four.filter_map(&mut after).collect::<Vec<_>>(), []);
+        assert_eq!([0.001, 0.5, 0.5].map(&mut after), [None, None, Some(TunerRule::PollSlower)]);
     }
 
     #[test]

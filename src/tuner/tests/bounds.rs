@@ -134,12 +134,23 @@ proptest! {
                 let queues = queues.iter().map(queue).collect();
                 window.sample(&Sampled { queues, polls: true, own_pauses: false, granted: *since, timed_out: *since / 2, tuning }, Duration::from_nanos(*since));
             }
-            let load = busy.map(|busy| ServerLoad::new(Duration::from_millis(busy.into()), 0));
+            let load = busy.map(|busy| ServerLoad::new(Duration::from_millis(busy.into())));
             let figures = window.close(Duration::from_nanos(lasted.into()), load, None);
             prop_assert!(figures.queue.is_none_or(|queue| queue.rate.is_finite() && queue.rate >= 0.0));
-            prop_assert!(figures.load.is_none_or(|load| load.is_finite() && load >= 0.0));
+            prop_assert!(figures.load.is_none_or(|load| (0.0..=2.0).contains(&load)));
         }
     }
+}
+
+#[test]
+fn the_work_of_another_server_is_no_load_of_this_one() {
+    let mut window = Window::default();
+    let mut after = |busy: u64| {
+        let load = ServerLoad::new(Duration::from_millis(busy));
+        window.close(Duration::from_secs(1), Some(load), None).load
+    };
+    // A replica that has run for longer, and one that was started again, take its place.
+    assert_eq!([100, 600, 900_000, 900_250, 10].map(&mut after), [None, Some(0.5), None, Some(0.25), None]);
 }
 
 #[test]
