@@ -91,6 +91,13 @@ impl PauseRules {
         (to != now).then_some(Change { rule, to, reason })
     }
 
+    /// Returns true if there still is what longer pauses answer: waiters poll, and the server has something to do.
+    pub(in crate::tuner) fn has_cause(&self, figures: &Figures) -> bool {
+        let late = |(latency, least): (f64, f64)| latency >= SHORT && latency > least * IN_TIME;
+        let is_late = figures.latency.zip(self.least_latency).is_some_and(late);
+        figures.polls && (figures.load.is_some_and(|load| load > IDLE) || is_late)
+    }
+
     /// Has the pauses rest one level lower after a change that was taken back.
     pub(in crate::tuner) fn taken_back(&mut self) {
         self.level = self.level.saturating_sub(1);

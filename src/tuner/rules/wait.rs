@@ -39,8 +39,7 @@ impl WaitRules {
     ) -> Option<Change<Duration>> {
         let may_change = self.rest.is_over();
         let Figures { granted, timed_out, .. } = *figures;
-        let mostly_in_vain =
-            timed_out > granted && timed_out >= FEW && !planted!("waits in vain stay as long");
+        let mostly_in_vain = Self::has_cause(figures) && !planted!("waits in vain stay as long");
         // Others wait for longer, and come first: to give up sooner than they do leads to nothing.
         let starves = mostly_in_vain && self.level > 0 && granted == 0;
         self.in_vain = if mostly_in_vain { self.in_vain.saturating_add(1) } else { 0 };
@@ -66,6 +65,11 @@ impl WaitRules {
         self.rest.begin(if starves { LONG_REST } else { REST });
         let reason = format!("{timed_out} requests waited in vain, and {granted} were granted");
         (from != to).then_some(Change { rule, to, reason })
+    }
+
+    /// Returns true if there is what a shorter wait answers: most wait in vain.
+    pub(in crate::tuner) fn has_cause(figures: &Figures) -> bool {
+        figures.timed_out > figures.granted && figures.timed_out >= FEW
     }
 
     /// Has the wait rest one level higher after a change that was taken back.
