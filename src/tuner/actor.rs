@@ -241,11 +241,17 @@ impl Tuner {
             return self.tell(decision);
         }
         self.progress.asking += 1;
-        let set = self.locks.send(difference(decision.from, decision.to));
+        // A fresh address reaches also a mailbox that is full. So the change is made before the way home, if the tuner ends meanwhile.
+        let set = self.locks.clone().send(difference(decision.from, decision.to));
         let answered = set.into_actor(self).map(|answer, this, _| {
             this.progress.asking -= 1;
             match answer {
-                Ok(Ok(_)) => return this.tell(decision),
+                Ok(Ok(before)) => {
+                    if let Some(judge) = &mut this.judge {
+                        judge.carried_out(&decision, before);
+                    }
+                    return this.tell(decision);
+                }
                 Ok(Err(error)) => tracing::warn!(%error, rule = %decision.rule, "a change was refused"),
                 Err(error) => tracing::warn!(%error, rule = %decision.rule, "a change was lost"),
             }

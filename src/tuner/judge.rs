@@ -59,6 +59,20 @@ impl Judge {
         self.now.max_waiters = max_waiters.unwrap_or(self.now.max_waiters);
     }
 
+    /// Notes that a decision was carried out. What somebody else has set between the sample and that is what the rules return to.
+    pub(super) fn carried_out(&mut self, Decision { from, to, .. }: &Decision, before: Tuning) {
+        let SetTuning { backoff, wait, max_waiters } = difference(*from, *to);
+        if backoff.is_some() && before.backoff != from.backoff {
+            self.home.backoff = before.backoff;
+        }
+        if wait.is_some() && before.wait != from.wait {
+            self.home.wait = before.wait;
+        }
+        if max_waiters.is_some() && before.max_waiters != from.max_waiters {
+            self.home.max_waiters = before.max_waiters;
+        }
+    }
+
     /// Compares the settings with what was set. What somebody else has set since is what the rules return to.
     pub(super) fn notice(&mut self, seen: Tuning) {
         if seen.max_waiters != self.now.max_waiters {
