@@ -51,8 +51,19 @@ impl Judge {
         seen == self.home
     }
 
-    /// Notes that a decision could not be carried out: what was before is still set, and is nobody's wish.
-    pub(super) fn refused(&mut self, Decision { from, to, .. }: &Decision) {
+    /// Notes that a decision could not be carried out: what was before is still set, and is nobody's wish. What was refused once is
+    /// refused again, so its rule rests as after a change that was taken back.
+    pub(super) fn refused(&mut self, Decision { rule, from, to, .. }: &Decision) {
+        match rule {
+            TunerRule::PollSlower => self.pauses.taken_back(),
+            TunerRule::GiveUpSooner => self.wait.taken_back(),
+            TunerRule::BoundQueue | TunerRule::ShedEarly => self.queue.taken_back(),
+            // What leads back is tried again.
+            TunerRule::PollFaster => self.pauses.not_returned(),
+            TunerRule::WaitLonger => self.wait.not_returned(),
+            TunerRule::OpenQueue | TunerRule::TakeBack => {}
+        }
+        self.trial.take_if(|trial| trial.rule == *rule);
         let SetTuning { backoff, wait, max_waiters } = difference(*to, *from);
         self.now.backoff = backoff.unwrap_or(self.now.backoff);
         self.now.wait = wait.unwrap_or(self.now.wait);

@@ -26,7 +26,7 @@ const IN_A_ROW: u32 = 2;
 /// A latency that is not late in any case, in seconds.
 const SHORT: f64 = 0.005;
 /// The factors by which the least latency grows in a window, so that a longer way to the server is not for ever late: while it
-/// answers in time, and while it does not. At that pace a server that stays slow is late for an hour.
+/// answers in time, and while it does not. At that pace a server that stays slow is late for some 2,000 windows.
 const FORGETS: f64 = 1.02;
 const FORGETS_WHILE_LATE: f64 = 1.001;
 
@@ -102,6 +102,11 @@ impl PauseRules {
     pub(in crate::tuner) fn taken_back(&mut self) {
         self.level = self.level.saturating_sub(1);
         self.rest.begin(LONG_REST);
+    }
+
+    /// Notes that a step back was not made.
+    pub(in crate::tuner) const fn not_returned(&mut self) {
+        self.level += 1;
     }
 
     /// Returns the latency as a multiple of the least one, which is 1 for a short one.

@@ -72,6 +72,11 @@ impl WaitRules {
         figures.timed_out > figures.granted && figures.timed_out >= FEW
     }
 
+    /// Notes that a step back was not made.
+    pub(in crate::tuner) const fn not_returned(&mut self) {
+        self.level += 1;
+    }
+
     /// Has the wait rest one level higher after a change that was taken back.
     pub(in crate::tuner) fn taken_back(&mut self) {
         self.level = self.level.saturating_sub(1);

@@ -170,6 +170,42 @@ fn settings_that_somebody_else_changes_are_what_a_tuner_returns_to() {
 }
 
 #[test]
+fn a_change_that_was_refused_is_not_asked_for_again_and_again() {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
+    let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+    let figures = Figures { polls: true, load: Some(1.0), ..Figures::default() };
+    let mut asked = Vec::new();
+    for window in 0..100 {
+        judge.notice(home);
+        for decision in judge.judge(&figures) {
+            judge.refused(&decision);
+            asked.push((window, decision.to.backoff.initial));
+        }
+    }
+    let once = home.backoff.initial * 2;
+    assert!(asked.len() <= 2 && asked.iter().all(|(_, pause)| *pause == once), "{asked:?}");
+}
+
+#[test]
+fn a_step_back_that_was_lost_is_made_again() {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
+    let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+    let loaded = Figures { polls: true, load: Some(1.0), timed_out: 30, granted: 10, ..Figures::default() };
+    let mut now = home;
+    for _ in 0..4 {
+        now = judge.judge(&loaded).last().map_or(now, |decision| decision.to);
+    }
+    assert!(now.backoff != home.backoff && now.wait != home.wait, "{now:?}");
+    let calm = Figures { polls: true, load: Some(0.0), ..Figures::default() };
+    for window in 0..60 {
+        for decision in judge.judge(&calm) {
+            if window < 8 { judge.refused(&decision) } else { now = decision.to }
+        }
+    }
+    assert_eq!(now, home);
+}
+
+#[test]
 fn a_change_that_was_refused_is_nobody_s_wish() {
     let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
     let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
