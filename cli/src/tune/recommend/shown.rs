@@ -72,22 +72,24 @@ fn front(found: &Recommendation) -> String {
 
 /// Returns a table of predictions, one in each row.
 fn table(title: &str, predictions: &[Prediction]) -> String {
-    let heads =
-        ["success", "p50 wait", "p99 wait", "in vain", "commands", "server time", "wasted", "limits kept"];
-    let mut rows = vec![[title].into_iter().chain(heads).map(str::to_owned).collect::<Vec<_>>()];
+    let mut rows = vec![heads(title)];
     rows.extend(predictions.iter().map(row));
     aligned(&rows)
 }
 
 fn heads(title: &str) -> Vec<String> {
-    let figures =
-        ["success", "p50 wait", "p99 wait", "in vain", "commands", "server time", "wasted", "limits kept"];
-    [title].into_iter().chain(figures).map(str::to_owned).collect()
+    let figures = ["success", "p50 wait", "p99 wait", "in vain", "commands", "server time", "wasted"];
+    let limits = ["limits kept", "holds 50 % longer"];
+    [title].into_iter().chain(figures).chain(limits).map(str::to_owned).collect()
 }
 
 fn row(prediction: &Prediction) -> Vec<String> {
     let Prediction { name, figures, seeds, within_limits, .. } = prediction;
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let longer_holds = match (prediction.longer_holds_within_limits, prediction.longer_holds_seeds) {
+        (_, 0) => "-".to_owned(),
+        (within, seeds) => format!("{within} of {seeds}"),
+    };
     vec![
         name.clone(),
         percent(figures.success),
@@ -98,5 +100,6 @@ fn row(prediction: &Prediction) -> Vec<String> {
         time(figures.server_time),
         percent(figures.wasted),
         format!("{within_limits} of {seeds}"),
+        longer_holds,
     ]
 }
