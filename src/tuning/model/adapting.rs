@@ -103,9 +103,14 @@ fn a_wait_that_a_sale_made_short_returns_though_a_burst_comes_now_and_then() {
     let file = folder.path().join("workload.toml");
     fs::write(&file, text).unwrap();
     let report = simulate(&Workload::from_file(&file, &[]).unwrap(), &ServerProfile::default()).unwrap();
-    let waits = report.changes.iter().filter(|it| ["give_up_sooner", "wait_longer"].contains(&it.rule.as_str()));
+    let waits =
+        report.changes.iter().filter(|it| ["give_up_sooner", "wait_longer"].contains(&it.rule.as_str()));
     let waits: Vec<_> = waits.map(|it| (it.at / 1_000_000, it.rule.as_str())).collect();
     let steps = |rule: &str| waits.iter().filter(|(_, it)| *it == rule).count();
     assert!(steps("give_up_sooner") >= 3, "{waits:?}");
-    assert_eq!(steps("wait_longer"), steps("give_up_sooner"), "the last wait is not that of the settings: {waits:?}");
+    assert_eq!(
+        steps("wait_longer"),
+        steps("give_up_sooner"),
+        "the last wait is not that of the settings: {waits:?}"
+    );
 }

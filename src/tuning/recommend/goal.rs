@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn a_setting_that_is_best_for_one_length_of_holds_alone_is_not_the_best() {
-        let both = |as_it_is, longer_holds| Seen { as_it_is: vec![as_it_is], longer_holds: vec![longer_holds] };
+        let both =
+            |as_it_is, longer_holds| Seen { as_it_is: vec![as_it_is], longer_holds: vec![longer_holds] };
         let narrow = both(figures(0.99, 100.0), figures(0.5, 400.0));
         let broad = both(figures(0.98, 110.0), figures(0.9, 150.0));
         for goal in [Goal::Success, Goal::Latency] {

@@ -115,7 +115,8 @@ impl Stages<'_> {
 
     /// Notes the best setting so far.
     fn note(&mut self, best: Option<Id>) {
-        self.trials.progress.best = best.map(|id| Figures::mean(&self.trials.get(id).searched(SEEDS).as_it_is));
+        self.trials.progress.best =
+            best.map(|id| Figures::mean(&self.trials.get(id).searched(SEEDS).as_it_is));
     }
 
     /// Returns the trials that have as many seeds of the search as any has, the best first.
