@@ -5,7 +5,7 @@ use std::{fs, sync::Arc, time::Duration};
 use actix::Addr;
 use leasehold::{
     Acquire, AcquireError, Backoff, Config, ConfigError, Durability, Jitter, Layout, Lease, LockManager,
-    MemoryStore, Settings,
+    MemoryStore, SetTuning, Settings, Tuning,
 };
 
 fn refused(text: &str, variables: &[(&str, &str)]) -> ConfigError {
@@ -304,6 +304,43 @@ fn no_password_is_ever_shown() {
     let right = Config::from_toml("store.url = 'redis://user:hunter2@host:6379/1'").unwrap();
     let shown = format!("{right:?} {} {:?}", right.store.url, right.open_store());
     assert!(shown.contains("redis://host:6379/1") && !shown.contains("hunter2"), "{shown}");
+}
+
+async fn tuning(locks: &Addr<LockManager>) -> Tuning {
+    locks.send(SetTuning::default()).await.unwrap().unwrap()
+}
+
+/// Starts a manager, and has 20 wait for a lock of it that is held.
+async fn crowded(config: &Config) -> (Addr<LockManager>, bool, Lease) {
+    let (locks, tuner) = config.start_tuned().unwrap();
+    let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+    for _ in 0..20 {
+        let waits = locks.send(Acquire::new("r"));
+        actix::spawn(async move { waits.await.map(drop) });
+    }
+    (locks, tuner.is_some(), lease)
+}
+
+#[actix::test]
+async fn a_tuner_starts_with_the_manager_if_the_configuration_enables_it_and_not_else() {
+    let config = |enabled: bool| {
+        let text = format!(
+            "store.url = 'memory://tuned-{enabled}'\nwait.timeout = '1h'\ntuner.enabled = {enabled}\ntuner.window = '100ms'"
+        );
+        Config::from_toml(&text).unwrap()
+    };
+    let (fixed, has_tuner, _lease) = crowded(&config(false)).await;
+    assert!(!has_tuner);
+    let before = tuning(&fixed).await;
+    let (tuned, has_tuner, _lease) = crowded(&config(true)).await;
+    assert!(has_tuner);
+    let sheds = async {
+        while tuning(&tuned).await.max_waiters == before.max_waiters {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), sheds).await.expect("nobody sheds a queue that stays");
+    assert_eq!(tuning(&fixed).await, before);
 }
 
 #[test]

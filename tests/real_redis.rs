@@ -33,6 +33,20 @@ async fn until(most: Duration, what: &str, mut holds: impl AsyncFnMut() -> bool)
     }
 }
 
+#[actix::test]
+async fn the_load_of_a_server_grows_with_its_work_and_by_less_than_the_time_that_passes() {
+    let server = RedisServer::start();
+    let store = RedisStore::open(&server.url()).unwrap();
+    let (before, started) = (store.server_load().await.unwrap().busy, Instant::now());
+    until(secs(30), "the server has worked for 100 ms more", async || {
+        server.command(&["EVAL", "for i = 1, 1000000 do end return 1", "0"]);
+        store.server_load().await.unwrap().busy >= before + millis(100)
+    })
+    .await;
+    let (after, passed) = (store.server_load().await.unwrap().busy, started.elapsed());
+    assert!(after - before <= passed + millis(50), "{:?} of work in {passed:?}", after - before);
+}
+
 /// A worker whose handler blocks its arbiter.
 struct Blocking {
     lease: Lease,

@@ -103,18 +103,24 @@ fn a_seed_repeats_a_recommendation() {
 
 #[test]
 fn limits_that_nothing_keeps_are_told_by_the_exit_code_and_the_nearest_setting() {
-    let (_directory, file) = with_workload();
+    let (directory, file) = with_workload();
     let limits = ["--limit", "p99 wait <= 1ms", "--limit", "success >= 90%"];
     let arguments = ["--workload", file.to_str().unwrap(), "--for", "latency", "--budget", "100"];
-    let output = recommend(&[&arguments[..], &limits].concat());
+    let fragment = directory.path().join("found.toml");
+    let output = ["--output", fragment.to_str().unwrap()];
+    let output = recommend(&[&arguments[..], &limits, &output].concat());
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{shown}");
+    let written = fs::read_to_string(&fragment).unwrap();
+    assert!(written.starts_with("# no setting was found that keeps these limits;"), "{written}");
+    Config::from_toml(&written).unwrap();
     assert!(
         shown.contains("no setting was found that keeps these limits; this one comes nearest"),
         "{shown}"
     );
     let recommended = shown.lines().find(|line| line.starts_with("recommended")).unwrap();
-    assert!(recommended.ends_with("0 of 2"), "{shown}");
+    // Twice the seeds of the others, with holds as they are and longer ones.
+    assert_eq!(recommended.matches("0 of 4").count(), 2, "{shown}");
 }
 
 #[test]
@@ -137,8 +143,11 @@ fn wrong_goals_limits_and_budgets_are_refused_with_what_is_allowed() {
 
 #[test]
 fn an_interrupted_search_gives_the_best_so_far() {
-    let (_directory, file) = with_workload();
-    let arguments = ["--workload", file.to_str().unwrap(), "--for", "success", "--budget", "20000"];
+    let (directory, file) = with_workload();
+    let fragment = directory.path().join("found.toml");
+    let output = fragment.to_str().unwrap();
+    let arguments =
+        ["--workload", file.to_str().unwrap(), "--for", "success", "--budget", "20000", "--output", output];
     let mut process = command(&arguments);
     let process = process.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let started = Instant::now();
@@ -153,6 +162,8 @@ fn an_interrupted_search_gives_the_best_so_far() {
     assert_eq!(output.status.code(), Some(0), "{shown}{}", text(&output.stderr));
     assert!(shown.contains("the search was stopped: this is the best so far"), "{shown}");
     assert!(shown.contains("\nrecommended "), "{shown}");
+    let written = fs::read_to_string(&fragment).unwrap();
+    assert!(written.starts_with("# the search was stopped: this is the best so far"), "{written}");
 }
 
 /// Returns true if the process handles the signal of Ctrl-C.

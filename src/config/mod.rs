@@ -28,6 +28,7 @@ use crate::{
     request::{
         LeaseSettings, LimitSettings, Settings, SupervisionSettings, TunerSettings, WaitSettings, keys,
     },
+    tuner::Tuner,
 };
 
 /// Everything that can be configured.
@@ -167,13 +168,32 @@ impl Config {
     /// warning, because it is usually a start in a place that runs several times, such as the closure of
     /// `HttpServer::new`. Two managers exclude each other as two processes do.
     ///
+    /// With `tuner.enabled` a [`Tuner`] runs beside it. [`start_tuned`](Self::start_tuned) returns its address.
+    ///
     /// # Errors
     /// [`ConfigError::Invalid`] as for [`check`](Self::check); [`ConfigError::Start`] outside of an actix system.
     pub fn start(&self) -> Result<Addr<LockManager>, ConfigError> {
-        self.settings().check()?;
-        let manager = LockManager::builder(self.open_store()?).settings(self.settings()).start()?;
+        self.start_tuned().map(|(manager, _)| manager)
+    }
+
+    /// Starts a lock manager as [`start`](Self::start) does, and returns the address of its [`Tuner`] as well, for figures of the
+    /// application and those who want to be told of changes. `None` without `tuner.enabled`.
+    ///
+    /// The tuner runs in the arbiter of the manager, and ends with it.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
+    pub fn start_tuned(&self) -> Result<(Addr<LockManager>, Option<Addr<Tuner>>), ConfigError> {
+        self.check()?;
+        let builder = LockManager::builder(self.open_store()?).settings(self.settings());
+        let (manager, tuner) = if self.tuner.enabled {
+            let (tuner, start) = Tuner::beside(self.tuner.clone());
+            (builder.start_beside(start)?, Some(tuner))
+        } else {
+            (builder.start()?, None)
+        };
         started::note(&self.store, &manager);
-        Ok(manager)
+        Ok((manager, tuner))
     }
 }
 

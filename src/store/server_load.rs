@@ -8,13 +8,11 @@ use std::time::Duration;
 pub struct ServerLoad {
     /// The processor time of the thread that serves commands.
     pub busy: Duration,
-    /// The commands that were served, of all clients.
-    pub commands: u64,
 }
 
 impl ServerLoad {
-    /// Creates it from its figures.
-    pub const fn new(busy: Duration, commands: u64) -> Self {
-        Self { busy, commands }
+    /// Creates it from the processor time.
+    pub const fn new(busy: Duration) -> Self {
+        Self { busy }
     }
 }

@@ -4,11 +4,12 @@ use std::{collections::BTreeMap, fmt, mem, sync::Arc, time::Duration};
 
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, WrapFuture,
+    dev::channel,
 };
 use tokio::time::Instant;
 
 use super::{
-    Figure, StopTuner, TunerEvent,
+    Figure, StopTuner, TellChanges, TunerEvent,
     judge::{Decision, Judge, difference},
     window::{Figures, Window},
 };
@@ -24,16 +25,22 @@ use crate::{
 
 /// The number of samples in a window.
 const SAMPLES: u32 = 10;
+/// The capacity of the mailbox.
+const MAILBOX: usize = 16;
 /// The largest number of figures of the application.
 const GAUGES: usize = 64;
 
 /// An actor that adapts the settings of a lock manager to the load, while both run.
 ///
-/// It runs in the arbiter that it is started in, until the lock manager is shut down or it is told to [stop](StopTuner); to drop
-/// its address does not end it. When it ends before the manager, it sets what was set before it.
+/// `tuner.enabled` in a configuration is enough: [`Config::start`](crate::Config::start) then starts one beside the manager, and
+/// [`Config::start_tuned`](crate::Config::start_tuned) returns its address. A manager that was built in another way has one if the
+/// application [builds](Self::builder) it.
 ///
-/// One tuner at a time changes the settings of a manager. Another one, of a second worker of a server for instance, waits until
-/// the first has ended. A dry run changes nothing, and may run beside it.
+/// It runs until the lock manager is shut down or it is told to [stop](StopTuner); to drop its address does not end it. When it
+/// ends before the manager, it sets what was set before it.
+///
+/// One tuner at a time changes the settings of a manager. Another one waits until the first has ended. A dry run changes nothing,
+/// and may run beside it.
 pub struct Tuner {
     locks: Addr<LockManager>,
     settings: TunerSettings,
@@ -77,6 +84,26 @@ impl Tuner {
     pub fn builder(locks: &Addr<LockManager>) -> TunerBuilder {
         TunerBuilder { locks: locks.clone(), settings: TunerSettings::default(), tells: Vec::new() }
     }
+
+    /// Returns the address of a tuner with settings that were checked, and what starts it: in the arbiter in which that is called, with
+    /// the address of the manager.
+    pub(crate) fn beside(
+        settings: TunerSettings,
+    ) -> (Addr<Self>, impl FnOnce(Addr<LockManager>) + Send + 'static) {
+        let (sender, receiver) = channel::channel(MAILBOX);
+        let start = move |locks| {
+            let tuner = Self::new(TunerBuilder { locks, settings, tells: Vec::new() });
+            actix_rt::spawn(Context::with_receiver(receiver).into_future(tuner));
+        };
+        (Addr::new(sender), start)
+    }
+
+    fn new(TunerBuilder { locks, settings, tells }: TunerBuilder) -> Self {
+        let now = Instant::now();
+        let progress = Progress { samples: 0, began: now, last: now, asking: 0 };
+        let (window, judge, gauges, noticed) = Default::default();
+        Self { locks, settings, tells, window, judge, gauges, progress, claim: Arc::new(()), noticed }
+    }
 }
 
 impl TunerBuilder {
@@ -101,14 +128,8 @@ impl TunerBuilder {
     /// # Panics
     /// When it is called outside of a tokio `LocalSet`. Every actix arbiter is one.
     pub fn start(self) -> Result<Addr<Tuner>, InvalidValue> {
-        let Self { locks, settings, tells } = self;
-        settings.check()?;
-        let now = Instant::now();
-        let progress = Progress { samples: 0, began: now, last: now, asking: 0 };
-        let (window, judge, gauges, noticed) = Default::default();
-        let claim = Arc::new(());
-        let tuner = Tuner { locks, settings, tells, window, judge, gauges, progress, claim, noticed };
-        Ok(Context::new().run(tuner))
+        self.settings.check()?;
+        Ok(Context::new().run(Tuner::new(self)))
     }
 }
 
@@ -220,11 +241,17 @@ impl Tuner {
             return self.tell(decision);
         }
         self.progress.asking += 1;
-        let set = self.locks.send(difference(decision.from, decision.to));
+        // A fresh address reaches also a mailbox that is full. So the change is made before the way home, if the tuner ends meanwhile.
+        let set = self.locks.clone().send(difference(decision.from, decision.to));
         let answered = set.into_actor(self).map(|answer, this, _| {
             this.progress.asking -= 1;
             match answer {
-                Ok(Ok(_)) => return this.tell(decision),
+                Ok(Ok(before)) => {
+                    if let Some(judge) = &mut this.judge {
+                        judge.carried_out(&decision, before);
+                    }
+                    return this.tell(decision);
+                }
                 Ok(Err(error)) => tracing::warn!(%error, rule = %decision.rule, "a change was refused"),
                 Err(error) => tracing::warn!(%error, rule = %decision.rule, "a change was lost"),
             }
@@ -251,6 +278,14 @@ impl Handler<Figure> for Tuner {
         if value.is_finite() && has_room {
             self.gauges.insert(name, value);
         }
+    }
+}
+
+impl Handler<TellChanges> for Tuner {
+    type Result = ();
+
+    fn handle(&mut self, TellChanges(recipient): TellChanges, _: &mut Self::Context) {
+        self.tells.push(recipient);
     }
 }
 

@@ -1,10 +1,14 @@
 //! The judge: all rules together, what they have set, and where they return to.
 
-use std::collections::BTreeMap;
-
 use super::{
     TunerRule,
-    rules::{Change, pauses::PauseRules, queue::QueueRules, trial::Trial, wait::WaitRules},
+    rules::{
+        Change,
+        pauses::PauseRules,
+        queue::QueueRules,
+        trial::{Gauges, Trial},
+        wait::WaitRules,
+    },
     window::Figures,
 };
 use crate::request::{SetTuning, TunerSettings, Tuning};
@@ -27,13 +31,14 @@ pub(super) struct Judge {
     queue: QueueRules,
     pauses: PauseRules,
     wait: WaitRules,
+    gauges: Gauges,
     trial: Option<Trial>,
 }
 
 impl Judge {
     pub(super) fn new(bounds: TunerSettings, home: Tuning) -> Self {
-        let (queue, pauses, wait) = Default::default();
-        Self { bounds, home, now: home, queue, pauses, wait, trial: None }
+        let (queue, pauses, wait, gauges) = Default::default();
+        Self { bounds, home, now: home, queue, pauses, wait, gauges, trial: None }
     }
 
     /// Returns what leads to the settings without a tuner, if they are other ones now.
@@ -46,12 +51,37 @@ impl Judge {
         seen == self.home
     }
 
-    /// Notes that a decision could not be carried out: what was before is still set, and is nobody's wish.
-    pub(super) fn refused(&mut self, Decision { from, to, .. }: &Decision) {
+    /// Notes that a decision could not be carried out: what was before is still set, and is nobody's wish. What was refused once is
+    /// refused again, so its rule rests as after a change that was taken back.
+    pub(super) fn refused(&mut self, Decision { rule, from, to, .. }: &Decision) {
+        match rule {
+            TunerRule::PollSlower => self.pauses.taken_back(),
+            TunerRule::GiveUpSooner => self.wait.taken_back(),
+            TunerRule::BoundQueue | TunerRule::ShedEarly => self.queue.taken_back(),
+            // What leads back is tried again.
+            TunerRule::PollFaster => self.pauses.not_returned(),
+            TunerRule::WaitLonger => self.wait.not_returned(),
+            TunerRule::OpenQueue | TunerRule::TakeBack => {}
+        }
+        self.trial.take_if(|trial| trial.rule == *rule);
         let SetTuning { backoff, wait, max_waiters } = difference(*to, *from);
         self.now.backoff = backoff.unwrap_or(self.now.backoff);
         self.now.wait = wait.unwrap_or(self.now.wait);
         self.now.max_waiters = max_waiters.unwrap_or(self.now.max_waiters);
+    }
+
+    /// Notes that a decision was carried out. What somebody else has set between the sample and that is what the rules return to.
+    pub(super) fn carried_out(&mut self, Decision { from, to, .. }: &Decision, before: Tuning) {
+        let SetTuning { backoff, wait, max_waiters } = difference(*from, *to);
+        if backoff.is_some() && before.backoff != from.backoff {
+            self.home.backoff = before.backoff;
+        }
+        if wait.is_some() && before.wait != from.wait {
+            self.home.wait = before.wait;
+        }
+        if max_waiters.is_some() && before.max_waiters != from.max_waiters {
+            self.home.max_waiters = before.max_waiters;
+        }
     }
 
     /// Compares the settings with what was set. What somebody else has set since is what the rules return to.
@@ -72,13 +102,14 @@ impl Judge {
 
     /// Decides what to change after a window.
     pub(super) fn judge(&mut self, figures: &Figures) -> Vec<Decision> {
-        let mut decisions = Vec::from_iter(self.conclude_trial(&figures.gauges));
+        self.gauges.add(&figures.gauges);
+        let mut decisions = Vec::from_iter(self.conclude_trial(figures));
         let Self { bounds, home, now, .. } = self;
         let (home, before) = (*home, *now);
         if let Some(change) = self.queue.judge(figures, bounds, home.max_waiters, before.max_waiters) {
             decisions.push(self.change(change, |tuning, to| tuning.max_waiters = to));
         }
-        if let Some(change) = self.pauses.judge(figures, &self.bounds, home.backoff) {
+        if let Some(change) = self.pauses.judge(figures, &self.bounds, &home, before.backoff) {
             decisions.push(self.change(change, |tuning, to| tuning.backoff = to));
         }
         if let Some(change) = self.wait.judge(figures, &self.bounds, home.wait) {
@@ -86,7 +117,7 @@ impl Judge {
         }
         // After a change that was refused, the way back may lead to what is set already.
         decisions.retain(|it| it.from != it.to);
-        self.begin_trial(&decisions, &figures.gauges);
+        self.begin_trial(&decisions);
         decisions
     }
 
@@ -97,19 +128,26 @@ impl Judge {
     }
 
     /// Puts the first change on trial that asks something of the application, one at a time.
-    fn begin_trial(&mut self, decisions: &[Decision], gauges: &BTreeMap<String, f64>) {
+    fn begin_trial(&mut self, decisions: &[Decision]) {
         let asks = |it: &&Decision| match it.rule {
             TunerRule::BoundQueue | TunerRule::ShedEarly => it.to.max_waiters < it.from.max_waiters,
             TunerRule::PollSlower | TunerRule::GiveUpSooner => true,
             _ => false,
         };
         if let Some(tried) = decisions.iter().find(asks).filter(|_| self.trial.is_none()) {
-            self.trial = Some(Trial::new(tried.rule, tried.from, gauges));
+            self.trial = Some(Trial::new(tried.rule, tried.from, &self.gauges));
         }
     }
 
-    fn conclude_trial(&mut self, gauges: &BTreeMap<String, f64>) -> Option<Decision> {
-        let is_over = self.trial.as_mut()?.add(gauges);
+    fn conclude_trial(&mut self, figures: &Figures) -> Option<Decision> {
+        let trial = self.trial.as_mut()?;
+        let has_cause = match trial.rule {
+            TunerRule::PollSlower => self.pauses.has_cause(figures),
+            TunerRule::GiveUpSooner => WaitRules::has_cause(figures),
+            TunerRule::ShedEarly => figures.queue.is_some_and(|queue| queue.stands),
+            _ => figures.queue.is_some(),
+        };
+        let is_over = trial.add(figures, has_cause);
         let trial = self.trial.take_if(|_| is_over)?;
         let reason = trial.fallen()?;
         let (from, before) = (self.now, trial.from);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use actix::Message;
+use actix::{Message, Recipient};
 
 use crate::request::Tuning;
 
@@ -19,6 +19,12 @@ pub struct Figure {
     /// The value at this moment.
     pub value: f64,
 }
+
+/// Adds a recipient that is told of each change from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+#[must_use = "a message does nothing until it is sent to a Tuner"]
+pub struct TellChanges(pub Recipient<TunerEvent>);
 
 /// Ends a tuner. The settings become what they would be without it.
 #[derive(Clone, Copy, Debug, Message)]

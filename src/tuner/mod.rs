@@ -2,18 +2,19 @@
 //!
 //! It counts in windows who waits and how fast they are served, what the server has to do, and what the application
 //! [tells](Figure). [Rules](TunerRule) with names change the pauses, the attempts, the wait and the bound of queues, within the
-//! bounds of `[tuner]` in `config.toml`, and return to the settings when the load has gone.
+//! bounds of `[tuner]` in `config.toml`, and return to the settings when the load has gone. `tuner.enabled` turns it on.
 //!
 //! ```
-//! use leasehold::{Config, tuner::{Figure, Tuner}};
+//! use leasehold::{Config, tuner::Figure};
 //! # use std::time::Duration;
 //!
 //! # #[actix::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = Config::from_toml("tuner.enabled = true\ntuner.dry_run = true")?;
-//! let locks = config.start()?;
-//! let tuner = Tuner::builder(&locks).settings(config.tuner).start()?;
-//! tuner.do_send(Figure { name: "orders_per_second".to_owned(), value: 120.0 });
+//! let (locks, tuner) = config.start_tuned()?;
+//! if let Some(tuner) = tuner {
+//!     tuner.do_send(Figure { name: "orders_per_second".to_owned(), value: 120.0 });
+//! }
 //! # locks.send(leasehold::Shutdown { drain: Duration::ZERO }).await?;
 //! # Ok(())
 //! # }
@@ -34,5 +35,5 @@ mod tests;
 
 pub use self::{
     actor::{Tuner, TunerBuilder},
-    messages::{Figure, StopTuner, TunerEvent, TunerRule},
+    messages::{Figure, StopTuner, TellChanges, TunerEvent, TunerRule},
 };

@@ -9,6 +9,8 @@ use crate::{
 
 /// The share of its length at which a queue has begun to drain.
 const DRAINED: f64 = 0.6;
+/// The share of a core above which a figure is none of one server: another one answers, after a failover.
+const MOST_LOAD: f64 = 2.0;
 
 /// The figures of a window, on which rules decide.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +109,7 @@ impl Window {
             granted,
             timed_out,
             polls: self.polls,
-            load: share.filter(|share| share.is_finite()),
+            load: share.filter(|share| *share <= MOST_LOAD),
             latency: latency.map(|latency| latency.as_secs_f64()),
             gauges: BTreeMap::new(),
         }

@@ -8,7 +8,7 @@ use std::{
 use super::paths::Paths;
 
 /// Each imports only those before it. Those in one row do not know each other.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: [&[&str]; 12] = [
     &["core"],
     &["env", "statistics", "spans", "runtime"],
     &["store"],
@@ -16,7 +16,8 @@ const LAYERS: [&[&str]; 11] = [
     &["request"],
     &["manager"],
     &["fenced", "with_lock"],
-    &["config", "election", "tuner", "web"],
+    &["election", "tuner", "web"],
+    &["config"],
     &["doctor", "schedule", "tuning"],
     &["testing"],
     &["lib"],

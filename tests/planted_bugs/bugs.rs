@@ -183,6 +183,10 @@ pub(crate) const BUGS: &[Bug] = &[
             "tuner::tests::trial::a_change_after_which_a_figure_falls_is_taken_back_for_a_while",
         ),
     ),
+    bug(
+        "a change is judged by demand that has gone",
+        Test(UNIT_TESTS, "tuner::tests::trial::a_change_is_not_taken_back_because_demand_has_gone"),
+    ),
     // Elections.
     bug(
         "a singleton goes on after the validity of its lease",

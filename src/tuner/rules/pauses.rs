@@ -1,27 +1,32 @@
-//! The pauses between attempts, where waiters poll: doubled while the server is loaded, and halved when it is idle.
+//! The pauses between attempts, where waiters poll: doubled while the server is loaded, and halved when it is no more.
+//!
+//! What a server has to do for others stays, so a server need not be idle for pauses to return. They are tried one step
+//! shorter; if that loads it again, they stay for a while.
 
 use std::time::Duration;
 
 use super::{CALM, Change, LONG_REST, REST, Rest};
 use crate::{
     core::Backoff,
-    request::TunerSettings,
+    request::{TunerSettings, Tuning},
     tuner::{TunerRule, window::Figures},
 };
 
 /// The largest number of doublings.
 const LEVELS: u32 = 10;
-/// The share of a core above which a server is loaded, and the one below which it is idle: far enough below half of the other
+/// The share of a core from which on a server is loaded, and the one up to which it is idle: far enough below half of the other
 /// that halved pauses do not load it again.
 const LOADED: f64 = 0.75;
 const IDLE: f64 = 0.3;
 /// The factors of the least latency at which an answer is late, and in time again.
 const LATE: f64 = 8.0;
 const IN_TIME: f64 = 3.0;
+/// The number of windows in a row after which a server is loaded. One late answer, of a failover for instance, is none.
+const IN_A_ROW: u32 = 2;
 /// A latency that is not late in any case, in seconds.
 const SHORT: f64 = 0.005;
 /// The factors by which the least latency grows in a window, so that a longer way to the server is not for ever late: while it
-/// answers in time, and while it does not. At that pace a server that stays slow is late for an hour.
+/// answers in time, and while it does not. At that pace a server that stays slow is late for some 2,000 windows.
 const FORGETS: f64 = 1.02;
 const FORGETS_WHILE_LATE: f64 = 1.001;
 
@@ -30,59 +35,78 @@ const FORGETS_WHILE_LATE: f64 = 1.001;
 pub(in crate::tuner) struct PauseRules {
     /// The number of doublings.
     level: u32,
-    /// The windows in a row in which the server was idle.
+    /// The windows in a row in which the server was loaded, in which it was not, and in which it was idle.
+    loaded: u32,
+    calm: u32,
     idle: u32,
+    /// True from a step back until the server was calm after it.
+    tries: bool,
+    /// The windows for which no step back is tried, after one that loaded the server again.
+    stays: Rest,
     least_latency: Option<f64>,
     rest: Rest,
 }
 
 impl PauseRules {
-    /// Decides on the pauses, which are `home` without the tuner.
+    /// Decides on the pauses, which are `now`, where the settings are `home` without the tuner.
     pub(in crate::tuner) fn judge(
         &mut self,
         figures: &Figures,
         bounds: &TunerSettings,
-        home: Backoff,
+        home: &Tuning,
+        now: Backoff,
     ) -> Option<Change<Backoff>> {
-        let may_change = self.rest.is_over();
+        let (may_change, may_try) = (self.rest.is_over(), self.stays.is_over());
         let lateness = self.lateness(figures.latency);
         let load = figures.load.filter(|load| load.is_finite());
         let is_late = lateness.is_some_and(|times| times >= LATE);
         let is_loaded = load.is_some_and(|load| load >= LOADED) || is_late;
         let is_known = load.is_some() || lateness.is_some();
-        let is_idle =
-            is_known && load.is_none_or(|load| load <= IDLE) && lateness.is_none_or(|it| it <= IN_TIME);
-        let returns = !figures.polls || is_idle && !planted!("pauses stay long when the server is idle");
-        self.idle = if returns { self.idle.saturating_add(1) } else { 0 };
-        let level = if figures.polls && is_loaded && !planted!("a loaded server is polled as before") {
+        let is_idle = load.is_none_or(|load| load <= IDLE) && lateness.is_none_or(|it| it <= IN_TIME);
+        let may_return = !planted!("pauses stay long when the server is idle");
+        let count = |windows: u32, holds: bool| if holds { windows.saturating_add(1) } else { 0 };
+        self.loaded = count(self.loaded, is_loaded);
+        self.idle = count(self.idle, !figures.polls || is_known && is_idle && may_return);
+        self.calm = count(self.calm, is_known && !is_loaded && may_return);
+        self.tries &= self.calm < CALM;
+        let polls_too_fast = figures.polls && self.loaded >= IN_A_ROW;
+        let level = if polls_too_fast && !planted!("a loaded server is polled as before") {
             self.level.saturating_add(1).min(LEVELS)
-        } else if self.idle >= CALM {
+        } else if self.idle >= CALM || self.calm >= CALM && may_try {
             self.level.saturating_sub(1)
         } else {
             self.level
         };
-        let (from, to) = (at(home, bounds, self.level), at(home, bounds, level));
-        if !may_change || from == to && level >= self.level {
+        let (to, is_slower) = (at(home, bounds, level), level > self.level);
+        if !may_change || level == self.level || is_slower && to == now {
             return None;
         }
-        let rule = if level > self.level { TunerRule::PollSlower } else { TunerRule::PollFaster };
-        (self.level, self.idle) = (level, 0);
+        if is_slower && self.tries {
+            self.stays.begin(LONG_REST);
+        }
+        (self.level, self.idle, self.calm, self.tries) = (level, 0, 0, !is_slower);
         self.rest.begin(REST);
-        let reason = match (load, lateness) {
-            _ if !figures.polls => "waiters are notified again".to_owned(),
-            (Some(load), Some(times)) => {
-                format!("the server needs {load:.2} of a core, and answers in {times:.1} times its best")
-            }
-            (Some(load), None) => format!("the server needs {load:.2} of a core"),
-            (None, times) => format!("the server answers in {:.1} times its best", times.unwrap_or(1.0)),
-        };
-        (from != to).then_some(Change { rule, to, reason })
+        let rule = if is_slower { TunerRule::PollSlower } else { TunerRule::PollFaster };
+        let reason = reason(figures.polls, load, lateness);
+        (to != now).then_some(Change { rule, to, reason })
+    }
+
+    /// Returns true if there still is what longer pauses answer: waiters poll, and the server has something to do.
+    pub(in crate::tuner) fn has_cause(&self, figures: &Figures) -> bool {
+        let late = |(latency, least): (f64, f64)| latency >= SHORT && latency > least * IN_TIME;
+        let is_late = figures.latency.zip(self.least_latency).is_some_and(late);
+        figures.polls && (figures.load.is_some_and(|load| load > IDLE) || is_late)
     }
 
     /// Has the pauses rest one level lower after a change that was taken back.
     pub(in crate::tuner) fn taken_back(&mut self) {
         self.level = self.level.saturating_sub(1);
         self.rest.begin(LONG_REST);
+    }
+
+    /// Notes that a step back was not made.
+    pub(in crate::tuner) const fn not_returned(&mut self) {
+        self.level += 1;
     }
 
     /// Returns the latency as a multiple of the least one, which is 1 for a short one.
@@ -96,14 +120,92 @@ impl PauseRules {
     }
 }
 
-/// Returns the pauses after so many doublings.
-pub(in crate::tuner) fn at(home: Backoff, bounds: &TunerSettings, level: u32) -> Backoff {
-    let factor = 1_u32 << level.min(LEVELS);
-    let grown = |pause: Duration| pause.saturating_mul(factor).min(bounds.max_pause.max(pause));
+/// Returns the figures that led to a change, in words.
+fn reason(polls: bool, load: Option<f64>, lateness: Option<f64>) -> String {
+    match (load, lateness) {
+        _ if !polls => "waiters are notified again".to_owned(),
+        (Some(load), Some(times)) => {
+            format!("the server needs {load:.2} of a core, and answers in {times:.1} times its best")
+        }
+        (Some(load), None) => format!("the server needs {load:.2} of a core"),
+        (None, times) => format!("the server answers in {:.1} times its best", times.unwrap_or(1.0)),
+    }
+}
+
+/// Returns the pauses after so many doublings. They are at most a quarter of the wait, else a request that waits asks too few times
+/// to get anything. Without a wait of the settings only requests with one of their own poll.
+pub(in crate::tuner) fn at(home: &Tuning, bounds: &TunerSettings, level: u32) -> Backoff {
+    let (factor, backoff) = (1_u32 << level.min(LEVELS), home.backoff);
+    let longest = if home.wait.is_zero() { bounds.max_pause } else { bounds.max_pause.min(home.wait / 4) };
+    let grown = |pause: Duration| pause.saturating_mul(factor).min(longest.max(pause));
     Backoff {
-        initial: grown(home.initial),
-        max: grown(home.max),
-        attempts: home.attempts.map(|most| (most / factor).max(bounds.min_attempts).min(most)),
-        ..home
+        initial: grown(backoff.initial),
+        max: grown(backoff.max),
+        attempts: backoff.attempts.map(|most| (most / factor).max(bounds.min_attempts).min(most)),
+        ..backoff
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOME: Tuning = Tuning {
+        backoff: Backoff { max: Duration::from_millis(100), ..Backoff::DEFAULT },
+        wait: Duration::from_secs(2),
+        max_waiters: 10_000,
+    };
+
+    /// Lets a tuner see a server that others need for a share `base` of a core, and waiters for `polling` of one at the pauses of
+    /// the settings. Returns the last level, and the number of changes.
+    fn fed(rules: &mut PauseRules, windows: u32, base: f64, polling: f64) -> (u32, u32) {
+        let bounds = TunerSettings::default();
+        let mut now = at(&HOME, &bounds, rules.level);
+        let mut changes = 0;
+        for _ in 0..windows {
+            let load = base + polling * HOME.backoff.max.as_secs_f64() / now.max.as_secs_f64();
+            let figures = Figures { polls: true, load: Some(load), ..Figures::default() };
+            if let Some(change) = rules.judge(&figures, &bounds, &HOME, now) {
+                (now, changes) = (change.to, changes + 1);
+            }
+        }
+        (rules.level, changes)
+    }
+
+    #[test]
+    fn pauses_return_when_waiters_have_gone_though_others_keep_the_server_busy() {
+        let mut rules = PauseRules::default();
+        let (level, _) = fed(&mut rules, 30, 0.4, 1.2);
+        assert_eq!(level, 2, "0.7 of a core with pauses four times as long");
+        assert_eq!(fed(&mut rules, 120, 0.4, 0.0).0, 0);
+    }
+
+    #[test]
+    fn a_step_back_that_loads_the_server_again_is_not_tried_again_for_a_while() {
+        let mut rules = PauseRules::default();
+        fed(&mut rules, 20, 0.4, 1.2);
+        let (level, changes) = fed(&mut rules, 10 * LONG_REST, 0.4, 1.2);
+        assert!(level >= 1 && changes <= 2 * 11, "level {level}, {changes} changes");
+    }
+
+    #[test]
+    fn one_late_answer_is_no_slow_server() {
+        let (bounds, mut rules) = (TunerSettings::default(), PauseRules::default());
+        let mut after = |latency: f64| {
+            let figures = Figures { polls: true, latency: Some(latency), ..Figures::default() };
+            rules.judge(&figures, &bounds, &HOME, HOME.backoff).map(|change| change.rule)
+        };
+        let one_of_four = [0.001, 0.001, 0.001, 0.5].into_iter().cycle().take(40);
+        assert_eq!(one_of_four.filter_map(&mut after).collect::<Vec<_>>(), []);
+        assert_eq!([0.001, 0.5, 0.5].map(&mut after), [None, None, Some(TunerRule::PollSlower)]);
+    }
+
+    #[test]
+    fn pauses_are_a_quarter_of_the_wait_at_most() {
+        let bounds = TunerSettings::default();
+        assert_eq!(at(&HOME, &bounds, LEVELS).max, Duration::from_millis(500));
+        assert_eq!(at(&Tuning { wait: Duration::ZERO, ..HOME }, &bounds, LEVELS).max, bounds.max_pause);
+        let short = Tuning { wait: Duration::from_millis(1), ..HOME };
+        assert_eq!(at(&short, &bounds, LEVELS).max, HOME.backoff.max, "they are never shorter than at home");
     }
 }

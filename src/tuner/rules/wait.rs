@@ -39,13 +39,13 @@ impl WaitRules {
     ) -> Option<Change<Duration>> {
         let may_change = self.rest.is_over();
         let Figures { granted, timed_out, .. } = *figures;
-        let mostly_in_vain =
-            timed_out > granted && timed_out >= FEW && !planted!("waits in vain stay as long");
-        // A wait that is too short makes some requests wait in vain by itself, so it is not asked for more than this.
-        let is_calm = !mostly_in_vain && !planted!("a wait that was shortened stays short");
+        let mostly_in_vain = Self::has_cause(figures) && !planted!("waits in vain stay as long");
         // Others wait for longer, and come first: to give up sooner than they do leads to nothing.
         let starves = mostly_in_vain && self.level > 0 && granted == 0;
         self.in_vain = if mostly_in_vain { self.in_vain.saturating_add(1) } else { 0 };
+        // A wait that is too short makes some requests wait in vain by itself, so it is not asked for more than this: what does not
+        // begin a shorter wait, such as a burst now and then, does not keep it.
+        let is_calm = self.in_vain < IN_VAIN && !planted!("a wait that was shortened stays short");
         self.calm = if is_calm { self.calm.saturating_add(1) } else { 0 };
         let level = if starves {
             0
@@ -65,6 +65,16 @@ impl WaitRules {
         self.rest.begin(if starves { LONG_REST } else { REST });
         let reason = format!("{timed_out} requests waited in vain, and {granted} were granted");
         (from != to).then_some(Change { rule, to, reason })
+    }
+
+    /// Returns true if there is what a shorter wait answers: most wait in vain.
+    pub(in crate::tuner) fn has_cause(figures: &Figures) -> bool {
+        figures.timed_out > figures.granted && figures.timed_out >= FEW
+    }
+
+    /// Notes that a step back was not made.
+    pub(in crate::tuner) const fn not_returned(&mut self) {
+        self.level += 1;
     }
 
     /// Has the wait rest one level higher after a change that was taken back.

@@ -145,6 +145,28 @@ fn a_tuner_that_ends_leaves_nothing_of_what_it_has_set_and_all_that_others_have(
 }
 
 #[test]
+fn what_somebody_sets_is_what_a_tuner_returns_to_at_whichever_moment_it_is_set() {
+    // At the end of the first window the tuner samples, asks for the load, and sets. The wish comes after so many turns.
+    for turns in 0..20 {
+        in_virtual_time(async |locks| {
+            let _held = crowd(&locks).await;
+            let (tuner, told) = start(&locks, false);
+            sleep(Duration::from_secs(1)).await;
+            for _ in 0..turns {
+                tokio::task::yield_now().await;
+            }
+            let wish = SetTuning { max_waiters: Some(90), ..Default::default() };
+            locks.send(wish).await.unwrap().unwrap();
+            sleep(Duration::from_secs(6)).await;
+            assert!(!told.0.lock().unwrap().is_empty());
+            tuner.send(StopTuner).await.unwrap();
+            sleep(Duration::from_millis(1)).await;
+            assert_eq!(tuning(&locks).await.max_waiters, 90, "after {turns} turns");
+        });
+    }
+}
+
+#[test]
 fn a_second_tuner_waits_until_the_first_has_ended() {
     in_virtual_time(async |locks| {
         let _held = crowd(&locks).await;

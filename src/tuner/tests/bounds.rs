@@ -134,12 +134,23 @@ proptest! {
                 let queues = queues.iter().map(queue).collect();
                 window.sample(&Sampled { queues, polls: true, own_pauses: false, granted: *since, timed_out: *since / 2, tuning }, Duration::from_nanos(*since));
             }
-            let load = busy.map(|busy| ServerLoad::new(Duration::from_millis(busy.into()), 0));
+            let load = busy.map(|busy| ServerLoad::new(Duration::from_millis(busy.into())));
             let figures = window.close(Duration::from_nanos(lasted.into()), load, None);
             prop_assert!(figures.queue.is_none_or(|queue| queue.rate.is_finite() && queue.rate >= 0.0));
-            prop_assert!(figures.load.is_none_or(|load| load.is_finite() && load >= 0.0));
+            prop_assert!(figures.load.is_none_or(|load| (0.0..=2.0).contains(&load)));
         }
     }
+}
+
+#[test]
+fn the_work_of_another_server_is_no_load_of_this_one() {
+    let mut window = Window::default();
+    let mut after = |busy: u64| {
+        let load = ServerLoad::new(Duration::from_millis(busy));
+        window.close(Duration::from_secs(1), Some(load), None).load
+    };
+    // A replica that has run for longer, and one that was started again, take its place.
+    assert_eq!([100, 600, 900_000, 900_250, 10].map(&mut after), [None, Some(0.5), None, Some(0.25), None]);
 }
 
 #[test]
@@ -156,6 +167,42 @@ fn settings_that_somebody_else_changes_are_what_a_tuner_returns_to() {
     let others = Tuning { max_waiters: 30, wait: Duration::from_secs(2), ..home };
     judge.notice(others);
     assert!(judge.way_home().is_none());
+}
+
+#[test]
+fn a_change_that_was_refused_is_not_asked_for_again_and_again() {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
+    let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+    let figures = Figures { polls: true, load: Some(1.0), ..Figures::default() };
+    let mut asked = Vec::new();
+    for window in 0..100 {
+        judge.notice(home);
+        for decision in judge.judge(&figures) {
+            judge.refused(&decision);
+            asked.push((window, decision.to.backoff.initial));
+        }
+    }
+    let once = home.backoff.initial * 2;
+    assert!(asked.len() <= 2 && asked.iter().all(|(_, pause)| *pause == once), "{asked:?}");
+}
+
+#[test]
+fn a_step_back_that_was_lost_is_made_again() {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
+    let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+    let loaded = Figures { polls: true, load: Some(1.0), timed_out: 30, granted: 10, ..Figures::default() };
+    let mut now = home;
+    for _ in 0..4 {
+        now = judge.judge(&loaded).last().map_or(now, |decision| decision.to);
+    }
+    assert!(now.backoff != home.backoff && now.wait != home.wait, "{now:?}");
+    let calm = Figures { polls: true, load: Some(0.0), ..Figures::default() };
+    for window in 0..60 {
+        for decision in judge.judge(&calm) {
+            if window < 8 { judge.refused(&decision) } else { now = decision.to }
+        }
+    }
+    assert_eq!(now, home);
 }
 
 #[test]

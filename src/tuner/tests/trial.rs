@@ -49,6 +49,39 @@ fn a_change_after_which_no_figure_falls_by_half_stays() {
 }
 
 #[test]
+fn a_change_is_not_taken_back_because_demand_has_gone() {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
+    for lasts in 1..=3 {
+        let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+        let mut made = Vec::new();
+        for window in 0..60 {
+            let demand = Demand { fewest: 60, most: 60, stands: true, rate: 100.0 };
+            let (queue, orders) = if window < lasts { (Some(demand), 100.0) } else { (None, 0.0) };
+            let gauges = BTreeMap::from([("orders".to_owned(), orders)]);
+            let figures = Figures { queue, gauges, ..Figures::default() };
+            made.extend(judge.judge(&figures).into_iter().map(|it| it.rule));
+        }
+        assert_eq!(made, [TunerRule::ShedEarly, TunerRule::OpenQueue], "demand lasted for {lasts} windows");
+    }
+}
+
+#[test]
+fn a_change_is_compared_with_more_than_the_window_before_it() {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
+    let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+    let mut made = Vec::new();
+    for window in 0..30 {
+        let demand = Demand { fewest: 60, most: 60, stands: true, rate: 100.0 };
+        // One window of many orders among others, in which the queue begins to stay.
+        let orders = if window == 3 { 150.0 } else { 50.0 };
+        let gauges = BTreeMap::from([("orders".to_owned(), orders)]);
+        let figures = Figures { queue: (window >= 3).then_some(demand), gauges, ..Figures::default() };
+        made.extend(judge.judge(&figures).into_iter().map(|it| it.rule));
+    }
+    assert_eq!(made, [TunerRule::ShedEarly]);
+}
+
+#[test]
 fn a_setting_rests_after_a_change_whatever_the_figures_do() {
     let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 1_000 };
     let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);

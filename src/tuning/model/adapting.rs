@@ -1,5 +1,7 @@
 //! Loads that only some rules of a tuner answer: a server that is polled, and waits in vain.
 
+use std::{fmt::Write as _, fs};
+
 use super::*;
 use crate::tuning::report::Tuned;
 
@@ -73,4 +75,42 @@ fn waits_become_shorter_while_most_are_in_vain_and_longer_again() {
         let last = changes.iter().rfind(|it| it.process == process && it.at < 40_000_000);
         assert_eq!(last.map(|it| it.rule.as_str()), Some("wait_longer"), "process {process}: {changes:?}");
     }
+}
+
+#[test]
+fn a_wait_that_a_sale_made_short_returns_though_a_burst_comes_now_and_then() {
+    // 100 a second for 20 s, of which ten can be served, and then 12 jobs each 4 s.
+    let customers = (0..2_000_u64).map(|number| 1_000 + number * 10);
+    let jobs = (7..40_u64).flat_map(|burst| (0..12).map(move |job| burst * 4_000 + job));
+    let trace = customers.chain(jobs).fold(String::new(), |mut text, millis| {
+        writeln!(text, "{{\"at\": \"{millis}ms\"}}").unwrap();
+        text
+    });
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("trace"), trace).unwrap();
+    let text = "
+        duration = '165s'
+        processes = 1
+        arrivals = { kind = 'trace', file = 'trace' }
+        hold = { kind = 'constant', time = '100ms' }
+        [config]
+        wait.timeout = '2s'
+        tuner.enabled = true
+        # The bound of the queue would leave nobody who waits in vain.
+        tuner.burst_wait = '1h'
+        tuner.standing_wait = '1h'
+    ";
+    let file = folder.path().join("workload.toml");
+    fs::write(&file, text).unwrap();
+    let report = simulate(&Workload::from_file(&file, &[]).unwrap(), &ServerProfile::default()).unwrap();
+    let waits =
+        report.changes.iter().filter(|it| ["give_up_sooner", "wait_longer"].contains(&it.rule.as_str()));
+    let waits: Vec<_> = waits.map(|it| (it.at / 1_000_000, it.rule.as_str())).collect();
+    let steps = |rule: &str| waits.iter().filter(|(_, it)| *it == rule).count();
+    assert!(steps("give_up_sooner") >= 3, "{waits:?}");
+    assert_eq!(
+        steps("wait_longer"),
+        steps("give_up_sooner"),
+        "the last wait is not that of the settings: {waits:?}"
+    );
 }

@@ -183,8 +183,8 @@ impl Store for TimedStore {
 
     fn server_load(&self) -> Reply<'_, ServerLoad> {
         self.ask(|server| async move {
-            let (calls, busy) = server.spent();
-            (Ok(ServerLoad::new(busy, calls)), 0.0)
+            let (_, busy) = server.spent();
+            (Ok(ServerLoad::new(busy)), 0.0)
         })
     }
 

@@ -4,10 +4,10 @@ use super::{
     Search,
     figures::Figures,
     front::front,
-    goal::Goal,
+    goal::{Goal, Seen},
     limit::Limit,
     load::Load,
-    stages::Stages,
+    stages::{SEEDS, Stages},
     trials::{Halt, Id, Trial},
 };
 use crate::config::ConfigError;
@@ -27,19 +27,19 @@ pub(super) struct Course<'a> {
     /// The trial that is recommended.
     winner: Option<Id>,
     seed: u64,
-    plan: Plan,
+    pub(super) plan: Plan,
 }
 
 /// The numbers of simulations after which stages are over, and the number of fresh seeds.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
+pub(super) struct Plan {
     sample: u32,
     descent: u32,
     check: u32,
     simpler: u32,
     around: u32,
     all: u32,
-    fresh: usize,
+    pub(super) fresh: usize,
 }
 
 impl Plan {
@@ -49,8 +49,8 @@ impl Plan {
         };
         Self {
             sample: share(40),
-            descent: share(65),
-            check: share(77),
+            descent: share(60),
+            check: share(75),
             simpler: share(83),
             around: share(92),
             all: simulations,
@@ -81,7 +81,9 @@ impl<'a> Course<'a> {
     /// Makes the search. What it has found stays, also if it ends before its time.
     pub(super) fn run(&mut self) -> Result<(), Halt> {
         let Plan { sample, descent, check, simpler, around, .. } = self.plan;
-        self.serve_as_many()?;
+        self.begin("measuring what is");
+        self.simulate_own()?;
+        self.serve_as_many();
         self.begin("sampling");
         let beside: Vec<Id> = self.compared.iter().map(|(_, id)| *id).collect();
         let starts = self.stages.sample(&beside, self.seed, sample)?;
@@ -93,6 +95,9 @@ impl<'a> Course<'a> {
         self.simplify(simpler)?;
         self.begin("looking around");
         self.look_around(around)?;
+        self.begin("checking again");
+        // It was chosen with these seeds, and would be flattered by them alone.
+        self.stages.trials.check_both(self.winner.as_slice(), 2 * self.plan.fresh, self.plan.all)?;
         self.begin("being wrong");
         self.be_wrong()
     }
@@ -101,20 +106,27 @@ impl<'a> Course<'a> {
         self.stages.trials.progress.stage = stage;
     }
 
-    /// Adds the limit of success that nobody has set. The shortest wait is otherwise that of a try, which serves hardly anybody.
-    fn serve_as_many(&mut self) -> Result<(), Halt> {
-        let Stages { aim, trials, .. } = &mut self.stages;
-        if aim.goal == Goal::Success || aim.limits.iter().any(Limit::is_of_success) {
-            return Ok(());
-        }
-        let Some((_, own)) = self.compared.first() else { return Ok(()) };
-        trials.check(&[*own], self.plan.fresh, self.plan.all)?;
-        let shares = trials.get(*own).fresh.iter().map(|figures| figures.success);
-        aim.limits.push(Limit::success(shares.fold(1.0, f64::min)));
+    /// Simulates the settings of the workload, so that there is something to tell whenever the search ends.
+    fn simulate_own(&mut self) -> Result<(), Halt> {
+        let own = self.compared.first().map(|(_, own)| *own);
+        self.stages.trials.check_both(own.as_slice(), self.plan.fresh, self.plan.all)?;
         Ok(())
     }
 
-    /// Simulates the best settings, and those on the front, with seeds that the search has not seen, and takes the best.
+    /// Adds the limit of success that nobody has set. The shortest wait is otherwise that of a try, which serves hardly anybody.
+    fn serve_as_many(&mut self) {
+        let Stages { aim, trials, .. } = &mut self.stages;
+        if aim.goal == Goal::Success || aim.limits.iter().any(Limit::is_of_success) {
+            return;
+        }
+        let Some((_, own)) = self.compared.first() else { return };
+        let seen = trials.checked(*own);
+        let least = |each: &[Figures]| each.iter().map(|figures| figures.success).fold(1.0, f64::min);
+        aim.limits.push(Limit::success(least(&seen.as_it_is)));
+        aim.longer_holds = Some(Limit::success(least(&seen.longer_holds)));
+    }
+
+    /// Simulates the best settings with seeds that the search has not seen, and takes the best; and then those on the front.
     fn check(&mut self, within: u32) -> Result<(), Halt> {
         let leaders = self.stages.leaders();
         let known: Vec<(Id, Figures)> = self
@@ -122,16 +134,17 @@ impl<'a> Course<'a> {
             .trials
             .own()
             .filter(|(_, trial)| !trial.searched.is_empty())
-            .map(|(id, trial)| (id, Figures::mean(&trial.searched)))
+            .map(|(id, trial)| (id, Figures::mean(&trial.searched(SEEDS).as_it_is)))
             .collect();
         let figures: Vec<Figures> = known.iter().map(|(_, figures)| *figures).collect();
-        let on_front = front(&figures, FRONT).into_iter().map(|place| known[place].0);
+        let on_front: Vec<Id> = front(&figures, FRONT).into_iter().map(|place| known[place].0).collect();
         let first = leaders.first().copied();
         let compared = self.compared.iter().map(|(_, id)| *id);
         let finalists = leaders.iter().copied().take(FINALISTS);
-        let ids: Vec<Id> = first.into_iter().chain(compared).chain(finalists).chain(on_front).collect();
-        self.stages.trials.check(&ids, self.plan.fresh, within)?;
+        let ids: Vec<Id> = first.into_iter().chain(compared).chain(finalists).collect();
+        self.stages.trials.check_both(&ids, self.plan.fresh, within)?;
         self.choose();
+        self.stages.trials.check(&on_front, self.plan.fresh, within)?;
         Ok(())
     }
 
@@ -139,14 +152,20 @@ impl<'a> Course<'a> {
     /// and then the one with the fewest settings.
     fn choose(&mut self) {
         let Stages { aim, trials, .. } = &self.stages;
-        let checked = || trials.own().filter(|(_, trial)| trial.fresh.len() >= self.plan.fresh);
-        let best = checked().min_by_key(|(_, trial)| aim.rank(&trial.fresh));
-        self.best = best.map(|(id, _)| id);
-        self.winner = best.and_then(|(_, best)| {
-            let alike = checked().filter(|(_, trial)| aim.is_as_good(&trial.fresh, &best.fresh));
-            let place = |trial: &Trial| (aim.rank(&trial.fresh).second(), trial.changes());
-            alike.min_by_key(|(_, trial)| place(trial)).map(|(id, _)| id)
+        let all = trials.own().map(|(id, trial)| (id, trial, trials.checked(id)));
+        let checked: Vec<(Id, &Trial, Seen)> = all.filter(|(_, _, seen)| self.has_all(seen)).collect();
+        let best = checked.iter().min_by_key(|(_, _, seen)| aim.rank(seen));
+        self.best = best.map(|(id, _, _)| *id);
+        self.winner = best.and_then(|(_, _, best)| {
+            let alike = checked.iter().filter(|(_, _, seen)| aim.is_as_good(seen, best));
+            let place = |(_, trial, seen): &&(Id, &Trial, Seen)| (aim.rank(seen).second(), trial.changes());
+            alike.min_by_key(place).map(|(id, _, _)| *id)
         });
+    }
+
+    /// Returns true if these are the figures of all fresh seeds, with both loads.
+    fn has_all(&self, seen: &Seen) -> bool {
+        seen.as_it_is.len() >= self.plan.fresh && seen.longer_holds.len() >= self.plan.fresh
     }
 
     /// Takes what is simpler and as good: something that is known, or the same with fewer changes.
@@ -170,8 +189,8 @@ impl<'a> Course<'a> {
         let settings = self.stages.trials.get(simplest).settings.clone();
         for table in self.stages.space.simpler(&settings) {
             let Some(id) = self.stages.trials.find(table, Load::AsItIs) else { continue };
-            if self.stages.trials.check(&[id], self.plan.fresh, within)? && self.is_as_good(id, winner, best)
-            {
+            let is_checked = self.stages.trials.check_both(&[id], self.plan.fresh, within)?;
+            if is_checked && self.is_as_good(id, winner, best) {
                 return Ok(Some(id));
             }
         }
@@ -181,8 +200,8 @@ impl<'a> Course<'a> {
     /// Returns true if a trial reaches the goal as the best one does, and is not dearer than the winner.
     fn is_as_good(&self, this: Id, winner: Id, best: Id) -> bool {
         let Stages { aim, trials, .. } = &self.stages;
-        let [this, winner, best] = [this, winner, best].map(|id| &trials.get(id).fresh);
-        this.len() == best.len() && aim.is_as_good(this, best) && !aim.is_dearer(this, winner)
+        let [this, winner, best] = [this, winner, best].map(|id| trials.checked(id));
+        self.has_all(&this) && aim.is_as_good(&this, &best) && !aim.is_dearer(&this, &winner)
     }
 
     /// Simulates the winner with other waits, queues and pauses, for the front. If one of them is better, it is taken.
@@ -191,7 +210,7 @@ impl<'a> Course<'a> {
         let Stages { space, trials, .. } = &mut self.stages;
         let around = space.around(&trials.get(winner).settings)?;
         let ids: Vec<Id> = around.into_iter().filter_map(|table| trials.find(table, Load::AsItIs)).collect();
-        trials.check(&ids, self.plan.fresh, within)?;
+        trials.check_both(&ids, self.plan.fresh, within)?;
         self.choose();
         // What was chosen before was made simpler since, and stays unless it was beaten.
         if self.best == Some(best)

@@ -32,8 +32,9 @@ pub(super) fn simple(all: &[Figures], changes: &[usize]) -> Vec<usize> {
 pub(super) fn front(all: &[Figures], most: usize) -> Vec<usize> {
     let is_free = |place: &usize| {
         let figures = &all[*place];
-        let is_first = !all[..*place].iter().any(|it| costs(it) == costs(figures));
-        figures.success > 0.0 && is_first && !all.iter().any(|it| dominates(it, figures))
+        let is_first = || !all[..*place].iter().any(|it| costs(it) == costs(figures));
+        // Most are dominated, and soon found to be.
+        figures.success > 0.0 && !all.iter().any(|it| dominates(it, figures)) && is_first()
     };
     let mut front: Vec<usize> = (0..all.len()).filter(is_free).collect();
     front.sort_by(|a, b| all[*a].p99_wait.total_cmp(&all[*b].p99_wait));

@@ -97,6 +97,15 @@ impl Limit {
         Self { figure: Figure::Success, bound: (share * 100.0).floor() / 100.0 }
     }
 
+    /// Returns the limit that is sought: that of a time with a margin.
+    pub(super) const fn with_margin(self) -> Self {
+        const MARGIN: f64 = 0.95;
+        match self.figure {
+            Figure::P50 | Figure::P99 | Figure::ServerTime => Self { bound: self.bound * MARGIN, ..self },
+            Figure::Success | Figure::Commands | Figure::Wasted => self,
+        }
+    }
+
     pub(super) fn is_of_success(&self) -> bool {
         self.figure == Figure::Success
     }

@@ -90,6 +90,10 @@ pub struct Prediction {
     pub seeds: usize,
     /// The number of seeds with which all limits were kept.
     pub within_limits: usize,
+    /// The number of seeds with which it was simulated where locks are held for half as long again.
+    pub longer_holds_seeds: usize,
+    /// The number of these with which all limits were kept.
+    pub longer_holds_within_limits: usize,
 }
 
 /// The outcome of a search.
@@ -147,7 +151,7 @@ pub fn recommend(
     profile.check()?;
     let space = Space::of(workload)?;
     let trials = Trials::new(workload, profile, (search.seed, search.simulations), &mut watch);
-    let aim = Aim { goal: search.goal, limits: search.limits.clone() };
+    let aim = Aim { goal: search.goal, limits: search.limits.clone(), longer_holds: None };
     let mut course = Course::new(Stages { space: &space, aim, trials }, search)?;
     let is_complete = match course.run() {
         Ok(()) => true,

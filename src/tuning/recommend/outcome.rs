@@ -7,6 +7,7 @@ use super::{
     course::{Course, FRONT},
     figures::Figures,
     front::{front, simple},
+    goal::Seen,
     stages::Stages,
     trials::{Id, Trial},
 };
@@ -21,7 +22,7 @@ impl Course<'_> {
         let best = self.prediction("recommended", best);
         Recommendation {
             limits: aim.limits.iter().map(ToString::to_string).collect(),
-            is_within_limits: best.within_limits == best.seeds,
+            is_within_limits: best.seeds > 0 && best.within_limits == best.seeds,
             is_complete,
             best,
             compared: compared.into_iter().filter(|it| it.seeds > 0).collect(),
@@ -31,15 +32,15 @@ impl Course<'_> {
         }
     }
 
-    /// Returns the front of all settings that have as many fresh seeds as any has, or as many of the search.
+    /// Returns the front of all settings that have as many fresh seeds as are made, or as many of the search as any has.
     fn front(&self) -> Vec<Prediction> {
         let trials = &self.stages.trials;
-        let of = |trial: &Trial| (trial.fresh.len(), trial.searched.len());
+        let of = |trial: &Trial| (trial.fresh.len().min(self.plan.fresh), trial.searched.len());
         let most = trials.own().map(|(_, trial)| of(trial)).max().unwrap_or_default();
         let counts = |trial: &Trial| if most.0 > 0 { of(trial).0 == most.0 } else { of(trial).1 == most.1 };
         let ids: Vec<Id> = trials.own().filter(|(_, trial)| counts(trial)).map(|(id, _)| id).collect();
         let figures =
-            |ids: &[Id]| ids.iter().map(|id| Figures::mean(seen(trials.get(*id)))).collect::<Vec<_>>();
+            |ids: &[Id]| ids.iter().map(|id| Figures::mean(&self.seen(*id).as_it_is)).collect::<Vec<_>>();
         let changes: Vec<usize> = ids.iter().map(|id| trials.get(*id).changes()).collect();
         let ids: Vec<Id> = simple(&figures(&ids), &changes).into_iter().map(|place| ids[place]).collect();
         let name = |id: Id| in_one_line(&trials.get(id).settings);
@@ -51,21 +52,25 @@ impl Course<'_> {
 
     fn prediction(&self, name: &str, id: Id) -> Prediction {
         let Stages { aim, trials, .. } = &self.stages;
-        let trial = trials.get(id);
-        let each = seen(trial);
+        let Seen { as_it_is, longer_holds } = self.seen(id);
+        let within_limits = |each: &[Figures]| each.iter().filter(|figures| aim.is_met(figures)).count();
         Prediction {
             name: name.to_owned(),
-            config: trial.settings.to_string(),
-            figures: Figures::mean(each),
-            seeds: each.len(),
-            within_limits: each.iter().filter(|figures| aim.is_met(figures)).count(),
+            config: trials.get(id).settings.to_string(),
+            figures: Figures::mean(&as_it_is),
+            seeds: as_it_is.len(),
+            within_limits: within_limits(&as_it_is),
+            longer_holds_seeds: longer_holds.len(),
+            longer_holds_within_limits: within_limits(&longer_holds),
         }
     }
-}
 
-/// Returns the figures of a trial: of fresh seeds, if it has any.
-fn seen(trial: &Trial) -> &[Figures] {
-    if trial.fresh.is_empty() { &trial.searched } else { &trial.fresh }
+    /// Returns the figures of a trial: of fresh seeds, if it has any.
+    fn seen(&self, id: Id) -> Seen {
+        let trials = &self.stages.trials;
+        let trial = trials.get(id);
+        if trial.fresh.is_empty() { trial.searched(trial.searched.len()) } else { trials.checked(id) }
+    }
 }
 
 /// Formats settings as on a command line; the default is called so.

@@ -115,7 +115,8 @@ impl Stages<'_> {
 
     /// Notes the best setting so far.
     fn note(&mut self, best: Option<Id>) {
-        self.trials.progress.best = best.map(|id| Figures::mean(&self.trials.get(id).searched));
+        self.trials.progress.best =
+            best.map(|id| Figures::mean(&self.trials.get(id).searched(SEEDS).as_it_is));
     }
 
     /// Returns the trials that have as many seeds of the search as any has, the best first.
@@ -129,13 +130,12 @@ impl Stages<'_> {
     fn best(&self, ids: &[Id], seeds: usize) -> Vec<Id> {
         let has_all = |id: &&Id| seeds > 0 && self.trials.get(**id).searched.len() >= seeds;
         let mut ids: Vec<Id> = ids.iter().filter(has_all).copied().collect();
-        ids.sort_by_key(|id| self.rank(*id, seeds));
+        ids.sort_by_cached_key(|id| self.rank(*id, seeds));
         ids
     }
 
     fn rank(&self, id: Id, seeds: usize) -> Rank {
-        let searched: &[Figures] = &self.trials.get(id).searched;
-        self.aim.rank(&searched[..seeds.min(searched.len())])
+        self.aim.rank(&self.trials.get(id).searched(seeds))
     }
 
     /// Returns the trial of a point; `None` if the configuration refuses it.

@@ -95,6 +95,9 @@ fn a_search_that_is_stopped_gives_the_best_so_far() {
         };
         recommend(&workload, &ServerProfile::default(), &search, stop).unwrap()
     };
+    let at_once = stopped_after(0);
+    assert!(at_once.best.seeds > 0 && at_once.best.figures.success > 0.5, "{at_once:#?}");
+    assert_eq!(at_once.best.config, at_once.compared[0].config, "{at_once:#?}");
     let first = stopped_after(1);
     assert!(!first.is_complete && first.best.seeds > 0 && first.simulations < FEWEST, "{first:#?}");
     let later = stopped_after(50);

@@ -10,7 +10,7 @@ use std::{
 
 use toml::{Table, Value};
 
-use super::{Progress, figures::Figures, load::Load};
+use super::{Progress, figures::Figures, goal::Seen, load::Load};
 use crate::{
     config::{Config, ConfigError},
     tuning::{chance::Chance, model::simulate, profile::ServerProfile, workload::Workload},
@@ -30,10 +30,12 @@ pub(super) type Id = usize;
 pub(super) struct Trial {
     pub(super) settings: Table,
     pub(super) load: Load,
-    /// The figures of the seeds of the search, which come in their order.
+    /// The figures of the seeds of the search, which come in their order: see [`load_of`].
     pub(super) searched: Vec<Figures>,
     /// The figures of fresh seeds.
     pub(super) fresh: Vec<Figures>,
+    /// The trial of the same settings with longer holds, once there is one.
+    longer_holds: Option<Id>,
 }
 
 impl Trial {
@@ -41,6 +43,27 @@ impl Trial {
     pub(super) fn changes(&self) -> usize {
         let keys = self.settings.values().filter_map(Value::as_table).flat_map(Table::keys);
         keys.map(|key| if key == "preset" { 3 } else { 1 }).sum()
+    }
+
+    /// Returns the first so many seeds of the search.
+    pub(super) fn searched(&self, seeds: usize) -> Seen {
+        let mut seen = Seen::default();
+        for (seed, figures) in self.searched.iter().enumerate().take(seeds) {
+            match load_of(self.load, seed) {
+                Load::LongerHolds => seen.longer_holds.push(*figures),
+                _ => seen.as_it_is.push(*figures),
+            }
+        }
+        seen
+    }
+}
+
+/// Returns the load with which a seed is simulated. Each second seed of the search has longer holds, so that what it finds is not best
+/// for one length of them alone.
+const fn load_of(load: Load, seed: usize) -> Load {
+    match load {
+        Load::AsItIs if seed < FRESH && seed % 2 == 1 => Load::LongerHolds,
+        load => load,
     }
 }
 
@@ -105,7 +128,7 @@ impl<'a> Trials<'a> {
             return Some(*known);
         }
         load.apply(&self.workload.with_settings(settings.clone()).ok()?)?;
-        self.all.push(Trial { settings, load, searched: Vec::new(), fresh: Vec::new() });
+        self.all.push(Trial { settings, load, searched: Vec::new(), fresh: Vec::new(), longer_holds: None });
         self.known.insert(key, self.all.len() - 1);
         Some(self.all.len() - 1)
     }
@@ -113,6 +136,26 @@ impl<'a> Trials<'a> {
     /// Simulates these trials until each has the figures of so many seeds of the search.
     pub(super) fn search(&mut self, ids: &[Id], seeds: usize, within: u32) -> Result<bool, Halt> {
         self.run(ids, seeds, within, 0)
+    }
+
+    /// Simulates these trials, and the same settings with longer holds, until all have the figures of so many fresh seeds.
+    pub(super) fn check_both(&mut self, ids: &[Id], seeds: usize, within: u32) -> Result<bool, Halt> {
+        let mut both = Vec::new();
+        for id in ids {
+            let settings = self.get(*id).settings.clone();
+            // A workload whose holds cannot be longer is simulated as it is.
+            let longer = self.find(settings, Load::LongerHolds).unwrap_or(*id);
+            self.all[*id].longer_holds = Some(longer);
+            both.extend([*id, longer]);
+        }
+        self.check(&both, seeds, within)
+    }
+
+    /// Returns the figures of fresh seeds.
+    pub(super) fn checked(&self, id: Id) -> Seen {
+        let trial = self.get(id);
+        let longer = trial.longer_holds.map_or(&[][..], |longer| &self.get(longer).fresh);
+        Seen { as_it_is: trial.fresh.clone(), longer_holds: longer.to_vec() }
     }
 
     /// Simulates these trials until each has the figures of so many fresh seeds.
@@ -158,7 +201,8 @@ impl<'a> Trials<'a> {
         let simulate = |(id, seed): &(Id, usize)| {
             let Trial { settings, load, .. } = &all[*id];
             let workload = workload.with_settings(settings.clone())?;
-            // It was applied once before, so it can be.
+            let load = load_of(*load, *seed);
+            // A workload whose holds cannot be longer is simulated as it is. The other loads were applied once before.
             let mut workload = load.apply(&workload).unwrap_or(workload);
             workload.seed = Chance::of(*search_seed, SEEDS + *seed as u64).next();
             let report = simulate(&workload, &load.profile(profile))?;

@@ -8,7 +8,7 @@ mod times;
 mod trace;
 mod turns;
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -97,7 +97,7 @@ pub struct Workload {
     #[serde(default)]
     config: Table,
     #[serde(skip)]
-    trace: Vec<Traced>,
+    trace: Arc<[Traced]>,
 }
 
 /// A time in which each call takes longer, in a simulation.
@@ -225,7 +225,7 @@ impl Workload {
         let mut workload: Self =
             table.try_into().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
         if let Arrivals::Trace { file } = &workload.arrivals {
-            workload.trace = trace(file)?;
+            workload.trace = trace(file)?.into();
         }
         workload.check()?;
         Ok(workload)

@@ -60,8 +60,13 @@ impl Workload {
         }
         let mut chance = Chance::of(self.seed, 0);
         let arrivals = match self.trace.is_empty() {
-            true => self.arrivals.times(self.duration, &mut chance).into_iter().map(Traced::at).collect(),
-            false => self.trace.clone(),
+            true => self
+                .arrivals
+                .times(self.duration, &mut chance)
+                .into_iter()
+                .map(Traced::at)
+                .collect::<Vec<_>>(),
+            false => self.trace.to_vec(),
         };
         let all = arrivals.into_iter().filter(|it| it.at < self.duration).map(|it| {
             // All processes draw the same, and each keeps its own.

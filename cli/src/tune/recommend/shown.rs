@@ -9,7 +9,7 @@ use super::{
 
 /// Returns everything that is to be known about a recommendation.
 pub(super) fn text(workload: &str, goal: Goal, found: &Recommendation) -> String {
-    let mut parts = vec![headline(workload, goal, found), fragment(found)];
+    let mut parts = vec![headline(workload, goal, found), settings(found)];
     parts.push(table("setting", &[std::slice::from_ref(&found.best), &found.compared].concat()));
     if !found.sensitivity.is_empty() {
         parts.push(table("the recommended one, with", &found.sensitivity));
@@ -28,20 +28,28 @@ fn headline(workload: &str, goal: Goal, found: &Recommendation) -> String {
         [] => "without limits".to_owned(),
         limits => format!("with {}", limits.join(" and ")),
     };
-    let mut lines = vec![format!("{workload}, for {goal}, {limits}; {} simulations", found.simulations)];
-    if !found.is_complete {
-        lines.push(
-            "the search was stopped: this is the best so far, with changes that may not matter".to_owned(),
-        );
-    }
-    if !found.is_within_limits {
-        lines.push("no setting was found that keeps these limits; this one comes nearest".to_owned());
-    }
-    lines.join("\n") + "\n"
+    let first = format!("{workload}, for {goal}, {limits}; {} simulations\n", found.simulations);
+    warnings(found).fold(first, |text, warning| text + warning + "\n")
+}
+
+/// Returns what keeps a recommendation from being one.
+fn warnings(found: &Recommendation) -> impl Iterator<Item = &'static str> {
+    let stopped = "the search was stopped: this is the best so far, with changes that may not matter";
+    let misses = "no setting was found that keeps these limits; this one comes nearest";
+    let stopped = (!found.is_complete).then_some(stopped);
+    stopped.into_iter().chain((!found.is_within_limits).then_some(misses))
+}
+
+/// Returns the setting as a file, which says itself what it is worth.
+pub(super) fn fragment(found: &Recommendation) -> String {
+    let text = warnings(found).map(|warning| format!("# {warning}\n")).collect::<String>();
+    let line = |limit: &String| format!("# limit: {limit}\n");
+    let limits = found.limits.iter().filter(|_| !found.is_within_limits).map(line);
+    text + &limits.collect::<String>() + &settings(found)
 }
 
 /// Returns the setting as a fragment of a configuration, with what is to be known about its keys.
-pub(super) fn fragment(found: &Recommendation) -> String {
+fn settings(found: &Recommendation) -> String {
     let config = found.best.config.trim_end();
     if config.is_empty() {
         return "# the default: nothing that was tried is better by more than chance\n".to_owned();
@@ -72,22 +80,24 @@ fn front(found: &Recommendation) -> String {
 
 /// Returns a table of predictions, one in each row.
 fn table(title: &str, predictions: &[Prediction]) -> String {
-    let heads =
-        ["success", "p50 wait", "p99 wait", "in vain", "commands", "server time", "wasted", "limits kept"];
-    let mut rows = vec![[title].into_iter().chain(heads).map(str::to_owned).collect::<Vec<_>>()];
+    let mut rows = vec![heads(title)];
     rows.extend(predictions.iter().map(row));
     aligned(&rows)
 }
 
 fn heads(title: &str) -> Vec<String> {
-    let figures =
-        ["success", "p50 wait", "p99 wait", "in vain", "commands", "server time", "wasted", "limits kept"];
-    [title].into_iter().chain(figures).map(str::to_owned).collect()
+    let figures = ["success", "p50 wait", "p99 wait", "in vain", "commands", "server time", "wasted"];
+    let limits = ["limits kept", "holds 50 % longer"];
+    [title].into_iter().chain(figures).chain(limits).map(str::to_owned).collect()
 }
 
 fn row(prediction: &Prediction) -> Vec<String> {
     let Prediction { name, figures, seeds, within_limits, .. } = prediction;
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let longer_holds = match (prediction.longer_holds_within_limits, prediction.longer_holds_seeds) {
+        (_, 0) => "-".to_owned(),
+        (within, seeds) => format!("{within} of {seeds}"),
+    };
     vec![
         name.clone(),
         percent(figures.success),
@@ -98,5 +108,6 @@ fn row(prediction: &Prediction) -> Vec<String> {
         time(figures.server_time),
         percent(figures.wasted),
         format!("{within_limits} of {seeds}"),
+        longer_holds,
     ]
 }

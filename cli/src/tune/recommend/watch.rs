@@ -1,6 +1,7 @@
 //! The bar that shows how far a search is, and what ends it: Ctrl-C, or the time.
 
 use std::{
+    io,
     ops::ControlFlow,
     process,
     sync::{
@@ -64,7 +65,7 @@ fn listen(is_interrupted: Arc<AtomicBool>) -> Result<(), Failure> {
     // Whoever interrupts from now on is heard.
     let mut signal = {
         let _inside = runtime.enter();
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?
+        interrupts()?
     };
     thread::Builder::new().name("interrupts".to_owned()).spawn(move || {
         runtime.block_on(async {
@@ -76,4 +77,14 @@ fn listen(is_interrupted: Arc<AtomicBool>) -> Result<(), Failure> {
         });
     })?;
     Ok(())
+}
+
+#[cfg(unix)]
+fn interrupts() -> io::Result<tokio::signal::unix::Signal> {
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
+}
+
+#[cfg(not(unix))]
+fn interrupts() -> io::Result<tokio::signal::windows::CtrlC> {
+    tokio::signal::windows::ctrl_c()
 }

@@ -75,7 +75,6 @@ impl Question {
     const SERVER: Self = Self { words: &["INFO", "server"], starts: "# Server" };
     const PERSISTENCE: Self = Self { words: &["INFO", "persistence"], starts: "# Persistence" };
     pub(super) const CPU: Self = Self { words: &["INFO", "cpu"], starts: "# CPU" };
-    pub(super) const STATS: Self = Self { words: &["INFO", "stats"], starts: "# Stats" };
     const FSYNC: Self = Self { words: &["CONFIG", "GET", "appendfsync"], starts: "appendfsync" };
 }
 

@@ -7,17 +7,14 @@ use crate::store::{
     redis::net::{
         connection::Connection,
         incarnation::{Question, senseless, table},
-        info::{Table, number},
+        info::Table,
     },
 };
 
-/// Asks the server behind a connection.
+/// Asks the server behind a connection, with one question: the time of its answer is taken for the latency.
 pub(crate) async fn ask(connection: &Connection) -> Result<ServerLoad, StoreError> {
     let cpu = table(connection.send(&Question::CPU).await?.value)?;
-    let stats = table(connection.send(&Question::STATS).await?.value)?;
-    let busy = busy(&cpu).ok_or_else(|| senseless("no processor time"))?;
-    let commands = number(&stats, "total_commands_processed").ok_or_else(|| senseless("no commands"))?;
-    Ok(ServerLoad::new(busy, commands))
+    busy(&cpu).map(ServerLoad::new).ok_or_else(|| senseless("no processor time"))
 }
 
 /// Returns the processor time of the thread that serves commands; before version 7 that of all threads.
