@@ -28,17 +28,20 @@ pub(crate) struct Options {
 struct Election {
     kind: &'static str,
     resource: String,
-    /// `candidate`, `schedule`, or what the application says.
-    of: String,
+    /// `election` or `schedule`.
+    role: String,
     /// The holder that leads; `None` if nobody does.
     leader: Option<crate::locks::view::Holder>,
     /// The number of those who stand in the queue.
     waiting: u64,
 }
 
+/// The roles that candidates name in their metadata.
+const ROLES: [&str; 2] = ["election", "schedule"];
+
 const COLUMNS: &[Column] = &[
     Column::Text("ELECTION"),
-    Column::Text("OF"),
+    Column::Text("ROLE"),
     Column::Text("LEADER"),
     Column::Number("PID"),
     Column::Number("FENCE"),
@@ -76,16 +79,16 @@ impl Election {
         let Resource { resource, waiting, holders, waiters, .. } = resource;
         let (holders_about, waiters_about) =
             (holders.iter().map(|holder| &holder.who), waiters.iter().map(|waiter| &waiter.who));
-        let of = holders_about.chain(waiters_about).find_map(|who| who.metadata.get("election").cloned())?;
+        let role = holders_about.chain(waiters_about).find_map(|who| who.metadata.get("role").cloned())?;
         let leader = holders.into_iter().find(crate::locks::view::Holder::holds);
-        Some(Self { kind: "election", resource, of, leader, waiting })
+        Some(Self { kind: "election", resource, role, leader, waiting }).filter(|it| ROLES.contains(&it.role.as_str()))
     }
 }
 
 fn table(elections: &[Election]) -> Table {
     let mut table = Table::new(COLUMNS);
-    for Election { resource, of, leader, waiting, .. } in elections {
-        let row = Row::default().cell(resource).cell(of);
+    for Election { resource, role, leader, waiting, .. } in elections {
+        let row = Row::default().cell(resource).cell(role);
         let row = match leader {
             Some(leader) => row
                 .known(leader.who.host.as_ref())

@@ -9,10 +9,8 @@ use std::{
 
 use leasehold::{Certainty, StoreError};
 
-use crate::{Failure, print::readable};
+use crate::{FAILED, Failure, in_one_line, print::readable};
 
-/// Exit code of a command that could not do its work, and of arguments that it does not understand.
-const FAILED: u8 = 2;
 /// Exit code of a change that may have been made or not.
 pub(crate) const UNKNOWN: u8 = 3;
 
@@ -81,20 +79,6 @@ fn advice(error: &StoreError) -> Option<&'static str> {
 /// Returns true if the user is known and lacks a right. Servers say so in these words.
 fn is_about_rights(reason: &str) -> bool {
     ["NOPERM", "no permissions", "No permissions", "can't run"].iter().any(|words| reason.contains(words))
-}
-
-/// Formats an error with each of its sources that it does not mention itself.
-fn in_one_line(error: &dyn Error) -> String {
-    let mut line = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let text = error.to_string();
-        if !line.contains(&text) {
-            line = format!("{line}: {text}");
-        }
-        source = error.source();
-    }
-    line
 }
 
 #[cfg(test)]
