@@ -100,9 +100,8 @@ impl Fences {
         same(Ok(all.waiters.len().min(limit)), Ok(real.waiters.len()))?;
         for (model, real) in all.waiters.iter().zip(&real.waiters) {
             since(model.waited, real.waited)?;
-            let fields = |waiter: &Waiter| {
-                (waiter.token, waiter.mode, waiter.owner.clone(), waiter.metadata.clone())
-            };
+            let fields =
+                |waiter: &Waiter| (waiter.token, waiter.mode, waiter.owner.clone(), waiter.metadata.clone());
             same(Ok(fields(model)), Ok(fields(real)))?;
         }
         let different: BTreeSet<_> = real.holders.iter().map(|holder| holder.token).collect();

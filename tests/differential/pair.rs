@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use leasehold::{
     Listing, MemoryStore, RedisStore, ResourceName, Token,
     store::{
-        Acquired, AcquiredAll, Acquisition, Hold, HolderNotice, HoldersNotified, Names, Refusal, Store, ToHolders,
-        Walk,
+        Acquired, AcquiredAll, Acquisition, Hold, HolderNotice, HoldersNotified, Names, Refusal, Store,
+        ToHolders, Walk,
     },
 };
 
@@ -240,7 +240,8 @@ impl<'a> Pair<'a> {
             let resources = if [":q", ":w", ":p"].contains(&part) { &mut waited_for } else { &mut held };
             resources.insert(ResourceName::decode(encoded).map_err(|error| error.to_string())?);
         }
-        let listing = self.memory.list(&Walk::new(b"", usize::MAX)).await.map_err(|error| error.to_string())?;
+        let listing =
+            self.memory.list(&Walk::new(b"", usize::MAX)).await.map_err(|error| error.to_string())?;
         same(Ok(listing.resources), Ok(held.into_iter().collect()))?;
         for name in (0..RESOURCES).map(name) {
             let found = self.memory.inspect(&name, 0).await.map_err(|error| error.to_string())?;

@@ -113,9 +113,12 @@ fn a_candidate_says_that_it_is_one_unless_its_request_says_what_it_is() {
         Election::start(&locks, Candidacy::from(own)).unwrap();
         let _lock = locks.send(Acquire::new("door")).await.unwrap().unwrap();
         sleep(secs(1)).await;
-        for (name, role) in
-            [("town", Some("election")), ("ship", Some("captain")), ("door", None), ("report", Some("schedule"))]
-        {
+        for (name, role) in [
+            ("town", Some("election")),
+            ("ship", Some("captain")),
+            ("door", None),
+            ("report", Some("schedule")),
+        ] {
             let holders = locks.send(Inspect::new(name)).await.unwrap().unwrap().holders;
             assert_eq!(holders[0].metadata.get("role").map(String::as_str), role, "{name}");
         }

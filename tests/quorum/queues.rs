@@ -6,7 +6,8 @@ use futures_util::{StreamExt, future::join_all};
 use leasehold::{
     Fence, Inspection, MemoryStore, QuorumOptions, QuorumStore, RedisOptions, RedisStore, ResourceName,
     store::{
-        Acquired, Acquisition, Inbox, Notification, Notifications, QueueTicket, QuorumNode, Released, Store, Walk,
+        Acquired, Acquisition, Inbox, Notification, Notifications, QueueTicket, QuorumNode, Released, Store,
+        Walk,
     },
     testing::{Random, SystemRandom},
 };
@@ -329,7 +330,8 @@ async fn an_inspection_tells_who_waits_on_a_majority_in_the_order_of_the_queue()
     let _alone = quorum.nodes[4].acquire(&waiter.asks()).await.unwrap();
     let told = async |limit| holder.store.inspect(&held.hold.resource, limit).await.unwrap();
     let seen = told(10).await;
-    let tokens = |asked: &[Acquisition]| -> Vec<_> { asked.iter().map(|it| it.hold.token.prefix()).collect() };
+    let tokens =
+        |asked: &[Acquisition]| -> Vec<_> { asked.iter().map(|it| it.hold.token.prefix()).collect() };
     let of = |seen: &Inspection| -> Vec<_> { seen.waiters.iter().map(|waiter| waiter.token).collect() };
     assert_eq!((of(&seen), seen.waiting), (tokens(&asked), 3));
     assert!(seen.waiters.iter().all(|waiter| waiter.waited.is_none()), "nodes have clocks of their own");

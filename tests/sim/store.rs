@@ -7,7 +7,7 @@ use leasehold::{
     Inspection, Listing, MemoryStore, ResourceName, StoreError,
     store::{
         Acquired, Acquisition, HandedOff, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply,
-        Store, join_replies, Walk,
+        Store, Walk, join_replies,
     },
 };
 

@@ -5,7 +5,11 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use leasehold::{MemoryStore, store::{Store, Walk}, testing::Clock};
+use leasehold::{
+    MemoryStore,
+    store::{Store, Walk},
+    testing::Clock,
+};
 
 use super::{
     Kind, RESOURCES,

@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use futures_util::FutureExt;
 use leasehold::{
     Inspection, Listing, QuorumStore, ResourceName, StoreError,
-    store::{Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store, Walk},
+    store::{
+        Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store, Walk,
+    },
 };
 
 use super::{

@@ -15,7 +15,7 @@ use leasehold::{
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
-        Store, join_replies, Walk,
+        Store, Walk, join_replies,
     },
 };
 

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, ops::Bound, sync::Arc, time::Duration};
 use crate::{
     core::{Fence, Moment, ResourceName},
     store::{
-        Acquired, AcquiredAll, Acquisition, Hold, Incarnation, Listing, Names, Recovered, Report, StoreError, Walk,
+        Acquired, AcquiredAll, Acquisition, Hold, Incarnation, Listing, Names, Recovered, Report, StoreError,
+        Walk,
         all::as_try,
         memory::{
             faults::Faults,

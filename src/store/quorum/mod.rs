@@ -253,7 +253,8 @@ impl Store for QuorumStore {
 }
 
 fn no_registers() -> StoreError {
-    let reason = "compare-and-set over a majority takes consensus; schedules need one server, Sentinel or a cluster";
+    let reason =
+        "compare-and-set over a majority takes consensus; schedules need one server, Sentinel or a cluster";
     StoreError::unsupported("registers", reason)
 }
 

@@ -7,15 +7,15 @@ use leasehold::{
 };
 
 fn waiting(token: u128) -> Acquisition {
-    let ticket =
-        QueueTicket { inbox: INBOX, ttl: 4 * TTL, grant_window: TTL, max_waiters: 100, place: None };
+    let ticket = QueueTicket { inbox: INBOX, ttl: 4 * TTL, grant_window: TTL, max_waiters: 100, place: None };
     Acquisition { ticket: Some(ticket), ..exclusive(&hold("r", token)) }
 }
 
 /// Half a second is for the server's clock, which moves by itself.
 fn assert_since(actual: Option<Duration>, expected: u64) {
     let expected = Duration::from_secs(expected);
-    let is_near = actual.is_some_and(|it| it + Duration::from_millis(2) >= expected && it < expected + TTL / 60);
+    let is_near =
+        actual.is_some_and(|it| it + Duration::from_millis(2) >= expected && it < expected + TTL / 60);
     assert!(is_near, "{actual:?} is not about {expected:?}");
 }
 

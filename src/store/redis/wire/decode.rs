@@ -7,7 +7,8 @@ use redis::Value;
 use crate::{
     core::{Fence, Mode},
     store::{
-        Acquired, AcquiredAll, Acquisition, Certainty, Grant, HandedOff, Holder, HolderState, Refusal, Released, Renewed, StoreError,
+        Acquired, AcquiredAll, Acquisition, Certainty, Grant, HandedOff, Holder, HolderState, Refusal,
+        Released, Renewed, StoreError,
         redis::{net::errors, wire::record},
     },
 };

@@ -67,7 +67,8 @@ mod tests {
         let held = ["0000000a", "holding", "500", "7000000 x 1 0 me {\"host\":\"a\"}"];
         let waits = ["0000000b", "8000000", "3", " p 2 0  {}"];
         let told = |time| answer(&[&["holders", "1", "1", "3", time, "1"][..], &held, &waits].concat());
-        let Inspection { holders, total: 1, waiting: 1, waiters } = inspected(told("9000000")).unwrap() else {
+        let Inspection { holders, total: 1, waiting: 1, waiters } = inspected(told("9000000")).unwrap()
+        else {
             panic!("not one and one")
         };
         assert_eq!(holders[0].held_for, Some(Duration::from_secs(2)));
@@ -79,7 +80,8 @@ mod tests {
 
     #[test]
     fn who_only_keeps_it_closed_has_not_held_it_for_any_time() {
-        let closed = ["holders", "1", "0", "", "9000000", "1", "0000000a", "closed", "500", "7000000 x 1 0  {}"];
+        let closed =
+            ["holders", "1", "0", "", "9000000", "1", "0000000a", "closed", "500", "7000000 x 1 0  {}"];
         assert_eq!(inspected(answer(&closed)).unwrap().holders[0].held_for, None);
     }
 
