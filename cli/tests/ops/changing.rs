@@ -79,7 +79,7 @@ fn a_holder_that_does_not_answer_loses_it_when_the_grace_is_over() {
             "kind": "revoked", "resource": "r", "finished": 0, "taken": 1, "unconfirmed": 0, "more": false,
         });
         assert_eq!(revoked.json(), [expected]);
-        assert_eq!(lease.lost().await, Some(LossReason::Forced));
+        assert_eq!(lease.lost().await, LossReason::Forced);
     });
 }
 
@@ -134,7 +134,7 @@ fn a_holder_is_told_of_a_forced_release() {
         })
         .await;
         run_beside(&server.url(), &["force-release", "r", "--yes"]).await.shows(0, &["r was taken from 1 holder"]);
-        assert_eq!(lease.lost().await, Some(LossReason::Forced));
+        assert_eq!(lease.lost().await, LossReason::Forced);
         let again = run_beside(&server.url(), &["force-release", "r", "--yes", "--json"]).await;
         assert_eq!((again.code, &again.json()[0]["holders"]), (Some(1), &json!(0)));
     });
