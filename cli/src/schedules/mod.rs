@@ -13,7 +13,7 @@ use self::view::Schedule;
 use crate::{
     Failure,
     locks::{
-        Page, Walked,
+        ALL_THAT_CAN_BE, Page, Walked,
         name::{self, Name},
     },
     looking::{self, Locks},
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
 
 fn ls(page: &Page) -> Result<ExitCode, Failure> {
     looking::with(&page.source, async |locks| {
-        let listing = looking::list(&locks, page.list().schedules()).await?;
+        let listing = looking::list(&locks, page.list(ALL_THAT_CAN_BE).schedules()).await?;
         let walked = Walked::of(&listing);
         let mut schedules = Vec::new();
         for name in &listing.resources {
