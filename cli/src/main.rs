@@ -32,7 +32,9 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// understood, and with 3 if a change may have been made or not. The help of a command says what else it has.
 #[derive(Parser)]
 #[command(name = "leasehold", version, long_version = usage::VERSION.as_str())]
-#[command(after_help = "Example:\n  leasehold ls --store redis://127.0.0.1:6379 orders/\n  leasehold show orders/42")]
+#[command(
+    after_help = "Example:\n  leasehold ls --store redis://127.0.0.1:6379 orders/\n  leasehold show orders/42"
+)]
 struct Options {
     #[command(subcommand)]
     command: Command,

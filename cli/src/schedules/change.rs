@@ -5,7 +5,13 @@ use std::process::ExitCode;
 use leasehold::schedule::Control;
 
 use super::{Change, unknown};
-use crate::{Failure, locks::name::Name, looking, outcome::{of_change, tell_change}, print};
+use crate::{
+    Failure,
+    locks::name::Name,
+    looking,
+    outcome::{of_change, tell_change},
+    print,
+};
 
 /// The kind of a change.
 #[derive(Clone, Copy)]
