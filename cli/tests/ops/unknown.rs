@@ -73,3 +73,20 @@ fn a_change_whose_answer_is_lost_has_a_code_of_its_own_and_a_question_has_not() 
         }
     });
 }
+
+#[test]
+fn a_store_that_is_gone_at_the_end_of_the_grace_leaves_it_open_who_holds() {
+    let server = RedisServer::start();
+    with_locks(&server.url(), async |locks| {
+        let lease = acquire(&locks, Acquire::new("r")).await;
+        let url = server.url();
+        let revoke =
+            actix_rt::spawn(async move { run_beside(&url, &["revoke", "r", "--grace", "1s"]).await });
+        lease.revoke_requested().await.expect("a request");
+        server.pause();
+        let revoked = revoke.await.unwrap();
+        server.resume();
+        revoked.shows(3, &["it was taken from 0"]);
+        assert!(revoked.err.contains("1 may still hold it"), "{revoked:?}");
+    });
+}
