@@ -36,6 +36,7 @@ const INCLUDED: [&str; 9] = [
 /// workload and repetition. With more than one the median counts, and the smallest and the largest are shown. Exits with 1 if a
 /// figure lies further away from its prediction than --within allows.
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold tune check")]
 pub(crate) struct Options {
     /// The workloads [default: those that come with the command]
     #[arg(value_name = "FILE")]
