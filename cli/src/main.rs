@@ -1,11 +1,12 @@
-//! The command `leasehold`: it examines a deployment of locks, and predicts how settings behave under a workload.
+//! The command `leasehold`: it examines a deployment of locks, runs commands under them, and predicts how settings behave.
 //!
 //! # Layout
-//! [`settings`] is where the configuration comes from, which all commands share. [`doctor`] prints an examination, and
-//! [`tune`] everything about choosing settings. What they know of locks they know from the public interface of the
+//! [`settings`] is where the configuration comes from, which all commands share. [`doctor`] prints an examination, [`run`] runs a
+//! command under a lock, and [`tune`] everything about choosing settings. What they know of locks they know from the public interface of the
 //! library.
 
 mod doctor;
+mod run;
 mod settings;
 mod tune;
 
@@ -16,7 +17,7 @@ use clap::{Parser, Subcommand};
 /// The reason why a command does not do its work.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Examines deployments of locks, and chooses settings for them.
+/// Examines deployments of locks, runs commands under them, and chooses settings.
 #[derive(Parser)]
 #[command(name = "leasehold", version, about)]
 struct Options {
@@ -27,6 +28,7 @@ struct Options {
 #[derive(Subcommand)]
 enum Command {
     Doctor(doctor::Options),
+    Run(run::Options),
     Tune(tune::Options),
 }
 
@@ -34,9 +36,10 @@ enum Command {
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    let Options { command } = Options::parse();
+    let Options { command } = Options::try_parse().unwrap_or_else(run::refuse);
     let done = match command {
         Command::Doctor(options) => doctor::run(options),
+        Command::Run(options) => run::run(options),
         Command::Tune(options) => tune::run(options),
     };
     done.unwrap_or_else(|failure| {
