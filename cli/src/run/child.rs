@@ -15,7 +15,10 @@ use rustix::{
     },
 };
 
-use super::voice::NOTIFY_SOCKET;
+use super::{
+    guard::Guard,
+    voice::{NOTIFY_SOCKET, Voice},
+};
 
 /// The end of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,15 +52,19 @@ impl fmt::Display for Status {
 /// A command with its process group, whose number is that of the process.
 pub(super) struct Child {
     process: process::Child,
+    /// Dismissed with this value, when nothing of the group lives.
+    _guard: Option<Guard>,
     group: Pid,
     status: Option<Status>,
 }
 
 impl Child {
-    /// Starts the command in a process group of its own, with these variables set or removed.
+    /// Starts the command in a process group of its own, with these variables set or removed. It is guarded if there is a
+    /// shell to do that.
     pub(super) fn start(
         command: &[OsString],
         environment: impl IntoIterator<Item = (&'static str, Option<OsString>)>,
+        voice: Voice,
     ) -> io::Result<Self> {
         // What the command leaves behind becomes a child of this process when its parent ends, so that its end is seen. A
         // process that is the first of its namespace has that without asking.
@@ -71,8 +78,18 @@ impl Child {
                 None => process.env_remove(name),
             };
         }
+        let unguarded =
+            |error| voice.tell(format_args!("the command is not guarded: sh does not start: {error}"));
+        let mut guard = Guard::start().unwrap_or_else(|error| {
+            unguarded(error);
+            None
+        });
         let process = process.spawn()?;
-        Ok(Self { group: Pid::from_child(&process), process, status: None })
+        let group = Pid::from_child(&process);
+        if let Some(Err(error)) = guard.as_mut().map(|guard| guard.watch(group)) {
+            unguarded(error);
+        }
+        Ok(Self { group, process, _guard: guard, status: None })
     }
 
     pub(super) const fn group(&self) -> Pid {

@@ -2,13 +2,14 @@
 //!
 //! # Layout
 //! [`request`] is what is asked of the lock manager, and [`exit`] what the caller is told in the end. [`child`] is the command
-//! with all of its process group, [`terminal`] the terminal that is lent to it, and [`signals`] what others send meanwhile.
+//! with all of its process group, [`guard`] who ends that if this process is killed, [`terminal`] the terminal that is lent to it, and [`signals`] what others send meanwhile.
 //! [`ending`] decides when the command has to end, without a clock or a process; [`supervise`] carries that out. [`progress`]
 //! tells of the wait, and [`voice`] is the way to people and to systemd.
 
 mod child;
 mod ending;
 mod exit;
+mod guard;
 mod progress;
 mod request;
 mod signals;
@@ -90,9 +91,10 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
 impl Options {
     /// Runs the command under the lock. The error, too, is an end.
     async fn under_lock(&self, voice: Voice) -> Result<End, End> {
-        let config = self.source.config().map_err(|error| End::config(&error))?;
+        let mut config = self.source.config().map_err(|error| End::config(&error))?;
         request::excludes_others(&config)?;
         let grace = self.grace(&config)?;
+        config.store.response_timeout.get_or_insert(self.response_timeout(&config));
         // Before there is anything to lose: a signal must not end this process while it holds.
         let mut signals =
             Signals::listen().map_err(|error| End::system("cannot listen for signals", &error))?;
@@ -144,7 +146,7 @@ impl Options {
         let name = self.shown_name();
         let fence = lease.fence().map_or_else(|| "none".to_owned(), |fence| fence.to_string());
         voice.tell(format_args!("holding {name}, fence {fence}"));
-        let started = Child::start(&self.command, self.environment(&lease));
+        let started = Child::start(&self.command, self.environment(&lease), voice);
         let child = match started {
             Ok(child) => child,
             Err(error) => {

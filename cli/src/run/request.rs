@@ -93,12 +93,26 @@ impl Options {
         self.purpose.clone().unwrap_or_else(named)
     }
 
+    /// Returns the time for an answer that suits the TTL of the lease, which may be shorter than the one of the configuration.
+    pub(super) fn response_timeout(&self, config: &Config) -> Duration {
+        let mut suited = config.clone();
+        suited.lease.ttl = self.ttl(config);
+        suited.lease.renewal_interval = Some(self.renewal_interval(config));
+        // A TTL that is too short is refused by its own name.
+        suited.response_timeout().max(Duration::from_millis(1))
+    }
+
+    /// Returns the interval between renewals: in the proportion that is configured.
+    fn renewal_interval(&self, config: &Config) -> Duration {
+        let share = config.lease.renewal_interval().as_secs_f64() / config.lease.ttl.as_secs_f64();
+        self.ttl(config).mul_f64(share)
+    }
+
     /// Returns the time between TERM and KILL. There has to be room for it between a renewal that is missed and the end of
     /// the lease, and as much again for the repetition of that renewal.
     pub(super) fn grace(&self, config: &Config) -> Result<Duration, End> {
         let ttl = self.ttl(config);
-        let share = config.lease.renewal_interval().as_secs_f64() / config.lease.ttl.as_secs_f64();
-        let most = ttl.saturating_sub(ttl.mul_f64(share)) / 2;
+        let most = ttl.saturating_sub(self.renewal_interval(config)) / 2;
         match self.grace {
             None => Ok(USUAL_GRACE.min(most)),
             Some(grace) if grace <= most => Ok(grace),

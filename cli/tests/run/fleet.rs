@@ -1,6 +1,6 @@
 //! A line of cron on all machines of a fleet: one of them runs it.
 
-use super::support::{Run, Server, name};
+use super::support::{Run, Server, name, under};
 
 const MACHINES: usize = 8;
 const EACH: usize = 3;
@@ -11,9 +11,10 @@ fn exactly_one_of_a_fleet_runs_the_line() {
     let (server, name) = (Server::start(), name());
     let at_once: Vec<_> =
         (0..MACHINES * EACH).map(|_| Run::start(&server, &name, OPTIONS, "echo it ran")).collect();
-    let ended: Vec<_> = at_once.into_iter().map(|run| run.ended(&name)).collect();
+    let ended: Vec<_> = at_once.into_iter().map(Run::finished).collect();
     assert!(ended.iter().all(|it| it.code == Some(0) && it.err.is_empty()), "{ended:?}");
     assert_eq!(ended.iter().filter(|it| it.out == "it ran\n").count(), 1, "{ended:?}");
+    assert!(under(&name).is_empty());
     // One whose clock is behind comes when the command has long ended.
     let late = Run::start(&server, &name, OPTIONS, "echo it ran").ended(&name);
     assert_eq!((late.code, &*late.out, &*late.err), (Some(0), "", ""));

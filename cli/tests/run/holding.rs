@@ -134,10 +134,10 @@ fn a_run_within_a_run_knows_its_own_lock() {
 #[test]
 fn a_lease_is_renewed_while_the_command_runs() {
     let (server, name) = (Server::start(), name());
-    let run = Run::start(&server, &name, &["--ttl", "1s"], UNTIL_TOLD).says("runs");
+    let run = Run::start(&server, &name, &["--ttl", "2s"], UNTIL_TOLD).says("runs");
     other(&server, async |locks| {
         let start = Instant::now();
-        while start.elapsed() < seconds(3) {
+        while start.elapsed() < seconds(5) {
             assert!(locks.send(Acquire::new(&name)).await.unwrap().is_err(), "{:?}", start.elapsed());
             actix_rt::time::sleep(Duration::from_millis(100)).await;
         }

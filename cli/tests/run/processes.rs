@@ -1,16 +1,15 @@
 //! The surroundings of `leasehold run`: orphans, the first process of a container, a service manager.
 
-use std::{fs, os::unix::net::UnixDatagram, process::Command, time::Duration};
+use std::{fs, os::unix::net::UnixDatagram, process::Command};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::support::{Run, SOON, Server, arguments, clean, leasehold, name, state, under, until};
 
-/// A script with orphans, which leave the process group and end while it runs, and which counts the dead that nobody collects.
-const ORPHANS: &str = "for i in 1 2 3 4 5; do (setsid sleep 0.2 &) ; done; echo runs; sleep 0.1; \
-                       until [ $(pgrep -c -f 'sleep 0[.]2$') = 0 ]; do sleep 0.05; done; \
-                       for i in 1 2 3 4 5 6 7 8 9; do [ -z \"$(ps -o pid= -o stat= -A | grep ' Z' | grep -v grep)\" ] && break; sleep 0.1; done; \
-                       ps -o stat= -A | grep -c '^Z'; while [ ! -e go ]; do sleep 0.02; done; exit 4";
+/// A script with orphans that leave its group and end while it runs. It goes on when all of them have been collected.
+const ORPHANS: &str = "for i in 1 2 3 4 5; do (setsid sleep 0.3 &); done; echo runs; \
+                       while ps -A -o comm= | grep -q '^sleep'; do :; done; echo collected; \
+                       while [ ! -e go ]; do sleep 0.02; done; exit 4";
 
 /// The process that runs a script, as it wrote it.
 fn written(run: &Run) -> u32 {
@@ -43,7 +42,7 @@ fn the_first_process_of_a_container_collects_orphans_and_passes_signals_on() {
         let (name, url) = (name(), server.url());
         let first = ["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_leasehold")];
         let all = [&first[..], &arguments(&url, &name, &[], ORPHANS)].concat();
-        let run = Run::of(clean(Command::new("unshare"), &all), "").says("runs\n0\n");
+        let run = Run::of(clean(Command::new("unshare"), &all), "").says("collected");
         if told {
             let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap();
             let leasehold = Pid::from_raw(children.trim().parse().unwrap()).unwrap();
@@ -116,5 +115,4 @@ fn a_socket_that_is_not_there_stops_nothing() {
     command.env("NOTIFY_SOCKET", "/nowhere/notify");
     let ended = Run::of(command, "").ended(&name);
     assert!(ended.code == Some(0) && ended.err.contains("cannot notify /nowhere/notify"), "{ended:?}");
-    std::thread::sleep(Duration::ZERO);
 }

@@ -76,7 +76,7 @@ fn without_a_terminal_a_stop_reaches_the_command_alone_and_the_lease_is_renewed(
     let (server, name) = (Server::start(), name());
     let url = server.url();
     let script = "echo runs $$; while [ ! -e go ]; do sleep 0.02; done";
-    let arguments = arguments(&url, &name, &["--ttl", "1s"], script);
+    let arguments = arguments(&url, &name, &["--ttl", "2s"], script);
     // A session of its own has no terminal.
     let command =
         clean(Command::new("setsid"), &[&["-w", env!("CARGO_BIN_EXE_leasehold")], &arguments[..]].concat());
@@ -86,7 +86,7 @@ fn without_a_terminal_a_stop_reaches_the_command_alone_and_the_lease_is_renewed(
     let send = |signal| rustix::process::kill_process(pid(leasehold), signal).unwrap();
     send(Signal::TSTP);
     until("the command is stopped", || state(shell) == Some('T'));
-    std::thread::sleep(std::time::Duration::from_secs(2)); // longer than the lease holds without a renewal
+    std::thread::sleep(std::time::Duration::from_secs(3)); // longer than the lease holds without a renewal
     assert_eq!(state(shell), Some('T'));
     assert_ne!(state(leasehold), Some('T'));
     send(Signal::CONT);

@@ -110,6 +110,8 @@ pub(crate) fn clean(mut command: Command, arguments: &[impl AsRef<OsStr>]) -> Co
     {
         command.env_remove(variable);
     }
+    // The machine may be busy.
+    command.env("LEASEHOLD_STORE_CONNECT_TIMEOUT", "10s");
     command.env_remove("NOTIFY_SOCKET").args(arguments);
     command
 }
