@@ -14,16 +14,19 @@ use crate::in_one_line;
 
 /// The part of the help behind the options.
 pub(super) const HELP: &str = "\
-Exit codes: that of COMMAND, or 128 and the number of the signal that ended it. And by itself:
-   64  wrong usage: an option or the name        74  the lease was lost or taken back: COMMAND was
-   69  the store cannot be reached                   ended, its work may be half done
-   71  the system refused to do something        75  held by another: try again later
-   77  the store denies access                  126  COMMAND cannot be executed
-   78  the configuration is wrong               127  COMMAND was not found
-With all but 74 and those of COMMAND, nothing was run.
+Exit codes (nothing was run, except with the first two):
+  0-255     that of COMMAND, or 128 and the number of the signal that ended it
+  74        the lease was lost or taken back: COMMAND was ended, its work may be half done
+  75        held by another: try again later, or wait with --wait
+  64        wrong usage: an option or the name
+  69        the store cannot be reached, or does not answer
+  77        the store denies access
+  78        the configuration is wrong
+  70, 71    an error of leasehold, of the system
+  126, 127  COMMAND cannot be executed, was not found
 
-Example: a job of cron on all machines of a fleet, which one of them runs
-  leasehold run nightly-report --no-overlap --min-hold 50s -- /usr/local/bin/report --yesterday";
+Example: a line of cron on all machines of a fleet, which one of them runs
+  leasehold run nightly-report --no-overlap --min-hold 50s -- /usr/local/bin/report";
 
 pub(super) const USAGE: u8 = 64;
 const UNAVAILABLE: u8 = 69;

@@ -45,7 +45,7 @@ pub(crate) struct Options {
     /// The command, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
-    /// Wait this long if it is held: 30s, 5m, forever [default: wait.timeout, which is 0s]
+    /// Wait if it is held: 30s, 5m, forever [default: wait.timeout]
     #[arg(long, value_name = "TIME", value_parser = request::wait)]
     wait: Option<Wait>,
     /// Do not wait, whatever is configured
@@ -54,7 +54,7 @@ pub(crate) struct Options {
     /// Exit with 0, and quietly, if it is held: for cron
     #[arg(long, conflicts_with_all = ["wait", "tries"])]
     no_overlap: bool,
-    /// Keep it locked for this long after the grant, however soon COMMAND ends
+    /// Keep it locked for this long, however soon COMMAND ends
     #[arg(long, value_name = "TIME", value_parser = request::time)]
     min_hold: Option<Duration>,
     /// Share it with others that share it
@@ -66,16 +66,16 @@ pub(crate) struct Options {
     /// The owner, who may take it again and again
     #[arg(long)]
     owner: Option<String>,
-    /// What others are told about the holder [default: the name of COMMAND]
+    /// What others are told about it [default: the name of COMMAND]
     #[arg(long, value_name = "TEXT")]
     purpose: Option<String>,
-    /// How long it stays locked if this machine dies [default: lease.ttl, which is 30s]
+    /// It opens after this time if nobody renews it [default: lease.ttl]
     #[arg(long, value_name = "TIME", value_parser = request::time)]
     ttl: Option<Duration>,
-    /// The time between TERM and KILL when COMMAND has to end [default: a third of the TTL, 10s at most]
+    /// Time from TERM to KILL [default: a third of the TTL, 10s at most]
     #[arg(long, value_name = "TIME", value_parser = request::time)]
     grace: Option<Duration>,
-    /// Tell on the standard error who is waited for, and how it goes
+    /// Tell who is waited for, and how it goes
     #[arg(short, long)]
     verbose: bool,
     #[command(flatten)]

@@ -127,9 +127,9 @@ impl Options {
         }
     }
 
-    /// Returns the name as it is shown in a sentence.
+    /// Returns the name as it is shown in a sentence. A line feed would begin another state for the service manager.
     pub(super) fn shown_name(&self) -> String {
-        self.name.to_string_lossy().into_owned()
+        self.name.to_string_lossy().replace(char::is_control, "\u{fffd}")
     }
 
     /// Returns the variables that tell the command about its lock. `None`: the variable is not there.

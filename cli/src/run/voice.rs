@@ -72,7 +72,6 @@ fn send(place: &OsStr, state: &str) -> io::Result<()> {
         [b'@', name @ ..] => net::SocketAddr::from_abstract_name(name)?,
         _ => net::SocketAddr::from_pathname(place)?,
     };
-    // A line feed would begin another state.
     let sent = net::UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)?;
     if sent == state.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
