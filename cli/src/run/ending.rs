@@ -59,6 +59,11 @@ impl Ending {
     pub(super) fn next(&mut self, now: Instant, remaining: Duration) -> Act {
         let room = remaining.saturating_sub(self.margin);
         match &mut self.stage {
+            // Somebody else may hold it already: a handler of TERM would work beside them.
+            Stage::Running | Stage::Ends { .. } if room.is_zero() => {
+                self.stage = Stage::Killed;
+                Act::Kill
+            }
             Stage::Running if room > self.grace => Act::Wait(room - self.grace),
             Stage::Running => {
                 self.stage = Stage::Ends { told: true, kill_at: now + room };
@@ -114,8 +119,8 @@ mod tests {
     #[test]
     fn a_lease_that_is_gone_leaves_no_time() {
         let (mut ending, now) = (ending(), Instant::now());
-        assert_eq!(ending.next(now, Duration::ZERO), Act::Term);
-        assert_eq!(ending.next(now, Duration::ZERO), Act::Kill);
+        assert_eq!(ending.next(now, ms(200)), Act::Kill);
+        assert_eq!(ending.next(now, Duration::ZERO), Act::Wait(LONG));
         assert!(ending.has_begun());
     }
 

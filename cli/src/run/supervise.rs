@@ -121,12 +121,13 @@ impl<'a> Supervision<'a> {
         }
         loop {
             let had_begun = self.ending.has_begun();
-            match self.ending.next(now, self.lease.remaining()) {
+            let act = self.ending.next(now, self.lease.remaining());
+            if !had_begun && self.ending.has_begun() {
+                self.is_ended_for(Cause::Unrenewed);
+            }
+            match act {
                 Act::Wait(pause) => return pause.min(if left_behind { LOOK } else { TICK }),
                 Act::Term => {
-                    if !had_begun {
-                        self.is_ended_for(Cause::Unrenewed);
-                    }
                     self.signal(Signal::TERM);
                     // One that is stopped would not notice.
                     self.signal(Signal::CONT);

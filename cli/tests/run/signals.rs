@@ -1,10 +1,10 @@
 //! Signals that are sent to `leasehold run`: they reach the command, and a job at a terminal stops and goes on as a whole.
 
-use std::process::Command;
+use std::{process::Command, thread, time::Duration};
 
 use rustix::process::Signal;
 
-use super::support::{Run, Server, arguments, clean, name, state, under, until};
+use super::support::{Finished, Run, Server, arguments, clean, name, state, under, until};
 
 #[test]
 fn signals_are_passed_on_to_the_command() {
@@ -86,7 +86,7 @@ fn without_a_terminal_a_stop_reaches_the_command_alone_and_the_lease_is_renewed(
     let send = |signal| rustix::process::kill_process(pid(leasehold), signal).unwrap();
     send(Signal::TSTP);
     until("the command is stopped", || state(shell) == Some('T'));
-    std::thread::sleep(std::time::Duration::from_secs(3)); // longer than the lease holds without a renewal
+    thread::sleep(Duration::from_secs(3)); // longer than the lease holds without a renewal
     assert_eq!(state(shell), Some('T'));
     assert_ne!(state(leasehold), Some('T'));
     send(Signal::CONT);
@@ -147,27 +147,40 @@ fn at_a_terminal_its_keys_reach_the_command() {
     assert!(ended.code == Some(8) && ended.out.contains("caught"), "{ended:?}");
 }
 
-#[test]
-fn a_job_that_is_stopped_at_a_terminal_goes_on_in_front() {
+/// Runs a job at a terminal in a shell with jobs: Ctrl-Z stops it, the shell goes on, and brings the job back to the front after
+/// this time.
+fn stopped_for(time: Duration, options: &[&str]) -> Finished {
     let (server, name) = (Server::start(), name());
-    let script = "echo in front $$; while [ ! -e go ]; do sleep 0.02; done; echo done";
+    let script = "echo in front; while [ ! -e go ]; do sleep 0.02; done; echo done";
     let url = server.url();
-    let line = arguments(&url, &name, &[], "").split_last().unwrap().1.join(" ");
-    // A shell with jobs: Ctrl-Z stops the job, the shell goes on, and brings the job back to the front.
+    let line = arguments(&url, &name, options, "").split_last().unwrap().1.join(" ");
     let shell = format!(
-        "set -m; {} {line} '{script}'; : > stopped; jobs; until [ -e again ]; do sleep 0.02; done; fg; echo code $?",
+        "set -m; {} {line} '{script}'; jobs; until [ -e again ]; do sleep 0.02; done; fg; echo code \\$?; : > over",
         env!("CARGO_BIN_EXE_leasehold")
     );
-    let keys = "(until [ -e typed ]; do sleep 0.02; done; printf '\\032'; until [ -e go ]; do sleep 0.02; done; sleep 1)";
-    let typed = format!("{keys} | script -qec \"bash -c \\\"$0\\\"\" /dev/null");
-    let run = Run::of(clean(Command::new("sh"), &["-c", &typed, &shell]), "").says("in front ");
+    let keys =
+        "until [ -e typed ]; do sleep 0.02; done; printf '\\032'; until [ -e over ]; do sleep 0.02; done";
+    let typed = format!("({keys}) | script -qec \"bash -c \\\"$0\\\"\" /dev/null");
+    let run = Run::of(clean(Command::new("sh"), &["-c", &typed, &shell]), "").says("in front");
     let command = *under(&name).iter().min().unwrap();
     run.write("typed");
     until("the command is stopped", || state(command) == Some('T'));
     until("the shell goes on", || run.read("out").contains("Stopped"));
-    run.write("again");
-    until("the command goes on", || state(command) != Some('T'));
+    thread::sleep(time);
     run.write("go");
-    let ended = run.ended(&name);
+    assert_eq!(state(command), Some('T'));
+    run.write("again");
+    run.ended(&name)
+}
+
+#[test]
+fn a_job_that_is_stopped_at_a_terminal_goes_on_in_front() {
+    let ended = stopped_for(Duration::ZERO, &[]);
     assert!(ended.out.contains("done") && ended.out.contains("code 0"), "{ended:?}");
+}
+
+#[test]
+fn a_job_that_is_stopped_for_too_long_does_not_go_on() {
+    let ended = stopped_for(Duration::from_secs(3), &["--ttl", "1s"]);
+    assert!(!ended.out.contains("done") && ended.out.contains("code 74"), "{ended:?}");
 }

@@ -88,7 +88,11 @@ const COMMANDS: &[Case] = &[
     Case {
         fact: "what a command leaves behind has its grace",
         options: &["--grace", "5s"],
-        command: &["sh", "-c", "(trap 'echo told; exit' TERM; while :; do sleep 0.02; done) 2> err2 & exit 8"],
+        command: &[
+            "sh",
+            "-c",
+            "(trap 'echo told; exit' TERM; while :; do sleep 0.02; done) 2> err2 & exit 8",
+        ],
         code: 8,
         out: "told\n",
         ..CASE
