@@ -1,11 +1,12 @@
-//! The command `leasehold`: it shows and changes who holds what, examines a deployment of locks, and predicts how settings
-//! behave under a workload.
+//! The command `leasehold`: it shows and changes who holds what, runs commands under locks, examines a deployment of them,
+//! and predicts how settings behave under a workload.
 //!
 //! # Layout
 //! [`settings`] is where the configuration comes from, which all commands share. [`locks`], [`elections`] and [`schedules`] are
-//! for operators, by the lock manager of [`looking`]. [`doctor`] prints an examination, and [`tune`] everything about choosing
-//! settings. [`print`] is the output, [`outcome`] the exit codes and errors, [`usage`] and [`shell`] what clap knows of the
-//! command. What they know of locks they know from the public interface of the library.
+//! for operators, by the lock manager of [`looking`]. [`run`] runs a command under a lock, [`doctor`] prints an examination,
+//! and [`tune`] has everything about choosing settings. [`print`] is the output, [`outcome`] the exit codes and errors,
+//! [`usage`] and [`shell`] what clap knows of the command. What they know of locks they know from the public interface of the
+//! library.
 
 mod doctor;
 mod elections;
@@ -13,6 +14,7 @@ mod locks;
 mod looking;
 mod outcome;
 mod print;
+mod run;
 mod schedules;
 mod settings;
 mod shell;
@@ -26,7 +28,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 /// The reason why a command does not do its work.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Shows and changes locks, examines their deployment, and chooses settings for them
+/// Shows and changes locks, runs commands under them, examines their deployment, and chooses settings for them
 ///
 /// Exits with 0 if it is done, with 1 for a certain no (nothing is held, nothing was found), with 2 if it failed or was not
 /// understood, and with 3 if a change may have been made or not. The help of a command says what else it has.
@@ -47,6 +49,7 @@ enum Command {
     Elections(elections::Options),
     Schedules(schedules::Options),
     Doctor(doctor::Options),
+    Run(run::Options),
     Tune(tune::Options),
     Completions(shell::Completions),
     Man(shell::Man),
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Elections(options) => elections::run(&options),
         Command::Schedules(options) => schedules::run(&options),
         Command::Doctor(options) => doctor::run(options),
+        Command::Run(options) => run::run(options),
         Command::Tune(options) => tune::run(options),
         Command::Completions(options) => shell::completions(&options, Options::command()),
         Command::Man(options) => shell::man(&options, Options::command()),

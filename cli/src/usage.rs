@@ -1,10 +1,10 @@
 //! Arguments that are not understood, told in one line; and the version with all that was compiled in.
 
-use std::{process::ExitCode, sync::LazyLock};
+use std::{env, process::ExitCode, sync::LazyLock};
 
 use clap::{Error, error::ErrorKind};
 
-use crate::print::readable;
+use crate::{print::readable, run};
 
 /// The answer to `--version`.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -21,7 +21,8 @@ pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Tells an error of the arguments in one line, or shows the help or the version that was asked for.
+/// Tells an error of the arguments in one line, or shows the help or the version that was asked for. Returns the exit code,
+/// which `run` has of its own: its others belong to its command.
 pub(crate) fn tell(error: &Error) -> ExitCode {
     use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
@@ -29,6 +30,9 @@ pub(crate) fn tell(error: &Error) -> ExitCode {
         let _ = error.print();
     } else {
         eprintln!("leasehold: {}", line(&error.render().to_string()));
+        if env::args_os().nth(1).is_some_and(|command| command == "run") {
+            return ExitCode::from(run::USAGE);
+        }
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
 }

@@ -1,0 +1,50 @@
+//! The guard of a command: a process that ends the command if `leasehold` is killed and can no longer do so itself.
+
+use std::{
+    io::{self, Write},
+    os::unix::process::CommandExt,
+    process::{self, Command, Stdio},
+};
+
+use rustix::process::{Pid, getpid};
+
+/// It reads the number of a process group, and then nothing until the other end of the pipe is gone.
+const SCRIPT: &str =
+    "trap '' TERM INT HUP QUIT; read -r group && { read -r _; kill -s KILL -- \"-$group\"; }";
+
+/// A shell that waits for the end of this process.
+pub(super) struct Guard(process::Child);
+
+impl Guard {
+    /// Starts a guard, which watches nobody yet. `None` if this is the first process of its namespace, with which the kernel
+    /// ends all others.
+    pub(super) fn start() -> io::Result<Option<Self>> {
+        if getpid() == Pid::INIT {
+            return Ok(None);
+        }
+        // In a group of its own it gets none of the signals that are sent to this one.
+        let shell = Command::new("sh")
+            .args(["-c", SCRIPT])
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(Some(Self(shell)))
+    }
+
+    /// Has it end this process group if this process ends before it is dismissed.
+    pub(super) fn watch(&mut self, group: Pid) -> io::Result<()> {
+        let pipe = self.0.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        writeln!(pipe, "{group}")
+    }
+}
+
+impl Drop for Guard {
+    /// Dismisses the guard.
+    fn drop(&mut self) {
+        // Before the pipe is closed. Both fail only if it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,152 @@
+//! Runs that lose their lock, or are wanted to give it back: the command ends before the lock does.
+
+use std::time::{Duration, Instant};
+
+use leasehold::{ForceRelease, Inspect, Revoke};
+use rustix::process::Signal;
+
+use super::{
+    holding::UNTIL_TOLD,
+    support::{Run, SOON, Server, name, other, seconds, under, until},
+};
+
+/// A script that tells that it was told to end, and ends after that, with a grandchild.
+const ENDS: &str = "trap 'echo told; exit 9' TERM; echo runs; sleep 1000 & while :; do sleep 0.02; done";
+
+/// A script of which nothing ends by itself.
+const IGNORES: &str = "trap '' TERM INT HUP; echo runs; sleep 1000 & while :; do sleep 1; done";
+
+#[test]
+fn a_forced_release_ends_the_command_at_once() {
+    let server = Server::start();
+    for script in [ENDS, IGNORES] {
+        let name = name();
+        let run = Run::start(&server, &name, &["--grace", "10s"], script).says("runs");
+        let released = Instant::now();
+        assert_eq!(
+            other(&server, async |locks| locks.send(ForceRelease::new(&name)).await.unwrap().unwrap()),
+            1
+        );
+        let ended = run.ended(&name);
+        assert_eq!((ended.code, ended.err.lines().count()), (Some(74), 1), "{ended:?}");
+        assert!(ended.err.contains("was lost: it was taken away by force"), "{ended:?}");
+        // It was told, and not found out by a renewal; and no grace was given.
+        assert!(released.elapsed() < seconds(8), "{:?}", released.elapsed());
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_ends_the_command_before_the_lease_runs_out() {
+    for (signal, script, told) in [
+        (Signal::KILL, ENDS, "told\n"),
+        (Signal::KILL, IGNORES, ""),
+        (Signal::STOP, ENDS, "told\n"),
+        (Signal::STOP, IGNORES, ""),
+    ] {
+        let (server, name) = (Server::start(), name());
+        let run = Run::start(&server, &name, &["--ttl", "4s", "--grace", "1s"], script).says("runs");
+        let gone = Instant::now();
+        server.signal(signal);
+        until("the command has ended", || under(&name).is_empty());
+        // The last renewal was confirmed before that.
+        assert!(gone.elapsed() < seconds(4), "{signal:?}: the command ended after {:?}", gone.elapsed());
+        let ended = run.ended(&name);
+        assert_eq!((ended.code, &*ended.out), (Some(74), &*format!("runs\n{told}")), "{ended:?}");
+        assert!(ended.err.contains("could not be renewed (is the store up?)"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_leasehold_that_is_killed_takes_the_command_along() {
+    let server = Server::start();
+    for script in [ENDS, IGNORES] {
+        let name = name();
+        let run = Run::start(&server, &name, &[], script).says("runs");
+        run.signal(Signal::KILL);
+        assert_eq!(run.finished().code, None);
+        until("nothing of the command lives", || under(&name).is_empty());
+    }
+}
+
+#[test]
+fn a_server_that_is_frozen_for_a_moment_ends_nothing() {
+    let (server, name) = (Server::start(), name());
+    let run = Run::start(&server, &name, &["--ttl", "9s", "--grace", "500ms", "-v"], UNTIL_TOLD).says("runs");
+    server.signal(Signal::STOP);
+    let run = run.tells("a renewal was missed");
+    server.signal(Signal::CONT);
+    run.write("go");
+    let ended = run.ended(&name);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
+fn a_revoke_ends_the_command_within_its_grace_and_passes_the_lock_on() {
+    let server = Server::start();
+    for (script, told) in [(ENDS, "runs\ntold\n"), (IGNORES, "runs\n")] {
+        let name = name();
+        let run = Run::start(&server, &name, &["--grace", "9s"], script).says("runs");
+        let next = Run::start(&server, &name, &["--wait", "forever", "-v"], "echo next").tells("ahead");
+        let revoke = Revoke::new(&name).reason("a deploy").grace(seconds(4));
+        let revoked = other(&server, async |locks| locks.send(revoke).await.unwrap().unwrap());
+        assert_eq!((revoked.finished, revoked.taken), (1, 0), "{script}");
+        let ended = run.finished();
+        assert_eq!((ended.code, &*ended.out), (Some(74), told), "{ended:?}");
+        assert!(ended.err.contains("was wanted back: a deploy"), "{ended:?}");
+        let next = next.ended(&name);
+        assert_eq!((next.code, &*next.out), (Some(0), "next\n"), "{next:?}");
+    }
+}
+
+#[test]
+fn the_own_grace_ends_the_command_before_a_longer_one_of_a_revoke() {
+    let (server, name) = (Server::start(), name());
+    let run = Run::start(&server, &name, &["--grace", "200ms"], IGNORES).says("runs");
+    let revoke = Revoke::new(&name).grace(SOON);
+    let start = Instant::now();
+    let revoked = other(&server, async |locks| locks.send(revoke).await.unwrap().unwrap());
+    assert_eq!((revoked.finished, revoked.taken), (1, 0));
+    assert!(start.elapsed() < SOON / 2, "{:?}", start.elapsed());
+    assert_eq!(run.ended(&name).code, Some(74));
+}
+
+#[test]
+fn a_release_without_an_answer_is_told_as_unknown() {
+    let (server, name) = (Server::start(), name());
+    let run = Run::start(&server, &name, &[], "echo runs; while [ ! -e go ]; do sleep 0.02; done; exit 3");
+    let run = run.says("runs");
+    server.signal(Signal::STOP);
+    run.write("go");
+    let ended = run.ended(&name);
+    assert_eq!((ended.code, ended.err.lines().count()), (Some(3), 1), "{ended:?}");
+    let expected = format!("the outcome of the release of {name} is unknown");
+    assert!(ended.err.contains(&expected) && ended.err.contains("within 30s at the latest"), "{ended:?}");
+}
+
+#[test]
+fn a_loss_that_is_found_at_the_release_is_told() {
+    let (server, name) = (Server::start(), name());
+    let run = Run::start(&server, &name, &[], UNTIL_TOLD).says("runs");
+    server.ask::<()>(&redis::cmd("FLUSHALL")).unwrap();
+    run.write("go");
+    let ended = run.ended(&name);
+    assert_eq!((ended.code, ended.err.lines().count()), (Some(74), 1), "{ended:?}");
+    assert!(ended.err.contains("was lost before the command ended (exit code 0)"), "{ended:?}");
+}
+
+#[test]
+fn a_store_that_does_not_answer_runs_nothing() {
+    let (server, name) = (Server::start(), name());
+    server.signal(Signal::STOP);
+    let ended = Run::start(&server, &name, &[], "echo it ran").ended(&name);
+    assert_eq!((ended.code, &*ended.out, ended.err.lines().count()), (Some(69), "", 1), "{ended:?}");
+    server.signal(Signal::CONT);
+    // What it may have granted after all is given back, or ends.
+    other(&server, async |locks| {
+        let start = Instant::now();
+        while locks.send(Inspect::new(&name)).await.unwrap().unwrap().total > 0 {
+            assert!(start.elapsed() < SOON, "it stays locked");
+            actix_rt::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+}

@@ -1,0 +1,118 @@
+//! The surroundings of `leasehold run`: orphans, the first process of a container, a service manager.
+
+use std::{fs, os::unix::net::UnixDatagram, process::Command};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::support::{Run, SOON, Server, arguments, clean, leasehold, name, state, under, until};
+
+/// A script with orphans that leave its group and end while it runs. It goes on when all of them have been collected.
+const ORPHANS: &str = "for i in 1 2 3 4 5; do (setsid sleep 0.3 &); done; echo runs; \
+                       while ps -A -o comm= | grep -q '^sleep'; do :; done; echo collected; \
+                       while [ ! -e go ]; do sleep 0.02; done; exit 4";
+
+/// The process that runs a script, as it wrote it.
+fn written(run: &Run) -> u32 {
+    run.read("out").split_whitespace().last().unwrap().parse().unwrap()
+}
+
+#[test]
+fn orphans_are_collected() {
+    let (server, name) = (Server::start(), name());
+    let script = "(sleep 0.1 & echo $!); while [ ! -e go ]; do sleep 0.02; done";
+    let run = Run::start(&server, &name, &[], script).says("\n");
+    let orphan = written(&run);
+    until("nobody is left of it", || state(orphan).is_none());
+    run.write("go");
+    assert_eq!(run.ended(&name).code, Some(0));
+}
+
+#[test]
+fn the_first_process_of_a_container_collects_orphans_and_passes_signals_on() {
+    if !Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", "true"])
+        .status()
+        .is_ok_and(|it| it.success())
+    {
+        eprintln!("not tested: this user may not make a namespace of processes");
+        return;
+    }
+    let server = Server::start();
+    for (told, code) in [(false, 4), (true, 143)] {
+        let (name, url) = (name(), server.url());
+        let first = ["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_leasehold")];
+        let all = [&first[..], &arguments(&url, &name, &[], ORPHANS)].concat();
+        let run = Run::of(clean(Command::new("unshare"), &all), "").says("collected");
+        if told {
+            let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap();
+            let leasehold = Pid::from_raw(children.trim().parse().unwrap()).unwrap();
+            kill_process(leasehold, Signal::TERM).unwrap();
+        } else {
+            run.write("go");
+        }
+        let ended = run.ended(&name);
+        assert_eq!((ended.code, &*ended.err), (Some(code), ""), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_command_that_leaves_its_group_lives_on() {
+    let (server, name) = (Server::start(), name());
+    let script =
+        "setsid sh -c 'echo $$ > left; exec sleep 1000' & while [ ! -s left ]; do sleep 0.02; done; exit 3";
+    let run = Run::start(&server, &name, &[], script);
+    until("it has left", || !run.read("left").is_empty());
+    let left: i32 = run.read("left").trim().parse().unwrap();
+    assert_eq!(run.finished().code, Some(3));
+    assert_eq!(under(&name), [u32::try_from(left).unwrap()]);
+    kill_process(Pid::from_raw(left).unwrap(), Signal::KILL).unwrap();
+}
+
+#[test]
+fn a_service_manager_hears_when_the_command_runs_and_ends() {
+    let (server, name) = (Server::start(), name());
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(SOON)).unwrap();
+    let heard = || {
+        let mut read = [0; 256];
+        let length = socket.recv(&mut read).unwrap();
+        String::from_utf8(read[..length].to_vec()).unwrap()
+    };
+    let url = server.url();
+    let script = "test -z \"$NOTIFY_SOCKET\" && echo runs; while [ ! -e go ]; do sleep 0.02; done";
+    let holder = Run::start(&server, &name, &[], script).says("runs");
+    let mut command = leasehold(&arguments(&url, &name, &["--wait", "forever"], script));
+    command.env("NOTIFY_SOCKET", &path);
+    let run = Run::of(command, "");
+    assert_eq!(heard(), format!("STATUS=waiting for {name}, with 0 ahead"));
+    assert_eq!(run.read("out"), "");
+    holder.write("go");
+    let ready = loop {
+        let state = heard();
+        if !state.starts_with("STATUS=waiting") {
+            break state;
+        }
+    };
+    assert_eq!(ready, format!("READY=1\nSTATUS=running under the lock {name}"));
+    let run = run.says("runs");
+    socket.set_nonblocking(true).unwrap();
+    assert!(socket.recv(&mut [0; 8]).is_err(), "it said that it ends");
+    socket.set_nonblocking(false).unwrap();
+    socket.set_read_timeout(Some(SOON)).unwrap();
+    run.write("go");
+    assert_eq!(heard(), "STOPPING=1");
+    assert_eq!(run.ended(&name).code, Some(0));
+    assert_eq!(holder.finished().code, Some(0));
+}
+
+#[test]
+fn a_socket_that_is_not_there_stops_nothing() {
+    let (server, name) = (Server::start(), name());
+    let url = server.url();
+    let mut command = leasehold(&arguments(&url, &name, &["-v"], "true"));
+    command.env("NOTIFY_SOCKET", "/nowhere/notify");
+    let ended = Run::of(command, "").ended(&name);
+    assert!(ended.code == Some(0) && ended.err.contains("cannot notify /nowhere/notify"), "{ended:?}");
+}

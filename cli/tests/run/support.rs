@@ -1,0 +1,250 @@
+//! What the tests of `leasehold run` share: a server, a run of the command, and another process's lock manager.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    net::{Ipv4Addr, TcpListener},
+    os::unix::process::CommandExt,
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use leasehold::{Config, LockManager};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tempfile::TempDir;
+
+/// The longest time that anything may take. The machine may be busy.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
+
+pub(crate) fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// Waits until something is so.
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < SOON, "not so in time: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A name of a resource that no other test has.
+pub(crate) fn name() -> String {
+    static NAMES: AtomicU32 = AtomicU32::new(0);
+    format!("job-{}-{}", std::process::id(), NAMES.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A redis-server that ends with this value.
+pub(crate) struct Server {
+    process: Child,
+    port: u16,
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        Self::with(&[])
+    }
+
+    pub(crate) fn with(arguments: &[&str]) -> Self {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let process = Command::new("redis-server")
+            .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("redis-server must be installed");
+        let server = Self { process, port };
+        until("redis-server answers", || server.info().is_ok_and(|info| server.is_this(&info)));
+        server
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Sends a command to it, and returns the answer.
+    pub(crate) fn ask<T: redis::FromRedisValue>(&self, command: &redis::Cmd) -> redis::RedisResult<T> {
+        command.query(&mut redis::Client::open(self.url())?.get_connection()?)
+    }
+
+    fn info(&self) -> redis::RedisResult<String> {
+        match self.ask(redis::cmd("INFO").arg("server")) {
+            // It has a password.
+            Err(error) if error.to_string().contains("NOAUTH") => {
+                Ok(format!("process_id:{}", self.process.id()))
+            }
+            info => info,
+        }
+    }
+
+    fn is_this(&self, info: &str) -> bool {
+        info.lines().any(|line| line == format!("process_id:{}", self.process.id()))
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The command `leasehold`, with these arguments and without variables of its own.
+pub(crate) fn leasehold(arguments: &[impl AsRef<OsStr>]) -> Command {
+    clean(Command::new(env!("CARGO_BIN_EXE_leasehold")), arguments)
+}
+
+/// Another program, with these arguments, in the same way.
+pub(crate) fn clean(mut command: Command, arguments: &[impl AsRef<OsStr>]) -> Command {
+    for (variable, _) in
+        std::env::vars_os().filter(|(variable, _)| variable.to_string_lossy().starts_with("LEASEHOLD"))
+    {
+        command.env_remove(variable);
+    }
+    // The machine may be busy.
+    command.env("LEASEHOLD_STORE_CONNECT_TIMEOUT", "10s");
+    command.env_remove("NOTIFY_SOCKET").args(arguments);
+    command
+}
+
+/// The arguments of a run of a script of the shell.
+pub(crate) fn arguments<'a>(
+    url: &'a str,
+    name: &'a str,
+    options: &[&'a str],
+    script: &'a str,
+) -> Vec<&'a str> {
+    [&["run", name, "--store", url], options, &["--", "sh", "-c", script]].concat()
+}
+
+/// A program that runs in a directory of its own, with its outputs in files there.
+pub(crate) struct Run {
+    process: Child,
+    directory: TempDir,
+}
+
+/// The end of a program.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Run {
+    /// Starts `leasehold run` with a script of the shell.
+    pub(crate) fn start(server: &Server, name: &str, options: &[&str], script: &str) -> Self {
+        Self::of(leasehold(&arguments(&server.url(), name, options, script)), "")
+    }
+
+    /// Starts a program as the first of a process group, with this input.
+    pub(crate) fn of(mut command: Command, input: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| fs::File::create(directory.path().join(name)).unwrap();
+        fs::write(directory.path().join("in"), input).unwrap();
+        let input = fs::File::open(directory.path().join("in")).unwrap();
+        let command = command.current_dir(&directory).process_group(0);
+        let process = command.stdin(input).stdout(file("out")).stderr(file("err")).spawn().unwrap();
+        Self { process, directory }
+    }
+
+    pub(crate) fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.directory.path().join(file)).unwrap_or_default()
+    }
+
+    /// Writes a file in its directory, for which its script waits.
+    pub(crate) fn write(&self, file: &str) {
+        fs::write(self.directory.path().join(file), "").unwrap();
+    }
+
+    /// Waits until its standard output has this.
+    pub(crate) fn says(self, text: &str) -> Self {
+        until(&format!("{text:?} is written"), || self.read("out").contains(text) || self.has_failed());
+        assert!(self.read("out").contains(text), "{}", self.read("err"));
+        self
+    }
+
+    /// Waits until its standard error has this.
+    pub(crate) fn tells(self, text: &str) -> Self {
+        until(&format!("{text:?} is told"), || self.read("err").contains(text));
+        self
+    }
+
+    fn has_failed(&self) -> bool {
+        !self.read("err").is_empty() && state(self.process.id()).is_none_or(|state| state == 'Z')
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).unwrap();
+    }
+
+    pub(crate) fn signal_group(&self, signal: Signal) {
+        kill_process_group(Pid::from_child(&self.process), signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finished(mut self) -> Finished {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                break status;
+            }
+            assert!(start.elapsed() < SOON, "it does not end: {}{}", self.read("out"), self.read("err"));
+            thread::sleep(Duration::from_millis(5));
+        };
+        Finished { code: status.code(), out: self.read("out"), err: self.read("err") }
+    }
+
+    /// Waits for its end, after which nothing of its command lives.
+    pub(crate) fn ended(self, name: &str) -> Finished {
+        let finished = self.finished();
+        let alive = under(name);
+        assert!(alive.is_empty(), "processes {alive:?} live on: {finished:?}");
+        finished
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already, which it has unless a test fails.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The processes that were started under the lock of this name, by a variable that they inherit.
+pub(crate) fn under(name: &str) -> Vec<u32> {
+    let variable = format!("LEASEHOLD_RESOURCE={name}");
+    let is_under = |id: &u32| {
+        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|it| it == variable.as_bytes())
+    };
+    let ids =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    ids.filter(is_under).collect()
+}
+
+/// The state of a process, as in `/proc`: `T` if it is stopped, `Z` if it has ended and nobody has collected it.
+pub(crate) fn state(id: u32) -> Option<char> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("State:"))?.trim().chars().next()
+}
+
+/// Does something with the lock manager of another process, as far as the store can tell.
+pub(crate) fn other<T>(server: &Server, work: impl AsyncFnOnce(actix::Addr<LockManager>) -> T) -> T {
+    let config = Config::from_toml(&format!("store.url = '{}'", server.url())).unwrap();
+    actix::System::new().block_on(async { work(config.start().unwrap()).await })
+}
