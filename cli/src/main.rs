@@ -2,11 +2,12 @@
 //!
 //! # Layout
 //! [`settings`] is where the configuration comes from, which all commands share. [`doctor`] prints an examination, and
-//! [`tune`] everything about choosing settings. What they know of locks they know from the public interface of the
-//! library.
+//! [`tune`] everything about choosing settings. [`top`] is a live view. What they know of locks they know from the public
+//! interface of the library.
 
 mod doctor;
 mod settings;
+mod top;
 mod tune;
 
 use std::{error::Error, process::ExitCode};
@@ -27,6 +28,7 @@ struct Options {
 #[derive(Subcommand)]
 enum Command {
     Doctor(doctor::Options),
+    Top(top::Options),
     Tune(tune::Options),
 }
 
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     let Options { command } = Options::parse();
     let done = match command {
         Command::Doctor(options) => doctor::run(options),
+        Command::Top(options) => top::run(&options),
         Command::Tune(options) => tune::run(options),
     };
     done.unwrap_or_else(|failure| {
