@@ -67,7 +67,7 @@ pub use self::{
     store::{
         durability::Durability,
         error::{Certainty, StoreError},
-        inspection::{Holder, HolderState, Inspection, Listing},
+        inspection::{Holder, HolderState, Inspection, Listing, Waiter},
         memory::MemoryStore,
         quorum::{NodeFailure, QuorumOptions, QuorumStore},
         redis::{Layout, RedisOptions, RedisStore},

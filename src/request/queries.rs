@@ -8,10 +8,10 @@ use crate::{
     core::{Backoff, InvalidValue, ResourceName, Token},
     request::{AcquireError, ForceReleaseError, InspectError},
     statistics::Statistics,
-    store::{Inspection, Listing, Register, RegisterWrite, StoreError},
+    store::{Inspection, Listing, Names, Register, RegisterWrite, StoreError, Walk},
 };
 
-/// Asks for the holders of a resource.
+/// Asks for the holders of a resource, and for its waiters.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Inspection, InspectError>")]
 #[must_use = "a message does nothing until it is sent to a LockManager"]
@@ -21,12 +21,13 @@ pub struct Inspect {
 }
 
 impl Inspect {
-    /// Asks for at most 100 holders of this resource, those that end first.
+    /// Asks for at most 100 holders of this resource, those that end first, and at most 100 waiters, the first of the queue.
     pub fn new(resource: impl AsRef<[u8]>) -> Self {
         Self { resource: resource.as_ref().to_vec(), limit: 100 }
     }
 
-    /// Sets the maximum number of holders in the answer, 1 to 10,000. Default: 100.
+    /// Sets the maximum number of holders, and of waiters, in the answer, 1 to 10,000. Of waiters it has 500 at most. Default:
+    /// 100.
     pub const fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
@@ -49,24 +50,60 @@ impl IsHeld {
     }
 }
 
-/// Asks for the resources that are not free. This is the only query that scans names, and not meant for hot paths.
+/// Asks for the names of the resources that are not free. This is the only query that walks over all keys of a store, and not
+/// meant for hot paths. [`Listing::walked`] says how many it has looked at.
+///
+/// Page by page, each page is a walk of its own:
+///
+/// ```
+/// # use leasehold::{Acquire, List, LockManager, MemoryStore};
+/// # #[actix::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let locks = LockManager::builder(std::sync::Arc::new(MemoryStore::default())).start()?;
+/// # let _lease = locks.send(Acquire::new("orders/42")).await??;
+/// let mut page = locks.send(List::new("orders/").limit(100)).await??;
+/// while let (false, Some(last)) = (page.complete, page.resources.last()) {
+///     page = locks.send(List::new("orders/").limit(100).after(last.as_bytes())).await??;
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Listing, InspectError>")]
 #[must_use = "a message does nothing until it is sent to a LockManager"]
 pub struct List {
-    pub(crate) prefix: Vec<u8>,
-    pub(crate) limit: usize,
+    pub(crate) walk: Walk,
 }
 
 impl List {
     /// Asks for at most 1,000 resources whose name starts with `prefix`. An empty prefix matches all.
     pub fn new(prefix: impl AsRef<[u8]>) -> Self {
-        Self { prefix: prefix.as_ref().to_vec(), limit: 1_000 }
+        Self { walk: Walk::new(prefix, 1_000) }
     }
 
-    /// Sets the maximum number of resources in the answer, 1 to 10,000. Default: 1,000.
+    /// Sets the maximum number of names in the answer, 1 to 10,000. Default: 1,000.
     pub const fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
+        self.walk.limit = limit;
+        self
+    }
+
+    /// Asks only for names behind this one, in the order of their bytes: for the next page. Default: from the first name.
+    pub fn after(mut self, name: impl AsRef<[u8]>) -> Self {
+        self.walk.after = name.as_ref().to_vec();
+        self
+    }
+
+    /// Asks for the resources that somebody waits for instead. No waiter is looked at: a queue of which all waiters have died
+    /// is among them until its last ticket has expired. The plain layout has no queues, and so no such resources.
+    pub const fn waited_for(mut self) -> Self {
+        self.walk.names = Names::WaitedFor;
+        self
+    }
+
+    /// Asks for the names of the [schedules](crate::schedule) of the store instead, whether they run or not. A quorum has
+    /// none, and answers [`StoreError::Unsupported`].
+    pub const fn schedules(mut self) -> Self {
+        self.walk.names = Names::Registers;
         self
     }
 }

@@ -1,4 +1,4 @@
-//! The holders of a resource, as a store reports them.
+//! The holders and waiters of a resource, and the names of resources, as a store reports them.
 
 use std::time::Duration;
 
@@ -22,6 +22,13 @@ pub struct Holder {
     pub fence: Option<Fence>,
     /// The time until its end. For [`HolderState::Closed`], the time until the resource opens.
     pub remaining: Duration,
+    /// The time since its grant, by the clock of the server that granted it. Holds of an owner that has re-entered share a
+    /// fence, and with it the time since the first of them.
+    ///
+    /// `None` where the store does not know it: in a refusal, in the plain layout, on a quorum (whose fences come from several
+    /// clocks), for [`HolderState::Closed`], and while the server's clock is more than a second behind the grant because it was
+    /// set back.
+    pub held_for: Option<Duration>,
     /// The metadata that the holder supplied.
     pub metadata: Metadata,
 }
@@ -35,7 +42,27 @@ pub enum HolderState {
     Closed,
 }
 
-/// The holders of a resource.
+/// A waiter for a resource, in the queue of the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Waiter {
+    /// The first digits of its token.
+    pub token: TokenPrefix,
+    /// The share of the resource that it asks for.
+    pub mode: Mode,
+    /// The owner that it names, if any.
+    pub owner: Option<Owner>,
+    /// The time since it joined the queue, by the clock of the server. `None` where the store does not know it: on a quorum,
+    /// and while that clock is more than a second behind the arrival because it was set back.
+    pub waited: Option<Duration>,
+    /// The metadata that the waiter supplied.
+    pub metadata: Metadata,
+}
+
+/// The largest number of waiters that one inspection tells, so that the server is not kept busy by it.
+pub const WAITERS_TOLD_AT_MOST: usize = 500;
+
+/// The holders of a resource and its waiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
     /// The holders that end first, in the order of their end, at most as many as requested.
@@ -44,13 +71,57 @@ pub struct Inspection {
     pub total: u64,
     /// The number of waiters in the queue.
     pub waiting: u64,
+    /// The first waiters in the order of the queue, at most as many as requested, and at most 500. A manager queues one waiter
+    /// for all of its requests that ask for the same resource exclusively.
+    pub waiters: Vec<Waiter>,
 }
 
-/// The resources that are not free.
+/// The names that a walk has found: of the resources that are not free, unless it was after others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The names, in order.
     pub resources: Vec<ResourceName>,
-    /// True if these are all the names. False if the limit was reached.
+    /// True if these are all the names. False if the limit was reached, or the time for the walk was over.
     pub complete: bool,
+    /// The number of keys that the walk looked at, on all servers.
+    pub walked: u64,
+}
+
+/// A walk over the names of a store: the argument of [`Store::list`](crate::store::Store::list).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Walk {
+    /// The kind of names that it is after.
+    pub names: Names,
+    /// The beginning of every name. An empty one matches all.
+    pub prefix: Vec<u8>,
+    /// The name behind which it begins, in the order of the bytes. If empty, it begins with the first.
+    pub after: Vec<u8>,
+    /// The largest number of names in the answer.
+    pub limit: usize,
+}
+
+/// The kind of names that a walk is after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Names {
+    /// The resources that are not free.
+    Held,
+    /// The resources that somebody waits for.
+    WaitedFor,
+    /// The registers, one for each schedule.
+    Registers,
+}
+
+impl Walk {
+    /// Creates a walk to at most `limit` resources that are not free, and whose names start with `prefix`.
+    pub fn new(prefix: impl AsRef<[u8]>, limit: usize) -> Self {
+        Self { names: Names::Held, prefix: prefix.as_ref().to_vec(), after: Vec::new(), limit }
+    }
+
+    /// Returns true if it is after a name like this one.
+    pub(crate) fn matches(&self, name: &ResourceName) -> bool {
+        let name = name.as_bytes();
+        name.starts_with(&self.prefix) && name > &*self.after
+    }
 }

@@ -28,6 +28,7 @@ use futures_util::FutureExt;
 #[cfg(feature = "custom-store")]
 pub use self::{
     all::{ALL_AT_MOST, AcquiredAll, join_replies},
+    inspection::{Names, WAITERS_TOLD_AT_MOST, Walk},
     node::QuorumNode,
     notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
     notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
@@ -39,6 +40,7 @@ pub use self::{
 #[cfg(not(feature = "custom-store"))]
 pub(crate) use self::{
     all::{ALL_AT_MOST, AcquiredAll, join_replies},
+    inspection::{Names, WAITERS_TOLD_AT_MOST, Walk},
     node::QuorumNode,
     notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
     notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
@@ -50,7 +52,7 @@ pub(crate) use self::{
 pub(crate) use self::{
     durability::Durability,
     error::{Certainty, StoreError},
-    inspection::{Holder, HolderState, Inspection, Listing},
+    inspection::{Holder, HolderState, Inspection, Listing, Waiter},
     memory::MemoryStore,
     node::AcquiredFrom,
     notices::{LONGEST_REASON, is_reason},
@@ -186,11 +188,14 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Returns true if this token holds at this moment.
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool>;
 
-    /// Returns the holders of the resource: at most `limit`, those that end first.
+    /// Returns the holders of the resource, at most `limit`, those that end first, and the first waiters of the queue, at most
+    /// `limit` and [`WAITERS_TOLD_AT_MOST`]. A waiter whose ticket has expired, or that is taken for dead, is not among them.
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection>;
 
-    /// Lists the resources that are not free and whose name starts with `prefix`: at most `limit`, in order of name.
-    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing>;
+    /// Lists the names that a walk is after, in the order of their bytes.
+    ///
+    /// A store that has no registers answers [`StoreError::Unsupported`] to a walk to [`Names::Registers`].
+    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing>;
 
     /// Releases a resource for all its holders, and opens it to the waiters. Returns the number of holders that there
     /// were. A store that can [notify holders](Self::notify_holders) sends them [`HolderNotice::Taken`].
