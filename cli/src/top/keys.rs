@@ -185,8 +185,8 @@ mod tests {
 
     #[test]
     fn the_orders_go_round() {
-        let mut order = Order::Waiting;
-        let seen: Vec<_> = std::iter::repeat_with(|| std::mem::replace(&mut order, order.next())).take(4).collect();
-        assert_eq!((seen, order), (vec![Order::Waiting, Order::Age, Order::Name, Order::Left], Order::Waiting));
+        let orders: Vec<_> =
+            std::iter::successors(Some(Order::Waiting), |order| Some(order.next())).take(5).collect();
+        assert_eq!(orders, [Order::Waiting, Order::Age, Order::Name, Order::Left, Order::Waiting]);
     }
 }

@@ -40,7 +40,8 @@ pub(crate) struct Options {
 }
 
 fn every(text: &str) -> Result<Duration, String> {
-    const ALLOWED: std::ops::RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(3_600);
+    const ALLOWED: std::ops::RangeInclusive<Duration> =
+        Duration::from_millis(200)..=Duration::from_secs(3_600);
     let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     if ALLOWED.contains(&time) { Ok(time) } else { Err("allowed: 200ms to 1h".to_owned()) }
 }

@@ -5,8 +5,8 @@ use std::{error::Error, sync::Arc, time::Duration};
 use actix::Addr;
 use futures_util::future::join_all;
 use leasehold::{
-    Config, Holder, HolderState, Inspect, Inspection, List, LockManager, ResourceName, Revoke,
-    Revoked, Shutdown, StoreError, Waiter, store::Store,
+    Config, Holder, HolderState, Inspect, Inspection, List, LockManager, ResourceName, Revoke, Revoked,
+    Shutdown, StoreError, Waiter, store::Store,
 };
 
 use super::seen::{Hold, Look, Report, Wait, Walk, Who, Work};
@@ -137,5 +137,10 @@ fn hold_of(holder: Holder) -> Hold {
 
 fn wait_of(waiter: Waiter) -> Wait {
     let owner = waiter.owner.as_ref().map(|owner| owner.as_str());
-    Wait { token: waiter.token, mode: waiter.mode, waited: waiter.waited, who: Who::new(owner, &waiter.metadata) }
+    Wait {
+        token: waiter.token,
+        mode: waiter.mode,
+        waited: waiter.waited,
+        who: Who::new(owner, &waiter.metadata),
+    }
 }

@@ -82,7 +82,10 @@ impl Who {
 
 /// Replaces what would move the cursor, hide text or turn its direction. Whoever holds a lock chooses its metadata.
 pub(super) fn printable(text: &str) -> String {
-    let is_odd = |c: char| c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    let is_odd = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
     text.chars().map(|c| if is_odd(c) { '·' } else { c }).collect()
 }
 

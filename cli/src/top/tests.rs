@@ -29,7 +29,8 @@ fn token(number: u64) -> TokenPrefix {
 }
 
 fn who(host: &str, purpose: &str) -> Who {
-    let metadata = [("host", host), ("pid", "4123"), ("purpose", purpose), ("traceparent", "00-4bf9-00f0-01")];
+    let metadata =
+        [("host", host), ("pid", "4123"), ("purpose", purpose), ("traceparent", "00-4bf9-00f0-01")];
     Who::new(None, &metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into())
 }
 
@@ -77,7 +78,8 @@ fn busy() -> State {
             look("tickets/00000", 6, s(18), 0),
         ];
         state.take(Report::Looks(looks, None), s(second));
-        let work = Work { commands: 1_000_000 + 12_345 * second, busy: Duration::from_millis(70) * second as u32 };
+        let work =
+            Work { commands: 1_000_000 + 12_345 * second, busy: Duration::from_millis(70) * second as u32 };
         state.take(Report::Server(Ok(Some(work))), s(second));
     }
     state
@@ -206,6 +208,10 @@ fn what_the_store_did_not_answer_is_told_and_the_last_figures_stay() {
     state.take(Report::Looks(Vec::new(), Some("the store is not available: refused".to_owned())), s(5));
     let shown = text(&drawn(&mut state, SMALL, Palette::new(true)));
     assert!(shown.contains("the store is not available: refused") && shown.contains("orders/17"), "{shown}");
+    state.take(Report::Contended(Err("the store denies access: no scan".to_owned())), s(5));
+    state.take(Report::Looks(Vec::new(), None), s(5));
+    let shown = text(&drawn(&mut state, SMALL, Palette::new(true)));
+    assert!(shown.contains("the store denies access: no scan"), "an answer to something else hides it: {shown}");
 }
 
 #[test]
@@ -239,7 +245,10 @@ fn without_colour_nothing_is_coloured() {
         let mut state = busy();
         press(&mut state, keys);
         let plain = drawn(&mut state, LARGE, Palette::new(false));
-        assert!(plain.content.iter().all(|cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset)), "{keys:?}");
+        assert!(
+            plain.content.iter().all(|cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset)),
+            "{keys:?}"
+        );
     }
     let coloured = drawn(&mut busy(), LARGE, Palette::new(true));
     assert!(coloured.content.iter().any(|cell| cell.fg == Color::Red));
@@ -250,7 +259,9 @@ fn every_size_of_a_screen_is_drawn() {
     for keys in ["", "\n", "?", "/x", "r"] {
         let mut state = busy();
         press(&mut state, keys);
-        for (width, height) in [(1, 1), (39, 30), (40, 10), (41, 19), (60, 20), (79, 23), (101, 25), (500, 3), (300, 100)] {
+        for (width, height) in
+            [(1, 1), (39, 30), (40, 10), (41, 19), (60, 20), (79, 23), (101, 25), (500, 3), (300, 100)]
+        {
             drawn(&mut state, Size::new(width, height), Palette::new(true));
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use leasehold::ResourceName;
 
 use super::{Draft, State};
-use crate::top::keys::{Action, Focus};
+use crate::top::keys::{Action, Focus, Order};
 
 /// The longest filter. Names have 512 bytes at most.
 const LONGEST_TYPED: usize = 512;
@@ -27,8 +27,8 @@ impl State {
             Action::Interrupt => return Some(Effect::Interrupt),
             Action::Move(lines) => self.step(lines),
             Action::Page(pages) => self.turn(pages),
-            Action::First => self.to_end(false),
-            Action::Last => self.to_end(true),
+            Action::First => self.go_to_end(false),
+            Action::Last => self.go_to_end(true),
             Action::Open => self.open = self.table.selected().map(|resource| (resource.clone(), 0)),
             Action::Back => self.back(),
             Action::NextOrder => self.order_by(self.table.order.next()),
@@ -79,12 +79,12 @@ impl State {
         }
     }
 
-    fn to_end(&mut self, last: bool) {
+    fn go_to_end(&mut self, last: bool) {
         match (&mut self.open, last) {
             // The screen stops at the last line.
             (Some((_, first)), _) => *first = if last { usize::from(u16::MAX) } else { 0 },
-            (None, true) => self.table.to_last(),
-            (None, false) => self.table.to_first(),
+            (None, true) => self.table.go_to_last(),
+            (None, false) => self.table.go_to_first(),
         }
     }
 
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    fn order_by(&mut self, order: crate::top::keys::Order) {
+    fn order_by(&mut self, order: Order) {
         self.table.order = order;
         self.table.arrange(&self.resources);
     }
@@ -136,8 +136,11 @@ impl State {
 
     fn accept(&mut self) {
         match (self.focus, &mut self.revoking.draft) {
-            (Focus::Grace, Some(draft)) if draft.accept() => self.focus = Focus::Question,
-            (Focus::Grace, Some(_)) => {}
+            (Focus::Grace, Some(draft)) => {
+                if draft.accept() {
+                    self.focus = Focus::Question;
+                }
+            }
             _ => self.focus = Focus::Table,
         }
     }

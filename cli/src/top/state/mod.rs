@@ -14,7 +14,6 @@ use std::{collections::BTreeMap, time::Duration};
 
 use leasehold::ResourceName;
 
-use self::{resource::Resource, revoking::Revoking, table::Table, trend::Trend, turns::Counts};
 pub(crate) use self::{
     act::Effect,
     plan::told_each,
@@ -23,6 +22,7 @@ pub(crate) use self::{
     trend::Ages,
     turns::{Found, Turn},
 };
+use self::{resource::Resource, revoking::Revoking, table::Table, trend::Trend};
 use super::{
     keys::Focus,
     seen::{Look, Report, Walk},
@@ -36,6 +36,14 @@ pub(crate) struct Told {
     at: Duration,
 }
 
+/// What the store told in place of its last answer to each question.
+#[derive(Debug, Default)]
+struct Trouble {
+    looks: Option<String>,
+    walk: Option<String>,
+    names: Option<String>,
+}
+
 /// Everything that the view knows.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -45,7 +53,8 @@ pub(crate) struct State {
     resources: BTreeMap<ResourceName, Resource>,
     table: Table,
     trend: Trend,
-    counts: Counts,
+    near_misses: u64,
+    ran_out: u64,
     revoking: Revoking,
     focus: Focus,
     /// The resource that is open, and the first line of it on the screen.
@@ -56,8 +65,7 @@ pub(crate) struct State {
     /// True if this kind of store cannot tell the work of its server.
     has_no_server_load: bool,
     told: Option<Told>,
-    /// What the store answered last in place of an answer.
-    trouble: Option<String>,
+    trouble: Trouble,
     /// The moment of the last sample.
     sampled: Option<Duration>,
     /// True if somebody was asked whether to quit while a revoke runs.
@@ -74,7 +82,8 @@ impl State {
             resources: BTreeMap::new(),
             table: Table::new(),
             trend: Trend::default(),
-            counts: Counts::default(),
+            near_misses: 0,
+            ran_out: 0,
             revoking: Revoking::default(),
             focus: Focus::Table,
             open: None,
@@ -82,7 +91,7 @@ impl State {
             contended: None,
             has_no_server_load: false,
             told: None,
-            trouble: None,
+            trouble: Trouble::default(),
             sampled: None,
             asked_to_quit: false,
         }
@@ -93,19 +102,24 @@ impl State {
         self.now = now;
         match report {
             Report::Contended(Ok(walk)) => {
+                self.trouble.walk = None;
                 self.contended = Some((now, Walked::of(&walk)));
+                // A look follows, after which the table is arranged.
                 self.mark(walk, |resource, found| resource.contended = found);
             }
             Report::Names(Ok(walk)) => {
+                self.trouble.names = None;
                 self.names = Some((now, Walked::of(&walk)));
                 self.mark(walk, |resource, found| resource.listed = found);
+                self.arrange();
             }
             Report::Looks(looks, error) => self.look(looks, error),
             Report::Server(Ok(Some(work))) => self.trend.worked(work, now),
             Report::Server(Ok(None)) => self.has_no_server_load = true,
-            Report::Contended(Err(error)) | Report::Names(Err(error)) | Report::Server(Err(error)) => {
-                self.trouble = Some(error);
-            }
+            Report::Contended(Err(error)) => self.trouble.walk = Some(error),
+            Report::Names(Err(error)) => self.trouble.names = Some(error),
+            // The figures of the server stay as they were; whatever it is, the next look meets it too.
+            Report::Server(Err(_)) => {}
             Report::Revoked(resource, outcome) => {
                 self.revoking.end(&resource);
                 let is_bad = outcome.is_err();
@@ -139,40 +153,37 @@ impl State {
     }
 
     fn mark(&mut self, walk: Walk, mark: impl Fn(&mut Resource, bool)) {
-        // What an incomplete walk has not found may be there.
-        if walk.complete {
-            self.resources.values_mut().for_each(|resource| mark(resource, false));
+        // What an incomplete walk has not found may be there. If it is but a name, it is forgotten all the same, or the names of
+        // a store that has very many would gather.
+        for resource in self.resources.values_mut().filter(|known| walk.complete || known.look.is_none()) {
+            mark(resource, false);
         }
         for name in walk.names {
             mark(self.resources.entry(name).or_insert_with_key(Resource::new), true);
         }
-        self.forget();
-        self.table.arrange(&self.resources);
     }
 
     fn look(&mut self, looks: Vec<Look>, error: Option<String>) {
         let mut grants = 0;
         self.trend.measure(&looks, self.now);
         for look in looks {
-            let resource =
-                self.resources.entry(look.resource.clone()).or_insert_with_key(Resource::new);
+            let resource = self.resources.entry(look.resource.clone()).or_insert_with_key(Resource::new);
             let new = resource.take(look, self.now);
             grants += new.grants;
-            self.counts.near_misses += new.near_misses;
-            self.counts.ran_out += new.ran_out;
+            self.near_misses += new.near_misses;
+            self.ran_out += new.ran_out;
         }
         self.trend.granted(grants, self.now);
-        self.counts.grants += grants;
         self.sampled = if error.is_none() { Some(self.now) } else { self.sampled };
-        self.trouble = error;
-        self.forget();
-        self.table.arrange(&self.resources);
+        self.trouble.looks = error;
+        self.arrange();
     }
 
-    /// Removes resources that are not worth a row any more. One that is open stays.
-    fn forget(&mut self) {
+    /// Removes resources that are not worth a row any more, and arranges the others. One that is open stays.
+    fn arrange(&mut self) {
         let (now, open) = (self.now, self.open.as_ref().map(|(resource, _)| resource));
         self.resources.retain(|name, resource| Some(name) == open || !resource.is_over(now));
+        self.table.arrange(&self.resources);
     }
 
     fn tell(&mut self, text: String, is_bad: bool) {

@@ -1,6 +1,9 @@
 //! The choice of resources that the next sample asks about: not more than a bound, whatever the store contains.
 
-use std::{cmp::Reverse, collections::{BTreeMap, BTreeSet}};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use leasehold::ResourceName;
 
@@ -13,23 +16,26 @@ const IDLE_AT_MOST: usize = 50;
 /// The holders and waiters that all answers of a sample have together, about.
 const TOLD_TOGETHER: usize = 4_000;
 
-/// Returns the resources to ask about: those that are `shown`, then those that somebody waits for, then others in turn. If more
-/// are contended than may be asked about, half of the places are for the longest queues that are known, and the other
+/// Returns the resources to ask about: those that are `shown`, then those that are urgent, then others in turn. If more
+/// are urgent than may be asked about, half of the places are for the longest queues that are known, and the other
 /// half goes round.
-pub(crate) fn plan(resources: &BTreeMap<ResourceName, Resource>, shown: &[ResourceName]) -> Vec<ResourceName> {
+pub(crate) fn plan(
+    resources: &BTreeMap<ResourceName, Resource>,
+    shown: &[ResourceName],
+) -> Vec<ResourceName> {
     let mut asked: Vec<_> = shown.iter().take(ASKED_AT_MOST).cloned().collect();
     let known: BTreeSet<_> = shown.iter().collect();
     let others = || resources.iter().filter(|(name, _)| !known.contains(name));
-    let mut contended: Vec<_> = others().filter(|(_, resource)| resource.contended).collect();
+    let mut urgent: Vec<_> = others().filter(|(_, resource)| resource.is_urgent()).collect();
     let places = ASKED_AT_MOST - asked.len();
-    if contended.len() > places {
-        contended.sort_by_key(|(_, resource)| Reverse(resource.waiting()));
+    if urgent.len() > places {
+        urgent.sort_by_key(|(_, resource)| Reverse(resource.waiting()));
         // Those that were never looked at come first here: `None` is the least.
-        contended[places / 2..].sort_by_key(|(_, resource)| resource.looked());
+        urgent[places / 2..].sort_by_key(|(_, resource)| resource.looked());
     }
-    asked.extend(contended.into_iter().take(places).map(|(name, _)| name.clone()));
+    asked.extend(urgent.into_iter().take(places).map(|(name, _)| name.clone()));
     let places = (ASKED_AT_MOST - asked.len()).min(IDLE_AT_MOST);
-    let mut idle: Vec<_> = others().filter(|(_, resource)| !resource.contended).collect();
+    let mut idle: Vec<_> = others().filter(|(_, resource)| !resource.is_urgent()).collect();
     idle.sort_by_key(|(_, resource)| resource.looked());
     asked.extend(idle.into_iter().take(places).map(|(name, _)| name.clone()));
     asked
@@ -60,8 +66,9 @@ mod tests {
     /// So many resources, the first `contended` of which are waited for.
     fn resources(count: usize, contended: usize) -> BTreeMap<ResourceName, Resource> {
         let resource = |number| {
-            let resource = Resource::new(&name(number));
-            (name(number), Resource { listed: true, contended: number < contended, ..resource })
+            let mut resource = Resource::new(&name(number));
+            (resource.listed, resource.contended) = (true, number < contended);
+            (name(number), resource)
         };
         (0..count).map(resource).collect()
     }
@@ -101,7 +108,11 @@ mod tests {
             // The queue of 999 is the longest. From the first sample on that is known.
             resources.get_mut(&name(999)).unwrap().take(look(999, 999), at);
         }
-        assert!((1..1_000).all(|number| asked_at_all.contains(&name(number))), "{} of 1,000", asked_at_all.len());
+        assert!(
+            (1..1_000).all(|number| asked_at_all.contains(&name(number))),
+            "{} of 1,000",
+            asked_at_all.len()
+        );
     }
 
     #[test]

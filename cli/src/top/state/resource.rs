@@ -49,7 +49,7 @@ impl Resource {
     pub(crate) fn take(&mut self, look: Look, now: Duration) -> Counts {
         let counts = self.turns.take(&look, now);
         self.first_look.get_or_insert(now);
-        self.grants.retain(|(at, _)| at + RATE_OVER > now);
+        self.grants.retain(|(at, _)| *at + RATE_OVER > now);
         if counts.grants > 0 {
             self.grants.push((now, counts.grants));
         }
@@ -73,6 +73,11 @@ impl Resource {
             None => !self.listed && !self.contended,
             Some((_, look)) => look.total == 0 && look.waiting == 0 && self.busy + SHOWN_FREE < now,
         }
+    }
+
+    /// Returns true if each sample should look at it: somebody waits for it, or a renewal of it is late.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.contended || self.turns.late() > 0
     }
 
     /// Returns what puts it before others in the order of waiters. One whose queue was not looked at yet has somebody in it.
@@ -111,7 +116,7 @@ impl Resource {
     pub(crate) fn grants_a_second(&self, now: Duration) -> Option<f64> {
         let last = self.looked()?;
         let over = last.saturating_sub(self.first_look?).min(RATE_OVER);
-        let grants = self.grants.iter().filter(|(at, _)| at + RATE_OVER > now).map(|(_, grants)| grants);
+        let grants = self.grants.iter().filter(|(at, _)| *at + RATE_OVER > now).map(|(_, grants)| grants);
         (!over.is_zero() && last + RATE_OVER > now).then(|| grants.sum::<u64>() as f64 / over.as_secs_f64())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use leasehold::{Mode, ResourceName};
 
 use super::{
-    Ages, Draft, State, Told,
+    Ages, Draft, State, Told, Trouble,
     resource::Resource,
     trend::ServerRate,
     turns::{Found, Turn},
@@ -61,7 +61,6 @@ pub(crate) struct Head<'a> {
     pub(crate) late: usize,
     pub(crate) near_misses: u64,
     pub(crate) ran_out: u64,
-    pub(crate) grants: u64,
     pub(crate) grants_a_second: Option<f64>,
     pub(crate) server: Option<ServerRate>,
     pub(crate) has_no_server_load: bool,
@@ -128,7 +127,7 @@ impl State {
             overlay: self.overlay(),
             told: self.told.as_ref().filter(|told| told.at + TOLD_FOR > now),
             revoking: self.revoking.running(now).collect(),
-            trouble: self.trouble.as_deref(),
+            trouble: self.trouble(),
         }
     }
 
@@ -145,9 +144,8 @@ impl State {
             waiting: contended().filter_map(Resource::waiting).sum(),
             not_looked: contended().filter(|resource| resource.waiting().is_none()).count(),
             late: self.resources.values().map(|resource| resource.turns.late()).sum(),
-            near_misses: self.counts.near_misses,
-            ran_out: self.counts.ran_out,
-            grants: self.counts.grants,
+            near_misses: self.near_misses,
+            ran_out: self.ran_out,
             grants_a_second: self.trend.grants_a_second(now),
             server: self.trend.server(),
             has_no_server_load: self.has_no_server_load,
@@ -174,7 +172,8 @@ impl State {
             grants_a_second: resource.grants_a_second(now),
             mode: first.map(|hold| hold.mode),
             fence: holders.iter().filter_map(|hold| hold.fence).max(),
-            who: who.unwrap_or_else(|| if resource.look.is_some() { "(free)".to_owned() } else { String::new() }),
+            who: who
+                .unwrap_or_else(|| if resource.look.is_some() { "(free)".to_owned() } else { String::new() }),
             ago: resource.looked().map(|at| now.saturating_sub(at)),
         }
     }
@@ -195,6 +194,11 @@ impl State {
             timeline: resource.turns.timeline(now, CELL.max(self.every), cells),
             scroll,
         })
+    }
+
+    fn trouble(&self) -> Option<&str> {
+        let Trouble { looks, walk, names } = &self.trouble;
+        looks.as_deref().or(walk.as_deref()).or(names.as_deref())
     }
 
     fn overlay(&self) -> Overlay<'_> {

@@ -63,11 +63,11 @@ impl Table {
         self.step(pages.saturating_mul(self.page as isize));
     }
 
-    pub(crate) fn to_first(&mut self) {
+    pub(crate) fn go_to_first(&mut self) {
         self.select(0);
     }
 
-    pub(crate) fn to_last(&mut self) {
+    pub(crate) fn go_to_last(&mut self) {
         self.select(usize::MAX);
     }
 
@@ -132,7 +132,10 @@ mod tests {
         table.step(1);
         assert_eq!(table.selected(), Some(&name("b")));
         table.arrange(&resources(&[("a", 3), ("b", 0), ("c", 1)]));
-        assert_eq!((table.selected(), rows(&table)), (Some(&name("b")), ["a", "c", "b"].map(Into::into).into()));
+        assert_eq!(
+            (table.selected(), rows(&table)),
+            (Some(&name("b")), ["a", "c", "b"].map(Into::into).into())
+        );
         table.arrange(&resources(&[("a", 3), ("c", 1)]));
         assert_eq!(table.selected(), Some(&name("c")), "the line that is nearest");
     }
@@ -142,15 +145,15 @@ mod tests {
         let mut table = Table::new();
         table.resize(2);
         table.arrange(&resources(&[("a", 0), ("b", 0), ("c", 0), ("d", 0), ("e", 0)]));
-        table.to_last();
+        table.go_to_last();
         assert_eq!(rows(&table), ["d", "e"]);
         table.step(-1);
         assert_eq!(rows(&table), ["d", "e"]);
         table.turn(-1);
         assert_eq!(rows(&table), ["b", "c"]);
-        table.to_first();
+        table.go_to_first();
         assert_eq!(rows(&table), ["a", "b"]);
-        table.to_last();
+        table.go_to_last();
         table.resize(4);
         assert_eq!(rows(&table), ["b", "c", "d", "e"], "no room is left empty");
     }

@@ -63,7 +63,7 @@ impl Trend {
     pub(crate) fn granted(&mut self, grants: u64, now: Duration) {
         self.began.get_or_insert(now);
         self.grants.push_back((now, grants));
-        while self.grants.front().is_some_and(|(at, _)| at + RATE_OVER <= now) {
+        while self.grants.front().is_some_and(|(at, _)| *at + RATE_OVER <= now) {
             self.grants.pop_front();
         }
     }

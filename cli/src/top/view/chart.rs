@@ -50,7 +50,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, screen: &Screen<'_>, palet
 fn title<'a>(screen: &Screen<'_>, shown: Duration, palette: Palette) -> Line<'a> {
     let mut title = vec![Span::styled(format!("age of waiters, last {}: ", time(shown)), palette.title())];
     // The last point is of the present only if somebody waits now.
-    let present = screen.ages.last().filter(|ages| Some(screen.now.saturating_sub(ages.at)) <= screen.head.sampled);
+    let present =
+        screen.ages.last().filter(|ages| Some(screen.now.saturating_sub(ages.at)) <= screen.head.sampled);
     match present {
         Some(ages) => {
             title.push(Span::styled(format!("• p50 {}  ", time(ages.p50)), palette.usual()));

@@ -51,9 +51,10 @@ fn happened<'a>(screen: &Screen<'a>, palette: Palette) -> Line<'a> {
     if let Some(trouble) = screen.trouble {
         return Line::from(Span::styled(trouble, palette.bad()));
     }
-    let running = screen.revoking.iter().map(|(name, left)| {
-        format!("revoking {}, {} left  ", shorten(&name.to_string(), NAME), time(*left))
-    });
+    let running = screen
+        .revoking
+        .iter()
+        .map(|(name, left)| format!("revoking {}, {} left  ", shorten(&name.to_string(), NAME), time(*left)));
     let mut line = Line::from_iter(running.map(|text| Span::styled(text, palette.title())));
     if let Some(told) = screen.told {
         let style = if told.is_bad { palette.bad() } else { Style::new() };
@@ -74,10 +75,7 @@ fn keys<'a>(screen: &Screen<'_>, palette: Palette) -> Line<'a> {
                 "" => String::new(),
                 filter => format!(": {}", shorten(filter, 12)),
             };
-            format!(
-                "? help  / filter{filter}  s sort: {}  Enter open  r revoke  q quit",
-                screen.order.name()
-            )
+            format!("? help  / filter{filter}  s sort: {}  Enter open  r revoke  q quit", screen.order.name())
         }
     };
     Line::from(Span::styled(text, palette.faint()))

@@ -32,7 +32,9 @@ fn first<'a>(head: &Head<'a>, palette: Palette) -> Line<'a> {
 fn second<'a>(head: &Head<'_>, palette: Palette) -> Line<'a> {
     let names = match &head.names {
         None => "…".to_owned(),
-        Some((ago, walked)) => format!("{} ({} ago)", found(walked), time(*ago)),
+        Some((ago, walked)) => {
+            format!("{} ({} ago, of {} keys)", found(walked), time(*ago), count(walked.keys))
+        }
     };
     let contended = head.contended.as_ref().map_or_else(|| "…".to_owned(), |(_, walked)| found(walked));
     let waiting = match head.not_looked {

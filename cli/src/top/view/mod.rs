@@ -37,7 +37,8 @@ impl Parts {
             20..40 => 6,
             _ => 14,
         };
-        let heights = [Constraint::Length(3), Constraint::Length(chart), Constraint::Fill(1), Constraint::Length(2)];
+        let heights =
+            [Constraint::Length(3), Constraint::Length(chart), Constraint::Fill(1), Constraint::Length(2)];
         let [head, chart, table, foot] = Layout::vertical(heights).areas(area);
         Self { head, chart, table, foot }
     }
