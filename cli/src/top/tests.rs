@@ -1,15 +1,21 @@
 //! Screens as text, compared with those in `cli/tests/golden/top`. `LEASEHOLD_GOLDEN=write` writes them anew.
 
-use std::{env, fs, path::Path, time::Duration};
+#[allow(dead_code, reason = "the test of the whole command uses the rest")]
+#[path = "../../tests/top/tmux.rs"]
+mod tmux;
+
+use std::{env, fs, path::Path, thread, time::Duration};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use leasehold::{Mode, ResourceName, Token, TokenPrefix};
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer, layout::Size, style::Color};
 
+use self::tmux::Tmux;
 use super::{
     keys::action,
     seen::{Hold, Look, Report, Wait, Walk, Who, Work},
     state::{Effect, State},
+    terminal::OwnTerminal,
     view::{self, Palette},
 };
 
@@ -211,7 +217,10 @@ fn what_the_store_did_not_answer_is_told_and_the_last_figures_stay() {
     state.take(Report::Contended(Err("the store denies access: no scan".to_owned())), s(5));
     state.take(Report::Looks(Vec::new(), None), s(5));
     let shown = text(&drawn(&mut state, SMALL, Palette::new(true)));
-    assert!(shown.contains("the store denies access: no scan"), "an answer to something else hides it: {shown}");
+    assert!(
+        shown.contains("the store denies access: no scan"),
+        "an answer to something else hides it: {shown}"
+    );
 }
 
 #[test]
@@ -265,4 +274,25 @@ fn every_size_of_a_screen_is_drawn() {
             drawn(&mut state, Size::new(width, height), Palette::new(true));
         }
     }
+}
+
+/// Set for the process that panics.
+const PANICS: &str = "LEASEHOLD_TOP_PANICS";
+
+#[test]
+fn a_panic_of_any_thread_is_told_on_the_screen_that_was_there() {
+    const NAME: &str = "top::tests::a_panic_of_any_thread_is_told_on_the_screen_that_was_there";
+    if env::var_os(PANICS).is_some() {
+        let _terminal = OwnTerminal::take().unwrap();
+        let ended = thread::spawn(|| panic!("planted")).join();
+        unreachable!("the process has not ended: {ended:?}");
+    }
+    let terminal = Tmux::start();
+    terminal.enter("echo before the view");
+    let program = env::current_exe().unwrap();
+    let program = program.display();
+    terminal.enter(&format!("clear; {PANICS}=1 {program} --exact {NAME} --nocapture; echo ended with $?"));
+    let after = terminal.shows(&["running 1 test", "planted", "ended with 101"]);
+    assert!(!after.contains("has not ended"), "{after}");
+    terminal.takes_lines();
 }

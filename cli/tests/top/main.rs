@@ -164,9 +164,7 @@ fn a_signal_control_c_and_a_lost_server_leave_the_terminal_as_it_was() {
             false => terminal.press(end),
         }
         terminal.shows(&["before the view", &format!("ended with {code}")]);
-        // Lines again, and not single keys.
-        terminal.enter("stty -a | grep -o -w -e -icanon -e icanon");
-        terminal.until(|screen| screen.lines().any(|line| line == "icanon"));
+        terminal.takes_lines();
     }
     terminal.enter(&format!("clear; {}", top(&server.url())));
     terminal.shows(&["nobody waits"]);

@@ -72,6 +72,13 @@ impl Tmux {
         self.until(|screen| parts.iter().all(|part| screen.contains(part)))
     }
 
+    /// Waits until the shell says that its terminal takes lines, and not single keys.
+    #[track_caller]
+    pub(crate) fn takes_lines(&self) {
+        self.enter("stty -a | grep -o -w -e -icanon -e icanon");
+        self.until(|screen| screen.lines().any(|line| line == "icanon"));
+    }
+
     /// The number of the process that the shell runs.
     pub(crate) fn child(&self) -> u32 {
         let shell = self.run(&["list-panes", "-F", "#{pane_pid}"]);
