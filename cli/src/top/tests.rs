@@ -142,7 +142,7 @@ fn check(file: &str, state: &mut State, size: Size) -> String {
 #[test]
 fn a_busy_store_fits_on_small_and_large_screens() {
     let small = check("busy", &mut busy(), SMALL);
-    assert!(small.contains("near misses 0") && small.contains("!6.0s"), "{small}");
+    assert!(small.contains("% CPU") && small.contains("near misses 0") && small.contains("!6.0s"), "{small}");
     let large = check("busy", &mut busy(), LARGE);
     assert!(large.contains("FENCE") && large.contains("1790000000000004"), "{large}");
 }
@@ -226,7 +226,8 @@ fn what_the_store_did_not_answer_is_told_and_the_last_figures_stay() {
 #[test]
 fn an_empty_store_says_so() {
     let mut state = State::new("memory://".to_owned(), s(1));
-    check("start", &mut state, SMALL);
+    let start = check("start", &mut state, SMALL);
+    assert!(start.contains("not known yet") && !start.contains("nobody waits"), "{start}");
     state.take(Report::Contended(Ok(walk([], true))), s(1));
     state.take(Report::Names(Ok(walk([], false))), s(1));
     state.take(Report::Looks(Vec::new(), None), s(1));

@@ -1,7 +1,7 @@
 //! The table of resources: their order, the filter, and the row under the cursor.
 //!
-//! The cursor stays on a resource, and not on a line: rows move while somebody reads them, and what `r` takes back has to
-//! be what was pointed to.
+//! Once it was moved, the cursor stays on a resource, and not on a line: rows move while somebody reads them, and what `r` takes
+//! back has to be what was pointed to. Before that, and after a jump to the first row, it stays on the first row.
 
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
@@ -18,6 +18,8 @@ pub(crate) struct Table {
     pub(crate) filter: String,
     rows: Vec<ResourceName>,
     selected: Option<ResourceName>,
+    /// True if the cursor goes where its resource goes.
+    follows: bool,
     /// The line of the selected resource, where the next one is looked for if it goes.
     line: usize,
     first: usize,
@@ -31,6 +33,7 @@ impl Table {
             filter: String::new(),
             rows: Vec::new(),
             selected: None,
+            follows: false,
             line: 0,
             first: 0,
             page: 1,
@@ -49,12 +52,14 @@ impl Table {
             Order::Left => rows.sort_by_key(|(_, resource)| resource.left().unwrap_or(Duration::MAX)),
         }
         self.rows = rows.into_iter().map(|(name, _)| name.clone()).collect();
-        let found = self.selected.as_ref().and_then(|name| self.rows.iter().position(|row| row == name));
+        let followed = self.selected.as_ref().filter(|_| self.follows);
+        let found = followed.and_then(|name| self.rows.iter().position(|row| row == name));
         self.select(found.unwrap_or(self.line));
     }
 
     /// Moves the cursor by so many lines, and as far as there are rows.
     pub(crate) fn step(&mut self, by: isize) {
+        self.follows = true;
         self.select(self.line.saturating_add_signed(by));
     }
 
@@ -64,10 +69,12 @@ impl Table {
     }
 
     pub(crate) fn go_to_first(&mut self) {
+        self.follows = false;
         self.select(0);
     }
 
     pub(crate) fn go_to_last(&mut self) {
+        self.follows = true;
         self.select(usize::MAX);
     }
 
@@ -138,6 +145,15 @@ mod tests {
         );
         table.arrange(&resources(&[("a", 3), ("c", 1)]));
         assert_eq!(table.selected(), Some(&name("c")), "the line that is nearest");
+    }
+
+    #[test]
+    fn a_cursor_that_was_not_moved_stays_on_the_first_row() {
+        let mut table = Table::new();
+        table.resize(10);
+        table.arrange(&resources(&[("a", 0), ("b", 0)]));
+        table.arrange(&resources(&[("a", 0), ("b", 1)]));
+        assert_eq!(table.selected(), Some(&name("b")));
     }
 
     #[test]

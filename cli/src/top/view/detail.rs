@@ -48,7 +48,7 @@ fn lines(open: &Detail<'_>, width: usize, now: Duration, palette: Palette) -> Ve
     };
     lines.push(title(format!("{name}, {} ago", time(ago))));
     lines.push(title(headed("HOLDERS", look.holders.len(), look.total)));
-    lines.extend(look.holders.iter().map(holder));
+    lines.extend(look.holders.iter().flat_map(holder));
     lines.push(title("HELD BY, as seen up to now (. free, blank not looked at, + several)".to_owned()));
     lines.push(Line::from(timeline(open)));
     let (latest, earlier) = open.turns.split_at(open.turns.len().min(LATEST));
@@ -69,17 +69,13 @@ fn headed(what: &str, told: usize, total: u64) -> String {
     }
 }
 
-fn holder(hold: &Hold) -> Line<'static> {
+/// Two lines: who it is would not fit behind the rest on a small screen.
+fn holder(hold: &Hold) -> [Line<'static>; 2] {
     let state = if hold.closed { "keeps it closed" } else { "holds" };
     let fence = hold.fence.map_or_else(|| UNKNOWN.to_owned(), |fence| fence.to_string());
-    Line::from(format!(
-        "  {} {} {state} for {}, {} left, fence {fence}, {}",
-        hold.token,
-        hold.mode,
-        maybe(hold.held),
-        time(hold.left),
-        in_full(&hold.who),
-    ))
+    let (held, left) = (maybe(hold.held), time(hold.left));
+    let lease = format!("  {} {} {state} for {held}, {left} left, fence {fence}", hold.token, hold.mode);
+    [Line::from(lease), Line::from(format!("    {}", in_full(&hold.who)))]
 }
 
 fn waiter(wait: &Wait, place: usize) -> Line<'static> {

@@ -25,7 +25,7 @@ fn first<'a>(head: &Head<'a>, palette: Palette) -> Line<'a> {
     };
     Line::from(vec![
         Span::styled("leasehold top", palette.title()),
-        Span::raw(format!("  {}  since {}, {sampled}", head.place, time(head.up))),
+        Span::raw(format!("  {}  up {}, {sampled}", head.place, time(head.up))),
     ])
 }
 
@@ -38,6 +38,7 @@ fn second<'a>(head: &Head<'_>, palette: Palette) -> Line<'a> {
     };
     let contended = head.contended.as_ref().map_or_else(|| "…".to_owned(), |(_, walked)| found(walked));
     let waiting = match head.not_looked {
+        _ if head.sampled.is_none() => "…".to_owned(),
         0 => count(head.waiting),
         some => format!("{} and {} queues more", count(head.waiting), count(some as u64)),
     };
@@ -54,7 +55,7 @@ fn third<'a>(head: &Head<'_>, palette: Palette) -> Line<'a> {
     let grants = head.grants_a_second.map_or_else(|| "…".to_owned(), |seen| format!(">={}", rate(seen)));
     let server = match (&head.server, head.has_no_server_load) {
         (Some(server), _) => {
-            format!("{} commands/s, {:.0} % CPU", rate(server.commands_a_second), server.busy * 100.0)
+            format!("{} cmd/s, {:.0} % CPU", rate(server.commands_a_second), server.busy * 100.0)
         }
         (None, true) => "not told".to_owned(),
         (None, false) => "…".to_owned(),

