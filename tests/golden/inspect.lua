@@ -201,32 +201,71 @@ local Bp=As.An and(Am and 1 or call('HLEN',H))or 0
 if N then
 Bp=math.max(0,Bp-call('ZCOUNT',G,'-inf',Ba))
 end
-local Bq=call('ZCARD',J)
-for _,Ag in ipairs(call('ZRANGEBYSCORE',L,'-inf',Ba,'LIMIT',0,math.max(1,M)))do
+local Bq,Br=call('ZCARD',J),{}
+local Bc=math.max(1,M)
+local Bs=call('ZRANGEBYSCORE',L,'-inf',Ba,'LIMIT',0,Bc)
+for _,Ag in ipairs(Bs)do
+Br[Ag]=true
 if call('ZSCORE',J,Ag)then
 Bq=Bq-1
 end
 end
-local Br={'holders',Bp,Bq,As.Ao or''}
-local Bl=#Br
-local function Bs(Bt,Bu,Ai,U)
-if#Br-Bl<4*Bo then
-for _,Aq in ipairs({Bt,Bu,Ai,U})do
-Br[#Br+1]=Aq
+local D=call('PTTL',KEYS[2]..'fence')==-1 and''or C()
+local Bt={'holders',Bp,Bq,As.Ao or'',D,0}
+local Bu=#Bt
+local function Bv(a,b,c,d)
+Bt[Bu+1],Bt[Bu+2],Bt[Bu+3],Bt[Bu+4]=a,b,c,d
+Bu=Bu+4
+end
+local function Bw(Ag,Bx,Ai,U)
+if Bt[6]<Bo then
+Bt[6]=Bt[6]+1
+Bv(string.sub(Ag,1,8),Bx,Ai,U)
+end
+end
+local function By(Ag)
+if#Bs==Bc and not Br[Ag]then
+return tonumber(call('ZSCORE',L,Ag)or 0)>Ba
+end
+return not Br[Ag]
+end
+local function Bz()
+local at,Ca,Ai=0,0,400
+while Ca<Bo and Ai>0 do
+local Cb=call('ZRANGE',J,at,at+math.min(Bo,64)-1)
+if not Cb[1]then
+return
+end
+at=at+#Cb
+for _,Ag in ipairs(Cb)do
+if Ca<Bo and Ai>0 and By(Ag)then
+local Cc=call('HGET',K,Ag)or''
+local Cd,Ce,U=string.match(Cc,'^(%d+) [01] %S+ %d+ %d+ (%d*) [01] (.*)$')
+if Cd then
+Bv(string.sub(Ag,1,8),Cd,Ce,' '..U)
+Ca=Ca+1
+end
+Ai=Ai-math.floor(#Cc/1024)
+end
+Ai=Ai-1
 end
 end
 end
 if Am then
-Bs(string.sub(Am.Ag,1,8),Am.Aj and'holding'or'closed',Am.Ai,Am.U)
+Bw(Am.Ag,Am.Aj and'holding'or'closed',Am.Ai,Am.U)
 elseif As.An then
-local Bv={}
-for _,Ax in ipairs(call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Ba),'+inf','LIMIT',0,2*Bo+1))do
-local Ag=string.sub(Ax,-32)
-if not Bv[Ag]then
-Bv[Ag]=true
-local Bt,Bu,Ai,_,U=Bn(Ax,Ba)
-Bs(Bt,Bu,Ai,U)
+local Cf,Ca='('..string.format('%.0f',Ba),{}
+local Cg=call('ZRANGEBYSCORE',G,Cf,'+inf','WITHSCORES','LIMIT',0,2*Bo+1)
+for i=1,#Cg,2 do
+local Ax,Ag=Cg[i],string.sub(Cg[i],-32)
+if not Ca[Ag]then
+Ca[Ag]=true
+local Bx=Ax==Ag and'holding'or'closed'
+Bw(Ag,Bx,Cg[i+1]-Ba,call('HGET',H,Ag))
 end
 end
 end
-return{ARGV[1],Br}
+if Bq>0 then
+Bz()
+end
+return{ARGV[1],Bt}
