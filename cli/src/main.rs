@@ -3,7 +3,7 @@
 //!
 //! # Layout
 //! [`settings`] is where the configuration comes from, which all commands share. [`locks`], [`elections`] and [`schedules`] are
-//! for operators, by the lock manager of [`looking`]. [`run`] runs a command under a lock, [`doctor`] prints an examination,
+//! for operators, by the lock manager of [`looking`], and [`top`] is a live view for them. [`run`] runs a command under a lock, [`doctor`] prints an examination,
 //! and [`tune`] has everything about choosing settings. [`print`] is the output, [`outcome`] the exit codes and errors,
 //! [`usage`] and [`shell`] what clap knows of the command. What they know of locks they know from the public interface of the
 //! library.
@@ -18,6 +18,7 @@ mod run;
 mod schedules;
 mod settings;
 mod shell;
+mod top;
 mod tune;
 mod usage;
 
@@ -50,6 +51,7 @@ enum Command {
     Schedules(schedules::Options),
     Doctor(doctor::Options),
     Run(run::Options),
+    Top(top::Options),
     Tune(tune::Options),
     Completions(shell::Completions),
     Man(shell::Man),
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::Schedules(options) => schedules::run(&options),
         Command::Doctor(options) => doctor::run(options),
         Command::Run(options) => run::run(options),
+        Command::Top(options) => top::run(&options),
         Command::Tune(options) => tune::run(options),
         Command::Completions(options) => shell::completions(&options, Options::command()),
         Command::Man(options) => shell::man(&options, Options::command()),

@@ -1,0 +1,56 @@
+//! The pace of walks over the keys: the more a walk costs, the rarer it is.
+
+use std::time::{Duration, Instant};
+
+/// A walk takes at most this part of the time: one twentieth.
+const SHARE: u32 = 20;
+
+/// When something is to be asked again.
+#[derive(Debug)]
+pub(super) struct Pace {
+    least: Duration,
+    began: Option<Instant>,
+    due: Option<Instant>,
+}
+
+impl Pace {
+    /// Asks at once, and then not more often than this.
+    pub(super) const fn new(least: Duration) -> Self {
+        Self { least, began: None, due: None }
+    }
+
+    /// Begins if it is due and the last one is over. Returns true if it has begun.
+    pub(super) fn begin(&mut self, now: Instant) -> bool {
+        let is_due = self.began.is_none() && self.due.is_none_or(|due| now >= due);
+        if is_due {
+            self.began = Some(now);
+        }
+        is_due
+    }
+
+    /// Ends what has begun. The next one is due after a pause in proportion to the time that it took.
+    pub(super) fn end(&mut self, now: Instant) {
+        if let Some(began) = self.began.take() {
+            let took = now.saturating_duration_since(began);
+            self.due = Some(began + self.least.max(took * SHARE));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_that_takes_long_is_rare() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut pace = Pace::new(Duration::from_secs(1));
+        assert!(pace.begin(start));
+        assert!(!pace.begin(at(5_000)), "it is under way");
+        pace.end(at(10));
+        assert!(!pace.begin(at(900)) && pace.begin(at(1_000)));
+        pace.end(at(1_500));
+        assert!(!pace.begin(at(10_900)) && pace.begin(at(11_000)));
+    }
+}

@@ -1,0 +1,146 @@
+//! The questions to the store. Each is bounded, and each answer becomes a [`Report`].
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use actix::Addr;
+use futures_util::future::join_all;
+use leasehold::{
+    Config, Holder, HolderState, Inspect, Inspection, List, LockManager, ResourceName, Revoke, Revoked,
+    Shutdown, StoreError, Waiter, store::Store,
+};
+
+use super::seen::{Hold, Look, Report, Wait, Walk, Who, Work};
+use crate::{Failure, in_one_line};
+
+/// The most names that a walk returns, which is also the most that the library gives.
+const NAMES_AT_MOST: usize = 10_000;
+/// The holders, and the waiters, that are told of a resource that is open.
+const TOLD_OF_OPEN: usize = 500;
+
+/// A manager of our own, through which the store is asked. It holds nothing.
+pub(super) struct Asker {
+    manager: Addr<LockManager>,
+    store: Arc<dyn Store>,
+}
+
+impl Asker {
+    /// Opens the store that the configuration leads to. It is not asked yet.
+    pub(super) fn open(config: &Config) -> Result<Self, Failure> {
+        let store = config.open_store()?;
+        let manager = LockManager::builder(Arc::clone(&store)).settings(config.settings()).start()?;
+        Ok(Self { manager, store })
+    }
+
+    /// Returns the place of the locks, without user and password.
+    pub(super) fn place(&self) -> String {
+        self.store.describe()
+    }
+
+    /// Walks over the keys for resources that somebody waits for.
+    pub(super) async fn contended(&self) -> Report {
+        Report::Contended(self.walk(List::new("").waited_for()).await)
+    }
+
+    /// Walks over the keys for resources that are not free.
+    pub(super) async fn names(&self) -> Report {
+        Report::Names(self.walk(List::new("")).await)
+    }
+
+    async fn walk(&self, list: List) -> Result<Walk, String> {
+        let listing = asked(self.manager.send(list.limit(NAMES_AT_MOST)).await)?;
+        Ok(Walk { names: listing.resources, complete: listing.complete, walked: listing.walked })
+    }
+
+    /// Looks at these resources, all at the same time, and tells `each` holders and waiters of each; more of the open one.
+    pub(super) async fn looks(
+        &self,
+        resources: Vec<ResourceName>,
+        each: usize,
+        open: Option<ResourceName>,
+    ) -> Report {
+        let look = async |resource: ResourceName| {
+            let limit = if Some(&resource) == open.as_ref() { TOLD_OF_OPEN } else { each };
+            let inspect = Inspect::new(resource.as_bytes()).limit(limit);
+            asked(self.manager.send(inspect).await).map(|inspection| look_of(resource, inspection))
+        };
+        let mut error = None;
+        let answers = join_all(resources.into_iter().map(look)).await;
+        let looks = answers.into_iter().filter_map(|answer| answer.map_err(|told| error = Some(told)).ok());
+        let looks = looks.collect();
+        Report::Looks(looks, error)
+    }
+
+    /// Asks the server what it has had to do.
+    pub(super) async fn server(&self) -> Report {
+        Report::Server(match self.store.server_load().await {
+            Ok(load) => Ok(Some(Work { commands: load.commands, busy: load.busy })),
+            // A user without the right to ask is no trouble for a view of locks either.
+            Err(StoreError::Unsupported { .. } | StoreError::Denied { .. }) => Ok(None),
+            Err(error) => Err(in_one_line(&error)),
+        })
+    }
+
+    /// Takes a resource back from its holders.
+    pub(super) async fn revoke(&self, resource: ResourceName, grace: Duration) -> Report {
+        let revoke = Revoke::new(resource.as_bytes()).grace(grace).reason("an operator, in leasehold top");
+        let outcome = asked(self.manager.send(revoke).await).map(|revoked| told(&revoked));
+        Report::Revoked(resource, outcome)
+    }
+
+    /// Ends the manager. It waits for what is on its way to the store, 2 s at the longest.
+    pub(super) async fn close(&self) {
+        // It answers nothing only if it has ended already.
+        let _ = self.manager.send(Shutdown { drain: Duration::ZERO }).await;
+    }
+}
+
+/// Returns the answer, or in one line the reason why there is none.
+fn asked<T, E: Error>(answer: Result<Result<T, E>, actix::MailboxError>) -> Result<T, String> {
+    match answer {
+        Ok(answer) => answer.map_err(|error| in_one_line(&error)),
+        Err(error) => Err(in_one_line(&error)),
+    }
+}
+
+fn told(revoked: &Revoked) -> String {
+    let Revoked { finished, taken, unconfirmed, more, .. } = *revoked;
+    if finished + taken + unconfirmed == 0 {
+        return "nobody held it".to_owned();
+    }
+    let unknown = match unconfirmed {
+        0 => String::new(),
+        some => format!(", {some} unknown"),
+    };
+    let more = if more { "; there are more holders, send another one" } else { "" };
+    format!("{finished} finished, {taken} taken by force{unknown}{more}")
+}
+
+fn look_of(resource: ResourceName, inspection: Inspection) -> Look {
+    let Inspection { holders, total, waiting, waiters } = inspection;
+    let holders = holders.into_iter().map(hold_of).collect();
+    let waiters = waiters.into_iter().map(wait_of).collect();
+    Look { resource, holders, total, waiting, waiters }
+}
+
+fn hold_of(holder: Holder) -> Hold {
+    let owner = holder.owner.as_ref().map(|owner| owner.as_str());
+    Hold {
+        token: holder.token,
+        mode: holder.mode,
+        closed: holder.state == HolderState::Closed,
+        fence: holder.fence.map(|fence| fence.get()),
+        left: holder.remaining,
+        held: holder.held_for,
+        who: Who::new(owner, &holder.metadata),
+    }
+}
+
+fn wait_of(waiter: Waiter) -> Wait {
+    let owner = waiter.owner.as_ref().map(|owner| owner.as_str());
+    Wait {
+        token: waiter.token,
+        mode: waiter.mode,
+        waited: waiter.waited,
+        who: Who::new(owner, &waiter.metadata),
+    }
+}
