@@ -1,6 +1,8 @@
 //! The fence: the number of a grant that only grows.
 
-use std::fmt;
+use std::{fmt, time::Duration};
+
+use crate::core::AHEAD_AT_MOST;
 
 /// The fencing number of a grant. A later grant of the same resource always has a larger one.
 ///
@@ -19,6 +21,14 @@ impl Fence {
     pub const fn get(self) -> u64 {
         self.0
     }
+}
+
+/// Returns the time since a server gave out a number, such as a fence or that of an arrival in a queue. It is the server's time
+/// in µs then, or one more than the number before. `None` if it is further ahead of the time `now` than numbers get by
+/// themselves: then the clock was set back, and nothing is known.
+pub(crate) fn since_given(number: u64, now: u64) -> Option<Duration> {
+    let ahead = Duration::from_micros(number.saturating_sub(now));
+    (ahead <= AHEAD_AT_MOST).then(|| Duration::from_micros(now.saturating_sub(number)))
 }
 
 impl fmt::Display for Fence {
@@ -41,5 +51,14 @@ mod tests {
     fn a_fence_shows_its_number() {
         let fence = Fence::new(7);
         assert_eq!((fence.to_string(), format!("{fence:?}")), ("7".to_owned(), "Fence(7)".to_owned()));
+    }
+
+    #[test]
+    fn the_time_since_a_number_was_given_out_is_not_known_after_the_clock_was_set_back() {
+        const NOW: u64 = 1_700_000_000_000_000;
+        let since = |number| since_given(number, NOW);
+        assert_eq!(since(NOW - 2_500_000), Some(Duration::from_millis(2_500)));
+        assert_eq!(since(NOW + 1_000), Some(Duration::ZERO), "many were given out at once");
+        assert_eq!(since(NOW + 1_000_001), None);
     }
 }

@@ -30,6 +30,7 @@ pub(crate) use self::{
     cohort::{Cohort, Lack},
     demand::Demand,
     doubling::Doubling,
+    fence::since_given,
     invalid::in_range,
     pauses::Pauses,
     readable::{one_line, readable, readable_debug},

@@ -8,7 +8,7 @@ use super::ElectionEvent;
 use crate::{
     core::{Doubling, InvalidValue, ResourceName, exact},
     lease::LeaseEvent,
-    request::{Acquire, acquire::Takes},
+    request::{Acquire, acquire::Takes, options::ROLE},
 };
 
 /// The request of an [`Election`](super::Election) or a [`Singleton`](super::Singleton) for the lead, and its habits.
@@ -27,7 +27,8 @@ use crate::{
 /// ```
 ///
 /// The election itself says how long is waited (without end, and with any number of attempts) and who hears of the lease.
-/// Shares and owners cannot be elected, and a minimum hold would delay each hand-over.
+/// Shares and owners cannot be elected, and a minimum hold would delay each hand-over. The metadata of a candidate says that it
+/// is one: `role` is `election`, unless the request has a `role` of its own. That takes 12 of the bytes that metadata may have.
 ///
 /// # Default
 /// * TTL, renewals and all else about the lease: those of the lock manager.
@@ -143,8 +144,11 @@ impl Candidacy {
 
     /// Returns the request for the lease of one term.
     pub(super) fn request(&self, listener: Recipient<LeaseEvent>) -> Acquire {
+        let mut request = self.request.clone();
+        // So that elections can be told from other locks.
+        request.options.metadata.entry(ROLE.to_owned()).or_insert_with(|| "election".to_owned());
         // Also where the manager's back-off ends after some attempts.
-        self.request.clone().wait_forever().attempts(u32::MAX).events(listener)
+        request.wait_forever().attempts(u32::MAX).events(listener)
     }
 
     /// Returns the time to finish in a term of this validity.

@@ -53,8 +53,8 @@ impl Handler<List> for LockManager {
     fn handle(&mut self, list: List, _: &mut Self::Context) -> Self::Result {
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
         Box::pin(async move {
-            let limit = check_limit(list.limit)?;
-            let answer = ask("list", || store.list(&list.prefix, limit)).await;
+            check_limit(list.walk.limit)?;
+            let answer = ask("list", || store.list(&list.walk)).await;
             Ok(outage.seen("list", answer)?)
         })
     }

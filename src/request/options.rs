@@ -14,6 +14,9 @@ use crate::{
     store::Metadata,
 };
 
+/// The key of a holder's metadata that says what it holds the resource for, if that is an election or a schedule.
+pub(crate) const ROLE: &str = "role";
+
 /// The time that a request waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {

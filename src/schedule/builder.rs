@@ -7,7 +7,7 @@ use actix::{Actor, Addr};
 #[cfg(feature = "cron")]
 use super::cron::Cron;
 use super::{
-    Misfire, RunResult, Scheduler, Tick,
+    Control, Misfire, RunResult, Scheduler, Tick,
     due::{DueRules, seed_of},
     job,
     plan::{Millis, Plan},
@@ -19,7 +19,7 @@ use crate::{
     core::{InvalidValue, ResourceName, in_range},
     election::{Candidacy, Election},
     manager::LockManager,
-    request::Acquire,
+    request::{Acquire, options::ROLE},
 };
 
 /// A schedule, each tick of which runs at most once in the whole fleet.
@@ -186,7 +186,7 @@ impl Schedule {
             .map_err(|error| InvalidValue { field: "schedule.named".to_owned(), ..error })?;
         let plan = self.plan()?;
         let rules = self.rules()?;
-        let mut request = Acquire::new(&self.name).purpose("schedule");
+        let mut request = Acquire::new(&self.name).purpose("schedule").metadata(ROLE, "schedule");
         if let Some(ttl) = self.ttl {
             request = request.ttl(ttl);
         }
@@ -199,7 +199,7 @@ impl Schedule {
         let runner = Runner::new(job, locks.clone(), Arc::clone(&changed), Rc::clone(&known)).start();
         let election = Election::start(locks, candidacy.tell(runner.recipient()))?;
         known.get_or_init(|| election.downgrade());
-        Ok(Scheduler { locks: locks.clone(), name, election, changed })
+        Ok(Scheduler { control: Control::new(locks.clone(), name), election, changed })
     }
 
     fn plan(&self) -> Result<Plan, InvalidValue> {

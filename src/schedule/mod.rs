@@ -23,6 +23,7 @@
 //! * A quorum of masters has no registers, and cannot be used: nothing runs, and the error is logged.
 
 mod builder;
+mod control;
 #[cfg(feature = "cron")]
 mod cron;
 mod due;
@@ -40,6 +41,7 @@ mod trouble;
 
 pub use self::{
     builder::Schedule,
+    control::{Control, Status},
     due::Misfire,
     job::RunResult,
     scheduler::Scheduler,

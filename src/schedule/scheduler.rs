@@ -5,18 +5,9 @@ use std::{fmt, sync::Arc};
 use actix::Addr;
 use tokio::sync::Notify;
 
-use super::{
-    notebook::{Notebook, Redone},
-    plan::Millis,
-    progress::Floor,
-    state::State,
-    tick::Run,
-};
+use super::{Control, tick::Run};
 use crate::{
-    core::ResourceName,
     election::{Election, Resign},
-    env::{Random, SystemRandom},
-    manager::LockManager,
     store::StoreError,
 };
 
@@ -25,8 +16,7 @@ use crate::{
 /// The schedule goes on when the scheduler is dropped, until the lock manager is shut down.
 #[derive(Clone)]
 pub struct Scheduler {
-    pub(super) locks: Addr<LockManager>,
-    pub(super) name: ResourceName,
+    pub(super) control: Control,
     pub(super) election: Addr<Election>,
     pub(super) changed: Arc<Notify>,
 }
@@ -39,9 +29,7 @@ impl Scheduler {
     /// # Errors
     /// [`StoreError`] if it may not have been asked for.
     pub async fn run_now(&self) -> Result<(), StoreError> {
-        let id = SystemRandom.token();
-        // Known by its token, as long as the last 16 are kept.
-        self.change(Redone::Harmless, |state, now| state.ask(id, now)).await
+        self.noticed(self.control.run_now().await)
     }
 
     /// Pauses the schedule. Runs that go on are not stopped, and a tick that is being claimed may still run.
@@ -49,7 +37,7 @@ impl Scheduler {
     /// # Errors
     /// [`StoreError`] if it may not be paused.
     pub async fn pause(&self) -> Result<(), StoreError> {
-        self.change(Redone::Never, |state, _| state.pause()).await
+        self.noticed(self.control.pause().await)
     }
 
     /// Goes on after a pause, with the first tick after this moment: those of the pause are not made up for.
@@ -57,7 +45,7 @@ impl Scheduler {
     /// # Errors
     /// [`StoreError`] if it may be paused still.
     pub async fn resume(&self) -> Result<(), StoreError> {
-        self.change(Redone::Never, State::resume).await
+        self.noticed(self.control.resume().await)
     }
 
     /// Returns true if the schedule is paused.
@@ -65,9 +53,7 @@ impl Scheduler {
     /// # Errors
     /// [`StoreError`] if the store does not say so.
     pub async fn is_paused(&self) -> Result<bool, StoreError> {
-        let mut notebook = self.notebook();
-        notebook.read().await?;
-        Ok(notebook.state().is_some_and(|state| state.paused))
+        Ok(self.control.status().await?.is_some_and(|status| status.paused))
     }
 
     /// Returns the latest runs of the fleet, the latest first.
@@ -75,9 +61,7 @@ impl Scheduler {
     /// # Errors
     /// [`StoreError`] if the store does not say so.
     pub async fn history(&self) -> Result<Vec<Run>, StoreError> {
-        let mut notebook = self.notebook();
-        notebook.read().await?;
-        Ok(notebook.state().map(State::history).unwrap_or_default())
+        Ok(self.control.status().await?.map(|status| status.history).unwrap_or_default())
     }
 
     /// Stops the schedule in this process, and waits for the run that goes on, as long as its
@@ -95,20 +79,20 @@ impl Scheduler {
         &self.election
     }
 
-    async fn change(&self, redone: Redone, change: impl Fn(&mut State, Millis)) -> Result<(), StoreError> {
-        let changed = self.notebook().change(redone, change).await;
-        // Also if that failed: it may have changed.
-        self.changed.notify_one();
-        changed
+    /// Returns the control of the schedule, which any process can have.
+    pub const fn control(&self) -> &Control {
+        &self.control
     }
 
-    fn notebook(&self) -> Notebook {
-        Notebook::new(self.locks.clone(), self.name.clone(), Floor::default())
+    /// Wakes the runner of this process, also if the change has failed: it may have been made.
+    fn noticed(&self, changed: Result<(), StoreError>) -> Result<(), StoreError> {
+        self.changed.notify_one();
+        changed
     }
 }
 
 impl fmt::Debug for Scheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scheduler").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Scheduler").field("name", self.control.name()).finish_non_exhaustive()
     }
 }

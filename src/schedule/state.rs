@@ -189,6 +189,11 @@ impl State {
         }
     }
 
+    /// Returns the time at which a run was asked for that has not begun yet.
+    pub(super) fn asked_at(&self) -> Option<Millis> {
+        self.asked.as_ref().map(|asked| asked.at)
+    }
+
     /// Returns the history, the latest first.
     pub(super) fn history(&self) -> Vec<Run> {
         self.runs.iter().map(Entry::run).collect()

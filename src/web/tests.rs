@@ -35,6 +35,7 @@ fn held(remaining: Duration) -> AcquireError {
         owner: Some(Owner::new("payroll").unwrap()),
         fence: None,
         remaining,
+        held_for: None,
         metadata: metadata.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
     };
     AcquireError::Held {

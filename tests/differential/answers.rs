@@ -8,7 +8,7 @@ use std::{
 };
 
 use leasehold::{
-    Fence, Holder, HolderState, Inspection, MemoryStore, Mode, ResourceName, StoreError,
+    Fence, Holder, HolderState, Inspection, MemoryStore, Mode, ResourceName, StoreError, Waiter,
     store::{Acquired, Acquisition, Refusal, Store},
 };
 
@@ -97,6 +97,13 @@ impl Fences {
             about(model.remaining, real.remaining)?;
             self.find(resource, all, real)?;
         }
+        same(Ok(all.waiters.len().min(limit)), Ok(real.waiters.len()))?;
+        for (model, real) in all.waiters.iter().zip(&real.waiters) {
+            since(model.waited, real.waited)?;
+            let fields =
+                |waiter: &Waiter| (waiter.token, waiter.mode, waiter.owner.clone(), waiter.metadata.clone());
+            same(Ok(fields(model)), Ok(fields(real)))?;
+        }
         let different: BTreeSet<_> = real.holders.iter().map(|holder| holder.token).collect();
         same(Ok(different.len()), Ok(real.holders.len()))
     }
@@ -107,7 +114,9 @@ impl Fences {
         };
         about(model.remaining, real.remaining)?;
         self.compare(resource, model.fence, real.fence)?;
-        let expected = Holder { fence: real.fence, remaining: real.remaining, ..model.clone() };
+        since(model.held_for, real.held_for)?;
+        let Holder { fence, remaining, held_for, .. } = *real;
+        let expected = Holder { fence, remaining, held_for, ..model.clone() };
         same(Ok(&expected), Ok(real))
     }
 
@@ -159,6 +168,17 @@ fn capacity(mode: Mode) -> Option<u32> {
 pub(crate) fn same<T: Debug>(model: Result<T, StoreError>, real: Result<T, StoreError>) -> Found {
     let (model, real) = (format!("{model:?}"), format!("{real:?}"));
     if model == real { Ok(()) } else { Err(format!("memory: {model}\n redis: {real}")) }
+}
+
+/// A time that has passed: the server's clock moves by itself, and fences may be a little ahead of it.
+fn since(model: Option<Duration>, real: Option<Duration>) -> Found {
+    const AHEAD: Duration = Duration::from_millis(2);
+    let near = match (model, real) {
+        (Some(model), Some(real)) => real + AHEAD >= model && real <= model + SLACK,
+        (None, None) => true,
+        _ => false,
+    };
+    if near { Ok(()) } else { Err(format!("{real:?} have passed in redis, and {model:?} in memory")) }
 }
 
 fn about(model: Duration, real: Duration) -> Found {

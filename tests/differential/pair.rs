@@ -3,9 +3,10 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use leasehold::{
-    MemoryStore, RedisStore, ResourceName, Token,
+    Listing, MemoryStore, RedisStore, ResourceName, Token,
     store::{
-        Acquired, AcquiredAll, Acquisition, Hold, HolderNotice, HoldersNotified, Refusal, Store, ToHolders,
+        Acquired, AcquiredAll, Acquisition, Hold, HolderNotice, HoldersNotified, Names, Refusal, Store,
+        ToHolders, Walk,
     },
 };
 
@@ -71,9 +72,7 @@ impl<'a> Pair<'a> {
                 same(self.memory.is_held(hold).await, self.redis.is_held(hold).await)
             }
             &Op::Inspect(resource, limit) => self.inspect(&name(resource), limit).await,
-            &Op::List(limit) => {
-                same(self.memory.list(b"job ", limit).await, self.redis.list(b"job ", limit).await)
-            }
+            &Op::List(limit) => self.list(limit).await,
             &Op::ForceRelease(resource) => {
                 let name = name(resource);
                 same(self.memory.force_release(&name).await, self.redis.force_release(&name).await)
@@ -196,6 +195,25 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// Lists from the first name, and behind it. How many keys a store has walked over is its own affair.
+    async fn list(&self, limit: usize) -> Found {
+        let mut walk = Walk::new(b"job ", limit);
+        for after in [&b""[..], name(0).as_bytes()] {
+            walk.after = after.to_vec();
+            let names = |listing: Listing| (listing.resources, listing.complete);
+            same(self.memory.list(&walk).await.map(names), self.redis.list(&walk).await.map(names))?;
+        }
+        let mut waited_for = Walk::new(b"job ", usize::MAX);
+        waited_for.names = Names::WaitedFor;
+        let model = self.memory.list(&waited_for).await.map_err(|error| error.to_string())?.resources;
+        let real = self.redis.list(&waited_for).await.map_err(|error| error.to_string())?.resources;
+        // Where some tickets have expired and are not cleared away, the keys stay until the last one has.
+        if model.iter().all(|name| real.contains(name)) {
+            return Ok(());
+        }
+        Err(format!("somebody waits for {model:?}, and redis has {real:?}"))
+    }
+
     async fn inspect(&mut self, resource: &ResourceName, limit: usize) -> Found {
         let all = self.memory.inspect(resource, usize::MAX).await.map_err(|error| error.to_string())?;
         let real = self.redis.inspect(resource, limit).await.map_err(|error| error.to_string())?;
@@ -222,7 +240,8 @@ impl<'a> Pair<'a> {
             let resources = if [":q", ":w", ":p"].contains(&part) { &mut waited_for } else { &mut held };
             resources.insert(ResourceName::decode(encoded).map_err(|error| error.to_string())?);
         }
-        let listing = self.memory.list(b"", usize::MAX).await.map_err(|error| error.to_string())?;
+        let listing =
+            self.memory.list(&Walk::new(b"", usize::MAX)).await.map_err(|error| error.to_string())?;
         same(Ok(listing.resources), Ok(held.into_iter().collect()))?;
         for name in (0..RESOURCES).map(name) {
             let found = self.memory.inspect(&name, 0).await.map_err(|error| error.to_string())?;

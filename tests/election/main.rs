@@ -1,6 +1,7 @@
 //! Elections and singletons: on the memory store in virtual time, and as processes on a real server.
 
 mod audience;
+mod control;
 mod fleet;
 mod gaps;
 mod gate;

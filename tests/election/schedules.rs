@@ -8,7 +8,8 @@ use std::{
 
 use actix::Addr;
 use leasehold::{
-    ForceRelease, InvalidValue, LockManager, QuorumOptions, QuorumStore, Shutdown,
+    ForceRelease, InspectError, InvalidValue, List, LockManager, QuorumOptions, QuorumStore, Shutdown,
+    StoreError,
     schedule::{Misfire, Outcome, Schedule, Scheduler, Tick},
     store::QuorumNode,
 };
@@ -315,6 +316,8 @@ fn a_store_without_registers_runs_nothing_and_nobody_stands() {
         sleep(secs(5)).await;
         assert_eq!(scheduler.history().await.unwrap_err().kind(), "unsupported");
         assert_eq!(ran.times(), [0; 0]);
+        let listed = locks.send(List::new("").schedules()).await.unwrap().unwrap_err();
+        assert!(matches!(listed, InspectError::Store(StoreError::Unsupported { .. })), "{listed}");
         let leader = scheduler.election().send(leasehold::election::Leader).await.unwrap().unwrap();
         assert_eq!(leader, None);
     });

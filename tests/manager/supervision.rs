@@ -17,7 +17,7 @@ use futures_util::FutureExt;
 use leasehold::{
     Acquire, AcquireAll, AcquireError, Drained, ForceRelease, IsHeld, LeaseChange, LeaseStatus, List,
     LossReason, ReadLock, RenewError, ResourceName, Settings, Shutdown, Stats,
-    store::Store,
+    store::{Store, Walk},
     testing::{Clock, Draw, Moment, RuntimeClock},
 };
 use tokio::time::{Instant, sleep};
@@ -224,7 +224,7 @@ fn what_the_store_granted_is_not_forgotten_when_the_manager_panics_over_another_
             assert!(matches!(answer.unwrap(), Err(AcquireError::Restarted)));
         }
         sleep(millis(100)).await;
-        let left = world.store.list(b"", 100).await.unwrap().resources;
+        let left = world.store.list(&Walk::new(b"", 100)).await.unwrap().resources;
         assert_eq!(left, [ResourceName::new("held").unwrap()]);
     });
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Fence, MemoryStore, Owner, QuorumOptions, QuorumStore, RedisStore,
-    store::{Acquired, Acquisition, QuorumNode, Store},
+    store::{Acquired, Acquisition, QuorumNode, Store, Walk},
     testing::RuntimeClock,
 };
 use tokio::time::sleep;
@@ -46,7 +46,7 @@ impl Three {
     /// A client that has met its nodes.
     async fn client_that_knows_its_nodes(&self) -> QuorumStore {
         let client = self.client();
-        assert!(client.list(b"", 1).await.unwrap().complete);
+        assert!(client.list(&Walk::new(b"", 1)).await.unwrap().complete);
         client
     }
 }
@@ -71,7 +71,7 @@ async fn a_node_that_forgot_fences_counts_for_nothing_until_it_is_taught() {
     assert!(error.to_string().contains("may have forgotten fences"), "{error}");
     // When that one answers, the other is taught, and then it is enough without the first.
     sleep(Duration::from_secs(5)).await;
-    let _listed = client.list(b"", 1).await.unwrap();
+    let _listed = client.list(&Walk::new(b"", 1)).await.unwrap();
     sleep(Duration::from_secs(1)).await;
     let asked = exclusive();
     let taught = granted(&client, &asked).await;

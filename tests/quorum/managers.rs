@@ -6,7 +6,7 @@ use actix::Addr;
 use leasehold::{
     Acquire, AcquireAll, AcquireError, LockManager, MemoryStore, QuorumOptions, QuorumStore, Settings,
     StoreError,
-    store::{QuorumNode, Store},
+    store::{QuorumNode, Store, Walk},
     testing::RuntimeClock,
 };
 use tokio::time::sleep;
@@ -50,7 +50,7 @@ fn waiters_of_two_managers_are_all_served_and_leave_nothing_behind() {
         }
         sleep(secs(1)).await;
         for node in &fleet.nodes {
-            assert!(node.list(b"", 10).await.unwrap().resources.is_empty());
+            assert!(node.list(&Walk::new(b"", 10)).await.unwrap().resources.is_empty());
         }
     });
 }
@@ -92,7 +92,7 @@ fn several_resources_are_taken_together_or_none() {
         drop((set, lease));
         sleep(secs(1)).await;
         for node in &fleet.nodes {
-            assert!(node.list(b"", 10).await.unwrap().resources.is_empty());
+            assert!(node.list(&Walk::new(b"", 10)).await.unwrap().resources.is_empty());
         }
     });
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use leasehold::{
     Fence, MemoryStore, Mode, QuorumOptions, QuorumStore, ResourceName, StoreError,
     rules::AHEAD_AT_MOST,
-    store::{Acquired, Acquisition, Hold, QuorumNode, Store},
+    store::{Acquired, Acquisition, Hold, QuorumNode, Store, Walk},
     testing::{Random, RuntimeClock, SystemRandom},
 };
 
@@ -33,7 +33,7 @@ impl Quorum {
     /// The same after each node has answered once, so that none is waited for until it is connected.
     pub(crate) async fn of_five_met() -> Self {
         let quorum = Self::of_five().await;
-        assert!(quorum.store.list(b"", 1).await.unwrap().complete);
+        assert!(quorum.store.list(&Walk::new(b"", 1)).await.unwrap().complete);
         quorum
     }
 

@@ -14,7 +14,7 @@ use leasehold::{
     rules::{AHEAD_AT_MOST, AcquiredFrom, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
-        Store,
+        Store, Walk,
     },
     testing::{Clock, Moment, RuntimeClock},
 };
@@ -50,8 +50,8 @@ impl Store for Counting {
         self.0.inspect(resource, limit)
     }
 
-    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        self.0.list(prefix, limit)
+    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
+        self.0.list(walk)
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, future::join_all};
 use leasehold::{
-    Fence, MemoryStore, QuorumOptions, QuorumStore, RedisOptions, RedisStore,
+    Fence, Inspection, MemoryStore, QuorumOptions, QuorumStore, RedisOptions, RedisStore, ResourceName,
     store::{
         Acquired, Acquisition, Inbox, Notification, Notifications, QueueTicket, QuorumNode, Released, Store,
+        Walk,
     },
     testing::{Random, SystemRandom},
 };
@@ -39,7 +40,7 @@ impl Client {
         let inbox = Inbox(SystemRandom.token());
         let mut notifications = store.listen(&inbox);
         // Its nodes have answered once, so that none is waited for until it is connected.
-        assert!(store.list(b"", 1).await.unwrap().complete);
+        assert!(store.list(&Walk::new(b"", 1)).await.unwrap().complete);
         for _ in 0..times {
             assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
         }
@@ -310,4 +311,58 @@ async fn a_node_queues_by_place_and_gives_a_proposed_fence_to_whom_it_named() {
     queues_by_place(&MemoryStore::default()).await;
     let server = RedisServer::start();
     queues_by_place(&RedisStore::open(&server.url()).unwrap()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_inspection_tells_who_waits_on_a_majority_in_the_order_of_the_queue() {
+    let quorum = Quorum::of_five().await;
+    let (holder, waiter) = (Client::of(&quorum).await, Client::of(&quorum).await);
+    let held = holder.asks();
+    granted(&holder.store, &held).await;
+    let asked = [waiter.asks(), waiter.asks(), waiter.asks()];
+    for (number, asked) in asked.iter().enumerate() {
+        // On some nodes one of them is not in the queue.
+        quorum.nodes[number].fail_next(1);
+        waiter.waits(asked).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Who waits on one node alone waits for nothing.
+    let _alone = quorum.nodes[4].acquire(&waiter.asks()).await.unwrap();
+    let told = async |limit| holder.store.inspect(&held.hold.resource, limit).await.unwrap();
+    let seen = told(10).await;
+    let tokens =
+        |asked: &[Acquisition]| -> Vec<_> { asked.iter().map(|it| it.hold.token.prefix()).collect() };
+    let of = |seen: &Inspection| -> Vec<_> { seen.waiters.iter().map(|waiter| waiter.token).collect() };
+    assert_eq!((of(&seen), seen.waiting), (tokens(&asked), 3));
+    assert!(seen.waiters.iter().all(|waiter| waiter.waited.is_none()), "nodes have clocks of their own");
+    assert_eq!(seen.holders[0].held_for, None);
+    assert_eq!(of(&told(2).await), tokens(&asked[..2]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_of_names_leave_none_out_though_nodes_have_others_beside_them() {
+    let quorum = Quorum::of_five().await;
+    let at = |name: &str| {
+        let mut asked = exclusive();
+        asked.hold.resource = ResourceName::new(name).unwrap();
+        asked
+    };
+    let names = ["b1", "b2", "b3", "b4", "b5"];
+    for name in names {
+        granted(&quorum.store, &at(name)).await;
+    }
+    // Each of these is on one node alone, in front of and between the others.
+    for (node, name) in quorum.nodes.iter().zip(["a1", "a2", "b11", "b31", "c"]) {
+        granted(node, &at(name)).await;
+    }
+    let (mut walk, mut found) = (Walk::new("", 2), Vec::new());
+    loop {
+        let listing = quorum.store.list(&walk).await.unwrap();
+        found.extend(listing.resources.iter().map(ToString::to_string));
+        match listing.resources.last() {
+            Some(last) if !listing.complete => walk.after = last.as_bytes().to_vec(),
+            _ => break assert!(listing.complete),
+        }
+    }
+    assert_eq!(found, names);
 }

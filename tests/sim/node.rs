@@ -8,7 +8,7 @@ use leasehold::{
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
-        Store, join_replies,
+        Store, Walk, join_replies,
     },
 };
 
@@ -105,8 +105,8 @@ impl Store for Link {
         self.inner.inspect(resource, limit)
     }
 
-    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        self.inner.list(prefix, limit)
+    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
+        self.inner.list(walk)
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {

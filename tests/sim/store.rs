@@ -7,7 +7,7 @@ use leasehold::{
     Inspection, Listing, MemoryStore, ResourceName, StoreError,
     store::{
         Acquired, Acquisition, HandedOff, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply,
-        Store, join_replies,
+        Store, Walk, join_replies,
     },
 };
 
@@ -112,8 +112,8 @@ impl Store for FaultyStore {
         self.inner.inspect(resource, limit)
     }
 
-    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        self.inner.list(prefix, limit)
+    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
+        self.inner.list(walk)
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {

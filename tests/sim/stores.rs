@@ -5,7 +5,11 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use leasehold::{MemoryStore, store::Store, testing::Clock};
+use leasehold::{
+    MemoryStore,
+    store::{Store, Walk},
+    testing::Clock,
+};
 
 use super::{
     Kind, RESOURCES,
@@ -74,7 +78,7 @@ impl Stores {
     /// No key, and no task that still has the store.
     pub(crate) async fn nothing_is_left(&self, history: &History) {
         for memory in self.memories() {
-            match memory.list(b"", 100).await {
+            match memory.list(&Walk::new(b"", 100)).await {
                 Ok(listing) if listing.resources.is_empty() => {}
                 other => wrong(history, "P13", format!("still there: {other:?}")),
             }

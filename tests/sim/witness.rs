@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use futures_util::FutureExt;
 use leasehold::{
     Inspection, Listing, QuorumStore, ResourceName, StoreError,
-    store::{Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store},
+    store::{
+        Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store, Walk,
+    },
 };
 
 use super::{
@@ -75,8 +77,8 @@ impl Store for Witness {
         self.inner.inspect(resource, limit)
     }
 
-    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        self.inner.list(prefix, limit)
+    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
+        self.inner.list(walk)
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {

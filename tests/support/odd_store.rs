@@ -15,7 +15,7 @@ use leasehold::{
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
-        Store, join_replies,
+        Store, Walk, join_replies,
     },
 };
 
@@ -151,8 +151,8 @@ impl Store for OddStore {
         self.inner.inspect(resource, limit)
     }
 
-    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        self.inner.list(prefix, limit)
+    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
+        self.inner.list(walk)
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {

@@ -14,7 +14,7 @@ use std::{
 use actix::{Actor, Addr, Context, Handler};
 use leasehold::{
     LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, ResourceName, Settings, Token,
-    store::Store,
+    store::{Store, Walk},
     testing::{Draw, Random, RuntimeClock},
 };
 
@@ -70,7 +70,7 @@ impl World {
     /// How many resources are not free, or waited for, when everything that is on its way has arrived.
     pub(crate) async fn left(&self) -> usize {
         tokio::time::sleep(millis(1)).await;
-        let listed = self.store.list(b"", 100).await.unwrap().resources.len();
+        let listed = self.store.list(&Walk::new(b"", 100)).await.unwrap().resources.len();
         let waited_for = ResourceName::new("r").unwrap();
         let waiting = self.store.inspect(&waited_for, 1).await.unwrap().waiting;
         listed + usize::try_from(waiting).unwrap()

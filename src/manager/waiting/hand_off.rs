@@ -118,6 +118,7 @@ impl LockManager {
                 owner: None,
                 fence: lease.fence,
                 remaining,
+                held_for: None,
                 metadata: (*lease.acquisition.metadata).clone(),
             };
             return Some(Ok(Refusal { by, remaining }));

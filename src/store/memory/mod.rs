@@ -35,7 +35,7 @@ use crate::{
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, HandedOff, Hold, HoldersNotified, Inbox,
         Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register, RegisterWrite,
-        Released, Renewed, Replies, Reply, Report, Store, StoreError, ToHolders, join_replies,
+        Released, Renewed, Replies, Reply, Report, Store, StoreError, ToHolders, Walk, join_replies,
     },
 };
 
@@ -185,8 +185,8 @@ impl Store for MemoryStore {
         self.answer_about(resource, move |resource, turn| Ok(resource.inspect(limit, turn.now)))
     }
 
-    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        self.answer(move |state, now| Ok(state.list(prefix, limit, now)))
+    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
+        self.answer(move |state, now| Ok(state.list(walk, now)))
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {

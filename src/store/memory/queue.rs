@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     core::{Moment, Token},
-    store::{Acquisition, QueueTicket, memory::record::whole_millis},
+    store::{self, Acquisition, Metadata, QueueTicket, memory::record::whole_millis},
 };
 
 /// The number of an arrival; a later one has a larger number.
@@ -56,6 +56,8 @@ pub(super) struct Waiter {
     pub(super) asked: Acquisition,
     pub(super) ticket: QueueTicket,
     gone: Moment,
+    /// The time of its arrival. `None` if a quorum has proposed its place: then it came at another time to each node.
+    since: Option<Moment>,
     /// True if it came back after it had been set aside: it is alive, though its inbox may have no subscriber.
     pub(super) came_back: bool,
     /// The start and the end of the time in which it may take up what it was handed over.
@@ -84,6 +86,16 @@ impl Waiter {
         whole_millis(self.ticket.ttl).max(Duration::from_millis(1))
     }
 
+    fn describe(&self, now: Moment) -> store::Waiter {
+        store::Waiter {
+            token: self.token().prefix(),
+            mode: self.asked.mode,
+            owner: self.asked.hold.owner.clone(),
+            waited: self.since.map(|since| since.elapsed(now)),
+            metadata: Metadata::clone(&self.asked.metadata),
+        }
+    }
+
     /// Returns true if this roll call included it and it has not asked since.
     fn missed(&self, arrival: Arrival, roll: RollCall) -> bool {
         arrival <= roll.up_to && self.gone < roll.called + self.ticket_ttl()
@@ -109,6 +121,12 @@ impl Queue {
     pub(super) fn waiting(&self, now: Moment) -> u64 {
         let gone = self.expirations.range(..=(now, Arrival::MAX));
         self.len() - gone.filter(|(_, arrival)| self.waiters.contains_key(arrival)).count() as u64
+    }
+
+    /// Describes the first waiters whose tickets have not expired.
+    pub(super) fn first(&self, most: usize, now: Moment) -> Vec<store::Waiter> {
+        let alive = self.in_order_of_arrival().filter(|waiter| waiter.gone > now);
+        alive.take(most).map(|waiter| waiter.describe(now)).collect()
     }
 
     pub(super) fn head(&self) -> Option<&Waiter> {
@@ -180,7 +198,8 @@ impl Queue {
         self.arrivals.insert(asked.hold.token, arrival);
         self.expirations.insert((gone, arrival));
         self.counted_in(arrival);
-        let waiter = Waiter { asked: asked.clone(), ticket, gone, came_back: false, offered: None };
+        let since = ticket.place.is_none().then_some(now);
+        let waiter = Waiter { asked: asked.clone(), ticket, gone, since, came_back: false, offered: None };
         self.waiters.insert(arrival, waiter);
         Queued::Waits(self.ahead(arrival))
     }

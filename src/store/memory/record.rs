@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    core::{Fence, Mode, Moment, Owner, Token},
-    store::{Acquisition, Holder, HolderState, Metadata},
+    core::{Fence, Mode, Moment, Owner, Token, since_given},
+    store::{Acquisition, Holder, HolderState, Metadata, memory::turn::micros},
 };
 
 /// A holder of a resource, which may keep it closed afterwards.
@@ -66,6 +66,13 @@ impl Record {
         }
     }
 
+    /// Describes the hold as in an inspection.
+    pub(super) fn inspect(&self, now: Moment) -> Holder {
+        let held_for = since_given(self.fence.get(), micros(now).get()).filter(|_| self.holds());
+        Holder { held_for, ..self.describe(now) }
+    }
+
+    /// Describes the hold as in a refusal.
     pub(super) fn describe(&self, now: Moment) -> Holder {
         Holder {
             token: self.token.prefix(),
@@ -74,6 +81,7 @@ impl Record {
             owner: self.owner.clone(),
             fence: Some(self.fence),
             remaining: self.due().remaining(now),
+            held_for: None,
             metadata: Metadata::clone(&self.metadata),
         }
     }

@@ -35,6 +35,16 @@ impl Registers {
         self.kept.clear();
     }
 
+    /// Returns the names of all registers, in order.
+    pub(super) fn names(&mut self, now: Moment) -> Vec<ResourceName> {
+        self.settle(now);
+        self.kept.keys().cloned().collect()
+    }
+
+    fn settle(&mut self, now: Moment) {
+        self.kept.retain(|_, kept| !kept.end.remaining(now).is_zero());
+    }
+
     /// Executes [`Store::register`](crate::store::Store::register).
     pub(super) fn register(
         &mut self,
@@ -42,7 +52,7 @@ impl Registers {
         write: Option<&RegisterWrite>,
         now: Moment,
     ) -> Register {
-        self.kept.retain(|_, kept| !kept.end.remaining(now).is_zero());
+        self.settle(now);
         let time = self.origin + since_origin(now);
         let revision = self.kept.get(name).map(|kept| kept.revision);
         let verdict = match write {

@@ -7,7 +7,7 @@ use crate::{
     store::{
         Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, HolderNotice, HoldersNotified, Inbox,
         Inspection, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification, Refusal, Released, Renewed, StoreError,
-        ToHolders,
+        ToHolders, WAITERS_TOLD_AT_MOST,
         memory::{
             holders::{Holders, Verdict},
             queue::{Queue, Queued},
@@ -163,9 +163,10 @@ impl Resource {
         self.holders.settle(now);
         let holders = self.holders.in_order_of_end().take(limit);
         Inspection {
-            holders: holders.map(|record| record.describe(now)).collect(),
+            holders: holders.map(|record| record.inspect(now)).collect(),
             total: self.holders.total(),
             waiting: self.queue.waiting(now),
+            waiters: self.queue.first(limit.min(WAITERS_TOLD_AT_MOST), now),
         }
     }
 
@@ -173,6 +174,11 @@ impl Resource {
     /// over to them yet.
     pub(super) fn is_free(&self) -> bool {
         self.holders.is_empty()
+    }
+
+    /// Returns true if somebody waits for it.
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.queue.is_empty()
     }
 
     /// Returns true if nothing of it has to be kept.

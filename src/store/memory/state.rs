@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, ops::Bound, sync::Arc, time::Duration};
 use crate::{
     core::{Fence, Moment, ResourceName},
     store::{
-        Acquired, AcquiredAll, Acquisition, Hold, Incarnation, Listing, Recovered, Report, StoreError,
+        Acquired, AcquiredAll, Acquisition, Hold, Incarnation, Listing, Names, Recovered, Report, StoreError,
+        Walk,
         all::as_try,
         memory::{
             faults::Faults,
@@ -139,15 +140,23 @@ impl State {
         }
     }
 
-    pub(super) fn list(&mut self, prefix: &[u8], limit: usize, now: Moment) -> Listing {
+    pub(super) fn list(&mut self, walk: &Walk, now: Moment) -> Listing {
         self.resources.retain(|_, resource| {
             resource.settle(now);
             !resource.is_removable()
         });
-        let taken = self.resources.iter().filter(|(_, resource)| !resource.is_free()).map(|(name, _)| name);
-        let mut matching = taken.filter(|name| name.as_bytes().starts_with(prefix));
-        let resources = matching.by_ref().take(limit).cloned().collect();
-        Listing { resources, complete: matching.next().is_none() }
+        let such = |is_one: fn(&Resource) -> bool| {
+            let resources = self.resources.iter().filter(move |(_, resource)| is_one(resource));
+            resources.map(|(name, _)| name)
+        };
+        match walk.names {
+            Names::Held => found(walk, such(|resource| !resource.is_free()), self.resources.len()),
+            Names::WaitedFor => found(walk, such(Resource::is_waited_for), self.resources.len()),
+            Names::Registers => {
+                let names = self.registers.names(now);
+                found(walk, names.iter(), names.len())
+            }
+        }
     }
 
     /// Cleans up the next two resources in order of name, so that those that nobody asks for any more do not pile up:
@@ -167,4 +176,11 @@ impl State {
             self.swept = Some(name);
         }
     }
+}
+
+/// Returns those of these names that a walk is after, of which it has looked at so many.
+fn found<'a>(walk: &Walk, names: impl Iterator<Item = &'a ResourceName>, walked: usize) -> Listing {
+    let mut matching = names.filter(|name| walk.matches(name));
+    let resources = matching.by_ref().take(walk.limit).cloned().collect();
+    Listing { resources, complete: matching.next().is_none(), walked: walked as u64 }
 }

@@ -8,6 +8,7 @@ use crate::{
     core::{ResourceName, Token, TokenPrefix},
     store::{
         Holder, HolderState, HoldersNotified, Inspection, Listing, QuorumNode, Reply, StoreError, ToHolders,
+        WAITERS_TOLD_AT_MOST, Waiter, Walk,
         quorum::{asking::median, core::Core, poll::Round, renew_release::short},
     },
 };
@@ -41,7 +42,12 @@ pub(super) async fn inspect(core: &Core, resource: &ResourceName, limit: usize) 
         // More than are wanted: holders that end at about the same time end in another order on each node.
         async move { store.inspect(&name, limit.saturating_mul(2)).await }.boxed()
     };
-    let (inspections, enough) = all(core, question).await?;
+    let (mut inspections, enough) = all(core, question).await?;
+    let queues: Vec<Vec<Waiter>> = inspections.iter_mut().map(|it| std::mem::take(&mut it.waiters)).collect();
+    let waiting = median(inspections.iter().map(|inspection| inspection.waiting));
+    let all_waiters_told =
+        inspections.iter().zip(&queues).all(|(it, waiters)| waiters.len() as u64 == it.waiting);
+    let mut waiters = in_one_queue(queues, enough);
     let total = median(inspections.iter().map(|inspection| inspection.total));
     let complete = inspections.iter().all(|inspection| inspection.holders.len() as u64 == inspection.total);
     let mut seen: BTreeMap<(TokenPrefix, bool), Vec<Holder>> = BTreeMap::new();
@@ -54,11 +60,14 @@ pub(super) async fn inspect(core: &Core, resource: &ResourceName, limit: usize) 
     holders.sort_by_key(|holder| holder.remaining);
     // Only of those that all nodes named is it known how many a majority has.
     let total = if complete { holders.len() as u64 } else { total };
+    let waiting = if all_waiters_told { waiters.len() as u64 } else { waiting };
     holders.truncate(limit);
-    Ok(Inspection { holders, total, waiting: 0 })
+    waiters.truncate(limit.min(WAITERS_TOLD_AT_MOST));
+    Ok(Inspection { holders, total, waiting, waiters })
 }
 
-/// Merges the reports of several nodes on one holder. The holder ends when too few of them have it.
+/// Merges the reports of several nodes on one holder. The holder ends when too few of them have it. Its fence may come from
+/// the clock of another node, so none of them knows for how long it has held.
 fn merged(mut holders: Vec<Holder>, enough: usize) -> Holder {
     holders.sort_by_key(|holder| std::cmp::Reverse(holder.remaining));
     // A late node may have another fence than the granted one.
@@ -66,26 +75,55 @@ fn merged(mut holders: Vec<Holder>, enough: usize) -> Holder {
     let fence =
         holders.iter().map(|holder| holder.fence).max_by_key(|fence| (times(*fence), *fence)).flatten();
     let remaining = holders[enough - 1].remaining;
-    Holder { fence, remaining, ..holders.swap_remove(0) }
+    Holder { fence, remaining, held_for: None, ..holders.swap_remove(0) }
 }
 
-pub(super) async fn list(core: &Core, prefix: &[u8], limit: usize) -> Said<Listing> {
-    let prefix: Arc<[u8]> = prefix.into();
-    let question = |store: Arc<dyn QuorumNode>| {
-        let prefix = Arc::clone(&prefix);
-        async move { store.list(&prefix, limit).await }.boxed()
-    };
-    let (listings, enough) = all(core, question).await?;
-    let mut complete = listings.iter().all(|listing| listing.complete);
-    let mut seen: BTreeMap<ResourceName, usize> = BTreeMap::new();
-    for name in listings.into_iter().flat_map(|listing| listing.resources) {
-        *seen.entry(name).or_default() += 1;
+/// Merges the queues of the nodes: those who wait on enough of them, in the order that all nodes have. On a node that lacks
+/// somebody, who comes later stands further in front than it is.
+fn in_one_queue(queues: Vec<Vec<Waiter>>, enough: usize) -> Vec<Waiter> {
+    let mut seen: BTreeMap<TokenPrefix, (usize, usize, Waiter)> = BTreeMap::new();
+    for (position, waiter) in queues.into_iter().flat_map(|queue| queue.into_iter().enumerate()) {
+        let (nodes, last, _) = seen.entry(waiter.token).or_insert((0, position, waiter));
+        (*nodes, *last) = (*nodes + 1, position.max(*last));
     }
-    let agreed = seen.into_iter().filter(|(_, nodes)| *nodes >= enough);
-    let mut resources: Vec<ResourceName> = agreed.map(|(name, _)| name).collect();
-    complete &= resources.len() <= limit;
-    resources.truncate(limit);
-    Ok(Listing { resources, complete })
+    let mut agreed: Vec<_> = seen.into_values().filter(|(nodes, ..)| *nodes >= enough).collect();
+    agreed.sort_by_key(|(_, position, _)| *position);
+    // The place in the queue was proposed to the nodes, and is no time of theirs.
+    agreed.into_iter().map(|(.., waiter)| Waiter { waited: None, ..waiter }).collect()
+}
+
+/// Lists the names that enough nodes have. A page of each node ends at another name, so what is behind the first of these ends
+/// is left to the next page of all nodes.
+pub(super) async fn list(core: &Core, walk: &Walk) -> Said<Listing> {
+    const PAGES: usize = 8;
+    let (mut walk, limit) = (walk.clone(), walk.limit);
+    let mut found = Listing { resources: Vec::new(), complete: false, walked: 0 };
+    for _ in 0..PAGES {
+        let question = |store: Arc<dyn QuorumNode>| {
+            let walk = walk.clone();
+            async move { store.list(&walk).await }.boxed()
+        };
+        let (listings, enough) = all(core, question).await?;
+        found.walked += listings.iter().map(|listing| listing.walked).sum::<u64>();
+        let cut = listings.iter().filter(|listing| !listing.complete);
+        // A node that gave up early may lack any name.
+        let gave_up = cut.clone().any(|listing| listing.resources.len() < limit);
+        let end = cut.filter_map(|listing| listing.resources.last()).min().cloned();
+        let mut seen: BTreeMap<ResourceName, usize> = BTreeMap::new();
+        for name in listings.into_iter().flat_map(|listing| listing.resources) {
+            *seen.entry(name).or_default() += 1;
+        }
+        let known = |name: &ResourceName| end.as_ref().is_none_or(|end| name <= end);
+        let agreed = seen.into_iter().filter(|(name, nodes)| *nodes >= enough && known(name));
+        found.resources.extend(agreed.map(|(name, _)| name));
+        found.complete = end.is_none() && !gave_up && found.resources.len() <= limit;
+        match end {
+            Some(end) if !gave_up && found.resources.len() < limit => walk.after = end.as_bytes().to_vec(),
+            _ => break,
+        }
+    }
+    found.resources.truncate(limit);
+    Ok(found)
 }
 
 pub(super) async fn force_release(core: &Core, resource: &ResourceName) -> Said<u64> {

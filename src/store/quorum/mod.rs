@@ -40,8 +40,9 @@ use crate::{
     core::{InvalidValue, Mode, ResourceName, exact},
     env::{Clock, SystemClock},
     store::{
-        Acquired, Acquisition, Durability, Hold, HoldersNotified, Inbox, Inspection, Listing, Notifications,
-        QuorumNode, Register, RegisterWrite, Released, Renewed, Replies, Reply, Store, StoreError, ToHolders,
+        Acquired, Acquisition, Durability, Hold, HoldersNotified, Inbox, Inspection, Listing, Names,
+        Notifications, QuorumNode, Register, RegisterWrite, Released, Renewed, Replies, Reply, Store,
+        StoreError, ToHolders, Walk,
     },
 };
 
@@ -215,8 +216,14 @@ impl Store for QuorumStore {
         inspect::inspect(&self.0, resource, limit).boxed()
     }
 
-    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        inspect::list(&self.0, prefix, limit).boxed()
+    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
+        async move {
+            match walk.names {
+                Names::Held | Names::WaitedFor => inspect::list(&self.0, walk).await,
+                Names::Registers => Err(no_registers()),
+            }
+        }
+        .boxed()
     }
 
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {
@@ -228,8 +235,7 @@ impl Store for QuorumStore {
     }
 
     fn register<'a>(&'a self, _: &'a ResourceName, _: Option<&'a RegisterWrite>) -> Reply<'a, Register> {
-        let reason = "compare-and-set over a majority takes consensus; schedules need one server, Sentinel or a cluster";
-        async move { Err(StoreError::unsupported("registers", reason)) }.boxed()
+        async { Err(no_registers()) }.boxed()
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {
@@ -244,6 +250,12 @@ impl Store for QuorumStore {
     fn durability(&self) -> Durability {
         Durability::Majority { nodes: self.0.needed(), of: self.0.nodes.len() }
     }
+}
+
+fn no_registers() -> StoreError {
+    let reason =
+        "compare-and-set over a majority takes consensus; schedules need one server, Sentinel or a cluster";
+    StoreError::unsupported("registers", reason)
 }
 
 fn owned(asked: &[(&Hold, Duration)]) -> Vec<(Hold, Duration)> {

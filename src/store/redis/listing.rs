@@ -1,4 +1,4 @@
-//! The walk over all keys that lists the resources.
+//! The walk over all keys that lists names.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::{
     core::ResourceName,
     store::{
-        Listing, StoreError,
+        Listing, Names, StoreError, Walk,
         redis::{
             Layout,
             net::{
@@ -20,34 +20,41 @@ use crate::{
     },
 };
 
-/// Lists the resources that are not free and whose name starts like this: at most `limit`, in order of name.
+/// The number of keys that a server is asked to look at in one step.
+const KEYS_A_STEP: u32 = 1_000;
+
+/// Lists the names that a walk is after.
 pub(super) async fn list(
     topology: &Topology,
     encoder: &Encoder,
     response_timeout: Duration,
-    start: &[u8],
-    limit: usize,
+    walk: &Walk,
 ) -> Result<Listing, StoreError> {
     // A walk over millions of keys takes a while. It ends after this time, and not after the time for one answer.
     const STEPS: u32 = 10;
     let give_up = Instant::now() + STEPS * response_timeout;
-    let mut found = Found { names: BTreeSet::new(), limit, complete: true };
+    let mut found = Found { walk, names: BTreeSet::new(), complete: true, walked: 0 };
+    if walk.names == Names::WaitedFor && encoder.is_plain() {
+        // The layout has no queues.
+        return Ok(found.listing());
+    }
     for server in topology.each().await? {
-        let scan = Scan::new(encoder.layout(), encoder.prefix(), start);
+        let scan = Scan::new(encoder.layout(), encoder.prefix(), walk);
         list_on(&server, scan, give_up, &mut found).await?;
     }
-    Ok(Listing { resources: found.names.into_iter().collect(), complete: found.complete })
+    Ok(found.listing())
 }
 
 async fn list_on(
     server: &Connection,
     mut scan: Scan<'_>,
     give_up: Instant,
-    found: &mut Found,
+    found: &mut Found<'_>,
 ) -> Result<(), StoreError> {
     loop {
         let (cursor, keys) = decode::scanned(server.send(&scan).await?.value)?;
-        found.add(keys.iter().filter_map(|key| scan.resource(key)));
+        found.walked += u64::from(KEYS_A_STEP);
+        found.add(keys.iter().filter_map(|key| scan.name(key)));
         scan.cursor = cursor;
         if cursor == 0 {
             return Ok(());
@@ -60,19 +67,25 @@ async fn list_on(
 }
 
 /// The names that the walk has found so far.
-struct Found {
+struct Found<'a> {
+    walk: &'a Walk,
     names: BTreeSet<ResourceName>,
-    limit: usize,
     complete: bool,
+    walked: u64,
 }
 
-impl Found {
+impl Found<'_> {
     fn add(&mut self, names: impl Iterator<Item = ResourceName>) {
-        self.names.extend(names);
-        while self.names.len() > self.limit {
+        self.names.extend(names.filter(|name| self.walk.matches(name)));
+        while self.names.len() > self.walk.limit {
             self.names.pop_last();
             self.complete = false;
         }
+    }
+
+    fn listing(self) -> Listing {
+        let Self { names, complete, walked, .. } = self;
+        Listing { resources: names.into_iter().collect(), complete, walked }
     }
 }
 
@@ -80,44 +93,64 @@ impl Found {
 struct Scan<'a> {
     layout: Layout,
     prefix: &'a str,
+    names: Names,
     pattern: Vec<u8>,
     cursor: u64,
 }
 
 impl<'a> Scan<'a> {
-    fn new(layout: Layout, prefix: &'a str, start: &[u8]) -> Self {
-        let pattern = match layout {
-            Layout::Full => keys::pattern(prefix, start).into_bytes(),
-            Layout::Plain => plain::pattern(prefix, start),
+    fn new(layout: Layout, prefix: &'a str, walk: &Walk) -> Self {
+        let scan = Self { layout, prefix, names: walk.names, pattern: Vec::new(), cursor: 0 };
+        let pattern = match scan.part() {
+            Some(part) => keys::pattern(prefix, &walk.prefix, part).into_bytes(),
+            None => plain::pattern(prefix, &walk.prefix),
         };
-        Self { layout, prefix, pattern, cursor: 0 }
+        Self { pattern, ..scan }
     }
 
-    /// Returns the resource of this key; `None` for a key that is not ours.
-    fn resource(&self, key: &[u8]) -> Option<ResourceName> {
-        match self.layout {
-            Layout::Full => keys::resource(self.prefix, str::from_utf8(key).ok()?),
-            Layout::Plain => plain::resource(self.prefix, key),
+    /// Returns what stands behind the main key in the keys that are looked for. `None` for the keys of the plain layout.
+    const fn part(&self) -> Option<&'static str> {
+        match (self.names, self.layout) {
+            (Names::Held, Layout::Plain) => None,
+            (Names::Held, Layout::Full) => Some(""),
+            (Names::WaitedFor, _) => Some(":q"),
+            // Both layouts have the same registers.
+            (Names::Registers, _) => Some(":r"),
+        }
+    }
+
+    /// Returns the type of the keys that are looked for, where other keys may have the same names.
+    const fn kind(&self) -> Option<&'static str> {
+        match (self.names, self.layout) {
+            (Names::Held, Layout::Plain) => Some("string"),
+            (Names::Registers, Layout::Plain) => Some("hash"),
+            (_, Layout::Full) | (Names::WaitedFor, _) => None,
+        }
+    }
+
+    /// Returns the name that this key stands for; `None` for a key that is not ours.
+    fn name(&self, key: &[u8]) -> Option<ResourceName> {
+        match self.part() {
+            Some(part) => keys::resource(self.prefix, str::from_utf8(key).ok()?, part),
+            None => plain::resource(self.prefix, key),
         }
     }
 
     /// Returns the beginning of every key that the pattern matches.
     fn start(&self) -> Vec<u8> {
-        match self.layout {
-            Layout::Full => format!("{}:{{", self.prefix).into_bytes(),
-            Layout::Plain => plain::before_name(self.prefix),
+        match self.part() {
+            Some(_) => format!("{}:{{", self.prefix).into_bytes(),
+            None => plain::before_name(self.prefix),
         }
     }
 }
 
 impl Request for Scan<'_> {
     async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
-        const KEYS_A_STEP: u32 = 1_000;
         let mut scan = redis::cmd("SCAN");
         scan.arg(self.cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(KEYS_A_STEP);
-        if self.layout == Layout::Plain {
-            // All else is no lock of this layout.
-            scan.arg("TYPE").arg("string");
+        if let Some(kind) = self.kind() {
+            scan.arg("TYPE").arg(kind);
         }
         scan.query_async(connection).await
     }
@@ -147,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_answer_to_a_verb_is_no_step_of_a_walk() {
-        let scan = Scan::new(Layout::Full, "p", b"");
+        let scan = Scan::new(Layout::Full, "p", &Walk::new("", 1));
         assert!(scan.is_answered_by(&answer("7", &["p:{a}", "p:{b}"])));
         assert!(scan.is_answered_by(&answer("0", &[])));
         for verdict in [&["yes"][..], &["opened", "1"], &["granted", "7", "1"], &["holders", "0", "0", ""]] {

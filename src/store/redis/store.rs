@@ -10,12 +10,12 @@ use crate::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
         Inbox, Incarnation, Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Register,
         RegisterWrite, Released, Renewed, Replies, Reply, Report, ServerLoad, Store, StoreError, ToHolders,
-        all,
+        Walk, all,
         redis::{
             RedisStore, listing,
             net::{connection::Connection, incarnation::Known, load, topology::Topology},
             replicas::{Confirmed, Replicas},
-            wire::{batch, decode, keys, lessons, notified, plain, register},
+            wire::{batch, decode, inspected, keys, lessons, notified, plain, register},
         },
     },
 };
@@ -98,13 +98,13 @@ impl Store for RedisStore {
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
         async move {
             let call = self.encoder.inspect(resource, limit);
-            decode::inspected(self.topology.send(&call).await?.value)
+            inspected::inspected(self.topology.send(&call).await?.value)
         }
         .boxed()
     }
 
-    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        listing::list(&self.topology, &self.encoder, self.response_timeout, prefix, limit).boxed()
+    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
+        listing::list(&self.topology, &self.encoder, self.response_timeout, walk).boxed()
     }
 
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {

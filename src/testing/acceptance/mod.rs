@@ -51,6 +51,7 @@ mod ears;
 #[doc(hidden)]
 pub mod facts;
 mod groups;
+mod groups_of_some;
 mod scene;
 mod stamp;
 

@@ -13,7 +13,7 @@ use crate::{
     core::{Fence, Incarnation, Recovered, Report, ResourceName},
     store::{
         Acquired, AcquiredFrom, Acquisition, HandedOff, Hold, Inbox, Inspection, Listing, Notification,
-        Notifications, QuorumNode, Released, Renewed, Replies, Reply, ServerLoad, Store, StoreError,
+        Notifications, QuorumNode, Released, Renewed, Replies, Reply, ServerLoad, Store, StoreError, Walk,
     },
     tuning::chance::Chance,
 };
@@ -137,9 +137,9 @@ impl Store for TimedStore {
         self.ask(move |server| async move { (server.memory.inspect(&resource, limit).await, 0.0) })
     }
 
-    fn list<'a>(&'a self, prefix: &'a [u8], limit: usize) -> Reply<'a, Listing> {
-        let prefix = prefix.to_owned();
-        self.ask(move |server| async move { (server.memory.list(&prefix, limit).await, 0.0) })
+    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
+        let walk = walk.clone();
+        self.ask(move |server| async move { (server.memory.list(&walk).await, 0.0) })
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use leasehold::store::{Renewed, Store};
+use leasehold::store::{Renewed, Store, Walk};
 
 use crate::{
     failover::*,
@@ -85,7 +85,7 @@ async fn slots_without_a_node_harm_no_other() {
     let granted: Vec<_> = answers.iter().map(|answer| matches!(answer, Ok(Acquired::Granted(_)))).collect();
     assert_eq!(granted, [true, false, true], "{answers:?}");
     // A list that leaves out what is there would be wrong.
-    assert!(store.list(b"", 100).await.is_err());
+    assert!(store.list(&Walk::new(b"", 100)).await.is_err());
 }
 
 /// Twice the time to connect and to answer that stores have by default, on a busy machine.

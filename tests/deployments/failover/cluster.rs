@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use leasehold::{
     Layout,
-    store::{Released, Renewed, Store},
+    store::{Released, Renewed, Store, Walk},
 };
 
 use crate::{
@@ -155,7 +155,7 @@ async fn a_list_has_what_is_on_all_masters() {
     for answer in store.acquire_each(&held).await {
         assert!(matches!(answer, Ok(Acquired::Granted(_))), "{answer:?}");
     }
-    let listing = store.list(b"list/", 100).await.unwrap();
+    let listing = store.list(&Walk::new(b"list/", 100)).await.unwrap();
     assert!(listing.complete && listing.resources.len() == 50, "{listing:?}");
 }
 

@@ -1,7 +1,7 @@
 //! What is kept on the server: keys, their ends, what is cleared away, what a verb costs.
 
 use crate::store::*;
-use leasehold::store::Store;
+use leasehold::store::{Store, Walk};
 
 #[tokio::test]
 async fn no_key_is_without_an_end_and_none_is_left_over() {
@@ -46,14 +46,14 @@ async fn a_list_is_in_order_and_bounded() {
         granted(&store, &permits(&hold(&format!("job/{n:04}"), n))).await;
     }
     granted(&store, &exclusive(&hold("other", 1))).await;
-    let all = store.list(b"job/", 100).await.unwrap();
+    let all = store.list(&Walk::new(b"job/", 100)).await.unwrap();
     let names =
         |from, to| (from..to).map(|n| ResourceName::new(format!("job/{n:04}")).unwrap()).collect::<Vec<_>>();
     assert_eq!((all.resources, all.complete), (names(0, 30), true));
-    let some = store.list(b"job/", 10).await.unwrap();
+    let some = store.list(&Walk::new(b"job/", 10)).await.unwrap();
     assert_eq!((some.resources, some.complete), (names(0, 10), false));
-    assert_eq!(store.list(b"", 100).await.unwrap().resources.len(), 31);
-    assert_eq!(store.list(b"nothing", 100).await.unwrap().resources, []);
+    assert_eq!(store.list(&Walk::new(b"", 100)).await.unwrap().resources.len(), 31);
+    assert_eq!(store.list(&Walk::new(b"nothing", 100)).await.unwrap().resources, []);
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn stores_with_different_prefixes_do_not_meet() {
     let other = RedisStore::with_options(&server.url(), options).unwrap();
     granted(&store(&server), &exclusive(&hold("r", 1))).await;
     granted(&other, &exclusive(&hold("r", 2))).await;
-    assert_eq!(other.list(b"", 10).await.unwrap().resources.len(), 1);
+    assert_eq!(other.list(&Walk::new(b"", 10)).await.unwrap().resources.len(), 1);
 }
 
 #[tokio::test]

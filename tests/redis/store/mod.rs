@@ -9,6 +9,7 @@ mod inbox;
 mod kept;
 mod proxy;
 mod refused;
+mod seen;
 mod together;
 mod waiting;
 mod wrong_kind;

@@ -1,7 +1,7 @@
 //! What the server refuses, and as which error it is told.
 
 use futures_util::StreamExt;
-use leasehold::store::{Notification, QueueTicket, Store};
+use leasehold::store::{Notification, QueueTicket, Store, Walk};
 
 use crate::store::*;
 
@@ -97,7 +97,7 @@ async fn a_user_with_just_the_rights_it_needs_is_served() {
         store.renew(&asked.hold, TTL).await.unwrap();
         store.inspect(&asked.hold.resource, 10).await.unwrap();
     }
-    assert_eq!(store.list(b"", 10).await.unwrap().resources.len(), 5);
+    assert_eq!(store.list(&Walk::new(b"", 10)).await.unwrap().resources.len(), 5);
     let mut notifications = store.listen(&INBOX);
     assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
     let resources = ["plain", "delayed", "shared", "permits", "twice"];
@@ -116,7 +116,7 @@ async fn a_user_with_just_the_rights_it_needs_is_served() {
         granted(&store, &asked).await;
         let _ = store.release(&asked.hold, Duration::ZERO).await.unwrap();
     }
-    assert_eq!(store.list(b"", 10).await.unwrap().resources, []);
+    assert_eq!(store.list(&Walk::new(b"", 10)).await.unwrap().resources, []);
     // What a script is refused and can do without shows only here.
     assert_eq!(server.command(&["ACL", "LOG"]), Value::Array(Vec::new()));
 }

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use leasehold::{
     Acquire, AcquireError, Fence, Inspection, Layout, LockManager, RedisOptions, RedisStore, StoreError,
     Token,
-    store::{Acquired, Inbox, QuorumNode, Released, Renewed, Store},
+    store::{Acquired, Inbox, QuorumNode, Released, Renewed, Store, Walk},
 };
 use redis::Value;
 
@@ -85,7 +85,7 @@ async fn what_is_no_lock_is_left_alone() {
     for error in errors {
         assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
     }
-    assert!(store.list(b"", 10).await.unwrap().resources.is_empty());
+    assert!(store.list(&Walk::new(b"", 10)).await.unwrap().resources.is_empty());
     assert_eq!(server.command(&["EXISTS", "r"]), Value::Int(1));
 }
 

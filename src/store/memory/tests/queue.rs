@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 
 use super::*;
-use crate::store::{Notification, QueueTicket, Store};
+use crate::store::{Notification, QueueTicket, Store, Walk};
 
 const INBOX: Inbox = Inbox(Token::from_bits(9));
 
@@ -150,7 +150,7 @@ async fn a_resource_that_only_has_waiters_is_kept_and_not_listed() {
     let waiter = waiting("orders/42", 2);
     ahead(&store, &waiter).await;
     hands.turn(Duration::from_millis(1));
-    assert!(store.list(b"", 10).await.unwrap().resources.is_empty());
+    assert!(store.list(&Walk::new(b"", 10)).await.unwrap().resources.is_empty());
     assert_eq!(store.inspect(&waiter.hold.resource, 10).await.unwrap().waiting, 1);
     fence(&store, &waiter).await;
 }

@@ -7,8 +7,8 @@ use redis::Value;
 use crate::{
     core::{Fence, Mode},
     store::{
-        Acquired, AcquiredAll, Acquisition, Certainty, Grant, HandedOff, Holder, HolderState, Inspection,
-        Refusal, Released, Renewed, StoreError,
+        Acquired, AcquiredAll, Acquisition, Certainty, Grant, HandedOff, Holder, HolderState, Refusal,
+        Released, Renewed, StoreError,
         redis::{net::errors, wire::record},
     },
 };
@@ -119,17 +119,6 @@ pub(crate) fn is_held(answer: Value) -> Result<bool, StoreError> {
     }
 }
 
-pub(crate) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
-    let mut rest = only_if(answer, "holders")?;
-    let (total, waiting, capacity) = (rest.number()?, rest.number()?, rest.text()?);
-    let mut holders = Vec::new();
-    while !rest.is_empty() {
-        let (token, state, remaining) = (rest.text()?, rest.text()?, rest.duration()?);
-        holders.push(holder(&token, &state, remaining, &rest.text()?, &capacity)?);
-    }
-    Ok(Inspection { holders, total, waiting })
-}
-
 pub(crate) fn opened(answer: Value) -> Result<u64, StoreError> {
     only_if(answer, "opened")?.number()
 }
@@ -139,19 +128,23 @@ pub(crate) fn scanned(answer: Value) -> Result<(u64, Vec<Vec<u8>>), StoreError> 
     redis::from_redis_value(answer).map_err(|_| senseless("no cursor with keys"))
 }
 
-fn holder(
+pub(crate) fn holder(
     token: &str,
     state: &str,
     remaining: Duration,
     record: &str,
     capacity: &str,
 ) -> Result<Holder, StoreError> {
-    let foreign = || StoreError::Corrupt { reason: "a holder with a record that is not ours".to_owned() };
     let record::Record { fence, mode, owner, metadata } =
         record::read(record, capacity).ok_or_else(foreign)?;
     let token = token.parse().map_err(|_| foreign())?;
     let state = if state == "holding" { HolderState::Holding } else { HolderState::Closed };
-    Ok(Holder { token, mode, state, owner, fence, remaining, metadata })
+    Ok(Holder { token, mode, state, owner, fence, remaining, held_for: None, metadata })
+}
+
+/// Returns the error of a record that this library has not written.
+pub(crate) fn foreign() -> StoreError {
+    StoreError::Corrupt { reason: "a record that is not ours".to_owned() }
 }
 
 pub(crate) fn senseless(what: &str) -> StoreError {
@@ -221,7 +214,7 @@ impl Fields {
         self.next("a number is missing")
     }
 
-    fn duration(&mut self) -> Result<Duration, StoreError> {
+    pub(crate) fn duration(&mut self) -> Result<Duration, StoreError> {
         let millis: i64 = self.next("a time is missing")?;
         Ok(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
     }
@@ -295,8 +288,6 @@ mod tests {
             );
         }
         assert_eq!(released(list(&["not_held"])).unwrap_err().kind(), "reply_lost");
-        let inspection = call([list(&["holders", "1", "0", "", "00"])]);
-        assert_eq!(inspected(inspection).unwrap_err().kind(), "reply_lost");
     }
 
     #[test]

@@ -36,14 +36,15 @@ pub(crate) fn channel_of_all(prefix: &str) -> String {
     format!("{prefix}:inbox:all")
 }
 
-/// Returns the pattern that matches the main keys of all resources whose name starts like this, and no other key.
-pub(crate) fn pattern(prefix: &str, start: &[u8]) -> String {
-    format!("{prefix}:{{{}*}}", ResourceName::encode_prefix(start))
+/// Returns the pattern that matches one key of all resources whose name starts like this, and no other key: the main key and
+/// this part behind it.
+pub(crate) fn pattern(prefix: &str, start: &[u8], part: &str) -> String {
+    format!("{prefix}:{{{}*}}{part}", ResourceName::encode_prefix(start))
 }
 
-/// Returns the resource of a main key; `None` for a key that this library does not write.
-pub(crate) fn resource(prefix: &str, key: &str) -> Option<ResourceName> {
-    let name = key.strip_prefix(prefix)?.strip_prefix(":{")?.strip_suffix('}')?;
+/// Returns the resource of a main key with this part behind it; `None` for another key.
+pub(crate) fn resource(prefix: &str, key: &str, part: &str) -> Option<ResourceName> {
+    let name = key.strip_suffix(part)?.strip_prefix(prefix)?.strip_prefix(":{")?.strip_suffix('}')?;
     ResourceName::decode(name).ok()
 }
 
@@ -59,19 +60,24 @@ mod tests {
     fn the_main_key_reads_back_whatever_the_name() {
         for name in [&b"orders/42"[..], b"}{", b"a*b", b"\xff\0", &[b'x'; 512]] {
             let key = main("leasehold", name);
-            assert_eq!(resource("leasehold", &key), Some(ResourceName::new(name).unwrap()));
+            let named = Some(ResourceName::new(name).unwrap());
+            assert_eq!(resource("leasehold", &key, ""), named);
+            assert_eq!(resource("leasehold", &format!("{key}:q"), ":q"), named);
             for other in ["h", "d", "o", "q", "w", "p", "r"].map(|part| format!("{key}:{part}")) {
-                assert_eq!(resource("leasehold", &other), None, "{other}");
+                assert_eq!(resource("leasehold", &other, ""), None, "{other}");
+                let is_queue = other.ends_with(":q");
+                assert_eq!(resource("leasehold", &other, ":q").is_some(), is_queue, "{other}");
             }
         }
         for slot in [None, Some(7)] {
-            assert_eq!(resource("leasehold", &(fence("leasehold", slot) + "fence")), None);
+            assert_eq!(resource("leasehold", &(fence("leasehold", slot) + "fence"), ""), None);
         }
     }
 
     #[test]
     fn a_name_cannot_break_out_of_its_key() {
         assert_eq!(main("p", b"a}b"), "p:{a%7Db}");
-        assert_eq!(pattern("p", b"a}"), "p:{a%7D*}");
+        assert_eq!(pattern("p", b"a}", ""), "p:{a%7D*}");
+        assert_eq!(pattern("p", b"a}", ":q"), "p:{a%7D*}:q");
     }
 }

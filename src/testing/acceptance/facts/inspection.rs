@@ -89,7 +89,7 @@ pub async fn a_list_has_what_is_not_free_in_order_of_name(scene: Scene) {
     assert_eq!(scene.release_closed_for(&closed, secs(60)).await, Released::Freed);
     assert_eq!(scene.release(&freed).await, Released::Freed);
 
-    let listing = scene.store.list(beginning.as_bytes(), 100).await.unwrap();
+    let listing = scene.store.list(&Walk::new(beginning.as_bytes(), 100)).await.unwrap();
     let names: Vec<_> = ["a", "b", "c", "d"].map(|name| named(scene.exclusive(), name).hold.resource).into();
     assert_eq!(listing.resources, names);
     assert!(listing.complete);
@@ -100,12 +100,32 @@ pub async fn a_list_is_bounded_and_says_so(scene: Scene) {
     for name in ["a", "b", "c"] {
         scene.granted(&at(&beginning, name, scene.exclusive())).await;
     }
-    let some = scene.store.list(beginning.as_bytes(), 2).await.unwrap();
+    let some = scene.store.list(&Walk::new(beginning.as_bytes(), 2)).await.unwrap();
     assert_eq!(some.resources.len(), 2);
     assert!(!some.complete);
-    let all = scene.store.list(beginning.as_bytes(), 3).await.unwrap();
+    let all = scene.store.list(&Walk::new(beginning.as_bytes(), 3)).await.unwrap();
     assert_eq!(all.resources.len(), 3);
     assert!(all.complete);
+}
+
+pub async fn a_list_goes_on_behind_a_name(scene: Scene) {
+    let beginning = unique("list/");
+    let names = ["a", "a\0", "b", "b/1", "c"];
+    for name in names {
+        scene.granted(&at(&beginning, name, scene.exclusive())).await;
+    }
+    let (mut walk, mut found) = (Walk::new(&beginning, 2), Vec::new());
+    for (page, complete) in [(2, false), (2, false), (1, true)] {
+        let listing = scene.store.list(&walk).await.unwrap();
+        assert_eq!((listing.resources.len(), listing.complete), (page, complete));
+        assert!(listing.walked >= names.len() as u64, "{listing:?}");
+        walk.after = listing.resources[page - 1].as_bytes().to_vec();
+        found.extend(listing.resources);
+    }
+    let expected = names.map(|name| at(&beginning, name, scene.exclusive()).hold.resource);
+    assert_eq!(found, expected);
+    let listing = scene.store.list(&walk).await.unwrap();
+    assert_eq!((listing.resources.len(), listing.complete), (0, true), "nothing is behind the last");
 }
 
 pub async fn a_list_forgets_what_ended(scene: Scene) {
@@ -114,11 +134,11 @@ pub async fn a_list_forgets_what_ended(scene: Scene) {
         scene.granted(&at(&beginning, name, asked)).await;
     }
     scene.pass(TTL + secs(1)).await;
-    let listing = scene.store.list(beginning.as_bytes(), 100).await.unwrap();
+    let listing = scene.store.list(&Walk::new(beginning.as_bytes(), 100)).await.unwrap();
     assert_eq!((listing.resources.len(), listing.complete), (0, true));
 }
 
-fn at(beginning: &str, name: &str, mut asked: Acquisition) -> Acquisition {
+pub(super) fn at(beginning: &str, name: &str, mut asked: Acquisition) -> Acquisition {
     asked.hold.resource = ResourceName::new(format!("{beginning}{name}")).unwrap();
     asked
 }

@@ -21,6 +21,7 @@ mod registers;
 mod shared;
 mod textbook;
 mod together;
+mod waiters;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -30,17 +31,17 @@ use super::{
     unique,
 };
 use crate::{
-    core::{Fence, Mode, ResourceName},
+    core::{Fence, Mode, ResourceName, TokenPrefix},
     env::{Random, SystemRandom},
     store::{
         Acquired, Acquisition, Grant, HandedOff, Inbox, Notification, Refusal, Released, Renewed,
         error::StoreError,
-        inspection::{HolderState, Inspection},
+        inspection::{HolderState, Inspection, Names, Walk},
     },
 };
 
 pub use self::{
     batches::*, dead::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
     names::*, next::*, notices::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, registers::*,
-    shared::*, textbook::*, together::*,
+    shared::*, textbook::*, together::*, waiters::*,
 };

@@ -55,7 +55,7 @@ pub async fn strange_names_work_with_every_verb_and_mode(scene: Scene) {
             scene.granted(&second).await;
             assert_eq!(scene.renew(&first).await, Renewed::Extended);
             assert!(scene.is_held(&second).await);
-            let listing = scene.store.list(resource.as_bytes(), 100).await.unwrap();
+            let listing = scene.store.list(&Walk::new(resource.as_bytes(), 100)).await.unwrap();
             assert_eq!(listing.resources, std::slice::from_ref(&resource));
             assert_eq!(scene.store.force_release(&resource).await.unwrap(), 2);
         }
@@ -71,7 +71,7 @@ pub async fn a_prefix_is_no_pattern(scene: Scene) {
     }
     for (prefix, found) in [("a", 3), ("a*", 1), ("a?", 0), ("a{", 1), ("[x]", 1), ("[a]", 0), ("", 4)] {
         let prefix = format!("{beginning}{prefix}");
-        let listing = scene.store.list(prefix.as_bytes(), 100).await.unwrap();
+        let listing = scene.store.list(&Walk::new(prefix.as_bytes(), 100)).await.unwrap();
         assert_eq!((listing.resources.len(), listing.complete), (found, true), "{prefix}");
     }
 }

@@ -65,10 +65,27 @@ pub async fn a_register_is_not_written_before_its_time(scene: Scene) {
     assert!(written.now >= later.not_before, "{written:?}");
 }
 
+pub async fn registers_are_listed_apart_from_locks(scene: Scene) {
+    let [locked, free] = ["locked", "free"].map(|name| format!("{}/{name}", scene.name));
+    let names = [free, locked].map(|name| ResourceName::new(name).unwrap());
+    for name in &names {
+        scene.store.register(name, Some(&write(None, "{}"))).await.unwrap();
+    }
+    let mut holder = scene.exclusive();
+    holder.hold.resource = names[1].clone();
+    scene.granted(&holder).await;
+    let registers = Walk { names: Names::Registers, ..Walk::new(scene.name.as_bytes(), 10) };
+    let listing = scene.store.list(&registers).await.unwrap();
+    assert_eq!((&*listing.resources, listing.complete), (&names[..], true));
+    let behind = Walk { after: names[0].as_bytes().to_vec(), ..registers };
+    assert_eq!(scene.store.list(&behind).await.unwrap().resources, names[1..]);
+    assert_eq!(scene.store.list(&Walk::new(scene.name.as_bytes(), 10)).await.unwrap().resources, names[1..]);
+}
+
 pub async fn a_register_outlives_locks_of_its_name_and_is_none(scene: Scene) {
     let asked = write(None, "kept");
     assert_eq!(verdict(&scene, &asked).await, RegisterVerdict::Written);
-    assert_eq!(scene.store.list(scene.name.as_bytes(), 10).await.unwrap().resources, []);
+    assert_eq!(scene.store.list(&Walk::new(scene.name.as_bytes(), 10)).await.unwrap().resources, []);
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);

@@ -77,7 +77,7 @@ pub async fn a_textbook_lock_may_open_later(scene: Scene) {
 pub async fn a_textbook_lock_is_shown_and_taken_by_force(scene: Scene) {
     let asked = scene.exclusive();
     scene.granted(&asked).await;
-    let Inspection { holders, total: 1, waiting: 0 } = scene.inspect().await else {
+    let Inspection { holders, total: 1, waiting: 0, .. } = scene.inspect().await else {
         panic!("not one holder")
     };
     assert_eq!((holders[0].token, &holders[0].owner), (asked.hold.token.prefix(), &None));
@@ -157,6 +157,6 @@ pub async fn textbook_locks_of_any_name_are_listed(scene: Scene) {
         asked.hold.resource = name.clone();
         scene.granted(&asked).await;
     }
-    let listing = scene.store.list(beginning.as_bytes(), 100).await.unwrap();
+    let listing = scene.store.list(&Walk::new(beginning.as_bytes(), 100)).await.unwrap();
     assert_eq!((listing.resources, listing.complete), (expected, true));
 }

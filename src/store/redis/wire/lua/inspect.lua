@@ -1,9 +1,11 @@
--- inspect: tells the holders of a resource, those that end first, and the number of its waiters.
+-- inspect: tells the holders of a resource, those that end first, and its waiters, the first of the queue.
 --
 -- KEYS     [1] main key, [2] as in fence.lua
--- ARGV     [2] the most holders to tell of
--- answers  holders total waiting capacity, then for each: token-prefix state ms-left record
+-- ARGV     [2] the most holders to tell of, and the most waiters (WAITERS_TOLD_AT_MOST in the contract)
+-- answers  holders total waiting capacity micros told, then for each of the holders that are told: token-prefix state ms-left
+--          record, then for each waiter: token-prefix arrival capacity record-without-its-fence
 --          corrupt reason
+--          micros is nothing on a node of a quorum, whose fences and arrivals come from several clocks
 
 -- include time.lua
 -- include holders.lua
@@ -29,19 +31,50 @@ for _, token in ipairs(redis.call('ZRANGEBYSCORE', tickets, '-inf', now, 'LIMIT'
     waiting = waiting - 1
   end
 end
-local answer = { 'holders', total, waiting, state.number or '' }
-local before = #answer
+-- The counter of fences has no end on the nodes of a quorum, and nowhere else.
+local time = redis.call('PTTL', KEYS[2] .. 'fence') == -1 and '' or micros()
+local answer = { 'holders', total, waiting, state.number or '', time, 0 }
 
-local function tell(prefix, it_is, left, record)
-  if #answer - before < 4 * limit then
-    for _, field in ipairs({ prefix, it_is, left, record }) do
-      answer[#answer + 1] = field
+local function tell(a, b, c, d)
+  for _, field in ipairs({ a, b, c, d }) do
+    answer[#answer + 1] = field
+  end
+end
+
+local function tell_holder(prefix, it_is, left, record)
+  if answer[6] < limit then
+    answer[6] = answer[6] + 1
+    tell(prefix, it_is, left, record)
+  end
+end
+
+-- Tells the first waiters whose tickets have not expired. A long record takes longer.
+local function tell_waiters()
+  local at, told, left = 0, 0, 500
+  while told < limit and left > 0 do
+    local page = redis.call('ZRANGE', queue, at, at + math.min(limit, 64) - 1)
+    if not page[1] then
+      return
+    end
+    at = at + #page
+    for _, token in ipairs(page) do
+      local expires = redis.call('ZSCORE', tickets, token)
+      if told < limit and left > 0 and expires and tonumber(expires) > now then
+        local waiter = redis.call('HGET', waiters, token) or ''
+        local arrival, capacity, record = string.match(waiter, '^(%d+) [01] %S+ %d+ %d+ (%d*) [01] (.*)$')
+        if arrival then
+          tell(string.sub(token, 1, 8), arrival, capacity, ' ' .. record)
+          told = told + 1
+        end
+        left = left - math.floor(#waiter / 1024)
+      end
+      left = left - 1
     end
   end
 end
 
 if holder then
-  tell(string.sub(holder.token, 1, 8), holder.holds and 'holding' or 'closed', holder.left, holder.record)
+  tell_holder(string.sub(holder.token, 1, 8), holder.holds and 'holding' or 'closed', holder.left, holder.record)
 elseif state.kind then
   local told = {}
   -- A holder with a lock delay is listed there twice.
@@ -50,8 +83,11 @@ elseif state.kind then
     if not told[token] then
       told[token] = true
       local prefix, it_is, left, _, record = describe(member, now)
-      tell(prefix, it_is, left, record)
+      tell_holder(prefix, it_is, left, record)
     end
   end
+end
+if waiting > 0 then
+  tell_waiters()
 end
 return { ARGV[1], answer }

@@ -1,0 +1,142 @@
+//! The control of a schedule from any process of the fleet, and its status.
+
+use std::{fmt, time::SystemTime};
+
+use actix::Addr;
+
+use super::{
+    notebook::{Notebook, Redone},
+    plan::Millis,
+    progress::Floor,
+    state::State,
+    tick::{Run, time_of},
+};
+use crate::{
+    core::ResourceName,
+    env::{Random, SystemRandom},
+    manager::LockManager,
+    store::StoreError,
+};
+
+/// The control of a schedule from any process: also from one that has not started it, such as a tool of an operator.
+///
+/// [`List::schedules`](crate::List::schedules) has the names of all schedules, and [`Inspect`](crate::Inspect) of the same name
+/// shows who runs one: its lock has the name of the schedule.
+///
+/// ```
+/// use leasehold::schedule::Control;
+/// # use leasehold::{List, LockManager, MemoryStore};
+/// # #[actix::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let locks = LockManager::builder(std::sync::Arc::new(MemoryStore::default())).start()?;
+/// for name in locks.send(List::new("").schedules()).await??.resources {
+///     if let Some(control) = Control::find(&locks, &name).await? {
+///         control.pause().await?;
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Control {
+    locks: Addr<LockManager>,
+    name: ResourceName,
+}
+
+/// The status of a schedule in the whole fleet. Times are those of the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// The time of the store.
+    pub now: SystemTime,
+    /// True if the schedule is paused.
+    pub paused: bool,
+    /// The time at which a run was asked for that has not begun yet.
+    pub asked: Option<SystemTime>,
+    /// The time of the last tick of the plan that was claimed. Before the first one, and after a pause, the time of the start,
+    /// or of the end of the pause.
+    pub last: SystemTime,
+    /// The number of runs since the schedule was begun.
+    pub runs: u64,
+    /// The latest runs, the latest first.
+    pub history: Vec<Run>,
+}
+
+impl Control {
+    /// Finds the schedule of this name. `None` if the store knows none: no process has run it yet, or its name is another one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store does not say so.
+    pub async fn find(locks: &Addr<LockManager>, name: &ResourceName) -> Result<Option<Self>, StoreError> {
+        let control = Self::new(locks.clone(), name.clone());
+        Ok(control.status().await?.map(|_| control))
+    }
+
+    pub(super) const fn new(locks: Addr<LockManager>, name: ResourceName) -> Self {
+        Self { locks, name }
+    }
+
+    /// Returns the name of the schedule.
+    pub const fn name(&self) -> &ResourceName {
+        &self.name
+    }
+
+    /// Returns the status of the schedule. `None` if the store knows none of this name any more.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store does not say so.
+    pub async fn status(&self) -> Result<Option<Status>, StoreError> {
+        let mut notebook = self.notebook();
+        notebook.read().await?;
+        let now = time_of(notebook.now());
+        Ok(notebook.state().map(|state| Status {
+            now,
+            paused: state.paused,
+            asked: state.asked_at().map(time_of),
+            last: time_of(state.progress.last),
+            runs: state.progress.number,
+            history: state.history(),
+        }))
+    }
+
+    /// Asks for a run beside the plan, in the process that runs the schedule: within a second, and as soon as runs that go on
+    /// leave room. Also in a pause. Several that are asked for before it begins are one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it may not have been asked for.
+    pub async fn run_now(&self) -> Result<(), StoreError> {
+        let id = SystemRandom.token();
+        // Known by its token, as long as the last 16 are kept.
+        self.change(Redone::Harmless, |state, now| state.ask(id, now)).await
+    }
+
+    /// Pauses the schedule. Runs that go on are not stopped, and a tick that is being claimed may still run.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it may not be paused.
+    pub async fn pause(&self) -> Result<(), StoreError> {
+        self.change(Redone::Never, |state, _| state.pause()).await
+    }
+
+    /// Goes on after a pause, with the first tick after this moment: those of the pause are not made up for.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it may be paused still.
+    pub async fn resume(&self) -> Result<(), StoreError> {
+        self.change(Redone::Never, State::resume).await
+    }
+
+    async fn change(&self, redone: Redone, change: impl Fn(&mut State, Millis)) -> Result<(), StoreError> {
+        self.notebook().change(redone, change).await
+    }
+
+    fn notebook(&self) -> Notebook {
+        Notebook::new(self.locks.clone(), self.name.clone(), Floor::default())
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,100 @@
+//! The decoding of the answer about the holders and waiters of a resource.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use crate::{
+    core::{Fence, since_given},
+    store::{
+        HolderState, Inspection, StoreError, Waiter,
+        redis::wire::{
+            decode::{Fields, foreign, holder, only_if, senseless},
+            record,
+        },
+    },
+};
+
+pub(crate) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
+    let mut rest = only_if(answer, "holders")?;
+    let (total, waiting, capacity) = (rest.number()?, rest.number()?, rest.text()?);
+    let (now, told) = (time(&rest.text()?)?, rest.number()?);
+    let since = |number| now.and_then(|now| since_given(number, now));
+    let mut holders = Vec::new();
+    for _ in 0..told {
+        let (token, state, remaining) = (rest.text()?, rest.text()?, rest.duration()?);
+        let mut holder = holder(&token, &state, remaining, &rest.text()?, &capacity)?;
+        if holder.state == HolderState::Holding {
+            holder.held_for = holder.fence.map(Fence::get).and_then(since);
+        }
+        holders.push(holder);
+    }
+    let mut waiters = Vec::new();
+    while !rest.is_empty() {
+        waiters.push(waiter(&mut rest, since)?);
+    }
+    Ok(Inspection { holders, total, waiting, waiters })
+}
+
+/// Reads the server's time in µs; `None` where the server does not tell it.
+fn time(text: &str) -> Result<Option<u64>, StoreError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| senseless("a time that is no number"))
+}
+
+fn waiter(rest: &mut Fields, since: impl Fn(u64) -> Option<Duration>) -> Result<Waiter, StoreError> {
+    let (token, arrival, capacity) = (rest.text()?, rest.number()?, rest.text()?);
+    let record::Record { mode, owner, metadata, .. } =
+        record::read(&rest.text()?, &capacity).ok_or_else(foreign)?;
+    let token = token.parse().map_err(|_| foreign())?;
+    Ok(Waiter { token, mode, owner, waited: since(arrival), metadata })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Mode;
+
+    fn answer(fields: &[&str]) -> Value {
+        let text = |text: &&str| Value::BulkString((*text).into());
+        Value::Array(vec![text(&"echo"), Value::Array(fields.iter().map(text).collect())])
+    }
+
+    #[test]
+    fn holders_and_waiters_read_back_with_their_times() {
+        let held = ["0000000a", "holding", "500", "7000000 x 1 0 me {\"host\":\"a\"}"];
+        let waits = ["0000000b", "8000000", "3", " p 2 0  {}"];
+        let told = |time| answer(&[&["holders", "1", "1", "3", time, "1"][..], &held, &waits].concat());
+        let Inspection { holders, total: 1, waiting: 1, waiters } = inspected(told("9000000")).unwrap()
+        else {
+            panic!("not one and one")
+        };
+        assert_eq!(holders[0].held_for, Some(Duration::from_secs(2)));
+        assert_eq!(waiters[0].waited, Some(Duration::from_secs(1)));
+        assert_eq!(waiters[0].mode, Mode::permits(2, 3).unwrap());
+        let unknown = inspected(told("")).unwrap();
+        assert_eq!((unknown.holders[0].held_for, unknown.waiters[0].waited), (None, None));
+    }
+
+    #[test]
+    fn who_only_keeps_it_closed_has_not_held_it_for_any_time() {
+        let closed =
+            ["holders", "1", "0", "", "9000000", "1", "0000000a", "closed", "500", "7000000 x 1 0  {}"];
+        assert_eq!(inspected(answer(&closed)).unwrap().holders[0].held_for, None);
+    }
+
+    #[test]
+    fn an_answer_that_ends_too_early_is_lost() {
+        for short in [
+            &["holders", "1", "0", "", "", "1", "0000000a"][..],
+            &["holders", "0", "1", "", "", "0", "0000000a", "8"],
+            &["holders", "0", "0", "", "now", "0"],
+        ] {
+            assert_eq!(inspected(answer(short)).unwrap_err().kind(), "reply_lost", "{short:?}");
+        }
+        let foreign = ["holders", "0", "1", "", "", "0", "0000000a", "8", "", "hello"];
+        assert_eq!(inspected(answer(&foreign)).unwrap_err().kind(), "corrupt");
+    }
+}

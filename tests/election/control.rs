@@ -1,0 +1,126 @@
+//! What an operator does from a process of its own: schedules are found, paused and asked to run, and elections are found.
+
+use std::{
+    cell::Cell,
+    rc::Rc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use actix::Addr;
+use leasehold::{
+    Acquire, Inspect, List, LockManager, ResourceName,
+    election::{Candidacy, Election},
+    schedule::{Control, Outcome, Schedule, Scheduler, Status},
+};
+use tokio::time::sleep;
+
+use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
+
+/// The time of the store when a test begins.
+const BEGIN: Duration = Duration::from_secs(2_208_988_800);
+
+/// A world at that time, and a schedule that runs in one process of it. It counts its runs.
+fn ticking(name: &str) -> (World, Scheduler, Rc<Cell<u32>>) {
+    let world = World::new();
+    world.store.set_time(UNIX_EPOCH + BEGIN);
+    let runs = Rc::new(Cell::new(0));
+    let count = Rc::clone(&runs);
+    let schedule = Schedule::every(secs(60)).named(name);
+    let scheduler = schedule.start(&world.manager(), async move |_| count.set(count.get() + 1)).unwrap();
+    (world, scheduler, runs)
+}
+
+async fn found(locks: &Addr<LockManager>, name: &str) -> Option<Control> {
+    Control::find(locks, &ResourceName::new(name).unwrap()).await.unwrap()
+}
+
+async fn status(control: &Control) -> Status {
+    control.status().await.unwrap().unwrap()
+}
+
+fn at(since_begin: Duration) -> SystemTime {
+    UNIX_EPOCH + BEGIN + since_begin
+}
+
+#[test]
+fn a_schedule_is_controlled_from_a_process_that_does_not_run_it() {
+    in_virtual_time(|| async {
+        let (world, scheduler, runs) = ticking("report");
+        let operator = world.manager();
+        sleep(secs(61)).await;
+        let control = found(&operator, "report").await.unwrap();
+        assert_eq!(control.name(), scheduler.control().name());
+        let seen = status(&control).await;
+        assert_eq!((seen.now, seen.last, seen.runs), (at(secs(61)), at(secs(60)), 1));
+        assert_eq!((seen.paused, seen.asked, seen.history.len()), (false, None, 1));
+
+        control.pause().await.unwrap();
+        assert!(scheduler.is_paused().await.unwrap());
+        sleep(secs(120)).await;
+        assert_eq!(runs.get(), 1, "it is paused");
+        control.run_now().await.unwrap();
+        assert_eq!(status(&control).await.asked, Some(at(secs(181))));
+        sleep(millis(1_100)).await;
+        let seen = status(&control).await;
+        assert_eq!((runs.get(), seen.runs, seen.asked), (2, 2, None));
+        assert!(seen.history[0].tick.asked && seen.history[0].ended == Some((Duration::ZERO, Outcome::Done)));
+        control.resume().await.unwrap();
+        sleep(secs(60)).await;
+        assert_eq!((runs.get(), status(&control).await.last), (3, at(secs(240))));
+    });
+}
+
+#[test]
+fn a_name_without_a_schedule_is_not_found_and_nothing_is_begun() {
+    in_virtual_time(|| async {
+        let (world, ..) = ticking("report");
+        let operator = world.manager();
+        sleep(secs(1)).await;
+        assert!(found(&operator, "reprot").await.is_none());
+        let listing = operator.send(List::new("").schedules()).await.unwrap().unwrap();
+        assert_eq!(listing.resources, [ResourceName::new("report").unwrap()]);
+    });
+}
+
+#[test]
+fn all_schedules_of_a_store_are_listed_page_by_page_whether_they_run_or_not() {
+    in_virtual_time(|| async {
+        let (world, stopped, _) = ticking("c");
+        let locks = world.manager();
+        for name in ["a", "b"] {
+            Schedule::every(secs(60)).named(name).start(&locks, async |_| {}).unwrap();
+        }
+        let _lock = locks.send(Acquire::new("a lock")).await.unwrap().unwrap();
+        sleep(secs(1)).await;
+        stopped.stop().await;
+        let first = locks.send(List::new("").schedules().limit(2)).await.unwrap().unwrap();
+        assert!(!first.complete);
+        let rest = List::new("").schedules().limit(2).after(first.resources[1].as_bytes());
+        let rest = locks.send(rest).await.unwrap().unwrap();
+        assert!(rest.complete);
+        let names: Vec<_> = first.resources.iter().chain(&rest.resources).map(ToString::to_string).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+    });
+}
+
+#[test]
+fn a_candidate_says_that_it_is_one_unless_its_request_says_what_it_is() {
+    in_virtual_time(|| async {
+        let (world, ..) = ticking("report");
+        let locks = world.manager();
+        Election::start(&locks, "town").unwrap();
+        let own = Acquire::new("ship").metadata("role", "captain");
+        Election::start(&locks, Candidacy::from(own)).unwrap();
+        let _lock = locks.send(Acquire::new("door")).await.unwrap().unwrap();
+        sleep(secs(1)).await;
+        for (name, role) in [
+            ("town", Some("election")),
+            ("ship", Some("captain")),
+            ("door", None),
+            ("report", Some("schedule")),
+        ] {
+            let holders = locks.send(Inspect::new(name)).await.unwrap().unwrap().holders;
+            assert_eq!(holders[0].metadata.get("role").map(String::as_str), role, "{name}");
+        }
+    });
+}
