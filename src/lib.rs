@@ -75,6 +75,30 @@ pub use self::{
     with_lock::{Done, WithLock, WithLockError},
 };
 
+/// The cargo features that this build of the library has, in the order of their names.
+pub const FEATURES: &[&str] = &[
+    #[cfg(feature = "actix-web")]
+    "actix-web",
+    #[cfg(feature = "cron")]
+    "cron",
+    #[cfg(feature = "custom-store")]
+    "custom-store",
+    #[cfg(feature = "doctor")]
+    "doctor",
+    #[cfg(feature = "metrics")]
+    "metrics",
+    #[cfg(feature = "opentelemetry")]
+    "opentelemetry",
+    #[cfg(feature = "spans")]
+    "spans",
+    #[cfg(feature = "testing")]
+    "testing",
+    #[cfg(feature = "tls")]
+    "tls",
+    #[cfg(feature = "tuning")]
+    "tuning",
+];
+
 /// The rules of a quorum, and what its nodes tell, for tests of both. They may change without notice.
 #[doc(hidden)]
 pub mod rules {

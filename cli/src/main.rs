@@ -1,24 +1,38 @@
-//! The command `leasehold`: it examines a deployment of locks, and predicts how settings behave under a workload.
+//! The command `leasehold`: it shows and changes who holds what, examines a deployment of locks, and predicts how settings
+//! behave under a workload.
 //!
 //! # Layout
-//! [`settings`] is where the configuration comes from, which all commands share. [`doctor`] prints an examination, and
-//! [`tune`] everything about choosing settings. What they know of locks they know from the public interface of the
-//! library.
+//! [`settings`] is where the configuration comes from, which all commands share. [`locks`], [`elections`] and [`schedules`] are
+//! for operators, by the lock manager of [`looking`]. [`doctor`] prints an examination, and [`tune`] everything about choosing
+//! settings. [`print`] is the output, [`outcome`] the exit codes and errors, [`usage`] and [`shell`] what clap knows of the
+//! command. What they know of locks they know from the public interface of the library.
 
 mod doctor;
+mod elections;
+mod locks;
+mod looking;
+mod outcome;
+mod print;
+mod schedules;
 mod settings;
+mod shell;
 mod tune;
+mod usage;
 
 use std::{error::Error, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// The reason why a command does not do its work.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Examines deployments of locks, and chooses settings for them.
+/// Shows and changes locks, examines their deployment, and chooses settings for them
+///
+/// Exits with 0 if it is done, with 1 for a certain no (nothing is held, nothing was found), with 2 if it failed or was not
+/// understood, and with 3 if a change may have been made or not. The help of a command says what else it has.
 #[derive(Parser)]
-#[command(name = "leasehold", version, about)]
+#[command(name = "leasehold", version, long_version = usage::VERSION.as_str())]
+#[command(after_help = "Example:\n  leasehold ls --store redis://127.0.0.1:6379 orders/\n  leasehold show orders/42")]
 struct Options {
     #[command(subcommand)]
     command: Command,
@@ -26,23 +40,34 @@ struct Options {
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Locks(locks::Command),
+    Elections(elections::Options),
+    Schedules(schedules::Options),
     Doctor(doctor::Options),
     Tune(tune::Options),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 /// Exit code of a command that could not do its work; clap has the same for arguments that it does not understand.
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    let Options { command } = Options::parse();
+    let Options { command } = match Options::try_parse() {
+        Ok(options) => options,
+        Err(error) => return usage::tell(&error),
+    };
     let done = match command {
+        Command::Locks(command) => locks::run(&command),
+        Command::Elections(options) => elections::run(&options),
+        Command::Schedules(options) => schedules::run(&options),
         Command::Doctor(options) => doctor::run(options),
         Command::Tune(options) => tune::run(options),
+        Command::Completions(options) => shell::completions(&options, Options::command()),
+        Command::Man(options) => shell::man(&options, Options::command()),
     };
-    done.unwrap_or_else(|failure| {
-        eprintln!("leasehold: {}", in_one_line(&*failure));
-        ExitCode::from(FAILED)
-    })
+    done.unwrap_or_else(|failure| outcome::failed(&failure))
 }
 
 /// Formats an error with each of its sources that it does not mention itself.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use leasehold::{Config, ConfigError};
+use leasehold::{Config, ConfigError, StoreUrl};
 
 /// The place of a configuration, as every command takes it.
 #[derive(Args)]
@@ -29,5 +29,12 @@ impl Source {
             config.check()?;
         }
         Ok(config)
+    }
+
+    /// Returns the words that say the same again, without a password. It has to be added.
+    pub(crate) fn typed(&self) -> Vec<String> {
+        let file = self.config.iter().map(|file| format!("--config={}", file.display()));
+        let store = self.store.iter().map(|url| format!("--store={}", StoreUrl::from(url.as_str())));
+        file.chain(store).collect()
     }
 }

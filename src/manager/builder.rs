@@ -54,6 +54,7 @@ pub struct LockManagerBuilder {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     own_pauses: Option<Pauses>,
+    listens: bool,
 }
 
 impl LockManager {
@@ -65,6 +66,7 @@ impl LockManager {
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
             own_pauses: None,
+            listens: true,
         }
     }
 }
@@ -86,6 +88,14 @@ impl LockManagerBuilder {
         pause: impl Fn(u32, f64) -> Option<Duration> + Send + Sync + 'static,
     ) -> Self {
         self.own_pauses = Some(Pauses::of_all_by(pause));
+        self
+    }
+
+    /// Opens no connection for notifications: for a manager that asks about locks and takes none, as an operator's tool does.
+    /// One that acquires works all the same, but its waiters attempt as often as their backoff says, and its holders learn of
+    /// a [`Revoke`](crate::Revoke) or [`ForceRelease`](crate::ForceRelease) of others at their next renewal.
+    pub const fn without_notifications(mut self) -> Self {
+        self.listens = false;
         self
     }
 
@@ -144,7 +154,7 @@ impl LockManagerBuilder {
 
     /// Runs the manager until its shutdown, and restarts it when it dies.
     fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
-        let Self { store, settings, clock, random, own_pauses } = self;
+        let Self { store, settings, clock, random, own_pauses, listens } = self;
         let stats = Arc::new(Recorder::new());
         let mut pauses =
             Doubling::new(settings.supervision.restart_pause, settings.supervision.max_restart_pause);
@@ -195,6 +205,7 @@ impl LockManagerBuilder {
             pending: 0,
             held: 0,
             inbox,
+            listens,
             subscribed: false,
             outage,
             readiness: Readiness::default(),

@@ -103,6 +103,8 @@ pub struct LockManager {
     pub(crate) held: usize,
     /// The inbox to which the store sends notifications of hand-overs to the waiters.
     pub(crate) inbox: Inbox,
+    /// True if the inbox is to be subscribed.
+    listens: bool,
     /// True while the inbox is subscribed, so that notifications arrive.
     pub(crate) subscribed: bool,
     pub(crate) outage: Rc<Outage>,
@@ -127,7 +129,9 @@ impl Actor for LockManager {
     fn started(&mut self, ctx: &mut Self::Context) {
         self.subscribed = false;
         self.sources.set_down(false);
-        self.sources.listen(self.store.listen(&self.inbox));
+        if self.listens {
+            self.sources.listen(self.store.listen(&self.inbox));
+        }
         ctx.add_stream(self.sources.clone());
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
         self.stats.tick(clocks.ours);

@@ -35,6 +35,7 @@ const INCLUDED: [&str; 9] = [
 /// Servers and processes are started on this machine, so redis-server must be installed. It takes about 30 seconds for each
 /// workload. Exits with 1 if a figure lies further away from its prediction than --within allows.
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold tune check")]
 pub(crate) struct Options {
     /// The workloads [default: those that come with the command]
     #[arg(value_name = "FILE")]

@@ -12,6 +12,7 @@ use crate::Failure;
 
 /// Predicts how two workloads run, and shows them beside each other
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold tune compare before.toml after.toml")]
 pub(crate) struct Options {
     /// The first workload
     #[arg(value_name = "A.toml")]

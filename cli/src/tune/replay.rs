@@ -15,6 +15,7 @@ use crate::Failure;
 
 /// Simulates the requests that an application recorded, and shows how it goes beside how it went
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold tune replay monday.trace")]
 pub(crate) struct Options {
     /// The trace, as the recorder of the library writes it
     #[arg(value_name = "TRACE")]

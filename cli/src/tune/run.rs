@@ -12,6 +12,7 @@ use crate::Failure;
 
 /// Runs a workload on a real server, with as many processes as it says, and shows what was measured
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold tune run --workload sale.toml")]
 pub(crate) struct Options {
     /// The workload, with the settings that are tried on it
     #[arg(long, value_name = "FILE")]

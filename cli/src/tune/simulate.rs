@@ -14,6 +14,7 @@ use crate::Failure;
 
 /// Predicts how a workload runs: the real lock manager in virtual time, with a server as it was measured
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold tune simulate --workload sale.toml --set lease.ttl=10s")]
 pub(crate) struct Options {
     /// The workload, with the settings that are tried on it
     #[arg(long, value_name = "FILE")]

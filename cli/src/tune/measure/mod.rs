@@ -23,6 +23,7 @@ use crate::{Failure, settings};
 /// It takes locks below a prefix of its own, one after the other, and releases them. They end within a minute in any case.
 /// Other load on the server makes the figures too large.
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold tune measure --store redis://127.0.0.1:6379")]
 pub(crate) struct Options {
     #[command(flatten)]
     source: settings::Source,

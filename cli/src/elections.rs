@@ -1,0 +1,104 @@
+//! `leasehold elections`: who leads, and how many stand behind.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::{
+    Failure,
+    locks::{Page, Walked, view::Resource},
+    looking,
+    print::{self, Column, Row, Table, Tone, span},
+};
+
+/// Lists elections: who leads, since when, and how many stand in the queue
+///
+/// Elections are the resources whose holder or first waiter stands for a lead: candidates, singletons and the runners of
+/// schedules say so in their metadata. Of an election in which nobody stands there is nothing to see. As many held resources
+/// are looked at as --limit says. Exits with 0, also if there are none.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold elections\n  leasehold elections schedulers/ --json | jq .leader.host")]
+pub(crate) struct Options {
+    #[command(flatten)]
+    page: Page,
+}
+
+/// An election.
+#[derive(Serialize)]
+struct Election {
+    kind: &'static str,
+    resource: String,
+    /// `election` or `schedule`.
+    role: String,
+    /// The holder that leads; `None` if nobody does.
+    leader: Option<crate::locks::view::Holder>,
+    /// The number of those who stand in the queue.
+    waiting: u64,
+}
+
+/// The roles that candidates name in their metadata.
+const ROLES: [&str; 2] = ["election", "schedule"];
+
+const COLUMNS: &[Column] = &[
+    Column::Text("ELECTION"),
+    Column::Text("ROLE"),
+    Column::Text("LEADER"),
+    Column::Number("PID"),
+    Column::Number("FENCE"),
+    Column::Number("LEADS FOR"),
+    Column::Number("LEFT"),
+    Column::Number("WAITING"),
+];
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let page = &options.page;
+    looking::with(&page.source, async |locks| {
+        let listing = looking::list(&locks, page.list()).await?;
+        let walked = Walked::of(&listing);
+        let looked_at = listing.resources.len();
+        let seen = looking::inspect_each(&locks, listing.resources, 1).await?;
+        let seen = seen.into_iter().map(|(name, seen)| Resource::of(&name, seen));
+        let elections: Vec<Election> = seen.filter_map(Election::of).collect();
+        if page.json {
+            elections.iter().try_for_each(print::json)?;
+            print::json(&walked)?;
+        } else {
+            if !elections.is_empty() {
+                table(&elections).print()?;
+            }
+            let what = format!("elections among {looked_at} held resources");
+            print::note(&walked.told(elections.len(), &what, &page.again("elections")));
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+impl Election {
+    /// Returns the election that a resource is, if it is one.
+    fn of(resource: Resource) -> Option<Self> {
+        let Resource { resource, waiting, holders, waiters, .. } = resource;
+        let (holders_about, waiters_about) =
+            (holders.iter().map(|holder| &holder.who), waiters.iter().map(|waiter| &waiter.who));
+        let role = holders_about.chain(waiters_about).find_map(|who| who.metadata.get("role").cloned())?;
+        let leader = holders.into_iter().find(crate::locks::view::Holder::holds);
+        Some(Self { kind: "election", resource, role, leader, waiting }).filter(|it| ROLES.contains(&it.role.as_str()))
+    }
+}
+
+fn table(elections: &[Election]) -> Table {
+    let mut table = Table::new(COLUMNS);
+    for Election { resource, role, leader, waiting, .. } in elections {
+        let row = Row::default().cell(resource).cell(role);
+        let row = match leader {
+            Some(leader) => row
+                .known(leader.who.host.as_ref())
+                .known(leader.who.pid)
+                .known(leader.fence)
+                .known(leader.age.map(span))
+                .cell(span(leader.left)),
+            None => row.toned("nobody", Tone::Bad).cell("-").cell("-").cell("-").cell("-"),
+        };
+        table.add(row.cell(waiting));
+    }
+    table
+}

@@ -1,0 +1,185 @@
+//! `leasehold ls`: the resources that are not free, page by page.
+
+use std::process::ExitCode;
+
+use leasehold::{List, Listing};
+use serde::Serialize;
+
+use super::{
+    name::{self, Name, Prefix},
+    view::Resource,
+};
+use crate::{
+    Failure, looking,
+    print::{self, Column, Row, Table, Tone, span},
+    settings::Source,
+};
+
+/// Lists the resources that are held, in the order of their names, with the holder that ends first
+///
+/// Each page is a walk over all keys of the store, in small steps; it is told how many they were. A name with bytes that are
+/// not printable is shown with %XX for each, and may be typed so. Exits with 0, also if nothing is held.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold ls orders/ --limit 20\n  leasehold ls --contended --json | jq .resource")]
+pub(crate) struct Options {
+    #[command(flatten)]
+    pub(crate) page: Page,
+    /// List only the resources that somebody waits for
+    #[arg(long)]
+    contended: bool,
+}
+
+/// A page of names, and the form in which it is shown.
+#[derive(clap::Args)]
+pub(crate) struct Page {
+    /// The beginning of the names [default: all]
+    #[arg(value_name = "PREFIX", value_parser = name::prefix())]
+    pub(crate) prefix: Option<Prefix>,
+    /// The largest number of names to look at, 1 to 10000
+    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    pub(crate) limit: usize,
+    /// Begin behind this name
+    #[arg(long, value_name = "NAME", value_parser = name::name())]
+    pub(crate) after: Option<Name>,
+    /// Print a line of JSON for each, and one for the page
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// The page itself, as the last line of JSON.
+#[derive(Serialize)]
+pub(crate) struct Walked {
+    kind: &'static str,
+    /// The number of keys that the walk looked at.
+    walked: u64,
+    /// True if there are no more names.
+    complete: bool,
+    /// The name to begin the next page behind.
+    next: Option<String>,
+}
+
+const COLUMNS: &[Column] = &[
+    Column::Text("RESOURCE"),
+    Column::Text("MODE"),
+    Column::Number("HOLDERS"),
+    Column::Number("WAITING"),
+    Column::Text("HOST"),
+    Column::Number("PID"),
+    Column::Text("PURPOSE"),
+    Column::Number("FENCE"),
+    Column::Number("AGE"),
+    Column::Number("LEFT"),
+];
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let Options { page, contended } = options;
+    looking::with(&page.source, async |locks| {
+        let list = if *contended { page.list().waited_for() } else { page.list() };
+        let listing = looking::list(&locks, list).await?;
+        let walked = Walked::of(&listing);
+        let seen = looking::inspect_each(&locks, listing.resources, 1).await?;
+        // Who has gone since the walk is not there.
+        let there = seen.into_iter().map(|(name, seen)| Resource::of(&name, seen));
+        let there: Vec<Resource> = there.filter(|resource| !resource.is_free()).collect();
+        if page.json {
+            there.iter().try_for_each(print::json)?;
+            print::json(&walked)?;
+        } else {
+            if !there.is_empty() {
+                table(&there).print()?;
+            }
+            let command = if *contended { "ls --contended" } else { "ls" };
+            print::note(&walked.told(there.len(), "held", &page.again(command)));
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn table(resources: &[Resource]) -> Table {
+    let mut table = Table::new(COLUMNS);
+    for resource in resources {
+        let first = resource.holders.first();
+        let who = first.map(|first| &first.who);
+        let (mode, tone) = match first {
+            Some(first) if first.holds() => (first.who.mode(), Tone::Plain),
+            Some(_) => ("closed".to_owned(), Tone::Notable),
+            None => ("-".to_owned(), Tone::Plain),
+        };
+        let row = Row::default()
+            .cell(&resource.resource)
+            .toned(mode, tone)
+            .cell(resource.total)
+            .toned(resource.waiting, if resource.waiting > 0 { Tone::Notable } else { Tone::Plain })
+            .known(who.and_then(|who| who.host.as_ref()))
+            .known(who.and_then(|who| who.pid))
+            .known(who.and_then(|who| who.purpose.as_ref()))
+            .known(first.and_then(|first| first.fence))
+            .known(first.and_then(|first| first.age).map(span))
+            .known(first.map(|first| span(first.left)));
+        table.add(row);
+    }
+    table
+}
+
+impl Page {
+    /// Returns the question for the page.
+    pub(crate) fn list(&self) -> List {
+        let prefix = self.prefix.as_ref().map_or(&[][..], |prefix| &prefix.0);
+        let list = List::new(prefix).limit(self.limit);
+        match &self.after {
+            Some(Name(after)) => list.after(after.as_bytes()),
+            None => list,
+        }
+    }
+
+    /// Returns the line that asks for the same again, without the beginning of the page.
+    pub(crate) fn again(&self, command: &str) -> String {
+        let prefix = self.prefix.as_ref().map(Prefix::encoded).filter(|prefix| !prefix.is_empty());
+        let prefix = prefix.map_or_else(String::new, |prefix| format!(" {}", quoted(&prefix)));
+        let store = self.source.typed().into_iter().map(|word| format!(" {}", quoted(&word)));
+        format!("leasehold {command}{prefix} --limit {}{}", self.limit, store.collect::<String>())
+    }
+}
+
+impl Walked {
+    pub(crate) fn of(listing: &Listing) -> Self {
+        let Listing { resources, complete, walked, .. } = listing;
+        let next = resources.last().filter(|_| !complete).map(ToString::to_string);
+        Self { kind: "page", walked: *walked, complete: *complete, next }
+    }
+
+    /// Returns the page in words: how many are shown, how many keys were looked at, and how to go on.
+    pub(crate) fn told(&self, shown: usize, state: &str, again: &str) -> String {
+        let seen = format!("{shown} {state}; looked at {} keys", self.walked);
+        match &self.next {
+            Some(next) => format!("{seen}; more: {again} --after {}", quoted(next)),
+            None if self.complete => seen,
+            None => format!("{seen}, and the time for the walk was over before the end; try again"),
+        }
+    }
+}
+
+/// Returns a word for a shell. Names are encoded, so there is no quote in them that would have to be escaped but the simple one.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,=".contains(&byte);
+    if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_where_a_shell_would_read_it_otherwise() {
+        for (word, expected) in [
+            ("orders/42", "orders/42"),
+            ("a;b", "'a;b'"),
+            ("it's", r"'it'\''s'"),
+            ("quorum://[redis://a,redis://b]", "'quorum://[redis://a,redis://b]'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `leasehold release`: what a token holds is released, also of another process.
+
+use std::{io, process::ExitCode};
+
+use leasehold::{Release, ReleaseError, Released, Token};
+
+use super::name::{self, Name};
+use crate::{
+    Failure, looking,
+    outcome::{NO, of_change},
+    print,
+    settings::Source,
+};
+
+/// Releases what a token holds of a resource, also for another process
+///
+/// Whoever has the token has the right: the holder writes it down, or `leasehold run` passes it on. The holder learns of it
+/// at its next renewal. Exits with 0 if it was released, with 1 if the token holds nothing, and with 3 if that is unknown.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold release orders/42 --token - < token.txt")]
+pub(crate) struct Options {
+    /// The name of the resource, as `ls` shows it or as it is
+    #[arg(value_parser = name::name())]
+    name: Name,
+    /// The whole token, 32 digits; `-` reads it from the standard input, so that no list of processes shows it
+    #[arg(long)]
+    token: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    source: Source,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let Options { name: Name(name), token, json, source } = options;
+    let token: Token = match token.as_str() {
+        "-" => io::read_to_string(io::stdin())?.trim().parse()?,
+        token => token.parse()?,
+    };
+    let answer = looking::with(source, async |locks| {
+        locks.send(Release::new(name.as_bytes(), token)).await.map_err(looking::gone)?.map_err(looking::release)
+    });
+    let released = match answer {
+        Ok(released) => Some(released),
+        Err(failure) => match failure.downcast_ref::<ReleaseError>() {
+            Some(ReleaseError::NotHolder) => None,
+            _ => return Err(of_change(failure, "it is safe to send it again")),
+        },
+    };
+    let left = match released {
+        Some(Released::StillHeld { count }) => count,
+        Some(Released::Freed) | None => 0,
+    };
+    if *json {
+        print::json(&serde_json::json!({
+            "kind": "released", "resource": name.to_string(), "released": released.is_some(), "still_held": left,
+        }))?;
+    } else {
+        print::line(&match released {
+            Some(Released::Freed) => format!("{name} is released"),
+            Some(Released::StillHeld { count }) => {
+                format!("{name} is released; the same owner holds it {count} more times")
+            }
+            None => format!("{name} is not held by this token"),
+        })?;
+    }
+    Ok(if released.is_some() { ExitCode::SUCCESS } else { ExitCode::from(NO) })
+}

@@ -1,0 +1,178 @@
+//! `leasehold revoke`: holders are told to finish, and lose what they still hold when the grace is over.
+
+use std::{
+    collections::BTreeSet,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use leasehold::{ResourceName, Revoke, Revoked};
+use serde::Serialize;
+
+use super::{
+    name::{self, Name},
+    show::counted,
+    view::Resource,
+};
+use crate::{
+    Failure,
+    looking::{self, Locks},
+    outcome::{NO, UNKNOWN, of_change},
+    print::{self, span},
+    settings::Source,
+};
+
+/// The pause between two looks at who has finished.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// The largest number of holders that a revoke is about.
+const MOST: usize = 1_000;
+
+/// Takes a resource back: tells its holders to finish, and takes it from them when the grace is over
+///
+/// It ends when all have finished, or with the grace; meanwhile it tells who has. If it is interrupted before, nothing is
+/// taken. Exits with 0 if it was taken back, with 1 if nobody held it, and with 3 if somebody may still hold it.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold revoke reports/daily --grace 10s --reason 'deploying v2'")]
+pub(crate) struct Options {
+    /// The name of the resource, as `ls` shows it or as it is
+    #[arg(value_parser = name::name())]
+    name: Name,
+    /// The time that holders have to finish; 0s takes it at once
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    grace: Duration,
+    /// The reason, which the holders are told: one line [default: none]
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Print lines of JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    source: Source,
+}
+
+/// The progress, as a line of JSON.
+#[derive(Serialize)]
+struct Progress<'a> {
+    kind: &'static str,
+    resource: &'a str,
+    holders: usize,
+    finished: usize,
+    #[serde(rename = "left_seconds", serialize_with = "print::seconds")]
+    left: Duration,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let Options { name: Name(name), grace, reason, json, source } = options;
+    let mut revoke = Revoke::new(name.as_bytes()).grace(*grace);
+    if let Some(reason) = reason {
+        revoke = revoke.reason(reason);
+    }
+    let revoked = looking::with(source, async |locks| {
+        let mut watch = Watch::start(&locks, name, *grace, *json).await?;
+        let answer = locks.send(revoke);
+        tokio::select! {
+            biased;
+            () = looking::interrupted() => Ok(None),
+            answer = answer => {
+                let answer = answer.map_err(looking::gone).and_then(|answer| answer.map_err(looking::revoke));
+                let look = format!("holders may have been told; look with `leasehold show {name}`");
+                answer.map(Some).map_err(|failure| of_change(failure, look))
+            }
+            failed = watch.run() => Err(failed),
+        }
+    })?;
+    let Some(revoked) = revoked else {
+        print::note("interrupted: the holders were told, and nothing was taken from them");
+        return Ok(ExitCode::from(UNKNOWN));
+    };
+    tell(name, revoked, *json)?;
+    let Revoked { finished, taken, unconfirmed, more, .. } = revoked;
+    Ok(match finished + taken + unconfirmed {
+        _ if unconfirmed > 0 || more => ExitCode::from(UNKNOWN),
+        0 => ExitCode::from(NO),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn tell(name: &ResourceName, revoked: Revoked, json: bool) -> Result<(), Failure> {
+    let Revoked { finished, taken, unconfirmed, more, .. } = revoked;
+    if json {
+        return print::json(&serde_json::json!({
+            "kind": "revoked", "resource": name.to_string(), "finished": finished, "taken": taken,
+            "unconfirmed": unconfirmed, "more": more,
+        }));
+    }
+    if finished + taken + unconfirmed == 0 && !more {
+        return print::line(&format!("nobody held {name}"));
+    }
+    print::line(&format!("{name}: {finished} finished by themselves, it was taken from {taken}"))?;
+    if unconfirmed > 0 {
+        print::note(&format!("{unconfirmed} may still hold it: the store gave no answer; send it again"));
+    }
+    if more {
+        print::note("there may be more holders than one revoke reaches; send it again");
+    }
+    Ok(())
+}
+
+/// The look at who of the holders has finished.
+struct Watch<'a> {
+    locks: &'a Locks,
+    name: &'a ResourceName,
+    holders: BTreeSet<String>,
+    json: bool,
+    over: Instant,
+    finished: usize,
+}
+
+impl<'a> Watch<'a> {
+    /// Looks who holds it, and says so.
+    async fn start(
+        locks: &'a Locks,
+        name: &'a ResourceName,
+        grace: Duration,
+        json: bool,
+    ) -> Result<Self, Failure> {
+        let over = Instant::now() + grace;
+        let holders = holding(locks, name).await?;
+        let told = holders.len();
+        if !json && told > 0 {
+            let (holders, grace) = (counted(told as u64, "holder"), span(grace));
+            print::note(&format!("{name}: telling {told} {holders}, which may finish within {grace}"));
+        }
+        Ok(Self { locks, name, holders, json, over, finished: 0 })
+    }
+
+    /// Tells when more of them have finished, until there is an error of the output. The store's errors are the revoke's own.
+    async fn run(&mut self) -> Failure {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let Ok(holding) = holding(self.locks, self.name).await else { continue };
+            let finished = self.holders.difference(&holding).count();
+            if finished > self.finished {
+                self.finished = finished;
+                if let Err(failure) = self.tell() {
+                    return failure;
+                }
+            }
+        }
+    }
+
+    fn tell(&self) -> Result<(), Failure> {
+        let (finished, holders) = (self.finished, self.holders.len());
+        let left = self.over.saturating_duration_since(Instant::now());
+        if self.json {
+            let resource = &self.name.to_string();
+            return print::json(&Progress { kind: "progress", resource, holders, finished, left });
+        }
+        print::note(&format!("{finished} of {holders} finished, {} left", span(left)));
+        Ok(())
+    }
+}
+
+/// Returns the tokens of those that hold it.
+async fn holding(locks: &Locks, name: &ResourceName) -> Result<BTreeSet<String>, Failure> {
+    let resource = Resource::of(name, looking::inspect(locks, name, MOST).await?);
+    let holders = resource.holders.into_iter().filter(super::view::Holder::holds);
+    Ok(holders.map(|holder| holder.who.token).collect())
+}

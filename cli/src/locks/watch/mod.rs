@@ -1,0 +1,196 @@
+//! `leasehold watch`: what happens to resources, told as it happens, by looking again and again.
+
+mod changes;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::ExitCode,
+    time::{Duration, Instant, SystemTime},
+};
+
+use leasehold::{List, ResourceName, StoreError};
+use serde::Serialize;
+
+use self::changes::{Change, Event, TOLD_APART, changes, found};
+use super::{
+    name::{self, Name, Prefix},
+    view::Resource,
+};
+use crate::{
+    Failure,
+    looking::{self, Locks},
+    outcome, print,
+    settings::Source,
+};
+
+/// The largest number of resources of one prefix that are watched.
+const MOST: usize = 1_000;
+
+/// Tells what happens to resources: acquired, handed over, released, expired, waiting, left
+///
+/// It looks again and again; what begins and ends between two looks is not seen. A fence that has grown by more than a little
+/// tells of others in between. A prefix is a walk over all keys at each look. Ctrl-C ends it, with 0.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold watch orders/42\n  leasehold watch --prefix orders/ --every 2s --json")]
+pub(crate) struct Options {
+    /// The names of resources, as `ls` shows them or as they are
+    #[arg(value_name = "NAME", value_parser = name::name(), required_unless_present = "prefix")]
+    names: Vec<Name>,
+    /// Watch all resources whose names begin so, the first 1000; may be given several times
+    #[arg(long, value_name = "PREFIX", value_parser = name::prefix())]
+    prefix: Vec<Prefix>,
+    /// The time between two looks, at least 50ms
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = humantime::parse_duration)]
+    every: Duration,
+    /// Print a line of JSON for each event
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    source: Source,
+}
+
+/// An event, as a line.
+#[derive(Serialize)]
+struct Line<'a> {
+    kind: &'static str,
+    at: String,
+    resource: &'a str,
+    #[serde(flatten)]
+    change: &'a Change,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
+    const SHORTEST: Duration = Duration::from_millis(50);
+    if options.every < SHORTEST {
+        return Err(format!("invalid --every: {} (allowed: 50ms or more)", print::span(options.every)).into());
+    }
+    looking::with(&options.source, async |locks| {
+        let mut watch = Watch { options, locks, seen: BTreeMap::new(), told_limits: false, is_first: true };
+        tokio::select! {
+            ended = watch.run() => ended,
+            () = looking::interrupted() => Ok(ExitCode::SUCCESS),
+        }
+    })
+}
+
+/// A watch that goes on.
+struct Watch<'a> {
+    options: &'a Options,
+    locks: Locks,
+    /// Each resource as it was seen last, and when the question for it was sent.
+    seen: BTreeMap<ResourceName, (Resource, Instant)>,
+    told_limits: bool,
+    is_first: bool,
+}
+
+impl Watch<'_> {
+    /// Looks until an error that does not go away by itself. Others are told, and asked about again.
+    async fn run(&mut self) -> Result<ExitCode, Failure> {
+        let mut is_in_trouble = false;
+        loop {
+            match self.look().await {
+                Ok(()) if is_in_trouble => {
+                    is_in_trouble = false;
+                    print::note("the store answers again");
+                }
+                Ok(()) => {}
+                Err(failure) => {
+                    let lasts = !failure.downcast_ref::<StoreError>().is_some_and(StoreError::is_transient);
+                    if lasts || self.is_first {
+                        return Err(failure);
+                    }
+                    if !std::mem::replace(&mut is_in_trouble, true) {
+                        print::note(&format!("{}; asking again", outcome::line(&failure)));
+                    }
+                }
+            }
+            tokio::time::sleep(self.options.every).await;
+        }
+    }
+
+    /// Looks once, and tells what has changed.
+    async fn look(&mut self) -> Result<(), Failure> {
+        let sent = Instant::now();
+        let named: BTreeSet<ResourceName> =
+            self.options.names.iter().map(|Name(name)| name.clone()).collect();
+        let mut names = named.clone();
+        names.extend(self.seen.keys().cloned());
+        names.extend(self.found_by_prefix().await?);
+        let looks = looking::inspect_each(&self.locks, names.into_iter().collect(), TOLD_APART).await?;
+        for (name, inspection) in looks {
+            let now = Resource::of(&name, inspection);
+            let told = match self.seen.get(&name) {
+                Some((before, at)) => changes(before, &now, at.elapsed()),
+                None if self.is_first => found(&now),
+                None => changes(&Resource::default(), &now, Duration::ZERO),
+            };
+            told.iter().try_for_each(|change| self.tell(&now.resource, change))?;
+            if now.is_free() && !named.contains(&name) {
+                self.seen.remove(&name);
+            } else {
+                self.seen.insert(name, (now, sent));
+            }
+        }
+        self.is_first = false;
+        Ok(())
+    }
+
+    /// Walks to the names below the prefixes, and says the first time what that takes.
+    async fn found_by_prefix(&mut self) -> Result<Vec<ResourceName>, Failure> {
+        let mut names = Vec::new();
+        for prefix in &self.options.prefix {
+            let listing = looking::list(&self.locks, List::new(&prefix.0).limit(MOST)).await?;
+            if !self.told_limits {
+                let what = if listing.complete { "" } else { "the first " };
+                print::note(&format!(
+                    "watching {what}{} resources below {:?}; each look walks over {} keys",
+                    listing.resources.len(),
+                    prefix.encoded(),
+                    listing.walked
+                ));
+            }
+            names.extend(listing.resources);
+        }
+        self.told_limits = true;
+        Ok(names)
+    }
+
+    fn tell(&self, resource: &str, change: &Change) -> Result<(), Failure> {
+        let at = print::stamp(SystemTime::now());
+        if self.options.json {
+            return print::json(&Line { kind: "event", at, resource, change });
+        }
+        print::line(&format!("{at}  {resource}  {}", sentence(change)))
+    }
+}
+
+/// Returns an event in words.
+fn sentence(change: &Change) -> String {
+    let event = match change.event {
+        Event::Free => "is free",
+        Event::Holding => "is held by",
+        Event::Acquired => "acquired by",
+        Event::HandedOver => "handed over to",
+        Event::ReEntered => "entered again by",
+        Event::Released => "released by",
+        Event::Expired => "expired for",
+        Event::Interrupted => "was held by others in between, and is again by",
+        Event::Closed => "kept closed by",
+        Event::Opened => "opened, which was kept closed by",
+        Event::Waiting => "is waited for by",
+        Event::Left => "is not waited for any more by",
+        Event::Queue => return format!("has {} waiters", change.waiting),
+    };
+    match (&change.holder, &change.waiter) {
+        (Some(holder), _) => {
+            let fence = holder.fence.map_or_else(String::new, |fence| format!(", fence {fence}"));
+            let (mode, left) = (holder.who.mode(), print::span(holder.left));
+            format!("{event} {}: {mode}{fence}, {left} left", holder.who.described())
+        }
+        (None, Some(waiter)) => {
+            let (who, mode) = (waiter.who.described(), waiter.who.mode());
+            format!("{event} {who}: {mode}, position {}", waiter.position)
+        }
+        (None, None) => event.to_owned(),
+    }
+}

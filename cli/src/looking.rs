@@ -1,0 +1,123 @@
+//! The lock manager of a command that looks: it takes no lock, renews nothing, and opens no connection for notifications.
+
+use std::sync::Arc;
+
+use actix::{Addr, MailboxError};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use leasehold::{
+    ForceReleaseError, Inspect, InspectError, Inspection, List, Listing, LockManager, ReleaseError,
+    ResourceName, RevokeError, StoreError,
+};
+
+use crate::{Failure, settings::Source};
+
+/// The number of resources that are asked about at once.
+const AT_ONCE: usize = 64;
+
+/// The address of the lock manager of a command.
+pub(crate) type Locks = Addr<LockManager>;
+
+/// Runs work with a lock manager of the configured store.
+///
+/// # Errors
+/// That of the work, and of a configuration that is wrong. A store in memory is refused: it belongs to another process.
+pub(crate) fn with<T>(
+    source: &Source,
+    work: impl AsyncFnOnce(Locks) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let config = source.config()?;
+    if config.store.url.reveal().starts_with("memory:") {
+        let told = "store.url is memory://, whose locks are in the process that takes them; name the server with --store \
+                    URL, with the variable LEASEHOLD_STORE_URL or in config.toml";
+        return Err(told.into());
+    }
+    actix::System::new().block_on(async {
+        let manager = LockManager::builder(config.open_store()?).settings(config.settings());
+        // In this thread: there is nothing to renew that this could hold up.
+        work(manager.without_notifications().start_here()?).await
+    })
+}
+
+/// Asks who holds a resource and who waits for it: at most `limit` of each.
+pub(crate) async fn inspect(
+    locks: &Locks,
+    resource: &ResourceName,
+    limit: usize,
+) -> Result<Inspection, Failure> {
+    let answer = locks.send(Inspect::new(resource.as_bytes()).limit(limit)).await;
+    answer.map_err(gone)?.map_err(query)
+}
+
+/// Asks about each of these, in their order.
+pub(crate) async fn inspect_each(
+    locks: &Locks,
+    resources: Vec<ResourceName>,
+    limit: usize,
+) -> Result<Vec<(ResourceName, Inspection)>, Failure> {
+    let ask = async |resource: ResourceName| {
+        let inspection = inspect(locks, &resource, limit).await?;
+        Ok((resource, inspection))
+    };
+    stream::iter(resources).map(ask).buffered(AT_ONCE).try_collect().await
+}
+
+/// Asks for a page of names.
+pub(crate) async fn list(locks: &Locks, list: List) -> Result<Listing, Failure> {
+    locks.send(list).await.map_err(gone)?.map_err(query)
+}
+
+/// Returns the error of a question that the lock manager did not answer. What it asked for may have been done.
+pub(crate) fn gone(error: MailboxError) -> Failure {
+    let doing = "the lock manager gave no answer".to_owned();
+    StoreError::ReplyLost { doing, source: Some(Arc::new(error)) }.into()
+}
+
+/// Returns the error itself, without the kind of question that it is the answer to.
+fn query(error: InspectError) -> Failure {
+    match error {
+        InspectError::Invalid(invalid) => invalid.into(),
+        InspectError::Store(error) => error.into(),
+        error => error.into(),
+    }
+}
+
+/// As for a question.
+pub(crate) fn forced(error: ForceReleaseError) -> Failure {
+    match error {
+        ForceReleaseError::Invalid(invalid) => invalid.into(),
+        ForceReleaseError::Store(error) => error.into(),
+        error => error.into(),
+    }
+}
+
+/// As for a question.
+pub(crate) fn revoke(error: RevokeError) -> Failure {
+    match error {
+        RevokeError::Invalid(invalid) => invalid.into(),
+        RevokeError::Store(error) => error.into(),
+        error => error.into(),
+    }
+}
+
+/// As for a question.
+pub(crate) fn release(error: ReleaseError) -> Failure {
+    match error {
+        ReleaseError::Store(error) => error.into(),
+        error => error.into(),
+    }
+}
+
+/// Completes when the command is told to end, by Ctrl-C or SIGTERM.
+pub(crate) async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        // Then the signals end the process as they end any other.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}

@@ -1,0 +1,112 @@
+//! The end of a command: its exit code, and the line that says why and what to do.
+
+use std::{
+    error::Error,
+    fmt,
+    io::{self, ErrorKind},
+    process::ExitCode,
+};
+
+use leasehold::{Certainty, StoreError};
+
+use crate::{FAILED, Failure, in_one_line, print::readable};
+
+/// Exit code of a change that may have been made or not.
+pub(crate) const UNKNOWN: u8 = 3;
+
+/// Exit code of a certain no: nothing was there to show or to change.
+pub(crate) const NO: u8 = 1;
+
+/// A change that may have been made or not.
+#[derive(Debug)]
+struct UnknownOutcome {
+    error: StoreError,
+    /// The next step of whoever wants to know.
+    next: String,
+}
+
+impl fmt::Display for UnknownOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", in_one_line(&self.error), self.next)
+    }
+}
+
+impl Error for UnknownOutcome {}
+
+/// Returns the failure of a change. If it may have been made all the same, that is what it says, with the next step.
+pub(crate) fn of_change(failure: Failure, next: impl Into<String>) -> Failure {
+    match failure.downcast::<StoreError>() {
+        Ok(error) if error.certainty() == Certainty::Unknown => {
+            UnknownOutcome { error: *error, next: next.into() }.into()
+        }
+        Ok(error) => error,
+        Err(failure) => failure,
+    }
+}
+
+/// Tells a failure in one line on the standard error, and returns the exit code for it.
+pub(crate) fn failed(failure: &Failure) -> ExitCode {
+    // Who reads the output has seen enough.
+    if failure.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("leasehold: {}", line(failure));
+    ExitCode::from(if failure.is::<UnknownOutcome>() { UNKNOWN } else { FAILED })
+}
+
+/// Formats a failure with the step that may cure it, in one line that is safe on a terminal.
+pub(crate) fn line(failure: &Failure) -> String {
+    let line = in_one_line(&**failure);
+    let advice = failure.downcast_ref::<StoreError>().and_then(advice);
+    readable(&advice.map_or(line.clone(), |advice| format!("{line}; {advice}"))).into_owned()
+}
+
+/// Returns the step that may cure an error that does not name one itself.
+fn advice(error: &StoreError) -> Option<&'static str> {
+    match error {
+        StoreError::Denied { reason } if is_about_rights(reason) => Some(
+            "give the user that right: docs/operations.md has the rule, and `leasehold doctor` names what is missing",
+        ),
+        StoreError::Denied { .. } => Some("check the user, the password and the certificates of the store"),
+        StoreError::Unavailable { .. } => {
+            Some("does the server run, and is store.url right? `leasehold doctor` says more")
+        }
+        StoreError::NoQuorum { .. } => Some("`leasehold doctor` examines the nodes"),
+        _ => None,
+    }
+}
+
+/// Returns true if the user is known and lacks a right. Servers say so in these words.
+fn is_about_rights(reason: &str) -> bool {
+    ["NOPERM", "no permissions", "No permissions", "can't run"].iter().any(|words| reason.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_is_one_line_with_what_to_do() {
+        let denied = |reason: &str| StoreError::Denied { reason: reason.to_owned() };
+        for (error, expected) in [
+            (denied("NOPERM User x has no permissions to run the 'scan' command"), "docs/operations.md"),
+            (denied("WRONGPASS invalid username-password pair"), "check the user"),
+            (StoreError::unavailable("127.0.0.1:1: refused"), "does the server run"),
+            (StoreError::unavailable("two\nlines \u{1b}[31m"), "two\\nlines \\u{1b}[31m"),
+        ] {
+            let line = line(&error.into());
+            assert!(line.contains(expected) && line.lines().count() == 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_unknown_only_if_it_may_have_been_made() {
+        let changed = |error: StoreError| of_change(error.into(), "look again");
+        let unknown = changed(StoreError::timed_out(Duration::from_secs(1)));
+        assert!(unknown.is::<UnknownOutcome>() && unknown.to_string().ends_with("; look again"), "{unknown}");
+        assert!(changed(StoreError::unavailable("gone")).is::<StoreError>());
+        assert!(!of_change("something else".into(), "look again").is::<UnknownOutcome>());
+    }
+}

@@ -1,0 +1,39 @@
+//! `leasehold schedules pause`, `resume` and `run-now`.
+
+use std::process::ExitCode;
+
+use leasehold::schedule::Control;
+
+use super::{Change, unknown};
+use crate::{Failure, locks::name::Name, looking, outcome::of_change, print};
+
+/// The kind of a change.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Pause,
+    Resume,
+    RunNow,
+}
+
+pub(super) fn run(options: &Change, kind: Kind) -> Result<ExitCode, Failure> {
+    let Change { name: Name(name), source } = options;
+    let is_known = looking::with(source, async |locks| {
+        let Some(control) = Control::find(&locks, name).await? else { return Ok(false) };
+        let changed = match kind {
+            Kind::Pause => control.pause().await,
+            Kind::Resume => control.resume().await,
+            Kind::RunNow => control.run_now().await,
+        };
+        let look = format!("look with `leasehold schedules show {name}`");
+        changed.map(|()| true).map_err(|error| of_change(error.into(), look))
+    })?;
+    if !is_known {
+        return unknown(name);
+    }
+    print::line(&match kind {
+        Kind::Pause => format!("{name} is paused; runs that go on are not stopped"),
+        Kind::Resume => format!("{name} goes on with its next tick"),
+        Kind::RunNow => format!("{name} runs within a second, if a process runs it"),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

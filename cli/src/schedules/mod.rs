@@ -1,0 +1,134 @@
+//! `leasehold schedules`: what schedules do, and the changes that an operator makes to them.
+
+mod change;
+mod history;
+mod view;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use leasehold::{ResourceName, schedule::Control};
+
+use self::view::Schedule;
+use crate::{
+    Failure,
+    locks::{
+        Page, Walked,
+        name::{self, Name},
+    },
+    looking::{self, Locks},
+    outcome::NO,
+    print,
+    settings::Source,
+};
+
+/// Shows schedules, pauses them, and asks for runs
+///
+/// A schedule is known to the store from its first start on, whether it runs or not.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  leasehold schedules ls\n  leasehold schedules pause report")]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Ls(Ls),
+    Show(Show),
+    History(Show),
+    Pause(Change),
+    Resume(Change),
+    RunNow(Change),
+}
+
+/// Lists schedules: paused or not, who runs each, its last tick and how its last run ended
+///
+/// It walks over all keys of the store, in small steps, and tells how many they were. Exits with 0, also if there are none.
+#[derive(clap::Args)]
+struct Ls {
+    #[command(flatten)]
+    page: Page,
+}
+
+/// One schedule.
+#[derive(clap::Args)]
+struct Show {
+    /// The name of the schedule, as `schedules ls` shows it or as it is
+    #[arg(value_parser = name::name())]
+    name: Name,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    source: Source,
+}
+
+/// A change to one schedule.
+#[derive(clap::Args)]
+struct Change {
+    /// The name of the schedule, as `schedules ls` shows it or as it is
+    #[arg(value_parser = name::name())]
+    name: Name,
+    #[command(flatten)]
+    source: Source,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
+    match &options.command {
+        Command::Ls(options) => ls(&options.page),
+        Command::Show(options) => show(options),
+        Command::History(options) => history::run(options),
+        Command::Pause(options) => change::run(options, change::Kind::Pause),
+        Command::Resume(options) => change::run(options, change::Kind::Resume),
+        Command::RunNow(options) => change::run(options, change::Kind::RunNow),
+    }
+}
+
+fn ls(page: &Page) -> Result<ExitCode, Failure> {
+    looking::with(&page.source, async |locks| {
+        let listing = looking::list(&locks, page.list().schedules()).await?;
+        let walked = Walked::of(&listing);
+        let mut schedules = Vec::new();
+        for name in &listing.resources {
+            schedules.extend(find(&locks, name).await?);
+        }
+        if page.json {
+            schedules.iter().try_for_each(print::json)?;
+            print::json(&walked)?;
+        } else {
+            if !schedules.is_empty() {
+                view::table(&schedules).print()?;
+            }
+            print::note(&walked.told(schedules.len(), "schedules", &page.again("schedules ls")));
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn show(options: &Show) -> Result<ExitCode, Failure> {
+    let Show { name: Name(name), json, source } = options;
+    let Some(schedule) = looking::with(source, async |locks| find(&locks, name).await)? else {
+        return unknown(name);
+    };
+    if *json {
+        print::json(&schedule)?;
+    } else {
+        schedule.lines().iter().try_for_each(|line| print::line(line))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what is to be told of a schedule, if there is one of this name.
+async fn find(locks: &Locks, name: &ResourceName) -> Result<Option<Schedule>, Failure> {
+    let Some(control) = Control::find(locks, name).await? else { return Ok(None) };
+    let Some(status) = control.status().await? else { return Ok(None) };
+    let inspection = looking::inspect(locks, name, 1).await?;
+    Ok(Some(Schedule::of(name, status, inspection)))
+}
+
+/// Tells that there is no such schedule.
+fn unknown(name: &ResourceName) -> Result<ExitCode, Failure> {
+    print::note(&format!("the store knows no schedule {name}; `leasehold schedules ls` has those that it knows"));
+    Ok(ExitCode::from(NO))
+}

@@ -1,0 +1,207 @@
+//! A schedule, as it is shown: the fields of the JSON, the table, and lines.
+
+use std::time::{Duration, SystemTime};
+
+use leasehold::{
+    Inspection, ResourceName,
+    schedule::{Outcome, Run, Status},
+};
+use serde::Serialize;
+
+use crate::{
+    locks::view::{Holder, Resource},
+    print::{self, Column, Row, Table, Tone, seconds_if_known, span, stamp},
+};
+
+/// A schedule.
+#[derive(Serialize)]
+pub(super) struct Schedule {
+    kind: &'static str,
+    pub(super) schedule: String,
+    paused: bool,
+    /// The time at which a run was asked for that has not begun yet.
+    asked_at: Option<String>,
+    last_tick: String,
+    runs: u64,
+    last_run: Option<RunView>,
+    /// The holder that runs it; `None` if no process does.
+    runner: Option<Holder>,
+    /// The number of processes that stand behind it.
+    standing_by: u64,
+    #[serde(skip)]
+    since_last_tick: Duration,
+}
+
+/// A run.
+#[derive(Serialize)]
+pub(super) struct RunView {
+    kind: &'static str,
+    number: u64,
+    scheduled_for: String,
+    started_at: String,
+    #[serde(rename = "took_seconds", serialize_with = "seconds_if_known")]
+    took: Option<Duration>,
+    /// `done`, `failed`, `panicked`, `timed_out`, `stopped`, `unknown`, or `None` if it has no end yet.
+    outcome: Option<&'static str>,
+    /// The error of a run that failed, or the message of its panic.
+    message: Option<String>,
+    fence: Option<u64>,
+    /// True if an operator asked for it.
+    asked: bool,
+}
+
+const COLUMNS: &[Column] = &[
+    Column::Text("SCHEDULE"),
+    Column::Text("STATE"),
+    Column::Text("RUNS ON"),
+    Column::Number("PID"),
+    Column::Number("STANDBY"),
+    Column::Number("RUNS"),
+    Column::Number("LAST TICK"),
+    Column::Text("LAST RUN"),
+];
+
+const RUN_COLUMNS: &[Column] = &[
+    Column::Number("RUN"),
+    Column::Text("SCHEDULED FOR"),
+    Column::Text("STARTED AT"),
+    Column::Number("TOOK"),
+    Column::Text("OUTCOME"),
+    Column::Number("FENCE"),
+    Column::Text("MESSAGE"),
+];
+
+impl Schedule {
+    pub(super) fn of(name: &ResourceName, status: Status, inspection: Inspection) -> Self {
+        let Status { now, paused, asked, last, runs, history, .. } = status;
+        let Resource { holders, waiting, .. } = Resource::of(name, inspection);
+        Self {
+            kind: "schedule",
+            schedule: name.to_string(),
+            paused,
+            asked_at: asked.map(stamp),
+            last_tick: stamp(last),
+            runs,
+            last_run: history.first().map(RunView::of),
+            runner: holders.into_iter().find(Holder::holds),
+            standing_by: waiting,
+            since_last_tick: since(last, now),
+        }
+    }
+
+    /// Returns the state in a word.
+    fn state(&self) -> (&'static str, Tone) {
+        match (self.paused, &self.runner) {
+            (true, _) => ("paused", Tone::Notable),
+            (false, None) => ("runs nowhere", Tone::Bad),
+            (false, Some(_)) => ("runs", Tone::Plain),
+        }
+    }
+
+    /// Returns all of it, line by line.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let (state, _) = self.state();
+        let mut lines = vec![format!("{}: {state}, {} runs", self.schedule, self.runs)];
+        match &self.runner {
+            Some(runner) => lines.push(format!("runner      {}", runner.who.described())),
+            None => lines.push("runner      none: no process that has started it holds its lease".to_owned()),
+        }
+        lines.push(format!("standing by {}", self.standing_by));
+        lines.push(format!("last tick   {}, {} ago", self.last_tick, span(self.since_last_tick)));
+        if let Some(run) = &self.last_run {
+            lines.push(format!("last run    {} at {}: {}", run.number, run.started_at, run.ended()));
+        }
+        if let Some(asked) = &self.asked_at {
+            lines.push(format!("asked for   a run, at {asked}; it has not begun"));
+        }
+        lines
+    }
+}
+
+/// Returns the schedules as a table.
+pub(super) fn table(schedules: &[Schedule]) -> Table {
+    let mut table = Table::new(COLUMNS);
+    for schedule in schedules {
+        let (state, tone) = schedule.state();
+        let runner = schedule.runner.as_ref().map(|runner| &runner.who);
+        let row = Row::default()
+            .cell(&schedule.schedule)
+            .toned(state, tone)
+            .known(runner.and_then(|runner| runner.host.as_ref()))
+            .known(runner.and_then(|runner| runner.pid))
+            .cell(schedule.standing_by)
+            .cell(schedule.runs)
+            .cell(format!("{} ago", span(schedule.since_last_tick)));
+        let row = match &schedule.last_run {
+            Some(run) => row.toned(run.ended(), run.tone()),
+            None => row.cell("-"),
+        };
+        table.add(row);
+    }
+    table
+}
+
+impl RunView {
+    pub(super) fn of(run: &Run) -> Self {
+        let (outcome, message) = match run.ended.as_ref().map(|(_, outcome)| outcome) {
+            None => (None, None),
+            Some(Outcome::Done) => (Some("done"), None),
+            Some(Outcome::Failed(error)) => (Some("failed"), Some(error.clone())),
+            Some(Outcome::Panicked(message)) => (Some("panicked"), Some(message.clone())),
+            Some(Outcome::TimedOut) => (Some("timed_out"), None),
+            Some(Outcome::Stopped) => (Some("stopped"), None),
+            Some(_) => (Some("unknown"), None),
+        };
+        Self {
+            kind: "run",
+            number: run.tick.number,
+            scheduled_for: stamp(run.tick.scheduled_for),
+            started_at: stamp(run.started_at),
+            took: run.ended.as_ref().map(|(took, _)| *took),
+            outcome,
+            message,
+            fence: run.tick.fence.map(leasehold::Fence::get),
+            asked: run.tick.asked,
+        }
+    }
+
+    /// Returns the end of the run in words.
+    fn ended(&self) -> String {
+        match (self.outcome, self.took) {
+            (Some(outcome), Some(took)) => format!("{outcome} in {}", span(took)),
+            _ => "goes on, or its process died".to_owned(),
+        }
+    }
+
+    fn tone(&self) -> Tone {
+        match self.outcome {
+            Some("done") => Tone::Plain,
+            Some("failed" | "panicked" | "timed_out") => Tone::Bad,
+            _ => Tone::Notable,
+        }
+    }
+}
+
+/// Returns runs as a table.
+pub(super) fn runs(runs: &[RunView]) -> print::Table {
+    let mut table = Table::new(RUN_COLUMNS);
+    for run in runs {
+        let scheduled_for =
+            if run.asked { format!("{} (asked for)", run.scheduled_for) } else { run.scheduled_for.clone() };
+        let row = Row::default()
+            .cell(run.number)
+            .cell(scheduled_for)
+            .cell(&run.started_at)
+            .known(run.took.map(span))
+            .toned(run.outcome.unwrap_or("no end yet"), run.tone())
+            .known(run.fence)
+            .known(run.message.as_ref());
+        table.add(row);
+    }
+    table
+}
+
+/// Returns the time between two; zero if the second one is the earlier.
+fn since(earlier: SystemTime, later: SystemTime) -> Duration {
+    later.duration_since(earlier).unwrap_or_default()
+}

@@ -1,0 +1,106 @@
+//! Arguments that are not understood, told in one line; and the version with all that was compiled in.
+
+use std::{process::ExitCode, sync::LazyLock};
+
+use clap::{Error, error::ErrorKind};
+
+use crate::print::readable;
+
+/// The answer to `--version`.
+pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let [version, system, machine] = [env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH];
+    let mut stores = vec!["redis", "redis+unix", "redis+sentinel", "redis+cluster", "quorum", "memory"];
+    if leasehold::FEATURES.contains(&"tls") {
+        stores.insert(1, "rediss");
+    }
+    format!(
+        "{version}\nstores    {}\nlayouts   full, plain\nfeatures  {}\nbuilt for {system} on {machine}",
+        stores.join(", "),
+        leasehold::FEATURES.join(", ")
+    )
+});
+
+/// Tells an error of the arguments in one line, or shows the help or the version that was asked for.
+pub(crate) fn tell(error: &Error) -> ExitCode {
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
+        // There is nobody else to tell.
+        let _ = error.print();
+    } else {
+        eprintln!("leasehold: {}", line(&error.render().to_string()));
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
+}
+
+/// Returns the text of an error in one line: what is wrong, what may be meant, and where more is said.
+fn line(text: &str) -> String {
+    let (told, usage) = text.split_once("Usage: ").unwrap_or((text, ""));
+    let told = told.split("For more information").next().unwrap_or_default();
+    let parts = told.lines().map(str::trim).filter(|part| !part.is_empty());
+    let told = parts.fold(String::new(), |told, part| {
+        let part = part.strip_prefix("error: ").unwrap_or(part);
+        match part.strip_prefix("tip: ") {
+            Some(tip) => format!("{told}; {tip}"),
+            None if told.is_empty() => part.to_owned(),
+            None => format!("{told} {part}"),
+        }
+    });
+    let words = usage.split_whitespace().take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
+    let command: Vec<&str> = words.collect();
+    let command = if command.is_empty() { "leasehold".to_owned() } else { command.join(" ") };
+    format!("{}; see '{command} --help'", readable(&told))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory, Parser};
+
+    use super::*;
+    use crate::Options;
+
+    fn told(arguments: &[&str]) -> String {
+        let error = Options::try_parse_from([&["leasehold"], arguments].concat()).err().expect("an error");
+        line(&error.render().to_string())
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told_in_one_line_with_what_may_be_meant() {
+        for (arguments, expected) in [
+            (&["lss"][..], &["'lss'", "'ls'", "see 'leasehold --help'"][..]),
+            (&["ls", "--jsn"], &["'--jsn'", "'--json'", "see 'leasehold ls --help'"]),
+            (&["show"], &["required", "<NAME>", "see 'leasehold show --help'"]),
+            (&["schedules", "puase", "x"], &["'puase'", "'pause'", "see 'leasehold schedules --help'"]),
+            (&["show", ""], &["1 to 512 bytes"]),
+            (&["revoke", "x", "--grace", "soon"], &["soon", "--grace"]),
+        ] {
+            let told = told(arguments);
+            assert!(told.lines().count() == 1 && expected.iter().all(|part| told.contains(part)), "{told}");
+        }
+    }
+
+    /// Calls this for a command and all below it, with the words that lead to each.
+    fn each(command: &Command, path: &str, see: &mut dyn FnMut(&str, &Command)) {
+        see(path, command);
+        let below = command.get_subcommands().filter(|below| below.get_name() != "help" && !below.is_hide_set());
+        for below in below {
+            each(below, &format!("{path} {}", below.get_name()), see);
+        }
+    }
+
+    #[test]
+    fn the_help_of_every_command_fits_a_screen_and_has_an_example() {
+        let mut root = Options::command().term_width(100);
+        root.build();
+        let (mut seen, mut wrong) = (0, Vec::new());
+        each(&root, "leasehold", &mut |path, command| {
+            let help = command.clone().render_long_help().to_string();
+            let lines = help.lines().count();
+            if lines > 50 || !help.contains("Example") || !help.contains(path) {
+                wrong.push(format!("{path}: {lines} lines\n{help}"));
+            }
+            seen += 1;
+        });
+        assert!(wrong.is_empty(), "{} of {seen}:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(seen > 20, "{seen} commands");
+    }
+}
