@@ -79,6 +79,8 @@ pub use self::{
 pub const FEATURES: &[&str] = &[
     #[cfg(feature = "actix-web")]
     "actix-web",
+    #[cfg(feature = "console")]
+    "console",
     #[cfg(feature = "cron")]
     "cron",
     #[cfg(feature = "custom-store")]

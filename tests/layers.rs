@@ -1,6 +1,6 @@
 //! The layers of the crate, and the folders in them: each imports only those before it.
 //!
-//! `core ◀ env · statistics · spans · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ fenced · with_lock ◀ config · election · tuner · web ◀ doctor · schedule · tuning ◀ testing`
+//! `core ◀ env · statistics · spans · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ fenced · with_lock ◀ config · election · tuner ◀ doctor · schedule · tuning ◀ web ◀ testing`
 
 mod layers {
     pub(crate) mod paths;

@@ -14,6 +14,7 @@ mod looking;
 mod outcome;
 mod print;
 mod schedules;
+mod serve;
 mod settings;
 mod shell;
 mod tune;
@@ -32,7 +33,9 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// understood, and with 3 if a change may have been made or not. The help of a command says what else it has.
 #[derive(Parser)]
 #[command(name = "leasehold", version, long_version = usage::VERSION.as_str())]
-#[command(after_help = "Example:\n  leasehold ls --store redis://127.0.0.1:6379 orders/\n  leasehold show orders/42")]
+#[command(
+    after_help = "Example:\n  leasehold ls --store redis://127.0.0.1:6379 orders/\n  leasehold show orders/42"
+)]
 struct Options {
     #[command(subcommand)]
     command: Command,
@@ -45,6 +48,7 @@ enum Command {
     Elections(elections::Options),
     Schedules(schedules::Options),
     Doctor(doctor::Options),
+    Serve(serve::Options),
     Tune(tune::Options),
     Completions(shell::Completions),
     Man(shell::Man),
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
         Command::Elections(options) => elections::run(&options),
         Command::Schedules(options) => schedules::run(&options),
         Command::Doctor(options) => doctor::run(options),
+        Command::Serve(options) => serve::run(options),
         Command::Tune(options) => tune::run(options),
         Command::Completions(options) => shell::completions(&options, Options::command()),
         Command::Man(options) => shell::man(&options, Options::command()),

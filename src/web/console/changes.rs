@@ -92,16 +92,16 @@ impl Wanted {
                 Ok(format!("taken from {holders} holders"))
             }
             Self::Schedule { name, action } => {
-                let schedule = Control::of(&shared.locks, name.as_bytes())?;
+                let of_store = |error: StoreError| Failure::of(&error);
+                let found = Control::find(&shared.locks, &name).await.map_err(of_store)?;
+                let unknown = || Failure::not_found(format!("the store knows no schedule {name}"));
+                let schedule = found.ok_or_else(unknown)?;
                 let done = match action {
                     Action::Pause => schedule.pause().await,
                     Action::Resume => schedule.resume().await,
                     Action::Run => schedule.run_now().await,
                 };
-                match done.map_err(|error: StoreError| Failure::of(&error))? {
-                    true => Ok("done".to_owned()),
-                    false => Err(Failure::not_found(format!("the store knows no schedule {name}"))),
-                }
+                done.map(|()| "done".to_owned()).map_err(of_store)
             }
         }
     }

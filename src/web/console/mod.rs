@@ -138,7 +138,8 @@ impl ConsoleBuilder {
     /// When it is called outside of a tokio `LocalSet`. Every actix arbiter is one.
     pub fn start(self) -> Result<Console, InvalidValue> {
         let guard = Guard::new(self.token, self.reading_needs_token, self.hosts)?;
-        let names = |names: Vec<Vec<u8>>| names.into_iter().map(ResourceName::new).collect();
+        let names =
+            |names: Vec<Vec<u8>>| -> Result<Vec<_>, _> { names.into_iter().map(ResourceName::new).collect() };
         let (elections, schedules) = (names(self.elections)?, names(self.schedules)?);
         let mut shared = Shared::new(self.locks);
         (shared.elections, shared.schedules) = (elections, schedules);
@@ -216,11 +217,14 @@ impl fmt::Debug for Console {
 impl HttpServiceFactory for Console {
     fn register(self, config: &mut AppService) {
         // What is wrong with a body or a query is a problem document too.
-        let json = JsonConfig::default().limit(LARGEST).error_handler(|error, _| Failure::invalid(&error).into());
-        let form = FormConfig::default().limit(LARGEST).error_handler(|error, _| Failure::invalid(&error).into());
+        let json =
+            JsonConfig::default().limit(LARGEST).error_handler(|error, _| Failure::invalid(&error).into());
+        let form =
+            FormConfig::default().limit(LARGEST).error_handler(|error, _| Failure::invalid(&error).into());
         let query = QueryConfig::default().error_handler(|error, _| Failure::invalid(&error).into());
         let Self { guard, shared } = self;
-        let scope = Scope::new("").app_data(guard).app_data(shared).app_data(json).app_data(form).app_data(query);
+        let scope =
+            Scope::new("").app_data(guard).app_data(shared).app_data(json).app_data(form).app_data(query);
         scope.configure(api::configure).configure(pages::configure).wrap(from_fn(keep)).register(config);
     }
 }

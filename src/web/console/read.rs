@@ -145,8 +145,11 @@ pub(crate) async fn schedules(shared: &Shared, also: &Also) -> Result<Vec<Schedu
         names.insert(named(&also.name)?);
     }
     let view = async |name: &ResourceName| {
-        let status = Control::of(&shared.locks, name.as_bytes())?.status().await;
-        let status = status.map_err(|error| Failure::of(&error))?;
+        let of_store = |error: StoreError| Failure::of(&error);
+        let Some(found) = Control::find(&shared.locks, name).await.map_err(of_store)? else {
+            return Ok(None);
+        };
+        let status = found.status().await.map_err(of_store)?;
         Ok::<_, Failure>(status.map(|status| schedule(name, &status)))
     };
     let views = join_all(names.iter().map(view)).await;
@@ -172,9 +175,9 @@ fn schedule(name: &ResourceName, status: &Status) -> ScheduleView {
     ScheduleView {
         name: name.encoded(),
         paused: status.paused,
-        asked: status.asked_at.is_some(),
+        asked: status.asked.is_some(),
         runs: status.runs,
-        last_tick_ms_ago: ago(status.last_tick),
+        last_tick_ms_ago: ago(status.last),
         history: status.history.iter().map(run).collect(),
     }
 }

@@ -22,7 +22,7 @@ use subtle::ConstantTimeEq;
 
 use self::session::Sessions;
 pub(crate) use self::{
-    operator::{Change, Operator},
+    operator::{Change, Operator, refused},
     session::LIFETIME,
 };
 use super::failure::Failure;
@@ -133,7 +133,9 @@ mod tests {
     fn a_token_is_long_and_printable_and_its_error_does_not_tell_it() {
         for wrong in ["", "short-secret", "with a blank in its middle", "ümläut-ümläut-ümläut"] {
             let error = Guard::new(Some(wrong.to_owned()), false, []).err().unwrap().to_string();
-            assert!(error.starts_with("invalid console token") && (wrong.is_empty() || !error.contains(wrong)));
+            assert!(
+                error.starts_with("invalid console token") && (wrong.is_empty() || !error.contains(wrong))
+            );
         }
         assert!(Guard::new(None, true, []).is_err());
         let guard = Guard::new(Some("0123456789abcdef".to_owned()), true, []).unwrap();

@@ -79,10 +79,20 @@ mod tests {
     #[test]
     fn addresses_and_known_names_are_hosts_and_no_others() {
         let known = BTreeSet::from([normal("Locks.Example.Org.")]);
-        for host in ["localhost", "LOCALHOST:80", "127.0.0.1:8640", "[::1]:8640", "[::1]", "10.1.2.3", "locks.example.org:1"] {
+        for host in [
+            "localhost",
+            "LOCALHOST:80",
+            "127.0.0.1:8640",
+            "[::1]:8640",
+            "[::1]",
+            "10.1.2.3",
+            "locks.example.org:1",
+        ] {
             assert!(check_host(&request(&[("host", host)]), &known).is_ok(), "{host}");
         }
-        for host in ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "", "[::1", "example.org"] {
+        for host in
+            ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "", "[::1", "example.org"]
+        {
             assert!(check_host(&request(&[("host", host)]), &known).is_err(), "{host}");
         }
     }
@@ -95,7 +105,10 @@ mod tests {
         assert!(check_origin(&request(&[("host", "h:1"), ("sec-fetch-site", "same-origin")]), false).is_ok());
         for foreign in ["http://h:2", "http://evil", "null", "h:1", ""] {
             let request = request(&[("host", "h:1"), ("origin", foreign)]);
-            assert!(check_origin(&request, false).is_err() && check_origin(&request, true).is_err(), "{foreign}");
+            assert!(
+                check_origin(&request, false).is_err() && check_origin(&request, true).is_err(),
+                "{foreign}"
+            );
         }
         for site in ["cross-site", "same-site", "none", ""] {
             let request = request(&[("host", "h:1"), ("origin", "http://h:1"), ("sec-fetch-site", site)]);

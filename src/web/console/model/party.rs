@@ -104,7 +104,11 @@ fn who(metadata: &Metadata, owner: Option<&str>, token: &str) -> String {
 }
 
 /// Returns a short name for whoever has this metadata, which was not escaped yet.
-pub(crate) fn short_name(given: &BTreeMap<String, String>, own: Option<&Owner>, token: TokenPrefix) -> String {
+pub(crate) fn short_name(
+    given: &BTreeMap<String, String>,
+    own: Option<&Owner>,
+    token: TokenPrefix,
+) -> String {
     let known = given.iter().filter(|(key, _)| ["host", "pid"].contains(&key.as_str()));
     let known = known.map(|(key, value)| (key.clone(), shown(value, 60))).collect();
     who(&known, owner(own).as_deref(), &token.to_string())

@@ -10,9 +10,7 @@ use tokio::time::Instant;
 use crate::{
     core::{Fence, Mode, ResourceName, TokenPrefix},
     store::{Holder, HolderState, Inspection, Waiter},
-    web::console::model::{
-        HoldView, QueueView, SpanView, TimelineView, WaitView, kind, millis, short_name,
-    },
+    web::console::model::{HoldView, QueueView, SpanView, TimelineView, WaitView, kind, millis, short_name},
 };
 
 /// The time after which something is forgotten.
@@ -119,7 +117,8 @@ impl Track {
             span: span(seen.from, seen.until),
             goes_on: Some(seen.until) == last,
         };
-        let queue = |(from, waiting): &(Instant, u64)| QueueView { from_ms_ago: ago(*from), waiting: *waiting };
+        let queue =
+            |(from, waiting): &(Instant, u64)| QueueView { from_ms_ago: ago(*from), waiting: *waiting };
         TimelineView {
             looked: self.looked.iter().map(|(from, until)| span(*from, *until)).collect(),
             holds: self.holds.iter().map(hold).collect(),
@@ -201,7 +200,8 @@ mod tests {
         assert_eq!(first.holds[0].span, SpanView { from_ms_ago: 3_000, until_ms_ago: 0 });
         look(11, &held_by(1, 2));
         let later = look(12, &held_by(2, 2));
-        let of_both = later.holds.iter().map(|hold| (hold.span.from_ms_ago, hold.span.until_ms_ago, hold.goes_on));
+        let of_both =
+            later.holds.iter().map(|hold| (hold.span.from_ms_ago, hold.span.until_ms_ago, hold.goes_on));
         assert_eq!(of_both.collect::<Vec<_>>(), [(5_000, 1_000, false), (3_000, 0, true)]);
         assert_eq!(later.looked, [SpanView { from_ms_ago: 2_000, until_ms_ago: 0 }]);
         let queue: Vec<_> = later.queue.iter().map(|queue| (queue.from_ms_ago, queue.waiting)).collect();

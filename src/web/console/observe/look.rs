@@ -100,7 +100,8 @@ impl Looked {
         let is_election = |seen: &Inspection| {
             let holders = seen.holders.iter().map(|holder| &holder.metadata);
             let mut all = holders.chain(seen.waiters.iter().map(|waiter| &waiter.metadata));
-            all.any(|metadata| metadata.contains_key("election"))
+            let roles = ["election", "schedule"];
+            all.any(|metadata| metadata.get("role").is_some_and(|role| roles.contains(&role.as_str())))
         };
         let elections = self.resources.iter().filter(|(_, seen)| is_election(seen));
         elections.map(|(name, _)| name.clone()).collect()

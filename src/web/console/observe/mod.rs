@@ -117,7 +117,12 @@ impl Observer {
             Err(error) => {
                 let trouble = Some(crate::core::one_line(&error));
                 let is_news = self.seen.borrow().trouble != trouble;
-                Watch { revision: revision + u64::from(is_news), observed_for_ms, trouble, ..Watch::default() }
+                Watch {
+                    revision: revision + u64::from(is_news),
+                    observed_for_ms,
+                    trouble,
+                    ..Watch::default()
+                }
             }
         };
         self.history.forget(now);

@@ -38,7 +38,8 @@ pub(super) async fn login(
 ) -> HttpResponse {
     if !guard.is_token(&form.token) {
         guard::refused(&request, &Failure::unauthenticated());
-        let mut answer = frame.show(Place::Login, "Sign in", Ok(body(&guard, Some("This is not the token."))));
+        let mut answer =
+            frame.show(Place::Login, "Sign in", Ok(body(&guard, Some("This is not the token."))));
         *answer.status_mut() = actix_web::http::StatusCode::UNAUTHORIZED;
         return answer;
     }

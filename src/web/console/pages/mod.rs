@@ -41,7 +41,10 @@ pub(crate) fn configure(config: &mut ServiceConfig) {
         ("/schedule", post().to(forms::change::<ScheduleBody>)),
         ("/logout", post().to(login::logout)),
         ("/console.css", get().to(async || file("text/css; charset=utf-8", include_str!("console.css")))),
-        ("/console.js", get().to(async || file("text/javascript; charset=utf-8", include_str!("console.js")))),
+        (
+            "/console.js",
+            get().to(async || file("text/javascript; charset=utf-8", include_str!("console.js"))),
+        ),
         ("/icon.svg", get().to(async || file("image/svg+xml", include_str!("icon.svg")))),
     ] {
         config.service(at(path).route(route));
@@ -74,7 +77,7 @@ async fn to_folder(request: HttpRequest) -> HttpResponse {
     HttpResponse::SeeOther().insert_header((LOCATION, format!("{last}/"))).finish()
 }
 
-async fn file(content_type: &'static str, text: &'static str) -> HttpResponse {
+fn file(content_type: &'static str, text: &'static str) -> HttpResponse {
     HttpResponse::Ok().content_type(content_type).body(text)
 }
 

@@ -23,7 +23,8 @@ pub(super) fn body(page: &Page, filter: &Filter) -> Markup {
     }
 }
 
-const COLUMNS: &[&str] = &["Resource", "Waiting", "Longest wait", "Holders", "First to end", "Held for", "Time left"];
+const COLUMNS: &[&str] =
+    &["Resource", "Waiting", "Longest wait", "Holders", "First to end", "Held for", "Time left"];
 
 fn line(row: &Row) -> Markup {
     let holder = row.holder.as_ref();

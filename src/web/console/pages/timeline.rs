@@ -72,9 +72,10 @@ fn rows<'a, 'b>(bars: &'b [Bar<'a>]) -> (Vec<Vec<&'b Bar<'a>>>, usize) {
     let (mut rows, mut without) = (Vec::<Vec<&Bar>>::new(), 0);
     // The latest first: they are what somebody looks for.
     for bar in bars.iter().rev() {
-        let is_free = |row: &&mut Vec<&Bar>| row.last().is_none_or(|last| last.span.from_ms_ago <= bar.span.until_ms_ago);
-        match rows.iter_mut().find(is_free) {
-            Some(row) => row.push(bar),
+        let is_free =
+            |row: &Vec<&Bar>| row.last().is_none_or(|last| last.span.from_ms_ago <= bar.span.until_ms_ago);
+        match rows.iter().position(is_free) {
+            Some(at) => rows[at].push(bar),
             None if rows.len() < ROWS => rows.push(vec![bar]),
             None => without += 1,
         }
@@ -132,7 +133,8 @@ fn gaps(view: &TimelineView, length: u64) -> Vec<SpanView> {
 fn drawn(bar: &Bar<'_>, y: usize, length: u64) -> Markup {
     let Bar { class, who, span: seen, goes_on } = bar;
     let verb = if *class == "hold" { "held" } else { "waited" };
-    let until = if *goes_on { "until now".to_owned() } else { format!("until {} ago", span(seen.until_ms_ago)) };
+    let until =
+        if *goes_on { "until now".to_owned() } else { format!("until {} ago", span(seen.until_ms_ago)) };
     let x = place(seen.from_ms_ago, length);
     html! {
         g class=(class) {
@@ -172,7 +174,13 @@ fn width(seen: &SpanView, length: u64) -> String {
 }
 
 fn as_table(view: &TimelineView) -> Markup {
-    let line = |what: &str, who: &str, token: &str, mode: &str, fence: Option<u64>, seen: &SpanView, goes_on: bool| {
+    let line = |what: &str,
+                who: &str,
+                token: &str,
+                mode: &str,
+                fence: Option<u64>,
+                seen: &SpanView,
+                goes_on: bool| {
         let fence = fence.map(|fence| fence.to_string());
         html! {
             tr {
@@ -187,10 +195,14 @@ fn as_table(view: &TimelineView) -> Markup {
         }
     };
     let columns = &["Who", "What", "Mode", "Token", "Fence", "From", "Last seen"];
-    table("Holds and waits that were seen, the latest first", columns, &html! {
-        @for it in view.holds.iter().rev() { (line("held", &it.who, &it.token, it.mode, it.fence, &it.span, it.goes_on)) }
-        @for it in view.waits.iter().rev() { (line("waited", &it.who, &it.token, it.mode, None, &it.span, it.goes_on)) }
-    })
+    table(
+        "Holds and waits that were seen, the latest first",
+        columns,
+        &html! {
+            @for it in view.holds.iter().rev() { (line("held", &it.who, &it.token, it.mode, it.fence, &it.span, it.goes_on)) }
+            @for it in view.waits.iter().rev() { (line("waited", &it.who, &it.token, it.mode, None, &it.span, it.goes_on)) }
+        },
+    )
 }
 
 #[cfg(test)]
@@ -219,13 +231,17 @@ mod tests {
             SpanView { from_ms_ago: 5_000, until_ms_ago: 0 },
         ];
         let view = TimelineView { looked, ..TimelineView::default() };
-        let gaps: Vec<_> = gaps(&view, 30_000).iter().map(|gap| (gap.from_ms_ago, gap.until_ms_ago)).collect();
+        let gaps: Vec<_> =
+            gaps(&view, 30_000).iter().map(|gap| (gap.from_ms_ago, gap.until_ms_ago)).collect();
         assert_eq!(gaps, [(30_000, 20_000), (15_000, 5_000)]);
     }
 
     #[test]
     fn a_moment_before_the_picture_is_at_its_beginning() {
-        assert_eq!((place(90_000, 30_000), place(15_000, 30_000), place(0, 30_000)), ("0.00%".into(), "50.00%".into(), "100.00%".into()));
+        assert_eq!(
+            (place(90_000, 30_000), place(15_000, 30_000), place(0, 30_000)),
+            ("0.00%".into(), "50.00%".into(), "100.00%".into())
+        );
         assert_eq!(width(&SpanView { from_ms_ago: 90_000, until_ms_ago: 15_000 }, 30_000), "50.00%");
     }
 }
