@@ -1,0 +1,83 @@
+//! Many resources: pages without a gap, and what a page costs.
+
+use std::{collections::BTreeSet, time::Instant};
+
+use leasehold::Acquire;
+
+use crate::{
+    redis_server::RedisServer,
+    support::{acquire, calls, run, with_locks},
+};
+
+/// Writes so many held resources, each as the library has written one.
+fn hold(server: &RedisServer, count: usize) {
+    with_locks(&server.url(), async |locks| {
+        let lease = acquire(&locks, Acquire::new("many/000000").purpose("crowd")).await;
+        let copy = "local record = redis.call('GET', KEYS[1])
+            for i = 0, tonumber(ARGV[1]) - 1 do
+                redis.call('SET', string.format('leasehold:{many/%06d}', i), record, 'PX', 3600000)
+            end";
+        server.command(&["EVAL", copy, "1", "leasehold:{many/000000}", &count.to_string()]);
+        // The copy of it stays.
+        std::mem::forget(lease);
+    });
+}
+
+#[test]
+fn a_thousand_resources_are_paged_without_a_gap_and_without_a_double() {
+    let server = RedisServer::start();
+    hold(&server, 1_000);
+    let (mut names, mut pages, mut after) = (Vec::new(), 0, None::<String>);
+    loop {
+        let mut arguments = vec!["ls", "many/", "--limit", "170", "--json"];
+        arguments.extend(after.iter().flat_map(|after| ["--after", after.as_str()]));
+        let ran = run(&server.url(), &arguments);
+        names.extend(ran.of_kind("resource").iter().map(|it| it["resource"].as_str().unwrap().to_owned()));
+        pages += 1;
+        let page = ran.of_kind("page").remove(0);
+        assert!(page["walked"].as_u64().unwrap() >= 1_000, "{page}");
+        match page["next"].as_str() {
+            Some(next) => after = Some(next.to_owned()),
+            None => break assert_eq!(page["complete"], true),
+        }
+    }
+    let distinct: BTreeSet<&String> = names.iter().collect();
+    assert_eq!((names.len(), distinct.len(), pages), (1_000, 1_000, 6));
+    assert!(names.is_sorted());
+}
+
+#[test]
+fn the_line_for_the_next_page_can_be_typed_and_shows_no_password() {
+    let server = RedisServer::start();
+    hold(&server, 30);
+    server.command(&["ACL", "SETUSER", "default", "on", ">s3cret", "~*", "&*", "+@all"]);
+    let url = server.url_for("default", "s3cret");
+    let first = crate::support::Ran::of(
+        crate::support::command(&["ls", "many/", "--limit", "20", "--store", &url]).output().unwrap(),
+    );
+    first.shows(0, &["many/000019"]);
+    assert!(!first.err.contains("s3cret"), "{first:?}");
+    let (_, line) = first.err.trim_end().split_once("more: leasehold ").expect("a line to type");
+    let words: Vec<&str> = line.split(' ').filter(|word| !word.starts_with("--store")).collect();
+    let second = run(&url, &words);
+    second.shows(0, &["many/000020", "many/000029"]);
+    assert_eq!(second.out.lines().count(), 11, "{second:?}");
+}
+
+#[test]
+fn the_first_page_of_100000_resources_is_one_walk_and_one_look_at_each_of_the_page() {
+    let server = RedisServer::start();
+    hold(&server, 100_000);
+    let before = (calls(&server, "scan"), calls(&server, "evalsha"));
+    let began = Instant::now();
+    let ls = run(&server.url(), &["ls", "--limit", "100"]);
+    println!("the first page of 100,000 took {:?}", began.elapsed());
+    ls.shows(0, &["many/000000", "many/000099"]);
+    assert!(ls.err.starts_with("100 held; looked at 10000"), "{ls:?}");
+    let scans = calls(&server, "scan") - before.0;
+    let looks = calls(&server, "evalsha") - before.1;
+    println!("{scans} steps of the walk, {looks} looks");
+    assert!((1..=200).contains(&scans), "{scans} steps for 100,000 keys");
+    // The server does not have the script at first, so some of them are sent twice.
+    assert!((100..=200).contains(&looks), "{looks} looks for a page of 100");
+}

@@ -1,0 +1,151 @@
+//! `watch`: the events that it tells, and how it ends.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Duration,
+};
+
+use leasehold::Acquire;
+use serde_json::Value;
+
+use crate::{
+    redis_server::RedisServer,
+    support::{acquire, command, until, with_locks},
+};
+
+/// A watch that goes on, and what it tells.
+struct Watch {
+    process: Child,
+    events: Receiver<Value>,
+    notes: Receiver<String>,
+}
+
+impl Watch {
+    fn start(url: &str, arguments: &[&str]) -> Self {
+        let arguments = [&["watch", "--json", "--every", "50ms"], arguments].concat();
+        let mut process = command(&arguments)
+            .env("LEASEHOLD_STORE_URL", url)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let ((send, events), (tell, notes)) = (channel(), channel());
+        let out = BufReader::new(process.stdout.take().unwrap());
+        thread::spawn(move || {
+            for line in out.lines() {
+                let _ = send.send(serde_json::from_str(&line.unwrap()).unwrap());
+            }
+        });
+        let err = BufReader::new(process.stderr.take().unwrap());
+        thread::spawn(move || {
+            for line in err.lines() {
+                let _ = tell.send(line.unwrap());
+            }
+        });
+        Self { process, events, notes }
+    }
+
+    /// Waits for the next event, which must be this one.
+    async fn tells(&self, event: &str) -> Value {
+        let mut told = None;
+        until(event, async || {
+            told = told.take().or_else(|| self.events.try_recv().ok());
+            told.is_some()
+        })
+        .await;
+        let told = told.unwrap();
+        assert_eq!(told["event"], event, "{told}");
+        told
+    }
+
+    /// Waits for a note with this in it.
+    async fn notes(&self, part: &str) {
+        until(part, async || self.notes.try_iter().any(|note| note.contains(part))).await;
+    }
+
+    /// Ends it as Ctrl-C does, and returns its exit code.
+    fn interrupt(mut self) -> Option<i32> {
+        let sent = std::process::Command::new("kill").args(["-INT", &self.process.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        self.process.wait().unwrap().code()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn what_happens_to_a_resource_is_told_as_it_happens() {
+    let server = RedisServer::start();
+    with_locks(&server.url(), async |locks| {
+        let watch = Watch::start(&server.url(), &["r"]);
+        watch.tells("free").await;
+        let first = acquire(&locks, Acquire::new("r").purpose("first")).await;
+        let acquired = watch.tells("acquired").await;
+        assert_eq!((&acquired["resource"], &acquired["holder"]["purpose"]), (&"r".into(), &"first".into()));
+        let second = Acquire::new("r").purpose("second").wait(Duration::from_secs(60));
+        let second = actix_rt::spawn(locks.send(second));
+        let waiting = watch.tells("waiting").await;
+        assert_eq!((&waiting["waiter"]["purpose"], &waiting["waiter"]["position"]), (&"second".into(), &1.into()));
+        first.release().await.unwrap();
+        watch.tells("released").await;
+        let second = second.await.unwrap().unwrap().unwrap();
+        let next = watch.tells("handed_over").await;
+        assert_eq!(next["holder"]["fence"], second.fence().unwrap().get());
+        second.release().await.unwrap();
+        watch.tells("released").await;
+        let _short = acquire(&locks, Acquire::new("r").ttl(Duration::from_secs(1)).no_renew()).await;
+        watch.tells("acquired").await;
+        watch.tells("expired").await;
+        assert_eq!(watch.interrupt(), Some(0));
+    });
+}
+
+#[test]
+fn resources_below_a_prefix_are_found_and_forgotten() {
+    let server = RedisServer::start();
+    with_locks(&server.url(), async |locks| {
+        let old = acquire(&locks, Acquire::new("orders/1")).await;
+        let _other = acquire(&locks, Acquire::new("else")).await;
+        let watch = Watch::start(&server.url(), &["--prefix", "orders/"]);
+        watch.notes("watching 1 resources below \"orders/\"; each look walks over").await;
+        assert_eq!(watch.tells("holding").await["resource"], "orders/1");
+        let new = acquire(&locks, Acquire::new("orders/2")).await;
+        assert_eq!(watch.tells("acquired").await["resource"], "orders/2");
+        old.release().await.unwrap();
+        assert_eq!(watch.tells("released").await["resource"], "orders/1");
+        let _again = acquire(&locks, Acquire::new("orders/1")).await;
+        assert_eq!(watch.tells("acquired").await["resource"], "orders/1");
+        drop(new);
+        assert_eq!(watch.tells("released").await["resource"], "orders/2");
+    });
+}
+
+#[test]
+fn a_store_that_goes_away_is_told_and_asked_again() {
+    let server = RedisServer::start();
+    let watch = Watch::start(&server.url(), &["r"]);
+    actix::System::new().block_on(async {
+        watch.tells("free").await;
+        server.pause();
+        watch.notes("asking again").await;
+        server.resume();
+        watch.notes("the store answers again").await;
+    });
+    assert_eq!(watch.interrupt(), Some(0));
+}
+
+#[test]
+fn a_watch_of_nothing_or_too_often_is_refused() {
+    use crate::support::run;
+    run("redis://127.0.0.1:1", &["watch"]).tells(2, &["<NAME>", "leasehold watch --help"]);
+    run("redis://127.0.0.1:1", &["watch", "r", "--every", "1ms"]).tells(2, &["invalid --every", "50ms"]);
+}
