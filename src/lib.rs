@@ -136,3 +136,7 @@ mod fences {}
 #[cfg(doctest)]
 #[doc = include_str!("../docs/revoke.md")]
 mod revoke_page {}
+
+#[cfg(all(doctest, feature = "console"))]
+#[doc = include_str!("../docs/console.md")]
+mod console_page {}

@@ -77,14 +77,14 @@ fn the_public_types_are_counted_and_have_one_path_each() {
     ]
     .concat();
     assert_eq!(counts(&plain), rooms, "{plain:#?}");
-    let whole = surface(&["doctor", "tls", "custom-store", "testing", "actix-web", "tuning"]);
+    let whole = surface(&["doctor", "tls", "custom-store", "testing", "actix-web", "console", "tuning"]);
     let testing = [
         ("testing", 5),
         ("testing/acceptance", 1),
         ("testing/history", 3),
         ("tuner", 6),
         ("tuning", 24),
-        ("web", 5),
+        ("web", 8),
     ];
     assert_eq!(
         counts(&whole),
