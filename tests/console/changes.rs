@@ -3,13 +3,12 @@
 use leasehold::{Acquire, LeaseStatus, schedule::Schedule};
 use serde_json::json;
 
-use super::site::{Audit, Site, TOKEN};
+use super::site::{Site, TOKEN};
 use crate::support::virtual_time::{in_virtual_time, secs};
 
 #[test]
 fn a_revoke_from_the_page_is_done_shown_and_audited_without_the_token() {
     in_virtual_time(|| async {
-        let (audit, _guard) = Audit::begin();
         let site = Site::new();
         let lease = site.hold(Acquire::new("orders/1")).await;
         site.sign_in().await;
@@ -23,13 +22,13 @@ fn a_revoke_from_the_page_is_done_shown_and_audited_without_the_token() {
         assert!(matches!(lease.status(), LeaseStatus::Lost(_)), "{:?}", lease.status());
         let page = site.get("resource?name=orders/1").await.text;
         assert!(page.contains("0 finished, 1 taken, 0 unconfirmed"), "{page}");
-        let lines = audit.lines();
+        let lines = site.audit.lines();
         for part in
             ["action=\"login\"", "action=\"revoke\"", "resource=orders/1", "ann <ops> (session", "1 taken"]
         {
             assert!(lines.iter().any(|line| line.contains(part)), "{part} is not in {lines:#?}");
         }
-        assert!(!audit.text().contains(TOKEN));
+        assert!(!site.audit.text().contains(TOKEN));
     });
 }
 

@@ -4,7 +4,7 @@ use actix_web::test::TestRequest;
 use leasehold::{Acquire, LeaseStatus};
 use serde_json::json;
 
-use super::site::{Audit, HOST, Site, TOKEN};
+use super::site::{HOST, Site, TOKEN};
 use crate::support::virtual_time::in_virtual_time;
 
 const FORCE: [(&str, &str); 2] = [("resource", "orders/1"), ("confirm", "orders/1")];
@@ -12,7 +12,6 @@ const FORCE: [(&str, &str); 2] = [("resource", "orders/1"), ("confirm", "orders/
 #[test]
 fn without_the_token_nothing_is_changed() {
     in_virtual_time(|| async {
-        let (audit, _guard) = Audit::begin();
         let site = Site::new();
         let lease = site.hold(Acquire::new("orders/1")).await;
         assert_eq!(site.post("force-release", &FORCE).await.status, 401);
@@ -26,9 +25,9 @@ fn without_the_token_nothing_is_changed() {
         assert_eq!((login.status, login.header("set-cookie")), (401, ""));
         assert!(!site.get("resource?name=orders/1").await.text.contains("action=\"revoke\""));
         assert_eq!(lease.status(), LeaseStatus::Held);
-        let refused = audit.lines();
+        let refused = site.audit.lines();
         assert_eq!(refused.iter().filter(|line| line.contains("refused")).count(), 5, "{refused:#?}");
-        assert!(!audit.text().contains("stapler"));
+        assert!(!site.audit.text().contains("stapler"));
     });
 }
 
@@ -50,7 +49,6 @@ fn a_console_without_a_token_is_read_only() {
 #[test]
 fn another_site_changes_nothing_also_with_the_session_of_the_browser() {
     in_virtual_time(|| async {
-        let (audit, _guard) = Audit::begin();
         let site = Site::new();
         let lease = site.hold(Acquire::new("orders/1")).await;
         site.sign_in().await;
@@ -72,7 +70,7 @@ fn another_site_changes_nothing_also_with_the_session_of_the_browser() {
             }
         }
         assert_eq!(lease.status(), LeaseStatus::Held);
-        assert!(audit.lines().iter().any(|line| line.contains("cross_site")));
+        assert!(site.audit.lines().iter().any(|line| line.contains("cross_site")));
         assert!(site.get("").await.text.contains("Signed in"));
     });
 }

@@ -33,6 +33,9 @@ pub(crate) struct Site {
     pub(crate) world: World,
     pub(crate) locks: Addr<LockManager>,
     pub(crate) console: Console,
+    pub(crate) audit: Audit,
+    // Of each test: what is logged in a thread without a subscriber is switched off in all others.
+    _subscriber: DefaultGuard,
     cookie: RefCell<Option<String>>,
 }
 
@@ -65,11 +68,12 @@ impl Site {
     }
 
     pub(crate) fn with(set: impl FnOnce(ConsoleBuilder) -> ConsoleBuilder) -> Self {
+        let (audit, subscriber) = Audit::begin();
         let world = World::new();
         let locks = world.manager();
         let config = Config::from_toml("store.url = 'memory://'").unwrap();
         let console = set(console(locks.clone()).doctor(config)).start().unwrap();
-        Self { world, locks, console, cookie: RefCell::default() }
+        Self { world, locks, console, audit, _subscriber: subscriber, cookie: RefCell::default() }
     }
 
     /// Sends a request as it is, but to the host of the console unless it names one.
@@ -144,7 +148,10 @@ impl Site {
     pub(crate) async fn wait_for(&self, name: &str) {
         let others = self.world.manager();
         let request = Acquire::new(name).ttl(secs(600)).wait(secs(3600)).purpose("a waiter");
-        actix::spawn(async move { drop(others.send(request).await) });
+        actix::spawn(async move {
+            let _lease = others.send(request).await;
+            std::future::pending::<()>().await
+        });
         self.look().await;
     }
 
@@ -176,7 +183,7 @@ impl Site {
 pub(crate) struct Audit(Arc<Mutex<Vec<u8>>>);
 
 impl Audit {
-    pub(crate) fn begin() -> (Self, DefaultGuard) {
+    fn begin() -> (Self, DefaultGuard) {
         let audit = Self::default();
         let written = audit.clone();
         let subscriber = tracing_subscriber::fmt()

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     core::{InvalidValue, ResourceName, exact},
-    request::{ForceRelease, Revoke},
+    request::{ForceRelease, Revoke, RevokeError},
     schedule::Control,
     store::StoreError,
 };
@@ -80,7 +80,10 @@ impl Wanted {
         match self {
             Self::Revoke { name, reason, grace } => {
                 let revoke = Revoke::new(name.as_bytes()).reason(reason).grace(grace);
-                let revoked = ask(&shared.locks, revoke).await?.map_err(|error| Failure::of(&error))?;
+                let revoked = ask(&shared.locks, revoke).await?.map_err(|error| match error {
+                    RevokeError::Invalid(invalid) => invalid.into(),
+                    error => Failure::of(&error),
+                })?;
                 let more = if revoked.more { "; there may be more holders" } else { "" };
                 let (finished, taken) = (revoked.finished, revoked.taken);
                 let unconfirmed = revoked.unconfirmed;
