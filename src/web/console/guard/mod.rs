@@ -74,8 +74,7 @@ impl Guard {
 
     /// Refuses an unsafe request that does not certainly come from the console itself or from a program with the token.
     pub(crate) fn check_site(&self, request: &HttpRequest) -> Result<(), Failure> {
-        let bearer = request.headers().contains_key(AUTHORIZATION);
-        site::check_origin(request, bearer)
+        site::check_origin(request, bearer(request.headers()).is_some())
     }
 
     /// Refuses a request that may not even read.
@@ -89,12 +88,9 @@ impl Guard {
     /// Returns who sends a request, if it has the token or a session.
     pub(crate) fn operator(&self, request: &HttpRequest) -> Option<Operator> {
         let headers = request.headers();
-        match headers.get(AUTHORIZATION) {
+        match bearer(headers) {
             // A wrong token is not made good by a session.
-            Some(value) => {
-                let token = value.to_str().ok()?.strip_prefix("Bearer ")?;
-                self.is_token(token).then(|| Operator::of_program(request))
-            }
+            Some(token) => self.is_token(token).then(|| Operator::of_program(request)),
             None => session_ids(headers).find_map(|id| self.sessions.operator(id)),
         }
     }
@@ -118,6 +114,11 @@ impl Guard {
 
 /// The cookie that carries the secret of a session.
 pub(crate) const SESSION_COOKIE: &str = "leasehold_console";
+
+/// Returns the token that a program sends. Another scheme is that of a proxy.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
+}
 
 fn session_ids(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let cookies = headers.get_all(COOKIE).filter_map(|value| value.to_str().ok());
