@@ -117,6 +117,7 @@ impl Observer {
             Err(error) => {
                 let trouble = Some(crate::core::one_line(&error));
                 let is_news = self.seen.borrow().trouble != trouble;
+                self.latest = Looked::default();
                 Watch {
                     revision: revision + u64::from(is_news),
                     observed_for_ms,

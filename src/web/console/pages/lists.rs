@@ -1,4 +1,4 @@
-//! The other views: managers, elections, schedules, tuning, and the findings of the doctor.
+//! The other views: managers, elections, schedules, tuning.
 
 use maud::{Markup, html};
 
@@ -6,8 +6,6 @@ use super::{
     forms,
     parts::{given, known, metadata, micros, resource, span, table},
 };
-#[cfg(feature = "doctor")]
-use crate::web::console::examine::DiagnosisView;
 use crate::{
     statistics::Summary,
     web::console::{
@@ -219,35 +217,6 @@ fn tuned(event: &TunerView) -> Markup {
             td { (event.rule) @if event.dry_run { " (dry run)" } }
             td { (event.reason) }
             td { (settings_of(&event.to)) }
-        }
-    }
-}
-
-/// Returns the page of the doctor.
-#[cfg(feature = "doctor")]
-pub(super) fn doctor(is_there: bool, latest: Option<&DiagnosisView>) -> Markup {
-    html! {
-        h1 { "Doctor" }
-        @if is_there {
-            p { "An examination asks every server of the deployment, and takes, hands over and releases a lock. It takes seconds." }
-            form.buttons method="post" action="doctor" { button type="submit" { "Examine now" } }
-        } @else {
-            p.empty { "This console was not told which configuration to examine." }
-        }
-        @if let Some(view) = latest {
-            section aria-labelledby="findings" {
-                h2 #findings { "Findings of " (span(view.ms_ago)) " ago" }
-                p { (view.diagnosis.deployment) ": " (view.diagnosis.servers.len()) " servers looked at." }
-                @if view.diagnosis.findings.is_empty() { p.empty { "Nothing found." } }
-                @for finding in &view.diagnosis.findings {
-                    article class=(format!("finding {}", finding.severity.as_str())) {
-                        h3 { span.mode { (finding.severity.as_str()) } " " (finding.check) }
-                        p.note { (finding.server.as_deref().unwrap_or("the deployment")) }
-                        p { (finding.found) }
-                        p { "→ " (finding.advice) }
-                    }
-                }
-            }
         }
     }
 }

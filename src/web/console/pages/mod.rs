@@ -3,6 +3,8 @@
 //! All pages are files of one folder, and link to each other by relative links. So they need not know below which path the
 //! console is mounted, nor what a proxy takes away of it.
 
+#[cfg(feature = "doctor")]
+mod doctor;
 mod forms;
 mod frame;
 mod lists;
@@ -51,7 +53,7 @@ pub(crate) fn configure(config: &mut ServiceConfig) {
     }
     config.service(at("/login").route(get().to(login::page)).route(post().to(login::login)));
     #[cfg(feature = "doctor")]
-    config.service(at("/doctor").route(get().to(doctor)).route(post().to(examine)));
+    config.service(at("/doctor").route(get().to(diagnosis)).route(post().to(examine)));
 }
 
 /// Returns true for what everybody may read who may not read anything else.
@@ -115,8 +117,8 @@ async fn tuning(frame: Frame, shared: Data<Shared>) -> HttpResponse {
 }
 
 #[cfg(feature = "doctor")]
-async fn doctor(frame: Frame, shared: Data<Shared>) -> HttpResponse {
-    let body = lists::doctor(shared.doctor.is_there(), shared.doctor.latest().as_ref());
+async fn diagnosis(frame: Frame, shared: Data<Shared>) -> HttpResponse {
+    let body = doctor::body(shared.doctor.is_there(), shared.doctor.latest().as_ref());
     frame.show(Place::Doctor, "Doctor", Ok(body))
 }
 

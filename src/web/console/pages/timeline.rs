@@ -134,11 +134,11 @@ fn drawn(bar: &Bar<'_>, y: usize, length: u64) -> Markup {
     let Bar { class, who, span: seen, goes_on } = bar;
     let verb = if *class == "hold" { "held" } else { "waited" };
     let until =
-        if *goes_on { "until now".to_owned() } else { format!("until {} ago", span(seen.until_ms_ago)) };
+        if *goes_on { "until now".to_owned() } else { format!("last seen {} ago", span(seen.until_ms_ago)) };
     let x = place(seen.from_ms_ago, length);
     html! {
         g class=(class) {
-            title { (who) " " (verb) " from " (span(seen.from_ms_ago)) " ago " (until) }
+            title { (who) " " (verb) " from " (span(seen.from_ms_ago)) " ago, " (until) }
             rect x=(x) y=(y) width=(width(seen, length)) height=(BAR) rx="2" {}
             // A svg of its own cuts the text off where the bar ends.
             svg x=(x) y=(y) width=(width(seen, length)) height=(BAR) { text x="4" y="13" { (who) } }
