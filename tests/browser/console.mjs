@@ -87,7 +87,7 @@ try {
   start("redis-server", ["--port", String(redis), "--save", "", "--bind", "127.0.0.1", "--dir", directory]);
   await until("redis-server answers", () => answers(redis));
   for (let count = 0; count < 2; count += 1) {
-    start(join(BIN, "examples/scheduler"), ["--store", store, "--every", "2s"], { cwd: directory });
+    start(join(BIN, "examples/scheduler"), ["--store", store, "--every", "2s"], { cwd: directory, stdio: "ignore" });
   }
   const served = start(join(BIN, "leasehold"), ["serve", "--store", store, "--listen", "127.0.0.1:0"], {
     cwd: directory,

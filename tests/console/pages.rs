@@ -31,6 +31,7 @@ fn every_view_is_a_whole_page_without_a_script_or_a_style_of_its_own() {
                 "href=\"#main\"",
                 "<main id=\"main\"",
                 "role=\"status\"",
+                "data-revision=\"",
                 "<h1>",
             ] {
                 assert!(page.text.contains(part), "{view} has no {part}: {}", page.text);

@@ -25,6 +25,7 @@
     const at = focusables().indexOf(document.activeElement);
     const scrolled = [...live().querySelectorAll(".scroll")].map((it) => it.scrollLeft);
     live().replaceChildren(...fresh.childNodes);
+    if (said) status().dataset.revision = said.dataset.revision;
     [...live().querySelectorAll(".scroll")].forEach((it, index) => (it.scrollLeft = scrolled[index] || 0));
     if (at >= 0) (focusables()[at] || live()).focus({ preventScroll: true });
   };
@@ -46,15 +47,14 @@
 
   if (!live()) return;
   const events = new EventSource("events");
-  let first = true;
-  events.addEventListener("change", () => {
-    // The first event says how things are, and the page has just said so.
-    if (!first) refresh();
-    first = false;
+  events.addEventListener("change", (event) => {
+    // The first event says how things are: perhaps as they were when the page was made.
+    const { revision } = JSON.parse(event.data);
+    if (String(revision) !== status().dataset.revision) refresh();
   });
   events.addEventListener("error", () => {
     status().textContent = "The console does not answer. What is shown is old.";
-    first = false;
+    status().dataset.revision = "";
   });
   document.addEventListener("visibilitychange", () => document.hidden || refresh());
 })();

@@ -39,6 +39,8 @@ pub(super) struct Frame {
     who: Option<Operator>,
     allows_changes: bool,
     summary: String,
+    /// The state of the observation that the page was made in: the script fetches it again when there is another one.
+    revision: u64,
 }
 
 impl FromRequest for Frame {
@@ -51,6 +53,7 @@ impl FromRequest for Frame {
             who: guard.operator(request),
             allows_changes: guard.allows_changes(),
             summary: summary(shared),
+            revision: shared.watch().revision,
         });
         ready(frame.ok_or_else(Failure::gone))
     }
@@ -114,7 +117,7 @@ impl Frame {
                         nav aria-label="Views" { (navigation(place)) }
                         (self.session())
                     }
-                    p #status role="status" aria-live="polite" { (self.summary) }
+                    p #status role="status" aria-live="polite" data-revision=(self.revision) { (self.summary) }
                     main #main tabindex="-1" { (body) }
                     footer {
                         p { "Times are counted back from when the page was made. API: " a href="openapi.json" { "openapi.json" } }
