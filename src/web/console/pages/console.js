@@ -52,7 +52,12 @@
     const { revision } = JSON.parse(event.data);
     if (String(revision) !== status().dataset.revision) refresh();
   });
+  // A stream ends now and then, and the browser begins another one. Only if it cannot is something wrong.
+  let failures = 0;
+  events.addEventListener("open", () => (failures = 0));
   events.addEventListener("error", () => {
+    failures += 1;
+    if (failures < 2) return;
     status().textContent = "The console does not answer. What is shown is old.";
     status().dataset.revision = "";
   });
