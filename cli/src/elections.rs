@@ -17,9 +17,7 @@ use crate::{
 /// schedules say so in their metadata. Of an election in which nobody stands there is nothing to see. As many held resources
 /// are looked at as --limit says. Exits with 0, also if there are none.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Example:\n  leasehold elections\n  leasehold elections schedulers/ --json | jq .leader.host"
-)]
+#[command(after_help = "Example:\n  leasehold elections\n  leasehold elections schedulers/ --json | jq .leader.host")]
 pub(crate) struct Options {
     #[command(flatten)]
     page: Page,
@@ -83,8 +81,7 @@ impl Election {
             (holders.iter().map(|holder| &holder.who), waiters.iter().map(|waiter| &waiter.who));
         let role = holders_about.chain(waiters_about).find_map(|who| who.metadata.get("role").cloned())?;
         let leader = holders.into_iter().find(crate::locks::view::Holder::holds);
-        Some(Self { kind: "election", resource, role, leader, waiting })
-            .filter(|it| ROLES.contains(&it.role.as_str()))
+        Some(Self { kind: "election", resource, role, leader, waiting }).filter(|it| ROLES.contains(&it.role.as_str()))
     }
 }
 

@@ -14,9 +14,7 @@ use crate::Failure;
 
 /// Writes completions for a shell to the standard output
 #[derive(clap::Args)]
-#[command(
-    after_help = "Example:\n  leasehold completions bash > ~/.local/share/bash-completion/completions/leasehold"
-)]
+#[command(after_help = "Example:\n  leasehold completions bash > ~/.local/share/bash-completion/completions/leasehold")]
 pub(crate) struct Completions {
     /// The shell
     shell: Shell,

@@ -8,8 +8,7 @@ use crate::print::readable;
 
 /// The answer to `--version`.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
-    let [version, system, machine] =
-        [env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH];
+    let [version, system, machine] = [env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH];
     let mut stores = vec!["redis", "redis+unix", "redis+sentinel", "redis+cluster", "quorum", "memory"];
     if leasehold::FEATURES.contains(&"tls") {
         stores.insert(1, "rediss");
@@ -46,8 +45,7 @@ fn line(text: &str) -> String {
             None => format!("{told} {part}"),
         }
     });
-    let words =
-        usage.split_whitespace().take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
+    let words = usage.split_whitespace().take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
     let command: Vec<&str> = words.collect();
     let command = if command.is_empty() { "leasehold".to_owned() } else { command.join(" ") };
     format!("{}; see '{command} --help'", readable(&told))
@@ -83,8 +81,7 @@ mod tests {
     /// Calls this for a command and all below it, with the words that lead to each.
     fn each(command: &Command, path: &str, see: &mut dyn FnMut(&str, &Command)) {
         see(path, command);
-        let below =
-            command.get_subcommands().filter(|below| below.get_name() != "help" && !below.is_hide_set());
+        let below = command.get_subcommands().filter(|below| below.get_name() != "help" && !below.is_hide_set());
         for below in below {
             each(below, &format!("{path} {}", below.get_name()), see);
         }

@@ -20,9 +20,7 @@ use crate::{
 /// Each page is a walk over all keys of the store, in small steps; it is told how many they were. A name with bytes that are
 /// not printable is shown with %XX for each, and may be typed so. Exits with 0, also if nothing is held.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Example:\n  leasehold ls orders/ --limit 20\n  leasehold ls --contended --json | jq .resource"
-)]
+#[command(after_help = "Example:\n  leasehold ls orders/ --limit 20\n  leasehold ls --contended --json | jq .resource")]
 pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) page: Page,

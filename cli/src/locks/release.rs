@@ -39,11 +39,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         token => token.parse()?,
     };
     let answer = looking::with(source, async |locks| {
-        locks
-            .send(Release::new(name.as_bytes(), token))
-            .await
-            .map_err(looking::gone)?
-            .map_err(looking::release)
+        locks.send(Release::new(name.as_bytes(), token)).await.map_err(looking::gone)?.map_err(looking::release)
     });
     let released = match answer {
         Ok(released) => Some(released),

@@ -129,8 +129,6 @@ async fn find(locks: &Locks, name: &ResourceName) -> Result<Option<Schedule>, Fa
 
 /// Tells that there is no such schedule.
 fn unknown(name: &ResourceName) -> Result<ExitCode, Failure> {
-    print::note(&format!(
-        "the store knows no schedule {name}; `leasehold schedules ls` has those that it knows"
-    ));
+    print::note(&format!("the store knows no schedule {name}; `leasehold schedules ls` has those that it knows"));
     Ok(ExitCode::from(NO))
 }

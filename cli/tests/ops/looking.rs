@@ -34,10 +34,7 @@ fn a_holder_and_its_waiter_are_shown_with_all_that_they_told() {
         let show = async || run_beside(&server.url(), &["show", "orders/42", "--json"]).await;
         until("somebody waits", async || show().await.json()[0]["waiting"] == 1).await;
         let shown = show().await.json().remove(0);
-        assert_eq!(
-            (&shown["kind"], &shown["held"], &shown["total"]),
-            (&json!("resource"), &json!(true), &json!(1))
-        );
+        assert_eq!((&shown["kind"], &shown["held"], &shown["total"]), (&json!("resource"), &json!(true), &json!(1)));
         let holder = &shown["holders"][0];
         for (field, expected) in [
             ("state", json!("holding")),
@@ -59,10 +56,7 @@ fn a_holder_and_its_waiter_are_shown_with_all_that_they_told() {
         assert_eq!((&waiter["position"], &waiter["purpose"]), (&json!(1), &json!("audit")));
         assert!(waiter["waited_seconds"].as_f64().unwrap() < 60.0, "{waiter}");
         let table = run_beside(&server.url(), &["show", "orders/42"]).await;
-        table.shows(
-            0,
-            &["orders/42: 1 holder, 1 waiting", "HOLDER", "worker", "billing", "shard=7", "WAITER", "audit"],
-        );
+        table.shows(0, &["orders/42: 1 holder, 1 waiting", "HOLDER", "worker", "billing", "shard=7", "WAITER", "audit"]);
         let listed = run_beside(&server.url(), &["ls", "--contended"]).await;
         listed.shows(0, &["RESOURCE", "orders/42", "exclusive", "billing"]);
         assert!(!listed.out.contains('\u{1b}'), "colours where there is no terminal: {listed:?}");
@@ -96,10 +90,7 @@ fn readers_and_permits_are_counted_and_those_that_end_first_are_shown() {
         let _second = locks.send(ReadLock::new("r")).await.unwrap().unwrap();
         let _permits = acquire(&locks, Acquire::new("p").permits(2, 5)).await;
         let ls = run_beside(&server.url(), &["ls", "--json"]).await.of_kind("resource");
-        assert_eq!(
-            (&ls[0]["holders"][0]["mode"], &ls[0]["holders"][0]["capacity"]),
-            (&json!("permits"), &json!(5))
-        );
+        assert_eq!((&ls[0]["holders"][0]["mode"], &ls[0]["holders"][0]["capacity"]), (&json!("permits"), &json!(5)));
         assert_eq!((&ls[1]["total"], &ls[1]["holders"].as_array().unwrap().len()), (&json!(2), &1));
         assert!(ls[1]["holders"][0]["left_seconds"].as_f64().unwrap() <= 5.0, "{ls:?}");
         let show = run_beside(&server.url(), &["show", "r", "--limit", "1"]).await;
@@ -120,14 +111,9 @@ fn the_plain_layout_shows_what_it_knows() {
         std::fs::write(&file, &config).unwrap();
         let ls = run_beside(&server.url(), &["ls", "--config", file.to_str().unwrap()]).await;
         ls.shows(0, &["exclusive"]);
-        let json = run_beside(&server.url(), &["show", "r", "--json", "--config", file.to_str().unwrap()])
-            .await
-            .json();
+        let json = run_beside(&server.url(), &["show", "r", "--json", "--config", file.to_str().unwrap()]).await.json();
         let holder = &json[0]["holders"][0];
-        assert_eq!(
-            (&holder["fence"], &holder["age_seconds"], &holder["owner"]),
-            (&Value::Null, &Value::Null, &Value::Null)
-        );
+        assert_eq!((&holder["fence"], &holder["age_seconds"], &holder["owner"]), (&Value::Null, &Value::Null, &Value::Null));
     });
 }
 
@@ -166,12 +152,7 @@ fn no_escape_sequence_reaches_the_terminal() {
     with_locks(&server.url(), async |locks| {
         let request = Acquire::new(format!("r{evil}")).owner(evil).purpose(evil).metadata(evil, evil);
         let _lease = acquire(&locks, request).await;
-        for arguments in [
-            &["ls"][..],
-            &["ls", "--json"],
-            &["watch", "--prefix", "r", "--json"],
-            &["watch", "--prefix", "r"],
-        ] {
+        for arguments in [&["ls"][..], &["ls", "--json"], &["watch", "--prefix", "r", "--json"], &["watch", "--prefix", "r"]] {
             let ran = match arguments[0] {
                 "watch" => watched_for_a_moment(&server.url(), arguments).await,
                 _ => run_beside(&server.url(), arguments).await.out,

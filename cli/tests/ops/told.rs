@@ -1,9 +1,6 @@
 //! What is said when it does not work: one line, with what to do; and what the shell is told of the command.
 
-use std::{
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::{process::Command, time::{Duration, Instant}};
 
 use crate::{
     acl,
@@ -13,14 +10,9 @@ use crate::{
 
 #[test]
 fn a_store_that_cannot_be_reached_is_told_soon_and_in_one_line() {
-    for arguments in [
-        &["ls"][..],
-        &["show", "r"],
-        &["watch", "r"],
-        &["revoke", "r"],
-        &["force-release", "r", "--yes"],
-        &["elections"],
-    ] {
+    for arguments in
+        [&["ls"][..], &["show", "r"], &["watch", "r"], &["revoke", "r"], &["force-release", "r", "--yes"], &["elections"]]
+    {
         let began = Instant::now();
         // Port 1 belongs to nobody.
         let ran = run("redis://user:s3cret@127.0.0.1:1", arguments);
@@ -91,11 +83,8 @@ fn there_is_a_manual_page_for_each_command() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("man1");
     Ran::of(command(&["man", "--to", folder.to_str().unwrap()]).output().unwrap()).shows(0, &[]);
-    for page in
-        ["leasehold.1", "leasehold-ls.1", "leasehold-schedules-run-now.1", "leasehold-tune-recommend.1"]
-    {
-        let text =
-            std::fs::read_to_string(folder.join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+    for page in ["leasehold.1", "leasehold-ls.1", "leasehold-schedules-run-now.1", "leasehold-tune-recommend.1"] {
+        let text = std::fs::read_to_string(folder.join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
         assert!(text.contains("Example"), "{page}: {text}");
     }
 }

@@ -26,15 +26,12 @@ fn way_that_loses_answers(server: &RedisServer) -> String {
         for client in listener.incoming() {
             let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", port)).unwrap());
             let loses = Arc::new(AtomicBool::new(false));
-            let (from, to, flag) =
-                (client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(&loses));
-            thread::spawn(move || {
-                pass(from, to, |sent| {
-                    let is_script = sent.windows(7).any(|word| word.eq_ignore_ascii_case(b"EVALSHA"));
-                    flag.fetch_or(is_script, Ordering::SeqCst);
-                    true
-                })
-            });
+            let (from, to, flag) = (client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(&loses));
+            thread::spawn(move || pass(from, to, |sent| {
+                let is_script = sent.windows(7).any(|word| word.eq_ignore_ascii_case(b"EVALSHA"));
+                flag.fetch_or(is_script, Ordering::SeqCst);
+                true
+            }));
             thread::spawn(move || pass(server, client, |_| !loses.load(Ordering::SeqCst)));
         }
     });
@@ -63,11 +60,7 @@ fn a_change_whose_answer_is_lost_has_a_code_of_its_own_and_a_question_has_not() 
             (&["show", "r"][..], 2, &["the outcome is unknown"][..]),
             (&["revoke", "r", "--grace", "1s"], 2, &["the outcome is unknown"]),
             (&["release", "r", "--token", &token], 3, &["the outcome is unknown", "safe to send it again"]),
-            (
-                &["force-release", "r", "--yes"],
-                3,
-                &["the outcome is unknown", "look with `leasehold show r`"],
-            ),
+            (&["force-release", "r", "--yes"], 3, &["the outcome is unknown", "look with `leasehold show r`"]),
         ] {
             run_beside(&lossy, arguments).await.tells(code, parts);
         }

@@ -31,9 +31,7 @@ const MOST: usize = 1_000;
 /// It looks again and again; what begins and ends between two looks is not seen. A fence that has grown by more than a little
 /// tells of others in between. A prefix is a walk over all keys at each look. Ctrl-C ends it, with 0.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Example:\n  leasehold watch orders/42\n  leasehold watch --prefix orders/ --every 2s --json"
-)]
+#[command(after_help = "Example:\n  leasehold watch orders/42\n  leasehold watch --prefix orders/ --every 2s --json")]
 pub(crate) struct Options {
     /// The names of resources, as `ls` shows them or as they are
     #[arg(value_name = "NAME", value_parser = name::name(), required_unless_present = "prefix")]

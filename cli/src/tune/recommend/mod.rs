@@ -23,9 +23,7 @@ use crate::Failure;
 /// costs to be wrong, and what cannot be had together. Ctrl-C ends the search with the best so far; a second one ends the
 /// command. Exits with 1 if no setting was found that keeps all limits; then the nearest one is shown.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Example:\n  leasehold tune recommend --workload sale.toml --for success --limit 'p99 wait <= 60ms'"
-)]
+#[command(after_help = "Example:\n  leasehold tune recommend --workload sale.toml --for success --limit 'p99 wait <= 60ms'")]
 pub(crate) struct Options {
     /// The workload; its own settings are one of those that are compared
     #[arg(long, value_name = "FILE")]
