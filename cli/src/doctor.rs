@@ -12,7 +12,9 @@ use crate::{Failure, settings::Source};
 /// Exits with 0 if nothing worse than a notice was found, with 1 if a warning or something critical was, and with 2 if the
 /// configuration is wrong.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  leasehold doctor\n  leasehold doctor --store redis://127.0.0.1:6379 --json")]
+#[command(
+    after_help = "Example:\n  leasehold doctor\n  leasehold doctor --store redis://127.0.0.1:6379 --json"
+)]
 pub(crate) struct Options {
     #[command(flatten)]
     source: Source,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     Failure,
-    locks::{Page, Walked, view::Resource},
+    locks::{ALL_THAT_CAN_BE, Page, Walked, view::Resource},
     looking,
     print::{self, Column, Row, Table, Tone, span},
 };
@@ -15,9 +15,11 @@ use crate::{
 ///
 /// Elections are the resources whose holder or first waiter stands for a lead: candidates, singletons and the runners of
 /// schedules say so in their metadata. Of an election in which nobody stands there is nothing to see. As many held resources
-/// are looked at as --limit says. Exits with 0, also if there are none.
+/// are looked at as --limit says, whether they are elections or not. Exits with 0, also if there are none.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  leasehold elections\n  leasehold elections schedulers/ --json | jq .leader.host")]
+#[command(
+    after_help = "Example:\n  leasehold elections\n  leasehold elections schedulers/ --json | jq .leader.host"
+)]
 pub(crate) struct Options {
     #[command(flatten)]
     page: Page,
@@ -53,7 +55,7 @@ const COLUMNS: &[Column] = &[
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let page = &options.page;
     looking::with(&page.source, async |locks| {
-        let listing = looking::list(&locks, page.list()).await?;
+        let listing = looking::list(&locks, page.list(ALL_THAT_CAN_BE)).await?;
         let walked = Walked::of(&listing);
         let looked_at = listing.resources.len();
         let seen = looking::inspect_each(&locks, listing.resources, 1).await?;
@@ -81,7 +83,8 @@ impl Election {
             (holders.iter().map(|holder| &holder.who), waiters.iter().map(|waiter| &waiter.who));
         let role = holders_about.chain(waiters_about).find_map(|who| who.metadata.get("role").cloned())?;
         let leader = holders.into_iter().find(crate::locks::view::Holder::holds);
-        Some(Self { kind: "election", resource, role, leader, waiting }).filter(|it| ROLES.contains(&it.role.as_str()))
+        Some(Self { kind: "election", resource, role, leader, waiting })
+            .filter(|it| ROLES.contains(&it.role.as_str()))
     }
 }
 

@@ -44,10 +44,22 @@ pub(crate) fn of_change(failure: Failure, next: impl Into<String>) -> Failure {
     }
 }
 
+/// Tells the result of a change. It is the same if nobody reads it any more, and so is the exit code.
+pub(crate) fn tell_change(tell: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    match tell() {
+        Err(failure) if is_closed_output(&failure) => Ok(()),
+        told => told,
+    }
+}
+
+fn is_closed_output(failure: &Failure) -> bool {
+    failure.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
 /// Tells a failure in one line on the standard error, and returns the exit code for it.
 pub(crate) fn failed(failure: &Failure) -> ExitCode {
     // Who reads the output has seen enough.
-    if failure.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+    if is_closed_output(failure) {
         return ExitCode::SUCCESS;
     }
     eprintln!("leasehold: {}", line(failure));

@@ -14,7 +14,9 @@ use crate::Failure;
 
 /// Writes completions for a shell to the standard output
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  leasehold completions bash > ~/.local/share/bash-completion/completions/leasehold")]
+#[command(
+    after_help = "Example:\n  leasehold completions bash > ~/.local/share/bash-completion/completions/leasehold"
+)]
 pub(crate) struct Completions {
     /// The shell
     shell: Shell,
@@ -45,7 +47,7 @@ pub(crate) fn man(options: &Man, command: Command) -> Result<ExitCode, Failure> 
         }
         None => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page)?;
+            clap_mangen::Man::new(command.disable_help_subcommand(true)).render(&mut page)?;
             io::stdout().write_all(&page)?;
         }
     }

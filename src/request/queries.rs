@@ -26,8 +26,8 @@ impl Inspect {
         Self { resource: resource.as_ref().to_vec(), limit: 100 }
     }
 
-    /// Sets the maximum number of holders, and of waiters, in the answer, 1 to 10,000. Of waiters it has 500 at most. Default:
-    /// 100.
+    /// Sets the maximum number of holders, and of waiters, in the answer, 1 to 10,000. It has 400 of each at most, so that the
+    /// server is not kept busy by it. Default: 100.
     pub const fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self

@@ -59,19 +59,19 @@ pub struct Waiter {
     pub metadata: Metadata,
 }
 
-/// The largest number of waiters that one inspection tells, so that the server is not kept busy by it.
-pub const WAITERS_TOLD_AT_MOST: usize = 500;
+/// The largest number of holders, and of waiters, that one inspection tells, so that the server is not kept busy by it.
+pub const TOLD_AT_MOST: usize = 400;
 
 /// The holders of a resource and its waiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
-    /// The holders that end first, in the order of their end, at most as many as requested.
+    /// The holders that end first, in the order of their end, at most as many as requested, and at most 400.
     pub holders: Vec<Holder>,
     /// The number of all holders.
     pub total: u64,
     /// The number of waiters in the queue.
     pub waiting: u64,
-    /// The first waiters in the order of the queue, at most as many as requested, and at most 500. A manager queues one waiter
+    /// The first waiters in the order of the queue, at most as many as requested, and at most 400. A manager queues one waiter
     /// for all of its requests that ask for the same resource exclusively.
     pub waiters: Vec<Waiter>,
 }

@@ -28,7 +28,7 @@ use futures_util::FutureExt;
 #[cfg(feature = "custom-store")]
 pub use self::{
     all::{ALL_AT_MOST, AcquiredAll, join_replies},
-    inspection::{Names, WAITERS_TOLD_AT_MOST, Walk},
+    inspection::{Names, TOLD_AT_MOST, Walk},
     node::QuorumNode,
     notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
     notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
@@ -40,7 +40,7 @@ pub use self::{
 #[cfg(not(feature = "custom-store"))]
 pub(crate) use self::{
     all::{ALL_AT_MOST, AcquiredAll, join_replies},
-    inspection::{Names, WAITERS_TOLD_AT_MOST, Walk},
+    inspection::{Names, TOLD_AT_MOST, Walk},
     node::QuorumNode,
     notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
     notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
@@ -188,8 +188,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Returns true if this token holds at this moment.
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool>;
 
-    /// Returns the holders of the resource, at most `limit`, those that end first, and the first waiters of the queue, at most
-    /// `limit` and [`WAITERS_TOLD_AT_MOST`]. A waiter whose ticket has expired, or that is taken for dead, is not among them.
+    /// Returns the holders of the resource, those that end first, and its waiters, the first of the queue: of each at most `limit`,
+    /// and at most [`TOLD_AT_MOST`]. A waiter whose ticket has expired, or that is taken for dead, is not among them.
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection>;
 
     /// Lists the names that a walk is after, in the order of their bytes.

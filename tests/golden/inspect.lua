@@ -207,26 +207,56 @@ if call('ZSCORE',J,Ag)then
 Bq=Bq-1
 end
 end
-local Br={'holders',Bp,Bq,As.Ao or''}
-local Bl=#Br
-local function Bs(Bt,Bu,Ai,U)
-if#Br-Bl<4*Bo then
-for _,Aq in ipairs({Bt,Bu,Ai,U})do
+local D=call('PTTL',KEYS[2]..'fence')==-1 and''or C()
+local Br={'holders',Bp,Bq,As.Ao or'',D,0}
+local function Bs(a,b,c,d)
+for _,Aq in ipairs({a,b,c,d})do
 Br[#Br+1]=Aq
+end
+end
+local function Bt(Bu,Bv,Ai,U)
+if Br[6]<Bo then
+Br[6]=Br[6]+1
+Bs(Bu,Bv,Ai,U)
+end
+end
+local function Bw()
+local at,Bx,Ai=0,0,500
+while Bx<Bo and Ai>0 do
+local By=call('ZRANGE',J,at,at+math.min(Bo,64)-1)
+if not By[1]then
+return
+end
+at=at+#By
+for _,Ag in ipairs(By)do
+local Bz=call('ZSCORE',L,Ag)
+if Bx<Bo and Ai>0 and Bz and tonumber(Bz)>Ba then
+local Ca=call('HGET',K,Ag)or''
+local Cb,Cc,U=string.match(Ca,'^(%d+) [01] %S+ %d+ %d+ (%d*) [01] (.*)$')
+if Cb then
+Bs(string.sub(Ag,1,8),Cb,Cc,' '..U)
+Bx=Bx+1
+end
+Ai=Ai-math.floor(#Ca/1024)
+end
+Ai=Ai-1
 end
 end
 end
 if Am then
-Bs(string.sub(Am.Ag,1,8),Am.Aj and'holding'or'closed',Am.Ai,Am.U)
+Bt(string.sub(Am.Ag,1,8),Am.Aj and'holding'or'closed',Am.Ai,Am.U)
 elseif As.An then
-local Bv={}
+local Bx={}
 for _,Ax in ipairs(call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Ba),'+inf','LIMIT',0,2*Bo+1))do
 local Ag=string.sub(Ax,-32)
-if not Bv[Ag]then
-Bv[Ag]=true
-local Bt,Bu,Ai,_,U=Bn(Ax,Ba)
-Bs(Bt,Bu,Ai,U)
+if not Bx[Ag]then
+Bx[Ag]=true
+local Bu,Bv,Ai,_,U=Bn(Ax,Ba)
+Bt(Bu,Bv,Ai,U)
 end
 end
+end
+if Bq>0 then
+Bw()
 end
 return{ARGV[1],Br}

@@ -22,9 +22,10 @@ return string.lower(I),K and'closed'or'holding',L,' x 1 0  {}'
 end
 on(KEYS[1])
 local H=call('GET',B)
-local M={'holders',H and 1 or 0,0,''}
+local M={'holders',H and 1 or 0,0,'','',0}
 if H and tonumber(ARGV[2])>0 then
-M[5],M[6],M[7],M[8]=G(H)
+M[6]=1
+M[7],M[8],M[9],M[10]=G(H)
 end
 C[2]=M
 return C

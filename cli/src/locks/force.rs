@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Failure,
     looking::{self, Locks},
-    outcome::{NO, of_change},
+    outcome::{NO, of_change, tell_change},
     print,
     settings::Source,
 };
@@ -43,7 +43,8 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let Options { name: Name(name), yes, json, source } = options;
-    if !yes && !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+    let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if !yes && !can_ask {
         return Err("force-release takes the lock from whoever still works under it; say --yes".into());
     }
     let taken = looking::with(source, async |locks| {
@@ -59,16 +60,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         print::note("nothing was taken");
         return Ok(ExitCode::from(NO));
     };
-    if *json {
-        let line = serde_json::json!({
+    tell_change(|| match holders {
+        _ if *json => print::json(&serde_json::json!({
             "kind": "force_released", "resource": name.to_string(), "holders": holders,
-        });
-        print::json(&line)?;
-    } else if holders == 0 {
-        print::line(&format!("nobody held {name}"))?;
-    } else {
-        print::line(&format!("{name} was taken from {holders} {}", counted(holders, "holder")))?;
-    }
+        })),
+        0 => print::line(&format!("nobody held {name}")),
+        _ => print::line(&format!("{name} was taken from {holders} {}", counted(holders, "holder"))),
+    })?;
     Ok(if holders == 0 { ExitCode::from(NO) } else { ExitCode::SUCCESS })
 }
 

@@ -20,7 +20,9 @@ use crate::{
 /// Each page is a walk over all keys of the store, in small steps; it is told how many they were. A name with bytes that are
 /// not printable is shown with %XX for each, and may be typed so. Exits with 0, also if nothing is held.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  leasehold ls orders/ --limit 20\n  leasehold ls --contended --json | jq .resource")]
+#[command(
+    after_help = "Example:\n  leasehold ls orders/ --limit 20\n  leasehold ls --contended --json | jq .resource"
+)]
 pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) page: Page,
@@ -35,9 +37,9 @@ pub(crate) struct Page {
     /// The beginning of the names [default: all]
     #[arg(value_name = "PREFIX", value_parser = name::prefix())]
     pub(crate) prefix: Option<Prefix>,
-    /// The largest number of names to look at, 1 to 10000
-    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
-    pub(crate) limit: usize,
+    /// The largest number of names to look at, 1 to 10000 [default: 100; for elections and schedules 10000]
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<usize>,
     /// Begin behind this name
     #[arg(long, value_name = "NAME", value_parser = name::name())]
     pub(crate) after: Option<Name>,
@@ -60,6 +62,12 @@ pub(crate) struct Walked {
     next: Option<String>,
 }
 
+/// The number of names that are looked at for the few of them that are shown.
+pub(crate) const ALL_THAT_CAN_BE: usize = 10_000;
+
+/// The number of names in a page for people, if they do not say another one.
+const A_SCREEN_OR_TWO: usize = 100;
+
 const COLUMNS: &[Column] = &[
     Column::Text("RESOURCE"),
     Column::Text("MODE"),
@@ -76,7 +84,8 @@ const COLUMNS: &[Column] = &[
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let Options { page, contended } = options;
     looking::with(&page.source, async |locks| {
-        let list = if *contended { page.list().waited_for() } else { page.list() };
+        let list = page.list(A_SCREEN_OR_TWO);
+        let list = if *contended { list.waited_for() } else { list };
         let listing = looking::list(&locks, list).await?;
         let walked = Walked::of(&listing);
         let seen = looking::inspect_each(&locks, listing.resources, 1).await?;
@@ -124,10 +133,10 @@ fn table(resources: &[Resource]) -> Table {
 }
 
 impl Page {
-    /// Returns the question for the page.
-    pub(crate) fn list(&self) -> List {
+    /// Returns the question for the page, which has this many names if nothing is said.
+    pub(crate) fn list(&self, limit: usize) -> List {
         let prefix = self.prefix.as_ref().map_or(&[][..], |prefix| &prefix.0);
-        let list = List::new(prefix).limit(self.limit);
+        let list = List::new(prefix).limit(self.limit.unwrap_or(limit));
         match &self.after {
             Some(Name(after)) => list.after(after.as_bytes()),
             None => list,
@@ -138,8 +147,9 @@ impl Page {
     pub(crate) fn again(&self, command: &str) -> String {
         let prefix = self.prefix.as_ref().map(Prefix::encoded).filter(|prefix| !prefix.is_empty());
         let prefix = prefix.map_or_else(String::new, |prefix| format!(" {}", quoted(&prefix)));
+        let limit = self.limit.map_or_else(String::new, |limit| format!(" --limit {limit}"));
         let store = self.source.typed().into_iter().map(|word| format!(" {}", quoted(&word)));
-        format!("leasehold {command}{prefix} --limit {}{}", self.limit, store.collect::<String>())
+        format!("leasehold {command}{prefix}{limit}{}", store.collect::<String>())
     }
 }
 
@@ -152,7 +162,7 @@ impl Walked {
 
     /// Returns the page in words: how many are shown, how many keys were looked at, and how to go on.
     pub(crate) fn told(&self, shown: usize, state: &str, again: &str) -> String {
-        let seen = format!("{shown} {state}; looked at {} keys", self.walked);
+        let seen = format!("{shown} {state}; looked at about {} keys", self.walked);
         match &self.next {
             Some(next) => format!("{seen}; more: {again} --after {}", quoted(next)),
             None if self.complete => seen,

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-pub(crate) use self::ls::{Page, Walked};
+pub(crate) use self::ls::{ALL_THAT_CAN_BE, Page, Walked};
 use crate::Failure;
 
 /// The commands about locks.

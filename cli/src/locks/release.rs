@@ -7,7 +7,7 @@ use leasehold::{Release, ReleaseError, Released, Token};
 use super::name::{self, Name};
 use crate::{
     Failure, looking,
-    outcome::{NO, of_change},
+    outcome::{NO, of_change, tell_change},
     print,
     settings::Source,
 };
@@ -39,7 +39,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         token => token.parse()?,
     };
     let answer = looking::with(source, async |locks| {
-        locks.send(Release::new(name.as_bytes(), token)).await.map_err(looking::gone)?.map_err(looking::release)
+        locks
+            .send(Release::new(name.as_bytes(), token))
+            .await
+            .map_err(looking::gone)?
+            .map_err(looking::release)
     });
     let released = match answer {
         Ok(released) => Some(released),
@@ -52,18 +56,15 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         Some(Released::StillHeld { count }) => count,
         Some(Released::Freed) | None => 0,
     };
-    if *json {
-        print::json(&serde_json::json!({
+    tell_change(|| match released {
+        _ if *json => print::json(&serde_json::json!({
             "kind": "released", "resource": name.to_string(), "released": released.is_some(), "still_held": left,
-        }))?;
-    } else {
-        print::line(&match released {
-            Some(Released::Freed) => format!("{name} is released"),
-            Some(Released::StillHeld { count }) => {
-                format!("{name} is released; the same owner holds it {count} more times")
-            }
-            None => format!("{name} is not held by this token"),
-        })?;
-    }
+        })),
+        Some(Released::Freed) => print::line(&format!("{name} is released")),
+        Some(Released::StillHeld { count }) => {
+            print::line(&format!("{name} is released; the same owner holds it {count} more times"))
+        }
+        None => print::line(&format!("{name} is not held by this token")),
+    })?;
     Ok(if released.is_some() { ExitCode::SUCCESS } else { ExitCode::from(NO) })
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    convert::Infallible,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -17,7 +18,7 @@ use super::{
 use crate::{
     Failure,
     looking::{self, Locks},
-    outcome::{NO, UNKNOWN, of_change},
+    outcome::{NO, UNKNOWN, of_change, tell_change},
     print::{self, span},
     settings::Source,
 };
@@ -78,14 +79,14 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
                 let look = format!("holders may have been told; look with `leasehold show {name}`");
                 answer.map(Some).map_err(|failure| of_change(failure, look))
             }
-            failed = watch.run() => Err(failed),
+            never = watch.run() => match never {},
         }
     })?;
     let Some(revoked) = revoked else {
         print::note("interrupted: the holders were told, and nothing was taken from them");
         return Ok(ExitCode::from(UNKNOWN));
     };
-    tell(name, revoked, *json)?;
+    tell_change(|| tell(name, revoked, *json))?;
     let Revoked { finished, taken, unconfirmed, more, .. } = revoked;
     Ok(match finished + taken + unconfirmed {
         _ if unconfirmed > 0 || more => ExitCode::from(UNKNOWN),
@@ -143,17 +144,16 @@ impl<'a> Watch<'a> {
         Ok(Self { locks, name, holders, json, over, finished: 0 })
     }
 
-    /// Tells when more of them have finished, until there is an error of the output. The store's errors are the revoke's own.
-    async fn run(&mut self) -> Failure {
+    /// Tells when more of them have finished, without end.
+    async fn run(&mut self) -> Infallible {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
+            // The store's errors are those of the revoke, which goes on also if nobody reads how.
             let Ok(holding) = holding(self.locks, self.name).await else { continue };
             let finished = self.holders.difference(&holding).count();
             if finished > self.finished {
                 self.finished = finished;
-                if let Err(failure) = self.tell() {
-                    return failure;
-                }
+                let _ = self.tell();
             }
         }
     }

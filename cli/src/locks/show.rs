@@ -17,7 +17,9 @@ use crate::{
 ///
 /// Exits with 0 if it is held or waited for, and with 1 if it is certainly free.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  leasehold show orders/42\n  leasehold show orders/42 --json | jq .holders[0].host")]
+#[command(
+    after_help = "Example:\n  leasehold show orders/42\n  leasehold show orders/42 --json | jq .holders[0].host"
+)]
 pub(crate) struct Options {
     /// The name of the resource, as `ls` shows it or as it is
     #[arg(value_parser = name::name())]

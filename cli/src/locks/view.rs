@@ -116,12 +116,7 @@ impl Waiter {
 }
 
 impl Who {
-    fn of(
-        mode: Mode,
-        token: TokenPrefix,
-        owner: Option<&Owner>,
-        metadata: BTreeMap<String, String>,
-    ) -> Self {
+    fn of(mode: Mode, token: TokenPrefix, owner: Option<&Owner>, metadata: BTreeMap<String, String>) -> Self {
         let (mode, permits, capacity) = match mode {
             Mode::Exclusive => ("exclusive", None, None),
             Mode::Shared => ("shared", None, None),
@@ -197,7 +192,10 @@ mod tests {
         let inspection = Inspection { holders: vec![holder], total: 1, ..Inspection::default() };
         let shown = Resource::of(&ResourceName::new("a b").unwrap(), inspection);
         let who = &shown.holders[0].who;
-        assert_eq!((who.mode(), who.described()), ("2 of 5".into(), "owner worker (billing, host h, pid 7)".into()));
+        assert_eq!(
+            (who.mode(), who.described()),
+            ("2 of 5".into(), "owner worker (billing, host h, pid 7)".into())
+        );
         let json = serde_json::to_value(&shown).unwrap();
         assert_eq!((&json["resource"], &json["held"]), (&"a%20b".into(), &true.into()));
         let holder = &json["holders"][0];

@@ -1,6 +1,6 @@
 //! Tables for people: as wide as the terminal, one line a row where there is none.
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, presets};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, presets};
 
 use super::{has_colours, readable};
 use crate::Failure;
@@ -22,6 +22,9 @@ pub(crate) enum Tone {
     Bad,
 }
 
+/// The text of a cell where nothing is known.
+const NOTHING: &str = "-";
+
 /// A row, cell by cell.
 #[derive(Default)]
 pub(crate) struct Row(Vec<(String, Tone)>);
@@ -34,7 +37,7 @@ impl Row {
 
     /// Adds a cell, which shows a dash where there is nothing.
     pub(crate) fn known(self, text: Option<impl ToString>) -> Self {
-        self.cell(text.map_or_else(|| "-".to_owned(), |text| text.to_string()))
+        self.cell(text.map_or_else(|| NOTHING.to_owned(), |text| text.to_string()))
     }
 
     /// Adds a cell with a meaning.
@@ -48,6 +51,8 @@ impl Row {
 pub(crate) struct Table {
     inner: comfy_table::Table,
     columns: &'static [Column],
+    /// True for each column of which something is known.
+    filled: Vec<bool>,
 }
 
 impl Table {
@@ -67,10 +72,11 @@ impl Table {
         inner.column_iter_mut().for_each(|column| {
             column.set_padding((0, 2));
         });
-        Self { inner, columns }
+        Self { inner, columns, filled: vec![false; columns.len()] }
     }
 
     pub(crate) fn add(&mut self, row: Row) {
+        self.filled.iter_mut().zip(&row.0).for_each(|(filled, (text, _))| *filled |= text != NOTHING);
         let cells = row.0.into_iter().zip(self.columns).map(|((text, tone), column)| {
             let cell = coloured(Cell::new(text), tone, false);
             match column {
@@ -81,12 +87,18 @@ impl Table {
         self.inner.add_row(cells);
     }
 
-    /// Prints the table.
+    /// Prints the table. On a terminal, which is narrow, columns are left out of which nothing is known.
     ///
     /// # Errors
     /// When nobody reads the output any more.
-    pub(crate) fn print(&self) -> Result<(), Failure> {
+    pub(crate) fn print(mut self) -> Result<(), Failure> {
         use std::io::Write;
+        if self.inner.is_tty() {
+            for (column, _) in self.inner.column_iter_mut().zip(&self.filled).filter(|(_, filled)| !**filled)
+            {
+                column.set_constraint(ColumnConstraint::Hidden);
+            }
+        }
         Ok(writeln!(std::io::stdout(), "{}", self.inner.trim_fmt())?)
     }
 }

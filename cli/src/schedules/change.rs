@@ -5,7 +5,13 @@ use std::process::ExitCode;
 use leasehold::schedule::Control;
 
 use super::{Change, unknown};
-use crate::{Failure, locks::name::Name, looking, outcome::of_change, print};
+use crate::{
+    Failure,
+    locks::name::Name,
+    looking,
+    outcome::{of_change, tell_change},
+    print,
+};
 
 /// The kind of a change.
 #[derive(Clone, Copy)]
@@ -30,10 +36,11 @@ pub(super) fn run(options: &Change, kind: Kind) -> Result<ExitCode, Failure> {
     if !is_known {
         return unknown(name);
     }
-    print::line(&match kind {
+    let told = match kind {
         Kind::Pause => format!("{name} is paused; runs that go on are not stopped"),
         Kind::Resume => format!("{name} goes on with its next tick"),
         Kind::RunNow => format!("{name} runs within a second, if a process runs it"),
-    })?;
+    };
+    tell_change(|| print::line(&told))?;
     Ok(ExitCode::SUCCESS)
 }

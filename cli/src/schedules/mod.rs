@@ -13,7 +13,7 @@ use self::view::Schedule;
 use crate::{
     Failure,
     locks::{
-        Page, Walked,
+        ALL_THAT_CAN_BE, Page, Walked,
         name::{self, Name},
     },
     looking::{self, Locks},
@@ -34,17 +34,39 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Lists schedules: paused or not, who runs each, its last tick and how its last run ended
+    ///
+    /// It walks over all keys of the store, in small steps, and tells how many they were. Exits with 0, also if there are none.
+    #[command(after_help = "Example:\n  leasehold schedules ls --json | jq 'select(.paused) | .schedule'")]
     Ls(Ls),
+    /// Shows one schedule: who runs it, how many stand by, its last tick and its last run
+    ///
+    /// Exits with 0, and with 1 if the store knows no such schedule.
+    #[command(after_help = "Example:\n  leasehold schedules show report")]
     Show(Show),
+    /// Shows the latest runs of a schedule in the whole fleet, the latest first
+    ///
+    /// Exits with 0, and with 1 if the store knows no such schedule.
+    #[command(after_help = "Example:\n  leasehold schedules history report --json | jq .outcome")]
     History(Show),
+    /// Pauses a schedule in the whole fleet; runs that go on are not stopped
+    ///
+    /// Exits with 0, with 1 if the store knows no such schedule, and with 3 if it may be paused or not.
+    #[command(after_help = "Example:\n  leasehold schedules pause report")]
     Pause(Change),
+    /// Goes on after a pause, with the next tick: those of the pause are not made up for
+    ///
+    /// Exits with 0, with 1 if the store knows no such schedule, and with 3 if it may be paused still.
+    #[command(after_help = "Example:\n  leasehold schedules resume report")]
     Resume(Change),
+    /// Asks for a run beside the plan, also in a pause; who runs the schedule begins it within a second
+    ///
+    /// Exits with 0, with 1 if the store knows no such schedule, and with 3 if it may have been asked for or not.
+    #[command(after_help = "Example:\n  leasehold schedules run-now report")]
     RunNow(Change),
 }
 
-/// Lists schedules: paused or not, who runs each, its last tick and how its last run ended
-///
-/// It walks over all keys of the store, in small steps, and tells how many they were. Exits with 0, also if there are none.
+/// A page of schedules.
 #[derive(clap::Args)]
 struct Ls {
     #[command(flatten)]
@@ -87,7 +109,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
 
 fn ls(page: &Page) -> Result<ExitCode, Failure> {
     looking::with(&page.source, async |locks| {
-        let listing = looking::list(&locks, page.list().schedules()).await?;
+        let listing = looking::list(&locks, page.list(ALL_THAT_CAN_BE).schedules()).await?;
         let walked = Walked::of(&listing);
         let mut schedules = Vec::new();
         for name in &listing.resources {
@@ -129,6 +151,8 @@ async fn find(locks: &Locks, name: &ResourceName) -> Result<Option<Schedule>, Fa
 
 /// Tells that there is no such schedule.
 fn unknown(name: &ResourceName) -> Result<ExitCode, Failure> {
-    print::note(&format!("the store knows no schedule {name}; `leasehold schedules ls` has those that it knows"));
+    print::note(&format!(
+        "the store knows no schedule {name}; `leasehold schedules ls` has those that it knows"
+    ));
     Ok(ExitCode::from(NO))
 }

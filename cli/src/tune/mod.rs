@@ -24,7 +24,9 @@ use crate::Failure;
 
 /// Predicts how settings behave under a workload, and measures it
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  leasehold tune simulate --workload sale.toml\n  leasehold tune recommend --workload sale.toml --for success")]
+#[command(
+    after_help = "Example:\n  leasehold tune simulate --workload sale.toml\n  leasehold tune recommend --workload sale.toml --for success"
+)]
 pub(crate) struct Options {
     #[command(subcommand)]
     command: Command,

@@ -17,7 +17,9 @@ fn who_has_the_token_releases_and_nobody_else_does() {
         let lease = acquire(&locks, Acquire::new("r")).await;
         let token = lease.token().to_hex();
         let other = "0".repeat(32);
-        run_beside(&server.url(), &["release", "r", "--token", &other]).await.shows(1, &["not held by this token"]);
+        run_beside(&server.url(), &["release", "r", "--token", &other])
+            .await
+            .shows(1, &["not held by this token"]);
         let wrong = run_beside(&server.url(), &["release", "r", "--token", "0123"]).await;
         wrong.tells(2, &["invalid token", "32 lower-case"]);
         run_beside(&server.url(), &["release", "r", "--token", &token]).await.shows(0, &["r is released"]);
@@ -79,7 +81,7 @@ fn a_holder_that_does_not_answer_loses_it_when_the_grace_is_over() {
             "kind": "revoked", "resource": "r", "finished": 0, "taken": 1, "unconfirmed": 0, "more": false,
         });
         assert_eq!(revoked.json(), [expected]);
-        assert_eq!(lease.lost().await, Some(LossReason::Forced));
+        assert_eq!(lease.lost().await, LossReason::Forced);
     });
 }
 
@@ -133,8 +135,10 @@ fn a_holder_is_told_of_a_forced_release() {
             format!("{heard:?}").contains("int(1)")
         })
         .await;
-        run_beside(&server.url(), &["force-release", "r", "--yes"]).await.shows(0, &["r was taken from 1 holder"]);
-        assert_eq!(lease.lost().await, Some(LossReason::Forced));
+        run_beside(&server.url(), &["force-release", "r", "--yes"])
+            .await
+            .shows(0, &["r was taken from 1 holder"]);
+        assert_eq!(lease.lost().await, LossReason::Forced);
         let again = run_beside(&server.url(), &["force-release", "r", "--yes", "--json"]).await;
         assert_eq!((again.code, &again.json()[0]["holders"]), (Some(1), &json!(0)));
     });
@@ -200,7 +204,8 @@ fn a_terminal_has_colours_and_a_table_as_wide_as_itself() {
     with_locks(&server.url(), async |locks| {
         let request = Acquire::new("r".repeat(120)).purpose("a purpose of many words ".repeat(5));
         let _lease = acquire(&locks, request).await;
-        let (code, screen) = actix_rt::task::spawn_blocking(move || on_a_terminal(&url, "ls", "")).await.unwrap();
+        let (code, screen) =
+            actix_rt::task::spawn_blocking(move || on_a_terminal(&url, "ls", "")).await.unwrap();
         assert_eq!(code, Some(0), "{screen}");
         assert!(screen.contains("\u{1b}[1m"), "no colours: {screen:?}");
         let shown = screen.lines().map(without_colours).map(|line| line.trim_end().chars().count()).max();

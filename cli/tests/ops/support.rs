@@ -43,7 +43,10 @@ impl Ran {
 
     /// Its output, line by line as JSON.
     pub(crate) fn json(&self) -> Vec<Value> {
-        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{self:?}"))).collect()
+        self.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{self:?}")))
+            .collect()
     }
 
     /// The lines of JSON of this kind.

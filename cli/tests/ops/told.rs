@@ -1,6 +1,9 @@
 //! What is said when it does not work: one line, with what to do; and what the shell is told of the command.
 
-use std::{process::Command, time::{Duration, Instant}};
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use crate::{
     acl,
@@ -10,9 +13,14 @@ use crate::{
 
 #[test]
 fn a_store_that_cannot_be_reached_is_told_soon_and_in_one_line() {
-    for arguments in
-        [&["ls"][..], &["show", "r"], &["watch", "r"], &["revoke", "r"], &["force-release", "r", "--yes"], &["elections"]]
-    {
+    for arguments in [
+        &["ls"][..],
+        &["show", "r"],
+        &["watch", "r"],
+        &["revoke", "r"],
+        &["force-release", "r", "--yes"],
+        &["elections"],
+    ] {
         let began = Instant::now();
         // Port 1 belongs to nobody.
         let ran = run("redis://user:s3cret@127.0.0.1:1", arguments);
@@ -24,7 +32,7 @@ fn a_store_that_cannot_be_reached_is_told_soon_and_in_one_line() {
 
 #[test]
 fn a_wrong_password_is_told_with_what_to_check() {
-    let server = RedisServer::start();
+    let server = RedisServer::with_args(&["--requirepass", "another"]);
     let ran = run(&server.url_for("default", "s3cret"), &["ls"]);
     ran.tells(2, &["denies access", "check the user, the password"]);
     assert!(!ran.err.contains("s3cret"), "{ran:?}");
@@ -83,8 +91,11 @@ fn there_is_a_manual_page_for_each_command() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("man1");
     Ran::of(command(&["man", "--to", folder.to_str().unwrap()]).output().unwrap()).shows(0, &[]);
-    for page in ["leasehold.1", "leasehold-ls.1", "leasehold-schedules-run-now.1", "leasehold-tune-recommend.1"] {
-        let text = std::fs::read_to_string(folder.join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+    for page in
+        ["leasehold.1", "leasehold-ls.1", "leasehold-schedules-run-now.1", "leasehold-tune-recommend.1"]
+    {
+        let text =
+            std::fs::read_to_string(folder.join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
         assert!(text.contains("Example"), "{page}: {text}");
     }
 }

@@ -26,12 +26,15 @@ fn way_that_loses_answers(server: &RedisServer) -> String {
         for client in listener.incoming() {
             let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", port)).unwrap());
             let loses = Arc::new(AtomicBool::new(false));
-            let (from, to, flag) = (client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(&loses));
-            thread::spawn(move || pass(from, to, |sent| {
-                let is_script = sent.windows(7).any(|word| word.eq_ignore_ascii_case(b"EVALSHA"));
-                flag.fetch_or(is_script, Ordering::SeqCst);
-                true
-            }));
+            let (from, to, flag) =
+                (client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(&loses));
+            thread::spawn(move || {
+                pass(from, to, |sent| {
+                    let is_script = sent.windows(7).any(|word| word.eq_ignore_ascii_case(b"EVALSHA"));
+                    flag.fetch_or(is_script, Ordering::SeqCst);
+                    true
+                })
+            });
             thread::spawn(move || pass(server, client, |_| !loses.load(Ordering::SeqCst)));
         }
     });
@@ -60,9 +63,30 @@ fn a_change_whose_answer_is_lost_has_a_code_of_its_own_and_a_question_has_not() 
             (&["show", "r"][..], 2, &["the outcome is unknown"][..]),
             (&["revoke", "r", "--grace", "1s"], 2, &["the outcome is unknown"]),
             (&["release", "r", "--token", &token], 3, &["the outcome is unknown", "safe to send it again"]),
-            (&["force-release", "r", "--yes"], 3, &["the outcome is unknown", "look with `leasehold show r`"]),
+            (
+                &["force-release", "r", "--yes"],
+                3,
+                &["the outcome is unknown", "look with `leasehold show r`"],
+            ),
         ] {
             run_beside(&lossy, arguments).await.tells(code, parts);
         }
+    });
+}
+
+#[test]
+fn a_store_that_is_gone_at_the_end_of_the_grace_leaves_it_open_who_holds() {
+    let server = RedisServer::start();
+    with_locks(&server.url(), async |locks| {
+        let lease = acquire(&locks, Acquire::new("r")).await;
+        let url = server.url();
+        let revoke =
+            actix_rt::spawn(async move { run_beside(&url, &["revoke", "r", "--grace", "1s"]).await });
+        lease.revoke_requested().await.expect("a request");
+        server.pause();
+        let revoked = revoke.await.unwrap();
+        server.resume();
+        revoked.shows(3, &["it was taken from 0"]);
+        assert!(revoked.err.contains("1 may still hold it"), "{revoked:?}");
     });
 }

@@ -94,7 +94,10 @@ fn what_happens_to_a_resource_is_told_as_it_happens() {
         let second = Acquire::new("r").purpose("second").wait(Duration::from_secs(60));
         let second = actix_rt::spawn(locks.send(second));
         let waiting = watch.tells("waiting").await;
-        assert_eq!((&waiting["waiter"]["purpose"], &waiting["waiter"]["position"]), (&"second".into(), &1.into()));
+        assert_eq!(
+            (&waiting["waiter"]["purpose"], &waiting["waiter"]["position"]),
+            (&"second".into(), &1.into())
+        );
         first.release().await.unwrap();
         watch.tells("released").await;
         let second = second.await.unwrap().unwrap().unwrap();

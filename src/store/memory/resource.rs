@@ -7,7 +7,7 @@ use crate::{
     store::{
         Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, HolderNotice, HoldersNotified, Inbox,
         Inspection, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification, Refusal, Released, Renewed, StoreError,
-        ToHolders, WAITERS_TOLD_AT_MOST,
+        TOLD_AT_MOST, ToHolders,
         memory::{
             holders::{Holders, Verdict},
             queue::{Queue, Queued},
@@ -161,12 +161,13 @@ impl Resource {
 
     pub(super) fn inspect(&mut self, limit: usize, now: Moment) -> Inspection {
         self.holders.settle(now);
-        let holders = self.holders.in_order_of_end().take(limit);
+        let most = limit.min(TOLD_AT_MOST);
+        let holders = self.holders.in_order_of_end().take(most);
         Inspection {
             holders: holders.map(|record| record.inspect(now)).collect(),
             total: self.holders.total(),
             waiting: self.queue.waiting(now),
-            waiters: self.queue.first(limit.min(WAITERS_TOLD_AT_MOST), now),
+            waiters: self.queue.first(most, now),
         }
     }
 

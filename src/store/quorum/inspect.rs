@@ -8,7 +8,7 @@ use crate::{
     core::{ResourceName, Token, TokenPrefix},
     store::{
         Holder, HolderState, HoldersNotified, Inspection, Listing, QuorumNode, Reply, StoreError, ToHolders,
-        WAITERS_TOLD_AT_MOST, Waiter, Walk,
+        Waiter, Walk,
         quorum::{asking::median, core::Core, poll::Round, renew_release::short},
     },
 };
@@ -62,7 +62,7 @@ pub(super) async fn inspect(core: &Core, resource: &ResourceName, limit: usize) 
     let total = if complete { holders.len() as u64 } else { total };
     let waiting = if all_waiters_told { waiters.len() as u64 } else { waiting };
     holders.truncate(limit);
-    waiters.truncate(limit.min(WAITERS_TOLD_AT_MOST));
+    waiters.truncate(limit);
     Ok(Inspection { holders, total, waiting, waiters })
 }
 

@@ -186,14 +186,22 @@ mod tests {
         let waiters = waiters.iter().enumerate();
         let waiters: Vec<_> =
             waiters.map(|(at, token)| Waiter { position: at + 1, who: who(token), waited: None }).collect();
-        Resource { total: holders.len() as u64, waiting: waiters.len() as u64, holders, waiters, ..Resource::default() }
+        Resource {
+            total: holders.len() as u64,
+            waiting: waiters.len() as u64,
+            holders,
+            waiters,
+            ..Resource::default()
+        }
     }
 
     /// The events between two looks, each with the token that it is about.
     fn between(before: &Resource, now: &Resource, time: Duration) -> Vec<(Event, String)> {
         let token = |change: &Change| {
             let of_holder = change.holder.as_ref().map(|holder| &holder.who);
-            of_holder.or(change.waiter.as_ref().map(|waiter| &waiter.who)).map_or_else(String::new, |who| who.token.clone())
+            of_holder
+                .or(change.waiter.as_ref().map(|waiter| &waiter.who))
+                .map_or_else(String::new, |who| who.token.clone())
         };
         changes(before, now, time).iter().map(|change| (change.event, token(change))).collect()
     }

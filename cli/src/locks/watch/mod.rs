@@ -28,10 +28,12 @@ const MOST: usize = 1_000;
 
 /// Tells what happens to resources: acquired, handed over, released, expired, waiting, left
 ///
-/// It looks again and again; what begins and ends between two looks is not seen. A fence that has grown by more than a little
-/// tells of others in between. A prefix is a walk over all keys at each look. Ctrl-C ends it, with 0.
+/// It looks again and again; what begins and ends between two looks is not seen. A holder with another fence than before may
+/// have lost it to others in between. A prefix is a walk over all keys at each look. Ctrl-C ends it, with 0.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  leasehold watch orders/42\n  leasehold watch --prefix orders/ --every 2s --json")]
+#[command(
+    after_help = "Example:\n  leasehold watch orders/42\n  leasehold watch --prefix orders/ --every 2s --json"
+)]
 pub(crate) struct Options {
     /// The names of resources, as `ls` shows them or as they are
     #[arg(value_name = "NAME", value_parser = name::name(), required_unless_present = "prefix")]
@@ -143,7 +145,7 @@ impl Watch<'_> {
             if !self.told_limits {
                 let what = if listing.complete { "" } else { "the first " };
                 print::note(&format!(
-                    "watching {what}{} resources below {:?}; each look walks over {} keys",
+                    "watching {what}{} resources below {:?}; each look walks over about {} keys",
                     listing.resources.len(),
                     prefix.encoded(),
                     listing.walked

@@ -17,13 +17,18 @@ use self::{
 use super::input::{Changes, Profile, Source, write};
 use crate::Failure;
 
+/// The help behind the options. As a part of the description it would have clap spread the options over two screens.
+const MORE: &str = "\
+Prints the best setting as a fragment of config.toml, what is predicted for it, for the default and for the presets, what it \
+costs to be wrong, and what cannot be had together. Ctrl-C ends the search with the best so far; a second one ends the \
+command. Exits with 1 if no setting was found that keeps all limits; then the nearest one is shown.
+
+Example:
+  leasehold tune recommend --workload sale.toml --for success --limit 'p99 wait <= 60ms'";
+
 /// Searches the settings for a workload, in simulations: pauses, attempts, jitter, wait, queue, TTL and hand-overs
-///
-/// Prints the best setting as a fragment of config.toml, what is predicted for it, for the default and for the presets, what it
-/// costs to be wrong, and what cannot be had together. Ctrl-C ends the search with the best so far; a second one ends the
-/// command. Exits with 1 if no setting was found that keeps all limits; then the nearest one is shown.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  leasehold tune recommend --workload sale.toml --for success --limit 'p99 wait <= 60ms'")]
+#[command(after_help = MORE)]
 pub(crate) struct Options {
     /// The workload; its own settings are one of those that are compared
     #[arg(long, value_name = "FILE")]
@@ -36,10 +41,9 @@ pub(crate) struct Options {
     /// for an acquisition)
     #[arg(long = "for", value_name = "GOAL")]
     goal: Goal,
-    /// What has to be kept, with each seed; may be given several times: 'p99 wait <= 200ms', 'success >= 95%'
-    ///
-    /// Others are p50 wait, commands, server time and wasted. Without a limit of success at least as many requests have to be
-    /// served as with the settings of the workload.
+    /// What has to be kept, with each seed; may be given several times: 'p99 wait <= 200ms', 'success >= 95%'. Others are p50
+    /// wait, commands, server time and wasted. Without a limit of success at least as many requests have to be served as
+    /// with the settings of the workload
     #[arg(long = "limit", value_name = "LIMIT")]
     limits: Vec<Limit>,
     /// The number of simulations, 100 or more, or a time such as 30s or 5m, with which a seed does not repeat

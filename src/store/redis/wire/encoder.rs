@@ -7,7 +7,7 @@ use redis::Script;
 use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
-        Acquisition, Hold, QueueTicket, Recovered, ToHolders,
+        Acquisition, Hold, QueueTicket, Recovered, TOLD_AT_MOST, ToHolders,
         redis::{
             net::{notices, options::Layout},
             wire::{
@@ -170,11 +170,9 @@ impl Encoder {
     }
 
     pub(crate) fn inspect(&self, resource: &ResourceName, limit: usize) -> ScriptCall {
-        // More than this would not fit into one answer anyway.
-        const MOST: usize = 100_000;
         let script = self.either(&scripts::INSPECT, &scripts::PLAIN_INSPECT);
         let mut call = self.call(script, [resource], true);
-        call.arg(limit.min(MOST));
+        call.arg(limit.min(TOLD_AT_MOST));
         call
     }
 

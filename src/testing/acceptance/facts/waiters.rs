@@ -1,7 +1,7 @@
 //! The waiters as an inspection tells them, and the resources that somebody waits for.
 
 use super::{inspection::at, *};
-use crate::store::WAITERS_TOLD_AT_MOST;
+use crate::store::TOLD_AT_MOST;
 
 fn prefixes<'a>(asked: impl IntoIterator<Item = &'a Acquisition>) -> Vec<TokenPrefix> {
     asked.into_iter().map(|asked| asked.hold.token.prefix()).collect()
@@ -46,16 +46,16 @@ pub async fn who_does_not_wait_any_more_is_not_told(scene: Scene) {
 pub async fn of_many_waiters_the_first_are_told(scene: Scene) {
     scene.granted(&scene.exclusive()).await;
     let mut first = Vec::new();
-    for number in 0..WAITERS_TOLD_AT_MOST + 20 {
+    for number in 0..TOLD_AT_MOST + 20 {
         let asked = scene.waiting(scene.exclusive());
         scene.queued(&asked).await;
-        if number < WAITERS_TOLD_AT_MOST {
+        if number < TOLD_AT_MOST {
             first.push(asked);
         }
     }
     let all = scene.store.inspect(&scene.name, usize::MAX).await.unwrap();
     assert_eq!(all.waiters.iter().map(|waiter| waiter.token).collect::<Vec<_>>(), prefixes(&first));
-    assert_eq!(all.waiting as usize, WAITERS_TOLD_AT_MOST + 20);
+    assert_eq!(all.waiting as usize, TOLD_AT_MOST + 20);
 }
 
 pub async fn what_somebody_waits_for_is_listed(scene: Scene) {

@@ -1,7 +1,7 @@
 -- inspect: tells the holders of a resource, those that end first, and its waiters, the first of the queue.
 --
 -- KEYS     [1] main key, [2] as in fence.lua
--- ARGV     [2] the most holders to tell of, and the most waiters (WAITERS_TOLD_AT_MOST in the contract)
+-- ARGV     [2] the most holders to tell of, and the most waiters (TOLD_AT_MOST in the contract)
 -- answers  holders total waiting capacity micros told, then for each of the holders that are told: token-prefix state ms-left
 --          record, then for each waiter: token-prefix arrival capacity record-without-its-fence
 --          corrupt reason
@@ -24,9 +24,12 @@ if some_are_over then
   -- A hold that is over and not cleared away holds nothing; one that keeps the resource closed may be missing in the count.
   total = math.max(0, total - redis.call('ZCOUNT', ends, '-inf', now))
 end
-local waiting = redis.call('ZCARD', queue)
-for _, token in ipairs(redis.call('ZRANGEBYSCORE', tickets, '-inf', now, 'LIMIT', 0, math.max(1, budget))) do
+local waiting, gone = redis.call('ZCARD', queue), {}
+local most = math.max(1, budget)
+local expired = redis.call('ZRANGEBYSCORE', tickets, '-inf', now, 'LIMIT', 0, most)
+for _, token in ipairs(expired) do
   -- Its ticket has expired, and is not cleared away yet.
+  gone[token] = true
   if redis.call('ZSCORE', queue, token) then
     waiting = waiting - 1
   end
@@ -34,23 +37,31 @@ end
 -- The counter of fences has no end on the nodes of a quorum, and nowhere else.
 local time = redis.call('PTTL', KEYS[2] .. 'fence') == -1 and '' or micros()
 local answer = { 'holders', total, waiting, state.number or '', time, 0 }
+local size = #answer
 
 local function tell(a, b, c, d)
-  for _, field in ipairs({ a, b, c, d }) do
-    answer[#answer + 1] = field
+  answer[size + 1], answer[size + 2], answer[size + 3], answer[size + 4] = a, b, c, d
+  size = size + 4
+end
+
+local function tell_holder(token, it_is, left, record)
+  if answer[6] < limit then
+    answer[6] = answer[6] + 1
+    tell(string.sub(token, 1, 8), it_is, left, record)
   end
 end
 
-local function tell_holder(prefix, it_is, left, record)
-  if answer[6] < limit then
-    answer[6] = answer[6] + 1
-    tell(prefix, it_is, left, record)
+local function waits(token)
+  if #expired == most and not gone[token] then
+    -- There may be more than were looked at.
+    return tonumber(redis.call('ZSCORE', tickets, token) or 0) > now
   end
+  return not gone[token]
 end
 
 -- Tells the first waiters whose tickets have not expired. A long record takes longer.
 local function tell_waiters()
-  local at, told, left = 0, 0, 500
+  local at, told, left = 0, 0, 400
   while told < limit and left > 0 do
     local page = redis.call('ZRANGE', queue, at, at + math.min(limit, 64) - 1)
     if not page[1] then
@@ -58,8 +69,7 @@ local function tell_waiters()
     end
     at = at + #page
     for _, token in ipairs(page) do
-      local expires = redis.call('ZSCORE', tickets, token)
-      if told < limit and left > 0 and expires and tonumber(expires) > now then
+      if told < limit and left > 0 and waits(token) then
         local waiter = redis.call('HGET', waiters, token) or ''
         local arrival, capacity, record = string.match(waiter, '^(%d+) [01] %S+ %d+ %d+ (%d*) [01] (.*)$')
         if arrival then
@@ -74,16 +84,17 @@ local function tell_waiters()
 end
 
 if holder then
-  tell_holder(string.sub(holder.token, 1, 8), holder.holds and 'holding' or 'closed', holder.left, holder.record)
+  tell_holder(holder.token, holder.holds and 'holding' or 'closed', holder.left, holder.record)
 elseif state.kind then
-  local told = {}
-  -- A holder with a lock delay is listed there twice.
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', ends, '(' .. string.format('%.0f', now), '+inf', 'LIMIT', 0, 2 * limit + 1)) do
-    local token = string.sub(member, -32)
+  local after, told = '(' .. string.format('%.0f', now), {}
+  -- A holder with a lock delay is listed there twice, first by the end of its hold.
+  local found = redis.call('ZRANGEBYSCORE', ends, after, '+inf', 'WITHSCORES', 'LIMIT', 0, 2 * limit + 1)
+  for i = 1, #found, 2 do
+    local member, token = found[i], string.sub(found[i], -32)
     if not told[token] then
       told[token] = true
-      local prefix, it_is, left, _, record = describe(member, now)
-      tell_holder(prefix, it_is, left, record)
+      local it_is = member == token and 'holding' or 'closed'
+      tell_holder(token, it_is, found[i + 1] - now, redis.call('HGET', records, token))
     end
   end
 end
