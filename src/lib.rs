@@ -79,6 +79,8 @@ pub use self::{
 pub const FEATURES: &[&str] = &[
     #[cfg(feature = "actix-web")]
     "actix-web",
+    #[cfg(feature = "console")]
+    "console",
     #[cfg(feature = "cron")]
     "cron",
     #[cfg(feature = "custom-store")]
@@ -134,3 +136,7 @@ mod fences {}
 #[cfg(doctest)]
 #[doc = include_str!("../docs/revoke.md")]
 mod revoke_page {}
+
+#[cfg(all(doctest, feature = "console"))]
+#[doc = include_str!("../docs/console.md")]
+mod console_page {}

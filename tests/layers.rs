@@ -1,6 +1,6 @@
 //! The layers of the crate, and the folders in them: each imports only those before it.
 //!
-//! `core ◀ env · statistics · spans · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ fenced · with_lock ◀ election · tuner · web ◀ config ◀ doctor · schedule · tuning ◀ testing`
+//! `core ◀ env · statistics · spans · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ fenced · with_lock ◀ election · tuner ◀ config ◀ doctor · schedule · tuning ◀ web ◀ testing`
 
 mod layers {
     pub(crate) mod paths;
@@ -77,14 +77,14 @@ fn the_public_types_are_counted_and_have_one_path_each() {
     ]
     .concat();
     assert_eq!(counts(&plain), rooms, "{plain:#?}");
-    let whole = surface(&["doctor", "tls", "custom-store", "testing", "actix-web", "tuning"]);
+    let whole = surface(&["doctor", "tls", "custom-store", "testing", "actix-web", "console", "tuning"]);
     let testing = [
         ("testing", 5),
         ("testing/acceptance", 1),
         ("testing/history", 3),
         ("tuner", 7),
         ("tuning", 24),
-        ("web", 5),
+        ("web", 8),
     ];
     assert_eq!(
         counts(&whole),
@@ -192,7 +192,9 @@ fn what_is_forbidden_is_reported() {
             "use actix_web::Error;",
             "src/with_lock/mod.rs: it uses the crate actix_web",
         ),
-        ("src/web/mod.rs", "use crate::config::Config;", "web: it imports config::Config"),
+        ("src/config/mod.rs", "use crate::web::Locks;", "config: it imports web::Locks"),
+        ("src/schedule/mod.rs", "use crate::web::console;", "schedule: it imports web::console"),
+        ("src/web/mod.rs", "use maud::Markup;", "src/web/mod.rs: it uses the crate maud"),
         ("src/election/mod.rs", "use crate::web::Locks;", "election: it imports web::Locks"),
         ("src/runtime/mod.rs", "use crate::statistics::A;", "runtime: it imports statistics::A"),
         ("src/store/memory.rs", "fn f() { dbg!(1); }", "src/store/memory.rs: dbg! is left in it"),

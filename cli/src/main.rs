@@ -16,6 +16,7 @@ mod outcome;
 mod print;
 mod run;
 mod schedules;
+mod serve;
 mod settings;
 mod shell;
 mod top;
@@ -52,6 +53,7 @@ enum Command {
     Doctor(doctor::Options),
     Run(run::Options),
     Top(top::Options),
+    Serve(serve::Options),
     Tune(tune::Options),
     Completions(shell::Completions),
     Man(shell::Man),
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Command::Doctor(options) => doctor::run(options),
         Command::Run(options) => run::run(options),
         Command::Top(options) => top::run(&options),
+        Command::Serve(options) => serve::run(options),
         Command::Tune(options) => tune::run(options),
         Command::Completions(options) => shell::completions(&options, Options::command()),
         Command::Man(options) => shell::man(&options, Options::command()),

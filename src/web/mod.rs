@@ -64,6 +64,8 @@
 //! because only the application knows whether it can be repeated.
 
 mod body;
+#[cfg(feature = "console")]
+mod console;
 mod errors;
 mod extractor;
 mod fence;
@@ -75,6 +77,8 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "console")]
+pub use self::console::{Console, ConsoleBuilder, Contention, console};
 pub use self::{
     extractor::{LockKey, Locked},
     fence::{FenceGuard, LargestFences},

@@ -20,7 +20,7 @@ const LATEST: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
-    kind: &'static str,
+    pub(crate) kind: &'static str,
     detail: &'static str,
     retry_after: Option<Duration>,
 }

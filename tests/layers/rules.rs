@@ -8,7 +8,7 @@ use std::{
 use super::paths::Paths;
 
 /// Each imports only those before it. Those in one row do not know each other.
-const LAYERS: [&[&str]; 12] = [
+const LAYERS: [&[&str]; 13] = [
     &["core"],
     &["env", "statistics", "spans", "runtime"],
     &["store"],
@@ -16,9 +16,10 @@ const LAYERS: [&[&str]; 12] = [
     &["request"],
     &["manager"],
     &["fenced", "with_lock"],
-    &["election", "tuner", "web"],
+    &["election", "tuner"],
     &["config"],
     &["doctor", "schedule", "tuning"],
+    &["web"],
     &["testing"],
     &["lib"],
 ];
@@ -115,6 +116,11 @@ fn may_use(module: &[String], dependency: &str) -> bool {
             ["opentelemetry", "tracing_opentelemetry"].contains(&dependency) || !is_apart(dependency)
         }
         ["statistics", ..] => dependency == "metrics" || !is_apart(dependency),
+        ["web", "console", ..] => {
+            dependency.starts_with("actix")
+                || ["maud", "subtle"].contains(&dependency)
+                || !is_apart(dependency)
+        }
         ["web", ..] => dependency.starts_with("actix") || !is_apart(dependency),
         _ => !is_apart(dependency),
     }
@@ -122,8 +128,18 @@ fn may_use(module: &[String], dependency: &str) -> bool {
 
 /// Crates that one room each is for.
 fn is_apart(dependency: &str) -> bool {
-    ["redis", "actix_http", "actix_service", "actix_web", "metrics", "opentelemetry", "tracing_opentelemetry"]
-        .contains(&dependency)
+    [
+        "redis",
+        "actix_http",
+        "actix_service",
+        "actix_web",
+        "maud",
+        "metrics",
+        "opentelemetry",
+        "subtle",
+        "tracing_opentelemetry",
+    ]
+    .contains(&dependency)
 }
 
 /// The modules of the crate that a file names.

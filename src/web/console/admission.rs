@@ -1,0 +1,55 @@
+//! The way in, which every request to the console takes, and what the browser is told of each answer.
+
+use actix_web::{
+    Error,
+    body::{BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::header::{
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    },
+    middleware::Next,
+    web::Data,
+};
+
+use super::{
+    failure::Failure,
+    guard::{self, Guard},
+    pages,
+};
+
+/// Lets a request in if the guard does, and tells the browser what the answer may do: nothing but to show itself.
+pub(super) async fn admit(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let mut response = match admitted(&request) {
+        Ok(()) => next.call(request).await?.map_into_boxed_body(),
+        Err(failure) => {
+            let answer = pages::refused(request.request(), failure);
+            request.into_response(answer)
+        }
+    };
+    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+        connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // With `no-referrer` a browser would send a form with the origin `null`.
+        (REFERRER_POLICY, "same-origin"),
+        (CACHE_CONTROL, "no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}
+
+fn admitted(request: &ServiceRequest) -> Result<(), Failure> {
+    let Some(guard) = request.app_data::<Data<Guard>>() else { return Err(Failure::gone()) };
+    let request = request.request();
+    guard.check_host(request)?;
+    if !request.method().is_safe() {
+        guard.check_site(request).inspect_err(|failure| guard::refused(request, failure))?;
+    }
+    if pages::is_open(request) { Ok(()) } else { guard.check_reader(request) }
+}

@@ -1,0 +1,238 @@
+//! The views of the console as plain values: the bodies of the API, and what the pages show.
+//!
+//! All times are spans, in milliseconds, counted back from the answer: no clock of another machine is shown. What is not
+//! known is `null`.
+
+mod party;
+mod shown;
+mod timeline;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::Serialize;
+
+pub(crate) use self::{
+    party::{HolderView, WaiterView, kind, short_name},
+    shown::shown,
+    timeline::{HoldView, QueueView, SpanView, TimelineView, WaitView},
+};
+use crate::{
+    core::ResourceName,
+    request::{OwnLeases, Tuning},
+    statistics::Statistics,
+    store::Inspection,
+    tuner::TunerEvent,
+};
+
+/// Returns a span in milliseconds.
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A page of resources.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Page {
+    pub(crate) resources: Vec<Row>,
+    /// The name behind which the next page begins; `None` if there is none.
+    pub(crate) next: Option<String>,
+    /// The number of keys that the walk looked at.
+    pub(crate) walked: u64,
+    pub(crate) console: Watch,
+}
+
+/// A resource in a list.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) holders: u64,
+    pub(crate) waiting: u64,
+    /// The holder that ends first.
+    pub(crate) holder: Option<HolderView>,
+    /// The longest wait of the waiters that the store told.
+    pub(crate) longest_wait_ms: Option<u64>,
+}
+
+impl Row {
+    pub(crate) fn of(name: &ResourceName, inspection: &Inspection) -> Self {
+        Self {
+            name: name.encoded(),
+            holders: inspection.total,
+            waiting: inspection.waiting,
+            holder: inspection.holders.first().map(HolderView::of),
+            longest_wait_ms: inspection.waiters.iter().filter_map(|waiter| waiter.waited).max().map(millis),
+        }
+    }
+}
+
+/// One resource.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ResourceView {
+    pub(crate) name: String,
+    /// The number of all holders, and of all waiters.
+    pub(crate) total: u64,
+    pub(crate) waiting: u64,
+    pub(crate) holders: Vec<HolderView>,
+    pub(crate) waiters: Vec<WaiterView>,
+    pub(crate) timeline: TimelineView,
+    /// The latest changes to it from this console, the latest first.
+    pub(crate) changes: Vec<ChangeView>,
+}
+
+/// The state of the console's own observation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Watch {
+    /// Grows with every change that was seen.
+    pub(crate) revision: u64,
+    pub(crate) observed_for_ms: u64,
+    /// The resources that somebody waits for, and the waiters for those that were looked at. `None` before the first look, and
+    /// while the store does not answer.
+    pub(crate) contended: Option<u64>,
+    pub(crate) waiting: Option<u64>,
+    /// False if there were more resources than one look reaches.
+    pub(crate) complete: bool,
+    /// The reason why the last look failed.
+    pub(crate) trouble: Option<String>,
+}
+
+/// The managers as far as the console knows them.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ManagersView {
+    pub(crate) statistics: Statistics,
+    pub(crate) held: Vec<OwnLeaseView>,
+    pub(crate) held_in_all: usize,
+    pub(crate) waiting_in_all: usize,
+    /// The processes among the holders and waiters of the resources that were looked at last.
+    pub(crate) processes: Vec<ProcessView>,
+}
+
+/// A lease of this process.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct OwnLeaseView {
+    pub(crate) resource: String,
+    pub(crate) token: String,
+    pub(crate) mode: String,
+    pub(crate) fence: Option<u64>,
+    pub(crate) held_for_ms: u64,
+    pub(crate) valid_for_ms: u64,
+}
+
+impl OwnLeaseView {
+    pub(crate) fn all(leases: &OwnLeases) -> Vec<Self> {
+        let view = |lease: &crate::request::OwnLease| Self {
+            resource: lease.resource.encoded(),
+            token: lease.token.to_string(),
+            mode: lease.mode.to_string(),
+            fence: lease.fence.map(crate::core::Fence::get),
+            held_for_ms: millis(lease.held_for),
+            valid_for_ms: millis(lease.valid_for),
+        };
+        leases.held.iter().map(view).collect()
+    }
+}
+
+/// A process, by what its holders and waiters tell of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct ProcessView {
+    pub(crate) host: Option<String>,
+    pub(crate) pid: Option<String>,
+    pub(crate) holds: u64,
+    pub(crate) waits: u64,
+}
+
+/// An election.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ElectionView {
+    pub(crate) name: String,
+    pub(crate) leader: Option<HolderView>,
+    pub(crate) waiting: u64,
+    pub(crate) candidates: Vec<WaiterView>,
+}
+
+/// A schedule.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ScheduleView {
+    pub(crate) name: String,
+    pub(crate) paused: bool,
+    /// True if a run was asked for that has not begun yet.
+    pub(crate) asked: bool,
+    pub(crate) runs: u64,
+    /// The time since the last tick of the plan that was claimed, by the clock of the store. `None` if that is ahead.
+    pub(crate) last_tick_ms_ago: Option<u64>,
+    pub(crate) history: Vec<RunView>,
+}
+
+/// A run of a schedule.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct RunView {
+    pub(crate) number: u64,
+    pub(crate) asked: bool,
+    pub(crate) started_ms_ago: Option<u64>,
+    pub(crate) took_ms: Option<u64>,
+    /// `None` while it goes on, and if its process ended before it could say.
+    pub(crate) outcome: Option<String>,
+}
+
+/// The settings of this manager that may change while it runs, and what a tuner said.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct TuningView {
+    pub(crate) settings: SettingsView,
+    pub(crate) last_minute: crate::statistics::Summary,
+    pub(crate) last_hour: crate::statistics::Summary,
+    /// The latest changes of a tuner, the latest first.
+    pub(crate) tuner: Vec<TunerView>,
+}
+
+/// The settings that may change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct SettingsView {
+    pub(crate) backoff: String,
+    pub(crate) wait_ms: u64,
+    pub(crate) max_waiters: u32,
+}
+
+impl SettingsView {
+    pub(crate) fn of(tuning: &Tuning) -> Self {
+        let Tuning { backoff, wait, max_waiters } = *tuning;
+        let attempts = backoff.attempts.map_or("any number of".to_owned(), |attempts| attempts.to_string());
+        let (initial, max) = (crate::core::exact(backoff.initial), crate::core::exact(backoff.max));
+        let backoff = format!("{initial} to {max}, times {}, {attempts} attempts", backoff.multiplier);
+        Self { backoff, wait_ms: millis(wait), max_waiters }
+    }
+}
+
+/// A change of a tuner.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct TunerView {
+    pub(crate) ms_ago: u64,
+    pub(crate) rule: String,
+    pub(crate) reason: String,
+    pub(crate) from: SettingsView,
+    pub(crate) to: SettingsView,
+    pub(crate) dry_run: bool,
+}
+
+impl TunerView {
+    pub(crate) fn of(event: &TunerEvent, ago: Duration) -> Self {
+        Self {
+            ms_ago: millis(ago),
+            rule: event.rule.to_string(),
+            reason: shown(&event.reason, 400),
+            from: SettingsView::of(&event.from),
+            to: SettingsView::of(&event.to),
+            dry_run: event.dry_run,
+        }
+    }
+}
+
+/// A change that was made from this console.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ChangeView {
+    pub(crate) what: String,
+    pub(crate) who: String,
+    pub(crate) ms_ago: u64,
+    /// `None` while it goes on.
+    pub(crate) outcome: Option<String>,
+}
+
+/// What was found, by name.
+pub(crate) type Metadata = BTreeMap<String, String>;

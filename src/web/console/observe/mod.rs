@@ -1,0 +1,207 @@
+//! The observer: an actor that looks at the store once a second, and remembers for a while what it has seen.
+//!
+//! It looks at what somebody waits for, and at what somebody has looked at lately. A walk over many keys takes longer; then it
+//! looks less often, so that it takes a small share of the server's time whatever the number of keys.
+
+mod history;
+mod look;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use actix::{
+    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, MessageResult,
+    WrapFuture,
+};
+use tokio::{sync::watch, time::Instant};
+
+use self::{
+    history::History,
+    look::{Looked, look},
+};
+use super::model::{ProcessView, TimelineView, TunerView, Watch, millis};
+use crate::{core::ResourceName, manager::LockManager, request::InspectError, tuner::TunerEvent};
+
+/// The time between two looks.
+const EVERY: Duration = Duration::from_secs(1);
+/// The share of its time that the observer may look: one part of so many.
+const SHARE: u32 = 20;
+/// The time for which a resource is looked at after nobody waits for it any more, and after somebody looked at it.
+const INTEREST: Duration = Duration::from_secs(60);
+/// The largest number of resources in one look.
+const RESOURCES: usize = 100;
+/// The largest number of events of a tuner that are remembered.
+const EVENTS: usize = 50;
+
+/// The observer of one store.
+pub(crate) struct Observer {
+    locks: Addr<LockManager>,
+    began: Instant,
+    history: History,
+    /// The resources of interest, with when they were of interest last.
+    interest: BTreeMap<ResourceName, Instant>,
+    latest: Looked,
+    seen: watch::Sender<Watch>,
+    tuner: VecDeque<(Instant, TunerEvent)>,
+}
+
+/// Tells the timeline of a resource, and is interested in it from now on.
+#[derive(Message)]
+#[rtype(result = "TimelineView")]
+pub(crate) struct Timeline(pub(crate) ResourceName);
+
+/// Tells the processes that hold and wait, as of the last look.
+#[derive(Message)]
+#[rtype(result = "Vec<ProcessView>")]
+pub(crate) struct Processes;
+
+/// Tells the elections that the last look has met.
+#[derive(Message)]
+#[rtype(result = "Vec<ResourceName>")]
+pub(crate) struct Elections;
+
+/// Tells what a tuner has said lately, the latest first.
+#[derive(Message)]
+#[rtype(result = "Vec<TunerView>")]
+pub(crate) struct TunerSaid;
+
+/// Tells whoever watches that something has changed.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Changed;
+
+impl Observer {
+    /// Starts an observer in the arbiter of the caller.
+    pub(crate) fn start(locks: Addr<LockManager>) -> (Addr<Self>, watch::Receiver<Watch>) {
+        let (seen, watched) = watch::channel(Watch::default());
+        let (history, interest, latest, tuner) = Default::default();
+        let observer = Self { locks, began: Instant::now(), history, interest, latest, seen, tuner };
+        (Context::new().run(observer), watched)
+    }
+
+    fn observe(&mut self, ctx: &mut Context<Self>) {
+        let began = Instant::now();
+        self.interest.retain(|_, last| began - *last < INTEREST);
+        let wanted = self.interest.keys().take(RESOURCES).cloned().collect();
+        let looking = look(self.locks.clone(), wanted, RESOURCES).into_actor(self);
+        ctx.spawn(looking.map(move |found, this, ctx| {
+            let Some(found) = found else {
+                // The manager is gone, and nothing will be seen any more.
+                return ctx.stop();
+            };
+            let now = Instant::now();
+            let pause = EVERY.max((now - began) * SHARE);
+            this.note(found, now, 2 * pause);
+            ctx.run_later(pause, Self::observe);
+        }));
+    }
+
+    fn note(&mut self, found: Result<Looked, InspectError>, now: Instant, gap: Duration) {
+        let observed_for_ms = millis(now - self.began);
+        let revision = self.seen.borrow().revision;
+        let watch = match found {
+            Ok(looked) => {
+                for (name, inspection) in &looked.resources {
+                    self.history.note(name, inspection, now, gap);
+                    if inspection.waiting > 0 {
+                        self.interest.insert(name.clone(), now);
+                    }
+                }
+                let revision = revision + u64::from(!looked.is_like(&self.latest));
+                self.latest = looked;
+                Watch { revision, observed_for_ms, ..self.latest.watch() }
+            }
+            // What was seen before is not true for sure any more.
+            Err(error) => {
+                let trouble = Some(crate::core::one_line(&error));
+                let is_news = self.seen.borrow().trouble != trouble;
+                self.latest = Looked::default();
+                Watch {
+                    revision: revision + u64::from(is_news),
+                    observed_for_ms,
+                    trouble,
+                    ..Watch::default()
+                }
+            }
+        };
+        self.history.forget(now);
+        self.publish(watch);
+    }
+
+    /// Publishes what was seen; who watches is woken only by a new revision.
+    fn publish(&self, watch: Watch) {
+        self.seen.send_if_modified(|seen| {
+            let is_news = seen.revision != watch.revision;
+            *seen = watch;
+            is_news
+        });
+    }
+}
+
+impl Actor for Observer {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.observe(ctx);
+    }
+}
+
+impl Handler<Timeline> for Observer {
+    type Result = MessageResult<Timeline>;
+
+    fn handle(&mut self, Timeline(name): Timeline, _: &mut Self::Context) -> Self::Result {
+        let now = Instant::now();
+        let timeline = self.history.timeline(&name, now);
+        if self.interest.len() < 2 * RESOURCES || self.interest.contains_key(&name) {
+            self.interest.insert(name, now);
+        }
+        MessageResult(timeline)
+    }
+}
+
+impl Handler<Processes> for Observer {
+    type Result = MessageResult<Processes>;
+
+    fn handle(&mut self, _: Processes, _: &mut Self::Context) -> Self::Result {
+        MessageResult(self.latest.processes())
+    }
+}
+
+impl Handler<Elections> for Observer {
+    type Result = MessageResult<Elections>;
+
+    fn handle(&mut self, _: Elections, _: &mut Self::Context) -> Self::Result {
+        MessageResult(self.latest.elections())
+    }
+}
+
+impl Handler<TunerSaid> for Observer {
+    type Result = MessageResult<TunerSaid>;
+
+    fn handle(&mut self, _: TunerSaid, _: &mut Self::Context) -> Self::Result {
+        let now = Instant::now();
+        let said = self.tuner.iter().rev();
+        MessageResult(said.map(|(at, event)| TunerView::of(event, now - *at)).collect())
+    }
+}
+
+impl Handler<Changed> for Observer {
+    type Result = ();
+
+    fn handle(&mut self, _: Changed, _: &mut Self::Context) {
+        let seen = self.seen.borrow().clone();
+        self.publish(Watch { revision: seen.revision + 1, ..seen });
+    }
+}
+
+impl Handler<TunerEvent> for Observer {
+    type Result = ();
+
+    fn handle(&mut self, event: TunerEvent, ctx: &mut Self::Context) {
+        self.tuner.push_back((Instant::now(), event));
+        self.tuner.drain(..self.tuner.len().saturating_sub(EVENTS));
+        self.handle(Changed, ctx);
+    }
+}

@@ -1,0 +1,60 @@
+//! The state that all workers of a server share for one console.
+
+use std::sync::Arc;
+
+use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
+use tokio::sync::{Semaphore, watch};
+
+use super::{changes::Changes, failure::Failure, model::Watch, observe::Observer};
+use crate::{core::ResourceName, manager::LockManager};
+
+/// The largest number of streams of events.
+const STREAMS: usize = 100;
+
+/// The state of one console.
+pub(crate) struct Shared {
+    pub(crate) locks: Addr<LockManager>,
+    pub(crate) observer: Addr<Observer>,
+    pub(crate) seen: watch::Receiver<Watch>,
+    /// The elections and schedules that the application has named.
+    pub(crate) elections: Vec<ResourceName>,
+    pub(crate) schedules: Vec<ResourceName>,
+    pub(crate) changes: Changes,
+    pub(crate) streams: Arc<Semaphore>,
+    #[cfg(feature = "doctor")]
+    pub(crate) doctor: super::examine::Doctor,
+}
+
+impl Shared {
+    pub(crate) fn new(locks: Addr<LockManager>) -> Self {
+        let (observer, seen) = Observer::start(locks.clone());
+        let (elections, schedules, changes) = Default::default();
+        Self {
+            locks,
+            observer,
+            seen,
+            elections,
+            schedules,
+            changes,
+            streams: Arc::new(Semaphore::new(STREAMS)),
+            #[cfg(feature = "doctor")]
+            doctor: Default::default(),
+        }
+    }
+
+    /// Returns what was seen last.
+    pub(crate) fn watch(&self) -> Watch {
+        self.seen.borrow().clone()
+    }
+}
+
+/// Asks an actor; one that is gone is a failure.
+pub(crate) async fn ask<A, M>(actor: &Addr<A>, message: M) -> Result<M::Result, Failure>
+where
+    A: Actor + Handler<M>,
+    A::Context: ToEnvelope<A, M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    actor.send(message).await.map_err(|_| Failure::gone())
+}

@@ -1,0 +1,210 @@
+// Opens the console in a headless Chromium. Every step throws if it is not as it should be.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import { connect, createServer as listen } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const BIN = process.env.LEASEHOLD_TARGET ?? join(ROOT, "target/debug");
+const PICTURES = process.argv.includes("--screenshots") ? join(ROOT, "docs/console") : null;
+const TOKEN = "correct-horse-battery-staple";
+const PHONE = { width: 360, height: 740 };
+const children = [];
+
+const start = (program, args, options = {}) => {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"], ...options });
+  children.push(child);
+  return child;
+};
+
+const freePort = () =>
+  new Promise((resolve) => {
+    const server = listen().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+
+const until = async (what, isSo, within = 30_000) => {
+  const end = Date.now() + within;
+  while (!(await isSo())) {
+    if (Date.now() > end) throw new Error(`not within ${within} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+};
+
+const answers = (port) =>
+  new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => socket.end(() => resolve(true)));
+    socket.on("error", () => resolve(false));
+  });
+
+const axeSource = await readFile(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+// axe runs in a world of its own: the policy of the page lets no script in.
+const assertAccessible = async (page, where) => {
+  const client = await page.context().newCDPSession(page);
+  const { frameTree } = await client.send("Page.getFrameTree");
+  const { executionContextId } = await client.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
+  const run = async (expression) => {
+    const answer = await client.send("Runtime.evaluate", {
+      expression,
+      contextId: executionContextId,
+      awaitPromise: true,
+      returnByValue: true,
+    });
+    assert.equal(answer.exceptionDetails, undefined, JSON.stringify(answer.exceptionDetails));
+    return answer.result.value;
+  };
+  await run(axeSource);
+  const violations = await run(
+    `axe.run().then((found) => found.violations.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map((it) => it.html + " " + it.failureSummary) })))`,
+  );
+  const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+  assert.deepEqual(serious, [], `axe on ${where}`);
+  await client.detach();
+};
+
+const assertFits = async (page, where) => {
+  const [inner, scroll] = await page.evaluate(() => [window.innerWidth, document.documentElement.scrollWidth]);
+  assert.ok(scroll <= inner, `${where} is ${scroll} wide in ${inner}`);
+};
+
+const picture = async (page, name) => {
+  if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+};
+
+const directory = await mkdtemp(join(tmpdir(), "leasehold-browser-"));
+let browser;
+try {
+  const redis = await freePort();
+  const store = `redis://127.0.0.1:${redis}`;
+  start("redis-server", ["--port", String(redis), "--save", "", "--bind", "127.0.0.1", "--dir", directory]);
+  await until("redis-server answers", () => answers(redis));
+  for (let count = 0; count < 2; count += 1) {
+    start(join(BIN, "examples/scheduler"), ["--store", store, "--every", "2s"], { cwd: directory, stdio: "ignore" });
+  }
+  const served = start(join(BIN, "leasehold"), ["serve", "--store", store, "--listen", "127.0.0.1:0"], {
+    cwd: directory,
+    env: { ...process.env, LEASEHOLD_CONSOLE_TOKEN: TOKEN },
+  });
+  const [line] = await new Promise((resolve) => createInterface(served.stdout).once("line", (...line) => resolve(line)));
+  const base = line.replace("listening on ", "");
+
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  const context = await browser.newContext({ viewport: { width: 1100, height: 760 } });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+
+  // The candidate that waits is seen without anybody reloading the page.
+  await page.goto(base);
+  const row = page.locator("#live tbody tr").first();
+  await row.waitFor({ timeout: 30_000 });
+  const name = (await row.locator("a.name").textContent()).trim();
+  await page.waitForTimeout(5_000);
+
+  // Every view, wide and light, then narrow and dark.
+  const views = ["./", "./?all=true", `resource?name=${encodeURIComponent(name)}`, "managers", "elections", "schedules", "doctor", "tuning", "login"];
+  for (const [scheme, size] of [["light", { width: 1100, height: 760 }], ["dark", PHONE]]) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize(size);
+    for (const view of views) {
+      const answer = await page.goto(new URL(view, base).href);
+      assert.equal(answer.status(), 200, view);
+      await assertAccessible(page, `${view}, ${scheme}`);
+      await assertFits(page, `${view}, ${scheme}`);
+    }
+  }
+  await page.goto(new URL(views[2], base).href);
+  await picture(page, "phone-dark");
+  await page.setViewportSize({ width: 1100, height: 760 });
+  await page.goto(base);
+  await picture(page, "resources-dark");
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.goto(new URL(views[2], base).href);
+  await picture(page, "resource");
+  await page.goto(new URL("schedules", base).href);
+  await picture(page, "schedules");
+
+  // By the keyboard alone: over the skip link to the content, through the navigation, and into the sign-in.
+  await page.goto(base);
+  const focused = () => page.evaluate(() => document.activeElement.textContent.trim());
+  await page.keyboard.press("Tab");
+  assert.equal(await focused(), "Skip to the content");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+  await page.goto(base);
+  const walk = async (wanted) => {
+    for (let steps = 0; steps < 60; steps += 1) {
+      await page.keyboard.press("Tab");
+      if ((await focused()) === wanted) return;
+    }
+    throw new Error(`the keyboard does not reach ${wanted}`);
+  };
+  await walk("Sign in");
+  const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+  assert.notEqual(outline, "none", "the focus is not seen");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/login");
+  for (let steps = 0; (await page.evaluate(() => document.activeElement.id)) !== "token"; steps += 1) {
+    assert.ok(steps < 60);
+    await page.keyboard.press("Tab");
+  }
+  await page.keyboard.type(TOKEN);
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("ann");
+  await page.keyboard.press("Enter");
+  await page.getByText("Signed in: ann").waitFor();
+
+  // A page of another site cannot revoke, also with the session of this browser.
+  const evil = createServer((_, answer) => {
+    answer.setHeader("content-type", "text/html");
+    answer.end(`<form method="post" action="${base}revoke"><input name="resource" value="${name}">
+      <input name="reason" value="evil"><input name="grace_seconds" value="0"><button>win</button></form>`);
+  });
+  await new Promise((resolve) => evil.listen(0, "127.0.0.1", resolve));
+  const other = await context.newPage();
+  await other.goto(`http://127.0.0.1:${evil.address().port}/`);
+  const [refused] = await Promise.all([other.waitForResponse(`${base}revoke`), other.click("button")]);
+  assert.equal(refused.status(), 403);
+  await other.close();
+  evil.close();
+
+  // Nor can somebody without a session, nor with a wrong token.
+  const stranger = await browser.newContext();
+  const unsigned = await stranger.request.post(new URL("revoke", base).href, {
+    headers: { origin: new URL(base).origin },
+    form: { resource: name, reason: "no session", grace_seconds: "0" },
+  });
+  assert.equal(unsigned.status(), 401);
+  await stranger.close();
+
+  // A revoke from the page, which the page tells by itself when it is over.
+  await page.goto(new URL(views[2], base).href);
+  await page.fill("#reason", "a browser test");
+  await page.fill("#grace", "1");
+  await page.locator("#reason").press("Enter");
+  await page.getByText(/\d+ finished, \d+ taken/).waitFor({ timeout: 30_000 });
+  await assertAccessible(page, "a resource, signed in");
+  await page.goto(new URL("schedules", base).href);
+  await page.getByRole("button", { name: /^Pause/ }).first().press("Enter");
+  await page.getByRole("button", { name: /^Resume/ }).first().waitFor({ timeout: 30_000 });
+  await page.goto(new URL("doctor", base).href);
+  await page.getByRole("button", { name: "Examine now" }).press("Enter");
+  await page.getByText(/Findings of/).waitFor({ timeout: 60_000 });
+  await assertAccessible(page, "findings");
+  await picture(page, "doctor");
+  assert.deepEqual(complaints, [], "the browser complains");
+  console.log("the console is as it should be");
+} finally {
+  await browser?.close();
+  children.forEach((child) => child.kill("SIGKILL"));
+  await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+}

@@ -1,0 +1,11 @@
+//! The console: what its pages and its API tell, who may change something, and what is refused. In virtual time.
+
+mod support;
+mod console {
+    mod changes;
+    mod description;
+    mod guard;
+    mod pages;
+    pub(crate) mod site;
+    mod stream;
+}

@@ -1,0 +1,205 @@
+//! The pages: each is whole, escapes what strangers say, and says what it does not know.
+
+use std::time::Duration;
+
+use actix_web::test::TestRequest;
+use leasehold::{Acquire, schedule::Schedule, tuner::Tuner};
+use tokio::time::sleep;
+
+use super::site::{HOST, Site};
+use crate::support::virtual_time::{in_virtual_time, secs};
+
+const VIEWS: [&str; 8] =
+    ["", "?all=true", "resource?name=orders/1", "managers", "elections", "schedules", "doctor", "tuning"];
+
+#[test]
+fn every_view_is_a_whole_page_without_a_script_or_a_style_of_its_own() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let _lease = site.hold(Acquire::new("orders/1")).await;
+        site.wait_for("orders/1").await;
+        for view in VIEWS.into_iter().chain(["login"]) {
+            let page = site.get(view).await;
+            assert_eq!(
+                (page.status, page.header("content-type")),
+                (200, "text/html; charset=utf-8"),
+                "{view}"
+            );
+            for part in [
+                "<!DOCTYPE html>",
+                "lang=\"en\"",
+                "href=\"#main\"",
+                "<main id=\"main\"",
+                "role=\"status\"",
+                "data-revision=\"",
+                "<h1>",
+            ] {
+                assert!(page.text.contains(part), "{view} has no {part}: {}", page.text);
+            }
+            assert_eq!(page.text.matches("<script").count(), 1, "{view}");
+            assert!(page.text.contains("<script src=\"console.js\" defer></script>"), "{view}");
+            for inline in [" style=", "<style", " onclick=", "javascript:"] {
+                assert!(!page.text.contains(inline), "{view} has {inline}");
+            }
+            let policy = page.header("content-security-policy");
+            assert!(
+                policy.starts_with("default-src 'none'; script-src 'self';") && !policy.contains("unsafe")
+            );
+            assert_eq!(
+                (page.header("x-content-type-options"), page.header("cache-control")),
+                ("nosniff", "no-store")
+            );
+        }
+        for (file, content) in
+            [("console.css", "text/css"), ("console.js", "text/javascript"), ("icon.svg", "image/svg")]
+        {
+            assert!(site.get(file).await.header("content-type").starts_with(content), "{file}");
+        }
+    });
+}
+
+#[test]
+fn a_path_without_a_slash_leads_to_the_folder_of_the_pages() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let answer = site.send(TestRequest::get().uri("/locks").insert_header(("host", HOST))).await;
+        assert_eq!(answer.leads_to(), "locks/");
+        assert_eq!(site.get("no-such-page").await.status, 404);
+    });
+}
+
+#[test]
+fn what_strangers_say_is_text_on_every_page() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u{202e}\n\0";
+        let name = "<b>&\"'{evil}\u{202e}";
+        let request =
+            Acquire::new(name).owner(hostile).metadata("role", "election").metadata(hostile, hostile);
+        let _lease = site.hold(request.metadata("host", hostile)).await;
+        site.wait_for(name).await;
+        let resource = "resource?name=%253Cb%253E%2526%2522%2527%257Bevil%257D%25E2%2580%25AE";
+        let resource = resource.replace("%253C", "<").replace("%253E", ">").replace("%2526", "%26");
+        let resource = resource.replace("%2527", "'").replace('<', "%3C").replace('>', "%3E");
+        for view in
+            ["", "?all=true", &resource, "managers", "elections", "schedules?name=%3Cscript%3Ealert(1)"]
+        {
+            let page = site.get(view).await;
+            assert_eq!(page.status, 200, "{view}: {}", page.text);
+            for tag in ["<script>", "<img", "<b>", "\u{202e}", "\0"] {
+                assert!(!page.text.contains(tag), "{view} has {tag:?}: {}", page.text);
+            }
+        }
+        let page = site.get(&resource).await.text;
+        assert!(
+            page.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && page.contains("\\u{202e}\\n\\0"),
+            "{page}"
+        );
+    });
+}
+
+#[test]
+fn contended_resources_come_in_pages_in_the_order_of_their_names() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let mut leases = Vec::new();
+        for name in ["a/1", "a/2", "a/3", "b/1"] {
+            leases.push(site.hold(Acquire::new(name)).await);
+            site.wait_for(name).await;
+        }
+        leases.push(site.hold(Acquire::new("a/free")).await);
+        let names = |page: &serde_json::Value| -> Vec<String> {
+            let rows = page["resources"].as_array().unwrap();
+            rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+        };
+        let first = site.get_json("api/resources?prefix=a/&limit=2").await;
+        assert_eq!(
+            (names(&first), first["next"].as_str()),
+            (vec!["a/1".to_owned(), "a/2".into()], Some("a/2"))
+        );
+        let second = site.get_json("api/resources?prefix=a/&limit=2&after=a/2").await;
+        assert_eq!((names(&second), second["next"].as_str()), (vec!["a/3".to_owned()], None));
+        assert_eq!(names(&site.get_json("api/resources?all=true").await).len(), 5);
+        let page = site.get("?prefix=a/&limit=2").await.text;
+        assert!(page.contains("href=\"./?prefix=a/&amp;all=false&amp;after=a/2&amp;limit=2\""), "{page}");
+        assert_eq!(site.get("api/resources?limit=201").await.status, 400);
+        let contention = site.console.contention();
+        assert_eq!((contention.resources, contention.waiters, contention.complete), (Some(4), Some(4), true));
+    });
+}
+
+#[test]
+fn a_timeline_tells_who_held_and_who_waited() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let lease = site.hold(Acquire::new("orders/1").metadata("host", "first").metadata("pid", "1")).await;
+        site.wait_for("orders/1").await;
+        sleep(secs(10)).await;
+        lease.release().await.unwrap();
+        sleep(secs(5)).await;
+        let timeline = &site.get_json("api/resource?name=orders/1").await["timeline"];
+        let (holds, waits) = (timeline["holds"].as_array().unwrap(), timeline["waits"].as_array().unwrap());
+        assert_eq!((holds.len(), waits.len()), (2, 1), "{timeline}");
+        assert_eq!((&holds[0]["who"], &holds[0]["goes_on"]), (&"first:1".into(), &false.into()));
+        assert_eq!(holds[1]["goes_on"], true);
+        let waited = |key: &str| waits[0][key].as_u64().unwrap();
+        let lasted = Duration::from_millis(waited("from_ms_ago") - waited("until_ms_ago"));
+        assert!((secs(11)..=secs(14)).contains(&lasted), "{lasted:?}");
+        let page = site.get("resource?name=orders/1").await.text;
+        assert!(
+            page.contains("<svg class=\"timeline\" role=\"img\"") && page.contains("first:1 held from"),
+            "{page}"
+        );
+    });
+}
+
+#[test]
+fn a_store_that_does_not_answer_is_told_and_nothing_is_zero() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        site.look().await;
+        assert_eq!(site.console.contention().resources, Some(0));
+        site.world.store.fail_next(100);
+        site.look().await;
+        assert_eq!(site.console.contention().resources, None);
+        let page = site.get("").await;
+        assert_eq!(page.status, 503);
+        assert!(
+            page.text.contains("The store does not say") && !page.text.contains("Nobody waits"),
+            "{}",
+            page.text
+        );
+        assert_eq!(site.get("api/resources").await.json()["kind"], "unavailable");
+    });
+}
+
+#[test]
+fn elections_schedules_and_the_doctor_have_their_pages() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let schedule = Schedule::every(secs(60)).named("report");
+        let scheduler = schedule.start(&site.locks, async |_| Err::<(), _>("no <paper>")).unwrap();
+        sleep(secs(70)).await;
+        let page = site.get("schedules").await.text;
+        assert!(page.contains("report") && page.contains("failed: no &lt;paper&gt;"), "{page}");
+        let election = site.get_json("api/elections?name=report").await;
+        assert_eq!(election["elections"][0]["leader"]["metadata"]["role"], "schedule");
+        scheduler.stop().await;
+
+        assert_eq!(site.get_json("api/diagnosis").await["diagnosis"], serde_json::Value::Null);
+        assert_eq!(site.post("doctor", &[]).await.leads_to(), "doctor");
+        assert!(site.get("doctor").await.text.contains("memory-only"));
+    });
+}
+
+#[test]
+fn a_tuner_tells_the_console() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let tuner = Tuner::builder(&site.locks).tell(site.console.tuner_events()).start().unwrap();
+        assert!(site.get("tuning").await.text.contains("no tuner tells this console"));
+        drop(tuner);
+        let settings = &site.get_json("api/tuning").await["settings"];
+        assert_eq!(settings["backoff"], "100ms to 1s, times 2, any number of attempts");
+    });
+}
