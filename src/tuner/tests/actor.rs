@@ -147,11 +147,11 @@ fn a_tuner_that_ends_leaves_nothing_of_what_it_has_set_and_all_that_others_have(
 #[test]
 fn what_somebody_sets_is_what_a_tuner_returns_to_at_whichever_moment_it_is_set() {
     // At the end of the first window the tuner samples, asks for the load, and sets. The wish comes after so many turns.
-    for turns in 0..20 {
+    for (millis, turns) in (1_000..1_010).flat_map(|millis| (0..8).map(move |turns| (millis, turns))) {
         in_virtual_time(async |locks| {
             let _held = crowd(&locks).await;
             let (tuner, told) = start(&locks, false);
-            sleep(Duration::from_secs(1)).await;
+            sleep(Duration::from_millis(millis)).await;
             for _ in 0..turns {
                 tokio::task::yield_now().await;
             }
@@ -161,7 +161,7 @@ fn what_somebody_sets_is_what_a_tuner_returns_to_at_whichever_moment_it_is_set()
             assert!(!told.0.lock().unwrap().is_empty());
             tuner.send(StopTuner).await.unwrap();
             sleep(Duration::from_millis(1)).await;
-            assert_eq!(tuning(&locks).await.max_waiters, 90, "after {turns} turns");
+            assert_eq!(tuning(&locks).await.max_waiters, 90, "after {millis} ms and {turns} turns");
         });
     }
 }

@@ -170,6 +170,18 @@ fn settings_that_somebody_else_changes_are_what_a_tuner_returns_to() {
 }
 
 #[test]
+fn what_somebody_set_right_before_a_change_is_what_a_tuner_returns_to() {
+    let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
+    let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
+    let queue = Demand { fewest: 50, most: 50, stands: true, rate: 100.0 };
+    let decided = judge.judge(&Figures { queue: Some(queue), ..Figures::default() });
+    assert_eq!(decided[0].to.max_waiters, 20);
+    judge.carried_out(&decided[0], Tuning { max_waiters: 90, ..home });
+    let way_home = judge.way_home().unwrap();
+    assert_eq!((way_home.max_waiters, way_home.wait, way_home.backoff), (Some(90), None, None));
+}
+
+#[test]
 fn a_change_that_was_refused_is_not_asked_for_again_and_again() {
     let home = Tuning { backoff: Backoff::DEFAULT, wait: Duration::from_secs(1), max_waiters: 100 };
     let mut judge = Judge::new(TunerSettings { enabled: true, ..TunerSettings::default() }, home);
