@@ -63,7 +63,7 @@ impl Fences {
             }
             (Ok(Acquired::Refused(model)), Ok(Acquired::Refused(real))) => {
                 compare_refusals(case, &asked, &model, &real)?;
-                self.find(&asked.hold.resource, &then, &real.by)
+                self.find(&asked.hold.resource, &then, &real.by).map(drop)
             }
             (
                 Ok(Acquired::Queued { refusal: model, ahead: model_ahead }),
@@ -71,7 +71,7 @@ impl Fences {
             ) => {
                 same(Ok(model_ahead), Ok(ahead))?;
                 compare_refusals(case, &asked, &model, &real)?;
-                self.find(&asked.hold.resource, &then, &real.by)
+                self.find(&asked.hold.resource, &then, &real.by).map(drop)
             }
             (
                 Err(StoreError::CapacityMismatch { asked: model_asked, used: model }),
@@ -95,7 +95,8 @@ impl Fences {
         same(Ok(all.holders.len().min(limit)), Ok(real.holders.len()))?;
         for (model, real) in all.holders.iter().zip(&real.holders) {
             about(model.remaining, real.remaining)?;
-            self.find(resource, all, real)?;
+            let model = self.find(resource, all, real)?;
+            since(model.held_for, real.held_for)?;
         }
         same(Ok(all.waiters.len().min(limit)), Ok(real.waiters.len()))?;
         for (model, real) in all.waiters.iter().zip(&real.waiters) {
@@ -108,16 +109,21 @@ impl Fences {
         same(Ok(different.len()), Ok(real.holders.len()))
     }
 
-    fn find(&mut self, resource: &ResourceName, all: &Inspection, real: &Holder) -> Found {
+    fn find<'a>(
+        &mut self,
+        resource: &ResourceName,
+        all: &'a Inspection,
+        real: &Holder,
+    ) -> Result<&'a Holder, String> {
         let Some(model) = all.holders.iter().find(|holder| holder.token == real.token) else {
             return Err(format!("{real:?} is not among {:?}", all.holders));
         };
         about(model.remaining, real.remaining)?;
         self.compare(resource, model.fence, real.fence)?;
-        since(model.held_for, real.held_for)?;
+        // A refusal does not tell it.
         let Holder { fence, remaining, held_for, .. } = *real;
         let expected = Holder { fence, remaining, held_for, ..model.clone() };
-        same(Ok(&expected), Ok(real))
+        same(Ok(&expected), Ok(real)).map(|()| model)
     }
 
     /// The numbers are each store's own, but those of one resource are in the same order.
