@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
             let what = format!("elections among {looked_at} held resources");
             print::note(&walked.told(elections.len(), &what, &page.again("elections")));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(walked.code())
     })
 }
 

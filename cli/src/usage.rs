@@ -102,7 +102,7 @@ mod tests {
         each(&root, "leasehold", &mut |path, _| {
             let words = path.split(' ').chain(["--help"]);
             let asked = Options::command().term_width(100).try_get_matches_from(words);
-            let help = asked.err().expect("help").render().to_string();
+            let help = asked.expect_err("help").render().to_string();
             let lines = help.lines().count();
             if lines > 50 || !help.contains("Example") || !help.contains(path) {
                 wrong.push(format!("{path}: {lines} lines\n{help}"));

@@ -83,6 +83,9 @@ pub struct Listing {
     pub resources: Vec<ResourceName>,
     /// True if these are all the names. False if the limit was reached, or the time for the walk was over.
     pub complete: bool,
+    /// True if the time for the walk was over before its end. Then names may be missing anywhere, also in front of the last of
+    /// these, and a page that begins behind it would miss them.
+    pub cut_short: bool,
     /// The number of keys that the walk looked at, on all servers.
     pub walked: u64,
 }

@@ -10,7 +10,7 @@ use super::{
     view::Resource,
 };
 use crate::{
-    Failure, looking,
+    FAILED, Failure, looking,
     print::{self, Column, Row, Table, Tone, span},
     settings::Source,
 };
@@ -18,7 +18,8 @@ use crate::{
 /// Lists the resources that are held, in the order of their names, with the holder that ends first
 ///
 /// Each page is a walk over all keys of the store, in small steps; it is told how many they were. A name with bytes that are
-/// not printable is shown with %XX for each, and may be typed so. Exits with 0, also if nothing is held.
+/// not printable is shown with %XX for each, and may be typed so. Exits with 0, also if nothing is held, and with 2 if the time
+/// for the walk was over, so that names may be missing.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  leasehold ls orders/ --limit 20\n  leasehold ls --contended --json | jq .resource"
@@ -58,6 +59,8 @@ pub(crate) struct Walked {
     walked: u64,
     /// True if there are no more names.
     complete: bool,
+    /// True if the walk was ended because it took too long: names may be missing.
+    cut_short: bool,
     /// The name to begin the next page behind.
     next: Option<String>,
 }
@@ -102,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
             let command = if *contended { "ls --contended" } else { "ls" };
             print::note(&walked.told(there.len(), "held", &page.again(command)));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(walked.code())
     })
 }
 
@@ -155,19 +158,27 @@ impl Page {
 
 impl Walked {
     pub(crate) fn of(listing: &Listing) -> Self {
-        let Listing { resources, complete, walked, .. } = listing;
-        let next = resources.last().filter(|_| !complete).map(ToString::to_string);
-        Self { kind: "page", walked: *walked, complete: *complete, next }
+        let Listing { resources, complete, cut_short, walked, .. } = listing;
+        // Behind a page with gaps there is no next one.
+        let next = resources.last().filter(|_| !complete && !cut_short).map(ToString::to_string);
+        Self { kind: "page", walked: *walked, complete: *complete, cut_short: *cut_short, next }
     }
 
     /// Returns the page in words: how many are shown, how many keys were looked at, and how to go on.
     pub(crate) fn told(&self, shown: usize, state: &str, again: &str) -> String {
         let seen = format!("{shown} {state}; looked at about {} keys", self.walked);
         match &self.next {
+            _ if self.cut_short => format!(
+                "{seen} and ran out of time: names may be missing; try again, or with a longer store.response_timeout"
+            ),
             Some(next) => format!("{seen}; more: {again} --after {}", quoted(next)),
-            None if self.complete => seen,
-            None => format!("{seen}, and the time for the walk was over before the end; try again"),
+            None => seen,
         }
+    }
+
+    /// Returns the exit code of a command that shows it: names that may be missing are a failure.
+    pub(crate) fn code(&self) -> ExitCode {
+        ExitCode::from(if self.cut_short { FAILED } else { 0 })
     }
 }
 

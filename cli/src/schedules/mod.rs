@@ -124,7 +124,7 @@ fn ls(page: &Page) -> Result<ExitCode, Failure> {
             }
             print::note(&walked.told(schedules.len(), "schedules", &page.again("schedules ls")));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(walked.code())
     })
 }
 

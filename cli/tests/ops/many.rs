@@ -6,7 +6,8 @@ use leasehold::Acquire;
 
 use crate::{
     redis_server::RedisServer,
-    support::{acquire, calls, run, with_locks},
+    support::{Ran, acquire, calls, run, with_locks},
+    unknown::slow_way,
 };
 
 /// Writes so many held resources, each as the library has written one.
@@ -52,7 +53,7 @@ fn the_line_for_the_next_page_can_be_typed_and_shows_no_password() {
     hold(&server, 30);
     server.command(&["ACL", "SETUSER", "default", "on", ">s3cret", "~*", "&*", "+@all"]);
     let url = server.url_for("default", "s3cret");
-    let first = crate::support::Ran::of(
+    let first = Ran::of(
         crate::support::command(&["ls", "many/", "--limit", "20", "--store", &url]).output().unwrap(),
     );
     first.shows(0, &["many/000019"]);
@@ -70,7 +71,9 @@ fn the_first_page_of_100000_resources_is_one_walk_and_one_look_at_each_of_the_pa
     hold(&server, 100_000);
     let before = (calls(&server, "scan"), calls(&server, "evalsha"));
     let began = Instant::now();
-    let ls = run(&server.url(), &["ls", "--limit", "100"]);
+    // However busy this machine is, the walk comes to its end.
+    let mut command = crate::support::command(&["ls", "--limit", "100", "--store", &server.url()]);
+    let ls = Ran::of(command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "5s").output().unwrap());
     println!("the first page of 100,000 took {:?}", began.elapsed());
     ls.shows(0, &["many/000000", "many/000099"]);
     assert!(ls.err.starts_with("100 held; looked at about 10"), "{ls:?}");
@@ -80,4 +83,23 @@ fn the_first_page_of_100000_resources_is_one_walk_and_one_look_at_each_of_the_pa
     assert!((1..=200).contains(&scans), "{scans} steps for 100,000 keys");
     // The server does not have the script at first, so some of them are sent twice.
     assert!((100..=200).contains(&looks), "{looks} looks for a page of 100");
+}
+
+#[test]
+fn a_walk_that_takes_too_long_is_told_and_leads_to_no_next_page() {
+    let server = RedisServer::start();
+    hold(&server, 50_000);
+    let url = slow_way(&server);
+    let ls = |arguments: &[&str]| {
+        let mut command =
+            crate::support::command(&[&["ls", "--limit", "10", "--store", &url], arguments].concat());
+        // A walk may take ten times as long.
+        Ran::of(command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "400ms").output().unwrap())
+    };
+    let table = ls(&[]);
+    assert_eq!(table.code, Some(2), "{table:?}");
+    assert!(table.err.contains("names may be missing") && !table.err.contains("--after"), "{table:?}");
+    let page = ls(&["--json"]).of_kind("page").remove(0);
+    assert_eq!((&page["cut_short"], &page["complete"]), (&true.into(), &false.into()));
+    assert!(page["next"].is_null(), "{page}");
 }

@@ -8,6 +8,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use leasehold::Acquire;
@@ -19,23 +20,36 @@ use crate::{
 
 /// A way to a server on which answers are lost from the first script on. Returns its URL.
 fn way_that_loses_answers(server: &RedisServer) -> String {
+    way(server, |is_script| !is_script)
+}
+
+/// A way to a server on which each answer takes a while. Returns its URL.
+pub(crate) fn slow_way(server: &RedisServer) -> String {
+    way(server, |_| {
+        thread::sleep(Duration::from_millis(100));
+        true
+    })
+}
+
+/// A way to a server, on which this decides whether an answer is passed on. It is told if a script was sent before.
+fn way(server: &RedisServer, passes: impl Fn(bool) -> bool + Clone + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());
     let port = server.port();
     thread::spawn(move || {
         for client in listener.incoming() {
             let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", port)).unwrap());
-            let loses = Arc::new(AtomicBool::new(false));
-            let (from, to, flag) =
-                (client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(&loses));
+            let sent_script = Arc::new(AtomicBool::new(false));
+            let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            let (flag, passes) = (Arc::clone(&sent_script), passes.clone());
             thread::spawn(move || {
                 pass(from, to, |sent| {
                     let is_script = sent.windows(7).any(|word| word.eq_ignore_ascii_case(b"EVALSHA"));
                     flag.fetch_or(is_script, Ordering::SeqCst);
                     true
-                })
+                });
             });
-            thread::spawn(move || pass(server, client, |_| !loses.load(Ordering::SeqCst)));
+            thread::spawn(move || pass(server, client, |_| passes(sent_script.load(Ordering::SeqCst))));
         }
     });
     url

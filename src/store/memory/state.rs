@@ -182,5 +182,5 @@ impl State {
 fn found<'a>(walk: &Walk, names: impl Iterator<Item = &'a ResourceName>, walked: usize) -> Listing {
     let mut matching = names.filter(|name| walk.matches(name));
     let resources = matching.by_ref().take(walk.limit).cloned().collect();
-    Listing { resources, complete: matching.next().is_none(), walked: walked as u64 }
+    Listing { resources, complete: matching.next().is_none(), cut_short: false, walked: walked as u64 }
 }

@@ -97,7 +97,7 @@ fn in_one_queue(queues: Vec<Vec<Waiter>>, enough: usize) -> Vec<Waiter> {
 pub(super) async fn list(core: &Core, walk: &Walk) -> Said<Listing> {
     const PAGES: usize = 8;
     let (mut walk, limit) = (walk.clone(), walk.limit);
-    let mut found = Listing { resources: Vec::new(), complete: false, walked: 0 };
+    let mut found = Listing { resources: Vec::new(), complete: false, cut_short: false, walked: 0 };
     for _ in 0..PAGES {
         let question = |store: Arc<dyn QuorumNode>| {
             let walk = walk.clone();
@@ -107,7 +107,8 @@ pub(super) async fn list(core: &Core, walk: &Walk) -> Said<Listing> {
         found.walked += listings.iter().map(|listing| listing.walked).sum::<u64>();
         let cut = listings.iter().filter(|listing| !listing.complete);
         // A node that gave up early may lack any name.
-        let gave_up = cut.clone().any(|listing| listing.resources.len() < limit);
+        let gave_up = listings.iter().any(|listing| listing.cut_short);
+        found.cut_short |= gave_up;
         let end = cut.filter_map(|listing| listing.resources.last()).min().cloned();
         let mut seen: BTreeMap<ResourceName, usize> = BTreeMap::new();
         for name in listings.into_iter().flat_map(|listing| listing.resources) {

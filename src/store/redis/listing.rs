@@ -33,7 +33,7 @@ pub(super) async fn list(
     // A walk over millions of keys takes a while. It ends after this time, and not after the time for one answer.
     const STEPS: u32 = 10;
     let give_up = Instant::now() + STEPS * response_timeout;
-    let mut found = Found { walk, names: BTreeSet::new(), complete: true, walked: 0 };
+    let mut found = Found { walk, names: BTreeSet::new(), complete: true, cut_short: false, walked: 0 };
     if walk.names == Names::WaitedFor && encoder.is_plain() {
         // The layout has no queues.
         return Ok(found.listing());
@@ -60,7 +60,7 @@ async fn list_on(
             return Ok(());
         }
         if Instant::now() >= give_up {
-            found.complete = false;
+            (found.complete, found.cut_short) = (false, true);
             return Ok(());
         }
     }
@@ -71,6 +71,7 @@ struct Found<'a> {
     walk: &'a Walk,
     names: BTreeSet<ResourceName>,
     complete: bool,
+    cut_short: bool,
     walked: u64,
 }
 
@@ -84,8 +85,8 @@ impl Found<'_> {
     }
 
     fn listing(self) -> Listing {
-        let Self { names, complete, walked, .. } = self;
-        Listing { resources: names.into_iter().collect(), complete, walked }
+        let Self { names, complete, cut_short, walked, .. } = self;
+        Listing { resources: names.into_iter().collect(), complete, cut_short, walked }
     }
 }
 
