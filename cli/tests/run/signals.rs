@@ -140,10 +140,9 @@ fn at_a_terminal_its_keys_reach_the_command() {
         env!("CARGO_BIN_EXE_leasehold"),
         server.url()
     );
-    let typed = format!(
-        "(while [ ! -e runs ]; do sleep 0.02; done; printf '\\003'; sleep 1) | script -qec \"$0\" /dev/null"
-    );
-    let ended = Run::of(clean(Command::new("sh"), &["-c", &typed, &line]), "").ended(&name);
+    let typed =
+        "(while [ ! -e runs ]; do sleep 0.02; done; printf '\\003'; sleep 1) | script -qec \"$0\" /dev/null";
+    let ended = Run::of(clean(Command::new("sh"), &["-c", typed, &line]), "").ended(&name);
     assert!(ended.code == Some(8) && ended.out.contains("caught"), "{ended:?}");
 }
 
