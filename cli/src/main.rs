@@ -1,9 +1,9 @@
 //! The command `leasehold`: it examines a deployment of locks, runs commands under them, and predicts how settings behave.
 //!
 //! # Layout
-//! [`settings`] is where the configuration comes from, which all commands share. [`doctor`] prints an examination, [`run`] runs a
-//! command under a lock, and [`tune`] everything about choosing settings. What they know of locks they know from the public interface of the
-//! library.
+//! [`settings`] is where the configuration comes from, which all commands share. [`doctor`] prints an examination, [`run`]
+//! runs a command under a lock, and [`tune`] everything about choosing settings. What they know of locks they know from the
+//! public interface of the library.
 
 mod doctor;
 mod run;
