@@ -2,9 +2,10 @@
 //!
 //! # Layout
 //! [`request`] is what is asked of the lock manager, and [`exit`] what the caller is told in the end. [`child`] is the command
-//! with all of its process group, [`guard`] who ends that if this process is killed, [`terminal`] the terminal that is lent to it, and [`signals`] what others send meanwhile.
-//! [`ending`] decides when the command has to end, without a clock or a process; [`supervise`] carries that out. [`progress`]
-//! tells of the wait, and [`voice`] is the way to people and to systemd.
+//! with all of its process group, [`guard`] who ends that if this process is killed, [`terminal`] the terminal that is lent to
+//! it, and [`signals`] what others send meanwhile. [`ending`] decides when the command has to end, without a clock or a
+//! process; [`supervise`] carries that out. [`progress`] tells of the wait, [`voice`] is the way to people and to systemd, and
+//! [`usage`] refuses arguments.
 
 mod child;
 mod ending;

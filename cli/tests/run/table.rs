@@ -193,7 +193,7 @@ fn arguments_that_are_missing_are_told_in_one_line() {
         let ended = Run::of(leasehold(arguments), "").finished();
         assert_eq!((ended.code, &*ended.out, ended.err.lines().count()), (Some(64), "", 1), "{ended:?}");
         assert!(ended.err.contains(expected), "{ended:?}");
-        assert!(ended.err.ends_with("; see 'leasehold run --help'\n"), "{ended:?}");
+        assert!(ended.err.contains("leasehold run --help"), "{ended:?}");
     }
 }
 
