@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 /// A walk takes at most this part of the time: one twentieth.
 const SHARE: u32 = 20;
 
+/// The longest time until something that failed is asked again.
+const RETRIED_AFTER: Duration = Duration::from_secs(1);
+
 /// When something is to be asked again.
 #[derive(Debug)]
 pub(super) struct Pace {
@@ -35,6 +38,13 @@ impl Pace {
             self.due = Some(began + self.least.max(took * SHARE));
         }
     }
+
+    /// Ends what has begun and failed. It has cost the server little, so it is due again soon.
+    pub(super) fn fail(&mut self, now: Instant) {
+        if let Some(began) = self.began.take() {
+            self.due = Some(now.max(began + self.least.min(RETRIED_AFTER)));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -52,5 +62,7 @@ mod tests {
         assert!(!pace.begin(at(900)) && pace.begin(at(1_000)));
         pace.end(at(1_500));
         assert!(!pace.begin(at(10_900)) && pace.begin(at(11_000)));
+        pace.fail(at(13_000));
+        assert!(pace.begin(at(13_000)), "a failure is no reason to wait");
     }
 }

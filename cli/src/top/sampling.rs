@@ -59,11 +59,16 @@ impl Sampling {
     pub(super) fn go_on(&mut self, after: Answered, state: &State) {
         let now = Instant::now();
         match after {
-            Answered::Queues => {
-                self.queues.end(now);
+            Answered::Queues(ok) => {
+                if ok {
+                    self.queues.end(now)
+                } else {
+                    self.queues.fail(now)
+                };
                 self.look(state);
             }
-            Answered::Names => self.names.end(now),
+            Answered::Names(true) => self.names.end(now),
+            Answered::Names(false) => self.names.fail(now),
             Answered::Server => self.server.end(now),
             Answered::Looks => self.is_looking = false,
             Answered::Revoke => {}
@@ -96,8 +101,10 @@ impl Sampling {
 /// The question that a report answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
-    Queues,
-    Names,
+    /// True if it has an answer, and not an error.
+    Queues(bool),
+    /// The same.
+    Names(bool),
     Server,
     Looks,
     Revoke,
@@ -106,8 +113,8 @@ pub(super) enum Answered {
 impl Answered {
     pub(super) const fn by(report: &Report) -> Self {
         match report {
-            Report::Contended(_) => Self::Queues,
-            Report::Names(_) => Self::Names,
+            Report::Contended(walk) => Self::Queues(walk.is_ok()),
+            Report::Names(walk) => Self::Names(walk.is_ok()),
             Report::Server(_) => Self::Server,
             Report::Looks(..) => Self::Looks,
             Report::Revoked(..) => Self::Revoke,
@@ -116,6 +123,6 @@ impl Answered {
 
     /// Returns true if the screen shows something new after it. A look follows what does not.
     pub(super) const fn is_drawn(self) -> bool {
-        !matches!(self, Self::Queues | Self::Server)
+        !matches!(self, Self::Queues(_) | Self::Server)
     }
 }

@@ -57,7 +57,9 @@ fn title<'a>(screen: &Screen<'_>, shown: Duration, palette: Palette) -> Line<'a>
             title.push(Span::styled(format!("• p50 {}  ", time(ages.p50)), palette.usual()));
             title.push(Span::styled(format!("⠒ p99 {} ", time(ages.p99)), palette.high()));
         }
-        None if screen.head.sampled.is_none() => title.push(Span::raw("not known yet ")),
+        None if screen.head.sampled.is_none() || screen.head.contended.is_none() => {
+            title.push(Span::raw("not known yet "))
+        }
         None if screen.head.waiting > 0 => title.push(Span::raw("not told by this store ")),
         None => title.push(Span::raw("nobody waits ")),
     }

@@ -38,7 +38,7 @@ fn second<'a>(head: &Head<'_>, palette: Palette) -> Line<'a> {
     };
     let contended = head.contended.as_ref().map_or_else(|| "…".to_owned(), |(_, walked)| found(walked));
     let waiting = match head.not_looked {
-        _ if head.sampled.is_none() => "…".to_owned(),
+        _ if head.sampled.is_none() || head.contended.is_none() => "…".to_owned(),
         0 => count(head.waiting),
         some => format!("{} and {} queues more", count(head.waiting), count(some as u64)),
     };
