@@ -53,7 +53,9 @@ fn serve(arguments: &[&str], token: Option<&str>) -> Command {
         command.env_remove(name);
     }
     command.current_dir(std::env::temp_dir()).arg("serve").args(arguments).stdout(Stdio::piped());
-    token.into_iter().for_each(|token| drop(command.env("LEASEHOLD_CONSOLE_TOKEN", token)));
+    if let Some(token) = token {
+        command.env("LEASEHOLD_CONSOLE_TOKEN", token);
+    }
     command
 }
 
