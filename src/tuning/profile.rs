@@ -251,7 +251,8 @@ mod tests {
     fn what_has_not_worked_for_a_while_takes_longer_up_to_a_limit() {
         let (round_trips, warm_round_trips) = (vec![100.0], vec![50.0]);
         let profile = ServerProfile { round_trips, warm_round_trips, wake: 60.0, ..ServerProfile::default() };
-        for (idle, trip, waking) in [(0, 50.0, 0.0), (5, 75.0, 30.0), (10, 100.0, 60.0), (1_000, 100.0, 60.0)] {
+        for (idle, trip, waking) in [(0, 50.0, 0.0), (5, 75.0, 30.0), (10, 100.0, 60.0), (1_000, 100.0, 60.0)]
+        {
             let idle = Duration::from_millis(idle);
             assert_eq!(profile.round_trip(idle, &mut Chance::of(1, 0)), trip, "{idle:?}");
             assert_eq!(profile.waking(idle), waking, "{idle:?}");

@@ -9,7 +9,7 @@ use leasehold::{
     Shutdown, StoreError, Waiter, store::Store,
 };
 
-use super::seen::{Hold, Look, Report, Wait, Walk, Who, Work};
+use super::seen::{Hold, Look, Report, Wait, Walk, Who};
 use crate::{Failure, in_one_line};
 
 /// The most names that a walk returns, which is also the most that the library gives.
@@ -73,7 +73,7 @@ impl Asker {
     /// Asks the server what it has had to do.
     pub(super) async fn server(&self) -> Report {
         Report::Server(match self.store.server_load().await {
-            Ok(load) => Ok(Some(Work { commands: load.commands, busy: load.busy })),
+            Ok(load) => Ok(Some(load.busy)),
             // A user without the right to ask is no trouble for a view of locks either.
             Err(StoreError::Unsupported { .. } | StoreError::Denied { .. }) => Ok(None),
             Err(error) => Err(in_one_line(&error)),

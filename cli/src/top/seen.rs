@@ -99,13 +99,6 @@ pub(super) struct Walk {
     pub(super) walked: u64,
 }
 
-/// What the server has had to do since its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Work {
-    pub(super) commands: u64,
-    pub(super) busy: Duration,
-}
-
 /// An answer of the store, or the reason why there is none.
 #[derive(Clone, Debug)]
 pub(super) enum Report {
@@ -116,7 +109,7 @@ pub(super) enum Report {
     /// The resources that were asked about. The last error, if some of them gave none.
     Looks(Vec<Look>, Option<String>),
     /// The work of the server. `None` if this kind of store cannot tell it.
-    Server(Result<Option<Work>, String>),
+    Server(Result<Option<Duration>, String>),
     /// The end of a revoke.
     Revoked(ResourceName, Result<String, String>),
 }

@@ -13,7 +13,7 @@ use ratatui::{Terminal, backend::TestBackend, buffer::Buffer, layout::Size, styl
 use self::tmux::Tmux;
 use super::{
     keys::action,
-    seen::{Hold, Look, Report, Wait, Walk, Who, Work},
+    seen::{Hold, Look, Report, Wait, Walk, Who},
     state::{Effect, State},
     terminal::OwnTerminal,
     view::{self, Palette},
@@ -84,9 +84,8 @@ fn busy() -> State {
             look("tickets/00000", 6, s(18), 0),
         ];
         state.take(Report::Looks(looks, None), s(second));
-        let work =
-            Work { commands: 1_000_000 + 12_345 * second, busy: Duration::from_millis(70) * second as u32 };
-        state.take(Report::Server(Ok(Some(work))), s(second));
+        let busy = Duration::from_millis(70) * second as u32;
+        state.take(Report::Server(Ok(Some(busy))), s(second));
     }
     state
 }

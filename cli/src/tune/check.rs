@@ -140,7 +140,8 @@ fn mean(mut profiles: Vec<ServerProfile>) -> ServerProfile {
     mean.renewed = of(|profile| profile.renewed);
     mean.idle = of(|profile| profile.idle);
     let mut joined = |values: fn(&mut ServerProfile) -> &mut Vec<f64>| {
-        let mut all: Vec<_> = profiles.iter_mut().flat_map(|profile| std::mem::take(values(profile))).collect();
+        let mut all: Vec<_> =
+            profiles.iter_mut().flat_map(|profile| std::mem::take(values(profile))).collect();
         all.sort_by(f64::total_cmp);
         all
     };

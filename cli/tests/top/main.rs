@@ -107,7 +107,7 @@ fn ten_thousand_resources_are_sorted_filtered_opened_and_revoked() {
         terminal.enter("echo before the view");
         terminal.shows(&["\nbefore the view"]);
         terminal.enter(&top(&url));
-        let small = terminal.shows(&["not free 10,000", "contended 3", "waiting 6", "p99", "cmd/s"]);
+        let small = terminal.shows(&["not free 10,000", "contended 3", "waiting 6", "p99", "% CPU"]);
         let rows: Vec<_> = small.lines().skip_while(|line| !line.starts_with("RESOURCE")).collect();
         assert!(rows[0].contains("1-12 of 10,000"), "{small}");
         for (row, (name, waiters)) in rows[1..].iter().zip(WAITERS) {

@@ -7,7 +7,6 @@ use leasehold::{Mode, ResourceName};
 use super::{
     Ages, Draft, State, Told, Trouble,
     resource::Resource,
-    trend::ServerRate,
     turns::{Found, Turn},
 };
 use crate::top::{
@@ -62,7 +61,8 @@ pub(crate) struct Head<'a> {
     pub(crate) near_misses: u64,
     pub(crate) ran_out: u64,
     pub(crate) grants_a_second: Option<f64>,
-    pub(crate) server: Option<ServerRate>,
+    /// The share of one core that the server needs.
+    pub(crate) server: Option<f64>,
     pub(crate) has_no_server_load: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use crate::top::seen::{Look, Work};
+use crate::top::seen::Look;
 
 /// The time that a chart shows at most.
 const SHOWN: Duration = Duration::from_secs(300);
@@ -38,16 +38,9 @@ pub(crate) struct Trend {
     ages: VecDeque<Ages>,
     grants: VecDeque<(Duration, u64)>,
     began: Option<Duration>,
-    work: Option<(Duration, Work)>,
-    server: Option<ServerRate>,
-}
-
-/// The work of the server between two samples.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ServerRate {
-    pub(crate) commands_a_second: f64,
-    /// The share of one core.
-    pub(crate) busy: f64,
+    /// The processor time of the server when it was last asked.
+    busy: Option<(Duration, Duration)>,
+    server: Option<f64>,
 }
 
 impl Trend {
@@ -68,16 +61,12 @@ impl Trend {
         }
     }
 
-    /// Takes what the server has done since its start. One that was started anew counts from there.
-    pub(crate) fn worked(&mut self, work: Work, now: Duration) {
-        if let Some((then, before)) = self.work.replace((now, work)) {
+    /// Takes the processor time of the server since its start. One that was started anew counts from there.
+    pub(crate) fn worked(&mut self, busy: Duration, now: Duration) {
+        if let Some((then, before)) = self.busy.replace((now, busy)) {
             let time = now.saturating_sub(then).as_secs_f64();
-            let commands = work.commands.checked_sub(before.commands);
-            let busy = work.busy.checked_sub(before.busy);
-            self.server = commands.zip(busy).filter(|_| time > 0.0).map(|(commands, busy)| ServerRate {
-                commands_a_second: commands as f64 / time,
-                busy: busy.as_secs_f64() / time,
-            });
+            let more = busy.checked_sub(before).filter(|_| time > 0.0);
+            self.server = more.map(|more| more.as_secs_f64() / time);
         }
     }
 
@@ -85,7 +74,8 @@ impl Trend {
         &self.ages
     }
 
-    pub(crate) const fn server(&self) -> Option<ServerRate> {
+    /// Returns the share of one core that the server needed between the last two samples.
+    pub(crate) const fn server(&self) -> Option<f64> {
         self.server
     }
 
@@ -143,11 +133,10 @@ mod tests {
     #[test]
     fn a_server_that_starts_anew_has_no_rate_until_the_next_sample() {
         let mut trend = Trend::default();
-        let work = |commands, busy| Work { commands, busy: Duration::from_millis(busy) };
-        trend.worked(work(1_000, 500), s(1));
-        trend.worked(work(3_000, 600), s(3));
-        assert_eq!(trend.server(), Some(ServerRate { commands_a_second: 1_000.0, busy: 0.05 }));
-        trend.worked(work(5, 1), s(4));
+        trend.worked(Duration::from_millis(500), s(1));
+        trend.worked(Duration::from_millis(600), s(3));
+        assert_eq!(trend.server(), Some(0.05));
+        trend.worked(Duration::from_millis(1), s(4));
         assert_eq!(trend.server(), None);
     }
 }

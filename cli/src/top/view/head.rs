@@ -54,9 +54,7 @@ fn found(walked: &Walked) -> String {
 fn third<'a>(head: &Head<'_>, palette: Palette) -> Line<'a> {
     let grants = head.grants_a_second.map_or_else(|| "…".to_owned(), |seen| format!(">={}", rate(seen)));
     let server = match (&head.server, head.has_no_server_load) {
-        (Some(server), _) => {
-            format!("{} cmd/s, {:.0} % CPU", rate(server.commands_a_second), server.busy * 100.0)
-        }
+        (Some(busy), _) => format!("{:.0} % CPU", busy * 100.0),
         (None, true) => "not told".to_owned(),
         (None, false) => "…".to_owned(),
     };
