@@ -1,13 +1,17 @@
 //! Runs that lose their lock, or are wanted to give it back: the command ends before the lock does.
 
-use std::time::{Duration, Instant};
+use std::{
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
 
 use leasehold::{ForceRelease, Inspect, Revoke};
 use rustix::process::Signal;
 
 use super::{
     holding::UNTIL_TOLD,
-    support::{Run, SOON, Server, name, other, seconds, under, until},
+    support::{Run, SOON, Server, arguments, clean, name, other, seconds, under, until},
 };
 
 /// A script that tells that it was told to end, and ends after that, with a grandchild.
@@ -37,23 +41,46 @@ fn a_forced_release_ends_the_command_at_once() {
 
 #[test]
 fn a_server_that_is_gone_ends_the_command_before_the_lease_runs_out() {
-    for (signal, script, told) in [
+    let cases = [
         (Signal::KILL, ENDS, "told\n"),
         (Signal::KILL, IGNORES, ""),
         (Signal::STOP, ENDS, "told\n"),
         (Signal::STOP, IGNORES, ""),
-    ] {
-        let (server, name) = (Server::start(), name());
-        let run = Run::start(&server, &name, &["--ttl", "4s", "--grace", "1s"], script).says("runs");
-        let gone = Instant::now();
-        server.signal(signal);
-        until("the command has ended", || under(&name).is_empty());
-        // The last renewal was confirmed before that.
-        assert!(gone.elapsed() < seconds(4), "{signal:?}: the command ended after {:?}", gone.elapsed());
-        let ended = run.ended(&name);
-        assert_eq!((ended.code, &*ended.out), (Some(74), &*format!("runs\n{told}")), "{ended:?}");
-        assert!(ended.err.contains("could not be renewed (is the store up?)"), "{ended:?}");
-    }
+    ];
+    // A long lease, by the fiftieth part of which the command ends sooner; so all at a time.
+    thread::scope(|scope| {
+        for (signal, script, told) in cases {
+            scope.spawn(move || ends_before_a_lease_of_30s(signal, script, told));
+        }
+    });
+}
+
+fn ends_before_a_lease_of_30s(signal: Signal, script: &str, told: &str) {
+    let (server, name) = (Server::start(), name());
+    let run = Run::start(&server, &name, &["--ttl", "30s", "--grace", "2s"], script).says("runs");
+    let gone = Instant::now();
+    server.signal(signal);
+    until("the command has ended", || under(&name).is_empty());
+    // The last renewal was confirmed before that.
+    assert!(gone.elapsed() < seconds(30), "{signal:?}: the command ended after {:?}", gone.elapsed());
+    let ended = run.ended(&name);
+    assert_eq!((ended.code, &*ended.out), (Some(74), &*format!("runs\n{told}")), "{ended:?}");
+    assert!(ended.err.contains("could not be renewed (is the store up?)"), "{ended:?}");
+}
+
+#[test]
+fn a_standard_error_that_nobody_reads_does_not_prolong_the_command() {
+    let (server, name) = (Server::start(), name());
+    let url = server.url();
+    // A pipe that is full, and of which the standard error is both ends.
+    let full = "mkfifo full; exec 3<>full; dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>&1 | grep -v records; \
+                exec \"$0\" \"$@\" 2>&3 3>&-";
+    let arguments = arguments(&url, &name, &["-v"], "echo runs; sleep 1000");
+    let shell = [&["-c", full, env!("CARGO_BIN_EXE_leasehold")], &arguments[..]].concat();
+    let run = Run::of(clean(Command::new("sh"), &shell), "").says("runs");
+    assert!(run.read("out").contains("temporarily unavailable"), "the pipe is not full: {}", run.read("out"));
+    other(&server, async |locks| locks.send(ForceRelease::new(&name)).await.unwrap().unwrap());
+    assert_eq!(run.ended(&name).code, Some(74));
 }
 
 #[test]
@@ -85,9 +112,9 @@ fn a_revoke_ends_the_command_within_its_grace_and_passes_the_lock_on() {
     let server = Server::start();
     for (script, told) in [(ENDS, "runs\ntold\n"), (IGNORES, "runs\n")] {
         let name = name();
-        let run = Run::start(&server, &name, &["--grace", "9s"], script).says("runs");
+        let run = Run::start(&server, &name, &["--ttl", "2m", "--grace", "9s"], script).says("runs");
         let next = Run::start(&server, &name, &["--wait", "forever", "-v"], "echo next").tells("ahead");
-        let revoke = Revoke::new(&name).reason("a deploy").grace(seconds(4));
+        let revoke = Revoke::new(&name).reason("a deploy").grace(seconds(6)); // KILL comes 2.4 s before its end
         let revoked = other(&server, async |locks| locks.send(revoke).await.unwrap().unwrap());
         assert_eq!((revoked.finished, revoked.taken), (1, 0), "{script}");
         let ended = run.finished();
