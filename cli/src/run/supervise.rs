@@ -81,7 +81,12 @@ impl<'a> Supervision<'a> {
         let watched = self.until_gone().await;
         if watched.is_err() {
             self.signal(Signal::KILL);
+            // The lease must not go before the command.
+            while self.child.lives() {
+                tokio::time::sleep(LOOK).await;
+            }
         }
+        self.child.dismiss_guard();
         if let Some(terminal) = &self.terminal {
             self.warn("take the terminal back", terminal.take_back(self.child.group()));
         }

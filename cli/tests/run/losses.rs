@@ -1,13 +1,14 @@
 //! Runs that lose their lock, or are wanted to give it back: the command ends before the lock does.
 
 use std::{
+    fs,
     process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 use leasehold::{ForceRelease, Inspect, Revoke};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{
     holding::UNTIL_TOLD,
@@ -93,6 +94,22 @@ fn a_leasehold_that_is_killed_takes_the_command_along() {
         assert_eq!(run.finished().code, None);
         until("nothing of the command lives", || under(&name).is_empty());
     }
+}
+
+#[test]
+fn a_guard_that_somebody_ends_is_missed_aloud_and_ends_nothing() {
+    let (server, name) = (Server::start(), name());
+    let run = Run::start(&server, &name, &[], UNTIL_TOLD).says("runs");
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap();
+    // All but the command: the threads of the lock manager start no process.
+    let of_command = under(&name);
+    let guards: Vec<u32> = children.split_whitespace().map(|it| it.parse().unwrap()).collect();
+    for guard in guards.into_iter().filter(|it| !of_command.contains(it)) {
+        kill_process(Pid::from_raw(guard.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
+    }
+    let run = run.tells("the command is not guarded any more");
+    run.write("go");
+    assert_eq!(run.ended(&name).code, Some(0));
 }
 
 #[test]
