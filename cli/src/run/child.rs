@@ -16,6 +16,7 @@ use rustix::{
 };
 
 use super::{
+    family,
     guard::Guard,
     voice::{NOTIFY_SOCKET, Voice},
 };
@@ -57,6 +58,7 @@ pub(super) struct Child {
     voice: Voice,
     group: Pid,
     status: Option<Status>,
+    killed: bool,
 }
 
 impl Child {
@@ -90,7 +92,7 @@ impl Child {
         if let Some(Err(error)) = guard.as_mut().map(|guard| guard.watch(group)) {
             unguarded(error);
         }
-        Ok(Self { group, process, guard, voice, status: None })
+        Ok(Self { group, process, guard, voice, status: None, killed: false })
     }
 
     pub(super) const fn group(&self) -> Pid {
@@ -109,7 +111,8 @@ impl Child {
 
     /// Returns true if anything of the group lives.
     pub(super) fn lives(&self) -> bool {
-        test_kill_process_group(self.group) != Err(Errno::SRCH)
+        // After KILL there may be members that have ended, and that their parent does not collect.
+        test_kill_process_group(self.group) != Err(Errno::SRCH) && (!self.killed || family::runs(self.group))
     }
 
     /// Dismisses the guard, when nothing of the group lives.
@@ -147,7 +150,8 @@ impl Child {
     }
 
     /// Sends a signal to the whole group.
-    pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
+    pub(super) fn signal(&mut self, signal: Signal) -> io::Result<()> {
+        self.killed |= signal == Signal::KILL;
         match kill_process_group(self.group, signal) {
             // It has ended meanwhile.
             Err(Errno::SRCH) => Ok(()),

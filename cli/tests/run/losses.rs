@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{
     holding::UNTIL_TOLD,
-    support::{Run, SOON, Server, arguments, clean, name, other, seconds, under, until},
+    support::{Run, SOON, Server, arguments, clean, leasehold, name, other, seconds, under, until},
 };
 
 /// A script that tells that it was told to end, and ends after that, with a grandchild.
@@ -82,6 +82,30 @@ fn a_standard_error_that_nobody_reads_does_not_prolong_the_command() {
     assert!(run.read("out").contains("temporarily unavailable"), "the pipe is not full: {}", run.read("out"));
     other(&server, async |locks| locks.send(ForceRelease::new(&name)).await.unwrap().unwrap());
     assert_eq!(run.ended(&name).code, Some(74));
+}
+
+#[test]
+fn an_ended_process_that_nobody_collects_does_not_keep_the_lock() {
+    let (server, name) = (Server::start(), name());
+    // A process in a group of its own, whose child goes back to the group of the command, ends, and is not collected.
+    let outsider = "import os, time\n\
+                    group = os.getpgrp()\n\
+                    if os.fork(): os._exit(0)\n\
+                    os.setpgid(0, 0)\n\
+                    child = os.fork()\n\
+                    if not child:\n    os.setpgid(0, group)\n    os._exit(0)\n\
+                    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)\n\
+                    open('left', 'w').write(str(os.getpid()))\n\
+                    time.sleep(1000)\n";
+    let script = "python3 -c \"$OUTSIDER\"; while [ ! -s left ]; do sleep 0.02; done; exit 3";
+    let url = server.url();
+    let mut command = leasehold(&arguments(&url, &name, &["--grace", "100ms"], script));
+    command.env("OUTSIDER", outsider);
+    let run = Run::of(command, "");
+    until("it has left", || !run.read("left").is_empty());
+    let left: i32 = run.read("left").trim().parse().unwrap();
+    assert_eq!(run.finished().code, Some(3));
+    kill_process(Pid::from_raw(left).unwrap(), Signal::KILL).unwrap();
 }
 
 #[test]
