@@ -16,6 +16,7 @@ use rustix::{
 };
 
 use super::{
+    family,
     guard::Guard,
     voice::{NOTIFY_SOCKET, Voice},
 };
@@ -52,10 +53,12 @@ impl fmt::Display for Status {
 /// A command with its process group, whose number is that of the process.
 pub(super) struct Child {
     process: process::Child,
-    /// Dismissed with this value, when nothing of the group lives.
-    _guard: Option<Guard>,
+    /// It ends the group if this value goes before nothing of it lives.
+    guard: Option<Guard>,
+    voice: Voice,
     group: Pid,
     status: Option<Status>,
+    killed: bool,
 }
 
 impl Child {
@@ -89,7 +92,7 @@ impl Child {
         if let Some(Err(error)) = guard.as_mut().map(|guard| guard.watch(group)) {
             unguarded(error);
         }
-        Ok(Self { group, process, _guard: guard, status: None })
+        Ok(Self { group, process, guard, voice, status: None, killed: false })
     }
 
     pub(super) const fn group(&self) -> Pid {
@@ -103,7 +106,20 @@ impl Child {
 
     /// Returns how the process ended, if nothing of its group lives any more.
     pub(super) fn gone(&self) -> Option<Status> {
-        self.status.filter(|_| test_kill_process_group(self.group) == Err(Errno::SRCH))
+        self.status.filter(|_| !self.lives())
+    }
+
+    /// Returns true if anything of the group lives.
+    pub(super) fn lives(&self) -> bool {
+        // After KILL there may be members that have ended, and that their parent does not collect.
+        test_kill_process_group(self.group) != Err(Errno::SRCH) && (!self.killed || family::runs(self.group))
+    }
+
+    /// Dismisses the guard, when nothing of the group lives.
+    pub(super) fn dismiss_guard(&mut self) {
+        if let Some(guard) = self.guard.take() {
+            guard.dismiss();
+        }
     }
 
     /// Collects all children that have ended: the process, and what was left to this one. Returns the signal that has stopped
@@ -117,6 +133,7 @@ impl Child {
                     let exited = status.exit_status().map(Status::Exited);
                     self.status = exited.or_else(|| status.terminating_signal().map(Status::Killed));
                 }
+                Ok(Some((pid, status))) if !status.stopped() => self.collected(pid),
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Ok(stopped),
                 Err(Errno::CHILD) if self.status.is_some() => return Ok(None),
@@ -125,8 +142,16 @@ impl Child {
         }
     }
 
+    /// Says so if it was the guard that was collected: its number may be that of another process from now on.
+    fn collected(&mut self, process: Pid) {
+        if self.guard.take_if(|guard| guard.is(process)).is_some() {
+            self.voice.say("the command is not guarded any more: somebody ended its guard");
+        }
+    }
+
     /// Sends a signal to the whole group.
-    pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
+    pub(super) fn signal(&mut self, signal: Signal) -> io::Result<()> {
+        self.killed |= signal == Signal::KILL;
         match kill_process_group(self.group, signal) {
             // It has ended meanwhile.
             Err(Errno::SRCH) => Ok(()),

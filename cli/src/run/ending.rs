@@ -20,7 +20,10 @@ enum Stage {
         told: bool,
         kill_at: Instant,
     },
-    Killed,
+    /// It got KILL, and gets it again then if it lives: the first may have been refused.
+    Killed {
+        again_at: Instant,
+    },
 }
 
 /// The next thing to do.
@@ -32,7 +35,7 @@ pub(super) enum Act {
     Wait(Duration),
 }
 
-/// The time to wait after KILL, of which nobody is told when it has taken effect.
+/// The time between two times of KILL.
 const LONG: Duration = Duration::from_secs(1);
 
 impl Ending {
@@ -46,7 +49,7 @@ impl Ending {
         match &mut self.stage {
             Stage::Running => self.stage = Stage::Ends { told: false, kill_at: at },
             Stage::Ends { kill_at, .. } => *kill_at = at.min(*kill_at),
-            Stage::Killed => {}
+            Stage::Killed { .. } => {}
         }
     }
 
@@ -61,7 +64,7 @@ impl Ending {
         match &mut self.stage {
             // Somebody else may hold it already: a handler of TERM would work beside them.
             Stage::Running | Stage::Ends { .. } if room.is_zero() => {
-                self.stage = Stage::Killed;
+                self.stage = Stage::Killed { again_at: now + LONG };
                 Act::Kill
             }
             Stage::Running if room > self.grace => Act::Wait(room - self.grace),
@@ -78,10 +81,14 @@ impl Ending {
                 if !left.is_zero() {
                     return Act::Wait(left);
                 }
-                self.stage = Stage::Killed;
+                self.stage = Stage::Killed { again_at: now + LONG };
                 Act::Kill
             }
-            Stage::Killed => Act::Wait(LONG),
+            Stage::Killed { again_at } if now < *again_at => Act::Wait(*again_at - now),
+            Stage::Killed { again_at } => {
+                *again_at = now + LONG;
+                Act::Kill
+            }
         }
     }
 }
@@ -111,6 +118,9 @@ mod tests {
             (12_800, 300, Act::Wait(ms(100))),
             (12_900, 200, Act::Kill),
             (12_900, 200, Act::Wait(LONG)),
+            (13_500, 0, Act::Wait(ms(400))),
+            (13_900, 0, Act::Kill),
+            (13_900, 0, Act::Wait(LONG)),
         ] {
             assert_eq!(ending.next(start + ms(at), ms(remaining)), expected, "at {at}");
         }
@@ -155,6 +165,6 @@ mod tests {
         assert_eq!(ending.next(now, ms(9_000)), Act::Term);
         assert_eq!(ending.next(now + ms(10), Duration::ZERO), Act::Kill);
         ending.begin(now, ms(1));
-        assert_eq!(ending.next(now, Duration::ZERO), Act::Wait(LONG));
+        assert_eq!(ending.next(now + ms(10), Duration::ZERO), Act::Wait(LONG));
     }
 }

@@ -53,11 +53,12 @@ impl End {
         Self { code, line: Some(line.to_string()) }
     }
 
-    /// Says the line, and returns the code.
+    /// Says the line as the last one, and returns the code.
     pub(super) fn told(self, voice: Voice) -> ExitCode {
         if let Some(line) = self.line {
             voice.say(line);
         }
+        voice.finish();
         ExitCode::from(self.code)
     }
 

@@ -8,11 +8,11 @@ use std::{
 
 use rustix::process::{Pid, getpid};
 
-/// It reads the number of a process group, and then nothing until the other end of the pipe is gone.
+/// It reads the number of a process group, and then another line, which dismisses it, or that the other end of the pipe is gone.
 const SCRIPT: &str =
-    "trap '' TERM INT HUP QUIT; read -r group && { read -r _; kill -s KILL -- \"-$group\"; }";
+    "trap '' TERM INT HUP QUIT; read -r group && { read -r _ || kill -s KILL -- \"-$group\"; }";
 
-/// A shell that waits for the end of this process.
+/// A shell that waits for the end of this process, or of this value.
 pub(super) struct Guard(process::Child);
 
 impl Guard {
@@ -38,13 +38,16 @@ impl Guard {
         let pipe = self.0.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         writeln!(pipe, "{group}")
     }
-}
 
-impl Drop for Guard {
-    /// Dismisses the guard.
-    fn drop(&mut self) {
-        // Before the pipe is closed. Both fail only if it has ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+    /// Has it end, and nothing else: the group is gone, and its number may become that of another one.
+    pub(super) fn dismiss(mut self) {
+        if let Some(pipe) = &mut self.0.stdin {
+            // It fails only if it has ended already.
+            let _ = writeln!(pipe);
+        }
+    }
+
+    pub(super) fn is(&self, process: Pid) -> bool {
+        Pid::from_child(&self.0) == process
     }
 }

@@ -1,16 +1,18 @@
 //! `leasehold run`: a command under a lock, which ends before the lock does.
 //!
 //! # Layout
-//! [`request`] is what is asked of the lock manager, and [`exit`] what the caller is told in the end. [`child`] is the command
-//! with all of its process group, [`guard`] who ends that if this process is killed, [`terminal`] the terminal that is lent to
-//! it, and [`signals`] what others send meanwhile. [`ending`] decides when the command has to end, without a clock or a
-//! process; [`supervise`] carries that out. [`progress`] tells of the wait, [`voice`] is the way to people and to systemd, and
-//! [`usage`] refuses arguments.
+//! [`request`] is what is asked of the lock manager, and [`exit`] what the caller is told in the end. [`program`] is looked
+//! for first, [`child`] is the command with all of its process group, of which [`family`] tells what runs, [`guard`] who ends that if this process is killed,
+//! [`terminal`] the terminal that is lent to it, and [`signals`] what others send meanwhile. [`ending`] decides when the
+//! command has to end, without a clock or a process; [`supervise`] carries that out. [`progress`] tells of the wait, and
+//! [`voice`] is the way to people and to systemd.
 
 mod child;
 mod ending;
 mod exit;
+mod family;
 mod guard;
+mod program;
 mod progress;
 mod request;
 mod signals;
@@ -94,6 +96,8 @@ impl Options {
         let mut config = self.source.config().map_err(|error| End::config(&error))?;
         request::excludes_others(&config)?;
         let grace = self.grace(&config)?;
+        // A machine without it must not win the lock, and keep the others from running it.
+        program::look_for(&self.command[0]).map_err(|error| End::not_started(&self.command[0], &error))?;
         config.store.response_timeout.get_or_insert(self.response_timeout(&config));
         // Before there is anything to lose: a signal must not end this process while it holds.
         let mut signals =

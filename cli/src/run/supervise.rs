@@ -81,7 +81,12 @@ impl<'a> Supervision<'a> {
         let watched = self.until_gone().await;
         if watched.is_err() {
             self.signal(Signal::KILL);
+            // The lease must not go before the command.
+            while self.child.lives() {
+                tokio::time::sleep(LOOK).await;
+            }
         }
+        self.child.dismiss_guard();
         if let Some(terminal) = &self.terminal {
             self.warn("take the terminal back", terminal.take_back(self.child.group()));
         }
@@ -176,7 +181,7 @@ impl<'a> Supervision<'a> {
 
     /// Continues the command, and lends it the terminal again. Not if the lease ran out while all were stopped: not one
     /// instruction more is run then.
-    fn resume(&self) {
+    fn resume(&mut self) {
         if !self.lease.is_valid() {
             return;
         }
@@ -188,7 +193,7 @@ impl<'a> Supervision<'a> {
 
     /// Handles a stop of the command: at a terminal the whole job stops, so that its shell goes on. Elsewhere the command stays
     /// stopped until somebody continues it, and its lease is renewed.
-    fn stopped_by(&self, signal: i32) {
+    fn stopped_by(&mut self, signal: i32) {
         let Some(terminal) = &self.terminal else { return };
         let asks = [Signal::TTIN, Signal::TTOU].iter().any(|it| it.as_raw() == signal);
         if asks && self.lend_terminal() {
@@ -213,8 +218,9 @@ impl<'a> Supervision<'a> {
         has_it
     }
 
-    fn signal(&self, signal: Signal) {
-        self.warn("send a signal to the command", self.child.signal(signal));
+    fn signal(&mut self, signal: Signal) {
+        let sent = self.child.signal(signal);
+        self.warn("send a signal to the command", sent);
     }
 
     fn warn(&self, doing: &str, done: io::Result<()>) {

@@ -9,8 +9,54 @@ use std::{
         linux::net::SocketAddrExt,
         unix::{ffi::OsStrExt, net},
     },
+    sync::{
+        LazyLock,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread,
     time::Duration,
 };
+
+use nix::sys::signal::{SigSet, Signal};
+
+/// The lines that may wait for a standard error that takes nothing. More are dropped.
+const LINES: usize = 64;
+
+/// The longest time that the last lines are waited for.
+const LAST: Duration = Duration::from_secs(5);
+
+/// The writer to the standard error: a pipe that nobody empties, or a terminal that is stopped, would keep a thread for as
+/// long as it pleases, and the command has to end in time. `None` if the system refuses a thread.
+static WRITER: LazyLock<Option<SyncSender<Message>>> = LazyLock::new(|| {
+    let (writer, messages) = sync_channel(LINES);
+    thread::Builder::new().spawn(move || write_all(&messages)).is_ok().then_some(writer)
+});
+
+enum Message {
+    Line(String),
+    /// Answered when all lines before it are written.
+    Written(SyncSender<()>),
+}
+
+fn write_all(messages: &Receiver<Message>) {
+    // While the command has the terminal this signal would stop whoever writes there, and with it this process.
+    let mut stop = SigSet::empty();
+    stop.add(Signal::SIGTTOU);
+    // It fails for sets that are none.
+    let _ = stop.thread_block();
+    for message in messages {
+        match message {
+            Message::Line(line) => write(&line),
+            // Whoever waited has gone if this fails.
+            Message::Written(written) => _ = written.try_send(()),
+        }
+    }
+}
+
+fn write(line: &str) {
+    // If nobody reads the standard error any more, there is nobody to tell.
+    let _ = io::stderr().write_all(line.as_bytes());
+}
 
 /// The variable that names the socket of the service manager.
 pub(super) const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
@@ -30,10 +76,23 @@ impl Voice {
         self.verbose
     }
 
-    /// Says what has to be known.
+    /// Says what has to be known, and does not wait until it is read.
     pub(super) fn say(self, what: impl fmt::Display) {
-        // If nobody reads the standard error any more, there is nobody to tell.
-        let _ = writeln!(io::stderr(), "leasehold: {what}");
+        let line = format!("leasehold: {what}\n");
+        match &*WRITER {
+            // It fails if too many wait already.
+            Some(writer) => _ = writer.try_send(Message::Line(line)),
+            None => write(&line),
+        }
+    }
+
+    /// Waits until all that was said is written, for a while.
+    pub(super) fn finish(self) {
+        let (written, answer) = sync_channel(1);
+        if WRITER.as_ref().is_some_and(|writer| writer.try_send(Message::Written(written)).is_ok()) {
+            // The time may be over: then nobody reads.
+            let _ = answer.recv_timeout(LAST);
+        }
     }
 
     /// Tells how it goes, if that was asked for.
@@ -72,7 +131,10 @@ fn send(place: &OsStr, state: &str) -> io::Result<()> {
         [b'@', name @ ..] => net::SocketAddr::from_abstract_name(name)?,
         _ => net::SocketAddr::from_pathname(place)?,
     };
-    let sent = net::UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)?;
+    let socket = net::UnixDatagram::unbound()?;
+    // A service manager that does not read must not keep the command from its end.
+    socket.set_nonblocking(true)?;
+    let sent = socket.send_to_addr(state.as_bytes(), &address)?;
     if sent == state.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 

@@ -1,10 +1,10 @@
 //! A line of cron on all machines of a fleet: one of them runs it.
 
-use super::support::{Run, Server, name, under};
+use super::support::{Run, Server, leasehold, name, under};
 
 const MACHINES: usize = 8;
 const EACH: usize = 3;
-const OPTIONS: &[&str] = &["--no-overlap", "--min-hold", "20s"];
+const OPTIONS: &[&str] = &["--no-overlap", "--min-hold", "10m"];
 
 #[test]
 fn exactly_one_of_a_fleet_runs_the_line() {
@@ -18,6 +18,19 @@ fn exactly_one_of_a_fleet_runs_the_line() {
     // One whose clock is behind comes when the command has long ended.
     let late = Run::start(&server, &name, OPTIONS, "echo it ran").ended(&name);
     assert_eq!((late.code, &*late.out, &*late.err), (Some(0), "", ""));
+}
+
+#[test]
+fn a_machine_without_the_program_does_not_lock_the_others_out() {
+    let (server, name) = (Server::start(), name());
+    let url = server.url();
+    for (program, code) in [("nowhere-to-be-found", 127), ("/etc/passwd", 126), ("/etc", 126)] {
+        let arguments = [&["run", &name, "--store", &url], OPTIONS, &["--", program]].concat();
+        let ended = Run::of(leasehold(&arguments), "").ended(&name);
+        assert_eq!((ended.code, ended.err.lines().count()), (Some(code), 1), "{ended:?}");
+    }
+    let next = Run::start(&server, &name, OPTIONS, "echo it ran").ended(&name);
+    assert_eq!((next.code, &*next.out, &*next.err), (Some(0), "it ran\n", ""));
 }
 
 #[test]

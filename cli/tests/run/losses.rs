@@ -1,13 +1,18 @@
 //! Runs that lose their lock, or are wanted to give it back: the command ends before the lock does.
 
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
 
 use leasehold::{ForceRelease, Inspect, Revoke};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{
     holding::UNTIL_TOLD,
-    support::{Run, SOON, Server, name, other, seconds, under, until},
+    support::{Run, SOON, Server, arguments, clean, leasehold, name, other, seconds, under, until},
 };
 
 /// A script that tells that it was told to end, and ends after that, with a grandchild.
@@ -37,23 +42,70 @@ fn a_forced_release_ends_the_command_at_once() {
 
 #[test]
 fn a_server_that_is_gone_ends_the_command_before_the_lease_runs_out() {
-    for (signal, script, told) in [
+    let cases = [
         (Signal::KILL, ENDS, "told\n"),
         (Signal::KILL, IGNORES, ""),
         (Signal::STOP, ENDS, "told\n"),
         (Signal::STOP, IGNORES, ""),
-    ] {
-        let (server, name) = (Server::start(), name());
-        let run = Run::start(&server, &name, &["--ttl", "4s", "--grace", "1s"], script).says("runs");
-        let gone = Instant::now();
-        server.signal(signal);
-        until("the command has ended", || under(&name).is_empty());
-        // The last renewal was confirmed before that.
-        assert!(gone.elapsed() < seconds(4), "{signal:?}: the command ended after {:?}", gone.elapsed());
-        let ended = run.ended(&name);
-        assert_eq!((ended.code, &*ended.out), (Some(74), &*format!("runs\n{told}")), "{ended:?}");
-        assert!(ended.err.contains("could not be renewed (is the store up?)"), "{ended:?}");
-    }
+    ];
+    // A long lease, by the fiftieth part of which the command ends sooner; so all at a time.
+    thread::scope(|scope| {
+        for (signal, script, told) in cases {
+            scope.spawn(move || ends_before_a_lease_of_30s(signal, script, told));
+        }
+    });
+}
+
+fn ends_before_a_lease_of_30s(signal: Signal, script: &str, told: &str) {
+    let (server, name) = (Server::start(), name());
+    let run = Run::start(&server, &name, &["--ttl", "30s", "--grace", "2s"], script).says("runs");
+    let gone = Instant::now();
+    server.signal(signal);
+    until("the command has ended", || under(&name).is_empty());
+    // The last renewal was confirmed before that.
+    assert!(gone.elapsed() < seconds(30), "{signal:?}: the command ended after {:?}", gone.elapsed());
+    let ended = run.ended(&name);
+    assert_eq!((ended.code, &*ended.out), (Some(74), &*format!("runs\n{told}")), "{ended:?}");
+    assert!(ended.err.contains("could not be renewed (is the store up?)"), "{ended:?}");
+}
+
+#[test]
+fn a_standard_error_that_nobody_reads_does_not_prolong_the_command() {
+    let (server, name) = (Server::start(), name());
+    let url = server.url();
+    // A pipe that is full, and of which the standard error is both ends.
+    let full = "mkfifo full; exec 3<>full; dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>&1 | grep -v records; \
+                exec \"$0\" \"$@\" 2>&3 3>&-";
+    let arguments = arguments(&url, &name, &["-v"], "echo runs; sleep 1000");
+    let shell = [&["-c", full, env!("CARGO_BIN_EXE_leasehold")], &arguments[..]].concat();
+    let run = Run::of(clean(Command::new("sh"), &shell), "").says("runs");
+    assert!(run.read("out").contains("temporarily unavailable"), "the pipe is not full: {}", run.read("out"));
+    other(&server, async |locks| locks.send(ForceRelease::new(&name)).await.unwrap().unwrap());
+    assert_eq!(run.ended(&name).code, Some(74));
+}
+
+#[test]
+fn an_ended_process_that_nobody_collects_does_not_keep_the_lock() {
+    let (server, name) = (Server::start(), name());
+    // A process in a group of its own, whose child goes back to the group of the command, ends, and is not collected.
+    let outsider = "import os, time\n\
+                    group = os.getpgrp()\n\
+                    if os.fork(): os._exit(0)\n\
+                    os.setpgid(0, 0)\n\
+                    child = os.fork()\n\
+                    if not child:\n    os.setpgid(0, group)\n    os._exit(0)\n\
+                    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)\n\
+                    open('left', 'w').write(str(os.getpid()))\n\
+                    time.sleep(1000)\n";
+    let script = "python3 -c \"$OUTSIDER\"; while [ ! -s left ]; do sleep 0.02; done; exit 3";
+    let url = server.url();
+    let mut command = leasehold(&arguments(&url, &name, &["--grace", "100ms"], script));
+    command.env("OUTSIDER", outsider);
+    let run = Run::of(command, "");
+    until("it has left", || !run.read("left").is_empty());
+    let left: i32 = run.read("left").trim().parse().unwrap();
+    assert_eq!(run.finished().code, Some(3));
+    kill_process(Pid::from_raw(left).unwrap(), Signal::KILL).unwrap();
 }
 
 #[test]
@@ -66,6 +118,22 @@ fn a_leasehold_that_is_killed_takes_the_command_along() {
         assert_eq!(run.finished().code, None);
         until("nothing of the command lives", || under(&name).is_empty());
     }
+}
+
+#[test]
+fn a_guard_that_somebody_ends_is_missed_aloud_and_ends_nothing() {
+    let (server, name) = (Server::start(), name());
+    let run = Run::start(&server, &name, &[], UNTIL_TOLD).says("runs");
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap();
+    // All but the command: the threads of the lock manager start no process.
+    let of_command = under(&name);
+    let guards: Vec<u32> = children.split_whitespace().map(|it| it.parse().unwrap()).collect();
+    for guard in guards.into_iter().filter(|it| !of_command.contains(it)) {
+        kill_process(Pid::from_raw(guard.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
+    }
+    let run = run.tells("the command is not guarded any more");
+    run.write("go");
+    assert_eq!(run.ended(&name).code, Some(0));
 }
 
 #[test]
@@ -85,9 +153,9 @@ fn a_revoke_ends_the_command_within_its_grace_and_passes_the_lock_on() {
     let server = Server::start();
     for (script, told) in [(ENDS, "runs\ntold\n"), (IGNORES, "runs\n")] {
         let name = name();
-        let run = Run::start(&server, &name, &["--grace", "9s"], script).says("runs");
+        let run = Run::start(&server, &name, &["--ttl", "2m", "--grace", "9s"], script).says("runs");
         let next = Run::start(&server, &name, &["--wait", "forever", "-v"], "echo next").tells("ahead");
-        let revoke = Revoke::new(&name).reason("a deploy").grace(seconds(4));
+        let revoke = Revoke::new(&name).reason("a deploy").grace(seconds(6)); // KILL comes 2.4 s before its end
         let revoked = other(&server, async |locks| locks.send(revoke).await.unwrap().unwrap());
         assert_eq!((revoked.finished, revoked.taken), (1, 0), "{script}");
         let ended = run.finished();

@@ -76,7 +76,7 @@ fn without_a_terminal_a_stop_reaches_the_command_alone_and_the_lease_is_renewed(
     let (server, name) = (Server::start(), name());
     let url = server.url();
     let script = "echo runs $$; while [ ! -e go ]; do sleep 0.02; done";
-    let arguments = arguments(&url, &name, &["--ttl", "2s"], script);
+    let arguments = arguments(&url, &name, &["--ttl", "6s"], script);
     // A session of its own has no terminal.
     let command =
         clean(Command::new("setsid"), &[&["-w", env!("CARGO_BIN_EXE_leasehold")], &arguments[..]].concat());
@@ -86,7 +86,7 @@ fn without_a_terminal_a_stop_reaches_the_command_alone_and_the_lease_is_renewed(
     let send = |signal| rustix::process::kill_process(pid(leasehold), signal).unwrap();
     send(Signal::TSTP);
     until("the command is stopped", || state(shell) == Some('T'));
-    thread::sleep(Duration::from_secs(3)); // longer than the lease holds without a renewal
+    thread::sleep(Duration::from_secs(9)); // longer than the lease holds without a renewal
     assert_eq!(state(shell), Some('T'));
     assert_ne!(state(leasehold), Some('T'));
     send(Signal::CONT);
@@ -116,7 +116,7 @@ fn at_a_terminal(server: &Server, name: &str, script: &str, then: &str, input: &
 #[test]
 fn at_a_terminal_the_command_has_it_and_gives_it_back() {
     let (server, name) = (Server::start(), name());
-    let script = "test $(ps -o tpgid= -p $$) = $$ && echo in front; exit 5";
+    let script = "until test $(ps -o tpgid= -p $$) = $$; do sleep 0.02; done; echo in front; exit 5";
     let then = "; echo code $?; test $(ps -o tpgid= -p $$) = $(ps -o pgid= -p $$) && echo back";
     let ended = at_a_terminal(&server, &name, script, then, "").ended(&name);
     let lines: Vec<_> = ended.out.lines().map(str::trim).collect();
@@ -180,6 +180,6 @@ fn a_job_that_is_stopped_at_a_terminal_goes_on_in_front() {
 
 #[test]
 fn a_job_that_is_stopped_for_too_long_does_not_go_on() {
-    let ended = stopped_for(Duration::from_secs(3), &["--ttl", "1s"]);
+    let ended = stopped_for(Duration::from_secs(9), &["--ttl", "6s"]);
     assert!(!ended.out.contains("WENT ON") && ended.out.contains("code 74"), "{ended:?}");
 }

@@ -63,6 +63,20 @@ const COMMANDS: &[Case] = &[
     ),
     shell("no signal is blocked", &["grep", "SigBlk", "/proc/self/status"], 0, "SigBlk:\t0000000000000000\n"),
     shell("what a command leaves behind is ended", &["sh", "-c", "sleep 1000 & exit 4"], 4, ""),
+    Case {
+        fact: "a timeout in front leaves its command in the group",
+        options: &["--grace", "5s"],
+        command: &[
+            "timeout",
+            "--foreground",
+            "60",
+            "sh",
+            "-c",
+            "test $(ps -o pgid= -p $$) = $PPID && echo covered",
+        ],
+        out: "covered\n",
+        ..CASE
+    },
     shell("and so are the children of that", &["sh", "-c", "(sleep 1000 & sleep 1000) & exit 5"], 5, ""),
     Case {
         fact: "also if it ignores TERM",
