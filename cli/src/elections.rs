@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use leasehold::Listing;
 use serde::Serialize;
 
 use crate::{
     Failure,
     locks::{ALL_THAT_CAN_BE, Page, Walked, view::Resource},
-    looking,
+    looking::{self, Locks},
     print::{self, Column, Row, Table, Tone, span},
 };
 
@@ -15,7 +16,8 @@ use crate::{
 ///
 /// Elections are the resources whose holder or first waiter stands for a lead: candidates, singletons and the runners of
 /// schedules say so in their metadata. Of an election in which nobody stands there is nothing to see. As many held resources
-/// are looked at as --limit says, whether they are elections or not. Exits with 0, also if there are none.
+/// are looked at as --limit says, and as many that are waited for, whether they are elections or not. Exits with 0, also if
+/// there are none.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  leasehold elections\n  leasehold elections schedulers/ --json | jq .leader.host"
@@ -55,7 +57,7 @@ const COLUMNS: &[Column] = &[
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let page = &options.page;
     looking::with(&page.source, async |locks| {
-        let listing = looking::list(&locks, page.list(ALL_THAT_CAN_BE)).await?;
+        let listing = with_contended(&locks, page).await?;
         let walked = Walked::of(&listing);
         let looked_at = listing.resources.len();
         let seen = looking::inspect_each(&locks, listing.resources, 1).await?;
@@ -68,11 +70,28 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
             if !elections.is_empty() {
                 table(&elections).print()?;
             }
-            let what = format!("elections among {looked_at} held resources");
-            print::note(&walked.told(elections.len(), &what, &page.again("elections")));
+            let what = format!("elections among {looked_at} resources");
+            print::note(&walked.told(elections.len(), &what, page, "elections"));
         }
         Ok(walked.code())
     })
+}
+
+/// Walks over the resources that are held, and over those that somebody waits for: between two leaders nobody holds.
+async fn with_contended(locks: &Locks, page: &Page) -> Result<Listing, Failure> {
+    let mut held = looking::list(locks, page.list(ALL_THAT_CAN_BE)).await?;
+    let contended = looking::list(locks, page.list(ALL_THAT_CAN_BE).waited_for()).await?;
+    // What is behind the end of either is left to the next page.
+    let ends = [&held, &contended].map(|it| it.resources.last().filter(|_| !it.complete).cloned());
+    let end = ends.into_iter().flatten().min();
+    held.resources.extend(contended.resources);
+    held.resources.retain(|name| end.as_ref().is_none_or(|end| name <= end));
+    held.resources.sort();
+    held.resources.dedup();
+    held.complete &= contended.complete;
+    held.cut_short |= contended.cut_short;
+    held.walked += contended.walked;
+    Ok(held)
 }
 
 impl Election {

@@ -14,6 +14,9 @@ use crate::{Failure, settings::Source};
 /// The number of resources that are asked about at once.
 const AT_ONCE: usize = 64;
 
+/// The largest number of holders, and of waiters, of a resource that a store tells.
+pub(crate) const TOLD_AT_MOST: usize = 400;
+
 /// The address of the lock manager of a command.
 pub(crate) type Locks = Addr<LockManager>;
 

@@ -9,7 +9,10 @@ use std::{
 
 use leasehold::{Certainty, StoreError};
 
-use crate::{FAILED, Failure, in_one_line, print::readable};
+use crate::{
+    FAILED, Failure, in_one_line,
+    print::{self, readable},
+};
 
 /// Exit code of a change that may have been made or not.
 pub(crate) const UNKNOWN: u8 = 3;
@@ -62,7 +65,7 @@ pub(crate) fn failed(failure: &Failure) -> ExitCode {
     if is_closed_output(failure) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("leasehold: {}", line(failure));
+    print::note(&format!("leasehold: {}", line(failure)));
     ExitCode::from(if failure.is::<UnknownOutcome>() { UNKNOWN } else { FAILED })
 }
 

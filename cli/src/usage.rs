@@ -4,7 +4,10 @@ use std::{env, process::ExitCode, sync::LazyLock};
 
 use clap::{Error, error::ErrorKind};
 
-use crate::{print::readable, run};
+use crate::{
+    print::{self, readable},
+    run,
+};
 
 /// The answer to `--version`.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -29,7 +32,7 @@ pub(crate) fn tell(error: &Error) -> ExitCode {
         // There is nobody else to tell.
         let _ = error.print();
     } else {
-        eprintln!("leasehold: {}", line(&error.render().to_string()));
+        print::note(&format!("leasehold: {}", line(&error.render().to_string())));
         if env::args_os().nth(1).is_some_and(|command| command == "run") {
             return ExitCode::from(run::USAGE);
         }

@@ -83,10 +83,11 @@ pub struct Listing {
     pub resources: Vec<ResourceName>,
     /// True if these are all the names. False if the limit was reached, or the time for the walk was over.
     pub complete: bool,
-    /// True if the time for the walk was over before its end. Then names may be missing anywhere, also in front of the last of
-    /// these, and a page that begins behind it would miss them.
+    /// True if the walk ended too early: its time was over, or on a quorum it came upon too many names that no majority has
+    /// and upon no other. Then names may be missing anywhere, also in front of the last of these, and a page that begins behind
+    /// it would miss them.
     pub cut_short: bool,
-    /// The number of keys that the walk looked at, on all servers.
+    /// The number of keys that the walk looked at, on all servers: about, and at least 1,000 for each of them.
     pub walked: u64,
 }
 

@@ -94,7 +94,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         let seen = looking::inspect_each(&locks, listing.resources, 1).await?;
         // Who has gone since the walk is not there.
         let there = seen.into_iter().map(|(name, seen)| Resource::of(&name, seen));
-        let there: Vec<Resource> = there.filter(|resource| !resource.is_free()).collect();
+        let is_there = |it: &Resource| if *contended { it.waiting > 0 } else { !it.is_free() };
+        let there: Vec<Resource> = there.filter(is_there).collect();
         if page.json {
             there.iter().try_for_each(print::json)?;
             print::json(&walked)?;
@@ -102,8 +103,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
             if !there.is_empty() {
                 table(&there).print()?;
             }
-            let command = if *contended { "ls --contended" } else { "ls" };
-            print::note(&walked.told(there.len(), "held", &page.again(command)));
+            let (command, state) = if *contended { ("ls --contended", "contended") } else { ("ls", "held") };
+            print::note(&walked.told(there.len(), state, page, command));
         }
         Ok(walked.code())
     })
@@ -146,13 +147,17 @@ impl Page {
         }
     }
 
-    /// Returns the line that asks for the same again, without the beginning of the page.
-    pub(crate) fn again(&self, command: &str) -> String {
+    /// Returns the line that asks for the page behind this name.
+    pub(crate) fn again(&self, command: &str, after: &str) -> String {
         let prefix = self.prefix.as_ref().map(Prefix::encoded).filter(|prefix| !prefix.is_empty());
-        let prefix = prefix.map_or_else(String::new, |prefix| format!(" {}", quoted(&prefix)));
+        // Behind two dashes, where it would be taken for an option.
+        let prefix = prefix.map_or_else(String::new, |prefix| match prefix.starts_with('-') {
+            true => format!(" -- {}", quoted(&prefix)),
+            false => format!(" {}", quoted(&prefix)),
+        });
         let limit = self.limit.map_or_else(String::new, |limit| format!(" --limit {limit}"));
         let store = self.source.typed().into_iter().map(|word| format!(" {}", quoted(&word)));
-        format!("leasehold {command}{prefix}{limit}{}", store.collect::<String>())
+        format!("leasehold {command}{limit}{} --after={}{prefix}", store.collect::<String>(), quoted(after))
     }
 }
 
@@ -165,20 +170,26 @@ impl Walked {
     }
 
     /// Returns the page in words: how many are shown, how many keys were looked at, and how to go on.
-    pub(crate) fn told(&self, shown: usize, state: &str, again: &str) -> String {
+    pub(crate) fn told(&self, shown: usize, state: &str, page: &Page, command: &str) -> String {
         let seen = format!("{shown} {state}; looked at about {} keys", self.walked);
         match &self.next {
-            _ if self.cut_short => format!(
-                "{seen} and ran out of time: names may be missing; try again, or with a longer store.response_timeout"
+            _ if self.has_gaps() => format!(
+                "{seen} and did not come to the end: names may be missing; try again, with a longer \
+                 store.response_timeout or a larger --limit"
             ),
-            Some(next) => format!("{seen}; more: {again} --after {}", quoted(next)),
+            Some(next) => format!("{seen}; more: {}", page.again(command, next)),
             None => seen,
         }
     }
 
+    /// Returns true if names may be missing, and there is no next page that has them.
+    fn has_gaps(&self) -> bool {
+        self.cut_short || (!self.complete && self.next.is_none())
+    }
+
     /// Returns the exit code of a command that shows it: names that may be missing are a failure.
     pub(crate) fn code(&self) -> ExitCode {
-        ExitCode::from(if self.cut_short { FAILED } else { 0 })
+        ExitCode::from(if self.has_gaps() { FAILED } else { 0 })
     }
 }
 

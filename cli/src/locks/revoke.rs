@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Failure,
-    looking::{self, Locks},
+    looking::{self, Locks, TOLD_AT_MOST},
     outcome::{NO, UNKNOWN, of_change, tell_change},
     print::{self, span},
     settings::Source,
@@ -25,8 +25,6 @@ use crate::{
 
 /// The pause between two looks at who has finished.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// The largest number of holders that a revoke is about.
-const MOST: usize = 1_000;
 
 /// Takes a resource back: tells its holders to finish, and takes it from them when the grace is over
 ///
@@ -73,18 +71,21 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         let answer = locks.send(revoke);
         tokio::select! {
             biased;
-            () = looking::interrupted() => Ok(None),
+            () = looking::interrupted() => Ok(Err(watch.is_over())),
             answer = answer => {
                 let answer = answer.map_err(looking::gone).and_then(|answer| answer.map_err(looking::revoke));
                 let look = format!("holders may have been told; look with `leasehold show {name}`");
-                answer.map(Some).map_err(|failure| of_change(failure, look))
+                answer.map(Ok).map_err(|failure| of_change(failure, look))
             }
             never = watch.run() => match never {},
         }
     })?;
-    let Some(revoked) = revoked else {
-        print::note("interrupted: the holders were told, and nothing was taken from them");
-        return Ok(ExitCode::from(UNKNOWN));
+    let revoked = match revoked {
+        Ok(revoked) => revoked,
+        Err(is_over) => {
+            print::note(&interrupted(name, is_over));
+            return Ok(ExitCode::from(UNKNOWN));
+        }
     };
     tell_change(|| tell(name, revoked, *json))?;
     let Revoked { finished, taken, unconfirmed, more, .. } = revoked;
@@ -93,6 +94,16 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         0 => ExitCode::from(NO),
         _ => ExitCode::SUCCESS,
     })
+}
+
+/// Returns what is known after an interruption: nothing is taken before the grace is over.
+fn interrupted(name: &ResourceName, is_over: bool) -> String {
+    let known = if is_over {
+        "at the end of the grace: it may have been taken"
+    } else {
+        "holders may have been told, nothing was taken"
+    };
+    format!("interrupted: {known}; look with `leasehold show {name}`")
 }
 
 fn tell(name: &ResourceName, revoked: Revoked, json: bool) -> Result<(), Failure> {
@@ -120,7 +131,8 @@ fn tell(name: &ResourceName, revoked: Revoked, json: bool) -> Result<(), Failure
 struct Watch<'a> {
     locks: &'a Locks,
     name: &'a ResourceName,
-    holders: BTreeSet<String>,
+    /// Those that held it at the start. `None` if the store did not tell all of them, so that nobody knows who finishes.
+    holders: Option<BTreeSet<String>>,
     json: bool,
     over: Instant,
     finished: usize,
@@ -135,31 +147,37 @@ impl<'a> Watch<'a> {
         json: bool,
     ) -> Result<Self, Failure> {
         let over = Instant::now() + grace;
-        let holders = holding(locks, name).await?;
-        let told = holders.len();
-        if !json && told > 0 {
-            let (holders, grace) = (counted(told as u64, "holder"), span(grace));
-            print::note(&format!("{name}: telling {told} {holders}, which may finish within {grace}"));
+        let (number, holders) = holding(locks, name).await?;
+        if !json && number > 0 {
+            let (word, grace) = (counted(number, "holder"), span(grace));
+            print::note(&format!("{name}: telling {number} {word}, which may finish within {grace}"));
         }
         Ok(Self { locks, name, holders, json, over, finished: 0 })
     }
 
     /// Tells when more of them have finished, without end.
     async fn run(&mut self) -> Infallible {
+        let Some(holders) = self.holders.clone() else { return std::future::pending().await };
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             // The store's errors are those of the revoke, which goes on also if nobody reads how.
-            let Ok(holding) = holding(self.locks, self.name).await else { continue };
-            let finished = self.holders.difference(&holding).count();
+            let Ok((_, Some(holding))) = holding(self.locks, self.name).await else { continue };
+            let finished = holders.difference(&holding).count();
             if finished > self.finished {
                 self.finished = finished;
-                let _ = self.tell();
+                let _ = self.tell(holders.len());
             }
         }
     }
 
-    fn tell(&self) -> Result<(), Failure> {
-        let (finished, holders) = (self.finished, self.holders.len());
+    /// Returns true if the grace may be over.
+    fn is_over(&self) -> bool {
+        // The lock manager began to count later than this, and not earlier.
+        Instant::now() >= self.over
+    }
+
+    fn tell(&self, holders: usize) -> Result<(), Failure> {
+        let finished = self.finished;
         let left = self.over.saturating_duration_since(Instant::now());
         if self.json {
             let resource = &self.name.to_string();
@@ -170,9 +188,26 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Returns the tokens of those that hold it.
-async fn holding(locks: &Locks, name: &ResourceName) -> Result<BTreeSet<String>, Failure> {
-    let resource = Resource::of(name, looking::inspect(locks, name, MOST).await?);
+/// Returns the number of those that hold it, and their tokens if the store tells all of them.
+async fn holding(locks: &Locks, name: &ResourceName) -> Result<(u64, Option<BTreeSet<String>>), Failure> {
+    let resource = Resource::of(name, looking::inspect(locks, name, TOLD_AT_MOST).await?);
+    if resource.total > resource.holders.len() as u64 {
+        return Ok((resource.total, None));
+    }
     let holders = resource.holders.into_iter().filter(super::view::Holder::holds);
-    Ok(holders.map(|holder| holder.who.token).collect())
+    let tokens: BTreeSet<String> = holders.map(|holder| holder.who.token).collect();
+    Ok((tokens.len() as u64, Some(tokens)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interruption_claims_nothing_about_what_the_end_of_the_grace_may_have_done() {
+        let name = ResourceName::new("r").unwrap();
+        assert!(interrupted(&name, false).contains("nothing was taken"));
+        let told = interrupted(&name, true);
+        assert!(told.contains("may have been taken") && !told.contains("nothing"), "{told}");
+    }
 }

@@ -7,7 +7,8 @@ use super::{
     view::{Holder, Resource, Waiter, Who},
 };
 use crate::{
-    Failure, looking,
+    Failure,
+    looking::{self, TOLD_AT_MOST},
     outcome::NO,
     print::{self, Column, Row, Table, Tone, span},
     settings::Source,
@@ -24,7 +25,7 @@ pub(crate) struct Options {
     /// The name of the resource, as `ls` shows it or as it is
     #[arg(value_parser = name::name())]
     name: Name,
-    /// The largest number of holders, and of waiters, to show, 1 to 10000; of waiters 500 at most
+    /// The largest number of holders, and of waiters, to show, 1 to 10000; of each 400 at most
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     limit: usize,
     /// Print one line of JSON
@@ -68,12 +69,12 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     if *json {
         print::json(&resource)?;
     } else {
-        print(&resource)?;
+        print(&resource, *limit)?;
     }
     Ok(if resource.is_free() { ExitCode::from(NO) } else { ExitCode::SUCCESS })
 }
 
-fn print(resource: &Resource) -> Result<(), Failure> {
+fn print(resource: &Resource, limit: usize) -> Result<(), Failure> {
     let Resource { resource: name, total, waiting, holders, waiters, .. } = resource;
     if resource.is_free() {
         return print::line(&format!("{name} is free"));
@@ -91,7 +92,8 @@ fn print(resource: &Resource) -> Result<(), Failure> {
     }
     for (what, shown, all) in [("holders", holders.len(), *total), ("waiters", waiters.len(), *waiting)] {
         if all > shown as u64 {
-            print::note(&format!("{shown} of {all} {what}; --limit shows more"));
+            let more = if shown == limit && limit < TOLD_AT_MOST { "; --limit shows more" } else { "" };
+            print::note(&format!("{shown} of {all} {what}{more}"));
         }
     }
     Ok(())

@@ -37,6 +37,9 @@ pub(crate) struct Holder {
     pub(crate) age: Option<Duration>,
     #[serde(rename = "left_seconds", serialize_with = "seconds")]
     pub(crate) left: Duration,
+    /// The most that it had left at any look of this command.
+    #[serde(skip)]
+    pub(crate) most_left: Duration,
 }
 
 /// A waiter.
@@ -86,6 +89,14 @@ impl Resource {
         }
     }
 
+    /// Takes over from an earlier look how much its holders have had left at most.
+    pub(crate) fn remember(&mut self, earlier: &Self) {
+        for holder in &mut self.holders {
+            let before = earlier.holders.iter().find(|before| before.who.token == holder.who.token);
+            holder.most_left = before.map_or(holder.left, |before| before.most_left.max(holder.left));
+        }
+    }
+
     /// Returns true if nobody holds it, keeps it closed or waits for it.
     pub(crate) const fn is_free(&self) -> bool {
         self.total == 0 && self.waiting == 0
@@ -100,7 +111,8 @@ impl Holder {
             HolderState::Closed => "closed",
         };
         let who = Who::of(mode, token, owner.as_ref(), metadata);
-        Self { state, who, fence: fence.map(leasehold::Fence::get), age: held_for, left: remaining }
+        let fence = fence.map(leasehold::Fence::get);
+        Self { state, who, fence, age: held_for, left: remaining, most_left: remaining }
     }
 
     pub(crate) fn holds(&self) -> bool {

@@ -10,12 +10,10 @@ use leasehold::{
 };
 
 use super::seen::{Hold, Look, Report, Wait, Walk, Who};
-use crate::{Failure, in_one_line};
+use crate::{Failure, in_one_line, looking::TOLD_AT_MOST};
 
 /// The most names that a walk returns, which is also the most that the library gives.
 const NAMES_AT_MOST: usize = 10_000;
-/// The holders, and the waiters, that are told of a resource that is open.
-const TOLD_OF_OPEN: usize = 500;
 
 /// A manager of our own, through which the store is asked. It holds nothing.
 pub(super) struct Asker {
@@ -27,7 +25,9 @@ impl Asker {
     /// Opens the store that the configuration leads to. It is not asked yet.
     pub(super) fn open(config: &Config) -> Result<Self, Failure> {
         let store = config.open_store()?;
-        let manager = LockManager::builder(Arc::clone(&store)).settings(config.settings()).start()?;
+        let manager = LockManager::builder(Arc::clone(&store)).settings(config.settings());
+        // It holds nothing that a notification could be about.
+        let manager = manager.without_notifications().start()?;
         Ok(Self { manager, store })
     }
 
@@ -59,7 +59,7 @@ impl Asker {
         open: Option<ResourceName>,
     ) -> Report {
         let look = async |resource: ResourceName| {
-            let limit = if Some(&resource) == open.as_ref() { TOLD_OF_OPEN } else { each };
+            let limit = if Some(&resource) == open.as_ref() { TOLD_AT_MOST } else { each };
             let inspect = Inspect::new(resource.as_bytes()).limit(limit);
             asked(self.manager.send(inspect).await).map(|inspection| look_of(resource, inspection))
         };
@@ -104,7 +104,7 @@ fn asked<T, E: Error>(answer: Result<Result<T, E>, actix::MailboxError>) -> Resu
 
 fn told(revoked: &Revoked) -> String {
     let Revoked { finished, taken, unconfirmed, more, .. } = *revoked;
-    if finished + taken + unconfirmed == 0 {
+    if finished + taken + unconfirmed == 0 && !more {
         return "nobody held it".to_owned();
     }
     let unknown = match unconfirmed {

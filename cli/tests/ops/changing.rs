@@ -104,6 +104,23 @@ fn the_progress_of_a_revoke_is_told_as_holders_finish() {
 }
 
 #[test]
+fn of_more_holders_than_a_store_tells_all_are_counted_and_no_progress_is_told() {
+    let server = RedisServer::start();
+    with_locks(&server.url(), async |locks| {
+        let mut leases = Vec::new();
+        for _ in 0..401 {
+            leases.push(acquire(&locks, Acquire::new("r").permits(1, 1_000)).await);
+        }
+        let revoked = run_beside(&server.url(), &["revoke", "r", "--grace", "1s"]).await;
+        assert!(
+            revoked.err.starts_with("r: telling 401 holders, which may finish within 1.0s\n"),
+            "{revoked:?}"
+        );
+        assert!(!revoked.err.contains(" finished, "), "{revoked:?}");
+    });
+}
+
+#[test]
 fn an_interrupted_revoke_takes_nothing_and_says_so() {
     let server = RedisServer::start();
     with_locks(&server.url(), async |locks| {

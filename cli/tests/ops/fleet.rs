@@ -48,7 +48,7 @@ fn an_election_is_told_from_other_locks_with_its_leader_and_its_queue() {
         assert_eq!(town["leader"]["pid"], std::process::id());
         let table = run_beside(&server.url(), &["elections"]).await;
         table.shows(0, &["ELECTION", "town"]);
-        assert!(table.err.starts_with("1 elections among 2 held resources; looked at about "), "{table:?}");
+        assert!(table.err.starts_with("1 elections among 2 resources; looked at about "), "{table:?}");
     });
 }
 

@@ -18,41 +18,43 @@ use crate::{
     support::{acquire, run_beside, with_locks},
 };
 
-/// A way to a server on which answers are lost from the first script on. Returns its URL.
-fn way_that_loses_answers(server: &RedisServer) -> String {
-    way(server, |is_script| !is_script)
+/// A way to a server on which answers are lost from the first request with this in it on. Returns its URL.
+fn way_that_loses_answers(server: &RedisServer, from: &'static str) -> String {
+    way(server, Duration::ZERO, Some(from))
 }
 
-/// A way to a server on which each answer takes a while. Returns its URL.
-pub(crate) fn slow_way(server: &RedisServer) -> String {
-    way(server, |_| {
-        thread::sleep(Duration::from_millis(100));
-        true
-    })
+/// A way to a server on which each request takes a while. Returns its URL.
+pub(crate) fn slow_way(server: &RedisServer, each: Duration) -> String {
+    way(server, each, None)
 }
 
-/// A way to a server, on which this decides whether an answer is passed on. It is told if a script was sent before.
-fn way(server: &RedisServer, passes: impl Fn(bool) -> bool + Clone + Send + 'static) -> String {
+fn way(server: &RedisServer, delay: Duration, loses_from: Option<&'static str>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());
     let port = server.port();
     thread::spawn(move || {
         for client in listener.incoming() {
             let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", port)).unwrap());
-            let sent_script = Arc::new(AtomicBool::new(false));
+            let loses = Arc::new(AtomicBool::new(false));
             let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-            let (flag, passes) = (Arc::clone(&sent_script), passes.clone());
+            let flag = Arc::clone(&loses);
             thread::spawn(move || {
                 pass(from, to, |sent| {
-                    let is_script = sent.windows(7).any(|word| word.eq_ignore_ascii_case(b"EVALSHA"));
-                    flag.fetch_or(is_script, Ordering::SeqCst);
+                    // An answer may come in several parts, a request does not.
+                    thread::sleep(delay);
+                    let begins = loses_from.is_some_and(|word| has(sent, word));
+                    flag.fetch_or(begins, Ordering::SeqCst);
                     true
                 });
             });
-            thread::spawn(move || pass(server, client, |_| passes(sent_script.load(Ordering::SeqCst))));
+            thread::spawn(move || pass(server, client, |_| !loses.load(Ordering::SeqCst)));
         }
     });
     url
+}
+
+fn has(sent: &[u8], word: &str) -> bool {
+    sent.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// Passes bytes on, those that are to be.
@@ -69,10 +71,15 @@ fn pass(mut from: TcpStream, mut to: TcpStream, is_passed: impl Fn(&[u8]) -> boo
 #[test]
 fn a_change_whose_answer_is_lost_has_a_code_of_its_own_and_a_question_has_not() {
     let server = RedisServer::start();
-    let lossy = way_that_loses_answers(&server);
+    let lossy = way_that_loses_answers(&server, "EVALSHA");
+    // The look before a revoke gets its answer.
+    let loses_revoke = way_that_loses_answers(&server, "the reason");
     with_locks(&server.url(), async |locks| {
         let lease = acquire(&locks, Acquire::new("r")).await;
         let token = lease.token().to_hex();
+        let revoked = run_beside(&loses_revoke, &["revoke", "r", "--reason", "the reason"]).await;
+        assert_eq!(revoked.code, Some(3), "{revoked:?}");
+        assert!(revoked.err.contains("holders may have been told; look with"), "{revoked:?}");
         for (arguments, code, parts) in [
             (&["show", "r"][..], 2, &["the outcome is unknown"][..]),
             (&["revoke", "r", "--grace", "1s"], 2, &["the outcome is unknown"]),

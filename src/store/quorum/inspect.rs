@@ -95,10 +95,11 @@ fn in_one_queue(queues: Vec<Vec<Waiter>>, enough: usize) -> Vec<Waiter> {
 /// Lists the names that enough nodes have. A page of each node ends at another name, so what is behind the first of these ends
 /// is left to the next page of all nodes.
 pub(super) async fn list(core: &Core, walk: &Walk) -> Said<Listing> {
+    /// The largest number of pages of each node for one page of all.
     const PAGES: usize = 8;
     let (mut walk, limit) = (walk.clone(), walk.limit);
     let mut found = Listing { resources: Vec::new(), complete: false, cut_short: false, walked: 0 };
-    for _ in 0..PAGES {
+    for page in 1..=PAGES {
         let question = |store: Arc<dyn QuorumNode>| {
             let walk = walk.clone();
             async move { store.list(&walk).await }.boxed()
@@ -119,6 +120,8 @@ pub(super) async fn list(core: &Core, walk: &Walk) -> Said<Listing> {
         found.resources.extend(agreed.map(|(name, _)| name));
         found.complete = end.is_none() && !gave_up && found.resources.len() <= limit;
         match end {
+            // There is no name to go on behind.
+            Some(_) if page == PAGES && found.resources.is_empty() => found.cut_short = true,
             Some(end) if !gave_up && found.resources.len() < limit => walk.after = end.as_bytes().to_vec(),
             _ => break,
         }

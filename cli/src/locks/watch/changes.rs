@@ -35,8 +35,10 @@ pub(crate) enum Event {
     ReEntered,
     /// It holds no more, and its time was not over: it was released, or taken by force.
     Released,
-    /// It holds no more, and its time was over: it expired, or was released at the very end.
+    /// It holds no more, and its time was over at about the last look: it expired, or was released at the very end.
     Expired,
+    /// It holds no more, and may have renewed unseen between the looks: it was released, taken by force, or expired.
+    Ended,
     /// It holds with another fence: somebody else may have held it in between.
     Interrupted,
     /// It keeps the resource closed.
@@ -66,13 +68,25 @@ pub(crate) fn found(now: &Resource) -> Vec<Change> {
     found
 }
 
+/// Returns how a holder has ended that is not there after this time.
+fn end_of(earlier: &Holder, between: Duration) -> Event {
+    if earlier.left > between {
+        Event::Released
+    } else if earlier.left >= earlier.most_left / 3 {
+        // Its next renewal was not late yet. It may have come, so that the end was another one.
+        Event::Ended
+    } else {
+        Event::Expired
+    }
+}
+
 /// Returns what has happened between two looks, of which the second one ended this long after the first one began.
 pub(crate) fn changes(before: &Resource, now: &Resource, between: Duration) -> Vec<Change> {
     let told = Teller(now);
     let mut changes = Vec::new();
     let is_cut = |seen: &Resource| seen.total > seen.holders.len() as u64;
     for earlier in &before.holders {
-        let ended = if earlier.left > between { Event::Released } else { Event::Expired };
+        let ended = end_of(earlier, between);
         match same(&now.holders, earlier) {
             Some(later) if earlier.holds() && !later.holds() => changes.push(told.of(ended, later)),
             Some(_) => {}
@@ -105,7 +119,9 @@ pub(crate) fn changes(before: &Resource, now: &Resource, between: Duration) -> V
 
 fn changes_of_queue(before: &Resource, now: &Resource) -> Vec<Change> {
     let told = Teller(now);
-    if [before, now].iter().any(|seen| seen.waiters.len() >= TOLD_APART) {
+    let is_cut =
+        |seen: &&Resource| (seen.waiters.len() as u64) < seen.waiting || seen.waiters.len() >= TOLD_APART;
+    if [before, now].iter().any(is_cut) {
         let queue = Change { event: Event::Queue, holder: None, waiter: None, waiting: now.waiting };
         return if before.waiting == now.waiting { Vec::new() } else { vec![queue] };
     }
@@ -171,7 +187,8 @@ mod tests {
 
     /// One that holds for ten more seconds.
     fn holder(token: &str, fence: u64) -> Holder {
-        Holder { state: "holding", who: who(token), fence: Some(fence), age: None, left: 10 * SECOND }
+        let left = 10 * SECOND;
+        Holder { state: "holding", who: who(token), fence: Some(fence), age: None, left, most_left: left }
     }
 
     fn owned(token: &str, fence: u64) -> Holder {
@@ -229,9 +246,19 @@ mod tests {
 
     #[test]
     fn a_holder_that_is_gone_has_expired_only_if_its_time_was_over() {
-        let (before, now) = (seen(vec![holder("a", 1)], &[]), seen(vec![], &[]));
-        assert_eq!(between(&before, &now, 9 * SECOND), [(Event::Released, "a".into())]);
-        assert_eq!(between(&before, &now, 10 * SECOND), [(Event::Expired, "a".into())]);
+        let ended = |holder: Holder, time| between(&seen(vec![holder], &[]), &seen(vec![], &[]), time);
+        let late = || Holder { most_left: 40 * SECOND, ..holder("a", 1) };
+        assert_eq!(ended(late(), 9 * SECOND), [(Event::Released, "a".into())]);
+        assert_eq!(ended(late(), 10 * SECOND), [(Event::Expired, "a".into())]);
+        assert_eq!(ended(holder("a", 1), 10 * SECOND), [(Event::Ended, "a".into())], "it may have renewed");
+    }
+
+    #[test]
+    fn the_most_that_a_holder_had_left_is_remembered() {
+        let mut now = seen(vec![holder("a", 1), holder("b", 2)], &[]);
+        now.remember(&seen(vec![Holder { most_left: 40 * SECOND, ..holder("a", 1) }], &[]));
+        let most: Vec<_> = now.holders.iter().map(|holder| holder.most_left).collect();
+        assert_eq!(most, [40 * SECOND, 10 * SECOND]);
     }
 
     #[test]
@@ -250,6 +277,13 @@ mod tests {
         let mut now = seen(vec![holder("b", 2), holder("c", 3)], &[]);
         (before.total, now.total) = (3, 3);
         assert_eq!(between(&before, &now, SECOND), []);
+    }
+
+    #[test]
+    fn of_a_queue_that_the_store_told_in_part_only_the_length_is_told() {
+        let (mut before, now) = (seen(vec![], &["a", "b"]), seen(vec![], &["c"]));
+        before.waiting = 3;
+        assert_eq!(between(&before, &now, SECOND), [(Event::Queue, String::new())]);
     }
 
     #[test]

@@ -120,13 +120,16 @@ impl Watch<'_> {
         names.extend(self.found_by_prefix().await?);
         let looks = looking::inspect_each(&self.locks, names.into_iter().collect(), TOLD_APART).await?;
         for (name, inspection) in looks {
-            let now = Resource::of(&name, inspection);
+            let mut now = Resource::of(&name, inspection);
             let told = match self.seen.get(&name) {
                 Some((before, at)) => changes(before, &now, at.elapsed()),
                 None if self.is_first => found(&now),
                 None => changes(&Resource::default(), &now, Duration::ZERO),
             };
             told.iter().try_for_each(|change| self.tell(&now.resource, change))?;
+            if let Some((before, _)) = self.seen.get(&name) {
+                now.remember(before);
+            }
             if now.is_free() && !named.contains(&name) {
                 self.seen.remove(&name);
             } else {
@@ -174,9 +177,10 @@ fn sentence(change: &Change) -> String {
         Event::Acquired => "acquired by",
         Event::HandedOver => "handed over to",
         Event::ReEntered => "entered again by",
-        Event::Released => "released by",
+        Event::Released => "no longer held by",
         Event::Expired => "expired for",
-        Event::Interrupted => "was held by others in between, and is again by",
+        Event::Ended => "no longer held, released or expired, by",
+        Event::Interrupted => "may have been held by others in between, and is again by",
         Event::Closed => "kept closed by",
         Event::Opened => "opened, which was kept closed by",
         Event::Waiting => "is waited for by",
