@@ -86,10 +86,13 @@ impl Frame {
         let (status, title, body) = match body {
             Ok(body) => (actix_web::http::StatusCode::OK, title, body),
             Err(failure) => {
+                // The script reloads a page that could not be made as soon as it can be.
+                let again = failure.status == actix_web::http::StatusCode::SERVICE_UNAVAILABLE;
                 let told = html! {
                     h1 { "That did not work" }
                     p.bad role="alert" { (failure.detail) }
                     p { a href="./" { "Back to the resources" } }
+                    @if again { div #live data-failed {} }
                 };
                 (failure.status, "That did not work", told)
             }
