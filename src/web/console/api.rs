@@ -73,7 +73,7 @@ async fn elections(shared: Data<Shared>, also: Query<Also>) -> Answer {
 }
 
 async fn schedules(shared: Data<Shared>, also: Query<Also>) -> Answer {
-    told(json!({ "schedules": read::schedules(&shared, &also).await? }))
+    told(read::schedules(&shared, &also).await?)
 }
 
 async fn tuning(shared: Data<Shared>) -> Answer {

@@ -2,29 +2,31 @@
 
 use std::{collections::BTreeSet, time::SystemTime};
 
-use futures_util::future::{join_all, try_join_all};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::Deserialize;
 
 use super::{
     failure::Failure,
     model::{
         ElectionView, HolderView, ManagersView, OwnLeaseView, Page, ResourceView, Row, RunView, ScheduleView,
-        SettingsView, TuningView, WaiterView, millis, shown,
+        SchedulesView, SettingsView, TuningView, WaiterView, millis, shown, waiting,
     },
     observe::{Elections, Processes, Timeline, TunerSaid},
     shared::{Shared, ask},
 };
 use crate::{
-    core::{InvalidValue, ResourceName},
-    request::{Inspect, Leases, List, SetTuning, Stats},
+    core::{InvalidValue, ResourceName, one_line},
+    request::{Inspect, InspectError, Leases, List, SetTuning, Stats},
     schedule::{Control, Outcome, Run, Status},
-    store::{HolderState, Inspection, StoreError},
+    store::{HolderState, Inspection, Listing, StoreError},
 };
 
 /// The largest number of resources of one page, and of elections and schedules.
 const MOST: usize = 200;
 /// The number of resources of one page if nothing is said.
 const A_PAGE: usize = 50;
+/// The number of questions of one page that are under way at once.
+const AT_ONCE: usize = 16;
 /// The largest number of holders and of waiters of one resource.
 const PARTIES: usize = 100;
 
@@ -63,7 +65,7 @@ async fn inspect(shared: &Shared, name: &ResourceName) -> Result<Inspection, Fai
     ask(&shared.locks, question).await?.map_err(|error| Failure::of(&error))
 }
 
-/// Returns a page of resources, each as it is at this moment.
+/// Returns a page of resources, each as it was at most a second ago.
 pub(crate) async fn page(shared: &Shared, filter: &Filter) -> Result<Page, Failure> {
     let limit = filter.limit.unwrap_or(A_PAGE);
     if !(1..=MOST).contains(&limit) {
@@ -75,19 +77,29 @@ pub(crate) async fn page(shared: &Shared, filter: &Filter) -> Result<Page, Failu
     };
     let list = List::new(bytes(&filter.prefix)?).after(bytes(&filter.after)?).limit(limit);
     let list = if filter.all { list } else { list.waited_for() };
+    let console = shared.watch();
+    let question = format!("{:?}", (&filter.prefix, &filter.after, filter.all, limit));
+    let page = shared.pages.answer(question, console.revision, walk(shared, list)).await?;
+    Ok(Page { console, ..page })
+}
+
+async fn walk(shared: &Shared, list: List) -> Result<Page, Failure> {
     let listing = ask(&shared.locks, list).await?.map_err(|error| Failure::of(&error))?;
-    let row = async |name: &ResourceName| Ok::<_, Failure>(Row::of(name, &inspect(shared, name).await?));
-    let resources = try_join_all(listing.resources.iter().map(row)).await?;
-    let last = listing.resources.last().filter(|_| !listing.complete);
-    let next = last.map(ResourceName::encoded);
-    Ok(Page { resources, next, walked: listing.walked, console: shared.watch() })
+    let Listing { resources: names, complete, cut_short, walked, .. } = listing;
+    // A page behind one that was cut short would miss the names that the walk has not come to.
+    let next = names.last().filter(|_| !complete && !cut_short).map(ResourceName::encoded);
+    let row = async |name| Ok::<_, Failure>(Row::of(&name, &inspect(shared, &name).await?));
+    let resources = stream::iter(names.into_iter().map(row)).buffered(AT_ONCE).try_collect().await?;
+    Ok(Page { resources, next, complete, cut_short, walked, console: shared.watch() })
 }
 
 /// Returns one resource.
 pub(crate) async fn resource(shared: &Shared, name: &str) -> Result<ResourceView, Failure> {
     let name = named(name)?;
     let timeline = ask(&shared.observer, Timeline(name.clone())).await?;
-    let Inspection { holders, total, waiting, waiters } = inspect(shared, &name).await?;
+    let inspection = inspect(shared, &name).await?;
+    let waiting = waiting(&inspection);
+    let Inspection { holders, total, waiters, .. } = inspection;
     Ok(ResourceView {
         name: name.encoded(),
         total,
@@ -118,42 +130,58 @@ pub(crate) async fn elections(shared: &Shared, also: &Also) -> Result<Vec<Electi
     if !also.name.is_empty() {
         names.insert(named(&also.name)?);
     }
-    let view = async |name: &ResourceName| {
-        let seen = inspect(shared, name).await?;
+    let view = async |name: ResourceName| {
+        let seen = inspect(shared, &name).await?;
         let leads = |holder: &&crate::store::Holder| holder.state == HolderState::Holding;
         Ok::<_, Failure>(ElectionView {
             name: name.encoded(),
             leader: seen.holders.iter().find(leads).map(HolderView::of),
-            waiting: seen.waiting,
+            waiting: waiting(&seen),
             candidates: WaiterView::all(&seen.waiters),
         })
     };
-    try_join_all(names.iter().take(MOST).map(view)).await
+    let question = format!("{names:?}");
+    let views = stream::iter(names.into_iter().take(MOST).map(view)).buffered(AT_ONCE).try_collect();
+    shared.election_views.answer(question, shared.watch().revision, views).await
 }
 
 /// Returns the schedules of the store, and this one.
-pub(crate) async fn schedules(shared: &Shared, also: &Also) -> Result<Vec<ScheduleView>, Failure> {
+pub(crate) async fn schedules(shared: &Shared, also: &Also) -> Result<SchedulesView, Failure> {
+    let also = match also.name.as_str() {
+        "" => None,
+        name => Some(named(name)?),
+    };
+    let question = format!("{also:?}");
+    let views = all_schedules(shared, also);
+    shared.schedule_views.answer(question, shared.watch().revision, views).await
+}
+
+async fn all_schedules(shared: &Shared, also: Option<ResourceName>) -> Result<SchedulesView, Failure> {
     let listing = ask(&shared.locks, List::new("").schedules().limit(MOST)).await?;
-    let mut names: BTreeSet<ResourceName> = match listing {
-        Ok(listing) => listing.resources.into_iter().collect(),
-        // A quorum has no registers, and so no schedules.
-        Err(crate::request::InspectError::Store(StoreError::Unsupported { .. })) => return Ok(Vec::new()),
+    let (listed, unlisted) = match listing {
+        Ok(listing) if listing.complete => (listing.resources, None),
+        Ok(listing) => (listing.resources, Some("the walk did not come to all names".to_owned())),
+        Err(InspectError::Store(error @ StoreError::Unsupported { .. })) => {
+            (Vec::new(), Some(one_line(&error)))
+        }
         Err(error) => return Err(Failure::of(&error)),
     };
-    names.extend(shared.schedules.iter().cloned());
-    if !also.name.is_empty() {
-        names.insert(named(&also.name)?);
-    }
-    let view = async |name: &ResourceName| {
-        let of_store = |error: StoreError| Failure::of(&error);
-        let Some(found) = Control::find(&shared.locks, name).await.map_err(of_store)? else {
-            return Ok(None);
-        };
-        let status = found.status().await.map_err(of_store)?;
-        Ok::<_, Failure>(status.map(|status| schedule(name, &status)))
+    let mut names: BTreeSet<ResourceName> = listed.into_iter().collect();
+    names.extend(shared.schedules.iter().cloned().chain(also));
+    let view = async |name| one_schedule(shared, name).await;
+    let views: Vec<_> = stream::iter(names.into_iter().map(view)).buffered(AT_ONCE).try_collect().await?;
+    Ok(SchedulesView { schedules: views.into_iter().flatten().collect(), unlisted })
+}
+
+async fn one_schedule(shared: &Shared, name: ResourceName) -> Result<Option<ScheduleView>, Failure> {
+    let found = match Control::find(&shared.locks, &name).await {
+        // The page says so once, and not for each name.
+        Err(StoreError::Unsupported { .. }) => return Ok(None),
+        found => found.map_err(|error| Failure::of(&error))?,
     };
-    let views = join_all(names.iter().map(view)).await;
-    views.into_iter().filter_map(Result::transpose).collect()
+    let Some(found) = found else { return Ok(None) };
+    let status = found.status().await.map_err(|error| Failure::of(&error))?;
+    Ok(status.map(|status| schedule(&name, &status)))
 }
 
 fn schedule(name: &ResourceName, status: &Status) -> ScheduleView {

@@ -5,7 +5,13 @@ use std::sync::Arc;
 use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
 use tokio::sync::{Semaphore, watch};
 
-use super::{changes::Changes, failure::Failure, model::Watch, observe::Observer};
+use super::{
+    changes::Changes,
+    failure::Failure,
+    model::{ElectionView, Page, SchedulesView, Watch},
+    observe::Observer,
+    recent::Recent,
+};
 use crate::{core::ResourceName, manager::LockManager};
 
 /// The largest number of streams of events.
@@ -21,6 +27,9 @@ pub(crate) struct Shared {
     pub(crate) schedules: Vec<ResourceName>,
     pub(crate) changes: Changes,
     pub(crate) streams: Arc<Semaphore>,
+    pub(crate) pages: Recent<Page>,
+    pub(crate) election_views: Recent<Vec<ElectionView>>,
+    pub(crate) schedule_views: Recent<SchedulesView>,
     #[cfg(feature = "doctor")]
     pub(crate) doctor: super::examine::Doctor,
 }
@@ -37,6 +46,9 @@ impl Shared {
             schedules,
             changes,
             streams: Arc::new(Semaphore::new(STREAMS)),
+            pages: Recent::default(),
+            election_views: Recent::default(),
+            schedule_views: Recent::default(),
             #[cfg(feature = "doctor")]
             doctor: Default::default(),
         }

@@ -20,7 +20,7 @@ use crate::{
     core::ResourceName,
     request::{OwnLeases, Tuning},
     statistics::Statistics,
-    store::Inspection,
+    store::{Holder, HolderState, Inspection},
     tuner::TunerEvent,
 };
 
@@ -35,6 +35,10 @@ pub(crate) struct Page {
     pub(crate) resources: Vec<Row>,
     /// The name behind which the next page begins; `None` if there is none.
     pub(crate) next: Option<String>,
+    /// True if these are all. If not, and `next` is none, any names may be missing.
+    pub(crate) complete: bool,
+    /// True if the time for the walk was over before its end: then a page behind this one would miss names.
+    pub(crate) cut_short: bool,
     /// The number of keys that the walk looked at.
     pub(crate) walked: u64,
     pub(crate) console: Watch,
@@ -45,7 +49,8 @@ pub(crate) struct Page {
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) holders: u64,
-    pub(crate) waiting: u64,
+    /// `None` where the store keeps no queues.
+    pub(crate) waiting: Option<u64>,
     /// The holder that ends first.
     pub(crate) holder: Option<HolderView>,
     /// The longest wait of the waiters that the store told.
@@ -57,20 +62,31 @@ impl Row {
         Self {
             name: name.encoded(),
             holders: inspection.total,
-            waiting: inspection.waiting,
+            waiting: waiting(inspection),
             holder: inspection.holders.first().map(HolderView::of),
             longest_wait_ms: inspection.waiters.iter().filter_map(|waiter| waiter.waited).max().map(millis),
         }
     }
 }
 
+/// Returns true if a resource shows that its store keeps no queues: such a store has no fences either.
+pub(crate) fn keeps_no_queue(inspection: &Inspection) -> bool {
+    let holds = |holder: &&Holder| holder.state == HolderState::Holding;
+    inspection.waiting == 0 && inspection.holders.iter().filter(holds).any(|holder| holder.fence.is_none())
+}
+
+/// Returns the number of waiters, if the store knows it.
+pub(crate) fn waiting(inspection: &Inspection) -> Option<u64> {
+    (!keeps_no_queue(inspection)).then_some(inspection.waiting)
+}
+
 /// One resource.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ResourceView {
     pub(crate) name: String,
-    /// The number of all holders, and of all waiters.
+    /// The number of all holders, and of all waiters: `None` where the store keeps no queues.
     pub(crate) total: u64,
-    pub(crate) waiting: u64,
+    pub(crate) waiting: Option<u64>,
     pub(crate) holders: Vec<HolderView>,
     pub(crate) waiters: Vec<WaiterView>,
     pub(crate) timeline: TimelineView,
@@ -90,6 +106,8 @@ pub(crate) struct Watch {
     pub(crate) waiting: Option<u64>,
     /// False if there were more resources than one look reaches.
     pub(crate) complete: bool,
+    /// True if the store keeps no queues, as in the plain layout: nobody knows who waits.
+    pub(crate) without_queues: bool,
     /// The reason why the last look failed.
     pub(crate) trouble: Option<String>,
 }
@@ -144,8 +162,16 @@ pub(crate) struct ProcessView {
 pub(crate) struct ElectionView {
     pub(crate) name: String,
     pub(crate) leader: Option<HolderView>,
-    pub(crate) waiting: u64,
+    pub(crate) waiting: Option<u64>,
     pub(crate) candidates: Vec<WaiterView>,
+}
+
+/// The schedules that are known.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SchedulesView {
+    pub(crate) schedules: Vec<ScheduleView>,
+    /// The reason why there may be others, if so.
+    pub(crate) unlisted: Option<String>,
 }
 
 /// A schedule.

@@ -15,8 +15,10 @@ use crate::{
 
 /// The time after which something is forgotten.
 const REMEMBERED: Duration = Duration::from_secs(15 * 60);
-/// The largest number of resources with a history, and of spans of each kind in one history.
-const TRACKS: usize = 100;
+/// The largest number of resources with a history: no fewer than one look reaches, or each look would forget what the last one
+/// has seen.
+const TRACKS: usize = 2 * super::RESOURCES;
+/// The largest number of spans of each kind in one history.
 const SPANS: usize = 100;
 
 /// The histories of resources.
@@ -27,6 +29,8 @@ pub(super) struct History(BTreeMap<ResourceName, Track>);
 #[derive(Default)]
 struct Track {
     looked: VecDeque<(Instant, Instant)>,
+    /// True if a look has failed since the last one that is in `looked`.
+    interrupted: bool,
     holds: VecDeque<Seen>,
     waits: VecDeque<Seen>,
     queue: VecDeque<(Instant, u64)>,
@@ -53,6 +57,11 @@ impl History {
         self.0.entry(name.clone()).or_default().note(seen, now, pause);
     }
 
+    /// Notes that a look has failed: until the next one nothing is known of any resource.
+    pub(super) fn interrupt(&mut self) {
+        self.0.values_mut().for_each(|track| track.interrupted = true);
+    }
+
     /// Forgets what is too old.
     pub(super) fn forget(&mut self, now: Instant) {
         self.0.values_mut().for_each(|track| track.forget(now));
@@ -67,8 +76,9 @@ impl History {
 
 impl Track {
     fn note(&mut self, seen: &Inspection, now: Instant, pause: Duration) {
+        let interrupted = std::mem::take(&mut self.interrupted);
         match self.looked.back_mut() {
-            Some((_, until)) if now - *until <= pause => *until = now,
+            Some((_, until)) if !interrupted && now - *until <= pause => *until = now,
             _ => self.looked.push_back((now, now)),
         }
         for holder in seen.holders.iter().filter(|holder| holder.state == HolderState::Holding) {
@@ -217,7 +227,24 @@ mod tests {
         let looked = history.timeline(&name(1), start + 10 * SECOND).looked;
         let spans: Vec<_> = looked.iter().map(|span| (span.from_ms_ago, span.until_ms_ago)).collect();
         assert_eq!(spans, [(10_000, 9_000), (1_000, 0)]);
+        history.interrupt();
+        history.note(&name(1), &held_by(1, 0), start + 11 * SECOND, 2 * SECOND);
+        assert_eq!(history.timeline(&name(1), start + 11 * SECOND).looked.len(), 3);
         assert_eq!(history.timeline(&name(2), start), TimelineView::default());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_at_many_resources_forgets_none_of_them() {
+        let (mut history, start) = (History::default(), Instant::now());
+        for after in 0..3 {
+            for at in 0..150 {
+                history.note(&name(at), &held_by(1, 0), start + after * SECOND, 2 * SECOND);
+            }
+        }
+        for at in 0..150 {
+            let looked = history.timeline(&name(at), start + 2 * SECOND).looked;
+            assert_eq!(looked, [SpanView { from_ms_ago: 2_000, until_ms_ago: 0 }], "{at}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

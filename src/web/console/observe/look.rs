@@ -2,16 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use actix::Addr;
-use futures_util::future::join_all;
+use actix::{Addr, MailboxError};
+use futures_util::{StreamExt, stream};
 
 use crate::{
     core::{ResourceName, TokenPrefix},
     manager::LockManager,
     request::{Inspect, InspectError, List},
     store::{Inspection, Listing},
-    web::console::model::{ProcessView, Watch, shown},
+    web::console::model::{ProcessView, Watch, keeps_no_queue, shown},
 };
+
+/// The number of questions that are under way at once.
+const AT_ONCE: usize = 16;
 
 /// The largest number of holders and of waiters of one resource that a look is told.
 const PARTIES: usize = 20;
@@ -24,6 +27,8 @@ pub(super) struct Looked {
     pub(super) resources: Vec<(ResourceName, Inspection)>,
     contended: u64,
     complete: bool,
+    /// True if the store keeps no queues, so that nobody knows who waits.
+    pub(super) without_queues: bool,
 }
 
 /// Looks at what is contended, and at these resources. `None` if the manager is gone.
@@ -32,23 +37,56 @@ pub(super) async fn look(
     wanted: BTreeSet<ResourceName>,
     most: usize,
 ) -> Option<Result<Looked, InspectError>> {
-    let listing = match locks.send(List::new("").waited_for().limit(most)).await.ok()? {
+    match looked(&locks, wanted, most).await {
+        Ok(found) => Some(found),
+        Err(MailboxError::Closed | MailboxError::Timeout) => None,
+    }
+}
+
+async fn looked(
+    locks: &Addr<LockManager>,
+    wanted: BTreeSet<ResourceName>,
+    most: usize,
+) -> Result<Result<Looked, InspectError>, MailboxError> {
+    let listing = match locks.send(List::new("").waited_for().limit(most)).await? {
         Ok(listing) => listing,
-        Err(error) => return Some(Err(error)),
+        Err(error) => return Ok(Err(error)),
     };
-    let Listing { resources: contended, complete, .. } = listing;
-    let names: BTreeSet<ResourceName> = contended.iter().cloned().chain(wanted).collect();
-    let inspect = |name: &ResourceName| locks.send(Inspect::new(name.as_bytes()).limit(PARTIES));
-    let answers = join_all(names.iter().map(inspect)).await;
+    let Listing { resources: contended, complete, walked, .. } = listing;
+    let without_queues = match walked {
+        // There was nothing to look at: nobody holds anything, or there are no queues.
+        0 => match holds_without_queues(locks).await? {
+            Ok(without_queues) => without_queues,
+            Err(error) => return Ok(Err(error)),
+        },
+        _ => false,
+    };
+    let names: BTreeSet<ResourceName> = contended.into_iter().chain(wanted).collect();
+    let inspect = async |name: ResourceName| {
+        let answer = locks.send(Inspect::new(name.as_bytes()).limit(PARTIES)).await?;
+        Ok::<_, MailboxError>(answer.map(|inspection| (name, inspection)))
+    };
     let mut resources = Vec::with_capacity(names.len());
-    for (name, answer) in names.into_iter().zip(answers) {
-        match answer.ok()? {
-            Ok(inspection) => resources.push((name, inspection)),
-            Err(error) => return Some(Err(error)),
+    let mut answers = stream::iter(names.into_iter().map(inspect)).buffered(AT_ONCE);
+    while let Some(answer) = answers.next().await {
+        match answer? {
+            Ok(seen) => resources.push(seen),
+            Err(error) => return Ok(Err(error)),
         }
     }
     let contended = resources.iter().filter(|(_, inspection)| inspection.waiting > 0).count() as u64;
-    Some(Ok(Looked { resources, contended, complete }))
+    Ok(Ok(Looked { resources, contended, complete, without_queues }))
+}
+
+/// Returns true if the first resource that is held shows that the store keeps no queues.
+async fn holds_without_queues(locks: &Addr<LockManager>) -> Result<Result<bool, InspectError>, MailboxError> {
+    let first = match locks.send(List::new("").limit(1)).await? {
+        Ok(listing) => listing.resources.into_iter().next(),
+        Err(error) => return Ok(Err(error)),
+    };
+    let Some(first) = first else { return Ok(Ok(false)) };
+    let inspection = locks.send(Inspect::new(first.as_bytes()).limit(1)).await?;
+    Ok(inspection.map(|inspection| keeps_no_queue(&inspection)))
 }
 
 impl Looked {
@@ -62,14 +100,24 @@ impl Looked {
             };
             looked.resources.iter().filter(|(_, seen)| seen.total + seen.waiting > 0).map(of_one).collect()
         };
-        self.complete == other.complete && parties(self) == parties(other)
+        self.complete == other.complete
+            && self.without_queues == other.without_queues
+            && parties(self) == parties(other)
+    }
+
+    /// Returns true if somebody waits for this resource.
+    pub(super) fn is_contended(&self, name: &ResourceName) -> bool {
+        let found = self.resources.binary_search_by(|(other, _)| other.cmp(name));
+        found.is_ok_and(|at| self.resources[at].1.waiting > 0)
     }
 
     pub(super) fn watch(&self) -> Watch {
         let waiting = self.resources.iter().map(|(_, inspection)| inspection.waiting).sum();
+        let known = |count| (!self.without_queues).then_some(count);
         Watch {
-            contended: Some(self.contended),
-            waiting: Some(waiting),
+            contended: known(self.contended),
+            waiting: known(waiting),
+            without_queues: self.without_queues,
             complete: self.complete,
             ..Watch::default()
         }

@@ -4,10 +4,11 @@
 //! looks less often, so that it takes a small share of the server's time whatever the number of keys.
 
 mod history;
+mod latest;
 mod look;
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeSet, VecDeque},
     time::Duration,
 };
 
@@ -19,6 +20,7 @@ use tokio::{sync::watch, time::Instant};
 
 use self::{
     history::History,
+    latest::Latest,
     look::{Looked, look},
 };
 use super::model::{ProcessView, TimelineView, TunerView, Watch, millis};
@@ -30,8 +32,10 @@ const EVERY: Duration = Duration::from_secs(1);
 const SHARE: u32 = 20;
 /// The time for which a resource is looked at after nobody waits for it any more, and after somebody looked at it.
 const INTEREST: Duration = Duration::from_secs(60);
-/// The largest number of resources in one look.
+/// The largest number of contended resources in one look, and of others that are of interest.
 const RESOURCES: usize = 100;
+/// The longest pause after a look that failed, however long that took.
+const LONGEST_AFTER_ERROR: Duration = Duration::from_secs(5);
 /// The largest number of events of a tuner that are remembered.
 const EVENTS: usize = 50;
 
@@ -40,8 +44,11 @@ pub(crate) struct Observer {
     locks: Addr<LockManager>,
     began: Instant,
     history: History,
-    /// The resources of interest, with when they were of interest last.
-    interest: BTreeMap<ResourceName, Instant>,
+    /// The resources that somebody has looked at, and those that were contended, each with when that was last.
+    visited: Latest,
+    contended: Latest,
+    /// The pause before the look that goes on.
+    pause: Duration,
     latest: Looked,
     seen: watch::Sender<Watch>,
     tuner: VecDeque<(Instant, TunerEvent)>,
@@ -76,26 +83,47 @@ impl Observer {
     /// Starts an observer in the arbiter of the caller.
     pub(crate) fn start(locks: Addr<LockManager>) -> (Addr<Self>, watch::Receiver<Watch>) {
         let (seen, watched) = watch::channel(Watch::default());
-        let (history, interest, latest, tuner) = Default::default();
-        let observer = Self { locks, began: Instant::now(), history, interest, latest, seen, tuner };
+        let (history, visited, contended, latest, tuner) = Default::default();
+        let (began, pause) = (Instant::now(), EVERY);
+        let observer = Self { locks, began, history, visited, contended, pause, latest, seen, tuner };
         (Context::new().run(observer), watched)
     }
 
     fn observe(&mut self, ctx: &mut Context<Self>) {
         let began = Instant::now();
-        self.interest.retain(|_, last| began - *last < INTEREST);
-        let wanted = self.interest.keys().take(RESOURCES).cloned().collect();
-        let looking = look(self.locks.clone(), wanted, RESOURCES).into_actor(self);
+        let looking = look(self.locks.clone(), self.wanted(began), RESOURCES).into_actor(self);
         ctx.spawn(looking.map(move |found, this, ctx| {
             let Some(found) = found else {
                 // The manager is gone, and nothing will be seen any more.
                 return ctx.stop();
             };
             let now = Instant::now();
-            let pause = EVERY.max((now - began) * SHARE);
-            this.note(found, now, 2 * pause);
-            ctx.run_later(pause, Self::observe);
+            let took = now - began;
+            // From the end of the look before this one to the end of this one, and a little more.
+            let gap = this.pause + took + EVERY;
+            let pause = EVERY.max(took * SHARE);
+            this.pause = if found.is_ok() { pause } else { pause.min(LONGEST_AFTER_ERROR) };
+            this.note(found, now, gap);
+            ctx.run_later(this.pause, Self::observe);
         }));
+    }
+
+    /// Returns what to look at beside what is contended now: what somebody has looked at, then what was contended before.
+    fn wanted(&mut self, now: Instant) -> BTreeSet<ResourceName> {
+        self.visited.forget(now);
+        self.contended.forget(now);
+        let is_contended = |name: &ResourceName| self.latest.is_contended(name);
+        let visited = self.visited.latest_first();
+        let others = self.contended.latest_first().filter(|name| !is_contended(name));
+        // A set, so that one that is in both counts once.
+        let mut wanted = BTreeSet::new();
+        for name in visited.chain(others) {
+            if wanted.len() == RESOURCES {
+                break;
+            }
+            wanted.insert(name.clone());
+        }
+        wanted
     }
 
     fn note(&mut self, found: Result<Looked, InspectError>, now: Instant, gap: Duration) {
@@ -106,7 +134,7 @@ impl Observer {
                 for (name, inspection) in &looked.resources {
                     self.history.note(name, inspection, now, gap);
                     if inspection.waiting > 0 {
-                        self.interest.insert(name.clone(), now);
+                        self.contended.insert(name.clone(), now);
                     }
                 }
                 let revision = revision + u64::from(!looked.is_like(&self.latest));
@@ -118,6 +146,7 @@ impl Observer {
                 let trouble = Some(crate::core::one_line(&error));
                 let is_news = self.seen.borrow().trouble != trouble;
                 self.latest = Looked::default();
+                self.history.interrupt();
                 Watch {
                     revision: revision + u64::from(is_news),
                     observed_for_ms,
@@ -154,9 +183,7 @@ impl Handler<Timeline> for Observer {
     fn handle(&mut self, Timeline(name): Timeline, _: &mut Self::Context) -> Self::Result {
         let now = Instant::now();
         let timeline = self.history.timeline(&name, now);
-        if self.interest.len() < 2 * RESOURCES || self.interest.contains_key(&name) {
-            self.interest.insert(name, now);
-        }
+        self.visited.insert(name, now);
         MessageResult(timeline)
     }
 }

@@ -5,61 +5,110 @@
 (() => {
   const live = () => document.getElementById("live");
   const status = () => document.getElementById("status");
+  const tell = (text) => {
+    if (status().textContent !== text) status().textContent = text;
+  };
+  const AGAIN = 5000;
+  // Fetching; asked for once more meanwhile; and a fresh page that nobody was to be disturbed with.
   let pending = false;
+  let missed = false;
+  let owed = false;
 
-  // Whoever types or has opened something in the live part is not disturbed.
-  const isBusy = () => {
-    const focused = document.activeElement;
-    const typing = live().contains(focused) && focused.matches("input, select, textarea");
-    return typing || document.hidden || live().querySelector("details[open]") !== null;
+  // No revision is the one of an old page, so the next event makes it fresh.
+  const isOld = (reason) => {
+    status().dataset.revision = "";
+    tell(`What is shown is old: ${reason}`);
   };
 
-  // The element with the focus is found again by its place among those that can have it.
-  const focusables = () => [...live().querySelectorAll("a, button, summary, [tabindex]")];
+  // Whoever types, is about to press a button or has opened something in the live part is not disturbed.
+  const isBusy = () => {
+    const focused = document.activeElement;
+    const acts = live().contains(focused) && focused.matches("input, select, textarea, button");
+    return acts || document.hidden || live().querySelector("details[open]") !== null;
+  };
+
+  // The element with the focus is found again by what it is for, and not by its place, which others may take.
+  const identity = (it) => [it.tagName, it.getAttribute("href"), it.getAttribute("aria-label"), it.textContent].join("\n");
+  const focusables = () => [...live().querySelectorAll("a, summary, [tabindex]")];
 
   const replace = (page) => {
     const fresh = page.getElementById("live");
     const said = page.getElementById("status");
-    if (said && said.textContent !== status().textContent) status().textContent = said.textContent;
-    if (!fresh || isBusy()) return;
-    const at = focusables().indexOf(document.activeElement);
+    if (!fresh || !said) return isOld("the console does not say more.");
+    tell(said.textContent);
+    owed = isBusy();
+    if (owed) return;
+    const focused = live().contains(document.activeElement) ? identity(document.activeElement) : null;
     const scrolled = [...live().querySelectorAll(".scroll")].map((it) => it.scrollLeft);
     live().replaceChildren(...fresh.childNodes);
-    if (said) status().dataset.revision = said.dataset.revision;
+    status().dataset.revision = said.dataset.revision;
     [...live().querySelectorAll(".scroll")].forEach((it, index) => (it.scrollLeft = scrolled[index] || 0));
-    if (at >= 0) (focusables()[at] || live()).focus({ preventScroll: true });
+    if (focused === null) return;
+    live().tabIndex = -1;
+    (focusables().find((it) => identity(it) === focused) || live()).focus({ preventScroll: true });
+  };
+
+  const take = async (answer) => {
+    if (answer.redirected) return isOld("reading takes the token of the console. Sign in again.");
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    // A page of a failure has no live part that could be replaced.
+    if (answer.ok && "failed" in live().dataset) return location.reload();
+    if (answer.ok) return replace(page);
+    const said = page.querySelector("main [role=alert]");
+    isOld(said ? said.textContent : `the console answers ${answer.status}.`);
   };
 
   const refresh = async () => {
-    if (pending || !live()) return;
+    missed = pending;
+    if (pending) return;
     pending = true;
     try {
-      const answer = await fetch(location.href, { headers: { accept: "text/html" } });
-      if (answer.ok && !answer.redirected) {
-        replace(new DOMParser().parseFromString(await answer.text(), "text/html"));
-      }
+      await take(await fetch(location.href, { headers: { accept: "text/html" } }));
     } catch {
-      status().textContent = "The console does not answer. What is shown is old.";
+      isOld("the console does not answer.");
     } finally {
       pending = false;
+      if (missed) refresh();
     }
   };
 
+  const pay = () => setTimeout(() => owed && !isBusy() && refresh());
+
   if (!live()) return;
-  const events = new EventSource("events");
-  events.addEventListener("change", (event) => {
-    // The first event says how things are: perhaps as they were when the page was made.
-    const { revision } = JSON.parse(event.data);
-    if (String(revision) !== status().dataset.revision) refresh();
+  let events = null;
+  const follow = () => {
+    if (events || document.hidden) return;
+    let failures = 0;
+    const stream = new EventSource("events");
+    events = stream;
+    stream.addEventListener("change", (event) => {
+      // The first event says how things are: perhaps as they were when the page was made.
+      const { revision } = JSON.parse(event.data);
+      if (String(revision) !== status().dataset.revision) refresh();
+    });
+    // A stream ends now and then, and the browser begins another one. Only if it cannot is something wrong.
+    stream.addEventListener("open", () => (failures = 0));
+    stream.addEventListener("error", () => {
+      failures += 1;
+      const over = stream.readyState === EventSource.CLOSED;
+      if (failures < 2 && !over) return;
+      isOld("the console does not answer.");
+      if (!over || events !== stream) return;
+      // The browser has given up, after an answer that is no stream.
+      events = null;
+      setTimeout(follow, AGAIN);
+    });
+  };
+  follow();
+  live().addEventListener("focusout", pay);
+  live().addEventListener("toggle", pay, true);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) {
+      follow();
+      return refresh();
+    }
+    // A browser has six connections to a host, for all of its tabs.
+    events?.close();
+    events = null;
   });
-  // A stream ends now and then, and the browser begins another one. Only if it cannot is something wrong.
-  let failures = 0;
-  events.addEventListener("open", () => (failures = 0));
-  events.addEventListener("error", () => {
-    failures += 1;
-    if (failures < 2) return;
-    status().textContent = "The console does not answer. What is shown is old.";
-    status().dataset.revision = "";
-  });
-  document.addEventListener("visibilitychange", () => document.hidden || refresh());
 })();

@@ -66,9 +66,10 @@ fn summary(shared: &Shared) -> String {
     match (seen.contended, seen.waiting, seen.trouble) {
         (Some(contended), Some(waiting), _) => {
             let waiters = counted(waiting, "waiter");
-            let more = if seen.complete { "" } else { ", and more that were not looked at" };
+            let more = if seen.complete { "" } else { "; there may be more that were not looked at" };
             format!("{} contended, {waiters}{more}.", counted(contended, "resource"))
         }
+        _ if seen.without_queues => "The store keeps no queues: nobody knows who waits.".to_owned(),
         (_, _, Some(trouble)) => format!("The store does not say: {trouble}"),
         _ => "Not looked yet.".to_owned(),
     }
@@ -85,10 +86,13 @@ impl Frame {
         let (status, title, body) = match body {
             Ok(body) => (actix_web::http::StatusCode::OK, title, body),
             Err(failure) => {
+                // The script reloads a page that could not be made as soon as it can be.
+                let again = failure.status == actix_web::http::StatusCode::SERVICE_UNAVAILABLE;
                 let told = html! {
                     h1 { "That did not work" }
                     p.bad role="alert" { (failure.detail) }
                     p { a href="./" { "Back to the resources" } }
+                    @if again { div #live data-failed {} }
                 };
                 (failure.status, "That did not work", told)
             }

@@ -4,14 +4,14 @@ use maud::{Markup, html};
 
 use super::{
     forms,
-    parts::{given, known, metadata, micros, resource, span, table},
+    parts::{counted, given, known, metadata, micros, resource, span, table},
 };
 use crate::{
     statistics::Summary,
     web::console::{
         model::{
-            ElectionView, ManagersView, OwnLeaseView, ProcessView, ScheduleView, SettingsView, TunerView,
-            TuningView,
+            ElectionView, ManagersView, OwnLeaseView, ProcessView, ScheduleView, SchedulesView, SettingsView,
+            TunerView, TuningView,
         },
         read::Also,
     },
@@ -103,7 +103,7 @@ pub(super) fn elections(views: &[ElectionView], also: &Also) -> Markup {
                 td { @match leader { Some(leader) => (metadata(&leader.metadata)), None => "nobody leads" } }
                 td.number { (given(fence.as_deref())) }
                 td.number { @if let Some(leader) = leader { (known(leader.held_for_ms)) } @else { (given(None)) } }
-                td.number { (view.waiting) }
+                td.number { (counted(view.waiting)) }
                 td { @if let Some(next) = view.candidates.first() { (next.who()) } @else { (given(None)) } }
             }
         }
@@ -121,13 +121,16 @@ pub(super) fn elections(views: &[ElectionView], also: &Also) -> Markup {
     }
 }
 
-pub(super) fn schedules(views: &[ScheduleView], also: &Also, may_change: bool) -> Markup {
+pub(super) fn schedules(views: &SchedulesView, also: &Also, may_change: bool) -> Markup {
     html! {
         h1 { "Schedules" }
         (one_more("schedules", "Look up a schedule", also))
         div #live {
-            @if views.is_empty() { p.empty { "The store knows none." } }
-            @for view in views { (schedule(view, may_change)) }
+            @match &views.unlisted {
+                Some(reason) => p.bad { "There may be others than are shown here: " (reason) "." },
+                None => { @if views.schedules.is_empty() { p.empty { "The store knows none." } } },
+            }
+            @for view in &views.schedules { (schedule(view, may_change)) }
         }
     }
 }

@@ -51,6 +51,16 @@ pub(super) fn known(millis: Option<u64>) -> Markup {
     }
 }
 
+/// Formats a number that the store may not know.
+pub(super) fn counted(count: Option<u64>) -> Markup {
+    html! {
+        @match count {
+            Some(count) => (count),
+            None => span.unknown { "unknown" },
+        }
+    }
+}
+
 /// Formats a text that may not be there.
 pub(super) fn given(text: Option<&str>) -> Markup {
     html! {

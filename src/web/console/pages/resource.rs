@@ -24,11 +24,13 @@ pub(super) fn body(view: &ResourceView, may_change: bool) -> Markup {
             }
             section aria-labelledby="waiters" {
                 h2 #waiters { "Waiters" }
-                @if view.waiting == 0 {
+                @if view.waiting.is_none() {
+                    p.empty { "This store keeps no queues (the plain layout): nobody knows who waits." }
+                } @else if view.waiting == Some(0) {
                     p.empty { "Nobody waits." }
                 } @else {
                     (table("Waiters, in the order of the queue", WAITERS, &html! { @for waiter in &view.waiters { (waits(waiter)) } }))
-                    (beyond(view.waiters.len(), view.waiting))
+                    (beyond(view.waiters.len(), view.waiting.unwrap_or_default()))
                 }
             }
             (timeline::section(&view.timeline))

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::parts::{given, in_query, known, resource, span, table};
+use super::parts::{counted, given, in_query, known, resource, span, table};
 use crate::web::console::{
     model::{HolderView, Page, Row},
     read::Filter,
@@ -14,13 +14,34 @@ pub(super) fn body(page: &Page, filter: &Filter) -> Markup {
         (search(filter))
         div #live {
             @if page.resources.is_empty() {
-                p.empty { @if filter.all { "All are free." } @else { "Nobody waits for anything." } }
+                p.empty { (nothing(page, filter)) }
             } @else {
                 (table("Resources", COLUMNS, &html! { @for row in &page.resources { (line(row)) } }))
+            }
+            @if !page.complete && page.next.is_none() && !page.resources.is_empty() {
+                p.bad { "There may be more: " (UNFINISHED) }
             }
             (pager(page, filter))
         }
     }
+}
+
+const UNFINISHED: &str =
+    "the walk over the names ended before it came to all of them. A longer beginning makes it shorter.";
+
+/// Says why there is nothing to show: that there is nothing, or that it is not known.
+fn nothing(page: &Page, filter: &Filter) -> String {
+    let said = match (filter.all, filter.prefix.is_empty() && filter.after.is_empty()) {
+        _ if !page.complete => return format!("None was found, but {UNFINISHED}"),
+        (false, _) if page.console.without_queues => {
+            "This store keeps no queues (the plain layout): nobody knows who waits."
+        }
+        (false, true) => "Nobody waits for anything.",
+        (false, false) => "Nobody waits for any of these.",
+        (true, true) => "All are free.",
+        (true, false) => "All of these are free.",
+    };
+    said.to_owned()
 }
 
 const COLUMNS: &[&str] =
@@ -32,9 +53,9 @@ fn line(row: &Row) -> Markup {
     html! {
         tr {
             th scope="row" { (resource(&row.name)) }
-            td.number { (row.waiting) }
+            td.number { (counted(row.waiting)) }
             // Nobody's wait is no unknown wait.
-            td.number { @if row.waiting == 0 { (given(None)) } @else { (known(row.longest_wait_ms)) } }
+            td.number { @if row.waiting == Some(0) { (given(None)) } @else { (known(row.longest_wait_ms)) } }
             td.number { (row.holders) }
             td { (given(who.as_deref())) @if let Some(holder) = holder { " " span.mode { (holder.mode) } } }
             td.number { @if let Some(holder) = holder { (known(holder.held_for_ms)) } @else { (given(None)) } }
