@@ -8,7 +8,7 @@ use std::{
 
 use rustix::process::{Pid, getpid};
 
-/// It reads the number of a process group, and then another line, which dismisses it, or that the other end of the pipe is gone.
+/// It reads the number of a process group, and then another line, which dismisses it. Without that it ends the group.
 const SCRIPT: &str =
     "trap '' TERM INT HUP QUIT; read -r group && { read -r _ || kill -s KILL -- \"-$group\"; }";
 

@@ -2,10 +2,10 @@
 //!
 //! # Layout
 //! [`request`] is what is asked of the lock manager, and [`exit`] what the caller is told in the end. [`program`] is looked
-//! for first, [`child`] is the command with all of its process group, of which [`family`] tells what runs, [`guard`] who ends that if this process is killed,
-//! [`terminal`] the terminal that is lent to it, and [`signals`] what others send meanwhile. [`ending`] decides when the
-//! command has to end, without a clock or a process; [`supervise`] carries that out. [`progress`] tells of the wait, and
-//! [`voice`] is the way to people and to systemd.
+//! for first, [`child`] is the command with all of its process group, of which [`family`] tells what runs, and [`guard`] ends
+//! that if this process is killed. [`terminal`] is lent to it, and [`signals`] are what others send meanwhile. [`ending`]
+//! decides when the command has to end, without a clock or a process; [`supervise`] carries that out. [`progress`] tells of
+//! the wait, and [`voice`] is the way to people and to systemd.
 
 mod child;
 mod ending;
