@@ -58,9 +58,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let page = &options.page;
     looking::with(&page.source, async |locks| {
         let listing = with_contended(&locks, page).await?;
-        let walked = Walked::of(&listing);
+        let mut walked = Walked::of(&listing);
         let looked_at = listing.resources.len();
-        let seen = looking::inspect_each(&locks, listing.resources, 1).await?;
+        let (seen, unreadable) = looking::inspect_readable(&locks, listing.resources).await?;
+        walked.unreadable = unreadable;
         let seen = seen.into_iter().map(|(name, seen)| Resource::of(&name, seen));
         let elections: Vec<Election> = seen.filter_map(Election::of).collect();
         if page.json {

@@ -9,7 +9,7 @@ use leasehold::{
     ResourceName, RevokeError, StoreError,
 };
 
-use crate::{Failure, settings::Source};
+use crate::{Failure, outcome, print, settings::Source};
 
 /// The number of resources that are asked about at once.
 const AT_ONCE: usize = 64;
@@ -62,6 +62,41 @@ pub(crate) async fn inspect_each(
         Ok((resource, inspection))
     };
     stream::iter(resources).map(ask).buffered(AT_ONCE).try_collect().await
+}
+
+/// Asks about each of these, in their order. A record that is foreign or newer is told and left out; also returns how many.
+pub(crate) async fn inspect_readable(
+    locks: &Locks,
+    resources: Vec<ResourceName>,
+) -> Result<(Vec<(ResourceName, Inspection)>, u64), Failure> {
+    let ask = async |resource: ResourceName| {
+        let answer = inspect(locks, &resource, 1).await;
+        Ok::<_, Failure>((resource, answer))
+    };
+    let answers: Vec<_> = stream::iter(resources).map(ask).buffered(AT_ONCE).try_collect().await?;
+    let (mut seen, mut unreadable) = (Vec::new(), 0);
+    for (name, answer) in answers {
+        match unless_unreadable(&name, answer)? {
+            Some(inspection) => seen.push((name, inspection)),
+            None => unreadable += 1,
+        }
+    }
+    Ok((seen, unreadable))
+}
+
+/// Returns the answer, or `None` if the record is foreign or newer, which it tells.
+pub(crate) fn unless_unreadable<T>(
+    name: &ResourceName,
+    answer: Result<T, Failure>,
+) -> Result<Option<T>, Failure> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(failure) if matches!(failure.downcast_ref(), Some(StoreError::Corrupt { .. })) => {
+            print::note(&format!("{name}: {}", outcome::line(&failure)));
+            Ok(None)
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Asks for a page of names.

@@ -63,6 +63,8 @@ pub(crate) struct Walked {
     cut_short: bool,
     /// The name to begin the next page behind.
     next: Option<String>,
+    /// The number of names whose record is foreign or newer, so that nothing is known of them.
+    pub(crate) unreadable: u64,
 }
 
 /// The number of names that are looked at for the few of them that are shown.
@@ -90,8 +92,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         let list = page.list(A_SCREEN_OR_TWO);
         let list = if *contended { list.waited_for() } else { list };
         let listing = looking::list(&locks, list).await?;
-        let walked = Walked::of(&listing);
-        let seen = looking::inspect_each(&locks, listing.resources, 1).await?;
+        let mut walked = Walked::of(&listing);
+        let (seen, unreadable) = looking::inspect_readable(&locks, listing.resources).await?;
+        walked.unreadable = unreadable;
         // Who has gone since the walk is not there.
         let there = seen.into_iter().map(|(name, seen)| Resource::of(&name, seen));
         let is_there = |it: &Resource| if *contended { it.waiting > 0 } else { !it.is_free() };
@@ -166,7 +169,14 @@ impl Walked {
         let Listing { resources, complete, cut_short, walked, .. } = listing;
         // Behind a page with gaps there is no next one.
         let next = resources.last().filter(|_| !complete && !cut_short).map(ToString::to_string);
-        Self { kind: "page", walked: *walked, complete: *complete, cut_short: *cut_short, next }
+        Self {
+            kind: "page",
+            walked: *walked,
+            complete: *complete,
+            cut_short: *cut_short,
+            next,
+            unreadable: 0,
+        }
     }
 
     /// Returns the page in words: how many are shown, how many keys were looked at, and how to go on.
@@ -187,9 +197,9 @@ impl Walked {
         self.cut_short || (!self.complete && self.next.is_none())
     }
 
-    /// Returns the exit code of a command that shows it: names that may be missing are a failure.
+    /// Returns the exit code of a command that shows it: names that may be missing, and records that cannot be read, are a failure.
     pub(crate) fn code(&self) -> ExitCode {
-        ExitCode::from(if self.has_gaps() { FAILED } else { 0 })
+        ExitCode::from(if self.has_gaps() || self.unreadable > 0 { FAILED } else { 0 })
     }
 }
 

@@ -110,10 +110,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
 fn ls(page: &Page) -> Result<ExitCode, Failure> {
     looking::with(&page.source, async |locks| {
         let listing = looking::list(&locks, page.list(ALL_THAT_CAN_BE).schedules()).await?;
-        let walked = Walked::of(&listing);
+        let mut walked = Walked::of(&listing);
         let mut schedules = Vec::new();
         for name in &listing.resources {
-            schedules.extend(find(&locks, name).await?);
+            match looking::unless_unreadable(name, find(&locks, name).await)? {
+                Some(schedule) => schedules.extend(schedule),
+                None => walked.unreadable += 1,
+            }
         }
         if page.json {
             schedules.iter().try_for_each(print::json)?;

@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use leasehold::{Mode, ResourceName, TokenPrefix};
 
+use crate::print::readable;
+
 /// One resource at one moment.
 #[derive(Clone, Debug)]
 pub(super) struct Look {
@@ -80,13 +82,9 @@ impl Who {
     }
 }
 
-/// Replaces what would move the cursor, hide text or turn its direction. Whoever holds a lock chooses its metadata.
-pub(super) fn printable(text: &str) -> String {
-    let is_odd = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().map(|c| if is_odd(c) { '·' } else { c }).collect()
+/// Returns a text of somebody else so that it cannot command the terminal. Whoever holds a lock chooses its metadata.
+fn printable(text: &str) -> String {
+    readable(text).into_owned()
 }
 
 /// Names that a walk over the keys has found.
@@ -126,8 +124,8 @@ mod tests {
     #[test]
     fn metadata_cannot_command_the_terminal() {
         let who = who(&[("host", "a\u{9b}31m"), ("purpose", "x\r\ny\u{202e}z"), ("k\u{7}", "v\n")]);
-        assert_eq!(who.in_short(), "a·31m/? x··y·z owner o·[2J");
-        assert_eq!(who.more, "k·=v·");
+        assert_eq!(who.in_short(), "a\\u{9b}31m/? x\\r\\ny\\u{202e}z owner o\\u{1b}[2J");
+        assert_eq!(who.more, "k\\u{7}=v\\n");
     }
 
     #[test]

@@ -52,6 +52,18 @@ fn a_thousand_resources_are_paged_without_a_gap_and_without_a_double() {
 }
 
 #[test]
+fn a_foreign_record_is_told_and_hides_no_other() {
+    let server = RedisServer::start();
+    hold(&server, 3);
+    server.command(&["SET", "leasehold:{many/foreign}", "something else"]);
+    let ran = run(&server.url(), &["ls", "many/"]);
+    ran.shows(2, &["many/000000", "many/000002"]);
+    assert!(ran.err.contains("many/foreign: the store holds something foreign"), "{ran:?}");
+    let page = run(&server.url(), &["ls", "many/", "--json"]).of_kind("page").remove(0);
+    assert_eq!(page["unreadable"], 1);
+}
+
+#[test]
 fn the_line_for_the_next_page_can_be_typed_and_shows_no_password() {
     let server = RedisServer::start();
     hold(&server, 30);

@@ -76,8 +76,9 @@ impl Turns {
         for turn in self.turns.iter_mut().filter(|turn| turn.holds) {
             match look.holders.iter().find(|hold| hold.token == turn.token && !hold.closed) {
                 Some(hold) => counts.near_misses += u64::from(turn.is_still_there(hold, now)),
-                // With holders that were not returned it may be one of them. Then nothing is concluded.
-                None => counts.ran_out += u64::from(turn.is_gone(now) && all),
+                None if all => counts.ran_out += u64::from(turn.is_gone(now)),
+                // It may be one of the holders that were not returned. Then nothing is concluded, nor that it is still late.
+                None => turn.late = false,
             }
         }
         for hold in look.holders.iter().filter(|hold| !hold.closed) {
@@ -258,6 +259,7 @@ mod tests {
         }
         let of_many = Look { total: 2_000, ..look(&[hold(2, 1, s(9))]) };
         assert_eq!(turns.take(&of_many, s(3)).ran_out, 0);
+        assert!(turns.latest().all(|turn| turn.holds), "nobody is said to be gone");
     }
 
     #[test]

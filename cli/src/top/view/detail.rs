@@ -112,7 +112,8 @@ fn turn(turn: &Turn, look: &Look, now: Duration) -> Line<'static> {
     let now = match turn.holds {
         true if turn.late => "holds, late".to_owned(),
         true if look.holders.iter().any(|hold| hold.token == turn.token) => "holds".to_owned(),
-        _ => format!("gone, last seen {} ago", time(now.saturating_sub(turn.last))),
+        true => format!("not among those told, last seen {} ago", time(now.saturating_sub(turn.last))),
+        false => format!("gone, last seen {} ago", time(now.saturating_sub(turn.last))),
     };
     let (letter, token, mode, who) = (letter(turn.number), turn.token, turn.mode, turn.who.in_short());
     Line::from(format!("  {letter} {token} {mode} for at least {seen}, {now}, {who}"))
