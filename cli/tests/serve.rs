@@ -185,6 +185,12 @@ fn beyond_loopback_it_takes_a_token_also_to_read() {
     for path in ["/", "/metrics"] {
         assert_eq!(console.send("GET", path, &[&bearer], "").0, 200, "{path}");
     }
+    // On loopback behind a proxy, which everybody may reach.
+    for option in [&["--reading-needs-token"][..], &["--host", "locks.example.org"]] {
+        let arguments = [&["--store", "memory://", "--listen", "127.0.0.1:0"], option].concat();
+        let console = Console::start(&arguments, Some(TOKEN));
+        assert_eq!((console.get("/").0, console.get("/api/resources").0), (303, 401), "{option:?}");
+    }
 }
 
 #[test]

@@ -102,7 +102,8 @@ fn where_reading_needs_the_token_nothing_is_told_without_it() {
         for page in ["", "?all=true", "resource?name=orders/1", "managers", "doctor"] {
             assert_eq!(site.get(page).await.leads_to(), "login");
         }
-        for path in ["api/resources", "api/managers", "events", "openapi.json"] {
+        // Where there is no page, nobody is led to a login that is elsewhere.
+        for path in ["api/resources", "api/managers", "events", "openapi.json", "no/such/page"] {
             let answer = site.get(path).await;
             assert_eq!((answer.status, answer.text.contains("orders")), (401, false), "{path}");
         }
@@ -117,5 +118,29 @@ fn where_reading_needs_the_token_nothing_is_told_without_it() {
         assert!(site.get("?all=true").await.text.contains("orders/1"));
         assert_eq!(site.post("logout", &[]).await.leads_to(), "./");
         assert_eq!(site.get("").await.leads_to(), "login");
+        let lines = site.audit.lines();
+        for action in ["login", "logout"] {
+            let named =
+                |line: &String| line.contains(&format!("action=\"{action}\"")) && line.contains("ann <ops>");
+            assert!(lines.iter().any(named), "{lines:#?}");
+        }
+        assert!(lines.iter().any(|line| line.contains("/locks/metrics") && line.contains("refused")));
+    });
+}
+
+#[test]
+fn a_page_of_another_site_cannot_let_the_store_work() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        for (mode, status) in [("no-cors", 403), ("navigate", 200)] {
+            let request = TestRequest::get().uri("/locks/api/resources?all=true");
+            let request = request.insert_header(("host", HOST)).insert_header(("sec-fetch-mode", mode));
+            let answer = site.send(request.insert_header(("sec-fetch-site", "cross-site"))).await;
+            assert_eq!(
+                (answer.status, answer.header("cross-origin-resource-policy")),
+                (status, "same-origin"),
+                "{mode}"
+            );
+        }
     });
 }

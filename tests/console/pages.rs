@@ -164,6 +164,7 @@ fn a_store_that_does_not_answer_is_told_and_nothing_is_zero() {
         assert_eq!(site.console.contention().resources, None);
         let page = site.get("").await;
         assert_eq!(page.status, 503);
+        assert!(page.text.contains("data-failed"), "the script does not reload it: {}", page.text);
         assert!(
             page.text.contains("The store does not say") && !page.text.contains("Nobody waits"),
             "{}",

@@ -43,6 +43,9 @@ pub(crate) struct Options {
     /// The file of the token that allows changes [default: LEASEHOLD_CONSOLE_TOKEN; without one nothing can be changed]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Asks for the token also to read: for a proxy in front that everybody reaches. Implied by --host
+    #[arg(long)]
+    reading_needs_token: bool,
     /// An election that is always shown; may be repeated
     #[arg(long, value_name = "NAME")]
     election: Vec<String>,
@@ -103,7 +106,8 @@ fn built(
     if let Some(token) = token {
         console = console.token(token);
     }
-    if !options.listen.ip().is_loopback() {
+    // Another name than localhost means a proxy in front of it: who comes from there is not on this machine.
+    if options.reading_needs_token || !options.host.is_empty() || !options.listen.ip().is_loopback() {
         console = console.reading_needs_token();
     }
     let console = options.host.iter().fold(console, |console, host| console.host(host));

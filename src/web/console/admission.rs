@@ -5,7 +5,8 @@ use actix_web::{
     body::{BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     http::header::{
-        CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue, REFERRER_POLICY,
+        X_CONTENT_TYPE_OPTIONS,
     },
     middleware::Next,
     web::Data,
@@ -38,6 +39,7 @@ pub(super) async fn admit(
         // With `no-referrer` a browser would send a form with the origin `null`.
         (REFERRER_POLICY, "same-origin"),
         (CACHE_CONTROL, "no-store"),
+        (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
@@ -47,9 +49,16 @@ pub(super) async fn admit(
 fn admitted(request: &ServiceRequest) -> Result<(), Failure> {
     let Some(guard) = request.app_data::<Data<Guard>>() else { return Err(Failure::gone()) };
     let request = request.request();
-    guard.check_host(request)?;
-    if !request.method().is_safe() {
-        guard.check_site(request).inspect_err(|failure| guard::refused(request, failure))?;
+    let checked = guard.check_host(request).and_then(|()| guard.check_site(request));
+    checked.inspect_err(|failure| guard::refused(request, failure))?;
+    if pages::is_open(request) {
+        return Ok(());
     }
-    if pages::is_open(request) { Ok(()) } else { guard.check_reader(request) }
+    let read = guard.check_reader(request);
+    // A browser that has not signed in is no news; whoever shows a wrong token, or one that is over, is.
+    read.inspect_err(|failure| {
+        if guard::has_credentials(request) {
+            guard::refused(request, failure)
+        }
+    })
 }

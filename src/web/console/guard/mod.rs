@@ -22,7 +22,7 @@ use subtle::ConstantTimeEq;
 
 use self::session::Sessions;
 pub(crate) use self::{
-    operator::{Change, Operator, refused},
+    operator::{Change, Operator, audited, refused},
     session::LIFETIME,
 };
 use super::failure::Failure;
@@ -72,8 +72,12 @@ impl Guard {
         site::check_host(request, &self.hosts)
     }
 
-    /// Refuses an unsafe request that does not certainly come from the console itself or from a program with the token.
+    /// Refuses an unsafe request that does not certainly come from the console itself or from a program with the token, and
+    /// one of another site's page that would only make the store work.
     pub(crate) fn check_site(&self, request: &HttpRequest) -> Result<(), Failure> {
+        if request.method().is_safe() {
+            return site::check_reading(request);
+        }
         site::check_origin(request, bearer(request.headers()).is_some())
     }
 
@@ -101,8 +105,8 @@ impl Guard {
         token.as_bytes().ct_eq(given.as_bytes()).into()
     }
 
-    /// Begins a session and returns its secret.
-    pub(crate) fn begin_session(&self, name: &str) -> String {
+    /// Begins a session, and returns its secret and whose it is.
+    pub(crate) fn begin_session(&self, name: &str) -> (String, Operator) {
         self.sessions.begin(name)
     }
 
@@ -118,6 +122,11 @@ pub(crate) const SESSION_COOKIE: &str = "leasehold_console";
 /// Returns the token that a program sends. Another scheme is that of a proxy.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
+}
+
+/// Returns true if a request shows a token or a session, whether or not it is a good one.
+pub(crate) fn has_credentials(request: &HttpRequest) -> bool {
+    bearer(request.headers()).is_some() || session_ids(request.headers()).next().is_some()
 }
 
 fn session_ids(headers: &HeaderMap) -> impl Iterator<Item = &str> {

@@ -81,6 +81,12 @@ fn peer(request: &HttpRequest) -> String {
     request.peer_addr().map_or_else(|| "unknown".to_owned(), |address| address.to_string())
 }
 
+/// Writes to the audit what somebody has done that changes nothing in the store.
+pub(crate) fn audited(request: &HttpRequest, who: &Operator, action: &str, outcome: &str) {
+    let (from, who) = (peer(request), who.to_string());
+    tracing::info!(target: "leasehold::audit", who, from, action, outcome, "over");
+}
+
 /// Writes to the audit that somebody was refused.
 pub(crate) fn refused(request: &HttpRequest, failure: &Failure) {
     let (from, action) = (peer(request), shown(request.path(), 200));

@@ -31,8 +31,8 @@ struct Session {
 }
 
 impl Sessions {
-    /// Begins a session of somebody who calls themselves so, and returns its secret.
-    pub(super) fn begin(&self, name: &str) -> String {
+    /// Begins a session of somebody who calls themselves so, and returns its secret and whose it is.
+    pub(super) fn begin(&self, name: &str) -> (String, Operator) {
         let [first, second]: [Token; 2] = [SystemRandom.token(), SystemRandom.token()];
         let id = format!("{}{}", first.to_hex(), second.to_hex());
         // Its own number: nothing of the secret is told.
@@ -41,8 +41,8 @@ impl Sessions {
         if sessions.len() >= MOST {
             sessions.pop_front();
         }
-        sessions.push_back(Session { id: id.clone(), began: Instant::now(), operator });
-        id
+        sessions.push_back(Session { id: id.clone(), began: Instant::now(), operator: operator.clone() });
+        (id, operator)
     }
 
     /// Returns whose session this is.
@@ -77,14 +77,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_session_ends_by_itself_by_a_logout_and_when_there_are_too_many() {
         let sessions = Sessions::default();
-        let (first, second) = (sessions.begin("ann"), sessions.begin("bob"));
+        let ((first, _), (second, _)) = (sessions.begin("ann"), sessions.begin("bob"));
         assert!(first.len() == 64 && first != second);
         assert_eq!(sessions.operator(&second).unwrap().name.as_deref(), Some("bob"));
         sessions.end(&second);
         assert!(sessions.operator(&second).is_none() && sessions.operator(&first).is_some());
         tokio::time::advance(LIFETIME).await;
         assert!(sessions.operator(&first).is_none());
-        let oldest = sessions.begin("");
+        let (oldest, _) = sessions.begin("");
         (0..MOST).for_each(|_| drop(sessions.begin("")));
         assert!(sessions.operator(&oldest).is_none() && sessions.operator("").is_none());
     }

@@ -65,6 +65,19 @@ pub(super) fn check_origin(request: &HttpRequest, bearer: bool) -> Result<(), Fa
     }
 }
 
+/// Checks that a request that only reads was not sent by a page of another site, which could not see the answer, but would let
+/// the store do the work. A link to the console is followed, wherever it is.
+pub(super) fn check_reading(request: &HttpRequest) -> Result<(), Failure> {
+    let is = |name: &str, values: &[&str]| {
+        let value = request.headers().get(name).and_then(|value| value.to_str().ok());
+        value.is_some_and(|value| values.contains(&value))
+    };
+    if is("sec-fetch-site", &["cross-site", "same-site"]) && !is("sec-fetch-mode", &["navigate"]) {
+        return Err(Failure::cross_site());
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use actix_web::test::TestRequest;
@@ -95,6 +108,21 @@ mod tests {
         {
             assert!(check_host(&request(&[("host", host)]), &known).is_err(), "{host}");
         }
+    }
+
+    #[test]
+    fn a_page_of_another_site_reads_nothing_but_its_links_are_followed() {
+        for (site, mode, allowed) in [
+            ("cross-site", "no-cors", false),
+            ("same-site", "cors", false),
+            ("cross-site", "navigate", true),
+            ("same-origin", "cors", true),
+            ("none", "navigate", true),
+        ] {
+            let request = request(&[("sec-fetch-site", site), ("sec-fetch-mode", mode)]);
+            assert_eq!(check_reading(&request).is_ok(), allowed, "{site} {mode}");
+        }
+        assert!(check_reading(&request(&[])).is_ok());
     }
 
     #[test]

@@ -43,12 +43,15 @@ pub(super) async fn login(
         *answer.status_mut() = actix_web::http::StatusCode::UNAUTHORIZED;
         return answer;
     }
-    let secret = guard.begin_session(&form.name);
-    tracing::info!(target: "leasehold::audit", from = ?request.peer_addr(), action = "login", "signed in");
+    let (secret, who) = guard.begin_session(&form.name);
+    guard::audited(&request, &who, "login", "signed in");
     with_cookie(&request, &secret, LIFETIME.as_secs())
 }
 
 pub(super) async fn logout(request: HttpRequest, guard: Data<Guard>) -> HttpResponse {
+    if let Some(who) = guard.operator(&request) {
+        guard::audited(&request, &who, "logout", "signed out");
+    }
     guard.end_session(&request);
     with_cookie(&request, "", 0)
 }

@@ -28,6 +28,19 @@ use super::{
     shared::Shared,
 };
 
+/// The pages for which somebody is led to the login: all in one folder, so that a relative link leads there.
+const PAGES: &[&str] = &[
+    "/",
+    "/resource",
+    "/managers",
+    "/elections",
+    "/schedules",
+    "/tuning",
+    "/doctor",
+    "/revoke",
+    "/schedule",
+];
+
 /// Adds the routes of the pages.
 pub(crate) fn configure(config: &mut ServiceConfig) {
     for (path, route) in [
@@ -66,8 +79,7 @@ pub(crate) fn is_open(request: &HttpRequest) -> bool {
 /// Returns the answer to a request that was not let in: a page is led to the login.
 pub(crate) fn refused(request: &HttpRequest, failure: Failure) -> HttpResponse {
     let path = request.match_info().unprocessed();
-    let is_page = !path.starts_with("/api") && !["/events", "/openapi.json"].contains(&path);
-    if failure.status == StatusCode::UNAUTHORIZED && is_page && request.method().is_safe() {
+    if failure.status == StatusCode::UNAUTHORIZED && PAGES.contains(&path) && request.method().is_safe() {
         return HttpResponse::SeeOther().insert_header((LOCATION, "login")).finish();
     }
     failure.error_response()
