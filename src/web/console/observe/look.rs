@@ -37,10 +37,7 @@ pub(super) async fn look(
     wanted: BTreeSet<ResourceName>,
     most: usize,
 ) -> Option<Result<Looked, InspectError>> {
-    match looked(&locks, wanted, most).await {
-        Ok(found) => Some(found),
-        Err(MailboxError::Closed | MailboxError::Timeout) => None,
-    }
+    looked(&locks, wanted, most).await.ok()
 }
 
 async fn looked(
