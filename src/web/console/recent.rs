@@ -1,5 +1,6 @@
-//! Answers that cost a walk over the names of the store: one is under way at a time, and whoever asks the same within a second
-//! is told the same.
+//! Answers that cost a walk over the names of the store.
+//!
+//! One walk is under way at a time, and whoever asks the same within a second is told the same.
 
 use std::{collections::VecDeque, time::Duration};
 
