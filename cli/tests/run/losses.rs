@@ -1,9 +1,7 @@
 //! Runs that lose their lock, or are wanted to give it back: the command ends before the lock does.
 
 use std::{
-    fs,
-    process::Command,
-    thread,
+    fs, thread,
     time::{Duration, Instant},
 };
 
@@ -78,7 +76,7 @@ fn a_standard_error_that_nobody_reads_does_not_prolong_the_command() {
                 exec \"$0\" \"$@\" 2>&3 3>&-";
     let arguments = arguments(&url, &name, &["-v"], "echo runs; sleep 1000");
     let shell = [&["-c", full, env!("CARGO_BIN_EXE_leasehold")], &arguments[..]].concat();
-    let run = Run::of(clean(Command::new("sh"), &shell), "").says("runs");
+    let run = Run::of(clean("sh", &shell), "").says("runs");
     assert!(run.read("out").contains("temporarily unavailable"), "the pipe is not full: {}", run.read("out"));
     other(&server, async |locks| locks.send(ForceRelease::new(&name)).await.unwrap().unwrap());
     assert_eq!(run.ended(&name).code, Some(74));

@@ -47,7 +47,7 @@ fn the_first_process_of_a_container_collects_orphans_and_passes_signals_on() {
         let (name, url) = (name(), server.url());
         let all = [namespace, &[env!("CARGO_BIN_EXE_leasehold")][..], &arguments(&url, &name, &[], ORPHANS)]
             .concat();
-        let run = Run::of(clean(Command::new("unshare"), &all), "").says("collected");
+        let run = Run::of(clean("unshare", &all), "").says("collected");
         if told {
             let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap();
             let leasehold = Pid::from_raw(children.trim().parse().unwrap()).unwrap();

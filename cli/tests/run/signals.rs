@@ -1,6 +1,6 @@
 //! Signals that are sent to `leasehold run`: they reach the command, and a job at a terminal stops and goes on as a whole.
 
-use std::{process::Command, thread, time::Duration};
+use std::{thread, time::Duration};
 
 use rustix::process::Signal;
 
@@ -63,7 +63,7 @@ fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
     let script = "echo runs; while [ ! -e go ]; do sleep 0.02; done";
     let url = server.url();
     let run = ["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_leasehold")];
-    let command = clean(Command::new("sh"), &[&run, &arguments(&url, &name, &[], script)[..]].concat());
+    let command = clean("sh", &[&run, &arguments(&url, &name, &[], script)[..]].concat());
     let run = Run::of(command, "").says("runs");
     run.signal_group(Signal::HUP);
     run.signal(Signal::WINCH);
@@ -78,8 +78,7 @@ fn without_a_terminal_a_stop_reaches_the_command_alone_and_the_lease_is_renewed(
     let script = "echo runs $$; while [ ! -e go ]; do sleep 0.02; done";
     let arguments = arguments(&url, &name, &["--ttl", "6s"], script);
     // A session of its own has no terminal.
-    let command =
-        clean(Command::new("setsid"), &[&["-w", env!("CARGO_BIN_EXE_leasehold")], &arguments[..]].concat());
+    let command = clean("setsid", &[&["-w", env!("CARGO_BIN_EXE_leasehold")], &arguments[..]].concat());
     let run = Run::of(command, "").says("runs ");
     let shell: u32 = run.read("out").trim().rsplit(' ').next().unwrap().parse().unwrap();
     let leasehold = parent_of(shell);
@@ -110,7 +109,7 @@ fn at_a_terminal(server: &Server, name: &str, script: &str, then: &str, input: &
     let quoted = script.replace('\'', "'\\''");
     let binary = env!("CARGO_BIN_EXE_leasehold");
     let line = format!("{binary} run {name} --store {} -- sh -c '{quoted}'{then}", server.url());
-    Run::of(clean(Command::new("script"), &["-qec", &line, "/dev/null"]), input)
+    Run::of(clean("script", &["-qec", &line, "/dev/null"]), input)
 }
 
 #[test]
@@ -142,7 +141,7 @@ fn at_a_terminal_its_keys_reach_the_command() {
     );
     let typed =
         "(while [ ! -e runs ]; do sleep 0.02; done; printf '\\003'; sleep 1) | script -qec \"$0\" /dev/null";
-    let ended = Run::of(clean(Command::new("sh"), &["-c", typed, &line]), "").ended(&name);
+    let ended = Run::of(clean("sh", &["-c", typed, &line]), "").ended(&name);
     assert!(ended.code == Some(8) && ended.out.contains("caught"), "{ended:?}");
 }
 
@@ -160,7 +159,7 @@ fn stopped_for(time: Duration, options: &[&str]) -> Finished {
     let keys =
         "until [ -e typed ]; do sleep 0.02; done; printf '\\032'; until [ -e over ]; do sleep 0.02; done";
     let typed = format!("({keys}) | script -qec \"bash -c \\\"$0\\\"\" /dev/null");
-    let run = Run::of(clean(Command::new("sh"), &["-c", &typed, &shell]), "").says("in front");
+    let run = Run::of(clean("sh", &["-c", &typed, &shell]), "").says("in front");
     let command = *under(&name).iter().min().unwrap();
     run.write("typed");
     until("the command is stopped", || state(command) == Some('T'));

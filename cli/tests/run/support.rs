@@ -100,11 +100,14 @@ impl Drop for Server {
 
 /// The command `leasehold`, with these arguments and without variables of its own.
 pub(crate) fn leasehold(arguments: &[impl AsRef<OsStr>]) -> Command {
-    clean(Command::new(env!("CARGO_BIN_EXE_leasehold")), arguments)
+    clean(env!("CARGO_BIN_EXE_leasehold"), arguments)
 }
 
-/// Another program, with these arguments, in the same way.
-pub(crate) fn clean(mut command: Command, arguments: &[impl AsRef<OsStr>]) -> Command {
+/// Another program, with these arguments, in the same way. What runs the tests in the background has them ignore INT and
+/// QUIT, and `leasehold` keeps what it was started with.
+pub(crate) fn clean(program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>]) -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP,INT,QUIT,TERM").arg(program);
     for (variable, _) in
         std::env::vars_os().filter(|(variable, _)| variable.to_string_lossy().starts_with("LEASEHOLD"))
     {
