@@ -14,8 +14,8 @@ use crate::{
 
 /// Releases what a token holds of a resource, also for another process
 ///
-/// Whoever has the token has the right: the holder writes it down, or `leasehold run` passes it on. The holder learns of it
-/// at its next renewal. Exits with 0 if it was released, with 1 if the token holds nothing, and with 3 if that is unknown.
+/// The token is the right to release; a holder has to write it down for that. The holder learns of it at its next renewal.
+/// Exits with 0 if it was released, with 1 if the token holds nothing, and with 3 if that is unknown.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  leasehold release orders/42 --token - < token.txt")]
 pub(crate) struct Options {

@@ -131,7 +131,7 @@ fn tell(name: &ResourceName, revoked: Revoked, json: bool) -> Result<(), Failure
 struct Watch<'a> {
     locks: &'a Locks,
     name: &'a ResourceName,
-    /// Those that held it at the start. `None` if the store did not tell all of them, so that nobody knows who finishes.
+    /// The holders at the start. `None` if the store did not tell all of them, so that nobody knows who finishes.
     holders: Option<BTreeSet<String>>,
     json: bool,
     over: Instant,

@@ -19,7 +19,7 @@ use crate::Failure;
 /// Prints a line of text, without anything that a terminal takes for a command.
 ///
 /// # Errors
-/// When nobody reads the output any more.
+/// A broken pipe, where nobody reads the output any more.
 pub(crate) fn line(text: &str) -> Result<(), Failure> {
     Ok(writeln!(io::stdout(), "{}", readable(text))?)
 }
@@ -33,7 +33,7 @@ pub(crate) fn note(text: &str) {
 /// Prints a value as one line of JSON.
 ///
 /// # Errors
-/// When nobody reads the output any more.
+/// A broken pipe, where nobody reads the output any more.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let line = serde_json::to_string(value)?;
     Ok(writeln!(io::stdout(), "{}", escaped_json(&line))?)

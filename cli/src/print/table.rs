@@ -90,7 +90,7 @@ impl Table {
     /// Prints the table. On a terminal, which is narrow, columns are left out of which nothing is known.
     ///
     /// # Errors
-    /// When nobody reads the output any more.
+    /// A broken pipe, where nobody reads the output any more.
     pub(crate) fn print(mut self) -> Result<(), Failure> {
         use std::io::Write;
         if self.inner.is_tty() {

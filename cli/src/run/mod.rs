@@ -68,7 +68,7 @@ pub(crate) struct Options {
     /// The owner, who may take it again and again
     #[arg(long)]
     owner: Option<String>,
-    /// What others are told about it [default: the name of COMMAND]
+    /// The purpose that others are told [default: the name of COMMAND]
     #[arg(long, value_name = "TEXT")]
     purpose: Option<String>,
     /// It opens after this time if nobody renews it [default: lease.ttl]

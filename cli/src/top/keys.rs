@@ -54,7 +54,7 @@ impl Order {
     }
 }
 
-/// What somebody wants who pressed a key.
+/// The wish of somebody who pressed a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Quit,

@@ -8,7 +8,7 @@ const SHARE: u32 = 20;
 /// The longest time until something that failed is asked again.
 const RETRIED_AFTER: Duration = Duration::from_secs(1);
 
-/// When something is to be asked again.
+/// The pace at which something is asked again and again.
 #[derive(Debug)]
 pub(super) struct Pace {
     least: Duration,
