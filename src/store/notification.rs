@@ -27,7 +27,8 @@ pub enum Notification {
     /// This token should attempt at once, and again when the grant window is over. Either there was more to hand over than
     /// one verb hands over, or a hand-over was not taken up and live waiters have to show that they are alive.
     GoOn(Token),
-    /// A notice to these holders, whichever inbox they belong to.
+    /// A notice to these holders, whichever inbox they belong to. A store of several servers may tell it before
+    /// [`Subscribed`](Self::Subscribed), when some of them are heard.
     ToHolders(Vec<Token>, HolderNotice),
     /// Subscribed: notifications arrive from here on, and earlier ones may have been lost. All waiters should attempt
     /// now.

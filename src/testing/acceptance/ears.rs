@@ -45,11 +45,7 @@ impl Scene {
 
     /// Begins to listen to the inbox of all who wait here.
     pub(super) async fn listen(&self) -> Notifications {
-        let mut notifications = self.store.listen(&self.inbox);
-        match next(&mut notifications).await {
-            Notification::Subscribed => notifications,
-            other => panic!("{other:?} was notified first"),
-        }
+        subscribed(self.store.listen(&self.inbox)).await
     }
 
     /// The same with another inbox: the nodes of a cluster may still be passing on what was told to the one before.
@@ -104,6 +100,17 @@ impl Scene {
 pub(super) fn unheard(mut asked: Acquisition) -> Acquisition {
     asked.ticket.as_mut().unwrap().inbox = Inbox(SystemRandom.token());
     asked
+}
+
+/// Waits until notifications arrive. Some servers of several may tell before that what another fact told its holders.
+pub(super) async fn subscribed(mut notifications: Notifications) -> Notifications {
+    loop {
+        match next(&mut notifications).await {
+            Notification::Subscribed => return notifications,
+            Notification::ToHolders(..) => {}
+            other => panic!("{other:?} was notified first"),
+        }
+    }
 }
 
 pub(super) async fn next(notifications: &mut Notifications) -> Notification {

@@ -23,8 +23,7 @@ pub async fn a_hand_over_is_told_to_the_inbox_of_its_waiter(scene: Scene) {
     scene.granted(&holder).await;
     let mut elsewhere = scene.waiting(scene.shared());
     elsewhere.ticket.as_mut().unwrap().inbox = Inbox(SystemRandom.token());
-    let mut notifications_elsewhere = scene.store.listen(&elsewhere.ticket.unwrap().inbox);
-    assert!(matches!(next(&mut notifications_elsewhere).await, Notification::Subscribed));
+    let mut notifications_elsewhere = subscribed(scene.store.listen(&elsewhere.ticket.unwrap().inbox)).await;
     scene.queued(&elsewhere).await;
     let [here] = scene.line_up([scene.shared()]).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);

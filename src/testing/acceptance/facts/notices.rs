@@ -35,9 +35,7 @@ impl Scene {
 
     /// Begins to listen, where it is not sure that this inbox is on a store with a queue.
     async fn ears(&self) -> Notifications {
-        let mut notifications = self.store.listen(&Inbox(SystemRandom.token()));
-        assert!(matches!(next(&mut notifications).await, Notification::Subscribed));
-        notifications
+        subscribed(self.store.listen(&Inbox(SystemRandom.token()))).await
     }
 
     /// The next notice that is about one of these.
