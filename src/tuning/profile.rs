@@ -153,26 +153,26 @@ impl ServerProfile {
         Ok(())
     }
 
-    /// Returns a server whose work takes so many times as long, and the way to it as well. Timers stay as late as they are:
-    /// they are those of the client.
-    #[must_use]
-    pub fn scaled(&self, work: f64, round_trips: f64) -> Self {
-        let all = |trips: &[f64]| trips.iter().map(|trip| trip * round_trips).collect();
+    /// Returns a server whose work, and the way to it, take so many times as long.
+    pub(super) fn slower(&self, times: f64) -> Self {
+        let Self { round_trips, warm_round_trips, late, call, wake, granted, refused, queued, .. } = self;
+        let Self { taken_up, released, handed_over, handed_off, renewed, idle, .. } = self;
         Self {
-            round_trips: all(&self.round_trips),
-            warm_round_trips: all(&self.warm_round_trips),
-            late: self.late.clone(),
-            call: self.call * work,
-            wake: self.wake * work,
-            granted: self.granted * work,
-            refused: self.refused * work,
-            queued: self.queued * work,
-            taken_up: self.taken_up * work,
-            released: self.released * work,
-            handed_over: self.handed_over * work,
-            handed_off: self.handed_off * work,
-            renewed: self.renewed * work,
-            idle: self.idle,
+            round_trips: round_trips.iter().map(|trip| trip * times).collect(),
+            warm_round_trips: warm_round_trips.iter().map(|trip| trip * times).collect(),
+            // Timers are those of the client.
+            late: late.clone(),
+            call: call * times,
+            wake: wake * times,
+            granted: granted * times,
+            refused: refused * times,
+            queued: queued * times,
+            taken_up: taken_up * times,
+            released: released * times,
+            handed_over: handed_over * times,
+            handed_off: handed_off * times,
+            renewed: renewed * times,
+            idle: *idle,
         }
     }
 

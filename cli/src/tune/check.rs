@@ -111,7 +111,7 @@ fn check(workload: &Workload, source: &Source, options: &Options) -> Result<Chec
     let (_servers, url) = own_servers(workload.nodes)?;
     let samples = if options.quick { Samples::QUICK } else { Samples::USUAL };
     let config = workload.config_on(&url, true)?;
-    let profile = || measure(&config, samples);
+    let profile = || actix::System::new().block_on(measure(&config, samples));
     let mut profiles = vec![profile()?];
     let mut runs = Vec::new();
     for _ in 0..options.repetitions {

@@ -31,7 +31,7 @@ impl Load {
     /// Returns the profile with this load.
     pub(super) fn profile(self, profile: &ServerProfile) -> ServerProfile {
         match self {
-            Self::SlowerServer => profile.scaled(2.0, 2.0),
+            Self::SlowerServer => profile.slower(2.0),
             _ => profile.clone(),
         }
     }

@@ -1,6 +1,5 @@
 //! `leasehold tune measure`: the profile of a real server, for simulations.
 
-mod calibration;
 mod work;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
@@ -11,7 +10,7 @@ use leasehold::{
     tuning::{Pace, RealPace, ServerProfile, warm_up},
 };
 
-use self::{calibration::calibrated, work::Work};
+use self::work::Work;
 use super::{
     figures::time,
     info::{Servers, addresses},
@@ -21,9 +20,8 @@ use crate::{Failure, settings};
 
 /// Measures a server for about ten seconds: round trips, and its processor time for each kind of command
 ///
-/// It takes locks below a prefix of its own, first one after the other, then for three seconds by four processes that take
-/// some 400 a second, and releases them. They end within a minute in any case. Other load on the server makes the figures too
-/// large.
+/// It takes locks below a prefix of its own, one after the other, and releases them. They end within a minute in any case.
+/// Other load on the server makes the figures too large.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  leasehold tune measure --store redis://127.0.0.1:6379")]
 pub(crate) struct Options {
@@ -44,15 +42,13 @@ pub(crate) struct Samples {
     pub(crate) work: u32,
     /// The time in which nothing is done, to see what an idle server needs.
     pub(crate) idle: Duration,
-    /// The time for which several processes take locks together.
-    pub(crate) calibration: Duration,
 }
 
 impl Samples {
     /// The samples of about ten seconds.
-    pub(crate) const USUAL: Self = Self { trips: 250, work: 80, idle: Duration::from_secs(1), calibration: Duration::from_secs(3) };
+    pub(crate) const USUAL: Self = Self { trips: 250, work: 80, idle: Duration::from_secs(1) };
     /// The samples of about a second.
-    pub(crate) const QUICK: Self = Self { trips: 30, work: 12, idle: Duration::from_millis(150), calibration: Duration::from_millis(500) };
+    pub(crate) const QUICK: Self = Self { trips: 30, work: 12, idle: Duration::from_millis(150) };
 }
 
 /// The pause between two samples. A server that is asked a hundred times a second has cold caches and a processor that sleeps,
@@ -62,7 +58,7 @@ pub(super) const BETWEEN: Duration = ServerProfile::COLD_AFTER;
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let config = options.source.config()?;
     let samples = if options.quick { Samples::QUICK } else { Samples::USUAL };
-    let profile = measure(&config, samples)?;
+    let profile = actix::System::new().block_on(measure(&config, samples))?;
     let text = profile.to_toml();
     match &options.output {
         Some(file) => write(file, &text)?,
@@ -78,20 +74,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures the server of this configuration, or the first of a quorum.
-pub(crate) fn measure(config: &Config, samples: Samples) -> Result<ServerProfile, Failure> {
+/// Measures the server of this configuration, or the first of a quorum. Must run in an actix system.
+pub(crate) async fn measure(config: &Config, samples: Samples) -> Result<ServerProfile, Failure> {
     let mut config = config.clone();
-    config.store.prefix = format!("{}:tune:{}", config.store.prefix, std::process::id());
     let nodes = addresses(config.store.url.reveal())?;
-    let alone = actix::System::new().block_on(by_one_process(&config, &nodes, samples))?;
-    config.store.url = nodes[0].as_str().into();
-    let profile = calibrated(alone, &config, samples.calibration)?;
-    profile.check()?;
-    Ok(profile)
-}
-
-/// Measures the first of these servers, and the way to all of them. Must run in an actix system.
-async fn by_one_process(config: &Config, nodes: &[String], samples: Samples) -> Result<ServerProfile, Failure> {
+    config.store.prefix = format!("{}:tune:{}", config.store.prefix, std::process::id());
     let mut profile = ServerProfile::default();
     {
         let mut one = config.clone();
@@ -99,7 +86,8 @@ async fn by_one_process(config: &Config, nodes: &[String], samples: Samples) -> 
         let (store, servers) = (one.open_store()?, Servers::connect(&nodes[0])?);
         Work::new(&*store as &dyn Store, servers, samples).measure(&mut profile).await?;
     }
-    on_the_way(config, samples, &mut profile).await?;
+    on_the_way(&config, samples, &mut profile).await?;
+    profile.check()?;
     Ok(profile)
 }
 
