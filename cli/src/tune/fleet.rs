@@ -38,7 +38,7 @@ pub(crate) fn measured(
         set: set.to_vec(),
         url: url.to_owned(),
         // The members of a quorum count for one prefix.
-        prefix: format!("leasehold:tune:{}:{run}", std::process::id()),
+        prefix: format!("tune:{}:{run}", std::process::id()),
         process,
     };
     let mut workers =

@@ -25,6 +25,7 @@ pub(super) struct Job {
     pub(super) source: Source,
     pub(super) set: Vec<(String, String)>,
     pub(super) url: String,
+    /// What follows the prefix of the settings.
     pub(super) prefix: String,
     /// Its number, counted from 0.
     pub(super) process: u32,
@@ -44,7 +45,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let job: Job = serde_json::from_str(&line(&mut input)?)?;
     let workload = job.source.read(&job.set)?;
     let mut config = workload.config_on(&job.url, true)?;
-    config.store.prefix = job.prefix;
+    config.store.prefix = format!("{}:{}", config.store.prefix, job.prefix);
     let done = actix::System::new().block_on(async {
         let locks = config.start()?;
         warm_up(&locks).await?;

@@ -115,7 +115,7 @@ fn buckets(trace: &[Traced]) -> Vec<(Duration, u32)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::{collections::BTreeMap, fs};
 
     use super::*;
@@ -126,11 +126,12 @@ mod tests {
         tuning::workload::trace_line,
     };
 
-    const fn millis(millis: u64) -> Duration {
+    pub(in super::super) const fn millis(millis: u64) -> Duration {
         Duration::from_millis(millis)
     }
 
-    fn recorded(at: u64, outcome: &'static str, hold: Option<u64>) -> Recorded {
+    /// A request as the recorder tells it, after a wait of one millisecond and a half.
+    pub(in super::super) fn recorded(at: u64, outcome: &'static str, hold: Option<u64>) -> Recorded {
         Recorded {
             at: millis(at),
             resource: ResourceName::new(b"orders/\xff").unwrap(),

@@ -145,24 +145,10 @@ fn trace(text: &str) -> Result<Vec<Traced>, (usize, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::core::ResourceName;
-
-    const fn millis(millis: u64) -> Duration {
-        Duration::from_millis(millis)
-    }
-
-    fn recorded(at: u64, outcome: &'static str, hold: Option<u64>) -> Recorded {
-        Recorded {
-            at: millis(at),
-            resource: ResourceName::new(b"orders/\xff").unwrap(),
-            mode: Mode::Exclusive,
-            class: Some("pay".into()),
-            wait: None,
-            answer: Some((Duration::from_nanos(1_500_999), outcome)),
-            hold: hold.map(millis),
-        }
-    }
+    use super::{
+        super::recorded::tests::{millis, recorded},
+        *,
+    };
 
     #[test]
     fn a_trace_names_resources_by_numbers_and_leaves_the_rest_to_the_workload() {
