@@ -16,6 +16,9 @@ use crate::config::ConfigError;
 pub(super) const FRONT: usize = 10;
 /// The number of the best settings that are simulated with fresh seeds.
 const FINALISTS: usize = 4;
+/// The number of those that are simulated with longer waits too. The search shortens a wait as long as limits are kept with
+/// its own seeds, and then the first fresh one breaks them.
+const ROOMIER: usize = 2;
 
 /// A search, with what it has found so far.
 pub(super) struct Course<'a> {
@@ -141,7 +144,12 @@ impl<'a> Course<'a> {
         let first = leaders.first().copied();
         let compared = self.compared.iter().map(|(_, id)| *id);
         let finalists = leaders.iter().copied().take(FINALISTS);
-        let ids: Vec<Id> = first.into_iter().chain(compared).chain(finalists).collect();
+        let mut ids: Vec<Id> = first.into_iter().chain(compared).chain(finalists).collect();
+        let Stages { space, trials, .. } = &mut self.stages;
+        for leader in leaders.iter().take(ROOMIER) {
+            let longer = space.roomier(&trials.get(*leader).settings.clone(), &trials.config(*leader)?)?;
+            ids.extend(longer.into_iter().filter_map(|table| trials.find(table, Load::AsItIs)));
+        }
         self.stages.trials.check_both(&ids, self.plan.fresh, within)?;
         self.choose();
         self.stages.trials.check(&on_front, self.plan.fresh, within)?;

@@ -129,12 +129,13 @@ impl Aim {
     }
 
     /// Returns true if no run would show that this setting was taken instead of the best one: it keeps the limits as well, and misses
-    /// the goal by a twentieth at most, or by half of a percentage point of success. Predictions are not nearer than that.
+    /// the goal by a fiftieth at most, or by half of a percentage point of success. Predictions are not nearer than that, though all
+    /// settings are simulated with the same requests.
     pub(super) fn is_as_good(&self, this: &Seen, best: &Seen) -> bool {
         let (cost, least) = (self.worse(this), self.worse(best));
         let most = match self.goal {
             Goal::Success => least + 0.005,
-            Goal::Latency | Goal::ServerLoad => least * 1.05,
+            Goal::Latency | Goal::ServerLoad => least * 1.02,
         };
         self.rank(this).violation <= self.rank(best).violation && cost <= most
     }
@@ -147,6 +148,14 @@ impl Aim {
 }
 
 impl Rank {
+    /// Returns true if this is behind another one by more than chance: by two percentage points of success, or by a fifth of any
+    /// other figure.
+    pub(super) const fn is_far_behind(self, other: Self) -> bool {
+        const FAR: i64 = 20;
+        let more = self.violation - other.violation;
+        more > FAR || more >= 0 && self.cost > other.cost.saturating_add(FAR)
+    }
+
     /// Returns the place by the second figure alone.
     pub(super) const fn second(self) -> i64 {
         self.second
@@ -175,6 +184,23 @@ mod tests {
         assert!("speed".parse::<Goal>().unwrap_err().to_string().contains("success, latency, server-load"));
         for goal in [Goal::Success, Goal::Latency, Goal::ServerLoad] {
             assert_eq!(goal.to_string().parse::<Goal>(), Ok(goal));
+        }
+    }
+
+    #[test]
+    fn what_chance_may_have_done_is_not_far_behind() {
+        let aim = |goal| aim(goal, vec!["success >= 90%".parse().unwrap()]);
+        for (goal, this, is_far) in [
+            (Goal::Latency, figures(0.95, 115.0), false),
+            (Goal::Latency, figures(0.95, 130.0), true),
+            (Goal::Latency, figures(0.89, 130.0), true),
+            (Goal::Latency, figures(0.89, 100.0), false),
+            (Goal::Latency, figures(0.85, 50.0), true),
+            (Goal::Success, figures(0.935, 1.0), false),
+            (Goal::Success, figures(0.92, 1.0), true),
+        ] {
+            let rank = |figures| aim(goal).rank(&seen(&[figures]));
+            assert_eq!(rank(this).is_far_behind(rank(figures(0.95, 100.0))), is_far, "{goal} {this:?}");
         }
     }
 
@@ -220,7 +246,7 @@ mod tests {
     fn a_difference_that_no_run_would_show_is_none() {
         let aim = |goal| aim(goal, Vec::new());
         let alone = |figures| seen(&[figures]);
-        let (best, near, worse) = (figures(0.99, 100.0), figures(0.986, 104.0), figures(0.98, 106.0));
+        let (best, near, worse) = (figures(0.99, 100.0), figures(0.986, 101.0), figures(0.98, 103.0));
         for goal in [Goal::Success, Goal::Latency] {
             let is_as_good = |this, best| aim(goal).is_as_good(&alone(this), &alone(best));
             assert!(is_as_good(near, best) && !is_as_good(worse, best) && is_as_good(best, worse));

@@ -138,6 +138,22 @@ impl Space {
         Ok(around)
     }
 
+    /// Returns the settings with a wait that is about twice as long, and one that is about eight times as long.
+    pub(super) fn roomier(&self, settings: &Table, config: &Config) -> Result<Vec<Table>, ConfigError> {
+        const WAIT: &str = "wait.timeout";
+        let wait = micros(config.wait.timeout);
+        let Some(setting) = self.settings.iter().find(|it| it.key == WAIT && wait > 0.0) else {
+            return Ok(Vec::new());
+        };
+        let longer = |times: f64| {
+            let mut changed = settings.clone();
+            let number = setting.grid.values[setting.grid.nearest(wait * times)];
+            set(&mut changed, WAIT, setting.kind.value(number))?;
+            Ok(changed)
+        };
+        [2.0, 8.0].into_iter().map(longer).collect()
+    }
+
     /// Returns the settings without one section, and without one key, that are searched.
     pub(super) fn simpler(&self, settings: &Table) -> Vec<Table> {
         let keys: Vec<_> = self.settings.iter().map(|it| it.key).chain(["backoff.preset"]).collect();
@@ -234,6 +250,18 @@ mod tests {
             assert_eq!(grid.values[point[place]], *value, "{key}");
         }
         space.table(&point).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_roomier_setting_waits_for_longer_and_is_the_same_otherwise() {
+        let roomier = |config: &str| {
+            let workload = workload(config);
+            let found = Space::of(&workload).unwrap().roomier(workload.settings(), &workload.config().unwrap());
+            found.unwrap().iter().map(|table| table.to_string().replace('\n', " ")).collect::<Vec<_>>()
+        };
+        let of = |wait| format!("[backoff] initial = \"7ms\"  [wait] timeout = \"{wait}\" ");
+        assert_eq!(roomier("backoff.initial = '7ms'\nwait.timeout = '180ms'"), [of("350ms"), of("1s 400ms")]);
+        assert!(roomier("wait.timeout = '0s'").is_empty(), "a try is one on purpose");
     }
 
     #[test]

@@ -103,14 +103,17 @@ impl Stages<'_> {
         }
     }
 
-    /// Returns true if a trial is better than another one that has all seeds. It ends with the first seed after which it is not.
+    /// Returns true if a trial is better than another one that has all seeds. It ends with the first seed after which it is far
+    /// behind; with less than all of them chance alone may put it a little behind.
     fn beats(&mut self, id: Id, best: Id, within: u32) -> Result<bool, Halt> {
-        for seeds in 1..=SEEDS {
-            if !self.trials.search(&[id], seeds, within)? || self.rank(id, seeds) >= self.rank(best, seeds) {
+        for seeds in 1..SEEDS {
+            if !self.trials.search(&[id], seeds, within)?
+                || self.rank(id, seeds).is_far_behind(self.rank(best, seeds))
+            {
                 return Ok(false);
             }
         }
-        Ok(true)
+        Ok(self.trials.search(&[id], SEEDS, within)? && self.rank(id, SEEDS) < self.rank(best, SEEDS))
     }
 
     /// Notes the best setting so far.
