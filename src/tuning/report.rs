@@ -4,7 +4,13 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::tuning::{drive::Served, workload::Workload};
+use crate::{
+    tuner::TunerEvent,
+    tuning::{
+        drive::{Served, micros},
+        workload::Workload,
+    },
+};
 
 /// The figures of a workload, simulated or measured. Times are in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +93,14 @@ pub struct Tuned {
     pub rule: String,
     /// The reason.
     pub reason: String,
+}
+
+impl Tuned {
+    /// Creates what a report tells of a change of the tuner of a process.
+    pub fn new(since_start: Duration, process: u32, event: &TunerEvent) -> Self {
+        let TunerEvent { rule, reason, .. } = event;
+        Self { at: micros(since_start), process, rule: rule.to_string(), reason: reason.clone() }
+    }
 }
 
 impl Report {

@@ -7,11 +7,13 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use leasehold::tuning::{Report, Spent, Workload};
+use leasehold::tuning::{Report, Served, Spent, Workload};
 
 use super::{
     info::Servers,
     input::Source,
+    own_server::OwnServer,
+    slow_server::Slowness,
     worker::{Done, Job, READY},
 };
 use crate::Failure;
@@ -22,45 +24,74 @@ struct Worker {
     output: BufReader<ChildStdout>,
 }
 
-/// Runs a workload on the servers at this address, and returns its report.
+/// A run of a workload.
+pub(crate) struct Run<'a> {
+    pub(crate) workload: &'a Workload,
+    pub(crate) source: &'a Source,
+    pub(crate) set: &'a [(String, String)],
+    /// The address of its servers.
+    pub(crate) url: &'a str,
+    /// Those of them that are our own, and can be slowed down.
+    pub(crate) servers: &'a [OwnServer],
+}
+
+/// Runs a workload on the servers at this address, none of which is slowed down, and returns its report.
 pub(crate) fn measured(
     workload: &Workload,
     source: &Source,
     set: &[(String, String)],
     url: &str,
 ) -> Result<Report, Failure> {
-    // A run does not see the locks of another one.
-    static RUNS: AtomicU32 = AtomicU32::new(0);
-    let run = RUNS.fetch_add(1, Ordering::Relaxed);
-    let mut servers = Servers::connect(url)?;
-    let job = |process| Job {
-        source: source.clone(),
-        set: set.to_vec(),
-        url: url.to_owned(),
-        // The members of a quorum count for one prefix.
-        prefix: format!("tune:{}:{run}", std::process::id()),
-        process,
-    };
-    let mut workers =
-        (0..workload.processes).map(|it| Worker::start(&job(it))).collect::<Result<Vec<_>, _>>()?;
-    for worker in &mut workers {
-        worker.is_ready()?;
-    }
-    let before = servers.done()?;
-    for worker in &mut workers {
-        worker.tell("go")?;
-    }
-    let mut spent = Spent::default();
-    let mut served = Vec::new();
-    for worker in workers {
-        let done = worker.done()?;
-        served.extend(done.served);
-        spent.attempts += done.attempts;
-        spent.elapsed = spent.elapsed.max(done.elapsed);
-    }
-    let done = servers.done()?.since(before);
-    (spent.commands, spent.server_time) = (done.calls, done.processor);
+    let (served, spent) = Run { workload, source, set, url, servers: &[] }.go()?;
     Ok(Report::new(workload, &served, &spent))
+}
+
+impl Run<'_> {
+    /// Runs it, and returns how its requests ended, and what that needed.
+    pub(crate) fn go(&self) -> Result<(Vec<Served>, Spent), Failure> {
+        // A run does not see the locks of another one.
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        let run = RUNS.fetch_add(1, Ordering::Relaxed);
+        let mut servers = Servers::connect(self.url)?;
+        let job = |process| Job {
+            source: self.source.clone(),
+            set: self.set.to_vec(),
+            url: self.url.to_owned(),
+            // The members of a quorum count for one prefix.
+            prefix: format!("tune:{}:{run}", std::process::id()),
+            process,
+        };
+        let mut workers =
+            (0..self.workload.processes).map(|it| Worker::start(&job(it))).collect::<Result<Vec<_>, _>>()?;
+        for worker in &mut workers {
+            worker.is_ready()?;
+        }
+        let before = servers.done()?;
+        for worker in &mut workers {
+            worker.tell("go")?;
+        }
+        let slowness = self.slow_down();
+        let mut spent = Spent::default();
+        let mut served = Vec::new();
+        for worker in workers {
+            let done = worker.done()?;
+            served.extend(done.served);
+            spent.attempts += done.attempts;
+            spent.elapsed = spent.elapsed.max(done.elapsed);
+            spent.changes.extend(done.changes);
+        }
+        drop(slowness);
+        let done = servers.done()?.since(before);
+        (spent.commands, spent.server_time) = (done.calls, done.processor);
+        spent.changes.sort_by_key(|change| change.at);
+        Ok((served, spent))
+    }
+
+    /// Makes our own servers slow, if the workload wants that.
+    fn slow_down(&self) -> Option<Slowness> {
+        let slow = self.workload.slow_server.clone().filter(|_| !self.servers.is_empty())?;
+        Some(Slowness::begin(self.servers.iter().map(OwnServer::id).collect(), slow))
+    }
 }
 
 impl Worker {

@@ -12,7 +12,9 @@ mod own_server;
 mod recommend;
 mod replay;
 mod run;
+mod shifting;
 mod simulate;
+mod slow_server;
 mod svg;
 mod worker;
 
@@ -41,6 +43,7 @@ enum Command {
     Replay(replay::Options),
     Run(run::Options),
     Check(check::Options),
+    Shifting(shifting::Options),
     /// One process of a run; told what to do on its standard input
     #[command(hide = true)]
     Worker,
@@ -55,6 +58,7 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
         Command::Replay(options) => replay::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Check(options) => check::run(&options),
+        Command::Shifting(options) => shifting::run(&options),
         Command::Worker => worker::run(),
     }
 }

@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nix::unistd::Pid;
+
 use crate::Failure;
 
 /// The longest time that a server may take to start.
@@ -58,8 +60,14 @@ impl OwnServer {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
+    /// Returns the number of its process.
+    pub(crate) fn id(&self) -> Pid {
+        // The numbers of processes are below 2^22.
+        Pid::from_raw(self.process.id().cast_signed())
+    }
+
     /// Returns true if this process answers, and no other server that has its port.
-    fn answers(&self) -> bool {
+    pub(crate) fn answers(&self) -> bool {
         let ask = || -> redis::RedisResult<String> {
             let client = redis::Client::open(self.url())?;
             redis::cmd("INFO").arg("server").query(&mut client.get_connection()?)

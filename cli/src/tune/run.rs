@@ -2,8 +2,10 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
+use leasehold::tuning::Report;
+
 use super::{
-    fleet::measured,
+    fleet::{Run, measured},
     input::{Changes, Source},
     own_server::OwnServer,
     simulate::Shown,
@@ -33,10 +35,19 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let (source, set) = (Source::File(options.workload.clone()), options.changes.set());
     let workload = source.read(&set)?;
     let report = match &options.store {
-        Some(url) => measured(&workload, &source, &set, url)?,
+        Some(url) => {
+            if workload.slow_server.is_some() {
+                eprintln!(
+                    "slow_server is left out: only servers of our own can be slowed down, so leave out --store"
+                );
+            }
+            measured(&workload, &source, &set, url)?
+        }
         None => {
-            let (_servers, url) = own_servers(workload.nodes)?;
-            measured(&workload, &source, &set, &url)?
+            let (servers, url) = own_servers(workload.nodes)?;
+            let run = Run { workload: &workload, source: &source, set: &set, url: &url, servers: &servers };
+            let (served, spent) = run.go()?;
+            Report::new(&workload, &served, &spent)
         }
     };
     options.shown.show(&[&report])?;

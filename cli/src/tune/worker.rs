@@ -1,15 +1,19 @@
 //! One process of a run: it is told what to do, says that it is ready, begins at a word, and tells how it went.
 
 use std::{
+    cell::RefCell,
     io::{self, BufRead, Write},
     process::ExitCode,
+    rc::Rc,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use actix::{Actor, Context, Handler};
 use leasehold::{
     Shutdown, Stats,
-    tuning::{RealPace, Served, drive, warm_up},
+    tuner::{TellChanges, TunerEvent},
+    tuning::{RealPace, Served, Tuned, drive, warm_up},
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +42,26 @@ pub(super) struct Done {
     pub(super) attempts: u64,
     /// The time from the start to the last answer.
     pub(super) elapsed: Duration,
+    /// The changes that its tuner made.
+    pub(super) changes: Vec<Tuned>,
+}
+
+/// The changes of a tuner so far, and when they came.
+type Changes = Rc<RefCell<Vec<(Instant, TunerEvent)>>>;
+
+/// The listener to a tuner.
+struct Listener(Changes);
+
+impl Actor for Listener {
+    type Context = Context<Self>;
+}
+
+impl Handler<TunerEvent> for Listener {
+    type Result = ();
+
+    fn handle(&mut self, event: TunerEvent, _: &mut Self::Context) {
+        self.0.borrow_mut().push((Instant::now(), event));
+    }
 }
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
@@ -47,19 +71,27 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let mut config = workload.config_on(&job.url, true)?;
     config.store.prefix = format!("{}:{}", config.store.prefix, job.prefix);
     let done = actix::System::new().block_on(async {
-        let locks = config.start()?;
+        let (locks, tuner) = config.start_tuned()?;
+        let changes = Changes::default();
+        if let Some(tuner) = tuner {
+            tuner.send(TellChanges(Listener(changes.clone()).start().recipient())).await?;
+        }
         warm_up(&locks).await?;
         let before = locks.send(Stats).await?.attempts;
         println!("{READY}");
         io::stdout().flush()?;
         // The manager lives in another thread, and goes on meanwhile.
         line(&mut input)?;
-        let pace = Arc::new(RealPace::start()?);
+        let (began, pace) = (Instant::now(), Arc::new(RealPace::start()?));
         let served = drive(&workload, job.process, &locks, pace.clone()).await;
         let elapsed = leasehold::tuning::Pace::now(&*pace);
         let attempts = locks.send(Stats).await?.attempts - before;
         locks.send(Shutdown { drain: Duration::ZERO }).await?;
-        Ok::<_, Failure>(Done { served, attempts, elapsed })
+        let tuned = |(at, event): &(Instant, TunerEvent)| {
+            Tuned::new(at.saturating_duration_since(began), job.process, event)
+        };
+        let changes = changes.borrow().iter().map(tuned).collect();
+        Ok::<_, Failure>(Done { served, attempts, elapsed, changes })
     })?;
     println!("{}", serde_json::to_string(&done)?);
     Ok(ExitCode::SUCCESS)

@@ -171,6 +171,8 @@ fn quorum(
 #[cfg(test)]
 mod adapting;
 #[cfg(test)]
+mod baselines;
+#[cfg(test)]
 mod shifting;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use crate::{
     manager::LockManager,
     request::TunerSettings,
     tuner::{Tuner, TunerEvent},
-    tuning::{drive::micros, report::Tuned},
+    tuning::report::Tuned,
 };
 
 /// The changes of all tuners so far.
@@ -39,9 +39,7 @@ impl Handler<TunerEvent> for Listener {
     type Result = ();
 
     fn handle(&mut self, event: TunerEvent, _: &mut Self::Context) {
-        let TunerEvent { rule, reason, .. } = event;
-        let at = micros(self.started.elapsed());
-        let tuned = Tuned { at, process: self.process, rule: rule.to_string(), reason };
+        let tuned = Tuned::new(self.started.elapsed(), self.process, &event);
         self.changes.0.lock().unwrap_or_else(PoisonError::into_inner).push(tuned);
     }
 }

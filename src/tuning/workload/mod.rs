@@ -100,7 +100,7 @@ pub struct Workload {
     trace: Arc<[Traced]>,
 }
 
-/// A time in which each call takes longer, in a simulation.
+/// A time in which each call takes longer: in a simulation, and on servers that `leasehold tune run` has started itself.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
