@@ -72,13 +72,11 @@ impl Scene {
         }
         let mut heard = Vec::new();
         while !last.is_empty() {
-            match next(notifications).await {
+            match next_of_waiters(notifications).await {
                 Notification::HandedOver(token) if last.contains(&token) => last.retain(|it| *it != token),
                 Notification::HandedOver(token) => heard.push(Heard::HandedOver(token)),
                 Notification::Next(token) => heard.push(Heard::Next(token)),
                 Notification::GoOn(token) => heard.push(Heard::GoOn(token)),
-                // To the holders of another fact, which uses the same store.
-                Notification::ToHolders(..) => {}
                 other => panic!("{other:?} was notified"),
             }
         }
@@ -102,13 +100,20 @@ pub(super) fn unheard(mut asked: Acquisition) -> Acquisition {
     asked
 }
 
-/// Waits until notifications arrive. Some servers of several may tell before that what another fact told its holders.
+/// Waits until notifications arrive.
 pub(super) async fn subscribed(mut notifications: Notifications) -> Notifications {
+    match next_of_waiters(&mut notifications).await {
+        Notification::Subscribed => notifications,
+        other => panic!("{other:?} was notified first"),
+    }
+}
+
+/// Returns the next notification that is not to holders: another fact, which uses the same servers, may have told its own.
+pub(super) async fn next_of_waiters(notifications: &mut Notifications) -> Notification {
     loop {
-        match next(&mut notifications).await {
-            Notification::Subscribed => return notifications,
+        match next(notifications).await {
             Notification::ToHolders(..) => {}
-            other => panic!("{other:?} was notified first"),
+            other => return other,
         }
     }
 }
