@@ -10,7 +10,7 @@ use crate::{
     support::{
         acl,
         cluster::{MASTERS, RedisCluster, one_on_each_master, slot_of_tag},
-        redis_server::free_port,
+        redis_server::Port,
         tls::TlsServer,
     },
 };
@@ -31,13 +31,23 @@ async fn granted_everywhere(store: &RedisStore, what: &str) {
     }
 }
 
+/// The same in the end, for a store that waits for no busy server.
+async fn granted_everywhere_in_the_end(store: &RedisStore, what: &str) {
+    let start = Instant::now();
+    for asked in everywhere(what) {
+        while !matches!(store.acquire(&asked).await, Ok(Acquired::Granted(_))) {
+            assert!(start.elapsed() < TTL, "{asked:?} is not granted");
+        }
+    }
+}
+
 fn set(cluster: &RedisCluster, setting: &str, value: &str) {
     cluster.nodes.iter().for_each(|node| drop(node.command(&["CONFIG", "SET", setting, value])));
 }
 
 #[tokio::test]
 async fn nodes_are_found_by_name_by_address_and_where_they_were_asked() {
-    let cluster = RedisCluster::start();
+    let cluster = RedisCluster::calm();
     let told = [("hostname", ""), ("hostname", "localhost"), ("unknown-endpoint", "")];
     for (number, (kind, name)) in told.into_iter().enumerate() {
         set(&cluster, "cluster-announce-hostname", name);
@@ -59,8 +69,8 @@ async fn nodes_are_found_by_name_by_address_and_where_they_were_asked() {
 #[tokio::test]
 async fn one_seed_that_answers_is_enough_and_later_none() {
     let mut cluster = RedisCluster::start();
-    let [dead, seed] = [free_port(), cluster.nodes[3].port()];
-    let store = with(&format!("redis+cluster://127.0.0.1:{dead},127.0.0.1:{seed}"), patient());
+    let (dead, seed) = (Port::reserve(), cluster.nodes[3].port());
+    let store = with(&format!("redis+cluster://127.0.0.1:{},127.0.0.1:{seed}", dead.number()), patient());
     granted_everywhere(&store, "with a seed").await;
     for node in [3, 1] {
         cluster.nodes[node].kill();
@@ -73,8 +83,8 @@ async fn one_seed_that_answers_is_enough_and_later_none() {
 async fn slots_without_a_node_harm_no_other() {
     let mut cluster = RedisCluster::start();
     set(&cluster, "cluster-require-full-coverage", "no");
-    let store = open(&cluster.url());
-    granted_everywhere(&store, "before").await;
+    let store = with(&cluster.url(), RedisOptions::default());
+    granted_everywhere_in_the_end(&store, "before").await;
     for node in [1, 1 + MASTERS] {
         cluster.nodes[node].kill();
     }
@@ -94,10 +104,11 @@ const SOON: Duration = Duration::from_secs(8);
 #[tokio::test]
 async fn many_who_find_all_nodes_silent_do_not_wait_for_one_another() {
     let cluster = RedisCluster::start();
-    let known = open(&cluster.url());
-    granted_everywhere(&known, "before").await;
+    let usual = || with(&cluster.url(), RedisOptions::default());
+    let known = usual();
+    granted_everywhere_in_the_end(&known, "before").await;
     cluster.nodes.iter().for_each(|node| node.pause());
-    for store in [open(&cluster.url()), known] {
+    for store in [usual(), known] {
         let start = Instant::now();
         let asked: Vec<_> = (0..64).map(|number| asked(&format!("many/{number}"), Mode::Exclusive)).collect();
         let answers = join_all(asked.iter().map(|asked| store.acquire(asked))).await;
@@ -108,7 +119,7 @@ async fn many_who_find_all_nodes_silent_do_not_wait_for_one_another() {
 
 #[tokio::test]
 async fn a_user_of_the_guide_is_enough_on_every_node() {
-    let cluster = RedisCluster::start();
+    let cluster = RedisCluster::calm();
     let rule = acl::rule("cluster-locker");
     for node in &cluster.nodes {
         node.command(&rule);

@@ -28,7 +28,7 @@ pub async fn a_hand_over_is_told_to_the_inbox_of_its_waiter(scene: Scene) {
     let [here] = scene.line_up([scene.shared()]).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);
     assert_eq!(scene.told(&mut notifications).await, tokens([&here]));
-    match next(&mut notifications_elsewhere).await {
+    match next_of_waiters(&mut notifications_elsewhere).await {
         Notification::HandedOver(token) => assert_eq!(token, elsewhere.hold.token),
         other => panic!("{other:?}"),
     }
@@ -155,7 +155,7 @@ pub async fn an_inbox_may_be_listened_to_twice(scene: Scene) {
         assert_eq!(scene.told(&mut second).await, []);
         // The first heard all of it as well: a hand-over on each server.
         for _ in scene.world.everywhere() {
-            assert!(matches!(next(&mut first).await, Notification::HandedOver(_)));
+            assert!(matches!(next_of_waiters(&mut first).await, Notification::HandedOver(_)));
         }
     }
     assert_eq!(scene.told(&mut first).await, []);

@@ -26,7 +26,7 @@ mod waiters;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    ears::{Heard, next, subscribed, unheard},
+    ears::{Heard, next, next_of_waiters, subscribed, unheard},
     scene::{Scene, TICKET_TTL, TTL, WINDOW, assert_about, elsewhere, owned, secs, tokens},
     unique,
 };
