@@ -109,7 +109,7 @@ pub struct TunerSettings {
     /// The wait that a queue which stays may cause. 1 ms up to [`burst_wait`](Self::burst_wait). Default: 200 ms.
     #[serde(deserialize_with = "duration")]
     pub standing_wait: Duration,
-    /// The smallest bound of a queue. Default: 4.
+    /// The smallest bound of a queue. Default: 3.
     pub min_waiters: u32,
     /// The longest pause, unless `backoff.max` is longer already. More than zero, up to 1 h. Default: 5 s.
     #[serde(deserialize_with = "duration")]
@@ -129,7 +129,7 @@ impl Default for TunerSettings {
             window: Duration::from_secs(1),
             burst_wait: Duration::from_secs(1),
             standing_wait: Duration::from_millis(200),
-            min_waiters: 4,
+            min_waiters: 3,
             max_pause: Duration::from_secs(5),
             min_attempts: 2,
             min_wait: Duration::from_millis(100),

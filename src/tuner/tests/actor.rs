@@ -79,7 +79,7 @@ fn a_queue_that_nobody_serves_is_closed_to_newcomers_with_an_event() {
         let _held = crowd(&locks).await;
         let (_tuner, listener) = start(&locks, false);
         sleep(Duration::from_secs(3)).await;
-        assert_eq!(tuning(&locks).await.max_waiters, 4);
+        assert_eq!(tuning(&locks).await.max_waiters, TunerSettings::default().min_waiters);
         let refused = locks.send(Acquire::new("r")).await.unwrap().unwrap_err();
         assert!(matches!(refused, AcquireError::QueueFull { .. }), "{refused}");
         let told = listener.0.lock().unwrap().clone();
@@ -130,7 +130,7 @@ fn a_tuner_that_ends_leaves_nothing_of_what_it_has_set_and_all_that_others_have(
         let _held = crowd(&locks).await;
         let (tuner, _) = start(&locks, false);
         sleep(Duration::from_secs(3)).await;
-        assert_eq!(tuning(&locks).await.max_waiters, 4);
+        assert_eq!(tuning(&locks).await.max_waiters, TunerSettings::default().min_waiters);
         let wait = Some(Duration::from_secs(7));
         locks.send(SetTuning { wait, ..Default::default() }).await.unwrap().unwrap();
         tuner.send(StopTuner).await.unwrap();

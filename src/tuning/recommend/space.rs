@@ -256,7 +256,8 @@ mod tests {
     fn a_roomier_setting_waits_for_longer_and_is_the_same_otherwise() {
         let roomier = |config: &str| {
             let workload = workload(config);
-            let found = Space::of(&workload).unwrap().roomier(workload.settings(), &workload.config().unwrap());
+            let found =
+                Space::of(&workload).unwrap().roomier(workload.settings(), &workload.config().unwrap());
             found.unwrap().iter().map(|table| table.to_string().replace('\n', " ")).collect::<Vec<_>>()
         };
         let of = |wait| format!("[backoff] initial = \"7ms\"  [wait] timeout = \"{wait}\" ");
