@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    Fence, MemoryStore, Owner, QuorumOptions, QuorumStore, RedisStore,
+    Fence, MemoryStore, Owner, QuorumOptions, QuorumStore,
     store::{Acquired, Acquisition, QuorumNode, Store, Walk},
     testing::RuntimeClock,
 };
@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use crate::{
     nodes::{begin, exclusive, granted, short_of},
     pace::Ahead,
-    support::redis_server::RedisServer,
+    support::{patient, redis_server::RedisServer},
 };
 
 const MAX_TTL: Duration = Duration::from_secs(60);
@@ -126,7 +126,7 @@ async fn a_raise_that_comes_late_lowers_no_fence() {
 async fn a_smaller_fence_is_not_written() {
     let server = RedisServer::start();
     let stores: [Arc<dyn QuorumNode>; 2] =
-        [Arc::new(MemoryStore::default()), Arc::new(RedisStore::open(&server.url()).unwrap())];
+        [Arc::new(MemoryStore::default()), Arc::new(patient::open(&server.url()))];
     for store in stores {
         let asked = exclusive();
         let Ok(Acquired::Granted(grant)) = store.acquire(&asked).await else { panic!("it is free") };

@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use leasehold::{
-    Fence, Inspection, Listing, MemoryStore, Mode, QuorumOptions, QuorumStore, RedisStore, ResourceName,
+    Fence, Inspection, Listing, MemoryStore, Mode, QuorumOptions, QuorumStore, ResourceName,
     rules::{AHEAD_AT_MOST, AcquiredFrom, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
@@ -22,7 +22,7 @@ use tokio::time::sleep;
 
 use crate::{
     nodes::{TTL, ask, begin, exclusive, granted},
-    support::redis_server::RedisServer,
+    support::{patient, redis_server::RedisServer},
 };
 
 /// A node that counts how often its fences are raised.
@@ -254,13 +254,13 @@ async fn a_store_is_led_by_a_fence_but_never_far_ahead_of_its_time() {
     let most = AHEAD_AT_MOST.as_micros() as u64;
     keeps_to_what_it_is_led_to(&MemoryStore::default(), most).await;
     let server = RedisServer::start();
-    keeps_to_what_it_is_led_to(&RedisStore::open(&server.url()).unwrap(), most).await;
+    keeps_to_what_it_is_led_to(&patient::open(&server.url()), most).await;
 }
 
 #[tokio::test]
 async fn more_than_fits_into_a_call_is_led_to_one_row_of_fences() {
     let server = RedisServer::start();
-    let store = RedisStore::open(&server.url()).unwrap();
+    let store = patient::open(&server.url());
     let many: Vec<_> = (0..600).map(|number| on(&number.to_string(), Mode::Exclusive)).collect();
     let paced = store.acquire_each_from(&many[..1], Fence::new(0)).await;
     let first = paced.clock.unwrap().get() + 500_000;

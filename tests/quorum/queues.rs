@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, future::join_all};
 use leasehold::{
-    Fence, Inspection, MemoryStore, QuorumOptions, QuorumStore, RedisOptions, RedisStore, ResourceName,
+    Fence, Inspection, MemoryStore, QuorumStore, ResourceName,
     store::{
         Acquired, Acquisition, Inbox, Notification, Notifications, QueueTicket, QuorumNode, Released, Store,
         Walk,
@@ -16,8 +16,8 @@ use tokio::time::{Instant, timeout};
 
 use crate::{
     nodes::{Quorum, exclusive, granted},
-    restarts::{PATIENT, with_options},
-    support::redis_server::RedisServer,
+    restarts::{PATIENT, on, patiently},
+    support::{patient, redis_server::RedisServer},
 };
 
 const WINDOW: Duration = Duration::from_millis(400);
@@ -182,8 +182,8 @@ async fn who_gives_up_leaves_the_queues_of_all_nodes_also_of_those_that_answer_l
 async fn has_a_turn(client: &mut Client, asked: &Acquisition) -> Duration {
     let started = Instant::now();
     while !matches!(client.store.acquire(asked).await, Ok(Acquired::Granted(_))) {
-        client.is_woken(asked, Duration::from_secs(1)).await;
-        assert!(started.elapsed() < PATIENT, "nobody gives way");
+        client.is_woken(asked, PATIENT).await;
+        assert!(started.elapsed() < 4 * PATIENT, "nobody gives way");
     }
     release(&client.store, asked).await;
     started.elapsed()
@@ -246,17 +246,15 @@ async fn a_minority_without_subscriptions_is_not_missed() {
 #[tokio::test]
 async fn on_servers_a_split_is_resolved_and_the_counter_of_fences_has_no_end() {
     let servers: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
-    let options = QuorumOptions { node_timeout: PATIENT, fresh_start: true, ..QuorumOptions::default() };
-    let client =
-        async || Client::with(with_options(&servers, &RedisOptions::default(), options.clone()), 2).await;
+    let client = async || Client::with(patiently(&servers, true), 2).await;
     let mut clients = [client().await, client().await, client().await];
     let asked = [clients[0].asks(), clients[1].asks(), clients[2].asks()];
     // All servers have to answer once.
-    let first = exclusive();
+    let first = on("first");
     granted(&clients[0].store, &first).await;
     release(&clients[0].store, &first).await;
     for (server, asked) in servers.iter().zip(&asked) {
-        let node = RedisStore::open(&server.url()).unwrap();
+        let node = patient::open(&server.url());
         let answers = node.acquire_each_from(&[asked.clone().into()], Fence::new(1)).await.answers;
         assert!(matches!(answers[..], [Ok(Acquired::Granted(_))]), "{answers:?}");
     }
@@ -310,7 +308,7 @@ async fn queues_by_place(node: &impl QuorumNode) {
 async fn a_node_queues_by_place_and_gives_a_proposed_fence_to_whom_it_named() {
     queues_by_place(&MemoryStore::default()).await;
     let server = RedisServer::start();
-    queues_by_place(&RedisStore::open(&server.url()).unwrap()).await;
+    queues_by_place(&patient::open(&server.url())).await;
 }
 
 #[tokio::test(start_paused = true)]

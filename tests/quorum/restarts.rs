@@ -11,7 +11,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::{
     nodes::{Quorum, TTL, exclusive, granted, refused, short_of},
-    support::redis_server::RedisServer,
+    support::{
+        patient::{self, patient},
+        redis_server::RedisServer,
+    },
 };
 
 #[tokio::test(start_paused = true)]
@@ -77,19 +80,27 @@ pub(crate) fn with_options(
 }
 
 pub(crate) const PATIENT: Duration = Duration::from_secs(5);
+/// A TTL of which a quorum waits `PATIENT` for a node.
+const LASTING: Duration = Duration::from_secs(20 * PATIENT.as_secs());
+
+/// A quorum whose servers may get no turn for seconds, on a busy machine.
+pub(crate) fn patiently(servers: &[RedisServer], fresh_start: bool) -> QuorumStore {
+    let (node_timeout, connect_timeout) = (PATIENT, PATIENT);
+    let options = QuorumOptions { node_timeout, connect_timeout, fresh_start, ..QuorumOptions::default() };
+    with_options(servers, &patient(), options)
+}
 
 #[tokio::test]
 async fn a_server_that_was_killed_does_not_vote_though_its_connection_is_opened_again_unnoticed() {
     let mut servers: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
-    let options = QuorumOptions { node_timeout: PATIENT, fresh_start: true, ..QuorumOptions::default() };
-    let quorum = on_servers(&servers, options);
-    let holder = exclusive();
+    let quorum = patiently(&servers, true);
+    let holder = on("r");
     granted(&quorum, &holder).await;
     // A majority has answered. What still travels to the third node would be sent again to the server that comes back.
     until_held_on_all(&servers, &holder.hold).await;
     servers[0].restart();
     servers[1].restart();
-    let (named, error) = short_of(&quorum, &exclusive()).await;
+    let (named, error) = short_of(&quorum, &on("r")).await;
     assert_eq!(named, [servers[0].url(), servers[1].url()]);
     assert!(error.to_string().contains("does not vote"), "{error}");
 }
@@ -97,19 +108,20 @@ async fn a_server_that_was_killed_does_not_vote_though_its_connection_is_opened_
 async fn until_held_on_all(servers: &[RedisServer], hold: &Hold) {
     let held = async {
         for server in servers {
-            let node = RedisStore::open(&server.url()).unwrap();
+            let node = patient::open(&server.url());
             while !node.is_held(hold).await.unwrap() {
                 sleep(Duration::from_millis(1)).await;
             }
         }
     };
-    timeout(PATIENT, held).await.unwrap();
+    timeout(LASTING, held).await.unwrap();
 }
 
-/// An exclusive acquisition of a resource that no other step is still releasing.
-fn on(name: &str) -> Acquisition {
+/// An exclusive acquisition that lasts, of a resource that no other step is still releasing.
+pub(crate) fn on(name: &str) -> Acquisition {
     let mut asked = exclusive();
     asked.hold.resource = ResourceName::new(name).unwrap();
+    asked.ttl = LASTING;
     asked
 }
 
@@ -117,15 +129,14 @@ fn on(name: &str) -> Acquisition {
 async fn a_server_that_forgets_nothing_votes_however_young_it_is_unless_it_is_empty() {
     let durable = ["--appendonly", "yes", "--appendfsync", "always"];
     let lazy = ["--appendonly", "yes", "--appendfsync", "everysec"];
-    let options = || QuorumOptions { node_timeout: PATIENT, ..QuorumOptions::default() };
     for (args, forgets) in [(durable, false), (lazy, true)] {
         let mut servers: Vec<_> = (0..3).map(|_| RedisServer::with_args(&args)).collect();
         // Nothing tells a new server from one whose disk was wiped.
-        assert_eq!(short_of(&on_servers(&servers, options()), &on("new")).await.0.len(), 3);
+        assert_eq!(short_of(&patiently(&servers, false), &on("new")).await.0.len(), 3);
         let holder = on("held");
-        granted(&on_servers(&servers, QuorumOptions { fresh_start: true, ..options() }), &holder).await;
+        granted(&patiently(&servers, true), &holder).await;
         servers.iter_mut().for_each(RedisServer::restart);
-        let quorum = on_servers(&servers, options());
+        let quorum = patiently(&servers, false);
         if forgets {
             assert_eq!(short_of(&quorum, &on("lazy")).await.0.len(), 3);
             continue;
@@ -137,10 +148,9 @@ async fn a_server_that_forgets_nothing_votes_however_young_it_is_unless_it_is_em
         let mut direct = redis::Client::open(servers[0].url()).unwrap().get_connection().unwrap();
         let () = redis::cmd("FLUSHALL").query(&mut direct).unwrap();
         servers[0].restart();
-        servers[1].pause();
+        servers[1].kill();
         let (named, error) = short_of(&quorum, &on("empty")).await;
         assert_eq!(named, [servers[0].url(), servers[1].url()], "{error}");
         assert!(error.to_string().contains("does not vote"), "{error}");
-        servers[1].resume();
     }
 }

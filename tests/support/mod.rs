@@ -6,6 +6,7 @@ pub(crate) mod acl;
 pub(crate) mod clock;
 pub(crate) mod cluster;
 pub(crate) mod odd_store;
+pub(crate) mod patient;
 pub(crate) mod programs;
 pub(crate) mod pypi;
 pub(crate) mod redis_server;

@@ -222,7 +222,7 @@ async fn a_batch_that_frees_what_it_waits_for_hands_it_over_in_order() {
 async fn a_lost_reply_to_a_batch_is_as_one_to_each() {
     let server = RedisServer::start();
     let proxy = Proxy::start(&server).await;
-    let store = RedisStore::open(&proxy.url()).unwrap();
+    let store = patient::open(&proxy.url());
     let asked = batch(NAMES);
     let first = fences(&store, &asked).await;
     proxy.lose_next_reply();
@@ -240,7 +240,7 @@ async fn a_lost_reply_to_a_batch_is_as_one_to_each() {
 async fn without_the_right_to_ask_for_many_at_once_a_batch_is_served_all_the_same() {
     let server = RedisServer::start();
     server.command(&["ACL", "SETUSER", "slow", "on", ">s3cret", "~*", "&*", "+@all", "-mget"]);
-    let store = RedisStore::open(&server.url_for("slow", "s3cret")).unwrap();
+    let store = patient::open(&server.url_for("slow", "s3cret"));
     let asked = batch(NAMES);
     fences(&store, &asked).await;
     let mut all = holds(&asked, TTL);

@@ -59,7 +59,7 @@ async fn a_list_is_in_order_and_bounded() {
 #[tokio::test]
 async fn stores_with_different_prefixes_do_not_meet() {
     let server = RedisServer::start();
-    let options = RedisOptions { prefix: "other".into(), ..RedisOptions::default() };
+    let options = RedisOptions { prefix: "other".into(), ..patient::patient() };
     let other = RedisStore::with_options(&server.url(), options).unwrap();
     granted(&store(&server), &exclusive(&hold("r", 1))).await;
     granted(&other, &exclusive(&hold("r", 2))).await;

@@ -20,6 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::support::patient;
 use crate::support::redis_server;
 use crate::support::replicas;
 use leasehold::{
@@ -34,7 +35,7 @@ const TTL: Duration = Duration::from_secs(30);
 const INBOX: Inbox = Inbox(Token::from_bits(7));
 
 fn store(server: &RedisServer) -> RedisStore {
-    RedisStore::open(&server.url()).unwrap()
+    patient::open(&server.url())
 }
 
 /// A store that gives up soon, for servers that do not answer.
@@ -42,6 +43,18 @@ fn impatient(url: &str) -> RedisStore {
     let quick = Duration::from_millis(150);
     let options = RedisOptions { connect_timeout: quick, response_timeout: quick, ..RedisOptions::default() };
     RedisStore::with_options(url, options).unwrap()
+}
+
+/// Returns the answer to a call that may be repeated, from an impatient store whose server may get no turn for a moment.
+async fn in_the_end<T>(call: impl AsyncFn() -> Result<T, StoreError>) -> T {
+    let started = Instant::now();
+    loop {
+        match call().await {
+            Ok(answer) => return answer,
+            Err(error) => assert!(error.is_transient() && started.elapsed() < TTL, "{error}"),
+        }
+        tokio::task::yield_now().await;
+    }
 }
 
 fn hold(name: &str, token: u128) -> Hold {

@@ -53,13 +53,13 @@ async fn who_may_not_is_denied_and_no_password_is_told() {
     let server = RedisServer::with_args(&["--requirepass", "s3cret"]);
     let asked = exclusive(&hold("r", 1));
     for url in [server.url(), server.url_for("default", "wr0ng"), server.url_for("nobody", "wr0ng")] {
-        let store = RedisStore::open(&url).unwrap();
+        let store = patient::open(&url);
         let error = store.acquire(&asked).await.unwrap_err();
         assert!(matches!(error, StoreError::Denied { .. }), "{error}");
         let told = format!("{error} {error:?} {store:?}");
         assert!(!told.contains("wr0ng") && !told.contains("s3cret"), "{told}");
     }
-    granted(&RedisStore::open(&server.url_for("default", "s3cret")).unwrap(), &asked).await;
+    granted(&patient::open(&server.url_for("default", "s3cret")), &asked).await;
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn a_user_without_the_rights_is_denied() {
         let mut words = vec!["ACL", "SETUSER", user, "on", ">s3cret", "~*", "-@all"];
         words.extend(commands.split(' '));
         server.command(&words);
-        let store = RedisStore::open(&server.url_for(user, "s3cret")).unwrap();
+        let store = patient::open(&server.url_for(user, "s3cret"));
         let error = store.acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
         assert!(matches!(error, StoreError::Denied { .. }), "{user}: {error}");
         assert!(!format!("{error} {error:?}").contains("s3cret"));
@@ -91,7 +91,7 @@ async fn a_user_with_just_the_rights_it_needs_is_served() {
         vec!["ACL", "SETUSER", "locker", "on", ">s3cret", "~leasehold:*", "&leasehold:inbox:*", "-@all"];
     words.extend(commands.split_whitespace());
     server.command(&words);
-    let store = RedisStore::open(&server.url_for("locker", "s3cret")).unwrap();
+    let store = patient::open(&server.url_for("locker", "s3cret"));
     for asked in one_of_each() {
         granted(&store, &asked).await;
         store.renew(&asked.hold, TTL).await.unwrap();

@@ -137,7 +137,7 @@ async fn a_walk_says_how_many_keys_it_has_looked_at() {
 #[tokio::test]
 async fn the_plain_layout_has_nobody_who_waits_and_tells_no_times() {
     let server = RedisServer::start();
-    let options = RedisOptions { layout: Layout::Plain, ..RedisOptions::default() };
+    let options = RedisOptions { layout: Layout::Plain, ..patient::patient() };
     let store = RedisStore::with_options(&server.url(), options).unwrap();
     let held = Acquisition { metadata: BTreeMap::new().into(), ..exclusive(&hold("r", 1)) };
     assert!(matches!(store.acquire(&held).await, Ok(Acquired::Granted(_))));

@@ -36,7 +36,7 @@ async fn all_are_taken_and_taken_back_in_one_call() {
 async fn a_lost_reply_grants_all_again_and_leaves_a_refusal_unknown() {
     let server = RedisServer::start();
     let proxy = Proxy::start(&server).await;
-    let store = RedisStore::open(&proxy.url()).unwrap();
+    let store = patient::open(&proxy.url());
     let both = asked(&[("a", 1), ("b", 2)]);
     let first = fences(&store, &both).await;
     proxy.lose_next_reply();
@@ -73,7 +73,7 @@ async fn a_full_server_and_what_is_foreign_fail_the_whole_and_leave_nothing() {
 async fn what_could_not_be_taken_back_is_unknown() {
     let server = RedisServer::start();
     server.command(&["ACL", "SETUSER", "keeper", "on", ">s3cret", "~*", "&*", "+@all", "-del"]);
-    let store = RedisStore::open(&server.url_for("keeper", "s3cret")).unwrap();
+    let store = patient::open(&server.url_for("keeper", "s3cret"));
     granted(&store, &exclusive(&hold("b", 9))).await;
     let both = asked(&[("a", 1), ("b", 2)]);
     let error = store.acquire_all(&both).await.unwrap_err();

@@ -1,15 +1,19 @@
 //! A client of the application: the store is where it leads, as the user that it names, on connections of its own.
 
-use leasehold::{RedisOptions, RedisStore, store::Store};
+use leasehold::{RedisStore, store::Store};
 use redis::{Client, ProtocolVersion};
 
 use crate::{
-    support::{acl, redis_server::RedisServer},
+    support::{
+        acl,
+        patient::{self, patient},
+        redis_server::RedisServer,
+    },
     ways::exclusive,
 };
 
 fn open(client: &Client) -> RedisStore {
-    RedisStore::with_client(client, RedisOptions::default()).unwrap()
+    RedisStore::with_client(client, patient()).unwrap()
 }
 
 #[tokio::test]
@@ -21,7 +25,7 @@ async fn locks_are_kept_in_the_database_of_the_client_as_its_user() {
     store.acquire(&exclusive("r", 1)).await.unwrap();
     let users = server.command(&["CLIENT", "LIST"]);
     assert!(format!("{users:?}").contains("user=locker"), "{users:?}");
-    let of_url = RedisStore::open(&(server.url() + "/3")).unwrap();
+    let of_url = patient::open(&(server.url() + "/3"));
     assert!(of_url.is_held(&exclusive("r", 1).hold).await.unwrap(), "the same lock as by a URL");
     assert_eq!(server.keys(), [], "database 0 is empty");
 }

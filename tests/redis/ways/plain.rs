@@ -11,7 +11,7 @@ use leasehold::{
 use redis::Value;
 
 use crate::{
-    support::redis_server::RedisServer,
+    support::{patient::patient, redis_server::RedisServer},
     ways::{TTL, exclusive},
 };
 
@@ -19,7 +19,7 @@ const COMPARE_AND_DELETE: &str =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
 
 pub(crate) fn store(server: &RedisServer) -> RedisStore {
-    let options = RedisOptions { layout: Layout::Plain, prefix: String::new(), ..RedisOptions::default() };
+    let options = RedisOptions { layout: Layout::Plain, prefix: String::new(), ..patient() };
     RedisStore::with_options(&server.url(), options).unwrap()
 }
 

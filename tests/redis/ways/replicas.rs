@@ -13,7 +13,7 @@ use leasehold::{
 use redis::Value;
 
 use crate::{
-    support::{acl, redis_server::RedisServer, replicas::Replicated},
+    support::{acl, patient, redis_server::RedisServer, replicas::Replicated},
     ways::{TTL, exclusive},
 };
 
@@ -253,7 +253,7 @@ async fn a_confirmed_lock_survives_the_loss_of_the_master() {
     servers.master.kill();
     for replica in &servers.replicas {
         replica.command(&["REPLICAOF", "NO", "ONE"]);
-        let promoted = RedisStore::open(&replica.url()).unwrap();
+        let promoted = patient::open(&replica.url());
         assert!(promoted.is_held(&asked.hold).await.unwrap());
         assert!(matches!(promoted.acquire(&exclusive("r", 2)).await, Ok(Acquired::Refused(_))));
     }

@@ -1,0 +1,16 @@
+//! Stores for servers that may get no turn for seconds, on a busy machine.
+
+use std::time::Duration;
+
+use leasehold::{RedisOptions, RedisStore};
+
+/// The options of a store that waits longer for its server than a busy machine keeps one waiting.
+pub(crate) fn patient() -> RedisOptions {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    RedisOptions { connect_timeout: PATIENCE, response_timeout: PATIENCE, ..RedisOptions::default() }
+}
+
+/// Returns a store of these options.
+pub(crate) fn open(url: &str) -> RedisStore {
+    RedisStore::with_options(url, patient()).unwrap()
+}
