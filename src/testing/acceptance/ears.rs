@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A notification of an inbox.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Heard {
     HandedOver(Token),
     Next(Token),
@@ -68,19 +68,32 @@ impl Scene {
     pub(super) async fn heard(&self, notifications: &mut Notifications) -> Vec<Heard> {
         let mut last = Vec::new();
         for name in self.world.everywhere() {
-            last.push(self.hand_over_there(name).await);
+            last.push(Heard::HandedOver(self.hand_over_there(name).await));
         }
+        let alone = last.len() == 1;
         let mut heard = Vec::new();
         while !last.is_empty() {
-            match next_of_waiters(notifications).await {
-                Notification::HandedOver(token) if last.contains(&token) => last.retain(|it| *it != token),
-                Notification::HandedOver(token) => heard.push(Heard::HandedOver(token)),
-                Notification::Next(token) => heard.push(Heard::Next(token)),
-                Notification::GoOn(token) => heard.push(Heard::GoOn(token)),
+            let told = match next_of_waiters(notifications).await {
+                Notification::HandedOver(token) => Heard::HandedOver(token),
+                Notification::Next(token) => Heard::Next(token),
+                Notification::GoOn(token) => Heard::GoOn(token),
                 other => panic!("{other:?} was notified"),
+            };
+            // Each server passes on what another one tells. A store knows the copies that come soon, and not those of a
+            // server that gets no turn for seconds.
+            let is_new = self.heard_before.borrow_mut().insert(told);
+            if last.contains(&told) {
+                last.retain(|it| *it != told);
+            } else if is_new || alone {
+                heard.push(told);
             }
         }
         heard
+    }
+
+    /// Takes this for new when it is heard again.
+    pub(super) fn may_be_told_again(&self, heard: Heard) {
+        self.heard_before.borrow_mut().remove(&heard);
     }
 
     /// Lets somebody who waits be handed a resource. Answers who it is.

@@ -1,10 +1,15 @@
 //! The scene of one fact: a store, and the verbs as its tests use them.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::{FutureExt, future::LocalBoxFuture};
 
-use super::{World, unique};
+use super::{World, ears::Heard, unique};
 use crate::{
     core::{Fence, Mode, Owner, ResourceName, Token},
     env::{Random, SystemRandom},
@@ -39,6 +44,7 @@ pub struct Scene {
     node: Option<Arc<dyn QuorumNode>>,
     pub(super) name: ResourceName,
     pub(super) inbox: Inbox,
+    pub(super) heard_before: RefCell<BTreeSet<Heard>>,
 }
 
 /// The TTL of every acquisition that does not say another.
@@ -60,6 +66,7 @@ impl Scene {
             node,
             name,
             inbox: Inbox(SystemRandom.token()),
+            heard_before: RefCell::default(),
         };
         scene.somebody_hears().await;
         scene

@@ -212,6 +212,7 @@ pub async fn the_last_is_told_too_if_it_is_elsewhere(mut scene: Scene) {
     for gone in [&holder, &waiters[0]] {
         assert_eq!(scene.release(gone).await, Released::Freed);
         assert_eq!(scene.heard(&mut elsewhere).await, [Heard::next(&last)]);
+        scene.may_be_told_again(Heard::next(&last));
     }
 }
 
