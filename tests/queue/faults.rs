@@ -57,9 +57,9 @@ struct Fault {
 /// What the hand-over from one to the next takes at most, on a machine that does other things as well.
 const TURN: Duration = Duration::from_millis(10);
 
-/// A scheduled attempt comes up to a quarter of a grant window after the moment for which it waits, by chance, on a machine that
-/// does other things as well.
-const LATE: Duration = Duration::from_millis(GRANT_WINDOW.as_millis() as u64 / 4 + 100);
+/// A scheduled attempt comes up to a quarter of a grant window after the moment for which it waits, by chance, and seconds later
+/// on a machine that does other things as well.
+const LATE: Duration = Duration::from_millis(GRANT_WINDOW.as_millis() as u64 / 4 + 3_000);
 
 impl Fault {
     fn now() -> Self {

@@ -79,7 +79,9 @@ async fn call(caller: usize, asking: Asking) {
             let granted = micros();
             // A loss shows in what the release answers, and there is nothing to do against it.
             let _ = lease.run(sleep(HOLD)).await;
-            let ended = micros();
+            // Whoever got no turn for longer than the validity believed in its lease no more, and may see that late.
+            let now = micros();
+            let ended = if lease.is_valid() { now } else { granted };
             tell(&Told::Served(Turn { caller, fence: lease.fence().unwrap().get(), granted, ended }));
             drop(lease.release().await);
         }
