@@ -36,7 +36,7 @@ impl<Servers> On<Servers> {
 
 fn sentinels(options: RedisOptions) -> On<Sentinels> {
     static SERVERS: Shared<Sentinels> = Shared::new();
-    let servers = SERVERS.turn(Sentinels::start);
+    let servers = SERVERS.turn(Sentinels::calm);
     let url = servers.value.url();
     On::open(servers, &url, options)
 }

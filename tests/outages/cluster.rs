@@ -46,7 +46,7 @@ fn killed_acked() -> Rig {
 
 /// Each resource that is kept for long, with one that is not.
 fn moved() -> Rig {
-    rig(0, |cluster, _| {
+    rig_on(RedisCluster::calm(), 0, |cluster, _| {
         let mut moved = Vec::new();
         for resource in (FIRST_KEPT..RESOURCES).chain([0]) {
             let slot = slot_of_tag(&name(resource));
@@ -61,7 +61,10 @@ fn moved() -> Rig {
 }
 
 fn rig(replicas_ack: u32, happens: fn(&mut RedisCluster, usize)) -> Rig {
-    let mut cluster = RedisCluster::start();
+    rig_on(RedisCluster::start(), replicas_ack, happens)
+}
+
+fn rig_on(mut cluster: RedisCluster, replicas_ack: u32, happens: fn(&mut RedisCluster, usize)) -> Rig {
     Rig {
         store: format!("url = {:?}\nreplicas_ack = {replicas_ack}", cluster.url()),
         kinds: all_kinds(),

@@ -25,6 +25,11 @@ impl RedisCluster {
         Self::launch("1000", RedisServer::with_args)
     }
 
+    /// Starts a cluster for tests in which no node dies: one that gets no turn for seconds is not replaced.
+    pub(crate) fn calm() -> Self {
+        Self::launch("60000", RedisServer::with_args)
+    }
+
     /// Starts a cluster whose clocks [`advance`](Self::advance) can move, and which takes nobody for dead therefore.
     pub(crate) fn with_clock() -> Self {
         Self::launch("1000000000", RedisServer::with_clock_and_args)

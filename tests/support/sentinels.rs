@@ -15,8 +15,6 @@ use super::redis_server::{RedisServer, free_port};
 /// The name of the service.
 const SERVICE: &str = "locks";
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// After this without an answer a sentinel takes the master for dead.
-const DOWN_AFTER: &str = "1000";
 /// Replicas follow at once, and are not given up when a test moves their clocks.
 const SERVER: [&str; 4] = ["--repl-diskless-sync-delay", "0", "--repl-timeout", "86400"];
 
@@ -27,8 +25,19 @@ pub(crate) struct Sentinels {
 }
 
 impl Sentinels {
-    /// Starts all of them, and waits until they know each other.
+    /// Starts all of them. A master is taken for dead after a second.
     pub(crate) fn start() -> Self {
+        Self::with("1000")
+    }
+
+    /// Starts all of them for tests in which no master dies: one that gets no turn for seconds is not replaced.
+    pub(crate) fn calm() -> Self {
+        Self::with("600000")
+    }
+
+    /// Starts all of them, and waits until they know each other. A sentinel takes the master for dead after so many ms without
+    /// an answer.
+    fn with(down_after: &str) -> Self {
         let master = RedisServer::with_clock_and_args(&SERVER);
         let port = master.port().to_string();
         let replica = || {
@@ -36,7 +45,7 @@ impl Sentinels {
             RedisServer::with_clock_and_args(&[&SERVER[..], &follows].concat())
         };
         let servers = vec![replica(), replica(), master];
-        let sentinels = (0..3).map(|_| Sentinel::start(&port)).collect();
+        let sentinels = (0..3).map(|_| Sentinel::start(&port, down_after)).collect();
         let this = Self { servers, sentinels };
         this.wait("they know each other", || {
             this.sentinels.iter().all(|sentinel| {
@@ -107,7 +116,7 @@ struct Sentinel {
 }
 
 impl Sentinel {
-    fn start(master: &str) -> Self {
+    fn start(master: &str, down_after: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let config = directory.path().join("sentinel.conf");
         // Another test may take a port that was free a moment ago.
@@ -115,7 +124,7 @@ impl Sentinel {
             let port = free_port();
             let text = format!(
                 "port {port}\nbind 127.0.0.1\nsentinel monitor {SERVICE} 127.0.0.1 {master} 2\n\
-                 sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER}\n\
+                 sentinel down-after-milliseconds {SERVICE} {down_after}\n\
                  sentinel failover-timeout {SERVICE} 3000\n"
             );
             fs::write(&config, text).expect("a file");

@@ -47,7 +47,7 @@ fn set(cluster: &RedisCluster, setting: &str, value: &str) {
 
 #[tokio::test]
 async fn nodes_are_found_by_name_by_address_and_where_they_were_asked() {
-    let cluster = RedisCluster::start();
+    let cluster = RedisCluster::calm();
     let told = [("hostname", ""), ("hostname", "localhost"), ("unknown-endpoint", "")];
     for (number, (kind, name)) in told.into_iter().enumerate() {
         set(&cluster, "cluster-announce-hostname", name);
@@ -119,7 +119,7 @@ async fn many_who_find_all_nodes_silent_do_not_wait_for_one_another() {
 
 #[tokio::test]
 async fn a_user_of_the_guide_is_enough_on_every_node() {
-    let cluster = RedisCluster::start();
+    let cluster = RedisCluster::calm();
     let rule = acl::rule("cluster-locker");
     for node in &cluster.nodes {
         node.command(&rule);
