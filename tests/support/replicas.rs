@@ -17,7 +17,8 @@ pub(crate) struct Replicated {
 impl Replicated {
     /// Starts a master with so many replicas.
     pub(crate) fn start(replicas: usize) -> Self {
-        let master = RedisServer::with_clock();
+        // They are not given up when a test moves its clock.
+        let master = RedisServer::with_clock_and_args(&["--repl-timeout", "86400"]);
         master.command(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]);
         let port = master.port().to_string();
         let replica = |_| RedisServer::with_args(&["--replicaof", "127.0.0.1", &port]);
