@@ -113,7 +113,7 @@ fn another_instance_draws_when_the_elected_one_is_killed() {
     signal("KILL", first.pid);
     let killed = Instant::now();
     let second = Elected::of(&program.hears(" is elected, fence "));
-    assert!(killed.elapsed() < TTL + Duration::from_secs(2), "{:?}", killed.elapsed());
+    assert!(killed.elapsed() < TTL + Duration::from_secs(10), "{:?}", killed.elapsed());
     assert_ne!(second.pid, first.pid);
     assert!(second.fence > first.fence, "{} after {}", second.fence, first.fence);
     let said = program.succeeds();
