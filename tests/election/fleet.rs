@@ -131,13 +131,19 @@ impl Fleet {
         }
     }
 
+    /// The member that said last that it ticks. Lines of one that was replaced may still come through its pipe.
+    fn leader(&self) -> usize {
+        let is_there = |process: &usize| self.members.iter().any(|member| member.number == *process);
+        self.ticks.iter().rev().map(|tick| tick.process).find(is_there).expect("somebody ticks")
+    }
+
     /// Asks the one that ticks to stop while all others are well, and waits until another one ticks.
     pub(crate) fn stop_the_leader(&mut self) {
-        let leader = self.ticks.last().expect("somebody ticks").process;
+        let leader = self.leader();
         let member = self.members.iter_mut().find(|member| member.number == leader).expect("it is there");
         member.signal("-TERM");
         member.fate = Fate::Gone { until: Instant::now() };
-        while self.ticks.last().is_some_and(|tick| tick.process == leader) {
+        while self.leader() == leader {
             self.listen(TICK / 4);
         }
         self.heal(true);

@@ -10,10 +10,20 @@ use crate::{fleet::live, process::TICK};
 fn no_tick_runs_twice_and_few_are_left_out_though_clocks_are_apart() {
     let tick = TICK.as_micros() as u64;
     let (fleet, mut violations, time) = live(true, |fleet| {
-        // Three runners were stopped by SIGTERM. A tick that comes late on a busy machine is not counted.
-        let left_out = fleet.runs.windows(2).map(|two| (two[1].1 - two[0].1) / tick - 1).max();
-        assert!(left_out <= Some(2), "{left_out:?} ticks were left out by SIGTERM: {:?}", fleet.runs);
-        println!("most ticks that were left out by SIGTERM: {left_out:?}");
+        // Three runners were stopped by SIGTERM. What they say comes through pipes of their own.
+        let mut times: Vec<_> = fleet.runs.iter().map(|(_, time, _)| *time).collect();
+        times.sort_unstable();
+        let left_out = times.windows(2).map(|two| ((two[1] - two[0]) / tick).saturating_sub(1));
+        let mut left_out: Vec<_> = left_out.collect();
+        left_out.sort_unstable();
+        println!("ticks that were left out by SIGTERM: {left_out:?}");
+        // Without a release ten would be left out each time. A busy machine may be that late once.
+        let [.., second, most] = left_out[..] else { panic!("too few runs: {:?}", fleet.runs) };
+        assert!(
+            second <= 7 && most <= 20,
+            "ticks were left out by SIGTERM: {left_out:?} of {:?}",
+            fleet.runs
+        );
     });
     let mut runs = fleet.runs.clone();
     runs.sort_unstable();
