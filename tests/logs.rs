@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use leasehold::{Acquire, Config, LockManager, RedisStore, Shutdown, Stats};
 use support::{
     odd_store::OddStore,
-    redis_server::{RedisServer, free_port},
+    redis_server::{Port, RedisServer},
     virtual_time::{World, in_virtual_time, millis, secs},
 };
 use tokio::time::sleep;
@@ -122,7 +122,8 @@ fn a_verb_that_is_refused_for_what_it_asks_is_no_outage() {
 #[actix::test]
 async fn a_server_that_is_down_at_the_start_is_told_though_nobody_has_asked_for_a_lock() {
     let (log, _logging) = Log::begin();
-    let port = free_port();
+    let reserved = Port::reserve();
+    let port = reserved.number();
     let store = RedisStore::open(&format!("redis://user:s3cret@127.0.0.1:{port}")).unwrap();
     let _locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
     let line = log.line_with("the store fails").await;

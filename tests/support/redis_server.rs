@@ -1,8 +1,10 @@
 //! A redis-server of a test's own: a process on a free port, with a clock that can be moved, gone with its value.
 
+#[path = "ports.rs"]
+mod ports;
+
 use std::{
     fs::{self, File},
-    net::TcpListener,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -14,12 +16,14 @@ use std::{
 use redis::{Connection, Value};
 use tempfile::TempDir;
 
+pub(crate) use self::ports::Port;
+
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// A running redis-server without persistence, killed when dropped.
 pub(crate) struct RedisServer {
     directory: TempDir,
-    port: u16,
+    port: Port,
     program: PathBuf,
     arguments: Vec<String>,
     clock: Option<ServerClock>,
@@ -62,10 +66,10 @@ impl RedisServer {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let clock = clock.map(|()| ServerClock::new(directory.path()));
         let arguments = arguments.iter().map(ToString::to_string).collect::<Vec<_>>();
-        // Another test may take a port that was free a moment ago: the server then ends at once, and another is tried.
+        // Another program may take a port that was free a moment ago: the server then ends at once, and another is tried.
         for _ in 0..20 {
-            let port = free_port();
-            let mut process = spawn(&program, directory.path(), port, &arguments, clock.as_ref());
+            let port = Port::reserve();
+            let mut process = spawn(&program, directory.path(), port.number(), &arguments, clock.as_ref());
             if wait_until_ready(directory.path(), &mut process) {
                 return Self { directory, port, program, arguments, clock, process };
             }
@@ -76,17 +80,17 @@ impl RedisServer {
 
     /// The URL of the server.
     pub(crate) fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        format!("redis://127.0.0.1:{}", self.port())
     }
 
     /// The port of the server, on 127.0.0.1.
     pub(crate) const fn port(&self) -> u16 {
-        self.port
+        self.port.number()
     }
 
     /// The URL of the server for a user with a password.
     pub(crate) fn url_for(&self, user: &str, password: &str) -> String {
-        format!("redis://{user}:{password}@127.0.0.1:{}", self.port)
+        format!("redis://{user}:{password}@127.0.0.1:{}", self.port())
     }
 
     /// Moves the server's wall clock forward.
@@ -114,7 +118,7 @@ impl RedisServer {
     pub(crate) fn restart(&mut self) {
         self.kill();
         let Self { directory, port, program, arguments, clock, process: _ } = &*self;
-        self.process = spawn(program, directory.path(), *port, arguments, clock.as_ref());
+        self.process = spawn(program, directory.path(), port.number(), arguments, clock.as_ref());
         let ready = wait_until_ready(self.directory.path(), &mut self.process);
         assert!(ready, "the server does not come back");
     }
@@ -128,7 +132,7 @@ impl RedisServer {
     pub(crate) fn try_command(&self, words: &[&str]) -> redis::RedisResult<Value> {
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);
-        command.query(&mut connect(self.port)?)
+        command.query(&mut connect(self.port())?)
     }
 
     /// All keys with the milliseconds they have left (-1: no end), in order of name.
@@ -188,12 +192,9 @@ fn spawn(
     command.spawn().expect("redis-server must be installed (Debian: apt-get install redis-server)")
 }
 
-/// Returns a port that nobody listens on. No outgoing connection takes it while its server is down, because the system gives
-/// those higher ports. The same is true of the bus port of a cluster's node, which is 10,000 higher.
+/// Returns a port that nobody listens on at this moment.
 pub(crate) fn free_port() -> u16 {
-    let ports = std::iter::repeat_with(|| rand::random_range(11_000..21_000));
-    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    ports.take(1000).find(free).expect("a free port")
+    Port::reserve().number()
 }
 
 fn wait_until_ready(directory: &Path, process: &mut Child) -> bool {

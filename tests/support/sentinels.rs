@@ -10,7 +10,7 @@ use std::{
 use redis::Value;
 use tempfile::TempDir;
 
-use super::redis_server::{RedisServer, free_port};
+use super::redis_server::{Port, RedisServer};
 
 /// The name of the service.
 const SERVICE: &str = "locks";
@@ -58,7 +58,8 @@ impl Sentinels {
 
     /// The URL of the service.
     pub(crate) fn url(&self) -> String {
-        let hosts: Vec<_> = self.sentinels.iter().map(|it| format!("127.0.0.1:{}", it.port)).collect();
+        let hosts: Vec<_> =
+            self.sentinels.iter().map(|it| format!("127.0.0.1:{}", it.port.number())).collect();
         format!("redis+sentinel://{}/{SERVICE}", hosts.join(","))
     }
 
@@ -111,7 +112,7 @@ fn field<'a>(table: &'a [String], name: &str) -> &'a str {
 
 struct Sentinel {
     _directory: TempDir,
-    port: u16,
+    port: Port,
     process: Child,
 }
 
@@ -119,13 +120,14 @@ impl Sentinel {
     fn start(master: &str, down_after: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let config = directory.path().join("sentinel.conf");
-        // Another test may take a port that was free a moment ago.
+        // Another program may take a port that was free a moment ago.
         for _ in 0..20 {
-            let port = free_port();
+            let port = Port::reserve();
             let text = format!(
-                "port {port}\nbind 127.0.0.1\nsentinel monitor {SERVICE} 127.0.0.1 {master} 2\n\
+                "port {}\nbind 127.0.0.1\nsentinel monitor {SERVICE} 127.0.0.1 {master} 2\n\
                  sentinel down-after-milliseconds {SERVICE} {down_after}\n\
-                 sentinel failover-timeout {SERVICE} 3000\n"
+                 sentinel failover-timeout {SERVICE} 3000\n",
+                port.number()
             );
             fs::write(&config, text).expect("a file");
             let log = File::create(directory.path().join("log")).expect("a log file");
@@ -145,7 +147,7 @@ impl Sentinel {
     }
 
     fn command(&self, words: &[&str]) -> redis::RedisResult<Value> {
-        let mut connection = redis::Client::open(("127.0.0.1", self.port))?.get_connection()?;
+        let mut connection = redis::Client::open(("127.0.0.1", self.port.number()))?.get_connection()?;
         redis::cmd(words[0]).arg(&words[1..]).query(&mut connection)
     }
 

@@ -9,7 +9,7 @@ use leasehold::RedisOptions;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
-use super::redis_server::{RedisServer, free_port};
+use super::redis_server::{Port, RedisServer};
 
 /// An authority of its own, and what it vouches for, as files.
 pub(crate) struct Certificates {
@@ -58,7 +58,7 @@ impl Certificates {
 pub(crate) struct TlsServer {
     pub(crate) server: RedisServer,
     pub(crate) certificates: Certificates,
-    port: u16,
+    port: Port,
 }
 
 impl TlsServer {
@@ -75,7 +75,7 @@ impl TlsServer {
     /// A cluster of one node, which says that it is where it speaks TLS.
     pub(crate) fn of_cluster() -> Self {
         let this = Self::on(RedisServer::with_args(&["--cluster-enabled", "yes"]), "no");
-        this.server.command(&["CONFIG", "SET", "cluster-announce-port", &this.port.to_string()]);
+        this.server.command(&["CONFIG", "SET", "cluster-announce-port", &this.port.number().to_string()]);
         let slots: Vec<_> = (0..16_384).map(|slot: u16| slot.to_string()).collect();
         let words = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots.iter().map(String::as_str));
         this.server.command(&words.collect::<Vec<_>>());
@@ -85,15 +85,15 @@ impl TlsServer {
     fn on(server: RedisServer, auth_clients: &str) -> Self {
         let certificates = Certificates::new();
         let file = |name| path(&certificates.path(name));
-        // Another test may take a port that was free a moment ago.
+        // Another program may take a port that was free a moment ago.
         for _ in 0..20 {
-            let port = free_port();
+            let port = Port::reserve();
             let set = [
                 ["tls-auth-clients", auth_clients],
                 ["tls-ca-cert-file", &file("ca.crt")],
                 ["tls-cert-file", &file("server.crt")],
                 ["tls-key-file", &file("server.key")],
-                ["tls-port", &port.to_string()],
+                ["tls-port", &port.number().to_string()],
             ];
             let words = [&["CONFIG", "SET"][..], set.as_flattened()].concat();
             if server.try_command(&words).is_ok() {
@@ -105,7 +105,7 @@ impl TlsServer {
 
     /// The URL over TLS.
     pub(crate) fn url(&self) -> String {
-        format!("rediss://127.0.0.1:{}", self.port)
+        format!("rediss://127.0.0.1:{}", self.port.number())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     support::{
         acl,
         cluster::{MASTERS, RedisCluster, one_on_each_master, slot_of_tag},
-        redis_server::free_port,
+        redis_server::Port,
         tls::TlsServer,
     },
 };
@@ -69,8 +69,8 @@ async fn nodes_are_found_by_name_by_address_and_where_they_were_asked() {
 #[tokio::test]
 async fn one_seed_that_answers_is_enough_and_later_none() {
     let mut cluster = RedisCluster::start();
-    let [dead, seed] = [free_port(), cluster.nodes[3].port()];
-    let store = with(&format!("redis+cluster://127.0.0.1:{dead},127.0.0.1:{seed}"), patient());
+    let (dead, seed) = (Port::reserve(), cluster.nodes[3].port());
+    let store = with(&format!("redis+cluster://127.0.0.1:{},127.0.0.1:{seed}", dead.number()), patient());
     granted_everywhere(&store, "with a seed").await;
     for node in [3, 1] {
         cluster.nodes[node].kill();
