@@ -15,7 +15,7 @@ use super::{
     case::{Case, Op, RESOURCES, Request, name},
     told::Told,
 };
-use crate::support::{clock::TestClock, redis_server::RedisServer};
+use crate::support::{clock::TestClock, patient, redis_server::RedisServer};
 
 /// After this much time nothing is left of any hold.
 const LONG_AFTER: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ impl<'a> Pair<'a> {
         server.command(&["FLUSHALL"]);
         let clock = Arc::new(TestClock::new());
         let memory = MemoryStore::new(clock.clone());
-        let redis = RedisStore::open(&server.url()).unwrap();
+        let redis = patient::open(&server.url());
         let told = Told::listen(&memory, &redis).await;
         Self { server, redis, clock, memory, fences: Fences::default(), told }
     }

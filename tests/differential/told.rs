@@ -13,7 +13,7 @@ use super::{
     case::{INBOXES, inbox},
 };
 
-const WITHIN: Duration = Duration::from_secs(2);
+const WITHIN: Duration = Duration::from_secs(30);
 
 /// What an inbox was told, and about whom.
 type Heard = (String, TokenPrefix);
