@@ -77,7 +77,8 @@ async fn a_store_starts_without_a_server_and_finds_it_when_it_comes() {
     let error = store.acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
     assert_eq!(error.certainty(), Certainty::NotExecuted);
-    assert!(started.elapsed() < Duration::from_secs(2));
+    // Long before its patience is over.
+    assert!(started.elapsed() < Duration::from_secs(8));
     server.restart();
     granted(&store, &exclusive(&hold("r", 1))).await;
 }
