@@ -10,7 +10,7 @@ use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
-    nodes::{Quorum, TTL, exclusive, granted},
+    nodes::{Quorum, TTL, begin, exclusive, granted},
     restarts::{PATIENT, on_servers},
     support::{patient, redis_server::RedisServer},
 };
@@ -112,8 +112,8 @@ async fn fences_grow_over_5_000_acquisitions_on_servers_that_come_back_empty_whi
     let options =
         QuorumOptions { node_timeout: PATIENT, max_ttl, fresh_start: true, ..QuorumOptions::default() };
     let clients = [on_servers(&servers, options.clone()), on_servers(&servers, options.clone())];
+    begin(&clients[0]).await;
     let mut last = Fence::new(0);
-    turns(&clients[..1], max_ttl, 1, &mut last).await;
     for _ in 0..ROUNDS {
         turns(&clients, max_ttl, 180, &mut last).await;
         let mut order = [0, 1, 2, 3, 4];
