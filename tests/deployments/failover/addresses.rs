@@ -55,7 +55,7 @@ async fn nodes_are_found_by_name_by_address_and_where_they_were_asked() {
         cluster.wait("all know the names", || {
             cluster.nodes.iter().all(|node| cluster.names(node) == vec![name; 6])
         });
-        let store = with(&cluster.url(), patient());
+        let store = open(&cluster.url());
         let what = format!("{kind}/{name}");
         granted_everywhere(&store, &what).await;
         // By what a node answers that has not got the slot any more.
