@@ -110,6 +110,13 @@ try {
   const name = (await row.locator("a.name").textContent()).trim();
   await page.waitForTimeout(5_000);
 
+  // What nobody waits for is no event, and is seen all the same; and the page says how old it is.
+  await page.goto(new URL("?all=true&prefix=quiet/", base).href);
+  await page.getByText("All of these are free.").waitFor();
+  assert.match(await page.locator("#age").textContent(), /^This page was made \d+ s ago\.$/);
+  start(join(BIN, "leasehold"), ["run", "--store", store, "quiet/1", "--", "sleep", "120"], { cwd: directory, stdio: "ignore" });
+  await page.getByRole("link", { name: "quiet/1" }).waitFor({ timeout: 30_000 });
+
   // Every view, wide and light, then narrow and dark.
   const views = ["./", "./?all=true", `resource?name=${encodeURIComponent(name)}`, "managers", "elections", "schedules", "doctor", "tuning", "login"];
   for (const [scheme, size] of [["light", { width: 1100, height: 760 }], ["dark", PHONE]]) {

@@ -32,10 +32,13 @@ fn every_view_is_a_whole_page_without_a_script_or_a_style_of_its_own() {
                 "<main id=\"main\"",
                 "role=\"status\"",
                 "data-revision=\"",
+                "<p id=\"age\"></p>",
                 "<h1>",
             ] {
                 assert!(page.text.contains(part), "{view} has no {part}: {}", page.text);
             }
+            // The script keeps what is in it fresh.
+            assert_eq!(page.text.contains("<div id=\"live\">"), view != "login", "{view}");
             assert_eq!(page.text.matches("<script").count(), 1, "{view}");
             assert!(page.text.contains("<script src=\"console.js\" defer></script>"), "{view}");
             for inline in [" style=", "<style", " onclick=", "javascript:"] {

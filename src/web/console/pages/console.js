@@ -1,5 +1,5 @@
-// The one script of the console: when the server says that something has changed, the page is fetched again, and its live
-// part and the status line are replaced. Without it the pages work all the same.
+// The one script of the console: when the server says that something has changed, and now and then, the page is fetched again,
+// and its live part and the status line are replaced. Without it the pages work all the same.
 "use strict";
 
 (() => {
@@ -9,10 +9,22 @@
     if (status().textContent !== text) status().textContent = text;
   };
   const AGAIN = 5000;
+  // The server tells of what it looks at by itself: what somebody waits for. All else is asked for this often.
+  const REFRESH = 15000;
+  // By a clock that nobody sets: when the server was asked for what is shown, and when it is to be asked again.
+  let made = performance.getEntriesByType("navigation")[0]?.requestStart ?? 0;
+  let due = made + REFRESH;
   // Fetching; asked for once more meanwhile; and a fresh page that nobody was to be disturbed with.
   let pending = false;
   let missed = false;
   let owed = false;
+
+  const showAge = () => {
+    const seconds = Math.floor((performance.now() - made) / 1000);
+    const minutes = Math.floor(seconds / 60);
+    const age = seconds < 120 ? `${seconds} s` : minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h`;
+    document.getElementById("age").textContent = `This page was made ${age} ago.`;
+  };
 
   // No revision is the one of an old page, so the next event makes it fresh.
   const isOld = (reason) => {
@@ -31,7 +43,7 @@
   const identity = (it) => [it.tagName, it.getAttribute("href"), it.getAttribute("aria-label"), it.textContent].join("\n");
   const focusables = () => [...live().querySelectorAll("a, summary, [tabindex]")];
 
-  const replace = (page) => {
+  const replace = (page, asked) => {
     const fresh = page.getElementById("live");
     const said = page.getElementById("status");
     if (!fresh || !said) return isOld("the console does not say more.");
@@ -42,18 +54,20 @@
     const scrolled = [...live().querySelectorAll(".scroll")].map((it) => it.scrollLeft);
     live().replaceChildren(...fresh.childNodes);
     status().dataset.revision = said.dataset.revision;
+    made = asked;
+    showAge();
     [...live().querySelectorAll(".scroll")].forEach((it, index) => (it.scrollLeft = scrolled[index] || 0));
     if (focused === null) return;
     live().tabIndex = -1;
     (focusables().find((it) => identity(it) === focused) || live()).focus({ preventScroll: true });
   };
 
-  const take = async (answer) => {
+  const take = async (answer, asked) => {
     if (answer.redirected) return isOld("reading takes the token of the console. Sign in again.");
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     // A page of a failure has no live part that could be replaced.
     if (answer.ok && "failed" in live().dataset) return location.reload();
-    if (answer.ok) return replace(page);
+    if (answer.ok) return replace(page, asked);
     const said = page.querySelector("main [role=alert]");
     isOld(said ? said.textContent : `the console answers ${answer.status}.`);
   };
@@ -62,8 +76,10 @@
     missed = pending;
     if (pending) return;
     pending = true;
+    const asked = performance.now();
+    due = asked + REFRESH;
     try {
-      await take(await fetch(location.href, { headers: { accept: "text/html" } }));
+      await take(await fetch(location.href, { headers: { accept: "text/html" } }), asked);
     } catch {
       isOld("the console does not answer.");
     } finally {
@@ -74,6 +90,11 @@
 
   const pay = () => setTimeout(() => owed && !isBusy() && refresh());
 
+  showAge();
+  setInterval(() => {
+    showAge();
+    if (live() && !document.hidden && performance.now() >= due) refresh();
+  }, 1000);
   if (!live()) return;
   let events = null;
   const follow = () => {

@@ -121,7 +121,11 @@ impl Frame {
                         nav aria-label="Views" { (navigation(place)) }
                         (self.session())
                     }
-                    p #status role="status" aria-live="polite" data-revision=(self.revision) { (self.summary) }
+                    div.said {
+                        p #status role="status" aria-live="polite" data-revision=(self.revision) { (self.summary) }
+                        // Said by the script, each second: a screen reader is told only when it asks.
+                        p #age {}
+                    }
                     main #main tabindex="-1" { (body) }
                     footer {
                         p { "Times are counted back from when the page was made. API: " a href="openapi.json" { "openapi.json" } }
