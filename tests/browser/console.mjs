@@ -117,6 +117,13 @@ try {
   start(join(BIN, "leasehold"), ["run", "--store", store, "quiet/1", "--", "sleep", "120"], { cwd: directory, stdio: "ignore" });
   await page.getByRole("link", { name: "quiet/1" }).waitFor({ timeout: 30_000 });
 
+  // Whoever reads a table that they have opened is told what is new, and it stays open.
+  await page.goto(new URL("resource?name=quiet/1", base).href);
+  await page.locator("#live details summary").click({ timeout: 30_000 });
+  start(join(BIN, "leasehold"), ["run", "--store", store, "--wait", "60s", "quiet/1", "--", "true"], { cwd: directory, stdio: "ignore" });
+  await page.getByRole("region", { name: "Waiters, in the order of the queue" }).waitFor({ timeout: 10_000 });
+  assert.equal(await page.locator("#live details[open]").count(), 1, "the table was closed");
+
   // Every view, wide and light, then narrow and dark.
   const views = ["./", "./?all=true", `resource?name=${encodeURIComponent(name)}`, "managers", "elections", "schedules", "doctor", "tuning", "login"];
   for (const [scheme, size] of [["light", { width: 1100, height: 760 }], ["dark", PHONE]]) {
@@ -201,7 +208,10 @@ try {
   await page.getByText(/\d+ finished, \d+ taken/).waitFor({ timeout: 30_000 });
   await assertAccessible(page, "a resource, signed in");
   await page.goto(new URL("schedules", base).href);
-  await page.getByRole("button", { name: /^Pause/ }).first().press("Enter");
+  // Nothing is taken away from under a finger, and the page says that it waits.
+  await page.getByRole("button", { name: /^Pause/ }).first().focus();
+  await page.getByText("What is below is older").waitFor({ timeout: 30_000 });
+  await page.keyboard.press("Enter");
   await page.getByRole("button", { name: /^Resume/ }).first().waitFor({ timeout: 30_000 });
   await page.goto(new URL("doctor", base).href);
   await page.getByRole("button", { name: "Examine now" }).press("Enter");

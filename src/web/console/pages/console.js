@@ -32,14 +32,14 @@
     tell(`What is shown is old: ${reason}`);
   };
 
-  // Whoever types, is about to press a button or has opened something in the live part is not disturbed.
+  // Whoever types or is about to press a button in the live part is not disturbed.
   const isBusy = () => {
     const focused = document.activeElement;
     const acts = live().contains(focused) && focused.matches("input, select, textarea, button");
-    return acts || document.hidden || live().querySelector("details[open]") !== null;
+    return acts || document.hidden;
   };
 
-  // The element with the focus is found again by what it is for, and not by its place, which others may take.
+  // An element is found again by what it is for, and not by its place, which others may take.
   const identity = (it) => [it.tagName, it.getAttribute("href"), it.getAttribute("aria-label"), it.textContent].join("\n");
   const focusables = () => [...live().querySelectorAll("a, summary, [tabindex]")];
 
@@ -47,11 +47,14 @@
     const fresh = page.getElementById("live");
     const said = page.getElementById("status");
     if (!fresh || !said) return isOld("the console does not say more.");
-    tell(said.textContent);
     owed = isBusy();
+    // The page is not made newer than it is by a line above it that is.
+    tell(said.textContent + (owed ? " What is below is older: it waits until you leave it." : ""));
     if (owed) return;
+    const opened = [...live().querySelectorAll("details[open] > summary")].map(identity);
     const focused = live().contains(document.activeElement) ? identity(document.activeElement) : null;
     const scrolled = [...live().querySelectorAll(".scroll")].map((it) => it.scrollLeft);
+    fresh.querySelectorAll("details").forEach((it) => (it.open = opened.includes(identity(it.querySelector("summary")))));
     live().replaceChildren(...fresh.childNodes);
     status().dataset.revision = said.dataset.revision;
     made = asked;
@@ -122,7 +125,6 @@
   };
   follow();
   live().addEventListener("focusout", pay);
-  live().addEventListener("toggle", pay, true);
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) {
       follow();
