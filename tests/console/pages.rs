@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actix_web::test::TestRequest;
+use futures_util::future::join_all;
 use leasehold::{Acquire, schedule::Schedule, tuner::Tuner};
 use tokio::time::sleep;
 
@@ -174,6 +175,21 @@ fn a_store_that_does_not_answer_is_told_and_nothing_is_zero() {
             page.text
         );
         assert_eq!(site.get("api/resources").await.json()["kind"], "unavailable");
+    });
+}
+
+#[test]
+fn who_asks_what_others_ask_is_never_turned_away_and_the_script_asks_again_for_who_is() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let all = async |path: &dyn Fn(usize) -> String| {
+            join_all((0..50).map(|at| { let path = path(at); let site = &site; async move { site.get(&path).await } })).await
+        };
+        assert!(all(&|_| "?all=true".to_owned()).await.iter().all(|page| page.status == 200));
+        let pages = all(&|at| format!("?prefix=p/{at}")).await;
+        let refused: Vec<_> = pages.iter().filter(|page| page.status == 429).collect();
+        assert!(!refused.is_empty() && refused.len() < 50, "{}", refused.len());
+        assert!(refused.iter().all(|page| page.text.contains("data-failed")), "{}", refused[0].text);
     });
 }
 

@@ -26,9 +26,10 @@
     document.getElementById("age").textContent = `This page was made ${age} ago.`;
   };
 
-  // No revision is the one of an old page, so the next event makes it fresh.
+  // No revision is the one of an old page, so the next event makes it fresh; and so does the next try.
   const isOld = (reason) => {
     status().dataset.revision = "";
+    due = performance.now() + AGAIN;
     tell(`What is shown is old: ${reason}`);
   };
 
@@ -66,7 +67,12 @@
   };
 
   const take = async (answer, asked) => {
-    if (answer.redirected) return isOld("reading takes the token of the console. Sign in again.");
+    if (answer.redirected) {
+      isOld("reading takes the token of the console. Sign in again.");
+      // Nobody signs in meanwhile: it is tried again when somebody looks.
+      due = Infinity;
+      return;
+    }
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     // A page of a failure has no live part that could be replaced.
     if (answer.ok && "failed" in live().dataset) return location.reload();
@@ -99,6 +105,7 @@
     if (live() && !document.hidden && performance.now() >= due) refresh();
   }, 1000);
   if (!live()) return;
+  if ("failed" in live().dataset) due = made + AGAIN;
   let events = null;
   const follow = () => {
     if (events || document.hidden) return;
