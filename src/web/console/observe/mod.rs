@@ -47,8 +47,9 @@ pub(crate) struct Observer {
     /// The resources that somebody has looked at, and those that were contended, each with when that was last.
     visited: Latest,
     contended: Latest,
-    /// The pause before the look that goes on.
+    /// The pause before the look that goes on, or comes next, and the time that the last one took.
     pause: Duration,
+    took: Duration,
     latest: Looked,
     seen: watch::Sender<Watch>,
     tuner: VecDeque<(Instant, TunerEvent)>,
@@ -84,8 +85,8 @@ impl Observer {
     pub(crate) fn start(locks: Addr<LockManager>) -> (Addr<Self>, watch::Receiver<Watch>) {
         let (seen, watched) = watch::channel(Watch::default());
         let (history, visited, contended, latest, tuner) = Default::default();
-        let (began, pause) = (Instant::now(), EVERY);
-        let observer = Self { locks, began, history, visited, contended, pause, latest, seen, tuner };
+        let (began, pause, took) = (Instant::now(), EVERY, Duration::ZERO);
+        let observer = Self { locks, began, history, visited, contended, pause, took, latest, seen, tuner };
         (Context::new().run(observer), watched)
     }
 
@@ -98,14 +99,19 @@ impl Observer {
                 return ctx.stop();
             };
             let now = Instant::now();
-            let took = now - began;
-            // From the end of the look before this one to the end of this one, and a little more.
-            let gap = this.pause + took + EVERY;
-            let pause = EVERY.max(took * SHARE);
+            this.took = now - began;
+            let gap = this.gap();
+            let pause = EVERY.max(this.took * SHARE);
             this.pause = if found.is_ok() { pause } else { pause.min(LONGEST_AFTER_ERROR) };
             this.note(found, now, gap);
             ctx.run_later(this.pause, Self::observe);
         }));
+    }
+
+    /// Returns the longest time between two looks that follow each other: from the end of one to the end of the next, and a
+    /// little more.
+    fn gap(&self) -> Duration {
+        self.pause + self.took + EVERY
     }
 
     /// Returns what to look at beside what is contended now: what somebody has looked at, then what was contended before.
@@ -182,7 +188,7 @@ impl Handler<Timeline> for Observer {
 
     fn handle(&mut self, Timeline(name): Timeline, _: &mut Self::Context) -> Self::Result {
         let now = Instant::now();
-        let timeline = self.history.timeline(&name, now);
+        let timeline = self.history.timeline(&name, now, self.gap());
         self.visited.insert(name, now);
         MessageResult(timeline)
     }
