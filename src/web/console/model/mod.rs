@@ -97,7 +97,7 @@ pub(crate) struct ResourceView {
 /// The state of the console's own observation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Watch {
-    /// Grows with every change that was seen.
+    /// Grows with every change that was seen, from a number of this process.
     pub(crate) revision: u64,
     pub(crate) observed_for_ms: u64,
     /// The resources that somebody waits for, and the waiters for those that were looked at. `None` before the first look, and

@@ -22,7 +22,6 @@ const PARTIES: usize = 20;
 const PROCESSES: usize = 500;
 
 /// The findings of one look.
-#[derive(Default)]
 pub(super) struct Looked {
     pub(super) resources: Vec<(ResourceName, Inspection)>,
     contended: u64,

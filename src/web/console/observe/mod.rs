@@ -24,7 +24,13 @@ use self::{
     look::{Looked, look},
 };
 use super::model::{ProcessView, TimelineView, TunerView, Watch, millis};
-use crate::{core::ResourceName, manager::LockManager, request::InspectError, tuner::TunerEvent};
+use crate::{
+    core::ResourceName,
+    env::{Random, SystemRandom},
+    manager::LockManager,
+    request::InspectError,
+    tuner::TunerEvent,
+};
 
 /// The time between two looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -50,7 +56,8 @@ pub(crate) struct Observer {
     /// The pause before the look that goes on, or comes next, and the time that the last one took.
     pause: Duration,
     took: Duration,
-    latest: Looked,
+    /// The findings of the last look; `None` before the first one, and after one that has failed.
+    latest: Option<Looked>,
     seen: watch::Sender<Watch>,
     tuner: VecDeque<(Instant, TunerEvent)>,
 }
@@ -80,10 +87,16 @@ pub(crate) struct TunerSaid;
 #[rtype(result = "()")]
 pub(crate) struct Changed;
 
+/// Returns the number of the state before the first look: another one in each process, so that nobody takes the state of a
+/// console that was started again for the one that they know. JavaScript knows whole numbers of this size.
+fn first_revision() -> u64 {
+    (SystemRandom.token().spread() * f64::from(u32::MAX)) as u64
+}
+
 impl Observer {
     /// Starts an observer in the arbiter of the caller.
     pub(crate) fn start(locks: Addr<LockManager>) -> (Addr<Self>, watch::Receiver<Watch>) {
-        let (seen, watched) = watch::channel(Watch::default());
+        let (seen, watched) = watch::channel(Watch { revision: first_revision(), ..Watch::default() });
         let (history, visited, contended, latest, tuner) = Default::default();
         let (began, pause, took) = (Instant::now(), EVERY, Duration::ZERO);
         let observer = Self { locks, began, history, visited, contended, pause, took, latest, seen, tuner };
@@ -118,7 +131,8 @@ impl Observer {
     fn wanted(&mut self, now: Instant) -> BTreeSet<ResourceName> {
         self.visited.forget(now);
         self.contended.forget(now);
-        let is_contended = |name: &ResourceName| self.latest.is_contended(name);
+        let is_contended =
+            |name: &ResourceName| self.latest.as_ref().is_some_and(|latest| latest.is_contended(name));
         let visited = self.visited.latest_first();
         let others = self.contended.latest_first().filter(|name| !is_contended(name));
         // A set, so that one that is in both counts once.
@@ -143,15 +157,17 @@ impl Observer {
                         self.contended.insert(name.clone(), now);
                     }
                 }
-                let revision = revision + u64::from(!looked.is_like(&self.latest));
-                self.latest = looked;
-                Watch { revision, observed_for_ms, ..self.latest.watch() }
+                // After a time of which nothing is known, also that nothing has changed is news.
+                let is_news = self.latest.as_ref().is_none_or(|latest| !looked.is_like(latest));
+                let watch = looked.watch();
+                self.latest = Some(looked);
+                Watch { revision: revision + u64::from(is_news), observed_for_ms, ..watch }
             }
             // What was seen before is not true for sure any more.
             Err(error) => {
                 let trouble = Some(crate::core::one_line(&error));
                 let is_news = self.seen.borrow().trouble != trouble;
-                self.latest = Looked::default();
+                self.latest = None;
                 self.history.interrupt();
                 Watch {
                     revision: revision + u64::from(is_news),
@@ -198,7 +214,7 @@ impl Handler<Processes> for Observer {
     type Result = MessageResult<Processes>;
 
     fn handle(&mut self, _: Processes, _: &mut Self::Context) -> Self::Result {
-        MessageResult(self.latest.processes())
+        MessageResult(self.latest.as_ref().map(Looked::processes).unwrap_or_default())
     }
 }
 
@@ -206,7 +222,7 @@ impl Handler<Elections> for Observer {
     type Result = MessageResult<Elections>;
 
     fn handle(&mut self, _: Elections, _: &mut Self::Context) -> Self::Result {
-        MessageResult(self.latest.elections())
+        MessageResult(self.latest.as_ref().map(Looked::elections).unwrap_or_default())
     }
 }
 

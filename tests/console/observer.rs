@@ -1,0 +1,40 @@
+//! The observer: when it tells that something is new, and what it does not know.
+
+use super::{odd::Odd, site::Site};
+use crate::support::virtual_time::in_virtual_time;
+
+/// The number of the state that the console has seen last.
+async fn revision(site: &Site) -> u64 {
+    let page = site.get("tuning").await.text;
+    let (_, rest) = page.split_once("data-revision=\"").unwrap();
+    rest.split('"').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_end_of_an_outage_is_news_also_if_nothing_is_contended_and_the_walk_is_cut_short() {
+    in_virtual_time(|| async {
+        let site = Site::odd(|odd| Odd { unfinished: true, ..odd });
+        site.look().await;
+        let before = revision(&site).await;
+        site.look().await;
+        assert_eq!(revision(&site).await, before, "nothing has changed");
+        site.world.store.fail_next(100);
+        site.look().await;
+        assert_eq!(site.console.contention().resources, None);
+        let during = revision(&site).await;
+        assert!(during > before);
+        site.world.store.fail_next(0);
+        site.look().await;
+        site.look().await;
+        assert_eq!(site.console.contention().resources, Some(0));
+        assert!(revision(&site).await > during, "who waits for news shows the outage for ever");
+    });
+}
+
+#[test]
+fn another_console_has_other_revisions() {
+    in_virtual_time(|| async {
+        let (one, other) = (Site::new(), Site::new());
+        assert_ne!(revision(&one).await, revision(&other).await);
+    });
+}
