@@ -1,5 +1,7 @@
 //! The observer: when it tells that something is new, and what it does not know.
 
+use leasehold::Acquire;
+
 use super::{odd::Odd, site::Site};
 use crate::support::virtual_time::in_virtual_time;
 
@@ -36,5 +38,24 @@ fn another_console_has_other_revisions() {
     in_virtual_time(|| async {
         let (one, other) = (Site::new(), Site::new());
         assert_ne!(revision(&one).await, revision(&other).await);
+    });
+}
+
+#[test]
+fn a_resource_that_nobody_may_look_at_hides_no_other_one() {
+    in_virtual_time(|| async {
+        let site = Site::odd(|odd| Odd { denied: Some("secret"), ..odd });
+        let _lease = site.hold(Acquire::new("orders/1")).await;
+        site.wait_for("orders/1").await;
+        let answer = site.get("api/resource?name=secret").await;
+        assert_eq!(answer.json()["kind"], "denied", "{}", answer.text);
+        site.look().await;
+        let contention = site.console.contention();
+        assert_eq!((contention.resources, contention.complete), (Some(1), true));
+        // One that somebody waits for is missing among those that are counted, and that is said.
+        let _secret = site.hold(Acquire::new("secret")).await;
+        site.wait_for("secret").await;
+        let contention = site.console.contention();
+        assert_eq!((contention.resources, contention.complete), (Some(1), false));
     });
 }

@@ -96,8 +96,9 @@ async fn walk(shared: &Shared, list: List) -> Result<Page, Failure> {
 /// Returns one resource.
 pub(crate) async fn resource(shared: &Shared, name: &str) -> Result<ResourceView, Failure> {
     let name = named(name)?;
-    let timeline = ask(&shared.observer, Timeline(name.clone())).await?;
+    // First: the observer takes an interest in what there is an answer about.
     let inspection = inspect(shared, &name).await?;
+    let timeline = ask(&shared.observer, Timeline(name.clone())).await?;
     let waiting = waiting(&inspection);
     let Inspection { holders, total, waiters, .. } = inspection;
     Ok(ResourceView {

@@ -9,7 +9,7 @@ use crate::{
     core::{ResourceName, TokenPrefix},
     manager::LockManager,
     request::{Inspect, InspectError, List},
-    store::{Inspection, Listing},
+    store::{Inspection, Listing, StoreError},
     web::console::model::{ProcessView, Watch, keeps_no_queue, shown},
 };
 
@@ -48,7 +48,7 @@ async fn looked(
         Ok(listing) => listing,
         Err(error) => return Ok(Err(error)),
     };
-    let Listing { resources: contended, complete, walked, .. } = listing;
+    let Listing { resources: waited_for, complete, walked, .. } = listing;
     let without_queues = match walked {
         // There was nothing to look at: nobody holds anything, or there are no queues.
         0 => match holds_without_queues(locks).await? {
@@ -57,7 +57,7 @@ async fn looked(
         },
         _ => false,
     };
-    let names: BTreeSet<ResourceName> = contended.into_iter().chain(wanted).collect();
+    let names: BTreeSet<ResourceName> = waited_for.iter().cloned().chain(wanted).collect();
     let inspect = async |name: ResourceName| {
         let answer = locks.send(Inspect::new(name.as_bytes()).limit(PARTIES)).await?;
         Ok::<_, MailboxError>(answer.map(|inspection| (name, inspection)))
@@ -67,11 +67,20 @@ async fn looked(
     while let Some(answer) = answers.next().await {
         match answer? {
             Ok(seen) => resources.push(seen),
+            Err(error) if is_of_this_one(&error) => {}
             Err(error) => return Ok(Err(error)),
         }
     }
+    // Somebody waits for what is left out, too: then these are not all.
+    let is_seen = |name: &ResourceName| resources.binary_search_by(|(seen, _)| seen.cmp(name)).is_ok();
+    let complete = complete && waited_for.iter().all(is_seen);
     let contended = resources.iter().filter(|(_, inspection)| inspection.waiting > 0).count() as u64;
     Ok(Ok(Looked { resources, contended, complete, without_queues }))
+}
+
+/// Returns true if an error says something of one resource, and nothing of the others.
+const fn is_of_this_one(error: &InspectError) -> bool {
+    matches!(error, InspectError::Store(StoreError::Denied { .. } | StoreError::Corrupt { .. }))
 }
 
 /// Returns true if the first resource that is held shows that the store keeps no queues.
