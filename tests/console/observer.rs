@@ -20,13 +20,11 @@ fn the_end_of_an_outage_is_news_also_if_nothing_is_contended_and_the_walk_is_cut
         let before = revision(&site).await;
         site.look().await;
         assert_eq!(revision(&site).await, before, "nothing has changed");
-        site.world.store.fail_next(100);
+        site.world.store.fail_next(4);
         site.look().await;
         assert_eq!(site.console.contention().resources, None);
         let during = revision(&site).await;
         assert!(during > before);
-        site.world.store.fail_next(0);
-        site.look().await;
         site.look().await;
         assert_eq!(site.console.contention().resources, Some(0));
         assert!(revision(&site).await > during, "who waits for news shows the outage for ever");
@@ -57,5 +55,25 @@ fn a_resource_that_nobody_may_look_at_hides_no_other_one() {
         site.wait_for("secret").await;
         let contention = site.console.contention();
         assert_eq!((contention.resources, contention.complete), (Some(1), false));
+    });
+}
+
+#[test]
+fn where_there_are_no_queues_the_number_of_waiters_is_unknown_also_while_nothing_is_held() {
+    in_virtual_time(|| async {
+        let site = Site::odd(|odd| Odd { plain: true, ..odd });
+        let lease = site.hold(Acquire::new("orders/1")).await;
+        site.look().await;
+        assert_eq!(site.console.contention().resources, None);
+        lease.release().await.unwrap();
+        site.look().await;
+        let contention = site.console.contention();
+        assert_eq!((contention.resources, contention.waiters), (None, None));
+        let free = site.get_json("api/resource?name=orders/1").await;
+        assert_eq!((&free["total"], &free["waiting"]), (&0.into(), &serde_json::Value::Null));
+        // An outage does not make it known either.
+        site.world.store.fail_next(1);
+        site.look().await;
+        assert_eq!(site.console.contention().resources, None);
     });
 }

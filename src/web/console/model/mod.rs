@@ -71,8 +71,13 @@ impl Row {
 
 /// Returns true if a resource shows that its store keeps no queues: such a store has no fences either.
 pub(crate) fn keeps_no_queue(inspection: &Inspection) -> bool {
-    let holds = |holder: &&Holder| holder.state == HolderState::Holding;
-    inspection.waiting == 0 && inspection.holders.iter().filter(holds).any(|holder| holder.fence.is_none())
+    let without = |holder: &Holder| is_holding(holder) && holder.fence.is_none();
+    inspection.waiting == 0 && inspection.holders.iter().any(without)
+}
+
+/// Returns true for a holder that does not only keep its resource closed.
+pub(crate) fn is_holding(holder: &Holder) -> bool {
+    holder.state == HolderState::Holding
 }
 
 /// Returns the number of waiters, if the store knows it.

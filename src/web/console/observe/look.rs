@@ -10,7 +10,7 @@ use crate::{
     manager::LockManager,
     request::{Inspect, InspectError, List},
     store::{Inspection, Listing, StoreError},
-    web::console::model::{ProcessView, Watch, keeps_no_queue, shown},
+    web::console::model::{ProcessView, Watch, is_holding, keeps_no_queue, shown},
 };
 
 /// The number of questions that are under way at once.
@@ -35,14 +35,16 @@ pub(super) async fn look(
     locks: Addr<LockManager>,
     wanted: BTreeSet<ResourceName>,
     most: usize,
+    was_without_queues: bool,
 ) -> Option<Result<Looked, InspectError>> {
-    looked(&locks, wanted, most).await.ok()
+    looked(&locks, wanted, most, was_without_queues).await.ok()
 }
 
 async fn looked(
     locks: &Addr<LockManager>,
     wanted: BTreeSet<ResourceName>,
     most: usize,
+    was_without_queues: bool,
 ) -> Result<Result<Looked, InspectError>, MailboxError> {
     let listing = match locks.send(List::new("").waited_for().limit(most)).await? {
         Ok(listing) => listing,
@@ -50,9 +52,9 @@ async fn looked(
     };
     let Listing { resources: waited_for, complete, walked, .. } = listing;
     let without_queues = match walked {
-        // There was nothing to look at: nobody holds anything, or there are no queues.
+        // There was nothing to look at: nobody waits, or there are no queues. If nobody holds anything either, nothing shows it.
         0 => match holds_without_queues(locks).await? {
-            Ok(without_queues) => without_queues,
+            Ok(without_queues) => without_queues.unwrap_or(was_without_queues),
             Err(error) => return Ok(Err(error)),
         },
         _ => false,
@@ -83,15 +85,20 @@ const fn is_of_this_one(error: &InspectError) -> bool {
     matches!(error, InspectError::Store(StoreError::Denied { .. } | StoreError::Corrupt { .. }))
 }
 
-/// Returns true if the first resource that is held shows that the store keeps no queues.
-async fn holds_without_queues(locks: &Addr<LockManager>) -> Result<Result<bool, InspectError>, MailboxError> {
+/// Returns true if the first resource that is held shows that the store keeps no queues; `None` if it shows nothing.
+async fn holds_without_queues(
+    locks: &Addr<LockManager>,
+) -> Result<Result<Option<bool>, InspectError>, MailboxError> {
     let first = match locks.send(List::new("").limit(1)).await? {
         Ok(listing) => listing.resources.into_iter().next(),
         Err(error) => return Ok(Err(error)),
     };
-    let Some(first) = first else { return Ok(Ok(false)) };
-    let inspection = locks.send(Inspect::new(first.as_bytes()).limit(1)).await?;
-    Ok(inspection.map(|inspection| keeps_no_queue(&inspection)))
+    let Some(first) = first else { return Ok(Ok(None)) };
+    match locks.send(Inspect::new(first.as_bytes()).limit(1)).await? {
+        Ok(seen) => Ok(Ok(seen.holders.iter().any(is_holding).then(|| keeps_no_queue(&seen)))),
+        Err(error) if is_of_this_one(&error) => Ok(Ok(None)),
+        Err(error) => Ok(Err(error)),
+    }
 }
 
 impl Looked {

@@ -58,6 +58,8 @@ pub(crate) struct Observer {
     took: Duration,
     /// The findings of the last look; `None` before the first one, and after one that has failed.
     latest: Option<Looked>,
+    /// True if the store has shown that it keeps no queues. Not always is there something that shows it.
+    without_queues: bool,
     seen: watch::Sender<Watch>,
     tuner: VecDeque<(Instant, TunerEvent)>,
 }
@@ -99,13 +101,26 @@ impl Observer {
         let (seen, watched) = watch::channel(Watch { revision: first_revision(), ..Watch::default() });
         let (history, visited, contended, latest, tuner) = Default::default();
         let (began, pause, took) = (Instant::now(), EVERY, Duration::ZERO);
-        let observer = Self { locks, began, history, visited, contended, pause, took, latest, seen, tuner };
+        let observer = Self {
+            locks,
+            began,
+            history,
+            visited,
+            contended,
+            pause,
+            took,
+            latest,
+            without_queues: false,
+            seen,
+            tuner,
+        };
         (Context::new().run(observer), watched)
     }
 
     fn observe(&mut self, ctx: &mut Context<Self>) {
         let began = Instant::now();
-        let looking = look(self.locks.clone(), self.wanted(began), RESOURCES).into_actor(self);
+        let looking = look(self.locks.clone(), self.wanted(began), RESOURCES, self.without_queues);
+        let looking = looking.into_actor(self);
         ctx.spawn(looking.map(move |found, this, ctx| {
             let Some(found) = found else {
                 // The manager is gone, and nothing will be seen any more.
@@ -160,6 +175,7 @@ impl Observer {
                 // After a time of which nothing is known, also that nothing has changed is news.
                 let is_news = self.latest.as_ref().is_none_or(|latest| !looked.is_like(latest));
                 let watch = looked.watch();
+                self.without_queues = looked.without_queues;
                 self.latest = Some(looked);
                 Watch { revision: revision + u64::from(is_news), observed_for_ms, ..watch }
             }
