@@ -44,6 +44,14 @@ const answers = (port) =>
     socket.on("error", () => resolve(false));
   });
 
+// Where a console listens, which is the first line that it says.
+const firstLine = async (child) => {
+  const line = new Promise((resolve) => createInterface(child.stdout).once("line", resolve));
+  const ended = new Promise((_, reject) => child.once("exit", (code) => reject(new Error(`it ended with ${code}`))));
+  const late = new Promise((_, reject) => setTimeout(() => reject(new Error("it said nothing in 30 s")), 30_000).unref());
+  return (await Promise.race([line, ended, late])).replace("listening on ", "");
+};
+
 const axeSource = await readFile(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 // axe runs in a world of its own: the policy of the page lets no script in.
@@ -93,8 +101,7 @@ try {
     cwd: directory,
     env: { ...process.env, LEASEHOLD_CONSOLE_TOKEN: TOKEN },
   });
-  const [line] = await new Promise((resolve) => createInterface(served.stdout).once("line", (...line) => resolve(line)));
-  const base = line.replace("listening on ", "");
+  const base = await firstLine(served);
 
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
   const context = await browser.newContext({ viewport: { width: 1100, height: 760 } });
@@ -102,6 +109,35 @@ try {
   const complaints = [];
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));
+
+  // After a restart nobody is signed in any more: an open page says so, and does not ask again and again.
+  const elsewhere = await browser.newContext();
+  const restarted = await elsewhere.newPage();
+  const listenAgain = async (address) => {
+    const options = ["serve", "--store", store, "--listen", address, "--reading-needs-token"];
+    const child = start(join(BIN, "leasehold"), options, {
+      cwd: directory,
+      env: { ...process.env, LEASEHOLD_CONSOLE_TOKEN: TOKEN },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    child.said = "";
+    child.stderr.on("data", (text) => (child.said += text));
+    return [child, await firstLine(child)];
+  };
+  const [before, address] = await listenAgain("127.0.0.1:0");
+  await restarted.goto(address);
+  await restarted.fill("#token", TOKEN);
+  await restarted.locator("#token").press("Enter");
+  await restarted.locator("#live").waitFor({ state: "attached" });
+  const gone = new Promise((resolve) => before.once("exit", resolve));
+  before.kill("SIGKILL");
+  await gone;
+  const [after] = await listenAgain(new URL(address).host);
+  await restarted.getByText("What is shown is old: reading takes the token").waitFor({ timeout: 30_000 });
+  await restarted.waitForTimeout(12_000);
+  const refusals = after.said.split("refused").length - 1;
+  assert.ok(refusals <= 3, `an idle page was refused ${refusals} times: ${after.said}`);
+  await elsewhere.close();
 
   // The candidate that waits is seen without anybody reloading the page.
   await page.goto(base);

@@ -69,9 +69,9 @@
   const take = async (answer, asked) => {
     if (answer.redirected) {
       isOld("reading takes the token of the console. Sign in again.");
-      // Nobody signs in meanwhile: it is tried again when somebody looks.
+      // Nobody signs in meanwhile: nothing is asked for until somebody looks again.
       due = Infinity;
-      return;
+      return leave();
     }
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     // A page of a failure has no live part that could be replaced.
@@ -88,7 +88,8 @@
     const asked = performance.now();
     due = asked + REFRESH;
     try {
-      await take(await fetch(location.href, { headers: { accept: "text/html" } }), asked);
+      const answer = fetch(location.href, { headers: { accept: "text/html" }, signal: AbortSignal.timeout(REFRESH) });
+      await take(await answer, asked);
     } catch {
       isOld("the console does not answer.");
     } finally {
@@ -99,16 +100,12 @@
 
   const pay = () => setTimeout(() => owed && !isBusy() && refresh());
 
-  showAge();
-  setInterval(() => {
-    showAge();
-    if (live() && !document.hidden && performance.now() >= due) refresh();
-  }, 1000);
-  if (!live()) return;
-  if ("failed" in live().dataset) due = made + AGAIN;
   let events = null;
+  let followed = -AGAIN;
   const follow = () => {
-    if (events || document.hidden) return;
+    const isSoon = performance.now() - followed < AGAIN;
+    if (events || pending || due === Infinity || document.hidden || isSoon) return;
+    followed = performance.now();
     let failures = 0;
     const stream = new EventSource("events");
     events = stream;
@@ -121,24 +118,29 @@
     stream.addEventListener("open", () => (failures = 0));
     stream.addEventListener("error", () => {
       failures += 1;
+      // After an answer that is no stream the browser has given up.
       const over = stream.readyState === EventSource.CLOSED;
-      if (failures < 2 && !over) return;
-      isOld("the console does not answer.");
-      if (!over || events !== stream) return;
-      // The browser has given up, after an answer that is no stream.
-      events = null;
-      setTimeout(follow, AGAIN);
+      if (over && events === stream) events = null;
+      // Whoever asks for the page is told why.
+      if (over || failures > 1) refresh();
     });
   };
-  follow();
-  live().addEventListener("focusout", pay);
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) {
-      follow();
-      return refresh();
-    }
-    // A browser has six connections to a host, for all of its tabs.
+  // A browser has six connections to a host, for all of its tabs.
+  const leave = () => {
     events?.close();
     events = null;
-  });
+  };
+
+  showAge();
+  setInterval(() => {
+    showAge();
+    if (!live() || document.hidden) return;
+    if (performance.now() >= due) refresh();
+    follow();
+  }, 1000);
+  if (!live()) return;
+  if ("failed" in live().dataset) due = made + AGAIN;
+  follow();
+  live().addEventListener("focusout", pay);
+  document.addEventListener("visibilitychange", () => (document.hidden ? leave() : refresh()));
 })();
