@@ -21,6 +21,8 @@ use actix_web::{
 use subtle::ConstantTimeEq;
 
 use self::session::Sessions;
+#[cfg(feature = "doctor")]
+pub(crate) use self::operator::asked_for;
 pub(crate) use self::{
     operator::{Change, Operator, audited, refused},
     session::LIFETIME,
