@@ -153,6 +153,7 @@ fn metrics_tell_what_the_manager_and_the_console_see() {
         "# TYPE leasehold_requests_total counter",
         "# HELP leasehold_console_waiters ",
         "\nleasehold_console_complete 1\n",
+        "\nleasehold_console_store_up 1\n",
     ] {
         assert!(text.contains(line), "{line} is not in {text}");
     }

@@ -68,7 +68,7 @@ fn where_there_are_no_queues_the_number_of_waiters_is_unknown_also_while_nothing
         lease.release().await.unwrap();
         site.look().await;
         let contention = site.console.contention();
-        assert_eq!((contention.resources, contention.waiters), (None, None));
+        assert_eq!((contention.resources, contention.waiters, contention.store_up), (None, None, Some(true)));
         let free = site.get_json("api/resource?name=orders/1").await;
         assert_eq!((&free["total"], &free["waiting"]), (&0.into(), &serde_json::Value::Null));
         // An outage does not make it known either.

@@ -162,10 +162,11 @@ fn a_store_that_does_not_answer_is_told_and_nothing_is_zero() {
     in_virtual_time(|| async {
         let site = Site::new();
         site.look().await;
-        assert_eq!(site.console.contention().resources, Some(0));
+        let contention = || (site.console.contention().resources, site.console.contention().store_up);
+        assert_eq!(contention(), (Some(0), Some(true)));
         site.world.store.fail_next(100);
         site.look().await;
-        assert_eq!(site.console.contention().resources, None);
+        assert_eq!(contention(), (None, Some(false)));
         let page = site.get("").await;
         assert_eq!(page.status, 503);
         assert!(page.text.contains("data-failed"), "the script does not reload it: {}", page.text);
