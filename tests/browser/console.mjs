@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
-import { connect, createServer as listen } from "node:net";
+import { createServer as listen } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -38,11 +38,20 @@ const until = async (what, isSo, within = 30_000) => {
   }
 };
 
-const answers = (port) =>
-  new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1", () => socket.end(() => resolve(true)));
-    socket.on("error", () => resolve(false));
-  });
+// A redis-server on a port of its own. Another process may take a port that was free a moment ago: then it ends at once, and
+// another is tried. Only its own log tells that it is this one that listens.
+const startRedis = async (directory) => {
+  for (let tries = 0; tries < 20; tries += 1) {
+    const port = await freePort();
+    const child = start("redis-server", ["--port", String(port), "--save", "", "--bind", "127.0.0.1", "--dir", directory]);
+    let log = "";
+    child.stdout.on("data", (text) => (log += text));
+    const isReady = () => log.includes("Ready to accept connections");
+    await until("redis-server is ready, or has ended", () => isReady() || child.exitCode !== null);
+    if (child.exitCode === null) return [port, child];
+  }
+  throw new Error("redis-server does not start");
+};
 
 // Where a console listens, which is the first line that it says.
 const firstLine = async (child) => {
@@ -90,10 +99,8 @@ const picture = async (page, name) => {
 const directory = await mkdtemp(join(tmpdir(), "leasehold-browser-"));
 let browser;
 try {
-  const redis = await freePort();
+  const [redis, server] = await startRedis(directory);
   const store = `redis://127.0.0.1:${redis}`;
-  start("redis-server", ["--port", String(redis), "--save", "", "--bind", "127.0.0.1", "--dir", directory]);
-  await until("redis-server answers", () => answers(redis));
   for (let count = 0; count < 2; count += 1) {
     start(join(BIN, "examples/scheduler"), ["--store", store, "--every", "2s"], { cwd: directory, stdio: "ignore" });
   }
@@ -255,6 +262,15 @@ try {
   await assertAccessible(page, "findings");
   await picture(page, "doctor");
   assert.deepEqual(complaints, [], "the browser complains");
+
+  // A store that does not answer is told above what is old, and what is fresh again is shown.
+  await page.goto(new URL(views[2], base).href);
+  await page.locator("#live table").first().waitFor();
+  server.kill("SIGSTOP");
+  await page.getByText("What is shown is old:").waitFor({ timeout: 30_000 });
+  assert.ok((await page.locator("#live table").count()) > 0, "what was known is gone");
+  server.kill("SIGCONT");
+  await page.getByText(/^\d+ resources? contended/).waitFor({ timeout: 30_000 });
   console.log("the console is as it should be");
 } finally {
   await browser?.close();

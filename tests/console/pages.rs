@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_web::test::TestRequest;
 use futures_util::future::join_all;
-use leasehold::{Acquire, schedule::Schedule, tuner::Tuner};
+use leasehold::{Acquire, Config, schedule::Schedule, tuner::Tuner};
 use tokio::time::sleep;
 
 use super::site::{HOST, Site};
@@ -217,9 +217,22 @@ fn elections_schedules_and_the_doctor_have_their_pages() {
 fn a_tuner_tells_the_console() {
     in_virtual_time(|| async {
         let site = Site::new();
-        let tuner = Tuner::builder(&site.locks).tell(site.console.tuner_events()).start().unwrap();
+        let mut settings = Config::default().tuner;
+        settings.enabled = true;
+        let tuner = Tuner::builder(&site.locks).settings(settings).tell(site.console.tuner_events());
+        let _tuner = tuner.start().unwrap();
         assert!(site.get("tuning").await.text.contains("no tuner tells this console"));
-        drop(tuner);
+        for _ in 0..60 {
+            let locks = site.locks.clone();
+            actix::spawn(async move {
+                let lease = locks.send(Acquire::new("sale").wait(secs(60))).await.unwrap().unwrap();
+                sleep(Duration::from_millis(100)).await;
+                lease.release().await.unwrap();
+            });
+        }
+        sleep(secs(5)).await;
+        let page = site.get("tuning").await.text;
+        assert!(page.contains("bound_queue") && !page.contains("no tuner tells this console"), "{page}");
         let settings = &site.get_json("api/tuning").await["settings"];
         assert_eq!(settings["backoff"], "100ms to 1s, times 2, any number of attempts");
     });
