@@ -104,10 +104,16 @@ fn an_examination_is_audited_whoever_asks_and_two_at_once_share_it() {
         assert_eq!(ago(&site.call(TOKEN, "examine", &json!({})).await.json()), 0);
         let lines = site.audit.lines();
         let said = |who: &str, what: &str| {
-            let is_so = |line: &&String| line.contains("action=\"examine\"") && line.contains(who) && line.contains(what);
+            let is_so = |line: &&String| {
+                line.contains("action=\"examine\"") && line.contains(who) && line.contains(what)
+            };
             lines.iter().filter(is_so).count()
         };
-        assert_eq!((said("somebody (bearer)", "asked for"), said("nobody", "asked for")), (2, 1), "{lines:#?}");
+        assert_eq!(
+            (said("somebody (bearer)", "asked for"), said("nobody", "asked for")),
+            (2, 1),
+            "{lines:#?}"
+        );
         assert_eq!(said("", "outcome=\"the worst finding: "), 3, "{lines:#?}");
     });
 }

@@ -184,7 +184,12 @@ fn who_asks_what_others_ask_is_never_turned_away_and_the_script_asks_again_for_w
     in_virtual_time(|| async {
         let site = Site::new();
         let all = async |path: &dyn Fn(usize) -> String| {
-            join_all((0..50).map(|at| { let path = path(at); let site = &site; async move { site.get(&path).await } })).await
+            join_all((0..50).map(|at| {
+                let path = path(at);
+                let site = &site;
+                async move { site.get(&path).await }
+            }))
+            .await
         };
         assert!(all(&|_| "?all=true".to_owned()).await.iter().all(|page| page.status == 200));
         let pages = all(&|at| format!("?prefix=p/{at}")).await;

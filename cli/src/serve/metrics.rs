@@ -20,7 +20,10 @@ impl Metrics {
     /// Installs the recorder.
     pub(super) fn install() -> Result<Self, Failure> {
         let handle = PrometheusBuilder::new().install_recorder()?;
-        describe_gauge!(STORE_UP, "1 if the store answered the last look, 0 if not; NaN before the first one.");
+        describe_gauge!(
+            STORE_UP,
+            "1 if the store answered the last look, 0 if not; NaN before the first one."
+        );
         let unknown = "NaN while the store does not say.";
         describe_gauge!(RESOURCES, format!("Resources that somebody waits for. {unknown}"));
         describe_gauge!(WAITERS, format!("Waiters for the resources that were looked at. {unknown}"));

@@ -20,9 +20,9 @@ use actix_web::{
 };
 use subtle::ConstantTimeEq;
 
-use self::session::Sessions;
 #[cfg(feature = "doctor")]
 pub(crate) use self::operator::asked_for;
+use self::session::Sessions;
 pub(crate) use self::{
     operator::{Change, Operator, audited, refused},
     session::LIFETIME,

@@ -87,7 +87,8 @@ impl Frame {
             Ok(body) => (StatusCode::OK, title, body),
             Err(failure) => {
                 // The script reloads a page that could not be made as soon as it can be.
-                let again = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS].contains(&failure.status);
+                let again = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS]
+                    .contains(&failure.status);
                 let told = html! {
                     h1 { "That did not work" }
                     p.bad role="alert" { (failure.detail) }
