@@ -163,7 +163,7 @@ mod tests {
         // Twice the same few, one behind the other: the second time nobody has to walk.
         let few = join_all((0..8).chain(0..8).map(&ask)).await;
         assert_eq!(few, (0..8).chain(0..8).map(Some).collect::<Vec<_>>());
-        assert_eq!(began.elapsed(), 8 * 2 * FRESH);
+        assert!((16 * FRESH..17 * FRESH).contains(&began.elapsed()), "{:?}", began.elapsed());
         let many = join_all((0..IN_LINE + 5).map(&ask)).await;
         assert_eq!(many.iter().filter(|answer| answer.is_none()).count(), 5);
         assert_eq!(ask(IN_LINE + 4).await, Some(IN_LINE + 4));

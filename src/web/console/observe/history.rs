@@ -241,7 +241,7 @@ mod tests {
     async fn nothing_goes_on_that_nobody_has_looked_at_for_a_while() {
         let (mut history, start) = (History::default(), Instant::now());
         history.note(&name(1), &held_by(1, 0), start, 2 * SECOND);
-        let at = |history: &History, after| {
+        let at = |history: &History, after: Duration| {
             let view = history.timeline(&name(1), start + after, 2 * SECOND);
             (view.goes_on, view.holds[0].goes_on, view.holds[0].span.until_ms_ago)
         };
