@@ -5,6 +5,8 @@ mod console {
     mod changes;
     mod description;
     mod guard;
+    mod observer;
+    mod odd;
     mod pages;
     pub(crate) mod site;
     mod stream;

@@ -39,12 +39,27 @@ impl Drop for Ends {
 
 /// A redis-server without persistence, and its URL.
 fn redis() -> (Ends, TempDir, String) {
-    let (directory, port) = (tempfile::tempdir().unwrap(), free_port());
-    let mut command = Command::new("redis-server");
-    command.args(["--port", &port.to_string(), "--save", "", "--bind", "127.0.0.1", "--dir"]);
-    let server = Ends(command.arg(directory.path()).stdout(Stdio::null()).spawn().unwrap());
-    until("redis-server answers", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-    (server, directory, format!("redis://127.0.0.1:{port}"))
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    // Another test may take a port that was free a moment ago: the server then ends at once, and another is tried. Only its own
+    // log tells that it is this one that listens.
+    for _ in 0..20 {
+        let port = free_port();
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port.to_string(), "--save", "", "--bind", "127.0.0.1", "--dir"]);
+        let log = std::fs::File::create(&path).unwrap();
+        let mut server = Ends(command.arg(directory.path()).stdout(log).spawn().unwrap());
+        let is_ready = || std::fs::read_to_string(&path).unwrap().contains("Ready to accept connections");
+        let mut has_ended = false;
+        until("redis-server is ready, or has ended", || {
+            has_ended = server.0.try_wait().unwrap().is_some();
+            has_ended || is_ready()
+        });
+        if !has_ended {
+            return (server, directory, format!("redis://127.0.0.1:{port}"));
+        }
+    }
+    panic!("redis-server does not start: {}", std::fs::read_to_string(&path).unwrap());
 }
 
 fn serve(arguments: &[&str], token: Option<&str>) -> Command {
@@ -153,6 +168,7 @@ fn metrics_tell_what_the_manager_and_the_console_see() {
         "# TYPE leasehold_requests_total counter",
         "# HELP leasehold_console_waiters ",
         "\nleasehold_console_complete 1\n",
+        "\nleasehold_console_store_up 1\n",
     ] {
         assert!(text.contains(line), "{line} is not in {text}");
     }

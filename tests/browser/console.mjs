@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
-import { connect, createServer as listen } from "node:net";
+import { createServer as listen } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -38,11 +38,28 @@ const until = async (what, isSo, within = 30_000) => {
   }
 };
 
-const answers = (port) =>
-  new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1", () => socket.end(() => resolve(true)));
-    socket.on("error", () => resolve(false));
-  });
+// A redis-server on a port of its own. Another process may take a port that was free a moment ago: then it ends at once, and
+// another is tried. Only its own log tells that it is this one that listens.
+const startRedis = async (directory) => {
+  for (let tries = 0; tries < 20; tries += 1) {
+    const port = await freePort();
+    const child = start("redis-server", ["--port", String(port), "--save", "", "--bind", "127.0.0.1", "--dir", directory]);
+    let log = "";
+    child.stdout.on("data", (text) => (log += text));
+    const isReady = () => log.includes("Ready to accept connections");
+    await until("redis-server is ready, or has ended", () => isReady() || child.exitCode !== null);
+    if (child.exitCode === null) return [port, child];
+  }
+  throw new Error("redis-server does not start");
+};
+
+// Where a console listens, which is the first line that it says.
+const firstLine = async (child) => {
+  const line = new Promise((resolve) => createInterface(child.stdout).once("line", resolve));
+  const ended = new Promise((_, reject) => child.once("exit", (code) => reject(new Error(`it ended with ${code}`))));
+  const late = new Promise((_, reject) => setTimeout(() => reject(new Error("it said nothing in 30 s")), 30_000).unref());
+  return (await Promise.race([line, ended, late])).replace("listening on ", "");
+};
 
 const axeSource = await readFile(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
@@ -82,10 +99,8 @@ const picture = async (page, name) => {
 const directory = await mkdtemp(join(tmpdir(), "leasehold-browser-"));
 let browser;
 try {
-  const redis = await freePort();
+  const [redis, server] = await startRedis(directory);
   const store = `redis://127.0.0.1:${redis}`;
-  start("redis-server", ["--port", String(redis), "--save", "", "--bind", "127.0.0.1", "--dir", directory]);
-  await until("redis-server answers", () => answers(redis));
   for (let count = 0; count < 2; count += 1) {
     start(join(BIN, "examples/scheduler"), ["--store", store, "--every", "2s"], { cwd: directory, stdio: "ignore" });
   }
@@ -93,8 +108,7 @@ try {
     cwd: directory,
     env: { ...process.env, LEASEHOLD_CONSOLE_TOKEN: TOKEN },
   });
-  const [line] = await new Promise((resolve) => createInterface(served.stdout).once("line", (...line) => resolve(line)));
-  const base = line.replace("listening on ", "");
+  const base = await firstLine(served);
 
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
   const context = await browser.newContext({ viewport: { width: 1100, height: 760 } });
@@ -103,12 +117,55 @@ try {
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));
 
+  // After a restart nobody is signed in any more: an open page says so, and does not ask again and again.
+  const elsewhere = await browser.newContext();
+  const restarted = await elsewhere.newPage();
+  const listenAgain = async (address) => {
+    const options = ["serve", "--store", store, "--listen", address, "--reading-needs-token"];
+    const child = start(join(BIN, "leasehold"), options, {
+      cwd: directory,
+      env: { ...process.env, LEASEHOLD_CONSOLE_TOKEN: TOKEN },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    child.said = "";
+    child.stderr.on("data", (text) => (child.said += text));
+    return [child, await firstLine(child)];
+  };
+  const [before, address] = await listenAgain("127.0.0.1:0");
+  await restarted.goto(address);
+  await restarted.fill("#token", TOKEN);
+  await restarted.locator("#token").press("Enter");
+  await restarted.locator("#live").waitFor({ state: "attached" });
+  const gone = new Promise((resolve) => before.once("exit", resolve));
+  before.kill("SIGKILL");
+  await gone;
+  const [after] = await listenAgain(new URL(address).host);
+  await restarted.getByText("What is shown is old: reading takes the token").waitFor({ timeout: 30_000 });
+  await restarted.waitForTimeout(12_000);
+  const refusals = after.said.split("refused").length - 1;
+  assert.ok(refusals <= 3, `an idle page was refused ${refusals} times: ${after.said}`);
+  await elsewhere.close();
+
   // The candidate that waits is seen without anybody reloading the page.
   await page.goto(base);
   const row = page.locator("#live tbody tr").first();
   await row.waitFor({ timeout: 30_000 });
   const name = (await row.locator("a.name").textContent()).trim();
   await page.waitForTimeout(5_000);
+
+  // What nobody waits for is no event, and is seen all the same; and the page says how old it is.
+  await page.goto(new URL("?all=true&prefix=quiet/", base).href);
+  await page.getByText("All of these are free.").waitFor();
+  assert.match(await page.locator("#age").textContent(), /^This page was made \d+ s ago\.$/);
+  start(join(BIN, "leasehold"), ["run", "--store", store, "quiet/1", "--", "sleep", "120"], { cwd: directory, stdio: "ignore" });
+  await page.getByRole("link", { name: "quiet/1" }).waitFor({ timeout: 30_000 });
+
+  // Whoever reads a table that they have opened is told what is new, and it stays open.
+  await page.goto(new URL("resource?name=quiet/1", base).href);
+  await page.locator("#live details summary").click({ timeout: 30_000 });
+  start(join(BIN, "leasehold"), ["run", "--store", store, "--wait", "60s", "quiet/1", "--", "true"], { cwd: directory, stdio: "ignore" });
+  await page.getByRole("region", { name: "Waiters, in the order of the queue" }).waitFor({ timeout: 10_000 });
+  assert.equal(await page.locator("#live details[open]").count(), 1, "the table was closed");
 
   // Every view, wide and light, then narrow and dark.
   const views = ["./", "./?all=true", `resource?name=${encodeURIComponent(name)}`, "managers", "elections", "schedules", "doctor", "tuning", "login"];
@@ -194,7 +251,10 @@ try {
   await page.getByText(/\d+ finished, \d+ taken/).waitFor({ timeout: 30_000 });
   await assertAccessible(page, "a resource, signed in");
   await page.goto(new URL("schedules", base).href);
-  await page.getByRole("button", { name: /^Pause/ }).first().press("Enter");
+  // Nothing is taken away from under a finger, and the page says that it waits.
+  await page.getByRole("button", { name: /^Pause/ }).first().focus();
+  await page.getByText("What is below is older").waitFor({ timeout: 30_000 });
+  await page.keyboard.press("Enter");
   await page.getByRole("button", { name: /^Resume/ }).first().waitFor({ timeout: 30_000 });
   await page.goto(new URL("doctor", base).href);
   await page.getByRole("button", { name: "Examine now" }).press("Enter");
@@ -202,6 +262,15 @@ try {
   await assertAccessible(page, "findings");
   await picture(page, "doctor");
   assert.deepEqual(complaints, [], "the browser complains");
+
+  // A store that does not answer is told above what is old, and what is fresh again is shown.
+  await page.goto(new URL(views[2], base).href);
+  await page.locator("#live table").first().waitFor();
+  server.kill("SIGSTOP");
+  await page.getByText("What is shown is old:").waitFor({ timeout: 30_000 });
+  assert.ok((await page.locator("#live table").count()) > 0, "what was known is gone");
+  server.kill("SIGCONT");
+  await page.getByText(/^\d+ resources? contended/).waitFor({ timeout: 30_000 });
   console.log("the console is as it should be");
 } finally {
   await browser?.close();

@@ -89,3 +89,31 @@ fn a_wrong_value_names_itself_and_what_is_allowed() {
         }
     });
 }
+
+#[test]
+fn an_examination_is_audited_whoever_asks_and_two_at_once_share_it() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let ago = |answer: &serde_json::Value| answer["diagnosis"]["ms_ago"].as_u64().unwrap();
+        let first = site.call(TOKEN, "examine", &json!({})).await.json();
+        assert_eq!(ago(&first), 0);
+        tokio::time::sleep(secs(2)).await;
+        assert_eq!(site.post("doctor", &[]).await.leads_to(), "doctor");
+        assert_eq!(ago(&site.get_json("api/diagnosis").await), 2_000, "it was made again");
+        tokio::time::sleep(secs(4)).await;
+        assert_eq!(ago(&site.call(TOKEN, "examine", &json!({})).await.json()), 0);
+        let lines = site.audit.lines();
+        let said = |who: &str, what: &str| {
+            let is_so = |line: &&String| {
+                line.contains("action=\"examine\"") && line.contains(who) && line.contains(what)
+            };
+            lines.iter().filter(is_so).count()
+        };
+        assert_eq!(
+            (said("somebody (bearer)", "asked for"), said("nobody", "asked for")),
+            (2, 1),
+            "{lines:#?}"
+        );
+        assert_eq!(said("", "outcome=\"the worst finding: "), 3, "{lines:#?}");
+    });
+}

@@ -132,15 +132,23 @@ fn where_reading_needs_the_token_nothing_is_told_without_it() {
 fn a_page_of_another_site_cannot_let_the_store_work() {
     in_virtual_time(|| async {
         let site = Site::new();
-        for (mode, status) in [("no-cors", 403), ("navigate", 200)] {
+        let read = async |mode, dest| {
             let request = TestRequest::get().uri("/locks/api/resources?all=true");
             let request = request.insert_header(("host", HOST)).insert_header(("sec-fetch-mode", mode));
-            let answer = site.send(request.insert_header(("sec-fetch-site", "cross-site"))).await;
+            let request = request.insert_header(("sec-fetch-dest", dest));
+            site.send(request.insert_header(("sec-fetch-site", "cross-site"))).await
+        };
+        for (mode, dest, status) in
+            [("no-cors", "image", 403), ("navigate", "iframe", 403), ("navigate", "document", 200)]
+        {
+            let answer = read(mode, dest).await;
             assert_eq!(
                 (answer.status, answer.header("cross-origin-resource-policy")),
                 (status, "same-origin"),
-                "{mode}"
+                "{mode} {dest}"
             );
         }
+        // Nor can it fill the audit.
+        assert_eq!(site.audit.lines(), Vec::<String>::new());
     });
 }

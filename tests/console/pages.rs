@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use actix_web::test::TestRequest;
-use leasehold::{Acquire, schedule::Schedule, tuner::Tuner};
+use futures_util::future::join_all;
+use leasehold::{Acquire, Config, schedule::Schedule, tuner::Tuner};
 use tokio::time::sleep;
 
 use super::site::{HOST, Site};
@@ -32,10 +33,13 @@ fn every_view_is_a_whole_page_without_a_script_or_a_style_of_its_own() {
                 "<main id=\"main\"",
                 "role=\"status\"",
                 "data-revision=\"",
+                "<p id=\"age\"></p>",
                 "<h1>",
             ] {
                 assert!(page.text.contains(part), "{view} has no {part}: {}", page.text);
             }
+            // The script keeps what is in it fresh.
+            assert_eq!(page.text.contains("<div id=\"live\">"), view != "login", "{view}");
             assert_eq!(page.text.matches("<script").count(), 1, "{view}");
             assert!(page.text.contains("<script src=\"console.js\" defer></script>"), "{view}");
             for inline in [" style=", "<style", " onclick=", "javascript:"] {
@@ -158,10 +162,11 @@ fn a_store_that_does_not_answer_is_told_and_nothing_is_zero() {
     in_virtual_time(|| async {
         let site = Site::new();
         site.look().await;
-        assert_eq!(site.console.contention().resources, Some(0));
+        let contention = || (site.console.contention().resources, site.console.contention().store_up);
+        assert_eq!(contention(), (Some(0), Some(true)));
         site.world.store.fail_next(100);
         site.look().await;
-        assert_eq!(site.console.contention().resources, None);
+        assert_eq!(contention(), (None, Some(false)));
         let page = site.get("").await;
         assert_eq!(page.status, 503);
         assert!(page.text.contains("data-failed"), "the script does not reload it: {}", page.text);
@@ -171,6 +176,26 @@ fn a_store_that_does_not_answer_is_told_and_nothing_is_zero() {
             page.text
         );
         assert_eq!(site.get("api/resources").await.json()["kind"], "unavailable");
+    });
+}
+
+#[test]
+fn who_asks_what_others_ask_is_never_turned_away_and_the_script_asks_again_for_who_is() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let all = async |path: &dyn Fn(usize) -> String| {
+            join_all((0..50).map(|at| {
+                let path = path(at);
+                let site = &site;
+                async move { site.get(&path).await }
+            }))
+            .await
+        };
+        assert!(all(&|_| "?all=true".to_owned()).await.iter().all(|page| page.status == 200));
+        let pages = all(&|at| format!("?prefix=p/{at}")).await;
+        let refused: Vec<_> = pages.iter().filter(|page| page.status == 429).collect();
+        assert!(!refused.is_empty() && refused.len() < 50, "{}", refused.len());
+        assert!(refused.iter().all(|page| page.text.contains("data-failed")), "{}", refused[0].text);
     });
 }
 
@@ -197,9 +222,22 @@ fn elections_schedules_and_the_doctor_have_their_pages() {
 fn a_tuner_tells_the_console() {
     in_virtual_time(|| async {
         let site = Site::new();
-        let tuner = Tuner::builder(&site.locks).tell(site.console.tuner_events()).start().unwrap();
+        let mut settings = Config::default().tuner;
+        settings.enabled = true;
+        let tuner = Tuner::builder(&site.locks).settings(settings).tell(site.console.tuner_events());
+        let _tuner = tuner.start().unwrap();
         assert!(site.get("tuning").await.text.contains("no tuner tells this console"));
-        drop(tuner);
+        for _ in 0..60 {
+            let locks = site.locks.clone();
+            actix::spawn(async move {
+                let lease = locks.send(Acquire::new("sale").wait(secs(60))).await.unwrap().unwrap();
+                sleep(Duration::from_millis(100)).await;
+                lease.release().await.unwrap();
+            });
+        }
+        sleep(secs(5)).await;
+        let page = site.get("tuning").await.text;
+        assert!(page.contains("are served a second") && !page.contains("no tuner tells this console"), "{page}");
         let settings = &site.get_json("api/tuning").await["settings"];
         assert_eq!(settings["backoff"], "100ms to 1s, times 2, any number of attempts");
     });

@@ -23,6 +23,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 use tracing::subscriber::DefaultGuard;
 
+use super::odd::Odd;
 use crate::support::virtual_time::{World, secs};
 
 pub(crate) const TOKEN: &str = "correct-horse-battery-staple";
@@ -68,9 +69,25 @@ impl Site {
     }
 
     pub(crate) fn with(set: impl FnOnce(ConsoleBuilder) -> ConsoleBuilder) -> Self {
+        Self::of(World::manager, set)
+    }
+
+    /// A console of a store that is odd.
+    pub(crate) fn odd(odd: impl FnOnce(Odd) -> Odd) -> Self {
+        let manager = |world: &World| {
+            let store = odd(Odd::new(&world.store));
+            world.builder_on(Arc::new(store)).start_here().unwrap()
+        };
+        Self::of(manager, |console| console.token(TOKEN))
+    }
+
+    fn of(
+        manager: impl FnOnce(&World) -> Addr<LockManager>,
+        set: impl FnOnce(ConsoleBuilder) -> ConsoleBuilder,
+    ) -> Self {
         let (audit, subscriber) = Audit::begin();
         let world = World::new();
-        let locks = world.manager();
+        let locks = manager(&world);
         let config = Config::from_toml("store.url = 'memory://'").unwrap();
         let console = set(console(locks.clone()).doctor(config)).start().unwrap();
         Self { world, locks, console, audit, _subscriber: subscriber, cookie: RefCell::default() }

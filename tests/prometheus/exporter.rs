@@ -15,7 +15,7 @@ use leasehold::{Acquire, LockManager, RedisOptions, RedisStore};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::time::sleep;
 
-use crate::words::{recommended_buckets, text};
+use crate::words::{metrics_of_the_console, recommended_buckets, text};
 
 /// How long the manager waits for an answer of the server: an outage of a second is then more than one of them.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(250);
@@ -50,6 +50,7 @@ impl Exporter {
             let recorder = builder.build_recorder();
             page_of.send(recorder.handle()).unwrap();
             let _told_here = metrics::set_default_local_recorder(&recorder);
+            tell_as_a_console();
             System::new().block_on(async {
                 let locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
                 tokio::join!(wait_in_turn(&locks), ask_for_what_is_taken(&locks), keep(&locks), lose(&locks));
@@ -75,6 +76,14 @@ impl Exporter {
         let page = self.page();
         let value = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
         value.map(|value| value.parse().unwrap())
+    }
+}
+
+/// Tells the metrics of a console, which is a process of its own, as if all were well.
+fn tell_as_a_console() {
+    for name in metrics_of_the_console() {
+        metrics::describe_gauge!(name.clone(), "As a console tells it.");
+        metrics::gauge!(name).set(1.0);
     }
 }
 

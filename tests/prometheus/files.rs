@@ -8,7 +8,8 @@ use leasehold::LossReason;
 use crate::{
     server::promtool,
     words::{
-        alerts, metric_of, metrics_in, metrics_of_the_library, recommended_buckets, sections, text, words_of,
+        alerts, metric_of, metrics_in, metrics_of_the_console, metrics_of_the_library, recommended_buckets,
+        sections, text, words_of,
     },
 };
 
@@ -89,12 +90,21 @@ fn each_alert_has_a_runbook_entry_and_each_entry_an_alert() {
 
 #[test]
 fn rules_and_dashboard_name_metrics_that_there_are() {
-    let all = metrics_of_the_library();
+    let mut all = metrics_of_the_library();
+    all.extend(metrics_of_the_console().into_iter().map(|name| (name, false)));
     for path in ["deploy/alerts.yaml", "deploy/alerts_test.yaml", "deploy/grafana/leasehold.json"] {
         let text = text(path);
         let unknown: Vec<_> =
             metrics_in(&text).into_iter().filter(|name| metric_of(name, &all).is_none()).collect();
-        assert!(unknown.is_empty(), "{path} names metrics that the library does not have: {unknown:?}");
+        assert!(unknown.is_empty(), "{path} names metrics that there are not: {unknown:?}");
+    }
+}
+
+#[test]
+fn every_metric_of_the_console_is_in_its_document() {
+    let document = text("docs/console.md");
+    for name in metrics_of_the_console() {
+        assert!(document.contains(&format!("\n| `{name}` | ")), "{name} is not in docs/console.md");
     }
 }
 

@@ -88,8 +88,12 @@ fn odd_rules(prometheus: &Prometheus) -> Vec<String> {
         let fires = rule["state"] == "firing";
         let is_one_of = |names: &[&str]| names.iter().any(|name| rule["name"] == *name);
         let must = is_one_of(&["LeaseholdLeaseForgotten", "LeaseholdLeaseLost", "LeaseholdNearMiss"]);
-        let must_not =
-            is_one_of(&["LeaseholdTargetDown", "LeaseholdMetricsMissing", "LeaseholdActorRestarted"]);
+        let must_not = is_one_of(&[
+            "LeaseholdTargetDown",
+            "LeaseholdMetricsMissing",
+            "LeaseholdActorRestarted",
+            "LeaseholdConsoleStoreDown",
+        ]);
         rule["health"] != "ok" || must && !fires || must_not && fires
     };
     rules.iter().filter(odd).map(ToString::to_string).collect()

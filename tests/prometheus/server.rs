@@ -25,7 +25,7 @@ pub(crate) struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts one that scrapes these addresses four times a second, and waits until it answers.
+    /// Starts one that scrapes these addresses once a second, and waits until it answers.
     pub(crate) fn scraping(targets: &[SocketAddr]) -> Self {
         // Another test may take a port that was free a moment ago: Prometheus then ends at once, and another is tried.
         for _ in 0..20 {
@@ -43,7 +43,7 @@ impl Prometheus {
         let targets: Vec<_> = targets.iter().map(ToString::to_string).collect();
         // JSON is YAML as well.
         let config = serde_json::json!({
-            "global": { "scrape_interval": "250ms", "scrape_timeout": "250ms", "evaluation_interval": "250ms" },
+            "global": { "scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s" },
             "rule_files": [rules],
             "scrape_configs": [{ "job_name": "leasehold", "static_configs": [{ "targets": targets }] }],
         });

@@ -67,6 +67,15 @@ pub(crate) fn metrics_of_the_library() -> BTreeMap<String, bool> {
     all
 }
 
+/// The metrics that `leasehold serve` adds of its own, all of them gauges: what its source names.
+pub(crate) fn metrics_of_the_console() -> BTreeSet<String> {
+    let source = text("cli/src/serve/metrics.rs");
+    let of_console = metrics_in(&source).into_iter().filter(|name| name.starts_with("leasehold_console_"));
+    let all: BTreeSet<_> = of_console.map(str::to_owned).collect();
+    assert!(all.len() > 3, "only {all:?} were found");
+    all
+}
+
 /// The names in a text that begin as those of metrics do.
 pub(crate) fn metrics_in(text: &str) -> BTreeSet<&str> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';

@@ -7,6 +7,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 use crate::Failure;
 
+const STORE_UP: &str = "leasehold_console_store_up";
 const RESOURCES: &str = "leasehold_console_contended_resources";
 const WAITERS: &str = "leasehold_console_waiters";
 const COMPLETE: &str = "leasehold_console_complete";
@@ -19,6 +20,10 @@ impl Metrics {
     /// Installs the recorder.
     pub(super) fn install() -> Result<Self, Failure> {
         let handle = PrometheusBuilder::new().install_recorder()?;
+        describe_gauge!(
+            STORE_UP,
+            "1 if the store answered the last look, 0 if not; NaN before the first one."
+        );
         let unknown = "NaN while the store does not say.";
         describe_gauge!(RESOURCES, format!("Resources that somebody waits for. {unknown}"));
         describe_gauge!(WAITERS, format!("Waiters for the resources that were looked at. {unknown}"));
@@ -35,8 +40,9 @@ pub(super) async fn metrics(
     console: Data<Console>,
 ) -> Result<HttpResponse, Error> {
     console.check(&request)?;
-    let Contention { resources, waiters, complete, observed_for, .. } = console.contention();
+    let Contention { store_up, resources, waiters, complete, observed_for, .. } = console.contention();
     let known = |count: Option<u64>| count.map_or(f64::NAN, |count| count as f64);
+    gauge!(STORE_UP).set(store_up.map_or(f64::NAN, |up| if up { 1.0 } else { 0.0 }));
     gauge!(RESOURCES).set(known(resources));
     gauge!(WAITERS).set(known(waiters));
     gauge!(COMPLETE).set(if complete { 1.0 } else { 0.0 });

@@ -49,8 +49,13 @@ pub(super) async fn admit(
 fn admitted(request: &ServiceRequest) -> Result<(), Failure> {
     let Some(guard) = request.app_data::<Data<Guard>>() else { return Err(Failure::gone()) };
     let request = request.request();
-    let checked = guard.check_host(request).and_then(|()| guard.check_site(request));
-    checked.inspect_err(|failure| guard::refused(request, failure))?;
+    guard.check_host(request).inspect_err(|failure| guard::refused(request, failure))?;
+    guard.check_site(request).inspect_err(|failure| {
+        // Any page can send as many that only read as it likes, and the audit is not theirs to fill.
+        if !request.method().is_safe() {
+            guard::refused(request, failure);
+        }
+    })?;
     if pages::is_open(request) {
         return Ok(());
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "doctor")]
+use actix_web::HttpRequest;
 use actix_web::{
     HttpResponse, Route,
     web::{Data, Json, Query, ServiceConfig, get, post, resource},
@@ -9,6 +11,8 @@ use actix_web::{
 use serde::Serialize;
 use serde_json::json;
 
+#[cfg(feature = "doctor")]
+use super::guard::Guard;
 use super::{
     changes::{self, ForceBody, RevokeBody, ScheduleBody, Wanted},
     failure::Failure,
@@ -86,8 +90,8 @@ async fn diagnosis(shared: Data<Shared>) -> Answer {
 }
 
 #[cfg(feature = "doctor")]
-async fn examine(shared: Data<Shared>) -> Answer {
-    told(json!({ "diagnosis": shared.doctor.examine().await? }))
+async fn examine(request: HttpRequest, guard: Data<Guard>, shared: Data<Shared>) -> Answer {
+    told(json!({ "diagnosis": shared.doctor.examine_for(&request, &guard).await? }))
 }
 
 /// Makes a change, and answers when it is over.

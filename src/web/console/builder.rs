@@ -73,6 +73,7 @@ impl ConsoleBuilder {
     }
 
     /// Sets the configuration whose deployment the doctor of the console examines. Default: none, and there is no doctor.
+    /// Whoever may read may let it examine.
     #[cfg(feature = "doctor")]
     pub fn doctor(mut self, config: Config) -> Self {
         self.doctor = Some(config);

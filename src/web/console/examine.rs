@@ -1,15 +1,26 @@
-//! The doctor of the console: it examines on demand, one examination at a time.
+//! The doctor of the console: it examines on demand, one examination at a time, and not again at once.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
+use actix_web::HttpRequest;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::{failure::Failure, model::millis};
+use super::{
+    failure::Failure,
+    guard::{self, Guard},
+    model::millis,
+};
 use crate::{
     config::Config,
     doctor::{self, Diagnosis, Severity},
 };
+
+/// The time for which findings are told again to whoever asks for an examination.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// A doctor, and what it found last.
 #[derive(Default)]
@@ -50,12 +61,35 @@ impl Doctor {
         })
     }
 
-    /// Examines the deployment.
-    pub(crate) async fn examine(&self) -> Result<Option<DiagnosisView>, Failure> {
+    /// Examines the deployment for whoever sends this request: it takes no token, but comes into the audit.
+    pub(crate) async fn examine_for(
+        &self,
+        request: &HttpRequest,
+        guard: &Guard,
+    ) -> Result<Option<DiagnosisView>, Failure> {
+        let who = guard.operator(request).map_or_else(|| "nobody".to_owned(), |who| who.to_string());
+        guard::asked_for(request, &who, "examine");
+        let done = self.examine().await;
+        let outcome = match &done {
+            Ok(view) => match view.as_ref().and_then(|view| view.worst) {
+                Some(worst) => format!("the worst finding: {}", worst.as_str()),
+                None => "nothing found".to_owned(),
+            },
+            Err(failure) => format!("failed: {failure}"),
+        };
+        guard::audited(request, &who, "examine", &outcome);
+        done
+    }
+
+    /// Examines the deployment. Whoever asks meanwhile, or just afterwards, is told the same.
+    async fn examine(&self) -> Result<Option<DiagnosisView>, Failure> {
         let Some(config) = &self.config else {
             return Err(Failure::not_found("this console was not told which configuration to examine"));
         };
-        let _alone = self.going_on.try_lock().map_err(|_| Failure::busy("an examination goes on"))?;
+        let _alone = self.going_on.lock().await;
+        if let Some(view) = self.latest().filter(|view| view.ms_ago < millis(PAUSE)) {
+            return Ok(Some(view));
+        }
         let diagnosis = doctor::examine(config).await.map_err(|error| Failure::invalid(&error))?;
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), diagnosis));
         Ok(self.latest())

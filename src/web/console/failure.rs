@@ -15,7 +15,7 @@ use crate::{
 
 /// A failure. Its text is for operators: unlike the [errors of an application](crate::web#errors-as-responses) it tells what
 /// the store said.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) status: StatusCode,
     kind: &'static str,

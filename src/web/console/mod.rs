@@ -73,7 +73,10 @@ pub struct Console {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contention {
-    /// The number of resources that somebody waits for; `None` if the last look failed, or none was made yet.
+    /// True if the store has answered the last look, and false if not; `None` before the first one.
+    pub store_up: Option<bool>,
+    /// The number of resources that somebody waits for; `None` if the last look failed, none was made yet, or the store keeps no
+    /// queues.
     pub resources: Option<u64>,
     /// The number of waiters for them.
     pub waiters: Option<u64>,
@@ -87,7 +90,9 @@ impl Console {
     /// Returns what the console has seen last.
     pub fn contention(&self) -> Contention {
         let seen = self.shared.watch();
+        let answers = seen.contended.is_some() || seen.without_queues;
         Contention {
+            store_up: (answers || seen.trouble.is_some()).then_some(answers),
             resources: seen.contended,
             waiters: seen.waiting,
             complete: seen.complete,

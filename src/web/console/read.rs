@@ -65,6 +65,11 @@ async fn inspect(shared: &Shared, name: &ResourceName) -> Result<Inspection, Fai
     ask(&shared.locks, question).await?.map_err(|error| Failure::of(&error))
 }
 
+/// Returns the number of waiters, if the store knows it: who does not keep queues shows that only by what is held.
+fn waiting_at(shared: &Shared, inspection: &Inspection) -> Option<u64> {
+    if shared.watch().without_queues { None } else { waiting(inspection) }
+}
+
 /// Returns a page of resources, each as it was at most a second ago.
 pub(crate) async fn page(shared: &Shared, filter: &Filter) -> Result<Page, Failure> {
     let limit = filter.limit.unwrap_or(A_PAGE);
@@ -96,9 +101,10 @@ async fn walk(shared: &Shared, list: List) -> Result<Page, Failure> {
 /// Returns one resource.
 pub(crate) async fn resource(shared: &Shared, name: &str) -> Result<ResourceView, Failure> {
     let name = named(name)?;
-    let timeline = ask(&shared.observer, Timeline(name.clone())).await?;
+    // First: the observer takes an interest in what there is an answer about.
     let inspection = inspect(shared, &name).await?;
-    let waiting = waiting(&inspection);
+    let timeline = ask(&shared.observer, Timeline(name.clone())).await?;
+    let waiting = waiting_at(shared, &inspection);
     let Inspection { holders, total, waiters, .. } = inspection;
     Ok(ResourceView {
         name: name.encoded(),
@@ -136,7 +142,7 @@ pub(crate) async fn elections(shared: &Shared, also: &Also) -> Result<Vec<Electi
         Ok::<_, Failure>(ElectionView {
             name: name.encoded(),
             leader: seen.holders.iter().find(leads).map(HolderView::of),
-            waiting: waiting(&seen),
+            waiting: waiting_at(shared, &seen),
             candidates: WaiterView::all(&seen.waiters),
         })
     };

@@ -20,6 +20,8 @@ use actix_web::{
 };
 use subtle::ConstantTimeEq;
 
+#[cfg(feature = "doctor")]
+pub(crate) use self::operator::asked_for;
 use self::session::Sessions;
 pub(crate) use self::{
     operator::{Change, Operator, audited, refused},

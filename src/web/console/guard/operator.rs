@@ -81,9 +81,16 @@ fn peer(request: &HttpRequest) -> String {
     request.peer_addr().map_or_else(|| "unknown".to_owned(), |address| address.to_string())
 }
 
+/// Writes to the audit that somebody has asked for something that takes a while and changes nothing in the store.
+#[cfg(feature = "doctor")]
+pub(crate) fn asked_for(request: &HttpRequest, who: &str, action: &str) {
+    let from = peer(request);
+    tracing::info!(target: "leasehold::audit", who, from, action, "asked for");
+}
+
 /// Writes to the audit what somebody has done that changes nothing in the store.
-pub(crate) fn audited(request: &HttpRequest, who: &Operator, action: &str, outcome: &str) {
-    let (from, who) = (peer(request), who.to_string());
+pub(crate) fn audited(request: &HttpRequest, who: &str, action: &str, outcome: &str) {
+    let from = peer(request);
     tracing::info!(target: "leasehold::audit", who, from, action, outcome, "over");
 }
 

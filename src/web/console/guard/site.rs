@@ -66,13 +66,16 @@ pub(super) fn check_origin(request: &HttpRequest, bearer: bool) -> Result<(), Fa
 }
 
 /// Checks that a request that only reads was not sent by a page of another site, which could not see the answer, but would let
-/// the store do the work. A link to the console is followed, wherever it is.
+/// the store do the work. A link to the console is followed, wherever it is; a frame is not filled, though it navigates too.
+///
+/// A browser says where a request comes from only to hosts that it trusts: over TLS, or on this machine.
 pub(super) fn check_reading(request: &HttpRequest) -> Result<(), Failure> {
     let is = |name: &str, values: &[&str]| {
         let value = request.headers().get(name).and_then(|value| value.to_str().ok());
         value.is_some_and(|value| values.contains(&value))
     };
-    if is("sec-fetch-site", &["cross-site", "same-site"]) && !is("sec-fetch-mode", &["navigate"]) {
+    let follows_a_link = is("sec-fetch-mode", &["navigate"]) && is("sec-fetch-dest", &["document"]);
+    if is("sec-fetch-site", &["cross-site", "same-site"]) && !follows_a_link {
         return Err(Failure::cross_site());
     }
     Ok(())
@@ -112,15 +115,19 @@ mod tests {
 
     #[test]
     fn a_page_of_another_site_reads_nothing_but_its_links_are_followed() {
-        for (site, mode, allowed) in [
-            ("cross-site", "no-cors", false),
-            ("same-site", "cors", false),
-            ("cross-site", "navigate", true),
-            ("same-origin", "cors", true),
-            ("none", "navigate", true),
+        for (site, mode, dest, allowed) in [
+            ("cross-site", "no-cors", "image", false),
+            ("same-site", "cors", "empty", false),
+            ("cross-site", "navigate", "document", true),
+            ("cross-site", "navigate", "iframe", false),
+            ("same-site", "navigate", "frame", false),
+            ("cross-site", "navigate", "object", false),
+            ("cross-site", "no-cors", "document", false),
+            ("same-origin", "cors", "empty", true),
+            ("none", "navigate", "document", true),
         ] {
-            let request = request(&[("sec-fetch-site", site), ("sec-fetch-mode", mode)]);
-            assert_eq!(check_reading(&request).is_ok(), allowed, "{site} {mode}");
+            let headers = [("sec-fetch-site", site), ("sec-fetch-mode", mode), ("sec-fetch-dest", dest)];
+            assert_eq!(check_reading(&request(&headers)).is_ok(), allowed, "{site} {mode} {dest}");
         }
         assert!(check_reading(&request(&[])).is_ok());
     }

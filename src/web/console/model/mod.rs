@@ -71,8 +71,13 @@ impl Row {
 
 /// Returns true if a resource shows that its store keeps no queues: such a store has no fences either.
 pub(crate) fn keeps_no_queue(inspection: &Inspection) -> bool {
-    let holds = |holder: &&Holder| holder.state == HolderState::Holding;
-    inspection.waiting == 0 && inspection.holders.iter().filter(holds).any(|holder| holder.fence.is_none())
+    let without = |holder: &Holder| is_holding(holder) && holder.fence.is_none();
+    inspection.waiting == 0 && inspection.holders.iter().any(without)
+}
+
+/// Returns true for a holder that does not only keep its resource closed.
+pub(crate) fn is_holding(holder: &Holder) -> bool {
+    holder.state == HolderState::Holding
 }
 
 /// Returns the number of waiters, if the store knows it.
@@ -97,7 +102,7 @@ pub(crate) struct ResourceView {
 /// The state of the console's own observation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Watch {
-    /// Grows with every change that was seen.
+    /// Grows with every change that was seen, from a number of this process.
     pub(crate) revision: u64,
     pub(crate) observed_for_ms: u64,
     /// The resources that somebody waits for, and the waiters for those that were looked at. `None` before the first look, and

@@ -5,6 +5,8 @@ use serde::Serialize;
 /// The history of one resource, as far as the console has looked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct TimelineView {
+    /// True if looks follow each other until now. If not, nothing is known of the time since the last one either.
+    pub(crate) goes_on: bool,
     /// The spans in which the console has looked at it, the earliest first. Nothing is known of the time between.
     pub(crate) looked: Vec<SpanView>,
     pub(crate) holds: Vec<HoldView>,

@@ -68,9 +68,9 @@ impl History {
         self.0.retain(|_, track| !track.looked.is_empty());
     }
 
-    /// Returns the history of a resource as it is shown.
-    pub(super) fn timeline(&self, name: &ResourceName, now: Instant) -> TimelineView {
-        self.0.get(name).map(|track| track.view(now)).unwrap_or_default()
+    /// Returns the history of a resource as it is shown. If the last look is longer ago than `pause`, there is a gap behind it.
+    pub(super) fn timeline(&self, name: &ResourceName, now: Instant, pause: Duration) -> TimelineView {
+        self.0.get(name).map(|track| track.view(now, pause)).unwrap_or_default()
     }
 }
 
@@ -108,28 +108,32 @@ impl Track {
         }
     }
 
-    fn view(&self, now: Instant) -> TimelineView {
+    fn view(&self, now: Instant, pause: Duration) -> TimelineView {
         let ago = |moment: Instant| millis(now - moment);
         let span = |from, until| SpanView { from_ms_ago: ago(from), until_ms_ago: ago(until) };
         let last = self.looked.back().map(|(_, until)| *until);
+        // What was seen last is true still only while looks follow each other.
+        let current = last.filter(|last| !self.interrupted && now - *last <= pause);
+        let goes_on = |seen: &Seen| current.is_some_and(|last| seen.until == last);
         let hold = |seen: &Seen| HoldView {
             token: seen.token.to_string(),
             who: seen.who.clone(),
             mode: kind(seen.mode),
             fence: seen.fence.map(Fence::get),
             span: span(seen.from, seen.until),
-            goes_on: Some(seen.until) == last,
+            goes_on: goes_on(seen),
         };
         let wait = |seen: &Seen| WaitView {
             token: seen.token.to_string(),
             who: seen.who.clone(),
             mode: kind(seen.mode),
             span: span(seen.from, seen.until),
-            goes_on: Some(seen.until) == last,
+            goes_on: goes_on(seen),
         };
         let queue =
             |(from, waiting): &(Instant, u64)| QueueView { from_ms_ago: ago(*from), waiting: *waiting };
         TimelineView {
+            goes_on: current.is_some(),
             looked: self.looked.iter().map(|(from, until)| span(*from, *until)).collect(),
             holds: self.holds.iter().map(hold).collect(),
             waits: self.waits.iter().map(wait).collect(),
@@ -204,7 +208,7 @@ mod tests {
         let (mut history, start) = (History::default(), Instant::now());
         let mut look = |after: u64, seen: &Inspection| {
             history.note(&name(1), seen, start + Duration::from_secs(after), 2 * SECOND);
-            history.timeline(&name(1), start + Duration::from_secs(after))
+            history.timeline(&name(1), start + Duration::from_secs(after), 2 * SECOND)
         };
         let first = look(10, &held_by(1, 0));
         assert_eq!(first.holds[0].span, SpanView { from_ms_ago: 3_000, until_ms_ago: 0 });
@@ -224,13 +228,28 @@ mod tests {
         for after in [0, 1, 9, 10] {
             history.note(&name(1), &held_by(1, 0), start + Duration::from_secs(after), 2 * SECOND);
         }
-        let looked = history.timeline(&name(1), start + 10 * SECOND).looked;
+        let looked = history.timeline(&name(1), start + 10 * SECOND, 2 * SECOND).looked;
         let spans: Vec<_> = looked.iter().map(|span| (span.from_ms_ago, span.until_ms_ago)).collect();
         assert_eq!(spans, [(10_000, 9_000), (1_000, 0)]);
         history.interrupt();
         history.note(&name(1), &held_by(1, 0), start + 11 * SECOND, 2 * SECOND);
-        assert_eq!(history.timeline(&name(1), start + 11 * SECOND).looked.len(), 3);
-        assert_eq!(history.timeline(&name(2), start), TimelineView::default());
+        assert_eq!(history.timeline(&name(1), start + 11 * SECOND, 2 * SECOND).looked.len(), 3);
+        assert_eq!(history.timeline(&name(2), start, SECOND), TimelineView::default());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_goes_on_that_nobody_has_looked_at_for_a_while() {
+        let (mut history, start) = (History::default(), Instant::now());
+        history.note(&name(1), &held_by(1, 0), start, 2 * SECOND);
+        let at = |history: &History, after: Duration| {
+            let view = history.timeline(&name(1), start + after, 2 * SECOND);
+            (view.goes_on, view.holds[0].goes_on, view.holds[0].span.until_ms_ago)
+        };
+        assert_eq!(at(&history, 2 * SECOND), (true, true, 2_000));
+        assert_eq!(at(&history, 300 * SECOND), (false, false, 300_000));
+        // A look that has failed ends it at once.
+        history.interrupt();
+        assert_eq!(at(&history, SECOND), (false, false, 1_000));
     }
 
     #[tokio::test(start_paused = true)]
@@ -242,7 +261,7 @@ mod tests {
             }
         }
         for at in 0..150 {
-            let looked = history.timeline(&name(at), start + 2 * SECOND).looked;
+            let looked = history.timeline(&name(at), start + 2 * SECOND, 2 * SECOND).looked;
             assert_eq!(looked, [SpanView { from_ms_ago: 2_000, until_ms_ago: 0 }], "{at}");
         }
     }

@@ -9,8 +9,8 @@ use crate::{
     core::{ResourceName, TokenPrefix},
     manager::LockManager,
     request::{Inspect, InspectError, List},
-    store::{Inspection, Listing},
-    web::console::model::{ProcessView, Watch, keeps_no_queue, shown},
+    store::{Inspection, Listing, StoreError},
+    web::console::model::{ProcessView, Watch, is_holding, keeps_no_queue, shown},
 };
 
 /// The number of questions that are under way at once.
@@ -22,7 +22,6 @@ const PARTIES: usize = 20;
 const PROCESSES: usize = 500;
 
 /// The findings of one look.
-#[derive(Default)]
 pub(super) struct Looked {
     pub(super) resources: Vec<(ResourceName, Inspection)>,
     contended: u64,
@@ -36,29 +35,31 @@ pub(super) async fn look(
     locks: Addr<LockManager>,
     wanted: BTreeSet<ResourceName>,
     most: usize,
+    was_without_queues: bool,
 ) -> Option<Result<Looked, InspectError>> {
-    looked(&locks, wanted, most).await.ok()
+    looked(&locks, wanted, most, was_without_queues).await.ok()
 }
 
 async fn looked(
     locks: &Addr<LockManager>,
     wanted: BTreeSet<ResourceName>,
     most: usize,
+    was_without_queues: bool,
 ) -> Result<Result<Looked, InspectError>, MailboxError> {
     let listing = match locks.send(List::new("").waited_for().limit(most)).await? {
         Ok(listing) => listing,
         Err(error) => return Ok(Err(error)),
     };
-    let Listing { resources: contended, complete, walked, .. } = listing;
+    let Listing { resources: waited_for, complete, walked, .. } = listing;
     let without_queues = match walked {
-        // There was nothing to look at: nobody holds anything, or there are no queues.
+        // There was nothing to look at: nobody waits, or there are no queues. If nobody holds anything either, nothing shows it.
         0 => match holds_without_queues(locks).await? {
-            Ok(without_queues) => without_queues,
+            Ok(without_queues) => without_queues.unwrap_or(was_without_queues),
             Err(error) => return Ok(Err(error)),
         },
         _ => false,
     };
-    let names: BTreeSet<ResourceName> = contended.into_iter().chain(wanted).collect();
+    let names: BTreeSet<ResourceName> = waited_for.iter().cloned().chain(wanted).collect();
     let inspect = async |name: ResourceName| {
         let answer = locks.send(Inspect::new(name.as_bytes()).limit(PARTIES)).await?;
         Ok::<_, MailboxError>(answer.map(|inspection| (name, inspection)))
@@ -68,22 +69,36 @@ async fn looked(
     while let Some(answer) = answers.next().await {
         match answer? {
             Ok(seen) => resources.push(seen),
+            Err(error) if is_of_this_one(&error) => {}
             Err(error) => return Ok(Err(error)),
         }
     }
+    // Somebody waits for what is left out, too: then these are not all.
+    let is_seen = |name: &ResourceName| resources.binary_search_by(|(seen, _)| seen.cmp(name)).is_ok();
+    let complete = complete && waited_for.iter().all(is_seen);
     let contended = resources.iter().filter(|(_, inspection)| inspection.waiting > 0).count() as u64;
     Ok(Ok(Looked { resources, contended, complete, without_queues }))
 }
 
-/// Returns true if the first resource that is held shows that the store keeps no queues.
-async fn holds_without_queues(locks: &Addr<LockManager>) -> Result<Result<bool, InspectError>, MailboxError> {
+/// Returns true if an error says something of one resource, and nothing of the others.
+const fn is_of_this_one(error: &InspectError) -> bool {
+    matches!(error, InspectError::Store(StoreError::Denied { .. } | StoreError::Corrupt { .. }))
+}
+
+/// Returns true if the first resource that is held shows that the store keeps no queues; `None` if it shows nothing.
+async fn holds_without_queues(
+    locks: &Addr<LockManager>,
+) -> Result<Result<Option<bool>, InspectError>, MailboxError> {
     let first = match locks.send(List::new("").limit(1)).await? {
         Ok(listing) => listing.resources.into_iter().next(),
         Err(error) => return Ok(Err(error)),
     };
-    let Some(first) = first else { return Ok(Ok(false)) };
-    let inspection = locks.send(Inspect::new(first.as_bytes()).limit(1)).await?;
-    Ok(inspection.map(|inspection| keeps_no_queue(&inspection)))
+    let Some(first) = first else { return Ok(Ok(None)) };
+    match locks.send(Inspect::new(first.as_bytes()).limit(1)).await? {
+        Ok(seen) => Ok(Ok(seen.holders.iter().any(is_holding).then(|| keeps_no_queue(&seen)))),
+        Err(error) if is_of_this_one(&error) => Ok(Ok(None)),
+        Err(error) => Ok(Err(error)),
+    }
 }
 
 impl Looked {

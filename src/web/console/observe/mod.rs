@@ -24,7 +24,13 @@ use self::{
     look::{Looked, look},
 };
 use super::model::{ProcessView, TimelineView, TunerView, Watch, millis};
-use crate::{core::ResourceName, manager::LockManager, request::InspectError, tuner::TunerEvent};
+use crate::{
+    core::ResourceName,
+    env::{Random, SystemRandom},
+    manager::LockManager,
+    request::InspectError,
+    tuner::TunerEvent,
+};
 
 /// The time between two looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -47,9 +53,13 @@ pub(crate) struct Observer {
     /// The resources that somebody has looked at, and those that were contended, each with when that was last.
     visited: Latest,
     contended: Latest,
-    /// The pause before the look that goes on.
+    /// The pause before the look that goes on, or comes next, and the time that the last one took.
     pause: Duration,
-    latest: Looked,
+    took: Duration,
+    /// The findings of the last look; `None` before the first one, and after one that has failed.
+    latest: Option<Looked>,
+    /// True if the store has shown that it keeps no queues. Not always is there something that shows it.
+    without_queues: bool,
     seen: watch::Sender<Watch>,
     tuner: VecDeque<(Instant, TunerEvent)>,
 }
@@ -79,40 +89,65 @@ pub(crate) struct TunerSaid;
 #[rtype(result = "()")]
 pub(crate) struct Changed;
 
+/// Returns the number of the state before the first look: another one in each process, so that nobody takes the state of a
+/// console that was started again for the one that they know. JavaScript knows whole numbers of this size.
+fn first_revision() -> u64 {
+    (SystemRandom.token().spread() * f64::from(u32::MAX)) as u64
+}
+
 impl Observer {
     /// Starts an observer in the arbiter of the caller.
     pub(crate) fn start(locks: Addr<LockManager>) -> (Addr<Self>, watch::Receiver<Watch>) {
-        let (seen, watched) = watch::channel(Watch::default());
+        let (seen, watched) = watch::channel(Watch { revision: first_revision(), ..Watch::default() });
         let (history, visited, contended, latest, tuner) = Default::default();
-        let (began, pause) = (Instant::now(), EVERY);
-        let observer = Self { locks, began, history, visited, contended, pause, latest, seen, tuner };
+        let (began, pause, took) = (Instant::now(), EVERY, Duration::ZERO);
+        let observer = Self {
+            locks,
+            began,
+            history,
+            visited,
+            contended,
+            pause,
+            took,
+            latest,
+            without_queues: false,
+            seen,
+            tuner,
+        };
         (Context::new().run(observer), watched)
     }
 
     fn observe(&mut self, ctx: &mut Context<Self>) {
         let began = Instant::now();
-        let looking = look(self.locks.clone(), self.wanted(began), RESOURCES).into_actor(self);
+        let looking = look(self.locks.clone(), self.wanted(began), RESOURCES, self.without_queues);
+        let looking = looking.into_actor(self);
         ctx.spawn(looking.map(move |found, this, ctx| {
             let Some(found) = found else {
                 // The manager is gone, and nothing will be seen any more.
                 return ctx.stop();
             };
             let now = Instant::now();
-            let took = now - began;
-            // From the end of the look before this one to the end of this one, and a little more.
-            let gap = this.pause + took + EVERY;
-            let pause = EVERY.max(took * SHARE);
+            this.took = now - began;
+            let gap = this.gap();
+            let pause = EVERY.max(this.took * SHARE);
             this.pause = if found.is_ok() { pause } else { pause.min(LONGEST_AFTER_ERROR) };
             this.note(found, now, gap);
             ctx.run_later(this.pause, Self::observe);
         }));
     }
 
+    /// Returns the longest time between two looks that follow each other: from the end of one to the end of the next, and a
+    /// little more.
+    fn gap(&self) -> Duration {
+        self.pause + self.took + EVERY
+    }
+
     /// Returns what to look at beside what is contended now: what somebody has looked at, then what was contended before.
     fn wanted(&mut self, now: Instant) -> BTreeSet<ResourceName> {
         self.visited.forget(now);
         self.contended.forget(now);
-        let is_contended = |name: &ResourceName| self.latest.is_contended(name);
+        let is_contended =
+            |name: &ResourceName| self.latest.as_ref().is_some_and(|latest| latest.is_contended(name));
         let visited = self.visited.latest_first();
         let others = self.contended.latest_first().filter(|name| !is_contended(name));
         // A set, so that one that is in both counts once.
@@ -137,15 +172,18 @@ impl Observer {
                         self.contended.insert(name.clone(), now);
                     }
                 }
-                let revision = revision + u64::from(!looked.is_like(&self.latest));
-                self.latest = looked;
-                Watch { revision, observed_for_ms, ..self.latest.watch() }
+                // After a time of which nothing is known, also that nothing has changed is news.
+                let is_news = self.latest.as_ref().is_none_or(|latest| !looked.is_like(latest));
+                let watch = looked.watch();
+                self.without_queues = looked.without_queues;
+                self.latest = Some(looked);
+                Watch { revision: revision + u64::from(is_news), observed_for_ms, ..watch }
             }
             // What was seen before is not true for sure any more.
             Err(error) => {
                 let trouble = Some(crate::core::one_line(&error));
                 let is_news = self.seen.borrow().trouble != trouble;
-                self.latest = Looked::default();
+                self.latest = None;
                 self.history.interrupt();
                 Watch {
                     revision: revision + u64::from(is_news),
@@ -182,7 +220,7 @@ impl Handler<Timeline> for Observer {
 
     fn handle(&mut self, Timeline(name): Timeline, _: &mut Self::Context) -> Self::Result {
         let now = Instant::now();
-        let timeline = self.history.timeline(&name, now);
+        let timeline = self.history.timeline(&name, now, self.gap());
         self.visited.insert(name, now);
         MessageResult(timeline)
     }
@@ -192,7 +230,7 @@ impl Handler<Processes> for Observer {
     type Result = MessageResult<Processes>;
 
     fn handle(&mut self, _: Processes, _: &mut Self::Context) -> Self::Result {
-        MessageResult(self.latest.processes())
+        MessageResult(self.latest.as_ref().map(Looked::processes).unwrap_or_default())
     }
 }
 
@@ -200,7 +238,7 @@ impl Handler<Elections> for Observer {
     type Result = MessageResult<Elections>;
 
     fn handle(&mut self, _: Elections, _: &mut Self::Context) -> Self::Result {
-        MessageResult(self.latest.elections())
+        MessageResult(self.latest.as_ref().map(Looked::elections).unwrap_or_default())
     }
 }
 

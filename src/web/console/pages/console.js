@@ -1,5 +1,5 @@
-// The one script of the console: when the server says that something has changed, the page is fetched again, and its live
-// part and the status line are replaced. Without it the pages work all the same.
+// The one script of the console: when the server says that something has changed, and now and then, the page is fetched again,
+// and its live part and the status line are replaced. Without it the pages work all the same.
 "use strict";
 
 (() => {
@@ -9,51 +9,74 @@
     if (status().textContent !== text) status().textContent = text;
   };
   const AGAIN = 5000;
+  // The server tells of what it looks at by itself: what somebody waits for. All else is asked for this often.
+  const REFRESH = 15000;
+  // By a clock that nobody sets: when the server was asked for what is shown, and when it is to be asked again.
+  let made = performance.getEntriesByType("navigation")[0]?.requestStart ?? 0;
+  let due = made + REFRESH;
   // Fetching; asked for once more meanwhile; and a fresh page that nobody was to be disturbed with.
   let pending = false;
   let missed = false;
   let owed = false;
 
-  // No revision is the one of an old page, so the next event makes it fresh.
+  const showAge = () => {
+    const seconds = Math.floor((performance.now() - made) / 1000);
+    const minutes = Math.floor(seconds / 60);
+    const age = seconds < 120 ? `${seconds} s` : minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h`;
+    document.getElementById("age").textContent = `This page was made ${age} ago.`;
+  };
+
+  // No revision is the one of an old page, so the next event makes it fresh; and so does the next try.
   const isOld = (reason) => {
     status().dataset.revision = "";
+    due = performance.now() + AGAIN;
     tell(`What is shown is old: ${reason}`);
   };
 
-  // Whoever types, is about to press a button or has opened something in the live part is not disturbed.
+  // Whoever types or is about to press a button in the live part is not disturbed.
   const isBusy = () => {
     const focused = document.activeElement;
     const acts = live().contains(focused) && focused.matches("input, select, textarea, button");
-    return acts || document.hidden || live().querySelector("details[open]") !== null;
+    return acts || document.hidden;
   };
 
-  // The element with the focus is found again by what it is for, and not by its place, which others may take.
+  // An element is found again by what it is for, and not by its place, which others may take.
   const identity = (it) => [it.tagName, it.getAttribute("href"), it.getAttribute("aria-label"), it.textContent].join("\n");
   const focusables = () => [...live().querySelectorAll("a, summary, [tabindex]")];
 
-  const replace = (page) => {
+  const replace = (page, asked) => {
     const fresh = page.getElementById("live");
     const said = page.getElementById("status");
     if (!fresh || !said) return isOld("the console does not say more.");
-    tell(said.textContent);
     owed = isBusy();
+    // The page is not made newer than it is by a line above it that is.
+    tell(said.textContent + (owed ? " What is below is older: it waits until you leave it." : ""));
     if (owed) return;
+    const opened = [...live().querySelectorAll("details[open] > summary")].map(identity);
     const focused = live().contains(document.activeElement) ? identity(document.activeElement) : null;
     const scrolled = [...live().querySelectorAll(".scroll")].map((it) => it.scrollLeft);
+    fresh.querySelectorAll("details").forEach((it) => (it.open = opened.includes(identity(it.querySelector("summary")))));
     live().replaceChildren(...fresh.childNodes);
     status().dataset.revision = said.dataset.revision;
+    made = asked;
+    showAge();
     [...live().querySelectorAll(".scroll")].forEach((it, index) => (it.scrollLeft = scrolled[index] || 0));
     if (focused === null) return;
     live().tabIndex = -1;
     (focusables().find((it) => identity(it) === focused) || live()).focus({ preventScroll: true });
   };
 
-  const take = async (answer) => {
-    if (answer.redirected) return isOld("reading takes the token of the console. Sign in again.");
+  const take = async (answer, asked) => {
+    if (answer.redirected) {
+      isOld("reading takes the token of the console. Sign in again.");
+      // Nobody signs in meanwhile: nothing is asked for until somebody looks again.
+      due = Infinity;
+      return leave();
+    }
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     // A page of a failure has no live part that could be replaced.
     if (answer.ok && "failed" in live().dataset) return location.reload();
-    if (answer.ok) return replace(page);
+    if (answer.ok) return replace(page, asked);
     const said = page.querySelector("main [role=alert]");
     isOld(said ? said.textContent : `the console answers ${answer.status}.`);
   };
@@ -62,8 +85,11 @@
     missed = pending;
     if (pending) return;
     pending = true;
+    const asked = performance.now();
+    due = asked + REFRESH;
     try {
-      await take(await fetch(location.href, { headers: { accept: "text/html" } }));
+      const answer = fetch(location.href, { headers: { accept: "text/html" }, signal: AbortSignal.timeout(REFRESH) });
+      await take(await answer, asked);
     } catch {
       isOld("the console does not answer.");
     } finally {
@@ -74,10 +100,12 @@
 
   const pay = () => setTimeout(() => owed && !isBusy() && refresh());
 
-  if (!live()) return;
   let events = null;
+  let followed = -AGAIN;
   const follow = () => {
-    if (events || document.hidden) return;
+    const isSoon = performance.now() - followed < AGAIN;
+    if (events || pending || due === Infinity || document.hidden || isSoon) return;
+    followed = performance.now();
     let failures = 0;
     const stream = new EventSource("events");
     events = stream;
@@ -90,25 +118,29 @@
     stream.addEventListener("open", () => (failures = 0));
     stream.addEventListener("error", () => {
       failures += 1;
+      // After an answer that is no stream the browser has given up.
       const over = stream.readyState === EventSource.CLOSED;
-      if (failures < 2 && !over) return;
-      isOld("the console does not answer.");
-      if (!over || events !== stream) return;
-      // The browser has given up, after an answer that is no stream.
-      events = null;
-      setTimeout(follow, AGAIN);
+      if (over && events === stream) events = null;
+      // Whoever asks for the page is told why.
+      if (over || failures > 1) refresh();
     });
   };
-  follow();
-  live().addEventListener("focusout", pay);
-  live().addEventListener("toggle", pay, true);
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) {
-      follow();
-      return refresh();
-    }
-    // A browser has six connections to a host, for all of its tabs.
+  // A browser has six connections to a host, for all of its tabs.
+  const leave = () => {
     events?.close();
     events = null;
-  });
+  };
+
+  showAge();
+  setInterval(() => {
+    showAge();
+    if (!live() || document.hidden) return;
+    if (performance.now() >= due) refresh();
+    follow();
+  }, 1000);
+  if (!live()) return;
+  if ("failed" in live().dataset) due = made + AGAIN;
+  follow();
+  live().addEventListener("focusout", pay);
+  document.addEventListener("visibilitychange", () => (document.hidden ? leave() : refresh()));
 })();

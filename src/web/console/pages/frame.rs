@@ -2,7 +2,7 @@
 
 use std::future::{Ready, ready};
 
-use actix_web::{FromRequest, HttpRequest, HttpResponse, dev::Payload, web::Data};
+use actix_web::{FromRequest, HttpRequest, HttpResponse, dev::Payload, http::StatusCode, web::Data};
 use maud::{DOCTYPE, Markup, html};
 
 use crate::web::console::{
@@ -84,10 +84,11 @@ impl Frame {
     /// Returns a page, or the page of a failure.
     pub(super) fn show(&self, place: Place, title: &str, body: Result<Markup, Failure>) -> HttpResponse {
         let (status, title, body) = match body {
-            Ok(body) => (actix_web::http::StatusCode::OK, title, body),
+            Ok(body) => (StatusCode::OK, title, body),
             Err(failure) => {
                 // The script reloads a page that could not be made as soon as it can be.
-                let again = failure.status == actix_web::http::StatusCode::SERVICE_UNAVAILABLE;
+                let again = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS]
+                    .contains(&failure.status);
                 let told = html! {
                     h1 { "That did not work" }
                     p.bad role="alert" { (failure.detail) }
@@ -121,7 +122,11 @@ impl Frame {
                         nav aria-label="Views" { (navigation(place)) }
                         (self.session())
                     }
-                    p #status role="status" aria-live="polite" data-revision=(self.revision) { (self.summary) }
+                    div.said {
+                        p #status role="status" aria-live="polite" data-revision=(self.revision) { (self.summary) }
+                        // Said by the script, each second: a screen reader is told only when it asks.
+                        p #age {}
+                    }
                     main #main tabindex="-1" { (body) }
                     footer {
                         p { "Times are counted back from when the page was made. API: " a href="openapi.json" { "openapi.json" } }

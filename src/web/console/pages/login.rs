@@ -44,13 +44,13 @@ pub(super) async fn login(
         return answer;
     }
     let (secret, who) = guard.begin_session(&form.name);
-    guard::audited(&request, &who, "login", "signed in");
+    guard::audited(&request, &who.to_string(), "login", "signed in");
     with_cookie(&request, &secret, LIFETIME.as_secs())
 }
 
 pub(super) async fn logout(request: HttpRequest, guard: Data<Guard>) -> HttpResponse {
     if let Some(who) = guard.operator(&request) {
-        guard::audited(&request, &who, "logout", "signed out");
+        guard::audited(&request, &who.to_string(), "logout", "signed out");
     }
     guard.end_session(&request);
     with_cookie(&request, "", 0)

@@ -21,6 +21,8 @@ use actix_web::{
 };
 
 use self::frame::{Frame, Place};
+#[cfg(feature = "doctor")]
+use super::guard::Guard;
 use super::{
     changes::{ForceBody, RevokeBody, ScheduleBody},
     failure::Failure,
@@ -135,8 +137,13 @@ async fn diagnosis(frame: Frame, shared: Data<Shared>) -> HttpResponse {
 }
 
 #[cfg(feature = "doctor")]
-async fn examine(frame: Frame, shared: Data<Shared>) -> HttpResponse {
-    match shared.doctor.examine().await {
+async fn examine(
+    frame: Frame,
+    request: HttpRequest,
+    guard: Data<Guard>,
+    shared: Data<Shared>,
+) -> HttpResponse {
+    match shared.doctor.examine_for(&request, &guard).await {
         Ok(_) => forms::see("doctor"),
         Err(failure) => frame.show(Place::Doctor, "Doctor", Err(failure)),
     }

@@ -124,8 +124,9 @@ fn picture(view: &TimelineView) -> Markup {
 fn gaps(view: &TimelineView, length: u64) -> Vec<SpanView> {
     let ends = view.looked.iter().map(|looked| looked.until_ms_ago);
     let begins = view.looked.iter().map(|looked| looked.from_ms_ago);
-    // Before the first look, and between each two.
-    let between = [length].into_iter().chain(ends).zip(begins);
+    // Before the first look, between each two, and behind the last one if no other followed.
+    let now = (!view.goes_on).then_some(0);
+    let between = [length].into_iter().chain(ends).zip(begins.chain(now));
     let gaps = between.map(|(from_ms_ago, until_ms_ago)| SpanView { from_ms_ago, until_ms_ago });
     gaps.filter(|gap| gap.from_ms_ago > gap.until_ms_ago).collect()
 }
@@ -225,15 +226,19 @@ mod tests {
     }
 
     #[test]
-    fn the_time_before_the_first_look_and_between_two_is_a_gap() {
+    fn the_time_before_the_first_look_between_two_and_behind_the_last_is_a_gap() {
         let looked = vec![
             SpanView { from_ms_ago: 20_000, until_ms_ago: 15_000 },
             SpanView { from_ms_ago: 5_000, until_ms_ago: 0 },
         ];
+        let view = TimelineView { looked, goes_on: true, ..TimelineView::default() };
+        let gaps = |view: &TimelineView| -> Vec<_> {
+            gaps(view, 30_000).iter().map(|gap| (gap.from_ms_ago, gap.until_ms_ago)).collect()
+        };
+        assert_eq!(gaps(&view), [(30_000, 20_000), (15_000, 5_000)]);
+        let looked = vec![SpanView { from_ms_ago: 20_000, until_ms_ago: 15_000 }];
         let view = TimelineView { looked, ..TimelineView::default() };
-        let gaps: Vec<_> =
-            gaps(&view, 30_000).iter().map(|gap| (gap.from_ms_ago, gap.until_ms_ago)).collect();
-        assert_eq!(gaps, [(30_000, 20_000), (15_000, 5_000)]);
+        assert_eq!(gaps(&view), [(30_000, 20_000), (15_000, 0)]);
     }
 
     #[test]

@@ -1,0 +1,79 @@
+//! The observer: when it tells that something is new, and what it does not know.
+
+use leasehold::Acquire;
+
+use super::{odd::Odd, site::Site};
+use crate::support::virtual_time::in_virtual_time;
+
+/// The number of the state that the console has seen last.
+async fn revision(site: &Site) -> u64 {
+    let page = site.get("tuning").await.text;
+    let (_, rest) = page.split_once("data-revision=\"").unwrap();
+    rest.split('"').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_end_of_an_outage_is_news_also_if_nothing_is_contended_and_the_walk_is_cut_short() {
+    in_virtual_time(|| async {
+        let site = Site::odd(|odd| Odd { unfinished: true, ..odd });
+        site.look().await;
+        let before = revision(&site).await;
+        site.look().await;
+        assert_eq!(revision(&site).await, before, "nothing has changed");
+        site.world.store.fail_next(4);
+        site.look().await;
+        assert_eq!(site.console.contention().resources, None);
+        let during = revision(&site).await;
+        assert!(during > before);
+        site.look().await;
+        assert_eq!(site.console.contention().resources, Some(0));
+        assert!(revision(&site).await > during, "who waits for news shows the outage for ever");
+    });
+}
+
+#[test]
+fn another_console_has_other_revisions() {
+    in_virtual_time(|| async {
+        let (one, other) = (Site::new(), Site::new());
+        assert_ne!(revision(&one).await, revision(&other).await);
+    });
+}
+
+#[test]
+fn a_resource_that_nobody_may_look_at_hides_no_other_one() {
+    in_virtual_time(|| async {
+        let site = Site::odd(|odd| Odd { denied: Some("secret"), ..odd });
+        let _lease = site.hold(Acquire::new("orders/1")).await;
+        site.wait_for("orders/1").await;
+        let answer = site.get("api/resource?name=secret").await;
+        assert!(answer.status == 500 && answer.text.contains("denies access"), "{}", answer.text);
+        site.look().await;
+        let contention = site.console.contention();
+        assert_eq!((contention.resources, contention.complete), (Some(1), true));
+        // One that somebody waits for is missing among those that are counted, and that is said.
+        let _secret = site.hold(Acquire::new("secret")).await;
+        site.wait_for("secret").await;
+        let contention = site.console.contention();
+        assert_eq!((contention.resources, contention.complete), (Some(1), false));
+    });
+}
+
+#[test]
+fn where_there_are_no_queues_the_number_of_waiters_is_unknown_also_while_nothing_is_held() {
+    in_virtual_time(|| async {
+        let site = Site::odd(|odd| Odd { plain: true, ..odd });
+        let lease = site.hold(Acquire::new("orders/1")).await;
+        site.look().await;
+        assert_eq!(site.console.contention().resources, None);
+        lease.release().await.unwrap();
+        site.look().await;
+        let contention = site.console.contention();
+        assert_eq!((contention.resources, contention.waiters, contention.store_up), (None, None, Some(true)));
+        let free = site.get_json("api/resource?name=orders/1").await;
+        assert_eq!((&free["total"], &free["waiting"]), (&0.into(), &serde_json::Value::Null));
+        // An outage does not make it known either.
+        site.world.store.fail_next(1);
+        site.look().await;
+        assert_eq!(site.console.contention().resources, None);
+    });
+}
