@@ -36,14 +36,19 @@ use self::{
     supervise::Supervision,
     voice::{Voice, shown},
 };
-use crate::{Failure, settings::Source};
+use crate::{
+    Failure,
+    locks::name::{self, Name},
+    settings::Source,
+};
 
 /// Runs a command while it holds a lock, and ends it before the lock is lost
 #[derive(clap::Args)]
 #[command(after_help = HELP, override_usage = "leasehold run [OPTIONS] NAME -- COMMAND...")]
 pub(crate) struct Options {
-    /// The name of what is locked
-    name: OsString,
+    /// The name of what is locked, as `ls` shows it or as it is
+    #[arg(value_parser = name::name())]
+    name: Name,
     /// The command, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -123,7 +128,7 @@ impl Options {
     ) -> Result<Lease, End> {
         let name = self.shown_name();
         voice.tell(format_args!("asking for {name}"));
-        let progress = Progress::new(name.clone(), self.name.clone(), locks.clone(), voice).start();
+        let progress = Progress::new(self.name.0.clone(), locks.clone(), voice).start();
         let request = self.request(config).events(progress.recipient());
         tokio::select! {
             answer = locks.send(request) => match answer {

@@ -1,11 +1,15 @@
 //! Runs of a lock that somebody else has: waits, tries, shares, fences.
 
-use std::time::{Duration, Instant};
+use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    time::{Duration, Instant},
+};
 
 use leasehold::{Acquire, Inspect};
 use rustix::process::Signal;
 
-use super::support::{Run, Server, name, other, seconds, until};
+use super::support::{Run, Server, leasehold, name, other, seconds, until};
 
 /// A script that tells that it runs, and goes on until its directory has the file `go`.
 pub(crate) const UNTIL_TOLD: &str = "echo runs; while [ ! -e go ]; do sleep 0.02; done";
@@ -22,6 +26,27 @@ fn a_lock_that_is_held_is_refused_with_what_is_known_of_its_holder() {
             assert!(ended.err.contains("the nightly report"), "{ended:?}");
         }
     });
+}
+
+#[test]
+fn a_name_is_typed_as_it_is_shown_or_as_it_is() {
+    let (server, name) = (Server::start(), name());
+    let (shown, raw) = (format!("{name}%20%FF"), [name.as_bytes(), b" \xff"].concat());
+    other(&server, async |locks| {
+        let lease = locks.send(Acquire::new(&raw)).await.unwrap().unwrap();
+        let held = Run::start(&server, &shown, &["--try"], "echo it ran").ended(&shown);
+        assert_eq!((held.code, &*held.out), (Some(75), ""), "{held:?}");
+        assert!(held.err.contains(&format!("{shown} is held")), "{held:?}");
+        lease.release().await.unwrap();
+    });
+    let typed = [shown.as_ref(), OsStr::from_bytes(&raw)];
+    let store = format!("--store={}", server.url());
+    for typed in typed {
+        let script = ["--", "sh", "-c", "echo $LEASEHOLD_RESOURCE"].map(OsStr::new);
+        let arguments = [&["run".as_ref(), typed, store.as_ref()][..], &script].concat();
+        let ended = Run::of(leasehold(&arguments), "").ended(&shown);
+        assert_eq!((ended.code, ended.out), (Some(0), format!("{shown}\n")), "{}", ended.err);
+    }
 }
 
 #[test]
