@@ -23,7 +23,7 @@ mod voice;
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
 use actix::{Actor, Addr};
-use leasehold::{AcquireError, Config, Lease, LockManager, LossReason, ReleaseError, Shutdown};
+use leasehold::{AcquireError, Config, Lease, LockManager, LossReason, ReleaseError, Released, Shutdown};
 
 pub(crate) use self::exit::USAGE;
 use self::{
@@ -159,8 +159,8 @@ impl Options {
         let child = match started {
             Ok(child) => child,
             Err(error) => {
-                // It has run nothing, so a loss is nobody's concern.
-                release(lease, &name, ttl, voice).await;
+                // It has run nothing, so a loss is nobody's concern, and another machine may run it at once.
+                release(lease.release_unused(), &name, ttl, voice).await;
                 return Err(End::not_started(&self.command[0], &error));
             }
         };
@@ -169,16 +169,21 @@ impl Options {
         let ended =
             supervision.watch().await.map_err(|error| End::system("cannot watch the command", &error))?;
         voice.stopping();
-        match release(lease, &name, ttl, voice).await {
+        match release(lease.release(), &name, ttl, voice).await {
             Some(reason) if ended.cause.is_none() => Ok(End::lost_before(&name, reason, ended.status)),
             _ => Ok(End::of(&name, &ended)),
         }
     }
 }
 
-/// Releases the lease, and says so if it is not certain that it is released. Returns the loss if it had been lost before.
-async fn release(lease: Lease, name: &str, ttl: Duration, voice: Voice) -> Option<LossReason> {
-    match lease.release().await {
+/// Waits for a release, and says so if it is not certain. Returns the loss if the lease had been lost before.
+async fn release(
+    released: impl Future<Output = Result<Released, ReleaseError>>,
+    name: &str,
+    ttl: Duration,
+    voice: Voice,
+) -> Option<LossReason> {
+    match released.await {
         Ok(_) => voice.tell(format_args!("released {name}")),
         Err(ReleaseError::Lost { reason }) => return Some(reason),
         Err(ReleaseError::NotHolder) => return Some(LossReason::NotHeld),
