@@ -19,6 +19,8 @@ use std::{
 
 use nix::sys::signal::{SigSet, Signal};
 
+use crate::print::readable;
+
 /// The lines that may wait for a standard error that takes nothing. More are dropped.
 const LINES: usize = 64;
 
@@ -76,9 +78,10 @@ impl Voice {
         self.verbose
     }
 
-    /// Says what has to be known, and does not wait until it is read.
+    /// Says what has to be known, in one line, and does not wait until it is read. Others have written parts of it: the holder
+    /// of a lock, for instance.
     pub(super) fn say(self, what: impl fmt::Display) {
-        let line = format!("leasehold: {what}\n");
+        let line = format!("leasehold: {}\n", readable(&what.to_string()));
         match &*WRITER {
             // It fails if too many wait already.
             Some(writer) => _ = writer.try_send(Message::Line(line)),

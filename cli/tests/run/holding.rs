@@ -50,6 +50,24 @@ fn a_name_is_typed_as_it_is_shown_or_as_it_is() {
 }
 
 #[test]
+fn no_escape_sequence_of_a_holder_reaches_the_terminal() {
+    let (server, name) = (Server::start(), name());
+    let evil = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\nsecond line";
+    other(&server, async |locks| {
+        let held = Acquire::new(&name).owner(evil).purpose(evil);
+        let _lease = locks.send(held).await.unwrap().unwrap();
+        let tries = Run::start(&server, &name, &["--try"], "echo it ran").ended(&name);
+        let waits = Run::start(&server, &name, &["-v", "--wait", "forever"], "echo it ran").tells("is held by");
+        waits.signal(Signal::TERM);
+        for ended in [tries, waits.ended(&name)] {
+            let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            let is_ours = ended.err.lines().all(|line| line.starts_with("leasehold: "));
+            assert!(ended.err.contains("owned") && is_ours && !ended.err.contains(obeyed), "{ended:?}");
+        }
+    });
+}
+
+#[test]
 fn no_overlap_says_nothing_and_runs_nothing() {
     let (server, name) = (Server::start(), name());
     other(&server, async |locks| {
