@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Failure,
     looking::{self, Locks},
-    outcome::{NO, of_change, tell_change},
+    outcome::{NO, of_change, tell_result},
     print,
     settings::Source,
 };
@@ -60,13 +60,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         print::note("nothing was taken");
         return Ok(ExitCode::from(NO));
     };
-    tell_change(|| match holders {
+    tell_result(|| match holders {
         _ if *json => print::json(&serde_json::json!({
             "kind": "force_released", "resource": name.to_string(), "holders": holders,
         })),
         0 => print::line(&format!("nobody held {name}")),
         _ => print::line(&format!("{name} was taken from {holders} {}", counted(holders, "holder"))),
-    })?;
+    });
     Ok(if holders == 0 { ExitCode::from(NO) } else { ExitCode::SUCCESS })
 }
 

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Failure,
     looking::{self, Locks, TOLD_AT_MOST},
-    outcome::{NO, UNKNOWN, of_change, tell_change},
+    outcome::{NO, UNKNOWN, of_change, tell_result},
     print::{self, span},
     settings::Source,
 };
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::from(UNKNOWN));
         }
     };
-    tell_change(|| tell(name, revoked, *json))?;
+    tell_result(|| tell(name, revoked, *json));
     let Revoked { finished, taken, unconfirmed, more, .. } = revoked;
     Ok(match finished + taken + unconfirmed {
         _ if unconfirmed > 0 || more => ExitCode::from(UNKNOWN),

@@ -9,7 +9,7 @@ use crate::{
     Failure,
     locks::name::Name,
     looking,
-    outcome::{of_change, tell_change},
+    outcome::{of_change, tell_result},
     print,
 };
 
@@ -41,6 +41,6 @@ pub(super) fn run(options: &Change, kind: Kind) -> Result<ExitCode, Failure> {
         Kind::Resume => format!("{name} goes on with its next tick"),
         Kind::RunNow => format!("{name} runs within a second, if a process runs it"),
     };
-    tell_change(|| print::line(&told))?;
+    tell_result(|| print::line(&told));
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     redis_server::RedisServer,
-    support::{Ran, acquire, command, run, run_beside, until, with_locks},
+    support::{Ran, acquire, command, run, run_beside, run_prepared, until, with_locks},
 };
 
 #[test]
@@ -158,6 +158,30 @@ fn a_holder_is_told_of_a_forced_release() {
         assert_eq!(lease.lost().await, LossReason::Forced);
         let again = run_beside(&server.url(), &["force-release", "r", "--yes", "--json"]).await;
         assert_eq!((again.code, &again.json()[0]["holders"]), (Some(1), &json!(0)));
+    });
+}
+
+#[test]
+fn a_change_whose_result_cannot_be_written_has_the_code_of_the_change() {
+    let server = RedisServer::start();
+    with_locks(&server.url(), async |locks| {
+        let full = async |arguments: &[&str]| {
+            let disk = std::fs::File::options().write(true).open("/dev/full").unwrap();
+            let mut command = command(arguments);
+            command.env("LEASEHOLD_STORE_URL", server.url()).stdout(disk);
+            run_prepared(command).await
+        };
+        let lease = acquire(&locks, Acquire::new("r")).await;
+        let forced = full(&["force-release", "r", "--yes"]).await;
+        forced.tells(0, &["the result could not be written", "No space left"]);
+        assert_eq!(lease.lost().await, LossReason::Forced);
+        full(&["force-release", "r", "--yes", "--json"]).await.tells(1, &["could not be written"]);
+        full(&["revoke", "r"]).await.tells(1, &["could not be written"]);
+        let lease = acquire(&locks, Acquire::new("r")).await;
+        let token = lease.token().to_hex();
+        full(&["release", "r", "--token", &token]).await.tells(0, &["could not be written"]);
+        // A question without an answer has failed.
+        full(&["show", "r"]).await.tells(2, &["No space left"]);
     });
 }
 

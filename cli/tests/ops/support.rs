@@ -91,6 +91,11 @@ pub(crate) fn with_config<T>(config: &str, work: impl AsyncFnOnce(Addr<LockManag
 pub(crate) async fn run_beside(url: &str, arguments: &[&str]) -> Ran {
     let mut command = command(arguments);
     command.env("LEASEHOLD_STORE_URL", url);
+    run_prepared(command).await
+}
+
+/// As [`run_beside`], for a command that has its environment.
+pub(crate) async fn run_prepared(mut command: Command) -> Ran {
     let ran = actix_rt::task::spawn_blocking(move || command.output().unwrap());
     Ran::of(ran.await.unwrap())
 }
