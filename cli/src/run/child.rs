@@ -18,7 +18,8 @@ use rustix::{
 use super::{
     family,
     guard::Guard,
-    voice::{NOTIFY_SOCKET, Voice},
+    notify::NOTIFY_SOCKET,
+    voice::Voice,
 };
 
 /// The end of a process.

@@ -5,13 +5,14 @@
 //! for first, [`child`] is the command with all of its process group, of which [`family`] tells what runs, and [`guard`] ends
 //! that if this process is killed. [`terminal`] is lent to it, and [`signals`] are what others send meanwhile. [`ending`]
 //! decides when the command has to end, without a clock or a process; [`supervise`] carries that out. [`progress`] tells of
-//! the wait, and [`voice`] is the way to people and to systemd.
+//! the wait, [`voice`] is the way to people, and [`notify`] that to systemd.
 
 mod child;
 mod ending;
 mod exit;
 mod family;
 mod guard;
+mod notify;
 mod program;
 mod progress;
 mod request;
