@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     redis_server::RedisServer,
-    support::{Ran, acquire, command, run, run_beside, run_prepared, until, with_locks},
+    support::{PATIENT, Ran, acquire, command, run, run_beside, run_prepared, until, with_locks},
 };
 
 #[test]
@@ -203,6 +203,7 @@ fn on_a_terminal(url: &str, arguments: &str, typed: &str) -> (Option<i32>, Strin
     let mut child = std::process::Command::new("script")
         .args(["--quiet", "--return", "--command", &line, "/dev/null"])
         .env("LEASEHOLD_STORE_URL", url)
+        .envs(PATIENT)
         .env("TERM", "xterm")
         .env_remove("NO_COLOR")
         .current_dir(std::env::temp_dir())

@@ -113,8 +113,11 @@ pub(crate) fn clean(program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>])
     {
         command.env_remove(variable);
     }
-    // The machine may be busy.
+    // The machine may be busy. A lease that is short leaves no time for an answer that is late.
     command.env("LEASEHOLD_STORE_CONNECT_TIMEOUT", "10s");
+    if !arguments.iter().any(|it| it.as_ref().to_string_lossy().contains("--ttl")) {
+        command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "5s");
+    }
     command.env_remove("NOTIFY_SOCKET").args(arguments);
     command
 }
@@ -248,6 +251,7 @@ pub(crate) fn state(id: u32) -> Option<char> {
 
 /// Does something with the lock manager of another process, as far as the store can tell.
 pub(crate) fn other<T>(server: &Server, work: impl AsyncFnOnce(actix::Addr<LockManager>) -> T) -> T {
-    let config = Config::from_toml(&format!("store.url = '{}'", server.url())).unwrap();
+    let patient = "connect_timeout = '10s', response_timeout = '10s'";
+    let config = Config::from_toml(&format!("store = {{ url = '{}', {patient} }}", server.url())).unwrap();
     actix::System::new().block_on(async { work(config.start().unwrap()).await })
 }
