@@ -3,7 +3,6 @@
 use std::{
     ffi::OsStr,
     fs,
-    net::{Ipv4Addr, TcpListener},
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
@@ -14,6 +13,8 @@ use std::{
 use leasehold::{Config, LockManager};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
+
+pub(crate) use crate::redis_server::RedisServer as Server;
 
 /// The longest time that anything may take. The machine may be busy.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
@@ -35,67 +36,6 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
 pub(crate) fn name() -> String {
     static NAMES: AtomicU32 = AtomicU32::new(0);
     format!("job-{}-{}", std::process::id(), NAMES.fetch_add(1, Ordering::Relaxed))
-}
-
-/// A redis-server that ends with this value.
-pub(crate) struct Server {
-    process: Child,
-    port: u16,
-}
-
-impl Server {
-    pub(crate) fn start() -> Self {
-        Self::with(&[])
-    }
-
-    pub(crate) fn with(arguments: &[&str]) -> Self {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-        let process = Command::new("redis-server")
-            .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server must be installed");
-        let server = Self { process, port };
-        until("redis-server answers", || server.info().is_ok_and(|info| server.is_this(&info)));
-        server
-    }
-
-    pub(crate) fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
-    }
-
-    /// Sends a command to it, and returns the answer.
-    pub(crate) fn ask<T: redis::FromRedisValue>(&self, command: &redis::Cmd) -> redis::RedisResult<T> {
-        command.query(&mut redis::Client::open(self.url())?.get_connection()?)
-    }
-
-    fn info(&self) -> redis::RedisResult<String> {
-        match self.ask(redis::cmd("INFO").arg("server")) {
-            // It has a password.
-            Err(error) if error.to_string().contains("NOAUTH") => {
-                Ok(format!("process_id:{}", self.process.id()))
-            }
-            info => info,
-        }
-    }
-
-    fn is_this(&self, info: &str) -> bool {
-        info.lines().any(|line| line == format!("process_id:{}", self.process.id()))
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.process), signal).unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 /// The command `leasehold`, with these arguments and without variables of its own.

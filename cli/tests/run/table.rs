@@ -213,7 +213,7 @@ fn arguments_that_are_missing_are_told_in_one_line() {
 
 #[test]
 fn a_wrong_password_is_told_without_showing_it() {
-    let server = Server::with(&["--requirepass", "right"]);
+    let server = Server::with_args(&["--requirepass", "right"]);
     let name = name();
     let url = server.url().replace("redis://", "redis://:s3cret@");
     let ended = Run::of(leasehold(&["run", &name, "--store", &url, "--", "echo", "it ran"]), "").ended(&name);
