@@ -57,7 +57,7 @@ fn a_holder_that_answers_a_revoke_finishes_by_itself() {
         let holder = actix_rt::spawn(async move {
             let request = lease.revoke_requested().await.expect("a request");
             // Longer than the command needs to see who holds.
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            tokio::time::sleep(Duration::from_secs(5)).await;
             lease.release().await.unwrap();
             request.reason.to_string()
         });
@@ -95,7 +95,7 @@ fn the_progress_of_a_revoke_is_told_as_holders_finish() {
             finishes.revoke_requested().await.expect("a request");
             finishes.release().await.unwrap();
         });
-        let revoked = run_beside(&server.url(), &["revoke", "r", "--grace", "2s", "--json"]).await;
+        let revoked = run_beside(&server.url(), &["revoke", "r", "--grace", "10s", "--json"]).await;
         let progress = revoked.of_kind("progress").remove(0);
         assert_eq!((&progress["holders"], &progress["finished"]), (&json!(2), &json!(1)));
         let end = revoked.of_kind("revoked").remove(0);

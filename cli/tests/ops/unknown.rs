@@ -105,7 +105,7 @@ fn a_store_that_is_gone_at_the_end_of_the_grace_leaves_it_open_who_holds() {
         let lease = acquire(&locks, Acquire::new("r")).await;
         let url = server.url();
         let revoke =
-            actix_rt::spawn(async move { run_beside(&url, &["revoke", "r", "--grace", "1s"]).await });
+            actix_rt::spawn(async move { run_beside(&url, &["revoke", "r", "--grace", "10s"]).await });
         lease.revoke_requested().await.expect("a request");
         server.pause();
         let revoked = revoke.await.unwrap();

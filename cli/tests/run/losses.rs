@@ -151,9 +151,9 @@ fn a_revoke_ends_the_command_within_its_grace_and_passes_the_lock_on() {
     let server = Server::start();
     for (script, told) in [(ENDS, "runs\ntold\n"), (IGNORES, "runs\n")] {
         let name = name();
-        let run = Run::start(&server, &name, &["--ttl", "2m", "--grace", "9s"], script).says("runs");
+        let run = Run::start(&server, &name, &["--ttl", "10m", "--grace", "20s"], script).says("runs");
         let next = Run::start(&server, &name, &["--wait", "forever", "-v"], "echo next").tells("ahead");
-        let revoke = Revoke::new(&name).reason("a deploy").grace(seconds(6)); // KILL comes 2.4 s before its end
+        let revoke = Revoke::new(&name).reason("a deploy").grace(seconds(15)); // KILL comes 12 s before its end
         let revoked = other(&server, async |locks| locks.send(revoke).await.unwrap().unwrap());
         assert_eq!((revoked.finished, revoked.taken), (1, 0), "{script}");
         let ended = run.finished();

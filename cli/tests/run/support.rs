@@ -58,7 +58,8 @@ pub(crate) fn clean(program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>])
     if !arguments.iter().any(|it| it.as_ref().to_string_lossy().contains("--ttl")) {
         command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "5s");
     }
-    command.env_remove("NOTIFY_SOCKET").args(arguments);
+    // Other programs say some things in the language of the user.
+    command.env("LC_ALL", "C").env_remove("NOTIFY_SOCKET").args(arguments);
     command
 }
 

@@ -87,7 +87,8 @@ const COMMANDS: &[Case] = &[
     },
     shell(
         "a pipe that is left behind may finish",
-        &["sh", "-c", "(sleep 0.1; echo rest) & exit 7"],
+        // It goes on until its parent is collected.
+        &["sh", "-c", "parent=$$; (while kill -0 $parent 2> /dev/null; do :; done; echo rest) & exit 7"],
         7,
         "rest\n",
     ),
@@ -101,11 +102,12 @@ const COMMANDS: &[Case] = &[
     Case { fact: "an owner is named", options: &["--owner", "me", "--try", "--grace", "1s"], ..CASE },
     Case {
         fact: "what a command leaves behind has its grace",
-        options: &["--grace", "5s"],
+        options: &["--grace", "10s"],
         command: &[
             "sh",
             "-c",
-            "(trap 'echo told; exit' TERM; while :; do sleep 0.02; done) 2> err2 & exit 8",
+            "(trap 'echo told; exit' TERM; : > ready; while :; do sleep 0.02; done) 2> err2 & \
+             while [ ! -e ready ]; do sleep 0.02; done; exit 8",
         ],
         code: 8,
         out: "told\n",
