@@ -35,7 +35,7 @@ impl Pace {
     pub(crate) fn end(&mut self, now: Instant) {
         if let Some(began) = self.began.take() {
             let took = now.saturating_duration_since(began);
-            self.due = Some(began + self.least.max(took * SHARE));
+            self.due = began.checked_add(self.least.max(took * SHARE));
         }
     }
 

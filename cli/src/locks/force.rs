@@ -42,7 +42,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let Options { name: Name(name), yes, json, source } = options;
+    let Options { name: typed @ Name(name), yes, json, source } = options;
     let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !yes && !can_ask {
         return Err("force-release takes the lock from whoever still works under it; say --yes".into());
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         }
         let answer = locks.send(ForceRelease::new(name.as_bytes())).await;
         let answer = answer.map_err(looking::gone).and_then(|answer| answer.map_err(looking::forced));
-        let look = format!("look with `leasehold show {name}` before you repeat it");
+        let look = format!("{} before you repeat it", typed.look("show"));
         answer.map(Some).map_err(|failure| of_change(failure, look))
     })?;
     let Some(holders) = taken else {

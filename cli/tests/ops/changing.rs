@@ -71,6 +71,14 @@ fn a_holder_that_answers_a_revoke_finishes_by_itself() {
 }
 
 #[test]
+fn a_grace_beyond_all_times_is_refused() {
+    let server = RedisServer::start();
+    for grace in ["2days", "300000000000y"] {
+        run(&server.url(), &["revoke", "r", "--grace", grace]).tells(2, &["invalid grace", "0s to 1d"]);
+    }
+}
+
+#[test]
 fn a_holder_that_does_not_answer_loses_it_when_the_grace_is_over() {
     let server = RedisServer::start();
     with_locks(&server.url(), async |locks| {
