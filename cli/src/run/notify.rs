@@ -137,7 +137,8 @@ mod tests {
         filler.set_nonblocking(true).unwrap();
         while filler.send_to(b"full", &path).is_ok() {}
         let (sender, states) = channel();
-        for state in [State::Status("old".into()), State::Event("ready".into()), State::Event("over".into())] {
+        for state in [State::Status("old".into()), State::Event("ready".into()), State::Event("over".into())]
+        {
             sender.send(state).unwrap();
         }
         let (answer, sent) = sync_channel(1);

@@ -1,12 +1,6 @@
 //! The program of a command, which is looked for before its lock is asked for.
 
-use std::{
-    env,
-    ffi::OsStr,
-    fs, io,
-    os::unix::ffi::OsStrExt,
-    path::Path,
-};
+use std::{env, ffi::OsStr, fs, io, os::unix::ffi::OsStrExt, path::Path};
 
 use rustix::{
     fs::{Access, AtFlags, CWD, accessat},

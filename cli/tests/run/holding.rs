@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use leasehold::{Acquire, Inspect};
+use leasehold::{Acquire, AcquireError, Inspect};
 use rustix::process::Signal;
 
 use super::support::{Run, Server, leasehold, name, other, seconds, until};
@@ -57,7 +57,8 @@ fn no_escape_sequence_of_a_holder_reaches_the_terminal() {
         let held = Acquire::new(&name).owner(evil).purpose(evil);
         let _lease = locks.send(held).await.unwrap().unwrap();
         let tries = Run::start(&server, &name, &["--try"], "echo it ran").ended(&name);
-        let waits = Run::start(&server, &name, &["-v", "--wait", "forever"], "echo it ran").tells("is held by");
+        let waits =
+            Run::start(&server, &name, &["-v", "--wait", "forever"], "echo it ran").tells("is held by");
         waits.signal(Signal::TERM);
         for ended in [tries, waits.ended(&name)] {
             let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
@@ -181,7 +182,8 @@ fn a_lease_is_renewed_while_the_command_runs() {
     other(&server, async |locks| {
         let start = Instant::now();
         while start.elapsed() < seconds(9) {
-            assert!(locks.send(Acquire::new(&name)).await.unwrap().is_err(), "{:?}", start.elapsed());
+            let refused = locks.send(Acquire::new(&name)).await.unwrap();
+            assert!(matches!(refused, Err(AcquireError::Held { .. })), "{refused:?}, {:?}", start.elapsed());
             actix_rt::time::sleep(Duration::from_millis(100)).await;
         }
     });

@@ -4,7 +4,7 @@ use std::{
     ffi::OsStr,
     fs,
     os::unix::process::CommandExt,
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
     sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
