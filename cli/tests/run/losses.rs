@@ -111,7 +111,11 @@ fn a_leasehold_that_is_killed_takes_the_command_along() {
     let server = Server::start();
     for script in [ENDS, IGNORES] {
         let name = name();
-        let run = Run::start(&server, &name, &[], script).says("runs");
+        let script = format!("trap 'echo passed' USR1; {script}");
+        let run = Run::start(&server, &name, &[], &script).says("runs");
+        // Whoever passes signals on has told the guard of the command.
+        run.signal(Signal::USR1);
+        let run = run.says("passed");
         run.signal(Signal::KILL);
         assert_eq!(run.finished().code, None);
         until("nothing of the command lives", || under(&name).is_empty());
