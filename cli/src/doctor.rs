@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use leasehold::doctor::{self, Diagnosis, Severity};
 use serde::Serialize;
 
-use crate::{Failure, settings::Source};
+use crate::{Failure, outcome::tell_result, print, settings::Source};
 
 /// Examines the servers that the configuration leads to, and says what is wrong and what to do
 ///
@@ -48,13 +48,12 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
     let config = options.source.config()?;
     // The trial of a lock starts a manager, which takes an actix system.
     let diagnosis = actix::System::new().block_on(doctor::examine(&config))?;
-    if options.json {
-        let shown = Shown { worst: diagnosis.worst(), diagnosis: &diagnosis };
-        println!("{}", serde_json::to_string_pretty(&shown)?);
-    } else {
-        print!("{diagnosis}");
-    }
-    let fails = diagnosis.worst() >= Some(options.fail_on.into());
+    let worst = diagnosis.worst();
+    tell_result(|| match options.json {
+        true => print::pretty_json(&Shown { worst, diagnosis: &diagnosis }),
+        false => print::lines(&diagnosis.to_string()),
+    });
+    let fails = worst >= Some(options.fail_on.into());
     Ok(ExitCode::from(u8::from(fails)))
 }
 

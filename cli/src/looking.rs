@@ -51,15 +51,15 @@ pub(crate) async fn inspect(
     answer.map_err(gone)?.map_err(query)
 }
 
-/// Asks about each of these, in their order.
+/// Asks about each of these, in their order. A record that is foreign or newer is an error of its own.
 pub(crate) async fn inspect_each(
     locks: &Locks,
     resources: Vec<ResourceName>,
     limit: usize,
-) -> Result<Vec<(ResourceName, Inspection)>, Failure> {
-    let ask = async |resource: ResourceName| {
-        let inspection = inspect(locks, &resource, limit).await?;
-        Ok((resource, inspection))
+) -> Result<Vec<(ResourceName, Result<Inspection, Failure>)>, Failure> {
+    let ask = async |resource: ResourceName| match inspect(locks, &resource, limit).await {
+        Err(failure) if !is_unreadable(&failure) => Err(failure),
+        answer => Ok((resource, answer)),
     };
     stream::iter(resources).map(ask).buffered(AT_ONCE).try_collect().await
 }
@@ -69,13 +69,8 @@ pub(crate) async fn inspect_readable(
     locks: &Locks,
     resources: Vec<ResourceName>,
 ) -> Result<(Vec<(ResourceName, Inspection)>, u64), Failure> {
-    let ask = async |resource: ResourceName| {
-        let answer = inspect(locks, &resource, 1).await;
-        Ok::<_, Failure>((resource, answer))
-    };
-    let answers: Vec<_> = stream::iter(resources).map(ask).buffered(AT_ONCE).try_collect().await?;
     let (mut seen, mut unreadable) = (Vec::new(), 0);
-    for (name, answer) in answers {
+    for (name, answer) in inspect_each(locks, resources, 1).await? {
         match unless_unreadable(&name, answer)? {
             Some(inspection) => seen.push((name, inspection)),
             None => unreadable += 1,
@@ -91,12 +86,17 @@ pub(crate) fn unless_unreadable<T>(
 ) -> Result<Option<T>, Failure> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
-        Err(failure) if matches!(failure.downcast_ref(), Some(StoreError::Corrupt { .. })) => {
+        Err(failure) if is_unreadable(&failure) => {
             print::note(&format!("{name}: {}", outcome::line(&failure)));
             Ok(None)
         }
         Err(failure) => Err(failure),
     }
+}
+
+/// Returns true if the record is foreign or newer.
+fn is_unreadable(failure: &Failure) -> bool {
+    matches!(failure.downcast_ref(), Some(StoreError::Corrupt { .. }))
 }
 
 /// Asks for a page of names.

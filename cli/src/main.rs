@@ -5,14 +5,15 @@
 //! [`settings`] is where the configuration comes from, which all commands share. [`locks`], [`elections`] and [`schedules`] are
 //! for operators, by the lock manager of [`looking`]; [`top`] is a live view for them, and [`serve`] a page for the browser.
 //! [`run`] runs a command under a lock, [`doctor`] prints an examination, and [`tune`] has everything about choosing settings.
-//! [`print`] is the output, [`outcome`] the exit codes and errors, [`usage`] and [`shell`] what clap knows of the command. What
-//! they know of locks they know from the public interface of the library.
+//! [`print`] is the output, [`outcome`] the exit codes and errors, [`pace`] how often keys are walked over, [`usage`] and
+//! [`shell`] what clap knows of the command. What they know of locks they know from the public interface of the library.
 
 mod doctor;
 mod elections;
 mod locks;
 mod looking;
 mod outcome;
+mod pace;
 mod print;
 mod run;
 mod schedules;

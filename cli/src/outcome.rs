@@ -47,11 +47,14 @@ pub(crate) fn of_change(failure: Failure, next: impl Into<String>) -> Failure {
     }
 }
 
-/// Tells the result of a change. It is the same if nobody reads it any more, and so is the exit code.
-pub(crate) fn tell_change(tell: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+/// Tells a result, which is the same where it cannot be told, and so is the exit code. The standard error then says so.
+pub(crate) fn tell_result(tell: impl FnOnce() -> Result<(), Failure>) {
     match tell() {
-        Err(failure) if is_closed_output(&failure) => Ok(()),
-        told => told,
+        Err(failure) if !is_closed_output(&failure) => {
+            print::note(&format!("leasehold: the result could not be written: {}", line(&failure)));
+        }
+        // Who reads the output has seen enough.
+        Ok(()) | Err(_) => {}
     }
 }
 

@@ -1,14 +1,22 @@
 //! The doctor as a command: what it prints, and its exit code.
 
-use std::process::{Command, Output};
+use std::{
+    fs::File,
+    process::{Command, Output, Stdio},
+};
 
 use serde_json::Value;
 
 /// Runs `leasehold doctor` in a directory without a `config.toml`, with these variables and no others of its prefix.
 fn doctor(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    written_to(Stdio::piped(), arguments, variables)
+}
+
+/// Does the same, with this as the standard output.
+fn written_to(out: Stdio, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let directory = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
-    command.arg("doctor").args(arguments).current_dir(&directory);
+    command.arg("doctor").args(arguments).current_dir(&directory).stdout(out);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("LEASEHOLD")) {
         command.env_remove(name);
     }
@@ -39,6 +47,22 @@ fn a_server_that_is_down_is_critical_also_as_json() {
         (&"critical".into(), &"unreachable".into())
     );
     assert!(!text(&output.stdout).contains("s3cret"));
+}
+
+#[test]
+fn findings_that_cannot_be_written_have_their_exit_code() {
+    for format in [&[][..], &["--json"]] {
+        let arguments = [&["--store", "memory://", "--fail-on", "notice"], format].concat();
+        let (reader, closed) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = written_to(closed.into(), &arguments, &[]);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), String::new()));
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = written_to(full.into(), &arguments, &[]);
+        let told = text(&output.stderr);
+        assert_eq!((output.status.code(), told.lines().count()), (Some(1), 1), "{told}");
+        assert!(told.contains("could not be written") && told.contains("No space left"), "{told}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl LeaseShared {
-    /// Records that the lease was handed to its caller, or that it never was.
+    /// Records that the lease was handed to its caller, or that nothing was done under it.
     pub(crate) fn hand_out(&self, handed_out: bool) {
         self.handed_out.store(handed_out, Ordering::Relaxed);
     }

@@ -60,6 +60,19 @@ impl Lease {
         self.state.hand_out(false);
     }
 
+    /// Releases a lease under which nothing was done, as [`release`](Self::release) does. The resource opens at once: no minimum
+    /// hold counts, as where the work could not even begin.
+    ///
+    /// # Errors
+    /// Those of [`release`](Self::release).
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the lease is released in any case.
+    pub fn release_unused(self) -> impl Future<Output = Result<Released, ReleaseError>> {
+        self.state.hand_out(false);
+        self.release()
+    }
+
     /// Returns the resource that is held.
     pub fn resource(&self) -> &ResourceName {
         &self.state.hold().resource

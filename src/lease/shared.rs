@@ -27,7 +27,7 @@ pub(crate) struct LeaseShared {
     pub(crate) holds: u64,
     pub(crate) plan: RenewalPlan,
     pub(crate) min_hold: Duration,
-    /// True if the lease is, or was, in the hands of the caller.
+    /// True if the lease is, or was, in the hands of the caller, who may have done something under it.
     pub(crate) handed_out: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Failure,
     looking::{self, Locks},
-    outcome::{NO, of_change, tell_change},
+    outcome::{NO, of_change, tell_result},
     print,
     settings::Source,
 };
@@ -42,7 +42,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let Options { name: Name(name), yes, json, source } = options;
+    let Options { name: typed @ Name(name), yes, json, source } = options;
     let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !yes && !can_ask {
         return Err("force-release takes the lock from whoever still works under it; say --yes".into());
@@ -53,20 +53,20 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         }
         let answer = locks.send(ForceRelease::new(name.as_bytes())).await;
         let answer = answer.map_err(looking::gone).and_then(|answer| answer.map_err(looking::forced));
-        let look = format!("look with `leasehold show {name}` before you repeat it");
+        let look = format!("{} before you repeat it", typed.look("show"));
         answer.map(Some).map_err(|failure| of_change(failure, look))
     })?;
     let Some(holders) = taken else {
         print::note("nothing was taken");
         return Ok(ExitCode::from(NO));
     };
-    tell_change(|| match holders {
+    tell_result(|| match holders {
         _ if *json => print::json(&serde_json::json!({
             "kind": "force_released", "resource": name.to_string(), "holders": holders,
         })),
         0 => print::line(&format!("nobody held {name}")),
         _ => print::line(&format!("{name} was taken from {holders} {}", counted(holders, "holder"))),
-    })?;
+    });
     Ok(if holders == 0 { ExitCode::from(NO) } else { ExitCode::SUCCESS })
 }
 

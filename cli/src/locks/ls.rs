@@ -6,7 +6,7 @@ use leasehold::{List, Listing};
 use serde::Serialize;
 
 use super::{
-    name::{self, Name, Prefix},
+    name::{self, Name, Prefix, quoted},
     view::Resource,
 };
 use crate::{
@@ -153,11 +153,7 @@ impl Page {
     /// Returns the line that asks for the page behind this name.
     pub(crate) fn again(&self, command: &str, after: &str) -> String {
         let prefix = self.prefix.as_ref().map(Prefix::encoded).filter(|prefix| !prefix.is_empty());
-        // Behind two dashes, where it would be taken for an option.
-        let prefix = prefix.map_or_else(String::new, |prefix| match prefix.starts_with('-') {
-            true => format!(" -- {}", quoted(&prefix)),
-            false => format!(" {}", quoted(&prefix)),
-        });
+        let prefix = prefix.map_or_else(String::new, |prefix| format!(" {}", name::argument(&prefix)));
         let limit = self.limit.map_or_else(String::new, |limit| format!(" --limit {limit}"));
         let store = self.source.typed().into_iter().map(|word| format!(" {}", quoted(&word)));
         format!("leasehold {command}{limit}{} --after={}{prefix}", store.collect::<String>(), quoted(after))
@@ -200,28 +196,5 @@ impl Walked {
     /// Returns the exit code of a command that shows it: names that may be missing, and records that cannot be read, are a failure.
     pub(crate) fn code(&self) -> ExitCode {
         ExitCode::from(if self.has_gaps() || self.unreadable > 0 { FAILED } else { 0 })
-    }
-}
-
-/// Returns a word for a shell. Names are encoded, so there is no quote in them that would have to be escaped but the simple one.
-fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,=".contains(&byte);
-    if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_is_quoted_where_a_shell_would_read_it_otherwise() {
-        for (word, expected) in [
-            ("orders/42", "orders/42"),
-            ("a;b", "'a;b'"),
-            ("it's", r"'it'\''s'"),
-            ("quorum://[redis://a,redis://b]", "'quorum://[redis://a,redis://b]'"),
-        ] {
-            assert_eq!(quoted(word), expected);
-        }
     }
 }

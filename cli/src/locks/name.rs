@@ -29,6 +29,25 @@ fn meant(typed: &OsString) -> Vec<u8> {
     decoded.map_or_else(|| typed.as_encoded_bytes().to_vec(), |name| name.as_bytes().to_vec())
 }
 
+/// Returns an encoded name as the last argument of a line for a shell: behind two dashes, where it would be taken for an
+/// option.
+pub(crate) fn argument(name: &str) -> String {
+    if name.starts_with('-') { format!("-- {}", quoted(name)) } else { quoted(name) }
+}
+
+/// Returns a word for a shell. Names are encoded, so there is no quote in them that would have to be escaped but the simple one.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,=".contains(&byte);
+    if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+impl Name {
+    /// Returns the line that looks at it with this command.
+    pub(crate) fn look(&self, command: &str) -> String {
+        format!("look with `leasehold {command} {}`", argument(&self.0.encoded()))
+    }
+}
+
 impl Prefix {
     /// Returns the encoded text, which can be typed again.
     pub(crate) fn encoded(&self) -> String {
@@ -54,6 +73,30 @@ mod tests {
             ("", b""),
         ] {
             assert_eq!(meant(&typed.into()), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_quoted_where_a_shell_would_read_it_otherwise() {
+        for (word, expected) in [
+            ("orders/42", "orders/42"),
+            ("a;b", "'a;b'"),
+            ("it's", r"'it'\''s'"),
+            ("quorum://[redis://a,redis://b]", "'quorum://[redis://a,redis://b]'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+
+    #[test]
+    fn the_line_that_looks_at_a_name_can_be_typed() {
+        for (name, expected) in [
+            ("orders/42", "look with `leasehold show orders/42`"),
+            ("a b", "look with `leasehold show a%20b`"),
+            ("$(reboot)", "look with `leasehold show '$(reboot)'`"),
+            ("-x", "look with `leasehold show -- -x`"),
+        ] {
+            assert_eq!(Name(ResourceName::new(name).unwrap()).look("show"), expected);
         }
     }
 }

@@ -7,7 +7,7 @@ use leasehold::{Release, ReleaseError, Released, Token};
 use super::name::{self, Name};
 use crate::{
     Failure, looking,
-    outcome::{NO, of_change, tell_change},
+    outcome::{NO, of_change, tell_result},
     print,
     settings::Source,
 };
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         Some(Released::StillHeld { count }) => count,
         Some(Released::Freed) | None => 0,
     };
-    tell_change(|| match released {
+    tell_result(|| match released {
         _ if *json => print::json(&serde_json::json!({
             "kind": "released", "resource": name.to_string(), "released": released.is_some(), "still_held": left,
         })),
@@ -65,6 +65,6 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
             print::line(&format!("{name} is released; the same owner holds it {count} more times"))
         }
         None => print::line(&format!("{name} is not held by this token")),
-    })?;
+    });
     Ok(if released.is_some() { ExitCode::SUCCESS } else { ExitCode::from(NO) })
 }

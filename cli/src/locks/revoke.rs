@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Failure,
     looking::{self, Locks, TOLD_AT_MOST},
-    outcome::{NO, UNKNOWN, of_change, tell_change},
+    outcome::{NO, UNKNOWN, of_change, tell_result},
     print::{self, span},
     settings::Source,
 };
@@ -61,7 +61,7 @@ struct Progress<'a> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let Options { name: Name(name), grace, reason, json, source } = options;
+    let Options { name: typed @ Name(name), grace, reason, json, source } = options;
     let mut revoke = Revoke::new(name.as_bytes()).grace(*grace);
     if let Some(reason) = reason {
         revoke = revoke.reason(reason);
@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
             () = looking::interrupted() => Ok(Err(watch.is_over())),
             answer = answer => {
                 let answer = answer.map_err(looking::gone).and_then(|answer| answer.map_err(looking::revoke));
-                let look = format!("holders may have been told; look with `leasehold show {name}`");
+                let look = format!("holders may have been told; {}", typed.look("show"));
                 answer.map(Ok).map_err(|failure| of_change(failure, look))
             }
             never = watch.run() => match never {},
@@ -83,11 +83,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let revoked = match revoked {
         Ok(revoked) => revoked,
         Err(is_over) => {
-            print::note(&interrupted(name, is_over));
+            print::note(&interrupted(typed, is_over));
             return Ok(ExitCode::from(UNKNOWN));
         }
     };
-    tell_change(|| tell(name, revoked, *json))?;
+    tell_result(|| tell(name, revoked, *json));
     let Revoked { finished, taken, unconfirmed, more, .. } = revoked;
     Ok(match finished + taken + unconfirmed {
         _ if unconfirmed > 0 || more => ExitCode::from(UNKNOWN),
@@ -97,13 +97,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
 }
 
 /// Returns what is known after an interruption: nothing is taken before the grace is over.
-fn interrupted(name: &ResourceName, is_over: bool) -> String {
+fn interrupted(name: &Name, is_over: bool) -> String {
     let known = if is_over {
         "at the end of the grace: it may have been taken"
     } else {
         "holders may have been told, nothing was taken"
     };
-    format!("interrupted: {known}; look with `leasehold show {name}`")
+    format!("interrupted: {known}; {}", name.look("show"))
 }
 
 fn tell(name: &ResourceName, revoked: Revoked, json: bool) -> Result<(), Failure> {
@@ -134,7 +134,8 @@ struct Watch<'a> {
     /// The holders at the start. `None` if the store did not tell all of them, so that nobody knows who finishes.
     holders: Option<BTreeSet<String>>,
     json: bool,
-    over: Instant,
+    /// The end of the grace. `None` if it is beyond all times; the lock manager refuses it.
+    over: Option<Instant>,
     finished: usize,
 }
 
@@ -146,7 +147,7 @@ impl<'a> Watch<'a> {
         grace: Duration,
         json: bool,
     ) -> Result<Self, Failure> {
-        let over = Instant::now() + grace;
+        let over = Instant::now().checked_add(grace);
         let (number, holders) = holding(locks, name).await?;
         if !json && number > 0 {
             let (word, grace) = (counted(number, "holder"), span(grace));
@@ -173,12 +174,12 @@ impl<'a> Watch<'a> {
     /// Returns true if the grace may be over.
     fn is_over(&self) -> bool {
         // The lock manager began to count later than this, and not earlier.
-        Instant::now() >= self.over
+        self.over.is_some_and(|over| Instant::now() >= over)
     }
 
     fn tell(&self, holders: usize) -> Result<(), Failure> {
         let finished = self.finished;
-        let left = self.over.saturating_duration_since(Instant::now());
+        let left = self.over.map_or(Duration::MAX, |over| over.saturating_duration_since(Instant::now()));
         if self.json {
             let resource = &self.name.to_string();
             return print::json(&Progress { kind: "progress", resource, holders, finished, left });
@@ -205,7 +206,7 @@ mod tests {
 
     #[test]
     fn an_interruption_claims_nothing_about_what_the_end_of_the_grace_may_have_done() {
-        let name = ResourceName::new("r").unwrap();
+        let name = Name(ResourceName::new("r").unwrap());
         assert!(interrupted(&name, false).contains("nothing was taken"));
         let told = interrupted(&name, true);
         assert!(told.contains("may have been taken") && !told.contains("nothing"), "{told}");

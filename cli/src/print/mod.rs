@@ -24,6 +24,14 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
     Ok(writeln!(io::stdout(), "{}", readable(text))?)
 }
 
+/// Prints lines of text in the same way.
+///
+/// # Errors
+/// A broken pipe, where nobody reads the output any more.
+pub(crate) fn lines(text: &str) -> Result<(), Failure> {
+    text.lines().try_for_each(line)
+}
+
 /// Prints a note beside the output, on the standard error.
 pub(crate) fn note(text: &str) {
     // There is nobody else to tell.
@@ -37,6 +45,15 @@ pub(crate) fn note(text: &str) {
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let line = serde_json::to_string(value)?;
     Ok(writeln!(io::stdout(), "{}", escaped_json(&line))?)
+}
+
+/// Prints a value as lines of JSON.
+///
+/// # Errors
+/// A broken pipe, where nobody reads the output any more.
+pub(crate) fn pretty_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value)?;
+    text.lines().try_for_each(|line| Ok(writeln!(io::stdout(), "{}", escaped_json(line))?))
 }
 
 /// Returns true if the output may have colours: it is a terminal that has them, and nobody has turned them off.

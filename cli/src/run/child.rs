@@ -15,11 +15,7 @@ use rustix::{
     },
 };
 
-use super::{
-    family,
-    guard::Guard,
-    voice::{NOTIFY_SOCKET, Voice},
-};
+use super::{family, guard::Guard, notify::NOTIFY_SOCKET, voice::Voice};
 
 /// The end of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +83,7 @@ impl Child {
             unguarded(error);
             None
         });
+        // Until the guard knows its number, KILL to this process leaves the group unguarded.
         let process = process.spawn()?;
         let group = Pid::from_child(&process);
         if let Some(Err(error)) = guard.as_mut().map(|guard| guard.watch(group)) {

@@ -51,3 +51,31 @@ impl Guard {
         Pid::from_child(&self.0) == process
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
+
+    use super::*;
+
+    #[test]
+    fn a_guard_that_goes_ends_the_group_and_one_that_is_dismissed_leaves_it() {
+        for (is_dismissed, expected) in [(false, Signal::KILL), (true, Signal::TERM)] {
+            let mut process = Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
+            let mut guard =
+                Guard::start().unwrap().expect("a process that is not the first of its namespace");
+            guard.watch(Pid::from_child(&process)).unwrap();
+            let shell = Pid::from_child(&guard.0);
+            match is_dismissed {
+                true => guard.dismiss(),
+                false => drop(guard),
+            }
+            waitpid(Some(shell), WaitOptions::empty()).unwrap();
+            // It has done what it does: this comes too late, or first.
+            kill_process(Pid::from_child(&process), Signal::TERM).unwrap();
+            assert_eq!(process.wait().unwrap().signal(), Some(expected.as_raw()));
+        }
+    }
+}

@@ -5,13 +5,14 @@
 //! for first, [`child`] is the command with all of its process group, of which [`family`] tells what runs, and [`guard`] ends
 //! that if this process is killed. [`terminal`] is lent to it, and [`signals`] are what others send meanwhile. [`ending`]
 //! decides when the command has to end, without a clock or a process; [`supervise`] carries that out. [`progress`] tells of
-//! the wait, and [`voice`] is the way to people and to systemd.
+//! the wait, [`voice`] is the way to people, and [`notify`] that to systemd.
 
 mod child;
 mod ending;
 mod exit;
 mod family;
 mod guard;
+mod notify;
 mod program;
 mod progress;
 mod request;
@@ -23,7 +24,7 @@ mod voice;
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
 use actix::{Actor, Addr};
-use leasehold::{AcquireError, Config, Lease, LockManager, LossReason, ReleaseError, Shutdown};
+use leasehold::{AcquireError, Config, Lease, LockManager, LossReason, ReleaseError, Released, Shutdown};
 
 pub(crate) use self::exit::USAGE;
 use self::{
@@ -36,14 +37,19 @@ use self::{
     supervise::Supervision,
     voice::{Voice, shown},
 };
-use crate::{Failure, settings::Source};
+use crate::{
+    Failure,
+    locks::name::{self, Name},
+    settings::Source,
+};
 
 /// Runs a command while it holds a lock, and ends it before the lock is lost
 #[derive(clap::Args)]
 #[command(after_help = HELP, override_usage = "leasehold run [OPTIONS] NAME -- COMMAND...")]
 pub(crate) struct Options {
-    /// The name of what is locked
-    name: OsString,
+    /// The name of what is locked, as `ls` shows it or as it is
+    #[arg(value_parser = name::name())]
+    name: Name,
     /// The command, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -123,7 +129,7 @@ impl Options {
     ) -> Result<Lease, End> {
         let name = self.shown_name();
         voice.tell(format_args!("asking for {name}"));
-        let progress = Progress::new(name.clone(), self.name.clone(), locks.clone(), voice).start();
+        let progress = Progress::new(self.name.0.clone(), locks.clone(), voice).start();
         let request = self.request(config).events(progress.recipient());
         tokio::select! {
             answer = locks.send(request) => match answer {
@@ -154,8 +160,8 @@ impl Options {
         let child = match started {
             Ok(child) => child,
             Err(error) => {
-                // It has run nothing, so a loss is nobody's concern.
-                release(lease, &name, ttl, voice).await;
+                // It has run nothing, so a loss is nobody's concern, and another machine may run it at once.
+                release(lease.release_unused(), &name, ttl, voice).await;
                 return Err(End::not_started(&self.command[0], &error));
             }
         };
@@ -164,16 +170,21 @@ impl Options {
         let ended =
             supervision.watch().await.map_err(|error| End::system("cannot watch the command", &error))?;
         voice.stopping();
-        match release(lease, &name, ttl, voice).await {
+        match release(lease.release(), &name, ttl, voice).await {
             Some(reason) if ended.cause.is_none() => Ok(End::lost_before(&name, reason, ended.status)),
             _ => Ok(End::of(&name, &ended)),
         }
     }
 }
 
-/// Releases the lease, and says so if it is not certain that it is released. Returns the loss if it had been lost before.
-async fn release(lease: Lease, name: &str, ttl: Duration, voice: Voice) -> Option<LossReason> {
-    match lease.release().await {
+/// Waits for a release, and says so if it is not certain. Returns the loss if the lease had been lost before.
+async fn release(
+    released: impl Future<Output = Result<Released, ReleaseError>>,
+    name: &str,
+    ttl: Duration,
+    voice: Voice,
+) -> Option<LossReason> {
+    match released.await {
         Ok(_) => voice.tell(format_args!("released {name}")),
         Err(ReleaseError::Lost { reason }) => return Some(reason),
         Err(ReleaseError::NotHolder) => return Some(LossReason::NotHeld),

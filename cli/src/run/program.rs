@@ -1,14 +1,11 @@
 //! The program of a command, which is looked for before its lock is asked for.
 
-use std::{
-    env,
-    ffi::OsStr,
-    fs, io,
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
-    path::Path,
-};
+use std::{env, ffi::OsStr, fs, io, os::unix::ffi::OsStrExt, path::Path};
 
-use rustix::io::Errno;
+use rustix::{
+    fs::{Access, AtFlags, CWD, accessat},
+    io::Errno,
+};
 
 /// The directories of programs where the environment names none, as execvp(3) has it.
 const USUAL_PATH: &str = "/bin:/usr/bin";
@@ -35,8 +32,12 @@ pub(super) fn look_for(program: &OsStr) -> io::Result<()> {
 
 fn look_at(file: &Path) -> io::Result<()> {
     match fs::metadata(file) {
-        Ok(found) if found.is_file() && found.permissions().mode() & 0o111 != 0 => Ok(()),
-        Ok(_) => Err(Errno::ACCESS.into()),
+        Ok(found) if !found.is_file() => Err(Errno::ACCESS.into()),
+        // The kernel knows more than its mode: whose it is, who asks, and from where it was mounted.
+        Ok(_) => match accessat(CWD, file, Access::EXEC_OK, AtFlags::EACCESS) {
+            Err(Errno::ACCESS) => Err(Errno::ACCESS.into()),
+            _ => Ok(()),
+        },
         Err(error) => match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Err(io::ErrorKind::NotFound.into()),
             io::ErrorKind::PermissionDenied => Err(error),
@@ -47,6 +48,14 @@ fn look_at(file: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs::Permissions,
+        os::unix::fs::{PermissionsExt, chown},
+        thread,
+    };
+
+    use nix::unistd::{Uid, setfsuid};
+
     use super::*;
 
     #[test]
@@ -63,5 +72,25 @@ mod tests {
         ] {
             assert_eq!(look_for(OsStr::new(program)).err().map(|it| it.kind()), expected, "{program}");
         }
+    }
+    #[test]
+    fn a_program_that_others_may_start_and_this_user_may_not_is_refused() {
+        const NOBODY: u32 = 65_534;
+        let directory = tempfile::tempdir().unwrap();
+        let (mine, others) = (directory.path().join("mine"), directory.path().join("others"));
+        fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+        for (file, mode) in [(&mine, 0o100), (&others, 0o011)] {
+            fs::write(file, "").unwrap();
+            fs::set_permissions(file, Permissions::from_mode(mode)).unwrap();
+            if Uid::effective().is_root() {
+                chown(file, Some(NOBODY), None).unwrap();
+            }
+        }
+        // The first user may start what anybody may, so this thread is another one if it can be.
+        let looked = thread::spawn(move || {
+            setfsuid(Uid::from_raw(NOBODY));
+            [mine, others].map(|file| look_for(file.as_os_str()).err().map(|error| error.kind()))
+        });
+        assert_eq!(looked.join().unwrap(), [None, Some(io::ErrorKind::PermissionDenied)]);
     }
 }

@@ -1,9 +1,7 @@
 //! The progress of a wait and of a lease, told while it happens.
 
-use std::{ffi::OsString, os::unix::ffi::OsStrExt};
-
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, WrapFuture};
-use leasehold::{Holder, Inspect, LeaseChange, LeaseEvent, LockManager};
+use leasehold::{Holder, Inspect, LeaseChange, LeaseEvent, LockManager, ResourceName};
 
 use super::voice::{Voice, shown};
 
@@ -12,8 +10,7 @@ const NAMED: usize = 3;
 
 /// The listener to the events of a request and of its lease.
 pub(super) struct Progress {
-    shown_name: String,
-    name: OsString,
+    name: ResourceName,
     locks: Addr<LockManager>,
     voice: Voice,
     /// True if the holders have been named.
@@ -21,13 +18,8 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) const fn new(
-        shown_name: String,
-        name: OsString,
-        locks: Addr<LockManager>,
-        voice: Voice,
-    ) -> Self {
-        Self { shown_name, name, locks, voice, named: false }
+    pub(super) const fn new(name: ResourceName, locks: Addr<LockManager>, voice: Voice) -> Self {
+        Self { name, locks, voice, named: false }
     }
 
     /// Names those who hold what is waited for.
@@ -37,7 +29,7 @@ impl Progress {
             Ok(Ok(found)) => {
                 let named: Vec<_> = found.holders.iter().map(described).collect();
                 if !named.is_empty() {
-                    this.voice.tell(format_args!("{} is held by {}", this.shown_name, named.join(", ")));
+                    this.voice.tell(format_args!("{} is held by {}", this.name, named.join(", ")));
                 }
             }
             Ok(Err(error)) => this.voice.tell(format_args!("cannot see who holds it: {error}")),
@@ -59,7 +51,7 @@ impl Handler<LeaseEvent> for Progress {
             LeaseChange::Queued { ahead, expected_wait } => {
                 let expected =
                     expected_wait.map_or_else(String::new, |it| format!(", for about {}", shown(it)));
-                let waiting = format!("waiting for {}, with {ahead} ahead{expected}", self.shown_name);
+                let waiting = format!("waiting for {}, with {ahead} ahead{expected}", self.name);
                 self.voice.tell(&waiting);
                 self.voice.status(&waiting);
                 if self.voice.is_verbose() && !self.named {

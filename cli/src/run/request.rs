@@ -1,6 +1,6 @@
 //! The request of `leasehold run`: what its options ask of the lock manager, and what the command is told of the lease.
 
-use std::{ffi::OsString, os::unix::ffi::OsStrExt, path::Path, str::FromStr, time::Duration};
+use std::{ffi::OsString, path::Path, str::FromStr, time::Duration};
 
 use leasehold::{Acquire, Config, InvalidValue, Lease, ReadLock};
 
@@ -60,7 +60,7 @@ pub(super) fn excludes_others(config: &Config) -> Result<(), End> {
 impl Options {
     /// Returns the request. Its values are checked by the lock manager.
     pub(super) fn request(&self, config: &Config) -> Acquire {
-        let name = self.name.as_bytes();
+        let name = self.name.0.as_bytes();
         let mut request = match self.permits {
             Some(Permits { count, of }) => Acquire::new(name).permits(count, of),
             None if self.shared => ReadLock::new(name).into(),
@@ -127,9 +127,9 @@ impl Options {
         }
     }
 
-    /// Returns the name as it is shown in a sentence. A line feed would begin another state for the service manager.
+    /// Returns the name as all commands show it. It has no line feed, which would begin another state for the service manager.
     pub(super) fn shown_name(&self) -> String {
-        self.name.to_string_lossy().replace(char::is_control, "\u{fffd}")
+        self.name.0.to_string()
     }
 
     /// Returns the variables that tell the command about its lock. `None`: the variable is not there.
@@ -137,7 +137,7 @@ impl Options {
         [
             ("LEASEHOLD_FENCE", lease.fence().map(|fence| fence.to_string().into())),
             ("LEASEHOLD_TOKEN_PREFIX", Some(lease.token().prefix().to_string().into())),
-            ("LEASEHOLD_RESOURCE", Some(self.name.clone())),
+            ("LEASEHOLD_RESOURCE", Some(self.shown_name().into())),
         ]
     }
 }

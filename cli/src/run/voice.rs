@@ -1,14 +1,8 @@
 //! The voice of `leasehold run`: sentences on the standard error for people, and states for systemd.
 
 use std::{
-    env,
-    ffi::OsStr,
-    fmt, io,
-    io::Write,
-    os::{
-        linux::net::SocketAddrExt,
-        unix::{ffi::OsStrExt, net},
-    },
+    fmt,
+    io::{self, Write},
     sync::{
         LazyLock,
         mpsc::{Receiver, SyncSender, sync_channel},
@@ -19,10 +13,13 @@ use std::{
 
 use nix::sys::signal::{SigSet, Signal};
 
+use super::notify::{self, State};
+use crate::print::readable;
+
 /// The lines that may wait for a standard error that takes nothing. More are dropped.
 const LINES: usize = 64;
 
-/// The longest time that the last lines are waited for.
+/// The longest time that the last lines are waited for, and the last states.
 const LAST: Duration = Duration::from_secs(5);
 
 /// The writer to the standard error: a pipe that nobody empties, or a terminal that is stopped, would keep a thread for as
@@ -58,9 +55,6 @@ fn write(line: &str) {
     let _ = io::stderr().write_all(line.as_bytes());
 }
 
-/// The variable that names the socket of the service manager.
-pub(super) const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
-
 /// The way to whoever started this.
 #[derive(Clone, Copy)]
 pub(super) struct Voice {
@@ -76,9 +70,10 @@ impl Voice {
         self.verbose
     }
 
-    /// Says what has to be known, and does not wait until it is read.
+    /// Says what has to be known, in one line, and does not wait until it is read. Others have written parts of it: the holder
+    /// of a lock, for instance.
     pub(super) fn say(self, what: impl fmt::Display) {
-        let line = format!("leasehold: {what}\n");
+        let line = format!("leasehold: {}\n", readable(&what.to_string()));
         match &*WRITER {
             // It fails if too many wait already.
             Some(writer) => _ = writer.try_send(Message::Line(line)),
@@ -86,8 +81,10 @@ impl Voice {
         }
     }
 
-    /// Waits until all that was said is written, for a while.
+    /// Waits until all that was said is written and sent, for a while.
     pub(super) fn finish(self) {
+        // First, because it may say something.
+        notify::wait(LAST);
         let (written, answer) = sync_channel(1);
         if WRITER.as_ref().is_some_and(|writer| writer.try_send(Message::Written(written)).is_ok()) {
             // The time may be over: then nobody reads.
@@ -104,38 +101,22 @@ impl Voice {
 
     /// Tells the service manager what is going on.
     pub(super) fn status(self, status: &str) {
-        self.notify(&format!("STATUS={status}"));
+        self.notify(State::Status(format!("STATUS={status}")));
     }
 
     /// Tells the service manager that the command runs.
     pub(super) fn ready(self, status: &str) {
-        self.notify(&format!("READY=1\nSTATUS={status}"));
+        self.notify(State::Event(format!("READY=1\nSTATUS={status}")));
     }
 
     /// Tells the service manager that the command has ended, or has been told to.
     pub(super) fn stopping(self) {
-        self.notify("STOPPING=1");
+        self.notify(State::Event("STOPPING=1".to_owned()));
     }
 
-    fn notify(self, state: &str) {
-        let Some(place) = env::var_os(NOTIFY_SOCKET).filter(|place| !place.is_empty()) else { return };
-        if let Err(error) = send(&place, state) {
-            self.tell(format_args!("cannot notify {}: {error}", place.display()));
-        }
+    fn notify(self, state: State) {
+        notify::send(state, move |trouble| self.tell(trouble));
     }
-}
-
-/// Sends a state as sd_notify(3) describes it. A name that begins with `@` is not one of the file system.
-fn send(place: &OsStr, state: &str) -> io::Result<()> {
-    let address = match place.as_bytes() {
-        [b'@', name @ ..] => net::SocketAddr::from_abstract_name(name)?,
-        _ => net::SocketAddr::from_pathname(place)?,
-    };
-    let socket = net::UnixDatagram::unbound()?;
-    // A service manager that does not read must not keep the command from its end.
-    socket.set_nonblocking(true)?;
-    let sent = socket.send_to_addr(state.as_bytes(), &address)?;
-    if sent == state.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
 /// Formats a duration as people write it, no finer than milliseconds.
@@ -148,24 +129,6 @@ pub(super) fn shown(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_state_reaches_sockets_in_the_file_system_and_outside_of_it() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("notify");
-        let abstract_name = format!("leasehold-run-{}", std::process::id());
-        let abstract_address = net::SocketAddr::from_abstract_name(&abstract_name).unwrap();
-        for (socket, place) in [
-            (net::UnixDatagram::bind(&path).unwrap(), path.clone().into_os_string()),
-            (net::UnixDatagram::bind_addr(&abstract_address).unwrap(), format!("@{abstract_name}").into()),
-        ] {
-            send(&place, "READY=1").unwrap();
-            let mut read = [0; 64];
-            let length = socket.recv(&mut read).unwrap();
-            assert_eq!(&read[..length], b"READY=1");
-        }
-        assert!(send(OsStr::new("/nowhere/notify"), "READY=1").is_err());
-    }
 
     #[test]
     fn durations_are_shown_as_people_write_them() {

@@ -9,7 +9,7 @@ use crate::{
     Failure,
     locks::name::Name,
     looking,
-    outcome::{of_change, tell_change},
+    outcome::{of_change, tell_result},
     print,
 };
 
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 }
 
 pub(super) fn run(options: &Change, kind: Kind) -> Result<ExitCode, Failure> {
-    let Change { name: Name(name), source } = options;
+    let Change { name: typed @ Name(name), source } = options;
     let is_known = looking::with(source, async |locks| {
         let Some(control) = Control::find(&locks, name).await? else { return Ok(false) };
         let changed = match kind {
@@ -30,8 +30,7 @@ pub(super) fn run(options: &Change, kind: Kind) -> Result<ExitCode, Failure> {
             Kind::Resume => control.resume().await,
             Kind::RunNow => control.run_now().await,
         };
-        let look = format!("look with `leasehold schedules show {name}`");
-        changed.map(|()| true).map_err(|error| of_change(error.into(), look))
+        changed.map(|()| true).map_err(|error| of_change(error.into(), typed.look("schedules show")))
     })?;
     if !is_known {
         return unknown(name);
@@ -41,6 +40,6 @@ pub(super) fn run(options: &Change, kind: Kind) -> Result<ExitCode, Failure> {
         Kind::Resume => format!("{name} goes on with its next tick"),
         Kind::RunNow => format!("{name} runs within a second, if a process runs it"),
     };
-    tell_change(|| print::line(&told))?;
+    tell_result(|| print::line(&told));
     Ok(ExitCode::SUCCESS)
 }

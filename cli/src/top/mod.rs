@@ -7,7 +7,6 @@
 //! [`signals`].
 
 mod keys;
-mod pace;
 mod run;
 mod sample;
 mod sampling;

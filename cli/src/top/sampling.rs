@@ -12,11 +12,11 @@ use leasehold::ResourceName;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
-    pace::Pace,
     sample::Asker,
     seen::Report,
     state::{State, told_each},
 };
+use crate::pace::Pace;
 
 /// The least time between two walks over all names.
 const NAMES_EVERY: Duration = Duration::from_secs(10);

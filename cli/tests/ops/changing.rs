@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     redis_server::RedisServer,
-    support::{Ran, acquire, command, run, run_beside, until, with_locks},
+    support::{PATIENT, Ran, acquire, command, run, run_beside, run_prepared, until, with_locks},
 };
 
 #[test]
@@ -57,7 +57,7 @@ fn a_holder_that_answers_a_revoke_finishes_by_itself() {
         let holder = actix_rt::spawn(async move {
             let request = lease.revoke_requested().await.expect("a request");
             // Longer than the command needs to see who holds.
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            tokio::time::sleep(Duration::from_secs(5)).await;
             lease.release().await.unwrap();
             request.reason.to_string()
         });
@@ -68,6 +68,14 @@ fn a_holder_that_answers_a_revoke_finishes_by_itself() {
         assert_eq!(holder.await.unwrap(), "deploying v2");
         run_beside(&server.url(), &["revoke", "r"]).await.shows(1, &["nobody held r"]);
     });
+}
+
+#[test]
+fn a_grace_beyond_all_times_is_refused() {
+    let server = RedisServer::start();
+    for grace in ["2days", "300000000000y"] {
+        run(&server.url(), &["revoke", "r", "--grace", grace]).tells(2, &["invalid grace", "0s to 1d"]);
+    }
 }
 
 #[test]
@@ -95,7 +103,7 @@ fn the_progress_of_a_revoke_is_told_as_holders_finish() {
             finishes.revoke_requested().await.expect("a request");
             finishes.release().await.unwrap();
         });
-        let revoked = run_beside(&server.url(), &["revoke", "r", "--grace", "2s", "--json"]).await;
+        let revoked = run_beside(&server.url(), &["revoke", "r", "--grace", "10s", "--json"]).await;
         let progress = revoked.of_kind("progress").remove(0);
         assert_eq!((&progress["holders"], &progress["finished"]), (&json!(2), &json!(1)));
         let end = revoked.of_kind("revoked").remove(0);
@@ -162,6 +170,30 @@ fn a_holder_is_told_of_a_forced_release() {
 }
 
 #[test]
+fn a_change_whose_result_cannot_be_written_has_the_code_of_the_change() {
+    let server = RedisServer::start();
+    with_locks(&server.url(), async |locks| {
+        let full = async |arguments: &[&str]| {
+            let disk = std::fs::File::options().write(true).open("/dev/full").unwrap();
+            let mut command = command(arguments);
+            command.env("LEASEHOLD_STORE_URL", server.url()).stdout(disk);
+            run_prepared(command).await
+        };
+        let lease = acquire(&locks, Acquire::new("r")).await;
+        let forced = full(&["force-release", "r", "--yes"]).await;
+        forced.tells(0, &["the result could not be written", "No space left"]);
+        assert_eq!(lease.lost().await, LossReason::Forced);
+        full(&["force-release", "r", "--yes", "--json"]).await.tells(1, &["could not be written"]);
+        full(&["revoke", "r"]).await.tells(1, &["could not be written"]);
+        let lease = acquire(&locks, Acquire::new("r")).await;
+        let token = lease.token().to_hex();
+        full(&["release", "r", "--token", &token]).await.tells(0, &["could not be written"]);
+        // A question without an answer has failed.
+        full(&["show", "r"]).await.tells(2, &["No space left"]);
+    });
+}
+
+#[test]
 fn without_a_terminal_a_forced_release_is_refused_unless_yes_is_said() {
     let server = RedisServer::start();
     with_locks(&server.url(), async |locks| {
@@ -179,6 +211,7 @@ fn on_a_terminal(url: &str, arguments: &str, typed: &str) -> (Option<i32>, Strin
     let mut child = std::process::Command::new("script")
         .args(["--quiet", "--return", "--command", &line, "/dev/null"])
         .env("LEASEHOLD_STORE_URL", url)
+        .envs(PATIENT)
         .env("TERM", "xterm")
         .env_remove("NO_COLOR")
         .current_dir(std::env::temp_dir())

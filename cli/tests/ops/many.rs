@@ -2,6 +2,8 @@
 
 use std::{
     collections::BTreeSet,
+    io::{BufRead, BufReader},
+    process::Stdio,
     thread,
     time::{Duration, Instant},
 };
@@ -112,11 +114,22 @@ fn a_walk_that_takes_too_long_is_told_and_leads_to_no_next_page() {
             crate::support::command(&[&["ls", "--limit", "10", "--store", &url], arguments].concat());
         Ran::of(command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "1s").output().unwrap())
     };
-    let (table, json) = thread::scope(|scope| {
-        let table = scope.spawn(|| ls(&[]));
+    let watch = || {
+        let mut command = crate::support::command(&["watch", "--prefix", "many/", "--store", &url]);
+        command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "1s").stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut notes = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let note = notes.find(|note| note.contains("may be missing"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        note
+    };
+    let (table, json, note) = thread::scope(|scope| {
+        let (table, note) = (scope.spawn(|| ls(&[])), scope.spawn(watch));
         let json = ls(&["--json"]);
-        (table.join().unwrap(), json)
+        (table.join().unwrap(), json, note.join().unwrap())
     });
+    assert!(note.is_some(), "the watch does not say it");
     assert_eq!(table.code, Some(2), "{table:?}");
     assert!(table.err.contains("names may be missing") && !table.err.contains("--after"), "{table:?}");
     let page = json.of_kind("page").remove(0);

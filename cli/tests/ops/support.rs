@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     process::{Command, Output, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use actix::{Addr, System};
@@ -12,6 +12,10 @@ use serde_json::Value;
 
 use crate::redis_server::RedisServer;
 
+/// The machine may be busy.
+pub(crate) const PATIENT: [(&str, &str); 2] =
+    [("LEASEHOLD_STORE_CONNECT_TIMEOUT", "10s"), ("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "5s")];
+
 /// The command with these arguments, in a directory without a `config.toml`, and without variables of its prefix.
 pub(crate) fn command(arguments: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
@@ -19,6 +23,7 @@ pub(crate) fn command(arguments: &[impl AsRef<OsStr>]) -> Command {
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("LEASEHOLD")) {
         command.env_remove(name);
     }
+    command.envs(PATIENT);
     command
 }
 
@@ -75,8 +80,8 @@ impl Ran {
 
 /// Runs work with a lock manager of this store in the same process.
 pub(crate) fn with_locks<T>(url: &str, work: impl AsyncFnOnce(Addr<LockManager>) -> T) -> T {
-    let config = format!("store.url = '{url}'");
-    with_config(&config, work)
+    let patient = "connect_timeout = '10s', response_timeout = '10s'";
+    with_config(&format!("store = {{ url = '{url}', {patient} }}"), work)
 }
 
 /// As [`with_locks`], with a whole configuration.
@@ -91,6 +96,11 @@ pub(crate) fn with_config<T>(config: &str, work: impl AsyncFnOnce(Addr<LockManag
 pub(crate) async fn run_beside(url: &str, arguments: &[&str]) -> Ran {
     let mut command = command(arguments);
     command.env("LEASEHOLD_STORE_URL", url);
+    run_prepared(command).await
+}
+
+/// As [`run_beside`], for a command that has its environment.
+pub(crate) async fn run_prepared(mut command: Command) -> Ran {
     let ran = actix_rt::task::spawn_blocking(move || command.output().unwrap());
     Ran::of(ran.await.unwrap())
 }
@@ -101,13 +111,11 @@ pub(crate) async fn acquire(locks: &Addr<LockManager>, request: Acquire) -> Leas
 
 /// Waits until this is so.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    for _ in 0..1_000 {
-        if is_so().await {
-            return;
-        }
+    let began = Instant::now();
+    while !is_so().await {
+        assert!(began.elapsed() < Duration::from_secs(60), "it does not come to this: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("it does not come to this: {what}");
 }
 
 /// How often the server was sent this command since it started.

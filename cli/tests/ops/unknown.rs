@@ -15,7 +15,7 @@ use leasehold::Acquire;
 
 use crate::{
     redis_server::RedisServer,
-    support::{acquire, run_beside, with_locks},
+    support::{acquire, command, run_beside, run_prepared, with_locks},
 };
 
 /// A way to a server on which answers are lost from the first request with this in it on. Returns its URL.
@@ -90,7 +90,10 @@ fn a_change_whose_answer_is_lost_has_a_code_of_its_own_and_a_question_has_not() 
                 &["the outcome is unknown", "look with `leasehold show r`"],
             ),
         ] {
-            run_beside(&lossy, arguments).await.tells(code, parts);
+            let mut command = command(arguments);
+            // The answer does not come.
+            command.env("LEASEHOLD_STORE_URL", &lossy).env_remove("LEASEHOLD_STORE_RESPONSE_TIMEOUT");
+            run_prepared(command).await.tells(code, parts);
         }
     });
 }
@@ -102,7 +105,7 @@ fn a_store_that_is_gone_at_the_end_of_the_grace_leaves_it_open_who_holds() {
         let lease = acquire(&locks, Acquire::new("r")).await;
         let url = server.url();
         let revoke =
-            actix_rt::spawn(async move { run_beside(&url, &["revoke", "r", "--grace", "1s"]).await });
+            actix_rt::spawn(async move { run_beside(&url, &["revoke", "r", "--grace", "10s"]).await });
         lease.revoke_requested().await.expect("a request");
         server.pause();
         let revoked = revoke.await.unwrap();

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use crate::{
     redis_server::RedisServer,
-    support::{acquire, command, until, with_locks},
+    support::{acquire, calls, command, until, with_locks},
+    unknown::slow_way,
 };
 
 /// A watch that goes on, and what it tells.
@@ -119,7 +120,7 @@ fn resources_below_a_prefix_are_found_and_forgotten() {
         let old = acquire(&locks, Acquire::new("orders/1")).await;
         let _other = acquire(&locks, Acquire::new("else")).await;
         let watch = Watch::start(&server.url(), &["--prefix", "orders/"]);
-        watch.notes("watching 1 resources below \"orders/\"; each look walks over").await;
+        watch.notes("watching 1 resources below \"orders/\"; each walk looks at").await;
         assert_eq!(watch.tells("holding").await["resource"], "orders/1");
         let new = acquire(&locks, Acquire::new("orders/2")).await;
         assert_eq!(watch.tells("acquired").await["resource"], "orders/2");
@@ -129,6 +130,39 @@ fn resources_below_a_prefix_are_found_and_forgotten() {
         assert_eq!(watch.tells("acquired").await["resource"], "orders/1");
         drop(new);
         assert_eq!(watch.tells("released").await["resource"], "orders/2");
+    });
+}
+
+#[test]
+fn a_foreign_record_below_a_prefix_is_told_once_and_the_others_are_watched() {
+    let server = RedisServer::start();
+    with_locks(&server.url(), async |locks| {
+        let lease = acquire(&locks, Acquire::new("orders/1")).await;
+        server.command(&["SET", "leasehold:{orders/0}", "something else"]);
+        let watch = Watch::start(&server.url(), &["--prefix", "orders/"]);
+        assert_eq!(watch.tells("holding").await["resource"], "orders/1");
+        watch.notes("orders/0: the store holds something foreign").await;
+        lease.release().await.unwrap();
+        assert_eq!(watch.tells("released").await["resource"], "orders/1");
+        let walks = calls(&server, "scan");
+        until("it has walked again", async || calls(&server, "scan") > walks + 2).await;
+        assert_eq!(watch.notes.try_iter().collect::<Vec<_>>(), <[String; 0]>::default());
+        assert_eq!(watch.interrupt(), Some(0));
+    });
+}
+
+#[test]
+fn a_walk_that_takes_long_is_rare_and_what_is_known_is_looked_at_in_between() {
+    let server = RedisServer::start();
+    with_locks(&server.url(), async |locks| {
+        let _lease = acquire(&locks, Acquire::new("orders/1")).await;
+        let before = (calls(&server, "scan"), calls(&server, "evalsha"));
+        let watch = Watch::start(&slow_way(&server, Duration::from_millis(100)), &["--prefix", "orders/"]);
+        watch.tells("holding").await;
+        until("it has looked 20 times", async || calls(&server, "evalsha") >= before.1 + 20).await;
+        let walks = calls(&server, "scan") - before.0;
+        // A look takes as long as a walk, of which one is due in the time of twenty.
+        assert!((1..=5).contains(&walks), "{walks} walks");
     });
 }
 

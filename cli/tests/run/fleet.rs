@@ -1,5 +1,10 @@
 //! A line of cron on all machines of a fleet: one of them runs it.
 
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+};
+
 use super::support::{Run, Server, leasehold, name, under};
 
 const MACHINES: usize = 8;
@@ -25,6 +30,25 @@ fn a_machine_without_the_program_does_not_lock_the_others_out() {
     let (server, name) = (Server::start(), name());
     let url = server.url();
     for (program, code) in [("nowhere-to-be-found", 127), ("/etc/passwd", 126), ("/etc", 126)] {
+        let arguments = [&["run", &name, "--store", &url], OPTIONS, &["--", program]].concat();
+        let ended = Run::of(leasehold(&arguments), "").ended(&name);
+        assert_eq!((ended.code, ended.err.lines().count()), (Some(code), 1), "{ended:?}");
+    }
+    let next = Run::start(&server, &name, OPTIONS, "echo it ran").ended(&name);
+    assert_eq!((next.code, &*next.out, &*next.err), (Some(0), "it ran\n", ""));
+}
+
+#[test]
+fn a_machine_on_which_the_program_does_not_start_does_not_lock_the_others_out() {
+    let (server, name) = (Server::start(), name());
+    let url = server.url();
+    // Only the kernel sees it, once the lock is held.
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("script");
+    for (text, code) in [("#!/nowhere/to-be-found\n", 127), ("", 126)] {
+        fs::write(&script, text).unwrap();
+        fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+        let program = script.to_str().unwrap();
         let arguments = [&["run", &name, "--store", &url], OPTIONS, &["--", program]].concat();
         let ended = Run::of(leasehold(&arguments), "").ended(&name);
         assert_eq!((ended.code, ended.err.lines().count()), (Some(code), 1), "{ended:?}");

@@ -1,11 +1,15 @@
 //! Runs of a lock that somebody else has: waits, tries, shares, fences.
 
-use std::time::{Duration, Instant};
+use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    time::{Duration, Instant},
+};
 
-use leasehold::{Acquire, Inspect};
+use leasehold::{Acquire, AcquireError, Inspect};
 use rustix::process::Signal;
 
-use super::support::{Run, Server, name, other, seconds, until};
+use super::support::{Run, Server, leasehold, name, other, seconds, until};
 
 /// A script that tells that it runs, and goes on until its directory has the file `go`.
 pub(crate) const UNTIL_TOLD: &str = "echo runs; while [ ! -e go ]; do sleep 0.02; done";
@@ -20,6 +24,46 @@ fn a_lock_that_is_held_is_refused_with_what_is_known_of_its_holder() {
             let ended = Run::start(&server, &name, options, "echo it ran").ended(&name);
             assert_eq!((ended.code, &*ended.out, ended.err.lines().count()), (Some(75), "", 1), "{ended:?}");
             assert!(ended.err.contains("the nightly report"), "{ended:?}");
+        }
+    });
+}
+
+#[test]
+fn a_name_is_typed_as_it_is_shown_or_as_it_is() {
+    let (server, name) = (Server::start(), name());
+    let (shown, raw) = (format!("{name}%20%FF"), [name.as_bytes(), b" \xff"].concat());
+    other(&server, async |locks| {
+        let lease = locks.send(Acquire::new(&raw)).await.unwrap().unwrap();
+        let held = Run::start(&server, &shown, &["--try"], "echo it ran").ended(&shown);
+        assert_eq!((held.code, &*held.out), (Some(75), ""), "{held:?}");
+        assert!(held.err.contains(&format!("{shown} is held")), "{held:?}");
+        lease.release().await.unwrap();
+    });
+    let typed = [shown.as_ref(), OsStr::from_bytes(&raw)];
+    let store = format!("--store={}", server.url());
+    for typed in typed {
+        let script = ["--", "sh", "-c", "echo $LEASEHOLD_RESOURCE"].map(OsStr::new);
+        let arguments = [&["run".as_ref(), typed, store.as_ref()][..], &script].concat();
+        let ended = Run::of(leasehold(&arguments), "").ended(&shown);
+        assert_eq!((ended.code, ended.out), (Some(0), format!("{shown}\n")), "{}", ended.err);
+    }
+}
+
+#[test]
+fn no_escape_sequence_of_a_holder_reaches_the_terminal() {
+    let (server, name) = (Server::start(), name());
+    let evil = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\nsecond line";
+    other(&server, async |locks| {
+        let held = Acquire::new(&name).owner(evil).purpose(evil);
+        let _lease = locks.send(held).await.unwrap().unwrap();
+        let tries = Run::start(&server, &name, &["--try"], "echo it ran").ended(&name);
+        let waits =
+            Run::start(&server, &name, &["-v", "--wait", "forever"], "echo it ran").tells("is held by");
+        waits.signal(Signal::TERM);
+        for ended in [tries, waits.ended(&name)] {
+            let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            let is_ours = ended.err.lines().all(|line| line.starts_with("leasehold: "));
+            assert!(ended.err.contains("owned") && is_ours && !ended.err.contains(obeyed), "{ended:?}");
         }
     });
 }
@@ -138,7 +182,8 @@ fn a_lease_is_renewed_while_the_command_runs() {
     other(&server, async |locks| {
         let start = Instant::now();
         while start.elapsed() < seconds(9) {
-            assert!(locks.send(Acquire::new(&name)).await.unwrap().is_err(), "{:?}", start.elapsed());
+            let refused = locks.send(Acquire::new(&name)).await.unwrap();
+            assert!(matches!(refused, Err(AcquireError::Held { .. })), "{refused:?}, {:?}", start.elapsed());
             actix_rt::time::sleep(Duration::from_millis(100)).await;
         }
     });

@@ -40,28 +40,28 @@ fn a_forced_release_ends_the_command_at_once() {
 
 #[test]
 fn a_server_that_is_gone_ends_the_command_before_the_lease_runs_out() {
-    let cases = [
-        (Signal::KILL, ENDS, "told\n"),
-        (Signal::KILL, IGNORES, ""),
-        (Signal::STOP, ENDS, "told\n"),
-        (Signal::STOP, IGNORES, ""),
+    let cases: [(fn(&mut Server), _, _); 4] = [
+        (Server::kill, ENDS, "told\n"),
+        (Server::kill, IGNORES, ""),
+        (|server| server.pause(), ENDS, "told\n"),
+        (|server| server.pause(), IGNORES, ""),
     ];
     // A long lease, by the fiftieth part of which the command ends sooner; so all at a time.
     thread::scope(|scope| {
-        for (signal, script, told) in cases {
-            scope.spawn(move || ends_before_a_lease_of_30s(signal, script, told));
+        for (end, script, told) in cases {
+            scope.spawn(move || ends_before_a_lease_of_30s(end, script, told));
         }
     });
 }
 
-fn ends_before_a_lease_of_30s(signal: Signal, script: &str, told: &str) {
-    let (server, name) = (Server::start(), name());
+fn ends_before_a_lease_of_30s(end: fn(&mut Server), script: &str, told: &str) {
+    let (mut server, name) = (Server::start(), name());
     let run = Run::start(&server, &name, &["--ttl", "30s", "--grace", "2s"], script).says("runs");
     let gone = Instant::now();
-    server.signal(signal);
+    end(&mut server);
     until("the command has ended", || under(&name).is_empty());
     // The last renewal was confirmed before that.
-    assert!(gone.elapsed() < seconds(30), "{signal:?}: the command ended after {:?}", gone.elapsed());
+    assert!(gone.elapsed() < seconds(30), "the command ended after {:?}", gone.elapsed());
     let ended = run.ended(&name);
     assert_eq!((ended.code, &*ended.out), (Some(74), &*format!("runs\n{told}")), "{ended:?}");
     assert!(ended.err.contains("could not be renewed (is the store up?)"), "{ended:?}");
@@ -111,7 +111,11 @@ fn a_leasehold_that_is_killed_takes_the_command_along() {
     let server = Server::start();
     for script in [ENDS, IGNORES] {
         let name = name();
-        let run = Run::start(&server, &name, &[], script).says("runs");
+        let script = format!("trap 'echo passed' USR1; {script}");
+        let run = Run::start(&server, &name, &[], &script).says("runs");
+        // Whoever passes signals on has told the guard of the command.
+        run.signal(Signal::USR1);
+        let run = run.says("passed");
         run.signal(Signal::KILL);
         assert_eq!(run.finished().code, None);
         until("nothing of the command lives", || under(&name).is_empty());
@@ -138,9 +142,9 @@ fn a_guard_that_somebody_ends_is_missed_aloud_and_ends_nothing() {
 fn a_server_that_is_frozen_for_a_moment_ends_nothing() {
     let (server, name) = (Server::start(), name());
     let run = Run::start(&server, &name, &["--ttl", "9s", "--grace", "500ms", "-v"], UNTIL_TOLD).says("runs");
-    server.signal(Signal::STOP);
+    server.pause();
     let run = run.tells("a renewal was missed");
-    server.signal(Signal::CONT);
+    server.resume();
     run.write("go");
     let ended = run.ended(&name);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -151,9 +155,9 @@ fn a_revoke_ends_the_command_within_its_grace_and_passes_the_lock_on() {
     let server = Server::start();
     for (script, told) in [(ENDS, "runs\ntold\n"), (IGNORES, "runs\n")] {
         let name = name();
-        let run = Run::start(&server, &name, &["--ttl", "2m", "--grace", "9s"], script).says("runs");
+        let run = Run::start(&server, &name, &["--ttl", "10m", "--grace", "20s"], script).says("runs");
         let next = Run::start(&server, &name, &["--wait", "forever", "-v"], "echo next").tells("ahead");
-        let revoke = Revoke::new(&name).reason("a deploy").grace(seconds(6)); // KILL comes 2.4 s before its end
+        let revoke = Revoke::new(&name).reason("a deploy").grace(seconds(15)); // KILL comes 12 s before its end
         let revoked = other(&server, async |locks| locks.send(revoke).await.unwrap().unwrap());
         assert_eq!((revoked.finished, revoked.taken), (1, 0), "{script}");
         let ended = run.finished();
@@ -181,7 +185,7 @@ fn a_release_without_an_answer_is_told_as_unknown() {
     let (server, name) = (Server::start(), name());
     let run = Run::start(&server, &name, &[], "echo runs; while [ ! -e go ]; do sleep 0.02; done; exit 3");
     let run = run.says("runs");
-    server.signal(Signal::STOP);
+    server.pause();
     run.write("go");
     let ended = run.ended(&name);
     assert_eq!((ended.code, ended.err.lines().count()), (Some(3), 1), "{ended:?}");
@@ -193,7 +197,7 @@ fn a_release_without_an_answer_is_told_as_unknown() {
 fn a_loss_that_is_found_at_the_release_is_told() {
     let (server, name) = (Server::start(), name());
     let run = Run::start(&server, &name, &[], UNTIL_TOLD).says("runs");
-    server.ask::<()>(&redis::cmd("FLUSHALL")).unwrap();
+    server.command(&["FLUSHALL"]);
     run.write("go");
     let ended = run.ended(&name);
     assert_eq!((ended.code, ended.err.lines().count()), (Some(74), 1), "{ended:?}");
@@ -203,10 +207,10 @@ fn a_loss_that_is_found_at_the_release_is_told() {
 #[test]
 fn a_store_that_does_not_answer_runs_nothing() {
     let (server, name) = (Server::start(), name());
-    server.signal(Signal::STOP);
+    server.pause();
     let ended = Run::start(&server, &name, &[], "echo it ran").ended(&name);
     assert_eq!((ended.code, &*ended.out, ended.err.lines().count()), (Some(69), "", 1), "{ended:?}");
-    server.signal(Signal::CONT);
+    server.resume();
     // What it may have granted after all is given back, or ends.
     other(&server, async |locks| {
         let start = Instant::now();

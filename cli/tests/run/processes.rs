@@ -27,6 +27,7 @@ fn orphans_are_collected() {
     assert_eq!(run.ended(&name).code, Some(0));
 }
 
+/// With `LEASEHOLD_NAMESPACES=1` it fails where it cannot be tested, in place of a note.
 #[test]
 fn the_first_process_of_a_container_collects_orphans_and_passes_signals_on() {
     let namespaces = [
@@ -37,6 +38,10 @@ fn the_first_process_of_a_container_collects_orphans_and_passes_signals_on() {
         Command::new("unshare").args(**options).arg("true").status().is_ok_and(|it| it.success())
     };
     let Some(namespace) = namespaces.iter().find(may) else {
+        assert!(
+            std::env::var_os("LEASEHOLD_NAMESPACES").is_none_or(|it| it != "1"),
+            "LEASEHOLD_NAMESPACES=1 says that namespaces can be made here, and they cannot"
+        );
         eprintln!(
             "not tested: this user may not make a namespace of processes, with a namespace of users neither"
         );
@@ -110,6 +115,33 @@ fn a_service_manager_hears_when_the_command_runs_and_ends() {
     assert_eq!(heard(), "STOPPING=1");
     assert_eq!(run.ended(&name).code, Some(0));
     assert_eq!(holder.finished().code, Some(0));
+}
+
+#[test]
+fn a_service_manager_that_reads_late_hears_all_the_same_that_the_command_runs() {
+    let (server, name) = (Server::start(), name());
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(SOON)).unwrap();
+    let filler = UnixDatagram::unbound().unwrap();
+    filler.set_nonblocking(true).unwrap();
+    while filler.send_to(b"full", &path).is_ok() {}
+    let url = server.url();
+    let script = "echo runs; while [ ! -e go ]; do sleep 0.02; done";
+    let mut command = leasehold(&arguments(&url, &name, &[], script));
+    command.env("NOTIFY_SOCKET", &path);
+    let run = Run::of(command, "").says("runs");
+    let heard = || {
+        let mut read = [0; 256];
+        let length = socket.recv(&mut read).unwrap();
+        String::from_utf8(read[..length].to_vec()).unwrap()
+    };
+    let mut states = std::iter::repeat_with(heard).filter(|it| it != "full");
+    assert_eq!(states.next(), Some(format!("READY=1\nSTATUS=running under the lock {name}")));
+    run.write("go");
+    assert_eq!(states.next().as_deref(), Some("STOPPING=1"));
+    assert_eq!(run.ended(&name).code, Some(0));
 }
 
 #[test]

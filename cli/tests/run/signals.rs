@@ -50,11 +50,14 @@ fn a_command_that_does_not_handle_a_signal_ends_by_it_with_all_of_its_group() {
 #[test]
 fn a_signal_of_the_user_does_not_reach_the_children_of_the_command() {
     let (server, name) = (Server::start(), name());
-    let script = "trap 'echo told' USR1; sleep 2 & echo runs; while ! wait $!; do :; done; echo slept";
+    let script = "trap 'echo told' USR1; (while [ ! -e go ]; do sleep 0.02; done) & echo runs; \
+                  until wait $!; do sleep 0.02; done; echo waited";
     let run = Run::start(&server, &name, &[], script).says("runs");
     run.signal(Signal::USR1);
-    let ended = run.says("told").ended(&name);
-    assert_eq!((ended.code, &*ended.out), (Some(0), "runs\ntold\nslept\n"), "{ended:?}");
+    let run = run.says("told");
+    run.write("go");
+    let ended = run.ended(&name);
+    assert_eq!((ended.code, &*ended.out), (Some(0), "runs\ntold\nwaited\n"), "{ended:?}");
 }
 
 #[test]

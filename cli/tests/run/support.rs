@@ -3,9 +3,8 @@
 use std::{
     ffi::OsStr,
     fs,
-    net::{Ipv4Addr, TcpListener},
     os::unix::process::CommandExt,
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
     sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
@@ -14,6 +13,8 @@ use std::{
 use leasehold::{Config, LockManager};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
+
+pub(crate) use crate::redis_server::RedisServer as Server;
 
 /// The longest time that anything may take. The machine may be busy.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
@@ -37,67 +38,6 @@ pub(crate) fn name() -> String {
     format!("job-{}-{}", std::process::id(), NAMES.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A redis-server that ends with this value.
-pub(crate) struct Server {
-    process: Child,
-    port: u16,
-}
-
-impl Server {
-    pub(crate) fn start() -> Self {
-        Self::with(&[])
-    }
-
-    pub(crate) fn with(arguments: &[&str]) -> Self {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-        let process = Command::new("redis-server")
-            .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server must be installed");
-        let server = Self { process, port };
-        until("redis-server answers", || server.info().is_ok_and(|info| server.is_this(&info)));
-        server
-    }
-
-    pub(crate) fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
-    }
-
-    /// Sends a command to it, and returns the answer.
-    pub(crate) fn ask<T: redis::FromRedisValue>(&self, command: &redis::Cmd) -> redis::RedisResult<T> {
-        command.query(&mut redis::Client::open(self.url())?.get_connection()?)
-    }
-
-    fn info(&self) -> redis::RedisResult<String> {
-        match self.ask(redis::cmd("INFO").arg("server")) {
-            // It has a password.
-            Err(error) if error.to_string().contains("NOAUTH") => {
-                Ok(format!("process_id:{}", self.process.id()))
-            }
-            info => info,
-        }
-    }
-
-    fn is_this(&self, info: &str) -> bool {
-        info.lines().any(|line| line == format!("process_id:{}", self.process.id()))
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.process), signal).unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
 /// The command `leasehold`, with these arguments and without variables of its own.
 pub(crate) fn leasehold(arguments: &[impl AsRef<OsStr>]) -> Command {
     clean(env!("CARGO_BIN_EXE_leasehold"), arguments)
@@ -113,9 +53,13 @@ pub(crate) fn clean(program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>])
     {
         command.env_remove(variable);
     }
-    // The machine may be busy.
+    // The machine may be busy. A lease that is short leaves no time for an answer that is late.
     command.env("LEASEHOLD_STORE_CONNECT_TIMEOUT", "10s");
-    command.env_remove("NOTIFY_SOCKET").args(arguments);
+    if !arguments.iter().any(|it| it.as_ref().to_string_lossy().contains("--ttl")) {
+        command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "5s");
+    }
+    // Other programs say some things in the language of the user.
+    command.env("LC_ALL", "C").env_remove("NOTIFY_SOCKET").args(arguments);
     command
 }
 
@@ -248,6 +192,7 @@ pub(crate) fn state(id: u32) -> Option<char> {
 
 /// Does something with the lock manager of another process, as far as the store can tell.
 pub(crate) fn other<T>(server: &Server, work: impl AsyncFnOnce(actix::Addr<LockManager>) -> T) -> T {
-    let config = Config::from_toml(&format!("store.url = '{}'", server.url())).unwrap();
+    let patient = "connect_timeout = '10s', response_timeout = '10s'";
+    let config = Config::from_toml(&format!("store = {{ url = '{}', {patient} }}", server.url())).unwrap();
     actix::System::new().block_on(async { work(config.start().unwrap()).await })
 }

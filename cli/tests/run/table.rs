@@ -87,7 +87,8 @@ const COMMANDS: &[Case] = &[
     },
     shell(
         "a pipe that is left behind may finish",
-        &["sh", "-c", "(sleep 0.1; echo rest) & exit 7"],
+        // It goes on until its parent is collected.
+        &["sh", "-c", "parent=$$; (while kill -0 $parent 2> /dev/null; do :; done; echo rest) & exit 7"],
         7,
         "rest\n",
     ),
@@ -101,11 +102,12 @@ const COMMANDS: &[Case] = &[
     Case { fact: "an owner is named", options: &["--owner", "me", "--try", "--grace", "1s"], ..CASE },
     Case {
         fact: "what a command leaves behind has its grace",
-        options: &["--grace", "5s"],
+        options: &["--grace", "10s"],
         command: &[
             "sh",
             "-c",
-            "(trap 'echo told; exit' TERM; while :; do sleep 0.02; done) 2> err2 & exit 8",
+            "(trap 'echo told; exit' TERM; : > ready; while :; do sleep 0.02; done) 2> err2 & \
+             while [ ! -e ready ]; do sleep 0.02; done; exit 8",
         ],
         code: 8,
         out: "told\n",
@@ -213,7 +215,7 @@ fn arguments_that_are_missing_are_told_in_one_line() {
 
 #[test]
 fn a_wrong_password_is_told_without_showing_it() {
-    let server = Server::with(&["--requirepass", "right"]);
+    let server = Server::with_args(&["--requirepass", "right"]);
     let name = name();
     let url = server.url().replace("redis://", "redis://:s3cret@");
     let ended = Run::of(leasehold(&["run", &name, "--store", &url, "--", "echo", "it ran"]), "").ended(&name);

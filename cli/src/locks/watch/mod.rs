@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use leasehold::{List, ResourceName, StoreError};
+use leasehold::{Inspection, List, ResourceName, StoreError};
 use serde::Serialize;
 
 use self::changes::{Change, Event, TOLD_APART, changes, found};
@@ -19,7 +19,9 @@ use super::{
 use crate::{
     Failure,
     looking::{self, Locks},
-    outcome, print,
+    outcome,
+    pace::Pace,
+    print,
     settings::Source,
 };
 
@@ -29,7 +31,8 @@ const MOST: usize = 1_000;
 /// Tells what happens to resources: acquired, handed over, released, expired, waiting, left
 ///
 /// It looks again and again; what begins and ends between two looks is not seen. A holder with another fence than before may
-/// have lost it to others in between. A prefix is a walk over all keys at each look. Ctrl-C ends it, with 0.
+/// have lost it to others in between. A prefix takes walks over all keys, for a twentieth of the
+/// time at most. Ctrl-C ends it, with 0.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  leasehold watch orders/42\n  leasehold watch --prefix orders/ --every 2s --json"
@@ -67,7 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         return Err(format!("invalid --every: {} (allowed: 50ms or more)", print::span(options.every)).into());
     }
     looking::with(&options.source, async |locks| {
-        let mut watch = Watch { options, locks, seen: BTreeMap::new(), told_limits: false, is_first: true };
+        let mut watch = Watch::of(options, locks);
         tokio::select! {
             ended = watch.run() => ended,
             () = looking::interrupted() => Ok(ExitCode::SUCCESS),
@@ -81,11 +84,29 @@ struct Watch<'a> {
     locks: Locks,
     /// Each resource as it was seen last, and when the question for it was sent.
     seen: BTreeMap<ResourceName, (Resource, Instant)>,
+    /// Resources whose records are foreign or newer, each of which is told once.
+    unreadable: BTreeSet<ResourceName>,
+    walks: Pace,
+    /// True if the last walk ran out of time.
+    misses_names: bool,
     told_limits: bool,
     is_first: bool,
 }
 
-impl Watch<'_> {
+impl<'a> Watch<'a> {
+    fn of(options: &'a Options, locks: Locks) -> Self {
+        Self {
+            options,
+            locks,
+            seen: BTreeMap::new(),
+            unreadable: BTreeSet::new(),
+            walks: Pace::new(options.every),
+            misses_names: false,
+            told_limits: false,
+            is_first: true,
+        }
+    }
+
     /// Looks until an error that does not go away by itself. Others are told, and asked about again.
     async fn run(&mut self) -> Result<ExitCode, Failure> {
         let mut is_in_trouble = false;
@@ -112,51 +133,96 @@ impl Watch<'_> {
 
     /// Looks once, and tells what has changed.
     async fn look(&mut self) -> Result<(), Failure> {
-        let sent = Instant::now();
         let named: BTreeSet<ResourceName> =
             self.options.names.iter().map(|Name(name)| name.clone()).collect();
         let mut names = named.clone();
         names.extend(self.seen.keys().cloned());
         names.extend(self.found_by_prefix().await?);
-        let looks = looking::inspect_each(&self.locks, names.into_iter().collect(), TOLD_APART).await?;
-        for (name, inspection) in looks {
-            let mut now = Resource::of(&name, inspection);
-            let told = match self.seen.get(&name) {
-                Some((before, at)) => changes(before, &now, at.elapsed()),
-                None if self.is_first => found(&now),
-                None => changes(&Resource::default(), &now, Duration::ZERO),
-            };
-            told.iter().try_for_each(|change| self.tell(&now.resource, change))?;
-            if let Some((before, _)) = self.seen.get(&name) {
-                now.remember(before);
-            }
-            if now.is_free() && !named.contains(&name) {
-                self.seen.remove(&name);
-            } else {
-                self.seen.insert(name, (now, sent));
+        let sent = Instant::now();
+        for (name, answer) in
+            looking::inspect_each(&self.locks, names.into_iter().collect(), TOLD_APART).await?
+        {
+            let is_named = named.contains(&name);
+            match answer {
+                Ok(inspection) => self.saw(name, inspection, sent, is_named)?,
+                Err(failure) if is_named => return Err(failure),
+                // Others below the prefix are watched all the same.
+                Err(failure) => {
+                    if self.unreadable.insert(name.clone()) {
+                        looking::unless_unreadable(&name, Err::<(), _>(failure))?;
+                    }
+                }
             }
         }
         self.is_first = false;
         Ok(())
     }
 
-    /// Walks to the names below the prefixes, and says the first time what that takes.
+    /// Tells what has changed of a resource since the last look.
+    fn saw(
+        &mut self,
+        name: ResourceName,
+        inspection: Inspection,
+        sent: Instant,
+        is_named: bool,
+    ) -> Result<(), Failure> {
+        self.unreadable.remove(&name);
+        let mut now = Resource::of(&name, inspection);
+        let told = match self.seen.get(&name) {
+            Some((before, at)) => changes(before, &now, at.elapsed()),
+            None if self.is_first => found(&now),
+            None => changes(&Resource::default(), &now, Duration::ZERO),
+        };
+        told.iter().try_for_each(|change| self.tell(&now.resource, change))?;
+        if let Some((before, _)) = self.seen.get(&name) {
+            now.remember(before);
+        }
+        if now.is_free() && !is_named {
+            self.seen.remove(&name);
+        } else {
+            self.seen.insert(name, (now, sent));
+        }
+        Ok(())
+    }
+
+    /// Walks to the names below the prefixes, if that is due: it costs the server more than looks do.
     async fn found_by_prefix(&mut self) -> Result<Vec<ResourceName>, Failure> {
-        let mut names = Vec::new();
+        if self.options.prefix.is_empty() || !self.walks.begin(Instant::now()) {
+            return Ok(Vec::new());
+        }
+        let names = self.walk().await;
+        match names {
+            Ok(_) => self.walks.end(Instant::now()),
+            Err(_) => self.walks.fail(Instant::now()),
+        }
+        names
+    }
+
+    /// Walks to the names, and says the first time what that takes, and when it begins to miss some.
+    async fn walk(&mut self) -> Result<Vec<ResourceName>, Failure> {
+        let (mut names, mut misses) = (Vec::new(), None);
         for prefix in &self.options.prefix {
             let listing = looking::list(&self.locks, List::new(&prefix.0).limit(MOST)).await?;
             if !self.told_limits {
-                let what = if listing.complete { "" } else { "the first " };
+                let what = if listing.complete || listing.cut_short { "" } else { "the first " };
                 print::note(&format!(
-                    "watching {what}{} resources below {:?}; each look walks over about {} keys",
+                    "watching {what}{} resources below {:?}; each walk looks at about {} keys",
                     listing.resources.len(),
                     prefix.encoded(),
                     listing.walked
                 ));
             }
+            misses = misses.or(listing.cut_short.then(|| prefix.encoded()));
             names.extend(listing.resources);
         }
         self.told_limits = true;
+        let misses_still = std::mem::replace(&mut self.misses_names, misses.is_some());
+        if let Some(prefix) = misses.filter(|_| !misses_still) {
+            print::note(&format!(
+                "the walk below {prefix:?} did not come to its end: resources may be missing; a longer \
+                 store.response_timeout leaves it more time"
+            ));
+        }
         Ok(names)
     }
 

@@ -10,7 +10,7 @@ const RETRIED_AFTER: Duration = Duration::from_secs(1);
 
 /// The pace at which something is asked again and again.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     least: Duration,
     began: Option<Instant>,
     due: Option<Instant>,
@@ -18,12 +18,12 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Asks at once, and then not more often than this.
-    pub(super) const fn new(least: Duration) -> Self {
+    pub(crate) const fn new(least: Duration) -> Self {
         Self { least, began: None, due: None }
     }
 
     /// Begins if it is due and the last one is over. Returns true if it has begun.
-    pub(super) fn begin(&mut self, now: Instant) -> bool {
+    pub(crate) fn begin(&mut self, now: Instant) -> bool {
         let is_due = self.began.is_none() && self.due.is_none_or(|due| now >= due);
         if is_due {
             self.began = Some(now);
@@ -32,15 +32,15 @@ impl Pace {
     }
 
     /// Ends what has begun. The next one is due after a pause in proportion to the time that it took.
-    pub(super) fn end(&mut self, now: Instant) {
+    pub(crate) fn end(&mut self, now: Instant) {
         if let Some(began) = self.began.take() {
             let took = now.saturating_duration_since(began);
-            self.due = Some(began + self.least.max(took * SHARE));
+            self.due = began.checked_add(self.least.max(took * SHARE));
         }
     }
 
     /// Ends what has begun and failed. It has cost the server little, so it is due again soon.
-    pub(super) fn fail(&mut self, now: Instant) {
+    pub(crate) fn fail(&mut self, now: Instant) {
         if let Some(began) = self.began.take() {
             self.due = Some(now.max(began + self.least.min(RETRIED_AFTER)));
         }
