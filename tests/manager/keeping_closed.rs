@@ -25,6 +25,21 @@ async fn opens_after(locks: &Addr<LockManager>, name: &str) -> Duration {
 }
 
 #[test]
+fn what_was_never_used_opens_at_once_whatever_its_minimum_hold() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let locks = world.manager();
+        let ask = || Acquire::new("r").ttl(TTL).min_hold(DELAY);
+        let used = locks.send(ask()).await.unwrap().unwrap();
+        let _ = used.release().await.unwrap();
+        let unused = timeout(DELAY * 2, locks.send(ask().wait(DELAY * 2))).await.unwrap().unwrap().unwrap();
+        let _ = unused.release_unused().await.unwrap();
+        let closed = opens_after(&locks, "r").await;
+        assert!(closed < secs(1), "it opened after {closed:?}");
+    });
+}
+
+#[test]
 fn a_lock_delay_holds_also_if_an_attempt_long_ago_had_an_unknown_outcome() {
     in_virtual_time(|| async {
         let world = World::new();
