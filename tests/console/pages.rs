@@ -237,7 +237,10 @@ fn a_tuner_tells_the_console() {
         }
         sleep(secs(5)).await;
         let page = site.get("tuning").await.text;
-        assert!(page.contains("are served a second") && !page.contains("no tuner tells this console"), "{page}");
+        assert!(
+            page.contains("are served a second") && !page.contains("no tuner tells this console"),
+            "{page}"
+        );
         let settings = &site.get_json("api/tuning").await["settings"];
         assert_eq!(settings["backoff"], "100ms to 1s, times 2, any number of attempts");
     });
