@@ -1,5 +1,7 @@
-//! Two rules of others on the load that shifts, each on an ideal queue: one lock, first come first served, where to refuse and to
-//! hand over costs nothing. A tuner has the same load in `shifting`, and a manager with a server.
+//! Two rules of others on the load that shifts, each on an ideal queue.
+//!
+//! It is one lock, first come first served, where to refuse and to hand over costs nothing. A tuner has the same load in `shifting`,
+//! and a manager with a server.
 
 use std::collections::VecDeque;
 
