@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
-const BIN = process.env.LEASEHOLD_TARGET ?? join(ROOT, "target/debug");
+const BIN = process.env.LEASEHOLD_TARGET;
 const PICTURES = process.argv.includes("--screenshots") ? join(ROOT, "docs/console") : null;
 const TOKEN = "correct-horse-battery-staple";
 const PHONE = { width: 360, height: 740 };

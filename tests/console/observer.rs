@@ -1,6 +1,9 @@
 //! The observer: when it tells that something is new, and what it does not know.
 
-use leasehold::Acquire;
+use std::time::Duration;
+
+use leasehold::{Acquire, Shutdown};
+use serde_json::Value;
 
 use super::{odd::Odd, site::Site};
 use crate::support::virtual_time::in_virtual_time;
@@ -55,6 +58,50 @@ fn a_resource_that_nobody_may_look_at_hides_no_other_one() {
         site.wait_for("secret").await;
         let contention = site.console.contention();
         assert_eq!((contention.resources, contention.complete), (Some(1), false));
+        // It has a row of its own, which says what is not known.
+        for page in ["api/resources", "api/resources?all=true"] {
+            let rows = &site.get_json(page).await["resources"];
+            assert_eq!((&rows[0]["name"], &rows[0]["holders"]), (&"orders/1".into(), &1.into()), "{rows}");
+            assert_eq!((&rows[1]["name"], &rows[1]["holders"]), (&"secret".into(), &Value::Null), "{rows}");
+            assert!(rows[1]["trouble"].as_str().is_some_and(|trouble| trouble.contains("denies")), "{rows}");
+        }
+        let page = site.get("").await;
+        assert!(page.status == 200 && page.text.contains("denies access"), "{}", page.text);
+        let election = site.get("elections?name=secret").await;
+        assert!(election.status == 200 && election.text.contains("denies access"), "{}", election.text);
+        assert!(!election.text.contains("nobody leads"), "{}", election.text);
+    });
+}
+
+#[test]
+fn a_store_that_denies_every_look_is_not_up() {
+    in_virtual_time(|| async {
+        for plain in [false, true] {
+            let site = Site::odd(|odd| Odd { denied: Some("secret"), plain, ..odd });
+            let _secret = site.hold(Acquire::new("secret")).await;
+            if !plain {
+                site.wait_for("secret").await;
+            }
+            site.look().await;
+            let contention = site.console.contention();
+            assert_eq!((contention.store_up, contention.resources), (Some(false), None), "{plain}");
+        }
+    });
+}
+
+#[test]
+fn a_console_without_a_manager_knows_nothing() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        site.look().await;
+        assert_eq!(site.console.contention().store_up, Some(true));
+        site.locks.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
+        for _ in 0..5 {
+            site.look().await;
+        }
+        let contention = site.console.contention();
+        assert_eq!((contention.store_up, contention.resources), (None, None));
+        assert!(site.get("doctor").await.text.contains("nobody looks any more"));
     });
 }
 
@@ -70,10 +117,11 @@ fn where_there_are_no_queues_the_number_of_waiters_is_unknown_also_while_nothing
         let contention = site.console.contention();
         assert_eq!((contention.resources, contention.waiters, contention.store_up), (None, None, Some(true)));
         let free = site.get_json("api/resource?name=orders/1").await;
-        assert_eq!((&free["total"], &free["waiting"]), (&0.into(), &serde_json::Value::Null));
-        // An outage does not make it known either.
+        assert_eq!((&free["total"], &free["waiting"]), (&0.into(), &Value::Null));
+        // An outage does not make it known either, also when the store answers again and nobody has looked yet.
         site.world.store.fail_next(1);
         site.look().await;
-        assert_eq!(site.console.contention().resources, None);
+        assert_eq!(site.console.contention().store_up, Some(false));
+        assert_eq!(site.get_json("api/resource?name=orders/1").await["waiting"], Value::Null);
     });
 }

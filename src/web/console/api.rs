@@ -11,8 +11,6 @@ use actix_web::{
 use serde::Serialize;
 use serde_json::json;
 
-#[cfg(feature = "doctor")]
-use super::guard::Guard;
 use super::{
     changes::{self, ForceBody, RevokeBody, ScheduleBody, Wanted},
     failure::Failure,
@@ -20,6 +18,8 @@ use super::{
     read::{self, Also, Filter, Named},
     shared::Shared,
 };
+#[cfg(feature = "doctor")]
+use super::{examine::Doctor, guard::Guard};
 use crate::core::InvalidValue;
 
 /// The description of the API.
@@ -91,7 +91,7 @@ async fn diagnosis(shared: Data<Shared>) -> Answer {
 
 #[cfg(feature = "doctor")]
 async fn examine(request: HttpRequest, guard: Data<Guard>, shared: Data<Shared>) -> Answer {
-    told(json!({ "diagnosis": shared.doctor.examine_for(&request, &guard).await? }))
+    told(json!({ "diagnosis": Doctor::examine_for(shared, &request, &guard).await? }))
 }
 
 /// Makes a change, and answers when it is over.

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use actix_web::HttpRequest;
+use actix_web::{HttpRequest, web::Data};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -13,6 +13,7 @@ use super::{
     failure::Failure,
     guard::{self, Guard},
     model::millis,
+    shared::Shared,
 };
 use crate::{
     config::Config,
@@ -61,14 +62,26 @@ impl Doctor {
         })
     }
 
-    /// Examines the deployment for whoever sends this request: it takes no token, but comes into the audit.
+    /// Examines the deployment for whoever sends this request: it takes no token, but comes into the audit. It goes on if nobody
+    /// waits for it any more.
     pub(crate) async fn examine_for(
-        &self,
+        shared: Data<Shared>,
         request: &HttpRequest,
         guard: &Guard,
     ) -> Result<Option<DiagnosisView>, Failure> {
         let who = guard.operator(request).map_or_else(|| "nobody".to_owned(), |who| who.to_string());
-        guard::asked_for(request, &who, "examine");
+        let request = request.clone();
+        guard::asked_for(&request, &who, "examine");
+        actix_rt::spawn(async move { shared.doctor.examine_and_tell(&request, &who).await })
+            .await
+            .map_err(|_| Failure::gone())?
+    }
+
+    async fn examine_and_tell(
+        &self,
+        request: &HttpRequest,
+        who: &str,
+    ) -> Result<Option<DiagnosisView>, Failure> {
         let done = self.examine().await;
         let outcome = match &done {
             Ok(view) => match view.as_ref().and_then(|view| view.worst) {
@@ -77,7 +90,7 @@ impl Doctor {
             },
             Err(failure) => format!("failed: {failure}"),
         };
-        guard::audited(request, &who, "examine", &outcome);
+        guard::audited(request, who, "examine", &outcome);
         done
     }
 

@@ -73,7 +73,8 @@ pub struct Console {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contention {
-    /// True if the store has answered the last look, and false if not; `None` before the first one.
+    /// True if the store has answered the last look, and false if not; `None` before the first one, and after the end of the lock
+    /// manager.
     pub store_up: Option<bool>,
     /// The number of resources that somebody waits for; `None` if the last look failed, none was made yet, or the store keeps no
     /// queues.
@@ -90,9 +91,9 @@ impl Console {
     /// Returns what the console has seen last.
     pub fn contention(&self) -> Contention {
         let seen = self.shared.watch();
-        let answers = seen.contended.is_some() || seen.without_queues;
+        let has_looked = seen.trouble.is_some() || seen.contended.is_some() || seen.without_queues;
         Contention {
-            store_up: (answers || seen.trouble.is_some()).then_some(answers),
+            store_up: (has_looked && !self.shared.is_blind()).then_some(seen.trouble.is_none()),
             resources: seen.contended,
             waiters: seen.waiting,
             complete: seen.complete,

@@ -9,16 +9,16 @@ use super::{
     failure::Failure,
     model::{
         ElectionView, HolderView, ManagersView, OwnLeaseView, Page, ResourceView, Row, RunView, ScheduleView,
-        SchedulesView, SettingsView, TuningView, WaiterView, millis, shown, waiting,
+        SchedulesView, SettingsView, TuningView, WaiterView, is_holding, millis, shown, waiting,
     },
-    observe::{Elections, Processes, Timeline, TunerSaid},
+    observe::{Elections, Processes, Timeline, TunerSaid, is_of_one},
     shared::{Shared, ask},
 };
 use crate::{
     core::{InvalidValue, ResourceName, one_line},
     request::{Inspect, InspectError, Leases, List, SetTuning, Stats},
     schedule::{Control, Outcome, Run, Status},
-    store::{HolderState, Inspection, Listing, StoreError},
+    store::{Inspection, Listing, StoreError},
 };
 
 /// The largest number of resources of one page, and of elections and schedules.
@@ -61,8 +61,19 @@ pub(crate) fn named(text: &str) -> Result<ResourceName, InvalidValue> {
 }
 
 async fn inspect(shared: &Shared, name: &ResourceName) -> Result<Inspection, Failure> {
+    inspect_one_of(shared, name).await?.map_err(|error| Failure::of(&error))
+}
+
+/// Inspects one of many resources. The inner error says something of this one alone, and must not hide the others.
+async fn inspect_one_of(
+    shared: &Shared,
+    name: &ResourceName,
+) -> Result<Result<Inspection, InspectError>, Failure> {
     let question = Inspect::new(name.as_bytes()).limit(PARTIES);
-    ask(&shared.locks, question).await?.map_err(|error| Failure::of(&error))
+    match ask(&shared.locks, question).await? {
+        Err(error) if !is_of_one(&error) => Err(Failure::of(&error)),
+        told => Ok(told),
+    }
 }
 
 /// Returns the number of waiters, if the store knows it: who does not keep queues shows that only by what is held.
@@ -70,7 +81,7 @@ fn waiting_at(shared: &Shared, inspection: &Inspection) -> Option<u64> {
     if shared.watch().without_queues { None } else { waiting(inspection) }
 }
 
-/// Returns a page of resources, each as it was at most a second ago.
+/// Returns a page of resources, by a walk that ended at most a second ago.
 pub(crate) async fn page(shared: &Shared, filter: &Filter) -> Result<Page, Failure> {
     let limit = filter.limit.unwrap_or(A_PAGE);
     if !(1..=MOST).contains(&limit) {
@@ -93,7 +104,12 @@ async fn walk(shared: &Shared, list: List) -> Result<Page, Failure> {
     let Listing { resources: names, complete, cut_short, walked, .. } = listing;
     // A page behind one that was cut short would miss the names that the walk has not come to.
     let next = names.last().filter(|_| !complete && !cut_short).map(ResourceName::encoded);
-    let row = async |name| Ok::<_, Failure>(Row::of(&name, &inspect(shared, &name).await?));
+    let row = async |name| {
+        Ok::<_, Failure>(match inspect_one_of(shared, &name).await? {
+            Ok(inspection) => Row::of(&name, &inspection),
+            Err(error) => Row::unknown(&name, &error),
+        })
+    };
     let resources = stream::iter(names.into_iter().map(row)).buffered(AT_ONCE).try_collect().await?;
     Ok(Page { resources, next, complete, cut_short, walked, console: shared.watch() })
 }
@@ -137,13 +153,15 @@ pub(crate) async fn elections(shared: &Shared, also: &Also) -> Result<Vec<Electi
         names.insert(named(&also.name)?);
     }
     let view = async |name: ResourceName| {
-        let seen = inspect(shared, &name).await?;
-        let leads = |holder: &&crate::store::Holder| holder.state == HolderState::Holding;
-        Ok::<_, Failure>(ElectionView {
-            name: name.encoded(),
-            leader: seen.holders.iter().find(leads).map(HolderView::of),
-            waiting: waiting_at(shared, &seen),
-            candidates: WaiterView::all(&seen.waiters),
+        Ok::<_, Failure>(match inspect_one_of(shared, &name).await? {
+            Ok(seen) => ElectionView {
+                name: name.encoded(),
+                leader: seen.holders.iter().find(|holder| is_holding(holder)).map(HolderView::of),
+                waiting: waiting_at(shared, &seen),
+                candidates: WaiterView::all(&seen.waiters),
+                trouble: None,
+            },
+            Err(error) => ElectionView::unknown(&name, &error),
         })
     };
     let question = format!("{names:?}");

@@ -14,10 +14,10 @@ use super::failure::Failure;
 
 /// The time for which an answer is told again, unless something was seen to change.
 const FRESH: Duration = Duration::from_secs(1);
-/// The largest number of answers that are kept.
-const KEPT: usize = 16;
 /// The largest number of different questions that wait for their turn. More are refused.
 const IN_LINE: usize = 32;
+/// The largest number of answers that are kept: of whatever is asked for by somebody in the line.
+const KEPT: usize = IN_LINE;
 
 /// The latest answers to one kind of question.
 pub(crate) struct Recent<T> {

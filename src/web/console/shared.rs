@@ -54,9 +54,19 @@ impl Shared {
         }
     }
 
-    /// Returns what was seen last.
+    /// Returns what was seen last. Nothing of it is true for sure when nobody looks any more.
     pub(crate) fn watch(&self) -> Watch {
-        self.seen.borrow().clone()
+        let seen = self.seen.borrow().clone();
+        if !self.is_blind() {
+            return seen;
+        }
+        let trouble = Some("the lock manager is gone, and nobody looks any more".to_owned());
+        Watch { contended: None, waiting: None, trouble, ..seen }
+    }
+
+    /// Returns true if nobody looks any more.
+    pub(crate) fn is_blind(&self) -> bool {
+        self.seen.has_changed().is_err()
     }
 }
 

@@ -17,8 +17,8 @@ pub(crate) use self::{
     timeline::{HoldView, QueueView, SpanView, TimelineView, WaitView},
 };
 use crate::{
-    core::ResourceName,
-    request::{OwnLeases, Tuning},
+    core::{ResourceName, one_line},
+    request::{InspectError, OwnLeases, Tuning},
     statistics::Statistics,
     store::{Holder, HolderState, Inspection},
     tuner::TunerEvent,
@@ -48,23 +48,39 @@ pub(crate) struct Page {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    pub(crate) holders: u64,
-    /// `None` where the store keeps no queues.
+    /// `None` if the store does not tell.
+    pub(crate) holders: Option<u64>,
+    /// `None` where the store keeps no queues, and if it does not tell.
     pub(crate) waiting: Option<u64>,
     /// The holder that ends first.
     pub(crate) holder: Option<HolderView>,
     /// The longest wait of the waiters that the store told.
     pub(crate) longest_wait_ms: Option<u64>,
+    /// The reason why nothing is known of it, if so.
+    pub(crate) trouble: Option<String>,
 }
 
 impl Row {
     pub(crate) fn of(name: &ResourceName, inspection: &Inspection) -> Self {
         Self {
             name: name.encoded(),
-            holders: inspection.total,
+            holders: Some(inspection.total),
             waiting: waiting(inspection),
             holder: inspection.holders.first().map(HolderView::of),
             longest_wait_ms: inspection.waiters.iter().filter_map(|waiter| waiter.waited).max().map(millis),
+            trouble: None,
+        }
+    }
+
+    /// Returns the row of a resource about which the store says nothing.
+    pub(crate) fn unknown(name: &ResourceName, error: &InspectError) -> Self {
+        Self {
+            name: name.encoded(),
+            holders: None,
+            waiting: None,
+            holder: None,
+            longest_wait_ms: None,
+            trouble: Some(one_line(error)),
         }
     }
 }
@@ -169,6 +185,16 @@ pub(crate) struct ElectionView {
     pub(crate) leader: Option<HolderView>,
     pub(crate) waiting: Option<u64>,
     pub(crate) candidates: Vec<WaiterView>,
+    /// The reason why nothing is known of it, if so.
+    pub(crate) trouble: Option<String>,
+}
+
+impl ElectionView {
+    /// Returns the view of an election about which the store says nothing.
+    pub(crate) fn unknown(name: &ResourceName, error: &InspectError) -> Self {
+        let trouble = Some(one_line(error));
+        Self { name: name.encoded(), leader: None, waiting: None, candidates: Vec::new(), trouble }
+    }
 }
 
 /// The schedules that are known.

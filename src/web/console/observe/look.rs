@@ -13,6 +13,8 @@ use crate::{
     web::console::model::{ProcessView, Watch, is_holding, keeps_no_queue, shown},
 };
 
+/// The number of held resources that are asked whether the store keeps queues, where nobody waits. The first one as a rule tells.
+const FIRST: usize = 8;
 /// The number of questions that are under way at once.
 const AT_ONCE: usize = 16;
 
@@ -64,14 +66,19 @@ async fn looked(
         let answer = locks.send(Inspect::new(name.as_bytes()).limit(PARTIES)).await?;
         Ok::<_, MailboxError>(answer.map(|inspection| (name, inspection)))
     };
-    let mut resources = Vec::with_capacity(names.len());
+    let (mut resources, mut denied) = (Vec::with_capacity(names.len()), None);
     let mut answers = stream::iter(names.into_iter().map(inspect)).buffered(AT_ONCE);
     while let Some(answer) = answers.next().await {
         match answer? {
             Ok(seen) => resources.push(seen),
-            Err(error) if is_of_this_one(&error) => {}
+            Err(error) if is_denied(&error) => denied = Some(error),
+            Err(error) if is_of_one(&error) => {}
             Err(error) => return Ok(Err(error)),
         }
+    }
+    if let (Some(error), true) = (denied, resources.is_empty()) {
+        // All of them were denied: it may as well be the console that is.
+        return Ok(Err(error));
     }
     // Somebody waits for what is left out, too: then these are not all.
     let is_seen = |name: &ResourceName| resources.binary_search_by(|(seen, _)| seen.cmp(name)).is_ok();
@@ -80,24 +87,36 @@ async fn looked(
     Ok(Ok(Looked { resources, contended, complete, without_queues }))
 }
 
-/// Returns true if an error says something of one resource, and nothing of the others.
-const fn is_of_this_one(error: &InspectError) -> bool {
-    matches!(error, InspectError::Store(StoreError::Denied { .. } | StoreError::Corrupt { .. }))
+/// Returns true if an error may say something of one resource, and nothing of the others.
+pub(crate) const fn is_of_one(error: &InspectError) -> bool {
+    is_denied(error) || matches!(error, InspectError::Store(StoreError::Corrupt { .. }))
 }
 
-/// Returns true if the first resource that is held shows that the store keeps no queues; `None` if it shows nothing.
+const fn is_denied(error: &InspectError) -> bool {
+    matches!(error, InspectError::Store(StoreError::Denied { .. }))
+}
+
+/// Returns true if one of the first resources shows by its holder that the store keeps no queues; `None` if none shows anything.
 async fn holds_without_queues(
     locks: &Addr<LockManager>,
 ) -> Result<Result<Option<bool>, InspectError>, MailboxError> {
-    let first = match locks.send(List::new("").limit(1)).await? {
-        Ok(listing) => listing.resources.into_iter().next(),
+    let first = match locks.send(List::new("").limit(FIRST)).await? {
+        Ok(listing) => listing.resources,
         Err(error) => return Ok(Err(error)),
     };
-    let Some(first) = first else { return Ok(Ok(None)) };
-    match locks.send(Inspect::new(first.as_bytes()).limit(1)).await? {
-        Ok(seen) => Ok(Ok(seen.holders.iter().any(is_holding).then(|| keeps_no_queue(&seen)))),
-        Err(error) if is_of_this_one(&error) => Ok(Ok(None)),
-        Err(error) => Ok(Err(error)),
+    let (mut denied, mut is_answered) = (None, false);
+    for name in first {
+        match locks.send(Inspect::new(name.as_bytes()).limit(1)).await? {
+            Ok(seen) if seen.holders.iter().any(is_holding) => return Ok(Ok(Some(keeps_no_queue(&seen)))),
+            Ok(_) => is_answered = true,
+            Err(error) if is_denied(&error) => denied = Some(error),
+            Err(error) if is_of_one(&error) => {}
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    match denied {
+        Some(error) if !is_answered => Ok(Err(error)),
+        _ => Ok(Ok(None)),
     }
 }
 

@@ -18,6 +18,7 @@ use actix::{
 };
 use tokio::{sync::watch, time::Instant};
 
+pub(crate) use self::look::is_of_one;
 use self::{
     history::History,
     latest::Latest,
@@ -189,6 +190,7 @@ impl Observer {
                     revision: revision + u64::from(is_news),
                     observed_for_ms,
                     trouble,
+                    without_queues: self.without_queues,
                     ..Watch::default()
                 }
             }

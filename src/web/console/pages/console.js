@@ -11,7 +11,17 @@
   const AGAIN = 5000;
   // The server tells of what it looks at by itself: what somebody waits for. All else is asked for this often.
   const REFRESH = 15000;
-  // By a clock that nobody sets: when the server was asked for what is shown, and when it is to be asked again.
+  // A clock that nobody sets. It may stop while the machine sleeps, and that time is added: the other clock has it.
+  let slept = 0;
+  let read = [performance.now(), Date.now()];
+  const now = () => {
+    const [before, after] = [read, [performance.now(), Date.now()]];
+    const more = after[1] - before[1] - (after[0] - before[0]);
+    if (more > 1000) slept += more;
+    read = after;
+    return after[0] + slept;
+  };
+  // By that clock: when the server was asked for what is shown, and when it is to be asked again.
   let made = performance.getEntriesByType("navigation")[0]?.requestStart ?? 0;
   let due = made + REFRESH;
   // Fetching; asked for once more meanwhile; and a fresh page that nobody was to be disturbed with.
@@ -20,7 +30,7 @@
   let owed = false;
 
   const showAge = () => {
-    const seconds = Math.floor((performance.now() - made) / 1000);
+    const seconds = Math.floor((now() - made) / 1000);
     const minutes = Math.floor(seconds / 60);
     const age = seconds < 120 ? `${seconds} s` : minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h`;
     document.getElementById("age").textContent = `This page was made ${age} ago.`;
@@ -29,7 +39,7 @@
   // No revision is the one of an old page, so the next event makes it fresh; and so does the next try.
   const isOld = (reason) => {
     status().dataset.revision = "";
-    due = performance.now() + AGAIN;
+    due = now() + AGAIN;
     tell(`What is shown is old: ${reason}`);
   };
 
@@ -85,13 +95,13 @@
     missed = pending;
     if (pending) return;
     pending = true;
-    const asked = performance.now();
+    const asked = now();
     due = asked + REFRESH;
     try {
       const answer = fetch(location.href, { headers: { accept: "text/html" }, signal: AbortSignal.timeout(REFRESH) });
       await take(await answer, asked);
-    } catch {
-      isOld("the console does not answer.");
+    } catch (error) {
+      isOld(error.name === "TimeoutError" ? "the console takes longer than 15 s to answer." : "the console does not answer.");
     } finally {
       pending = false;
       if (missed) refresh();
@@ -103,9 +113,9 @@
   let events = null;
   let followed = -AGAIN;
   const follow = () => {
-    const isSoon = performance.now() - followed < AGAIN;
+    const isSoon = now() - followed < AGAIN;
     if (events || pending || due === Infinity || document.hidden || isSoon) return;
-    followed = performance.now();
+    followed = now();
     let failures = 0;
     const stream = new EventSource("events");
     events = stream;
@@ -135,7 +145,7 @@
   setInterval(() => {
     showAge();
     if (!live() || document.hidden) return;
-    if (performance.now() >= due) refresh();
+    if (now() >= due) refresh();
     follow();
   }, 1000);
   if (!live()) return;

@@ -69,8 +69,8 @@ fn summary(shared: &Shared) -> String {
             let more = if seen.complete { "" } else { "; there may be more that were not looked at" };
             format!("{} contended, {waiters}{more}.", counted(contended, "resource"))
         }
-        _ if seen.without_queues => "The store keeps no queues: nobody knows who waits.".to_owned(),
         (_, _, Some(trouble)) => format!("The store does not say: {trouble}"),
+        _ if seen.without_queues => "The store keeps no queues: nobody knows who waits.".to_owned(),
         _ => "Not looked yet.".to_owned(),
     }
 }

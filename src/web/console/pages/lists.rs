@@ -100,7 +100,13 @@ pub(super) fn elections(views: &[ElectionView], also: &Also) -> Markup {
         html! {
             tr {
                 th scope="row" { (resource(&view.name)) }
-                td { @match leader { Some(leader) => (metadata(&leader.metadata)), None => "nobody leads" } }
+                td {
+                    @match (leader, &view.trouble) {
+                        (Some(leader), _) => (metadata(&leader.metadata)),
+                        (None, Some(trouble)) => span.bad { (trouble) },
+                        (None, None) => "nobody leads",
+                    }
+                }
                 td.number { (given(fence.as_deref())) }
                 td.number { @if let Some(leader) = leader { (known(leader.held_for_ms)) } @else { (given(None)) } }
                 td.number { (counted(view.waiting)) }

@@ -21,14 +21,14 @@ use actix_web::{
 };
 
 use self::frame::{Frame, Place};
-#[cfg(feature = "doctor")]
-use super::guard::Guard;
 use super::{
     changes::{ForceBody, RevokeBody, ScheduleBody},
     failure::Failure,
     read::{self, Also, Filter, Named},
     shared::Shared,
 };
+#[cfg(feature = "doctor")]
+use super::{examine::Doctor, guard::Guard};
 
 /// The pages for which somebody is led to the login: all in one folder, so that a relative link leads there.
 const PAGES: &[&str] = &[
@@ -143,7 +143,7 @@ async fn examine(
     guard: Data<Guard>,
     shared: Data<Shared>,
 ) -> HttpResponse {
-    match shared.doctor.examine_for(&request, &guard).await {
+    match Doctor::examine_for(shared, &request, &guard).await {
         Ok(_) => forms::see("doctor"),
         Err(failure) => frame.show(Place::Doctor, "Doctor", Err(failure)),
     }

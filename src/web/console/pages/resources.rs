@@ -56,8 +56,13 @@ fn line(row: &Row) -> Markup {
             td.number { (counted(row.waiting)) }
             // Nobody's wait is no unknown wait.
             td.number { @if row.waiting == Some(0) { (given(None)) } @else { (known(row.longest_wait_ms)) } }
-            td.number { (row.holders) }
-            td { (given(who.as_deref())) @if let Some(holder) = holder { " " span.mode { (holder.mode) } } }
+            td.number { (counted(row.holders)) }
+            td {
+                @match &row.trouble {
+                    Some(trouble) => span.bad { (trouble) },
+                    None => { (given(who.as_deref())) @if let Some(holder) = holder { " " span.mode { (holder.mode) } } },
+                }
+            }
             td.number { @if let Some(holder) = holder { (known(holder.held_for_ms)) } @else { (given(None)) } }
             td.number { @if let Some(holder) = holder { (span(holder.remaining_ms)) } @else { (given(None)) } }
         }
