@@ -49,12 +49,16 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
     // The trial of a lock starts a manager, which takes an actix system.
     let diagnosis = actix::System::new().block_on(doctor::examine(&config))?;
     let worst = diagnosis.worst();
-    tell_result(|| match options.json {
+    let told = match options.json {
         true => print::pretty_json(&Shown { worst, diagnosis: &diagnosis }),
         false => print::lines(&diagnosis.to_string()),
-    });
-    let fails = worst >= Some(options.fail_on.into());
-    Ok(ExitCode::from(u8::from(fails)))
+    };
+    if worst < Some(options.fail_on.into()) {
+        // Who has no report does not know that all is well.
+        return told.map(|()| ExitCode::SUCCESS);
+    }
+    tell_result(|| told);
+    Ok(ExitCode::FAILURE)
 }
 
 /// A diagnosis as JSON.

@@ -5,11 +5,12 @@
 //! [`settings`] is where the configuration comes from, which all commands share. [`locks`], [`elections`] and [`schedules`] are
 //! for operators, by the lock manager of [`looking`]; [`top`] is a live view for them, and [`serve`] a page for the browser.
 //! [`run`] runs a command under a lock, [`doctor`] prints an examination, and [`tune`] has everything about choosing settings.
-//! [`print`] is the output, [`outcome`] the exit codes and errors, [`pace`] how often keys are walked over, [`usage`] and
+//! [`guard`] ends what a command has started if it is killed, [`print`] is the output, [`outcome`] the exit codes and errors, [`pace`] how often keys are walked over, [`usage`] and
 //! [`shell`] what clap knows of the command. What they know of locks they know from the public interface of the library.
 
 mod doctor;
 mod elections;
+mod guard;
 mod locks;
 mod looking;
 mod outcome;

@@ -39,7 +39,7 @@ impl Pace {
         }
     }
 
-    /// Ends what has begun and failed. It has cost the server little, so it is due again soon.
+    /// Ends what has begun and failed. It is due again soon, so that the end of an outage is seen.
     pub(crate) fn fail(&mut self, now: Instant) {
         if let Some(began) = self.began.take() {
             self.due = Some(now.max(began + self.least.min(RETRIED_AFTER)));

@@ -66,6 +66,14 @@ fn findings_that_cannot_be_written_have_their_exit_code() {
 }
 
 #[test]
+fn findings_that_are_none_and_cannot_be_written_are_no_success() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = written_to(full.into(), &["--store", "memory://", "--json"], &[]);
+    let told = text(&output.stderr);
+    assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{told}");
+}
+
+#[test]
 fn the_command_line_overrides_the_environment_and_that_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("locks.toml");

@@ -15,7 +15,8 @@ use rustix::{
     },
 };
 
-use super::{family, guard::Guard, notify::NOTIFY_SOCKET, voice::Voice};
+use super::{family, notify::NOTIFY_SOCKET, voice::Voice};
+use crate::guard::Guard;
 
 /// The end of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

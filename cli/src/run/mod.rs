@@ -2,8 +2,8 @@
 //!
 //! # Layout
 //! [`request`] is what is asked of the lock manager, and [`exit`] what the caller is told in the end. [`program`] is looked
-//! for first, [`child`] is the command with all of its process group, of which [`family`] tells what runs, and [`guard`] ends
-//! that if this process is killed. [`terminal`] is lent to it, and [`signals`] are what others send meanwhile. [`ending`]
+//! for first, [`child`] is the command with all of its process group, of which [`family`] tells what runs; a guard ends that if
+//! this process is killed. [`terminal`] is lent to it, and [`signals`] are what others send meanwhile. [`ending`]
 //! decides when the command has to end, without a clock or a process; [`supervise`] carries that out. [`progress`] tells of
 //! the wait, [`voice`] is the way to people, and [`notify`] that to systemd.
 
@@ -11,7 +11,6 @@ mod child;
 mod ending;
 mod exit;
 mod family;
-mod guard;
 mod notify;
 mod program;
 mod progress;
@@ -170,18 +169,21 @@ impl Options {
         let ended =
             supervision.watch().await.map_err(|error| End::system("cannot watch the command", &error))?;
         voice.stopping();
-        match release(lease.release(), &name, ttl, voice).await {
+        // It may be carried out as late as the TTL, and keep the resource closed from then on.
+        let opens = ttl.saturating_add(self.min_hold.unwrap_or_default());
+        match release(lease.release(), &name, opens, voice).await {
             Some(reason) if ended.cause.is_none() => Ok(End::lost_before(&name, reason, ended.status)),
             _ => Ok(End::of(&name, &ended)),
         }
     }
 }
 
-/// Waits for a release, and says so if it is not certain. Returns the loss if the lease had been lost before.
+/// Waits for a release, and says so if it is not certain: the resource opens by itself within `opens`. Returns the loss if the
+/// lease had been lost before.
 async fn release(
     released: impl Future<Output = Result<Released, ReleaseError>>,
     name: &str,
-    ttl: Duration,
+    opens: Duration,
     voice: Voice,
 ) -> Option<LossReason> {
     match released.await {
@@ -190,7 +192,7 @@ async fn release(
         Err(ReleaseError::NotHolder) => return Some(LossReason::NotHeld),
         Err(error) => voice.say(format_args!(
             "the outcome of the release of {name} is unknown: {error}; it opens by itself within {} at the latest",
-            shown(ttl)
+            shown(opens)
         )),
     }
     None

@@ -82,12 +82,21 @@ fn send_all(place: &OsStr, states: &Receiver<State>, tell: impl Fn(String)) {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 waiting.push_front(state);
                 waiting.extend(states.try_iter());
-                // Of many that wait for long none is of interest when they are read.
-                waiting.retain(|state| !matches!(state, State::Status(_)));
+                leave_out_the_old(&mut waiting);
             }
             Err(error) => tell(format!("cannot notify {}: {error}", place.display())),
         }
     }
+}
+
+/// Leaves out what is out of date before it is read: each status with another text behind it.
+fn leave_out_the_old(waiting: &mut VecDeque<State>) {
+    let last = waiting.iter().rposition(|state| !matches!(state, State::Sent(_)));
+    let mut place = 0;
+    waiting.retain(|state| {
+        place += 1;
+        !matches!(state, State::Status(_)) || Some(place - 1) == last
+    });
 }
 
 /// Sends a text. A name that begins with `@` is not one of the file system.
@@ -129,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn events_wait_for_a_reader_that_is_late_and_statuses_do_not() {
+    fn events_and_the_latest_status_wait_for_a_reader_that_is_late() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notify");
         let socket = net::UnixDatagram::bind(&path).unwrap();
@@ -137,16 +146,17 @@ mod tests {
         filler.set_nonblocking(true).unwrap();
         while filler.send_to(b"full", &path).is_ok() {}
         let (sender, states) = channel();
-        for state in [State::Status("old".into()), State::Event("ready".into()), State::Event("over".into())]
-        {
+        let (status, event) =
+            (|text: &str| State::Status(text.to_owned()), |text: &str| State::Event(text.to_owned()));
+        for state in [status("old"), event("ready"), status("busy"), event("over"), status("new")] {
             sender.send(state).unwrap();
         }
         let (answer, sent) = sync_channel(1);
         sender.send(State::Sent(answer)).unwrap();
         thread::spawn(move || send_all(path.as_os_str(), &states, |what| panic!("{what}")));
         assert!(sent.recv_timeout(2 * PATIENCE).is_err(), "it was sent to a socket that is full");
-        let events = std::iter::repeat_with(|| heard(&socket)).filter(|it| it != "full").take(2);
-        assert_eq!(events.collect::<Vec<_>>(), ["ready", "over"]);
+        let events = std::iter::repeat_with(|| heard(&socket)).filter(|it| it != "full").take(3);
+        assert_eq!(events.collect::<Vec<_>>(), ["ready", "over", "new"]);
         sent.recv().unwrap();
     }
 }

@@ -73,6 +73,7 @@ mod tests {
             assert_eq!(look_for(OsStr::new(program)).err().map(|it| it.kind()), expected, "{program}");
         }
     }
+
     #[test]
     fn a_program_that_others_may_start_and_this_user_may_not_is_refused() {
         const NOBODY: u32 = 65_534;

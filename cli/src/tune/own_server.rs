@@ -2,23 +2,26 @@
 
 use std::{
     net::{Ipv4Addr, TcpListener},
+    os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
 
 use nix::unistd::Pid;
+use rustix::process::Pid as Group;
 
-use crate::Failure;
+use crate::{Failure, guard::Guard};
 
 /// The longest time that a server may take to start.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 /// The number of ports that are tried. Another program may take one that was free a moment ago.
 const TRIES: usize = 5;
 
-/// A server that ends when this is dropped.
+/// A server that ends when this is dropped, and also if this process is killed.
 pub(crate) struct OwnServer {
     process: Child,
+    guard: Option<Guard>,
     port: u16,
 }
 
@@ -36,13 +39,18 @@ impl OwnServer {
     }
 
     fn on(port: u16) -> Result<Self, Failure> {
+        let guard = Guard::start()?;
         let process = Command::new("redis-server")
             .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            .process_group(0)
             .spawn()
             .map_err(|error| format!("redis-server does not start, is it installed? {error}"))?;
-        let mut server = Self { process, port };
+        let mut server = Self { process, guard, port };
+        if let Some(guard) = &mut server.guard {
+            guard.watch(Group::from_child(&server.process))?;
+        }
         let give_up = Instant::now() + READY_WITHIN;
         while !server.answers() {
             if let Some(status) = server.process.try_wait()? {
@@ -81,5 +89,8 @@ impl Drop for OwnServer {
         // Both fail only if it has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
+        if let Some(guard) = self.guard.take() {
+            guard.end();
+        }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::{
     cell::RefCell,
-    io::{self, BufRead, Write},
-    process::ExitCode,
+    io::{self, Write},
+    process::{self, ExitCode},
     rc::Rc,
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -65,8 +66,7 @@ impl Handler<TunerEvent> for Listener {
 }
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
-    let mut input = io::stdin().lock();
-    let job: Job = serde_json::from_str(&line(&mut input)?)?;
+    let job: Job = serde_json::from_str(&line()?)?;
     let workload = job.source.read(&job.set)?;
     let mut config = workload.config_on(&job.url, true)?;
     config.store.prefix = format!("{}:{}", config.store.prefix, job.prefix);
@@ -78,10 +78,11 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         }
         warm_up(&locks).await?;
         let before = locks.send(Stats).await?.attempts;
-        println!("{READY}");
+        writeln!(io::stdout(), "{READY}")?;
         io::stdout().flush()?;
         // The manager lives in another thread, and goes on meanwhile.
-        line(&mut input)?;
+        line()?;
+        thread::spawn(end_with_the_run);
         let (began, pace) = (Instant::now(), Arc::new(RealPace::start()?));
         let served = drive(&workload, job.process, &locks, pace.clone()).await;
         let elapsed = leasehold::tuning::Pace::now(&*pace);
@@ -93,13 +94,19 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         let changes = changes.borrow().iter().map(tuned).collect();
         Ok::<_, Failure>(Done { served, attempts, elapsed, changes })
     })?;
-    println!("{}", serde_json::to_string(&done)?);
+    writeln!(io::stdout(), "{}", serde_json::to_string(&done)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn line(input: &mut impl BufRead) -> Result<String, Failure> {
+/// Ends this process when the one that has started it is gone: nobody asks for the outcome any more.
+fn end_with_the_run() {
+    while line().is_ok() {}
+    process::exit(1);
+}
+
+fn line() -> Result<String, Failure> {
     let mut line = String::new();
-    match input.read_line(&mut line)? {
+    match io::stdin().read_line(&mut line)? {
         0 => Err("a worker is started by `leasehold tune run` alone".into()),
         _ => Ok(line),
     }

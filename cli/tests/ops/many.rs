@@ -4,6 +4,7 @@ use std::{
     collections::BTreeSet,
     io::{BufRead, BufReader},
     process::Stdio,
+    sync::mpsc::channel,
     thread,
     time::{Duration, Instant},
 };
@@ -118,8 +119,14 @@ fn a_walk_that_takes_too_long_is_told_and_leads_to_no_next_page() {
         let mut command = crate::support::command(&["watch", "--prefix", "many/", "--store", &url]);
         command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "1s").stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let mut notes = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let note = notes.find(|note| note.contains("may be missing"));
+        let (tell, notes) = channel();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok).filter(|line| line.contains("may be missing")) {
+                let _ = tell.send(line);
+            }
+        });
+        let note = notes.recv_timeout(Duration::from_secs(60)).ok();
         child.kill().unwrap();
         child.wait().unwrap();
         note

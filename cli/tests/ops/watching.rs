@@ -155,7 +155,7 @@ fn a_foreign_record_below_a_prefix_is_told_once_and_the_others_are_watched() {
 fn a_walk_that_takes_long_is_rare_and_what_is_known_is_looked_at_in_between() {
     let server = RedisServer::start();
     with_locks(&server.url(), async |locks| {
-        let _lease = acquire(&locks, Acquire::new("orders/1")).await;
+        let lease = acquire(&locks, Acquire::new("orders/1")).await;
         let before = (calls(&server, "scan"), calls(&server, "evalsha"));
         let watch = Watch::start(&slow_way(&server, Duration::from_millis(100)), &["--prefix", "orders/"]);
         watch.tells("holding").await;
@@ -163,6 +163,18 @@ fn a_walk_that_takes_long_is_rare_and_what_is_known_is_looked_at_in_between() {
         let walks = calls(&server, "scan") - before.0;
         // A look takes as long as a walk, of which one is due in the time of twenty.
         assert!((1..=5).contains(&walks), "{walks} walks");
+        // Also one that was free for a while is known.
+        lease.release().await.unwrap();
+        watch.tells("released").await;
+        let before = calls(&server, "scan");
+        for _ in 0..6 {
+            let lease = acquire(&locks, Acquire::new("orders/1")).await;
+            watch.tells("acquired").await;
+            lease.release().await.unwrap();
+            watch.tells("released").await;
+        }
+        let walks = calls(&server, "scan") - before;
+        assert!(walks < 6, "{walks} walks to find it again");
     });
 }
 

@@ -182,15 +182,18 @@ fn the_own_grace_ends_the_command_before_a_longer_one_of_a_revoke() {
 
 #[test]
 fn a_release_without_an_answer_is_told_as_unknown() {
-    let (server, name) = (Server::start(), name());
-    let run = Run::start(&server, &name, &[], "echo runs; while [ ! -e go ]; do sleep 0.02; done; exit 3");
-    let run = run.says("runs");
-    server.pause();
-    run.write("go");
-    let ended = run.ended(&name);
-    assert_eq!((ended.code, ended.err.lines().count()), (Some(3), 1), "{ended:?}");
-    let expected = format!("the outcome of the release of {name} is unknown");
-    assert!(ended.err.contains(&expected) && ended.err.contains("within 30s at the latest"), "{ended:?}");
+    for (options, opens) in [(&[][..], "30s"), (&["--min-hold", "50s"], "1m 20s")] {
+        let (server, name) = (Server::start(), name());
+        let script = "echo runs; while [ ! -e go ]; do sleep 0.02; done; exit 3";
+        let run = Run::start(&server, &name, options, script).says("runs");
+        server.pause();
+        run.write("go");
+        let ended = run.ended(&name);
+        assert_eq!((ended.code, ended.err.lines().count()), (Some(3), 1), "{ended:?}");
+        let expected = format!("the outcome of the release of {name} is unknown");
+        let at_the_latest = format!("within {opens} at the latest");
+        assert!(ended.err.contains(&expected) && ended.err.contains(&at_the_latest), "{ended:?}");
+    }
 }
 
 #[test]

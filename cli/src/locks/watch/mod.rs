@@ -87,6 +87,8 @@ struct Watch<'a> {
     /// Resources whose records are foreign or newer, each of which is told once.
     unreadable: BTreeSet<ResourceName>,
     walks: Pace,
+    /// True if this look has walked: what it has not met is forgotten once it is free, and what a later walk meets is found again.
+    has_walked: bool,
     /// True if the last walk ran out of time.
     misses_names: bool,
     told_limits: bool,
@@ -101,6 +103,7 @@ impl<'a> Watch<'a> {
             seen: BTreeMap::new(),
             unreadable: BTreeSet::new(),
             walks: Pace::new(options.every),
+            has_walked: false,
             misses_names: false,
             told_limits: false,
             is_first: true,
@@ -177,7 +180,7 @@ impl<'a> Watch<'a> {
         if let Some((before, _)) = self.seen.get(&name) {
             now.remember(before);
         }
-        if now.is_free() && !is_named {
+        if now.is_free() && !is_named && self.has_walked {
             self.seen.remove(&name);
         } else {
             self.seen.insert(name, (now, sent));
@@ -187,10 +190,12 @@ impl<'a> Watch<'a> {
 
     /// Walks to the names below the prefixes, if that is due: it costs the server more than looks do.
     async fn found_by_prefix(&mut self) -> Result<Vec<ResourceName>, Failure> {
+        self.has_walked = false;
         if self.options.prefix.is_empty() || !self.walks.begin(Instant::now()) {
             return Ok(Vec::new());
         }
         let names = self.walk().await;
+        self.has_walked = names.is_ok();
         match names {
             Ok(_) => self.walks.end(Instant::now()),
             Err(_) => self.walks.fail(Instant::now()),

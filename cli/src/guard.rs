@@ -1,4 +1,4 @@
-//! The guard of a command: a process that ends the command if `leasehold` is killed and can no longer do so itself.
+//! The guard of what `leasehold` has started: a process that ends it if `leasehold` is killed and can no longer do so itself.
 
 use std::{
     io::{self, Write},
@@ -13,12 +13,12 @@ const SCRIPT: &str =
     "trap '' TERM INT HUP QUIT; read -r group && { read -r _ || kill -s KILL -- \"-$group\"; }";
 
 /// A shell that waits for the end of this process, or of this value.
-pub(super) struct Guard(process::Child);
+pub(crate) struct Guard(process::Child);
 
 impl Guard {
     /// Starts a guard, which watches nobody yet. `None` if this is the first process of its namespace, with which the kernel
     /// ends all others.
-    pub(super) fn start() -> io::Result<Option<Self>> {
+    pub(crate) fn start() -> io::Result<Option<Self>> {
         if getpid() == Pid::INIT {
             return Ok(None);
         }
@@ -34,20 +34,31 @@ impl Guard {
     }
 
     /// Has it end this process group if this process ends before it is dismissed.
-    pub(super) fn watch(&mut self, group: Pid) -> io::Result<()> {
+    pub(crate) fn watch(&mut self, group: Pid) -> io::Result<()> {
         let pipe = self.0.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         writeln!(pipe, "{group}")
     }
 
     /// Has it end, and nothing else: the group is gone, and its number may become that of another one.
-    pub(super) fn dismiss(mut self) {
+    pub(crate) fn dismiss(mut self) {
+        self.tell_to_end();
+    }
+
+    /// Does the same, and waits for its end, for whoever does not wait for all processes.
+    pub(crate) fn end(mut self) {
+        self.tell_to_end();
+        // It fails only if it was waited for already.
+        let _ = self.0.wait();
+    }
+
+    fn tell_to_end(&mut self) {
         if let Some(pipe) = &mut self.0.stdin {
             // It fails only if it has ended already.
             let _ = writeln!(pipe);
         }
     }
 
-    pub(super) fn is(&self, process: Pid) -> bool {
+    pub(crate) fn is(&self, process: Pid) -> bool {
         Pid::from_child(&self.0) == process
     }
 }
