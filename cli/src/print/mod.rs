@@ -51,7 +51,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A broken pipe, where nobody reads the output any more.
-pub(crate) fn pretty_json(value: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn pretty_json(value: &(impl Serialize + ?Sized)) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)?;
     text.lines().try_for_each(|line| Ok(writeln!(io::stdout(), "{}", escaped_json(line))?))
 }

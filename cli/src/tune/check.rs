@@ -9,13 +9,13 @@ use leasehold::{
 use serde::Serialize;
 
 use super::{
-    figures::{Figure, PREDICTED},
-    fleet::measured,
+    figures::{Figure, PREDICTED, Spread},
+    fleet::Run,
     input::Source,
     measure::{Samples, measure},
     run::own_servers,
 };
-use crate::Failure;
+use crate::{Failure, print};
 
 /// The workloads that come with the command.
 const INCLUDED: [&str; 9] = [
@@ -66,20 +66,10 @@ struct Checked {
     measured: Vec<Report>,
 }
 
-/// A figure of all repetitions.
-struct Measured {
-    smallest: f64,
-    median: f64,
-    largest: f64,
-}
-
 impl Checked {
-    fn measured(&self, figure: &Figure) -> Measured {
-        let mut values: Vec<_> = self.measured.iter().map(figure.of).collect();
-        values.sort_by(f64::total_cmp);
-        let (smallest, largest) = (values[0], values[values.len() - 1]);
-        let median = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]);
-        Measured { smallest, median, largest }
+    /// Returns a figure of all repetitions, of which there is one at least.
+    fn measured(&self, figure: &Figure) -> Option<Spread> {
+        Spread::of(self.measured.iter().map(figure.of))
     }
 }
 
@@ -97,9 +87,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         checked.push(check(workload, source, options)?);
     }
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&checked)?);
+        print::pretty_json(&checked)?;
     } else {
-        print!("{}", table(&checked, options.within));
+        print::lines(&table(&checked, options.within))?;
     }
     let missed = checked.iter().flat_map(|it| PREDICTED.iter().map(|figure| difference(it, figure)));
     Ok(ExitCode::from(u8::from(missed.flatten().any(|percent| percent.abs() > options.within))))
@@ -108,14 +98,14 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
 /// Measures the servers before and after each run of the workload, and predicts with the mean of all profiles: a machine that
 /// has other work to do is not the same from one minute to the next.
 fn check(workload: &Workload, source: &Source, options: &Options) -> Result<Checked, Failure> {
-    let (_servers, url) = own_servers(workload.nodes)?;
+    let (servers, url) = own_servers(workload.nodes)?;
     let samples = if options.quick { Samples::QUICK } else { Samples::USUAL };
     let config = workload.config_on(&url, true)?;
     let profile = || actix::System::new().block_on(measure(&config, samples));
     let mut profiles = vec![profile()?];
     let mut runs = Vec::new();
     for _ in 0..options.repetitions {
-        runs.push(measured(workload, source, &[], &url)?);
+        runs.push(Run { workload, source, set: &[], url: &url, servers: &servers }.report()?);
         profiles.push(profile()?);
     }
     let profile = mean(profiles);
@@ -151,9 +141,9 @@ fn mean(mut profiles: Vec<ServerProfile>) -> ServerProfile {
     mean
 }
 
-/// Returns the difference of a prediction in percent of what was measured; `None` if neither was anything.
+/// Returns the difference of a prediction in percent of what was measured; `None` if neither is anything.
 fn difference(checked: &Checked, figure: &Figure) -> Option<f64> {
-    let (predicted, measured) = ((figure.of)(&checked.predicted), checked.measured(figure).median);
+    let (predicted, measured) = ((figure.of)(&checked.predicted), checked.measured(figure)?.median);
     match (predicted == measured, measured == 0.0) {
         (true, true) => None,
         (_, true) => Some(f64::INFINITY),
@@ -188,8 +178,9 @@ fn table(checked: &[Checked], within: f64) -> String {
 
 /// Returns the prediction and what was measured, with its range if there were repetitions.
 fn cell(checked: &Checked, figure: &Figure) -> String {
-    let Measured { smallest, median, largest } = checked.measured(figure);
-    let (predicted, median) = (figure.show(&checked.predicted), figure.shown(median));
+    let predicted = figure.show(&checked.predicted);
+    let Some(Spread { smallest, median, largest }) = checked.measured(figure) else { return predicted };
+    let median = figure.shown(median);
     match checked.measured.len() {
         1 => format!("{predicted} / {median}"),
         _ => format!("{predicted} / {median}, {} – {}", figure.shown(smallest), figure.shown(largest)),

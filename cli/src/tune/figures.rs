@@ -57,6 +57,25 @@ impl Figure {
     }
 }
 
+/// A figure of several repetitions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) smallest: f64,
+    pub(crate) median: f64,
+    pub(crate) largest: f64,
+}
+
+impl Spread {
+    /// Returns the spread of some values; `None` if there are none.
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<_> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let (smallest, largest) = (*values.first()?, *values.last()?);
+        let median = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]);
+        Some(Self { smallest, median, largest })
+    }
+}
+
 /// Returns the table of these reports. With two of them it also has the second in shares of the first.
 pub(crate) fn table(reports: &[&Report]) -> String {
     aligned(&rows(reports))
@@ -160,6 +179,14 @@ mod tests {
     fn times_are_shown_in_the_unit_that_suits_them() {
         let shown = [0.0, 999.0, 1_230.0, 45_600.0, 1_500_000.0].map(time);
         assert_eq!(shown, ["0 µs", "999 µs", "1.23 ms", "46 ms", "1.50 s"]);
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_of_values_lies_between_two() {
+        let of = |values: &[f64]| Spread::of(values.iter().copied());
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[3.0, 1.0, 7.0]), Some(Spread { smallest: 1.0, median: 3.0, largest: 7.0 }));
+        assert_eq!(of(&[3.0, 1.0]), Some(Spread { smallest: 1.0, median: 2.0, largest: 3.0 }));
     }
 
     #[test]

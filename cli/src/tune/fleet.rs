@@ -35,18 +35,13 @@ pub(crate) struct Run<'a> {
     pub(crate) servers: &'a [OwnServer],
 }
 
-/// Runs a workload on the servers at this address, none of which is slowed down, and returns its report.
-pub(crate) fn measured(
-    workload: &Workload,
-    source: &Source,
-    set: &[(String, String)],
-    url: &str,
-) -> Result<Report, Failure> {
-    let (served, spent) = Run { workload, source, set, url, servers: &[] }.go()?;
-    Ok(Report::new(workload, &served, &spent))
-}
-
 impl Run<'_> {
+    /// Runs it, and returns its report.
+    pub(crate) fn report(&self) -> Result<Report, Failure> {
+        let (served, spent) = self.go()?;
+        Ok(Report::new(self.workload, &served, &spent))
+    }
+
     /// Runs it, and returns how its requests ended, and what that needed.
     pub(crate) fn go(&self) -> Result<(Vec<Served>, Spent), Failure> {
         // A run does not see the locks of another one.

@@ -14,7 +14,7 @@ use super::{
     input::{Changes, Profile, write},
     svg::picture,
 };
-use crate::Failure;
+use crate::{Failure, print};
 
 /// Simulates the requests that an application recorded, and shows how it goes beside how it went
 #[derive(clap::Args)]
@@ -64,12 +64,12 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     }
     if options.json {
         let recorded = recorded.as_ref().map(without_spent).transpose()?;
-        println!("{}", serde_json::to_string_pretty(&json!({ "recorded": recorded, "replayed": replayed }))?);
+        print::pretty_json(&json!({ "recorded": recorded, "replayed": replayed }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    print!("{}", beside(recorded.as_ref(), &replayed));
+    print::lines(&beside(recorded.as_ref(), &replayed))?;
     for report in recorded.iter().chain([&replayed]) {
-        print!("\n{}", chart(report));
+        print::lines(&format!("\n{}", chart(report)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,10 +2,8 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use leasehold::tuning::Report;
-
 use super::{
-    fleet::{Run, measured},
+    fleet::Run,
     input::{Changes, Source},
     own_server::OwnServer,
     simulate::Shown,
@@ -41,13 +39,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
                     "slow_server is left out: only servers of our own can be slowed down, so leave out --store"
                 );
             }
-            measured(&workload, &source, &set, url)?
+            Run { workload: &workload, source: &source, set: &set, url, servers: &[] }.report()?
         }
         None => {
             let (servers, url) = own_servers(workload.nodes)?;
-            let run = Run { workload: &workload, source: &source, set: &set, url: &url, servers: &servers };
-            let (served, spent) = run.go()?;
-            Report::new(&workload, &served, &spent)
+            Run { workload: &workload, source: &source, set: &set, url: &url, servers: &servers }.report()?
         }
     };
     options.shown.show(&[&report])?;

@@ -10,7 +10,7 @@ use super::{
     input::{Changes, Profile, Source, write},
     svg::picture,
 };
-use crate::Failure;
+use crate::{Failure, print};
 
 /// Predicts how a workload runs: the real lock manager in virtual time, with a server as it was measured
 #[derive(clap::Args)]
@@ -52,17 +52,12 @@ impl Shown {
             write(file, &picture(reports))?;
         }
         if self.json {
-            let json = match reports {
-                [one] => serde_json::to_string_pretty(one)?,
-                several => serde_json::to_string_pretty(several)?,
+            return match reports {
+                [one] => print::pretty_json(one),
+                several => print::pretty_json(several),
             };
-            println!("{json}");
-            return Ok(());
         }
-        print!("{}", table(reports));
-        for report in reports {
-            print!("\n{}", chart(report));
-        }
-        Ok(())
+        print::lines(&table(reports))?;
+        reports.iter().try_for_each(|report| print::lines(&format!("\n{}", chart(report))))
     }
 }

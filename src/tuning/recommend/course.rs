@@ -144,12 +144,13 @@ impl<'a> Course<'a> {
         let first = leaders.first().copied();
         let compared = self.compared.iter().map(|(_, id)| *id);
         let finalists = leaders.iter().copied().take(FINALISTS);
-        let mut ids: Vec<Id> = first.into_iter().chain(compared).chain(finalists).collect();
+        let mut ids: Vec<Id> = first.into_iter().collect();
         let Stages { space, trials, .. } = &mut self.stages;
         for leader in leaders.iter().take(ROOMIER) {
             let longer = space.roomier(&trials.get(*leader).settings.clone(), &trials.config(*leader)?)?;
             ids.extend(longer.into_iter().filter_map(|table| trials.find(table, Load::AsItIs)));
         }
+        ids.extend(compared.chain(finalists));
         self.stages.trials.check_both(&ids, self.plan.fresh, within)?;
         self.choose();
         self.stages.trials.check(&on_front, self.plan.fresh, within)?;

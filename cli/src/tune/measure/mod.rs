@@ -16,7 +16,7 @@ use super::{
     info::{Servers, addresses},
     input::write,
 };
-use crate::{Failure, settings};
+use crate::{Failure, print, settings};
 
 /// Measures a server for about ten seconds: round trips, and its processor time for each kind of command
 ///
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let text = profile.to_toml();
     match &options.output {
         Some(file) => write(file, &text)?,
-        None => print!("{text}"),
+        None => print::lines(&text)?,
     }
     let middle = profile.round_trips[profile.round_trips.len() / 2];
     eprintln!(

@@ -15,7 +15,7 @@ use self::{
     watch::Watch,
 };
 use super::input::{Changes, Profile, Source, write};
-use crate::Failure;
+use crate::{Failure, print};
 
 /// The help behind the options. As a part of the description it would have clap spread the options over two screens.
 const MORE: &str = "\
@@ -80,9 +80,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         write(file, &picture::svg(&workload.name, &found))?;
     }
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&found)?);
+        print::pretty_json(&found)?;
     } else {
-        print!("{}", text(&workload.name, options.goal, &found));
+        print::lines(&text(&workload.name, options.goal, &found))?;
     }
     Ok(ExitCode::from(u8::from(!found.is_within_limits)))
 }

@@ -52,10 +52,10 @@ pub(crate) type Setting = Vec<(&'static str, String)>;
 pub(crate) struct Outcome {
     /// The requests that were served in time, in each phase.
     pub(crate) in_time: [usize; 4],
-    /// The 99th percentile of the waits of those that were served, in milliseconds.
-    pub(crate) p99: u64,
-    /// The 90th percentile in each phase.
-    pub(crate) p90: [u64; 4],
+    /// The 99th percentile of the waits of those that were served, in milliseconds; `None` if nobody was.
+    pub(crate) p99: Option<u64>,
+    /// The 90th percentile in each phase; `None` where nobody was served.
+    pub(crate) p90: [Option<u64>; 4],
     /// The changes that a tuner made each minute, in each process.
     pub(crate) changes: f64,
 }
@@ -161,11 +161,11 @@ impl Outcome {
     }
 }
 
-/// Returns a percentile of waits, in milliseconds.
-fn percentile(mut waits: Vec<u64>, percent: usize) -> u64 {
+/// Returns a percentile of waits, in milliseconds; `None` if there are none.
+fn percentile(mut waits: Vec<u64>, percent: usize) -> Option<u64> {
     waits.sort_unstable();
     let place = (waits.len() * percent).div_ceil(100).saturating_sub(1);
-    waits.get(place).map_or(0, |micros| micros / 1_000)
+    waits.get(place).map(|micros| micros / 1_000)
 }
 
 /// Returns a time in the words of a configuration.

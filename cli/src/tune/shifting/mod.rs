@@ -22,7 +22,7 @@ use self::{
     table::{Tried, table},
 };
 use super::{fleet::Run, input::Source, own_server::OwnServer};
-use crate::Failure;
+use crate::{Failure, print};
 
 /// Compares the tuner with thirty fixed settings under a load that shifts, on servers of our own
 ///
@@ -86,14 +86,15 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         failed: AtomicBool::new(false),
         outcomes: Mutex::default(),
     };
-    runs.go(options.at_once)?;
+    let ended = runs.go(options.at_once);
+    // What has run is shown even if a run has failed: it has taken its time.
     let tried = tried(&settings, runs.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner));
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&tried)?);
+        print::pretty_json(&tried)?;
     } else {
-        print!("{}", table(&load, &tried));
+        print::lines(&table(&load, &tried))?;
     }
-    Ok(ExitCode::SUCCESS)
+    ended.map(|()| ExitCode::SUCCESS)
 }
 
 /// Returns everything that is tried: the tuner with bounds that fit the load and with those of the default, and the grid.
@@ -119,13 +120,14 @@ fn written(load: &Load, seed: u64, folder: &Path) -> Result<Source, Failure> {
     Ok(Source::File(file))
 }
 
-/// Puts the outcomes of a setting together.
+/// Puts the outcomes of a setting together, and leaves out what did not run.
 fn tried(settings: &[(String, Setting)], outcomes: Vec<(usize, Outcome)>) -> Vec<Tried> {
     let mut tried: Vec<_> =
         settings.iter().map(|(name, _)| Tried { setting: name.clone(), runs: Vec::new() }).collect();
     for (place, outcome) in outcomes {
         tried[place].runs.push(outcome);
     }
+    tried.retain(|it| !it.runs.is_empty());
     tried
 }
 
@@ -152,7 +154,7 @@ impl Runs<'_> {
             }
             let place = number % self.settings.len();
             let (name, set) = &self.settings[place];
-            let outcome = self.one(set)?;
+            let outcome = self.one(set).map_err(|error| format!("{name}: {error}"))?;
             let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
             eprintln!("{done} of {}: {name}: {} in time", self.count, outcome.total());
             self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).push((place, outcome));
@@ -219,7 +221,7 @@ mod tests {
             [(0, 2 * second), (19 * second, 3 * second), (20 * second, 800_000), (49 * second, 2 * second)];
         let outcome = LOAD.outcome(&served, 6);
         assert_eq!((outcome.in_time, outcome.total()), ([1, 1, 0, 0], 2));
-        assert_eq!((outcome.p99, outcome.p90), (3_000, [3_000, 2_000, 0, 0]));
+        assert_eq!((outcome.p99, outcome.p90), (Some(3_000), [Some(3_000), Some(2_000), None, None]));
         assert_eq!(outcome.changes, 2.0, "in each of two processes, in one and a half minutes");
     }
 }

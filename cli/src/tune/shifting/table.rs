@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::load::{Load, Outcome};
+use crate::tune::figures::Spread;
 
 /// A setting, and how it did in each repetition, one or more.
 #[derive(Serialize)]
@@ -12,19 +13,14 @@ pub(super) struct Tried {
 }
 
 impl Tried {
-    /// Returns a figure of all repetitions: the smallest, the median, and the largest.
-    fn figure(&self, of: impl Fn(&Outcome) -> f64) -> [f64; 3] {
-        let mut values: Vec<_> = self.runs.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        let (first, last) = (values.first().copied(), values.last().copied());
-        let middle = |place: usize| values.get(place).copied().unwrap_or_default();
-        let median = f64::midpoint(middle(values.len().saturating_sub(1) / 2), middle(values.len() / 2));
-        [first.unwrap_or_default(), median, last.unwrap_or_default()]
+    /// Returns a figure of the repetitions that have it; `None` if none has it.
+    fn spread(&self, of: impl Fn(&Outcome) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.runs.iter().filter_map(of))
     }
 
     /// Returns the median, and the range if there were repetitions that differ.
-    fn cell(&self, of: impl Fn(&Outcome) -> f64, unit: &str, digits: usize) -> String {
-        let [smallest, median, largest] = self.figure(of);
+    fn cell(&self, of: impl Fn(&Outcome) -> Option<f64>, unit: &str, digits: usize) -> String {
+        let Some(Spread { smallest, median, largest }) = self.spread(of) else { return "–".to_owned() };
         let median = format!("{median:.digits$}{unit}");
         match smallest == largest {
             true => median,
@@ -33,8 +29,13 @@ impl Tried {
     }
 
     fn total(&self) -> f64 {
-        self.figure(|it| it.total() as f64)[1]
+        self.spread(|it| Some(it.total() as f64)).map_or(0.0, |it| it.median)
     }
+}
+
+/// Returns milliseconds as a figure.
+fn millis(of: Option<u64>) -> Option<f64> {
+    of.map(|millis| millis as f64)
 }
 
 /// Returns the table in Markdown, and a line that compares the best tuner with the best fixed setting.
@@ -59,27 +60,29 @@ pub(super) fn table(load: &Load, tried: &[Tried]) -> String {
 
 fn row(tried: &Tried) -> Vec<String> {
     let phase = |phase: usize| {
-        let in_time = tried.cell(|it| it.in_time[phase] as f64, "", 0);
-        format!("{in_time}, {}", tried.cell(|it| it.p90[phase] as f64, " ms", 0))
+        let in_time = tried.cell(|it| Some(it.in_time[phase] as f64), "", 0);
+        format!("{in_time}, {}", tried.cell(|it| millis(it.p90[phase]), " ms", 0))
     };
     let mut row = vec![
         tried.setting.clone(),
-        tried.cell(|it| it.total() as f64, "", 0),
-        tried.cell(|it| it.p99 as f64, " ms", 0),
+        tried.cell(|it| Some(it.total() as f64), "", 0),
+        tried.cell(|it| millis(it.p99), " ms", 0),
     ];
     row.extend((0..4).map(phase));
-    row.push(tried.cell(|it| it.changes, "", 1));
+    row.push(tried.cell(|it| Some(it.changes), "", 1));
     row
 }
 
-/// Compares the best tuner with the best fixed setting, and with the fixed setting of the shortest waits; `None` if one of them
-/// did not run.
+/// Compares the best tuner with the best fixed setting, and with the waits of all of them; `None` if one of them did not run, or
+/// has served nobody.
 fn verdict(order: &[&Tried]) -> Option<String> {
     let is_tuner = |it: &&&Tried| it.setting.starts_with("tuner");
     let tuner = order.iter().find(is_tuner)?;
-    let fixed = order.iter().find(|it| !is_tuner(it))?;
-    let p99 = |it: &Tried| it.figure(|it| it.p99 as f64)[1];
-    let shorter = order.iter().filter(|it| !is_tuner(it) && p99(it) < p99(tuner)).count();
+    let fixed = order.iter().find(|it| !is_tuner(it)).filter(|it| it.total() > 0.0)?;
+    let p99 = |it: &Tried| it.spread(|it| millis(it.p99)).map(|it| it.median);
+    let of_tuner = p99(tuner)?;
+    let is_shorter = |it: &Tried| p99(it).is_some_and(|of_fixed| of_fixed < of_tuner);
+    let shorter = order.iter().filter(|it| !is_tuner(it) && is_shorter(it)).count();
     Some(format!(
         "\n{}: {:+.1} % in time compared with the best fixed setting, {}; {shorter} fixed settings have a shorter p99\n",
         tuner.setting,
@@ -93,7 +96,12 @@ mod tests {
     use super::*;
 
     fn tried(setting: &str, in_time: &[usize], p99: u64) -> Tried {
-        let outcome = |it: &usize| Outcome { in_time: [*it, 1, 0, 0], p99, p90: [5, 6, 7, 8], changes: 1.5 };
+        let outcome = |it: &usize| Outcome {
+            in_time: [*it, 1, 0, 0],
+            p99: Some(p99),
+            p90: [Some(5), Some(6), Some(7), None],
+            changes: 1.5,
+        };
         Tried { setting: setting.to_owned(), runs: in_time.iter().map(outcome).collect() }
     }
 
@@ -110,13 +118,30 @@ mod tests {
         );
         assert_eq!(
             lines[4],
-            "| tuner | 120 (91 – 201) | 2000 ms | 119 (90 – 200), 5 ms | 1, 6 ms | 0, 7 ms | 0, 8 ms | 1.5 |"
+            "| tuner | 120 (91 – 201) | 2000 ms | 119 (90 – 200), 5 ms | 1, 6 ms | 0, 7 ms | 0, – | 1.5 |"
         );
         assert!(lines[5].starts_with("| 800ms, 4 | 100 | 800 ms | 99, 5 ms |"), "{shown}");
         assert_eq!(
             lines[8],
             "tuner: +20.0 % in time compared with the best fixed setting, 800ms, 4; 2 fixed settings have a shorter p99"
         );
+    }
+
+    #[test]
+    fn a_setting_that_serves_nobody_has_no_shorter_waits() {
+        let nobody = || {
+            let outcome = Outcome { in_time: [0; 4], p99: None, p90: [None; 4], changes: 0.0 };
+            Tried { setting: "400ms, 1".to_owned(), runs: vec![outcome] }
+        };
+        let load = Load { phases: 1.0, times: 1.0 };
+        let shown = table(&load, &[tried("tuner", &[9], 3), tried("4s, 1", &[4], 90), nobody()]);
+        assert!(
+            shown.ends_with("best fixed setting, 4s, 1; 0 fixed settings have a shorter p99\n"),
+            "{shown}"
+        );
+        assert!(shown.contains("| 400ms, 1 | 0 | – | 0, – |"), "{shown}");
+        let shown = table(&load, &[tried("tuner", &[9], 3), nobody()]);
+        assert!(!shown.contains("compared with"), "{shown}");
     }
 
     #[test]
