@@ -60,8 +60,8 @@ impl Lease {
         self.state.hand_out(false);
     }
 
-    /// Releases a lease under which nothing was done, as [`release`](Self::release) does. The resource opens at once: no minimum
-    /// hold counts, as where the work could not even begin.
+    /// Releases a lease under which nothing was done, as [`release`](Self::release) does: where the work could not even begin. The
+    /// resource opens at once, because neither a minimum hold nor a lock delay counts.
     ///
     /// # Errors
     /// Those of [`release`](Self::release).

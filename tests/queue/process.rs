@@ -77,11 +77,13 @@ async fn call(caller: usize, asking: Asking) {
     match asking.await.unwrap() {
         Ok(lease) => {
             let granted = micros();
+            // What it knew at its start; renewals may make it longer.
+            let until = granted + lease.remaining().as_micros() as u64;
             // A loss shows in what the release answers, and there is nothing to do against it.
             let _ = lease.run(sleep(HOLD)).await;
             // Whoever got no turn for longer than the validity believed in its lease no more, and may see that late.
             let now = micros();
-            let ended = if lease.is_valid() { now } else { granted };
+            let ended = if lease.is_valid() { now } else { now.min(until) };
             tell(&Told::Served(Turn { caller, fence: lease.fence().unwrap().get(), granted, ended }));
             drop(lease.release().await);
         }
