@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use leasehold::{Acquire, Shutdown};
 use serde_json::Value;
+use tokio::time::sleep;
 
 use super::{odd::Odd, site::Site};
 use crate::support::virtual_time::in_virtual_time;
@@ -120,7 +121,11 @@ fn where_there_are_no_queues_the_number_of_waiters_is_unknown_also_while_nothing
         assert_eq!((&free["total"], &free["waiting"]), (&0.into(), &Value::Null));
         // An outage does not make it known either, also when the store answers again and nobody has looked yet.
         site.world.store.fail_next(1);
-        site.look().await;
+        for _ in 0..30 {
+            if site.console.contention().store_up == Some(true) {
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
         assert_eq!(site.console.contention().store_up, Some(false));
         assert_eq!(site.get_json("api/resource?name=orders/1").await["waiting"], Value::Null);
     });
