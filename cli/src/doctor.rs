@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use leasehold::doctor::{self, Diagnosis, Severity};
 use serde::Serialize;
 
-use crate::{Failure, outcome::tell_result, print, settings::Source};
+use crate::{Failure, outcome::told_with, print, settings::Source};
 
 /// Examines the servers that the configuration leads to, and says what is wrong and what to do
 ///
@@ -49,16 +49,13 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
     // The trial of a lock starts a manager, which takes an actix system.
     let diagnosis = actix::System::new().block_on(doctor::examine(&config))?;
     let worst = diagnosis.worst();
-    let told = match options.json {
-        true => print::pretty_json(&Shown { worst, diagnosis: &diagnosis }),
-        false => print::lines(&diagnosis.to_string()),
-    };
-    if worst < Some(options.fail_on.into()) {
-        // Who has no report does not know that all is well.
-        return told.map(|()| ExitCode::SUCCESS);
-    }
-    tell_result(|| told);
-    Ok(ExitCode::FAILURE)
+    told_with(
+        worst >= Some(options.fail_on.into()),
+        match options.json {
+            true => print::pretty_json(&Shown { worst, diagnosis: &diagnosis }),
+            false => print::lines(&diagnosis.to_string()),
+        },
+    )
 }
 
 /// A diagnosis as JSON.

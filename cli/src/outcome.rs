@@ -58,6 +58,16 @@ pub(crate) fn tell_result(tell: impl FnOnce() -> Result<(), Failure>) {
     }
 }
 
+/// Returns the exit code of a report that is bad, or good, and was told or not: a bad one stays bad, and who has no report does not
+/// know that all is well.
+pub(crate) fn told_with(is_bad: bool, told: Result<(), Failure>) -> Result<ExitCode, Failure> {
+    if !is_bad {
+        return told.map(|()| ExitCode::SUCCESS);
+    }
+    tell_result(|| told);
+    Ok(ExitCode::from(NO))
+}
+
 fn is_closed_output(failure: &Failure) -> bool {
     failure.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    process::{Command, Output},
+    process::{Child, Command, Output},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -78,6 +78,17 @@ fn only_servers_of_our_own_are_slowed_down() {
     );
 }
 
+/// A process that is killed when this is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Returns the processes that this one has started, and what each is called.
 fn children(parent: u32) -> Vec<(u32, String)> {
     let stat = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("stat")).ok();
@@ -117,20 +128,22 @@ fn nothing_is_left_of_a_run_that_is_killed_in_its_slow_phase() {
         slow_server = { from = '0s', until = '10m', factor = 10000 }
     ";
     fs::write(&file, workload).unwrap();
-    let mut run = Command::new(env!("CARGO_BIN_EXE_leasehold"))
-        .args(["tune", "run", "--workload", file.to_str().unwrap()])
-        .spawn()
-        .unwrap();
+    let mut run = Killed(
+        Command::new(env!("CARGO_BIN_EXE_leasehold"))
+            .args(["tune", "run", "--workload", file.to_str().unwrap()])
+            .spawn()
+            .unwrap(),
+    );
     let mut started = Vec::new();
     until("a server, its guard and two workers start", || {
-        started = children(run.id());
+        started = children(run.0.id());
         started.len() == 4
     });
     let server = started.iter().find(|(_, name)| name == "redis-server").unwrap().0;
     let stat = || fs::read_to_string(format!("/proc/{server}/stat")).unwrap();
     until("the server is slow", || stat().rsplit(") ").next().unwrap().starts_with('T'));
-    run.kill().unwrap();
-    run.wait().unwrap();
+    run.0.kill().unwrap();
+    run.0.wait().unwrap();
     for (process, name) in started {
         until(&format!("{name} lives"), || !lives(process));
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold::{Acquire, Shutdown};
+use leasehold::{Acquire, Shutdown, schedule::Schedule};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -75,6 +75,24 @@ fn a_resource_that_nobody_may_look_at_hides_no_other_one() {
 }
 
 #[test]
+fn a_schedule_that_nobody_may_look_at_hides_no_other_one() {
+    in_virtual_time(|| async {
+        let site = Site::odd(|odd| Odd { denied: Some("secret"), ..odd });
+        let others = site.world.manager();
+        for name in ["report", "secret"] {
+            let schedule = Schedule::every(Duration::from_secs(60)).named(name);
+            drop(schedule.start(&others, async |_| ()).unwrap());
+        }
+        site.look().await;
+        let seen = site.get_json("api/schedules").await;
+        let names = |of: &str, kind: &str| seen[kind].as_array().unwrap().iter().any(|it| it["name"] == of);
+        assert!(names("report", "schedules") && names("secret", "unknown"), "{seen}");
+        let page = site.get("schedules").await.text;
+        assert!(page.contains("report") && page.contains("denies access"), "{page}");
+    });
+}
+
+#[test]
 fn a_store_that_denies_every_look_is_not_up() {
     in_virtual_time(|| async {
         for plain in [false, true] {
@@ -103,6 +121,7 @@ fn a_console_without_a_manager_knows_nothing() {
         let contention = site.console.contention();
         assert_eq!((contention.store_up, contention.resources), (None, None));
         assert!(site.get("doctor").await.text.contains("nobody looks any more"));
+        assert_eq!(site.get("events").await.status, 503);
     });
 }
 

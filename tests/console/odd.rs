@@ -6,8 +6,8 @@ use futures_util::{FutureExt, StreamExt, stream};
 use leasehold::{
     Inspection, Listing, MemoryStore, ResourceName, StoreError,
     store::{
-        Acquired, Acquisition, Hold, Inbox, Names, Notifications, Released, Renewed, Replies, Reply, Store,
-        Walk,
+        Acquired, Acquisition, Hold, Inbox, Names, Notifications, Register, RegisterWrite, Released, Renewed,
+        Replies, Reply, Store, Walk,
     },
 };
 
@@ -27,6 +27,14 @@ impl Odd {
     pub(crate) fn new(inner: &MemoryStore) -> Self {
         Self { inner: inner.clone(), denied: None, plain: false, unfinished: false }
     }
+
+    fn denies(&self, name: &ResourceName) -> bool {
+        self.denied.is_some_and(|denied| name.as_bytes() == denied.as_bytes())
+    }
+}
+
+fn denied<'a, T: Send + 'a>() -> Reply<'a, T> {
+    async { Err(StoreError::Denied { reason: "no permissions to access a key".to_owned() }) }.boxed()
 }
 
 impl Store for Odd {
@@ -47,9 +55,8 @@ impl Store for Odd {
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
-        if self.denied.is_some_and(|denied| resource.as_bytes() == denied.as_bytes()) {
-            let reason = "no permissions to access a key".to_owned();
-            return async { Err(StoreError::Denied { reason }) }.boxed();
+        if self.denies(resource) {
+            return denied();
         }
         let plain = self.plain;
         let found = self.inner.inspect(resource, limit);
@@ -79,6 +86,14 @@ impl Store for Odd {
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         self.inner.force_release(resource)
+    }
+
+    fn register<'a>(
+        &'a self,
+        name: &'a ResourceName,
+        write: Option<&'a RegisterWrite>,
+    ) -> Reply<'a, Register> {
+        if self.denies(name) { denied() } else { self.inner.register(name, write) }
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {

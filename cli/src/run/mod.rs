@@ -20,7 +20,11 @@ mod supervise;
 mod terminal;
 mod voice;
 
-use std::{ffi::OsString, process::ExitCode, time::Duration};
+use std::{
+    ffi::OsString,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use actix::{Actor, Addr};
 use leasehold::{AcquireError, Config, Lease, LockManager, LossReason, ReleaseError, Released, Shutdown};
@@ -152,7 +156,7 @@ impl Options {
         signals: &mut Signals,
         voice: Voice,
     ) -> Result<End, End> {
-        let name = self.shown_name();
+        let (name, began) = (self.shown_name(), Instant::now());
         let fence = lease.fence().map_or_else(|| "none".to_owned(), |fence| fence.to_string());
         voice.tell(format_args!("holding {name}, fence {fence}"));
         let started = Child::start(&self.command, self.environment(&lease), voice);
@@ -169,9 +173,9 @@ impl Options {
         let ended =
             supervision.watch().await.map_err(|error| End::system("cannot watch the command", &error))?;
         voice.stopping();
-        // It may be carried out as late as the TTL, and keep the resource closed from then on.
-        let opens = ttl.saturating_add(self.min_hold.unwrap_or_default());
-        match release(lease.release(), &name, opens, voice).await {
+        // It may be carried out as late as the TTL, and keep the resource closed for the rest of the minimum hold from then on.
+        let rest = self.min_hold.unwrap_or_default().saturating_sub(began.elapsed());
+        match release(lease.release(), &name, ttl.saturating_add(rest), voice).await {
             Some(reason) if ended.cause.is_none() => Ok(End::lost_before(&name, reason, ended.status)),
             _ => Ok(End::of(&name, &ended)),
         }

@@ -15,7 +15,7 @@ use super::{
     measure::{Samples, measure},
     run::own_servers,
 };
-use crate::{Failure, print};
+use crate::{Failure, outcome::told_with, print};
 
 /// The workloads that come with the command.
 const INCLUDED: [&str; 9] = [
@@ -86,13 +86,16 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         eprintln!("{number} of {}: {}", workloads.len(), workload.name);
         checked.push(check(workload, source, options)?);
     }
-    if options.json {
-        print::pretty_json(&checked)?;
-    } else {
-        print::lines(&table(&checked, options.within))?;
-    }
-    let missed = checked.iter().flat_map(|it| PREDICTED.iter().map(|figure| difference(it, figure)));
-    Ok(ExitCode::from(u8::from(missed.flatten().any(|percent| percent.abs() > options.within))))
+    let mut differences =
+        checked.iter().flat_map(|it| PREDICTED.iter().filter_map(|figure| difference(it, figure)));
+    let misses = differences.any(|percent| percent.abs() > options.within);
+    told_with(
+        misses,
+        match options.json {
+            true => print::pretty_json(&checked),
+            false => print::lines(&table(&checked, options.within)),
+        },
+    )
 }
 
 /// Measures the servers before and after each run of the workload, and predicts with the mean of all profiles: a machine that

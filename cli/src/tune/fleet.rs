@@ -104,7 +104,8 @@ impl Worker {
 
     fn tell(&mut self, line: &str) -> Result<(), Failure> {
         let input = self.process.stdin.as_mut().ok_or("a worker has no input")?;
-        Ok(writeln!(input, "{line}")?)
+        // Its pipe is not the output of this command, whose reader may go.
+        writeln!(input, "{line}").map_err(|error| format!("a process of the run has ended: {error}").into())
     }
 
     fn is_ready(&mut self) -> Result<(), Failure> {

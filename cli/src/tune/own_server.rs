@@ -1,6 +1,7 @@
 //! A redis-server of our own: on a free port of this machine, without persistence, ended with the command.
 
 use std::{
+    io,
     net::{Ipv4Addr, TcpListener},
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
@@ -39,7 +40,7 @@ impl OwnServer {
     }
 
     fn on(port: u16) -> Result<Self, Failure> {
-        let guard = Guard::start()?;
+        let guard = Guard::start().map_err(unguarded)?;
         let process = Command::new("redis-server")
             .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()])
             .stdin(Stdio::null())
@@ -49,7 +50,7 @@ impl OwnServer {
             .map_err(|error| format!("redis-server does not start, is it installed? {error}"))?;
         let mut server = Self { process, guard, port };
         if let Some(guard) = &mut server.guard {
-            guard.watch(Group::from_child(&server.process))?;
+            guard.watch(Group::from_child(&server.process)).map_err(unguarded)?;
         }
         let give_up = Instant::now() + READY_WITHIN;
         while !server.answers() {
@@ -88,9 +89,14 @@ impl Drop for OwnServer {
     fn drop(&mut self) {
         // Both fail only if it has ended already.
         let _ = self.process.kill();
-        let _ = self.process.wait();
+        // Before it is waited for: its number is that of no other process until then.
         if let Some(guard) = self.guard.take() {
             guard.end();
         }
+        let _ = self.process.wait();
     }
+}
+
+fn unguarded(error: io::Error) -> Failure {
+    format!("redis-server is not guarded: sh does not start: {error}").into()
 }

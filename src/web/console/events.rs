@@ -29,6 +29,9 @@ struct Stream {
 
 /// Answers with the stream: first how things are, then each change.
 pub(crate) async fn events(shared: Data<Shared>) -> Result<HttpResponse, Failure> {
+    if shared.is_blind() {
+        return Err(Failure::gone());
+    }
     let place = shared.streams.clone().try_acquire_owned();
     let place = place.map_err(|_| Failure::busy("too many follow the events already"))?;
     let stream =

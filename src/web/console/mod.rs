@@ -73,11 +73,11 @@ pub struct Console {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contention {
-    /// True if the store has answered the last look, and false if not; `None` before the first one, and after the end of the lock
+    /// True if the store has answered the last look, and false if not, or if it denied all of it; `None` before the first one, and after the end of the lock
     /// manager.
     pub store_up: Option<bool>,
-    /// The number of resources that somebody waits for; `None` if the last look failed, none was made yet, or the store keeps no
-    /// queues.
+    /// The number of resources that somebody waits for; `None` if the last look failed, none was made yet or is made any
+    /// more, or the store keeps no queues.
     pub resources: Option<u64>,
     /// The number of waiters for them.
     pub waiters: Option<u64>,

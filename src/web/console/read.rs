@@ -9,7 +9,7 @@ use super::{
     failure::Failure,
     model::{
         ElectionView, HolderView, ManagersView, OwnLeaseView, Page, ResourceView, Row, RunView, ScheduleView,
-        SchedulesView, SettingsView, TuningView, WaiterView, is_holding, millis, shown, waiting,
+        SchedulesView, SettingsView, TuningView, UnknownView, WaiterView, is_holding, millis, shown, waiting,
     },
     observe::{Elections, Processes, Timeline, TunerSaid, is_of_one},
     shared::{Shared, ask},
@@ -192,20 +192,32 @@ async fn all_schedules(shared: &Shared, also: Option<ResourceName>) -> Result<Sc
     };
     let mut names: BTreeSet<ResourceName> = listed.into_iter().collect();
     names.extend(shared.schedules.iter().cloned().chain(also));
-    let view = async |name| one_schedule(shared, name).await;
+    let view = async |name: ResourceName| {
+        let trouble = |error: &StoreError| UnknownView { name: name.encoded(), trouble: one_line(error) };
+        match one_schedule(shared, &name).await {
+            Err(error @ (StoreError::Denied { .. } | StoreError::Corrupt { .. })) => Ok(Err(trouble(&error))),
+            told => told.map(Ok).map_err(|error| Failure::of(&error)),
+        }
+    };
     let views: Vec<_> = stream::iter(names.into_iter().map(view)).buffered(AT_ONCE).try_collect().await?;
-    Ok(SchedulesView { schedules: views.into_iter().flatten().collect(), unlisted })
+    let (mut schedules, mut unknown) = (Vec::new(), Vec::new());
+    for view in views {
+        match view {
+            Ok(known) => schedules.extend(known),
+            Err(trouble) => unknown.push(trouble),
+        }
+    }
+    Ok(SchedulesView { schedules, unlisted, unknown })
 }
 
-async fn one_schedule(shared: &Shared, name: ResourceName) -> Result<Option<ScheduleView>, Failure> {
-    let found = match Control::find(&shared.locks, &name).await {
+async fn one_schedule(shared: &Shared, name: &ResourceName) -> Result<Option<ScheduleView>, StoreError> {
+    let found = match Control::find(&shared.locks, name).await {
         // The page says so once, and not for each name.
         Err(StoreError::Unsupported { .. }) => return Ok(None),
-        found => found.map_err(|error| Failure::of(&error))?,
+        found => found?,
     };
     let Some(found) = found else { return Ok(None) };
-    let status = found.status().await.map_err(|error| Failure::of(&error))?;
-    Ok(status.map(|status| schedule(&name, &status)))
+    Ok(found.status().await?.map(|status| schedule(name, &status)))
 }
 
 fn schedule(name: &ResourceName, status: &Status) -> ScheduleView {

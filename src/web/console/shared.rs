@@ -61,7 +61,7 @@ impl Shared {
             return seen;
         }
         let trouble = Some("the lock manager is gone, and nobody looks any more".to_owned());
-        Watch { contended: None, waiting: None, trouble, ..seen }
+        Watch { contended: None, waiting: None, complete: false, trouble, ..seen }
     }
 
     /// Returns true if nobody looks any more.

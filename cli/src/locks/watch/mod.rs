@@ -87,7 +87,7 @@ struct Watch<'a> {
     /// Resources whose records are foreign or newer, each of which is told once.
     unreadable: BTreeSet<ResourceName>,
     walks: Pace,
-    /// True if this look has walked: what it has not met is forgotten once it is free, and what a later walk meets is found again.
+    /// True if this look has walked. Only then what is free is forgotten: no walk may come for a long time.
     has_walked: bool,
     /// True if the last walk ran out of time.
     misses_names: bool,

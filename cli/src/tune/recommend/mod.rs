@@ -15,7 +15,7 @@ use self::{
     watch::Watch,
 };
 use super::input::{Changes, Profile, Source, write};
-use crate::{Failure, print};
+use crate::{Failure, outcome::told_with, print};
 
 /// The help behind the options. As a part of the description it would have clap spread the options over two screens.
 const MORE: &str = "\
@@ -79,10 +79,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     if let Some(file) = &options.svg {
         write(file, &picture::svg(&workload.name, &found))?;
     }
-    if options.json {
-        print::pretty_json(&found)?;
-    } else {
-        print::lines(&text(&workload.name, options.goal, &found))?;
-    }
-    Ok(ExitCode::from(u8::from(!found.is_within_limits)))
+    told_with(
+        !found.is_within_limits,
+        match options.json {
+            true => print::pretty_json(&found),
+            false => print::lines(&text(&workload.name, options.goal, &found)),
+        },
+    )
 }

@@ -89,12 +89,12 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let ended = runs.go(options.at_once);
     // What has run is shown even if a run has failed: it has taken its time.
     let tried = tried(&settings, runs.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner));
-    if options.json {
-        print::pretty_json(&tried)?;
-    } else {
-        print::lines(&table(&load, &tried))?;
-    }
-    ended.map(|()| ExitCode::SUCCESS)
+    let told = match options.json {
+        true => print::pretty_json(&tried),
+        false => print::lines(&table(&load, &tried, ended.is_ok())),
+    };
+    ended?;
+    told.map(|()| ExitCode::SUCCESS)
 }
 
 /// Returns everything that is tried: the tuner with bounds that fit the load and with those of the default, and the grid.

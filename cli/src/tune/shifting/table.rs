@@ -5,6 +5,9 @@ use serde::Serialize;
 use super::load::{Load, Outcome};
 use crate::tune::figures::Spread;
 
+/// Said instead of a comparison.
+const NOT_WHOLE: &str = "\nSome settings did not run, so nothing is compared.\n";
+
 /// A setting, and how it did in each repetition, one or more.
 #[derive(Serialize)]
 pub(super) struct Tried {
@@ -38,8 +41,8 @@ fn millis(of: Option<u64>) -> Option<f64> {
     of.map(|millis| millis as f64)
 }
 
-/// Returns the table in Markdown, and a line that compares the best tuner with the best fixed setting.
-pub(super) fn table(load: &Load, tried: &[Tried]) -> String {
+/// Returns the table in Markdown, and a line that compares the best tuner with the best fixed setting, unless some did not run.
+pub(super) fn table(load: &Load, tried: &[Tried], is_whole: bool) -> String {
     let mut order: Vec<&Tried> = tried.iter().collect();
     order.sort_by(|one, other| other.total().total_cmp(&one.total()));
     let phases = load.phases();
@@ -54,7 +57,7 @@ pub(super) fn table(load: &Load, tried: &[Tried]) -> String {
     format!(
         "served in time ({}), and the 90th percentile of the waits of those that were served; changes of each process\n\n{lines}{}",
         useful.join(", "),
-        verdict(&order).unwrap_or_default()
+        if is_whole { verdict(&order) } else { Some(NOT_WHOLE.to_owned()) }.unwrap_or_default()
     )
 }
 
@@ -109,7 +112,7 @@ mod tests {
     fn the_table_has_the_best_first_with_the_median_and_the_range() {
         let all =
             [tried("800ms, 4", &[99], 800), tried("4s, 1", &[9], 90), tried("tuner", &[90, 119, 200], 2_000)];
-        let shown = table(&Load { phases: 1.0, times: 1.0 }, &all);
+        let shown = table(&Load { phases: 1.0, times: 1.0 }, &all, true);
         let lines: Vec<_> = shown.lines().collect();
         assert!(lines[0].starts_with("served in time (idle 2400 ms, sale 800 ms,"), "{shown}");
         assert_eq!(
@@ -134,19 +137,21 @@ mod tests {
             Tried { setting: "400ms, 1".to_owned(), runs: vec![outcome] }
         };
         let load = Load { phases: 1.0, times: 1.0 };
-        let shown = table(&load, &[tried("tuner", &[9], 3), tried("4s, 1", &[4], 90), nobody()]);
+        let shown = table(&load, &[tried("tuner", &[9], 3), tried("4s, 1", &[4], 90), nobody()], true);
         assert!(
             shown.ends_with("best fixed setting, 4s, 1; 0 fixed settings have a shorter p99\n"),
             "{shown}"
         );
         assert!(shown.contains("| 400ms, 1 | 0 | – | 0, – |"), "{shown}");
-        let shown = table(&load, &[tried("tuner", &[9], 3), nobody()]);
+        let shown = table(&load, &[tried("tuner", &[9], 3), nobody()], true);
         assert!(!shown.contains("compared with"), "{shown}");
+        let shown = table(&load, &[tried("tuner", &[9], 3), tried("4s, 1", &[4], 90)], false);
+        assert!(shown.ends_with("did not run, so nothing is compared.\n"), "{shown}");
     }
 
     #[test]
     fn without_a_fixed_setting_nothing_is_compared() {
-        let shown = table(&Load { phases: 1.0, times: 1.0 }, &[tried("tuner", &[1, 2], 3)]);
+        let shown = table(&Load { phases: 1.0, times: 1.0 }, &[tried("tuner", &[1, 2], 3)], true);
         assert_eq!(shown.lines().count(), 5, "{shown}");
         assert!(shown.contains("(2 – 3) | 3 ms |"), "{shown}");
     }

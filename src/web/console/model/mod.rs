@@ -203,6 +203,15 @@ pub(crate) struct SchedulesView {
     pub(crate) schedules: Vec<ScheduleView>,
     /// The reason why there may be others, if so.
     pub(crate) unlisted: Option<String>,
+    /// Those about which nothing is known.
+    pub(crate) unknown: Vec<UnknownView>,
+}
+
+/// Something about which nothing is known, and why.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct UnknownView {
+    pub(crate) name: String,
+    pub(crate) trouble: String,
 }
 
 /// A schedule.

@@ -134,8 +134,11 @@ pub(super) fn schedules(views: &SchedulesView, also: &Also, may_change: bool) ->
         div #live {
             @match &views.unlisted {
                 Some(reason) => p.bad { "There may be others than are shown here: " (reason) "." },
-                None => { @if views.schedules.is_empty() { p.empty { "The store knows none." } } },
+                None => {
+                    @if views.schedules.is_empty() && views.unknown.is_empty() { p.empty { "The store knows none." } }
+                },
             }
+            @for it in &views.unknown { p.bad { (it.name) ": " (it.trouble) } }
             @for view in &views.schedules { (schedule(view, may_change)) }
         }
     }
