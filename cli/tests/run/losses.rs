@@ -191,8 +191,8 @@ fn a_release_without_an_answer_is_told_as_unknown() {
         let ended = run.ended(&name);
         assert_eq!((ended.code, ended.err.lines().count()), (Some(3), 1), "{ended:?}");
         let expected = format!("the outcome of the release of {name} is unknown");
-        let (_, rest) = ended.err.split_once("within ").unwrap();
-        let bound = humantime::parse_duration(rest.split_once(" at the latest").unwrap().0).unwrap();
+        let (told, _) = ended.err.split_once(" at the latest").unwrap();
+        let bound = humantime::parse_duration(told.rsplit_once("within ").unwrap().1).unwrap();
         assert!(ended.err.contains(&expected) && opens.contains(&bound.as_secs()), "{ended:?}");
     }
 }
