@@ -5,6 +5,7 @@ use std::time::Duration;
 use actix_web::test::TestRequest;
 use futures_util::future::join_all;
 use leasehold::{Acquire, Config, schedule::Schedule, tuner::Tuner};
+use serde_json::Value;
 use tokio::time::sleep;
 
 use super::site::{HOST, Site};
@@ -212,9 +213,28 @@ fn elections_schedules_and_the_doctor_have_their_pages() {
         assert_eq!(election["elections"][0]["leader"]["metadata"]["role"], "schedule");
         scheduler.stop().await;
 
-        assert_eq!(site.get_json("api/diagnosis").await["diagnosis"], serde_json::Value::Null);
+        assert_eq!(site.get_json("api/diagnosis").await["diagnosis"], Value::Null);
         assert_eq!(site.post("doctor", &[]).await.leads_to(), "doctor");
         assert!(site.get("doctor").await.text.contains("memory-only"));
+    });
+}
+
+#[test]
+fn a_recommendation_is_read_from_its_file_each_time() {
+    in_virtual_time(|| async {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("found.toml");
+        let site = Site::with(|console| console.recommendation(&file));
+        assert!(site.get("tuning").await.text.contains("cannot be read: No such file"));
+        std::fs::write(&file, "[wait]\ntimeout = \"2s\" # <b>\n").unwrap();
+        let page = site.get("tuning").await.text;
+        assert!(page.contains("[wait]\ntimeout = &quot;2s&quot; # &lt;b&gt;</pre>"), "{page}");
+        let told = &site.get_json("api/tuning").await["recommendation"];
+        assert_eq!(
+            (&told["text"], &told["trouble"]),
+            (&"[wait]\ntimeout = \"2s\" # <b>".into(), &Value::Null)
+        );
+        assert_eq!(Site::new().get_json("api/tuning").await["recommendation"], Value::Null);
     });
 }
 

@@ -1,6 +1,6 @@
 //! The builder of a console: its token, its names, and what it shows beside the locks.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 use actix::Addr;
 use actix_web::web::Data;
@@ -22,6 +22,7 @@ pub struct ConsoleBuilder {
     hosts: Vec<String>,
     elections: Vec<Vec<u8>>,
     schedules: Vec<Vec<u8>>,
+    recommendation: Option<PathBuf>,
     #[cfg(feature = "doctor")]
     doctor: Option<Config>,
 }
@@ -35,6 +36,7 @@ impl ConsoleBuilder {
             hosts: Vec::new(),
             elections: Vec::new(),
             schedules: Vec::new(),
+            recommendation: None,
             #[cfg(feature = "doctor")]
             doctor: None,
         }
@@ -72,6 +74,13 @@ impl ConsoleBuilder {
         self
     }
 
+    /// Sets the file that the page about tuning shows as it is then: what `leasehold tune recommend` has printed, or written with
+    /// `--output`. Default: none. Whoever may read the console may read it.
+    pub fn recommendation(mut self, file: impl Into<PathBuf>) -> Self {
+        self.recommendation = Some(file.into());
+        self
+    }
+
     /// Sets the configuration whose deployment the doctor of the console examines. Default: none, and there is no doctor.
     /// Whoever may read may let it examine.
     #[cfg(feature = "doctor")]
@@ -95,6 +104,7 @@ impl ConsoleBuilder {
         let (elections, schedules) = (names(self.elections)?, names(self.schedules)?);
         let mut shared = Shared::new(self.locks);
         (shared.elections, shared.schedules) = (elections, schedules);
+        shared.recommendation = self.recommendation;
         #[cfg(feature = "doctor")]
         if let Some(config) = self.doctor {
             shared.doctor = super::examine::Doctor::new(config);

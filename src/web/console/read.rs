@@ -12,6 +12,7 @@ use super::{
         SchedulesView, SettingsView, TuningView, UnknownView, WaiterView, is_holding, millis, shown, waiting,
     },
     observe::{Elections, Processes, Timeline, TunerSaid, is_of_one},
+    recommendation,
     shared::{Shared, ask},
 };
 use crate::{
@@ -249,10 +250,15 @@ fn schedule(name: &ResourceName, status: &Status) -> ScheduleView {
 /// Returns the settings of this manager that may change, and what a tuner said.
 pub(crate) async fn tuning(shared: &Shared) -> Result<TuningView, Failure> {
     let statistics = ask(&shared.locks, Stats).await?;
+    let recommendation = match shared.recommendation.clone() {
+        Some(file) => Some(recommendation::read(file).await),
+        None => None,
+    };
     Ok(TuningView {
         settings: SettingsView::of(&ask(&shared.locks, SetTuning::default()).await??),
         last_minute: statistics.last_minute,
         last_hour: statistics.last_hour,
         tuner: ask(&shared.observer, TunerSaid).await?,
+        recommendation,
     })
 }

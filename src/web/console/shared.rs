@@ -1,6 +1,6 @@
 //! The state that all workers of a server share for one console.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
 use tokio::sync::{Semaphore, watch};
@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     pub(crate) elections: Vec<ResourceName>,
     pub(crate) schedules: Vec<ResourceName>,
     pub(crate) changes: Changes,
+    /// The file of the recommendation for the page about tuning.
+    pub(crate) recommendation: Option<PathBuf>,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) pages: Recent<Page>,
     pub(crate) election_views: Recent<Vec<ElectionView>>,
@@ -45,6 +47,7 @@ impl Shared {
             elections,
             schedules,
             changes,
+            recommendation: None,
             streams: Arc::new(Semaphore::new(STREAMS)),
             pages: Recent::default(),
             election_views: Recent::default(),

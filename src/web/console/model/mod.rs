@@ -22,6 +22,7 @@ use crate::{
     statistics::Statistics,
     store::{Holder, HolderState, Inspection},
     tuner::TunerEvent,
+    web::console::recommendation::RecommendationView,
 };
 
 /// Returns a span in milliseconds.
@@ -246,6 +247,8 @@ pub(crate) struct TuningView {
     pub(crate) last_hour: crate::statistics::Summary,
     /// The latest changes of a tuner, the latest first.
     pub(crate) tuner: Vec<TunerView>,
+    /// What is recommended; `None` if the console was told of no file.
+    pub(crate) recommendation: Option<RecommendationView>,
 }
 
 /// The settings that may change.

@@ -14,6 +14,7 @@ use crate::{
             TunerView, TuningView,
         },
         read::Also,
+        recommendation::RecommendationView,
     },
 };
 
@@ -171,7 +172,7 @@ fn schedule(view: &ScheduleView, may_change: bool) -> Markup {
 }
 
 pub(super) fn tuning(view: &TuningView) -> Markup {
-    let TuningView { settings, last_minute, last_hour, tuner } = view;
+    let TuningView { settings, last_minute, last_hour, tuner, recommendation } = view;
     html! {
         h1 { "Tuning" }
         div #live {
@@ -192,6 +193,25 @@ pub(super) fn tuning(view: &TuningView) -> Markup {
                     (table("Changes of the tuner, the latest first", &["When", "Rule", "Reason", "To"],
                         &html! { @for it in tuner { (tuned(it)) } }))
                 }
+            }
+            section aria-labelledby="recommended" {
+                h2 #recommended { "What is recommended" }
+                (recommended(recommendation.as_ref()))
+            }
+        }
+    }
+}
+
+fn recommended(recommendation: Option<&RecommendationView>) -> Markup {
+    html! {
+        @match recommendation {
+            None => p.empty { "Nothing: this console was told of no file that " code { "leasehold tune recommend" } " has made." },
+            Some(RecommendationView { text, written_ms_ago, trouble }) => {
+                @if !text.is_empty() {
+                    p.note { "By " code { "leasehold tune recommend" } ", written " (known(*written_ms_ago)) " ago." }
+                    pre.scroll tabindex="0" role="region" aria-label="The recommendation" { (text) }
+                }
+                @if let Some(trouble) = trouble { p.bad { (trouble) } }
             }
         }
     }
