@@ -233,11 +233,11 @@ try {
   await other.goto(`http://127.0.0.1:${evil.address().port}/`);
   const [refused] = await Promise.all([other.waitForResponse(`${base}revoke`), other.click("button")]);
   assert.equal(refused.status(), 403);
-  await other.close();
+  // It stays open: Chromium sometimes never closes a page whose navigation was refused a moment ago.
+  await page.bringToFront();
   evil.close();
 
   // Nor can somebody without a session, nor with a wrong token.
-  // Without the browser, which may wait for ever with a new context behind a page that was closed a moment ago.
   const stranger = await request.newContext();
   const unsigned = await stranger.post(new URL("revoke", base).href, {
     headers: { origin: new URL(base).origin },
