@@ -20,7 +20,8 @@ pub const AHEAD_AT_MOST: Duration = Duration::from_secs(1);
 pub struct Incarnation {
     /// The identifier, different after each start.
     pub id: String,
-    /// The time since its start, never overstated.
+    /// The time for which it has been observed, by a clock that was not stepped meanwhile, and never overstated. A node
+    /// itself only reports what its wall clock says, and a quorum replaces that.
     pub age: Duration,
     /// True if it forgets nothing that it acknowledged, however it ends. Its record of recovery proves that it has not
     /// been emptied: see [`Recovered`].
@@ -83,7 +84,7 @@ impl Recovered {
 /// clocks plus the largest lead of a node over its own clock. A deployment also begins in that way. Nodes that have just
 /// been started count only then, and only if `fresh_start` says that there is nothing to forget and no node has a record.
 ///
-/// Nodes must have been up for `max_ttl` *before* they were asked. Everything that an earlier incarnation helped to grant
+/// Nodes must have been observed for `max_ttl` *before* they were asked. Everything that an earlier incarnation helped to grant
 /// was given out by then, and is known to the others.
 ///
 /// # Errors

@@ -13,19 +13,19 @@ mod world;
 
 use std::{env, thread, time::Instant};
 
-use stateright::{Checker, Model};
-use world::{Rules, World};
+use stateright::{Checker, HasDiscoveries, Model};
+use world::{FENCES, ONE_HOLDER, Rules, World};
 
 /// The rules that the library had before: they break on both worlds.
-const BEFORE: Rules = Rules { teaches: false, lowers: true };
-const TODAY: Rules = Rules { teaches: true, lowers: false };
+const BEFORE: Rules = Rules { teaches: false, lowers: true, believes: false };
+const TODAY: Rules = Rules { teaches: true, lowers: false, believes: false };
+/// The rule of an age that a node's own clock tells.
+const BELIEVING: Rules = Rules { believes: true, ..TODAY };
 
-/// Steps that are looked at when a way is sought on which a fence goes back.
+/// Steps that are looked at when a way is sought on which a property is broken.
 const FAR: usize = 24;
 
-const PROPERTY: &str = "fences grow";
-
-/// Looks at all that can happen in so many steps. Answers how many states there are, and how a fence goes back, if one does.
+/// Looks at all that can happen in so many steps. Answers how many states there are, and how a property is broken, if one is.
 fn check(world: World, depth: usize) -> (usize, Option<String>) {
     let depth = env::var("LEASEHOLD_MODEL_DEPTH").map_or(depth, |depth| depth.parse().expect("a number"));
     let (name, began) = (format!("{world:?}"), Instant::now());
@@ -33,19 +33,22 @@ fn check(world: World, depth: usize) -> (usize, Option<String>) {
     let checker = world.checker().threads(threads).target_max_depth(depth).spawn_bfs().join();
     let states = checker.unique_state_count();
     println!("{name}: {states} states, depth {}, {:.0?}", checker.max_depth(), began.elapsed());
-    (states, checker.discovery(PROPERTY).map(|path| path.to_string()))
+    let broken = [FENCES, ONE_HOLDER].into_iter().find_map(|property| checker.discovery(property));
+    (states, broken.map(|path| path.to_string()))
 }
 
-/// How a fence goes back under the rules that the library had before.
-fn broken(world: World) -> Option<String> {
-    let checker = world.checker().target_max_depth(FAR).spawn_dfs().join();
-    println!("{} states until a fence goes back", checker.unique_state_count());
-    checker.discovery(PROPERTY).map(|path| path.to_string())
+/// How a property is broken under rules that the library had before.
+fn broken(world: World, property: &'static str) -> Option<String> {
+    let until = HasDiscoveries::AnyOf([property].into());
+    let checker = world.checker().target_max_depth(FAR).finish_when(until).spawn_dfs().join();
+    println!("{} states until this breaks: {property}", checker.unique_state_count());
+    checker.discovery(property).map(|path| path.to_string())
 }
 
 #[test]
 fn fences_grow_over_a_restart() {
-    let before = broken(World::with_a_restart(BEFORE)).expect("a node that has forgotten votes again");
+    let before =
+        broken(World::with_a_restart(BEFORE), FENCES).expect("a node that has forgotten votes again");
     assert!(before.contains("Restart"), "{before}");
     let (states, path) = check(World::with_a_restart(TODAY), 17);
     assert_eq!(path, None);
@@ -54,8 +57,17 @@ fn fences_grow_over_a_restart() {
 
 #[test]
 fn fences_grow_though_acquisitions_and_raises_are_late() {
-    assert!(broken(World::with_a_re_entry(BEFORE)).is_some(), "a late raise lowers a fence");
+    assert!(broken(World::with_a_re_entry(BEFORE), FENCES).is_some(), "a late raise lowers a fence");
     let (states, path) = check(World::with_a_re_entry(TODAY), 15);
+    assert_eq!(path, None);
+    assert!(states > 100_000, "{states}");
+}
+
+#[test]
+fn one_client_holds_though_the_clock_of_a_restarted_node_is_set_forward() {
+    let before = broken(World::with_a_stepped_clock(BELIEVING), ONE_HOLDER).expect("a young node is taught");
+    assert!(before.contains("Step"), "{before}");
+    let (states, path) = check(World::with_a_stepped_clock(TODAY), 14);
     assert_eq!(path, None);
     assert!(states > 100_000, "{states}");
 }

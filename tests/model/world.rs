@@ -13,6 +13,9 @@ const CLIENTS: usize = 2;
 const MAX_TTL: Duration = Duration::from_secs(1);
 const OLD: Duration = Duration::from_secs(10);
 
+pub(crate) const FENCES: &str = "fences grow";
+pub(crate) const ONE_HOLDER: &str = "one client holds at a time";
+
 /// Which rules hold: those of the library, or some that it had before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
@@ -20,6 +23,8 @@ pub(crate) struct Rules {
     pub(crate) teaches: bool,
     /// A raise may lower the fence of a hold, and is sent for a lease that has ended.
     pub(crate) lowers: bool,
+    /// A node is as old as its own wall clock says; else as old as others have observed it to be.
+    pub(crate) believes: bool,
 }
 
 /// How much can happen.
@@ -29,6 +34,8 @@ pub(crate) struct World {
     /// How often each client asks.
     asks: [u8; CLIENTS],
     restarts: u8,
+    /// How often the wall clock of a node is set forward.
+    steps: u8,
     /// Whether the first client begins with a lease, granted by the last two nodes, and a request on its way to the first.
     begins_late: bool,
 }
@@ -38,6 +45,7 @@ pub(crate) struct State {
     nodes: [Node; NODES],
     clients: [Client; CLIENTS],
     restarts: u8,
+    steps: u8,
     next_token: u8,
     /// The largest fence that was given out, and to whom.
     largest: (u64, usize),
@@ -52,6 +60,8 @@ struct Node {
     hold: Option<Hold>,
     /// Whose leases, begun before it was restarted, may be valid.
     forgot: [bool; CLIENTS],
+    /// Whether its wall clock was set forward by more than a TTL since its start.
+    stepped: bool,
 }
 
 /// One client's tokens on a node, with the fence that they share.
@@ -120,17 +130,24 @@ pub(crate) enum Action {
     /// The same on a node.
     Expire(usize),
     Restart(usize),
+    /// The wall clock of a node is set forward by more than a TTL.
+    Step(usize),
     /// A client asks who has recovered; one node does not answer, or all do.
     Recover(usize, Option<usize>),
 }
 
 impl World {
     pub(crate) fn with_a_restart(rules: Rules) -> Self {
-        Self { rules, asks: [1, 1], restarts: 1, begins_late: false }
+        Self { rules, asks: [1, 1], restarts: 1, steps: 0, begins_late: false }
+    }
+
+    /// The first client has a lease of the last two nodes, one of which then restarts with a clock that is corrected.
+    pub(crate) fn with_a_stepped_clock(rules: Rules) -> Self {
+        Self { rules, asks: [1, 1], restarts: 1, steps: 1, begins_late: true }
     }
 
     pub(crate) fn with_a_re_entry(rules: Rules) -> Self {
-        Self { rules, asks: [2, 1], restarts: 0, begins_late: true }
+        Self { rules, asks: [2, 1], restarts: 0, steps: 0, begins_late: true }
     }
 }
 
@@ -143,8 +160,8 @@ fn bit(token: u8) -> u8 {
 }
 
 impl Node {
-    fn report(&self, node: usize) -> Report {
-        let young = self.forgot.contains(&true);
+    fn report(&self, node: usize, rules: Rules) -> Report {
+        let young = self.forgot.contains(&true) && !(rules.believes && self.stepped);
         let named = |incarnation: u8| incarnation.to_string();
         let recovered = self.recovered.map(|(incarnation, fence)| Recovered {
             incarnation: named(incarnation),
@@ -158,7 +175,7 @@ impl Node {
 
     /// Whether a grant of this fence counts.
     fn covers(&self, node: usize, rules: Rules, fence: u64) -> bool {
-        let report = self.report(node);
+        let report = self.report(node, rules);
         match report.recovered {
             _ if !rules.teaches => !self.forgot.contains(&true),
             Some(it) if report.incarnation.has_recovered(Some(&it)) => it.covers(Some(Fence::new(fence))),
@@ -348,6 +365,10 @@ impl State {
         self.idle(which);
     }
 
+    fn holders(&self) -> usize {
+        self.clients.iter().filter(|client| matches!(client.stage, Stage::Holding { .. })).count()
+    }
+
     /// The tokens on a node that nobody believes in.
     fn over(&self, node: usize) -> u8 {
         let Some(hold) = &self.nodes[node].hold else { return 0 };
@@ -358,13 +379,14 @@ impl State {
     fn restart(&mut self, node: usize) {
         let forgot = self.clients.each_ref().map(|client| client.stage != Stage::Idle);
         let incarnation = self.nodes[node].incarnation + 1;
-        self.nodes[node] = Node { incarnation, recovered: None, last: 0, hold: None, forgot };
+        self.nodes[node] = Node { incarnation, recovered: None, last: 0, hold: None, forgot, stepped: false };
         self.restarts -= 1;
     }
 
-    fn recover(&mut self, which: usize, silent: Option<usize>) -> bool {
-        let reports: Vec<Option<Report>> =
-            (0..NODES).map(|node| (Some(node) != silent).then(|| self.nodes[node].report(node))).collect();
+    fn recover(&mut self, which: usize, silent: Option<usize>, rules: Rules) -> bool {
+        let reports: Vec<Option<Report>> = (0..NODES)
+            .map(|node| (Some(node) != silent).then(|| self.nodes[node].report(node, rules)))
+            .collect();
         let lessons = lessons(&reports, Duration::ZERO, MAX_TTL, false).unwrap_or_default();
         for (node, lesson) in &lessons {
             let incarnation = self.nodes[*node].incarnation;
@@ -382,13 +404,20 @@ impl Model for World {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
-        let node =
-            Node { incarnation: 0, recovered: Some((0, 0)), last: 0, hold: None, forgot: [false; CLIENTS] };
+        let node = Node {
+            incarnation: 0,
+            recovered: Some((0, 0)),
+            last: 0,
+            hold: None,
+            forgot: [false; CLIENTS],
+            stepped: false,
+        };
         let client = |asks| Client { asks, stage: Stage::Idle, granted: None, sent: Default::default() };
         let mut state = State {
             nodes: [node.clone(), node.clone(), node],
             clients: self.asks.map(client),
             restarts: self.restarts,
+            steps: self.steps,
             next_token: 0,
             largest: (0, 0),
             went_back: false,
@@ -424,8 +453,15 @@ impl Model for World {
             if state.restarts > 0 && begun {
                 actions.push(Action::Restart(node));
             }
+            // Before a restart nobody asks for the age of a node.
+            if state.steps > 0 && it.incarnation > 0 && !it.stepped {
+                actions.push(Action::Step(node));
+            }
             if self.rules.teaches
-                && !it.report(node).incarnation.has_recovered(it.report(node).recovered.as_ref())
+                && !it
+                    .report(node, self.rules)
+                    .incarnation
+                    .has_recovered(it.report(node, self.rules).recovered.as_ref())
             {
                 let silent = (0..NODES).filter(|silent| *silent != node).map(Some).chain([None]);
                 actions.extend(silent.map(|silent| Action::Recover(0, silent)));
@@ -462,12 +498,20 @@ impl Model for World {
                 state.restart(node);
                 true
             }
-            Action::Recover(which, silent) => state.recover(which, silent),
+            Action::Step(node) => {
+                state.nodes[node].stepped = true;
+                state.steps -= 1;
+                true
+            }
+            Action::Recover(which, silent) => state.recover(which, silent, self.rules),
         };
         changed.then_some(state)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![Property::always("fences grow", |_, state: &State| !state.went_back)]
+        vec![
+            Property::always(FENCES, |_, state: &State| !state.went_back),
+            Property::always(ONE_HOLDER, |_, state: &State| state.holders() <= 1),
+        ]
     }
 }

@@ -122,6 +122,7 @@ pub(crate) const BUGS: &[Bug] = &[
     // Quorums.
     bug("a majority of half", Quorum(&["P1", "P6"])),
     bug("a node votes as soon as it is up", Quorum(&["P1", "P6"])),
+    bug("a node is as old as its own clock says", Quorum(&["P1", "P6"])),
     bug("the largest fence is not written back", Quorum(&["P2"])),
     bug("what a node grants to a failed attempt is left there", Quorum(&["P18"])),
     bug("what a node grants late to a failed attempt is left there", Quorum(&["P18"])),

@@ -29,17 +29,21 @@ impl Three {
         let node = |ahead| MemoryStore::new(Arc::new(Ahead::by(*clock, ahead)));
         let three = Self { nodes: [millis, 0, 0].map(node).to_vec(), clock };
         sleep(2 * MAX_TTL).await;
-        begin(&three.client()).await;
+        begin(&three.client_with(true)).await;
         sleep(Duration::from_secs(20)).await;
         three
     }
 
     fn client(&self) -> QuorumStore {
+        self.client_with(false)
+    }
+
+    fn client_with(&self, fresh_start: bool) -> QuorumStore {
         let named = self.nodes.iter().enumerate().map(|(which, node)| {
             let store: Arc<dyn QuorumNode> = Arc::new(node.clone());
             (format!("node {which}"), store)
         });
-        let options = QuorumOptions { max_ttl: MAX_TTL, ..QuorumOptions::default() };
+        let options = QuorumOptions { max_ttl: MAX_TTL, fresh_start, ..QuorumOptions::default() };
         QuorumStore::with_clock(named, options, self.clock.clone()).unwrap()
     }
 
@@ -63,6 +67,10 @@ async fn a_node_that_forgot_fences_counts_for_nothing_until_it_is_taught() {
     let _released = client.release(&asked.hold, Duration::ZERO).await.unwrap();
     sleep(Duration::from_secs(5)).await;
     three.nodes[1].restart();
+    // The client meets the new incarnation, and the others hear nothing: an acquisition, a report, and a register.
+    three.nodes[0].fail_next(3);
+    three.nodes[2].fail_next(3);
+    let _no_quorum = short_of(&client, &exclusive()).await;
     sleep(MAX_TTL + Duration::from_secs(10)).await;
     // All leases that it forgot are over, but the only one that remembers the fence does not answer.
     three.nodes[0].fail_next(4);

@@ -23,7 +23,8 @@ impl Quorum {
         let clock = Arc::new(RuntimeClock::start());
         let nodes: Vec<_> = (0..5).map(|_| MemoryStore::new(clock.clone())).collect();
         tokio::time::sleep(2 * TTL).await;
-        begin(&quorum_of(&nodes, &clock, QuorumOptions { max_ttl: TTL, ..QuorumOptions::default() })).await;
+        let first = QuorumOptions { max_ttl: TTL, fresh_start: true, ..QuorumOptions::default() };
+        begin(&quorum_of(&nodes, &clock, first)).await;
         // What they were taught is ahead of their clocks.
         tokio::time::sleep(2 * AHEAD_AT_MOST).await;
         let store = quorum_of(&nodes, &clock, QuorumOptions { max_ttl: TTL, ..QuorumOptions::default() });

@@ -127,18 +127,22 @@ impl Five {
         let nodes = millis.map(|millis| MemoryStore::new(Arc::new(Ahead::by(clock, millis)))).to_vec();
         sleep(2 * TTL).await;
         let five = Self { clock, nodes, raises: Arc::default() };
-        begin(&five.client(&Ahead::by(clock, 0))).await;
+        begin(&five.client_with(&Ahead::by(clock, 0), true)).await;
         // What they were taught is ahead of their clocks.
         sleep(2 * AHEAD_AT_MOST).await;
         five
     }
 
     fn client(&self, clock: &Ahead) -> QuorumStore {
+        self.client_with(clock, false)
+    }
+
+    fn client_with(&self, clock: &Ahead, fresh_start: bool) -> QuorumStore {
         let named = self.nodes.iter().enumerate().map(|(which, node)| {
             let node: Arc<dyn QuorumNode> = Arc::new(Counting(node.clone(), Arc::clone(&self.raises)));
             (which.to_string(), node)
         });
-        let options = QuorumOptions { max_ttl: TTL, ..QuorumOptions::default() };
+        let options = QuorumOptions { max_ttl: TTL, fresh_start, ..QuorumOptions::default() };
         QuorumStore::with_clock(named, options, Arc::new(clock.clone())).unwrap()
     }
 

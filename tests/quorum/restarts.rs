@@ -40,6 +40,27 @@ async fn a_node_that_came_back_empty_does_not_vote_for_the_longest_ttl() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_new_process_counts_a_node_that_the_nodes_have_known_for_the_longest_ttl() {
+    for (since, counts) in [(TTL / 2, false), (TTL + Duration::from_secs(1), true)] {
+        let quorum = Quorum::of_five().await;
+        quorum.nodes[0].restart();
+        // All nodes are told of the new incarnation.
+        turn(&quorum.store).await;
+        sleep(since).await;
+        turn(&quorum.another()).await;
+        let recovered = quorum.nodes[0].report().await.unwrap().recovered;
+        assert_eq!(recovered.is_some(), counts, "known for {since:?}");
+    }
+}
+
+async fn turn(store: &QuorumStore) {
+    let asked = exclusive();
+    granted(store, &asked).await;
+    let _released = store.release(&asked.hold, Duration::ZERO).await.unwrap();
+    sleep(Duration::from_millis(100)).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_fresh_start_lets_young_nodes_vote_until_they_are_restarted() {
     let quorum = Quorum::of_five().await;
     quorum.nodes.iter().for_each(leasehold::MemoryStore::restart);

@@ -1,6 +1,12 @@
 //! One node of a quorum, as one manager sees it through its own bad network.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use leasehold::{
@@ -24,11 +30,18 @@ pub(crate) struct Link {
     node: usize,
     inner: MemoryStore,
     network: Network,
+    /// The ms by which its wall clock was set forward since its start, which it tells as a part of its age.
+    stepped: Arc<AtomicU64>,
 }
 
 impl Link {
-    pub(crate) const fn new(node: usize, inner: MemoryStore, network: Network) -> Self {
-        Self { node, inner, network }
+    pub(crate) const fn new(
+        node: usize,
+        inner: MemoryStore,
+        network: Network,
+        stepped: Arc<AtomicU64>,
+    ) -> Self {
+        Self { node, inner, network, stepped }
     }
 
     fn send<T: Send + 'static>(
@@ -174,17 +187,25 @@ impl QuorumNode for Link {
     }
 
     fn incarnation(&self) -> Reply<'_, Incarnation> {
-        let store = self.inner.clone();
-        self.send(async move { store.incarnation().await })
+        let (store, stepped) = (self.inner.clone(), Arc::clone(&self.stepped));
+        self.send(async move { Ok(by_its_clock(store.incarnation().await?, &stepped)) })
     }
 
     fn report(&self) -> Reply<'_, Report> {
-        let store = self.inner.clone();
-        self.send(async move { store.report().await })
+        let (store, stepped) = (self.inner.clone(), Arc::clone(&self.stepped));
+        self.send(async move {
+            let report = store.report().await?;
+            Ok(Report { incarnation: by_its_clock(report.incarnation, &stepped), ..report })
+        })
     }
 
     fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
         let (store, lesson) = (self.inner.clone(), lesson.clone());
         self.send(async move { store.teach(&lesson).await })
     }
+}
+
+/// The incarnation as a node tells it whose wall clock was stepped after its start.
+fn by_its_clock(told: Incarnation, stepped: &AtomicU64) -> Incarnation {
+    Incarnation { age: told.age + Duration::from_millis(stepped.load(Ordering::Relaxed)), ..told }
 }

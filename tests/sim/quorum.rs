@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -31,6 +31,8 @@ const RATES: [f64; 4] = [0.0, 0.02, 0.06, 0.12];
 /// The nodes of a world, and all the ways to them.
 pub(crate) struct Nodes {
     memories: Vec<MemoryStore>,
+    /// The ms by which the wall clock of each node was stepped since its start.
+    stepped: Vec<Arc<AtomicU64>>,
     history: Arc<History>,
     calm: Arc<AtomicBool>,
     clock: Arc<dyn Clock>,
@@ -59,6 +61,7 @@ impl Nodes {
         Self {
             networks: vec![Vec::new(); count],
             memories,
+            stepped: (0..count).map(|_| Arc::default()).collect(),
             history: Arc::clone(history),
             calm: Arc::clone(calm),
             clock: Arc::clone(clock),
@@ -83,7 +86,8 @@ impl Nodes {
             let (history, calm) = (Arc::clone(&self.history), Arc::clone(&self.calm));
             let network = Network::new(history, calm, self.rng.random(), RATES).in_order();
             self.networks[node].push(network.clone());
-            let link: Arc<dyn QuorumNode> = Arc::new(Link::new(node, memory.clone(), network));
+            let link: Arc<dyn QuorumNode> =
+                Arc::new(Link::new(node, memory.clone(), network, Arc::clone(&self.stepped[node])));
             self.links.push(Arc::clone(&link));
             named.push((format!("node {node}"), link));
         }
@@ -93,11 +97,15 @@ impl Nodes {
         Arc::new(Witness { inner, history: Arc::clone(&self.history) })
     }
 
-    /// Cuts off, stops and restarts nodes, never more than a minority at a time, until it is calm.
+    /// Cuts off, stops and restarts nodes, some with a clock that is stepped after their start, never more than a minority at a time, until it is calm.
     pub(crate) fn storms(&mut self) -> impl Future<Output = ()> + use<> {
         let (memories, networks) = (self.memories.clone(), self.networks.clone());
         let (history, calm) = (Arc::clone(&self.history), Arc::clone(&self.calm));
-        let mut rng = StdRng::seed_from_u64(self.rng.random());
+        let stepped = self.stepped.clone();
+        let seed = self.rng.random();
+        let mut rng = StdRng::seed_from_u64(seed);
+        // Draws of its own, so that all else happens as it would without them.
+        let mut clocks = StdRng::seed_from_u64(!seed);
         let minority = (memories.len() - 1) / 2;
         let mut restarts: Vec<(Duration, usize)> = Vec::new();
         async move {
@@ -124,6 +132,9 @@ impl Nodes {
                 if restarts.len() < minority && rng.random_bool(0.6) {
                     let node = rng.random_range(0..memories.len());
                     memories[node].restart();
+                    // A machine that booted with a clock that was behind, which is then corrected, or with one that is right.
+                    let step = if clocks.random_bool(0.5) { clocks.random_range(1..7_200_000) } else { 0 };
+                    stepped[node].store(step, Ordering::Relaxed);
                     restarts.push((now, node));
                     history.add(0, What::Forgot { node });
                 }

@@ -26,7 +26,7 @@ pub(super) async fn vote(
     clock: &AtomicU64,
 ) -> Vec<Ballot> {
     let vote = async |asked: &[_]| {
-        let (ballots, read) = node.vote(asked, first, &core.options).await;
+        let (ballots, read) = node.vote(asked, first, &core.options, &*core.clock).await;
         if let Some(read) = read {
             clock.fetch_max(read.get(), Ordering::Relaxed);
             core.fence_clock.at_least(read, core.now());

@@ -19,6 +19,7 @@ mod options;
 mod poll;
 mod recovery;
 mod renew_release;
+mod sightings;
 mod tidying;
 mod voting;
 mod waiters;
@@ -58,12 +59,15 @@ use crate::{
 ///
 /// # Which nodes count
 /// A node counts while it has a record of its recovery: [`Recovered`](crate::store::Recovered). After a restart it may have
-/// forgotten. It counts again when it has been up for [`max_ttl`](QuorumOptions::max_ttl) and was taught the largest
+/// forgotten. It counts again when it has been known for [`max_ttl`](QuorumOptions::max_ttl) and was taught the largest
 /// fence known to a majority of nodes that have not forgotten. Without such a majority all nodes have to answer. A first
 /// start needs all nodes too, and [`fresh_start`](QuorumOptions::fresh_start) spares it the wait. A node whose
 /// [`Incarnation`](crate::store::Incarnation) is durable counts at once after a restart, unless it has come back empty.
 ///
-/// Nodes without fences keep no record. They vote when they have been up for `max_ttl`, or by `fresh_start`.
+/// Nodes without fences keep no record. They vote when they have been known for `max_ttl`, or by `fresh_start`.
+///
+/// An incarnation is known for the time since this client met it, or since a majority of the nodes was told of it, by
+/// their own clocks. The uptime that a server reports does not count: it is wrong where a clock was corrected after boot.
 ///
 /// # Fences
 /// The largest fence of the majority is written back to a majority of the holders before a grant is answered. Readers

@@ -10,11 +10,13 @@ use std::{
 
 use crate::{
     core::{Fence, abstains_for},
+    env::Clock,
     store::{
         Acquired, AcquiredFrom, Acquisition, Grant, Incarnation, QuorumNode, Recovered, Refusal, StoreError,
         quorum::{
             NodeFailure, QuorumOptions,
             circuit_breaker::{CallInFlight, CircuitBreaker},
+            sightings::Sighting,
         },
     },
 };
@@ -27,6 +29,8 @@ pub(super) struct Node {
     /// Set once a call to the node has ended, with or without success.
     met: AtomicBool,
     breaker: CircuitBreaker,
+    /// The age of its incarnation, by what was observed.
+    pub(super) sighting: Sighting,
 }
 
 /// The ballot of a node on an acquisition.
@@ -96,6 +100,7 @@ impl Node {
             first: OnceLock::new(),
             met: AtomicBool::new(false),
             breaker: CircuitBreaker::default(),
+            sighting: Sighting::default(),
         }
     }
 
@@ -155,6 +160,7 @@ impl Node {
         asked: &[Arc<Acquisition>],
         first: Fence,
         options: &QuorumOptions,
+        own: &dyn Clock,
     ) -> (Vec<Ballot>, Option<Fence>) {
         let in_flight = match self.admit(options) {
             Ok(in_flight) => in_flight,
@@ -165,7 +171,7 @@ impl Node {
         in_flight.ended(&answers);
         let granted = |answer: &Result<Acquired, _>| matches!(answer, Ok(Acquired::Granted(_)));
         let memory = match answers.iter().any(granted) {
-            true => self.memory(recovered, options).await,
+            true => self.memory(recovered, options, own).await,
             false => Ok(Memory::Leases),
         };
         self.meet();
@@ -182,13 +188,16 @@ impl Node {
         &self,
         recovered: Option<Recovered>,
         options: &QuorumOptions,
+        clock: &dyn Clock,
     ) -> Result<Memory, StoreError> {
         let incarnation = self.store.incarnation().await?;
         let is_first = self.is_first(&incarnation);
         match recovered.filter(|recovered| incarnation.has_recovered(Some(recovered))) {
             Some(recovered) => Ok(Memory::Fences(recovered)),
             None if options.fresh_start && is_first => Ok(Memory::Leases),
-            None => old_enough(&incarnation, options).map(|()| Memory::Leases),
+            None => {
+                old_enough(&self.sighting.aged(incarnation, clock.now()), options).map(|()| Memory::Leases)
+            }
         }
     }
 }
@@ -231,9 +240,8 @@ fn old_enough(incarnation: &Incarnation, options: &QuorumOptions) -> Result<(), 
         return Ok(());
     }
     let age = incarnation.age;
-    let reason = format!(
-        "started {age:.0?} ago, it may have forgotten leases and does not vote for another {left:.0?}"
-    );
+    let reason =
+        format!("known for {age:.0?}, it may have forgotten leases and does not vote for another {left:.0?}");
     Err(StoreError::unavailable(reason))
 }
 

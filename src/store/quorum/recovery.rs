@@ -9,7 +9,7 @@ use crate::{
     core::{NotYet, Report, lessons},
     store::{
         StoreError,
-        quorum::{core::Core, node::Node, poll::Round},
+        quorum::{core::Core, node::Node, poll::Round, sightings},
     },
 };
 
@@ -28,7 +28,12 @@ pub(super) fn recover_later(core: &Arc<Core>, voted: Instant) {
     }
     let core = Arc::clone(core);
     tokio::spawn(async move {
-        let pause = match teach(&core).await {
+        let mut taught = teach(&core).await;
+        if taught != Ok(true) && sightings::compare(&core).await {
+            // Those without records count by their age from now on; the others are taught if they may be.
+            taught = teach(&core).await.or(Ok(true)).map(|_| true);
+        }
+        let pause = match taught {
             Ok(true) => {
                 core.lessons.taught_now();
                 PAUSE
@@ -65,9 +70,18 @@ async fn teach(core: &Core) -> Result<bool, NotYet> {
             && told().any(|report| !knowing(report))
     };
     round.gather(core.options.timeouts(), enough).await;
-    let reports: Vec<Option<Report>> =
-        round.on(0).map(|answer| answer.and_then(|answer| answer.as_ref().ok()).cloned()).collect();
-    let spent = asked.elapsed(core.now());
+    let now = core.now();
+    let told = round.on(0).map(|answer| answer.and_then(|answer| answer.as_ref().ok()).cloned());
+    let observed = |(node, report): (&Arc<Node>, Option<Report>)| {
+        let report = report?;
+        if knowing(&report) {
+            node.sighting.forget();
+            return Some(report);
+        }
+        Some(Report { incarnation: node.sighting.aged(report.incarnation, now), ..report })
+    };
+    let reports: Vec<Option<Report>> = core.nodes.iter().zip(told).map(observed).collect();
+    let spent = asked.elapsed(now);
     // A deployment in which this client has noticed a restart is not at its first start.
     let first = |(node, report): (&Arc<Node>, &Option<Report>)| {
         report.as_ref().is_none_or(|report| node.is_first(&report.incarnation))

@@ -153,7 +153,7 @@ pub(super) async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Durat
         return;
     }
     let node = &core.nodes[which];
-    let (ballots, _) = node.vote(&asked, Fence::new(0), &core.options).await;
+    let (ballots, _) = node.vote(&asked, Fence::new(0), &core.options, &*core.clock).await;
     if !ballots.iter().all(Ballot::may_hold) {
         return;
     }

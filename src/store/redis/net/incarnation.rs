@@ -49,7 +49,8 @@ impl Known {
 async fn ask(connection: &Connection) -> Result<Incarnation, StoreError> {
     let mut server = table(connection.send(&Question::SERVER).await?.value)?;
     let id = server.remove("run_id").ok_or_else(|| senseless("no run_id"))?;
-    let age = info::age(&server).ok_or_else(|| senseless("no uptime_in_seconds"))?;
+    // No decision depends on it.
+    let age = info::age(&server).unwrap_or_default();
     Ok(Incarnation { id, age, durable: is_durable(connection).await })
 }
 

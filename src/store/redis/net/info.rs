@@ -16,10 +16,12 @@ pub(crate) fn number(table: &Table, name: &str) -> Option<u64> {
     table.get(name)?.parse().ok()
 }
 
-/// Returns the time since the start of a server, never overstated.
+/// Returns the time since the start of a server by its wall clock, which may have been set meanwhile. One that was set back
+/// to before the start reports a negative number, which is read as zero.
 pub(crate) fn age(info: &Table) -> Option<Duration> {
+    let seconds: i64 = info.get("uptime_in_seconds")?.parse().ok()?;
     // It is the difference of two points in time that were both cut to whole seconds.
-    Some(Duration::from_secs(number(info, "uptime_in_seconds")?.saturating_sub(1)))
+    Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0).saturating_sub(1)))
 }
 
 /// Returns true if a server keeps an append-only file.
