@@ -109,8 +109,11 @@ impl Child {
 
     /// Returns true if anything of the group lives.
     pub(super) fn lives(&self) -> bool {
-        // After KILL there may be members that have ended, and that their parent does not collect.
-        test_kill_process_group(self.group) != Err(Errno::SRCH) && (!self.killed || family::runs(self.group))
+        // There may be members that have ended, and that a parent elsewhere does not collect. While the command itself runs
+        // nobody needs to know.
+        let may_have_ended = self.killed || self.status.is_some();
+        test_kill_process_group(self.group) != Err(Errno::SRCH)
+            && (!may_have_ended || family::runs(self.group))
     }
 
     /// Dismisses the guard, when nothing of the group lives.

@@ -153,3 +153,20 @@ fn a_socket_that_is_not_there_stops_nothing() {
     let ended = Run::of(command, "").ended(&name);
     assert!(ended.code == Some(0) && ended.err.contains("cannot notify /nowhere/notify"), "{ended:?}");
 }
+
+/// The grace is longer than a test may take: whoever waits for what has ended fails by that.
+#[test]
+fn a_process_that_has_ended_and_is_not_collected_does_not_keep_the_lock() {
+    let (server, name) = (Server::start(), name());
+    // A member of the group ends, and its parent, which has left the group, never collects it.
+    let script = "trap '' TERM; (sh -c 'sleep 0.1 & echo $! > ended; exec setsid sleep 1000' & echo $! > left); \
+                  while [ ! -s ended ]; do sleep 0.02; done; \
+                  until grep -q '^State:.Z' /proc/$(cat ended)/status; do sleep 0.02; done; exit 3";
+    let run = Run::start(&server, &name, &["--ttl", "30m", "--grace", "8m"], script);
+    let parent = |run: &Run| run.read("left").trim().parse().ok().and_then(Pid::from_raw);
+    until("it has left", || parent(&run).is_some());
+    let left = parent(&run).unwrap();
+    let ended = run.finished();
+    kill_process(left, Signal::KILL).unwrap();
+    assert_eq!((ended.code, &*ended.err), (Some(3), ""));
+}
