@@ -63,7 +63,7 @@ impl Child {
     /// shell to do that.
     pub(super) fn start(
         command: &[OsString],
-        environment: impl IntoIterator<Item = (&'static str, Option<OsString>)>,
+        environment: impl IntoIterator<Item = (OsString, Option<OsString>)>,
         voice: Voice,
     ) -> io::Result<Self> {
         // What the command leaves behind becomes a child of this process when its parent ends, so that its end is seen. A

@@ -86,6 +86,9 @@ pub(crate) struct Options {
     /// Time from TERM to KILL [default: a third of the TTL, 10s at most]
     #[arg(long, value_name = "TIME", value_parser = request::time)]
     grace: Option<Duration>,
+    /// Keep the variables LEASEHOLD_* from COMMAND: the URL of the store has a password
+    #[arg(long)]
+    clean_env: bool,
     /// Tell who is waited for, and how it goes
     #[arg(short, long)]
     verbose: bool,

@@ -170,3 +170,17 @@ fn a_process_that_has_ended_and_is_not_collected_does_not_keep_the_lock() {
     kill_process(left, Signal::KILL).unwrap();
     assert_eq!((ended.code, &*ended.err), (Some(3), ""));
 }
+
+#[test]
+fn a_command_gets_no_settings_of_leasehold_if_its_environment_is_to_be_clean() {
+    let server = Server::start();
+    for (options, inherits) in [(&["--clean-env"][..], false), (&[][..], true)] {
+        let (name, url) = (name(), server.url());
+        let mut command = leasehold(&arguments(&url, &name, options, "env"));
+        command.env("LEASEHOLD_STORE_URL", "redis://:secret@127.0.0.1:1");
+        let ended = Run::of(command, "").ended(&name);
+        assert_eq!(ended.out.contains("secret"), inherits, "{ended:?}");
+        assert_eq!(ended.out.contains("LEASEHOLD_STORE_"), inherits, "{ended:?}");
+        assert!(ended.out.contains(&format!("LEASEHOLD_RESOURCE={name}\n")), "{ended:?}");
+    }
+}
