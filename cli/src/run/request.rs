@@ -134,7 +134,7 @@ impl Options {
 
     /// Returns the variables that tell the command about its lock, behind those that it does not inherit. `None`: the variable
     /// is not there.
-    pub(super) fn environment(&self, lease: &Lease) -> impl Iterator<Item = (OsString, Option<OsString>)> {
+    pub(super) fn environment(&self, lease: &Lease) -> Vec<(OsString, Option<OsString>)> {
         let ours = env::vars_os()
             .map(|(name, _)| name)
             .filter(|name| self.clean_env && name.as_encoded_bytes().starts_with(b"LEASEHOLD_"));
@@ -143,6 +143,6 @@ impl Options {
             ("LEASEHOLD_TOKEN_PREFIX", Some(lease.token().prefix().to_string().into())),
             ("LEASEHOLD_RESOURCE", Some(self.shown_name().into())),
         ];
-        ours.map(|name| (name, None)).chain(told.map(|(name, value)| (name.into(), value)))
+        ours.map(|name| (name, None)).chain(told.map(|(name, value)| (name.into(), value))).collect()
     }
 }

@@ -1,6 +1,10 @@
 //! The surroundings of `leasehold run`: orphans, the first process of a container, a service manager.
 
-use std::{fs, os::unix::net::UnixDatagram, process::Command};
+use std::{
+    fs::{self, Permissions},
+    os::unix::{fs::PermissionsExt, net::UnixDatagram},
+    process::Command,
+};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -182,5 +186,22 @@ fn a_command_gets_no_settings_of_leasehold_if_its_environment_is_to_be_clean() {
         assert_eq!(ended.out.contains("secret"), inherits, "{ended:?}");
         assert_eq!(ended.out.contains("LEASEHOLD_STORE_"), inherits, "{ended:?}");
         assert!(ended.out.contains(&format!("LEASEHOLD_RESOURCE={name}\n")), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_script_that_does_not_name_its_interpreter_runs_by_sh() {
+    let (server, directory) = (Server::start(), tempfile::tempdir().unwrap());
+    let script = directory.path().join("script");
+    fs::write(&script, "echo $1 $LEASEHOLD_RESOURCE; exit 5\n").unwrap();
+    fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+    let path = format!("/nowhere::{}:{}", directory.path().display(), std::env::var("PATH").unwrap());
+    for program in [script.to_str().unwrap(), "script"] {
+        let (name, url) = (name(), server.url());
+        let mut command = leasehold(&["run", &name, "--store", &url, "--", program, "one"]);
+        command.env("PATH", &path);
+        let ended = Run::of(command, "").ended(&name);
+        let out = format!("one {name}\n");
+        assert_eq!((ended.code, &*ended.out, &*ended.err), (Some(5), &*out, ""), "{program}");
     }
 }
