@@ -10,7 +10,10 @@ use std::{
 
 use actix::Addr;
 use futures_util::future::join_all;
-use leasehold::{Acquire, Config, LockManager, RedisStore, Shutdown, Stats};
+use leasehold::{
+    Acquire, Config, LockManager, RedisStore, Shutdown, Stats,
+    election::{Candidacy, Election},
+};
 use support::{
     odd_store::OddStore,
     redis_server::{Port, RedisServer},
@@ -196,4 +199,15 @@ async fn a_second_manager_of_one_store_in_a_process_is_told_once() {
     let _second = start();
     assert_eq!(told(), 2, "{:#?}", log.lines());
     again.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
+}
+
+#[test]
+fn the_fence_of_an_election_is_a_number() {
+    in_virtual_time(|| async {
+        let (log, _logging) = Log::begin();
+        let _election = Election::start(&World::new().manager(), Candidacy::from(Acquire::new("r"))).unwrap();
+        let line = log.line_with("elected").await;
+        let (_, fence) = line.split_once("fence=").unwrap();
+        assert!(fence.starts_with(|c: char| c.is_ascii_digit()), "{line}");
+    });
 }
