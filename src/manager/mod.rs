@@ -135,6 +135,7 @@ impl Actor for LockManager {
         ctx.add_stream(self.sources.clone());
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
         self.stats.tick(clocks.ours);
+        self.outage.will_be_checked();
         ctx.run_interval(COMPARE_CLOCKS_EVERY, move |this, _| {
             this.compare_clocks(&mut clocks);
             this.stats.tick(clocks.ours);

@@ -32,7 +32,7 @@ pub(crate) struct Outage {
     serves: Cell<bool>,
     /// The last check at which it had served, if it has not failed since.
     served_at: Cell<Option<Instant>>,
-    /// The latest check.
+    /// The latest check, or the moment from which they come.
     checked_at: Cell<Option<Instant>>,
     /// The latest moment at which the process was found to have stood still.
     woke_at: Cell<Option<Instant>>,
@@ -66,6 +66,11 @@ impl Outage {
             woke_at: Cell::new(None),
             stats,
         }
+    }
+
+    /// Notes that checks come from now on: the first of them may be late, too.
+    pub(super) fn will_be_checked(&self) {
+        self.checked_at.set(Some(Instant::now()));
     }
 
     /// Notes that the process stood still until now.
