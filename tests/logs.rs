@@ -10,7 +10,10 @@ use std::{
 
 use actix::Addr;
 use futures_util::future::join_all;
-use leasehold::{Acquire, Config, LockManager, RedisStore, Shutdown, Stats};
+use leasehold::{
+    Acquire, Config, LockManager, RedisStore, Shutdown, Stats,
+    election::{Candidacy, Election},
+};
 use support::{
     odd_store::OddStore,
     redis_server::{Port, RedisServer},
@@ -159,6 +162,24 @@ async fn the_end_of_an_outage_is_told_though_nobody_asks_for_a_lock() {
 }
 
 #[actix::test]
+async fn a_process_that_stood_still_says_so_and_does_not_blame_the_store() {
+    let (log, _logging) = Log::begin();
+    let server = RedisServer::start();
+    let store = RedisStore::open(&server.url()).unwrap();
+    let locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
+    let _lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+    // One request is under way, and its time is over when this thread goes on.
+    let asked = actix::spawn(locks.send(Acquire::new("s")));
+    tokio::task::yield_now().await;
+    std::thread::sleep(secs(3));
+    log.line_with("the process stood still").await;
+    // Whatever became of it.
+    let _ = asked.await.unwrap();
+    sleep(secs(2)).await;
+    assert!(!log.lines().concat().contains("manager::outage"), "{:#?}", log.lines());
+}
+
+#[actix::test]
 async fn a_second_manager_of_one_store_in_a_process_is_told_once() {
     let (log, _logging) = Log::begin();
     let start = || Config::from_toml("store.url = 'memory://twice'").unwrap().start().unwrap();
@@ -178,4 +199,15 @@ async fn a_second_manager_of_one_store_in_a_process_is_told_once() {
     let _second = start();
     assert_eq!(told(), 2, "{:#?}", log.lines());
     again.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
+}
+
+#[test]
+fn the_fence_of_an_election_is_a_number() {
+    in_virtual_time(|| async {
+        let (log, _logging) = Log::begin();
+        let _election = Election::start(&World::new().manager(), Candidacy::from(Acquire::new("r"))).unwrap();
+        let line = log.line_with("elected").await;
+        let (_, fence) = line.split_once("fence=").unwrap();
+        assert!(fence.starts_with(|c: char| c.is_ascii_digit()), "{line}");
+    });
 }

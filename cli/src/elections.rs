@@ -71,8 +71,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
             if !elections.is_empty() {
                 table(&elections).print()?;
             }
-            let what = format!("elections among {looked_at} resources");
-            print::note(&walked.told(elections.len(), &what, page, "elections"));
+            let (found, among) =
+                (print::counted(elections.len(), "election"), print::counted(looked_at, "resource"));
+            print::note(&walked.told(&format!("{found} among {among}"), page, "elections"));
         }
         Ok(walked.code())
     })

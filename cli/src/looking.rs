@@ -1,6 +1,6 @@
 //! The lock manager of a command that looks: it takes no lock, renews nothing, and opens no connection for notifications.
 
-use std::sync::Arc;
+use std::{future::pending, io, os::fd::AsFd, sync::Arc, thread};
 
 use actix::{Addr, MailboxError};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -8,6 +8,11 @@ use leasehold::{
     ForceReleaseError, Inspect, InspectError, Inspection, List, Listing, LockManager, ReleaseError,
     ResourceName, RevokeError, StoreError,
 };
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+};
+use tokio::sync::oneshot;
 
 use crate::{Failure, outcome, print, settings::Source};
 
@@ -145,6 +150,31 @@ pub(crate) fn release(error: ReleaseError) -> Failure {
     }
 }
 
+/// Completes when nobody reads the output any more. Never where that is not told: of a file, for instance.
+pub(crate) async fn unread() {
+    let (tell, told) = oneshot::channel();
+    // It lasts as long as this process. If the system refuses it nobody is told, as of a file.
+    let _ = thread::Builder::new().spawn(move || {
+        let output = io::stdout();
+        // Nothing but the end of the output is asked for.
+        let ended = || poll(&mut [PollFd::new(output.as_fd(), PollFlags::empty())], PollTimeout::NONE);
+        loop {
+            match ended() {
+                Err(Errno::EINTR) => {}
+                Err(_) => return,
+                Ok(_) => {
+                    // It fails if whoever asked has gone.
+                    let _ = tell.send(());
+                    return;
+                }
+            }
+        }
+    });
+    if told.await.is_err() {
+        pending().await
+    }
+}
+
 /// Completes when the command is told to end, by Ctrl-C or SIGTERM.
 pub(crate) async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
@@ -152,7 +182,7 @@ pub(crate) async fn interrupted() {
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         // Then the signals end the process as they end any other.
-        return std::future::pending().await;
+        return pending().await;
     };
     tokio::select! {
         _ = interrupt.recv() => {}

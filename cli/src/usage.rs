@@ -1,10 +1,11 @@
 //! Arguments that are not understood, told in one line; and the version with all that was compiled in.
 
-use std::{env, process::ExitCode, sync::LazyLock};
+use std::{env, ffi::OsString, process::ExitCode, sync::LazyLock};
 
-use clap::{Error, error::ErrorKind};
+use clap::{CommandFactory, Error, error::ErrorKind};
 
 use crate::{
+    Options,
     print::{self, readable},
     run,
 };
@@ -32,7 +33,7 @@ pub(crate) fn tell(error: &Error) -> ExitCode {
         // There is nobody else to tell.
         let _ = error.print();
     } else {
-        print::note(&format!("leasehold: {}", line(&error.render().to_string())));
+        print::note(&format!("leasehold: {}", line(&error.render().to_string(), env::args_os().skip(1))));
         if env::args_os().nth(1).is_some_and(|command| command == "run") {
             return ExitCode::from(run::USAGE);
         }
@@ -40,9 +41,9 @@ pub(crate) fn tell(error: &Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
 }
 
-/// Returns the text of an error in one line: what is wrong, what may be meant, and where more is said.
-fn line(text: &str) -> String {
-    let (told, usage) = text.split_once("Usage: ").unwrap_or((text, ""));
+/// Returns the text of an error of these arguments in one line: what is wrong, what may be meant, and where more is said.
+fn line(text: &str, arguments: impl Iterator<Item = OsString>) -> String {
+    let told = text.split("Usage: ").next().unwrap_or_default();
     let told = told.split("For more information").next().unwrap_or_default();
     let parts = told.lines().map(str::trim).filter(|part| !part.is_empty());
     let told = parts.fold(String::new(), |told, part| {
@@ -53,23 +54,31 @@ fn line(text: &str) -> String {
             None => format!("{told} {part}"),
         }
     });
-    let words =
-        usage.split_whitespace().take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
-    let command: Vec<&str> = words.collect();
-    let command = if command.is_empty() { "leasehold".to_owned() } else { command.join(" ") };
-    format!("{}; see '{command} --help'", readable(&told))
+    format!("{}; see '{} --help'", readable(&told), asked(arguments))
+}
+
+/// Returns the words of the command that these arguments begin with. The text of an error has them only in its usage, and
+/// that of a wrong value has no usage.
+fn asked(arguments: impl Iterator<Item = OsString>) -> String {
+    let root = Options::command();
+    let (mut command, mut words) = (&root, String::from("leasehold"));
+    for argument in arguments {
+        let Some(below) = command.find_subcommand(argument) else { break };
+        words = format!("{words} {}", below.get_name());
+        command = below;
+    }
+    words
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, CommandFactory, Parser};
+    use clap::{Command, Parser};
 
     use super::*;
-    use crate::Options;
 
     fn told(arguments: &[&str]) -> String {
         let error = Options::try_parse_from([&["leasehold"], arguments].concat()).err().expect("an error");
-        line(&error.render().to_string())
+        line(&error.render().to_string(), arguments.iter().map(OsString::from))
     }
 
     #[test]
@@ -79,8 +88,13 @@ mod tests {
             (&["ls", "--jsn"], &["'--jsn'", "'--json'", "see 'leasehold ls --help'"]),
             (&["show"], &["required", "<NAME>", "see 'leasehold show --help'"]),
             (&["schedules", "puase", "x"], &["'puase'", "'pause'", "see 'leasehold schedules --help'"]),
-            (&["show", ""], &["1 to 512 bytes"]),
-            (&["revoke", "x", "--grace", "soon"], &["soon", "--grace"]),
+            (&["show", ""], &["1 to 512 bytes", "see 'leasehold show --help'"]),
+            (&["schedules", "pause", ""], &["1 to 512 bytes", "see 'leasehold schedules pause --help'"]),
+            (
+                &["tune", "simulate", "--workload", "x", "--set", "a"],
+                &["see 'leasehold tune simulate --help'"],
+            ),
+            (&["revoke", "x", "--grace", "soon"], &["soon", "--grace", "see 'leasehold revoke --help'"]),
         ] {
             let told = told(arguments);
             assert!(told.lines().count() == 1 && expected.iter().all(|part| told.contains(part)), "{told}");

@@ -70,6 +70,17 @@ fn settings_and_the_workload_are_changed_on_the_command_line() {
 }
 
 #[test]
+fn a_file_is_left_as_it_is_if_there_is_nothing_to_write() {
+    let (directory, file) = with_workload(WORKLOAD);
+    for path in [directory.path().join("new.toml"), file] {
+        let before = fs::read_to_string(&path).ok();
+        let output = tune(&["measure", "--store", "redis://127.0.0.1:1", "--output", path.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(fs::read_to_string(&path).ok(), before);
+    }
+}
+
+#[test]
 fn two_settings_are_compared_beside_each_other() {
     let (_directory, file) = with_workload(WORKLOAD);
     let file = file.to_str().unwrap();
@@ -88,6 +99,7 @@ fn two_settings_are_compared_beside_each_other() {
 fn wrong_input_is_told_in_one_line_with_its_key() {
     let (_directory, file) = with_workload(WORKLOAD);
     let file = file.to_str().unwrap();
+    const DOWN: &str = "redis://127.0.0.1:1";
     for (arguments, expected) in [
         (&["simulate", "--workload", "nowhere.toml"][..], "cannot read the configuration nowhere.toml"),
         (&["simulate", "--workload", file, "--set", "hold.time=soon"], "expected a duration"),
@@ -95,6 +107,16 @@ fn wrong_input_is_told_in_one_line_with_its_key() {
         (&["simulate", "--workload", file, "--profile", file], "unknown field"),
         (&["measure", "--store", "memory://"], "--store: redis://"),
         (&["measure", "--store", "redis://:secret@127.0.0.1:1"], "redis://127.0.0.1:1 cannot be used: "),
+        // Before the server is asked, and before a run of the workload.
+        (
+            &["measure", "--store", DOWN, "--output", "/nowhere/p.toml"],
+            "cannot write /nowhere/p.toml: No such",
+        ),
+        (
+            &["run", "--workload", file, "--store", DOWN, "--svg", "/nowhere/p.svg"],
+            "cannot write /nowhere/p.svg",
+        ),
+        (&["recommend", "--workload", file, "--for", "success", "--output", "/"], "cannot write /: Is a"),
         (&["replay", "nowhere.jsonl"], "cannot read the trace nowhere.jsonl"),
         (&["replay", file], "line 2: expected"),
         (&["replay", file, "--config", "nowhere.toml"], "cannot read the configuration nowhere.toml"),

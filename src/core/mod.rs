@@ -33,7 +33,7 @@ pub(crate) use self::{
     fence::since_given,
     invalid::in_range,
     pauses::Pauses,
-    readable::{one_line, readable, readable_debug},
+    readable::{counted, one_line, readable, readable_debug},
     renewal::{RenewalPlan, Renewals},
     span::{exact, rough},
     turns::LONGEST_MEMORY,

@@ -2,6 +2,11 @@
 
 use std::{error::Error, fmt};
 
+/// Returns a number with what is counted, which is named by its singular.
+pub(crate) fn counted(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Returns an error in one line, with each of its sources that it does not mention itself.
 pub(crate) fn one_line(error: &dyn Error) -> String {
     let mut line = error.to_string();
@@ -52,6 +57,11 @@ mod tests {
         fn source(&self) -> Option<&(dyn Error + 'static)> {
             self.1.as_deref().map(|source| source as _)
         }
+    }
+
+    #[test]
+    fn one_is_counted_in_the_singular() {
+        assert_eq!([0, 1, 2].map(|it| counted(it, "attempt")), ["0 attempts", "1 attempt", "2 attempts"]);
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl Election {
         }
         self.term += 1;
         let (term, fence, lease) = (self.term, lease.fence(), Arc::new(lease));
-        tracing::info!(resource = %self.name, term, ?fence, "elected");
+        tracing::info!(resource = %self.name, term, fence = fence.map(|fence| fence.get()), "elected");
         let budget = self.candidacy.budget_of(lease.remaining());
         let lead = Lead::new(term, Arc::clone(&lease), budget, self.locks.clone());
         let ends = lead.ends().into_actor(self);

@@ -135,6 +135,7 @@ impl Actor for LockManager {
         ctx.add_stream(self.sources.clone());
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
         self.stats.tick(clocks.ours);
+        self.outage.will_be_checked();
         ctx.run_interval(COMPARE_CLOCKS_EVERY, move |this, _| {
             this.compare_clocks(&mut clocks);
             this.stats.tick(clocks.ours);
@@ -204,8 +205,14 @@ impl LockManager {
     fn compare_clocks(&self, seen: &mut Clocks) {
         let now = Clocks { runtime: Instant::now(), ours: self.clock.now() };
         let stood_still = seen.ours.elapsed(now.ours).saturating_sub(now.runtime - seen.runtime);
+        let late = (now.runtime - seen.runtime).saturating_sub(COMPARE_CLOCKS_EVERY);
         *seen = now;
+        if late > outage::LATE {
+            self.outage.woke();
+            tracing::warn!(stood_still = ?late, "the process stood still: it was stopped, or got no CPU");
+        }
         if stood_still > STOOD_STILL {
+            self.outage.woke();
             tracing::warn!(?stood_still, "the machine was suspended; checking every lease");
             for lease in self.records.leases() {
                 self.records.set_timer(lease.record, Duration::ZERO);

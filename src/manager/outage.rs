@@ -1,5 +1,7 @@
 //! The log of outages: a line when the store begins to fail, one a minute while it does, and one when it serves again.
 //!
+//! A process that stood still finds its requests too late, and the store is not blamed for that.
+//!
 //! An outage makes thousands of attempts, renewals and releases fail. Each of these failures is logged at debug level only.
 
 use std::{
@@ -10,6 +12,7 @@ use std::{
 
 use tokio::time::Instant;
 
+use super::COMPARE_CLOCKS_EVERY as CHECKED_EVERY;
 use crate::{core::one_line, statistics::Recorder, store::StoreError};
 
 /// The interval between two lines about an outage that lasts.
@@ -17,6 +20,9 @@ const EVERY: Duration = Duration::from_secs(60);
 
 /// The time without a failure after which the store is said to serve again.
 const CALM: Duration = Duration::from_secs(1);
+
+/// The time by which a check is late before the process is said to have stood still.
+pub(super) const LATE: Duration = Duration::from_millis(500);
 
 /// The state of the store, according to the answers to all operations and to the subscription of the inbox.
 pub(crate) struct Outage {
@@ -26,6 +32,10 @@ pub(crate) struct Outage {
     serves: Cell<bool>,
     /// The last check at which it had served, if it has not failed since.
     served_at: Cell<Option<Instant>>,
+    /// The latest check, or the moment from which they come.
+    checked_at: Cell<Option<Instant>>,
+    /// The latest moment at which the process was found to have stood still.
+    woke_at: Cell<Option<Instant>>,
     stats: Arc<Recorder>,
 }
 
@@ -33,8 +43,10 @@ pub(crate) struct Outage {
 struct Running {
     began: Instant,
     last_failure: Instant,
-    /// True if an operation was served since the last failure.
-    served: bool,
+    /// The moment at which an operation was served after the last failure.
+    served: Option<Instant>,
+    /// True if the log has its first line. It has none while all that failed may be due to a process that stood still.
+    told: bool,
     /// True while hand-overs are not notified, because the inbox is disconnected.
     disconnected: bool,
     verbs_failed: u64,
@@ -46,7 +58,31 @@ struct Running {
 
 impl Outage {
     pub(crate) fn new(stats: Arc<Recorder>) -> Self {
-        Self { running: RefCell::new(None), serves: Cell::new(false), served_at: Cell::new(None), stats }
+        Self {
+            running: RefCell::new(None),
+            serves: Cell::new(false),
+            served_at: Cell::new(None),
+            checked_at: Cell::new(None),
+            woke_at: Cell::new(None),
+            stats,
+        }
+    }
+
+    /// Notes that checks come from now on: the first of them may be late, too.
+    pub(super) fn will_be_checked(&self) {
+        self.checked_at.set(Some(Instant::now()));
+    }
+
+    /// Notes that the process stood still until now.
+    pub(super) fn woke(&self) {
+        self.woke_at.set(Some(Instant::now()));
+    }
+
+    /// Returns true if the process has just gone on after it stood still, also if nobody has noticed that yet.
+    fn just_woke(&self, now: Instant) -> bool {
+        let within = |at: &Cell<Option<Instant>>, time| at.get().is_some_and(|at| now - at <= time);
+        let is_late = self.checked_at.get().is_some() && !within(&self.checked_at, CHECKED_EVERY + LATE);
+        is_late || within(&self.woke_at, CALM)
     }
 
     /// Returns true if the store has served within about this time, and has not failed since.
@@ -84,7 +120,7 @@ impl Outage {
 
     fn served(&self, subscribed: bool) {
         if let Some(running) = &mut *self.running.borrow_mut() {
-            running.served = true;
+            running.served.get_or_insert_with(Instant::now);
             running.disconnected &= !subscribed;
         }
     }
@@ -92,11 +128,16 @@ impl Outage {
     fn failed(&self, verb: &str, error: &StoreError) -> std::cell::RefMut<'_, Running> {
         let now = Instant::now();
         std::cell::RefMut::map(self.running.borrow_mut(), |running| {
-            let running = running.get_or_insert_with(|| begin(verb, error, now));
+            let running = running.get_or_insert_with(|| Running::begin(now));
             running.last_failure = now;
-            running.served = false;
+            running.served = None;
             running.news = true;
             running.last_error = one_line(error);
+            if !running.told && !self.just_woke(now) {
+                running.told = true;
+                running.next_line = now + EVERY;
+                tell(verb, error);
+            }
             running
         })
     }
@@ -107,20 +148,25 @@ impl Outage {
         if self.serves.take() {
             self.served_at.set(Some(now));
         }
+        self.checked_at.set(Some(now));
         let mut outage = self.running.borrow_mut();
         let Some(running) = &mut *outage else { return };
         let releases_unconfirmed = self.stats.releases_unconfirmed();
         if running.disconnected {
             running.last_failure = now;
-        } else if running.served && now - running.last_failure >= CALM {
-            let lasted = whole_millis(running.last_failure - running.began);
+        } else if let Some(served) = running.served.filter(|_| now - running.last_failure >= CALM) {
+            // An outage of one failure lasted for some time too.
+            let lasted = whole_millis(served - running.began).max(Duration::from_millis(1));
             let verbs_failed = running.verbs_failed;
-            tracing::info!(?lasted, verbs_failed, releases_unconfirmed, "the store serves again");
+            if running.told {
+                tracing::info!(?lasted, verbs_failed, releases_unconfirmed, "the store serves again");
+            }
             *outage = None;
             return;
         }
-        if now >= running.next_line {
+        if now >= running.next_line && !self.just_woke(now) {
             running.next_line = now + EVERY;
+            running.told = true;
             if std::mem::take(&mut running.news) || running.disconnected || releases_unconfirmed > 0 {
                 let Running { verbs_failed, disconnected, ref last_error, .. } = *running;
                 let lasting = whole_millis(now - running.began);
@@ -137,26 +183,32 @@ impl Outage {
     }
 }
 
-/// Logs that an outage has begun, and returns its record.
-fn begin(verb: &str, error: &StoreError, now: Instant) -> Running {
-    let last_error = one_line(error);
+impl Running {
+    const fn begin(now: Instant) -> Self {
+        Self {
+            began: now,
+            last_failure: now,
+            served: None,
+            told: false,
+            disconnected: false,
+            verbs_failed: 0,
+            last_error: String::new(),
+            next_line: now,
+            news: false,
+        }
+    }
+}
+
+/// Logs that an outage has begun.
+fn tell(verb: &str, error: &StoreError) {
+    let error_line = one_line(error);
     match error {
         StoreError::Denied { .. } => tracing::warn!(
             verb,
-            error = last_error,
+            error = error_line,
             "the store denies access; look at the user, its password and its rights"
         ),
-        _ => tracing::warn!(verb, error = last_error, "the store fails"),
-    }
-    Running {
-        began: now,
-        last_failure: now,
-        served: false,
-        disconnected: false,
-        verbs_failed: 0,
-        last_error,
-        next_line: now + EVERY,
-        news: false,
+        _ => tracing::warn!(verb, error = error_line, "the store fails"),
     }
 }
 
@@ -195,5 +247,30 @@ mod tests {
         assert!(outage.served_within(lately));
         tokio::time::advance(Duration::from_millis(1)).await;
         assert!(!outage.served_within(lately));
+    }
+
+    /// Returns true if a failure, so long after the latest check, is told as one of the store.
+    async fn is_blamed(since_check: Duration) -> bool {
+        let outage = Outage::new(Arc::new(Recorder::new()));
+        outage.check();
+        tokio::time::advance(since_check).await;
+        drop(outage.seen::<()>("renew", Err(StoreError::timed_out(LATE))));
+        outage.running.borrow().as_ref().is_some_and(|running| running.told)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_store_is_not_blamed_for_what_fails_when_the_process_stood_still() {
+        assert!(is_blamed(CHECKED_EVERY).await);
+        assert!(!is_blamed(CHECKED_EVERY + Duration::from_secs(5)).await);
+        let outage = Outage::new(Arc::new(Recorder::new()));
+        let fails = || drop(outage.seen::<()>("renew", Err(StoreError::timed_out(LATE))));
+        let told = || outage.running.borrow().as_ref().map(|running| running.told);
+        outage.check();
+        outage.woke();
+        fails();
+        assert_eq!(told(), Some(false), "a machine that was suspended is a process that stood still");
+        tokio::time::advance(CALM + Duration::from_millis(1)).await;
+        outage.check();
+        assert_eq!(told(), Some(true), "nothing was served since");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    core::{InvalidValue, ResourceName, exact, readable_debug, rough},
+    core::{InvalidValue, ResourceName, counted, exact, readable_debug, rough},
     store::{Holder, StoreError},
 };
 
@@ -15,7 +15,7 @@ pub enum AcquireError {
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
     /// Another holder has the resource. The caller certainly holds nothing.
-    #[error("held by {} for another {}; gave up after {attempts} attempts and {}{}", name(.by), rough(*.remaining), rough(*.waited), likely(*.expected_wait))]
+    #[error("held by {} for another {}; gave up after {} and {}{}", name(.by), rough(*.remaining), counted((*.attempts).into(), "attempt"), rough(*.waited), likely(*.expected_wait))]
     Held {
         /// A holder that was in the way at the last attempt.
         by: Box<Holder>,
@@ -33,13 +33,13 @@ pub enum AcquireError {
         expected_wait: Option<Duration>,
     },
     /// This resource has as many waiters as it may have. The caller certainly holds nothing, and does not wait.
-    #[error("{waiters} others wait for it already; try again later")]
+    #[error("{} for it already; try again later", if *waiters == 1 { "another waits".to_owned() } else { format!("{waiters} others wait") })]
     QueueFull {
         /// The number of waiters.
         waiters: u64,
     },
     /// The manager has as many pending requests as it may have. Nothing was sent.
-    #[error("the lock manager is busy: {pending} requests are pending; try again later")]
+    #[error("the lock manager is busy: {} pending; try again later", if *pending == 1 { "1 request is".to_owned() } else { format!("{pending} requests are") })]
     Busy {
         /// The number of pending requests.
         pending: usize,
@@ -171,6 +171,18 @@ mod tests {
 
     use super::*;
     use crate::{core::LossReason, lease::ReleaseError};
+
+    #[test]
+    fn one_is_told_in_the_singular() {
+        for (one, two) in [
+            (AcquireError::QueueFull { waiters: 1 }, AcquireError::QueueFull { waiters: 2 }),
+            (AcquireError::Busy { pending: 1 }, AcquireError::Busy { pending: 2 }),
+        ] {
+            let (one, two) = (one.to_string(), two.to_string());
+            assert!(one.contains("another waits") || one.contains("1 request is pending"), "{one}");
+            assert!(two.contains("2 others wait") || two.contains("2 requests are pending"), "{two}");
+        }
+    }
 
     #[test]
     fn what_main_prints_of_an_error_can_be_read() {

@@ -87,7 +87,7 @@ pub struct Listing {
     /// and upon no other. Then names may be missing anywhere, also in front of the last of these, and a page that begins behind
     /// it would miss them.
     pub cut_short: bool,
-    /// The number of keys that the walk looked at, on all servers: about, and at least 1,000 for each of them.
+    /// The number of keys that the walk looked at, on all servers, at most: about, because it counts steps of 1,000 keys.
     pub walked: u64,
 }
 

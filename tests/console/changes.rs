@@ -42,7 +42,7 @@ fn a_program_releases_by_force_if_it_says_the_name_twice() {
         assert_eq!((refused.status, &refused.json()["kind"]), (400, &"invalid".into()));
         assert_eq!(lease.status(), LeaseStatus::Held);
         let done = site.call(TOKEN, "force-release", &body("orders/1")).await;
-        assert_eq!((done.status, &done.json()["outcome"]), (200, &"taken from 1 holders".into()));
+        assert_eq!((done.status, &done.json()["outcome"]), (200, &"taken from 1 holder".into()));
         tokio::time::sleep(secs(1)).await;
         assert!(matches!(lease.status(), LeaseStatus::Lost(_)));
     });

@@ -152,3 +152,62 @@ fn a_page_of_another_site_cannot_let_the_store_work() {
         assert_eq!(site.audit.lines(), Vec::<String>::new());
     });
 }
+
+/// The paths of all routes, as the sources of the console name them.
+fn routes() -> Vec<&'static str> {
+    let sources =
+        [include_str!("../../src/web/console/pages/mod.rs"), include_str!("../../src/web/console/api.rs")];
+    let named = |source: &'static str| source.split("\"/").skip(1).filter_map(|rest| rest.split('"').next());
+    let mut routes: Vec<_> = sources.into_iter().flat_map(named).collect();
+    routes.sort_unstable();
+    routes.dedup();
+    routes
+}
+
+#[test]
+fn no_route_tells_anything_of_the_store_before_a_session() {
+    in_virtual_time(|| async {
+        let routes = routes();
+        assert!(["", "login", "api/resources", "events"].iter().all(|known| routes.contains(known)));
+        let site = Site::with(|console| console.token(TOKEN).reading_needs_token());
+        let _lease = site.hold(Acquire::new("orders/1")).await;
+        site.wait_for("orders/1").await;
+        site.look().await;
+        let tells = |text: &str| {
+            ["1 resource contended", "orders", "Not looked yet", "data-revision=\""]
+                .iter()
+                .any(|it| text.contains(it))
+        };
+        for route in &routes {
+            let named = format!("{route}?name=orders/1&all=true");
+            for answer in [site.get(route).await, site.get(&named).await, site.post(route, &FORCE).await] {
+                assert!(!tells(&answer.text), "{route}: {}", answer.text);
+            }
+        }
+        site.sign_in().await;
+        // A stream of events does not end.
+        for route in routes.iter().filter(|route| ["", "login", "managers", "tuning"].contains(route)) {
+            assert!(site.get(route).await.text.contains("1 resource contended"), "{route}");
+        }
+        assert!(site.get("api/resources?all=true").await.text.contains("orders/1"));
+    });
+}
+
+#[test]
+fn requests_for_other_hosts_do_not_fill_the_audit() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let ask = async || {
+            for path in ["/locks/", "/locks/api/resources", "/locks/login"] {
+                let request = TestRequest::get().uri(path).insert_header(("host", "evil.example"));
+                assert_eq!(site.send(request).await.status, 421);
+            }
+            let metrics = TestRequest::get().uri("/metrics").insert_header(("host", "evil.example"));
+            assert!(site.console.check(&metrics.to_http_request()).is_err());
+            site.audit.lines().iter().filter(|line| line.contains("other_host")).count()
+        };
+        assert_eq!((ask().await, ask().await), (1, 1));
+        tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+        assert_eq!(ask().await, 2);
+    });
+}

@@ -38,7 +38,9 @@ async fn without_a_majority_each_node_is_named_and_what_was_granted_is_released(
     assert_eq!(error.certainty(), Certainty::NotExecuted);
     let text = error.to_string();
     assert!(
-        text.starts_with("no majority: 3 of 5 nodes are needed; node 0: the store is not available: a"),
+        text.starts_with(
+            "no majority: 3 of 5 nodes are needed; node 0, node 1, node 2: the store is not available: a"
+        ),
         "{text}"
     );
     quorum.until_held_by(&asked.hold, &[]).await;

@@ -107,7 +107,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
                 table(&there).print()?;
             }
             let (command, state) = if *contended { ("ls --contended", "contended") } else { ("ls", "held") };
-            print::note(&walked.told(there.len(), state, page, command));
+            print::note(&walked.told(&format!("{} {state}", there.len()), page, command));
         }
         Ok(walked.code())
     })
@@ -175,9 +175,9 @@ impl Walked {
         }
     }
 
-    /// Returns the page in words: how many are shown, how many keys were looked at, and how to go on.
-    pub(crate) fn told(&self, shown: usize, state: &str, page: &Page, command: &str) -> String {
-        let seen = format!("{shown} {state}; looked at about {} keys", self.walked);
+    /// Returns the page in words: what is shown, how many keys were looked at, and how to go on.
+    pub(crate) fn told(&self, shown: &str, page: &Page, command: &str) -> String {
+        let seen = format!("{shown}; looked at up to {} keys", self.walked);
         match &self.next {
             _ if self.has_gaps() => format!(
                 "{seen} and did not come to the end: names may be missing; try again, with a longer \

@@ -32,6 +32,11 @@ pub(crate) fn lines(text: &str) -> Result<(), Failure> {
     text.lines().try_for_each(line)
 }
 
+/// Returns a number with what is counted, which is named by its singular.
+pub(crate) fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Prints a note beside the output, on the standard error.
 pub(crate) fn note(text: &str) {
     // There is nobody else to tell.

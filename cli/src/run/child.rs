@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     fmt, io,
     os::unix::process::CommandExt,
+    path::Path,
     process::{self, Command},
 };
 
@@ -15,7 +16,7 @@ use rustix::{
     },
 };
 
-use super::{family, notify::NOTIFY_SOCKET, voice::Voice};
+use super::{family, notify::NOTIFY_SOCKET, program, voice::Voice};
 use crate::guard::Guard;
 
 /// The end of a process.
@@ -60,24 +61,16 @@ pub(super) struct Child {
 
 impl Child {
     /// Starts the command in a process group of its own, with these variables set or removed. It is guarded if there is a
-    /// shell to do that.
+    /// shell to do that. `file` is where it was found.
     pub(super) fn start(
         command: &[OsString],
-        environment: impl IntoIterator<Item = (&'static str, Option<OsString>)>,
+        file: &Path,
+        environment: &[(OsString, Option<OsString>)],
         voice: Voice,
     ) -> io::Result<Self> {
         // What the command leaves behind becomes a child of this process when its parent ends, so that its end is seen. A
         // process that is the first of its namespace has that without asking.
         set_child_subreaper(Some(getpid()))?;
-        let mut process = Command::new(&command[0]);
-        // The service manager listens to this process, and not to the command.
-        process.args(&command[1..]).process_group(0).env_remove(NOTIFY_SOCKET);
-        for (name, value) in environment {
-            match value {
-                Some(value) => process.env(name, value),
-                None => process.env_remove(name),
-            };
-        }
         let unguarded =
             |error| voice.tell(format_args!("the command is not guarded: sh does not start: {error}"));
         let mut guard = Guard::start().unwrap_or_else(|error| {
@@ -85,7 +78,7 @@ impl Child {
             None
         });
         // Until the guard knows its number, KILL to this process leaves the group unguarded.
-        let process = process.spawn()?;
+        let process = spawn(command, file, environment)?;
         let group = Pid::from_child(&process);
         if let Some(Err(error)) = guard.as_mut().map(|guard| guard.watch(group)) {
             unguarded(error);
@@ -109,8 +102,11 @@ impl Child {
 
     /// Returns true if anything of the group lives.
     pub(super) fn lives(&self) -> bool {
-        // After KILL there may be members that have ended, and that their parent does not collect.
-        test_kill_process_group(self.group) != Err(Errno::SRCH) && (!self.killed || family::runs(self.group))
+        // There may be members that have ended, and that a parent elsewhere does not collect. While the command itself runs
+        // nobody needs to know.
+        let may_have_ended = self.killed || self.status.is_some();
+        test_kill_process_group(self.group) != Err(Errno::SRCH)
+            && (!may_have_ended || family::runs(self.group))
     }
 
     /// Dismisses the guard, when nothing of the group lives.
@@ -164,6 +160,35 @@ impl Child {
             return Ok(());
         }
         Ok(kill_process(Pid::from_child(&self.process), signal)?)
+    }
+}
+
+/// Starts a command in a process group of its own: a script that says nothing of its interpreter with `sh`, as execvp(3) does.
+fn spawn(
+    command: &[OsString],
+    file: &Path,
+    environment: &[(OsString, Option<OsString>)],
+) -> io::Result<process::Child> {
+    let start = |mut process: Command| {
+        // The service manager listens to this process, and not to the command.
+        process.args(&command[1..]).process_group(0).env_remove(NOTIFY_SOCKET);
+        for (name, value) in environment {
+            match value {
+                Some(value) => process.env(name, value),
+                None => process.env_remove(name),
+            };
+        }
+        process.spawn()
+    };
+    match start(Command::new(&command[0])) {
+        Err(error)
+            if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) && program::is_script(file) =>
+        {
+            let mut shell = Command::new("/bin/sh");
+            shell.arg(file);
+            start(shell)
+        }
+        started => started,
     }
 }
 

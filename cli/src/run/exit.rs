@@ -41,6 +41,8 @@ const CONFIG: u8 = 78;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
+const BESIDE: &str = "it may have run beside another holder";
+
 /// The end of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct End {
@@ -157,23 +159,27 @@ impl End {
 
     /// The end of a command that was started.
     pub(super) fn of(name: &str, ended: &Ended) -> Self {
-        let Ended { status, cause } = ended;
+        let Ended { status, cause, is_foreign } = ended;
         let Some(cause) = cause else { return Self { code: status.code(), line: None } };
         let why = match cause {
             Cause::Lost(reason) => format!("the lease of {name} was lost: {reason}"),
             Cause::Unrenewed => format!("the lease of {name} could not be renewed (is the store up?)"),
             Cause::Revoked(reason) => format!("{name} was wanted back: {reason}"),
         };
-        Self::new(LOST, format_args!("{why}; the command was ended ({status}), its work may be half done"))
+        let end = if *is_foreign {
+            format!("this user may not end the command, which ended by itself ({status}); {BESIDE}")
+        } else {
+            format!("the command was ended ({status}), its work may be half done")
+        };
+        Self::new(LOST, format_args!("{why}; {end}"))
     }
 
     /// The end of a command that ended by itself, under a lease that had been lost before that.
     pub(super) fn lost_before(name: &str, reason: LossReason, status: Status) -> Self {
-        let beside = "it may have run beside another holder";
         Self::new(
             LOST,
             format_args!(
-                "the lease of {name} was lost before the command ended ({status}): {reason}; {beside}"
+                "the lease of {name} was lost before the command ended ({status}): {reason}; {BESIDE}"
             ),
         )
     }
@@ -201,6 +207,17 @@ mod tests {
             assert_eq!(end.code, expected, "{end:?}");
             assert_eq!(end.line.unwrap().lines().count(), 1);
         }
+    }
+
+    #[test]
+    fn a_command_that_could_not_be_ended_is_not_said_to_have_been_ended() {
+        let line = |is_foreign| {
+            let cause = Some(Cause::Lost(LossReason::NotHeld));
+            End::of("r", &Ended { status: Status::Exited(0), cause, is_foreign }).line.unwrap()
+        };
+        assert!(line(false).contains("was ended (exit code 0)"), "{}", line(false));
+        let foreign = line(true);
+        assert!(!foreign.contains("was ended") && foreign.contains("beside another holder"), "{foreign}");
     }
 
     #[test]

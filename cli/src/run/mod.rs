@@ -22,6 +22,7 @@ mod voice;
 
 use std::{
     ffi::OsString,
+    path::Path,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -86,6 +87,9 @@ pub(crate) struct Options {
     /// Time from TERM to KILL [default: a third of the TTL, 10s at most]
     #[arg(long, value_name = "TIME", value_parser = request::time)]
     grace: Option<Duration>,
+    /// Keep the variables LEASEHOLD_* from COMMAND: the URL of the store has a password
+    #[arg(long)]
+    clean_env: bool,
     /// Tell who is waited for, and how it goes
     #[arg(short, long)]
     verbose: bool,
@@ -106,14 +110,15 @@ impl Options {
         request::excludes_others(&config)?;
         let grace = self.grace(&config)?;
         // A machine without it must not win the lock, and keep the others from running it.
-        program::look_for(&self.command[0]).map_err(|error| End::not_started(&self.command[0], &error))?;
+        let file = program::look_for(&self.command[0])
+            .map_err(|error| End::not_started(&self.command[0], &error))?;
         config.store.response_timeout.get_or_insert(self.response_timeout(&config));
         // Before there is anything to lose: a signal must not end this process while it holds.
         let mut signals =
             Signals::listen().map_err(|error| End::system("cannot listen for signals", &error))?;
         let locks = config.start().map_err(|error| End::config(&error))?;
         let end = match self.acquire(&locks, &config, &mut signals, voice).await {
-            Ok(lease) => self.holding(lease, (grace, self.ttl(&config)), &mut signals, voice).await,
+            Ok(lease) => self.holding(lease, &file, (grace, self.ttl(&config)), &mut signals, voice).await,
             Err(end) => Err(end),
         };
         // It gives back what an answer that was lost may have granted, and goes on with a release that failed.
@@ -152,6 +157,7 @@ impl Options {
     async fn holding(
         &self,
         lease: Lease,
+        file: &Path,
         (grace, ttl): (Duration, Duration),
         signals: &mut Signals,
         voice: Voice,
@@ -159,7 +165,7 @@ impl Options {
         let (name, began) = (self.shown_name(), Instant::now());
         let fence = lease.fence().map_or_else(|| "none".to_owned(), |fence| fence.to_string());
         voice.tell(format_args!("holding {name}, fence {fence}"));
-        let started = Child::start(&self.command, self.environment(&lease), voice);
+        let started = Child::start(&self.command, file, &self.environment(&lease), voice);
         let child = match started {
             Ok(child) => child,
             Err(error) => {

@@ -1,6 +1,13 @@
 //! The program of a command, which is looked for before its lock is asked for.
 
-use std::{env, ffi::OsStr, fs, io, os::unix::ffi::OsStrExt, path::Path};
+use std::{
+    env,
+    ffi::OsStr,
+    fs::{self, File},
+    io::{self, Read},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
 use rustix::{
     fs::{Access, AtFlags, CWD, accessat},
@@ -10,24 +17,35 @@ use rustix::{
 /// The directories of programs where the environment names none, as execvp(3) has it.
 const USUAL_PATH: &str = "/bin:/usr/bin";
 
-/// Fails if a program certainly cannot be started. Where that is not certain the kernel decides, once the lock is held.
-pub(super) fn look_for(program: &OsStr) -> io::Result<()> {
+/// Returns the file of a program. Fails if it certainly cannot be started. Where that is not certain the kernel decides, once the
+/// lock is held.
+pub(super) fn look_for(program: &OsStr) -> io::Result<PathBuf> {
     if program.is_empty() {
         return Err(io::ErrorKind::NotFound.into());
     }
     if program.as_bytes().contains(&b'/') {
-        return look_at(Path::new(program));
+        return look_at(Path::new(program)).map(|()| program.into());
     }
     let mut missed = io::ErrorKind::NotFound.into();
     for directory in env::split_paths(&env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into())) {
-        match look_at(&directory.join(program)) {
-            Ok(()) => return Ok(()),
+        let file = Path::new(".").join(directory).join(program);
+        match look_at(&file) {
+            Ok(()) => return Ok(file),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => missed = error,
             // It is in another directory, or nowhere.
             Err(_) => {}
         }
     }
     Err(missed)
+}
+
+/// Returns true if a file that the kernel does not execute is a script, which a shell executes as execvp(3) does. The file of a
+/// program for another machine is none: a shell would run whatever it takes for words.
+pub(super) fn is_script(file: &Path) -> bool {
+    const ENOUGH: usize = 128;
+    let mut start = [0; ENOUGH];
+    let read = File::open(file).and_then(|mut file| file.read(&mut start));
+    read.is_ok_and(|length| !start[..length].contains(&0))
 }
 
 fn look_at(file: &Path) -> io::Result<()> {
@@ -57,6 +75,16 @@ mod tests {
     use nix::unistd::{Uid, setfsuid};
 
     use super::*;
+
+    #[test]
+    fn a_script_is_told_from_a_program_of_another_machine() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (text, expected) in [("echo x\n", true), ("", true), ("\u{7f}ELF\u{2}\u{1}\0", false)] {
+            fs::write(&file, text).unwrap();
+            assert_eq!(is_script(file.path()), expected, "{text:?}");
+        }
+        assert!(!is_script(Path::new("/nowhere")));
+    }
 
     #[test]
     fn what_cannot_be_started_is_told_from_what_is_not_there() {

@@ -1,6 +1,6 @@
 //! The request of `leasehold run`: what its options ask of the lock manager, and what the command is told of the lease.
 
-use std::{ffi::OsString, path::Path, str::FromStr, time::Duration};
+use std::{env, ffi::OsString, path::Path, str::FromStr, time::Duration};
 
 use leasehold::{Acquire, Config, InvalidValue, Lease, ReadLock};
 
@@ -132,12 +132,17 @@ impl Options {
         self.name.0.to_string()
     }
 
-    /// Returns the variables that tell the command about its lock. `None`: the variable is not there.
-    pub(super) fn environment(&self, lease: &Lease) -> [(&'static str, Option<OsString>); 3] {
-        [
+    /// Returns the variables that tell the command about its lock, behind those that it does not inherit. `None`: the variable
+    /// is not there.
+    pub(super) fn environment(&self, lease: &Lease) -> Vec<(OsString, Option<OsString>)> {
+        let ours = env::vars_os()
+            .map(|(name, _)| name)
+            .filter(|name| self.clean_env && name.as_encoded_bytes().starts_with(b"LEASEHOLD_"));
+        let told = [
             ("LEASEHOLD_FENCE", lease.fence().map(|fence| fence.to_string().into())),
             ("LEASEHOLD_TOKEN_PREFIX", Some(lease.token().prefix().to_string().into())),
             ("LEASEHOLD_RESOURCE", Some(self.shown_name().into())),
-        ]
+        ];
+        ours.map(|name| (name, None)).chain(told.map(|(name, value)| (name.into(), value))).collect()
     }
 }

@@ -7,6 +7,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use nix::sys::signal::{SigSet, Signal as Masked};
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -30,8 +31,12 @@ pub(super) struct Signals(Vec<(Signal, tokio::signal::unix::Signal)>);
 
 impl Signals {
     /// Listens from now on. A signal that this process was started to ignore, by `nohup` for instance, stays ignored, also by
-    /// the command.
+    /// the command. One that it was started to block would never come, to neither of them, and is unblocked: the threads of
+    /// both have what this one has.
     pub(super) fn listen() -> io::Result<Self> {
+        let all = PASSED_ON.into_iter().chain([Signal::CHILD]);
+        let known = all.filter_map(|signal| Masked::try_from(signal.as_raw()).ok());
+        known.collect::<SigSet>().thread_unblock()?;
         let ignored = fs::read_to_string("/proc/self/status").map_or(0, |status| ignored(&status));
         let heard = PASSED_ON.into_iter().filter(|signal| !contains(ignored, *signal));
         // Without it the kernel may drop the status of a child.

@@ -44,6 +44,8 @@ pub(super) struct Ended {
     pub(super) status: Status,
     /// `None` if the command ended without being told to by this process.
     pub(super) cause: Option<Cause>,
+    /// True if the system did not let this process end it.
+    pub(super) is_foreign: bool,
 }
 
 /// A command under its lease.
@@ -55,6 +57,8 @@ pub(super) struct Supervision<'a> {
     ending: Ending,
     voice: Voice,
     cause: Option<Cause>,
+    /// True if the last signal that should end it was refused.
+    is_foreign: bool,
     /// The moment at which the command itself had ended.
     ended_at: Option<Instant>,
 }
@@ -68,7 +72,17 @@ impl<'a> Supervision<'a> {
         voice: Voice,
     ) -> Self {
         let terminal = Terminal::open();
-        Self { lease, child, signals, terminal, ending, voice, cause: None, ended_at: None }
+        Self {
+            lease,
+            child,
+            signals,
+            terminal,
+            ending,
+            voice,
+            cause: None,
+            is_foreign: false,
+            ended_at: None,
+        }
     }
 
     /// Watches the command until nothing of its group lives any more.
@@ -90,7 +104,7 @@ impl<'a> Supervision<'a> {
         if let Some(terminal) = &self.terminal {
             self.warn("take the terminal back", terminal.take_back(self.child.group()));
         }
-        watched.map(|status| Ended { status, cause: self.cause })
+        watched.map(|status| Ended { status, cause: self.cause, is_foreign: self.is_foreign })
     }
 
     async fn until_gone(&mut self) -> io::Result<Status> {
@@ -133,11 +147,11 @@ impl<'a> Supervision<'a> {
             match act {
                 Act::Wait(pause) => return pause.min(if left_behind { LOOK } else { TICK }),
                 Act::Term => {
-                    self.signal(Signal::TERM);
+                    self.end_by(Signal::TERM);
                     // One that is stopped would not notice.
                     self.signal(Signal::CONT);
                 }
-                Act::Kill => self.signal(Signal::KILL),
+                Act::Kill => self.end_by(Signal::KILL),
             }
         }
     }
@@ -216,6 +230,15 @@ impl<'a> Supervision<'a> {
         let has_it = matches!(lent, Ok(true));
         self.warn("lend the terminal to the command", lent.map(|_| ()));
         has_it
+    }
+
+    /// Sends a signal that ends the command. That it is refused is said once: KILL comes again and again.
+    fn end_by(&mut self, signal: Signal) {
+        let sent = self.child.signal(signal);
+        let was_foreign = std::mem::replace(&mut self.is_foreign, sent.is_err());
+        if !was_foreign {
+            self.warn("end the command", sent);
+        }
     }
 
     fn signal(&mut self, signal: Signal) {

@@ -125,7 +125,7 @@ fn ls(page: &Page) -> Result<ExitCode, Failure> {
             if !schedules.is_empty() {
                 view::table(&schedules).print()?;
             }
-            print::note(&walked.told(schedules.len(), "schedules", page, "schedules ls"));
+            print::note(&walked.told(&print::counted(schedules.len(), "schedule"), page, "schedules ls"));
         }
         Ok(walked.code())
     })

@@ -34,6 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let set = options.changes.set();
     let first = Source::File(options.first.clone()).read(&[])?;
     let second = Source::File(options.second.clone()).read(&set)?;
+    options.shown.check()?;
     let (first, mut second) = (simulate(&first, &profile)?, simulate(&second, &profile)?);
     if first.name == second.name {
         let set: Vec<_> = set.iter().map(|(key, value)| format!("{key}={value}")).collect();

@@ -1,7 +1,8 @@
 //! The input of simulations and runs: a workload with changed settings, and the profile of a server.
 
 use std::{
-    fs,
+    fs::{self, OpenOptions},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -64,9 +65,35 @@ impl Profile {
     }
 }
 
+/// Fails if a file that was asked for cannot be written: sooner than after the work for it. Leaves everything as it is.
+pub(crate) fn check_writable(file: Option<&PathBuf>) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    let is_new = OpenOptions::new().write(true).create_new(true).open(file).map(drop);
+    let checked = match is_new {
+        Ok(()) => fs::remove_file(file),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => is_writable(file),
+        Err(error) => Err(error),
+    };
+    checked.map_err(|error| cannot_write(file, &error))
+}
+
+fn is_writable(file: &Path) -> io::Result<()> {
+    let about = fs::metadata(file)?;
+    // To open a pipe and to close it again is the end for its reader.
+    if about.is_file() || about.is_dir() {
+        OpenOptions::new().write(true).open(file).map(drop)
+    } else {
+        Ok(())
+    }
+}
+
 /// Writes a file that was asked for.
 pub(crate) fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()).into())
+    fs::write(file, text).map_err(|error| cannot_write(file, &error))
+}
+
+fn cannot_write(file: &Path, error: &io::Error) -> Failure {
+    format!("cannot write {}: {error}", file.display()).into()
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     chart::chart,
     figures::{SPENT, beside},
-    input::{Changes, Profile, write},
+    input::{Changes, Profile, check_writable, write},
     svg::picture,
 };
 use crate::{Failure, print};
@@ -53,6 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         }
         error => Failure::from(error),
     })?;
+    check_writable(options.svg.as_ref())?;
     let mut replayed = simulate(&workload, &options.profile.read()?)?;
     let recorded = workload.recorded().map(|recorded| named(recorded, "recorded"));
     if recorded.is_some() {

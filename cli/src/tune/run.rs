@@ -32,6 +32,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let (source, set) = (Source::File(options.workload.clone()), options.changes.set());
     let workload = source.read(&set)?;
+    options.shown.check()?;
     let report = match &options.store {
         Some(url) => {
             if workload.slow_server.is_some() {

@@ -7,7 +7,7 @@ use leasehold::tuning::{Report, simulate};
 use super::{
     chart::chart,
     figures::table,
-    input::{Changes, Profile, Source, write},
+    input::{Changes, Profile, Source, check_writable, write},
     svg::picture,
 };
 use crate::{Failure, print};
@@ -40,12 +40,18 @@ pub(crate) struct Shown {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let workload = Source::File(options.workload.clone()).read(&options.changes.set())?;
+    options.shown.check()?;
     let report = simulate(&workload, &options.profile.read()?)?;
     options.shown.show(&[&report])?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Shown {
+    /// Fails if the picture cannot be written.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        check_writable(self.svg.as_ref())
+    }
+
     /// Shows reports beside each other.
     pub(crate) fn show(&self, reports: &[&Report]) -> Result<(), Failure> {
         if let Some(file) = &self.svg {

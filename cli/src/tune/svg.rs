@@ -5,6 +5,7 @@ use std::fmt::Write;
 use leasehold::tuning::Report;
 
 use super::figures::time;
+use crate::print::readable;
 
 pub(super) const LEFT: f64 = 60.0;
 pub(super) const TOP: f64 = 30.0;
@@ -130,9 +131,9 @@ fn curve(text: &mut String, scale: &Scale, number: usize, report: &Report) {
     );
 }
 
-/// Returns a name as it may stand in XML.
+/// Returns a name as it may stand in XML, which has no control characters, not even as references.
 pub(super) fn escaped(name: &str) -> String {
-    name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    readable(name).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 pub(super) fn line(text: &mut String, line: &str) {
@@ -149,5 +150,6 @@ mod tests {
         let scale = Scale { from: 2.0, to: 4.0 };
         assert_eq!([100.0, 1_000.0, 1e9].map(|it| scale.x(it)), [LEFT, LEFT + WIDTH / 2.0, LEFT + WIDTH]);
         assert_eq!(escaped("a<b & c"), "a&lt;b &amp; c");
+        assert_eq!(escaped("\u{1b}[31m\u{0}\u{fffe}\n"), "\\u{1b}[31m\\0\\u{fffe}\\n");
     }
 }

@@ -48,7 +48,7 @@ fn an_election_is_told_from_other_locks_with_its_leader_and_its_queue() {
         assert_eq!(town["leader"]["pid"], std::process::id());
         let table = run_beside(&server.url(), &["elections"]).await;
         table.shows(0, &["ELECTION", "town"]);
-        assert!(table.err.starts_with("1 elections among 2 resources; looked at about "), "{table:?}");
+        assert!(table.err.starts_with("1 election among 2 resources; looked at up to "), "{table:?}");
     });
 }
 
@@ -118,7 +118,7 @@ fn a_schedule_that_nobody_has_started_is_not_begun_by_a_misspelt_name() {
         ran.tells(1, &["knows no schedule reprot", "leasehold schedules ls"]);
     }
     assert_eq!(server.keys(), []);
-    assert_eq!(run(&server.url(), &["schedules", "ls"]).err, "0 schedules; looked at about 1000 keys\n");
+    assert_eq!(run(&server.url(), &["schedules", "ls"]).err, "0 schedules; looked at up to 1000 keys\n");
     let none = run(&server.url(), &["elections"]);
     assert_eq!((none.code, none.out.as_str()), (Some(0), ""), "{none:?}");
 }

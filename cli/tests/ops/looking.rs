@@ -15,7 +15,7 @@ fn an_empty_store_has_nothing_to_list_and_nothing_to_show() {
     let server = RedisServer::start();
     let ls = run(&server.url(), &["ls"]);
     ls.shows(0, &[]);
-    assert_eq!((ls.out.as_str(), ls.err.as_str()), ("", "0 held; looked at about 1000 keys\n"));
+    assert_eq!((ls.out.as_str(), ls.err.as_str()), ("", "0 held; looked at up to 1000 keys\n"));
     let page = json!({ "kind": "page", "walked": 1_000, "complete": true, "cut_short": false, "next": null, "unreadable": 0 });
     assert_eq!(run(&server.url(), &["ls", "--json"]).json(), [page]);
     run(&server.url(), &["show", "r"]).shows(1, &["r is free"]);

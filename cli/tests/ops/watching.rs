@@ -120,7 +120,7 @@ fn resources_below_a_prefix_are_found_and_forgotten() {
         let old = acquire(&locks, Acquire::new("orders/1")).await;
         let _other = acquire(&locks, Acquire::new("else")).await;
         let watch = Watch::start(&server.url(), &["--prefix", "orders/"]);
-        watch.notes("watching 1 resources below \"orders/\"; each walk looks at").await;
+        watch.notes("watching 1 resource below \"orders/\"; each walk looks at").await;
         assert_eq!(watch.tells("holding").await["resource"], "orders/1");
         let new = acquire(&locks, Acquire::new("orders/2")).await;
         assert_eq!(watch.tells("acquired").await["resource"], "orders/2");
@@ -197,4 +197,26 @@ fn a_watch_of_nothing_or_too_often_is_refused() {
     use crate::support::run;
     run("redis://127.0.0.1:1", &["watch"]).tells(2, &["<NAME>", "leasehold watch --help"]);
     run("redis://127.0.0.1:1", &["watch", "r", "--every", "1ms"]).tells(2, &["invalid --every", "50ms"]);
+}
+
+#[test]
+fn a_watch_ends_when_nobody_reads_it_also_if_nothing_happens() {
+    let server = RedisServer::start();
+    let mut process = command(&["watch", "quiet", "--json", "--store", &server.url()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(process.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    drop(out);
+    assert!(line.contains("quiet"), "{line}");
+    let (end, ended) = channel();
+    let id = process.id();
+    thread::spawn(move || end.send(process.wait().unwrap().code()));
+    let code = ended.recv_timeout(Duration::from_secs(60));
+    // It fails only if it has ended, as it should.
+    let _ = std::process::Command::new("kill").arg(id.to_string()).stderr(Stdio::null()).status();
+    assert_eq!(code, Ok(Some(0)));
 }

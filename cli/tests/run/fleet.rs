@@ -45,7 +45,7 @@ fn a_machine_on_which_the_program_does_not_start_does_not_lock_the_others_out() 
     // Only the kernel sees it, once the lock is held.
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("script");
-    for (text, code) in [("#!/nowhere/to-be-found\n", 127), ("", 126)] {
+    for (text, code) in [("#!/nowhere/to-be-found\n", 127), ("\u{7f}ELF\0", 126)] {
         fs::write(&script, text).unwrap();
         fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
         let program = script.to_str().unwrap();

@@ -1,6 +1,10 @@
 //! The surroundings of `leasehold run`: orphans, the first process of a container, a service manager.
 
-use std::{fs, os::unix::net::UnixDatagram, process::Command};
+use std::{
+    fs::{self, Permissions},
+    os::unix::{fs::PermissionsExt, net::UnixDatagram},
+    process::Command,
+};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -152,4 +156,52 @@ fn a_socket_that_is_not_there_stops_nothing() {
     command.env("NOTIFY_SOCKET", "/nowhere/notify");
     let ended = Run::of(command, "").ended(&name);
     assert!(ended.code == Some(0) && ended.err.contains("cannot notify /nowhere/notify"), "{ended:?}");
+}
+
+/// The grace is longer than a test may take: whoever waits for what has ended fails by that.
+#[test]
+fn a_process_that_has_ended_and_is_not_collected_does_not_keep_the_lock() {
+    let (server, name) = (Server::start(), name());
+    // A member of the group ends, and its parent, which has left the group, never collects it.
+    let script = "trap '' TERM; (sh -c 'sleep 0.1 & echo $! > ended; exec setsid sleep 1000' & echo $! > left); \
+                  while [ ! -s ended ]; do sleep 0.02; done; \
+                  until grep -q '^State:.Z' /proc/$(cat ended)/status; do sleep 0.02; done; exit 3";
+    let run = Run::start(&server, &name, &["--ttl", "30m", "--grace", "8m"], script);
+    let parent = |run: &Run| run.read("left").trim().parse().ok().and_then(Pid::from_raw);
+    until("it has left", || parent(&run).is_some());
+    let left = parent(&run).unwrap();
+    let ended = run.finished();
+    kill_process(left, Signal::KILL).unwrap();
+    assert_eq!((ended.code, &*ended.err), (Some(3), ""));
+}
+
+#[test]
+fn a_command_gets_no_settings_of_leasehold_if_its_environment_is_to_be_clean() {
+    let server = Server::start();
+    for (options, inherits) in [(&["--clean-env"][..], false), (&[][..], true)] {
+        let (name, url) = (name(), server.url());
+        let mut command = leasehold(&arguments(&url, &name, options, "env"));
+        command.env("LEASEHOLD_STORE_URL", "redis://:secret@127.0.0.1:1");
+        let ended = Run::of(command, "").ended(&name);
+        assert_eq!(ended.out.contains("secret"), inherits, "{ended:?}");
+        assert_eq!(ended.out.contains("LEASEHOLD_STORE_"), inherits, "{ended:?}");
+        assert!(ended.out.contains(&format!("LEASEHOLD_RESOURCE={name}\n")), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_script_that_does_not_name_its_interpreter_runs_by_sh() {
+    let (server, directory) = (Server::start(), tempfile::tempdir().unwrap());
+    let script = directory.path().join("script");
+    fs::write(&script, "echo $1 $LEASEHOLD_RESOURCE; exit 5\n").unwrap();
+    fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+    let path = format!("/nowhere::{}:{}", directory.path().display(), std::env::var("PATH").unwrap());
+    for program in [script.to_str().unwrap(), "script"] {
+        let (name, url) = (name(), server.url());
+        let mut command = leasehold(&["run", &name, "--store", &url, "--", program, "one"]);
+        command.env("PATH", &path);
+        let ended = Run::of(command, "").ended(&name);
+        let out = format!("one {name}\n");
+        assert_eq!((ended.code, &*ended.out, &*ended.err), (Some(5), &*out, ""), "{program}");
+    }
 }

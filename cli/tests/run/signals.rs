@@ -185,3 +185,16 @@ fn a_job_that_is_stopped_for_too_long_does_not_go_on() {
     let ended = stopped_for(Duration::from_secs(9), &["--ttl", "6s"]);
     assert!(!ended.out.contains("WENT ON") && ended.out.contains("code 74"), "{ended:?}");
 }
+
+#[test]
+fn signals_that_the_parent_had_blocked_reach_the_command() {
+    let server = Server::start();
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let (name, url) = (name(), server.url());
+        let run = arguments(&url, &name, &[], "echo runs; sleep 1000 & wait");
+        let blocked = ["--block-signal", env!("CARGO_BIN_EXE_leasehold")];
+        let run = Run::of(clean("env", &[&blocked[..], &run].concat()), "").says("runs");
+        run.signal(signal);
+        assert_eq!(run.ended(&name).code, Some(128 + signal.as_raw()));
+    }
+}

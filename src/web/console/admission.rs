@@ -49,7 +49,7 @@ pub(super) async fn admit(
 fn admitted(request: &ServiceRequest) -> Result<(), Failure> {
     let Some(guard) = request.app_data::<Data<Guard>>() else { return Err(Failure::gone()) };
     let request = request.request();
-    guard.check_host(request).inspect_err(|failure| guard::refused(request, failure))?;
+    guard.check_host(request)?;
     guard.check_site(request).inspect_err(|failure| {
         // Any page can send as many that only read as it likes, and the audit is not theirs to fill.
         if !request.method().is_safe() {

@@ -17,7 +17,7 @@ use super::{
     shared::{Shared, ask},
 };
 use crate::{
-    core::{InvalidValue, ResourceName, exact},
+    core::{InvalidValue, ResourceName, counted, exact},
     request::{ForceRelease, Revoke, RevokeError},
     schedule::Control,
     store::StoreError,
@@ -92,7 +92,7 @@ impl Wanted {
             Self::ForceRelease { name } => {
                 let answer = ask(&shared.locks, ForceRelease::new(name.as_bytes())).await?;
                 let holders = answer.map_err(|error| Failure::of(&error))?;
-                Ok(format!("taken from {holders} holders"))
+                Ok(format!("taken from {}", counted(holders, "holder")))
             }
             Self::Schedule { name, action } => {
                 let of_store = |error: StoreError| Failure::of(&error);

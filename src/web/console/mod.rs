@@ -107,8 +107,9 @@ impl Console {
     /// # Errors
     /// The answer for whoever may not read.
     pub fn check(&self, request: &HttpRequest) -> Result<(), Error> {
-        let checked = self.guard.check_host(request).and_then(|()| self.guard.check_reader(request));
-        Ok(checked.inspect_err(|failure| guard::refused(request, failure))?)
+        self.guard.check_host(request)?;
+        let read = self.guard.check_reader(request);
+        Ok(read.inspect_err(|failure| guard::refused(request, failure))?)
     }
 
     /// Returns the recipient for a [`Tuner`](crate::tuner::Tuner), so that the console shows what it changes:

@@ -32,7 +32,7 @@ const MOST: usize = 1_000;
 ///
 /// It looks again and again; what begins and ends between two looks is not seen. A holder with another fence than before may
 /// have lost it to others in between. A prefix takes walks over all keys, for a twentieth of the
-/// time at most. Ctrl-C ends it, with 0.
+/// time at most. Ctrl-C ends it, with 0, and so does `| head -1` behind it once that has its line.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  leasehold watch orders/42\n  leasehold watch --prefix orders/ --every 2s --json"
@@ -74,6 +74,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         tokio::select! {
             ended = watch.run() => ended,
             () = looking::interrupted() => Ok(ExitCode::SUCCESS),
+            // Nothing may happen for long, so that nothing is written, and nobody would see that it is in vain.
+            () = looking::unread() => Ok(ExitCode::SUCCESS),
         }
     })
 }
@@ -211,8 +213,8 @@ impl<'a> Watch<'a> {
             if !self.told_limits {
                 let what = if listing.complete || listing.cut_short { "" } else { "the first " };
                 print::note(&format!(
-                    "watching {what}{} resources below {:?}; each walk looks at about {} keys",
-                    listing.resources.len(),
+                    "watching {what}{} below {:?}; each walk looks at up to {} keys",
+                    print::counted(listing.resources.len(), "resource"),
                     prefix.encoded(),
                     listing.walked
                 ));

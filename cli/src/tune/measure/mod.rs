@@ -14,7 +14,7 @@ use self::work::Work;
 use super::{
     figures::time,
     info::{Servers, addresses},
-    input::write,
+    input::{check_writable, write},
 };
 use crate::{Failure, print, settings};
 
@@ -57,6 +57,7 @@ pub(super) const BETWEEN: Duration = ServerProfile::COLD_AFTER;
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let config = options.source.config()?;
+    check_writable(options.output.as_ref())?;
     let samples = if options.quick { Samples::QUICK } else { Samples::USUAL };
     let profile = actix::System::new().block_on(measure(&config, samples))?;
     let text = profile.to_toml();

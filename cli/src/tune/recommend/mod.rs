@@ -14,7 +14,7 @@ use self::{
     shown::{fragment, text},
     watch::Watch,
 };
-use super::input::{Changes, Profile, Source, write};
+use super::input::{Changes, Profile, Source, check_writable, write};
 use crate::{Failure, outcome::told_with, print};
 
 /// The help behind the options. As a part of the description it would have clap spread the options over two screens.
@@ -66,6 +66,8 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let workload = Source::File(options.workload.clone()).read(&options.changes.set())?;
     let profile = options.profile.read()?;
+    check_writable(options.output.as_ref())?;
+    check_writable(options.svg.as_ref())?;
     let mut search = Search::new(options.goal);
     search.limits.clone_from(&options.limits);
     search.seed = options.seed;

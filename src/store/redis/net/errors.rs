@@ -120,8 +120,10 @@ pub(crate) fn is_of_a_replica(answer: &Value) -> bool {
 /// Returns the error of an answer by which the server refused the verb; `None` for all else, which leaves the outcome open.
 fn answered(error: &RedisError) -> Option<StoreError> {
     let code = error.code()?;
-    let text = error.to_string();
     let detail = error.detail().unwrap_or_default();
+    // As the server says it. The client library has a notation of its own, and a sentence may go on behind it.
+    let text = format!("{code} {detail}");
+    let text = text.trim_end_matches(['.', ' ']).to_owned();
     class(code, detail, &text).or_else(|| class(code_within(detail)?, "", &text))
 }
 
@@ -191,6 +193,16 @@ mod tests {
         let (before, after) = (before_sending(error.clone()), after_sending(error));
         assert!(after.certainty() == Certainty::Unknown || before.kind() == after.kind(), "{line}");
         after.kind()
+    }
+
+    #[test]
+    fn an_answer_is_told_as_the_server_says_it() {
+        for (says, told) in [
+            ("NOAUTH Authentication required.", "the store denies access: NOAUTH Authentication required"),
+            ("LOADING Redis is loading", "the store is not available: LOADING Redis is loading"),
+        ] {
+            assert_eq!(before_sending(server_says(says)).to_string(), told);
+        }
     }
 
     #[test]

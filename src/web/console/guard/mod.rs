@@ -12,13 +12,18 @@ mod operator;
 mod session;
 mod site;
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use actix_web::{
     HttpRequest,
     http::header::{AUTHORIZATION, COOKIE, HeaderMap},
 };
 use subtle::ConstantTimeEq;
+use tokio::time::Instant;
 
 #[cfg(feature = "doctor")]
 pub(crate) use self::operator::asked_for;
@@ -37,7 +42,12 @@ pub(crate) struct Guard {
     reading_needs_token: bool,
     hosts: BTreeSet<String>,
     sessions: Sessions,
+    /// The moment of the last line of the audit about another host.
+    told_of_host: Mutex<Option<Instant>>,
 }
+
+/// The time between two lines of the audit about another host. Any page can send as many of these requests as it likes.
+const OTHER_HOST_EVERY: Duration = Duration::from_secs(60);
 
 impl Guard {
     /// Creates a guard.
@@ -61,7 +71,13 @@ impl Guard {
             return Err(InvalidValue::new("console token", "none, where reading needs one", ALLOWED));
         }
         let hosts = hosts.into_iter().map(|host| site::normal(&host)).collect();
-        Ok(Self { token, reading_needs_token, hosts, sessions: Sessions::default() })
+        Ok(Self {
+            token,
+            reading_needs_token,
+            hosts,
+            sessions: Sessions::default(),
+            told_of_host: Mutex::default(),
+        })
     }
 
     /// Returns true if somebody can change something.
@@ -69,9 +85,23 @@ impl Guard {
         self.token.is_some()
     }
 
-    /// Refuses a request for another host.
+    /// Refuses a request for another host. The audit has one line a minute of that.
     pub(crate) fn check_host(&self, request: &HttpRequest) -> Result<(), Failure> {
-        site::check_host(request, &self.hosts)
+        site::check_host(request, &self.hosts).inspect_err(|failure| {
+            if self.may_tell_of_host() {
+                refused(request, failure);
+            }
+        })
+    }
+
+    fn may_tell_of_host(&self) -> bool {
+        // Nothing panics while it is locked.
+        let mut told = self.told_of_host.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = told.is_none_or(|at| at.elapsed() >= OTHER_HOST_EVERY);
+        if may {
+            *told = Some(Instant::now());
+        }
+        may
     }
 
     /// Refuses an unsafe request that does not certainly come from the console itself or from a program with the token, and

@@ -262,9 +262,12 @@ pub(crate) struct SettingsView {
 impl SettingsView {
     pub(crate) fn of(tuning: &Tuning) -> Self {
         let Tuning { backoff, wait, max_waiters } = *tuning;
-        let attempts = backoff.attempts.map_or("any number of".to_owned(), |attempts| attempts.to_string());
+        let attempts = backoff.attempts.map_or_else(
+            || "any number of attempts".to_owned(),
+            |attempts| crate::core::counted(attempts.into(), "attempt"),
+        );
         let (initial, max) = (crate::core::exact(backoff.initial), crate::core::exact(backoff.max));
-        let backoff = format!("{initial} to {max}, times {}, {attempts} attempts", backoff.multiplier);
+        let backoff = format!("{initial} to {max}, times {}, {attempts}", backoff.multiplier);
         Self { backoff, wait_ms: millis(wait), max_waiters }
     }
 }

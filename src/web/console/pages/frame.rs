@@ -38,6 +38,11 @@ const PLACES: &[(Place, &str, &str)] = &[
 pub(super) struct Frame {
     who: Option<Operator>,
     allows_changes: bool,
+    /// What is told of the store. `None` for whoever may not read it.
+    told: Option<Told>,
+}
+
+struct Told {
     summary: String,
     /// The state of the observation that the page was made in: the script fetches it again when there is another one.
     revision: u64,
@@ -52,8 +57,11 @@ impl FromRequest for Frame {
         let frame = guard.zip(shared).map(|(guard, shared)| Self {
             who: guard.operator(request),
             allows_changes: guard.allows_changes(),
-            summary: summary(shared),
-            revision: shared.watch().revision,
+            // The login is open to all, and tells nothing to those who may not read.
+            told: guard
+                .check_reader(request)
+                .ok()
+                .map(|()| Told { summary: summary(shared), revision: shared.watch().revision }),
         });
         ready(frame.ok_or_else(Failure::gone))
     }
@@ -123,7 +131,9 @@ impl Frame {
                         (self.session())
                     }
                     div.said {
-                        p #status role="status" aria-live="polite" data-revision=(self.revision) { (self.summary) }
+                        @if let Some(told) = &self.told {
+                            p #status role="status" aria-live="polite" data-revision=(told.revision) { (told.summary) }
+                        }
                         // Said by the script, each second: a screen reader is told only when it asks.
                         p #age {}
                     }

@@ -90,7 +90,7 @@ fn pager(page: &Page, filter: &Filter) -> Markup {
         format!("./?prefix={}&all={}&after={}{limit}", in_query(&filter.prefix), filter.all, in_query(after))
     };
     html! {
-        p.note { "In the order of names. The walk looked at " (page.walked) " keys." }
+        p.note { "In the order of names. The walk looked at up to " (page.walked) " keys." }
         nav.pager aria-label="Pages" {
             @if !filter.after.is_empty() { a href=(query("")) { "First page" } " " }
             @if let Some(next) = &page.next { a href=(query(next)) { "Next page" } }
