@@ -5,7 +5,7 @@
 //! Read in this order: [`plan`] (what is measured), [`workloads`] (what a worker does), [`lockers`] (with what),
 //! [`worker`] (a process that does it), [`coordinator`] (starts servers and workers and looks at them), [`summary`]
 //! (repetitions made one), [`report`] and [`svg`] (what is shown). Apart from them stand [`quorum`], a comparison of
-//! stores on quorums, and [`scripts`], the longest scripts.
+//! stores on quorums, [`scripts`], the longest scripts, and [`overload`], more requests than a server can serve.
 //!
 //! Every measurement has worker processes of its own and empty servers. The lockers take turns, so that whatever
 //! else the machine does meets all of them alike. Everything that is started is on this machine, and is killed when it has
@@ -15,6 +15,7 @@ mod coordinator;
 mod lockers;
 mod meters;
 mod monitor;
+mod overload;
 mod plan;
 mod quorum;
 mod referee;
@@ -77,6 +78,9 @@ enum Command {
     Quorum,
     /// The longest script when very many read, wait, have ended or are dead; fails above 5 ms
     Scripts,
+    /// Five times as many requests as the server can serve, of each kind, and a server that stands still for two seconds;
+    /// --seconds is for each kind [default: 60]. Fails if a lease is lost, a free lock takes long, or memory grows
+    Overload,
     /// What the benchmark starts by itself: a process that does the work of one measurement
     #[command(hide = true)]
     Worker { job: String },
@@ -124,6 +128,7 @@ fn main() -> ExitCode {
         Some(Command::Worker { job }) => worker::run(job).map(|()| true),
         Some(Command::Quorum) => quorum(&options).map(|()| true),
         Some(Command::Scripts) => scripts(),
+        Some(Command::Overload) => overload(&options),
         None => measure(&options),
     };
     match done {
@@ -139,6 +144,13 @@ fn main() -> ExitCode {
 fn quorum(options: &Options) -> Result<(), Failure> {
     println!("{}", quorum::measure(options.length())?);
     Ok(())
+}
+
+/// Returns true if all bounds were kept.
+fn overload(options: &Options) -> Result<bool, Failure> {
+    let (table, kept) = overload::measure(Duration::from_secs_f64(options.seconds.unwrap_or(60.0)))?;
+    println!("{table}");
+    Ok(kept)
 }
 
 /// Answers whether no script took too long.

@@ -84,8 +84,24 @@ impl Server {
 
     /// Stops it where it stands (SIGSTOP): connections stay open and nothing is answered.
     pub(crate) fn stop(&mut self) -> Result<(), Failure> {
-        let sent = Command::new("kill").args(["-STOP", &self.process.id().to_string()]).status()?;
-        if sent.success() { Ok(()) } else { Err("the server cannot be stopped".into()) }
+        self.signal("-STOP")
+    }
+
+    /// Lets it go on after a stop.
+    pub(crate) fn go_on(&mut self) -> Result<(), Failure> {
+        self.signal("-CONT")
+    }
+
+    fn signal(&self, signal: &str) -> Result<(), Failure> {
+        let sent = Command::new("kill").args([signal, &self.process.id().to_string()]).status()?;
+        if sent.success() { Ok(()) } else { Err(format!("the server cannot be sent {signal}").into()) }
+    }
+
+    /// Returns the number of scripts that it was asked to run so far.
+    pub(crate) fn calls(&mut self) -> Result<u64, Failure> {
+        let info: String = redis::cmd("INFO").arg("commandstats").query(&mut self.connection)?;
+        let calls = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+        Ok(calls.and_then(|calls| calls.split(',').next()).map_or(Ok(0), str::parse)?)
     }
 }
 

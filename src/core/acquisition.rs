@@ -46,7 +46,7 @@ pub(crate) struct Acquisition {
 enum Stage {
     /// It waits behind the leader of its cohort, or for its first event.
     Following,
-    /// An attempt is in flight. If news came meanwhile, it may be newer than the answer: then another attempt follows.
+    /// An attempt is in flight, or waits to be sent. If news came meanwhile, it may be newer than the answer: then another attempt follows.
     Asking { again: bool },
     /// A timer runs until the next attempt.
     Pausing,
@@ -119,7 +119,7 @@ impl Acquisition {
         matches!(self.stage, Stage::Following)
     }
 
-    /// Returns true while an attempt is in flight.
+    /// Returns true while an attempt is in flight, or waits to be sent.
     pub(crate) const fn is_asking(&self) -> bool {
         matches!(self.stage, Stage::Asking { .. })
     }
@@ -142,6 +142,11 @@ impl Acquisition {
     /// Returns the time since the request.
     pub(crate) fn waited(&self, now: Moment) -> Duration {
         self.terms.asked.elapsed(now)
+    }
+
+    /// Returns true if it asks once, and does not wait.
+    pub(crate) const fn is_try(&self) -> bool {
+        self.terms.wait.is_zero()
     }
 
     /// Returns the time left of the wait.

@@ -127,19 +127,27 @@ struct Queue {
     manager: Option<Waker>,
 }
 
+impl Queue {
+    fn wake(&mut self) {
+        if let Some(manager) = self.manager.take() {
+            manager.wake();
+        }
+    }
+}
+
 impl Happenings {
     /// Adds what has happened, and wakes the manager.
     pub(crate) fn push(&self, happening: Happening) {
         let mut queue = self.0.borrow_mut();
         queue.happened.push_back(happening);
-        if let Some(manager) = queue.manager.take() {
-            manager.wake();
-        }
+        queue.wake();
     }
 
-    /// Puts what has to be handled again before everything else.
+    /// Puts what must not wait for the rest before everything else, and wakes the manager.
     pub(crate) fn push_front(&self, happening: Happening) {
-        self.0.borrow_mut().happened.push_front(happening);
+        let mut queue = self.0.borrow_mut();
+        queue.happened.push_front(happening);
+        queue.wake();
     }
 
     /// Returns what has happened first.

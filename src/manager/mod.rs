@@ -16,6 +16,7 @@ mod records;
 mod release;
 mod renew;
 mod revoke;
+mod seats;
 mod sets;
 mod shutdown;
 mod stream;
@@ -46,6 +47,7 @@ use crate::{
         outage::Outage,
         ready::Readiness,
         records::Records,
+        seats::AllSeats,
         sets::Sets,
         shutdown::Draining,
         stream::{Happened, Sources},
@@ -97,6 +99,7 @@ pub struct LockManager {
     #[cfg(feature = "tuning")]
     pub(crate) trace: trace::Trace,
     pub(crate) sets: Sets,
+    pub(crate) seats: AllSeats,
     /// The number of requests that have no answer yet.
     pub(crate) pending: usize,
     /// The number of leases that are held.

@@ -58,7 +58,7 @@ impl LeaseMonitor {
             })
             .await;
             let Some(record) = record else {
-                self.happenings.push(Happening::RenewalsDue(take(&mut renewals)));
+                self.happenings.push_front(Happening::RenewalsDue(take(&mut renewals)));
                 continue;
             };
             let Some(lease) = self.records.lease(record) else {

@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
-use actix::{Handler, MessageResult, ResponseFuture};
+use actix::{Handler, MessageResult};
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
         ForceRelease, ForceReleaseError, Inspect, InspectError, IsHeld, List, SetBackoff, Stats,
         queries::{UseRegister, check_limit},
     },
+    runtime::responder::DeferredReply,
     statistics::Statistics,
     store::{Hold, Inspection, Listing, Register, StoreError},
 };
@@ -20,11 +21,12 @@ use crate::{
 const HANDLED_WITHIN: Duration = Duration::from_secs(1);
 
 impl Handler<Inspect> for LockManager {
-    type Result = ResponseFuture<Result<Inspection, InspectError>>;
+    type Result = DeferredReply<Result<Inspection, InspectError>>;
 
     fn handle(&mut self, inspect: Inspect, _: &mut Self::Context) -> Self::Result {
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
-        Box::pin(async move {
+        let busy = |pending| InspectError::Busy { pending };
+        self.answer_seated(&self.seats.questions, true, busy, async move {
             let resource = ResourceName::new(inspect.resource)?;
             let limit = check_limit(inspect.limit)?;
             let answer = ask("inspect", || store.inspect(&resource, limit)).await;
@@ -34,11 +36,12 @@ impl Handler<Inspect> for LockManager {
 }
 
 impl Handler<IsHeld> for LockManager {
-    type Result = ResponseFuture<Result<bool, InspectError>>;
+    type Result = DeferredReply<Result<bool, InspectError>>;
 
     fn handle(&mut self, question: IsHeld, _: &mut Self::Context) -> Self::Result {
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
-        Box::pin(async move {
+        let busy = |pending| InspectError::Busy { pending };
+        self.answer_seated(&self.seats.questions, true, busy, async move {
             let resource = ResourceName::new(question.resource)?;
             let hold = Hold { resource, token: question.token, owner: None };
             let answer = ask("is_held", || store.is_held(&hold)).await;
@@ -48,11 +51,12 @@ impl Handler<IsHeld> for LockManager {
 }
 
 impl Handler<List> for LockManager {
-    type Result = ResponseFuture<Result<Listing, InspectError>>;
+    type Result = DeferredReply<Result<Listing, InspectError>>;
 
     fn handle(&mut self, list: List, _: &mut Self::Context) -> Self::Result {
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
-        Box::pin(async move {
+        let busy = |pending| InspectError::Busy { pending };
+        self.answer_seated(&self.seats.walks, true, busy, async move {
             check_limit(list.walk.limit)?;
             let answer = ask("list", || store.list(&list.walk)).await;
             Ok(outage.seen("list", answer)?)
@@ -61,12 +65,13 @@ impl Handler<List> for LockManager {
 }
 
 impl Handler<ForceRelease> for LockManager {
-    type Result = ResponseFuture<Result<u64, ForceReleaseError>>;
+    type Result = DeferredReply<Result<u64, ForceReleaseError>>;
 
     fn handle(&mut self, force: ForceRelease, _: &mut Self::Context) -> Self::Result {
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
         let (happenings, in_flight) = (self.happenings.clone(), self.shutdown.in_flight());
-        Box::pin(async move {
+        let busy = |pending| ForceReleaseError::Busy { pending };
+        self.answer_seated(&self.seats.questions, false, busy, async move {
             // A shutdown waits for the answer.
             let _in_flight = in_flight;
             let resource = ResourceName::new(force.resource)?;
@@ -84,11 +89,12 @@ impl Handler<ForceRelease> for LockManager {
 }
 
 impl Handler<UseRegister> for LockManager {
-    type Result = ResponseFuture<Result<Register, StoreError>>;
+    type Result = DeferredReply<Result<Register, StoreError>>;
 
     fn handle(&mut self, UseRegister { name, write }: UseRegister, _: &mut Self::Context) -> Self::Result {
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
-        Box::pin(async move {
+        let busy = |pending| StoreError::unavailable(format!("{pending} calls have no answer yet"));
+        self.answer_seated(&self.seats.questions, false, busy, async move {
             let answer = ask("register", || store.register(&name, write.as_ref())).await;
             outage.seen("register", answer)
         })

@@ -33,7 +33,7 @@ impl Handler<Ready> for LockManager {
     type Result = ResponseFuture<Result<(), AcquireError>>;
 
     fn handle(&mut self, _: Ready, _: &mut Self::Context) -> Self::Result {
-        let pending = self.pending + self.sets.len();
+        let pending = self.unsettled();
         if self.shutdown.has_begun() {
             return Box::pin(async { Err(AcquireError::ShuttingDown) });
         }

@@ -13,7 +13,7 @@ use crate::{
         waiting::{cohorts::CohortKey, place::Place},
     },
     request::{AcquireError, validated::ValidRequest},
-    runtime::{responder::Responder, timer_queue::Timer},
+    runtime::{batcher::Number, responder::Responder, timer_queue::Timer},
     statistics::Unconfirmed,
     store::{Hold, Refusal, StoreError},
 };
@@ -48,6 +48,8 @@ pub(crate) struct Waiter {
     /// The turns that it waits, as soon as they are known.
     pub(crate) place: Option<Place>,
     pub(crate) watch: Option<AbortHandle>,
+    /// The last attempt that waited to be sent. It may have been sent since.
+    pub(crate) attempt: Option<Number>,
     /// Keeps a shutdown waiting until the last answer has been handled.
     pub(crate) _in_flight: InFlight,
 }

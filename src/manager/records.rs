@@ -40,6 +40,10 @@ impl Records {
         self.0.borrow_mut().records.insert(record)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.borrow().records.len()
+    }
+
     /// Makes a record known by its token.
     pub(crate) fn name(&self, token: Token, record: RecordKey) {
         self.0.borrow_mut().by_token.insert(token, record);

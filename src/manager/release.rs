@@ -130,7 +130,7 @@ impl LockManager {
         let from = dispatch::Releasing { record, hold, cooldown: release.opening.remaining(now) };
         self.sources.send(|dispatch| match next {
             Some((attempt, overtake)) => {
-                dispatch.hand_offs.push(dispatch::HandingOff { from, attempt, overtake });
+                dispatch.hand_offs.push(dispatch::HandingOff { from, attempt, overtake })
             }
             None => dispatch.releases.push(from),
         });

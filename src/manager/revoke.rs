@@ -16,6 +16,7 @@ use crate::{
         dispatch::ask::{ask, ask_each},
         happening::{Happening, Happenings},
         outage::Outage,
+        seats::Seats,
         shutdown::InFlight,
     },
     request::{Revoke, RevokeError, Revoked, revoke::ValidRevoke},
@@ -39,6 +40,7 @@ struct Revocation {
     store: Arc<dyn Store>,
     outage: Rc<Outage>,
     happenings: Happenings,
+    seats: Seats,
     closing: watch::Receiver<bool>,
     /// Keeps a shutdown waiting until what is being taken is taken.
     _in_flight: InFlight,
@@ -62,6 +64,7 @@ impl Handler<Revoke> for LockManager {
             store: Arc::clone(&self.store),
             outage: Rc::clone(&self.outage),
             happenings: self.happenings.clone(),
+            seats: self.seats.questions.clone(),
             closing: self.shutdown.closing(),
             _in_flight: self.shutdown.in_flight(),
             _running: Rc::clone(&self.revocations),
@@ -164,7 +167,10 @@ impl Revocation {
         let hold = |token: &Token| Hold { resource: resource.clone(), token: *token, owner: None };
         let holds: Vec<Hold> = left.iter().map(hold).collect();
         let releases: Vec<_> = holds.iter().map(|hold| (hold, Duration::ZERO)).collect();
+        let asked = self.seats.ask();
+        let seat = asked.seat().await;
         let answers = ask_each("revoke", releases.len(), || self.store.release_each(&releases)).await;
+        drop(seat);
         for (hold, answer) in holds.iter().zip(answers) {
             match self.outage.seen("revoke", answer) {
                 // Told that it is over, it may have released it just before.
@@ -193,7 +199,10 @@ impl Revocation {
     ) -> Result<HoldersNotified, StoreError> {
         let resource = self.asked.resource.clone();
         let to = ToHolders { resource, among: among.map(<[Token]>::to_vec), notice };
+        let asked = self.seats.ask();
+        let seat = asked.seat().await;
         let told = self.outage.seen("revoke", ask("revoke", || self.store.notify_holders(&to)).await)?;
+        drop(seat);
         if let Some(notice) = to.notice {
             self.tell_here(told.holders.clone(), notice);
         }

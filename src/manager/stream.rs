@@ -21,6 +21,7 @@ use crate::{
         dispatch::Dispatch,
         happening::{Happening, Happenings},
     },
+    runtime::batcher::Number,
     store::Notifications,
 };
 
@@ -70,8 +71,14 @@ impl Sources {
 
     /// Adds an operation, which is sent at the next poll. Must be called while the manager handles a message or a happening:
     /// then it is polled before it waits.
-    pub(crate) fn send(&self, gather: impl FnOnce(&mut Dispatch)) {
-        gather(&mut self.0.borrow_mut().dispatch);
+    pub(crate) fn send<T>(&self, gather: impl FnOnce(&mut Dispatch) -> T) -> T {
+        gather(&mut self.0.borrow_mut().dispatch)
+    }
+
+    /// Takes an attempt back that nobody needs any more. Returns false if it has been sent.
+    pub(crate) fn withdraw(&self, attempt: Number) -> bool {
+        !planted!("what is over is sent all the same")
+            && self.0.borrow_mut().dispatch.attempts.withdraw(attempt)
     }
 
     /// Notes that the manager is down, or up again. While it is down, the lease monitor drives.

@@ -130,6 +130,12 @@ pub enum InspectError {
     /// A value of the query is invalid. Nothing was sent.
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
+    /// As many queries of this kind have no answer yet as `limits.max_pending` allows. Nothing was sent.
+    #[error("the lock manager is busy: {pending} queries have no answer yet; try again later")]
+    Busy {
+        /// The number of queries without an answer.
+        pending: usize,
+    },
     /// The store gave no certain answer.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -142,6 +148,12 @@ pub enum ForceReleaseError {
     /// The name is invalid. Nothing was sent.
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
+    /// As many queries of this kind have no answer yet as `limits.max_pending` allows. Nothing was sent.
+    #[error("the lock manager is busy: {pending} queries have no answer yet; try again later")]
+    Busy {
+        /// The number of queries without an answer.
+        pending: usize,
+    },
     /// The store gave no certain answer. The holders may have lost the resource or not. Look
     /// ([`Inspect`](crate::Inspect)) before repeating it: that could take the resource from somebody who got it since.
     #[error(transparent)]

@@ -97,7 +97,8 @@ pub struct LimitSettings {
     pub max_wait: Duration,
     /// The maximum number of waiters for one resource; one more is answered `QueueFull` at once. Default: 10,000.
     pub max_waiters: u32,
-    /// The maximum number of pending requests in one manager; one more is answered `Busy` at once. Default: 100,000.
+    /// The maximum number of pending requests in one manager; one more is answered `Busy` at once. A request whose wait is over
+    /// counts until nothing of it is left to be sent or answered. Default: 100,000.
     pub max_pending: usize,
 }
 

@@ -100,6 +100,7 @@ impl AsProblem for InspectError {
     fn problem(&self) -> Problem {
         match self {
             Self::Invalid(invalid) => invalid.problem(),
+            Self::Busy { pending } => AcquireError::Busy { pending: *pending }.problem(),
             Self::Store(error) => error.problem(),
         }
     }
@@ -109,6 +110,7 @@ impl AsProblem for ForceReleaseError {
     fn problem(&self) -> Problem {
         match self {
             Self::Invalid(invalid) => invalid.problem(),
+            Self::Busy { pending } => AcquireError::Busy { pending: *pending }.problem(),
             // Repeating it could take the resource from somebody who got it since.
             Self::Store(error) if error.certainty() == Certainty::Unknown => Problem::OUTCOME_UNKNOWN,
             Self::Store(error) => error.problem(),

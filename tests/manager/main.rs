@@ -9,6 +9,7 @@ mod hand_off;
 mod keeping_closed;
 mod leases;
 mod misleading_waits;
+mod overload;
 mod own_backoff;
 mod own_leases;
 mod ready;

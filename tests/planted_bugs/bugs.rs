@@ -100,6 +100,26 @@ pub(crate) const BUGS: &[Bug] = &[
             "core::acquisition::tests::news_while_an_attempt_is_in_flight_is_followed_by_another_attempt",
         ),
     ),
+    // More work than the store can do.
+    bug(
+        "what is over is sent all the same",
+        Test("manager", "overload::a_request_that_is_over_before_it_was_sent_never_reaches_the_store"),
+    ),
+    bug(
+        "what has stalled makes room for more",
+        Test("manager", "overload::what_is_on_the_wire_is_bounded_while_the_store_stalls"),
+    ),
+    bug(
+        "what is over and unanswered does not count",
+        Test("manager", "overload::what_is_over_and_unanswered_counts_as_pending"),
+    ),
+    bug(
+        "calls outside of batches are not bounded",
+        Test(
+            "manager",
+            "overload::questions_go_to_the_store_a_bounded_number_at_a_time_and_none_whose_caller_has_gone",
+        ),
+    ),
     // The expected wait.
     bug(
         "readers are expected to be served one after the other",

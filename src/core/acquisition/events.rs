@@ -97,6 +97,8 @@ pub(crate) enum Event {
         /// The answer.
         answer: Answer,
     },
+    /// The attempt of a waiter that has left was taken back before it was sent: it never reaches the store.
+    Unsent,
     /// Its timer fired.
     Due,
     /// It was handed the resource, or may have missed that notification: the store has to be asked.

@@ -24,6 +24,10 @@ impl Acquisition {
                 self.stage = Stage::Pausing;
                 self.answered(sent, answer, again, now, draw, situation)
             }
+            (Event::Unsent, Stage::Asking { .. }) => {
+                self.stage = Stage::Pausing;
+                self.leave(None, now)
+            }
             // All that is left to do waits for the answer to the attempt in flight.
             _ if self.caller == Caller::Gone => Steps::default(),
             (Event::Lead, _) => self.ask(),
@@ -186,7 +190,7 @@ impl Acquisition {
         }
     }
 
-    /// Leaves the cohort, and releases what the store may hold. An attempt in flight has to be answered before.
+    /// Leaves the cohort, and releases what the store may hold. An attempt in flight has to be answered before, or taken back.
     fn leave(&mut self, end: Option<End>, now: Moment) -> Steps {
         self.caller = Caller::Gone;
         let steps = if self.is_asking() {

@@ -128,15 +128,16 @@ impl Dispatch {
         }
     }
 
-    /// Sends what has been gathered. Releases go first: who releases and asks again at once gets the resource.
+    /// Sends what has been gathered. What keeps promises goes first. Releases go before attempts: who releases and asks again
+    /// at once gets the resource.
     fn send_batches(&mut self) {
         let Self { end, attempts, releases, renewals, hand_offs, in_flight, .. } = self;
-        while let Some((flight, batch)) = releases.next(Instant::now) {
-            let answered = release(end.clone(), batch).map(move |()| (Kind::Releases, flight));
-            in_flight.push(answered.boxed_local());
-        }
         while let Some((flight, batch)) = renewals.next(Instant::now) {
             let answered = renew(end.clone(), batch).map(move |()| (Kind::Renewals, flight));
+            in_flight.push(answered.boxed_local());
+        }
+        while let Some((flight, batch)) = releases.next(Instant::now) {
+            let answered = release(end.clone(), batch).map(move |()| (Kind::Releases, flight));
             in_flight.push(answered.boxed_local());
         }
         while let Some((flight, batch)) = hand_offs.next(Instant::now) {

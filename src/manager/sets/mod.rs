@@ -7,12 +7,12 @@ mod one_by_one;
 use std::{collections::BTreeMap, pin::pin, rc::Rc, sync::Arc, time::Duration};
 
 use actix::Handler;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use self::one_by_one::one_by_one;
+use self::one_by_one::{names, one_by_one};
 
 use crate::{
-    core::{Acquisition, Executed, InvalidValue, Moment, ResourceName, Token, Validity},
+    core::{Acquisition, Executed, Moment, ResourceName, Token, Validity},
     env::Draw,
     lease::{Lease, LeaseSet, shared::LeaseShared},
     manager::{
@@ -21,12 +21,12 @@ use crate::{
         happening::Happening,
         record::{Cause, Holding, Record, Role},
         shutdown::InFlight,
-        waiting::hand_off::is_alone,
+        waiting::{attempts::NEVER_SENT, hand_off::is_alone},
     },
     request::{Acquire, AcquireAll, AcquireError, OwnWaiter, options::Options, validated::ValidRequest},
     runtime::responder::{DeferredReply, Responder},
     statistics::{Class, RequestEnd, Stopwatch},
-    store::{self, ALL_AT_MOST, AcquiredAll, Certainty, Grant, StoreError},
+    store::{self, AcquiredAll, Certainty, Grant, StoreError},
 };
 
 /// The sets whose first try is in flight, by the token of the first resource.
@@ -111,7 +111,7 @@ impl Handler<AcquireAll> for LockManager {
 
 impl LockManager {
     fn admit_all(&self, request: &AcquireAll) -> Result<Vec<ValidRequest>, AcquireError> {
-        self.may_admit(self.pending + self.sets.len())?;
+        self.may_admit()?;
         let class = self.stats.class(request.options.class.as_deref());
         let validate = |name: &ResourceName| {
             self.check(Acquire::with(name, request.options.clone()), self.random.token(), class)
@@ -124,13 +124,14 @@ impl LockManager {
         // The end of the wait counts during the first try too.
         let within = if wait.is_zero() { Duration::MAX } else { wait };
         let tried: Arc<[_]> = set.requests.iter().map(|request| Arc::clone(&request.acquisition)).collect();
+        let reply = set.reply.clone();
         self.sets.insert(tried[0].hold.token, set);
         self.stats.attempted();
         let (store, happenings, in_flight) =
             (Arc::clone(&self.store), self.happenings.clone(), Arc::new(self.shutdown.in_flight()));
         let (outage, stats) = (Rc::clone(&self.outage), Arc::clone(&self.stats));
         // Validity counts from here: before anything is sent.
-        let sent = self.clock.now();
+        let (sent, began, asked) = (self.clock.now(), Instant::now(), self.seats.sets.ask());
         actix_rt::spawn(async move {
             let tried_all = |outcome| TriedAll {
                 tried: Arc::clone(&tried),
@@ -138,6 +139,12 @@ impl LockManager {
                 outcome,
                 _in_flight: Arc::clone(&in_flight),
             };
+            let seat = timeout(within, asked.seat()).await;
+            if seat.is_err() || reply.is_closed() {
+                return happenings
+                    .push(Happening::TriedAll(tried_all(Err(StoreError::unavailable(NEVER_SENT)))));
+            }
+            let within = within.saturating_sub(began.elapsed());
             let mut asking = pin!(async {
                 let stopwatch = Stopwatch::start();
                 let answer = ask_for_all(&*store, &tried).await;
@@ -335,16 +342,4 @@ fn hand_out(set: LeaseSet, reply: &Responder<Result<LeaseSet, AcquireError>>) {
     if let Err(Ok(set)) = reply.send(Ok(set)) {
         set.return_unused();
     }
-}
-
-/// Returns the names in their order, each once.
-fn names(given: &[Vec<u8>]) -> Result<Vec<ResourceName>, InvalidValue> {
-    let mut names = given.iter().map(ResourceName::new).collect::<Result<Vec<_>, _>>()?;
-    names.sort_unstable();
-    names.dedup();
-    if !(1..=ALL_AT_MOST).contains(&names.len()) {
-        let allowed = format!("1 to {ALL_AT_MOST} different ones");
-        return Err(InvalidValue::new("resources", format_args!("{} of them", names.len()), allowed));
-    }
-    Ok(names)
 }

@@ -6,7 +6,7 @@ use actix::Addr;
 use tokio::time::sleep;
 
 use crate::{
-    core::Moment,
+    core::{InvalidValue, Moment, ResourceName},
     env::Clock,
     lease::{Lease, LeaseSet, set::first_lost},
     manager::LockManager,
@@ -15,6 +15,7 @@ use crate::{
         options::{Options, Wait},
         validated::ValidRequest,
     },
+    store::ALL_AT_MOST,
 };
 
 /// The interval between reports when the request requires no heartbeat.
@@ -60,4 +61,16 @@ async fn report(leases: &[Lease], every: Duration) -> Infallible {
         leases.iter().for_each(Lease::heartbeat);
         sleep(every).await;
     }
+}
+
+/// Returns the names in their order, each once.
+pub(super) fn names(given: &[Vec<u8>]) -> Result<Vec<ResourceName>, InvalidValue> {
+    let mut names = given.iter().map(ResourceName::new).collect::<Result<Vec<_>, _>>()?;
+    names.sort_unstable();
+    names.dedup();
+    if !(1..=ALL_AT_MOST).contains(&names.len()) {
+        let allowed = format!("1 to {ALL_AT_MOST} different ones");
+        return Err(InvalidValue::new("resources", format_args!("{} of them", names.len()), allowed));
+    }
+    Ok(names)
 }

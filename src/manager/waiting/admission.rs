@@ -44,19 +44,29 @@ impl LockManager {
         token: Token,
         class: Option<Class>,
     ) -> Result<ValidRequest, AcquireError> {
-        self.may_admit(self.pending)?;
+        self.may_admit()?;
         Ok(self.check(request, token, class)?)
     }
 
-    /// Checks that there is room for one more request besides these.
-    pub(crate) fn may_admit(&self, pending: usize) -> Result<(), AcquireError> {
+    /// Checks that there is room for one more request.
+    pub(crate) fn may_admit(&self) -> Result<(), AcquireError> {
         if self.shutdown.has_begun() {
             return Err(AcquireError::ShuttingDown);
         }
+        let pending = self.unsettled();
         if pending >= self.settings.limits.max_pending {
             return Err(AcquireError::Busy { pending });
         }
         Ok(())
+    }
+
+    /// Returns the number of requests that have no answer yet, or of which something has not been sent or answered: an
+    /// attempt, or a release.
+    pub(crate) fn unsettled(&self) -> usize {
+        if planted!("what is over and unanswered does not count") {
+            return self.pending + self.sets.len();
+        }
+        self.records.len().saturating_sub(self.held) + self.sets.len()
     }
 
     /// Validates a request against the settings of the manager.
@@ -92,6 +102,7 @@ impl LockManager {
             taken: false,
             place: None,
             watch: None,
+            attempt: None,
             _in_flight: in_flight,
         };
         let record = self.records.insert(Record::new(hold, decisions, Role::Waiting(Box::new(waiter))));
@@ -103,8 +114,6 @@ impl LockManager {
             self.on_at(record, Event::Lead, now);
         }
         // The end of the wait, and the departure of the caller, count during the first attempt too.
-        if !wait.is_zero() {
-            self.watch(record, wait);
-        }
+        self.watch(record, wait);
     }
 }

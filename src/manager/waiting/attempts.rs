@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    core::{Acquisition, Answer, Event, Executed, Moment},
+    core::{Acquisition, Answer, Event, Executed, Moment, Told},
     lease::RecordKey,
     manager::{
         LockManager,
@@ -13,6 +13,10 @@ use crate::{
     request::AcquireError,
     store::{self, Acquired, Certainty, Hold, StoreError},
 };
+
+/// The reason of a request whose attempt was taken back.
+pub(crate) const NEVER_SENT: &str =
+    "nothing was sent within the wait: too many calls before it have no answer yet";
 
 impl LockManager {
     /// Creates the attempt of a waiter that decided to ask. If it `followed` until now, it leads its cohort from now on.
@@ -32,6 +36,21 @@ impl LockManager {
         }
         self.stats.attempted();
         Some(Attempt { record, acquisition, sent, overtook: false })
+    }
+
+    /// Takes back the attempt of a waiter that has left, if it has not been sent.
+    pub(crate) fn withdraw(&self, record: RecordKey) -> bool {
+        let attempt = self.records.with(record, |it| {
+            let asks = it.decisions.is_asking();
+            it.waiter().filter(|_| asks)?.attempt
+        });
+        attempt.flatten().is_some_and(|attempt| self.sources.withdraw(attempt))
+    }
+
+    /// Returns the error of a request none of whose attempts was sent. `None` if the store has answered one.
+    pub(crate) fn never_sent(&self, record: RecordKey) -> Option<AcquireError> {
+        let first = self.records.with(record, |it| it.decisions.told() == Told::Nothing) == Some(true);
+        first.then(|| AcquireError::Store(StoreError::unavailable(NEVER_SENT)))
     }
 
     /// Handles the answer to an attempt. Its record waits for it; if it is gone, the same answer was decided about before the

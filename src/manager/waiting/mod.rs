@@ -75,8 +75,11 @@ impl LockManager {
         if steps.ask
             && let Some(attempt) = self.start_attempt(record, followed, now)
         {
-            self.sources.send(|dispatch| dispatch.attempts.push(attempt));
+            let number = self.sources.send(|dispatch| dispatch.attempts.push(attempt));
+            self.records.with(record, |it| it.waiter().map(|waiter| waiter.attempt = Some(number)));
         }
+        let unsent = steps.leave && !steps.hold && self.withdraw(record);
+        let failure = failure.or_else(|| unsent.then(|| self.never_sent(record)).flatten());
         let answer = steps.end.and_then(|end| self.ended(record, end, failure, now));
         if steps.abandon {
             self.abandon(record);
@@ -91,6 +94,9 @@ impl LockManager {
         if let Some(cohort) = left {
             self.mend_cohort(cohort, now);
         }
+        if unsent {
+            self.on_at(record, Event::Unsent, now);
+        }
         if let Some((reply, error)) = answer {
             reply.answer(Err(error));
         }
@@ -99,6 +105,10 @@ impl LockManager {
     /// Wakes an acquisition after `pause`, and a waiter as soon as its caller goes.
     pub(crate) fn wake_after(&self, record: RecordKey, pause: Duration) {
         self.records.set_timer(record, pause);
+        self.watch_caller(record);
+    }
+
+    fn watch_caller(&self, record: RecordKey) {
         let gone = self.records.with(record, |it| {
             it.waiter().filter(|waiter| waiter.watch.is_none()).map(|waiter| waiter.reply.caller_gone())
         });
@@ -109,9 +119,10 @@ impl LockManager {
     }
 
     /// Wakes a new waiter after `wait`, and as soon as its caller goes. The watch may be deferred, and wake a little later.
+    /// A try is answered by its attempt, and only its caller is watched.
     pub(crate) fn watch(&self, record: RecordKey, wait: Duration) {
         let follows = self.records.with(record, |it| it.decisions.is_following());
-        if wait <= 2 * DEFER_FOR || follows == Some(true) {
+        if !wait.is_zero() && (wait <= 2 * DEFER_FOR || follows == Some(true)) {
             return self.wake_after(record, wait);
         }
         self.sources.defer(record);
@@ -123,10 +134,12 @@ impl LockManager {
         for record in deferred {
             let left = self.records.with(record, |it| {
                 let waits = it.timer.is_none() && it.waiter().is_some();
-                waits.then(|| it.decisions.left(now))
+                waits.then(|| (!it.decisions.is_try()).then(|| it.decisions.left(now)))
             });
-            if let Some(left) = left.flatten() {
-                self.wake_after(record, left);
+            match left.flatten() {
+                Some(Some(left)) => self.wake_after(record, left),
+                Some(None) => self.watch_caller(record),
+                None => {}
             }
         }
     }

@@ -31,6 +31,19 @@ impl RedisStore {
         }
     }
 
+    /// Sends a call that renews, on a connection of its own: nothing that waits for an answer is ahead of it.
+    async fn send_renewals(&self, call: &ScriptCall) -> Result<Confirmed, StoreError> {
+        let sent = match &self.replicas_of_renewals {
+            None => self.renewals.send(call).await.map(Confirmed::from),
+            Some(replicas) => replicas.send(call).await,
+        };
+        match sent {
+            // The server may have no room for one more connection.
+            Err(StoreError::Unavailable { .. }) => self.send_counting(call).await,
+            sent => sent,
+        }
+    }
+
     /// Runs [`Store::acquire_each`] for each of these, in calls that are executed in their order.
     pub(super) async fn acquire_in_order(
         &self,
@@ -149,7 +162,7 @@ impl RedisStore {
     ) -> Vec<Result<Renewed, StoreError>> {
         batch::until_served(renewals, |open| async move {
             let call = self.encoder.renew(&open.requests);
-            let (answered, shortfall) = replicas::parted(self.send_counting(&call).await);
+            let (answered, shortfall) = replicas::parted(self.send_renewals(&call).await);
             decode::each(answered, open.requests.len(), |_, answer| {
                 match (decode::renewed(answer)?, &shortfall) {
                     (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),

@@ -82,6 +82,9 @@ pub struct RedisStore {
     topology: Topology,
     /// The sender of grants and renewals, if replicas must confirm them.
     replicas: Option<Replicas>,
+    /// The same for renewals alone, which stand behind nothing else.
+    renewals: Topology,
+    replicas_of_renewals: Option<Replicas>,
     encoder: Encoder,
     known: Known,
     response_timeout: Duration,
@@ -150,11 +153,22 @@ impl RedisStore {
     fn on(named: Named, address: String, options: RedisOptions) -> Self {
         let topology = Topology::new(named, scripts::loading(), &options);
         let replicas =
-            (options.replicas_ack > 0).then(|| Replicas::new(topology.clone_connections(), &options));
+            || (options.replicas_ack > 0).then(|| Replicas::new(topology.clone_connections(), &options));
+        let (replicas, replicas_of_renewals) = (replicas(), replicas());
+        let renewals = topology.clone_connections();
         let RedisOptions { prefix, layout, fence_retention, response_timeout, .. } = options;
         let encoder = Encoder::new(layout, prefix, fence_retention);
         let encoder = if topology.is_cluster() { encoder.on_slots() } else { encoder };
-        Self { topology, replicas, encoder, known: Known::default(), response_timeout, address }
+        Self {
+            topology,
+            replicas,
+            renewals,
+            replicas_of_renewals,
+            encoder,
+            known: Known::default(),
+            response_timeout,
+            address,
+        }
     }
 
     /// Returns the slot of the resource of a hold, on a cluster.

@@ -158,6 +158,8 @@ async fn a_connection_that_a_proxy_forgot_is_given_up_after_a_few_silent_calls()
     let store = impatient(&proxy.url());
     let plain = hold("r", 1);
     granted_in_the_end(&store, &exclusive(&plain)).await;
+    // The connection of the renewals.
+    in_the_end(async || store.renew(&plain, TTL).await).await;
     for _ in 0..2 {
         proxy.forget_connections();
         let started = Instant::now();
@@ -210,16 +212,32 @@ async fn a_server_that_only_stalls_keeps_its_connection() {
     // Two connections are tried beside the first one. Then the next try is seconds away.
     let mut calls = 0;
     while proxy.opened() < opened + 2 {
-        let error = store.renew(&plain, TTL).await.unwrap_err();
+        let error = store.is_held(&plain).await.unwrap_err();
         assert!(matches!(error, StoreError::TimedOut { .. }), "{error}");
         calls += 1;
     }
     assert!(calls >= 6, "the second try came after {calls} calls");
     // Long enough for the last try to end.
     for _ in 0..2 {
-        store.renew(&plain, TTL).await.unwrap_err();
+        store.is_held(&plain).await.unwrap_err();
     }
     server.resume();
-    assert_eq!(in_the_end(async || store.renew(&plain, TTL).await).await, Renewed::Extended);
+    assert!(in_the_end(async || store.is_held(&plain).await).await);
     assert_eq!(id(&server), before, "the connection of before is in use");
+}
+
+#[tokio::test]
+async fn a_renewal_stands_behind_nothing_that_waits_for_its_answer() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let store = impatient(&proxy.url());
+    let kept = hold("kept", 1);
+    granted_in_the_end(&store, &exclusive(&kept)).await;
+    // The server works off what it has, and answers nothing on the connection of the attempts.
+    proxy.forget_connections();
+    let error = store.acquire(&exclusive(&hold("other", 2))).await.unwrap_err();
+    assert!(matches!(error, StoreError::TimedOut { .. }), "{error}");
+    assert_eq!(in_the_end(async || store.renew(&kept, TTL).await).await, Renewed::Extended);
+    let error = store.acquire(&exclusive(&hold("other", 2))).await.unwrap_err();
+    assert!(matches!(error, StoreError::TimedOut { .. }), "{error}");
 }

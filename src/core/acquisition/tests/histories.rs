@@ -148,6 +148,9 @@ impl History {
             37 => self.on(Event::CallerGone),
             38 if self.draw(8) == 0 => self.on(Event::Dismissed),
             39..=40 if self.held => self.end_lease(),
+            41 if self.acquisition.caller == Caller::Gone && self.asking.take().is_some() => {
+                self.on(Event::Unsent)
+            }
             _ => {}
         }
     }

@@ -159,6 +159,17 @@ fn the_end_of_the_wait_counts_while_an_attempt_is_in_flight() {
 }
 
 #[test]
+fn an_attempt_that_is_taken_back_leaves_nothing_behind_unless_an_earlier_one_does() {
+    let over = [(WAIT, Event::Due), (WAIT, Event::Unsent)];
+    let nothing = Steps { leave: true, remove: true, ..Steps::default() };
+    expect(terms(), &[&[LEAD], &over[..]].concat(), ALONE, nothing);
+    let leaves = Steps { leave: true, ..releases(None, WAIT) };
+    expect(terms(), &queued(&[&[(540, Event::Due)], &over[..]].concat()), ALONE, leaves);
+    let unknown = [LEAD, (500, answered(0, failed(true, true))), (1_000, Event::Due)];
+    expect(terms(), &[&unknown, &over[..]].concat(), ALONE, leaves);
+}
+
+#[test]
 fn an_attempt_that_is_due_is_sent_and_the_next_timer_is_the_end_of_the_wait() {
     let asks = Steps { wake_after: Some(ms(WAIT - 540)), ..asks() };
     expect(terms(), &queued(&[(540, Event::Due)]), ALONE, asks);

@@ -1,0 +1,91 @@
+//! Seats for calls to the store that travel in no batch: a bounded number of them is in flight at a time.
+
+use std::rc::Rc;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::{
+    manager::LockManager,
+    runtime::responder::{DeferredReply, Responder},
+};
+
+/// The seats of one kind of calls. Who finds none waits in the order of arrival. A clone is another handle to them.
+#[derive(Clone)]
+pub(crate) struct Seats {
+    free: Rc<Semaphore>,
+    /// Has a clone in each call that is asked for and has not ended.
+    asked: Rc<()>,
+}
+
+/// The seats of a manager.
+pub(crate) struct AllSeats {
+    /// Questions of operators and schedules, revocations, and releases by force.
+    pub(crate) questions: Seats,
+    /// Walks over the names in the store, which take many calls each.
+    pub(crate) walks: Seats,
+    /// First tries of several resources at once.
+    pub(crate) sets: Seats,
+}
+
+/// A call that is asked for.
+pub(crate) struct Asked {
+    seats: Rc<Semaphore>,
+    _counted: Rc<()>,
+}
+
+impl Default for AllSeats {
+    fn default() -> Self {
+        Self { questions: Seats::new(32), walks: Seats::new(4), sets: Seats::new(32) }
+    }
+}
+
+impl Seats {
+    fn new(seats: usize) -> Self {
+        let seats =
+            if planted!("calls outside of batches are not bounded") { Semaphore::MAX_PERMITS } else { seats };
+        Self { free: Rc::new(Semaphore::new(seats)), asked: Rc::default() }
+    }
+
+    /// Returns the number of calls that are asked for and have not ended.
+    pub(crate) fn asked(&self) -> usize {
+        Rc::strong_count(&self.asked) - 1
+    }
+
+    /// Counts a call from now on.
+    pub(crate) fn ask(&self) -> Asked {
+        Asked { seats: Rc::clone(&self.free), _counted: Rc::clone(&self.asked) }
+    }
+}
+
+impl Asked {
+    /// Waits for a seat, which is taken until the permit is dropped. Nobody closes the seats.
+    pub(crate) async fn seat(&self) -> Option<SemaphorePermit<'_>> {
+        self.seats.acquire().await.ok()
+    }
+}
+
+impl LockManager {
+    /// Answers a question to the store when there is a seat for it. If its caller `may_leave`, it is not asked without one.
+    pub(crate) fn answer_seated<T: 'static, E: 'static>(
+        &self,
+        seats: &Seats,
+        may_leave: bool,
+        busy: impl FnOnce(usize) -> E,
+        question: impl Future<Output = Result<T, E>> + 'static,
+    ) -> DeferredReply<Result<T, E>> {
+        let (reply, deferred) = Responder::new();
+        let pending = seats.asked();
+        if pending >= self.settings.limits.max_pending {
+            reply.answer(Err(busy(pending)));
+            return deferred;
+        }
+        let asked = seats.ask();
+        actix_rt::spawn(async move {
+            let _seat = asked.seat().await;
+            if !may_leave || !reply.is_closed() {
+                reply.answer(question.await);
+            }
+        });
+        deferred
+    }
+}

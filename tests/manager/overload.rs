@@ -1,0 +1,252 @@
+//! More work than the store can do: what is over is not sent, and what is on its way is bounded.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use actix::Addr;
+use futures_util::{FutureExt, future::join_all};
+use leasehold::{
+    Acquire, AcquireAll, AcquireError, ForceRelease, Inspect, InspectError, Inspection, List, Listing,
+    LockManager, MemoryStore, Ready, ResourceName, Settings, StoreError,
+    store::{
+        Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store, Walk,
+    },
+};
+use tokio::time::{sleep, timeout};
+
+use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
+
+/// The largest number of operations of one kind in flight.
+const MOST_IN_FLIGHT: usize = 1_024;
+
+/// A store in memory that takes its time, and counts what it is asked.
+#[derive(Clone, Debug)]
+struct SlowStore {
+    inner: MemoryStore,
+    /// The milliseconds that pass before anything but a renewal is executed.
+    takes: Arc<AtomicU64>,
+    seen: Arc<Mutex<BTreeMap<&'static str, Seen>>>,
+}
+
+/// What a store has seen of a verb.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    asked: usize,
+    in_flight: usize,
+    most: usize,
+}
+
+impl SlowStore {
+    fn new(inner: MemoryStore) -> Self {
+        Self { inner, takes: Arc::default(), seen: Arc::default() }
+    }
+
+    fn take(&self, takes: Duration) {
+        self.takes.store(u64::try_from(takes.as_millis()).unwrap(), Ordering::Relaxed);
+    }
+
+    fn seen(&self, verb: &str) -> Seen {
+        self.seen.lock().unwrap().get(verb).copied().unwrap_or_default()
+    }
+
+    fn slowly<'a, T: Send + 'a>(
+        &'a self,
+        (verb, count): (&'static str, usize),
+        executed: impl Future<Output = T> + Send + 'a,
+    ) -> futures_util::future::BoxFuture<'a, T> {
+        let takes = Duration::from_millis(self.takes.load(Ordering::Relaxed));
+        let note = move |asked: bool| {
+            let mut seen = self.seen.lock().unwrap();
+            let seen = seen.entry(verb).or_default();
+            if asked {
+                seen.asked += count;
+                seen.in_flight += count;
+                seen.most = seen.most.max(seen.in_flight);
+            } else {
+                seen.in_flight -= count;
+            }
+        };
+        note(true);
+        async move {
+            if !takes.is_zero() {
+                sleep(takes).await;
+            }
+            let answer = executed.await;
+            note(false);
+            answer
+        }
+        .boxed()
+    }
+}
+
+impl Store for SlowStore {
+    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
+        self.slowly(("acquire", asked.len()), async move { self.inner.acquire_each(asked).await })
+    }
+
+    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+        self.inner.renew_each(renewals)
+    }
+
+    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
+        self.slowly(("release", releases.len()), async move { self.inner.release_each(releases).await })
+    }
+
+    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
+        self.inner.is_held(hold)
+    }
+
+    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
+        self.slowly(("inspect", 1), async move { self.inner.inspect(resource, limit).await })
+    }
+
+    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
+        self.slowly(("list", 1), async move { self.inner.list(walk).await })
+    }
+
+    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
+        self.slowly(("force_release", 1), async move { self.inner.force_release(resource).await })
+    }
+
+    fn listen(&self, inbox: &Inbox) -> Notifications {
+        self.inner.listen(inbox)
+    }
+}
+
+/// A store that is still fast, and a manager on it that admits so many requests.
+fn slow(max_pending: usize) -> (SlowStore, Addr<LockManager>) {
+    let world = World::new();
+    let store = SlowStore::new(world.store.clone());
+    let mut settings = Settings::default();
+    settings.limits.max_pending = max_pending;
+    let locks = world.builder_on(Arc::new(store.clone())).settings(settings).start_here().unwrap();
+    (store, locks)
+}
+
+/// Requests that make no cohort, all at once. Returns their errors.
+async fn crowd(locks: &Addr<LockManager>, size: usize, wait: Duration) -> Vec<AcquireError> {
+    let request = |number| Acquire::new("held").owner(format!("owner {number}")).wait(wait);
+    let answers = join_all((0..size).map(|number| locks.send(request(number)))).await;
+    answers.into_iter().map(|answer| answer.unwrap().unwrap_err()).collect()
+}
+
+#[test]
+fn a_request_that_is_over_before_it_was_sent_never_reaches_the_store() {
+    in_virtual_time(|| async {
+        let (store, locks) = slow(100_000);
+        let _held = locks.send(Acquire::new("held")).await.unwrap().unwrap();
+        let before = store.seen("acquire").asked;
+        store.take(millis(400));
+        let errors = crowd(&locks, 5_000, millis(20)).await;
+        let sent = store.seen("acquire").asked - before;
+        assert!((1..=MOST_IN_FLIGHT).contains(&sent), "{sent}");
+        let unsent = errors
+            .iter()
+            .filter(|error| matches!(error, AcquireError::Store(StoreError::Unavailable { .. })));
+        assert_eq!(unsent.count(), 5_000 - sent, "it is certain of those that nothing was executed");
+        sleep(secs(60)).await;
+        assert_eq!(store.seen("acquire").asked - before, sent, "sent after they were over");
+        // What has reached it leaves its queue again, and nothing else does.
+        assert_eq!(store.seen("release").asked, sent);
+        assert_eq!(locks.send(Inspect::new("held")).await.unwrap().unwrap().waiting, 0);
+    });
+}
+
+#[test]
+fn a_try_whose_caller_has_gone_before_it_was_sent_never_reaches_the_store() {
+    in_virtual_time(|| async {
+        let (store, locks) = slow(100_000);
+        let _held = locks.send(Acquire::new("held")).await.unwrap().unwrap();
+        let before = store.seen("acquire").asked;
+        store.take(secs(2));
+        let tries = (0..5_000).map(|_| locks.send(Acquire::new("held").permits(1, 3)));
+        assert!(timeout(millis(500), join_all(tries)).await.is_err());
+        sleep(secs(60)).await;
+        let sent = store.seen("acquire").asked - before;
+        assert!((1..=MOST_IN_FLIGHT).contains(&sent), "{sent}");
+    });
+}
+
+#[test]
+fn what_is_on_the_wire_is_bounded_while_the_store_stalls() {
+    in_virtual_time(|| async {
+        let (store, locks) = slow(100_000);
+        let leases = (0..10_000).map(|number| locks.send(Acquire::new(format!("own/{number}"))));
+        let leases: Vec<_> =
+            join_all(leases).await.into_iter().map(|lease| lease.unwrap().unwrap()).collect();
+        let _held = locks.send(Acquire::new("held")).await.unwrap().unwrap();
+        store.take(secs(3));
+        drop(leases);
+        crowd(&locks, 10_000, secs(30)).await;
+        for verb in ["acquire", "release"] {
+            let Seen { most, .. } = store.seen(verb);
+            assert!(most <= MOST_IN_FLIGHT, "{most} of {verb}");
+        }
+        store.take(Duration::ZERO);
+        sleep(secs(60)).await;
+        let left = locks.send(List::new("").limit(10)).await.unwrap().unwrap();
+        assert_eq!(left.resources.len(), 1, "all have been released");
+    });
+}
+
+#[test]
+fn what_is_over_and_unanswered_counts_as_pending() {
+    in_virtual_time(|| async {
+        let (store, locks) = slow(100);
+        let held = locks.send(Acquire::new("held")).await.unwrap().unwrap();
+        store.take(secs(10));
+        crowd(&locks, 100, millis(20)).await;
+        let error = locks.send(Acquire::new("other")).await.unwrap().unwrap_err();
+        assert!(matches!(error, AcquireError::Busy { pending: 100 }), "{error}");
+        assert!(locks.send(Ready).await.unwrap().is_err());
+        let error = locks.send(AcquireAll::new(["one", "two"])).await.unwrap().unwrap_err();
+        assert!(matches!(error, AcquireError::Busy { pending: 100 }), "{error}");
+        store.take(Duration::ZERO);
+        // Answered now, they leave the queue, and that is answered at once.
+        sleep(secs(10)).await;
+        assert!(locks.send(Acquire::new("other")).await.unwrap().is_ok());
+        assert!(held.is_valid());
+    });
+}
+
+#[test]
+fn a_request_for_several_resources_that_is_over_before_it_was_sent_never_reaches_the_store() {
+    in_virtual_time(|| async {
+        let (store, locks) = slow(100_000);
+        store.take(secs(1));
+        let set =
+            |number| AcquireAll::new([format!("{number}/one"), format!("{number}/two")]).wait(millis(500));
+        let answers = join_all((0..1_000).map(|number| locks.send(set(number)))).await;
+        assert!(answers.into_iter().all(|answer| answer.unwrap().is_err()));
+        sleep(secs(60)).await;
+        let Seen { asked, most, .. } = store.seen("acquire");
+        assert!(asked <= 64 && most <= 32, "{asked} asked, {most} at a time");
+    });
+}
+
+#[test]
+fn questions_go_to_the_store_a_bounded_number_at_a_time_and_none_whose_caller_has_gone() {
+    in_virtual_time(|| async {
+        let (store, locks) = slow(1_000);
+        store.take(secs(1));
+        let impatient = join_all((0..900).map(|_| locks.send(Inspect::new("r"))));
+        assert!(timeout(millis(2_500), impatient).await.is_err());
+        sleep(secs(60)).await;
+        assert_eq!(store.seen("inspect"), Seen { asked: 96, in_flight: 0, most: 32 });
+        let answers = join_all((0..1_001).map(|_| locks.send(Inspect::new("r")))).await;
+        let busy: Vec<_> = answers.into_iter().filter_map(|answer| answer.unwrap().err()).collect();
+        assert!(matches!(busy[..], [InspectError::Busy { pending: 1_000 }]), "{busy:?}");
+        join_all((0..40).map(|_| locks.send(List::new("")))).await;
+        assert_eq!(store.seen("list"), Seen { asked: 40, in_flight: 0, most: 4 });
+        // A change is made also if nobody waits for its answer.
+        (0..100).for_each(|_| locks.do_send(ForceRelease::new("r")));
+        sleep(secs(60)).await;
+        assert_eq!(store.seen("force_release"), Seen { asked: 100, in_flight: 0, most: 32 });
+    });
+}
