@@ -19,7 +19,7 @@ use crate::{Failure, server::Server};
 
 /// The kinds of requests.
 const KINDS: [&str; 4] = ["owner", "permits", "read", "plain"];
-/// How many times what the server can do is asked for.
+/// The load, as a multiple of what the server can do.
 const TIMES: f64 = 5.0;
 /// The wait of each request.
 const WAIT: Duration = Duration::from_millis(50);
@@ -39,7 +39,7 @@ const MOST_GROWTH_KB: u64 = 24 * 1_024;
 /// The largest number of calls that the server sees in a quiet second: renewals alone.
 const QUIET: u64 = 100;
 
-/// What came of one kind.
+/// The result of one kind.
 struct Outcome {
     kind: &'static str,
     capacity: f64,

@@ -34,7 +34,7 @@ struct SlowStore {
     seen: Arc<Mutex<BTreeMap<&'static str, Seen>>>,
 }
 
-/// What a store has seen of a verb.
+/// The operations of one verb that reached a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     asked: usize,

@@ -37,7 +37,7 @@ fn check(world: World, depth: usize) -> (usize, Option<String>) {
     (states, broken.map(|path| path.to_string()))
 }
 
-/// How a property is broken under rules that the library had before.
+/// Returns the way in which a property is broken under rules that the library had before.
 fn broken(world: World, property: &'static str) -> Option<String> {
     let until = HasDiscoveries::AnyOf([property].into());
     let checker = world.checker().target_max_depth(FAR).finish_when(until).spawn_dfs().join();

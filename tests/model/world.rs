@@ -34,7 +34,7 @@ pub(crate) struct World {
     /// How often each client asks.
     asks: [u8; CLIENTS],
     restarts: u8,
-    /// How often the wall clock of a node is set forward.
+    /// The number of times that the wall clock of a node is set forward.
     steps: u8,
     /// Whether the first client begins with a lease, granted by the last two nodes, and a request on its way to the first.
     begins_late: bool,
@@ -60,7 +60,7 @@ struct Node {
     hold: Option<Hold>,
     /// Whose leases, begun before it was restarted, may be valid.
     forgot: [bool; CLIENTS],
-    /// Whether its wall clock was set forward by more than a TTL since its start.
+    /// True if its wall clock was set forward by more than a TTL since its start.
     stepped: bool,
 }
 

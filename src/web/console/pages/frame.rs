@@ -38,7 +38,7 @@ const PLACES: &[(Place, &str, &str)] = &[
 pub(super) struct Frame {
     who: Option<Operator>,
     allows_changes: bool,
-    /// What is told of the store. `None` for whoever may not read it.
+    /// The state of the store; `None` for a reader without the right to see it.
     told: Option<Told>,
 }
 
