@@ -1,7 +1,10 @@
 //! A cron expression in a time zone.
 
 use croner::parser::{CronParser, Seconds};
-use jiff::{Timestamp, Zoned, tz::TimeZone};
+use jiff::{
+    Timestamp, Zoned,
+    tz::{TimeZone, TimeZoneDatabase},
+};
 
 use super::plan::Millis;
 use crate::core::InvalidValue;
@@ -22,10 +25,7 @@ impl Cron {
                 format!("six fields, from seconds to days of the week, as in 0 */5 * * * *: {error}");
             InvalidValue::new("schedule.cron", expression, allowed)
         })?;
-        let zone = TimeZone::get(zone).map_err(|_| {
-            InvalidValue::new("schedule.zone", zone, "a name as in the IANA database: UTC, Europe/Berlin")
-        })?;
-        Ok(Self { pattern, zone })
+        Ok(Self { pattern, zone: zone_of(zone, jiff::tz::db())? })
     }
 
     pub(super) fn at_or_before(&self, time: Millis) -> Option<Millis> {
@@ -41,6 +41,15 @@ impl Cron {
         let second = i64::try_from(time / 1_000).ok()?;
         Some(Timestamp::from_second(second).ok()?.to_zoned(self.zone.clone()))
     }
+}
+
+/// Returns the zone of this name. What the database of the machine does not have, or has damaged, is in the one that is
+/// compiled in: a slim image has none, or has a few zones.
+fn zone_of(name: &str, machine: &TimeZoneDatabase) -> Result<TimeZone, InvalidValue> {
+    machine.get(name).or_else(|_| TimeZoneDatabase::bundled().get(name)).map_err(|error| {
+        let allowed = format!("a name as in the IANA database, UTC or Europe/Berlin for instance: {error}");
+        InvalidValue::new("schedule.zone", name, allowed)
+    })
 }
 
 fn millis(time: &Zoned) -> Option<Millis> {
@@ -127,5 +136,30 @@ mod tests {
             assert_eq!(refused(expression, "UTC"), "schedule.cron", "{expression}");
         }
         assert_eq!(refused("0 * * * * *", "Europe/Atlantis"), "schedule.zone");
+    }
+
+    #[test]
+    fn zones_need_no_database_on_the_machine() {
+        let summer = "2026-07-14T06:30:00Z".parse::<Timestamp>().unwrap();
+        for (name, offset) in
+            [("UTC", 0), ("utc", 0), ("Etc/UTC", 0), ("Europe/Berlin", 2), ("Asia/Tokyo", 9)]
+        {
+            let zone = zone_of(name, &TimeZoneDatabase::none()).unwrap();
+            assert_eq!(zone.to_offset(summer), jiff::tz::offset(offset), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_zone_that_a_machine_has_damaged_or_not_at_all_is_the_one_that_is_compiled_in() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("Europe")).unwrap();
+        std::fs::write(folder.path().join("Europe/Berlin"), "TZif, cut").unwrap();
+        let machine = TimeZoneDatabase::from_dir(folder.path()).unwrap();
+        for name in ["Europe/Berlin", "Asia/Tokyo"] {
+            assert!(machine.get(name).is_err(), "{name}");
+            assert!(zone_of(name, &machine).is_ok(), "{name}");
+        }
+        let error = zone_of("Europe/Atlantis", &machine).unwrap_err().to_string();
+        assert!(error.contains("failed to find time zone `Europe/Atlantis`"), "{error}");
     }
 }
