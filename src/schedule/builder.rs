@@ -1,11 +1,11 @@
 //! A schedule: its plan, its options, and the start.
 
+#[cfg(feature = "cron")]
+use std::time::SystemTime;
 use std::{cell::OnceCell, fmt, rc::Rc, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr};
 
-#[cfg(feature = "cron")]
-use super::cron::Cron;
 use super::{
     Control, Misfire, RunResult, Scheduler, Tick,
     due::{DueRules, seed_of},
@@ -15,6 +15,8 @@ use super::{
     state::Rules,
     term::Job,
 };
+#[cfg(feature = "cron")]
+use super::{cron::Cron, plan::millis};
 use crate::{
     core::{InvalidValue, ResourceName, in_range},
     election::{Candidacy, Election},
@@ -86,6 +88,9 @@ impl Schedule {
     /// the IANA. Where the clocks are put forward, a tick at a time that the night leaves out is at the end of the gap; where
     /// they are put back, a tick at a fixed time is at the first of the two. Ticks that an interval or `*` names go on
     /// through both.
+    ///
+    /// An expression is refused that has no tick within five years (`0 0 0 30 2 *`), by the time of this machine; or a step
+    /// that is larger than its field (`*/90` in the minutes), an empty item, or the name of a month or day in another field.
     #[cfg(feature = "cron")]
     pub fn cron(expression: impl Into<String>, zone: impl Into<String>) -> Self {
         Self::new(When::Cron(expression.into(), zone.into()))
@@ -210,7 +215,11 @@ impl Schedule {
                 whole_millis("schedule.every", *period).map(Plan::Every)
             }
             #[cfg(feature = "cron")]
-            When::Cron(expression, zone) => Cron::new(expression, zone).map(Box::new).map(Plan::Cron),
+            When::Cron(expression, zone) => {
+                // No tick depends on it: it says which years an expression must have one in.
+                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                Cron::new(expression, zone, millis(now)).map(Box::new).map(Plan::Cron)
+            }
         }
     }
 

@@ -1,45 +1,94 @@
 //! A cron expression in a time zone.
 
-use croner::parser::{CronParser, Seconds};
+use std::cell::Cell;
+
+use croner::YEAR_UPPER_LIMIT;
 use jiff::{
     Timestamp, Zoned,
     tz::{TimeZone, TimeZoneDatabase},
 };
 
-use super::plan::Millis;
+use super::{expression, plan::Millis};
 use crate::core::InvalidValue;
+
+/// The time within which an expression must have a tick.
+const FIVE_YEARS: Millis = 5 * 366 * 24 * 60 * 60 * 1_000;
 
 /// A cron expression in a time zone.
 #[derive(Debug)]
 pub(super) struct Cron {
     pattern: croner::Cron,
     zone: TimeZone,
+    /// The gaps that were found last, the latest first. A runner asks of the same one again and again, and with a jitter of
+    /// two; and a search that finds nothing goes on to the year 5000.
+    gaps: Cell<[Option<Gap>; 2]>,
+}
+
+/// The time from one tick to the next one, in which each question has the same answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Gap {
+    /// Its first moment. `None`: no tick was before.
+    last: Option<Millis>,
+    /// The moment after it. `None`: no tick comes any more.
+    next: Option<Millis>,
+}
+
+impl Gap {
+    fn has(&self, time: Millis) -> bool {
+        self.last.is_none_or(|last| last <= time) && self.next.is_none_or(|next| time < next)
+    }
 }
 
 impl Cron {
-    /// Reads a cron expression with seconds, and the name of a zone in the database of the IANA.
-    pub(super) fn new(expression: &str, zone: &str) -> Result<Self, InvalidValue> {
-        let parser = CronParser::builder().seconds(Seconds::Required).build();
-        let pattern = parser.parse(expression).map_err(|error| {
-            let allowed =
-                format!("six fields, from seconds to days of the week, as in 0 */5 * * * *: {error}");
-            InvalidValue::new("schedule.cron", expression, allowed)
-        })?;
-        Ok(Self { pattern, zone: zone_of(zone, jiff::tz::db())? })
+    /// Reads a cron expression with seconds, and the name of a zone in the database of the IANA. An expression without a tick
+    /// in the five years after `now` is refused.
+    pub(super) fn new(expression: &str, zone: &str, now: Millis) -> Result<Self, InvalidValue> {
+        let (pattern, zone) = (expression::read(expression)?, zone_of(zone, jiff::tz::db())?);
+        let cron = Self { pattern, zone, gaps: Cell::default() };
+        let next = cron.after(now);
+        if next.is_some_and(|next| next.saturating_sub(now) <= FIVE_YEARS) {
+            return Ok(cron);
+        }
+        let first = next.map_or_else(
+            || "it has none".to_owned(),
+            |next| format!("its first one is {}", cron.shown(next)),
+        );
+        let allowed =
+            format!("a tick within five years; after {}, the time of this machine, {first}", cron.shown(now));
+        Err(InvalidValue::new("schedule.cron", expression, allowed))
     }
 
     pub(super) fn at_or_before(&self, time: Millis) -> Option<Millis> {
-        millis(&self.pattern.find_previous_occurrence(&self.zoned(time)?, true).ok()?)
+        self.gap(time)?.last
     }
 
     pub(super) fn after(&self, time: Millis) -> Option<Millis> {
-        millis(&self.pattern.find_next_occurrence(&self.zoned(time)?, false).ok()?)
+        self.gap(time)?.next
+    }
+
+    /// Returns the gap in which this time lies. `None` after the years in which ticks are searched: nothing is known there.
+    fn gap(&self, time: Millis) -> Option<Gap> {
+        let [latest, earlier] = self.gaps.get();
+        if let Some(gap) = [latest, earlier].into_iter().flatten().find(|gap| gap.has(time)) {
+            return Some(gap);
+        }
+        let zoned = self.zoned(time).filter(|zoned| i32::from(zoned.year()) < YEAR_UPPER_LIMIT)?;
+        let last = self.pattern.find_previous_occurrence(&zoned, true).ok();
+        let next = self.pattern.find_next_occurrence(&zoned, false).ok();
+        let gap = Gap { last: last.as_ref().and_then(millis), next: next.as_ref().and_then(millis) };
+        self.gaps.set([Some(gap), latest]);
+        Some(gap)
     }
 
     /// Returns the second of this time: ticks are at whole ones.
     fn zoned(&self, time: Millis) -> Option<Zoned> {
         let second = i64::try_from(time / 1_000).ok()?;
         Some(Timestamp::from_second(second).ok()?.to_zoned(self.zone.clone()))
+    }
+
+    fn shown(&self, time: Millis) -> String {
+        self.zoned(time)
+            .map_or_else(|| format!("{time} ms after 1970"), |zoned| zoned.timestamp().to_string())
     }
 }
 
@@ -61,7 +110,7 @@ mod tests {
     use super::*;
 
     fn cron(expression: &str) -> Cron {
-        Cron::new(expression, "Europe/Berlin").unwrap()
+        Cron::new(expression, "Europe/Berlin", at("2019-06-01T00:00:00Z")).unwrap()
     }
 
     fn at(time: &str) -> Millis {
@@ -123,15 +172,49 @@ mod tests {
     }
 
     #[test]
-    fn a_year_that_is_over_has_no_more_ticks() {
+    fn a_year_that_is_over_has_no_more_ticks_which_is_searched_once() {
         let cron = cron("0 0 0 1 1 * 2020");
-        assert_eq!(cron.after(at("2026-01-01T00:00:00Z")), None);
-        assert_eq!(cron.at_or_before(at("2026-01-01T00:00:00Z")), Some(at("2019-12-31T23:00:00Z")));
+        let (last, over) = (at("2019-12-31T23:00:00Z"), at("2026-01-01T00:00:00Z"));
+        assert_eq!((cron.after(over), cron.at_or_before(over)), (None, Some(last)));
+        let known = cron.gaps.get();
+        assert_eq!(known[0], Some(Gap { last: Some(last), next: None }));
+        for time in [last, last + 1, over - 1, over + 1_000, at("2400-01-01T00:00:00Z")] {
+            assert_eq!((cron.after(time), cron.at_or_before(time)), (None, Some(last)));
+        }
+        assert_eq!(cron.gaps.get(), known);
+        assert_eq!(cron.after(last - 1), Some(last), "a clock that went back");
+    }
+
+    #[test]
+    fn a_time_after_the_years_that_are_searched_leaves_nothing_to_be_remembered() {
+        let cron = cron("0 30 8 * * *");
+        let now = at("2026-01-14T00:00:00Z");
+        let before = (cron.at_or_before(now), cron.after(now));
+        for time in [at("5000-06-01T00:00:00Z"), at("9000-01-01T00:00:00Z"), u64::MAX] {
+            assert_eq!((cron.at_or_before(time), cron.after(time)), (None, None));
+        }
+        assert_eq!((cron.at_or_before(now), cron.after(now)), before);
+    }
+
+    #[test]
+    fn an_expression_without_a_tick_within_five_years_is_refused_with_the_first_one() {
+        let now = at("2026-11-25T08:00:00Z");
+        let refused = |expression| Cron::new(expression, "UTC", now).unwrap_err().to_string();
+        for never in ["0 0 0 30 2 *", "0 0 0 31 4,6,9,11 *", "0 0 0 1 1 * 2020", "0 0 0 29 2 * 2027"] {
+            let told =
+                "a tick within five years; after 2026-11-25T08:00:00Z, the time of this machine, it has none";
+            assert!(refused(never).contains(told), "{}", refused(never));
+        }
+        let late = refused("0 0 0 1 1 * 2035");
+        assert!(late.contains("its first one is 2035-01-01T00:00:00Z"), "{late}");
+        for rare in ["0 0 0 29 2 *", "0 0 0 1 1 * 2031", "0 0 0 31 12 *"] {
+            assert!(Cron::new(rare, "UTC", now).is_ok(), "{rare}");
+        }
     }
 
     #[test]
     fn what_is_no_expression_or_no_zone_is_refused() {
-        let refused = |expression, zone| Cron::new(expression, zone).unwrap_err().field;
+        let refused = |expression, zone| Cron::new(expression, zone, 0).unwrap_err().field;
         for expression in ["", "* * * * *", "61 * * * * *", "never"] {
             assert_eq!(refused(expression, "UTC"), "schedule.cron", "{expression}");
         }

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    plan::Millis,
+    plan::{Millis, millis},
     progress::Floor,
     state::{State, Wanted},
     tick::Tick,
@@ -200,8 +200,4 @@ impl Notebook {
 
 const fn pauses() -> Doubling {
     Doubling::new(Duration::from_millis(20), Duration::from_millis(500))
-}
-
-fn millis(time: Duration) -> Millis {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,10 +1,16 @@
 //! The plan of a schedule: when its ticks are, in milliseconds since 1970 by the time of the store.
 
+use std::time::Duration;
+
 #[cfg(feature = "cron")]
 use super::cron::Cron;
 
 /// A time in milliseconds since 1970, by the clock of the store.
 pub(super) type Millis = u64;
+
+pub(super) fn millis(time: Duration) -> Millis {
+    u64::try_from(time.as_millis()).unwrap_or(Millis::MAX)
+}
 
 /// The plan of a schedule.
 #[derive(Debug)]
