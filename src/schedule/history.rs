@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     plan::Millis,
+    progress::check_time,
     tick::{Outcome, Run, Tick, time_of},
 };
 use crate::core::Fence;
@@ -49,6 +50,11 @@ impl Entry {
             fence: self.fence.map(Fence::new),
             asked: self.asked,
         }
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_time("runs.scheduled_for", self.scheduled_for)?;
+        check_time("runs.started", self.started)
     }
 
     pub(super) fn run(&self) -> Run {

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    plan::{Millis, millis},
+    plan::{LATEST, Millis, millis},
     progress::Floor,
     state::{State, Wanted},
     tick::Tick,
@@ -64,7 +64,7 @@ impl Notebook {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             return millis(now.unwrap_or_default());
         }
-        self.seen.map_or(0, |(time, at)| millis(time + at.elapsed()))
+        self.seen.map_or(0, |(time, at)| millis(time.saturating_add(at.elapsed())))
     }
 
     /// Returns the time since the store was asked last.
@@ -183,18 +183,22 @@ impl Notebook {
             let doing = "register: the lock manager gave no answer".to_owned();
             Err(StoreError::ReplyLost { doing, source: Some(std::sync::Arc::new(error)) })
         })?;
-        let read = |_| serde_json::from_str(&value).map_err(|error| self.foreign(&error));
-        let mut state: Option<State> = revision.map(read).transpose()?;
+        if millis(now) > LATEST {
+            return Err(StoreError::reply_lost("register: the store's time of day is after the year 9999"));
+        }
+        let mut state = revision.map(|_| self.parsed(&value)).transpose()?;
         self.is_raised = state.as_mut().is_some_and(|state| state.meet(&mut self.floor.borrow_mut()));
         self.seen = Some((now, Instant::now()));
         (self.revision, self.state) = (revision, state);
         Ok(())
     }
 
-    fn foreign(&self, error: &serde_json::Error) -> StoreError {
-        StoreError::Corrupt {
-            reason: format!("the state of the schedule {} cannot be read: {error}", self.name),
-        }
+    fn parsed(&self, value: &str) -> Result<State, StoreError> {
+        let state = serde_json::from_str::<State>(value).map_err(|error| error.to_string());
+        let checked = state.and_then(|state| state.check().map(|()| state));
+        checked.map_err(|reason| StoreError::Corrupt {
+            reason: format!("the state of the schedule {} cannot be read: {reason}", self.name),
+        })
     }
 }
 

@@ -8,6 +8,9 @@ use super::cron::Cron;
 /// A time in milliseconds since 1970, by the clock of the store.
 pub(super) type Millis = u64;
 
+/// The latest time that a schedule knows: the end of the year 9999. Nobody can show a later one.
+pub(super) const LATEST: Millis = 253_402_300_799_999;
+
 pub(super) fn millis(time: Duration) -> Millis {
     u64::try_from(time.as_millis()).unwrap_or(Millis::MAX)
 }

@@ -4,11 +4,14 @@ use std::{cell::RefCell, collections::VecDeque, rc::Rc};
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::Millis;
+use super::plan::{LATEST, Millis};
 use crate::core::Token;
 
 /// The number of runs that were asked for and claimed whose tokens are kept.
 const SERVED: usize = 16;
+
+/// The largest number of runs: readers of JSON have whole numbers up to here.
+const MOST_RUNS: u64 = 1 << 53;
 
 /// The progress of a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +47,23 @@ impl Progress {
         floor.clone_from(self);
     }
 
+    /// Checks what was read, so that it can be shown and counted on.
+    ///
+    /// # Errors
+    /// The reason, if no schedule can have come to it.
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_time("last", self.last)?;
+        if self.number <= MOST_RUNS {
+            return Ok(());
+        }
+        Err(format!("number is {}, more than {MOST_RUNS}", self.number))
+    }
+
+    /// Counts a run that is claimed.
+    pub(super) fn count(&mut self) {
+        self.number = self.number.saturating_add(1);
+    }
+
     /// Notes that the run with this token was claimed.
     pub(super) fn serve(&mut self, id: String) {
         if !self.has_served(&id) {
@@ -57,9 +77,18 @@ impl Progress {
     }
 }
 
+/// Checks a time that was read.
+pub(super) fn check_time(field: &str, time: Millis) -> Result<(), String> {
+    if time <= LATEST {
+        return Ok(());
+    }
+    Err(format!("{field} is {time}, after the year 9999"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::state::State;
 
     fn progress(number: u64, last: Millis, served: std::ops::Range<u64>) -> Progress {
         let mut progress = Progress { last, number, ..Progress::begun(0, Token::from_bits(1)) };
@@ -86,5 +115,37 @@ mod tests {
         anew.meet(&mut floor);
         assert_eq!((anew.last, anew.number, anew.has_served("1")), (10, 0, false));
         assert_eq!(floor, anew);
+    }
+
+    #[test]
+    fn times_after_the_year_9999_and_numbers_that_cannot_be_counted_on_are_told_apart_from_others() {
+        let check = |text: &str| serde_json::from_str::<State>(text).unwrap().check();
+        let (latest, later) = (253_402_300_799_999_u64, 253_402_300_800_000_u64);
+        for (text, field) in [
+            (r#"{"last":TIME}"#, "last"),
+            (r#"{"started":TIME}"#, "started"),
+            (r#"{"asked":{"at":TIME,"id":"1"}}"#, "asked.at"),
+            (r#"{"runs":[{},{"scheduled_for":TIME}]}"#, "runs.scheduled_for"),
+            (r#"{"runs":[{},{"started":TIME}]}"#, "runs.started"),
+        ] {
+            assert_eq!(check(&text.replace("TIME", &latest.to_string())), Ok(()), "{field}");
+            for time in [later, u64::MAX] {
+                let told = format!("{field} is {time}, after the year 9999");
+                assert_eq!(check(&text.replace("TIME", &time.to_string())), Err(told));
+            }
+        }
+        assert_eq!(check(r#"{"number":9007199254740992}"#), Ok(()));
+        assert!(
+            check(r#"{"number":18446744073709551615}"#)
+                .unwrap_err()
+                .starts_with("number is 18446744073709551615")
+        );
+    }
+
+    #[test]
+    fn a_counter_at_its_end_does_not_overflow() {
+        let mut progress = progress(u64::MAX, 0, 0..0);
+        progress.count();
+        assert_eq!(progress.number, u64::MAX);
     }
 }

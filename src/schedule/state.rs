@@ -9,7 +9,7 @@ use super::{
     due::{Due, DueRules},
     history::Entry,
     plan::{Millis, Plan},
-    progress::Progress,
+    progress::{Progress, check_time},
     tick::{Outcome, Run, Tick},
 };
 use crate::core::{Fence, Token};
@@ -86,6 +86,17 @@ impl State {
         Self { progress: Progress::begun(now, token), ..Self::default() }
     }
 
+    /// Checks what was read, so that it can be shown and counted on.
+    ///
+    /// # Errors
+    /// The reason, if no schedule can have come to it.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.progress.check()?;
+        check_time("started", self.started)?;
+        self.asked.iter().try_for_each(|asked| check_time("asked.at", asked.at))?;
+        self.runs.iter().try_for_each(Entry::check)
+    }
+
     /// Raises the progress to what this runner has seen before, and returns true if the store has forgotten some of that by a
     /// failover.
     pub(super) fn meet(&mut self, floor: &mut Progress) -> bool {
@@ -146,7 +157,7 @@ impl State {
         } else {
             self.progress.last = scheduled_for;
         }
-        self.progress.number += 1;
+        self.progress.count();
         self.claim = token.to_hex();
         self.fence = fence.map_or(self.fence, Fence::get);
         self.started = now;

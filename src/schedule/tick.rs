@@ -73,6 +73,7 @@ fn cut(text: &str) -> String {
     }
 }
 
+/// Returns a time that was checked: no later than [`LATEST`](super::plan::LATEST).
 pub(super) fn time_of(millis: Millis) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(millis)
 }

@@ -218,6 +218,13 @@ fn work_that_panics_when_it_is_dropped_costs_its_run_alone() {
     });
 }
 
+/// Returns a state with another number in a field.
+fn with(state: &str, field: &str, number: u64) -> String {
+    let mut state: serde_json::Map<String, serde_json::Value> = serde_json::from_str(state).unwrap();
+    state.insert(field.to_owned(), number.into()).expect("the field");
+    serde_json::to_string(&state).unwrap()
+}
+
 #[test]
 fn a_schedule_whose_state_is_foreign_stands_still_and_goes_on_when_that_is_over() {
     in_virtual_time(|| async {
@@ -227,12 +234,20 @@ fn a_schedule_whose_state_is_foreign_stands_still_and_goes_on_when_that_is_over(
         let scheduler = every(secs(10)).start(&world.manager(), work).unwrap();
         sleep(secs(11)).await;
         let state = seen(&world).await.value;
-        write(&world, 1, "[]").await;
-        sleep(secs(20)).await;
-        assert_eq!(ran.get(), 1);
-        let error = scheduler.pause().await.unwrap_err();
-        assert_eq!(error.kind(), "corrupt");
-        write(&world, 2, &state).await;
+        for (revision, foreign) in [
+            (1, "[]".to_owned()),
+            (2, with(&state, "number", u64::MAX)),
+            (3, with(&state, "last", u64::MAX)),
+            (4, with(&state, "started", 999_999_999_999_999)),
+        ] {
+            write(&world, revision, &foreign).await;
+            sleep(secs(20)).await;
+            assert_eq!(ran.get(), 1, "{foreign}");
+            for error in [scheduler.pause().await.unwrap_err(), scheduler.history().await.unwrap_err()] {
+                assert_eq!(error.kind(), "corrupt", "{foreign}");
+            }
+        }
+        write(&world, 5, &state).await;
         sleep(secs(10)).await;
         assert!(ran.get() >= 2, "{}", ran.get());
     });
@@ -261,5 +276,23 @@ fn a_resume_whose_answer_is_lost_does_not_take_a_later_pause_back() {
         let certainty = resumed.unwrap_err().certainty();
         assert_eq!(certainty, Certainty::Unknown, "it was resumed before that, or not");
         assert!(other.is_paused().await.unwrap());
+    });
+}
+
+#[test]
+fn a_store_whose_clock_is_after_the_year_9999_runs_nothing_and_goes_on_when_that_is_over() {
+    in_virtual_time(|| async {
+        let (world, ran) = (world(), Rc::new(Cell::new(0)));
+        let runs = Rc::clone(&ran);
+        let work = async move |_: Tick| runs.set(runs.get() + 1);
+        let scheduler = every(secs(10)).start(&world.manager(), work).unwrap();
+        sleep(secs(11)).await;
+        world.store.set_time(BEGIN + secs(300_000_000_000));
+        let error = scheduler.history().await.unwrap_err();
+        assert!(error.to_string().contains("after the year 9999"), "{error}");
+        sleep(secs(20)).await;
+        world.store.set_time(BEGIN + secs(1_000_100));
+        sleep(secs(30)).await;
+        assert!(ran.get() >= 2, "{}", ran.get());
     });
 }

@@ -17,8 +17,11 @@ pub(crate) fn span(span: Duration) -> String {
     }
 }
 
-/// Formats a time as `2026-01-31T08:30:00.250Z`.
+/// Formats a time as `2026-01-31T08:30:00.250Z`. The format has the years 1970 to 9999: a time before or after them is the
+/// nearest one of these.
 pub(crate) fn stamp(time: SystemTime) -> String {
+    const END: Duration = Duration::from_millis(253_402_300_799_999);
+    let time = time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + END);
     humantime::format_rfc3339_millis(time).to_string()
 }
 
@@ -63,5 +66,12 @@ mod tests {
     #[test]
     fn a_time_is_in_utc() {
         assert_eq!(stamp(SystemTime::UNIX_EPOCH + Duration::from_millis(250)), "1970-01-01T00:00:00.250Z");
+    }
+
+    #[test]
+    fn a_time_that_the_format_does_not_have_is_the_nearest_one() {
+        let far = Duration::from_secs(1_000_000_000_000);
+        assert_eq!(stamp(SystemTime::UNIX_EPOCH + far), "9999-12-31T23:59:59.999Z");
+        assert_eq!(stamp(SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
     }
 }
