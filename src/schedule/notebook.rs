@@ -15,14 +15,18 @@ use super::{
 };
 use crate::{
     core::{Doubling, Fence, ResourceName, Token},
-    env::{Random, SystemRandom},
+    env::{Draw, Random, SystemRandom},
     manager::LockManager,
     request::queries::UseRegister,
     store::{Certainty, Register, RegisterWrite, StoreError},
 };
 
-/// The number of times that a change is tried.
+/// The number of errors after which a change is given up.
 const TRIES: u32 = 8;
+
+/// The number of times that others may come before a change. The pauses between them grow to a second and are drawn, so that
+/// hundreds who change a schedule at the same time all come to their turn.
+const CONFLICTS: u32 = 24;
 
 /// The state of a schedule as it was seen last, and the time of the store then.
 pub(super) struct Notebook {
@@ -87,8 +91,9 @@ impl Notebook {
         Ok(())
     }
 
-    /// Changes the state. The change may be made several times, on states that others wrote meanwhile, and is kept once. A
-    /// write of unknown outcome is repeated as it is, and the change made anew when others have written.
+    /// Changes the state. The change may be made several times, on states that others wrote meanwhile, and is kept once; it
+    /// is not written if the state has it already. A write of unknown outcome is repeated as it is, and the change made anew
+    /// when others have written.
     pub(super) async fn change(
         &mut self,
         redone: Redone,
@@ -96,15 +101,28 @@ impl Notebook {
     ) -> Result<(), StoreError> {
         if self.seen.is_none() {
             self.read().await?;
+            if self.is_made(&change) {
+                return Ok(());
+            }
         }
-        let (mut pauses, mut unknown, mut last) = (pauses(), None, None);
-        let mut write = self.changed(&change);
-        for _ in 0..TRIES {
-            match self.send(Some(&write)).await {
-                Ok(()) if self.revision == Some(write.revision) => return Ok(()),
-                Ok(()) if unknown.is_some() && self.is_made(&change) => return Ok(()),
+        let (mut after_error, mut after_conflict) = (pauses(), conflict_pauses());
+        let (mut errors, mut conflicts) = (0, 0);
+        let (mut unknown, mut last) = (None, None);
+        // `None`: the state is read first.
+        let mut write = Some(self.changed(&change));
+        while errors < TRIES && conflicts < CONFLICTS {
+            match self.send(write.as_ref()).await {
+                Ok(()) if write.as_ref().is_some_and(|write| self.revision == Some(write.revision)) => {
+                    return Ok(());
+                }
+                Ok(()) if self.is_made(&change) => return Ok(()),
                 Ok(()) if unknown.is_some() && redone == Redone::Never => break,
-                Ok(()) => write = self.changed(&change),
+                Ok(()) if write.is_none() => write = Some(self.changed(&change)),
+                Ok(()) => {
+                    (write, conflicts) = (None, conflicts + 1);
+                    last = Some(self.conflict());
+                    sleep(after_conflict.next().mul_f64(SystemRandom.draw(Draw::Attempt))).await;
+                }
                 Err(error) => {
                     let is_transient = error.is_transient();
                     if error.certainty() == Certainty::Unknown {
@@ -115,13 +133,13 @@ impl Notebook {
                     if !is_transient {
                         break;
                     }
-                    sleep(pauses.next()).await;
+                    errors += 1;
+                    sleep(after_error.next()).await;
                 }
             }
         }
-        let reason = || format!("the state of the schedule {} changes all the time", self.name);
         // What may have been done counts before what was certainly not done.
-        Err(unknown.or(last).unwrap_or_else(|| StoreError::unavailable(reason())))
+        Err(unknown.or(last).unwrap_or_else(|| self.conflict()))
     }
 
     /// Claims a tick for this process. The same claim is repeated until it is certain, or an error says that this is in vain, or
@@ -162,8 +180,11 @@ impl Notebook {
         self.write(&state, SystemRandom.token(), 0)
     }
 
-    /// Returns true if a change would change nothing.
+    /// Returns true if a change would change nothing in what the store has.
     fn is_made(&self, change: impl Fn(&mut State, Millis)) -> bool {
+        if self.is_raised {
+            return false;
+        }
         let mut state = self.state.clone();
         state.iter_mut().for_each(|state| change(state, self.now()));
         state.is_some() && state == self.state
@@ -193,6 +214,10 @@ impl Notebook {
         Ok(())
     }
 
+    fn conflict(&self) -> StoreError {
+        StoreError::Conflict { reason: format!("others change the schedule {} all the time", self.name) }
+    }
+
     fn parsed(&self, value: &str) -> Result<State, StoreError> {
         let state = serde_json::from_str::<State>(value).map_err(|error| error.to_string());
         let checked = state.and_then(|state| state.check().map(|()| state));
@@ -204,4 +229,8 @@ impl Notebook {
 
 const fn pauses() -> Doubling {
     Doubling::new(Duration::from_millis(20), Duration::from_millis(500))
+}
+
+const fn conflict_pauses() -> Doubling {
+    Doubling::new(Duration::from_millis(10), Duration::from_secs(1))
 }

@@ -126,6 +126,12 @@ pub enum StoreError {
         #[source]
         source: Option<Source>,
     },
+    /// Others changed the same value each time before this change could be written. Nothing was changed. A retry may succeed.
+    #[error("conflict: {reason}; nothing was changed")]
+    Conflict {
+        /// A description of what was to be changed.
+        reason: String,
+    },
     /// The value in the store under this name was not written by this library. Nothing was changed.
     #[error("the store holds something foreign: {reason}; use another prefix, or remove it")]
     Corrupt {
@@ -170,6 +176,7 @@ impl StoreError {
             | Self::Deadlock { .. }
             | Self::Unsupported { .. }
             | Self::Unacknowledged { undone: true, .. }
+            | Self::Conflict { .. }
             | Self::Corrupt { .. } => Certainty::NotExecuted,
         }
     }
@@ -182,6 +189,7 @@ impl StoreError {
             | Self::Unavailable { .. }
             | Self::OutOfMemory { .. }
             | Self::NoQuorum { .. }
+            | Self::Conflict { .. }
             | Self::Unacknowledged { .. } => true,
             Self::Denied { .. }
             | Self::Misconfigured { .. }
@@ -206,6 +214,7 @@ impl StoreError {
             Self::Unsupported { .. } => "unsupported",
             Self::NoQuorum { .. } => "no_quorum",
             Self::Unacknowledged { .. } => "unacknowledged",
+            Self::Conflict { .. } => "conflict",
             Self::Corrupt { .. } => "corrupt",
         }
     }

@@ -3,18 +3,23 @@
 use std::{
     cell::Cell,
     rc::Rc,
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use actix::Addr;
+use futures_util::future::join_all;
 use leasehold::{
-    Acquire, Inspect, List, LockManager, ResourceName,
+    Acquire, Certainty, Inspect, List, LockManager, ResourceName,
     election::{Candidacy, Election},
     schedule::{Control, Outcome, Schedule, Scheduler, Status},
 };
 use tokio::time::sleep;
 
-use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
+use crate::support::{
+    odd_store::OddStore,
+    virtual_time::{World, in_virtual_time, millis, secs},
+};
 
 /// The time of the store when a test begins.
 const BEGIN: Duration = Duration::from_secs(2_208_988_800);
@@ -122,5 +127,72 @@ fn a_candidate_says_that_it_is_one_unless_its_request_says_what_it_is() {
             let holders = locks.send(Inspect::new(name)).await.unwrap().unwrap().holders;
             assert_eq!(holders[0].metadata.get("role").map(String::as_str), role, "{name}");
         }
+    });
+}
+
+#[test]
+fn fifty_who_change_a_schedule_at_the_same_time_all_succeed() {
+    in_virtual_time(|| async {
+        let (world, _scheduler, runs) = ticking("report");
+        let operator = world.manager();
+        sleep(secs(1)).await;
+        let control = found(&operator, "report").await.unwrap();
+        let changes = join_all((0..50).map(|number| {
+            let control = control.clone();
+            async move {
+                match number % 3 {
+                    0 => control.run_now().await,
+                    1 => control.pause().await,
+                    _ => control.resume().await,
+                }
+            }
+        }));
+        for changed in changes.await {
+            changed.unwrap();
+        }
+        control.resume().await.unwrap();
+        sleep(secs(61)).await;
+        assert!(runs.get() >= 2, "{}", runs.get());
+    });
+}
+
+#[test]
+fn runs_that_are_asked_for_at_the_same_time_are_one_and_each_of_them_succeeds() {
+    in_virtual_time(|| async {
+        let (world, scheduler, runs) = ticking("report");
+        let operator = world.manager();
+        sleep(secs(1)).await;
+        scheduler.stop().await;
+        let control = found(&operator, "report").await.unwrap();
+        control.run_now().await.unwrap();
+        let before = status(&control).await.asked;
+        for asked in join_all((0..50).map(|_| control.run_now())).await {
+            asked.unwrap();
+        }
+        assert_eq!((status(&control).await.asked, runs.get()), (before, 0));
+    });
+}
+
+#[test]
+fn a_change_that_others_always_come_before_is_a_conflict_and_not_made() {
+    in_virtual_time(|| async {
+        let (world, scheduler, _) = ticking("report");
+        sleep(secs(1)).await;
+        scheduler.stop().await;
+        let store = OddStore::new(world.store.clone());
+        let locks = world.builder_on(Arc::new(store.clone())).start_here().unwrap();
+        let control = found(&locks, "report").await.unwrap();
+        store.keep_registers_busy();
+        let error = control.pause().await.unwrap_err();
+        assert_eq!((error.kind(), error.certainty()), ("conflict", Certainty::NotExecuted));
+        assert_eq!(
+            error.to_string(),
+            "conflict: others change the schedule report all the time; nothing was changed"
+        );
+        assert!(!status(&control).await.paused);
+        let tries = store.register_writes();
+        assert!((10..100).contains(&tries), "{tries}");
+        control.resume().await.unwrap();
+        assert_eq!(store.register_writes(), tries, "it is not paused, so there is nothing to write");
     });
 }

@@ -12,11 +12,11 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use leasehold::{
-    Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError,
+    Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError, Token,
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
-        Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
-        Store, Walk, join_replies,
+        Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Register, RegisterWrite, Released,
+        Renewed, Replies, Reply, Store, Walk, join_replies,
     },
 };
 
@@ -34,6 +34,8 @@ pub(crate) struct OddStore {
     renewals: Arc<AtomicU64>,
     releases: Arc<AtomicU64>,
     batches: Arc<Mutex<Vec<(&'static str, usize)>>>,
+    busy: Arc<AtomicBool>,
+    register_writes: Arc<AtomicU64>,
 }
 
 impl OddStore {
@@ -41,6 +43,7 @@ impl OddStore {
         let (late, panics, down) = (Arc::default(), Arc::default(), Arc::default());
         let (renewals, releases, batches) = (Arc::default(), Arc::default(), Arc::default());
         let (acquisitions_take, renewals_take) = (Arc::default(), Arc::default());
+        let (busy, register_writes) = (Arc::default(), Arc::default());
         let plain = false;
         Self {
             inner,
@@ -53,6 +56,8 @@ impl OddStore {
             renewals,
             releases,
             batches,
+            busy,
+            register_writes,
         }
     }
 
@@ -79,6 +84,16 @@ impl OddStore {
     /// Acquisitions panic before they have a future.
     pub(crate) fn panic_from_now_on(&self) {
         self.panics.store(true, Ordering::Relaxed);
+    }
+
+    /// Somebody else writes a register right before each write to it, from now on: the same value, as a new revision.
+    pub(crate) fn keep_registers_busy(&self) {
+        self.busy.store(true, Ordering::Relaxed);
+    }
+
+    /// The number of writes to registers that it was asked for.
+    pub(crate) fn register_writes(&self) -> u64 {
+        self.register_writes.load(Ordering::Relaxed)
     }
 
     /// Nothing is executed while it is down.
@@ -181,6 +196,26 @@ impl Store for OddStore {
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         self.inner.force_release(resource)
+    }
+
+    fn register<'a>(
+        &'a self,
+        name: &'a ResourceName,
+        write: Option<&'a RegisterWrite>,
+    ) -> Reply<'a, Register> {
+        let writing = async move {
+            if write.is_some() {
+                let number = self.register_writes.fetch_add(1, Ordering::Relaxed);
+                if self.busy.load(Ordering::Relaxed) {
+                    let Register { revision: expected, value, .. } = self.inner.register(name, None).await?;
+                    let revision = Token::from_bits(u128::from(number));
+                    let other = RegisterWrite { expected, revision, value, not_before: Duration::ZERO };
+                    self.inner.register(name, Some(&other)).await?;
+                }
+            }
+            self.inner.register(name, write).await
+        };
+        writing.boxed()
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {
