@@ -177,7 +177,8 @@ mod tests {
         let (last, over) = (at("2019-12-31T23:00:00Z"), at("2026-01-01T00:00:00Z"));
         assert_eq!((cron.after(over), cron.at_or_before(over)), (None, Some(last)));
         let known = cron.gaps.get();
-        assert_eq!(known[0], Some(Gap { last: Some(last), next: None }));
+        let before = Gap { last: None, next: Some(last) };
+        assert_eq!(known, [Some(Gap { last: Some(last), next: None }), Some(before)]);
         for time in [last, last + 1, over - 1, over + 1_000, at("2400-01-01T00:00:00Z")] {
             assert_eq!((cron.after(time), cron.at_or_before(time)), (None, Some(last)));
         }
