@@ -128,6 +128,9 @@ pub(crate) fn client(url: &str, options: &RedisOptions) -> Result<Client, Invali
         let allowed = "rediss://… without it; whoever vouches for the server is named by store.tls_ca";
         return Err(InvalidValue::new("store.url", "rediss://…#insecure", allowed));
     }
+    if let Some(part) = url_faults::unused(scheme, rest, info.redis_settings()) {
+        return Err(InvalidValue::new("store.url", format_args!("{scheme}://… {part}"), ALLOWED));
+    }
     tls::client(tuned(info, options), options, scheme == "rediss")?.map_err(wrong)
 }
 
@@ -184,6 +187,10 @@ mod tests {
             "http://user:s3cret@host",
             "redis+unix:///run/redis.sock?pass=s3cret&db=x",
             "rediss://:s3cret@host#insecure",
+            "redis://host?password=s3cret",
+            "redis://host#s3cret",
+            "redis://user:12?s3cret@host",
+            "redis://s3cret@host",
         ] {
             let text = refusal(url);
             assert!(text.starts_with("invalid store.url: ") && !text.contains("s3cret"), "{text}");

@@ -1,5 +1,9 @@
 //! Descriptions of unreadable URLs, in words that show nothing that may be a password.
 
+use std::collections::BTreeSet;
+
+use redis::RedisConnectionInfo;
+
 use crate::core::InvalidValue;
 
 /// Returns the error about an unreadable URL of this scheme and this rest.
@@ -31,6 +35,42 @@ fn of(scheme: &str, rest: &str) -> String {
         true => "that cannot be read".to_owned(),
         false => "with a query that cannot be read".to_owned(),
     })
+}
+
+/// Describes a part of the URL of one server that the client library passes over. `None` if it uses all parts.
+///
+/// Who writes `?db=3` would otherwise lock in database 0.
+pub(crate) fn unused(scheme: &str, rest: &str, read: &RedisConnectionInfo) -> Option<&'static str> {
+    if rest.contains('#') {
+        return Some("with # and more: a # in a user, password or path is written %23");
+    }
+    let is_socket = scheme.ends_with("unix");
+    let (used, fault): (&[_], _) = match is_socket {
+        true => (
+            &["db", "user", "pass", "protocol"],
+            "with something else than db, user, pass and protocol behind the ?",
+        ),
+        false => (
+            &["protocol"],
+            "with ? and more: a database is written /3, a user and password user:password@ before the host",
+        ),
+    };
+    let mut keys = BTreeSet::new();
+    let query = rest.split_once('?').map_or("", |(_, query)| query);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let key = pair.split_once('=').map_or(pair, |(key, _)| key);
+        if !used.contains(&key) {
+            return Some(fault);
+        }
+        if !keys.insert(key) {
+            return Some("with one key twice behind the ?");
+        }
+    }
+    if is_socket && !rest.starts_with('/') {
+        return Some("with something before the path of the socket");
+    }
+    let lonely = read.username().is_some() && read.password().is_none();
+    lonely.then_some("with a user and no password: a password alone is written :password@")
 }
 
 /// Describes what is wrong with a text that has no scheme of a store.
@@ -98,7 +138,44 @@ fn is_plain(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use redis::IntoConnectionInfo;
+
     use super::*;
+
+    #[test]
+    fn every_part_of_a_url_that_is_not_used_is_refused() {
+        let unused = |url: &str| {
+            let (scheme, rest) = url.split_once("://").unwrap();
+            unused(scheme, rest, url.into_connection_info().unwrap().redis_settings())
+        };
+        for url in [
+            "redis://h:1?db=3",
+            "redis://h:1/3?db=3",
+            "redis://h:1#3",
+            "redis://h?password=x",
+            "redis://h?protocol=resp2&db=3",
+            "redis://h?protocol=resp2&protocol=resp3",
+            "redis://user@h",
+            "redis+unix:///s?database=3",
+            "redis+unix:///s?db=3&db=4",
+            "redis+unix:///s?user=u",
+            "redis+unix:///s#3",
+            "unix:///s?password=x",
+            "redis+unix://localhost/s",
+        ] {
+            assert!(unused(url).is_some(), "{url}");
+        }
+        for url in [
+            "redis://u:p@h:1/3",
+            "redis://:p@h/",
+            "redis://h/3?",
+            "redis://h?protocol=resp3",
+            "redis+unix:///s?db=3&user=u&pass=p&protocol=resp3",
+            "unix:///s",
+        ] {
+            assert_eq!(unused(url), None, "{url}");
+        }
+    }
 
     #[test]
     fn what_is_wrong_is_named_and_no_password_is() {
