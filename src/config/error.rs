@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use crate::{
-    core::{InvalidValue, readable_debug},
+    core::{InvalidValue, readable_debug, without_addresses},
     request::StartError,
 };
 
@@ -37,9 +37,10 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// Creates the error of an invalid setting, in one line.
+    /// Creates the error of an invalid setting, in one line and without a password.
     pub(super) fn parse(origin: &str, message: impl Into<String>) -> Self {
-        Self::Parse { origin: origin.to_owned(), message: message.into().replace('\n', " ") }
+        let message = without_addresses(&message.into().replace('\n', " "));
+        Self::Parse { origin: origin.to_owned(), message }
     }
 }
 

@@ -26,10 +26,10 @@ impl StoreUrl {
         if !scheme.chars().all(known) {
             return None;
         }
-        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (place, query) = rest.split_once(['?', '#']).unwrap_or((rest, ""));
         let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
         let port = host.split('/').next().and_then(|host| host.rsplit_once(':')).map_or("", |(_, port)| port);
-        // A question mark inside of a password, or a password without the `@` that ends it.
+        // A question mark or a # inside of a password, or a password without the `@` that ends it.
         let unclear = query.contains('@') || !port.bytes().all(|byte| byte.is_ascii_digit());
         Some((scheme, if unclear { "***" } else { host }))
     }
@@ -79,6 +79,8 @@ mod tests {
             ("redis+unix:///run/redis.sock?pass=@hunter2", "redis+unix://***"),
             ("redis://:hunter?2@host", "redis://***"),
             ("redis://:hunter2", "redis://***"),
+            ("redis://host#hunter2", "redis://host"),
+            ("redis://:hun#ter2@host", "redis://***"),
             (
                 "redis+sentinel://u:hunter2@a:1,b:2/svc/3?sentinel_password=hunter2",
                 "redis+sentinel://a:1,b:2/svc/3",

@@ -20,13 +20,25 @@ impl InvalidValue {
     /// Creates a refusal from the field, the value and the allowed values. A value longer than 80 characters is cut.
     pub fn new(field: impl Into<String>, value: impl fmt::Display, allowed: impl Into<String>) -> Self {
         const SHOWN: usize = 80;
-        let value = value.to_string();
+        let (field, value) = (field.into(), value.to_string());
+        // The store's own words about its address show nothing secret.
+        let value = if field == "store.url" { value } else { without_addresses(&value) };
         let value = match value.char_indices().nth(SHOWN) {
             Some((cut, _)) => format!("{}…", &value[..cut]),
             None => value,
         };
-        Self { field: field.into(), value, allowed: allowed.into() }
+        Self { field, value, allowed: allowed.into() }
     }
+}
+
+/// Returns a text without what follows `://`, which may contain a password wherever it was meant to stand. What an
+/// error says behind the value in quotes stays.
+pub(crate) fn without_addresses(text: &str) -> String {
+    const SEPARATOR: &str = "://";
+    let Some(at) = text.find(SEPARATOR) else { return text.to_owned() };
+    let (shown, hidden) = text.split_at(at + SEPARATOR.len());
+    let end = ["\", expected", "`, expected"].iter().filter_map(|end| hidden.rfind(end)).max();
+    format!("{shown}…{}", end.map_or("", |end| &hidden[end..]))
 }
 
 /// Refuses a duration outside of its bounds.

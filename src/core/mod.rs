@@ -31,7 +31,7 @@ pub(crate) use self::{
     demand::Demand,
     doubling::Doubling,
     fence::since_given,
-    invalid::in_range,
+    invalid::{in_range, without_addresses},
     pauses::Pauses,
     readable::{counted, one_line, readable, readable_debug},
     renewal::{RenewalPlan, Renewals},
