@@ -63,6 +63,97 @@ fn every_key_that_is_commented_out_can_be_set() {
     }
 }
 
+/// Returns another value than this one, as TOML.
+fn another(key: &str, value: &toml::Value) -> toml::Value {
+    let text = match (key, value) {
+        (_, toml::Value::Boolean(value)) => return (!value).into(),
+        (_, toml::Value::Integer(value)) => return (value + 1).into(),
+        (_, toml::Value::Float(value)) => return (value + 0.5).into(),
+        ("url", _) => "memory://other".to_owned(),
+        ("layout", _) => "plain".to_owned(),
+        ("jitter", _) => "full".to_owned(),
+        ("preset", _) => "flash_sale".to_owned(),
+        (_, toml::Value::String(text)) => {
+            let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            match (text[..digits].parse::<u64>(), &text[digits..]) {
+                (Ok(0), unit) => format!("1{unit}"),
+                (Ok(1), "s") => "900ms".to_owned(),
+                (Ok(1), "h") => "59m".to_owned(),
+                (Ok(number), unit) => format!("{}{unit}", number - 1),
+                (Err(_), _) => "other".to_owned(),
+            }
+        }
+        (key, value) => panic!("{key} = {value}"),
+    };
+    text.into()
+}
+
+#[test]
+fn every_key_can_be_set_by_a_variable() {
+    let (mut section, mut tried) = ("", 0);
+    for line in Config::DEFAULT_TOML.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+            continue;
+        }
+        let Ok(table) = line.trim_start_matches("# ").parse::<toml::Table>() else { continue };
+        for (key, value) in table {
+            let value = another(&key, &value);
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let variable = format!("LEASEHOLD_{section}_{key}").to_uppercase();
+            let set = with_variables("", &[(&variable, &text)]);
+            assert_eq!(set, with_variables(&format!("{section}.{key} = {value}"), &[]), "{variable}={text}");
+            assert_ne!(set, Config::default(), "{variable}={text}");
+            tried += 1;
+        }
+    }
+    assert_eq!(tried, 40);
+}
+
+#[test]
+fn an_address_in_a_foreign_variable_is_passed_over_only_if_the_store_is_named() {
+    let foreign = [("LEASEHOLD_URL", "redis://other"), ("LEASEHOLD_PORT", "tcp://10.0.0.1:6379")];
+    let named = with_variables("store.url = 'redis://mine'", &foreign);
+    assert_eq!(named.store.url.reveal(), "redis://mine");
+    let named = with_variables("", &[foreign[0], foreign[1], ("LEASEHOLD_STORE_URL", "redis://mine")]);
+    assert_eq!(named.store.url.reveal(), "redis://mine");
+    assert_eq!(with_variables("", &foreign[1..]), Config::default());
+}
+
+#[test]
+fn an_address_in_the_wrong_setting_shows_no_password() {
+    let addresses = [
+        "redis://u:hunter2@h",
+        "redis://:hunter2",
+        "redis+unix:///s?pass=hunter2",
+        "redis://u:hun\\\"ter2, expected hunter2@h",
+        "quorum://[redis://u:hunter2@a,redis://u:hunter2@b]",
+    ];
+    let keys = ["prefix", "layout", "replicas_ack", "tls_ca", "connect_timeout", "fresh_start"];
+    let keys = keys.map(|key| format!("store.{key}"));
+    let others =
+        ["lease.ttl", "backoff.jitter", "backoff.preset", "limits.max_waiters", "tuner.enabled", "lease"];
+    for setting in keys.into_iter().chain(others.map(str::to_owned)) {
+        for address in addresses {
+            let text = format!("store.url = 'rediss://h'\n{setting} = \"{address}\"");
+            let error = refused(&text, &[]);
+            let variable = format!("LEASEHOLD_{}", setting.replace('.', "_").to_uppercase());
+            let shown = format!("{error} {error:?}");
+            assert!(!shown.contains("hunter2") && !shown.contains("ter2"), "{setting}: {shown}");
+            if setting.contains('.') {
+                let url = ("LEASEHOLD_STORE_URL", "rediss://h");
+                let error = refused("", &[url, (&variable, address)]);
+                let shown = format!("{error} {error:?}");
+                assert!(!shown.contains("hunter2") && !shown.contains("ter2"), "{variable}: {shown}");
+            }
+        }
+    }
+    let shown = refused("lease.ttl = 'redis://u:hunter2@h'", &[]).to_string();
+    assert!(shown.contains("\"redis://…\", expected a duration"), "{shown}");
+    let key = refused("lease.\"redis://u:hunter2@h\" = 1", &[]).to_string();
+    assert!(!key.contains("hunter2"), "{key}");
+}
+
 #[test]
 fn a_text_changes_what_it_says_and_nothing_else() {
     let config = Config::from_toml(

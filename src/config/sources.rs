@@ -76,7 +76,7 @@ impl Sources {
             named.filter(|(name, _)| name.starts_with(variables::PREFIX)).collect();
         // The environment has no order, and the error that is shown should not depend on it.
         ours.sort();
-        let (mut settings, mut foreign) = (Vec::new(), Vec::new());
+        let (mut settings, mut foreign, mut near_store) = (Vec::new(), Vec::new(), None);
         for (name, value) in ours {
             match meaning(&name) {
                 Meaning::Setting(section, key) => settings.push(self.variable(name, section, key, value)?),
@@ -85,14 +85,29 @@ impl Sources {
                     return Err(ConfigError::parse(&name, message));
                 }
                 Meaning::File => {}
-                Meaning::Foreign => foreign.push(name),
+                Meaning::Foreign => {
+                    if near_store.is_none() && variables::is_near_store(&name, &value) {
+                        near_store = Some(name.clone());
+                    }
+                    foreign.push(name);
+                }
             }
         }
         if !foreign.is_empty() {
             tracing::debug!(variables = foreign.join(" "), "passing over variables that name no setting");
         }
         self.apply(settings)?;
-        Ok(self)
+        match near_store {
+            // Without it, locks would be in the memory of each process.
+            Some(name) if !self.said.contains("store.url") => {
+                let message = format!(
+                    "unknown variable, and store.url is not set; did you mean {}?",
+                    variables::STORE_URL
+                );
+                Err(ConfigError::parse(&name, message))
+            }
+            _ => Ok(self),
+        }
     }
 
     /// Returns the configuration of all sources, later ones over earlier ones.
@@ -111,9 +126,9 @@ impl Sources {
         let Ok(text) = value.into_string() else {
             return Err(ConfigError::parse(&name, format!("{section}.{key}: the value is not valid UTF-8")));
         };
-        // A variable has no type, and no setting takes both a number and a string.
-        let value = match number(&text) {
-            Some(number) if self.with(section, key, number.clone()).is_ok() => number,
+        // A variable has no type, and no setting takes both a string and something else.
+        let value = match typed(&text) {
+            Some(value) if self.with(section, key, value.clone()).is_ok() => value,
             _ => Value::String(text),
         };
         Ok(Setting { origin: name, section: section.to_owned(), key: key.to_owned(), value })
@@ -160,6 +175,8 @@ impl Sources {
     }
 }
 
-fn number(text: &str) -> Option<Value> {
-    text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float)).ok()
+/// Returns the truth value or the number that a text says.
+fn typed(text: &str) -> Option<Value> {
+    let number = || text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float));
+    text.parse().map(Value::Boolean).or_else(|_| number()).ok()
 }

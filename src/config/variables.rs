@@ -3,6 +3,8 @@
 //! Others use that prefix too: Kubernetes gives every container `LEASEHOLD_PORT`, `LEASEHOLD_SERVICE_HOST` and more as soon
 //! as a service is named leasehold.
 
+use std::ffi::OsStr;
+
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, Visitor, value::Error},
@@ -27,6 +29,20 @@ const SLIPS: usize = 2;
 
 /// Variables that had another name before. Passing over them would change what was set without a word.
 const RENAMED: [(&str, &str); 1] = [("LEASEHOLD_WAIT_PATIENCE", "LEASEHOLD_WAIT_TICKET_TTL")];
+
+/// Names that say "the address of the store" and mean nothing here.
+const NEAR_STORE: [&str; 3] = ["LEASEHOLD_STORE", "LEASEHOLD_URL", "LEASEHOLD_REDIS_URL"];
+
+/// The variable of the address of the store.
+pub(super) const STORE_URL: &str = "LEASEHOLD_STORE_URL";
+
+/// Returns true if a variable that names no setting seems to be meant for the address of the store. Kubernetes gives
+/// addresses too, of the scheme `tcp`.
+pub(super) fn is_near_store(name: &str, value: &OsStr) -> bool {
+    let schemes = ["redis://", "rediss://", "redis+", "rediss+", "unix://", "quorum://"];
+    let address = value.to_string_lossy();
+    NEAR_STORE.contains(&&*name.to_uppercase()) || schemes.iter().any(|scheme| address.starts_with(scheme))
+}
 
 /// The meaning of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
