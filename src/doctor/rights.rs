@@ -8,9 +8,10 @@ use crate::{
 pub(super) fn check(is_quorum: bool, server: &Server, info: &ServerInfo, findings: &mut Findings) {
     let at = Some(&*server.address);
     let mut lacks = info.lacks.clone();
-    if is_quorum && info.info.is_err() {
+    if let (true, Err(error)) = (is_quorum, &info.info) {
         // A node that does not report its start time does not vote.
-        lacks.push(Lack { right: "+info".to_owned(), unknown: false, purpose: Purpose::Locks });
+        let unknown = !error.starts_with("NOPERM");
+        lacks.push(Lack { right: "+info".to_owned(), unknown, purpose: Purpose::Locks });
     }
     for purpose in [Purpose::Locks, Purpose::HandOvers, Purpose::Lists] {
         let of_purpose = |unknown: bool| {

@@ -24,16 +24,25 @@ const TTL: Duration = Duration::from_secs(5);
 const ATTEMPTS: u32 = 3;
 /// The largest number of names that are tried to find one on each master of a cluster.
 const NAMES: usize = 10_000;
+const RIGHTS: &str = "rights";
+const UNKNOWN: &str = "unknown-command";
+const HAND_OVERS: &str = "hand-overs";
 
 /// The result of a trial.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Trial {
     /// The verb that failed, and how.
     failed: Option<Failed>,
     /// The reason why waiters are not notified of hand-overs, if they are not.
     disconnected: Option<String>,
-    /// True if the reason is a right that the user lacks.
-    may_not_subscribe: bool,
+    /// The check that finds this reason: a missing right, a missing command, or another one.
+    of: &'static str,
+}
+
+impl Default for Trial {
+    fn default() -> Self {
+        Self { failed: None, disconnected: None, of: HAND_OVERS }
+    }
 }
 
 /// A verb, and its error.
@@ -143,7 +152,11 @@ impl Acting<'_> {
         let disconnected = match timeout(self.timeout_of_a_step, notifications.next()).await {
             Ok(None) => return false,
             Ok(Some(Notification::Disconnected(error))) => {
-                trial.may_not_subscribe = matches!(error, StoreError::Denied { .. });
+                trial.of = match error {
+                    StoreError::Denied { .. } => RIGHTS,
+                    StoreError::Misconfigured { .. } => UNKNOWN,
+                    _ => HAND_OVERS,
+                };
                 error.to_string()
             }
             Ok(Some(_)) => return true,
@@ -228,7 +241,7 @@ pub(super) fn is_explained(findings: &Findings) -> bool {
 
 /// Adds the findings of a trial at this server to the earlier ones.
 pub(super) fn check(trial: Trial, at: Option<&str>, findings: &mut Findings) {
-    let Trial { failed, disconnected, may_not_subscribe } = trial;
+    let Trial { failed, disconnected, of } = trial;
     let explained = is_explained(findings);
     if let Some((verb, error)) = failed.filter(|_| !explained) {
         findings.critical("trial", at).because(
@@ -239,12 +252,16 @@ pub(super) fn check(trial: Trial, at: Option<&str>, findings: &mut Findings) {
     let known = |check: &str| findings.any(|found| found.check == check && found.server.as_deref() == at);
     match disconnected {
         None => {}
-        Some(_) if explained || known("rights") || known("unknown-command") && !may_not_subscribe => {}
-        Some(error) if may_not_subscribe => findings.warning("rights", at).because(
+        Some(_) if explained || known(RIGHTS) || known(UNKNOWN) && of == HAND_OVERS => {}
+        Some(error) if of == UNKNOWN => findings.warning(UNKNOWN, at).because(
+            format!("{error}: waiters are not notified, and attempt by their backoff alone"),
+            "undo rename-command in its configuration, or use a server that has it",
+        ),
+        Some(error) if of == RIGHTS => findings.warning(RIGHTS, at).because(
             format!("the user may not subscribe ({error}): waiters are not notified, and attempt by their backoff alone"),
             "on this server: ACL SETUSER <user> +subscribe",
         ),
-        Some(error) => findings.warning("hand-overs", at).because(
+        Some(error) => findings.warning(HAND_OVERS, at).because(
             format!("{error}: waiters are not notified, and attempt by their backoff alone"),
             "look for a proxy between here and the server that does not pass publishing and subscribing on",
         ),

@@ -63,8 +63,8 @@ pub enum StoreError {
         /// The message of the store, without any password.
         reason: String,
     },
-    /// The server is of another kind than the URL says, or does not have the database that the URL names. Nothing was
-    /// executed, and nothing will be executed until the configuration changes.
+    /// The server is of another kind than the URL says, or does not have the database that the URL names, or a command
+    /// that is needed. Nothing was executed, and nothing will be executed until the configuration changes.
     #[error("store.url does not fit the server: {reason}")]
     Misconfigured {
         /// The mismatch, and the setting to use instead.

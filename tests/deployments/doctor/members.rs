@@ -178,3 +178,12 @@ async fn a_member_that_does_not_say_when_it_was_started() {
     let finding = only(&diagnosis, Severity::Critical, "rights", Some(&address(&servers[0])));
     assert!(finding.advice.ends_with("+info"), "{finding}");
 }
+
+#[tokio::test]
+async fn a_member_that_does_not_know_info_is_no_matter_of_rights() {
+    let odd = RedisServer::with_args(&["--rename-command", "INFO", ""]);
+    let others = members::<2>();
+    let diagnosis = examine(&url([&odd, &others[0], &others[1]]), FRESH).await;
+    let finding = found(&diagnosis, Severity::Critical, "unknown-command", Some(&address(&odd)));
+    assert!(finding.found.contains("INFO") && !diagnosis.to_string().contains("ACL"), "{diagnosis}");
+}

@@ -163,6 +163,23 @@ async fn a_server_that_has_no_scripts() {
 }
 
 #[tokio::test]
+async fn a_command_that_is_switched_off_is_named_and_no_right_is_advised() {
+    for (command, severity) in [
+        ("TIME", Severity::Critical),
+        ("EXISTS", Severity::Critical),
+        ("PUBLISH", Severity::Warning),
+        ("SUBSCRIBE", Severity::Warning),
+        ("SCAN", Severity::Notice),
+    ] {
+        let server = with(&["--rename-command", command, ""]);
+        let diagnosis = examine(&server.url(), "").await;
+        let finding = found(&diagnosis, severity, "unknown-command", Some(&address(&server)));
+        assert!(finding.found.contains(command) && diagnosis.findings.len() == 1, "{diagnosis}");
+        assert!(!finding.advice.contains("ACL"), "{diagnosis}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_tells_nobody_its_settings_is_no_matter_of_rights() {
     let server = with(&["--rename-command", "CONFIG", ""]);
     let diagnosis = examine(&server.url(), "").await;

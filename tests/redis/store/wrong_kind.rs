@@ -53,6 +53,18 @@ async fn a_single_server_that_is_a_node_of_a_cluster_is_told_so() {
 }
 
 #[actix::test]
+async fn a_command_that_is_switched_off_is_told_and_not_tried_again() {
+    let within = "does not know a command that the scripts of this library call";
+    for command in ["EVALSHA", "SCRIPT", "TIME", "EXISTS"] {
+        let server = RedisServer::with_args(&["--rename-command", command, ""]);
+        let told = told(&server.url()).await;
+        let named = told.contains(&format!("does not know the command {command}"));
+        assert!(named || told.contains(within), "{command}: {told}");
+        assert!(named == ["EVALSHA", "SCRIPT"].contains(&command), "{command}: {told}");
+    }
+}
+
+#[actix::test]
 async fn a_database_that_the_server_does_not_have_is_told() {
     let server = RedisServer::start();
     let place = format!("127.0.0.1:{}", server.port());

@@ -38,7 +38,9 @@ pub(crate) fn connecting(error: RedisError, address: &str, database: i64) -> Sto
 /// Returns true if a refused `SELECT` is about the database. The client library keeps the sentence of the refusal, and
 /// loses the code: a server that is busy refuses it too.
 fn is_about_the_database(detail: &str) -> bool {
-    ["DB index", "not allowed in cluster mode", "no permissions"].iter().any(|words| detail.contains(words))
+    ["DB index", "not allowed in cluster mode", "no permissions", "unknown command"]
+        .iter()
+        .any(|words| detail.contains(words))
 }
 
 /// Returns the error of a server that should speak TLS.
@@ -84,9 +86,11 @@ pub(crate) fn after_sending(error: RedisError) -> StoreError {
 pub(crate) fn within_script(text: &str) -> StoreError {
     let (code, detail) = text.split_once(' ').unwrap_or((text, ""));
     let known = class(code, detail, text).or_else(|| class(code_within(text)?, "", text));
-    known
-        .or_else(|| class("ERR", text, text))
-        .unwrap_or_else(|| StoreError::reply_lost(format!("a script failed: {text}")))
+    match known.or_else(|| class("ERR", text, text)) {
+        Some(StoreError::Misconfigured { reason }) => misconfigured(&format!("it {reason}")),
+        Some(known) => known,
+        None => StoreError::reply_lost(format!("a script failed: {text}")),
+    }
 }
 
 /// Returns true if another connection may do better than the one that gave this error.
@@ -139,8 +143,10 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
         "ERR" if detail.contains("cluster support disabled") => {
             misconfigured("is no cluster (its cluster support is disabled); use redis://")
         }
-        "ERR" if is_unknown(detail, "sentinel") => misconfigured("is no sentinel; use redis://"),
-        "ERR" if is_unknown(detail, "script") => misconfigured("has no scripts: it may be a sentinel"),
+        "ERR" if is_unknown_within(detail) => misconfigured(
+            "does not know a command that the scripts of this library call (rename-command?); the doctor names it",
+        ),
+        "ERR" if unknown(detail).is_some() => misconfigured(&lacking(&unknown(detail)?)),
         "ERR" if is_denied_within(detail) => StoreError::Denied { reason },
         "ERR" if detail.starts_with("max number of clients") => StoreError::unavailable(reason),
         _ => return None,
@@ -153,11 +159,33 @@ fn is_denied_within(detail: &str) -> bool {
     detail.contains("The user executing the script can't") || detail.starts_with("ACL failure in script")
 }
 
-/// Returns true if the server does not have this command.
-fn is_unknown(detail: &str, command: &str) -> bool {
+/// Returns the command that the server does not have, if it says so. Its arguments, which follow, are not told.
+fn unknown(detail: &str) -> Option<String> {
+    let lower = detail.to_ascii_lowercase();
+    let named =
+        ["unknown command", "unknown subcommand"].iter().find_map(|words| lower.strip_prefix(words))?;
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "_-.|".contains(c);
+    let name = named.trim_start_matches([' ', '\'', '`', '"', ':']).split(|c| !is_of_a_name(c)).next();
+    Some(name.unwrap_or_default().to_ascii_uppercase())
+}
+
+/// Returns the meaning of a missing command.
+fn lacking(command: &str) -> String {
+    const UNDO: &str = "undo rename-command in its configuration, or use another server";
+    match command {
+        "SENTINEL" => "is no sentinel; use redis://".to_owned(),
+        "SCRIPT" => format!("does not know the command SCRIPT: it may be a sentinel; or {UNDO}"),
+        "" => format!("does not know a command; {UNDO}"),
+        command => format!("does not know the command {command}; {UNDO}"),
+    }
+}
+
+/// Returns true if a script called a command that the server does not have. The server does not name it.
+fn is_unknown_within(detail: &str) -> bool {
     let detail = detail.to_ascii_lowercase();
-    let named = detail.strip_prefix("unknown command ").map(|rest| rest.trim_start_matches(['\'', '`']));
-    named.is_some_and(|named| named.starts_with(command))
+    ["unknown redis command called from", "unknown command called from"]
+        .iter()
+        .any(|words| detail.contains(words))
 }
 
 /// Returns the code of an error inside a script, which Redis before 7.0 wraps:
@@ -224,6 +252,10 @@ mod tests {
             ("ERR This instance has cluster support disabled; hear", "misconfigured"),
             ("ERR unknown command 'SENTINEL', with args beginning with", "misconfigured"),
             ("ERR unknown command `SCRIPT`, with args beginning with", "misconfigured"),
+            ("ERR unknown command 'EVALSHA', with args beginning with: 'a'", "misconfigured"),
+            ("ERR unknown command", "misconfigured"),
+            ("ERR unknown subcommand 'SLOTS'. Try CLUSTER HELP.", "misconfigured"),
+            ("ERR Unknown Redis command called from script script: 1, on @user_script:8.", "misconfigured"),
             ("WRONGTYPE", "corrupt"),
             ("UNKILLABLE", "reply_lost"),
             ("SOMETHING", "reply_lost"),
@@ -239,6 +271,7 @@ mod tests {
         assert_eq!(kind(&format!("{old}-READONLY You can't write")), "unavailable");
         assert_eq!(kind("ERR The user executing the script can't run this command or subcommand"), "denied");
         assert_eq!(kind("ERR ACL failure in script: User has no permissions"), "denied");
+        assert_eq!(kind(&format!("{old}Unknown Redis command called from Lua script")), "misconfigured");
     }
 
     #[test]
@@ -249,10 +282,25 @@ mod tests {
             ("@user_script: 5: -OOM command not allowed when used memory > 'maxmemory'.", "out_of_memory"),
             ("ERR ACL failure in script: No permissions to access a key", "denied"),
             ("@user_script: 5: The user executing the script can't run this command or subcommand", "denied"),
+            ("ERR Unknown Redis command called from script", "misconfigured"),
+            ("@user_script: 5: Unknown Redis command called from Lua script", "misconfigured"),
             ("user_script:7: attempt to index a nil value", "reply_lost"),
             ("", "reply_lost"),
         ] {
             assert_eq!(within_script(text).kind(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_the_server_does_not_have_is_named_and_its_arguments_are_not() {
+        for (said, name) in [
+            ("ERR unknown command 'EVALSHA', with args beginning with: 's3cret' ", "EVALSHA"),
+            ("ERR unknown command `evalsha`, with args beginning with: `s3cret`", "EVALSHA"),
+            ("ERR Unknown command: EVALSHA s3cret", "EVALSHA"),
+            ("ERR unknown subcommand 'LOAD'. Try SCRIPT HELP.", "LOAD"),
+        ] {
+            let told = after_sending(server_says(said)).to_string();
+            assert!(told.contains(&format!("the command {name};")) && !told.contains("s3cret"), "{told}");
         }
     }
 
