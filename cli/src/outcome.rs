@@ -95,6 +95,9 @@ fn advice(error: &StoreError) -> Option<&'static str> {
         StoreError::Denied { reason } if is_about_rights(reason) => Some(
             "give the user that right: docs/operations.md has the rule, and `leasehold doctor` names what is missing",
         ),
+        StoreError::Denied { reason } if reason.contains("protected mode") => {
+            Some("give it a password, which store.url then has too; or set protected-mode no")
+        }
         StoreError::Denied { .. } => Some("check the user, the password and the certificates of the store"),
         StoreError::Unavailable { .. } => {
             Some("does the server run, and is store.url right? `leasehold doctor` says more")
@@ -120,6 +123,7 @@ mod tests {
         let denied = |reason: &str| StoreError::Denied { reason: reason.to_owned() };
         for (error, expected) in [
             (denied("NOPERM User x has no permissions to run the 'scan' command"), "docs/operations.md"),
+            (denied("DENIED: Redis is running in protected mode"), "protected-mode no"),
             (denied("WRONGPASS invalid username-password pair"), "check the user"),
             (StoreError::unavailable("127.0.0.1:1: refused"), "does the server run"),
             (StoreError::unavailable("two\nlines \u{1b}[31m"), "two\\nlines \\u{1b}[31m"),

@@ -64,6 +64,9 @@ pub(super) fn unreachable(
         StoreError::Denied { reason } if reason.starts_with("NOPERM") => findings
             .add(severity, "rights", at)
             .because(reason, "give the user this right; docs/operations.md has the smallest rules"),
+        StoreError::Denied { reason } if reason.contains("protected mode") => findings
+            .add(severity, "refused", at)
+            .because(reason, "give it a password, which store.url then has too; or set protected-mode no"),
         StoreError::Denied { reason } => findings.add(severity, "refused", at).because(
             reason,
             format!(

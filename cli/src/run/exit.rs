@@ -141,8 +141,11 @@ impl End {
     fn store(name: &str, error: &StoreError, ttl: Duration) -> Self {
         let text = in_one_line(error);
         match error {
-            StoreError::Denied { .. } => {
-                let check = "check user and password in store.url, and the rights of that user";
+            StoreError::Denied { reason } => {
+                let check = match reason.contains("protected mode") {
+                    true => "give the server a password, or set protected-mode no",
+                    false => "check user and password in store.url, and the rights of that user",
+                };
                 Self::new(DENIED, format_args!("{text}; {check}"))
             }
             StoreError::Misconfigured { .. } | StoreError::Corrupt { .. } => Self::new(CONFIG, text),

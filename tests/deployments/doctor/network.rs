@@ -1,6 +1,6 @@
 //! Faults of what lies between here and the server, and of servers that are not at hand.
 
-use std::time::Duration;
+use std::{io::Write, time::Duration};
 
 use leasehold::doctor::Severity;
 
@@ -25,6 +25,26 @@ async fn a_server_that_is_far_away() {
         relayed(Way::Late(Duration::from_millis(300)), "store.response_timeout = \"1s\"").await;
     let finding = only(&diagnosis, Severity::Warning, "round-trip", Some(&address));
     assert!(finding.advice.contains("store.response_timeout"), "{finding}");
+}
+
+#[tokio::test]
+async fn a_server_that_says_why_it_closes_connections() {
+    for (words, check) in
+        [("-DENIED protected mode\r\n", "refused"), ("-ERR max number of clients reached\r\n", "unreachable")]
+    {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                // Who has gone already hears nothing.
+                let _ = stream.unwrap().write_all(words.as_bytes());
+            }
+        });
+        let diagnosis = examine(&format!("redis://{address}"), "").await;
+        let finding = only(&diagnosis, Severity::Critical, check, Some(&address));
+        assert!(words.contains(finding.found.rsplit(": ").next().unwrap()), "{finding}");
+        assert!(!finding.advice.contains("user"), "{finding}");
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! What the server refuses, and as which error it is told.
 
+use std::io::Write;
+
 use futures_util::StreamExt;
 use leasehold::store::{Notification, QueueTicket, Store, Walk};
 
@@ -127,8 +129,70 @@ async fn a_server_without_room_for_another_client_is_unavailable() {
     let kept = redis::Client::open(server.url()).unwrap();
     let mut kept = kept.get_connection().unwrap();
     redis::cmd("CONFIG").arg("SET").arg("maxclients").arg(1).exec(&mut kept).unwrap();
-    let error = store(&server).acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
-    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    for url in [server.url(), server.url_for("default", "s3cret")] {
+        let error = patient::open(&url).acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
+        assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+        assert!(error.to_string().contains("max number of clients reached"), "{error}");
+    }
+}
+
+/// The address of this machine that is not a loopback one; `None` if it has no network.
+fn outer_address() -> Option<std::net::IpAddr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Nothing is sent.
+    socket.connect("198.51.100.1:9").ok()?;
+    socket.local_addr().ok().map(|address| address.ip()).filter(|ip| !ip.is_loopback())
+}
+
+#[tokio::test]
+async fn a_server_in_protected_mode_is_denied_in_its_own_words() {
+    let server = RedisServer::with_args(&["--bind", "0.0.0.0", "--protected-mode", "yes"]);
+    let Some(ip) = outer_address() else { return };
+    for user in ["", "default:s3cret@"] {
+        let store = patient::open(&format!("redis://{user}{ip}:{}", server.port()));
+        let error = store.acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
+        assert!(matches!(error, StoreError::Denied { .. }), "{error}");
+        assert!(error.to_string().contains("protected mode") && error.to_string().len() < 300, "{error}");
+    }
+}
+
+/// Accepts connections, says this on each, and closes it.
+fn saying(words: &'static str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            // Who has gone already hears nothing.
+            let _ = stream.unwrap().write_all(words.as_bytes());
+        }
+    });
+    address.to_string()
+}
+
+#[tokio::test]
+async fn what_a_server_says_before_it_is_asked_is_read() {
+    let denied = saying("-DENIED Redis is running in protected mode. If you want to connect, 1) do this\r\n");
+    let full = saying("-ERR max number of clients reached\r\n");
+    let silent = saying("");
+    for user in ["", "default:s3cret@"] {
+        let told = async |address: &str| {
+            let store = patient::open(&format!("redis://{user}{address}"));
+            let error = store.acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
+            assert!(error.certainty() == Certainty::NotExecuted, "{error}");
+            (error.kind(), error.to_string())
+        };
+        let (kind, text) = told(&denied).await;
+        assert!(kind == "denied" && text.ends_with("running in protected mode."), "{kind}: {text}");
+        let (kind, text) = told(&full).await;
+        assert!(kind == "unavailable" && text.ends_with("max number of clients reached"), "{kind}: {text}");
+        assert_eq!(told(&silent).await.0, "unavailable");
+        let mut notifications = patient::open(&format!("redis://{user}{denied}")).listen(&INBOX);
+        let told = notifications.next().await;
+        assert!(
+            matches!(&told, Some(Notification::Disconnected(error)) if error.kind() == "denied"),
+            "{told:?}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ use crate::{
         StoreError,
         redis::net::{
             dial::dial, endpoint::Endpoint, errors, options::RedisOptions, plain_port, silence::Silence,
-            subscriber::Listener, urls::Node,
+            subscriber::Listener, urls::Node, words,
         },
     },
 };
@@ -307,7 +307,13 @@ async fn find_and_connect(endpoint: &Endpoint, greeting: &Pipeline) -> Result<Op
     let address: Arc<str> = info.addr().to_string().into();
     let connection = tokio::select! {
         connected = connect(endpoint, &found.client, greeting) => {
-            connected.map_err(|error| errors::connecting(error, &address, info.redis_settings().db()))?
+            match connected {
+                Ok(connection) => connection,
+                Err(error) => {
+                    let error = words::or_refusal(error, &found.client).await;
+                    return Err(errors::connecting(error, &address, info.redis_settings().db()));
+                }
+            }
         }
         () = plain_port::answers(info) => return Err(errors::at(&address, errors::without_tls())),
     };

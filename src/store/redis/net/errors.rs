@@ -23,16 +23,20 @@ pub(crate) fn before_sending(error: RedisError) -> StoreError {
 
 /// Translates an error from the opening of a connection to this server and its database.
 pub(crate) fn connecting(error: RedisError, address: &str, database: i64) -> StoreError {
+    at(address, opening(error, database))
+}
+
+/// Translates an error from the opening of a connection to this database, without the address.
+pub(crate) fn opening(error: RedisError, database: i64) -> StoreError {
     let text = error.to_string();
     let detail = error.detail().unwrap_or_default();
-    let told = if error.is_io_error() && text.contains("received corrupt message") {
+    if error.is_io_error() && text.contains("received corrupt message") {
         without_tls()
     } else if text.contains("refused to switch database") && is_about_the_database(detail) {
         misconfigured(&format!("refuses database {database} ({detail})"))
     } else {
         before_sending(error)
-    };
-    at(address, told)
+    }
 }
 
 /// Returns true if a refused `SELECT` is about the database. The client library keeps the sentence of the refusal, and
@@ -137,6 +141,10 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
         "OOM" => StoreError::OutOfMemory { reason },
         "CROSSSLOT" => of_a_cluster(),
         "NOAUTH" | "WRONGPASS" | "NOPERM" => StoreError::Denied { reason },
+        // What follows is a thousand bytes of advice to whoever runs the server.
+        "DENIED" => {
+            StoreError::Denied { reason: text.split(" If you want").next().unwrap_or(text).to_owned() }
+        }
         "WRONGTYPE" => StoreError::Corrupt { reason },
         "NOREPLICAS" | "MISCONF" | "BUSY" | "LOADING" | "READONLY" | "MASTERDOWN" | "CLUSTERDOWN"
         | "TRYAGAIN" | "MOVED" | "ASK" | "NOSCRIPT" => StoreError::unavailable(reason),
@@ -248,6 +256,7 @@ mod tests {
             ("NOAUTH", "denied"),
             ("WRONGPASS", "denied"),
             ("NOPERM", "denied"),
+            ("DENIED", "denied"),
             ("CROSSSLOT", "misconfigured"),
             ("ERR This instance has cluster support disabled; hear", "misconfigured"),
             ("ERR unknown command 'SENTINEL', with args beginning with", "misconfigured"),

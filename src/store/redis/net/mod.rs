@@ -19,3 +19,4 @@ pub(crate) mod tls;
 pub(crate) mod topology;
 pub(crate) mod url_faults;
 pub(crate) mod urls;
+pub(crate) mod words;

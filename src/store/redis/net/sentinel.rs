@@ -23,6 +23,7 @@ use crate::{
             errors,
             info::{self, Table},
             urls::{Node, Nodes},
+            words,
         },
     },
 };
@@ -81,7 +82,11 @@ impl Sentinels {
         let before = self.known.borrow().clone();
         let asked = self.sentinels.iter().map(|sentinel| async {
             match timeout(self.within, opinion(sentinel, &self.service)).await {
-                Ok(answer) => answer.map_err(|error| errors::connecting(error, &address(sentinel), 0)),
+                Ok(Ok(opinion)) => Ok(opinion),
+                Ok(Err(error)) => {
+                    let error = words::or_refusal(error, sentinel).await;
+                    Err(errors::connecting(error, &address(sentinel), 0))
+                }
                 Err(_) => {
                     let reason = format!("{}: no answer within {}", address(sentinel), rough(self.within));
                     Err(StoreError::unavailable(reason))

@@ -20,6 +20,7 @@ use crate::{
             endpoint::{Endpoint, Found},
             errors, notices,
             urls::Node,
+            words,
         },
     },
 };
@@ -114,8 +115,13 @@ impl Subscription {
         let Found { client, master } = endpoint.find().await?;
         let info = client.get_connection_info();
         let (address, database) = (info.addr().to_string(), info.redis_settings().db());
-        let opened = Self::open(&client, channels, master).await;
-        opened.map_err(|error| errors::connecting(error, &address, database))
+        match Self::open(&client, channels, master).await {
+            Ok(opened) => Ok(opened),
+            Err(error) => {
+                let error = words::or_refusal(error, &client).await;
+                Err(errors::connecting(error, &address, database))
+            }
+        }
     }
 
     async fn open(client: &Client, channels: &[String], master: Option<Node>) -> RedisResult<Self> {

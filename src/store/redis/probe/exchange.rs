@@ -10,7 +10,7 @@ use crate::{
     store::{
         StoreError,
         redis::{
-            net::{dial::dial, errors, options::RedisOptions},
+            net::{dial::dial, errors, options::RedisOptions, words},
             probe::Answer,
         },
     },
@@ -38,7 +38,14 @@ impl Asking<'_> {
         let &RedisOptions { connect_timeout: within, response_timeout, .. } = self.options;
         match timeout(within, dial(client)).await {
             Ok(Ok(connection)) => Ok(Exchange { connection, within: response_timeout }),
-            Ok(Err(error)) => Err(errors::before_sending(error)),
+            Ok(Err(error)) => {
+                let error = words::or_refusal(error, client).await;
+                let database = client.get_connection_info().redis_settings().db();
+                Err(match errors::opening(error, database) {
+                    told @ StoreError::Misconfigured { .. } => errors::at("it", told),
+                    told => told,
+                })
+            }
             Err(_) => Err(StoreError::unavailable(format!("no connection within {}", rough(within)))),
         }
     }
