@@ -96,8 +96,11 @@ async fn call(locks: Addr<LockManager>, number: u64, patience: Duration) {
         0 => locks.send(asked.wait(Duration::from_secs(60))).await.unwrap().unwrap(),
         even if even % 2 == 0 => match locks.send(asked.wait(patience)).await.unwrap() {
             Ok(lease) => lease,
-            // With a wait that was over before the first attempt was answered.
-            Err(AcquireError::Held { .. } | AcquireError::Store(StoreError::TimedOut { .. })) => return,
+            // With a wait that was over before the first attempt was sent or answered.
+            Err(
+                AcquireError::Held { .. }
+                | AcquireError::Store(StoreError::TimedOut { .. } | StoreError::Unavailable { .. }),
+            ) => return,
             Err(error) => panic!("{error}"),
         },
         _ => match timeout(patience, locks.send(asked.wait(Duration::from_secs(60)))).await {

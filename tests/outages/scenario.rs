@@ -119,16 +119,20 @@ fn plan(rig: &Rig) -> Plan {
     }
 }
 
-/// Waits until no key is left but the counters of fences, which must have an end, for as long as a lease can last; answers
-/// what is left then.
+/// Waits until no key is left but those that stay, which must have an end, for as long as a lease can last; answers what is
+/// left then.
 fn left_over(keys: &Keys) -> Vec<(String, i64)> {
     let start = Instant::now();
     loop {
-        let left: Vec<_> =
-            keys().into_iter().filter(|(key, left)| !key.ends_with(":fence") || *left == -1).collect();
+        let left: Vec<_> = keys().into_iter().filter(|(key, left)| !stays(key) || *left == -1).collect();
         if left.is_empty() || start.elapsed() > LONGEST_TTL + GRACE {
             return left;
         }
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Returns true for a counter of fences, and for a register about a node of a quorum.
+fn stays(key: &str) -> bool {
+    key.ends_with(":fence") || key.contains("{quorum/")
 }
