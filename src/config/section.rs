@@ -39,6 +39,9 @@ pub struct StoreConfig {
     /// [`Config::response_timeout`](crate::Config::response_timeout).
     #[serde(default, deserialize_with = "given_duration")]
     pub response_timeout: Option<Duration>,
+    /// The time without traffic after which the system asks over TCP whether the server is there. Default: 30 s.
+    #[serde(deserialize_with = "duration")]
+    pub keepalive: Duration,
     /// The time for which the last fence of a resource is kept after its last grant; on the nodes of a quorum for
     /// ever. Default: 1 h.
     #[serde(deserialize_with = "duration")]

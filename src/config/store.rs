@@ -45,6 +45,7 @@ impl Config {
             tls_key: given(&store.tls_key),
             connect_timeout: store.connect_timeout,
             response_timeout: self.response_timeout(),
+            keepalive: store.keepalive,
             fence_retention: store.fence_retention,
         }
     }

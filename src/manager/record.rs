@@ -13,9 +13,13 @@ use crate::{
         waiting::{cohorts::CohortKey, place::Place},
     },
     request::{AcquireError, validated::ValidRequest},
-    runtime::{batcher::Number, responder::Responder, timer_queue::Timer},
+    runtime::{
+        batcher::{Number, Weight},
+        responder::Responder,
+        timer_queue::Timer,
+    },
     statistics::Unconfirmed,
-    store::{Hold, Refusal, StoreError},
+    store::{self, Hold, Refusal, StoreError},
 };
 
 /// An acquisition: the decisions about it, and what the manager needs to carry them out.
@@ -104,6 +108,22 @@ impl Record {
             Role::Waiting(_) | Role::Releasing(_) => None,
         }
     }
+
+    /// Returns the weight of its release. The store releases leases of plain exclusive locks together. A waiter may have to be
+    /// taken out of a queue, and of others nothing is known.
+    pub(crate) fn weight_of_release(&self) -> Weight {
+        match &self.role {
+            Role::Releasing(Releasing { cause: Cause::Lease { lease, .. }, .. }) => {
+                weight(&lease.acquisition)
+            }
+            _ => Weight::HEAVY,
+        }
+    }
+}
+
+/// Returns the weight of an operation of this acquisition.
+pub(crate) fn weight(acquisition: &store::Acquisition) -> Weight {
+    if acquisition.is_simple() { Weight::LIGHT } else { Weight::HEAVY }
 }
 
 impl Waiter {

@@ -13,7 +13,10 @@ use crate::{
         record::{Cause, Record, Releasing, Role},
         waiting::hand_off::is_alone,
     },
-    runtime::responder::{DeferredReply, Responder},
+    runtime::{
+        batcher::Weight,
+        responder::{DeferredReply, Responder},
+    },
     store::{self, Hold, StoreError},
 };
 
@@ -118,21 +121,22 @@ impl LockManager {
     /// Sends a release, or hands the resource off to the next of its cohort.
     pub(crate) fn send_release(&mut self, record: RecordKey, release: core::Release, now: Moment) {
         self.records.remove_timer(record);
-        let hold = self.records.with(record, |it| {
+        let found = self.records.with(record, |it| {
+            let weight = it.weight_of_release();
             if it.waiter().is_some() {
                 it.role = Role::Releasing(self.releasing(Cause::Reclaim));
             }
-            it.hold.clone()
+            (it.hold.clone(), weight)
         });
-        let Some(hold) = hold else { return };
+        let Some((hold, weight)) = found else { return };
         let cohort = if release.hand_off { self.find_cohort(record) } else { None };
         let next = cohort.and_then(|cohort| self.start_hand_off(cohort, now));
         let from = dispatch::Releasing { record, hold, cooldown: release.opening.remaining(now) };
         self.sources.send(|dispatch| match next {
             Some((attempt, overtake)) => {
-                dispatch.hand_offs.push(dispatch::HandingOff { from, attempt, overtake })
+                dispatch.hand_offs.push(dispatch::HandingOff { from, attempt, overtake }, Weight::LIGHT)
             }
-            None => dispatch.releases.push(from),
+            None => dispatch.releases.push(from, weight),
         });
     }
 

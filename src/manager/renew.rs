@@ -6,7 +6,7 @@ use actix::Handler;
 
 use crate::{
     lease::{RecordKey, Renew, RenewError, shared::LeaseShared},
-    manager::{LockManager, dispatch::renewals::Renewing},
+    manager::{LockManager, dispatch::renewals::Renewing, record::weight},
     runtime::responder::{DeferredReply, Responder},
 };
 
@@ -75,6 +75,8 @@ impl LockManager {
     ) {
         // Half of what is left: if no answer comes, there is time to ask again.
         let (timeout, sent) = (lease.remaining() / 2, lease.asks());
-        self.sources.send(|dispatch| dispatch.renewals.push(Renewing { lease, sent, timeout, reply }));
+        let weight = weight(&lease.acquisition);
+        self.sources
+            .send(|dispatch| dispatch.renewals.push(Renewing { lease, sent, timeout, reply }, weight));
     }
 }

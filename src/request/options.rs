@@ -72,8 +72,8 @@ impl<Kind, Names> Request<Kind, Names> {
         self
     }
 
-    /// Sets the time to wait while others hold the resource. Zero is a try: one attempt. Default: `wait.timeout`,
-    /// zero; with [`attempts`](Self::attempts) as long as these take.
+    /// Sets the time to wait while others hold the resource, or while the store cannot be reached. Zero is a try: one
+    /// attempt. Default: `wait.timeout`, zero; with [`attempts`](Self::attempts) as long as these take.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.options.wait = Some(Wait::AtMost(wait));
         self

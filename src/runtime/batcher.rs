@@ -4,25 +4,37 @@ use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-/// The maximum size of a batch. A larger one would hold up the batches behind it for longer than it gains.
+/// The maximum weight of a batch. A larger one would hold up the batches behind it for longer than it gains.
 const AT_ONCE: usize = 256;
 
-/// The maximum number of batches of one batcher in flight that have not stalled. With more of them batches get smaller;
-/// with fewer the store has nothing to do while an answer travels.
+/// The number of batches of one batcher in flight, and not stalled, from which on a batch that is not full waits for more.
+/// With more of them batches get smaller; with fewer the store has nothing to do while an answer travels.
 const IN_FLIGHT: usize = 4;
 
-/// The maximum number of operations of one batcher in flight, whether they have stalled or not. What comes after them, on
-/// whichever way, is behind no more than these.
+/// The maximum weight of what one batcher has in flight, stalled or not. What comes after it, on whichever way, is behind no
+/// more than this.
 const MOST_IN_FLIGHT: usize = IN_FLIGHT * AT_ONCE;
 
 /// The time after which a batch does not hold up those behind it any more, as long as there is room in flight.
 const STALLED: Duration = Duration::from_millis(50);
 
+/// The time that the store needs for an operation, from 1 to [`AT_ONCE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Weight(usize);
+
+impl Weight {
+    /// The weight of an operation that the store does together with others.
+    pub(crate) const LIGHT: Self = Self(1);
+    /// The weight of an operation that the store does by itself. A batch has ten of them, which is what a script of the Redis
+    /// store does in one call: see `batch.lua`.
+    pub(crate) const HEAVY: Self = Self(25);
+}
+
 /// A batcher for operations of one kind. An operation travels with all that are pushed until the next batch is taken. A
 /// single operation does not wait for others.
 pub(crate) struct Batcher<Verb> {
-    /// The operations that are to be sent, each with its number, in their order. One that was withdrawn is `None`.
-    gathered: VecDeque<(Number, Option<Verb>)>,
+    /// The operations that are to be sent, in their order.
+    gathered: VecDeque<Gathered<Verb>>,
     /// The number of those that were withdrawn.
     withdrawn: usize,
     pushed: u64,
@@ -39,60 +51,70 @@ pub(crate) struct Number(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight(u64);
 
+/// An operation that is to be sent. One that was withdrawn has no verb.
+struct Gathered<Verb> {
+    number: Number,
+    weight: usize,
+    verb: Option<Verb>,
+}
+
 /// A batch in flight.
 struct Sent {
     flight: Flight,
     at: Instant,
-    size: usize,
+    weight: usize,
+}
+
+/// The beginning of what was gathered, as far as it fits into a batch.
+struct Fitting {
+    /// The number of operations, with those that were withdrawn.
+    length: usize,
+    weight: usize,
+    /// True if there was no room for more in the batch.
+    is_full: bool,
 }
 
 impl<Verb> Batcher<Verb> {
     /// Adds an operation, and returns its number, by which it can be withdrawn.
-    pub(crate) fn push(&mut self, verb: Verb) -> Number {
+    pub(crate) fn push(&mut self, verb: Verb, Weight(weight): Weight) -> Number {
         self.pushed += 1;
         let number = Number(self.pushed);
-        self.gathered.push_back((number, Some(verb)));
+        self.gathered.push_back(Gathered { number, weight, verb: Some(verb) });
         number
     }
 
     /// Takes an operation out that nobody needs any more. Returns false if it has been sent.
     pub(crate) fn withdraw(&mut self, number: Number) -> bool {
-        let found = self.gathered.binary_search_by_key(&number, |(number, _)| *number);
-        let taken = found.is_ok_and(|at| self.gathered[at].1.take().is_some());
+        let found = self.gathered.binary_search_by_key(&number, |gathered| gathered.number);
+        let taken = found.is_ok_and(|at| self.gathered[at].verb.take().is_some());
         self.withdrawn += usize::from(taken);
         // Half of them at most are none, so that each costs the same whatever is gathered.
         if 2 * self.withdrawn > self.gathered.len() {
-            self.gathered.retain(|(_, verb)| verb.is_some());
+            self.gathered.retain(|gathered| gathered.verb.is_some());
             self.withdrawn = 0;
         }
         taken
     }
 
-    /// Returns the next batch, if anything has been gathered and there are not too many in flight.
+    /// Returns the next batch, if anything has been gathered and there is not too much in flight. A full batch gains nothing
+    /// by waiting for more.
     pub(crate) fn next(&mut self, now: impl FnOnce() -> Instant) -> Option<(Flight, Vec<Verb>)> {
-        let size = self.waiting().min(AT_ONCE).min(self.room());
-        if size == 0 {
+        let Fitting { length, weight, is_full } = self.fitting();
+        if weight == 0 {
             return None;
         }
         let at = now();
-        if self.last_to_stall().is_some_and(|sent| at < sent.at + STALLED) {
+        if !is_full && self.last_to_stall().is_some_and(|sent| at < sent.at + STALLED) {
             return None;
         }
-        let mut batch = Vec::with_capacity(size);
-        while batch.len() < size
-            && let Some((_, verb)) = self.gathered.pop_front()
-        {
-            match verb {
-                Some(verb) => batch.push(verb),
-                None => self.withdrawn -= 1,
-            }
-        }
-        if self.waiting() == 0 {
+        let batch: Vec<_> = self.gathered.drain(..length).filter_map(|gathered| gathered.verb).collect();
+        self.withdrawn -= length - batch.len();
+        if self.gathered.is_empty() {
             self.gathered.shrink_to(AT_ONCE);
         }
         self.sent += 1;
         let flight = Flight(self.sent);
-        self.in_flight.push(Sent { flight, at, size });
+        self.in_flight.push(Sent { flight, at, weight });
         Some((flight, batch))
     }
 
@@ -103,26 +125,38 @@ impl<Verb> Batcher<Verb> {
 
     /// Returns the moment at which a batch in flight will have stalled, if one is waited for.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
-        let waits = self.waiting() > 0 && self.room() > 0;
-        self.last_to_stall().filter(|_| waits).map(|sent| sent.at + STALLED)
+        let last = self.last_to_stall()?;
+        (self.fitting().weight > 0).then(|| last.at + STALLED)
     }
 
-    /// Returns the batch that has to stall or to land before another one is sent. `None` if there are fewer in flight.
+    /// Returns the batch that has to stall or to land before another one is sent that is not full. `None` if there are fewer
+    /// in flight.
     fn last_to_stall(&self) -> Option<&Sent> {
         self.in_flight.iter().nth_back(IN_FLIGHT - 1)
     }
 
-    /// Returns the number of operations that wait to be sent.
-    fn waiting(&self) -> usize {
-        self.gathered.len() - self.withdrawn
+    /// Returns the operations that are the next batch.
+    fn fitting(&self) -> Fitting {
+        let (mut fitting, room) = (Fitting { length: 0, weight: 0, is_full: false }, self.room());
+        for gathered in &self.gathered {
+            let weight = if gathered.verb.is_some() { gathered.weight } else { 0 };
+            fitting.is_full = fitting.weight + weight > AT_ONCE;
+            if fitting.is_full || fitting.weight + weight > room {
+                break;
+            }
+            fitting.weight += weight;
+            fitting.length += 1;
+        }
+        fitting.is_full |= fitting.weight == AT_ONCE;
+        fitting
     }
 
-    /// Returns the number of operations that may still be sent before one lands.
+    /// Returns the weight that may still be sent before a batch lands.
     fn room(&self) -> usize {
         if planted!("what has stalled makes room for more") {
             return AT_ONCE;
         }
-        MOST_IN_FLIGHT.saturating_sub(self.in_flight.iter().map(|sent| sent.size).sum())
+        MOST_IN_FLIGHT.saturating_sub(self.in_flight.iter().map(|sent| sent.weight).sum())
     }
 }
 
@@ -140,7 +174,7 @@ mod tests {
     fn with(verbs: impl IntoIterator<Item = u32>) -> (Batcher<u32>, Instant) {
         let mut batcher = Batcher::default();
         verbs.into_iter().for_each(|verb| {
-            batcher.push(verb);
+            batcher.push(verb, Weight::LIGHT);
         });
         (batcher, Instant::now())
     }
@@ -153,7 +187,7 @@ mod tests {
     fn what_gathers_in_one_turn_travels_together() {
         let (mut batcher, now) = with(1..=3);
         assert_eq!(next(&mut batcher, now), Some(vec![1, 2, 3]));
-        batcher.push(4);
+        batcher.push(4, Weight::LIGHT);
         assert_eq!(next(&mut batcher, now), Some(vec![4]));
         assert_eq!(next(&mut batcher, now), None);
     }
@@ -170,7 +204,7 @@ mod tests {
         let (mut batcher, now) = with([]);
         let mut flights = Vec::new();
         for verb in 0..10 {
-            batcher.push(verb);
+            batcher.push(verb, Weight::LIGHT);
             flights.extend(batcher.next(|| now).map(|(flight, _)| flight));
         }
         assert_eq!(flights.len(), IN_FLIGHT);
@@ -182,7 +216,7 @@ mod tests {
     fn batches_that_stall_do_not_hold_up_the_others() {
         let (mut batcher, now) = with([]);
         for verb in 0..=4 {
-            batcher.push(verb);
+            batcher.push(verb, Weight::LIGHT);
             let _ = next(&mut batcher, now);
         }
         assert_eq!(batcher.stalls_at(), Some(now + STALLED));
@@ -207,14 +241,29 @@ mod tests {
     }
 
     #[test]
+    fn what_takes_long_travels_in_small_batches_and_a_full_one_waits_for_nothing() {
+        let (mut batcher, now) = with([]);
+        (0..1_000).for_each(|verb| {
+            batcher.push(verb, Weight::HEAVY);
+        });
+        let batches: Vec<_> = std::iter::from_fn(|| batcher.next(|| now)).collect();
+        assert!(batches.iter().all(|(_, batch)| batch.len() == 10), "all of them full");
+        let room = MOST_IN_FLIGHT / (10 * Weight::HEAVY.0);
+        assert_eq!(batches.len(), room);
+        batcher.landed(batches[0].0);
+        batcher.push(1_000, Weight::LIGHT);
+        assert_eq!(next(&mut batcher, now), Some((10 * room as u32..10 * room as u32 + 10).collect()));
+    }
+
+    #[test]
     fn what_is_withdrawn_is_not_sent_and_what_was_sent_is_not_withdrawn() {
         let (mut batcher, now) = with([]);
-        let numbers: Vec<_> = (0..6).map(|verb| batcher.push(verb)).collect();
+        let numbers: Vec<_> = (0..6).map(|verb| batcher.push(verb, Weight::LIGHT)).collect();
         assert!(batcher.withdraw(numbers[0]) && batcher.withdraw(numbers[3]));
         assert!(!batcher.withdraw(numbers[3]), "it is withdrawn once");
         assert_eq!(next(&mut batcher, now), Some(vec![1, 2, 4, 5]));
         assert!(numbers.iter().all(|number| !batcher.withdraw(*number)));
-        let number = batcher.push(6);
+        let number = batcher.push(6, Weight::LIGHT);
         assert!(batcher.withdraw(number));
         assert_eq!(next(&mut batcher, now), None);
     }
@@ -222,9 +271,9 @@ mod tests {
     #[test]
     fn what_was_withdrawn_takes_no_room() {
         let (mut batcher, now) = with(0..8);
-        let kept = batcher.push(8);
+        let kept = batcher.push(8, Weight::LIGHT);
         for verb in 9..10_000 {
-            let number = batcher.push(verb);
+            let number = batcher.push(verb, Weight::LIGHT);
             assert!(batcher.withdraw(number));
             assert!(batcher.gathered.len() <= 2 * 9, "{}", batcher.gathered.len());
         }

@@ -58,6 +58,13 @@ pub struct Acquisition {
     pub ticket: Option<QueueTicket>,
 }
 
+impl Acquisition {
+    /// Returns true for an exclusive lock without an owner, of which a store mostly serves many together.
+    pub(crate) fn is_simple(&self) -> bool {
+        self.mode == Mode::Exclusive && self.hold.owner.is_none()
+    }
+}
+
 /// The certain answers to [`Store::acquire_each`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acquired {

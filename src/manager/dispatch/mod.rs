@@ -27,8 +27,9 @@ use crate::{
     manager::{
         happening::{Attempt, Happening, Happenings},
         outage::Outage,
+        record::weight,
     },
-    runtime::batcher::{Batcher, Flight},
+    runtime::batcher::{Batcher, Flight, Number},
     statistics::{Recorder, Stopwatch},
     store::{Hold, Store, StoreError},
 };
@@ -98,6 +99,12 @@ impl Dispatch {
             in_flight: FuturesUnordered::new(),
             stalls: None,
         }
+    }
+
+    /// Gathers an attempt.
+    pub(crate) fn attempt(&mut self, attempt: Attempt) -> Number {
+        let weight = weight(&attempt.acquisition);
+        self.attempts.push(attempt, weight)
     }
 
     /// Sends what has been gathered, and adds the answers that have come to the happenings.

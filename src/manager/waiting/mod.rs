@@ -75,7 +75,7 @@ impl LockManager {
         if steps.ask
             && let Some(attempt) = self.start_attempt(record, followed, now)
         {
-            let number = self.sources.send(|dispatch| dispatch.attempts.push(attempt));
+            let number = self.sources.send(|dispatch| dispatch.attempt(attempt));
             self.records.with(record, |it| it.waiter().map(|waiter| waiter.attempt = Some(number)));
         }
         let unsent = steps.leave && !steps.hold && self.withdraw(record);

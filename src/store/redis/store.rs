@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 
 use crate::{
-    core::{Fence, Mode, ResourceName},
+    core::{Fence, ResourceName},
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
         Inbox, Incarnation, Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Register,
@@ -315,8 +315,7 @@ pub(super) fn bytes(hold: &Hold) -> usize {
 pub(super) fn weight(asked: &Acquisition) -> usize {
     const AT_LEAST: usize = 2_048;
     let bytes = bytes(&asked.hold) + bytes_of_metadata(&asked.metadata);
-    let is_simple = asked.mode == Mode::Exclusive && asked.hold.owner.is_none();
-    if is_simple { bytes } else { bytes.max(AT_LEAST) }
+    if asked.is_simple() { bytes } else { bytes.max(AT_LEAST) }
 }
 
 fn bytes_of_metadata(metadata: &Metadata) -> usize {

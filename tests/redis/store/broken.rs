@@ -83,17 +83,6 @@ async fn a_store_starts_without_a_server_and_finds_it_when_it_comes() {
     granted(&store, &exclusive(&hold("r", 1))).await;
 }
 
-#[tokio::test]
-async fn a_server_that_died_leaves_the_first_outcome_open_and_no_later_one() {
-    let mut server = RedisServer::start();
-    let store = store(&server);
-    let plain = hold("r", 1);
-    granted(&store, &exclusive(&plain)).await;
-    server.kill();
-    assert_eq!(store.renew(&plain, TTL).await.unwrap_err().certainty(), Certainty::Unknown);
-    assert_eq!(store.renew(&plain, TTL).await.unwrap_err().certainty(), Certainty::NotExecuted);
-}
-
 #[test]
 fn a_store_outlives_the_runtime_that_it_was_first_used_in() {
     let server = RedisServer::start();

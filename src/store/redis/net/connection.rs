@@ -22,8 +22,17 @@ use crate::{
     store::{
         StoreError,
         redis::net::{
-            dial::dial, endpoint::Endpoint, errors, options::RedisOptions, plain_port, silence::Silence,
-            subscriber::Listener, urls::Node, words,
+            dial::dial,
+            endpoint::Endpoint,
+            errors,
+            failure::Failure,
+            idle::{self, Asking},
+            options::RedisOptions,
+            plain_port,
+            silence::Silence,
+            subscriber::Listener,
+            urls::Node,
+            words,
         },
     },
 };
@@ -84,49 +93,27 @@ struct Link {
     generation: u64,
     opening: Option<Opening>,
     silence: Silence,
+    /// The time of the last answer.
+    heard: Option<Instant>,
+    /// The question whether it is still there, until that is answered.
+    asking: Option<Asking>,
 }
 
-/// The failure of a try, as far as it decides where and when the next try goes.
-pub(crate) enum Failure {
-    /// The connection is gone; whether the request was executed is open.
-    Gone(StoreError),
-    /// There was no connection. Nothing was sent.
-    Unreachable(StoreError),
-    /// The server did not execute it, and names the node that would, as `host:port`; if `asked`, only this once.
-    Elsewhere {
-        node: String,
-        asked: bool,
-        error: StoreError,
-    },
-    /// The server did not execute it, and a try in a moment may succeed.
-    TryLater(StoreError),
-    Other(StoreError),
-}
-
-impl Failure {
-    pub(crate) fn into_error(self) -> StoreError {
-        match self {
-            Self::Elsewhere { error, .. }
-            | Self::Gone(error)
-            | Self::Unreachable(error)
-            | Self::TryLater(error)
-            | Self::Other(error) => error,
+impl Link {
+    /// Returns the question whether the connection is still there, if it was idle for so long that it is not trusted. With a
+    /// request that has no answer it is not idle, and [`Silence`] decides.
+    fn asking(&mut self, within: Duration) -> Option<Asking> {
+        if self.asking.is_none() && !self.silence.has_begun() {
+            let Opened { connection, .. } = self.opening.as_ref()?.peek()?.as_ref().ok()?;
+            self.asking = idle::ask(connection, self.heard?.elapsed(), within);
         }
+        self.asking.clone()
     }
 
-    fn of(error: RedisError, address: &str) -> Self {
-        let told = errors::at(address, errors::after_sending(error.clone()));
-        if error.is_io_error() {
-            return Self::Gone(told);
-        }
-        match error.redirect_node() {
-            Some((node, _)) => {
-                let asked = error.code() == Some("ASK");
-                Self::Elsewhere { node: node.to_owned(), asked, error: told }
-            }
-            None if errors::is_worth_a_moment(&error) => Self::TryLater(told),
-            None => Self::Other(told),
-        }
+    fn answered(&mut self) {
+        self.silence.answered();
+        self.heard = Some(Instant::now());
+        self.asking = None;
     }
 }
 
@@ -152,8 +139,8 @@ impl Connection {
 
     /// Sends a request that may be executed twice without harm.
     ///
-    /// A connection that broke while idle is noticed only by the next request. So a request that finds the connection
-    /// gone is sent once more at once. One that got no answer in time is not: that would double the wait.
+    /// A request that finds the connection gone is sent once more at once. One that got no answer in time is not: that
+    /// would double the wait.
     pub(crate) async fn send(&self, request: &impl Request) -> Result<Answered, StoreError> {
         let lost = match self.attempt(request).await {
             Ok(value) => return Ok(Answered { value, repeated: false }),
@@ -222,7 +209,7 @@ impl Connection {
     fn answered(&self, generation: u64) {
         let mut link = lock(&self.link);
         if link.generation == generation {
-            link.silence.answered();
+            link.answered();
         }
     }
 
@@ -243,7 +230,8 @@ impl Connection {
             if link.generation == generation && link.silence.is_long() {
                 tracing::warn!(server = %opened.address, "a connection that answers no more was replaced");
                 let silence = link.silence.of_successor();
-                *link = Link { generation: generation + 1, opening: Some(opening), silence };
+                let generation = generation + 1;
+                *link = Link { generation, opening: Some(opening), silence, heard: None, asking: None };
             }
         });
     }
@@ -258,15 +246,31 @@ impl Connection {
         self.opened().await
     }
 
-    /// Returns the current connection. All who come while it is being opened wait for the same attempt.
+    /// Returns the current connection, or a new one if this was idle and is not there any more.
     async fn opened(&self) -> Result<(u64, Opened), StoreError> {
-        let (generation, opening) = {
+        let (generation, opened, asking) = self.current().await?;
+        let Some(asking) = asking else {
+            return Ok((generation, opened));
+        };
+        if asking.await {
+            self.answered(generation);
+            return Ok((generation, opened));
+        }
+        tracing::debug!(server = %opened.address, "a connection that was idle had ended");
+        self.give_up(generation);
+        self.current().await.map(|(generation, opened, _)| (generation, opened))
+    }
+
+    /// Returns the current connection. All who come while it is being opened wait for the same attempt.
+    async fn current(&self) -> Result<(u64, Opened, Option<Asking>), StoreError> {
+        let (generation, opening, asking) = {
             let mut link = lock(&self.link);
             let start = || open(self.endpoint.clone(), Arc::clone(&self.greeting), self.connect_timeout);
             let opening = link.opening.get_or_insert_with(start).clone();
-            (link.generation, opening)
+            (link.generation, opening, link.asking(self.response_timeout / 2))
         };
-        opening.await.map(|opened| (generation, opened)).inspect_err(|_| self.give_up(generation))
+        let opened = opening.await.inspect_err(|_| self.give_up(generation))?;
+        Ok((generation, opened, asking))
     }
 
     /// Gives up a connection: the next request opens a new one. Requests in flight on the old one keep it until they

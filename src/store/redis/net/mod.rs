@@ -6,6 +6,8 @@ pub(crate) mod connection;
 pub(crate) mod dial;
 pub(crate) mod endpoint;
 pub(crate) mod errors;
+pub(crate) mod failure;
+pub(crate) mod idle;
 pub(crate) mod incarnation;
 pub(crate) mod info;
 pub(crate) mod load;

@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
+use redis::{
+    Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion,
+    io::tcp::socket2::TcpKeepalive,
+};
 
 use crate::{
     core::{InvalidValue, in_range},
@@ -16,7 +19,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Options of a [`RedisStore`](crate::RedisStore).
 ///
 /// # Default
-/// Prefix `leasehold`, 1 s to connect, 500 ms for an answer, fences kept for 1 h.
+/// Prefix `leasehold`, 1 s to connect, 500 ms for an answer, a keepalive of 30 s, fences kept for 1 h.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisOptions {
     /// The start of all keys: 1 to 64 of `A-Z a-z 0-9 _ . : -`. All who share locks must use the same prefix. Default:
@@ -41,6 +44,9 @@ pub struct RedisOptions {
     /// The longest time to wait for the answer to a verb. From 1 ms to 1 minute. It should be well below a third of the
     /// shortest TTL, so that a renewal can be tried again. Default: 500 ms.
     pub response_timeout: Duration,
+    /// The time without traffic after which the system asks over TCP whether the other end is there, so that a firewall does
+    /// not forget the connection, and its end is noticed. From 1 s to 1 day. Default: 30 s.
+    pub keepalive: Duration,
     /// The time for which the last fencing number is kept. It matters only if the server's clock steps back: by less
     /// than this, fences still grow. A node of a quorum keeps the number for ever. From 1 s to 365 days. Default: 1 h.
     pub fence_retention: Duration,
@@ -76,6 +82,7 @@ impl Default for RedisOptions {
             tls_key: None,
             connect_timeout: SECOND,
             response_timeout: Duration::from_millis(500),
+            keepalive: 30 * SECOND,
             fence_retention: 3600 * SECOND,
         }
     }
@@ -84,8 +91,8 @@ impl Default for RedisOptions {
 impl RedisOptions {
     pub(crate) fn check(&self) -> Result<(), InvalidValue> {
         // The files are checked when they are read, together with the URL.
-        let Self { prefix, layout, replicas_ack, connect_timeout, response_timeout, fence_retention, .. } =
-            self;
+        let Self { prefix, layout, replicas_ack, .. } = self;
+        let Self { connect_timeout, response_timeout, keepalive, fence_retention, .. } = self;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.:-".contains(&b);
         let (shortest, allowed) = match layout {
             Layout::Full => (1, "1 to 64 of A-Z a-z 0-9 _ . : -"),
@@ -101,6 +108,7 @@ impl RedisOptions {
         let millisecond = Duration::from_millis(1);
         in_range("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
         in_range("store.response_timeout", *response_timeout, millisecond, 60 * SECOND)?;
+        in_range("store.keepalive", *keepalive, SECOND, DAY)?;
         in_range("store.fence_retention", *fence_retention, SECOND, 365 * DAY)
     }
 }
@@ -155,13 +163,12 @@ pub(crate) fn of_client(client: &Client, options: &RedisOptions) -> Result<Clien
 }
 
 fn tuned(info: ConnectionInfo, options: &RedisOptions) -> ConnectionInfo {
-    let tcp = info.tcp_settings().clone().set_nodelay(true);
+    let keepalive = TcpKeepalive::new().with_time(options.keepalive);
+    let tcp = info.tcp_settings().clone().set_nodelay(true).set_keepalive(keepalive);
     // A server that has vanished without a word would otherwise be noticed after a quarter of a minute or later. A
     // server that only stalls is not affected: its kernel still confirms what it receives.
     #[cfg(target_os = "linux")]
     let tcp = tcp.set_user_timeout(SECOND.max(options.connect_timeout + options.response_timeout));
-    #[cfg(not(target_os = "linux"))]
-    let _ = options;
     // The name of the client library is not worth a right that a restricted user may not have.
     let redis = info.redis_settings().clone().set_skip_set_lib_name();
     info.set_tcp_settings(tcp).set_redis_settings(redis)
@@ -215,7 +222,8 @@ mod tests {
         assert_eq!(info.addr().to_string(), "h:1");
         assert_eq!((redis.username(), redis.password(), redis.db()), (Some("u"), Some("p"), 3));
         assert_eq!(redis.protocol(), ProtocolVersion::RESP2);
-        assert!(info.tcp_settings().nodelay());
+        let tcp = info.tcp_settings();
+        assert!(tcp.nodelay() && tcp.keepalive().is_some());
     }
 
     #[test]
@@ -244,6 +252,7 @@ mod tests {
             ("store.replicas_ack", RedisOptions { replicas_ack: 101, ..good() }),
             ("store.connect_timeout", RedisOptions { connect_timeout: Duration::ZERO, ..good() }),
             ("store.response_timeout", RedisOptions { response_timeout: 61 * SECOND, ..good() }),
+            ("store.keepalive", RedisOptions { keepalive: Duration::ZERO, ..good() }),
             ("store.fence_retention", RedisOptions { fence_retention: Duration::ZERO, ..good() }),
         ] {
             assert_eq!(wrong.check().unwrap_err().field, field);

@@ -54,6 +54,11 @@ impl Silence {
         *self = Self::default();
     }
 
+    /// Returns true if a call has no answer.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.unanswered > 0
+    }
+
     /// Returns true if nothing came for so long that another connection is worth a try.
     pub(crate) const fn is_long(&self) -> bool {
         self.unanswered >= MOST_UNANSWERED

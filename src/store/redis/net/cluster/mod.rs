@@ -27,8 +27,9 @@ use crate::{
     store::{
         StoreError,
         redis::net::{
-            connection::{Answered, Connection, Failure, Request},
+            connection::{Answered, Connection, Request},
             endpoint::Endpoint,
+            failure::Failure,
             options::RedisOptions,
             urls::{Node, Nodes},
         },
