@@ -20,7 +20,7 @@ if not G then
 return{ARGV[1],C}
 end
 local M=A('GET',KEYS[2]..'recovered')
-return{ARGV[1],C,J,type(M)=='string'and M or''}
+return{ARGV[1],C,J,type(M)=='string'and string.sub(M,1,400)or''}
 end
 end
 end
@@ -64,7 +64,7 @@ if#ARGV>2+N*(#KEYS-1)then
 U=B(ARGV[#ARGV-1],R())-1
 O[#KEYS+1]=R()
 local M=A('GET',KEYS[#KEYS]..'recovered')
-O[#KEYS+2]=type(M)=='string'and M or''
+O[#KEYS+2]=type(M)=='string'and string.sub(M,1,400)or''
 end
 if#KEYS>2 then
 local Z={}
@@ -101,8 +101,8 @@ local Al=Aj..Ae..string.format('%04d',Ak)..' '..Ag
 Ai=A('SET',Ac,Al,'PX',Af).ok and C
 end
 else
-local Al=A('GET',Ac)
-if type(Al)=='string'and string.sub(Al,1,32)==string.sub(Aj,1,32)then
+local Al=A('GETRANGE',Ac,0,12099)
+if type(Al)=='string'and#Al<12100 and string.sub(Al,1,32)==string.sub(Aj,1,32)then
 local Am,C=string.match(Al,'^([-+])(%d+) x 1 0  ',33)
 Ai=C and A('PEXPIRE',Ac,Af)==1 and tonumber(C)
 if Ai and Am=='+'then
@@ -145,623 +145,641 @@ local function Bd(Ag)
 local C,Be,Bf,Bg,Bh,Bi=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
 return C,Be,Bf,Bg==''and Bh or'0',Bi
 end
-local function Bj(Ag)
+local Bj=12000
+local function Bk()
+local Al=A('GETRANGE',Ac,0,Bj+99)
+if type(Al)~='string'then
+return call('GET',Ac)
+end
+return(Al~=''or call('EXISTS',Ac)==1)and Al
+end
+local function Bl(Ag)
+if not Ag or#Ag<=Bj then
+return Ag
+end
+local Aj=string.match(string.sub(Ag,1,Bj),'^%d* %a %d+ !?%d+ %S* ')
+return(Aj or'')..'{"cut":"longer than '..Bj..' bytes"}'
+end
+local function Bm(Ag)
 return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
 end
-local function Bk(Al)
+local function Bn(Al)
+if#Al<=32 then
 return string.match(Al,'^%*([spx])(%d*)$')
 end
-local function Bl(Al)
-local Bm,An,Am,Ag=string.match(Al,'^(~?)(%x+)([-+])(.*)$')
+end
+local function Bo(Al)
+local Bp,An,Am,Bq=string.match(Al,'^(~?)(%x+)([-+])()')
 if not An or#An~=32 then
 return nil
 end
+local Ag=Bl(string.sub(Al,Bq))
 local C,Be,_,Bh,Bi=Bd(Ag)
 if Be~='x'then
 return nil
 end
-local Bn=call('PTTL',Ac)
+local Br=call('PTTL',Ac)
 Bh=tonumber(Bh)
-local Bo=Bm==''and Bn>Bh
+local Bs=Bp==''and Br>Bh
 return{
-An=An,Bm=Bm~='',Am=Am,Ag=Ag,C=C,Bh=Bh,Bi=Bi,
-Bo=Bo,Af=Bn,Bn=Bo and Bn-Bh or Bn,
+An=An,Bp=Bp~='',Am=Am,Ag=Ag,C=C,Bh=Bh,Bi=Bi,
+Bs=Bs,Af=Br,Br=Bs and Br-Bh or Br,
 }
 end
-local function Bp(Al)
+local function Bt(Al)
 if not Al then
 return{}
 end
 if string.sub(Al,1,1)~='*'then
-local Bq=Bl(Al)
-return Bq and{Br='x',Bs='',Bq=Bq,C=Bq.C}
+local Bu=Bo(Al)
+return Bu and{Bv='x',Bw='',Bu=Bu,C=Bu.C}
 end
-local Br,Bs=Bk(Al)
-return Br and{Br=Br,Bs=Bs,C=Br=='x'and Bs or nil}
+local Bv,Bw=Bn(Al)
+return Bv and{Bv=Bv,Bw=Bw,C=Bv=='x'and Bw or nil}
 end
-local function Bt(Bu,by)
-local Bs=call('HINCRBY',As,Bu,by)
-if Bs<=0 then
-call('HDEL',As,Bu)
+local function Bx(By,by)
+local Bw=call('HINCRBY',As,By,by)
+if Bw<=0 then
+call('HDEL',As,By)
 end
 end
-local function Bv(Bw,Bi)
+local function Bz(Ca,Bi)
 if Bi==''then
 return 0
 end
-if Bw.Bq then
-return Bw.Bq.Bo and Bw.Bq.Bi==Bi and 1 or 0
+if Ca.Bu then
+return Ca.Bu.Bs and Ca.Bu.Bi==Bi and 1 or 0
 end
 return tonumber(call('HGET',As,'o'..Bi)or 0)
 end
-local function Bx(Ag)
+local function Cb(Ag)
 local _,Be,Bf,_,Bi=Bd(Ag)
 if Bi~=''then
-Bt('o'..Bi,-1)
+Bx('o'..Bi,-1)
 if Be=='p'then
-Bt('p'..Bi,-Bf)
+Bx('p'..Bi,-Bf)
 end
 end
 end
-local function By(An,Ag)
+local function Cc(An,Ag)
 local _,Be,Bf=Bd(Ag)
 if Be=='p'then
-Bt('used',-Bf)
+Bx('used',-Bf)
 end
 call('HDEL',Ar,An)
 end
-local function Bz()
+local function Cd()
 call('UNLINK',Ac,Aq,Ar,As)
 end
-local function Ca(Cb)
-local An=string.sub(Cb,-32)
+local function Ce(Cf)
+local An=string.sub(Cf,-32)
 local Ag=call('HGET',Ar,An)
-local Cc=Cb==An
+local Cg=Cf==An
 if Ag then
 local _,_,_,Bh=Bd(Ag)
-if Cc then
-Bx(Ag)
+if Cg then
+Cb(Ag)
 end
-if not Cc or Bh=='0'then
-By(An,Ag)
+if not Cg or Bh=='0'then
+Cc(An,Ag)
 end
 end
 end
-local function Cd(J)
-local Ce=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
-if not Ce or tonumber(Ce)<=J then
-Bz()
+local function Ch(J)
+local Ci=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
+if not Ci or tonumber(Ci)<=J then
+Cd()
 return false
 end
-local Cf=math.max(1,math.ceil(Aw/3))
-local Cg=call('ZRANGEBYSCORE',Aq,'-inf',J,'LIMIT',0,Cf)
-if Cg[1]then
-call('ZREM',Aq,unpack(Cg))
-Ax=#Cg==Cf
-Aw=Aw-3*#Cg
+local Cj=math.max(1,math.ceil(Aw/3))
+local Ck=call('ZRANGEBYSCORE',Aq,'-inf',J,'LIMIT',0,Cj)
+if Ck[1]then
+call('ZREM',Aq,unpack(Ck))
+Ax=#Ck==Cj
+Aw=Aw-3*#Ck
 end
-for _,Cb in ipairs(Cg)do
-Ca(Cb)
+for _,Cf in ipairs(Ck)do
+Ce(Cf)
 end
 return true
 end
-local function Ch(Al,J,An)
-local Bw=Bp(Al)
-if Bw and Bw.Br and not Bw.Bq then
-if not Cd(J)then
+local function Cl(J,An)
+local Ca=Bt(Bk())
+if Ca and Ca.Bv and not Ca.Bu then
+if not Ch(J)then
 return{}
 end
 if Ax and An then
-for _,Cb in ipairs({An,'~'..An})do
-local Ci=call('ZSCORE',Aq,Cb)
-if Ci and tonumber(Ci)<=J then
-call('ZREM',Aq,Cb)
-Ca(Cb)
+for _,Cf in ipairs({An,'~'..An})do
+local Cm=call('ZSCORE',Aq,Cf)
+if Cm and tonumber(Cm)<=J then
+call('ZREM',Aq,Cf)
+Ce(Cf)
 end
 end
 end
 end
-return Bw
+return Ca
 end
-local function Bo(Bw,An)
-if Bw.Bq then
-return Bw.Bq.Bo and Bw.Bq.An==An
+local function Bs(Ca,An)
+if Ca.Bu then
+return Ca.Bu.Bs and Ca.Bu.An==An
 end
-return Bw.Br and call('ZSCORE',Aq,An)
+return Ca.Bv and call('ZSCORE',Aq,An)
 end
-local function Cj(An,Ck,Bh)
-call('ZADD',Aq,Ck,An)
+local function Cn(An,Co,Bh)
+call('ZADD',Aq,Co,An)
 if Bh>0 then
-call('ZADD',Aq,Ck+Bh,'~'..An)
+call('ZADD',Aq,Co+Bh,'~'..An)
 end
 end
-local function Cl()
-local Ce=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
+local function Cp()
+local Ci=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
 for _,Ba in ipairs({Ac,Aq,Ar,As})do
-call('PEXPIREAT',Ba,Ce)
+call('PEXPIREAT',Ba,Ci)
 end
 end
-local function Cm(Bw,An,Cn,J)
-local I=Bw.Bq and Bw.Bq.Ag or call('HGET',Ar,An)
-local Ag=Bj(I)
+local function Cq(Ca,An,Cr,J)
+local I=Ca.Bu and Ca.Bu.Ag or call('HGET',Ar,An)
+local Ag=Bm(I)
 local C,_,_,Bh,Bi=Bd(Ag)
 Bh=tonumber(Bh)
-call('PEXPIRE',Ac,Cn+Bh)
-if Bw.Bq then
+call('PEXPIRE',Ac,Cr+Bh)
+if Ca.Bu then
 if Ag~=I then
-call('SET',Ac,An..'+'..Ag,'PX',Cn+Bh)
+call('SET',Ac,An..'+'..Ag,'PX',Cr+Bh)
 end
 return C,Bi
 end
 if Ag~=I then
 call('HSET',Ar,An,Ag)
 end
-Cj(An,J+Cn,Bh)
-Cl()
+Cn(An,J+Cr,Bh)
+Cp()
 return C,Bi
 end
-local function Co(J)
+local function Cs(J)
 return call('ZRANGEBYSCORE',Aq,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
 end
-local function Cp(Cb,J)
-local An=string.sub(Cb,-32)
-local Cc=call('ZSCORE',Aq,An)
-local Af=call('ZSCORE',Aq,'~'..An)or Cc
-local Bw=Cc and'holding'or'closed'
-return string.sub(An,1,8),Bw,(Cc or Af)-J,Af-J,call('HGET',Ar,An)
+local function Ct(Cf,J)
+local An=string.sub(Cf,-32)
+local Cg=call('ZSCORE',Aq,An)
+local Af=call('ZSCORE',Aq,'~'..An)or Cg
+local Ca=Cg and'holding'or'closed'
+return string.sub(An,1,8),Ca,(Cg or Af)-J,Af-J,Bl(call('HGET',Ar,An))
 end
-local function Cq(Cr,Bw)
-local Be,Br,Bs=Cr.Be,Bw.Br,Bw.Bs
-if not Br then
+local function Cu(Cv,Ca)
+local Be,Bv,Bw=Cv.Be,Ca.Bv,Ca.Bw
+if not Bv then
 return'fits'
 end
-if not Ax and Bv(Bw,Cr.Bi)>0 then
-if Br=='x'and Be=='x'and Cr.Cs or Br=='s'and Be=='s'then
+if not Ax and Bz(Ca,Cv.Bi)>0 then
+if Bv=='x'and Be=='x'and Cv.Cw or Bv=='s'and Be=='s'then
 return'passes'
-elseif Br=='x'then
+elseif Bv=='x'then
 return'deadlock','x',1,''
 elseif Be=='x'then
-return'deadlock',Br,call('HGET',As,'p'..Cr.Bi)or 1,Bs
+return'deadlock',Bv,call('HGET',As,'p'..Cv.Bi)or 1,Bw
 end
 end
-if Be=='x'or Br=='x'then
+if Be=='x'or Bv=='x'then
 return'in_the_way'
 end
-if Be~=Br or Cr.Ct~=Bs then
-local Ah=Co(S(R()))
-local _,_,Cu=Bd(call('HGET',Ar,string.sub(Ah,-32)))
-return'mismatch',Br,Cu,Bs
+if Be~=Bv or Cv.Cx~=Bw then
+local Ah=Cs(S(R()))
+local _,_,Cy=Bd(call('HGET',Ar,string.sub(Ah,-32)))
+return'mismatch',Bv,string.sub(Cy,1,20),Bw
 end
-local Cu=Br=='p'and call('HGET',As,'used')or 0
-return(Br=='s'or Cu+Cr.Bf<=tonumber(Bs))and'fits'or'in_the_way'
+local Cy=Bv=='p'and call('HGET',As,'used')or 0
+return(Bv=='s'or Cy+Cv.Bf<=tonumber(Bw))and'fits'or'in_the_way'
 end
-local function Cv(Bw)
-local C=Bw.C or W()
-return C and(Bw.C or string.format('%.0f',C))
+local function Cz(Ca)
+local C=Ca.C or W()
+return C and(Ca.C or string.format('%.0f',C))
 end
-local function Cw()
+local function Da()
 return Bb('the fence counter is not a number that can grow')
 end
-local function Cx()
+local function Db()
 if call('ZCARD',Aq)+call('HLEN',Ar)+call('HLEN',As)>0 then
 call('UNLINK',Aq,Ar,As)
 end
 end
-local function Cy(Bq,J)
-Cx()
-call('SET',Ac,'*x'..Bq.C,'PX',Bq.Af)
-call('HSET',Ar,Bq.An,Bq.Ag)
-Cj(Bq.An,J+Bq.Bn,Bq.Bh)
-Bt('o'..Bq.Bi,1)
+local function Dc(Bu,J)
+Db()
+call('SET',Ac,'*x'..Bu.C,'PX',Bu.Af)
+call('HSET',Ar,Bu.An,Bu.Ag)
+Cn(Bu.An,J+Bu.Br,Bu.Bh)
+Bx('o'..Bu.Bi,1)
 end
-local function Cz(Cr,C)
-local Cn,Bh,Ag=Cr.Cn,Cr.Bh,C..' '..Cr.Ag
-call('SET',Ac,Cr.An..Cr.Am..Ag,'PX',Cn+Bh)
-local Bq={
-An=Cr.An,Bm=false,Am=Cr.Am,Ag=Ag,C=C,Bh=Bh,
-Bi=Cr.Bi,Bo=true,Af=Cn+Bh,Bn=Cn,
+local function Dd(Cv,C)
+local Cr,Bh,Ag=Cv.Cr,Cv.Bh,C..' '..Cv.Ag
+call('SET',Ac,Cv.An..Cv.Am..Ag,'PX',Cr+Bh)
+local Bu={
+An=Cv.An,Bp=false,Am=Cv.Am,Ag=Ag,C=C,Bh=Bh,
+Bi=Cv.Bi,Bs=true,Af=Cr+Bh,Br=Cr,
 }
-return{Br='x',Bs='',Bq=Bq,C=C}
+return{Bv='x',Bw='',Bu=Bu,C=C}
 end
-local function Da(Cr,Bw,C,J)
-local An,Bi=Cr.An,Cr.Bi
-if C~=Bw.C then
+local function De(Cv,Ca,C,J)
+local An,Bi=Cv.An,Cv.Bi
+if C~=Ca.C then
 X(tonumber(C))
 end
-if not Bw.Br and Cr.Be=='x'then
-return Cz(Cr,C)
+if not Ca.Bv and Cv.Be=='x'then
+return Dd(Cv,C)
 end
-if Bw.Bq then
-Cy(Bw.Bq,J)
-elseif not Bw.Br then
-Cx()
-call('SET',Ac,'*'..Cr.Be..Cr.Ct,'PX',Cr.Cn+Cr.Bh)
+if Ca.Bu then
+Dc(Ca.Bu,J)
+elseif not Ca.Bv then
+Db()
+call('SET',Ac,'*'..Cv.Be..Cv.Cx,'PX',Cv.Cr+Cv.Bh)
 end
-Cj(An,J+Cr.Cn,Cr.Bh)
-call('HSET',Ar,An,C..' '..Cr.Ag)
-if Cr.Be=='p'then
-Bt('used',Cr.Bf)
+Cn(An,J+Cv.Cr,Cv.Bh)
+call('HSET',Ar,An,C..' '..Cv.Ag)
+if Cv.Be=='p'then
+Bx('used',Cv.Bf)
 end
 if Bi~=''then
-Bt('o'..Bi,1)
-if Cr.Be=='p'then
-Bt('p'..Bi,Cr.Bf)
+Bx('o'..Bi,1)
+if Cv.Be=='p'then
+Bx('p'..Bi,Cv.Bf)
 end
 end
-if Cr.Be=='x'then
-return{Br='x',Bs=C,C=C}
+if Cv.Be=='x'then
+return{Bv='x',Bw=C,C=C}
 end
-return{Br=Cr.Be,Bs=Cr.Ct}
+return{Bv=Cv.Be,Bw=Cv.Cx}
 end
-local function Db(An)
+local function Df(An)
 if call('ZREM',Av,An,'!'..An)==0 then
 return false
 end
 call('HDEL',Au,An)
 return call('ZREM',At,An)==1
 end
-local function Dc()
+local function Dg()
 return string.match(call('HGET',Au,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Dd(J)
+local function Dh(J)
 if call('EXISTS',Av)==0 then
 return false
 end
-local Cf=math.max(1,Aw)
-local Cg=call('ZRANGEBYSCORE',Av,'-inf',J,'LIMIT',0,Cf)
-Ay=#Cg==Cf
-Aw=Aw-#Cg
-for _,Cb in ipairs(Cg)do
-local An=string.match(Cb,'^!(.*)')
+local Cj=math.max(1,Aw)
+local Ck=call('ZRANGEBYSCORE',Av,'-inf',J,'LIMIT',0,Cj)
+Ay=#Ck==Cj
+Aw=Aw-#Ck
+for _,Cf in ipairs(Ck)do
+local An=string.match(Cf,'^!(.*)')
 if not An then
-Db(Cb)
+Df(Cf)
 else
-local De=call('ZSCORE',Av,An)
-if De and tonumber(De)>J then
-local Df=string.match(call('HGET',Au,An)or'','^%d+ %d %S+ (%d+)')
-local Dg=Df and call('ZSCORE',Av,Cb)-Df
-Az=Az or Dg and Dg>=tonumber((Dc()))
+local Di=call('ZSCORE',Av,An)
+if Di and tonumber(Di)>J then
+local Dj=string.match(call('HGET',Au,An)or'','^%d+ %d %S+ (%d+)')
+local Dk=Dj and call('ZSCORE',Av,Cf)-Dj
+Az=Az or Dk and Dk>=tonumber((Dg()))
 end
-call('ZREM',Av,Cb)
+call('ZREM',Av,Cf)
 end
 end
 return true
 end
-local function Dh(An,Di)
-local Dj,Dk,Dl,Df,Dm,Ct,Cs,Ag=string.match(
-Di or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Dl(An,Dm)
+local Dn,Do,Dp,Dj,Dq,Cx,Cw,Ag=string.match(
+Dm or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Dl then
+if not Dp then
 return nil
 end
-local Be,Bf,Bh,Bi,Dn=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Do=Bh~='0'
+local Be,Bf,Bh,Bi,Dr=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Ds=Bh~='0'
 return{
-An=An,Be=Be,Cs=Cs=='1',Bf=Bf,Ct=Ct,Bi=Bi,
-Ag=string.format('%s %s %s%s %s ',Be,Bf,Do and'!'or'',Bh,Bi)..Dn,
-Cn=tonumber(Df),Bh=0,Am=Do and'+'or'-',Dl=Dl,Dj=tonumber(Dj),
-Dm=tonumber(Dm),Dk=Dk=='1',
+An=An,Be=Be,Cw=Cw=='1',Bf=Bf,Cx=Cx,Bi=Bi,
+Ag=string.format('%s %s %s%s %s ',Be,Bf,Ds and'!'or'',Bh,Bi)..Dr,
+Cr=tonumber(Dj),Bh=0,Am=Ds and'+'or'-',Dp=Dp,Dn=tonumber(Dn),
+Dq=tonumber(Dq),Do=Do=='1',
 }
 end
-local function Dp(Dl,Bc)
-local Dq=A('PUBLISH',Dl,Bc)
-return type(Dq)~='number'or Dq>0
+local function Dt(Dp,Bc)
+local Du=A('PUBLISH',Dp,Bc)
+return type(Du)~='number'or Du>0
 end
-local function Dr(An)
+local function Dv(An)
 return string.match(call('HGET',Au,An)or'','^%d+ %d (%S+)')
 end
-local function Ds(Dt,Bc)
-local Du,Dv=8,nil
-for _,An in ipairs(call('ZRANGE',At,0,Du))do
-if An~=Dt and Du>0 then
-Du=Du-1
-local Dl=Dr(An)
-if Dl and Dp(Dl,Bc..An)then
-Dv=Dl
+local function Dw(Dx,Bc)
+local Dy,Dz=8,nil
+for _,An in ipairs(call('ZRANGE',At,0,Dy))do
+if An~=Dx and Dy>0 then
+Dy=Dy-1
+local Dp=Dv(An)
+if Dp and Dt(Dp,Bc..An)then
+Dz=Dp
 break
 end
 end
 end
 local T=call('ZREVRANGE',At,0,0)[1]
-local Dl=T and T~=Dt and Dr(T)
-if Dl and Dl~=Dv then
-Dp(Dl,Bc..T)
+local Dp=T and T~=Dx and Dv(T)
+if Dp and Dp~=Dz then
+Dt(Dp,Bc..T)
 end
 end
-local function Dw(Dt,J,I)
-local Dx=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
-if not Dx then
+local function Ea(Dx,J,I)
+local Eb=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
+if not Eb then
 return
 end
-local Dy=0
+local Ec=0
 for _,An in ipairs(call('ZRANGE',At,0,319))do
-local Dj,Dl=string.match(call('HGET',Au,An)or'','^(%d+) %d (%S+)')
-if Dl then
-Dy=Dj
-if An~=Dt then
-Dp(Dl,'!'..An)
+local Dn,Dp=string.match(call('HGET',Au,An)or'','^(%d+) %d (%S+)')
+if Dp then
+Ec=Dn
+if An~=Dx then
+Dt(Dp,'!'..An)
 end
 end
 end
-call('HSET',Au,'?',string.format('%.0f %s %s',J,Dy,I))
-call('PEXPIREAT',Au,Dx)
+call('HSET',Au,'?',string.format('%.0f %s %s',J,Ec,I))
+call('PEXPIREAT',Au,Eb)
 end
-local function Dz(Bw,J,Dt)
-local Ea,Eb,Ec,Ed=Az,false,false,false
-local Ee,Ef,Eg,Eh=Dc()
-if Ea then
+local function Ed(Ca,J,Dx)
+local Ee,Ef,Eg,Eh=Az,false,false,false
+local Ei,Ej,Ek,El=Dg()
+if Ee then
 Aw=math.max(5,Aw-260)
-Az,Eg,Eh=false,Ee,Ef
+Az,Ek,El=false,Ei,Ej
 end
 Aw=math.max(5,Aw)
-local I=Eg..' '..Eh
-Eg,Eh=tonumber(Eg),tonumber(Eh)
-local Ei,at,N,Ej,Ek={},0,0,0,{}
+local I=Ek..' '..El
+Ek,El=tonumber(Ek),tonumber(El)
+local Em,at,N,En,Eo={},0,0,0,{}
 while true do
-if Bw.Bq and Bw.Bq.Bi==''then
+if Ca.Bu and Ca.Bu.Bi==''then
 break
 end
 at=at+1
 if at>N then
-if Ek[1]then
-call('ZREM',At,unpack(Ek))
-Ek={}
+if Eo[1]then
+call('ZREM',At,unpack(Eo))
+Eo={}
 end
-local Cf=math.min(math.max(Ej,1),64)
-Ei=call('ZRANGE',At,0,Cf)
-if not Ei[1]then
+local Cj=math.min(math.max(En,1),64)
+Em=call('ZRANGE',At,0,Cj)
+if not Em[1]then
 break
 end
-N,at=math.min(#Ei,Cf),1
+N,at=math.min(#Em,Cj),1
 end
-local El,Em=Ei[at],Ei[at+1]
-local Di=call('HGET',Au,El)
-local Cr=Dh(El,Di)
-local En=math.floor(#(Di or'')/256)
-local De=Cr and(Ay or Cr.Dj<=Eh)and call('ZSCORE',Av,El)
-if not Cr or Ay and De and tonumber(De)<=J then
+local Ep,Eq=Em[at],Em[at+1]
+local Dm=call('HGET',Au,Ep)
+local Cv=Dl(Ep,Dm)
+local Er=math.floor(#(Dm or'')/256)
+local Di=Cv and(Ay or Cv.Dn<=El)and call('ZSCORE',Av,Ep)
+if not Cv or Ay and Di and tonumber(Di)<=J then
 if Aw<=0 then
-Ed=true
+Eh=true
 break
 end
-Aw=Aw-1-En
-Ek[#Ek+1]=El
-Db(El)
+Aw=Aw-1-Er
+Eo[#Eo+1]=Ep
+Df(Ep)
 else
-local Eo=Cq(Cr,Bw)
+local Es=Cu(Cv,Ca)
 V=true
-local C=(Eo=='fits'or Eo=='passes')and Cv(Bw)
+local C=(Es=='fits'or Es=='passes')and Cz(Ca)
 if not C then
 break
 end
 if Aw<=0 then
-Ed=true
+Eh=true
 break
 end
-if Ej==0 then
-call('ZREM',At,El)
+if En==0 then
+call('ZREM',At,Ep)
 else
-Ek[#Ek+1]=El
+Eo[#Eo+1]=Ep
 end
-local Dq=El==Dt
-local Ep=Cr.Dj<=Eh and De
-if not Dq and not(Ep and De-Cr.Dm<Eg)then
-Dq=Dp(Cr.Dl,El)or Cr.Dk
+local Du=Ep==Dx
+local Et=Cv.Dn<=El and Di
+if not Du and not(Et and Di-Cv.Dq<Ek)then
+Du=Dt(Cv.Dp,Ep)or Cv.Do
 end
-if not Dq then
-Aw,Ej=Aw-1-En,Ej+1
+if not Du then
+Aw,En=Aw-1-Er,En+1
 else
-Aw,Ej=Aw-5-En,0
-if Ek[1]then
-call('ZREM',At,unpack(Ek))
-Ek={}
+Aw,En=Aw-5-Er,0
+if Eo[1]then
+call('ZREM',At,unpack(Eo))
+Eo={}
 end
-if El==Dt then
-Db(El)
+if Ep==Dx then
+Df(Ep)
 else
-call('ZADD',Av,J+Cr.Cn,'!'..El)
-Ec=true
+call('ZADD',Av,J+Cv.Cr,'!'..Ep)
+Eg=true
 end
-if Em or Ec then
-Cr.Am='+'
+if Eq or Eg then
+Cv.Am='+'
 end
-Bw=Da(Cr,Bw,C,J)
-Eb=true
+Ca=De(Cv,Ca,C,J)
+Ef=true
 end
 end
 end
-if Ek[1]then
-call('ZREM',At,unpack(Ek))
+if Eo[1]then
+call('ZREM',At,unpack(Eo))
 end
-if Ea then
-Dw(Dt,J,I)
-elseif Ed then
-Ds(Dt,'!')
-elseif Ec then
-Ds(Dt,'?')
+if Ee then
+Ea(Dx,J,I)
+elseif Eh then
+Dw(Dx,'!')
+elseif Eg then
+Dw(Dx,'?')
 end
-if Eb and not Bw.Bq then
-Cl()
+if Ef and not Ca.Bu then
+Cp()
 end
-return Bw
+return Ca
 end
 local J=S(R())
-local function Eq(Ah)
-local Aj,Er=ARGV[Ah],Ah
-while ARGV[Er+1]==''do
-Er=Er-4
+local function Eu(Ah)
+local Aj,Ev=ARGV[Ah],Ah
+while ARGV[Ev+1]==''do
+Ev=Ev-4
 end
-local Af,Ag,Es=unpack(ARGV,Er+1,Er+3)
+local Af,Ag,Ew=unpack(ARGV,Ev+1,Ev+3)
 local Be,Bf,Bh,Bi=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
-local Cs,Ct,Dl,Df,Dm,Cf,Et=
-string.match(Es,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Cw,Cx,Dp,Dj,Dq,Cj,Ex=
+string.match(Ew,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-An=string.sub(Aj,1,32),Be=Be,Cs=Cs=='1',Bf=Bf,Ct=Ct,
-Cn=Af-Bh,Bh=tonumber(Bh),Bi=Bi,Ag=Ag,Am=string.sub(Aj,33),
-Dl=Dl~=''and Dl,Df=Df,Dm=tonumber(Dm),Cf=tonumber(Cf),
-Et=tonumber(Et),
+An=string.sub(Aj,1,32),Be=Be,Cw=Cw=='1',Bf=Bf,Cx=Cx,
+Cr=Af-Bh,Bh=tonumber(Bh),Bi=Bi,Ag=Ag,Am=string.sub(Aj,33),
+Dp=Dp~=''and Dp,Dj=Dj,Dq=tonumber(Dq),Cj=tonumber(Cj),
+Ex=tonumber(Ex),
 }
 end
-local function Eu(Bw,C,Bi)
-return{'granted',C,math.max(1,Bv(Bw,Bi))}
+local function Ey(Ca,C,Bi)
+return{'granted',C,math.max(1,Bz(Ca,Bi))}
 end
-local function Ev(Bw,An)
-if Bw.Bq then
-return Bw.Bq.An==An
+local function Ez(Ca,An)
+if Ca.Bu then
+return Ca.Bu.An==An
 end
-return Bw.Br and call('HGET',Ar,An)
+return Ca.Bv and call('HGET',Ar,An)
 end
-local function Ew(Ai,Cr,Bw,Ex)
-local Bq,Dv=Bw.Bq,nil
-if Bq then
-local Ey=Bq.Bo and'holding'or'closed'
-Dv={string.sub(Bq.An,1,8),Ey,Bq.Bn,Bq.Af,'',Bq.Ag}
+local function Fa(Ai,Cv,Ca,Fb)
+local Bu,Dz=Ca.Bu,nil
+if Bu then
+local Fc=Bu.Bs and'holding'or'closed'
+Dz={string.sub(Bu.An,1,8),Fc,Bu.Br,Bu.Af,'',Bu.Ag}
 else
-local Bf=Cr.Be=='p'and Bw.Br=='p'
-local Cb=Ex and'~'..Cr.An
-or Bf and Co(J)
+local Bf=Cv.Be=='p'and Ca.Bv=='p'
+local Cf=Fb and'~'..Cv.An
+or Bf and Cs(J)
 or call('ZREVRANGE',Aq,0,0)[1]
-local Ez,Ey,Bn,Af,Ag=Cp(Cb,J)
+local Fd,Fc,Br,Af,Ag=Ct(Cf,J)
 if Bf and Ax then
 Af=0
 end
-Dv={Ez,Ey,Bn,Af,Bw.Bs,Ag}
+Dz={Fd,Fc,Br,Af,Ca.Bw,Ag}
 end
-for _,Bu in ipairs(Dv)do
-Ai[#Ai+1]=Bu
+for _,By in ipairs(Dz)do
+Ai[#Ai+1]=By
 end
 return Ai
 end
-local function Fa(Cr,Bw)
-if Db(Cr.An)then
-Dz(Bw,J)
+local function Fe(Cv,Ca)
+if Df(Cv.An)then
+Ed(Ca,J)
 end
 end
-local function Fb(Bw)
-if Bw.Bq and Bw.Bq.Am=='-'and not Bw.Bq.Bm then
+local function Ff(Ca)
+if Ca.Bu and Ca.Bu.Am=='-'and not Ca.Bu.Bp then
 call('SETRANGE',Ac,32,'+')
 end
 end
-local Fc=0
-local function Fd(Cr,Bw)
+local Fg=0
+local function Fh(Cv,Ca)
 local T=call('ZREVRANGE',At,0,0,'WITHSCORES')[2]or 0
-local Bs=Cr.Et
-if not Bs then
-Fc=math.max(T+1,Fc+1,R())
-Bs=Fc
+local Bw=Cv.Ex
+if not Bw then
+Fg=math.max(T+1,Fg+1,R())
+Bw=Fg
 end
-local Dj=string.format('%.0f',Bs)
-call('ZADD',At,Dj,Cr.An)
-local Cs=Cr.Cs and'1'or'0'
-local Fe={
-Dj,'0',Cr.Dl,Cr.Df,Cr.Dm,Cr.Ct,Cs,Cr.Ag,
+local Dn=string.format('%.0f',Bw)
+call('ZADD',At,Dn,Cv.An)
+local Cw=Cv.Cw and'1'or'0'
+local Fi={
+Dn,'0',Cv.Dp,Cv.Dj,Cv.Dq,Cv.Cx,Cw,Cv.Ag,
 }
-call('HSET',Au,Cr.An,table.concat(Fe,' '))
-Fb(Bw)
+call('HSET',Au,Cv.An,table.concat(Fi,' '))
+Ff(Ca)
 end
-local function Ff(An,Bw)
-if call('ZSCORE',At,An)or not call('ZSCORE',Av,An)or Bo(Bw,An)then
+local function Fj(An,Ca)
+if call('ZSCORE',At,An)or not call('ZSCORE',Av,An)or Bs(Ca,An)then
 return
 end
-local Di=call('HGET',Au,An)
-if not Di then
-Db(An)
+local Dm=call('HGET',Au,An)
+if not Dm then
+Df(An)
 return
 end
 call('ZREM',Av,'!'..An)
-local Dj,Dn=string.match(Di,'^(%d+) %d (.*)$')
-call('HSET',Au,An,Dj..' 1 '..Dn)
-call('ZADD',At,Dj,An)
+local Dn,Dr=string.match(Dm,'^(%d+) %d (.*)$')
+call('HSET',Au,An,Dn..' 1 '..Dr)
+call('ZADD',At,Dn,An)
 call('PEXPIREAT',At,call('ZREVRANGE',Av,0,0,'WITHSCORES')[2])
-Fb(Bw)
+Ff(Ca)
 end
-local function Fg(Cr)
-call('ZADD',Av,J+Cr.Dm,Cr.An)
-local Ce=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
+local function Fk(Cv)
+call('ZADD',Av,J+Cv.Dq,Cv.An)
+local Ci=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
 for _,Ba in ipairs({At,Au,Av})do
-call('PEXPIREAT',Ba,Ce)
+call('PEXPIREAT',Ba,Ci)
 end
 end
-local function Fh(Cr,Bw,Fi)
-local Fj=call('ZRANK',At,Cr.An)
-if Fj then
-call('PEXPIRE',At,Cr.Dm)
-elseif Fi>=Cr.Cf and not Ay then
-return{'full',Fi}
+local function Fl(Cv,Ca,Fm)
+local Fn=call('ZRANK',At,Cv.An)
+if Fn then
+call('PEXPIRE',At,Cv.Dq)
+elseif Fm>=Cv.Cj and not Ay then
+return{'full',Fm}
 else
-Fd(Cr,Bw)
-Fj=call('ZRANK',At,Cr.An)
+Fh(Cv,Ca)
+Fn=call('ZRANK',At,Cv.An)
 end
-Fg(Cr)
-return Ew({'queued',Fj},Cr,Bw)
+Fk(Cv)
+return Fa({'queued',Fn},Cv,Ca)
 end
-local function Fk(Cr,Bw,C)
-local Fl=Da(Cr,Bw,C,J)
-if not Fl.Bq then
-Cl()
+local function Fo(Cv,Ca,C)
+local Fp=De(Cv,Ca,C,J)
+if not Fp.Bu then
+Cp()
 end
-return Eu(Fl,C,Cr.Bi)
+return Ey(Fp,C,Cv.Bi)
 end
-local function Fm(Cr)
-local An=Cr.An
-local Bw=Ch(call('GET',Ac),J,An)
-if not Bw then
+local function Fq(Cv)
+local An=Cv.An
+local Ca=Cl(J,An)
+if not Ca then
 return Bb()
 end
-if Bw.Bq and Bw.Bq.Af<0 then
+if Ca.Bu and Ca.Bu.Af<0 then
 return Bb('a lock without an end')
 end
-local Fi=0
-local Fn=Dd(J)
-if Fn then
-Ff(An,Bw)
-Bw=Dz(Bw,J,An)
-Fi=call('ZCARD',At)
+local Fm=0
+local Fr=Dh(J)
+if Fr then
+Fj(An,Ca)
+Ca=Ed(Ca,J,An)
+Fm=call('ZCARD',At)
 end
-if Bo(Bw,An)then
-local C,Bi=Cm(Bw,An,Cr.Cn,J)
-if Fn then
-Db(An)
+if Bs(Ca,An)then
+local C,Bi=Cq(Ca,An,Cv.Cr,J)
+if Fr then
+Df(An)
 end
-return Eu(Bw,C,Bi)
+return Ey(Ca,C,Bi)
 end
-if Ev(Bw,An)then
-return Ew({'refused'},Cr,Bw,true)
+if Ez(Ca,An)then
+return Fa({'refused'},Cv,Ca,true)
 end
-local Eo,Fo,Fp,Fq=Cq(Cr,Bw)
-if Eo=='deadlock'or Eo=='mismatch'then
-Fa(Cr,Bw)
-return{Eo,Fo,Fp,Fq}
+local Es,Fs,Ft,Fu=Cu(Cv,Ca)
+if Es=='deadlock'or Es=='mismatch'then
+Fe(Cv,Ca)
+return{Es,Fs,Ft,Fu}
 end
-if Eo=='passes'or Eo=='fits'and(Fi==0 or not Bw.Br)then
-local C=Cv(Bw)
+if Es=='passes'or Es=='fits'and(Fm==0 or not Ca.Bv)then
+local C=Cz(Ca)
 if not C then
-return Cw()
+return Da()
 end
-if Fi>0 then
-Db(An)
+if Fm>0 then
+Df(An)
 end
-return Fk(Cr,Bw,C)
+return Fo(Cv,Ca,C)
 end
-if Cr.Dl then
-return Fh(Cr,Bw,Fi)
+if Cv.Dp then
+return Fl(Cv,Ca,Fm)
 end
-local Fr=Ew({'refused'},Cr,Bw)
-Fa(Cr,Bw)
-return Fr
+local Fv=Fa({'refused'},Cv,Ca)
+Fe(Cv,Ca)
+return Fv
 end
-local function Fs(Ah)
+local function Fw(Ah)
 at=(Ah-2)/N+1
-return Fm(Eq(Ah))
+return Fq(Eu(Ah))
 end
 Aw=Aw-math.floor(#P/3)
 for _,i in ipairs(P)do
 local Ai='later'
 if Aw>0 then
 on(KEYS[i])
-local Eb
-Eb,Ai=pcall(Fs,2+N*(i-1))
-if not Eb then
+local Ef
+Ef,Ai=pcall(Fw,2+N*(i-1))
+if not Ef then
 Ai={'error',type(Ai)=='table'and Ai.err or Ai}
 end
 Aw=Aw-35

@@ -49,671 +49,689 @@ local function Ag(Ah)
 local Q,Ai,Aj,Ak,Al,Am=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
 return Q,Ai,Aj,Ak==''and Al or'0',Am
 end
-local function An(Ah)
+local An=12000
+local function Ao()
+local Ap=A('GETRANGE',S,0,An+99)
+if type(Ap)~='string'then
+return call('GET',S)
+end
+return(Ap~=''or call('EXISTS',S)==1)and Ap
+end
+local function Aq(Ah)
+if not Ah or#Ah<=An then
+return Ah
+end
+local Ar=string.match(string.sub(Ah,1,An),'^%d* %a %d+ !?%d+ %S* ')
+return(Ar or'')..'{"cut":"longer than '..An..' bytes"}'
+end
+local function As(Ah)
 return(string.gsub(Ah,'^(%d+ %a %d+ )!','%1'))
 end
-local function Ao(Ap)
+local function At(Ap)
+if#Ap<=32 then
 return string.match(Ap,'^%*([spx])(%d*)$')
 end
-local function Aq(Ap)
-local Ar,As,At,Ah=string.match(Ap,'^(~?)(%x+)([-+])(.*)$')
-if not As or#As~=32 then
+end
+local function Au(Ap)
+local Av,Aw,Ax,Ay=string.match(Ap,'^(~?)(%x+)([-+])()')
+if not Aw or#Aw~=32 then
 return nil
 end
+local Ah=Aq(string.sub(Ap,Ay))
 local Q,Ai,_,Al,Am=Ag(Ah)
 if Ai~='x'then
 return nil
 end
-local Au=call('PTTL',S)
+local Az=call('PTTL',S)
 Al=tonumber(Al)
-local Av=Ar==''and Au>Al
+local Ba=Av==''and Az>Al
 return{
-As=As,Ar=Ar~='',At=At,Ah=Ah,Q=Q,Al=Al,Am=Am,
-Av=Av,Aw=Au,Au=Av and Au-Al or Au,
+Aw=Aw,Av=Av~='',Ax=Ax,Ah=Ah,Q=Q,Al=Al,Am=Am,
+Ba=Ba,Bb=Az,Az=Ba and Az-Al or Az,
 }
 end
-local function Ax(Ap)
+local function Bc(Ap)
 if not Ap then
 return{}
 end
 if string.sub(Ap,1,1)~='*'then
-local Ay=Aq(Ap)
-return Ay and{Az='x',Ba='',Ay=Ay,Q=Ay.Q}
+local Bd=Au(Ap)
+return Bd and{Be='x',Bf='',Bd=Bd,Q=Bd.Q}
 end
-local Az,Ba=Ao(Ap)
-return Az and{Az=Az,Ba=Ba,Q=Az=='x'and Ba or nil}
+local Be,Bf=At(Ap)
+return Be and{Be=Be,Bf=Bf,Q=Be=='x'and Bf or nil}
 end
-local function Bb(Bc,by)
-local Ba=call('HINCRBY',V,Bc,by)
-if Ba<=0 then
-call('HDEL',V,Bc)
+local function Bg(Bh,by)
+local Bf=call('HINCRBY',V,Bh,by)
+if Bf<=0 then
+call('HDEL',V,Bh)
 end
 end
-local function Bd(Be,Am)
+local function Bi(Bj,Am)
 if Am==''then
 return 0
 end
-if Be.Ay then
-return Be.Ay.Av and Be.Ay.Am==Am and 1 or 0
+if Bj.Bd then
+return Bj.Bd.Ba and Bj.Bd.Am==Am and 1 or 0
 end
 return tonumber(call('HGET',V,'o'..Am)or 0)
 end
-local function Bf(Ah)
+local function Bk(Ah)
 local _,Ai,Aj,_,Am=Ag(Ah)
 if Am~=''then
-Bb('o'..Am,-1)
+Bg('o'..Am,-1)
 if Ai=='p'then
-Bb('p'..Am,-Aj)
+Bg('p'..Am,-Aj)
 end
 end
 end
-local function Bg(As,Ah)
+local function Bl(Aw,Ah)
 local _,Ai,Aj=Ag(Ah)
 if Ai=='p'then
-Bb('used',-Aj)
+Bg('used',-Aj)
 end
-call('HDEL',U,As)
+call('HDEL',U,Aw)
 end
-local function Bh()
+local function Bm()
 call('UNLINK',S,T,U,V)
 end
-local function Bi(Bj)
-local As=string.sub(Bj,-32)
-local Ah=call('HGET',U,As)
-local Bk=Bj==As
+local function Bn(Bo)
+local Aw=string.sub(Bo,-32)
+local Ah=call('HGET',U,Aw)
+local Bp=Bo==Aw
 if Ah then
 local _,_,_,Al=Ag(Ah)
-if Bk then
-Bf(Ah)
+if Bp then
+Bk(Ah)
 end
-if not Bk or Al=='0'then
-Bg(As,Ah)
+if not Bp or Al=='0'then
+Bl(Aw,Ah)
 end
 end
 end
-local function Bl(Bm)
-local Bn=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
-if not Bn or tonumber(Bn)<=Bm then
-Bh()
+local function Bq(Br)
+local Bs=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
+if not Bs or tonumber(Bs)<=Br then
+Bm()
 return false
 end
-local Bo=math.max(1,math.ceil(Z/3))
-local Bp=call('ZRANGEBYSCORE',T,'-inf',Bm,'LIMIT',0,Bo)
-if Bp[1]then
-call('ZREM',T,unpack(Bp))
-Aa=#Bp==Bo
-Z=Z-3*#Bp
+local Bt=math.max(1,math.ceil(Z/3))
+local Bu=call('ZRANGEBYSCORE',T,'-inf',Br,'LIMIT',0,Bt)
+if Bu[1]then
+call('ZREM',T,unpack(Bu))
+Aa=#Bu==Bt
+Z=Z-3*#Bu
 end
-for _,Bj in ipairs(Bp)do
-Bi(Bj)
+for _,Bo in ipairs(Bu)do
+Bn(Bo)
 end
 return true
 end
-local function Bq(Ap,Bm,As)
-local Be=Ax(Ap)
-if Be and Be.Az and not Be.Ay then
-if not Bl(Bm)then
+local function Bv(Br,Aw)
+local Bj=Bc(Ao())
+if Bj and Bj.Be and not Bj.Bd then
+if not Bq(Br)then
 return{}
 end
-if Aa and As then
-for _,Bj in ipairs({As,'~'..As})do
-local Br=call('ZSCORE',T,Bj)
-if Br and tonumber(Br)<=Bm then
-call('ZREM',T,Bj)
-Bi(Bj)
+if Aa and Aw then
+for _,Bo in ipairs({Aw,'~'..Aw})do
+local Bw=call('ZSCORE',T,Bo)
+if Bw and tonumber(Bw)<=Br then
+call('ZREM',T,Bo)
+Bn(Bo)
 end
 end
 end
 end
-return Be
+return Bj
 end
-local function Av(Be,As)
-if Be.Ay then
-return Be.Ay.Av and Be.Ay.As==As
+local function Ba(Bj,Aw)
+if Bj.Bd then
+return Bj.Bd.Ba and Bj.Bd.Aw==Aw
 end
-return Be.Az and call('ZSCORE',T,As)
+return Bj.Be and call('ZSCORE',T,Aw)
 end
-local function Bs(As,Bt,Al)
-call('ZADD',T,Bt,As)
+local function Bx(Aw,By,Al)
+call('ZADD',T,By,Aw)
 if Al>0 then
-call('ZADD',T,Bt+Al,'~'..As)
+call('ZADD',T,By+Al,'~'..Aw)
 end
 end
-local function Bu()
-local Bn=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
+local function Bz()
+local Bs=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
 for _,Ad in ipairs({S,T,U,V})do
-call('PEXPIREAT',Ad,Bn)
+call('PEXPIREAT',Ad,Bs)
 end
 end
-local function Bv(Be,As,Bw,Bm)
-local O=Be.Ay and Be.Ay.Ah or call('HGET',U,As)
-local Ah=An(O)
+local function Ca(Bj,Aw,Cb,Br)
+local O=Bj.Bd and Bj.Bd.Ah or call('HGET',U,Aw)
+local Ah=As(O)
 local Q,_,_,Al,Am=Ag(Ah)
 Al=tonumber(Al)
-call('PEXPIRE',S,Bw+Al)
-if Be.Ay then
+call('PEXPIRE',S,Cb+Al)
+if Bj.Bd then
 if Ah~=O then
-call('SET',S,As..'+'..Ah,'PX',Bw+Al)
+call('SET',S,Aw..'+'..Ah,'PX',Cb+Al)
 end
 return Q,Am
 end
 if Ah~=O then
-call('HSET',U,As,Ah)
+call('HSET',U,Aw,Ah)
 end
-Bs(As,Bm+Bw,Al)
-Bu()
+Bx(Aw,Br+Cb,Al)
+Bz()
 return Q,Am
 end
-local function Bx(Bm)
-return call('ZRANGEBYSCORE',T,'('..string.format('%.0f',Bm),'+inf','LIMIT',0,1)[1]
+local function Cc(Br)
+return call('ZRANGEBYSCORE',T,'('..string.format('%.0f',Br),'+inf','LIMIT',0,1)[1]
 end
-local function By(Bj,Bm)
-local As=string.sub(Bj,-32)
-local Bk=call('ZSCORE',T,As)
-local Aw=call('ZSCORE',T,'~'..As)or Bk
-local Be=Bk and'holding'or'closed'
-return string.sub(As,1,8),Be,(Bk or Aw)-Bm,Aw-Bm,call('HGET',U,As)
+local function Cd(Bo,Br)
+local Aw=string.sub(Bo,-32)
+local Bp=call('ZSCORE',T,Aw)
+local Bb=call('ZSCORE',T,'~'..Aw)or Bp
+local Bj=Bp and'holding'or'closed'
+return string.sub(Aw,1,8),Bj,(Bp or Bb)-Br,Bb-Br,Aq(call('HGET',U,Aw))
 end
-local function Bz(Ca,Be)
-local Ai,Az,Ba=Ca.Ai,Be.Az,Be.Ba
-if not Az then
+local function Ce(Cf,Bj)
+local Ai,Be,Bf=Cf.Ai,Bj.Be,Bj.Bf
+if not Be then
 return'fits'
 end
-if not Aa and Bd(Be,Ca.Am)>0 then
-if Az=='x'and Ai=='x'and Ca.Cb or Az=='s'and Ai=='s'then
+if not Aa and Bi(Bj,Cf.Am)>0 then
+if Be=='x'and Ai=='x'and Cf.Cg or Be=='s'and Ai=='s'then
 return'passes'
-elseif Az=='x'then
+elseif Be=='x'then
 return'deadlock','x',1,''
 elseif Ai=='x'then
-return'deadlock',Az,call('HGET',V,'p'..Ca.Am)or 1,Ba
+return'deadlock',Be,call('HGET',V,'p'..Cf.Am)or 1,Bf
 end
 end
-if Ai=='x'or Az=='x'then
+if Ai=='x'or Be=='x'then
 return'in_the_way'
 end
-if Ai~=Az or Ca.Cc~=Ba then
-local Cd=Bx(H(F()))
-local _,_,Ce=Ag(call('HGET',U,string.sub(Cd,-32)))
-return'mismatch',Az,Ce,Ba
+if Ai~=Be or Cf.Ch~=Bf then
+local Ci=Cc(H(F()))
+local _,_,Cj=Ag(call('HGET',U,string.sub(Ci,-32)))
+return'mismatch',Be,string.sub(Cj,1,20),Bf
 end
-local Ce=Az=='p'and call('HGET',V,'used')or 0
-return(Az=='s'or Ce+Ca.Aj<=tonumber(Ba))and'fits'or'in_the_way'
+local Cj=Be=='p'and call('HGET',V,'used')or 0
+return(Be=='s'or Cj+Cf.Aj<=tonumber(Bf))and'fits'or'in_the_way'
 end
-local function Cf(Be)
-local Q=Be.Q or N()
-return Q and(Be.Q or string.format('%.0f',Q))
+local function Ck(Bj)
+local Q=Bj.Q or N()
+return Q and(Bj.Q or string.format('%.0f',Q))
 end
-local function Cg()
+local function Cl()
 return Ae('the fence counter is not a number that can grow')
 end
-local function Ch()
+local function Cm()
 if call('ZCARD',T)+call('HLEN',U)+call('HLEN',V)>0 then
 call('UNLINK',T,U,V)
 end
 end
-local function Ci(Ay,Bm)
-Ch()
-call('SET',S,'*x'..Ay.Q,'PX',Ay.Aw)
-call('HSET',U,Ay.As,Ay.Ah)
-Bs(Ay.As,Bm+Ay.Au,Ay.Al)
-Bb('o'..Ay.Am,1)
+local function Cn(Bd,Br)
+Cm()
+call('SET',S,'*x'..Bd.Q,'PX',Bd.Bb)
+call('HSET',U,Bd.Aw,Bd.Ah)
+Bx(Bd.Aw,Br+Bd.Az,Bd.Al)
+Bg('o'..Bd.Am,1)
 end
-local function Cj(Ca,Q)
-local Bw,Al,Ah=Ca.Bw,Ca.Al,Q..' '..Ca.Ah
-call('SET',S,Ca.As..Ca.At..Ah,'PX',Bw+Al)
-local Ay={
-As=Ca.As,Ar=false,At=Ca.At,Ah=Ah,Q=Q,Al=Al,
-Am=Ca.Am,Av=true,Aw=Bw+Al,Au=Bw,
+local function Co(Cf,Q)
+local Cb,Al,Ah=Cf.Cb,Cf.Al,Q..' '..Cf.Ah
+call('SET',S,Cf.Aw..Cf.Ax..Ah,'PX',Cb+Al)
+local Bd={
+Aw=Cf.Aw,Av=false,Ax=Cf.Ax,Ah=Ah,Q=Q,Al=Al,
+Am=Cf.Am,Ba=true,Bb=Cb+Al,Az=Cb,
 }
-return{Az='x',Ba='',Ay=Ay,Q=Q}
+return{Be='x',Bf='',Bd=Bd,Q=Q}
 end
-local function Ck(Ca,Be,Q,Bm)
-local As,Am=Ca.As,Ca.Am
-if Q~=Be.Q then
+local function Cp(Cf,Bj,Q,Br)
+local Aw,Am=Cf.Aw,Cf.Am
+if Q~=Bj.Q then
 P(tonumber(Q))
 end
-if not Be.Az and Ca.Ai=='x'then
-return Cj(Ca,Q)
+if not Bj.Be and Cf.Ai=='x'then
+return Co(Cf,Q)
 end
-if Be.Ay then
-Ci(Be.Ay,Bm)
-elseif not Be.Az then
-Ch()
-call('SET',S,'*'..Ca.Ai..Ca.Cc,'PX',Ca.Bw+Ca.Al)
+if Bj.Bd then
+Cn(Bj.Bd,Br)
+elseif not Bj.Be then
+Cm()
+call('SET',S,'*'..Cf.Ai..Cf.Ch,'PX',Cf.Cb+Cf.Al)
 end
-Bs(As,Bm+Ca.Bw,Ca.Al)
-call('HSET',U,As,Q..' '..Ca.Ah)
-if Ca.Ai=='p'then
-Bb('used',Ca.Aj)
+Bx(Aw,Br+Cf.Cb,Cf.Al)
+call('HSET',U,Aw,Q..' '..Cf.Ah)
+if Cf.Ai=='p'then
+Bg('used',Cf.Aj)
 end
 if Am~=''then
-Bb('o'..Am,1)
-if Ca.Ai=='p'then
-Bb('p'..Am,Ca.Aj)
+Bg('o'..Am,1)
+if Cf.Ai=='p'then
+Bg('p'..Am,Cf.Aj)
 end
 end
-if Ca.Ai=='x'then
-return{Az='x',Ba=Q,Q=Q}
+if Cf.Ai=='x'then
+return{Be='x',Bf=Q,Q=Q}
 end
-return{Az=Ca.Ai,Ba=Ca.Cc}
+return{Be=Cf.Ai,Bf=Cf.Ch}
 end
-local function Cl(As)
-if call('ZREM',Y,As,'!'..As)==0 then
+local function Cq(Aw)
+if call('ZREM',Y,Aw,'!'..Aw)==0 then
 return false
 end
-call('HDEL',X,As)
-return call('ZREM',W,As)==1
+call('HDEL',X,Aw)
+return call('ZREM',W,Aw)==1
 end
-local function Cm()
+local function Cr()
 return string.match(call('HGET',X,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cn(Bm)
+local function Cs(Br)
 if call('EXISTS',Y)==0 then
 return false
 end
-local Bo=math.max(1,Z)
-local Bp=call('ZRANGEBYSCORE',Y,'-inf',Bm,'LIMIT',0,Bo)
-Ab=#Bp==Bo
-Z=Z-#Bp
-for _,Bj in ipairs(Bp)do
-local As=string.match(Bj,'^!(.*)')
-if not As then
-Cl(Bj)
+local Bt=math.max(1,Z)
+local Bu=call('ZRANGEBYSCORE',Y,'-inf',Br,'LIMIT',0,Bt)
+Ab=#Bu==Bt
+Z=Z-#Bu
+for _,Bo in ipairs(Bu)do
+local Aw=string.match(Bo,'^!(.*)')
+if not Aw then
+Cq(Bo)
 else
-local Co=call('ZSCORE',Y,As)
-if Co and tonumber(Co)>Bm then
-local Cp=string.match(call('HGET',X,As)or'','^%d+ %d %S+ (%d+)')
-local Cq=Cp and call('ZSCORE',Y,Bj)-Cp
-Ac=Ac or Cq and Cq>=tonumber((Cm()))
+local Ct=call('ZSCORE',Y,Aw)
+if Ct and tonumber(Ct)>Br then
+local Cu=string.match(call('HGET',X,Aw)or'','^%d+ %d %S+ (%d+)')
+local Cv=Cu and call('ZSCORE',Y,Bo)-Cu
+Ac=Ac or Cv and Cv>=tonumber((Cr()))
 end
-call('ZREM',Y,Bj)
+call('ZREM',Y,Bo)
 end
 end
 return true
 end
-local function Cr(As,Cs)
-local Ct,Cu,Cv,Cp,Cw,Cc,Cb,Ah=string.match(
-Cs or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cw(Aw,Cx)
+local Cy,Cz,Da,Cu,Db,Ch,Cg,Ah=string.match(
+Cx or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cv then
+if not Da then
 return nil
 end
-local Ai,Aj,Al,Am,Cx=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cy=Al~='0'
+local Ai,Aj,Al,Am,Dc=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Dd=Al~='0'
 return{
-As=As,Ai=Ai,Cb=Cb=='1',Aj=Aj,Cc=Cc,Am=Am,
-Ah=string.format('%s %s %s%s %s ',Ai,Aj,Cy and'!'or'',Al,Am)..Cx,
-Bw=tonumber(Cp),Al=0,At=Cy and'+'or'-',Cv=Cv,Ct=tonumber(Ct),
-Cw=tonumber(Cw),Cu=Cu=='1',
+Aw=Aw,Ai=Ai,Cg=Cg=='1',Aj=Aj,Ch=Ch,Am=Am,
+Ah=string.format('%s %s %s%s %s ',Ai,Aj,Dd and'!'or'',Al,Am)..Dc,
+Cb=tonumber(Cu),Al=0,Ax=Dd and'+'or'-',Da=Da,Cy=tonumber(Cy),
+Db=tonumber(Db),Cz=Cz=='1',
 }
 end
-local function Cz(Cv,Af)
-local Da=A('PUBLISH',Cv,Af)
-return type(Da)~='number'or Da>0
+local function De(Da,Af)
+local Df=A('PUBLISH',Da,Af)
+return type(Df)~='number'or Df>0
 end
-local function Db(As)
-return string.match(call('HGET',X,As)or'','^%d+ %d (%S+)')
+local function Dg(Aw)
+return string.match(call('HGET',X,Aw)or'','^%d+ %d (%S+)')
 end
-local function Dc(Dd,Af)
-local De,Df=8,nil
-for _,As in ipairs(call('ZRANGE',W,0,De))do
-if As~=Dd and De>0 then
-De=De-1
-local Cv=Db(As)
-if Cv and Cz(Cv,Af..As)then
-Df=Cv
+local function Dh(Di,Af)
+local Dj,Dk=8,nil
+for _,Aw in ipairs(call('ZRANGE',W,0,Dj))do
+if Aw~=Di and Dj>0 then
+Dj=Dj-1
+local Da=Dg(Aw)
+if Da and De(Da,Af..Aw)then
+Dk=Da
 break
 end
 end
 end
 local J=call('ZREVRANGE',W,0,0)[1]
-local Cv=J and J~=Dd and Db(J)
-if Cv and Cv~=Df then
-Cz(Cv,Af..J)
+local Da=J and J~=Di and Dg(J)
+if Da and Da~=Dk then
+De(Da,Af..J)
 end
 end
-local function Dg(Dd,Bm,O)
-local Dh=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
-if not Dh then
+local function Dl(Di,Br,O)
+local Dm=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+if not Dm then
 return
 end
-local Di=0
-for _,As in ipairs(call('ZRANGE',W,0,319))do
-local Ct,Cv=string.match(call('HGET',X,As)or'','^(%d+) %d (%S+)')
-if Cv then
-Di=Ct
-if As~=Dd then
-Cz(Cv,'!'..As)
+local Dn=0
+for _,Aw in ipairs(call('ZRANGE',W,0,319))do
+local Cy,Da=string.match(call('HGET',X,Aw)or'','^(%d+) %d (%S+)')
+if Da then
+Dn=Cy
+if Aw~=Di then
+De(Da,'!'..Aw)
 end
 end
 end
-call('HSET',X,'?',string.format('%.0f %s %s',Bm,Di,O))
-call('PEXPIREAT',X,Dh)
+call('HSET',X,'?',string.format('%.0f %s %s',Br,Dn,O))
+call('PEXPIREAT',X,Dm)
 end
-local function Dj(Be,Bm,Dd)
-local Dk,Dl,Dm,Dn=Ac,false,false,false
-local Do,Dp,Dq,Dr=Cm()
-if Dk then
+local function Do(Bj,Br,Di)
+local Dp,Dq,Dr,Ds=Ac,false,false,false
+local Dt,Du,Dv,Dw=Cr()
+if Dp then
 Z=math.max(5,Z-260)
-Ac,Dq,Dr=false,Do,Dp
+Ac,Dv,Dw=false,Dt,Du
 end
 Z=math.max(5,Z)
-local O=Dq..' '..Dr
-Dq,Dr=tonumber(Dq),tonumber(Dr)
-local Ds,at,B,Dt,Du={},0,0,0,{}
+local O=Dv..' '..Dw
+Dv,Dw=tonumber(Dv),tonumber(Dw)
+local Dx,at,B,Dy,Dz={},0,0,0,{}
 while true do
-if Be.Ay and Be.Ay.Am==''then
+if Bj.Bd and Bj.Bd.Am==''then
 break
 end
 at=at+1
 if at>B then
-if Du[1]then
-call('ZREM',W,unpack(Du))
-Du={}
+if Dz[1]then
+call('ZREM',W,unpack(Dz))
+Dz={}
 end
-local Bo=math.min(math.max(Dt,1),64)
-Ds=call('ZRANGE',W,0,Bo)
-if not Ds[1]then
+local Bt=math.min(math.max(Dy,1),64)
+Dx=call('ZRANGE',W,0,Bt)
+if not Dx[1]then
 break
 end
-B,at=math.min(#Ds,Bo),1
+B,at=math.min(#Dx,Bt),1
 end
-local Dv,Dw=Ds[at],Ds[at+1]
-local Cs=call('HGET',X,Dv)
-local Ca=Cr(Dv,Cs)
-local Dx=math.floor(#(Cs or'')/256)
-local Co=Ca and(Ab or Ca.Ct<=Dr)and call('ZSCORE',Y,Dv)
-if not Ca or Ab and Co and tonumber(Co)<=Bm then
+local Ea,Eb=Dx[at],Dx[at+1]
+local Cx=call('HGET',X,Ea)
+local Cf=Cw(Ea,Cx)
+local Ec=math.floor(#(Cx or'')/256)
+local Ct=Cf and(Ab or Cf.Cy<=Dw)and call('ZSCORE',Y,Ea)
+if not Cf or Ab and Ct and tonumber(Ct)<=Br then
 if Z<=0 then
-Dn=true
+Ds=true
 break
 end
-Z=Z-1-Dx
-Du[#Du+1]=Dv
-Cl(Dv)
+Z=Z-1-Ec
+Dz[#Dz+1]=Ea
+Cq(Ea)
 else
-local Dy=Bz(Ca,Be)
+local Ed=Ce(Cf,Bj)
 M=true
-local Q=(Dy=='fits'or Dy=='passes')and Cf(Be)
+local Q=(Ed=='fits'or Ed=='passes')and Ck(Bj)
 if not Q then
 break
 end
 if Z<=0 then
-Dn=true
+Ds=true
 break
 end
-if Dt==0 then
-call('ZREM',W,Dv)
+if Dy==0 then
+call('ZREM',W,Ea)
 else
-Du[#Du+1]=Dv
+Dz[#Dz+1]=Ea
 end
-local Da=Dv==Dd
-local Dz=Ca.Ct<=Dr and Co
-if not Da and not(Dz and Co-Ca.Cw<Dq)then
-Da=Cz(Ca.Cv,Dv)or Ca.Cu
+local Df=Ea==Di
+local Ee=Cf.Cy<=Dw and Ct
+if not Df and not(Ee and Ct-Cf.Db<Dv)then
+Df=De(Cf.Da,Ea)or Cf.Cz
 end
-if not Da then
-Z,Dt=Z-1-Dx,Dt+1
+if not Df then
+Z,Dy=Z-1-Ec,Dy+1
 else
-Z,Dt=Z-5-Dx,0
-if Du[1]then
-call('ZREM',W,unpack(Du))
-Du={}
+Z,Dy=Z-5-Ec,0
+if Dz[1]then
+call('ZREM',W,unpack(Dz))
+Dz={}
 end
-if Dv==Dd then
-Cl(Dv)
+if Ea==Di then
+Cq(Ea)
 else
-call('ZADD',Y,Bm+Ca.Bw,'!'..Dv)
-Dm=true
+call('ZADD',Y,Br+Cf.Cb,'!'..Ea)
+Dr=true
 end
-if Dw or Dm then
-Ca.At='+'
+if Eb or Dr then
+Cf.Ax='+'
 end
-Be=Ck(Ca,Be,Q,Bm)
-Dl=true
+Bj=Cp(Cf,Bj,Q,Br)
+Dq=true
 end
 end
 end
-if Du[1]then
-call('ZREM',W,unpack(Du))
+if Dz[1]then
+call('ZREM',W,unpack(Dz))
 end
-if Dk then
-Dg(Dd,Bm,O)
-elseif Dn then
-Dc(Dd,'!')
-elseif Dm then
-Dc(Dd,'?')
+if Dp then
+Dl(Di,Br,O)
+elseif Ds then
+Dh(Di,'!')
+elseif Dr then
+Dh(Di,'?')
 end
-if Dl and not Be.Ay then
-Bu()
+if Dq and not Bj.Bd then
+Bz()
 end
-return Be
+return Bj
 end
-local Bm=H(F())
-local function Ea(Cd)
-local Eb,Ec=ARGV[Cd],Cd
-while ARGV[Ec+1]==''do
-Ec=Ec-4
+local Br=H(F())
+local function Ef(Ci)
+local Ar,Eg=ARGV[Ci],Ci
+while ARGV[Eg+1]==''do
+Eg=Eg-4
 end
-local Aw,Ah,Ed=unpack(ARGV,Ec+1,Ec+3)
+local Bb,Ah,Eh=unpack(ARGV,Eg+1,Eg+3)
 local Ai,Aj,Al,Am=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) ')
-local Cb,Cc,Cv,Cp,Cw,Bo,Ee=
-string.match(Ed,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Cg,Ch,Da,Cu,Db,Bt,Ei=
+string.match(Eh,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-As=string.sub(Eb,1,32),Ai=Ai,Cb=Cb=='1',Aj=Aj,Cc=Cc,
-Bw=Aw-Al,Al=tonumber(Al),Am=Am,Ah=Ah,At=string.sub(Eb,33),
-Cv=Cv~=''and Cv,Cp=Cp,Cw=tonumber(Cw),Bo=tonumber(Bo),
-Ee=tonumber(Ee),
+Aw=string.sub(Ar,1,32),Ai=Ai,Cg=Cg=='1',Aj=Aj,Ch=Ch,
+Cb=Bb-Al,Al=tonumber(Al),Am=Am,Ah=Ah,Ax=string.sub(Ar,33),
+Da=Da~=''and Da,Cu=Cu,Db=tonumber(Db),Bt=tonumber(Bt),
+Ei=tonumber(Ei),
 }
 end
-local function Ef(Be,Q,Am)
-return{'granted',Q,math.max(1,Bd(Be,Am))}
+local function Ej(Bj,Q,Am)
+return{'granted',Q,math.max(1,Bi(Bj,Am))}
 end
-local function Eg(Be,As)
-if Be.Ay then
-return Be.Ay.As==As
+local function Ek(Bj,Aw)
+if Bj.Bd then
+return Bj.Bd.Aw==Aw
 end
-return Be.Az and call('HGET',U,As)
+return Bj.Be and call('HGET',U,Aw)
 end
-local function Eh(Ei,Ca,Be,Ej)
-local Ay,Df=Be.Ay,nil
-if Ay then
-local Ek=Ay.Av and'holding'or'closed'
-Df={string.sub(Ay.As,1,8),Ek,Ay.Au,Ay.Aw,'',Ay.Ah}
+local function El(Em,Cf,Bj,En)
+local Bd,Dk=Bj.Bd,nil
+if Bd then
+local Eo=Bd.Ba and'holding'or'closed'
+Dk={string.sub(Bd.Aw,1,8),Eo,Bd.Az,Bd.Bb,'',Bd.Ah}
 else
-local Aj=Ca.Ai=='p'and Be.Az=='p'
-local Bj=Ej and'~'..Ca.As
-or Aj and Bx(Bm)
+local Aj=Cf.Ai=='p'and Bj.Be=='p'
+local Bo=En and'~'..Cf.Aw
+or Aj and Cc(Br)
 or call('ZREVRANGE',T,0,0)[1]
-local El,Ek,Au,Aw,Ah=By(Bj,Bm)
+local Ep,Eo,Az,Bb,Ah=Cd(Bo,Br)
 if Aj and Aa then
-Aw=0
+Bb=0
 end
-Df={El,Ek,Au,Aw,Be.Ba,Ah}
+Dk={Ep,Eo,Az,Bb,Bj.Bf,Ah}
 end
-for _,Bc in ipairs(Df)do
-Ei[#Ei+1]=Bc
+for _,Bh in ipairs(Dk)do
+Em[#Em+1]=Bh
 end
-return Ei
+return Em
 end
-local function Em(Ca,Be)
-if Cl(Ca.As)then
-Dj(Be,Bm)
+local function Eq(Cf,Bj)
+if Cq(Cf.Aw)then
+Do(Bj,Br)
 end
 end
-local function En(Be)
-if Be.Ay and Be.Ay.At=='-'and not Be.Ay.Ar then
+local function Er(Bj)
+if Bj.Bd and Bj.Bd.Ax=='-'and not Bj.Bd.Av then
 call('SETRANGE',S,32,'+')
 end
 end
-local Eo=0
-local function Ep(Ca,Be)
+local Es=0
+local function Et(Cf,Bj)
 local J=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]or 0
-local Ba=Ca.Ee
-if not Ba then
-Eo=math.max(J+1,Eo+1,F())
-Ba=Eo
+local Bf=Cf.Ei
+if not Bf then
+Es=math.max(J+1,Es+1,F())
+Bf=Es
 end
-local Ct=string.format('%.0f',Ba)
-call('ZADD',W,Ct,Ca.As)
-local Cb=Ca.Cb and'1'or'0'
-local Eq={
-Ct,'0',Ca.Cv,Ca.Cp,Ca.Cw,Ca.Cc,Cb,Ca.Ah,
+local Cy=string.format('%.0f',Bf)
+call('ZADD',W,Cy,Cf.Aw)
+local Cg=Cf.Cg and'1'or'0'
+local Eu={
+Cy,'0',Cf.Da,Cf.Cu,Cf.Db,Cf.Ch,Cg,Cf.Ah,
 }
-call('HSET',X,Ca.As,table.concat(Eq,' '))
-En(Be)
+call('HSET',X,Cf.Aw,table.concat(Eu,' '))
+Er(Bj)
 end
-local function Er(As,Be)
-if call('ZSCORE',W,As)or not call('ZSCORE',Y,As)or Av(Be,As)then
+local function Ev(Aw,Bj)
+if call('ZSCORE',W,Aw)or not call('ZSCORE',Y,Aw)or Ba(Bj,Aw)then
 return
 end
-local Cs=call('HGET',X,As)
-if not Cs then
-Cl(As)
+local Cx=call('HGET',X,Aw)
+if not Cx then
+Cq(Aw)
 return
 end
-call('ZREM',Y,'!'..As)
-local Ct,Cx=string.match(Cs,'^(%d+) %d (.*)$')
-call('HSET',X,As,Ct..' 1 '..Cx)
-call('ZADD',W,Ct,As)
+call('ZREM',Y,'!'..Aw)
+local Cy,Dc=string.match(Cx,'^(%d+) %d (.*)$')
+call('HSET',X,Aw,Cy..' 1 '..Dc)
+call('ZADD',W,Cy,Aw)
 call('PEXPIREAT',W,call('ZREVRANGE',Y,0,0,'WITHSCORES')[2])
-En(Be)
+Er(Bj)
 end
-local function Es(Ca)
-call('ZADD',Y,Bm+Ca.Cw,Ca.As)
-local Bn=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+local function Ew(Cf)
+call('ZADD',Y,Br+Cf.Db,Cf.Aw)
+local Bs=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
 for _,Ad in ipairs({W,X,Y})do
-call('PEXPIREAT',Ad,Bn)
+call('PEXPIREAT',Ad,Bs)
 end
 end
-local function Et(Ca,Be,Eu)
-local Ev=call('ZRANK',W,Ca.As)
-if Ev then
-call('PEXPIRE',W,Ca.Cw)
-elseif Eu>=Ca.Bo and not Ab then
-return{'full',Eu}
+local function Ex(Cf,Bj,Ey)
+local Ez=call('ZRANK',W,Cf.Aw)
+if Ez then
+call('PEXPIRE',W,Cf.Db)
+elseif Ey>=Cf.Bt and not Ab then
+return{'full',Ey}
 else
-Ep(Ca,Be)
-Ev=call('ZRANK',W,Ca.As)
+Et(Cf,Bj)
+Ez=call('ZRANK',W,Cf.Aw)
 end
-Es(Ca)
-return Eh({'queued',Ev},Ca,Be)
+Ew(Cf)
+return El({'queued',Ez},Cf,Bj)
 end
-local function Ew(Ca,Be,Q)
-local Ex=Ck(Ca,Be,Q,Bm)
-if not Ex.Ay then
-Bu()
+local function Fa(Cf,Bj,Q)
+local Fb=Cp(Cf,Bj,Q,Br)
+if not Fb.Bd then
+Bz()
 end
-return Ef(Ex,Q,Ca.Am)
+return Ej(Fb,Q,Cf.Am)
 end
-local function Ey(Ca)
-local As=Ca.As
-local Be=Bq(call('GET',S),Bm,As)
-if not Be then
+local function Fc(Cf)
+local Aw=Cf.Aw
+local Bj=Bv(Br,Aw)
+if not Bj then
 return Ae()
 end
-if Be.Ay and Be.Ay.Aw<0 then
+if Bj.Bd and Bj.Bd.Bb<0 then
 return Ae('a lock without an end')
 end
-local Eu=0
-local Ez=Cn(Bm)
-if Ez then
-Er(As,Be)
-Be=Dj(Be,Bm,As)
-Eu=call('ZCARD',W)
+local Ey=0
+local Fd=Cs(Br)
+if Fd then
+Ev(Aw,Bj)
+Bj=Do(Bj,Br,Aw)
+Ey=call('ZCARD',W)
 end
-if Av(Be,As)then
-local Q,Am=Bv(Be,As,Ca.Bw,Bm)
-if Ez then
-Cl(As)
+if Ba(Bj,Aw)then
+local Q,Am=Ca(Bj,Aw,Cf.Cb,Br)
+if Fd then
+Cq(Aw)
 end
-return Ef(Be,Q,Am)
+return Ej(Bj,Q,Am)
 end
-if Eg(Be,As)then
-return Eh({'refused'},Ca,Be,true)
+if Ek(Bj,Aw)then
+return El({'refused'},Cf,Bj,true)
 end
-local Dy,Fa,Fb,Fc=Bz(Ca,Be)
-if Dy=='deadlock'or Dy=='mismatch'then
-Em(Ca,Be)
-return{Dy,Fa,Fb,Fc}
+local Ed,Fe,Ff,Fg=Ce(Cf,Bj)
+if Ed=='deadlock'or Ed=='mismatch'then
+Eq(Cf,Bj)
+return{Ed,Fe,Ff,Fg}
 end
-if Dy=='passes'or Dy=='fits'and(Eu==0 or not Be.Az)then
-local Q=Cf(Be)
+if Ed=='passes'or Ed=='fits'and(Ey==0 or not Bj.Be)then
+local Q=Ck(Bj)
 if not Q then
-return Cg()
+return Cl()
 end
-if Eu>0 then
-Cl(As)
+if Ey>0 then
+Cq(Aw)
 end
-return Ew(Ca,Be,Q)
+return Fa(Cf,Bj,Q)
 end
-if Ca.Cv then
-return Et(Ca,Be,Eu)
+if Cf.Da then
+return Ex(Cf,Bj,Ey)
 end
-local Fd=Eh({'refused'},Ca,Be)
-Em(Ca,Be)
-return Fd
+local Fh=El({'refused'},Cf,Bj)
+Eq(Cf,Bj)
+return Fh
 end
-local function Fe(Be,As,Ah)
-if Be.Ay then
+local function Fi(Bj,Aw,Ah)
+if Bj.Bd then
 call('DEL',S)
 return{}
 end
-call('ZREM',T,As,'~'..As)
-Bf(Ah)
-Bg(As,Ah)
+call('ZREM',T,Aw,'~'..Aw)
+Bk(Ah)
+Bl(Aw,Ah)
 if call('ZCARD',T)==0 then
-Bh()
+Bm()
 return{}
 end
-Bu()
-return Be
+Bz()
+return Bj
 end
-local function Ff(Be,As,Am,Fg)
-Cl(As)
-if not Av(Be,As)then
-return{'not_held',Bd(Be,Am)},Be
+local function Fj(Bj,Aw,Am,Fk)
+Cq(Aw)
+if not Ba(Bj,Aw)then
+return{'not_held',Bi(Bj,Am)},Bj
 end
-local Ah=Be.Ay and Be.Ay.Ah or call('HGET',U,As)
-local _,_,_,_,Fh=Ag(Ah)
-Be=Fg(Be,As,Ah)
-local Au=Bd(Be,Fh)
-return Au>0 and{'still_held',Au}or 1,Be
+local Ah=Bj.Bd and Bj.Bd.Ah or call('HGET',U,Aw)
+local _,_,_,_,Fl=Ag(Ah)
+Bj=Fk(Bj,Aw,Ah)
+local Az=Bi(Bj,Fl)
+return Az>0 and{'still_held',Az}or 1,Bj
 end
-local function Fi(i)
+local function Fm(i)
 on(KEYS[i])
-local Ca=Ea(2+B*(i-1))
-Ca.Cv=nil
-return Ca
+local Cf=Ef(2+B*(i-1))
+Cf.Da=nil
+return Cf
 end
-local function Fj(i)
-local Ca=Fi(i)
-local Be=Bq(call('GET',S),Bm,Ca.As)
-D[i]=Be and Av(Be,Ca.As)
-return Ey(Ca)
+local function Fn(i)
+local Cf=Fm(i)
+local Bj=Bv(Br,Cf.Aw)
+D[i]=Bj and Ba(Bj,Cf.Aw)
+return Fc(Cf)
 end
-local function Fk(i)
-local Ca=Fi(i)
-local Be=Bq(call('GET',S),Bm,Ca.As)
-local Eu=Cn(Bm)
-local _,Ex=Ff(Be,Ca.As,Ca.Am,Fe)
-if Eu then
-Dj(Ex,Bm)
+local function Fo(i)
+local Cf=Fm(i)
+local Bj=Bv(Br,Cf.Aw)
+local Ey=Cs(Br)
+local _,Fb=Fj(Bj,Cf.Aw,Cf.Am,Fi)
+if Ey then
+Do(Fb,Br)
 end
 end
 for i=1,#KEYS-1 do
-local Dl,Ei=pcall(Fj,i)
-if not Dl then
-Ei={'error',type(Ei)=='table'and Ei.err or Ei}
+local Dq,Em=pcall(Fn,i)
+if not Dq then
+Em={'error',type(Em)=='table'and Em.err or Em}
 end
-if Ei[1]~='granted'then
+if Em[1]~='granted'then
 for O=i-1,1,-1 do
-if not D[O]and not pcall(Fk,O)then
-Ei={'error','what was granted could not be taken back'}
+if not D[O]and not pcall(Fo,O)then
+Em={'error','what was granted could not be taken back'}
 end
 end
-return{ARGV[1],i,Ei}
+return{ARGV[1],i,Em}
 end
-C[i+2]=Ei
+C[i+2]=Em
 end
 return C

@@ -48,647 +48,665 @@ local function Ad(Ae)
 local N,Af,Ag,Ah,Ai,Aj=string.match(Ae,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
 return N,Af,Ag,Ah==''and Ai or'0',Aj
 end
-local function Ak(Ae)
+local Ak=12000
+local function Al()
+local Am=A('GETRANGE',P,0,Ak+99)
+if type(Am)~='string'then
+return call('GET',P)
+end
+return(Am~=''or call('EXISTS',P)==1)and Am
+end
+local function An(Ae)
+if not Ae or#Ae<=Ak then
+return Ae
+end
+local Ao=string.match(string.sub(Ae,1,Ak),'^%d* %a %d+ !?%d+ %S* ')
+return(Ao or'')..'{"cut":"longer than '..Ak..' bytes"}'
+end
+local function Ap(Ae)
 return(string.gsub(Ae,'^(%d+ %a %d+ )!','%1'))
 end
-local function Al(Am)
+local function Aq(Am)
+if#Am<=32 then
 return string.match(Am,'^%*([spx])(%d*)$')
 end
-local function An(Am)
-local Ao,Ap,Aq,Ae=string.match(Am,'^(~?)(%x+)([-+])(.*)$')
-if not Ap or#Ap~=32 then
+end
+local function Ar(Am)
+local As,At,Au,Av=string.match(Am,'^(~?)(%x+)([-+])()')
+if not At or#At~=32 then
 return nil
 end
+local Ae=An(string.sub(Am,Av))
 local N,Af,_,Ai,Aj=Ad(Ae)
 if Af~='x'then
 return nil
 end
-local Ar=call('PTTL',P)
+local Aw=call('PTTL',P)
 Ai=tonumber(Ai)
-local As=Ao==''and Ar>Ai
+local Ax=As==''and Aw>Ai
 return{
-Ap=Ap,Ao=Ao~='',Aq=Aq,Ae=Ae,N=N,Ai=Ai,Aj=Aj,
-As=As,At=Ar,Ar=As and Ar-Ai or Ar,
+At=At,As=As~='',Au=Au,Ae=Ae,N=N,Ai=Ai,Aj=Aj,
+Ax=Ax,Ay=Aw,Aw=Ax and Aw-Ai or Aw,
 }
 end
-local function Au(Am)
+local function Az(Am)
 if not Am then
 return{}
 end
 if string.sub(Am,1,1)~='*'then
-local Av=An(Am)
-return Av and{Aw='x',Ax='',Av=Av,N=Av.N}
+local Ba=Ar(Am)
+return Ba and{Bb='x',Bc='',Ba=Ba,N=Ba.N}
 end
-local Aw,Ax=Al(Am)
-return Aw and{Aw=Aw,Ax=Ax,N=Aw=='x'and Ax or nil}
+local Bb,Bc=Aq(Am)
+return Bb and{Bb=Bb,Bc=Bc,N=Bb=='x'and Bc or nil}
 end
-local function Ay(Az,by)
-local Ax=call('HINCRBY',S,Az,by)
-if Ax<=0 then
-call('HDEL',S,Az)
+local function Bd(Be,by)
+local Bc=call('HINCRBY',S,Be,by)
+if Bc<=0 then
+call('HDEL',S,Be)
 end
 end
-local function Ba(Bb,Aj)
+local function Bf(Bg,Aj)
 if Aj==''then
 return 0
 end
-if Bb.Av then
-return Bb.Av.As and Bb.Av.Aj==Aj and 1 or 0
+if Bg.Ba then
+return Bg.Ba.Ax and Bg.Ba.Aj==Aj and 1 or 0
 end
 return tonumber(call('HGET',S,'o'..Aj)or 0)
 end
-local function Bc(Ae)
+local function Bh(Ae)
 local _,Af,Ag,_,Aj=Ad(Ae)
 if Aj~=''then
-Ay('o'..Aj,-1)
+Bd('o'..Aj,-1)
 if Af=='p'then
-Ay('p'..Aj,-Ag)
+Bd('p'..Aj,-Ag)
 end
 end
 end
-local function Bd(Ap,Ae)
+local function Bi(At,Ae)
 local _,Af,Ag=Ad(Ae)
 if Af=='p'then
-Ay('used',-Ag)
+Bd('used',-Ag)
 end
-call('HDEL',R,Ap)
+call('HDEL',R,At)
 end
-local function Be()
+local function Bj()
 call('UNLINK',P,Q,R,S)
 end
-local function Bf(Bg)
-local Ap=string.sub(Bg,-32)
-local Ae=call('HGET',R,Ap)
-local Bh=Bg==Ap
+local function Bk(Bl)
+local At=string.sub(Bl,-32)
+local Ae=call('HGET',R,At)
+local Bm=Bl==At
 if Ae then
 local _,_,_,Ai=Ad(Ae)
-if Bh then
-Bc(Ae)
+if Bm then
+Bh(Ae)
 end
-if not Bh or Ai=='0'then
-Bd(Ap,Ae)
+if not Bm or Ai=='0'then
+Bi(At,Ae)
 end
 end
 end
-local function Bi(Bj)
-local Bk=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
-if not Bk or tonumber(Bk)<=Bj then
-Be()
+local function Bn(Bo)
+local Bp=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+if not Bp or tonumber(Bp)<=Bo then
+Bj()
 return false
 end
-local Bl=math.max(1,math.ceil(W/3))
-local Bm=call('ZRANGEBYSCORE',Q,'-inf',Bj,'LIMIT',0,Bl)
-if Bm[1]then
-call('ZREM',Q,unpack(Bm))
-X=#Bm==Bl
-W=W-3*#Bm
+local Bq=math.max(1,math.ceil(W/3))
+local Br=call('ZRANGEBYSCORE',Q,'-inf',Bo,'LIMIT',0,Bq)
+if Br[1]then
+call('ZREM',Q,unpack(Br))
+X=#Br==Bq
+W=W-3*#Br
 end
-for _,Bg in ipairs(Bm)do
-Bf(Bg)
+for _,Bl in ipairs(Br)do
+Bk(Bl)
 end
 return true
 end
-local function Bn(Am,Bj,Ap)
-local Bb=Au(Am)
-if Bb and Bb.Aw and not Bb.Av then
-if not Bi(Bj)then
+local function Bs(Bo,At)
+local Bg=Az(Al())
+if Bg and Bg.Bb and not Bg.Ba then
+if not Bn(Bo)then
 return{}
 end
-if X and Ap then
-for _,Bg in ipairs({Ap,'~'..Ap})do
-local Bo=call('ZSCORE',Q,Bg)
-if Bo and tonumber(Bo)<=Bj then
-call('ZREM',Q,Bg)
-Bf(Bg)
+if X and At then
+for _,Bl in ipairs({At,'~'..At})do
+local Bt=call('ZSCORE',Q,Bl)
+if Bt and tonumber(Bt)<=Bo then
+call('ZREM',Q,Bl)
+Bk(Bl)
 end
 end
 end
 end
-return Bb
+return Bg
 end
-local function As(Bb,Ap)
-if Bb.Av then
-return Bb.Av.As and Bb.Av.Ap==Ap
+local function Ax(Bg,At)
+if Bg.Ba then
+return Bg.Ba.Ax and Bg.Ba.At==At
 end
-return Bb.Aw and call('ZSCORE',Q,Ap)
+return Bg.Bb and call('ZSCORE',Q,At)
 end
-local function Bp(Ap,Bq,Ai)
-call('ZADD',Q,Bq,Ap)
+local function Bu(At,Bv,Ai)
+call('ZADD',Q,Bv,At)
 if Ai>0 then
-call('ZADD',Q,Bq+Ai,'~'..Ap)
+call('ZADD',Q,Bv+Ai,'~'..At)
 end
 end
-local function Br()
-local Bk=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+local function Bw()
+local Bp=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
 for _,Aa in ipairs({P,Q,R,S})do
-call('PEXPIREAT',Aa,Bk)
+call('PEXPIREAT',Aa,Bp)
 end
 end
-local function Bs(Bb,Ap,Bt,Bj)
-local L=Bb.Av and Bb.Av.Ae or call('HGET',R,Ap)
-local Ae=Ak(L)
+local function Bx(Bg,At,By,Bo)
+local L=Bg.Ba and Bg.Ba.Ae or call('HGET',R,At)
+local Ae=Ap(L)
 local N,_,_,Ai,Aj=Ad(Ae)
 Ai=tonumber(Ai)
-call('PEXPIRE',P,Bt+Ai)
-if Bb.Av then
+call('PEXPIRE',P,By+Ai)
+if Bg.Ba then
 if Ae~=L then
-call('SET',P,Ap..'+'..Ae,'PX',Bt+Ai)
+call('SET',P,At..'+'..Ae,'PX',By+Ai)
 end
 return N,Aj
 end
 if Ae~=L then
-call('HSET',R,Ap,Ae)
+call('HSET',R,At,Ae)
 end
-Bp(Ap,Bj+Bt,Ai)
-Br()
+Bu(At,Bo+By,Ai)
+Bw()
 return N,Aj
 end
-local function Bu(Bj)
-return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
+local function Bz(Bo)
+return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',Bo),'+inf','LIMIT',0,1)[1]
 end
-local function Bv(Bg,Bj)
-local Ap=string.sub(Bg,-32)
-local Bh=call('ZSCORE',Q,Ap)
-local At=call('ZSCORE',Q,'~'..Ap)or Bh
-local Bb=Bh and'holding'or'closed'
-return string.sub(Ap,1,8),Bb,(Bh or At)-Bj,At-Bj,call('HGET',R,Ap)
+local function Ca(Bl,Bo)
+local At=string.sub(Bl,-32)
+local Bm=call('ZSCORE',Q,At)
+local Ay=call('ZSCORE',Q,'~'..At)or Bm
+local Bg=Bm and'holding'or'closed'
+return string.sub(At,1,8),Bg,(Bm or Ay)-Bo,Ay-Bo,An(call('HGET',R,At))
 end
-local function Bw(Bx,Bb)
-local Af,Aw,Ax=Bx.Af,Bb.Aw,Bb.Ax
-if not Aw then
+local function Cb(Cc,Bg)
+local Af,Bb,Bc=Cc.Af,Bg.Bb,Bg.Bc
+if not Bb then
 return'fits'
 end
-if not X and Ba(Bb,Bx.Aj)>0 then
-if Aw=='x'and Af=='x'and Bx.By or Aw=='s'and Af=='s'then
+if not X and Bf(Bg,Cc.Aj)>0 then
+if Bb=='x'and Af=='x'and Cc.Cd or Bb=='s'and Af=='s'then
 return'passes'
-elseif Aw=='x'then
+elseif Bb=='x'then
 return'deadlock','x',1,''
 elseif Af=='x'then
-return'deadlock',Aw,call('HGET',S,'p'..Bx.Aj)or 1,Ax
+return'deadlock',Bb,call('HGET',S,'p'..Cc.Aj)or 1,Bc
 end
 end
-if Af=='x'or Aw=='x'then
+if Af=='x'or Bb=='x'then
 return'in_the_way'
 end
-if Af~=Aw or Bx.Bz~=Ax then
-local Ca=Bu(E(C()))
-local _,_,Cb=Ad(call('HGET',R,string.sub(Ca,-32)))
-return'mismatch',Aw,Cb,Ax
+if Af~=Bb or Cc.Ce~=Bc then
+local Cf=Bz(E(C()))
+local _,_,Cg=Ad(call('HGET',R,string.sub(Cf,-32)))
+return'mismatch',Bb,string.sub(Cg,1,20),Bc
 end
-local Cb=Aw=='p'and call('HGET',S,'used')or 0
-return(Aw=='s'or Cb+Bx.Ag<=tonumber(Ax))and'fits'or'in_the_way'
+local Cg=Bb=='p'and call('HGET',S,'used')or 0
+return(Bb=='s'or Cg+Cc.Ag<=tonumber(Bc))and'fits'or'in_the_way'
 end
-local function Cc(Bb)
-local N=Bb.N or K()
-return N and(Bb.N or string.format('%.0f',N))
+local function Ch(Bg)
+local N=Bg.N or K()
+return N and(Bg.N or string.format('%.0f',N))
 end
-local function Cd()
+local function Ci()
 return Ab('the fence counter is not a number that can grow')
 end
-local function Ce()
+local function Cj()
 if call('ZCARD',Q)+call('HLEN',R)+call('HLEN',S)>0 then
 call('UNLINK',Q,R,S)
 end
 end
-local function Cf(Av,Bj)
-Ce()
-call('SET',P,'*x'..Av.N,'PX',Av.At)
-call('HSET',R,Av.Ap,Av.Ae)
-Bp(Av.Ap,Bj+Av.Ar,Av.Ai)
-Ay('o'..Av.Aj,1)
+local function Ck(Ba,Bo)
+Cj()
+call('SET',P,'*x'..Ba.N,'PX',Ba.Ay)
+call('HSET',R,Ba.At,Ba.Ae)
+Bu(Ba.At,Bo+Ba.Aw,Ba.Ai)
+Bd('o'..Ba.Aj,1)
 end
-local function Cg(Bx,N)
-local Bt,Ai,Ae=Bx.Bt,Bx.Ai,N..' '..Bx.Ae
-call('SET',P,Bx.Ap..Bx.Aq..Ae,'PX',Bt+Ai)
-local Av={
-Ap=Bx.Ap,Ao=false,Aq=Bx.Aq,Ae=Ae,N=N,Ai=Ai,
-Aj=Bx.Aj,As=true,At=Bt+Ai,Ar=Bt,
+local function Cl(Cc,N)
+local By,Ai,Ae=Cc.By,Cc.Ai,N..' '..Cc.Ae
+call('SET',P,Cc.At..Cc.Au..Ae,'PX',By+Ai)
+local Ba={
+At=Cc.At,As=false,Au=Cc.Au,Ae=Ae,N=N,Ai=Ai,
+Aj=Cc.Aj,Ax=true,Ay=By+Ai,Aw=By,
 }
-return{Aw='x',Ax='',Av=Av,N=N}
+return{Bb='x',Bc='',Ba=Ba,N=N}
 end
-local function Ch(Bx,Bb,N,Bj)
-local Ap,Aj=Bx.Ap,Bx.Aj
-if N~=Bb.N then
+local function Cm(Cc,Bg,N,Bo)
+local At,Aj=Cc.At,Cc.Aj
+if N~=Bg.N then
 M(tonumber(N))
 end
-if not Bb.Aw and Bx.Af=='x'then
-return Cg(Bx,N)
+if not Bg.Bb and Cc.Af=='x'then
+return Cl(Cc,N)
 end
-if Bb.Av then
-Cf(Bb.Av,Bj)
-elseif not Bb.Aw then
-Ce()
-call('SET',P,'*'..Bx.Af..Bx.Bz,'PX',Bx.Bt+Bx.Ai)
+if Bg.Ba then
+Ck(Bg.Ba,Bo)
+elseif not Bg.Bb then
+Cj()
+call('SET',P,'*'..Cc.Af..Cc.Ce,'PX',Cc.By+Cc.Ai)
 end
-Bp(Ap,Bj+Bx.Bt,Bx.Ai)
-call('HSET',R,Ap,N..' '..Bx.Ae)
-if Bx.Af=='p'then
-Ay('used',Bx.Ag)
+Bu(At,Bo+Cc.By,Cc.Ai)
+call('HSET',R,At,N..' '..Cc.Ae)
+if Cc.Af=='p'then
+Bd('used',Cc.Ag)
 end
 if Aj~=''then
-Ay('o'..Aj,1)
-if Bx.Af=='p'then
-Ay('p'..Aj,Bx.Ag)
+Bd('o'..Aj,1)
+if Cc.Af=='p'then
+Bd('p'..Aj,Cc.Ag)
 end
 end
-if Bx.Af=='x'then
-return{Aw='x',Ax=N,N=N}
+if Cc.Af=='x'then
+return{Bb='x',Bc=N,N=N}
 end
-return{Aw=Bx.Af,Ax=Bx.Bz}
+return{Bb=Cc.Af,Bc=Cc.Ce}
 end
-local function Ci(Ap)
-if call('ZREM',V,Ap,'!'..Ap)==0 then
+local function Cn(At)
+if call('ZREM',V,At,'!'..At)==0 then
 return false
 end
-call('HDEL',U,Ap)
-return call('ZREM',T,Ap)==1
+call('HDEL',U,At)
+return call('ZREM',T,At)==1
 end
-local function Cj()
+local function Co()
 return string.match(call('HGET',U,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Ck(Bj)
+local function Cp(Bo)
 if call('EXISTS',V)==0 then
 return false
 end
-local Bl=math.max(1,W)
-local Bm=call('ZRANGEBYSCORE',V,'-inf',Bj,'LIMIT',0,Bl)
-Y=#Bm==Bl
-W=W-#Bm
-for _,Bg in ipairs(Bm)do
-local Ap=string.match(Bg,'^!(.*)')
-if not Ap then
-Ci(Bg)
+local Bq=math.max(1,W)
+local Br=call('ZRANGEBYSCORE',V,'-inf',Bo,'LIMIT',0,Bq)
+Y=#Br==Bq
+W=W-#Br
+for _,Bl in ipairs(Br)do
+local At=string.match(Bl,'^!(.*)')
+if not At then
+Cn(Bl)
 else
-local Cl=call('ZSCORE',V,Ap)
-if Cl and tonumber(Cl)>Bj then
-local Cm=string.match(call('HGET',U,Ap)or'','^%d+ %d %S+ (%d+)')
-local Cn=Cm and call('ZSCORE',V,Bg)-Cm
-Z=Z or Cn and Cn>=tonumber((Cj()))
+local Cq=call('ZSCORE',V,At)
+if Cq and tonumber(Cq)>Bo then
+local Cr=string.match(call('HGET',U,At)or'','^%d+ %d %S+ (%d+)')
+local Cs=Cr and call('ZSCORE',V,Bl)-Cr
+Z=Z or Cs and Cs>=tonumber((Co()))
 end
-call('ZREM',V,Bg)
+call('ZREM',V,Bl)
 end
 end
 return true
 end
-local function Co(Ap,Cp)
-local Cq,Cr,Cs,Cm,Ct,Bz,By,Ae=string.match(
-Cp or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Ct(At,Cu)
+local Cv,Cw,Cx,Cr,Cy,Ce,Cd,Ae=string.match(
+Cu or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cs then
+if not Cx then
 return nil
 end
-local Af,Ag,Ai,Aj,Cu=string.match(Ae,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cv=Ai~='0'
+local Af,Ag,Ai,Aj,Cz=string.match(Ae,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Da=Ai~='0'
 return{
-Ap=Ap,Af=Af,By=By=='1',Ag=Ag,Bz=Bz,Aj=Aj,
-Ae=string.format('%s %s %s%s %s ',Af,Ag,Cv and'!'or'',Ai,Aj)..Cu,
-Bt=tonumber(Cm),Ai=0,Aq=Cv and'+'or'-',Cs=Cs,Cq=tonumber(Cq),
-Ct=tonumber(Ct),Cr=Cr=='1',
+At=At,Af=Af,Cd=Cd=='1',Ag=Ag,Ce=Ce,Aj=Aj,
+Ae=string.format('%s %s %s%s %s ',Af,Ag,Da and'!'or'',Ai,Aj)..Cz,
+By=tonumber(Cr),Ai=0,Au=Da and'+'or'-',Cx=Cx,Cv=tonumber(Cv),
+Cy=tonumber(Cy),Cw=Cw=='1',
 }
 end
-local function Cw(Cs,Ac)
-local Cx=A('PUBLISH',Cs,Ac)
-return type(Cx)~='number'or Cx>0
+local function Db(Cx,Ac)
+local Dc=A('PUBLISH',Cx,Ac)
+return type(Dc)~='number'or Dc>0
 end
-local function Cy(Ap)
-return string.match(call('HGET',U,Ap)or'','^%d+ %d (%S+)')
+local function Dd(At)
+return string.match(call('HGET',U,At)or'','^%d+ %d (%S+)')
 end
-local function Cz(Da,Ac)
-local Db,Dc=8,nil
-for _,Ap in ipairs(call('ZRANGE',T,0,Db))do
-if Ap~=Da and Db>0 then
-Db=Db-1
-local Cs=Cy(Ap)
-if Cs and Cw(Cs,Ac..Ap)then
-Dc=Cs
+local function De(Df,Ac)
+local Dg,Dh=8,nil
+for _,At in ipairs(call('ZRANGE',T,0,Dg))do
+if At~=Df and Dg>0 then
+Dg=Dg-1
+local Cx=Dd(At)
+if Cx and Db(Cx,Ac..At)then
+Dh=Cx
 break
 end
 end
 end
 local G=call('ZREVRANGE',T,0,0)[1]
-local Cs=G and G~=Da and Cy(G)
-if Cs and Cs~=Dc then
-Cw(Cs,Ac..G)
+local Cx=G and G~=Df and Dd(G)
+if Cx and Cx~=Dh then
+Db(Cx,Ac..G)
 end
 end
-local function Dd(Da,Bj,L)
-local De=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
-if not De then
+local function Di(Df,Bo,L)
+local Dj=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
+if not Dj then
 return
 end
-local Df=0
-for _,Ap in ipairs(call('ZRANGE',T,0,319))do
-local Cq,Cs=string.match(call('HGET',U,Ap)or'','^(%d+) %d (%S+)')
-if Cs then
-Df=Cq
-if Ap~=Da then
-Cw(Cs,'!'..Ap)
+local Dk=0
+for _,At in ipairs(call('ZRANGE',T,0,319))do
+local Cv,Cx=string.match(call('HGET',U,At)or'','^(%d+) %d (%S+)')
+if Cx then
+Dk=Cv
+if At~=Df then
+Db(Cx,'!'..At)
 end
 end
 end
-call('HSET',U,'?',string.format('%.0f %s %s',Bj,Df,L))
-call('PEXPIREAT',U,De)
+call('HSET',U,'?',string.format('%.0f %s %s',Bo,Dk,L))
+call('PEXPIREAT',U,Dj)
 end
-local function Dg(Bb,Bj,Da)
-local Dh,Di,Dj,Dk=Z,false,false,false
-local Dl,Dm,Dn,Do=Cj()
-if Dh then
+local function Dl(Bg,Bo,Df)
+local Dm,Dn,Do,Dp=Z,false,false,false
+local Dq,Dr,Ds,Dt=Co()
+if Dm then
 W=math.max(5,W-260)
-Z,Dn,Do=false,Dl,Dm
+Z,Ds,Dt=false,Dq,Dr
 end
 W=math.max(5,W)
-local L=Dn..' '..Do
-Dn,Do=tonumber(Dn),tonumber(Do)
-local Dp,at,Dq,Dr,Ds={},0,0,0,{}
+local L=Ds..' '..Dt
+Ds,Dt=tonumber(Ds),tonumber(Dt)
+local Du,at,Dv,Dw,Dx={},0,0,0,{}
 while true do
-if Bb.Av and Bb.Av.Aj==''then
+if Bg.Ba and Bg.Ba.Aj==''then
 break
 end
 at=at+1
-if at>Dq then
-if Ds[1]then
-call('ZREM',T,unpack(Ds))
-Ds={}
+if at>Dv then
+if Dx[1]then
+call('ZREM',T,unpack(Dx))
+Dx={}
 end
-local Bl=math.min(math.max(Dr,1),64)
-Dp=call('ZRANGE',T,0,Bl)
-if not Dp[1]then
+local Bq=math.min(math.max(Dw,1),64)
+Du=call('ZRANGE',T,0,Bq)
+if not Du[1]then
 break
 end
-Dq,at=math.min(#Dp,Bl),1
+Dv,at=math.min(#Du,Bq),1
 end
-local Dt,Du=Dp[at],Dp[at+1]
-local Cp=call('HGET',U,Dt)
-local Bx=Co(Dt,Cp)
-local Dv=math.floor(#(Cp or'')/256)
-local Cl=Bx and(Y or Bx.Cq<=Do)and call('ZSCORE',V,Dt)
-if not Bx or Y and Cl and tonumber(Cl)<=Bj then
+local Dy,Dz=Du[at],Du[at+1]
+local Cu=call('HGET',U,Dy)
+local Cc=Ct(Dy,Cu)
+local Ea=math.floor(#(Cu or'')/256)
+local Cq=Cc and(Y or Cc.Cv<=Dt)and call('ZSCORE',V,Dy)
+if not Cc or Y and Cq and tonumber(Cq)<=Bo then
 if W<=0 then
-Dk=true
+Dp=true
 break
 end
-W=W-1-Dv
-Ds[#Ds+1]=Dt
-Ci(Dt)
+W=W-1-Ea
+Dx[#Dx+1]=Dy
+Cn(Dy)
 else
-local Dw=Bw(Bx,Bb)
+local Eb=Cb(Cc,Bg)
 J=true
-local N=(Dw=='fits'or Dw=='passes')and Cc(Bb)
+local N=(Eb=='fits'or Eb=='passes')and Ch(Bg)
 if not N then
 break
 end
 if W<=0 then
-Dk=true
+Dp=true
 break
 end
-if Dr==0 then
-call('ZREM',T,Dt)
+if Dw==0 then
+call('ZREM',T,Dy)
 else
-Ds[#Ds+1]=Dt
+Dx[#Dx+1]=Dy
 end
-local Cx=Dt==Da
-local Dx=Bx.Cq<=Do and Cl
-if not Cx and not(Dx and Cl-Bx.Ct<Dn)then
-Cx=Cw(Bx.Cs,Dt)or Bx.Cr
+local Dc=Dy==Df
+local Ec=Cc.Cv<=Dt and Cq
+if not Dc and not(Ec and Cq-Cc.Cy<Ds)then
+Dc=Db(Cc.Cx,Dy)or Cc.Cw
 end
-if not Cx then
-W,Dr=W-1-Dv,Dr+1
+if not Dc then
+W,Dw=W-1-Ea,Dw+1
 else
-W,Dr=W-5-Dv,0
-if Ds[1]then
-call('ZREM',T,unpack(Ds))
-Ds={}
+W,Dw=W-5-Ea,0
+if Dx[1]then
+call('ZREM',T,unpack(Dx))
+Dx={}
 end
-if Dt==Da then
-Ci(Dt)
+if Dy==Df then
+Cn(Dy)
 else
-call('ZADD',V,Bj+Bx.Bt,'!'..Dt)
-Dj=true
+call('ZADD',V,Bo+Cc.By,'!'..Dy)
+Do=true
 end
-if Du or Dj then
-Bx.Aq='+'
+if Dz or Do then
+Cc.Au='+'
 end
-Bb=Ch(Bx,Bb,N,Bj)
-Di=true
+Bg=Cm(Cc,Bg,N,Bo)
+Dn=true
 end
 end
 end
-if Ds[1]then
-call('ZREM',T,unpack(Ds))
+if Dx[1]then
+call('ZREM',T,unpack(Dx))
 end
-if Dh then
-Dd(Da,Bj,L)
-elseif Dk then
-Cz(Da,'!')
-elseif Dj then
-Cz(Da,'?')
+if Dm then
+Di(Df,Bo,L)
+elseif Dp then
+De(Df,'!')
+elseif Do then
+De(Df,'?')
 end
-if Di and not Bb.Av then
-Br()
+if Dn and not Bg.Ba then
+Bw()
 end
-return Bb
+return Bg
 end
-local Bj=E(C())
-local function Dy(Ca)
-local Dz,Ea=ARGV[Ca],Ca
-while ARGV[Ea+1]==''do
-Ea=Ea-4
+local Bo=E(C())
+local function Ed(Cf)
+local Ao,Ee=ARGV[Cf],Cf
+while ARGV[Ee+1]==''do
+Ee=Ee-4
 end
-local At,Ae,Eb=unpack(ARGV,Ea+1,Ea+3)
+local Ay,Ae,Ef=unpack(ARGV,Ee+1,Ee+3)
 local Af,Ag,Ai,Aj=string.match(Ae,'^(%a) (%d+) (%d+) (%S*) ')
-local By,Bz,Cs,Cm,Ct,Bl,Ec=
-string.match(Eb,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Cd,Ce,Cx,Cr,Cy,Bq,Eg=
+string.match(Ef,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Ap=string.sub(Dz,1,32),Af=Af,By=By=='1',Ag=Ag,Bz=Bz,
-Bt=At-Ai,Ai=tonumber(Ai),Aj=Aj,Ae=Ae,Aq=string.sub(Dz,33),
-Cs=Cs~=''and Cs,Cm=Cm,Ct=tonumber(Ct),Bl=tonumber(Bl),
-Ec=tonumber(Ec),
+At=string.sub(Ao,1,32),Af=Af,Cd=Cd=='1',Ag=Ag,Ce=Ce,
+By=Ay-Ai,Ai=tonumber(Ai),Aj=Aj,Ae=Ae,Au=string.sub(Ao,33),
+Cx=Cx~=''and Cx,Cr=Cr,Cy=tonumber(Cy),Bq=tonumber(Bq),
+Eg=tonumber(Eg),
 }
 end
-local function Ed(Bb,N,Aj)
-return{'granted',N,math.max(1,Ba(Bb,Aj))}
+local function Eh(Bg,N,Aj)
+return{'granted',N,math.max(1,Bf(Bg,Aj))}
 end
-local function Ee(Bb,Ap)
-if Bb.Av then
-return Bb.Av.Ap==Ap
+local function Ei(Bg,At)
+if Bg.Ba then
+return Bg.Ba.At==At
 end
-return Bb.Aw and call('HGET',R,Ap)
+return Bg.Bb and call('HGET',R,At)
 end
-local function Ef(Eg,Bx,Bb,Eh)
-local Av,Dc=Bb.Av,nil
-if Av then
-local Ei=Av.As and'holding'or'closed'
-Dc={string.sub(Av.Ap,1,8),Ei,Av.Ar,Av.At,'',Av.Ae}
+local function Ej(Ek,Cc,Bg,El)
+local Ba,Dh=Bg.Ba,nil
+if Ba then
+local Em=Ba.Ax and'holding'or'closed'
+Dh={string.sub(Ba.At,1,8),Em,Ba.Aw,Ba.Ay,'',Ba.Ae}
 else
-local Ag=Bx.Af=='p'and Bb.Aw=='p'
-local Bg=Eh and'~'..Bx.Ap
-or Ag and Bu(Bj)
+local Ag=Cc.Af=='p'and Bg.Bb=='p'
+local Bl=El and'~'..Cc.At
+or Ag and Bz(Bo)
 or call('ZREVRANGE',Q,0,0)[1]
-local Ej,Ei,Ar,At,Ae=Bv(Bg,Bj)
+local En,Em,Aw,Ay,Ae=Ca(Bl,Bo)
 if Ag and X then
-At=0
+Ay=0
 end
-Dc={Ej,Ei,Ar,At,Bb.Ax,Ae}
+Dh={En,Em,Aw,Ay,Bg.Bc,Ae}
 end
-for _,Az in ipairs(Dc)do
-Eg[#Eg+1]=Az
+for _,Be in ipairs(Dh)do
+Ek[#Ek+1]=Be
 end
-return Eg
+return Ek
 end
-local function Ek(Bx,Bb)
-if Ci(Bx.Ap)then
-Dg(Bb,Bj)
+local function Eo(Cc,Bg)
+if Cn(Cc.At)then
+Dl(Bg,Bo)
 end
 end
-local function El(Bb)
-if Bb.Av and Bb.Av.Aq=='-'and not Bb.Av.Ao then
+local function Ep(Bg)
+if Bg.Ba and Bg.Ba.Au=='-'and not Bg.Ba.As then
 call('SETRANGE',P,32,'+')
 end
 end
-local Em=0
-local function En(Bx,Bb)
+local Eq=0
+local function Er(Cc,Bg)
 local G=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]or 0
-local Ax=Bx.Ec
-if not Ax then
-Em=math.max(G+1,Em+1,C())
-Ax=Em
+local Bc=Cc.Eg
+if not Bc then
+Eq=math.max(G+1,Eq+1,C())
+Bc=Eq
 end
-local Cq=string.format('%.0f',Ax)
-call('ZADD',T,Cq,Bx.Ap)
-local By=Bx.By and'1'or'0'
-local Eo={
-Cq,'0',Bx.Cs,Bx.Cm,Bx.Ct,Bx.Bz,By,Bx.Ae,
+local Cv=string.format('%.0f',Bc)
+call('ZADD',T,Cv,Cc.At)
+local Cd=Cc.Cd and'1'or'0'
+local Es={
+Cv,'0',Cc.Cx,Cc.Cr,Cc.Cy,Cc.Ce,Cd,Cc.Ae,
 }
-call('HSET',U,Bx.Ap,table.concat(Eo,' '))
-El(Bb)
+call('HSET',U,Cc.At,table.concat(Es,' '))
+Ep(Bg)
 end
-local function Ep(Ap,Bb)
-if call('ZSCORE',T,Ap)or not call('ZSCORE',V,Ap)or As(Bb,Ap)then
+local function Et(At,Bg)
+if call('ZSCORE',T,At)or not call('ZSCORE',V,At)or Ax(Bg,At)then
 return
 end
-local Cp=call('HGET',U,Ap)
-if not Cp then
-Ci(Ap)
+local Cu=call('HGET',U,At)
+if not Cu then
+Cn(At)
 return
 end
-call('ZREM',V,'!'..Ap)
-local Cq,Cu=string.match(Cp,'^(%d+) %d (.*)$')
-call('HSET',U,Ap,Cq..' 1 '..Cu)
-call('ZADD',T,Cq,Ap)
+call('ZREM',V,'!'..At)
+local Cv,Cz=string.match(Cu,'^(%d+) %d (.*)$')
+call('HSET',U,At,Cv..' 1 '..Cz)
+call('ZADD',T,Cv,At)
 call('PEXPIREAT',T,call('ZREVRANGE',V,0,0,'WITHSCORES')[2])
-El(Bb)
+Ep(Bg)
 end
-local function Eq(Bx)
-call('ZADD',V,Bj+Bx.Ct,Bx.Ap)
-local Bk=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
+local function Eu(Cc)
+call('ZADD',V,Bo+Cc.Cy,Cc.At)
+local Bp=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
 for _,Aa in ipairs({T,U,V})do
-call('PEXPIREAT',Aa,Bk)
+call('PEXPIREAT',Aa,Bp)
 end
 end
-local function Er(Bx,Bb,Es)
-local Et=call('ZRANK',T,Bx.Ap)
-if Et then
-call('PEXPIRE',T,Bx.Ct)
-elseif Es>=Bx.Bl and not Y then
-return{'full',Es}
+local function Ev(Cc,Bg,Ew)
+local Ex=call('ZRANK',T,Cc.At)
+if Ex then
+call('PEXPIRE',T,Cc.Cy)
+elseif Ew>=Cc.Bq and not Y then
+return{'full',Ew}
 else
-En(Bx,Bb)
-Et=call('ZRANK',T,Bx.Ap)
+Er(Cc,Bg)
+Ex=call('ZRANK',T,Cc.At)
 end
-Eq(Bx)
-return Ef({'queued',Et},Bx,Bb)
+Eu(Cc)
+return Ej({'queued',Ex},Cc,Bg)
 end
-local function Eu(Bx,Bb,N)
-local Ev=Ch(Bx,Bb,N,Bj)
-if not Ev.Av then
-Br()
+local function Ey(Cc,Bg,N)
+local Ez=Cm(Cc,Bg,N,Bo)
+if not Ez.Ba then
+Bw()
 end
-return Ed(Ev,N,Bx.Aj)
+return Eh(Ez,N,Cc.Aj)
 end
-local function Ew(Bx)
-local Ap=Bx.Ap
-local Bb=Bn(call('GET',P),Bj,Ap)
-if not Bb then
+local function Fa(Cc)
+local At=Cc.At
+local Bg=Bs(Bo,At)
+if not Bg then
 return Ab()
 end
-if Bb.Av and Bb.Av.At<0 then
+if Bg.Ba and Bg.Ba.Ay<0 then
 return Ab('a lock without an end')
 end
-local Es=0
-local Ex=Ck(Bj)
-if Ex then
-Ep(Ap,Bb)
-Bb=Dg(Bb,Bj,Ap)
-Es=call('ZCARD',T)
+local Ew=0
+local Fb=Cp(Bo)
+if Fb then
+Et(At,Bg)
+Bg=Dl(Bg,Bo,At)
+Ew=call('ZCARD',T)
 end
-if As(Bb,Ap)then
-local N,Aj=Bs(Bb,Ap,Bx.Bt,Bj)
-if Ex then
-Ci(Ap)
+if Ax(Bg,At)then
+local N,Aj=Bx(Bg,At,Cc.By,Bo)
+if Fb then
+Cn(At)
 end
-return Ed(Bb,N,Aj)
+return Eh(Bg,N,Aj)
 end
-if Ee(Bb,Ap)then
-return Ef({'refused'},Bx,Bb,true)
+if Ei(Bg,At)then
+return Ej({'refused'},Cc,Bg,true)
 end
-local Dw,Ey,Ez,Fa=Bw(Bx,Bb)
-if Dw=='deadlock'or Dw=='mismatch'then
-Ek(Bx,Bb)
-return{Dw,Ey,Ez,Fa}
+local Eb,Fc,Fd,Fe=Cb(Cc,Bg)
+if Eb=='deadlock'or Eb=='mismatch'then
+Eo(Cc,Bg)
+return{Eb,Fc,Fd,Fe}
 end
-if Dw=='passes'or Dw=='fits'and(Es==0 or not Bb.Aw)then
-local N=Cc(Bb)
+if Eb=='passes'or Eb=='fits'and(Ew==0 or not Bg.Bb)then
+local N=Ch(Bg)
 if not N then
-return Cd()
+return Ci()
 end
-if Es>0 then
-Ci(Ap)
+if Ew>0 then
+Cn(At)
 end
-return Eu(Bx,Bb,N)
+return Ey(Cc,Bg,N)
 end
-if Bx.Cs then
-return Er(Bx,Bb,Es)
+if Cc.Cx then
+return Ev(Cc,Bg,Ew)
 end
-local Fb=Ef({'refused'},Bx,Bb)
-Ek(Bx,Bb)
-return Fb
+local Ff=Ej({'refused'},Cc,Bg)
+Eo(Cc,Bg)
+return Ff
 end
-local function Fc(Bb,Ap,Ae)
-if Bb.Av then
+local function Fg(Bg,At,Ae)
+if Bg.Ba then
 call('DEL',P)
 return{}
 end
-call('ZREM',Q,Ap,'~'..Ap)
-Bc(Ae)
-Bd(Ap,Ae)
+call('ZREM',Q,At,'~'..At)
+Bh(Ae)
+Bi(At,Ae)
 if call('ZCARD',Q)==0 then
-Be()
+Bj()
 return{}
 end
-Br()
-return Bb
+Bw()
+return Bg
 end
-local function Fd(Bb,Ap,Aj,Fe)
-Ci(Ap)
-if not As(Bb,Ap)then
-return{'not_held',Ba(Bb,Aj)},Bb
+local function Fh(Bg,At,Aj,Fi)
+Cn(At)
+if not Ax(Bg,At)then
+return{'not_held',Bf(Bg,Aj)},Bg
 end
-local Ae=Bb.Av and Bb.Av.Ae or call('HGET',R,Ap)
-local _,_,_,_,Ff=Ad(Ae)
-Bb=Fe(Bb,Ap,Ae)
-local Ar=Ba(Bb,Ff)
-return Ar>0 and{'still_held',Ar}or 1,Bb
+local Ae=Bg.Ba and Bg.Ba.Ae or call('HGET',R,At)
+local _,_,_,_,Fj=Ad(Ae)
+Bg=Fi(Bg,At,Ae)
+local Aw=Bf(Bg,Fj)
+return Aw>0 and{'still_held',Aw}or 1,Bg
 end
 on(KEYS[1])
-local Bx=Dy(2)
-local Bb=Bn(call('GET',P),Bj,Bx.Ap)
-if not Bb then
+local Cc=Ed(2)
+local Bg=Bs(Bo,Cc.At)
+if not Bg then
 return{ARGV[1],Ab()}
 end
-Ck(Bj)
+Cp(Bo)
 local _
-_,Bb=Fd(Bb,Bx.Ap,Bx.Aj,Fc)
-En(Bx,Bb)
-Eq(Bx)
-Dg(Bb,Bj)
+_,Bg=Fh(Bg,Cc.At,Cc.Aj,Fg)
+Er(Cc,Bg)
+Eu(Cc)
+Dl(Bg,Bo)
 return{ARGV[1],1}

@@ -63,666 +63,684 @@ local function Af(Ag)
 local O,Ah,Ai,Aj,Ak,Al=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
 return O,Ah,Ai,Aj==''and Ak or'0',Al
 end
-local function Am(Ag)
+local Am=12000
+local function An()
+local Q=A('GETRANGE',R,0,Am+99)
+if type(Q)~='string'then
+return call('GET',R)
+end
+return(Q~=''or call('EXISTS',R)==1)and Q
+end
+local function Ao(Ag)
+if not Ag or#Ag<=Am then
+return Ag
+end
+local Ap=string.match(string.sub(Ag,1,Am),'^%d* %a %d+ !?%d+ %S* ')
+return(Ap or'')..'{"cut":"longer than '..Am..' bytes"}'
+end
+local function Aq(Ag)
 return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
 end
-local function An(Q)
+local function Ar(Q)
+if#Q<=32 then
 return string.match(Q,'^%*([spx])(%d*)$')
 end
-local function Ao(Q)
-local Ap,Aq,Ar,Ag=string.match(Q,'^(~?)(%x+)([-+])(.*)$')
-if not Aq or#Aq~=32 then
+end
+local function As(Q)
+local At,Au,Av,B=string.match(Q,'^(~?)(%x+)([-+])()')
+if not Au or#Au~=32 then
 return nil
 end
+local Ag=Ao(string.sub(Q,B))
 local O,Ah,_,Ak,Al=Af(Ag)
 if Ah~='x'then
 return nil
 end
-local As=call('PTTL',R)
+local Aw=call('PTTL',R)
 Ak=tonumber(Ak)
-local At=Ap==''and As>Ak
+local Ax=At==''and Aw>Ak
 return{
-Aq=Aq,Ap=Ap~='',Ar=Ar,Ag=Ag,O=O,Ak=Ak,Al=Al,
-At=At,Au=As,As=At and As-Ak or As,
+Au=Au,At=At~='',Av=Av,Ag=Ag,O=O,Ak=Ak,Al=Al,
+Ax=Ax,Ay=Aw,Aw=Ax and Aw-Ak or Aw,
 }
 end
-local function Av(Q)
+local function Az(Q)
 if not Q then
 return{}
 end
 if string.sub(Q,1,1)~='*'then
-local Aw=Ao(Q)
-return Aw and{Ax='x',Ay='',Aw=Aw,O=Aw.O}
+local Ba=As(Q)
+return Ba and{Bb='x',Bc='',Ba=Ba,O=Ba.O}
 end
-local Ax,Ay=An(Q)
-return Ax and{Ax=Ax,Ay=Ay,O=Ax=='x'and Ay or nil}
+local Bb,Bc=Ar(Q)
+return Bb and{Bb=Bb,Bc=Bc,O=Bb=='x'and Bc or nil}
 end
-local function Az(Ba,by)
-local Ay=call('HINCRBY',U,Ba,by)
-if Ay<=0 then
-call('HDEL',U,Ba)
+local function Bd(Be,by)
+local Bc=call('HINCRBY',U,Be,by)
+if Bc<=0 then
+call('HDEL',U,Be)
 end
 end
-local function Bb(Bc,Al)
+local function Bf(Bg,Al)
 if Al==''then
 return 0
 end
-if Bc.Aw then
-return Bc.Aw.At and Bc.Aw.Al==Al and 1 or 0
+if Bg.Ba then
+return Bg.Ba.Ax and Bg.Ba.Al==Al and 1 or 0
 end
 return tonumber(call('HGET',U,'o'..Al)or 0)
 end
-local function Bd(Ag)
+local function Bh(Ag)
 local _,Ah,Ai,_,Al=Af(Ag)
 if Al~=''then
-Az('o'..Al,-1)
+Bd('o'..Al,-1)
 if Ah=='p'then
-Az('p'..Al,-Ai)
+Bd('p'..Al,-Ai)
 end
 end
 end
-local function Be(Aq,Ag)
+local function Bi(Au,Ag)
 local _,Ah,Ai=Af(Ag)
 if Ah=='p'then
-Az('used',-Ai)
+Bd('used',-Ai)
 end
-call('HDEL',T,Aq)
+call('HDEL',T,Au)
 end
-local function Bf()
+local function Bj()
 call('UNLINK',R,S,T,U)
 end
-local function Bg(Bh)
-local Aq=string.sub(Bh,-32)
-local Ag=call('HGET',T,Aq)
-local Bi=Bh==Aq
+local function Bk(Bl)
+local Au=string.sub(Bl,-32)
+local Ag=call('HGET',T,Au)
+local Bm=Bl==Au
 if Ag then
 local _,_,_,Ak=Af(Ag)
-if Bi then
-Bd(Ag)
+if Bm then
+Bh(Ag)
 end
-if not Bi or Ak=='0'then
-Be(Aq,Ag)
+if not Bm or Ak=='0'then
+Bi(Au,Ag)
 end
 end
 end
-local function Bj(Bk)
-local Bl=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
-if not Bl or tonumber(Bl)<=Bk then
-Bf()
+local function Bn(Bo)
+local Bp=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
+if not Bp or tonumber(Bp)<=Bo then
+Bj()
 return false
 end
-local Bm=math.max(1,math.ceil(Y/3))
-local Bn=call('ZRANGEBYSCORE',S,'-inf',Bk,'LIMIT',0,Bm)
-if Bn[1]then
-call('ZREM',S,unpack(Bn))
-Z=#Bn==Bm
-Y=Y-3*#Bn
+local Bq=math.max(1,math.ceil(Y/3))
+local Br=call('ZRANGEBYSCORE',S,'-inf',Bo,'LIMIT',0,Bq)
+if Br[1]then
+call('ZREM',S,unpack(Br))
+Z=#Br==Bq
+Y=Y-3*#Br
 end
-for _,Bh in ipairs(Bn)do
-Bg(Bh)
+for _,Bl in ipairs(Br)do
+Bk(Bl)
 end
 return true
 end
-local function Bo(Q,Bk,Aq)
-local Bc=Av(Q)
-if Bc and Bc.Ax and not Bc.Aw then
-if not Bj(Bk)then
+local function Bs(Bo,Au)
+local Bg=Az(An())
+if Bg and Bg.Bb and not Bg.Ba then
+if not Bn(Bo)then
 return{}
 end
-if Z and Aq then
-for _,Bh in ipairs({Aq,'~'..Aq})do
-local Bp=call('ZSCORE',S,Bh)
-if Bp and tonumber(Bp)<=Bk then
-call('ZREM',S,Bh)
-Bg(Bh)
+if Z and Au then
+for _,Bl in ipairs({Au,'~'..Au})do
+local Bt=call('ZSCORE',S,Bl)
+if Bt and tonumber(Bt)<=Bo then
+call('ZREM',S,Bl)
+Bk(Bl)
 end
 end
 end
 end
-return Bc
+return Bg
 end
-local function At(Bc,Aq)
-if Bc.Aw then
-return Bc.Aw.At and Bc.Aw.Aq==Aq
+local function Ax(Bg,Au)
+if Bg.Ba then
+return Bg.Ba.Ax and Bg.Ba.Au==Au
 end
-return Bc.Ax and call('ZSCORE',S,Aq)
+return Bg.Bb and call('ZSCORE',S,Au)
 end
-local function Bq(Aq,Br,Ak)
-call('ZADD',S,Br,Aq)
+local function Bu(Au,Bv,Ak)
+call('ZADD',S,Bv,Au)
 if Ak>0 then
-call('ZADD',S,Br+Ak,'~'..Aq)
+call('ZADD',S,Bv+Ak,'~'..Au)
 end
 end
-local function Bs()
-local Bl=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
+local function Bw()
+local Bp=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
 for _,Ac in ipairs({R,S,T,U})do
-call('PEXPIREAT',Ac,Bl)
+call('PEXPIREAT',Ac,Bp)
 end
 end
-local function Bt(Bc,Aq,Bu,Bk)
-local M=Bc.Aw and Bc.Aw.Ag or call('HGET',T,Aq)
-local Ag=Am(M)
+local function Bx(Bg,Au,By,Bo)
+local M=Bg.Ba and Bg.Ba.Ag or call('HGET',T,Au)
+local Ag=Aq(M)
 local O,_,_,Ak,Al=Af(Ag)
 Ak=tonumber(Ak)
-call('PEXPIRE',R,Bu+Ak)
-if Bc.Aw then
+call('PEXPIRE',R,By+Ak)
+if Bg.Ba then
 if Ag~=M then
-call('SET',R,Aq..'+'..Ag,'PX',Bu+Ak)
+call('SET',R,Au..'+'..Ag,'PX',By+Ak)
 end
 return O,Al
 end
 if Ag~=M then
-call('HSET',T,Aq,Ag)
+call('HSET',T,Au,Ag)
 end
-Bq(Aq,Bk+Bu,Ak)
-Bs()
+Bu(Au,Bo+By,Ak)
+Bw()
 return O,Al
 end
-local function Bv(Bk)
-return call('ZRANGEBYSCORE',S,'('..string.format('%.0f',Bk),'+inf','LIMIT',0,1)[1]
+local function Bz(Bo)
+return call('ZRANGEBYSCORE',S,'('..string.format('%.0f',Bo),'+inf','LIMIT',0,1)[1]
 end
-local function Bw(Bh,Bk)
-local Aq=string.sub(Bh,-32)
-local Bi=call('ZSCORE',S,Aq)
-local Au=call('ZSCORE',S,'~'..Aq)or Bi
-local Bc=Bi and'holding'or'closed'
-return string.sub(Aq,1,8),Bc,(Bi or Au)-Bk,Au-Bk,call('HGET',T,Aq)
+local function Ca(Bl,Bo)
+local Au=string.sub(Bl,-32)
+local Bm=call('ZSCORE',S,Au)
+local Ay=call('ZSCORE',S,'~'..Au)or Bm
+local Bg=Bm and'holding'or'closed'
+return string.sub(Au,1,8),Bg,(Bm or Ay)-Bo,Ay-Bo,Ao(call('HGET',T,Au))
 end
-local function Bx(By,Bc)
-local Ah,Ax,Ay=By.Ah,Bc.Ax,Bc.Ay
-if not Ax then
+local function Cb(Cc,Bg)
+local Ah,Bb,Bc=Cc.Ah,Bg.Bb,Bg.Bc
+if not Bb then
 return'fits'
 end
-if not Z and Bb(Bc,By.Al)>0 then
-if Ax=='x'and Ah=='x'and By.Bz or Ax=='s'and Ah=='s'then
+if not Z and Bf(Bg,Cc.Al)>0 then
+if Bb=='x'and Ah=='x'and Cc.Cd or Bb=='s'and Ah=='s'then
 return'passes'
-elseif Ax=='x'then
+elseif Bb=='x'then
 return'deadlock','x',1,''
 elseif Ah=='x'then
-return'deadlock',Ax,call('HGET',U,'p'..By.Al)or 1,Ay
+return'deadlock',Bb,call('HGET',U,'p'..Cc.Al)or 1,Bc
 end
 end
-if Ah=='x'or Ax=='x'then
+if Ah=='x'or Bb=='x'then
 return'in_the_way'
 end
-if Ah~=Ax or By.Ca~=Ay then
-local Cb=Bv(F(D()))
-local _,_,Cc=Af(call('HGET',T,string.sub(Cb,-32)))
-return'mismatch',Ax,Cc,Ay
+if Ah~=Bb or Cc.Ce~=Bc then
+local Cf=Bz(F(D()))
+local _,_,Cg=Af(call('HGET',T,string.sub(Cf,-32)))
+return'mismatch',Bb,string.sub(Cg,1,20),Bc
 end
-local Cc=Ax=='p'and call('HGET',U,'used')or 0
-return(Ax=='s'or Cc+By.Ai<=tonumber(Ay))and'fits'or'in_the_way'
+local Cg=Bb=='p'and call('HGET',U,'used')or 0
+return(Bb=='s'or Cg+Cc.Ai<=tonumber(Bc))and'fits'or'in_the_way'
 end
-local function Cd(Bc)
-local O=Bc.O or L()
-return O and(Bc.O or string.format('%.0f',O))
+local function Ch(Bg)
+local O=Bg.O or L()
+return O and(Bg.O or string.format('%.0f',O))
 end
-local function Ce()
+local function Ci()
 return Ad('the fence counter is not a number that can grow')
 end
-local function Cf()
+local function Cj()
 if call('ZCARD',S)+call('HLEN',T)+call('HLEN',U)>0 then
 call('UNLINK',S,T,U)
 end
 end
-local function Cg(Aw,Bk)
-Cf()
-call('SET',R,'*x'..Aw.O,'PX',Aw.Au)
-call('HSET',T,Aw.Aq,Aw.Ag)
-Bq(Aw.Aq,Bk+Aw.As,Aw.Ak)
-Az('o'..Aw.Al,1)
+local function Ck(Ba,Bo)
+Cj()
+call('SET',R,'*x'..Ba.O,'PX',Ba.Ay)
+call('HSET',T,Ba.Au,Ba.Ag)
+Bu(Ba.Au,Bo+Ba.Aw,Ba.Ak)
+Bd('o'..Ba.Al,1)
 end
-local function Ch(By,O)
-local Bu,Ak,Ag=By.Bu,By.Ak,O..' '..By.Ag
-call('SET',R,By.Aq..By.Ar..Ag,'PX',Bu+Ak)
-local Aw={
-Aq=By.Aq,Ap=false,Ar=By.Ar,Ag=Ag,O=O,Ak=Ak,
-Al=By.Al,At=true,Au=Bu+Ak,As=Bu,
+local function Cl(Cc,O)
+local By,Ak,Ag=Cc.By,Cc.Ak,O..' '..Cc.Ag
+call('SET',R,Cc.Au..Cc.Av..Ag,'PX',By+Ak)
+local Ba={
+Au=Cc.Au,At=false,Av=Cc.Av,Ag=Ag,O=O,Ak=Ak,
+Al=Cc.Al,Ax=true,Ay=By+Ak,Aw=By,
 }
-return{Ax='x',Ay='',Aw=Aw,O=O}
+return{Bb='x',Bc='',Ba=Ba,O=O}
 end
-local function Ci(By,Bc,O,Bk)
-local Aq,Al=By.Aq,By.Al
-if O~=Bc.O then
+local function Cm(Cc,Bg,O,Bo)
+local Au,Al=Cc.Au,Cc.Al
+if O~=Bg.O then
 N(tonumber(O))
 end
-if not Bc.Ax and By.Ah=='x'then
-return Ch(By,O)
+if not Bg.Bb and Cc.Ah=='x'then
+return Cl(Cc,O)
 end
-if Bc.Aw then
-Cg(Bc.Aw,Bk)
-elseif not Bc.Ax then
-Cf()
-call('SET',R,'*'..By.Ah..By.Ca,'PX',By.Bu+By.Ak)
+if Bg.Ba then
+Ck(Bg.Ba,Bo)
+elseif not Bg.Bb then
+Cj()
+call('SET',R,'*'..Cc.Ah..Cc.Ce,'PX',Cc.By+Cc.Ak)
 end
-Bq(Aq,Bk+By.Bu,By.Ak)
-call('HSET',T,Aq,O..' '..By.Ag)
-if By.Ah=='p'then
-Az('used',By.Ai)
+Bu(Au,Bo+Cc.By,Cc.Ak)
+call('HSET',T,Au,O..' '..Cc.Ag)
+if Cc.Ah=='p'then
+Bd('used',Cc.Ai)
 end
 if Al~=''then
-Az('o'..Al,1)
-if By.Ah=='p'then
-Az('p'..Al,By.Ai)
+Bd('o'..Al,1)
+if Cc.Ah=='p'then
+Bd('p'..Al,Cc.Ai)
 end
 end
-if By.Ah=='x'then
-return{Ax='x',Ay=O,O=O}
+if Cc.Ah=='x'then
+return{Bb='x',Bc=O,O=O}
 end
-return{Ax=By.Ah,Ay=By.Ca}
+return{Bb=Cc.Ah,Bc=Cc.Ce}
 end
-local function Cj(Aq)
-if call('ZREM',X,Aq,'!'..Aq)==0 then
+local function Cn(Au)
+if call('ZREM',X,Au,'!'..Au)==0 then
 return false
 end
-call('HDEL',W,Aq)
-return call('ZREM',V,Aq)==1
+call('HDEL',W,Au)
+return call('ZREM',V,Au)==1
 end
-local function Ck()
+local function Co()
 return string.match(call('HGET',W,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cl(Bk)
+local function Cp(Bo)
 if call('EXISTS',X)==0 then
 return false
 end
-local Bm=math.max(1,Y)
-local Bn=call('ZRANGEBYSCORE',X,'-inf',Bk,'LIMIT',0,Bm)
-Aa=#Bn==Bm
-Y=Y-#Bn
-for _,Bh in ipairs(Bn)do
-local Aq=string.match(Bh,'^!(.*)')
-if not Aq then
-Cj(Bh)
+local Bq=math.max(1,Y)
+local Br=call('ZRANGEBYSCORE',X,'-inf',Bo,'LIMIT',0,Bq)
+Aa=#Br==Bq
+Y=Y-#Br
+for _,Bl in ipairs(Br)do
+local Au=string.match(Bl,'^!(.*)')
+if not Au then
+Cn(Bl)
 else
-local Cm=call('ZSCORE',X,Aq)
-if Cm and tonumber(Cm)>Bk then
-local Cn=string.match(call('HGET',W,Aq)or'','^%d+ %d %S+ (%d+)')
-local Co=Cn and call('ZSCORE',X,Bh)-Cn
-Ab=Ab or Co and Co>=tonumber((Ck()))
+local Cq=call('ZSCORE',X,Au)
+if Cq and tonumber(Cq)>Bo then
+local Cr=string.match(call('HGET',W,Au)or'','^%d+ %d %S+ (%d+)')
+local Cs=Cr and call('ZSCORE',X,Bl)-Cr
+Ab=Ab or Cs and Cs>=tonumber((Co()))
 end
-call('ZREM',X,Bh)
+call('ZREM',X,Bl)
 end
 end
 return true
 end
-local function Cp(Aq,Cq)
-local Cr,Cs,Ct,Cn,Cu,Ca,Bz,Ag=string.match(
-Cq or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Ct(Au,Cu)
+local Cv,Cw,Cx,Cr,Cy,Ce,Cd,Ag=string.match(
+Cu or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Ct then
+if not Cx then
 return nil
 end
-local Ah,Ai,Ak,Al,Cv=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cw=Ak~='0'
+local Ah,Ai,Ak,Al,Cz=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Da=Ak~='0'
 return{
-Aq=Aq,Ah=Ah,Bz=Bz=='1',Ai=Ai,Ca=Ca,Al=Al,
-Ag=string.format('%s %s %s%s %s ',Ah,Ai,Cw and'!'or'',Ak,Al)..Cv,
-Bu=tonumber(Cn),Ak=0,Ar=Cw and'+'or'-',Ct=Ct,Cr=tonumber(Cr),
-Cu=tonumber(Cu),Cs=Cs=='1',
+Au=Au,Ah=Ah,Cd=Cd=='1',Ai=Ai,Ce=Ce,Al=Al,
+Ag=string.format('%s %s %s%s %s ',Ah,Ai,Da and'!'or'',Ak,Al)..Cz,
+By=tonumber(Cr),Ak=0,Av=Da and'+'or'-',Cx=Cx,Cv=tonumber(Cv),
+Cy=tonumber(Cy),Cw=Cw=='1',
 }
 end
-local function Cx(Ct,Ae)
-local Cy=A('PUBLISH',Ct,Ae)
-return type(Cy)~='number'or Cy>0
+local function Db(Cx,Ae)
+local Dc=A('PUBLISH',Cx,Ae)
+return type(Dc)~='number'or Dc>0
 end
-local function Cz(Aq)
-return string.match(call('HGET',W,Aq)or'','^%d+ %d (%S+)')
+local function Dd(Au)
+return string.match(call('HGET',W,Au)or'','^%d+ %d (%S+)')
 end
-local function Da(Db,Ae)
-local Dc,Dd=8,nil
-for _,Aq in ipairs(call('ZRANGE',V,0,Dc))do
-if Aq~=Db and Dc>0 then
-Dc=Dc-1
-local Ct=Cz(Aq)
-if Ct and Cx(Ct,Ae..Aq)then
-Dd=Ct
+local function De(Df,Ae)
+local Dg,Dh=8,nil
+for _,Au in ipairs(call('ZRANGE',V,0,Dg))do
+if Au~=Df and Dg>0 then
+Dg=Dg-1
+local Cx=Dd(Au)
+if Cx and Db(Cx,Ae..Au)then
+Dh=Cx
 break
 end
 end
 end
 local H=call('ZREVRANGE',V,0,0)[1]
-local Ct=H and H~=Db and Cz(H)
-if Ct and Ct~=Dd then
-Cx(Ct,Ae..H)
+local Cx=H and H~=Df and Dd(H)
+if Cx and Cx~=Dh then
+Db(Cx,Ae..H)
 end
 end
-local function De(Db,Bk,M)
-local Df=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-if not Df then
+local function Di(Df,Bo,M)
+local Dj=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+if not Dj then
 return
 end
-local Dg=0
-for _,Aq in ipairs(call('ZRANGE',V,0,319))do
-local Cr,Ct=string.match(call('HGET',W,Aq)or'','^(%d+) %d (%S+)')
-if Ct then
-Dg=Cr
-if Aq~=Db then
-Cx(Ct,'!'..Aq)
+local Dk=0
+for _,Au in ipairs(call('ZRANGE',V,0,319))do
+local Cv,Cx=string.match(call('HGET',W,Au)or'','^(%d+) %d (%S+)')
+if Cx then
+Dk=Cv
+if Au~=Df then
+Db(Cx,'!'..Au)
 end
 end
 end
-call('HSET',W,'?',string.format('%.0f %s %s',Bk,Dg,M))
-call('PEXPIREAT',W,Df)
+call('HSET',W,'?',string.format('%.0f %s %s',Bo,Dk,M))
+call('PEXPIREAT',W,Dj)
 end
-local function Dh(Bc,Bk,Db)
-local Di,Dj,Dk,Dl=Ab,false,false,false
-local Dm,Dn,Do,Dp=Ck()
-if Di then
+local function Dl(Bg,Bo,Df)
+local Dm,Dn,Do,Dp=Ab,false,false,false
+local Dq,Dr,Ds,Dt=Co()
+if Dm then
 Y=math.max(5,Y-260)
-Ab,Do,Dp=false,Dm,Dn
+Ab,Ds,Dt=false,Dq,Dr
 end
 Y=math.max(5,Y)
-local M=Do..' '..Dp
-Do,Dp=tonumber(Do),tonumber(Dp)
-local Dq,at,Dr,Ds,Dt={},0,0,0,{}
+local M=Ds..' '..Dt
+Ds,Dt=tonumber(Ds),tonumber(Dt)
+local Du,at,Dv,Dw,Dx={},0,0,0,{}
 while true do
-if Bc.Aw and Bc.Aw.Al==''then
+if Bg.Ba and Bg.Ba.Al==''then
 break
 end
 at=at+1
-if at>Dr then
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
-Dt={}
+if at>Dv then
+if Dx[1]then
+call('ZREM',V,unpack(Dx))
+Dx={}
 end
-local Bm=math.min(math.max(Ds,1),64)
-Dq=call('ZRANGE',V,0,Bm)
-if not Dq[1]then
+local Bq=math.min(math.max(Dw,1),64)
+Du=call('ZRANGE',V,0,Bq)
+if not Du[1]then
 break
 end
-Dr,at=math.min(#Dq,Bm),1
+Dv,at=math.min(#Du,Bq),1
 end
-local Du,Dv=Dq[at],Dq[at+1]
-local Cq=call('HGET',W,Du)
-local By=Cp(Du,Cq)
-local Dw=math.floor(#(Cq or'')/256)
-local Cm=By and(Aa or By.Cr<=Dp)and call('ZSCORE',X,Du)
-if not By or Aa and Cm and tonumber(Cm)<=Bk then
+local Dy,Dz=Du[at],Du[at+1]
+local Cu=call('HGET',W,Dy)
+local Cc=Ct(Dy,Cu)
+local Ea=math.floor(#(Cu or'')/256)
+local Cq=Cc and(Aa or Cc.Cv<=Dt)and call('ZSCORE',X,Dy)
+if not Cc or Aa and Cq and tonumber(Cq)<=Bo then
 if Y<=0 then
-Dl=true
+Dp=true
 break
 end
-Y=Y-1-Dw
-Dt[#Dt+1]=Du
-Cj(Du)
+Y=Y-1-Ea
+Dx[#Dx+1]=Dy
+Cn(Dy)
 else
-local Dx=Bx(By,Bc)
+local Eb=Cb(Cc,Bg)
 K=true
-local O=(Dx=='fits'or Dx=='passes')and Cd(Bc)
+local O=(Eb=='fits'or Eb=='passes')and Ch(Bg)
 if not O then
 break
 end
 if Y<=0 then
-Dl=true
+Dp=true
 break
 end
-if Ds==0 then
-call('ZREM',V,Du)
+if Dw==0 then
+call('ZREM',V,Dy)
 else
-Dt[#Dt+1]=Du
+Dx[#Dx+1]=Dy
 end
-local Cy=Du==Db
-local Dy=By.Cr<=Dp and Cm
-if not Cy and not(Dy and Cm-By.Cu<Do)then
-Cy=Cx(By.Ct,Du)or By.Cs
+local Dc=Dy==Df
+local Ec=Cc.Cv<=Dt and Cq
+if not Dc and not(Ec and Cq-Cc.Cy<Ds)then
+Dc=Db(Cc.Cx,Dy)or Cc.Cw
 end
-if not Cy then
-Y,Ds=Y-1-Dw,Ds+1
+if not Dc then
+Y,Dw=Y-1-Ea,Dw+1
 else
-Y,Ds=Y-5-Dw,0
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
-Dt={}
+Y,Dw=Y-5-Ea,0
+if Dx[1]then
+call('ZREM',V,unpack(Dx))
+Dx={}
 end
-if Du==Db then
-Cj(Du)
+if Dy==Df then
+Cn(Dy)
 else
-call('ZADD',X,Bk+By.Bu,'!'..Du)
-Dk=true
+call('ZADD',X,Bo+Cc.By,'!'..Dy)
+Do=true
 end
-if Dv or Dk then
-By.Ar='+'
+if Dz or Do then
+Cc.Av='+'
 end
-Bc=Ci(By,Bc,O,Bk)
-Dj=true
+Bg=Cm(Cc,Bg,O,Bo)
+Dn=true
 end
 end
 end
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
+if Dx[1]then
+call('ZREM',V,unpack(Dx))
 end
-if Di then
-De(Db,Bk,M)
-elseif Dl then
-Da(Db,'!')
-elseif Dk then
-Da(Db,'?')
+if Dm then
+Di(Df,Bo,M)
+elseif Dp then
+De(Df,'!')
+elseif Do then
+De(Df,'?')
 end
-if Dj and not Bc.Aw then
-Bs()
+if Dn and not Bg.Ba then
+Bw()
 end
-return Bc
+return Bg
 end
-local Bk=F(D())
-local function Dz(Cb)
-local Ea,Eb=ARGV[Cb],Cb
-while ARGV[Eb+1]==''do
-Eb=Eb-4
+local Bo=F(D())
+local function Ed(Cf)
+local Ap,Ee=ARGV[Cf],Cf
+while ARGV[Ee+1]==''do
+Ee=Ee-4
 end
-local Au,Ag,Ec=unpack(ARGV,Eb+1,Eb+3)
+local Ay,Ag,Ef=unpack(ARGV,Ee+1,Ee+3)
 local Ah,Ai,Ak,Al=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
-local Bz,Ca,Ct,Cn,Cu,Bm,Ed=
-string.match(Ec,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Cd,Ce,Cx,Cr,Cy,Bq,Eg=
+string.match(Ef,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Aq=string.sub(Ea,1,32),Ah=Ah,Bz=Bz=='1',Ai=Ai,Ca=Ca,
-Bu=Au-Ak,Ak=tonumber(Ak),Al=Al,Ag=Ag,Ar=string.sub(Ea,33),
-Ct=Ct~=''and Ct,Cn=Cn,Cu=tonumber(Cu),Bm=tonumber(Bm),
-Ed=tonumber(Ed),
+Au=string.sub(Ap,1,32),Ah=Ah,Cd=Cd=='1',Ai=Ai,Ce=Ce,
+By=Ay-Ak,Ak=tonumber(Ak),Al=Al,Ag=Ag,Av=string.sub(Ap,33),
+Cx=Cx~=''and Cx,Cr=Cr,Cy=tonumber(Cy),Bq=tonumber(Bq),
+Eg=tonumber(Eg),
 }
 end
-local function Ee(Bc,O,Al)
-return{'granted',O,math.max(1,Bb(Bc,Al))}
+local function Eh(Bg,O,Al)
+return{'granted',O,math.max(1,Bf(Bg,Al))}
 end
-local function Ef(Bc,Aq)
-if Bc.Aw then
-return Bc.Aw.Aq==Aq
+local function Ei(Bg,Au)
+if Bg.Ba then
+return Bg.Ba.Au==Au
 end
-return Bc.Ax and call('HGET',T,Aq)
+return Bg.Bb and call('HGET',T,Au)
 end
-local function Eg(Eh,By,Bc,Ei)
-local Aw,Dd=Bc.Aw,nil
-if Aw then
-local Ej=Aw.At and'holding'or'closed'
-Dd={string.sub(Aw.Aq,1,8),Ej,Aw.As,Aw.Au,'',Aw.Ag}
+local function Ej(Ek,Cc,Bg,El)
+local Ba,Dh=Bg.Ba,nil
+if Ba then
+local Em=Ba.Ax and'holding'or'closed'
+Dh={string.sub(Ba.Au,1,8),Em,Ba.Aw,Ba.Ay,'',Ba.Ag}
 else
-local Ai=By.Ah=='p'and Bc.Ax=='p'
-local Bh=Ei and'~'..By.Aq
-or Ai and Bv(Bk)
+local Ai=Cc.Ah=='p'and Bg.Bb=='p'
+local Bl=El and'~'..Cc.Au
+or Ai and Bz(Bo)
 or call('ZREVRANGE',S,0,0)[1]
-local Ek,Ej,As,Au,Ag=Bw(Bh,Bk)
+local En,Em,Aw,Ay,Ag=Ca(Bl,Bo)
 if Ai and Z then
-Au=0
+Ay=0
 end
-Dd={Ek,Ej,As,Au,Bc.Ay,Ag}
+Dh={En,Em,Aw,Ay,Bg.Bc,Ag}
 end
-for _,Ba in ipairs(Dd)do
-Eh[#Eh+1]=Ba
+for _,Be in ipairs(Dh)do
+Ek[#Ek+1]=Be
 end
-return Eh
+return Ek
 end
-local function El(By,Bc)
-if Cj(By.Aq)then
-Dh(Bc,Bk)
+local function Eo(Cc,Bg)
+if Cn(Cc.Au)then
+Dl(Bg,Bo)
 end
 end
-local function Em(Bc)
-if Bc.Aw and Bc.Aw.Ar=='-'and not Bc.Aw.Ap then
+local function Ep(Bg)
+if Bg.Ba and Bg.Ba.Av=='-'and not Bg.Ba.At then
 call('SETRANGE',R,32,'+')
 end
 end
-local En=0
-local function Eo(By,Bc)
+local Eq=0
+local function Er(Cc,Bg)
 local H=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]or 0
-local Ay=By.Ed
-if not Ay then
-En=math.max(H+1,En+1,D())
-Ay=En
-end
-local Cr=string.format('%.0f',Ay)
-call('ZADD',V,Cr,By.Aq)
-local Bz=By.Bz and'1'or'0'
-local Ep={
-Cr,'0',By.Ct,By.Cn,By.Cu,By.Ca,Bz,By.Ag,
-}
-call('HSET',W,By.Aq,table.concat(Ep,' '))
-Em(Bc)
-end
-local function Eq(Aq,Bc)
-if call('ZSCORE',V,Aq)or not call('ZSCORE',X,Aq)or At(Bc,Aq)then
-return
-end
-local Cq=call('HGET',W,Aq)
-if not Cq then
-Cj(Aq)
-return
-end
-call('ZREM',X,'!'..Aq)
-local Cr,Cv=string.match(Cq,'^(%d+) %d (.*)$')
-call('HSET',W,Aq,Cr..' 1 '..Cv)
-call('ZADD',V,Cr,Aq)
-call('PEXPIREAT',V,call('ZREVRANGE',X,0,0,'WITHSCORES')[2])
-Em(Bc)
-end
-local function Er(By)
-call('ZADD',X,Bk+By.Cu,By.Aq)
-local Bl=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-for _,Ac in ipairs({V,W,X})do
-call('PEXPIREAT',Ac,Bl)
-end
-end
-local function Es(By,Bc,Et)
-local Eu=call('ZRANK',V,By.Aq)
-if Eu then
-call('PEXPIRE',V,By.Cu)
-elseif Et>=By.Bm and not Aa then
-return{'full',Et}
-else
-Eo(By,Bc)
-Eu=call('ZRANK',V,By.Aq)
-end
-Er(By)
-return Eg({'queued',Eu},By,Bc)
-end
-local function Ev(By,Bc,O)
-local Ew=Ci(By,Bc,O,Bk)
-if not Ew.Aw then
-Bs()
-end
-return Ee(Ew,O,By.Al)
-end
-local function Ex(By)
-local Aq=By.Aq
-local Bc=Bo(call('GET',R),Bk,Aq)
+local Bc=Cc.Eg
 if not Bc then
+Eq=math.max(H+1,Eq+1,D())
+Bc=Eq
+end
+local Cv=string.format('%.0f',Bc)
+call('ZADD',V,Cv,Cc.Au)
+local Cd=Cc.Cd and'1'or'0'
+local Es={
+Cv,'0',Cc.Cx,Cc.Cr,Cc.Cy,Cc.Ce,Cd,Cc.Ag,
+}
+call('HSET',W,Cc.Au,table.concat(Es,' '))
+Ep(Bg)
+end
+local function Et(Au,Bg)
+if call('ZSCORE',V,Au)or not call('ZSCORE',X,Au)or Ax(Bg,Au)then
+return
+end
+local Cu=call('HGET',W,Au)
+if not Cu then
+Cn(Au)
+return
+end
+call('ZREM',X,'!'..Au)
+local Cv,Cz=string.match(Cu,'^(%d+) %d (.*)$')
+call('HSET',W,Au,Cv..' 1 '..Cz)
+call('ZADD',V,Cv,Au)
+call('PEXPIREAT',V,call('ZREVRANGE',X,0,0,'WITHSCORES')[2])
+Ep(Bg)
+end
+local function Eu(Cc)
+call('ZADD',X,Bo+Cc.Cy,Cc.Au)
+local Bp=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+for _,Ac in ipairs({V,W,X})do
+call('PEXPIREAT',Ac,Bp)
+end
+end
+local function Ev(Cc,Bg,Ew)
+local Ex=call('ZRANK',V,Cc.Au)
+if Ex then
+call('PEXPIRE',V,Cc.Cy)
+elseif Ew>=Cc.Bq and not Aa then
+return{'full',Ew}
+else
+Er(Cc,Bg)
+Ex=call('ZRANK',V,Cc.Au)
+end
+Eu(Cc)
+return Ej({'queued',Ex},Cc,Bg)
+end
+local function Ey(Cc,Bg,O)
+local Ez=Cm(Cc,Bg,O,Bo)
+if not Ez.Ba then
+Bw()
+end
+return Eh(Ez,O,Cc.Al)
+end
+local function Fa(Cc)
+local Au=Cc.Au
+local Bg=Bs(Bo,Au)
+if not Bg then
 return Ad()
 end
-if Bc.Aw and Bc.Aw.Au<0 then
+if Bg.Ba and Bg.Ba.Ay<0 then
 return Ad('a lock without an end')
 end
-local Et=0
-local Ey=Cl(Bk)
-if Ey then
-Eq(Aq,Bc)
-Bc=Dh(Bc,Bk,Aq)
-Et=call('ZCARD',V)
+local Ew=0
+local Fb=Cp(Bo)
+if Fb then
+Et(Au,Bg)
+Bg=Dl(Bg,Bo,Au)
+Ew=call('ZCARD',V)
 end
-if At(Bc,Aq)then
-local O,Al=Bt(Bc,Aq,By.Bu,Bk)
-if Ey then
-Cj(Aq)
+if Ax(Bg,Au)then
+local O,Al=Bx(Bg,Au,Cc.By,Bo)
+if Fb then
+Cn(Au)
 end
-return Ee(Bc,O,Al)
+return Eh(Bg,O,Al)
 end
-if Ef(Bc,Aq)then
-return Eg({'refused'},By,Bc,true)
+if Ei(Bg,Au)then
+return Ej({'refused'},Cc,Bg,true)
 end
-local Dx,Ez,Fa,Fb=Bx(By,Bc)
-if Dx=='deadlock'or Dx=='mismatch'then
-El(By,Bc)
-return{Dx,Ez,Fa,Fb}
+local Eb,Fc,Fd,Fe=Cb(Cc,Bg)
+if Eb=='deadlock'or Eb=='mismatch'then
+Eo(Cc,Bg)
+return{Eb,Fc,Fd,Fe}
 end
-if Dx=='passes'or Dx=='fits'and(Et==0 or not Bc.Ax)then
-local O=Cd(Bc)
+if Eb=='passes'or Eb=='fits'and(Ew==0 or not Bg.Bb)then
+local O=Ch(Bg)
 if not O then
-return Ce()
+return Ci()
 end
-if Et>0 then
-Cj(Aq)
+if Ew>0 then
+Cn(Au)
 end
-return Ev(By,Bc,O)
+return Ey(Cc,Bg,O)
 end
-if By.Ct then
-return Es(By,Bc,Et)
+if Cc.Cx then
+return Ev(Cc,Bg,Ew)
 end
-local Fc=Eg({'refused'},By,Bc)
-El(By,Bc)
-return Fc
+local Ff=Ej({'refused'},Cc,Bg)
+Eo(Cc,Bg)
+return Ff
 end
-local function Fd(Bc,Aq,Ag)
-if Bc.Aw then
+local function Fg(Bg,Au,Ag)
+if Bg.Ba then
 call('DEL',R)
 return{}
 end
-call('ZREM',S,Aq,'~'..Aq)
-Bd(Ag)
-Be(Aq,Ag)
+call('ZREM',S,Au,'~'..Au)
+Bh(Ag)
+Bi(Au,Ag)
 if call('ZCARD',S)==0 then
-Bf()
+Bj()
 return{}
 end
-Bs()
-return Bc
+Bw()
+return Bg
 end
-local function Fe(Bc,Aq,Al,Ff)
-Cj(Aq)
-if not At(Bc,Aq)then
-return{'not_held',Bb(Bc,Al)},Bc
+local function Fh(Bg,Au,Al,Fi)
+Cn(Au)
+if not Ax(Bg,Au)then
+return{'not_held',Bf(Bg,Al)},Bg
 end
-local Ag=Bc.Aw and Bc.Aw.Ag or call('HGET',T,Aq)
-local _,_,_,_,Fg=Af(Ag)
-Bc=Ff(Bc,Aq,Ag)
-local As=Bb(Bc,Fg)
-return As>0 and{'still_held',As}or 1,Bc
+local Ag=Bg.Ba and Bg.Ba.Ag or call('HGET',T,Au)
+local _,_,_,_,Fj=Af(Ag)
+Bg=Fi(Bg,Au,Ag)
+local Aw=Bf(Bg,Fj)
+return Aw>0 and{'still_held',Aw}or 1,Bg
 end
 on(KEYS[1])
-local function Fh(By)
-local O=Cd({})
+local function Fk(Cc)
+local O=Ch({})
 if not O then
-return Ce()
+return Ci()
 end
-Cj(By.Aq)
+Cn(Cc.Au)
 if call('EXISTS',V)==1 then
-By.Ar='+'
+Cc.Av='+'
 end
-return Ev(By,{},O)
+return Ey(Cc,{},O)
 end
-local function Fi(Fj,Bc)
-local By=Dz(2)
-if ARGV[8]=='1'and Fj==1 and not Bc.Ax then
-return Fh(By)
+local function Fl(Fm,Bg)
+local Cc=Ed(2)
+if ARGV[8]=='1'and Fm==1 and not Bg.Bb then
+return Fk(Cc)
 end
-return Ex(By)
+return Fa(Cc)
 end
-local Bc=Bo(Q,Bk,B)
-if not Bc then
+local Bg=Bs(Bo,B)
+if not Bg then
 return{ARGV[1],Ad()}
 end
-Cl(Bk)
-local Fj
-Fj,Bc=Fe(Bc,B,ARGV[7],Fd)
-local Fk,Fl=pcall(Fi,Fj,Bc)
-if not Fk then
-Fl={'error',type(Fl)=='table'and Fl.err or Fl}
+Cp(Bo)
+local Fm
+Fm,Bg=Fh(Bg,B,ARGV[7],Fg)
+local Fn,Fo=pcall(Fl,Fm,Bg)
+if not Fn then
+Fo={'error',type(Fo)=='table'and Fo.err or Fo}
 end
-local Fm=call('ZCARD',V)-(call('ZSCORE',V,string.sub(ARGV[2],1,32))and 1 or 0)
-return{ARGV[1],Fj,Fl,Fm>0 and 1 or 0}
+local Fp=call('ZCARD',V)-(call('ZSCORE',V,string.sub(ARGV[2],1,32))and 1 or 0)
+return{ARGV[1],Fm,Fo,Fp>0 and 1 or 0}

@@ -24,248 +24,266 @@ local function T(U)
 local V,W,X,Y,Z,Aa=string.match(U,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
 return V,W,X,Y==''and Z or'0',Aa
 end
-local function Ab(U)
+local Ab=12000
+local function Ac()
+local Ad=A('GETRANGE',F,0,Ab+99)
+if type(Ad)~='string'then
+return call('GET',F)
+end
+return(Ad~=''or call('EXISTS',F)==1)and Ad
+end
+local function Ae(U)
+if not U or#U<=Ab then
+return U
+end
+local Af=string.match(string.sub(U,1,Ab),'^%d* %a %d+ !?%d+ %S* ')
+return(Af or'')..'{"cut":"longer than '..Ab..' bytes"}'
+end
+local function Ag(U)
 return(string.gsub(U,'^(%d+ %a %d+ )!','%1'))
 end
-local function Ac(Ad)
+local function Ah(Ad)
+if#Ad<=32 then
 return string.match(Ad,'^%*([spx])(%d*)$')
 end
-local function Ae(Ad)
-local Af,Ag,Ah,U=string.match(Ad,'^(~?)(%x+)([-+])(.*)$')
-if not Ag or#Ag~=32 then
+end
+local function Ai(Ad)
+local Aj,Ak,Al,Am=string.match(Ad,'^(~?)(%x+)([-+])()')
+if not Ak or#Ak~=32 then
 return nil
 end
+local U=Ae(string.sub(Ad,Am))
 local V,W,_,Z,Aa=T(U)
 if W~='x'then
 return nil
 end
-local Ai=call('PTTL',F)
+local An=call('PTTL',F)
 Z=tonumber(Z)
-local Aj=Af==''and Ai>Z
+local Ao=Aj==''and An>Z
 return{
-Ag=Ag,Af=Af~='',Ah=Ah,U=U,V=V,Z=Z,Aa=Aa,
-Aj=Aj,Ak=Ai,Ai=Aj and Ai-Z or Ai,
+Ak=Ak,Aj=Aj~='',Al=Al,U=U,V=V,Z=Z,Aa=Aa,
+Ao=Ao,Ap=An,An=Ao and An-Z or An,
 }
 end
-local function Al(Ad)
+local function Aq(Ad)
 if not Ad then
 return{}
 end
 if string.sub(Ad,1,1)~='*'then
-local Am=Ae(Ad)
-return Am and{An='x',Ao='',Am=Am,V=Am.V}
+local Ar=Ai(Ad)
+return Ar and{As='x',At='',Ar=Ar,V=Ar.V}
 end
-local An,Ao=Ac(Ad)
-return An and{An=An,Ao=Ao,V=An=='x'and Ao or nil}
+local As,At=Ah(Ad)
+return As and{As=As,At=At,V=As=='x'and At or nil}
 end
-local function Ap(Aq,by)
-local Ao=call('HINCRBY',I,Aq,by)
-if Ao<=0 then
-call('HDEL',I,Aq)
+local function Au(Av,by)
+local At=call('HINCRBY',I,Av,by)
+if At<=0 then
+call('HDEL',I,Av)
 end
 end
-local function Ar(As,Aa)
+local function Aw(Ax,Aa)
 if Aa==''then
 return 0
 end
-if As.Am then
-return As.Am.Aj and As.Am.Aa==Aa and 1 or 0
+if Ax.Ar then
+return Ax.Ar.Ao and Ax.Ar.Aa==Aa and 1 or 0
 end
 return tonumber(call('HGET',I,'o'..Aa)or 0)
 end
-local function At(U)
+local function Ay(U)
 local _,W,X,_,Aa=T(U)
 if Aa~=''then
-Ap('o'..Aa,-1)
+Au('o'..Aa,-1)
 if W=='p'then
-Ap('p'..Aa,-X)
+Au('p'..Aa,-X)
 end
 end
 end
-local function Au(Ag,U)
+local function Az(Ak,U)
 local _,W,X=T(U)
 if W=='p'then
-Ap('used',-X)
+Au('used',-X)
 end
-call('HDEL',H,Ag)
+call('HDEL',H,Ak)
 end
-local function Av()
+local function Ba()
 call('UNLINK',F,G,H,I)
 end
-local function Aw(Ax)
-local Ag=string.sub(Ax,-32)
-local U=call('HGET',H,Ag)
-local Ay=Ax==Ag
+local function Bb(Bc)
+local Ak=string.sub(Bc,-32)
+local U=call('HGET',H,Ak)
+local Bd=Bc==Ak
 if U then
 local _,_,_,Z=T(U)
-if Ay then
-At(U)
+if Bd then
+Ay(U)
 end
-if not Ay or Z=='0'then
-Au(Ag,U)
+if not Bd or Z=='0'then
+Az(Ak,U)
 end
 end
 end
-local function Az(Ba)
-local Bb=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-if not Bb or tonumber(Bb)<=Ba then
-Av()
+local function Be(Bf)
+local Bg=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
+if not Bg or tonumber(Bg)<=Bf then
+Ba()
 return false
 end
-local Bc=math.max(1,math.ceil(M/3))
-local Bd=call('ZRANGEBYSCORE',G,'-inf',Ba,'LIMIT',0,Bc)
-if Bd[1]then
-call('ZREM',G,unpack(Bd))
-N=#Bd==Bc
-M=M-3*#Bd
+local Bh=math.max(1,math.ceil(M/3))
+local Bi=call('ZRANGEBYSCORE',G,'-inf',Bf,'LIMIT',0,Bh)
+if Bi[1]then
+call('ZREM',G,unpack(Bi))
+N=#Bi==Bh
+M=M-3*#Bi
 end
-for _,Ax in ipairs(Bd)do
-Aw(Ax)
+for _,Bc in ipairs(Bi)do
+Bb(Bc)
 end
 return true
 end
-local function Be(Ad,Ba,Ag)
-local As=Al(Ad)
-if As and As.An and not As.Am then
-if not Az(Ba)then
+local function Bj(Bf,Ak)
+local Ax=Aq(Ac())
+if Ax and Ax.As and not Ax.Ar then
+if not Be(Bf)then
 return{}
 end
-if N and Ag then
-for _,Ax in ipairs({Ag,'~'..Ag})do
-local Bf=call('ZSCORE',G,Ax)
-if Bf and tonumber(Bf)<=Ba then
-call('ZREM',G,Ax)
-Aw(Ax)
+if N and Ak then
+for _,Bc in ipairs({Ak,'~'..Ak})do
+local Bk=call('ZSCORE',G,Bc)
+if Bk and tonumber(Bk)<=Bf then
+call('ZREM',G,Bc)
+Bb(Bc)
 end
 end
 end
 end
-return As
+return Ax
 end
-local function Aj(As,Ag)
-if As.Am then
-return As.Am.Aj and As.Am.Ag==Ag
+local function Ao(Ax,Ak)
+if Ax.Ar then
+return Ax.Ar.Ao and Ax.Ar.Ak==Ak
 end
-return As.An and call('ZSCORE',G,Ag)
+return Ax.As and call('ZSCORE',G,Ak)
 end
-local function Bg(Ag,Bh,Z)
-call('ZADD',G,Bh,Ag)
+local function Bl(Ak,Bm,Z)
+call('ZADD',G,Bm,Ak)
 if Z>0 then
-call('ZADD',G,Bh+Z,'~'..Ag)
+call('ZADD',G,Bm+Z,'~'..Ak)
 end
 end
-local function Bi()
-local Bb=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
+local function Bn()
+local Bg=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
 for _,Q in ipairs({F,G,H,I})do
-call('PEXPIREAT',Q,Bb)
+call('PEXPIREAT',Q,Bg)
 end
 end
-local function Bj(As,Ag,Bk,Ba)
-local Bl=As.Am and As.Am.U or call('HGET',H,Ag)
-local U=Ab(Bl)
+local function Bo(Ax,Ak,Bp,Bf)
+local Bq=Ax.Ar and Ax.Ar.U or call('HGET',H,Ak)
+local U=Ag(Bq)
 local V,_,_,Z,Aa=T(U)
 Z=tonumber(Z)
-call('PEXPIRE',F,Bk+Z)
-if As.Am then
-if U~=Bl then
-call('SET',F,Ag..'+'..U,'PX',Bk+Z)
+call('PEXPIRE',F,Bp+Z)
+if Ax.Ar then
+if U~=Bq then
+call('SET',F,Ak..'+'..U,'PX',Bp+Z)
 end
 return V,Aa
 end
-if U~=Bl then
-call('HSET',H,Ag,U)
+if U~=Bq then
+call('HSET',H,Ak,U)
 end
-Bg(Ag,Ba+Bk,Z)
-Bi()
+Bl(Ak,Bf+Bp,Z)
+Bn()
 return V,Aa
 end
-local function Bm(Ba)
-return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Ba),'+inf','LIMIT',0,1)[1]
+local function Br(Bf)
+return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Bf),'+inf','LIMIT',0,1)[1]
 end
-local function Bn(Ax,Ba)
-local Ag=string.sub(Ax,-32)
-local Ay=call('ZSCORE',G,Ag)
-local Ak=call('ZSCORE',G,'~'..Ag)or Ay
-local As=Ay and'holding'or'closed'
-return string.sub(Ag,1,8),As,(Ay or Ak)-Ba,Ak-Ba,call('HGET',H,Ag)
+local function Bs(Bc,Bf)
+local Ak=string.sub(Bc,-32)
+local Bd=call('ZSCORE',G,Ak)
+local Ap=call('ZSCORE',G,'~'..Ak)or Bd
+local Ax=Bd and'holding'or'closed'
+return string.sub(Ak,1,8),Ax,(Bd or Ap)-Bf,Ap-Bf,Ae(call('HGET',H,Ak))
 end
 on(KEYS[1])
-local Bo=tonumber(ARGV[2])
-local Ba=E(C())
-local As=Be(call('GET',F),Ba)
-if not As then
+local Bt=tonumber(ARGV[2])
+local Bf=E(C())
+local Ax=Bj(Bf)
+if not Ax then
 return{ARGV[1],R()}
 end
-local Am=As.Am
-local Bp=As.An and(Am and 1 or call('HLEN',H))or 0
+local Ar=Ax.Ar
+local Bu=Ax.As and(Ar and 1 or call('HLEN',H))or 0
 if N then
-Bp=math.max(0,Bp-call('ZCOUNT',G,'-inf',Ba))
+Bu=math.max(0,Bu-call('ZCOUNT',G,'-inf',Bf))
 end
-local Bq,Br=call('ZCARD',J),{}
-local Bc=math.max(1,M)
-local Bs=call('ZRANGEBYSCORE',L,'-inf',Ba,'LIMIT',0,Bc)
-for _,Ag in ipairs(Bs)do
-Br[Ag]=true
-if call('ZSCORE',J,Ag)then
-Bq=Bq-1
+local Bv,Bw=call('ZCARD',J),{}
+local Bh=math.max(1,M)
+local Bx=call('ZRANGEBYSCORE',L,'-inf',Bf,'LIMIT',0,Bh)
+for _,Ak in ipairs(Bx)do
+Bw[Ak]=true
+if call('ZSCORE',J,Ak)then
+Bv=Bv-1
 end
 end
 local D=call('PTTL',KEYS[2]..'fence')==-1 and''or C()
-local Bt={'holders',Bp,Bq,As.Ao or'',D,0}
-local Bu=#Bt
-local function Bv(a,b,c,d)
-Bt[Bu+1],Bt[Bu+2],Bt[Bu+3],Bt[Bu+4]=a,b,c,d
-Bu=Bu+4
+local By={'holders',Bu,Bv,Ax.At or'',D,0}
+local Bz=#By
+local function Ca(a,b,c,d)
+By[Bz+1],By[Bz+2],By[Bz+3],By[Bz+4]=a,b,c,d
+Bz=Bz+4
 end
-local function Bw(Ag,Bx,Ai,U)
-if Bt[6]<Bo then
-Bt[6]=Bt[6]+1
-Bv(string.sub(Ag,1,8),Bx,Ai,U)
+local function Cb(Ak,Cc,An,U)
+if By[6]<Bt then
+By[6]=By[6]+1
+Ca(string.sub(Ak,1,8),Cc,An,U)
 end
 end
-local function By(Ag)
-if#Bs==Bc and not Br[Ag]then
-return tonumber(call('ZSCORE',L,Ag)or 0)>Ba
+local function Cd(Ak)
+if#Bx==Bh and not Bw[Ak]then
+return tonumber(call('ZSCORE',L,Ak)or 0)>Bf
 end
-return not Br[Ag]
+return not Bw[Ak]
 end
-local function Bz()
-local at,Ca,Ai=0,0,400
-while Ca<Bo and Ai>0 do
-local Cb=call('ZRANGE',J,at,at+math.min(Bo,64)-1)
-if not Cb[1]then
+local function Ce()
+local at,Cf,An=0,0,400
+while Cf<Bt and An>0 do
+local Cg=call('ZRANGE',J,at,at+math.min(Bt,64)-1)
+if not Cg[1]then
 return
 end
-at=at+#Cb
-for _,Ag in ipairs(Cb)do
-if Ca<Bo and Ai>0 and By(Ag)then
-local Cc=call('HGET',K,Ag)or''
-local Cd,Ce,U=string.match(Cc,'^(%d+) [01] %S+ %d+ %d+ (%d*) [01] (.*)$')
-if Cd then
-Bv(string.sub(Ag,1,8),Cd,Ce,' '..U)
-Ca=Ca+1
+at=at+#Cg
+for _,Ak in ipairs(Cg)do
+if Cf<Bt and An>0 and Cd(Ak)then
+local Ch=call('HGET',K,Ak)or''
+local Ci,Cj,U=string.match(Ch,'^(%d+) [01] %S+ %d+ %d+ (%d*) [01] (.*)$')
+if Ci then
+Ca(string.sub(Ak,1,8),Ci,Cj,Ae(' '..U))
+Cf=Cf+1
 end
-Ai=Ai-math.floor(#Cc/1024)
+An=An-math.floor(#Ch/1024)
 end
-Ai=Ai-1
-end
-end
-end
-if Am then
-Bw(Am.Ag,Am.Aj and'holding'or'closed',Am.Ai,Am.U)
-elseif As.An then
-local Cf,Ca='('..string.format('%.0f',Ba),{}
-local Cg=call('ZRANGEBYSCORE',G,Cf,'+inf','WITHSCORES','LIMIT',0,2*Bo+1)
-for i=1,#Cg,2 do
-local Ax,Ag=Cg[i],string.sub(Cg[i],-32)
-if not Ca[Ag]then
-Ca[Ag]=true
-local Bx=Ax==Ag and'holding'or'closed'
-Bw(Ag,Bx,Cg[i+1]-Ba,call('HGET',H,Ag))
+An=An-1
 end
 end
 end
-if Bq>0 then
-Bz()
+if Ar then
+Cb(Ar.Ak,Ar.Ao and'holding'or'closed',Ar.An,Ar.U)
+elseif Ax.As then
+local Ck,Cf='('..string.format('%.0f',Bf),{}
+local Cl=call('ZRANGEBYSCORE',G,Ck,'+inf','WITHSCORES','LIMIT',0,2*Bt+1)
+for i=1,#Cl,2 do
+local Bc,Ak=Cl[i],string.sub(Cl[i],-32)
+if not Cf[Ak]then
+Cf[Ak]=true
+local Cc=Bc==Ak and'holding'or'closed'
+Cb(Ak,Cc,Cl[i+1]-Bf,Ae(call('HGET',H,Ak)))
 end
-return{ARGV[1],Bt}
+end
+end
+if Bv>0 then
+Ce()
+end
+return{ARGV[1],By}

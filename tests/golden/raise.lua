@@ -28,215 +28,233 @@ local function W(X)
 local Y,Z,Aa,Ab,Ac,Ad=string.match(X,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
 return Y,Z,Aa,Ab==''and Ac or'0',Ad
 end
-local function Ae(X)
+local Ae=12000
+local function Af()
+local Ag=A('GETRANGE',I,0,Ae+99)
+if type(Ag)~='string'then
+return call('GET',I)
+end
+return(Ag~=''or call('EXISTS',I)==1)and Ag
+end
+local function Ah(X)
+if not X or#X<=Ae then
+return X
+end
+local Ai=string.match(string.sub(X,1,Ae),'^%d* %a %d+ !?%d+ %S* ')
+return(Ai or'')..'{"cut":"longer than '..Ae..' bytes"}'
+end
+local function Aj(X)
 return(string.gsub(X,'^(%d+ %a %d+ )!','%1'))
 end
-local function Af(Ag)
+local function Ak(Ag)
+if#Ag<=32 then
 return string.match(Ag,'^%*([spx])(%d*)$')
 end
-local function Ah(Ag)
-local Ai,Aj,Ak,X=string.match(Ag,'^(~?)(%x+)([-+])(.*)$')
-if not Aj or#Aj~=32 then
+end
+local function Al(Ag)
+local Am,An,Ao,Ap=string.match(Ag,'^(~?)(%x+)([-+])()')
+if not An or#An~=32 then
 return nil
 end
+local X=Ah(string.sub(Ag,Ap))
 local Y,Z,_,Ac,Ad=W(X)
 if Z~='x'then
 return nil
 end
-local Al=call('PTTL',I)
+local Aq=call('PTTL',I)
 Ac=tonumber(Ac)
-local Am=Ai==''and Al>Ac
+local Ar=Am==''and Aq>Ac
 return{
-Aj=Aj,Ai=Ai~='',Ak=Ak,X=X,Y=Y,Ac=Ac,Ad=Ad,
-Am=Am,An=Al,Al=Am and Al-Ac or Al,
+An=An,Am=Am~='',Ao=Ao,X=X,Y=Y,Ac=Ac,Ad=Ad,
+Ar=Ar,As=Aq,Aq=Ar and Aq-Ac or Aq,
 }
 end
-local function Ao(Ag)
+local function At(Ag)
 if not Ag then
 return{}
 end
 if string.sub(Ag,1,1)~='*'then
-local Ap=Ah(Ag)
-return Ap and{Aq='x',Ar='',Ap=Ap,Y=Ap.Y}
+local Au=Al(Ag)
+return Au and{Av='x',Aw='',Au=Au,Y=Au.Y}
 end
-local Aq,Ar=Af(Ag)
-return Aq and{Aq=Aq,Ar=Ar,Y=Aq=='x'and Ar or nil}
+local Av,Aw=Ak(Ag)
+return Av and{Av=Av,Aw=Aw,Y=Av=='x'and Aw or nil}
 end
-local function As(At,by)
-local Ar=call('HINCRBY',L,At,by)
-if Ar<=0 then
-call('HDEL',L,At)
+local function Ax(Ay,by)
+local Aw=call('HINCRBY',L,Ay,by)
+if Aw<=0 then
+call('HDEL',L,Ay)
 end
 end
-local function Au(Av,Ad)
+local function Az(Ba,Ad)
 if Ad==''then
 return 0
 end
-if Av.Ap then
-return Av.Ap.Am and Av.Ap.Ad==Ad and 1 or 0
+if Ba.Au then
+return Ba.Au.Ar and Ba.Au.Ad==Ad and 1 or 0
 end
 return tonumber(call('HGET',L,'o'..Ad)or 0)
 end
-local function Aw(X)
+local function Bb(X)
 local _,Z,Aa,_,Ad=W(X)
 if Ad~=''then
-As('o'..Ad,-1)
+Ax('o'..Ad,-1)
 if Z=='p'then
-As('p'..Ad,-Aa)
+Ax('p'..Ad,-Aa)
 end
 end
 end
-local function Ax(Aj,X)
+local function Bc(An,X)
 local _,Z,Aa=W(X)
 if Z=='p'then
-As('used',-Aa)
+Ax('used',-Aa)
 end
-call('HDEL',K,Aj)
+call('HDEL',K,An)
 end
-local function Ay()
+local function Bd()
 call('UNLINK',I,J,K,L)
 end
-local function Az(Ba)
-local Aj=string.sub(Ba,-32)
-local X=call('HGET',K,Aj)
-local Bb=Ba==Aj
+local function Be(Bf)
+local An=string.sub(Bf,-32)
+local X=call('HGET',K,An)
+local Bg=Bf==An
 if X then
 local _,_,_,Ac=W(X)
-if Bb then
-Aw(X)
+if Bg then
+Bb(X)
 end
-if not Bb or Ac=='0'then
-Ax(Aj,X)
+if not Bg or Ac=='0'then
+Bc(An,X)
 end
 end
 end
-local function Bc(Bd)
-local Be=call('ZREVRANGE',J,0,0,'WITHSCORES')[2]
-if not Be or tonumber(Be)<=Bd then
-Ay()
+local function Bh(Bi)
+local Bj=call('ZREVRANGE',J,0,0,'WITHSCORES')[2]
+if not Bj or tonumber(Bj)<=Bi then
+Bd()
 return false
 end
-local Bf=math.max(1,math.ceil(P/3))
-local Bg=call('ZRANGEBYSCORE',J,'-inf',Bd,'LIMIT',0,Bf)
-if Bg[1]then
-call('ZREM',J,unpack(Bg))
-Q=#Bg==Bf
-P=P-3*#Bg
+local Bk=math.max(1,math.ceil(P/3))
+local Bl=call('ZRANGEBYSCORE',J,'-inf',Bi,'LIMIT',0,Bk)
+if Bl[1]then
+call('ZREM',J,unpack(Bl))
+Q=#Bl==Bk
+P=P-3*#Bl
 end
-for _,Ba in ipairs(Bg)do
-Az(Ba)
+for _,Bf in ipairs(Bl)do
+Be(Bf)
 end
 return true
 end
-local function Bh(Ag,Bd,Aj)
-local Av=Ao(Ag)
-if Av and Av.Aq and not Av.Ap then
-if not Bc(Bd)then
+local function Bm(Bi,An)
+local Ba=At(Af())
+if Ba and Ba.Av and not Ba.Au then
+if not Bh(Bi)then
 return{}
 end
-if Q and Aj then
-for _,Ba in ipairs({Aj,'~'..Aj})do
-local Bi=call('ZSCORE',J,Ba)
-if Bi and tonumber(Bi)<=Bd then
-call('ZREM',J,Ba)
-Az(Ba)
+if Q and An then
+for _,Bf in ipairs({An,'~'..An})do
+local Bn=call('ZSCORE',J,Bf)
+if Bn and tonumber(Bn)<=Bi then
+call('ZREM',J,Bf)
+Be(Bf)
 end
 end
 end
 end
-return Av
+return Ba
 end
-local function Am(Av,Aj)
-if Av.Ap then
-return Av.Ap.Am and Av.Ap.Aj==Aj
+local function Ar(Ba,An)
+if Ba.Au then
+return Ba.Au.Ar and Ba.Au.An==An
 end
-return Av.Aq and call('ZSCORE',J,Aj)
+return Ba.Av and call('ZSCORE',J,An)
 end
-local function Bj(Aj,Bk,Ac)
-call('ZADD',J,Bk,Aj)
+local function Bo(An,Bp,Ac)
+call('ZADD',J,Bp,An)
 if Ac>0 then
-call('ZADD',J,Bk+Ac,'~'..Aj)
+call('ZADD',J,Bp+Ac,'~'..An)
 end
 end
-local function Bl()
-local Be=call('ZREVRANGE',J,0,0,'WITHSCORES')[2]
+local function Bq()
+local Bj=call('ZREVRANGE',J,0,0,'WITHSCORES')[2]
 for _,T in ipairs({I,J,K,L})do
-call('PEXPIREAT',T,Be)
+call('PEXPIREAT',T,Bj)
 end
 end
-local function Bm(Av,Aj,Bn,Bd)
-local Bo=Av.Ap and Av.Ap.X or call('HGET',K,Aj)
-local X=Ae(Bo)
+local function Br(Ba,An,Bs,Bi)
+local Bt=Ba.Au and Ba.Au.X or call('HGET',K,An)
+local X=Aj(Bt)
 local Y,_,_,Ac,Ad=W(X)
 Ac=tonumber(Ac)
-call('PEXPIRE',I,Bn+Ac)
-if Av.Ap then
-if X~=Bo then
-call('SET',I,Aj..'+'..X,'PX',Bn+Ac)
+call('PEXPIRE',I,Bs+Ac)
+if Ba.Au then
+if X~=Bt then
+call('SET',I,An..'+'..X,'PX',Bs+Ac)
 end
 return Y,Ad
 end
-if X~=Bo then
-call('HSET',K,Aj,X)
+if X~=Bt then
+call('HSET',K,An,X)
 end
-Bj(Aj,Bd+Bn,Ac)
-Bl()
+Bo(An,Bi+Bs,Ac)
+Bq()
 return Y,Ad
 end
-local function Bp(Bd)
-return call('ZRANGEBYSCORE',J,'('..string.format('%.0f',Bd),'+inf','LIMIT',0,1)[1]
+local function Bu(Bi)
+return call('ZRANGEBYSCORE',J,'('..string.format('%.0f',Bi),'+inf','LIMIT',0,1)[1]
 end
-local function Bq(Ba,Bd)
-local Aj=string.sub(Ba,-32)
-local Bb=call('ZSCORE',J,Aj)
-local An=call('ZSCORE',J,'~'..Aj)or Bb
-local Av=Bb and'holding'or'closed'
-return string.sub(Aj,1,8),Av,(Bb or An)-Bd,An-Bd,call('HGET',K,Aj)
+local function Bv(Bf,Bi)
+local An=string.sub(Bf,-32)
+local Bg=call('ZSCORE',J,An)
+local As=call('ZSCORE',J,'~'..An)or Bg
+local Ba=Bg and'holding'or'closed'
+return string.sub(An,1,8),Ba,(Bg or As)-Bi,As-Bi,Ah(call('HGET',K,An))
 end
-local Br=KEYS[#KEYS]..'fence'
-local function Bs(X,Y)
-local Bo=string.match(X,'^%d+')
-return tonumber(Y)>tonumber(Bo)and(string.gsub(X,'^%d+',Y))or X
+local Bw=KEYS[#KEYS]..'fence'
+local function Bx(X,Y)
+local Bt=string.match(X,'^%d+')
+return tonumber(Y)>tonumber(Bt)and(string.gsub(X,'^%d+',Y))or X
 end
-local function Bt(Bu)
-local Aj,Y=ARGV[Bu],ARGV[Bu+1]
-local Av=Ao(call('GET',I))
-if not Av then
+local function By(Bz)
+local An,Y=ARGV[Bz],ARGV[Bz+1]
+local Ba=At(Af())
+if not Ba then
 return U()
 end
-local Bb=Am(Av,Aj)
-if not Bb or not Av.Ap and tonumber(Bb)<=H(F())then
+local Bg=Ar(Ba,An)
+if not Bg or not Ba.Au and tonumber(Bg)<=H(F())then
 return 0
 end
-if tonumber(Y)>(tonumber(call('GET',Br)or 0)or 0)then
+if tonumber(Y)>(tonumber(call('GET',Bw)or 0)or 0)then
 if ARGV[#ARGV]=='0'then
-call('SET',Br,Y)
+call('SET',Bw,Y)
 else
-call('SET',Br,Y,'PX',ARGV[#ARGV])
+call('SET',Bw,Y,'PX',ARGV[#ARGV])
 end
 end
-if Av.Ap then
-call('SET',I,Aj..Av.Ap.Ak..Bs(Av.Ap.X,Y),'KEEPTTL')
+if Ba.Au then
+call('SET',I,An..Ba.Au.Ao..Bx(Ba.Au.X,Y),'KEEPTTL')
 return 1
 end
-call('HSET',K,Aj,Bs(call('HGET',K,Aj),Y))
-if Av.Aq=='x'and tonumber(Y)>tonumber(Av.Ar)then
+call('HSET',K,An,Bx(call('HGET',K,An),Y))
+if Ba.Av=='x'and tonumber(Y)>tonumber(Ba.Aw)then
 call('SET',I,'*x'..Y,'KEEPTTL')
 end
 return 1
 end
 P=P-math.floor(#D/3)
 for _,i in ipairs(D)do
-local Bv='later'
+local Ca='later'
 if P>0 then
 on(KEYS[i])
-local Bw
-Bw,Bv=pcall(Bt,2+B*(i-1))
-if not Bw then
-Bv={'error',type(Bv)=='table'and Bv.err or Bv}
+local Cb
+Cb,Ca=pcall(By,2+B*(i-1))
+if not Cb then
+Ca={'error',type(Ca)=='table'and Ca.err or Ca}
 end
 P=P-35
 end
-C[i+1]=Bv
+C[i+1]=Ca
 end
 return C

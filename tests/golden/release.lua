@@ -1,590 +1,613 @@
 local call,A=redis.call,redis.pcall
 local B,C,D=3,{ARGV[1]},{}
-local E=A('MGET',unpack(KEYS,1,#KEYS-1))
-local F={}
+local E,F,G={},{},{}
 for i=1,#KEYS-1 do
-local G,H=KEYS[i],nil
-if not D[G]then
-local I=E[i]
-if not I then
-H=A('EXISTS',G,G..':p')==0 and 0
-elseif string.find(I,ARGV[2+B*(i-1)],1,true)==1 then
-H,D[G],F[#F+1]=1,true,G
+if not F[KEYS[i]]then
+E[#E+1],F[KEYS[i]]=KEYS[i],#E+1
 end
 end
-if H then
-C[i+1]=H
+local H=E[2]and A('MGET',unpack(E))or{A('GETRANGE',E[1],0,32)}
+for i=1,#KEYS-1 do
+local I,J=KEYS[i],nil
+if not D[I]then
+local K=H[F[I]]
+if not K or K==''then
+J=A('EXISTS',I,I..':p')==0 and 0
+elseif type(K)=='string'and string.find(K,ARGV[2+B*(i-1)],1,true)==1 then
+J,D[I],G[#G+1]=1,true,I
+end
+end
+if J then
+C[i+1]=J
 else
-D[#D+1],D[G]=i,true
+D[#D+1],D[I]=i,true
 end
 end
-if F[1]then
-call('DEL',unpack(F))
+if G[1]then
+call('DEL',unpack(G))
 end
 if not D[1]then
 return C
 end
-local J
-local function K()
-if not J then
-local L=call('TIME')
-J=L[1]*1000000+L[2]
+local L
+local function M()
+if not L then
+local N=call('TIME')
+L=N[1]*1000000+N[2]
 end
-return J
+return L
 end
-local function M(us)
+local function O(us)
 return math.floor(us/1000)
 end
-local N,O,P,at,Q=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local R=false
-local function S(i)
-if not O then
-local T=tonumber(A('GET',N)or 0)
-if not T or not(T<9000000000000000)then
+local P,Q,R,at,S=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local T=false
+local function U(i)
+if not Q then
+local V=tonumber(A('GET',P)or 0)
+if not V or not(V<9000000000000000)then
 return nil
 end
-O=math.max(T,K()-1)
+Q=math.max(V,M()-1)
 end
-return Q and math.max(O+1,Q+(i or at))or O+1
+return S and math.max(Q+1,S+(i or at))or Q+1
 end
-local function U(V)
-if V>P then
-local W=V+#KEYS-2
-if ARGV[#ARGV]=='0'or R and call('PTTL',N)==-1 then
-call('SET',N,W)
+local function W(X)
+if X>R then
+local Y=X+#KEYS-2
+if ARGV[#ARGV]=='0'or T and call('PTTL',P)==-1 then
+call('SET',P,Y)
 else
-call('SET',N,W,'PX',ARGV[#ARGV])
+call('SET',P,Y,'PX',ARGV[#ARGV])
 end
-P=W
+R=Y
 end
-O=V
+Q=X
 end
-local G,X,Y,Z,Aa,Ab,Ac
-local Ad,Ae,Af,Ag=320,false,false,false
-local function on(Ah)
-Ad,Ae,Af,Ag=math.max(Ad,5),false,false,false
-G,X,Y,Z=Ah,Ah..':h',Ah..':d',Ah..':o'
-Aa,Ab,Ac=Ah..':q',Ah..':w',Ah..':p'
-end
-local function Ai(Aj)
-return{'corrupt',Aj or'a value that is no lock'}
+local I,Z,Aa,Ab,Ac,Ad,Ae
+local Af,Ag,Ah,Ai=320,false,false,false
+local function on(Aj)
+Af,Ag,Ah,Ai=math.max(Af,5),false,false,false
+I,Z,Aa,Ab=Aj,Aj..':h',Aj..':d',Aj..':o'
+Ac,Ad,Ae=Aj..':q',Aj..':w',Aj..':p'
 end
 local function Ak(Al)
-local V,Am,An,Ao,Ap,Aq=string.match(Al,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return V,Am,An,Ao==''and Ap or'0',Aq
+return{'corrupt',Al or'a value that is no lock'}
 end
-local function Ar(Al)
-return(string.gsub(Al,'^(%d+ %a %d+ )!','%1'))
+local function Am(An)
+local X,Ao,Ap,Aq,Ar,As=string.match(An,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
+return X,Ao,Ap,Aq==''and Ar or'0',As
 end
-local function As(I)
-return string.match(I,'^%*([spx])(%d*)$')
+local At=12000
+local function Au()
+local K=A('GETRANGE',I,0,At+99)
+if type(K)~='string'then
+return call('GET',I)
 end
-local function At(I)
-local Au,Av,Aw,Al=string.match(I,'^(~?)(%x+)([-+])(.*)$')
-if not Av or#Av~=32 then
+return(K~=''or call('EXISTS',I)==1)and K
+end
+local function Av(An)
+if not An or#An<=At then
+return An
+end
+local Aw=string.match(string.sub(An,1,At),'^%d* %a %d+ !?%d+ %S* ')
+return(Aw or'')..'{"cut":"longer than '..At..' bytes"}'
+end
+local function Ax(An)
+return(string.gsub(An,'^(%d+ %a %d+ )!','%1'))
+end
+local function Ay(K)
+if#K<=32 then
+return string.match(K,'^%*([spx])(%d*)$')
+end
+end
+local function Az(K)
+local Ba,Bb,Bc,Bd=string.match(K,'^(~?)(%x+)([-+])()')
+if not Bb or#Bb~=32 then
 return nil
 end
-local V,Am,_,Ap,Aq=Ak(Al)
-if Am~='x'then
+local An=Av(string.sub(K,Bd))
+local X,Ao,_,Ar,As=Am(An)
+if Ao~='x'then
 return nil
 end
-local Ax=call('PTTL',G)
-Ap=tonumber(Ap)
-local Ay=Au==''and Ax>Ap
+local Be=call('PTTL',I)
+Ar=tonumber(Ar)
+local Bf=Ba==''and Be>Ar
 return{
-Av=Av,Au=Au~='',Aw=Aw,Al=Al,V=V,Ap=Ap,Aq=Aq,
-Ay=Ay,Az=Ax,Ax=Ay and Ax-Ap or Ax,
+Bb=Bb,Ba=Ba~='',Bc=Bc,An=An,X=X,Ar=Ar,As=As,
+Bf=Bf,Bg=Be,Be=Bf and Be-Ar or Be,
 }
 end
-local function Ba(I)
-if not I then
+local function Bh(K)
+if not K then
 return{}
 end
-if string.sub(I,1,1)~='*'then
-local Bb=At(I)
-return Bb and{Bc='x',Bd='',Bb=Bb,V=Bb.V}
+if string.sub(K,1,1)~='*'then
+local Bi=Az(K)
+return Bi and{Bj='x',Bk='',Bi=Bi,X=Bi.X}
 end
-local Bc,Bd=As(I)
-return Bc and{Bc=Bc,Bd=Bd,V=Bc=='x'and Bd or nil}
+local Bj,Bk=Ay(K)
+return Bj and{Bj=Bj,Bk=Bk,X=Bj=='x'and Bk or nil}
 end
-local function Be(Bf,by)
-local Bd=call('HINCRBY',Z,Bf,by)
-if Bd<=0 then
-call('HDEL',Z,Bf)
+local function Bl(Bm,by)
+local Bk=call('HINCRBY',Ab,Bm,by)
+if Bk<=0 then
+call('HDEL',Ab,Bm)
 end
 end
-local function Bg(Bh,Aq)
-if Aq==''then
+local function Bn(Bo,As)
+if As==''then
 return 0
 end
-if Bh.Bb then
-return Bh.Bb.Ay and Bh.Bb.Aq==Aq and 1 or 0
+if Bo.Bi then
+return Bo.Bi.Bf and Bo.Bi.As==As and 1 or 0
 end
-return tonumber(call('HGET',Z,'o'..Aq)or 0)
+return tonumber(call('HGET',Ab,'o'..As)or 0)
 end
-local function Bi(Al)
-local _,Am,An,_,Aq=Ak(Al)
-if Aq~=''then
-Be('o'..Aq,-1)
-if Am=='p'then
-Be('p'..Aq,-An)
-end
-end
-end
-local function Bj(Av,Al)
-local _,Am,An=Ak(Al)
-if Am=='p'then
-Be('used',-An)
-end
-call('HDEL',Y,Av)
-end
-local function Bk()
-call('UNLINK',G,X,Y,Z)
-end
-local function Bl(Bm)
-local Av=string.sub(Bm,-32)
-local Al=call('HGET',Y,Av)
-local Bn=Bm==Av
-if Al then
-local _,_,_,Ap=Ak(Al)
-if Bn then
-Bi(Al)
-end
-if not Bn or Ap=='0'then
-Bj(Av,Al)
+local function Bp(An)
+local _,Ao,Ap,_,As=Am(An)
+if As~=''then
+Bl('o'..As,-1)
+if Ao=='p'then
+Bl('p'..As,-Ap)
 end
 end
 end
-local function Bo(Bp)
-local Bq=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-if not Bq or tonumber(Bq)<=Bp then
-Bk()
+local function Bq(Bb,An)
+local _,Ao,Ap=Am(An)
+if Ao=='p'then
+Bl('used',-Ap)
+end
+call('HDEL',Aa,Bb)
+end
+local function Br()
+call('UNLINK',I,Z,Aa,Ab)
+end
+local function Bs(Bt)
+local Bb=string.sub(Bt,-32)
+local An=call('HGET',Aa,Bb)
+local Bu=Bt==Bb
+if An then
+local _,_,_,Ar=Am(An)
+if Bu then
+Bp(An)
+end
+if not Bu or Ar=='0'then
+Bq(Bb,An)
+end
+end
+end
+local function Bv(Bw)
+local Bx=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+if not Bx or tonumber(Bx)<=Bw then
+Br()
 return false
 end
-local Br=math.max(1,math.ceil(Ad/3))
-local Bs=call('ZRANGEBYSCORE',X,'-inf',Bp,'LIMIT',0,Br)
-if Bs[1]then
-call('ZREM',X,unpack(Bs))
-Ae=#Bs==Br
-Ad=Ad-3*#Bs
+local By=math.max(1,math.ceil(Af/3))
+local Bz=call('ZRANGEBYSCORE',Z,'-inf',Bw,'LIMIT',0,By)
+if Bz[1]then
+call('ZREM',Z,unpack(Bz))
+Ag=#Bz==By
+Af=Af-3*#Bz
 end
-for _,Bm in ipairs(Bs)do
-Bl(Bm)
+for _,Bt in ipairs(Bz)do
+Bs(Bt)
 end
 return true
 end
-local function Bt(I,Bp,Av)
-local Bh=Ba(I)
-if Bh and Bh.Bc and not Bh.Bb then
-if not Bo(Bp)then
+local function Ca(Bw,Bb)
+local Bo=Bh(Au())
+if Bo and Bo.Bj and not Bo.Bi then
+if not Bv(Bw)then
 return{}
 end
-if Ae and Av then
-for _,Bm in ipairs({Av,'~'..Av})do
-local Bu=call('ZSCORE',X,Bm)
-if Bu and tonumber(Bu)<=Bp then
-call('ZREM',X,Bm)
-Bl(Bm)
+if Ag and Bb then
+for _,Bt in ipairs({Bb,'~'..Bb})do
+local Cb=call('ZSCORE',Z,Bt)
+if Cb and tonumber(Cb)<=Bw then
+call('ZREM',Z,Bt)
+Bs(Bt)
 end
 end
 end
 end
-return Bh
+return Bo
 end
-local function Ay(Bh,Av)
-if Bh.Bb then
-return Bh.Bb.Ay and Bh.Bb.Av==Av
+local function Bf(Bo,Bb)
+if Bo.Bi then
+return Bo.Bi.Bf and Bo.Bi.Bb==Bb
 end
-return Bh.Bc and call('ZSCORE',X,Av)
+return Bo.Bj and call('ZSCORE',Z,Bb)
 end
-local function Bv(Av,Bw,Ap)
-call('ZADD',X,Bw,Av)
-if Ap>0 then
-call('ZADD',X,Bw+Ap,'~'..Av)
-end
-end
-local function Bx()
-local Bq=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-for _,Ah in ipairs({G,X,Y,Z})do
-call('PEXPIREAT',Ah,Bq)
+local function Cc(Bb,Cd,Ar)
+call('ZADD',Z,Cd,Bb)
+if Ar>0 then
+call('ZADD',Z,Cd+Ar,'~'..Bb)
 end
 end
-local function By(Bh,Av,Bz,Bp)
-local T=Bh.Bb and Bh.Bb.Al or call('HGET',Y,Av)
-local Al=Ar(T)
-local V,_,_,Ap,Aq=Ak(Al)
-Ap=tonumber(Ap)
-call('PEXPIRE',G,Bz+Ap)
-if Bh.Bb then
-if Al~=T then
-call('SET',G,Av..'+'..Al,'PX',Bz+Ap)
+local function Ce()
+local Bx=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+for _,Aj in ipairs({I,Z,Aa,Ab})do
+call('PEXPIREAT',Aj,Bx)
 end
-return V,Aq
 end
-if Al~=T then
-call('HSET',Y,Av,Al)
+local function Cf(Bo,Bb,Cg,Bw)
+local V=Bo.Bi and Bo.Bi.An or call('HGET',Aa,Bb)
+local An=Ax(V)
+local X,_,_,Ar,As=Am(An)
+Ar=tonumber(Ar)
+call('PEXPIRE',I,Cg+Ar)
+if Bo.Bi then
+if An~=V then
+call('SET',I,Bb..'+'..An,'PX',Cg+Ar)
 end
-Bv(Av,Bp+Bz,Ap)
-Bx()
-return V,Aq
+return X,As
 end
-local function Ca(Bp)
-return call('ZRANGEBYSCORE',X,'('..string.format('%.0f',Bp),'+inf','LIMIT',0,1)[1]
+if An~=V then
+call('HSET',Aa,Bb,An)
 end
-local function Cb(Bm,Bp)
-local Av=string.sub(Bm,-32)
-local Bn=call('ZSCORE',X,Av)
-local Az=call('ZSCORE',X,'~'..Av)or Bn
-local Bh=Bn and'holding'or'closed'
-return string.sub(Av,1,8),Bh,(Bn or Az)-Bp,Az-Bp,call('HGET',Y,Av)
+Cc(Bb,Bw+Cg,Ar)
+Ce()
+return X,As
 end
-local function Cc(Cd,Bh)
-local Am,Bc,Bd=Cd.Am,Bh.Bc,Bh.Bd
-if not Bc then
+local function Ch(Bw)
+return call('ZRANGEBYSCORE',Z,'('..string.format('%.0f',Bw),'+inf','LIMIT',0,1)[1]
+end
+local function Ci(Bt,Bw)
+local Bb=string.sub(Bt,-32)
+local Bu=call('ZSCORE',Z,Bb)
+local Bg=call('ZSCORE',Z,'~'..Bb)or Bu
+local Bo=Bu and'holding'or'closed'
+return string.sub(Bb,1,8),Bo,(Bu or Bg)-Bw,Bg-Bw,Av(call('HGET',Aa,Bb))
+end
+local function Cj(Ck,Bo)
+local Ao,Bj,Bk=Ck.Ao,Bo.Bj,Bo.Bk
+if not Bj then
 return'fits'
 end
-if not Ae and Bg(Bh,Cd.Aq)>0 then
-if Bc=='x'and Am=='x'and Cd.Ce or Bc=='s'and Am=='s'then
+if not Ag and Bn(Bo,Ck.As)>0 then
+if Bj=='x'and Ao=='x'and Ck.Cl or Bj=='s'and Ao=='s'then
 return'passes'
-elseif Bc=='x'then
+elseif Bj=='x'then
 return'deadlock','x',1,''
-elseif Am=='x'then
-return'deadlock',Bc,call('HGET',Z,'p'..Cd.Aq)or 1,Bd
+elseif Ao=='x'then
+return'deadlock',Bj,call('HGET',Ab,'p'..Ck.As)or 1,Bk
 end
 end
-if Am=='x'or Bc=='x'then
+if Ao=='x'or Bj=='x'then
 return'in_the_way'
 end
-if Am~=Bc or Cd.Cf~=Bd then
-local Cg=Ca(M(K()))
-local _,_,Ch=Ak(call('HGET',Y,string.sub(Cg,-32)))
-return'mismatch',Bc,Ch,Bd
+if Ao~=Bj or Ck.Cm~=Bk then
+local Cn=Ch(O(M()))
+local _,_,Co=Am(call('HGET',Aa,string.sub(Cn,-32)))
+return'mismatch',Bj,string.sub(Co,1,20),Bk
 end
-local Ch=Bc=='p'and call('HGET',Z,'used')or 0
-return(Bc=='s'or Ch+Cd.An<=tonumber(Bd))and'fits'or'in_the_way'
+local Co=Bj=='p'and call('HGET',Ab,'used')or 0
+return(Bj=='s'or Co+Ck.Ap<=tonumber(Bk))and'fits'or'in_the_way'
 end
-local function Ci(Bh)
-local V=Bh.V or S()
-return V and(Bh.V or string.format('%.0f',V))
+local function Cp(Bo)
+local X=Bo.X or U()
+return X and(Bo.X or string.format('%.0f',X))
 end
-local function Cj()
-return Ai('the fence counter is not a number that can grow')
+local function Cq()
+return Ak('the fence counter is not a number that can grow')
 end
-local function Ck()
-if call('ZCARD',X)+call('HLEN',Y)+call('HLEN',Z)>0 then
-call('UNLINK',X,Y,Z)
+local function Cr()
+if call('ZCARD',Z)+call('HLEN',Aa)+call('HLEN',Ab)>0 then
+call('UNLINK',Z,Aa,Ab)
 end
 end
-local function Cl(Bb,Bp)
-Ck()
-call('SET',G,'*x'..Bb.V,'PX',Bb.Az)
-call('HSET',Y,Bb.Av,Bb.Al)
-Bv(Bb.Av,Bp+Bb.Ax,Bb.Ap)
-Be('o'..Bb.Aq,1)
+local function Cs(Bi,Bw)
+Cr()
+call('SET',I,'*x'..Bi.X,'PX',Bi.Bg)
+call('HSET',Aa,Bi.Bb,Bi.An)
+Cc(Bi.Bb,Bw+Bi.Be,Bi.Ar)
+Bl('o'..Bi.As,1)
 end
-local function Cm(Cd,V)
-local Bz,Ap,Al=Cd.Bz,Cd.Ap,V..' '..Cd.Al
-call('SET',G,Cd.Av..Cd.Aw..Al,'PX',Bz+Ap)
-local Bb={
-Av=Cd.Av,Au=false,Aw=Cd.Aw,Al=Al,V=V,Ap=Ap,
-Aq=Cd.Aq,Ay=true,Az=Bz+Ap,Ax=Bz,
+local function Ct(Ck,X)
+local Cg,Ar,An=Ck.Cg,Ck.Ar,X..' '..Ck.An
+call('SET',I,Ck.Bb..Ck.Bc..An,'PX',Cg+Ar)
+local Bi={
+Bb=Ck.Bb,Ba=false,Bc=Ck.Bc,An=An,X=X,Ar=Ar,
+As=Ck.As,Bf=true,Bg=Cg+Ar,Be=Cg,
 }
-return{Bc='x',Bd='',Bb=Bb,V=V}
+return{Bj='x',Bk='',Bi=Bi,X=X}
 end
-local function Cn(Cd,Bh,V,Bp)
-local Av,Aq=Cd.Av,Cd.Aq
-if V~=Bh.V then
-U(tonumber(V))
+local function Cu(Ck,Bo,X,Bw)
+local Bb,As=Ck.Bb,Ck.As
+if X~=Bo.X then
+W(tonumber(X))
 end
-if not Bh.Bc and Cd.Am=='x'then
-return Cm(Cd,V)
+if not Bo.Bj and Ck.Ao=='x'then
+return Ct(Ck,X)
 end
-if Bh.Bb then
-Cl(Bh.Bb,Bp)
-elseif not Bh.Bc then
-Ck()
-call('SET',G,'*'..Cd.Am..Cd.Cf,'PX',Cd.Bz+Cd.Ap)
+if Bo.Bi then
+Cs(Bo.Bi,Bw)
+elseif not Bo.Bj then
+Cr()
+call('SET',I,'*'..Ck.Ao..Ck.Cm,'PX',Ck.Cg+Ck.Ar)
 end
-Bv(Av,Bp+Cd.Bz,Cd.Ap)
-call('HSET',Y,Av,V..' '..Cd.Al)
-if Cd.Am=='p'then
-Be('used',Cd.An)
+Cc(Bb,Bw+Ck.Cg,Ck.Ar)
+call('HSET',Aa,Bb,X..' '..Ck.An)
+if Ck.Ao=='p'then
+Bl('used',Ck.Ap)
 end
-if Aq~=''then
-Be('o'..Aq,1)
-if Cd.Am=='p'then
-Be('p'..Aq,Cd.An)
+if As~=''then
+Bl('o'..As,1)
+if Ck.Ao=='p'then
+Bl('p'..As,Ck.Ap)
 end
 end
-if Cd.Am=='x'then
-return{Bc='x',Bd=V,V=V}
+if Ck.Ao=='x'then
+return{Bj='x',Bk=X,X=X}
 end
-return{Bc=Cd.Am,Bd=Cd.Cf}
+return{Bj=Ck.Ao,Bk=Ck.Cm}
 end
-local function Co(Av)
-if call('ZREM',Ac,Av,'!'..Av)==0 then
+local function Cv(Bb)
+if call('ZREM',Ae,Bb,'!'..Bb)==0 then
 return false
 end
-call('HDEL',Ab,Av)
-return call('ZREM',Aa,Av)==1
+call('HDEL',Ad,Bb)
+return call('ZREM',Ac,Bb)==1
 end
-local function Cp()
-return string.match(call('HGET',Ab,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cw()
+return string.match(call('HGET',Ad,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cq(Bp)
-if call('EXISTS',Ac)==0 then
+local function Cx(Bw)
+if call('EXISTS',Ae)==0 then
 return false
 end
-local Br=math.max(1,Ad)
-local Bs=call('ZRANGEBYSCORE',Ac,'-inf',Bp,'LIMIT',0,Br)
-Af=#Bs==Br
-Ad=Ad-#Bs
-for _,Bm in ipairs(Bs)do
-local Av=string.match(Bm,'^!(.*)')
-if not Av then
-Co(Bm)
+local By=math.max(1,Af)
+local Bz=call('ZRANGEBYSCORE',Ae,'-inf',Bw,'LIMIT',0,By)
+Ah=#Bz==By
+Af=Af-#Bz
+for _,Bt in ipairs(Bz)do
+local Bb=string.match(Bt,'^!(.*)')
+if not Bb then
+Cv(Bt)
 else
-local Cr=call('ZSCORE',Ac,Av)
-if Cr and tonumber(Cr)>Bp then
-local Cs=string.match(call('HGET',Ab,Av)or'','^%d+ %d %S+ (%d+)')
-local Ct=Cs and call('ZSCORE',Ac,Bm)-Cs
-Ag=Ag or Ct and Ct>=tonumber((Cp()))
+local Cy=call('ZSCORE',Ae,Bb)
+if Cy and tonumber(Cy)>Bw then
+local Cz=string.match(call('HGET',Ad,Bb)or'','^%d+ %d %S+ (%d+)')
+local Da=Cz and call('ZSCORE',Ae,Bt)-Cz
+Ai=Ai or Da and Da>=tonumber((Cw()))
 end
-call('ZREM',Ac,Bm)
+call('ZREM',Ae,Bt)
 end
 end
 return true
 end
-local function Cu(Av,Cv)
-local Cw,Cx,Cy,Cs,Cz,Cf,Ce,Al=string.match(
-Cv or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Db(Bb,Dc)
+local Dd,De,Df,Cz,Dg,Cm,Cl,An=string.match(
+Dc or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cy then
+if not Df then
 return nil
 end
-local Am,An,Ap,Aq,Da=string.match(Al,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Db=Ap~='0'
+local Ao,Ap,Ar,As,Dh=string.match(An,'^(%a) (%d+) (%d+) (%S*) (.*)$')
+local Di=Ar~='0'
 return{
-Av=Av,Am=Am,Ce=Ce=='1',An=An,Cf=Cf,Aq=Aq,
-Al=string.format('%s %s %s%s %s ',Am,An,Db and'!'or'',Ap,Aq)..Da,
-Bz=tonumber(Cs),Ap=0,Aw=Db and'+'or'-',Cy=Cy,Cw=tonumber(Cw),
-Cz=tonumber(Cz),Cx=Cx=='1',
+Bb=Bb,Ao=Ao,Cl=Cl=='1',Ap=Ap,Cm=Cm,As=As,
+An=string.format('%s %s %s%s %s ',Ao,Ap,Di and'!'or'',Ar,As)..Dh,
+Cg=tonumber(Cz),Ar=0,Bc=Di and'+'or'-',Df=Df,Dd=tonumber(Dd),
+Dg=tonumber(Dg),De=De=='1',
 }
 end
-local function Dc(Cy,Aj)
-local Dd=A('PUBLISH',Cy,Aj)
-return type(Dd)~='number'or Dd>0
+local function Dj(Df,Al)
+local Dk=A('PUBLISH',Df,Al)
+return type(Dk)~='number'or Dk>0
 end
-local function De(Av)
-return string.match(call('HGET',Ab,Av)or'','^%d+ %d (%S+)')
+local function Dl(Bb)
+return string.match(call('HGET',Ad,Bb)or'','^%d+ %d (%S+)')
 end
-local function Df(Dg,Aj)
-local Dh,Di=8,nil
-for _,Av in ipairs(call('ZRANGE',Aa,0,Dh))do
-if Av~=Dg and Dh>0 then
-Dh=Dh-1
-local Cy=De(Av)
-if Cy and Dc(Cy,Aj..Av)then
-Di=Cy
+local function Dm(Dn,Al)
+local Do,Dp=8,nil
+for _,Bb in ipairs(call('ZRANGE',Ac,0,Do))do
+if Bb~=Dn and Do>0 then
+Do=Do-1
+local Df=Dl(Bb)
+if Df and Dj(Df,Al..Bb)then
+Dp=Df
 break
 end
 end
 end
-local O=call('ZREVRANGE',Aa,0,0)[1]
-local Cy=O and O~=Dg and De(O)
-if Cy and Cy~=Di then
-Dc(Cy,Aj..O)
+local Q=call('ZREVRANGE',Ac,0,0)[1]
+local Df=Q and Q~=Dn and Dl(Q)
+if Df and Df~=Dp then
+Dj(Df,Al..Q)
 end
 end
-local function Dj(Dg,Bp,T)
-local Dk=call('ZREVRANGE',Ac,0,0,'WITHSCORES')[2]
-if not Dk then
+local function Dq(Dn,Bw,V)
+local Dr=call('ZREVRANGE',Ae,0,0,'WITHSCORES')[2]
+if not Dr then
 return
 end
-local Dl=0
-for _,Av in ipairs(call('ZRANGE',Aa,0,319))do
-local Cw,Cy=string.match(call('HGET',Ab,Av)or'','^(%d+) %d (%S+)')
-if Cy then
-Dl=Cw
-if Av~=Dg then
-Dc(Cy,'!'..Av)
+local Ds=0
+for _,Bb in ipairs(call('ZRANGE',Ac,0,319))do
+local Dd,Df=string.match(call('HGET',Ad,Bb)or'','^(%d+) %d (%S+)')
+if Df then
+Ds=Dd
+if Bb~=Dn then
+Dj(Df,'!'..Bb)
 end
 end
 end
-call('HSET',Ab,'?',string.format('%.0f %s %s',Bp,Dl,T))
-call('PEXPIREAT',Ab,Dk)
+call('HSET',Ad,'?',string.format('%.0f %s %s',Bw,Ds,V))
+call('PEXPIREAT',Ad,Dr)
 end
-local function Dm(Bh,Bp,Dg)
-local Dn,Do,Dp,Dq=Ag,false,false,false
-local Dr,Ds,Dt,Du=Cp()
-if Dn then
-Ad=math.max(5,Ad-260)
-Ag,Dt,Du=false,Dr,Ds
+local function Dt(Bo,Bw,Dn)
+local Du,Dv,Dw,Dx=Ai,false,false,false
+local Dy,Dz,Ea,Eb=Cw()
+if Du then
+Af=math.max(5,Af-260)
+Ai,Ea,Eb=false,Dy,Dz
 end
-Ad=math.max(5,Ad)
-local T=Dt..' '..Du
-Dt,Du=tonumber(Dt),tonumber(Du)
-local Dv,at,B,Dw,Dx={},0,0,0,{}
+Af=math.max(5,Af)
+local V=Ea..' '..Eb
+Ea,Eb=tonumber(Ea),tonumber(Eb)
+local Ec,at,B,Ed,Ee={},0,0,0,{}
 while true do
-if Bh.Bb and Bh.Bb.Aq==''then
+if Bo.Bi and Bo.Bi.As==''then
 break
 end
 at=at+1
 if at>B then
-if Dx[1]then
-call('ZREM',Aa,unpack(Dx))
-Dx={}
+if Ee[1]then
+call('ZREM',Ac,unpack(Ee))
+Ee={}
 end
-local Br=math.min(math.max(Dw,1),64)
-Dv=call('ZRANGE',Aa,0,Br)
-if not Dv[1]then
+local By=math.min(math.max(Ed,1),64)
+Ec=call('ZRANGE',Ac,0,By)
+if not Ec[1]then
 break
 end
-B,at=math.min(#Dv,Br),1
+B,at=math.min(#Ec,By),1
 end
-local Dy,Dz=Dv[at],Dv[at+1]
-local Cv=call('HGET',Ab,Dy)
-local Cd=Cu(Dy,Cv)
-local Ea=math.floor(#(Cv or'')/256)
-local Cr=Cd and(Af or Cd.Cw<=Du)and call('ZSCORE',Ac,Dy)
-if not Cd or Af and Cr and tonumber(Cr)<=Bp then
-if Ad<=0 then
-Dq=true
+local Ef,Eg=Ec[at],Ec[at+1]
+local Dc=call('HGET',Ad,Ef)
+local Ck=Db(Ef,Dc)
+local Eh=math.floor(#(Dc or'')/256)
+local Cy=Ck and(Ah or Ck.Dd<=Eb)and call('ZSCORE',Ae,Ef)
+if not Ck or Ah and Cy and tonumber(Cy)<=Bw then
+if Af<=0 then
+Dx=true
 break
 end
-Ad=Ad-1-Ea
-Dx[#Dx+1]=Dy
-Co(Dy)
+Af=Af-1-Eh
+Ee[#Ee+1]=Ef
+Cv(Ef)
 else
-local Eb=Cc(Cd,Bh)
-R=true
-local V=(Eb=='fits'or Eb=='passes')and Ci(Bh)
-if not V then
+local Ei=Cj(Ck,Bo)
+T=true
+local X=(Ei=='fits'or Ei=='passes')and Cp(Bo)
+if not X then
 break
 end
-if Ad<=0 then
-Dq=true
+if Af<=0 then
+Dx=true
 break
 end
-if Dw==0 then
-call('ZREM',Aa,Dy)
+if Ed==0 then
+call('ZREM',Ac,Ef)
 else
-Dx[#Dx+1]=Dy
+Ee[#Ee+1]=Ef
 end
-local Dd=Dy==Dg
-local Ec=Cd.Cw<=Du and Cr
-if not Dd and not(Ec and Cr-Cd.Cz<Dt)then
-Dd=Dc(Cd.Cy,Dy)or Cd.Cx
+local Dk=Ef==Dn
+local Ej=Ck.Dd<=Eb and Cy
+if not Dk and not(Ej and Cy-Ck.Dg<Ea)then
+Dk=Dj(Ck.Df,Ef)or Ck.De
 end
-if not Dd then
-Ad,Dw=Ad-1-Ea,Dw+1
+if not Dk then
+Af,Ed=Af-1-Eh,Ed+1
 else
-Ad,Dw=Ad-5-Ea,0
-if Dx[1]then
-call('ZREM',Aa,unpack(Dx))
-Dx={}
+Af,Ed=Af-5-Eh,0
+if Ee[1]then
+call('ZREM',Ac,unpack(Ee))
+Ee={}
 end
-if Dy==Dg then
-Co(Dy)
+if Ef==Dn then
+Cv(Ef)
 else
-call('ZADD',Ac,Bp+Cd.Bz,'!'..Dy)
-Dp=true
+call('ZADD',Ae,Bw+Ck.Cg,'!'..Ef)
+Dw=true
 end
-if Dz or Dp then
-Cd.Aw='+'
+if Eg or Dw then
+Ck.Bc='+'
 end
-Bh=Cn(Cd,Bh,V,Bp)
-Do=true
+Bo=Cu(Ck,Bo,X,Bw)
+Dv=true
 end
 end
 end
-if Dx[1]then
-call('ZREM',Aa,unpack(Dx))
+if Ee[1]then
+call('ZREM',Ac,unpack(Ee))
 end
-if Dn then
-Dj(Dg,Bp,T)
-elseif Dq then
-Df(Dg,'!')
-elseif Dp then
-Df(Dg,'?')
+if Du then
+Dq(Dn,Bw,V)
+elseif Dx then
+Dm(Dn,'!')
+elseif Dw then
+Dm(Dn,'?')
 end
-if Do and not Bh.Bb then
-Bx()
+if Dv and not Bo.Bi then
+Ce()
 end
-return Bh
+return Bo
 end
-local function Ed(Bh,Av,Al)
-if Bh.Bb then
-call('DEL',G)
+local function Ek(Bo,Bb,An)
+if Bo.Bi then
+call('DEL',I)
 return{}
 end
-call('ZREM',X,Av,'~'..Av)
-Bi(Al)
-Bj(Av,Al)
-if call('ZCARD',X)==0 then
-Bk()
+call('ZREM',Z,Bb,'~'..Bb)
+Bp(An)
+Bq(Bb,An)
+if call('ZCARD',Z)==0 then
+Br()
 return{}
 end
-Bx()
-return Bh
+Ce()
+return Bo
 end
-local function Ee(Bh,Av,Aq,Ef)
-Co(Av)
-if not Ay(Bh,Av)then
-return{'not_held',Bg(Bh,Aq)},Bh
+local function El(Bo,Bb,As,Em)
+Cv(Bb)
+if not Bf(Bo,Bb)then
+return{'not_held',Bn(Bo,As)},Bo
 end
-local Al=Bh.Bb and Bh.Bb.Al or call('HGET',Y,Av)
-local _,_,_,_,Eg=Ak(Al)
-Bh=Ef(Bh,Av,Al)
-local Ax=Bg(Bh,Eg)
-return Ax>0 and{'still_held',Ax}or 1,Bh
+local An=Bo.Bi and Bo.Bi.An or call('HGET',Aa,Bb)
+local _,_,_,_,En=Am(An)
+Bo=Em(Bo,Bb,An)
+local Be=Bn(Bo,En)
+return Be>0 and{'still_held',Be}or 1,Bo
 end
-local function Eh(Al)
-return(string.gsub(Al,'^(%d+ %a %d+ !?%d+) %S* ','%1  '))
+local function Eo(An)
+return(string.gsub(An,'^(%d+ %a %d+ !?%d+) %S* ','%1  '))
 end
-local function Ei(Bh,Av,Al,Ej,Bp)
-if Bh.Bb then
-call('PEXPIRE',G,Ej)
-local Au='~'..Av..'-'..Eh(Al)
-call('SET',G,Au,'PX',Ej)
-return Ba(Au)
+local function Ep(Bo,Bb,An,Eq,Bw)
+if Bo.Bi then
+call('PEXPIRE',I,Eq)
+local Ba='~'..Bb..'-'..Eo(An)
+call('SET',I,Ba,'PX',Eq)
+return Bh(Ba)
 end
-call('ZREM',X,Av)
-Bi(Al)
-call('ZADD',X,Bp+Ej,'~'..Av)
-call('HSET',Y,Av,Eh(Al))
-Bx()
-return Bh
+call('ZREM',Z,Bb)
+Bp(An)
+call('ZADD',Z,Bw+Eq,'~'..Bb)
+call('HSET',Aa,Bb,Eo(An))
+Ce()
+return Bo
 end
-local function Ek(Cg)
-local Av,Aq,Ej=string.sub(ARGV[Cg],1,32),ARGV[Cg+1],tonumber(ARGV[Cg+2])
-local Bp=M(K())
-local Bh=Bt(call('GET',G),Bp,Av)
-if not Bh then
-return Ai()
+local function Er(Cn)
+local Bb,As,Eq=string.sub(ARGV[Cn],1,32),ARGV[Cn+1],tonumber(ARGV[Cn+2])
+local Bw=O(M())
+local Bo=Ca(Bw,Bb)
+if not Bo then
+return Ak()
 end
-local El=Cq(Bp)
-local H
-H,Bh=Ee(Bh,Av,Aq,Ej==0 and Ed or function(Bn,_,Al)
-return Ei(Bn,Av,Al,Ej,Bp)
+local Es=Cx(Bw)
+local J
+J,Bo=El(Bo,Bb,As,Eq==0 and Ek or function(Bu,_,An)
+return Ep(Bu,Bb,An,Eq,Bw)
 end)
-if El then
-Dm(Bh,Bp)
+if Es then
+Dt(Bo,Bw)
 end
-return H
+return J
 end
-Ad=Ad-math.floor(#D/3)
+Af=Af-math.floor(#D/3)
 for _,i in ipairs(D)do
-local H='later'
-if Ad>0 then
+local J='later'
+if Af>0 then
 on(KEYS[i])
-local Do
-Do,H=pcall(Ek,2+B*(i-1))
-if not Do then
-H={'error',type(H)=='table'and H.err or H}
+local Dv
+Dv,J=pcall(Er,2+B*(i-1))
+if not Dv then
+J={'error',type(J)=='table'and J.err or J}
 end
-Ad=Ad-35
+Af=Af-35
 end
-C[i+1]=H
+C[i+1]=J
 end
 return C

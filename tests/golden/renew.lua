@@ -45,186 +45,204 @@ local function Aa(Ab)
 local Ac,Ad,Ae,Af,Ag,Ah=string.match(Ab,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
 return Ac,Ad,Ae,Af==''and Ag or'0',Ah
 end
-local function Ai(Ab)
+local Ai=12000
+local function Aj()
+local I=A('GETRANGE',F,0,Ai+99)
+if type(I)~='string'then
+return call('GET',F)
+end
+return(I~=''or call('EXISTS',F)==1)and I
+end
+local function Ak(Ab)
+if not Ab or#Ab<=Ai then
+return Ab
+end
+local Al=string.match(string.sub(Ab,1,Ai),'^%d* %a %d+ !?%d+ %S* ')
+return(Al or'')..'{"cut":"longer than '..Ai..' bytes"}'
+end
+local function Am(Ab)
 return(string.gsub(Ab,'^(%d+ %a %d+ )!','%1'))
 end
-local function Aj(I)
+local function An(I)
+if#I<=32 then
 return string.match(I,'^%*([spx])(%d*)$')
 end
-local function Ak(I)
-local Al,Am,An,Ab=string.match(I,'^(~?)(%x+)([-+])(.*)$')
-if not Am or#Am~=32 then
+end
+local function Ao(I)
+local Ap,Aq,Ar,As=string.match(I,'^(~?)(%x+)([-+])()')
+if not Aq or#Aq~=32 then
 return nil
 end
+local Ab=Ak(string.sub(I,As))
 local Ac,Ad,_,Ag,Ah=Aa(Ab)
 if Ad~='x'then
 return nil
 end
-local Ao=call('PTTL',F)
+local At=call('PTTL',F)
 Ag=tonumber(Ag)
-local Ap=Al==''and Ao>Ag
+local Au=Ap==''and At>Ag
 return{
-Am=Am,Al=Al~='',An=An,Ab=Ab,Ac=Ac,Ag=Ag,Ah=Ah,
-Ap=Ap,Aq=Ao,Ao=Ap and Ao-Ag or Ao,
+Aq=Aq,Ap=Ap~='',Ar=Ar,Ab=Ab,Ac=Ac,Ag=Ag,Ah=Ah,
+Au=Au,Av=At,At=Au and At-Ag or At,
 }
 end
-local function Ar(I)
+local function Aw(I)
 if not I then
 return{}
 end
 if string.sub(I,1,1)~='*'then
-local As=Ak(I)
-return As and{At='x',Au='',As=As,Ac=As.Ac}
+local Ax=Ao(I)
+return Ax and{Ay='x',Az='',Ax=Ax,Ac=Ax.Ac}
 end
-local At,Au=Aj(I)
-return At and{At=At,Au=Au,Ac=At=='x'and Au or nil}
+local Ay,Az=An(I)
+return Ay and{Ay=Ay,Az=Az,Ac=Ay=='x'and Az or nil}
 end
-local function Av(Aw,by)
-local Au=call('HINCRBY',P,Aw,by)
-if Au<=0 then
-call('HDEL',P,Aw)
+local function Ba(Bb,by)
+local Az=call('HINCRBY',P,Bb,by)
+if Az<=0 then
+call('HDEL',P,Bb)
 end
 end
-local function Ax(Ay,Ah)
+local function Bc(Bd,Ah)
 if Ah==''then
 return 0
 end
-if Ay.As then
-return Ay.As.Ap and Ay.As.Ah==Ah and 1 or 0
+if Bd.Ax then
+return Bd.Ax.Au and Bd.Ax.Ah==Ah and 1 or 0
 end
 return tonumber(call('HGET',P,'o'..Ah)or 0)
 end
-local function Az(Ab)
+local function Be(Ab)
 local _,Ad,Ae,_,Ah=Aa(Ab)
 if Ah~=''then
-Av('o'..Ah,-1)
+Ba('o'..Ah,-1)
 if Ad=='p'then
-Av('p'..Ah,-Ae)
+Ba('p'..Ah,-Ae)
 end
 end
 end
-local function Ba(Am,Ab)
+local function Bf(Aq,Ab)
 local _,Ad,Ae=Aa(Ab)
 if Ad=='p'then
-Av('used',-Ae)
+Ba('used',-Ae)
 end
-call('HDEL',O,Am)
+call('HDEL',O,Aq)
 end
-local function Bb()
+local function Bg()
 call('UNLINK',F,N,O,P)
 end
-local function Bc(Bd)
-local Am=string.sub(Bd,-32)
-local Ab=call('HGET',O,Am)
-local Be=Bd==Am
+local function Bh(Bi)
+local Aq=string.sub(Bi,-32)
+local Ab=call('HGET',O,Aq)
+local Bj=Bi==Aq
 if Ab then
 local _,_,_,Ag=Aa(Ab)
-if Be then
-Az(Ab)
+if Bj then
+Be(Ab)
 end
-if not Be or Ag=='0'then
-Ba(Am,Ab)
+if not Bj or Ag=='0'then
+Bf(Aq,Ab)
 end
 end
 end
-local function Bf(Bg)
-local Bh=call('ZREVRANGE',N,0,0,'WITHSCORES')[2]
-if not Bh or tonumber(Bh)<=Bg then
-Bb()
+local function Bk(Bl)
+local Bm=call('ZREVRANGE',N,0,0,'WITHSCORES')[2]
+if not Bm or tonumber(Bm)<=Bl then
+Bg()
 return false
 end
-local Bi=math.max(1,math.ceil(T/3))
-local Bj=call('ZRANGEBYSCORE',N,'-inf',Bg,'LIMIT',0,Bi)
-if Bj[1]then
-call('ZREM',N,unpack(Bj))
-U=#Bj==Bi
-T=T-3*#Bj
+local Bn=math.max(1,math.ceil(T/3))
+local Bo=call('ZRANGEBYSCORE',N,'-inf',Bl,'LIMIT',0,Bn)
+if Bo[1]then
+call('ZREM',N,unpack(Bo))
+U=#Bo==Bn
+T=T-3*#Bo
 end
-for _,Bd in ipairs(Bj)do
-Bc(Bd)
+for _,Bi in ipairs(Bo)do
+Bh(Bi)
 end
 return true
 end
-local function Bk(I,Bg,Am)
-local Ay=Ar(I)
-if Ay and Ay.At and not Ay.As then
-if not Bf(Bg)then
+local function Bp(Bl,Aq)
+local Bd=Aw(Aj())
+if Bd and Bd.Ay and not Bd.Ax then
+if not Bk(Bl)then
 return{}
 end
-if U and Am then
-for _,Bd in ipairs({Am,'~'..Am})do
-local Bl=call('ZSCORE',N,Bd)
-if Bl and tonumber(Bl)<=Bg then
-call('ZREM',N,Bd)
-Bc(Bd)
+if U and Aq then
+for _,Bi in ipairs({Aq,'~'..Aq})do
+local Bq=call('ZSCORE',N,Bi)
+if Bq and tonumber(Bq)<=Bl then
+call('ZREM',N,Bi)
+Bh(Bi)
 end
 end
 end
 end
-return Ay
+return Bd
 end
-local function Ap(Ay,Am)
-if Ay.As then
-return Ay.As.Ap and Ay.As.Am==Am
+local function Au(Bd,Aq)
+if Bd.Ax then
+return Bd.Ax.Au and Bd.Ax.Aq==Aq
 end
-return Ay.At and call('ZSCORE',N,Am)
+return Bd.Ay and call('ZSCORE',N,Aq)
 end
-local function Bm(Am,Bn,Ag)
-call('ZADD',N,Bn,Am)
+local function Br(Aq,Bs,Ag)
+call('ZADD',N,Bs,Aq)
 if Ag>0 then
-call('ZADD',N,Bn+Ag,'~'..Am)
+call('ZADD',N,Bs+Ag,'~'..Aq)
 end
 end
-local function Bo()
-local Bh=call('ZREVRANGE',N,0,0,'WITHSCORES')[2]
+local function Bt()
+local Bm=call('ZREVRANGE',N,0,0,'WITHSCORES')[2]
 for _,X in ipairs({F,N,O,P})do
-call('PEXPIREAT',X,Bh)
+call('PEXPIREAT',X,Bm)
 end
 end
-local function Bp(Ay,Am,Bq,Bg)
-local Br=Ay.As and Ay.As.Ab or call('HGET',O,Am)
-local Ab=Ai(Br)
+local function Bu(Bd,Aq,Bv,Bl)
+local Bw=Bd.Ax and Bd.Ax.Ab or call('HGET',O,Aq)
+local Ab=Am(Bw)
 local Ac,_,_,Ag,Ah=Aa(Ab)
 Ag=tonumber(Ag)
-call('PEXPIRE',F,Bq+Ag)
-if Ay.As then
-if Ab~=Br then
-call('SET',F,Am..'+'..Ab,'PX',Bq+Ag)
+call('PEXPIRE',F,Bv+Ag)
+if Bd.Ax then
+if Ab~=Bw then
+call('SET',F,Aq..'+'..Ab,'PX',Bv+Ag)
 end
 return Ac,Ah
 end
-if Ab~=Br then
-call('HSET',O,Am,Ab)
+if Ab~=Bw then
+call('HSET',O,Aq,Ab)
 end
-Bm(Am,Bg+Bq,Ag)
-Bo()
+Br(Aq,Bl+Bv,Ag)
+Bt()
 return Ac,Ah
 end
-local function Bs(Bg)
-return call('ZRANGEBYSCORE',N,'('..string.format('%.0f',Bg),'+inf','LIMIT',0,1)[1]
+local function Bx(Bl)
+return call('ZRANGEBYSCORE',N,'('..string.format('%.0f',Bl),'+inf','LIMIT',0,1)[1]
 end
-local function Bt(Bd,Bg)
-local Am=string.sub(Bd,-32)
-local Be=call('ZSCORE',N,Am)
-local Aq=call('ZSCORE',N,'~'..Am)or Be
-local Ay=Be and'holding'or'closed'
-return string.sub(Am,1,8),Ay,(Be or Aq)-Bg,Aq-Bg,call('HGET',O,Am)
+local function By(Bi,Bl)
+local Aq=string.sub(Bi,-32)
+local Bj=call('ZSCORE',N,Aq)
+local Av=call('ZSCORE',N,'~'..Aq)or Bj
+local Bd=Bj and'holding'or'closed'
+return string.sub(Aq,1,8),Bd,(Bj or Av)-Bl,Av-Bl,Ak(call('HGET',O,Aq))
 end
-local function Bu(G)
-local Am=string.sub(ARGV[G],1,32)
-local Ay=Ar(call('GET',F))
-if not Ay then
+local function Bz(G)
+local Aq=string.sub(ARGV[G],1,32)
+local Bd=Aw(Aj())
+if not Bd then
 return Y()
 end
-local Bg=M(K())
-local Be=Ap(Ay,Am)
-if not Be and Ay.At and not Ay.As and call('EXISTS',N)==0 then
+local Bl=M(K())
+local Bj=Au(Bd,Aq)
+if not Bj and Bd.Ay and not Bd.Ax and call('EXISTS',N)==0 then
 error({err='TRYAGAIN part of it is on another node'})
 end
-if not Be or not Ay.As and tonumber(Be)<=Bg then
+if not Bj or not Bd.Ax and tonumber(Bj)<=Bl then
 return 0
 end
-Bp(Ay,Am,tonumber(ARGV[G+1]),Bg)
+Bu(Bd,Aq,tonumber(ARGV[G+1]),Bl)
 return 1
 end
 T=T-math.floor(#D/3)
@@ -232,9 +250,9 @@ for _,i in ipairs(D)do
 local H='later'
 if T>0 then
 on(KEYS[i])
-local Bv
-Bv,H=pcall(Bu,2+B*(i-1))
-if not Bv then
+local Ca
+Ca,H=pcall(Bz,2+B*(i-1))
+if not Ca then
 H={'error',type(H)=='table'and H.err or H}
 end
 T=T-35

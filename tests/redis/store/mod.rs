@@ -7,6 +7,7 @@ mod bounded;
 mod broken;
 mod inbox;
 mod kept;
+mod long;
 mod proxy;
 mod refused;
 mod seen;

@@ -158,7 +158,7 @@ end
 
 local function attempt(request)
   local token = request.token
-  local state = settled(redis.call('GET', main), now, token)
+  local state = settled(now, token)
   if not state then
     return corrupt()
   end

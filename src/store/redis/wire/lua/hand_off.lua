@@ -55,7 +55,7 @@ local function acquire(released, state)
   return attempt(request)
 end
 
-local state = settled(value, now, from)
+local state = settled(now, from)
 if not state then
   return { ARGV[1], corrupt() }
 end

@@ -47,21 +47,27 @@ local function fields(record)
   return fence, mode, permits, pending == '' and delay or '0', owner
 end
 
+-- include bounded.lua
+
 local function taken_up(record)
   return (string.gsub(record, '^(%d+ %a %d+ )!', '%1'))
 end
 
--- Returns the kind (s, p or x) of a marker, and its number; nil if the value is no marker of ours.
+-- Returns the kind (s, p or x) of a marker, and its number; nil if the value is no marker of ours, which are short.
 local function marker(value)
-  return string.match(value, '^%*([spx])(%d*)$')
+  if #value <= 32 then
+    return string.match(value, '^%*([spx])(%d*)$')
+  end
 end
 
 -- Reads the string form; nil if the value is none.
 local function single(value)
-  local closed, token, mark, record = string.match(value, '^(~?)(%x+)([-+])(.*)$')
+  -- A pattern that goes over the whole value takes long for a long one.
+  local closed, token, mark, from = string.match(value, '^(~?)(%x+)([-+])()')
   if not token or #token ~= 32 then
     return nil
   end
+  local record = bounded(string.sub(value, from))
   local fence, mode, _, delay, owner = fields(record)
   if mode ~= 'x' then
     return nil
@@ -175,8 +181,8 @@ end
 
 -- Returns the state after clearing away what is over, and in any case what is over of this token; nil if the value is not
 -- ours.
-local function settled(value, now, token)
-  local state = read(value)
+local function settled(now, token)
+  local state = read(stored())
   if state and state.kind and not state.holder then
     if not purge(now) then
       return {}
@@ -251,5 +257,5 @@ local function describe(member, now)
   local held = redis.call('ZSCORE', ends, token)
   local opens = redis.call('ZSCORE', ends, '~' .. token) or held
   local state = held and 'holding' or 'closed'
-  return string.sub(token, 1, 8), state, (held or opens) - now, opens - now, redis.call('HGET', records, token)
+  return string.sub(token, 1, 8), state, (held or opens) - now, opens - now, bounded(redis.call('HGET', records, token))
 end

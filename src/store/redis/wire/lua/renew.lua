@@ -33,7 +33,7 @@ end
 
 local function serve(first)
   local token = string.sub(ARGV[first], 1, 32)
-  local state = read(redis.call('GET', main))
+  local state = read(stored())
   if not state then
     return corrupt()
   end
