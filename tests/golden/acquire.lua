@@ -103,20 +103,25 @@ end
 else
 local Al=A('GETRANGE',Ac,0,12099)
 if type(Al)=='string'and#Al<12100 and string.sub(Al,1,32)==string.sub(Aj,1,32)then
-local Am,C=string.match(Al,'^([-+])(%d+) x 1 0  ',33)
+local Am,C,An,Ao=string.match(Al,'^([-+])(%d+) x 1 0/?(%d*)(  .*)$',33)
 Ai=C and A('PEXPIRE',Ac,Af)==1 and tonumber(C)
+local Ap,Aq=string.sub(Aj,1,32),nil
+if Ai and Am=='+'and U and type(A('ZSCORE',Ac..':p','!'..Ap))=='string'then
+Aq=W(i)
+if Aq and(Aq<=L or pcall(X,Aq))then
+T=Aq
+else
+Aq=nil
+end
+end
+if Ai and(Aq or An~=Af)then
+Ai=Aq or Ai
+local Ar=string.format('%s%.0f x 1 0/%s',string.sub(Al,1,33),Ai,Af)
+Ai=A('SET',Ac,Ar..Ao,'PX',Af).ok and Ai
+end
 if Ai and Am=='+'then
-local An=string.sub(Aj,1,32)
-if U and type(A('ZSCORE',Ac..':p','!'..An))=='string'then
-local Ao=W(i)
-if Ao and(Ao<=L or pcall(X,Ao))then
-T=Ao
-local Ap=string.sub(Al,1,33)..string.format('%.0f',Ao)..string.sub(Al,34+#C)
-Ai=A('SET',Ac,Ap,'PX',Af).ok and Ao or Ai
-end
-end
-if A('ZREM',Ac..':p',An,'!'..An)~=0 then
-A('HDEL',Ac..':w',An)
+if A('ZREM',Ac..':p',Ap,'!'..Ap)~=0 then
+A('HDEL',Ac..':w',Ap)
 end
 end
 end
@@ -131,658 +136,681 @@ end
 if not P[1]then
 return O
 end
-local Ac,Aq,Ar,As,At,Au,Av
-local Aw,Ax,Ay,Az=320,false,false,false
-local function on(Ba)
-Aw,Ax,Ay,Az=math.max(Aw,5),false,false,false
-Ac,Aq,Ar,As=Ba,Ba..':h',Ba..':d',Ba..':o'
-At,Au,Av=Ba..':q',Ba..':w',Ba..':p'
+local Ac,As,At,Au,Av,Aw,Ax
+local Ay,Az,Ba,Bb=320,false,false,false
+local function on(Bc)
+Ay,Az,Ba,Bb=math.max(Ay,5),false,false,false
+Ac,As,At,Au=Bc,Bc..':h',Bc..':d',Bc..':o'
+Av,Aw,Ax=Bc..':q',Bc..':w',Bc..':p'
 end
-local function Bb(Bc)
-return{'corrupt',Bc or'a value that is no lock'}
+local function Bd(Be)
+return{'corrupt',Be or'a value that is no lock'}
 end
-local function Bd(Ag)
-local C,Be,Bf,Bg,Bh,Bi=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return C,Be,Bf,Bg==''and Bh or'0',Bi
+local function Bf(Ag)
+local C,Bg,Bh,Bi,Bj,An,Bk=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return C,Bg,Bh,Bi==''and Bj or'0',Bk,tonumber(An)
 end
-local Bj=12000
-local function Bk()
-local Al=A('GETRANGE',Ac,0,Bj+99)
+local Bl=12000
+local function Bm()
+local Al=A('GETRANGE',Ac,0,Bl+99)
 if type(Al)~='string'then
 return call('GET',Ac)
 end
 return(Al~=''or call('EXISTS',Ac)==1)and Al
 end
-local function Bl(Ag)
-if not Ag or#Ag<=Bj then
+local function Bn(Ag)
+if not Ag or#Ag<=Bl then
 return Ag
 end
-local Aj=string.match(string.sub(Ag,1,Bj),'^%d* %a %d+ !?%d+ %S* ')
-return(Aj or'')..'{"cut":"longer than '..Bj..' bytes"}'
+local Aj=string.match(string.sub(Ag,1,Bl),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Aj or'')..'{"cut":"longer than '..Bl..' bytes"}'
 end
-local function Bm(Ag)
-return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
+local function Bo(Ag,An)
+return(string.gsub(Ag,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..An..' '))
 end
-local function Bn(Al)
+local function Bp(Al)
 if#Al<=32 then
 return string.match(Al,'^%*([spx])(%d*)$')
 end
 end
-local function Bo(Al)
-local Bp,An,Am,Bq=string.match(Al,'^(~?)(%x+)([-+])()')
-if not An or#An~=32 then
+local function Bq(Al)
+local Br,Ap,Am,Bs=string.match(Al,'^(~?)(%x+)([-+])()')
+if not Ap or#Ap~=32 then
 return nil
 end
-local Ag=Bl(string.sub(Al,Bq))
-local C,Be,_,Bh,Bi=Bd(Ag)
-if Be~='x'then
+local Ag=Bn(string.sub(Al,Bs))
+local C,Bg,_,Bj,Bk,An=Bf(Ag)
+if Bg~='x'then
 return nil
 end
-local Br=call('PTTL',Ac)
-Bh=tonumber(Bh)
-local Bs=Bp==''and Br>Bh
+local Bt=call('PTTL',Ac)
+Bj=tonumber(Bj)
+local Bu=An and Bt>An+Bj
+Bt=Bu and An+Bj or Bt
+local Bv=Br==''and Bt>Bj
 return{
-An=An,Bp=Bp~='',Am=Am,Ag=Ag,C=C,Bh=Bh,Bi=Bi,
-Bs=Bs,Af=Br,Br=Bs and Br-Bh or Br,
+Ap=Ap,Br=Br~='',Am=Am,Ag=Ag,C=C,Bj=Bj,Bk=Bk,
+Bv=Bv,Af=Bt,Bt=Bv and Bt-Bj or Bt,Bu=Bu,
 }
 end
-local function Bt(Al)
+local function Bw(Al)
 if not Al then
 return{}
 end
 if string.sub(Al,1,1)~='*'then
-local Bu=Bo(Al)
-return Bu and{Bv='x',Bw='',Bu=Bu,C=Bu.C}
+local Bx=Bq(Al)
+return Bx and{By='x',Bz='',Bx=Bx,C=Bx.C}
 end
-local Bv,Bw=Bn(Al)
-return Bv and{Bv=Bv,Bw=Bw,C=Bv=='x'and Bw or nil}
+local By,Bz=Bp(Al)
+return By and{By=By,Bz=Bz,C=By=='x'and Bz or nil}
 end
-local function Bx(By,by)
-local Bw=call('HINCRBY',As,By,by)
-if Bw<=0 then
-call('HDEL',As,By)
+local function Ca(Cb,by)
+local Bz=call('HINCRBY',Au,Cb,by)
+if Bz<=0 then
+call('HDEL',Au,Cb)
 end
 end
-local function Bz(Ca,Bi)
-if Bi==''then
+local function Cc(Cd,Bk)
+if Bk==''then
 return 0
 end
-if Ca.Bu then
-return Ca.Bu.Bs and Ca.Bu.Bi==Bi and 1 or 0
+if Cd.Bx then
+return Cd.Bx.Bv and Cd.Bx.Bk==Bk and 1 or 0
 end
-return tonumber(call('HGET',As,'o'..Bi)or 0)
+return tonumber(call('HGET',Au,'o'..Bk)or 0)
 end
-local function Cb(Ag)
-local _,Be,Bf,_,Bi=Bd(Ag)
-if Bi~=''then
-Bx('o'..Bi,-1)
-if Be=='p'then
-Bx('p'..Bi,-Bf)
+local function Ce(Ag)
+local _,Bg,Bh,_,Bk=Bf(Ag)
+if Bk~=''then
+Ca('o'..Bk,-1)
+if Bg=='p'then
+Ca('p'..Bk,-Bh)
 end
 end
 end
-local function Cc(An,Ag)
-local _,Be,Bf=Bd(Ag)
-if Be=='p'then
-Bx('used',-Bf)
+local function Cf(Ap,Ag)
+local _,Bg,Bh=Bf(Ag)
+if Bg=='p'then
+Ca('used',-Bh)
 end
-call('HDEL',Ar,An)
+call('HDEL',At,Ap)
 end
-local function Cd()
-call('UNLINK',Ac,Aq,Ar,As)
+local function Cg()
+call('UNLINK',Ac,As,At,Au)
 end
-local function Ce(Cf)
-local An=string.sub(Cf,-32)
-local Ag=call('HGET',Ar,An)
-local Cg=Cf==An
+local function Ch(Ci)
+local Ap=string.sub(Ci,-32)
+local Ag=call('HGET',At,Ap)
+local Cj=Ci==Ap
 if Ag then
-local _,_,_,Bh=Bd(Ag)
-if Cg then
-Cb(Ag)
+local _,_,_,Bj=Bf(Ag)
+if Cj then
+Ce(Ag)
 end
-if not Cg or Bh=='0'then
-Cc(An,Ag)
+if not Cj or Bj=='0'then
+Cf(Ap,Ag)
 end
 end
 end
-local function Ch(J)
-local Ci=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
-if not Ci or tonumber(Ci)<=J then
-Cd()
+local function Ck()
+local Cl=call('ZREVRANGE',As,0,0,'WITHSCORES')[2]
+for _,Bc in ipairs({Ac,As,At,Au})do
+call('PEXPIREAT',Bc,Cl)
+end
+end
+local function Cm(J)
+local Cn,Cl=false,call('ZREVRANGE',As,0,0,'WITHSCORES')
+while Cl[1]and Ay>0 do
+local Ci=Cl[1]
+local _,_,_,Bj,_,An=Bf(call('HGET',At,string.sub(Ci,-32))or'')
+local Co=An and J+An+(#Ci>32 and Bj or 0)
+if not Co or tonumber(Cl[2])<=Co then
+break
+end
+call('PEXPIREAT',Ac,Cl[2])
+call('ZADD',As,Co,Ci)
+Cn,Ay,Cl=true,Ay-3,call('ZREVRANGE',As,0,0,'WITHSCORES')
+end
+if Cn then
+Ck()
+end
+return Cl[2]
+end
+local function Cp(J)
+local Cl=Cm(J)
+if not Cl or tonumber(Cl)<=J then
+Cg()
 return false
 end
-local Cj=math.max(1,math.ceil(Aw/3))
-local Ck=call('ZRANGEBYSCORE',Aq,'-inf',J,'LIMIT',0,Cj)
-if Ck[1]then
-call('ZREM',Aq,unpack(Ck))
-Ax=#Ck==Cj
-Aw=Aw-3*#Ck
+local Co=math.max(1,math.ceil(Ay/3))
+local Cq=call('ZRANGEBYSCORE',As,'-inf',J,'LIMIT',0,Co)
+if Cq[1]then
+call('ZREM',As,unpack(Cq))
+Az=#Cq==Co
+Ay=Ay-3*#Cq
 end
-for _,Cf in ipairs(Ck)do
-Ce(Cf)
+for _,Ci in ipairs(Cq)do
+Ch(Ci)
 end
 return true
 end
-local function Cl(J,An)
-local Ca=Bt(Bk())
-if Ca and Ca.Bv and not Ca.Bu then
-if not Ch(J)then
+local function Cr(J,Ap)
+local Cd=Bw(Bm())
+if Cd and Cd.Bx and Cd.Bx.Bu then
+call('PEXPIRE',Ac,Cd.Bx.Af)
+end
+if Cd and Cd.By and not Cd.Bx then
+if not Cp(J)then
 return{}
 end
-if Ax and An then
-for _,Cf in ipairs({An,'~'..An})do
-local Cm=call('ZSCORE',Aq,Cf)
-if Cm and tonumber(Cm)<=J then
-call('ZREM',Aq,Cf)
-Ce(Cf)
+if Az and Ap then
+for _,Ci in ipairs({Ap,'~'..Ap})do
+local Cs=call('ZSCORE',As,Ci)
+if Cs and tonumber(Cs)<=J then
+call('ZREM',As,Ci)
+Ch(Ci)
 end
 end
 end
 end
-return Ca
+return Cd
 end
-local function Bs(Ca,An)
-if Ca.Bu then
-return Ca.Bu.Bs and Ca.Bu.An==An
+local function Bv(Cd,Ap)
+if Cd.Bx then
+return Cd.Bx.Bv and Cd.Bx.Ap==Ap
 end
-return Ca.Bv and call('ZSCORE',Aq,An)
+return Cd.By and call('ZSCORE',As,Ap)
 end
-local function Cn(An,Co,Bh)
-call('ZADD',Aq,Co,An)
-if Bh>0 then
-call('ZADD',Aq,Co+Bh,'~'..An)
-end
-end
-local function Cp()
-local Ci=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
-for _,Ba in ipairs({Ac,Aq,Ar,As})do
-call('PEXPIREAT',Ba,Ci)
+local function Ct(Ap,Cu,Bj)
+call('ZADD',As,Cu,Ap)
+if Bj>0 then
+call('ZADD',As,Cu+Bj,'~'..Ap)
 end
 end
-local function Cq(Ca,An,Cr,J)
-local I=Ca.Bu and Ca.Bu.Ag or call('HGET',Ar,An)
-local Ag=Bm(I)
-local C,_,_,Bh,Bi=Bd(Ag)
-Bh=tonumber(Bh)
-call('PEXPIRE',Ac,Cr+Bh)
-if Ca.Bu then
+local function Cv(Cd,Ap,An,J)
+local I=Cd.Bx and Cd.Bx.Ag or call('HGET',At,Ap)
+local Ag=Bo(I,An)
+local C,_,_,Bj,Bk=Bf(Ag)
+Bj=tonumber(Bj)
+call('PEXPIRE',Ac,An+Bj)
+if Cd.Bx then
 if Ag~=I then
-call('SET',Ac,An..'+'..Ag,'PX',Cr+Bh)
+call('SET',Ac,Ap..Cd.Bx.Am..Ag,'PX',An+Bj)
 end
-return C,Bi
+return C,Bk
 end
 if Ag~=I then
-call('HSET',Ar,An,Ag)
+call('HSET',At,Ap,Ag)
 end
-Cn(An,J+Cr,Bh)
-Cp()
-return C,Bi
+Ct(Ap,J+An,Bj)
+Ck()
+return C,Bk
 end
-local function Cs(J)
-return call('ZRANGEBYSCORE',Aq,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
+local function Cw(J)
+return call('ZRANGEBYSCORE',As,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
 end
-local function Ct(Cf,J)
-local An=string.sub(Cf,-32)
-local Cg=call('ZSCORE',Aq,An)
-local Af=call('ZSCORE',Aq,'~'..An)or Cg
-local Ca=Cg and'holding'or'closed'
-return string.sub(An,1,8),Ca,(Cg or Af)-J,Af-J,Bl(call('HGET',Ar,An))
+local function Cx(Ci,J)
+local Ap=string.sub(Ci,-32)
+local Cj=call('ZSCORE',As,Ap)
+local Af=call('ZSCORE',As,'~'..Ap)or Cj
+local Cd=Cj and'holding'or'closed'
+return string.sub(Ap,1,8),Cd,(Cj or Af)-J,Af-J,Bn(call('HGET',At,Ap))
 end
-local function Cu(Cv,Ca)
-local Be,Bv,Bw=Cv.Be,Ca.Bv,Ca.Bw
-if not Bv then
+local function Cy(Cz,Cd)
+local Bg,By,Bz=Cz.Bg,Cd.By,Cd.Bz
+if not By then
 return'fits'
 end
-if not Ax and Bz(Ca,Cv.Bi)>0 then
-if Bv=='x'and Be=='x'and Cv.Cw or Bv=='s'and Be=='s'then
+if not Az and Cc(Cd,Cz.Bk)>0 then
+if By=='x'and Bg=='x'and Cz.Da or By=='s'and Bg=='s'then
 return'passes'
-elseif Bv=='x'then
+elseif By=='x'then
 return'deadlock','x',1,''
-elseif Be=='x'then
-return'deadlock',Bv,call('HGET',As,'p'..Cv.Bi)or 1,Bw
+elseif Bg=='x'then
+return'deadlock',By,call('HGET',Au,'p'..Cz.Bk)or 1,Bz
 end
 end
-if Be=='x'or Bv=='x'then
+if Bg=='x'or By=='x'then
 return'in_the_way'
 end
-if Be~=Bv or Cv.Cx~=Bw then
-local Ah=Cs(S(R()))
-local _,_,Cy=Bd(call('HGET',Ar,string.sub(Ah,-32)))
-return'mismatch',Bv,string.sub(Cy,1,20),Bw
+if Bg~=By or Cz.Db~=Bz then
+local Ah=Cw(S(R()))
+local _,_,Dc=Bf(call('HGET',At,string.sub(Ah,-32)))
+return'mismatch',By,string.sub(Dc,1,20),Bz
 end
-local Cy=Bv=='p'and call('HGET',As,'used')or 0
-return(Bv=='s'or Cy+Cv.Bf<=tonumber(Bw))and'fits'or'in_the_way'
+local Dc=By=='p'and call('HGET',Au,'used')or 0
+return(By=='s'or Dc+Cz.Bh<=tonumber(Bz))and'fits'or'in_the_way'
 end
-local function Cz(Ca)
-local C=Ca.C or W()
-return C and(Ca.C or string.format('%.0f',C))
+local function Dd(Cd)
+local C=Cd.C or W()
+return C and(Cd.C or string.format('%.0f',C))
 end
-local function Da()
-return Bb('the fence counter is not a number that can grow')
+local function De()
+return Bd('the fence counter is not a number that can grow')
 end
-local function Db()
-if call('ZCARD',Aq)+call('HLEN',Ar)+call('HLEN',As)>0 then
-call('UNLINK',Aq,Ar,As)
+local function Df()
+if call('ZCARD',As)+call('HLEN',At)+call('HLEN',Au)>0 then
+call('UNLINK',As,At,Au)
 end
 end
-local function Dc(Bu,J)
-Db()
-call('SET',Ac,'*x'..Bu.C,'PX',Bu.Af)
-call('HSET',Ar,Bu.An,Bu.Ag)
-Cn(Bu.An,J+Bu.Br,Bu.Bh)
-Bx('o'..Bu.Bi,1)
+local function Dg(Bx,J)
+Df()
+call('SET',Ac,'*x'..Bx.C,'PX',Bx.Af)
+call('HSET',At,Bx.Ap,Bx.Ag)
+Ct(Bx.Ap,J+Bx.Bt,Bx.Bj)
+Ca('o'..Bx.Bk,1)
 end
-local function Dd(Cv,C)
-local Cr,Bh,Ag=Cv.Cr,Cv.Bh,C..' '..Cv.Ag
-call('SET',Ac,Cv.An..Cv.Am..Ag,'PX',Cr+Bh)
-local Bu={
-An=Cv.An,Bp=false,Am=Cv.Am,Ag=Ag,C=C,Bh=Bh,
-Bi=Cv.Bi,Bs=true,Af=Cr+Bh,Br=Cr,
+local function Dh(Cz,C)
+local An,Bj,Ag=Cz.An,Cz.Bj,C..' '..Cz.Ag
+call('SET',Ac,Cz.Ap..Cz.Am..Ag,'PX',An+Bj)
+local Bx={
+Ap=Cz.Ap,Br=false,Am=Cz.Am,Ag=Ag,C=C,Bj=Bj,
+Bk=Cz.Bk,Bv=true,Af=An+Bj,Bt=An,
 }
-return{Bv='x',Bw='',Bu=Bu,C=C}
+return{By='x',Bz='',Bx=Bx,C=C}
 end
-local function De(Cv,Ca,C,J)
-local An,Bi=Cv.An,Cv.Bi
-if C~=Ca.C then
+local function Di(Cz,Cd,C,J)
+local Ap,Bk=Cz.Ap,Cz.Bk
+if C~=Cd.C then
 X(tonumber(C))
 end
-if not Ca.Bv and Cv.Be=='x'then
-return Dd(Cv,C)
+if not Cd.By and Cz.Bg=='x'then
+return Dh(Cz,C)
 end
-if Ca.Bu then
-Dc(Ca.Bu,J)
-elseif not Ca.Bv then
-Db()
-call('SET',Ac,'*'..Cv.Be..Cv.Cx,'PX',Cv.Cr+Cv.Bh)
+if Cd.Bx then
+Dg(Cd.Bx,J)
+elseif not Cd.By then
+Df()
+call('SET',Ac,'*'..Cz.Bg..Cz.Db,'PX',Cz.An+Cz.Bj)
 end
-Cn(An,J+Cv.Cr,Cv.Bh)
-call('HSET',Ar,An,C..' '..Cv.Ag)
-if Cv.Be=='p'then
-Bx('used',Cv.Bf)
+Ct(Ap,J+Cz.An,Cz.Bj)
+call('HSET',At,Ap,C..' '..Cz.Ag)
+if Cz.Bg=='p'then
+Ca('used',Cz.Bh)
 end
-if Bi~=''then
-Bx('o'..Bi,1)
-if Cv.Be=='p'then
-Bx('p'..Bi,Cv.Bf)
+if Bk~=''then
+Ca('o'..Bk,1)
+if Cz.Bg=='p'then
+Ca('p'..Bk,Cz.Bh)
 end
 end
-if Cv.Be=='x'then
-return{Bv='x',Bw=C,C=C}
+if Cz.Bg=='x'then
+return{By='x',Bz=C,C=C}
 end
-return{Bv=Cv.Be,Bw=Cv.Cx}
+return{By=Cz.Bg,Bz=Cz.Db}
 end
-local function Df(An)
-if call('ZREM',Av,An,'!'..An)==0 then
+local function Dj(Ap)
+if call('ZREM',Ax,Ap,'!'..Ap)==0 then
 return false
 end
-call('HDEL',Au,An)
-return call('ZREM',At,An)==1
+call('HDEL',Aw,Ap)
+return call('ZREM',Av,Ap)==1
 end
-local function Dg()
-return string.match(call('HGET',Au,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Dk()
+return string.match(call('HGET',Aw,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Dh(J)
-if call('EXISTS',Av)==0 then
+local function Dl(J)
+if call('EXISTS',Ax)==0 then
 return false
 end
-local Cj=math.max(1,Aw)
-local Ck=call('ZRANGEBYSCORE',Av,'-inf',J,'LIMIT',0,Cj)
-Ay=#Ck==Cj
-Aw=Aw-#Ck
-for _,Cf in ipairs(Ck)do
-local An=string.match(Cf,'^!(.*)')
-if not An then
-Df(Cf)
+local Co=math.max(1,Ay)
+local Cq=call('ZRANGEBYSCORE',Ax,'-inf',J,'LIMIT',0,Co)
+Ba=#Cq==Co
+Ay=Ay-#Cq
+for _,Ci in ipairs(Cq)do
+local Ap=string.match(Ci,'^!(.*)')
+if not Ap then
+Dj(Ci)
 else
-local Di=call('ZSCORE',Av,An)
-if Di and tonumber(Di)>J then
-local Dj=string.match(call('HGET',Au,An)or'','^%d+ %d %S+ (%d+)')
-local Dk=Dj and call('ZSCORE',Av,Cf)-Dj
-Az=Az or Dk and Dk>=tonumber((Dg()))
+local Dm=call('ZSCORE',Ax,Ap)
+if Dm and tonumber(Dm)>J then
+local Dn=string.match(call('HGET',Aw,Ap)or'','^%d+ %d %S+ (%d+)')
+local Do=Dn and call('ZSCORE',Ax,Ci)-Dn
+Bb=Bb or Do and Do>=tonumber((Dk()))
 end
-call('ZREM',Av,Cf)
+call('ZREM',Ax,Ci)
 end
 end
 return true
 end
-local function Dl(An,Dm)
-local Dn,Do,Dp,Dj,Dq,Cx,Cw,Ag=string.match(
-Dm or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Dp(Ap,Dq)
+local Dr,Ds,Dt,Dn,Du,Db,Da,Ag=string.match(
+Dq or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Dp then
+if not Dt then
 return nil
 end
-local Be,Bf,Bh,Bi,Dr=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Ds=Bh~='0'
+local Bg,Bh,Bj,Bk,Ao=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
+local Dv=Bj~='0'
 return{
-An=An,Be=Be,Cw=Cw=='1',Bf=Bf,Cx=Cx,Bi=Bi,
-Ag=string.format('%s %s %s%s %s ',Be,Bf,Ds and'!'or'',Bh,Bi)..Dr,
-Cr=tonumber(Dj),Bh=0,Am=Ds and'+'or'-',Dp=Dp,Dn=tonumber(Dn),
-Dq=tonumber(Dq),Do=Do=='1',
+Ap=Ap,Bg=Bg,Da=Da=='1',Bh=Bh,Db=Db,Bk=Bk,
+Ag=string.format('%s %s %s%s/%s %s ',Bg,Bh,Dv and'!'or'',Bj,Dn,Bk)..Ao,
+An=tonumber(Dn),Bj=0,Am=Dv and'+'or'-',Dt=Dt,Dr=tonumber(Dr),
+Du=tonumber(Du),Ds=Ds=='1',
 }
 end
-local function Dt(Dp,Bc)
-local Du=A('PUBLISH',Dp,Bc)
-return type(Du)~='number'or Du>0
+local function Dw(Dt,Be)
+local Dx=A('PUBLISH',Dt,Be)
+return type(Dx)~='number'or Dx>0
 end
-local function Dv(An)
-return string.match(call('HGET',Au,An)or'','^%d+ %d (%S+)')
+local function Dy(Ap)
+return string.match(call('HGET',Aw,Ap)or'','^%d+ %d (%S+)')
 end
-local function Dw(Dx,Bc)
-local Dy,Dz=8,nil
-for _,An in ipairs(call('ZRANGE',At,0,Dy))do
-if An~=Dx and Dy>0 then
-Dy=Dy-1
-local Dp=Dv(An)
-if Dp and Dt(Dp,Bc..An)then
-Dz=Dp
+local function Dz(Ea,Be)
+local Eb,Ec=8,nil
+for _,Ap in ipairs(call('ZRANGE',Av,0,Eb))do
+if Ap~=Ea and Eb>0 then
+Eb=Eb-1
+local Dt=Dy(Ap)
+if Dt and Dw(Dt,Be..Ap)then
+Ec=Dt
 break
 end
 end
 end
-local T=call('ZREVRANGE',At,0,0)[1]
-local Dp=T and T~=Dx and Dv(T)
-if Dp and Dp~=Dz then
-Dt(Dp,Bc..T)
+local T=call('ZREVRANGE',Av,0,0)[1]
+local Dt=T and T~=Ea and Dy(T)
+if Dt and Dt~=Ec then
+Dw(Dt,Be..T)
 end
 end
-local function Ea(Dx,J,I)
-local Eb=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
-if not Eb then
+local function Ed(Ea,J,I)
+local Ee=call('ZREVRANGE',Ax,0,0,'WITHSCORES')[2]
+if not Ee then
 return
 end
-local Ec=0
-for _,An in ipairs(call('ZRANGE',At,0,319))do
-local Dn,Dp=string.match(call('HGET',Au,An)or'','^(%d+) %d (%S+)')
-if Dp then
-Ec=Dn
-if An~=Dx then
-Dt(Dp,'!'..An)
+local Ef=0
+for _,Ap in ipairs(call('ZRANGE',Av,0,319))do
+local Dr,Dt=string.match(call('HGET',Aw,Ap)or'','^(%d+) %d (%S+)')
+if Dt then
+Ef=Dr
+if Ap~=Ea then
+Dw(Dt,'!'..Ap)
 end
 end
 end
-call('HSET',Au,'?',string.format('%.0f %s %s',J,Ec,I))
-call('PEXPIREAT',Au,Eb)
+call('HSET',Aw,'?',string.format('%.0f %s %s',J,Ef,I))
+call('PEXPIREAT',Aw,Ee)
 end
-local function Ed(Ca,J,Dx)
-local Ee,Ef,Eg,Eh=Az,false,false,false
-local Ei,Ej,Ek,El=Dg()
-if Ee then
-Aw=math.max(5,Aw-260)
-Az,Ek,El=false,Ei,Ej
+local function Eg(Cd,J,Ea)
+local Eh,Ei,Ej,Ek=Bb,false,false,false
+local El,Em,En,Eo=Dk()
+if Eh then
+Ay=math.max(5,Ay-260)
+Bb,En,Eo=false,El,Em
 end
-Aw=math.max(5,Aw)
-local I=Ek..' '..El
-Ek,El=tonumber(Ek),tonumber(El)
-local Em,at,N,En,Eo={},0,0,0,{}
+Ay=math.max(5,Ay)
+local I=En..' '..Eo
+En,Eo=tonumber(En),tonumber(Eo)
+local Ep,at,N,Eq,Er={},0,0,0,{}
 while true do
-if Ca.Bu and Ca.Bu.Bi==''then
+if Cd.Bx and Cd.Bx.Bk==''then
 break
 end
 at=at+1
 if at>N then
-if Eo[1]then
-call('ZREM',At,unpack(Eo))
-Eo={}
+if Er[1]then
+call('ZREM',Av,unpack(Er))
+Er={}
 end
-local Cj=math.min(math.max(En,1),64)
-Em=call('ZRANGE',At,0,Cj)
-if not Em[1]then
+local Co=math.min(math.max(Eq,1),64)
+Ep=call('ZRANGE',Av,0,Co)
+if not Ep[1]then
 break
 end
-N,at=math.min(#Em,Cj),1
+N,at=math.min(#Ep,Co),1
 end
-local Ep,Eq=Em[at],Em[at+1]
-local Dm=call('HGET',Au,Ep)
-local Cv=Dl(Ep,Dm)
-local Er=math.floor(#(Dm or'')/256)
-local Di=Cv and(Ay or Cv.Dn<=El)and call('ZSCORE',Av,Ep)
-if not Cv or Ay and Di and tonumber(Di)<=J then
-if Aw<=0 then
-Eh=true
+local Es,Et=Ep[at],Ep[at+1]
+local Dq=call('HGET',Aw,Es)
+local Cz=Dp(Es,Dq)
+local Eu=math.floor(#(Dq or'')/256)
+local Dm=Cz and(Ba or Cz.Dr<=Eo)and call('ZSCORE',Ax,Es)
+if not Cz or Ba and Dm and tonumber(Dm)<=J then
+if Ay<=0 then
+Ek=true
 break
 end
-Aw=Aw-1-Er
-Eo[#Eo+1]=Ep
-Df(Ep)
+Ay=Ay-1-Eu
+Er[#Er+1]=Es
+Dj(Es)
 else
-local Es=Cu(Cv,Ca)
+local Ev=Cy(Cz,Cd)
 V=true
-local C=(Es=='fits'or Es=='passes')and Cz(Ca)
+local C=(Ev=='fits'or Ev=='passes')and Dd(Cd)
 if not C then
 break
 end
-if Aw<=0 then
-Eh=true
+if Ay<=0 then
+Ek=true
 break
 end
-if En==0 then
-call('ZREM',At,Ep)
+if Eq==0 then
+call('ZREM',Av,Es)
 else
-Eo[#Eo+1]=Ep
+Er[#Er+1]=Es
 end
-local Du=Ep==Dx
-local Et=Cv.Dn<=El and Di
-if not Du and not(Et and Di-Cv.Dq<Ek)then
-Du=Dt(Cv.Dp,Ep)or Cv.Do
+local Dx=Es==Ea
+local Ew=Cz.Dr<=Eo and Dm
+if not Dx and not(Ew and Dm-Cz.Du<En)then
+Dx=Dw(Cz.Dt,Es)or Cz.Ds
 end
-if not Du then
-Aw,En=Aw-1-Er,En+1
+if not Dx then
+Ay,Eq=Ay-1-Eu,Eq+1
 else
-Aw,En=Aw-5-Er,0
-if Eo[1]then
-call('ZREM',At,unpack(Eo))
-Eo={}
+Ay,Eq=Ay-5-Eu,0
+if Er[1]then
+call('ZREM',Av,unpack(Er))
+Er={}
 end
-if Ep==Dx then
-Df(Ep)
+if Es==Ea then
+Dj(Es)
 else
-call('ZADD',Av,J+Cv.Cr,'!'..Ep)
-Eg=true
+call('ZADD',Ax,J+Cz.An,'!'..Es)
+Ej=true
 end
-if Eq or Eg then
-Cv.Am='+'
+if Et or Ej then
+Cz.Am='+'
 end
-Ca=De(Cv,Ca,C,J)
-Ef=true
+Cd=Di(Cz,Cd,C,J)
+Ei=true
 end
 end
 end
-if Eo[1]then
-call('ZREM',At,unpack(Eo))
+if Er[1]then
+call('ZREM',Av,unpack(Er))
 end
-if Ee then
-Ea(Dx,J,I)
-elseif Eh then
-Dw(Dx,'!')
-elseif Eg then
-Dw(Dx,'?')
+if Eh then
+Ed(Ea,J,I)
+elseif Ek then
+Dz(Ea,'!')
+elseif Ej then
+Dz(Ea,'?')
 end
-if Ef and not Ca.Bu then
-Cp()
+if Ei and not Cd.Bx then
+Ck()
 end
-return Ca
+return Cd
 end
 local J=S(R())
-local function Eu(Ah)
-local Aj,Ev=ARGV[Ah],Ah
-while ARGV[Ev+1]==''do
-Ev=Ev-4
+local function Ex(Ah)
+local Aj,Ey=ARGV[Ah],Ah
+while ARGV[Ey+1]==''do
+Ey=Ey-4
 end
-local Af,Ag,Ew=unpack(ARGV,Ev+1,Ev+3)
-local Be,Bf,Bh,Bi=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
-local Cw,Cx,Dp,Dj,Dq,Cj,Ex=
-string.match(Ew,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Af,Ag,Ez=unpack(ARGV,Ey+1,Ey+3)
+local Bg,Bh,Bj,Bk=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) ')
+local Da,Db,Dt,Dn,Du,Co,Fa=
+string.match(Ez,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-An=string.sub(Aj,1,32),Be=Be,Cw=Cw=='1',Bf=Bf,Cx=Cx,
-Cr=Af-Bh,Bh=tonumber(Bh),Bi=Bi,Ag=Ag,Am=string.sub(Aj,33),
-Dp=Dp~=''and Dp,Dj=Dj,Dq=tonumber(Dq),Cj=tonumber(Cj),
-Ex=tonumber(Ex),
+Ap=string.sub(Aj,1,32),Bg=Bg,Da=Da=='1',Bh=Bh,Db=Db,
+An=Af-Bj,Bj=tonumber(Bj),Bk=Bk,Ag=Ag,Am=string.sub(Aj,33),
+Dt=Dt~=''and Dt,Dn=Dn,Du=tonumber(Du),Co=tonumber(Co),
+Fa=tonumber(Fa),
 }
 end
-local function Ey(Ca,C,Bi)
-return{'granted',C,math.max(1,Bz(Ca,Bi))}
+local function Fb(Cd,C,Bk)
+return{'granted',C,math.max(1,Cc(Cd,Bk))}
 end
-local function Ez(Ca,An)
-if Ca.Bu then
-return Ca.Bu.An==An
+local function Fc(Cd,Ap)
+if Cd.Bx then
+return Cd.Bx.Ap==Ap
 end
-return Ca.Bv and call('HGET',Ar,An)
+return Cd.By and call('HGET',At,Ap)
 end
-local function Fa(Ai,Cv,Ca,Fb)
-local Bu,Dz=Ca.Bu,nil
-if Bu then
-local Fc=Bu.Bs and'holding'or'closed'
-Dz={string.sub(Bu.An,1,8),Fc,Bu.Br,Bu.Af,'',Bu.Ag}
+local function Fd(Ai,Cz,Cd,Fe)
+local Bx,Ec=Cd.Bx,nil
+if Bx then
+local Ff=Bx.Bv and'holding'or'closed'
+Ec={string.sub(Bx.Ap,1,8),Ff,Bx.Bt,Bx.Af,'',Bx.Ag}
 else
-local Bf=Cv.Be=='p'and Ca.Bv=='p'
-local Cf=Fb and'~'..Cv.An
-or Bf and Cs(J)
-or call('ZREVRANGE',Aq,0,0)[1]
-local Fd,Fc,Br,Af,Ag=Ct(Cf,J)
-if Bf and Ax then
+local Bh=Cz.Bg=='p'and Cd.By=='p'
+local Ci=Fe and'~'..Cz.Ap
+or Bh and Cw(J)
+or call('ZREVRANGE',As,0,0)[1]
+local Fg,Ff,Bt,Af,Ag=Cx(Ci,J)
+if Bh and Az then
 Af=0
 end
-Dz={Fd,Fc,Br,Af,Ca.Bw,Ag}
+Ec={Fg,Ff,Bt,Af,Cd.Bz,Ag}
 end
-for _,By in ipairs(Dz)do
-Ai[#Ai+1]=By
+for _,Cb in ipairs(Ec)do
+Ai[#Ai+1]=Cb
 end
 return Ai
 end
-local function Fe(Cv,Ca)
-if Df(Cv.An)then
-Ed(Ca,J)
+local function Fh(Cz,Cd)
+if Dj(Cz.Ap)then
+Eg(Cd,J)
 end
 end
-local function Ff(Ca)
-if Ca.Bu and Ca.Bu.Am=='-'and not Ca.Bu.Bp then
+local function Fi(Cd)
+if Cd.Bx and Cd.Bx.Am=='-'and not Cd.Bx.Br then
 call('SETRANGE',Ac,32,'+')
 end
 end
-local Fg=0
-local function Fh(Cv,Ca)
-local T=call('ZREVRANGE',At,0,0,'WITHSCORES')[2]or 0
-local Bw=Cv.Ex
-if not Bw then
-Fg=math.max(T+1,Fg+1,R())
-Bw=Fg
+local Fj=0
+local function Fk(Cz,Cd)
+local T=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]or 0
+local Bz=Cz.Fa
+if not Bz then
+Fj=math.max(T+1,Fj+1,R())
+Bz=Fj
 end
-local Dn=string.format('%.0f',Bw)
-call('ZADD',At,Dn,Cv.An)
-local Cw=Cv.Cw and'1'or'0'
-local Fi={
-Dn,'0',Cv.Dp,Cv.Dj,Cv.Dq,Cv.Cx,Cw,Cv.Ag,
+local Dr=string.format('%.0f',Bz)
+call('ZADD',Av,Dr,Cz.Ap)
+local Da=Cz.Da and'1'or'0'
+local Fl={
+Dr,'0',Cz.Dt,Cz.Dn,Cz.Du,Cz.Db,Da,Cz.Ag,
 }
-call('HSET',Au,Cv.An,table.concat(Fi,' '))
-Ff(Ca)
+call('HSET',Aw,Cz.Ap,table.concat(Fl,' '))
+Fi(Cd)
 end
-local function Fj(An,Ca)
-if call('ZSCORE',At,An)or not call('ZSCORE',Av,An)or Bs(Ca,An)then
+local function Fm(Ap,Cd)
+if call('ZSCORE',Av,Ap)or not call('ZSCORE',Ax,Ap)or Bv(Cd,Ap)then
 return
 end
-local Dm=call('HGET',Au,An)
-if not Dm then
-Df(An)
+local Dq=call('HGET',Aw,Ap)
+if not Dq then
+Dj(Ap)
 return
 end
-call('ZREM',Av,'!'..An)
-local Dn,Dr=string.match(Dm,'^(%d+) %d (.*)$')
-call('HSET',Au,An,Dn..' 1 '..Dr)
-call('ZADD',At,Dn,An)
-call('PEXPIREAT',At,call('ZREVRANGE',Av,0,0,'WITHSCORES')[2])
-Ff(Ca)
+call('ZREM',Ax,'!'..Ap)
+local Dr,Ao=string.match(Dq,'^(%d+) %d (.*)$')
+call('HSET',Aw,Ap,Dr..' 1 '..Ao)
+call('ZADD',Av,Dr,Ap)
+call('PEXPIREAT',Av,call('ZREVRANGE',Ax,0,0,'WITHSCORES')[2])
+Fi(Cd)
 end
-local function Fk(Cv)
-call('ZADD',Av,J+Cv.Dq,Cv.An)
-local Ci=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
-for _,Ba in ipairs({At,Au,Av})do
-call('PEXPIREAT',Ba,Ci)
+local function Fn(Cz)
+call('ZADD',Ax,J+Cz.Du,Cz.Ap)
+local Cl=call('ZREVRANGE',Ax,0,0,'WITHSCORES')[2]
+for _,Bc in ipairs({Av,Aw,Ax})do
+call('PEXPIREAT',Bc,Cl)
 end
 end
-local function Fl(Cv,Ca,Fm)
-local Fn=call('ZRANK',At,Cv.An)
-if Fn then
-call('PEXPIRE',At,Cv.Dq)
-elseif Fm>=Cv.Cj and not Ay then
-return{'full',Fm}
+local function Fo(Cz,Cd,Fp)
+local Fq=call('ZRANK',Av,Cz.Ap)
+if Fq then
+call('PEXPIRE',Av,Cz.Du)
+elseif Fp>=Cz.Co and not Ba then
+return{'full',Fp}
 else
-Fh(Cv,Ca)
-Fn=call('ZRANK',At,Cv.An)
+Fk(Cz,Cd)
+Fq=call('ZRANK',Av,Cz.Ap)
 end
-Fk(Cv)
-return Fa({'queued',Fn},Cv,Ca)
+Fn(Cz)
+return Fd({'queued',Fq},Cz,Cd)
 end
-local function Fo(Cv,Ca,C)
-local Fp=De(Cv,Ca,C,J)
-if not Fp.Bu then
-Cp()
+local function Fr(Cz,Cd,C)
+local Fs=Di(Cz,Cd,C,J)
+if not Fs.Bx then
+Ck()
 end
-return Ey(Fp,C,Cv.Bi)
+return Fb(Fs,C,Cz.Bk)
 end
-local function Fq(Cv)
-local An=Cv.An
-local Ca=Cl(J,An)
-if not Ca then
-return Bb()
+local function Ft(Cz)
+local Ap=Cz.Ap
+local Cd=Cr(J,Ap)
+if not Cd then
+return Bd()
 end
-if Ca.Bu and Ca.Bu.Af<0 then
-return Bb('a lock without an end')
+if Cd.Bx and Cd.Bx.Af<0 then
+return Bd('a lock without an end')
 end
-local Fm=0
-local Fr=Dh(J)
-if Fr then
-Fj(An,Ca)
-Ca=Ed(Ca,J,An)
-Fm=call('ZCARD',At)
+local Fp=0
+local Fu=Dl(J)
+if Fu then
+Fm(Ap,Cd)
+Cd=Eg(Cd,J,Ap)
+Fp=call('ZCARD',Av)
 end
-if Bs(Ca,An)then
-local C,Bi=Cq(Ca,An,Cv.Cr,J)
-if Fr then
-Df(An)
+if Bv(Cd,Ap)then
+local C,Bk=Cv(Cd,Ap,Cz.An,J)
+if Fu then
+Dj(Ap)
 end
-return Ey(Ca,C,Bi)
+return Fb(Cd,C,Bk)
 end
-if Ez(Ca,An)then
-return Fa({'refused'},Cv,Ca,true)
+if Fc(Cd,Ap)then
+return Fd({'refused'},Cz,Cd,true)
 end
-local Es,Fs,Ft,Fu=Cu(Cv,Ca)
-if Es=='deadlock'or Es=='mismatch'then
-Fe(Cv,Ca)
-return{Es,Fs,Ft,Fu}
+local Ev,Fv,Fw,Fx=Cy(Cz,Cd)
+if Ev=='deadlock'or Ev=='mismatch'then
+Fh(Cz,Cd)
+return{Ev,Fv,Fw,Fx}
 end
-if Es=='passes'or Es=='fits'and(Fm==0 or not Ca.Bv)then
-local C=Cz(Ca)
+if Ev=='passes'or Ev=='fits'and(Fp==0 or not Cd.By)then
+local C=Dd(Cd)
 if not C then
-return Da()
+return De()
 end
-if Fm>0 then
-Df(An)
+if Fp>0 then
+Dj(Ap)
 end
-return Fo(Cv,Ca,C)
+return Fr(Cz,Cd,C)
 end
-if Cv.Dp then
-return Fl(Cv,Ca,Fm)
+if Cz.Dt then
+return Fo(Cz,Cd,Fp)
 end
-local Fv=Fa({'refused'},Cv,Ca)
-Fe(Cv,Ca)
-return Fv
+local Fy=Fd({'refused'},Cz,Cd)
+Fh(Cz,Cd)
+return Fy
 end
-local function Fw(Ah)
+local function Fz(Ah)
 at=(Ah-2)/N+1
-return Fq(Eu(Ah))
+return Ft(Ex(Ah))
 end
-Aw=Aw-math.floor(#P/3)
+Ay=Ay-math.floor(#P/3)
 for _,i in ipairs(P)do
 local Ai='later'
-if Aw>0 then
+if Ay>0 then
 on(KEYS[i])
-local Ef
-Ef,Ai=pcall(Fw,2+N*(i-1))
-if not Ef then
+local Ei
+Ei,Ai=pcall(Fz,2+N*(i-1))
+if not Ei then
 Ai={'error',type(Ai)=='table'and Ai.err or Ai}
 end
-Aw=Aw-35
+Ay=Ay-35
 end
 O[i+1]=Ai
 end

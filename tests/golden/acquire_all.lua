@@ -46,692 +46,715 @@ local function Ae(Af)
 return{'corrupt',Af or'a value that is no lock'}
 end
 local function Ag(Ah)
-local Q,Ai,Aj,Ak,Al,Am=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return Q,Ai,Aj,Ak==''and Al or'0',Am
+local Q,Ai,Aj,Ak,Al,Am,An=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return Q,Ai,Aj,Ak==''and Al or'0',An,tonumber(Am)
 end
-local An=12000
-local function Ao()
-local Ap=A('GETRANGE',S,0,An+99)
-if type(Ap)~='string'then
+local Ao=12000
+local function Ap()
+local Aq=A('GETRANGE',S,0,Ao+99)
+if type(Aq)~='string'then
 return call('GET',S)
 end
-return(Ap~=''or call('EXISTS',S)==1)and Ap
+return(Aq~=''or call('EXISTS',S)==1)and Aq
 end
-local function Aq(Ah)
-if not Ah or#Ah<=An then
+local function Ar(Ah)
+if not Ah or#Ah<=Ao then
 return Ah
 end
-local Ar=string.match(string.sub(Ah,1,An),'^%d* %a %d+ !?%d+ %S* ')
-return(Ar or'')..'{"cut":"longer than '..An..' bytes"}'
+local As=string.match(string.sub(Ah,1,Ao),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(As or'')..'{"cut":"longer than '..Ao..' bytes"}'
 end
-local function As(Ah)
-return(string.gsub(Ah,'^(%d+ %a %d+ )!','%1'))
+local function At(Ah,Am)
+return(string.gsub(Ah,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Am..' '))
 end
-local function At(Ap)
-if#Ap<=32 then
-return string.match(Ap,'^%*([spx])(%d*)$')
+local function Au(Aq)
+if#Aq<=32 then
+return string.match(Aq,'^%*([spx])(%d*)$')
 end
 end
-local function Au(Ap)
-local Av,Aw,Ax,Ay=string.match(Ap,'^(~?)(%x+)([-+])()')
-if not Aw or#Aw~=32 then
+local function Av(Aq)
+local Aw,Ax,Ay,Az=string.match(Aq,'^(~?)(%x+)([-+])()')
+if not Ax or#Ax~=32 then
 return nil
 end
-local Ah=Aq(string.sub(Ap,Ay))
-local Q,Ai,_,Al,Am=Ag(Ah)
+local Ah=Ar(string.sub(Aq,Az))
+local Q,Ai,_,Al,An,Am=Ag(Ah)
 if Ai~='x'then
 return nil
 end
-local Az=call('PTTL',S)
+local Ba=call('PTTL',S)
 Al=tonumber(Al)
-local Ba=Av==''and Az>Al
+local Bb=Am and Ba>Am+Al
+Ba=Bb and Am+Al or Ba
+local Bc=Aw==''and Ba>Al
 return{
-Aw=Aw,Av=Av~='',Ax=Ax,Ah=Ah,Q=Q,Al=Al,Am=Am,
-Ba=Ba,Bb=Az,Az=Ba and Az-Al or Az,
+Ax=Ax,Aw=Aw~='',Ay=Ay,Ah=Ah,Q=Q,Al=Al,An=An,
+Bc=Bc,Bd=Ba,Ba=Bc and Ba-Al or Ba,Bb=Bb,
 }
 end
-local function Bc(Ap)
-if not Ap then
+local function Be(Aq)
+if not Aq then
 return{}
 end
-if string.sub(Ap,1,1)~='*'then
-local Bd=Au(Ap)
-return Bd and{Be='x',Bf='',Bd=Bd,Q=Bd.Q}
+if string.sub(Aq,1,1)~='*'then
+local Bf=Av(Aq)
+return Bf and{Bg='x',Bh='',Bf=Bf,Q=Bf.Q}
 end
-local Be,Bf=At(Ap)
-return Be and{Be=Be,Bf=Bf,Q=Be=='x'and Bf or nil}
+local Bg,Bh=Au(Aq)
+return Bg and{Bg=Bg,Bh=Bh,Q=Bg=='x'and Bh or nil}
 end
-local function Bg(Bh,by)
-local Bf=call('HINCRBY',V,Bh,by)
-if Bf<=0 then
-call('HDEL',V,Bh)
+local function Bi(Bj,by)
+local Bh=call('HINCRBY',V,Bj,by)
+if Bh<=0 then
+call('HDEL',V,Bj)
 end
 end
-local function Bi(Bj,Am)
-if Am==''then
+local function Bk(Bl,An)
+if An==''then
 return 0
 end
-if Bj.Bd then
-return Bj.Bd.Ba and Bj.Bd.Am==Am and 1 or 0
+if Bl.Bf then
+return Bl.Bf.Bc and Bl.Bf.An==An and 1 or 0
 end
-return tonumber(call('HGET',V,'o'..Am)or 0)
+return tonumber(call('HGET',V,'o'..An)or 0)
 end
-local function Bk(Ah)
-local _,Ai,Aj,_,Am=Ag(Ah)
-if Am~=''then
-Bg('o'..Am,-1)
+local function Bm(Ah)
+local _,Ai,Aj,_,An=Ag(Ah)
+if An~=''then
+Bi('o'..An,-1)
 if Ai=='p'then
-Bg('p'..Am,-Aj)
+Bi('p'..An,-Aj)
 end
 end
 end
-local function Bl(Aw,Ah)
+local function Bn(Ax,Ah)
 local _,Ai,Aj=Ag(Ah)
 if Ai=='p'then
-Bg('used',-Aj)
+Bi('used',-Aj)
 end
-call('HDEL',U,Aw)
+call('HDEL',U,Ax)
 end
-local function Bm()
+local function Bo()
 call('UNLINK',S,T,U,V)
 end
-local function Bn(Bo)
-local Aw=string.sub(Bo,-32)
-local Ah=call('HGET',U,Aw)
-local Bp=Bo==Aw
+local function Bp(Bq)
+local Ax=string.sub(Bq,-32)
+local Ah=call('HGET',U,Ax)
+local Br=Bq==Ax
 if Ah then
 local _,_,_,Al=Ag(Ah)
-if Bp then
-Bk(Ah)
+if Br then
+Bm(Ah)
 end
-if not Bp or Al=='0'then
-Bl(Aw,Ah)
+if not Br or Al=='0'then
+Bn(Ax,Ah)
 end
 end
 end
-local function Bq(Br)
-local Bs=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
-if not Bs or tonumber(Bs)<=Br then
-Bm()
+local function Bs()
+local Bt=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
+for _,Ad in ipairs({S,T,U,V})do
+call('PEXPIREAT',Ad,Bt)
+end
+end
+local function Bu(Bv)
+local Bw,Bt=false,call('ZREVRANGE',T,0,0,'WITHSCORES')
+while Bt[1]and Z>0 do
+local Bq=Bt[1]
+local _,_,_,Al,_,Am=Ag(call('HGET',U,string.sub(Bq,-32))or'')
+local Bx=Am and Bv+Am+(#Bq>32 and Al or 0)
+if not Bx or tonumber(Bt[2])<=Bx then
+break
+end
+call('PEXPIREAT',S,Bt[2])
+call('ZADD',T,Bx,Bq)
+Bw,Z,Bt=true,Z-3,call('ZREVRANGE',T,0,0,'WITHSCORES')
+end
+if Bw then
+Bs()
+end
+return Bt[2]
+end
+local function By(Bv)
+local Bt=Bu(Bv)
+if not Bt or tonumber(Bt)<=Bv then
+Bo()
 return false
 end
-local Bt=math.max(1,math.ceil(Z/3))
-local Bu=call('ZRANGEBYSCORE',T,'-inf',Br,'LIMIT',0,Bt)
-if Bu[1]then
-call('ZREM',T,unpack(Bu))
-Aa=#Bu==Bt
-Z=Z-3*#Bu
+local Bx=math.max(1,math.ceil(Z/3))
+local Bz=call('ZRANGEBYSCORE',T,'-inf',Bv,'LIMIT',0,Bx)
+if Bz[1]then
+call('ZREM',T,unpack(Bz))
+Aa=#Bz==Bx
+Z=Z-3*#Bz
 end
-for _,Bo in ipairs(Bu)do
-Bn(Bo)
+for _,Bq in ipairs(Bz)do
+Bp(Bq)
 end
 return true
 end
-local function Bv(Br,Aw)
-local Bj=Bc(Ao())
-if Bj and Bj.Be and not Bj.Bd then
-if not Bq(Br)then
+local function Ca(Bv,Ax)
+local Bl=Be(Ap())
+if Bl and Bl.Bf and Bl.Bf.Bb then
+call('PEXPIRE',S,Bl.Bf.Bd)
+end
+if Bl and Bl.Bg and not Bl.Bf then
+if not By(Bv)then
 return{}
 end
-if Aa and Aw then
-for _,Bo in ipairs({Aw,'~'..Aw})do
-local Bw=call('ZSCORE',T,Bo)
-if Bw and tonumber(Bw)<=Br then
-call('ZREM',T,Bo)
-Bn(Bo)
+if Aa and Ax then
+for _,Bq in ipairs({Ax,'~'..Ax})do
+local Cb=call('ZSCORE',T,Bq)
+if Cb and tonumber(Cb)<=Bv then
+call('ZREM',T,Bq)
+Bp(Bq)
 end
 end
 end
 end
-return Bj
+return Bl
 end
-local function Ba(Bj,Aw)
-if Bj.Bd then
-return Bj.Bd.Ba and Bj.Bd.Aw==Aw
+local function Bc(Bl,Ax)
+if Bl.Bf then
+return Bl.Bf.Bc and Bl.Bf.Ax==Ax
 end
-return Bj.Be and call('ZSCORE',T,Aw)
+return Bl.Bg and call('ZSCORE',T,Ax)
 end
-local function Bx(Aw,By,Al)
-call('ZADD',T,By,Aw)
+local function Cc(Ax,Cd,Al)
+call('ZADD',T,Cd,Ax)
 if Al>0 then
-call('ZADD',T,By+Al,'~'..Aw)
+call('ZADD',T,Cd+Al,'~'..Ax)
 end
 end
-local function Bz()
-local Bs=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
-for _,Ad in ipairs({S,T,U,V})do
-call('PEXPIREAT',Ad,Bs)
-end
-end
-local function Ca(Bj,Aw,Cb,Br)
-local O=Bj.Bd and Bj.Bd.Ah or call('HGET',U,Aw)
-local Ah=As(O)
-local Q,_,_,Al,Am=Ag(Ah)
+local function Ce(Bl,Ax,Am,Bv)
+local O=Bl.Bf and Bl.Bf.Ah or call('HGET',U,Ax)
+local Ah=At(O,Am)
+local Q,_,_,Al,An=Ag(Ah)
 Al=tonumber(Al)
-call('PEXPIRE',S,Cb+Al)
-if Bj.Bd then
+call('PEXPIRE',S,Am+Al)
+if Bl.Bf then
 if Ah~=O then
-call('SET',S,Aw..'+'..Ah,'PX',Cb+Al)
+call('SET',S,Ax..Bl.Bf.Ay..Ah,'PX',Am+Al)
 end
-return Q,Am
+return Q,An
 end
 if Ah~=O then
-call('HSET',U,Aw,Ah)
+call('HSET',U,Ax,Ah)
 end
-Bx(Aw,Br+Cb,Al)
-Bz()
-return Q,Am
+Cc(Ax,Bv+Am,Al)
+Bs()
+return Q,An
 end
-local function Cc(Br)
-return call('ZRANGEBYSCORE',T,'('..string.format('%.0f',Br),'+inf','LIMIT',0,1)[1]
+local function Cf(Bv)
+return call('ZRANGEBYSCORE',T,'('..string.format('%.0f',Bv),'+inf','LIMIT',0,1)[1]
 end
-local function Cd(Bo,Br)
-local Aw=string.sub(Bo,-32)
-local Bp=call('ZSCORE',T,Aw)
-local Bb=call('ZSCORE',T,'~'..Aw)or Bp
-local Bj=Bp and'holding'or'closed'
-return string.sub(Aw,1,8),Bj,(Bp or Bb)-Br,Bb-Br,Aq(call('HGET',U,Aw))
+local function Cg(Bq,Bv)
+local Ax=string.sub(Bq,-32)
+local Br=call('ZSCORE',T,Ax)
+local Bd=call('ZSCORE',T,'~'..Ax)or Br
+local Bl=Br and'holding'or'closed'
+return string.sub(Ax,1,8),Bl,(Br or Bd)-Bv,Bd-Bv,Ar(call('HGET',U,Ax))
 end
-local function Ce(Cf,Bj)
-local Ai,Be,Bf=Cf.Ai,Bj.Be,Bj.Bf
-if not Be then
+local function Ch(Ci,Bl)
+local Ai,Bg,Bh=Ci.Ai,Bl.Bg,Bl.Bh
+if not Bg then
 return'fits'
 end
-if not Aa and Bi(Bj,Cf.Am)>0 then
-if Be=='x'and Ai=='x'and Cf.Cg or Be=='s'and Ai=='s'then
+if not Aa and Bk(Bl,Ci.An)>0 then
+if Bg=='x'and Ai=='x'and Ci.Cj or Bg=='s'and Ai=='s'then
 return'passes'
-elseif Be=='x'then
+elseif Bg=='x'then
 return'deadlock','x',1,''
 elseif Ai=='x'then
-return'deadlock',Be,call('HGET',V,'p'..Cf.Am)or 1,Bf
+return'deadlock',Bg,call('HGET',V,'p'..Ci.An)or 1,Bh
 end
 end
-if Ai=='x'or Be=='x'then
+if Ai=='x'or Bg=='x'then
 return'in_the_way'
 end
-if Ai~=Be or Cf.Ch~=Bf then
-local Ci=Cc(H(F()))
-local _,_,Cj=Ag(call('HGET',U,string.sub(Ci,-32)))
-return'mismatch',Be,string.sub(Cj,1,20),Bf
+if Ai~=Bg or Ci.Ck~=Bh then
+local Cl=Cf(H(F()))
+local _,_,Cm=Ag(call('HGET',U,string.sub(Cl,-32)))
+return'mismatch',Bg,string.sub(Cm,1,20),Bh
 end
-local Cj=Be=='p'and call('HGET',V,'used')or 0
-return(Be=='s'or Cj+Cf.Aj<=tonumber(Bf))and'fits'or'in_the_way'
+local Cm=Bg=='p'and call('HGET',V,'used')or 0
+return(Bg=='s'or Cm+Ci.Aj<=tonumber(Bh))and'fits'or'in_the_way'
 end
-local function Ck(Bj)
-local Q=Bj.Q or N()
-return Q and(Bj.Q or string.format('%.0f',Q))
+local function Cn(Bl)
+local Q=Bl.Q or N()
+return Q and(Bl.Q or string.format('%.0f',Q))
 end
-local function Cl()
+local function Co()
 return Ae('the fence counter is not a number that can grow')
 end
-local function Cm()
+local function Cp()
 if call('ZCARD',T)+call('HLEN',U)+call('HLEN',V)>0 then
 call('UNLINK',T,U,V)
 end
 end
-local function Cn(Bd,Br)
-Cm()
-call('SET',S,'*x'..Bd.Q,'PX',Bd.Bb)
-call('HSET',U,Bd.Aw,Bd.Ah)
-Bx(Bd.Aw,Br+Bd.Az,Bd.Al)
-Bg('o'..Bd.Am,1)
+local function Cq(Bf,Bv)
+Cp()
+call('SET',S,'*x'..Bf.Q,'PX',Bf.Bd)
+call('HSET',U,Bf.Ax,Bf.Ah)
+Cc(Bf.Ax,Bv+Bf.Ba,Bf.Al)
+Bi('o'..Bf.An,1)
 end
-local function Co(Cf,Q)
-local Cb,Al,Ah=Cf.Cb,Cf.Al,Q..' '..Cf.Ah
-call('SET',S,Cf.Aw..Cf.Ax..Ah,'PX',Cb+Al)
-local Bd={
-Aw=Cf.Aw,Av=false,Ax=Cf.Ax,Ah=Ah,Q=Q,Al=Al,
-Am=Cf.Am,Ba=true,Bb=Cb+Al,Az=Cb,
+local function Cr(Ci,Q)
+local Am,Al,Ah=Ci.Am,Ci.Al,Q..' '..Ci.Ah
+call('SET',S,Ci.Ax..Ci.Ay..Ah,'PX',Am+Al)
+local Bf={
+Ax=Ci.Ax,Aw=false,Ay=Ci.Ay,Ah=Ah,Q=Q,Al=Al,
+An=Ci.An,Bc=true,Bd=Am+Al,Ba=Am,
 }
-return{Be='x',Bf='',Bd=Bd,Q=Q}
+return{Bg='x',Bh='',Bf=Bf,Q=Q}
 end
-local function Cp(Cf,Bj,Q,Br)
-local Aw,Am=Cf.Aw,Cf.Am
-if Q~=Bj.Q then
+local function Cs(Ci,Bl,Q,Bv)
+local Ax,An=Ci.Ax,Ci.An
+if Q~=Bl.Q then
 P(tonumber(Q))
 end
-if not Bj.Be and Cf.Ai=='x'then
-return Co(Cf,Q)
+if not Bl.Bg and Ci.Ai=='x'then
+return Cr(Ci,Q)
 end
-if Bj.Bd then
-Cn(Bj.Bd,Br)
-elseif not Bj.Be then
-Cm()
-call('SET',S,'*'..Cf.Ai..Cf.Ch,'PX',Cf.Cb+Cf.Al)
+if Bl.Bf then
+Cq(Bl.Bf,Bv)
+elseif not Bl.Bg then
+Cp()
+call('SET',S,'*'..Ci.Ai..Ci.Ck,'PX',Ci.Am+Ci.Al)
 end
-Bx(Aw,Br+Cf.Cb,Cf.Al)
-call('HSET',U,Aw,Q..' '..Cf.Ah)
-if Cf.Ai=='p'then
-Bg('used',Cf.Aj)
+Cc(Ax,Bv+Ci.Am,Ci.Al)
+call('HSET',U,Ax,Q..' '..Ci.Ah)
+if Ci.Ai=='p'then
+Bi('used',Ci.Aj)
 end
-if Am~=''then
-Bg('o'..Am,1)
-if Cf.Ai=='p'then
-Bg('p'..Am,Cf.Aj)
+if An~=''then
+Bi('o'..An,1)
+if Ci.Ai=='p'then
+Bi('p'..An,Ci.Aj)
 end
 end
-if Cf.Ai=='x'then
-return{Be='x',Bf=Q,Q=Q}
+if Ci.Ai=='x'then
+return{Bg='x',Bh=Q,Q=Q}
 end
-return{Be=Cf.Ai,Bf=Cf.Ch}
+return{Bg=Ci.Ai,Bh=Ci.Ck}
 end
-local function Cq(Aw)
-if call('ZREM',Y,Aw,'!'..Aw)==0 then
+local function Ct(Ax)
+if call('ZREM',Y,Ax,'!'..Ax)==0 then
 return false
 end
-call('HDEL',X,Aw)
-return call('ZREM',W,Aw)==1
+call('HDEL',X,Ax)
+return call('ZREM',W,Ax)==1
 end
-local function Cr()
+local function Cu()
 return string.match(call('HGET',X,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cs(Br)
+local function Cv(Bv)
 if call('EXISTS',Y)==0 then
 return false
 end
-local Bt=math.max(1,Z)
-local Bu=call('ZRANGEBYSCORE',Y,'-inf',Br,'LIMIT',0,Bt)
-Ab=#Bu==Bt
-Z=Z-#Bu
-for _,Bo in ipairs(Bu)do
-local Aw=string.match(Bo,'^!(.*)')
-if not Aw then
-Cq(Bo)
+local Bx=math.max(1,Z)
+local Bz=call('ZRANGEBYSCORE',Y,'-inf',Bv,'LIMIT',0,Bx)
+Ab=#Bz==Bx
+Z=Z-#Bz
+for _,Bq in ipairs(Bz)do
+local Ax=string.match(Bq,'^!(.*)')
+if not Ax then
+Ct(Bq)
 else
-local Ct=call('ZSCORE',Y,Aw)
-if Ct and tonumber(Ct)>Br then
-local Cu=string.match(call('HGET',X,Aw)or'','^%d+ %d %S+ (%d+)')
-local Cv=Cu and call('ZSCORE',Y,Bo)-Cu
-Ac=Ac or Cv and Cv>=tonumber((Cr()))
+local Cw=call('ZSCORE',Y,Ax)
+if Cw and tonumber(Cw)>Bv then
+local Cx=string.match(call('HGET',X,Ax)or'','^%d+ %d %S+ (%d+)')
+local Cy=Cx and call('ZSCORE',Y,Bq)-Cx
+Ac=Ac or Cy and Cy>=tonumber((Cu()))
 end
-call('ZREM',Y,Bo)
+call('ZREM',Y,Bq)
 end
 end
 return true
 end
-local function Cw(Aw,Cx)
-local Cy,Cz,Da,Cu,Db,Ch,Cg,Ah=string.match(
-Cx or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cz(Ax,Da)
+local Db,Dc,Dd,Cx,De,Ck,Cj,Ah=string.match(
+Da or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Da then
+if not Dd then
 return nil
 end
-local Ai,Aj,Al,Am,Dc=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Dd=Al~='0'
+local Ai,Aj,Al,An,Df=string.match(Ah,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
+local Dg=Al~='0'
 return{
-Aw=Aw,Ai=Ai,Cg=Cg=='1',Aj=Aj,Ch=Ch,Am=Am,
-Ah=string.format('%s %s %s%s %s ',Ai,Aj,Dd and'!'or'',Al,Am)..Dc,
-Cb=tonumber(Cu),Al=0,Ax=Dd and'+'or'-',Da=Da,Cy=tonumber(Cy),
-Db=tonumber(Db),Cz=Cz=='1',
+Ax=Ax,Ai=Ai,Cj=Cj=='1',Aj=Aj,Ck=Ck,An=An,
+Ah=string.format('%s %s %s%s/%s %s ',Ai,Aj,Dg and'!'or'',Al,Cx,An)..Df,
+Am=tonumber(Cx),Al=0,Ay=Dg and'+'or'-',Dd=Dd,Db=tonumber(Db),
+De=tonumber(De),Dc=Dc=='1',
 }
 end
-local function De(Da,Af)
-local Df=A('PUBLISH',Da,Af)
-return type(Df)~='number'or Df>0
+local function Dh(Dd,Af)
+local Di=A('PUBLISH',Dd,Af)
+return type(Di)~='number'or Di>0
 end
-local function Dg(Aw)
-return string.match(call('HGET',X,Aw)or'','^%d+ %d (%S+)')
+local function Dj(Ax)
+return string.match(call('HGET',X,Ax)or'','^%d+ %d (%S+)')
 end
-local function Dh(Di,Af)
-local Dj,Dk=8,nil
-for _,Aw in ipairs(call('ZRANGE',W,0,Dj))do
-if Aw~=Di and Dj>0 then
-Dj=Dj-1
-local Da=Dg(Aw)
-if Da and De(Da,Af..Aw)then
-Dk=Da
+local function Dk(Dl,Af)
+local Dm,Dn=8,nil
+for _,Ax in ipairs(call('ZRANGE',W,0,Dm))do
+if Ax~=Dl and Dm>0 then
+Dm=Dm-1
+local Dd=Dj(Ax)
+if Dd and Dh(Dd,Af..Ax)then
+Dn=Dd
 break
 end
 end
 end
 local J=call('ZREVRANGE',W,0,0)[1]
-local Da=J and J~=Di and Dg(J)
-if Da and Da~=Dk then
-De(Da,Af..J)
+local Dd=J and J~=Dl and Dj(J)
+if Dd and Dd~=Dn then
+Dh(Dd,Af..J)
 end
 end
-local function Dl(Di,Br,O)
-local Dm=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
-if not Dm then
+local function Do(Dl,Bv,O)
+local Dp=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+if not Dp then
 return
 end
-local Dn=0
-for _,Aw in ipairs(call('ZRANGE',W,0,319))do
-local Cy,Da=string.match(call('HGET',X,Aw)or'','^(%d+) %d (%S+)')
-if Da then
-Dn=Cy
-if Aw~=Di then
-De(Da,'!'..Aw)
+local Dq=0
+for _,Ax in ipairs(call('ZRANGE',W,0,319))do
+local Db,Dd=string.match(call('HGET',X,Ax)or'','^(%d+) %d (%S+)')
+if Dd then
+Dq=Db
+if Ax~=Dl then
+Dh(Dd,'!'..Ax)
 end
 end
 end
-call('HSET',X,'?',string.format('%.0f %s %s',Br,Dn,O))
-call('PEXPIREAT',X,Dm)
+call('HSET',X,'?',string.format('%.0f %s %s',Bv,Dq,O))
+call('PEXPIREAT',X,Dp)
 end
-local function Do(Bj,Br,Di)
-local Dp,Dq,Dr,Ds=Ac,false,false,false
-local Dt,Du,Dv,Dw=Cr()
-if Dp then
+local function Dr(Bl,Bv,Dl)
+local Ds,Dt,Du,Dv=Ac,false,false,false
+local Dw,Dx,Dy,Dz=Cu()
+if Ds then
 Z=math.max(5,Z-260)
-Ac,Dv,Dw=false,Dt,Du
+Ac,Dy,Dz=false,Dw,Dx
 end
 Z=math.max(5,Z)
-local O=Dv..' '..Dw
-Dv,Dw=tonumber(Dv),tonumber(Dw)
-local Dx,at,B,Dy,Dz={},0,0,0,{}
+local O=Dy..' '..Dz
+Dy,Dz=tonumber(Dy),tonumber(Dz)
+local Ea,at,B,Eb,Ec={},0,0,0,{}
 while true do
-if Bj.Bd and Bj.Bd.Am==''then
+if Bl.Bf and Bl.Bf.An==''then
 break
 end
 at=at+1
 if at>B then
-if Dz[1]then
-call('ZREM',W,unpack(Dz))
-Dz={}
+if Ec[1]then
+call('ZREM',W,unpack(Ec))
+Ec={}
 end
-local Bt=math.min(math.max(Dy,1),64)
-Dx=call('ZRANGE',W,0,Bt)
-if not Dx[1]then
+local Bx=math.min(math.max(Eb,1),64)
+Ea=call('ZRANGE',W,0,Bx)
+if not Ea[1]then
 break
 end
-B,at=math.min(#Dx,Bt),1
+B,at=math.min(#Ea,Bx),1
 end
-local Ea,Eb=Dx[at],Dx[at+1]
-local Cx=call('HGET',X,Ea)
-local Cf=Cw(Ea,Cx)
-local Ec=math.floor(#(Cx or'')/256)
-local Ct=Cf and(Ab or Cf.Cy<=Dw)and call('ZSCORE',Y,Ea)
-if not Cf or Ab and Ct and tonumber(Ct)<=Br then
+local Ed,Ee=Ea[at],Ea[at+1]
+local Da=call('HGET',X,Ed)
+local Ci=Cz(Ed,Da)
+local Ef=math.floor(#(Da or'')/256)
+local Cw=Ci and(Ab or Ci.Db<=Dz)and call('ZSCORE',Y,Ed)
+if not Ci or Ab and Cw and tonumber(Cw)<=Bv then
 if Z<=0 then
-Ds=true
+Dv=true
 break
 end
-Z=Z-1-Ec
-Dz[#Dz+1]=Ea
-Cq(Ea)
+Z=Z-1-Ef
+Ec[#Ec+1]=Ed
+Ct(Ed)
 else
-local Ed=Ce(Cf,Bj)
+local Eg=Ch(Ci,Bl)
 M=true
-local Q=(Ed=='fits'or Ed=='passes')and Ck(Bj)
+local Q=(Eg=='fits'or Eg=='passes')and Cn(Bl)
 if not Q then
 break
 end
 if Z<=0 then
-Ds=true
+Dv=true
 break
 end
-if Dy==0 then
-call('ZREM',W,Ea)
+if Eb==0 then
+call('ZREM',W,Ed)
 else
-Dz[#Dz+1]=Ea
+Ec[#Ec+1]=Ed
 end
-local Df=Ea==Di
-local Ee=Cf.Cy<=Dw and Ct
-if not Df and not(Ee and Ct-Cf.Db<Dv)then
-Df=De(Cf.Da,Ea)or Cf.Cz
+local Di=Ed==Dl
+local Eh=Ci.Db<=Dz and Cw
+if not Di and not(Eh and Cw-Ci.De<Dy)then
+Di=Dh(Ci.Dd,Ed)or Ci.Dc
 end
-if not Df then
-Z,Dy=Z-1-Ec,Dy+1
+if not Di then
+Z,Eb=Z-1-Ef,Eb+1
 else
-Z,Dy=Z-5-Ec,0
-if Dz[1]then
-call('ZREM',W,unpack(Dz))
-Dz={}
+Z,Eb=Z-5-Ef,0
+if Ec[1]then
+call('ZREM',W,unpack(Ec))
+Ec={}
 end
-if Ea==Di then
-Cq(Ea)
+if Ed==Dl then
+Ct(Ed)
 else
-call('ZADD',Y,Br+Cf.Cb,'!'..Ea)
-Dr=true
+call('ZADD',Y,Bv+Ci.Am,'!'..Ed)
+Du=true
 end
-if Eb or Dr then
-Cf.Ax='+'
+if Ee or Du then
+Ci.Ay='+'
 end
-Bj=Cp(Cf,Bj,Q,Br)
-Dq=true
+Bl=Cs(Ci,Bl,Q,Bv)
+Dt=true
 end
 end
 end
-if Dz[1]then
-call('ZREM',W,unpack(Dz))
+if Ec[1]then
+call('ZREM',W,unpack(Ec))
 end
-if Dp then
-Dl(Di,Br,O)
-elseif Ds then
-Dh(Di,'!')
-elseif Dr then
-Dh(Di,'?')
+if Ds then
+Do(Dl,Bv,O)
+elseif Dv then
+Dk(Dl,'!')
+elseif Du then
+Dk(Dl,'?')
 end
-if Dq and not Bj.Bd then
-Bz()
+if Dt and not Bl.Bf then
+Bs()
 end
-return Bj
+return Bl
 end
-local Br=H(F())
-local function Ef(Ci)
-local Ar,Eg=ARGV[Ci],Ci
-while ARGV[Eg+1]==''do
-Eg=Eg-4
+local Bv=H(F())
+local function Ei(Cl)
+local As,Ej=ARGV[Cl],Cl
+while ARGV[Ej+1]==''do
+Ej=Ej-4
 end
-local Bb,Ah,Eh=unpack(ARGV,Eg+1,Eg+3)
-local Ai,Aj,Al,Am=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) ')
-local Cg,Ch,Da,Cu,Db,Bt,Ei=
-string.match(Eh,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Bd,Ah,Ek=unpack(ARGV,Ej+1,Ej+3)
+local Ai,Aj,Al,An=string.match(Ah,'^(%a) (%d+) (%d+)/?%d* (%S*) ')
+local Cj,Ck,Dd,Cx,De,Bx,El=
+string.match(Ek,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Aw=string.sub(Ar,1,32),Ai=Ai,Cg=Cg=='1',Aj=Aj,Ch=Ch,
-Cb=Bb-Al,Al=tonumber(Al),Am=Am,Ah=Ah,Ax=string.sub(Ar,33),
-Da=Da~=''and Da,Cu=Cu,Db=tonumber(Db),Bt=tonumber(Bt),
-Ei=tonumber(Ei),
+Ax=string.sub(As,1,32),Ai=Ai,Cj=Cj=='1',Aj=Aj,Ck=Ck,
+Am=Bd-Al,Al=tonumber(Al),An=An,Ah=Ah,Ay=string.sub(As,33),
+Dd=Dd~=''and Dd,Cx=Cx,De=tonumber(De),Bx=tonumber(Bx),
+El=tonumber(El),
 }
 end
-local function Ej(Bj,Q,Am)
-return{'granted',Q,math.max(1,Bi(Bj,Am))}
+local function Em(Bl,Q,An)
+return{'granted',Q,math.max(1,Bk(Bl,An))}
 end
-local function Ek(Bj,Aw)
-if Bj.Bd then
-return Bj.Bd.Aw==Aw
+local function En(Bl,Ax)
+if Bl.Bf then
+return Bl.Bf.Ax==Ax
 end
-return Bj.Be and call('HGET',U,Aw)
+return Bl.Bg and call('HGET',U,Ax)
 end
-local function El(Em,Cf,Bj,En)
-local Bd,Dk=Bj.Bd,nil
-if Bd then
-local Eo=Bd.Ba and'holding'or'closed'
-Dk={string.sub(Bd.Aw,1,8),Eo,Bd.Az,Bd.Bb,'',Bd.Ah}
+local function Eo(Ep,Ci,Bl,Eq)
+local Bf,Dn=Bl.Bf,nil
+if Bf then
+local Er=Bf.Bc and'holding'or'closed'
+Dn={string.sub(Bf.Ax,1,8),Er,Bf.Ba,Bf.Bd,'',Bf.Ah}
 else
-local Aj=Cf.Ai=='p'and Bj.Be=='p'
-local Bo=En and'~'..Cf.Aw
-or Aj and Cc(Br)
+local Aj=Ci.Ai=='p'and Bl.Bg=='p'
+local Bq=Eq and'~'..Ci.Ax
+or Aj and Cf(Bv)
 or call('ZREVRANGE',T,0,0)[1]
-local Ep,Eo,Az,Bb,Ah=Cd(Bo,Br)
+local Es,Er,Ba,Bd,Ah=Cg(Bq,Bv)
 if Aj and Aa then
-Bb=0
+Bd=0
 end
-Dk={Ep,Eo,Az,Bb,Bj.Bf,Ah}
+Dn={Es,Er,Ba,Bd,Bl.Bh,Ah}
 end
-for _,Bh in ipairs(Dk)do
-Em[#Em+1]=Bh
+for _,Bj in ipairs(Dn)do
+Ep[#Ep+1]=Bj
 end
-return Em
+return Ep
 end
-local function Eq(Cf,Bj)
-if Cq(Cf.Aw)then
-Do(Bj,Br)
+local function Et(Ci,Bl)
+if Ct(Ci.Ax)then
+Dr(Bl,Bv)
 end
 end
-local function Er(Bj)
-if Bj.Bd and Bj.Bd.Ax=='-'and not Bj.Bd.Av then
+local function Eu(Bl)
+if Bl.Bf and Bl.Bf.Ay=='-'and not Bl.Bf.Aw then
 call('SETRANGE',S,32,'+')
 end
 end
-local Es=0
-local function Et(Cf,Bj)
+local Ev=0
+local function Ew(Ci,Bl)
 local J=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]or 0
-local Bf=Cf.Ei
-if not Bf then
-Es=math.max(J+1,Es+1,F())
-Bf=Es
+local Bh=Ci.El
+if not Bh then
+Ev=math.max(J+1,Ev+1,F())
+Bh=Ev
 end
-local Cy=string.format('%.0f',Bf)
-call('ZADD',W,Cy,Cf.Aw)
-local Cg=Cf.Cg and'1'or'0'
-local Eu={
-Cy,'0',Cf.Da,Cf.Cu,Cf.Db,Cf.Ch,Cg,Cf.Ah,
+local Db=string.format('%.0f',Bh)
+call('ZADD',W,Db,Ci.Ax)
+local Cj=Ci.Cj and'1'or'0'
+local Ex={
+Db,'0',Ci.Dd,Ci.Cx,Ci.De,Ci.Ck,Cj,Ci.Ah,
 }
-call('HSET',X,Cf.Aw,table.concat(Eu,' '))
-Er(Bj)
+call('HSET',X,Ci.Ax,table.concat(Ex,' '))
+Eu(Bl)
 end
-local function Ev(Aw,Bj)
-if call('ZSCORE',W,Aw)or not call('ZSCORE',Y,Aw)or Ba(Bj,Aw)then
+local function Ey(Ax,Bl)
+if call('ZSCORE',W,Ax)or not call('ZSCORE',Y,Ax)or Bc(Bl,Ax)then
 return
 end
-local Cx=call('HGET',X,Aw)
-if not Cx then
-Cq(Aw)
+local Da=call('HGET',X,Ax)
+if not Da then
+Ct(Ax)
 return
 end
-call('ZREM',Y,'!'..Aw)
-local Cy,Dc=string.match(Cx,'^(%d+) %d (.*)$')
-call('HSET',X,Aw,Cy..' 1 '..Dc)
-call('ZADD',W,Cy,Aw)
+call('ZREM',Y,'!'..Ax)
+local Db,Df=string.match(Da,'^(%d+) %d (.*)$')
+call('HSET',X,Ax,Db..' 1 '..Df)
+call('ZADD',W,Db,Ax)
 call('PEXPIREAT',W,call('ZREVRANGE',Y,0,0,'WITHSCORES')[2])
-Er(Bj)
+Eu(Bl)
 end
-local function Ew(Cf)
-call('ZADD',Y,Br+Cf.Db,Cf.Aw)
-local Bs=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+local function Ez(Ci)
+call('ZADD',Y,Bv+Ci.De,Ci.Ax)
+local Bt=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
 for _,Ad in ipairs({W,X,Y})do
-call('PEXPIREAT',Ad,Bs)
+call('PEXPIREAT',Ad,Bt)
 end
 end
-local function Ex(Cf,Bj,Ey)
-local Ez=call('ZRANK',W,Cf.Aw)
-if Ez then
-call('PEXPIRE',W,Cf.Db)
-elseif Ey>=Cf.Bt and not Ab then
-return{'full',Ey}
+local function Fa(Ci,Bl,Fb)
+local Fc=call('ZRANK',W,Ci.Ax)
+if Fc then
+call('PEXPIRE',W,Ci.De)
+elseif Fb>=Ci.Bx and not Ab then
+return{'full',Fb}
 else
-Et(Cf,Bj)
-Ez=call('ZRANK',W,Cf.Aw)
+Ew(Ci,Bl)
+Fc=call('ZRANK',W,Ci.Ax)
 end
-Ew(Cf)
-return El({'queued',Ez},Cf,Bj)
+Ez(Ci)
+return Eo({'queued',Fc},Ci,Bl)
 end
-local function Fa(Cf,Bj,Q)
-local Fb=Cp(Cf,Bj,Q,Br)
-if not Fb.Bd then
-Bz()
+local function Fd(Ci,Bl,Q)
+local Fe=Cs(Ci,Bl,Q,Bv)
+if not Fe.Bf then
+Bs()
 end
-return Ej(Fb,Q,Cf.Am)
+return Em(Fe,Q,Ci.An)
 end
-local function Fc(Cf)
-local Aw=Cf.Aw
-local Bj=Bv(Br,Aw)
-if not Bj then
+local function Ff(Ci)
+local Ax=Ci.Ax
+local Bl=Ca(Bv,Ax)
+if not Bl then
 return Ae()
 end
-if Bj.Bd and Bj.Bd.Bb<0 then
+if Bl.Bf and Bl.Bf.Bd<0 then
 return Ae('a lock without an end')
 end
-local Ey=0
-local Fd=Cs(Br)
-if Fd then
-Ev(Aw,Bj)
-Bj=Do(Bj,Br,Aw)
-Ey=call('ZCARD',W)
+local Fb=0
+local Fg=Cv(Bv)
+if Fg then
+Ey(Ax,Bl)
+Bl=Dr(Bl,Bv,Ax)
+Fb=call('ZCARD',W)
 end
-if Ba(Bj,Aw)then
-local Q,Am=Ca(Bj,Aw,Cf.Cb,Br)
-if Fd then
-Cq(Aw)
+if Bc(Bl,Ax)then
+local Q,An=Ce(Bl,Ax,Ci.Am,Bv)
+if Fg then
+Ct(Ax)
 end
-return Ej(Bj,Q,Am)
+return Em(Bl,Q,An)
 end
-if Ek(Bj,Aw)then
-return El({'refused'},Cf,Bj,true)
+if En(Bl,Ax)then
+return Eo({'refused'},Ci,Bl,true)
 end
-local Ed,Fe,Ff,Fg=Ce(Cf,Bj)
-if Ed=='deadlock'or Ed=='mismatch'then
-Eq(Cf,Bj)
-return{Ed,Fe,Ff,Fg}
+local Eg,Fh,Fi,Fj=Ch(Ci,Bl)
+if Eg=='deadlock'or Eg=='mismatch'then
+Et(Ci,Bl)
+return{Eg,Fh,Fi,Fj}
 end
-if Ed=='passes'or Ed=='fits'and(Ey==0 or not Bj.Be)then
-local Q=Ck(Bj)
+if Eg=='passes'or Eg=='fits'and(Fb==0 or not Bl.Bg)then
+local Q=Cn(Bl)
 if not Q then
-return Cl()
+return Co()
 end
-if Ey>0 then
-Cq(Aw)
+if Fb>0 then
+Ct(Ax)
 end
-return Fa(Cf,Bj,Q)
+return Fd(Ci,Bl,Q)
 end
-if Cf.Da then
-return Ex(Cf,Bj,Ey)
+if Ci.Dd then
+return Fa(Ci,Bl,Fb)
 end
-local Fh=El({'refused'},Cf,Bj)
-Eq(Cf,Bj)
-return Fh
+local Fk=Eo({'refused'},Ci,Bl)
+Et(Ci,Bl)
+return Fk
 end
-local function Fi(Bj,Aw,Ah)
-if Bj.Bd then
+local function Fl(Bl,Ax,Ah)
+if Bl.Bf then
 call('DEL',S)
 return{}
 end
-call('ZREM',T,Aw,'~'..Aw)
-Bk(Ah)
-Bl(Aw,Ah)
+call('ZREM',T,Ax,'~'..Ax)
+Bm(Ah)
+Bn(Ax,Ah)
 if call('ZCARD',T)==0 then
-Bm()
+Bo()
 return{}
 end
-Bz()
-return Bj
+Bs()
+return Bl
 end
-local function Fj(Bj,Aw,Am,Fk)
-Cq(Aw)
-if not Ba(Bj,Aw)then
-return{'not_held',Bi(Bj,Am)},Bj
+local function Fm(Bl,Ax,An,Fn)
+Ct(Ax)
+if not Bc(Bl,Ax)then
+return{'not_held',Bk(Bl,An)},Bl
 end
-local Ah=Bj.Bd and Bj.Bd.Ah or call('HGET',U,Aw)
-local _,_,_,_,Fl=Ag(Ah)
-Bj=Fk(Bj,Aw,Ah)
-local Az=Bi(Bj,Fl)
-return Az>0 and{'still_held',Az}or 1,Bj
+local Ah=Bl.Bf and Bl.Bf.Ah or call('HGET',U,Ax)
+local _,_,_,_,Fo=Ag(Ah)
+Bl=Fn(Bl,Ax,Ah)
+local Ba=Bk(Bl,Fo)
+return Ba>0 and{'still_held',Ba}or 1,Bl
 end
-local function Fm(i)
+local function Fp(i)
 on(KEYS[i])
-local Cf=Ef(2+B*(i-1))
-Cf.Da=nil
-return Cf
+local Ci=Ei(2+B*(i-1))
+Ci.Dd=nil
+return Ci
 end
-local function Fn(i)
-local Cf=Fm(i)
-local Bj=Bv(Br,Cf.Aw)
-D[i]=Bj and Ba(Bj,Cf.Aw)
-return Fc(Cf)
+local function Fq(i)
+local Ci=Fp(i)
+local Bl=Ca(Bv,Ci.Ax)
+D[i]=Bl and Bc(Bl,Ci.Ax)
+return Ff(Ci)
 end
-local function Fo(i)
-local Cf=Fm(i)
-local Bj=Bv(Br,Cf.Aw)
-local Ey=Cs(Br)
-local _,Fb=Fj(Bj,Cf.Aw,Cf.Am,Fi)
-if Ey then
-Do(Fb,Br)
+local function Fr(i)
+local Ci=Fp(i)
+local Bl=Ca(Bv,Ci.Ax)
+local Fb=Cv(Bv)
+local _,Fe=Fm(Bl,Ci.Ax,Ci.An,Fl)
+if Fb then
+Dr(Fe,Bv)
 end
 end
 for i=1,#KEYS-1 do
-local Dq,Em=pcall(Fn,i)
-if not Dq then
-Em={'error',type(Em)=='table'and Em.err or Em}
+local Dt,Ep=pcall(Fq,i)
+if not Dt then
+Ep={'error',type(Ep)=='table'and Ep.err or Ep}
 end
-if Em[1]~='granted'then
+if Ep[1]~='granted'then
 for O=i-1,1,-1 do
-if not D[O]and not pcall(Fo,O)then
-Em={'error','what was granted could not be taken back'}
+if not D[O]and not pcall(Fr,O)then
+Ep={'error','what was granted could not be taken back'}
 end
 end
-return{ARGV[1],i,Em}
+return{ARGV[1],i,Ep}
 end
-C[i+2]=Em
+C[i+2]=Ep
 end
 return C

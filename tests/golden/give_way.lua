@@ -45,668 +45,691 @@ local function Ab(Ac)
 return{'corrupt',Ac or'a value that is no lock'}
 end
 local function Ad(Ae)
-local N,Af,Ag,Ah,Ai,Aj=string.match(Ae,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return N,Af,Ag,Ah==''and Ai or'0',Aj
+local N,Af,Ag,Ah,Ai,Aj,Ak=string.match(Ae,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return N,Af,Ag,Ah==''and Ai or'0',Ak,tonumber(Aj)
 end
-local Ak=12000
-local function Al()
-local Am=A('GETRANGE',P,0,Ak+99)
-if type(Am)~='string'then
+local Al=12000
+local function Am()
+local An=A('GETRANGE',P,0,Al+99)
+if type(An)~='string'then
 return call('GET',P)
 end
-return(Am~=''or call('EXISTS',P)==1)and Am
+return(An~=''or call('EXISTS',P)==1)and An
 end
-local function An(Ae)
-if not Ae or#Ae<=Ak then
+local function Ao(Ae)
+if not Ae or#Ae<=Al then
 return Ae
 end
-local Ao=string.match(string.sub(Ae,1,Ak),'^%d* %a %d+ !?%d+ %S* ')
-return(Ao or'')..'{"cut":"longer than '..Ak..' bytes"}'
+local Ap=string.match(string.sub(Ae,1,Al),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Ap or'')..'{"cut":"longer than '..Al..' bytes"}'
 end
-local function Ap(Ae)
-return(string.gsub(Ae,'^(%d+ %a %d+ )!','%1'))
+local function Aq(Ae,Aj)
+return(string.gsub(Ae,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Aj..' '))
 end
-local function Aq(Am)
-if#Am<=32 then
-return string.match(Am,'^%*([spx])(%d*)$')
+local function Ar(An)
+if#An<=32 then
+return string.match(An,'^%*([spx])(%d*)$')
 end
 end
-local function Ar(Am)
-local As,At,Au,Av=string.match(Am,'^(~?)(%x+)([-+])()')
-if not At or#At~=32 then
+local function As(An)
+local At,Au,Av,Aw=string.match(An,'^(~?)(%x+)([-+])()')
+if not Au or#Au~=32 then
 return nil
 end
-local Ae=An(string.sub(Am,Av))
-local N,Af,_,Ai,Aj=Ad(Ae)
+local Ae=Ao(string.sub(An,Aw))
+local N,Af,_,Ai,Ak,Aj=Ad(Ae)
 if Af~='x'then
 return nil
 end
-local Aw=call('PTTL',P)
+local Ax=call('PTTL',P)
 Ai=tonumber(Ai)
-local Ax=As==''and Aw>Ai
+local Ay=Aj and Ax>Aj+Ai
+Ax=Ay and Aj+Ai or Ax
+local Az=At==''and Ax>Ai
 return{
-At=At,As=As~='',Au=Au,Ae=Ae,N=N,Ai=Ai,Aj=Aj,
-Ax=Ax,Ay=Aw,Aw=Ax and Aw-Ai or Aw,
+Au=Au,At=At~='',Av=Av,Ae=Ae,N=N,Ai=Ai,Ak=Ak,
+Az=Az,Ba=Ax,Ax=Az and Ax-Ai or Ax,Ay=Ay,
 }
 end
-local function Az(Am)
-if not Am then
+local function Bb(An)
+if not An then
 return{}
 end
-if string.sub(Am,1,1)~='*'then
-local Ba=Ar(Am)
-return Ba and{Bb='x',Bc='',Ba=Ba,N=Ba.N}
+if string.sub(An,1,1)~='*'then
+local Bc=As(An)
+return Bc and{Bd='x',Be='',Bc=Bc,N=Bc.N}
 end
-local Bb,Bc=Aq(Am)
-return Bb and{Bb=Bb,Bc=Bc,N=Bb=='x'and Bc or nil}
+local Bd,Be=Ar(An)
+return Bd and{Bd=Bd,Be=Be,N=Bd=='x'and Be or nil}
 end
-local function Bd(Be,by)
-local Bc=call('HINCRBY',S,Be,by)
-if Bc<=0 then
-call('HDEL',S,Be)
+local function Bf(Bg,by)
+local Be=call('HINCRBY',S,Bg,by)
+if Be<=0 then
+call('HDEL',S,Bg)
 end
 end
-local function Bf(Bg,Aj)
-if Aj==''then
+local function Bh(Bi,Ak)
+if Ak==''then
 return 0
 end
-if Bg.Ba then
-return Bg.Ba.Ax and Bg.Ba.Aj==Aj and 1 or 0
+if Bi.Bc then
+return Bi.Bc.Az and Bi.Bc.Ak==Ak and 1 or 0
 end
-return tonumber(call('HGET',S,'o'..Aj)or 0)
+return tonumber(call('HGET',S,'o'..Ak)or 0)
 end
-local function Bh(Ae)
-local _,Af,Ag,_,Aj=Ad(Ae)
-if Aj~=''then
-Bd('o'..Aj,-1)
+local function Bj(Ae)
+local _,Af,Ag,_,Ak=Ad(Ae)
+if Ak~=''then
+Bf('o'..Ak,-1)
 if Af=='p'then
-Bd('p'..Aj,-Ag)
+Bf('p'..Ak,-Ag)
 end
 end
 end
-local function Bi(At,Ae)
+local function Bk(Au,Ae)
 local _,Af,Ag=Ad(Ae)
 if Af=='p'then
-Bd('used',-Ag)
+Bf('used',-Ag)
 end
-call('HDEL',R,At)
+call('HDEL',R,Au)
 end
-local function Bj()
+local function Bl()
 call('UNLINK',P,Q,R,S)
 end
-local function Bk(Bl)
-local At=string.sub(Bl,-32)
-local Ae=call('HGET',R,At)
-local Bm=Bl==At
+local function Bm(Bn)
+local Au=string.sub(Bn,-32)
+local Ae=call('HGET',R,Au)
+local Bo=Bn==Au
 if Ae then
 local _,_,_,Ai=Ad(Ae)
-if Bm then
-Bh(Ae)
+if Bo then
+Bj(Ae)
 end
-if not Bm or Ai=='0'then
-Bi(At,Ae)
+if not Bo or Ai=='0'then
+Bk(Au,Ae)
 end
 end
 end
-local function Bn(Bo)
-local Bp=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
-if not Bp or tonumber(Bp)<=Bo then
-Bj()
+local function Bp()
+local Bq=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+for _,Aa in ipairs({P,Q,R,S})do
+call('PEXPIREAT',Aa,Bq)
+end
+end
+local function Br(Bs)
+local Bt,Bq=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+while Bq[1]and W>0 do
+local Bn=Bq[1]
+local _,_,_,Ai,_,Aj=Ad(call('HGET',R,string.sub(Bn,-32))or'')
+local Bu=Aj and Bs+Aj+(#Bn>32 and Ai or 0)
+if not Bu or tonumber(Bq[2])<=Bu then
+break
+end
+call('PEXPIREAT',P,Bq[2])
+call('ZADD',Q,Bu,Bn)
+Bt,W,Bq=true,W-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+end
+if Bt then
+Bp()
+end
+return Bq[2]
+end
+local function Bv(Bs)
+local Bq=Br(Bs)
+if not Bq or tonumber(Bq)<=Bs then
+Bl()
 return false
 end
-local Bq=math.max(1,math.ceil(W/3))
-local Br=call('ZRANGEBYSCORE',Q,'-inf',Bo,'LIMIT',0,Bq)
-if Br[1]then
-call('ZREM',Q,unpack(Br))
-X=#Br==Bq
-W=W-3*#Br
+local Bu=math.max(1,math.ceil(W/3))
+local Bw=call('ZRANGEBYSCORE',Q,'-inf',Bs,'LIMIT',0,Bu)
+if Bw[1]then
+call('ZREM',Q,unpack(Bw))
+X=#Bw==Bu
+W=W-3*#Bw
 end
-for _,Bl in ipairs(Br)do
-Bk(Bl)
+for _,Bn in ipairs(Bw)do
+Bm(Bn)
 end
 return true
 end
-local function Bs(Bo,At)
-local Bg=Az(Al())
-if Bg and Bg.Bb and not Bg.Ba then
-if not Bn(Bo)then
+local function Bx(Bs,Au)
+local Bi=Bb(Am())
+if Bi and Bi.Bc and Bi.Bc.Ay then
+call('PEXPIRE',P,Bi.Bc.Ba)
+end
+if Bi and Bi.Bd and not Bi.Bc then
+if not Bv(Bs)then
 return{}
 end
-if X and At then
-for _,Bl in ipairs({At,'~'..At})do
-local Bt=call('ZSCORE',Q,Bl)
-if Bt and tonumber(Bt)<=Bo then
-call('ZREM',Q,Bl)
-Bk(Bl)
+if X and Au then
+for _,Bn in ipairs({Au,'~'..Au})do
+local By=call('ZSCORE',Q,Bn)
+if By and tonumber(By)<=Bs then
+call('ZREM',Q,Bn)
+Bm(Bn)
 end
 end
 end
 end
-return Bg
+return Bi
 end
-local function Ax(Bg,At)
-if Bg.Ba then
-return Bg.Ba.Ax and Bg.Ba.At==At
+local function Az(Bi,Au)
+if Bi.Bc then
+return Bi.Bc.Az and Bi.Bc.Au==Au
 end
-return Bg.Bb and call('ZSCORE',Q,At)
+return Bi.Bd and call('ZSCORE',Q,Au)
 end
-local function Bu(At,Bv,Ai)
-call('ZADD',Q,Bv,At)
+local function Bz(Au,Ca,Ai)
+call('ZADD',Q,Ca,Au)
 if Ai>0 then
-call('ZADD',Q,Bv+Ai,'~'..At)
+call('ZADD',Q,Ca+Ai,'~'..Au)
 end
 end
-local function Bw()
-local Bp=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
-for _,Aa in ipairs({P,Q,R,S})do
-call('PEXPIREAT',Aa,Bp)
-end
-end
-local function Bx(Bg,At,By,Bo)
-local L=Bg.Ba and Bg.Ba.Ae or call('HGET',R,At)
-local Ae=Ap(L)
-local N,_,_,Ai,Aj=Ad(Ae)
+local function Cb(Bi,Au,Aj,Bs)
+local L=Bi.Bc and Bi.Bc.Ae or call('HGET',R,Au)
+local Ae=Aq(L,Aj)
+local N,_,_,Ai,Ak=Ad(Ae)
 Ai=tonumber(Ai)
-call('PEXPIRE',P,By+Ai)
-if Bg.Ba then
+call('PEXPIRE',P,Aj+Ai)
+if Bi.Bc then
 if Ae~=L then
-call('SET',P,At..'+'..Ae,'PX',By+Ai)
+call('SET',P,Au..Bi.Bc.Av..Ae,'PX',Aj+Ai)
 end
-return N,Aj
+return N,Ak
 end
 if Ae~=L then
-call('HSET',R,At,Ae)
+call('HSET',R,Au,Ae)
 end
-Bu(At,Bo+By,Ai)
-Bw()
-return N,Aj
+Bz(Au,Bs+Aj,Ai)
+Bp()
+return N,Ak
 end
-local function Bz(Bo)
-return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',Bo),'+inf','LIMIT',0,1)[1]
+local function Cc(Bs)
+return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',Bs),'+inf','LIMIT',0,1)[1]
 end
-local function Ca(Bl,Bo)
-local At=string.sub(Bl,-32)
-local Bm=call('ZSCORE',Q,At)
-local Ay=call('ZSCORE',Q,'~'..At)or Bm
-local Bg=Bm and'holding'or'closed'
-return string.sub(At,1,8),Bg,(Bm or Ay)-Bo,Ay-Bo,An(call('HGET',R,At))
+local function Cd(Bn,Bs)
+local Au=string.sub(Bn,-32)
+local Bo=call('ZSCORE',Q,Au)
+local Ba=call('ZSCORE',Q,'~'..Au)or Bo
+local Bi=Bo and'holding'or'closed'
+return string.sub(Au,1,8),Bi,(Bo or Ba)-Bs,Ba-Bs,Ao(call('HGET',R,Au))
 end
-local function Cb(Cc,Bg)
-local Af,Bb,Bc=Cc.Af,Bg.Bb,Bg.Bc
-if not Bb then
+local function Ce(Cf,Bi)
+local Af,Bd,Be=Cf.Af,Bi.Bd,Bi.Be
+if not Bd then
 return'fits'
 end
-if not X and Bf(Bg,Cc.Aj)>0 then
-if Bb=='x'and Af=='x'and Cc.Cd or Bb=='s'and Af=='s'then
+if not X and Bh(Bi,Cf.Ak)>0 then
+if Bd=='x'and Af=='x'and Cf.Cg or Bd=='s'and Af=='s'then
 return'passes'
-elseif Bb=='x'then
+elseif Bd=='x'then
 return'deadlock','x',1,''
 elseif Af=='x'then
-return'deadlock',Bb,call('HGET',S,'p'..Cc.Aj)or 1,Bc
+return'deadlock',Bd,call('HGET',S,'p'..Cf.Ak)or 1,Be
 end
 end
-if Af=='x'or Bb=='x'then
+if Af=='x'or Bd=='x'then
 return'in_the_way'
 end
-if Af~=Bb or Cc.Ce~=Bc then
-local Cf=Bz(E(C()))
-local _,_,Cg=Ad(call('HGET',R,string.sub(Cf,-32)))
-return'mismatch',Bb,string.sub(Cg,1,20),Bc
+if Af~=Bd or Cf.Ch~=Be then
+local Ci=Cc(E(C()))
+local _,_,Cj=Ad(call('HGET',R,string.sub(Ci,-32)))
+return'mismatch',Bd,string.sub(Cj,1,20),Be
 end
-local Cg=Bb=='p'and call('HGET',S,'used')or 0
-return(Bb=='s'or Cg+Cc.Ag<=tonumber(Bc))and'fits'or'in_the_way'
+local Cj=Bd=='p'and call('HGET',S,'used')or 0
+return(Bd=='s'or Cj+Cf.Ag<=tonumber(Be))and'fits'or'in_the_way'
 end
-local function Ch(Bg)
-local N=Bg.N or K()
-return N and(Bg.N or string.format('%.0f',N))
+local function Ck(Bi)
+local N=Bi.N or K()
+return N and(Bi.N or string.format('%.0f',N))
 end
-local function Ci()
+local function Cl()
 return Ab('the fence counter is not a number that can grow')
 end
-local function Cj()
+local function Cm()
 if call('ZCARD',Q)+call('HLEN',R)+call('HLEN',S)>0 then
 call('UNLINK',Q,R,S)
 end
 end
-local function Ck(Ba,Bo)
-Cj()
-call('SET',P,'*x'..Ba.N,'PX',Ba.Ay)
-call('HSET',R,Ba.At,Ba.Ae)
-Bu(Ba.At,Bo+Ba.Aw,Ba.Ai)
-Bd('o'..Ba.Aj,1)
+local function Cn(Bc,Bs)
+Cm()
+call('SET',P,'*x'..Bc.N,'PX',Bc.Ba)
+call('HSET',R,Bc.Au,Bc.Ae)
+Bz(Bc.Au,Bs+Bc.Ax,Bc.Ai)
+Bf('o'..Bc.Ak,1)
 end
-local function Cl(Cc,N)
-local By,Ai,Ae=Cc.By,Cc.Ai,N..' '..Cc.Ae
-call('SET',P,Cc.At..Cc.Au..Ae,'PX',By+Ai)
-local Ba={
-At=Cc.At,As=false,Au=Cc.Au,Ae=Ae,N=N,Ai=Ai,
-Aj=Cc.Aj,Ax=true,Ay=By+Ai,Aw=By,
+local function Co(Cf,N)
+local Aj,Ai,Ae=Cf.Aj,Cf.Ai,N..' '..Cf.Ae
+call('SET',P,Cf.Au..Cf.Av..Ae,'PX',Aj+Ai)
+local Bc={
+Au=Cf.Au,At=false,Av=Cf.Av,Ae=Ae,N=N,Ai=Ai,
+Ak=Cf.Ak,Az=true,Ba=Aj+Ai,Ax=Aj,
 }
-return{Bb='x',Bc='',Ba=Ba,N=N}
+return{Bd='x',Be='',Bc=Bc,N=N}
 end
-local function Cm(Cc,Bg,N,Bo)
-local At,Aj=Cc.At,Cc.Aj
-if N~=Bg.N then
+local function Cp(Cf,Bi,N,Bs)
+local Au,Ak=Cf.Au,Cf.Ak
+if N~=Bi.N then
 M(tonumber(N))
 end
-if not Bg.Bb and Cc.Af=='x'then
-return Cl(Cc,N)
+if not Bi.Bd and Cf.Af=='x'then
+return Co(Cf,N)
 end
-if Bg.Ba then
-Ck(Bg.Ba,Bo)
-elseif not Bg.Bb then
-Cj()
-call('SET',P,'*'..Cc.Af..Cc.Ce,'PX',Cc.By+Cc.Ai)
+if Bi.Bc then
+Cn(Bi.Bc,Bs)
+elseif not Bi.Bd then
+Cm()
+call('SET',P,'*'..Cf.Af..Cf.Ch,'PX',Cf.Aj+Cf.Ai)
 end
-Bu(At,Bo+Cc.By,Cc.Ai)
-call('HSET',R,At,N..' '..Cc.Ae)
-if Cc.Af=='p'then
-Bd('used',Cc.Ag)
+Bz(Au,Bs+Cf.Aj,Cf.Ai)
+call('HSET',R,Au,N..' '..Cf.Ae)
+if Cf.Af=='p'then
+Bf('used',Cf.Ag)
 end
-if Aj~=''then
-Bd('o'..Aj,1)
-if Cc.Af=='p'then
-Bd('p'..Aj,Cc.Ag)
+if Ak~=''then
+Bf('o'..Ak,1)
+if Cf.Af=='p'then
+Bf('p'..Ak,Cf.Ag)
 end
 end
-if Cc.Af=='x'then
-return{Bb='x',Bc=N,N=N}
+if Cf.Af=='x'then
+return{Bd='x',Be=N,N=N}
 end
-return{Bb=Cc.Af,Bc=Cc.Ce}
+return{Bd=Cf.Af,Be=Cf.Ch}
 end
-local function Cn(At)
-if call('ZREM',V,At,'!'..At)==0 then
+local function Cq(Au)
+if call('ZREM',V,Au,'!'..Au)==0 then
 return false
 end
-call('HDEL',U,At)
-return call('ZREM',T,At)==1
+call('HDEL',U,Au)
+return call('ZREM',T,Au)==1
 end
-local function Co()
+local function Cr()
 return string.match(call('HGET',U,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cp(Bo)
+local function Cs(Bs)
 if call('EXISTS',V)==0 then
 return false
 end
-local Bq=math.max(1,W)
-local Br=call('ZRANGEBYSCORE',V,'-inf',Bo,'LIMIT',0,Bq)
-Y=#Br==Bq
-W=W-#Br
-for _,Bl in ipairs(Br)do
-local At=string.match(Bl,'^!(.*)')
-if not At then
-Cn(Bl)
+local Bu=math.max(1,W)
+local Bw=call('ZRANGEBYSCORE',V,'-inf',Bs,'LIMIT',0,Bu)
+Y=#Bw==Bu
+W=W-#Bw
+for _,Bn in ipairs(Bw)do
+local Au=string.match(Bn,'^!(.*)')
+if not Au then
+Cq(Bn)
 else
-local Cq=call('ZSCORE',V,At)
-if Cq and tonumber(Cq)>Bo then
-local Cr=string.match(call('HGET',U,At)or'','^%d+ %d %S+ (%d+)')
-local Cs=Cr and call('ZSCORE',V,Bl)-Cr
-Z=Z or Cs and Cs>=tonumber((Co()))
+local Ct=call('ZSCORE',V,Au)
+if Ct and tonumber(Ct)>Bs then
+local Cu=string.match(call('HGET',U,Au)or'','^%d+ %d %S+ (%d+)')
+local Cv=Cu and call('ZSCORE',V,Bn)-Cu
+Z=Z or Cv and Cv>=tonumber((Cr()))
 end
-call('ZREM',V,Bl)
+call('ZREM',V,Bn)
 end
 end
 return true
 end
-local function Ct(At,Cu)
-local Cv,Cw,Cx,Cr,Cy,Ce,Cd,Ae=string.match(
-Cu or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cw(Au,Cx)
+local Cy,Cz,Da,Cu,Db,Ch,Cg,Ae=string.match(
+Cx or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cx then
+if not Da then
 return nil
 end
-local Af,Ag,Ai,Aj,Cz=string.match(Ae,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Da=Ai~='0'
+local Af,Ag,Ai,Ak,Dc=string.match(Ae,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
+local Dd=Ai~='0'
 return{
-At=At,Af=Af,Cd=Cd=='1',Ag=Ag,Ce=Ce,Aj=Aj,
-Ae=string.format('%s %s %s%s %s ',Af,Ag,Da and'!'or'',Ai,Aj)..Cz,
-By=tonumber(Cr),Ai=0,Au=Da and'+'or'-',Cx=Cx,Cv=tonumber(Cv),
-Cy=tonumber(Cy),Cw=Cw=='1',
+Au=Au,Af=Af,Cg=Cg=='1',Ag=Ag,Ch=Ch,Ak=Ak,
+Ae=string.format('%s %s %s%s/%s %s ',Af,Ag,Dd and'!'or'',Ai,Cu,Ak)..Dc,
+Aj=tonumber(Cu),Ai=0,Av=Dd and'+'or'-',Da=Da,Cy=tonumber(Cy),
+Db=tonumber(Db),Cz=Cz=='1',
 }
 end
-local function Db(Cx,Ac)
-local Dc=A('PUBLISH',Cx,Ac)
-return type(Dc)~='number'or Dc>0
+local function De(Da,Ac)
+local Df=A('PUBLISH',Da,Ac)
+return type(Df)~='number'or Df>0
 end
-local function Dd(At)
-return string.match(call('HGET',U,At)or'','^%d+ %d (%S+)')
+local function Dg(Au)
+return string.match(call('HGET',U,Au)or'','^%d+ %d (%S+)')
 end
-local function De(Df,Ac)
-local Dg,Dh=8,nil
-for _,At in ipairs(call('ZRANGE',T,0,Dg))do
-if At~=Df and Dg>0 then
-Dg=Dg-1
-local Cx=Dd(At)
-if Cx and Db(Cx,Ac..At)then
-Dh=Cx
+local function Dh(Di,Ac)
+local Dj,Dk=8,nil
+for _,Au in ipairs(call('ZRANGE',T,0,Dj))do
+if Au~=Di and Dj>0 then
+Dj=Dj-1
+local Da=Dg(Au)
+if Da and De(Da,Ac..Au)then
+Dk=Da
 break
 end
 end
 end
 local G=call('ZREVRANGE',T,0,0)[1]
-local Cx=G and G~=Df and Dd(G)
-if Cx and Cx~=Dh then
-Db(Cx,Ac..G)
+local Da=G and G~=Di and Dg(G)
+if Da and Da~=Dk then
+De(Da,Ac..G)
 end
 end
-local function Di(Df,Bo,L)
-local Dj=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
-if not Dj then
+local function Dl(Di,Bs,L)
+local Dm=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
+if not Dm then
 return
 end
-local Dk=0
-for _,At in ipairs(call('ZRANGE',T,0,319))do
-local Cv,Cx=string.match(call('HGET',U,At)or'','^(%d+) %d (%S+)')
-if Cx then
-Dk=Cv
-if At~=Df then
-Db(Cx,'!'..At)
+local Dn=0
+for _,Au in ipairs(call('ZRANGE',T,0,319))do
+local Cy,Da=string.match(call('HGET',U,Au)or'','^(%d+) %d (%S+)')
+if Da then
+Dn=Cy
+if Au~=Di then
+De(Da,'!'..Au)
 end
 end
 end
-call('HSET',U,'?',string.format('%.0f %s %s',Bo,Dk,L))
-call('PEXPIREAT',U,Dj)
+call('HSET',U,'?',string.format('%.0f %s %s',Bs,Dn,L))
+call('PEXPIREAT',U,Dm)
 end
-local function Dl(Bg,Bo,Df)
-local Dm,Dn,Do,Dp=Z,false,false,false
-local Dq,Dr,Ds,Dt=Co()
-if Dm then
+local function Do(Bi,Bs,Di)
+local Dp,Dq,Dr,Ds=Z,false,false,false
+local Dt,Du,Dv,Dw=Cr()
+if Dp then
 W=math.max(5,W-260)
-Z,Ds,Dt=false,Dq,Dr
+Z,Dv,Dw=false,Dt,Du
 end
 W=math.max(5,W)
-local L=Ds..' '..Dt
-Ds,Dt=tonumber(Ds),tonumber(Dt)
-local Du,at,Dv,Dw,Dx={},0,0,0,{}
+local L=Dv..' '..Dw
+Dv,Dw=tonumber(Dv),tonumber(Dw)
+local Dx,at,Dy,Dz,Ea={},0,0,0,{}
 while true do
-if Bg.Ba and Bg.Ba.Aj==''then
+if Bi.Bc and Bi.Bc.Ak==''then
 break
 end
 at=at+1
-if at>Dv then
-if Dx[1]then
-call('ZREM',T,unpack(Dx))
-Dx={}
+if at>Dy then
+if Ea[1]then
+call('ZREM',T,unpack(Ea))
+Ea={}
 end
-local Bq=math.min(math.max(Dw,1),64)
-Du=call('ZRANGE',T,0,Bq)
-if not Du[1]then
+local Bu=math.min(math.max(Dz,1),64)
+Dx=call('ZRANGE',T,0,Bu)
+if not Dx[1]then
 break
 end
-Dv,at=math.min(#Du,Bq),1
+Dy,at=math.min(#Dx,Bu),1
 end
-local Dy,Dz=Du[at],Du[at+1]
-local Cu=call('HGET',U,Dy)
-local Cc=Ct(Dy,Cu)
-local Ea=math.floor(#(Cu or'')/256)
-local Cq=Cc and(Y or Cc.Cv<=Dt)and call('ZSCORE',V,Dy)
-if not Cc or Y and Cq and tonumber(Cq)<=Bo then
+local Eb,Ec=Dx[at],Dx[at+1]
+local Cx=call('HGET',U,Eb)
+local Cf=Cw(Eb,Cx)
+local Ed=math.floor(#(Cx or'')/256)
+local Ct=Cf and(Y or Cf.Cy<=Dw)and call('ZSCORE',V,Eb)
+if not Cf or Y and Ct and tonumber(Ct)<=Bs then
 if W<=0 then
-Dp=true
+Ds=true
 break
 end
-W=W-1-Ea
-Dx[#Dx+1]=Dy
-Cn(Dy)
+W=W-1-Ed
+Ea[#Ea+1]=Eb
+Cq(Eb)
 else
-local Eb=Cb(Cc,Bg)
+local Ee=Ce(Cf,Bi)
 J=true
-local N=(Eb=='fits'or Eb=='passes')and Ch(Bg)
+local N=(Ee=='fits'or Ee=='passes')and Ck(Bi)
 if not N then
 break
 end
 if W<=0 then
-Dp=true
+Ds=true
 break
 end
-if Dw==0 then
-call('ZREM',T,Dy)
+if Dz==0 then
+call('ZREM',T,Eb)
 else
-Dx[#Dx+1]=Dy
+Ea[#Ea+1]=Eb
 end
-local Dc=Dy==Df
-local Ec=Cc.Cv<=Dt and Cq
-if not Dc and not(Ec and Cq-Cc.Cy<Ds)then
-Dc=Db(Cc.Cx,Dy)or Cc.Cw
+local Df=Eb==Di
+local Ef=Cf.Cy<=Dw and Ct
+if not Df and not(Ef and Ct-Cf.Db<Dv)then
+Df=De(Cf.Da,Eb)or Cf.Cz
 end
-if not Dc then
-W,Dw=W-1-Ea,Dw+1
+if not Df then
+W,Dz=W-1-Ed,Dz+1
 else
-W,Dw=W-5-Ea,0
-if Dx[1]then
-call('ZREM',T,unpack(Dx))
-Dx={}
+W,Dz=W-5-Ed,0
+if Ea[1]then
+call('ZREM',T,unpack(Ea))
+Ea={}
 end
-if Dy==Df then
-Cn(Dy)
+if Eb==Di then
+Cq(Eb)
 else
-call('ZADD',V,Bo+Cc.By,'!'..Dy)
-Do=true
+call('ZADD',V,Bs+Cf.Aj,'!'..Eb)
+Dr=true
 end
-if Dz or Do then
-Cc.Au='+'
+if Ec or Dr then
+Cf.Av='+'
 end
-Bg=Cm(Cc,Bg,N,Bo)
-Dn=true
+Bi=Cp(Cf,Bi,N,Bs)
+Dq=true
 end
 end
 end
-if Dx[1]then
-call('ZREM',T,unpack(Dx))
+if Ea[1]then
+call('ZREM',T,unpack(Ea))
 end
-if Dm then
-Di(Df,Bo,L)
-elseif Dp then
-De(Df,'!')
-elseif Do then
-De(Df,'?')
+if Dp then
+Dl(Di,Bs,L)
+elseif Ds then
+Dh(Di,'!')
+elseif Dr then
+Dh(Di,'?')
 end
-if Dn and not Bg.Ba then
-Bw()
+if Dq and not Bi.Bc then
+Bp()
 end
-return Bg
+return Bi
 end
-local Bo=E(C())
-local function Ed(Cf)
-local Ao,Ee=ARGV[Cf],Cf
-while ARGV[Ee+1]==''do
-Ee=Ee-4
+local Bs=E(C())
+local function Eg(Ci)
+local Ap,Eh=ARGV[Ci],Ci
+while ARGV[Eh+1]==''do
+Eh=Eh-4
 end
-local Ay,Ae,Ef=unpack(ARGV,Ee+1,Ee+3)
-local Af,Ag,Ai,Aj=string.match(Ae,'^(%a) (%d+) (%d+) (%S*) ')
-local Cd,Ce,Cx,Cr,Cy,Bq,Eg=
-string.match(Ef,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Ba,Ae,Ei=unpack(ARGV,Eh+1,Eh+3)
+local Af,Ag,Ai,Ak=string.match(Ae,'^(%a) (%d+) (%d+)/?%d* (%S*) ')
+local Cg,Ch,Da,Cu,Db,Bu,Ej=
+string.match(Ei,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-At=string.sub(Ao,1,32),Af=Af,Cd=Cd=='1',Ag=Ag,Ce=Ce,
-By=Ay-Ai,Ai=tonumber(Ai),Aj=Aj,Ae=Ae,Au=string.sub(Ao,33),
-Cx=Cx~=''and Cx,Cr=Cr,Cy=tonumber(Cy),Bq=tonumber(Bq),
-Eg=tonumber(Eg),
+Au=string.sub(Ap,1,32),Af=Af,Cg=Cg=='1',Ag=Ag,Ch=Ch,
+Aj=Ba-Ai,Ai=tonumber(Ai),Ak=Ak,Ae=Ae,Av=string.sub(Ap,33),
+Da=Da~=''and Da,Cu=Cu,Db=tonumber(Db),Bu=tonumber(Bu),
+Ej=tonumber(Ej),
 }
 end
-local function Eh(Bg,N,Aj)
-return{'granted',N,math.max(1,Bf(Bg,Aj))}
+local function Ek(Bi,N,Ak)
+return{'granted',N,math.max(1,Bh(Bi,Ak))}
 end
-local function Ei(Bg,At)
-if Bg.Ba then
-return Bg.Ba.At==At
+local function El(Bi,Au)
+if Bi.Bc then
+return Bi.Bc.Au==Au
 end
-return Bg.Bb and call('HGET',R,At)
+return Bi.Bd and call('HGET',R,Au)
 end
-local function Ej(Ek,Cc,Bg,El)
-local Ba,Dh=Bg.Ba,nil
-if Ba then
-local Em=Ba.Ax and'holding'or'closed'
-Dh={string.sub(Ba.At,1,8),Em,Ba.Aw,Ba.Ay,'',Ba.Ae}
+local function Em(En,Cf,Bi,Eo)
+local Bc,Dk=Bi.Bc,nil
+if Bc then
+local Ep=Bc.Az and'holding'or'closed'
+Dk={string.sub(Bc.Au,1,8),Ep,Bc.Ax,Bc.Ba,'',Bc.Ae}
 else
-local Ag=Cc.Af=='p'and Bg.Bb=='p'
-local Bl=El and'~'..Cc.At
-or Ag and Bz(Bo)
+local Ag=Cf.Af=='p'and Bi.Bd=='p'
+local Bn=Eo and'~'..Cf.Au
+or Ag and Cc(Bs)
 or call('ZREVRANGE',Q,0,0)[1]
-local En,Em,Aw,Ay,Ae=Ca(Bl,Bo)
+local Eq,Ep,Ax,Ba,Ae=Cd(Bn,Bs)
 if Ag and X then
-Ay=0
+Ba=0
 end
-Dh={En,Em,Aw,Ay,Bg.Bc,Ae}
+Dk={Eq,Ep,Ax,Ba,Bi.Be,Ae}
 end
-for _,Be in ipairs(Dh)do
-Ek[#Ek+1]=Be
+for _,Bg in ipairs(Dk)do
+En[#En+1]=Bg
 end
-return Ek
+return En
 end
-local function Eo(Cc,Bg)
-if Cn(Cc.At)then
-Dl(Bg,Bo)
+local function Er(Cf,Bi)
+if Cq(Cf.Au)then
+Do(Bi,Bs)
 end
 end
-local function Ep(Bg)
-if Bg.Ba and Bg.Ba.Au=='-'and not Bg.Ba.As then
+local function Es(Bi)
+if Bi.Bc and Bi.Bc.Av=='-'and not Bi.Bc.At then
 call('SETRANGE',P,32,'+')
 end
 end
-local Eq=0
-local function Er(Cc,Bg)
+local Et=0
+local function Eu(Cf,Bi)
 local G=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]or 0
-local Bc=Cc.Eg
-if not Bc then
-Eq=math.max(G+1,Eq+1,C())
-Bc=Eq
+local Be=Cf.Ej
+if not Be then
+Et=math.max(G+1,Et+1,C())
+Be=Et
 end
-local Cv=string.format('%.0f',Bc)
-call('ZADD',T,Cv,Cc.At)
-local Cd=Cc.Cd and'1'or'0'
-local Es={
-Cv,'0',Cc.Cx,Cc.Cr,Cc.Cy,Cc.Ce,Cd,Cc.Ae,
+local Cy=string.format('%.0f',Be)
+call('ZADD',T,Cy,Cf.Au)
+local Cg=Cf.Cg and'1'or'0'
+local Ev={
+Cy,'0',Cf.Da,Cf.Cu,Cf.Db,Cf.Ch,Cg,Cf.Ae,
 }
-call('HSET',U,Cc.At,table.concat(Es,' '))
-Ep(Bg)
+call('HSET',U,Cf.Au,table.concat(Ev,' '))
+Es(Bi)
 end
-local function Et(At,Bg)
-if call('ZSCORE',T,At)or not call('ZSCORE',V,At)or Ax(Bg,At)then
+local function Ew(Au,Bi)
+if call('ZSCORE',T,Au)or not call('ZSCORE',V,Au)or Az(Bi,Au)then
 return
 end
-local Cu=call('HGET',U,At)
-if not Cu then
-Cn(At)
+local Cx=call('HGET',U,Au)
+if not Cx then
+Cq(Au)
 return
 end
-call('ZREM',V,'!'..At)
-local Cv,Cz=string.match(Cu,'^(%d+) %d (.*)$')
-call('HSET',U,At,Cv..' 1 '..Cz)
-call('ZADD',T,Cv,At)
+call('ZREM',V,'!'..Au)
+local Cy,Dc=string.match(Cx,'^(%d+) %d (.*)$')
+call('HSET',U,Au,Cy..' 1 '..Dc)
+call('ZADD',T,Cy,Au)
 call('PEXPIREAT',T,call('ZREVRANGE',V,0,0,'WITHSCORES')[2])
-Ep(Bg)
+Es(Bi)
 end
-local function Eu(Cc)
-call('ZADD',V,Bo+Cc.Cy,Cc.At)
-local Bp=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
+local function Ex(Cf)
+call('ZADD',V,Bs+Cf.Db,Cf.Au)
+local Bq=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
 for _,Aa in ipairs({T,U,V})do
-call('PEXPIREAT',Aa,Bp)
+call('PEXPIREAT',Aa,Bq)
 end
 end
-local function Ev(Cc,Bg,Ew)
-local Ex=call('ZRANK',T,Cc.At)
-if Ex then
-call('PEXPIRE',T,Cc.Cy)
-elseif Ew>=Cc.Bq and not Y then
-return{'full',Ew}
+local function Ey(Cf,Bi,Ez)
+local Fa=call('ZRANK',T,Cf.Au)
+if Fa then
+call('PEXPIRE',T,Cf.Db)
+elseif Ez>=Cf.Bu and not Y then
+return{'full',Ez}
 else
-Er(Cc,Bg)
-Ex=call('ZRANK',T,Cc.At)
+Eu(Cf,Bi)
+Fa=call('ZRANK',T,Cf.Au)
 end
-Eu(Cc)
-return Ej({'queued',Ex},Cc,Bg)
+Ex(Cf)
+return Em({'queued',Fa},Cf,Bi)
 end
-local function Ey(Cc,Bg,N)
-local Ez=Cm(Cc,Bg,N,Bo)
-if not Ez.Ba then
-Bw()
+local function Fb(Cf,Bi,N)
+local Fc=Cp(Cf,Bi,N,Bs)
+if not Fc.Bc then
+Bp()
 end
-return Eh(Ez,N,Cc.Aj)
+return Ek(Fc,N,Cf.Ak)
 end
-local function Fa(Cc)
-local At=Cc.At
-local Bg=Bs(Bo,At)
-if not Bg then
+local function Fd(Cf)
+local Au=Cf.Au
+local Bi=Bx(Bs,Au)
+if not Bi then
 return Ab()
 end
-if Bg.Ba and Bg.Ba.Ay<0 then
+if Bi.Bc and Bi.Bc.Ba<0 then
 return Ab('a lock without an end')
 end
-local Ew=0
-local Fb=Cp(Bo)
-if Fb then
-Et(At,Bg)
-Bg=Dl(Bg,Bo,At)
-Ew=call('ZCARD',T)
+local Ez=0
+local Fe=Cs(Bs)
+if Fe then
+Ew(Au,Bi)
+Bi=Do(Bi,Bs,Au)
+Ez=call('ZCARD',T)
 end
-if Ax(Bg,At)then
-local N,Aj=Bx(Bg,At,Cc.By,Bo)
-if Fb then
-Cn(At)
+if Az(Bi,Au)then
+local N,Ak=Cb(Bi,Au,Cf.Aj,Bs)
+if Fe then
+Cq(Au)
 end
-return Eh(Bg,N,Aj)
+return Ek(Bi,N,Ak)
 end
-if Ei(Bg,At)then
-return Ej({'refused'},Cc,Bg,true)
+if El(Bi,Au)then
+return Em({'refused'},Cf,Bi,true)
 end
-local Eb,Fc,Fd,Fe=Cb(Cc,Bg)
-if Eb=='deadlock'or Eb=='mismatch'then
-Eo(Cc,Bg)
-return{Eb,Fc,Fd,Fe}
+local Ee,Ff,Fg,Fh=Ce(Cf,Bi)
+if Ee=='deadlock'or Ee=='mismatch'then
+Er(Cf,Bi)
+return{Ee,Ff,Fg,Fh}
 end
-if Eb=='passes'or Eb=='fits'and(Ew==0 or not Bg.Bb)then
-local N=Ch(Bg)
+if Ee=='passes'or Ee=='fits'and(Ez==0 or not Bi.Bd)then
+local N=Ck(Bi)
 if not N then
-return Ci()
+return Cl()
 end
-if Ew>0 then
-Cn(At)
+if Ez>0 then
+Cq(Au)
 end
-return Ey(Cc,Bg,N)
+return Fb(Cf,Bi,N)
 end
-if Cc.Cx then
-return Ev(Cc,Bg,Ew)
+if Cf.Da then
+return Ey(Cf,Bi,Ez)
 end
-local Ff=Ej({'refused'},Cc,Bg)
-Eo(Cc,Bg)
-return Ff
+local Fi=Em({'refused'},Cf,Bi)
+Er(Cf,Bi)
+return Fi
 end
-local function Fg(Bg,At,Ae)
-if Bg.Ba then
+local function Fj(Bi,Au,Ae)
+if Bi.Bc then
 call('DEL',P)
 return{}
 end
-call('ZREM',Q,At,'~'..At)
-Bh(Ae)
-Bi(At,Ae)
+call('ZREM',Q,Au,'~'..Au)
+Bj(Ae)
+Bk(Au,Ae)
 if call('ZCARD',Q)==0 then
-Bj()
+Bl()
 return{}
 end
-Bw()
-return Bg
+Bp()
+return Bi
 end
-local function Fh(Bg,At,Aj,Fi)
-Cn(At)
-if not Ax(Bg,At)then
-return{'not_held',Bf(Bg,Aj)},Bg
+local function Fk(Bi,Au,Ak,Fl)
+Cq(Au)
+if not Az(Bi,Au)then
+return{'not_held',Bh(Bi,Ak)},Bi
 end
-local Ae=Bg.Ba and Bg.Ba.Ae or call('HGET',R,At)
-local _,_,_,_,Fj=Ad(Ae)
-Bg=Fi(Bg,At,Ae)
-local Aw=Bf(Bg,Fj)
-return Aw>0 and{'still_held',Aw}or 1,Bg
+local Ae=Bi.Bc and Bi.Bc.Ae or call('HGET',R,Au)
+local _,_,_,_,Fm=Ad(Ae)
+Bi=Fl(Bi,Au,Ae)
+local Ax=Bh(Bi,Fm)
+return Ax>0 and{'still_held',Ax}or 1,Bi
 end
 on(KEYS[1])
-local Cc=Ed(2)
-local Bg=Bs(Bo,Cc.At)
-if not Bg then
+local Cf=Eg(2)
+local Bi=Bx(Bs,Cf.Au)
+if not Bi then
 return{ARGV[1],Ab()}
 end
-Cp(Bo)
+Cs(Bs)
 local _
-_,Bg=Fh(Bg,Cc.At,Cc.Aj,Fg)
-Er(Cc,Bg)
-Eu(Cc)
-Dl(Bg,Bo)
+_,Bi=Fk(Bi,Cf.Au,Cf.Ak,Fj)
+Eu(Cf,Bi)
+Ex(Cf)
+Do(Bi,Bs)
 return{ARGV[1],1}

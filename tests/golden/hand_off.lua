@@ -40,7 +40,7 @@ if
 Q
 and#ARGV[2]==33
 and string.sub(Q,1,32)==B
-and string.find(Q,'^[-+]%d+ x 1 0 ',33)
+and string.find(Q,'^[-+]%d+ x 1 0[/ ]',33)
 and call('EXISTS',KEYS[1]..':p')==0
 then
 local O=L()
@@ -60,687 +60,710 @@ local function Ad(Ae)
 return{'corrupt',Ae or'a value that is no lock'}
 end
 local function Af(Ag)
-local O,Ah,Ai,Aj,Ak,Al=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return O,Ah,Ai,Aj==''and Ak or'0',Al
+local O,Ah,Ai,Aj,Ak,Al,Am=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return O,Ah,Ai,Aj==''and Ak or'0',Am,tonumber(Al)
 end
-local Am=12000
-local function An()
-local Q=A('GETRANGE',R,0,Am+99)
+local An=12000
+local function Ao()
+local Q=A('GETRANGE',R,0,An+99)
 if type(Q)~='string'then
 return call('GET',R)
 end
 return(Q~=''or call('EXISTS',R)==1)and Q
 end
-local function Ao(Ag)
-if not Ag or#Ag<=Am then
+local function Ap(Ag)
+if not Ag or#Ag<=An then
 return Ag
 end
-local Ap=string.match(string.sub(Ag,1,Am),'^%d* %a %d+ !?%d+ %S* ')
-return(Ap or'')..'{"cut":"longer than '..Am..' bytes"}'
+local Aq=string.match(string.sub(Ag,1,An),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Aq or'')..'{"cut":"longer than '..An..' bytes"}'
 end
-local function Aq(Ag)
-return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
+local function Ar(Ag,Al)
+return(string.gsub(Ag,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Al..' '))
 end
-local function Ar(Q)
+local function As(Q)
 if#Q<=32 then
 return string.match(Q,'^%*([spx])(%d*)$')
 end
 end
-local function As(Q)
-local At,Au,Av,B=string.match(Q,'^(~?)(%x+)([-+])()')
-if not Au or#Au~=32 then
+local function At(Q)
+local Au,Av,Aw,B=string.match(Q,'^(~?)(%x+)([-+])()')
+if not Av or#Av~=32 then
 return nil
 end
-local Ag=Ao(string.sub(Q,B))
-local O,Ah,_,Ak,Al=Af(Ag)
+local Ag=Ap(string.sub(Q,B))
+local O,Ah,_,Ak,Am,Al=Af(Ag)
 if Ah~='x'then
 return nil
 end
-local Aw=call('PTTL',R)
+local Ax=call('PTTL',R)
 Ak=tonumber(Ak)
-local Ax=At==''and Aw>Ak
+local Ay=Al and Ax>Al+Ak
+Ax=Ay and Al+Ak or Ax
+local Az=Au==''and Ax>Ak
 return{
-Au=Au,At=At~='',Av=Av,Ag=Ag,O=O,Ak=Ak,Al=Al,
-Ax=Ax,Ay=Aw,Aw=Ax and Aw-Ak or Aw,
+Av=Av,Au=Au~='',Aw=Aw,Ag=Ag,O=O,Ak=Ak,Am=Am,
+Az=Az,Ba=Ax,Ax=Az and Ax-Ak or Ax,Ay=Ay,
 }
 end
-local function Az(Q)
+local function Bb(Q)
 if not Q then
 return{}
 end
 if string.sub(Q,1,1)~='*'then
-local Ba=As(Q)
-return Ba and{Bb='x',Bc='',Ba=Ba,O=Ba.O}
+local Bc=At(Q)
+return Bc and{Bd='x',Be='',Bc=Bc,O=Bc.O}
 end
-local Bb,Bc=Ar(Q)
-return Bb and{Bb=Bb,Bc=Bc,O=Bb=='x'and Bc or nil}
+local Bd,Be=As(Q)
+return Bd and{Bd=Bd,Be=Be,O=Bd=='x'and Be or nil}
 end
-local function Bd(Be,by)
-local Bc=call('HINCRBY',U,Be,by)
-if Bc<=0 then
-call('HDEL',U,Be)
+local function Bf(Bg,by)
+local Be=call('HINCRBY',U,Bg,by)
+if Be<=0 then
+call('HDEL',U,Bg)
 end
 end
-local function Bf(Bg,Al)
-if Al==''then
+local function Bh(Bi,Am)
+if Am==''then
 return 0
 end
-if Bg.Ba then
-return Bg.Ba.Ax and Bg.Ba.Al==Al and 1 or 0
+if Bi.Bc then
+return Bi.Bc.Az and Bi.Bc.Am==Am and 1 or 0
 end
-return tonumber(call('HGET',U,'o'..Al)or 0)
+return tonumber(call('HGET',U,'o'..Am)or 0)
 end
-local function Bh(Ag)
-local _,Ah,Ai,_,Al=Af(Ag)
-if Al~=''then
-Bd('o'..Al,-1)
+local function Bj(Ag)
+local _,Ah,Ai,_,Am=Af(Ag)
+if Am~=''then
+Bf('o'..Am,-1)
 if Ah=='p'then
-Bd('p'..Al,-Ai)
+Bf('p'..Am,-Ai)
 end
 end
 end
-local function Bi(Au,Ag)
+local function Bk(Av,Ag)
 local _,Ah,Ai=Af(Ag)
 if Ah=='p'then
-Bd('used',-Ai)
+Bf('used',-Ai)
 end
-call('HDEL',T,Au)
+call('HDEL',T,Av)
 end
-local function Bj()
+local function Bl()
 call('UNLINK',R,S,T,U)
 end
-local function Bk(Bl)
-local Au=string.sub(Bl,-32)
-local Ag=call('HGET',T,Au)
-local Bm=Bl==Au
+local function Bm(Bn)
+local Av=string.sub(Bn,-32)
+local Ag=call('HGET',T,Av)
+local Bo=Bn==Av
 if Ag then
 local _,_,_,Ak=Af(Ag)
-if Bm then
-Bh(Ag)
+if Bo then
+Bj(Ag)
 end
-if not Bm or Ak=='0'then
-Bi(Au,Ag)
+if not Bo or Ak=='0'then
+Bk(Av,Ag)
 end
 end
 end
-local function Bn(Bo)
-local Bp=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
-if not Bp or tonumber(Bp)<=Bo then
-Bj()
+local function Bp()
+local Bq=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
+for _,Ac in ipairs({R,S,T,U})do
+call('PEXPIREAT',Ac,Bq)
+end
+end
+local function Br(Bs)
+local Bt,Bq=false,call('ZREVRANGE',S,0,0,'WITHSCORES')
+while Bq[1]and Y>0 do
+local Bn=Bq[1]
+local _,_,_,Ak,_,Al=Af(call('HGET',T,string.sub(Bn,-32))or'')
+local Bu=Al and Bs+Al+(#Bn>32 and Ak or 0)
+if not Bu or tonumber(Bq[2])<=Bu then
+break
+end
+call('PEXPIREAT',R,Bq[2])
+call('ZADD',S,Bu,Bn)
+Bt,Y,Bq=true,Y-3,call('ZREVRANGE',S,0,0,'WITHSCORES')
+end
+if Bt then
+Bp()
+end
+return Bq[2]
+end
+local function Bv(Bs)
+local Bq=Br(Bs)
+if not Bq or tonumber(Bq)<=Bs then
+Bl()
 return false
 end
-local Bq=math.max(1,math.ceil(Y/3))
-local Br=call('ZRANGEBYSCORE',S,'-inf',Bo,'LIMIT',0,Bq)
-if Br[1]then
-call('ZREM',S,unpack(Br))
-Z=#Br==Bq
-Y=Y-3*#Br
+local Bu=math.max(1,math.ceil(Y/3))
+local Bw=call('ZRANGEBYSCORE',S,'-inf',Bs,'LIMIT',0,Bu)
+if Bw[1]then
+call('ZREM',S,unpack(Bw))
+Z=#Bw==Bu
+Y=Y-3*#Bw
 end
-for _,Bl in ipairs(Br)do
-Bk(Bl)
+for _,Bn in ipairs(Bw)do
+Bm(Bn)
 end
 return true
 end
-local function Bs(Bo,Au)
-local Bg=Az(An())
-if Bg and Bg.Bb and not Bg.Ba then
-if not Bn(Bo)then
+local function Bx(Bs,Av)
+local Bi=Bb(Ao())
+if Bi and Bi.Bc and Bi.Bc.Ay then
+call('PEXPIRE',R,Bi.Bc.Ba)
+end
+if Bi and Bi.Bd and not Bi.Bc then
+if not Bv(Bs)then
 return{}
 end
-if Z and Au then
-for _,Bl in ipairs({Au,'~'..Au})do
-local Bt=call('ZSCORE',S,Bl)
-if Bt and tonumber(Bt)<=Bo then
-call('ZREM',S,Bl)
-Bk(Bl)
+if Z and Av then
+for _,Bn in ipairs({Av,'~'..Av})do
+local By=call('ZSCORE',S,Bn)
+if By and tonumber(By)<=Bs then
+call('ZREM',S,Bn)
+Bm(Bn)
 end
 end
 end
 end
-return Bg
+return Bi
 end
-local function Ax(Bg,Au)
-if Bg.Ba then
-return Bg.Ba.Ax and Bg.Ba.Au==Au
+local function Az(Bi,Av)
+if Bi.Bc then
+return Bi.Bc.Az and Bi.Bc.Av==Av
 end
-return Bg.Bb and call('ZSCORE',S,Au)
+return Bi.Bd and call('ZSCORE',S,Av)
 end
-local function Bu(Au,Bv,Ak)
-call('ZADD',S,Bv,Au)
+local function Bz(Av,Ca,Ak)
+call('ZADD',S,Ca,Av)
 if Ak>0 then
-call('ZADD',S,Bv+Ak,'~'..Au)
+call('ZADD',S,Ca+Ak,'~'..Av)
 end
 end
-local function Bw()
-local Bp=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
-for _,Ac in ipairs({R,S,T,U})do
-call('PEXPIREAT',Ac,Bp)
-end
-end
-local function Bx(Bg,Au,By,Bo)
-local M=Bg.Ba and Bg.Ba.Ag or call('HGET',T,Au)
-local Ag=Aq(M)
-local O,_,_,Ak,Al=Af(Ag)
+local function Cb(Bi,Av,Al,Bs)
+local M=Bi.Bc and Bi.Bc.Ag or call('HGET',T,Av)
+local Ag=Ar(M,Al)
+local O,_,_,Ak,Am=Af(Ag)
 Ak=tonumber(Ak)
-call('PEXPIRE',R,By+Ak)
-if Bg.Ba then
+call('PEXPIRE',R,Al+Ak)
+if Bi.Bc then
 if Ag~=M then
-call('SET',R,Au..'+'..Ag,'PX',By+Ak)
+call('SET',R,Av..Bi.Bc.Aw..Ag,'PX',Al+Ak)
 end
-return O,Al
+return O,Am
 end
 if Ag~=M then
-call('HSET',T,Au,Ag)
+call('HSET',T,Av,Ag)
 end
-Bu(Au,Bo+By,Ak)
-Bw()
-return O,Al
+Bz(Av,Bs+Al,Ak)
+Bp()
+return O,Am
 end
-local function Bz(Bo)
-return call('ZRANGEBYSCORE',S,'('..string.format('%.0f',Bo),'+inf','LIMIT',0,1)[1]
+local function Cc(Bs)
+return call('ZRANGEBYSCORE',S,'('..string.format('%.0f',Bs),'+inf','LIMIT',0,1)[1]
 end
-local function Ca(Bl,Bo)
-local Au=string.sub(Bl,-32)
-local Bm=call('ZSCORE',S,Au)
-local Ay=call('ZSCORE',S,'~'..Au)or Bm
-local Bg=Bm and'holding'or'closed'
-return string.sub(Au,1,8),Bg,(Bm or Ay)-Bo,Ay-Bo,Ao(call('HGET',T,Au))
+local function Cd(Bn,Bs)
+local Av=string.sub(Bn,-32)
+local Bo=call('ZSCORE',S,Av)
+local Ba=call('ZSCORE',S,'~'..Av)or Bo
+local Bi=Bo and'holding'or'closed'
+return string.sub(Av,1,8),Bi,(Bo or Ba)-Bs,Ba-Bs,Ap(call('HGET',T,Av))
 end
-local function Cb(Cc,Bg)
-local Ah,Bb,Bc=Cc.Ah,Bg.Bb,Bg.Bc
-if not Bb then
+local function Ce(Cf,Bi)
+local Ah,Bd,Be=Cf.Ah,Bi.Bd,Bi.Be
+if not Bd then
 return'fits'
 end
-if not Z and Bf(Bg,Cc.Al)>0 then
-if Bb=='x'and Ah=='x'and Cc.Cd or Bb=='s'and Ah=='s'then
+if not Z and Bh(Bi,Cf.Am)>0 then
+if Bd=='x'and Ah=='x'and Cf.Cg or Bd=='s'and Ah=='s'then
 return'passes'
-elseif Bb=='x'then
+elseif Bd=='x'then
 return'deadlock','x',1,''
 elseif Ah=='x'then
-return'deadlock',Bb,call('HGET',U,'p'..Cc.Al)or 1,Bc
+return'deadlock',Bd,call('HGET',U,'p'..Cf.Am)or 1,Be
 end
 end
-if Ah=='x'or Bb=='x'then
+if Ah=='x'or Bd=='x'then
 return'in_the_way'
 end
-if Ah~=Bb or Cc.Ce~=Bc then
-local Cf=Bz(F(D()))
-local _,_,Cg=Af(call('HGET',T,string.sub(Cf,-32)))
-return'mismatch',Bb,string.sub(Cg,1,20),Bc
+if Ah~=Bd or Cf.Ch~=Be then
+local Ci=Cc(F(D()))
+local _,_,Cj=Af(call('HGET',T,string.sub(Ci,-32)))
+return'mismatch',Bd,string.sub(Cj,1,20),Be
 end
-local Cg=Bb=='p'and call('HGET',U,'used')or 0
-return(Bb=='s'or Cg+Cc.Ai<=tonumber(Bc))and'fits'or'in_the_way'
+local Cj=Bd=='p'and call('HGET',U,'used')or 0
+return(Bd=='s'or Cj+Cf.Ai<=tonumber(Be))and'fits'or'in_the_way'
 end
-local function Ch(Bg)
-local O=Bg.O or L()
-return O and(Bg.O or string.format('%.0f',O))
+local function Ck(Bi)
+local O=Bi.O or L()
+return O and(Bi.O or string.format('%.0f',O))
 end
-local function Ci()
+local function Cl()
 return Ad('the fence counter is not a number that can grow')
 end
-local function Cj()
+local function Cm()
 if call('ZCARD',S)+call('HLEN',T)+call('HLEN',U)>0 then
 call('UNLINK',S,T,U)
 end
 end
-local function Ck(Ba,Bo)
-Cj()
-call('SET',R,'*x'..Ba.O,'PX',Ba.Ay)
-call('HSET',T,Ba.Au,Ba.Ag)
-Bu(Ba.Au,Bo+Ba.Aw,Ba.Ak)
-Bd('o'..Ba.Al,1)
+local function Cn(Bc,Bs)
+Cm()
+call('SET',R,'*x'..Bc.O,'PX',Bc.Ba)
+call('HSET',T,Bc.Av,Bc.Ag)
+Bz(Bc.Av,Bs+Bc.Ax,Bc.Ak)
+Bf('o'..Bc.Am,1)
 end
-local function Cl(Cc,O)
-local By,Ak,Ag=Cc.By,Cc.Ak,O..' '..Cc.Ag
-call('SET',R,Cc.Au..Cc.Av..Ag,'PX',By+Ak)
-local Ba={
-Au=Cc.Au,At=false,Av=Cc.Av,Ag=Ag,O=O,Ak=Ak,
-Al=Cc.Al,Ax=true,Ay=By+Ak,Aw=By,
+local function Co(Cf,O)
+local Al,Ak,Ag=Cf.Al,Cf.Ak,O..' '..Cf.Ag
+call('SET',R,Cf.Av..Cf.Aw..Ag,'PX',Al+Ak)
+local Bc={
+Av=Cf.Av,Au=false,Aw=Cf.Aw,Ag=Ag,O=O,Ak=Ak,
+Am=Cf.Am,Az=true,Ba=Al+Ak,Ax=Al,
 }
-return{Bb='x',Bc='',Ba=Ba,O=O}
+return{Bd='x',Be='',Bc=Bc,O=O}
 end
-local function Cm(Cc,Bg,O,Bo)
-local Au,Al=Cc.Au,Cc.Al
-if O~=Bg.O then
+local function Cp(Cf,Bi,O,Bs)
+local Av,Am=Cf.Av,Cf.Am
+if O~=Bi.O then
 N(tonumber(O))
 end
-if not Bg.Bb and Cc.Ah=='x'then
-return Cl(Cc,O)
+if not Bi.Bd and Cf.Ah=='x'then
+return Co(Cf,O)
 end
-if Bg.Ba then
-Ck(Bg.Ba,Bo)
-elseif not Bg.Bb then
-Cj()
-call('SET',R,'*'..Cc.Ah..Cc.Ce,'PX',Cc.By+Cc.Ak)
+if Bi.Bc then
+Cn(Bi.Bc,Bs)
+elseif not Bi.Bd then
+Cm()
+call('SET',R,'*'..Cf.Ah..Cf.Ch,'PX',Cf.Al+Cf.Ak)
 end
-Bu(Au,Bo+Cc.By,Cc.Ak)
-call('HSET',T,Au,O..' '..Cc.Ag)
-if Cc.Ah=='p'then
-Bd('used',Cc.Ai)
+Bz(Av,Bs+Cf.Al,Cf.Ak)
+call('HSET',T,Av,O..' '..Cf.Ag)
+if Cf.Ah=='p'then
+Bf('used',Cf.Ai)
 end
-if Al~=''then
-Bd('o'..Al,1)
-if Cc.Ah=='p'then
-Bd('p'..Al,Cc.Ai)
+if Am~=''then
+Bf('o'..Am,1)
+if Cf.Ah=='p'then
+Bf('p'..Am,Cf.Ai)
 end
 end
-if Cc.Ah=='x'then
-return{Bb='x',Bc=O,O=O}
+if Cf.Ah=='x'then
+return{Bd='x',Be=O,O=O}
 end
-return{Bb=Cc.Ah,Bc=Cc.Ce}
+return{Bd=Cf.Ah,Be=Cf.Ch}
 end
-local function Cn(Au)
-if call('ZREM',X,Au,'!'..Au)==0 then
+local function Cq(Av)
+if call('ZREM',X,Av,'!'..Av)==0 then
 return false
 end
-call('HDEL',W,Au)
-return call('ZREM',V,Au)==1
+call('HDEL',W,Av)
+return call('ZREM',V,Av)==1
 end
-local function Co()
+local function Cr()
 return string.match(call('HGET',W,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cp(Bo)
+local function Cs(Bs)
 if call('EXISTS',X)==0 then
 return false
 end
-local Bq=math.max(1,Y)
-local Br=call('ZRANGEBYSCORE',X,'-inf',Bo,'LIMIT',0,Bq)
-Aa=#Br==Bq
-Y=Y-#Br
-for _,Bl in ipairs(Br)do
-local Au=string.match(Bl,'^!(.*)')
-if not Au then
-Cn(Bl)
+local Bu=math.max(1,Y)
+local Bw=call('ZRANGEBYSCORE',X,'-inf',Bs,'LIMIT',0,Bu)
+Aa=#Bw==Bu
+Y=Y-#Bw
+for _,Bn in ipairs(Bw)do
+local Av=string.match(Bn,'^!(.*)')
+if not Av then
+Cq(Bn)
 else
-local Cq=call('ZSCORE',X,Au)
-if Cq and tonumber(Cq)>Bo then
-local Cr=string.match(call('HGET',W,Au)or'','^%d+ %d %S+ (%d+)')
-local Cs=Cr and call('ZSCORE',X,Bl)-Cr
-Ab=Ab or Cs and Cs>=tonumber((Co()))
+local Ct=call('ZSCORE',X,Av)
+if Ct and tonumber(Ct)>Bs then
+local Cu=string.match(call('HGET',W,Av)or'','^%d+ %d %S+ (%d+)')
+local Cv=Cu and call('ZSCORE',X,Bn)-Cu
+Ab=Ab or Cv and Cv>=tonumber((Cr()))
 end
-call('ZREM',X,Bl)
+call('ZREM',X,Bn)
 end
 end
 return true
 end
-local function Ct(Au,Cu)
-local Cv,Cw,Cx,Cr,Cy,Ce,Cd,Ag=string.match(
-Cu or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cw(Av,Cx)
+local Cy,Cz,Da,Cu,Db,Ch,Cg,Ag=string.match(
+Cx or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cx then
+if not Da then
 return nil
 end
-local Ah,Ai,Ak,Al,Cz=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Da=Ak~='0'
+local Ah,Ai,Ak,Am,Dc=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
+local Dd=Ak~='0'
 return{
-Au=Au,Ah=Ah,Cd=Cd=='1',Ai=Ai,Ce=Ce,Al=Al,
-Ag=string.format('%s %s %s%s %s ',Ah,Ai,Da and'!'or'',Ak,Al)..Cz,
-By=tonumber(Cr),Ak=0,Av=Da and'+'or'-',Cx=Cx,Cv=tonumber(Cv),
-Cy=tonumber(Cy),Cw=Cw=='1',
+Av=Av,Ah=Ah,Cg=Cg=='1',Ai=Ai,Ch=Ch,Am=Am,
+Ag=string.format('%s %s %s%s/%s %s ',Ah,Ai,Dd and'!'or'',Ak,Cu,Am)..Dc,
+Al=tonumber(Cu),Ak=0,Aw=Dd and'+'or'-',Da=Da,Cy=tonumber(Cy),
+Db=tonumber(Db),Cz=Cz=='1',
 }
 end
-local function Db(Cx,Ae)
-local Dc=A('PUBLISH',Cx,Ae)
-return type(Dc)~='number'or Dc>0
+local function De(Da,Ae)
+local Df=A('PUBLISH',Da,Ae)
+return type(Df)~='number'or Df>0
 end
-local function Dd(Au)
-return string.match(call('HGET',W,Au)or'','^%d+ %d (%S+)')
+local function Dg(Av)
+return string.match(call('HGET',W,Av)or'','^%d+ %d (%S+)')
 end
-local function De(Df,Ae)
-local Dg,Dh=8,nil
-for _,Au in ipairs(call('ZRANGE',V,0,Dg))do
-if Au~=Df and Dg>0 then
-Dg=Dg-1
-local Cx=Dd(Au)
-if Cx and Db(Cx,Ae..Au)then
-Dh=Cx
+local function Dh(Di,Ae)
+local Dj,Dk=8,nil
+for _,Av in ipairs(call('ZRANGE',V,0,Dj))do
+if Av~=Di and Dj>0 then
+Dj=Dj-1
+local Da=Dg(Av)
+if Da and De(Da,Ae..Av)then
+Dk=Da
 break
 end
 end
 end
 local H=call('ZREVRANGE',V,0,0)[1]
-local Cx=H and H~=Df and Dd(H)
-if Cx and Cx~=Dh then
-Db(Cx,Ae..H)
+local Da=H and H~=Di and Dg(H)
+if Da and Da~=Dk then
+De(Da,Ae..H)
 end
 end
-local function Di(Df,Bo,M)
-local Dj=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-if not Dj then
+local function Dl(Di,Bs,M)
+local Dm=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+if not Dm then
 return
 end
-local Dk=0
-for _,Au in ipairs(call('ZRANGE',V,0,319))do
-local Cv,Cx=string.match(call('HGET',W,Au)or'','^(%d+) %d (%S+)')
-if Cx then
-Dk=Cv
-if Au~=Df then
-Db(Cx,'!'..Au)
+local Dn=0
+for _,Av in ipairs(call('ZRANGE',V,0,319))do
+local Cy,Da=string.match(call('HGET',W,Av)or'','^(%d+) %d (%S+)')
+if Da then
+Dn=Cy
+if Av~=Di then
+De(Da,'!'..Av)
 end
 end
 end
-call('HSET',W,'?',string.format('%.0f %s %s',Bo,Dk,M))
-call('PEXPIREAT',W,Dj)
+call('HSET',W,'?',string.format('%.0f %s %s',Bs,Dn,M))
+call('PEXPIREAT',W,Dm)
 end
-local function Dl(Bg,Bo,Df)
-local Dm,Dn,Do,Dp=Ab,false,false,false
-local Dq,Dr,Ds,Dt=Co()
-if Dm then
+local function Do(Bi,Bs,Di)
+local Dp,Dq,Dr,Ds=Ab,false,false,false
+local Dt,Du,Dv,Dw=Cr()
+if Dp then
 Y=math.max(5,Y-260)
-Ab,Ds,Dt=false,Dq,Dr
+Ab,Dv,Dw=false,Dt,Du
 end
 Y=math.max(5,Y)
-local M=Ds..' '..Dt
-Ds,Dt=tonumber(Ds),tonumber(Dt)
-local Du,at,Dv,Dw,Dx={},0,0,0,{}
+local M=Dv..' '..Dw
+Dv,Dw=tonumber(Dv),tonumber(Dw)
+local Dx,at,Dy,Dz,Ea={},0,0,0,{}
 while true do
-if Bg.Ba and Bg.Ba.Al==''then
+if Bi.Bc and Bi.Bc.Am==''then
 break
 end
 at=at+1
-if at>Dv then
-if Dx[1]then
-call('ZREM',V,unpack(Dx))
-Dx={}
+if at>Dy then
+if Ea[1]then
+call('ZREM',V,unpack(Ea))
+Ea={}
 end
-local Bq=math.min(math.max(Dw,1),64)
-Du=call('ZRANGE',V,0,Bq)
-if not Du[1]then
+local Bu=math.min(math.max(Dz,1),64)
+Dx=call('ZRANGE',V,0,Bu)
+if not Dx[1]then
 break
 end
-Dv,at=math.min(#Du,Bq),1
+Dy,at=math.min(#Dx,Bu),1
 end
-local Dy,Dz=Du[at],Du[at+1]
-local Cu=call('HGET',W,Dy)
-local Cc=Ct(Dy,Cu)
-local Ea=math.floor(#(Cu or'')/256)
-local Cq=Cc and(Aa or Cc.Cv<=Dt)and call('ZSCORE',X,Dy)
-if not Cc or Aa and Cq and tonumber(Cq)<=Bo then
+local Eb,Ec=Dx[at],Dx[at+1]
+local Cx=call('HGET',W,Eb)
+local Cf=Cw(Eb,Cx)
+local Ed=math.floor(#(Cx or'')/256)
+local Ct=Cf and(Aa or Cf.Cy<=Dw)and call('ZSCORE',X,Eb)
+if not Cf or Aa and Ct and tonumber(Ct)<=Bs then
 if Y<=0 then
-Dp=true
+Ds=true
 break
 end
-Y=Y-1-Ea
-Dx[#Dx+1]=Dy
-Cn(Dy)
+Y=Y-1-Ed
+Ea[#Ea+1]=Eb
+Cq(Eb)
 else
-local Eb=Cb(Cc,Bg)
+local Ee=Ce(Cf,Bi)
 K=true
-local O=(Eb=='fits'or Eb=='passes')and Ch(Bg)
+local O=(Ee=='fits'or Ee=='passes')and Ck(Bi)
 if not O then
 break
 end
 if Y<=0 then
-Dp=true
+Ds=true
 break
 end
-if Dw==0 then
-call('ZREM',V,Dy)
+if Dz==0 then
+call('ZREM',V,Eb)
 else
-Dx[#Dx+1]=Dy
+Ea[#Ea+1]=Eb
 end
-local Dc=Dy==Df
-local Ec=Cc.Cv<=Dt and Cq
-if not Dc and not(Ec and Cq-Cc.Cy<Ds)then
-Dc=Db(Cc.Cx,Dy)or Cc.Cw
+local Df=Eb==Di
+local Ef=Cf.Cy<=Dw and Ct
+if not Df and not(Ef and Ct-Cf.Db<Dv)then
+Df=De(Cf.Da,Eb)or Cf.Cz
 end
-if not Dc then
-Y,Dw=Y-1-Ea,Dw+1
+if not Df then
+Y,Dz=Y-1-Ed,Dz+1
 else
-Y,Dw=Y-5-Ea,0
-if Dx[1]then
-call('ZREM',V,unpack(Dx))
-Dx={}
+Y,Dz=Y-5-Ed,0
+if Ea[1]then
+call('ZREM',V,unpack(Ea))
+Ea={}
 end
-if Dy==Df then
-Cn(Dy)
+if Eb==Di then
+Cq(Eb)
 else
-call('ZADD',X,Bo+Cc.By,'!'..Dy)
-Do=true
+call('ZADD',X,Bs+Cf.Al,'!'..Eb)
+Dr=true
 end
-if Dz or Do then
-Cc.Av='+'
+if Ec or Dr then
+Cf.Aw='+'
 end
-Bg=Cm(Cc,Bg,O,Bo)
-Dn=true
+Bi=Cp(Cf,Bi,O,Bs)
+Dq=true
 end
 end
 end
-if Dx[1]then
-call('ZREM',V,unpack(Dx))
+if Ea[1]then
+call('ZREM',V,unpack(Ea))
 end
-if Dm then
-Di(Df,Bo,M)
-elseif Dp then
-De(Df,'!')
-elseif Do then
-De(Df,'?')
+if Dp then
+Dl(Di,Bs,M)
+elseif Ds then
+Dh(Di,'!')
+elseif Dr then
+Dh(Di,'?')
 end
-if Dn and not Bg.Ba then
-Bw()
+if Dq and not Bi.Bc then
+Bp()
 end
-return Bg
+return Bi
 end
-local Bo=F(D())
-local function Ed(Cf)
-local Ap,Ee=ARGV[Cf],Cf
-while ARGV[Ee+1]==''do
-Ee=Ee-4
+local Bs=F(D())
+local function Eg(Ci)
+local Aq,Eh=ARGV[Ci],Ci
+while ARGV[Eh+1]==''do
+Eh=Eh-4
 end
-local Ay,Ag,Ef=unpack(ARGV,Ee+1,Ee+3)
-local Ah,Ai,Ak,Al=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
-local Cd,Ce,Cx,Cr,Cy,Bq,Eg=
-string.match(Ef,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Ba,Ag,Ei=unpack(ARGV,Eh+1,Eh+3)
+local Ah,Ai,Ak,Am=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) ')
+local Cg,Ch,Da,Cu,Db,Bu,Ej=
+string.match(Ei,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Au=string.sub(Ap,1,32),Ah=Ah,Cd=Cd=='1',Ai=Ai,Ce=Ce,
-By=Ay-Ak,Ak=tonumber(Ak),Al=Al,Ag=Ag,Av=string.sub(Ap,33),
-Cx=Cx~=''and Cx,Cr=Cr,Cy=tonumber(Cy),Bq=tonumber(Bq),
-Eg=tonumber(Eg),
+Av=string.sub(Aq,1,32),Ah=Ah,Cg=Cg=='1',Ai=Ai,Ch=Ch,
+Al=Ba-Ak,Ak=tonumber(Ak),Am=Am,Ag=Ag,Aw=string.sub(Aq,33),
+Da=Da~=''and Da,Cu=Cu,Db=tonumber(Db),Bu=tonumber(Bu),
+Ej=tonumber(Ej),
 }
 end
-local function Eh(Bg,O,Al)
-return{'granted',O,math.max(1,Bf(Bg,Al))}
+local function Ek(Bi,O,Am)
+return{'granted',O,math.max(1,Bh(Bi,Am))}
 end
-local function Ei(Bg,Au)
-if Bg.Ba then
-return Bg.Ba.Au==Au
+local function El(Bi,Av)
+if Bi.Bc then
+return Bi.Bc.Av==Av
 end
-return Bg.Bb and call('HGET',T,Au)
+return Bi.Bd and call('HGET',T,Av)
 end
-local function Ej(Ek,Cc,Bg,El)
-local Ba,Dh=Bg.Ba,nil
-if Ba then
-local Em=Ba.Ax and'holding'or'closed'
-Dh={string.sub(Ba.Au,1,8),Em,Ba.Aw,Ba.Ay,'',Ba.Ag}
+local function Em(En,Cf,Bi,Eo)
+local Bc,Dk=Bi.Bc,nil
+if Bc then
+local Ep=Bc.Az and'holding'or'closed'
+Dk={string.sub(Bc.Av,1,8),Ep,Bc.Ax,Bc.Ba,'',Bc.Ag}
 else
-local Ai=Cc.Ah=='p'and Bg.Bb=='p'
-local Bl=El and'~'..Cc.Au
-or Ai and Bz(Bo)
+local Ai=Cf.Ah=='p'and Bi.Bd=='p'
+local Bn=Eo and'~'..Cf.Av
+or Ai and Cc(Bs)
 or call('ZREVRANGE',S,0,0)[1]
-local En,Em,Aw,Ay,Ag=Ca(Bl,Bo)
+local Eq,Ep,Ax,Ba,Ag=Cd(Bn,Bs)
 if Ai and Z then
-Ay=0
+Ba=0
 end
-Dh={En,Em,Aw,Ay,Bg.Bc,Ag}
+Dk={Eq,Ep,Ax,Ba,Bi.Be,Ag}
 end
-for _,Be in ipairs(Dh)do
-Ek[#Ek+1]=Be
+for _,Bg in ipairs(Dk)do
+En[#En+1]=Bg
 end
-return Ek
+return En
 end
-local function Eo(Cc,Bg)
-if Cn(Cc.Au)then
-Dl(Bg,Bo)
+local function Er(Cf,Bi)
+if Cq(Cf.Av)then
+Do(Bi,Bs)
 end
 end
-local function Ep(Bg)
-if Bg.Ba and Bg.Ba.Av=='-'and not Bg.Ba.At then
+local function Es(Bi)
+if Bi.Bc and Bi.Bc.Aw=='-'and not Bi.Bc.Au then
 call('SETRANGE',R,32,'+')
 end
 end
-local Eq=0
-local function Er(Cc,Bg)
+local Et=0
+local function Eu(Cf,Bi)
 local H=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]or 0
-local Bc=Cc.Eg
-if not Bc then
-Eq=math.max(H+1,Eq+1,D())
-Bc=Eq
+local Be=Cf.Ej
+if not Be then
+Et=math.max(H+1,Et+1,D())
+Be=Et
 end
-local Cv=string.format('%.0f',Bc)
-call('ZADD',V,Cv,Cc.Au)
-local Cd=Cc.Cd and'1'or'0'
-local Es={
-Cv,'0',Cc.Cx,Cc.Cr,Cc.Cy,Cc.Ce,Cd,Cc.Ag,
+local Cy=string.format('%.0f',Be)
+call('ZADD',V,Cy,Cf.Av)
+local Cg=Cf.Cg and'1'or'0'
+local Ev={
+Cy,'0',Cf.Da,Cf.Cu,Cf.Db,Cf.Ch,Cg,Cf.Ag,
 }
-call('HSET',W,Cc.Au,table.concat(Es,' '))
-Ep(Bg)
+call('HSET',W,Cf.Av,table.concat(Ev,' '))
+Es(Bi)
 end
-local function Et(Au,Bg)
-if call('ZSCORE',V,Au)or not call('ZSCORE',X,Au)or Ax(Bg,Au)then
+local function Ew(Av,Bi)
+if call('ZSCORE',V,Av)or not call('ZSCORE',X,Av)or Az(Bi,Av)then
 return
 end
-local Cu=call('HGET',W,Au)
-if not Cu then
-Cn(Au)
+local Cx=call('HGET',W,Av)
+if not Cx then
+Cq(Av)
 return
 end
-call('ZREM',X,'!'..Au)
-local Cv,Cz=string.match(Cu,'^(%d+) %d (.*)$')
-call('HSET',W,Au,Cv..' 1 '..Cz)
-call('ZADD',V,Cv,Au)
+call('ZREM',X,'!'..Av)
+local Cy,Dc=string.match(Cx,'^(%d+) %d (.*)$')
+call('HSET',W,Av,Cy..' 1 '..Dc)
+call('ZADD',V,Cy,Av)
 call('PEXPIREAT',V,call('ZREVRANGE',X,0,0,'WITHSCORES')[2])
-Ep(Bg)
+Es(Bi)
 end
-local function Eu(Cc)
-call('ZADD',X,Bo+Cc.Cy,Cc.Au)
-local Bp=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+local function Ex(Cf)
+call('ZADD',X,Bs+Cf.Db,Cf.Av)
+local Bq=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
 for _,Ac in ipairs({V,W,X})do
-call('PEXPIREAT',Ac,Bp)
+call('PEXPIREAT',Ac,Bq)
 end
 end
-local function Ev(Cc,Bg,Ew)
-local Ex=call('ZRANK',V,Cc.Au)
-if Ex then
-call('PEXPIRE',V,Cc.Cy)
-elseif Ew>=Cc.Bq and not Aa then
-return{'full',Ew}
+local function Ey(Cf,Bi,Ez)
+local Fa=call('ZRANK',V,Cf.Av)
+if Fa then
+call('PEXPIRE',V,Cf.Db)
+elseif Ez>=Cf.Bu and not Aa then
+return{'full',Ez}
 else
-Er(Cc,Bg)
-Ex=call('ZRANK',V,Cc.Au)
+Eu(Cf,Bi)
+Fa=call('ZRANK',V,Cf.Av)
 end
-Eu(Cc)
-return Ej({'queued',Ex},Cc,Bg)
+Ex(Cf)
+return Em({'queued',Fa},Cf,Bi)
 end
-local function Ey(Cc,Bg,O)
-local Ez=Cm(Cc,Bg,O,Bo)
-if not Ez.Ba then
-Bw()
+local function Fb(Cf,Bi,O)
+local Fc=Cp(Cf,Bi,O,Bs)
+if not Fc.Bc then
+Bp()
 end
-return Eh(Ez,O,Cc.Al)
+return Ek(Fc,O,Cf.Am)
 end
-local function Fa(Cc)
-local Au=Cc.Au
-local Bg=Bs(Bo,Au)
-if not Bg then
+local function Fd(Cf)
+local Av=Cf.Av
+local Bi=Bx(Bs,Av)
+if not Bi then
 return Ad()
 end
-if Bg.Ba and Bg.Ba.Ay<0 then
+if Bi.Bc and Bi.Bc.Ba<0 then
 return Ad('a lock without an end')
 end
-local Ew=0
-local Fb=Cp(Bo)
-if Fb then
-Et(Au,Bg)
-Bg=Dl(Bg,Bo,Au)
-Ew=call('ZCARD',V)
+local Ez=0
+local Fe=Cs(Bs)
+if Fe then
+Ew(Av,Bi)
+Bi=Do(Bi,Bs,Av)
+Ez=call('ZCARD',V)
 end
-if Ax(Bg,Au)then
-local O,Al=Bx(Bg,Au,Cc.By,Bo)
-if Fb then
-Cn(Au)
+if Az(Bi,Av)then
+local O,Am=Cb(Bi,Av,Cf.Al,Bs)
+if Fe then
+Cq(Av)
 end
-return Eh(Bg,O,Al)
+return Ek(Bi,O,Am)
 end
-if Ei(Bg,Au)then
-return Ej({'refused'},Cc,Bg,true)
+if El(Bi,Av)then
+return Em({'refused'},Cf,Bi,true)
 end
-local Eb,Fc,Fd,Fe=Cb(Cc,Bg)
-if Eb=='deadlock'or Eb=='mismatch'then
-Eo(Cc,Bg)
-return{Eb,Fc,Fd,Fe}
+local Ee,Ff,Fg,Fh=Ce(Cf,Bi)
+if Ee=='deadlock'or Ee=='mismatch'then
+Er(Cf,Bi)
+return{Ee,Ff,Fg,Fh}
 end
-if Eb=='passes'or Eb=='fits'and(Ew==0 or not Bg.Bb)then
-local O=Ch(Bg)
+if Ee=='passes'or Ee=='fits'and(Ez==0 or not Bi.Bd)then
+local O=Ck(Bi)
 if not O then
-return Ci()
+return Cl()
 end
-if Ew>0 then
-Cn(Au)
+if Ez>0 then
+Cq(Av)
 end
-return Ey(Cc,Bg,O)
+return Fb(Cf,Bi,O)
 end
-if Cc.Cx then
-return Ev(Cc,Bg,Ew)
+if Cf.Da then
+return Ey(Cf,Bi,Ez)
 end
-local Ff=Ej({'refused'},Cc,Bg)
-Eo(Cc,Bg)
-return Ff
+local Fi=Em({'refused'},Cf,Bi)
+Er(Cf,Bi)
+return Fi
 end
-local function Fg(Bg,Au,Ag)
-if Bg.Ba then
+local function Fj(Bi,Av,Ag)
+if Bi.Bc then
 call('DEL',R)
 return{}
 end
-call('ZREM',S,Au,'~'..Au)
-Bh(Ag)
-Bi(Au,Ag)
+call('ZREM',S,Av,'~'..Av)
+Bj(Ag)
+Bk(Av,Ag)
 if call('ZCARD',S)==0 then
-Bj()
+Bl()
 return{}
 end
-Bw()
-return Bg
+Bp()
+return Bi
 end
-local function Fh(Bg,Au,Al,Fi)
-Cn(Au)
-if not Ax(Bg,Au)then
-return{'not_held',Bf(Bg,Al)},Bg
+local function Fk(Bi,Av,Am,Fl)
+Cq(Av)
+if not Az(Bi,Av)then
+return{'not_held',Bh(Bi,Am)},Bi
 end
-local Ag=Bg.Ba and Bg.Ba.Ag or call('HGET',T,Au)
-local _,_,_,_,Fj=Af(Ag)
-Bg=Fi(Bg,Au,Ag)
-local Aw=Bf(Bg,Fj)
-return Aw>0 and{'still_held',Aw}or 1,Bg
+local Ag=Bi.Bc and Bi.Bc.Ag or call('HGET',T,Av)
+local _,_,_,_,Fm=Af(Ag)
+Bi=Fl(Bi,Av,Ag)
+local Ax=Bh(Bi,Fm)
+return Ax>0 and{'still_held',Ax}or 1,Bi
 end
 on(KEYS[1])
-local function Fk(Cc)
-local O=Ch({})
+local function Fn(Cf)
+local O=Ck({})
 if not O then
-return Ci()
+return Cl()
 end
-Cn(Cc.Au)
+Cq(Cf.Av)
 if call('EXISTS',V)==1 then
-Cc.Av='+'
+Cf.Aw='+'
 end
-return Ey(Cc,{},O)
+return Fb(Cf,{},O)
 end
-local function Fl(Fm,Bg)
-local Cc=Ed(2)
-if ARGV[8]=='1'and Fm==1 and not Bg.Bb then
-return Fk(Cc)
+local function Fo(Fp,Bi)
+local Cf=Eg(2)
+if ARGV[8]=='1'and Fp==1 and not Bi.Bd then
+return Fn(Cf)
 end
-return Fa(Cc)
+return Fd(Cf)
 end
-local Bg=Bs(Bo,B)
-if not Bg then
+local Bi=Bx(Bs,B)
+if not Bi then
 return{ARGV[1],Ad()}
 end
-Cp(Bo)
-local Fm
-Fm,Bg=Fh(Bg,B,ARGV[7],Fg)
-local Fn,Fo=pcall(Fl,Fm,Bg)
-if not Fn then
-Fo={'error',type(Fo)=='table'and Fo.err or Fo}
+Cs(Bs)
+local Fp
+Fp,Bi=Fk(Bi,B,ARGV[7],Fj)
+local Fq,Fr=pcall(Fo,Fp,Bi)
+if not Fq then
+Fr={'error',type(Fr)=='table'and Fr.err or Fr}
 end
-local Fp=call('ZCARD',V)-(call('ZSCORE',V,string.sub(ARGV[2],1,32))and 1 or 0)
-return{ARGV[1],Fm,Fo,Fp>0 and 1 or 0}
+local Fs=call('ZCARD',V)-(call('ZSCORE',V,string.sub(ARGV[2],1,32))and 1 or 0)
+return{ARGV[1],Fp,Fr,Fs>0 and 1 or 0}

@@ -21,200 +21,223 @@ local function R(S)
 return{'corrupt',S or'a value that is no lock'}
 end
 local function T(U)
-local V,W,X,Y,Z,Aa=string.match(U,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return V,W,X,Y==''and Z or'0',Aa
+local V,W,X,Y,Z,Aa,Ab=string.match(U,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return V,W,X,Y==''and Z or'0',Ab,tonumber(Aa)
 end
-local Ab=12000
-local function Ac()
-local Ad=A('GETRANGE',F,0,Ab+99)
-if type(Ad)~='string'then
+local Ac=12000
+local function Ad()
+local Ae=A('GETRANGE',F,0,Ac+99)
+if type(Ae)~='string'then
 return call('GET',F)
 end
-return(Ad~=''or call('EXISTS',F)==1)and Ad
+return(Ae~=''or call('EXISTS',F)==1)and Ae
 end
-local function Ae(U)
-if not U or#U<=Ab then
+local function Af(U)
+if not U or#U<=Ac then
 return U
 end
-local Af=string.match(string.sub(U,1,Ab),'^%d* %a %d+ !?%d+ %S* ')
-return(Af or'')..'{"cut":"longer than '..Ab..' bytes"}'
+local Ag=string.match(string.sub(U,1,Ac),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Ag or'')..'{"cut":"longer than '..Ac..' bytes"}'
 end
-local function Ag(U)
-return(string.gsub(U,'^(%d+ %a %d+ )!','%1'))
+local function Ah(U,Aa)
+return(string.gsub(U,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Aa..' '))
 end
-local function Ah(Ad)
-if#Ad<=32 then
-return string.match(Ad,'^%*([spx])(%d*)$')
+local function Ai(Ae)
+if#Ae<=32 then
+return string.match(Ae,'^%*([spx])(%d*)$')
 end
 end
-local function Ai(Ad)
-local Aj,Ak,Al,Am=string.match(Ad,'^(~?)(%x+)([-+])()')
-if not Ak or#Ak~=32 then
+local function Aj(Ae)
+local Ak,Al,Am,An=string.match(Ae,'^(~?)(%x+)([-+])()')
+if not Al or#Al~=32 then
 return nil
 end
-local U=Ae(string.sub(Ad,Am))
-local V,W,_,Z,Aa=T(U)
+local U=Af(string.sub(Ae,An))
+local V,W,_,Z,Ab,Aa=T(U)
 if W~='x'then
 return nil
 end
-local An=call('PTTL',F)
+local Ao=call('PTTL',F)
 Z=tonumber(Z)
-local Ao=Aj==''and An>Z
+local Ap=Aa and Ao>Aa+Z
+Ao=Ap and Aa+Z or Ao
+local Aq=Ak==''and Ao>Z
 return{
-Ak=Ak,Aj=Aj~='',Al=Al,U=U,V=V,Z=Z,Aa=Aa,
-Ao=Ao,Ap=An,An=Ao and An-Z or An,
+Al=Al,Ak=Ak~='',Am=Am,U=U,V=V,Z=Z,Ab=Ab,
+Aq=Aq,Ar=Ao,Ao=Aq and Ao-Z or Ao,Ap=Ap,
 }
 end
-local function Aq(Ad)
-if not Ad then
+local function As(Ae)
+if not Ae then
 return{}
 end
-if string.sub(Ad,1,1)~='*'then
-local Ar=Ai(Ad)
-return Ar and{As='x',At='',Ar=Ar,V=Ar.V}
+if string.sub(Ae,1,1)~='*'then
+local At=Aj(Ae)
+return At and{Au='x',Av='',At=At,V=At.V}
 end
-local As,At=Ah(Ad)
-return As and{As=As,At=At,V=As=='x'and At or nil}
+local Au,Av=Ai(Ae)
+return Au and{Au=Au,Av=Av,V=Au=='x'and Av or nil}
 end
-local function Au(Av,by)
-local At=call('HINCRBY',I,Av,by)
-if At<=0 then
-call('HDEL',I,Av)
+local function Aw(Ax,by)
+local Av=call('HINCRBY',I,Ax,by)
+if Av<=0 then
+call('HDEL',I,Ax)
 end
 end
-local function Aw(Ax,Aa)
-if Aa==''then
+local function Ay(Az,Ab)
+if Ab==''then
 return 0
 end
-if Ax.Ar then
-return Ax.Ar.Ao and Ax.Ar.Aa==Aa and 1 or 0
+if Az.At then
+return Az.At.Aq and Az.At.Ab==Ab and 1 or 0
 end
-return tonumber(call('HGET',I,'o'..Aa)or 0)
+return tonumber(call('HGET',I,'o'..Ab)or 0)
 end
-local function Ay(U)
-local _,W,X,_,Aa=T(U)
-if Aa~=''then
-Au('o'..Aa,-1)
+local function Ba(U)
+local _,W,X,_,Ab=T(U)
+if Ab~=''then
+Aw('o'..Ab,-1)
 if W=='p'then
-Au('p'..Aa,-X)
+Aw('p'..Ab,-X)
 end
 end
 end
-local function Az(Ak,U)
+local function Bb(Al,U)
 local _,W,X=T(U)
 if W=='p'then
-Au('used',-X)
+Aw('used',-X)
 end
-call('HDEL',H,Ak)
+call('HDEL',H,Al)
 end
-local function Ba()
+local function Bc()
 call('UNLINK',F,G,H,I)
 end
-local function Bb(Bc)
-local Ak=string.sub(Bc,-32)
-local U=call('HGET',H,Ak)
-local Bd=Bc==Ak
+local function Bd(Be)
+local Al=string.sub(Be,-32)
+local U=call('HGET',H,Al)
+local Bf=Be==Al
 if U then
 local _,_,_,Z=T(U)
-if Bd then
-Ay(U)
+if Bf then
+Ba(U)
 end
-if not Bd or Z=='0'then
-Az(Ak,U)
+if not Bf or Z=='0'then
+Bb(Al,U)
 end
 end
 end
-local function Be(Bf)
-local Bg=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-if not Bg or tonumber(Bg)<=Bf then
-Ba()
+local function Bg()
+local Bh=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
+for _,Q in ipairs({F,G,H,I})do
+call('PEXPIREAT',Q,Bh)
+end
+end
+local function Bi(Bj)
+local Bk,Bh=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
+while Bh[1]and M>0 do
+local Be=Bh[1]
+local _,_,_,Z,_,Aa=T(call('HGET',H,string.sub(Be,-32))or'')
+local Bl=Aa and Bj+Aa+(#Be>32 and Z or 0)
+if not Bl or tonumber(Bh[2])<=Bl then
+break
+end
+call('PEXPIREAT',F,Bh[2])
+call('ZADD',G,Bl,Be)
+Bk,M,Bh=true,M-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
+end
+if Bk then
+Bg()
+end
+return Bh[2]
+end
+local function Bm(Bj)
+local Bh=Bi(Bj)
+if not Bh or tonumber(Bh)<=Bj then
+Bc()
 return false
 end
-local Bh=math.max(1,math.ceil(M/3))
-local Bi=call('ZRANGEBYSCORE',G,'-inf',Bf,'LIMIT',0,Bh)
-if Bi[1]then
-call('ZREM',G,unpack(Bi))
-N=#Bi==Bh
-M=M-3*#Bi
+local Bl=math.max(1,math.ceil(M/3))
+local Bn=call('ZRANGEBYSCORE',G,'-inf',Bj,'LIMIT',0,Bl)
+if Bn[1]then
+call('ZREM',G,unpack(Bn))
+N=#Bn==Bl
+M=M-3*#Bn
 end
-for _,Bc in ipairs(Bi)do
-Bb(Bc)
+for _,Be in ipairs(Bn)do
+Bd(Be)
 end
 return true
 end
-local function Bj(Bf,Ak)
-local Ax=Aq(Ac())
-if Ax and Ax.As and not Ax.Ar then
-if not Be(Bf)then
+local function Bo(Bj,Al)
+local Az=As(Ad())
+if Az and Az.At and Az.At.Ap then
+call('PEXPIRE',F,Az.At.Ar)
+end
+if Az and Az.Au and not Az.At then
+if not Bm(Bj)then
 return{}
 end
-if N and Ak then
-for _,Bc in ipairs({Ak,'~'..Ak})do
-local Bk=call('ZSCORE',G,Bc)
-if Bk and tonumber(Bk)<=Bf then
-call('ZREM',G,Bc)
-Bb(Bc)
+if N and Al then
+for _,Be in ipairs({Al,'~'..Al})do
+local Bp=call('ZSCORE',G,Be)
+if Bp and tonumber(Bp)<=Bj then
+call('ZREM',G,Be)
+Bd(Be)
 end
 end
 end
 end
-return Ax
+return Az
 end
-local function Ao(Ax,Ak)
-if Ax.Ar then
-return Ax.Ar.Ao and Ax.Ar.Ak==Ak
+local function Aq(Az,Al)
+if Az.At then
+return Az.At.Aq and Az.At.Al==Al
 end
-return Ax.As and call('ZSCORE',G,Ak)
+return Az.Au and call('ZSCORE',G,Al)
 end
-local function Bl(Ak,Bm,Z)
-call('ZADD',G,Bm,Ak)
+local function Bq(Al,Br,Z)
+call('ZADD',G,Br,Al)
 if Z>0 then
-call('ZADD',G,Bm+Z,'~'..Ak)
+call('ZADD',G,Br+Z,'~'..Al)
 end
 end
-local function Bn()
-local Bg=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-for _,Q in ipairs({F,G,H,I})do
-call('PEXPIREAT',Q,Bg)
-end
-end
-local function Bo(Ax,Ak,Bp,Bf)
-local Bq=Ax.Ar and Ax.Ar.U or call('HGET',H,Ak)
-local U=Ag(Bq)
-local V,_,_,Z,Aa=T(U)
+local function Bs(Az,Al,Aa,Bj)
+local Bt=Az.At and Az.At.U or call('HGET',H,Al)
+local U=Ah(Bt,Aa)
+local V,_,_,Z,Ab=T(U)
 Z=tonumber(Z)
-call('PEXPIRE',F,Bp+Z)
-if Ax.Ar then
-if U~=Bq then
-call('SET',F,Ak..'+'..U,'PX',Bp+Z)
+call('PEXPIRE',F,Aa+Z)
+if Az.At then
+if U~=Bt then
+call('SET',F,Al..Az.At.Am..U,'PX',Aa+Z)
 end
-return V,Aa
+return V,Ab
 end
-if U~=Bq then
-call('HSET',H,Ak,U)
+if U~=Bt then
+call('HSET',H,Al,U)
 end
-Bl(Ak,Bf+Bp,Z)
-Bn()
-return V,Aa
+Bq(Al,Bj+Aa,Z)
+Bg()
+return V,Ab
 end
-local function Br(Bf)
-return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Bf),'+inf','LIMIT',0,1)[1]
+local function Bu(Bj)
+return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
 end
-local function Bs(Bc,Bf)
-local Ak=string.sub(Bc,-32)
-local Bd=call('ZSCORE',G,Ak)
-local Ap=call('ZSCORE',G,'~'..Ak)or Bd
-local Ax=Bd and'holding'or'closed'
-return string.sub(Ak,1,8),Ax,(Bd or Ap)-Bf,Ap-Bf,Ae(call('HGET',H,Ak))
+local function Bv(Be,Bj)
+local Al=string.sub(Be,-32)
+local Bf=call('ZSCORE',G,Al)
+local Ar=call('ZSCORE',G,'~'..Al)or Bf
+local Az=Bf and'holding'or'closed'
+return string.sub(Al,1,8),Az,(Bf or Ar)-Bj,Ar-Bj,Af(call('HGET',H,Al))
 end
 on(KEYS[1])
-local Ak=ARGV[2]
-local Ax=Aq(Ac())
-if not Ax then
+local Al=ARGV[2]
+local Az=As(Ad())
+if not Az then
 return{ARGV[1],R()}
 end
-local Bd=Ao(Ax,Ak)
-if Bd and not Ax.Ar then
-Bd=tonumber(Bd)>E(C())
+local Bf=Aq(Az,Al)
+if Bf and not Az.At then
+Bf=tonumber(Bf)>E(C())
 end
-return{ARGV[1],{Bd and'yes'or'no'}}
+return{ARGV[1],{Bf and'yes'or'no'}}

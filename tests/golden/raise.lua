@@ -25,236 +25,259 @@ local function U(V)
 return{'corrupt',V or'a value that is no lock'}
 end
 local function W(X)
-local Y,Z,Aa,Ab,Ac,Ad=string.match(X,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return Y,Z,Aa,Ab==''and Ac or'0',Ad
+local Y,Z,Aa,Ab,Ac,Ad,Ae=string.match(X,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return Y,Z,Aa,Ab==''and Ac or'0',Ae,tonumber(Ad)
 end
-local Ae=12000
-local function Af()
-local Ag=A('GETRANGE',I,0,Ae+99)
-if type(Ag)~='string'then
+local Af=12000
+local function Ag()
+local Ah=A('GETRANGE',I,0,Af+99)
+if type(Ah)~='string'then
 return call('GET',I)
 end
-return(Ag~=''or call('EXISTS',I)==1)and Ag
+return(Ah~=''or call('EXISTS',I)==1)and Ah
 end
-local function Ah(X)
-if not X or#X<=Ae then
+local function Ai(X)
+if not X or#X<=Af then
 return X
 end
-local Ai=string.match(string.sub(X,1,Ae),'^%d* %a %d+ !?%d+ %S* ')
-return(Ai or'')..'{"cut":"longer than '..Ae..' bytes"}'
+local Aj=string.match(string.sub(X,1,Af),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Aj or'')..'{"cut":"longer than '..Af..' bytes"}'
 end
-local function Aj(X)
-return(string.gsub(X,'^(%d+ %a %d+ )!','%1'))
+local function Ak(X,Ad)
+return(string.gsub(X,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Ad..' '))
 end
-local function Ak(Ag)
-if#Ag<=32 then
-return string.match(Ag,'^%*([spx])(%d*)$')
+local function Al(Ah)
+if#Ah<=32 then
+return string.match(Ah,'^%*([spx])(%d*)$')
 end
 end
-local function Al(Ag)
-local Am,An,Ao,Ap=string.match(Ag,'^(~?)(%x+)([-+])()')
-if not An or#An~=32 then
+local function Am(Ah)
+local An,Ao,Ap,Aq=string.match(Ah,'^(~?)(%x+)([-+])()')
+if not Ao or#Ao~=32 then
 return nil
 end
-local X=Ah(string.sub(Ag,Ap))
-local Y,Z,_,Ac,Ad=W(X)
+local X=Ai(string.sub(Ah,Aq))
+local Y,Z,_,Ac,Ae,Ad=W(X)
 if Z~='x'then
 return nil
 end
-local Aq=call('PTTL',I)
+local Ar=call('PTTL',I)
 Ac=tonumber(Ac)
-local Ar=Am==''and Aq>Ac
+local As=Ad and Ar>Ad+Ac
+Ar=As and Ad+Ac or Ar
+local At=An==''and Ar>Ac
 return{
-An=An,Am=Am~='',Ao=Ao,X=X,Y=Y,Ac=Ac,Ad=Ad,
-Ar=Ar,As=Aq,Aq=Ar and Aq-Ac or Aq,
+Ao=Ao,An=An~='',Ap=Ap,X=X,Y=Y,Ac=Ac,Ae=Ae,
+At=At,Au=Ar,Ar=At and Ar-Ac or Ar,As=As,
 }
 end
-local function At(Ag)
-if not Ag then
+local function Av(Ah)
+if not Ah then
 return{}
 end
-if string.sub(Ag,1,1)~='*'then
-local Au=Al(Ag)
-return Au and{Av='x',Aw='',Au=Au,Y=Au.Y}
+if string.sub(Ah,1,1)~='*'then
+local Aw=Am(Ah)
+return Aw and{Ax='x',Ay='',Aw=Aw,Y=Aw.Y}
 end
-local Av,Aw=Ak(Ag)
-return Av and{Av=Av,Aw=Aw,Y=Av=='x'and Aw or nil}
+local Ax,Ay=Al(Ah)
+return Ax and{Ax=Ax,Ay=Ay,Y=Ax=='x'and Ay or nil}
 end
-local function Ax(Ay,by)
-local Aw=call('HINCRBY',L,Ay,by)
-if Aw<=0 then
-call('HDEL',L,Ay)
+local function Az(Ba,by)
+local Ay=call('HINCRBY',L,Ba,by)
+if Ay<=0 then
+call('HDEL',L,Ba)
 end
 end
-local function Az(Ba,Ad)
-if Ad==''then
+local function Bb(Bc,Ae)
+if Ae==''then
 return 0
 end
-if Ba.Au then
-return Ba.Au.Ar and Ba.Au.Ad==Ad and 1 or 0
+if Bc.Aw then
+return Bc.Aw.At and Bc.Aw.Ae==Ae and 1 or 0
 end
-return tonumber(call('HGET',L,'o'..Ad)or 0)
+return tonumber(call('HGET',L,'o'..Ae)or 0)
 end
-local function Bb(X)
-local _,Z,Aa,_,Ad=W(X)
-if Ad~=''then
-Ax('o'..Ad,-1)
+local function Bd(X)
+local _,Z,Aa,_,Ae=W(X)
+if Ae~=''then
+Az('o'..Ae,-1)
 if Z=='p'then
-Ax('p'..Ad,-Aa)
+Az('p'..Ae,-Aa)
 end
 end
 end
-local function Bc(An,X)
+local function Be(Ao,X)
 local _,Z,Aa=W(X)
 if Z=='p'then
-Ax('used',-Aa)
+Az('used',-Aa)
 end
-call('HDEL',K,An)
+call('HDEL',K,Ao)
 end
-local function Bd()
+local function Bf()
 call('UNLINK',I,J,K,L)
 end
-local function Be(Bf)
-local An=string.sub(Bf,-32)
-local X=call('HGET',K,An)
-local Bg=Bf==An
+local function Bg(Bh)
+local Ao=string.sub(Bh,-32)
+local X=call('HGET',K,Ao)
+local Bi=Bh==Ao
 if X then
 local _,_,_,Ac=W(X)
-if Bg then
-Bb(X)
+if Bi then
+Bd(X)
 end
-if not Bg or Ac=='0'then
-Bc(An,X)
+if not Bi or Ac=='0'then
+Be(Ao,X)
 end
 end
 end
-local function Bh(Bi)
-local Bj=call('ZREVRANGE',J,0,0,'WITHSCORES')[2]
-if not Bj or tonumber(Bj)<=Bi then
-Bd()
+local function Bj()
+local Bk=call('ZREVRANGE',J,0,0,'WITHSCORES')[2]
+for _,T in ipairs({I,J,K,L})do
+call('PEXPIREAT',T,Bk)
+end
+end
+local function Bl(Bm)
+local Bn,Bk=false,call('ZREVRANGE',J,0,0,'WITHSCORES')
+while Bk[1]and P>0 do
+local Bh=Bk[1]
+local _,_,_,Ac,_,Ad=W(call('HGET',K,string.sub(Bh,-32))or'')
+local Bo=Ad and Bm+Ad+(#Bh>32 and Ac or 0)
+if not Bo or tonumber(Bk[2])<=Bo then
+break
+end
+call('PEXPIREAT',I,Bk[2])
+call('ZADD',J,Bo,Bh)
+Bn,P,Bk=true,P-3,call('ZREVRANGE',J,0,0,'WITHSCORES')
+end
+if Bn then
+Bj()
+end
+return Bk[2]
+end
+local function Bp(Bm)
+local Bk=Bl(Bm)
+if not Bk or tonumber(Bk)<=Bm then
+Bf()
 return false
 end
-local Bk=math.max(1,math.ceil(P/3))
-local Bl=call('ZRANGEBYSCORE',J,'-inf',Bi,'LIMIT',0,Bk)
-if Bl[1]then
-call('ZREM',J,unpack(Bl))
-Q=#Bl==Bk
-P=P-3*#Bl
+local Bo=math.max(1,math.ceil(P/3))
+local Bq=call('ZRANGEBYSCORE',J,'-inf',Bm,'LIMIT',0,Bo)
+if Bq[1]then
+call('ZREM',J,unpack(Bq))
+Q=#Bq==Bo
+P=P-3*#Bq
 end
-for _,Bf in ipairs(Bl)do
-Be(Bf)
+for _,Bh in ipairs(Bq)do
+Bg(Bh)
 end
 return true
 end
-local function Bm(Bi,An)
-local Ba=At(Af())
-if Ba and Ba.Av and not Ba.Au then
-if not Bh(Bi)then
+local function Br(Bm,Ao)
+local Bc=Av(Ag())
+if Bc and Bc.Aw and Bc.Aw.As then
+call('PEXPIRE',I,Bc.Aw.Au)
+end
+if Bc and Bc.Ax and not Bc.Aw then
+if not Bp(Bm)then
 return{}
 end
-if Q and An then
-for _,Bf in ipairs({An,'~'..An})do
-local Bn=call('ZSCORE',J,Bf)
-if Bn and tonumber(Bn)<=Bi then
-call('ZREM',J,Bf)
-Be(Bf)
+if Q and Ao then
+for _,Bh in ipairs({Ao,'~'..Ao})do
+local Bs=call('ZSCORE',J,Bh)
+if Bs and tonumber(Bs)<=Bm then
+call('ZREM',J,Bh)
+Bg(Bh)
 end
 end
 end
 end
-return Ba
+return Bc
 end
-local function Ar(Ba,An)
-if Ba.Au then
-return Ba.Au.Ar and Ba.Au.An==An
+local function At(Bc,Ao)
+if Bc.Aw then
+return Bc.Aw.At and Bc.Aw.Ao==Ao
 end
-return Ba.Av and call('ZSCORE',J,An)
+return Bc.Ax and call('ZSCORE',J,Ao)
 end
-local function Bo(An,Bp,Ac)
-call('ZADD',J,Bp,An)
+local function Bt(Ao,Bu,Ac)
+call('ZADD',J,Bu,Ao)
 if Ac>0 then
-call('ZADD',J,Bp+Ac,'~'..An)
+call('ZADD',J,Bu+Ac,'~'..Ao)
 end
 end
-local function Bq()
-local Bj=call('ZREVRANGE',J,0,0,'WITHSCORES')[2]
-for _,T in ipairs({I,J,K,L})do
-call('PEXPIREAT',T,Bj)
-end
-end
-local function Br(Ba,An,Bs,Bi)
-local Bt=Ba.Au and Ba.Au.X or call('HGET',K,An)
-local X=Aj(Bt)
-local Y,_,_,Ac,Ad=W(X)
+local function Bv(Bc,Ao,Ad,Bm)
+local Bw=Bc.Aw and Bc.Aw.X or call('HGET',K,Ao)
+local X=Ak(Bw,Ad)
+local Y,_,_,Ac,Ae=W(X)
 Ac=tonumber(Ac)
-call('PEXPIRE',I,Bs+Ac)
-if Ba.Au then
-if X~=Bt then
-call('SET',I,An..'+'..X,'PX',Bs+Ac)
+call('PEXPIRE',I,Ad+Ac)
+if Bc.Aw then
+if X~=Bw then
+call('SET',I,Ao..Bc.Aw.Ap..X,'PX',Ad+Ac)
 end
-return Y,Ad
+return Y,Ae
 end
-if X~=Bt then
-call('HSET',K,An,X)
+if X~=Bw then
+call('HSET',K,Ao,X)
 end
-Bo(An,Bi+Bs,Ac)
-Bq()
-return Y,Ad
+Bt(Ao,Bm+Ad,Ac)
+Bj()
+return Y,Ae
 end
-local function Bu(Bi)
-return call('ZRANGEBYSCORE',J,'('..string.format('%.0f',Bi),'+inf','LIMIT',0,1)[1]
+local function Bx(Bm)
+return call('ZRANGEBYSCORE',J,'('..string.format('%.0f',Bm),'+inf','LIMIT',0,1)[1]
 end
-local function Bv(Bf,Bi)
-local An=string.sub(Bf,-32)
-local Bg=call('ZSCORE',J,An)
-local As=call('ZSCORE',J,'~'..An)or Bg
-local Ba=Bg and'holding'or'closed'
-return string.sub(An,1,8),Ba,(Bg or As)-Bi,As-Bi,Ah(call('HGET',K,An))
+local function By(Bh,Bm)
+local Ao=string.sub(Bh,-32)
+local Bi=call('ZSCORE',J,Ao)
+local Au=call('ZSCORE',J,'~'..Ao)or Bi
+local Bc=Bi and'holding'or'closed'
+return string.sub(Ao,1,8),Bc,(Bi or Au)-Bm,Au-Bm,Ai(call('HGET',K,Ao))
 end
-local Bw=KEYS[#KEYS]..'fence'
-local function Bx(X,Y)
-local Bt=string.match(X,'^%d+')
-return tonumber(Y)>tonumber(Bt)and(string.gsub(X,'^%d+',Y))or X
+local Bz=KEYS[#KEYS]..'fence'
+local function Ca(X,Y)
+local Bw=string.match(X,'^%d+')
+return tonumber(Y)>tonumber(Bw)and(string.gsub(X,'^%d+',Y))or X
 end
-local function By(Bz)
-local An,Y=ARGV[Bz],ARGV[Bz+1]
-local Ba=At(Af())
-if not Ba then
+local function Cb(Cc)
+local Ao,Y=ARGV[Cc],ARGV[Cc+1]
+local Bc=Av(Ag())
+if not Bc then
 return U()
 end
-local Bg=Ar(Ba,An)
-if not Bg or not Ba.Au and tonumber(Bg)<=H(F())then
+local Bi=At(Bc,Ao)
+if not Bi or not Bc.Aw and tonumber(Bi)<=H(F())then
 return 0
 end
-if tonumber(Y)>(tonumber(call('GET',Bw)or 0)or 0)then
+if tonumber(Y)>(tonumber(call('GET',Bz)or 0)or 0)then
 if ARGV[#ARGV]=='0'then
-call('SET',Bw,Y)
+call('SET',Bz,Y)
 else
-call('SET',Bw,Y,'PX',ARGV[#ARGV])
+call('SET',Bz,Y,'PX',ARGV[#ARGV])
 end
 end
-if Ba.Au then
-call('SET',I,An..Ba.Au.Ao..Bx(Ba.Au.X,Y),'KEEPTTL')
+if Bc.Aw then
+call('SET',I,Ao..Bc.Aw.Ap..Ca(Bc.Aw.X,Y),'KEEPTTL')
 return 1
 end
-call('HSET',K,An,Bx(call('HGET',K,An),Y))
-if Ba.Av=='x'and tonumber(Y)>tonumber(Ba.Aw)then
+call('HSET',K,Ao,Ca(call('HGET',K,Ao),Y))
+if Bc.Ax=='x'and tonumber(Y)>tonumber(Bc.Ay)then
 call('SET',I,'*x'..Y,'KEEPTTL')
 end
 return 1
 end
 P=P-math.floor(#D/3)
 for _,i in ipairs(D)do
-local Ca='later'
+local Cd='later'
 if P>0 then
 on(KEYS[i])
-local Cb
-Cb,Ca=pcall(By,2+B*(i-1))
-if not Cb then
-Ca={'error',type(Ca)=='table'and Ca.err or Ca}
+local Ce
+Ce,Cd=pcall(Cb,2+B*(i-1))
+if not Ce then
+Cd={'error',type(Cd)=='table'and Cd.err or Cd}
 end
 P=P-35
 end
-C[i+1]=Ca
+C[i+1]=Cd
 end
 return C

@@ -75,524 +75,547 @@ local function Ak(Al)
 return{'corrupt',Al or'a value that is no lock'}
 end
 local function Am(An)
-local X,Ao,Ap,Aq,Ar,As=string.match(An,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return X,Ao,Ap,Aq==''and Ar or'0',As
+local X,Ao,Ap,Aq,Ar,As,At=string.match(An,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return X,Ao,Ap,Aq==''and Ar or'0',At,tonumber(As)
 end
-local At=12000
-local function Au()
-local K=A('GETRANGE',I,0,At+99)
+local Au=12000
+local function Av()
+local K=A('GETRANGE',I,0,Au+99)
 if type(K)~='string'then
 return call('GET',I)
 end
 return(K~=''or call('EXISTS',I)==1)and K
 end
-local function Av(An)
-if not An or#An<=At then
+local function Aw(An)
+if not An or#An<=Au then
 return An
 end
-local Aw=string.match(string.sub(An,1,At),'^%d* %a %d+ !?%d+ %S* ')
-return(Aw or'')..'{"cut":"longer than '..At..' bytes"}'
+local Ax=string.match(string.sub(An,1,Au),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Ax or'')..'{"cut":"longer than '..Au..' bytes"}'
 end
-local function Ax(An)
-return(string.gsub(An,'^(%d+ %a %d+ )!','%1'))
+local function Ay(An,As)
+return(string.gsub(An,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..As..' '))
 end
-local function Ay(K)
+local function Az(K)
 if#K<=32 then
 return string.match(K,'^%*([spx])(%d*)$')
 end
 end
-local function Az(K)
-local Ba,Bb,Bc,Bd=string.match(K,'^(~?)(%x+)([-+])()')
-if not Bb or#Bb~=32 then
+local function Ba(K)
+local Bb,Bc,Bd,Be=string.match(K,'^(~?)(%x+)([-+])()')
+if not Bc or#Bc~=32 then
 return nil
 end
-local An=Av(string.sub(K,Bd))
-local X,Ao,_,Ar,As=Am(An)
+local An=Aw(string.sub(K,Be))
+local X,Ao,_,Ar,At,As=Am(An)
 if Ao~='x'then
 return nil
 end
-local Be=call('PTTL',I)
+local Bf=call('PTTL',I)
 Ar=tonumber(Ar)
-local Bf=Ba==''and Be>Ar
+local Bg=As and Bf>As+Ar
+Bf=Bg and As+Ar or Bf
+local Bh=Bb==''and Bf>Ar
 return{
-Bb=Bb,Ba=Ba~='',Bc=Bc,An=An,X=X,Ar=Ar,As=As,
-Bf=Bf,Bg=Be,Be=Bf and Be-Ar or Be,
+Bc=Bc,Bb=Bb~='',Bd=Bd,An=An,X=X,Ar=Ar,At=At,
+Bh=Bh,Bi=Bf,Bf=Bh and Bf-Ar or Bf,Bg=Bg,
 }
 end
-local function Bh(K)
+local function Bj(K)
 if not K then
 return{}
 end
 if string.sub(K,1,1)~='*'then
-local Bi=Az(K)
-return Bi and{Bj='x',Bk='',Bi=Bi,X=Bi.X}
+local Bk=Ba(K)
+return Bk and{Bl='x',Bm='',Bk=Bk,X=Bk.X}
 end
-local Bj,Bk=Ay(K)
-return Bj and{Bj=Bj,Bk=Bk,X=Bj=='x'and Bk or nil}
+local Bl,Bm=Az(K)
+return Bl and{Bl=Bl,Bm=Bm,X=Bl=='x'and Bm or nil}
 end
-local function Bl(Bm,by)
-local Bk=call('HINCRBY',Ab,Bm,by)
-if Bk<=0 then
-call('HDEL',Ab,Bm)
+local function Bn(Bo,by)
+local Bm=call('HINCRBY',Ab,Bo,by)
+if Bm<=0 then
+call('HDEL',Ab,Bo)
 end
 end
-local function Bn(Bo,As)
-if As==''then
+local function Bp(Bq,At)
+if At==''then
 return 0
 end
-if Bo.Bi then
-return Bo.Bi.Bf and Bo.Bi.As==As and 1 or 0
+if Bq.Bk then
+return Bq.Bk.Bh and Bq.Bk.At==At and 1 or 0
 end
-return tonumber(call('HGET',Ab,'o'..As)or 0)
+return tonumber(call('HGET',Ab,'o'..At)or 0)
 end
-local function Bp(An)
-local _,Ao,Ap,_,As=Am(An)
-if As~=''then
-Bl('o'..As,-1)
+local function Br(An)
+local _,Ao,Ap,_,At=Am(An)
+if At~=''then
+Bn('o'..At,-1)
 if Ao=='p'then
-Bl('p'..As,-Ap)
+Bn('p'..At,-Ap)
 end
 end
 end
-local function Bq(Bb,An)
+local function Bs(Bc,An)
 local _,Ao,Ap=Am(An)
 if Ao=='p'then
-Bl('used',-Ap)
+Bn('used',-Ap)
 end
-call('HDEL',Aa,Bb)
+call('HDEL',Aa,Bc)
 end
-local function Br()
+local function Bt()
 call('UNLINK',I,Z,Aa,Ab)
 end
-local function Bs(Bt)
-local Bb=string.sub(Bt,-32)
-local An=call('HGET',Aa,Bb)
-local Bu=Bt==Bb
+local function Bu(Bv)
+local Bc=string.sub(Bv,-32)
+local An=call('HGET',Aa,Bc)
+local Bw=Bv==Bc
 if An then
 local _,_,_,Ar=Am(An)
-if Bu then
-Bp(An)
+if Bw then
+Br(An)
 end
-if not Bu or Ar=='0'then
-Bq(Bb,An)
+if not Bw or Ar=='0'then
+Bs(Bc,An)
 end
 end
 end
-local function Bv(Bw)
-local Bx=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
-if not Bx or tonumber(Bx)<=Bw then
-Br()
+local function Bx()
+local By=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+for _,Aj in ipairs({I,Z,Aa,Ab})do
+call('PEXPIREAT',Aj,By)
+end
+end
+local function Bz(Ca)
+local Cb,By=false,call('ZREVRANGE',Z,0,0,'WITHSCORES')
+while By[1]and Af>0 do
+local Bv=By[1]
+local _,_,_,Ar,_,As=Am(call('HGET',Aa,string.sub(Bv,-32))or'')
+local Cc=As and Ca+As+(#Bv>32 and Ar or 0)
+if not Cc or tonumber(By[2])<=Cc then
+break
+end
+call('PEXPIREAT',I,By[2])
+call('ZADD',Z,Cc,Bv)
+Cb,Af,By=true,Af-3,call('ZREVRANGE',Z,0,0,'WITHSCORES')
+end
+if Cb then
+Bx()
+end
+return By[2]
+end
+local function Cd(Ca)
+local By=Bz(Ca)
+if not By or tonumber(By)<=Ca then
+Bt()
 return false
 end
-local By=math.max(1,math.ceil(Af/3))
-local Bz=call('ZRANGEBYSCORE',Z,'-inf',Bw,'LIMIT',0,By)
-if Bz[1]then
-call('ZREM',Z,unpack(Bz))
-Ag=#Bz==By
-Af=Af-3*#Bz
+local Cc=math.max(1,math.ceil(Af/3))
+local Ce=call('ZRANGEBYSCORE',Z,'-inf',Ca,'LIMIT',0,Cc)
+if Ce[1]then
+call('ZREM',Z,unpack(Ce))
+Ag=#Ce==Cc
+Af=Af-3*#Ce
 end
-for _,Bt in ipairs(Bz)do
-Bs(Bt)
+for _,Bv in ipairs(Ce)do
+Bu(Bv)
 end
 return true
 end
-local function Ca(Bw,Bb)
-local Bo=Bh(Au())
-if Bo and Bo.Bj and not Bo.Bi then
-if not Bv(Bw)then
+local function Cf(Ca,Bc)
+local Bq=Bj(Av())
+if Bq and Bq.Bk and Bq.Bk.Bg then
+call('PEXPIRE',I,Bq.Bk.Bi)
+end
+if Bq and Bq.Bl and not Bq.Bk then
+if not Cd(Ca)then
 return{}
 end
-if Ag and Bb then
-for _,Bt in ipairs({Bb,'~'..Bb})do
-local Cb=call('ZSCORE',Z,Bt)
-if Cb and tonumber(Cb)<=Bw then
-call('ZREM',Z,Bt)
-Bs(Bt)
+if Ag and Bc then
+for _,Bv in ipairs({Bc,'~'..Bc})do
+local Cg=call('ZSCORE',Z,Bv)
+if Cg and tonumber(Cg)<=Ca then
+call('ZREM',Z,Bv)
+Bu(Bv)
 end
 end
 end
 end
-return Bo
+return Bq
 end
-local function Bf(Bo,Bb)
-if Bo.Bi then
-return Bo.Bi.Bf and Bo.Bi.Bb==Bb
+local function Bh(Bq,Bc)
+if Bq.Bk then
+return Bq.Bk.Bh and Bq.Bk.Bc==Bc
 end
-return Bo.Bj and call('ZSCORE',Z,Bb)
+return Bq.Bl and call('ZSCORE',Z,Bc)
 end
-local function Cc(Bb,Cd,Ar)
-call('ZADD',Z,Cd,Bb)
+local function Ch(Bc,Ci,Ar)
+call('ZADD',Z,Ci,Bc)
 if Ar>0 then
-call('ZADD',Z,Cd+Ar,'~'..Bb)
+call('ZADD',Z,Ci+Ar,'~'..Bc)
 end
 end
-local function Ce()
-local Bx=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
-for _,Aj in ipairs({I,Z,Aa,Ab})do
-call('PEXPIREAT',Aj,Bx)
-end
-end
-local function Cf(Bo,Bb,Cg,Bw)
-local V=Bo.Bi and Bo.Bi.An or call('HGET',Aa,Bb)
-local An=Ax(V)
-local X,_,_,Ar,As=Am(An)
+local function Cj(Bq,Bc,As,Ca)
+local V=Bq.Bk and Bq.Bk.An or call('HGET',Aa,Bc)
+local An=Ay(V,As)
+local X,_,_,Ar,At=Am(An)
 Ar=tonumber(Ar)
-call('PEXPIRE',I,Cg+Ar)
-if Bo.Bi then
+call('PEXPIRE',I,As+Ar)
+if Bq.Bk then
 if An~=V then
-call('SET',I,Bb..'+'..An,'PX',Cg+Ar)
+call('SET',I,Bc..Bq.Bk.Bd..An,'PX',As+Ar)
 end
-return X,As
+return X,At
 end
 if An~=V then
-call('HSET',Aa,Bb,An)
+call('HSET',Aa,Bc,An)
 end
-Cc(Bb,Bw+Cg,Ar)
-Ce()
-return X,As
+Ch(Bc,Ca+As,Ar)
+Bx()
+return X,At
 end
-local function Ch(Bw)
-return call('ZRANGEBYSCORE',Z,'('..string.format('%.0f',Bw),'+inf','LIMIT',0,1)[1]
+local function Ck(Ca)
+return call('ZRANGEBYSCORE',Z,'('..string.format('%.0f',Ca),'+inf','LIMIT',0,1)[1]
 end
-local function Ci(Bt,Bw)
-local Bb=string.sub(Bt,-32)
-local Bu=call('ZSCORE',Z,Bb)
-local Bg=call('ZSCORE',Z,'~'..Bb)or Bu
-local Bo=Bu and'holding'or'closed'
-return string.sub(Bb,1,8),Bo,(Bu or Bg)-Bw,Bg-Bw,Av(call('HGET',Aa,Bb))
+local function Cl(Bv,Ca)
+local Bc=string.sub(Bv,-32)
+local Bw=call('ZSCORE',Z,Bc)
+local Bi=call('ZSCORE',Z,'~'..Bc)or Bw
+local Bq=Bw and'holding'or'closed'
+return string.sub(Bc,1,8),Bq,(Bw or Bi)-Ca,Bi-Ca,Aw(call('HGET',Aa,Bc))
 end
-local function Cj(Ck,Bo)
-local Ao,Bj,Bk=Ck.Ao,Bo.Bj,Bo.Bk
-if not Bj then
+local function Cm(Cn,Bq)
+local Ao,Bl,Bm=Cn.Ao,Bq.Bl,Bq.Bm
+if not Bl then
 return'fits'
 end
-if not Ag and Bn(Bo,Ck.As)>0 then
-if Bj=='x'and Ao=='x'and Ck.Cl or Bj=='s'and Ao=='s'then
+if not Ag and Bp(Bq,Cn.At)>0 then
+if Bl=='x'and Ao=='x'and Cn.Co or Bl=='s'and Ao=='s'then
 return'passes'
-elseif Bj=='x'then
+elseif Bl=='x'then
 return'deadlock','x',1,''
 elseif Ao=='x'then
-return'deadlock',Bj,call('HGET',Ab,'p'..Ck.As)or 1,Bk
+return'deadlock',Bl,call('HGET',Ab,'p'..Cn.At)or 1,Bm
 end
 end
-if Ao=='x'or Bj=='x'then
+if Ao=='x'or Bl=='x'then
 return'in_the_way'
 end
-if Ao~=Bj or Ck.Cm~=Bk then
-local Cn=Ch(O(M()))
-local _,_,Co=Am(call('HGET',Aa,string.sub(Cn,-32)))
-return'mismatch',Bj,string.sub(Co,1,20),Bk
+if Ao~=Bl or Cn.Cp~=Bm then
+local Cq=Ck(O(M()))
+local _,_,Cr=Am(call('HGET',Aa,string.sub(Cq,-32)))
+return'mismatch',Bl,string.sub(Cr,1,20),Bm
 end
-local Co=Bj=='p'and call('HGET',Ab,'used')or 0
-return(Bj=='s'or Co+Ck.Ap<=tonumber(Bk))and'fits'or'in_the_way'
+local Cr=Bl=='p'and call('HGET',Ab,'used')or 0
+return(Bl=='s'or Cr+Cn.Ap<=tonumber(Bm))and'fits'or'in_the_way'
 end
-local function Cp(Bo)
-local X=Bo.X or U()
-return X and(Bo.X or string.format('%.0f',X))
+local function Cs(Bq)
+local X=Bq.X or U()
+return X and(Bq.X or string.format('%.0f',X))
 end
-local function Cq()
+local function Ct()
 return Ak('the fence counter is not a number that can grow')
 end
-local function Cr()
+local function Cu()
 if call('ZCARD',Z)+call('HLEN',Aa)+call('HLEN',Ab)>0 then
 call('UNLINK',Z,Aa,Ab)
 end
 end
-local function Cs(Bi,Bw)
-Cr()
-call('SET',I,'*x'..Bi.X,'PX',Bi.Bg)
-call('HSET',Aa,Bi.Bb,Bi.An)
-Cc(Bi.Bb,Bw+Bi.Be,Bi.Ar)
-Bl('o'..Bi.As,1)
+local function Cv(Bk,Ca)
+Cu()
+call('SET',I,'*x'..Bk.X,'PX',Bk.Bi)
+call('HSET',Aa,Bk.Bc,Bk.An)
+Ch(Bk.Bc,Ca+Bk.Bf,Bk.Ar)
+Bn('o'..Bk.At,1)
 end
-local function Ct(Ck,X)
-local Cg,Ar,An=Ck.Cg,Ck.Ar,X..' '..Ck.An
-call('SET',I,Ck.Bb..Ck.Bc..An,'PX',Cg+Ar)
-local Bi={
-Bb=Ck.Bb,Ba=false,Bc=Ck.Bc,An=An,X=X,Ar=Ar,
-As=Ck.As,Bf=true,Bg=Cg+Ar,Be=Cg,
+local function Cw(Cn,X)
+local As,Ar,An=Cn.As,Cn.Ar,X..' '..Cn.An
+call('SET',I,Cn.Bc..Cn.Bd..An,'PX',As+Ar)
+local Bk={
+Bc=Cn.Bc,Bb=false,Bd=Cn.Bd,An=An,X=X,Ar=Ar,
+At=Cn.At,Bh=true,Bi=As+Ar,Bf=As,
 }
-return{Bj='x',Bk='',Bi=Bi,X=X}
+return{Bl='x',Bm='',Bk=Bk,X=X}
 end
-local function Cu(Ck,Bo,X,Bw)
-local Bb,As=Ck.Bb,Ck.As
-if X~=Bo.X then
+local function Cx(Cn,Bq,X,Ca)
+local Bc,At=Cn.Bc,Cn.At
+if X~=Bq.X then
 W(tonumber(X))
 end
-if not Bo.Bj and Ck.Ao=='x'then
-return Ct(Ck,X)
+if not Bq.Bl and Cn.Ao=='x'then
+return Cw(Cn,X)
 end
-if Bo.Bi then
-Cs(Bo.Bi,Bw)
-elseif not Bo.Bj then
-Cr()
-call('SET',I,'*'..Ck.Ao..Ck.Cm,'PX',Ck.Cg+Ck.Ar)
+if Bq.Bk then
+Cv(Bq.Bk,Ca)
+elseif not Bq.Bl then
+Cu()
+call('SET',I,'*'..Cn.Ao..Cn.Cp,'PX',Cn.As+Cn.Ar)
 end
-Cc(Bb,Bw+Ck.Cg,Ck.Ar)
-call('HSET',Aa,Bb,X..' '..Ck.An)
-if Ck.Ao=='p'then
-Bl('used',Ck.Ap)
+Ch(Bc,Ca+Cn.As,Cn.Ar)
+call('HSET',Aa,Bc,X..' '..Cn.An)
+if Cn.Ao=='p'then
+Bn('used',Cn.Ap)
 end
-if As~=''then
-Bl('o'..As,1)
-if Ck.Ao=='p'then
-Bl('p'..As,Ck.Ap)
+if At~=''then
+Bn('o'..At,1)
+if Cn.Ao=='p'then
+Bn('p'..At,Cn.Ap)
 end
 end
-if Ck.Ao=='x'then
-return{Bj='x',Bk=X,X=X}
+if Cn.Ao=='x'then
+return{Bl='x',Bm=X,X=X}
 end
-return{Bj=Ck.Ao,Bk=Ck.Cm}
+return{Bl=Cn.Ao,Bm=Cn.Cp}
 end
-local function Cv(Bb)
-if call('ZREM',Ae,Bb,'!'..Bb)==0 then
+local function Cy(Bc)
+if call('ZREM',Ae,Bc,'!'..Bc)==0 then
 return false
 end
-call('HDEL',Ad,Bb)
-return call('ZREM',Ac,Bb)==1
+call('HDEL',Ad,Bc)
+return call('ZREM',Ac,Bc)==1
 end
-local function Cw()
+local function Cz()
 return string.match(call('HGET',Ad,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cx(Bw)
+local function Da(Ca)
 if call('EXISTS',Ae)==0 then
 return false
 end
-local By=math.max(1,Af)
-local Bz=call('ZRANGEBYSCORE',Ae,'-inf',Bw,'LIMIT',0,By)
-Ah=#Bz==By
-Af=Af-#Bz
-for _,Bt in ipairs(Bz)do
-local Bb=string.match(Bt,'^!(.*)')
-if not Bb then
-Cv(Bt)
+local Cc=math.max(1,Af)
+local Ce=call('ZRANGEBYSCORE',Ae,'-inf',Ca,'LIMIT',0,Cc)
+Ah=#Ce==Cc
+Af=Af-#Ce
+for _,Bv in ipairs(Ce)do
+local Bc=string.match(Bv,'^!(.*)')
+if not Bc then
+Cy(Bv)
 else
-local Cy=call('ZSCORE',Ae,Bb)
-if Cy and tonumber(Cy)>Bw then
-local Cz=string.match(call('HGET',Ad,Bb)or'','^%d+ %d %S+ (%d+)')
-local Da=Cz and call('ZSCORE',Ae,Bt)-Cz
-Ai=Ai or Da and Da>=tonumber((Cw()))
+local Db=call('ZSCORE',Ae,Bc)
+if Db and tonumber(Db)>Ca then
+local Dc=string.match(call('HGET',Ad,Bc)or'','^%d+ %d %S+ (%d+)')
+local Dd=Dc and call('ZSCORE',Ae,Bv)-Dc
+Ai=Ai or Dd and Dd>=tonumber((Cz()))
 end
-call('ZREM',Ae,Bt)
+call('ZREM',Ae,Bv)
 end
 end
 return true
 end
-local function Db(Bb,Dc)
-local Dd,De,Df,Cz,Dg,Cm,Cl,An=string.match(
-Dc or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function De(Bc,Df)
+local Dg,Dh,Di,Dc,Dj,Cp,Co,An=string.match(
+Df or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Df then
+if not Di then
 return nil
 end
-local Ao,Ap,Ar,As,Dh=string.match(An,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Di=Ar~='0'
+local Ao,Ap,Ar,At,Dk=string.match(An,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
+local Dl=Ar~='0'
 return{
-Bb=Bb,Ao=Ao,Cl=Cl=='1',Ap=Ap,Cm=Cm,As=As,
-An=string.format('%s %s %s%s %s ',Ao,Ap,Di and'!'or'',Ar,As)..Dh,
-Cg=tonumber(Cz),Ar=0,Bc=Di and'+'or'-',Df=Df,Dd=tonumber(Dd),
-Dg=tonumber(Dg),De=De=='1',
+Bc=Bc,Ao=Ao,Co=Co=='1',Ap=Ap,Cp=Cp,At=At,
+An=string.format('%s %s %s%s/%s %s ',Ao,Ap,Dl and'!'or'',Ar,Dc,At)..Dk,
+As=tonumber(Dc),Ar=0,Bd=Dl and'+'or'-',Di=Di,Dg=tonumber(Dg),
+Dj=tonumber(Dj),Dh=Dh=='1',
 }
 end
-local function Dj(Df,Al)
-local Dk=A('PUBLISH',Df,Al)
-return type(Dk)~='number'or Dk>0
+local function Dm(Di,Al)
+local Dn=A('PUBLISH',Di,Al)
+return type(Dn)~='number'or Dn>0
 end
-local function Dl(Bb)
-return string.match(call('HGET',Ad,Bb)or'','^%d+ %d (%S+)')
+local function Do(Bc)
+return string.match(call('HGET',Ad,Bc)or'','^%d+ %d (%S+)')
 end
-local function Dm(Dn,Al)
-local Do,Dp=8,nil
-for _,Bb in ipairs(call('ZRANGE',Ac,0,Do))do
-if Bb~=Dn and Do>0 then
-Do=Do-1
-local Df=Dl(Bb)
-if Df and Dj(Df,Al..Bb)then
-Dp=Df
+local function Dp(Dq,Al)
+local Dr,Ds=8,nil
+for _,Bc in ipairs(call('ZRANGE',Ac,0,Dr))do
+if Bc~=Dq and Dr>0 then
+Dr=Dr-1
+local Di=Do(Bc)
+if Di and Dm(Di,Al..Bc)then
+Ds=Di
 break
 end
 end
 end
 local Q=call('ZREVRANGE',Ac,0,0)[1]
-local Df=Q and Q~=Dn and Dl(Q)
-if Df and Df~=Dp then
-Dj(Df,Al..Q)
+local Di=Q and Q~=Dq and Do(Q)
+if Di and Di~=Ds then
+Dm(Di,Al..Q)
 end
 end
-local function Dq(Dn,Bw,V)
-local Dr=call('ZREVRANGE',Ae,0,0,'WITHSCORES')[2]
-if not Dr then
+local function Dt(Dq,Ca,V)
+local Du=call('ZREVRANGE',Ae,0,0,'WITHSCORES')[2]
+if not Du then
 return
 end
-local Ds=0
-for _,Bb in ipairs(call('ZRANGE',Ac,0,319))do
-local Dd,Df=string.match(call('HGET',Ad,Bb)or'','^(%d+) %d (%S+)')
-if Df then
-Ds=Dd
-if Bb~=Dn then
-Dj(Df,'!'..Bb)
+local Dv=0
+for _,Bc in ipairs(call('ZRANGE',Ac,0,319))do
+local Dg,Di=string.match(call('HGET',Ad,Bc)or'','^(%d+) %d (%S+)')
+if Di then
+Dv=Dg
+if Bc~=Dq then
+Dm(Di,'!'..Bc)
 end
 end
 end
-call('HSET',Ad,'?',string.format('%.0f %s %s',Bw,Ds,V))
-call('PEXPIREAT',Ad,Dr)
+call('HSET',Ad,'?',string.format('%.0f %s %s',Ca,Dv,V))
+call('PEXPIREAT',Ad,Du)
 end
-local function Dt(Bo,Bw,Dn)
-local Du,Dv,Dw,Dx=Ai,false,false,false
-local Dy,Dz,Ea,Eb=Cw()
-if Du then
+local function Dw(Bq,Ca,Dq)
+local Dx,Dy,Dz,Ea=Ai,false,false,false
+local Eb,Ec,Ed,Ee=Cz()
+if Dx then
 Af=math.max(5,Af-260)
-Ai,Ea,Eb=false,Dy,Dz
+Ai,Ed,Ee=false,Eb,Ec
 end
 Af=math.max(5,Af)
-local V=Ea..' '..Eb
-Ea,Eb=tonumber(Ea),tonumber(Eb)
-local Ec,at,B,Ed,Ee={},0,0,0,{}
+local V=Ed..' '..Ee
+Ed,Ee=tonumber(Ed),tonumber(Ee)
+local Ef,at,B,Eg,Eh={},0,0,0,{}
 while true do
-if Bo.Bi and Bo.Bi.As==''then
+if Bq.Bk and Bq.Bk.At==''then
 break
 end
 at=at+1
 if at>B then
-if Ee[1]then
-call('ZREM',Ac,unpack(Ee))
-Ee={}
+if Eh[1]then
+call('ZREM',Ac,unpack(Eh))
+Eh={}
 end
-local By=math.min(math.max(Ed,1),64)
-Ec=call('ZRANGE',Ac,0,By)
-if not Ec[1]then
+local Cc=math.min(math.max(Eg,1),64)
+Ef=call('ZRANGE',Ac,0,Cc)
+if not Ef[1]then
 break
 end
-B,at=math.min(#Ec,By),1
+B,at=math.min(#Ef,Cc),1
 end
-local Ef,Eg=Ec[at],Ec[at+1]
-local Dc=call('HGET',Ad,Ef)
-local Ck=Db(Ef,Dc)
-local Eh=math.floor(#(Dc or'')/256)
-local Cy=Ck and(Ah or Ck.Dd<=Eb)and call('ZSCORE',Ae,Ef)
-if not Ck or Ah and Cy and tonumber(Cy)<=Bw then
+local Ei,Ej=Ef[at],Ef[at+1]
+local Df=call('HGET',Ad,Ei)
+local Cn=De(Ei,Df)
+local Ek=math.floor(#(Df or'')/256)
+local Db=Cn and(Ah or Cn.Dg<=Ee)and call('ZSCORE',Ae,Ei)
+if not Cn or Ah and Db and tonumber(Db)<=Ca then
 if Af<=0 then
-Dx=true
+Ea=true
 break
 end
-Af=Af-1-Eh
-Ee[#Ee+1]=Ef
-Cv(Ef)
+Af=Af-1-Ek
+Eh[#Eh+1]=Ei
+Cy(Ei)
 else
-local Ei=Cj(Ck,Bo)
+local El=Cm(Cn,Bq)
 T=true
-local X=(Ei=='fits'or Ei=='passes')and Cp(Bo)
+local X=(El=='fits'or El=='passes')and Cs(Bq)
 if not X then
 break
 end
 if Af<=0 then
-Dx=true
+Ea=true
 break
 end
-if Ed==0 then
-call('ZREM',Ac,Ef)
+if Eg==0 then
+call('ZREM',Ac,Ei)
 else
-Ee[#Ee+1]=Ef
+Eh[#Eh+1]=Ei
 end
-local Dk=Ef==Dn
-local Ej=Ck.Dd<=Eb and Cy
-if not Dk and not(Ej and Cy-Ck.Dg<Ea)then
-Dk=Dj(Ck.Df,Ef)or Ck.De
+local Dn=Ei==Dq
+local Em=Cn.Dg<=Ee and Db
+if not Dn and not(Em and Db-Cn.Dj<Ed)then
+Dn=Dm(Cn.Di,Ei)or Cn.Dh
 end
-if not Dk then
-Af,Ed=Af-1-Eh,Ed+1
+if not Dn then
+Af,Eg=Af-1-Ek,Eg+1
 else
-Af,Ed=Af-5-Eh,0
-if Ee[1]then
-call('ZREM',Ac,unpack(Ee))
-Ee={}
+Af,Eg=Af-5-Ek,0
+if Eh[1]then
+call('ZREM',Ac,unpack(Eh))
+Eh={}
 end
-if Ef==Dn then
-Cv(Ef)
+if Ei==Dq then
+Cy(Ei)
 else
-call('ZADD',Ae,Bw+Ck.Cg,'!'..Ef)
-Dw=true
+call('ZADD',Ae,Ca+Cn.As,'!'..Ei)
+Dz=true
 end
-if Eg or Dw then
-Ck.Bc='+'
+if Ej or Dz then
+Cn.Bd='+'
 end
-Bo=Cu(Ck,Bo,X,Bw)
-Dv=true
+Bq=Cx(Cn,Bq,X,Ca)
+Dy=true
 end
 end
 end
-if Ee[1]then
-call('ZREM',Ac,unpack(Ee))
+if Eh[1]then
+call('ZREM',Ac,unpack(Eh))
 end
-if Du then
-Dq(Dn,Bw,V)
-elseif Dx then
-Dm(Dn,'!')
-elseif Dw then
-Dm(Dn,'?')
+if Dx then
+Dt(Dq,Ca,V)
+elseif Ea then
+Dp(Dq,'!')
+elseif Dz then
+Dp(Dq,'?')
 end
-if Dv and not Bo.Bi then
-Ce()
+if Dy and not Bq.Bk then
+Bx()
 end
-return Bo
+return Bq
 end
-local function Ek(Bo,Bb,An)
-if Bo.Bi then
+local function En(Bq,Bc,An)
+if Bq.Bk then
 call('DEL',I)
 return{}
 end
-call('ZREM',Z,Bb,'~'..Bb)
-Bp(An)
-Bq(Bb,An)
+call('ZREM',Z,Bc,'~'..Bc)
+Br(An)
+Bs(Bc,An)
 if call('ZCARD',Z)==0 then
-Br()
+Bt()
 return{}
 end
-Ce()
-return Bo
+Bx()
+return Bq
 end
-local function El(Bo,Bb,As,Em)
-Cv(Bb)
-if not Bf(Bo,Bb)then
-return{'not_held',Bn(Bo,As)},Bo
+local function Eo(Bq,Bc,At,Ep)
+Cy(Bc)
+if not Bh(Bq,Bc)then
+return{'not_held',Bp(Bq,At)},Bq
 end
-local An=Bo.Bi and Bo.Bi.An or call('HGET',Aa,Bb)
-local _,_,_,_,En=Am(An)
-Bo=Em(Bo,Bb,An)
-local Be=Bn(Bo,En)
-return Be>0 and{'still_held',Be}or 1,Bo
+local An=Bq.Bk and Bq.Bk.An or call('HGET',Aa,Bc)
+local _,_,_,_,Eq=Am(An)
+Bq=Ep(Bq,Bc,An)
+local Bf=Bp(Bq,Eq)
+return Bf>0 and{'still_held',Bf}or 1,Bq
 end
-local function Eo(An)
-return(string.gsub(An,'^(%d+ %a %d+ !?%d+) %S* ','%1  '))
+local function Er(An,Es)
+return(string.gsub(An,'^(%d+ %a %d+ !?%d+)/?%d* %S* ','%1/'..Es..'  '))
 end
-local function Ep(Bo,Bb,An,Eq,Bw)
-if Bo.Bi then
-call('PEXPIRE',I,Eq)
-local Ba='~'..Bb..'-'..Eo(An)
-call('SET',I,Ba,'PX',Eq)
-return Bh(Ba)
+local function Et(Bq,Bc,An,Es,Ca)
+if Bq.Bk then
+call('PEXPIRE',I,Es)
+local Bb='~'..Bc..'-'..Er(An,Es)
+call('SET',I,Bb,'PX',Es)
+return Bj(Bb)
 end
-call('ZREM',Z,Bb)
-Bp(An)
-call('ZADD',Z,Bw+Eq,'~'..Bb)
-call('HSET',Aa,Bb,Eo(An))
-Ce()
-return Bo
+call('ZREM',Z,Bc)
+Br(An)
+call('ZADD',Z,Ca+Es,'~'..Bc)
+call('HSET',Aa,Bc,Er(An,Es))
+Bx()
+return Bq
 end
-local function Er(Cn)
-local Bb,As,Eq=string.sub(ARGV[Cn],1,32),ARGV[Cn+1],tonumber(ARGV[Cn+2])
-local Bw=O(M())
-local Bo=Ca(Bw,Bb)
-if not Bo then
+local function Eu(Cq)
+local Bc,At,Es=string.sub(ARGV[Cq],1,32),ARGV[Cq+1],tonumber(ARGV[Cq+2])
+local Ca=O(M())
+local Bq=Cf(Ca,Bc)
+if not Bq then
 return Ak()
 end
-local Es=Cx(Bw)
+local Ev=Da(Ca)
 local J
-J,Bo=El(Bo,Bb,As,Eq==0 and Ek or function(Bu,_,An)
-return Ep(Bu,Bb,An,Eq,Bw)
+J,Bq=Eo(Bq,Bc,At,Es==0 and En or function(Bw,_,An)
+return Et(Bw,Bc,An,Es,Ca)
 end)
-if Es then
-Dt(Bo,Bw)
+if Ev then
+Dw(Bq,Ca)
 end
 return J
 end
@@ -601,9 +624,9 @@ for _,i in ipairs(D)do
 local J='later'
 if Af>0 then
 on(KEYS[i])
-local Dv
-Dv,J=pcall(Er,2+B*(i-1))
-if not Dv then
+local Dy
+Dy,J=pcall(Eu,2+B*(i-1))
+if not Dy then
 J={'error',type(J)=='table'and J.err or J}
 end
 Af=Af-35

@@ -11,6 +11,7 @@ mod long;
 mod proxy;
 mod refused;
 mod seen;
+mod stepped;
 mod together;
 mod waiting;
 mod wrong_kind;

@@ -47,9 +47,9 @@ end
 -- include queue.lua
 -- include releasing.lua
 
--- Returns the record without its owner, for a holder that holds no more but keeps the resource closed.
-local function without_owner(record)
-  return (string.gsub(record, '^(%d+ %a %d+ !?%d+) %S* ', '%1  '))
+-- Returns the record without its owner, for a holder that holds no more but keeps the resource closed for its cooldown (ms).
+local function without_owner(record, cooldown)
+  return (string.gsub(record, '^(%d+ %a %d+ !?%d+)/?%d* %S* ', '%1/' .. cooldown .. '  '))
 end
 
 -- Ends a hold that keeps the resource closed for its cooldown (ms). Returns the state after it.
@@ -57,14 +57,14 @@ local function close(state, token, record, cooldown, now)
   if state.holder then
     -- First a write that takes no memory: see extend.
     redis.call('PEXPIRE', main, cooldown)
-    local closed = '~' .. token .. '-' .. without_owner(record)
+    local closed = '~' .. token .. '-' .. without_owner(record, cooldown)
     redis.call('SET', main, closed, 'PX', cooldown)
     return read(closed)
   end
   redis.call('ZREM', ends, token)
   end_hold(record)
   redis.call('ZADD', ends, now + cooldown, '~' .. token)
-  redis.call('HSET', records, token, without_owner(record))
+  redis.call('HSET', records, token, without_owner(record, cooldown))
   expire_all()
   return state
 end
