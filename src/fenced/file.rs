@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{FencedWriteError, StaleFenceError};
+use super::{
+    FencedWriteError, StaleFenceError,
+    links::{behind_links, directory_of, unless_missing},
+};
 use crate::core::Fence;
 
 /// A file that only the holder with the largest fence writes, as a whole.
@@ -20,9 +23,18 @@ use crate::core::Fence;
 /// systems they may not. Remove the two files only together with the file, and restore all of them from a backup: without
 /// `NAME.fence` every fence is let in.
 ///
+/// A symbolic link stands for the file that it leads to, which need not exist yet: the two files are beside that one, and the
+/// link stays as it is. Whoever lets it lead elsewhere names another file, with a fence of its own. So does a hard link: after
+/// a write it still has what was there before.
+///
 /// The calls block: in async code make them inside of `spawn_blocking`.
 #[derive(Clone, Debug)]
 pub struct FencedFile {
+    file: PathBuf,
+}
+
+/// The three files, where they are in truth.
+struct Places {
     file: PathBuf,
     fence: PathBuf,
     lock: PathBuf,
@@ -33,12 +45,10 @@ type Result<T> = std::result::Result<T, FencedWriteError<io::Error>>;
 impl FencedFile {
     /// Names the file. Nothing is opened. Its directory has to exist when it is written.
     pub fn new(file: impl Into<PathBuf>) -> Self {
-        let file = file.into();
-        let (fence, lock) = (beside(&file, ".fence"), beside(&file, ".lock"));
-        Self { file, fence, lock }
+        Self { file: file.into() }
     }
 
-    /// Returns the path of the file.
+    /// Returns the path of the file, as it was named.
     pub fn path(&self) -> &Path {
         &self.file
     }
@@ -49,7 +59,7 @@ impl FencedFile {
     /// [`FencedWriteError::Stale`]: a larger fence is known. [`FencedWriteError::Failed`]: the files could not be read or
     /// written, or `NAME.fence` has no number.
     pub fn enter(&self, fence: Fence) -> Result<()> {
-        self.guarded(fence, || Ok(()))
+        self.guarded(fence, |_| Ok(()))
     }
 
     /// Writes the whole file, unless a larger fence is known.
@@ -57,7 +67,7 @@ impl FencedFile {
     /// # Errors
     /// As for [`enter`](Self::enter). After [`FencedWriteError::Failed`] the file is as it was, or written.
     pub fn write(&self, fence: Fence, content: impl AsRef<[u8]>) -> Result<()> {
-        self.guarded(fence, || replace(&self.file, content.as_ref()))
+        self.guarded(fence, |file| replace(file, content.as_ref()))
     }
 
     /// Returns the largest fence so far, if there was one.
@@ -65,32 +75,46 @@ impl FencedFile {
     /// # Errors
     /// The error of reading `NAME.fence`; [`io::ErrorKind::InvalidData`] when it has no number.
     pub fn largest(&self) -> io::Result<Option<Fence>> {
+        // Where there is no directory there is no fence.
+        unless_missing(Places::of(&self.file))?.map_or(Ok(None), |places| places.largest())
+    }
+
+    /// Compares with the largest fence and acts on the file, while nobody else can.
+    fn guarded(&self, fence: Fence, act: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
+        let known = || {
+            let places = Places::of(&self.file)?;
+            let lock = File::options().write(true).create(true).truncate(false).open(&places.lock)?;
+            lock.lock()?;
+            Ok((places.largest()?, places, lock))
+        };
+        // The file stays locked until it is closed, at the end of this function.
+        let (known, places, _locked) = known().map_err(FencedWriteError::Failed)?;
+        if known.is_some_and(|known| fence < known) {
+            return Err(StaleFenceError::new(fence, known).into());
+        }
+        let write = || {
+            // Also if it is the same: that it is on the disk is not certain.
+            replace(&places.fence, format!("{fence}\n").as_bytes())?;
+            act(&places.file)
+        };
+        write().map_err(FencedWriteError::Failed)
+    }
+}
+
+impl Places {
+    fn of(named: &Path) -> io::Result<Self> {
+        let file = behind_links(named)?;
+        let (fence, lock) = (beside(&file, ".fence"), beside(&file, ".lock"));
+        Ok(Self { file, fence, lock })
+    }
+
+    fn largest(&self) -> io::Result<Option<Fence>> {
         let Some(text) = unless_missing(fs::read_to_string(&self.fence))? else { return Ok(None) };
         let no_number = |error| {
             let text = format!("{}: {text:?} is no fence: {error}", self.fence.display());
             io::Error::new(io::ErrorKind::InvalidData, text)
         };
         text.trim_end().parse().map(|number| Some(Fence::new(number))).map_err(no_number)
-    }
-
-    /// Compares with the largest fence and acts, while nobody else can.
-    fn guarded(&self, fence: Fence, act: impl FnOnce() -> io::Result<()>) -> Result<()> {
-        let known = || {
-            let lock = File::options().write(true).create(true).truncate(false).open(&self.lock)?;
-            lock.lock()?;
-            Ok((self.largest()?, lock))
-        };
-        // The file stays locked until it is closed, at the end of this function.
-        let (known, _locked) = known().map_err(FencedWriteError::Failed)?;
-        if known.is_some_and(|known| fence < known) {
-            return Err(StaleFenceError::new(fence, known).into());
-        }
-        let write = || {
-            // Also if it is the same: that it is on the disk is not certain.
-            replace(&self.fence, format!("{fence}\n").as_bytes())?;
-            act()
-        };
-        write().map_err(FencedWriteError::Failed)
     }
 }
 
@@ -116,18 +140,10 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     sync_directory_of(path)
 }
 
-fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        result => result.map(Some),
-    }
-}
-
 /// Writes the name of a file to the disk: it stands in its directory.
 #[cfg(unix)]
 fn sync_directory_of(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+    File::open(directory_of(path))?.sync_all()
 }
 
 #[cfg(not(unix))]

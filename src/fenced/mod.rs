@@ -41,6 +41,7 @@
 mod error;
 mod file;
 mod header;
+mod links;
 pub mod redis;
 pub mod sql;
 mod value;

@@ -3,7 +3,7 @@
 use ::redis::{RedisError, Script, ScriptInvocation, ToSingleRedisArg, aio::ConnectionLike};
 
 use super::{FencedWriteError, StaleFenceError};
-use crate::core::Fence;
+use crate::{core::Fence, store::redis::net::cluster::slot};
 
 type Result = std::result::Result<(), FencedWriteError<RedisError>>;
 
@@ -27,8 +27,7 @@ pub async fn enter(connection: &mut impl ConnectionLike, key: &str, fence: Fence
 /// replica that takes over may not have it yet. All writers have to write in this way. As with `SET`, a time to live
 /// that the key had is gone. There is no fenced deletion: set an empty value.
 ///
-/// In a cluster both keys are in one slot, unless the key has a `}` and no hash tag: the server refuses that with
-/// `CROSSSLOT`.
+/// In a cluster both keys are in one slot.
 ///
 /// ```no_run
 /// # use leasehold::{Lease, fenced};
@@ -70,19 +69,22 @@ async fn invoke(call: &ScriptInvocation<'_>, connection: &mut impl ConnectionLik
     }
 }
 
-/// Returns the key of the largest fence that has been at this key. It has the same hash tag.
+/// Returns the key of the largest fence that has been at this key. In a cluster it is in the same slot.
 ///
 /// ```
 /// use leasehold::fenced::redis::fence_key;
 ///
 /// assert_eq!(fence_key("report"), "leasehold.fence:{report}");
 /// assert_eq!(fence_key("reports:{7}"), "leasehold.fence:tag:reports:{7}");
+/// // The slot is that of the whole key, which cannot be a hash tag. That of `{20658}` is the same.
+/// assert_eq!(fence_key("a}b"), "leasehold.fence:slot:{20658}:a}b");
 /// ```
 pub fn fence_key(key: &str) -> String {
     // The tag is what stands between the first `{` and the next `}`, unless that is nothing.
     let after = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
     match after {
         Some((tag, _)) if !tag.is_empty() => format!("leasehold.fence:tag:{key}"),
-        _ => format!("leasehold.fence:{{{key}}}"),
+        None if !key.is_empty() && !key.contains('}') => format!("leasehold.fence:{{{key}}}"),
+        _ => format!("leasehold.fence:slot:{{{}}}:{key}", slot::tag(slot::of_key(key.as_bytes()))),
     }
 }

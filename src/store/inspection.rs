@@ -29,7 +29,8 @@ pub struct Holder {
     /// clocks), for [`HolderState::Closed`], and while the server's clock is more than a second behind the grant because it was
     /// set back.
     pub held_for: Option<Duration>,
-    /// The metadata that the holder supplied.
+    /// The metadata that the holder supplied. A record of more than 12,000 bytes, of another program, is told with `cut` and
+    /// the reason in place of it.
     pub metadata: Metadata,
 }
 

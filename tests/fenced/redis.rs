@@ -87,12 +87,35 @@ fn a_key_and_its_fence_are_in_one_slot_of_a_cluster() {
         Value::Int(slot) => slot,
         other => panic!("{other:?}"),
     };
-    let keys = ["report", "{report}", "reports:{7}", "{7}:{8}", "a{b"];
-    for key in keys {
+    let tagged = ["report", "{report}", "reports:{7}", "{7}:{8}", "a{b", "a}b{7}"];
+    let untagged = ["", "}", "a}b", "{}", "{}x{y}", "}{", "a{}b", "{}{}", "}}", "ü}"];
+    let keys = [&tagged[..], &untagged].concat();
+    for key in keys.iter().copied() {
         assert_eq!(slot(key), slot(&fence_key(key)), "{key}");
     }
-    let different: BTreeSet<_> = keys.into_iter().map(fence_key).collect();
+    let different: BTreeSet<_> = keys.iter().copied().map(fence_key).collect();
     assert_eq!(different.len(), keys.len());
+}
+
+#[tokio::test]
+async fn a_key_with_braces_is_written_on_a_cluster() {
+    let server = RedisServer::with_args(&["--cluster-enabled", "yes"]);
+    server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    let ready = || {
+        let info: String = redis::from_redis_value(server.command(&["CLUSTER", "INFO"])).unwrap();
+        info.contains("cluster_state:ok")
+    };
+    while !ready() {
+        tokio::task::yield_now().await;
+    }
+    let mut connection = connect(&server).await;
+    for key in ["report", "reports:{7}", "a}b", "{}", "{}x{y}"] {
+        enter(&mut connection, key, fence(8)).await.unwrap();
+        set(&mut connection, key, 8, fence(8)).await.unwrap();
+        let stale = set(&mut connection, key, 7, fence(7)).await;
+        assert!(matches!(stale, Err(FencedWriteError::Stale(_))), "{key}: {stale:?}");
+        assert_eq!(connection.get::<_, u64>(key).await.unwrap(), 8, "{key}");
+    }
 }
 
 #[actix::test]

@@ -20,7 +20,7 @@ if not G then
 return{ARGV[1],C}
 end
 local M=A('GET',KEYS[2]..'recovered')
-return{ARGV[1],C,J,type(M)=='string'and M or''}
+return{ARGV[1],C,J,type(M)=='string'and string.sub(M,1,400)or''}
 end
 end
 end
@@ -64,7 +64,7 @@ if#ARGV>2+N*(#KEYS-1)then
 U=B(ARGV[#ARGV-1],R())-1
 O[#KEYS+1]=R()
 local M=A('GET',KEYS[#KEYS]..'recovered')
-O[#KEYS+2]=type(M)=='string'and M or''
+O[#KEYS+2]=type(M)=='string'and string.sub(M,1,400)or''
 end
 if#KEYS>2 then
 local Z={}
@@ -101,22 +101,27 @@ local Al=Aj..Ae..string.format('%04d',Ak)..' '..Ag
 Ai=A('SET',Ac,Al,'PX',Af).ok and C
 end
 else
-local Al=A('GET',Ac)
-if type(Al)=='string'and string.sub(Al,1,32)==string.sub(Aj,1,32)then
-local Am,C=string.match(Al,'^([-+])(%d+) x 1 0  ',33)
+local Al=A('GETRANGE',Ac,0,12099)
+if type(Al)=='string'and#Al<12100 and string.sub(Al,1,32)==string.sub(Aj,1,32)then
+local Am,C,An,Ao=string.match(Al,'^([-+])(%d+) x 1 0/?(%d*)(  .*)$',33)
 Ai=C and A('PEXPIRE',Ac,Af)==1 and tonumber(C)
+local Ap,Aq=string.sub(Aj,1,32),nil
+if Ai and Am=='+'and U and type(A('ZSCORE',Ac..':p','!'..Ap))=='string'then
+Aq=W(i)
+if Aq and(Aq<=L or pcall(X,Aq))then
+T=Aq
+else
+Aq=nil
+end
+end
+if Ai and(Aq or An~=Af)then
+Ai=Aq or Ai
+local Ar=string.format('%s%.0f x 1 0/%s',string.sub(Al,1,33),Ai,Af)
+Ai=A('SET',Ac,Ar..Ao,'PX',Af).ok and Ai
+end
 if Ai and Am=='+'then
-local An=string.sub(Aj,1,32)
-if U and type(A('ZSCORE',Ac..':p','!'..An))=='string'then
-local Ao=W(i)
-if Ao and(Ao<=L or pcall(X,Ao))then
-T=Ao
-local Ap=string.sub(Al,1,33)..string.format('%.0f',Ao)..string.sub(Al,34+#C)
-Ai=A('SET',Ac,Ap,'PX',Af).ok and Ao or Ai
-end
-end
-if A('ZREM',Ac..':p',An,'!'..An)~=0 then
-A('HDEL',Ac..':w',An)
+if A('ZREM',Ac..':p',Ap,'!'..Ap)~=0 then
+A('HDEL',Ac..':w',Ap)
 end
 end
 end
@@ -131,640 +136,681 @@ end
 if not P[1]then
 return O
 end
-local Ac,Aq,Ar,As,At,Au,Av
-local Aw,Ax,Ay,Az=320,false,false,false
-local function on(Ba)
-Aw,Ax,Ay,Az=math.max(Aw,5),false,false,false
-Ac,Aq,Ar,As=Ba,Ba..':h',Ba..':d',Ba..':o'
-At,Au,Av=Ba..':q',Ba..':w',Ba..':p'
+local Ac,As,At,Au,Av,Aw,Ax
+local Ay,Az,Ba,Bb=320,false,false,false
+local function on(Bc)
+Ay,Az,Ba,Bb=math.max(Ay,5),false,false,false
+Ac,As,At,Au=Bc,Bc..':h',Bc..':d',Bc..':o'
+Av,Aw,Ax=Bc..':q',Bc..':w',Bc..':p'
 end
-local function Bb(Bc)
-return{'corrupt',Bc or'a value that is no lock'}
+local function Bd(Be)
+return{'corrupt',Be or'a value that is no lock'}
 end
-local function Bd(Ag)
-local C,Be,Bf,Bg,Bh,Bi=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return C,Be,Bf,Bg==''and Bh or'0',Bi
+local function Bf(Ag)
+local C,Bg,Bh,Bi,Bj,An,Bk=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return C,Bg,Bh,Bi==''and Bj or'0',Bk,tonumber(An)
 end
-local function Bj(Ag)
-return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
+local Bl=12000
+local function Bm()
+local Al=A('GETRANGE',Ac,0,Bl+99)
+if type(Al)~='string'then
+return call('GET',Ac)
 end
-local function Bk(Al)
-return string.match(Al,'^%*([spx])(%d*)$')
+return(Al~=''or call('EXISTS',Ac)==1)and Al
 end
-local function Bl(Al)
-local Bm,An,Am,Ag=string.match(Al,'^(~?)(%x+)([-+])(.*)$')
-if not An or#An~=32 then
-return nil
+local function Bn(Ag)
+if not Ag or#Ag<=Bl then
+return Ag
 end
-local C,Be,_,Bh,Bi=Bd(Ag)
-if Be~='x'then
-return nil
+local Aj=string.match(string.sub(Ag,1,Bl),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Aj or'')..'{"cut":"longer than '..Bl..' bytes"}'
 end
-local Bn=call('PTTL',Ac)
-Bh=tonumber(Bh)
-local Bo=Bm==''and Bn>Bh
-return{
-An=An,Bm=Bm~='',Am=Am,Ag=Ag,C=C,Bh=Bh,Bi=Bi,
-Bo=Bo,Af=Bn,Bn=Bo and Bn-Bh or Bn,
-}
+local function Bo(Ag,An)
+return(string.gsub(Ag,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..An..' '))
 end
 local function Bp(Al)
+if#Al<=32 then
+return string.match(Al,'^%*([spx])(%d*)$')
+end
+end
+local function Bq(Al)
+local Br,Ap,Am,Bs=string.match(Al,'^(~?)(%x+)([-+])()')
+if not Ap or#Ap~=32 then
+return nil
+end
+local Ag=Bn(string.sub(Al,Bs))
+local C,Bg,_,Bj,Bk,An=Bf(Ag)
+if Bg~='x'then
+return nil
+end
+local Bt=call('PTTL',Ac)
+Bj=tonumber(Bj)
+local Bu=An and Bt>An+Bj
+Bt=Bu and An+Bj or Bt
+local Bv=Br==''and Bt>Bj
+return{
+Ap=Ap,Br=Br~='',Am=Am,Ag=Ag,C=C,Bj=Bj,Bk=Bk,
+Bv=Bv,Af=Bt,Bt=Bv and Bt-Bj or Bt,Bu=Bu,
+}
+end
+local function Bw(Al)
 if not Al then
 return{}
 end
 if string.sub(Al,1,1)~='*'then
-local Bq=Bl(Al)
-return Bq and{Br='x',Bs='',Bq=Bq,C=Bq.C}
+local Bx=Bq(Al)
+return Bx and{By='x',Bz='',Bx=Bx,C=Bx.C}
 end
-local Br,Bs=Bk(Al)
-return Br and{Br=Br,Bs=Bs,C=Br=='x'and Bs or nil}
+local By,Bz=Bp(Al)
+return By and{By=By,Bz=Bz,C=By=='x'and Bz or nil}
 end
-local function Bt(Bu,by)
-local Bs=call('HINCRBY',As,Bu,by)
-if Bs<=0 then
-call('HDEL',As,Bu)
+local function Ca(Cb,by)
+local Bz=call('HINCRBY',Au,Cb,by)
+if Bz<=0 then
+call('HDEL',Au,Cb)
 end
 end
-local function Bv(Bw,Bi)
-if Bi==''then
+local function Cc(Cd,Bk)
+if Bk==''then
 return 0
 end
-if Bw.Bq then
-return Bw.Bq.Bo and Bw.Bq.Bi==Bi and 1 or 0
+if Cd.Bx then
+return Cd.Bx.Bv and Cd.Bx.Bk==Bk and 1 or 0
 end
-return tonumber(call('HGET',As,'o'..Bi)or 0)
+return tonumber(call('HGET',Au,'o'..Bk)or 0)
 end
-local function Bx(Ag)
-local _,Be,Bf,_,Bi=Bd(Ag)
-if Bi~=''then
-Bt('o'..Bi,-1)
-if Be=='p'then
-Bt('p'..Bi,-Bf)
+local function Ce(Ag)
+local _,Bg,Bh,_,Bk=Bf(Ag)
+if Bk~=''then
+Ca('o'..Bk,-1)
+if Bg=='p'then
+Ca('p'..Bk,-Bh)
 end
 end
 end
-local function By(An,Ag)
-local _,Be,Bf=Bd(Ag)
-if Be=='p'then
-Bt('used',-Bf)
+local function Cf(Ap,Ag)
+local _,Bg,Bh=Bf(Ag)
+if Bg=='p'then
+Ca('used',-Bh)
 end
-call('HDEL',Ar,An)
+call('HDEL',At,Ap)
 end
-local function Bz()
-call('UNLINK',Ac,Aq,Ar,As)
+local function Cg()
+call('UNLINK',Ac,As,At,Au)
 end
-local function Ca(Cb)
-local An=string.sub(Cb,-32)
-local Ag=call('HGET',Ar,An)
-local Cc=Cb==An
+local function Ch(Ci)
+local Ap=string.sub(Ci,-32)
+local Ag=call('HGET',At,Ap)
+local Cj=Ci==Ap
 if Ag then
-local _,_,_,Bh=Bd(Ag)
-if Cc then
-Bx(Ag)
+local _,_,_,Bj=Bf(Ag)
+if Cj then
+Ce(Ag)
 end
-if not Cc or Bh=='0'then
-By(An,Ag)
+if not Cj or Bj=='0'then
+Cf(Ap,Ag)
 end
 end
 end
-local function Cd(J)
-local Ce=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
-if not Ce or tonumber(Ce)<=J then
-Bz()
+local function Ck()
+local Cl=call('ZREVRANGE',As,0,0,'WITHSCORES')[2]
+for _,Bc in ipairs({Ac,As,At,Au})do
+call('PEXPIREAT',Bc,Cl)
+end
+end
+local function Cm(J)
+local Cn,Cl=false,call('ZREVRANGE',As,0,0,'WITHSCORES')
+while Cl[1]and Ay>0 do
+local Ci=Cl[1]
+local _,_,_,Bj,_,An=Bf(call('HGET',At,string.sub(Ci,-32))or'')
+local Co=An and J+An+(#Ci>32 and Bj or 0)
+if not Co or tonumber(Cl[2])<=Co then
+break
+end
+call('PEXPIREAT',Ac,Cl[2])
+call('ZADD',As,Co,Ci)
+Cn,Ay,Cl=true,Ay-3,call('ZREVRANGE',As,0,0,'WITHSCORES')
+end
+if Cn then
+Ck()
+end
+return Cl[2]
+end
+local function Cp(J)
+local Cl=Cm(J)
+if not Cl or tonumber(Cl)<=J then
+Cg()
 return false
 end
-local Cf=math.max(1,math.ceil(Aw/3))
-local Cg=call('ZRANGEBYSCORE',Aq,'-inf',J,'LIMIT',0,Cf)
-if Cg[1]then
-call('ZREM',Aq,unpack(Cg))
-Ax=#Cg==Cf
-Aw=Aw-3*#Cg
+local Co=math.max(1,math.ceil(Ay/3))
+local Cq=call('ZRANGEBYSCORE',As,'-inf',J,'LIMIT',0,Co)
+if Cq[1]then
+call('ZREM',As,unpack(Cq))
+Az=#Cq==Co
+Ay=Ay-3*#Cq
 end
-for _,Cb in ipairs(Cg)do
-Ca(Cb)
+for _,Ci in ipairs(Cq)do
+Ch(Ci)
 end
 return true
 end
-local function Ch(Al,J,An)
-local Bw=Bp(Al)
-if Bw and Bw.Br and not Bw.Bq then
-if not Cd(J)then
+local function Cr(J,Ap)
+local Cd=Bw(Bm())
+if Cd and Cd.Bx and Cd.Bx.Bu then
+call('PEXPIRE',Ac,Cd.Bx.Af)
+end
+if Cd and Cd.By and not Cd.Bx then
+if not Cp(J)then
 return{}
 end
-if Ax and An then
-for _,Cb in ipairs({An,'~'..An})do
-local Ci=call('ZSCORE',Aq,Cb)
-if Ci and tonumber(Ci)<=J then
-call('ZREM',Aq,Cb)
-Ca(Cb)
+if Az and Ap then
+for _,Ci in ipairs({Ap,'~'..Ap})do
+local Cs=call('ZSCORE',As,Ci)
+if Cs and tonumber(Cs)<=J then
+call('ZREM',As,Ci)
+Ch(Ci)
 end
 end
 end
 end
-return Bw
+return Cd
 end
-local function Bo(Bw,An)
-if Bw.Bq then
-return Bw.Bq.Bo and Bw.Bq.An==An
+local function Bv(Cd,Ap)
+if Cd.Bx then
+return Cd.Bx.Bv and Cd.Bx.Ap==Ap
 end
-return Bw.Br and call('ZSCORE',Aq,An)
+return Cd.By and call('ZSCORE',As,Ap)
 end
-local function Cj(An,Ck,Bh)
-call('ZADD',Aq,Ck,An)
-if Bh>0 then
-call('ZADD',Aq,Ck+Bh,'~'..An)
-end
-end
-local function Cl()
-local Ce=call('ZREVRANGE',Aq,0,0,'WITHSCORES')[2]
-for _,Ba in ipairs({Ac,Aq,Ar,As})do
-call('PEXPIREAT',Ba,Ce)
+local function Ct(Ap,Cu,Bj)
+call('ZADD',As,Cu,Ap)
+if Bj>0 then
+call('ZADD',As,Cu+Bj,'~'..Ap)
 end
 end
-local function Cm(Bw,An,Cn,J)
-local I=Bw.Bq and Bw.Bq.Ag or call('HGET',Ar,An)
-local Ag=Bj(I)
-local C,_,_,Bh,Bi=Bd(Ag)
-Bh=tonumber(Bh)
-call('PEXPIRE',Ac,Cn+Bh)
-if Bw.Bq then
+local function Cv(Cd,Ap,An,J)
+local I=Cd.Bx and Cd.Bx.Ag or call('HGET',At,Ap)
+local Ag=Bo(I,An)
+local C,_,_,Bj,Bk=Bf(Ag)
+Bj=tonumber(Bj)
+call('PEXPIRE',Ac,An+Bj)
+if Cd.Bx then
 if Ag~=I then
-call('SET',Ac,An..'+'..Ag,'PX',Cn+Bh)
+call('SET',Ac,Ap..Cd.Bx.Am..Ag,'PX',An+Bj)
 end
-return C,Bi
+return C,Bk
 end
 if Ag~=I then
-call('HSET',Ar,An,Ag)
+call('HSET',At,Ap,Ag)
 end
-Cj(An,J+Cn,Bh)
-Cl()
-return C,Bi
+Ct(Ap,J+An,Bj)
+Ck()
+return C,Bk
 end
-local function Co(J)
-return call('ZRANGEBYSCORE',Aq,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
+local function Cw(J)
+return call('ZRANGEBYSCORE',As,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
 end
-local function Cp(Cb,J)
-local An=string.sub(Cb,-32)
-local Cc=call('ZSCORE',Aq,An)
-local Af=call('ZSCORE',Aq,'~'..An)or Cc
-local Bw=Cc and'holding'or'closed'
-return string.sub(An,1,8),Bw,(Cc or Af)-J,Af-J,call('HGET',Ar,An)
+local function Cx(Ci,J)
+local Ap=string.sub(Ci,-32)
+local Cj=call('ZSCORE',As,Ap)
+local Af=call('ZSCORE',As,'~'..Ap)or Cj
+local Cd=Cj and'holding'or'closed'
+return string.sub(Ap,1,8),Cd,(Cj or Af)-J,Af-J,Bn(call('HGET',At,Ap))
 end
-local function Cq(Cr,Bw)
-local Be,Br,Bs=Cr.Be,Bw.Br,Bw.Bs
-if not Br then
+local function Cy(Cz,Cd)
+local Bg,By,Bz=Cz.Bg,Cd.By,Cd.Bz
+if not By then
 return'fits'
 end
-if not Ax and Bv(Bw,Cr.Bi)>0 then
-if Br=='x'and Be=='x'and Cr.Cs or Br=='s'and Be=='s'then
+if not Az and Cc(Cd,Cz.Bk)>0 then
+if By=='x'and Bg=='x'and Cz.Da or By=='s'and Bg=='s'then
 return'passes'
-elseif Br=='x'then
+elseif By=='x'then
 return'deadlock','x',1,''
-elseif Be=='x'then
-return'deadlock',Br,call('HGET',As,'p'..Cr.Bi)or 1,Bs
+elseif Bg=='x'then
+return'deadlock',By,call('HGET',Au,'p'..Cz.Bk)or 1,Bz
 end
 end
-if Be=='x'or Br=='x'then
+if Bg=='x'or By=='x'then
 return'in_the_way'
 end
-if Be~=Br or Cr.Ct~=Bs then
-local Ah=Co(S(R()))
-local _,_,Cu=Bd(call('HGET',Ar,string.sub(Ah,-32)))
-return'mismatch',Br,Cu,Bs
+if Bg~=By or Cz.Db~=Bz then
+local Ah=Cw(S(R()))
+local _,_,Dc=Bf(call('HGET',At,string.sub(Ah,-32)))
+return'mismatch',By,string.sub(Dc,1,20),Bz
 end
-local Cu=Br=='p'and call('HGET',As,'used')or 0
-return(Br=='s'or Cu+Cr.Bf<=tonumber(Bs))and'fits'or'in_the_way'
+local Dc=By=='p'and call('HGET',Au,'used')or 0
+return(By=='s'or Dc+Cz.Bh<=tonumber(Bz))and'fits'or'in_the_way'
 end
-local function Cv(Bw)
-local C=Bw.C or W()
-return C and(Bw.C or string.format('%.0f',C))
+local function Dd(Cd)
+local C=Cd.C or W()
+return C and(Cd.C or string.format('%.0f',C))
 end
-local function Cw()
-return Bb('the fence counter is not a number that can grow')
+local function De()
+return Bd('the fence counter is not a number that can grow')
 end
-local function Cx()
-if call('ZCARD',Aq)+call('HLEN',Ar)+call('HLEN',As)>0 then
-call('UNLINK',Aq,Ar,As)
+local function Df()
+if call('ZCARD',As)+call('HLEN',At)+call('HLEN',Au)>0 then
+call('UNLINK',As,At,Au)
 end
 end
-local function Cy(Bq,J)
-Cx()
-call('SET',Ac,'*x'..Bq.C,'PX',Bq.Af)
-call('HSET',Ar,Bq.An,Bq.Ag)
-Cj(Bq.An,J+Bq.Bn,Bq.Bh)
-Bt('o'..Bq.Bi,1)
+local function Dg(Bx,J)
+Df()
+call('SET',Ac,'*x'..Bx.C,'PX',Bx.Af)
+call('HSET',At,Bx.Ap,Bx.Ag)
+Ct(Bx.Ap,J+Bx.Bt,Bx.Bj)
+Ca('o'..Bx.Bk,1)
 end
-local function Cz(Cr,C)
-local Cn,Bh,Ag=Cr.Cn,Cr.Bh,C..' '..Cr.Ag
-call('SET',Ac,Cr.An..Cr.Am..Ag,'PX',Cn+Bh)
-local Bq={
-An=Cr.An,Bm=false,Am=Cr.Am,Ag=Ag,C=C,Bh=Bh,
-Bi=Cr.Bi,Bo=true,Af=Cn+Bh,Bn=Cn,
+local function Dh(Cz,C)
+local An,Bj,Ag=Cz.An,Cz.Bj,C..' '..Cz.Ag
+call('SET',Ac,Cz.Ap..Cz.Am..Ag,'PX',An+Bj)
+local Bx={
+Ap=Cz.Ap,Br=false,Am=Cz.Am,Ag=Ag,C=C,Bj=Bj,
+Bk=Cz.Bk,Bv=true,Af=An+Bj,Bt=An,
 }
-return{Br='x',Bs='',Bq=Bq,C=C}
+return{By='x',Bz='',Bx=Bx,C=C}
 end
-local function Da(Cr,Bw,C,J)
-local An,Bi=Cr.An,Cr.Bi
-if C~=Bw.C then
+local function Di(Cz,Cd,C,J)
+local Ap,Bk=Cz.Ap,Cz.Bk
+if C~=Cd.C then
 X(tonumber(C))
 end
-if not Bw.Br and Cr.Be=='x'then
-return Cz(Cr,C)
+if not Cd.By and Cz.Bg=='x'then
+return Dh(Cz,C)
 end
-if Bw.Bq then
-Cy(Bw.Bq,J)
-elseif not Bw.Br then
-Cx()
-call('SET',Ac,'*'..Cr.Be..Cr.Ct,'PX',Cr.Cn+Cr.Bh)
+if Cd.Bx then
+Dg(Cd.Bx,J)
+elseif not Cd.By then
+Df()
+call('SET',Ac,'*'..Cz.Bg..Cz.Db,'PX',Cz.An+Cz.Bj)
 end
-Cj(An,J+Cr.Cn,Cr.Bh)
-call('HSET',Ar,An,C..' '..Cr.Ag)
-if Cr.Be=='p'then
-Bt('used',Cr.Bf)
+Ct(Ap,J+Cz.An,Cz.Bj)
+call('HSET',At,Ap,C..' '..Cz.Ag)
+if Cz.Bg=='p'then
+Ca('used',Cz.Bh)
 end
-if Bi~=''then
-Bt('o'..Bi,1)
-if Cr.Be=='p'then
-Bt('p'..Bi,Cr.Bf)
+if Bk~=''then
+Ca('o'..Bk,1)
+if Cz.Bg=='p'then
+Ca('p'..Bk,Cz.Bh)
 end
 end
-if Cr.Be=='x'then
-return{Br='x',Bs=C,C=C}
+if Cz.Bg=='x'then
+return{By='x',Bz=C,C=C}
 end
-return{Br=Cr.Be,Bs=Cr.Ct}
+return{By=Cz.Bg,Bz=Cz.Db}
 end
-local function Db(An)
-if call('ZREM',Av,An,'!'..An)==0 then
+local function Dj(Ap)
+if call('ZREM',Ax,Ap,'!'..Ap)==0 then
 return false
 end
-call('HDEL',Au,An)
-return call('ZREM',At,An)==1
+call('HDEL',Aw,Ap)
+return call('ZREM',Av,Ap)==1
 end
-local function Dc()
-return string.match(call('HGET',Au,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Dk()
+return string.match(call('HGET',Aw,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Dd(J)
-if call('EXISTS',Av)==0 then
+local function Dl(J)
+if call('EXISTS',Ax)==0 then
 return false
 end
-local Cf=math.max(1,Aw)
-local Cg=call('ZRANGEBYSCORE',Av,'-inf',J,'LIMIT',0,Cf)
-Ay=#Cg==Cf
-Aw=Aw-#Cg
-for _,Cb in ipairs(Cg)do
-local An=string.match(Cb,'^!(.*)')
-if not An then
-Db(Cb)
+local Co=math.max(1,Ay)
+local Cq=call('ZRANGEBYSCORE',Ax,'-inf',J,'LIMIT',0,Co)
+Ba=#Cq==Co
+Ay=Ay-#Cq
+for _,Ci in ipairs(Cq)do
+local Ap=string.match(Ci,'^!(.*)')
+if not Ap then
+Dj(Ci)
 else
-local De=call('ZSCORE',Av,An)
-if De and tonumber(De)>J then
-local Df=string.match(call('HGET',Au,An)or'','^%d+ %d %S+ (%d+)')
-local Dg=Df and call('ZSCORE',Av,Cb)-Df
-Az=Az or Dg and Dg>=tonumber((Dc()))
+local Dm=call('ZSCORE',Ax,Ap)
+if Dm and tonumber(Dm)>J then
+local Dn=string.match(call('HGET',Aw,Ap)or'','^%d+ %d %S+ (%d+)')
+local Do=Dn and call('ZSCORE',Ax,Ci)-Dn
+Bb=Bb or Do and Do>=tonumber((Dk()))
 end
-call('ZREM',Av,Cb)
+call('ZREM',Ax,Ci)
 end
 end
 return true
 end
-local function Dh(An,Di)
-local Dj,Dk,Dl,Df,Dm,Ct,Cs,Ag=string.match(
-Di or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Dp(Ap,Dq)
+local Dr,Ds,Dt,Dn,Du,Db,Da,Ag=string.match(
+Dq or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Dl then
+if not Dt then
 return nil
 end
-local Be,Bf,Bh,Bi,Dn=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Do=Bh~='0'
+local Bg,Bh,Bj,Bk,Ao=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
+local Dv=Bj~='0'
 return{
-An=An,Be=Be,Cs=Cs=='1',Bf=Bf,Ct=Ct,Bi=Bi,
-Ag=string.format('%s %s %s%s %s ',Be,Bf,Do and'!'or'',Bh,Bi)..Dn,
-Cn=tonumber(Df),Bh=0,Am=Do and'+'or'-',Dl=Dl,Dj=tonumber(Dj),
-Dm=tonumber(Dm),Dk=Dk=='1',
+Ap=Ap,Bg=Bg,Da=Da=='1',Bh=Bh,Db=Db,Bk=Bk,
+Ag=string.format('%s %s %s%s/%s %s ',Bg,Bh,Dv and'!'or'',Bj,Dn,Bk)..Ao,
+An=tonumber(Dn),Bj=0,Am=Dv and'+'or'-',Dt=Dt,Dr=tonumber(Dr),
+Du=tonumber(Du),Ds=Ds=='1',
 }
 end
-local function Dp(Dl,Bc)
-local Dq=A('PUBLISH',Dl,Bc)
-return type(Dq)~='number'or Dq>0
+local function Dw(Dt,Be)
+local Dx=A('PUBLISH',Dt,Be)
+return type(Dx)~='number'or Dx>0
 end
-local function Dr(An)
-return string.match(call('HGET',Au,An)or'','^%d+ %d (%S+)')
+local function Dy(Ap)
+return string.match(call('HGET',Aw,Ap)or'','^%d+ %d (%S+)')
 end
-local function Ds(Dt,Bc)
-local Du,Dv=8,nil
-for _,An in ipairs(call('ZRANGE',At,0,Du))do
-if An~=Dt and Du>0 then
-Du=Du-1
-local Dl=Dr(An)
-if Dl and Dp(Dl,Bc..An)then
-Dv=Dl
+local function Dz(Ea,Be)
+local Eb,Ec=8,nil
+for _,Ap in ipairs(call('ZRANGE',Av,0,Eb))do
+if Ap~=Ea and Eb>0 then
+Eb=Eb-1
+local Dt=Dy(Ap)
+if Dt and Dw(Dt,Be..Ap)then
+Ec=Dt
 break
 end
 end
 end
-local T=call('ZREVRANGE',At,0,0)[1]
-local Dl=T and T~=Dt and Dr(T)
-if Dl and Dl~=Dv then
-Dp(Dl,Bc..T)
+local T=call('ZREVRANGE',Av,0,0)[1]
+local Dt=T and T~=Ea and Dy(T)
+if Dt and Dt~=Ec then
+Dw(Dt,Be..T)
 end
 end
-local function Dw(Dt,J,I)
-local Dx=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
-if not Dx then
+local function Ed(Ea,J,I)
+local Ee=call('ZREVRANGE',Ax,0,0,'WITHSCORES')[2]
+if not Ee then
 return
 end
-local Dy=0
-for _,An in ipairs(call('ZRANGE',At,0,319))do
-local Dj,Dl=string.match(call('HGET',Au,An)or'','^(%d+) %d (%S+)')
-if Dl then
-Dy=Dj
-if An~=Dt then
-Dp(Dl,'!'..An)
+local Ef=0
+for _,Ap in ipairs(call('ZRANGE',Av,0,319))do
+local Dr,Dt=string.match(call('HGET',Aw,Ap)or'','^(%d+) %d (%S+)')
+if Dt then
+Ef=Dr
+if Ap~=Ea then
+Dw(Dt,'!'..Ap)
 end
 end
 end
-call('HSET',Au,'?',string.format('%.0f %s %s',J,Dy,I))
-call('PEXPIREAT',Au,Dx)
+call('HSET',Aw,'?',string.format('%.0f %s %s',J,Ef,I))
+call('PEXPIREAT',Aw,Ee)
 end
-local function Dz(Bw,J,Dt)
-local Ea,Eb,Ec,Ed=Az,false,false,false
-local Ee,Ef,Eg,Eh=Dc()
-if Ea then
-Aw=math.max(5,Aw-260)
-Az,Eg,Eh=false,Ee,Ef
+local function Eg(Cd,J,Ea)
+local Eh,Ei,Ej,Ek=Bb,false,false,false
+local El,Em,En,Eo=Dk()
+if Eh then
+Ay=math.max(5,Ay-260)
+Bb,En,Eo=false,El,Em
 end
-Aw=math.max(5,Aw)
-local I=Eg..' '..Eh
-Eg,Eh=tonumber(Eg),tonumber(Eh)
-local Ei,at,N,Ej,Ek={},0,0,0,{}
+Ay=math.max(5,Ay)
+local I=En..' '..Eo
+En,Eo=tonumber(En),tonumber(Eo)
+local Ep,at,N,Eq,Er={},0,0,0,{}
 while true do
-if Bw.Bq and Bw.Bq.Bi==''then
+if Cd.Bx and Cd.Bx.Bk==''then
 break
 end
 at=at+1
 if at>N then
-if Ek[1]then
-call('ZREM',At,unpack(Ek))
-Ek={}
+if Er[1]then
+call('ZREM',Av,unpack(Er))
+Er={}
 end
-local Cf=math.min(math.max(Ej,1),64)
-Ei=call('ZRANGE',At,0,Cf)
-if not Ei[1]then
+local Co=math.min(math.max(Eq,1),64)
+Ep=call('ZRANGE',Av,0,Co)
+if not Ep[1]then
 break
 end
-N,at=math.min(#Ei,Cf),1
+N,at=math.min(#Ep,Co),1
 end
-local El,Em=Ei[at],Ei[at+1]
-local Di=call('HGET',Au,El)
-local Cr=Dh(El,Di)
-local En=math.floor(#(Di or'')/256)
-local De=Cr and(Ay or Cr.Dj<=Eh)and call('ZSCORE',Av,El)
-if not Cr or Ay and De and tonumber(De)<=J then
-if Aw<=0 then
-Ed=true
+local Es,Et=Ep[at],Ep[at+1]
+local Dq=call('HGET',Aw,Es)
+local Cz=Dp(Es,Dq)
+local Eu=math.floor(#(Dq or'')/256)
+local Dm=Cz and(Ba or Cz.Dr<=Eo)and call('ZSCORE',Ax,Es)
+if not Cz or Ba and Dm and tonumber(Dm)<=J then
+if Ay<=0 then
+Ek=true
 break
 end
-Aw=Aw-1-En
-Ek[#Ek+1]=El
-Db(El)
+Ay=Ay-1-Eu
+Er[#Er+1]=Es
+Dj(Es)
 else
-local Eo=Cq(Cr,Bw)
+local Ev=Cy(Cz,Cd)
 V=true
-local C=(Eo=='fits'or Eo=='passes')and Cv(Bw)
+local C=(Ev=='fits'or Ev=='passes')and Dd(Cd)
 if not C then
 break
 end
-if Aw<=0 then
-Ed=true
+if Ay<=0 then
+Ek=true
 break
 end
-if Ej==0 then
-call('ZREM',At,El)
+if Eq==0 then
+call('ZREM',Av,Es)
 else
-Ek[#Ek+1]=El
+Er[#Er+1]=Es
 end
-local Dq=El==Dt
-local Ep=Cr.Dj<=Eh and De
-if not Dq and not(Ep and De-Cr.Dm<Eg)then
-Dq=Dp(Cr.Dl,El)or Cr.Dk
+local Dx=Es==Ea
+local Ew=Cz.Dr<=Eo and Dm
+if not Dx and not(Ew and Dm-Cz.Du<En)then
+Dx=Dw(Cz.Dt,Es)or Cz.Ds
 end
-if not Dq then
-Aw,Ej=Aw-1-En,Ej+1
+if not Dx then
+Ay,Eq=Ay-1-Eu,Eq+1
 else
-Aw,Ej=Aw-5-En,0
-if Ek[1]then
-call('ZREM',At,unpack(Ek))
-Ek={}
+Ay,Eq=Ay-5-Eu,0
+if Er[1]then
+call('ZREM',Av,unpack(Er))
+Er={}
 end
-if El==Dt then
-Db(El)
+if Es==Ea then
+Dj(Es)
 else
-call('ZADD',Av,J+Cr.Cn,'!'..El)
-Ec=true
+call('ZADD',Ax,J+Cz.An,'!'..Es)
+Ej=true
 end
-if Em or Ec then
-Cr.Am='+'
+if Et or Ej then
+Cz.Am='+'
 end
-Bw=Da(Cr,Bw,C,J)
-Eb=true
+Cd=Di(Cz,Cd,C,J)
+Ei=true
 end
 end
 end
-if Ek[1]then
-call('ZREM',At,unpack(Ek))
+if Er[1]then
+call('ZREM',Av,unpack(Er))
 end
-if Ea then
-Dw(Dt,J,I)
-elseif Ed then
-Ds(Dt,'!')
-elseif Ec then
-Ds(Dt,'?')
+if Eh then
+Ed(Ea,J,I)
+elseif Ek then
+Dz(Ea,'!')
+elseif Ej then
+Dz(Ea,'?')
 end
-if Eb and not Bw.Bq then
-Cl()
+if Ei and not Cd.Bx then
+Ck()
 end
-return Bw
+return Cd
 end
 local J=S(R())
-local function Eq(Ah)
-local Aj,Er=ARGV[Ah],Ah
-while ARGV[Er+1]==''do
-Er=Er-4
+local function Ex(Ah)
+local Aj,Ey=ARGV[Ah],Ah
+while ARGV[Ey+1]==''do
+Ey=Ey-4
 end
-local Af,Ag,Es=unpack(ARGV,Er+1,Er+3)
-local Be,Bf,Bh,Bi=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
-local Cs,Ct,Dl,Df,Dm,Cf,Et=
-string.match(Es,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Af,Ag,Ez=unpack(ARGV,Ey+1,Ey+3)
+local Bg,Bh,Bj,Bk=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) ')
+local Da,Db,Dt,Dn,Du,Co,Fa=
+string.match(Ez,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-An=string.sub(Aj,1,32),Be=Be,Cs=Cs=='1',Bf=Bf,Ct=Ct,
-Cn=Af-Bh,Bh=tonumber(Bh),Bi=Bi,Ag=Ag,Am=string.sub(Aj,33),
-Dl=Dl~=''and Dl,Df=Df,Dm=tonumber(Dm),Cf=tonumber(Cf),
-Et=tonumber(Et),
+Ap=string.sub(Aj,1,32),Bg=Bg,Da=Da=='1',Bh=Bh,Db=Db,
+An=Af-Bj,Bj=tonumber(Bj),Bk=Bk,Ag=Ag,Am=string.sub(Aj,33),
+Dt=Dt~=''and Dt,Dn=Dn,Du=tonumber(Du),Co=tonumber(Co),
+Fa=tonumber(Fa),
 }
 end
-local function Eu(Bw,C,Bi)
-return{'granted',C,math.max(1,Bv(Bw,Bi))}
+local function Fb(Cd,C,Bk)
+return{'granted',C,math.max(1,Cc(Cd,Bk))}
 end
-local function Ev(Bw,An)
-if Bw.Bq then
-return Bw.Bq.An==An
+local function Fc(Cd,Ap)
+if Cd.Bx then
+return Cd.Bx.Ap==Ap
 end
-return Bw.Br and call('HGET',Ar,An)
+return Cd.By and call('HGET',At,Ap)
 end
-local function Ew(Ai,Cr,Bw,Ex)
-local Bq,Dv=Bw.Bq,nil
-if Bq then
-local Ey=Bq.Bo and'holding'or'closed'
-Dv={string.sub(Bq.An,1,8),Ey,Bq.Bn,Bq.Af,'',Bq.Ag}
+local function Fd(Ai,Cz,Cd,Fe)
+local Bx,Ec=Cd.Bx,nil
+if Bx then
+local Ff=Bx.Bv and'holding'or'closed'
+Ec={string.sub(Bx.Ap,1,8),Ff,Bx.Bt,Bx.Af,'',Bx.Ag}
 else
-local Bf=Cr.Be=='p'and Bw.Br=='p'
-local Cb=Ex and'~'..Cr.An
-or Bf and Co(J)
-or call('ZREVRANGE',Aq,0,0)[1]
-local Ez,Ey,Bn,Af,Ag=Cp(Cb,J)
-if Bf and Ax then
+local Bh=Cz.Bg=='p'and Cd.By=='p'
+local Ci=Fe and'~'..Cz.Ap
+or Bh and Cw(J)
+or call('ZREVRANGE',As,0,0)[1]
+local Fg,Ff,Bt,Af,Ag=Cx(Ci,J)
+if Bh and Az then
 Af=0
 end
-Dv={Ez,Ey,Bn,Af,Bw.Bs,Ag}
+Ec={Fg,Ff,Bt,Af,Cd.Bz,Ag}
 end
-for _,Bu in ipairs(Dv)do
-Ai[#Ai+1]=Bu
+for _,Cb in ipairs(Ec)do
+Ai[#Ai+1]=Cb
 end
 return Ai
 end
-local function Fa(Cr,Bw)
-if Db(Cr.An)then
-Dz(Bw,J)
+local function Fh(Cz,Cd)
+if Dj(Cz.Ap)then
+Eg(Cd,J)
 end
 end
-local function Fb(Bw)
-if Bw.Bq and Bw.Bq.Am=='-'and not Bw.Bq.Bm then
+local function Fi(Cd)
+if Cd.Bx and Cd.Bx.Am=='-'and not Cd.Bx.Br then
 call('SETRANGE',Ac,32,'+')
 end
 end
-local Fc=0
-local function Fd(Cr,Bw)
-local T=call('ZREVRANGE',At,0,0,'WITHSCORES')[2]or 0
-local Bs=Cr.Et
-if not Bs then
-Fc=math.max(T+1,Fc+1,R())
-Bs=Fc
+local Fj=0
+local function Fk(Cz,Cd)
+local T=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]or 0
+local Bz=Cz.Fa
+if not Bz then
+Fj=math.max(T+1,Fj+1,R())
+Bz=Fj
 end
-local Dj=string.format('%.0f',Bs)
-call('ZADD',At,Dj,Cr.An)
-local Cs=Cr.Cs and'1'or'0'
-local Fe={
-Dj,'0',Cr.Dl,Cr.Df,Cr.Dm,Cr.Ct,Cs,Cr.Ag,
+local Dr=string.format('%.0f',Bz)
+call('ZADD',Av,Dr,Cz.Ap)
+local Da=Cz.Da and'1'or'0'
+local Fl={
+Dr,'0',Cz.Dt,Cz.Dn,Cz.Du,Cz.Db,Da,Cz.Ag,
 }
-call('HSET',Au,Cr.An,table.concat(Fe,' '))
-Fb(Bw)
+call('HSET',Aw,Cz.Ap,table.concat(Fl,' '))
+Fi(Cd)
 end
-local function Ff(An,Bw)
-if call('ZSCORE',At,An)or not call('ZSCORE',Av,An)or Bo(Bw,An)then
+local function Fm(Ap,Cd)
+if call('ZSCORE',Av,Ap)or not call('ZSCORE',Ax,Ap)or Bv(Cd,Ap)then
 return
 end
-local Di=call('HGET',Au,An)
-if not Di then
-Db(An)
+local Dq=call('HGET',Aw,Ap)
+if not Dq then
+Dj(Ap)
 return
 end
-call('ZREM',Av,'!'..An)
-local Dj,Dn=string.match(Di,'^(%d+) %d (.*)$')
-call('HSET',Au,An,Dj..' 1 '..Dn)
-call('ZADD',At,Dj,An)
-call('PEXPIREAT',At,call('ZREVRANGE',Av,0,0,'WITHSCORES')[2])
-Fb(Bw)
+call('ZREM',Ax,'!'..Ap)
+local Dr,Ao=string.match(Dq,'^(%d+) %d (.*)$')
+call('HSET',Aw,Ap,Dr..' 1 '..Ao)
+call('ZADD',Av,Dr,Ap)
+call('PEXPIREAT',Av,call('ZREVRANGE',Ax,0,0,'WITHSCORES')[2])
+Fi(Cd)
 end
-local function Fg(Cr)
-call('ZADD',Av,J+Cr.Dm,Cr.An)
-local Ce=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]
-for _,Ba in ipairs({At,Au,Av})do
-call('PEXPIREAT',Ba,Ce)
+local function Fn(Cz)
+call('ZADD',Ax,J+Cz.Du,Cz.Ap)
+local Cl=call('ZREVRANGE',Ax,0,0,'WITHSCORES')[2]
+for _,Bc in ipairs({Av,Aw,Ax})do
+call('PEXPIREAT',Bc,Cl)
 end
 end
-local function Fh(Cr,Bw,Fi)
-local Fj=call('ZRANK',At,Cr.An)
-if Fj then
-call('PEXPIRE',At,Cr.Dm)
-elseif Fi>=Cr.Cf and not Ay then
-return{'full',Fi}
+local function Fo(Cz,Cd,Fp)
+local Fq=call('ZRANK',Av,Cz.Ap)
+if Fq then
+call('PEXPIRE',Av,Cz.Du)
+elseif Fp>=Cz.Co and not Ba then
+return{'full',Fp}
 else
-Fd(Cr,Bw)
-Fj=call('ZRANK',At,Cr.An)
+Fk(Cz,Cd)
+Fq=call('ZRANK',Av,Cz.Ap)
 end
-Fg(Cr)
-return Ew({'queued',Fj},Cr,Bw)
+Fn(Cz)
+return Fd({'queued',Fq},Cz,Cd)
 end
-local function Fk(Cr,Bw,C)
-local Fl=Da(Cr,Bw,C,J)
-if not Fl.Bq then
-Cl()
+local function Fr(Cz,Cd,C)
+local Fs=Di(Cz,Cd,C,J)
+if not Fs.Bx then
+Ck()
 end
-return Eu(Fl,C,Cr.Bi)
+return Fb(Fs,C,Cz.Bk)
 end
-local function Fm(Cr)
-local An=Cr.An
-local Bw=Ch(call('GET',Ac),J,An)
-if not Bw then
-return Bb()
+local function Ft(Cz)
+local Ap=Cz.Ap
+local Cd=Cr(J,Ap)
+if not Cd then
+return Bd()
 end
-if Bw.Bq and Bw.Bq.Af<0 then
-return Bb('a lock without an end')
+if Cd.Bx and Cd.Bx.Af<0 then
+return Bd('a lock without an end')
 end
-local Fi=0
-local Fn=Dd(J)
-if Fn then
-Ff(An,Bw)
-Bw=Dz(Bw,J,An)
-Fi=call('ZCARD',At)
+local Fp=0
+local Fu=Dl(J)
+if Fu then
+Fm(Ap,Cd)
+Cd=Eg(Cd,J,Ap)
+Fp=call('ZCARD',Av)
 end
-if Bo(Bw,An)then
-local C,Bi=Cm(Bw,An,Cr.Cn,J)
-if Fn then
-Db(An)
+if Bv(Cd,Ap)then
+local C,Bk=Cv(Cd,Ap,Cz.An,J)
+if Fu then
+Dj(Ap)
 end
-return Eu(Bw,C,Bi)
+return Fb(Cd,C,Bk)
 end
-if Ev(Bw,An)then
-return Ew({'refused'},Cr,Bw,true)
+if Fc(Cd,Ap)then
+return Fd({'refused'},Cz,Cd,true)
 end
-local Eo,Fo,Fp,Fq=Cq(Cr,Bw)
-if Eo=='deadlock'or Eo=='mismatch'then
-Fa(Cr,Bw)
-return{Eo,Fo,Fp,Fq}
+local Ev,Fv,Fw,Fx=Cy(Cz,Cd)
+if Ev=='deadlock'or Ev=='mismatch'then
+Fh(Cz,Cd)
+return{Ev,Fv,Fw,Fx}
 end
-if Eo=='passes'or Eo=='fits'and(Fi==0 or not Bw.Br)then
-local C=Cv(Bw)
+if Ev=='passes'or Ev=='fits'and(Fp==0 or not Cd.By)then
+local C=Dd(Cd)
 if not C then
-return Cw()
+return De()
 end
-if Fi>0 then
-Db(An)
+if Fp>0 then
+Dj(Ap)
 end
-return Fk(Cr,Bw,C)
+return Fr(Cz,Cd,C)
 end
-if Cr.Dl then
-return Fh(Cr,Bw,Fi)
+if Cz.Dt then
+return Fo(Cz,Cd,Fp)
 end
-local Fr=Ew({'refused'},Cr,Bw)
-Fa(Cr,Bw)
-return Fr
+local Fy=Fd({'refused'},Cz,Cd)
+Fh(Cz,Cd)
+return Fy
 end
-local function Fs(Ah)
+local function Fz(Ah)
 at=(Ah-2)/N+1
-return Fm(Eq(Ah))
+return Ft(Ex(Ah))
 end
-Aw=Aw-math.floor(#P/3)
+Ay=Ay-math.floor(#P/3)
 for _,i in ipairs(P)do
 local Ai='later'
-if Aw>0 then
+if Ay>0 then
 on(KEYS[i])
-local Eb
-Eb,Ai=pcall(Fs,2+N*(i-1))
-if not Eb then
+local Ei
+Ei,Ai=pcall(Fz,2+N*(i-1))
+if not Ei then
 Ai={'error',type(Ai)=='table'and Ai.err or Ai}
 end
-Aw=Aw-35
+Ay=Ay-35
 end
 O[i+1]=Ai
 end

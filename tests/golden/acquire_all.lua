@@ -46,674 +46,715 @@ local function Ae(Af)
 return{'corrupt',Af or'a value that is no lock'}
 end
 local function Ag(Ah)
-local Q,Ai,Aj,Ak,Al,Am=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return Q,Ai,Aj,Ak==''and Al or'0',Am
+local Q,Ai,Aj,Ak,Al,Am,An=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return Q,Ai,Aj,Ak==''and Al or'0',An,tonumber(Am)
 end
-local function An(Ah)
-return(string.gsub(Ah,'^(%d+ %a %d+ )!','%1'))
+local Ao=12000
+local function Ap()
+local Aq=A('GETRANGE',S,0,Ao+99)
+if type(Aq)~='string'then
+return call('GET',S)
 end
-local function Ao(Ap)
-return string.match(Ap,'^%*([spx])(%d*)$')
+return(Aq~=''or call('EXISTS',S)==1)and Aq
 end
-local function Aq(Ap)
-local Ar,As,At,Ah=string.match(Ap,'^(~?)(%x+)([-+])(.*)$')
-if not As or#As~=32 then
+local function Ar(Ah)
+if not Ah or#Ah<=Ao then
+return Ah
+end
+local As=string.match(string.sub(Ah,1,Ao),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(As or'')..'{"cut":"longer than '..Ao..' bytes"}'
+end
+local function At(Ah,Am)
+return(string.gsub(Ah,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Am..' '))
+end
+local function Au(Aq)
+if#Aq<=32 then
+return string.match(Aq,'^%*([spx])(%d*)$')
+end
+end
+local function Av(Aq)
+local Aw,Ax,Ay,Az=string.match(Aq,'^(~?)(%x+)([-+])()')
+if not Ax or#Ax~=32 then
 return nil
 end
-local Q,Ai,_,Al,Am=Ag(Ah)
+local Ah=Ar(string.sub(Aq,Az))
+local Q,Ai,_,Al,An,Am=Ag(Ah)
 if Ai~='x'then
 return nil
 end
-local Au=call('PTTL',S)
+local Ba=call('PTTL',S)
 Al=tonumber(Al)
-local Av=Ar==''and Au>Al
+local Bb=Am and Ba>Am+Al
+Ba=Bb and Am+Al or Ba
+local Bc=Aw==''and Ba>Al
 return{
-As=As,Ar=Ar~='',At=At,Ah=Ah,Q=Q,Al=Al,Am=Am,
-Av=Av,Aw=Au,Au=Av and Au-Al or Au,
+Ax=Ax,Aw=Aw~='',Ay=Ay,Ah=Ah,Q=Q,Al=Al,An=An,
+Bc=Bc,Bd=Ba,Ba=Bc and Ba-Al or Ba,Bb=Bb,
 }
 end
-local function Ax(Ap)
-if not Ap then
+local function Be(Aq)
+if not Aq then
 return{}
 end
-if string.sub(Ap,1,1)~='*'then
-local Ay=Aq(Ap)
-return Ay and{Az='x',Ba='',Ay=Ay,Q=Ay.Q}
+if string.sub(Aq,1,1)~='*'then
+local Bf=Av(Aq)
+return Bf and{Bg='x',Bh='',Bf=Bf,Q=Bf.Q}
 end
-local Az,Ba=Ao(Ap)
-return Az and{Az=Az,Ba=Ba,Q=Az=='x'and Ba or nil}
+local Bg,Bh=Au(Aq)
+return Bg and{Bg=Bg,Bh=Bh,Q=Bg=='x'and Bh or nil}
 end
-local function Bb(Bc,by)
-local Ba=call('HINCRBY',V,Bc,by)
-if Ba<=0 then
-call('HDEL',V,Bc)
+local function Bi(Bj,by)
+local Bh=call('HINCRBY',V,Bj,by)
+if Bh<=0 then
+call('HDEL',V,Bj)
 end
 end
-local function Bd(Be,Am)
-if Am==''then
+local function Bk(Bl,An)
+if An==''then
 return 0
 end
-if Be.Ay then
-return Be.Ay.Av and Be.Ay.Am==Am and 1 or 0
+if Bl.Bf then
+return Bl.Bf.Bc and Bl.Bf.An==An and 1 or 0
 end
-return tonumber(call('HGET',V,'o'..Am)or 0)
+return tonumber(call('HGET',V,'o'..An)or 0)
 end
-local function Bf(Ah)
-local _,Ai,Aj,_,Am=Ag(Ah)
-if Am~=''then
-Bb('o'..Am,-1)
+local function Bm(Ah)
+local _,Ai,Aj,_,An=Ag(Ah)
+if An~=''then
+Bi('o'..An,-1)
 if Ai=='p'then
-Bb('p'..Am,-Aj)
+Bi('p'..An,-Aj)
 end
 end
 end
-local function Bg(As,Ah)
+local function Bn(Ax,Ah)
 local _,Ai,Aj=Ag(Ah)
 if Ai=='p'then
-Bb('used',-Aj)
+Bi('used',-Aj)
 end
-call('HDEL',U,As)
+call('HDEL',U,Ax)
 end
-local function Bh()
+local function Bo()
 call('UNLINK',S,T,U,V)
 end
-local function Bi(Bj)
-local As=string.sub(Bj,-32)
-local Ah=call('HGET',U,As)
-local Bk=Bj==As
+local function Bp(Bq)
+local Ax=string.sub(Bq,-32)
+local Ah=call('HGET',U,Ax)
+local Br=Bq==Ax
 if Ah then
 local _,_,_,Al=Ag(Ah)
-if Bk then
-Bf(Ah)
+if Br then
+Bm(Ah)
 end
-if not Bk or Al=='0'then
-Bg(As,Ah)
+if not Br or Al=='0'then
+Bn(Ax,Ah)
 end
 end
 end
-local function Bl(Bm)
-local Bn=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
-if not Bn or tonumber(Bn)<=Bm then
-Bh()
+local function Bs()
+local Bt=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
+for _,Ad in ipairs({S,T,U,V})do
+call('PEXPIREAT',Ad,Bt)
+end
+end
+local function Bu(Bv)
+local Bw,Bt=false,call('ZREVRANGE',T,0,0,'WITHSCORES')
+while Bt[1]and Z>0 do
+local Bq=Bt[1]
+local _,_,_,Al,_,Am=Ag(call('HGET',U,string.sub(Bq,-32))or'')
+local Bx=Am and Bv+Am+(#Bq>32 and Al or 0)
+if not Bx or tonumber(Bt[2])<=Bx then
+break
+end
+call('PEXPIREAT',S,Bt[2])
+call('ZADD',T,Bx,Bq)
+Bw,Z,Bt=true,Z-3,call('ZREVRANGE',T,0,0,'WITHSCORES')
+end
+if Bw then
+Bs()
+end
+return Bt[2]
+end
+local function By(Bv)
+local Bt=Bu(Bv)
+if not Bt or tonumber(Bt)<=Bv then
+Bo()
 return false
 end
-local Bo=math.max(1,math.ceil(Z/3))
-local Bp=call('ZRANGEBYSCORE',T,'-inf',Bm,'LIMIT',0,Bo)
-if Bp[1]then
-call('ZREM',T,unpack(Bp))
-Aa=#Bp==Bo
-Z=Z-3*#Bp
+local Bx=math.max(1,math.ceil(Z/3))
+local Bz=call('ZRANGEBYSCORE',T,'-inf',Bv,'LIMIT',0,Bx)
+if Bz[1]then
+call('ZREM',T,unpack(Bz))
+Aa=#Bz==Bx
+Z=Z-3*#Bz
 end
-for _,Bj in ipairs(Bp)do
-Bi(Bj)
+for _,Bq in ipairs(Bz)do
+Bp(Bq)
 end
 return true
 end
-local function Bq(Ap,Bm,As)
-local Be=Ax(Ap)
-if Be and Be.Az and not Be.Ay then
-if not Bl(Bm)then
+local function Ca(Bv,Ax)
+local Bl=Be(Ap())
+if Bl and Bl.Bf and Bl.Bf.Bb then
+call('PEXPIRE',S,Bl.Bf.Bd)
+end
+if Bl and Bl.Bg and not Bl.Bf then
+if not By(Bv)then
 return{}
 end
-if Aa and As then
-for _,Bj in ipairs({As,'~'..As})do
-local Br=call('ZSCORE',T,Bj)
-if Br and tonumber(Br)<=Bm then
-call('ZREM',T,Bj)
-Bi(Bj)
+if Aa and Ax then
+for _,Bq in ipairs({Ax,'~'..Ax})do
+local Cb=call('ZSCORE',T,Bq)
+if Cb and tonumber(Cb)<=Bv then
+call('ZREM',T,Bq)
+Bp(Bq)
 end
 end
 end
 end
-return Be
+return Bl
 end
-local function Av(Be,As)
-if Be.Ay then
-return Be.Ay.Av and Be.Ay.As==As
+local function Bc(Bl,Ax)
+if Bl.Bf then
+return Bl.Bf.Bc and Bl.Bf.Ax==Ax
 end
-return Be.Az and call('ZSCORE',T,As)
+return Bl.Bg and call('ZSCORE',T,Ax)
 end
-local function Bs(As,Bt,Al)
-call('ZADD',T,Bt,As)
+local function Cc(Ax,Cd,Al)
+call('ZADD',T,Cd,Ax)
 if Al>0 then
-call('ZADD',T,Bt+Al,'~'..As)
+call('ZADD',T,Cd+Al,'~'..Ax)
 end
 end
-local function Bu()
-local Bn=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
-for _,Ad in ipairs({S,T,U,V})do
-call('PEXPIREAT',Ad,Bn)
-end
-end
-local function Bv(Be,As,Bw,Bm)
-local O=Be.Ay and Be.Ay.Ah or call('HGET',U,As)
-local Ah=An(O)
-local Q,_,_,Al,Am=Ag(Ah)
+local function Ce(Bl,Ax,Am,Bv)
+local O=Bl.Bf and Bl.Bf.Ah or call('HGET',U,Ax)
+local Ah=At(O,Am)
+local Q,_,_,Al,An=Ag(Ah)
 Al=tonumber(Al)
-call('PEXPIRE',S,Bw+Al)
-if Be.Ay then
+call('PEXPIRE',S,Am+Al)
+if Bl.Bf then
 if Ah~=O then
-call('SET',S,As..'+'..Ah,'PX',Bw+Al)
+call('SET',S,Ax..Bl.Bf.Ay..Ah,'PX',Am+Al)
 end
-return Q,Am
+return Q,An
 end
 if Ah~=O then
-call('HSET',U,As,Ah)
+call('HSET',U,Ax,Ah)
 end
-Bs(As,Bm+Bw,Al)
-Bu()
-return Q,Am
+Cc(Ax,Bv+Am,Al)
+Bs()
+return Q,An
 end
-local function Bx(Bm)
-return call('ZRANGEBYSCORE',T,'('..string.format('%.0f',Bm),'+inf','LIMIT',0,1)[1]
+local function Cf(Bv)
+return call('ZRANGEBYSCORE',T,'('..string.format('%.0f',Bv),'+inf','LIMIT',0,1)[1]
 end
-local function By(Bj,Bm)
-local As=string.sub(Bj,-32)
-local Bk=call('ZSCORE',T,As)
-local Aw=call('ZSCORE',T,'~'..As)or Bk
-local Be=Bk and'holding'or'closed'
-return string.sub(As,1,8),Be,(Bk or Aw)-Bm,Aw-Bm,call('HGET',U,As)
+local function Cg(Bq,Bv)
+local Ax=string.sub(Bq,-32)
+local Br=call('ZSCORE',T,Ax)
+local Bd=call('ZSCORE',T,'~'..Ax)or Br
+local Bl=Br and'holding'or'closed'
+return string.sub(Ax,1,8),Bl,(Br or Bd)-Bv,Bd-Bv,Ar(call('HGET',U,Ax))
 end
-local function Bz(Ca,Be)
-local Ai,Az,Ba=Ca.Ai,Be.Az,Be.Ba
-if not Az then
+local function Ch(Ci,Bl)
+local Ai,Bg,Bh=Ci.Ai,Bl.Bg,Bl.Bh
+if not Bg then
 return'fits'
 end
-if not Aa and Bd(Be,Ca.Am)>0 then
-if Az=='x'and Ai=='x'and Ca.Cb or Az=='s'and Ai=='s'then
+if not Aa and Bk(Bl,Ci.An)>0 then
+if Bg=='x'and Ai=='x'and Ci.Cj or Bg=='s'and Ai=='s'then
 return'passes'
-elseif Az=='x'then
+elseif Bg=='x'then
 return'deadlock','x',1,''
 elseif Ai=='x'then
-return'deadlock',Az,call('HGET',V,'p'..Ca.Am)or 1,Ba
+return'deadlock',Bg,call('HGET',V,'p'..Ci.An)or 1,Bh
 end
 end
-if Ai=='x'or Az=='x'then
+if Ai=='x'or Bg=='x'then
 return'in_the_way'
 end
-if Ai~=Az or Ca.Cc~=Ba then
-local Cd=Bx(H(F()))
-local _,_,Ce=Ag(call('HGET',U,string.sub(Cd,-32)))
-return'mismatch',Az,Ce,Ba
+if Ai~=Bg or Ci.Ck~=Bh then
+local Cl=Cf(H(F()))
+local _,_,Cm=Ag(call('HGET',U,string.sub(Cl,-32)))
+return'mismatch',Bg,string.sub(Cm,1,20),Bh
 end
-local Ce=Az=='p'and call('HGET',V,'used')or 0
-return(Az=='s'or Ce+Ca.Aj<=tonumber(Ba))and'fits'or'in_the_way'
+local Cm=Bg=='p'and call('HGET',V,'used')or 0
+return(Bg=='s'or Cm+Ci.Aj<=tonumber(Bh))and'fits'or'in_the_way'
 end
-local function Cf(Be)
-local Q=Be.Q or N()
-return Q and(Be.Q or string.format('%.0f',Q))
+local function Cn(Bl)
+local Q=Bl.Q or N()
+return Q and(Bl.Q or string.format('%.0f',Q))
 end
-local function Cg()
+local function Co()
 return Ae('the fence counter is not a number that can grow')
 end
-local function Ch()
+local function Cp()
 if call('ZCARD',T)+call('HLEN',U)+call('HLEN',V)>0 then
 call('UNLINK',T,U,V)
 end
 end
-local function Ci(Ay,Bm)
-Ch()
-call('SET',S,'*x'..Ay.Q,'PX',Ay.Aw)
-call('HSET',U,Ay.As,Ay.Ah)
-Bs(Ay.As,Bm+Ay.Au,Ay.Al)
-Bb('o'..Ay.Am,1)
+local function Cq(Bf,Bv)
+Cp()
+call('SET',S,'*x'..Bf.Q,'PX',Bf.Bd)
+call('HSET',U,Bf.Ax,Bf.Ah)
+Cc(Bf.Ax,Bv+Bf.Ba,Bf.Al)
+Bi('o'..Bf.An,1)
 end
-local function Cj(Ca,Q)
-local Bw,Al,Ah=Ca.Bw,Ca.Al,Q..' '..Ca.Ah
-call('SET',S,Ca.As..Ca.At..Ah,'PX',Bw+Al)
-local Ay={
-As=Ca.As,Ar=false,At=Ca.At,Ah=Ah,Q=Q,Al=Al,
-Am=Ca.Am,Av=true,Aw=Bw+Al,Au=Bw,
+local function Cr(Ci,Q)
+local Am,Al,Ah=Ci.Am,Ci.Al,Q..' '..Ci.Ah
+call('SET',S,Ci.Ax..Ci.Ay..Ah,'PX',Am+Al)
+local Bf={
+Ax=Ci.Ax,Aw=false,Ay=Ci.Ay,Ah=Ah,Q=Q,Al=Al,
+An=Ci.An,Bc=true,Bd=Am+Al,Ba=Am,
 }
-return{Az='x',Ba='',Ay=Ay,Q=Q}
+return{Bg='x',Bh='',Bf=Bf,Q=Q}
 end
-local function Ck(Ca,Be,Q,Bm)
-local As,Am=Ca.As,Ca.Am
-if Q~=Be.Q then
+local function Cs(Ci,Bl,Q,Bv)
+local Ax,An=Ci.Ax,Ci.An
+if Q~=Bl.Q then
 P(tonumber(Q))
 end
-if not Be.Az and Ca.Ai=='x'then
-return Cj(Ca,Q)
+if not Bl.Bg and Ci.Ai=='x'then
+return Cr(Ci,Q)
 end
-if Be.Ay then
-Ci(Be.Ay,Bm)
-elseif not Be.Az then
-Ch()
-call('SET',S,'*'..Ca.Ai..Ca.Cc,'PX',Ca.Bw+Ca.Al)
+if Bl.Bf then
+Cq(Bl.Bf,Bv)
+elseif not Bl.Bg then
+Cp()
+call('SET',S,'*'..Ci.Ai..Ci.Ck,'PX',Ci.Am+Ci.Al)
 end
-Bs(As,Bm+Ca.Bw,Ca.Al)
-call('HSET',U,As,Q..' '..Ca.Ah)
-if Ca.Ai=='p'then
-Bb('used',Ca.Aj)
+Cc(Ax,Bv+Ci.Am,Ci.Al)
+call('HSET',U,Ax,Q..' '..Ci.Ah)
+if Ci.Ai=='p'then
+Bi('used',Ci.Aj)
 end
-if Am~=''then
-Bb('o'..Am,1)
-if Ca.Ai=='p'then
-Bb('p'..Am,Ca.Aj)
+if An~=''then
+Bi('o'..An,1)
+if Ci.Ai=='p'then
+Bi('p'..An,Ci.Aj)
 end
 end
-if Ca.Ai=='x'then
-return{Az='x',Ba=Q,Q=Q}
+if Ci.Ai=='x'then
+return{Bg='x',Bh=Q,Q=Q}
 end
-return{Az=Ca.Ai,Ba=Ca.Cc}
+return{Bg=Ci.Ai,Bh=Ci.Ck}
 end
-local function Cl(As)
-if call('ZREM',Y,As,'!'..As)==0 then
+local function Ct(Ax)
+if call('ZREM',Y,Ax,'!'..Ax)==0 then
 return false
 end
-call('HDEL',X,As)
-return call('ZREM',W,As)==1
+call('HDEL',X,Ax)
+return call('ZREM',W,Ax)==1
 end
-local function Cm()
+local function Cu()
 return string.match(call('HGET',X,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cn(Bm)
+local function Cv(Bv)
 if call('EXISTS',Y)==0 then
 return false
 end
-local Bo=math.max(1,Z)
-local Bp=call('ZRANGEBYSCORE',Y,'-inf',Bm,'LIMIT',0,Bo)
-Ab=#Bp==Bo
-Z=Z-#Bp
-for _,Bj in ipairs(Bp)do
-local As=string.match(Bj,'^!(.*)')
-if not As then
-Cl(Bj)
+local Bx=math.max(1,Z)
+local Bz=call('ZRANGEBYSCORE',Y,'-inf',Bv,'LIMIT',0,Bx)
+Ab=#Bz==Bx
+Z=Z-#Bz
+for _,Bq in ipairs(Bz)do
+local Ax=string.match(Bq,'^!(.*)')
+if not Ax then
+Ct(Bq)
 else
-local Co=call('ZSCORE',Y,As)
-if Co and tonumber(Co)>Bm then
-local Cp=string.match(call('HGET',X,As)or'','^%d+ %d %S+ (%d+)')
-local Cq=Cp and call('ZSCORE',Y,Bj)-Cp
-Ac=Ac or Cq and Cq>=tonumber((Cm()))
+local Cw=call('ZSCORE',Y,Ax)
+if Cw and tonumber(Cw)>Bv then
+local Cx=string.match(call('HGET',X,Ax)or'','^%d+ %d %S+ (%d+)')
+local Cy=Cx and call('ZSCORE',Y,Bq)-Cx
+Ac=Ac or Cy and Cy>=tonumber((Cu()))
 end
-call('ZREM',Y,Bj)
+call('ZREM',Y,Bq)
 end
 end
 return true
 end
-local function Cr(As,Cs)
-local Ct,Cu,Cv,Cp,Cw,Cc,Cb,Ah=string.match(
-Cs or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cz(Ax,Da)
+local Db,Dc,Dd,Cx,De,Ck,Cj,Ah=string.match(
+Da or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cv then
+if not Dd then
 return nil
 end
-local Ai,Aj,Al,Am,Cx=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cy=Al~='0'
+local Ai,Aj,Al,An,Df=string.match(Ah,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
+local Dg=Al~='0'
 return{
-As=As,Ai=Ai,Cb=Cb=='1',Aj=Aj,Cc=Cc,Am=Am,
-Ah=string.format('%s %s %s%s %s ',Ai,Aj,Cy and'!'or'',Al,Am)..Cx,
-Bw=tonumber(Cp),Al=0,At=Cy and'+'or'-',Cv=Cv,Ct=tonumber(Ct),
-Cw=tonumber(Cw),Cu=Cu=='1',
+Ax=Ax,Ai=Ai,Cj=Cj=='1',Aj=Aj,Ck=Ck,An=An,
+Ah=string.format('%s %s %s%s/%s %s ',Ai,Aj,Dg and'!'or'',Al,Cx,An)..Df,
+Am=tonumber(Cx),Al=0,Ay=Dg and'+'or'-',Dd=Dd,Db=tonumber(Db),
+De=tonumber(De),Dc=Dc=='1',
 }
 end
-local function Cz(Cv,Af)
-local Da=A('PUBLISH',Cv,Af)
-return type(Da)~='number'or Da>0
+local function Dh(Dd,Af)
+local Di=A('PUBLISH',Dd,Af)
+return type(Di)~='number'or Di>0
 end
-local function Db(As)
-return string.match(call('HGET',X,As)or'','^%d+ %d (%S+)')
+local function Dj(Ax)
+return string.match(call('HGET',X,Ax)or'','^%d+ %d (%S+)')
 end
-local function Dc(Dd,Af)
-local De,Df=8,nil
-for _,As in ipairs(call('ZRANGE',W,0,De))do
-if As~=Dd and De>0 then
-De=De-1
-local Cv=Db(As)
-if Cv and Cz(Cv,Af..As)then
-Df=Cv
+local function Dk(Dl,Af)
+local Dm,Dn=8,nil
+for _,Ax in ipairs(call('ZRANGE',W,0,Dm))do
+if Ax~=Dl and Dm>0 then
+Dm=Dm-1
+local Dd=Dj(Ax)
+if Dd and Dh(Dd,Af..Ax)then
+Dn=Dd
 break
 end
 end
 end
 local J=call('ZREVRANGE',W,0,0)[1]
-local Cv=J and J~=Dd and Db(J)
-if Cv and Cv~=Df then
-Cz(Cv,Af..J)
+local Dd=J and J~=Dl and Dj(J)
+if Dd and Dd~=Dn then
+Dh(Dd,Af..J)
 end
 end
-local function Dg(Dd,Bm,O)
-local Dh=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
-if not Dh then
+local function Do(Dl,Bv,O)
+local Dp=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+if not Dp then
 return
 end
-local Di=0
-for _,As in ipairs(call('ZRANGE',W,0,319))do
-local Ct,Cv=string.match(call('HGET',X,As)or'','^(%d+) %d (%S+)')
-if Cv then
-Di=Ct
-if As~=Dd then
-Cz(Cv,'!'..As)
+local Dq=0
+for _,Ax in ipairs(call('ZRANGE',W,0,319))do
+local Db,Dd=string.match(call('HGET',X,Ax)or'','^(%d+) %d (%S+)')
+if Dd then
+Dq=Db
+if Ax~=Dl then
+Dh(Dd,'!'..Ax)
 end
 end
 end
-call('HSET',X,'?',string.format('%.0f %s %s',Bm,Di,O))
-call('PEXPIREAT',X,Dh)
+call('HSET',X,'?',string.format('%.0f %s %s',Bv,Dq,O))
+call('PEXPIREAT',X,Dp)
 end
-local function Dj(Be,Bm,Dd)
-local Dk,Dl,Dm,Dn=Ac,false,false,false
-local Do,Dp,Dq,Dr=Cm()
-if Dk then
+local function Dr(Bl,Bv,Dl)
+local Ds,Dt,Du,Dv=Ac,false,false,false
+local Dw,Dx,Dy,Dz=Cu()
+if Ds then
 Z=math.max(5,Z-260)
-Ac,Dq,Dr=false,Do,Dp
+Ac,Dy,Dz=false,Dw,Dx
 end
 Z=math.max(5,Z)
-local O=Dq..' '..Dr
-Dq,Dr=tonumber(Dq),tonumber(Dr)
-local Ds,at,B,Dt,Du={},0,0,0,{}
+local O=Dy..' '..Dz
+Dy,Dz=tonumber(Dy),tonumber(Dz)
+local Ea,at,B,Eb,Ec={},0,0,0,{}
 while true do
-if Be.Ay and Be.Ay.Am==''then
+if Bl.Bf and Bl.Bf.An==''then
 break
 end
 at=at+1
 if at>B then
-if Du[1]then
-call('ZREM',W,unpack(Du))
-Du={}
+if Ec[1]then
+call('ZREM',W,unpack(Ec))
+Ec={}
 end
-local Bo=math.min(math.max(Dt,1),64)
-Ds=call('ZRANGE',W,0,Bo)
-if not Ds[1]then
+local Bx=math.min(math.max(Eb,1),64)
+Ea=call('ZRANGE',W,0,Bx)
+if not Ea[1]then
 break
 end
-B,at=math.min(#Ds,Bo),1
+B,at=math.min(#Ea,Bx),1
 end
-local Dv,Dw=Ds[at],Ds[at+1]
-local Cs=call('HGET',X,Dv)
-local Ca=Cr(Dv,Cs)
-local Dx=math.floor(#(Cs or'')/256)
-local Co=Ca and(Ab or Ca.Ct<=Dr)and call('ZSCORE',Y,Dv)
-if not Ca or Ab and Co and tonumber(Co)<=Bm then
+local Ed,Ee=Ea[at],Ea[at+1]
+local Da=call('HGET',X,Ed)
+local Ci=Cz(Ed,Da)
+local Ef=math.floor(#(Da or'')/256)
+local Cw=Ci and(Ab or Ci.Db<=Dz)and call('ZSCORE',Y,Ed)
+if not Ci or Ab and Cw and tonumber(Cw)<=Bv then
 if Z<=0 then
-Dn=true
+Dv=true
 break
 end
-Z=Z-1-Dx
-Du[#Du+1]=Dv
-Cl(Dv)
+Z=Z-1-Ef
+Ec[#Ec+1]=Ed
+Ct(Ed)
 else
-local Dy=Bz(Ca,Be)
+local Eg=Ch(Ci,Bl)
 M=true
-local Q=(Dy=='fits'or Dy=='passes')and Cf(Be)
+local Q=(Eg=='fits'or Eg=='passes')and Cn(Bl)
 if not Q then
 break
 end
 if Z<=0 then
-Dn=true
+Dv=true
 break
 end
-if Dt==0 then
-call('ZREM',W,Dv)
+if Eb==0 then
+call('ZREM',W,Ed)
 else
-Du[#Du+1]=Dv
+Ec[#Ec+1]=Ed
 end
-local Da=Dv==Dd
-local Dz=Ca.Ct<=Dr and Co
-if not Da and not(Dz and Co-Ca.Cw<Dq)then
-Da=Cz(Ca.Cv,Dv)or Ca.Cu
+local Di=Ed==Dl
+local Eh=Ci.Db<=Dz and Cw
+if not Di and not(Eh and Cw-Ci.De<Dy)then
+Di=Dh(Ci.Dd,Ed)or Ci.Dc
 end
-if not Da then
-Z,Dt=Z-1-Dx,Dt+1
+if not Di then
+Z,Eb=Z-1-Ef,Eb+1
 else
-Z,Dt=Z-5-Dx,0
-if Du[1]then
-call('ZREM',W,unpack(Du))
-Du={}
+Z,Eb=Z-5-Ef,0
+if Ec[1]then
+call('ZREM',W,unpack(Ec))
+Ec={}
 end
-if Dv==Dd then
-Cl(Dv)
+if Ed==Dl then
+Ct(Ed)
 else
-call('ZADD',Y,Bm+Ca.Bw,'!'..Dv)
-Dm=true
+call('ZADD',Y,Bv+Ci.Am,'!'..Ed)
+Du=true
 end
-if Dw or Dm then
-Ca.At='+'
+if Ee or Du then
+Ci.Ay='+'
 end
-Be=Ck(Ca,Be,Q,Bm)
-Dl=true
+Bl=Cs(Ci,Bl,Q,Bv)
+Dt=true
 end
 end
 end
-if Du[1]then
-call('ZREM',W,unpack(Du))
+if Ec[1]then
+call('ZREM',W,unpack(Ec))
 end
-if Dk then
-Dg(Dd,Bm,O)
-elseif Dn then
-Dc(Dd,'!')
-elseif Dm then
-Dc(Dd,'?')
+if Ds then
+Do(Dl,Bv,O)
+elseif Dv then
+Dk(Dl,'!')
+elseif Du then
+Dk(Dl,'?')
 end
-if Dl and not Be.Ay then
-Bu()
+if Dt and not Bl.Bf then
+Bs()
 end
-return Be
+return Bl
 end
-local Bm=H(F())
-local function Ea(Cd)
-local Eb,Ec=ARGV[Cd],Cd
-while ARGV[Ec+1]==''do
-Ec=Ec-4
+local Bv=H(F())
+local function Ei(Cl)
+local As,Ej=ARGV[Cl],Cl
+while ARGV[Ej+1]==''do
+Ej=Ej-4
 end
-local Aw,Ah,Ed=unpack(ARGV,Ec+1,Ec+3)
-local Ai,Aj,Al,Am=string.match(Ah,'^(%a) (%d+) (%d+) (%S*) ')
-local Cb,Cc,Cv,Cp,Cw,Bo,Ee=
-string.match(Ed,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Bd,Ah,Ek=unpack(ARGV,Ej+1,Ej+3)
+local Ai,Aj,Al,An=string.match(Ah,'^(%a) (%d+) (%d+)/?%d* (%S*) ')
+local Cj,Ck,Dd,Cx,De,Bx,El=
+string.match(Ek,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-As=string.sub(Eb,1,32),Ai=Ai,Cb=Cb=='1',Aj=Aj,Cc=Cc,
-Bw=Aw-Al,Al=tonumber(Al),Am=Am,Ah=Ah,At=string.sub(Eb,33),
-Cv=Cv~=''and Cv,Cp=Cp,Cw=tonumber(Cw),Bo=tonumber(Bo),
-Ee=tonumber(Ee),
+Ax=string.sub(As,1,32),Ai=Ai,Cj=Cj=='1',Aj=Aj,Ck=Ck,
+Am=Bd-Al,Al=tonumber(Al),An=An,Ah=Ah,Ay=string.sub(As,33),
+Dd=Dd~=''and Dd,Cx=Cx,De=tonumber(De),Bx=tonumber(Bx),
+El=tonumber(El),
 }
 end
-local function Ef(Be,Q,Am)
-return{'granted',Q,math.max(1,Bd(Be,Am))}
+local function Em(Bl,Q,An)
+return{'granted',Q,math.max(1,Bk(Bl,An))}
 end
-local function Eg(Be,As)
-if Be.Ay then
-return Be.Ay.As==As
+local function En(Bl,Ax)
+if Bl.Bf then
+return Bl.Bf.Ax==Ax
 end
-return Be.Az and call('HGET',U,As)
+return Bl.Bg and call('HGET',U,Ax)
 end
-local function Eh(Ei,Ca,Be,Ej)
-local Ay,Df=Be.Ay,nil
-if Ay then
-local Ek=Ay.Av and'holding'or'closed'
-Df={string.sub(Ay.As,1,8),Ek,Ay.Au,Ay.Aw,'',Ay.Ah}
+local function Eo(Ep,Ci,Bl,Eq)
+local Bf,Dn=Bl.Bf,nil
+if Bf then
+local Er=Bf.Bc and'holding'or'closed'
+Dn={string.sub(Bf.Ax,1,8),Er,Bf.Ba,Bf.Bd,'',Bf.Ah}
 else
-local Aj=Ca.Ai=='p'and Be.Az=='p'
-local Bj=Ej and'~'..Ca.As
-or Aj and Bx(Bm)
+local Aj=Ci.Ai=='p'and Bl.Bg=='p'
+local Bq=Eq and'~'..Ci.Ax
+or Aj and Cf(Bv)
 or call('ZREVRANGE',T,0,0)[1]
-local El,Ek,Au,Aw,Ah=By(Bj,Bm)
+local Es,Er,Ba,Bd,Ah=Cg(Bq,Bv)
 if Aj and Aa then
-Aw=0
+Bd=0
 end
-Df={El,Ek,Au,Aw,Be.Ba,Ah}
+Dn={Es,Er,Ba,Bd,Bl.Bh,Ah}
 end
-for _,Bc in ipairs(Df)do
-Ei[#Ei+1]=Bc
+for _,Bj in ipairs(Dn)do
+Ep[#Ep+1]=Bj
 end
-return Ei
+return Ep
 end
-local function Em(Ca,Be)
-if Cl(Ca.As)then
-Dj(Be,Bm)
+local function Et(Ci,Bl)
+if Ct(Ci.Ax)then
+Dr(Bl,Bv)
 end
 end
-local function En(Be)
-if Be.Ay and Be.Ay.At=='-'and not Be.Ay.Ar then
+local function Eu(Bl)
+if Bl.Bf and Bl.Bf.Ay=='-'and not Bl.Bf.Aw then
 call('SETRANGE',S,32,'+')
 end
 end
-local Eo=0
-local function Ep(Ca,Be)
+local Ev=0
+local function Ew(Ci,Bl)
 local J=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]or 0
-local Ba=Ca.Ee
-if not Ba then
-Eo=math.max(J+1,Eo+1,F())
-Ba=Eo
+local Bh=Ci.El
+if not Bh then
+Ev=math.max(J+1,Ev+1,F())
+Bh=Ev
 end
-local Ct=string.format('%.0f',Ba)
-call('ZADD',W,Ct,Ca.As)
-local Cb=Ca.Cb and'1'or'0'
-local Eq={
-Ct,'0',Ca.Cv,Ca.Cp,Ca.Cw,Ca.Cc,Cb,Ca.Ah,
+local Db=string.format('%.0f',Bh)
+call('ZADD',W,Db,Ci.Ax)
+local Cj=Ci.Cj and'1'or'0'
+local Ex={
+Db,'0',Ci.Dd,Ci.Cx,Ci.De,Ci.Ck,Cj,Ci.Ah,
 }
-call('HSET',X,Ca.As,table.concat(Eq,' '))
-En(Be)
+call('HSET',X,Ci.Ax,table.concat(Ex,' '))
+Eu(Bl)
 end
-local function Er(As,Be)
-if call('ZSCORE',W,As)or not call('ZSCORE',Y,As)or Av(Be,As)then
+local function Ey(Ax,Bl)
+if call('ZSCORE',W,Ax)or not call('ZSCORE',Y,Ax)or Bc(Bl,Ax)then
 return
 end
-local Cs=call('HGET',X,As)
-if not Cs then
-Cl(As)
+local Da=call('HGET',X,Ax)
+if not Da then
+Ct(Ax)
 return
 end
-call('ZREM',Y,'!'..As)
-local Ct,Cx=string.match(Cs,'^(%d+) %d (.*)$')
-call('HSET',X,As,Ct..' 1 '..Cx)
-call('ZADD',W,Ct,As)
+call('ZREM',Y,'!'..Ax)
+local Db,Df=string.match(Da,'^(%d+) %d (.*)$')
+call('HSET',X,Ax,Db..' 1 '..Df)
+call('ZADD',W,Db,Ax)
 call('PEXPIREAT',W,call('ZREVRANGE',Y,0,0,'WITHSCORES')[2])
-En(Be)
+Eu(Bl)
 end
-local function Es(Ca)
-call('ZADD',Y,Bm+Ca.Cw,Ca.As)
-local Bn=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
+local function Ez(Ci)
+call('ZADD',Y,Bv+Ci.De,Ci.Ax)
+local Bt=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
 for _,Ad in ipairs({W,X,Y})do
-call('PEXPIREAT',Ad,Bn)
+call('PEXPIREAT',Ad,Bt)
 end
 end
-local function Et(Ca,Be,Eu)
-local Ev=call('ZRANK',W,Ca.As)
-if Ev then
-call('PEXPIRE',W,Ca.Cw)
-elseif Eu>=Ca.Bo and not Ab then
-return{'full',Eu}
+local function Fa(Ci,Bl,Fb)
+local Fc=call('ZRANK',W,Ci.Ax)
+if Fc then
+call('PEXPIRE',W,Ci.De)
+elseif Fb>=Ci.Bx and not Ab then
+return{'full',Fb}
 else
-Ep(Ca,Be)
-Ev=call('ZRANK',W,Ca.As)
+Ew(Ci,Bl)
+Fc=call('ZRANK',W,Ci.Ax)
 end
-Es(Ca)
-return Eh({'queued',Ev},Ca,Be)
+Ez(Ci)
+return Eo({'queued',Fc},Ci,Bl)
 end
-local function Ew(Ca,Be,Q)
-local Ex=Ck(Ca,Be,Q,Bm)
-if not Ex.Ay then
-Bu()
+local function Fd(Ci,Bl,Q)
+local Fe=Cs(Ci,Bl,Q,Bv)
+if not Fe.Bf then
+Bs()
 end
-return Ef(Ex,Q,Ca.Am)
+return Em(Fe,Q,Ci.An)
 end
-local function Ey(Ca)
-local As=Ca.As
-local Be=Bq(call('GET',S),Bm,As)
-if not Be then
+local function Ff(Ci)
+local Ax=Ci.Ax
+local Bl=Ca(Bv,Ax)
+if not Bl then
 return Ae()
 end
-if Be.Ay and Be.Ay.Aw<0 then
+if Bl.Bf and Bl.Bf.Bd<0 then
 return Ae('a lock without an end')
 end
-local Eu=0
-local Ez=Cn(Bm)
-if Ez then
-Er(As,Be)
-Be=Dj(Be,Bm,As)
-Eu=call('ZCARD',W)
+local Fb=0
+local Fg=Cv(Bv)
+if Fg then
+Ey(Ax,Bl)
+Bl=Dr(Bl,Bv,Ax)
+Fb=call('ZCARD',W)
 end
-if Av(Be,As)then
-local Q,Am=Bv(Be,As,Ca.Bw,Bm)
-if Ez then
-Cl(As)
+if Bc(Bl,Ax)then
+local Q,An=Ce(Bl,Ax,Ci.Am,Bv)
+if Fg then
+Ct(Ax)
 end
-return Ef(Be,Q,Am)
+return Em(Bl,Q,An)
 end
-if Eg(Be,As)then
-return Eh({'refused'},Ca,Be,true)
+if En(Bl,Ax)then
+return Eo({'refused'},Ci,Bl,true)
 end
-local Dy,Fa,Fb,Fc=Bz(Ca,Be)
-if Dy=='deadlock'or Dy=='mismatch'then
-Em(Ca,Be)
-return{Dy,Fa,Fb,Fc}
+local Eg,Fh,Fi,Fj=Ch(Ci,Bl)
+if Eg=='deadlock'or Eg=='mismatch'then
+Et(Ci,Bl)
+return{Eg,Fh,Fi,Fj}
 end
-if Dy=='passes'or Dy=='fits'and(Eu==0 or not Be.Az)then
-local Q=Cf(Be)
+if Eg=='passes'or Eg=='fits'and(Fb==0 or not Bl.Bg)then
+local Q=Cn(Bl)
 if not Q then
-return Cg()
+return Co()
 end
-if Eu>0 then
-Cl(As)
+if Fb>0 then
+Ct(Ax)
 end
-return Ew(Ca,Be,Q)
+return Fd(Ci,Bl,Q)
 end
-if Ca.Cv then
-return Et(Ca,Be,Eu)
+if Ci.Dd then
+return Fa(Ci,Bl,Fb)
 end
-local Fd=Eh({'refused'},Ca,Be)
-Em(Ca,Be)
-return Fd
+local Fk=Eo({'refused'},Ci,Bl)
+Et(Ci,Bl)
+return Fk
 end
-local function Fe(Be,As,Ah)
-if Be.Ay then
+local function Fl(Bl,Ax,Ah)
+if Bl.Bf then
 call('DEL',S)
 return{}
 end
-call('ZREM',T,As,'~'..As)
-Bf(Ah)
-Bg(As,Ah)
+call('ZREM',T,Ax,'~'..Ax)
+Bm(Ah)
+Bn(Ax,Ah)
 if call('ZCARD',T)==0 then
-Bh()
+Bo()
 return{}
 end
-Bu()
-return Be
+Bs()
+return Bl
 end
-local function Ff(Be,As,Am,Fg)
-Cl(As)
-if not Av(Be,As)then
-return{'not_held',Bd(Be,Am)},Be
+local function Fm(Bl,Ax,An,Fn)
+Ct(Ax)
+if not Bc(Bl,Ax)then
+return{'not_held',Bk(Bl,An)},Bl
 end
-local Ah=Be.Ay and Be.Ay.Ah or call('HGET',U,As)
-local _,_,_,_,Fh=Ag(Ah)
-Be=Fg(Be,As,Ah)
-local Au=Bd(Be,Fh)
-return Au>0 and{'still_held',Au}or 1,Be
+local Ah=Bl.Bf and Bl.Bf.Ah or call('HGET',U,Ax)
+local _,_,_,_,Fo=Ag(Ah)
+Bl=Fn(Bl,Ax,Ah)
+local Ba=Bk(Bl,Fo)
+return Ba>0 and{'still_held',Ba}or 1,Bl
 end
-local function Fi(i)
+local function Fp(i)
 on(KEYS[i])
-local Ca=Ea(2+B*(i-1))
-Ca.Cv=nil
-return Ca
+local Ci=Ei(2+B*(i-1))
+Ci.Dd=nil
+return Ci
 end
-local function Fj(i)
-local Ca=Fi(i)
-local Be=Bq(call('GET',S),Bm,Ca.As)
-D[i]=Be and Av(Be,Ca.As)
-return Ey(Ca)
+local function Fq(i)
+local Ci=Fp(i)
+local Bl=Ca(Bv,Ci.Ax)
+D[i]=Bl and Bc(Bl,Ci.Ax)
+return Ff(Ci)
 end
-local function Fk(i)
-local Ca=Fi(i)
-local Be=Bq(call('GET',S),Bm,Ca.As)
-local Eu=Cn(Bm)
-local _,Ex=Ff(Be,Ca.As,Ca.Am,Fe)
-if Eu then
-Dj(Ex,Bm)
+local function Fr(i)
+local Ci=Fp(i)
+local Bl=Ca(Bv,Ci.Ax)
+local Fb=Cv(Bv)
+local _,Fe=Fm(Bl,Ci.Ax,Ci.An,Fl)
+if Fb then
+Dr(Fe,Bv)
 end
 end
 for i=1,#KEYS-1 do
-local Dl,Ei=pcall(Fj,i)
-if not Dl then
-Ei={'error',type(Ei)=='table'and Ei.err or Ei}
+local Dt,Ep=pcall(Fq,i)
+if not Dt then
+Ep={'error',type(Ep)=='table'and Ep.err or Ep}
 end
-if Ei[1]~='granted'then
+if Ep[1]~='granted'then
 for O=i-1,1,-1 do
-if not D[O]and not pcall(Fk,O)then
-Ei={'error','what was granted could not be taken back'}
+if not D[O]and not pcall(Fr,O)then
+Ep={'error','what was granted could not be taken back'}
 end
 end
-return{ARGV[1],i,Ei}
+return{ARGV[1],i,Ep}
 end
-C[i+2]=Ei
+C[i+2]=Ep
 end
 return C

@@ -45,488 +45,529 @@ local function Ab(Ac)
 return{'corrupt',Ac or'a value that is no lock'}
 end
 local function Ad(Ae)
-local N,Af,Ag,Ah,Ai,Aj=string.match(Ae,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return N,Af,Ag,Ah==''and Ai or'0',Aj
+local N,Af,Ag,Ah,Ai,Aj,Ak=string.match(Ae,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return N,Af,Ag,Ah==''and Ai or'0',Ak,tonumber(Aj)
 end
-local function Ak(Ae)
-return(string.gsub(Ae,'^(%d+ %a %d+ )!','%1'))
+local Al=12000
+local function Am()
+local An=A('GETRANGE',P,0,Al+99)
+if type(An)~='string'then
+return call('GET',P)
 end
-local function Al(Am)
-return string.match(Am,'^%*([spx])(%d*)$')
+return(An~=''or call('EXISTS',P)==1)and An
 end
-local function An(Am)
-local Ao,Ap,Aq,Ae=string.match(Am,'^(~?)(%x+)([-+])(.*)$')
-if not Ap or#Ap~=32 then
+local function Ao(Ae)
+if not Ae or#Ae<=Al then
+return Ae
+end
+local Ap=string.match(string.sub(Ae,1,Al),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Ap or'')..'{"cut":"longer than '..Al..' bytes"}'
+end
+local function Aq(Ae,Aj)
+return(string.gsub(Ae,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Aj..' '))
+end
+local function Ar(An)
+if#An<=32 then
+return string.match(An,'^%*([spx])(%d*)$')
+end
+end
+local function As(An)
+local At,Au,Av,Aw=string.match(An,'^(~?)(%x+)([-+])()')
+if not Au or#Au~=32 then
 return nil
 end
-local N,Af,_,Ai,Aj=Ad(Ae)
+local Ae=Ao(string.sub(An,Aw))
+local N,Af,_,Ai,Ak,Aj=Ad(Ae)
 if Af~='x'then
 return nil
 end
-local Ar=call('PTTL',P)
+local Ax=call('PTTL',P)
 Ai=tonumber(Ai)
-local As=Ao==''and Ar>Ai
+local Ay=Aj and Ax>Aj+Ai
+Ax=Ay and Aj+Ai or Ax
+local Az=At==''and Ax>Ai
 return{
-Ap=Ap,Ao=Ao~='',Aq=Aq,Ae=Ae,N=N,Ai=Ai,Aj=Aj,
-As=As,At=Ar,Ar=As and Ar-Ai or Ar,
+Au=Au,At=At~='',Av=Av,Ae=Ae,N=N,Ai=Ai,Ak=Ak,
+Az=Az,Ba=Ax,Ax=Az and Ax-Ai or Ax,Ay=Ay,
 }
 end
-local function Au(Am)
-if not Am then
+local function Bb(An)
+if not An then
 return{}
 end
-if string.sub(Am,1,1)~='*'then
-local Av=An(Am)
-return Av and{Aw='x',Ax='',Av=Av,N=Av.N}
+if string.sub(An,1,1)~='*'then
+local Bc=As(An)
+return Bc and{Bd='x',Be='',Bc=Bc,N=Bc.N}
 end
-local Aw,Ax=Al(Am)
-return Aw and{Aw=Aw,Ax=Ax,N=Aw=='x'and Ax or nil}
+local Bd,Be=Ar(An)
+return Bd and{Bd=Bd,Be=Be,N=Bd=='x'and Be or nil}
 end
-local function Ay(Az,by)
-local Ax=call('HINCRBY',S,Az,by)
-if Ax<=0 then
-call('HDEL',S,Az)
+local function Bf(Bg,by)
+local Be=call('HINCRBY',S,Bg,by)
+if Be<=0 then
+call('HDEL',S,Bg)
 end
 end
-local function Ba(Bb,Aj)
-if Aj==''then
+local function Bh(Bi,Ak)
+if Ak==''then
 return 0
 end
-if Bb.Av then
-return Bb.Av.As and Bb.Av.Aj==Aj and 1 or 0
+if Bi.Bc then
+return Bi.Bc.Az and Bi.Bc.Ak==Ak and 1 or 0
 end
-return tonumber(call('HGET',S,'o'..Aj)or 0)
+return tonumber(call('HGET',S,'o'..Ak)or 0)
 end
-local function Bc(Ae)
-local _,Af,Ag,_,Aj=Ad(Ae)
-if Aj~=''then
-Ay('o'..Aj,-1)
+local function Bj(Ae)
+local _,Af,Ag,_,Ak=Ad(Ae)
+if Ak~=''then
+Bf('o'..Ak,-1)
 if Af=='p'then
-Ay('p'..Aj,-Ag)
+Bf('p'..Ak,-Ag)
 end
 end
 end
-local function Bd(Ap,Ae)
+local function Bk(Au,Ae)
 local _,Af,Ag=Ad(Ae)
 if Af=='p'then
-Ay('used',-Ag)
+Bf('used',-Ag)
 end
-call('HDEL',R,Ap)
+call('HDEL',R,Au)
 end
-local function Be()
+local function Bl()
 call('UNLINK',P,Q,R,S)
 end
-local function Bf(Bg)
-local Ap=string.sub(Bg,-32)
-local Ae=call('HGET',R,Ap)
-local Bh=Bg==Ap
+local function Bm(Bn)
+local Au=string.sub(Bn,-32)
+local Ae=call('HGET',R,Au)
+local Bo=Bn==Au
 if Ae then
 local _,_,_,Ai=Ad(Ae)
-if Bh then
-Bc(Ae)
+if Bo then
+Bj(Ae)
 end
-if not Bh or Ai=='0'then
-Bd(Ap,Ae)
+if not Bo or Ai=='0'then
+Bk(Au,Ae)
 end
 end
 end
-local function Bi(Bj)
-local Bk=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
-if not Bk or tonumber(Bk)<=Bj then
-Be()
+local function Bp()
+local Bq=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+for _,Aa in ipairs({P,Q,R,S})do
+call('PEXPIREAT',Aa,Bq)
+end
+end
+local function Br(Bs)
+local Bt,Bq=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+while Bq[1]and W>0 do
+local Bn=Bq[1]
+local _,_,_,Ai,_,Aj=Ad(call('HGET',R,string.sub(Bn,-32))or'')
+local Bu=Aj and Bs+Aj+(#Bn>32 and Ai or 0)
+if not Bu or tonumber(Bq[2])<=Bu then
+break
+end
+call('PEXPIREAT',P,Bq[2])
+call('ZADD',Q,Bu,Bn)
+Bt,W,Bq=true,W-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+end
+if Bt then
+Bp()
+end
+return Bq[2]
+end
+local function Bv(Bs)
+local Bq=Br(Bs)
+if not Bq or tonumber(Bq)<=Bs then
+Bl()
 return false
 end
-local Bl=math.max(1,math.ceil(W/3))
-local Bm=call('ZRANGEBYSCORE',Q,'-inf',Bj,'LIMIT',0,Bl)
-if Bm[1]then
-call('ZREM',Q,unpack(Bm))
-X=#Bm==Bl
-W=W-3*#Bm
+local Bu=math.max(1,math.ceil(W/3))
+local Bw=call('ZRANGEBYSCORE',Q,'-inf',Bs,'LIMIT',0,Bu)
+if Bw[1]then
+call('ZREM',Q,unpack(Bw))
+X=#Bw==Bu
+W=W-3*#Bw
 end
-for _,Bg in ipairs(Bm)do
-Bf(Bg)
+for _,Bn in ipairs(Bw)do
+Bm(Bn)
 end
 return true
 end
-local function Bn(Am,Bj,Ap)
-local Bb=Au(Am)
-if Bb and Bb.Aw and not Bb.Av then
-if not Bi(Bj)then
+local function Bx(Bs,Au)
+local Bi=Bb(Am())
+if Bi and Bi.Bc and Bi.Bc.Ay then
+call('PEXPIRE',P,Bi.Bc.Ba)
+end
+if Bi and Bi.Bd and not Bi.Bc then
+if not Bv(Bs)then
 return{}
 end
-if X and Ap then
-for _,Bg in ipairs({Ap,'~'..Ap})do
-local Bo=call('ZSCORE',Q,Bg)
-if Bo and tonumber(Bo)<=Bj then
-call('ZREM',Q,Bg)
-Bf(Bg)
+if X and Au then
+for _,Bn in ipairs({Au,'~'..Au})do
+local By=call('ZSCORE',Q,Bn)
+if By and tonumber(By)<=Bs then
+call('ZREM',Q,Bn)
+Bm(Bn)
 end
 end
 end
 end
-return Bb
+return Bi
 end
-local function As(Bb,Ap)
-if Bb.Av then
-return Bb.Av.As and Bb.Av.Ap==Ap
+local function Az(Bi,Au)
+if Bi.Bc then
+return Bi.Bc.Az and Bi.Bc.Au==Au
 end
-return Bb.Aw and call('ZSCORE',Q,Ap)
+return Bi.Bd and call('ZSCORE',Q,Au)
 end
-local function Bp(Ap,Bq,Ai)
-call('ZADD',Q,Bq,Ap)
+local function Bz(Au,Ca,Ai)
+call('ZADD',Q,Ca,Au)
 if Ai>0 then
-call('ZADD',Q,Bq+Ai,'~'..Ap)
+call('ZADD',Q,Ca+Ai,'~'..Au)
 end
 end
-local function Br()
-local Bk=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
-for _,Aa in ipairs({P,Q,R,S})do
-call('PEXPIREAT',Aa,Bk)
-end
-end
-local function Bs(Bb,Ap,Bt,Bj)
-local L=Bb.Av and Bb.Av.Ae or call('HGET',R,Ap)
-local Ae=Ak(L)
-local N,_,_,Ai,Aj=Ad(Ae)
+local function Cb(Bi,Au,Aj,Bs)
+local L=Bi.Bc and Bi.Bc.Ae or call('HGET',R,Au)
+local Ae=Aq(L,Aj)
+local N,_,_,Ai,Ak=Ad(Ae)
 Ai=tonumber(Ai)
-call('PEXPIRE',P,Bt+Ai)
-if Bb.Av then
+call('PEXPIRE',P,Aj+Ai)
+if Bi.Bc then
 if Ae~=L then
-call('SET',P,Ap..'+'..Ae,'PX',Bt+Ai)
+call('SET',P,Au..Bi.Bc.Av..Ae,'PX',Aj+Ai)
 end
-return N,Aj
+return N,Ak
 end
 if Ae~=L then
-call('HSET',R,Ap,Ae)
+call('HSET',R,Au,Ae)
 end
-Bp(Ap,Bj+Bt,Ai)
-Br()
-return N,Aj
+Bz(Au,Bs+Aj,Ai)
+Bp()
+return N,Ak
 end
-local function Bu(Bj)
-return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
+local function Cc(Bs)
+return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',Bs),'+inf','LIMIT',0,1)[1]
 end
-local function Bv(Bg,Bj)
-local Ap=string.sub(Bg,-32)
-local Bh=call('ZSCORE',Q,Ap)
-local At=call('ZSCORE',Q,'~'..Ap)or Bh
-local Bb=Bh and'holding'or'closed'
-return string.sub(Ap,1,8),Bb,(Bh or At)-Bj,At-Bj,call('HGET',R,Ap)
+local function Cd(Bn,Bs)
+local Au=string.sub(Bn,-32)
+local Bo=call('ZSCORE',Q,Au)
+local Ba=call('ZSCORE',Q,'~'..Au)or Bo
+local Bi=Bo and'holding'or'closed'
+return string.sub(Au,1,8),Bi,(Bo or Ba)-Bs,Ba-Bs,Ao(call('HGET',R,Au))
 end
-local function Bw(Bx,Bb)
-local Af,Aw,Ax=Bx.Af,Bb.Aw,Bb.Ax
-if not Aw then
+local function Ce(Cf,Bi)
+local Af,Bd,Be=Cf.Af,Bi.Bd,Bi.Be
+if not Bd then
 return'fits'
 end
-if not X and Ba(Bb,Bx.Aj)>0 then
-if Aw=='x'and Af=='x'and Bx.By or Aw=='s'and Af=='s'then
+if not X and Bh(Bi,Cf.Ak)>0 then
+if Bd=='x'and Af=='x'and Cf.Cg or Bd=='s'and Af=='s'then
 return'passes'
-elseif Aw=='x'then
+elseif Bd=='x'then
 return'deadlock','x',1,''
 elseif Af=='x'then
-return'deadlock',Aw,call('HGET',S,'p'..Bx.Aj)or 1,Ax
+return'deadlock',Bd,call('HGET',S,'p'..Cf.Ak)or 1,Be
 end
 end
-if Af=='x'or Aw=='x'then
+if Af=='x'or Bd=='x'then
 return'in_the_way'
 end
-if Af~=Aw or Bx.Bz~=Ax then
-local Ca=Bu(E(C()))
-local _,_,Cb=Ad(call('HGET',R,string.sub(Ca,-32)))
-return'mismatch',Aw,Cb,Ax
+if Af~=Bd or Cf.Ch~=Be then
+local Ci=Cc(E(C()))
+local _,_,Cj=Ad(call('HGET',R,string.sub(Ci,-32)))
+return'mismatch',Bd,string.sub(Cj,1,20),Be
 end
-local Cb=Aw=='p'and call('HGET',S,'used')or 0
-return(Aw=='s'or Cb+Bx.Ag<=tonumber(Ax))and'fits'or'in_the_way'
+local Cj=Bd=='p'and call('HGET',S,'used')or 0
+return(Bd=='s'or Cj+Cf.Ag<=tonumber(Be))and'fits'or'in_the_way'
 end
-local function Cc(Bb)
-local N=Bb.N or K()
-return N and(Bb.N or string.format('%.0f',N))
+local function Ck(Bi)
+local N=Bi.N or K()
+return N and(Bi.N or string.format('%.0f',N))
 end
-local function Cd()
+local function Cl()
 return Ab('the fence counter is not a number that can grow')
 end
-local function Ce()
+local function Cm()
 if call('ZCARD',Q)+call('HLEN',R)+call('HLEN',S)>0 then
 call('UNLINK',Q,R,S)
 end
 end
-local function Cf(Av,Bj)
-Ce()
-call('SET',P,'*x'..Av.N,'PX',Av.At)
-call('HSET',R,Av.Ap,Av.Ae)
-Bp(Av.Ap,Bj+Av.Ar,Av.Ai)
-Ay('o'..Av.Aj,1)
+local function Cn(Bc,Bs)
+Cm()
+call('SET',P,'*x'..Bc.N,'PX',Bc.Ba)
+call('HSET',R,Bc.Au,Bc.Ae)
+Bz(Bc.Au,Bs+Bc.Ax,Bc.Ai)
+Bf('o'..Bc.Ak,1)
 end
-local function Cg(Bx,N)
-local Bt,Ai,Ae=Bx.Bt,Bx.Ai,N..' '..Bx.Ae
-call('SET',P,Bx.Ap..Bx.Aq..Ae,'PX',Bt+Ai)
-local Av={
-Ap=Bx.Ap,Ao=false,Aq=Bx.Aq,Ae=Ae,N=N,Ai=Ai,
-Aj=Bx.Aj,As=true,At=Bt+Ai,Ar=Bt,
+local function Co(Cf,N)
+local Aj,Ai,Ae=Cf.Aj,Cf.Ai,N..' '..Cf.Ae
+call('SET',P,Cf.Au..Cf.Av..Ae,'PX',Aj+Ai)
+local Bc={
+Au=Cf.Au,At=false,Av=Cf.Av,Ae=Ae,N=N,Ai=Ai,
+Ak=Cf.Ak,Az=true,Ba=Aj+Ai,Ax=Aj,
 }
-return{Aw='x',Ax='',Av=Av,N=N}
+return{Bd='x',Be='',Bc=Bc,N=N}
 end
-local function Ch(Bx,Bb,N,Bj)
-local Ap,Aj=Bx.Ap,Bx.Aj
-if N~=Bb.N then
+local function Cp(Cf,Bi,N,Bs)
+local Au,Ak=Cf.Au,Cf.Ak
+if N~=Bi.N then
 M(tonumber(N))
 end
-if not Bb.Aw and Bx.Af=='x'then
-return Cg(Bx,N)
+if not Bi.Bd and Cf.Af=='x'then
+return Co(Cf,N)
 end
-if Bb.Av then
-Cf(Bb.Av,Bj)
-elseif not Bb.Aw then
-Ce()
-call('SET',P,'*'..Bx.Af..Bx.Bz,'PX',Bx.Bt+Bx.Ai)
+if Bi.Bc then
+Cn(Bi.Bc,Bs)
+elseif not Bi.Bd then
+Cm()
+call('SET',P,'*'..Cf.Af..Cf.Ch,'PX',Cf.Aj+Cf.Ai)
 end
-Bp(Ap,Bj+Bx.Bt,Bx.Ai)
-call('HSET',R,Ap,N..' '..Bx.Ae)
-if Bx.Af=='p'then
-Ay('used',Bx.Ag)
+Bz(Au,Bs+Cf.Aj,Cf.Ai)
+call('HSET',R,Au,N..' '..Cf.Ae)
+if Cf.Af=='p'then
+Bf('used',Cf.Ag)
 end
-if Aj~=''then
-Ay('o'..Aj,1)
-if Bx.Af=='p'then
-Ay('p'..Aj,Bx.Ag)
+if Ak~=''then
+Bf('o'..Ak,1)
+if Cf.Af=='p'then
+Bf('p'..Ak,Cf.Ag)
 end
 end
-if Bx.Af=='x'then
-return{Aw='x',Ax=N,N=N}
+if Cf.Af=='x'then
+return{Bd='x',Be=N,N=N}
 end
-return{Aw=Bx.Af,Ax=Bx.Bz}
+return{Bd=Cf.Af,Be=Cf.Ch}
 end
-local function Ci(Ap)
-if call('ZREM',V,Ap,'!'..Ap)==0 then
+local function Cq(Au)
+if call('ZREM',V,Au,'!'..Au)==0 then
 return false
 end
-call('HDEL',U,Ap)
-return call('ZREM',T,Ap)==1
+call('HDEL',U,Au)
+return call('ZREM',T,Au)==1
 end
-local function Cj()
+local function Cr()
 return string.match(call('HGET',U,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Ck(Bj)
+local function Cs(Bs)
 if call('EXISTS',V)==0 then
 return false
 end
-local Bl=math.max(1,W)
-local Bm=call('ZRANGEBYSCORE',V,'-inf',Bj,'LIMIT',0,Bl)
-Y=#Bm==Bl
-W=W-#Bm
-for _,Bg in ipairs(Bm)do
-local Ap=string.match(Bg,'^!(.*)')
-if not Ap then
-Ci(Bg)
+local Bu=math.max(1,W)
+local Bw=call('ZRANGEBYSCORE',V,'-inf',Bs,'LIMIT',0,Bu)
+Y=#Bw==Bu
+W=W-#Bw
+for _,Bn in ipairs(Bw)do
+local Au=string.match(Bn,'^!(.*)')
+if not Au then
+Cq(Bn)
 else
-local Cl=call('ZSCORE',V,Ap)
-if Cl and tonumber(Cl)>Bj then
-local Cm=string.match(call('HGET',U,Ap)or'','^%d+ %d %S+ (%d+)')
-local Cn=Cm and call('ZSCORE',V,Bg)-Cm
-Z=Z or Cn and Cn>=tonumber((Cj()))
+local Ct=call('ZSCORE',V,Au)
+if Ct and tonumber(Ct)>Bs then
+local Cu=string.match(call('HGET',U,Au)or'','^%d+ %d %S+ (%d+)')
+local Cv=Cu and call('ZSCORE',V,Bn)-Cu
+Z=Z or Cv and Cv>=tonumber((Cr()))
 end
-call('ZREM',V,Bg)
+call('ZREM',V,Bn)
 end
 end
 return true
 end
-local function Co(Ap,Cp)
-local Cq,Cr,Cs,Cm,Ct,Bz,By,Ae=string.match(
-Cp or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cw(Au,Cx)
+local Cy,Cz,Da,Cu,Db,Ch,Cg,Ae=string.match(
+Cx or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cs then
+if not Da then
 return nil
 end
-local Af,Ag,Ai,Aj,Cu=string.match(Ae,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cv=Ai~='0'
+local Af,Ag,Ai,Ak,Dc=string.match(Ae,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
+local Dd=Ai~='0'
 return{
-Ap=Ap,Af=Af,By=By=='1',Ag=Ag,Bz=Bz,Aj=Aj,
-Ae=string.format('%s %s %s%s %s ',Af,Ag,Cv and'!'or'',Ai,Aj)..Cu,
-Bt=tonumber(Cm),Ai=0,Aq=Cv and'+'or'-',Cs=Cs,Cq=tonumber(Cq),
-Ct=tonumber(Ct),Cr=Cr=='1',
+Au=Au,Af=Af,Cg=Cg=='1',Ag=Ag,Ch=Ch,Ak=Ak,
+Ae=string.format('%s %s %s%s/%s %s ',Af,Ag,Dd and'!'or'',Ai,Cu,Ak)..Dc,
+Aj=tonumber(Cu),Ai=0,Av=Dd and'+'or'-',Da=Da,Cy=tonumber(Cy),
+Db=tonumber(Db),Cz=Cz=='1',
 }
 end
-local function Cw(Cs,Ac)
-local Cx=A('PUBLISH',Cs,Ac)
-return type(Cx)~='number'or Cx>0
+local function De(Da,Ac)
+local Df=A('PUBLISH',Da,Ac)
+return type(Df)~='number'or Df>0
 end
-local function Cy(Ap)
-return string.match(call('HGET',U,Ap)or'','^%d+ %d (%S+)')
+local function Dg(Au)
+return string.match(call('HGET',U,Au)or'','^%d+ %d (%S+)')
 end
-local function Cz(Da,Ac)
-local Db,Dc=8,nil
-for _,Ap in ipairs(call('ZRANGE',T,0,Db))do
-if Ap~=Da and Db>0 then
-Db=Db-1
-local Cs=Cy(Ap)
-if Cs and Cw(Cs,Ac..Ap)then
-Dc=Cs
+local function Dh(Di,Ac)
+local Dj,Dk=8,nil
+for _,Au in ipairs(call('ZRANGE',T,0,Dj))do
+if Au~=Di and Dj>0 then
+Dj=Dj-1
+local Da=Dg(Au)
+if Da and De(Da,Ac..Au)then
+Dk=Da
 break
 end
 end
 end
 local G=call('ZREVRANGE',T,0,0)[1]
-local Cs=G and G~=Da and Cy(G)
-if Cs and Cs~=Dc then
-Cw(Cs,Ac..G)
+local Da=G and G~=Di and Dg(G)
+if Da and Da~=Dk then
+De(Da,Ac..G)
 end
 end
-local function Dd(Da,Bj,L)
-local De=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
-if not De then
+local function Dl(Di,Bs,L)
+local Dm=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
+if not Dm then
 return
 end
-local Df=0
-for _,Ap in ipairs(call('ZRANGE',T,0,319))do
-local Cq,Cs=string.match(call('HGET',U,Ap)or'','^(%d+) %d (%S+)')
-if Cs then
-Df=Cq
-if Ap~=Da then
-Cw(Cs,'!'..Ap)
+local Dn=0
+for _,Au in ipairs(call('ZRANGE',T,0,319))do
+local Cy,Da=string.match(call('HGET',U,Au)or'','^(%d+) %d (%S+)')
+if Da then
+Dn=Cy
+if Au~=Di then
+De(Da,'!'..Au)
 end
 end
 end
-call('HSET',U,'?',string.format('%.0f %s %s',Bj,Df,L))
-call('PEXPIREAT',U,De)
+call('HSET',U,'?',string.format('%.0f %s %s',Bs,Dn,L))
+call('PEXPIREAT',U,Dm)
 end
-local function Dg(Bb,Bj,Da)
-local Dh,Di,Dj,Dk=Z,false,false,false
-local Dl,Dm,Dn,Do=Cj()
-if Dh then
+local function Do(Bi,Bs,Di)
+local Dp,Dq,Dr,Ds=Z,false,false,false
+local Dt,Du,Dv,Dw=Cr()
+if Dp then
 W=math.max(5,W-260)
-Z,Dn,Do=false,Dl,Dm
+Z,Dv,Dw=false,Dt,Du
 end
 W=math.max(5,W)
-local L=Dn..' '..Do
-Dn,Do=tonumber(Dn),tonumber(Do)
-local Dp,at,Dq,Dr,Ds={},0,0,0,{}
+local L=Dv..' '..Dw
+Dv,Dw=tonumber(Dv),tonumber(Dw)
+local Dx,at,Dy,Dz,Ea={},0,0,0,{}
 while true do
-if Bb.Av and Bb.Av.Aj==''then
+if Bi.Bc and Bi.Bc.Ak==''then
 break
 end
 at=at+1
-if at>Dq then
-if Ds[1]then
-call('ZREM',T,unpack(Ds))
-Ds={}
+if at>Dy then
+if Ea[1]then
+call('ZREM',T,unpack(Ea))
+Ea={}
 end
-local Bl=math.min(math.max(Dr,1),64)
-Dp=call('ZRANGE',T,0,Bl)
-if not Dp[1]then
+local Bu=math.min(math.max(Dz,1),64)
+Dx=call('ZRANGE',T,0,Bu)
+if not Dx[1]then
 break
 end
-Dq,at=math.min(#Dp,Bl),1
+Dy,at=math.min(#Dx,Bu),1
 end
-local Dt,Du=Dp[at],Dp[at+1]
-local Cp=call('HGET',U,Dt)
-local Bx=Co(Dt,Cp)
-local Dv=math.floor(#(Cp or'')/256)
-local Cl=Bx and(Y or Bx.Cq<=Do)and call('ZSCORE',V,Dt)
-if not Bx or Y and Cl and tonumber(Cl)<=Bj then
+local Eb,Ec=Dx[at],Dx[at+1]
+local Cx=call('HGET',U,Eb)
+local Cf=Cw(Eb,Cx)
+local Ed=math.floor(#(Cx or'')/256)
+local Ct=Cf and(Y or Cf.Cy<=Dw)and call('ZSCORE',V,Eb)
+if not Cf or Y and Ct and tonumber(Ct)<=Bs then
 if W<=0 then
-Dk=true
+Ds=true
 break
 end
-W=W-1-Dv
-Ds[#Ds+1]=Dt
-Ci(Dt)
+W=W-1-Ed
+Ea[#Ea+1]=Eb
+Cq(Eb)
 else
-local Dw=Bw(Bx,Bb)
+local Ee=Ce(Cf,Bi)
 J=true
-local N=(Dw=='fits'or Dw=='passes')and Cc(Bb)
+local N=(Ee=='fits'or Ee=='passes')and Ck(Bi)
 if not N then
 break
 end
 if W<=0 then
-Dk=true
+Ds=true
 break
 end
-if Dr==0 then
-call('ZREM',T,Dt)
+if Dz==0 then
+call('ZREM',T,Eb)
 else
-Ds[#Ds+1]=Dt
+Ea[#Ea+1]=Eb
 end
-local Cx=Dt==Da
-local Dx=Bx.Cq<=Do and Cl
-if not Cx and not(Dx and Cl-Bx.Ct<Dn)then
-Cx=Cw(Bx.Cs,Dt)or Bx.Cr
+local Df=Eb==Di
+local Ef=Cf.Cy<=Dw and Ct
+if not Df and not(Ef and Ct-Cf.Db<Dv)then
+Df=De(Cf.Da,Eb)or Cf.Cz
 end
-if not Cx then
-W,Dr=W-1-Dv,Dr+1
+if not Df then
+W,Dz=W-1-Ed,Dz+1
 else
-W,Dr=W-5-Dv,0
-if Ds[1]then
-call('ZREM',T,unpack(Ds))
-Ds={}
+W,Dz=W-5-Ed,0
+if Ea[1]then
+call('ZREM',T,unpack(Ea))
+Ea={}
 end
-if Dt==Da then
-Ci(Dt)
+if Eb==Di then
+Cq(Eb)
 else
-call('ZADD',V,Bj+Bx.Bt,'!'..Dt)
-Dj=true
+call('ZADD',V,Bs+Cf.Aj,'!'..Eb)
+Dr=true
 end
-if Du or Dj then
-Bx.Aq='+'
+if Ec or Dr then
+Cf.Av='+'
 end
-Bb=Ch(Bx,Bb,N,Bj)
-Di=true
-end
-end
-end
-if Ds[1]then
-call('ZREM',T,unpack(Ds))
-end
-if Dh then
-Dd(Da,Bj,L)
-elseif Dk then
-Cz(Da,'!')
-elseif Dj then
-Cz(Da,'?')
-end
-if Di and not Bb.Av then
-Br()
-end
-return Bb
-end
-local function Dy(Bb,Bj)
-local Bl,Dz=1000,{}
-if Bb.Av then
-Dz[1]=Bb.Av.As and Bb.Av.Ap or nil
-return Dz,1
-end
-if not Bb.Aw then
-return Dz,1
-end
-local Ea='('..string.format('%.0f',Bj)
-local Eb=call('ZRANGEBYSCORE',Q,Ea,'+inf','LIMIT',0,2*Bl+1)
-for _,Bg in ipairs(Eb)do
-if#Bg==32 and#Dz<Bl then
-Dz[#Dz+1]=Bg
-elseif#Bg==32 then
-return Dz,0
+Bi=Cp(Cf,Bi,N,Bs)
+Dq=true
 end
 end
-return Dz,#Eb>2*Bl and 0 or 1
 end
-local function Ec(Ed,Dz)
-return Ed..' '..table.concat(Dz,',')
+if Ea[1]then
+call('ZREM',T,unpack(Ea))
+end
+if Dp then
+Dl(Di,Bs,L)
+elseif Ds then
+Dh(Di,'!')
+elseif Dr then
+Dh(Di,'?')
+end
+if Dq and not Bi.Bc then
+Bp()
+end
+return Bi
+end
+local function Eg(Bi,Bs)
+local Bu,Eh=1000,{}
+if Bi.Bc then
+Eh[1]=Bi.Bc.Az and Bi.Bc.Au or nil
+return Eh,1
+end
+if not Bi.Bd then
+return Eh,1
+end
+local Ei='('..string.format('%.0f',Bs)
+local Ej=call('ZRANGEBYSCORE',Q,Ei,'+inf','LIMIT',0,2*Bu+1)
+for _,Bn in ipairs(Ej)do
+if#Bn==32 and#Eh<Bu then
+Eh[#Eh+1]=Bn
+elseif#Bn==32 then
+return Eh,0
+end
+end
+return Eh,#Ej>2*Bu and 0 or 1
+end
+local function Ek(El,Eh)
+return El..' '..table.concat(Eh,',')
 end
 on(KEYS[1])
-local Bj=E(C())
-local Bb=Bn(call('GET',P),Bj)
-if not Bb then
+local Bs=E(C())
+local Bi=Bx(Bs)
+if not Bi then
 return{ARGV[1],Ab()}
 end
-local Ee=0
-if Bb.Aw then
-Ee=Bb.Av and 1 or call('HLEN',R)
-local Dc=Dy(Bb,Bj)
-if Dc[1]then
-A('PUBLISH',ARGV[2],Ec('taken',Dc))
+local Em=0
+if Bi.Bd then
+Em=Bi.Bc and 1 or call('HLEN',R)
+local Dk=Eg(Bi,Bs)
+if Dk[1]then
+A('PUBLISH',ARGV[2],Ek('taken',Dk))
 end
-Be()
+Bl()
 end
-if Ck(Bj)then
-Dg({},Bj)
+if Cs(Bs)then
+Do({},Bs)
 end
-return{ARGV[1],{'opened',Ee}}
+return{ARGV[1],{'opened',Em}}

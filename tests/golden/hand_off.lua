@@ -40,7 +40,7 @@ if
 Q
 and#ARGV[2]==33
 and string.sub(Q,1,32)==B
-and string.find(Q,'^[-+]%d+ x 1 0 ',33)
+and string.find(Q,'^[-+]%d+ x 1 0[/ ]',33)
 and call('EXISTS',KEYS[1]..':p')==0
 then
 local O=L()
@@ -60,669 +60,710 @@ local function Ad(Ae)
 return{'corrupt',Ae or'a value that is no lock'}
 end
 local function Af(Ag)
-local O,Ah,Ai,Aj,Ak,Al=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return O,Ah,Ai,Aj==''and Ak or'0',Al
+local O,Ah,Ai,Aj,Ak,Al,Am=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return O,Ah,Ai,Aj==''and Ak or'0',Am,tonumber(Al)
 end
-local function Am(Ag)
-return(string.gsub(Ag,'^(%d+ %a %d+ )!','%1'))
+local An=12000
+local function Ao()
+local Q=A('GETRANGE',R,0,An+99)
+if type(Q)~='string'then
+return call('GET',R)
 end
-local function An(Q)
+return(Q~=''or call('EXISTS',R)==1)and Q
+end
+local function Ap(Ag)
+if not Ag or#Ag<=An then
+return Ag
+end
+local Aq=string.match(string.sub(Ag,1,An),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Aq or'')..'{"cut":"longer than '..An..' bytes"}'
+end
+local function Ar(Ag,Al)
+return(string.gsub(Ag,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Al..' '))
+end
+local function As(Q)
+if#Q<=32 then
 return string.match(Q,'^%*([spx])(%d*)$')
 end
-local function Ao(Q)
-local Ap,Aq,Ar,Ag=string.match(Q,'^(~?)(%x+)([-+])(.*)$')
-if not Aq or#Aq~=32 then
+end
+local function At(Q)
+local Au,Av,Aw,B=string.match(Q,'^(~?)(%x+)([-+])()')
+if not Av or#Av~=32 then
 return nil
 end
-local O,Ah,_,Ak,Al=Af(Ag)
+local Ag=Ap(string.sub(Q,B))
+local O,Ah,_,Ak,Am,Al=Af(Ag)
 if Ah~='x'then
 return nil
 end
-local As=call('PTTL',R)
+local Ax=call('PTTL',R)
 Ak=tonumber(Ak)
-local At=Ap==''and As>Ak
+local Ay=Al and Ax>Al+Ak
+Ax=Ay and Al+Ak or Ax
+local Az=Au==''and Ax>Ak
 return{
-Aq=Aq,Ap=Ap~='',Ar=Ar,Ag=Ag,O=O,Ak=Ak,Al=Al,
-At=At,Au=As,As=At and As-Ak or As,
+Av=Av,Au=Au~='',Aw=Aw,Ag=Ag,O=O,Ak=Ak,Am=Am,
+Az=Az,Ba=Ax,Ax=Az and Ax-Ak or Ax,Ay=Ay,
 }
 end
-local function Av(Q)
+local function Bb(Q)
 if not Q then
 return{}
 end
 if string.sub(Q,1,1)~='*'then
-local Aw=Ao(Q)
-return Aw and{Ax='x',Ay='',Aw=Aw,O=Aw.O}
+local Bc=At(Q)
+return Bc and{Bd='x',Be='',Bc=Bc,O=Bc.O}
 end
-local Ax,Ay=An(Q)
-return Ax and{Ax=Ax,Ay=Ay,O=Ax=='x'and Ay or nil}
+local Bd,Be=As(Q)
+return Bd and{Bd=Bd,Be=Be,O=Bd=='x'and Be or nil}
 end
-local function Az(Ba,by)
-local Ay=call('HINCRBY',U,Ba,by)
-if Ay<=0 then
-call('HDEL',U,Ba)
+local function Bf(Bg,by)
+local Be=call('HINCRBY',U,Bg,by)
+if Be<=0 then
+call('HDEL',U,Bg)
 end
 end
-local function Bb(Bc,Al)
-if Al==''then
+local function Bh(Bi,Am)
+if Am==''then
 return 0
 end
-if Bc.Aw then
-return Bc.Aw.At and Bc.Aw.Al==Al and 1 or 0
+if Bi.Bc then
+return Bi.Bc.Az and Bi.Bc.Am==Am and 1 or 0
 end
-return tonumber(call('HGET',U,'o'..Al)or 0)
+return tonumber(call('HGET',U,'o'..Am)or 0)
 end
-local function Bd(Ag)
-local _,Ah,Ai,_,Al=Af(Ag)
-if Al~=''then
-Az('o'..Al,-1)
+local function Bj(Ag)
+local _,Ah,Ai,_,Am=Af(Ag)
+if Am~=''then
+Bf('o'..Am,-1)
 if Ah=='p'then
-Az('p'..Al,-Ai)
+Bf('p'..Am,-Ai)
 end
 end
 end
-local function Be(Aq,Ag)
+local function Bk(Av,Ag)
 local _,Ah,Ai=Af(Ag)
 if Ah=='p'then
-Az('used',-Ai)
+Bf('used',-Ai)
 end
-call('HDEL',T,Aq)
+call('HDEL',T,Av)
 end
-local function Bf()
+local function Bl()
 call('UNLINK',R,S,T,U)
 end
-local function Bg(Bh)
-local Aq=string.sub(Bh,-32)
-local Ag=call('HGET',T,Aq)
-local Bi=Bh==Aq
+local function Bm(Bn)
+local Av=string.sub(Bn,-32)
+local Ag=call('HGET',T,Av)
+local Bo=Bn==Av
 if Ag then
 local _,_,_,Ak=Af(Ag)
-if Bi then
-Bd(Ag)
+if Bo then
+Bj(Ag)
 end
-if not Bi or Ak=='0'then
-Be(Aq,Ag)
+if not Bo or Ak=='0'then
+Bk(Av,Ag)
 end
 end
 end
-local function Bj(Bk)
-local Bl=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
-if not Bl or tonumber(Bl)<=Bk then
-Bf()
+local function Bp()
+local Bq=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
+for _,Ac in ipairs({R,S,T,U})do
+call('PEXPIREAT',Ac,Bq)
+end
+end
+local function Br(Bs)
+local Bt,Bq=false,call('ZREVRANGE',S,0,0,'WITHSCORES')
+while Bq[1]and Y>0 do
+local Bn=Bq[1]
+local _,_,_,Ak,_,Al=Af(call('HGET',T,string.sub(Bn,-32))or'')
+local Bu=Al and Bs+Al+(#Bn>32 and Ak or 0)
+if not Bu or tonumber(Bq[2])<=Bu then
+break
+end
+call('PEXPIREAT',R,Bq[2])
+call('ZADD',S,Bu,Bn)
+Bt,Y,Bq=true,Y-3,call('ZREVRANGE',S,0,0,'WITHSCORES')
+end
+if Bt then
+Bp()
+end
+return Bq[2]
+end
+local function Bv(Bs)
+local Bq=Br(Bs)
+if not Bq or tonumber(Bq)<=Bs then
+Bl()
 return false
 end
-local Bm=math.max(1,math.ceil(Y/3))
-local Bn=call('ZRANGEBYSCORE',S,'-inf',Bk,'LIMIT',0,Bm)
-if Bn[1]then
-call('ZREM',S,unpack(Bn))
-Z=#Bn==Bm
-Y=Y-3*#Bn
+local Bu=math.max(1,math.ceil(Y/3))
+local Bw=call('ZRANGEBYSCORE',S,'-inf',Bs,'LIMIT',0,Bu)
+if Bw[1]then
+call('ZREM',S,unpack(Bw))
+Z=#Bw==Bu
+Y=Y-3*#Bw
 end
-for _,Bh in ipairs(Bn)do
-Bg(Bh)
+for _,Bn in ipairs(Bw)do
+Bm(Bn)
 end
 return true
 end
-local function Bo(Q,Bk,Aq)
-local Bc=Av(Q)
-if Bc and Bc.Ax and not Bc.Aw then
-if not Bj(Bk)then
+local function Bx(Bs,Av)
+local Bi=Bb(Ao())
+if Bi and Bi.Bc and Bi.Bc.Ay then
+call('PEXPIRE',R,Bi.Bc.Ba)
+end
+if Bi and Bi.Bd and not Bi.Bc then
+if not Bv(Bs)then
 return{}
 end
-if Z and Aq then
-for _,Bh in ipairs({Aq,'~'..Aq})do
-local Bp=call('ZSCORE',S,Bh)
-if Bp and tonumber(Bp)<=Bk then
-call('ZREM',S,Bh)
-Bg(Bh)
+if Z and Av then
+for _,Bn in ipairs({Av,'~'..Av})do
+local By=call('ZSCORE',S,Bn)
+if By and tonumber(By)<=Bs then
+call('ZREM',S,Bn)
+Bm(Bn)
 end
 end
 end
 end
-return Bc
+return Bi
 end
-local function At(Bc,Aq)
-if Bc.Aw then
-return Bc.Aw.At and Bc.Aw.Aq==Aq
+local function Az(Bi,Av)
+if Bi.Bc then
+return Bi.Bc.Az and Bi.Bc.Av==Av
 end
-return Bc.Ax and call('ZSCORE',S,Aq)
+return Bi.Bd and call('ZSCORE',S,Av)
 end
-local function Bq(Aq,Br,Ak)
-call('ZADD',S,Br,Aq)
+local function Bz(Av,Ca,Ak)
+call('ZADD',S,Ca,Av)
 if Ak>0 then
-call('ZADD',S,Br+Ak,'~'..Aq)
+call('ZADD',S,Ca+Ak,'~'..Av)
 end
 end
-local function Bs()
-local Bl=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
-for _,Ac in ipairs({R,S,T,U})do
-call('PEXPIREAT',Ac,Bl)
-end
-end
-local function Bt(Bc,Aq,Bu,Bk)
-local M=Bc.Aw and Bc.Aw.Ag or call('HGET',T,Aq)
-local Ag=Am(M)
-local O,_,_,Ak,Al=Af(Ag)
+local function Cb(Bi,Av,Al,Bs)
+local M=Bi.Bc and Bi.Bc.Ag or call('HGET',T,Av)
+local Ag=Ar(M,Al)
+local O,_,_,Ak,Am=Af(Ag)
 Ak=tonumber(Ak)
-call('PEXPIRE',R,Bu+Ak)
-if Bc.Aw then
+call('PEXPIRE',R,Al+Ak)
+if Bi.Bc then
 if Ag~=M then
-call('SET',R,Aq..'+'..Ag,'PX',Bu+Ak)
+call('SET',R,Av..Bi.Bc.Aw..Ag,'PX',Al+Ak)
 end
-return O,Al
+return O,Am
 end
 if Ag~=M then
-call('HSET',T,Aq,Ag)
+call('HSET',T,Av,Ag)
 end
-Bq(Aq,Bk+Bu,Ak)
-Bs()
-return O,Al
+Bz(Av,Bs+Al,Ak)
+Bp()
+return O,Am
 end
-local function Bv(Bk)
-return call('ZRANGEBYSCORE',S,'('..string.format('%.0f',Bk),'+inf','LIMIT',0,1)[1]
+local function Cc(Bs)
+return call('ZRANGEBYSCORE',S,'('..string.format('%.0f',Bs),'+inf','LIMIT',0,1)[1]
 end
-local function Bw(Bh,Bk)
-local Aq=string.sub(Bh,-32)
-local Bi=call('ZSCORE',S,Aq)
-local Au=call('ZSCORE',S,'~'..Aq)or Bi
-local Bc=Bi and'holding'or'closed'
-return string.sub(Aq,1,8),Bc,(Bi or Au)-Bk,Au-Bk,call('HGET',T,Aq)
+local function Cd(Bn,Bs)
+local Av=string.sub(Bn,-32)
+local Bo=call('ZSCORE',S,Av)
+local Ba=call('ZSCORE',S,'~'..Av)or Bo
+local Bi=Bo and'holding'or'closed'
+return string.sub(Av,1,8),Bi,(Bo or Ba)-Bs,Ba-Bs,Ap(call('HGET',T,Av))
 end
-local function Bx(By,Bc)
-local Ah,Ax,Ay=By.Ah,Bc.Ax,Bc.Ay
-if not Ax then
+local function Ce(Cf,Bi)
+local Ah,Bd,Be=Cf.Ah,Bi.Bd,Bi.Be
+if not Bd then
 return'fits'
 end
-if not Z and Bb(Bc,By.Al)>0 then
-if Ax=='x'and Ah=='x'and By.Bz or Ax=='s'and Ah=='s'then
+if not Z and Bh(Bi,Cf.Am)>0 then
+if Bd=='x'and Ah=='x'and Cf.Cg or Bd=='s'and Ah=='s'then
 return'passes'
-elseif Ax=='x'then
+elseif Bd=='x'then
 return'deadlock','x',1,''
 elseif Ah=='x'then
-return'deadlock',Ax,call('HGET',U,'p'..By.Al)or 1,Ay
+return'deadlock',Bd,call('HGET',U,'p'..Cf.Am)or 1,Be
 end
 end
-if Ah=='x'or Ax=='x'then
+if Ah=='x'or Bd=='x'then
 return'in_the_way'
 end
-if Ah~=Ax or By.Ca~=Ay then
-local Cb=Bv(F(D()))
-local _,_,Cc=Af(call('HGET',T,string.sub(Cb,-32)))
-return'mismatch',Ax,Cc,Ay
+if Ah~=Bd or Cf.Ch~=Be then
+local Ci=Cc(F(D()))
+local _,_,Cj=Af(call('HGET',T,string.sub(Ci,-32)))
+return'mismatch',Bd,string.sub(Cj,1,20),Be
 end
-local Cc=Ax=='p'and call('HGET',U,'used')or 0
-return(Ax=='s'or Cc+By.Ai<=tonumber(Ay))and'fits'or'in_the_way'
+local Cj=Bd=='p'and call('HGET',U,'used')or 0
+return(Bd=='s'or Cj+Cf.Ai<=tonumber(Be))and'fits'or'in_the_way'
 end
-local function Cd(Bc)
-local O=Bc.O or L()
-return O and(Bc.O or string.format('%.0f',O))
+local function Ck(Bi)
+local O=Bi.O or L()
+return O and(Bi.O or string.format('%.0f',O))
 end
-local function Ce()
+local function Cl()
 return Ad('the fence counter is not a number that can grow')
 end
-local function Cf()
+local function Cm()
 if call('ZCARD',S)+call('HLEN',T)+call('HLEN',U)>0 then
 call('UNLINK',S,T,U)
 end
 end
-local function Cg(Aw,Bk)
-Cf()
-call('SET',R,'*x'..Aw.O,'PX',Aw.Au)
-call('HSET',T,Aw.Aq,Aw.Ag)
-Bq(Aw.Aq,Bk+Aw.As,Aw.Ak)
-Az('o'..Aw.Al,1)
+local function Cn(Bc,Bs)
+Cm()
+call('SET',R,'*x'..Bc.O,'PX',Bc.Ba)
+call('HSET',T,Bc.Av,Bc.Ag)
+Bz(Bc.Av,Bs+Bc.Ax,Bc.Ak)
+Bf('o'..Bc.Am,1)
 end
-local function Ch(By,O)
-local Bu,Ak,Ag=By.Bu,By.Ak,O..' '..By.Ag
-call('SET',R,By.Aq..By.Ar..Ag,'PX',Bu+Ak)
-local Aw={
-Aq=By.Aq,Ap=false,Ar=By.Ar,Ag=Ag,O=O,Ak=Ak,
-Al=By.Al,At=true,Au=Bu+Ak,As=Bu,
+local function Co(Cf,O)
+local Al,Ak,Ag=Cf.Al,Cf.Ak,O..' '..Cf.Ag
+call('SET',R,Cf.Av..Cf.Aw..Ag,'PX',Al+Ak)
+local Bc={
+Av=Cf.Av,Au=false,Aw=Cf.Aw,Ag=Ag,O=O,Ak=Ak,
+Am=Cf.Am,Az=true,Ba=Al+Ak,Ax=Al,
 }
-return{Ax='x',Ay='',Aw=Aw,O=O}
+return{Bd='x',Be='',Bc=Bc,O=O}
 end
-local function Ci(By,Bc,O,Bk)
-local Aq,Al=By.Aq,By.Al
-if O~=Bc.O then
+local function Cp(Cf,Bi,O,Bs)
+local Av,Am=Cf.Av,Cf.Am
+if O~=Bi.O then
 N(tonumber(O))
 end
-if not Bc.Ax and By.Ah=='x'then
-return Ch(By,O)
+if not Bi.Bd and Cf.Ah=='x'then
+return Co(Cf,O)
 end
-if Bc.Aw then
-Cg(Bc.Aw,Bk)
-elseif not Bc.Ax then
-Cf()
-call('SET',R,'*'..By.Ah..By.Ca,'PX',By.Bu+By.Ak)
+if Bi.Bc then
+Cn(Bi.Bc,Bs)
+elseif not Bi.Bd then
+Cm()
+call('SET',R,'*'..Cf.Ah..Cf.Ch,'PX',Cf.Al+Cf.Ak)
 end
-Bq(Aq,Bk+By.Bu,By.Ak)
-call('HSET',T,Aq,O..' '..By.Ag)
-if By.Ah=='p'then
-Az('used',By.Ai)
+Bz(Av,Bs+Cf.Al,Cf.Ak)
+call('HSET',T,Av,O..' '..Cf.Ag)
+if Cf.Ah=='p'then
+Bf('used',Cf.Ai)
 end
-if Al~=''then
-Az('o'..Al,1)
-if By.Ah=='p'then
-Az('p'..Al,By.Ai)
+if Am~=''then
+Bf('o'..Am,1)
+if Cf.Ah=='p'then
+Bf('p'..Am,Cf.Ai)
 end
 end
-if By.Ah=='x'then
-return{Ax='x',Ay=O,O=O}
+if Cf.Ah=='x'then
+return{Bd='x',Be=O,O=O}
 end
-return{Ax=By.Ah,Ay=By.Ca}
+return{Bd=Cf.Ah,Be=Cf.Ch}
 end
-local function Cj(Aq)
-if call('ZREM',X,Aq,'!'..Aq)==0 then
+local function Cq(Av)
+if call('ZREM',X,Av,'!'..Av)==0 then
 return false
 end
-call('HDEL',W,Aq)
-return call('ZREM',V,Aq)==1
+call('HDEL',W,Av)
+return call('ZREM',V,Av)==1
 end
-local function Ck()
+local function Cr()
 return string.match(call('HGET',W,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cl(Bk)
+local function Cs(Bs)
 if call('EXISTS',X)==0 then
 return false
 end
-local Bm=math.max(1,Y)
-local Bn=call('ZRANGEBYSCORE',X,'-inf',Bk,'LIMIT',0,Bm)
-Aa=#Bn==Bm
-Y=Y-#Bn
-for _,Bh in ipairs(Bn)do
-local Aq=string.match(Bh,'^!(.*)')
-if not Aq then
-Cj(Bh)
+local Bu=math.max(1,Y)
+local Bw=call('ZRANGEBYSCORE',X,'-inf',Bs,'LIMIT',0,Bu)
+Aa=#Bw==Bu
+Y=Y-#Bw
+for _,Bn in ipairs(Bw)do
+local Av=string.match(Bn,'^!(.*)')
+if not Av then
+Cq(Bn)
 else
-local Cm=call('ZSCORE',X,Aq)
-if Cm and tonumber(Cm)>Bk then
-local Cn=string.match(call('HGET',W,Aq)or'','^%d+ %d %S+ (%d+)')
-local Co=Cn and call('ZSCORE',X,Bh)-Cn
-Ab=Ab or Co and Co>=tonumber((Ck()))
+local Ct=call('ZSCORE',X,Av)
+if Ct and tonumber(Ct)>Bs then
+local Cu=string.match(call('HGET',W,Av)or'','^%d+ %d %S+ (%d+)')
+local Cv=Cu and call('ZSCORE',X,Bn)-Cu
+Ab=Ab or Cv and Cv>=tonumber((Cr()))
 end
-call('ZREM',X,Bh)
+call('ZREM',X,Bn)
 end
 end
 return true
 end
-local function Cp(Aq,Cq)
-local Cr,Cs,Ct,Cn,Cu,Ca,Bz,Ag=string.match(
-Cq or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Cw(Av,Cx)
+local Cy,Cz,Da,Cu,Db,Ch,Cg,Ag=string.match(
+Cx or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Ct then
+if not Da then
 return nil
 end
-local Ah,Ai,Ak,Al,Cv=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Cw=Ak~='0'
+local Ah,Ai,Ak,Am,Dc=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
+local Dd=Ak~='0'
 return{
-Aq=Aq,Ah=Ah,Bz=Bz=='1',Ai=Ai,Ca=Ca,Al=Al,
-Ag=string.format('%s %s %s%s %s ',Ah,Ai,Cw and'!'or'',Ak,Al)..Cv,
-Bu=tonumber(Cn),Ak=0,Ar=Cw and'+'or'-',Ct=Ct,Cr=tonumber(Cr),
-Cu=tonumber(Cu),Cs=Cs=='1',
+Av=Av,Ah=Ah,Cg=Cg=='1',Ai=Ai,Ch=Ch,Am=Am,
+Ag=string.format('%s %s %s%s/%s %s ',Ah,Ai,Dd and'!'or'',Ak,Cu,Am)..Dc,
+Al=tonumber(Cu),Ak=0,Aw=Dd and'+'or'-',Da=Da,Cy=tonumber(Cy),
+Db=tonumber(Db),Cz=Cz=='1',
 }
 end
-local function Cx(Ct,Ae)
-local Cy=A('PUBLISH',Ct,Ae)
-return type(Cy)~='number'or Cy>0
+local function De(Da,Ae)
+local Df=A('PUBLISH',Da,Ae)
+return type(Df)~='number'or Df>0
 end
-local function Cz(Aq)
-return string.match(call('HGET',W,Aq)or'','^%d+ %d (%S+)')
+local function Dg(Av)
+return string.match(call('HGET',W,Av)or'','^%d+ %d (%S+)')
 end
-local function Da(Db,Ae)
-local Dc,Dd=8,nil
-for _,Aq in ipairs(call('ZRANGE',V,0,Dc))do
-if Aq~=Db and Dc>0 then
-Dc=Dc-1
-local Ct=Cz(Aq)
-if Ct and Cx(Ct,Ae..Aq)then
-Dd=Ct
+local function Dh(Di,Ae)
+local Dj,Dk=8,nil
+for _,Av in ipairs(call('ZRANGE',V,0,Dj))do
+if Av~=Di and Dj>0 then
+Dj=Dj-1
+local Da=Dg(Av)
+if Da and De(Da,Ae..Av)then
+Dk=Da
 break
 end
 end
 end
 local H=call('ZREVRANGE',V,0,0)[1]
-local Ct=H and H~=Db and Cz(H)
-if Ct and Ct~=Dd then
-Cx(Ct,Ae..H)
+local Da=H and H~=Di and Dg(H)
+if Da and Da~=Dk then
+De(Da,Ae..H)
 end
 end
-local function De(Db,Bk,M)
-local Df=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-if not Df then
+local function Dl(Di,Bs,M)
+local Dm=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+if not Dm then
 return
 end
-local Dg=0
-for _,Aq in ipairs(call('ZRANGE',V,0,319))do
-local Cr,Ct=string.match(call('HGET',W,Aq)or'','^(%d+) %d (%S+)')
-if Ct then
-Dg=Cr
-if Aq~=Db then
-Cx(Ct,'!'..Aq)
+local Dn=0
+for _,Av in ipairs(call('ZRANGE',V,0,319))do
+local Cy,Da=string.match(call('HGET',W,Av)or'','^(%d+) %d (%S+)')
+if Da then
+Dn=Cy
+if Av~=Di then
+De(Da,'!'..Av)
 end
 end
 end
-call('HSET',W,'?',string.format('%.0f %s %s',Bk,Dg,M))
-call('PEXPIREAT',W,Df)
+call('HSET',W,'?',string.format('%.0f %s %s',Bs,Dn,M))
+call('PEXPIREAT',W,Dm)
 end
-local function Dh(Bc,Bk,Db)
-local Di,Dj,Dk,Dl=Ab,false,false,false
-local Dm,Dn,Do,Dp=Ck()
-if Di then
+local function Do(Bi,Bs,Di)
+local Dp,Dq,Dr,Ds=Ab,false,false,false
+local Dt,Du,Dv,Dw=Cr()
+if Dp then
 Y=math.max(5,Y-260)
-Ab,Do,Dp=false,Dm,Dn
+Ab,Dv,Dw=false,Dt,Du
 end
 Y=math.max(5,Y)
-local M=Do..' '..Dp
-Do,Dp=tonumber(Do),tonumber(Dp)
-local Dq,at,Dr,Ds,Dt={},0,0,0,{}
+local M=Dv..' '..Dw
+Dv,Dw=tonumber(Dv),tonumber(Dw)
+local Dx,at,Dy,Dz,Ea={},0,0,0,{}
 while true do
-if Bc.Aw and Bc.Aw.Al==''then
+if Bi.Bc and Bi.Bc.Am==''then
 break
 end
 at=at+1
-if at>Dr then
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
-Dt={}
+if at>Dy then
+if Ea[1]then
+call('ZREM',V,unpack(Ea))
+Ea={}
 end
-local Bm=math.min(math.max(Ds,1),64)
-Dq=call('ZRANGE',V,0,Bm)
-if not Dq[1]then
+local Bu=math.min(math.max(Dz,1),64)
+Dx=call('ZRANGE',V,0,Bu)
+if not Dx[1]then
 break
 end
-Dr,at=math.min(#Dq,Bm),1
+Dy,at=math.min(#Dx,Bu),1
 end
-local Du,Dv=Dq[at],Dq[at+1]
-local Cq=call('HGET',W,Du)
-local By=Cp(Du,Cq)
-local Dw=math.floor(#(Cq or'')/256)
-local Cm=By and(Aa or By.Cr<=Dp)and call('ZSCORE',X,Du)
-if not By or Aa and Cm and tonumber(Cm)<=Bk then
+local Eb,Ec=Dx[at],Dx[at+1]
+local Cx=call('HGET',W,Eb)
+local Cf=Cw(Eb,Cx)
+local Ed=math.floor(#(Cx or'')/256)
+local Ct=Cf and(Aa or Cf.Cy<=Dw)and call('ZSCORE',X,Eb)
+if not Cf or Aa and Ct and tonumber(Ct)<=Bs then
 if Y<=0 then
-Dl=true
+Ds=true
 break
 end
-Y=Y-1-Dw
-Dt[#Dt+1]=Du
-Cj(Du)
+Y=Y-1-Ed
+Ea[#Ea+1]=Eb
+Cq(Eb)
 else
-local Dx=Bx(By,Bc)
+local Ee=Ce(Cf,Bi)
 K=true
-local O=(Dx=='fits'or Dx=='passes')and Cd(Bc)
+local O=(Ee=='fits'or Ee=='passes')and Ck(Bi)
 if not O then
 break
 end
 if Y<=0 then
-Dl=true
+Ds=true
 break
 end
-if Ds==0 then
-call('ZREM',V,Du)
+if Dz==0 then
+call('ZREM',V,Eb)
 else
-Dt[#Dt+1]=Du
+Ea[#Ea+1]=Eb
 end
-local Cy=Du==Db
-local Dy=By.Cr<=Dp and Cm
-if not Cy and not(Dy and Cm-By.Cu<Do)then
-Cy=Cx(By.Ct,Du)or By.Cs
+local Df=Eb==Di
+local Ef=Cf.Cy<=Dw and Ct
+if not Df and not(Ef and Ct-Cf.Db<Dv)then
+Df=De(Cf.Da,Eb)or Cf.Cz
 end
-if not Cy then
-Y,Ds=Y-1-Dw,Ds+1
+if not Df then
+Y,Dz=Y-1-Ed,Dz+1
 else
-Y,Ds=Y-5-Dw,0
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
-Dt={}
+Y,Dz=Y-5-Ed,0
+if Ea[1]then
+call('ZREM',V,unpack(Ea))
+Ea={}
 end
-if Du==Db then
-Cj(Du)
+if Eb==Di then
+Cq(Eb)
 else
-call('ZADD',X,Bk+By.Bu,'!'..Du)
-Dk=true
+call('ZADD',X,Bs+Cf.Al,'!'..Eb)
+Dr=true
 end
-if Dv or Dk then
-By.Ar='+'
+if Ec or Dr then
+Cf.Aw='+'
 end
-Bc=Ci(By,Bc,O,Bk)
-Dj=true
+Bi=Cp(Cf,Bi,O,Bs)
+Dq=true
 end
 end
 end
-if Dt[1]then
-call('ZREM',V,unpack(Dt))
+if Ea[1]then
+call('ZREM',V,unpack(Ea))
 end
-if Di then
-De(Db,Bk,M)
-elseif Dl then
-Da(Db,'!')
-elseif Dk then
-Da(Db,'?')
+if Dp then
+Dl(Di,Bs,M)
+elseif Ds then
+Dh(Di,'!')
+elseif Dr then
+Dh(Di,'?')
 end
-if Dj and not Bc.Aw then
-Bs()
+if Dq and not Bi.Bc then
+Bp()
 end
-return Bc
+return Bi
 end
-local Bk=F(D())
-local function Dz(Cb)
-local Ea,Eb=ARGV[Cb],Cb
-while ARGV[Eb+1]==''do
-Eb=Eb-4
+local Bs=F(D())
+local function Eg(Ci)
+local Aq,Eh=ARGV[Ci],Ci
+while ARGV[Eh+1]==''do
+Eh=Eh-4
 end
-local Au,Ag,Ec=unpack(ARGV,Eb+1,Eb+3)
-local Ah,Ai,Ak,Al=string.match(Ag,'^(%a) (%d+) (%d+) (%S*) ')
-local Bz,Ca,Ct,Cn,Cu,Bm,Ed=
-string.match(Ec,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Ba,Ag,Ei=unpack(ARGV,Eh+1,Eh+3)
+local Ah,Ai,Ak,Am=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) ')
+local Cg,Ch,Da,Cu,Db,Bu,Ej=
+string.match(Ei,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Aq=string.sub(Ea,1,32),Ah=Ah,Bz=Bz=='1',Ai=Ai,Ca=Ca,
-Bu=Au-Ak,Ak=tonumber(Ak),Al=Al,Ag=Ag,Ar=string.sub(Ea,33),
-Ct=Ct~=''and Ct,Cn=Cn,Cu=tonumber(Cu),Bm=tonumber(Bm),
-Ed=tonumber(Ed),
+Av=string.sub(Aq,1,32),Ah=Ah,Cg=Cg=='1',Ai=Ai,Ch=Ch,
+Al=Ba-Ak,Ak=tonumber(Ak),Am=Am,Ag=Ag,Aw=string.sub(Aq,33),
+Da=Da~=''and Da,Cu=Cu,Db=tonumber(Db),Bu=tonumber(Bu),
+Ej=tonumber(Ej),
 }
 end
-local function Ee(Bc,O,Al)
-return{'granted',O,math.max(1,Bb(Bc,Al))}
+local function Ek(Bi,O,Am)
+return{'granted',O,math.max(1,Bh(Bi,Am))}
 end
-local function Ef(Bc,Aq)
-if Bc.Aw then
-return Bc.Aw.Aq==Aq
+local function El(Bi,Av)
+if Bi.Bc then
+return Bi.Bc.Av==Av
 end
-return Bc.Ax and call('HGET',T,Aq)
+return Bi.Bd and call('HGET',T,Av)
 end
-local function Eg(Eh,By,Bc,Ei)
-local Aw,Dd=Bc.Aw,nil
-if Aw then
-local Ej=Aw.At and'holding'or'closed'
-Dd={string.sub(Aw.Aq,1,8),Ej,Aw.As,Aw.Au,'',Aw.Ag}
+local function Em(En,Cf,Bi,Eo)
+local Bc,Dk=Bi.Bc,nil
+if Bc then
+local Ep=Bc.Az and'holding'or'closed'
+Dk={string.sub(Bc.Av,1,8),Ep,Bc.Ax,Bc.Ba,'',Bc.Ag}
 else
-local Ai=By.Ah=='p'and Bc.Ax=='p'
-local Bh=Ei and'~'..By.Aq
-or Ai and Bv(Bk)
+local Ai=Cf.Ah=='p'and Bi.Bd=='p'
+local Bn=Eo and'~'..Cf.Av
+or Ai and Cc(Bs)
 or call('ZREVRANGE',S,0,0)[1]
-local Ek,Ej,As,Au,Ag=Bw(Bh,Bk)
+local Eq,Ep,Ax,Ba,Ag=Cd(Bn,Bs)
 if Ai and Z then
-Au=0
+Ba=0
 end
-Dd={Ek,Ej,As,Au,Bc.Ay,Ag}
+Dk={Eq,Ep,Ax,Ba,Bi.Be,Ag}
 end
-for _,Ba in ipairs(Dd)do
-Eh[#Eh+1]=Ba
+for _,Bg in ipairs(Dk)do
+En[#En+1]=Bg
 end
-return Eh
+return En
 end
-local function El(By,Bc)
-if Cj(By.Aq)then
-Dh(Bc,Bk)
+local function Er(Cf,Bi)
+if Cq(Cf.Av)then
+Do(Bi,Bs)
 end
 end
-local function Em(Bc)
-if Bc.Aw and Bc.Aw.Ar=='-'and not Bc.Aw.Ap then
+local function Es(Bi)
+if Bi.Bc and Bi.Bc.Aw=='-'and not Bi.Bc.Au then
 call('SETRANGE',R,32,'+')
 end
 end
-local En=0
-local function Eo(By,Bc)
+local Et=0
+local function Eu(Cf,Bi)
 local H=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]or 0
-local Ay=By.Ed
-if not Ay then
-En=math.max(H+1,En+1,D())
-Ay=En
+local Be=Cf.Ej
+if not Be then
+Et=math.max(H+1,Et+1,D())
+Be=Et
 end
-local Cr=string.format('%.0f',Ay)
-call('ZADD',V,Cr,By.Aq)
-local Bz=By.Bz and'1'or'0'
-local Ep={
-Cr,'0',By.Ct,By.Cn,By.Cu,By.Ca,Bz,By.Ag,
+local Cy=string.format('%.0f',Be)
+call('ZADD',V,Cy,Cf.Av)
+local Cg=Cf.Cg and'1'or'0'
+local Ev={
+Cy,'0',Cf.Da,Cf.Cu,Cf.Db,Cf.Ch,Cg,Cf.Ag,
 }
-call('HSET',W,By.Aq,table.concat(Ep,' '))
-Em(Bc)
+call('HSET',W,Cf.Av,table.concat(Ev,' '))
+Es(Bi)
 end
-local function Eq(Aq,Bc)
-if call('ZSCORE',V,Aq)or not call('ZSCORE',X,Aq)or At(Bc,Aq)then
+local function Ew(Av,Bi)
+if call('ZSCORE',V,Av)or not call('ZSCORE',X,Av)or Az(Bi,Av)then
 return
 end
-local Cq=call('HGET',W,Aq)
-if not Cq then
-Cj(Aq)
+local Cx=call('HGET',W,Av)
+if not Cx then
+Cq(Av)
 return
 end
-call('ZREM',X,'!'..Aq)
-local Cr,Cv=string.match(Cq,'^(%d+) %d (.*)$')
-call('HSET',W,Aq,Cr..' 1 '..Cv)
-call('ZADD',V,Cr,Aq)
+call('ZREM',X,'!'..Av)
+local Cy,Dc=string.match(Cx,'^(%d+) %d (.*)$')
+call('HSET',W,Av,Cy..' 1 '..Dc)
+call('ZADD',V,Cy,Av)
 call('PEXPIREAT',V,call('ZREVRANGE',X,0,0,'WITHSCORES')[2])
-Em(Bc)
+Es(Bi)
 end
-local function Er(By)
-call('ZADD',X,Bk+By.Cu,By.Aq)
-local Bl=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
+local function Ex(Cf)
+call('ZADD',X,Bs+Cf.Db,Cf.Av)
+local Bq=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
 for _,Ac in ipairs({V,W,X})do
-call('PEXPIREAT',Ac,Bl)
+call('PEXPIREAT',Ac,Bq)
 end
 end
-local function Es(By,Bc,Et)
-local Eu=call('ZRANK',V,By.Aq)
-if Eu then
-call('PEXPIRE',V,By.Cu)
-elseif Et>=By.Bm and not Aa then
-return{'full',Et}
+local function Ey(Cf,Bi,Ez)
+local Fa=call('ZRANK',V,Cf.Av)
+if Fa then
+call('PEXPIRE',V,Cf.Db)
+elseif Ez>=Cf.Bu and not Aa then
+return{'full',Ez}
 else
-Eo(By,Bc)
-Eu=call('ZRANK',V,By.Aq)
+Eu(Cf,Bi)
+Fa=call('ZRANK',V,Cf.Av)
 end
-Er(By)
-return Eg({'queued',Eu},By,Bc)
+Ex(Cf)
+return Em({'queued',Fa},Cf,Bi)
 end
-local function Ev(By,Bc,O)
-local Ew=Ci(By,Bc,O,Bk)
-if not Ew.Aw then
-Bs()
+local function Fb(Cf,Bi,O)
+local Fc=Cp(Cf,Bi,O,Bs)
+if not Fc.Bc then
+Bp()
 end
-return Ee(Ew,O,By.Al)
+return Ek(Fc,O,Cf.Am)
 end
-local function Ex(By)
-local Aq=By.Aq
-local Bc=Bo(call('GET',R),Bk,Aq)
-if not Bc then
+local function Fd(Cf)
+local Av=Cf.Av
+local Bi=Bx(Bs,Av)
+if not Bi then
 return Ad()
 end
-if Bc.Aw and Bc.Aw.Au<0 then
+if Bi.Bc and Bi.Bc.Ba<0 then
 return Ad('a lock without an end')
 end
-local Et=0
-local Ey=Cl(Bk)
-if Ey then
-Eq(Aq,Bc)
-Bc=Dh(Bc,Bk,Aq)
-Et=call('ZCARD',V)
+local Ez=0
+local Fe=Cs(Bs)
+if Fe then
+Ew(Av,Bi)
+Bi=Do(Bi,Bs,Av)
+Ez=call('ZCARD',V)
 end
-if At(Bc,Aq)then
-local O,Al=Bt(Bc,Aq,By.Bu,Bk)
-if Ey then
-Cj(Aq)
+if Az(Bi,Av)then
+local O,Am=Cb(Bi,Av,Cf.Al,Bs)
+if Fe then
+Cq(Av)
 end
-return Ee(Bc,O,Al)
+return Ek(Bi,O,Am)
 end
-if Ef(Bc,Aq)then
-return Eg({'refused'},By,Bc,true)
+if El(Bi,Av)then
+return Em({'refused'},Cf,Bi,true)
 end
-local Dx,Ez,Fa,Fb=Bx(By,Bc)
-if Dx=='deadlock'or Dx=='mismatch'then
-El(By,Bc)
-return{Dx,Ez,Fa,Fb}
+local Ee,Ff,Fg,Fh=Ce(Cf,Bi)
+if Ee=='deadlock'or Ee=='mismatch'then
+Er(Cf,Bi)
+return{Ee,Ff,Fg,Fh}
 end
-if Dx=='passes'or Dx=='fits'and(Et==0 or not Bc.Ax)then
-local O=Cd(Bc)
+if Ee=='passes'or Ee=='fits'and(Ez==0 or not Bi.Bd)then
+local O=Ck(Bi)
 if not O then
-return Ce()
+return Cl()
 end
-if Et>0 then
-Cj(Aq)
+if Ez>0 then
+Cq(Av)
 end
-return Ev(By,Bc,O)
+return Fb(Cf,Bi,O)
 end
-if By.Ct then
-return Es(By,Bc,Et)
+if Cf.Da then
+return Ey(Cf,Bi,Ez)
 end
-local Fc=Eg({'refused'},By,Bc)
-El(By,Bc)
-return Fc
+local Fi=Em({'refused'},Cf,Bi)
+Er(Cf,Bi)
+return Fi
 end
-local function Fd(Bc,Aq,Ag)
-if Bc.Aw then
+local function Fj(Bi,Av,Ag)
+if Bi.Bc then
 call('DEL',R)
 return{}
 end
-call('ZREM',S,Aq,'~'..Aq)
-Bd(Ag)
-Be(Aq,Ag)
+call('ZREM',S,Av,'~'..Av)
+Bj(Ag)
+Bk(Av,Ag)
 if call('ZCARD',S)==0 then
-Bf()
+Bl()
 return{}
 end
-Bs()
-return Bc
+Bp()
+return Bi
 end
-local function Fe(Bc,Aq,Al,Ff)
-Cj(Aq)
-if not At(Bc,Aq)then
-return{'not_held',Bb(Bc,Al)},Bc
+local function Fk(Bi,Av,Am,Fl)
+Cq(Av)
+if not Az(Bi,Av)then
+return{'not_held',Bh(Bi,Am)},Bi
 end
-local Ag=Bc.Aw and Bc.Aw.Ag or call('HGET',T,Aq)
-local _,_,_,_,Fg=Af(Ag)
-Bc=Ff(Bc,Aq,Ag)
-local As=Bb(Bc,Fg)
-return As>0 and{'still_held',As}or 1,Bc
+local Ag=Bi.Bc and Bi.Bc.Ag or call('HGET',T,Av)
+local _,_,_,_,Fm=Af(Ag)
+Bi=Fl(Bi,Av,Ag)
+local Ax=Bh(Bi,Fm)
+return Ax>0 and{'still_held',Ax}or 1,Bi
 end
 on(KEYS[1])
-local function Fh(By)
-local O=Cd({})
+local function Fn(Cf)
+local O=Ck({})
 if not O then
-return Ce()
+return Cl()
 end
-Cj(By.Aq)
+Cq(Cf.Av)
 if call('EXISTS',V)==1 then
-By.Ar='+'
+Cf.Aw='+'
 end
-return Ev(By,{},O)
+return Fb(Cf,{},O)
 end
-local function Fi(Fj,Bc)
-local By=Dz(2)
-if ARGV[8]=='1'and Fj==1 and not Bc.Ax then
-return Fh(By)
+local function Fo(Fp,Bi)
+local Cf=Eg(2)
+if ARGV[8]=='1'and Fp==1 and not Bi.Bd then
+return Fn(Cf)
 end
-return Ex(By)
+return Fd(Cf)
 end
-local Bc=Bo(Q,Bk,B)
-if not Bc then
+local Bi=Bx(Bs,B)
+if not Bi then
 return{ARGV[1],Ad()}
 end
-Cl(Bk)
-local Fj
-Fj,Bc=Fe(Bc,B,ARGV[7],Fd)
-local Fk,Fl=pcall(Fi,Fj,Bc)
-if not Fk then
-Fl={'error',type(Fl)=='table'and Fl.err or Fl}
+Cs(Bs)
+local Fp
+Fp,Bi=Fk(Bi,B,ARGV[7],Fj)
+local Fq,Fr=pcall(Fo,Fp,Bi)
+if not Fq then
+Fr={'error',type(Fr)=='table'and Fr.err or Fr}
 end
-local Fm=call('ZCARD',V)-(call('ZSCORE',V,string.sub(ARGV[2],1,32))and 1 or 0)
-return{ARGV[1],Fj,Fl,Fm>0 and 1 or 0}
+local Fs=call('ZCARD',V)-(call('ZSCORE',V,string.sub(ARGV[2],1,32))and 1 or 0)
+return{ARGV[1],Fp,Fr,Fs>0 and 1 or 0}

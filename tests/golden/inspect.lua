@@ -21,251 +21,292 @@ local function R(S)
 return{'corrupt',S or'a value that is no lock'}
 end
 local function T(U)
-local V,W,X,Y,Z,Aa=string.match(U,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return V,W,X,Y==''and Z or'0',Aa
+local V,W,X,Y,Z,Aa,Ab=string.match(U,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return V,W,X,Y==''and Z or'0',Ab,tonumber(Aa)
 end
-local function Ab(U)
-return(string.gsub(U,'^(%d+ %a %d+ )!','%1'))
+local Ac=12000
+local function Ad()
+local Ae=A('GETRANGE',F,0,Ac+99)
+if type(Ae)~='string'then
+return call('GET',F)
 end
-local function Ac(Ad)
-return string.match(Ad,'^%*([spx])(%d*)$')
+return(Ae~=''or call('EXISTS',F)==1)and Ae
 end
-local function Ae(Ad)
-local Af,Ag,Ah,U=string.match(Ad,'^(~?)(%x+)([-+])(.*)$')
-if not Ag or#Ag~=32 then
+local function Af(U)
+if not U or#U<=Ac then
+return U
+end
+local Ag=string.match(string.sub(U,1,Ac),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Ag or'')..'{"cut":"longer than '..Ac..' bytes"}'
+end
+local function Ah(U,Aa)
+return(string.gsub(U,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Aa..' '))
+end
+local function Ai(Ae)
+if#Ae<=32 then
+return string.match(Ae,'^%*([spx])(%d*)$')
+end
+end
+local function Aj(Ae)
+local Ak,Al,Am,An=string.match(Ae,'^(~?)(%x+)([-+])()')
+if not Al or#Al~=32 then
 return nil
 end
-local V,W,_,Z,Aa=T(U)
+local U=Af(string.sub(Ae,An))
+local V,W,_,Z,Ab,Aa=T(U)
 if W~='x'then
 return nil
 end
-local Ai=call('PTTL',F)
+local Ao=call('PTTL',F)
 Z=tonumber(Z)
-local Aj=Af==''and Ai>Z
+local Ap=Aa and Ao>Aa+Z
+Ao=Ap and Aa+Z or Ao
+local Aq=Ak==''and Ao>Z
 return{
-Ag=Ag,Af=Af~='',Ah=Ah,U=U,V=V,Z=Z,Aa=Aa,
-Aj=Aj,Ak=Ai,Ai=Aj and Ai-Z or Ai,
+Al=Al,Ak=Ak~='',Am=Am,U=U,V=V,Z=Z,Ab=Ab,
+Aq=Aq,Ar=Ao,Ao=Aq and Ao-Z or Ao,Ap=Ap,
 }
 end
-local function Al(Ad)
-if not Ad then
+local function As(Ae)
+if not Ae then
 return{}
 end
-if string.sub(Ad,1,1)~='*'then
-local Am=Ae(Ad)
-return Am and{An='x',Ao='',Am=Am,V=Am.V}
+if string.sub(Ae,1,1)~='*'then
+local At=Aj(Ae)
+return At and{Au='x',Av='',At=At,V=At.V}
 end
-local An,Ao=Ac(Ad)
-return An and{An=An,Ao=Ao,V=An=='x'and Ao or nil}
+local Au,Av=Ai(Ae)
+return Au and{Au=Au,Av=Av,V=Au=='x'and Av or nil}
 end
-local function Ap(Aq,by)
-local Ao=call('HINCRBY',I,Aq,by)
-if Ao<=0 then
-call('HDEL',I,Aq)
+local function Aw(Ax,by)
+local Av=call('HINCRBY',I,Ax,by)
+if Av<=0 then
+call('HDEL',I,Ax)
 end
 end
-local function Ar(As,Aa)
-if Aa==''then
+local function Ay(Az,Ab)
+if Ab==''then
 return 0
 end
-if As.Am then
-return As.Am.Aj and As.Am.Aa==Aa and 1 or 0
+if Az.At then
+return Az.At.Aq and Az.At.Ab==Ab and 1 or 0
 end
-return tonumber(call('HGET',I,'o'..Aa)or 0)
+return tonumber(call('HGET',I,'o'..Ab)or 0)
 end
-local function At(U)
-local _,W,X,_,Aa=T(U)
-if Aa~=''then
-Ap('o'..Aa,-1)
+local function Ba(U)
+local _,W,X,_,Ab=T(U)
+if Ab~=''then
+Aw('o'..Ab,-1)
 if W=='p'then
-Ap('p'..Aa,-X)
+Aw('p'..Ab,-X)
 end
 end
 end
-local function Au(Ag,U)
+local function Bb(Al,U)
 local _,W,X=T(U)
 if W=='p'then
-Ap('used',-X)
+Aw('used',-X)
 end
-call('HDEL',H,Ag)
+call('HDEL',H,Al)
 end
-local function Av()
+local function Bc()
 call('UNLINK',F,G,H,I)
 end
-local function Aw(Ax)
-local Ag=string.sub(Ax,-32)
-local U=call('HGET',H,Ag)
-local Ay=Ax==Ag
+local function Bd(Be)
+local Al=string.sub(Be,-32)
+local U=call('HGET',H,Al)
+local Bf=Be==Al
 if U then
 local _,_,_,Z=T(U)
-if Ay then
-At(U)
+if Bf then
+Ba(U)
 end
-if not Ay or Z=='0'then
-Au(Ag,U)
+if not Bf or Z=='0'then
+Bb(Al,U)
 end
 end
 end
-local function Az(Ba)
-local Bb=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-if not Bb or tonumber(Bb)<=Ba then
-Av()
+local function Bg()
+local Bh=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
+for _,Q in ipairs({F,G,H,I})do
+call('PEXPIREAT',Q,Bh)
+end
+end
+local function Bi(Bj)
+local Bk,Bh=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
+while Bh[1]and M>0 do
+local Be=Bh[1]
+local _,_,_,Z,_,Aa=T(call('HGET',H,string.sub(Be,-32))or'')
+local Bl=Aa and Bj+Aa+(#Be>32 and Z or 0)
+if not Bl or tonumber(Bh[2])<=Bl then
+break
+end
+call('PEXPIREAT',F,Bh[2])
+call('ZADD',G,Bl,Be)
+Bk,M,Bh=true,M-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
+end
+if Bk then
+Bg()
+end
+return Bh[2]
+end
+local function Bm(Bj)
+local Bh=Bi(Bj)
+if not Bh or tonumber(Bh)<=Bj then
+Bc()
 return false
 end
-local Bc=math.max(1,math.ceil(M/3))
-local Bd=call('ZRANGEBYSCORE',G,'-inf',Ba,'LIMIT',0,Bc)
-if Bd[1]then
-call('ZREM',G,unpack(Bd))
-N=#Bd==Bc
-M=M-3*#Bd
+local Bl=math.max(1,math.ceil(M/3))
+local Bn=call('ZRANGEBYSCORE',G,'-inf',Bj,'LIMIT',0,Bl)
+if Bn[1]then
+call('ZREM',G,unpack(Bn))
+N=#Bn==Bl
+M=M-3*#Bn
 end
-for _,Ax in ipairs(Bd)do
-Aw(Ax)
+for _,Be in ipairs(Bn)do
+Bd(Be)
 end
 return true
 end
-local function Be(Ad,Ba,Ag)
-local As=Al(Ad)
-if As and As.An and not As.Am then
-if not Az(Ba)then
+local function Bo(Bj,Al)
+local Az=As(Ad())
+if Az and Az.At and Az.At.Ap then
+call('PEXPIRE',F,Az.At.Ar)
+end
+if Az and Az.Au and not Az.At then
+if not Bm(Bj)then
 return{}
 end
-if N and Ag then
-for _,Ax in ipairs({Ag,'~'..Ag})do
-local Bf=call('ZSCORE',G,Ax)
-if Bf and tonumber(Bf)<=Ba then
-call('ZREM',G,Ax)
-Aw(Ax)
+if N and Al then
+for _,Be in ipairs({Al,'~'..Al})do
+local Bp=call('ZSCORE',G,Be)
+if Bp and tonumber(Bp)<=Bj then
+call('ZREM',G,Be)
+Bd(Be)
 end
 end
 end
 end
-return As
+return Az
 end
-local function Aj(As,Ag)
-if As.Am then
-return As.Am.Aj and As.Am.Ag==Ag
+local function Aq(Az,Al)
+if Az.At then
+return Az.At.Aq and Az.At.Al==Al
 end
-return As.An and call('ZSCORE',G,Ag)
+return Az.Au and call('ZSCORE',G,Al)
 end
-local function Bg(Ag,Bh,Z)
-call('ZADD',G,Bh,Ag)
+local function Bq(Al,Br,Z)
+call('ZADD',G,Br,Al)
 if Z>0 then
-call('ZADD',G,Bh+Z,'~'..Ag)
+call('ZADD',G,Br+Z,'~'..Al)
 end
 end
-local function Bi()
-local Bb=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-for _,Q in ipairs({F,G,H,I})do
-call('PEXPIREAT',Q,Bb)
-end
-end
-local function Bj(As,Ag,Bk,Ba)
-local Bl=As.Am and As.Am.U or call('HGET',H,Ag)
-local U=Ab(Bl)
-local V,_,_,Z,Aa=T(U)
+local function Bs(Az,Al,Aa,Bj)
+local Bt=Az.At and Az.At.U or call('HGET',H,Al)
+local U=Ah(Bt,Aa)
+local V,_,_,Z,Ab=T(U)
 Z=tonumber(Z)
-call('PEXPIRE',F,Bk+Z)
-if As.Am then
-if U~=Bl then
-call('SET',F,Ag..'+'..U,'PX',Bk+Z)
+call('PEXPIRE',F,Aa+Z)
+if Az.At then
+if U~=Bt then
+call('SET',F,Al..Az.At.Am..U,'PX',Aa+Z)
 end
-return V,Aa
+return V,Ab
 end
-if U~=Bl then
-call('HSET',H,Ag,U)
+if U~=Bt then
+call('HSET',H,Al,U)
 end
-Bg(Ag,Ba+Bk,Z)
-Bi()
-return V,Aa
+Bq(Al,Bj+Aa,Z)
+Bg()
+return V,Ab
 end
-local function Bm(Ba)
-return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Ba),'+inf','LIMIT',0,1)[1]
+local function Bu(Bj)
+return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
 end
-local function Bn(Ax,Ba)
-local Ag=string.sub(Ax,-32)
-local Ay=call('ZSCORE',G,Ag)
-local Ak=call('ZSCORE',G,'~'..Ag)or Ay
-local As=Ay and'holding'or'closed'
-return string.sub(Ag,1,8),As,(Ay or Ak)-Ba,Ak-Ba,call('HGET',H,Ag)
+local function Bv(Be,Bj)
+local Al=string.sub(Be,-32)
+local Bf=call('ZSCORE',G,Al)
+local Ar=call('ZSCORE',G,'~'..Al)or Bf
+local Az=Bf and'holding'or'closed'
+return string.sub(Al,1,8),Az,(Bf or Ar)-Bj,Ar-Bj,Af(call('HGET',H,Al))
 end
 on(KEYS[1])
-local Bo=tonumber(ARGV[2])
-local Ba=E(C())
-local As=Be(call('GET',F),Ba)
-if not As then
+local Bw=tonumber(ARGV[2])
+local Bj=E(C())
+local Az=Bo(Bj)
+if not Az then
 return{ARGV[1],R()}
 end
-local Am=As.Am
-local Bp=As.An and(Am and 1 or call('HLEN',H))or 0
+local At=Az.At
+local Bx=Az.Au and(At and 1 or call('HLEN',H))or 0
 if N then
-Bp=math.max(0,Bp-call('ZCOUNT',G,'-inf',Ba))
+Bx=math.max(0,Bx-call('ZCOUNT',G,'-inf',Bj))
 end
-local Bq,Br=call('ZCARD',J),{}
-local Bc=math.max(1,M)
-local Bs=call('ZRANGEBYSCORE',L,'-inf',Ba,'LIMIT',0,Bc)
-for _,Ag in ipairs(Bs)do
-Br[Ag]=true
-if call('ZSCORE',J,Ag)then
-Bq=Bq-1
+local By,Bz=call('ZCARD',J),{}
+local Bl=math.max(1,M)
+local Ca=call('ZRANGEBYSCORE',L,'-inf',Bj,'LIMIT',0,Bl)
+for _,Al in ipairs(Ca)do
+Bz[Al]=true
+if call('ZSCORE',J,Al)then
+By=By-1
 end
 end
 local D=call('PTTL',KEYS[2]..'fence')==-1 and''or C()
-local Bt={'holders',Bp,Bq,As.Ao or'',D,0}
-local Bu=#Bt
-local function Bv(a,b,c,d)
-Bt[Bu+1],Bt[Bu+2],Bt[Bu+3],Bt[Bu+4]=a,b,c,d
-Bu=Bu+4
+local Cb={'holders',Bx,By,Az.Av or'',D,0}
+local Cc=#Cb
+local function Cd(a,b,c,d)
+Cb[Cc+1],Cb[Cc+2],Cb[Cc+3],Cb[Cc+4]=a,b,c,d
+Cc=Cc+4
 end
-local function Bw(Ag,Bx,Ai,U)
-if Bt[6]<Bo then
-Bt[6]=Bt[6]+1
-Bv(string.sub(Ag,1,8),Bx,Ai,U)
+local function Ce(Al,Cf,Ao,U)
+if Cb[6]<Bw then
+Cb[6]=Cb[6]+1
+Cd(string.sub(Al,1,8),Cf,Ao,U)
 end
 end
-local function By(Ag)
-if#Bs==Bc and not Br[Ag]then
-return tonumber(call('ZSCORE',L,Ag)or 0)>Ba
+local function Cg(Al)
+if#Ca==Bl and not Bz[Al]then
+return tonumber(call('ZSCORE',L,Al)or 0)>Bj
 end
-return not Br[Ag]
+return not Bz[Al]
 end
-local function Bz()
-local at,Ca,Ai=0,0,400
-while Ca<Bo and Ai>0 do
-local Cb=call('ZRANGE',J,at,at+math.min(Bo,64)-1)
-if not Cb[1]then
+local function Ch()
+local at,Ci,Ao=0,0,400
+while Ci<Bw and Ao>0 do
+local Cj=call('ZRANGE',J,at,at+math.min(Bw,64)-1)
+if not Cj[1]then
 return
 end
-at=at+#Cb
-for _,Ag in ipairs(Cb)do
-if Ca<Bo and Ai>0 and By(Ag)then
-local Cc=call('HGET',K,Ag)or''
-local Cd,Ce,U=string.match(Cc,'^(%d+) [01] %S+ %d+ %d+ (%d*) [01] (.*)$')
-if Cd then
-Bv(string.sub(Ag,1,8),Cd,Ce,' '..U)
-Ca=Ca+1
+at=at+#Cj
+for _,Al in ipairs(Cj)do
+if Ci<Bw and Ao>0 and Cg(Al)then
+local Ck=call('HGET',K,Al)or''
+local Cl,Cm,U=string.match(Ck,'^(%d+) [01] %S+ %d+ %d+ (%d*) [01] (.*)$')
+if Cl then
+Cd(string.sub(Al,1,8),Cl,Cm,Af(' '..U))
+Ci=Ci+1
 end
-Ai=Ai-math.floor(#Cc/1024)
+Ao=Ao-math.floor(#Ck/1024)
 end
-Ai=Ai-1
-end
-end
-end
-if Am then
-Bw(Am.Ag,Am.Aj and'holding'or'closed',Am.Ai,Am.U)
-elseif As.An then
-local Cf,Ca='('..string.format('%.0f',Ba),{}
-local Cg=call('ZRANGEBYSCORE',G,Cf,'+inf','WITHSCORES','LIMIT',0,2*Bo+1)
-for i=1,#Cg,2 do
-local Ax,Ag=Cg[i],string.sub(Cg[i],-32)
-if not Ca[Ag]then
-Ca[Ag]=true
-local Bx=Ax==Ag and'holding'or'closed'
-Bw(Ag,Bx,Cg[i+1]-Ba,call('HGET',H,Ag))
+Ao=Ao-1
 end
 end
 end
-if Bq>0 then
-Bz()
+if At then
+Ce(At.Al,At.Aq and'holding'or'closed',At.Ao,At.U)
+elseif Az.Au then
+local Cn,Ci='('..string.format('%.0f',Bj),{}
+local Co=call('ZRANGEBYSCORE',G,Cn,'+inf','WITHSCORES','LIMIT',0,2*Bw+1)
+for i=1,#Co,2 do
+local Be,Al=Co[i],string.sub(Co[i],-32)
+if not Ci[Al]then
+Ci[Al]=true
+local Cf=Be==Al and'holding'or'closed'
+Ce(Al,Cf,Co[i+1]-Bj,Af(call('HGET',H,Al)))
 end
-return{ARGV[1],Bt}
+end
+end
+if By>0 then
+Ch()
+end
+return{ARGV[1],Cb}

@@ -21,220 +21,261 @@ local function R(S)
 return{'corrupt',S or'a value that is no lock'}
 end
 local function T(U)
-local V,W,X,Y,Z,Aa=string.match(U,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return V,W,X,Y==''and Z or'0',Aa
+local V,W,X,Y,Z,Aa,Ab=string.match(U,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return V,W,X,Y==''and Z or'0',Ab,tonumber(Aa)
 end
-local function Ab(U)
-return(string.gsub(U,'^(%d+ %a %d+ )!','%1'))
+local Ac=12000
+local function Ad()
+local Ae=A('GETRANGE',F,0,Ac+99)
+if type(Ae)~='string'then
+return call('GET',F)
 end
-local function Ac(Ad)
-return string.match(Ad,'^%*([spx])(%d*)$')
+return(Ae~=''or call('EXISTS',F)==1)and Ae
 end
-local function Ae(Ad)
-local Af,Ag,Ah,U=string.match(Ad,'^(~?)(%x+)([-+])(.*)$')
-if not Ag or#Ag~=32 then
+local function Af(U)
+if not U or#U<=Ac then
+return U
+end
+local Ag=string.match(string.sub(U,1,Ac),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Ag or'')..'{"cut":"longer than '..Ac..' bytes"}'
+end
+local function Ah(U,Aa)
+return(string.gsub(U,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Aa..' '))
+end
+local function Ai(Ae)
+if#Ae<=32 then
+return string.match(Ae,'^%*([spx])(%d*)$')
+end
+end
+local function Aj(Ae)
+local Ak,Al,Am,An=string.match(Ae,'^(~?)(%x+)([-+])()')
+if not Al or#Al~=32 then
 return nil
 end
-local V,W,_,Z,Aa=T(U)
+local U=Af(string.sub(Ae,An))
+local V,W,_,Z,Ab,Aa=T(U)
 if W~='x'then
 return nil
 end
-local Ai=call('PTTL',F)
+local Ao=call('PTTL',F)
 Z=tonumber(Z)
-local Aj=Af==''and Ai>Z
+local Ap=Aa and Ao>Aa+Z
+Ao=Ap and Aa+Z or Ao
+local Aq=Ak==''and Ao>Z
 return{
-Ag=Ag,Af=Af~='',Ah=Ah,U=U,V=V,Z=Z,Aa=Aa,
-Aj=Aj,Ak=Ai,Ai=Aj and Ai-Z or Ai,
+Al=Al,Ak=Ak~='',Am=Am,U=U,V=V,Z=Z,Ab=Ab,
+Aq=Aq,Ar=Ao,Ao=Aq and Ao-Z or Ao,Ap=Ap,
 }
 end
-local function Al(Ad)
-if not Ad then
+local function As(Ae)
+if not Ae then
 return{}
 end
-if string.sub(Ad,1,1)~='*'then
-local Am=Ae(Ad)
-return Am and{An='x',Ao='',Am=Am,V=Am.V}
+if string.sub(Ae,1,1)~='*'then
+local At=Aj(Ae)
+return At and{Au='x',Av='',At=At,V=At.V}
 end
-local An,Ao=Ac(Ad)
-return An and{An=An,Ao=Ao,V=An=='x'and Ao or nil}
+local Au,Av=Ai(Ae)
+return Au and{Au=Au,Av=Av,V=Au=='x'and Av or nil}
 end
-local function Ap(Aq,by)
-local Ao=call('HINCRBY',I,Aq,by)
-if Ao<=0 then
-call('HDEL',I,Aq)
+local function Aw(Ax,by)
+local Av=call('HINCRBY',I,Ax,by)
+if Av<=0 then
+call('HDEL',I,Ax)
 end
 end
-local function Ar(As,Aa)
-if Aa==''then
+local function Ay(Az,Ab)
+if Ab==''then
 return 0
 end
-if As.Am then
-return As.Am.Aj and As.Am.Aa==Aa and 1 or 0
+if Az.At then
+return Az.At.Aq and Az.At.Ab==Ab and 1 or 0
 end
-return tonumber(call('HGET',I,'o'..Aa)or 0)
+return tonumber(call('HGET',I,'o'..Ab)or 0)
 end
-local function At(U)
-local _,W,X,_,Aa=T(U)
-if Aa~=''then
-Ap('o'..Aa,-1)
+local function Ba(U)
+local _,W,X,_,Ab=T(U)
+if Ab~=''then
+Aw('o'..Ab,-1)
 if W=='p'then
-Ap('p'..Aa,-X)
+Aw('p'..Ab,-X)
 end
 end
 end
-local function Au(Ag,U)
+local function Bb(Al,U)
 local _,W,X=T(U)
 if W=='p'then
-Ap('used',-X)
+Aw('used',-X)
 end
-call('HDEL',H,Ag)
+call('HDEL',H,Al)
 end
-local function Av()
+local function Bc()
 call('UNLINK',F,G,H,I)
 end
-local function Aw(Ax)
-local Ag=string.sub(Ax,-32)
-local U=call('HGET',H,Ag)
-local Ay=Ax==Ag
+local function Bd(Be)
+local Al=string.sub(Be,-32)
+local U=call('HGET',H,Al)
+local Bf=Be==Al
 if U then
 local _,_,_,Z=T(U)
-if Ay then
-At(U)
+if Bf then
+Ba(U)
 end
-if not Ay or Z=='0'then
-Au(Ag,U)
+if not Bf or Z=='0'then
+Bb(Al,U)
 end
 end
 end
-local function Az(Ba)
-local Bb=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-if not Bb or tonumber(Bb)<=Ba then
-Av()
+local function Bg()
+local Bh=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
+for _,Q in ipairs({F,G,H,I})do
+call('PEXPIREAT',Q,Bh)
+end
+end
+local function Bi(Bj)
+local Bk,Bh=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
+while Bh[1]and M>0 do
+local Be=Bh[1]
+local _,_,_,Z,_,Aa=T(call('HGET',H,string.sub(Be,-32))or'')
+local Bl=Aa and Bj+Aa+(#Be>32 and Z or 0)
+if not Bl or tonumber(Bh[2])<=Bl then
+break
+end
+call('PEXPIREAT',F,Bh[2])
+call('ZADD',G,Bl,Be)
+Bk,M,Bh=true,M-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
+end
+if Bk then
+Bg()
+end
+return Bh[2]
+end
+local function Bm(Bj)
+local Bh=Bi(Bj)
+if not Bh or tonumber(Bh)<=Bj then
+Bc()
 return false
 end
-local Bc=math.max(1,math.ceil(M/3))
-local Bd=call('ZRANGEBYSCORE',G,'-inf',Ba,'LIMIT',0,Bc)
-if Bd[1]then
-call('ZREM',G,unpack(Bd))
-N=#Bd==Bc
-M=M-3*#Bd
+local Bl=math.max(1,math.ceil(M/3))
+local Bn=call('ZRANGEBYSCORE',G,'-inf',Bj,'LIMIT',0,Bl)
+if Bn[1]then
+call('ZREM',G,unpack(Bn))
+N=#Bn==Bl
+M=M-3*#Bn
 end
-for _,Ax in ipairs(Bd)do
-Aw(Ax)
+for _,Be in ipairs(Bn)do
+Bd(Be)
 end
 return true
 end
-local function Be(Ad,Ba,Ag)
-local As=Al(Ad)
-if As and As.An and not As.Am then
-if not Az(Ba)then
+local function Bo(Bj,Al)
+local Az=As(Ad())
+if Az and Az.At and Az.At.Ap then
+call('PEXPIRE',F,Az.At.Ar)
+end
+if Az and Az.Au and not Az.At then
+if not Bm(Bj)then
 return{}
 end
-if N and Ag then
-for _,Ax in ipairs({Ag,'~'..Ag})do
-local Bf=call('ZSCORE',G,Ax)
-if Bf and tonumber(Bf)<=Ba then
-call('ZREM',G,Ax)
-Aw(Ax)
+if N and Al then
+for _,Be in ipairs({Al,'~'..Al})do
+local Bp=call('ZSCORE',G,Be)
+if Bp and tonumber(Bp)<=Bj then
+call('ZREM',G,Be)
+Bd(Be)
 end
 end
 end
 end
-return As
+return Az
 end
-local function Aj(As,Ag)
-if As.Am then
-return As.Am.Aj and As.Am.Ag==Ag
+local function Aq(Az,Al)
+if Az.At then
+return Az.At.Aq and Az.At.Al==Al
 end
-return As.An and call('ZSCORE',G,Ag)
+return Az.Au and call('ZSCORE',G,Al)
 end
-local function Bg(Ag,Bh,Z)
-call('ZADD',G,Bh,Ag)
+local function Bq(Al,Br,Z)
+call('ZADD',G,Br,Al)
 if Z>0 then
-call('ZADD',G,Bh+Z,'~'..Ag)
+call('ZADD',G,Br+Z,'~'..Al)
 end
 end
-local function Bi()
-local Bb=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-for _,Q in ipairs({F,G,H,I})do
-call('PEXPIREAT',Q,Bb)
-end
-end
-local function Bj(As,Ag,Bk,Ba)
-local Bl=As.Am and As.Am.U or call('HGET',H,Ag)
-local U=Ab(Bl)
-local V,_,_,Z,Aa=T(U)
+local function Bs(Az,Al,Aa,Bj)
+local Bt=Az.At and Az.At.U or call('HGET',H,Al)
+local U=Ah(Bt,Aa)
+local V,_,_,Z,Ab=T(U)
 Z=tonumber(Z)
-call('PEXPIRE',F,Bk+Z)
-if As.Am then
-if U~=Bl then
-call('SET',F,Ag..'+'..U,'PX',Bk+Z)
+call('PEXPIRE',F,Aa+Z)
+if Az.At then
+if U~=Bt then
+call('SET',F,Al..Az.At.Am..U,'PX',Aa+Z)
 end
-return V,Aa
+return V,Ab
 end
-if U~=Bl then
-call('HSET',H,Ag,U)
+if U~=Bt then
+call('HSET',H,Al,U)
 end
-Bg(Ag,Ba+Bk,Z)
-Bi()
-return V,Aa
+Bq(Al,Bj+Aa,Z)
+Bg()
+return V,Ab
 end
-local function Bm(Ba)
-return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Ba),'+inf','LIMIT',0,1)[1]
+local function Bu(Bj)
+return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
 end
-local function Bn(Ax,Ba)
-local Ag=string.sub(Ax,-32)
-local Ay=call('ZSCORE',G,Ag)
-local Ak=call('ZSCORE',G,'~'..Ag)or Ay
-local As=Ay and'holding'or'closed'
-return string.sub(Ag,1,8),As,(Ay or Ak)-Ba,Ak-Ba,call('HGET',H,Ag)
+local function Bv(Be,Bj)
+local Al=string.sub(Be,-32)
+local Bf=call('ZSCORE',G,Al)
+local Ar=call('ZSCORE',G,'~'..Al)or Bf
+local Az=Bf and'holding'or'closed'
+return string.sub(Al,1,8),Az,(Bf or Ar)-Bj,Ar-Bj,Af(call('HGET',H,Al))
 end
-local function Bo(As,Ba)
-local Bc,Bp=1000,{}
-if As.Am then
-Bp[1]=As.Am.Aj and As.Am.Ag or nil
-return Bp,1
+local function Bw(Az,Bj)
+local Bl,Bx=1000,{}
+if Az.At then
+Bx[1]=Az.At.Aq and Az.At.Al or nil
+return Bx,1
 end
-if not As.An then
-return Bp,1
+if not Az.Au then
+return Bx,1
 end
-local Bq='('..string.format('%.0f',Ba)
-local Br=call('ZRANGEBYSCORE',G,Bq,'+inf','LIMIT',0,2*Bc+1)
-for _,Ax in ipairs(Br)do
-if#Ax==32 and#Bp<Bc then
-Bp[#Bp+1]=Ax
-elseif#Ax==32 then
-return Bp,0
+local By='('..string.format('%.0f',Bj)
+local Bz=call('ZRANGEBYSCORE',G,By,'+inf','LIMIT',0,2*Bl+1)
+for _,Be in ipairs(Bz)do
+if#Be==32 and#Bx<Bl then
+Bx[#Bx+1]=Be
+elseif#Be==32 then
+return Bx,0
 end
 end
-return Bp,#Br>2*Bc and 0 or 1
+return Bx,#Bz>2*Bl and 0 or 1
 end
-local function Bs(Bt,Bp)
-return Bt..' '..table.concat(Bp,',')
+local function Ca(Cb,Bx)
+return Cb..' '..table.concat(Bx,',')
 end
 on(KEYS[1])
-local Ba=E(C())
-local As=Be(call('GET',F),Ba)
-if not As then
+local Bj=E(C())
+local Az=Bo(Bj)
+if not Az then
 return{ARGV[1],R()}
 end
-local Bp,Bu
+local Bx,Cc
 if ARGV[5]then
-Bp,Bu={},1
+Bx,Cc={},1
 for i=5,#ARGV do
-local Ay=Aj(As,ARGV[i])
-if Ay and(As.Am or tonumber(Ay)>Ba)then
-Bp[#Bp+1]=ARGV[i]
+local Bf=Aq(Az,ARGV[i])
+if Bf and(Az.At or tonumber(Bf)>Bj)then
+Bx[#Bx+1]=ARGV[i]
 end
 end
 else
-Bp,Bu=Bo(As,Ba)
+Bx,Cc=Bw(Az,Bj)
 end
-if Bp[1]and ARGV[3]~=''then
-call('PUBLISH',ARGV[2],Bs(ARGV[3],Bp)..ARGV[4])
+if Bx[1]and ARGV[3]~=''then
+call('PUBLISH',ARGV[2],Ca(ARGV[3],Bx)..ARGV[4])
 end
-local Bv={'notified',Bu}
-for _,Ag in ipairs(Bp)do
-Bv[#Bv+1]=Ag
+local Cd={'notified',Cc}
+for _,Al in ipairs(Bx)do
+Cd[#Cd+1]=Al
 end
-return{ARGV[1],Bv}
+return{ARGV[1],Cd}

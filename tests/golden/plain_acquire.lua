@@ -24,7 +24,8 @@ end
 local function N(O)
 local P,Q=ARGV[O],ARGV[O+1]
 if not call('SET',C,P,'NX','PX',Q)then
-local I=call('GET',C)
+local I=A('GETRANGE',C,0,33)
+I=type(I)=='string'and I or call('GET',C)
 if I~=P then
 local J,R,M,S=H(I)
 return{'refused',J,R,M,M,'',S}

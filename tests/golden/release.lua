@@ -1,590 +1,636 @@
 local call,A=redis.call,redis.pcall
 local B,C,D=3,{ARGV[1]},{}
-local E=A('MGET',unpack(KEYS,1,#KEYS-1))
-local F={}
+local E,F,G={},{},{}
 for i=1,#KEYS-1 do
-local G,H=KEYS[i],nil
-if not D[G]then
-local I=E[i]
-if not I then
-H=A('EXISTS',G,G..':p')==0 and 0
-elseif string.find(I,ARGV[2+B*(i-1)],1,true)==1 then
-H,D[G],F[#F+1]=1,true,G
+if not F[KEYS[i]]then
+E[#E+1],F[KEYS[i]]=KEYS[i],#E+1
 end
 end
-if H then
-C[i+1]=H
+local H=E[2]and A('MGET',unpack(E))or{A('GETRANGE',E[1],0,32)}
+for i=1,#KEYS-1 do
+local I,J=KEYS[i],nil
+if not D[I]then
+local K=H[F[I]]
+if not K or K==''then
+J=A('EXISTS',I,I..':p')==0 and 0
+elseif type(K)=='string'and string.find(K,ARGV[2+B*(i-1)],1,true)==1 then
+J,D[I],G[#G+1]=1,true,I
+end
+end
+if J then
+C[i+1]=J
 else
-D[#D+1],D[G]=i,true
+D[#D+1],D[I]=i,true
 end
 end
-if F[1]then
-call('DEL',unpack(F))
+if G[1]then
+call('DEL',unpack(G))
 end
 if not D[1]then
 return C
 end
-local J
-local function K()
-if not J then
-local L=call('TIME')
-J=L[1]*1000000+L[2]
+local L
+local function M()
+if not L then
+local N=call('TIME')
+L=N[1]*1000000+N[2]
 end
-return J
+return L
 end
-local function M(us)
+local function O(us)
 return math.floor(us/1000)
 end
-local N,O,P,at,Q=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local R=false
-local function S(i)
-if not O then
-local T=tonumber(A('GET',N)or 0)
-if not T or not(T<9000000000000000)then
+local P,Q,R,at,S=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local T=false
+local function U(i)
+if not Q then
+local V=tonumber(A('GET',P)or 0)
+if not V or not(V<9000000000000000)then
 return nil
 end
-O=math.max(T,K()-1)
+Q=math.max(V,M()-1)
 end
-return Q and math.max(O+1,Q+(i or at))or O+1
+return S and math.max(Q+1,S+(i or at))or Q+1
 end
-local function U(V)
-if V>P then
-local W=V+#KEYS-2
-if ARGV[#ARGV]=='0'or R and call('PTTL',N)==-1 then
-call('SET',N,W)
+local function W(X)
+if X>R then
+local Y=X+#KEYS-2
+if ARGV[#ARGV]=='0'or T and call('PTTL',P)==-1 then
+call('SET',P,Y)
 else
-call('SET',N,W,'PX',ARGV[#ARGV])
+call('SET',P,Y,'PX',ARGV[#ARGV])
 end
-P=W
+R=Y
 end
-O=V
+Q=X
 end
-local G,X,Y,Z,Aa,Ab,Ac
-local Ad,Ae,Af,Ag=320,false,false,false
-local function on(Ah)
-Ad,Ae,Af,Ag=math.max(Ad,5),false,false,false
-G,X,Y,Z=Ah,Ah..':h',Ah..':d',Ah..':o'
-Aa,Ab,Ac=Ah..':q',Ah..':w',Ah..':p'
-end
-local function Ai(Aj)
-return{'corrupt',Aj or'a value that is no lock'}
+local I,Z,Aa,Ab,Ac,Ad,Ae
+local Af,Ag,Ah,Ai=320,false,false,false
+local function on(Aj)
+Af,Ag,Ah,Ai=math.max(Af,5),false,false,false
+I,Z,Aa,Ab=Aj,Aj..':h',Aj..':d',Aj..':o'
+Ac,Ad,Ae=Aj..':q',Aj..':w',Aj..':p'
 end
 local function Ak(Al)
-local V,Am,An,Ao,Ap,Aq=string.match(Al,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return V,Am,An,Ao==''and Ap or'0',Aq
+return{'corrupt',Al or'a value that is no lock'}
 end
-local function Ar(Al)
-return(string.gsub(Al,'^(%d+ %a %d+ )!','%1'))
+local function Am(An)
+local X,Ao,Ap,Aq,Ar,As,At=string.match(An,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return X,Ao,Ap,Aq==''and Ar or'0',At,tonumber(As)
 end
-local function As(I)
-return string.match(I,'^%*([spx])(%d*)$')
+local Au=12000
+local function Av()
+local K=A('GETRANGE',I,0,Au+99)
+if type(K)~='string'then
+return call('GET',I)
 end
-local function At(I)
-local Au,Av,Aw,Al=string.match(I,'^(~?)(%x+)([-+])(.*)$')
-if not Av or#Av~=32 then
+return(K~=''or call('EXISTS',I)==1)and K
+end
+local function Aw(An)
+if not An or#An<=Au then
+return An
+end
+local Ax=string.match(string.sub(An,1,Au),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Ax or'')..'{"cut":"longer than '..Au..' bytes"}'
+end
+local function Ay(An,As)
+return(string.gsub(An,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..As..' '))
+end
+local function Az(K)
+if#K<=32 then
+return string.match(K,'^%*([spx])(%d*)$')
+end
+end
+local function Ba(K)
+local Bb,Bc,Bd,Be=string.match(K,'^(~?)(%x+)([-+])()')
+if not Bc or#Bc~=32 then
 return nil
 end
-local V,Am,_,Ap,Aq=Ak(Al)
-if Am~='x'then
+local An=Aw(string.sub(K,Be))
+local X,Ao,_,Ar,At,As=Am(An)
+if Ao~='x'then
 return nil
 end
-local Ax=call('PTTL',G)
-Ap=tonumber(Ap)
-local Ay=Au==''and Ax>Ap
+local Bf=call('PTTL',I)
+Ar=tonumber(Ar)
+local Bg=As and Bf>As+Ar
+Bf=Bg and As+Ar or Bf
+local Bh=Bb==''and Bf>Ar
 return{
-Av=Av,Au=Au~='',Aw=Aw,Al=Al,V=V,Ap=Ap,Aq=Aq,
-Ay=Ay,Az=Ax,Ax=Ay and Ax-Ap or Ax,
+Bc=Bc,Bb=Bb~='',Bd=Bd,An=An,X=X,Ar=Ar,At=At,
+Bh=Bh,Bi=Bf,Bf=Bh and Bf-Ar or Bf,Bg=Bg,
 }
 end
-local function Ba(I)
-if not I then
+local function Bj(K)
+if not K then
 return{}
 end
-if string.sub(I,1,1)~='*'then
-local Bb=At(I)
-return Bb and{Bc='x',Bd='',Bb=Bb,V=Bb.V}
+if string.sub(K,1,1)~='*'then
+local Bk=Ba(K)
+return Bk and{Bl='x',Bm='',Bk=Bk,X=Bk.X}
 end
-local Bc,Bd=As(I)
-return Bc and{Bc=Bc,Bd=Bd,V=Bc=='x'and Bd or nil}
+local Bl,Bm=Az(K)
+return Bl and{Bl=Bl,Bm=Bm,X=Bl=='x'and Bm or nil}
 end
-local function Be(Bf,by)
-local Bd=call('HINCRBY',Z,Bf,by)
-if Bd<=0 then
-call('HDEL',Z,Bf)
+local function Bn(Bo,by)
+local Bm=call('HINCRBY',Ab,Bo,by)
+if Bm<=0 then
+call('HDEL',Ab,Bo)
 end
 end
-local function Bg(Bh,Aq)
-if Aq==''then
+local function Bp(Bq,At)
+if At==''then
 return 0
 end
-if Bh.Bb then
-return Bh.Bb.Ay and Bh.Bb.Aq==Aq and 1 or 0
+if Bq.Bk then
+return Bq.Bk.Bh and Bq.Bk.At==At and 1 or 0
 end
-return tonumber(call('HGET',Z,'o'..Aq)or 0)
+return tonumber(call('HGET',Ab,'o'..At)or 0)
 end
-local function Bi(Al)
-local _,Am,An,_,Aq=Ak(Al)
-if Aq~=''then
-Be('o'..Aq,-1)
-if Am=='p'then
-Be('p'..Aq,-An)
-end
-end
-end
-local function Bj(Av,Al)
-local _,Am,An=Ak(Al)
-if Am=='p'then
-Be('used',-An)
-end
-call('HDEL',Y,Av)
-end
-local function Bk()
-call('UNLINK',G,X,Y,Z)
-end
-local function Bl(Bm)
-local Av=string.sub(Bm,-32)
-local Al=call('HGET',Y,Av)
-local Bn=Bm==Av
-if Al then
-local _,_,_,Ap=Ak(Al)
-if Bn then
-Bi(Al)
-end
-if not Bn or Ap=='0'then
-Bj(Av,Al)
+local function Br(An)
+local _,Ao,Ap,_,At=Am(An)
+if At~=''then
+Bn('o'..At,-1)
+if Ao=='p'then
+Bn('p'..At,-Ap)
 end
 end
 end
-local function Bo(Bp)
-local Bq=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-if not Bq or tonumber(Bq)<=Bp then
-Bk()
-return false
+local function Bs(Bc,An)
+local _,Ao,Ap=Am(An)
+if Ao=='p'then
+Bn('used',-Ap)
 end
-local Br=math.max(1,math.ceil(Ad/3))
-local Bs=call('ZRANGEBYSCORE',X,'-inf',Bp,'LIMIT',0,Br)
-if Bs[1]then
-call('ZREM',X,unpack(Bs))
-Ae=#Bs==Br
-Ad=Ad-3*#Bs
+call('HDEL',Aa,Bc)
 end
-for _,Bm in ipairs(Bs)do
-Bl(Bm)
+local function Bt()
+call('UNLINK',I,Z,Aa,Ab)
 end
-return true
+local function Bu(Bv)
+local Bc=string.sub(Bv,-32)
+local An=call('HGET',Aa,Bc)
+local Bw=Bv==Bc
+if An then
+local _,_,_,Ar=Am(An)
+if Bw then
+Br(An)
 end
-local function Bt(I,Bp,Av)
-local Bh=Ba(I)
-if Bh and Bh.Bc and not Bh.Bb then
-if not Bo(Bp)then
-return{}
+if not Bw or Ar=='0'then
+Bs(Bc,An)
 end
-if Ae and Av then
-for _,Bm in ipairs({Av,'~'..Av})do
-local Bu=call('ZSCORE',X,Bm)
-if Bu and tonumber(Bu)<=Bp then
-call('ZREM',X,Bm)
-Bl(Bm)
-end
-end
-end
-end
-return Bh
-end
-local function Ay(Bh,Av)
-if Bh.Bb then
-return Bh.Bb.Ay and Bh.Bb.Av==Av
-end
-return Bh.Bc and call('ZSCORE',X,Av)
-end
-local function Bv(Av,Bw,Ap)
-call('ZADD',X,Bw,Av)
-if Ap>0 then
-call('ZADD',X,Bw+Ap,'~'..Av)
 end
 end
 local function Bx()
-local Bq=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-for _,Ah in ipairs({G,X,Y,Z})do
-call('PEXPIREAT',Ah,Bq)
+local By=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+for _,Aj in ipairs({I,Z,Aa,Ab})do
+call('PEXPIREAT',Aj,By)
 end
 end
-local function By(Bh,Av,Bz,Bp)
-local T=Bh.Bb and Bh.Bb.Al or call('HGET',Y,Av)
-local Al=Ar(T)
-local V,_,_,Ap,Aq=Ak(Al)
-Ap=tonumber(Ap)
-call('PEXPIRE',G,Bz+Ap)
-if Bh.Bb then
-if Al~=T then
-call('SET',G,Av..'+'..Al,'PX',Bz+Ap)
+local function Bz(Ca)
+local Cb,By=false,call('ZREVRANGE',Z,0,0,'WITHSCORES')
+while By[1]and Af>0 do
+local Bv=By[1]
+local _,_,_,Ar,_,As=Am(call('HGET',Aa,string.sub(Bv,-32))or'')
+local Cc=As and Ca+As+(#Bv>32 and Ar or 0)
+if not Cc or tonumber(By[2])<=Cc then
+break
 end
-return V,Aq
+call('PEXPIREAT',I,By[2])
+call('ZADD',Z,Cc,Bv)
+Cb,Af,By=true,Af-3,call('ZREVRANGE',Z,0,0,'WITHSCORES')
 end
-if Al~=T then
-call('HSET',Y,Av,Al)
-end
-Bv(Av,Bp+Bz,Ap)
+if Cb then
 Bx()
-return V,Aq
 end
-local function Ca(Bp)
-return call('ZRANGEBYSCORE',X,'('..string.format('%.0f',Bp),'+inf','LIMIT',0,1)[1]
+return By[2]
 end
-local function Cb(Bm,Bp)
-local Av=string.sub(Bm,-32)
-local Bn=call('ZSCORE',X,Av)
-local Az=call('ZSCORE',X,'~'..Av)or Bn
-local Bh=Bn and'holding'or'closed'
-return string.sub(Av,1,8),Bh,(Bn or Az)-Bp,Az-Bp,call('HGET',Y,Av)
+local function Cd(Ca)
+local By=Bz(Ca)
+if not By or tonumber(By)<=Ca then
+Bt()
+return false
 end
-local function Cc(Cd,Bh)
-local Am,Bc,Bd=Cd.Am,Bh.Bc,Bh.Bd
-if not Bc then
+local Cc=math.max(1,math.ceil(Af/3))
+local Ce=call('ZRANGEBYSCORE',Z,'-inf',Ca,'LIMIT',0,Cc)
+if Ce[1]then
+call('ZREM',Z,unpack(Ce))
+Ag=#Ce==Cc
+Af=Af-3*#Ce
+end
+for _,Bv in ipairs(Ce)do
+Bu(Bv)
+end
+return true
+end
+local function Cf(Ca,Bc)
+local Bq=Bj(Av())
+if Bq and Bq.Bk and Bq.Bk.Bg then
+call('PEXPIRE',I,Bq.Bk.Bi)
+end
+if Bq and Bq.Bl and not Bq.Bk then
+if not Cd(Ca)then
+return{}
+end
+if Ag and Bc then
+for _,Bv in ipairs({Bc,'~'..Bc})do
+local Cg=call('ZSCORE',Z,Bv)
+if Cg and tonumber(Cg)<=Ca then
+call('ZREM',Z,Bv)
+Bu(Bv)
+end
+end
+end
+end
+return Bq
+end
+local function Bh(Bq,Bc)
+if Bq.Bk then
+return Bq.Bk.Bh and Bq.Bk.Bc==Bc
+end
+return Bq.Bl and call('ZSCORE',Z,Bc)
+end
+local function Ch(Bc,Ci,Ar)
+call('ZADD',Z,Ci,Bc)
+if Ar>0 then
+call('ZADD',Z,Ci+Ar,'~'..Bc)
+end
+end
+local function Cj(Bq,Bc,As,Ca)
+local V=Bq.Bk and Bq.Bk.An or call('HGET',Aa,Bc)
+local An=Ay(V,As)
+local X,_,_,Ar,At=Am(An)
+Ar=tonumber(Ar)
+call('PEXPIRE',I,As+Ar)
+if Bq.Bk then
+if An~=V then
+call('SET',I,Bc..Bq.Bk.Bd..An,'PX',As+Ar)
+end
+return X,At
+end
+if An~=V then
+call('HSET',Aa,Bc,An)
+end
+Ch(Bc,Ca+As,Ar)
+Bx()
+return X,At
+end
+local function Ck(Ca)
+return call('ZRANGEBYSCORE',Z,'('..string.format('%.0f',Ca),'+inf','LIMIT',0,1)[1]
+end
+local function Cl(Bv,Ca)
+local Bc=string.sub(Bv,-32)
+local Bw=call('ZSCORE',Z,Bc)
+local Bi=call('ZSCORE',Z,'~'..Bc)or Bw
+local Bq=Bw and'holding'or'closed'
+return string.sub(Bc,1,8),Bq,(Bw or Bi)-Ca,Bi-Ca,Aw(call('HGET',Aa,Bc))
+end
+local function Cm(Cn,Bq)
+local Ao,Bl,Bm=Cn.Ao,Bq.Bl,Bq.Bm
+if not Bl then
 return'fits'
 end
-if not Ae and Bg(Bh,Cd.Aq)>0 then
-if Bc=='x'and Am=='x'and Cd.Ce or Bc=='s'and Am=='s'then
+if not Ag and Bp(Bq,Cn.At)>0 then
+if Bl=='x'and Ao=='x'and Cn.Co or Bl=='s'and Ao=='s'then
 return'passes'
-elseif Bc=='x'then
+elseif Bl=='x'then
 return'deadlock','x',1,''
-elseif Am=='x'then
-return'deadlock',Bc,call('HGET',Z,'p'..Cd.Aq)or 1,Bd
+elseif Ao=='x'then
+return'deadlock',Bl,call('HGET',Ab,'p'..Cn.At)or 1,Bm
 end
 end
-if Am=='x'or Bc=='x'then
+if Ao=='x'or Bl=='x'then
 return'in_the_way'
 end
-if Am~=Bc or Cd.Cf~=Bd then
-local Cg=Ca(M(K()))
-local _,_,Ch=Ak(call('HGET',Y,string.sub(Cg,-32)))
-return'mismatch',Bc,Ch,Bd
+if Ao~=Bl or Cn.Cp~=Bm then
+local Cq=Ck(O(M()))
+local _,_,Cr=Am(call('HGET',Aa,string.sub(Cq,-32)))
+return'mismatch',Bl,string.sub(Cr,1,20),Bm
 end
-local Ch=Bc=='p'and call('HGET',Z,'used')or 0
-return(Bc=='s'or Ch+Cd.An<=tonumber(Bd))and'fits'or'in_the_way'
+local Cr=Bl=='p'and call('HGET',Ab,'used')or 0
+return(Bl=='s'or Cr+Cn.Ap<=tonumber(Bm))and'fits'or'in_the_way'
 end
-local function Ci(Bh)
-local V=Bh.V or S()
-return V and(Bh.V or string.format('%.0f',V))
+local function Cs(Bq)
+local X=Bq.X or U()
+return X and(Bq.X or string.format('%.0f',X))
 end
-local function Cj()
-return Ai('the fence counter is not a number that can grow')
+local function Ct()
+return Ak('the fence counter is not a number that can grow')
 end
-local function Ck()
-if call('ZCARD',X)+call('HLEN',Y)+call('HLEN',Z)>0 then
-call('UNLINK',X,Y,Z)
+local function Cu()
+if call('ZCARD',Z)+call('HLEN',Aa)+call('HLEN',Ab)>0 then
+call('UNLINK',Z,Aa,Ab)
 end
 end
-local function Cl(Bb,Bp)
-Ck()
-call('SET',G,'*x'..Bb.V,'PX',Bb.Az)
-call('HSET',Y,Bb.Av,Bb.Al)
-Bv(Bb.Av,Bp+Bb.Ax,Bb.Ap)
-Be('o'..Bb.Aq,1)
+local function Cv(Bk,Ca)
+Cu()
+call('SET',I,'*x'..Bk.X,'PX',Bk.Bi)
+call('HSET',Aa,Bk.Bc,Bk.An)
+Ch(Bk.Bc,Ca+Bk.Bf,Bk.Ar)
+Bn('o'..Bk.At,1)
 end
-local function Cm(Cd,V)
-local Bz,Ap,Al=Cd.Bz,Cd.Ap,V..' '..Cd.Al
-call('SET',G,Cd.Av..Cd.Aw..Al,'PX',Bz+Ap)
-local Bb={
-Av=Cd.Av,Au=false,Aw=Cd.Aw,Al=Al,V=V,Ap=Ap,
-Aq=Cd.Aq,Ay=true,Az=Bz+Ap,Ax=Bz,
+local function Cw(Cn,X)
+local As,Ar,An=Cn.As,Cn.Ar,X..' '..Cn.An
+call('SET',I,Cn.Bc..Cn.Bd..An,'PX',As+Ar)
+local Bk={
+Bc=Cn.Bc,Bb=false,Bd=Cn.Bd,An=An,X=X,Ar=Ar,
+At=Cn.At,Bh=true,Bi=As+Ar,Bf=As,
 }
-return{Bc='x',Bd='',Bb=Bb,V=V}
+return{Bl='x',Bm='',Bk=Bk,X=X}
 end
-local function Cn(Cd,Bh,V,Bp)
-local Av,Aq=Cd.Av,Cd.Aq
-if V~=Bh.V then
-U(tonumber(V))
+local function Cx(Cn,Bq,X,Ca)
+local Bc,At=Cn.Bc,Cn.At
+if X~=Bq.X then
+W(tonumber(X))
 end
-if not Bh.Bc and Cd.Am=='x'then
-return Cm(Cd,V)
+if not Bq.Bl and Cn.Ao=='x'then
+return Cw(Cn,X)
 end
-if Bh.Bb then
-Cl(Bh.Bb,Bp)
-elseif not Bh.Bc then
-Ck()
-call('SET',G,'*'..Cd.Am..Cd.Cf,'PX',Cd.Bz+Cd.Ap)
+if Bq.Bk then
+Cv(Bq.Bk,Ca)
+elseif not Bq.Bl then
+Cu()
+call('SET',I,'*'..Cn.Ao..Cn.Cp,'PX',Cn.As+Cn.Ar)
 end
-Bv(Av,Bp+Cd.Bz,Cd.Ap)
-call('HSET',Y,Av,V..' '..Cd.Al)
-if Cd.Am=='p'then
-Be('used',Cd.An)
+Ch(Bc,Ca+Cn.As,Cn.Ar)
+call('HSET',Aa,Bc,X..' '..Cn.An)
+if Cn.Ao=='p'then
+Bn('used',Cn.Ap)
 end
-if Aq~=''then
-Be('o'..Aq,1)
-if Cd.Am=='p'then
-Be('p'..Aq,Cd.An)
+if At~=''then
+Bn('o'..At,1)
+if Cn.Ao=='p'then
+Bn('p'..At,Cn.Ap)
 end
 end
-if Cd.Am=='x'then
-return{Bc='x',Bd=V,V=V}
+if Cn.Ao=='x'then
+return{Bl='x',Bm=X,X=X}
 end
-return{Bc=Cd.Am,Bd=Cd.Cf}
+return{Bl=Cn.Ao,Bm=Cn.Cp}
 end
-local function Co(Av)
-if call('ZREM',Ac,Av,'!'..Av)==0 then
+local function Cy(Bc)
+if call('ZREM',Ae,Bc,'!'..Bc)==0 then
 return false
 end
-call('HDEL',Ab,Av)
-return call('ZREM',Aa,Av)==1
+call('HDEL',Ad,Bc)
+return call('ZREM',Ac,Bc)==1
 end
-local function Cp()
-return string.match(call('HGET',Ab,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cz()
+return string.match(call('HGET',Ad,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cq(Bp)
-if call('EXISTS',Ac)==0 then
+local function Da(Ca)
+if call('EXISTS',Ae)==0 then
 return false
 end
-local Br=math.max(1,Ad)
-local Bs=call('ZRANGEBYSCORE',Ac,'-inf',Bp,'LIMIT',0,Br)
-Af=#Bs==Br
-Ad=Ad-#Bs
-for _,Bm in ipairs(Bs)do
-local Av=string.match(Bm,'^!(.*)')
-if not Av then
-Co(Bm)
+local Cc=math.max(1,Af)
+local Ce=call('ZRANGEBYSCORE',Ae,'-inf',Ca,'LIMIT',0,Cc)
+Ah=#Ce==Cc
+Af=Af-#Ce
+for _,Bv in ipairs(Ce)do
+local Bc=string.match(Bv,'^!(.*)')
+if not Bc then
+Cy(Bv)
 else
-local Cr=call('ZSCORE',Ac,Av)
-if Cr and tonumber(Cr)>Bp then
-local Cs=string.match(call('HGET',Ab,Av)or'','^%d+ %d %S+ (%d+)')
-local Ct=Cs and call('ZSCORE',Ac,Bm)-Cs
-Ag=Ag or Ct and Ct>=tonumber((Cp()))
+local Db=call('ZSCORE',Ae,Bc)
+if Db and tonumber(Db)>Ca then
+local Dc=string.match(call('HGET',Ad,Bc)or'','^%d+ %d %S+ (%d+)')
+local Dd=Dc and call('ZSCORE',Ae,Bv)-Dc
+Ai=Ai or Dd and Dd>=tonumber((Cz()))
 end
-call('ZREM',Ac,Bm)
+call('ZREM',Ae,Bv)
 end
 end
 return true
 end
-local function Cu(Av,Cv)
-local Cw,Cx,Cy,Cs,Cz,Cf,Ce,Al=string.match(
-Cv or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function De(Bc,Df)
+local Dg,Dh,Di,Dc,Dj,Cp,Co,An=string.match(
+Df or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
 )
-if not Cy then
+if not Di then
 return nil
 end
-local Am,An,Ap,Aq,Da=string.match(Al,'^(%a) (%d+) (%d+) (%S*) (.*)$')
-local Db=Ap~='0'
+local Ao,Ap,Ar,At,Dk=string.match(An,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
+local Dl=Ar~='0'
 return{
-Av=Av,Am=Am,Ce=Ce=='1',An=An,Cf=Cf,Aq=Aq,
-Al=string.format('%s %s %s%s %s ',Am,An,Db and'!'or'',Ap,Aq)..Da,
-Bz=tonumber(Cs),Ap=0,Aw=Db and'+'or'-',Cy=Cy,Cw=tonumber(Cw),
-Cz=tonumber(Cz),Cx=Cx=='1',
+Bc=Bc,Ao=Ao,Co=Co=='1',Ap=Ap,Cp=Cp,At=At,
+An=string.format('%s %s %s%s/%s %s ',Ao,Ap,Dl and'!'or'',Ar,Dc,At)..Dk,
+As=tonumber(Dc),Ar=0,Bd=Dl and'+'or'-',Di=Di,Dg=tonumber(Dg),
+Dj=tonumber(Dj),Dh=Dh=='1',
 }
 end
-local function Dc(Cy,Aj)
-local Dd=A('PUBLISH',Cy,Aj)
-return type(Dd)~='number'or Dd>0
+local function Dm(Di,Al)
+local Dn=A('PUBLISH',Di,Al)
+return type(Dn)~='number'or Dn>0
 end
-local function De(Av)
-return string.match(call('HGET',Ab,Av)or'','^%d+ %d (%S+)')
+local function Do(Bc)
+return string.match(call('HGET',Ad,Bc)or'','^%d+ %d (%S+)')
 end
-local function Df(Dg,Aj)
-local Dh,Di=8,nil
-for _,Av in ipairs(call('ZRANGE',Aa,0,Dh))do
-if Av~=Dg and Dh>0 then
-Dh=Dh-1
-local Cy=De(Av)
-if Cy and Dc(Cy,Aj..Av)then
-Di=Cy
+local function Dp(Dq,Al)
+local Dr,Ds=8,nil
+for _,Bc in ipairs(call('ZRANGE',Ac,0,Dr))do
+if Bc~=Dq and Dr>0 then
+Dr=Dr-1
+local Di=Do(Bc)
+if Di and Dm(Di,Al..Bc)then
+Ds=Di
 break
 end
 end
 end
-local O=call('ZREVRANGE',Aa,0,0)[1]
-local Cy=O and O~=Dg and De(O)
-if Cy and Cy~=Di then
-Dc(Cy,Aj..O)
+local Q=call('ZREVRANGE',Ac,0,0)[1]
+local Di=Q and Q~=Dq and Do(Q)
+if Di and Di~=Ds then
+Dm(Di,Al..Q)
 end
 end
-local function Dj(Dg,Bp,T)
-local Dk=call('ZREVRANGE',Ac,0,0,'WITHSCORES')[2]
-if not Dk then
+local function Dt(Dq,Ca,V)
+local Du=call('ZREVRANGE',Ae,0,0,'WITHSCORES')[2]
+if not Du then
 return
 end
-local Dl=0
-for _,Av in ipairs(call('ZRANGE',Aa,0,319))do
-local Cw,Cy=string.match(call('HGET',Ab,Av)or'','^(%d+) %d (%S+)')
-if Cy then
-Dl=Cw
-if Av~=Dg then
-Dc(Cy,'!'..Av)
+local Dv=0
+for _,Bc in ipairs(call('ZRANGE',Ac,0,319))do
+local Dg,Di=string.match(call('HGET',Ad,Bc)or'','^(%d+) %d (%S+)')
+if Di then
+Dv=Dg
+if Bc~=Dq then
+Dm(Di,'!'..Bc)
 end
 end
 end
-call('HSET',Ab,'?',string.format('%.0f %s %s',Bp,Dl,T))
-call('PEXPIREAT',Ab,Dk)
+call('HSET',Ad,'?',string.format('%.0f %s %s',Ca,Dv,V))
+call('PEXPIREAT',Ad,Du)
 end
-local function Dm(Bh,Bp,Dg)
-local Dn,Do,Dp,Dq=Ag,false,false,false
-local Dr,Ds,Dt,Du=Cp()
-if Dn then
-Ad=math.max(5,Ad-260)
-Ag,Dt,Du=false,Dr,Ds
+local function Dw(Bq,Ca,Dq)
+local Dx,Dy,Dz,Ea=Ai,false,false,false
+local Eb,Ec,Ed,Ee=Cz()
+if Dx then
+Af=math.max(5,Af-260)
+Ai,Ed,Ee=false,Eb,Ec
 end
-Ad=math.max(5,Ad)
-local T=Dt..' '..Du
-Dt,Du=tonumber(Dt),tonumber(Du)
-local Dv,at,B,Dw,Dx={},0,0,0,{}
+Af=math.max(5,Af)
+local V=Ed..' '..Ee
+Ed,Ee=tonumber(Ed),tonumber(Ee)
+local Ef,at,B,Eg,Eh={},0,0,0,{}
 while true do
-if Bh.Bb and Bh.Bb.Aq==''then
+if Bq.Bk and Bq.Bk.At==''then
 break
 end
 at=at+1
 if at>B then
-if Dx[1]then
-call('ZREM',Aa,unpack(Dx))
-Dx={}
+if Eh[1]then
+call('ZREM',Ac,unpack(Eh))
+Eh={}
 end
-local Br=math.min(math.max(Dw,1),64)
-Dv=call('ZRANGE',Aa,0,Br)
-if not Dv[1]then
+local Cc=math.min(math.max(Eg,1),64)
+Ef=call('ZRANGE',Ac,0,Cc)
+if not Ef[1]then
 break
 end
-B,at=math.min(#Dv,Br),1
+B,at=math.min(#Ef,Cc),1
 end
-local Dy,Dz=Dv[at],Dv[at+1]
-local Cv=call('HGET',Ab,Dy)
-local Cd=Cu(Dy,Cv)
-local Ea=math.floor(#(Cv or'')/256)
-local Cr=Cd and(Af or Cd.Cw<=Du)and call('ZSCORE',Ac,Dy)
-if not Cd or Af and Cr and tonumber(Cr)<=Bp then
-if Ad<=0 then
-Dq=true
+local Ei,Ej=Ef[at],Ef[at+1]
+local Df=call('HGET',Ad,Ei)
+local Cn=De(Ei,Df)
+local Ek=math.floor(#(Df or'')/256)
+local Db=Cn and(Ah or Cn.Dg<=Ee)and call('ZSCORE',Ae,Ei)
+if not Cn or Ah and Db and tonumber(Db)<=Ca then
+if Af<=0 then
+Ea=true
 break
 end
-Ad=Ad-1-Ea
-Dx[#Dx+1]=Dy
-Co(Dy)
+Af=Af-1-Ek
+Eh[#Eh+1]=Ei
+Cy(Ei)
 else
-local Eb=Cc(Cd,Bh)
-R=true
-local V=(Eb=='fits'or Eb=='passes')and Ci(Bh)
-if not V then
+local El=Cm(Cn,Bq)
+T=true
+local X=(El=='fits'or El=='passes')and Cs(Bq)
+if not X then
 break
 end
-if Ad<=0 then
-Dq=true
+if Af<=0 then
+Ea=true
 break
 end
-if Dw==0 then
-call('ZREM',Aa,Dy)
+if Eg==0 then
+call('ZREM',Ac,Ei)
 else
-Dx[#Dx+1]=Dy
+Eh[#Eh+1]=Ei
 end
-local Dd=Dy==Dg
-local Ec=Cd.Cw<=Du and Cr
-if not Dd and not(Ec and Cr-Cd.Cz<Dt)then
-Dd=Dc(Cd.Cy,Dy)or Cd.Cx
+local Dn=Ei==Dq
+local Em=Cn.Dg<=Ee and Db
+if not Dn and not(Em and Db-Cn.Dj<Ed)then
+Dn=Dm(Cn.Di,Ei)or Cn.Dh
 end
-if not Dd then
-Ad,Dw=Ad-1-Ea,Dw+1
+if not Dn then
+Af,Eg=Af-1-Ek,Eg+1
 else
-Ad,Dw=Ad-5-Ea,0
-if Dx[1]then
-call('ZREM',Aa,unpack(Dx))
-Dx={}
+Af,Eg=Af-5-Ek,0
+if Eh[1]then
+call('ZREM',Ac,unpack(Eh))
+Eh={}
 end
-if Dy==Dg then
-Co(Dy)
+if Ei==Dq then
+Cy(Ei)
 else
-call('ZADD',Ac,Bp+Cd.Bz,'!'..Dy)
-Dp=true
+call('ZADD',Ae,Ca+Cn.As,'!'..Ei)
+Dz=true
 end
-if Dz or Dp then
-Cd.Aw='+'
+if Ej or Dz then
+Cn.Bd='+'
 end
-Bh=Cn(Cd,Bh,V,Bp)
-Do=true
+Bq=Cx(Cn,Bq,X,Ca)
+Dy=true
 end
 end
 end
-if Dx[1]then
-call('ZREM',Aa,unpack(Dx))
+if Eh[1]then
+call('ZREM',Ac,unpack(Eh))
 end
-if Dn then
-Dj(Dg,Bp,T)
-elseif Dq then
-Df(Dg,'!')
-elseif Dp then
-Df(Dg,'?')
+if Dx then
+Dt(Dq,Ca,V)
+elseif Ea then
+Dp(Dq,'!')
+elseif Dz then
+Dp(Dq,'?')
 end
-if Do and not Bh.Bb then
+if Dy and not Bq.Bk then
 Bx()
 end
-return Bh
+return Bq
 end
-local function Ed(Bh,Av,Al)
-if Bh.Bb then
-call('DEL',G)
+local function En(Bq,Bc,An)
+if Bq.Bk then
+call('DEL',I)
 return{}
 end
-call('ZREM',X,Av,'~'..Av)
-Bi(Al)
-Bj(Av,Al)
-if call('ZCARD',X)==0 then
-Bk()
+call('ZREM',Z,Bc,'~'..Bc)
+Br(An)
+Bs(Bc,An)
+if call('ZCARD',Z)==0 then
+Bt()
 return{}
 end
 Bx()
-return Bh
+return Bq
 end
-local function Ee(Bh,Av,Aq,Ef)
-Co(Av)
-if not Ay(Bh,Av)then
-return{'not_held',Bg(Bh,Aq)},Bh
+local function Eo(Bq,Bc,At,Ep)
+Cy(Bc)
+if not Bh(Bq,Bc)then
+return{'not_held',Bp(Bq,At)},Bq
 end
-local Al=Bh.Bb and Bh.Bb.Al or call('HGET',Y,Av)
-local _,_,_,_,Eg=Ak(Al)
-Bh=Ef(Bh,Av,Al)
-local Ax=Bg(Bh,Eg)
-return Ax>0 and{'still_held',Ax}or 1,Bh
+local An=Bq.Bk and Bq.Bk.An or call('HGET',Aa,Bc)
+local _,_,_,_,Eq=Am(An)
+Bq=Ep(Bq,Bc,An)
+local Bf=Bp(Bq,Eq)
+return Bf>0 and{'still_held',Bf}or 1,Bq
 end
-local function Eh(Al)
-return(string.gsub(Al,'^(%d+ %a %d+ !?%d+) %S* ','%1  '))
+local function Er(An,Es)
+return(string.gsub(An,'^(%d+ %a %d+ !?%d+)/?%d* %S* ','%1/'..Es..'  '))
 end
-local function Ei(Bh,Av,Al,Ej,Bp)
-if Bh.Bb then
-call('PEXPIRE',G,Ej)
-local Au='~'..Av..'-'..Eh(Al)
-call('SET',G,Au,'PX',Ej)
-return Ba(Au)
+local function Et(Bq,Bc,An,Es,Ca)
+if Bq.Bk then
+call('PEXPIRE',I,Es)
+local Bb='~'..Bc..'-'..Er(An,Es)
+call('SET',I,Bb,'PX',Es)
+return Bj(Bb)
 end
-call('ZREM',X,Av)
-Bi(Al)
-call('ZADD',X,Bp+Ej,'~'..Av)
-call('HSET',Y,Av,Eh(Al))
+call('ZREM',Z,Bc)
+Br(An)
+call('ZADD',Z,Ca+Es,'~'..Bc)
+call('HSET',Aa,Bc,Er(An,Es))
 Bx()
-return Bh
+return Bq
 end
-local function Ek(Cg)
-local Av,Aq,Ej=string.sub(ARGV[Cg],1,32),ARGV[Cg+1],tonumber(ARGV[Cg+2])
-local Bp=M(K())
-local Bh=Bt(call('GET',G),Bp,Av)
-if not Bh then
-return Ai()
+local function Eu(Cq)
+local Bc,At,Es=string.sub(ARGV[Cq],1,32),ARGV[Cq+1],tonumber(ARGV[Cq+2])
+local Ca=O(M())
+local Bq=Cf(Ca,Bc)
+if not Bq then
+return Ak()
 end
-local El=Cq(Bp)
-local H
-H,Bh=Ee(Bh,Av,Aq,Ej==0 and Ed or function(Bn,_,Al)
-return Ei(Bn,Av,Al,Ej,Bp)
+local Ev=Da(Ca)
+local J
+J,Bq=Eo(Bq,Bc,At,Es==0 and En or function(Bw,_,An)
+return Et(Bw,Bc,An,Es,Ca)
 end)
-if El then
-Dm(Bh,Bp)
+if Ev then
+Dw(Bq,Ca)
 end
-return H
+return J
 end
-Ad=Ad-math.floor(#D/3)
+Af=Af-math.floor(#D/3)
 for _,i in ipairs(D)do
-local H='later'
-if Ad>0 then
+local J='later'
+if Af>0 then
 on(KEYS[i])
-local Do
-Do,H=pcall(Ek,2+B*(i-1))
-if not Do then
-H={'error',type(H)=='table'and H.err or H}
+local Dy
+Dy,J=pcall(Eu,2+B*(i-1))
+if not Dy then
+J={'error',type(J)=='table'and J.err or J}
 end
-Ad=Ad-35
+Af=Af-35
 end
-C[i+1]=H
+C[i+1]=J
 end
 return C

@@ -7,7 +7,7 @@ if not D[F]then
 local I=E[i]
 if not I then
 H=A('EXISTS',F)==0 and 0
-elseif string.sub(I,1,33)==ARGV[G]then
+elseif string.sub(I,1,33)==ARGV[G]and string.match(I,'^%d+ x 1 0/(%d+) ',34)==ARGV[G+1]then
 H=A('PEXPIRE',F,ARGV[G+1])==1 and 1
 end
 end
@@ -42,189 +42,230 @@ local function Y(Z)
 return{'corrupt',Z or'a value that is no lock'}
 end
 local function Aa(Ab)
-local Ac,Ad,Ae,Af,Ag,Ah=string.match(Ab,'^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-return Ac,Ad,Ae,Af==''and Ag or'0',Ah
+local Ac,Ad,Ae,Af,Ag,Ah,Ai=string.match(Ab,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return Ac,Ad,Ae,Af==''and Ag or'0',Ai,tonumber(Ah)
 end
-local function Ai(Ab)
-return(string.gsub(Ab,'^(%d+ %a %d+ )!','%1'))
+local Aj=12000
+local function Ak()
+local I=A('GETRANGE',F,0,Aj+99)
+if type(I)~='string'then
+return call('GET',F)
 end
-local function Aj(I)
+return(I~=''or call('EXISTS',F)==1)and I
+end
+local function Al(Ab)
+if not Ab or#Ab<=Aj then
+return Ab
+end
+local Am=string.match(string.sub(Ab,1,Aj),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(Am or'')..'{"cut":"longer than '..Aj..' bytes"}'
+end
+local function An(Ab,Ah)
+return(string.gsub(Ab,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Ah..' '))
+end
+local function Ao(I)
+if#I<=32 then
 return string.match(I,'^%*([spx])(%d*)$')
 end
-local function Ak(I)
-local Al,Am,An,Ab=string.match(I,'^(~?)(%x+)([-+])(.*)$')
-if not Am or#Am~=32 then
+end
+local function Ap(I)
+local Aq,Ar,As,At=string.match(I,'^(~?)(%x+)([-+])()')
+if not Ar or#Ar~=32 then
 return nil
 end
-local Ac,Ad,_,Ag,Ah=Aa(Ab)
+local Ab=Al(string.sub(I,At))
+local Ac,Ad,_,Ag,Ai,Ah=Aa(Ab)
 if Ad~='x'then
 return nil
 end
-local Ao=call('PTTL',F)
+local Au=call('PTTL',F)
 Ag=tonumber(Ag)
-local Ap=Al==''and Ao>Ag
+local Av=Ah and Au>Ah+Ag
+Au=Av and Ah+Ag or Au
+local Aw=Aq==''and Au>Ag
 return{
-Am=Am,Al=Al~='',An=An,Ab=Ab,Ac=Ac,Ag=Ag,Ah=Ah,
-Ap=Ap,Aq=Ao,Ao=Ap and Ao-Ag or Ao,
+Ar=Ar,Aq=Aq~='',As=As,Ab=Ab,Ac=Ac,Ag=Ag,Ai=Ai,
+Aw=Aw,Ax=Au,Au=Aw and Au-Ag or Au,Av=Av,
 }
 end
-local function Ar(I)
+local function Ay(I)
 if not I then
 return{}
 end
 if string.sub(I,1,1)~='*'then
-local As=Ak(I)
-return As and{At='x',Au='',As=As,Ac=As.Ac}
+local Az=Ap(I)
+return Az and{Ba='x',Bb='',Az=Az,Ac=Az.Ac}
 end
-local At,Au=Aj(I)
-return At and{At=At,Au=Au,Ac=At=='x'and Au or nil}
+local Ba,Bb=Ao(I)
+return Ba and{Ba=Ba,Bb=Bb,Ac=Ba=='x'and Bb or nil}
 end
-local function Av(Aw,by)
-local Au=call('HINCRBY',P,Aw,by)
-if Au<=0 then
-call('HDEL',P,Aw)
+local function Bc(Bd,by)
+local Bb=call('HINCRBY',P,Bd,by)
+if Bb<=0 then
+call('HDEL',P,Bd)
 end
 end
-local function Ax(Ay,Ah)
-if Ah==''then
+local function Be(Bf,Ai)
+if Ai==''then
 return 0
 end
-if Ay.As then
-return Ay.As.Ap and Ay.As.Ah==Ah and 1 or 0
+if Bf.Az then
+return Bf.Az.Aw and Bf.Az.Ai==Ai and 1 or 0
 end
-return tonumber(call('HGET',P,'o'..Ah)or 0)
+return tonumber(call('HGET',P,'o'..Ai)or 0)
 end
-local function Az(Ab)
-local _,Ad,Ae,_,Ah=Aa(Ab)
-if Ah~=''then
-Av('o'..Ah,-1)
+local function Bg(Ab)
+local _,Ad,Ae,_,Ai=Aa(Ab)
+if Ai~=''then
+Bc('o'..Ai,-1)
 if Ad=='p'then
-Av('p'..Ah,-Ae)
+Bc('p'..Ai,-Ae)
 end
 end
 end
-local function Ba(Am,Ab)
+local function Bh(Ar,Ab)
 local _,Ad,Ae=Aa(Ab)
 if Ad=='p'then
-Av('used',-Ae)
+Bc('used',-Ae)
 end
-call('HDEL',O,Am)
+call('HDEL',O,Ar)
 end
-local function Bb()
+local function Bi()
 call('UNLINK',F,N,O,P)
 end
-local function Bc(Bd)
-local Am=string.sub(Bd,-32)
-local Ab=call('HGET',O,Am)
-local Be=Bd==Am
+local function Bj(Bk)
+local Ar=string.sub(Bk,-32)
+local Ab=call('HGET',O,Ar)
+local Bl=Bk==Ar
 if Ab then
 local _,_,_,Ag=Aa(Ab)
-if Be then
-Az(Ab)
+if Bl then
+Bg(Ab)
 end
-if not Be or Ag=='0'then
-Ba(Am,Ab)
+if not Bl or Ag=='0'then
+Bh(Ar,Ab)
 end
 end
 end
-local function Bf(Bg)
-local Bh=call('ZREVRANGE',N,0,0,'WITHSCORES')[2]
-if not Bh or tonumber(Bh)<=Bg then
-Bb()
+local function Bm()
+local Bn=call('ZREVRANGE',N,0,0,'WITHSCORES')[2]
+for _,X in ipairs({F,N,O,P})do
+call('PEXPIREAT',X,Bn)
+end
+end
+local function Bo(Bp)
+local Bq,Bn=false,call('ZREVRANGE',N,0,0,'WITHSCORES')
+while Bn[1]and T>0 do
+local Bk=Bn[1]
+local _,_,_,Ag,_,Ah=Aa(call('HGET',O,string.sub(Bk,-32))or'')
+local Br=Ah and Bp+Ah+(#Bk>32 and Ag or 0)
+if not Br or tonumber(Bn[2])<=Br then
+break
+end
+call('PEXPIREAT',F,Bn[2])
+call('ZADD',N,Br,Bk)
+Bq,T,Bn=true,T-3,call('ZREVRANGE',N,0,0,'WITHSCORES')
+end
+if Bq then
+Bm()
+end
+return Bn[2]
+end
+local function Bs(Bp)
+local Bn=Bo(Bp)
+if not Bn or tonumber(Bn)<=Bp then
+Bi()
 return false
 end
-local Bi=math.max(1,math.ceil(T/3))
-local Bj=call('ZRANGEBYSCORE',N,'-inf',Bg,'LIMIT',0,Bi)
-if Bj[1]then
-call('ZREM',N,unpack(Bj))
-U=#Bj==Bi
-T=T-3*#Bj
+local Br=math.max(1,math.ceil(T/3))
+local Bt=call('ZRANGEBYSCORE',N,'-inf',Bp,'LIMIT',0,Br)
+if Bt[1]then
+call('ZREM',N,unpack(Bt))
+U=#Bt==Br
+T=T-3*#Bt
 end
-for _,Bd in ipairs(Bj)do
-Bc(Bd)
+for _,Bk in ipairs(Bt)do
+Bj(Bk)
 end
 return true
 end
-local function Bk(I,Bg,Am)
-local Ay=Ar(I)
-if Ay and Ay.At and not Ay.As then
-if not Bf(Bg)then
+local function Bu(Bp,Ar)
+local Bf=Ay(Ak())
+if Bf and Bf.Az and Bf.Az.Av then
+call('PEXPIRE',F,Bf.Az.Ax)
+end
+if Bf and Bf.Ba and not Bf.Az then
+if not Bs(Bp)then
 return{}
 end
-if U and Am then
-for _,Bd in ipairs({Am,'~'..Am})do
-local Bl=call('ZSCORE',N,Bd)
-if Bl and tonumber(Bl)<=Bg then
-call('ZREM',N,Bd)
-Bc(Bd)
+if U and Ar then
+for _,Bk in ipairs({Ar,'~'..Ar})do
+local Bv=call('ZSCORE',N,Bk)
+if Bv and tonumber(Bv)<=Bp then
+call('ZREM',N,Bk)
+Bj(Bk)
 end
 end
 end
 end
-return Ay
+return Bf
 end
-local function Ap(Ay,Am)
-if Ay.As then
-return Ay.As.Ap and Ay.As.Am==Am
+local function Aw(Bf,Ar)
+if Bf.Az then
+return Bf.Az.Aw and Bf.Az.Ar==Ar
 end
-return Ay.At and call('ZSCORE',N,Am)
+return Bf.Ba and call('ZSCORE',N,Ar)
 end
-local function Bm(Am,Bn,Ag)
-call('ZADD',N,Bn,Am)
+local function Bw(Ar,Bx,Ag)
+call('ZADD',N,Bx,Ar)
 if Ag>0 then
-call('ZADD',N,Bn+Ag,'~'..Am)
+call('ZADD',N,Bx+Ag,'~'..Ar)
 end
 end
-local function Bo()
-local Bh=call('ZREVRANGE',N,0,0,'WITHSCORES')[2]
-for _,X in ipairs({F,N,O,P})do
-call('PEXPIREAT',X,Bh)
-end
-end
-local function Bp(Ay,Am,Bq,Bg)
-local Br=Ay.As and Ay.As.Ab or call('HGET',O,Am)
-local Ab=Ai(Br)
-local Ac,_,_,Ag,Ah=Aa(Ab)
+local function By(Bf,Ar,Ah,Bp)
+local Bz=Bf.Az and Bf.Az.Ab or call('HGET',O,Ar)
+local Ab=An(Bz,Ah)
+local Ac,_,_,Ag,Ai=Aa(Ab)
 Ag=tonumber(Ag)
-call('PEXPIRE',F,Bq+Ag)
-if Ay.As then
-if Ab~=Br then
-call('SET',F,Am..'+'..Ab,'PX',Bq+Ag)
+call('PEXPIRE',F,Ah+Ag)
+if Bf.Az then
+if Ab~=Bz then
+call('SET',F,Ar..Bf.Az.As..Ab,'PX',Ah+Ag)
 end
-return Ac,Ah
+return Ac,Ai
 end
-if Ab~=Br then
-call('HSET',O,Am,Ab)
+if Ab~=Bz then
+call('HSET',O,Ar,Ab)
 end
-Bm(Am,Bg+Bq,Ag)
-Bo()
-return Ac,Ah
+Bw(Ar,Bp+Ah,Ag)
+Bm()
+return Ac,Ai
 end
-local function Bs(Bg)
-return call('ZRANGEBYSCORE',N,'('..string.format('%.0f',Bg),'+inf','LIMIT',0,1)[1]
+local function Ca(Bp)
+return call('ZRANGEBYSCORE',N,'('..string.format('%.0f',Bp),'+inf','LIMIT',0,1)[1]
 end
-local function Bt(Bd,Bg)
-local Am=string.sub(Bd,-32)
-local Be=call('ZSCORE',N,Am)
-local Aq=call('ZSCORE',N,'~'..Am)or Be
-local Ay=Be and'holding'or'closed'
-return string.sub(Am,1,8),Ay,(Be or Aq)-Bg,Aq-Bg,call('HGET',O,Am)
+local function Cb(Bk,Bp)
+local Ar=string.sub(Bk,-32)
+local Bl=call('ZSCORE',N,Ar)
+local Ax=call('ZSCORE',N,'~'..Ar)or Bl
+local Bf=Bl and'holding'or'closed'
+return string.sub(Ar,1,8),Bf,(Bl or Ax)-Bp,Ax-Bp,Al(call('HGET',O,Ar))
 end
-local function Bu(G)
-local Am=string.sub(ARGV[G],1,32)
-local Ay=Ar(call('GET',F))
-if not Ay then
+local function Cc(G)
+local Ar=string.sub(ARGV[G],1,32)
+local Bf=Ay(Ak())
+if not Bf then
 return Y()
 end
-local Bg=M(K())
-local Be=Ap(Ay,Am)
-if not Be and Ay.At and not Ay.As and call('EXISTS',N)==0 then
+local Bp=M(K())
+local Bl=Aw(Bf,Ar)
+if not Bl and Bf.Ba and not Bf.Az and call('EXISTS',N)==0 then
 error({err='TRYAGAIN part of it is on another node'})
 end
-if not Be or not Ay.As and tonumber(Be)<=Bg then
+if not Bl or not Bf.Az and tonumber(Bl)<=Bp then
 return 0
 end
-Bp(Ay,Am,tonumber(ARGV[G+1]),Bg)
+By(Bf,Ar,tonumber(ARGV[G+1]),Bp)
 return 1
 end
 T=T-math.floor(#D/3)
@@ -232,9 +273,9 @@ for _,i in ipairs(D)do
 local H='later'
 if T>0 then
 on(KEYS[i])
-local Bv
-Bv,H=pcall(Bu,2+B*(i-1))
-if not Bv then
+local Cd
+Cd,H=pcall(Cc,2+B*(i-1))
+if not Cd then
 H={'error',type(H)=='table'and H.err or H}
 end
 T=T-35

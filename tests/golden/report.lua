@@ -14,4 +14,4 @@ local F=A('GET',KEYS[1]..'fence')or'0'
 if type(F)~='string'or not string.match(F,'^%d+$')then
 return{ARGV[1],{'corrupt','the fence counter is not a number that can grow'}}
 end
-return{ARGV[1],{'report',F,C(),call('GET',KEYS[1]..'recovered')or''}}
+return{ARGV[1],{'report',F,C(),string.sub(call('GET',KEYS[1]..'recovered')or'',1,400)}}

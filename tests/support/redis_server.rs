@@ -95,7 +95,12 @@ impl RedisServer {
 
     /// Moves the server's wall clock forward.
     pub(crate) fn advance(&self, by: Duration) {
-        self.clock.as_ref().expect("a server that was started by `with_clock`").advance(by);
+        self.clock.as_ref().expect("a server that was started by `with_clock`").step(nanos(by));
+    }
+
+    /// Sets the server's wall clock back.
+    pub(crate) fn set_back(&self, by: Duration) {
+        self.clock.as_ref().expect("a server that was started by `with_clock`").step(-nanos(by));
     }
 
     /// Stops the process where it stands (SIGSTOP): connections stay open and nothing is answered.
@@ -237,13 +242,16 @@ impl ServerClock {
         Self { path, file }
     }
 
-    fn advance(&self, by: Duration) {
+    fn step(&self, by: i64) {
         let mut nanos = [0; 8];
         self.file.read_exact_at(&mut nanos, 0).expect("a clock that can be read");
-        let by = i64::try_from(by.as_nanos()).expect("less than 292 years");
         let ahead = i64::from_ne_bytes(nanos) + by;
         self.file.write_all_at(&ahead.to_ne_bytes(), 0).expect("a clock that can be set");
     }
+}
+
+fn nanos(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).expect("less than 292 years")
 }
 
 /// The wall clock of a process, which is not that of this machine. It is there until this is dropped.

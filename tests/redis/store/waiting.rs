@@ -51,8 +51,8 @@ async fn a_hand_over_is_one_release_and_one_acquisition() {
     server.command(&["CONFIG", "RESETSTAT"]);
     granted(&store, &waiters[99]).await;
     assert_eq!(
-        calls(&server, &["get", "pexpire", "exists", "time"]),
-        [1, 1, 1, 0],
+        calls(&server, &["getrange", "get", "set", "pexpire", "exists", "time"]),
+        [1, 0, 0, 1, 1, 0],
         "taking up is three commands"
     );
 }

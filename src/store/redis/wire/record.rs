@@ -23,10 +23,11 @@ pub(crate) struct Record {
 
 /// Returns the record of what is asked: all but the fence, which the server puts in front with a blank, and the metadata.
 pub(crate) fn terms(asked: &Acquisition) -> impl Display {
-    let &Acquisition { ref hold, mode, lock_delay, .. } = asked;
-    let (letter, permits, lock_delay) = (letter(mode), permits(mode), millis(lock_delay));
+    let &Acquisition { ref hold, mode, lock_delay, ttl, .. } = asked;
+    let (letter, permits) = (letter(mode), permits(mode));
+    let (lock_delay, ttl) = (millis(lock_delay), positive_millis(ttl));
     let owner = hold.owner.as_ref().map_or_else(String::new, Owner::encoded);
-    fmt::from_fn(move |f| write!(f, "{letter} {permits} {lock_delay} {owner} "))
+    fmt::from_fn(move |f| write!(f, "{letter} {permits} {lock_delay}/{ttl} {owner} "))
 }
 
 /// Returns the metadata as it stands in a record.
@@ -39,9 +40,11 @@ pub(crate) fn read(record: &str, capacity: &str) -> Option<Record> {
     let mut fields = record.splitn(6, ' ');
     let fence = fence(fields.next()?)?;
     let mode = mode(fields.next()?, fields.next()?, capacity)?;
-    let lock_delay = fields.next()?;
-    // A `!` marks what is handed over and not yet taken up.
-    let _: u64 = lock_delay.strip_prefix('!').unwrap_or(lock_delay).parse().ok()?;
+    let times = fields.next()?;
+    // A `!` marks what is handed over and not yet taken up. Older versions write no TTL.
+    let mut times = times.strip_prefix('!').unwrap_or(times).splitn(2, '/');
+    let _lock_delay: u64 = times.next()?.parse().ok()?;
+    let _ttl: u64 = times.next().unwrap_or("0").parse().ok()?;
     let owner = match fields.next()? {
         "" => None,
         encoded => Some(Owner::decode(encoded).ok()?),
@@ -166,10 +169,26 @@ mod tests {
     }
 
     #[test]
+    fn a_record_tells_the_ttl_unless_an_older_version_wrote_it() {
+        assert_eq!(terms(&acquisition(Mode::Exclusive, None)).to_string(), "x 1 250/1000  ");
+        for text in ["9 x 1 250  {}", "9 x 1 !250  {}", "9 x 1 250/1000  {}", "9 x 1 !250/1000  {}"] {
+            assert!(read(text, "").is_some_and(|record| record.mode == Mode::Exclusive), "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_no_record_is_not_read() {
-        for text in
-            ["", "9 x 1 0", "9 y 1 0  {}", "x x 1 0  {}", "9 p 6 0  {}", "9 x 1 0  []", "9 x 1 0 %zz {}"]
-        {
+        for text in [
+            "",
+            "9 x 1 0",
+            "9 y 1 0  {}",
+            "x x 1 0  {}",
+            "9 p 6 0  {}",
+            "9 x 1 0  []",
+            "9 x 1 0 %zz {}",
+            "9 x 1 0/  {}",
+            "9 x 1 0/1/2  {}",
+        ] {
             assert_eq!(read(text, "5"), None, "{text:?}");
         }
     }

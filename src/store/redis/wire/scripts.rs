@@ -52,6 +52,8 @@ fn whole(verb: &str) -> String {
         ("-- include time.lua\n", include_str!("lua/time.lua")),
         ("-- include fence.lua\n", include_str!("lua/fence.lua")),
         ("-- include holders.lua\n", include_str!("lua/holders.lua")),
+        ("-- include bounded.lua\n", include_str!("lua/bounded.lua")),
+        ("-- include stepped.lua\n", include_str!("lua/stepped.lua")),
         ("-- include notices.lua\n", include_str!("lua/notices.lua")),
         ("-- include admission.lua\n", include_str!("lua/admission.lua")),
         ("-- include queue.lua\n", include_str!("lua/queue.lua")),

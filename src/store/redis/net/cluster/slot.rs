@@ -13,7 +13,7 @@ pub(in crate::store::redis) fn of_tag(tag: &[u8]) -> u16 {
 
 /// Returns the slot of a key: that of what stands between its first `{` and the next `}`, if anything does, or else
 /// that of the whole key.
-pub(in crate::store::redis) fn of_key(key: &[u8]) -> u16 {
+pub(crate) fn of_key(key: &[u8]) -> u16 {
     let tag = || {
         let start = key.iter().position(|&byte| byte == b'{')? + 1;
         let length = key[start..].iter().position(|&byte| byte == b'}')?;
@@ -23,7 +23,7 @@ pub(in crate::store::redis) fn of_key(key: &[u8]) -> u16 {
 }
 
 /// Returns a hash tag that is in this slot: the smallest number in digits.
-pub(in crate::store::redis) fn tag(slot: u16) -> u32 {
+pub(crate) fn tag(slot: u16) -> u32 {
     static TAGS: LazyLock<Vec<u32>> = LazyLock::new(|| {
         let mut tags = vec![None; usize::from(SLOTS)];
         let mut left = tags.len();

@@ -17,7 +17,7 @@ if #ARGV > 2 + size * (#KEYS - 1) then
   fence_base = near(ARGV[#ARGV - 1], micros()) - 1
   answers[#KEYS + 1] = micros()
   local written = redis.pcall('GET', KEYS[#KEYS] .. 'recovered')
-  answers[#KEYS + 2] = type(written) == 'string' and written or ''
+  answers[#KEYS + 2] = type(written) == 'string' and string.sub(written, 1, 400) or ''
 end
 
 -- Mostly all of them are free, and a single command tells that.
@@ -62,22 +62,29 @@ for i = 1, #KEYS - 1 do
     else
       -- Taken up, or repeated, by a token without an owner and without a lock delay. Nobody is compatible with it, so the
       -- queue can wait.
-      local value = redis.pcall('GET', main)
-      if type(value) == 'string' and string.sub(value, 1, 32) == string.sub(start, 1, 32) then
-        local mark, fence = string.match(value, '^([-+])(%d+) x 1 0  ', 33)
+      -- See bounded.lua.
+      local value = redis.pcall('GETRANGE', main, 0, 12099)
+      if type(value) == 'string' and #value < 12100 and string.sub(value, 1, 32) == string.sub(start, 1, 32) then
+        local mark, fence, ttl, rest = string.match(value, '^([-+])(%d+) x 1 0/?(%d*)(  .*)$', 33)
         answer = fence and redis.pcall('PEXPIRE', main, opens) == 1 and tonumber(fence)
+        local token, proposed = string.sub(start, 1, 32), nil
+        if answer and mark == '+' and fence_base and type(redis.pcall('ZSCORE', main .. ':p', '!' .. token)) == 'string' then
+          -- It was handed over, so nobody has been told its fence yet.
+          proposed = next_fence(i)
+          if proposed and (proposed <= kept or pcall(keep_fence, proposed)) then
+            last = proposed
+          else
+            proposed = nil
+          end
+        end
+        if answer and (proposed or ttl ~= opens) then
+          -- Without its ttl (stepped.lua) nothing is taken up.
+          answer = proposed or answer
+          local now_held = string.format('%s%.0f x 1 0/%s', string.sub(value, 1, 33), answer, opens)
+          answer = redis.pcall('SET', main, now_held .. rest, 'PX', opens).ok and answer
+        end
         if answer and mark == '+' then
           -- It may have waited for this.
-          local token = string.sub(start, 1, 32)
-          if fence_base and type(redis.pcall('ZSCORE', main .. ':p', '!' .. token)) == 'string' then
-            -- It was handed over, so nobody has been told its fence yet.
-            local proposed = next_fence(i)
-            if proposed and (proposed <= kept or pcall(keep_fence, proposed)) then
-              last = proposed
-              local raised = string.sub(value, 1, 33) .. string.format('%.0f', proposed) .. string.sub(value, 34 + #fence)
-              answer = redis.pcall('SET', main, raised, 'PX', opens).ok and proposed or answer
-            end
-          end
           if redis.pcall('ZREM', main .. ':p', token, '!' .. token) ~= 0 then
             redis.pcall('HDEL', main .. ':w', token)
           end

@@ -24,14 +24,14 @@ end
 
 local function serve(i)
   local request = request_number(i)
-  local state = settled(redis.call('GET', main), now, request.token)
+  local state = settled(now, request.token)
   held_before[i] = state and holds(state, request.token)
   return attempt(request)
 end
 
 local function undo_grant(i)
   local request = request_number(i)
-  local state = settled(redis.call('GET', main), now, request.token)
+  local state = settled(now, request.token)
   local waiting = anybody_waits(now)
   local _, after = release(state, request.token, request.owner, open)
   if waiting then

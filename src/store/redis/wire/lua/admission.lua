@@ -29,7 +29,7 @@ local function check(request, state)
   if mode ~= kind or request.capacity ~= number then
     local first = first_of_all(millis(micros()))
     local _, _, used = fields(redis.call('HGET', records, string.sub(first, -32)))
-    return 'mismatch', kind, used, number
+    return 'mismatch', kind, string.sub(used, 1, 20), number
   end
   local used = kind == 'p' and redis.call('HGET', counts, 'used') or 0
   return (kind == 's' or used + request.permits <= tonumber(number)) and 'fits' or 'in_the_way'

@@ -25,7 +25,7 @@ if all_free and #ARGV[2] == 33 then
         return { ARGV[1], fence }
       end
       local written = redis.pcall('GET', KEYS[2] .. 'recovered')
-      return { ARGV[1], fence, now, type(written) == 'string' and written or '' }
+      return { ARGV[1], fence, now, type(written) == 'string' and string.sub(written, 1, 400) or '' }
     end
   end
 end

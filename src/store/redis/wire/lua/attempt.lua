@@ -19,7 +19,7 @@ local function request_at(first)
     same = same - 4
   end
   local opens, record, terms = unpack(ARGV, same + 1, same + 3)
-  local mode, permits, delay, owner = string.match(record, '^(%a) (%d+) (%d+) (%S*) ')
+  local mode, permits, delay, owner = string.match(record, '^(%a) (%d+) (%d+)/?%d* (%S*) ')
   local reentrant, capacity, inbox, window, ticket_ttl, most, place =
     string.match(terms, '^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
   return {
@@ -158,7 +158,7 @@ end
 
 local function attempt(request)
   local token = request.token
-  local state = settled(redis.call('GET', main), now, token)
+  local state = settled(now, token)
   if not state then
     return corrupt()
   end

@@ -14,7 +14,7 @@
 on(KEYS[1])
 local now = millis(micros())
 
-local state = settled(redis.call('GET', main), now)
+local state = settled(now)
 if not state then
   return { ARGV[1], corrupt() }
 end

@@ -14,7 +14,7 @@
 
 on(KEYS[1])
 local request = request_at(2)
-local state = settled(redis.call('GET', main), now, request.token)
+local state = settled(now, request.token)
 if not state then
   return { ARGV[1], corrupt() }
 end

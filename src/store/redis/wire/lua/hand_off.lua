@@ -15,7 +15,7 @@ if
   value
   and #ARGV[2] == 33
   and string.sub(value, 1, 32) == from
-  and string.find(value, '^[-+]%d+ x 1 0 ', 33)
+  and string.find(value, '^[-+]%d+ x 1 0[/ ]', 33)
   and redis.call('EXISTS', KEYS[1] .. ':p') == 0
 then
   local fence = next_fence()
@@ -55,7 +55,7 @@ local function acquire(released, state)
   return attempt(request)
 end
 
-local state = settled(value, now, from)
+local state = settled(now, from)
 if not state then
   return { ARGV[1], corrupt() }
 end

@@ -19,8 +19,9 @@
 -- ARGV[1] echo     every answer is a list that starts with it, so that an answer to something else is noticed; each
 --                  script describes the rest
 --
--- record: <fence> <mode: x, s or p> <permits> <lock delay ms> <owner or nothing> <metadata>
+-- record: <fence> <mode: x, s or p> <permits> <lock delay ms>/<ttl ms> <owner or nothing> <metadata>
 --         A '!' before the lock delay: it was handed over and not yet taken up, and has no lock delay until then.
+--         The ttl is what its end was counted with last; see stepped.lua.
 local main, ends, records, counts, queue, waiters, tickets
 
 -- budget           the steps that this call may still take (STEPS_AT_MOST in the contract): the server serves nobody else
@@ -41,37 +42,46 @@ local function corrupt(what)
   return { 'corrupt', what or 'a value that is no lock' }
 end
 
--- Returns the fence, mode, permits, the lock delay that counts now, and the owner.
+-- Returns the fence, mode, permits, the lock delay that counts now, the owner, and the ttl if it is told.
 local function fields(record)
-  local fence, mode, permits, pending, delay, owner = string.match(record, '^(%d+) (%a) (%d+) (!?)(%d+) (%S*) ')
-  return fence, mode, permits, pending == '' and delay or '0', owner
+  local fence, mode, permits, pending, delay, ttl, owner = string.match(record, '^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+  return fence, mode, permits, pending == '' and delay or '0', owner, tonumber(ttl)
 end
 
-local function taken_up(record)
-  return (string.gsub(record, '^(%d+ %a %d+ )!', '%1'))
+-- include bounded.lua
+
+-- Returns the record of a hold that is taken up, with the ttl that its end is counted with from now on.
+local function taken_up(record, ttl)
+  return (string.gsub(record, '^(%d+ %a %d+ )!?(%d+)/?%d* ', '%1%2/' .. ttl .. ' '))
 end
 
--- Returns the kind (s, p or x) of a marker, and its number; nil if the value is no marker of ours.
+-- Returns the kind (s, p or x) of a marker, and its number; nil if the value is no marker of ours, which are short.
 local function marker(value)
-  return string.match(value, '^%*([spx])(%d*)$')
+  if #value <= 32 then
+    return string.match(value, '^%*([spx])(%d*)$')
+  end
 end
 
 -- Reads the string form; nil if the value is none.
 local function single(value)
-  local closed, token, mark, record = string.match(value, '^(~?)(%x+)([-+])(.*)$')
+  -- A pattern that goes over the whole value takes long for a long one.
+  local closed, token, mark, from = string.match(value, '^(~?)(%x+)([-+])()')
   if not token or #token ~= 32 then
     return nil
   end
-  local fence, mode, _, delay, owner = fields(record)
+  local record = bounded(string.sub(value, from))
+  local fence, mode, _, delay, owner, ttl = fields(record)
   if mode ~= 'x' then
     return nil
   end
   local left = redis.call('PTTL', main)
   delay = tonumber(delay)
+  local too_far = ttl and left > ttl + delay
+  left = too_far and ttl + delay or left
   local holds = closed == '' and left > delay
   return {
     token = token, closed = closed ~= '', mark = mark, record = record, fence = fence, delay = delay, owner = owner,
-    holds = holds, opens = left, left = holds and left - delay or left,
+    holds = holds, opens = left, left = holds and left - delay or left, too_far = too_far,
   }
 end
 
@@ -151,10 +161,20 @@ local function end_member(member)
   end
 end
 
+-- Sets the ends of the keys: none outlives the last of several holders.
+local function expire_all()
+  local latest = redis.call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2]
+  for _, key in ipairs({ main, ends, records, counts }) do
+    redis.call('PEXPIREAT', key, latest)
+  end
+end
+
+-- include stepped.lua
+
 -- Clears away those of several holders that are over, as many as this call may. Returns true if anything is left; if not,
 -- the keys are gone.
 local function purge(now)
-  local latest = redis.call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2]
+  local latest = latest_of_all(now)
   if not latest or tonumber(latest) <= now then
     clear()
     return false
@@ -175,8 +195,11 @@ end
 
 -- Returns the state after clearing away what is over, and in any case what is over of this token; nil if the value is not
 -- ours.
-local function settled(value, now, token)
-  local state = read(value)
+local function settled(now, token)
+  local state = read(stored())
+  if state and state.holder and state.holder.too_far then
+    redis.call('PEXPIRE', main, state.holder.opens)
+  end
   if state and state.kind and not state.holder then
     if not purge(now) then
       return {}
@@ -209,25 +232,17 @@ local function keep(token, until_ms, delay)
   end
 end
 
--- Sets the ends of the keys: none outlives the last of several holders.
-local function expire_all()
-  local latest = redis.call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2]
-  for _, key in ipairs({ main, ends, records, counts }) do
-    redis.call('PEXPIREAT', key, latest)
-  end
-end
-
 -- Counts the end of a live hold anew, and takes it up if it was handed over. Returns its fence and its owner.
 local function extend(state, token, ttl, now)
   local before = state.holder and state.holder.record or redis.call('HGET', records, token)
-  local record = taken_up(before)
+  local record = taken_up(before, ttl)
   local fence, _, _, delay, owner = fields(record)
   delay = tonumber(delay)
   -- A server without memory refuses a script whose first write takes some; this one takes none, and lets the rest pass.
   redis.call('PEXPIRE', main, ttl + delay)
   if state.holder then
     if record ~= before then
-      redis.call('SET', main, token .. '+' .. record, 'PX', ttl + delay)
+      redis.call('SET', main, token .. state.holder.mark .. record, 'PX', ttl + delay)
     end
     return fence, owner
   end
@@ -251,5 +266,5 @@ local function describe(member, now)
   local held = redis.call('ZSCORE', ends, token)
   local opens = redis.call('ZSCORE', ends, '~' .. token) or held
   local state = held and 'holding' or 'closed'
-  return string.sub(token, 1, 8), state, (held or opens) - now, opens - now, redis.call('HGET', records, token)
+  return string.sub(token, 1, 8), state, (held or opens) - now, opens - now, bounded(redis.call('HGET', records, token))
 end

@@ -14,7 +14,7 @@ on(KEYS[1])
 local limit = tonumber(ARGV[2])
 local now = millis(micros())
 
-local state = settled(redis.call('GET', main), now)
+local state = settled(now)
 if not state then
   return { ARGV[1], corrupt() }
 end
@@ -73,7 +73,7 @@ local function tell_waiters()
         local waiter = redis.call('HGET', waiters, token) or ''
         local arrival, capacity, record = string.match(waiter, '^(%d+) [01] %S+ %d+ %d+ (%d*) [01] (.*)$')
         if arrival then
-          tell(string.sub(token, 1, 8), arrival, capacity, ' ' .. record)
+          tell(string.sub(token, 1, 8), arrival, capacity, bounded(' ' .. record))
           told = told + 1
         end
         left = left - math.floor(#waiter / 1024)
@@ -94,7 +94,7 @@ elseif state.kind then
     if not told[token] then
       told[token] = true
       local it_is = member == token and 'holding' or 'closed'
-      tell_holder(token, it_is, found[i + 1] - now, redis.call('HGET', records, token))
+      tell_holder(token, it_is, found[i + 1] - now, bounded(redis.call('HGET', records, token)))
     end
   end
 end

@@ -10,7 +10,7 @@
 on(KEYS[1])
 local token = ARGV[2]
 
-local state = read(redis.call('GET', main))
+local state = read(stored())
 if not state then
   return { ARGV[1], corrupt() }
 end

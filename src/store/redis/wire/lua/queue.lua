@@ -60,11 +60,11 @@ local function request_of(token, waiter)
   if not inbox then
     return nil
   end
-  local mode, permits, delay, owner, rest = string.match(record, '^(%a) (%d+) (%d+) (%S*) (.*)$')
+  local mode, permits, delay, owner, rest = string.match(record, '^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
   local delayed = delay ~= '0'
   return {
     token = token, mode = mode, reentrant = reentrant == '1', permits = permits, capacity = capacity, owner = owner,
-    record = string.format('%s %s %s%s %s ', mode, permits, delayed and '!' or '', delay, owner) .. rest,
+    record = string.format('%s %s %s%s/%s %s ', mode, permits, delayed and '!' or '', delay, window, owner) .. rest,
     ttl = tonumber(window), delay = 0, mark = delayed and '+' or '-', inbox = inbox, arrival = tonumber(arrival),
     ticket_ttl = tonumber(ticket_ttl), came_back = came_back == '1',
   }

@@ -20,7 +20,7 @@ end
 
 local function serve(first)
   local token, fence = ARGV[first], ARGV[first + 1]
-  local state = read(redis.call('GET', main))
+  local state = read(stored())
   if not state then
     return corrupt()
   end

@@ -12,4 +12,4 @@ local last = redis.pcall('GET', KEYS[1] .. 'fence') or '0'
 if type(last) ~= 'string' or not string.match(last, '^%d+$') then
   return { ARGV[1], { 'corrupt', 'the fence counter is not a number that can grow' } }
 end
-return { ARGV[1], { 'report', last, micros(), redis.call('GET', KEYS[1] .. 'recovered') or '' } }
+return { ARGV[1], { 'report', last, micros(), string.sub(redis.call('GET', KEYS[1] .. 'recovered') or '', 1, 400) } }
