@@ -163,8 +163,11 @@ impl Schedule {
         self
     }
 
-    /// Sets the time that a run has to finish when its process is stopped. At most a third of the TTL counts. Default: a
-    /// tenth of the TTL.
+    /// Sets the time that a run has to finish when its process is stopped; then it is cut, and its outcome is
+    /// [`Stopped`](super::Outcome::Stopped). Default: a tenth of the TTL, so a run of 1.5 s is cut with a TTL of 10 s.
+    ///
+    /// At most a third of the TTL. More is refused: at the start if the schedule has a [`ttl`](Self::ttl), and otherwise as
+    /// what the lock manager refuses, which the log tells and nothing runs.
     pub const fn finish_within(mut self, time: Duration) -> Self {
         self.finish_within = Some(time);
         self
@@ -197,7 +200,7 @@ impl Schedule {
         }
         let mut candidacy = Candidacy::from(request);
         if let Some(time) = self.finish_within {
-            candidacy = candidacy.budget(time);
+            candidacy = candidacy.budget_of("schedule.finish_within", time);
         }
         let job = Job { name: name.clone(), plan, rules, at_most: self.at_most, work: job::boxed(work) };
         let (changed, known) = (Arc::default(), Rc::new(OnceCell::new()));
