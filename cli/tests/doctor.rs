@@ -21,6 +21,7 @@ fn written_to(out: Stdio, arguments: &[&str], variables: &[(&str, &str)]) -> Out
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("LEASEHOLD")) {
         command.env_remove(name);
     }
+    command.env_remove("REDIS_URL");
     command.env("HOME", directory.path()).envs(variables.iter().copied()).output().unwrap()
 }
 
@@ -29,12 +30,19 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_store_in_memory_is_a_notice_and_no_failure() {
-    let output = doctor(&["--store", "memory://"], &[]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("notice"), "{}", text(&output.stdout));
-    let strict = doctor(&["--store", "memory://", "--fail-on", "notice"], &[]);
-    assert_eq!(strict.status.code(), Some(1));
+fn a_store_in_memory_is_a_warning_also_about_the_variable_of_other_programs() {
+    for (variables, expected) in [
+        (&[][..], "store.url is memory://, so locks"),
+        (&[("REDIS_URL", "redis://:s3cret@h")], "REDIS_URL is set"),
+    ] {
+        let output = doctor(&[], variables);
+        let told = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("warning") && told.contains(expected) && !told.contains("s3cret"), "{told}");
+        assert_eq!(told.contains("REDIS_URL"), !variables.is_empty(), "{told}");
+    }
+    let lenient = doctor(&["--fail-on", "critical"], &[]);
+    assert_eq!(lenient.status.code(), Some(0));
 }
 
 #[test]
@@ -69,7 +77,7 @@ fn findings_that_cannot_be_written_have_their_exit_code() {
 #[test]
 fn findings_that_are_none_and_cannot_be_written_are_no_success() {
     let full = File::options().write(true).open("/dev/full").unwrap();
-    let output = written_to(full.into(), &["--store", "memory://", "--json"], &[]);
+    let output = written_to(full.into(), &["--fail-on", "critical", "--json"], &[]);
     let told = text(&output.stderr);
     assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{told}");
 }
