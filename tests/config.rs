@@ -263,8 +263,48 @@ fn a_file_is_read_and_a_missing_one_is_named() {
 
     let missing = folder.path().join("missing.toml");
     let error = Config::from_file(&missing).unwrap_err();
-    assert_eq!(error.to_string(), format!("cannot read the configuration {}", missing.display()));
+    let told = "(LEASEHOLD_CONFIG can name another file)";
+    assert_eq!(error.to_string(), format!("cannot read the configuration {} {told}", missing.display()));
     assert!(matches!(error, ConfigError::Io { .. }));
+
+    fs::write(&path, "[leasehold.lease]\nttl = '20s'\n[lease]\nof = 'houses'").unwrap();
+    assert_eq!(Config::from_file(&path).unwrap().lease.ttl, Duration::from_secs(20));
+    fs::write(&path, "lease.tlt = '20s'").unwrap();
+    let error = Config::from_file(&path).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("{} {told}: lease.tlt: unknown field", path.display())), "{error}");
+}
+
+#[test]
+fn a_configuration_knows_its_sources_and_no_values_of_them() {
+    let variables = [
+        ("LEASEHOLD_STORE_URL", "redis://:hunter2@host"),
+        ("LEASEHOLD_LEASE_TTL", "10s"),
+        ("LEASEHOLD_OTHER", "1"),
+        ("LEASEHOLD_CONFIG", "/read/by/load.toml"),
+    ];
+    let mut config = with_variables("lease.ttl = '9s'", &variables);
+    assert_eq!(config.sources(), ["my.toml", "LEASEHOLD_LEASE_TTL", "LEASEHOLD_STORE_URL"]);
+    config.add_source("--store");
+    assert_eq!(config.sources().last().unwrap(), "--store");
+    assert!(!format!("{config:?}").contains("hunter2"));
+    assert!(Config::default().sources().is_empty());
+    assert_eq!(with_variables("", &variables).sources().len(), 3);
+}
+
+#[test]
+fn a_value_out_of_its_bounds_is_told_with_the_source_that_gave_it() {
+    let short = ("LEASEHOLD_LEASE_TTL", "1ms");
+    for (text, variables, source) in [
+        ("lease.ttl = '1ms'", &[][..], "my.toml"),
+        ("lease.ttl = '10s'", &[short], "LEASEHOLD_LEASE_TTL"),
+        // The default of the other setting is what is refused.
+        ("backoff.max = '0s'", &[], "my.toml"),
+        ("leasehold.lease.ttl = '1ms'", &[], "my.toml: [leasehold]"),
+    ] {
+        let error = refused(text, variables);
+        assert!(matches!(&error, ConfigError::OutOfBounds { origin, .. } if origin == source), "{error}");
+        assert!(error.to_string().starts_with(&format!("{source}: invalid ")), "{error}");
+    }
 }
 
 #[test]
@@ -311,7 +351,7 @@ async fn the_memory_without_a_name_is_one_store_too() {
 fn who_misspells_an_address_is_told_all_kinds_of_addresses() {
     let error = refused("store.url = 'memory:/'", &[]).to_string();
     assert!(
-        error.starts_with("invalid store.url: ") && error.contains("(allowed: memory://, redis://"),
+        error.starts_with("my.toml: invalid store.url: ") && error.contains("(allowed: memory://, redis://"),
         "{error}"
     );
 }
@@ -339,12 +379,12 @@ fn an_address_of_a_quorum_that_cannot_be_right_is_refused_with_the_reason() {
         ("[redis://a,redis://:hunter2]", "redis://"),
     ] {
         let error = refused(&format!("store.url = 'quorum://{url}'"), &[]).to_string();
-        assert!(error.starts_with("invalid store.url: ") && error.contains(reason), "{error}");
+        assert!(error.contains(": invalid store.url: ") && error.contains(reason), "{error}");
         assert!(!error.contains("hunter2"), "{error}");
     }
     let error =
         refused("store.url = 'quorum://[redis://a,redis://b]'\nstore.node_timeout = '0s'", &[]).to_string();
-    assert!(error.starts_with("invalid store.node_timeout: "), "{error}");
+    assert!(error.contains(": invalid store.node_timeout: "), "{error}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use futures_util::future::join_all;
 use leasehold::{
     Acquire, Config, LockManager, RedisStore, Shutdown, Stats,
     election::{Candidacy, Election},
+    schedule::Schedule,
 };
 use support::{
     odd_store::OddStore,
@@ -209,5 +210,38 @@ fn the_fence_of_an_election_is_a_number() {
         let line = log.line_with("elected").await;
         let (_, fence) = line.split_once("fence=").unwrap();
         assert!(fence.starts_with(|c: char| c.is_ascii_digit()), "{line}");
+    });
+}
+
+#[test]
+fn two_schedules_of_one_name_with_different_plans_are_told_once_with_both() {
+    in_virtual_time(|| async {
+        let (log, _logging) = Log::begin();
+        let told = || {
+            let lines = log.lines().into_iter().filter(|line| line.contains("runs with another plan"));
+            lines.collect::<Vec<_>>()
+        };
+        let world = World::new();
+        let start = |locks: &Addr<LockManager>, period: Duration| {
+            Schedule::every(period).named("r").start(locks, async |_| {}).unwrap()
+        };
+        let (one, other) = (world.manager(), world.manager());
+        let first = start(&one, secs(1));
+        sleep(millis(10)).await;
+        let _same = [start(&one, secs(1)), start(&other, secs(1))];
+        sleep(secs(10)).await;
+        assert_eq!(told(), Vec::<String>::new());
+        for locks in [&one, &other] {
+            let before = told().len();
+            let different = start(locks, secs(90));
+            sleep(secs(10)).await;
+            let lines = told();
+            assert_eq!(lines.len(), before + 1, "{lines:#?}");
+            for plan in ["every 1m 30s", "every 1s"] {
+                assert!(lines[before].contains(plan), "{lines:#?}");
+            }
+            different.stop().await;
+        }
+        first.stop().await;
     });
 }

@@ -5,7 +5,12 @@ use std::process::ExitCode;
 use leasehold::doctor::{self, Diagnosis, Severity};
 use serde::Serialize;
 
-use crate::{Failure, outcome::told_with, print, settings::Source};
+use crate::{
+    Failure,
+    outcome::told_with,
+    print,
+    settings::{self, Source},
+};
 
 /// Examines the servers that the configuration leads to, and says what is wrong and what to do
 ///
@@ -52,8 +57,10 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
     told_with(
         worst >= Some(options.fail_on.into()),
         match options.json {
-            true => print::pretty_json(&Shown { worst, diagnosis: &diagnosis }),
-            false => print::lines(&diagnosis.to_string()),
+            true => {
+                print::pretty_json(&Shown { worst, configuration: config.sources(), diagnosis: &diagnosis })
+            }
+            false => print::lines(&format!("configured by: {}\n{diagnosis}", settings::in_words(&config))),
         },
     )
 }
@@ -62,6 +69,8 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
 #[derive(Serialize)]
 struct Shown<'a> {
     worst: Option<Severity>,
+    /// The sources of the configuration; none of them means the defaults.
+    configuration: &'a [String],
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
 }

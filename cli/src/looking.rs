@@ -14,7 +14,10 @@ use nix::{
 };
 use tokio::sync::oneshot;
 
-use crate::{Failure, outcome, print, settings::Source};
+use crate::{
+    Failure, outcome, print,
+    settings::{self, Source},
+};
 
 /// The number of resources that are asked about at once.
 const AT_ONCE: usize = 64;
@@ -35,8 +38,12 @@ pub(crate) fn with<T>(
 ) -> Result<T, Failure> {
     let config = source.config()?;
     if config.store.url.reveal().starts_with("memory:") {
-        let told = "store.url is memory://, whose locks are in the process that takes them; name the server with --store \
-                    URL, with the variable LEASEHOLD_STORE_URL or in config.toml";
+        let told = format!(
+            "store.url is memory:// (configured by: {}), whose locks are in the process that takes them; name the server with \
+             --store URL, with the variable LEASEHOLD_STORE_URL or in a file: --config, LEASEHOLD_CONFIG, \
+             ~/.config/leasehold/config.toml or /etc/leasehold/config.toml",
+            settings::in_words(&config)
+        );
         return Err(told.into());
     }
     actix::System::new().block_on(async {

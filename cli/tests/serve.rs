@@ -130,7 +130,8 @@ fn a_revoke_over_http_reaches_a_holder_in_another_process_and_is_audited() {
         let (status, page) = console.get("/?all=true");
         assert!(status == 200 && page.contains("orders/1"), "{page}");
         assert!(console.get("/resource?name=orders/1").1.contains("&lt;pay&gt;"));
-        assert_eq!(console.get("/health").0, 200);
+        let (status, health) = console.get("/health");
+        assert!(status == 200 && health.ends_with("\r\n\r\nready\n"), "{health}");
 
         let body = r#"{"resource":"orders/1","reason":"a test","grace_seconds":0}"#;
         let json = "Content-Type: application/json";
@@ -197,6 +198,8 @@ fn beyond_loopback_it_takes_a_token_also_to_read() {
     for (path, status) in [("/", 303), ("/api/resources", 401), ("/metrics", 401), ("/health", 200)] {
         assert_eq!(console.get(path).0, status, "{path}");
     }
+    let health = console.get("/health").1;
+    assert!(health.contains("exclude nobody outside of it"), "{health}");
     let bearer = format!("Authorization: Bearer {TOKEN}");
     for path in ["/", "/metrics"] {
         assert_eq!(console.send("GET", path, &[&bearer], "").0, 200, "{path}");

@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use crate::{
+    config::files::another_file,
     core::{InvalidValue, readable_debug, without_addresses},
     request::StartError,
 };
@@ -12,7 +13,7 @@ use crate::{
 #[non_exhaustive]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read the configuration {}", path.display())]
+    #[error("cannot read the configuration {}", another_file(path))]
     Io {
         /// The path of the file.
         path: PathBuf,
@@ -28,7 +29,15 @@ pub enum ConfigError {
         /// The setting, what was found, and what is allowed. One line.
         message: String,
     },
-    /// A setting is out of its bounds, or contradicts another one.
+    /// A setting that a source gave is out of its bounds, or contradicts another one.
+    #[error("{origin}: {invalid}")]
+    OutOfBounds {
+        /// The file, or the environment variable.
+        origin: String,
+        /// The setting, what was found, and what is allowed.
+        invalid: InvalidValue,
+    },
+    /// A setting that code gave is out of its bounds, or contradicts another one.
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
     /// The configuration is valid, but the lock manager does not start.

@@ -12,7 +12,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 ///
 /// The bounds in `limits` stay where they are until they are set: they are there to refuse.
 pub(super) fn follow(config: &mut Config, is_said: impl Fn(&str) -> bool) {
-    let Config { lease, wait, backoff, limits, supervision, tuner, store: _ } = config;
+    let Config { lease, wait, backoff, limits, supervision, tuner, store: _, read_from: _ } = config;
     lower("lease.ttl", &mut lease.ttl, limits.max_ttl, &is_said);
     raise("wait.ticket_ttl", &mut wait.ticket_ttl, wait.grant_window, HOUR, &is_said);
     raise("backoff.max", &mut backoff.max, backoff.initial, HOUR, &is_said);

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    env,
     sync::{Mutex, PoisonError},
 };
 
@@ -14,12 +15,23 @@ const LONGEST_NAME: usize = 64;
 /// held until its end, even when the manager that took it is gone.
 static STORES: Mutex<BTreeMap<(String, String), MemoryStore>> = Mutex::new(BTreeMap::new());
 
+/// Returns the warning about a store of this name, also for whoever has set the variable of other programs.
+pub(super) fn warning(name: &str) -> String {
+    let near = match env::var_os("REDIS_URL") {
+        Some(url) if !url.is_empty() => {
+            "; REDIS_URL is set, and is not read: the variable for it is LEASEHOLD_STORE_URL"
+        }
+        _ => "",
+    };
+    format!("store.url is {SCHEME}{name}, so locks exclude nobody outside of this process{near}")
+}
+
 /// Returns the store of this name. Another prefix is another store, because on a server it would see none of the same keys.
 pub(super) fn shared(name: &str, prefix: &str) -> MemoryStore {
     // An insertion that panics leaves the map as it was.
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     let store = stores.entry((name.to_owned(), prefix.to_owned())).or_insert_with(|| {
-        tracing::warn!("store.url is {SCHEME}{name}, so locks exclude nobody outside of this process");
+        tracing::warn!("{}", warning(name));
         MemoryStore::default()
     });
     store.clone()
@@ -29,6 +41,12 @@ impl StoreUrl {
     /// Returns true if locks live in this process only.
     pub fn is_memory(&self) -> bool {
         self.0.starts_with(SCHEME)
+    }
+
+    /// Returns the warning about a store in memory.
+    #[cfg(feature = "doctor")]
+    pub(crate) fn memory_warning(&self) -> Option<String> {
+        self.0.strip_prefix(SCHEME).map(warning)
     }
 
     /// Returns the name of a store in memory, empty for `memory://`. `None` if locks live elsewhere.

@@ -2,12 +2,15 @@
 //!
 //! Later sources override earlier ones: the embedded file ([`Config::DEFAULT_TOML`]), a file, variables named
 //! `LEASEHOLD_<SECTION>_<KEY>`. An unknown key of a file is an error, and so is a variable that nearly names a
-//! setting. Other variables belong to somebody else. [`Config::load`] reads all sources.
+//! setting. Other variables belong to somebody else, and so does what stands in a file beside a table `[leasehold]`.
+//! [`Config::load`] reads all sources.
 
 mod error;
+mod files;
 mod follow;
 mod memory;
 mod quorum;
+mod read_from;
 mod section;
 mod sources;
 mod started;
@@ -15,13 +18,13 @@ mod store;
 mod url;
 mod variables;
 
-use std::{env, ffi::OsString, fs, io, path::Path, time::Duration};
+use std::{env, ffi::OsString, time::Duration};
 
 use actix::Addr;
 use serde::Deserialize;
 
-use self::sources::Sources;
 pub use self::{error::ConfigError, section::StoreConfig, url::StoreUrl};
+use self::{read_from::ReadFrom, sources::Sources};
 use crate::{
     core::Backoff,
     manager::LockManager,
@@ -63,45 +66,13 @@ pub struct Config {
     pub supervision: SupervisionSettings,
     /// The actor that changes settings while a manager runs, and its bounds.
     pub tuner: TunerSettings,
+    #[serde(skip)]
+    read_from: ReadFrom,
 }
 
 impl Config {
     /// The `config.toml` at the root of the project: every setting, explained, at its default.
     pub const DEFAULT_TOML: &str = include_str!("../../config.toml");
-
-    /// Reads the configuration from the usual places: the one way to start that suits most applications.
-    ///
-    /// The file is the one that the variable `LEASEHOLD_CONFIG` names. Without that variable it is `config.toml` in
-    /// the working directory, if it is there. Settings that it leaves out have their defaults, and variables named
-    /// `LEASEHOLD_<SECTION>_<KEY>` override it. An application that has a `config.toml` of its own, for something
-    /// else, names another file, or takes [`from_file`](Self::from_file) or [`from_env`](Self::from_env).
-    ///
-    /// # Errors
-    /// [`ConfigError`] when a file that is named, or is there, cannot be read, or when its content or the environment
-    /// is invalid.
-    pub fn load() -> Result<Self, ConfigError> {
-        const USUAL: &str = "config.toml";
-        if let Some(path) = env::var_os(variables::FILE) {
-            return Self::from_file(path);
-        }
-        match Self::from_file(USUAL) {
-            Err(ConfigError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                Self::from_env()
-            }
-            config => config,
-        }
-    }
-
-    /// Reads a file. The environment of the process overrides it.
-    ///
-    /// # Errors
-    /// [`ConfigError`] when the file cannot be read, or when its content or the environment is invalid.
-    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
-        let path = path.as_ref();
-        let text =
-            fs::read_to_string(path).map_err(|source| ConfigError::Io { path: path.to_owned(), source })?;
-        Self::from_sources(&path.display().to_string(), &text, env::vars_os())
-    }
 
     /// Reads the environment of the process and no file. Settings that it leaves out have their defaults.
     ///
@@ -128,9 +99,18 @@ impl Config {
         text: &str,
         variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
     ) -> Result<Self, ConfigError> {
-        let config = Sources::defaults().text(origin, text)?.variables(variables)?.config();
-        config.check()?;
-        Ok(config)
+        Sources::defaults().text(origin, text)?.variables(variables)?.checked()
+    }
+
+    /// Returns the sources that were read, in their order: files, and variables without their values. The embedded defaults are
+    /// not among them.
+    pub fn sources(&self) -> &[String] {
+        &self.read_from.0
+    }
+
+    /// Adds a source to [`sources`](Self::sources), for a setting that code changes: an option of a command line, for instance.
+    pub fn add_source(&mut self, name: &str) {
+        self.read_from.add(name);
     }
 
     /// Checks every bound, and the relations between settings. Sends nothing.
@@ -146,7 +126,8 @@ impl Config {
 
     /// Returns the sections for a lock manager, which checks them when it starts.
     pub fn settings(&self) -> Settings {
-        let Self { store: _, lease, wait, backoff, limits, supervision, tuner: _ } = self.clone();
+        let Self { store: _, lease, wait, backoff, limits, supervision, tuner: _, read_from: _ } =
+            self.clone();
         Settings { lease, wait, backoff, limits, supervision }
     }
 
@@ -185,7 +166,9 @@ impl Config {
     /// Those of [`start`](Self::start).
     pub fn start_tuned(&self) -> Result<(Addr<LockManager>, Option<Addr<Tuner>>), ConfigError> {
         self.check()?;
-        let builder = LockManager::builder(self.open_store()?).settings(self.settings());
+        let builder = LockManager::builder(self.open_store()?)
+            .settings(self.settings())
+            .configured_by(self.read_from.to_string());
         let (manager, tuner) = if self.tuner.enabled {
             let (tuner, start) = Tuner::beside(self.tuner.clone());
             (builder.start_beside(start)?, Some(tuner))

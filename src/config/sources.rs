@@ -1,12 +1,14 @@
 //! The sources of settings: the embedded defaults, then a text, then environment variables.
 
-use std::{collections::BTreeSet, ffi::OsString};
+use std::{collections::BTreeMap, ffi::OsString, path::Path};
 
 use toml::{Table, Value};
 
 use crate::config::{
     Config, ConfigError,
+    files::another_file,
     follow::follow,
+    read_from::ReadFrom,
     variables::{self, Meaning, meaning},
 };
 
@@ -14,9 +16,13 @@ use crate::config::{
 pub(super) struct Sources {
     merged: Table,
     config: Config,
-    /// The settings that a source named, such as `lease.ttl`. The embedded file does not count.
-    said: BTreeSet<String>,
+    /// The settings that a source named, such as `lease.ttl`, each with that source. The embedded file does not count.
+    said: BTreeMap<String, String>,
+    read_from: ReadFrom,
 }
+
+/// The table that settings stand below in the file of an application, which has others.
+const TABLE: &str = "leasehold";
 
 /// One setting, as one source gives it.
 struct Setting {
@@ -32,17 +38,48 @@ impl Sources {
         const VALID: &str = "the embedded config.toml is tested to be valid";
         let merged: Table = toml::from_str(Config::DEFAULT_TOML).expect(VALID);
         let config = merged.clone().try_into().expect(VALID);
-        Self { merged, config, said: BTreeSet::new() }
+        Self { merged, config, said: BTreeMap::new(), read_from: ReadFrom::default() }
     }
 
     /// Adds the settings of a text.
     pub(super) fn text(mut self, origin: &str, text: &str) -> Result<Self, ConfigError> {
-        let table: Table = toml::from_str(text).map_err(|error| {
-            // The rendered error would show the line itself, which may contain a password.
-            let before = error.span().and_then(|span| text.as_bytes().get(..span.start)).unwrap_or_default();
-            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-            ConfigError::parse(origin, format!("line {line}: {}", error.message()))
-        })?;
+        self.read_from.add(origin);
+        let table = parsed(origin, text)?;
+        self.table(origin, table)
+    }
+
+    /// Adds the settings of a file.
+    pub(super) fn file(mut self, path: &Path, text: &str) -> Result<Self, ConfigError> {
+        self.read_from.add(path.display());
+        let origin = another_file(path);
+        let table = parsed(&origin, text)?;
+        self.table(&origin, table)
+    }
+
+    /// Adds the settings of a file that was found in a folder which may be somebody else's. `None` if it belongs to them: it
+    /// has other tables, and neither one for this library nor any of its sections.
+    pub(super) fn found_file(self, path: &Path, text: &str) -> Result<Option<Self>, ConfigError> {
+        let table = parsed(&another_file(path), text)?;
+        let is_ours = |name: &String| name == TABLE || self.merged.contains_key(name);
+        if !table.is_empty() && !table.keys().any(is_ours) {
+            return Ok(None);
+        }
+        self.file(path, text).map(Some)
+    }
+
+    fn table(self, origin: &str, mut table: Table) -> Result<Self, ConfigError> {
+        match table.remove(TABLE) {
+            Some(Value::Table(own)) => return self.sections(&format!("{origin}: [{TABLE}]"), own),
+            Some(_) => {
+                let message = format!("{TABLE}: a table [{TABLE}] was expected, not a value");
+                return Err(ConfigError::parse(origin, message));
+            }
+            None => {}
+        }
+        self.sections(origin, table)
+    }
+
+    fn sections(mut self, origin: &str, table: Table) -> Result<Self, ConfigError> {
         let mut settings = Vec::new();
         for (section, body) in table {
             if !self.merged.contains_key(&section) {
@@ -79,7 +116,10 @@ impl Sources {
         let (mut settings, mut foreign, mut near_store) = (Vec::new(), Vec::new(), None);
         for (name, value) in ours {
             match meaning(&name) {
-                Meaning::Setting(section, key) => settings.push(self.variable(name, section, key, value)?),
+                Meaning::Setting(section, key) => {
+                    self.read_from.add(&name);
+                    settings.push(self.variable(name, section, key, value)?);
+                }
                 Meaning::Misspelt(likely) => {
                     let message = format!("unknown variable; did you mean {likely}?");
                     return Err(ConfigError::parse(&name, message));
@@ -99,7 +139,7 @@ impl Sources {
         self.apply(settings)?;
         match near_store {
             // Without it, locks would be in the memory of each process.
-            Some(name) if !self.said.contains("store.url") => {
+            Some(name) if !self.said.contains_key("store.url") => {
                 let message = format!(
                     "unknown variable, and store.url is not set; did you mean {}?",
                     variables::STORE_URL
@@ -112,8 +152,26 @@ impl Sources {
 
     /// Returns the configuration of all sources, later ones over earlier ones.
     pub(super) fn config(mut self) -> Config {
-        follow(&mut self.config, |setting| self.said.contains(setting));
-        self.config
+        follow(&mut self.config, |setting| self.said.contains_key(setting));
+        Config { read_from: self.read_from, ..self.config }
+    }
+
+    /// Returns the same if it is valid. The error names the source of what is not.
+    pub(super) fn checked(self) -> Result<Config, ConfigError> {
+        let said = self.said.clone();
+        let config = self.config();
+        config.check().map_err(|error| match error {
+            ConfigError::Invalid(invalid) => {
+                // What has the default of a setting may contradict what was set.
+                let other = || said.iter().find(|(setting, _)| invalid.allowed.contains(&***setting));
+                match said.get(&invalid.field).or_else(|| other().map(|(_, origin)| origin)) {
+                    Some(origin) => ConfigError::OutOfBounds { origin: origin.clone(), invalid },
+                    None => ConfigError::Invalid(invalid),
+                }
+            }
+            other => other,
+        })?;
+        Ok(config)
     }
 
     fn variable(
@@ -138,9 +196,10 @@ impl Sources {
     fn apply(&mut self, settings: Vec<Setting>) -> Result<(), ConfigError> {
         let mut backoff_key = None;
         for Setting { origin, section, key, value } in settings {
-            *self = self
+            (self.merged, self.config) = self
                 .with(&section, &key, value)
                 .map_err(|message| ConfigError::parse(&origin, format!("{section}.{key}: {message}")))?;
+            self.said.insert(format!("{section}.{key}"), origin.clone());
             if section == "backoff" && key != "preset" {
                 backoff_key.get_or_insert((origin, key));
             }
@@ -155,8 +214,8 @@ impl Sources {
         }
     }
 
-    /// Returns the same with one more setting. It is tried alone, so that an error can only be about this one.
-    fn with(&self, section: &str, key: &str, value: Value) -> Result<Self, String> {
+    /// Returns the settings with one more. It is tried alone, so that an error can only be about this one.
+    fn with(&self, section: &str, key: &str, value: Value) -> Result<(Table, Config), String> {
         let mut merged = self.merged.clone();
         let Some(Value::Table(body)) = merged.get_mut(section) else {
             return Err(self.no_section(section));
@@ -164,15 +223,22 @@ impl Sources {
         body.insert(key.to_owned(), value);
         let config =
             merged.clone().try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
-        let mut said = self.said.clone();
-        said.insert(format!("{section}.{key}"));
-        Ok(Self { merged, config, said })
+        Ok((merged, config))
     }
 
     fn no_section(&self, section: &str) -> String {
         let sections: Vec<&str> = self.merged.keys().map(String::as_str).collect();
         format!("unknown section `{section}`, expected one of {}", sections.join(", "))
     }
+}
+
+fn parsed(origin: &str, text: &str) -> Result<Table, ConfigError> {
+    toml::from_str(text).map_err(|error| {
+        // The rendered error would show the line itself, which may contain a password.
+        let before = error.span().and_then(|span| text.as_bytes().get(..span.start)).unwrap_or_default();
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        ConfigError::parse(origin, format!("line {line}: {}", error.message()))
+    })
 }
 
 /// Returns the truth value or the number that a text says.

@@ -70,11 +70,9 @@ pub async fn examine(config: &Config) -> Result<Diagnosis, ConfigError> {
     config.check()?;
     let url = &config.store.url;
     let mut findings = Findings::default();
-    if url.is_memory() {
-        findings.notice("memory-only", None).because(
-            "store.url is memory://, so locks exclude nobody outside of this process",
-            "name a server in store.url as soon as there are two processes",
-        );
+    if let Some(warning) = url.memory_warning() {
+        let advice = "name a server in store.url as soon as there are two processes";
+        findings.warning("memory-only", None).because(warning, advice);
         return Ok(Diagnosis::new(url.to_string(), Vec::new(), findings));
     }
     let options = config.redis_options();

@@ -34,22 +34,51 @@ pub(super) fn check(
     agreement(&opinions, findings);
     unchecked(&opinions, findings);
     let Some((_, best)) = opinions.iter().max_by_key(|(_, opinion)| opinion.epoch) else { return };
-    if best.others.saturating_add(1) < ENOUGH {
-        findings.warning("sentinels", None).because(
+    number(best, opinions.len(), findings);
+    replicas(best, servers, findings);
+    failover_time(config, best.down_after, "down-after-milliseconds", findings);
+}
+
+/// Checks that one sentinel may fail. `answered` is the number of those that store.url names and that answered: sentinels that
+/// have just begun do not know one another yet.
+fn number(best: &Opinion, answered: usize, findings: &mut Findings) {
+    let known = best.others.saturating_add(1);
+    if known >= ENOUGH {
+        return;
+    }
+    let (found, advice) = match answered > known {
+        true => (
+            format!("{} answer, and know only {known} of one another", counted(answered as u64, "sentinel")),
+            "examine again in a few seconds, if they have just begun; otherwise check that they reach one another",
+        ),
+        false => (
             format!(
                 "there is no more than {}: when one fails, nobody takes the place of a dead master",
-                counted(best.others.saturating_add(1) as u64, "sentinel")
+                counted(known as u64, "sentinel")
             ),
             "run at least 3, on different machines",
-        );
+        ),
+    };
+    findings.warning("sentinels", None).because(found, advice);
+}
+
+/// Checks that there is a replica to fail over to. The master knows its replicas at once, and the sentinels learn of them within
+/// ten seconds.
+fn replicas(best: &Opinion, servers: &[Server], findings: &mut Findings) {
+    if best.replicas > 0 || servers.iter().any(|server| server.is_replica) {
+        return;
     }
-    if best.replicas == 0 && servers.iter().all(|server| !server.is_replica) {
-        findings.warning("no-replica", Some(&best.master)).because(
+    let connected = servers.iter().find_map(|server| server.info.as_ref().ok()?.number("connected_slaves"));
+    match connected {
+        Some(connected) if connected > 0 => findings.warning("failover", Some(&best.master)).because(
+            format!("the master has {}, of which the sentinels do not know yet", counted(connected, "replica")),
+            "examine again in ten seconds; if that stays, check that the sentinels may ask the master: sentinel auth-user",
+        ),
+        _ => findings.warning("no-replica", Some(&best.master)).because(
             "the master has no replica: there is nothing to fail over to",
             "add at least one replica, better two",
-        );
+        ),
     }
-    failover_time(config, best.down_after, "down-after-milliseconds", findings);
 }
 
 fn reach(sentinels: &[SentinelSnapshot], findings: &mut Findings) {
@@ -140,7 +169,10 @@ pub(super) fn failover_time(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Diagnosis;
+    use crate::{
+        doctor::{Diagnosis, Finding},
+        store::redis::probe::ServerInfo,
+    };
 
     fn opinion(master: &str) -> Opinion {
         let (others, down_after) = (2, Duration::from_secs(5));
@@ -155,18 +187,47 @@ mod tests {
         }
     }
 
-    fn checked(opinions: [Opinion; 3]) -> Vec<(Severity, &'static str)> {
+    fn server(is_replica: bool, connected: Option<&str>) -> Server {
+        let table = connected.map(|replicas| ("connected_slaves".to_owned(), replicas.to_owned()));
+        let info = ServerInfo {
+            round_trip: Duration::ZERO,
+            clock: Err(String::new()),
+            info: Ok(table.into_iter().collect()),
+            config: Err(String::new()),
+            cluster: Err(String::new()),
+            recovered: Ok(None),
+            lacks: Vec::new(),
+        };
+        Server { address: "m:1".to_owned(), is_replica, info: Ok(info) }
+    }
+
+    fn found(opinions: [Opinion; 3], servers: &[Server]) -> Vec<Finding> {
         let snapshots =
             opinions.map(|opinion| SentinelSnapshot { address: "s:1".to_owned(), said: Ok(Some(opinion)) });
-        let replica = Server {
-            address: "r:1".to_owned(),
-            is_replica: true,
-            info: Err(StoreError::timed_out(Duration::ZERO)),
-        };
         let mut findings = Findings::default();
-        check(&Config::default(), &snapshots, &[replica], &mut findings);
-        let findings = Diagnosis::new(String::new(), Vec::new(), findings).findings;
+        check(&Config::default(), &snapshots, servers, &mut findings);
+        Diagnosis::new(String::new(), Vec::new(), findings).findings
+    }
+
+    fn checked(opinions: [Opinion; 3]) -> Vec<(Severity, &'static str)> {
+        let findings = found(opinions, &[server(true, None)]);
         findings.iter().map(|finding| (finding.severity, finding.check)).collect()
+    }
+
+    #[test]
+    fn sentinels_that_have_just_begun_do_not_deny_what_the_master_and_others_show() {
+        let young = || Opinion { others: 0, replicas: 0, ..opinion("m:1") };
+        let [none, one, unknown] = [Some("0"), Some("1"), None].map(|connected| {
+            let found = found([(); 3].map(|()| young()), &[server(false, connected)]);
+            found.into_iter().map(|finding| (finding.check, finding.found)).collect::<Vec<_>>()
+        });
+        let few = ("sentinels", "3 sentinels answer, and know only 1 of one another".to_owned());
+        let alone = ("no-replica", "the master has no replica: there is nothing to fail over to".to_owned());
+        let unseen =
+            ("failover", "the master has 1 replica, of which the sentinels do not know yet".to_owned());
+        assert_eq!(none, [few.clone(), alone.clone()]);
+        assert_eq!(one, [few.clone(), unseen]);
+        assert_eq!(unknown, [few, alone]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use actix::{
 use futures_util::{FutureExt, future::join_all};
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Campaign, Candidacy, Demotion, ElectionEvent, Resign, Unwell, lead::Lead, looking::Looking};
+use super::{Campaign, Candidacy, Demotion, ElectionEvent, Resign, lead::Lead, looking::Looking};
 use crate::{
     core::{Doubling, InvalidValue, ResourceName, one_line},
     lease::{Lease, LeaseChange, LeaseEvent},
@@ -160,7 +160,10 @@ impl Election {
             _ if asked != this.asked || !matches!(this.stage, Stage::Asking(_)) => {}
             // Granted just before the shutdown, of which it was told already.
             Ok(Ok(_)) if this.closing => this.end(Demotion::ShuttingDown, ctx),
-            Ok(Ok(lease)) => this.elected(lease, ctx),
+            Ok(Ok(lease)) => match this.candidacy.check_budget(lease.ttl()) {
+                Ok(()) => this.elected(lease, ctx),
+                Err(invalid) => this.refused(invalid.into(), ctx),
+            },
             Ok(Err(error)) => this.refused(error, ctx),
             // It panicked over the message, and was started again.
             Err(_) if this.locks.connected() => this.refused(AcquireError::Restarted, ctx),
@@ -182,7 +185,7 @@ impl Election {
         self.term += 1;
         let (term, fence, lease) = (self.term, lease.fence(), Arc::new(lease));
         tracing::info!(resource = %self.name, term, fence = fence.map(|fence| fence.get()), "elected");
-        let budget = self.candidacy.budget_of(lease.remaining());
+        let budget = self.candidacy.budget_within(lease.remaining());
         let lead = Lead::new(term, Arc::clone(&lease), budget, self.locks.clone());
         let ends = lead.ends().into_actor(self);
         let watch = ctx.spawn(ends.map(|reason, this, ctx| this.step_down(reason, ctx)));
@@ -315,14 +318,6 @@ impl Handler<Resign> for Election {
         self.resigning.push(resigned);
         // Without an answer the election has ended, and with it the lead.
         Box::pin(async { answer.await.unwrap_or_default() })
-    }
-}
-
-impl Handler<Unwell> for Election {
-    type Result = ();
-
-    fn handle(&mut self, _: Unwell, ctx: &mut Self::Context) {
-        self.step_down(Demotion::Unwell, ctx);
     }
 }
 

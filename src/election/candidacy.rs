@@ -42,10 +42,17 @@ pub struct Candidacy {
     request: Acquire,
     pub(super) tells: Vec<Recipient<ElectionEvent>>,
     pub(super) stands: bool,
-    budget: Option<Duration>,
+    budget: Option<Budget>,
     pauses: (Duration, Duration),
     pub(super) look_every: Duration,
     pub(super) max_crashes: u32,
+}
+
+/// The time to finish, and the name of its setting.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    field: &'static str,
+    time: Duration,
 }
 
 impl From<Acquire> for Candidacy {
@@ -82,9 +89,15 @@ impl Candidacy {
     }
 
     /// Sets the time that the recipients have to finish before the validity ends. A term that was not confirmed by then is
-    /// ended. At most a third of the validity that a term begins with counts. Default: a tenth of it.
-    pub const fn budget(mut self, budget: Duration) -> Self {
-        self.budget = Some(budget);
+    /// ended. At most a third of the TTL. More is refused: at the start if the request has a TTL, and otherwise as what the
+    /// lock manager refuses, when it is first elected. Default: a tenth of the validity.
+    pub const fn budget(self, budget: Duration) -> Self {
+        self.budget_of("election.budget", budget)
+    }
+
+    /// Sets the same time, which errors call `field`.
+    pub(crate) const fn budget_of(mut self, field: &'static str, time: Duration) -> Self {
+        self.budget = Some(Budget { field, time });
         self
     }
 
@@ -127,6 +140,9 @@ impl Candidacy {
             let allowed = "none: each hand-over would wait for its end";
             return Err(InvalidValue::new("election.min_hold", exact(min_hold), allowed));
         }
+        if let Some(ttl) = self.request.options.ttl {
+            self.check_budget(ttl)?;
+        }
         let (first, longest) = self.pauses;
         if first.is_zero() || first > longest {
             let allowed = format!("more than zero, and at most the longest ({})", exact(longest));
@@ -151,9 +167,20 @@ impl Candidacy {
         request.wait_forever().attempts(u32::MAX).events(listener)
     }
 
-    /// Returns the time to finish in a term of this validity.
-    pub(super) fn budget_of(&self, validity: Duration) -> Duration {
-        self.budget.unwrap_or(validity / 10).min(validity / 3)
+    /// Checks that the time to finish leaves renewals their time with this TTL.
+    pub(super) fn check_budget(&self, ttl: Duration) -> Result<(), InvalidValue> {
+        match self.budget {
+            Some(Budget { field, time }) if time > ttl / 3 => {
+                let allowed = format!("at most a third of the TTL ({})", exact(ttl));
+                Err(InvalidValue::new(field, exact(time), allowed))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the time to finish in a term of this validity, which is a little shorter than the TTL.
+    pub(super) fn budget_within(&self, validity: Duration) -> Duration {
+        self.budget.map_or(validity / 10, |budget| budget.time.min(validity / 3))
     }
 
     /// Returns the pauses, from the first.

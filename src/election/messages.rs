@@ -2,8 +2,9 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use actix::Message;
+use actix::{Context, Handler, Message};
 
+use super::Election;
 use crate::{
     core::{Fence, LossReason},
     lease::{Lease, RevokeRequested},
@@ -37,6 +38,14 @@ pub struct Resign;
 #[rtype(result = "()")]
 #[must_use = "a message does nothing until it is sent to an Election"]
 pub struct Unwell;
+
+impl Handler<Unwell> for Election {
+    type Result = ();
+
+    fn handle(&mut self, _: Unwell, ctx: &mut Context<Self>) {
+        self.step_down(Demotion::Unwell, ctx);
+    }
+}
 
 /// Asks the store who leads at this moment. `None` means nobody.
 #[derive(Clone, Copy, Debug, Message)]

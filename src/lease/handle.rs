@@ -105,6 +105,11 @@ impl Lease {
         self.durability
     }
 
+    /// Returns the TTL that it was granted for.
+    pub(crate) fn ttl(&self) -> Duration {
+        self.state.acquisition.ttl
+    }
+
     /// Returns true if the lease certainly holds at this moment. Only the clock is read. `false` means that it may not hold.
     pub fn is_valid(&self) -> bool {
         self.state.is_valid()

@@ -56,6 +56,7 @@ pub struct LockManagerBuilder {
     random: Arc<dyn Random>,
     own_pauses: Option<Pauses>,
     listens: bool,
+    configuration: Option<String>,
 }
 
 impl LockManager {
@@ -68,6 +69,7 @@ impl LockManager {
             random: Arc::new(SystemRandom),
             own_pauses: None,
             listens: true,
+            configuration: None,
         }
     }
 }
@@ -97,6 +99,12 @@ impl LockManagerBuilder {
     /// a [`Revoke`](crate::Revoke) or [`ForceRelease`](crate::ForceRelease) of others at their next renewal.
     pub const fn without_notifications(mut self) -> Self {
         self.listens = false;
+        self
+    }
+
+    /// Sets the sources of the settings, which the log tells.
+    pub(crate) fn configured_by(mut self, sources: String) -> Self {
+        self.configuration = Some(sources);
         self
     }
 
@@ -166,7 +174,7 @@ impl LockManagerBuilder {
 
     /// Runs the manager until its shutdown, and restarts it when it dies.
     fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
-        let Self { store, settings, clock, random, own_pauses, listens } = self;
+        let Self { store, settings, clock, random, own_pauses, listens, configuration } = self;
         let stats = Arc::new(Recorder::new());
         let mut pauses =
             Doubling::new(settings.supervision.restart_pause, settings.supervision.max_restart_pause);
@@ -195,6 +203,7 @@ impl LockManagerBuilder {
         tracing::info!(
             store = store.describe(),
             version = env!("CARGO_PKG_VERSION"),
+            configuration,
             "the lock manager starts"
         );
         let manager = LockManager {

@@ -5,6 +5,8 @@ use std::{rc::Rc, sync::Arc, time::Duration};
 use actix::{Handler, MessageResult};
 use tokio::{sync::oneshot, time::timeout};
 
+#[cfg(feature = "actix-web")]
+use crate::request::queries::IsLocal;
 use crate::{
     core::ResourceName,
     manager::{LockManager, dispatch::ask::ask, happening::Happening},
@@ -98,6 +100,15 @@ impl Handler<UseRegister> for LockManager {
             let answer = ask("register", || store.register(&name, write.as_ref())).await;
             outage.seen("register", answer)
         })
+    }
+}
+
+#[cfg(feature = "actix-web")]
+impl Handler<IsLocal> for LockManager {
+    type Result = bool;
+
+    fn handle(&mut self, _: IsLocal, _: &mut Self::Context) -> bool {
+        self.store.is_local()
     }
 }
 

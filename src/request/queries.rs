@@ -134,6 +134,12 @@ pub(crate) struct UseRegister {
     pub(crate) write: Option<RegisterWrite>,
 }
 
+/// Asks if the locks are in the memory of this process.
+#[cfg(feature = "actix-web")]
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "bool")]
+pub(crate) struct IsLocal;
+
 /// Asks for the manager's counters.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Statistics")]

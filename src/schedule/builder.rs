@@ -1,7 +1,5 @@
 //! A schedule: its plan, its options, and the start.
 
-#[cfg(feature = "cron")]
-use std::time::SystemTime;
 use std::{cell::OnceCell, fmt, rc::Rc, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr};
@@ -10,13 +8,11 @@ use super::{
     Control, Misfire, RunResult, Scheduler, Tick,
     due::{DueRules, seed_of},
     job,
-    plan::{Millis, Plan},
-    runner::Runner,
+    runner::{PLAN, Runner},
     state::Rules,
     term::Job,
+    when::{When, whole_millis},
 };
-#[cfg(feature = "cron")]
-use super::{cron::Cron, plan::millis};
 use crate::{
     core::{InvalidValue, ResourceName, in_range},
     election::{Candidacy, Election},
@@ -45,7 +41,8 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Processes of one fleet start it with the same name, which is that of a resource, and with the same plan.
+/// Processes of one fleet start it with the same name, which is that of a resource, and with the same plan. One that sees another
+/// process run it with another plan logs a warning with both.
 ///
 /// # Default
 /// * [`misfire`](Self::misfire): `Misfire::Once`.
@@ -66,13 +63,6 @@ pub struct Schedule {
     history: u32,
     ttl: Option<Duration>,
     finish_within: Option<Duration>,
-}
-
-#[derive(Clone)]
-enum When {
-    Every(Duration),
-    #[cfg(feature = "cron")]
-    Cron(String, String),
 }
 
 impl Schedule {
@@ -163,8 +153,11 @@ impl Schedule {
         self
     }
 
-    /// Sets the time that a run has to finish when its process is stopped. At most a third of the TTL counts. Default: a
-    /// tenth of the TTL.
+    /// Sets the time that a run has to finish when its process is stopped; then it is cut, and its outcome is
+    /// [`Stopped`](super::Outcome::Stopped). Default: a tenth of the TTL, so a run of 1.5 s is cut with a TTL of 10 s.
+    ///
+    /// At most a third of the TTL. More is refused: at the start if the schedule has a [`ttl`](Self::ttl), and otherwise as
+    /// what the lock manager refuses, which the log tells and nothing runs.
     pub const fn finish_within(mut self, time: Duration) -> Self {
         self.finish_within = Some(time);
         self
@@ -189,17 +182,20 @@ impl Schedule {
     {
         let name = ResourceName::new(&self.name)
             .map_err(|error| InvalidValue { field: "schedule.named".to_owned(), ..error })?;
-        let plan = self.plan()?;
+        let plan = self.when.plan()?;
         let rules = self.rules()?;
+        let words = self.when.in_words();
         let mut request = Acquire::new(&self.name).purpose("schedule").metadata(ROLE, "schedule");
+        request = request.metadata(PLAN, &words);
         if let Some(ttl) = self.ttl {
             request = request.ttl(ttl);
         }
         let mut candidacy = Candidacy::from(request);
         if let Some(time) = self.finish_within {
-            candidacy = candidacy.budget(time);
+            candidacy = candidacy.budget_of("schedule.finish_within", time);
         }
-        let job = Job { name: name.clone(), plan, rules, at_most: self.at_most, work: job::boxed(work) };
+        let job =
+            Job { name: name.clone(), plan, words, rules, at_most: self.at_most, work: job::boxed(work) };
         let (changed, known) = (Arc::default(), Rc::new(OnceCell::new()));
         let runner = Runner::new(job, locks.clone(), Arc::clone(&changed), Rc::clone(&known)).start();
         let election = Election::start(locks, candidacy.tell(runner.recipient()))?;
@@ -207,35 +203,14 @@ impl Schedule {
         Ok(Scheduler { control: Control::new(locks.clone(), name), election, changed })
     }
 
-    fn plan(&self) -> Result<Plan, InvalidValue> {
-        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-        match &self.when {
-            When::Every(period) => {
-                in_range("schedule.every", *period, Duration::from_millis(10), 366 * DAY)?;
-                whole_millis("schedule.every", *period).map(Plan::Every)
-            }
-            #[cfg(feature = "cron")]
-            When::Cron(expression, zone) => {
-                // No tick depends on it: it says which years an expression must have one in.
-                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-                Cron::new(expression, zone, millis(now)).map(Box::new).map(Plan::Cron)
-            }
-        }
-    }
-
     fn rules(&self) -> Result<Rules, InvalidValue> {
         const MILLISECOND: Duration = Duration::from_millis(1);
         const YEAR: Duration = Duration::from_secs(366 * 24 * 60 * 60);
-        let longest_jitter = match self.when {
-            When::Every(period) => period.saturating_sub(MILLISECOND),
-            #[cfg(feature = "cron")]
-            When::Cron(..) => Duration::from_secs(60 * 60),
-        };
         if let Some(time) = self.at_most {
             in_range("schedule.at_most", time, MILLISECOND, YEAR)?;
         }
         in_range("schedule.at_least", self.at_least, Duration::ZERO, YEAR)?;
-        in_range("schedule.jitter", self.jitter, Duration::ZERO, longest_jitter)?;
+        in_range("schedule.jitter", self.jitter, Duration::ZERO, self.when.longest_jitter())?;
         if let Misfire::All(most) = self.misfire {
             number("schedule.misfire", most, 1_000)?;
         }
@@ -257,14 +232,6 @@ fn number(field: &str, number: u32, most: u32) -> Result<usize, InvalidValue> {
         return Ok(number as usize);
     }
     Err(InvalidValue::new(field, number, format!("1 to {most}")))
-}
-
-fn whole_millis(field: &str, time: Duration) -> Result<Millis, InvalidValue> {
-    if !time.subsec_nanos().is_multiple_of(1_000_000) {
-        return Err(InvalidValue::new(field, crate::core::exact(time), "whole milliseconds"));
-    }
-    u64::try_from(time.as_millis())
-        .map_err(|_| InvalidValue::new(field, crate::core::exact(time), "less time"))
 }
 
 impl fmt::Debug for Schedule {

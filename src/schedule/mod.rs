@@ -40,6 +40,7 @@ mod state;
 mod term;
 mod tick;
 mod trouble;
+mod when;
 
 pub use self::{
     builder::Schedule,

@@ -17,7 +17,11 @@ use crate::{
     lease::Lease,
     manager::LockManager,
     runtime::supervisor::message_of,
+    store::Holder,
 };
+
+/// The key of a runner's metadata that says its plan in words.
+pub(super) const PLAN: &str = "plan";
 
 /// The runner of a schedule in one process, whom the election tells when to run.
 pub(super) struct Runner {
@@ -28,6 +32,8 @@ pub(super) struct Runner {
     election: Rc<OnceCell<WeakAddr<Election>>>,
     term: Option<Going>,
     floor: Floor,
+    /// The plan of another process that was warned of last.
+    foreign_plan: Option<String>,
 }
 
 /// The term that goes on.
@@ -44,7 +50,15 @@ impl Runner {
         changed: Arc<Notify>,
         election: Rc<OnceCell<WeakAddr<Election>>>,
     ) -> Self {
-        Self { job: Rc::new(job), locks, changed, election, term: None, floor: Floor::default() }
+        Self {
+            job: Rc::new(job),
+            locks,
+            changed,
+            election,
+            term: None,
+            floor: Floor::default(),
+            foreign_plan: None,
+        }
     }
 
     fn begin(&mut self, number: u64, lease: Arc<Lease>) {
@@ -74,6 +88,22 @@ impl Runner {
     }
 }
 
+impl Runner {
+    /// Compares the plan of whoever runs the schedule with the own one.
+    fn compare(&mut self, other: &Holder) {
+        let Job { name, words, .. } = &*self.job;
+        let Some(plan) = other.metadata.get(PLAN).filter(|plan| *plan != words) else { return };
+        if self.foreign_plan.as_ref() != Some(plan) {
+            tracing::warn!(
+                schedule = %name, plan = words, other_plan = ?plan, host = other.metadata.get("host"),
+                pid = other.metadata.get("pid"),
+                "the schedule of this name runs with another plan, which counts while its process is elected"
+            );
+            self.foreign_plan = Some(plan.clone());
+        }
+    }
+}
+
 impl Actor for Runner {
     type Context = Context<Self>;
 }
@@ -92,7 +122,8 @@ impl Handler<ElectionEvent> for Runner {
                     return Box::pin(async { over.await.unwrap_or_default() });
                 }
             }
-            ElectionEvent::LeaderChanged { .. } | ElectionEvent::NotStanding { .. } => {}
+            ElectionEvent::LeaderChanged { to: Some(leader) } => self.compare(&leader),
+            ElectionEvent::LeaderChanged { to: None } | ElectionEvent::NotStanding { .. } => {}
         }
         Box::pin(async {})
     }

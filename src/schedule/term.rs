@@ -33,6 +33,8 @@ const CLAIM_AGAIN: Duration = Duration::from_millis(20);
 pub(super) struct Job {
     pub(super) name: ResourceName,
     pub(super) plan: Plan,
+    /// The plan in words, as other processes are told it.
+    pub(super) words: String,
     pub(super) rules: Rules,
     pub(super) at_most: Option<Duration>,
     pub(super) work: Work,

@@ -270,6 +270,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         std::any::type_name::<Self>().to_owned()
     }
 
+    /// Returns true if the locks are in the memory of this process, and exclude nobody outside of it.
+    fn is_local(&self) -> bool {
+        false
+    }
+
     /// Returns the durability of this store: the extent of loss that makes it forget a hold. It applies to every hold
     /// that the store granted or renewed.
     fn durability(&self) -> Durability {

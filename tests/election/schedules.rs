@@ -8,8 +8,8 @@ use std::{
 
 use actix::Addr;
 use leasehold::{
-    ForceRelease, InspectError, InvalidValue, List, LockManager, QuorumOptions, QuorumStore, Shutdown,
-    StoreError,
+    ForceRelease, InspectError, InvalidValue, List, LockManager, QuorumOptions, QuorumStore, Settings,
+    Shutdown, StoreError,
     schedule::{Misfire, Outcome, Schedule, Scheduler, Tick},
     store::QuorumNode,
 };
@@ -338,11 +338,27 @@ fn what_cannot_be_a_schedule_is_refused() {
             (second().at_most(Duration::ZERO), "schedule.at_most"),
             (second().at_least(secs(3_600 * 24 * 400)), "schedule.at_least"),
             (second().jitter(secs(1)), "schedule.jitter"),
+            (second().finish_within(TTL / 3 + millis(1)), "schedule.finish_within"),
             (second().misfire(Misfire::All(0)), "schedule.misfire"),
             (second().overlap(0), "schedule.overlap"),
             (second().history(101), "schedule.history"),
         ] {
             assert_eq!(refused(schedule).field, field);
+        }
+        second().finish_within(TTL / 3).start(&locks, async |_| {}).expect("a third of the TTL counts");
+    });
+}
+
+#[test]
+fn a_time_to_finish_above_a_third_of_the_ttl_of_the_manager_runs_nothing() {
+    in_virtual_time(|| async {
+        let third = Settings::default().lease.ttl / 3;
+        for (finishes_within, runs) in [(third, 5), (third + millis(1), 0)] {
+            let (world, ran) = (world(), Ran::default());
+            let schedule = Schedule::every(secs(1)).named("r").finish_within(finishes_within);
+            start(schedule, &world.manager(), 1, &ran);
+            sleep(millis(5_500)).await;
+            assert_eq!(ran.numbers().len(), runs, "{finishes_within:?}");
         }
     });
 }

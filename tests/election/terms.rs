@@ -4,7 +4,7 @@ use std::{time::Duration, vec};
 
 use actix::Addr;
 use leasehold::{
-    Acquire, ForceRelease, LockManager, LossReason, ReadLock, Revoke, Shutdown,
+    Acquire, ForceRelease, LockManager, LossReason, ReadLock, Revoke, Settings, Shutdown,
     election::{Campaign, Candidacy, Demotion, Election, Leader, Resign, Unwell},
 };
 use tokio::time::{Instant, sleep};
@@ -310,6 +310,8 @@ fn what_cannot_be_stood_for_is_refused_or_told() {
         assert_eq!(refused(Acquire::new("r").owner("o").into()), "election.owner");
         assert_eq!(refused(Acquire::new("r").min_hold(secs(1)).into()), "election.min_hold");
         let plain = || Candidacy::from("r");
+        let long = Candidacy::from(Acquire::new("r").ttl(secs(3))).budget(millis(1_001));
+        assert_eq!(refused(long), "election.budget");
         assert_eq!(refused(plain().pauses(secs(2), secs(1))), "election.pauses");
         assert_eq!(refused(plain().pauses(Duration::ZERO, secs(1))), "election.pauses");
         assert_eq!(refused(plain().look_every(Duration::ZERO)), "election.look_every");
@@ -321,5 +323,23 @@ fn what_cannot_be_stood_for_is_refused_or_told() {
         Election::start(&locks, told).unwrap();
         sleep(secs(60)).await;
         assert_eq!(heard.terms(), [Told::NotStanding("invalid", None)]);
+    });
+}
+
+#[test]
+fn a_budget_above_a_third_of_the_ttl_of_the_manager_is_refused_and_not_cut() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let third = Settings::default().lease.ttl / 3;
+        let (longest, longer) = (Heard::default(), Heard::default());
+        let told = |heard: &Heard| Candidacy::from("r").tell(Witness::start(heard, Duration::ZERO));
+        let locks = world.manager();
+        let leader = Election::start(&locks, told(&longest).budget(third)).unwrap();
+        longest.elected(1).await;
+        leader.send(Resign).await.unwrap();
+        Election::start(&locks, told(&longer).budget(third + millis(1))).unwrap();
+        sleep(secs(60)).await;
+        assert_eq!(longer.terms(), [Told::NotStanding("invalid", None)]);
+        assert_eq!(world.left().await, 0, "what it was granted is released");
     });
 }

@@ -22,7 +22,8 @@ fn an_application_is_ready_while_its_store_answers() {
         assert_eq!(told(check().await).await, (503, "unavailable".to_owned(), Some(1)));
         let ready = check().await;
         assert_eq!(ready.status(), 200);
-        assert_eq!(read_body(ready).await, "ready\n");
+        let alone = "ready\nlocks are in the memory of this process, and exclude nobody outside of it\n";
+        assert_eq!(read_body(ready).await, alone);
         site.locks.send(Shutdown { drain: secs(0) }).await.unwrap();
         assert_eq!(told(check().await).await, (503, "shutting_down".to_owned(), Some(1)));
     });

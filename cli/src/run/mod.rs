@@ -44,7 +44,7 @@ use self::{
 use crate::{
     Failure,
     locks::name::{self, Name},
-    settings::Source,
+    settings::{self, Source},
 };
 
 /// Runs a command while it holds a lock, and ends it before the lock is lost
@@ -107,6 +107,7 @@ impl Options {
     /// Runs the command under the lock. The error, too, is an end.
     async fn under_lock(&self, voice: Voice) -> Result<End, End> {
         let mut config = self.source.config().map_err(|error| End::config(&error))?;
+        voice.tell(format_args!("configured by: {}", settings::in_words(&config)));
         request::excludes_others(&config)?;
         let grace = self.grace(&config)?;
         // A machine without it must not win the lock, and keep the others from running it.

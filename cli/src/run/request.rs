@@ -51,7 +51,7 @@ impl FromStr for Permits {
 pub(super) fn excludes_others(config: &Config) -> Result<(), End> {
     if config.store.url.reveal().starts_with("memory:") {
         let allowed = "a store that other processes reach, such as redis://localhost; give --store, \
-                       LEASEHOLD_STORE_URL or a configuration file";
+                       LEASEHOLD_STORE_URL, or a file by --config or LEASEHOLD_CONFIG";
         return Err(End::config(&InvalidValue::new("store.url", &config.store.url, allowed)));
     }
     Ok(())

@@ -274,7 +274,7 @@ fn without_colours(line: &str) -> String {
 fn a_command_without_a_store_says_how_to_name_one() {
     for arguments in [&["ls"][..], &["show", "r"], &["force-release", "r", "--yes"], &["schedules", "ls"]] {
         let ran = Ran::of(command(arguments).output().unwrap());
-        ran.tells(2, &["memory://", "--store URL"]);
+        ran.tells(2, &["memory://", "--store URL", "configured by"]);
     }
     let ran = run("http://x", &["ls"]);
     ran.tells(2, &["invalid store.url", "redis://"]);

@@ -16,14 +16,15 @@ use crate::redis_server::RedisServer;
 pub(crate) const PATIENT: [(&str, &str); 2] =
     [("LEASEHOLD_STORE_CONNECT_TIMEOUT", "10s"), ("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "5s")];
 
-/// The command with these arguments, in a directory without a `config.toml`, and without variables of its prefix.
+/// The command with these arguments, without a configuration file, and without variables of its prefix.
 pub(crate) fn command(arguments: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
     command.args(arguments).current_dir(std::env::temp_dir()).stdin(Stdio::null());
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("LEASEHOLD")) {
         command.env_remove(name);
     }
-    command.envs(PATIENT);
+    // The configuration of whoever runs the tests is not theirs.
+    command.env("HOME", "/nowhere").envs(PATIENT);
     command
 }
 

@@ -53,6 +53,8 @@ pub(crate) fn clean(program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>])
     {
         command.env_remove(variable);
     }
+    // The configuration of whoever runs the tests is not theirs.
+    command.env("HOME", "/nowhere");
     // The machine may be busy. A lease that is short leaves no time for an answer that is late.
     command.env("LEASEHOLD_STORE_CONNECT_TIMEOUT", "10s");
     if !arguments.iter().any(|it| it.as_ref().to_string_lossy().contains("--ttl")) {

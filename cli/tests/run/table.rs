@@ -93,6 +93,12 @@ const COMMANDS: &[Case] = &[
         "rest\n",
     ),
     Case { fact: "it is quiet", options: &["--no-overlap", "--min-hold", "1s", "--shared"], ..CASE },
+    Case {
+        fact: "it says what configures it",
+        options: &["-v"],
+        err: "leasehold: configured by: LEASEHOLD_STORE_CONNECT_TIMEOUT, LEASEHOLD_STORE_RESPONSE_TIMEOUT",
+        ..CASE
+    },
     Case { fact: "it says how it goes", options: &["-v"], err: "leasehold: holding job-", ..CASE },
     Case {
         fact: "all options are understood",

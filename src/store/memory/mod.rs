@@ -226,6 +226,10 @@ impl Store for MemoryStore {
     fn describe(&self) -> String {
         "memory".to_owned()
     }
+
+    fn is_local(&self) -> bool {
+        true
+    }
 }
 
 impl QuorumNode for MemoryStore {

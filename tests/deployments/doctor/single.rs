@@ -155,6 +155,19 @@ async fn a_certificate_that_nobody_trusts() {
 }
 
 #[tokio::test]
+async fn a_port_that_does_not_speak_tls_and_a_database_that_is_not_there_are_told_as_such() {
+    let server = with(&[]);
+    for (url, reason) in [
+        (server.url().replace("redis://", "rediss://"), "it seems not to speak TLS; use redis://"),
+        (format!("{}/99", server.url()), "it refuses database 99"),
+    ] {
+        let diagnosis = examine(&url, "").await;
+        let finding = only(&diagnosis, Severity::Critical, "wrong-mode", Some(&address(&server)));
+        assert!(finding.found.starts_with(reason), "{finding}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_has_no_scripts() {
     let server = with(&["--rename-command", "EVALSHA", ""]);
     let diagnosis = examine(&server.url(), "").await;
@@ -181,10 +194,12 @@ async fn a_command_that_is_switched_off_is_named_and_no_right_is_advised() {
 
 #[tokio::test]
 async fn a_server_that_tells_nobody_its_settings_is_no_matter_of_rights() {
-    let server = with(&["--rename-command", "CONFIG", ""]);
-    let diagnosis = examine(&server.url(), "").await;
-    let finding = only(&diagnosis, Severity::Notice, "unchecked", Some(&address(&server)));
-    assert!(!finding.advice.contains("ACL SETUSER"), "{finding}");
+    for command in ["CONFIG", "INFO"] {
+        let server = with(&["--rename-command", command, ""]);
+        let diagnosis = examine(&server.url(), "").await;
+        let finding = only(&diagnosis, Severity::Notice, "unchecked", Some(&address(&server)));
+        assert!(!finding.advice.contains("ACL SETUSER"), "{finding}");
+    }
 }
 
 #[tokio::test]
@@ -231,7 +246,7 @@ async fn keys_that_somebody_else_wrote_are_left_alone() {
 #[tokio::test]
 async fn locks_in_memory_exclude_nobody_else() {
     let diagnosis = examine("memory://", "").await;
-    only(&diagnosis, Severity::Notice, "memory-only", None);
+    only(&diagnosis, Severity::Warning, "memory-only", None);
 }
 
 #[tokio::test]

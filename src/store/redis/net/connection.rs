@@ -22,17 +22,16 @@ use crate::{
     store::{
         StoreError,
         redis::net::{
-            dial::dial,
+            dial::{address, dial},
             endpoint::Endpoint,
             errors,
             failure::Failure,
             idle::{self, Asking},
+            opening::opened_at,
             options::RedisOptions,
-            plain_port,
             silence::Silence,
             subscriber::Listener,
             urls::Node,
-            words,
         },
     },
 };
@@ -307,20 +306,8 @@ fn open(endpoint: Endpoint, greeting: Arc<Pipeline>, within: Duration) -> Openin
 
 async fn find_and_connect(endpoint: &Endpoint, greeting: &Pipeline) -> Result<Opened, StoreError> {
     let found = endpoint.find().await?;
-    let info = found.client.get_connection_info();
-    let address: Arc<str> = info.addr().to_string().into();
-    let connection = tokio::select! {
-        connected = connect(endpoint, &found.client, greeting) => {
-            match connected {
-                Ok(connection) => connection,
-                Err(error) => {
-                    let error = words::or_refusal(error, &found.client).await;
-                    return Err(errors::connecting(error, &address, info.redis_settings().db()));
-                }
-            }
-        }
-        () = plain_port::answers(info) => return Err(errors::at(&address, errors::without_tls())),
-    };
+    let connection = opened_at(&found.client, connect(endpoint, &found.client, greeting)).await?;
+    let address = address(&found.client).into();
     Ok(Opened { connection, address, master: found.master })
 }
 

@@ -21,11 +21,6 @@ pub(crate) fn before_sending(error: RedisError) -> StoreError {
     }
 }
 
-/// Translates an error from the opening of a connection to this server and its database.
-pub(crate) fn connecting(error: RedisError, address: &str, database: i64) -> StoreError {
-    at(address, opening(error, database))
-}
-
 /// Translates an error from the opening of a connection to this database, without the address.
 pub(crate) fn opening(error: RedisError, database: i64) -> StoreError {
     let text = error.to_string();

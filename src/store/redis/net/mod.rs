@@ -12,6 +12,7 @@ pub(crate) mod incarnation;
 pub(crate) mod info;
 pub(crate) mod load;
 pub(crate) mod notices;
+pub(crate) mod opening;
 pub(crate) mod options;
 pub(crate) mod plain_port;
 pub(crate) mod sentinel;

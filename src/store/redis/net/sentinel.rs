@@ -20,10 +20,9 @@ use crate::{
         redis::net::{
             belief::{self, Opinion, Term},
             dial::{address, dial},
-            errors,
             info::{self, Table},
+            opening::opened_at,
             urls::{Node, Nodes},
-            words,
         },
     },
 };
@@ -81,12 +80,9 @@ impl Sentinels {
     pub(crate) async fn ask(&self) -> Result<Node, StoreError> {
         let before = self.known.borrow().clone();
         let asked = self.sentinels.iter().map(|sentinel| async {
-            match timeout(self.within, opinion(sentinel, &self.service)).await {
-                Ok(Ok(opinion)) => Ok(opinion),
-                Ok(Err(error)) => {
-                    let error = words::or_refusal(error, sentinel).await;
-                    Err(errors::connecting(error, &address(sentinel), 0))
-                }
+            let asking = opened_at(sentinel, opinion(sentinel, &self.service));
+            match timeout(self.within, asking).await {
+                Ok(told) => told,
                 Err(_) => {
                     let reason = format!("{}: no answer within {}", address(sentinel), rough(self.within));
                     Err(StoreError::unavailable(reason))

@@ -19,8 +19,8 @@ use crate::{
         redis::net::{
             endpoint::{Endpoint, Found},
             errors, notices,
+            opening::opened_at,
             urls::Node,
-            words,
         },
     },
 };
@@ -113,15 +113,7 @@ impl Listener {
 impl Subscription {
     async fn find_and_open(endpoint: &Endpoint, channels: &[String]) -> Result<Self, StoreError> {
         let Found { client, master } = endpoint.find().await?;
-        let info = client.get_connection_info();
-        let (address, database) = (info.addr().to_string(), info.redis_settings().db());
-        match Self::open(&client, channels, master).await {
-            Ok(opened) => Ok(opened),
-            Err(error) => {
-                let error = words::or_refusal(error, &client).await;
-                Err(errors::connecting(error, &address, database))
-            }
-        }
+        opened_at(&client, Self::open(&client, channels, master)).await
     }
 
     async fn open(client: &Client, channels: &[String], master: Option<Node>) -> RedisResult<Self> {

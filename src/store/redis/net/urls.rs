@@ -149,14 +149,18 @@ impl Service {
 
 /// Returns `user:password@` of the sentinels themselves, or nothing.
 fn sentinel_user(query: &str) -> Option<String> {
-    let (mut user, mut password) = ("", None);
+    let (mut user, mut password) = (None, None);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        match pair.split_once('=')? {
-            ("sentinel_user", name) => user = name,
-            ("sentinel_password", secret) => password = Some(secret),
+        let before = match pair.split_once('=')? {
+            ("sentinel_user", name) => user.replace(name),
+            ("sentinel_password", secret) => password.replace(secret),
             _ => return None,
+        };
+        if before.is_some() {
+            return None;
         }
     }
+    let user = user.unwrap_or_default();
     match password {
         Some(password) => Some(format!("{user}:{password}@")).filter(|user| is_encoded(user)),
         None => user.is_empty().then(String::new),
@@ -234,6 +238,10 @@ mod tests {
             ("redis+sentinel://:s3cret@a/locks/one", SENTINEL),
             ("redis+sentinel://a/locks?password=s3cret", SENTINEL),
             ("redis+sentinel://a/locks?sentinel_user=s3cret", SENTINEL),
+            ("redis+sentinel://a/locks?sentinel_password=s3cret&sentinel_password=x", SENTINEL),
+            ("redis+sentinel://a/locks?db=s3cret", SENTINEL),
+            ("redis+sentinel://a/locks#s3cret", SENTINEL),
+            ("redis+cluster://a:1#s3cret", CLUSTER),
             ("redis+cluster://:s3cret@a:1,", CLUSTER),
             ("redis+cluster://:s3cret@a:1/2", CLUSTER),
             ("redis+cluster://a?s3cret", CLUSTER),

@@ -10,7 +10,7 @@ use crate::{
     store::{
         StoreError,
         redis::{
-            net::{dial::dial, errors, options::RedisOptions, words},
+            net::{dial::dial, errors, opening::opened, options::RedisOptions, words},
             probe::Answer,
         },
     },
@@ -29,6 +29,7 @@ pub(super) struct Asking<'a> {
 
 /// An exchange with one server, on a connection that is used for questions alone.
 pub(super) struct Exchange {
+    client: Client,
     connection: MultiplexedConnection,
     within: Duration,
 }
@@ -36,16 +37,12 @@ pub(super) struct Exchange {
 impl Asking<'_> {
     pub(super) async fn open(&self, client: &Client) -> Result<Exchange, StoreError> {
         let &RedisOptions { connect_timeout: within, response_timeout, .. } = self.options;
-        match timeout(within, dial(client)).await {
-            Ok(Ok(connection)) => Ok(Exchange { connection, within: response_timeout }),
-            Ok(Err(error)) => {
-                let error = words::or_refusal(error, client).await;
-                let database = client.get_connection_info().redis_settings().db();
-                Err(match errors::opening(error, database) {
-                    told @ StoreError::Misconfigured { .. } => errors::at("it", told),
-                    told => told,
-                })
+        match timeout(within, opened(client, dial(client))).await {
+            Ok(Ok(connection)) => {
+                Ok(Exchange { client: client.clone(), connection, within: response_timeout })
             }
+            Ok(Err(told @ StoreError::Misconfigured { .. })) => Err(errors::at("it", told)),
+            Ok(Err(error)) => Err(error),
             Err(_) => Err(StoreError::unavailable(format!("no connection within {}", rough(within)))),
         }
     }
@@ -65,7 +62,8 @@ impl Exchange {
                 _ => Ok(answers),
             },
             Ok(Ok(_)) => Err(StoreError::unavailable("the answers make no sense")),
-            Ok(Err(error)) => Err(errors::before_sending(error)),
+            // The client library may not have noticed before that the server refuses connections.
+            Ok(Err(error)) => Err(errors::before_sending(words::or_refusal(error, &self.client).await)),
             Err(_) => Err(StoreError::unavailable(format!("no answer within {}", rough(within)))),
         }
     }
