@@ -13,7 +13,7 @@ pub(super) fn check(is_quorum: bool, server: &Server, info: &ServerInfo, finding
         let unknown = !error.starts_with("NOPERM");
         lacks.push(Lack { right: "+info".to_owned(), unknown, purpose: Purpose::Locks });
     }
-    for purpose in [Purpose::Locks, Purpose::HandOvers, Purpose::Lists] {
+    for purpose in [Purpose::Locks, Purpose::HandOvers, Purpose::LongValues, Purpose::Lists] {
         let of_purpose = |unknown: bool| {
             let those = lacks.iter().filter(|lack| lack.purpose == purpose && lack.unknown == unknown);
             those.map(|lack| &*lack.right).collect::<Vec<_>>().join(" ")
@@ -26,6 +26,9 @@ pub(super) fn check(is_quorum: bool, server: &Server, info: &ServerInfo, finding
             Purpose::Locks => (Severity::Critical, "locks do not work"),
             Purpose::HandOvers => {
                 (Severity::Warning, "waiters are not notified, and attempt by their backoff alone")
+            }
+            Purpose::LongValues => {
+                (Severity::Notice, "a long value of another program holds the server up at each attempt")
             }
             Purpose::Lists => (Severity::Notice, "resources cannot be listed"),
         };

@@ -7,8 +7,14 @@ if not D[F]then
 local I=E[i]
 if not I then
 H=A('EXISTS',F)==0 and 0
-elseif string.sub(I,1,33)==ARGV[G]and string.match(I,'^%d+ x 1 0/(%d+) ',34)==ARGV[G+1]then
-H=A('PEXPIRE',F,ARGV[G+1])==1 and 1
+elseif string.sub(I,1,33)==ARGV[G]then
+local J,K,L=string.match(I,'^(%d+ x 1 0)/?(%d*)() ',34)
+local M=ARGV[G+1]
+H=J and A('PEXPIRE',F,M)==1 and 1
+if H and K~=M then
+I=ARGV[G]..J..'/'..M..string.sub(I,L)
+H=A('SET',F,I,'PX',M).ok and 1
+end
 end
 end
 if H then
@@ -20,265 +26,265 @@ end
 if not D[1]then
 return C
 end
-local J
-local function K()
-if not J then
-local L=call('TIME')
-J=L[1]*1000000+L[2]
+local N
+local function O()
+if not N then
+local P=call('TIME')
+N=P[1]*1000000+P[2]
 end
-return J
+return N
 end
-local function M(us)
+local function Q(us)
 return math.floor(us/1000)
 end
-local F,N,O,P,Q,R,S
-local T,U,V,W=320,false,false,false
-local function on(X)
-T,U,V,W=math.max(T,5),false,false,false
-F,N,O,P=X,X..':h',X..':d',X..':o'
-Q,R,S=X..':q',X..':w',X..':p'
+local F,R,S,T,U,V,W
+local X,Y,Z,Aa=320,false,false,false
+local function on(Ab)
+X,Y,Z,Aa=math.max(X,5),false,false,false
+F,R,S,T=Ab,Ab..':h',Ab..':d',Ab..':o'
+U,V,W=Ab..':q',Ab..':w',Ab..':p'
 end
-local function Y(Z)
-return{'corrupt',Z or'a value that is no lock'}
+local function Ac(Ad)
+return{'corrupt',Ad or'a value that is no lock'}
 end
-local function Aa(Ab)
-local Ac,Ad,Ae,Af,Ag,Ah,Ai=string.match(Ab,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return Ac,Ad,Ae,Af==''and Ag or'0',Ai,tonumber(Ah)
+local function Ae(Af)
+local Ag,Ah,Ai,Aj,Ak,M,Al=string.match(Af,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
+return Ag,Ah,Ai,Aj==''and Ak or'0',Al,tonumber(M)
 end
-local Aj=12000
-local function Ak()
-local I=A('GETRANGE',F,0,Aj+99)
+local Am=12000
+local function An()
+local I=A('GETRANGE',F,0,Am+99)
 if type(I)~='string'then
 return call('GET',F)
 end
 return(I~=''or call('EXISTS',F)==1)and I
 end
-local function Al(Ab)
-if not Ab or#Ab<=Aj then
-return Ab
+local function Ao(Af)
+if not Af or#Af<=Am then
+return Af
 end
-local Am=string.match(string.sub(Ab,1,Aj),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(Am or'')..'{"cut":"longer than '..Aj..' bytes"}'
+local J=string.match(string.sub(Af,1,Am),'^%d* %a %d+ !?%d+/?%d* %S* ')
+return(J or'')..'{"cut":"longer than '..Am..' bytes"}'
 end
-local function An(Ab,Ah)
-return(string.gsub(Ab,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Ah..' '))
+local function Ap(Af,M)
+return(string.gsub(Af,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..M..' '))
 end
-local function Ao(I)
+local function Aq(I)
 if#I<=32 then
 return string.match(I,'^%*([spx])(%d*)$')
 end
 end
-local function Ap(I)
-local Aq,Ar,As,At=string.match(I,'^(~?)(%x+)([-+])()')
-if not Ar or#Ar~=32 then
+local function Ar(I)
+local As,At,Au,Av=string.match(I,'^(~?)(%x+)([-+])()')
+if not At or#At~=32 then
 return nil
 end
-local Ab=Al(string.sub(I,At))
-local Ac,Ad,_,Ag,Ai,Ah=Aa(Ab)
-if Ad~='x'then
+local Af=Ao(string.sub(I,Av))
+local Ag,Ah,_,Ak,Al,M=Ae(Af)
+if Ah~='x'then
 return nil
 end
-local Au=call('PTTL',F)
-Ag=tonumber(Ag)
-local Av=Ah and Au>Ah+Ag
-Au=Av and Ah+Ag or Au
-local Aw=Aq==''and Au>Ag
+local Aw=call('PTTL',F)
+Ak=tonumber(Ak)
+local Ax=M and Aw>M+Ak
+Aw=Ax and M+Ak or Aw
+local Ay=As==''and Aw>Ak
 return{
-Ar=Ar,Aq=Aq~='',As=As,Ab=Ab,Ac=Ac,Ag=Ag,Ai=Ai,
-Aw=Aw,Ax=Au,Au=Aw and Au-Ag or Au,Av=Av,
+At=At,As=As~='',Au=Au,Af=Af,Ag=Ag,Ak=Ak,Al=Al,
+Ay=Ay,Az=Aw,Aw=Ay and Aw-Ak or Aw,Ax=Ax,
 }
 end
-local function Ay(I)
+local function Ba(I)
 if not I then
 return{}
 end
 if string.sub(I,1,1)~='*'then
-local Az=Ap(I)
-return Az and{Ba='x',Bb='',Az=Az,Ac=Az.Ac}
+local Bb=Ar(I)
+return Bb and{Bc='x',Bd='',Bb=Bb,Ag=Bb.Ag}
 end
-local Ba,Bb=Ao(I)
-return Ba and{Ba=Ba,Bb=Bb,Ac=Ba=='x'and Bb or nil}
+local Bc,Bd=Aq(I)
+return Bc and{Bc=Bc,Bd=Bd,Ag=Bc=='x'and Bd or nil}
 end
-local function Bc(Bd,by)
-local Bb=call('HINCRBY',P,Bd,by)
-if Bb<=0 then
-call('HDEL',P,Bd)
+local function Be(Bf,by)
+local Bd=call('HINCRBY',T,Bf,by)
+if Bd<=0 then
+call('HDEL',T,Bf)
 end
 end
-local function Be(Bf,Ai)
-if Ai==''then
+local function Bg(Bh,Al)
+if Al==''then
 return 0
 end
-if Bf.Az then
-return Bf.Az.Aw and Bf.Az.Ai==Ai and 1 or 0
+if Bh.Bb then
+return Bh.Bb.Ay and Bh.Bb.Al==Al and 1 or 0
 end
-return tonumber(call('HGET',P,'o'..Ai)or 0)
+return tonumber(call('HGET',T,'o'..Al)or 0)
 end
-local function Bg(Ab)
-local _,Ad,Ae,_,Ai=Aa(Ab)
-if Ai~=''then
-Bc('o'..Ai,-1)
-if Ad=='p'then
-Bc('p'..Ai,-Ae)
-end
-end
-end
-local function Bh(Ar,Ab)
-local _,Ad,Ae=Aa(Ab)
-if Ad=='p'then
-Bc('used',-Ae)
-end
-call('HDEL',O,Ar)
-end
-local function Bi()
-call('UNLINK',F,N,O,P)
-end
-local function Bj(Bk)
-local Ar=string.sub(Bk,-32)
-local Ab=call('HGET',O,Ar)
-local Bl=Bk==Ar
-if Ab then
-local _,_,_,Ag=Aa(Ab)
-if Bl then
-Bg(Ab)
-end
-if not Bl or Ag=='0'then
-Bh(Ar,Ab)
+local function Bi(Af)
+local _,Ah,Ai,_,Al=Ae(Af)
+if Al~=''then
+Be('o'..Al,-1)
+if Ah=='p'then
+Be('p'..Al,-Ai)
 end
 end
 end
-local function Bm()
-local Bn=call('ZREVRANGE',N,0,0,'WITHSCORES')[2]
-for _,X in ipairs({F,N,O,P})do
-call('PEXPIREAT',X,Bn)
+local function Bj(At,Af)
+local _,Ah,Ai=Ae(Af)
+if Ah=='p'then
+Be('used',-Ai)
+end
+call('HDEL',S,At)
+end
+local function Bk()
+call('UNLINK',F,R,S,T)
+end
+local function Bl(Bm)
+local At=string.sub(Bm,-32)
+local Af=call('HGET',S,At)
+local Bn=Bm==At
+if Af then
+local _,_,_,Ak=Ae(Af)
+if Bn then
+Bi(Af)
+end
+if not Bn or Ak=='0'then
+Bj(At,Af)
 end
 end
-local function Bo(Bp)
-local Bq,Bn=false,call('ZREVRANGE',N,0,0,'WITHSCORES')
-while Bn[1]and T>0 do
-local Bk=Bn[1]
-local _,_,_,Ag,_,Ah=Aa(call('HGET',O,string.sub(Bk,-32))or'')
-local Br=Ah and Bp+Ah+(#Bk>32 and Ag or 0)
-if not Br or tonumber(Bn[2])<=Br then
+end
+local function Bo()
+local Bp=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
+for _,Ab in ipairs({F,R,S,T})do
+call('PEXPIREAT',Ab,Bp)
+end
+end
+local function Bq(Br)
+local Bs,Bp=false,call('ZREVRANGE',R,0,0,'WITHSCORES')
+while Bp[1]and X>0 do
+local Bm=Bp[1]
+local _,_,_,Ak,_,M=Ae(call('HGET',S,string.sub(Bm,-32))or'')
+local Bt=M and Br+M+(#Bm>32 and Ak or 0)
+if not Bt or tonumber(Bp[2])<=Bt then
 break
 end
-call('PEXPIREAT',F,Bn[2])
-call('ZADD',N,Br,Bk)
-Bq,T,Bn=true,T-3,call('ZREVRANGE',N,0,0,'WITHSCORES')
+call('PEXPIREAT',F,Bp[2])
+call('ZADD',R,Bt,Bm)
+Bs,X,Bp=true,X-3,call('ZREVRANGE',R,0,0,'WITHSCORES')
 end
-if Bq then
-Bm()
+if Bs then
+Bo()
 end
-return Bn[2]
+return Bp[2]
 end
-local function Bs(Bp)
-local Bn=Bo(Bp)
-if not Bn or tonumber(Bn)<=Bp then
-Bi()
+local function Bu(Br)
+local Bp=Bq(Br)
+if not Bp or tonumber(Bp)<=Br then
+Bk()
 return false
 end
-local Br=math.max(1,math.ceil(T/3))
-local Bt=call('ZRANGEBYSCORE',N,'-inf',Bp,'LIMIT',0,Br)
-if Bt[1]then
-call('ZREM',N,unpack(Bt))
-U=#Bt==Br
-T=T-3*#Bt
+local Bt=math.max(1,math.ceil(X/3))
+local Bv=call('ZRANGEBYSCORE',R,'-inf',Br,'LIMIT',0,Bt)
+if Bv[1]then
+call('ZREM',R,unpack(Bv))
+Y=#Bv==Bt
+X=X-3*#Bv
 end
-for _,Bk in ipairs(Bt)do
-Bj(Bk)
+for _,Bm in ipairs(Bv)do
+Bl(Bm)
 end
 return true
 end
-local function Bu(Bp,Ar)
-local Bf=Ay(Ak())
-if Bf and Bf.Az and Bf.Az.Av then
-call('PEXPIRE',F,Bf.Az.Ax)
+local function Bw(Br,At)
+local Bh=Ba(An())
+if Bh and Bh.Bb and Bh.Bb.Ax then
+call('PEXPIRE',F,Bh.Bb.Az)
 end
-if Bf and Bf.Ba and not Bf.Az then
-if not Bs(Bp)then
+if Bh and Bh.Bc and not Bh.Bb then
+if not Bu(Br)then
 return{}
 end
-if U and Ar then
-for _,Bk in ipairs({Ar,'~'..Ar})do
-local Bv=call('ZSCORE',N,Bk)
-if Bv and tonumber(Bv)<=Bp then
-call('ZREM',N,Bk)
-Bj(Bk)
+if Y and At then
+for _,Bm in ipairs({At,'~'..At})do
+local Bx=call('ZSCORE',R,Bm)
+if Bx and tonumber(Bx)<=Br then
+call('ZREM',R,Bm)
+Bl(Bm)
 end
 end
 end
 end
-return Bf
+return Bh
 end
-local function Aw(Bf,Ar)
-if Bf.Az then
-return Bf.Az.Aw and Bf.Az.Ar==Ar
+local function Ay(Bh,At)
+if Bh.Bb then
+return Bh.Bb.Ay and Bh.Bb.At==At
 end
-return Bf.Ba and call('ZSCORE',N,Ar)
+return Bh.Bc and call('ZSCORE',R,At)
 end
-local function Bw(Ar,Bx,Ag)
-call('ZADD',N,Bx,Ar)
-if Ag>0 then
-call('ZADD',N,Bx+Ag,'~'..Ar)
+local function By(At,Bz,Ak)
+call('ZADD',R,Bz,At)
+if Ak>0 then
+call('ZADD',R,Bz+Ak,'~'..At)
 end
 end
-local function By(Bf,Ar,Ah,Bp)
-local Bz=Bf.Az and Bf.Az.Ab or call('HGET',O,Ar)
-local Ab=An(Bz,Ah)
-local Ac,_,_,Ag,Ai=Aa(Ab)
-Ag=tonumber(Ag)
-call('PEXPIRE',F,Ah+Ag)
-if Bf.Az then
-if Ab~=Bz then
-call('SET',F,Ar..Bf.Az.As..Ab,'PX',Ah+Ag)
+local function Ca(Bh,At,M,Br)
+local K=Bh.Bb and Bh.Bb.Af or call('HGET',S,At)
+local Af=Ap(K,M)
+local Ag,_,_,Ak,Al=Ae(Af)
+Ak=tonumber(Ak)
+call('PEXPIRE',F,M+Ak)
+if Bh.Bb then
+if Af~=K then
+call('SET',F,At..Bh.Bb.Au..Af,'PX',M+Ak)
 end
-return Ac,Ai
+return Ag,Al
 end
-if Ab~=Bz then
-call('HSET',O,Ar,Ab)
+if Af~=K then
+call('HSET',S,At,Af)
 end
-Bw(Ar,Bp+Ah,Ag)
-Bm()
-return Ac,Ai
+By(At,Br+M,Ak)
+Bo()
+return Ag,Al
 end
-local function Ca(Bp)
-return call('ZRANGEBYSCORE',N,'('..string.format('%.0f',Bp),'+inf','LIMIT',0,1)[1]
+local function Cb(Br)
+return call('ZRANGEBYSCORE',R,'('..string.format('%.0f',Br),'+inf','LIMIT',0,1)[1]
 end
-local function Cb(Bk,Bp)
-local Ar=string.sub(Bk,-32)
-local Bl=call('ZSCORE',N,Ar)
-local Ax=call('ZSCORE',N,'~'..Ar)or Bl
-local Bf=Bl and'holding'or'closed'
-return string.sub(Ar,1,8),Bf,(Bl or Ax)-Bp,Ax-Bp,Al(call('HGET',O,Ar))
+local function Cc(Bm,Br)
+local At=string.sub(Bm,-32)
+local Bn=call('ZSCORE',R,At)
+local Az=call('ZSCORE',R,'~'..At)or Bn
+local Bh=Bn and'holding'or'closed'
+return string.sub(At,1,8),Bh,(Bn or Az)-Br,Az-Br,Ao(call('HGET',S,At))
 end
-local function Cc(G)
-local Ar=string.sub(ARGV[G],1,32)
-local Bf=Ay(Ak())
-if not Bf then
-return Y()
+local function Cd(G)
+local At=string.sub(ARGV[G],1,32)
+local Bh=Ba(An())
+if not Bh then
+return Ac()
 end
-local Bp=M(K())
-local Bl=Aw(Bf,Ar)
-if not Bl and Bf.Ba and not Bf.Az and call('EXISTS',N)==0 then
+local Br=Q(O())
+local Bn=Ay(Bh,At)
+if not Bn and Bh.Bc and not Bh.Bb and call('EXISTS',R)==0 then
 error({err='TRYAGAIN part of it is on another node'})
 end
-if not Bl or not Bf.Az and tonumber(Bl)<=Bp then
+if not Bn or not Bh.Bb and tonumber(Bn)<=Br then
 return 0
 end
-By(Bf,Ar,tonumber(ARGV[G+1]),Bp)
+Ca(Bh,At,tonumber(ARGV[G+1]),Br)
 return 1
 end
-T=T-math.floor(#D/3)
+X=X-math.floor(#D/3)
 for _,i in ipairs(D)do
 local H='later'
-if T>0 then
+if X>0 then
 on(KEYS[i])
-local Cd
-Cd,H=pcall(Cc,2+B*(i-1))
-if not Cd then
+local Ce
+Ce,H=pcall(Cd,2+B*(i-1))
+if not Ce then
 H={'error',type(H)=='table'and H.err or H}
 end
-T=T-35
+X=X-35
 end
 C[i+1]=H
 end

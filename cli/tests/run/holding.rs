@@ -20,7 +20,7 @@ fn a_lock_that_is_held_is_refused_with_what_is_known_of_its_holder() {
     other(&server, async |locks| {
         let held = Acquire::new(&name).purpose("the nightly report");
         let _lease = locks.send(held).await.unwrap().unwrap();
-        for options in [&[][..], &["--try"], &["--wait", "300ms"], &["--shared", "--wait", "50ms"]] {
+        for options in [&[][..], &["--try"], &["--wait", "2s"], &["--shared", "--wait", "2s"]] {
             let ended = Run::start(&server, &name, options, "echo it ran").ended(&name);
             assert_eq!((ended.code, &*ended.out, ended.err.lines().count()), (Some(75), "", 1), "{ended:?}");
             assert!(ended.err.contains("the nightly report"), "{ended:?}");

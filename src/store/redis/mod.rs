@@ -59,7 +59,7 @@ use crate::{core::InvalidValue, store::Hold};
 ///
 /// # Rights
 /// A user of the server needs the keys `<prefix>:*`, all of them, the channels `<prefix>:inbox:*`, and the commands
-/// `EVALSHA`, `SCRIPT LOAD`, `GET`, `MGET`, `SET`, `SETRANGE`, `DEL`, `UNLINK`, `EXISTS`, `TIME`, `PTTL`,
+/// `EVALSHA`, `SCRIPT LOAD`, `GET`, `GETRANGE`, `MGET`, `SET`, `SETRANGE`, `DEL`, `UNLINK`, `EXISTS`, `TIME`, `PTTL`,
 /// `PEXPIRE`, `PEXPIREAT`, `HSET`, `HGET`, `HDEL`, `HLEN`, `HINCRBY`, `ZADD`, `ZREM`, `ZCARD`, `ZCOUNT`, `ZSCORE`,
 /// `ZRANK`, `ZRANGE`, `ZREVRANGE`, `ZRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and
 /// `PING`. Listing resources also needs `SCAN`, confirmation by replicas `WAIT`, Sentinel `ROLE`, a cluster

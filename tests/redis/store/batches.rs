@@ -161,6 +161,18 @@ async fn a_thousand_at_once_are_few_calls_with_a_fence_for_each() {
     assert_eq!(calls(&server, &["evalsha", "mget", "del", "get"]), [8, 8, 4, 0]);
 }
 
+/// Each record tells the TTL, and is written anew for another one.
+#[tokio::test]
+async fn renewals_with_another_ttl_are_few_calls_too() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    let asked = many();
+    let _ = fences(&store, &asked).await;
+    server.command(&["CONFIG", "RESETSTAT"]);
+    assert_eq!(renewed(&store, &holds(&asked, 2 * TTL)).await, [Renewed::Extended; 1_000]);
+    assert_eq!(calls(&server, &["evalsha", "mget", "pexpire", "set"]), [4, 4, 1_000, 1_000]);
+}
+
 #[tokio::test]
 async fn what_is_named_twice_is_served_in_order() {
     let server = RedisServer::start();

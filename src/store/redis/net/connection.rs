@@ -26,7 +26,7 @@ use crate::{
             endpoint::Endpoint,
             errors,
             failure::Failure,
-            idle::{self, Asking},
+            idle,
             opening::opened_at,
             options::RedisOptions,
             silence::Silence,
@@ -72,6 +72,8 @@ pub(crate) struct Connection {
     connect_timeout: Duration,
     response_timeout: Duration,
     link: Arc<Mutex<Link>>,
+    /// Held by the request that looks whether an idle connection is still there. The others wait in their order.
+    looking: tokio::sync::Mutex<()>,
 }
 
 type Opening = Shared<BoxFuture<'static, Result<Opened, StoreError>>>;
@@ -94,25 +96,12 @@ struct Link {
     silence: Silence,
     /// The time of the last answer.
     heard: Option<Instant>,
-    /// The question whether it is still there, until that is answered.
-    asking: Option<Asking>,
 }
 
 impl Link {
-    /// Returns the question whether the connection is still there, if it was idle for so long that it is not trusted. With a
-    /// request that has no answer it is not idle, and [`Silence`] decides.
-    fn asking(&mut self, within: Duration) -> Option<Asking> {
-        if self.asking.is_none() && !self.silence.has_begun() {
-            let Opened { connection, .. } = self.opening.as_ref()?.peek()?.as_ref().ok()?;
-            self.asking = idle::ask(connection, self.heard?.elapsed(), within);
-        }
-        self.asking.clone()
-    }
-
     fn answered(&mut self) {
         self.silence.answered();
         self.heard = Some(Instant::now());
-        self.asking = None;
     }
 }
 
@@ -121,14 +110,16 @@ impl Connection {
     /// something else accepts a connection and says so afterwards; the greeting shows that before a verb is sent.
     pub(crate) fn new(endpoint: Endpoint, greeting: Arc<Pipeline>, options: &RedisOptions) -> Self {
         let &RedisOptions { connect_timeout, response_timeout, .. } = options;
-        Self { endpoint, greeting, connect_timeout, response_timeout, link: Arc::default() }
+        let (link, looking) = Default::default();
+        Self { endpoint, greeting, connect_timeout, response_timeout, link, looking }
     }
 
     /// Returns another connection to the same server.
     pub(crate) fn clone_connections(&self) -> Self {
-        let &Self { ref endpoint, ref greeting, connect_timeout, response_timeout, link: _ } = self;
+        let &Self { ref endpoint, ref greeting, connect_timeout, response_timeout, .. } = self;
         let (endpoint, greeting) = (endpoint.clone(), Arc::clone(greeting));
-        Self { endpoint, greeting, connect_timeout, response_timeout, link: Arc::default() }
+        let (link, looking) = Default::default();
+        Self { endpoint, greeting, connect_timeout, response_timeout, link, looking }
     }
 
     /// Returns a listener to these channels, on connections of its own.
@@ -230,7 +221,7 @@ impl Connection {
                 tracing::warn!(server = %opened.address, "a connection that answers no more was replaced");
                 let silence = link.silence.of_successor();
                 let generation = generation + 1;
-                *link = Link { generation, opening: Some(opening), silence, heard: None, asking: None };
+                *link = Link { generation, opening: Some(opening), silence, heard: None };
             }
         });
     }
@@ -245,31 +236,44 @@ impl Connection {
         self.opened().await
     }
 
-    /// Returns the current connection, or a new one if this was idle and is not there any more.
+    /// Returns the current connection, or a new one if this was idle and is not there any more. Those that come meanwhile go
+    /// on in their order.
     async fn opened(&self) -> Result<(u64, Opened), StoreError> {
-        let (generation, opened, asking) = self.current().await?;
-        let Some(asking) = asking else {
-            return Ok((generation, opened));
-        };
-        if asking.await {
-            self.answered(generation);
+        let (generation, opened) = self.current().await?;
+        if self.idle(generation).is_none() {
             return Ok((generation, opened));
         }
-        tracing::debug!(server = %opened.address, "a connection that was idle had ended");
-        self.give_up(generation);
-        self.current().await.map(|(generation, opened, _)| (generation, opened))
+        let turn = self.looking.lock().await;
+        // Another request may have looked in the meantime.
+        if let Some(idle) = self.idle(generation) {
+            if idle::is_there(opened.connection, idle, self.response_timeout / 2).await {
+                self.answered(generation);
+            } else {
+                tracing::debug!(server = %opened.address, "a connection that was idle had ended");
+                self.give_up(generation);
+            }
+        }
+        drop(turn);
+        self.current().await
+    }
+
+    /// Returns the time for which this connection was idle, if that is so long that it is not trusted. With a request that has no
+    /// answer it is not idle, and [`Silence`] decides.
+    fn idle(&self, generation: u64) -> Option<Duration> {
+        let link = lock(&self.link);
+        let heard = link.heard.filter(|_| link.generation == generation && !link.silence.has_begun());
+        heard.map(|heard| heard.elapsed()).filter(|idle| *idle >= idle::LOOKED_AT)
     }
 
     /// Returns the current connection. All who come while it is being opened wait for the same attempt.
-    async fn current(&self) -> Result<(u64, Opened, Option<Asking>), StoreError> {
-        let (generation, opening, asking) = {
+    async fn current(&self) -> Result<(u64, Opened), StoreError> {
+        let (generation, opening) = {
             let mut link = lock(&self.link);
             let start = || open(self.endpoint.clone(), Arc::clone(&self.greeting), self.connect_timeout);
             let opening = link.opening.get_or_insert_with(start).clone();
-            (link.generation, opening, link.asking(self.response_timeout / 2))
+            (link.generation, opening)
         };
-        let opened = opening.await.inspect_err(|_| self.give_up(generation))?;
-        Ok((generation, opened, asking))
+        opening.await.map(|opened| (generation, opened)).inspect_err(|_| self.give_up(generation))
     }
 
     /// Gives up a connection: the next request opens a new one. Requests in flight on the old one keep it until they

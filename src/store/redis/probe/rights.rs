@@ -23,7 +23,7 @@ use crate::{
 /// A command with arguments that do nothing to a key that is not there. `KEY` and `CHANNEL` stand for ours.
 type Try = (Purpose, &'static str);
 
-use Purpose::{HandOvers, Lists, Locks};
+use Purpose::{HandOvers, Lists, Locks, LongValues};
 
 const BOTH: &[Try] = &[
     // No script has this digest, and this text is no script.
@@ -35,6 +35,7 @@ const BOTH: &[Try] = &[
     // An expiry that is not valid.
     (Locks, "SET KEY EMPTY PX 0"),
     (Locks, "DEL KEY"),
+    (LongValues, "GETRANGE KEY 0 0"),
 ];
 const FULL: &[Try] = &[
     (Locks, "TIME"),

@@ -78,6 +78,8 @@ pub(crate) struct Lack {
 pub(crate) enum Purpose {
     Locks,
     HandOvers,
+    /// Values that another program has made long are not read whole.
+    LongValues,
     Lists,
 }
 

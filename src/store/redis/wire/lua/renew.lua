@@ -13,9 +13,15 @@ for i = 1, #KEYS do
     local value = values[i]
     if not value then
       answer = redis.pcall('EXISTS', main) == 0 and 0
-    elseif string.sub(value, 1, 33) == ARGV[first] and string.match(value, '^%d+ x 1 0/(%d+) ', 34) == ARGV[first + 1] then
-      -- Another ttl than before has to be written down: see stepped.lua.
-      answer = redis.pcall('PEXPIRE', main, ARGV[first + 1]) == 1 and 1
+    elseif string.sub(value, 1, 33) == ARGV[first] then
+      local start, before, rest = string.match(value, '^(%d+ x 1 0)/?(%d*)() ', 34)
+      local ttl = ARGV[first + 1]
+      answer = start and redis.pcall('PEXPIRE', main, ttl) == 1 and 1
+      if answer and before ~= ttl then
+        -- Another ttl has to be written down: see stepped.lua.
+        value = ARGV[first] .. start .. '/' .. ttl .. string.sub(value, rest)
+        answer = redis.pcall('SET', main, value, 'PX', ttl).ok and 1
+      end
     end
   end
   if answer then
