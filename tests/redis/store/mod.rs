@@ -5,6 +5,7 @@
 mod batches;
 mod bounded;
 mod broken;
+mod foreign;
 mod inbox;
 mod kept;
 mod proxy;

@@ -6,6 +6,7 @@ pub(crate) mod connection;
 pub(crate) mod dial;
 pub(crate) mod endpoint;
 pub(crate) mod errors;
+mod foreign;
 pub(crate) mod incarnation;
 pub(crate) mod info;
 pub(crate) mod load;
