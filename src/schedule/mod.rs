@@ -9,7 +9,7 @@
 //! last tick that was claimed stands in the store, beside the fence of its runner. Before the work begins the tick is
 //! claimed by compare-and-set: it fails if any other process has claimed since, and the store compares the time of the tick
 //! with its own. A claim whose answer was lost is repeated until it is certain, and a tick that is not certainly claimed is
-//! not run. No process's time of day is used. (Only [`Schedule::cron`] looks at it, to refuse an expression whose years are over.)
+//! not run. No process's time of day is used. (Only `Schedule::cron` looks at it, to refuse an expression whose years are over.)
 //!
 //! # What a tick may cost
 //! * A process that dies after a claim takes that tick with it.
