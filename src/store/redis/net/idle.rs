@@ -1,7 +1,7 @@
 //! The question whether a connection that was idle is still there, before something is sent on it.
 //!
-//! What is sent on a connection that has ended may have been executed, for all that the client library says. So the end is
-//! looked for first. A firewall or a proxy that forgot a connection does not end it; it is asked, and answers nothing.
+//! A request on a connection that has ended may have been executed, for all that the client library says. So the end is looked
+//! for first. A firewall or a proxy that forgot a connection does not end it; it is asked, and answers nothing.
 
 use std::time::Duration;
 
