@@ -221,8 +221,9 @@ impl Notebook {
     fn parsed(&self, value: &str) -> Result<State, StoreError> {
         let state = serde_json::from_str::<State>(value).map_err(|error| error.to_string());
         let checked = state.and_then(|state| state.check().map(|()| state));
-        checked.map_err(|reason| StoreError::Corrupt {
-            reason: format!("the state of the schedule {} cannot be read: {reason}", self.name),
+        checked.map_err(|reason| {
+            let name = &self.name;
+            StoreError::corrupt(format!("the state of the schedule {name} cannot be read: {reason}"))
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc, time::Duration};
 
 use crate::{
-    core::{Mode, readable_debug, rough},
+    core::{Mode, ResourceName, readable_debug, rough},
     store::NodeFailure,
 };
 
@@ -132,11 +132,14 @@ pub enum StoreError {
         /// A description of what was to be changed.
         reason: String,
     },
-    /// The value in the store under this name was not written by this library. Nothing was changed.
+    /// The value in the store under this name was not written by this library, or was damaged since.
     #[error("the store holds something foreign: {reason}; use another prefix, or remove it")]
     Corrupt {
-        /// A description of the foreign value.
+        /// The resource if it is known, and a description of the foreign value.
         reason: String,
+        /// The certainty that the verb was not executed. It is unknown where the store came upon the value half-way, or where
+        /// its answer to what it did cannot be read.
+        certainty: Certainty,
     },
 }
 
@@ -161,13 +164,36 @@ impl StoreError {
         Self::Unsupported { asked: asked.into(), reason: reason.into() }
     }
 
+    /// Creates the error of a value that this library has not written. Nothing was executed.
+    pub(crate) fn corrupt(reason: impl Into<String>) -> Self {
+        Self::Corrupt { reason: reason.into(), certainty: Certainty::NotExecuted }
+    }
+
+    /// Returns the same error, with an unknown outcome if a foreign value was the reason.
+    pub(crate) fn perhaps_executed(self) -> Self {
+        match self {
+            Self::Corrupt { reason, .. } => Self::Corrupt { reason, certainty: Certainty::Unknown },
+            other => other,
+        }
+    }
+
+    /// Returns the same error, with the name of the resource whose value is foreign.
+    pub(crate) fn about(self, resource: &ResourceName) -> Self {
+        match self {
+            Self::Corrupt { reason, certainty } => {
+                Self::Corrupt { reason: format!("{resource}: {reason}"), certainty }
+            }
+            other => other,
+        }
+    }
+
     /// Returns the certainty that the verb was not executed.
     pub const fn certainty(&self) -> Certainty {
         match self {
             Self::TimedOut { .. } | Self::ReplyLost { .. } | Self::Unacknowledged { undone: false, .. } => {
                 Certainty::Unknown
             }
-            Self::NoQuorum { certainty, .. } => *certainty,
+            Self::NoQuorum { certainty, .. } | Self::Corrupt { certainty, .. } => *certainty,
             Self::Unavailable { .. }
             | Self::OutOfMemory { .. }
             | Self::Denied { .. }
@@ -176,8 +202,7 @@ impl StoreError {
             | Self::Deadlock { .. }
             | Self::Unsupported { .. }
             | Self::Unacknowledged { undone: true, .. }
-            | Self::Conflict { .. }
-            | Self::Corrupt { .. } => Certainty::NotExecuted,
+            | Self::Conflict { .. } => Certainty::NotExecuted,
         }
     }
 

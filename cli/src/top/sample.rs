@@ -5,11 +5,11 @@ use std::{error::Error, sync::Arc, time::Duration};
 use actix::Addr;
 use futures_util::future::join_all;
 use leasehold::{
-    Config, Holder, HolderState, Inspect, Inspection, List, LockManager, ResourceName, Revoke, Revoked,
-    Shutdown, StoreError, Waiter, store::Store,
+    Config, Holder, HolderState, Inspect, InspectError, Inspection, List, LockManager, ResourceName, Revoke,
+    Revoked, Shutdown, StoreError, Waiter, store::Store,
 };
 
-use super::seen::{Hold, Look, Report, Wait, Walk, Who};
+use super::seen::{Hold, Look, Missing, Report, Wait, Walk, Who};
 use crate::{Failure, in_one_line, looking::TOLD_AT_MOST};
 
 /// The most names that a walk returns, which is also the most that the library gives.
@@ -61,13 +61,24 @@ impl Asker {
         let look = async |resource: ResourceName| {
             let limit = if Some(&resource) == open.as_ref() { TOLD_AT_MOST } else { each };
             let inspect = Inspect::new(resource.as_bytes()).limit(limit);
-            asked(self.manager.send(inspect).await).map(|inspection| look_of(resource, inspection))
+            let answer = match self.manager.send(inspect).await {
+                Ok(Err(InspectError::Store(error @ StoreError::Corrupt { .. }))) => {
+                    Err(Missing::Record(in_one_line(&error)))
+                }
+                answer => asked(answer).map_err(Missing::Answer),
+            };
+            answer.map(|inspection| look_of(resource, inspection))
         };
-        let mut error = None;
-        let answers = join_all(resources.into_iter().map(look)).await;
-        let looks = answers.into_iter().filter_map(|answer| answer.map_err(|told| error = Some(told)).ok());
-        let looks = looks.collect();
-        Report::Looks(looks, error)
+        let (mut looks, mut missing) = (Vec::new(), None);
+        for answer in join_all(resources.into_iter().map(look)).await {
+            match answer {
+                Ok(look) => looks.push(look),
+                // A record that cannot be read hides no trouble with the store.
+                Err(Missing::Record(_)) if missing.is_some() => {}
+                Err(other) => missing = Some(other),
+            }
+        }
+        Report::Looks(looks, missing)
     }
 
     /// Asks the server what it has had to do.

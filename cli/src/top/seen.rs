@@ -97,6 +97,15 @@ pub(super) struct Walk {
     pub(super) walked: u64,
 }
 
+/// The reason why a look shows nothing.
+#[derive(Clone, Debug)]
+pub(super) enum Missing {
+    /// The store gave no answer.
+    Answer(String),
+    /// The record of this one resource cannot be read.
+    Record(String),
+}
+
 /// An answer of the store, or the reason why there is none.
 #[derive(Clone, Debug)]
 pub(super) enum Report {
@@ -105,7 +114,7 @@ pub(super) enum Report {
     /// The resources that are not free.
     Names(Result<Walk, String>),
     /// The resources that were asked about. The last error, if some of them gave none.
-    Looks(Vec<Look>, Option<String>),
+    Looks(Vec<Look>, Option<Missing>),
     /// The work of the server. `None` if this kind of store cannot tell it.
     Server(Result<Option<Duration>, String>),
     /// The end of a revoke.

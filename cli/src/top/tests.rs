@@ -13,7 +13,7 @@ use ratatui::{Terminal, backend::TestBackend, buffer::Buffer, layout::Size, styl
 use self::tmux::Tmux;
 use super::{
     keys::action,
-    seen::{Hold, Look, Report, Wait, Walk, Who},
+    seen::{Hold, Look, Missing, Report, Wait, Walk, Who},
     state::{Effect, State},
     terminal::OwnTerminal,
     view::{self, Palette},
@@ -212,7 +212,8 @@ fn the_help_fits_on_the_small_screen() {
 #[test]
 fn what_the_store_did_not_answer_is_told_and_the_last_figures_stay() {
     let mut state = busy();
-    state.take(Report::Looks(Vec::new(), Some("the store is not available: refused".to_owned())), s(5));
+    let refused = Missing::Answer("the store is not available: refused".to_owned());
+    state.take(Report::Looks(Vec::new(), Some(refused)), s(5));
     let shown = text(&drawn(&mut state, SMALL, Palette::new(true)));
     assert!(shown.contains("the store is not available: refused") && shown.contains("orders/17"), "{shown}");
     state.take(Report::Contended(Err("the store denies access: no scan".to_owned())), s(5));
@@ -222,6 +223,20 @@ fn what_the_store_did_not_answer_is_told_and_the_last_figures_stay() {
         shown.contains("the store denies access: no scan"),
         "an answer to something else hides it: {shown}"
     );
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_told_and_ages_no_sample() {
+    let mut state = busy();
+    let since_sampled = |state: &State| state.screen(s(60), 120).head.sampled;
+    let refused = Missing::Answer("the store is not available: refused".to_owned());
+    state.take(Report::Looks(Vec::new(), Some(refused)), s(60));
+    assert_eq!(since_sampled(&state), Some(s(56)), "the store gave no answer");
+    let foreign = Missing::Record("the store holds something foreign: orders/0".to_owned());
+    state.take(Report::Looks(Vec::new(), Some(foreign)), s(60));
+    assert_eq!(since_sampled(&state), Some(s(0)));
+    let shown = text(&drawn(&mut state, SMALL, Palette::new(true)));
+    assert!(shown.contains("the store holds something foreign: orders/0"), "{shown}");
 }
 
 #[test]

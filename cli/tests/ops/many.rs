@@ -59,11 +59,16 @@ fn a_foreign_record_is_told_and_hides_no_other() {
     let server = RedisServer::start();
     hold(&server, 3);
     server.command(&["SET", "leasehold:{many/foreign}", "something else"]);
+    let no_text =
+        "redis.call('SET', KEYS[1], string.rep('a', 32) .. '-7 x 1 0  {\"a\":\"\\255\"}', 'PX', 60000)";
+    server.command(&["EVAL", no_text, "1", "leasehold:{many/bytes}"]);
     let ran = run(&server.url(), &["ls", "many/"]);
     ran.shows(2, &["many/000000", "many/000002"]);
-    assert!(ran.err.contains("many/foreign: the store holds something foreign"), "{ran:?}");
+    for name in ["foreign", "bytes"] {
+        assert!(ran.err.contains(&format!("many/{name}: the store holds something foreign")), "{ran:?}");
+    }
     let page = run(&server.url(), &["ls", "many/", "--json"]).of_kind("page").remove(0);
-    assert_eq!(page["unreadable"], 1);
+    assert_eq!(page["unreadable"], 2);
 }
 
 #[test]

@@ -132,7 +132,8 @@ impl RedisStore {
         shortfall: Option<Shortfall>,
     ) -> Vec<Option<Result<Acquired, StoreError>>> {
         let mut answers = decode::each(answered, asked.len(), |number, answer| {
-            decode::acquired(answer, asked[number].mode)
+            let asked = &asked[number];
+            decode::acquired(answer, asked.mode).map_err(|error| error.about(&asked.hold.resource))
         });
         if let Some(shortfall) = shortfall {
             let holds = asked.iter().map(|asked| &asked.hold);
@@ -163,8 +164,9 @@ impl RedisStore {
         batch::until_served(renewals, |open| async move {
             let call = self.encoder.renew(&open.requests);
             let (answered, shortfall) = replicas::parted(self.send_renewals(&call).await);
-            decode::each(answered, open.requests.len(), |_, answer| {
-                match (decode::renewed(answer)?, &shortfall) {
+            decode::each(answered, open.requests.len(), |number, answer| {
+                let about = |error: StoreError| error.about(&open.requests[number].0.resource);
+                match (decode::renewed(answer).map_err(about)?, &shortfall) {
                     (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
                     (renewed, _) => Ok(renewed),
                 }

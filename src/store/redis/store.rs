@@ -56,7 +56,9 @@ impl Store for RedisStore {
         async move {
             let Confirmed { answered, shortfall } =
                 self.send_counting(&self.encoder.hand_off(from, to, overtake)).await?;
-            let mut handed_off = decode::handed_off(answered.value, to.mode)?;
+            let about = |error: StoreError| error.about(&to.hold.resource);
+            let mut handed_off = decode::handed_off(answered.value, to.mode).map_err(about)?;
+            handed_off.acquired = handed_off.acquired.map_err(about);
             if let (Some(shortfall), Ok(Acquired::Granted(_))) = (shortfall, &handed_off.acquired) {
                 let undone = self.release_unconfirmed(vec![&to.hold]).await;
                 handed_off.acquired = Err(shortfall.error(undone == [true]));
@@ -92,13 +94,20 @@ impl Store for RedisStore {
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        async move { decode::is_held(self.topology.send(&self.encoder.is_held(hold)).await?.value) }.boxed()
+        async move {
+            let answered = self.topology.send(&self.encoder.is_held(hold)).await;
+            let held = answered.and_then(|answered| decode::is_held(answered.value));
+            held.map_err(|error| error.about(&hold.resource))
+        }
+        .boxed()
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
         async move {
             let call = self.encoder.inspect(resource, limit);
-            inspected::inspected(self.topology.send(&call).await?.value)
+            let answered = self.topology.send(&call).await;
+            let inspection = answered.and_then(|answered| inspected::inspected(answered.value));
+            inspection.map_err(|error| error.about(resource))
         }
         .boxed()
     }
@@ -116,7 +125,9 @@ impl Store for RedisStore {
             if to.among.as_ref().is_some_and(Vec::is_empty) {
                 return Ok(HoldersNotified { holders: Vec::new(), complete: true });
             }
-            notified::holders_notified(self.topology.send(&self.encoder.notify_holders(to)).await?.value)
+            let answered = self.topology.send(&self.encoder.notify_holders(to)).await;
+            let notified = answered.and_then(|answered| notified::holders_notified(answered.value));
+            notified.map_err(|error| error.about(&to.resource))
         }
         .boxed()
     }
@@ -125,7 +136,8 @@ impl Store for RedisStore {
         async move {
             // Sent once: a second try could take the resource from somebody who got it after the first.
             let call = self.encoder.force_release(resource);
-            decode::opened(self.topology.send_once(&call).await?)
+            let opened = self.topology.send_once(&call).await.and_then(decode::opened);
+            opened.map_err(|error| error.about(resource))
         }
         .boxed()
     }
@@ -137,11 +149,13 @@ impl Store for RedisStore {
     ) -> Reply<'a, Register> {
         async move {
             let call = register::call(&self.encoder, name, write);
+            let about = |error: StoreError| error.about(name);
             if write.is_none() {
-                return register::answer(self.topology.send(&call).await?.value);
+                let answered = self.topology.send(&call).await.map_err(about)?;
+                return register::answer(answered.value, false).map_err(about);
             }
-            let Confirmed { answered, shortfall } = self.send_counting(&call).await?;
-            let register = register::answer(answered.value)?;
+            let Confirmed { answered, shortfall } = self.send_counting(&call).await.map_err(about)?;
+            let register = register::answer(answered.value, answered.repeated).map_err(about)?;
             // Whatever the verdict: one that says `changed` may tell of an earlier try, over which somebody has written.
             shortfall.map_or(Ok(register), |shortfall| Err(shortfall.error(false)))
         }
@@ -272,7 +286,10 @@ impl RedisStore {
             let answered = self.topology.send(&self.encoder.release(&open.requests)).await;
             let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
             let value = answered.map(|answered| answered.value);
-            decode::each(value, open.requests.len(), |_, answer| certain(decode::released(answer)?, repeated))
+            decode::each(value, open.requests.len(), |number, answer| {
+                let about = |error: StoreError| error.about(&open.requests[number].0.resource);
+                certain(decode::released(answer).map_err(about)?, repeated)
+            })
         })
         .await
     }
@@ -282,8 +299,9 @@ impl RedisStore {
         batch::until_served(raises, |open| async move {
             let answered = self.topology.send(&self.encoder.raise(&open.requests)).await;
             let value = answered.map(|answered| answered.value);
-            decode::each(value, open.requests.len(), |_, answer| {
-                decode::renewed(answer).map(|renewed| renewed == Renewed::Extended)
+            decode::each(value, open.requests.len(), |number, answer| {
+                let about = |error: StoreError| error.about(&open.requests[number].0.resource);
+                decode::renewed(answer).map(|renewed| renewed == Renewed::Extended).map_err(about)
             })
         })
         .await

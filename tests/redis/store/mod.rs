@@ -6,6 +6,7 @@ mod batches;
 mod bounded;
 mod broken;
 mod idle;
+mod foreign;
 mod inbox;
 mod kept;
 mod long;

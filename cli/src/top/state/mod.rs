@@ -25,7 +25,7 @@ pub(crate) use self::{
 use self::{resource::Resource, revoking::Revoking, table::Table, trend::Trend};
 use super::{
     keys::Focus,
-    seen::{Look, Report, Walk},
+    seen::{Look, Missing, Report, Walk},
 };
 
 /// A line about what happened last.
@@ -42,6 +42,8 @@ struct Trouble {
     looks: Option<String>,
     walk: Option<String>,
     names: Option<String>,
+    /// Of one resource alone.
+    record: Option<String>,
 }
 
 /// Everything that the view knows.
@@ -113,7 +115,7 @@ impl State {
                 self.mark(walk, |resource, found| resource.listed = found);
                 self.arrange();
             }
-            Report::Looks(looks, error) => self.look(looks, error),
+            Report::Looks(looks, missing) => self.look(looks, missing),
             Report::Server(Ok(Some(work))) => self.trend.worked(work, now),
             Report::Server(Ok(None)) => self.has_no_server_load = true,
             Report::Contended(Err(error)) => self.trouble.walk = Some(error),
@@ -163,7 +165,7 @@ impl State {
         }
     }
 
-    fn look(&mut self, looks: Vec<Look>, error: Option<String>) {
+    fn look(&mut self, looks: Vec<Look>, missing: Option<Missing>) {
         let mut grants = 0;
         self.trend.measure(&looks, self.now);
         for look in looks {
@@ -174,8 +176,14 @@ impl State {
             self.ran_out += new.ran_out;
         }
         self.trend.granted(grants, self.now);
-        self.sampled = if error.is_none() { Some(self.now) } else { self.sampled };
-        self.trouble.looks = error;
+        (self.trouble.looks, self.trouble.record) = match missing {
+            Some(Missing::Answer(why)) => (Some(why), None),
+            Some(Missing::Record(why)) => (None, Some(why)),
+            None => (None, None),
+        };
+        if self.trouble.looks.is_none() {
+            self.sampled = Some(self.now);
+        }
         self.arrange();
     }
 

@@ -197,8 +197,8 @@ impl State {
     }
 
     fn trouble(&self) -> Option<&str> {
-        let Trouble { looks, walk, names } = &self.trouble;
-        looks.as_deref().or(walk.as_deref()).or(names.as_deref())
+        let Trouble { looks, walk, names, record } = &self.trouble;
+        [looks, walk, names, record].into_iter().find_map(Option::as_deref)
     }
 
     fn overlay(&self) -> Overlay<'_> {

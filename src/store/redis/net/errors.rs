@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, Value};
 
-use crate::store::StoreError;
+use crate::store::{StoreError, redis::net::foreign::is_about_a_value};
 
 /// Translates an error from before the verb was sent. The verb was certainly not executed.
 pub(crate) fn before_sending(error: RedisError) -> StoreError {
@@ -66,7 +66,7 @@ pub(crate) fn at(address: &str, error: StoreError) -> StoreError {
         }
         StoreError::OutOfMemory { reason } => StoreError::OutOfMemory { reason: here(reason) },
         StoreError::Denied { reason } => StoreError::Denied { reason: here(reason) },
-        StoreError::Corrupt { reason } => StoreError::Corrupt { reason: here(reason) },
+        StoreError::Corrupt { reason, certainty } => StoreError::Corrupt { reason: here(reason), certainty },
         StoreError::Misconfigured { reason } => misconfigured(&format!("{address} {reason}")),
         other => other,
     }
@@ -140,7 +140,7 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
         "DENIED" => {
             StoreError::Denied { reason: text.split(" If you want").next().unwrap_or(text).to_owned() }
         }
-        "WRONGTYPE" => StoreError::Corrupt { reason },
+        "WRONGTYPE" => StoreError::corrupt(reason),
         "NOREPLICAS" | "MISCONF" | "BUSY" | "LOADING" | "READONLY" | "MASTERDOWN" | "CLUSTERDOWN"
         | "TRYAGAIN" | "MOVED" | "ASK" | "NOSCRIPT" => StoreError::unavailable(reason),
         "ERR" if detail.contains("cluster support disabled") => {
@@ -152,6 +152,7 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
         "ERR" if unknown(detail).is_some() => misconfigured(&lacking(&unknown(detail)?)),
         "ERR" if is_denied_within(detail) => StoreError::Denied { reason },
         "ERR" if detail.starts_with("max number of clients") => StoreError::unavailable(reason),
+        "ERR" if is_about_a_value(detail) => StoreError::corrupt(reason).perhaps_executed(),
         _ => return None,
     })
 }
@@ -288,7 +289,7 @@ mod tests {
             ("@user_script: 5: The user executing the script can't run this command or subcommand", "denied"),
             ("ERR Unknown Redis command called from script", "misconfigured"),
             ("@user_script: 5: Unknown Redis command called from Lua script", "misconfigured"),
-            ("user_script:7: attempt to index a nil value", "reply_lost"),
+            ("user_script:7: attempt to call field 'unpack' (a nil value)", "reply_lost"),
             ("", "reply_lost"),
         ] {
             assert_eq!(within_script(text).kind(), expected, "{text}");

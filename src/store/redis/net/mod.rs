@@ -8,6 +8,7 @@ pub(crate) mod endpoint;
 pub(crate) mod errors;
 pub(crate) mod failure;
 pub(crate) mod idle;
+mod foreign;
 pub(crate) mod incarnation;
 pub(crate) mod info;
 pub(crate) mod load;

@@ -51,7 +51,7 @@ impl Asking<'_> {
         let mut answers = exchange.send(self.questions()).await?.into_iter();
         let info = lines(next(&mut answers));
         let cluster = if self.cluster { lines(next(&mut answers)) } else { Ok(Table::new()) };
-        let written = if self.cluster { Ok(None) } else { read::<Option<String>>(next(&mut answers)) };
+        let written = if self.cluster { Ok(None) } else { read::<Option<Vec<u8>>>(next(&mut answers)) };
         let recovered = written.map(|written| lessons::recovered(&written?));
         let config = settings(answers);
         let lacks = rights::lacks(self, &mut exchange).await?;

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 
 use crate::{
     core::ResourceName,
-    store::{StoreError, redis::wire::decode::senseless},
+    store::{StoreError, redis::wire::fields::senseless},
 };
 
 /// The largest number of requests in a call: a server serves nobody else while it executes one.

@@ -1,6 +1,6 @@
 //! The decoding of the Lua scripts' answers; a malformed answer counts as a lost reply.
 
-use std::{sync::Arc, time::Duration, vec};
+use std::{sync::Arc, time::Duration};
 
 use redis::Value;
 
@@ -9,7 +9,10 @@ use crate::{
     store::{
         Acquired, AcquiredAll, Acquisition, Certainty, Grant, HandedOff, Holder, HolderState, Refusal,
         Released, Renewed, StoreError,
-        redis::{net::errors, wire::record},
+        redis::wire::{
+            fields::{Fields, NO_RECORD, NO_TOKEN, foreign, senseless},
+            record,
+        },
     },
 };
 
@@ -38,19 +41,23 @@ fn is_later(answer: &Value) -> bool {
 
 pub(crate) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreError> {
     if let Value::Int(fence) = answer {
-        let fence = u64::try_from(fence).map_err(|_| senseless("a fence below zero"))?;
+        let fence = u64::try_from(fence).map_err(|_| granted_without_a_fence())?;
         return Ok(Acquired::Granted(Grant { fence: Some(Fence::new(fence)), holds: 1 }));
     }
     let (verdict, mut rest) = Fields::of(answer)?;
     match verdict.as_str() {
         "granted" => {
-            let fence = record::fence(&rest.text()?).ok_or_else(|| senseless("a fence that is no number"))?;
-            Ok(Acquired::Granted(Grant { fence, holds: rest.number()? }))
+            let fence = rest.text().map_err(StoreError::perhaps_executed)?;
+            let fence = record::fence(&fence).ok_or_else(granted_without_a_fence)?;
+            let holds = rest.number().map_err(StoreError::perhaps_executed)?;
+            Ok(Acquired::Granted(Grant { fence, holds }))
         }
-        "refused" => rest.refusal().map(Acquired::Refused),
+        "refused" => refusal(&mut rest).map(Acquired::Refused),
         "queued" => {
             let ahead = rest.number()?;
-            Ok(Acquired::Queued { refusal: rest.refusal()?, ahead })
+            // It has a ticket, which it has to leave.
+            let refusal = refusal(&mut rest).map_err(StoreError::perhaps_executed)?;
+            Ok(Acquired::Queued { refusal, ahead })
         }
         "full" => Ok(Acquired::Full { waiters: rest.number()? }),
         "deadlock" => Err(StoreError::Deadlock { asked, held: rest.mode()? }),
@@ -64,11 +71,12 @@ pub(crate) fn acquired_all(answer: Value, asked: &[Arc<Acquisition>]) -> Result<
     let mut parts = parts(answer)?;
     let not_granted = parts.number()?;
     let Some(which) = not_granted.checked_sub(1).map(|which| which as usize) else {
-        let grants = asked.iter().map(|asked| parts.granted(asked.mode)).collect::<Result<_, _>>()?;
+        let grants = asked.iter().map(|asked| granted(&mut parts, asked.mode)).collect::<Result<_, _>>()?;
         return Ok(AcquiredAll::Granted(grants));
     };
-    let mode = asked.get(which).ok_or_else(|| senseless("nobody has this number"))?.mode;
-    match acquired(parts.value("why one is not granted")?, mode) {
+    let asked = asked.get(which).ok_or_else(|| senseless("nobody has this number"))?;
+    let answer = acquired(parts.value("why one is not granted")?, asked.mode);
+    match answer.map_err(|error| error.about(&asked.hold.resource)) {
         Ok(Acquired::Refused(refusal)) => Ok(AcquiredAll::Refused { which, refusal }),
         Ok(_) => Err(senseless("not the refusal of a try")),
         Err(error) if error.certainty() == Certainty::NotExecuted => Ok(AcquiredAll::Failed { which, error }),
@@ -136,19 +144,28 @@ pub(crate) fn holder(
     capacity: &str,
 ) -> Result<Holder, StoreError> {
     let record::Record { fence, mode, owner, metadata } =
-        record::read(record, capacity).ok_or_else(foreign)?;
-    let token = token.parse().map_err(|_| foreign())?;
+        record::read(record, capacity).ok_or_else(|| foreign(NO_RECORD))?;
+    let token = token.parse().map_err(|_| foreign(NO_TOKEN))?;
     let state = if state == "holding" { HolderState::Holding } else { HolderState::Closed };
     Ok(Holder { token, mode, state, owner, fence, remaining, held_for: None, metadata })
 }
 
-/// Returns the error of a record that this library has not written.
-pub(crate) fn foreign() -> StoreError {
-    StoreError::Corrupt { reason: "a record that is not ours".to_owned() }
+fn granted(parts: &mut Fields, asked: Mode) -> Result<Grant, StoreError> {
+    match acquired(parts.value("what was granted")?, asked)? {
+        Acquired::Granted(grant) => Ok(grant),
+        _ => Err(senseless("one of all is not granted")),
+    }
 }
 
-pub(crate) fn senseless(what: &str) -> StoreError {
-    StoreError::reply_lost(format!("the answer makes no sense: {what}"))
+fn refusal(rest: &mut Fields) -> Result<Refusal, StoreError> {
+    let (token, state) = (rest.text()?, rest.text()?);
+    let (left, remaining) = (rest.duration()?, rest.duration()?);
+    let (capacity, record) = (rest.text()?, rest.text()?);
+    Ok(Refusal { by: holder(&token, &state, left, &record, &capacity)?, remaining })
+}
+
+fn granted_without_a_fence() -> StoreError {
+    foreign("a fence that is no number").perhaps_executed()
 }
 
 /// Returns the fields that follow the echo in the answer to a call.
@@ -164,7 +181,7 @@ fn only(answer: Value) -> Result<(String, Fields), StoreError> {
 }
 
 /// Returns the fields that follow this verdict on the only request of a call.
-pub(crate) fn only_if(answer: Value, expected: &str) -> Result<Fields, StoreError> {
+pub(super) fn only_if(answer: Value, expected: &str) -> Result<Fields, StoreError> {
     let (verdict, mut rest) = only(answer)?;
     if verdict == expected { Ok(rest) } else { Err(rest.otherwise(&verdict)) }
 }
@@ -174,78 +191,6 @@ fn no_verdict(answer: Value) -> StoreError {
     match Fields::of(answer) {
         Ok((verdict, mut rest)) => rest.otherwise(&verdict),
         Err(error) => error,
-    }
-}
-
-/// The remaining fields of a list in an answer.
-pub(crate) struct Fields(vec::IntoIter<Value>);
-
-impl Fields {
-    fn new(list: Value) -> Result<Self, StoreError> {
-        match list {
-            Value::Array(values) => Ok(Self(values.into_iter())),
-            _ => Err(senseless("not a list")),
-        }
-    }
-
-    /// Splits a list into the verdict in front and the fields that follow it.
-    fn of(list: Value) -> Result<(String, Self), StoreError> {
-        let mut fields = Self::new(list)?;
-        Ok((fields.text()?, fields))
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.len() == 0
-    }
-
-    fn value(&mut self, what: &str) -> Result<Value, StoreError> {
-        self.0.next().ok_or_else(|| senseless(what))
-    }
-
-    fn next<T: redis::FromRedisValue>(&mut self, what: &str) -> Result<T, StoreError> {
-        redis::from_redis_value(self.value(what)?).map_err(|_| senseless(what))
-    }
-
-    pub(crate) fn text(&mut self) -> Result<String, StoreError> {
-        self.next("a text is missing")
-    }
-
-    pub(crate) fn number(&mut self) -> Result<u64, StoreError> {
-        self.next("a number is missing")
-    }
-
-    pub(crate) fn duration(&mut self) -> Result<Duration, StoreError> {
-        let millis: i64 = self.next("a time is missing")?;
-        Ok(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
-    }
-
-    fn mode(&mut self) -> Result<Mode, StoreError> {
-        let (letter, permits, capacity) = (self.text()?, self.text()?, self.text()?);
-        record::mode(&letter, &permits, &capacity).ok_or_else(|| senseless("a mode is missing"))
-    }
-
-    fn granted(&mut self, asked: Mode) -> Result<Grant, StoreError> {
-        match acquired(self.value("what was granted")?, asked)? {
-            Acquired::Granted(grant) => Ok(grant),
-            _ => Err(senseless("one of all is not granted")),
-        }
-    }
-
-    fn refusal(&mut self) -> Result<Refusal, StoreError> {
-        let (token, state) = (self.text()?, self.text()?);
-        let (left, remaining) = (self.duration()?, self.duration()?);
-        let (capacity, record) = (self.text()?, self.text()?);
-        Ok(Refusal { by: holder(&token, &state, left, &record, &capacity)?, remaining })
-    }
-
-    /// Returns the error of a verdict that every verb may get, or of an unknown one.
-    fn otherwise(&mut self, verdict: &str) -> StoreError {
-        let read = match verdict {
-            "corrupt" => self.text().map(|reason| StoreError::Corrupt { reason }),
-            "error" => self.text().map(|reason| errors::within_script(&reason)),
-            _ => Err(senseless("an unknown verdict")),
-        };
-        read.unwrap_or_else(|error| error)
     }
 }
 
@@ -275,9 +220,9 @@ mod tests {
             &["corrupt"],
         ] {
             let error = acquired(list(fields), Mode::Exclusive).unwrap_err();
-            assert_eq!(error.kind(), "reply_lost", "{fields:?}");
+            assert_eq!(error.certainty(), Certainty::Unknown, "{fields:?}: {error}");
         }
-        assert_eq!(acquired(Value::Int(-1), Mode::Exclusive).unwrap_err().kind(), "reply_lost");
+        assert_eq!(acquired(Value::Int(-1), Mode::Exclusive).unwrap_err().certainty(), Certainty::Unknown);
         for value in [Value::Nil, Value::Int(2), list(&["granted", "1", "1"])] {
             assert_eq!(renewed(value.clone()).unwrap_err().kind(), "reply_lost", "{value:?}");
             assert_eq!(released(value.clone()).unwrap_err().kind(), "reply_lost", "{value:?}");

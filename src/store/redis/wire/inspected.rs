@@ -9,7 +9,8 @@ use crate::{
     store::{
         HolderState, Inspection, StoreError, Waiter,
         redis::wire::{
-            decode::{Fields, foreign, holder, only_if, senseless},
+            decode::{holder, only_if},
+            fields::{Fields, NO_RECORD, NO_TOKEN, foreign, senseless},
             record,
         },
     },
@@ -47,8 +48,8 @@ fn time(text: &str) -> Result<Option<u64>, StoreError> {
 fn waiter(rest: &mut Fields, since: impl Fn(u64) -> Option<Duration>) -> Result<Waiter, StoreError> {
     let (token, arrival, capacity) = (rest.text()?, rest.number()?, rest.text()?);
     let record::Record { mode, owner, metadata, .. } =
-        record::read(&rest.text()?, &capacity).ok_or_else(foreign)?;
-    let token = token.parse().map_err(|_| foreign())?;
+        record::read(&rest.text()?, &capacity).ok_or_else(|| foreign(NO_RECORD))?;
+    let token = token.parse().map_err(|_| foreign(NO_TOKEN))?;
     Ok(Waiter { token, mode, owner, waited: since(arrival), metadata })
 }
 
@@ -94,7 +95,16 @@ mod tests {
         ] {
             assert_eq!(inspected(answer(short)).unwrap_err().kind(), "reply_lost", "{short:?}");
         }
-        let foreign = ["holders", "0", "1", "", "", "0", "0000000a", "8", "", "hello"];
-        assert_eq!(inspected(answer(&foreign)).unwrap_err().kind(), "corrupt");
+    }
+
+    #[test]
+    fn what_a_record_cannot_have_is_corrupt() {
+        for foreign in [
+            &["holders", "0", "1", "", "", "0", "0000000a", "8", "", "hello"][..],
+            &["holders", "0", "1", "", "", "0", "0000000a", "99999999999999999999", "", " x 1 0  {}"],
+            &["holders", "1", "0", "", "", "1", "0000000a", "holding", "5", "7 x 1 0  []"],
+        ] {
+            assert_eq!(inspected(answer(foreign)).unwrap_err().kind(), "corrupt", "{foreign:?}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod decode;
 pub(crate) mod encoder;
+mod fields;
 pub(crate) mod inspected;
 pub(crate) mod keys;
 pub(crate) mod lessons;

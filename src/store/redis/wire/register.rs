@@ -5,12 +5,13 @@ use std::time::Duration;
 use redis::Value;
 
 use crate::{
-    core::ResourceName,
+    core::{ResourceName, Token},
     store::{
         REGISTER_KEPT_FOR, Register, RegisterVerdict, RegisterWrite, StoreError,
         redis::wire::{
-            decode::{only_if, senseless},
+            decode::only_if,
             encoder::Encoder,
+            fields::{Fields, foreign, senseless},
             keys,
             record::millis,
             script_call::ScriptCall,
@@ -46,8 +47,8 @@ pub(crate) fn call(encoder: &Encoder, name: &ResourceName, write: Option<&Regist
     call
 }
 
-/// Decodes the answer.
-pub(crate) fn answer(value: Value) -> Result<Register, StoreError> {
+/// Decodes the answer. If the call was `repeated`, its first try may have written.
+pub(crate) fn answer(value: Value, repeated: bool) -> Result<Register, StoreError> {
     let mut rest = only_if(value, "register")?;
     let verdict = match rest.text()?.as_str() {
         "read" => RegisterVerdict::Read,
@@ -57,10 +58,17 @@ pub(crate) fn answer(value: Value) -> Result<Register, StoreError> {
         _ => return Err(senseless("an unknown verdict")),
     };
     let now = Duration::from_micros(rest.number()?);
+    let certain = !repeated && verdict != RegisterVerdict::Written;
+    let (revision, value) =
+        content(&mut rest).map_err(|error| if certain { error } else { error.perhaps_executed() })?;
+    Ok(Register { verdict, now, revision, value })
+}
+
+fn content(rest: &mut Fields) -> Result<(Option<Token>, String), StoreError> {
     let (revision, value) = (rest.text()?, rest.text()?);
     let revision = match revision.is_empty() {
         true => None,
-        false => Some(revision.parse().map_err(|_| senseless("a revision that is no token"))?),
+        false => Some(revision.parse().map_err(|_| foreign("a revision that is no token"))?),
     };
-    Ok(Register { verdict, now, revision, value })
+    Ok((revision, value))
 }

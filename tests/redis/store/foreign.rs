@@ -1,0 +1,145 @@
+//! Records that only look like ours: one that cannot be read is an error of its own resource, and of no other.
+
+use std::sync::Arc;
+
+use leasehold::{
+    Acquire, AcquireError, Certainty, LockManager,
+    store::{AcquiredAll, QueueTicket, RegisterWrite, Store},
+};
+
+use crate::store::*;
+
+/// On a busy machine.
+const AT_ONCE: Duration = Duration::from_secs(20);
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+/// Bytes that are no text, as Lua writes them.
+const NO_TEXT: &str = "\\255\\254";
+
+/// Writes a resource whose record cannot be read, by a script that knows its main key as `main`.
+fn write(server: &RedisServer, name: &str, script: &str) {
+    let script = format!("local main, token = KEYS[1], '{TOKEN}'; {script}");
+    server.command(&["EVAL", &script, "1", &format!("leasehold:{{{name}}}")]);
+}
+
+/// Resources that somebody holds, and whose record cannot be read, by what is wrong with it.
+fn unreadable(server: &RedisServer) -> Vec<String> {
+    let several =
+        "redis.call('SET', main, '*s', 'PX', 60000); redis.call('ZADD', main .. ':h', 99999999999999, token)";
+    let cases = [
+        (
+            "bytes",
+            format!("redis.call('SET', main, token .. '-7 x 1 0  {{\"a\":\"{NO_TEXT}\"}}', 'PX', 60000)"),
+        ),
+        (
+            "fence",
+            "redis.call('SET', main, token .. '-' .. string.rep('9', 30) .. ' x 1 0  {}', 'PX', 60000)"
+                .to_owned(),
+        ),
+        ("owner", "redis.call('SET', main, token .. '-7 x 1 0 %zz {}', 'PX', 60000)".to_owned()),
+        ("missing", several.to_owned()),
+        ("damaged", format!("{several}; redis.call('HSET', main .. ':d', token, 'hello')")),
+        ("mode", format!("{several}; redis.call('HSET', main .. ':d', token, '7 s 1')")),
+    ];
+    for (name, script) in &cases {
+        write(server, name, script);
+    }
+    cases.map(|(name, _)| name.to_owned()).into()
+}
+
+fn assert_names(error: &StoreError, name: &str) {
+    assert_eq!(error.kind(), "corrupt", "{name}: {error}");
+    assert!(error.to_string().contains(&format!("{name}: ")), "{name}: {error}");
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_read_is_corrupt_and_named_and_nothing_was_executed() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    for name in unreadable(&server) {
+        let hold = hold(&name, 1);
+        assert_names(&store.inspect(&hold.resource, 10).await.unwrap_err(), &name);
+        let error = store.acquire(&exclusive(&hold)).await.unwrap_err();
+        assert_names(&error, &name);
+        assert_eq!(error.certainty(), Certainty::NotExecuted, "{name}: {error}");
+        let both = [Arc::new(exclusive(&self::hold("free", 2))), Arc::new(exclusive(&hold))];
+        match store.acquire_all(&both).await.unwrap() {
+            AcquiredAll::Failed { which: 1, error } => assert_names(&error, &name),
+            other => panic!("{name}: {other:?}"),
+        }
+        assert!(!store.is_held(&both[0].hold).await.unwrap(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_waiter_whose_record_cannot_be_read_is_corrupt_and_named() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    for waiter in
+        ["string.rep('9', 30) .. ' 0 in 1000 60000  0 x 1 0  {}'", "'8 0 in 1000 60000  0 x 1 0  \\255'"]
+    {
+        server.command(&["FLUSHALL"]);
+        granted(&store, &exclusive(&hold("r", 7))).await;
+        let script = format!(
+            "redis.call('ZADD', main .. ':q', 8, token); redis.call('ZADD', main .. ':p', 99999999999999, token); \
+             redis.call('HSET', main .. ':w', token, {waiter})"
+        );
+        write(&server, "r", &script);
+        assert_names(&store.inspect(&hold("r", 1).resource, 10).await.unwrap_err(), "r");
+    }
+}
+
+#[actix::test]
+async fn a_wait_behind_a_record_that_cannot_be_read_ends_at_once_and_leaves_no_ticket() {
+    let server = RedisServer::start();
+    let store = Arc::new(store(&server));
+    let names = unreadable(&server);
+    let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 9, place: None };
+    let waiter = Acquisition { ticket: Some(ticket), ..exclusive(&hold(&names[0], 1)) };
+    let error = store.acquire(&waiter).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.certainty()),
+        ("corrupt", Certainty::Unknown),
+        "it has a ticket: {error}"
+    );
+    let left = store.release(&waiter.hold, Duration::ZERO).await.unwrap();
+    assert_eq!(left, Released::NotHeld { count: 0 });
+    let locks = LockManager::builder(store).start().unwrap();
+    for name in &names {
+        let started = Instant::now();
+        let answer = locks.send(Acquire::new(name).wait(Duration::from_secs(3_600))).await.unwrap();
+        let Err(AcquireError::Store(error)) = answer else { panic!("{name}: {answer:?}") };
+        assert_names(&error, name);
+        assert!(started.elapsed() < AT_ONCE, "{name}: {:?}", started.elapsed());
+    }
+    let queues = || server.keys().into_iter().filter(|(key, _)| key.ends_with(":q")).count();
+    let started = Instant::now();
+    while queues() > 0 {
+        assert!(started.elapsed() < AT_ONCE, "{:?}", server.keys());
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_register_that_cannot_be_read_is_corrupt_and_named_and_stays_as_it_is() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    let name = hold("daily", 1).resource;
+    for (revision, value) in [("token", "'\\255'"), ("'\\255'", "'{}'"), ("'hello'", "'{}'")] {
+        let script = format!("redis.call('HSET', main .. ':r', 'revision', {revision}, 'value', {value})");
+        write(&server, "daily", &script);
+        let write = RegisterWrite {
+            expected: None,
+            revision: Token::from_bits(9),
+            value: String::new(),
+            not_before: Duration::ZERO,
+        };
+        let dump = || server.command(&["HGETALL", "leasehold:{daily}:r"]);
+        let before = dump();
+        for write in [None, Some(&write)] {
+            let error = store.register(&name, write).await.unwrap_err();
+            assert_names(&error, "daily");
+            assert_eq!(error.certainty(), Certainty::NotExecuted, "{error}");
+        }
+        assert_eq!(dump(), before);
+    }
+}
