@@ -1,11 +1,16 @@
-//! What is left in the store of a lease that is dropped at the very end of a program.
+//! The very end of a program: what is left in the store of a lease that is dropped there, and what was only just started.
 
 mod support;
 
 use std::{env, process::Command, sync::Arc, time::Duration};
 
-use actix::System;
-use leasehold::{Acquire, LockManager, RedisStore, Shutdown};
+use actix::{Actor, System};
+use leasehold::{
+    Acquire, LockManager, MemoryStore, RedisStore, Shutdown, TunerSettings,
+    election::{Election, Singleton, SingletonContext},
+    schedule::Schedule,
+    tuner::Tuner,
+};
 use support::redis_server::RedisServer;
 
 const URL: &str = "URL_OF_THE_PROGRAM";
@@ -15,6 +20,57 @@ const RUNS: usize = 20;
 /// What a program does before its `main` ends.
 const NOTHING: &str = "nothing";
 const SHUTDOWN: &str = "shutdown";
+
+/// What a program starts before its `main` ends, and does not use.
+const STARTS: [&str; 5] = ["a schedule", "an election", "a singleton", "a tuner", "a manager"];
+
+struct Idle;
+
+impl Actor for Idle {
+    type Context = SingletonContext<Self>;
+}
+
+/// Starts something as the last statement of `main`, so that nothing has polled it when the runtime ends.
+async fn start(what: &str) {
+    let builder = LockManager::builder(Arc::new(MemoryStore::default()));
+    if what == "a manager" {
+        builder.start_here().unwrap();
+        return;
+    }
+    let locks = builder.start().unwrap();
+    match what {
+        "a schedule" => {
+            Schedule::every(Duration::from_secs(1)).named("daily").start(&locks, async |_| ()).unwrap();
+        }
+        "an election" => drop(Election::start(&locks, "leader").unwrap()),
+        "a singleton" => drop(Singleton::start(&locks, "leader", || Idle).unwrap()),
+        _ => {
+            let mut settings = TunerSettings::default();
+            settings.enabled = true;
+            Tuner::builder(&locks).settings(settings).start().unwrap();
+        }
+    }
+}
+
+/// A program that only starts something and ends; the test below starts it.
+#[test]
+#[ignore = "the program that another test starts"]
+fn the_short_program() {
+    if let Ok(what) = env::var(WAYS) {
+        System::new().block_on(start(&what));
+    }
+}
+
+#[test]
+fn a_program_that_ends_as_soon_as_it_has_started_something_ends_without_a_panic() {
+    for what in STARTS {
+        let mut program = Command::new(env::current_exe().unwrap());
+        program.args(["--exact", "the_short_program", "--ignored", "--nocapture"]).env(WAYS, what);
+        let ended = program.output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success() && !said.contains("panicked"), "{what}: {said}");
+    }
+}
 
 /// A program that takes a lock, drops it and ends; the tests below start it.
 #[test]

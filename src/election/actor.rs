@@ -146,7 +146,7 @@ impl Election {
     }
 
     /// Asks for the lease, if the candidate stands and does nothing else.
-    fn stand(&mut self, ctx: &mut Context<Self>) {
+    pub(super) fn stand(&mut self, ctx: &mut Context<Self>) {
         if !self.stands || !self.is_idle() {
             return;
         }
@@ -289,9 +289,7 @@ impl Actor for Election {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        Self::watch_audience(ctx);
-        self.start_looking(ctx);
-        self.stand(ctx);
+        self.begin(ctx);
     }
 }
 

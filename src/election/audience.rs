@@ -5,6 +5,7 @@ use std::{mem, time::Duration};
 use actix::{AsyncContext, Context, Recipient};
 
 use super::{Demotion, Election, ElectionEvent};
+use crate::runtime::reactor;
 
 /// The interval between two looks at who is still there.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -15,8 +16,14 @@ pub(super) fn is_heard(recipients: &[Recipient<ElectionEvent>]) -> bool {
 }
 
 impl Election {
-    pub(super) fn watch_audience(ctx: &mut Context<Self>) {
+    /// Begins to stand, and to watch who is told. Where the program ends already there is nothing to begin.
+    pub(super) fn begin(&mut self, ctx: &mut Context<Self>) {
+        if reactor::is_missing() {
+            return;
+        }
         ctx.run_interval(LOOK_EVERY, Self::look_at_audience);
+        self.start_looking(ctx);
+        self.stand(ctx);
     }
 
     /// Returns true if there were recipients, and all of them have died.

@@ -16,7 +16,10 @@ use crate::{
     core::{Doubling, jitter},
     env::{Draw, Random},
     lease::{Renew, RenewError, messages::ManagerLink, shared::LeaseShared},
-    runtime::supervisor::{Death, supervise},
+    runtime::{
+        reactor,
+        supervisor::{Death, supervise},
+    },
 };
 
 /// The minimum time between two attempts to renew a lease, however little is left of it.
@@ -85,7 +88,9 @@ impl Actor for Renewer {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        self.retry(ctx);
+        if !reactor::is_missing() {
+            self.retry(ctx);
+        }
     }
 }
 

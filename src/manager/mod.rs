@@ -54,7 +54,10 @@ use crate::{
         waiting::{cohorts::Cohorts, demands::Demands},
     },
     request::{AcquireError, Settings},
-    runtime::responder::{Answers, Responder},
+    runtime::{
+        reactor,
+        responder::{Answers, Responder},
+    },
     statistics::Recorder,
     store::{Inbox, Metadata, Store},
 };
@@ -130,6 +133,9 @@ impl Actor for LockManager {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
+        if reactor::is_missing() {
+            return;
+        }
         self.subscribed = false;
         self.sources.set_down(false);
         if self.listens {

@@ -20,6 +20,7 @@ use crate::{
         TunerSettings,
         tuning::{AskLoad, Sample, Sampled},
     },
+    runtime::reactor,
     store::{ServerLoad, StoreError},
 };
 
@@ -137,7 +138,7 @@ impl Actor for Tuner {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        if self.settings.enabled {
+        if self.settings.enabled && !reactor::is_missing() {
             ctx.run_interval(self.settings.window / SAMPLES, Self::observe);
         }
     }

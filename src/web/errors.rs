@@ -56,6 +56,7 @@ impl AsProblem for WithLockError {
             Self::NotAcquired(error) => error.problem(),
             Self::Lost(lost) => lost.problem(),
             Self::ManagerGone => Problem::SHUTTING_DOWN,
+            Self::NoRuntime => Problem::INTERNAL,
         }
     }
 }

@@ -22,6 +22,12 @@ pub enum WithLockError {
     /// manager may have been granted was released by the shutdown, or ends with its TTL.
     #[error("the lock manager is gone; the work was not started")]
     ManagerGone,
+    /// It was called outside of a tokio runtime, whose timer stops the work when the lease is lost without a word. Nothing
+    /// was asked for, and the work was not started. In a thread of its own, use `block_on` of a tokio runtime with timers.
+    #[error(
+        "with_lock was called outside of a tokio runtime, whose timer it needs; nothing was asked for, and the work was not started"
+    )]
+    NoRuntime,
 }
 
 impl WithLockError {
@@ -31,6 +37,7 @@ impl WithLockError {
             Self::NotAcquired(error) => error.kind(),
             Self::Lost(_) => "lost",
             Self::ManagerGone => "manager_gone",
+            Self::NoRuntime => "no_runtime",
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     lease::{Lease, ReleaseError, Released},
     manager::LockManager,
     request::Request,
+    runtime::reactor,
 };
 
 /// Work under a lock in one statement: an extension of `Addr<LockManager>`.
@@ -36,7 +37,8 @@ pub trait WithLock {
     /// ```
     ///
     /// # Errors
-    /// [`WithLockError::NotAcquired`] and [`WithLockError::ManagerGone`]: `work` was not started.
+    /// [`WithLockError::NotAcquired`], [`WithLockError::ManagerGone`] and [`WithLockError::NoRuntime`]: `work` was not
+    /// started.
     /// [`WithLockError::Lost`]: `work` was stopped on its way, and its outcome is unknown. A release that fails is no
     /// error of the work: [`Done`] has the value all the same.
     ///
@@ -57,6 +59,9 @@ impl WithLock for Addr<LockManager> {
         request: Request<Kind>,
         work: impl AsyncFnOnce(&Lease) -> T,
     ) -> Result<Done<T>, WithLockError> {
+        if reactor::is_missing() {
+            return Err(WithLockError::NoRuntime);
+        }
         let lease = self.send(request).await??;
         // The work is dropped before the lease, which others may get as soon as it is.
         let value = lease.run(work(&lease)).await?;

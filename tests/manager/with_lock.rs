@@ -12,7 +12,7 @@ use actix::Addr;
 use futures_util::FutureExt;
 use leasehold::{
     Acquire, AcquireError, ForceRelease, LockManager, LossReason, ReadLock, ReleaseError, Released, Shutdown,
-    StoreError, WithLock, WithLockError,
+    Stats, StoreError, WithLock, WithLockError,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -159,6 +159,20 @@ fn a_caller_that_gives_up_drops_the_work_and_releases_the_lease() {
         assert!(timeout(secs(1), work).await.is_err());
         assert!(dropped.get());
         assert!(is_free(&others).await);
+    });
+}
+
+#[test]
+fn outside_of_a_runtime_nothing_is_asked_for() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let there = locks.clone();
+        let outside = move || there.with_lock(Acquire::new("r"), async |_| ()).now_or_never();
+        let told = std::thread::spawn(outside).join().unwrap().expect("an answer at once").unwrap_err();
+        assert!(matches!(told, WithLockError::NoRuntime), "{told}");
+        assert_eq!(told.kind(), "no_runtime");
+        sleep(millis(1)).await;
+        assert_eq!(locks.send(Stats).await.unwrap().attempts, 0, "nothing was sent");
     });
 }
 

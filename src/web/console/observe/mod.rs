@@ -30,6 +30,7 @@ use crate::{
     env::{Random, SystemRandom},
     manager::LockManager,
     request::InspectError,
+    runtime::reactor,
     tuner::TunerEvent,
 };
 
@@ -213,7 +214,9 @@ impl Actor for Observer {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        self.observe(ctx);
+        if !reactor::is_missing() {
+            self.observe(ctx);
+        }
     }
 }
 
