@@ -1,17 +1,65 @@
 //! A distributed lock manager that actix applications embed as actors, on Redis.
 //!
-#![cfg_attr(feature = "doctor", doc = include_str!("../README.md"))]
+//! ```
+//! use std::time::Duration;
+//! use leasehold::{Acquire, Config, Shutdown, WithLock};
+//!
+//! #[actix::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let locks = Config::load()?.start()?; // Addr<LockManager>: clone it into every handler
+//!     let request = Acquire::new("orders/42").wait(Duration::from_secs(2));
+//!     let done = locks
+//!         .with_lock(request, async |lease| {
+//!             format!("the work, with fence {:?}", lease.fence()) // stopped if the lease is lost: the outcome is then unknown
+//!         })
+//!         .await?; // released
+//!     println!("{}", done.value);
+//!     locks.send(Shutdown { drain: Duration::ZERO }).await?; // the last line of main: what is still held is released
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Without configuration, locks live in the memory of the process, and the log says so. For a server set
+//! `LEASEHOLD_STORE_URL=redis://127.0.0.1:6379`. Starting needs an actix system, and no server: while Redis is down, requests
+//! are answered with an error that says so.
+//!
+//! # What there is
+//!
+//! | You want | How |
+//! |---|---|
+//! | to work under a lock, in one statement | [`WithLock::with_lock`] |
+//! | a lease to hold on to, and to watch | [`Acquire`], which is answered with a [`Lease`] |
+//! | many readers, one writer | [`ReadLock`], [`WriteLock`] |
+//! | at most so many at a time; the same owner again | `permits` and `owner` of [`Acquire`] |
+//! | several resources, all or none | [`AcquireAll`] |
+//! | a lock back from whoever holds it | [`Revoke`], [`ForceRelease`] |
+//! | to know who holds what | [`Inspect`], [`List`], [`Leases`], [`Stats`] |
+//! | one actor in the whole fleet, or to be told who leads | [`election`] |
+//! | ticks, each at most once in the fleet | [`schedule`] |
+//! | writes that an overtaken holder cannot make | [`fenced`] |
+//! | settings that adapt to the load | [`tuner`] |
+//! | locks of handlers and scopes, errors as responses, a health check | `web`, with the feature `actix-web` |
+//! | a page for the browser: who holds, who waits | `web::console`, with the feature `console` |
+//! | to know what is wrong with a deployment | `doctor`, with the feature of this name |
+//! | to predict how settings behave | `tuning`, with the feature of this name |
+//! | tests without a server, in virtual time | `testing`, with the feature of this name |
+//! | a store of your own | [`store`], with the feature `custom-store` |
+//!
+//! # Promises
+//! Two conflicting leases of one resource are never valid at the same time, as long as the store keeps what it acknowledged
+//! and clocks run at about the same rate. You learn that a lease is lost before anybody else can get it. An answer is
+//! certainly yes, certainly no, or unknown ([`Certainty`]). Nothing stays blocked for longer than one TTL after its holder
+//! died. The file `README.md` has all promises, and `docs/limits.md` what no lock on Redis can promise.
+//!
+//! # More to read
+//! The package has these files, which are no part of these pages: `docs/recipes.md`, `docs/configuration.md`,
+//! `docs/operations.md`, `docs/observability.md`, `docs/limits.md`, `docs/wire-format.md`, and the programs in `examples`.
 //!
 //! # Layout
 //! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
 //! defines where locks live and what every store guarantees (all of it with the feature `custom-store`). `lease` is
 //! what a caller holds, `request` what a caller asks, and `manager` the actor between them and the store, with the
-//! tools in `runtime`. `with_lock` is work under a lock in one statement, `fenced` writes that an overtaken holder
-//! cannot make, [`election`] one leader among many processes, [`schedule`]
-//! ticks that run once in a fleet, [`tuner`] settings that follow the load, and `web` what an actix-web application needs (feature
-//! `actix-web`). `config` is `config.toml` as a value. `doctor` checks the deployment that a configuration leads to.
-//! `tuning` predicts how settings behave under a workload (feature `tuning`).
-//! `testing` is for tests: virtual time, the acceptance suite for stores, and the check of what was held.
+//! tools in `runtime`. `with_lock` is work under a lock in one statement. `config` is `config.toml` as a value.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
@@ -112,6 +160,10 @@ pub mod rules {
         store::node::AcquiredFrom,
     };
 }
+
+#[cfg(all(doctest, feature = "doctor"))]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 #[cfg(doctest)]
 #[doc = include_str!("../docs/recipes.md")]

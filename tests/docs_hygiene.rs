@@ -1,6 +1,7 @@
-//! What the documents point to exists.
+//! What the documents point to exists, and their tables have all that the code has.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -36,4 +37,77 @@ fn links_to_files_are_told_from_others() {
     let text =
         "[a](docs/a.md#part) [b](https://b.example) [c](#part) [d](crate::Config) ![e](e.svg \"title\")";
     assert_eq!(file_links(text), ["docs/a.md", "e.svg"]);
+}
+
+/// The text of a file of this package.
+fn text_of(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// The words in code marks that open the rows of the table below a heading.
+fn first_cells(text: &str, heading: &str) -> BTreeSet<String> {
+    let (_, below) = text.split_once(heading).unwrap_or_else(|| panic!("no heading {heading:?}"));
+    let section = below.split("\n## ").next().unwrap_or_default();
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    cells.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_table_of_features_has_those_of_the_package() {
+    let package: toml::Table = text_of("Cargo.toml").parse().unwrap();
+    let features = package["features"].as_table().unwrap().keys().filter(|name| *name != "default");
+    let told = first_cells(&text_of("docs/configuration.md"), "## Cargo features");
+    assert_eq!(told, features.cloned().collect(), "docs/configuration.md, Cargo.toml");
+}
+
+/// The types of a file that are messages: the next one after each `#[rtype(…)]`.
+fn messages(text: &str) -> impl Iterator<Item = String> {
+    let derived = text.split("#[rtype(").skip(1).filter_map(|rest| {
+        let (before, name) = rest.split_once("struct ")?;
+        before.ends_with("pub ").then_some(name)
+    });
+    let by_hand = text.split("impl Message for ").skip(1);
+    derived.chain(by_hand).map(|rest| {
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        rest.chars().take_while(|&c| is_of_name(c)).collect()
+    })
+}
+
+/// Every file below a folder.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| if path.is_dir() { files_below(&path) } else { vec![path] };
+    entries.flat_map(below).collect()
+}
+
+#[test]
+fn the_page_of_requests_names_every_message() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (page, public) = (text_of("docs/configuration.md"), text_of("src/lib.rs"));
+    let words = |text: &str| -> BTreeSet<String> {
+        text.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned).collect()
+    };
+    let (told, public) = (words(&page), words(&public));
+    let known: BTreeSet<String> = ["request", "lease"]
+        .iter()
+        .flat_map(|room| files_below(&root.join("src").join(room)))
+        .flat_map(|file| messages(&fs::read_to_string(file).unwrap()).collect::<Vec<_>>())
+        .filter(|name| public.contains(name))
+        .collect();
+    assert!(known.contains("Ready") && known.contains("Shutdown"), "{known:?}");
+    let missing: Vec<&String> = known.difference(&told).collect();
+    assert!(missing.is_empty(), "docs/configuration.md does not name {missing:?}");
+}
+
+#[test]
+fn the_front_page_of_the_documentation_leads_to_no_file_of_the_repository() {
+    let text = text_of("src/lib.rs");
+    let page: String = text.lines().map_while(|line| line.strip_prefix("//!")).collect::<Vec<_>>().join("\n");
+    assert!(page.len() > 1_000, "the page is in the comment at the top of src/lib.rs");
+    assert_eq!(file_links(&page), <[&str; 0]>::default(), "outside of the repository they lead nowhere");
+    let included = text
+        .lines()
+        .take_while(|line| !line.starts_with("mod "))
+        .any(|line| line.starts_with("#![") && line.contains("include_str!"));
+    assert!(!included, "a file with links of the repository is part of the page");
 }

@@ -129,4 +129,21 @@ mod tests {
         assert!(wrong.is_empty(), "{} of {seen}:\n{}", wrong.len(), wrong.join("\n"));
         assert!(seen > 20, "{seen} commands");
     }
+
+    #[test]
+    fn the_table_of_commands_has_all_of_them() {
+        let page = include_str!("../../docs/cli.md");
+        let (_, table) = page.split_once("\n## Commands\n").expect("a heading");
+        let table = table.split("\n\n`leasehold COMMAND").next().unwrap_or_default();
+        let is_told = |name: &str| {
+            table.lines().any(|row| {
+                let words = row.strip_prefix("| `").and_then(|row| row.split(['`', ' ']).next());
+                words == Some(name)
+            })
+        };
+        let command = Options::command();
+        let missing: Vec<&str> =
+            command.get_subcommands().map(Command::get_name).filter(|name| !is_told(name)).collect();
+        assert!(missing.is_empty(), "docs/cli.md does not tell of {missing:?}");
+    }
 }
