@@ -7,12 +7,12 @@ use tokio::time::Instant;
 /// The maximum weight of a batch. A larger one would hold up the batches behind it for longer than it gains.
 const AT_ONCE: usize = 256;
 
-/// The number of batches of one batcher in flight, and not stalled, from which on a batch that is not full waits for more.
-/// With more of them batches get smaller; with fewer the store has nothing to do while an answer travels.
+/// The number of batches of one batcher in flight, and not stalled, from which on operations gather. With more of them batches
+/// get smaller; with fewer the store has nothing to do while an answer travels.
 const IN_FLIGHT: usize = 4;
 
-/// The maximum weight of what one batcher has in flight, stalled or not. What comes after it, on whichever way, is behind no
-/// more than this.
+/// The maximum number of operations of one batcher in flight, stalled or not. What comes after them, on whichever way, is
+/// behind no more than this.
 const MOST_IN_FLIGHT: usize = IN_FLIGHT * AT_ONCE;
 
 /// The time after which a batch does not hold up those behind it any more, as long as there is room in flight.
@@ -62,16 +62,16 @@ struct Gathered<Verb> {
 struct Sent {
     flight: Flight,
     at: Instant,
-    weight: usize,
+    operations: usize,
 }
 
 /// The beginning of what was gathered, as far as it fits into a batch.
+#[derive(Default)]
 struct Fitting {
     /// The number of operations, with those that were withdrawn.
     length: usize,
-    weight: usize,
-    /// True if there was no room for more in the batch.
-    is_full: bool,
+    /// The number of those that were not.
+    operations: usize,
 }
 
 impl<Verb> Batcher<Verb> {
@@ -96,25 +96,24 @@ impl<Verb> Batcher<Verb> {
         taken
     }
 
-    /// Returns the next batch, if anything has been gathered and there is not too much in flight. A full batch gains nothing
-    /// by waiting for more.
+    /// Returns the next batch, if anything has been gathered and there is not too much in flight.
     pub(crate) fn next(&mut self, now: impl FnOnce() -> Instant) -> Option<(Flight, Vec<Verb>)> {
-        let Fitting { length, weight, is_full } = self.fitting();
-        if weight == 0 {
+        let Fitting { length, operations } = self.fitting();
+        if operations == 0 {
             return None;
         }
         let at = now();
-        if !is_full && self.last_to_stall().is_some_and(|sent| at < sent.at + STALLED) {
+        if self.last_to_stall().is_some_and(|sent| at < sent.at + STALLED) {
             return None;
         }
         let batch: Vec<_> = self.gathered.drain(..length).filter_map(|gathered| gathered.verb).collect();
-        self.withdrawn -= length - batch.len();
+        self.withdrawn -= length - operations;
         if self.gathered.is_empty() {
             self.gathered.shrink_to(AT_ONCE);
         }
         self.sent += 1;
         let flight = Flight(self.sent);
-        self.in_flight.push(Sent { flight, at, weight });
+        self.in_flight.push(Sent { flight, at, operations });
         Some((flight, batch))
     }
 
@@ -126,37 +125,36 @@ impl<Verb> Batcher<Verb> {
     /// Returns the moment at which a batch in flight will have stalled, if one is waited for.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
         let last = self.last_to_stall()?;
-        (self.fitting().weight > 0).then(|| last.at + STALLED)
+        (self.fitting().operations > 0).then(|| last.at + STALLED)
     }
 
-    /// Returns the batch that has to stall or to land before another one is sent that is not full. `None` if there are fewer
-    /// in flight.
+    /// Returns the batch that has to stall or to land before another one is sent. `None` if there are fewer in flight.
     fn last_to_stall(&self) -> Option<&Sent> {
         self.in_flight.iter().nth_back(IN_FLIGHT - 1)
     }
 
     /// Returns the operations that are the next batch.
     fn fitting(&self) -> Fitting {
-        let (mut fitting, room) = (Fitting { length: 0, weight: 0, is_full: false }, self.room());
+        let (mut fitting, mut weight, room) = (Fitting::default(), 0, self.room());
         for gathered in &self.gathered {
-            let weight = if gathered.verb.is_some() { gathered.weight } else { 0 };
-            fitting.is_full = fitting.weight + weight > AT_ONCE;
-            if fitting.is_full || fitting.weight + weight > room {
-                break;
+            if gathered.verb.is_some() {
+                weight += gathered.weight;
+                if weight > AT_ONCE || fitting.operations == room {
+                    break;
+                }
+                fitting.operations += 1;
             }
-            fitting.weight += weight;
             fitting.length += 1;
         }
-        fitting.is_full |= fitting.weight == AT_ONCE;
         fitting
     }
 
-    /// Returns the weight that may still be sent before a batch lands.
+    /// Returns the number of operations that may still be sent before a batch lands.
     fn room(&self) -> usize {
         if planted!("what has stalled makes room for more") {
             return AT_ONCE;
         }
-        MOST_IN_FLIGHT.saturating_sub(self.in_flight.iter().map(|sent| sent.weight).sum())
+        MOST_IN_FLIGHT.saturating_sub(self.in_flight.iter().map(|sent| sent.operations).sum())
     }
 }
 
@@ -241,18 +239,21 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_travels_in_small_batches_and_a_full_one_waits_for_nothing() {
+    fn what_takes_long_travels_in_small_batches() {
         let (mut batcher, now) = with([]);
         (0..1_000).for_each(|verb| {
             batcher.push(verb, Weight::HEAVY);
         });
         let batches: Vec<_> = std::iter::from_fn(|| batcher.next(|| now)).collect();
-        assert!(batches.iter().all(|(_, batch)| batch.len() == 10), "all of them full");
-        let room = MOST_IN_FLIGHT / (10 * Weight::HEAVY.0);
-        assert_eq!(batches.len(), room);
+        assert_eq!(batches.iter().map(|(_, batch)| batch.len()).collect::<Vec<_>>(), [10; IN_FLIGHT]);
+        assert_eq!(
+            next(&mut batcher, now + STALLED),
+            Some((40..50).collect()),
+            "those that stall hold up no others"
+        );
         batcher.landed(batches[0].0);
         batcher.push(1_000, Weight::LIGHT);
-        assert_eq!(next(&mut batcher, now), Some((10 * room as u32..10 * room as u32 + 10).collect()));
+        assert_eq!(next(&mut batcher, now + STALLED), Some((50..60).collect()));
     }
 
     #[test]

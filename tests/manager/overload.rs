@@ -198,16 +198,15 @@ fn what_is_on_the_wire_is_bounded_while_the_store_stalls() {
 #[test]
 fn what_is_over_and_unanswered_counts_as_pending() {
     in_virtual_time(|| async {
-        // As many as the store is sent of this kind at a time.
-        let (store, locks) = slow(40);
+        let (store, locks) = slow(100);
         let held = locks.send(Acquire::new("held")).await.unwrap().unwrap();
         store.take(secs(10));
-        crowd(&locks, 40, millis(200)).await;
+        crowd(&locks, 100, millis(500)).await;
         let error = locks.send(Acquire::new("other")).await.unwrap().unwrap_err();
-        assert!(matches!(error, AcquireError::Busy { pending: 40 }), "{error}");
+        assert!(matches!(error, AcquireError::Busy { pending: 100 }), "{error}");
         assert!(locks.send(Ready).await.unwrap().is_err());
         let error = locks.send(AcquireAll::new(["one", "two"])).await.unwrap().unwrap_err();
-        assert!(matches!(error, AcquireError::Busy { pending: 40 }), "{error}");
+        assert!(matches!(error, AcquireError::Busy { pending: 100 }), "{error}");
         store.take(Duration::ZERO);
         // Answered now, they leave the queue, and that is answered at once.
         sleep(secs(10)).await;

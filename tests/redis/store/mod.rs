@@ -5,8 +5,8 @@
 mod batches;
 mod bounded;
 mod broken;
-mod idle;
 mod foreign;
+mod idle;
 mod inbox;
 mod kept;
 mod long;
