@@ -11,7 +11,7 @@ use std::{
 use actix::Addr;
 use futures_util::future::join_all;
 use leasehold::{
-    Acquire, Config, LockManager, RedisStore, Shutdown, Stats,
+    Acquire, Config, LockManager, ReadLock, RedisStore, Shutdown, Stats,
     election::{Candidacy, Election},
     schedule::Schedule,
 };
@@ -116,7 +116,7 @@ fn a_verb_that_is_refused_for_what_it_asks_is_no_outage() {
         let (log, _logging) = Log::begin();
         let locks = World::new().manager();
         let _part = locks.send(Acquire::new("r").permits(1, 3)).await.unwrap().unwrap();
-        assert!(locks.send(Acquire::new("r").permits(1, 4)).await.unwrap().is_err());
+        assert!(locks.send(ReadLock::new("r")).await.unwrap().is_err());
         assert!(locks.send(Acquire::new("r")).await.unwrap().is_err());
         sleep(secs(120)).await;
         assert_eq!(log.lines().len(), 1, "{:#?}", log.lines());

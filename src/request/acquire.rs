@@ -96,7 +96,10 @@ impl Acquire {
         Self { resource, takes: Takes::Everything { reentrant: true }, options, kind: PhantomData }
     }
 
-    /// Asks for `count` of the `of` permits that the resource has. All users of the resource must name the same `of`.
+    /// Asks for `count` of the `of` permits that the resource has.
+    ///
+    /// All users of the resource should name the same `of`. If it changes, processes may change it one after the other: as long
+    /// as two capacities are in use, the smaller one counts, and whoever names a third one waits.
     pub fn permits(mut self, count: u32, of: u32) -> Self {
         self.takes = Takes::Permits { count, of };
         self

@@ -70,11 +70,11 @@ pub enum StoreError {
         /// The mismatch, and the setting to use instead.
         reason: String,
     },
-    /// The resource is in use with another capacity. Nothing was executed.
+    /// The resource is in use in another mode: shared, and permits are asked for, or the other way. Nothing was executed.
     #[error(
-        "asked for {asked}, but the resource is in use as {used}; all its users must name the same capacity"
+        "asked for {asked}, but the resource is in use as {used}; these do not mix, so name it differently"
     )]
-    CapacityMismatch {
+    ModeMismatch {
         /// The requested mode.
         asked: Mode,
         /// The mode of one of the holders.
@@ -198,7 +198,7 @@ impl StoreError {
             | Self::OutOfMemory { .. }
             | Self::Denied { .. }
             | Self::Misconfigured { .. }
-            | Self::CapacityMismatch { .. }
+            | Self::ModeMismatch { .. }
             | Self::Deadlock { .. }
             | Self::Unsupported { .. }
             | Self::Unacknowledged { undone: true, .. }
@@ -218,7 +218,7 @@ impl StoreError {
             | Self::Unacknowledged { .. } => true,
             Self::Denied { .. }
             | Self::Misconfigured { .. }
-            | Self::CapacityMismatch { .. }
+            | Self::ModeMismatch { .. }
             | Self::Deadlock { .. }
             | Self::Unsupported { .. }
             | Self::Corrupt { .. } => false,
@@ -234,7 +234,7 @@ impl StoreError {
             Self::OutOfMemory { .. } => "out_of_memory",
             Self::Denied { .. } => "denied",
             Self::Misconfigured { .. } => "misconfigured",
-            Self::CapacityMismatch { .. } => "capacity_mismatch",
+            Self::ModeMismatch { .. } => "mode_mismatch",
             Self::Deadlock { .. } => "deadlock",
             Self::Unsupported { .. } => "unsupported",
             Self::NoQuorum { .. } => "no_quorum",

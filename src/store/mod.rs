@@ -87,10 +87,10 @@ pub(crate) use crate::core::{Incarnation, Recovered, Report};
 /// **Only the holder.** A token that does not hold can neither renew nor release.
 ///
 /// **Conflicts.** [`Mode::Exclusive`] conflicts with every other holder. [`Mode::Shared`] conflicts with exclusive
-/// holders. [`Mode::Permits`] conflicts when the sum would exceed the capacity. Three cases are errors and not refusals,
-/// because waiting could not resolve them:
-/// * A request for permits names another capacity than the holders, or mixes permits with shared holders:
-///   [`StoreError::CapacityMismatch`].
+/// holders. [`Mode::Permits`] conflicts when the sum would exceed the capacity. Of two capacities in use the smaller one
+/// counts, until all of its holders have ended: applications change a capacity one process after the other. A third one
+/// conflicts. Three cases are errors and not refusals, because waiting for it is no remedy:
+/// * A request mixes permits with shared holders: [`StoreError::ModeMismatch`].
 /// * An owner would wait for itself: [`StoreError::Deadlock`]. It asks exclusively for a resource that it holds shared or
 ///   in permits (an upgrade), or it asks shared or without [`reentrant`](Acquisition::reentrant) for a resource that it
 ///   holds exclusively. A shared request beside the owner's own shared hold is granted.

@@ -74,8 +74,8 @@ impl Fences {
                 self.find(&asked.hold.resource, &then, &real.by).map(drop)
             }
             (
-                Err(StoreError::CapacityMismatch { asked: model_asked, used: model }),
-                Err(StoreError::CapacityMismatch { asked, used }),
+                Err(StoreError::ModeMismatch { asked: model_asked, used: model }),
+                Err(StoreError::ModeMismatch { asked, used }),
             ) => {
                 // Which of those that end in the same second is named is not told.
                 same(Ok((model_asked, capacity(model))), Ok((asked, capacity(used))))

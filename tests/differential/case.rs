@@ -117,7 +117,7 @@ fn asked() -> impl Strategy<Value = Acquisition> {
         6 => Just(Mode::Exclusive),
         3 => Just(Mode::Shared),
         3 => (1..=3_u32).prop_map(|count| Mode::permits(count, 3).unwrap()),
-        1 => Just(Mode::permits(1, 4).unwrap()),
+        2 => (1..=2_u32, 2..=5_u32).prop_map(|(count, of)| Mode::permits(count, of).unwrap()),
     ];
     let owner = prop_oneof![2 => Just(None), 3 => Just(Some("a")), 1 => Just(Some("b {%}"))];
     let lock_delay = prop_oneof![3 => Just(0), 1 => 1..6_u64].prop_map(Duration::from_secs);

@@ -286,11 +286,24 @@ fn permits_are_granted_up_to_the_capacity() {
         let two = locks.send(Acquire::new("r").permits(2, 3)).await.unwrap().unwrap();
         let one = locks.send(Acquire::new("r").permits(1, 3)).await.unwrap().unwrap();
         assert!(locks.send(Acquire::new("r").permits(1, 3)).await.unwrap().is_err());
-        let error = locks.send(Acquire::new("r").permits(1, 4)).await.unwrap().unwrap_err();
-        assert!(matches!(error, AcquireError::Store(StoreError::CapacityMismatch { .. })), "{error}");
+        let error = locks.send(ReadLock::new("r").wait(secs(60))).await.unwrap().unwrap_err();
+        assert!(matches!(error, AcquireError::Store(StoreError::ModeMismatch { .. })), "{error}");
         drop(two);
         assert!(locks.send(Acquire::new("r").permits(2, 3)).await.unwrap().is_ok());
         drop(one);
+    });
+}
+
+#[test]
+fn another_capacity_waits_for_what_is_in_use() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let old = locks.send(Acquire::new("r").permits(3, 3)).await.unwrap().unwrap();
+        let waiting = spawn(locks.send(Acquire::new("r").permits(1, 5).wait(secs(60))));
+        sleep(secs(40)).await;
+        assert!(!waiting.is_finished());
+        drop(old);
+        assert!(waiting.await.unwrap().unwrap().is_ok());
     });
 }
 

@@ -133,6 +133,7 @@ pub(crate) const BUGS: &[Bug] = &[
     bug("a renewal of any token", OneStore(&["P12"])),
     bug("a retry that counts twice", OneStore(&["P5"])),
     bug("a reader beside a writer", OneStore(&["P6"])),
+    bug("the larger of two capacities counts", OneStore(&["P7"])),
     bug("a fence that expires", OneStore(&["P2"])),
     bug("a hand-over without a new fence", OneStore(&["P2"])),
     bug("last come, first served", OneStore(&["P9"])),

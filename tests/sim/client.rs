@@ -161,7 +161,8 @@ impl Client {
             (READ_WRITE, _) => self.send(ReadLock::new(name), ask).await,
             (PERMITS, _) if self.world.one_store => {
                 let count = self.rng.random_range(1..=3);
-                self.send(Acquire::new(name).permits(count, 5), ask).await
+                // Two capacities are in use, as while an application is replaced by one that names another.
+                self.send(Acquire::new(name).permits(count, 4 + count % 2), ask).await
             }
             _ => self.send(Acquire::new(name), ask).await,
         };

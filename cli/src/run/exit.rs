@@ -149,7 +149,7 @@ impl End {
                 Self::new(DENIED, format_args!("{text}; {check}"))
             }
             StoreError::Misconfigured { .. } | StoreError::Corrupt { .. } => Self::new(CONFIG, text),
-            StoreError::CapacityMismatch { .. }
+            StoreError::ModeMismatch { .. }
             | StoreError::Deadlock { .. }
             | StoreError::Unsupported { .. } => Self::new(USAGE, format_args!("{name}: {text}")),
             _ if error.certainty() == Certainty::Unknown => {

@@ -1,7 +1,7 @@
 //! The holders of one resource, with those that only keep it closed, and their effect on acquisitions.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
     num::NonZeroU32,
     time::Duration,
 };
@@ -13,8 +13,8 @@ use crate::{
 
 /// The holders of a resource.
 ///
-/// All records are of one kind: exclusive (of one owner and one fence), shared, or permits of one capacity. So any of
-/// them tells how the resource is in use.
+/// All records are of one kind: exclusive (of one owner and one fence), shared, or permits. So any of them tells how the
+/// resource is in use.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     records: HashMap<Token, Record>,
@@ -24,6 +24,8 @@ pub(super) struct Holders {
     openings: BTreeSet<(Moment, Token)>,
     /// The permits that all records take together.
     taken: u64,
+    /// The numbers of the records by their capacity of permits.
+    capacities: BTreeMap<NonZeroU32, u64>,
     shares: HashMap<Owner, Share>,
 }
 
@@ -67,7 +69,7 @@ impl Holders {
         };
         let (first, last) = (&self.records[first], &self.records[last]);
         if let Some(share) = self.share_of(asked.hold.owner.as_ref()) {
-            let held = share.as_mode(first.mode);
+            let held = self.as_mode(share, first.mode);
             match (asked.mode, held) {
                 (Mode::Exclusive, Mode::Exclusive) if asked.reentrant => {
                     return Ok(Verdict::ReEntry(first.fence));
@@ -85,16 +87,19 @@ impl Holders {
             }
             (Mode::Exclusive, _) | (_, Mode::Exclusive) => Ok(Verdict::InTheWay(last)),
             (Mode::Shared, Mode::Shared) => Ok(Verdict::Fits(Some(last))),
-            (Mode::Permits { count, of }, Mode::Permits { of: capacity, .. }) if of == capacity => {
-                let fits = self.taken + u64::from(count.get()) <= u64::from(of.get());
+            (Mode::Permits { count, of }, Mode::Permits { .. }) => {
+                let fits = self.taken + u64::from(count.get()) <= u64::from(self.capacity_with(of));
                 Ok(if fits { Verdict::Fits(Some(first)) } else { Verdict::InTheWay(first) })
             }
-            (asked, used) => Err(StoreError::CapacityMismatch { asked, used }),
+            (asked, used) => Err(StoreError::ModeMismatch { asked, used }),
         }
     }
 
     pub(super) fn admit(&mut self, record: Record) {
         self.taken += u64::from(record.permits());
+        if let Mode::Permits { of, .. } = record.mode {
+            *self.capacities.entry(of).or_default() += 1;
+        }
         if let Some(owner) = &record.owner {
             let share = self.shares.entry(owner.clone()).or_default();
             share.holds += 1;
@@ -167,6 +172,28 @@ impl Holders {
         self.records.is_empty()
     }
 
+    /// Returns the capacity that counts with one more record of this capacity: the smallest in use. It is zero if two others
+    /// are in use, so that the third has to wait.
+    fn capacity_with(&self, of: NonZeroU32) -> u32 {
+        if planted!("the larger of two capacities counts") {
+            return self.capacities.keys().next_back().map_or(of, |most| of.max(*most)).get();
+        }
+        if self.capacities.len() >= 2 && !self.capacities.contains_key(&of) {
+            return 0;
+        }
+        self.capacities.keys().next().map_or(of, |least| of.min(*least)).get()
+    }
+
+    /// Returns all that an owner holds, given the mode in which the resource is in use.
+    fn as_mode(&self, share: &Share, in_use: Mode) -> Mode {
+        match (in_use, NonZeroU32::new(share.permits)) {
+            (Mode::Permits { of, .. }, Some(count)) => {
+                Mode::Permits { count, of: self.capacities.keys().next().copied().unwrap_or(of) }
+            }
+            (mode, _) => mode,
+        }
+    }
+
     fn share_of(&self, owner: Option<&Owner>) -> Option<&Share> {
         owner.and_then(|owner| self.shares.get(owner))
     }
@@ -191,6 +218,14 @@ impl Holders {
     fn remove(&mut self, token: Token) {
         if let Some(record) = self.take(token) {
             self.taken -= u64::from(record.permits());
+            if let Mode::Permits { of, .. } = record.mode
+                && let Entry::Occupied(mut records) = self.capacities.entry(of)
+            {
+                *records.get_mut() -= 1;
+                if *records.get() == 0 {
+                    records.remove();
+                }
+            }
         }
     }
 
@@ -206,15 +241,5 @@ impl Holders {
         self.due.remove(&(record.due(), token));
         self.openings.remove(&(record.opening, token));
         Some(record)
-    }
-}
-
-impl Share {
-    /// Returns all that the owner holds, given the mode in which the resource is in use.
-    fn as_mode(&self, in_use: Mode) -> Mode {
-        match (in_use, NonZeroU32::new(self.permits)) {
-            (Mode::Permits { of, .. }, Some(count)) => Mode::Permits { count, of },
-            (mode, _) => mode,
-        }
     }
 }

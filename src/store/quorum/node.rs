@@ -227,7 +227,7 @@ fn ballot(answer: Result<Acquired, StoreError>, memory: &Result<Memory, StoreErr
         (Ok(Acquired::Refused(refusal)), _) => Ballot::No(refusal),
         (Ok(Acquired::Queued { refusal, ahead }), _) => Ballot::Queued { refusal, ahead },
         (Ok(Acquired::Full { waiters }), _) => Ballot::Full(waiters),
-        (Err(error @ (StoreError::Deadlock { .. } | StoreError::CapacityMismatch { .. })), _) => {
+        (Err(error @ (StoreError::Deadlock { .. } | StoreError::ModeMismatch { .. })), _) => {
             Ballot::Never(error)
         }
         (Err(error), _) => Ballot::Failed(error),

@@ -84,7 +84,10 @@ macro_rules! __acceptance_group {
             permits_come_back_with_a_release_and_with_an_end
             a_refusal_of_permits_names_the_first_end
             repeated_permits_are_taken_once
-            another_capacity_is_an_error
+            of_two_capacities_in_use_the_smaller_one_counts
+            a_smaller_capacity_waits_until_so_few_permits_are_taken
+            a_capacity_is_in_use_until_its_last_holder_has_ended_and_opened
+            a_third_capacity_waits_for_one_of_two
             permits_and_an_exclusive_holder_exclude_each_other
             no_permit_is_lost_in_a_hundred_turns
             a_free_resource_may_be_used_with_another_capacity
@@ -168,7 +171,7 @@ macro_rules! __acceptance_group {
             a_waiter_that_leaves_makes_room_for_those_behind_it
             who_has_left_is_handed_nothing
             a_waiter_that_would_wait_for_itself_gives_its_place_up
-            a_waiter_of_another_capacity_gives_its_place_up_when_it_asks
+            a_waiter_of_another_capacity_is_served_when_it_fits
         }
     };
     (heads: $world:ty) => {

@@ -1,5 +1,7 @@
 //! The leases of one resource that are believed in, event by event.
 
+use std::num::NonZeroU32;
+
 use crate::core::{Fence, Mode, Moment, Owner};
 
 /// A lease that its holder believes in.
@@ -85,20 +87,21 @@ impl<Id: Clone + PartialEq> Resource<Id> {
     }
 }
 
-/// Returns those who are there and conflict with a newcomer of this mode. Of permits, only those beyond the capacity.
+/// Returns those who are there and conflict with a newcomer of this mode. Of permits, only those beyond the smallest capacity.
 pub fn conflicting<'a, H: 'a>(
     mode: Mode,
     there: impl Iterator<Item = (&'a H, Mode)>,
 ) -> impl Iterator<Item = &'a H> {
-    let mut taken = match mode {
-        Mode::Permits { count, .. } => count.get(),
-        _ => 0,
+    let (mut taken, mut capacity) = match mode {
+        Mode::Permits { count, of } => (count.get(), of),
+        _ => (0, NonZeroU32::MIN),
     };
     let mut conflicts = move |its| match (mode, its) {
         (Mode::Shared, Mode::Shared) => false,
-        (Mode::Permits { of, .. }, Mode::Permits { count, .. }) => {
+        (Mode::Permits { .. }, Mode::Permits { count, of }) => {
             taken += count.get();
-            taken > of.get()
+            capacity = capacity.min(of);
+            taken > capacity.get()
         }
         _ => true,
     };

@@ -67,6 +67,10 @@ fn modes_decide_about_conflicts() {
     let permits = |count, granted| moded(Mode::permits(count, 3).unwrap(), held(granted, 9, granted));
     assert_eq!(conflicts_of(&[permits(1, 1), permits(2, 2)]), []);
     assert_eq!(conflicts_of(&[permits(1, 1), permits(2, 2), permits(1, 3)]), [(at(3), at(9))]);
+    let of_five = |count, granted| moded(Mode::permits(count, 5).unwrap(), held(granted, 9, granted));
+    assert_eq!(conflicts_of(&[permits(1, 1), of_five(2, 2)]), []);
+    assert_eq!(conflicts_of(&[permits(1, 1), of_five(3, 2)]).len(), 1, "the smaller capacity counts");
+    assert_eq!(conflicts_of(&[of_five(3, 1), permits(1, 2)]).len(), 1);
     assert_eq!(conflicts_of(&[owned(held(1, 9, 1)), owned(held(2, 5, 1))]), []);
     assert_eq!(conflicts_of(&[owned(held(1, 9, 1)), owned(shared(2, 5))]), [(at(2), at(5))]);
 }

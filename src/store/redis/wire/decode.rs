@@ -61,7 +61,7 @@ pub(crate) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreErro
         }
         "full" => Ok(Acquired::Full { waiters: rest.number()? }),
         "deadlock" => Err(StoreError::Deadlock { asked, held: rest.mode()? }),
-        "mismatch" => Err(StoreError::CapacityMismatch { asked, used: rest.mode()? }),
+        "mismatch" => Err(StoreError::ModeMismatch { asked, used: rest.mode()? }),
         other => Err(rest.otherwise(other)),
     }
 }
@@ -141,10 +141,9 @@ pub(crate) fn holder(
     state: &str,
     remaining: Duration,
     record: &str,
-    capacity: &str,
 ) -> Result<Holder, StoreError> {
     let record::Record { fence, mode, owner, metadata } =
-        record::read(record, capacity).ok_or_else(|| foreign(NO_RECORD))?;
+        record::read(record).ok_or_else(|| foreign(NO_RECORD))?;
     let token = token.parse().map_err(|_| foreign(NO_TOKEN))?;
     let state = if state == "holding" { HolderState::Holding } else { HolderState::Closed };
     Ok(Holder { token, mode, state, owner, fence, remaining, held_for: None, metadata })
@@ -160,8 +159,7 @@ fn granted(parts: &mut Fields, asked: Mode) -> Result<Grant, StoreError> {
 fn refusal(rest: &mut Fields) -> Result<Refusal, StoreError> {
     let (token, state) = (rest.text()?, rest.text()?);
     let (left, remaining) = (rest.duration()?, rest.duration()?);
-    let (capacity, record) = (rest.text()?, rest.text()?);
-    Ok(Refusal { by: holder(&token, &state, left, &record, &capacity)?, remaining })
+    Ok(Refusal { by: holder(&token, &state, left, &rest.text()?)?, remaining })
 }
 
 fn granted_without_a_fence() -> StoreError {

@@ -266,14 +266,14 @@ impl Encoder {
         }
         call.arg(positive_millis(ttl) + millis(lock_delay));
         call.text(format_args!("{}{}", record::terms(asked), metadata.text_of(&asked.metadata)));
-        let (reentrant, capacity) = (u8::from(reentrant), record::capacity(mode));
+        let reentrant = u8::from(reentrant);
         let Some(QueueTicket { inbox, ttl, grant_window, max_waiters, place }) = ticket else {
-            call.text(format_args!("{reentrant} {capacity}"));
+            call.arg(reentrant);
             return;
         };
         let (window, ticket_ttl) = (positive_millis(*grant_window), positive_millis(*ttl));
         let channel = keys::channel(&self.prefix, inbox);
-        let terms = format_args!("{reentrant} {capacity} {channel} {window} {ticket_ttl} {max_waiters}");
+        let terms = format_args!("{reentrant} {channel} {window} {ticket_ttl} {max_waiters}");
         match place {
             None => call.text(terms),
             Some(place) => call.text(format_args!("{terms} {place}")),

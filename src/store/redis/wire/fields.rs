@@ -80,8 +80,8 @@ impl Fields {
     }
 
     pub(super) fn mode(&mut self) -> Result<Mode, StoreError> {
-        let (letter, permits, capacity) = (self.text()?, self.text()?, self.text()?);
-        record::mode(&letter, &permits, &capacity).ok_or_else(|| foreign("a mode that is none"))
+        let (letter, permits) = (self.text()?, self.text()?);
+        record::mode(&letter, &permits).ok_or_else(|| foreign("a mode that is none"))
     }
 
     /// Returns the error of a verdict that every verb may get, or of an unknown one.

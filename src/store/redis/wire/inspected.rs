@@ -18,13 +18,13 @@ use crate::{
 
 pub(crate) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
     let mut rest = only_if(answer, "holders")?;
-    let (total, waiting, capacity) = (rest.number()?, rest.number()?, rest.text()?);
+    let (total, waiting) = (rest.number()?, rest.number()?);
     let (now, told) = (time(&rest.text()?)?, rest.number()?);
     let since = |number| now.and_then(|now| since_given(number, now));
     let mut holders = Vec::new();
     for _ in 0..told {
         let (token, state, remaining) = (rest.text()?, rest.text()?, rest.duration()?);
-        let mut holder = holder(&token, &state, remaining, &rest.text()?, &capacity)?;
+        let mut holder = holder(&token, &state, remaining, &rest.text()?)?;
         if holder.state == HolderState::Holding {
             holder.held_for = holder.fence.map(Fence::get).and_then(since);
         }
@@ -46,9 +46,9 @@ fn time(text: &str) -> Result<Option<u64>, StoreError> {
 }
 
 fn waiter(rest: &mut Fields, since: impl Fn(u64) -> Option<Duration>) -> Result<Waiter, StoreError> {
-    let (token, arrival, capacity) = (rest.text()?, rest.number()?, rest.text()?);
+    let (token, arrival) = (rest.text()?, rest.number()?);
     let record::Record { mode, owner, metadata, .. } =
-        record::read(&rest.text()?, &capacity).ok_or_else(|| foreign(NO_RECORD))?;
+        record::read(&rest.text()?).ok_or_else(|| foreign(NO_RECORD))?;
     let token = token.parse().map_err(|_| foreign(NO_TOKEN))?;
     Ok(Waiter { token, mode, owner, waited: since(arrival), metadata })
 }
@@ -66,8 +66,8 @@ mod tests {
     #[test]
     fn holders_and_waiters_read_back_with_their_times() {
         let held = ["0000000a", "holding", "500", "7000000 x 1 0 me {\"host\":\"a\"}"];
-        let waits = ["0000000b", "8000000", "3", " p 2 0  {}"];
-        let told = |time| answer(&[&["holders", "1", "1", "3", time, "1"][..], &held, &waits].concat());
+        let waits = ["0000000b", "8000000", " p 2/3 0  {}"];
+        let told = |time| answer(&[&["holders", "1", "1", time, "1"][..], &held, &waits].concat());
         let Inspection { holders, total: 1, waiting: 1, waiters } = inspected(told("9000000")).unwrap()
         else {
             panic!("not one and one")
@@ -81,17 +81,16 @@ mod tests {
 
     #[test]
     fn who_only_keeps_it_closed_has_not_held_it_for_any_time() {
-        let closed =
-            ["holders", "1", "0", "", "9000000", "1", "0000000a", "closed", "500", "7000000 x 1 0  {}"];
+        let closed = ["holders", "1", "0", "9000000", "1", "0000000a", "closed", "500", "7000000 x 1 0  {}"];
         assert_eq!(inspected(answer(&closed)).unwrap().holders[0].held_for, None);
     }
 
     #[test]
     fn an_answer_that_ends_too_early_is_lost() {
         for short in [
-            &["holders", "1", "0", "", "", "1", "0000000a"][..],
-            &["holders", "0", "1", "", "", "0", "0000000a", "8"],
-            &["holders", "0", "0", "", "now", "0"],
+            &["holders", "1", "0", "", "1", "0000000a"][..],
+            &["holders", "0", "1", "", "0", "0000000a", "8"],
+            &["holders", "0", "0", "now", "0"],
         ] {
             assert_eq!(inspected(answer(short)).unwrap_err().kind(), "reply_lost", "{short:?}");
         }
@@ -100,9 +99,9 @@ mod tests {
     #[test]
     fn what_a_record_cannot_have_is_corrupt() {
         for foreign in [
-            &["holders", "0", "1", "", "", "0", "0000000a", "8", "", "hello"][..],
-            &["holders", "0", "1", "", "", "0", "0000000a", "99999999999999999999", "", " x 1 0  {}"],
-            &["holders", "1", "0", "", "", "1", "0000000a", "holding", "5", "7 x 1 0  []"],
+            &["holders", "0", "1", "", "0", "0000000a", "8", "hello"][..],
+            &["holders", "0", "1", "", "0", "0000000a", "99999999999999999999", " x 1 0  {}"],
+            &["holders", "1", "0", "", "1", "0000000a", "holding", "5", "7 x 1 0  []"],
         ] {
             assert_eq!(inspected(answer(foreign)).unwrap_err().kind(), "corrupt", "{foreign:?}");
         }

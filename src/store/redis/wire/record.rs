@@ -35,11 +35,11 @@ pub(crate) fn metadata(metadata: &Metadata) -> String {
     serde_json::to_string(metadata).expect("a map of texts has a JSON form")
 }
 
-/// Reads a record; `None` if it is not ours. The `capacity` of permits is not part of the record.
-pub(crate) fn read(record: &str, capacity: &str) -> Option<Record> {
+/// Reads a record; `None` if it is not ours.
+pub(crate) fn read(record: &str) -> Option<Record> {
     let mut fields = record.splitn(6, ' ');
     let fence = fence(fields.next()?)?;
-    let mode = mode(fields.next()?, fields.next()?, capacity)?;
+    let mode = mode(fields.next()?, fields.next()?)?;
     let times = fields.next()?;
     // A `!` marks what is handed over and not yet taken up. Older versions write no TTL.
     let mut times = times.strip_prefix('!').unwrap_or(times).splitn(2, '/');
@@ -62,11 +62,14 @@ pub(crate) fn fence(text: &str) -> Option<Option<Fence>> {
 }
 
 /// Reads a mode from its parts, as the scripts write them.
-pub(crate) fn mode(letter: &str, permits: &str, capacity: &str) -> Option<Mode> {
+pub(crate) fn mode(letter: &str, permits: &str) -> Option<Mode> {
     match letter {
         "x" => Some(Mode::Exclusive),
         "s" => Some(Mode::Shared),
-        "p" => Mode::permits(permits.parse().ok()?, capacity.parse().ok()?).ok(),
+        "p" => {
+            let (count, capacity) = permits.split_once('/')?;
+            Mode::permits(count.parse().ok()?, capacity.parse().ok()?).ok()
+        }
         _ => None,
     }
 }
@@ -79,18 +82,11 @@ fn letter(mode: Mode) -> &'static str {
     }
 }
 
-fn permits(mode: Mode) -> u32 {
-    match mode {
-        Mode::Exclusive | Mode::Shared => 1,
-        Mode::Permits { count, .. } => count.get(),
-    }
-}
-
-/// Returns the capacity of permits; an empty text for a mode without one.
-pub(crate) fn capacity(mode: Mode) -> impl Display {
+/// Returns the permits as they stand in a record: with their capacity.
+fn permits(mode: Mode) -> impl Display {
     fmt::from_fn(move |f| match mode {
-        Mode::Exclusive | Mode::Shared => Ok(()),
-        Mode::Permits { of, .. } => of.fmt(f),
+        Mode::Exclusive | Mode::Shared => f.write_str("1"),
+        Mode::Permits { count, of } => write!(f, "{count}/{of}"),
     })
 }
 
@@ -154,7 +150,7 @@ mod tests {
             for owner in [None, Some("worker 7 {ü}")] {
                 let wanted = acquisition(mode, owner);
                 let written = format!("9 {}{}", terms(&wanted), metadata(&wanted.metadata));
-                let read = read(&written, "5").unwrap();
+                let read = read(&written).unwrap();
                 assert_eq!(
                     read,
                     Record {
@@ -172,7 +168,7 @@ mod tests {
     fn a_record_tells_the_ttl_unless_an_older_version_wrote_it() {
         assert_eq!(terms(&acquisition(Mode::Exclusive, None)).to_string(), "x 1 250/1000  ");
         for text in ["9 x 1 250  {}", "9 x 1 !250  {}", "9 x 1 250/1000  {}", "9 x 1 !250/1000  {}"] {
-            assert!(read(text, "").is_some_and(|record| record.mode == Mode::Exclusive), "{text}");
+            assert!(read(text).is_some_and(|record| record.mode == Mode::Exclusive), "{text}");
         }
     }
 
@@ -183,13 +179,15 @@ mod tests {
             "9 x 1 0",
             "9 y 1 0  {}",
             "x x 1 0  {}",
-            "9 p 6 0  {}",
+            "9 p 6/5 0  {}",
+            "9 p 5 0  {}",
+            "9 p 0/5 0  {}",
             "9 x 1 0  []",
             "9 x 1 0 %zz {}",
             "9 x 1 0/  {}",
             "9 x 1 0/1/2  {}",
         ] {
-            assert_eq!(read(text, "5"), None, "{text:?}");
+            assert_eq!(read(text), None, "{text:?}");
         }
     }
 

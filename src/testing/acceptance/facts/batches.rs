@@ -70,7 +70,7 @@ pub async fn one_that_is_kept_out_of_a_batch_harms_no_neighbour(scene: Scene) {
     cannot_wait.ticket.as_mut().unwrap().max_waiters = 0;
     let asked = [
         elsewhere(scene.exclusive()),
-        on(&permits, scene.permits(1, 4)),
+        on(&permits, scene.shared()),
         elsewhere(scene.shared()),
         on(&permits, owned("worker", scene.exclusive())),
         on(&permits, scene.permits(2, 3)),
@@ -85,7 +85,7 @@ pub async fn one_that_is_kept_out_of_a_batch_harms_no_neighbour(scene: Scene) {
             Ok(Acquired::Granted(_)) => "granted",
             Ok(Acquired::Refused(_)) => "refused",
             Ok(Acquired::Full { .. }) => "full",
-            Err(StoreError::CapacityMismatch { .. }) => "mismatch",
+            Err(StoreError::ModeMismatch { .. }) => "mismatch",
             Err(StoreError::Deadlock { .. }) => "deadlock",
             other => panic!("{other:?}"),
         })

@@ -90,17 +90,21 @@ pub async fn a_waiter_that_would_wait_for_itself_gives_its_place_up(scene: Scene
     assert_eq!(scene.waiters().await, 0);
 }
 
-pub async fn a_waiter_of_another_capacity_gives_its_place_up_when_it_asks(scene: Scene) {
+pub async fn a_waiter_of_another_capacity_is_served_when_it_fits(scene: Scene) {
     let mut notifications = scene.listen().await;
     let holder = scene.exclusive();
     scene.granted(&holder).await;
     let [first, other, last] =
-        scene.line_up([scene.permits(1, 3), scene.permits(1, 4), scene.permits(1, 3)]).await;
+        scene.line_up([scene.permits(1, 3), scene.permits(3, 4), scene.permits(1, 3)]).await;
     assert_eq!(scene.release(&holder).await, Released::Freed);
     assert_eq!(scene.told(&mut notifications).await, tokens([&first]));
-    assert_eq!(scene.queued(&last).await, 1);
-    let error = scene.failed(&other).await;
-    assert!(matches!(error, StoreError::CapacityMismatch { .. }), "{error:?}");
+    scene.granted(&first).await;
+    assert_eq!((scene.queued(&other).await, scene.queued(&last).await), (0, 1));
+    assert_eq!(scene.release(&first).await, Released::Freed);
+    assert_eq!(scene.told(&mut notifications).await, tokens([&other]));
+    scene.granted(&other).await;
+    assert_eq!(scene.queued(&last).await, 0);
+    assert_eq!(scene.release(&other).await, Released::Freed);
     assert_eq!(scene.told(&mut notifications).await, tokens([&last]));
     assert_eq!(scene.waiters().await, 0);
 }

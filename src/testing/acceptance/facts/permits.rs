@@ -64,16 +64,69 @@ pub async fn repeated_permits_are_taken_once(scene: Scene) {
     scene.granted(&scene.permits(2, 4)).await;
 }
 
-pub async fn another_capacity_is_an_error(scene: Scene) {
-    let holder = scene.permits(1, 3);
-    scene.granted(&holder).await;
-    let other = scene.permits(1, 4);
-    let StoreError::CapacityMismatch { asked, used } = scene.failed(&other).await else {
-        panic!("not a mismatch")
-    };
-    assert_eq!((asked, used), (other.mode, holder.mode));
-    assert!(!scene.is_held(&other).await);
-    scene.granted(&scene.permits(2, 3)).await;
+pub async fn of_two_capacities_in_use_the_smaller_one_counts(scene: Scene) {
+    for (before, after) in [(3, 5), (5, 3)] {
+        let [old, new] = [scene.permits(1, before), scene.permits(2, after)];
+        scene.granted(&old).await;
+        scene.granted(&new).await;
+        for refused in [scene.permits(1, before), scene.permits(1, after)] {
+            assert_eq!(scene.refused(&refused).await.by.mode, old.mode);
+        }
+        assert_eq!(modes(&scene.inspect().await), [old.mode, new.mode]);
+        assert_eq!(scene.release(&old).await, Released::Freed);
+        let rest = scene.permits(after - 2, after);
+        scene.granted(&rest).await;
+        scene.refused(&scene.permits(1, after)).await;
+        for held in [&new, &rest] {
+            assert_eq!(scene.release(held).await, Released::Freed);
+        }
+    }
+}
+
+pub async fn a_smaller_capacity_waits_until_so_few_permits_are_taken(scene: Scene) {
+    let holders = [(); 4].map(|()| scene.permits(1, 5));
+    for holder in &holders {
+        scene.granted(holder).await;
+    }
+    let smaller = scene.permits(1, 3);
+    for holder in &holders[..2] {
+        scene.refused(&smaller).await;
+        assert_eq!(scene.release(holder).await, Released::Freed);
+    }
+    scene.granted(&smaller).await;
+    scene.refused(&scene.permits(1, 5)).await;
+    assert_eq!(scene.release(&smaller).await, Released::Freed);
+    scene.granted(&scene.permits(3, 5)).await;
+}
+
+pub async fn a_capacity_is_in_use_until_its_last_holder_has_ended_and_opened(scene: Scene) {
+    let short = Acquisition { ttl: secs(2), ..scene.permits(1, 3) };
+    let delayed = Acquisition { ttl: secs(2), lock_delay: secs(3), ..scene.permits(1, 3) };
+    let larger = scene.permits(1, 5);
+    for asked in [&larger, &short, &delayed] {
+        scene.granted(asked).await;
+    }
+    scene.refused(&scene.permits(1, 5)).await;
+    scene.pass(millis(2_500)).await;
+    // The one that keeps its permit closed is of the smaller capacity.
+    scene.granted(&scene.permits(1, 5)).await;
+    scene.refused(&scene.permits(1, 5)).await;
+    scene.pass(secs(3)).await;
+    scene.granted(&scene.permits(3, 5)).await;
+    scene.refused(&scene.permits(1, 5)).await;
+}
+
+pub async fn a_third_capacity_waits_for_one_of_two(scene: Scene) {
+    let [first, second, third] = [3, 4, 5].map(|of| scene.permits(1, of));
+    scene.granted(&first).await;
+    scene.granted(&second).await;
+    scene.refused(&third).await;
+    scene.granted(&scene.permits(1, 4)).await;
+    assert_eq!(scene.release(&first).await, Released::Freed);
+    scene.granted(&third).await;
+    scene.granted(&scene.permits(1, 5)).await;
+    scene.refused(&scene.permits(1, 5)).await;
+    scene.refused(&first).await;
 }
 
 pub async fn permits_and_an_exclusive_holder_exclude_each_other(scene: Scene) {

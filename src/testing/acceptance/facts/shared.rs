@@ -72,7 +72,7 @@ pub async fn an_owner_may_read_twice(scene: Scene) {
 pub async fn readers_and_permits_do_not_mix(scene: Scene) {
     for (holder, other) in [(scene.shared(), scene.permits(1, 2)), (scene.permits(1, 2), scene.shared())] {
         scene.granted(&holder).await;
-        let StoreError::CapacityMismatch { asked, used } = scene.failed(&other).await else {
+        let StoreError::ModeMismatch { asked, used } = scene.failed(&other).await else {
             panic!("not a mismatch")
         };
         assert_eq!((asked, used), (other.mode, holder.mode));

@@ -37,10 +37,10 @@ pub async fn if_one_is_in_the_way_none_is_granted(scene: Scene) {
 }
 
 pub async fn one_that_can_never_be_granted_fails_alone_and_none_is_granted(scene: Scene) {
-    let asked = all([scene.exclusive(), scene.permits(1, 2), scene.exclusive()]);
+    let asked = all([scene.exclusive(), scene.shared(), scene.exclusive()]);
     scene.granted(&on(&asked[1], scene.permits(1, 3))).await;
     match acquire(&scene, &asked).await {
-        AcquiredAll::Failed { which: 1, error: StoreError::CapacityMismatch { .. } } => {}
+        AcquiredAll::Failed { which: 1, error: StoreError::ModeMismatch { .. } } => {}
         other => panic!("{other:?}"),
     }
     for free in [&asked[0], &asked[2]] {

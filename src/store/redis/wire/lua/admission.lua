@@ -7,9 +7,9 @@
 -- Checks a request against the holders; the queue is not checked.
 --   fits              passes: it fits, and waiters do not matter
 --   in_the_way        a holder is, and has to be waited for
---   deadlock, mismatch: waiting would not help; with mode, permits and capacity of what is held
+--   deadlock, mismatch: waiting would not help; with mode and permits of what is held, of permits also /capacity
 local function check(request, state)
-  local mode, kind, number = request.mode, state.kind, state.number
+  local mode, kind = request.mode, state.kind
   if not kind then
     return 'fits'
   end
@@ -18,21 +18,29 @@ local function check(request, state)
     if kind == 'x' and mode == 'x' and request.reentrant or kind == 's' and mode == 's' then
       return 'passes'
     elseif kind == 'x' then
-      return 'deadlock', 'x', 1, ''
+      return 'deadlock', 'x', 1
     elseif mode == 'x' then
-      return 'deadlock', kind, redis.call('HGET', counts, 'p' .. request.owner) or 1, number
+      local permits = redis.call('HGET', counts, 'p' .. request.owner)
+      return 'deadlock', kind, permits and permits .. '/' .. capacities(state) or 1
     end
   end
   if mode == 'x' or kind == 'x' then
     return 'in_the_way'
   end
-  if mode ~= kind or request.capacity ~= number then
+  if mode ~= kind then
     local first = first_of_all(millis(micros()))
-    local _, _, used = fields(redis.call('HGET', records, string.sub(first, -32)))
-    return 'mismatch', kind, string.sub(used, 1, 20), number
+    local used = string.match(redis.call('HGET', records, string.sub(first, -32)), '^%d+ %a (%S+)')
+    return 'mismatch', kind, string.sub(used, 1, 20)
   end
-  local used = kind == 'p' and redis.call('HGET', counts, 'used') or 0
-  return (kind == 's' or used + request.permits <= tonumber(number)) and 'fits' or 'in_the_way'
+  if kind == 's' then
+    return 'fits'
+  end
+  local capacity, least, first, other = request.capacity, capacities(state)
+  if other and capacity ~= first and capacity ~= other then
+    return 'in_the_way'
+  end
+  local used = redis.call('HGET', counts, 'used') or 0
+  return used + request.permits <= math.min(capacity, least) and 'fits' or 'in_the_way'
 end
 
 -- Returns the fence of a request that fits; nil if there is none to give.
@@ -71,6 +79,24 @@ local function enter_alone(request, fence)
   return { kind = 'x', number = '', holder = holder, fence = fence }
 end
 
+-- Counts one more record of this capacity, which may be another than that of the records before. Returns the number of the
+-- marker after it.
+local function note_capacity(capacity, state)
+  local _, first, other = capacities(state)
+  if capacity ~= first then
+    other = capacity
+  end
+  local number = other and first .. '/' .. other or first
+  if number ~= state.number then
+    redis.call('SET', main, '*p' .. number, 'PX', redis.call('PTTL', main))
+    redis.call('HDEL', counts, 'c' .. first)
+  end
+  if capacity ~= first then
+    count('c' .. capacity, 1)
+  end
+  return number
+end
+
 -- Turns a request that fits into a holder. Returns the state after it. If there are several holders then, the ends of the
 -- keys are still to be set, by expire_all.
 local function enter(request, state, fence, now)
@@ -87,6 +113,10 @@ local function enter(request, state, fence, now)
     clear_leftovers()
     redis.call('SET', main, '*' .. request.mode .. request.capacity, 'PX', request.ttl + request.delay)
   end
+  local number = request.capacity
+  if state.kind == 'p' then
+    number = note_capacity(number, state)
+  end
   keep(token, now + request.ttl, request.delay)
   redis.call('HSET', records, token, fence .. ' ' .. request.record)
   if request.mode == 'p' then
@@ -101,5 +131,5 @@ local function enter(request, state, fence, now)
   if request.mode == 'x' then
     return { kind = 'x', number = fence, fence = fence }
   end
-  return { kind = request.mode, number = request.capacity }
+  return { kind = request.mode, number = number }
 end

@@ -2,14 +2,13 @@
 -- queue.lua.
 --
 -- request  four of ARGV: a token, behind it the mark of its string form if it is exclusive · ms until it opens: ttl
---          and lock delay · record without its fence · <1 if re-entrant, else 0> <capacity, nothing unless permits>,
---          with a queue ticket also <inbox> <grant window ms> <ticket ttl ms> <the most waiters>,
+--          and lock delay · record without its fence · <1 if re-entrant, else 0>, with a queue ticket also <inbox> <grant window ms> <ticket ttl ms> <the most waiters>,
 --          and if a quorum proposes one <the number of its arrival>.
 --          All but the token are empty if they are those of the request before it: every byte that Lua is given costs time
 -- answers  granted fence holds
 --          refused <one in the way> · queued ahead <one in the way> · full waiters
---          deadlock mode permits capacity · mismatch mode permits capacity · corrupt reason
---          one in the way: token-prefix state ms-to-its-end ms-until-it-opens capacity record
+--          deadlock mode permits · mismatch mode permits · corrupt reason; permits as in a record
+--          one in the way: token-prefix state ms-to-its-end ms-until-it-opens record
 local now = millis(micros())
 
 -- Returns the request whose arguments begin here.
@@ -19,9 +18,9 @@ local function request_at(first)
     same = same - 4
   end
   local opens, record, terms = unpack(ARGV, same + 1, same + 3)
-  local mode, permits, delay, owner = string.match(record, '^(%a) (%d+) (%d+)/?%d* (%S*) ')
-  local reentrant, capacity, inbox, window, ticket_ttl, most, place =
-    string.match(terms, '^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+  local mode, permits, capacity, delay, owner = string.match(record, '^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+  local reentrant, inbox, window, ticket_ttl, most, place =
+    string.match(terms, '^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
   return {
     token = string.sub(start, 1, 32), mode = mode, reentrant = reentrant == '1', permits = permits, capacity = capacity,
     ttl = opens - delay, delay = tonumber(delay), owner = owner, record = record, mark = string.sub(start, 33),
@@ -48,7 +47,7 @@ local function kept_out(answer, request, state, itself)
   local holder, told = state.holder, nil
   if holder then
     local it_is = holder.holds and 'holding' or 'closed'
-    told = { string.sub(holder.token, 1, 8), it_is, holder.left, holder.opens, '', holder.record }
+    told = { string.sub(holder.token, 1, 8), it_is, holder.left, holder.opens, holder.record }
   else
     local permits = request.mode == 'p' and state.kind == 'p'
     local member = itself and '~' .. request.token
@@ -59,7 +58,7 @@ local function kept_out(answer, request, state, itself)
       -- Some permits are free already.
       opens = 0
     end
-    told = { prefix, it_is, left, opens, state.number, record }
+    told = { prefix, it_is, left, opens, record }
   end
   for _, field in ipairs(told) do
     answer[#answer + 1] = field
@@ -96,9 +95,7 @@ local function enqueue(request, state)
   local arrival = string.format('%.0f', number)
   redis.call('ZADD', queue, arrival, request.token)
   local reentrant = request.reentrant and '1' or '0'
-  local waits = {
-    arrival, '0', request.inbox, request.window, request.ticket_ttl, request.capacity, reentrant, request.record,
-  }
+  local waits = { arrival, '0', request.inbox, request.window, request.ticket_ttl, reentrant, request.record }
   redis.call('HSET', waiters, request.token, table.concat(waits, ' '))
   mark_waiting(state)
 end
@@ -182,10 +179,10 @@ local function attempt(request)
   if came_late(state, token) then
     return kept_out({ 'refused' }, request, state, true)
   end
-  local verdict, held_mode, held_permits, held_capacity = check(request, state)
+  local verdict, held_mode, held_permits = check(request, state)
   if verdict == 'deadlock' or verdict == 'mismatch' then
     give_up(request, state)
-    return { verdict, held_mode, held_permits, held_capacity }
+    return { verdict, held_mode, held_permits }
   end
   -- It is free though somebody waits: there are more dead ones ahead than one call looks at.
   if verdict == 'passes' or verdict == 'fits' and (waiting == 0 or not state.kind) then

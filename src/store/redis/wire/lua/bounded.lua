@@ -19,6 +19,6 @@ local function bounded(record)
   if not record or #record <= longest then
     return record
   end
-  local start = string.match(string.sub(record, 1, longest), '^%d* %a %d+ !?%d+/?%d* %S* ')
+  local start = string.match(string.sub(record, 1, longest), '^%d* %a [%d/]+ !?%d+/?%d* %S* ')
   return (start or '') .. '{"cut":"longer than ' .. longest .. ' bytes"}'
 end

@@ -10,16 +10,18 @@
 --                    ~<token>-<record>    nobody holds it, but it is kept closed
 --                  All else is a marker, and the holders are in the other keys:
 --                    *s   shared          *p<capacity>   permits          *x<fence>   re-entered by one owner
+--                    *p<capacity>/<other capacity>   permits, while two capacities may be in use; see capacities
 -- main:h  ends     sorted set: a token, by the ms at which its hold ends;
 --                  '~' and a token, by the ms at which what it keeps closed after its hold opens
 -- main:d  records  hash: token -> record
--- main:o  counts   hash: 'used' -> permits taken, 'o<owner>' -> its live holds, 'p<owner>' -> the permits of these
+-- main:o  counts   hash: 'used' -> permits taken, 'o<owner>' -> its live holds, 'p<owner>' -> the permits of these,
+--                  'c<capacity>' -> records of the other capacity
 -- main:q, main:w and main:p are described in queue.lua.
 --
 -- ARGV[1] echo     every answer is a list that starts with it, so that an answer to something else is noticed; each
 --                  script describes the rest
 --
--- record: <fence> <mode: x, s or p> <permits> <lock delay ms>/<ttl ms> <owner or nothing> <metadata>
+-- record: <fence> <mode: x, s or p> <permits, of permits also /capacity> <lock delay ms>/<ttl ms> <owner or nothing> <metadata>
 --         A '!' before the lock delay: it was handed over and not yet taken up, and has no lock delay until then.
 --         The ttl is what its end was counted with last; see stepped.lua.
 local main, ends, records, counts, queue, waiters, tickets
@@ -42,23 +44,24 @@ local function corrupt(what)
   return { 'corrupt', what or 'a value that is no lock' }
 end
 
--- Returns the fence, mode, permits, the lock delay that counts now, the owner, and the ttl if it is told.
+-- Returns the fence, mode, permits, the lock delay that counts now, the owner, the ttl if it is told, and the capacity.
 local function fields(record)
-  local fence, mode, permits, pending, delay, ttl, owner = string.match(record, '^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-  return fence, mode, permits, pending == '' and delay or '0', owner, tonumber(ttl)
+  local fence, mode, permits, capacity, pending, delay, ttl, owner =
+    string.match(record, '^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+  return fence, mode, permits, pending == '' and delay or '0', owner, tonumber(ttl), capacity
 end
 
 -- include bounded.lua
 
 -- Returns the record of a hold that is taken up, with the ttl that its end is counted with from now on.
 local function taken_up(record, ttl)
-  return (string.gsub(record, '^(%d+ %a %d+ )!?(%d+)/?%d* ', '%1%2/' .. ttl .. ' '))
+  return (string.gsub(record, '^(%d+ %a [%d/]+ )!?(%d+)/?%d* ', '%1%2/' .. ttl .. ' '))
 end
 
 -- Returns the kind (s, p or x) of a marker, and its number; nil if the value is no marker of ours, which are short.
 local function marker(value)
   if #value <= 32 then
-    return string.match(value, '^%*([spx])(%d*)$')
+    return string.match(value, '^%*([spx])([%d/]*)$')
   end
 end
 
@@ -86,7 +89,7 @@ local function single(value)
 end
 
 -- Reads a value of main as a state: empty if the resource is free, else
---   kind     x, s or p           number   of the marker: the capacity of permits
+--   kind     x, s or p           number   of the marker: the capacities of permits
 --   holder   the one of the string form
 --   fence    the one that a re-entry shares
 -- nil if the value is not ours.
@@ -107,6 +110,18 @@ local function count(field, by)
   if number <= 0 then
     redis.call('HDEL', counts, field)
   end
+end
+
+-- Returns the smallest capacity of permits that is in use, then all of them: one or two. The marker names them, and the
+-- counts tell whether both still are.
+local function capacities(state)
+  local first, other = string.match(state.number, '^(%d*)/?(%d*)$')
+  local others = tonumber(other ~= '' and redis.call('HGET', counts, 'c' .. other) or 0)
+  if others > 0 and others == redis.call('HLEN', records) then
+    first, others = other, 0
+  end
+  other = others > 0 and other
+  return math.min(first, other or first), first, other
 end
 
 -- Returns the number of holds of an owner.
@@ -133,9 +148,12 @@ end
 
 -- Removes the record of a hold, and frees its permits.
 local function remove_record(token, record)
-  local _, mode, permits = fields(record)
+  local _, mode, permits, _, _, _, capacity = fields(record)
   if mode == 'p' then
     count('used', -permits)
+    if redis.call('HEXISTS', counts, 'c' .. capacity) == 1 then
+      count('c' .. capacity, -1)
+    end
   end
   redis.call('HDEL', records, token)
 end

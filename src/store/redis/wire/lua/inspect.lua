@@ -2,8 +2,8 @@
 --
 -- KEYS     [1] main key, [2] as in fence.lua
 -- ARGV     [2] the most holders to tell of, and the most waiters (TOLD_AT_MOST in the contract)
--- answers  holders total waiting capacity micros told, then for each of the holders that are told: token-prefix state ms-left
---          record, then for each waiter: token-prefix arrival capacity record-without-its-fence
+-- answers  holders total waiting micros told, then for each of the holders that are told: token-prefix state ms-left
+--          record, then for each waiter: token-prefix arrival record-without-its-fence
 --          corrupt reason
 --          micros is nothing on a node of a quorum, whose fences and arrivals come from several clocks
 
@@ -36,18 +36,14 @@ for _, token in ipairs(expired) do
 end
 -- The counter of fences has no end on the nodes of a quorum, and nowhere else.
 local time = redis.call('PTTL', KEYS[2] .. 'fence') == -1 and '' or micros()
-local answer = { 'holders', total, waiting, state.number or '', time, 0 }
+local answer = { 'holders', total, waiting, time, 0 }
 local size = #answer
 
-local function tell(a, b, c, d)
-  answer[size + 1], answer[size + 2], answer[size + 3], answer[size + 4] = a, b, c, d
-  size = size + 4
-end
-
 local function tell_holder(token, it_is, left, record)
-  if answer[6] < limit then
-    answer[6] = answer[6] + 1
-    tell(string.sub(token, 1, 8), it_is, left, record)
+  if answer[5] < limit then
+    answer[5] = answer[5] + 1
+    answer[size + 1], answer[size + 2], answer[size + 3], answer[size + 4] = string.sub(token, 1, 8), it_is, left, record
+    size = size + 4
   end
 end
 
@@ -71,10 +67,10 @@ local function tell_waiters()
     for _, token in ipairs(page) do
       if told < limit and left > 0 and waits(token) then
         local waiter = redis.call('HGET', waiters, token) or ''
-        local arrival, capacity, record = string.match(waiter, '^(%d+) [01] %S+ %d+ %d+ (%d*) [01] (.*)$')
+        local arrival, record = string.match(waiter, '^(%d+) [01] %S+ %d+ %d+ [01] (.*)$')
         if arrival then
-          tell(string.sub(token, 1, 8), arrival, capacity, bounded(' ' .. record))
-          told = told + 1
+          answer[size + 1], answer[size + 2], answer[size + 3] = string.sub(token, 1, 8), arrival, bounded(' ' .. record)
+          told, size = told + 1, size + 3
         end
         left = left - math.floor(#waiter / 1024)
       end

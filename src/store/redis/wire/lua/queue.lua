@@ -3,8 +3,7 @@
 --
 -- main:q  queue    sorted set: a token, by the number of its arrival. A resource without it has no waiters
 -- main:w  waiters  hash: token -> <number of its arrival> <1 if it came back after it was set aside, else 0> <inbox>
---                  <grant window ms> <ticket ttl ms> <capacity or nothing> <1 if re-entrant, else 0> <record without its
---                  fence>; also '?' -> see the_roll
+--                  <grant window ms> <ticket ttl ms> <1 if re-entrant, else 0> <record without its fence>; also '?' -> see the_roll
 -- main:p  tickets  sorted set of queue tickets: a token, by the ms at which its ticket expires;
 --                  '!' and a token, by the ms until which what it was handed over can be taken up
 -- All three end with the last ticket. A waiter that was handed over what it waits for, or that is taken for dead, is set
@@ -54,16 +53,17 @@ end
 
 -- Returns the request of a waiter, to be held for its grant window and without its lock delay; nil if it is not known.
 local function request_of(token, waiter)
-  local arrival, came_back, inbox, window, ticket_ttl, capacity, reentrant, record = string.match(
-    waiter or '', '^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+  local arrival, came_back, inbox, window, ticket_ttl, reentrant, record = string.match(
+    waiter or '', '^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
   )
   if not inbox then
     return nil
   end
-  local mode, permits, delay, owner, rest = string.match(record, '^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
+  local mode, permits, delay, owner, rest = string.match(record, '^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+  local taken, capacity = string.match(permits, '^(%d+)/?(%d*)$')
   local delayed = delay ~= '0'
   return {
-    token = token, mode = mode, reentrant = reentrant == '1', permits = permits, capacity = capacity, owner = owner,
+    token = token, mode = mode, reentrant = reentrant == '1', permits = taken, capacity = capacity, owner = owner,
     record = string.format('%s %s %s%s/%s %s ', mode, permits, delayed and '!' or '', delay, window, owner) .. rest,
     ttl = tonumber(window), delay = 0, mark = delayed and '+' or '-', inbox = inbox, arrival = tonumber(arrival),
     ticket_ttl = tonumber(ticket_ttl), came_back = came_back == '1',

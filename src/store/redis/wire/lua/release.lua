@@ -49,7 +49,7 @@ end
 
 -- Returns the record without its owner, for a holder that holds no more but keeps the resource closed for its cooldown (ms).
 local function without_owner(record, cooldown)
-  return (string.gsub(record, '^(%d+ %a %d+ !?%d+)/?%d* %S* ', '%1/' .. cooldown .. '  '))
+  return (string.gsub(record, '^(%d+ %a [%d/]+ !?%d+)/?%d* %S* ', '%1/' .. cooldown .. '  '))
 end
 
 -- Ends a hold that keeps the resource closed for its cooldown (ms). Returns the state after it.
