@@ -1,817 +1,856 @@
-local call,A=redis.call,redis.pcall
-local function B(C,D)
-return math.min(C,D+(ARGV[#ARGV]=='0'and 1000000 or math.min(1000000,500*ARGV[#ARGV])))
+local call,Z,match,sub=redis.call,redis.pcall,string.match,string.sub
+local function Ee(D,Bf)
+return math.min(D,Bf+(ARGV[#ARGV]=='0'and 1000000 or math.min(1000000,500*ARGV[#ARGV])))
 end
-local E=#KEYS==2 and A('EXISTS',KEYS[1],KEYS[1]..':p')==0
-if E and#ARGV[2]==33 then
-local F,G,H=KEYS[2]..'fence',ARGV[7]and ARGV[6],ARGV[#ARGV]
-local I,D=tonumber(A('GET',F)or 0),call('TIME')
-local J=D[1]*1000000+D[2]
-if I and I<9000000000000000 then
-local C=math.max(I+1,J,G and B(G,J)or 0)
-local K,L=string.format('%.0f',C),nil
-if H=='0'then
-L=A('SET',F,K)
+local Cl=#KEYS==2 and Z('EXISTS',KEYS[1],KEYS[1]..':p')==0
+if Cl and#ARGV[2]==33 then
+local Ax,Da,Ef=KEYS[2]..'fence',ARGV[7]and ARGV[6],ARGV[#ARGV]
+local Ae,Bf=tonumber(Z('GET',Ax)or 0),call('TIME')
+local G=Bf[1]*1000000+Bf[2]
+if Ae and Ae<9000000000000000 then
+local D=math.max(Ae+1,G,Da and Ee(Da,G)or 0)
+local Cq,Ay=string.format('%.0f',D),nil
+if Ef=='0'then
+Ay=Z('SET',Ax,Cq)
 else
-L=A('SET',F,K,'PX',H)
+Ay=Z('SET',Ax,Cq,'PX',Ef)
 end
-if L.ok and A('SET',KEYS[1],ARGV[2]..K..' '..ARGV[4],'PX',ARGV[3]).ok then
-if not G then
-return{ARGV[1],C}
+if Ay.ok and Z('SET',KEYS[1],ARGV[2]..Cq..' '..ARGV[4],'PX',ARGV[3]).ok then
+if not Da then
+return{ARGV[1],D}
 end
-local M=A('GET',KEYS[2]..'recovered')
-return{ARGV[1],C,J,type(M)=='string'and string.sub(M,1,400)or''}
+local Cb=Z('GET',KEYS[2]..'recovered')
+return{ARGV[1],D,G,type(Cb)=='string'and sub(Cb,1,400)or''}
 end
 end
 end
-local N,O,P=4,{ARGV[1]},{}
-local Q
-local function R()
-if not Q then
-local D=call('TIME')
-Q=D[1]*1000000+D[2]
+local Be,Bi,Bc=4,{ARGV[1]},{}
+local Cm
+local function Bm()
+if not Cm then
+local Bf=call('TIME')
+Cm=Bf[1]*1000000+Bf[2]
 end
-return Q
+return Cm
 end
-local function S(us)
+local function Ed(us)
 return math.floor(us/1000)
 end
-local F,T,L,at,U=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local V=false
-local function W(i)
-if not T then
-local I=tonumber(A('GET',F)or 0)
-if not I or not(I<9000000000000000)then
+local Ax,Aa,Ay,at,Bs=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local Dx=false
+local function Dc(i)
+if not Aa then
+local Ae=tonumber(Z('GET',Ax)or 0)
+if not Ae or not(Ae<9000000000000000)then
 return nil
 end
-T=math.max(I,R()-1)
+Aa=math.max(Ae,Bm()-1)
 end
-return U and math.max(T+1,U+(i or at))or T+1
+return Bs and math.max(Aa+1,Bs+(i or at))or Aa+1
 end
-local function X(C)
-if C>L then
-local Y=C+#KEYS-2
-if ARGV[#ARGV]=='0'or V and call('PTTL',F)==-1 then
-call('SET',F,Y)
+local function Cu(D)
+if D>Ay then
+local Cr=D+#KEYS-2
+if ARGV[#ARGV]=='0'or Dx and call('PTTL',Ax)==-1 then
+call('SET',Ax,Cr)
 else
-call('SET',F,Y,'PX',ARGV[#ARGV])
+call('SET',Ax,Cr,'PX',ARGV[#ARGV])
 end
-L=Y
+Ay=Cr
 end
-T=C
+Aa=D
 end
-if#ARGV>2+N*(#KEYS-1)then
-U=B(ARGV[#ARGV-1],R())-1
-O[#KEYS+1]=R()
-local M=A('GET',KEYS[#KEYS]..'recovered')
-O[#KEYS+2]=type(M)=='string'and string.sub(M,1,400)or''
+if#ARGV>2+Be*(#KEYS-1)then
+Bs=Ee(ARGV[#ARGV-1],Bm())-1
+Bi[#KEYS+1]=Bm()
+local Cb=Z('GET',KEYS[#KEYS]..'recovered')
+Bi[#KEYS+2]=type(Cb)=='string'and sub(Cb,1,400)or''
 end
 if#KEYS>2 then
-local Z={}
+local Db={}
 for i=1,#KEYS-1 do
-Z[2*i-1],Z[2*i]=KEYS[i],KEYS[i]..':p'
+Db[2*i-1],Db[2*i]=KEYS[i],KEYS[i]..':p'
 end
-E=A('EXISTS',unpack(Z))==0
+Cl=Z('EXISTS',unpack(Db))==0
 end
-local Aa={}
-local function Ab(Ac)
-if E then
-return not Aa[Ac]
+local Ch={}
+local function Fc(J)
+if Cl then
+return not Ch[J]
 end
-return#KEYS>2 and A('EXISTS',Ac,Ac..':p')==0
+return#KEYS>2 and Z('EXISTS',J,J..':p')==0
 end
-local Ad,Ae,Af,Ag
+local De,Dy,X,F
 for i=1,#KEYS-1 do
-local Ac,Ah,Ai=KEYS[i],2+N*(i-1),nil
-local Aj=ARGV[Ah]
-if ARGV[Ah+1]~=''then
-Af,Ag=ARGV[Ah+1],ARGV[Ah+2]
+local J,O,P=KEYS[i],2+Be*(i-1),nil
+local Au=ARGV[O]
+if ARGV[O+1]~=''then
+X,F=ARGV[O+1],ARGV[O+2]
 end
-if#Aj==33 and not P[Ac]then
-if Ab(Ac)then
-local C=T and not U and T+1 or W(i)
-if C and(C<=L or pcall(X,C))then
-T,Aa[Ac]=C,true
-local Ak=C%10000
-if C-Ak~=Ad then
-Ad=C-Ak
-Ae=string.format('%.0f',Ad/10000)
+if#Au==33 and not Bc[J]then
+if Fc(J)then
+local D=Aa and not Bs and Aa+1 or Dc(i)
+if D and(D<=Ay or pcall(Cu,D))then
+Aa,Ch[J]=D,true
+local Cz=D%10000
+if D-Cz~=De then
+De=D-Cz
+Dy=string.format('%.0f',De/10000)
 end
-local Al=Aj..Ae..string.format('%04d',Ak)..' '..Ag
-Ai=A('SET',Ac,Al,'PX',Af).ok and C
+local T=Au..Dy..string.format('%04d',Cz)..' '..F
+P=Z('SET',J,T,'PX',X).ok and D
 end
 else
-local Al=A('GETRANGE',Ac,0,12099)
-if type(Al)=='string'and#Al<12100 and string.sub(Al,1,32)==string.sub(Aj,1,32)then
-local Am,C,An,Ao=string.match(Al,'^([-+])(%d+) x 1 0/?(%d*)(  .*)$',33)
-Ai=C and A('PEXPIRE',Ac,Af)==1 and tonumber(C)
-local Ap,Aq=string.sub(Aj,1,32),nil
-if Ai and Am=='+'and U and type(A('ZSCORE',Ac..':p','!'..Ap))=='string'then
-Aq=W(i)
-if Aq and(Aq<=L or pcall(X,Aq))then
-T=Aq
+local T=Z('GETRANGE',J,0,12099)
+if type(T)=='string'and#T<12100 and sub(T,1,32)==sub(Au,1,32)then
+local Aj,D,M,Bw=match(T,'^([-+])(%d+) x 1 0/?(%d*)(  .*)$',33)
+P=D and Z('PEXPIRE',J,X)==1 and tonumber(D)
+local B,Az=sub(Au,1,32),nil
+if P and Aj=='+'and Bs and type(Z('ZSCORE',J..':p','!'..B))=='string'then
+Az=Dc(i)
+if Az and(Az<=Ay or pcall(Cu,Az))then
+Aa=Az
 else
-Aq=nil
+Az=nil
 end
 end
-if Ai and(Aq or An~=Af)then
-Ai=Aq or Ai
-local Ar=string.format('%s%.0f x 1 0/%s',string.sub(Al,1,33),Ai,Af)
-Ai=A('SET',Ac,Ar..Ao,'PX',Af).ok and Ai
+if P and(Az or M~=X)then
+P=Az or P
+local Fk=string.format('%s%.0f x 1 0/%s',sub(T,1,33),P,X)
+P=Z('SET',J,Fk..Bw,'PX',X).ok and P
 end
-if Ai and Am=='+'then
-if A('ZREM',Ac..':p',Ap,'!'..Ap)~=0 then
-A('HDEL',Ac..':w',Ap)
-end
-end
+if P and Aj=='+'then
+if Z('ZREM',J..':p',B,'!'..B)~=0 then
+Z('HDEL',J..':w',B)
 end
 end
 end
-if Ai then
-O[i+1]=Ai
+end
+end
+if P then
+Bi[i+1]=P
 else
-P[#P+1],P[Ac]=i,true
+Bc[#Bc+1],Bc[J]=i,true
 end
 end
-if not P[1]then
-return O
+if not Bc[1]then
+return Bi
 end
-local Ac,As,At,Au,Av,Aw,Ax
-local Ay,Az,Ba,Bb=320,false,false,false
-local function on(Bc)
-Ay,Az,Ba,Bb=math.max(Ay,5),false,false,false
-Ac,As,At,Au=Bc,Bc..':h',Bc..':d',Bc..':o'
-Av,Aw,Ax=Bc..':q',Bc..':w',Bc..':p'
+local J,W,Ac,Ag,Y,Ak,Ad
+local K,Ca,Bz,Bt=320,false,false,false
+local function on(Ao)
+K,Ca,Bz,Bt=math.max(K,5),false,false,false
+J,W,Ac,Ag=Ao,Ao..':h',Ao..':d',Ao..':o'
+Y,Ak,Ad=Ao..':q',Ao..':w',Ao..':p'
 end
-local function Bd(Be)
-return{'corrupt',Be or'a value that is no lock'}
+local function Cp(Bp)
+return{'corrupt',Bp or'a value that is no lock'}
 end
-local function Bf(Ag)
-local C,Bg,Bh,Bi,Bj,An,Bk=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return C,Bg,Bh,Bi==''and Bj or'0',Bk,tonumber(An)
+local function Bk(F)
+local D,L,V,S,Fl,H,M,I=
+match(F,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+return D,L,V,Fl==''and H or'0',I,tonumber(M),S
 end
-local Bl=12000
-local function Bm()
-local Al=A('GETRANGE',Ac,0,Bl+99)
-if type(Al)~='string'then
-return call('GET',Ac)
+local Ce=12000
+local function Fy()
+local T=Z('GETRANGE',J,0,Ce+99)
+if type(T)~='string'then
+return call('GET',J)
 end
-return(Al~=''or call('EXISTS',Ac)==1)and Al
+return(T~=''or call('EXISTS',J)==1)and T
 end
-local function Bn(Ag)
-if not Ag or#Ag<=Bl then
-return Ag
+local function Dj(F)
+if not F or#F<=Ce then
+return F
 end
-local Aj=string.match(string.sub(Ag,1,Bl),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(Aj or'')..'{"cut":"longer than '..Bl..' bytes"}'
+local Au=match(sub(F,1,Ce),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
+return(Au or'')..'{"cut":"longer than '..Ce..' bytes"}'
 end
-local function Bo(Ag,An)
-return(string.gsub(Ag,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..An..' '))
+local function Ga(F,M)
+return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..M..' '))
 end
-local function Bp(Al)
-if#Al<=32 then
-return string.match(Al,'^%*([spx])(%d*)$')
+local function Fg(T)
+if#T<=32 then
+return match(T,'^%*([spx])([%d/]*)$')
 end
 end
-local function Bq(Al)
-local Br,Ap,Am,Bs=string.match(Al,'^(~?)(%x+)([-+])()')
-if not Ap or#Ap~=32 then
+local function Fx(T)
+local Bq,B,Aj,Ey=match(T,'^(~?)(%x+)([-+])()')
+if not B or#B~=32 then
 return nil
 end
-local Ag=Bn(string.sub(Al,Bs))
-local C,Bg,_,Bj,Bk,An=Bf(Ag)
-if Bg~='x'then
+local F=Dj(sub(T,Ey))
+local D,L,_,H,I,M=Bk(F)
+if L~='x'then
 return nil
 end
-local Bt=call('PTTL',Ac)
-Bj=tonumber(Bj)
-local Bu=An and Bt>An+Bj
-Bt=Bu and An+Bj or Bt
-local Bv=Br==''and Bt>Bj
+local Ai=call('PTTL',J)
+H=tonumber(H)
+local Ci=M and Ai>M+H
+Ai=Ci and M+H or Ai
+local Aq=Bq==''and Ai>H
 return{
-Ap=Ap,Br=Br~='',Am=Am,Ag=Ag,C=C,Bj=Bj,Bk=Bk,
-Bv=Bv,Af=Bt,Bt=Bv and Bt-Bj or Bt,Bu=Bu,
+B=B,Bq=Bq~='',Aj=Aj,F=F,D=D,H=H,I=I,
+Aq=Aq,X=Ai,Ai=Aq and Ai-H or Ai,Ci=Ci,
 }
 end
-local function Bw(Al)
-if not Al then
+local function Fo(T)
+if not T then
 return{}
 end
-if string.sub(Al,1,1)~='*'then
-local Bx=Bq(Al)
-return Bx and{By='x',Bz='',Bx=Bx,C=Bx.C}
+if sub(T,1,1)~='*'then
+local E=Fx(T)
+return E and{N='x',R='',E=E,D=E.D}
 end
-local By,Bz=Bp(Al)
-return By and{By=By,Bz=Bz,C=By=='x'and Bz or nil}
+local N,R=Fg(T)
+return N and{N=N,R=R,D=N=='x'and R or nil}
 end
-local function Ca(Cb,by)
-local Bz=call('HINCRBY',Au,Cb,by)
-if Bz<=0 then
-call('HDEL',Au,Cb)
+local function Ar(Cd,by)
+local R=call('HINCRBY',Ag,Cd,by)
+if R<=0 then
+call('HDEL',Ag,Cd)
 end
 end
-local function Cc(Cd,Bk)
-if Bk==''then
+local function Co(A)
+local O,Af=match(A.R,'^(%d*)/?(%d*)$')
+local Cf=tonumber(Af~=''and call('HGET',Ag,'c'..Af)or 0)
+if Cf>0 and Cf==call('HLEN',Ac)then
+O,Cf=Af,0
+end
+Af=Cf>0 and Af
+return math.min(O,Af or O),O,Af
+end
+local function Dz(A,I)
+if I==''then
 return 0
 end
-if Cd.Bx then
-return Cd.Bx.Bv and Cd.Bx.Bk==Bk and 1 or 0
+if A.E then
+return A.E.Aq and A.E.I==I and 1 or 0
 end
-return tonumber(call('HGET',Au,'o'..Bk)or 0)
+return tonumber(call('HGET',Ag,'o'..I)or 0)
 end
-local function Ce(Ag)
-local _,Bg,Bh,_,Bk=Bf(Ag)
-if Bk~=''then
-Ca('o'..Bk,-1)
-if Bg=='p'then
-Ca('p'..Bk,-Bh)
-end
-end
-end
-local function Cf(Ap,Ag)
-local _,Bg,Bh=Bf(Ag)
-if Bg=='p'then
-Ca('used',-Bh)
-end
-call('HDEL',At,Ap)
-end
-local function Cg()
-call('UNLINK',Ac,As,At,Au)
-end
-local function Ch(Ci)
-local Ap=string.sub(Ci,-32)
-local Ag=call('HGET',At,Ap)
-local Cj=Ci==Ap
-if Ag then
-local _,_,_,Bj=Bf(Ag)
-if Cj then
-Ce(Ag)
-end
-if not Cj or Bj=='0'then
-Cf(Ap,Ag)
+local function Eu(F)
+local _,L,V,_,I=Bk(F)
+if I~=''then
+Ar('o'..I,-1)
+if L=='p'then
+Ar('p'..I,-V)
 end
 end
 end
-local function Ck()
-local Cl=call('ZREVRANGE',As,0,0,'WITHSCORES')[2]
-for _,Bc in ipairs({Ac,As,At,Au})do
-call('PEXPIREAT',Bc,Cl)
+local function Fr(B,F)
+local _,L,V,_,_,_,S=Bk(F)
+if L=='p'then
+Ar('used',-V)
+if call('HEXISTS',Ag,'c'..S)==1 then
+Ar('c'..S,-1)
 end
 end
-local function Cm(J)
-local Cn,Cl=false,call('ZREVRANGE',As,0,0,'WITHSCORES')
-while Cl[1]and Ay>0 do
-local Ci=Cl[1]
-local _,_,_,Bj,_,An=Bf(call('HGET',At,string.sub(Ci,-32))or'')
-local Co=An and J+An+(#Ci>32 and Bj or 0)
-if not Co or tonumber(Cl[2])<=Co then
+call('HDEL',Ac,B)
+end
+local function Eq()
+call('UNLINK',J,W,Ac,Ag)
+end
+local function Dp(U)
+local B=sub(U,-32)
+local F=call('HGET',Ac,B)
+local Bl=U==B
+if F then
+local _,_,_,H=Bk(F)
+if Bl then
+Eu(F)
+end
+if not Bl or H=='0'then
+Fr(B,F)
+end
+end
+end
+local function Cc()
+local Ah=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
+for _,Ao in ipairs({J,W,Ac,Ag})do
+call('PEXPIREAT',Ao,Ah)
+end
+end
+local function Fe(G)
+local Dn,Ah=false,call('ZREVRANGE',W,0,0,'WITHSCORES')
+while Ah[1]and K>0 do
+local U=Ah[1]
+local _,_,_,H,_,M=Bk(call('HGET',Ac,sub(U,-32))or'')
+local Ab=M and G+M+(#U>32 and H or 0)
+if not Ab or tonumber(Ah[2])<=Ab then
 break
 end
-call('PEXPIREAT',Ac,Cl[2])
-call('ZADD',As,Co,Ci)
-Cn,Ay,Cl=true,Ay-3,call('ZREVRANGE',As,0,0,'WITHSCORES')
+call('PEXPIREAT',J,Ah[2])
+call('ZADD',W,Ab,U)
+Dn,K,Ah=true,K-3,call('ZREVRANGE',W,0,0,'WITHSCORES')
 end
-if Cn then
-Ck()
+if Dn then
+Cc()
 end
-return Cl[2]
+return Ah[2]
 end
-local function Cp(J)
-local Cl=Cm(J)
-if not Cl or tonumber(Cl)<=J then
-Cg()
+local function Fn(G)
+local Ah=Fe(G)
+if not Ah or tonumber(Ah)<=G then
+Eq()
 return false
 end
-local Co=math.max(1,math.ceil(Ay/3))
-local Cq=call('ZRANGEBYSCORE',As,'-inf',J,'LIMIT',0,Co)
-if Cq[1]then
-call('ZREM',As,unpack(Cq))
-Az=#Cq==Co
-Ay=Ay-3*#Cq
+local Ab=math.max(1,math.ceil(K/3))
+local As=call('ZRANGEBYSCORE',W,'-inf',G,'LIMIT',0,Ab)
+if As[1]then
+call('ZREM',W,unpack(As))
+Ca=#As==Ab
+K=K-3*#As
 end
-for _,Ci in ipairs(Cq)do
-Ch(Ci)
+for _,U in ipairs(As)do
+Dp(U)
 end
 return true
 end
-local function Cr(J,Ap)
-local Cd=Bw(Bm())
-if Cd and Cd.Bx and Cd.Bx.Bu then
-call('PEXPIRE',Ac,Cd.Bx.Af)
+local function Fw(G,B)
+local A=Fo(Fy())
+if A and A.E and A.E.Ci then
+call('PEXPIRE',J,A.E.X)
 end
-if Cd and Cd.By and not Cd.Bx then
-if not Cp(J)then
+if A and A.N and not A.E then
+if not Fn(G)then
 return{}
 end
-if Az and Ap then
-for _,Ci in ipairs({Ap,'~'..Ap})do
-local Cs=call('ZSCORE',As,Ci)
-if Cs and tonumber(Cs)<=J then
-call('ZREM',As,Ci)
-Ch(Ci)
+if Ca and B then
+for _,U in ipairs({B,'~'..B})do
+local Dq=call('ZSCORE',W,U)
+if Dq and tonumber(Dq)<=G then
+call('ZREM',W,U)
+Dp(U)
 end
 end
 end
 end
-return Cd
+return A
 end
-local function Bv(Cd,Ap)
-if Cd.Bx then
-return Cd.Bx.Bv and Cd.Bx.Ap==Ap
+local function Aq(A,B)
+if A.E then
+return A.E.Aq and A.E.B==B
 end
-return Cd.By and call('ZSCORE',As,Ap)
+return A.N and call('ZSCORE',W,B)
 end
-local function Ct(Ap,Cu,Bj)
-call('ZADD',As,Cu,Ap)
-if Bj>0 then
-call('ZADD',As,Cu+Bj,'~'..Ap)
+local function Ct(B,Ej,H)
+call('ZADD',W,Ej,B)
+if H>0 then
+call('ZADD',W,Ej+H,'~'..B)
 end
 end
-local function Cv(Cd,Ap,An,J)
-local I=Cd.Bx and Cd.Bx.Ag or call('HGET',At,Ap)
-local Ag=Bo(I,An)
-local C,_,_,Bj,Bk=Bf(Ag)
-Bj=tonumber(Bj)
-call('PEXPIRE',Ac,An+Bj)
-if Cd.Bx then
-if Ag~=I then
-call('SET',Ac,Ap..Cd.Bx.Am..Ag,'PX',An+Bj)
+local function Ex(A,B,M,G)
+local Ae=A.E and A.E.F or call('HGET',Ac,B)
+local F=Ga(Ae,M)
+local D,_,_,H,I=Bk(F)
+H=tonumber(H)
+call('PEXPIRE',J,M+H)
+if A.E then
+if F~=Ae then
+call('SET',J,B..A.E.Aj..F,'PX',M+H)
 end
-return C,Bk
+return D,I
 end
-if Ag~=I then
-call('HSET',At,Ap,Ag)
+if F~=Ae then
+call('HSET',Ac,B,F)
 end
-Ct(Ap,J+An,Bj)
-Ck()
-return C,Bk
+Ct(B,G+M,H)
+Cc()
+return D,I
 end
-local function Cw(J)
-return call('ZRANGEBYSCORE',As,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
+local function Dt(G)
+return call('ZRANGEBYSCORE',W,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
-local function Cx(Ci,J)
-local Ap=string.sub(Ci,-32)
-local Cj=call('ZSCORE',As,Ap)
-local Af=call('ZSCORE',As,'~'..Ap)or Cj
-local Cd=Cj and'holding'or'closed'
-return string.sub(Ap,1,8),Cd,(Cj or Af)-J,Af-J,Bn(call('HGET',At,Ap))
+local function Et(U,G)
+local B=sub(U,-32)
+local Bl=call('ZSCORE',W,B)
+local X=call('ZSCORE',W,'~'..B)or Bl
+local A=Bl and'holding'or'closed'
+return sub(B,1,8),A,(Bl or X)-G,X-G,Dj(call('HGET',Ac,B))
 end
-local function Cy(Cz,Cd)
-local Bg,By,Bz=Cz.Bg,Cd.By,Cd.Bz
-if not By then
+local function Dl(C,A)
+local L,N=C.L,A.N
+if not N then
 return'fits'
 end
-if not Az and Cc(Cd,Cz.Bk)>0 then
-if By=='x'and Bg=='x'and Cz.Da or By=='s'and Bg=='s'then
+if not Ca and Dz(A,C.I)>0 then
+if N=='x'and L=='x'and C.At or N=='s'and L=='s'then
 return'passes'
-elseif By=='x'then
-return'deadlock','x',1,''
-elseif Bg=='x'then
-return'deadlock',By,call('HGET',Au,'p'..Cz.Bk)or 1,Bz
+elseif N=='x'then
+return'deadlock','x',1
+elseif L=='x'then
+local V=call('HGET',Ag,'p'..C.I)
+return'deadlock',N,V and V..'/'..Co(A)or 1
 end
 end
-if Bg=='x'or By=='x'then
+if L=='x'or N=='x'then
 return'in_the_way'
 end
-if Bg~=By or Cz.Db~=Bz then
-local Ah=Cw(S(R()))
-local _,_,Dc=Bf(call('HGET',At,string.sub(Ah,-32)))
-return'mismatch',By,string.sub(Dc,1,20),Bz
+if L~=N then
+local O=Dt(Ed(Bm()))
+local Dg=match(call('HGET',Ac,sub(O,-32)),'^%d+ %a (%S+)')
+return'mismatch',N,sub(Dg,1,20)
 end
-local Dc=By=='p'and call('HGET',Au,'used')or 0
-return(By=='s'or Dc+Cz.Bh<=tonumber(Bz))and'fits'or'in_the_way'
+if N=='s'then
+return'fits'
 end
-local function Dd(Cd)
-local C=Cd.C or W()
-return C and(Cd.C or string.format('%.0f',C))
+local S,Ff,O,Af=C.S,Co(A)
+if Af and S~=O and S~=Af then
+return'in_the_way'
 end
-local function De()
-return Bd('the fence counter is not a number that can grow')
+local Dg=call('HGET',Ag,'used')or 0
+return Dg+C.V<=math.min(S,Ff)and'fits'or'in_the_way'
 end
-local function Df()
-if call('ZCARD',As)+call('HLEN',At)+call('HLEN',Au)>0 then
-call('UNLINK',As,At,Au)
+local function Ds(A)
+local D=A.D or Dc()
+return D and(A.D or string.format('%.0f',D))
+end
+local function Fi()
+return Cp('the fence counter is not a number that can grow')
+end
+local function Dm()
+if call('ZCARD',W)+call('HLEN',Ac)+call('HLEN',Ag)>0 then
+call('UNLINK',W,Ac,Ag)
 end
 end
-local function Dg(Bx,J)
-Df()
-call('SET',Ac,'*x'..Bx.C,'PX',Bx.Af)
-call('HSET',At,Bx.Ap,Bx.Ag)
-Ct(Bx.Ap,J+Bx.Bt,Bx.Bj)
-Ca('o'..Bx.Bk,1)
+local function Es(E,G)
+Dm()
+call('SET',J,'*x'..E.D,'PX',E.X)
+call('HSET',Ac,E.B,E.F)
+Ct(E.B,G+E.Ai,E.H)
+Ar('o'..E.I,1)
 end
-local function Dh(Cz,C)
-local An,Bj,Ag=Cz.An,Cz.Bj,C..' '..Cz.Ag
-call('SET',Ac,Cz.Ap..Cz.Am..Ag,'PX',An+Bj)
-local Bx={
-Ap=Cz.Ap,Br=false,Am=Cz.Am,Ag=Ag,C=C,Bj=Bj,
-Bk=Cz.Bk,Bv=true,Af=An+Bj,Bt=An,
+local function Ew(C,D)
+local M,H,F=C.M,C.H,D..' '..C.F
+call('SET',J,C.B..C.Aj..F,'PX',M+H)
+local E={
+B=C.B,Bq=false,Aj=C.Aj,F=F,D=D,H=H,
+I=C.I,Aq=true,X=M+H,Ai=M,
 }
-return{By='x',Bz='',Bx=Bx,C=C}
+return{N='x',R='',E=E,D=D}
 end
-local function Di(Cz,Cd,C,J)
-local Ap,Bk=Cz.Ap,Cz.Bk
-if C~=Cd.C then
-X(tonumber(C))
+local function Fj(S,A)
+local _,O,Af=Co(A)
+if S~=O then
+Af=S
 end
-if not Cd.By and Cz.Bg=='x'then
-return Dh(Cz,C)
+local R=Af and O..'/'..Af or O
+if R~=A.R then
+call('SET',J,'*p'..R,'PX',call('PTTL',J))
+call('HDEL',Ag,'c'..O)
 end
-if Cd.Bx then
-Dg(Cd.Bx,J)
-elseif not Cd.By then
-Df()
-call('SET',Ac,'*'..Cz.Bg..Cz.Db,'PX',Cz.An+Cz.Bj)
+if S~=O then
+Ar('c'..S,1)
 end
-Ct(Ap,J+Cz.An,Cz.Bj)
-call('HSET',At,Ap,C..' '..Cz.Ag)
-if Cz.Bg=='p'then
-Ca('used',Cz.Bh)
+return R
 end
-if Bk~=''then
-Ca('o'..Bk,1)
-if Cz.Bg=='p'then
-Ca('p'..Bk,Cz.Bh)
+local function Dr(C,A,D,G)
+local B,I=C.B,C.I
+if D~=A.D then
+Cu(tonumber(D))
+end
+if not A.N and C.L=='x'then
+return Ew(C,D)
+end
+if A.E then
+Es(A.E,G)
+elseif not A.N then
+Dm()
+call('SET',J,'*'..C.L..C.S,'PX',C.M+C.H)
+end
+local R=C.S
+if A.N=='p'then
+R=Fj(R,A)
+end
+Ct(B,G+C.M,C.H)
+call('HSET',Ac,B,D..' '..C.F)
+if C.L=='p'then
+Ar('used',C.V)
+end
+if I~=''then
+Ar('o'..I,1)
+if C.L=='p'then
+Ar('p'..I,C.V)
 end
 end
-if Cz.Bg=='x'then
-return{By='x',Bz=C,C=C}
+if C.L=='x'then
+return{N='x',R=D,D=D}
 end
-return{By=Cz.Bg,Bz=Cz.Db}
+return{N=C.L,R=R}
 end
-local function Dj(Ap)
-if call('ZREM',Ax,Ap,'!'..Ap)==0 then
+local function Bd(B)
+if call('ZREM',Ad,B,'!'..B)==0 then
 return false
 end
-call('HDEL',Aw,Ap)
-return call('ZREM',Av,Ap)==1
+call('HDEL',Ak,B)
+return call('ZREM',Y,B)==1
 end
-local function Dk()
-return string.match(call('HGET',Aw,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Eh()
+return match(call('HGET',Ak,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Dl(J)
-if call('EXISTS',Ax)==0 then
+local function El(G)
+if call('EXISTS',Ad)==0 then
 return false
 end
-local Co=math.max(1,Ay)
-local Cq=call('ZRANGEBYSCORE',Ax,'-inf',J,'LIMIT',0,Co)
-Ba=#Cq==Co
-Ay=Ay-#Cq
-for _,Ci in ipairs(Cq)do
-local Ap=string.match(Ci,'^!(.*)')
-if not Ap then
-Dj(Ci)
+local Ab=math.max(1,K)
+local As=call('ZRANGEBYSCORE',Ad,'-inf',G,'LIMIT',0,Ab)
+Bz=#As==Ab
+K=K-#As
+for _,U in ipairs(As)do
+local B=match(U,'^!(.*)')
+if not B then
+Bd(U)
 else
-local Dm=call('ZSCORE',Ax,Ap)
-if Dm and tonumber(Dm)>J then
-local Dn=string.match(call('HGET',Aw,Ap)or'','^%d+ %d %S+ (%d+)')
-local Do=Dn and call('ZSCORE',Ax,Ci)-Dn
-Bb=Bb or Do and Do>=tonumber((Dk()))
+local Bb=call('ZSCORE',Ad,B)
+if Bb and tonumber(Bb)>G then
+local Aw=match(call('HGET',Ak,B)or'','^%d+ %d %S+ (%d+)')
+local Di=Aw and call('ZSCORE',Ad,U)-Aw
+Bt=Bt or Di and Di>=tonumber((Eh()))
 end
-call('ZREM',Ax,Ci)
+call('ZREM',Ad,U)
 end
 end
 return true
 end
-local function Dp(Ap,Dq)
-local Dr,Ds,Dt,Dn,Du,Db,Da,Ag=string.match(
-Dq or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Ft(B,Bg)
+local Al,Cn,Q,Aw,Av,At,F=match(
+Bg or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not Dt then
+if not Q then
 return nil
 end
-local Bg,Bh,Bj,Bk,Ao=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
-local Dv=Bj~='0'
+local L,V,H,I,Bw=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+local Ch,S=match(V,'^(%d+)/?(%d*)$')
+local Do=H~='0'
 return{
-Ap=Ap,Bg=Bg,Da=Da=='1',Bh=Bh,Db=Db,Bk=Bk,
-Ag=string.format('%s %s %s%s/%s %s ',Bg,Bh,Dv and'!'or'',Bj,Dn,Bk)..Ao,
-An=tonumber(Dn),Bj=0,Am=Dv and'+'or'-',Dt=Dt,Dr=tonumber(Dr),
-Du=tonumber(Du),Ds=Ds=='1',
+B=B,L=L,At=At=='1',V=Ch,S=S,I=I,
+F=string.format('%s %s %s%s/%s %s ',L,V,Do and'!'or'',H,Aw,I)..Bw,
+M=tonumber(Aw),H=0,Aj=Do and'+'or'-',Q=Q,Al=tonumber(Al),
+Av=tonumber(Av),Cn=Cn=='1',
 }
 end
-local function Dw(Dt,Be)
-local Dx=A('PUBLISH',Dt,Be)
-return type(Dx)~='number'or Dx>0
+local function Cg(Q,Bp)
+local Bn=Z('PUBLISH',Q,Bp)
+return type(Bn)~='number'or Bn>0
 end
-local function Dy(Ap)
-return string.match(call('HGET',Aw,Ap)or'','^%d+ %d (%S+)')
+local function Ea(B)
+return match(call('HGET',Ak,B)or'','^%d+ %d (%S+)')
 end
-local function Dz(Ea,Be)
-local Eb,Ec=8,nil
-for _,Ap in ipairs(call('ZRANGE',Av,0,Eb))do
-if Ap~=Ea and Eb>0 then
-Eb=Eb-1
-local Dt=Dy(Ap)
-if Dt and Dw(Dt,Be..Ap)then
-Ec=Dt
+local function Eg(Ap,Bp)
+local Cj,Bo=8,nil
+for _,B in ipairs(call('ZRANGE',Y,0,Cj))do
+if B~=Ap and Cj>0 then
+Cj=Cj-1
+local Q=Ea(B)
+if Q and Cg(Q,Bp..B)then
+Bo=Q
 break
 end
 end
 end
-local T=call('ZREVRANGE',Av,0,0)[1]
-local Dt=T and T~=Ea and Dy(T)
-if Dt and Dt~=Ec then
-Dw(Dt,Be..T)
+local Aa=call('ZREVRANGE',Y,0,0)[1]
+local Q=Aa and Aa~=Ap and Ea(Aa)
+if Q and Q~=Bo then
+Cg(Q,Bp..Aa)
 end
 end
-local function Ed(Ea,J,I)
-local Ee=call('ZREVRANGE',Ax,0,0,'WITHSCORES')[2]
-if not Ee then
+local function En(Ap,G,Ae)
+local Eb=call('ZREVRANGE',Ad,0,0,'WITHSCORES')[2]
+if not Eb then
 return
 end
-local Ef=0
-for _,Ap in ipairs(call('ZRANGE',Av,0,319))do
-local Dr,Dt=string.match(call('HGET',Aw,Ap)or'','^(%d+) %d (%S+)')
-if Dt then
-Ef=Dr
-if Ap~=Ea then
-Dw(Dt,'!'..Ap)
+local Ek=0
+for _,B in ipairs(call('ZRANGE',Y,0,319))do
+local Al,Q=match(call('HGET',Ak,B)or'','^(%d+) %d (%S+)')
+if Q then
+Ek=Al
+if B~=Ap then
+Cg(Q,'!'..B)
 end
 end
 end
-call('HSET',Aw,'?',string.format('%.0f %s %s',J,Ef,I))
-call('PEXPIREAT',Aw,Ee)
+call('HSET',Ak,'?',string.format('%.0f %s %s',G,Ek,Ae))
+call('PEXPIREAT',Ak,Eb)
 end
-local function Eg(Cd,J,Ea)
-local Eh,Ei,Ej,Ek=Bb,false,false,false
-local El,Em,En,Eo=Dk()
-if Eh then
-Ay=math.max(5,Ay-260)
-Bb,En,Eo=false,El,Em
+local function Dw(A,G,Ap)
+local Dk,By,Df,Cx=Bt,false,false,false
+local Fu,Eo,Br,Bj=Eh()
+if Dk then
+K=math.max(5,K-260)
+Bt,Br,Bj=false,Fu,Eo
 end
-Ay=math.max(5,Ay)
-local I=En..' '..Eo
-En,Eo=tonumber(En),tonumber(Eo)
-local Ep,at,N,Eq,Er={},0,0,0,{}
+K=math.max(5,K)
+local Ae=Br..' '..Bj
+Br,Bj=tonumber(Br),tonumber(Bj)
+local Bu,at,Be,Bv,An={},0,0,0,{}
 while true do
-if Cd.Bx and Cd.Bx.Bk==''then
+if A.E and A.E.I==''then
 break
 end
 at=at+1
-if at>N then
-if Er[1]then
-call('ZREM',Av,unpack(Er))
-Er={}
+if at>Be then
+if An[1]then
+call('ZREM',Y,unpack(An))
+An={}
 end
-local Co=math.min(math.max(Eq,1),64)
-Ep=call('ZRANGE',Av,0,Co)
-if not Ep[1]then
+local Ab=math.min(math.max(Bv,1),64)
+Bu=call('ZRANGE',Y,0,Ab)
+if not Bu[1]then
 break
 end
-N,at=math.min(#Ep,Co),1
+Be,at=math.min(#Bu,Ab),1
 end
-local Es,Et=Ep[at],Ep[at+1]
-local Dq=call('HGET',Aw,Es)
-local Cz=Dp(Es,Dq)
-local Eu=math.floor(#(Dq or'')/256)
-local Dm=Cz and(Ba or Cz.Dr<=Eo)and call('ZSCORE',Ax,Es)
-if not Cz or Ba and Dm and tonumber(Dm)<=J then
-if Ay<=0 then
-Ek=true
+local Am,Fh=Bu[at],Bu[at+1]
+local Bg=call('HGET',Ak,Am)
+local C=Ft(Am,Bg)
+local Cy=math.floor(#(Bg or'')/256)
+local Bb=C and(Bz or C.Al<=Bj)and call('ZSCORE',Ad,Am)
+if not C or Bz and Bb and tonumber(Bb)<=G then
+if K<=0 then
+Cx=true
 break
 end
-Ay=Ay-1-Eu
-Er[#Er+1]=Es
-Dj(Es)
+K=K-1-Cy
+An[#An+1]=Am
+Bd(Am)
 else
-local Ev=Cy(Cz,Cd)
-V=true
-local C=(Ev=='fits'or Ev=='passes')and Dd(Cd)
-if not C then
+local Ba=Dl(C,A)
+Dx=true
+local D=(Ba=='fits'or Ba=='passes')and Ds(A)
+if not D then
 break
 end
-if Ay<=0 then
-Ek=true
+if K<=0 then
+Cx=true
 break
 end
-if Eq==0 then
-call('ZREM',Av,Es)
+if Bv==0 then
+call('ZREM',Y,Am)
 else
-Er[#Er+1]=Es
+An[#An+1]=Am
 end
-local Dx=Es==Ea
-local Ew=Cz.Dr<=Eo and Dm
-if not Dx and not(Ew and Dm-Cz.Du<En)then
-Dx=Dw(Cz.Dt,Es)or Cz.Ds
+local Bn=Am==Ap
+local Fb=C.Al<=Bj and Bb
+if not Bn and not(Fb and Bb-C.Av<Br)then
+Bn=Cg(C.Q,Am)or C.Cn
 end
-if not Dx then
-Ay,Eq=Ay-1-Eu,Eq+1
+if not Bn then
+K,Bv=K-1-Cy,Bv+1
 else
-Ay,Eq=Ay-5-Eu,0
-if Er[1]then
-call('ZREM',Av,unpack(Er))
-Er={}
+K,Bv=K-5-Cy,0
+if An[1]then
+call('ZREM',Y,unpack(An))
+An={}
 end
-if Es==Ea then
-Dj(Es)
+if Am==Ap then
+Bd(Am)
 else
-call('ZADD',Ax,J+Cz.An,'!'..Es)
-Ej=true
+call('ZADD',Ad,G+C.M,'!'..Am)
+Df=true
 end
-if Et or Ej then
-Cz.Am='+'
+if Fh or Df then
+C.Aj='+'
 end
-Cd=Di(Cz,Cd,C,J)
-Ei=true
+A=Dr(C,A,D,G)
+By=true
 end
 end
 end
-if Er[1]then
-call('ZREM',Av,unpack(Er))
+if An[1]then
+call('ZREM',Y,unpack(An))
 end
-if Eh then
-Ed(Ea,J,I)
-elseif Ek then
-Dz(Ea,'!')
-elseif Ej then
-Dz(Ea,'?')
+if Dk then
+En(Ap,G,Ae)
+elseif Cx then
+Eg(Ap,'!')
+elseif Df then
+Eg(Ap,'?')
 end
-if Ei and not Cd.Bx then
-Ck()
+if By and not A.E then
+Cc()
 end
-return Cd
+return A
 end
-local J=S(R())
-local function Ex(Ah)
-local Aj,Ey=ARGV[Ah],Ah
-while ARGV[Ey+1]==''do
-Ey=Ey-4
+local G=Ed(Bm())
+local function Fs(O)
+local Au,Bx=ARGV[O],O
+while ARGV[Bx+1]==''do
+Bx=Bx-4
 end
-local Af,Ag,Ez=unpack(ARGV,Ey+1,Ey+3)
-local Bg,Bh,Bj,Bk=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) ')
-local Da,Db,Dt,Dn,Du,Co,Fa=
-string.match(Ez,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local X,F,Gb=unpack(ARGV,Bx+1,Bx+3)
+local L,V,S,H,I=match(F,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+local At,Q,Aw,Av,Ab,Dd=
+match(Gb,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Ap=string.sub(Aj,1,32),Bg=Bg,Da=Da=='1',Bh=Bh,Db=Db,
-An=Af-Bj,Bj=tonumber(Bj),Bk=Bk,Ag=Ag,Am=string.sub(Aj,33),
-Dt=Dt~=''and Dt,Dn=Dn,Du=tonumber(Du),Co=tonumber(Co),
-Fa=tonumber(Fa),
+B=sub(Au,1,32),L=L,At=At=='1',V=V,S=S,
+M=X-H,H=tonumber(H),I=I,F=F,Aj=sub(Au,33),
+Q=Q~=''and Q,Aw=Aw,Av=tonumber(Av),Ab=tonumber(Ab),
+Dd=tonumber(Dd),
 }
 end
-local function Fb(Cd,C,Bk)
-return{'granted',C,math.max(1,Cc(Cd,Bk))}
+local function Dv(A,D,I)
+return{'granted',D,math.max(1,Dz(A,I))}
 end
-local function Fc(Cd,Ap)
-if Cd.Bx then
-return Cd.Bx.Ap==Ap
+local function Ep(A,B)
+if A.E then
+return A.E.B==B
 end
-return Cd.By and call('HGET',At,Ap)
+return A.N and call('HGET',Ac,B)
 end
-local function Fd(Ai,Cz,Cd,Fe)
-local Bx,Ec=Cd.Bx,nil
-if Bx then
-local Ff=Bx.Bv and'holding'or'closed'
-Ec={string.sub(Bx.Ap,1,8),Ff,Bx.Bt,Bx.Af,'',Bx.Ag}
+local function Cv(P,C,A,Fd)
+local E,Bo=A.E,nil
+if E then
+local Cs=E.Aq and'holding'or'closed'
+Bo={sub(E.B,1,8),Cs,E.Ai,E.X,E.F}
 else
-local Bh=Cz.Bg=='p'and Cd.By=='p'
-local Ci=Fe and'~'..Cz.Ap
-or Bh and Cw(J)
-or call('ZREVRANGE',As,0,0)[1]
-local Fg,Ff,Bt,Af,Ag=Cx(Ci,J)
-if Bh and Az then
-Af=0
+local V=C.L=='p'and A.N=='p'
+local U=Fd and'~'..C.B
+or V and Dt(G)
+or call('ZREVRANGE',W,0,0)[1]
+local Fm,Cs,Ai,X,F=Et(U,G)
+if V and Ca then
+X=0
 end
-Ec={Fg,Ff,Bt,Af,Cd.Bz,Ag}
+Bo={Fm,Cs,Ai,X,F}
 end
-for _,Cb in ipairs(Ec)do
-Ai[#Ai+1]=Cb
+for _,Cd in ipairs(Bo)do
+P[#P+1]=Cd
 end
-return Ai
+return P
 end
-local function Fh(Cz,Cd)
-if Dj(Cz.Ap)then
-Eg(Cd,J)
-end
-end
-local function Fi(Cd)
-if Cd.Bx and Cd.Bx.Am=='-'and not Cd.Bx.Br then
-call('SETRANGE',Ac,32,'+')
+local function Du(C,A)
+if Bd(C.B)then
+Dw(A,G)
 end
 end
-local Fj=0
-local function Fk(Cz,Cd)
-local T=call('ZREVRANGE',Av,0,0,'WITHSCORES')[2]or 0
-local Bz=Cz.Fa
-if not Bz then
-Fj=math.max(T+1,Fj+1,R())
-Bz=Fj
+local function Ec(A)
+if A.E and A.E.Aj=='-'and not A.E.Bq then
+call('SETRANGE',J,32,'+')
 end
-local Dr=string.format('%.0f',Bz)
-call('ZADD',Av,Dr,Cz.Ap)
-local Da=Cz.Da and'1'or'0'
-local Fl={
-Dr,'0',Cz.Dt,Cz.Dn,Cz.Du,Cz.Db,Da,Cz.Ag,
-}
-call('HSET',Aw,Cz.Ap,table.concat(Fl,' '))
-Fi(Cd)
 end
-local function Fm(Ap,Cd)
-if call('ZSCORE',Av,Ap)or not call('ZSCORE',Ax,Ap)or Bv(Cd,Ap)then
+local Cw=0
+local function Ev(C,A)
+local Aa=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]or 0
+local R=C.Dd
+if not R then
+Cw=math.max(Aa+1,Cw+1,Bm())
+R=Cw
+end
+local Al=string.format('%.0f',R)
+call('ZADD',Y,Al,C.B)
+local At=C.At and'1'or'0'
+local Gd={Al,'0',C.Q,C.Aw,C.Av,At,C.F}
+call('HSET',Ak,C.B,table.concat(Gd,' '))
+Ec(A)
+end
+local function Er(B,A)
+if call('ZSCORE',Y,B)or not call('ZSCORE',Ad,B)or Aq(A,B)then
 return
 end
-local Dq=call('HGET',Aw,Ap)
-if not Dq then
-Dj(Ap)
+local Bg=call('HGET',Ak,B)
+if not Bg then
+Bd(B)
 return
 end
-call('ZREM',Ax,'!'..Ap)
-local Dr,Ao=string.match(Dq,'^(%d+) %d (.*)$')
-call('HSET',Aw,Ap,Dr..' 1 '..Ao)
-call('ZADD',Av,Dr,Ap)
-call('PEXPIREAT',Av,call('ZREVRANGE',Ax,0,0,'WITHSCORES')[2])
-Fi(Cd)
+call('ZREM',Ad,'!'..B)
+local Al,Bw=match(Bg,'^(%d+) %d (.*)$')
+call('HSET',Ak,B,Al..' 1 '..Bw)
+call('ZADD',Y,Al,B)
+call('PEXPIREAT',Y,call('ZREVRANGE',Ad,0,0,'WITHSCORES')[2])
+Ec(A)
 end
-local function Fn(Cz)
-call('ZADD',Ax,J+Cz.Du,Cz.Ap)
-local Cl=call('ZREVRANGE',Ax,0,0,'WITHSCORES')[2]
-for _,Bc in ipairs({Av,Aw,Ax})do
-call('PEXPIREAT',Bc,Cl)
+local function Fp(C)
+call('ZADD',Ad,G+C.Av,C.B)
+local Ah=call('ZREVRANGE',Ad,0,0,'WITHSCORES')[2]
+for _,Ao in ipairs({Y,Ak,Ad})do
+call('PEXPIREAT',Ao,Ah)
 end
 end
-local function Fo(Cz,Cd,Fp)
-local Fq=call('ZRANK',Av,Cz.Ap)
-if Fq then
-call('PEXPIRE',Av,Cz.Du)
-elseif Fp>=Cz.Co and not Ba then
-return{'full',Fp}
+local function Gc(C,A,Bh)
+local Ck=call('ZRANK',Y,C.B)
+if Ck then
+call('PEXPIRE',Y,C.Av)
+elseif Bh>=C.Ab and not Bz then
+return{'full',Bh}
 else
-Fk(Cz,Cd)
-Fq=call('ZRANK',Av,Cz.Ap)
+Ev(C,A)
+Ck=call('ZRANK',Y,C.B)
 end
-Fn(Cz)
-return Fd({'queued',Fq},Cz,Cd)
+Fp(C)
+return Cv({'queued',Ck},C,A)
 end
-local function Fr(Cz,Cd,C)
-local Fs=Di(Cz,Cd,C,J)
-if not Fs.Bx then
-Ck()
+local function Fz(C,A,D)
+local Dh=Dr(C,A,D,G)
+if not Dh.E then
+Cc()
 end
-return Fb(Fs,C,Cz.Bk)
+return Dv(Dh,D,C.I)
 end
-local function Ft(Cz)
-local Ap=Cz.Ap
-local Cd=Cr(J,Ap)
-if not Cd then
-return Bd()
+local function Em(C)
+local B=C.B
+local A=Fw(G,B)
+if not A then
+return Cp()
 end
-if Cd.Bx and Cd.Bx.Af<0 then
-return Bd('a lock without an end')
+if A.E and A.E.X<0 then
+return Cp('a lock without an end')
 end
-local Fp=0
-local Fu=Dl(J)
-if Fu then
-Fm(Ap,Cd)
-Cd=Eg(Cd,J,Ap)
-Fp=call('ZCARD',Av)
+local Bh=0
+local Ei=El(G)
+if Ei then
+Er(B,A)
+A=Dw(A,G,B)
+Bh=call('ZCARD',Y)
 end
-if Bv(Cd,Ap)then
-local C,Bk=Cv(Cd,Ap,Cz.An,J)
-if Fu then
-Dj(Ap)
+if Aq(A,B)then
+local D,I=Ex(A,B,C.M,G)
+if Ei then
+Bd(B)
 end
-return Fb(Cd,C,Bk)
+return Dv(A,D,I)
 end
-if Fc(Cd,Ap)then
-return Fd({'refused'},Cz,Cd,true)
+if Ep(A,B)then
+return Cv({'refused'},C,A,true)
 end
-local Ev,Fv,Fw,Fx=Cy(Cz,Cd)
-if Ev=='deadlock'or Ev=='mismatch'then
-Fh(Cz,Cd)
-return{Ev,Fv,Fw,Fx}
+local Ba,Ez,Fa=Dl(C,A)
+if Ba=='deadlock'or Ba=='mismatch'then
+Du(C,A)
+return{Ba,Ez,Fa}
 end
-if Ev=='passes'or Ev=='fits'and(Fp==0 or not Cd.By)then
-local C=Dd(Cd)
-if not C then
-return De()
+if Ba=='passes'or Ba=='fits'and(Bh==0 or not A.N)then
+local D=Ds(A)
+if not D then
+return Fi()
 end
-if Fp>0 then
-Dj(Ap)
+if Bh>0 then
+Bd(B)
 end
-return Fr(Cz,Cd,C)
+return Fz(C,A,D)
 end
-if Cz.Dt then
-return Fo(Cz,Cd,Fp)
+if C.Q then
+return Gc(C,A,Bh)
 end
-local Fy=Fd({'refused'},Cz,Cd)
-Fh(Cz,Cd)
-return Fy
+local Fq=Cv({'refused'},C,A)
+Du(C,A)
+return Fq
 end
-local function Fz(Ah)
-at=(Ah-2)/N+1
-return Ft(Ex(Ah))
+local function Fv(O)
+at=(O-2)/Be+1
+return Em(Fs(O))
 end
-Ay=Ay-math.floor(#P/3)
-for _,i in ipairs(P)do
-local Ai='later'
-if Ay>0 then
+K=K-math.floor(#Bc/3)
+for _,i in ipairs(Bc)do
+local P='later'
+if K>0 then
 on(KEYS[i])
-local Ei
-Ei,Ai=pcall(Fz,2+N*(i-1))
-if not Ei then
-Ai={'error',type(Ai)=='table'and Ai.err or Ai}
+local By
+By,P=pcall(Fv,2+Be*(i-1))
+if not By then
+P={'error',type(P)=='table'and P.err or P}
 end
-Ay=Ay-35
+K=K-35
 end
-O[i+1]=Ai
+Bi[i+1]=P
 end
-return O
+return Bi

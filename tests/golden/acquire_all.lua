@@ -1,760 +1,799 @@
-local call,A=redis.call,redis.pcall
-local B,C,D=4,{ARGV[1],0},{}
-local E
-local function F()
-if not E then
-local G=call('TIME')
-E=G[1]*1000000+G[2]
+local call,Ct,match,sub=redis.call,redis.pcall,string.match,string.sub
+local By,Cv,Dp=4,{ARGV[1],0},{}
+local Cd
+local function Bu()
+if not Cd then
+local Ea=call('TIME')
+Cd=Ea[1]*1000000+Ea[2]
 end
-return E
+return Cd
 end
-local function H(us)
+local function Du(us)
 return math.floor(us/1000)
 end
-local I,J,K,at,L=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local M=false
-local function N(i)
-if not J then
-local O=tonumber(A('GET',I)or 0)
-if not O or not(O<9000000000000000)then
+local Bq,Al,Dr,at,Dj=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local Do=false
+local function Ey(i)
+if not Al then
+local Aa=tonumber(Ct('GET',Bq)or 0)
+if not Aa or not(Aa<9000000000000000)then
 return nil
 end
-J=math.max(O,F()-1)
+Al=math.max(Aa,Bu()-1)
 end
-return L and math.max(J+1,L+(i or at))or J+1
+return Dj and math.max(Al+1,Dj+(i or at))or Al+1
 end
-local function P(Q)
-if Q>K then
-local R=Q+#KEYS-2
-if ARGV[#ARGV]=='0'or M and call('PTTL',I)==-1 then
-call('SET',I,R)
+local function Eu(F)
+if F>Dr then
+local Ch=F+#KEYS-2
+if ARGV[#ARGV]=='0'or Do and call('PTTL',Bq)==-1 then
+call('SET',Bq,Ch)
 else
-call('SET',I,R,'PX',ARGV[#ARGV])
+call('SET',Bq,Ch,'PX',ARGV[#ARGV])
 end
-K=R
+Dr=Ch
 end
-J=Q
+Al=F
 end
-local S,T,U,V,W,X,Y
-local Z,Aa,Ab,Ac=320,false,false,false
-local function on(Ad)
-Z,Aa,Ab,Ac=math.max(Z,5),false,false,false
-S,T,U,V=Ad,Ad..':h',Ad..':d',Ad..':o'
-W,X,Y=Ad..':q',Ad..':w',Ad..':p'
+local U,Q,W,Ad,T,Ag,Z
+local N,Bo,Bn,Bj=320,false,false,false
+local function on(An)
+N,Bo,Bn,Bj=math.max(N,5),false,false,false
+U,Q,W,Ad=An,An..':h',An..':d',An..':o'
+T,Ag,Z=An..':q',An..':w',An..':p'
 end
-local function Ae(Af)
-return{'corrupt',Af or'a value that is no lock'}
+local function Cg(Bf)
+return{'corrupt',Bf or'a value that is no lock'}
 end
-local function Ag(Ah)
-local Q,Ai,Aj,Ak,Al,Am,An=string.match(Ah,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return Q,Ai,Aj,Ak==''and Al or'0',An,tonumber(Am)
+local function Ay(E)
+local F,J,S,P,Fd,I,L,H=
+match(E,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+return F,J,S,Fd==''and I or'0',H,tonumber(L),P
 end
-local Ao=12000
-local function Ap()
-local Aq=A('GETRANGE',S,0,Ao+99)
-if type(Aq)~='string'then
-return call('GET',S)
+local Bt=12000
+local function Fp()
+local Ac=Ct('GETRANGE',U,0,Bt+99)
+if type(Ac)~='string'then
+return call('GET',U)
 end
-return(Aq~=''or call('EXISTS',S)==1)and Aq
+return(Ac~=''or call('EXISTS',U)==1)and Ac
 end
-local function Ar(Ah)
-if not Ah or#Ah<=Ao then
-return Ah
+local function Cy(E)
+if not E or#E<=Bt then
+return E
 end
-local As=string.match(string.sub(Ah,1,Ao),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(As or'')..'{"cut":"longer than '..Ao..' bytes"}'
+local Bz=match(sub(E,1,Bt),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
+return(Bz or'')..'{"cut":"longer than '..Bt..' bytes"}'
 end
-local function At(Ah,Am)
-return(string.gsub(Ah,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Am..' '))
+local function Fs(E,L)
+return(string.gsub(E,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
 end
-local function Au(Aq)
-if#Aq<=32 then
-return string.match(Aq,'^%*([spx])(%d*)$')
+local function Ex(Ac)
+if#Ac<=32 then
+return match(Ac,'^%*([spx])([%d/]*)$')
 end
 end
-local function Av(Aq)
-local Aw,Ax,Ay,Az=string.match(Aq,'^(~?)(%x+)([-+])()')
-if not Ax or#Ax~=32 then
+local function Fo(Ac)
+local Bg,B,Ap,Eo=match(Ac,'^(~?)(%x+)([-+])()')
+if not B or#B~=32 then
 return nil
 end
-local Ah=Ar(string.sub(Aq,Az))
-local Q,Ai,_,Al,An,Am=Ag(Ah)
-if Ai~='x'then
+local E=Cy(sub(Ac,Eo))
+local F,J,_,I,H,L=Ay(E)
+if J~='x'then
 return nil
 end
-local Ba=call('PTTL',S)
-Al=tonumber(Al)
-local Bb=Am and Ba>Am+Al
-Ba=Bb and Am+Al or Ba
-local Bc=Aw==''and Ba>Al
+local X=call('PTTL',U)
+I=tonumber(I)
+local Ca=L and X>L+I
+X=Ca and L+I or X
+local Ak=Bg==''and X>I
 return{
-Ax=Ax,Aw=Aw~='',Ay=Ay,Ah=Ah,Q=Q,Al=Al,An=An,
-Bc=Bc,Bd=Ba,Ba=Bc and Ba-Al or Ba,Bb=Bb,
+B=B,Bg=Bg~='',Ap=Ap,E=E,F=F,I=I,H=H,
+Ak=Ak,Af=X,X=Ak and X-I or X,Ca=Ca,
 }
 end
-local function Be(Aq)
-if not Aq then
+local function Fg(Ac)
+if not Ac then
 return{}
 end
-if string.sub(Aq,1,1)~='*'then
-local Bf=Av(Aq)
-return Bf and{Bg='x',Bh='',Bf=Bf,Q=Bf.Q}
+if sub(Ac,1,1)~='*'then
+local D=Fo(Ac)
+return D and{K='x',O='',D=D,F=D.F}
 end
-local Bg,Bh=Au(Aq)
-return Bg and{Bg=Bg,Bh=Bh,Q=Bg=='x'and Bh or nil}
+local K,O=Ex(Ac)
+return K and{K=K,O=O,F=K=='x'and O or nil}
 end
-local function Bi(Bj,by)
-local Bh=call('HINCRBY',V,Bj,by)
-if Bh<=0 then
-call('HDEL',V,Bj)
+local function Aq(Br,by)
+local O=call('HINCRBY',Ad,Br,by)
+if O<=0 then
+call('HDEL',Ad,Br)
 end
 end
-local function Bk(Bl,An)
-if An==''then
+local function Cf(A)
+local V,Ab=match(A.O,'^(%d*)/?(%d*)$')
+local Bv=tonumber(Ab~=''and call('HGET',Ad,'c'..Ab)or 0)
+if Bv>0 and Bv==call('HLEN',W)then
+V,Bv=Ab,0
+end
+Ab=Bv>0 and Ab
+return math.min(V,Ab or V),V,Ab
+end
+local function Bs(A,H)
+if H==''then
 return 0
 end
-if Bl.Bf then
-return Bl.Bf.Bc and Bl.Bf.An==An and 1 or 0
+if A.D then
+return A.D.Ak and A.D.H==H and 1 or 0
 end
-return tonumber(call('HGET',V,'o'..An)or 0)
+return tonumber(call('HGET',Ad,'o'..H)or 0)
 end
-local function Bm(Ah)
-local _,Ai,Aj,_,An=Ag(Ah)
-if An~=''then
-Bi('o'..An,-1)
-if Ai=='p'then
-Bi('p'..An,-Aj)
-end
-end
-end
-local function Bn(Ax,Ah)
-local _,Ai,Aj=Ag(Ah)
-if Ai=='p'then
-Bi('used',-Aj)
-end
-call('HDEL',U,Ax)
-end
-local function Bo()
-call('UNLINK',S,T,U,V)
-end
-local function Bp(Bq)
-local Ax=string.sub(Bq,-32)
-local Ah=call('HGET',U,Ax)
-local Br=Bq==Ax
-if Ah then
-local _,_,_,Al=Ag(Ah)
-if Br then
-Bm(Ah)
-end
-if not Br or Al=='0'then
-Bn(Ax,Ah)
+local function Df(E)
+local _,J,S,_,H=Ay(E)
+if H~=''then
+Aq('o'..H,-1)
+if J=='p'then
+Aq('p'..H,-S)
 end
 end
 end
-local function Bs()
-local Bt=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]
-for _,Ad in ipairs({S,T,U,V})do
-call('PEXPIREAT',Ad,Bt)
+local function Dv(B,E)
+local _,J,S,_,_,_,P=Ay(E)
+if J=='p'then
+Aq('used',-S)
+if call('HEXISTS',Ad,'c'..P)==1 then
+Aq('c'..P,-1)
 end
 end
-local function Bu(Bv)
-local Bw,Bt=false,call('ZREVRANGE',T,0,0,'WITHSCORES')
-while Bt[1]and Z>0 do
-local Bq=Bt[1]
-local _,_,_,Al,_,Am=Ag(call('HGET',U,string.sub(Bq,-32))or'')
-local Bx=Am and Bv+Am+(#Bq>32 and Al or 0)
-if not Bx or tonumber(Bt[2])<=Bx then
+call('HDEL',W,B)
+end
+local function Db()
+call('UNLINK',U,Q,W,Ad)
+end
+local function Dg(R)
+local B=sub(R,-32)
+local E=call('HGET',W,B)
+local Bc=R==B
+if E then
+local _,_,_,I=Ay(E)
+if Bc then
+Df(E)
+end
+if not Bc or I=='0'then
+Dv(B,E)
+end
+end
+end
+local function Bi()
+local Ae=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+for _,An in ipairs({U,Q,W,Ad})do
+call('PEXPIREAT',An,Ae)
+end
+end
+local function Ev(G)
+local Dd,Ae=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+while Ae[1]and N>0 do
+local R=Ae[1]
+local _,_,_,I,_,L=Ay(call('HGET',W,sub(R,-32))or'')
+local Y=L and G+L+(#R>32 and I or 0)
+if not Y or tonumber(Ae[2])<=Y then
 break
 end
-call('PEXPIREAT',S,Bt[2])
-call('ZADD',T,Bx,Bq)
-Bw,Z,Bt=true,Z-3,call('ZREVRANGE',T,0,0,'WITHSCORES')
+call('PEXPIREAT',U,Ae[2])
+call('ZADD',Q,Y,R)
+Dd,N,Ae=true,N-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
 end
-if Bw then
-Bs()
+if Dd then
+Bi()
 end
-return Bt[2]
+return Ae[2]
 end
-local function By(Bv)
-local Bt=Bu(Bv)
-if not Bt or tonumber(Bt)<=Bv then
-Bo()
+local function Ff(G)
+local Ae=Ev(G)
+if not Ae or tonumber(Ae)<=G then
+Db()
 return false
 end
-local Bx=math.max(1,math.ceil(Z/3))
-local Bz=call('ZRANGEBYSCORE',T,'-inf',Bv,'LIMIT',0,Bx)
-if Bz[1]then
-call('ZREM',T,unpack(Bz))
-Aa=#Bz==Bx
-Z=Z-3*#Bz
+local Y=math.max(1,math.ceil(N/3))
+local Ar=call('ZRANGEBYSCORE',Q,'-inf',G,'LIMIT',0,Y)
+if Ar[1]then
+call('ZREM',Q,unpack(Ar))
+Bo=#Ar==Y
+N=N-3*#Ar
 end
-for _,Bq in ipairs(Bz)do
-Bp(Bq)
+for _,R in ipairs(Ar)do
+Dg(R)
 end
 return true
 end
-local function Ca(Bv,Ax)
-local Bl=Be(Ap())
-if Bl and Bl.Bf and Bl.Bf.Bb then
-call('PEXPIRE',S,Bl.Bf.Bd)
+local function Cr(G,B)
+local A=Fg(Fp())
+if A and A.D and A.D.Ca then
+call('PEXPIRE',U,A.D.Af)
 end
-if Bl and Bl.Bg and not Bl.Bf then
-if not By(Bv)then
+if A and A.K and not A.D then
+if not Ff(G)then
 return{}
 end
-if Aa and Ax then
-for _,Bq in ipairs({Ax,'~'..Ax})do
-local Cb=call('ZSCORE',T,Bq)
-if Cb and tonumber(Cb)<=Bv then
-call('ZREM',T,Bq)
-Bp(Bq)
+if Bo and B then
+for _,R in ipairs({B,'~'..B})do
+local Dh=call('ZSCORE',Q,R)
+if Dh and tonumber(Dh)<=G then
+call('ZREM',Q,R)
+Dg(R)
 end
 end
 end
 end
-return Bl
+return A
 end
-local function Bc(Bl,Ax)
-if Bl.Bf then
-return Bl.Bf.Bc and Bl.Bf.Ax==Ax
+local function Ak(A,B)
+if A.D then
+return A.D.Ak and A.D.B==B
 end
-return Bl.Bg and call('ZSCORE',T,Ax)
+return A.K and call('ZSCORE',Q,B)
 end
-local function Cc(Ax,Cd,Al)
-call('ZADD',T,Cd,Ax)
-if Al>0 then
-call('ZADD',T,Cd+Al,'~'..Ax)
+local function Ck(B,Eb,I)
+call('ZADD',Q,Eb,B)
+if I>0 then
+call('ZADD',Q,Eb+I,'~'..B)
 end
 end
-local function Ce(Bl,Ax,Am,Bv)
-local O=Bl.Bf and Bl.Bf.Ah or call('HGET',U,Ax)
-local Ah=At(O,Am)
-local Q,_,_,Al,An=Ag(Ah)
-Al=tonumber(Al)
-call('PEXPIRE',S,Am+Al)
-if Bl.Bf then
-if Ah~=O then
-call('SET',S,Ax..Bl.Bf.Ay..Ah,'PX',Am+Al)
+local function En(A,B,L,G)
+local Aa=A.D and A.D.E or call('HGET',W,B)
+local E=Fs(Aa,L)
+local F,_,_,I,H=Ay(E)
+I=tonumber(I)
+call('PEXPIRE',U,L+I)
+if A.D then
+if E~=Aa then
+call('SET',U,B..A.D.Ap..E,'PX',L+I)
 end
-return Q,An
+return F,H
 end
-if Ah~=O then
-call('HSET',U,Ax,Ah)
+if E~=Aa then
+call('HSET',W,B,E)
 end
-Cc(Ax,Bv+Am,Al)
-Bs()
-return Q,An
+Ck(B,G+L,I)
+Bi()
+return F,H
 end
-local function Cf(Bv)
-return call('ZRANGEBYSCORE',T,'('..string.format('%.0f',Bv),'+inf','LIMIT',0,1)[1]
+local function Dl(G)
+return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
-local function Cg(Bq,Bv)
-local Ax=string.sub(Bq,-32)
-local Br=call('ZSCORE',T,Ax)
-local Bd=call('ZSCORE',T,'~'..Ax)or Br
-local Bl=Br and'holding'or'closed'
-return string.sub(Ax,1,8),Bl,(Br or Bd)-Bv,Bd-Bv,Ar(call('HGET',U,Ax))
+local function Ej(R,G)
+local B=sub(R,-32)
+local Bc=call('ZSCORE',Q,B)
+local Af=call('ZSCORE',Q,'~'..B)or Bc
+local A=Bc and'holding'or'closed'
+return sub(B,1,8),A,(Bc or Af)-G,Af-G,Cy(call('HGET',W,B))
 end
-local function Ch(Ci,Bl)
-local Ai,Bg,Bh=Ci.Ai,Bl.Bg,Bl.Bh
-if not Bg then
+local function Da(C,A)
+local J,K=C.J,A.K
+if not K then
 return'fits'
 end
-if not Aa and Bk(Bl,Ci.An)>0 then
-if Bg=='x'and Ai=='x'and Ci.Cj or Bg=='s'and Ai=='s'then
+if not Bo and Bs(A,C.H)>0 then
+if K=='x'and J=='x'and C.As or K=='s'and J=='s'then
 return'passes'
-elseif Bg=='x'then
-return'deadlock','x',1,''
-elseif Ai=='x'then
-return'deadlock',Bg,call('HGET',V,'p'..Ci.An)or 1,Bh
+elseif K=='x'then
+return'deadlock','x',1
+elseif J=='x'then
+local S=call('HGET',Ad,'p'..C.H)
+return'deadlock',K,S and S..'/'..Cf(A)or 1
 end
 end
-if Ai=='x'or Bg=='x'then
+if J=='x'or K=='x'then
 return'in_the_way'
 end
-if Ai~=Bg or Ci.Ck~=Bh then
-local Cl=Cf(H(F()))
-local _,_,Cm=Ag(call('HGET',U,string.sub(Cl,-32)))
-return'mismatch',Bg,string.sub(Cm,1,20),Bh
+if J~=K then
+local V=Dl(Du(Bu()))
+local Cu=match(call('HGET',W,sub(V,-32)),'^%d+ %a (%S+)')
+return'mismatch',K,sub(Cu,1,20)
 end
-local Cm=Bg=='p'and call('HGET',V,'used')or 0
-return(Bg=='s'or Cm+Ci.Aj<=tonumber(Bh))and'fits'or'in_the_way'
+if K=='s'then
+return'fits'
 end
-local function Cn(Bl)
-local Q=Bl.Q or N()
-return Q and(Bl.Q or string.format('%.0f',Q))
+local P,Ew,V,Ab=C.P,Cf(A)
+if Ab and P~=V and P~=Ab then
+return'in_the_way'
 end
-local function Co()
-return Ae('the fence counter is not a number that can grow')
+local Cu=call('HGET',Ad,'used')or 0
+return Cu+C.S<=math.min(P,Ew)and'fits'or'in_the_way'
 end
-local function Cp()
-if call('ZCARD',T)+call('HLEN',U)+call('HLEN',V)>0 then
-call('UNLINK',T,U,V)
+local function Dk(A)
+local F=A.F or Ey()
+return F and(A.F or string.format('%.0f',F))
+end
+local function Fa()
+return Cg('the fence counter is not a number that can grow')
+end
+local function Dc()
+if call('ZCARD',Q)+call('HLEN',W)+call('HLEN',Ad)>0 then
+call('UNLINK',Q,W,Ad)
 end
 end
-local function Cq(Bf,Bv)
-Cp()
-call('SET',S,'*x'..Bf.Q,'PX',Bf.Bd)
-call('HSET',U,Bf.Ax,Bf.Ah)
-Cc(Bf.Ax,Bv+Bf.Ba,Bf.Al)
-Bi('o'..Bf.An,1)
+local function Ei(D,G)
+Dc()
+call('SET',U,'*x'..D.F,'PX',D.Af)
+call('HSET',W,D.B,D.E)
+Ck(D.B,G+D.X,D.I)
+Aq('o'..D.H,1)
 end
-local function Cr(Ci,Q)
-local Am,Al,Ah=Ci.Am,Ci.Al,Q..' '..Ci.Ah
-call('SET',S,Ci.Ax..Ci.Ay..Ah,'PX',Am+Al)
-local Bf={
-Ax=Ci.Ax,Aw=false,Ay=Ci.Ay,Ah=Ah,Q=Q,Al=Al,
-An=Ci.An,Bc=true,Bd=Am+Al,Ba=Am,
+local function Em(C,F)
+local L,I,E=C.L,C.I,F..' '..C.E
+call('SET',U,C.B..C.Ap..E,'PX',L+I)
+local D={
+B=C.B,Bg=false,Ap=C.Ap,E=E,F=F,I=I,
+H=C.H,Ak=true,Af=L+I,X=L,
 }
-return{Bg='x',Bh='',Bf=Bf,Q=Q}
+return{K='x',O='',D=D,F=F}
 end
-local function Cs(Ci,Bl,Q,Bv)
-local Ax,An=Ci.Ax,Ci.An
-if Q~=Bl.Q then
-P(tonumber(Q))
+local function Fb(P,A)
+local _,V,Ab=Cf(A)
+if P~=V then
+Ab=P
 end
-if not Bl.Bg and Ci.Ai=='x'then
-return Cr(Ci,Q)
+local O=Ab and V..'/'..Ab or V
+if O~=A.O then
+call('SET',U,'*p'..O,'PX',call('PTTL',U))
+call('HDEL',Ad,'c'..V)
 end
-if Bl.Bf then
-Cq(Bl.Bf,Bv)
-elseif not Bl.Bg then
-Cp()
-call('SET',S,'*'..Ci.Ai..Ci.Ck,'PX',Ci.Am+Ci.Al)
+if P~=V then
+Aq('c'..P,1)
 end
-Cc(Ax,Bv+Ci.Am,Ci.Al)
-call('HSET',U,Ax,Q..' '..Ci.Ah)
-if Ci.Ai=='p'then
-Bi('used',Ci.Aj)
+return O
 end
-if An~=''then
-Bi('o'..An,1)
-if Ci.Ai=='p'then
-Bi('p'..An,Ci.Aj)
+local function Di(C,A,F,G)
+local B,H=C.B,C.H
+if F~=A.F then
+Eu(tonumber(F))
+end
+if not A.K and C.J=='x'then
+return Em(C,F)
+end
+if A.D then
+Ei(A.D,G)
+elseif not A.K then
+Dc()
+call('SET',U,'*'..C.J..C.P,'PX',C.L+C.I)
+end
+local O=C.P
+if A.K=='p'then
+O=Fb(O,A)
+end
+Ck(B,G+C.L,C.I)
+call('HSET',W,B,F..' '..C.E)
+if C.J=='p'then
+Aq('used',C.S)
+end
+if H~=''then
+Aq('o'..H,1)
+if C.J=='p'then
+Aq('p'..H,C.S)
 end
 end
-if Ci.Ai=='x'then
-return{Bg='x',Bh=Q,Q=Q}
+if C.J=='x'then
+return{K='x',O=F,F=F}
 end
-return{Bg=Ci.Ai,Bh=Ci.Ck}
+return{K=C.J,O=O}
 end
-local function Ct(Ax)
-if call('ZREM',Y,Ax,'!'..Ax)==0 then
+local function Aw(B)
+if call('ZREM',Z,B,'!'..B)==0 then
 return false
 end
-call('HDEL',X,Ax)
-return call('ZREM',W,Ax)==1
+call('HDEL',Ag,B)
+return call('ZREM',T,B)==1
 end
-local function Cu()
-return string.match(call('HGET',X,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Dy()
+return match(call('HGET',Ag,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cv(Bv)
-if call('EXISTS',Y)==0 then
+local function Cw(G)
+if call('EXISTS',Z)==0 then
 return false
 end
-local Bx=math.max(1,Z)
-local Bz=call('ZRANGEBYSCORE',Y,'-inf',Bv,'LIMIT',0,Bx)
-Ab=#Bz==Bx
-Z=Z-#Bz
-for _,Bq in ipairs(Bz)do
-local Ax=string.match(Bq,'^!(.*)')
-if not Ax then
-Ct(Bq)
+local Y=math.max(1,N)
+local Ar=call('ZRANGEBYSCORE',Z,'-inf',G,'LIMIT',0,Y)
+Bn=#Ar==Y
+N=N-#Ar
+for _,R in ipairs(Ar)do
+local B=match(R,'^!(.*)')
+if not B then
+Aw(R)
 else
-local Cw=call('ZSCORE',Y,Ax)
-if Cw and tonumber(Cw)>Bv then
-local Cx=string.match(call('HGET',X,Ax)or'','^%d+ %d %S+ (%d+)')
-local Cy=Cx and call('ZSCORE',Y,Bq)-Cx
-Ac=Ac or Cy and Cy>=tonumber((Cu()))
+local Az=call('ZSCORE',Z,B)
+if Az and tonumber(Az)>G then
+local Av=match(call('HGET',Ag,B)or'','^%d+ %d %S+ (%d+)')
+local Cx=Av and call('ZSCORE',Z,R)-Av
+Bj=Bj or Cx and Cx>=tonumber((Dy()))
 end
-call('ZREM',Y,Bq)
+call('ZREM',Z,R)
 end
 end
 return true
 end
-local function Cz(Ax,Da)
-local Db,Dc,Dd,Cx,De,Ck,Cj,Ah=string.match(
-Da or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Fl(B,Ba)
+local Ai,Ce,M,Av,At,As,E=match(
+Ba or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not Dd then
+if not M then
 return nil
 end
-local Ai,Aj,Al,An,Df=string.match(Ah,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
-local Dg=Al~='0'
+local J,S,I,H,Cq=match(E,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+local Fr,P=match(S,'^(%d+)/?(%d*)$')
+local De=I~='0'
 return{
-Ax=Ax,Ai=Ai,Cj=Cj=='1',Aj=Aj,Ck=Ck,An=An,
-Ah=string.format('%s %s %s%s/%s %s ',Ai,Aj,Dg and'!'or'',Al,Cx,An)..Df,
-Am=tonumber(Cx),Al=0,Ay=Dg and'+'or'-',Dd=Dd,Db=tonumber(Db),
-De=tonumber(De),Dc=Dc=='1',
+B=B,J=J,As=As=='1',S=Fr,P=P,H=H,
+E=string.format('%s %s %s%s/%s %s ',J,S,De and'!'or'',I,Av,H)..Cq,
+L=tonumber(Av),I=0,Ap=De and'+'or'-',M=M,Ai=tonumber(Ai),
+At=tonumber(At),Ce=Ce=='1',
 }
 end
-local function Dh(Dd,Af)
-local Di=A('PUBLISH',Dd,Af)
-return type(Di)~='number'or Di>0
+local function Bw(M,Bf)
+local Bd=Ct('PUBLISH',M,Bf)
+return type(Bd)~='number'or Bd>0
 end
-local function Dj(Ax)
-return string.match(call('HGET',X,Ax)or'','^%d+ %d (%S+)')
+local function Dq(B)
+return match(call('HGET',Ag,B)or'','^%d+ %d (%S+)')
 end
-local function Dk(Dl,Af)
-local Dm,Dn=8,nil
-for _,Ax in ipairs(call('ZRANGE',W,0,Dm))do
-if Ax~=Dl and Dm>0 then
-Dm=Dm-1
-local Dd=Dj(Ax)
-if Dd and Dh(Dd,Af..Ax)then
-Dn=Dd
+local function Dx(Ao,Bf)
+local Cb,Be=8,nil
+for _,B in ipairs(call('ZRANGE',T,0,Cb))do
+if B~=Ao and Cb>0 then
+Cb=Cb-1
+local M=Dq(B)
+if M and Bw(M,Bf..B)then
+Be=M
 break
 end
 end
 end
-local J=call('ZREVRANGE',W,0,0)[1]
-local Dd=J and J~=Dl and Dj(J)
-if Dd and Dd~=Dn then
-Dh(Dd,Af..J)
+local Al=call('ZREVRANGE',T,0,0)[1]
+local M=Al and Al~=Ao and Dq(Al)
+if M and M~=Be then
+Bw(M,Bf..Al)
 end
 end
-local function Do(Dl,Bv,O)
-local Dp=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
-if not Dp then
+local function Ee(Ao,G,Aa)
+local Ds=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+if not Ds then
 return
 end
-local Dq=0
-for _,Ax in ipairs(call('ZRANGE',W,0,319))do
-local Db,Dd=string.match(call('HGET',X,Ax)or'','^(%d+) %d (%S+)')
-if Dd then
-Dq=Db
-if Ax~=Dl then
-Dh(Dd,'!'..Ax)
+local Ec=0
+for _,B in ipairs(call('ZRANGE',T,0,319))do
+local Ai,M=match(call('HGET',Ag,B)or'','^(%d+) %d (%S+)')
+if M then
+Ec=Ai
+if B~=Ao then
+Bw(M,'!'..B)
 end
 end
 end
-call('HSET',X,'?',string.format('%.0f %s %s',Bv,Dq,O))
-call('PEXPIREAT',X,Dp)
+call('HSET',Ag,'?',string.format('%.0f %s %s',G,Ec,Aa))
+call('PEXPIREAT',Ag,Ds)
 end
-local function Dr(Bl,Bv,Dl)
-local Ds,Dt,Du,Dv=Ac,false,false,false
-local Dw,Dx,Dy,Dz=Cu()
-if Ds then
-Z=math.max(5,Z-260)
-Ac,Dy,Dz=false,Dw,Dx
+local function Ci(A,G,Ao)
+local Cz,Bx,Cs,Cn=Bj,false,false,false
+local Fm,Ef,Bh,Bb=Dy()
+if Cz then
+N=math.max(5,N-260)
+Bj,Bh,Bb=false,Fm,Ef
 end
-Z=math.max(5,Z)
-local O=Dy..' '..Dz
-Dy,Dz=tonumber(Dy),tonumber(Dz)
-local Ea,at,B,Eb,Ec={},0,0,0,{}
+N=math.max(5,N)
+local Aa=Bh..' '..Bb
+Bh,Bb=tonumber(Bh),tonumber(Bb)
+local Bk,at,By,Bl,Am={},0,0,0,{}
 while true do
-if Bl.Bf and Bl.Bf.An==''then
+if A.D and A.D.H==''then
 break
 end
 at=at+1
-if at>B then
-if Ec[1]then
-call('ZREM',W,unpack(Ec))
-Ec={}
+if at>By then
+if Am[1]then
+call('ZREM',T,unpack(Am))
+Am={}
 end
-local Bx=math.min(math.max(Eb,1),64)
-Ea=call('ZRANGE',W,0,Bx)
-if not Ea[1]then
+local Y=math.min(math.max(Bl,1),64)
+Bk=call('ZRANGE',T,0,Y)
+if not Bk[1]then
 break
 end
-B,at=math.min(#Ea,Bx),1
+By,at=math.min(#Bk,Y),1
 end
-local Ed,Ee=Ea[at],Ea[at+1]
-local Da=call('HGET',X,Ed)
-local Ci=Cz(Ed,Da)
-local Ef=math.floor(#(Da or'')/256)
-local Cw=Ci and(Ab or Ci.Db<=Dz)and call('ZSCORE',Y,Ed)
-if not Ci or Ab and Cw and tonumber(Cw)<=Bv then
-if Z<=0 then
-Dv=true
+local Aj,Ez=Bk[at],Bk[at+1]
+local Ba=call('HGET',Ag,Aj)
+local C=Fl(Aj,Ba)
+local Co=math.floor(#(Ba or'')/256)
+local Az=C and(Bn or C.Ai<=Bb)and call('ZSCORE',Z,Aj)
+if not C or Bn and Az and tonumber(Az)<=G then
+if N<=0 then
+Cn=true
 break
 end
-Z=Z-1-Ef
-Ec[#Ec+1]=Ed
-Ct(Ed)
+N=N-1-Co
+Am[#Am+1]=Aj
+Aw(Aj)
 else
-local Eg=Ch(Ci,Bl)
-M=true
-local Q=(Eg=='fits'or Eg=='passes')and Cn(Bl)
-if not Q then
+local Ax=Da(C,A)
+Do=true
+local F=(Ax=='fits'or Ax=='passes')and Dk(A)
+if not F then
 break
 end
-if Z<=0 then
-Dv=true
+if N<=0 then
+Cn=true
 break
 end
-if Eb==0 then
-call('ZREM',W,Ed)
+if Bl==0 then
+call('ZREM',T,Aj)
 else
-Ec[#Ec+1]=Ed
+Am[#Am+1]=Aj
 end
-local Di=Ed==Dl
-local Eh=Ci.Db<=Dz and Cw
-if not Di and not(Eh and Cw-Ci.De<Dy)then
-Di=Dh(Ci.Dd,Ed)or Ci.Dc
+local Bd=Aj==Ao
+local Er=C.Ai<=Bb and Az
+if not Bd and not(Er and Az-C.At<Bh)then
+Bd=Bw(C.M,Aj)or C.Ce
 end
-if not Di then
-Z,Eb=Z-1-Ef,Eb+1
+if not Bd then
+N,Bl=N-1-Co,Bl+1
 else
-Z,Eb=Z-5-Ef,0
-if Ec[1]then
-call('ZREM',W,unpack(Ec))
-Ec={}
+N,Bl=N-5-Co,0
+if Am[1]then
+call('ZREM',T,unpack(Am))
+Am={}
 end
-if Ed==Dl then
-Ct(Ed)
+if Aj==Ao then
+Aw(Aj)
 else
-call('ZADD',Y,Bv+Ci.Am,'!'..Ed)
-Du=true
+call('ZADD',Z,G+C.L,'!'..Aj)
+Cs=true
 end
-if Ee or Du then
-Ci.Ay='+'
+if Ez or Cs then
+C.Ap='+'
 end
-Bl=Cs(Ci,Bl,Q,Bv)
-Dt=true
+A=Di(C,A,F,G)
+Bx=true
 end
 end
 end
-if Ec[1]then
-call('ZREM',W,unpack(Ec))
+if Am[1]then
+call('ZREM',T,unpack(Am))
 end
-if Ds then
-Do(Dl,Bv,O)
-elseif Dv then
-Dk(Dl,'!')
-elseif Du then
-Dk(Dl,'?')
+if Cz then
+Ee(Ao,G,Aa)
+elseif Cn then
+Dx(Ao,'!')
+elseif Cs then
+Dx(Ao,'?')
 end
-if Dt and not Bl.Bf then
-Bs()
+if Bx and not A.D then
+Bi()
 end
-return Bl
+return A
 end
-local Bv=H(F())
-local function Ei(Cl)
-local As,Ej=ARGV[Cl],Cl
-while ARGV[Ej+1]==''do
-Ej=Ej-4
+local G=Du(Bu())
+local function Fk(V)
+local Bz,Bm=ARGV[V],V
+while ARGV[Bm+1]==''do
+Bm=Bm-4
 end
-local Bd,Ah,Ek=unpack(ARGV,Ej+1,Ej+3)
-local Ai,Aj,Al,An=string.match(Ah,'^(%a) (%d+) (%d+)/?%d* (%S*) ')
-local Cj,Ck,Dd,Cx,De,Bx,El=
-string.match(Ek,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Af,E,Ft=unpack(ARGV,Bm+1,Bm+3)
+local J,S,P,I,H=match(E,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+local As,M,Av,At,Y,Cp=
+match(Ft,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Ax=string.sub(As,1,32),Ai=Ai,Cj=Cj=='1',Aj=Aj,Ck=Ck,
-Am=Bd-Al,Al=tonumber(Al),An=An,Ah=Ah,Ay=string.sub(As,33),
-Dd=Dd~=''and Dd,Cx=Cx,De=tonumber(De),Bx=tonumber(Bx),
-El=tonumber(El),
+B=sub(Bz,1,32),J=J,As=As=='1',S=S,P=P,
+L=Af-I,I=tonumber(I),H=H,E=E,Ap=sub(Bz,33),
+M=M~=''and M,Av=Av,At=tonumber(At),Y=tonumber(Y),
+Cp=tonumber(Cp),
 }
 end
-local function Em(Bl,Q,An)
-return{'granted',Q,math.max(1,Bk(Bl,An))}
+local function Dn(A,F,H)
+return{'granted',F,math.max(1,Bs(A,H))}
 end
-local function En(Bl,Ax)
-if Bl.Bf then
-return Bl.Bf.Ax==Ax
+local function Eg(A,B)
+if A.D then
+return A.D.B==B
 end
-return Bl.Bg and call('HGET',U,Ax)
+return A.K and call('HGET',W,B)
 end
-local function Eo(Ep,Ci,Bl,Eq)
-local Bf,Dn=Bl.Bf,nil
-if Bf then
-local Er=Bf.Bc and'holding'or'closed'
-Dn={string.sub(Bf.Ax,1,8),Er,Bf.Ba,Bf.Bd,'',Bf.Ah}
+local function Cl(Ah,C,A,Et)
+local D,Be=A.D,nil
+if D then
+local Cj=D.Ak and'holding'or'closed'
+Be={sub(D.B,1,8),Cj,D.X,D.Af,D.E}
 else
-local Aj=Ci.Ai=='p'and Bl.Bg=='p'
-local Bq=Eq and'~'..Ci.Ax
-or Aj and Cf(Bv)
-or call('ZREVRANGE',T,0,0)[1]
-local Es,Er,Ba,Bd,Ah=Cg(Bq,Bv)
-if Aj and Aa then
-Bd=0
+local S=C.J=='p'and A.K=='p'
+local R=Et and'~'..C.B
+or S and Dl(G)
+or call('ZREVRANGE',Q,0,0)[1]
+local Fe,Cj,X,Af,E=Ej(R,G)
+if S and Bo then
+Af=0
 end
-Dn={Es,Er,Ba,Bd,Bl.Bh,Ah}
+Be={Fe,Cj,X,Af,E}
 end
-for _,Bj in ipairs(Dn)do
-Ep[#Ep+1]=Bj
+for _,Br in ipairs(Be)do
+Ah[#Ah+1]=Br
 end
-return Ep
+return Ah
 end
-local function Et(Ci,Bl)
-if Ct(Ci.Ax)then
-Dr(Bl,Bv)
-end
-end
-local function Eu(Bl)
-if Bl.Bf and Bl.Bf.Ay=='-'and not Bl.Bf.Aw then
-call('SETRANGE',S,32,'+')
+local function Dm(C,A)
+if Aw(C.B)then
+Ci(A,G)
 end
 end
-local Ev=0
-local function Ew(Ci,Bl)
-local J=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]or 0
-local Bh=Ci.El
-if not Bh then
-Ev=math.max(J+1,Ev+1,F())
-Bh=Ev
+local function Dt(A)
+if A.D and A.D.Ap=='-'and not A.D.Bg then
+call('SETRANGE',U,32,'+')
 end
-local Db=string.format('%.0f',Bh)
-call('ZADD',W,Db,Ci.Ax)
-local Cj=Ci.Cj and'1'or'0'
-local Ex={
-Db,'0',Ci.Dd,Ci.Cx,Ci.De,Ci.Ck,Cj,Ci.Ah,
-}
-call('HSET',X,Ci.Ax,table.concat(Ex,' '))
-Eu(Bl)
 end
-local function Ey(Ax,Bl)
-if call('ZSCORE',W,Ax)or not call('ZSCORE',Y,Ax)or Bc(Bl,Ax)then
+local Cm=0
+local function El(C,A)
+local Al=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]or 0
+local O=C.Cp
+if not O then
+Cm=math.max(Al+1,Cm+1,Bu())
+O=Cm
+end
+local Ai=string.format('%.0f',O)
+call('ZADD',T,Ai,C.B)
+local As=C.As and'1'or'0'
+local Fw={Ai,'0',C.M,C.Av,C.At,As,C.E}
+call('HSET',Ag,C.B,table.concat(Fw,' '))
+Dt(A)
+end
+local function Eh(B,A)
+if call('ZSCORE',T,B)or not call('ZSCORE',Z,B)or Ak(A,B)then
 return
 end
-local Da=call('HGET',X,Ax)
-if not Da then
-Ct(Ax)
+local Ba=call('HGET',Ag,B)
+if not Ba then
+Aw(B)
 return
 end
-call('ZREM',Y,'!'..Ax)
-local Db,Df=string.match(Da,'^(%d+) %d (.*)$')
-call('HSET',X,Ax,Db..' 1 '..Df)
-call('ZADD',W,Db,Ax)
-call('PEXPIREAT',W,call('ZREVRANGE',Y,0,0,'WITHSCORES')[2])
-Eu(Bl)
+call('ZREM',Z,'!'..B)
+local Ai,Cq=match(Ba,'^(%d+) %d (.*)$')
+call('HSET',Ag,B,Ai..' 1 '..Cq)
+call('ZADD',T,Ai,B)
+call('PEXPIREAT',T,call('ZREVRANGE',Z,0,0,'WITHSCORES')[2])
+Dt(A)
 end
-local function Ez(Ci)
-call('ZADD',Y,Bv+Ci.De,Ci.Ax)
-local Bt=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]
-for _,Ad in ipairs({W,X,Y})do
-call('PEXPIREAT',Ad,Bt)
+local function Fh(C)
+call('ZADD',Z,G+C.At,C.B)
+local Ae=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+for _,An in ipairs({T,Ag,Z})do
+call('PEXPIREAT',An,Ae)
 end
 end
-local function Fa(Ci,Bl,Fb)
-local Fc=call('ZRANK',W,Ci.Ax)
-if Fc then
-call('PEXPIRE',W,Ci.De)
-elseif Fb>=Ci.Bx and not Ab then
-return{'full',Fb}
+local function Fv(C,A,Au)
+local Cc=call('ZRANK',T,C.B)
+if Cc then
+call('PEXPIRE',T,C.At)
+elseif Au>=C.Y and not Bn then
+return{'full',Au}
 else
-Ew(Ci,Bl)
-Fc=call('ZRANK',W,Ci.Ax)
+El(C,A)
+Cc=call('ZRANK',T,C.B)
 end
-Ez(Ci)
-return Eo({'queued',Fc},Ci,Bl)
+Fh(C)
+return Cl({'queued',Cc},C,A)
 end
-local function Fd(Ci,Bl,Q)
-local Fe=Cs(Ci,Bl,Q,Bv)
-if not Fe.Bf then
-Bs()
+local function Fq(C,A,F)
+local Bp=Di(C,A,F,G)
+if not Bp.D then
+Bi()
 end
-return Em(Fe,Q,Ci.An)
+return Dn(Bp,F,C.H)
 end
-local function Ff(Ci)
-local Ax=Ci.Ax
-local Bl=Ca(Bv,Ax)
-if not Bl then
-return Ae()
+local function Ed(C)
+local B=C.B
+local A=Cr(G,B)
+if not A then
+return Cg()
 end
-if Bl.Bf and Bl.Bf.Bd<0 then
-return Ae('a lock without an end')
+if A.D and A.D.Af<0 then
+return Cg('a lock without an end')
 end
-local Fb=0
-local Fg=Cv(Bv)
-if Fg then
-Ey(Ax,Bl)
-Bl=Dr(Bl,Bv,Ax)
-Fb=call('ZCARD',W)
+local Au=0
+local Dz=Cw(G)
+if Dz then
+Eh(B,A)
+A=Ci(A,G,B)
+Au=call('ZCARD',T)
 end
-if Bc(Bl,Ax)then
-local Q,An=Ce(Bl,Ax,Ci.Am,Bv)
-if Fg then
-Ct(Ax)
+if Ak(A,B)then
+local F,H=En(A,B,C.L,G)
+if Dz then
+Aw(B)
 end
-return Em(Bl,Q,An)
+return Dn(A,F,H)
 end
-if En(Bl,Ax)then
-return Eo({'refused'},Ci,Bl,true)
+if Eg(A,B)then
+return Cl({'refused'},C,A,true)
 end
-local Eg,Fh,Fi,Fj=Ch(Ci,Bl)
-if Eg=='deadlock'or Eg=='mismatch'then
-Et(Ci,Bl)
-return{Eg,Fh,Fi,Fj}
+local Ax,Ep,Eq=Da(C,A)
+if Ax=='deadlock'or Ax=='mismatch'then
+Dm(C,A)
+return{Ax,Ep,Eq}
 end
-if Eg=='passes'or Eg=='fits'and(Fb==0 or not Bl.Bg)then
-local Q=Cn(Bl)
-if not Q then
-return Co()
+if Ax=='passes'or Ax=='fits'and(Au==0 or not A.K)then
+local F=Dk(A)
+if not F then
+return Fa()
 end
-if Fb>0 then
-Ct(Ax)
+if Au>0 then
+Aw(B)
 end
-return Fd(Ci,Bl,Q)
+return Fq(C,A,F)
 end
-if Ci.Dd then
-return Fa(Ci,Bl,Fb)
+if C.M then
+return Fv(C,A,Au)
 end
-local Fk=Eo({'refused'},Ci,Bl)
-Et(Ci,Bl)
-return Fk
+local Fi=Cl({'refused'},C,A)
+Dm(C,A)
+return Fi
 end
-local function Fl(Bl,Ax,Ah)
-if Bl.Bf then
-call('DEL',S)
+local function Fc(A,B,E)
+if A.D then
+call('DEL',U)
 return{}
 end
-call('ZREM',T,Ax,'~'..Ax)
-Bm(Ah)
-Bn(Ax,Ah)
-if call('ZCARD',T)==0 then
-Bo()
+call('ZREM',Q,B,'~'..B)
+Df(E)
+Dv(B,E)
+if call('ZCARD',Q)==0 then
+Db()
 return{}
 end
-Bs()
-return Bl
+Bi()
+return A
 end
-local function Fm(Bl,Ax,An,Fn)
-Ct(Ax)
-if not Bc(Bl,Ax)then
-return{'not_held',Bk(Bl,An)},Bl
+local function Fj(A,B,H,Ek)
+Aw(B)
+if not Ak(A,B)then
+return{'not_held',Bs(A,H)},A
 end
-local Ah=Bl.Bf and Bl.Bf.Ah or call('HGET',U,Ax)
-local _,_,_,_,Fo=Ag(Ah)
-Bl=Fn(Bl,Ax,Ah)
-local Ba=Bk(Bl,Fo)
-return Ba>0 and{'still_held',Ba}or 1,Bl
+local E=A.D and A.D.E or call('HGET',W,B)
+local _,_,_,_,Es=Ay(E)
+A=Ek(A,B,E)
+local X=Bs(A,Es)
+return X>0 and{'still_held',X}or 1,A
 end
-local function Fp(i)
+local function Dw(i)
 on(KEYS[i])
-local Ci=Ei(2+B*(i-1))
-Ci.Dd=nil
-return Ci
+local C=Fk(2+By*(i-1))
+C.M=nil
+return C
 end
-local function Fq(i)
-local Ci=Fp(i)
-local Bl=Ca(Bv,Ci.Ax)
-D[i]=Bl and Bc(Bl,Ci.Ax)
-return Ff(Ci)
+local function Fn(i)
+local C=Dw(i)
+local A=Cr(G,C.B)
+Dp[i]=A and Ak(A,C.B)
+return Ed(C)
 end
-local function Fr(i)
-local Ci=Fp(i)
-local Bl=Ca(Bv,Ci.Ax)
-local Fb=Cv(Bv)
-local _,Fe=Fm(Bl,Ci.Ax,Ci.An,Fl)
-if Fb then
-Dr(Fe,Bv)
+local function Fu(i)
+local C=Dw(i)
+local A=Cr(G,C.B)
+local Au=Cw(G)
+local _,Bp=Fj(A,C.B,C.H,Fc)
+if Au then
+Ci(Bp,G)
 end
 end
 for i=1,#KEYS-1 do
-local Dt,Ep=pcall(Fq,i)
-if not Dt then
-Ep={'error',type(Ep)=='table'and Ep.err or Ep}
+local Bx,Ah=pcall(Fn,i)
+if not Bx then
+Ah={'error',type(Ah)=='table'and Ah.err or Ah}
 end
-if Ep[1]~='granted'then
-for O=i-1,1,-1 do
-if not D[O]and not pcall(Fr,O)then
-Ep={'error','what was granted could not be taken back'}
+if Ah[1]~='granted'then
+for Aa=i-1,1,-1 do
+if not Dp[Aa]and not pcall(Fu,Aa)then
+Ah={'error','what was granted could not be taken back'}
 end
 end
-return{ARGV[1],i,Ep}
+return{ARGV[1],i,Ah}
 end
-C[i+2]=Ep
+Cv[i+2]=Ah
 end
-return C
+return Cv

@@ -1,573 +1,614 @@
-local call,A=redis.call,redis.pcall
-local B
-local function C()
-if not B then
-local D=call('TIME')
-B=D[1]*1000000+D[2]
+local call,Bn,match,sub=redis.call,redis.pcall,string.match,string.sub
+local Bp
+local function Bx()
+if not Bp then
+local Da=call('TIME')
+Bp=Da[1]*1000000+Da[2]
 end
-return B
+return Bp
 end
-local function E(us)
+local function Cv(us)
 return math.floor(us/1000)
 end
-local F,G,H,at,I=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local J=false
-local function K(i)
-if not G then
-local L=tonumber(A('GET',F)or 0)
-if not L or not(L<9000000000000000)then
+local Bf,Af,Cs,at,Cn=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local Cp=false
+local function Dz(i)
+if not Af then
+local Ac=tonumber(Bn('GET',Bf)or 0)
+if not Ac or not(Ac<9000000000000000)then
 return nil
 end
-G=math.max(L,C()-1)
+Af=math.max(Ac,Bx()-1)
 end
-return I and math.max(G+1,I+(i or at))or G+1
+return Cn and math.max(Af+1,Cn+(i or at))or Af+1
 end
-local function M(N)
-if N>H then
-local O=N+#KEYS-2
-if ARGV[#ARGV]=='0'or J and call('PTTL',F)==-1 then
-call('SET',F,O)
+local function Du(E)
+if E>Cs then
+local Bs=E+#KEYS-2
+if ARGV[#ARGV]=='0'or Cp and call('PTTL',Bf)==-1 then
+call('SET',Bf,Bs)
 else
-call('SET',F,O,'PX',ARGV[#ARGV])
+call('SET',Bf,Bs,'PX',ARGV[#ARGV])
 end
-H=O
+Cs=Bs
 end
-G=N
+Af=E
 end
-local P,Q,R,S,T,U,V
-local W,X,Y,Z=320,false,false,false
-local function on(Aa)
-W,X,Y,Z=math.max(W,5),false,false,false
-P,Q,R,S=Aa,Aa..':h',Aa..':d',Aa..':o'
-T,U,V=Aa..':q',Aa..':w',Aa..':p'
+local S,O,U,Z,Ah,An,Ai
+local M,Bk,Bj,Az=320,false,false,false
+local function on(Al)
+M,Bk,Bj,Az=math.max(M,5),false,false,false
+S,O,U,Z=Al,Al..':h',Al..':d',Al..':o'
+Ah,An,Ai=Al..':q',Al..':w',Al..':p'
 end
-local function Ab(Ac)
-return{'corrupt',Ac or'a value that is no lock'}
+local function Ci(Ax)
+return{'corrupt',Ax or'a value that is no lock'}
 end
-local function Ad(Ae)
-local N,Af,Ag,Ah,Ai,Aj,Ak=string.match(Ae,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return N,Af,Ag,Ah==''and Ai or'0',Ak,tonumber(Aj)
+local function At(F)
+local E,K,V,P,Ec,H,L,I=
+match(F,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+return E,K,V,Ec==''and H or'0',I,tonumber(L),P
 end
-local Al=12000
-local function Am()
-local An=A('GETRANGE',P,0,Al+99)
-if type(An)~='string'then
-return call('GET',P)
+local Bg=12000
+local function Em()
+local Y=Bn('GETRANGE',S,0,Bg+99)
+if type(Y)~='string'then
+return call('GET',S)
 end
-return(An~=''or call('EXISTS',P)==1)and An
+return(Y~=''or call('EXISTS',S)==1)and Y
 end
-local function Ao(Ae)
-if not Ae or#Ae<=Al then
-return Ae
+local function Ce(F)
+if not F or#F<=Bg then
+return F
 end
-local Ap=string.match(string.sub(Ae,1,Al),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(Ap or'')..'{"cut":"longer than '..Al..' bytes"}'
+local El=match(sub(F,1,Bg),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
+return(El or'')..'{"cut":"longer than '..Bg..' bytes"}'
 end
-local function Aq(Ae,Aj)
-return(string.gsub(Ae,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Aj..' '))
+local function Eo(F,L)
+return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
 end
-local function Ar(An)
-if#An<=32 then
-return string.match(An,'^%*([spx])(%d*)$')
+local function Dx(Y)
+if#Y<=32 then
+return match(Y,'^%*([spx])([%d/]*)$')
 end
 end
-local function As(An)
-local At,Au,Av,Aw=string.match(An,'^(~?)(%x+)([-+])()')
-if not Au or#Au~=32 then
+local function Ek(Y)
+local Be,B,Ap,Dp=match(Y,'^(~?)(%x+)([-+])()')
+if not B or#B~=32 then
 return nil
 end
-local Ae=Ao(string.sub(An,Aw))
-local N,Af,_,Ai,Ak,Aj=Ad(Ae)
-if Af~='x'then
+local F=Ce(sub(Y,Dp))
+local E,K,_,H,I,L=At(F)
+if K~='x'then
 return nil
 end
-local Ax=call('PTTL',P)
-Ai=tonumber(Ai)
-local Ay=Aj and Ax>Aj+Ai
-Ax=Ay and Aj+Ai or Ax
-local Az=At==''and Ax>Ai
+local Ag=call('PTTL',S)
+H=tonumber(H)
+local Bl=L and Ag>L+H
+Ag=Bl and L+H or Ag
+local Ao=Be==''and Ag>H
 return{
-Au=Au,At=At~='',Av=Av,Ae=Ae,N=N,Ai=Ai,Ak=Ak,
-Az=Az,Ba=Ax,Ax=Az and Ax-Ai or Ax,Ay=Ay,
+B=B,Be=Be~='',Ap=Ap,F=F,E=E,H=H,I=I,
+Ao=Ao,Av=Ag,Ag=Ao and Ag-H or Ag,Bl=Bl,
 }
 end
-local function Bb(An)
-if not An then
+local function Ee(Y)
+if not Y then
 return{}
 end
-if string.sub(An,1,1)~='*'then
-local Bc=As(An)
-return Bc and{Bd='x',Be='',Bc=Bc,N=Bc.N}
+if sub(Y,1,1)~='*'then
+local D=Ek(Y)
+return D and{J='x',Q='',D=D,E=D.E}
 end
-local Bd,Be=Ar(An)
-return Bd and{Bd=Bd,Be=Be,N=Bd=='x'and Be or nil}
+local J,Q=Dx(Y)
+return J and{J=J,Q=Q,E=J=='x'and Q or nil}
 end
-local function Bf(Bg,by)
-local Be=call('HINCRBY',S,Bg,by)
-if Be<=0 then
-call('HDEL',S,Bg)
+local function Ak(Co,by)
+local Q=call('HINCRBY',Z,Co,by)
+if Q<=0 then
+call('HDEL',Z,Co)
 end
 end
-local function Bh(Bi,Ak)
-if Ak==''then
+local function Br(A)
+local W,X=match(A.Q,'^(%d*)/?(%d*)$')
+local Bh=tonumber(X~=''and call('HGET',Z,'c'..X)or 0)
+if Bh>0 and Bh==call('HLEN',U)then
+W,Bh=X,0
+end
+X=Bh>0 and X
+return math.min(W,X or W),W,X
+end
+local function Ds(A,I)
+if I==''then
 return 0
 end
-if Bi.Bc then
-return Bi.Bc.Az and Bi.Bc.Ak==Ak and 1 or 0
+if A.D then
+return A.D.Ao and A.D.I==I and 1 or 0
 end
-return tonumber(call('HGET',S,'o'..Ak)or 0)
+return tonumber(call('HGET',Z,'o'..I)or 0)
 end
-local function Bj(Ae)
-local _,Af,Ag,_,Ak=Ad(Ae)
-if Ak~=''then
-Bf('o'..Ak,-1)
-if Af=='p'then
-Bf('p'..Ak,-Ag)
-end
-end
-end
-local function Bk(Au,Ae)
-local _,Af,Ag=Ad(Ae)
-if Af=='p'then
-Bf('used',-Ag)
-end
-call('HDEL',R,Au)
-end
-local function Bl()
-call('UNLINK',P,Q,R,S)
-end
-local function Bm(Bn)
-local Au=string.sub(Bn,-32)
-local Ae=call('HGET',R,Au)
-local Bo=Bn==Au
-if Ae then
-local _,_,_,Ai=Ad(Ae)
-if Bo then
-Bj(Ae)
-end
-if not Bo or Ai=='0'then
-Bk(Au,Ae)
+local function Dk(F)
+local _,K,V,_,I=At(F)
+if I~=''then
+Ak('o'..I,-1)
+if K=='p'then
+Ak('p'..I,-V)
 end
 end
 end
-local function Bp()
-local Bq=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
-for _,Aa in ipairs({P,Q,R,S})do
-call('PEXPIREAT',Aa,Bq)
+local function Ef(B,F)
+local _,K,V,_,_,_,P=At(F)
+if K=='p'then
+Ak('used',-V)
+if call('HEXISTS',Z,'c'..P)==1 then
+Ak('c'..P,-1)
 end
 end
-local function Br(Bs)
-local Bt,Bq=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
-while Bq[1]and W>0 do
-local Bn=Bq[1]
-local _,_,_,Ai,_,Aj=Ad(call('HGET',R,string.sub(Bn,-32))or'')
-local Bu=Aj and Bs+Aj+(#Bn>32 and Ai or 0)
-if not Bu or tonumber(Bq[2])<=Bu then
+call('HDEL',U,B)
+end
+local function Cg()
+call('UNLINK',S,O,U,Z)
+end
+local function Cl(N)
+local B=sub(N,-32)
+local F=call('HGET',U,B)
+local Au=N==B
+if F then
+local _,_,_,H=At(F)
+if Au then
+Dk(F)
+end
+if not Au or H=='0'then
+Ef(B,F)
+end
+end
+end
+local function Bt()
+local Ad=call('ZREVRANGE',O,0,0,'WITHSCORES')[2]
+for _,Al in ipairs({S,O,U,Z})do
+call('PEXPIREAT',Al,Ad)
+end
+end
+local function Dv(G)
+local Cj,Ad=false,call('ZREVRANGE',O,0,0,'WITHSCORES')
+while Ad[1]and M>0 do
+local N=Ad[1]
+local _,_,_,H,_,L=At(call('HGET',U,sub(N,-32))or'')
+local T=L and G+L+(#N>32 and H or 0)
+if not T or tonumber(Ad[2])<=T then
 break
 end
-call('PEXPIREAT',P,Bq[2])
-call('ZADD',Q,Bu,Bn)
-Bt,W,Bq=true,W-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+call('PEXPIREAT',S,Ad[2])
+call('ZADD',O,T,N)
+Cj,M,Ad=true,M-3,call('ZREVRANGE',O,0,0,'WITHSCORES')
 end
-if Bt then
-Bp()
+if Cj then
+Bt()
 end
-return Bq[2]
+return Ad[2]
 end
-local function Bv(Bs)
-local Bq=Br(Bs)
-if not Bq or tonumber(Bq)<=Bs then
-Bl()
+local function Ed(G)
+local Ad=Dv(G)
+if not Ad or tonumber(Ad)<=G then
+Cg()
 return false
 end
-local Bu=math.max(1,math.ceil(W/3))
-local Bw=call('ZRANGEBYSCORE',Q,'-inf',Bs,'LIMIT',0,Bu)
-if Bw[1]then
-call('ZREM',Q,unpack(Bw))
-X=#Bw==Bu
-W=W-3*#Bw
+local T=math.max(1,math.ceil(M/3))
+local Am=call('ZRANGEBYSCORE',O,'-inf',G,'LIMIT',0,T)
+if Am[1]then
+call('ZREM',O,unpack(Am))
+Bk=#Am==T
+M=M-3*#Am
 end
-for _,Bn in ipairs(Bw)do
-Bm(Bn)
+for _,N in ipairs(Am)do
+Cl(N)
 end
 return true
 end
-local function Bx(Bs,Au)
-local Bi=Bb(Am())
-if Bi and Bi.Bc and Bi.Bc.Ay then
-call('PEXPIRE',P,Bi.Bc.Ba)
+local function Ej(G,B)
+local A=Ee(Em())
+if A and A.D and A.D.Bl then
+call('PEXPIRE',S,A.D.Av)
 end
-if Bi and Bi.Bd and not Bi.Bc then
-if not Bv(Bs)then
+if A and A.J and not A.D then
+if not Ed(G)then
 return{}
 end
-if X and Au then
-for _,Bn in ipairs({Au,'~'..Au})do
-local By=call('ZSCORE',Q,Bn)
-if By and tonumber(By)<=Bs then
-call('ZREM',Q,Bn)
-Bm(Bn)
+if Bk and B then
+for _,N in ipairs({B,'~'..B})do
+local Cm=call('ZSCORE',O,N)
+if Cm and tonumber(Cm)<=G then
+call('ZREM',O,N)
+Cl(N)
 end
 end
 end
 end
-return Bi
+return A
 end
-local function Az(Bi,Au)
-if Bi.Bc then
-return Bi.Bc.Az and Bi.Bc.Au==Au
+local function Ao(A,B)
+if A.D then
+return A.D.Ao and A.D.B==B
 end
-return Bi.Bd and call('ZSCORE',Q,Au)
+return A.J and call('ZSCORE',O,B)
 end
-local function Bz(Au,Ca,Ai)
-call('ZADD',Q,Ca,Au)
-if Ai>0 then
-call('ZADD',Q,Ca+Ai,'~'..Au)
+local function Bu(B,Db,H)
+call('ZADD',O,Db,B)
+if H>0 then
+call('ZADD',O,Db+H,'~'..B)
 end
 end
-local function Cb(Bi,Au,Aj,Bs)
-local L=Bi.Bc and Bi.Bc.Ae or call('HGET',R,Au)
-local Ae=Aq(L,Aj)
-local N,_,_,Ai,Ak=Ad(Ae)
-Ai=tonumber(Ai)
-call('PEXPIRE',P,Aj+Ai)
-if Bi.Bc then
-if Ae~=L then
-call('SET',P,Au..Bi.Bc.Av..Ae,'PX',Aj+Ai)
+local function Er(A,B,L,G)
+local Ac=A.D and A.D.F or call('HGET',U,B)
+local F=Eo(Ac,L)
+local E,_,_,H,I=At(F)
+H=tonumber(H)
+call('PEXPIRE',S,L+H)
+if A.D then
+if F~=Ac then
+call('SET',S,B..A.D.Ap..F,'PX',L+H)
 end
-return N,Ak
+return E,I
 end
-if Ae~=L then
-call('HSET',R,Au,Ae)
+if F~=Ac then
+call('HSET',U,B,F)
 end
-Bz(Au,Bs+Aj,Ai)
-Bp()
-return N,Ak
+Bu(B,G+L,H)
+Bt()
+return E,I
 end
-local function Cc(Bs)
-return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',Bs),'+inf','LIMIT',0,1)[1]
+local function Do(G)
+return call('ZRANGEBYSCORE',O,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
-local function Cd(Bn,Bs)
-local Au=string.sub(Bn,-32)
-local Bo=call('ZSCORE',Q,Au)
-local Ba=call('ZSCORE',Q,'~'..Au)or Bo
-local Bi=Bo and'holding'or'closed'
-return string.sub(Au,1,8),Bi,(Bo or Ba)-Bs,Ba-Bs,Ao(call('HGET',R,Au))
+local function Eq(N,G)
+local B=sub(N,-32)
+local Au=call('ZSCORE',O,B)
+local Av=call('ZSCORE',O,'~'..B)or Au
+local A=Au and'holding'or'closed'
+return sub(B,1,8),A,(Au or Av)-G,Av-G,Ce(call('HGET',U,B))
 end
-local function Ce(Cf,Bi)
-local Af,Bd,Be=Cf.Af,Bi.Bd,Bi.Be
-if not Bd then
+local function Di(C,A)
+local K,J=C.K,A.J
+if not J then
 return'fits'
 end
-if not X and Bh(Bi,Cf.Ak)>0 then
-if Bd=='x'and Af=='x'and Cf.Cg or Bd=='s'and Af=='s'then
+if not Bk and Ds(A,C.I)>0 then
+if J=='x'and K=='x'and C.By or J=='s'and K=='s'then
 return'passes'
-elseif Bd=='x'then
-return'deadlock','x',1,''
-elseif Af=='x'then
-return'deadlock',Bd,call('HGET',S,'p'..Cf.Ak)or 1,Be
+elseif J=='x'then
+return'deadlock','x',1
+elseif K=='x'then
+local V=call('HGET',Z,'p'..C.I)
+return'deadlock',J,V and V..'/'..Br(A)or 1
 end
 end
-if Af=='x'or Bd=='x'then
+if K=='x'or J=='x'then
 return'in_the_way'
 end
-if Af~=Bd or Cf.Ch~=Be then
-local Ci=Cc(E(C()))
-local _,_,Cj=Ad(call('HGET',R,string.sub(Ci,-32)))
-return'mismatch',Bd,string.sub(Cj,1,20),Be
+if K~=J then
+local W=Do(Cv(Bx()))
+local Cc=match(call('HGET',U,sub(W,-32)),'^%d+ %a (%S+)')
+return'mismatch',J,sub(Cc,1,20)
 end
-local Cj=Bd=='p'and call('HGET',S,'used')or 0
-return(Bd=='s'or Cj+Cf.Ag<=tonumber(Be))and'fits'or'in_the_way'
+if J=='s'then
+return'fits'
 end
-local function Ck(Bi)
-local N=Bi.N or K()
-return N and(Bi.N or string.format('%.0f',N))
+local P,Dw,W,X=C.P,Br(A)
+if X and P~=W and P~=X then
+return'in_the_way'
 end
-local function Cl()
-return Ab('the fence counter is not a number that can grow')
+local Cc=call('HGET',Z,'used')or 0
+return Cc+C.V<=math.min(P,Dw)and'fits'or'in_the_way'
 end
-local function Cm()
-if call('ZCARD',Q)+call('HLEN',R)+call('HLEN',S)>0 then
-call('UNLINK',Q,R,S)
+local function Dn(A)
+local E=A.E or Dz()
+return E and(A.E or string.format('%.0f',E))
+end
+local function Es()
+return Ci('the fence counter is not a number that can grow')
+end
+local function Ch()
+if call('ZCARD',O)+call('HLEN',U)+call('HLEN',Z)>0 then
+call('UNLINK',O,U,Z)
 end
 end
-local function Cn(Bc,Bs)
-Cm()
-call('SET',P,'*x'..Bc.N,'PX',Bc.Ba)
-call('HSET',R,Bc.Au,Bc.Ae)
-Bz(Bc.Au,Bs+Bc.Ax,Bc.Ai)
-Bf('o'..Bc.Ak,1)
+local function Dj(D,G)
+Ch()
+call('SET',S,'*x'..D.E,'PX',D.Av)
+call('HSET',U,D.B,D.F)
+Bu(D.B,G+D.Ag,D.H)
+Ak('o'..D.I,1)
 end
-local function Co(Cf,N)
-local Aj,Ai,Ae=Cf.Aj,Cf.Ai,N..' '..Cf.Ae
-call('SET',P,Cf.Au..Cf.Av..Ae,'PX',Aj+Ai)
-local Bc={
-Au=Cf.Au,At=false,Av=Cf.Av,Ae=Ae,N=N,Ai=Ai,
-Ak=Cf.Ak,Az=true,Ba=Aj+Ai,Ax=Aj,
+local function Dm(C,E)
+local L,H,F=C.L,C.H,E..' '..C.F
+call('SET',S,C.B..C.Ap..F,'PX',L+H)
+local D={
+B=C.B,Be=false,Ap=C.Ap,F=F,E=E,H=H,
+I=C.I,Ao=true,Av=L+H,Ag=L,
 }
-return{Bd='x',Be='',Bc=Bc,N=N}
+return{J='x',Q='',D=D,E=E}
 end
-local function Cp(Cf,Bi,N,Bs)
-local Au,Ak=Cf.Au,Cf.Ak
-if N~=Bi.N then
-M(tonumber(N))
+local function Eb(P,A)
+local _,W,X=Br(A)
+if P~=W then
+X=P
 end
-if not Bi.Bd and Cf.Af=='x'then
-return Co(Cf,N)
+local Q=X and W..'/'..X or W
+if Q~=A.Q then
+call('SET',S,'*p'..Q,'PX',call('PTTL',S))
+call('HDEL',Z,'c'..W)
 end
-if Bi.Bc then
-Cn(Bi.Bc,Bs)
-elseif not Bi.Bd then
-Cm()
-call('SET',P,'*'..Cf.Af..Cf.Ch,'PX',Cf.Aj+Cf.Ai)
+if P~=W then
+Ak('c'..P,1)
 end
-Bz(Au,Bs+Cf.Aj,Cf.Ai)
-call('HSET',R,Au,N..' '..Cf.Ae)
-if Cf.Af=='p'then
-Bf('used',Cf.Ag)
+return Q
 end
-if Ak~=''then
-Bf('o'..Ak,1)
-if Cf.Af=='p'then
-Bf('p'..Ak,Cf.Ag)
+local function Dl(C,A,E,G)
+local B,I=C.B,C.I
+if E~=A.E then
+Du(tonumber(E))
+end
+if not A.J and C.K=='x'then
+return Dm(C,E)
+end
+if A.D then
+Dj(A.D,G)
+elseif not A.J then
+Ch()
+call('SET',S,'*'..C.K..C.P,'PX',C.L+C.H)
+end
+local Q=C.P
+if A.J=='p'then
+Q=Eb(Q,A)
+end
+Bu(B,G+C.L,C.H)
+call('HSET',U,B,E..' '..C.F)
+if C.K=='p'then
+Ak('used',C.V)
+end
+if I~=''then
+Ak('o'..I,1)
+if C.K=='p'then
+Ak('p'..I,C.V)
 end
 end
-if Cf.Af=='x'then
-return{Bd='x',Be=N,N=N}
+if C.K=='x'then
+return{J='x',Q=E,E=E}
 end
-return{Bd=Cf.Af,Be=Cf.Ch}
+return{J=C.K,Q=Q}
 end
-local function Cq(Au)
-if call('ZREM',V,Au,'!'..Au)==0 then
+local function Bz(B)
+if call('ZREM',Ai,B,'!'..B)==0 then
 return false
 end
-call('HDEL',U,Au)
-return call('ZREM',T,Au)==1
+call('HDEL',An,B)
+return call('ZREM',Ah,B)==1
 end
-local function Cr()
-return string.match(call('HGET',U,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Cz()
+return match(call('HGET',An,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cs(Bs)
-if call('EXISTS',V)==0 then
+local function Df(G)
+if call('EXISTS',Ai)==0 then
 return false
 end
-local Bu=math.max(1,W)
-local Bw=call('ZRANGEBYSCORE',V,'-inf',Bs,'LIMIT',0,Bu)
-Y=#Bw==Bu
-W=W-#Bw
-for _,Bn in ipairs(Bw)do
-local Au=string.match(Bn,'^!(.*)')
-if not Au then
-Cq(Bn)
+local T=math.max(1,M)
+local Am=call('ZRANGEBYSCORE',Ai,'-inf',G,'LIMIT',0,T)
+Bj=#Am==T
+M=M-#Am
+for _,N in ipairs(Am)do
+local B=match(N,'^!(.*)')
+if not B then
+Bz(N)
 else
-local Ct=call('ZSCORE',V,Au)
-if Ct and tonumber(Ct)>Bs then
-local Cu=string.match(call('HGET',U,Au)or'','^%d+ %d %S+ (%d+)')
-local Cv=Cu and call('ZSCORE',V,Bn)-Cu
-Z=Z or Cv and Cv>=tonumber((Cr()))
+local Aq=call('ZSCORE',Ai,B)
+if Aq and tonumber(Aq)>G then
+local Bd=match(call('HGET',An,B)or'','^%d+ %d %S+ (%d+)')
+local Cd=Bd and call('ZSCORE',Ai,N)-Bd
+Az=Az or Cd and Cd>=tonumber((Cz()))
 end
-call('ZREM',V,Bn)
+call('ZREM',Ai,N)
 end
 end
 return true
 end
-local function Cw(Au,Cx)
-local Cy,Cz,Da,Cu,Db,Ch,Cg,Ae=string.match(
-Cx or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Eg(B,Bo)
+local Ar,Bq,R,Bd,Ca,By,F=match(
+Bo or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not Da then
+if not R then
 return nil
 end
-local Af,Ag,Ai,Ak,Dc=string.match(Ae,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
-local Dd=Ai~='0'
+local K,V,H,I,Eh=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+local En,P=match(V,'^(%d+)/?(%d*)$')
+local Ck=H~='0'
 return{
-Au=Au,Af=Af,Cg=Cg=='1',Ag=Ag,Ch=Ch,Ak=Ak,
-Ae=string.format('%s %s %s%s/%s %s ',Af,Ag,Dd and'!'or'',Ai,Cu,Ak)..Dc,
-Aj=tonumber(Cu),Ai=0,Av=Dd and'+'or'-',Da=Da,Cy=tonumber(Cy),
-Db=tonumber(Db),Cz=Cz=='1',
+B=B,K=K,By=By=='1',V=En,P=P,I=I,
+F=string.format('%s %s %s%s/%s %s ',K,V,Ck and'!'or'',H,Bd,I)..Eh,
+L=tonumber(Bd),H=0,Ap=Ck and'+'or'-',R=R,Ar=tonumber(Ar),
+Ca=tonumber(Ca),Bq=Bq=='1',
 }
 end
-local function De(Da,Ac)
-local Df=A('PUBLISH',Da,Ac)
-return type(Df)~='number'or Df>0
+local function Bi(R,Ax)
+local Aw=Bn('PUBLISH',R,Ax)
+return type(Aw)~='number'or Aw>0
 end
-local function Dg(Au)
-return string.match(call('HGET',U,Au)or'','^%d+ %d (%S+)')
+local function Cr(B)
+return match(call('HGET',An,B)or'','^%d+ %d (%S+)')
 end
-local function Dh(Di,Ac)
-local Dj,Dk=8,nil
-for _,Au in ipairs(call('ZRANGE',T,0,Dj))do
-if Au~=Di and Dj>0 then
-Dj=Dj-1
-local Da=Dg(Au)
-if Da and De(Da,Ac..Au)then
-Dk=Da
+local function Cy(Ae,Ax)
+local Bm,Bc=8,nil
+for _,B in ipairs(call('ZRANGE',Ah,0,Bm))do
+if B~=Ae and Bm>0 then
+Bm=Bm-1
+local R=Cr(B)
+if R and Bi(R,Ax..B)then
+Bc=R
 break
 end
 end
 end
-local G=call('ZREVRANGE',T,0,0)[1]
-local Da=G and G~=Di and Dg(G)
-if Da and Da~=Dk then
-De(Da,Ac..G)
+local Af=call('ZREVRANGE',Ah,0,0)[1]
+local R=Af and Af~=Ae and Cr(Af)
+if R and R~=Bc then
+Bi(R,Ax..Af)
 end
 end
-local function Dl(Di,Bs,L)
-local Dm=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
-if not Dm then
+local function Dg(Ae,G,Ac)
+local Ct=call('ZREVRANGE',Ai,0,0,'WITHSCORES')[2]
+if not Ct then
 return
 end
-local Dn=0
-for _,Au in ipairs(call('ZRANGE',T,0,319))do
-local Cy,Da=string.match(call('HGET',U,Au)or'','^(%d+) %d (%S+)')
-if Da then
-Dn=Cy
-if Au~=Di then
-De(Da,'!'..Au)
+local Dc=0
+for _,B in ipairs(call('ZRANGE',Ah,0,319))do
+local Ar,R=match(call('HGET',An,B)or'','^(%d+) %d (%S+)')
+if R then
+Dc=Ar
+if B~=Ae then
+Bi(R,'!'..B)
 end
 end
 end
-call('HSET',U,'?',string.format('%.0f %s %s',Bs,Dn,L))
-call('PEXPIREAT',U,Dm)
+call('HSET',An,'?',string.format('%.0f %s %s',G,Dc,Ac))
+call('PEXPIREAT',An,Ct)
 end
-local function Do(Bi,Bs,Di)
-local Dp,Dq,Dr,Ds=Z,false,false,false
-local Dt,Du,Dv,Dw=Cr()
-if Dp then
-W=math.max(5,W-260)
-Z,Dv,Dw=false,Dt,Du
+local function Dq(A,G,Ae)
+local Cf,Cw,Cb,Bv=Az,false,false,false
+local Ei,Dh,Ay,As=Cz()
+if Cf then
+M=math.max(5,M-260)
+Az,Ay,As=false,Ei,Dh
 end
-W=math.max(5,W)
-local L=Dv..' '..Dw
-Dv,Dw=tonumber(Dv),tonumber(Dw)
-local Dx,at,Dy,Dz,Ea={},0,0,0,{}
+M=math.max(5,M)
+local Ac=Ay..' '..As
+Ay,As=tonumber(Ay),tonumber(As)
+local Ba,at,Cx,Bb,Ab={},0,0,0,{}
 while true do
-if Bi.Bc and Bi.Bc.Ak==''then
+if A.D and A.D.I==''then
 break
 end
 at=at+1
-if at>Dy then
-if Ea[1]then
-call('ZREM',T,unpack(Ea))
-Ea={}
+if at>Cx then
+if Ab[1]then
+call('ZREM',Ah,unpack(Ab))
+Ab={}
 end
-local Bu=math.min(math.max(Dz,1),64)
-Dx=call('ZRANGE',T,0,Bu)
-if not Dx[1]then
+local T=math.min(math.max(Bb,1),64)
+Ba=call('ZRANGE',Ah,0,T)
+if not Ba[1]then
 break
 end
-Dy,at=math.min(#Dx,Bu),1
+Cx,at=math.min(#Ba,T),1
 end
-local Eb,Ec=Dx[at],Dx[at+1]
-local Cx=call('HGET',U,Eb)
-local Cf=Cw(Eb,Cx)
-local Ed=math.floor(#(Cx or'')/256)
-local Ct=Cf and(Y or Cf.Cy<=Dw)and call('ZSCORE',V,Eb)
-if not Cf or Y and Ct and tonumber(Ct)<=Bs then
-if W<=0 then
-Ds=true
+local Aa,Ea=Ba[at],Ba[at+1]
+local Bo=call('HGET',An,Aa)
+local C=Eg(Aa,Bo)
+local Bw=math.floor(#(Bo or'')/256)
+local Aq=C and(Bj or C.Ar<=As)and call('ZSCORE',Ai,Aa)
+if not C or Bj and Aq and tonumber(Aq)<=G then
+if M<=0 then
+Bv=true
 break
 end
-W=W-1-Ed
-Ea[#Ea+1]=Eb
-Cq(Eb)
+M=M-1-Bw
+Ab[#Ab+1]=Aa
+Bz(Aa)
 else
-local Ee=Ce(Cf,Bi)
-J=true
-local N=(Ee=='fits'or Ee=='passes')and Ck(Bi)
-if not N then
+local Dd=Di(C,A)
+Cp=true
+local E=(Dd=='fits'or Dd=='passes')and Dn(A)
+if not E then
 break
 end
-if W<=0 then
-Ds=true
+if M<=0 then
+Bv=true
 break
 end
-if Dz==0 then
-call('ZREM',T,Eb)
+if Bb==0 then
+call('ZREM',Ah,Aa)
 else
-Ea[#Ea+1]=Eb
+Ab[#Ab+1]=Aa
 end
-local Df=Eb==Di
-local Ef=Cf.Cy<=Dw and Ct
-if not Df and not(Ef and Ct-Cf.Db<Dv)then
-Df=De(Cf.Da,Eb)or Cf.Cz
+local Aw=Aa==Ae
+local Dt=C.Ar<=As and Aq
+if not Aw and not(Dt and Aq-C.Ca<Ay)then
+Aw=Bi(C.R,Aa)or C.Bq
 end
-if not Df then
-W,Dz=W-1-Ed,Dz+1
+if not Aw then
+M,Bb=M-1-Bw,Bb+1
 else
-W,Dz=W-5-Ed,0
-if Ea[1]then
-call('ZREM',T,unpack(Ea))
-Ea={}
+M,Bb=M-5-Bw,0
+if Ab[1]then
+call('ZREM',Ah,unpack(Ab))
+Ab={}
 end
-if Eb==Di then
-Cq(Eb)
+if Aa==Ae then
+Bz(Aa)
 else
-call('ZADD',V,Bs+Cf.Aj,'!'..Eb)
-Dr=true
+call('ZADD',Ai,G+C.L,'!'..Aa)
+Cb=true
 end
-if Ec or Dr then
-Cf.Av='+'
+if Ea or Cb then
+C.Ap='+'
 end
-Bi=Cp(Cf,Bi,N,Bs)
-Dq=true
-end
-end
-end
-if Ea[1]then
-call('ZREM',T,unpack(Ea))
-end
-if Dp then
-Dl(Di,Bs,L)
-elseif Ds then
-Dh(Di,'!')
-elseif Dr then
-Dh(Di,'?')
-end
-if Dq and not Bi.Bc then
-Bp()
-end
-return Bi
-end
-local function Eg(Bi,Bs)
-local Bu,Eh=1000,{}
-if Bi.Bc then
-Eh[1]=Bi.Bc.Az and Bi.Bc.Au or nil
-return Eh,1
-end
-if not Bi.Bd then
-return Eh,1
-end
-local Ei='('..string.format('%.0f',Bs)
-local Ej=call('ZRANGEBYSCORE',Q,Ei,'+inf','LIMIT',0,2*Bu+1)
-for _,Bn in ipairs(Ej)do
-if#Bn==32 and#Eh<Bu then
-Eh[#Eh+1]=Bn
-elseif#Bn==32 then
-return Eh,0
+A=Dl(C,A,E,G)
+Cw=true
 end
 end
-return Eh,#Ej>2*Bu and 0 or 1
 end
-local function Ek(El,Eh)
-return El..' '..table.concat(Eh,',')
+if Ab[1]then
+call('ZREM',Ah,unpack(Ab))
+end
+if Cf then
+Dg(Ae,G,Ac)
+elseif Bv then
+Cy(Ae,'!')
+elseif Cb then
+Cy(Ae,'?')
+end
+if Cw and not A.D then
+Bt()
+end
+return A
+end
+local function Dr(A,G)
+local T,Aj=1000,{}
+if A.D then
+Aj[1]=A.D.Ao and A.D.B or nil
+return Aj,1
+end
+if not A.J then
+return Aj,1
+end
+local De='('..string.format('%.0f',G)
+local Cu=call('ZRANGEBYSCORE',O,De,'+inf','LIMIT',0,2*T+1)
+for _,N in ipairs(Cu)do
+if#N==32 and#Aj<T then
+Aj[#Aj+1]=N
+elseif#N==32 then
+return Aj,0
+end
+end
+return Aj,#Cu>2*T and 0 or 1
+end
+local function Dy(Ep,Aj)
+return Ep..' '..table.concat(Aj,',')
 end
 on(KEYS[1])
-local Bs=E(C())
-local Bi=Bx(Bs)
-if not Bi then
-return{ARGV[1],Ab()}
+local G=Cv(Bx())
+local A=Ej(G)
+if not A then
+return{ARGV[1],Ci()}
 end
-local Em=0
-if Bi.Bd then
-Em=Bi.Bc and 1 or call('HLEN',R)
-local Dk=Eg(Bi,Bs)
-if Dk[1]then
-A('PUBLISH',ARGV[2],Ek('taken',Dk))
+local Cq=0
+if A.J then
+Cq=A.D and 1 or call('HLEN',U)
+local Bc=Dr(A,G)
+if Bc[1]then
+Bn('PUBLISH',ARGV[2],Dy('taken',Bc))
 end
-Bl()
+Cg()
 end
-if Cs(Bs)then
-Do({},Bs)
+if Df(G)then
+Dq({},G)
 end
-return{ARGV[1],{'opened',Em}}
+return{ARGV[1],{'opened',Cq}}

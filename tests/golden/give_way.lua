@@ -1,735 +1,774 @@
-local call,A=redis.call,redis.pcall
-local B
-local function C()
-if not B then
-local D=call('TIME')
-B=D[1]*1000000+D[2]
+local call,Cp,match,sub=redis.call,redis.pcall,string.match,string.sub
+local Cb
+local function Bt()
+if not Cb then
+local Dz=call('TIME')
+Cb=Dz[1]*1000000+Dz[2]
 end
-return B
+return Cb
 end
-local function E(us)
+local function Dq(us)
 return math.floor(us/1000)
 end
-local F,G,H,at,I=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local J=false
-local function K(i)
-if not G then
-local L=tonumber(A('GET',F)or 0)
-if not L or not(L<9000000000000000)then
+local Bp,Ai,Dn,at,Dg=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local Dl=false
+local function Ev(i)
+if not Ai then
+local Ak=tonumber(Cp('GET',Bp)or 0)
+if not Ak or not(Ak<9000000000000000)then
 return nil
 end
-G=math.max(L,C()-1)
+Ai=math.max(Ak,Bt()-1)
 end
-return I and math.max(G+1,I+(i or at))or G+1
+return Dg and math.max(Ai+1,Dg+(i or at))or Ai+1
 end
-local function M(N)
-if N>H then
-local O=N+#KEYS-2
-if ARGV[#ARGV]=='0'or J and call('PTTL',F)==-1 then
-call('SET',F,O)
+local function Er(F)
+if F>Dn then
+local Ce=F+#KEYS-2
+if ARGV[#ARGV]=='0'or Dl and call('PTTL',Bp)==-1 then
+call('SET',Bp,Ce)
 else
-call('SET',F,O,'PX',ARGV[#ARGV])
+call('SET',Bp,Ce,'PX',ARGV[#ARGV])
 end
-H=O
+Dn=Ce
 end
-G=N
+Ai=F
 end
-local P,Q,R,S,T,U,V
-local W,X,Y,Z=320,false,false,false
-local function on(Aa)
-W,X,Y,Z=math.max(W,5),false,false,false
-P,Q,R,S=Aa,Aa..':h',Aa..':d',Aa..':o'
-T,U,V=Aa..':q',Aa..':w',Aa..':p'
+local U,Q,W,Ac,T,Af,Z
+local M,Bn,Bm,Bi=320,false,false,false
+local function on(Am)
+M,Bn,Bm,Bi=math.max(M,5),false,false,false
+U,Q,W,Ac=Am,Am..':h',Am..':d',Am..':o'
+T,Af,Z=Am..':q',Am..':w',Am..':p'
 end
-local function Ab(Ac)
-return{'corrupt',Ac or'a value that is no lock'}
+local function Bo(Be)
+return{'corrupt',Be or'a value that is no lock'}
 end
-local function Ad(Ae)
-local N,Af,Ag,Ah,Ai,Aj,Ak=string.match(Ae,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return N,Af,Ag,Ah==''and Ai or'0',Ak,tonumber(Aj)
+local function Aw(E)
+local F,J,S,P,Fa,I,L,H=
+match(E,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+return F,J,S,Fa==''and I or'0',H,tonumber(L),P
 end
-local Al=12000
-local function Am()
-local An=A('GETRANGE',P,0,Al+99)
-if type(An)~='string'then
-return call('GET',P)
+local Bs=12000
+local function Fk()
+local Ab=Cp('GETRANGE',U,0,Bs+99)
+if type(Ab)~='string'then
+return call('GET',U)
 end
-return(An~=''or call('EXISTS',P)==1)and An
+return(Ab~=''or call('EXISTS',U)==1)and Ab
 end
-local function Ao(Ae)
-if not Ae or#Ae<=Al then
-return Ae
+local function Cu(E)
+if not E or#E<=Bs then
+return E
 end
-local Ap=string.match(string.sub(Ae,1,Al),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(Ap or'')..'{"cut":"longer than '..Al..' bytes"}'
+local Bw=match(sub(E,1,Bs),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
+return(Bw or'')..'{"cut":"longer than '..Bs..' bytes"}'
 end
-local function Aq(Ae,Aj)
-return(string.gsub(Ae,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Aj..' '))
+local function Fn(E,L)
+return(string.gsub(E,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
 end
-local function Ar(An)
-if#An<=32 then
-return string.match(An,'^%*([spx])(%d*)$')
+local function Eu(Ab)
+if#Ab<=32 then
+return match(Ab,'^%*([spx])([%d/]*)$')
 end
 end
-local function As(An)
-local At,Au,Av,Aw=string.match(An,'^(~?)(%x+)([-+])()')
-if not Au or#Au~=32 then
+local function Fj(Ab)
+local Bf,B,Ao,El=match(Ab,'^(~?)(%x+)([-+])()')
+if not B or#B~=32 then
 return nil
 end
-local Ae=Ao(string.sub(An,Aw))
-local N,Af,_,Ai,Ak,Aj=Ad(Ae)
-if Af~='x'then
+local E=Cu(sub(Ab,El))
+local F,J,_,I,H,L=Aw(E)
+if J~='x'then
 return nil
 end
-local Ax=call('PTTL',P)
-Ai=tonumber(Ai)
-local Ay=Aj and Ax>Aj+Ai
-Ax=Ay and Aj+Ai or Ax
-local Az=At==''and Ax>Ai
+local X=call('PTTL',U)
+I=tonumber(I)
+local Bx=L and X>L+I
+X=Bx and L+I or X
+local Al=Bf==''and X>I
 return{
-Au=Au,At=At~='',Av=Av,Ae=Ae,N=N,Ai=Ai,Ak=Ak,
-Az=Az,Ba=Ax,Ax=Az and Ax-Ai or Ax,Ay=Ay,
+B=B,Bf=Bf~='',Ao=Ao,E=E,F=F,I=I,H=H,
+Al=Al,Ae=X,X=Al and X-I or X,Bx=Bx,
 }
 end
-local function Bb(An)
-if not An then
+local function Fd(Ab)
+if not Ab then
 return{}
 end
-if string.sub(An,1,1)~='*'then
-local Bc=As(An)
-return Bc and{Bd='x',Be='',Bc=Bc,N=Bc.N}
+if sub(Ab,1,1)~='*'then
+local D=Fj(Ab)
+return D and{K='x',O='',D=D,F=D.F}
 end
-local Bd,Be=Ar(An)
-return Bd and{Bd=Bd,Be=Be,N=Bd=='x'and Be or nil}
+local K,O=Eu(Ab)
+return K and{K=K,O=O,F=K=='x'and O or nil}
 end
-local function Bf(Bg,by)
-local Be=call('HINCRBY',S,Bg,by)
-if Be<=0 then
-call('HDEL',S,Bg)
+local function Ap(Bq,by)
+local O=call('HINCRBY',Ac,Bq,by)
+if O<=0 then
+call('HDEL',Ac,Bq)
 end
 end
-local function Bh(Bi,Ak)
-if Ak==''then
+local function Cd(A)
+local V,Aa=match(A.O,'^(%d*)/?(%d*)$')
+local Bu=tonumber(Aa~=''and call('HGET',Ac,'c'..Aa)or 0)
+if Bu>0 and Bu==call('HLEN',W)then
+V,Bu=Aa,0
+end
+Aa=Bu>0 and Aa
+return math.min(V,Aa or V),V,Aa
+end
+local function Br(A,H)
+if H==''then
 return 0
 end
-if Bi.Bc then
-return Bi.Bc.Az and Bi.Bc.Ak==Ak and 1 or 0
+if A.D then
+return A.D.Al and A.D.H==H and 1 or 0
 end
-return tonumber(call('HGET',S,'o'..Ak)or 0)
+return tonumber(call('HGET',Ac,'o'..H)or 0)
 end
-local function Bj(Ae)
-local _,Af,Ag,_,Ak=Ad(Ae)
-if Ak~=''then
-Bf('o'..Ak,-1)
-if Af=='p'then
-Bf('p'..Ak,-Ag)
-end
-end
-end
-local function Bk(Au,Ae)
-local _,Af,Ag=Ad(Ae)
-if Af=='p'then
-Bf('used',-Ag)
-end
-call('HDEL',R,Au)
-end
-local function Bl()
-call('UNLINK',P,Q,R,S)
-end
-local function Bm(Bn)
-local Au=string.sub(Bn,-32)
-local Ae=call('HGET',R,Au)
-local Bo=Bn==Au
-if Ae then
-local _,_,_,Ai=Ad(Ae)
-if Bo then
-Bj(Ae)
-end
-if not Bo or Ai=='0'then
-Bk(Au,Ae)
+local function Db(E)
+local _,J,S,_,H=Aw(E)
+if H~=''then
+Ap('o'..H,-1)
+if J=='p'then
+Ap('p'..H,-S)
 end
 end
 end
-local function Bp()
-local Bq=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
-for _,Aa in ipairs({P,Q,R,S})do
-call('PEXPIREAT',Aa,Bq)
+local function Ds(B,E)
+local _,J,S,_,_,_,P=Aw(E)
+if J=='p'then
+Ap('used',-S)
+if call('HEXISTS',Ac,'c'..P)==1 then
+Ap('c'..P,-1)
 end
 end
-local function Br(Bs)
-local Bt,Bq=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
-while Bq[1]and W>0 do
-local Bn=Bq[1]
-local _,_,_,Ai,_,Aj=Ad(call('HGET',R,string.sub(Bn,-32))or'')
-local Bu=Aj and Bs+Aj+(#Bn>32 and Ai or 0)
-if not Bu or tonumber(Bq[2])<=Bu then
+call('HDEL',W,B)
+end
+local function Cx()
+call('UNLINK',U,Q,W,Ac)
+end
+local function Dc(R)
+local B=sub(R,-32)
+local E=call('HGET',W,B)
+local Bb=R==B
+if E then
+local _,_,_,I=Aw(E)
+if Bb then
+Db(E)
+end
+if not Bb or I=='0'then
+Ds(B,E)
+end
+end
+end
+local function Bh()
+local Ad=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+for _,Am in ipairs({U,Q,W,Ac})do
+call('PEXPIREAT',Am,Ad)
+end
+end
+local function Es(G)
+local Cz,Ad=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+while Ad[1]and M>0 do
+local R=Ad[1]
+local _,_,_,I,_,L=Aw(call('HGET',W,sub(R,-32))or'')
+local Y=L and G+L+(#R>32 and I or 0)
+if not Y or tonumber(Ad[2])<=Y then
 break
 end
-call('PEXPIREAT',P,Bq[2])
-call('ZADD',Q,Bu,Bn)
-Bt,W,Bq=true,W-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+call('PEXPIREAT',U,Ad[2])
+call('ZADD',Q,Y,R)
+Cz,M,Ad=true,M-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
 end
-if Bt then
-Bp()
+if Cz then
+Bh()
 end
-return Bq[2]
+return Ad[2]
 end
-local function Bv(Bs)
-local Bq=Br(Bs)
-if not Bq or tonumber(Bq)<=Bs then
-Bl()
+local function Fc(G)
+local Ad=Es(G)
+if not Ad or tonumber(Ad)<=G then
+Cx()
 return false
 end
-local Bu=math.max(1,math.ceil(W/3))
-local Bw=call('ZRANGEBYSCORE',Q,'-inf',Bs,'LIMIT',0,Bu)
-if Bw[1]then
-call('ZREM',Q,unpack(Bw))
-X=#Bw==Bu
-W=W-3*#Bw
+local Y=math.max(1,math.ceil(M/3))
+local Aq=call('ZRANGEBYSCORE',Q,'-inf',G,'LIMIT',0,Y)
+if Aq[1]then
+call('ZREM',Q,unpack(Aq))
+Bn=#Aq==Y
+M=M-3*#Aq
 end
-for _,Bn in ipairs(Bw)do
-Bm(Bn)
+for _,R in ipairs(Aq)do
+Dc(R)
 end
 return true
 end
-local function Bx(Bs,Au)
-local Bi=Bb(Am())
-if Bi and Bi.Bc and Bi.Bc.Ay then
-call('PEXPIRE',P,Bi.Bc.Ba)
+local function Du(G,B)
+local A=Fd(Fk())
+if A and A.D and A.D.Bx then
+call('PEXPIRE',U,A.D.Ae)
 end
-if Bi and Bi.Bd and not Bi.Bc then
-if not Bv(Bs)then
+if A and A.K and not A.D then
+if not Fc(G)then
 return{}
 end
-if X and Au then
-for _,Bn in ipairs({Au,'~'..Au})do
-local By=call('ZSCORE',Q,Bn)
-if By and tonumber(By)<=Bs then
-call('ZREM',Q,Bn)
-Bm(Bn)
+if Bn and B then
+for _,R in ipairs({B,'~'..B})do
+local Dd=call('ZSCORE',Q,R)
+if Dd and tonumber(Dd)<=G then
+call('ZREM',Q,R)
+Dc(R)
 end
 end
 end
 end
-return Bi
+return A
 end
-local function Az(Bi,Au)
-if Bi.Bc then
-return Bi.Bc.Az and Bi.Bc.Au==Au
+local function Al(A,B)
+if A.D then
+return A.D.Al and A.D.B==B
 end
-return Bi.Bd and call('ZSCORE',Q,Au)
+return A.K and call('ZSCORE',Q,B)
 end
-local function Bz(Au,Ca,Ai)
-call('ZADD',Q,Ca,Au)
-if Ai>0 then
-call('ZADD',Q,Ca+Ai,'~'..Au)
+local function Ch(B,Ea,I)
+call('ZADD',Q,Ea,B)
+if I>0 then
+call('ZADD',Q,Ea+I,'~'..B)
 end
 end
-local function Cb(Bi,Au,Aj,Bs)
-local L=Bi.Bc and Bi.Bc.Ae or call('HGET',R,Au)
-local Ae=Aq(L,Aj)
-local N,_,_,Ai,Ak=Ad(Ae)
-Ai=tonumber(Ai)
-call('PEXPIRE',P,Aj+Ai)
-if Bi.Bc then
-if Ae~=L then
-call('SET',P,Au..Bi.Bc.Av..Ae,'PX',Aj+Ai)
+local function Ek(A,B,L,G)
+local Ak=A.D and A.D.E or call('HGET',W,B)
+local E=Fn(Ak,L)
+local F,_,_,I,H=Aw(E)
+I=tonumber(I)
+call('PEXPIRE',U,L+I)
+if A.D then
+if E~=Ak then
+call('SET',U,B..A.D.Ao..E,'PX',L+I)
 end
-return N,Ak
+return F,H
 end
-if Ae~=L then
-call('HSET',R,Au,Ae)
+if E~=Ak then
+call('HSET',W,B,E)
 end
-Bz(Au,Bs+Aj,Ai)
-Bp()
-return N,Ak
+Ch(B,G+L,I)
+Bh()
+return F,H
 end
-local function Cc(Bs)
-return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',Bs),'+inf','LIMIT',0,1)[1]
+local function Di(G)
+return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
-local function Cd(Bn,Bs)
-local Au=string.sub(Bn,-32)
-local Bo=call('ZSCORE',Q,Au)
-local Ba=call('ZSCORE',Q,'~'..Au)or Bo
-local Bi=Bo and'holding'or'closed'
-return string.sub(Au,1,8),Bi,(Bo or Ba)-Bs,Ba-Bs,Ao(call('HGET',R,Au))
+local function Eh(R,G)
+local B=sub(R,-32)
+local Bb=call('ZSCORE',Q,B)
+local Ae=call('ZSCORE',Q,'~'..B)or Bb
+local A=Bb and'holding'or'closed'
+return sub(B,1,8),A,(Bb or Ae)-G,Ae-G,Cu(call('HGET',W,B))
 end
-local function Ce(Cf,Bi)
-local Af,Bd,Be=Cf.Af,Bi.Bd,Bi.Be
-if not Bd then
+local function Cw(C,A)
+local J,K=C.J,A.K
+if not K then
 return'fits'
 end
-if not X and Bh(Bi,Cf.Ak)>0 then
-if Bd=='x'and Af=='x'and Cf.Cg or Bd=='s'and Af=='s'then
+if not Bn and Br(A,C.H)>0 then
+if K=='x'and J=='x'and C.Ar or K=='s'and J=='s'then
 return'passes'
-elseif Bd=='x'then
-return'deadlock','x',1,''
-elseif Af=='x'then
-return'deadlock',Bd,call('HGET',S,'p'..Cf.Ak)or 1,Be
+elseif K=='x'then
+return'deadlock','x',1
+elseif J=='x'then
+local S=call('HGET',Ac,'p'..C.H)
+return'deadlock',K,S and S..'/'..Cd(A)or 1
 end
 end
-if Af=='x'or Bd=='x'then
+if J=='x'or K=='x'then
 return'in_the_way'
 end
-if Af~=Bd or Cf.Ch~=Be then
-local Ci=Cc(E(C()))
-local _,_,Cj=Ad(call('HGET',R,string.sub(Ci,-32)))
-return'mismatch',Bd,string.sub(Cj,1,20),Be
+if J~=K then
+local V=Di(Dq(Bt()))
+local Cq=match(call('HGET',W,sub(V,-32)),'^%d+ %a (%S+)')
+return'mismatch',K,sub(Cq,1,20)
 end
-local Cj=Bd=='p'and call('HGET',S,'used')or 0
-return(Bd=='s'or Cj+Cf.Ag<=tonumber(Be))and'fits'or'in_the_way'
+if K=='s'then
+return'fits'
 end
-local function Ck(Bi)
-local N=Bi.N or K()
-return N and(Bi.N or string.format('%.0f',N))
+local P,Et,V,Aa=C.P,Cd(A)
+if Aa and P~=V and P~=Aa then
+return'in_the_way'
 end
-local function Cl()
-return Ab('the fence counter is not a number that can grow')
+local Cq=call('HGET',Ac,'used')or 0
+return Cq+C.S<=math.min(P,Et)and'fits'or'in_the_way'
 end
-local function Cm()
-if call('ZCARD',Q)+call('HLEN',R)+call('HLEN',S)>0 then
-call('UNLINK',Q,R,S)
+local function Dh(A)
+local F=A.F or Ev()
+return F and(A.F or string.format('%.0f',F))
+end
+local function Ex()
+return Bo('the fence counter is not a number that can grow')
+end
+local function Cy()
+if call('ZCARD',Q)+call('HLEN',W)+call('HLEN',Ac)>0 then
+call('UNLINK',Q,W,Ac)
 end
 end
-local function Cn(Bc,Bs)
-Cm()
-call('SET',P,'*x'..Bc.N,'PX',Bc.Ba)
-call('HSET',R,Bc.Au,Bc.Ae)
-Bz(Bc.Au,Bs+Bc.Ax,Bc.Ai)
-Bf('o'..Bc.Ak,1)
+local function Eg(D,G)
+Cy()
+call('SET',U,'*x'..D.F,'PX',D.Ae)
+call('HSET',W,D.B,D.E)
+Ch(D.B,G+D.X,D.I)
+Ap('o'..D.H,1)
 end
-local function Co(Cf,N)
-local Aj,Ai,Ae=Cf.Aj,Cf.Ai,N..' '..Cf.Ae
-call('SET',P,Cf.Au..Cf.Av..Ae,'PX',Aj+Ai)
-local Bc={
-Au=Cf.Au,At=false,Av=Cf.Av,Ae=Ae,N=N,Ai=Ai,
-Ak=Cf.Ak,Az=true,Ba=Aj+Ai,Ax=Aj,
+local function Ej(C,F)
+local L,I,E=C.L,C.I,F..' '..C.E
+call('SET',U,C.B..C.Ao..E,'PX',L+I)
+local D={
+B=C.B,Bf=false,Ao=C.Ao,E=E,F=F,I=I,
+H=C.H,Al=true,Ae=L+I,X=L,
 }
-return{Bd='x',Be='',Bc=Bc,N=N}
+return{K='x',O='',D=D,F=F}
 end
-local function Cp(Cf,Bi,N,Bs)
-local Au,Ak=Cf.Au,Cf.Ak
-if N~=Bi.N then
-M(tonumber(N))
+local function Ey(P,A)
+local _,V,Aa=Cd(A)
+if P~=V then
+Aa=P
 end
-if not Bi.Bd and Cf.Af=='x'then
-return Co(Cf,N)
+local O=Aa and V..'/'..Aa or V
+if O~=A.O then
+call('SET',U,'*p'..O,'PX',call('PTTL',U))
+call('HDEL',Ac,'c'..V)
 end
-if Bi.Bc then
-Cn(Bi.Bc,Bs)
-elseif not Bi.Bd then
-Cm()
-call('SET',P,'*'..Cf.Af..Cf.Ch,'PX',Cf.Aj+Cf.Ai)
+if P~=V then
+Ap('c'..P,1)
 end
-Bz(Au,Bs+Cf.Aj,Cf.Ai)
-call('HSET',R,Au,N..' '..Cf.Ae)
-if Cf.Af=='p'then
-Bf('used',Cf.Ag)
+return O
 end
-if Ak~=''then
-Bf('o'..Ak,1)
-if Cf.Af=='p'then
-Bf('p'..Ak,Cf.Ag)
+local function Df(C,A,F,G)
+local B,H=C.B,C.H
+if F~=A.F then
+Er(tonumber(F))
+end
+if not A.K and C.J=='x'then
+return Ej(C,F)
+end
+if A.D then
+Eg(A.D,G)
+elseif not A.K then
+Cy()
+call('SET',U,'*'..C.J..C.P,'PX',C.L+C.I)
+end
+local O=C.P
+if A.K=='p'then
+O=Ey(O,A)
+end
+Ch(B,G+C.L,C.I)
+call('HSET',W,B,F..' '..C.E)
+if C.J=='p'then
+Ap('used',C.S)
+end
+if H~=''then
+Ap('o'..H,1)
+if C.J=='p'then
+Ap('p'..H,C.S)
 end
 end
-if Cf.Af=='x'then
-return{Bd='x',Be=N,N=N}
+if C.J=='x'then
+return{K='x',O=F,F=F}
 end
-return{Bd=Cf.Af,Be=Cf.Ch}
+return{K=C.J,O=O}
 end
-local function Cq(Au)
-if call('ZREM',V,Au,'!'..Au)==0 then
+local function Au(B)
+if call('ZREM',Z,B,'!'..B)==0 then
 return false
 end
-call('HDEL',U,Au)
-return call('ZREM',T,Au)==1
+call('HDEL',Af,B)
+return call('ZREM',T,B)==1
 end
-local function Cr()
-return string.match(call('HGET',U,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Dx()
+return match(call('HGET',Af,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cs(Bs)
-if call('EXISTS',V)==0 then
+local function Cs(G)
+if call('EXISTS',Z)==0 then
 return false
 end
-local Bu=math.max(1,W)
-local Bw=call('ZRANGEBYSCORE',V,'-inf',Bs,'LIMIT',0,Bu)
-Y=#Bw==Bu
-W=W-#Bw
-for _,Bn in ipairs(Bw)do
-local Au=string.match(Bn,'^!(.*)')
-if not Au then
-Cq(Bn)
+local Y=math.max(1,M)
+local Aq=call('ZRANGEBYSCORE',Z,'-inf',G,'LIMIT',0,Y)
+Bm=#Aq==Y
+M=M-#Aq
+for _,R in ipairs(Aq)do
+local B=match(R,'^!(.*)')
+if not B then
+Au(R)
 else
-local Ct=call('ZSCORE',V,Au)
-if Ct and tonumber(Ct)>Bs then
-local Cu=string.match(call('HGET',U,Au)or'','^%d+ %d %S+ (%d+)')
-local Cv=Cu and call('ZSCORE',V,Bn)-Cu
-Z=Z or Cv and Cv>=tonumber((Cr()))
+local Ax=call('ZSCORE',Z,B)
+if Ax and tonumber(Ax)>G then
+local At=match(call('HGET',Af,B)or'','^%d+ %d %S+ (%d+)')
+local Ct=At and call('ZSCORE',Z,R)-At
+Bi=Bi or Ct and Ct>=tonumber((Dx()))
 end
-call('ZREM',V,Bn)
+call('ZREM',Z,R)
 end
 end
 return true
 end
-local function Cw(Au,Cx)
-local Cy,Cz,Da,Cu,Db,Ch,Cg,Ae=string.match(
-Cx or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Fh(B,Ay)
+local Ag,Cc,N,At,As,Ar,E=match(
+Ay or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not Da then
+if not N then
 return nil
 end
-local Af,Ag,Ai,Ak,Dc=string.match(Ae,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
-local Dd=Ai~='0'
+local J,S,I,H,Cn=match(E,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+local Fm,P=match(S,'^(%d+)/?(%d*)$')
+local Da=I~='0'
 return{
-Au=Au,Af=Af,Cg=Cg=='1',Ag=Ag,Ch=Ch,Ak=Ak,
-Ae=string.format('%s %s %s%s/%s %s ',Af,Ag,Dd and'!'or'',Ai,Cu,Ak)..Dc,
-Aj=tonumber(Cu),Ai=0,Av=Dd and'+'or'-',Da=Da,Cy=tonumber(Cy),
-Db=tonumber(Db),Cz=Cz=='1',
+B=B,J=J,Ar=Ar=='1',S=Fm,P=P,H=H,
+E=string.format('%s %s %s%s/%s %s ',J,S,Da and'!'or'',I,At,H)..Cn,
+L=tonumber(At),I=0,Ao=Da and'+'or'-',N=N,Ag=tonumber(Ag),
+As=tonumber(As),Cc=Cc=='1',
 }
 end
-local function De(Da,Ac)
-local Df=A('PUBLISH',Da,Ac)
-return type(Df)~='number'or Df>0
+local function Bv(N,Be)
+local Bc=Cp('PUBLISH',N,Be)
+return type(Bc)~='number'or Bc>0
 end
-local function Dg(Au)
-return string.match(call('HGET',U,Au)or'','^%d+ %d (%S+)')
+local function Dm(B)
+return match(call('HGET',Af,B)or'','^%d+ %d (%S+)')
 end
-local function Dh(Di,Ac)
-local Dj,Dk=8,nil
-for _,Au in ipairs(call('ZRANGE',T,0,Dj))do
-if Au~=Di and Dj>0 then
-Dj=Dj-1
-local Da=Dg(Au)
-if Da and De(Da,Ac..Au)then
-Dk=Da
+local function Dw(An,Be)
+local By,Bd=8,nil
+for _,B in ipairs(call('ZRANGE',T,0,By))do
+if B~=An and By>0 then
+By=By-1
+local N=Dm(B)
+if N and Bv(N,Be..B)then
+Bd=N
 break
 end
 end
 end
-local G=call('ZREVRANGE',T,0,0)[1]
-local Da=G and G~=Di and Dg(G)
-if Da and Da~=Dk then
-De(Da,Ac..G)
+local Ai=call('ZREVRANGE',T,0,0)[1]
+local N=Ai and Ai~=An and Dm(Ai)
+if N and N~=Bd then
+Bv(N,Be..Ai)
 end
 end
-local function Dl(Di,Bs,L)
-local Dm=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
-if not Dm then
+local function Ec(An,G,Ak)
+local Do=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+if not Do then
 return
 end
-local Dn=0
-for _,Au in ipairs(call('ZRANGE',T,0,319))do
-local Cy,Da=string.match(call('HGET',U,Au)or'','^(%d+) %d (%S+)')
-if Da then
-Dn=Cy
-if Au~=Di then
-De(Da,'!'..Au)
+local Eb=0
+for _,B in ipairs(call('ZRANGE',T,0,319))do
+local Ag,N=match(call('HGET',Af,B)or'','^(%d+) %d (%S+)')
+if N then
+Eb=Ag
+if B~=An then
+Bv(N,'!'..B)
 end
 end
 end
-call('HSET',U,'?',string.format('%.0f %s %s',Bs,Dn,L))
-call('PEXPIREAT',U,Dm)
+call('HSET',Af,'?',string.format('%.0f %s %s',G,Eb,Ak))
+call('PEXPIREAT',Af,Do)
 end
-local function Do(Bi,Bs,Di)
-local Dp,Dq,Dr,Ds=Z,false,false,false
-local Dt,Du,Dv,Dw=Cr()
-if Dp then
-W=math.max(5,W-260)
-Z,Dv,Dw=false,Dt,Du
+local function Cf(A,G,An)
+local Cv,Dt,Co,Ck=Bi,false,false,false
+local Fi,Ed,Bg,Ba=Dx()
+if Cv then
+M=math.max(5,M-260)
+Bi,Bg,Ba=false,Fi,Ed
 end
-W=math.max(5,W)
-local L=Dv..' '..Dw
-Dv,Dw=tonumber(Dv),tonumber(Dw)
-local Dx,at,Dy,Dz,Ea={},0,0,0,{}
+M=math.max(5,M)
+local Ak=Bg..' '..Ba
+Bg,Ba=tonumber(Bg),tonumber(Ba)
+local Bj,at,Dv,Bk,Aj={},0,0,0,{}
 while true do
-if Bi.Bc and Bi.Bc.Ak==''then
+if A.D and A.D.H==''then
 break
 end
 at=at+1
-if at>Dy then
-if Ea[1]then
-call('ZREM',T,unpack(Ea))
-Ea={}
+if at>Dv then
+if Aj[1]then
+call('ZREM',T,unpack(Aj))
+Aj={}
 end
-local Bu=math.min(math.max(Dz,1),64)
-Dx=call('ZRANGE',T,0,Bu)
-if not Dx[1]then
+local Y=math.min(math.max(Bk,1),64)
+Bj=call('ZRANGE',T,0,Y)
+if not Bj[1]then
 break
 end
-Dy,at=math.min(#Dx,Bu),1
+Dv,at=math.min(#Bj,Y),1
 end
-local Eb,Ec=Dx[at],Dx[at+1]
-local Cx=call('HGET',U,Eb)
-local Cf=Cw(Eb,Cx)
-local Ed=math.floor(#(Cx or'')/256)
-local Ct=Cf and(Y or Cf.Cy<=Dw)and call('ZSCORE',V,Eb)
-if not Cf or Y and Ct and tonumber(Ct)<=Bs then
-if W<=0 then
-Ds=true
+local Ah,Ew=Bj[at],Bj[at+1]
+local Ay=call('HGET',Af,Ah)
+local C=Fh(Ah,Ay)
+local Cl=math.floor(#(Ay or'')/256)
+local Ax=C and(Bm or C.Ag<=Ba)and call('ZSCORE',Z,Ah)
+if not C or Bm and Ax and tonumber(Ax)<=G then
+if M<=0 then
+Ck=true
 break
 end
-W=W-1-Ed
-Ea[#Ea+1]=Eb
-Cq(Eb)
+M=M-1-Cl
+Aj[#Aj+1]=Ah
+Au(Ah)
 else
-local Ee=Ce(Cf,Bi)
-J=true
-local N=(Ee=='fits'or Ee=='passes')and Ck(Bi)
-if not N then
+local Av=Cw(C,A)
+Dl=true
+local F=(Av=='fits'or Av=='passes')and Dh(A)
+if not F then
 break
 end
-if W<=0 then
-Ds=true
+if M<=0 then
+Ck=true
 break
 end
-if Dz==0 then
-call('ZREM',T,Eb)
+if Bk==0 then
+call('ZREM',T,Ah)
 else
-Ea[#Ea+1]=Eb
+Aj[#Aj+1]=Ah
 end
-local Df=Eb==Di
-local Ef=Cf.Cy<=Dw and Ct
-if not Df and not(Ef and Ct-Cf.Db<Dv)then
-Df=De(Cf.Da,Eb)or Cf.Cz
+local Bc=Ah==An
+local Eo=C.Ag<=Ba and Ax
+if not Bc and not(Eo and Ax-C.As<Bg)then
+Bc=Bv(C.N,Ah)or C.Cc
 end
-if not Df then
-W,Dz=W-1-Ed,Dz+1
+if not Bc then
+M,Bk=M-1-Cl,Bk+1
 else
-W,Dz=W-5-Ed,0
-if Ea[1]then
-call('ZREM',T,unpack(Ea))
-Ea={}
+M,Bk=M-5-Cl,0
+if Aj[1]then
+call('ZREM',T,unpack(Aj))
+Aj={}
 end
-if Eb==Di then
-Cq(Eb)
+if Ah==An then
+Au(Ah)
 else
-call('ZADD',V,Bs+Cf.Aj,'!'..Eb)
-Dr=true
+call('ZADD',Z,G+C.L,'!'..Ah)
+Co=true
 end
-if Ec or Dr then
-Cf.Av='+'
+if Ew or Co then
+C.Ao='+'
 end
-Bi=Cp(Cf,Bi,N,Bs)
-Dq=true
+A=Df(C,A,F,G)
+Dt=true
 end
 end
 end
-if Ea[1]then
-call('ZREM',T,unpack(Ea))
+if Aj[1]then
+call('ZREM',T,unpack(Aj))
 end
-if Dp then
-Dl(Di,Bs,L)
-elseif Ds then
-Dh(Di,'!')
-elseif Dr then
-Dh(Di,'?')
+if Cv then
+Ec(An,G,Ak)
+elseif Ck then
+Dw(An,'!')
+elseif Co then
+Dw(An,'?')
 end
-if Dq and not Bi.Bc then
-Bp()
+if Dt and not A.D then
+Bh()
 end
-return Bi
+return A
 end
-local Bs=E(C())
-local function Eg(Ci)
-local Ap,Eh=ARGV[Ci],Ci
-while ARGV[Eh+1]==''do
-Eh=Eh-4
+local G=Dq(Bt())
+local function Fg(V)
+local Bw,Bl=ARGV[V],V
+while ARGV[Bl+1]==''do
+Bl=Bl-4
 end
-local Ba,Ae,Ei=unpack(ARGV,Eh+1,Eh+3)
-local Af,Ag,Ai,Ak=string.match(Ae,'^(%a) (%d+) (%d+)/?%d* (%S*) ')
-local Cg,Ch,Da,Cu,Db,Bu,Ej=
-string.match(Ei,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Ae,E,Fo=unpack(ARGV,Bl+1,Bl+3)
+local J,S,P,I,H=match(E,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+local Ar,N,At,As,Y,Cm=
+match(Fo,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Au=string.sub(Ap,1,32),Af=Af,Cg=Cg=='1',Ag=Ag,Ch=Ch,
-Aj=Ba-Ai,Ai=tonumber(Ai),Ak=Ak,Ae=Ae,Av=string.sub(Ap,33),
-Da=Da~=''and Da,Cu=Cu,Db=tonumber(Db),Bu=tonumber(Bu),
-Ej=tonumber(Ej),
+B=sub(Bw,1,32),J=J,Ar=Ar=='1',S=S,P=P,
+L=Ae-I,I=tonumber(I),H=H,E=E,Ao=sub(Bw,33),
+N=N~=''and N,At=At,As=tonumber(As),Y=tonumber(Y),
+Cm=tonumber(Cm),
 }
 end
-local function Ek(Bi,N,Ak)
-return{'granted',N,math.max(1,Bh(Bi,Ak))}
+local function Dk(A,F,H)
+return{'granted',F,math.max(1,Br(A,H))}
 end
-local function El(Bi,Au)
-if Bi.Bc then
-return Bi.Bc.Au==Au
+local function Ee(A,B)
+if A.D then
+return A.D.B==B
 end
-return Bi.Bd and call('HGET',R,Au)
+return A.K and call('HGET',W,B)
 end
-local function Em(En,Cf,Bi,Eo)
-local Bc,Dk=Bi.Bc,nil
-if Bc then
-local Ep=Bc.Az and'holding'or'closed'
-Dk={string.sub(Bc.Au,1,8),Ep,Bc.Ax,Bc.Ba,'',Bc.Ae}
+local function Ci(Ca,C,A,Eq)
+local D,Bd=A.D,nil
+if D then
+local Cg=D.Al and'holding'or'closed'
+Bd={sub(D.B,1,8),Cg,D.X,D.Ae,D.E}
 else
-local Ag=Cf.Af=='p'and Bi.Bd=='p'
-local Bn=Eo and'~'..Cf.Au
-or Ag and Cc(Bs)
+local S=C.J=='p'and A.K=='p'
+local R=Eq and'~'..C.B
+or S and Di(G)
 or call('ZREVRANGE',Q,0,0)[1]
-local Eq,Ep,Ax,Ba,Ae=Cd(Bn,Bs)
-if Ag and X then
-Ba=0
+local Fb,Cg,X,Ae,E=Eh(R,G)
+if S and Bn then
+Ae=0
 end
-Dk={Eq,Ep,Ax,Ba,Bi.Be,Ae}
+Bd={Fb,Cg,X,Ae,E}
 end
-for _,Bg in ipairs(Dk)do
-En[#En+1]=Bg
+for _,Bq in ipairs(Bd)do
+Ca[#Ca+1]=Bq
 end
-return En
+return Ca
 end
-local function Er(Cf,Bi)
-if Cq(Cf.Au)then
-Do(Bi,Bs)
-end
-end
-local function Es(Bi)
-if Bi.Bc and Bi.Bc.Av=='-'and not Bi.Bc.At then
-call('SETRANGE',P,32,'+')
+local function Dj(C,A)
+if Au(C.B)then
+Cf(A,G)
 end
 end
-local Et=0
-local function Eu(Cf,Bi)
-local G=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]or 0
-local Be=Cf.Ej
-if not Be then
-Et=math.max(G+1,Et+1,C())
-Be=Et
+local function Dp(A)
+if A.D and A.D.Ao=='-'and not A.D.Bf then
+call('SETRANGE',U,32,'+')
 end
-local Cy=string.format('%.0f',Be)
-call('ZADD',T,Cy,Cf.Au)
-local Cg=Cf.Cg and'1'or'0'
-local Ev={
-Cy,'0',Cf.Da,Cf.Cu,Cf.Db,Cf.Ch,Cg,Cf.Ae,
-}
-call('HSET',U,Cf.Au,table.concat(Ev,' '))
-Es(Bi)
 end
-local function Ew(Au,Bi)
-if call('ZSCORE',T,Au)or not call('ZSCORE',V,Au)or Az(Bi,Au)then
+local Cj=0
+local function De(C,A)
+local Ai=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]or 0
+local O=C.Cm
+if not O then
+Cj=math.max(Ai+1,Cj+1,Bt())
+O=Cj
+end
+local Ag=string.format('%.0f',O)
+call('ZADD',T,Ag,C.B)
+local Ar=C.Ar and'1'or'0'
+local Fq={Ag,'0',C.N,C.At,C.As,Ar,C.E}
+call('HSET',Af,C.B,table.concat(Fq,' '))
+Dp(A)
+end
+local function Ef(B,A)
+if call('ZSCORE',T,B)or not call('ZSCORE',Z,B)or Al(A,B)then
 return
 end
-local Cx=call('HGET',U,Au)
-if not Cx then
-Cq(Au)
+local Ay=call('HGET',Af,B)
+if not Ay then
+Au(B)
 return
 end
-call('ZREM',V,'!'..Au)
-local Cy,Dc=string.match(Cx,'^(%d+) %d (.*)$')
-call('HSET',U,Au,Cy..' 1 '..Dc)
-call('ZADD',T,Cy,Au)
-call('PEXPIREAT',T,call('ZREVRANGE',V,0,0,'WITHSCORES')[2])
-Es(Bi)
+call('ZREM',Z,'!'..B)
+local Ag,Cn=match(Ay,'^(%d+) %d (.*)$')
+call('HSET',Af,B,Ag..' 1 '..Cn)
+call('ZADD',T,Ag,B)
+call('PEXPIREAT',T,call('ZREVRANGE',Z,0,0,'WITHSCORES')[2])
+Dp(A)
 end
-local function Ex(Cf)
-call('ZADD',V,Bs+Cf.Db,Cf.Au)
-local Bq=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]
-for _,Aa in ipairs({T,U,V})do
-call('PEXPIREAT',Aa,Bq)
+local function Dr(C)
+call('ZADD',Z,G+C.As,C.B)
+local Ad=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+for _,Am in ipairs({T,Af,Z})do
+call('PEXPIREAT',Am,Ad)
 end
 end
-local function Ey(Cf,Bi,Ez)
-local Fa=call('ZRANK',T,Cf.Au)
-if Fa then
-call('PEXPIRE',T,Cf.Db)
-elseif Ez>=Cf.Bu and not Y then
-return{'full',Ez}
+local function Fp(C,A,Az)
+local Bz=call('ZRANK',T,C.B)
+if Bz then
+call('PEXPIRE',T,C.As)
+elseif Az>=C.Y and not Bm then
+return{'full',Az}
 else
-Eu(Cf,Bi)
-Fa=call('ZRANK',T,Cf.Au)
+De(C,A)
+Bz=call('ZRANK',T,C.B)
 end
-Ex(Cf)
-return Em({'queued',Fa},Cf,Bi)
+Dr(C)
+return Ci({'queued',Bz},C,A)
 end
-local function Fb(Cf,Bi,N)
-local Fc=Cp(Cf,Bi,N,Bs)
-if not Fc.Bc then
-Bp()
+local function Fl(C,A,F)
+local Cr=Df(C,A,F,G)
+if not Cr.D then
+Bh()
 end
-return Ek(Fc,N,Cf.Ak)
+return Dk(Cr,F,C.H)
 end
-local function Fd(Cf)
-local Au=Cf.Au
-local Bi=Bx(Bs,Au)
-if not Bi then
-return Ab()
+local function Fr(C)
+local B=C.B
+local A=Du(G,B)
+if not A then
+return Bo()
 end
-if Bi.Bc and Bi.Bc.Ba<0 then
-return Ab('a lock without an end')
+if A.D and A.D.Ae<0 then
+return Bo('a lock without an end')
 end
-local Ez=0
-local Fe=Cs(Bs)
-if Fe then
-Ew(Au,Bi)
-Bi=Do(Bi,Bs,Au)
-Ez=call('ZCARD',T)
+local Az=0
+local Dy=Cs(G)
+if Dy then
+Ef(B,A)
+A=Cf(A,G,B)
+Az=call('ZCARD',T)
 end
-if Az(Bi,Au)then
-local N,Ak=Cb(Bi,Au,Cf.Aj,Bs)
-if Fe then
-Cq(Au)
+if Al(A,B)then
+local F,H=Ek(A,B,C.L,G)
+if Dy then
+Au(B)
 end
-return Ek(Bi,N,Ak)
+return Dk(A,F,H)
 end
-if El(Bi,Au)then
-return Em({'refused'},Cf,Bi,true)
+if Ee(A,B)then
+return Ci({'refused'},C,A,true)
 end
-local Ee,Ff,Fg,Fh=Ce(Cf,Bi)
-if Ee=='deadlock'or Ee=='mismatch'then
-Er(Cf,Bi)
-return{Ee,Ff,Fg,Fh}
+local Av,Em,En=Cw(C,A)
+if Av=='deadlock'or Av=='mismatch'then
+Dj(C,A)
+return{Av,Em,En}
 end
-if Ee=='passes'or Ee=='fits'and(Ez==0 or not Bi.Bd)then
-local N=Ck(Bi)
-if not N then
-return Cl()
+if Av=='passes'or Av=='fits'and(Az==0 or not A.K)then
+local F=Dh(A)
+if not F then
+return Ex()
 end
-if Ez>0 then
-Cq(Au)
+if Az>0 then
+Au(B)
 end
-return Fb(Cf,Bi,N)
+return Fl(C,A,F)
 end
-if Cf.Da then
-return Ey(Cf,Bi,Ez)
+if C.N then
+return Fp(C,A,Az)
 end
-local Fi=Em({'refused'},Cf,Bi)
-Er(Cf,Bi)
-return Fi
+local Fe=Ci({'refused'},C,A)
+Dj(C,A)
+return Fe
 end
-local function Fj(Bi,Au,Ae)
-if Bi.Bc then
-call('DEL',P)
+local function Ez(A,B,E)
+if A.D then
+call('DEL',U)
 return{}
 end
-call('ZREM',Q,Au,'~'..Au)
-Bj(Ae)
-Bk(Au,Ae)
+call('ZREM',Q,B,'~'..B)
+Db(E)
+Ds(B,E)
 if call('ZCARD',Q)==0 then
-Bl()
+Cx()
 return{}
 end
-Bp()
-return Bi
+Bh()
+return A
 end
-local function Fk(Bi,Au,Ak,Fl)
-Cq(Au)
-if not Az(Bi,Au)then
-return{'not_held',Bh(Bi,Ak)},Bi
+local function Ff(A,B,H,Ei)
+Au(B)
+if not Al(A,B)then
+return{'not_held',Br(A,H)},A
 end
-local Ae=Bi.Bc and Bi.Bc.Ae or call('HGET',R,Au)
-local _,_,_,_,Fm=Ad(Ae)
-Bi=Fl(Bi,Au,Ae)
-local Ax=Bh(Bi,Fm)
-return Ax>0 and{'still_held',Ax}or 1,Bi
+local E=A.D and A.D.E or call('HGET',W,B)
+local _,_,_,_,Ep=Aw(E)
+A=Ei(A,B,E)
+local X=Br(A,Ep)
+return X>0 and{'still_held',X}or 1,A
 end
 on(KEYS[1])
-local Cf=Eg(2)
-local Bi=Bx(Bs,Cf.Au)
-if not Bi then
-return{ARGV[1],Ab()}
+local C=Fg(2)
+local A=Du(G,C.B)
+if not A then
+return{ARGV[1],Bo()}
 end
-Cs(Bs)
+Cs(G)
 local _
-_,Bi=Fk(Bi,Cf.Au,Cf.Ak,Fj)
-Eu(Cf,Bi)
-Ex(Cf)
-Do(Bi,Bs)
+_,A=Ff(A,C.B,C.H,Ez)
+De(C,A)
+Dr(C)
+Cf(A,G)
 return{ARGV[1],1}

@@ -1,769 +1,808 @@
-local call,A=redis.call,redis.pcall
-local B=ARGV[6]
-local C
-local function D()
-if not C then
-local E=call('TIME')
-C=E[1]*1000000+E[2]
+local call,Cs,match,sub=redis.call,redis.pcall,string.match,string.sub
+local Bl=ARGV[6]
+local Ce
+local function Bx()
+if not Ce then
+local Ee=call('TIME')
+Ce=Ee[1]*1000000+Ee[2]
 end
-return C
+return Ce
 end
-local function F(us)
+local function Dt(us)
 return math.floor(us/1000)
 end
-local G,H,I,at,J=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local K=false
-local function L(i)
-if not H then
-local M=tonumber(A('GET',G)or 0)
-if not M or not(M<9000000000000000)then
+local Bt,Ai,Dq,at,Di=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local Dn=false
+local function Du(i)
+if not Ai then
+local Ak=tonumber(Cs('GET',Bt)or 0)
+if not Ak or not(Ak<9000000000000000)then
 return nil
 end
-H=math.max(M,D()-1)
+Ai=math.max(Ak,Bx()-1)
 end
-return J and math.max(H+1,J+(i or at))or H+1
+return Di and math.max(Ai+1,Di+(i or at))or Ai+1
 end
-local function N(O)
-if O>I then
-local P=O+#KEYS-2
-if ARGV[#ARGV]=='0'or K and call('PTTL',G)==-1 then
-call('SET',G,P)
+local function Dp(D)
+if D>Dq then
+local Ch=D+#KEYS-2
+if ARGV[#ARGV]=='0'or Dn and call('PTTL',Bt)==-1 then
+call('SET',Bt,Ch)
 else
-call('SET',G,P,'PX',ARGV[#ARGV])
+call('SET',Bt,Ch,'PX',ARGV[#ARGV])
 end
-I=P
+Dq=Ch
 end
-H=O
+Ai=D
 end
-local Q=call('GET',KEYS[1])
+local V=call('GET',KEYS[1])
 if
-Q
+V
 and#ARGV[2]==33
-and string.sub(Q,1,32)==B
-and string.find(Q,'^[-+]%d+ x 1 0[/ ]',33)
+and sub(V,1,32)==Bl
+and string.find(V,'^[-+]%d+ x 1 0[/ ]',33)
 and call('EXISTS',KEYS[1]..':p')==0
 then
-local O=L()
-if O and pcall(N,O)then
-call('SET',KEYS[1],ARGV[2]..string.format('%.0f',O)..' '..ARGV[4],'PX',ARGV[3])
-return{ARGV[1],1,O,0}
+local D=Du()
+if D and pcall(Dp,D)then
+call('SET',KEYS[1],ARGV[2]..string.format('%.0f',D)..' '..ARGV[4],'PX',ARGV[3])
+return{ARGV[1],1,D,0}
 end
 end
-local R,S,T,U,V,W,X
-local Y,Z,Aa,Ab=320,false,false,false
-local function on(Ac)
-Y,Z,Aa,Ab=math.max(Y,5),false,false,false
-R,S,T,U=Ac,Ac..':h',Ac..':d',Ac..':o'
-V,W,X=Ac..':q',Ac..':w',Ac..':p'
+local U,R,X,Ac,P,Af,Aa
+local M,Br,Bq,Bk=320,false,false,false
+local function on(Am)
+M,Br,Bq,Bk=math.max(M,5),false,false,false
+U,R,X,Ac=Am,Am..':h',Am..':d',Am..':o'
+P,Af,Aa=Am..':q',Am..':w',Am..':p'
 end
-local function Ad(Ae)
-return{'corrupt',Ae or'a value that is no lock'}
+local function Bs(Bf)
+return{'corrupt',Bf or'a value that is no lock'}
 end
-local function Af(Ag)
-local O,Ah,Ai,Aj,Ak,Al,Am=string.match(Ag,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return O,Ah,Ai,Aj==''and Ak or'0',Am,tonumber(Al)
+local function Aw(F)
+local D,K,T,Q,Fg,I,L,H=
+match(F,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+return D,K,T,Fg==''and I or'0',H,tonumber(L),Q
 end
-local An=12000
-local function Ao()
-local Q=A('GETRANGE',R,0,An+99)
-if type(Q)~='string'then
-return call('GET',R)
+local Bw=12000
+local function Fr()
+local V=Cs('GETRANGE',U,0,Bw+99)
+if type(V)~='string'then
+return call('GET',U)
 end
-return(Q~=''or call('EXISTS',R)==1)and Q
+return(V~=''or call('EXISTS',U)==1)and V
 end
-local function Ap(Ag)
-if not Ag or#Ag<=An then
-return Ag
+local function Cx(F)
+if not F or#F<=Bw then
+return F
 end
-local Aq=string.match(string.sub(Ag,1,An),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(Aq or'')..'{"cut":"longer than '..An..' bytes"}'
+local Bz=match(sub(F,1,Bw),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
+return(Bz or'')..'{"cut":"longer than '..Bw..' bytes"}'
 end
-local function Ar(Ag,Al)
-return(string.gsub(Ag,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Al..' '))
+local function Ft(F,L)
+return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
 end
-local function As(Q)
-if#Q<=32 then
-return string.match(Q,'^%*([spx])(%d*)$')
+local function Fb(V)
+if#V<=32 then
+return match(V,'^%*([spx])([%d/]*)$')
 end
 end
-local function At(Q)
-local Au,Av,Aw,B=string.match(Q,'^(~?)(%x+)([-+])()')
-if not Av or#Av~=32 then
+local function Fq(V)
+local Bh,B,An,Bl=match(V,'^(~?)(%x+)([-+])()')
+if not B or#B~=32 then
 return nil
 end
-local Ag=Ap(string.sub(Q,B))
-local O,Ah,_,Ak,Am,Al=Af(Ag)
-if Ah~='x'then
+local F=Cx(sub(V,Bl))
+local D,K,_,I,H,L=Aw(F)
+if K~='x'then
 return nil
 end
-local Ax=call('PTTL',R)
-Ak=tonumber(Ak)
-local Ay=Al and Ax>Al+Ak
-Ax=Ay and Al+Ak or Ax
-local Az=Au==''and Ax>Ak
+local Y=call('PTTL',U)
+I=tonumber(I)
+local Ca=L and Y>L+I
+Y=Ca and L+I or Y
+local Al=Bh==''and Y>I
 return{
-Av=Av,Au=Au~='',Aw=Aw,Ag=Ag,O=O,Ak=Ak,Am=Am,
-Az=Az,Ba=Ax,Ax=Az and Ax-Ak or Ax,Ay=Ay,
+B=B,Bh=Bh~='',An=An,F=F,D=D,I=I,H=H,
+Al=Al,Ae=Y,Y=Al and Y-I or Y,Ca=Ca,
 }
 end
-local function Bb(Q)
-if not Q then
+local function Fj(V)
+if not V then
 return{}
 end
-if string.sub(Q,1,1)~='*'then
-local Bc=At(Q)
-return Bc and{Bd='x',Be='',Bc=Bc,O=Bc.O}
+if sub(V,1,1)~='*'then
+local E=Fq(V)
+return E and{J='x',O='',E=E,D=E.D}
 end
-local Bd,Be=As(Q)
-return Bd and{Bd=Bd,Be=Be,O=Bd=='x'and Be or nil}
+local J,O=Fb(V)
+return J and{J=J,O=O,D=J=='x'and O or nil}
 end
-local function Bf(Bg,by)
-local Be=call('HINCRBY',U,Bg,by)
-if Be<=0 then
-call('HDEL',U,Bg)
+local function Ap(Bu,by)
+local O=call('HINCRBY',Ac,Bu,by)
+if O<=0 then
+call('HDEL',Ac,Bu)
 end
 end
-local function Bh(Bi,Am)
-if Am==''then
+local function Cg(A)
+local W,Ab=match(A.O,'^(%d*)/?(%d*)$')
+local Bc=tonumber(Ab~=''and call('HGET',Ac,'c'..Ab)or 0)
+if Bc>0 and Bc==call('HLEN',X)then
+W,Bc=Ab,0
+end
+Ab=Bc>0 and Ab
+return math.min(W,Ab or W),W,Ab
+end
+local function Bv(A,H)
+if H==''then
 return 0
 end
-if Bi.Bc then
-return Bi.Bc.Az and Bi.Bc.Am==Am and 1 or 0
+if A.E then
+return A.E.Al and A.E.H==H and 1 or 0
 end
-return tonumber(call('HGET',U,'o'..Am)or 0)
+return tonumber(call('HGET',Ac,'o'..H)or 0)
 end
-local function Bj(Ag)
-local _,Ah,Ai,_,Am=Af(Ag)
-if Am~=''then
-Bf('o'..Am,-1)
-if Ah=='p'then
-Bf('p'..Am,-Ai)
-end
-end
-end
-local function Bk(Av,Ag)
-local _,Ah,Ai=Af(Ag)
-if Ah=='p'then
-Bf('used',-Ai)
-end
-call('HDEL',T,Av)
-end
-local function Bl()
-call('UNLINK',R,S,T,U)
-end
-local function Bm(Bn)
-local Av=string.sub(Bn,-32)
-local Ag=call('HGET',T,Av)
-local Bo=Bn==Av
-if Ag then
-local _,_,_,Ak=Af(Ag)
-if Bo then
-Bj(Ag)
-end
-if not Bo or Ak=='0'then
-Bk(Av,Ag)
+local function De(F)
+local _,K,T,_,H=Aw(F)
+if H~=''then
+Ap('o'..H,-1)
+if K=='p'then
+Ap('p'..H,-T)
 end
 end
 end
-local function Bp()
-local Bq=call('ZREVRANGE',S,0,0,'WITHSCORES')[2]
-for _,Ac in ipairs({R,S,T,U})do
-call('PEXPIREAT',Ac,Bq)
+local function Dw(B,F)
+local _,K,T,_,_,_,Q=Aw(F)
+if K=='p'then
+Ap('used',-T)
+if call('HEXISTS',Ac,'c'..Q)==1 then
+Ap('c'..Q,-1)
 end
 end
-local function Br(Bs)
-local Bt,Bq=false,call('ZREVRANGE',S,0,0,'WITHSCORES')
-while Bq[1]and Y>0 do
-local Bn=Bq[1]
-local _,_,_,Ak,_,Al=Af(call('HGET',T,string.sub(Bn,-32))or'')
-local Bu=Al and Bs+Al+(#Bn>32 and Ak or 0)
-if not Bu or tonumber(Bq[2])<=Bu then
+call('HDEL',X,B)
+end
+local function Da()
+call('UNLINK',U,R,X,Ac)
+end
+local function Df(S)
+local B=sub(S,-32)
+local F=call('HGET',X,B)
+local Bb=S==B
+if F then
+local _,_,_,I=Aw(F)
+if Bb then
+De(F)
+end
+if not Bb or I=='0'then
+Dw(B,F)
+end
+end
+end
+local function Bj()
+local Ad=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
+for _,Am in ipairs({U,R,X,Ac})do
+call('PEXPIREAT',Am,Ad)
+end
+end
+local function Ez(G)
+local Dc,Ad=false,call('ZREVRANGE',R,0,0,'WITHSCORES')
+while Ad[1]and M>0 do
+local S=Ad[1]
+local _,_,_,I,_,L=Aw(call('HGET',X,sub(S,-32))or'')
+local Z=L and G+L+(#S>32 and I or 0)
+if not Z or tonumber(Ad[2])<=Z then
 break
 end
-call('PEXPIREAT',R,Bq[2])
-call('ZADD',S,Bu,Bn)
-Bt,Y,Bq=true,Y-3,call('ZREVRANGE',S,0,0,'WITHSCORES')
+call('PEXPIREAT',U,Ad[2])
+call('ZADD',R,Z,S)
+Dc,M,Ad=true,M-3,call('ZREVRANGE',R,0,0,'WITHSCORES')
 end
-if Bt then
-Bp()
+if Dc then
+Bj()
 end
-return Bq[2]
+return Ad[2]
 end
-local function Bv(Bs)
-local Bq=Br(Bs)
-if not Bq or tonumber(Bq)<=Bs then
-Bl()
+local function Fi(G)
+local Ad=Ez(G)
+if not Ad or tonumber(Ad)<=G then
+Da()
 return false
 end
-local Bu=math.max(1,math.ceil(Y/3))
-local Bw=call('ZRANGEBYSCORE',S,'-inf',Bs,'LIMIT',0,Bu)
-if Bw[1]then
-call('ZREM',S,unpack(Bw))
-Z=#Bw==Bu
-Y=Y-3*#Bw
+local Z=math.max(1,math.ceil(M/3))
+local Aq=call('ZRANGEBYSCORE',R,'-inf',G,'LIMIT',0,Z)
+if Aq[1]then
+call('ZREM',R,unpack(Aq))
+Br=#Aq==Z
+M=M-3*#Aq
 end
-for _,Bn in ipairs(Bw)do
-Bm(Bn)
+for _,S in ipairs(Aq)do
+Df(S)
 end
 return true
 end
-local function Bx(Bs,Av)
-local Bi=Bb(Ao())
-if Bi and Bi.Bc and Bi.Bc.Ay then
-call('PEXPIRE',R,Bi.Bc.Ba)
+local function Dy(G,B)
+local A=Fj(Fr())
+if A and A.E and A.E.Ca then
+call('PEXPIRE',U,A.E.Ae)
 end
-if Bi and Bi.Bd and not Bi.Bc then
-if not Bv(Bs)then
+if A and A.J and not A.E then
+if not Fi(G)then
 return{}
 end
-if Z and Av then
-for _,Bn in ipairs({Av,'~'..Av})do
-local By=call('ZSCORE',S,Bn)
-if By and tonumber(By)<=Bs then
-call('ZREM',S,Bn)
-Bm(Bn)
+if Br and B then
+for _,S in ipairs({B,'~'..B})do
+local Dg=call('ZSCORE',R,S)
+if Dg and tonumber(Dg)<=G then
+call('ZREM',R,S)
+Df(S)
 end
 end
 end
 end
-return Bi
+return A
 end
-local function Az(Bi,Av)
-if Bi.Bc then
-return Bi.Bc.Az and Bi.Bc.Av==Av
+local function Al(A,B)
+if A.E then
+return A.E.Al and A.E.B==B
 end
-return Bi.Bd and call('ZSCORE',S,Av)
+return A.J and call('ZSCORE',R,B)
 end
-local function Bz(Av,Ca,Ak)
-call('ZADD',S,Ca,Av)
-if Ak>0 then
-call('ZADD',S,Ca+Ak,'~'..Av)
+local function Ck(B,Ef,I)
+call('ZADD',R,Ef,B)
+if I>0 then
+call('ZADD',R,Ef+I,'~'..B)
 end
 end
-local function Cb(Bi,Av,Al,Bs)
-local M=Bi.Bc and Bi.Bc.Ag or call('HGET',T,Av)
-local Ag=Ar(M,Al)
-local O,_,_,Ak,Am=Af(Ag)
-Ak=tonumber(Ak)
-call('PEXPIRE',R,Al+Ak)
-if Bi.Bc then
-if Ag~=M then
-call('SET',R,Av..Bi.Bc.Aw..Ag,'PX',Al+Ak)
+local function Et(A,B,L,G)
+local Ak=A.E and A.E.F or call('HGET',X,B)
+local F=Ft(Ak,L)
+local D,_,_,I,H=Aw(F)
+I=tonumber(I)
+call('PEXPIRE',U,L+I)
+if A.E then
+if F~=Ak then
+call('SET',U,B..A.E.An..F,'PX',L+I)
 end
-return O,Am
+return D,H
 end
-if Ag~=M then
-call('HSET',T,Av,Ag)
+if F~=Ak then
+call('HSET',X,B,F)
 end
-Bz(Av,Bs+Al,Ak)
-Bp()
-return O,Am
+Ck(B,G+L,I)
+Bj()
+return D,H
 end
-local function Cc(Bs)
-return call('ZRANGEBYSCORE',S,'('..string.format('%.0f',Bs),'+inf','LIMIT',0,1)[1]
+local function Dj(G)
+return call('ZRANGEBYSCORE',R,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
-local function Cd(Bn,Bs)
-local Av=string.sub(Bn,-32)
-local Bo=call('ZSCORE',S,Av)
-local Ba=call('ZSCORE',S,'~'..Av)or Bo
-local Bi=Bo and'holding'or'closed'
-return string.sub(Av,1,8),Bi,(Bo or Ba)-Bs,Ba-Bs,Ap(call('HGET',T,Av))
+local function Eo(S,G)
+local B=sub(S,-32)
+local Bb=call('ZSCORE',R,B)
+local Ae=call('ZSCORE',R,'~'..B)or Bb
+local A=Bb and'holding'or'closed'
+return sub(B,1,8),A,(Bb or Ae)-G,Ae-G,Cx(call('HGET',X,B))
 end
-local function Ce(Cf,Bi)
-local Ah,Bd,Be=Cf.Ah,Bi.Bd,Bi.Be
-if not Bd then
+local function Cz(C,A)
+local K,J=C.K,A.J
+if not J then
 return'fits'
 end
-if not Z and Bh(Bi,Cf.Am)>0 then
-if Bd=='x'and Ah=='x'and Cf.Cg or Bd=='s'and Ah=='s'then
+if not Br and Bv(A,C.H)>0 then
+if J=='x'and K=='x'and C.Ar or J=='s'and K=='s'then
 return'passes'
-elseif Bd=='x'then
-return'deadlock','x',1,''
-elseif Ah=='x'then
-return'deadlock',Bd,call('HGET',U,'p'..Cf.Am)or 1,Be
+elseif J=='x'then
+return'deadlock','x',1
+elseif K=='x'then
+local T=call('HGET',Ac,'p'..C.H)
+return'deadlock',J,T and T..'/'..Cg(A)or 1
 end
 end
-if Ah=='x'or Bd=='x'then
+if K=='x'or J=='x'then
 return'in_the_way'
 end
-if Ah~=Bd or Cf.Ch~=Be then
-local Ci=Cc(F(D()))
-local _,_,Cj=Af(call('HGET',T,string.sub(Ci,-32)))
-return'mismatch',Bd,string.sub(Cj,1,20),Be
+if K~=J then
+local W=Dj(Dt(Bx()))
+local Ct=match(call('HGET',X,sub(W,-32)),'^%d+ %a (%S+)')
+return'mismatch',J,sub(Ct,1,20)
 end
-local Cj=Bd=='p'and call('HGET',U,'used')or 0
-return(Bd=='s'or Cj+Cf.Ai<=tonumber(Be))and'fits'or'in_the_way'
+if J=='s'then
+return'fits'
 end
-local function Ck(Bi)
-local O=Bi.O or L()
-return O and(Bi.O or string.format('%.0f',O))
+local Q,Fa,W,Ab=C.Q,Cg(A)
+if Ab and Q~=W and Q~=Ab then
+return'in_the_way'
 end
-local function Cl()
-return Ad('the fence counter is not a number that can grow')
+local Ct=call('HGET',Ac,'used')or 0
+return Ct+C.T<=math.min(Q,Fa)and'fits'or'in_the_way'
 end
-local function Cm()
-if call('ZCARD',S)+call('HLEN',T)+call('HLEN',U)>0 then
-call('UNLINK',S,T,U)
+local function Ci(A)
+local D=A.D or Du()
+return D and(A.D or string.format('%.0f',D))
+end
+local function Dv()
+return Bs('the fence counter is not a number that can grow')
+end
+local function Db()
+if call('ZCARD',R)+call('HLEN',X)+call('HLEN',Ac)>0 then
+call('UNLINK',R,X,Ac)
 end
 end
-local function Cn(Bc,Bs)
-Cm()
-call('SET',R,'*x'..Bc.O,'PX',Bc.Ba)
-call('HSET',T,Bc.Av,Bc.Ag)
-Bz(Bc.Av,Bs+Bc.Ax,Bc.Ak)
-Bf('o'..Bc.Am,1)
+local function En(E,G)
+Db()
+call('SET',U,'*x'..E.D,'PX',E.Ae)
+call('HSET',X,E.B,E.F)
+Ck(E.B,G+E.Y,E.I)
+Ap('o'..E.H,1)
 end
-local function Co(Cf,O)
-local Al,Ak,Ag=Cf.Al,Cf.Ak,O..' '..Cf.Ag
-call('SET',R,Cf.Av..Cf.Aw..Ag,'PX',Al+Ak)
-local Bc={
-Av=Cf.Av,Au=false,Aw=Cf.Aw,Ag=Ag,O=O,Ak=Ak,
-Am=Cf.Am,Az=true,Ba=Al+Ak,Ax=Al,
+local function Es(C,D)
+local L,I,F=C.L,C.I,D..' '..C.F
+call('SET',U,C.B..C.An..F,'PX',L+I)
+local E={
+B=C.B,Bh=false,An=C.An,F=F,D=D,I=I,
+H=C.H,Al=true,Ae=L+I,Y=L,
 }
-return{Bd='x',Be='',Bc=Bc,O=O}
+return{J='x',O='',E=E,D=D}
 end
-local function Cp(Cf,Bi,O,Bs)
-local Av,Am=Cf.Av,Cf.Am
-if O~=Bi.O then
-N(tonumber(O))
+local function Fd(Q,A)
+local _,W,Ab=Cg(A)
+if Q~=W then
+Ab=Q
 end
-if not Bi.Bd and Cf.Ah=='x'then
-return Co(Cf,O)
+local O=Ab and W..'/'..Ab or W
+if O~=A.O then
+call('SET',U,'*p'..O,'PX',call('PTTL',U))
+call('HDEL',Ac,'c'..W)
 end
-if Bi.Bc then
-Cn(Bi.Bc,Bs)
-elseif not Bi.Bd then
-Cm()
-call('SET',R,'*'..Cf.Ah..Cf.Ch,'PX',Cf.Al+Cf.Ak)
+if Q~=W then
+Ap('c'..Q,1)
 end
-Bz(Av,Bs+Cf.Al,Cf.Ak)
-call('HSET',T,Av,O..' '..Cf.Ag)
-if Cf.Ah=='p'then
-Bf('used',Cf.Ai)
+return O
 end
-if Am~=''then
-Bf('o'..Am,1)
-if Cf.Ah=='p'then
-Bf('p'..Am,Cf.Ai)
+local function Dh(C,A,D,G)
+local B,H=C.B,C.H
+if D~=A.D then
+Dp(tonumber(D))
+end
+if not A.J and C.K=='x'then
+return Es(C,D)
+end
+if A.E then
+En(A.E,G)
+elseif not A.J then
+Db()
+call('SET',U,'*'..C.K..C.Q,'PX',C.L+C.I)
+end
+local O=C.Q
+if A.J=='p'then
+O=Fd(O,A)
+end
+Ck(B,G+C.L,C.I)
+call('HSET',X,B,D..' '..C.F)
+if C.K=='p'then
+Ap('used',C.T)
+end
+if H~=''then
+Ap('o'..H,1)
+if C.K=='p'then
+Ap('p'..H,C.T)
 end
 end
-if Cf.Ah=='x'then
-return{Bd='x',Be=O,O=O}
+if C.K=='x'then
+return{J='x',O=D,D=D}
 end
-return{Bd=Cf.Ah,Be=Cf.Ch}
+return{J=C.K,O=O}
 end
-local function Cq(Av)
-if call('ZREM',X,Av,'!'..Av)==0 then
+local function As(B)
+if call('ZREM',Aa,B,'!'..B)==0 then
 return false
 end
-call('HDEL',W,Av)
-return call('ZREM',V,Av)==1
+call('HDEL',Af,B)
+return call('ZREM',P,B)==1
 end
-local function Cr()
-return string.match(call('HGET',W,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Ec()
+return match(call('HGET',Af,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Cs(Bs)
-if call('EXISTS',X)==0 then
+local function Cv(G)
+if call('EXISTS',Aa)==0 then
 return false
 end
-local Bu=math.max(1,Y)
-local Bw=call('ZRANGEBYSCORE',X,'-inf',Bs,'LIMIT',0,Bu)
-Aa=#Bw==Bu
-Y=Y-#Bw
-for _,Bn in ipairs(Bw)do
-local Av=string.match(Bn,'^!(.*)')
-if not Av then
-Cq(Bn)
+local Z=math.max(1,M)
+local Aq=call('ZRANGEBYSCORE',Aa,'-inf',G,'LIMIT',0,Z)
+Bq=#Aq==Z
+M=M-#Aq
+for _,S in ipairs(Aq)do
+local B=match(S,'^!(.*)')
+if not B then
+As(S)
 else
-local Ct=call('ZSCORE',X,Av)
-if Ct and tonumber(Ct)>Bs then
-local Cu=string.match(call('HGET',W,Av)or'','^%d+ %d %S+ (%d+)')
-local Cv=Cu and call('ZSCORE',X,Bn)-Cu
-Ab=Ab or Cv and Cv>=tonumber((Cr()))
+local Ax=call('ZSCORE',Aa,B)
+if Ax and tonumber(Ax)>G then
+local Au=match(call('HGET',Af,B)or'','^%d+ %d %S+ (%d+)')
+local Cw=Au and call('ZSCORE',Aa,S)-Au
+Bk=Bk or Cw and Cw>=tonumber((Ec()))
 end
-call('ZREM',X,Bn)
+call('ZREM',Aa,S)
 end
 end
 return true
 end
-local function Cw(Av,Cx)
-local Cy,Cz,Da,Cu,Db,Ch,Cg,Ag=string.match(
-Cx or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function Fo(B,Ay)
+local Ag,Cf,N,Au,At,Ar,F=match(
+Ay or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not Da then
+if not N then
 return nil
 end
-local Ah,Ai,Ak,Am,Dc=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
-local Dd=Ak~='0'
+local K,T,I,H,Cq=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+local Fs,Q=match(T,'^(%d+)/?(%d*)$')
+local Dd=I~='0'
 return{
-Av=Av,Ah=Ah,Cg=Cg=='1',Ai=Ai,Ch=Ch,Am=Am,
-Ag=string.format('%s %s %s%s/%s %s ',Ah,Ai,Dd and'!'or'',Ak,Cu,Am)..Dc,
-Al=tonumber(Cu),Ak=0,Aw=Dd and'+'or'-',Da=Da,Cy=tonumber(Cy),
-Db=tonumber(Db),Cz=Cz=='1',
+B=B,K=K,Ar=Ar=='1',T=Fs,Q=Q,H=H,
+F=string.format('%s %s %s%s/%s %s ',K,T,Dd and'!'or'',I,Au,H)..Cq,
+L=tonumber(Au),I=0,An=Dd and'+'or'-',N=N,Ag=tonumber(Ag),
+At=tonumber(At),Cf=Cf=='1',
 }
 end
-local function De(Da,Ae)
-local Df=A('PUBLISH',Da,Ae)
-return type(Df)~='number'or Df>0
+local function By(N,Bf)
+local Bd=Cs('PUBLISH',N,Bf)
+return type(Bd)~='number'or Bd>0
 end
-local function Dg(Av)
-return string.match(call('HGET',W,Av)or'','^%d+ %d (%S+)')
+local function Do(B)
+return match(call('HGET',Af,B)or'','^%d+ %d (%S+)')
 end
-local function Dh(Di,Ae)
-local Dj,Dk=8,nil
-for _,Av in ipairs(call('ZRANGE',V,0,Dj))do
-if Av~=Di and Dj>0 then
-Dj=Dj-1
-local Da=Dg(Av)
-if Da and De(Da,Ae..Av)then
-Dk=Da
+local function Eb(Ao,Bf)
+local Cb,Be=8,nil
+for _,B in ipairs(call('ZRANGE',P,0,Cb))do
+if B~=Ao and Cb>0 then
+Cb=Cb-1
+local N=Do(B)
+if N and By(N,Bf..B)then
+Be=N
 break
 end
 end
 end
-local H=call('ZREVRANGE',V,0,0)[1]
-local Da=H and H~=Di and Dg(H)
-if Da and Da~=Dk then
-De(Da,Ae..H)
+local Ai=call('ZREVRANGE',P,0,0)[1]
+local N=Ai and Ai~=Ao and Do(Ai)
+if N and N~=Be then
+By(N,Bf..Ai)
 end
 end
-local function Dl(Di,Bs,M)
-local Dm=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-if not Dm then
+local function Ej(Ao,G,Ak)
+local Dr=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
+if not Dr then
 return
 end
-local Dn=0
-for _,Av in ipairs(call('ZRANGE',V,0,319))do
-local Cy,Da=string.match(call('HGET',W,Av)or'','^(%d+) %d (%S+)')
-if Da then
-Dn=Cy
-if Av~=Di then
-De(Da,'!'..Av)
+local Eg=0
+for _,B in ipairs(call('ZRANGE',P,0,319))do
+local Ag,N=match(call('HGET',Af,B)or'','^(%d+) %d (%S+)')
+if N then
+Eg=Ag
+if B~=Ao then
+By(N,'!'..B)
 end
 end
 end
-call('HSET',W,'?',string.format('%.0f %s %s',Bs,Dn,M))
-call('PEXPIREAT',W,Dm)
+call('HSET',Af,'?',string.format('%.0f %s %s',G,Eg,Ak))
+call('PEXPIREAT',Af,Dr)
 end
-local function Do(Bi,Bs,Di)
-local Dp,Dq,Dr,Ds=Ab,false,false,false
-local Dt,Du,Dv,Dw=Cr()
-if Dp then
-Y=math.max(5,Y-260)
-Ab,Dv,Dw=false,Dt,Du
+local function Dm(A,G,Ao)
+local Cy,Dx,Cr,Cn=Bk,false,false,false
+local Fp,Ek,Bi,Ba=Ec()
+if Cy then
+M=math.max(5,M-260)
+Bk,Bi,Ba=false,Fp,Ek
 end
-Y=math.max(5,Y)
-local M=Dv..' '..Dw
-Dv,Dw=tonumber(Dv),tonumber(Dw)
-local Dx,at,Dy,Dz,Ea={},0,0,0,{}
+M=math.max(5,M)
+local Ak=Bi..' '..Ba
+Bi,Ba=tonumber(Bi),tonumber(Ba)
+local Bm,at,Dz,Bn,Aj={},0,0,0,{}
 while true do
-if Bi.Bc and Bi.Bc.Am==''then
+if A.E and A.E.H==''then
 break
 end
 at=at+1
-if at>Dy then
-if Ea[1]then
-call('ZREM',V,unpack(Ea))
-Ea={}
+if at>Dz then
+if Aj[1]then
+call('ZREM',P,unpack(Aj))
+Aj={}
 end
-local Bu=math.min(math.max(Dz,1),64)
-Dx=call('ZRANGE',V,0,Bu)
-if not Dx[1]then
+local Z=math.min(math.max(Bn,1),64)
+Bm=call('ZRANGE',P,0,Z)
+if not Bm[1]then
 break
 end
-Dy,at=math.min(#Dx,Bu),1
+Dz,at=math.min(#Bm,Z),1
 end
-local Eb,Ec=Dx[at],Dx[at+1]
-local Cx=call('HGET',W,Eb)
-local Cf=Cw(Eb,Cx)
-local Ed=math.floor(#(Cx or'')/256)
-local Ct=Cf and(Aa or Cf.Cy<=Dw)and call('ZSCORE',X,Eb)
-if not Cf or Aa and Ct and tonumber(Ct)<=Bs then
-if Y<=0 then
-Ds=true
+local Ah,Fc=Bm[at],Bm[at+1]
+local Ay=call('HGET',Af,Ah)
+local C=Fo(Ah,Ay)
+local Co=math.floor(#(Ay or'')/256)
+local Ax=C and(Bq or C.Ag<=Ba)and call('ZSCORE',Aa,Ah)
+if not C or Bq and Ax and tonumber(Ax)<=G then
+if M<=0 then
+Cn=true
 break
 end
-Y=Y-1-Ed
-Ea[#Ea+1]=Eb
-Cq(Eb)
+M=M-1-Co
+Aj[#Aj+1]=Ah
+As(Ah)
 else
-local Ee=Ce(Cf,Bi)
-K=true
-local O=(Ee=='fits'or Ee=='passes')and Ck(Bi)
-if not O then
+local Av=Cz(C,A)
+Dn=true
+local D=(Av=='fits'or Av=='passes')and Ci(A)
+if not D then
 break
 end
-if Y<=0 then
-Ds=true
+if M<=0 then
+Cn=true
 break
 end
-if Dz==0 then
-call('ZREM',V,Eb)
+if Bn==0 then
+call('ZREM',P,Ah)
 else
-Ea[#Ea+1]=Eb
+Aj[#Aj+1]=Ah
 end
-local Df=Eb==Di
-local Ef=Cf.Cy<=Dw and Ct
-if not Df and not(Ef and Ct-Cf.Db<Dv)then
-Df=De(Cf.Da,Eb)or Cf.Cz
+local Bd=Ah==Ao
+local Ew=C.Ag<=Ba and Ax
+if not Bd and not(Ew and Ax-C.At<Bi)then
+Bd=By(C.N,Ah)or C.Cf
 end
-if not Df then
-Y,Dz=Y-1-Ed,Dz+1
+if not Bd then
+M,Bn=M-1-Co,Bn+1
 else
-Y,Dz=Y-5-Ed,0
-if Ea[1]then
-call('ZREM',V,unpack(Ea))
-Ea={}
+M,Bn=M-5-Co,0
+if Aj[1]then
+call('ZREM',P,unpack(Aj))
+Aj={}
 end
-if Eb==Di then
-Cq(Eb)
+if Ah==Ao then
+As(Ah)
 else
-call('ZADD',X,Bs+Cf.Al,'!'..Eb)
-Dr=true
+call('ZADD',Aa,G+C.L,'!'..Ah)
+Cr=true
 end
-if Ec or Dr then
-Cf.Aw='+'
+if Fc or Cr then
+C.An='+'
 end
-Bi=Cp(Cf,Bi,O,Bs)
-Dq=true
+A=Dh(C,A,D,G)
+Dx=true
 end
 end
 end
-if Ea[1]then
-call('ZREM',V,unpack(Ea))
+if Aj[1]then
+call('ZREM',P,unpack(Aj))
 end
-if Dp then
-Dl(Di,Bs,M)
-elseif Ds then
-Dh(Di,'!')
-elseif Dr then
-Dh(Di,'?')
+if Cy then
+Ej(Ao,G,Ak)
+elseif Cn then
+Eb(Ao,'!')
+elseif Cr then
+Eb(Ao,'?')
 end
-if Dq and not Bi.Bc then
-Bp()
+if Dx and not A.E then
+Bj()
 end
-return Bi
+return A
 end
-local Bs=F(D())
-local function Eg(Ci)
-local Aq,Eh=ARGV[Ci],Ci
-while ARGV[Eh+1]==''do
-Eh=Eh-4
+local G=Dt(Bx())
+local function Fn(W)
+local Bz,Bp=ARGV[W],W
+while ARGV[Bp+1]==''do
+Bp=Bp-4
 end
-local Ba,Ag,Ei=unpack(ARGV,Eh+1,Eh+3)
-local Ah,Ai,Ak,Am=string.match(Ag,'^(%a) (%d+) (%d+)/?%d* (%S*) ')
-local Cg,Ch,Da,Cu,Db,Bu,Ej=
-string.match(Ei,'^([01]) (%d*) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+local Ae,F,Fu=unpack(ARGV,Bp+1,Bp+3)
+local K,T,Q,I,H=match(F,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+local Ar,N,Au,At,Z,Cp=
+match(Fu,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-Av=string.sub(Aq,1,32),Ah=Ah,Cg=Cg=='1',Ai=Ai,Ch=Ch,
-Al=Ba-Ak,Ak=tonumber(Ak),Am=Am,Ag=Ag,Aw=string.sub(Aq,33),
-Da=Da~=''and Da,Cu=Cu,Db=tonumber(Db),Bu=tonumber(Bu),
-Ej=tonumber(Ej),
+B=sub(Bz,1,32),K=K,Ar=Ar=='1',T=T,Q=Q,
+L=Ae-I,I=tonumber(I),H=H,F=F,An=sub(Bz,33),
+N=N~=''and N,Au=Au,At=tonumber(At),Z=tonumber(Z),
+Cp=tonumber(Cp),
 }
 end
-local function Ek(Bi,O,Am)
-return{'granted',O,math.max(1,Bh(Bi,Am))}
+local function Dl(A,D,H)
+return{'granted',D,math.max(1,Bv(A,H))}
 end
-local function El(Bi,Av)
-if Bi.Bc then
-return Bi.Bc.Av==Av
+local function El(A,B)
+if A.E then
+return A.E.B==B
 end
-return Bi.Bd and call('HGET',T,Av)
+return A.J and call('HGET',X,B)
 end
-local function Em(En,Cf,Bi,Eo)
-local Bc,Dk=Bi.Bc,nil
-if Bc then
-local Ep=Bc.Az and'holding'or'closed'
-Dk={string.sub(Bc.Av,1,8),Ep,Bc.Ax,Bc.Ba,'',Bc.Ag}
+local function Cl(Cd,C,A,Ey)
+local E,Be=A.E,nil
+if E then
+local Cj=E.Al and'holding'or'closed'
+Be={sub(E.B,1,8),Cj,E.Y,E.Ae,E.F}
 else
-local Ai=Cf.Ah=='p'and Bi.Bd=='p'
-local Bn=Eo and'~'..Cf.Av
-or Ai and Cc(Bs)
-or call('ZREVRANGE',S,0,0)[1]
-local Eq,Ep,Ax,Ba,Ag=Cd(Bn,Bs)
-if Ai and Z then
-Ba=0
+local T=C.K=='p'and A.J=='p'
+local S=Ey and'~'..C.B
+or T and Dj(G)
+or call('ZREVRANGE',R,0,0)[1]
+local Fh,Cj,Y,Ae,F=Eo(S,G)
+if T and Br then
+Ae=0
 end
-Dk={Eq,Ep,Ax,Ba,Bi.Be,Ag}
+Be={Fh,Cj,Y,Ae,F}
 end
-for _,Bg in ipairs(Dk)do
-En[#En+1]=Bg
+for _,Bu in ipairs(Be)do
+Cd[#Cd+1]=Bu
 end
-return En
+return Cd
 end
-local function Er(Cf,Bi)
-if Cq(Cf.Av)then
-Do(Bi,Bs)
-end
-end
-local function Es(Bi)
-if Bi.Bc and Bi.Bc.Aw=='-'and not Bi.Bc.Au then
-call('SETRANGE',R,32,'+')
+local function Dk(C,A)
+if As(C.B)then
+Dm(A,G)
 end
 end
-local Et=0
-local function Eu(Cf,Bi)
-local H=call('ZREVRANGE',V,0,0,'WITHSCORES')[2]or 0
-local Be=Cf.Ej
-if not Be then
-Et=math.max(H+1,Et+1,D())
-Be=Et
-end
-local Cy=string.format('%.0f',Be)
-call('ZADD',V,Cy,Cf.Av)
-local Cg=Cf.Cg and'1'or'0'
-local Ev={
-Cy,'0',Cf.Da,Cf.Cu,Cf.Db,Cf.Ch,Cg,Cf.Ag,
-}
-call('HSET',W,Cf.Av,table.concat(Ev,' '))
-Es(Bi)
-end
-local function Ew(Av,Bi)
-if call('ZSCORE',V,Av)or not call('ZSCORE',X,Av)or Az(Bi,Av)then
-return
-end
-local Cx=call('HGET',W,Av)
-if not Cx then
-Cq(Av)
-return
-end
-call('ZREM',X,'!'..Av)
-local Cy,Dc=string.match(Cx,'^(%d+) %d (.*)$')
-call('HSET',W,Av,Cy..' 1 '..Dc)
-call('ZADD',V,Cy,Av)
-call('PEXPIREAT',V,call('ZREVRANGE',X,0,0,'WITHSCORES')[2])
-Es(Bi)
-end
-local function Ex(Cf)
-call('ZADD',X,Bs+Cf.Db,Cf.Av)
-local Bq=call('ZREVRANGE',X,0,0,'WITHSCORES')[2]
-for _,Ac in ipairs({V,W,X})do
-call('PEXPIREAT',Ac,Bq)
+local function Ds(A)
+if A.E and A.E.An=='-'and not A.E.Bh then
+call('SETRANGE',U,32,'+')
 end
 end
-local function Ey(Cf,Bi,Ez)
-local Fa=call('ZRANK',V,Cf.Av)
-if Fa then
-call('PEXPIRE',V,Cf.Db)
-elseif Ez>=Cf.Bu and not Aa then
-return{'full',Ez}
-else
-Eu(Cf,Bi)
-Fa=call('ZRANK',V,Cf.Av)
-end
-Ex(Cf)
-return Em({'queued',Fa},Cf,Bi)
-end
-local function Fb(Cf,Bi,O)
-local Fc=Cp(Cf,Bi,O,Bs)
-if not Fc.Bc then
-Bp()
-end
-return Ek(Fc,O,Cf.Am)
-end
-local function Fd(Cf)
-local Av=Cf.Av
-local Bi=Bx(Bs,Av)
-if not Bi then
-return Ad()
-end
-if Bi.Bc and Bi.Bc.Ba<0 then
-return Ad('a lock without an end')
-end
-local Ez=0
-local Fe=Cs(Bs)
-if Fe then
-Ew(Av,Bi)
-Bi=Do(Bi,Bs,Av)
-Ez=call('ZCARD',V)
-end
-if Az(Bi,Av)then
-local O,Am=Cb(Bi,Av,Cf.Al,Bs)
-if Fe then
-Cq(Av)
-end
-return Ek(Bi,O,Am)
-end
-if El(Bi,Av)then
-return Em({'refused'},Cf,Bi,true)
-end
-local Ee,Ff,Fg,Fh=Ce(Cf,Bi)
-if Ee=='deadlock'or Ee=='mismatch'then
-Er(Cf,Bi)
-return{Ee,Ff,Fg,Fh}
-end
-if Ee=='passes'or Ee=='fits'and(Ez==0 or not Bi.Bd)then
-local O=Ck(Bi)
+local Cm=0
+local function Er(C,A)
+local Ai=call('ZREVRANGE',P,0,0,'WITHSCORES')[2]or 0
+local O=C.Cp
 if not O then
-return Cl()
+Cm=math.max(Ai+1,Cm+1,Bx())
+O=Cm
 end
-if Ez>0 then
-Cq(Av)
+local Ag=string.format('%.0f',O)
+call('ZADD',P,Ag,C.B)
+local Ar=C.Ar and'1'or'0'
+local Fw={Ag,'0',C.N,C.Au,C.At,Ar,C.F}
+call('HSET',Af,C.B,table.concat(Fw,' '))
+Ds(A)
 end
-return Fb(Cf,Bi,O)
+local function Em(B,A)
+if call('ZSCORE',P,B)or not call('ZSCORE',Aa,B)or Al(A,B)then
+return
 end
-if Cf.Da then
-return Ey(Cf,Bi,Ez)
+local Ay=call('HGET',Af,B)
+if not Ay then
+As(B)
+return
 end
-local Fi=Em({'refused'},Cf,Bi)
-Er(Cf,Bi)
-return Fi
+call('ZREM',Aa,'!'..B)
+local Ag,Cq=match(Ay,'^(%d+) %d (.*)$')
+call('HSET',Af,B,Ag..' 1 '..Cq)
+call('ZADD',P,Ag,B)
+call('PEXPIREAT',P,call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2])
+Ds(A)
 end
-local function Fj(Bi,Av,Ag)
-if Bi.Bc then
-call('DEL',R)
+local function Fk(C)
+call('ZADD',Aa,G+C.At,C.B)
+local Ad=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
+for _,Am in ipairs({P,Af,Aa})do
+call('PEXPIREAT',Am,Ad)
+end
+end
+local function Fv(C,A,Az)
+local Cc=call('ZRANK',P,C.B)
+if Cc then
+call('PEXPIRE',P,C.At)
+elseif Az>=C.Z and not Bq then
+return{'full',Az}
+else
+Er(C,A)
+Cc=call('ZRANK',P,C.B)
+end
+Fk(C)
+return Cl({'queued',Cc},C,A)
+end
+local function Ea(C,A,D)
+local Cu=Dh(C,A,D,G)
+if not Cu.E then
+Bj()
+end
+return Dl(Cu,D,C.H)
+end
+local function Ei(C)
+local B=C.B
+local A=Dy(G,B)
+if not A then
+return Bs()
+end
+if A.E and A.E.Ae<0 then
+return Bs('a lock without an end')
+end
+local Az=0
+local Ed=Cv(G)
+if Ed then
+Em(B,A)
+A=Dm(A,G,B)
+Az=call('ZCARD',P)
+end
+if Al(A,B)then
+local D,H=Et(A,B,C.L,G)
+if Ed then
+As(B)
+end
+return Dl(A,D,H)
+end
+if El(A,B)then
+return Cl({'refused'},C,A,true)
+end
+local Av,Eu,Ev=Cz(C,A)
+if Av=='deadlock'or Av=='mismatch'then
+Dk(C,A)
+return{Av,Eu,Ev}
+end
+if Av=='passes'or Av=='fits'and(Az==0 or not A.J)then
+local D=Ci(A)
+if not D then
+return Dv()
+end
+if Az>0 then
+As(B)
+end
+return Ea(C,A,D)
+end
+if C.N then
+return Fv(C,A,Az)
+end
+local Fl=Cl({'refused'},C,A)
+Dk(C,A)
+return Fl
+end
+local function Fe(A,B,F)
+if A.E then
+call('DEL',U)
 return{}
 end
-call('ZREM',S,Av,'~'..Av)
-Bj(Ag)
-Bk(Av,Ag)
-if call('ZCARD',S)==0 then
-Bl()
+call('ZREM',R,B,'~'..B)
+De(F)
+Dw(B,F)
+if call('ZCARD',R)==0 then
+Da()
 return{}
 end
-Bp()
-return Bi
+Bj()
+return A
 end
-local function Fk(Bi,Av,Am,Fl)
-Cq(Av)
-if not Az(Bi,Av)then
-return{'not_held',Bh(Bi,Am)},Bi
+local function Fm(A,B,H,Eq)
+As(B)
+if not Al(A,B)then
+return{'not_held',Bv(A,H)},A
 end
-local Ag=Bi.Bc and Bi.Bc.Ag or call('HGET',T,Av)
-local _,_,_,_,Fm=Af(Ag)
-Bi=Fl(Bi,Av,Ag)
-local Ax=Bh(Bi,Fm)
-return Ax>0 and{'still_held',Ax}or 1,Bi
+local F=A.E and A.E.F or call('HGET',X,B)
+local _,_,_,_,Ex=Aw(F)
+A=Eq(A,B,F)
+local Y=Bv(A,Ex)
+return Y>0 and{'still_held',Y}or 1,A
 end
 on(KEYS[1])
-local function Fn(Cf)
-local O=Ck({})
-if not O then
-return Cl()
+local function Ff(C)
+local D=Ci({})
+if not D then
+return Dv()
 end
-Cq(Cf.Av)
-if call('EXISTS',V)==1 then
-Cf.Aw='+'
+As(C.B)
+if call('EXISTS',P)==1 then
+C.An='+'
 end
-return Fb(Cf,{},O)
+return Ea(C,{},D)
 end
-local function Fo(Fp,Bi)
-local Cf=Eg(2)
-if ARGV[8]=='1'and Fp==1 and not Bi.Bd then
-return Fn(Cf)
+local function Eh(Bo,A)
+local C=Fn(2)
+if ARGV[8]=='1'and Bo==1 and not A.J then
+return Ff(C)
 end
-return Fd(Cf)
+return Ei(C)
 end
-local Bi=Bx(Bs,B)
-if not Bi then
-return{ARGV[1],Ad()}
+local A=Dy(G,Bl)
+if not A then
+return{ARGV[1],Bs()}
 end
-Cs(Bs)
-local Fp
-Fp,Bi=Fk(Bi,B,ARGV[7],Fj)
-local Fq,Fr=pcall(Fo,Fp,Bi)
-if not Fq then
-Fr={'error',type(Fr)=='table'and Fr.err or Fr}
+Cv(G)
+local Bo
+Bo,A=Fm(A,Bl,ARGV[7],Fe)
+local Ep,Bg=pcall(Eh,Bo,A)
+if not Ep then
+Bg={'error',type(Bg)=='table'and Bg.err or Bg}
 end
-local Fs=call('ZCARD',V)-(call('ZSCORE',V,string.sub(ARGV[2],1,32))and 1 or 0)
-return{ARGV[1],Fp,Fr,Fs>0 and 1 or 0}
+local Bc=call('ZCARD',P)-(call('ZSCORE',P,sub(ARGV[2],1,32))and 1 or 0)
+return{ARGV[1],Bo,Bg,Bc>0 and 1 or 0}

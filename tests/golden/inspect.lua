@@ -1,312 +1,322 @@
-local call,A=redis.call,redis.pcall
-local B
-local function C()
-if not B then
-local D=call('TIME')
-B=D[1]*1000000+D[2]
+local call,Ck,match,sub=redis.call,redis.pcall,string.match,string.sub
+local Au
+local function Bk()
+if not Au then
+local Ar=call('TIME')
+Au=Ar[1]*1000000+Ar[2]
 end
-return B
+return Au
 end
-local function E(us)
+local function By(us)
 return math.floor(us/1000)
 end
-local F,G,H,I,J,K,L
-local M,N,O,P=320,false,false,false
-local function on(Q)
-M,N,O,P=math.max(M,5),false,false,false
-F,G,H,I=Q,Q..':h',Q..':d',Q..':o'
-J,K,L=Q..':q',Q..':w',Q..':p'
+local P,G,N,W,Ap,Bo,Bb
+local S,Aq,Cf,Bt=320,false,false,false
+local function on(T)
+S,Aq,Cf,Bt=math.max(S,5),false,false,false
+P,G,N,W=T,T..':h',T..':d',T..':o'
+Ap,Bo,Bb=T..':q',T..':w',T..':p'
 end
-local function R(S)
-return{'corrupt',S or'a value that is no lock'}
+local function Br(Cm)
+return{'corrupt',Cm or'a value that is no lock'}
 end
-local function T(U)
-local V,W,X,Y,Z,Aa,Ab=string.match(U,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return V,W,X,Y==''and Z or'0',Ab,tonumber(Aa)
+local function Ac(B)
+local R,Y,Ag,Ai,Bz,E,K,J=
+match(B,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+return R,Y,Ag,Bz==''and E or'0',J,tonumber(K),Ai
 end
-local Ac=12000
-local function Ad()
-local Ae=A('GETRANGE',F,0,Ac+99)
-if type(Ae)~='string'then
-return call('GET',F)
+local Am=12000
+local function Ch()
+local L=Ck('GETRANGE',P,0,Am+99)
+if type(L)~='string'then
+return call('GET',P)
 end
-return(Ae~=''or call('EXISTS',F)==1)and Ae
+return(L~=''or call('EXISTS',P)==1)and L
 end
-local function Af(U)
-if not U or#U<=Ac then
-return U
+local function Ah(B)
+if not B or#B<=Am then
+return B
 end
-local Ag=string.match(string.sub(U,1,Ac),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(Ag or'')..'{"cut":"longer than '..Ac..' bytes"}'
+local Cg=match(sub(B,1,Am),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
+return(Cg or'')..'{"cut":"longer than '..Am..' bytes"}'
 end
-local function Ah(U,Aa)
-return(string.gsub(U,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Aa..' '))
+local function Ci(B,K)
+return(string.gsub(B,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..K..' '))
 end
-local function Ai(Ae)
-if#Ae<=32 then
-return string.match(Ae,'^%*([spx])(%d*)$')
+local function Bx(L)
+if#L<=32 then
+return match(L,'^%*([spx])([%d/]*)$')
 end
 end
-local function Aj(Ae)
-local Ak,Al,Am,An=string.match(Ae,'^(~?)(%x+)([-+])()')
-if not Al or#Al~=32 then
+local function Ce(L)
+local Aw,A,Az,Bu=match(L,'^(~?)(%x+)([-+])()')
+if not A or#A~=32 then
 return nil
 end
-local U=Af(string.sub(Ae,An))
-local V,W,_,Z,Ab,Aa=T(U)
-if W~='x'then
+local B=Ah(sub(L,Bu))
+local R,Y,_,E,J,K=Ac(B)
+if Y~='x'then
 return nil
 end
-local Ao=call('PTTL',F)
-Z=tonumber(Z)
-local Ap=Aa and Ao>Aa+Z
-Ao=Ap and Aa+Z or Ao
-local Aq=Ak==''and Ao>Z
+local H=call('PTTL',P)
+E=tonumber(E)
+local As=K and H>K+E
+H=As and K+E or H
+local X=Aw==''and H>E
 return{
-Al=Al,Ak=Ak~='',Am=Am,U=U,V=V,Z=Z,Ab=Ab,
-Aq=Aq,Ar=Ao,Ao=Aq and Ao-Z or Ao,Ap=Ap,
+A=A,Aw=Aw~='',Az=Az,B=B,R=R,E=E,J=J,
+X=X,An=H,H=X and H-E or H,As=As,
 }
 end
-local function As(Ae)
-if not Ae then
+local function Cb(L)
+if not L then
 return{}
 end
-if string.sub(Ae,1,1)~='*'then
-local At=Aj(Ae)
-return At and{Au='x',Av='',At=At,V=At.V}
+if sub(L,1,1)~='*'then
+local D=Ce(L)
+return D and{U='x',Z='',D=D,R=D.R}
 end
-local Au,Av=Ai(Ae)
-return Au and{Au=Au,Av=Av,V=Au=='x'and Av or nil}
+local U,Z=Bx(L)
+return U and{U=U,Z=Z,R=U=='x'and Z or nil}
 end
-local function Aw(Ax,by)
-local Av=call('HINCRBY',I,Ax,by)
-if Av<=0 then
-call('HDEL',I,Ax)
+local function Aj(Bj,by)
+local Z=call('HINCRBY',W,Bj,by)
+if Z<=0 then
+call('HDEL',W,Bj)
 end
 end
-local function Ay(Az,Ab)
-if Ab==''then
+local function Cn(C)
+local Ak,Aa=match(C.Z,'^(%d*)/?(%d*)$')
+local Ao=tonumber(Aa~=''and call('HGET',W,'c'..Aa)or 0)
+if Ao>0 and Ao==call('HLEN',N)then
+Ak,Ao=Aa,0
+end
+Aa=Ao>0 and Aa
+return math.min(Ak,Aa or Ak),Ak,Aa
+end
+local function Cr(C,J)
+if J==''then
 return 0
 end
-if Az.At then
-return Az.At.Aq and Az.At.Ab==Ab and 1 or 0
+if C.D then
+return C.D.X and C.D.J==J and 1 or 0
 end
-return tonumber(call('HGET',I,'o'..Ab)or 0)
+return tonumber(call('HGET',W,'o'..J)or 0)
 end
-local function Ba(U)
-local _,W,X,_,Ab=T(U)
-if Ab~=''then
-Aw('o'..Ab,-1)
-if W=='p'then
-Aw('p'..Ab,-X)
-end
-end
-end
-local function Bb(Al,U)
-local _,W,X=T(U)
-if W=='p'then
-Aw('used',-X)
-end
-call('HDEL',H,Al)
-end
-local function Bc()
-call('UNLINK',F,G,H,I)
-end
-local function Bd(Be)
-local Al=string.sub(Be,-32)
-local U=call('HGET',H,Al)
-local Bf=Be==Al
-if U then
-local _,_,_,Z=T(U)
-if Bf then
-Ba(U)
-end
-if not Bf or Z=='0'then
-Bb(Al,U)
+local function Bs(B)
+local _,Y,Ag,_,J=Ac(B)
+if J~=''then
+Aj('o'..J,-1)
+if Y=='p'then
+Aj('p'..J,-Ag)
 end
 end
 end
-local function Bg()
-local Bh=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-for _,Q in ipairs({F,G,H,I})do
-call('PEXPIREAT',Q,Bh)
+local function Cc(A,B)
+local _,Y,Ag,_,_,_,Ai=Ac(B)
+if Y=='p'then
+Aj('used',-Ag)
+if call('HEXISTS',W,'c'..Ai)==1 then
+Aj('c'..Ai,-1)
 end
 end
-local function Bi(Bj)
-local Bk,Bh=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
-while Bh[1]and M>0 do
-local Be=Bh[1]
-local _,_,_,Z,_,Aa=T(call('HGET',H,string.sub(Be,-32))or'')
-local Bl=Aa and Bj+Aa+(#Be>32 and Z or 0)
-if not Bl or tonumber(Bh[2])<=Bl then
+call('HDEL',N,A)
+end
+local function Bq()
+call('UNLINK',P,G,N,W)
+end
+local function Bf(I)
+local A=sub(I,-32)
+local B=call('HGET',N,A)
+local Ad=I==A
+if B then
+local _,_,_,E=Ac(B)
+if Ad then
+Bs(B)
+end
+if not Ad or E=='0'then
+Cc(A,B)
+end
+end
+end
+local function Bh()
+local O=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
+for _,T in ipairs({P,G,N,W})do
+call('PEXPIREAT',T,O)
+end
+end
+local function Bw(F)
+local Be,O=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
+while O[1]and S>0 do
+local I=O[1]
+local _,_,_,E,_,K=Ac(call('HGET',N,sub(I,-32))or'')
+local V=K and F+K+(#I>32 and E or 0)
+if not V or tonumber(O[2])<=V then
 break
 end
-call('PEXPIREAT',F,Bh[2])
-call('ZADD',G,Bl,Be)
-Bk,M,Bh=true,M-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
+call('PEXPIREAT',P,O[2])
+call('ZADD',G,V,I)
+Be,S,O=true,S-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
 end
-if Bk then
-Bg()
+if Be then
+Bh()
 end
-return Bh[2]
+return O[2]
 end
-local function Bm(Bj)
-local Bh=Bi(Bj)
-if not Bh or tonumber(Bh)<=Bj then
-Bc()
+local function Ca(F)
+local O=Bw(F)
+if not O or tonumber(O)<=F then
+Bq()
 return false
 end
-local Bl=math.max(1,math.ceil(M/3))
-local Bn=call('ZRANGEBYSCORE',G,'-inf',Bj,'LIMIT',0,Bl)
-if Bn[1]then
-call('ZREM',G,unpack(Bn))
-N=#Bn==Bl
-M=M-3*#Bn
+local V=math.max(1,math.ceil(S/3))
+local Af=call('ZRANGEBYSCORE',G,'-inf',F,'LIMIT',0,V)
+if Af[1]then
+call('ZREM',G,unpack(Af))
+Aq=#Af==V
+S=S-3*#Af
 end
-for _,Be in ipairs(Bn)do
-Bd(Be)
+for _,I in ipairs(Af)do
+Bf(I)
 end
 return true
 end
-local function Bo(Bj,Al)
-local Az=As(Ad())
-if Az and Az.At and Az.At.Ap then
-call('PEXPIRE',F,Az.At.Ar)
+local function Cd(F,A)
+local C=Cb(Ch())
+if C and C.D and C.D.As then
+call('PEXPIRE',P,C.D.An)
 end
-if Az and Az.Au and not Az.At then
-if not Bm(Bj)then
+if C and C.U and not C.D then
+if not Ca(F)then
 return{}
 end
-if N and Al then
-for _,Be in ipairs({Al,'~'..Al})do
-local Bp=call('ZSCORE',G,Be)
-if Bp and tonumber(Bp)<=Bj then
-call('ZREM',G,Be)
-Bd(Be)
+if Aq and A then
+for _,I in ipairs({A,'~'..A})do
+local Bg=call('ZSCORE',G,I)
+if Bg and tonumber(Bg)<=F then
+call('ZREM',G,I)
+Bf(I)
 end
 end
 end
 end
-return Az
+return C
 end
-local function Aq(Az,Al)
-if Az.At then
-return Az.At.Aq and Az.At.Al==Al
+local function X(C,A)
+if C.D then
+return C.D.X and C.D.A==A
 end
-return Az.Au and call('ZSCORE',G,Al)
+return C.U and call('ZSCORE',G,A)
 end
-local function Bq(Al,Br,Z)
-call('ZADD',G,Br,Al)
-if Z>0 then
-call('ZADD',G,Br+Z,'~'..Al)
+local function Bv(A,Bm,E)
+call('ZADD',G,Bm,A)
+if E>0 then
+call('ZADD',G,Bm+E,'~'..A)
 end
 end
-local function Bs(Az,Al,Aa,Bj)
-local Bt=Az.At and Az.At.U or call('HGET',H,Al)
-local U=Ah(Bt,Aa)
-local V,_,_,Z,Ab=T(U)
-Z=tonumber(Z)
-call('PEXPIRE',F,Aa+Z)
-if Az.At then
-if U~=Bt then
-call('SET',F,Al..Az.At.Am..U,'PX',Aa+Z)
+local function Cp(C,A,K,F)
+local Av=C.D and C.D.B or call('HGET',N,A)
+local B=Ci(Av,K)
+local R,_,_,E,J=Ac(B)
+E=tonumber(E)
+call('PEXPIRE',P,K+E)
+if C.D then
+if B~=Av then
+call('SET',P,A..C.D.Az..B,'PX',K+E)
 end
-return V,Ab
+return R,J
 end
-if U~=Bt then
-call('HSET',H,Al,U)
+if B~=Av then
+call('HSET',N,A,B)
 end
-Bq(Al,Bj+Aa,Z)
-Bg()
-return V,Ab
+Bv(A,F+K,E)
+Bh()
+return R,J
 end
-local function Bu(Bj)
-return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
+local function Cq(F)
+return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',F),'+inf','LIMIT',0,1)[1]
 end
-local function Bv(Be,Bj)
-local Al=string.sub(Be,-32)
-local Bf=call('ZSCORE',G,Al)
-local Ar=call('ZSCORE',G,'~'..Al)or Bf
-local Az=Bf and'holding'or'closed'
-return string.sub(Al,1,8),Az,(Bf or Ar)-Bj,Ar-Bj,Af(call('HGET',H,Al))
+local function Co(I,F)
+local A=sub(I,-32)
+local Ad=call('ZSCORE',G,A)
+local An=call('ZSCORE',G,'~'..A)or Ad
+local C=Ad and'holding'or'closed'
+return sub(A,1,8),C,(Ad or An)-F,An-F,Ah(call('HGET',N,A))
 end
 on(KEYS[1])
-local Bw=tonumber(ARGV[2])
-local Bj=E(C())
-local Az=Bo(Bj)
-if not Az then
-return{ARGV[1],R()}
+local Ae=tonumber(ARGV[2])
+local F=By(Bk())
+local C=Cd(F)
+if not C then
+return{ARGV[1],Br()}
 end
-local At=Az.At
-local Bx=Az.Au and(At and 1 or call('HLEN',H))or 0
-if N then
-Bx=math.max(0,Bx-call('ZCOUNT',G,'-inf',Bj))
+local D=C.D
+local Bc=C.U and(D and 1 or call('HLEN',N))or 0
+if Aq then
+Bc=math.max(0,Bc-call('ZCOUNT',G,'-inf',F))
 end
-local By,Bz=call('ZCARD',J),{}
-local Bl=math.max(1,M)
-local Ca=call('ZRANGEBYSCORE',L,'-inf',Bj,'LIMIT',0,Bl)
-for _,Al in ipairs(Ca)do
-Bz[Al]=true
-if call('ZSCORE',J,Al)then
-By=By-1
-end
-end
-local D=call('PTTL',KEYS[2]..'fence')==-1 and''or C()
-local Cb={'holders',Bx,By,Az.Av or'',D,0}
-local Cc=#Cb
-local function Cd(a,b,c,d)
-Cb[Cc+1],Cb[Cc+2],Cb[Cc+3],Cb[Cc+4]=a,b,c,d
-Cc=Cc+4
-end
-local function Ce(Al,Cf,Ao,U)
-if Cb[6]<Bw then
-Cb[6]=Cb[6]+1
-Cd(string.sub(Al,1,8),Cf,Ao,U)
+local At,Ax=call('ZCARD',Ap),{}
+local V=math.max(1,S)
+local Bi=call('ZRANGEBYSCORE',Bb,'-inf',F,'LIMIT',0,V)
+for _,A in ipairs(Bi)do
+Ax[A]=true
+if call('ZSCORE',Ap,A)then
+At=At-1
 end
 end
-local function Cg(Al)
-if#Ca==Bl and not Bz[Al]then
-return tonumber(call('ZSCORE',L,Al)or 0)>Bj
+local Ar=call('PTTL',KEYS[2]..'fence')==-1 and''or Bk()
+local M={'holders',Bc,At,Ar,0}
+local Q=#M
+local function Bl(A,Ay,H,B)
+if M[5]<Ae then
+M[5]=M[5]+1
+M[Q+1],M[Q+2],M[Q+3],M[Q+4]=sub(A,1,8),Ay,H,B
+Q=Q+4
 end
-return not Bz[Al]
 end
-local function Ch()
-local at,Ci,Ao=0,0,400
-while Ci<Bw and Ao>0 do
-local Cj=call('ZRANGE',J,at,at+math.min(Bw,64)-1)
-if not Cj[1]then
+local function Cl(A)
+if#Bi==V and not Ax[A]then
+return tonumber(call('ZSCORE',Bb,A)or 0)>F
+end
+return not Ax[A]
+end
+local function Cj()
+local at,Ab,H=0,0,400
+while Ab<Ae and H>0 do
+local Ba=call('ZRANGE',Ap,at,at+math.min(Ae,64)-1)
+if not Ba[1]then
 return
 end
-at=at+#Cj
-for _,Al in ipairs(Cj)do
-if Ci<Bw and Ao>0 and Cg(Al)then
-local Ck=call('HGET',K,Al)or''
-local Cl,Cm,U=string.match(Ck,'^(%d+) [01] %S+ %d+ %d+ (%d*) [01] (.*)$')
-if Cl then
-Cd(string.sub(Al,1,8),Cl,Cm,Af(' '..U))
-Ci=Ci+1
+at=at+#Ba
+for _,A in ipairs(Ba)do
+if Ab<Ae and H>0 and Cl(A)then
+local Bn=call('HGET',Bo,A)or''
+local Bd,B=match(Bn,'^(%d+) [01] %S+ %d+ %d+ [01] (.*)$')
+if Bd then
+M[Q+1],M[Q+2],M[Q+3]=sub(A,1,8),Bd,Ah(' '..B)
+Ab,Q=Ab+1,Q+3
 end
-Ao=Ao-math.floor(#Ck/1024)
+H=H-math.floor(#Bn/1024)
 end
-Ao=Ao-1
-end
-end
-end
-if At then
-Ce(At.Al,At.Aq and'holding'or'closed',At.Ao,At.U)
-elseif Az.Au then
-local Cn,Ci='('..string.format('%.0f',Bj),{}
-local Co=call('ZRANGEBYSCORE',G,Cn,'+inf','WITHSCORES','LIMIT',0,2*Bw+1)
-for i=1,#Co,2 do
-local Be,Al=Co[i],string.sub(Co[i],-32)
-if not Ci[Al]then
-Ci[Al]=true
-local Cf=Be==Al and'holding'or'closed'
-Ce(Al,Cf,Co[i+1]-Bj,Af(call('HGET',H,Al)))
+H=H-1
 end
 end
 end
-if By>0 then
-Ch()
+if D then
+Bl(D.A,D.X and'holding'or'closed',D.H,D.B)
+elseif C.U then
+local Bp,Ab='('..string.format('%.0f',F),{}
+local Al=call('ZRANGEBYSCORE',G,Bp,'+inf','WITHSCORES','LIMIT',0,2*Ae+1)
+for i=1,#Al,2 do
+local I,A=Al[i],sub(Al[i],-32)
+if not Ab[A]then
+Ab[A]=true
+local Ay=I==A and'holding'or'closed'
+Bl(A,Ay,Al[i+1]-F,Ah(call('HGET',N,A)))
 end
-return{ARGV[1],Cb}
+end
+end
+if At>0 then
+Cj()
+end
+return{ARGV[1],M}

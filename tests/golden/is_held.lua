@@ -1,243 +1,256 @@
-local call,A=redis.call,redis.pcall
-local B
-local function C()
-if not B then
-local D=call('TIME')
-B=D[1]*1000000+D[2]
+local call,Bs,match,sub=redis.call,redis.pcall,string.match,string.sub
+local Ak
+local function Bh()
+if not Ak then
+local Ax=call('TIME')
+Ak=Ax[1]*1000000+Ax[2]
 end
-return B
+return Ak
 end
-local function E(us)
+local function Bi(us)
 return math.floor(us/1000)
 end
-local F,G,H,I,J,K,L
-local M,N,O,P=320,false,false,false
+local N,F,P,S,Bl,Bt,Br
+local R,Ao,Bo,Bc=320,false,false,false
 local function on(Q)
-M,N,O,P=math.max(M,5),false,false,false
-F,G,H,I=Q,Q..':h',Q..':d',Q..':o'
-J,K,L=Q..':q',Q..':w',Q..':p'
+R,Ao,Bo,Bc=math.max(R,5),false,false,false
+N,F,P,S=Q,Q..':h',Q..':d',Q..':o'
+Bl,Bt,Br=Q..':q',Q..':w',Q..':p'
 end
-local function R(S)
-return{'corrupt',S or'a value that is no lock'}
+local function Ba(Bu)
+return{'corrupt',Bu or'a value that is no lock'}
 end
-local function T(U)
-local V,W,X,Y,Z,Aa,Ab=string.match(U,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return V,W,X,Y==''and Z or'0',Ab,tonumber(Aa)
+local function Z(C)
+local O,W,Ac,Ad,Bj,D,I,G=
+match(C,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+return O,W,Ac,Bj==''and D or'0',G,tonumber(I),Ad
 end
-local Ac=12000
-local function Ad()
-local Ae=A('GETRANGE',F,0,Ac+99)
-if type(Ae)~='string'then
-return call('GET',F)
+local Ag=12000
+local function Aw()
+local K=Bs('GETRANGE',N,0,Ag+99)
+if type(K)~='string'then
+return call('GET',N)
 end
-return(Ae~=''or call('EXISTS',F)==1)and Ae
+return(K~=''or call('EXISTS',N)==1)and K
 end
-local function Af(U)
-if not U or#U<=Ac then
-return U
+local function Ap(C)
+if not C or#C<=Ag then
+return C
 end
-local Ag=string.match(string.sub(U,1,Ac),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(Ag or'')..'{"cut":"longer than '..Ac..' bytes"}'
+local Bp=match(sub(C,1,Ag),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
+return(Bp or'')..'{"cut":"longer than '..Ag..' bytes"}'
 end
-local function Ah(U,Aa)
-return(string.gsub(U,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Aa..' '))
+local function Bq(C,I)
+return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..I..' '))
 end
-local function Ai(Ae)
-if#Ae<=32 then
-return string.match(Ae,'^%*([spx])(%d*)$')
+local function Bg(K)
+if#K<=32 then
+return match(K,'^%*([spx])([%d/]*)$')
 end
 end
-local function Aj(Ae)
-local Ak,Al,Am,An=string.match(Ae,'^(~?)(%x+)([-+])()')
-if not Al or#Al~=32 then
+local function Bn(K)
+local Am,A,An,Bd=match(K,'^(~?)(%x+)([-+])()')
+if not A or#A~=32 then
 return nil
 end
-local U=Af(string.sub(Ae,An))
-local V,W,_,Z,Ab,Aa=T(U)
+local C=Ap(sub(K,Bd))
+local O,W,_,D,G,I=Z(C)
 if W~='x'then
 return nil
 end
-local Ao=call('PTTL',F)
-Z=tonumber(Z)
-local Ap=Aa and Ao>Aa+Z
-Ao=Ap and Aa+Z or Ao
-local Aq=Ak==''and Ao>Z
+local T=call('PTTL',N)
+D=tonumber(D)
+local Aj=I and T>I+D
+T=Aj and I+D or T
+local U=Am==''and T>D
 return{
-Al=Al,Ak=Ak~='',Am=Am,U=U,V=V,Z=Z,Ab=Ab,
-Aq=Aq,Ar=Ao,Ao=Aq and Ao-Z or Ao,Ap=Ap,
+A=A,Am=Am~='',An=An,C=C,O=O,D=D,G=G,
+U=U,Ah=T,T=U and T-D or T,Aj=Aj,
 }
 end
-local function As(Ae)
-if not Ae then
+local function Av(K)
+if not K then
 return{}
 end
-if string.sub(Ae,1,1)~='*'then
-local At=Aj(Ae)
-return At and{Au='x',Av='',At=At,V=At.V}
+if sub(K,1,1)~='*'then
+local E=Bn(K)
+return E and{V='x',X='',E=E,O=E.O}
 end
-local Au,Av=Ai(Ae)
-return Au and{Au=Au,Av=Av,V=Au=='x'and Av or nil}
+local V,X=Bg(K)
+return V and{V=V,X=X,O=V=='x'and X or nil}
 end
-local function Aw(Ax,by)
-local Av=call('HINCRBY',I,Ax,by)
-if Av<=0 then
-call('HDEL',I,Ax)
+local function Ae(Au,by)
+local X=call('HINCRBY',S,Au,by)
+if X<=0 then
+call('HDEL',S,Au)
 end
 end
-local function Ay(Az,Ab)
-if Ab==''then
+local function Bv(B)
+local Af,Y=match(B.X,'^(%d*)/?(%d*)$')
+local Ai=tonumber(Y~=''and call('HGET',S,'c'..Y)or 0)
+if Ai>0 and Ai==call('HLEN',P)then
+Af,Ai=Y,0
+end
+Y=Ai>0 and Y
+return math.min(Af,Y or Af),Af,Y
+end
+local function Bz(B,G)
+if G==''then
 return 0
 end
-if Az.At then
-return Az.At.Aq and Az.At.Ab==Ab and 1 or 0
+if B.E then
+return B.E.U and B.E.G==G and 1 or 0
 end
-return tonumber(call('HGET',I,'o'..Ab)or 0)
+return tonumber(call('HGET',S,'o'..G)or 0)
 end
-local function Ba(U)
-local _,W,X,_,Ab=T(U)
-if Ab~=''then
-Aw('o'..Ab,-1)
+local function Bb(C)
+local _,W,Ac,_,G=Z(C)
+if G~=''then
+Ae('o'..G,-1)
 if W=='p'then
-Aw('p'..Ab,-X)
+Ae('p'..G,-Ac)
 end
 end
 end
-local function Bb(Al,U)
-local _,W,X=T(U)
+local function Bm(A,C)
+local _,W,Ac,_,_,_,Ad=Z(C)
 if W=='p'then
-Aw('used',-X)
-end
-call('HDEL',H,Al)
-end
-local function Bc()
-call('UNLINK',F,G,H,I)
-end
-local function Bd(Be)
-local Al=string.sub(Be,-32)
-local U=call('HGET',H,Al)
-local Bf=Be==Al
-if U then
-local _,_,_,Z=T(U)
-if Bf then
-Ba(U)
-end
-if not Bf or Z=='0'then
-Bb(Al,U)
+Ae('used',-Ac)
+if call('HEXISTS',S,'c'..Ad)==1 then
+Ae('c'..Ad,-1)
 end
 end
+call('HDEL',P,A)
 end
-local function Bg()
-local Bh=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-for _,Q in ipairs({F,G,H,I})do
-call('PEXPIREAT',Q,Bh)
+local function Az()
+call('UNLINK',N,F,P,S)
+end
+local function Ar(J)
+local A=sub(J,-32)
+local C=call('HGET',P,A)
+local L=J==A
+if C then
+local _,_,_,D=Z(C)
+if L then
+Bb(C)
+end
+if not L or D=='0'then
+Bm(A,C)
 end
 end
-local function Bi(Bj)
-local Bk,Bh=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
-while Bh[1]and M>0 do
-local Be=Bh[1]
-local _,_,_,Z,_,Aa=T(call('HGET',H,string.sub(Be,-32))or'')
-local Bl=Aa and Bj+Aa+(#Be>32 and Z or 0)
-if not Bl or tonumber(Bh[2])<=Bl then
+end
+local function At()
+local M=call('ZREVRANGE',F,0,0,'WITHSCORES')[2]
+for _,Q in ipairs({N,F,P,S})do
+call('PEXPIREAT',Q,M)
+end
+end
+local function Bf(H)
+local Aq,M=false,call('ZREVRANGE',F,0,0,'WITHSCORES')
+while M[1]and R>0 do
+local J=M[1]
+local _,_,_,D,_,I=Z(call('HGET',P,sub(J,-32))or'')
+local Aa=I and H+I+(#J>32 and D or 0)
+if not Aa or tonumber(M[2])<=Aa then
 break
 end
-call('PEXPIREAT',F,Bh[2])
-call('ZADD',G,Bl,Be)
-Bk,M,Bh=true,M-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
+call('PEXPIREAT',N,M[2])
+call('ZADD',F,Aa,J)
+Aq,R,M=true,R-3,call('ZREVRANGE',F,0,0,'WITHSCORES')
 end
-if Bk then
-Bg()
+if Aq then
+At()
 end
-return Bh[2]
+return M[2]
 end
-local function Bm(Bj)
-local Bh=Bi(Bj)
-if not Bh or tonumber(Bh)<=Bj then
-Bc()
+local function Bk(H)
+local M=Bf(H)
+if not M or tonumber(M)<=H then
+Az()
 return false
 end
-local Bl=math.max(1,math.ceil(M/3))
-local Bn=call('ZRANGEBYSCORE',G,'-inf',Bj,'LIMIT',0,Bl)
-if Bn[1]then
-call('ZREM',G,unpack(Bn))
-N=#Bn==Bl
-M=M-3*#Bn
+local Aa=math.max(1,math.ceil(R/3))
+local Ab=call('ZRANGEBYSCORE',F,'-inf',H,'LIMIT',0,Aa)
+if Ab[1]then
+call('ZREM',F,unpack(Ab))
+Ao=#Ab==Aa
+R=R-3*#Ab
 end
-for _,Be in ipairs(Bn)do
-Bd(Be)
+for _,J in ipairs(Ab)do
+Ar(J)
 end
 return true
 end
-local function Bo(Bj,Al)
-local Az=As(Ad())
-if Az and Az.At and Az.At.Ap then
-call('PEXPIRE',F,Az.At.Ar)
+local function Ca(H,A)
+local B=Av(Aw())
+if B and B.E and B.E.Aj then
+call('PEXPIRE',N,B.E.Ah)
 end
-if Az and Az.Au and not Az.At then
-if not Bm(Bj)then
+if B and B.V and not B.E then
+if not Bk(H)then
 return{}
 end
-if N and Al then
-for _,Be in ipairs({Al,'~'..Al})do
-local Bp=call('ZSCORE',G,Be)
-if Bp and tonumber(Bp)<=Bj then
-call('ZREM',G,Be)
-Bd(Be)
+if Ao and A then
+for _,J in ipairs({A,'~'..A})do
+local As=call('ZSCORE',F,J)
+if As and tonumber(As)<=H then
+call('ZREM',F,J)
+Ar(J)
 end
 end
 end
 end
-return Az
+return B
 end
-local function Aq(Az,Al)
-if Az.At then
-return Az.At.Aq and Az.At.Al==Al
+local function U(B,A)
+if B.E then
+return B.E.U and B.E.A==A
 end
-return Az.Au and call('ZSCORE',G,Al)
+return B.V and call('ZSCORE',F,A)
 end
-local function Bq(Al,Br,Z)
-call('ZADD',G,Br,Al)
-if Z>0 then
-call('ZADD',G,Br+Z,'~'..Al)
+local function Be(A,Ay,D)
+call('ZADD',F,Ay,A)
+if D>0 then
+call('ZADD',F,Ay+D,'~'..A)
 end
 end
-local function Bs(Az,Al,Aa,Bj)
-local Bt=Az.At and Az.At.U or call('HGET',H,Al)
-local U=Ah(Bt,Aa)
-local V,_,_,Z,Ab=T(U)
-Z=tonumber(Z)
-call('PEXPIRE',F,Aa+Z)
-if Az.At then
-if U~=Bt then
-call('SET',F,Al..Az.At.Am..U,'PX',Aa+Z)
+local function Bx(B,A,I,H)
+local Al=B.E and B.E.C or call('HGET',P,A)
+local C=Bq(Al,I)
+local O,_,_,D,G=Z(C)
+D=tonumber(D)
+call('PEXPIRE',N,I+D)
+if B.E then
+if C~=Al then
+call('SET',N,A..B.E.An..C,'PX',I+D)
 end
-return V,Ab
+return O,G
 end
-if U~=Bt then
-call('HSET',H,Al,U)
+if C~=Al then
+call('HSET',P,A,C)
 end
-Bq(Al,Bj+Aa,Z)
-Bg()
-return V,Ab
+Be(A,H+I,D)
+At()
+return O,G
 end
-local function Bu(Bj)
-return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
+local function By(H)
+return call('ZRANGEBYSCORE',F,'('..string.format('%.0f',H),'+inf','LIMIT',0,1)[1]
 end
-local function Bv(Be,Bj)
-local Al=string.sub(Be,-32)
-local Bf=call('ZSCORE',G,Al)
-local Ar=call('ZSCORE',G,'~'..Al)or Bf
-local Az=Bf and'holding'or'closed'
-return string.sub(Al,1,8),Az,(Bf or Ar)-Bj,Ar-Bj,Af(call('HGET',H,Al))
+local function Bw(J,H)
+local A=sub(J,-32)
+local L=call('ZSCORE',F,A)
+local Ah=call('ZSCORE',F,'~'..A)or L
+local B=L and'holding'or'closed'
+return sub(A,1,8),B,(L or Ah)-H,Ah-H,Ap(call('HGET',P,A))
 end
 on(KEYS[1])
-local Al=ARGV[2]
-local Az=As(Ad())
-if not Az then
-return{ARGV[1],R()}
+local A=ARGV[2]
+local B=Av(Aw())
+if not B then
+return{ARGV[1],Ba()}
 end
-local Bf=Aq(Az,Al)
-if Bf and not Az.At then
-Bf=tonumber(Bf)>E(C())
+local L=U(B,A)
+if L and not B.E then
+L=tonumber(L)>Bi(Bh())
 end
-return{ARGV[1],{Bf and'yes'or'no'}}
+return{ARGV[1],{L and'yes'or'no'}}

@@ -1,281 +1,294 @@
-local call,A=redis.call,redis.pcall
-local B
-local function C()
-if not B then
-local D=call('TIME')
-B=D[1]*1000000+D[2]
+local call,Ca,match,sub=redis.call,redis.pcall,string.match,string.sub
+local Am
+local function Bm()
+if not Am then
+local Az=call('TIME')
+Am=Az[1]*1000000+Az[2]
 end
-return B
+return Am
 end
-local function E(us)
+local function Bn(us)
 return math.floor(us/1000)
 end
-local F,G,H,I,J,K,L
-local M,N,O,P=320,false,false,false
-local function on(Q)
-M,N,O,P=math.max(M,5),false,false,false
-F,G,H,I=Q,Q..':h',Q..':d',Q..':o'
-J,K,L=Q..':q',Q..':w',Q..':p'
+local N,G,Q,U,Bq,Cb,Bz
+local T,Ar,Bv,Bf=320,false,false,false
+local function on(S)
+T,Ar,Bv,Bf=math.max(T,5),false,false,false
+N,G,Q,U=S,S..':h',S..':d',S..':o'
+Bq,Cb,Bz=S..':q',S..':w',S..':p'
 end
-local function R(S)
-return{'corrupt',S or'a value that is no lock'}
+local function Bd(Cc)
+return{'corrupt',Cc or'a value that is no lock'}
 end
-local function T(U)
-local V,W,X,Y,Z,Aa,Ab=string.match(U,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return V,W,X,Y==''and Z or'0',Ab,tonumber(Aa)
+local function Ab(C)
+local O,Y,Ad,Ae,Bo,D,K,J=
+match(C,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+return O,Y,Ad,Bo==''and D or'0',J,tonumber(K),Ae
 end
-local Ac=12000
-local function Ad()
-local Ae=A('GETRANGE',F,0,Ac+99)
-if type(Ae)~='string'then
-return call('GET',F)
+local Ah=12000
+local function Bx()
+local L=Ca('GETRANGE',N,0,Ah+99)
+if type(L)~='string'then
+return call('GET',N)
 end
-return(Ae~=''or call('EXISTS',F)==1)and Ae
+return(L~=''or call('EXISTS',N)==1)and L
 end
-local function Af(U)
-if not U or#U<=Ac then
-return U
+local function As(C)
+if not C or#C<=Ah then
+return C
 end
-local Ag=string.match(string.sub(U,1,Ac),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(Ag or'')..'{"cut":"longer than '..Ac..' bytes"}'
+local Bw=match(sub(C,1,Ah),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
+return(Bw or'')..'{"cut":"longer than '..Ah..' bytes"}'
 end
-local function Ah(U,Aa)
-return(string.gsub(U,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Aa..' '))
+local function By(C,K)
+return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..K..' '))
 end
-local function Ai(Ae)
-if#Ae<=32 then
-return string.match(Ae,'^%*([spx])(%d*)$')
+local function Bk(L)
+if#L<=32 then
+return match(L,'^%*([spx])([%d/]*)$')
 end
 end
-local function Aj(Ae)
-local Ak,Al,Am,An=string.match(Ae,'^(~?)(%x+)([-+])()')
-if not Al or#Al~=32 then
+local function Bu(L)
+local Ao,B,Aq,Bg=match(L,'^(~?)(%x+)([-+])()')
+if not B or#B~=32 then
 return nil
 end
-local U=Af(string.sub(Ae,An))
-local V,W,_,Z,Ab,Aa=T(U)
-if W~='x'then
+local C=As(sub(L,Bg))
+local O,Y,_,D,J,K=Ab(C)
+if Y~='x'then
 return nil
 end
-local Ao=call('PTTL',F)
-Z=tonumber(Z)
-local Ap=Aa and Ao>Aa+Z
-Ao=Ap and Aa+Z or Ao
-local Aq=Ak==''and Ao>Z
+local X=call('PTTL',N)
+D=tonumber(D)
+local Ak=K and X>K+D
+X=Ak and K+D or X
+local V=Ao==''and X>D
 return{
-Al=Al,Ak=Ak~='',Am=Am,U=U,V=V,Z=Z,Ab=Ab,
-Aq=Aq,Ar=Ao,Ao=Aq and Ao-Z or Ao,Ap=Ap,
+B=B,Ao=Ao~='',Aq=Aq,C=C,O=O,D=D,J=J,
+V=V,Ai=X,X=V and X-D or X,Ak=Ak,
 }
 end
-local function As(Ae)
-if not Ae then
+local function Br(L)
+if not L then
 return{}
 end
-if string.sub(Ae,1,1)~='*'then
-local At=Aj(Ae)
-return At and{Au='x',Av='',At=At,V=At.V}
+if sub(L,1,1)~='*'then
+local E=Bu(L)
+return E and{W='x',Z='',E=E,O=E.O}
 end
-local Au,Av=Ai(Ae)
-return Au and{Au=Au,Av=Av,V=Au=='x'and Av or nil}
+local W,Z=Bk(L)
+return W and{W=W,Z=Z,O=W=='x'and Z or nil}
 end
-local function Aw(Ax,by)
-local Av=call('HINCRBY',I,Ax,by)
-if Av<=0 then
-call('HDEL',I,Ax)
+local function Af(Ax,by)
+local Z=call('HINCRBY',U,Ax,by)
+if Z<=0 then
+call('HDEL',U,Ax)
 end
 end
-local function Ay(Az,Ab)
-if Ab==''then
+local function Ce(A)
+local Ag,Aa=match(A.Z,'^(%d*)/?(%d*)$')
+local Aj=tonumber(Aa~=''and call('HGET',U,'c'..Aa)or 0)
+if Aj>0 and Aj==call('HLEN',Q)then
+Ag,Aj=Aa,0
+end
+Aa=Aj>0 and Aa
+return math.min(Ag,Aa or Ag),Ag,Aa
+end
+local function Ci(A,J)
+if J==''then
 return 0
 end
-if Az.At then
-return Az.At.Aq and Az.At.Ab==Ab and 1 or 0
+if A.E then
+return A.E.V and A.E.J==J and 1 or 0
 end
-return tonumber(call('HGET',I,'o'..Ab)or 0)
+return tonumber(call('HGET',U,'o'..J)or 0)
 end
-local function Ba(U)
-local _,W,X,_,Ab=T(U)
-if Ab~=''then
-Aw('o'..Ab,-1)
-if W=='p'then
-Aw('p'..Ab,-X)
+local function Be(C)
+local _,Y,Ad,_,J=Ab(C)
+if J~=''then
+Af('o'..J,-1)
+if Y=='p'then
+Af('p'..J,-Ad)
 end
 end
 end
-local function Bb(Al,U)
-local _,W,X=T(U)
-if W=='p'then
-Aw('used',-X)
+local function Bs(B,C)
+local _,Y,Ad,_,_,_,Ae=Ab(C)
+if Y=='p'then
+Af('used',-Ad)
+if call('HEXISTS',U,'c'..Ae)==1 then
+Af('c'..Ae,-1)
 end
-call('HDEL',H,Al)
+end
+call('HDEL',Q,B)
 end
 local function Bc()
-call('UNLINK',F,G,H,I)
+call('UNLINK',N,G,Q,U)
 end
-local function Bd(Be)
-local Al=string.sub(Be,-32)
-local U=call('HGET',H,Al)
-local Bf=Be==Al
-if U then
-local _,_,_,Z=T(U)
-if Bf then
-Ba(U)
+local function Au(H)
+local B=sub(H,-32)
+local C=call('HGET',Q,B)
+local R=H==B
+if C then
+local _,_,_,D=Ab(C)
+if R then
+Be(C)
 end
-if not Bf or Z=='0'then
-Bb(Al,U)
-end
-end
-end
-local function Bg()
-local Bh=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-for _,Q in ipairs({F,G,H,I})do
-call('PEXPIREAT',Q,Bh)
+if not R or D=='0'then
+Bs(B,C)
 end
 end
-local function Bi(Bj)
-local Bk,Bh=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
-while Bh[1]and M>0 do
-local Be=Bh[1]
-local _,_,_,Z,_,Aa=T(call('HGET',H,string.sub(Be,-32))or'')
-local Bl=Aa and Bj+Aa+(#Be>32 and Z or 0)
-if not Bl or tonumber(Bh[2])<=Bl then
+end
+local function Aw()
+local M=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
+for _,S in ipairs({N,G,Q,U})do
+call('PEXPIREAT',S,M)
+end
+end
+local function Bj(F)
+local At,M=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
+while M[1]and T>0 do
+local H=M[1]
+local _,_,_,D,_,K=Ab(call('HGET',Q,sub(H,-32))or'')
+local P=K and F+K+(#H>32 and D or 0)
+if not P or tonumber(M[2])<=P then
 break
 end
-call('PEXPIREAT',F,Bh[2])
-call('ZADD',G,Bl,Be)
-Bk,M,Bh=true,M-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
+call('PEXPIREAT',N,M[2])
+call('ZADD',G,P,H)
+At,T,M=true,T-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
 end
-if Bk then
-Bg()
+if At then
+Aw()
 end
-return Bh[2]
+return M[2]
 end
-local function Bm(Bj)
-local Bh=Bi(Bj)
-if not Bh or tonumber(Bh)<=Bj then
+local function Bp(F)
+local M=Bj(F)
+if not M or tonumber(M)<=F then
 Bc()
 return false
 end
-local Bl=math.max(1,math.ceil(M/3))
-local Bn=call('ZRANGEBYSCORE',G,'-inf',Bj,'LIMIT',0,Bl)
-if Bn[1]then
-call('ZREM',G,unpack(Bn))
-N=#Bn==Bl
-M=M-3*#Bn
+local P=math.max(1,math.ceil(T/3))
+local Ac=call('ZRANGEBYSCORE',G,'-inf',F,'LIMIT',0,P)
+if Ac[1]then
+call('ZREM',G,unpack(Ac))
+Ar=#Ac==P
+T=T-3*#Ac
 end
-for _,Be in ipairs(Bn)do
-Bd(Be)
+for _,H in ipairs(Ac)do
+Au(H)
 end
 return true
 end
-local function Bo(Bj,Al)
-local Az=As(Ad())
-if Az and Az.At and Az.At.Ap then
-call('PEXPIRE',F,Az.At.Ar)
+local function Bt(F,B)
+local A=Br(Bx())
+if A and A.E and A.E.Ak then
+call('PEXPIRE',N,A.E.Ai)
 end
-if Az and Az.Au and not Az.At then
-if not Bm(Bj)then
+if A and A.W and not A.E then
+if not Bp(F)then
 return{}
 end
-if N and Al then
-for _,Be in ipairs({Al,'~'..Al})do
-local Bp=call('ZSCORE',G,Be)
-if Bp and tonumber(Bp)<=Bj then
-call('ZREM',G,Be)
-Bd(Be)
+if Ar and B then
+for _,H in ipairs({B,'~'..B})do
+local Av=call('ZSCORE',G,H)
+if Av and tonumber(Av)<=F then
+call('ZREM',G,H)
+Au(H)
 end
 end
 end
 end
-return Az
+return A
 end
-local function Aq(Az,Al)
-if Az.At then
-return Az.At.Aq and Az.At.Al==Al
+local function V(A,B)
+if A.E then
+return A.E.V and A.E.B==B
 end
-return Az.Au and call('ZSCORE',G,Al)
+return A.W and call('ZSCORE',G,B)
 end
-local function Bq(Al,Br,Z)
-call('ZADD',G,Br,Al)
-if Z>0 then
-call('ZADD',G,Br+Z,'~'..Al)
-end
-end
-local function Bs(Az,Al,Aa,Bj)
-local Bt=Az.At and Az.At.U or call('HGET',H,Al)
-local U=Ah(Bt,Aa)
-local V,_,_,Z,Ab=T(U)
-Z=tonumber(Z)
-call('PEXPIRE',F,Aa+Z)
-if Az.At then
-if U~=Bt then
-call('SET',F,Al..Az.At.Am..U,'PX',Aa+Z)
-end
-return V,Ab
-end
-if U~=Bt then
-call('HSET',H,Al,U)
-end
-Bq(Al,Bj+Aa,Z)
-Bg()
-return V,Ab
-end
-local function Bu(Bj)
-return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',Bj),'+inf','LIMIT',0,1)[1]
-end
-local function Bv(Be,Bj)
-local Al=string.sub(Be,-32)
-local Bf=call('ZSCORE',G,Al)
-local Ar=call('ZSCORE',G,'~'..Al)or Bf
-local Az=Bf and'holding'or'closed'
-return string.sub(Al,1,8),Az,(Bf or Ar)-Bj,Ar-Bj,Af(call('HGET',H,Al))
-end
-local function Bw(Az,Bj)
-local Bl,Bx=1000,{}
-if Az.At then
-Bx[1]=Az.At.Aq and Az.At.Al or nil
-return Bx,1
-end
-if not Az.Au then
-return Bx,1
-end
-local By='('..string.format('%.0f',Bj)
-local Bz=call('ZRANGEBYSCORE',G,By,'+inf','LIMIT',0,2*Bl+1)
-for _,Be in ipairs(Bz)do
-if#Be==32 and#Bx<Bl then
-Bx[#Bx+1]=Be
-elseif#Be==32 then
-return Bx,0
+local function Bi(B,Ba,D)
+call('ZADD',G,Ba,B)
+if D>0 then
+call('ZADD',G,Ba+D,'~'..B)
 end
 end
-return Bx,#Bz>2*Bl and 0 or 1
+local function Cg(A,B,K,F)
+local An=A.E and A.E.C or call('HGET',Q,B)
+local C=By(An,K)
+local O,_,_,D,J=Ab(C)
+D=tonumber(D)
+call('PEXPIRE',N,K+D)
+if A.E then
+if C~=An then
+call('SET',N,B..A.E.Aq..C,'PX',K+D)
 end
-local function Ca(Cb,Bx)
-return Cb..' '..table.concat(Bx,',')
+return O,J
+end
+if C~=An then
+call('HSET',Q,B,C)
+end
+Bi(B,F+K,D)
+Aw()
+return O,J
+end
+local function Ch(F)
+return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',F),'+inf','LIMIT',0,1)[1]
+end
+local function Cf(H,F)
+local B=sub(H,-32)
+local R=call('ZSCORE',G,B)
+local Ai=call('ZSCORE',G,'~'..B)or R
+local A=R and'holding'or'closed'
+return sub(B,1,8),A,(R or Ai)-F,Ai-F,As(call('HGET',Q,B))
+end
+local function Bh(A,F)
+local P,I=1000,{}
+if A.E then
+I[1]=A.E.V and A.E.B or nil
+return I,1
+end
+if not A.W then
+return I,1
+end
+local Bb='('..string.format('%.0f',F)
+local Ay=call('ZRANGEBYSCORE',G,Bb,'+inf','LIMIT',0,2*P+1)
+for _,H in ipairs(Ay)do
+if#H==32 and#I<P then
+I[#I+1]=H
+elseif#H==32 then
+return I,0
+end
+end
+return I,#Ay>2*P and 0 or 1
+end
+local function Bl(Cd,I)
+return Cd..' '..table.concat(I,',')
 end
 on(KEYS[1])
-local Bj=E(C())
-local Az=Bo(Bj)
-if not Az then
-return{ARGV[1],R()}
+local F=Bn(Bm())
+local A=Bt(F)
+if not A then
+return{ARGV[1],Bd()}
 end
-local Bx,Cc
+local I,Ap
 if ARGV[5]then
-Bx,Cc={},1
+I,Ap={},1
 for i=5,#ARGV do
-local Bf=Aq(Az,ARGV[i])
-if Bf and(Az.At or tonumber(Bf)>Bj)then
-Bx[#Bx+1]=ARGV[i]
+local R=V(A,ARGV[i])
+if R and(A.E or tonumber(R)>F)then
+I[#I+1]=ARGV[i]
 end
 end
 else
-Bx,Cc=Bw(Az,Bj)
+I,Ap=Bh(A,F)
 end
-if Bx[1]and ARGV[3]~=''then
-call('PUBLISH',ARGV[2],Ca(ARGV[3],Bx)..ARGV[4])
+if I[1]and ARGV[3]~=''then
+call('PUBLISH',ARGV[2],Bl(ARGV[3],I)..ARGV[4])
 end
-local Cd={'notified',Cc}
-for _,Al in ipairs(Bx)do
-Cd[#Cd+1]=Al
+local Al={'notified',Ap}
+for _,B in ipairs(I)do
+Al[#Al+1]=B
 end
-return{ARGV[1],Cd}
+return{ARGV[1],Al}

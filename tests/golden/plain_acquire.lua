@@ -1,51 +1,51 @@
-local call,A=redis.call,redis.pcall
-local B=2
-local C,D,E,F=nil,{ARGV[1]},{},1000000
+local call,U,match,sub=redis.call,redis.pcall,string.match,string.sub
+local T=2
+local D,H,G,E=nil,{ARGV[1]},{},1000000
 for i=1,#KEYS do
-E[i]=i
+G[i]=i
 end
-local function on(G)
-C=G
+local function on(Q)
+D=Q
 end
-local function H(I)
-local J=string.match(I,'^%x%x%x%x%x%x%x%x')
-if not J then
-J=string.gsub(string.sub(I..'\0\0\0\0',1,4),'.',function(K)
-return string.format('%02x',string.byte(K))
+local function O(A)
+local F=match(A,'^%x%x%x%x%x%x%x%x')
+if not F then
+F=string.gsub(sub(A..'\0\0\0\0',1,4),'.',function(M)
+return string.format('%02x',string.byte(M))
 end)
 end
-local L=#I==33 and string.sub(I,33)=='~'
-local M=call('PTTL',C)
-if M<0 then
-M=1000000000000
+local N=#A==33 and sub(A,33)=='~'
+local C=call('PTTL',D)
+if C<0 then
+C=1000000000000
 end
-return string.lower(J),L and'closed'or'holding',M,' x 1 0  {}'
+return string.lower(F),N and'closed'or'holding',C,' x 1 0  {}'
 end
-local function N(O)
-local P,Q=ARGV[O],ARGV[O+1]
-if not call('SET',C,P,'NX','PX',Q)then
-local I=A('GETRANGE',C,0,33)
-I=type(I)=='string'and I or call('GET',C)
-if I~=P then
-local J,R,M,S=H(I)
-return{'refused',J,R,M,M,'',S}
+local function S(I)
+local K,L=ARGV[I],ARGV[I+1]
+if not call('SET',D,K,'NX','PX',L)then
+local A=U('GETRANGE',D,0,33)
+A=type(A)=='string'and A or call('GET',D)
+if A~=K then
+local F,P,C,R=O(A)
+return{'refused',F,P,C,C,'',R}
 end
-call('PEXPIRE',C,Q)
+call('PEXPIRE',D,L)
 end
 return{'granted','',1}
 end
-F=F-math.floor(#E/3)
-for _,i in ipairs(E)do
-local T='later'
-if F>0 then
+E=E-math.floor(#G/3)
+for _,i in ipairs(G)do
+local B='later'
+if E>0 then
 on(KEYS[i])
-local U
-U,T=pcall(N,2+B*(i-1))
-if not U then
-T={'error',type(T)=='table'and T.err or T}
+local J
+J,B=pcall(S,2+T*(i-1))
+if not J then
+B={'error',type(B)=='table'and B.err or B}
 end
-F=F-35
+E=E-35
 end
-D[i+1]=T
+H[i+1]=B
 end
-return D
+return H

@@ -1,31 +1,31 @@
-local call,A=redis.call,redis.pcall
-local B,C,D,E=nil,{ARGV[1]},{},1000000
+local call,M,match,sub=redis.call,redis.pcall,string.match,string.sub
+local D,F,K,L=nil,{ARGV[1]},{},1000000
 for i=1,#KEYS do
-D[i]=i
+K[i]=i
 end
-local function on(F)
-B=F
+local function on(J)
+D=J
 end
-local function G(H)
-local I=string.match(H,'^%x%x%x%x%x%x%x%x')
-if not I then
-I=string.gsub(string.sub(H..'\0\0\0\0',1,4),'.',function(J)
-return string.format('%02x',string.byte(J))
+local function I(A)
+local E=match(A,'^%x%x%x%x%x%x%x%x')
+if not E then
+E=string.gsub(sub(A..'\0\0\0\0',1,4),'.',function(G)
+return string.format('%02x',string.byte(G))
 end)
 end
-local K=#H==33 and string.sub(H,33)=='~'
-local L=call('PTTL',B)
-if L<0 then
-L=1000000000000
+local H=#A==33 and sub(A,33)=='~'
+local C=call('PTTL',D)
+if C<0 then
+C=1000000000000
 end
-return string.lower(I),K and'closed'or'holding',L,' x 1 0  {}'
+return string.lower(E),H and'closed'or'holding',C,' x 1 0  {}'
 end
 on(KEYS[1])
-local H=call('GET',B)
-local M={'holders',H and 1 or 0,0,'','',0}
-if H and tonumber(ARGV[2])>0 then
-M[6]=1
-M[7],M[8],M[9],M[10]=G(H)
+local A=call('GET',D)
+local B={'holders',A and 1 or 0,0,'','',0}
+if A and tonumber(ARGV[2])>0 then
+B[6]=1
+B[7],B[8],B[9],B[10]=I(A)
 end
-C[2]=M
-return C
+F[2]=B
+return F

@@ -1,50 +1,50 @@
-local call,A=redis.call,redis.pcall
-local B=2
-local C,D,E,F=nil,{ARGV[1]},{},1000000
+local call,S,match,sub=redis.call,redis.pcall,string.match,string.sub
+local Q=2
+local B,I,H,C=nil,{ARGV[1]},{},1000000
 for i=1,#KEYS do
-E[i]=i
+H[i]=i
 end
-local function on(G)
-C=G
+local function on(O)
+B=O
 end
-local function H(I)
-local J=string.match(I,'^%x%x%x%x%x%x%x%x')
-if not J then
-J=string.gsub(string.sub(I..'\0\0\0\0',1,4),'.',function(K)
-return string.format('%02x',string.byte(K))
+local function R(D)
+local G=match(D,'^%x%x%x%x%x%x%x%x')
+if not G then
+G=string.gsub(sub(D..'\0\0\0\0',1,4),'.',function(M)
+return string.format('%02x',string.byte(M))
 end)
 end
-local L=#I==33 and string.sub(I,33)=='~'
-local M=call('PTTL',C)
-if M<0 then
-M=1000000000000
+local N=#D==33 and sub(D,33)=='~'
+local F=call('PTTL',B)
+if F<0 then
+F=1000000000000
 end
-return string.lower(J),L and'closed'or'holding',M,' x 1 0  {}'
+return string.lower(G),N and'closed'or'holding',F,' x 1 0  {}'
 end
-local function N(O)
-local P,Q=ARGV[O],ARGV[O+1]
-if call('GET',C)~=P then
+local function P(J)
+local L,E=ARGV[J],ARGV[J+1]
+if call('GET',B)~=L then
 return 0
 end
-if Q=='0'then
-return call('DEL',C)
+if E=='0'then
+return call('DEL',B)
 end
-call('PEXPIRE',C,Q)
-call('SET',C,P..'~','PX',Q)
+call('PEXPIRE',B,E)
+call('SET',B,L..'~','PX',E)
 return 1
 end
-F=F-math.floor(#E/3)
-for _,i in ipairs(E)do
-local R='later'
-if F>0 then
+C=C-math.floor(#H/3)
+for _,i in ipairs(H)do
+local A='later'
+if C>0 then
 on(KEYS[i])
-local S
-S,R=pcall(N,2+B*(i-1))
-if not S then
-R={'error',type(R)=='table'and R.err or R}
+local K
+K,A=pcall(P,2+Q*(i-1))
+if not K then
+A={'error',type(A)=='table'and A.err or A}
 end
-F=F-35
+C=C-35
 end
-D[i+1]=R
+I[i+1]=A
 end
-return D
+return I

@@ -1,41 +1,41 @@
-local call,A=redis.call,redis.pcall
-local B=2
-local C,D,E,F=nil,{ARGV[1]},{},1000000
+local call,Q,match,sub=redis.call,redis.pcall,string.match,string.sub
+local O=2
+local C,H,G,B=nil,{ARGV[1]},{},1000000
 for i=1,#KEYS do
-E[i]=i
+G[i]=i
 end
-local function on(G)
-C=G
+local function on(M)
+C=M
 end
-local function H(I)
-local J=string.match(I,'^%x%x%x%x%x%x%x%x')
-if not J then
-J=string.gsub(string.sub(I..'\0\0\0\0',1,4),'.',function(K)
+local function P(D)
+local F=match(D,'^%x%x%x%x%x%x%x%x')
+if not F then
+F=string.gsub(sub(D..'\0\0\0\0',1,4),'.',function(K)
 return string.format('%02x',string.byte(K))
 end)
 end
-local L=#I==33 and string.sub(I,33)=='~'
-local M=call('PTTL',C)
-if M<0 then
-M=1000000000000
+local L=#D==33 and sub(D,33)=='~'
+local E=call('PTTL',C)
+if E<0 then
+E=1000000000000
 end
-return string.lower(J),L and'closed'or'holding',M,' x 1 0  {}'
+return string.lower(F),L and'closed'or'holding',E,' x 1 0  {}'
 end
-local function N(O)
-return call('GET',C)==ARGV[O]and call('PEXPIRE',C,ARGV[O+1])or 0
+local function N(I)
+return call('GET',C)==ARGV[I]and call('PEXPIRE',C,ARGV[I+1])or 0
 end
-F=F-math.floor(#E/3)
-for _,i in ipairs(E)do
-local P='later'
-if F>0 then
+B=B-math.floor(#G/3)
+for _,i in ipairs(G)do
+local A='later'
+if B>0 then
 on(KEYS[i])
-local Q
-Q,P=pcall(N,2+B*(i-1))
-if not Q then
-P={'error',type(P)=='table'and P.err or P}
+local J
+J,A=pcall(N,2+O*(i-1))
+if not J then
+A={'error',type(A)=='table'and A.err or A}
 end
-F=F-35
+B=B-35
 end
-D[i+1]=P
+H[i+1]=A
 end
-return D
+return H

@@ -1,283 +1,296 @@
-local call,A=redis.call,redis.pcall
-local B,C,D=2,{ARGV[1]},{}
+local call,Ca,match,sub=redis.call,redis.pcall,string.match,string.sub
+local Bv,As,Aq=2,{ARGV[1]},{}
 for i=1,#KEYS-1 do
-D[i]=i
+Aq[i]=i
 end
-local E
-local function F()
-if not E then
-local G=call('TIME')
-E=G[1]*1000000+G[2]
+local An
+local function Bn()
+if not An then
+local Bc=call('TIME')
+An=Bc[1]*1000000+Bc[2]
 end
-return E
+return An
 end
-local function H(us)
+local function Bo(us)
 return math.floor(us/1000)
 end
-local I,J,K,L,M,N,O
-local P,Q,R,S=320,false,false,false
-local function on(T)
-P,Q,R,S=math.max(P,5),false,false,false
-I,J,K,L=T,T..':h',T..':d',T..':o'
-M,N,O=T..':q',T..':w',T..':p'
+local N,G,O,S,Br,Cb,Bz
+local M,Ar,Bw,Bi=320,false,false,false
+local function on(R)
+M,Ar,Bw,Bi=math.max(M,5),false,false,false
+N,G,O,S=R,R..':h',R..':d',R..':o'
+Br,Cb,Bz=R..':q',R..':w',R..':p'
 end
-local function U(V)
-return{'corrupt',V or'a value that is no lock'}
+local function Bg(Cc)
+return{'corrupt',Cc or'a value that is no lock'}
 end
-local function W(X)
-local Y,Z,Aa,Ab,Ac,Ad,Ae=string.match(X,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return Y,Z,Aa,Ab==''and Ac or'0',Ae,tonumber(Ad)
+local function Ab(C)
+local F,Y,Af,Ag,Bp,D,J,H=
+match(C,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+return F,Y,Af,Bp==''and D or'0',H,tonumber(J),Ag
 end
-local Af=12000
-local function Ag()
-local Ah=A('GETRANGE',I,0,Af+99)
-if type(Ah)~='string'then
-return call('GET',I)
+local Ai=12000
+local function Bb()
+local L=Ca('GETRANGE',N,0,Ai+99)
+if type(L)~='string'then
+return call('GET',N)
 end
-return(Ah~=''or call('EXISTS',I)==1)and Ah
+return(L~=''or call('EXISTS',N)==1)and L
 end
-local function Ai(X)
-if not X or#X<=Af then
-return X
+local function At(C)
+if not C or#C<=Ai then
+return C
 end
-local Aj=string.match(string.sub(X,1,Af),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(Aj or'')..'{"cut":"longer than '..Af..' bytes"}'
+local Bx=match(sub(C,1,Ai),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
+return(Bx or'')..'{"cut":"longer than '..Ai..' bytes"}'
 end
-local function Ak(X,Ad)
-return(string.gsub(X,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..Ad..' '))
+local function By(C,J)
+return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..J..' '))
 end
-local function Al(Ah)
-if#Ah<=32 then
-return string.match(Ah,'^%*([spx])(%d*)$')
+local function Bm(L)
+if#L<=32 then
+return match(L,'^%*([spx])([%d/]*)$')
 end
 end
-local function Am(Ah)
-local An,Ao,Ap,Aq=string.match(Ah,'^(~?)(%x+)([-+])()')
-if not Ao or#Ao~=32 then
+local function Bu(L)
+local Ao,A,Aj,Bj=match(L,'^(~?)(%x+)([-+])()')
+if not A or#A~=32 then
 return nil
 end
-local X=Ai(string.sub(Ah,Aq))
-local Y,Z,_,Ac,Ae,Ad=W(X)
-if Z~='x'then
+local C=At(sub(L,Bj))
+local F,Y,_,D,H,J=Ab(C)
+if Y~='x'then
 return nil
 end
-local Ar=call('PTTL',I)
-Ac=tonumber(Ac)
-local As=Ad and Ar>Ad+Ac
-Ar=As and Ad+Ac or Ar
-local At=An==''and Ar>Ac
+local U=call('PTTL',N)
+D=tonumber(D)
+local Am=J and U>J+D
+U=Am and J+D or U
+local X=Ao==''and U>D
 return{
-Ao=Ao,An=An~='',Ap=Ap,X=X,Y=Y,Ac=Ac,Ae=Ae,
-At=At,Au=Ar,Ar=At and Ar-Ac or Ar,As=As,
+A=A,Ao=Ao~='',Aj=Aj,C=C,F=F,D=D,H=H,
+X=X,Ak=U,U=X and U-D or U,Am=Am,
 }
 end
-local function Av(Ah)
-if not Ah then
+local function Az(L)
+if not L then
 return{}
 end
-if string.sub(Ah,1,1)~='*'then
-local Aw=Am(Ah)
-return Aw and{Ax='x',Ay='',Aw=Aw,Y=Aw.Y}
+if sub(L,1,1)~='*'then
+local E=Bu(L)
+return E and{T='x',V='',E=E,F=E.F}
 end
-local Ax,Ay=Al(Ah)
-return Ax and{Ax=Ax,Ay=Ay,Y=Ax=='x'and Ay or nil}
+local T,V=Bm(L)
+return T and{T=T,V=V,F=T=='x'and V or nil}
 end
-local function Az(Ba,by)
-local Ay=call('HINCRBY',L,Ba,by)
-if Ay<=0 then
-call('HDEL',L,Ba)
+local function Ah(Ay,by)
+local V=call('HINCRBY',S,Ay,by)
+if V<=0 then
+call('HDEL',S,Ay)
 end
 end
-local function Bb(Bc,Ae)
-if Ae==''then
+local function Cd(B)
+local W,Z=match(B.V,'^(%d*)/?(%d*)$')
+local Al=tonumber(Z~=''and call('HGET',S,'c'..Z)or 0)
+if Al>0 and Al==call('HLEN',O)then
+W,Al=Z,0
+end
+Z=Al>0 and Z
+return math.min(W,Z or W),W,Z
+end
+local function Ch(B,H)
+if H==''then
 return 0
 end
-if Bc.Aw then
-return Bc.Aw.At and Bc.Aw.Ae==Ae and 1 or 0
+if B.E then
+return B.E.X and B.E.H==H and 1 or 0
 end
-return tonumber(call('HGET',L,'o'..Ae)or 0)
+return tonumber(call('HGET',S,'o'..H)or 0)
 end
-local function Bd(X)
-local _,Z,Aa,_,Ae=W(X)
-if Ae~=''then
-Az('o'..Ae,-1)
-if Z=='p'then
-Az('p'..Ae,-Aa)
+local function Bh(C)
+local _,Y,Af,_,H=Ab(C)
+if H~=''then
+Ah('o'..H,-1)
+if Y=='p'then
+Ah('p'..H,-Af)
 end
 end
 end
-local function Be(Ao,X)
-local _,Z,Aa=W(X)
-if Z=='p'then
-Az('used',-Aa)
+local function Bs(A,C)
+local _,Y,Af,_,_,_,Ag=Ab(C)
+if Y=='p'then
+Ah('used',-Af)
+if call('HEXISTS',S,'c'..Ag)==1 then
+Ah('c'..Ag,-1)
 end
-call('HDEL',K,Ao)
+end
+call('HDEL',O,A)
 end
 local function Bf()
-call('UNLINK',I,J,K,L)
+call('UNLINK',N,G,O,S)
 end
-local function Bg(Bh)
-local Ao=string.sub(Bh,-32)
-local X=call('HGET',K,Ao)
-local Bi=Bh==Ao
-if X then
-local _,_,_,Ac=W(X)
-if Bi then
-Bd(X)
+local function Av(K)
+local A=sub(K,-32)
+local C=call('HGET',O,A)
+local Q=K==A
+if C then
+local _,_,_,D=Ab(C)
+if Q then
+Bh(C)
 end
-if not Bi or Ac=='0'then
-Be(Ao,X)
-end
-end
-end
-local function Bj()
-local Bk=call('ZREVRANGE',J,0,0,'WITHSCORES')[2]
-for _,T in ipairs({I,J,K,L})do
-call('PEXPIREAT',T,Bk)
+if not Q or D=='0'then
+Bs(A,C)
 end
 end
-local function Bl(Bm)
-local Bn,Bk=false,call('ZREVRANGE',J,0,0,'WITHSCORES')
-while Bk[1]and P>0 do
-local Bh=Bk[1]
-local _,_,_,Ac,_,Ad=W(call('HGET',K,string.sub(Bh,-32))or'')
-local Bo=Ad and Bm+Ad+(#Bh>32 and Ac or 0)
-if not Bo or tonumber(Bk[2])<=Bo then
+end
+local function Ax()
+local P=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
+for _,R in ipairs({N,G,O,S})do
+call('PEXPIREAT',R,P)
+end
+end
+local function Bl(I)
+local Au,P=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
+while P[1]and M>0 do
+local K=P[1]
+local _,_,_,D,_,J=Ab(call('HGET',O,sub(K,-32))or'')
+local Ac=J and I+J+(#K>32 and D or 0)
+if not Ac or tonumber(P[2])<=Ac then
 break
 end
-call('PEXPIREAT',I,Bk[2])
-call('ZADD',J,Bo,Bh)
-Bn,P,Bk=true,P-3,call('ZREVRANGE',J,0,0,'WITHSCORES')
+call('PEXPIREAT',N,P[2])
+call('ZADD',G,Ac,K)
+Au,M,P=true,M-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
 end
-if Bn then
-Bj()
+if Au then
+Ax()
 end
-return Bk[2]
+return P[2]
 end
-local function Bp(Bm)
-local Bk=Bl(Bm)
-if not Bk or tonumber(Bk)<=Bm then
+local function Bq(I)
+local P=Bl(I)
+if not P or tonumber(P)<=I then
 Bf()
 return false
 end
-local Bo=math.max(1,math.ceil(P/3))
-local Bq=call('ZRANGEBYSCORE',J,'-inf',Bm,'LIMIT',0,Bo)
-if Bq[1]then
-call('ZREM',J,unpack(Bq))
-Q=#Bq==Bo
-P=P-3*#Bq
+local Ac=math.max(1,math.ceil(M/3))
+local Ae=call('ZRANGEBYSCORE',G,'-inf',I,'LIMIT',0,Ac)
+if Ae[1]then
+call('ZREM',G,unpack(Ae))
+Ar=#Ae==Ac
+M=M-3*#Ae
 end
-for _,Bh in ipairs(Bq)do
-Bg(Bh)
+for _,K in ipairs(Ae)do
+Av(K)
 end
 return true
 end
-local function Br(Bm,Ao)
-local Bc=Av(Ag())
-if Bc and Bc.Aw and Bc.Aw.As then
-call('PEXPIRE',I,Bc.Aw.Au)
+local function Ci(I,A)
+local B=Az(Bb())
+if B and B.E and B.E.Am then
+call('PEXPIRE',N,B.E.Ak)
 end
-if Bc and Bc.Ax and not Bc.Aw then
-if not Bp(Bm)then
+if B and B.T and not B.E then
+if not Bq(I)then
 return{}
 end
-if Q and Ao then
-for _,Bh in ipairs({Ao,'~'..Ao})do
-local Bs=call('ZSCORE',J,Bh)
-if Bs and tonumber(Bs)<=Bm then
-call('ZREM',J,Bh)
-Bg(Bh)
+if Ar and A then
+for _,K in ipairs({A,'~'..A})do
+local Aw=call('ZSCORE',G,K)
+if Aw and tonumber(Aw)<=I then
+call('ZREM',G,K)
+Av(K)
 end
 end
 end
 end
-return Bc
+return B
 end
-local function At(Bc,Ao)
-if Bc.Aw then
-return Bc.Aw.At and Bc.Aw.Ao==Ao
+local function X(B,A)
+if B.E then
+return B.E.X and B.E.A==A
 end
-return Bc.Ax and call('ZSCORE',J,Ao)
+return B.T and call('ZSCORE',G,A)
 end
-local function Bt(Ao,Bu,Ac)
-call('ZADD',J,Bu,Ao)
-if Ac>0 then
-call('ZADD',J,Bu+Ac,'~'..Ao)
+local function Bk(A,Bd,D)
+call('ZADD',G,Bd,A)
+if D>0 then
+call('ZADD',G,Bd+D,'~'..A)
 end
 end
-local function Bv(Bc,Ao,Ad,Bm)
-local Bw=Bc.Aw and Bc.Aw.X or call('HGET',K,Ao)
-local X=Ak(Bw,Ad)
-local Y,_,_,Ac,Ae=W(X)
-Ac=tonumber(Ac)
-call('PEXPIRE',I,Ad+Ac)
-if Bc.Aw then
-if X~=Bw then
-call('SET',I,Ao..Bc.Aw.Ap..X,'PX',Ad+Ac)
+local function Cf(B,A,J,I)
+local Ad=B.E and B.E.C or call('HGET',O,A)
+local C=By(Ad,J)
+local F,_,_,D,H=Ab(C)
+D=tonumber(D)
+call('PEXPIRE',N,J+D)
+if B.E then
+if C~=Ad then
+call('SET',N,A..B.E.Aj..C,'PX',J+D)
 end
-return Y,Ae
+return F,H
 end
-if X~=Bw then
-call('HSET',K,Ao,X)
+if C~=Ad then
+call('HSET',O,A,C)
 end
-Bt(Ao,Bm+Ad,Ac)
-Bj()
-return Y,Ae
+Bk(A,I+J,D)
+Ax()
+return F,H
 end
-local function Bx(Bm)
-return call('ZRANGEBYSCORE',J,'('..string.format('%.0f',Bm),'+inf','LIMIT',0,1)[1]
+local function Cg(I)
+return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',I),'+inf','LIMIT',0,1)[1]
 end
-local function By(Bh,Bm)
-local Ao=string.sub(Bh,-32)
-local Bi=call('ZSCORE',J,Ao)
-local Au=call('ZSCORE',J,'~'..Ao)or Bi
-local Bc=Bi and'holding'or'closed'
-return string.sub(Ao,1,8),Bc,(Bi or Au)-Bm,Au-Bm,Ai(call('HGET',K,Ao))
+local function Ce(K,I)
+local A=sub(K,-32)
+local Q=call('ZSCORE',G,A)
+local Ak=call('ZSCORE',G,'~'..A)or Q
+local B=Q and'holding'or'closed'
+return sub(A,1,8),B,(Q or Ak)-I,Ak-I,At(call('HGET',O,A))
 end
-local Bz=KEYS[#KEYS]..'fence'
-local function Ca(X,Y)
-local Bw=string.match(X,'^%d+')
-return tonumber(Y)>tonumber(Bw)and(string.gsub(X,'^%d+',Y))or X
+local Ap=KEYS[#KEYS]..'fence'
+local function Be(C,F)
+local Ad=match(C,'^%d+')
+return tonumber(F)>tonumber(Ad)and(string.gsub(C,'^%d+',F))or C
 end
-local function Cb(Cc)
-local Ao,Y=ARGV[Cc],ARGV[Cc+1]
-local Bc=Av(Ag())
-if not Bc then
-return U()
+local function Bt(W)
+local A,F=ARGV[W],ARGV[W+1]
+local B=Az(Bb())
+if not B then
+return Bg()
 end
-local Bi=At(Bc,Ao)
-if not Bi or not Bc.Aw and tonumber(Bi)<=H(F())then
+local Q=X(B,A)
+if not Q or not B.E and tonumber(Q)<=Bo(Bn())then
 return 0
 end
-if tonumber(Y)>(tonumber(call('GET',Bz)or 0)or 0)then
+if tonumber(F)>(tonumber(call('GET',Ap)or 0)or 0)then
 if ARGV[#ARGV]=='0'then
-call('SET',Bz,Y)
+call('SET',Ap,F)
 else
-call('SET',Bz,Y,'PX',ARGV[#ARGV])
+call('SET',Ap,F,'PX',ARGV[#ARGV])
 end
 end
-if Bc.Aw then
-call('SET',I,Ao..Bc.Aw.Ap..Ca(Bc.Aw.X,Y),'KEEPTTL')
+if B.E then
+call('SET',N,A..B.E.Aj..Be(B.E.C,F),'KEEPTTL')
 return 1
 end
-call('HSET',K,Ao,Ca(call('HGET',K,Ao),Y))
-if Bc.Ax=='x'and tonumber(Y)>tonumber(Bc.Ay)then
-call('SET',I,'*x'..Y,'KEEPTTL')
+call('HSET',O,A,Be(call('HGET',O,A),F))
+if B.T=='x'and tonumber(F)>tonumber(B.V)then
+call('SET',N,'*x'..F,'KEEPTTL')
 end
 return 1
 end
-P=P-math.floor(#D/3)
-for _,i in ipairs(D)do
-local Cd='later'
-if P>0 then
+M=M-math.floor(#Aq/3)
+for _,i in ipairs(Aq)do
+local Aa='later'
+if M>0 then
 on(KEYS[i])
-local Ce
-Ce,Cd=pcall(Cb,2+B*(i-1))
-if not Ce then
-Cd={'error',type(Cd)=='table'and Cd.err or Cd}
+local Ba
+Ba,Aa=pcall(Bt,2+Bv*(i-1))
+if not Ba then
+Aa={'error',type(Aa)=='table'and Aa.err or Aa}
 end
-P=P-35
+M=M-35
 end
-C[i+1]=Cd
+As[i+1]=Aa
 end
-return C
+return As

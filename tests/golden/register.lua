@@ -1,37 +1,37 @@
-local call,A=redis.call,redis.pcall
-local B
-local function C()
-if not B then
-local D=call('TIME')
-B=D[1]*1000000+D[2]
+local call,F,match,sub=redis.call,redis.pcall,string.match,string.sub
+local C
+local function D()
+if not C then
+local E=call('TIME')
+C=E[1]*1000000+E[2]
 end
-return B
+return C
 end
-local function E(us)
+local function I(us)
 return math.floor(us/1000)
 end
-local F=86400000
-local G,H=A('HGET',KEYS[1],'revision')or'',A('HGET',KEYS[1],'value')or''
-if type(G)~='string'then
-if string.find(G.err,'WRONGTYPE',1,true)then
+local H=86400000
+local A,G=F('HGET',KEYS[1],'revision')or'',F('HGET',KEYS[1],'value')or''
+if type(A)~='string'then
+if string.find(A.err,'WRONGTYPE',1,true)then
 return{ARGV[1],{'corrupt','a value that is no register'}}
 end
-return G
+return A
 end
-local I='read'
+local B='read'
 if ARGV[3]~=''then
-if ARGV[3]==G then
-I='written'
-elseif ARGV[4]~=G then
-I='changed'
-elseif C()<1000*ARGV[5]then
-I='early'
+if ARGV[3]==A then
+B='written'
+elseif ARGV[4]~=A then
+B='changed'
+elseif D()<1000*ARGV[5]then
+B='early'
 else
 call('HSET',KEYS[1],'revision',ARGV[3],'value',ARGV[6])
-I,G,H='written',ARGV[3],ARGV[6]
+B,A,G='written',ARGV[3],ARGV[6]
 end
 end
-if G~=''and(ARGV[3]~=''or call('PTTL',KEYS[1])<ARGV[2]-F)then
+if A~=''and(ARGV[3]~=''or call('PTTL',KEYS[1])<ARGV[2]-H)then
 call('PEXPIRE',KEYS[1],ARGV[2])
 end
-return{ARGV[1],{'register',I,C(),G,H}}
+return{ARGV[1],{'register',B,D(),A,G}}

@@ -1,636 +1,677 @@
-local call,A=redis.call,redis.pcall
-local B,C,D=3,{ARGV[1]},{}
-local E,F,G={},{},{}
+local call,Bb,match,sub=redis.call,redis.pcall,string.match,string.sub
+local Bj,Bl,As=3,{ARGV[1]},{}
+local Ay,Ch,Bn={},{},{}
 for i=1,#KEYS-1 do
-if not F[KEYS[i]]then
-E[#E+1],F[KEYS[i]]=KEYS[i],#E+1
+if not Ch[KEYS[i]]then
+Ay[#Ay+1],Ch[KEYS[i]]=KEYS[i],#Ay+1
 end
 end
-local H=E[2]and A('MGET',unpack(E))or{A('GETRANGE',E[1],0,32)}
+local Ex=Ay[2]and Bb('MGET',unpack(Ay))or{Bb('GETRANGE',Ay[1],0,32)}
 for i=1,#KEYS-1 do
-local I,J=KEYS[i],nil
-if not D[I]then
-local K=H[F[I]]
-if not K or K==''then
-J=A('EXISTS',I,I..':p')==0 and 0
-elseif type(K)=='string'and string.find(K,ARGV[2+B*(i-1)],1,true)==1 then
-J,D[I],G[#G+1]=1,true,I
+local K,X=KEYS[i],nil
+if not As[K]then
+local S=Ex[Ch[K]]
+if not S or S==''then
+X=Bb('EXISTS',K,K..':p')==0 and 0
+elseif type(S)=='string'and string.find(S,ARGV[2+Bj*(i-1)],1,true)==1 then
+X,As[K],Bn[#Bn+1]=1,true,K
 end
 end
-if J then
-C[i+1]=J
+if X then
+Bl[i+1]=X
 else
-D[#D+1],D[I]=i,true
+As[#As+1],As[K]=i,true
 end
 end
-if G[1]then
-call('DEL',unpack(G))
+if Bn[1]then
+call('DEL',unpack(Bn))
 end
-if not D[1]then
-return C
+if not As[1]then
+return Bl
 end
-local L
-local function M()
-if not L then
-local N=call('TIME')
-L=N[1]*1000000+N[2]
+local Bx
+local function Cg()
+if not Bx then
+local Dh=call('TIME')
+Bx=Dh[1]*1000000+Dh[2]
 end
-return L
+return Bx
 end
-local function O(us)
+local function Dc(us)
 return math.floor(us/1000)
 end
-local P,Q,R,at,S=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local T=false
-local function U(i)
-if not Q then
-local V=tonumber(A('GET',P)or 0)
-if not V or not(V<9000000000000000)then
+local Bm,Ai,Da,at,Cw=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local Cy=false
+local function Eg(i)
+if not Ai then
+local Ae=tonumber(Bb('GET',Bm)or 0)
+if not Ae or not(Ae<9000000000000000)then
 return nil
 end
-Q=math.max(V,M()-1)
+Ai=math.max(Ae,Cg()-1)
 end
-return S and math.max(Q+1,S+(i or at))or Q+1
+return Cw and math.max(Ai+1,Cw+(i or at))or Ai+1
 end
-local function W(X)
-if X>R then
-local Y=X+#KEYS-2
-if ARGV[#ARGV]=='0'or T and call('PTTL',P)==-1 then
-call('SET',P,Y)
+local function Ec(F)
+if F>Da then
+local Cb=F+#KEYS-2
+if ARGV[#ARGV]=='0'or Cy and call('PTTL',Bm)==-1 then
+call('SET',Bm,Cb)
 else
-call('SET',P,Y,'PX',ARGV[#ARGV])
+call('SET',Bm,Cb,'PX',ARGV[#ARGV])
 end
-R=Y
+Da=Cb
 end
-Q=X
+Ai=F
 end
-local I,Z,Aa,Ab,Ac,Ad,Ae
-local Af,Ag,Ah,Ai=320,false,false,false
-local function on(Aj)
-Af,Ag,Ah,Ai=math.max(Af,5),false,false,false
-I,Z,Aa,Ab=Aj,Aj..':h',Aj..':d',Aj..':o'
-Ac,Ad,Ae=Aj..':q',Aj..':w',Aj..':p'
+local K,O,V,Z,Aj,Ao,Ak
+local J,Bt,Bs,Bf=320,false,false,false
+local function on(Am)
+J,Bt,Bs,Bf=math.max(J,5),false,false,false
+K,O,V,Z=Am,Am..':h',Am..':d',Am..':o'
+Aj,Ao,Ak=Am..':q',Am..':w',Am..':p'
 end
-local function Ak(Al)
-return{'corrupt',Al or'a value that is no lock'}
+local function Cr(Bc)
+return{'corrupt',Bc or'a value that is no lock'}
 end
-local function Am(An)
-local X,Ao,Ap,Aq,Ar,As,At=string.match(An,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return X,Ao,Ap,Aq==''and Ar or'0',At,tonumber(As)
+local function Au(C)
+local F,M,W,P,Ek,H,N,I=
+match(C,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+return F,M,W,Ek==''and H or'0',I,tonumber(N),P
 end
-local Au=12000
-local function Av()
-local K=A('GETRANGE',I,0,Au+99)
-if type(K)~='string'then
-return call('GET',I)
+local Bo=12000
+local function Eu()
+local S=Bb('GETRANGE',K,0,Bo+99)
+if type(S)~='string'then
+return call('GET',K)
 end
-return(K~=''or call('EXISTS',I)==1)and K
+return(S~=''or call('EXISTS',K)==1)and S
 end
-local function Aw(An)
-if not An or#An<=Au then
-return An
+local function Cn(C)
+if not C or#C<=Bo then
+return C
 end
-local Ax=string.match(string.sub(An,1,Au),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(Ax or'')..'{"cut":"longer than '..Au..' bytes"}'
+local Et=match(sub(C,1,Bo),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
+return(Et or'')..'{"cut":"longer than '..Bo..' bytes"}'
 end
-local function Ay(An,As)
-return(string.gsub(An,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..As..' '))
+local function Ew(C,N)
+return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..N..' '))
 end
-local function Az(K)
-if#K<=32 then
-return string.match(K,'^%*([spx])(%d*)$')
+local function Ef(S)
+if#S<=32 then
+return match(S,'^%*([spx])([%d/]*)$')
 end
 end
-local function Ba(K)
-local Bb,Bc,Bd,Be=string.match(K,'^(~?)(%x+)([-+])()')
-if not Bc or#Bc~=32 then
+local function Es(S)
+local At,A,Ar,Dy=match(S,'^(~?)(%x+)([-+])()')
+if not A or#A~=32 then
 return nil
 end
-local An=Aw(string.sub(K,Be))
-local X,Ao,_,Ar,At,As=Am(An)
-if Ao~='x'then
+local C=Cn(sub(S,Dy))
+local F,M,_,H,I,N=Au(C)
+if M~='x'then
 return nil
 end
-local Bf=call('PTTL',I)
-Ar=tonumber(Ar)
-local Bg=As and Bf>As+Ar
-Bf=Bg and As+Ar or Bf
-local Bh=Bb==''and Bf>Ar
+local Aa=call('PTTL',K)
+H=tonumber(H)
+local Bu=N and Aa>N+H
+Aa=Bu and N+H or Aa
+local Aq=At==''and Aa>H
 return{
-Bc=Bc,Bb=Bb~='',Bd=Bd,An=An,X=X,Ar=Ar,At=At,
-Bh=Bh,Bi=Bf,Bf=Bh and Bf-Ar or Bf,Bg=Bg,
+A=A,At=At~='',Ar=Ar,C=C,F=F,H=H,I=I,
+Aq=Aq,Az=Aa,Aa=Aq and Aa-H or Aa,Bu=Bu,
 }
 end
-local function Bj(K)
-if not K then
+local function Dd(S)
+if not S then
 return{}
 end
-if string.sub(K,1,1)~='*'then
-local Bk=Ba(K)
-return Bk and{Bl='x',Bm='',Bk=Bk,X=Bk.X}
+if sub(S,1,1)~='*'then
+local E=Es(S)
+return E and{L='x',R='',E=E,F=E.F}
 end
-local Bl,Bm=Az(K)
-return Bl and{Bl=Bl,Bm=Bm,X=Bl=='x'and Bm or nil}
+local L,R=Ef(S)
+return L and{L=L,R=R,F=L=='x'and R or nil}
 end
-local function Bn(Bo,by)
-local Bm=call('HINCRBY',Ab,Bo,by)
-if Bm<=0 then
-call('HDEL',Ab,Bo)
+local function Al(Cx,by)
+local R=call('HINCRBY',Z,Cx,by)
+if R<=0 then
+call('HDEL',Z,Cx)
 end
 end
-local function Bp(Bq,At)
-if At==''then
+local function Bz(B)
+local T,Y=match(B.R,'^(%d*)/?(%d*)$')
+local Bp=tonumber(Y~=''and call('HGET',Z,'c'..Y)or 0)
+if Bp>0 and Bp==call('HLEN',V)then
+T,Bp=Y,0
+end
+Y=Bp>0 and Y
+return math.min(T,Y or T),T,Y
+end
+local function Cc(B,I)
+if I==''then
 return 0
 end
-if Bq.Bk then
-return Bq.Bk.Bh and Bq.Bk.At==At and 1 or 0
+if B.E then
+return B.E.Aq and B.E.I==I and 1 or 0
 end
-return tonumber(call('HGET',Ab,'o'..At)or 0)
+return tonumber(call('HGET',Z,'o'..I)or 0)
 end
-local function Br(An)
-local _,Ao,Ap,_,At=Am(An)
-if At~=''then
-Bn('o'..At,-1)
-if Ao=='p'then
-Bn('p'..At,-Ap)
-end
-end
-end
-local function Bs(Bc,An)
-local _,Ao,Ap=Am(An)
-if Ao=='p'then
-Bn('used',-Ap)
-end
-call('HDEL',Aa,Bc)
-end
-local function Bt()
-call('UNLINK',I,Z,Aa,Ab)
-end
-local function Bu(Bv)
-local Bc=string.sub(Bv,-32)
-local An=call('HGET',Aa,Bc)
-local Bw=Bv==Bc
-if An then
-local _,_,_,Ar=Am(An)
-if Bw then
-Br(An)
-end
-if not Bw or Ar=='0'then
-Bs(Bc,An)
+local function Ca(C)
+local _,M,W,_,I=Au(C)
+if I~=''then
+Al('o'..I,-1)
+if M=='p'then
+Al('p'..I,-W)
 end
 end
 end
-local function Bx()
-local By=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
-for _,Aj in ipairs({I,Z,Aa,Ab})do
-call('PEXPIREAT',Aj,By)
+local function De(A,C)
+local _,M,W,_,_,_,P=Au(C)
+if M=='p'then
+Al('used',-W)
+if call('HEXISTS',Z,'c'..P)==1 then
+Al('c'..P,-1)
 end
 end
-local function Bz(Ca)
-local Cb,By=false,call('ZREVRANGE',Z,0,0,'WITHSCORES')
-while By[1]and Af>0 do
-local Bv=By[1]
-local _,_,_,Ar,_,As=Am(call('HGET',Aa,string.sub(Bv,-32))or'')
-local Cc=As and Ca+As+(#Bv>32 and Ar or 0)
-if not Cc or tonumber(By[2])<=Cc then
+call('HDEL',V,A)
+end
+local function Cp()
+call('UNLINK',K,O,V,Z)
+end
+local function Cu(Q)
+local A=sub(Q,-32)
+local C=call('HGET',V,A)
+local Ap=Q==A
+if C then
+local _,_,_,H=Au(C)
+if Ap then
+Ca(C)
+end
+if not Ap or H=='0'then
+De(A,C)
+end
+end
+end
+local function Be()
+local Af=call('ZREVRANGE',O,0,0,'WITHSCORES')[2]
+for _,Am in ipairs({K,O,V,Z})do
+call('PEXPIREAT',Am,Af)
+end
+end
+local function Ed(G)
+local Cs,Af=false,call('ZREVRANGE',O,0,0,'WITHSCORES')
+while Af[1]and J>0 do
+local Q=Af[1]
+local _,_,_,H,_,N=Au(call('HGET',V,sub(Q,-32))or'')
+local Ac=N and G+N+(#Q>32 and H or 0)
+if not Ac or tonumber(Af[2])<=Ac then
 break
 end
-call('PEXPIREAT',I,By[2])
-call('ZADD',Z,Cc,Bv)
-Cb,Af,By=true,Af-3,call('ZREVRANGE',Z,0,0,'WITHSCORES')
+call('PEXPIREAT',K,Af[2])
+call('ZADD',O,Ac,Q)
+Cs,J,Af=true,J-3,call('ZREVRANGE',O,0,0,'WITHSCORES')
 end
-if Cb then
-Bx()
+if Cs then
+Be()
 end
-return By[2]
+return Af[2]
 end
-local function Cd(Ca)
-local By=Bz(Ca)
-if not By or tonumber(By)<=Ca then
-Bt()
+local function El(G)
+local Af=Ed(G)
+if not Af or tonumber(Af)<=G then
+Cp()
 return false
 end
-local Cc=math.max(1,math.ceil(Af/3))
-local Ce=call('ZRANGEBYSCORE',Z,'-inf',Ca,'LIMIT',0,Cc)
-if Ce[1]then
-call('ZREM',Z,unpack(Ce))
-Ag=#Ce==Cc
-Af=Af-3*#Ce
+local Ac=math.max(1,math.ceil(J/3))
+local An=call('ZRANGEBYSCORE',O,'-inf',G,'LIMIT',0,Ac)
+if An[1]then
+call('ZREM',O,unpack(An))
+Bt=#An==Ac
+J=J-3*#An
 end
-for _,Bv in ipairs(Ce)do
-Bu(Bv)
+for _,Q in ipairs(An)do
+Cu(Q)
 end
 return true
 end
-local function Cf(Ca,Bc)
-local Bq=Bj(Av())
-if Bq and Bq.Bk and Bq.Bk.Bg then
-call('PEXPIRE',I,Bq.Bk.Bi)
+local function Er(G,A)
+local B=Dd(Eu())
+if B and B.E and B.E.Bu then
+call('PEXPIRE',K,B.E.Az)
 end
-if Bq and Bq.Bl and not Bq.Bk then
-if not Cd(Ca)then
+if B and B.L and not B.E then
+if not El(G)then
 return{}
 end
-if Ag and Bc then
-for _,Bv in ipairs({Bc,'~'..Bc})do
-local Cg=call('ZSCORE',Z,Bv)
-if Cg and tonumber(Cg)<=Ca then
-call('ZREM',Z,Bv)
-Bu(Bv)
+if Bt and A then
+for _,Q in ipairs({A,'~'..A})do
+local Cv=call('ZSCORE',O,Q)
+if Cv and tonumber(Cv)<=G then
+call('ZREM',O,Q)
+Cu(Q)
 end
 end
 end
 end
-return Bq
+return B
 end
-local function Bh(Bq,Bc)
-if Bq.Bk then
-return Bq.Bk.Bh and Bq.Bk.Bc==Bc
+local function Aq(B,A)
+if B.E then
+return B.E.Aq and B.E.A==A
 end
-return Bq.Bl and call('ZSCORE',Z,Bc)
+return B.L and call('ZSCORE',O,A)
 end
-local function Ch(Bc,Ci,Ar)
-call('ZADD',Z,Ci,Bc)
-if Ar>0 then
-call('ZADD',Z,Ci+Ar,'~'..Bc)
+local function Cd(A,Dj,H)
+call('ZADD',O,Dj,A)
+if H>0 then
+call('ZADD',O,Dj+H,'~'..A)
 end
 end
-local function Cj(Bq,Bc,As,Ca)
-local V=Bq.Bk and Bq.Bk.An or call('HGET',Aa,Bc)
-local An=Ay(V,As)
-local X,_,_,Ar,At=Am(An)
-Ar=tonumber(Ar)
-call('PEXPIRE',I,As+Ar)
-if Bq.Bk then
-if An~=V then
-call('SET',I,Bc..Bq.Bk.Bd..An,'PX',As+Ar)
+local function Fa(B,A,N,G)
+local Ae=B.E and B.E.C or call('HGET',V,A)
+local C=Ew(Ae,N)
+local F,_,_,H,I=Au(C)
+H=tonumber(H)
+call('PEXPIRE',K,N+H)
+if B.E then
+if C~=Ae then
+call('SET',K,A..B.E.Ar..C,'PX',N+H)
 end
-return X,At
+return F,I
 end
-if An~=V then
-call('HSET',Aa,Bc,An)
+if C~=Ae then
+call('HSET',V,A,C)
 end
-Ch(Bc,Ca+As,Ar)
-Bx()
-return X,At
+Cd(A,G+N,H)
+Be()
+return F,I
 end
-local function Ck(Ca)
-return call('ZRANGEBYSCORE',Z,'('..string.format('%.0f',Ca),'+inf','LIMIT',0,1)[1]
+local function Dx(G)
+return call('ZRANGEBYSCORE',O,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
-local function Cl(Bv,Ca)
-local Bc=string.sub(Bv,-32)
-local Bw=call('ZSCORE',Z,Bc)
-local Bi=call('ZSCORE',Z,'~'..Bc)or Bw
-local Bq=Bw and'holding'or'closed'
-return string.sub(Bc,1,8),Bq,(Bw or Bi)-Ca,Bi-Ca,Aw(call('HGET',Aa,Bc))
+local function Ez(Q,G)
+local A=sub(Q,-32)
+local Ap=call('ZSCORE',O,A)
+local Az=call('ZSCORE',O,'~'..A)or Ap
+local B=Ap and'holding'or'closed'
+return sub(A,1,8),B,(Ap or Az)-G,Az-G,Cn(call('HGET',V,A))
 end
-local function Cm(Cn,Bq)
-local Ao,Bl,Bm=Cn.Ao,Bq.Bl,Bq.Bm
-if not Bl then
+local function Dq(D,B)
+local M,L=D.M,B.L
+if not L then
 return'fits'
 end
-if not Ag and Bp(Bq,Cn.At)>0 then
-if Bl=='x'and Ao=='x'and Cn.Co or Bl=='s'and Ao=='s'then
+if not Bt and Cc(B,D.I)>0 then
+if L=='x'and M=='x'and D.Ci or L=='s'and M=='s'then
 return'passes'
-elseif Bl=='x'then
-return'deadlock','x',1,''
-elseif Ao=='x'then
-return'deadlock',Bl,call('HGET',Ab,'p'..Cn.At)or 1,Bm
+elseif L=='x'then
+return'deadlock','x',1
+elseif M=='x'then
+local W=call('HGET',Z,'p'..D.I)
+return'deadlock',L,W and W..'/'..Bz(B)or 1
 end
 end
-if Ao=='x'or Bl=='x'then
+if M=='x'or L=='x'then
 return'in_the_way'
 end
-if Ao~=Bl or Cn.Cp~=Bm then
-local Cq=Ck(O(M()))
-local _,_,Cr=Am(call('HGET',Aa,string.sub(Cq,-32)))
-return'mismatch',Bl,string.sub(Cr,1,20),Bm
+if M~=L then
+local T=Dx(Dc(Cg()))
+local Cl=match(call('HGET',V,sub(T,-32)),'^%d+ %a (%S+)')
+return'mismatch',L,sub(Cl,1,20)
 end
-local Cr=Bl=='p'and call('HGET',Ab,'used')or 0
-return(Bl=='s'or Cr+Cn.Ap<=tonumber(Bm))and'fits'or'in_the_way'
+if L=='s'then
+return'fits'
 end
-local function Cs(Bq)
-local X=Bq.X or U()
-return X and(Bq.X or string.format('%.0f',X))
+local P,Ee,T,Y=D.P,Bz(B)
+if Y and P~=T and P~=Y then
+return'in_the_way'
 end
-local function Ct()
-return Ak('the fence counter is not a number that can grow')
+local Cl=call('HGET',Z,'used')or 0
+return Cl+D.W<=math.min(P,Ee)and'fits'or'in_the_way'
 end
-local function Cu()
-if call('ZCARD',Z)+call('HLEN',Aa)+call('HLEN',Ab)>0 then
-call('UNLINK',Z,Aa,Ab)
+local function Dw(B)
+local F=B.F or Eg()
+return F and(B.F or string.format('%.0f',F))
+end
+local function Fb()
+return Cr('the fence counter is not a number that can grow')
+end
+local function Cq()
+if call('ZCARD',O)+call('HLEN',V)+call('HLEN',Z)>0 then
+call('UNLINK',O,V,Z)
 end
 end
-local function Cv(Bk,Ca)
-Cu()
-call('SET',I,'*x'..Bk.X,'PX',Bk.Bi)
-call('HSET',Aa,Bk.Bc,Bk.An)
-Ch(Bk.Bc,Ca+Bk.Bf,Bk.Ar)
-Bn('o'..Bk.At,1)
+local function Ds(E,G)
+Cq()
+call('SET',K,'*x'..E.F,'PX',E.Az)
+call('HSET',V,E.A,E.C)
+Cd(E.A,G+E.Aa,E.H)
+Al('o'..E.I,1)
 end
-local function Cw(Cn,X)
-local As,Ar,An=Cn.As,Cn.Ar,X..' '..Cn.An
-call('SET',I,Cn.Bc..Cn.Bd..An,'PX',As+Ar)
-local Bk={
-Bc=Cn.Bc,Bb=false,Bd=Cn.Bd,An=An,X=X,Ar=Ar,
-At=Cn.At,Bh=true,Bi=As+Ar,Bf=As,
+local function Dv(D,F)
+local N,H,C=D.N,D.H,F..' '..D.C
+call('SET',K,D.A..D.Ar..C,'PX',N+H)
+local E={
+A=D.A,At=false,Ar=D.Ar,C=C,F=F,H=H,
+I=D.I,Aq=true,Az=N+H,Aa=N,
 }
-return{Bl='x',Bm='',Bk=Bk,X=X}
+return{L='x',R='',E=E,F=F}
 end
-local function Cx(Cn,Bq,X,Ca)
-local Bc,At=Cn.Bc,Cn.At
-if X~=Bq.X then
-W(tonumber(X))
+local function Ei(P,B)
+local _,T,Y=Bz(B)
+if P~=T then
+Y=P
 end
-if not Bq.Bl and Cn.Ao=='x'then
-return Cw(Cn,X)
+local R=Y and T..'/'..Y or T
+if R~=B.R then
+call('SET',K,'*p'..R,'PX',call('PTTL',K))
+call('HDEL',Z,'c'..T)
 end
-if Bq.Bk then
-Cv(Bq.Bk,Ca)
-elseif not Bq.Bl then
-Cu()
-call('SET',I,'*'..Cn.Ao..Cn.Cp,'PX',Cn.As+Cn.Ar)
+if P~=T then
+Al('c'..P,1)
 end
-Ch(Bc,Ca+Cn.As,Cn.Ar)
-call('HSET',Aa,Bc,X..' '..Cn.An)
-if Cn.Ao=='p'then
-Bn('used',Cn.Ap)
+return R
 end
-if At~=''then
-Bn('o'..At,1)
-if Cn.Ao=='p'then
-Bn('p'..At,Cn.Ap)
+local function Du(D,B,F,G)
+local A,I=D.A,D.I
+if F~=B.F then
+Ec(tonumber(F))
+end
+if not B.L and D.M=='x'then
+return Dv(D,F)
+end
+if B.E then
+Ds(B.E,G)
+elseif not B.L then
+Cq()
+call('SET',K,'*'..D.M..D.P,'PX',D.N+D.H)
+end
+local R=D.P
+if B.L=='p'then
+R=Ei(R,B)
+end
+Cd(A,G+D.N,D.H)
+call('HSET',V,A,F..' '..D.C)
+if D.M=='p'then
+Al('used',D.W)
+end
+if I~=''then
+Al('o'..I,1)
+if D.M=='p'then
+Al('p'..I,D.W)
 end
 end
-if Cn.Ao=='x'then
-return{Bl='x',Bm=X,X=X}
+if D.M=='x'then
+return{L='x',R=F,F=F}
 end
-return{Bl=Cn.Ao,Bm=Cn.Cp}
+return{L=D.M,R=R}
 end
-local function Cy(Bc)
-if call('ZREM',Ae,Bc,'!'..Bc)==0 then
+local function Br(A)
+if call('ZREM',Ak,A,'!'..A)==0 then
 return false
 end
-call('HDEL',Ad,Bc)
-return call('ZREM',Ac,Bc)==1
+call('HDEL',Ao,A)
+return call('ZREM',Aj,A)==1
 end
-local function Cz()
-return string.match(call('HGET',Ad,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+local function Dg()
+return match(call('HGET',Ao,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function Da(Ca)
-if call('EXISTS',Ae)==0 then
+local function Dn(G)
+if call('EXISTS',Ak)==0 then
 return false
 end
-local Cc=math.max(1,Af)
-local Ce=call('ZRANGEBYSCORE',Ae,'-inf',Ca,'LIMIT',0,Cc)
-Ah=#Ce==Cc
-Af=Af-#Ce
-for _,Bv in ipairs(Ce)do
-local Bc=string.match(Bv,'^!(.*)')
-if not Bc then
-Cy(Bv)
+local Ac=math.max(1,J)
+local An=call('ZRANGEBYSCORE',Ak,'-inf',G,'LIMIT',0,Ac)
+Bs=#An==Ac
+J=J-#An
+for _,Q in ipairs(An)do
+local A=match(Q,'^!(.*)')
+if not A then
+Br(Q)
 else
-local Db=call('ZSCORE',Ae,Bc)
-if Db and tonumber(Db)>Ca then
-local Dc=string.match(call('HGET',Ad,Bc)or'','^%d+ %d %S+ (%d+)')
-local Dd=Dc and call('ZSCORE',Ae,Bv)-Dc
-Ai=Ai or Dd and Dd>=tonumber((Cz()))
+local Av=call('ZSCORE',Ak,A)
+if Av and tonumber(Av)>G then
+local Bk=match(call('HGET',Ao,A)or'','^%d+ %d %S+ (%d+)')
+local Cm=Bk and call('ZSCORE',Ak,Q)-Bk
+Bf=Bf or Cm and Cm>=tonumber((Dg()))
 end
-call('ZREM',Ae,Bv)
+call('ZREM',Ak,Q)
 end
 end
 return true
 end
-local function De(Bc,Df)
-local Dg,Dh,Di,Dc,Dj,Cp,Co,An=string.match(
-Df or'','^(%d+) ([01]) (%S+) (%d+) (%d+) (%d*) ([01]) (.*)$'
+local function En(A,Bw)
+local Aw,By,U,Bk,Cj,Ci,C=match(
+Bw or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not Di then
+if not U then
 return nil
 end
-local Ao,Ap,Ar,At,Dk=string.match(An,'^(%a) (%d+) (%d+)/?%d* (%S*) (.*)$')
-local Dl=Ar~='0'
+local M,W,H,I,Eo=match(C,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+local Ev,P=match(W,'^(%d+)/?(%d*)$')
+local Ct=H~='0'
 return{
-Bc=Bc,Ao=Ao,Co=Co=='1',Ap=Ap,Cp=Cp,At=At,
-An=string.format('%s %s %s%s/%s %s ',Ao,Ap,Dl and'!'or'',Ar,Dc,At)..Dk,
-As=tonumber(Dc),Ar=0,Bd=Dl and'+'or'-',Di=Di,Dg=tonumber(Dg),
-Dj=tonumber(Dj),Dh=Dh=='1',
+A=A,M=M,Ci=Ci=='1',W=Ev,P=P,I=I,
+C=string.format('%s %s %s%s/%s %s ',M,W,Ct and'!'or'',H,Bk,I)..Eo,
+N=tonumber(Bk),H=0,Ar=Ct and'+'or'-',U=U,Aw=tonumber(Aw),
+Cj=tonumber(Cj),By=By=='1',
 }
 end
-local function Dm(Di,Al)
-local Dn=A('PUBLISH',Di,Al)
-return type(Dn)~='number'or Dn>0
+local function Bq(U,Bc)
+local Ba=Bb('PUBLISH',U,Bc)
+return type(Ba)~='number'or Ba>0
 end
-local function Do(Bc)
-return string.match(call('HGET',Ad,Bc)or'','^%d+ %d (%S+)')
+local function Cz(A)
+return match(call('HGET',Ao,A)or'','^%d+ %d (%S+)')
 end
-local function Dp(Dq,Al)
-local Dr,Ds=8,nil
-for _,Bc in ipairs(call('ZRANGE',Ac,0,Dr))do
-if Bc~=Dq and Dr>0 then
-Dr=Dr-1
-local Di=Do(Bc)
-if Di and Dm(Di,Al..Bc)then
-Ds=Di
+local function Df(Ag,Bc)
+local Bv,Di=8,nil
+for _,A in ipairs(call('ZRANGE',Aj,0,Bv))do
+if A~=Ag and Bv>0 then
+Bv=Bv-1
+local U=Cz(A)
+if U and Bq(U,Bc..A)then
+Di=U
 break
 end
 end
 end
-local Q=call('ZREVRANGE',Ac,0,0)[1]
-local Di=Q and Q~=Dq and Do(Q)
-if Di and Di~=Ds then
-Dm(Di,Al..Q)
+local Ai=call('ZREVRANGE',Aj,0,0)[1]
+local U=Ai and Ai~=Ag and Cz(Ai)
+if U and U~=Di then
+Bq(U,Bc..Ai)
 end
 end
-local function Dt(Dq,Ca,V)
-local Du=call('ZREVRANGE',Ae,0,0,'WITHSCORES')[2]
-if not Du then
+local function Do(Ag,G,Ae)
+local Db=call('ZREVRANGE',Ak,0,0,'WITHSCORES')[2]
+if not Db then
 return
 end
-local Dv=0
-for _,Bc in ipairs(call('ZRANGE',Ac,0,319))do
-local Dg,Di=string.match(call('HGET',Ad,Bc)or'','^(%d+) %d (%S+)')
-if Di then
-Dv=Dg
-if Bc~=Dq then
-Dm(Di,'!'..Bc)
+local Dk=0
+for _,A in ipairs(call('ZRANGE',Aj,0,319))do
+local Aw,U=match(call('HGET',Ao,A)or'','^(%d+) %d (%S+)')
+if U then
+Dk=Aw
+if A~=Ag then
+Bq(U,'!'..A)
 end
 end
 end
-call('HSET',Ad,'?',string.format('%.0f %s %s',Ca,Dv,V))
-call('PEXPIREAT',Ad,Du)
+call('HSET',Ao,'?',string.format('%.0f %s %s',G,Dk,Ae))
+call('PEXPIREAT',Ao,Db)
 end
-local function Dw(Bq,Ca,Dq)
-local Dx,Dy,Dz,Ea=Ai,false,false,false
-local Eb,Ec,Ed,Ee=Cz()
-if Dx then
-Af=math.max(5,Af-260)
-Ai,Ed,Ee=false,Eb,Ec
+local function Dz(B,G,Ag)
+local Co,Bi,Ck,Ce=Bf,false,false,false
+local Ep,Dp,Bd,Ax=Dg()
+if Co then
+J=math.max(5,J-260)
+Bf,Bd,Ax=false,Ep,Dp
 end
-Af=math.max(5,Af)
-local V=Ed..' '..Ee
-Ed,Ee=tonumber(Ed),tonumber(Ee)
-local Ef,at,B,Eg,Eh={},0,0,0,{}
+J=math.max(5,J)
+local Ae=Bd..' '..Ax
+Bd,Ax=tonumber(Bd),tonumber(Ax)
+local Bg,at,Bj,Bh,Ad={},0,0,0,{}
 while true do
-if Bq.Bk and Bq.Bk.At==''then
+if B.E and B.E.I==''then
 break
 end
 at=at+1
-if at>B then
-if Eh[1]then
-call('ZREM',Ac,unpack(Eh))
-Eh={}
+if at>Bj then
+if Ad[1]then
+call('ZREM',Aj,unpack(Ad))
+Ad={}
 end
-local Cc=math.min(math.max(Eg,1),64)
-Ef=call('ZRANGE',Ac,0,Cc)
-if not Ef[1]then
+local Ac=math.min(math.max(Bh,1),64)
+Bg=call('ZRANGE',Aj,0,Ac)
+if not Bg[1]then
 break
 end
-B,at=math.min(#Ef,Cc),1
+Bj,at=math.min(#Bg,Ac),1
 end
-local Ei,Ej=Ef[at],Ef[at+1]
-local Df=call('HGET',Ad,Ei)
-local Cn=De(Ei,Df)
-local Ek=math.floor(#(Df or'')/256)
-local Db=Cn and(Ah or Cn.Dg<=Ee)and call('ZSCORE',Ae,Ei)
-if not Cn or Ah and Db and tonumber(Db)<=Ca then
-if Af<=0 then
-Ea=true
+local Ab,Eh=Bg[at],Bg[at+1]
+local Bw=call('HGET',Ao,Ab)
+local D=En(Ab,Bw)
+local Cf=math.floor(#(Bw or'')/256)
+local Av=D and(Bs or D.Aw<=Ax)and call('ZSCORE',Ak,Ab)
+if not D or Bs and Av and tonumber(Av)<=G then
+if J<=0 then
+Ce=true
 break
 end
-Af=Af-1-Ek
-Eh[#Eh+1]=Ei
-Cy(Ei)
+J=J-1-Cf
+Ad[#Ad+1]=Ab
+Br(Ab)
 else
-local El=Cm(Cn,Bq)
-T=true
-local X=(El=='fits'or El=='passes')and Cs(Bq)
-if not X then
+local Dl=Dq(D,B)
+Cy=true
+local F=(Dl=='fits'or Dl=='passes')and Dw(B)
+if not F then
 break
 end
-if Af<=0 then
-Ea=true
+if J<=0 then
+Ce=true
 break
 end
-if Eg==0 then
-call('ZREM',Ac,Ei)
+if Bh==0 then
+call('ZREM',Aj,Ab)
 else
-Eh[#Eh+1]=Ei
+Ad[#Ad+1]=Ab
 end
-local Dn=Ei==Dq
-local Em=Cn.Dg<=Ee and Db
-if not Dn and not(Em and Db-Cn.Dj<Ed)then
-Dn=Dm(Cn.Di,Ei)or Cn.Dh
+local Ba=Ab==Ag
+local Ea=D.Aw<=Ax and Av
+if not Ba and not(Ea and Av-D.Cj<Bd)then
+Ba=Bq(D.U,Ab)or D.By
 end
-if not Dn then
-Af,Eg=Af-1-Ek,Eg+1
+if not Ba then
+J,Bh=J-1-Cf,Bh+1
 else
-Af,Eg=Af-5-Ek,0
-if Eh[1]then
-call('ZREM',Ac,unpack(Eh))
-Eh={}
+J,Bh=J-5-Cf,0
+if Ad[1]then
+call('ZREM',Aj,unpack(Ad))
+Ad={}
 end
-if Ei==Dq then
-Cy(Ei)
+if Ab==Ag then
+Br(Ab)
 else
-call('ZADD',Ae,Ca+Cn.As,'!'..Ei)
-Dz=true
+call('ZADD',Ak,G+D.N,'!'..Ab)
+Ck=true
 end
-if Ej or Dz then
-Cn.Bd='+'
+if Eh or Ck then
+D.Ar='+'
 end
-Bq=Cx(Cn,Bq,X,Ca)
-Dy=true
+B=Du(D,B,F,G)
+Bi=true
 end
 end
 end
-if Eh[1]then
-call('ZREM',Ac,unpack(Eh))
+if Ad[1]then
+call('ZREM',Aj,unpack(Ad))
 end
-if Dx then
-Dt(Dq,Ca,V)
-elseif Ea then
-Dp(Dq,'!')
-elseif Dz then
-Dp(Dq,'?')
+if Co then
+Do(Ag,G,Ae)
+elseif Ce then
+Df(Ag,'!')
+elseif Ck then
+Df(Ag,'?')
 end
-if Dy and not Bq.Bk then
-Bx()
+if Bi and not B.E then
+Be()
 end
-return Bq
+return B
 end
-local function En(Bq,Bc,An)
-if Bq.Bk then
-call('DEL',I)
+local function Ej(B,A,C)
+if B.E then
+call('DEL',K)
 return{}
 end
-call('ZREM',Z,Bc,'~'..Bc)
-Br(An)
-Bs(Bc,An)
-if call('ZCARD',Z)==0 then
-Bt()
+call('ZREM',O,A,'~'..A)
+Ca(C)
+De(A,C)
+if call('ZCARD',O)==0 then
+Cp()
 return{}
 end
-Bx()
-return Bq
+Be()
+return B
 end
-local function Eo(Bq,Bc,At,Ep)
-Cy(Bc)
-if not Bh(Bq,Bc)then
-return{'not_held',Bp(Bq,At)},Bq
+local function Em(B,A,I,Dt)
+Br(A)
+if not Aq(B,A)then
+return{'not_held',Cc(B,I)},B
 end
-local An=Bq.Bk and Bq.Bk.An or call('HGET',Aa,Bc)
-local _,_,_,_,Eq=Am(An)
-Bq=Ep(Bq,Bc,An)
-local Bf=Bp(Bq,Eq)
-return Bf>0 and{'still_held',Bf}or 1,Bq
+local C=B.E and B.E.C or call('HGET',V,A)
+local _,_,_,_,Eb=Au(C)
+B=Dt(B,A,C)
+local Aa=Cc(B,Eb)
+return Aa>0 and{'still_held',Aa}or 1,B
 end
-local function Er(An,Es)
-return(string.gsub(An,'^(%d+ %a %d+ !?%d+)/?%d* %S* ','%1/'..Es..'  '))
+local function Dm(C,Ah)
+return(string.gsub(C,'^(%d+ %a [%d/]+ !?%d+)/?%d* %S* ','%1/'..Ah..'  '))
 end
-local function Et(Bq,Bc,An,Es,Ca)
-if Bq.Bk then
-call('PEXPIRE',I,Es)
-local Bb='~'..Bc..'-'..Er(An,Es)
-call('SET',I,Bb,'PX',Es)
-return Bj(Bb)
+local function Dr(B,A,C,Ah,G)
+if B.E then
+call('PEXPIRE',K,Ah)
+local At='~'..A..'-'..Dm(C,Ah)
+call('SET',K,At,'PX',Ah)
+return Dd(At)
 end
-call('ZREM',Z,Bc)
-Br(An)
-call('ZADD',Z,Ca+Es,'~'..Bc)
-call('HSET',Aa,Bc,Er(An,Es))
-Bx()
-return Bq
+call('ZREM',O,A)
+Ca(C)
+call('ZADD',O,G+Ah,'~'..A)
+call('HSET',V,A,Dm(C,Ah))
+Be()
+return B
 end
-local function Eu(Cq)
-local Bc,At,Es=string.sub(ARGV[Cq],1,32),ARGV[Cq+1],tonumber(ARGV[Cq+2])
-local Ca=O(M())
-local Bq=Cf(Ca,Bc)
-if not Bq then
-return Ak()
+local function Eq(T)
+local A,I,Ah=sub(ARGV[T],1,32),ARGV[T+1],tonumber(ARGV[T+2])
+local G=Dc(Cg())
+local B=Er(G,A)
+if not B then
+return Cr()
 end
-local Ev=Da(Ca)
-local J
-J,Bq=Eo(Bq,Bc,At,Es==0 and En or function(Bw,_,An)
-return Et(Bw,Bc,An,Es,Ca)
+local Ey=Dn(G)
+local X
+X,B=Em(B,A,I,Ah==0 and Ej or function(Ap,_,C)
+return Dr(Ap,A,C,Ah,G)
 end)
-if Ev then
-Dw(Bq,Ca)
+if Ey then
+Dz(B,G)
 end
-return J
+return X
 end
-Af=Af-math.floor(#D/3)
-for _,i in ipairs(D)do
-local J='later'
-if Af>0 then
+J=J-math.floor(#As/3)
+for _,i in ipairs(As)do
+local X='later'
+if J>0 then
 on(KEYS[i])
-local Dy
-Dy,J=pcall(Eu,2+B*(i-1))
-if not Dy then
-J={'error',type(J)=='table'and J.err or J}
+local Bi
+Bi,X=pcall(Eq,2+Bj*(i-1))
+if not Bi then
+X={'error',type(X)=='table'and X.err or X}
 end
-Af=Af-35
+J=J-35
 end
-C[i+1]=J
+Bl[i+1]=X
 end
-return C
+return Bl

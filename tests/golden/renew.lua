@@ -1,291 +1,304 @@
-local call,A=redis.call,redis.pcall
-local B,C,D=2,{ARGV[1]},{}
-local E=A('MGET',unpack(KEYS))
+local call,Ah,match,sub=redis.call,redis.pcall,string.match,string.sub
+local Bc,Ai,Ab=2,{ARGV[1]},{}
+local Cb=Ah('MGET',unpack(KEYS))
 for i=1,#KEYS do
-local F,G,H=KEYS[i],2+B*(i-1),nil
-if not D[F]then
-local I=E[i]
-if not I then
-H=A('EXISTS',F)==0 and 0
-elseif string.sub(I,1,33)==ARGV[G]then
-local J,K,L=string.match(I,'^(%d+ x 1 0)/?(%d*)() ',34)
-local M=ARGV[G+1]
-H=J and A('PEXPIRE',F,M)==1 and 1
-if H and K~=M then
-I=ARGV[G]..J..'/'..M..string.sub(I,L)
-H=A('SET',F,I,'PX',M).ok and 1
+local J,O,M=KEYS[i],2+Bc*(i-1),nil
+if not Ab[J]then
+local E=Cb[i]
+if not E then
+M=Ah('EXISTS',J)==0 and 0
+elseif sub(E,1,33)==ARGV[O]then
+local Ao,Ae,Bv=match(E,'^(%d+ x 1 0)/?(%d*)() ',34)
+local G=ARGV[O+1]
+M=Ao and Ah('PEXPIRE',J,G)==1 and 1
+if M and Ae~=G then
+E=ARGV[O]..Ao..'/'..G..sub(E,Bv)
+M=Ah('SET',J,E,'PX',G).ok and 1
 end
 end
 end
-if H then
-C[i+1]=H
+if M then
+Ai[i+1]=M
 else
-D[#D+1],D[F]=i,true
+Ab[#Ab+1],Ab[J]=i,true
 end
 end
-if not D[1]then
-return C
+if not Ab[1]then
+return Ai
 end
-local N
-local function O()
-if not N then
-local P=call('TIME')
-N=P[1]*1000000+P[2]
+local Aq
+local function Bp()
+if not Aq then
+local Be=call('TIME')
+Aq=Be[1]*1000000+Be[2]
 end
-return N
+return Aq
 end
-local function Q(us)
+local function Bq(us)
 return math.floor(us/1000)
 end
-local F,R,S,T,U,V,W
-local X,Y,Z,Aa=320,false,false,false
-local function on(Ab)
-X,Y,Z,Aa=math.max(X,5),false,false,false
-F,R,S,T=Ab,Ab..':h',Ab..':d',Ab..':o'
-U,V,W=Ab..':q',Ab..':w',Ab..':p'
+local J,H,S,U,Bt,Cc,Ca
+local N,At,By,Bk=320,false,false,false
+local function on(T)
+N,At,By,Bk=math.max(N,5),false,false,false
+J,H,S,U=T,T..':h',T..':d',T..':o'
+Bt,Cc,Ca=T..':q',T..':w',T..':p'
 end
-local function Ac(Ad)
-return{'corrupt',Ad or'a value that is no lock'}
+local function Bh(Cd)
+return{'corrupt',Cd or'a value that is no lock'}
 end
-local function Ae(Af)
-local Ag,Ah,Ai,Aj,Ak,M,Al=string.match(Af,'^(%d+) (%a) (%d+) (!?)(%d+)/?(%d*) (%S*) ')
-return Ag,Ah,Ai,Aj==''and Ak or'0',Al,tonumber(M)
+local function Ac(C)
+local Q,Y,Ag,Aj,Br,D,G,K=
+match(C,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
+return Q,Y,Ag,Br==''and D or'0',K,tonumber(G),Aj
 end
-local Am=12000
-local function An()
-local I=A('GETRANGE',F,0,Am+99)
-if type(I)~='string'then
-return call('GET',F)
+local Al=12000
+local function Bd()
+local E=Ah('GETRANGE',J,0,Al+99)
+if type(E)~='string'then
+return call('GET',J)
 end
-return(I~=''or call('EXISTS',F)==1)and I
+return(E~=''or call('EXISTS',J)==1)and E
 end
-local function Ao(Af)
-if not Af or#Af<=Am then
-return Af
+local function Au(C)
+if not C or#C<=Al then
+return C
 end
-local J=string.match(string.sub(Af,1,Am),'^%d* %a %d+ !?%d+/?%d* %S* ')
-return(J or'')..'{"cut":"longer than '..Am..' bytes"}'
+local Ao=match(sub(C,1,Al),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
+return(Ao or'')..'{"cut":"longer than '..Al..' bytes"}'
 end
-local function Ap(Af,M)
-return(string.gsub(Af,'^(%d+ %a %d+ )!?(%d+)/?%d* ','%1%2/'..M..' '))
+local function Bz(C,G)
+return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..G..' '))
 end
-local function Aq(I)
-if#I<=32 then
-return string.match(I,'^%*([spx])(%d*)$')
+local function Bo(E)
+if#E<=32 then
+return match(E,'^%*([spx])([%d/]*)$')
 end
 end
-local function Ar(I)
-local As,At,Au,Av=string.match(I,'^(~?)(%x+)([-+])()')
-if not At or#At~=32 then
+local function Bx(E)
+local Ar,A,As,Bl=match(E,'^(~?)(%x+)([-+])()')
+if not A or#A~=32 then
 return nil
 end
-local Af=Ao(string.sub(I,Av))
-local Ag,Ah,_,Ak,Al,M=Ae(Af)
-if Ah~='x'then
+local C=Au(sub(E,Bl))
+local Q,Y,_,D,K,G=Ac(C)
+if Y~='x'then
 return nil
 end
-local Aw=call('PTTL',F)
-Ak=tonumber(Ak)
-local Ax=M and Aw>M+Ak
-Aw=Ax and M+Ak or Aw
-local Ay=As==''and Aw>Ak
+local W=call('PTTL',J)
+D=tonumber(D)
+local Ap=G and W>G+D
+W=Ap and G+D or W
+local X=Ar==''and W>D
 return{
-At=At,As=As~='',Au=Au,Af=Af,Ag=Ag,Ak=Ak,Al=Al,
-Ay=Ay,Az=Aw,Aw=Ay and Aw-Ak or Aw,Ax=Ax,
+A=A,Ar=Ar~='',As=As,C=C,Q=Q,D=D,K=K,
+X=X,Am=W,W=X and W-D or W,Ap=Ap,
 }
 end
-local function Ba(I)
-if not I then
+local function Ba(E)
+if not E then
 return{}
 end
-if string.sub(I,1,1)~='*'then
-local Bb=Ar(I)
-return Bb and{Bc='x',Bd='',Bb=Bb,Ag=Bb.Ag}
+if sub(E,1,1)~='*'then
+local F=Bx(E)
+return F and{V='x',Z='',F=F,Q=F.Q}
 end
-local Bc,Bd=Aq(I)
-return Bc and{Bc=Bc,Bd=Bd,Ag=Bc=='x'and Bd or nil}
+local V,Z=Bo(E)
+return V and{V=V,Z=Z,Q=V=='x'and Z or nil}
 end
-local function Be(Bf,by)
-local Bd=call('HINCRBY',T,Bf,by)
-if Bd<=0 then
-call('HDEL',T,Bf)
+local function Ak(Az,by)
+local Z=call('HINCRBY',U,Az,by)
+if Z<=0 then
+call('HDEL',U,Az)
 end
 end
-local function Bg(Bh,Al)
-if Al==''then
+local function Ce(B)
+local O,Aa=match(B.Z,'^(%d*)/?(%d*)$')
+local An=tonumber(Aa~=''and call('HGET',U,'c'..Aa)or 0)
+if An>0 and An==call('HLEN',S)then
+O,An=Aa,0
+end
+Aa=An>0 and Aa
+return math.min(O,Aa or O),O,Aa
+end
+local function Ch(B,K)
+if K==''then
 return 0
 end
-if Bh.Bb then
-return Bh.Bb.Ay and Bh.Bb.Al==Al and 1 or 0
+if B.F then
+return B.F.X and B.F.K==K and 1 or 0
 end
-return tonumber(call('HGET',T,'o'..Al)or 0)
+return tonumber(call('HGET',U,'o'..K)or 0)
 end
-local function Bi(Af)
-local _,Ah,Ai,_,Al=Ae(Af)
-if Al~=''then
-Be('o'..Al,-1)
-if Ah=='p'then
-Be('p'..Al,-Ai)
-end
-end
-end
-local function Bj(At,Af)
-local _,Ah,Ai=Ae(Af)
-if Ah=='p'then
-Be('used',-Ai)
-end
-call('HDEL',S,At)
-end
-local function Bk()
-call('UNLINK',F,R,S,T)
-end
-local function Bl(Bm)
-local At=string.sub(Bm,-32)
-local Af=call('HGET',S,At)
-local Bn=Bm==At
-if Af then
-local _,_,_,Ak=Ae(Af)
-if Bn then
-Bi(Af)
-end
-if not Bn or Ak=='0'then
-Bj(At,Af)
+local function Bi(C)
+local _,Y,Ag,_,K=Ac(C)
+if K~=''then
+Ak('o'..K,-1)
+if Y=='p'then
+Ak('p'..K,-Ag)
 end
 end
 end
-local function Bo()
-local Bp=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
-for _,Ab in ipairs({F,R,S,T})do
-call('PEXPIREAT',Ab,Bp)
+local function Bu(A,C)
+local _,Y,Ag,_,_,_,Aj=Ac(C)
+if Y=='p'then
+Ak('used',-Ag)
+if call('HEXISTS',U,'c'..Aj)==1 then
+Ak('c'..Aj,-1)
 end
 end
-local function Bq(Br)
-local Bs,Bp=false,call('ZREVRANGE',R,0,0,'WITHSCORES')
-while Bp[1]and X>0 do
-local Bm=Bp[1]
-local _,_,_,Ak,_,M=Ae(call('HGET',S,string.sub(Bm,-32))or'')
-local Bt=M and Br+M+(#Bm>32 and Ak or 0)
-if not Bt or tonumber(Bp[2])<=Bt then
+call('HDEL',S,A)
+end
+local function Bg()
+call('UNLINK',J,H,S,U)
+end
+local function Aw(L)
+local A=sub(L,-32)
+local C=call('HGET',S,A)
+local R=L==A
+if C then
+local _,_,_,D=Ac(C)
+if R then
+Bi(C)
+end
+if not R or D=='0'then
+Bu(A,C)
+end
+end
+end
+local function Ay()
+local P=call('ZREVRANGE',H,0,0,'WITHSCORES')[2]
+for _,T in ipairs({J,H,S,U})do
+call('PEXPIREAT',T,P)
+end
+end
+local function Bn(I)
+local Av,P=false,call('ZREVRANGE',H,0,0,'WITHSCORES')
+while P[1]and N>0 do
+local L=P[1]
+local _,_,_,D,_,G=Ac(call('HGET',S,sub(L,-32))or'')
+local Ad=G and I+G+(#L>32 and D or 0)
+if not Ad or tonumber(P[2])<=Ad then
 break
 end
-call('PEXPIREAT',F,Bp[2])
-call('ZADD',R,Bt,Bm)
-Bs,X,Bp=true,X-3,call('ZREVRANGE',R,0,0,'WITHSCORES')
+call('PEXPIREAT',J,P[2])
+call('ZADD',H,Ad,L)
+Av,N,P=true,N-3,call('ZREVRANGE',H,0,0,'WITHSCORES')
 end
-if Bs then
-Bo()
+if Av then
+Ay()
 end
-return Bp[2]
+return P[2]
 end
-local function Bu(Br)
-local Bp=Bq(Br)
-if not Bp or tonumber(Bp)<=Br then
-Bk()
+local function Bs(I)
+local P=Bn(I)
+if not P or tonumber(P)<=I then
+Bg()
 return false
 end
-local Bt=math.max(1,math.ceil(X/3))
-local Bv=call('ZRANGEBYSCORE',R,'-inf',Br,'LIMIT',0,Bt)
-if Bv[1]then
-call('ZREM',R,unpack(Bv))
-Y=#Bv==Bt
-X=X-3*#Bv
+local Ad=math.max(1,math.ceil(N/3))
+local Af=call('ZRANGEBYSCORE',H,'-inf',I,'LIMIT',0,Ad)
+if Af[1]then
+call('ZREM',H,unpack(Af))
+At=#Af==Ad
+N=N-3*#Af
 end
-for _,Bm in ipairs(Bv)do
-Bl(Bm)
+for _,L in ipairs(Af)do
+Aw(L)
 end
 return true
 end
-local function Bw(Br,At)
-local Bh=Ba(An())
-if Bh and Bh.Bb and Bh.Bb.Ax then
-call('PEXPIRE',F,Bh.Bb.Az)
+local function Ci(I,A)
+local B=Ba(Bd())
+if B and B.F and B.F.Ap then
+call('PEXPIRE',J,B.F.Am)
 end
-if Bh and Bh.Bc and not Bh.Bb then
-if not Bu(Br)then
+if B and B.V and not B.F then
+if not Bs(I)then
 return{}
 end
-if Y and At then
-for _,Bm in ipairs({At,'~'..At})do
-local Bx=call('ZSCORE',R,Bm)
-if Bx and tonumber(Bx)<=Br then
-call('ZREM',R,Bm)
-Bl(Bm)
+if At and A then
+for _,L in ipairs({A,'~'..A})do
+local Ax=call('ZSCORE',H,L)
+if Ax and tonumber(Ax)<=I then
+call('ZREM',H,L)
+Aw(L)
 end
 end
 end
 end
-return Bh
+return B
 end
-local function Ay(Bh,At)
-if Bh.Bb then
-return Bh.Bb.Ay and Bh.Bb.At==At
+local function X(B,A)
+if B.F then
+return B.F.X and B.F.A==A
 end
-return Bh.Bc and call('ZSCORE',R,At)
+return B.V and call('ZSCORE',H,A)
 end
-local function By(At,Bz,Ak)
-call('ZADD',R,Bz,At)
-if Ak>0 then
-call('ZADD',R,Bz+Ak,'~'..At)
+local function Bm(A,Bf,D)
+call('ZADD',H,Bf,A)
+if D>0 then
+call('ZADD',H,Bf+D,'~'..A)
 end
 end
-local function Ca(Bh,At,M,Br)
-local K=Bh.Bb and Bh.Bb.Af or call('HGET',S,At)
-local Af=Ap(K,M)
-local Ag,_,_,Ak,Al=Ae(Af)
-Ak=tonumber(Ak)
-call('PEXPIRE',F,M+Ak)
-if Bh.Bb then
-if Af~=K then
-call('SET',F,At..Bh.Bb.Au..Af,'PX',M+Ak)
+local function Bj(B,A,G,I)
+local Ae=B.F and B.F.C or call('HGET',S,A)
+local C=Bz(Ae,G)
+local Q,_,_,D,K=Ac(C)
+D=tonumber(D)
+call('PEXPIRE',J,G+D)
+if B.F then
+if C~=Ae then
+call('SET',J,A..B.F.As..C,'PX',G+D)
 end
-return Ag,Al
+return Q,K
 end
-if Af~=K then
-call('HSET',S,At,Af)
+if C~=Ae then
+call('HSET',S,A,C)
 end
-By(At,Br+M,Ak)
-Bo()
-return Ag,Al
+Bm(A,I+G,D)
+Ay()
+return Q,K
 end
-local function Cb(Br)
-return call('ZRANGEBYSCORE',R,'('..string.format('%.0f',Br),'+inf','LIMIT',0,1)[1]
+local function Cg(I)
+return call('ZRANGEBYSCORE',H,'('..string.format('%.0f',I),'+inf','LIMIT',0,1)[1]
 end
-local function Cc(Bm,Br)
-local At=string.sub(Bm,-32)
-local Bn=call('ZSCORE',R,At)
-local Az=call('ZSCORE',R,'~'..At)or Bn
-local Bh=Bn and'holding'or'closed'
-return string.sub(At,1,8),Bh,(Bn or Az)-Br,Az-Br,Ao(call('HGET',S,At))
+local function Cf(L,I)
+local A=sub(L,-32)
+local R=call('ZSCORE',H,A)
+local Am=call('ZSCORE',H,'~'..A)or R
+local B=R and'holding'or'closed'
+return sub(A,1,8),B,(R or Am)-I,Am-I,Au(call('HGET',S,A))
 end
-local function Cd(G)
-local At=string.sub(ARGV[G],1,32)
-local Bh=Ba(An())
-if not Bh then
-return Ac()
+local function Bw(O)
+local A=sub(ARGV[O],1,32)
+local B=Ba(Bd())
+if not B then
+return Bh()
 end
-local Br=Q(O())
-local Bn=Ay(Bh,At)
-if not Bn and Bh.Bc and not Bh.Bb and call('EXISTS',R)==0 then
+local I=Bq(Bp())
+local R=X(B,A)
+if not R and B.V and not B.F and call('EXISTS',H)==0 then
 error({err='TRYAGAIN part of it is on another node'})
 end
-if not Bn or not Bh.Bb and tonumber(Bn)<=Br then
+if not R or not B.F and tonumber(R)<=I then
 return 0
 end
-Ca(Bh,At,tonumber(ARGV[G+1]),Br)
+Bj(B,A,tonumber(ARGV[O+1]),I)
 return 1
 end
-X=X-math.floor(#D/3)
-for _,i in ipairs(D)do
-local H='later'
-if X>0 then
+N=N-math.floor(#Ab/3)
+for _,i in ipairs(Ab)do
+local M='later'
+if N>0 then
 on(KEYS[i])
-local Ce
-Ce,H=pcall(Cd,2+B*(i-1))
-if not Ce then
-H={'error',type(H)=='table'and H.err or H}
+local Bb
+Bb,M=pcall(Bw,2+Bc*(i-1))
+if not Bb then
+M={'error',type(M)=='table'and M.err or M}
 end
-X=X-35
+N=N-35
 end
-C[i+1]=H
+Ai[i+1]=M
 end
-return C
+return Ai

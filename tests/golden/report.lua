@@ -1,17 +1,17 @@
-local call,A=redis.call,redis.pcall
-local B
-local function C()
-if not B then
-local D=call('TIME')
-B=D[1]*1000000+D[2]
+local call,E,match,sub=redis.call,redis.pcall,string.match,string.sub
+local A
+local function D()
+if not A then
+local C=call('TIME')
+A=C[1]*1000000+C[2]
 end
-return B
+return A
 end
-local function E(us)
+local function F(us)
 return math.floor(us/1000)
 end
-local F=A('GET',KEYS[1]..'fence')or'0'
-if type(F)~='string'or not string.match(F,'^%d+$')then
+local B=E('GET',KEYS[1]..'fence')or'0'
+if type(B)~='string'or not match(B,'^%d+$')then
 return{ARGV[1],{'corrupt','the fence counter is not a number that can grow'}}
 end
-return{ARGV[1],{'report',F,C(),string.sub(call('GET',KEYS[1]..'recovered')or'',1,400)}}
+return{ARGV[1],{'report',B,D(),sub(call('GET',KEYS[1]..'recovered')or'',1,400)}}

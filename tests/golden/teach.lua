@@ -1,17 +1,17 @@
-local call,A=redis.call,redis.pcall
-local B,C=KEYS[1]..'fence',KEYS[1]..'recovered'
-local D=tonumber(ARGV[2])
-local E=A('GET',B)or'0'
-if type(E)~='string'or not string.match(E,'^%d+$')then
+local call,F,match,sub=redis.call,redis.pcall,string.match,string.sub
+local D,G=KEYS[1]..'fence',KEYS[1]..'recovered'
+local A=tonumber(ARGV[2])
+local B=F('GET',D)or'0'
+if type(B)~='string'or not match(B,'^%d+$')then
 return{ARGV[1],{'corrupt','the fence counter is not a number that can grow'}}
 end
-if D>tonumber(E)then
-call('SET',B,ARGV[2])
+if A>tonumber(B)then
+call('SET',D,ARGV[2])
 end
-local F=A('GET',C)
-local G,H=string.match(type(F)=='string'and F or'','^(%S+) [01] (%d+)$')
-if G==ARGV[3]and tonumber(H)>D then
-D=tonumber(H)
+local C=F('GET',G)
+local H,E=match(type(C)=='string'and C or'','^(%S+) [01] (%d+)$')
+if H==ARGV[3]and tonumber(E)>A then
+A=tonumber(E)
 end
-call('SET',C,ARGV[3]..' '..ARGV[4]..' '..string.format('%.0f',D))
+call('SET',G,ARGV[3]..' '..ARGV[4]..' '..string.format('%.0f',A))
 return{ARGV[1],{'taught'}}

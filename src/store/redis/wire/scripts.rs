@@ -1,6 +1,10 @@
 //! The Lua scripts as they are sent: one for each verb and layout, put together from the files in `lua`.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::LazyLock,
+};
 
 use redis::{Pipeline, Script};
 
@@ -66,7 +70,10 @@ fn whole(verb: &str) -> String {
     let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("--"));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
     let text = text.replace("redis.call(", "call(").replace("redis.pcall(", "try(");
-    shortened(&format!("local call, try = redis.call, redis.pcall\n{text}"))
+    let text = text.replace("string.match(", "match(").replace("string.sub(", "sub(");
+    shortened(&format!(
+        "local call, try, match, sub = redis.call, redis.pcall, string.match, string.sub\n{text}"
+    ))
 }
 
 /// The names that are not ours, and stay as they are.
@@ -74,11 +81,9 @@ const NAMES_OF_LUA: &str = "and break do else elseif end false for function if i
     until while error ipairs math ceil floor max min pcall string byte find format gsub lower match sub table concat tonumber type unpack \
     redis call err KEYS ARGV";
 
-/// Shortens names to one or two letters, and removes needless blanks. Text in quotes stays as it is.
+/// Shortens names to one or two letters, the most frequent ones most, and removes needless blanks. Text in quotes stays as it is.
 fn shortened(text: &str) -> String {
-    let mut names: HashMap<&str, String> =
-        NAMES_OF_LUA.split_whitespace().map(|name| (name, name.to_owned())).collect();
-    let known = names.len();
+    let names = short_names(text);
     let mut short = String::new();
     for (number, part) in text.split('\'').enumerate() {
         if number > 0 {
@@ -88,7 +93,6 @@ fn shortened(text: &str) -> String {
             short.push_str(part);
             continue;
         }
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let mut left = part;
         while let Some(first) = left.chars().next() {
             let end = if is_word(first) { left.find(|c| !is_word(c)) } else { Some(1) };
@@ -100,15 +104,31 @@ fn shortened(text: &str) -> String {
                 if between_words || before.is_ascii_digit() && rest.starts_with('.') {
                     short.push(' ');
                 }
-            } else if word.len() < 3 || first.is_ascii_digit() {
-                short.push_str(word);
             } else {
-                let next = names.len() - known;
-                short.push_str(names.entry(word).or_insert_with(|| short_name(next)));
+                short.push_str(names.get(word).map_or(word, String::as_str));
             }
         }
     }
     short
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Returns the short name of each of our names that is longer.
+fn short_names(text: &str) -> HashMap<&str, String> {
+    let kept: HashSet<_> = NAMES_OF_LUA.split_whitespace().collect();
+    let code = text.split('\'').step_by(2);
+    let words = code.flat_map(|code| code.split(|c| !is_word(c)));
+    let names = words.filter(|word| {
+        word.len() > 2 && !word.starts_with(|c: char| c.is_ascii_digit()) && !kept.contains(word)
+    });
+    let mut frequency = BTreeMap::<_, usize>::new();
+    names.for_each(|name| *frequency.entry(name).or_default() += 1);
+    let mut names: Vec<_> = frequency.into_iter().collect();
+    names.sort_by_key(|(_, times)| Reverse(*times));
+    names.into_iter().enumerate().map(|(number, (name, _))| (name, short_name(number))).collect()
 }
 
 /// Returns a short name. It begins with a capital, because names of our own begin with a small letter.

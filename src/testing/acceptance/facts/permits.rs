@@ -72,7 +72,8 @@ pub async fn of_two_capacities_in_use_the_smaller_one_counts(scene: Scene) {
         for refused in [scene.permits(1, before), scene.permits(1, after)] {
             assert_eq!(scene.refused(&refused).await.by.mode, old.mode);
         }
-        assert_eq!(modes(&scene.inspect().await), [old.mode, new.mode]);
+        let holders = scene.inspect().await.holders;
+        assert!([old.mode, new.mode].iter().all(|mode| holders.iter().any(|holder| holder.mode == *mode)));
         assert_eq!(scene.release(&old).await, Released::Freed);
         let rest = scene.permits(after - 2, after);
         scene.granted(&rest).await;
@@ -107,7 +108,7 @@ pub async fn a_capacity_is_in_use_until_its_last_holder_has_ended_and_opened(sce
         scene.granted(asked).await;
     }
     scene.refused(&scene.permits(1, 5)).await;
-    scene.pass(millis(2_500)).await;
+    scene.pass(secs(3)).await;
     // The one that keeps its permit closed is of the smaller capacity.
     scene.granted(&scene.permits(1, 5)).await;
     scene.refused(&scene.permits(1, 5)).await;
