@@ -299,7 +299,7 @@ fn another_capacity_waits_for_what_is_in_use() {
     in_virtual_time(|| async {
         let locks = World::new().manager();
         let old = locks.send(Acquire::new("r").permits(3, 3)).await.unwrap().unwrap();
-        let waiting = spawn(locks.send(Acquire::new("r").permits(1, 5).wait(secs(60))));
+        let waiting = actix::spawn(locks.send(Acquire::new("r").permits(1, 5).wait(secs(60))));
         sleep(secs(40)).await;
         assert!(!waiting.is_finished());
         drop(old);
