@@ -1,5 +1,8 @@
 //! `leasehold tune recommend` as a command: what it prints and writes, how it ends, and what is left when it is interrupted.
 
+#[path = "golden/mod.rs"]
+mod golden;
+
 use std::{
     fs,
     path::PathBuf,
@@ -96,6 +99,7 @@ fn a_seed_repeats_a_recommendation() {
         serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
     };
     let first = found("7");
+    golden::assert_like("recommendation", &first);
     assert_eq!(first, found("7"));
     assert_ne!(first["best"]["figures"], found("8")["best"]["figures"]);
     assert!(first["limits"][0].as_str().unwrap().starts_with("success >= "), "{first}");

@@ -1,7 +1,7 @@
 //! The summary of a distribution of values.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A distribution of values, exact to two digits; in a [`Summary`](crate::Summary) the percentiles are up to 13 % too large.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -32,4 +32,21 @@ impl Distribution {
             max: histogram.max(),
         }
     }
+}
+
+/// Writes a distribution of microseconds in seconds.
+pub(super) fn in_seconds<S: Serializer>(of: &Distribution, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Seconds {
+        count: u64,
+        mean: f64,
+        p50: f64,
+        p90: f64,
+        p99: f64,
+        max: f64,
+    }
+    let seconds = |micros: u64| micros as f64 / 1e6;
+    let &Distribution { count, mean, p50, p90, p99, max } = of;
+    let [p50, p90, p99, max] = [p50, p90, p99, max].map(seconds);
+    Seconds { count, mean: mean / 1e6, p50, p90, p99, max }.serialize(to)
 }

@@ -10,6 +10,7 @@ mod meters;
 #[path = "no_meters.rs"]
 mod meters;
 mod recorder;
+pub(crate) mod seconds;
 mod tally;
 mod windows;
 
@@ -79,8 +80,10 @@ pub struct Statistics {
     /// Retries of granted requests: attempts less one.
     pub retries: Distribution,
     /// Waiting times of granted requests, in microseconds.
+    #[serde(rename = "waited_seconds", serialize_with = "distribution::in_seconds")]
     pub waited: Distribution,
     /// Holding times of leases that are over, in microseconds.
+    #[serde(rename = "held_seconds", serialize_with = "distribution::in_seconds")]
     pub held_for: Distribution,
     /// The counters of the last minute, in steps of 5 s: of the last 60 to 66 s.
     pub last_minute: Summary,

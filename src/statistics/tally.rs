@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use super::{buckets::Buckets, event::Event, micros};
-use crate::statistics::{Distribution, RequestEnd};
+use crate::statistics::{Distribution, RequestEnd, distribution, seconds};
 
 /// The counters of a window of time, or of a class of requests.
 ///
@@ -38,15 +38,17 @@ pub struct Summary {
     pub near_misses: u64,
     /// The smallest validity that a lease had left when its renewal was confirmed: how near the nearest miss was. `None`
     /// if none was renewed.
-    #[serde(serialize_with = "in_micros")]
+    #[serde(rename = "smallest_validity_left_seconds", serialize_with = "seconds::if_known")]
     pub smallest_validity_left: Option<Duration>,
     /// The longest time from when a renewal was due until it was confirmed. `None` if no renewal was due: those that are
     /// made earlier, by [`Lease::renew`](crate::Lease::renew) or together with another lease, have no lag.
-    #[serde(serialize_with = "in_micros")]
+    #[serde(rename = "longest_renewal_lag_seconds", serialize_with = "seconds::if_known")]
     pub longest_renewal_lag: Option<Duration>,
     /// Waiting times of granted requests, in microseconds.
+    #[serde(rename = "waited_seconds", serialize_with = "distribution::in_seconds")]
     pub waited: Distribution,
     /// Holding times of leases that are over, in microseconds.
+    #[serde(rename = "held_seconds", serialize_with = "distribution::in_seconds")]
     pub held_for: Distribution,
 }
 
@@ -58,10 +60,6 @@ impl Summary {
             ended => self.granted as f64 / ended as f64,
         }
     }
-}
-
-fn in_micros<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    time.map(micros).serialize(serializer)
 }
 
 /// A summary in the making.

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    statistics::seconds,
     tuner::TunerEvent,
     tuning::{
         drive::{Served, micros},
@@ -12,7 +13,7 @@ use crate::{
     },
 };
 
-/// The figures of a workload, simulated or measured. Times are in microseconds.
+/// The figures of a workload, simulated or measured. Times are in microseconds, in JSON in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -28,12 +29,15 @@ pub struct Report {
     /// The share of the requests that got their lease.
     pub success_rate: f64,
     /// The waits of granted requests.
+    #[serde(rename = "waited_seconds")]
     pub waited: Waits,
     /// The waits of the other requests: for how long a caller does not know that it gets nothing.
+    #[serde(rename = "waited_in_vain_seconds")]
     pub waited_in_vain: Waits,
     /// The calls that servers served, for each granted request.
     pub commands: f64,
     /// The processor time of servers, for each granted request.
+    #[serde(rename = "server_time_seconds", with = "seconds::micros")]
     pub server_time: f64,
     /// The share of a core that servers needed, all together.
     pub server_load: f64,
@@ -48,21 +52,27 @@ pub struct Report {
     pub fairness: f64,
 }
 
-/// A distribution of waits, in microseconds; all zero if there was none.
+/// A distribution of waits, in microseconds, in JSON in seconds; all zero if there was none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Waits {
     /// The mean.
+    #[serde(with = "seconds::micros")]
     pub mean: f64,
     /// The median.
+    #[serde(with = "seconds::micros")]
     pub p50: f64,
     /// The 90th percentile.
+    #[serde(with = "seconds::micros")]
     pub p90: f64,
     /// The 99th percentile.
+    #[serde(with = "seconds::micros")]
     pub p99: f64,
     /// The longest.
+    #[serde(with = "seconds::micros")]
     pub max: f64,
     /// The percentiles from 0 to 100, for pictures.
+    #[serde(with = "seconds::all_micros")]
     pub percentiles: Vec<f64>,
 }
 
@@ -86,6 +96,7 @@ pub struct Spent {
 #[non_exhaustive]
 pub struct Tuned {
     /// The time since the start, in microseconds.
+    #[serde(rename = "at_seconds", with = "seconds::whole_micros")]
     pub at: u64,
     /// The process whose tuner it was, counted from 0.
     pub process: u32,

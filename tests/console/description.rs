@@ -1,5 +1,7 @@
 //! The description of the API, compared with what the API answers.
 
+use std::{fs, path::Path};
+
 use leasehold::{Acquire, ReadLock, schedule::Schedule};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -94,6 +96,33 @@ fn each_answer_is_as_it_is_described() {
             assert_described(&site, "get", path, &site.get_json(path).await).await;
         }
         schedule.stop().await;
+    });
+}
+
+/// What both tell has one shape: see the examples of the command line.
+#[test]
+fn holders_waiters_and_runs_are_those_of_the_command_line() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let description = site.get_json("openapi.json").await;
+        let example = |kind: &str| -> Value {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/tests/golden/json");
+            serde_json::from_str(&fs::read_to_string(folder.join(format!("{kind}.json"))).unwrap()).unwrap()
+        };
+        let (resource, mut run) = (example("resource"), example("run"));
+        run.as_object_mut().unwrap().remove("kind");
+        for (schema, example) in
+            [("Holder", &resource["holders"][0]), ("Waiter", &resource["waiters"][0]), ("Run", &run)]
+        {
+            let described = &description["components"]["schemas"][schema];
+            assert_eq!(differences(&description, described, example, schema), Vec::<String>::new());
+        }
+        for (list, example) in [("Schedules", example("schedule")), ("Elections", example("election"))] {
+            let list = &description["components"]["schemas"][list]["properties"][list.to_lowercase()];
+            let known = list["items"]["properties"].as_object().unwrap();
+            let both: Vec<_> = known.keys().filter(|key| example.get(*key).is_some()).collect();
+            assert!(both.len() >= 4, "{both:?} of {known:#?}");
+        }
     });
 }
 

@@ -62,8 +62,8 @@ fn a_resource_that_nobody_may_look_at_hides_no_other_one() {
         // It has a row of its own, which says what is not known.
         for page in ["api/resources", "api/resources?all=true"] {
             let rows = &site.get_json(page).await["resources"];
-            assert_eq!((&rows[0]["name"], &rows[0]["holders"]), (&"orders/1".into(), &1.into()), "{rows}");
-            assert_eq!((&rows[1]["name"], &rows[1]["holders"]), (&"secret".into(), &Value::Null), "{rows}");
+            assert_eq!((&rows[0]["resource"], &rows[0]["total"]), (&"orders/1".into(), &1.into()), "{rows}");
+            assert_eq!((&rows[1]["resource"], &rows[1]["total"]), (&"secret".into(), &Value::Null), "{rows}");
             assert!(rows[1]["trouble"].as_str().is_some_and(|trouble| trouble.contains("denies")), "{rows}");
         }
         let page = site.get("").await;
@@ -85,7 +85,8 @@ fn a_schedule_that_nobody_may_look_at_hides_no_other_one() {
         }
         site.look().await;
         let seen = site.get_json("api/schedules").await;
-        let names = |of: &str, kind: &str| seen[kind].as_array().unwrap().iter().any(|it| it["name"] == of);
+        let names =
+            |of: &str, kind: &str| seen[kind].as_array().unwrap().iter().any(|it| it["schedule"] == of);
         assert!(names("report", "schedules") && names("secret", "unknown"), "{seen}");
         let page = site.get("schedules").await.text;
         assert!(page.contains("report") && page.contains("denies access"), "{page}");

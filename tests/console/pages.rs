@@ -115,7 +115,7 @@ fn contended_resources_come_in_pages_in_the_order_of_their_names() {
         leases.push(site.hold(Acquire::new("a/free")).await);
         let names = |page: &serde_json::Value| -> Vec<String> {
             let rows = page["resources"].as_array().unwrap();
-            rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+            rows.iter().map(|row| row["resource"].as_str().unwrap().to_owned()).collect()
         };
         let first = site.get_json("api/resources?prefix=a/&limit=2").await;
         assert_eq!(

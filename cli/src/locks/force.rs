@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     };
     tell_result(|| match holders {
         _ if *json => print::json(&serde_json::json!({
-            "kind": "force_released", "resource": name.to_string(), "holders": holders,
+            "kind": "force_released", "resource": name.to_string(), "taken": holders,
         })),
         0 => print::line(&format!("nobody held {name}")),
         _ => print::line(&format!("{name} was taken from {holders} {}", counted(holders, "holder"))),

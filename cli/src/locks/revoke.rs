@@ -54,10 +54,10 @@ pub(crate) struct Options {
 struct Progress<'a> {
     kind: &'static str,
     resource: &'a str,
-    holders: usize,
+    total: usize,
     finished: usize,
-    #[serde(rename = "left_seconds", serialize_with = "print::seconds")]
-    left: Duration,
+    #[serde(rename = "left_seconds", serialize_with = "print::seconds_if_known")]
+    left: Option<Duration>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
@@ -177,14 +177,15 @@ impl<'a> Watch<'a> {
         self.over.is_some_and(|over| Instant::now() >= over)
     }
 
-    fn tell(&self, holders: usize) -> Result<(), Failure> {
+    fn tell(&self, total: usize) -> Result<(), Failure> {
         let finished = self.finished;
-        let left = self.over.map_or(Duration::MAX, |over| over.saturating_duration_since(Instant::now()));
+        let left = self.over.map(|over| over.saturating_duration_since(Instant::now()));
         if self.json {
             let resource = &self.name.to_string();
-            return print::json(&Progress { kind: "progress", resource, holders, finished, left });
+            return print::json(&Progress { kind: "progress", resource, total, finished, left });
         }
-        print::note(&format!("{finished} of {holders} finished, {} left", span(left)));
+        let left = left.map_or_else(String::new, |left| format!(", {} left", span(left)));
+        print::note(&format!("{finished} of {total} finished{left}"));
         Ok(())
     }
 }

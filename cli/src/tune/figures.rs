@@ -35,7 +35,7 @@ const OTHERS: [Figure; 9] = [
 
 /// The fields of a report that a trace cannot fill, and the names of their figures in a table.
 pub(crate) const SPENT: [&str; 6] =
-    ["commands", "server_time", "server_load", "attempts", "wasted", "fairness"];
+    ["commands", "server_time_seconds", "server_load", "attempts", "wasted", "fairness"];
 const NOT_RECORDED: [&str; 6] = [
     "commands an acquisition",
     "server time an acquisition",

@@ -105,7 +105,7 @@ fn the_progress_of_a_revoke_is_told_as_holders_finish() {
         });
         let revoked = run_beside(&server.url(), &["revoke", "r", "--grace", "10s", "--json"]).await;
         let progress = revoked.of_kind("progress").remove(0);
-        assert_eq!((&progress["holders"], &progress["finished"]), (&json!(2), &json!(1)));
+        assert_eq!((&progress["total"], &progress["finished"]), (&json!(2), &json!(1)));
         let end = revoked.of_kind("revoked").remove(0);
         assert_eq!((&end["finished"], &end["taken"]), (&json!(1), &json!(1)));
     });
@@ -165,7 +165,7 @@ fn a_holder_is_told_of_a_forced_release() {
             .shows(0, &["r was taken from 1 holder"]);
         assert_eq!(lease.lost().await, LossReason::Forced);
         let again = run_beside(&server.url(), &["force-release", "r", "--yes", "--json"]).await;
-        assert_eq!((again.code, &again.json()[0]["holders"]), (Some(1), &json!(0)));
+        assert_eq!((again.code, &again.json()[0]["taken"]), (Some(1), &json!(0)));
     });
 }
 

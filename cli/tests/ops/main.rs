@@ -2,6 +2,8 @@
 
 #[path = "../../../tests/support/acl.rs"]
 mod acl;
+#[path = "../golden/mod.rs"]
+mod golden;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../../tests/support/redis_server.rs"]
 mod redis_server;

@@ -10,7 +10,7 @@ use actix::{Addr, System};
 use leasehold::{Acquire, Config, Lease, LockManager};
 use serde_json::Value;
 
-use crate::redis_server::RedisServer;
+use crate::{golden, redis_server::RedisServer};
 
 /// The machine may be busy.
 pub(crate) const PATIENT: [(&str, &str); 2] =
@@ -49,10 +49,12 @@ impl Ran {
 
     /// Its output, line by line as JSON.
     pub(crate) fn json(&self) -> Vec<Value> {
-        self.out
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{self:?}")))
-            .collect()
+        let parsed = |line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{self:?}"));
+        let lines: Vec<Value> = self.out.lines().map(parsed).collect();
+        for line in &lines {
+            golden::assert_like(line["kind"].as_str().expect("a kind"), line);
+        }
+        lines
     }
 
     /// The lines of JSON of this kind.

@@ -2,23 +2,27 @@
 
 use serde::Serialize;
 
-use crate::tuning::report::Report;
+use crate::{statistics::seconds, tuning::report::Report};
 
-/// The figures of a setting: of a simulation, or the means of several seeds. Times are in microseconds.
+/// The figures of a setting: of a simulation, or the means of several seeds. Times are in microseconds, in JSON in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Figures {
     /// The share of the requests that got their lease.
     pub success: f64,
     /// The median of the waits of granted requests.
+    #[serde(rename = "p50_wait_seconds", with = "seconds::micros")]
     pub p50_wait: f64,
     /// The 99th percentile of the waits of granted requests.
+    #[serde(rename = "p99_wait_seconds", with = "seconds::micros")]
     pub p99_wait: f64,
     /// The median of the waits of the other requests.
+    #[serde(rename = "wait_in_vain_seconds", with = "seconds::micros")]
     pub wait_in_vain: f64,
     /// The calls that servers served, for each granted request.
     pub commands: f64,
     /// The processor time of servers, for each granted request.
+    #[serde(rename = "server_time_seconds", with = "seconds::micros")]
     pub server_time: f64,
     /// The share of the attempts that were not granted.
     pub wasted: f64,

@@ -9,14 +9,15 @@ use super::{
     failure::Failure,
     model::{
         ElectionView, HolderView, ManagersView, OwnLeaseView, Page, ResourceView, Row, RunView, ScheduleView,
-        SchedulesView, SettingsView, TuningView, UnknownView, WaiterView, is_holding, millis, shown, waiting,
+        SchedulesView, SettingsView, TuningView, UnknownView, WaiterView, is_holding, millis, role, shown,
+        stamp, waiting,
     },
     observe::{Elections, Processes, Timeline, TunerSaid, is_of_one},
     recommendation,
     shared::{Shared, ask},
 };
 use crate::{
-    core::{InvalidValue, ResourceName, one_line},
+    core::{Fence, InvalidValue, ResourceName, one_line},
     request::{Inspect, InspectError, Leases, List, SetTuning, Stats},
     schedule::{Control, Outcome, Run, Status},
     store::{Inspection, Listing, StoreError},
@@ -157,6 +158,7 @@ pub(crate) async fn elections(shared: &Shared, also: &Also) -> Result<Vec<Electi
         Ok::<_, Failure>(match inspect_one_of(shared, &name).await? {
             Ok(seen) => ElectionView {
                 name: name.encoded(),
+                role: role(&seen),
                 leader: seen.holders.iter().find(|holder| is_holding(holder)).map(HolderView::of),
                 waiting: waiting_at(shared, &seen),
                 candidates: WaiterView::all(&seen.waiters),
@@ -226,23 +228,31 @@ fn schedule(name: &ResourceName, status: &Status) -> ScheduleView {
     let run = |run: &Run| RunView {
         number: run.tick.number,
         asked: run.tick.asked,
+        scheduled_for: stamp(run.tick.scheduled_for),
+        started_at: stamp(run.started_at),
+        fence: run.tick.fence.map(Fence::get),
         started_ms_ago: ago(run.started_at),
         took_ms: run.ended.as_ref().map(|(took, _)| millis(*took)),
         outcome: run.ended.as_ref().map(|(_, outcome)| match outcome {
-            Outcome::Done => "done".to_owned(),
-            Outcome::Failed(error) => format!("failed: {}", shown(error, 200)),
-            Outcome::Panicked(message) => format!("panicked: {}", shown(message, 200)),
-            Outcome::TimedOut => "timed out".to_owned(),
-            Outcome::Stopped => "stopped".to_owned(),
-            Outcome::Unknown => "unknown to this version".to_owned(),
+            Outcome::Done => "done",
+            Outcome::Failed(_) => "failed",
+            Outcome::Panicked(_) => "panicked",
+            Outcome::TimedOut => "timed_out",
+            Outcome::Stopped => "stopped",
+            Outcome::Unknown => "unknown",
         }),
+        message: match run.ended.as_ref().map(|(_, outcome)| outcome) {
+            Some(Outcome::Failed(message) | Outcome::Panicked(message)) => Some(shown(message, 200)),
+            _ => None,
+        },
     };
     ScheduleView {
         name: name.encoded(),
         paused: status.paused,
-        asked: status.asked.is_some(),
+        asked_at: status.asked.map(stamp),
         runs: status.runs,
         last_tick_ms_ago: ago(status.last),
+        last_tick: stamp(status.last),
         history: status.history.iter().map(run).collect(),
     }
 }

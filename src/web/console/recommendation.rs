@@ -11,7 +11,7 @@ use actix_web::web::block;
 use serde::Serialize;
 
 use super::model::{millis, shown};
-use crate::core::one_line;
+use crate::{core::one_line, statistics::seconds};
 
 /// The largest part of the file that is shown, in bytes.
 const LARGEST: u64 = 64 * 1024;
@@ -23,6 +23,7 @@ const LONGEST: usize = 500;
 pub(crate) struct RecommendationView {
     pub(crate) text: String,
     /// The time since it was written, by the clock of this machine; `None` if that is not known.
+    #[serde(rename = "written_seconds_ago", serialize_with = "seconds::of_known_millis")]
     pub(crate) written_ms_ago: Option<u64>,
     /// The reason why it is not shown, or not all of it.
     pub(crate) trouble: Option<String>,

@@ -53,11 +53,27 @@ pub(crate) struct Outcome {
     /// The requests that were served in time, in each phase.
     pub(crate) in_time: [usize; 4],
     /// The 99th percentile of the waits of those that were served, in milliseconds; `None` if nobody was.
+    #[serde(rename = "p99_seconds", serialize_with = "of_millis")]
     pub(crate) p99: Option<u64>,
     /// The 90th percentile in each phase; `None` where nobody was served.
+    #[serde(rename = "p90_seconds", serialize_with = "each_of_millis")]
     pub(crate) p90: [Option<u64>; 4],
     /// The changes that a tuner made each minute, in each process.
+    #[serde(rename = "changes_per_minute")]
     pub(crate) changes: f64,
+}
+
+/// Writes milliseconds as seconds; `null` if they are not known.
+fn of_millis<S: serde::Serializer>(millis: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
+    in_seconds(millis).serialize(to)
+}
+
+fn each_of_millis<S: serde::Serializer>(millis: &[Option<u64>; 4], to: S) -> Result<S::Ok, S::Error> {
+    millis.each_ref().map(in_seconds).serialize(to)
+}
+
+fn in_seconds(millis: &Option<u64>) -> Option<f64> {
+    millis.map(|millis| millis as f64 / 1e3)
 }
 
 impl Load {

@@ -1,25 +1,28 @@
 //! The views of the console as plain values: the bodies of the API, and what the pages show.
 //!
-//! All times are spans, in milliseconds, counted back from the answer: no clock of another machine is shown. What is not
-//! known is `null`.
+//! Spans are counted back from the answer, so that no clock of another machine is shown, in milliseconds, and in JSON in
+//! seconds. The names of fields, and their units, are those of the command line. What is not known is `null`.
 
 mod party;
 mod shown;
 mod timeline;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime},
+};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 pub(crate) use self::{
-    party::{HolderView, WaiterView, kind, short_name},
+    party::{HolderView, ModeView, WaiterView, kind, role, short_name},
     shown::shown,
     timeline::{HoldView, QueueView, SpanView, TimelineView, WaitView},
 };
 use crate::{
     core::{ResourceName, one_line},
     request::{InspectError, OwnLeases, Tuning},
-    statistics::Statistics,
+    statistics::{Statistics, seconds},
     store::{Holder, HolderState, Inspection},
     tuner::TunerEvent,
     web::console::recommendation::RecommendationView,
@@ -28,6 +31,23 @@ use crate::{
 /// Returns a span in milliseconds.
 pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Returns a moment in the form of RFC 3339. The form has the years 1970 to 9999: a time before or after them is the nearest one.
+pub(crate) fn stamp(time: SystemTime) -> String {
+    const END: Duration = Duration::from_millis(253_402_300_799_999);
+    let time = time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + END);
+    humantime::format_rfc3339_millis(time).to_string()
+}
+
+/// Writes what is there once at most as a list.
+fn listed<S: Serializer>(one: &Option<HolderView>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(one)
+}
+
+/// Writes a text that is a number as one.
+fn as_number<S: Serializer>(text: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+    text.as_ref().and_then(|text| text.parse::<u64>().ok()).serialize(to)
 }
 
 /// A page of resources.
@@ -48,14 +68,18 @@ pub(crate) struct Page {
 /// A resource in a list.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
+    #[serde(rename = "resource")]
     pub(crate) name: String,
     /// `None` if the store does not tell.
+    #[serde(rename = "total")]
     pub(crate) holders: Option<u64>,
     /// `None` where the store keeps no queues, and if it does not tell.
     pub(crate) waiting: Option<u64>,
     /// The holder that ends first.
+    #[serde(rename = "holders", serialize_with = "listed")]
     pub(crate) holder: Option<HolderView>,
     /// The longest wait of the waiters that the store told.
+    #[serde(rename = "longest_wait_seconds", serialize_with = "seconds::of_known_millis")]
     pub(crate) longest_wait_ms: Option<u64>,
     /// The reason why nothing is known of it, if so.
     pub(crate) trouble: Option<String>,
@@ -105,6 +129,7 @@ pub(crate) fn waiting(inspection: &Inspection) -> Option<u64> {
 /// One resource.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ResourceView {
+    #[serde(rename = "resource")]
     pub(crate) name: String,
     /// The number of all holders, and of all waiters: `None` where the store keeps no queues.
     pub(crate) total: u64,
@@ -121,6 +146,7 @@ pub(crate) struct ResourceView {
 pub(crate) struct Watch {
     /// Grows with every change that was seen, from a number of this process.
     pub(crate) revision: u64,
+    #[serde(rename = "observed_seconds", serialize_with = "seconds::of_millis")]
     pub(crate) observed_for_ms: u64,
     /// The resources that somebody waits for, and the waiters for those that were looked at. `None` before the first look, and
     /// while the store does not answer.
@@ -150,9 +176,12 @@ pub(crate) struct ManagersView {
 pub(crate) struct OwnLeaseView {
     pub(crate) resource: String,
     pub(crate) token: String,
-    pub(crate) mode: String,
+    #[serde(flatten)]
+    pub(crate) mode: ModeView,
     pub(crate) fence: Option<u64>,
+    #[serde(rename = "age_seconds", serialize_with = "seconds::of_millis")]
     pub(crate) held_for_ms: u64,
+    #[serde(rename = "valid_seconds", serialize_with = "seconds::of_millis")]
     pub(crate) valid_for_ms: u64,
 }
 
@@ -161,7 +190,7 @@ impl OwnLeaseView {
         let view = |lease: &crate::request::OwnLease| Self {
             resource: lease.resource.encoded(),
             token: lease.token.to_string(),
-            mode: lease.mode.to_string(),
+            mode: ModeView(lease.mode),
             fence: lease.fence.map(crate::core::Fence::get),
             held_for_ms: millis(lease.held_for),
             valid_for_ms: millis(lease.valid_for),
@@ -174,6 +203,7 @@ impl OwnLeaseView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct ProcessView {
     pub(crate) host: Option<String>,
+    #[serde(serialize_with = "as_number")]
     pub(crate) pid: Option<String>,
     pub(crate) holds: u64,
     pub(crate) waits: u64,
@@ -182,7 +212,10 @@ pub(crate) struct ProcessView {
 /// An election.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ElectionView {
+    #[serde(rename = "resource")]
     pub(crate) name: String,
+    /// `election` or `schedule`; `None` if nobody who is there says it.
+    pub(crate) role: Option<String>,
     pub(crate) leader: Option<HolderView>,
     pub(crate) waiting: Option<u64>,
     pub(crate) candidates: Vec<WaiterView>,
@@ -194,7 +227,14 @@ impl ElectionView {
     /// Returns the view of an election about which the store says nothing.
     pub(crate) fn unknown(name: &ResourceName, error: &InspectError) -> Self {
         let trouble = Some(one_line(error));
-        Self { name: name.encoded(), leader: None, waiting: None, candidates: Vec::new(), trouble }
+        Self {
+            name: name.encoded(),
+            role: None,
+            leader: None,
+            waiting: None,
+            candidates: Vec::new(),
+            trouble,
+        }
     }
 }
 
@@ -211,6 +251,7 @@ pub(crate) struct SchedulesView {
 /// Something about which nothing is known, and why.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct UnknownView {
+    #[serde(rename = "schedule")]
     pub(crate) name: String,
     pub(crate) trouble: String,
 }
@@ -218,13 +259,16 @@ pub(crate) struct UnknownView {
 /// A schedule.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ScheduleView {
+    #[serde(rename = "schedule")]
     pub(crate) name: String,
     pub(crate) paused: bool,
-    /// True if a run was asked for that has not begun yet.
-    pub(crate) asked: bool,
+    /// The time at which a run was asked for that has not begun yet.
+    pub(crate) asked_at: Option<String>,
     pub(crate) runs: u64,
     /// The time since the last tick of the plan that was claimed, by the clock of the store. `None` if that is ahead.
+    #[serde(skip)]
     pub(crate) last_tick_ms_ago: Option<u64>,
+    pub(crate) last_tick: String,
     pub(crate) history: Vec<RunView>,
 }
 
@@ -233,10 +277,17 @@ pub(crate) struct ScheduleView {
 pub(crate) struct RunView {
     pub(crate) number: u64,
     pub(crate) asked: bool,
+    #[serde(skip)]
     pub(crate) started_ms_ago: Option<u64>,
+    pub(crate) scheduled_for: String,
+    pub(crate) started_at: String,
+    #[serde(rename = "took_seconds", serialize_with = "seconds::of_known_millis")]
     pub(crate) took_ms: Option<u64>,
     /// `None` while it goes on, and if its process ended before it could say.
-    pub(crate) outcome: Option<String>,
+    pub(crate) outcome: Option<&'static str>,
+    /// The error of a run that failed, or the message of its panic.
+    pub(crate) message: Option<String>,
+    pub(crate) fence: Option<u64>,
 }
 
 /// The settings of this manager that may change while it runs, and what a tuner said.
@@ -255,6 +306,7 @@ pub(crate) struct TuningView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct SettingsView {
     pub(crate) backoff: String,
+    #[serde(rename = "wait_seconds", serialize_with = "seconds::of_millis")]
     pub(crate) wait_ms: u64,
     pub(crate) max_waiters: u32,
 }
@@ -275,6 +327,7 @@ impl SettingsView {
 /// A change of a tuner.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct TunerView {
+    #[serde(rename = "seconds_ago", serialize_with = "seconds::of_millis")]
     pub(crate) ms_ago: u64,
     pub(crate) rule: String,
     pub(crate) reason: String,
@@ -301,6 +354,7 @@ impl TunerView {
 pub(crate) struct ChangeView {
     pub(crate) what: String,
     pub(crate) who: String,
+    #[serde(rename = "seconds_ago", serialize_with = "seconds::of_millis")]
     pub(crate) ms_ago: u64,
     /// `None` while it goes on.
     pub(crate) outcome: Option<String>,

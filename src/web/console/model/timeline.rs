@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::statistics::seconds;
+
 /// The history of one resource, as far as the console has looked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct TimelineView {
@@ -17,7 +19,9 @@ pub(crate) struct TimelineView {
 /// A span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct SpanView {
+    #[serde(rename = "from_seconds_ago", serialize_with = "seconds::of_millis")]
     pub(crate) from_ms_ago: u64,
+    #[serde(rename = "until_seconds_ago", serialize_with = "seconds::of_millis")]
     pub(crate) until_ms_ago: u64,
 }
 
@@ -49,6 +53,7 @@ pub(crate) struct WaitView {
 /// The number of waiters from a moment on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct QueueView {
+    #[serde(rename = "from_seconds_ago", serialize_with = "seconds::of_millis")]
     pub(crate) from_ms_ago: u64,
     pub(crate) waiting: u64,
 }

@@ -39,7 +39,7 @@ pub(super) fn managers(view: &ManagersView) -> Markup {
             tr {
                 th scope="row" { (resource(&lease.resource)) }
                 td { code { (lease.token) } }
-                td { (lease.mode) }
+                td { (lease.mode.to_string()) }
                 td.number { (span(lease.held_for_ms)) }
                 td.number { (span(lease.valid_for_ms)) }
             }
@@ -152,7 +152,7 @@ fn schedule(view: &ScheduleView, may_change: bool) -> Markup {
             h2 { (resource(&view.name)) @if view.paused { " " span.mode { "paused" } } }
             p {
                 (view.runs) " runs; last tick " (ago(view.last_tick_ms_ago))
-                @if view.asked { "; a run was asked for" }
+                @if view.asked_at.is_some() { "; a run was asked for" }
             }
             @if may_change { (forms::of_schedule(&view.name, view.paused)) }
             @if !view.history.is_empty() {
@@ -162,7 +162,10 @@ fn schedule(view: &ScheduleView, may_change: bool) -> Markup {
                             th scope="row" { (run.number) @if run.asked { " (asked for)" } }
                             td.number { (ago(run.started_ms_ago)) }
                             td.number { @if let Some(took) = run.took_ms { (span(took)) } @else { (given(None)) } }
-                            td { (run.outcome.as_deref().unwrap_or("goes on, or its process ended")) }
+                            td {
+                                (run.outcome.map_or_else(|| "goes on, or its process ended".to_owned(), |it| it.replace('_', " ")))
+                                @if let Some(message) = &run.message { ": " (message) }
+                            }
                         }
                     }
                 }))

@@ -48,7 +48,7 @@ fn held(holder: &HolderView) -> Markup {
     html! {
         tr {
             th scope="row" { code { (holder.token) } }
-            td { (holder.mode) @if holder.state == "closed" { " " span.unknown { "(over; keeps it closed)" } } }
+            td { (holder.mode.to_string()) @if holder.state == "closed" { " " span.unknown { "(over; keeps it closed)" } } }
             td { (given(holder.owner.as_deref())) }
             td.number { (given(fence.as_deref())) }
             td.number { (known(holder.held_for_ms)) }
@@ -63,7 +63,7 @@ fn waits(waiter: &WaiterView) -> Markup {
         tr {
             th.number scope="row" { (waiter.position) }
             td { code { (waiter.token) } }
-            td { (waiter.mode) }
+            td { (waiter.mode.to_string()) }
             td { (given(waiter.owner.as_deref())) }
             td.number { (known(waiter.waited_ms)) }
             td { (metadata(&waiter.metadata)) }

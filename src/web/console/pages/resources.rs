@@ -60,7 +60,7 @@ fn line(row: &Row) -> Markup {
             td {
                 @match &row.trouble {
                     Some(trouble) => span.bad { (trouble) },
-                    None => { (given(who.as_deref())) @if let Some(holder) = holder { " " span.mode { (holder.mode) } } },
+                    None => { (given(who.as_deref())) @if let Some(holder) = holder { " " span.mode { (holder.mode.to_string()) } } },
                 }
             }
             td.number { @if let Some(holder) = holder { (known(holder.held_for_ms)) } @else { (given(None)) } }

@@ -151,7 +151,7 @@ local function remove_record(token, record)
   local _, mode, permits, _, _, _, capacity = fields(record)
   if mode == 'p' then
     count('used', -permits)
-    if redis.call('HEXISTS', counts, 'c' .. capacity) == 1 then
+    if redis.call('HGET', counts, 'c' .. capacity) then
       count('c' .. capacity, -1)
     end
   end

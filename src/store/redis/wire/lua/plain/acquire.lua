@@ -2,7 +2,7 @@
 --
 -- KEYS     the main key of each request
 -- ARGV     [2] on: for each request a token · ttl ms
--- answers  for each request: granted nothing 1 · refused token-prefix state ms-left ms-left nothing record · error reason
+-- answers  for each request: granted nothing 1 · refused token-prefix state ms-left ms-left record · error reason
 local size = 2
 
 -- include plain/holder.lua
@@ -15,7 +15,7 @@ local function serve(first)
     value = type(value) == 'string' and value or redis.call('GET', main)
     if value ~= token then
       local prefix, it_is, left, record = describe(value)
-      return { 'refused', prefix, it_is, left, left, '', record }
+      return { 'refused', prefix, it_is, left, left, record }
     end
     redis.call('PEXPIRE', main, ttl)
   end
