@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::{buckets::Buckets, event::Event, micros};
 use crate::statistics::{Distribution, RequestEnd, distribution, seconds};

@@ -147,8 +147,8 @@ fn a_timeline_tells_who_held_and_who_waited() {
         assert_eq!((holds.len(), waits.len()), (2, 1), "{timeline}");
         assert_eq!((&holds[0]["who"], &holds[0]["goes_on"]), (&"first:1".into(), &false.into()));
         assert_eq!(holds[1]["goes_on"], true);
-        let waited = |key: &str| waits[0][key].as_u64().unwrap();
-        let lasted = Duration::from_millis(waited("from_ms_ago") - waited("until_ms_ago"));
+        let waited = |key: &str| waits[0][key].as_f64().unwrap();
+        let lasted = Duration::from_secs_f64(waited("from_seconds_ago") - waited("until_seconds_ago"));
         assert!((secs(11)..=secs(14)).contains(&lasted), "{lasted:?}");
         let page = site.get("resource?name=orders/1").await.text;
         assert!(

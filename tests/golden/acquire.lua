@@ -242,7 +242,7 @@ local function Fr(B,F)
 local _,L,V,_,_,_,S=Bk(F)
 if L=='p'then
 Ar('used',-V)
-if call('HEXISTS',Ag,'c'..S)==1 then
+if call('HGET',Ag,'c'..S)then
 Ar('c'..S,-1)
 end
 end

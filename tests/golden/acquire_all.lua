@@ -141,7 +141,7 @@ local function Dv(B,E)
 local _,J,S,_,_,_,P=Ay(E)
 if J=='p'then
 Aq('used',-S)
-if call('HEXISTS',Ad,'c'..P)==1 then
+if call('HGET',Ad,'c'..P)then
 Aq('c'..P,-1)
 end
 end

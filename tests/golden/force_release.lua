@@ -140,7 +140,7 @@ local function Ef(B,F)
 local _,K,V,_,_,_,P=At(F)
 if K=='p'then
 Ak('used',-V)
-if call('HEXISTS',Z,'c'..P)==1 then
+if call('HGET',Z,'c'..P)then
 Ak('c'..P,-1)
 end
 end

@@ -140,7 +140,7 @@ local function Ds(B,E)
 local _,J,S,_,_,_,P=Aw(E)
 if J=='p'then
 Ap('used',-S)
-if call('HEXISTS',Ac,'c'..P)==1 then
+if call('HGET',Ac,'c'..P)then
 Ap('c'..P,-1)
 end
 end

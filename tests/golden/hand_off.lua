@@ -155,7 +155,7 @@ local function Dw(B,F)
 local _,K,T,_,_,_,Q=Aw(F)
 if K=='p'then
 Ap('used',-T)
-if call('HEXISTS',Ac,'c'..Q)==1 then
+if call('HGET',Ac,'c'..Q)then
 Ap('c'..Q,-1)
 end
 end

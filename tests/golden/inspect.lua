@@ -116,7 +116,7 @@ local function Cc(A,B)
 local _,Y,Ag,_,_,_,Ai=Ac(B)
 if Y=='p'then
 Aj('used',-Ag)
-if call('HEXISTS',W,'c'..Ai)==1 then
+if call('HGET',W,'c'..Ai)then
 Aj('c'..Ai,-1)
 end
 end

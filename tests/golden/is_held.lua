@@ -116,7 +116,7 @@ local function Bm(A,C)
 local _,W,Ac,_,_,_,Ad=Z(C)
 if W=='p'then
 Ae('used',-Ac)
-if call('HEXISTS',S,'c'..Ad)==1 then
+if call('HGET',S,'c'..Ad)then
 Ae('c'..Ad,-1)
 end
 end

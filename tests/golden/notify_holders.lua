@@ -116,7 +116,7 @@ local function Bs(B,C)
 local _,Y,Ad,_,_,_,Ae=Ab(C)
 if Y=='p'then
 Af('used',-Ad)
-if call('HEXISTS',U,'c'..Ae)==1 then
+if call('HGET',U,'c'..Ae)then
 Af('c'..Ae,-1)
 end
 end

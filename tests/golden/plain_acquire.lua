@@ -28,7 +28,7 @@ local A=U('GETRANGE',D,0,33)
 A=type(A)=='string'and A or call('GET',D)
 if A~=K then
 local F,P,C,R=O(A)
-return{'refused',F,P,C,C,'',R}
+return{'refused',F,P,C,C,R}
 end
 call('PEXPIRE',D,L)
 end

@@ -22,10 +22,10 @@ return string.lower(E),H and'closed'or'holding',C,' x 1 0  {}'
 end
 on(KEYS[1])
 local A=call('GET',D)
-local B={'holders',A and 1 or 0,0,'','',0}
+local B={'holders',A and 1 or 0,0,'',0}
 if A and tonumber(ARGV[2])>0 then
-B[6]=1
-B[7],B[8],B[9],B[10]=I(A)
+B[5]=1
+B[6],B[7],B[8],B[9]=I(A)
 end
 F[2]=B
 return F

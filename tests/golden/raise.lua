@@ -120,7 +120,7 @@ local function Bs(A,C)
 local _,Y,Af,_,_,_,Ag=Ab(C)
 if Y=='p'then
 Ah('used',-Af)
-if call('HEXISTS',S,'c'..Ag)==1 then
+if call('HGET',S,'c'..Ag)then
 Ah('c'..Ag,-1)
 end
 end

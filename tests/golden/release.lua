@@ -170,7 +170,7 @@ local function De(A,C)
 local _,M,W,_,_,_,P=Au(C)
 if M=='p'then
 Al('used',-W)
-if call('HEXISTS',Z,'c'..P)==1 then
+if call('HGET',Z,'c'..P)then
 Al('c'..P,-1)
 end
 end

@@ -143,7 +143,7 @@ local function Bu(A,C)
 local _,Y,Ag,_,_,_,Aj=Ac(C)
 if Y=='p'then
 Ak('used',-Ag)
-if call('HEXISTS',U,'c'..Aj)==1 then
+if call('HGET',U,'c'..Aj)then
 Ak('c'..Aj,-1)
 end
 end

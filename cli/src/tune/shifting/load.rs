@@ -65,11 +65,11 @@ pub(crate) struct Outcome {
 
 /// Writes milliseconds as seconds; `null` if they are not known.
 fn of_millis<S: serde::Serializer>(millis: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
-    in_seconds(millis).serialize(to)
+    serde::Serialize::serialize(&in_seconds(millis), to)
 }
 
 fn each_of_millis<S: serde::Serializer>(millis: &[Option<u64>; 4], to: S) -> Result<S::Ok, S::Error> {
-    millis.each_ref().map(in_seconds).serialize(to)
+    serde::Serialize::serialize(&millis.each_ref().map(in_seconds), to)
 }
 
 fn in_seconds(millis: &Option<u64>) -> Option<f64> {

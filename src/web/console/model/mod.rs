@@ -4,18 +4,17 @@
 //! seconds. The names of fields, and their units, are those of the command line. What is not known is `null`.
 
 mod party;
+mod schedules;
 mod shown;
 mod timeline;
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, SystemTime},
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Serialize, Serializer};
 
 pub(crate) use self::{
     party::{HolderView, ModeView, WaiterView, kind, role, short_name},
+    schedules::{RunView, ScheduleView, SchedulesView, UnknownView, stamp},
     shown::shown,
     timeline::{HoldView, QueueView, SpanView, TimelineView, WaitView},
 };
@@ -31,13 +30,6 @@ use crate::{
 /// Returns a span in milliseconds.
 pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Returns a moment in the form of RFC 3339. The form has the years 1970 to 9999: a time before or after them is the nearest one.
-pub(crate) fn stamp(time: SystemTime) -> String {
-    const END: Duration = Duration::from_millis(253_402_300_799_999);
-    let time = time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + END);
-    humantime::format_rfc3339_millis(time).to_string()
 }
 
 /// Writes what is there once at most as a list.
@@ -236,58 +228,6 @@ impl ElectionView {
             trouble,
         }
     }
-}
-
-/// The schedules that are known.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct SchedulesView {
-    pub(crate) schedules: Vec<ScheduleView>,
-    /// The reason why there may be others, if so.
-    pub(crate) unlisted: Option<String>,
-    /// Those about which nothing is known.
-    pub(crate) unknown: Vec<UnknownView>,
-}
-
-/// Something about which nothing is known, and why.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct UnknownView {
-    #[serde(rename = "schedule")]
-    pub(crate) name: String,
-    pub(crate) trouble: String,
-}
-
-/// A schedule.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct ScheduleView {
-    #[serde(rename = "schedule")]
-    pub(crate) name: String,
-    pub(crate) paused: bool,
-    /// The time at which a run was asked for that has not begun yet.
-    pub(crate) asked_at: Option<String>,
-    pub(crate) runs: u64,
-    /// The time since the last tick of the plan that was claimed, by the clock of the store. `None` if that is ahead.
-    #[serde(skip)]
-    pub(crate) last_tick_ms_ago: Option<u64>,
-    pub(crate) last_tick: String,
-    pub(crate) history: Vec<RunView>,
-}
-
-/// A run of a schedule.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct RunView {
-    pub(crate) number: u64,
-    pub(crate) asked: bool,
-    #[serde(skip)]
-    pub(crate) started_ms_ago: Option<u64>,
-    pub(crate) scheduled_for: String,
-    pub(crate) started_at: String,
-    #[serde(rename = "took_seconds", serialize_with = "seconds::of_known_millis")]
-    pub(crate) took_ms: Option<u64>,
-    /// `None` while it goes on, and if its process ended before it could say.
-    pub(crate) outcome: Option<&'static str>,
-    /// The error of a run that failed, or the message of its panic.
-    pub(crate) message: Option<String>,
-    pub(crate) fence: Option<u64>,
 }
 
 /// The settings of this manager that may change while it runs, and what a tuner said.
